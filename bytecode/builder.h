@@ -1,0 +1,119 @@
+// Builder: the only way for a compiler to make a Program. Emits instructions by operand, resolves labels, interns
+// strings, and verifies the whole in Finish. Not thread-safe; one Builder makes one Program.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bytecode/program.h"
+#include "bytecode/status.h"
+
+namespace tvmvm {
+
+// A scalar or reference register of the function under construction.
+struct ScalarReg {
+  uint32_t index = 0;
+};
+struct RefReg {
+  uint32_t index = 0;
+};
+struct Label {
+  uint32_t index = 0;
+};
+
+// One operand for FunctionBuilder::Emit; the kinds must match the opcode's row.
+struct Operand {
+  OperandKind kind = OperandKind::kIndex;
+  int64_t value = 0;                    // register, index, immediate, label index
+  std::vector<uint32_t> list;           // the list kinds; kBufferList: pairs
+  Operand(OperandKind kind, int64_t value) : kind(kind), value(value) {}
+  Operand(OperandKind kind, std::vector<uint32_t> list) : kind(kind), list(std::move(list)) {}
+};
+
+class Builder;
+
+class FunctionBuilder {
+ public:
+  FunctionId id() const { return id_; }
+
+  ScalarReg NewScalar();
+  RefReg NewRef();
+  Label NewLabel();
+  void Bind(Label label);  // the label means the next instruction
+
+  // Instructions emitted from now on come from this source node.
+  void SetSourceNode(std::string_view name);
+
+  // Appends one instruction. Wrong operand kinds are defects of the caller and are reported by Builder::Finish.
+  void Emit(Opcode opcode, std::initializer_list<Operand> operands);
+
+  // Shorthands.
+  ScalarReg Immediate(int64_t value);    // interned: the same register for the same number, set at function entry
+  ScalarReg Binary(Opcode opcode, ScalarReg a, ScalarReg b);
+  ScalarReg Select(ScalarReg condition, ScalarReg a, ScalarReg b);
+  ScalarReg Dim(RefReg tensor, uint32_t axis);
+  ScalarReg Load(RefReg tensor, ScalarReg byte_offset, DType dtype);
+  void Store(RefReg tensor, ScalarReg byte_offset, DType dtype, ScalarReg value);
+  void Guard(ScalarReg condition, std::string_view message, std::span<const ScalarReg> values);
+  RefReg Output(uint32_t number, std::span<const ScalarReg> dims);
+  RefReg Allocate(DType dtype, std::span<const ScalarReg> dims);
+  RefReg View(RefReg source, ScalarReg byte_offset, DType dtype, std::span<const ScalarReg> dims);
+  RefReg Constant(ConstantId constant);
+  RefReg Arena(ScalarReg bytes);
+  // Returns the offsets; `total` receives the arena's bytes.
+  std::vector<ScalarReg> Plan(PlanId plan, std::span<const ScalarReg> sizes, ScalarReg* total);
+  struct LaunchShape {
+    ScalarReg grid[3];
+    ScalarReg scratch_bytes;
+    ScalarReg flops;   // work of the whole launch, for profiles and for deciding on threads
+    ScalarReg bytes;   // memory traffic of the whole launch
+  };
+  void Launch(KernelId kernel, uint32_t queue, const LaunchShape& shape, std::span<const ScalarReg> scalars,
+              std::span<const BufferOperand> buffers);
+  void Copy(BufferOperand to, BufferOperand from, ScalarReg bytes);
+  void Jump(Label target);
+  void BranchIf(ScalarReg condition, Label target);
+  void BranchIfNot(ScalarReg condition, Label target);
+  void Return(std::span<const ScalarReg> scalars, std::span<const RefReg> refs);
+
+ private:
+  friend class Builder;
+  FunctionBuilder(Builder* owner, FunctionId id) : owner_(owner), id_(id) {}
+  struct State;
+  Builder* owner_;
+  FunctionId id_;
+  std::shared_ptr<State> state_;
+};
+
+class Builder {
+ public:
+  Builder();
+  ~Builder();
+  Builder(const Builder&) = delete;
+
+  // Declares a function with its signature; its body is built through the returned object, which the Builder owns.
+  // `spec.code`, `lines` and register counts are filled by the body.
+  FunctionBuilder& AddFunction(FunctionSpec spec);
+  KernelId AddKernel(KernelSpec spec);
+  // The bytes are kept alive by `owner`, or copied where it is null.
+  void AddLibrary(KernelLibrarySpec spec, std::shared_ptr<const void> owner = nullptr);
+  ConstantId AddConstant(ConstantSpec spec, std::shared_ptr<const void> owner = nullptr);
+  PlanId AddPlan(PlanSpec spec);
+  StringId Intern(std::string_view text);
+  void SetEntry(FunctionId id);
+  void SetProvenance(Provenance provenance);
+
+  // Resolves labels and verifies. Errors: kInvalidProgram with the function, instruction and reason.
+  [[nodiscard]] Expected<std::shared_ptr<const Program>> Finish();
+
+ private:
+  friend class FunctionBuilder;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tvmvm

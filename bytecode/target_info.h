@@ -1,0 +1,37 @@
+// What a device or a code generator's target can do, as data. Schedules read this, never a device's name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tvmvm {
+
+enum class DeviceKind : uint8_t { kCpu = 0, kOpenCl = 1, kVulkan = 2, kNull = 3 };
+const char* DeviceKindName(DeviceKind kind);
+
+// Levels of CPU code that can stand in one file. A machine runs a level when it has all of its features.
+enum class CpuLevel : uint8_t { kX86_64_V3 = 0, kX86_64_V4 = 1, kAArch64 = 2, kHost = 3 };
+const char* CpuLevelName(CpuLevel level);  // "x86-64-v3", ...
+std::optional<CpuLevel> CpuLevelFromName(std::string_view name);
+
+struct TargetInfo {
+  DeviceKind device = DeviceKind::kCpu;
+  CpuLevel cpu_level = CpuLevel::kX86_64_V3;
+  int vector_bits = 256;           // width of one SIMD register or of a preferred vector
+  int vector_registers = 16;
+  bool has_vnni = false;           // u8 x i8 -> i32 dot products
+  bool has_bf16 = false;
+  bool has_f16 = false;            // arithmetic, not only conversion
+  int64_t l1_bytes = 32 << 10;
+  int64_t l2_bytes = 1 << 20;
+  int64_t shared_memory_bytes = 0; // GPUs: memory of one work-group
+  int max_group_size = 1;
+  int subgroup_size = 1;
+};
+
+TargetInfo TargetInfoFor(CpuLevel level);
+
+}  // namespace tvmvm

@@ -1,0 +1,28 @@
+# Every library from outside, and how it is found. README.md says why each is there.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(mimalloc REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
+find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
+find_program(FLATC flatc REQUIRED)
+
+# Generates <name>_generated.h below build/generated and makes TARGET depend on it.
+function(tvmvm_flatbuffers target schema)
+  get_filename_component(folder ${schema} DIRECTORY)
+  get_filename_component(name ${schema} NAME_WE)
+  set(out ${CMAKE_BINARY_DIR}/generated/${folder}/${name}_generated.h)
+  add_custom_command(
+    OUTPUT ${out}
+    COMMAND ${FLATC} --cpp --scoped-enums --gen-object-api -o ${CMAKE_BINARY_DIR}/generated/${folder} ${CMAKE_SOURCE_DIR}/${schema}
+    DEPENDS ${CMAKE_SOURCE_DIR}/${schema})
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
+if(TVMVM_COMPILER)
+  find_package(LLVM 19.1 REQUIRED CONFIG)
+  find_package(LLD REQUIRED CONFIG PATHS /usr/lib/llvm-19)
+  find_package(ZLIB REQUIRED)
+endif()

@@ -1,0 +1,38 @@
+// Program <-> .vmexe bytes. The layout is described in docs/bytecode.md; DESIGN: header, FlatBuffers metadata, code,
+// constants (aligned, mapped), kernel libraries. Little-endian. Loading costs O(metadata), not O(weights).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bytecode/program.h"
+#include "bytecode/status.h"
+
+namespace tvmvm {
+
+struct SectionInfo {
+  std::string name;      // "metadata", "code", "constants", "kernels.cpu.x86-64-v3", ...
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  std::string digest;    // xxh3-128, hex
+  bool required = true;
+};
+
+// Writes to a temporary file beside `path`, syncs, and renames. Errors: kInvalidArgument naming path and system error.
+[[nodiscard]] Status SaveProgram(const Program& program, const std::string& path);
+[[nodiscard]] Expected<std::vector<std::byte>> SerializeProgram(const Program& program);
+
+// Maps the file read-only; constants and kernels are views of the mapping, which the Program keeps alive. Header, metadata
+// and code are checked by digest and verified; the big sections' digests only by VerifyFile.
+[[nodiscard]] Expected<std::shared_ptr<const Program>> LoadProgram(const std::string& path);
+// `owner` keeps `bytes` alive; null copies them. Bytes must be 64-byte aligned to be used in place.
+[[nodiscard]] Expected<std::shared_ptr<const Program>> LoadProgramFromMemory(std::span<const std::byte> bytes,
+                                                                             std::shared_ptr<const void> owner = nullptr);
+
+// Checks every section's digest. Errors: kInvalidProgram naming the section.
+[[nodiscard]] Status VerifyFile(const std::string& path);
+[[nodiscard]] Expected<std::vector<SectionInfo>> ListSections(const std::string& path);
+
+}  // namespace tvmvm
