@@ -1,0 +1,51 @@
+#include "bytecode/target_info.h"
+
+namespace tvmvm {
+
+const char* DeviceKindName(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu: return "cpu";
+    case DeviceKind::kOpenCl: return "opencl";
+    case DeviceKind::kVulkan: return "vulkan";
+    case DeviceKind::kNull: return "null";
+  }
+  return "unknown";
+}
+
+const char* CpuLevelName(CpuLevel level) {
+  switch (level) {
+    case CpuLevel::kX86_64_V3: return "x86-64-v3";
+    case CpuLevel::kX86_64_V4: return "x86-64-v4";
+    case CpuLevel::kAArch64: return "aarch64";
+    case CpuLevel::kHost: return "host";
+  }
+  return "unknown";
+}
+
+std::optional<CpuLevel> CpuLevelFromName(std::string_view name) {
+  for (CpuLevel level : {CpuLevel::kX86_64_V3, CpuLevel::kX86_64_V4, CpuLevel::kAArch64, CpuLevel::kHost})
+    if (name == CpuLevelName(level)) return level;
+  return std::nullopt;
+}
+
+TargetInfo TargetInfoFor(CpuLevel level) {
+  TargetInfo info;
+  info.device = DeviceKind::kCpu;
+  info.cpu_level = level;
+  switch (level) {
+    case CpuLevel::kX86_64_V4:
+      info.vector_bits = 512;
+      info.vector_registers = 32;
+      break;
+    case CpuLevel::kAArch64:
+      info.vector_bits = 128;
+      info.vector_registers = 32;
+      break;
+    case CpuLevel::kX86_64_V3:
+    case CpuLevel::kHost:  // the code generator refines it with what the machine reports
+      break;
+  }
+  return info;
+}
+
+}  // namespace tvmvm
