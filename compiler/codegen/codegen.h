@@ -1,0 +1,39 @@
+// Loop IR -> packed kernels. The only folder that knows LLVM (with compiler/jit).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bytecode/program.h"
+#include "bytecode/status.h"
+#include "bytecode/target_info.h"
+#include "compiler/tensor/loop_ir.h"
+
+namespace tvmvm::codegen {
+
+struct KernelSource {
+  std::string symbol;                          // unique in the library
+  const tensor::LoopKernel* kernel = nullptr;  // vectorised or not: codegen runs Vectorize and ExpandMath as needed
+};
+
+struct CodegenOptions {
+  TargetInfo target;
+  KernelForm form = KernelForm::kSharedObject;
+  int threads = 1;
+};
+
+// Compiles the kernels for one target into one blob: an ELF shared object without imports or relocations beyond
+// relative ones (kSharedObject), or one LLVM bitcode module (kBitcode). Thread-safe.
+// Errors: kInternal with the kernel's name; kUnsupported for a dtype that the target cannot do.
+Expected<std::vector<std::byte>> GenerateCpuLibrary(std::span<const KernelSource> kernels, const CodegenOptions& options);
+
+// The target of this machine: its level plus the features that the CPU has.
+TargetInfo HostTarget();
+// "host" or a level's name. Errors: kInvalidArgument listing the known names.
+Expected<TargetInfo> TargetFromName(std::string_view name);
+// LLVM IR of one kernel as text, for tests and --print-after=codegen.
+Expected<std::string> PrintLlvm(const KernelSource& kernel, const CodegenOptions& options);
+
+}  // namespace tvmvm::codegen

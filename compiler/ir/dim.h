@@ -1,0 +1,101 @@
+// Dim: a symbolic dimension, an integer expression over named symbols. Immutable, cheap to copy, safe to share.
+//
+// Construction simplifies: sums of products are kept in canonical form, so expressions that are equal as polynomials
+// over the same atoms compare equal ("n*4 + n" == "5*n"); divisions, min, max and select fold where they can.
+// Comparisons and logic give 0 or 1.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bytecode/status.h"
+
+namespace tvmvm::ir {
+
+enum class DimOp : uint8_t {
+  kConstant, kSymbol,
+  kAdd, kMul,                                  // n-ary, canonical
+  kFloorDiv, kCeilDiv, kFloorMod, kMin, kMax,  // binary
+  kEqual, kNotEqual, kLess, kLessEqual, kAnd, kOr, kNot,
+  kSelect,                                     // condition, then, else
+};
+
+class Dim {
+ public:
+  Dim() : Dim(int64_t{0}) {}
+  Dim(int64_t value);  // NOLINT: numbers are dims
+  Dim(int value) : Dim(static_cast<int64_t>(value)) {}  // NOLINT
+  static Dim Symbol(std::string name);
+
+  DimOp op() const;
+  bool is_constant() const { return op() == DimOp::kConstant; }
+  bool is_symbol() const { return op() == DimOp::kSymbol; }
+  std::optional<int64_t> constant() const;
+  int64_t value() const;                   // kConstant only
+  const std::string& symbol() const;       // kSymbol only
+  const std::vector<Dim>& operands() const;
+
+  bool IsConstant(int64_t value) const { return constant() == value; }
+  // "n*4+1", "ceildiv(n, 2)", "min(n, 512)": read back by ParseDim.
+  std::string ToString() const;
+
+  friend Dim operator+(const Dim& a, const Dim& b);
+  friend Dim operator-(const Dim& a, const Dim& b);
+  friend Dim operator*(const Dim& a, const Dim& b);
+  friend Dim FloorDiv(const Dim& a, const Dim& b);
+  friend Dim CeilDiv(const Dim& a, const Dim& b);
+  friend Dim FloorMod(const Dim& a, const Dim& b);
+  friend Dim Min(const Dim& a, const Dim& b);
+  friend Dim Max(const Dim& a, const Dim& b);
+  friend Dim Equal(const Dim& a, const Dim& b);
+  friend Dim NotEqual(const Dim& a, const Dim& b);
+  friend Dim Less(const Dim& a, const Dim& b);
+  friend Dim LessEqual(const Dim& a, const Dim& b);
+  friend Dim And(const Dim& a, const Dim& b);
+  friend Dim Or(const Dim& a, const Dim& b);
+  friend Dim Not(const Dim& a);
+  friend Dim Select(const Dim& condition, const Dim& then, const Dim& otherwise);
+
+  // Structural equality of canonical forms. False means "not known to be equal".
+  friend bool operator==(const Dim& a, const Dim& b);
+  size_t Hash() const;
+
+ private:
+  struct Node;
+  explicit Dim(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+  std::shared_ptr<const Node> node_;
+};
+
+using Dims = std::vector<Dim>;
+
+Dim Product(const Dims& dims);                       // 1 for none
+std::string ToString(const Dims& dims);              // "[n, 4]"
+Expected<Dim> ParseDim(std::string_view text);       // kInvalidArgument with the position
+
+// Replaces symbols; a symbol that `lookup` gives nothing for stays.
+Dim Substitute(const Dim& dim, const std::function<std::optional<Dim>(const std::string&)>& lookup);
+// Names of all symbols in it, each once, in order of first appearance.
+void CollectSymbols(const Dim& dim, std::vector<std::string>* symbols);
+// Value for given symbol values; nullopt for an unknown symbol, an overflow or a division by zero.
+std::optional<int64_t> Evaluate(const Dim& dim, const std::function<std::optional<int64_t>(const std::string&)>& lookup);
+
+// Closed interval; INT64_MIN/MAX mean unbounded.
+struct DimRange {
+  int64_t low = 0;
+  int64_t high = INT64_MAX;
+};
+// Facts about symbols: every symbol is >= 0 unless said otherwise.
+using RangeLookup = std::function<DimRange(const std::string&)>;
+DimRange RangeOf(const Dim& dim, const RangeLookup& lookup);
+
+}  // namespace tvmvm::ir
+
+template <>
+struct std::hash<tvmvm::ir::Dim> {
+  size_t operator()(const tvmvm::ir::Dim& dim) const noexcept { return dim.Hash(); }
+};
