@@ -16,6 +16,9 @@ namespace tvmvm::codegen {
 struct KernelSource {
   std::string symbol;                          // unique in the library
   const tensor::LoopKernel* kernel = nullptr;  // vectorised or not: codegen runs Vectorize and ExpandMath as needed
+  // The order of the launch's scalar arguments, shared by all levels of one program: a superset of what the kernel needs
+  // (LaunchScalars). Empty: LaunchScalars(*kernel).
+  std::vector<ir::Dim> scalars;
 };
 
 struct CodegenOptions {

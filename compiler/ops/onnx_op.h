@@ -1,0 +1,76 @@
+// ONNX operators: one row for each operator and range of versions, saying how it is decomposed into core operators.
+// Families live in one file each (elementwise.cc, movement.cc, ...), core rows and ONNX rows together.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/ir/op_builder.h"
+
+namespace tvmvm::ir {
+
+struct OnnxGraph;   // an attribute's subgraph, importers/onnx_model.h
+
+struct OnnxAttribute {
+  enum class Kind : uint8_t { kFloat, kInt, kString, kTensor, kGraph, kFloats, kInts, kStrings, kTensors, kGraphs, kOther };
+  Kind kind = Kind::kOther;
+  double number = 0;
+  int64_t integer = 0;
+  std::string text;
+  std::shared_ptr<const TensorData> tensor;
+  std::shared_ptr<const OnnxGraph> graph;
+  std::vector<double> numbers;
+  std::vector<int64_t> integers;
+  std::vector<std::string> texts;
+};
+
+// What a row's decomposition sees of one node.
+class OnnxContext {
+ public:
+  OpBuilder& b;
+  int version = 0;                                  // of the opset of the node's domain
+  std::string op_type;
+  std::vector<ValueId> inputs;                      // invalid: absent
+  std::vector<std::string> output_names;            // "" : not wanted
+  std::map<std::string, OnnxAttribute> attributes;
+  std::vector<ValueId> outputs;                     // filled by the row, one for each wanted output
+  // Imports a subgraph attribute into a new region of the current function (control flow); captured names resolve outside.
+  std::function<Expected<RegionId>(const OnnxGraph&, const std::vector<Type>& parameter_types)> import_region;
+
+  explicit OnnxContext(OpBuilder& builder) : b(builder) {}
+  bool has(size_t input) const { return input < inputs.size() && inputs[input].valid(); }
+  ValueId in(size_t input) const { return input < inputs.size() ? inputs[input] : ValueId{}; }
+  bool wants(size_t output) const { return output < output_names.size() && !output_names[output].empty(); }
+  void Out(size_t output, ValueId value);           // ignored when it is not wanted
+  bool HasAttribute(std::string_view name) const;
+  int64_t Int(std::string_view name, int64_t otherwise) const;
+  double Float(std::string_view name, double otherwise) const;
+  std::string Text(std::string_view name, std::string otherwise) const;
+  std::vector<int64_t> Ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<double> Floats(std::string_view name) const;
+  const OnnxAttribute* Attr(std::string_view name) const;
+};
+
+inline constexpr int kLatest = 1 << 20;
+
+struct OnnxOp {
+  std::string_view domain;                          // "" is ai.onnx
+  std::string_view name;
+  int since;                                        // first and last opset version that this row serves
+  int until;
+  int min_inputs;
+  int max_inputs;                                   // -1: any number
+  std::string_view attributes;                      // the names it understands, separated by spaces
+  void (*lower)(OnnxContext&);                      // errors go through OnnxContext::b.Fail
+};
+
+std::span<const OnnxOp* const> OnnxOps();
+const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int version);   // null: none
+
+}  // namespace tvmvm::ir
