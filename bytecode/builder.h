@@ -1,5 +1,5 @@
-// Builder: the only way for a compiler to make a Program. Emits instructions by operand, resolves labels, interns
-// strings, and verifies the whole in Finish. Not thread-safe; one Builder makes one Program.
+// Builder: the only way for a compiler to make a Program. Emits instructions by operand, resolves labels,
+// interns strings, and verifies the whole in Finish. Not thread-safe; one Builder makes one Program.
 #pragma once
 
 #include <initializer_list>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bytecode/encoding.h"
 #include "bytecode/program.h"
 #include "bytecode/status.h"
 
@@ -25,15 +26,6 @@ struct Label {
   uint32_t index = 0;
 };
 
-// One operand for FunctionBuilder::Emit; the kinds must match the opcode's row.
-struct Operand {
-  OperandKind kind = OperandKind::kIndex;
-  int64_t value = 0;                    // register, index, immediate, label index
-  std::vector<uint32_t> list;           // the list kinds; kBufferList: pairs
-  Operand(OperandKind kind, int64_t value) : kind(kind), value(value) {}
-  Operand(OperandKind kind, std::vector<uint32_t> list) : kind(kind), list(std::move(list)) {}
-};
-
 class Builder;
 
 class FunctionBuilder {
@@ -48,11 +40,13 @@ class FunctionBuilder {
   // Instructions emitted from now on come from this source node.
   void SetSourceNode(std::string_view name);
 
-  // Appends one instruction. Wrong operand kinds are defects of the caller and are reported by Builder::Finish.
+  // Appends one instruction; a kTarget operand's value is a label's index. Wrong operand kinds are defects of
+  // the caller and are reported by Builder::Finish.
   void Emit(Opcode opcode, std::initializer_list<Operand> operands);
 
   // Shorthands.
-  ScalarReg Immediate(int64_t value);    // interned: the same register for the same number, set at function entry
+  ScalarReg Immediate(
+      int64_t value);  // interned: the same register for the same number, set at function entry
   ScalarReg Binary(Opcode opcode, ScalarReg a, ScalarReg b);
   ScalarReg Select(ScalarReg condition, ScalarReg a, ScalarReg b);
   ScalarReg Dim(RefReg tensor, uint32_t axis);
@@ -69,8 +63,8 @@ class FunctionBuilder {
   struct LaunchShape {
     ScalarReg grid[3];
     ScalarReg scratch_bytes;
-    ScalarReg flops;   // work of the whole launch, for profiles and for deciding on threads
-    ScalarReg bytes;   // memory traffic of the whole launch
+    ScalarReg flops;  // work of the whole launch, for profiles and for deciding on threads
+    ScalarReg bytes;  // memory traffic of the whole launch
   };
   void Launch(KernelId kernel, uint32_t queue, const LaunchShape& shape, std::span<const ScalarReg> scalars,
               std::span<const BufferOperand> buffers);
@@ -95,8 +89,8 @@ class Builder {
   ~Builder();
   Builder(const Builder&) = delete;
 
-  // Declares a function with its signature; its body is built through the returned object, which the Builder owns.
-  // `spec.code`, `lines` and register counts are filled by the body.
+  // Declares a function with its signature; its body is built through the returned object, which the Builder
+  // owns. `spec.code`, `lines` and register counts are filled by the body.
   FunctionBuilder& AddFunction(FunctionSpec spec);
   KernelId AddKernel(KernelSpec spec);
   // The bytes are kept alive by `owner`, or copied where it is null.

@@ -22,7 +22,23 @@ enum class OperandKind : uint8_t {
   kDType, kIndex, kScalarList, kRefList, kScalarDstList, kRefDstList, kBufferList,
 };
 
+inline constexpr int kOperandKindCount = 18;
+
+// "scalar", "scalar list", "target", ...; a destination reads "scalar destination".
+std::string_view OperandKindName(OperandKind kind);
+constexpr bool IsList(OperandKind kind) { return kind >= OperandKind::kScalarList; }
+constexpr bool IsDestination(OperandKind kind) {
+  return kind == OperandKind::kScalarDst || kind == OperandKind::kRefDst || kind == OperandKind::kScalarDstList ||
+         kind == OperandKind::kRefDstList;
+}
+
+// The scalars of a launch's shape list, in this order.
+enum class LaunchShapeIndex : uint8_t { kGridX, kGridY, kGridZ, kScratchBytes, kFlops, kBytes };
+inline constexpr uint32_t kLaunchShapeSize = 6;
+inline constexpr uint32_t kMaxQueues = 8;  // of one program
+
 enum class Effect : uint8_t { kPure, kControl, kCall, kAllocates, kSubmits, kWaits };
+std::string_view EffectName(Effect effect);
 
 struct OpcodeInfo {
   Opcode opcode;

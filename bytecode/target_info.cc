@@ -4,20 +4,28 @@ namespace tvmvm {
 
 const char* DeviceKindName(DeviceKind kind) {
   switch (kind) {
-    case DeviceKind::kCpu: return "cpu";
-    case DeviceKind::kOpenCl: return "opencl";
-    case DeviceKind::kVulkan: return "vulkan";
-    case DeviceKind::kNull: return "null";
+    case DeviceKind::kCpu:
+      return "cpu";
+    case DeviceKind::kOpenCl:
+      return "opencl";
+    case DeviceKind::kVulkan:
+      return "vulkan";
+    case DeviceKind::kNull:
+      return "null";
   }
   return "unknown";
 }
 
 const char* CpuLevelName(CpuLevel level) {
   switch (level) {
-    case CpuLevel::kX86_64_V3: return "x86-64-v3";
-    case CpuLevel::kX86_64_V4: return "x86-64-v4";
-    case CpuLevel::kAArch64: return "aarch64";
-    case CpuLevel::kHost: return "host";
+    case CpuLevel::kX86_64_V3:
+      return "x86-64-v3";
+    case CpuLevel::kX86_64_V4:
+      return "x86-64-v4";
+    case CpuLevel::kAArch64:
+      return "aarch64";
+    case CpuLevel::kHost:
+      return "host";
   }
   return "unknown";
 }

@@ -1,5 +1,10 @@
-// Proves that a program can be interpreted without checks: every operand by kind and range, definite assignment of
-// registers on all paths, jump targets on instruction starts, call and kernel signatures, constants and plans in range.
+// Proves that a program can be interpreted without checks: every operand by kind and range, definite
+// assignment of registers on all paths, jump targets on instruction starts, call and kernel signatures,
+// constants and plans in range.
+//
+// What it leaves to the interpreter, because only values decide it: what a reference register holds (null, a
+// tensor, a sequence), byte offsets and sizes, and the numbers of host library functions (Vm::Create checks
+// those).
 #pragma once
 
 #include "bytecode/program.h"
@@ -7,7 +12,14 @@
 
 namespace tvmvm {
 
-// Errors: kInvalidProgram, "@main:12 launch: 3 buffers given, kernel 'matmul.f32' takes 4 (node /layer.0/MatMul)".
+// Limits of every program; the verifier refuses what exceeds them.
+inline constexpr uint32_t kMaxRegisters = 1u << 20;  // of one register file of a frame
+inline constexpr size_t kMaxPlanValues = 1u << 16;   // of one plan
+inline constexpr uint32_t kMaxPlanAlignment = 4096;  // bytes
+inline constexpr int kMaxTypeDepth = 16;             // sequence of optional of ...
+
+// Errors: kInvalidProgram, "@main:12 launch: 3 buffers given, kernel 'matmul.f32' takes 4 (node
+// /layer.0/MatMul)". The number is the instruction's first word.
 [[nodiscard]] Status VerifyProgram(const Program& program);
 
 }  // namespace tvmvm

@@ -1,0 +1,27 @@
+// Memory for constants and kernel libraries that a Program owns.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "bytecode/status.h"
+
+namespace tvmvm {
+
+inline constexpr size_t kBlobAlignment = 64;
+
+inline bool IsBlobAligned(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) % kBlobAlignment == 0;
+}
+
+// Bytes together with what keeps them alive.
+struct Blob {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+// A copy at a 64-byte aligned address. Errors: kOutOfMemory with the amount.
+[[nodiscard]] Expected<Blob> CopyToBlob(std::span<const std::byte> bytes);
+
+}  // namespace tvmvm

@@ -1,0 +1,82 @@
+// Checks of a function's frame, its line table and how instructions tile its code.
+#include <algorithm>
+
+#include "bytecode/verifier.h"
+#include "bytecode/verifier/checks.h"
+
+namespace tvmvm::verifier {
+namespace {
+
+// Control never goes on to the next instruction.
+bool EndsPath(const DecodedInstruction& instruction) {
+  return instruction.info->opcode == Opcode::kJump || instruction.info->opcode == Opcode::kReturn;
+}
+
+Status VerifyRegisterFile(const FunctionSpec& function, std::string_view file, uint32_t registers,
+                          uint64_t parameters) {
+  if (registers > kMaxRegisters)
+    return Refuse("@{}: {} {} registers, at most {}", function.name, registers, file, kMaxRegisters);
+  if (parameters > registers)
+    return Refuse("@{}: {} {} parameters in {} registers", function.name, parameters, file, registers);
+  return {};
+}
+
+Status VerifyTargets(const FunctionContext& context, const DecodedInstruction& instruction) {
+  for (const DecodedOperand& operand : instruction.operands()) {
+    if (operand.kind != OperandKind::kTarget) continue;
+    if (!std::binary_search(context.starts.begin(), context.starts.end(),
+                            static_cast<uint32_t>(operand.value)))
+      return context.Fail(instruction,
+                          fmt::format("target {} is not the start of an instruction", operand.value));
+  }
+  return {};
+}
+
+Status VerifyLines(const FunctionContext& context) {
+  const std::vector<LineEntry>& lines = context.function.lines;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i > 0 && lines[i].word <= lines[i - 1].word)
+      return Refuse("@{}: line table entry {} at word {} follows word {}", context.function.name, i,
+                    lines[i].word, lines[i - 1].word);
+    if (lines[i].node.index >= context.program.strings.size())
+      return Refuse("@{}: line table entry {} names string {}, the program has {}", context.function.name, i,
+                    lines[i].node.index, context.program.strings.size());
+  }
+  return {};
+}
+
+Status VerifyLinePositions(const FunctionContext& context) {
+  for (const LineEntry& line : context.function.lines)
+    if (!std::binary_search(context.starts.begin(), context.starts.end(), line.word))
+      return Refuse("@{}: line table word {} is not the start of an instruction", context.function.name,
+                    line.word);
+  return {};
+}
+
+}  // namespace
+
+Status VerifyFrame(const FunctionContext& context) {
+  const FunctionSpec& function = context.function;
+  TVMVM_CHECK_OK(VerifyRegisterFile(function, "scalar", function.scalar_registers, function.scalar_inputs));
+  TVMVM_CHECK_OK(VerifyRegisterFile(function, "reference", function.ref_registers, function.inputs.size()));
+  return VerifyLines(context);
+}
+
+Status VerifyLayout(FunctionContext* context) {
+  const FunctionSpec& function = context->function;
+  if (function.code.empty()) return Refuse("@{}: no instructions", function.name);
+  if (function.code.size() > UINT32_MAX) return Refuse("@{}: more than 2^32 words of code", function.name);
+  bool ends_path = false;
+  for (uint32_t word = 0; word < function.code.size();) {
+    Expected<DecodedInstruction> instruction = DecodeInstruction(function.code, word);
+    if (!instruction) return Refuse("@{}:{} {}", function.name, word, instruction.error().message);
+    ends_path = EndsPath(*instruction);
+    context->starts.push_back(word);
+    word += instruction->words;
+  }
+  if (!ends_path) return Refuse("@{}: the last instruction falls off the end", function.name);
+  for (size_t i = 0; i < context->starts.size(); ++i) TVMVM_CHECK_OK(VerifyTargets(*context, context->At(i)));
+  return VerifyLinePositions(*context);
+}
+
+}  // namespace tvmvm::verifier

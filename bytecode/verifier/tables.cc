@@ -1,0 +1,183 @@
+// Checks of everything outside code.
+#include <bit>
+#include <unordered_set>
+
+#include "bytecode/blob.h"
+#include "bytecode/shape.h"
+#include "bytecode/verifier.h"
+#include "bytecode/verifier/checks.h"
+
+namespace tvmvm::verifier {
+namespace {
+
+bool IsValid(DType dtype) { return dtype > DType::kInvalid && static_cast<int>(dtype) < kDTypeCount; }
+bool IsValid(DeviceKind kind) { return kind <= DeviceKind::kNull; }
+bool IsValid(KernelForm form) { return form <= KernelForm::kSpirV; }
+bool IsValid(Access access) { return access <= Access::kReadWrite; }
+
+// Finds the first name that occurs twice.
+class UniqueNames {
+ public:
+  bool Add(std::string_view name) { return seen_.insert(name).second; }
+
+ private:
+  std::unordered_set<std::string_view> seen_;
+};
+
+Status VerifyDim(const DimSpec& dim, const std::string& place) {
+  if (dim.value < -1) return Refuse("{}: a dimension is {}", place, dim.value);
+  if (dim.value >= 0 && !dim.symbol.empty())
+    return Refuse("{}: a dimension is {} and '{}' at once", place, dim.value, dim.symbol);
+  if (dim.low < 0 || dim.low > dim.high)
+    return Refuse("{}: bounds {}..{} of dimension '{}' are no range", place, dim.low, dim.high, dim.symbol);
+  return {};
+}
+
+Status VerifyTensorType(const TypeSpec& type, const std::string& place) {
+  if (!IsValid(type.dtype)) return Refuse("{}: unknown dtype {}", place, static_cast<int>(type.dtype));
+  if (!type.elements.empty()) return Refuse("{}: a tensor has no element types", place);
+  if (!type.has_rank && !type.dims.empty()) return Refuse("{}: dimensions without a rank", place);
+  if (type.dims.size() > kMaxRank)
+    return Refuse("{}: rank {}, at most {}", place, type.dims.size(), kMaxRank);
+  for (const DimSpec& dim : type.dims) TVMVM_CHECK_OK(VerifyDim(dim, place));
+  return {};
+}
+
+Status VerifyType(const TypeSpec& type, const std::string& place, int depth) {
+  if (depth > kMaxTypeDepth) return Refuse("{}: types nested more than {} deep", place, kMaxTypeDepth);
+  switch (type.kind) {
+    case ValueKind::kTensor:
+      return VerifyTensorType(type, place);
+    case ValueKind::kSequence:
+    case ValueKind::kOptional:
+      if (type.elements.size() != 1)
+        return Refuse("{}: a sequence or optional of {} types, wanted one", place, type.elements.size());
+      break;
+    case ValueKind::kTuple:
+      break;
+    default:
+      return Refuse("{}: unknown kind of type {}", place, static_cast<int>(type.kind));
+  }
+  if (type.dtype != DType::kInvalid || !type.dims.empty())
+    return Refuse("{}: only a tensor has a dtype and dimensions", place);
+  for (const TypeSpec& element : type.elements) TVMVM_CHECK_OK(VerifyType(element, place, depth + 1));
+  return {};
+}
+
+Status VerifyParameters(const FunctionSpec& function, const std::vector<ParameterSpec>& parameters,
+                        std::string_view role) {
+  UniqueNames names;
+  for (const ParameterSpec& parameter : parameters) {
+    std::string place = fmt::format("@{} {} '{}'", function.name, role, parameter.name);
+    if (!parameter.name.empty() && !names.Add(parameter.name))
+      return Refuse("{}: the name is used twice", place);
+    TVMVM_CHECK_OK(VerifyType(parameter.type, place, 0));
+  }
+  return {};
+}
+
+Status VerifySignatures(const Program& program) {
+  UniqueNames names;
+  for (const FunctionSpec& function : program.functions) {
+    if (function.name.empty()) return Refuse("a function has no name");
+    if (!names.Add(function.name)) return Refuse("@{}: two functions have this name", function.name);
+    TVMVM_CHECK_OK(VerifyParameters(function, function.inputs, "input"));
+    TVMVM_CHECK_OK(VerifyParameters(function, function.outputs, "output"));
+  }
+  if (program.entry.index >= program.functions.size())
+    return Refuse("entry function {} does not exist, the program has {}", program.entry.index,
+                  program.functions.size());
+  const FunctionSpec& main = program.main();
+  if (main.scalar_inputs != 0 || main.scalar_outputs != 0)
+    return Refuse("@{}: the entry function takes {} and returns {} scalars, wanted none", main.name,
+                  main.scalar_inputs, main.scalar_outputs);
+  return {};
+}
+
+Status VerifyKernels(const Program& program) {
+  UniqueNames names;
+  for (const KernelSpec& kernel : program.kernels) {
+    if (kernel.name.empty()) return Refuse("a kernel has no name");
+    if (!names.Add(kernel.name)) return Refuse("kernel '{}': two kernels have this name", kernel.name);
+    if (kernel.symbol.empty()) return Refuse("kernel '{}': no symbol", kernel.name);
+    if (!IsValid(kernel.device))
+      return Refuse("kernel '{}': unknown device {}", kernel.name, static_cast<int>(kernel.device));
+    for (Access access : kernel.buffers)
+      if (!IsValid(access))
+        return Refuse("kernel '{}': unknown access {}", kernel.name, static_cast<int>(access));
+  }
+  return {};
+}
+
+Status VerifyLibraries(const Program& program) {
+  for (const KernelLibrarySpec& library : program.libraries) {
+    if (!IsValid(library.device))
+      return Refuse("kernel library '{}': unknown device {}", library.target,
+                    static_cast<int>(library.device));
+    if (!IsValid(library.form))
+      return Refuse("kernel library '{}': unknown form {}", library.target, static_cast<int>(library.form));
+  }
+  return {};
+}
+
+Status VerifyConstantData(const ConstantSpec& constant, const std::string& place) {
+  std::optional<int64_t> count = Shape(constant.dims).ElementCount();
+  if (!count) return Refuse("{}: dims {} have no element count", place, Shape(constant.dims).ToString());
+  if (constant.dtype == DType::kString) {
+    if (!constant.bytes.empty() || static_cast<int64_t>(constant.strings.size()) != *count)
+      return Refuse("{}: {} strings and {} bytes, wanted {} strings", place, constant.strings.size(),
+                    constant.bytes.size(), *count);
+    return {};
+  }
+  if (!constant.strings.empty()) return Refuse("{}: strings in a constant of another dtype", place);
+  // Bytes of so many elements exceed no int64 when they are there; the comparison avoids the product's
+  // overflow.
+  int64_t bits = DTypeBits(constant.dtype);
+  auto bytes = static_cast<int64_t>(constant.bytes.size());
+  if (*count > INT64_MAX / bits || DTypeBytes(constant.dtype, *count) != bytes)
+    return Refuse("{}: {} bytes for {} elements of {}", place, bytes, *count, DTypeName(constant.dtype));
+  if (!IsBlobAligned(constant.bytes.data())) return Refuse("{}: its bytes are not 64-byte aligned", place);
+  return {};
+}
+
+Status VerifyConstants(const Program& program) {
+  for (size_t i = 0; i < program.constants.size(); ++i) {
+    const ConstantSpec& constant = program.constants[i];
+    std::string place = fmt::format("constant c{} '{}'", i, constant.name);
+    if (!IsValid(constant.dtype))
+      return Refuse("{}: unknown dtype {}", place, static_cast<int>(constant.dtype));
+    if (constant.dims.size() > kMaxRank)
+      return Refuse("{}: rank {}, at most {}", place, constant.dims.size(), kMaxRank);
+    TVMVM_CHECK_OK(VerifyConstantData(constant, place));
+  }
+  return {};
+}
+
+Status VerifyPlans(const Program& program) {
+  for (size_t i = 0; i < program.plans.size(); ++i) {
+    const PlanSpec& plan = program.plans[i];
+    if (plan.values.size() > kMaxPlanValues)
+      return Refuse("plan p{}: {} values, at most {}", i, plan.values.size(), kMaxPlanValues);
+    for (size_t k = 0; k < plan.values.size(); ++k) {
+      const PlanSpec::Interval& value = plan.values[k];
+      if (value.first > value.last)
+        return Refuse("plan p{}: value {} is alive from {} to {}", i, k, value.first, value.last);
+      if (!std::has_single_bit(value.alignment) || value.alignment > kMaxPlanAlignment)
+        return Refuse("plan p{}: value {} has alignment {}, wanted a power of two up to {}", i, k,
+                      value.alignment, kMaxPlanAlignment);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status VerifyTables(const Program& program) {
+  TVMVM_CHECK_OK(VerifySignatures(program));
+  TVMVM_CHECK_OK(VerifyKernels(program));
+  TVMVM_CHECK_OK(VerifyLibraries(program));
+  TVMVM_CHECK_OK(VerifyConstants(program));
+  return VerifyPlans(program);
+}
+
+}  // namespace tvmvm::verifier

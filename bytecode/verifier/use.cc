@@ -1,0 +1,155 @@
+// Checks of what each opcode demands of its operands together.
+#include "bytecode/shape.h"
+#include "bytecode/verifier/checks.h"
+
+namespace tvmvm::verifier {
+namespace {
+
+using Context = FunctionContext;
+using Instruction = DecodedInstruction;
+
+// `given` things of a kind against the number wanted by `who`.
+Status Count(const Context& context, const Instruction& instruction, std::string_view what, size_t given,
+             const std::string& who, size_t wanted) {
+  if (given == wanted) return {};
+  return context.Fail(instruction, fmt::format("{} {} given, {} takes {}", given, what, who, wanted));
+}
+
+Status Return(const Context& context, const Instruction& instruction) {
+  const FunctionSpec& function = context.function;
+  std::string who = fmt::format("the signature of '{}'", function.name);
+  TVMVM_CHECK_OK(Count(context, instruction, "scalars", instruction.operand(0).list_size(), who,
+                       function.scalar_outputs));
+  return Count(context, instruction, "references", instruction.operand(1).list_size(), who,
+               function.outputs.size());
+}
+
+Status Call(const Context& context, const Instruction& instruction) {
+  const FunctionSpec& callee = context.program.functions[instruction.operand(0).value];
+  std::string who = fmt::format("function '{}'", callee.name);
+  std::string results = fmt::format("the result of '{}'", callee.name);
+  TVMVM_CHECK_OK(
+      Count(context, instruction, "scalars", instruction.operand(1).list_size(), who, callee.scalar_inputs));
+  TVMVM_CHECK_OK(Count(context, instruction, "references", instruction.operand(2).list_size(), who,
+                       callee.inputs.size()));
+  TVMVM_CHECK_OK(Count(context, instruction, "scalar destinations", instruction.operand(3).list_size(),
+                       results, callee.scalar_outputs));
+  return Count(context, instruction, "reference destinations", instruction.operand(4).list_size(), results,
+               callee.outputs.size());
+}
+
+Status Plan(const Context& context, const Instruction& instruction) {
+  int64_t plan = instruction.operand(0).value;
+  size_t values = context.program.plans[plan].values.size();
+  std::string who = fmt::format("plan p{}", plan);
+  TVMVM_CHECK_OK(Count(context, instruction, "sizes", instruction.operand(1).list_size(), who, values));
+  return Count(context, instruction, "offset destinations", instruction.operand(3).list_size(), who, values);
+}
+
+Status Rank(const Context& context, const Instruction& instruction, size_t operand) {
+  size_t rank = instruction.operand(operand).list_size();
+  if (rank <= kMaxRank) return {};
+  return context.Fail(instruction, fmt::format("rank {}, at most {}", rank, kMaxRank));
+}
+
+Status Output(const Context& context, const Instruction& instruction) {
+  int64_t number = instruction.operand(1).value;
+  size_t outputs = context.function.outputs.size();
+  if (static_cast<size_t>(number) >= outputs)
+    return context.Fail(instruction,
+                        fmt::format("output {} does not exist, the function has {}", number, outputs));
+  if (context.function.outputs[number].type.kind != ValueKind::kTensor)
+    return context.Fail(instruction, fmt::format("output {} is no tensor", number));
+  return Rank(context, instruction, 2);
+}
+
+Status Axis(const Context& context, const Instruction& instruction) {
+  int64_t axis = instruction.operand(2).value;
+  if (axis < kMaxRank) return {};
+  return context.Fail(instruction, fmt::format("axis {}, at most {}", axis, kMaxRank - 1));
+}
+
+// Load and store move one number of whole bytes.
+Status Element(const Context& context, const Instruction& instruction, size_t operand) {
+  auto dtype = static_cast<DType>(instruction.operand(operand).value);
+  if (dtype != DType::kString && !IsComplex(dtype) && !IsSubByte(dtype)) return {};
+  return context.Fail(instruction,
+                      fmt::format("an element of {} does not fit a scalar register", DTypeName(dtype)));
+}
+
+Status Queue(const Context& context, const Instruction& instruction, size_t operand) {
+  int64_t queue = instruction.operand(operand).value;
+  if (queue < kMaxQueues) return {};
+  return context.Fail(instruction, fmt::format("queue {}, at most {}", queue, kMaxQueues - 1));
+}
+
+Status Writable(const Context& context, const Instruction& instruction, size_t operand, size_t position) {
+  BufferOperand buffer = instruction.operand(operand).buffer(position);
+  if (!buffer.is_constant()) return {};
+  return context.Fail(instruction,
+                      fmt::format("buffer {} is written and is constant c{}", position, buffer.index()));
+}
+
+Status Launch(const Context& context, const Instruction& instruction) {
+  const KernelSpec& kernel = context.program.kernels[instruction.operand(0).value];
+  std::string who = fmt::format("kernel '{}'", kernel.name);
+  TVMVM_CHECK_OK(Queue(context, instruction, 1));
+  TVMVM_CHECK_OK(Count(context, instruction, "shape scalars", instruction.operand(2).list_size(), "a launch",
+                       kLaunchShapeSize));
+  TVMVM_CHECK_OK(
+      Count(context, instruction, "scalars", instruction.operand(3).list_size(), who, kernel.scalar_count));
+  TVMVM_CHECK_OK(
+      Count(context, instruction, "buffers", instruction.operand(4).list_size(), who, kernel.buffers.size()));
+  for (size_t i = 0; i < kernel.buffers.size(); ++i)
+    if (kernel.buffers[i] != Access::kRead) TVMVM_CHECK_OK(Writable(context, instruction, 4, i));
+  return {};
+}
+
+Status Copy(const Context& context, const Instruction& instruction) {
+  TVMVM_CHECK_OK(Count(context, instruction, "buffers", instruction.operand(0).list_size(), "a copy", 2));
+  return Writable(context, instruction, 0, 0);
+}
+
+Status Fill(const Context& context, const Instruction& instruction) {
+  TVMVM_CHECK_OK(Count(context, instruction, "buffers", instruction.operand(0).list_size(), "a fill", 1));
+  int64_t value = instruction.operand(2).value;
+  if (value > 255) return context.Fail(instruction, fmt::format("{} is no byte value", value));
+  return Writable(context, instruction, 0, 0);
+}
+
+}  // namespace
+
+Status VerifyUse(const FunctionContext& context, const DecodedInstruction& instruction) {
+  switch (instruction.info->opcode) {
+    case Opcode::kReturn:
+      return Return(context, instruction);
+    case Opcode::kCall:
+      return Call(context, instruction);
+    case Opcode::kPlan:
+      return Plan(context, instruction);
+    case Opcode::kOutput:
+      return Output(context, instruction);
+    case Opcode::kAllocate:
+      return Rank(context, instruction, 2);
+    case Opcode::kView:
+      return Rank(context, instruction, 4);
+    case Opcode::kDim:
+      return Axis(context, instruction);
+    case Opcode::kLoad:
+      return Element(context, instruction, 3);
+    case Opcode::kStore:
+      return Element(context, instruction, 2);
+    case Opcode::kLaunch:
+      return Launch(context, instruction);
+    case Opcode::kCopy:
+      return Copy(context, instruction);
+    case Opcode::kFill:
+      return Fill(context, instruction);
+    case Opcode::kWait:
+      return Queue(context, instruction, 0);
+    default:
+      return {};  // the operands' kinds say it all
+  }
+}
+
+}  // namespace tvmvm::verifier
