@@ -38,7 +38,8 @@ struct Workspace {
 struct GroupProgram {
   std::vector<KernelCall> calls;
   std::vector<Workspace> workspaces;       // alive from the first to the last call
-  std::vector<ir::TensorData> packed;      // constants in the layout that the kernels read
+  // Constants in the layout that the kernels read, made on demand: called once, for one of the targets.
+  std::vector<std::function<ir::TensorData()>> packed;
 };
 
 // Errors: kUnsupported or kInternal naming the group's node.
