@@ -60,7 +60,8 @@ class GroupView {
   int InputNumber(ir::ValueId value) const;
 
   // The element of `value` at `index`: asks `leaf` first (a load of an input, a tile in registers, a row's statistic); where
-  // it gives nothing, the element of the node that makes the value, with its inputs expanded in the same way.
+  // it gives nothing, the element of the node that makes the value, with its inputs expanded in the same way. Constants of
+  // one element and known dims become immediates and are not asked for. Invalid: the value has no element.
   using Leaf = std::function<Expr(ir::ValueId value, std::span<const Expr> index)>;   // an invalid Expr: go on
   Expr Expand(ir::ValueId value, std::span<const Expr> index, const Leaf& leaf, LoopKernel* kernel) const;
 
