@@ -1,4 +1,5 @@
 #include "compiler/tensor/expr.h"
+
 #include <algorithm>
 #include <bit>
 #include <cassert>

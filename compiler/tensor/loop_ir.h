@@ -1,5 +1,6 @@
-// Loop IR: one kernel as loops, tiles, vectors and stores over flat buffers. Three printers (LLVM IR, OpenCL C, GLSL)
-// turn it into code, so nothing here assumes a CPU. Text form by ToString; oracle: the evaluator in evaluate_loops.h.
+// Loop IR: one kernel as loops, tiles, vectors and stores over flat buffers. Three printers (LLVM IR, OpenCL
+// C, GLSL) turn it into code, so nothing here assumes a CPU. Text form by ToString; oracle: the evaluator in
+// evaluate_loops.h.
 #pragma once
 
 #include <memory>
@@ -14,26 +15,26 @@
 namespace tvmvm::tensor {
 
 enum class StmtKind : uint8_t {
-  kBlock,      // statements in order
-  kFor,        // variable from begin (inclusive) to end (exclusive) by step
-  kIf,         // condition (scalar bool), then, otherwise (may be null)
-  kStore,      // buffer[index] = value, optional mask; index and value have the same lanes, or index is a scalar and the
-               // value is stored to `lanes` consecutive elements
-  kLet,        // variable = value for the rest of the enclosing block
-  kAllocate,   // declares local buffer `buffer` for the rest of the enclosing block
-  kFail,       // leave the kernel with error code `code` (>= 1) for the whole launch
+  kBlock,  // statements in order
+  kFor,    // variable from begin (inclusive) to end (exclusive) by step
+  kIf,     // condition (scalar bool), then, otherwise (may be null)
+  kStore,  // buffer[index] = value, optional mask; index and value have the same lanes, or index is a scalar
+           // and the value is stored to `lanes` consecutive elements
+  kLet,       // variable = value for the rest of the enclosing block
+  kAllocate,  // declares local buffer `buffer` for the rest of the enclosing block
+  kFail,      // leave the kernel with error code `code` (>= 1) for the whole launch
 };
 
 enum class LoopKind : uint8_t {
   kSerial,
-  kUnrolled,     // constant extent; the printer unrolls it
-  kVectorized,   // constant extent = lanes; removed by Vectorize()
+  kUnrolled,    // constant extent; the printer unrolls it
+  kVectorized,  // constant extent = lanes; removed by Vectorize()
 };
 
 enum class Memory : uint8_t {
-  kRegisters,    // constant size, constant indices once unrolled: the printer keeps it in registers
-  kLocal,        // constant size, private to the grid point: the stack of a CPU, private memory of a GPU
-  kScratch,      // run-time size: at byte offset `scratch_offset` of the launch's scratch, private to the worker
+  kRegisters,  // constant size, constant indices once unrolled: the printer keeps it in registers
+  kLocal,      // constant size, private to the grid point: the stack of a CPU, private memory of a GPU
+  kScratch,  // run-time size: at byte offset `scratch_offset` of the launch's scratch, private to the worker
 };
 
 struct Stmt;
@@ -41,51 +42,52 @@ using StmtPtr = std::shared_ptr<const Stmt>;
 
 struct Stmt {
   StmtKind kind = StmtKind::kBlock;
-  std::vector<StmtPtr> body;         // block: all; for: one; if: then [, otherwise]
-  VariableId variable = 0;           // for, let
+  std::vector<StmtPtr> body;  // block: all; for: one; if: then [, otherwise]
+  VariableId variable = 0;    // for, let
   LoopKind loop = LoopKind::kSerial;
-  Expr begin, end, step;             // for (i64); step is a positive constant
-  Expr value;                        // store, let; if: the condition
-  Expr index, mask;                  // store
-  uint32_t buffer = 0;               // store, allocate
-  int32_t code = 0;                  // fail
+  Expr begin, end, step;  // for (i64); step is a positive constant
+  Expr value;             // store, let; if: the condition
+  Expr index, mask;       // store
+  uint32_t buffer = 0;    // store, allocate
+  int32_t code = 0;       // fail
 };
 
 struct BufferInfo {
   std::string name;
   DType dtype = DType::kInvalid;
-  bool is_argument = true;                    // else declared by kAllocate
-  Access access = Access::kRead;              // arguments
-  Memory memory = Memory::kRegisters;         // local buffers
-  int64_t size = 0;                           // local buffers of constant size: elements
-  Expr scratch_offset;                        // kScratch: i64 bytes, multiple of 64
+  bool is_argument = true;             // else declared by kAllocate
+  Access access = Access::kRead;       // arguments
+  Memory memory = Memory::kRegisters;  // local buffers
+  int64_t size = 0;                    // local buffers of constant size: elements
+  Expr scratch_offset;                 // kScratch: i64 bytes, multiple of 64
 };
 
 // A kernel. Arguments are buffers[0 .. argument_count) in order and, for every kDim in the body, a scalar.
 struct LoopKernel {
-  std::string name;                           // a short description, "softmax"; made unique later
-  std::vector<BufferInfo> buffers;            // arguments first
+  std::string name;                 // a short description, "softmax"; made unique later
+  std::vector<BufferInfo> buffers;  // arguments first
   uint32_t argument_count = 0;
-  std::vector<std::string> variable_names;    // by VariableId; for reading only
-  VariableId grid[3] = {0, 0, 0};             // variables bound to the grid point's coordinates
+  std::vector<std::string> variable_names;  // by VariableId; for reading only
+  VariableId grid[3] = {0, 0, 0};           // variables bound to the grid point's coordinates
   ir::Dim grid_size[3] = {1, 1, 1};
-  ir::Dim scratch_bytes = 0;                  // per worker
-  ir::Dim flops = 0;                          // of the whole launch, an estimate
+  ir::Dim scratch_bytes = 0;  // per worker
+  ir::Dim flops = 0;          // of the whole launch, an estimate
   ir::Dim bytes = 0;
-  std::vector<std::string> error_messages;    // for kFail codes 1, 2, ...
+  std::vector<std::string> error_messages;  // for kFail codes 1, 2, ...
   StmtPtr body;
 
   VariableId NewVariable(std::string name) {
     variable_names.push_back(std::move(name));
     return static_cast<VariableId>(variable_names.size() - 1);
   }
-  uint32_t AddArgument(std::string name, DType dtype, Access access);   // before any local buffer
+  uint32_t AddArgument(std::string name, DType dtype, Access access);  // before any local buffer
   uint32_t AddLocal(std::string name, DType dtype, Memory memory, int64_t size, Expr scratch_offset = {});
 };
 
 // Building.
 StmtPtr Block(std::vector<StmtPtr> statements);
-StmtPtr For(VariableId variable, Expr begin, Expr end, StmtPtr body, LoopKind kind = LoopKind::kSerial, int64_t step = 1);
+StmtPtr For(VariableId variable, Expr begin, Expr end, StmtPtr body, LoopKind kind = LoopKind::kSerial,
+            int64_t step = 1);
 StmtPtr If(Expr condition, StmtPtr then, StmtPtr otherwise = nullptr);
 StmtPtr Store(uint32_t buffer, Expr index, Expr value, Expr mask = {});
 StmtPtr Let(VariableId variable, Expr value);
@@ -94,15 +96,33 @@ StmtPtr Fail(int32_t code);
 
 // The distinct kDim expressions of the body in order of first appearance: the kernel's scalar arguments.
 std::vector<ir::Dim> ScalarArguments(const LoopKernel& kernel);
+// What a launch passes as scalars: ScalarArguments(), then those grid sizes that turning a flat grid index
+// into coordinates needs and that are neither constant nor among them already: x when y or z is not 1, y when
+// z is not 1.
+std::vector<ir::Dim> LaunchScalars(const LoopKernel& kernel);
+// Readable text, with the names of buffers and variables.
 std::string ToString(const LoopKernel& kernel);
+// The same without names and with variables numbered by first binding: equal texts mean equal kernels.
+std::string CanonicalText(const LoopKernel& kernel);
+// Iterations of a loop whose `end` is `begin` plus a constant; nullopt otherwise.
+std::optional<int64_t> ConstantExtent(const Stmt& loop);
 // Every rule that the printers rely on: types and lanes agree, variables are bound, buffers are declared, ...
 // Errors: kInternal naming the statement.
 Status VerifyLoops(const LoopKernel& kernel);
 
-// Replaces kVectorized loops by vector expressions: loads and stores at unit stride become wide, invariant ones are
-// broadcast, others gather lane by lane.
+// Makes loads that stand under a Select safe to execute always: the condition becomes a mask of the load.
+// Conditions that read memory are taken to choose between values, not to guard an index, unless the index
+// reads memory too. For targets whose select evaluates both sides; run before Vectorize.
+LoopKernel GuardLoads(const LoopKernel& kernel);
+// Replaces kVectorized loops by vector expressions: loads and stores at unit stride become wide, invariant
+// ones are broadcast, others gather lane by lane. A condition that differs between lanes becomes masks. A
+// buffer allocated in the loop gets one copy for each lane. Iterations must be independent; a loop that
+// cannot become vectors (a reduction over its variable into one element, an inner loop whose bounds differ
+// between lanes) becomes serial. Reductions over lanes are written with kReduceAdd and the like over a vector
+// accumulator.
 LoopKernel Vectorize(const LoopKernel& kernel);
-// Rewrites math functions that the target has no instruction for into arithmetic (compiler/tensor/approximate.h).
+// Rewrites math functions that the target has no instruction for into arithmetic
+// (compiler/tensor/approximate.h).
 LoopKernel ExpandMath(const LoopKernel& kernel);
 
 }  // namespace tvmvm::tensor

@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "compiler/tensor/loop_ir.h"
+#include "compiler/tensor/rewrite.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+const char* AccessText(Access access) {
+  switch (access) {
+    case Access::kRead:
+      return "in";
+    case Access::kWrite:
+      return "out";
+    case Access::kReadWrite:
+      return "inout";
+  }
+  return "?";
+}
+
+const char* MemoryText(Memory memory) {
+  switch (memory) {
+    case Memory::kRegisters:
+      return "registers";
+    case Memory::kLocal:
+      return "local";
+    case Memory::kScratch:
+      return "scratch";
+  }
+  return "?";
+}
+
+const char* LoopText(LoopKind kind) {
+  switch (kind) {
+    case LoopKind::kSerial:
+      return "for";
+    case LoopKind::kUnrolled:
+      return "unroll";
+    case LoopKind::kVectorized:
+      return "vector";
+  }
+  return "?";
+}
+
+class Printer {
+ public:
+  Printer(const LoopKernel& kernel, bool with_names) : kernel_(kernel), with_names_(with_names) {
+    names_.variable = [this](VariableId id) { return Variable(id); };
+    names_.buffer = [this](uint32_t id) { return Buffer(id); };
+  }
+
+  std::string Print() {
+    out_ += with_names_ ? fmt::format("kernel {}(", kernel_.name) : "kernel (";
+    for (uint32_t i = 0; i < kernel_.argument_count; ++i) {
+      const BufferInfo& b = kernel_.buffers[i];
+      out_ += fmt::format("{}{} {}: {}", i ? ", " : "", AccessText(b.access), Buffer(i), DTypeName(b.dtype));
+    }
+    out_ += ") grid(";
+    for (int axis = 0; axis < 3; ++axis)
+      out_ += fmt::format("{}{} < {}", axis ? ", " : "", Variable(kernel_.grid[axis]),
+                          kernel_.grid_size[axis].ToString());
+    out_ += ")";
+    if (!kernel_.scratch_bytes.IsConstant(0))
+      out_ += fmt::format(" scratch({})", kernel_.scratch_bytes.ToString());
+    out_ += " {\n";
+    if (kernel_.body) Statement(*kernel_.body, 1);
+    out_ += "}\n";
+    for (size_t i = 0; i < kernel_.error_messages.size(); ++i)
+      out_ += fmt::format("error {}: {}\n", i + 1, kernel_.error_messages[i]);
+    return std::move(out_);
+  }
+
+ private:
+  std::string Variable(VariableId id) {
+    if (auto found = variables_.find(id); found != variables_.end()) return found->second;
+    std::string name = with_names_ && id < kernel_.variable_names.size() ? kernel_.variable_names[id] : "";
+    if (name.empty()) {
+      name = fmt::format("v{}", variables_.size());
+    } else if (int copies = used_names_[name]++; copies > 0) {
+      name = fmt::format("{}.{}", name, copies);
+    }
+    return variables_[id] = name;
+  }
+
+  std::string Buffer(uint32_t id) const {
+    bool has_name = with_names_ && id < kernel_.buffers.size() && !kernel_.buffers[id].name.empty();
+    return has_name ? kernel_.buffers[id].name : fmt::format("b{}", id);
+  }
+
+  std::string Text(const Expr& e) const { return ToString(e, names_); }
+
+  void Line(int depth, const std::string& text) { out_ += fmt::format("{:{}}{}\n", "", 2 * depth, text); }
+
+  void Statement(const Stmt& s, int depth) {
+    switch (s.kind) {
+      case StmtKind::kBlock:
+        for (const StmtPtr& child : s.body) {
+          bool is_scope = child->kind == StmtKind::kBlock;
+          if (is_scope) Line(depth, "{");
+          Statement(*child, depth + (is_scope ? 1 : 0));
+          if (is_scope) Line(depth, "}");
+        }
+        break;
+      case StmtKind::kFor: {
+        std::string step = IsIntConstant(s.step, 1) ? "" : fmt::format(" by {}", Text(s.step));
+        std::string begin = Text(s.begin), end = Text(s.end);
+        Line(depth,
+             fmt::format("{} {} in {} .. {}{} {{", LoopText(s.loop), Variable(s.variable), begin, end, step));
+        Statement(*s.body[0], depth + 1);
+        Line(depth, "}");
+        break;
+      }
+      case StmtKind::kIf:
+        Line(depth, fmt::format("if {} {{", Text(s.value)));
+        Statement(*s.body[0], depth + 1);
+        if (s.body.size() > 1) {
+          Line(depth, "} else {");
+          Statement(*s.body[1], depth + 1);
+        }
+        Line(depth, "}");
+        break;
+      case StmtKind::kStore: {
+        std::string mask = s.mask.valid() ? fmt::format(" if {}", Text(s.mask)) : "";
+        Line(depth, fmt::format("{}[{}{}] = {}", Buffer(s.buffer), Text(s.index), mask, Text(s.value)));
+        break;
+      }
+      case StmtKind::kLet: {
+        std::string value = Text(s.value);
+        Line(depth, fmt::format("let {} = {}", Variable(s.variable), value));
+        break;
+      }
+      case StmtKind::kAllocate: {
+        const BufferInfo& b = kernel_.buffers[s.buffer];
+        std::string place = b.memory == Memory::kScratch ? fmt::format(" at {}", Text(b.scratch_offset))
+                                                         : fmt::format("[{}]", b.size);
+        Line(depth,
+             fmt::format("{} {}: {}{}", MemoryText(b.memory), Buffer(s.buffer), DTypeName(b.dtype), place));
+        break;
+      }
+      case StmtKind::kFail:
+        Line(depth, fmt::format("fail {}", s.code));
+        break;
+    }
+  }
+
+  const LoopKernel& kernel_;
+  bool with_names_;
+  ExprNames names_;
+  std::unordered_map<VariableId, std::string> variables_;
+  std::unordered_map<std::string, int> used_names_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string ToString(const LoopKernel& kernel) { return Printer(kernel, true).Print(); }
+std::string CanonicalText(const LoopKernel& kernel) { return Printer(kernel, false).Print(); }
+
+}  // namespace tvmvm::tensor
