@@ -1,0 +1,20 @@
+#include <fmt/format.h>
+
+#include "bytecode/assembler.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/files.h"
+#include "cli/model.h"
+
+namespace tvmvm::cli {
+
+Expected<int> AsmCommand(const AsmArguments& arguments) {
+  TVMVM_TRY(std::string text, ReadTextFile(arguments.path));
+  auto program = Assemble(text);
+  if (!program)
+    return MakeError(program.error().code, fmt::format("'{}': {}", arguments.path, program.error().message));
+  TVMVM_CHECK_OK(SaveModel(**program, arguments.output));
+  return kExitOk;
+}
+
+}  // namespace tvmvm::cli

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/json.h"
+#include "cli/model.h"
+#include "cli/signature.h"
+
+namespace tvmvm::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double MillisecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+struct Timing {
+  double load_ms = 0;   // loading the program and binding it to the machine
+  double first_ms = 0;  // the first run, which makes the outputs and the plan
+  int64_t peak_bytes = 0;
+  std::vector<double> runs;  // warm runs in milliseconds, sorted
+
+  double Percentile(double fraction) const {
+    return runs[std::min(runs.size() - 1, static_cast<size_t>(fraction * static_cast<double>(runs.size())))];
+  }
+};
+
+Status TimeRuns(Invocation& invocation, std::span<const Tensor> inputs, size_t output_count,
+                const BenchArguments& arguments, Timing* timing) {
+  std::vector<Tensor> outputs(output_count);  // made by the first run, written into by the others
+  Clock::time_point begin = Clock::now();
+  TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
+  timing->first_ms = MillisecondsSince(begin);
+  begin = Clock::now();
+  bool by_count = arguments.repeat > 0;
+  while (by_count ? static_cast<int64_t>(timing->runs.size()) < arguments.repeat
+                  : timing->runs.empty() || MillisecondsSince(begin) < arguments.seconds * 1e3) {
+    Clock::time_point run_begin = Clock::now();
+    TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
+    timing->runs.push_back(MillisecondsSince(run_begin));
+  }
+  std::ranges::sort(timing->runs);
+  timing->peak_bytes = invocation.peak_bytes();
+  return {};
+}
+
+void Print(const Timing& timing, const BenchArguments& arguments) {
+  Json json = {{"runs", timing.runs.size()},       {"first_ms", timing.first_ms},
+               {"best_ms", timing.runs.front()},   {"median_ms", timing.Percentile(0.5)},
+               {"p90_ms", timing.Percentile(0.9)}, {"p99_ms", timing.Percentile(0.99)},
+               {"load_ms", timing.load_ms},        {"peak_bytes", timing.peak_bytes}};
+  if (arguments.json) return PrintResult(FormatJson(json));
+  PrintResult(
+      fmt::format("{} runs: best {:.4f} ms, median {:.4f} ms, p90 {:.4f} ms, p99 {:.4f} ms\nfirst run {:.4f} "
+                  "ms, load {:.3f} ms, peak memory {}",
+                  timing.runs.size(), timing.runs.front(), timing.Percentile(0.5), timing.Percentile(0.9),
+                  timing.Percentile(0.99), timing.first_ms, timing.load_ms,
+                  FormatBytes(static_cast<double>(timing.peak_bytes))));
+}
+
+}  // namespace
+
+Expected<int> BenchCommand(const BenchArguments& arguments) {
+  Timing timing;
+  Clock::time_point begin = Clock::now();
+  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model));
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model.threads));
+  timing.load_ms = MillisecondsSince(begin);
+
+  TVMVM_TRY(std::vector<Tensor> inputs, MakeInputs(program->main(), arguments.inputs));
+  Invocation invocation = vm->NewInvocation();
+  TVMVM_CHECK_OK(TimeRuns(invocation, inputs, program->main().outputs.size(), arguments, &timing));
+  Print(timing, arguments);
+  return kExitOk;
+}
+
+}  // namespace tvmvm::cli

@@ -1,0 +1,18 @@
+// The commands: each does its work and returns an exit code (console.h), or an error that main prints.
+#pragma once
+
+#include "bytecode/status.h"
+#include "cli/options.h"
+
+namespace tvmvm::cli {
+
+Expected<int> CompileCommand(const CompileArguments& arguments);
+Expected<int> RunCommand(const RunArguments& arguments);
+Expected<int> BenchCommand(const BenchArguments& arguments);
+Expected<int> TestCommand(const TestArguments& arguments);
+Expected<int> InspectCommand(const InspectArguments& arguments);
+Expected<int> DisasmCommand(const DisasmArguments& arguments);
+Expected<int> AsmCommand(const AsmArguments& arguments);
+Expected<int> VerifyCommand(const VerifyArguments& arguments);
+
+}  // namespace tvmvm::cli

@@ -1,0 +1,27 @@
+// Whether a tensor is what was expected, by the rules of the ONNX backend tests.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "vm/tensor.h"
+
+namespace tvmvm::cli {
+
+// |got - want| <= atol + rtol * |want|. Unset: rtol 1e-3 (bf16: 2^-6) and atol 1e-7 (floats of 16 bits and
+// fewer: 1e-5). Integers, bools and strings must be equal; NaN equals NaN; infinities must agree.
+struct Tolerance {
+  std::optional<double> rtol;
+  std::optional<double> atol;
+  bool shape_only = false;  // random outputs: only dtype and shape are compared
+};
+
+// True for names of tests whose outputs are random.
+bool HasRandomOutputs(std::string_view test_name);
+
+// nullopt when `got` is good; else what is wrong: dtype, shape, or how many elements differ and the worst of
+// them.
+std::optional<std::string> FindDifference(const Tensor& got, const Tensor& want, const Tolerance& tolerance);
+
+}  // namespace tvmvm::cli

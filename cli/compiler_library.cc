@@ -1,0 +1,50 @@
+#include "cli/compiler_library.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <climits>
+#include <string>
+
+namespace tvmvm::cli {
+namespace {
+
+constexpr const char* kLibrary = "libtvm-vm-compiler.so.0";
+
+std::string ExecutableFolder() {
+  char path[PATH_MAX];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  if (length <= 0) return "";
+  std::string text(path, static_cast<size_t>(length));
+  return text.substr(0, text.rfind('/') + 1);
+}
+
+}  // namespace
+
+Expected<const Compiler*> OpenCompiler() {
+  static const Compiler* opened = nullptr;  // commands run on one thread
+  if (opened) return opened;
+  std::string folder = ExecutableFolder(), reason;
+  for (const std::string& path : {folder + kLibrary, folder + "../lib/" + kLibrary, std::string(kLibrary)}) {
+    if (path.front() == '/' && access(path.c_str(), R_OK) != 0) continue;
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      reason = dlerror();
+      continue;
+    }
+    auto entry = reinterpret_cast<const Compiler* (*)()>(dlsym(library, "tvmvm_compiler"));
+    if (entry) {
+      opened = entry();
+      return opened;
+    }
+    reason = fmt::format("{} has no tvmvm_compiler", path);
+    dlclose(library);
+  }
+  return MakeError(
+      Code::kNotFound,
+      fmt::format("the compiler library is not installed ({}); packaged .vmexe files run without it",
+                  reason));
+}
+
+}  // namespace tvmvm::cli

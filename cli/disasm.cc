@@ -1,0 +1,23 @@
+#include "bytecode/assembler.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/files.h"
+#include "cli/model.h"
+
+namespace tvmvm::cli {
+
+Expected<int> DisasmCommand(const DisasmArguments& arguments) {
+  TVMVM_TRY(ProgramPointer program, LoadModel({.path = arguments.path}));
+  std::string text = Disassemble(*program, {.constant_bytes = arguments.constants});
+  if (arguments.output.empty()) {
+    if (text.ends_with('\n')) text.pop_back();
+    PrintResult(text);
+    return kExitOk;
+  }
+  TVMVM_TRY(OutputFile file, OutputFile::Create(arguments.output));
+  TVMVM_CHECK_OK(file.Write(text));
+  TVMVM_CHECK_OK(file.Commit());
+  return kExitOk;
+}
+
+}  // namespace tvmvm::cli

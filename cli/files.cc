@@ -1,0 +1,127 @@
+#include "cli/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace tvmvm::cli {
+namespace {
+
+tl::unexpected<Error> SystemError(std::string_view action, const std::string& path, int error) {
+  Code code = error == ENOENT ? Code::kNotFound : Code::kInvalidArgument;
+  return MakeError(code, fmt::format("cannot {} '{}': {}", action, path, std::strerror(error)));
+}
+
+}  // namespace
+
+Expected<InputFile> InputFile::Open(const std::string& path) {
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return SystemError("open", path, errno);
+  struct stat info;
+  if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {
+    int error = S_ISDIR(info.st_mode) ? EISDIR : errno;
+    close(fd);
+    return SystemError("read", path, error);
+  }
+  return InputFile(path, fd, info.st_size);
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+
+InputFile::~InputFile() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Status InputFile::ReadAt(int64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    ssize_t got = pread(fd_, bytes.data(), bytes.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return SystemError("read", path_, errno);
+    if (got == 0)
+      return MakeError(
+          Code::kInvalidArgument,
+          fmt::format("'{}' ends at byte {}, {} bytes more were expected", path_, offset, bytes.size()));
+    offset += got;
+    bytes = bytes.subspan(got);
+  }
+  return {};
+}
+
+Expected<std::vector<std::byte>> ReadFile(const std::string& path) {
+  TVMVM_TRY(InputFile file, InputFile::Open(path));
+  std::vector<std::byte> bytes(file.size());
+  TVMVM_CHECK_OK(file.ReadAt(0, bytes));
+  return bytes;
+}
+
+Expected<std::string> ReadTextFile(const std::string& path) {
+  TVMVM_TRY(InputFile file, InputFile::Open(path));
+  std::string text(file.size(), '\0');
+  TVMVM_CHECK_OK(file.ReadAt(0, std::as_writable_bytes(std::span(text))));
+  return text;
+}
+
+bool IsSpecialFile(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+Expected<OutputFile> OutputFile::Create(const std::string& path) {
+  if (IsSpecialFile(path)) {
+    int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return SystemError("write", path, errno);
+    return OutputFile(path, "", fd);
+  }
+  std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+  int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return SystemError("write", path, errno);
+  return OutputFile(path, std::move(temporary), fd);
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+OutputFile::~OutputFile() {
+  if (fd_ < 0) return;
+  close(fd_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+Status OutputFile::Write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = write(fd_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return SystemError("write", path_, errno);
+    bytes = bytes.subspan(written);
+  }
+  return {};
+}
+
+Status OutputFile::Write(std::string_view text) { return Write(std::as_bytes(std::span(text))); }
+
+Status OutputFile::Commit() {
+  int error = close(std::exchange(fd_, -1)) == 0 ? 0 : errno;
+  if (temporary_.empty()) return error == 0 ? Status() : SystemError("write", path_, error);
+  if (error == 0 && rename(temporary_.c_str(), path_.c_str()) != 0) error = errno;
+  if (error == 0) return {};
+  unlink(temporary_.c_str());
+  return SystemError("write", path_, error);
+}
+
+Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return SystemError("make folder", path, error.value());
+  return {};
+}
+
+}  // namespace tvmvm::cli

@@ -1,0 +1,63 @@
+// Whole files: read into memory, or written so that a reader sees the old file or the new one and nothing
+// between.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bytecode/status.h"
+
+namespace tvmvm::cli {
+
+// An open file to read; closed by the destructor.
+class InputFile {
+ public:
+  // Errors: kNotFound, or kInvalidArgument naming path and system error. A folder is refused.
+  static Expected<InputFile> Open(const std::string& path);
+  InputFile(InputFile&& other) noexcept;
+  ~InputFile();
+
+  int64_t size() const { return size_; }
+  // Reads exactly `bytes.size()` bytes at `offset`.
+  Status ReadAt(int64_t offset, std::span<std::byte> bytes) const;
+
+ private:
+  InputFile(std::string path, int fd, int64_t size) : path_(std::move(path)), fd_(fd), size_(size) {}
+  std::string path_;
+  int fd_;
+  int64_t size_;
+};
+
+Expected<std::vector<std::byte>> ReadFile(const std::string& path);
+Expected<std::string> ReadTextFile(const std::string& path);
+
+// Writes beside `path` and renames in Commit; without Commit nothing is left behind. What is not a regular
+// file
+// (/dev/null, a pipe) is written directly. Errors name the path and the system error.
+class OutputFile {
+ public:
+  static Expected<OutputFile> Create(const std::string& path);
+  OutputFile(OutputFile&& other) noexcept;
+  ~OutputFile();
+
+  Status Write(std::span<const std::byte> bytes);
+  Status Write(std::string_view text);
+  Status Commit();
+
+ private:
+  OutputFile(std::string path, std::string temporary, int fd)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  std::string path_;
+  std::string temporary_;  // empty: written directly
+  int fd_;
+};
+
+// True where `path` exists and is something else than a regular file.
+bool IsSpecialFile(const std::string& path);
+// Makes the folder and its parents.
+Status MakeFolder(const std::string& path);
+
+}  // namespace tvmvm::cli

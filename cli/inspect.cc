@@ -1,0 +1,164 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/json.h"
+#include "cli/signature.h"
+#include "serializer/vmexe.h"
+
+namespace tvmvm::cli {
+namespace {
+
+const char* FormName(KernelForm form) {
+  switch (form) {
+    case KernelForm::kSharedObject:
+      return "shared object";
+    case KernelForm::kBitcode:
+      return "LLVM bitcode";
+    case KernelForm::kOpenClC:
+      return "OpenCL C";
+    case KernelForm::kSpirV:
+      return "SPIR-V";
+  }
+  return "unknown";
+}
+
+struct Dim {
+  std::string name;
+  int64_t low, high;
+};
+
+// Symbols of the inputs that have bounds.
+std::vector<Dim> BoundedSymbols(const FunctionSpec& main) {
+  std::vector<Dim> result;
+  for (const ParameterSpec& input : main.inputs)
+    for (const DimSpec& dim : input.type.dims) {
+      bool bounded = dim.value < 0 && !dim.symbol.empty() && (dim.low > 0 || dim.high < INT64_MAX);
+      bool seen = std::ranges::any_of(result, [&](const Dim& other) { return other.name == dim.symbol; });
+      if (bounded && !seen) result.push_back({dim.symbol, dim.low, dim.high});
+    }
+  return result;
+}
+
+uint64_t ConstantBytes(const Program& program) {
+  uint64_t bytes = 0;
+  for (const ConstantSpec& constant : program.constants) bytes += constant.bytes.size();
+  return bytes;
+}
+
+void PrintSignature(const FunctionSpec& main) {
+  PrintResult("signature");
+  for (const ParameterSpec& input : main.inputs)
+    PrintResult(fmt::format("  input   {}: {}", input.name, FormatType(input.type)));
+  for (const ParameterSpec& output : main.outputs)
+    PrintResult(fmt::format("  output  {}: {}", output.name, FormatType(output.type)));
+  for (const Dim& dim : BoundedSymbols(main))
+    PrintResult(fmt::format("  bound   {} = {}..{}", dim.name, dim.low,
+                            dim.high == INT64_MAX ? "" : std::to_string(dim.high)));
+}
+
+void PrintText(const Program& program, const std::vector<SectionInfo>& sections) {
+  PrintSignature(program.main());
+  PrintResult("functions");
+  for (const FunctionSpec& function : program.functions)
+    PrintResult(fmt::format("  @{}: {} code words, {} scalar and {} reference registers", function.name,
+                            function.code.size(), function.scalar_registers, function.ref_registers));
+  PrintResult(fmt::format("kernels: {}", program.kernels.size()));
+  for (const KernelSpec& kernel : program.kernels)
+    PrintResult(fmt::format("  {} ({}): {} scalars, {} buffers{}", kernel.name, DeviceKindName(kernel.device),
+                            kernel.scalar_count, kernel.buffers.size(),
+                            kernel.source_node.empty() ? "" : ", from " + kernel.source_node));
+  PrintResult("kernel libraries");
+  for (const KernelLibrarySpec& library : program.libraries)
+    PrintResult(fmt::format("  {} {}: {}, {}", DeviceKindName(library.device), library.target,
+                            FormName(library.form), FormatBytes(static_cast<double>(library.bytes.size()))));
+  PrintResult(fmt::format("constants: {}, {}", program.constants.size(),
+                          FormatBytes(static_cast<double>(ConstantBytes(program)))));
+  PrintResult("sections");
+  for (const SectionInfo& section : sections)
+    PrintResult(fmt::format("  {:28} offset {:>10}  {:>10}  {}", section.name, section.offset,
+                            FormatBytes(static_cast<double>(section.bytes)), section.digest));
+  const Provenance& provenance = program.provenance;
+  PrintResult("provenance");
+  PrintResult(fmt::format("  producer  {}\n  source    {}\n  digest    {}\n  options   {}",
+                          provenance.producer, provenance.source, provenance.source_digest,
+                          provenance.options));
+}
+
+Json ToJson(const ParameterSpec& parameter) {
+  Json json = {{"name", parameter.name}, {"type", FormatType(parameter.type)}};
+  if (parameter.type.kind != ValueKind::kTensor) return json;
+  json["dtype"] = DTypeName(parameter.type.dtype);
+  if (!parameter.type.has_rank) return json;
+  Json dims = Json::array();
+  for (const DimSpec& dim : parameter.type.dims) {
+    if (dim.value >= 0) {
+      dims.push_back(dim.value);
+    } else {
+      dims.push_back(dim.symbol.empty() ? Json(nullptr) : Json(dim.symbol));
+    }
+  }
+  json["dims"] = std::move(dims);
+  return json;
+}
+
+Json ToJson(const Program& program, const std::vector<SectionInfo>& sections) {
+  Json json = {{"inputs", Json::array()},
+               {"outputs", Json::array()},
+               {"dims", Json::object()},
+               {"functions", Json::array()},
+               {"kernels", Json::array()},
+               {"libraries", Json::array()},
+               {"constants", {{"count", program.constants.size()}, {"bytes", ConstantBytes(program)}}},
+               {"sections", Json::array()}};
+  for (const ParameterSpec& input : program.main().inputs) json["inputs"].push_back(ToJson(input));
+  for (const ParameterSpec& output : program.main().outputs) json["outputs"].push_back(ToJson(output));
+  for (const Dim& dim : BoundedSymbols(program.main())) {
+    json["dims"][dim.name] = {{"low", dim.low}};
+    if (dim.high < INT64_MAX) json["dims"][dim.name]["high"] = dim.high;
+  }
+  for (const FunctionSpec& function : program.functions)
+    json["functions"].push_back({{"name", function.name},
+                                 {"code_words", function.code.size()},
+                                 {"scalar_registers", function.scalar_registers},
+                                 {"ref_registers", function.ref_registers}});
+  for (const KernelSpec& kernel : program.kernels)
+    json["kernels"].push_back({{"name", kernel.name},
+                               {"device", DeviceKindName(kernel.device)},
+                               {"scalars", kernel.scalar_count},
+                               {"buffers", kernel.buffers.size()},
+                               {"source_node", kernel.source_node}});
+  for (const KernelLibrarySpec& library : program.libraries)
+    json["libraries"].push_back({{"device", DeviceKindName(library.device)},
+                                 {"target", library.target},
+                                 {"form", FormName(library.form)},
+                                 {"bytes", library.bytes.size()}});
+  for (const SectionInfo& section : sections)
+    json["sections"].push_back({{"name", section.name},
+                                {"offset", section.offset},
+                                {"bytes", section.bytes},
+                                {"digest", section.digest}});
+  const Provenance& provenance = program.provenance;
+  json["provenance"] = {{"producer", provenance.producer},
+                        {"source", provenance.source},
+                        {"source_digest", provenance.source_digest},
+                        {"options", provenance.options}};
+  return json;
+}
+
+}  // namespace
+
+Expected<int> InspectCommand(const InspectArguments& arguments) {
+  TVMVM_TRY(std::shared_ptr<const Program> program, LoadProgram(arguments.path));
+  TVMVM_TRY(std::vector<SectionInfo> sections, ListSections(arguments.path));
+  if (arguments.json) {
+    PrintResult(FormatJson(ToJson(*program, sections), 2));
+  } else {
+    PrintText(*program, sections);
+  }
+  return kExitOk;
+}
+
+}  // namespace tvmvm::cli

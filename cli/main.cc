@@ -1,0 +1,294 @@
+// tvm-vm: reads the command line into plain arguments (options.h) and calls the command. The only file that
+// knows CLI11.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <exception>
+#include <functional>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+
+namespace tvmvm::cli {
+namespace {
+
+using Action = std::function<Expected<int>()>;
+
+constexpr const char* kFooter =
+    "Exit codes: 0 fine; 1 the work failed or a comparison did not hold; 2 wrong usage.\n"
+    "Results go to standard output, everything else to standard error.\n"
+    "`tvm-vm COMMAND --help` shows a command's options and examples.";
+
+// Makes a CLI11 callback of a parser that returns Expected<T>: its message becomes a usage error.
+template <class T>
+std::function<void(const std::vector<std::string>&)> ParseEach(Expected<T> (*parse)(std::string_view),
+                                                               std::function<void(T)> take) {
+  return [parse, take](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      Expected<T> value = parse(text);
+      if (!value) throw CLI::ValidationError(value.error().message);
+      take(std::move(*value));
+    }
+  };
+}
+
+template <class T>
+CLI::Option* AddParsed(CLI::App* app, const std::string& flags, Expected<T> (*parse)(std::string_view),
+                       std::function<void(T)> take, const std::string& help) {
+  auto callback = ParseEach<T>(parse, std::move(take));
+  return app->add_option_function<std::vector<std::string>>(flags, callback, help)->allow_extra_args(false);
+}
+
+// With `fixed`, only NAME=N makes sense.
+CLI::Option* AddDims(CLI::App* app, DimBounds* dims, bool fixed) {
+  auto take = [dims, fixed](std::pair<std::string, DimBound> dim) {
+    if (fixed && dim.second.low != dim.second.high)
+      throw CLI::ValidationError("'" + dim.first + "': one number is wanted here, NAME=N");
+    (*dims)[dim.first] = dim.second;
+  };
+  return AddParsed<std::pair<std::string, DimBound>>(
+             app, "--dim", ParseDim, take,
+             fixed ? "Size of a symbolic dimension for inputs that are made (else 1)"
+                   : "What is known of a symbolic dimension, for every call")
+      ->type_name(fixed ? "NAME=N" : "NAME=LO..HI|NAME=N");
+}
+
+void AddInputs(CLI::App* app, InputArguments* inputs) {
+  AddParsed<InputSpec>(
+      app, "-i,--input", ParseInput, [inputs](InputSpec spec) { inputs->inputs.push_back(std::move(spec)); },
+      "An input: [NAME=]FILE.npy, [NAME=]FILE.pb, or [NAME=]random[:4x128]; with none, all are made at "
+      "random")
+      ->type_name("[NAME=]FILE|random");
+  AddDims(app, &inputs->dims, true);
+  app->add_option("--seed", inputs->seed, "Seed of random inputs")->capture_default_str();
+}
+
+void AddDevices(CLI::App* app, std::vector<std::string>* devices) {
+  app->add_option("--device", *devices, "Devices in order of preference; this build has: cpu")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"cpu"}))
+      ->type_name("NAME[,NAME]");
+}
+
+void AddTargets(CLI::App* app, std::vector<std::string>* targets, const std::string& otherwise) {
+  app->add_option("--target", *targets,
+                  "CPU levels to make kernels for: host, x86-64-v3, x86-64-v4 (else " + otherwise + ")")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"host", "x86-64-v3", "x86-64-v4", "aarch64"}))
+      ->type_name("LEVEL[,LEVEL]");
+}
+
+void AddThreads(CLI::App* app, int* threads) {
+  app->add_option("--threads", *threads, "Threads to use; 0: as many as the process may use")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+}
+
+void AddModel(CLI::App* app, ModelArguments* model) {
+  app->add_option("model", model->path,
+                  "A .vmexe file, or an .onnx file, which is compiled in memory for this machine")
+      ->required()
+      ->type_name("FILE");
+  AddThreads(app, &model->threads);
+}
+
+CLI::App* AddCommand(CLI::App& app, const char* name, const char* purpose, const std::string& examples) {
+  CLI::App* command = app.add_subcommand(name, purpose);
+  command->footer("Examples:\n" + examples);
+  return command;
+}
+
+void AddCompile(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<CompileArguments>();
+  CLI::App* command =
+      AddCommand(app, "compile", "Compile an ONNX model into a .vmexe file",
+                 "  tvm-vm compile bert.onnx -o bert.vmexe\n"
+                 "  tvm-vm compile bert.onnx -o bert.vmexe --dim batch=1..8 --dim seq=1..512\n"
+                 "  tvm-vm compile bert.onnx -o bert.vmexe --target x86-64-v3 --time-passes\n"
+                 "  tvm-vm compile bert.onnx --print-after fuse --stop-after fuse");
+  CompileOptions& options = arguments->options;
+  command->add_option("model", arguments->model, "The model")->required()->type_name("MODEL.onnx");
+  CLI::Option* output =
+      command->add_option("-o,--output", arguments->output, "The file to write")->type_name("FILE");
+  AddDevices(command, &options.devices);
+  AddTargets(command, &options.targets, "x86-64-v3 and x86-64-v4");
+  AddDims(command, &options.dims, false);
+  command->add_flag("--bitcode", options.bitcode,
+                    "Also pack LLVM bitcode, to be compiled where no packed level fits");
+  command
+      ->add_option("--print-after", options.print_after, "Print the model after this pass, or after \"all\"")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PASS");
+  CLI::Option* stop =
+      command->add_option("--stop-after", options.stop_after, "End after this pass; nothing is written")
+          ->type_name("PASS");
+  command->add_flag("--time-passes", options.time_passes, "Print the time that each pass took");
+  AddThreads(command, &options.threads);
+  command->add_flag("--json", arguments->json, "Print the result as JSON");
+  command->callback([=] {
+    if (output->count() == 0 && stop->count() == 0) throw CLI::RequiredError("--output");
+    *action = [arguments] { return CompileCommand(*arguments); };
+  });
+}
+
+void AddRun(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<RunArguments>();
+  CLI::App* command =
+      AddCommand(app, "run", "Run a model once and show its outputs",
+                 "  tvm-vm run model.vmexe --input x.npy\n"
+                 "  tvm-vm run model.vmexe --input ids=ids.npy --input mask=mask.npy --output-dir out\n"
+                 "  tvm-vm run model.vmexe --input x=random:4x128 --seed 7\n"
+                 "  tvm-vm run model.vmexe --dim batch=4 --dim seq=128\n"
+                 "  tvm-vm run model.vmexe --input x.npy --expect y=y.npy --rtol 1e-4\n"
+                 "  tvm-vm run model.onnx --dump all --output-dir values");
+  AddModel(command, &arguments->model);
+  AddInputs(command, &arguments->inputs);
+  CLI::Option* folder =
+      command->add_option("--output-dir", arguments->output_dir, "Write each output to DIR/NAME.npy")
+          ->type_name("DIR");
+  AddParsed<Expectation>(
+      command, "--expect", ParseExpectation,
+      [arguments](Expectation e) { arguments->expectations.push_back(std::move(e)); },
+      "Compare an output with a file; a difference gives exit code 1")
+      ->type_name("[NAME=]FILE");
+  command->add_option("--rtol", arguments->rtol, "Relative tolerance of --expect (else 1e-3; bf16: 2^-6)");
+  command->add_option("--atol", arguments->atol,
+                      "Absolute tolerance of --expect (else 1e-7; 16-bit floats and smaller: 1e-5)");
+  command
+      ->add_option("--dump", arguments->dump,
+                   "Write the values of this node of an .onnx model, or of \"all\", to --output-dir")
+      ->needs(folder)
+      ->type_name("NODE|all");
+  command->add_flag("--json", arguments->json, "Print the outputs' names, types and files as JSON");
+  command->callback([=] { *action = [arguments] { return RunCommand(*arguments); }; });
+}
+
+void AddBench(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<BenchArguments>();
+  CLI::App* command = AddCommand(app, "bench", "Time a model",
+                                 "  tvm-vm bench model.vmexe --dim batch=1 --dim seq=128 --threads 1\n"
+                                 "  tvm-vm bench model.vmexe --input x.npy --seconds 5 --json\n"
+                                 "  tvm-vm bench model.vmexe --repeat 100 --profile --trace trace.json");
+  AddModel(command, &arguments->model);
+  AddInputs(command, &arguments->inputs);
+  CLI::Option* seconds =
+      command->add_option("--seconds", arguments->seconds, "How long to run after the first run")
+          ->check(CLI::PositiveNumber)
+          ->capture_default_str();
+  command->add_option("--repeat", arguments->repeat, "How many times to run after the first run")
+      ->check(CLI::Range(int64_t{1}, INT64_MAX))
+      ->excludes(seconds);
+  command->add_flag("--profile", arguments->profile, "Add a table of the kernels: time, GFLOP/s, GB/s");
+  command->add_option("--trace", arguments->trace, "Write a Chrome trace (chrome://tracing, Perfetto)")
+      ->type_name("FILE");
+  command->add_flag("--json", arguments->json, "Print the result as JSON");
+  command->callback([=] { *action = [arguments] { return BenchCommand(*arguments); }; });
+}
+
+void AddTest(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<TestArguments>();
+  CLI::App* command = AddCommand(app, "test", "Run folders in the layout of the ONNX backend tests",
+                                 "  tvm-vm test onnx/node/test_add\n"
+                                 "  tvm-vm test onnx/node/* --jobs 4 --json\n"
+                                 "Each folder holds model.onnx and test_data_set_K/{input,output}_I.pb. "
+                                 "Tolerances: rtol 1e-3 and atol 1e-7\n"
+                                 "(1e-5 for floats of 16 bits and fewer), or those of the folder's data.json "
+                                 "{\"rtol\", \"atol\"}. Every test runs in\n"
+                                 "a process of its own; errors count as failed.");
+  command->add_option("folders", arguments->folders, "Test folders, or folders of test folders")
+      ->required()
+      ->type_name("DIR...");
+  AddDevices(command, &arguments->devices);
+  AddTargets(command, &arguments->targets, "host");
+  command->add_option("--jobs", arguments->jobs, "Tests at a time; 0: one for each CPU")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command->add_option("--timeout", arguments->timeout_seconds, "Seconds that one test may take")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  AddThreads(command, &arguments->threads);
+  command->add_flag("--json", arguments->json, "Print the results as JSON");
+  command->callback([=] { *action = [arguments] { return TestCommand(*arguments); }; });
+}
+
+void AddInspect(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<InspectArguments>();
+  CLI::App* command = AddCommand(app, "inspect", "Show what a .vmexe file holds",
+                                 "  tvm-vm inspect model.vmexe\n  tvm-vm inspect model.vmexe --json");
+  command->add_option("file", arguments->path, "The file")->required()->type_name("FILE");
+  command->add_flag("--json", arguments->json, "Print as JSON");
+  command->callback([=] { *action = [arguments] { return InspectCommand(*arguments); }; });
+}
+
+void AddDisasm(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<DisasmArguments>();
+  CLI::App* command =
+      AddCommand(app, "disasm", "Print a program's bytecode as text",
+                 "  tvm-vm disasm model.vmexe\n  tvm-vm disasm model.vmexe --constants -o model.vmasm");
+  command->add_option("file", arguments->path, "A .vmexe file, or an .onnx file, which is compiled")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("-o,--output", arguments->output, "Write here instead of to standard output")
+      ->type_name("FILE");
+  command->add_flag("--constants", arguments->constants,
+                    "Small constants in full, so that asm can read them back");
+  command->callback([=] { *action = [arguments] { return DisasmCommand(*arguments); }; });
+}
+
+void AddAsm(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<AsmArguments>();
+  CLI::App* command = AddCommand(app, "asm", "Assemble bytecode text into a .vmexe file",
+                                 "  tvm-vm asm model.vmasm -o model.vmexe");
+  command->add_option("file", arguments->path, "The text")->required()->type_name("FILE");
+  command->add_option("-o,--output", arguments->output, "The file to write")->required()->type_name("FILE");
+  command->callback([=] { *action = [arguments] { return AsmCommand(*arguments); }; });
+}
+
+void AddVerify(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<VerifyArguments>();
+  CLI::App* command = AddCommand(app, "verify", "Check .vmexe files: digests, structure, bytecode",
+                                 "  tvm-vm verify model.vmexe");
+  command->add_option("files", arguments->paths, "The files")->required()->type_name("FILE...");
+  command->add_flag("--json", arguments->json, "Print as JSON");
+  command->callback([=] { *action = [arguments] { return VerifyCommand(*arguments); }; });
+}
+
+int Main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of FlushResults
+  CLI::App app("Compiles dynamic ONNX models into one file and runs them.", "tvm-vm");
+  app.footer(kFooter);
+  app.set_version_flag("--version", std::string("tvm-vm " TVMVM_VERSION));
+  app.require_subcommand(1);
+  Action action;
+  for (auto add : {AddCompile, AddRun, AddBench, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify})
+    add(app, &action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  Expected<int> code = action();
+  if (!code) {
+    PrintError(code.error());
+    return kExitFailed;
+  }
+  if (Status status = FlushResults(); !status) {
+    PrintError(status.error());
+    return kExitFailed;
+  }
+  return *code;
+}
+
+}  // namespace
+}  // namespace tvmvm::cli
+
+int main(int argc, char** argv) {
+  try {
+    return tvmvm::cli::Main(argc, argv);
+  } catch (const std::exception& error) {
+    tvmvm::cli::PrintError({tvmvm::Code::kInternal, error.what()});
+    return tvmvm::cli::kExitFailed;
+  }
+}

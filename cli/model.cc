@@ -1,0 +1,62 @@
+#include "cli/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/compiler_library.h"
+#include "cli/console.h"
+#include "cli/files.h"
+#include "serializer/vmexe.h"
+
+namespace tvmvm::cli {
+
+bool IsOnnxFile(const std::string& path) { return path.ends_with(".onnx"); }
+
+Expected<CompileResult> CompileWithProgress(const std::string& path, CompileOptions options) {
+  TVMVM_TRY(const Compiler* compiler, OpenCompiler());
+  ProgressLine line;
+  options.progress = [&line](const std::string& stage, double fraction) { line.Update(stage, fraction); };
+  TVMVM_TRY(CompileResult result, compiler->CompileFile(path, options));
+  line.Clear();
+  for (const std::string& warning : result.warnings) PrintNote("warning: " + warning);
+  return result;
+}
+
+Expected<ProgramPointer> LoadModel(const ModelArguments& model, bool keep_all_values) {
+  if (!IsOnnxFile(model.path)) {
+    if (!keep_all_values) return LoadProgram(model.path);
+    return MakeError(
+        Code::kInvalidArgument,
+        fmt::format("'{}': values inside the model can be written for .onnx files only", model.path));
+  }
+  CompileOptions options;
+  options.devices = model.devices;
+  options.targets = model.targets;
+  options.keep_all_values = keep_all_values;
+  TVMVM_TRY(CompileResult result, CompileWithProgress(model.path, std::move(options)));
+  return result.program;
+}
+
+Status SaveModel(const Program& program, const std::string& path) {
+  if (!IsSpecialFile(path)) return SaveProgram(program, path);
+  TVMVM_TRY(std::vector<std::byte> bytes, SerializeProgram(program));
+  TVMVM_TRY(OutputFile file, OutputFile::Create(path));
+  TVMVM_CHECK_OK(file.Write(bytes));
+  return file.Commit();
+}
+
+Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads) {
+  VmOptions options;
+  options.threads = threads;
+  auto vm = Vm::Create(program, options);
+  bool has_bitcode = std::ranges::any_of(program->libraries, [](const KernelLibrarySpec& library) {
+    return library.form == KernelForm::kBitcode;
+  });
+  if (vm || vm.error().code != Code::kUnsupported || !has_bitcode) return vm;
+  TVMVM_TRY(const Compiler* compiler, OpenCompiler());
+  options.jit = compiler->CreateJit();
+  return Vm::Create(std::move(program), options);
+}
+
+}  // namespace tvmvm::cli

@@ -1,0 +1,112 @@
+// What each command was asked to do, as plain data, and the small languages inside option values. main.cc
+// fills these from the command line; nothing else reads argv.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bytecode/status.h"
+#include "compiler/compiler.h"
+
+namespace tvmvm::cli {
+
+// "NAME=N", "NAME=LO..HI", "NAME=LO.." or "NAME=..HI"; 0 <= LO <= HI.
+Expected<std::pair<std::string, DimBound>> ParseDim(std::string_view text);
+
+// Where an input comes from: a file (.npy, .pb) or seeded random numbers.
+struct InputSpec {
+  std::string name;                          // empty: the next input in the order of the signature
+  std::string path;                          // empty: random
+  std::optional<std::vector<int64_t>> dims;  // random: all dims as given; none: from the signature and --dim
+};
+// "x.npy", "NAME=x.npy", "NAME=random", "NAME=random:4x128", "random:4x128". A text that names an existing
+// file is a path even where it holds a '='.
+Expected<InputSpec> ParseInput(std::string_view text);
+
+struct Expectation {
+  std::string name;  // empty: the next output in order
+  std::string path;
+};
+Expected<Expectation> ParseExpectation(std::string_view text);
+
+using DimBounds = std::map<std::string, DimBound>;
+
+struct CompileArguments {
+  std::string model;
+  std::string output;
+  CompileOptions options;
+  bool json = false;
+};
+
+// Inputs of a run, as `run` and `bench` take them.
+struct InputArguments {
+  std::vector<InputSpec> inputs;
+  DimBounds dims;
+  uint64_t seed = 0;
+};
+
+// How a model is loaded: the file, and how to compile it where it is ONNX.
+struct ModelArguments {
+  std::string path;
+  std::vector<std::string> devices = {"cpu"};
+  std::vector<std::string> targets = {"host"};
+  int threads = 0;
+};
+
+struct RunArguments {
+  ModelArguments model;
+  InputArguments inputs;
+  std::string output_dir;
+  std::vector<Expectation> expectations;
+  std::optional<double> rtol, atol;
+  std::string dump;  // a node's or value's name, or "all"; empty: none
+  bool json = false;
+};
+
+struct BenchArguments {
+  ModelArguments model;
+  InputArguments inputs;
+  double seconds = 1.0;
+  int64_t repeat = 0;  // > 0: this many runs, whatever they take
+  bool profile = false;
+  std::string trace;  // file for a Chrome trace; empty: none
+  bool json = false;
+};
+
+struct TestArguments {
+  std::vector<std::string> folders;
+  std::vector<std::string> devices = {"cpu"};
+  std::vector<std::string> targets = {"host"};
+  int jobs = 0;  // 0: one for each CPU
+  double timeout_seconds = 60;
+  int threads = 1;
+  bool json = false;
+};
+
+struct InspectArguments {
+  std::string path;
+  bool json = false;
+};
+
+struct DisasmArguments {
+  std::string path;
+  std::string output;  // empty: standard output
+  bool constants = false;
+};
+
+struct AsmArguments {
+  std::string path;
+  std::string output;
+};
+
+struct VerifyArguments {
+  std::vector<std::string> paths;
+  bool json = false;
+};
+
+}  // namespace tvmvm::cli

@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/compare.h"
+#include "cli/console.h"
+#include "cli/files.h"
+#include "cli/json.h"
+#include "cli/model.h"
+#include "cli/npy.h"
+#include "cli/signature.h"
+
+namespace tvmvm::cli {
+namespace {
+
+// Turns a value's name into a file's: separators become '_', and names that meet are numbered.
+std::string FileName(std::string name, std::set<std::string>& taken) {
+  std::ranges::replace(name, '/', '_');
+  if (name.empty() || name[0] == '.') name = fmt::format("_{}", name);
+  constexpr size_t kLongest = 200;
+  name.resize(std::min(name.size(), kLongest));
+  std::string unique = name;
+  for (int i = 2; !taken.insert(unique).second; ++i) unique = fmt::format("{}.{}", name, i);
+  return unique + ".npy";
+}
+
+// Which outputs to write: with --dump NAME those of the value or node of that name, else all.
+bool IsWanted(const std::string& output, const std::string& dump) {
+  if (dump.empty() || dump == "all" || output == dump) return true;
+  // Exporters name a node's values after the node: "/layer/MatMul" gives "/layer/MatMul_output_0".
+  return output.starts_with(dump + "_output_") || output.starts_with(dump + ":");
+}
+
+struct Outcome {
+  std::vector<Tensor> outputs;
+  double milliseconds = 0;
+  int64_t peak_bytes = 0;
+};
+
+Expected<Outcome> Execute(Vm& vm, std::span<const Tensor> inputs) {
+  Outcome outcome;
+  outcome.outputs.resize(vm.program().main().outputs.size());
+  Invocation invocation = vm.NewInvocation();
+  auto begin = std::chrono::steady_clock::now();
+  TVMVM_CHECK_OK(invocation.Run(inputs, outcome.outputs));
+  outcome.milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  outcome.peak_bytes = invocation.peak_bytes();
+  return outcome;
+}
+
+Expected<size_t> FindOutput(const FunctionSpec& main, const Expectation& expectation, size_t position) {
+  if (expectation.name.empty()) {
+    if (position < main.outputs.size()) return position;
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("more outputs are expected than the model has ({})", main.outputs.size()));
+  }
+  auto found = std::ranges::find(main.outputs, expectation.name, &ParameterSpec::name);
+  if (found != main.outputs.end()) return static_cast<size_t>(found - main.outputs.begin());
+  std::vector<std::string> names;
+  for (const ParameterSpec& output : main.outputs) names.push_back(output.name);
+  return MakeError(Code::kInvalidArgument, fmt::format("the model has no output '{}'; its outputs are: {}",
+                                                       expectation.name, fmt::join(names, ", ")));
+}
+
+// The tensors named by --expect, read before anything runs so that a wrong path costs nothing.
+struct ExpectedOutput {
+  size_t output;
+  Tensor want;
+};
+
+Expected<std::vector<ExpectedOutput>> ReadExpectations(const FunctionSpec& main,
+                                                       const RunArguments& arguments) {
+  std::vector<ExpectedOutput> result;
+  for (size_t i = 0; i < arguments.expectations.size(); ++i) {
+    TVMVM_TRY(size_t output, FindOutput(main, arguments.expectations[i], i));
+    TVMVM_TRY(Tensor want, ReadTensorFile(arguments.expectations[i].path, main.outputs[output].type.dtype));
+    result.push_back({output, std::move(want)});
+  }
+  return result;
+}
+
+Status WriteOutputs(const FunctionSpec& main, const Outcome& outcome, const RunArguments& arguments,
+                    std::vector<std::string>* files) {
+  files->resize(outcome.outputs.size());
+  if (arguments.output_dir.empty()) return {};
+  TVMVM_CHECK_OK(MakeFolder(arguments.output_dir));
+  std::set<std::string> taken;
+  for (size_t i = 0; i < outcome.outputs.size(); ++i) {
+    if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
+    (*files)[i] = arguments.output_dir + "/" + FileName(main.outputs[i].name, taken);
+    TVMVM_CHECK_OK(WriteNpy((*files)[i], outcome.outputs[i]));
+  }
+  return {};
+}
+
+void PrintText(const FunctionSpec& main, const Outcome& outcome, const RunArguments& arguments) {
+  constexpr int64_t kLook = 8;
+  for (size_t i = 0; i < outcome.outputs.size(); ++i) {
+    if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
+    PrintResult(fmt::format("{}: {} {}", main.outputs[i].name, FormatType(outcome.outputs[i]),
+                            FormatValues(outcome.outputs[i], kLook)));
+  }
+  PrintNote(fmt::format("ran in {:.3f} ms, peak memory {}", outcome.milliseconds,
+                        FormatBytes(static_cast<double>(outcome.peak_bytes))));
+}
+
+void PrintJson(const FunctionSpec& main, const Outcome& outcome, const RunArguments& arguments,
+               const std::vector<std::string>& files, const std::vector<std::string>& differences) {
+  Json outputs = Json::array();
+  for (size_t i = 0; i < outcome.outputs.size(); ++i) {
+    if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
+    std::span<const int64_t> dims = outcome.outputs[i].shape().dims();
+    Json output = {{"name", main.outputs[i].name},
+                   {"dtype", DTypeName(outcome.outputs[i].dtype())},
+                   {"shape", std::vector<int64_t>(dims.begin(), dims.end())}};
+    if (!files[i].empty()) output["file"] = files[i];
+    outputs.push_back(std::move(output));
+  }
+  PrintResult(FormatJson(Json{{"outputs", outputs},
+                              {"ms", outcome.milliseconds},
+                              {"peak_bytes", outcome.peak_bytes},
+                              {"differences", differences}}));
+}
+
+}  // namespace
+
+Expected<int> RunCommand(const RunArguments& arguments) {
+  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model, !arguments.dump.empty()));
+  const FunctionSpec& main = program->main();
+  bool any_wanted = std::ranges::any_of(
+      main.outputs, [&](const ParameterSpec& output) { return IsWanted(output.name, arguments.dump); });
+  if (!arguments.dump.empty() && !any_wanted)
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("the model has no value or node named '{}'", arguments.dump));
+  TVMVM_TRY(std::vector<Tensor> inputs, MakeInputs(main, arguments.inputs));
+  TVMVM_TRY(std::vector<ExpectedOutput> expected, ReadExpectations(main, arguments));
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model.threads));
+  TVMVM_TRY(Outcome outcome, Execute(*vm, inputs));
+
+  std::vector<std::string> differences;
+  Tolerance tolerance{.rtol = arguments.rtol, .atol = arguments.atol};
+  for (const ExpectedOutput& expectation : expected) {
+    auto difference = FindDifference(outcome.outputs[expectation.output], expectation.want, tolerance);
+    if (difference)
+      differences.push_back(
+          fmt::format("output '{}': {}", main.outputs[expectation.output].name, *difference));
+  }
+  std::vector<std::string> files;
+  TVMVM_CHECK_OK(WriteOutputs(main, outcome, arguments, &files));
+  if (arguments.json) {
+    PrintJson(main, outcome, arguments, files, differences);
+  } else {
+    PrintText(main, outcome, arguments);
+  }
+  for (const std::string& difference : differences) PrintNote(difference);
+  return differences.empty() ? kExitOk : kExitFailed;
+}
+
+}  // namespace tvmvm::cli

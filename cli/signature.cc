@@ -1,0 +1,165 @@
+#include "cli/signature.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/elements.h"
+#include "cli/npy.h"
+#include "cli/onnx_data.h"
+#include "cli/random_data.h"
+
+namespace tvmvm::cli {
+namespace {
+
+std::string FormatDim(const DimSpec& dim) {
+  if (dim.value >= 0) return std::to_string(dim.value);
+  return dim.symbol.empty() ? "?" : dim.symbol;
+}
+
+std::string InputNames(const FunctionSpec& main) {
+  std::vector<std::string> names;
+  for (const ParameterSpec& input : main.inputs) names.push_back(input.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// The dims for a random input: as asked for, else from the signature, --dim, and 1.
+Expected<Shape> RandomShape(const ParameterSpec& input, const InputSpec& spec, const DimBounds& bounds) {
+  if (spec.dims) {
+    if (spec.dims->size() > kMaxRank)
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("input '{}': more than {} dims", input.name, kMaxRank));
+    return Shape(*spec.dims);
+  }
+  Shape shape;
+  if (input.type.dims.size() > kMaxRank)
+    return MakeError(Code::kUnsupported, fmt::format("input '{}': more than {} dims", input.name, kMaxRank));
+  for (const DimSpec& dim : input.type.dims) {
+    auto given = bounds.find(dim.symbol);
+    if (dim.value >= 0) {
+      shape.push_back(dim.value);
+    } else if (!dim.symbol.empty() && given != bounds.end()) {
+      shape.push_back(given->second.low);
+    } else {
+      shape.push_back(std::clamp<int64_t>(1, dim.low, dim.high));
+    }
+  }
+  return shape;
+}
+
+Expected<Tensor> MakeInput(const ParameterSpec& input, const InputSpec& spec, const DimBounds& bounds,
+                           uint64_t seed) {
+  if (input.type.kind != ValueKind::kTensor)
+    return MakeError(Code::kUnsupported, fmt::format("input '{}' is {}; only tensors can be given",
+                                                     input.name, FormatType(input.type)));
+  if (!spec.path.empty()) return ReadTensorFile(spec.path, input.type.dtype);
+  TVMVM_TRY(Shape shape, RandomShape(input, spec, bounds));
+  return MakeRandomTensor(input.type.dtype, shape, seed);
+}
+
+// The spec for each input, by name where one was given and else in order.
+Expected<std::vector<InputSpec>> AssignInputs(const FunctionSpec& main, const std::vector<InputSpec>& given) {
+  std::vector<const InputSpec*> assigned(main.inputs.size(), nullptr);
+  auto place = [&](size_t index, const InputSpec& spec) -> Status {
+    if (assigned[index])
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("input '{}' is given twice", main.inputs[index].name));
+    assigned[index] = &spec;
+    return {};
+  };
+  for (const InputSpec& spec : given) {
+    if (spec.name.empty()) continue;
+    auto found = std::ranges::find(main.inputs, spec.name, &ParameterSpec::name);
+    if (found == main.inputs.end())
+      return MakeError(Code::kInvalidArgument, fmt::format("the model has no input '{}'; its inputs are: {}",
+                                                           spec.name, InputNames(main)));
+    TVMVM_CHECK_OK(place(found - main.inputs.begin(), spec));
+  }
+  size_t next = 0;
+  for (const InputSpec& spec : given) {
+    if (!spec.name.empty()) continue;
+    while (next < assigned.size() && assigned[next]) ++next;
+    if (next == assigned.size())
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("{} inputs are given, the model takes {}: {}", given.size(),
+                                   main.inputs.size(), InputNames(main)));
+    TVMVM_CHECK_OK(place(next, spec));
+  }
+  std::vector<InputSpec> result;
+  for (size_t i = 0; i < assigned.size(); ++i) {
+    if (!assigned[i] && !given.empty())
+      return MakeError(Code::kInvalidArgument, fmt::format("input '{}' ({}) is missing", main.inputs[i].name,
+                                                           FormatType(main.inputs[i].type)));
+    result.push_back(assigned[i] ? *assigned[i] : InputSpec{});
+  }
+  return result;
+}
+
+// A --dim that names no dimension of the inputs is a slip of the pen.
+Status CheckDimNames(const FunctionSpec& main, const DimBounds& bounds) {
+  for (const auto& [name, bound] : bounds) {
+    bool known = std::ranges::any_of(main.inputs, [&name = name](const ParameterSpec& input) {
+      return std::ranges::any_of(input.type.dims, [&](const DimSpec& dim) { return dim.symbol == name; });
+    });
+    if (!known)
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("the model's inputs have no dimension named '{}'", name));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string FormatType(const TypeSpec& type) {
+  switch (type.kind) {
+    case ValueKind::kSequence:
+    case ValueKind::kOptional:
+      return fmt::format("{}<{}>", type.kind == ValueKind::kSequence ? "sequence" : "optional",
+                         type.elements.empty() ? "?" : FormatType(type.elements[0]));
+    case ValueKind::kTuple: {
+      std::vector<std::string> parts;
+      for (const TypeSpec& element : type.elements) parts.push_back(FormatType(element));
+      return fmt::format("tuple<{}>", fmt::join(parts, ", "));
+    }
+    case ValueKind::kTensor:
+      break;
+  }
+  if (!type.has_rank) return fmt::format("{}[...]", DTypeName(type.dtype));
+  std::vector<std::string> dims;
+  for (const DimSpec& dim : type.dims) dims.push_back(FormatDim(dim));
+  return fmt::format("{}[{}]", DTypeName(type.dtype), fmt::join(dims, ", "));
+}
+
+std::string FormatType(const Tensor& tensor) {
+  return fmt::format("{}{}", DTypeName(tensor.dtype()), tensor.shape().ToString());
+}
+
+std::string FormatValues(const Tensor& tensor, int64_t limit) {
+  int64_t count = tensor.element_count();
+  std::vector<std::string> shown;
+  for (int64_t i = 0; i < std::min(count, limit); ++i) shown.push_back(FormatElement(tensor, i));
+  return fmt::format("[{}{}]", fmt::join(shown, ", "), count > limit ? ", ..." : "");
+}
+
+Expected<Tensor> ReadTensorFile(const std::string& path, DType wanted) {
+  if (path.ends_with(".pb")) {
+    TVMVM_TRY(NamedTensor named, ReadTensorProto(path));
+    return named.tensor;
+  }
+  return ReadNpy(path, wanted);
+}
+
+Expected<std::vector<Tensor>> MakeInputs(const FunctionSpec& main, const InputArguments& arguments) {
+  TVMVM_CHECK_OK(CheckDimNames(main, arguments.dims));
+  TVMVM_TRY(std::vector<InputSpec> specs, AssignInputs(main, arguments.inputs));
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < main.inputs.size(); ++i) {
+    constexpr uint64_t kSeedStep = 0x2545f4914f6cdd1du;  // so that inputs differ from each other
+    TVMVM_TRY(Tensor tensor,
+              MakeInput(main.inputs[i], specs[i], arguments.dims, arguments.seed + kSeedStep * (i + 1)));
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+}  // namespace tvmvm::cli

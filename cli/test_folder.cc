@@ -1,0 +1,180 @@
+#include "cli/test_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/compare.h"
+#include "cli/compiler_library.h"
+#include "cli/files.h"
+#include "cli/json.h"
+#include "cli/model.h"
+#include "cli/onnx_data.h"
+#include "cli/signature.h"
+#include "vm/vm.h"
+
+namespace tvmvm::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Folders directly inside `folder` whose names begin with `prefix`, sorted.
+std::vector<std::string> Subfolders(const std::string& folder, std::string_view prefix) {
+  std::vector<std::string> result;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (at->is_directory() && at->path().filename().string().starts_with(prefix))
+      result.push_back(at->path().string());
+  std::ranges::sort(result);
+  return result;
+}
+
+bool FileExists(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+// "input_0.pb", "input_1.pb", ... as far as they go.
+std::vector<std::string> NumberedFiles(const std::string& folder, std::string_view stem) {
+  std::vector<std::string> files;
+  for (;;) {
+    std::string path = fmt::format("{}/{}_{}.pb", folder, stem, files.size());
+    if (!FileExists(path)) return files;
+    files.push_back(std::move(path));
+  }
+}
+
+Expected<Tolerance> ReadTolerance(const std::string& folder) {
+  Tolerance tolerance{.shape_only = HasRandomOutputs(fs::path(folder).filename().string())};
+  std::string path = folder + "/data.json";
+  if (!FileExists(path)) return tolerance;
+  TVMVM_TRY(std::string text, ReadTextFile(path));
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object())
+    return MakeError(Code::kInvalidArgument, fmt::format("'{}' is not a JSON object", path));
+  if (json.contains("rtol") && json["rtol"].is_number()) tolerance.rtol = json["rtol"].get<double>();
+  if (json.contains("atol") && json["atol"].is_number()) tolerance.atol = json["atol"].get<double>();
+  return tolerance;
+}
+
+// Tensors of a data set's files, one for each parameter: matched by name where the files' names are the
+// parameters', else by position. Parameters without a file get an empty handle.
+Expected<std::vector<Tensor>> ReadParameters(const std::vector<ParameterSpec>& parameters,
+                                             const std::vector<std::string>& files) {
+  if (files.size() > parameters.size())
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("{} data files for {} parameters", files.size(), parameters.size()));
+  for (const ParameterSpec& parameter : parameters)
+    if (parameter.type.kind != ValueKind::kTensor)
+      return MakeError(Code::kUnsupported, fmt::format("'{}' is {}; only tensors are compared",
+                                                       parameter.name, FormatType(parameter.type)));
+  std::vector<NamedTensor> tensors;
+  std::vector<size_t> by_name;
+  for (const std::string& file : files) {
+    TVMVM_TRY(NamedTensor tensor, ReadTensorProto(file));
+    auto found = std::ranges::find(parameters, tensor.name, &ParameterSpec::name);
+    size_t index = static_cast<size_t>(found - parameters.begin());
+    if (found != parameters.end() && std::ranges::find(by_name, index) == by_name.end())
+      by_name.push_back(index);
+    tensors.push_back(std::move(tensor));
+  }
+  std::vector<Tensor> result(parameters.size());
+  bool all_named = by_name.size() == files.size();
+  for (size_t i = 0; i < tensors.size(); ++i)
+    result[all_named ? by_name[i] : i] = std::move(tensors[i].tensor);
+  return result;
+}
+
+// nullopt when all outputs are as expected.
+Expected<std::optional<std::string>> RunDataSet(Vm& vm, const std::string& folder,
+                                                const Tolerance& tolerance) {
+  const FunctionSpec& main = vm.program().main();
+  TVMVM_TRY(std::vector<Tensor> inputs, ReadParameters(main.inputs, NumberedFiles(folder, "input")));
+  TVMVM_TRY(std::vector<Tensor> wanted, ReadParameters(main.outputs, NumberedFiles(folder, "output")));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].empty_handle())
+      return MakeError(Code::kInvalidArgument, fmt::format("no data for input '{}'", main.inputs[i].name));
+  std::vector<Tensor> outputs(main.outputs.size());
+  Invocation invocation = vm.NewInvocation();
+  TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (wanted[i].empty_handle()) continue;
+    auto difference = FindDifference(outputs[i], wanted[i], tolerance);
+    if (difference)
+      return fmt::format("{}: output '{}': {}", fs::path(folder).filename().string(), main.outputs[i].name,
+                         *difference);
+  }
+  return std::nullopt;
+}
+
+Expected<TestResult> RunDataSets(const std::string& folder, const std::vector<std::string>& sets,
+                                 const TestArguments& arguments) {
+  TVMVM_TRY(const Compiler* compiler, OpenCompiler());
+  TVMVM_TRY(Tolerance tolerance, ReadTolerance(folder));
+  CompileOptions options;
+  options.devices = arguments.devices;
+  options.targets = arguments.targets;
+  options.threads = arguments.threads;
+  TVMVM_TRY(CompileResult compiled, compiler->CompileFile(folder + "/model.onnx", options));
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(compiled.program, arguments.threads));
+  for (const std::string& set : sets) {
+    TVMVM_TRY(std::optional<std::string> difference, RunDataSet(*vm, set, tolerance));
+    if (difference) return TestResult{Outcome::kFail, *difference};
+  }
+  return TestResult{Outcome::kPass, ""};
+}
+
+}  // namespace
+
+const char* OutcomeName(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kPass:
+      return "pass";
+    case Outcome::kFail:
+      return "fail";
+    case Outcome::kSkip:
+      return "skip";
+    case Outcome::kError:
+      return "error";
+  }
+  return "error";
+}
+
+bool IsTestFolder(const std::string& path) {
+  return FileExists(path + "/model.onnx") || !Subfolders(path, "test_data_set").empty();
+}
+
+Expected<std::vector<std::string>> FindTestFolders(const std::vector<std::string>& folders) {
+  std::vector<std::string> result;
+  for (std::string folder : folders) {
+    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored)) {
+      if (fs::exists(folder, ignored)) continue;  // README.md among DIR/*
+      return MakeError(Code::kNotFound, fmt::format("no such folder: '{}'", folder));
+    }
+    std::vector<std::string> inside;
+    if (!IsTestFolder(folder))
+      for (std::string& child : Subfolders(folder, ""))
+        if (IsTestFolder(child)) inside.push_back(std::move(child));
+    if (inside.empty()) {
+      result.push_back(folder);
+    } else {
+      result.insert(result.end(), inside.begin(), inside.end());
+    }
+  }
+  return result;
+}
+
+TestResult RunTestFolder(const std::string& folder, const TestArguments& arguments) {
+  if (!FileExists(folder + "/model.onnx")) return {Outcome::kSkip, "no model.onnx"};
+  std::vector<std::string> sets = Subfolders(folder, "test_data_set");
+  if (sets.empty()) return {Outcome::kSkip, "no test data"};
+  auto result = RunDataSets(folder, sets, arguments);
+  if (!result)
+    return {Outcome::kError, fmt::format("{} ({})", result.error().message, CodeName(result.error().code))};
+  return *result;
+}
+
+}  // namespace tvmvm::cli
