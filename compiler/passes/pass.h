@@ -1,0 +1,39 @@
+// A pass: graph IR in, graph IR out, in place. One function, one file, one golden folder; the order is in pipeline.cc.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "bytecode/status.h"
+#include "bytecode/target_info.h"
+#include "compiler/ir/graph.h"
+
+namespace tvmvm::passes {
+
+// What passes may know besides the module.
+struct PassContext {
+  std::vector<TargetInfo> targets;
+};
+
+struct Pass {
+  std::string_view name;         // "fold-constants"
+  std::string_view purpose;      // one line
+  Status (*run)(ir::Module& module, const PassContext& context);
+};
+
+// Computations on constants become constants.
+Status FoldConstants(ir::Module& module, const PassContext& context);
+// Integer tensors whose contents are known as dims are made from the dims; what computed them is left to EliminateDead.
+Status MaterializeDims(ir::Module& module, const PassContext& context);
+// Nodes of equal operator, attributes and inputs are computed once.
+Status EliminateCommon(ir::Module& module, const PassContext& context);
+// Nodes whose results nobody uses go; a define_dims stays while one of its symbols is used.
+Status EliminateDead(ir::Module& module, const PassContext& context);
+// Local rewrites: scales into constant weights, transposes into contractions, powers into products.
+Status RewriteAlgebra(ir::Module& module, const PassContext& context);
+// Convolutions compute on channels_last data; what lies between them follows, transposes stay at the edges.
+Status ChooseLayout(ir::Module& module, const PassContext& context);
+// Core nodes become `fused` nodes: groups that run as one unit.
+Status FuseGroups(ir::Module& module, const PassContext& context);
+
+}  // namespace tvmvm::passes
