@@ -1,0 +1,36 @@
+// Emits symbolic dims as scalar bytecode: each distinct expression once per function.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "bytecode/builder.h"
+#include "compiler/ir/dim.h"
+
+namespace tvmvm::lowering {
+
+class DimEmitter {
+ public:
+  explicit DimEmitter(FunctionBuilder* function) : function_(function) {}
+
+  // From here on the symbol is in this register.
+  void Define(const std::string& symbol, ScalarReg reg) { symbols_[symbol] = reg; }
+  bool IsDefined(const std::string& symbol) const { return symbols_.count(symbol) != 0; }
+  // True when all symbols of the dim are defined.
+  bool CanEmit(const ir::Dim& dim) const;
+  // The register that holds the dim's value; emits code the first time. All symbols must be defined; an unknown one is
+  // recorded in `missing` and gives 0.
+  ScalarReg Emit(const ir::Dim& dim);
+  const std::string& missing() const { return missing_; }
+
+ private:
+  ScalarReg EmitNew(const ir::Dim& dim);
+  ScalarReg EmitSum(const ir::Dim& dim);
+
+  FunctionBuilder* function_;
+  std::unordered_map<std::string, ScalarReg> symbols_;
+  std::unordered_map<ir::Dim, ScalarReg> emitted_;
+  std::string missing_;
+};
+
+}  // namespace tvmvm::lowering

@@ -1,0 +1,374 @@
+// Fusion: which core nodes run as one unit.
+//
+// A group grows from a node towards its immediate post-dominator, the first node that all paths from it pass through, as
+// long as everything between is fusable: so only one value leaves a group, and nothing is computed twice. Three kinds:
+//   - one contraction, convolution or window, then elementwise nodes of the same dims (an epilogue);
+//   - rows: reductions of the same axes of the same dims, elementwise nodes of the whole or of the reduced dims;
+//   - elementwise nodes of one dims, fed by pulls (slice, expand, ...), perhaps moved at the end (transpose, slice).
+// The post-dominator walk follows the published description of operator fusion in TVM (Chen et al., OSDI 2018).
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "compiler/ops/core_op.h"
+#include "compiler/passes/pass.h"
+
+namespace tvmvm::passes {
+namespace {
+
+using ir::Dims;
+using ir::Function;
+using ir::Node;
+using ir::NodeId;
+using ir::OpKind;
+using ir::RegionId;
+using ir::ValueId;
+
+constexpr size_t kMaxNodes = 64;
+constexpr size_t kMaxInputs = 24;
+constexpr int kExit = -1;   // the region's results, or a consumer that is never fused
+
+bool IsPull(const Node& node) {
+  return node.op->name == "slice" || node.op->name == "expand" || node.op->name == "iota" || node.op->name == "gather";
+}
+
+bool IsFinalMove(const Node& node) { return node.op->name == "transpose" || node.op->name == "slice"; }
+
+bool IsAnchor(const Node& node) {
+  return node.op->kind == OpKind::kContraction || node.op->kind == OpKind::kConvolution || node.op->kind == OpKind::kWindow;
+}
+
+bool IsLaunched(const Node& node) {
+  return IsAnchor(node) || node.op->kind == OpKind::kElementwise || node.op->kind == OpKind::kMovement ||
+         node.op->kind == OpKind::kReduce;
+}
+
+// Costs nothing to repeat in every group that uses it.
+bool IsFree(const Node& node) {
+  if (node.op->name == "iota" || node.op->name == "expand") return true;
+  if (node.op->kind != OpKind::kConstant) return false;
+  const ir::TensorData* data = node.Data("data");
+  return data != nullptr && data->dtype != DType::kString && data->element_count() == 1;
+}
+
+Dims ReducedDims(const Dims& dims, const Dims& flags) {
+  Dims reduced;
+  for (size_t axis = 0; axis < dims.size(); ++axis)
+    reduced.push_back(flags[axis].IsConstant(1) ? ir::Dim(1) : dims[axis]);
+  return reduced;
+}
+
+class Fusion {
+ public:
+  explicit Fusion(Function* function) : function_(*function) {}
+  void Run();
+
+ private:
+  void Index();
+  void FindPostDominators();
+  int CommonPostDominator(int a, int b) const;
+  int Find(int position) { return parent_[position] == position ? position : parent_[position] = Find(parent_[position]); }
+  bool TryMerge(int position);
+  bool CollectPaths(int from, int to, std::set<int>* between) const;
+  bool IsLegal(const std::vector<int>& members, int tail) const;
+  bool LeavesOnlyByTail(const std::vector<int>& members, int tail) const;
+  bool IsEpilogue(const std::vector<int>& members, int anchor) const;
+  bool IsRows(const std::vector<int>& members) const;
+  bool IsPointwise(const std::vector<int>& members, int tail) const;
+  size_t CountInputs(const std::vector<int>& members) const;
+  bool ReadsMember(const Node& node, const std::vector<int>& members) const;
+  int ProducerOf(ValueId value) const;    // position, or kExit
+  void Rewrite();
+
+  const Node& node(int position) const { return function_.node(nodes_[position]); }
+  const Dims& dims(int position) const { return function_.type(node(position).outputs[0]).dims; }
+
+  Function& function_;
+  std::vector<NodeId> nodes_;
+  std::map<NodeId, int> position_;
+  std::vector<std::vector<int>> consumers_;
+  std::vector<int> post_dominator_, depth_;
+  std::vector<int> parent_, tail_;             // union-find; tail_ by root: the node whose value leaves the group
+  std::vector<std::vector<int>> members_;      // by root, sorted
+};
+
+int Fusion::ProducerOf(ValueId value) const {
+  if (!value.valid() || !function_.value(value).producer.valid()) return kExit;
+  auto found = position_.find(function_.value(value).producer);
+  return found == position_.end() ? kExit : found->second;
+}
+
+void Fusion::Index() {
+  nodes_ = function_.region(function_.body).nodes;
+  int count = static_cast<int>(nodes_.size());
+  for (int i = 0; i < count; ++i) position_[nodes_[i]] = i;
+  consumers_.resize(count);
+  for (int i = 0; i < count; ++i)
+    for (ValueId input : node(i).inputs)
+      if (int producer = ProducerOf(input); producer != kExit) consumers_[producer].push_back(i);
+  for (ValueId result : function_.region(function_.body).results)
+    if (int producer = ProducerOf(result); producer != kExit) consumers_[producer].push_back(kExit);
+  parent_.resize(count);
+  std::iota(parent_.begin(), parent_.end(), 0);
+  tail_ = parent_;
+  members_.resize(count);
+  for (int i = 0; i < count; ++i) members_[i] = {i};
+}
+
+int Fusion::CommonPostDominator(int a, int b) const {
+  while (a != b) {
+    if (a == kExit || b == kExit) return kExit;
+    if (depth_[a] >= depth_[b]) a = post_dominator_[a];
+    else b = post_dominator_[b];
+  }
+  return a;
+}
+
+// Nodes are in topological order, so one backward sweep finds each node's immediate post-dominator.
+void Fusion::FindPostDominators() {
+  int count = static_cast<int>(nodes_.size());
+  post_dominator_.assign(count, kExit);
+  depth_.assign(count, 1);
+  for (int i = count - 1; i >= 0; --i) {
+    if (consumers_[i].empty()) continue;
+    int common = consumers_[i][0];
+    for (int consumer : consumers_[i]) common = CommonPostDominator(common, consumer);
+    post_dominator_[i] = common;
+    depth_[i] = common == kExit ? 1 : depth_[common] + 1;
+  }
+}
+
+bool Fusion::CollectPaths(int from, int to, std::set<int>* between) const {
+  std::vector<int> pending{from};
+  while (!pending.empty()) {
+    int position = pending.back();
+    pending.pop_back();
+    for (int consumer : consumers_[position]) {
+      if (consumer == kExit || !IsLaunched(node(consumer))) return false;
+      if (!between->insert(consumer).second || consumer == to) continue;
+      if (between->size() > kMaxNodes) return false;
+      pending.push_back(consumer);
+    }
+  }
+  return true;
+}
+
+// Joins the group of `position` with everything up to the post-dominator of its tail.
+bool Fusion::TryMerge(int position) {
+  int tail = tail_[Find(position)];
+  int target = post_dominator_[tail];
+  if (target == kExit || !IsLaunched(node(target))) return false;
+  std::set<int> between;
+  if (!CollectPaths(tail, target, &between)) return false;
+  std::set<int> roots{Find(position)};
+  for (int member : between) roots.insert(Find(member));
+  std::vector<int> members;
+  for (int root : roots) members.insert(members.end(), members_[root].begin(), members_[root].end());
+  std::sort(members.begin(), members.end());
+  int new_tail = tail_[Find(target)];
+  if (members.size() > kMaxNodes || CountInputs(members) > kMaxInputs || !IsLegal(members, new_tail)) return false;
+  int merged = *roots.begin();
+  for (int root : roots) parent_[root] = merged;
+  members_[merged] = std::move(members);
+  tail_[merged] = new_tail;
+  return true;
+}
+
+size_t Fusion::CountInputs(const std::vector<int>& members) const {
+  std::set<ValueId> inputs;
+  for (int member : members)
+    for (ValueId input : node(member).inputs)
+      if (input.valid() && !std::binary_search(members.begin(), members.end(), ProducerOf(input))) inputs.insert(input);
+  return inputs.size();
+}
+
+bool Fusion::LeavesOnlyByTail(const std::vector<int>& members, int tail) const {
+  for (int member : members) {
+    if (member == tail) continue;
+    for (int consumer : consumers_[member])
+      if (!std::binary_search(members.begin(), members.end(), consumer)) return false;
+  }
+  return true;
+}
+
+bool Fusion::IsLegal(const std::vector<int>& members, int tail) const {
+  int anchors = 0, reductions = 0, anchor = kExit;
+  for (int member : members) {
+    const Node& candidate = node(member);
+    if (candidate.outputs.size() != 1 || DTypeBits(function_.type(candidate.outputs[0]).dtype) < 8) return false;
+    if (IsAnchor(candidate)) ++anchors, anchor = member;
+    if (candidate.op->kind == OpKind::kReduce) ++reductions;
+  }
+  if (!LeavesOnlyByTail(members, tail)) return false;
+  if (anchors > 0) return anchors == 1 && reductions == 0 && IsEpilogue(members, anchor);
+  return reductions > 0 ? IsRows(members) : IsPointwise(members, tail);
+}
+
+bool Fusion::IsEpilogue(const std::vector<int>& members, int anchor) const {
+  if (ReadsMember(node(anchor), members)) return false;
+  for (int member : members)
+    if (member != anchor && (node(member).op->kind != OpKind::kElementwise || !(dims(member) == dims(anchor)))) return false;
+  return true;
+}
+
+bool Fusion::IsRows(const std::vector<int>& members) const {
+  const Dims* whole = nullptr;
+  const Dims* flags = nullptr;
+  for (int member : members) {
+    const Node& reduction = node(member);
+    if (reduction.op->kind != OpKind::kReduce) continue;
+    const Dims& input = function_.type(reduction.inputs[0]).dims;
+    const Dims& reduced = reduction.DimList("flags");
+    if (whole != nullptr && (!(*whole == input) || !(*flags == reduced))) return false;
+    whole = &input;
+    flags = &reduced;
+    for (const ir::Dim& flag : reduced)
+      if (!flag.is_constant()) return false;
+    if (reduction.String("kind") == "argmin" || reduction.String("kind") == "argmax") return members.size() == 1;
+  }
+  Dims row = ReducedDims(*whole, *flags);
+  for (int member : members) {
+    if (node(member).op->kind == OpKind::kReduce) continue;
+    if (node(member).op->kind != OpKind::kElementwise) return false;
+    if (!(dims(member) == *whole) && !(dims(member) == row)) return false;
+  }
+  return true;
+}
+
+bool Fusion::ReadsMember(const Node& node, const std::vector<int>& members) const {
+  for (ValueId input : node.inputs)
+    if (std::binary_search(members.begin(), members.end(), ProducerOf(input))) return true;
+  return false;
+}
+
+bool Fusion::IsPointwise(const std::vector<int>& members, int tail) const {
+  const Dims* common = nullptr;
+  for (int member : members) {
+    if (node(member).op->kind != OpKind::kElementwise) continue;
+    if (common != nullptr && !(*common == dims(member))) return false;
+    common = &dims(member);
+  }
+  if (common == nullptr) return members.size() == 1;
+  for (int member : members) {
+    const Node& candidate = node(member);
+    if (candidate.op->kind == OpKind::kElementwise) continue;
+    bool feeds = member != tail && IsPull(candidate) && dims(member) == *common && !ReadsMember(candidate, members);
+    bool ends = member == tail && IsFinalMove(candidate) && function_.type(candidate.inputs[0]).dims == *common;
+    if (!feeds && !ends) return false;
+  }
+  return true;
+}
+
+// Makes one `fused` node: members move into its region, whose parameters stand for the values from outside.
+class GroupBuilder {
+ public:
+  GroupBuilder(Function* function, std::vector<NodeId> members)
+      : function_(*function), members_(std::move(members)), region_(function_.AddRegion()) {
+    fused_.op = &ir::GetCoreOp("fused");
+    fused_.regions = {region_};
+  }
+
+  NodeId Build(NodeId tail) {
+    for (NodeId member : members_) {
+      std::vector<ValueId> inputs = function_.node(member).inputs;
+      for (ValueId& input : inputs) input = Import(input);
+      function_.node(member).inputs = std::move(inputs);
+      function_.region(region_).nodes.push_back(member);
+      AddSource(function_.node(member).source);
+    }
+    // Outside keeps the ids of the results; inside gets new ones.
+    std::vector<ValueId> outputs = function_.node(tail).outputs;
+    fused_.outputs = outputs;
+    for (ValueId& output : outputs) {
+      output = CopyValue(output, tail);
+      function_.region(region_).results.push_back(output);
+    }
+    function_.node(tail).outputs = outputs;
+    return function_.AddNode(std::move(fused_));
+  }
+
+ private:
+  ValueId CopyValue(ValueId value, NodeId producer) {
+    ir::Value copy = function_.value(value);
+    copy.producer = producer;
+    function_.values.push_back(std::move(copy));
+    return ValueId{static_cast<uint32_t>(function_.values.size() - 1)};
+  }
+
+  // The value as seen inside: itself, a copy of what is free to compute again, or a parameter.
+  ValueId Import(ValueId value) {
+    if (!value.valid()) return value;
+    if (auto found = inner_.find(value); found != inner_.end()) return found->second;
+    NodeId producer = function_.value(value).producer;
+    if (producer.valid() && std::find(members_.begin(), members_.end(), producer) != members_.end()) return value;
+    if (producer.valid() && IsFree(function_.node(producer))) return inner_[value] = Clone(producer);
+    ValueId parameter = CopyValue(value, NodeId{});
+    function_.region(region_).parameters.push_back(parameter);
+    fused_.inputs.push_back(value);
+    return inner_[value] = parameter;
+  }
+
+  ValueId Clone(NodeId producer) {
+    Node copy = function_.node(producer);
+    for (ValueId& input : copy.inputs) input = Import(input);
+    copy.outputs = {CopyValue(copy.outputs[0], NodeId{})};
+    ValueId output = copy.outputs[0];
+    function_.region(region_).nodes.push_back(function_.AddNode(std::move(copy)));
+    return output;
+  }
+
+  void AddSource(const std::string& source) {
+    constexpr size_t kLongest = 200;
+    if (source.empty() || fused_.source.size() > kLongest || fused_.source.find(source) != std::string::npos) return;
+    fused_.source += (fused_.source.empty() ? "" : ", ") + source;
+  }
+
+  Function& function_;
+  std::vector<NodeId> members_;   // in execution order
+  RegionId region_;
+  Node fused_;
+  std::map<ValueId, ValueId> inner_;
+};
+
+void Fusion::Rewrite() {
+  std::vector<NodeId> body;
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const std::vector<int>& members = members_[Find(i)];
+    bool alone = members.size() == 1 && node(i).op->name == "slice";   // may be a view: left to the lowering
+    if (!IsLaunched(node(i)) || alone) {
+      body.push_back(nodes_[i]);
+      continue;
+    }
+    if (tail_[Find(i)] != i) continue;
+    std::vector<NodeId> ids;
+    for (int member : members) ids.push_back(nodes_[member]);
+    body.push_back(GroupBuilder(&function_, std::move(ids)).Build(nodes_[i]));
+  }
+  function_.region(function_.body).nodes = std::move(body);
+}
+
+void Fusion::Run() {
+  Index();
+  FindPostDominators();
+  auto grow = [&](auto&& wanted) {
+    for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
+      if (wanted(node(i)))
+        while (TryMerge(i)) {}
+  };
+  grow([](const Node& node) { return IsAnchor(node); });
+  grow([](const Node& node) { return node.op->kind == OpKind::kReduce; });
+  grow([](const Node& node) { return node.op->kind == OpKind::kElementwise; });
+  grow([](const Node& node) { return IsPull(node); });
+  Rewrite();
+}
+
+}  // namespace
+
+Status FuseGroups(ir::Module& module, const PassContext&) {
+  for (Function& function : module.functions) Fusion(&function).Run();
+  return {};
+}
+
+}  // namespace tvmvm::passes
