@@ -2,7 +2,8 @@
 //
 // Construction simplifies: sums of products are kept in canonical form, so expressions that are equal as polynomials
 // over the same atoms compare equal ("n*4 + n" == "5*n"); divisions, min, max and select fold where they can.
-// Comparisons and logic give 0 or 1.
+// Comparisons and logic give 0 or 1. Constants wrap as int64 does; a division by zero is never folded. Folding assumes
+// that no intermediate value overflows and no divisor is zero when the expression is evaluated.
 #pragma once
 
 #include <cstdint>
@@ -64,9 +65,12 @@ class Dim {
   // Structural equality of canonical forms. False means "not known to be equal".
   friend bool operator==(const Dim& a, const Dim& b);
   size_t Hash() const;
+  // Nodes of the expression written out as a tree, saturating: whoever builds on untrusted input stops at some size.
+  size_t size() const;
 
  private:
   struct Node;
+  friend struct DimFactory;
   explicit Dim(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   std::shared_ptr<const Node> node_;
 };
@@ -74,6 +78,8 @@ class Dim {
 using Dims = std::vector<Dim>;
 
 Dim Product(const Dims& dims);                       // 1 for none
+// The operation on operands in the order of `Dim::operands()`; not for kConstant and kSymbol.
+Dim Apply(DimOp op, const std::vector<Dim>& operands);
 std::string ToString(const Dims& dims);              // "[n, 4]"
 Expected<Dim> ParseDim(std::string_view text);       // kInvalidArgument with the position
 
@@ -92,6 +98,8 @@ struct DimRange {
 // Facts about symbols: every symbol is >= 0 unless said otherwise.
 using RangeLookup = std::function<DimRange(const std::string&)>;
 DimRange RangeOf(const Dim& dim, const RangeLookup& lookup);
+// Folds min, max, comparisons and selects that the facts decide: max(n, 0) is n where n >= 0.
+Dim Simplify(const Dim& dim, const RangeLookup& lookup);
 
 }  // namespace tvmvm::ir
 
