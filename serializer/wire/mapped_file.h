@@ -1,0 +1,16 @@
+// A file mapped read-only.
+#pragma once
+
+#include <string>
+
+#include "bytecode/blob.h"
+#include "bytecode/status.h"
+
+namespace tvmvm::wire {
+
+// The whole file as bytes; pages are read when touched and shared between processes.
+// Errors: kNotFound, kInvalidArgument with the path and the system's reason; kInvalidProgram for an empty
+// file.
+[[nodiscard]] Expected<Blob> MapFile(const std::string& path);
+
+}  // namespace tvmvm::wire

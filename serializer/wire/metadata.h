@@ -1,0 +1,31 @@
+// Program <-> the FlatBuffers of the metadata and debug sections (program.fbs).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bytecode/program.h"
+#include "bytecode/status.h"
+#include "serializer/wire/layout.h"
+
+namespace tvmvm::wire {
+
+// Where the writer puts what the metadata refers to.
+struct Placement {
+  std::vector<uint64_t> constant_offsets;     // in the constants section
+  std::vector<std::string> library_sections;  // names
+};
+
+// Errors: kUnsupported when the metadata would exceed FlatBuffers' 2 GiB.
+[[nodiscard]] Expected<std::vector<std::byte>> PackMetadata(const Program& program,
+                                                            const Placement& placement);
+// Line tables and the strings that only they use.
+[[nodiscard]] Expected<std::vector<std::byte>> PackDebug(const Program& program);
+
+// The program that untrusted sections describe. Every offset and size is checked, nothing else: VerifyProgram
+// does the rest. Constants and libraries are views of `sections`. Errors: kInvalidProgram.
+[[nodiscard]] Expected<Program> UnpackProgram(std::span<const Section> sections);
+
+}  // namespace tvmvm::wire

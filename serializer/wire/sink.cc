@@ -1,0 +1,99 @@
+#include "serializer/wire/sink.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace tvmvm::wire {
+namespace {
+
+// Linux moves at most this much in one call.
+constexpr size_t kMaxWrite = size_t{1} << 30;
+constexpr int kMaxAttempts = 1000;
+
+Code CodeOf(int error) { return error == ENOENT ? Code::kNotFound : Code::kInvalidArgument; }
+
+tl::unexpected<Error> SystemError(const std::string& path, const char* what, int error) {
+  return MakeError(CodeOf(error), fmt::format("{}: {}: {}", path, what, std::strerror(error)));
+}
+
+// Makes the rename durable; a file system that cannot is no reason to fail.
+void SyncFolder(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  int file = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return;
+  (void)::fsync(file);
+  ::close(file);
+}
+
+}  // namespace
+
+Status MemorySink::Append(std::span<const std::byte> bytes) {
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  return {};
+}
+
+Status MemorySink::Overwrite(uint64_t offset, std::span<const std::byte> bytes) {
+  std::copy(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(offset));
+  return {};
+}
+
+Expected<std::unique_ptr<FileSink>> FileSink::Create(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    return MakeError(Code::kInvalidArgument, fmt::format("{}: it exists and is no regular file", path));
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    std::string temporary = fmt::format("{}.{}-{}.tmp", path, ::getpid(), attempt);
+    int file = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0) return std::unique_ptr<FileSink>(new FileSink(path, std::move(temporary), file));
+    if (errno != EEXIST) return SystemError(path, "cannot create the file", errno);
+  }
+  return SystemError(path, "cannot create a temporary file beside it", EEXIST);
+}
+
+FileSink::~FileSink() {
+  if (file_ >= 0) ::close(file_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Status FileSink::Failed(const char* what, int error) const { return SystemError(path_, what, error); }
+
+Status FileSink::WriteAll(uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    ssize_t written =
+        ::pwrite(file_, bytes.data(), std::min(bytes.size(), kMaxWrite), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return Failed("cannot write", written < 0 ? errno : ENOSPC);
+    offset += static_cast<uint64_t>(written);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Status FileSink::Append(std::span<const std::byte> bytes) {
+  TVMVM_CHECK_OK(WriteAll(size_, bytes));
+  size_ += bytes.size();
+  return {};
+}
+
+Status FileSink::Overwrite(uint64_t offset, std::span<const std::byte> bytes) {
+  return WriteAll(offset, bytes);
+}
+
+Status FileSink::Commit() {
+  if (::fsync(file_) != 0) return Failed("cannot write", errno);
+  if (::close(std::exchange(file_, -1)) != 0) return Failed("cannot write", errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return Failed("cannot rename to it", errno);
+  temporary_.clear();
+  SyncFolder(path_);
+  return {};
+}
+
+}  // namespace tvmvm::wire

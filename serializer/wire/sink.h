@@ -1,0 +1,57 @@
+// Where the writer's bytes go: memory, or a file that replaces another only when it is complete.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bytecode/status.h"
+
+namespace tvmvm::wire {
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual Status Append(std::span<const std::byte> bytes) = 0;
+  // Replaces bytes that were appended.
+  virtual Status Overwrite(uint64_t offset, std::span<const std::byte> bytes) = 0;
+};
+
+class MemorySink : public Sink {
+ public:
+  Status Append(std::span<const std::byte> bytes) override;
+  Status Overwrite(uint64_t offset, std::span<const std::byte> bytes) override;
+  std::vector<std::byte> Take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+// Writes to a temporary file beside `path`; without Commit nothing is left behind.
+class FileSink : public Sink {
+ public:
+  // Errors: kInvalidArgument, kNotFound with the path and the system's reason.
+  static Expected<std::unique_ptr<FileSink>> Create(const std::string& path);
+  ~FileSink() override;
+
+  Status Append(std::span<const std::byte> bytes) override;
+  Status Overwrite(uint64_t offset, std::span<const std::byte> bytes) override;
+  // Syncs and renames to `path`.
+  Status Commit();
+
+ private:
+  FileSink(std::string path, std::string temporary, int file)
+      : path_(std::move(path)), temporary_(std::move(temporary)), file_(file) {}
+  Status Failed(const char* what, int error) const;
+  Status WriteAll(uint64_t offset, std::span<const std::byte> bytes);
+
+  std::string path_;
+  std::string temporary_;  // empty once renamed
+  int file_;               // -1 once closed
+  uint64_t size_ = 0;
+};
+
+}  // namespace tvmvm::wire

@@ -1,0 +1,250 @@
+// FlatBuffers -> Program. FlatBuffers' verifier has proved that tables, vectors and strings lie in the
+// section; it lets them share bytes, so a small file could describe an enormous program: the Unpacker counts
+// what it copies and stops when that exceeds the section, which no file of the writer's does.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "bytecode/shape.h"
+#include "bytecode/verifier.h"
+#include "serializer/program_generated.h"
+#include "serializer/wire/metadata.h"
+
+namespace tvmvm::wire {
+namespace {
+
+template <class... Args>
+tl::unexpected<Error> Malformed(fmt::format_string<Args...> format, Args&&... args) {
+  return MakeError(Code::kInvalidProgram, fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Elements of an optional vector.
+template <class T>
+uint32_t SizeOf(const flatbuffers::Vector<T>* vector) {
+  return vector ? vector->size() : 0;
+}
+
+class Unpacker {
+ public:
+  // `budget`: bytes of the sections that are unpacked.
+  Unpacker(std::span<const Section> sections, uint64_t budget) : sections_(sections), budget_(budget) {}
+
+  Status Unpack(const schema::Program& from, Program* to) {
+    TVMVM_CHECK_OK(Functions(from, to));
+    TVMVM_CHECK_OK(Each(from.kernels(), &to->kernels, &Unpacker::Kernel));
+    TVMVM_CHECK_OK(Each(from.libraries(), &to->libraries, &Unpacker::Library));
+    TVMVM_CHECK_OK(Each(from.constants(), &to->constants, &Unpacker::Constant));
+    TVMVM_CHECK_OK(Each(from.plans(), &to->plans, &Unpacker::Plan));
+    TVMVM_CHECK_OK(Strings(from.strings(), &to->strings));
+    to->entry.index = from.entry();
+    return from.provenance() ? Provenance(*from.provenance(), &to->provenance) : Status();
+  }
+
+  Status UnpackDebug(const schema::Debug& from, Program* to) {
+    if (SizeOf(from.functions()) != to->functions.size())
+      return Malformed("line tables of {} functions, the program has {}", SizeOf(from.functions()),
+                       to->functions.size());
+    for (uint32_t i = 0; i < to->functions.size(); ++i)
+      TVMVM_CHECK_OK(Lines(*from.functions()->Get(i), &to->functions[i].lines));
+    for (uint32_t i = 0; i < SizeOf(from.strings()); ++i) {
+      const schema::DebugString& entry = *from.strings()->Get(i);
+      if (entry.index() >= to->strings.size() || !to->strings[entry.index()].empty())
+        return Malformed("debug string {} does not exist or is set twice", entry.index());
+      TVMVM_CHECK_OK(String(entry.text(), &to->strings[entry.index()]));
+    }
+    return {};
+  }
+
+ private:
+  Status Take(uint64_t bytes) {
+    if (bytes > budget_) return Malformed("the metadata refers to the same bytes over and over");
+    budget_ -= bytes;
+    return {};
+  }
+
+  // Unpacks each table of a vector into an element of `to`.
+  template <class Table, class Spec>
+  Status Each(const flatbuffers::Vector<flatbuffers::Offset<Table>>* from, std::vector<Spec>* to,
+              Status (Unpacker::*unpack)(const Table&, Spec*)) {
+    uint32_t size = SizeOf(from);
+    TVMVM_CHECK_OK(Take(uint64_t{size} * sizeof(uint32_t)));
+    to->resize(size);
+    for (uint32_t i = 0; i < size; ++i) TVMVM_CHECK_OK((this->*unpack)(*from->Get(i), &(*to)[i]));
+    return {};
+  }
+
+  Status String(const flatbuffers::String* from, std::string* to) {
+    if (from == nullptr) return {};
+    TVMVM_CHECK_OK(Take(from->size()));
+    to->assign(from->data(), from->size());
+    return {};
+  }
+
+  Status Strings(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from,
+                 std::vector<std::string>* to) {
+    uint32_t size = SizeOf(from);
+    TVMVM_CHECK_OK(Take(uint64_t{size} * sizeof(uint32_t)));
+    to->resize(size);
+    for (uint32_t i = 0; i < size; ++i) TVMVM_CHECK_OK(String(from->Get(i), &(*to)[i]));
+    return {};
+  }
+
+  Status Dim(const schema::Dim& from, DimSpec* to) {
+    to->value = from.value();
+    to->low = from.low();
+    to->high = from.high();
+    return String(from.symbol(), &to->symbol);
+  }
+
+  Status Type(const schema::Type& from, TypeSpec* to) {
+    if (++type_depth_ > kMaxTypeDepth + 1) return Malformed("types nested more than {} deep", kMaxTypeDepth);
+    to->kind = static_cast<ValueKind>(from.kind());
+    to->dtype = static_cast<DType>(from.dtype());
+    to->has_rank = from.has_rank();
+    TVMVM_CHECK_OK(Each(from.dims(), &to->dims, &Unpacker::Dim));
+    TVMVM_CHECK_OK(Each(from.elements(), &to->elements, &Unpacker::Type));
+    --type_depth_;
+    return {};
+  }
+
+  Status Parameter(const schema::Parameter& from, ParameterSpec* to) {
+    if (from.type() == nullptr) return Malformed("a parameter has no type");
+    TVMVM_CHECK_OK(String(from.name(), &to->name));
+    return Type(*from.type(), &to->type);
+  }
+
+  // The functions' code tiles the code section, in order.
+  Status Functions(const schema::Program& from, Program* to) {
+    const Section* code = FindSection(sections_, kCodeSection);
+    if (code == nullptr) return Malformed("no section '{}'", kCodeSection);
+    code_ = code->bytes;
+    TVMVM_CHECK_OK(Each(from.functions(), &to->functions, &Unpacker::Function));
+    if (code_words_ * sizeof(uint32_t) != code_.size())
+      return Malformed("the functions have {} words of code, the section has {} bytes", code_words_,
+                       code_.size());
+    return {};
+  }
+
+  Status Function(const schema::Function& from, FunctionSpec* to) {
+    TVMVM_CHECK_OK(String(from.name(), &to->name));
+    TVMVM_CHECK_OK(Each(from.inputs(), &to->inputs, &Unpacker::Parameter));
+    TVMVM_CHECK_OK(Each(from.outputs(), &to->outputs, &Unpacker::Parameter));
+    to->scalar_inputs = from.scalar_inputs();
+    to->scalar_outputs = from.scalar_outputs();
+    to->scalar_registers = from.scalar_registers();
+    to->ref_registers = from.ref_registers();
+    uint64_t left = code_.size() / sizeof(uint32_t) - code_words_;
+    if (from.code_begin() != code_words_ || from.code_words() > left)
+      return Malformed("function '{}': {} words of code at {}, wanted at {} and at most {}", to->name,
+                       from.code_words(), from.code_begin(), code_words_, left);
+    to->code.resize(from.code_words());
+    if (!to->code.empty())
+      std::memcpy(to->code.data(), code_.data() + code_words_ * sizeof(uint32_t),
+                  to->code.size() * sizeof(uint32_t));
+    code_words_ += from.code_words();
+    return {};
+  }
+
+  Status Kernel(const schema::Kernel& from, KernelSpec* to) {
+    TVMVM_CHECK_OK(String(from.name(), &to->name));
+    TVMVM_CHECK_OK(String(from.symbol(), &to->symbol));
+    to->device = static_cast<DeviceKind>(from.device());
+    to->scalar_count = from.scalar_count();
+    TVMVM_CHECK_OK(Take(SizeOf(from.buffers())));
+    for (uint32_t i = 0; i < SizeOf(from.buffers()); ++i)
+      to->buffers.push_back(static_cast<Access>(from.buffers()->Get(i)));
+    TVMVM_CHECK_OK(Strings(from.error_messages(), &to->error_messages));
+    return String(from.source_node(), &to->source_node);
+  }
+
+  Status Library(const schema::KernelLibrary& from, KernelLibrarySpec* to) {
+    to->device = static_cast<DeviceKind>(from.device());
+    to->form = static_cast<KernelForm>(from.form());
+    TVMVM_CHECK_OK(String(from.target(), &to->target));
+    std::string name;
+    TVMVM_CHECK_OK(String(from.section(), &name));
+    const Section* section = FindSection(sections_, name);
+    if (section == nullptr) return Malformed("kernel library '{}': no section '{}'", to->target, name);
+    to->bytes = section->bytes;
+    return {};
+  }
+
+  Status Constant(const schema::Constant& from, ConstantSpec* to) {
+    TVMVM_CHECK_OK(String(from.name(), &to->name));
+    to->dtype = static_cast<DType>(from.dtype());
+    uint32_t rank = SizeOf(from.dims());
+    TVMVM_CHECK_OK(Take(uint64_t{rank} * sizeof(int64_t)));
+    for (uint32_t i = 0; i < rank; ++i) to->dims.push_back(from.dims()->Get(i));
+    TVMVM_CHECK_OK(Strings(from.strings(), &to->strings));
+    if (from.bytes() == 0) return {};
+    const Section* section = FindSection(sections_, kConstantsSection);
+    uint64_t size = section ? section->bytes.size() : 0;
+    if (from.offset() > size || from.bytes() > size - from.offset())
+      return Malformed("constant '{}': {} bytes at {} of a section of {}", to->name, from.bytes(),
+                       from.offset(), size);
+    to->bytes = section->bytes.subspan(from.offset(), from.bytes());
+    return {};
+  }
+
+  Status Plan(const schema::Plan& from, PlanSpec* to) {
+    uint32_t size = SizeOf(from.values());
+    TVMVM_CHECK_OK(Take(uint64_t{size} * sizeof(schema::Interval)));
+    to->values.reserve(size);
+    for (uint32_t i = 0; i < size; ++i) {
+      const schema::Interval& value = *from.values()->Get(i);
+      to->values.push_back({value.first(), value.last(), value.alignment()});
+    }
+    return {};
+  }
+
+  Status Lines(const schema::FunctionLines& from, std::vector<LineEntry>* to) {
+    uint32_t size = SizeOf(from.lines());
+    TVMVM_CHECK_OK(Take(uint64_t{size} * sizeof(schema::Line)));
+    to->reserve(size);
+    for (uint32_t i = 0; i < size; ++i) {
+      const schema::Line& line = *from.lines()->Get(i);
+      to->push_back({line.word(), StringId{line.node()}});
+    }
+    return {};
+  }
+
+  Status Provenance(const schema::Provenance& from, tvmvm::Provenance* to) {
+    TVMVM_CHECK_OK(String(from.producer(), &to->producer));
+    TVMVM_CHECK_OK(String(from.source(), &to->source));
+    TVMVM_CHECK_OK(String(from.source_digest(), &to->source_digest));
+    return String(from.options(), &to->options);
+  }
+
+  std::span<const Section> sections_;
+  uint64_t budget_;
+  std::span<const std::byte> code_;
+  uint64_t code_words_ = 0;  // taken by the functions so far
+  int type_depth_ = 0;
+};
+
+// The root table of a section, when FlatBuffers' verifier accepts it.
+template <class Root>
+Expected<const Root*> RootOf(const Section& section) {
+  auto data = reinterpret_cast<const uint8_t*>(section.bytes.data());
+  flatbuffers::Verifier verifier(data, section.bytes.size());
+  if (!verifier.VerifyBuffer<Root>(nullptr)) return Malformed("section '{}' is malformed", section.name);
+  return flatbuffers::GetRoot<Root>(data);
+}
+
+}  // namespace
+
+Expected<Program> UnpackProgram(std::span<const Section> sections) {
+  const Section* metadata = FindSection(sections, kMetadataSection);
+  if (metadata == nullptr) return Malformed("no section '{}'", kMetadataSection);
+  TVMVM_TRY(const schema::Program* root, RootOf<schema::Program>(*metadata));
+  Program program;
+  TVMVM_CHECK_OK(Unpacker(sections, metadata->bytes.size()).Unpack(*root, &program));
+
+  if (const Section* debug = FindSection(sections, kDebugSection)) {
+    TVMVM_TRY(const schema::Debug* lines, RootOf<schema::Debug>(*debug));
+    TVMVM_CHECK_OK(Unpacker(sections, debug->bytes.size()).UnpackDebug(*lines, &program));
+  }
+  return program;
+}
+
+}  // namespace tvmvm::wire
