@@ -1,0 +1,179 @@
+// Layout: convolutions compute on channels_last data ([N, spatial..., C]), where vectors run along channels whatever the
+// picture's size. A value that such a convolution makes exists in channels_last form only; nodes that do not care about
+// the order of axes follow it; a node that does gets a transpose back.
+
+#include <map>
+#include <numeric>
+
+#include "compiler/ops/core_op.h"
+#include "compiler/passes/graph_rewriter.h"
+#include "compiler/passes/pass.h"
+
+namespace tvmvm::passes {
+namespace {
+
+using ir::Attribute;
+using ir::Attributes;
+using ir::Dims;
+using ir::Node;
+using ir::NodeId;
+using ir::OpBuilder;
+using ir::OpKind;
+using ir::ValueId;
+
+std::vector<int64_t> ToLast(int rank) {
+  std::vector<int64_t> perm{0};
+  for (int axis = 2; axis < rank; ++axis) perm.push_back(axis);
+  perm.push_back(1);
+  return perm;
+}
+
+std::vector<int64_t> ToFirst(int rank) {
+  std::vector<int64_t> perm{0, rank - 1};
+  for (int axis = 1; axis < rank - 1; ++axis) perm.push_back(axis);
+  return perm;
+}
+
+template <class List>
+List Permuted(const List& list, int rank) {
+  if (static_cast<int>(list.size()) != rank) return list;
+  List result;
+  for (int64_t axis : ToLast(rank)) result.push_back(list[static_cast<size_t>(axis)]);
+  return result;
+}
+
+class LayoutChoice {
+ public:
+  LayoutChoice(ir::Module* module, ir::Function* function) : function_(*function), rewriter_(module, function) {}
+
+  Status Run() {
+    for (NodeId id : function_.region(function_.body).nodes) {
+      const Node& node = function_.node(id);
+      rewriter_.builder().SetSource(node.source);
+      if (!Convert(node)) {
+        for (ValueId input : node.inputs) NeedFirst(input);
+        for (ir::RegionId region : node.regions) NeedRegion(region);
+        rewriter_.Copy(id);
+      }
+    }
+    for (ValueId result : function_.region(function_.body).results) NeedFirst(result);
+    return rewriter_.Finish();
+  }
+
+ private:
+  OpBuilder& b() { return rewriter_.builder(); }
+  bool HasLast(ValueId old) const { return old.valid() && last_.count(old) != 0; }
+
+  // A transpose, or a reshape where it only moves axes of size 1.
+  ValueId Move(ValueId value, const std::vector<int64_t>& perm) {
+    Dims dims;
+    int64_t previous = -1;
+    bool keeps_order = true;
+    for (int64_t axis : perm) {
+      const ir::Dim& dim = b().dims(value)[static_cast<size_t>(axis)];
+      dims.push_back(dim);
+      if (dim.IsConstant(1)) continue;
+      keeps_order = keeps_order && axis > previous;
+      previous = axis;
+    }
+    return keeps_order ? b().Reshape(value, dims) : b().Transpose(value, perm);
+  }
+
+  void NeedFirst(ValueId old) {
+    if (!HasLast(old) || rewriter_.Map(old).valid()) return;
+    rewriter_.SetMap(old, Move(last_[old], ToFirst(function_.type(old).rank())));
+  }
+
+  void NeedRegion(ir::RegionId region) {
+    for (NodeId id : function_.region(region).nodes) {
+      for (ValueId input : function_.node(id).inputs) NeedFirst(input);
+      for (ir::RegionId inner : function_.node(id).regions) NeedRegion(inner);
+    }
+    for (ValueId result : function_.region(region).results) NeedFirst(result);
+  }
+
+  // The operand in channels_last form of `rank` axes; one of fewer axes is broadcast.
+  ValueId Last(ValueId old, int rank) {
+    if (!old.valid()) return old;
+    if (HasLast(old)) return last_[old];
+    ValueId value = rewriter_.Map(old);
+    int own_rank = b().rank(value);
+    if (own_rank == 0) return value;
+    if (own_rank < rank) {
+      Dims dims(static_cast<size_t>(rank - own_rank), ir::Dim(1));
+      dims.insert(dims.end(), b().dims(value).begin(), b().dims(value).end());
+      return Move(b().Reshape(value, dims), ToLast(rank));
+    }
+    return last_[old] = Move(value, ToLast(rank));
+  }
+
+  bool Convert(const Node& node) {
+    if (node.op->name == "conv" && node.String("layout") != "channels_last") return ConvertConvolution(node);
+    int rank = 0;
+    for (ValueId input : node.inputs) if (HasLast(input)) rank = function_.type(input).rank();
+    if (rank == 0 || node.outputs.size() != 1 || function_.type(node.outputs[0]).rank() != rank) return false;
+    Attributes attributes = node.attributes;
+    switch (node.op->kind) {
+      case OpKind::kElementwise:
+        break;
+      case OpKind::kWindow:
+      case OpKind::kReduce:
+        PermuteLists(&attributes, rank);
+        break;
+      case OpKind::kMovement:
+        if (node.op->name == "pad" || node.op->name == "slice") PermuteLists(&attributes, rank);
+        else if (node.op->name == "concat") attributes["axis"] = PermutedAxis(node.Int("axis"), rank);
+        else return false;
+        break;
+      default:
+        return false;
+    }
+    std::vector<ValueId> inputs;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      bool scalar_operand = node.op->name == "pad" && i > 0;
+      inputs.push_back(scalar_operand ? rewriter_.Map(node.inputs[i]) : Last(node.inputs[i], rank));
+    }
+    Define(node, b().Emit(node.op->name, std::move(inputs), std::move(attributes)));
+    return true;
+  }
+
+  bool ConvertConvolution(const Node& node) {
+    int rank = function_.type(node.inputs[0]).rank();
+    if (rank < 3) return false;
+    NeedFirst(node.inputs[1]);
+    Attributes attributes = node.attributes;
+    attributes["layout"] = std::string("channels_last");
+    Define(node, b().Emit("conv", {Last(node.inputs[0], rank), rewriter_.Map(node.inputs[1])}, std::move(attributes)));
+    return true;
+  }
+
+  void Define(const Node& node, ValueId value) {
+    last_[node.outputs[0]] = value;
+    rewriter_.SetName(value, node.outputs[0]);
+  }
+
+  static int64_t PermutedAxis(int64_t axis, int rank) {
+    std::vector<int64_t> first = ToFirst(rank);
+    return first[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
+  }
+
+  static void PermuteLists(Attributes* attributes, int rank) {
+    for (auto& [name, attribute] : *attributes) {
+      if (auto* dims = std::get_if<Dims>(&attribute)) *dims = Permuted(*dims, rank);
+      else if (auto* list = std::get_if<std::vector<int64_t>>(&attribute)) *list = Permuted(*list, rank);
+    }
+  }
+
+  ir::Function& function_;
+  GraphRewriter rewriter_;
+  std::map<ValueId, ValueId> last_;   // old value -> its channels_last form in the new function
+};
+
+}  // namespace
+
+Status ChooseLayout(ir::Module& module, const PassContext&) {
+  for (ir::Function& function : module.functions) TVMVM_CHECK_OK(LayoutChoice(&module, &function).Run());
+  return {};
+}
+
+}  // namespace tvmvm::passes

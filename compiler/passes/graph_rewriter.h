@@ -1,0 +1,46 @@
+// Rewrites a function by building it anew, node by node: a pass decides for each node whether to copy it or to emit
+// something else in its place. Types and contents of what is emitted are inferred again by the OpBuilder.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/ir/op_builder.h"
+
+namespace tvmvm::passes {
+
+class GraphRewriter {
+ public:
+  // Starts a function with the same name and parameters. The module's function stays as it is until Finish.
+  GraphRewriter(ir::Module* module, ir::Function* old);
+
+  const ir::Function& old() const { return *old_; }
+  ir::OpBuilder& builder() { return builder_; }
+  const ir::Function& fresh() const { return fresh_; }
+  // The node that makes a value of the new function, or null.
+  const ir::Node* Producer(ir::ValueId fresh) const;
+
+  ir::ValueId Map(ir::ValueId old) const;              // invalid for invalid
+  void SetMap(ir::ValueId old, ir::ValueId fresh);     // also carries the name over
+  void SetName(ir::ValueId fresh, ir::ValueId old);    // where it has none
+  void Copy(ir::NodeId node);
+  void Copy(ir::NodeId node, std::vector<ir::ValueId> inputs);   // with other (new) inputs
+  // How often a value of the old function is used, results included.
+  int UseCount(ir::ValueId old) const;
+
+  // Maps the results and replaces the old function. Errors: what the builder recorded.
+  Status Finish();
+
+ private:
+  ir::RegionId CopyRegion(ir::RegionId region);
+  ir::ValueId CopyValue(ir::ValueId value);
+
+  ir::Function* old_;
+  ir::Function fresh_;
+  ir::OpBuilder builder_;
+  std::vector<ir::ValueId> map_;
+  std::vector<int> uses_;
+};
+
+}  // namespace tvmvm::passes

@@ -1,0 +1,171 @@
+// Local rewrites, one rule each. Every rule keeps the result up to rounding.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "compiler/ops/core_op.h"
+#include "compiler/passes/graph_rewriter.h"
+#include "compiler/passes/pass.h"
+
+namespace tvmvm::passes {
+namespace {
+
+using ir::Node;
+using ir::NodeId;
+using ir::OpBuilder;
+using ir::OpKind;
+using ir::ValueId;
+
+using Rule = bool (*)(GraphRewriter& rewriter, const Node& node);
+
+const Node* OldProducer(const GraphRewriter& rewriter, ValueId value) {
+  NodeId producer = rewriter.old().value(value).producer;
+  return producer.valid() ? &rewriter.old().node(producer) : nullptr;
+}
+
+// ---- pow(x, constant) ----
+
+bool RewritePower(GraphRewriter& rewriter, const Node& node) {
+  if (node.op->name != "pow") return false;
+  OpBuilder& b = rewriter.builder();
+  ValueId base = rewriter.Map(node.inputs[0]);
+  std::optional<double> exponent = b.ConstantScalar(rewriter.Map(node.inputs[1]));
+  if (!exponent || !IsFloat(b.dtype(base)) || b.rank(rewriter.Map(node.inputs[1])) > b.rank(base)) return false;
+  ValueId result;
+  if (*exponent == 1.0) result = base;
+  else if (*exponent == 2.0) result = b.Mul(base, base);
+  else if (*exponent == 3.0) result = b.Mul(b.Mul(base, base), base);
+  else return false;
+  rewriter.SetMap(node.outputs[0], result);
+  return true;
+}
+
+// ---- transpose(transpose(x)) ----
+
+bool ComposeTransposes(GraphRewriter& rewriter, const Node& node) {
+  if (node.op->name != "transpose") return false;
+  const Node* inner = rewriter.Producer(rewriter.Map(node.inputs[0]));
+  if (inner == nullptr || inner->op->name != "transpose") return false;
+  ValueId source = inner->inputs[0];
+  std::vector<int64_t> perm = node.Ints("perm");
+  std::vector<int64_t> inner_perm = inner->Ints("perm");
+  for (int64_t& axis : perm) axis = inner_perm[static_cast<size_t>(axis)];
+  rewriter.SetMap(node.outputs[0], rewriter.builder().Transpose(source, perm));
+  return true;
+}
+
+// ---- transposes of a contraction's operands become other axis lists ----
+
+// Maps axis lists through the transpose that makes `operand`; false when the order of the free axes would change.
+bool ReadThroughTranspose(const GraphRewriter& rewriter, ValueId* operand, std::vector<int64_t>* batch,
+                          std::vector<int64_t>* contract) {
+  const Node* producer = rewriter.Producer(*operand);
+  if (producer == nullptr || producer->op->name != "transpose") return false;
+  const std::vector<int64_t>& perm = producer->Ints("perm");
+  auto is_free = [&](int64_t axis) {
+    return std::find(batch->begin(), batch->end(), axis) == batch->end() &&
+           std::find(contract->begin(), contract->end(), axis) == contract->end();
+  };
+  int64_t last = -1;
+  for (int64_t axis = 0; axis < static_cast<int64_t>(perm.size()); ++axis) {
+    if (!is_free(axis)) continue;
+    if (perm[axis] < last) return false;
+    last = perm[axis];
+  }
+  for (int64_t& axis : *batch) axis = perm[axis];
+  for (int64_t& axis : *contract) axis = perm[axis];
+  *operand = producer->inputs[0];
+  return true;
+}
+
+bool AbsorbTransposes(GraphRewriter& rewriter, const Node& node) {
+  if (node.op->kind != OpKind::kContraction) return false;
+  ValueId a = rewriter.Map(node.inputs[0]), b = rewriter.Map(node.inputs[1]);
+  std::vector<int64_t> lhs_batch = node.Ints("lhs_batch"), rhs_batch = node.Ints("rhs_batch");
+  std::vector<int64_t> lhs_contract = node.Ints("lhs_contract"), rhs_contract = node.Ints("rhs_contract");
+  bool left = ReadThroughTranspose(rewriter, &a, &lhs_batch, &lhs_contract);
+  bool right = ReadThroughTranspose(rewriter, &b, &rhs_batch, &rhs_contract);
+  if (!left && !right) return false;
+  DType dtype = rewriter.old().type(node.outputs[0]).dtype;
+  rewriter.SetMap(node.outputs[0], rewriter.builder().Contract(a, b, lhs_batch, rhs_batch, lhs_contract, rhs_contract, dtype));
+  return true;
+}
+
+// ---- a scale of a convolution's channels goes into its constant weights ----
+
+// The values of a constant that varies along the channel axis (1) only, one for each of `channels`; empty: not so.
+std::vector<float> ChannelValues(const ir::TensorData* data, int rank, int64_t channels) {
+  if (data == nullptr || data->dtype != DType::kF32 || static_cast<int>(data->dims.size()) > rank) return {};
+  int64_t count = data->element_count();
+  if (count != 1 && count != channels) return {};
+  int axis = static_cast<int>(data->dims.size()) - (rank - 1);   // of the channels in the constant's own dims
+  if (count != 1 && (axis < 0 || data->dims[axis] != channels)) return {};
+  std::vector<float> values(static_cast<size_t>(count));
+  std::memcpy(values.data(), data->bytes.data(), values.size() * sizeof(float));
+  if (count == 1) values.assign(static_cast<size_t>(channels), values[0]);
+  return values;
+}
+
+ValueId ScaledWeights(GraphRewriter& rewriter, const ir::TensorData& weights, const std::vector<float>& scale) {
+  std::vector<float> values(static_cast<size_t>(weights.element_count()));
+  std::memcpy(values.data(), weights.bytes.data(), values.size() * sizeof(float));
+  size_t per_channel = values.size() / scale.size();
+  for (size_t channel = 0; channel < scale.size(); ++channel)
+    for (size_t i = 0; i < per_channel; ++i) values[channel * per_channel + i] *= scale[channel];
+  return rewriter.builder().Constant(ir::TensorData::FromVector(DType::kF32, weights.dims, values));
+}
+
+// mul(conv(x, w), c) -> conv(x, w * c);  mul(add(conv(x, w), b), c) -> add(conv(x, w * c), b * c)
+bool FoldScale(GraphRewriter& rewriter, const Node& node) {
+  if (node.op->name != "mul") return false;
+  const ir::Function& old = rewriter.old();
+  for (int side = 0; side < 2; ++side) {
+    const ir::TensorData* scale_data = old.ConstantOf(node.inputs[side]);
+    const Node* scaled = OldProducer(rewriter, node.inputs[1 - side]);
+    if (scale_data == nullptr || scaled == nullptr || rewriter.UseCount(node.inputs[1 - side]) != 1) continue;
+    const Node* convolution = scaled;
+    ValueId bias;
+    if (scaled->op->name == "add") {
+      int constant_side = old.ConstantOf(scaled->inputs[1]) != nullptr ? 1 : 0;
+      bias = scaled->inputs[constant_side];
+      convolution = OldProducer(rewriter, scaled->inputs[1 - constant_side]);
+      if (old.ConstantOf(bias) == nullptr || rewriter.UseCount(scaled->inputs[1 - constant_side]) != 1) continue;
+    }
+    if (convolution == nullptr || convolution->op->name != "conv") continue;
+    if (convolution->String("layout") == "channels_last") continue;
+    const ir::TensorData* weights = old.ConstantOf(convolution->inputs[1]);
+    const ir::Type& type = old.type(convolution->outputs[0]);
+    if (weights == nullptr || weights->dtype != DType::kF32 || weights->dims.empty() || weights->dims[0] == 0) continue;
+    if (!(old.type(node.outputs[0]).dims == type.dims)) continue;
+    std::vector<float> scale = ChannelValues(scale_data, type.rank(), weights->dims[0]);
+    if (scale.empty()) continue;
+    OpBuilder& b = rewriter.builder();
+    ValueId result = b.Emit("conv", {rewriter.Map(convolution->inputs[0]), ScaledWeights(rewriter, *weights, scale)},
+                            convolution->attributes);
+    if (bias.valid()) result = b.Add(result, b.Mul(rewriter.Map(bias), rewriter.Map(node.inputs[side])));
+    rewriter.SetMap(node.outputs[0], result);
+    return true;
+  }
+  return false;
+}
+
+constexpr Rule kRules[] = {RewritePower, ComposeTransposes, AbsorbTransposes, FoldScale};
+
+}  // namespace
+
+Status RewriteAlgebra(ir::Module& module, const PassContext&) {
+  for (ir::Function& function : module.functions) {
+    GraphRewriter rewriter(&module, &function);
+    for (NodeId id : function.region(function.body).nodes) {
+      const Node& node = function.node(id);
+      rewriter.builder().SetSource(node.source);
+      bool rewritten = std::any_of(std::begin(kRules), std::end(kRules), [&](Rule rule) { return rule(rewriter, node); });
+      if (!rewritten) rewriter.Copy(id);
+    }
+    TVMVM_CHECK_OK(rewriter.Finish());
+  }
+  return {};
+}
+
+}  // namespace tvmvm::passes
