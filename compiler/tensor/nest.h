@@ -1,0 +1,69 @@
+// Nest: builds the loops of one kernel from the outside in, and puts each part of an expression where it belongs.
+//
+// Scopes are open loops (scope 0 is the kernel's body). Place() shares repeated sub-expressions and lets those that do not
+// change in inner loops be computed outside of them, so that the printers need no loop-invariant code motion.
+#pragma once
+
+#include <map>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/tensor/expand.h"
+#include "compiler/tensor/loop_ir.h"
+
+namespace tvmvm::tensor {
+
+class Nest {
+ public:
+  explicit Nest(LoopKernel* kernel) : kernel_(kernel), scopes_(1) {}
+
+  LoopKernel* kernel() { return kernel_; }
+  int depth() const { return static_cast<int>(scopes_.size()) - 1; }
+
+  // Opens a loop; its variable is bound until Close.
+  VariableId Open(std::string name, Expr begin, Expr end, LoopKind kind = LoopKind::kSerial, int64_t step = 1);
+  // Opens the `then` side of a condition.
+  void OpenIf(Expr condition);
+  // Closes the innermost scope; one without statements leaves nothing.
+  void Close();
+  void Add(StmtPtr statement) { scopes_.back().statements.push_back(std::move(statement)); }
+  // A variable bound to `value` in the innermost scope; constants, dims and variables stand for themselves.
+  Expr Let(std::string name, Expr value);
+  // A grid coordinate.
+  VariableId Grid(int axis, std::string name, const ir::Dim& size);
+  // A local buffer, allocated at the innermost scope.
+  uint32_t Local(std::string name, DType dtype, Memory memory, int64_t size);
+
+  // Scope number of the innermost variable in `a`. Reads of buffers that the kernel writes belong to the innermost scope.
+  int ScopeOf(const Expr& a);
+  // The expressions with shared and outer parts replaced by variables.
+  std::vector<Expr> Place(std::span<const Expr> roots);
+  Expr Place(const Expr& root) { return Place(std::span(&root, 1))[0]; }
+
+  // Closes all scopes; the kernel's body.
+  StmtPtr Finish();
+
+ private:
+  struct Scope {
+    std::vector<StmtPtr> statements;
+    bool is_loop = false;
+    VariableId variable = 0;
+    Expr begin, end, condition;
+    LoopKind kind = LoopKind::kSerial;
+    int64_t step = 1;
+    std::vector<uint32_t> placed;      // numbers in placed_ that end with this scope
+    std::vector<VariableId> bound;
+  };
+  struct Placement;
+
+  void Bind(VariableId variable, int scope);
+
+  LoopKernel* kernel_;
+  std::vector<Scope> scopes_;
+  std::unordered_map<VariableId, int> scope_of_;
+  ExprNumbering numbering_;
+  std::map<uint32_t, Expr> placed_;    // expressions that have a variable
+};
+
+}  // namespace tvmvm::tensor
