@@ -50,10 +50,7 @@ struct Nest::Placement {
       auto bound = nest.scope_of_.find(a->id);
       info.scope = bound == nest.scope_of_.end() ? nest.depth() : bound->second;
     }
-    if (a.op() == ExprOp::kLoad) {
-      const BufferInfo& buffer = nest.kernel_->buffers[a->id];
-      info.is_mutable = !buffer.is_argument || buffer.access != Access::kRead;
-    }
+    info.is_mutable = nest.IsMutableLoad(a);
     std::vector<uint32_t> operands;
     for (const Expr& operand : a->operands) {
       operands.push_back(Analyse(operand));
@@ -123,16 +120,21 @@ void Nest::Bind(VariableId variable, int scope) {
 }
 
 VariableId Nest::Open(std::string name, Expr begin, Expr end, LoopKind kind, int64_t step) {
+  VariableId variable = kernel_->NewVariable(std::move(name));
+  Open(variable, std::move(begin), std::move(end), kind, step);
+  return variable;
+}
+
+void Nest::Open(VariableId variable, Expr begin, Expr end, LoopKind kind, int64_t step) {
   Scope scope;
   scope.is_loop = true;
-  scope.variable = kernel_->NewVariable(std::move(name));
+  scope.variable = variable;
   scope.begin = std::move(begin);
   scope.end = std::move(end);
   scope.kind = kind;
   scope.step = step;
   scopes_.push_back(std::move(scope));
-  Bind(scopes_.back().variable, depth());
-  return scopes_.back().variable;
+  Bind(variable, depth());
 }
 
 void Nest::OpenIf(Expr condition) {
@@ -177,9 +179,38 @@ uint32_t Nest::Local(std::string name, DType dtype, Memory memory, int64_t size)
   return buffer;
 }
 
-int Nest::ScopeOf(const Expr& a) {
-  Placement placement{*this, {}, {}, {}};
-  return placement.infos[placement.Analyse(a)].scope;
+int Nest::ScopeOf(const Expr& a) const {
+  int scope = 0;
+  VisitOnce(a, [&](const Expr& e) {
+    if (e.op() == ExprOp::kVariable) {
+      if (auto bound = scope_of_.find(e->id); bound != scope_of_.end()) scope = std::max(scope, bound->second);
+    }
+    if (IsMutableLoad(e)) scope = depth();
+  });
+  return scope;
+}
+
+void Nest::At(int scope, const std::function<void()>& build) {
+  std::vector<Scope> inner(std::make_move_iterator(scopes_.begin() + scope + 1), std::make_move_iterator(scopes_.end()));
+  scopes_.resize(scope + 1);
+  build();
+  scopes_.insert(scopes_.end(), std::make_move_iterator(inner.begin()), std::make_move_iterator(inner.end()));
+}
+
+bool Nest::IsMutableLoad(const Expr& a) const {
+  if (a.op() != ExprOp::kLoad) return false;
+  const BufferInfo& buffer = kernel_->buffers[a->id];
+  return !buffer.is_argument || buffer.access != Access::kRead;
+}
+
+void Nest::Remember(const Expr& a, const Expr& value) {
+  uint32_t number = numbering_.Number(a);
+  if (placed_.emplace(number, value).second) scopes_.back().placed.push_back(number);
+}
+
+Expr Nest::Remembered(const Expr& a) {
+  auto found = placed_.find(numbering_.Number(a));
+  return found == placed_.end() ? Expr() : found->second;
 }
 
 std::vector<Expr> Nest::Place(std::span<const Expr> roots) {

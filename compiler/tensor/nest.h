@@ -4,6 +4,7 @@
 // change in inner loops be computed outside of them, so that the printers need no loop-invariant code motion.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <unordered_map>
@@ -23,6 +24,8 @@ class Nest {
 
   // Opens a loop; its variable is bound until Close.
   VariableId Open(std::string name, Expr begin, Expr end, LoopKind kind = LoopKind::kSerial, int64_t step = 1);
+  // The same for a variable that exists already; sibling loops may share one.
+  void Open(VariableId variable, Expr begin, Expr end, LoopKind kind = LoopKind::kSerial, int64_t step = 1);
   // Opens the `then` side of a condition.
   void OpenIf(Expr condition);
   // Closes the innermost scope; one without statements leaves nothing.
@@ -35,8 +38,14 @@ class Nest {
   // A local buffer, allocated at the innermost scope.
   uint32_t Local(std::string name, DType dtype, Memory memory, int64_t size);
 
-  // Scope number of the innermost variable in `a`. Reads of buffers that the kernel writes belong to the innermost scope.
-  int ScopeOf(const Expr& a);
+  // Scope number of the innermost bound variable in `a`. Reads of buffers that the kernel writes belong to the innermost
+  // scope; unbound variables (axes of reductions, lanes) count for nothing.
+  int ScopeOf(const Expr& a) const;
+  // Runs `build` as if `scope` were the innermost one: what it adds stands before the loops that are open inside.
+  void At(int scope, const std::function<void()>& build);
+  // From now on and as long as the innermost scope is open, Place and Remembered give `value` for `a`.
+  void Remember(const Expr& a, const Expr& value);
+  Expr Remembered(const Expr& a);      // invalid: not known
   // The expressions with shared and outer parts replaced by variables.
   std::vector<Expr> Place(std::span<const Expr> roots);
   Expr Place(const Expr& root) { return Place(std::span(&root, 1))[0]; }
@@ -58,6 +67,7 @@ class Nest {
   struct Placement;
 
   void Bind(VariableId variable, int scope);
+  bool IsMutableLoad(const Expr& a) const;
 
   LoopKernel* kernel_;
   std::vector<Scope> scopes_;
