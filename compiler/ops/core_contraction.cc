@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ops/core_families.h"
+#include "compiler/ops/core_values.h"
 #include "fmt/format.h"
 
 namespace tvmvm::ir {
@@ -92,6 +93,6 @@ constexpr CoreOp kContractionOps[] = {
 
 }  // namespace
 
-std::span<const CoreOp> CoreContractionOps() { return kContractionOps; }
+std::span<const CoreOp> ContractionFamily() { return kContractionOps; }
 
 }  // namespace tvmvm::ir

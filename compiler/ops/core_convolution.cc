@@ -7,6 +7,7 @@
 // "channels_first" [N, C, spatial...] (the default) or "channels_last" [N, spatial..., C]; weights keep their order.
 
 #include "compiler/ops/core_families.h"
+#include "compiler/ops/core_values.h"
 #include "fmt/format.h"
 
 namespace tvmvm::ir {
@@ -165,6 +166,6 @@ constexpr CoreOp kConvolutionOps[] = {
 
 }  // namespace
 
-std::span<const CoreOp> CoreConvolutionOps() { return kConvolutionOps; }
+std::span<const CoreOp> ConvolutionFamily() { return kConvolutionOps; }
 
 }  // namespace tvmvm::ir

@@ -1,4 +1,4 @@
-// The families of core rows, and what their tensor expressions share.
+// The families of core operators, one file each. core_ops.cc joins them; nobody else includes this.
 #pragma once
 
 #include <span>
@@ -7,22 +7,34 @@
 
 namespace tvmvm::ir {
 
-std::span<const CoreOp> CoreElementwiseOps();
-std::span<const CoreOp> CoreMovementOps();
-std::span<const CoreOp> CoreReduceOps();
-std::span<const CoreOp> CoreContractionOps();
-std::span<const CoreOp> CoreConvolutionOps();
-std::span<const CoreOp> CoreWindowOps();
-std::span<const CoreOp> CoreControlOps();     // constant, define_dims, dims_tensor, fused, if, loop, call
+std::span<const CoreOp> ElementwiseFamily();    // core_elementwise.cc
+std::span<const CoreOp> MovementFamily();       // core_movement.cc
+std::span<const CoreOp> IndexingFamily();       // core_indexing.cc
+std::span<const CoreOp> PaddingFamily();        // core_padding.cc
+std::span<const CoreOp> ReduceFamily();         // core_reduce.cc
+std::span<const CoreOp> ContractionFamily();    // core_contraction.cc
+std::span<const CoreOp> ConvolutionFamily();    // core_convolution.cc
+std::span<const CoreOp> WindowFamily();         // core_window.cc
+std::span<const CoreOp> ControlFamily();        // core_control.cc
 
-// The dtype that sums of a dtype are accumulated in: f32 for 16-bit and smaller floats, else itself.
+// ---- what the rows share (core_ops.cc) ----
+
+using tensor::Expr;
+
+// Errors: kInvalidArgument "axis 3 is out of range for rank 2".
+tl::unexpected<Error> BadAxis(int64_t axis, int rank);
+// A tensor type of known rank, or an error that names the input.
+Expected<Type> RankedTensor(const InferContext& context, size_t input);
+// The integers and dims of a list attribute of either kind; an error where absent.
+Expected<Dims> DimsAttribute(const Node& node, std::string_view name);
+Expected<std::vector<int64_t>> IntsAttribute(const Node& node, std::string_view name);
+Expected<DType> DTypeAttribute(const Node& node, std::string_view name);
+// One tensor type as a row's answer.
+inline std::vector<Type> One(DType dtype, Dims dims) { return {Type::Tensor(dtype, std::move(dims))}; }
+
+// The type in which sums of `dtype` accumulate: f32 for narrower floats, else the type itself.
 DType AccumulatorOf(DType dtype);
-// The smallest and largest value of a dtype (floats: infinities), as a constant.
-tensor::Expr LowestValue(DType dtype);
-tensor::Expr HighestValue(DType dtype);
-// `position` limited to [0, dim - 1]; `inside` is narrowed by 0 <= position < dim.
-tensor::Expr ClampInside(const tensor::Expr& position, const Dim& dim, tensor::Expr* inside);
-// As ClampInside; where both paddings are 0 the position is inside as it is.
-tensor::Expr ClampPadded(const tensor::Expr& position, const Dim& dim, const Dim& low, const Dim& high, tensor::Expr* inside);
+// Index -1 is the last along an axis of this size; indices out of range are clamped, so that memory stays safe.
+Expr WrapIndex(Expr index, const Dim& size);
 
 }  // namespace tvmvm::ir

@@ -6,6 +6,7 @@
 // in x of the first largest element).
 
 #include "compiler/ops/core_families.h"
+#include "compiler/ops/core_values.h"
 #include "fmt/format.h"
 
 namespace tvmvm::ir {
@@ -138,6 +139,6 @@ constexpr CoreOp kWindowOps[] = {
 
 }  // namespace
 
-std::span<const CoreOp> CoreWindowOps() { return kWindowOps; }
+std::span<const CoreOp> WindowFamily() { return kWindowOps; }
 
 }  // namespace tvmvm::ir

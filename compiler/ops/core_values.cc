@@ -1,14 +1,10 @@
-#include "compiler/ops/core_families.h"
+#include "compiler/ops/core_values.h"
 
 #include <limits>
 
 namespace tvmvm::ir {
 
 using tensor::Expr;
-
-DType AccumulatorOf(DType dtype) {
-  return IsFloat(dtype) && DTypeBits(dtype) < 32 ? DType::kF32 : dtype;
-}
 
 Expr LowestValue(DType dtype) {
   if (IsFloat(dtype)) return tensor::Constant(dtype, -std::numeric_limits<double>::infinity());
