@@ -1,1 +1,39 @@
-# Install rules.
+# What `cmake --install` puts where, and the packages for find_package(tvm-vm) and pkg-config.
+#
+# Headers keep their folders below include/tvm-vm, which is on the include path together with include: a program writes
+# <tvm-vm/vm/vm.h>, and the headers' own "bytecode/program.h" are found beside it.
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tvm-vm)
+
+# A folder's first level is its public headers. The compiler shows one.
+foreach(folder bytecode serializer allocator devices devices/cpu vm)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.h ${CMAKE_SOURCE_DIR}/${folder}/*.def)
+  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tvm-vm/${folder})
+endforeach()
+install(FILES ${CMAKE_SOURCE_DIR}/compiler/compiler.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tvm-vm/compiler)
+
+# Runtime and compiler are two export sets, so that a machine may hold the runtime alone.
+function(tvmvm_install_library target export_name export_set)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${export_name})
+  target_include_directories(${target} INTERFACE
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tvm-vm>)
+  target_compile_features(${target} INTERFACE cxx_std_20)
+  install(TARGETS ${target} EXPORT ${export_set} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT ${export_set} NAMESPACE tvm-vm:: DESTINATION ${package_dir})
+endfunction()
+
+tvmvm_install_library(tvm-vm tvm-vm tvm-vm-runtime-targets)
+if(TVMVM_COMPILER)
+  tvmvm_install_library(tvm-vm-compiler compiler tvm-vm-compiler-targets)
+endif()
+install(TARGETS tvm-vm-tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/tvm-vmConfig.cmake.in ${CMAKE_BINARY_DIR}/tvm-vmConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/tvm-vmConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/tvm-vmConfig.cmake ${CMAKE_BINARY_DIR}/tvm-vmConfigVersion.cmake DESTINATION ${package_dir})
+
+file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${CMAKE_SOURCE_DIR}/cmake/tvm-vm.pc.in ${CMAKE_BINARY_DIR}/tvm-vm.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/tvm-vm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
