@@ -1,0 +1,147 @@
+#include "cli/onnx_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <protozero/pbf_writer.hpp>
+
+#include "cli/elements.h"
+#include "tests/cli/scratch.h"
+
+namespace tvmvm::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A TensorProto under construction; field numbers as in onnx.proto.
+struct Proto {
+  std::string bytes;
+  protozero::pbf_writer writer{bytes};
+
+  Proto(DType dtype, std::vector<int64_t> dims) : Proto(DTypeToOnnx(dtype), dims) {}
+  Proto(int32_t data_type, std::vector<int64_t> dims) {
+    writer.add_packed_int64(1, dims.begin(), dims.end());
+    writer.add_int32(2, data_type);
+    writer.add_string(8, "x");
+  }
+  Proto& Raw(std::string_view raw) {
+    writer.add_bytes(9, raw.data(), raw.size());
+    return *this;
+  }
+  Proto& Int32s(std::vector<int32_t> values) {
+    writer.add_packed_int32(5, values.begin(), values.end());
+    return *this;
+  }
+  Expected<NamedTensor> Parse() const { return ParseTensorProto(std::as_bytes(std::span(bytes))); }
+  std::string ErrorText() const {
+    auto parsed = Parse();
+    return parsed ? "no error" : parsed.error().message;
+  }
+};
+
+std::vector<double> Floats(const Proto& proto) {
+  auto parsed = proto.Parse();
+  EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().message);
+  std::vector<double> values;
+  for (int64_t i = 0; parsed && i < parsed->tensor.element_count(); ++i)
+    values.push_back(ReadFloat(parsed->tensor, i));
+  return values;
+}
+
+std::vector<int64_t> Integers(const Proto& proto) {
+  auto parsed = proto.Parse();
+  EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().message);
+  std::vector<int64_t> values;
+  for (int64_t i = 0; parsed && i < parsed->tensor.element_count(); ++i)
+    values.push_back(ReadInteger(parsed->tensor, i));
+  return values;
+}
+
+TEST(OnnxDataTest, RawFloats) {
+  Proto proto(DType::kF32, {1, 2});
+  float values[] = {1.5f, -2.0f};
+  proto.Raw({reinterpret_cast<const char*>(values), 8});
+  EXPECT_EQ(proto.Parse()->name, "x");
+  EXPECT_EQ(proto.Parse()->tensor.shape(), Shape({1, 2}));
+  EXPECT_THAT(Floats(proto), ElementsAre(1.5, -2.0));
+}
+
+TEST(OnnxDataTest, TypedFields) {
+  Proto floats(DType::kF32, {2});
+  float f[] = {1, 2};
+  floats.writer.add_packed_float(4, f, f + 2);
+  EXPECT_THAT(Floats(floats), ElementsAre(1, 2));
+  Proto doubles(DType::kF64, {1});
+  doubles.writer.add_double(10, 3);  // one value, not packed
+  EXPECT_THAT(Floats(doubles), ElementsAre(3));
+  Proto longs(DType::kI64, {2});
+  int64_t l[] = {-1, int64_t{1} << 40};
+  longs.writer.add_packed_int64(7, l, l + 2);
+  EXPECT_THAT(Integers(longs), ElementsAre(-1, int64_t{1} << 40));
+  Proto unsigned32(DType::kU32, {1});
+  uint64_t u[] = {0xffffffffu};
+  unsigned32.writer.add_packed_uint64(11, u, u + 1);
+  EXPECT_THAT(Integers(unsigned32), ElementsAre(0xffffffffll));
+}
+
+TEST(OnnxDataTest, Int32DataCarriesTheSmallTypes) {
+  EXPECT_THAT(Integers(Proto(DType::kI32, {2}).Int32s({-5, 7})), ElementsAre(-5, 7));
+  EXPECT_THAT(Integers(Proto(DType::kI8, {1}).Int32s({-5})), ElementsAre(-5));
+  EXPECT_THAT(Integers(Proto(DType::kU16, {1}).Int32s({65535})), ElementsAre(65535));
+  EXPECT_THAT(Integers(Proto(DType::kBool, {2}).Int32s({1, 0})), ElementsAre(1, 0));
+  EXPECT_THAT(Floats(Proto(DType::kF16, {1}).Int32s({0x3c00})), ElementsAre(1));
+  EXPECT_THAT(Floats(Proto(DType::kBF16, {1}).Int32s({0xc000})), ElementsAre(-2));
+  EXPECT_THAT(Floats(Proto(DType::kF8E4M3FN, {1}).Int32s({0x38})), ElementsAre(1));
+  EXPECT_THAT(Floats(Proto(DType::kF8E5M2, {1}).Int32s({0x3c})), ElementsAre(1));
+}
+
+TEST(OnnxDataTest, SmallElementsShareBytes) {
+  // Three elements: 1 and -1 in the first byte, 7 in the second.
+  EXPECT_THAT(Integers(Proto(DType::kI4, {3}).Raw("\xf1\x07")), ElementsAre(1, -1, 7));
+  EXPECT_THAT(Integers(Proto(DType::kU4, {3}).Int32s({0xf1, 0x07})), ElementsAre(1, 15, 7));
+  EXPECT_THAT(Floats(Proto(DType::kF4E2M1, {2}).Raw("\xa2")), ElementsAre(1, -1));
+  EXPECT_THAT(Integers(Proto(DType::kI2, {4}).Raw("\xe4")), ElementsAre(0, 1, -2, -1));
+}
+
+TEST(OnnxDataTest, Strings) {
+  Proto proto(DType::kString, {2});
+  proto.writer.add_string(6, "a");
+  proto.writer.add_string(6, "");
+  EXPECT_THAT(proto.Parse()->tensor.strings(), ElementsAre("a", ""));
+}
+
+TEST(OnnxDataTest, SaysWhatIsWrong) {
+  EXPECT_THAT(Proto(99, {1}).ErrorText(), HasSubstr("unknown data type 99"));
+  EXPECT_THAT(Proto(DType::kF32, {-1}).ErrorText(), HasSubstr("impossible shape [-1]"));
+  EXPECT_THAT(Proto(DType::kF32, {1ll << 32, 1ll << 32}).ErrorText(), HasSubstr("impossible shape"));
+  EXPECT_THAT(Proto(DType::kF32, {1ll << 40}).ErrorText(), HasSubstr("needs more data than there is"));
+  EXPECT_THAT(Proto(DType::kF32, {1}).Raw("12345678").ErrorText(),
+              HasSubstr("8 values in bytes of raw_data, 4 wanted"));
+  EXPECT_THAT(Proto(DType::kI8, {1}).Int32s({1, 2}).ErrorText(),
+              HasSubstr("2 values in int32_data, 1 wanted"));
+  EXPECT_THAT(Proto(DType::kString, {1ll << 40}).ErrorText(), HasSubstr("0 values in string_data"));
+  EXPECT_THAT(Proto(DType::kF32, std::vector<int64_t>(17, 1)).ErrorText(), HasSubstr("at most 16"));
+  Proto external(DType::kF32, {1});
+  external.writer.add_int32(14, 1);
+  EXPECT_THAT(external.ErrorText(), HasSubstr("external data"));
+}
+
+TEST(OnnxDataTest, EveryTruncationAndFlippedBitIsReadOrRefused) {
+  Proto proto = Proto(DType::kF32, {2});
+  proto.Raw(std::string_view("12345678"));
+  for (size_t length = 0; length < proto.bytes.size(); ++length) {
+    Proto cut = proto;
+    cut.bytes.resize(length);
+    cut.Parse();
+  }
+  for (size_t bit = 0; bit < proto.bytes.size() * 8; ++bit) {
+    std::string flipped = proto.bytes;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
+    auto parsed = ParseTensorProto(std::as_bytes(std::span(flipped)));
+    if (parsed && parsed->tensor.dtype() != DType::kString) EXPECT_LE(parsed->tensor.byte_count(), 8);
+  }
+}
+
+}  // namespace
+}  // namespace tvmvm::cli

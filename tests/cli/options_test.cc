@@ -1,0 +1,57 @@
+#include "cli/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/scratch.h"
+
+namespace tvmvm::cli {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(ParseDimTest, Forms) {
+  auto one = ParseDim("n=4");
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->first, "n");
+  EXPECT_EQ(one->second.low, 4);
+  EXPECT_EQ(one->second.high, 4);
+  EXPECT_EQ(ParseDim("n=1..512")->second.high, 512);
+  EXPECT_EQ(ParseDim("n=..512")->second.low, 0);
+  EXPECT_EQ(ParseDim("n=2..")->second.high, INT64_MAX);
+}
+
+TEST(ParseDimTest, Refusals) {
+  for (const char* text :
+       {"n", "=4", "n=", "n=x", "n=-1", "n=5..4", "n=..", "n=1...2", "n=4 ", "n=99999999999999999999"})
+    EXPECT_FALSE(ParseDim(text)) << text;
+}
+
+TEST(ParseInputTest, Forms) {
+  EXPECT_EQ(ParseInput("x.npy")->path, "x.npy");
+  EXPECT_EQ(ParseInput("x.npy")->name, "");
+  EXPECT_EQ(ParseInput("a=x.npy")->name, "a");
+  EXPECT_EQ(ParseInput("a=dir/b=c.npy")->path, "dir/b=c.npy");
+  EXPECT_EQ(ParseInput("a=random")->path, "");
+  EXPECT_FALSE(ParseInput("a=random")->dims);
+  EXPECT_THAT(*ParseInput("a=random:4x128")->dims, ElementsAre(4, 128));
+  EXPECT_THAT(*ParseInput("random:4")->dims, ElementsAre(4));
+  EXPECT_THAT(*ParseInput("a=random:")->dims, ElementsAre());  // a scalar
+}
+
+TEST(ParseInputTest, Refusals) {
+  for (const char* text :
+       {"", "a=", "a=random:4x", "a=random:x4", "a=random:4y5", "a=random:-1", "a=random:4xx5"})
+    EXPECT_FALSE(ParseInput(text)) << text;
+}
+
+TEST(ParseInputTest, AnExistingFileIsAPathEvenWithAnEqualsSign) {
+  ScratchFolder scratch;
+  std::string path = scratch / "a=b.npy";
+  EXPECT_NE(ParseInput(path)->name, "");
+  WriteBytes(path, "");
+  EXPECT_EQ(ParseInput(path)->path, path);
+}
+
+}  // namespace
+}  // namespace tvmvm::cli
