@@ -128,18 +128,17 @@ TEST(OnnxDataTest, SaysWhatIsWrong) {
 }
 
 TEST(OnnxDataTest, EveryTruncationAndFlippedBitIsReadOrRefused) {
-  Proto proto = Proto(DType::kF32, {2});
+  Proto proto(DType::kF32, {2});
   proto.Raw(std::string_view("12345678"));
   for (size_t length = 0; length < proto.bytes.size(); ++length) {
-    Proto cut = proto;
-    cut.bytes.resize(length);
-    cut.Parse();
+    auto parsed = ParseTensorProto(std::as_bytes(std::span(proto.bytes)).first(length));
+    EXPECT_TRUE(!parsed || parsed->tensor.byte_count() <= 8) << length;
   }
   for (size_t bit = 0; bit < proto.bytes.size() * 8; ++bit) {
     std::string flipped = proto.bytes;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
     auto parsed = ParseTensorProto(std::as_bytes(std::span(flipped)));
-    if (parsed && parsed->tensor.dtype() != DType::kString) EXPECT_LE(parsed->tensor.byte_count(), 8);
+    EXPECT_TRUE(!parsed || parsed->tensor.byte_count() <= 8) << bit;
   }
 }
 

@@ -15,15 +15,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::map<int, TaskReport> Run(int count, const ProcessPoolOptions& options,
-                              const std::function<std::string(int)>& task) {
+std::map<int, TaskReport> RunAll(int count, const ProcessPoolOptions& options,
+                                 const std::function<std::string(int)>& task) {
   std::map<int, TaskReport> reports;
   RunInProcesses(count, options, task, [&](int index, const TaskReport& report) { reports[index] = report; });
   return reports;
 }
 
 TEST(ProcessPoolTest, EveryTaskAnswers) {
-  auto reports = Run(20, {.jobs = 3}, [](int i) { return std::string(static_cast<size_t>(i) * 10000, 'x'); });
+  auto reports =
+      RunAll(20, {.jobs = 3}, [](int i) { return std::string(static_cast<size_t>(i) * 10000, 'x'); });
   ASSERT_EQ(reports.size(), 20u);
   for (auto& [index, report] : reports) {
     EXPECT_TRUE(report.finished);
@@ -32,7 +33,7 @@ TEST(ProcessPoolTest, EveryTaskAnswers) {
 }
 
 TEST(ProcessPoolTest, ACrashIsThatTasksOwn) {
-  auto reports = Run(3, {.jobs = 2}, [](int i) {
+  auto reports = RunAll(3, {.jobs = 2}, [](int i) {
     if (i == 1) {
       std::fprintf(stderr, "first line\nlast words\n");
       std::signal(SIGSEGV, SIG_DFL);  // sanitizers catch it otherwise
@@ -48,7 +49,7 @@ TEST(ProcessPoolTest, ACrashIsThatTasksOwn) {
 
 TEST(ProcessPoolTest, AHangEndsAtTheLimit) {
   auto begin = std::chrono::steady_clock::now();
-  auto reports = Run(2, {.jobs = 2, .timeout_seconds = 0.2}, [](int i) {
+  auto reports = RunAll(2, {.jobs = 2, .timeout_seconds = 0.2}, [](int i) {
     if (i == 0)
       for (;;) pause();
     return std::string("fine");
@@ -59,7 +60,7 @@ TEST(ProcessPoolTest, AHangEndsAtTheLimit) {
 }
 
 TEST(ProcessPoolTest, AnExitIsNoAnswer) {
-  auto reports = Run(2, {}, [](int i) -> std::string {
+  auto reports = RunAll(2, {}, [](int i) -> std::string {
     if (i == 0) _exit(3);
     throw std::runtime_error("thrown");
   });
