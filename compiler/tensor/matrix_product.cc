@@ -1,0 +1,278 @@
+#include "compiler/tensor/matrix_product.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "compiler/tensor/micro_kernel.h"
+#include "compiler/tensor/packing.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+constexpr int kMaxBlockPanels = 4;
+constexpr int64_t kCacheLine = 64;
+
+ir::Dim RoundUp(const ir::Dim& a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
+
+class ProductBuilder {
+ public:
+  ProductBuilder(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel)
+      : product_(product), kernel_(kernel), nest_(kernel) {
+    block_panels_ = BlockPanels(product.columns);
+    tiles_ = PlanTiles(target, product.accumulator, block_panels_);
+    lanes_ = VectorLanes(target, product.accumulator);
+    row_blocks_ = CeilDiv(product.rows, product.block_rows);
+  }
+
+  Status Build() {
+    OpenGrid();
+    AddScratch();
+    int64_t tile_elements = tiles_.rows * tiles_.panels;
+    for (const TilePlan::Few& few : tiles_.few)
+      tile_elements = std::max<int64_t>(tile_elements, few.max_rows * few.panels);
+    tile_ = nest_.Local("tile", product_.accumulator, Memory::kLocal, tile_elements * kPanelColumns);
+
+    Heights heights = PossibleHeights();
+    int below = 0;
+    for (const TilePlan::Few& few : tiles_.few) {
+      std::set<int> block = Between(heights.few, below, few.max_rows);
+      if (!block.empty()) {
+        nest_.OpenIf(And(Less(IntConstant(below), rows_), LessEqual(rows_, IntConstant(few.max_rows))));
+        TVMVM_CHECK_OK(ColumnGroups(few.panels, [&](const Expr& column) {
+          return OneTile(block, few.panels, first_row_, rows_, column);
+        }));
+        nest_.Close();
+      }
+      below = few.max_rows;
+    }
+    if (!heights.many.empty()) {
+      nest_.OpenIf(Less(IntConstant(below), rows_));
+      TVMVM_CHECK_OK(
+          ColumnGroups(tiles_.panels, [&](const Expr& column) { return Tiles(heights.many, column); }));
+      nest_.Close();
+    }
+    kernel_->flops = product_.batch * product_.rows * product_.columns * product_.depth * 2;
+    kernel_->body = nest_.Finish();
+    return {};
+  }
+
+ private:
+  // Heights of register tiles that can occur: in blocks of few rows and in all others.
+  struct Heights {
+    std::set<int> few, many;
+  };
+
+  static std::set<int> Between(const std::set<int>& heights, int above, int to) {
+    return {heights.upper_bound(above), heights.upper_bound(to)};
+  }
+
+  Heights PossibleHeights() const {
+    Heights heights;
+    int few_rows = tiles_.few_rows();
+    auto rows = product_.rows.constant();
+    if (!rows) {
+      for (int h = 1; h <= few_rows; ++h) heights.few.insert(h);
+      for (int h = std::min(few_rows + 1, (tiles_.rows + 1) / 2); h <= tiles_.rows; ++h)
+        heights.many.insert(h);
+      return heights;
+    }
+    int64_t blocks = row_blocks_.value();
+    for (int64_t size :
+         {*rows / std::max<int64_t>(blocks, 1), (*rows + blocks - 1) / std::max<int64_t>(blocks, 1)}) {
+      if (size < 1) continue;
+      if (size <= few_rows) {
+        heights.few.insert(static_cast<int>(size));
+        continue;
+      }
+      int64_t count = (size + tiles_.rows - 1) / tiles_.rows;
+      heights.many.insert(static_cast<int>(size / count));
+      heights.many.insert(static_cast<int>((size + count - 1) / count));
+    }
+    return heights;
+  }
+
+  void OpenGrid() {
+    ir::Dim column_blocks = CeilDiv(product_.columns, block_panels_ * kPanelColumns);
+    // Blocks of rows run fastest: neighbouring grid points share a block of the right operand, most often
+    // weights.
+    Expr row_block = Variable(nest_.Grid(0, "row_block", row_blocks_));
+    Expr column_block = Variable(nest_.Grid(1, "column_block", column_blocks));
+    Expr batch = Variable(nest_.Grid(2, "batch", product_.batch));
+    if (product_.begin) product_.begin(nest_, batch);
+    // Balanced blocks: sizes differ by one at most.
+    Expr rows = DimValue(product_.rows), blocks = DimValue(Max(row_blocks_, 1));
+    first_row_ = nest_.Let("first_row", FloorDiv(row_block * rows, blocks));
+    Expr end = nest_.Let("end_row", FloorDiv((row_block + IntConstant(1)) * rows, blocks));
+    rows_ = nest_.Let("rows", end - first_row_);
+    first_column_ = nest_.Let("first_column", column_block * IntConstant(block_panels_ * kPanelColumns));
+  }
+
+  void AddScratch() {
+    DType dtype = product_.accumulator;
+    int64_t element_bytes = DTypeBits(dtype) / 8;
+    ir::Dim bytes = 0;
+    if (product_.left.gather) {
+      left_scratch_ = AddScratchBuffer("left", bytes);
+      ir::Dim rows = Min(product_.rows, product_.block_rows);
+      bytes = bytes + RoundUp(rows * product_.depth * element_bytes, kCacheLine);
+      Expr row = Variable(nest_.Open("row", IntConstant(0), rows_));
+      product_.left.gather(nest_, first_row_ + row, left_scratch_, row * DimValue(product_.depth));
+      nest_.Close();
+    }
+    if (product_.right.form == RightForm::kGathered) {
+      right_scratch_ = AddScratchBuffer("right", bytes);
+      bytes = bytes + product_.depth * (block_panels_ * kPanelColumns * element_bytes);
+      product_.right.gather(nest_, first_column_, block_panels_, right_scratch_);
+    }
+    kernel_->scratch_bytes = bytes;
+  }
+
+  uint32_t AddScratchBuffer(const char* name, const ir::Dim& offset) {
+    uint32_t buffer = kernel_->AddLocal(name, product_.accumulator, Memory::kScratch, 0, DimValue(offset));
+    nest_.Add(Allocate(buffer));
+    return buffer;
+  }
+
+  // Calls `body` with the first column of each group of `panels` panels in the block.
+  template <class Body>
+  Status ColumnGroups(int panels, Body body) {
+    int64_t width = panels * kPanelColumns;
+    if (block_panels_ == panels) return body(first_column_);
+    Expr group = Variable(nest_.Open("group", IntConstant(0), IntConstant(block_panels_ / panels)));
+    Expr column = nest_.Let("column", first_column_ + group * IntConstant(width));
+    bool all_exist = FloorMod(product_.columns, block_panels_ * kPanelColumns).IsConstant(0);
+    if (!all_exist) nest_.OpenIf(Less(column, DimValue(product_.columns)));
+    TVMVM_CHECK_OK(body(column));
+    if (!all_exist) nest_.Close();
+    nest_.Close();
+    return {};
+  }
+
+  // All rows of the block, in tiles whose heights differ by one at most.
+  Status Tiles(const std::set<int>& heights, const Expr& column) {
+    Expr count = nest_.Let("tiles", FloorDiv(rows_ + IntConstant(tiles_.rows - 1), IntConstant(tiles_.rows)));
+    Expr t = Variable(nest_.Open("tile", IntConstant(0), count));
+    Expr first = nest_.Let("tile_first", FloorDiv(t * rows_, count));
+    Expr end = nest_.Let("tile_end", FloorDiv((t + IntConstant(1)) * rows_, count));
+    Expr height = nest_.Let("height", end - first);
+    TVMVM_CHECK_OK(
+        OneTile(heights, tiles_.panels, nest_.Let("tile_row", first_row_ + first), height, column));
+    nest_.Close();
+    return {};
+  }
+
+  Status OneTile(const std::set<int>& heights, int panels, const Expr& row, const Expr& height,
+                 const Expr& column) {
+    for (int h : heights) {
+      bool is_only = heights.size() == 1;
+      if (!is_only) nest_.OpenIf(Equal(height, IntConstant(h)));
+      AddMicroKernel({h, panels}, row, column);
+      if (!is_only) nest_.Close();
+    }
+    return Epilogue(panels, row, height, column);
+  }
+
+  void AddMicroKernel(RegisterTile shape, const Expr& row, const Expr& column) {
+    MicroKernelOperands operands;
+    operands.accumulator = product_.accumulator;
+    operands.depth = product_.depth;
+    SetLeft(shape.rows, row, &operands);
+    SetRight(column, &operands);
+    nest_.Add(MicroKernel(kernel_, operands, shape, lanes_, tile_));
+  }
+
+  void SetLeft(int rows, const Expr& row, MicroKernelOperands* operands) {
+    const LeftOperand& left = product_.left;
+    bool in_place = !left.gather;
+    operands->a_buffer = in_place ? left.buffer : left_scratch_;
+    operands->a_dtype = in_place ? left.dtype : product_.accumulator;
+    operands->a_step = in_place ? left.step : IntConstant(1);
+    for (int r = 0; r < rows; ++r) {
+      Expr offset = in_place ? left.offset(nest_, row + IntConstant(r))
+                             : (row - first_row_ + IntConstant(r)) * DimValue(product_.depth);
+      operands->a_rows.push_back(nest_.Let("a_row", std::move(offset)));
+    }
+  }
+
+  void SetRight(const Expr& column, MicroKernelOperands* operands) {
+    const RightOperand& right = product_.right;
+    Expr panel_size = DimValue(product_.depth * kPanelColumns);
+    operands->b_buffer = right.form == RightForm::kGathered ? right_scratch_ : right.buffer;
+    operands->b_dtype = right.form == RightForm::kGathered ? product_.accumulator : right.dtype;
+    if (right.form == RightForm::kInPlace) {
+      operands->b_base = nest_.Let("b_base", right.base(nest_) + column);
+      operands->b_panel_step = IntConstant(kPanelColumns);
+      operands->b_step = right.step;
+      return;
+    }
+    // (column / 16) * panel_size, with column a multiple of 16.
+    Expr base = right.form == RightForm::kGathered ? (column - first_column_) * DimValue(product_.depth)
+                                                   : right.base(nest_) + column * DimValue(product_.depth);
+    operands->b_base = nest_.Let("b_base", std::move(base));
+    operands->b_panel_step = panel_size;
+    operands->b_step = IntConstant(kPanelColumns);
+  }
+
+  // Hands the tile to `store`, whole panels as vectors, a last narrower one element by element.
+  Status Epilogue(int panels, const Expr& first_row, const Expr& height, const Expr& first_column) {
+    Expr r = Variable(nest_.Open("r", IntConstant(0), height));
+    Expr row = nest_.Let("row", first_row + r);
+    Expr panel = IntConstant(0);
+    if (panels > 1) panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(panels)));
+    Expr column = nest_.Let("column", first_column + panel * IntConstant(kPanelColumns));
+    Expr source = nest_.Let("source", (r * IntConstant(panels) + panel) * IntConstant(kPanelColumns));
+    Expr columns = DimValue(product_.columns);
+    bool has_tail = !FloorMod(product_.columns, kPanelColumns).IsConstant(0);
+    bool all_exist = FloorMod(product_.columns, panels * kPanelColumns).IsConstant(0);
+    if (!all_exist) nest_.OpenIf(LessEqual(column + IntConstant(kPanelColumns), columns));
+    TVMVM_CHECK_OK(StoreLoop(row, column, source, IntConstant(kPanelColumns), LoopKind::kVectorized));
+    if (!all_exist) nest_.Close();
+    if (has_tail) {
+      nest_.OpenIf(Less(columns, column + IntConstant(kPanelColumns)));
+      TVMVM_CHECK_OK(StoreLoop(row, column, source, columns - column, LoopKind::kSerial));
+      nest_.Close();
+    }
+    if (panels > 1) nest_.Close();
+    nest_.Close();
+    return {};
+  }
+
+  Status StoreLoop(const Expr& row, const Expr& column, const Expr& source, const Expr& count,
+                   LoopKind kind) {
+    Expr j = Variable(nest_.Open("j", IntConstant(0), count, kind));
+    TVMVM_CHECK_OK(product_.store(nest_, row, column + j, Load(tile_, product_.accumulator, source + j)));
+    nest_.Close();
+    return {};
+  }
+
+  const MatrixProduct& product_;
+  LoopKernel* kernel_;
+  Nest nest_;
+  int block_panels_ = 0;
+  TilePlan tiles_;
+  int lanes_ = 1;
+  ir::Dim row_blocks_;
+  Expr first_row_, rows_, first_column_;
+  uint32_t tile_ = 0, left_scratch_ = 0, right_scratch_ = 0;
+};
+
+}  // namespace
+
+int BlockPanels(const ir::Dim& columns) {
+  auto count = columns.constant();
+  if (!count) return kMaxBlockPanels;
+  return static_cast<int>(
+      std::clamp<int64_t>((*count + kPanelColumns - 1) / kPanelColumns, 1, kMaxBlockPanels));
+}
+
+ir::Dim PackedPanels(const ir::Dim& columns) {
+  int panels = BlockPanels(columns);
+  return CeilDiv(columns, panels * kPanelColumns) * panels;
+}
+
+Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel) {
+  return ProductBuilder(product, target, kernel).Build();
+}
+
+}  // namespace tvmvm::tensor

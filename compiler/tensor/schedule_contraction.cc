@@ -1,0 +1,446 @@
+// Contractions: any axes, any number of batch axes, constants packed at compile time, elementwise work fused
+// on both sides.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "compiler/tensor/group.h"
+#include "compiler/tensor/matrix_product.h"
+#include "compiler/tensor/product_group.h"
+#include "compiler/tensor/rewrite.h"
+#include "compiler/tensor/stride.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+// Up to this many rows a right operand that changes from call to call is read in place; with more it pays to
+// pack it.
+constexpr int64_t kRowsToPack = 24;
+
+DType AccumulatorOf(DType a, DType b, DType result) {
+  if (a == DType::kF64 && b == DType::kF64) return DType::kF64;
+  auto is_f32_or_less = [](DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16; };
+  if (is_f32_or_less(a) && is_f32_or_less(b)) return DType::kF32;
+  auto is_small_integer = [](DType t) {
+    return t == DType::kI8 || t == DType::kU8 || t == DType::kI16 || t == DType::kU16 || t == DType::kI32;
+  };
+  if (is_small_integer(a) && is_small_integer(b) && result == DType::kI32) return DType::kI32;
+  return DType::kInvalid;
+}
+
+// One operand with its axes by role.
+struct Operand {
+  ir::ValueId value;
+  OperandAxes axes;
+  ir::Dims Sizes(const GroupView& group, const std::vector<int64_t>& list) const {
+    ir::Dims sizes;
+    for (int64_t axis : list) sizes.push_back(group.type(value).dims[static_cast<size_t>(axis)]);
+    return sizes;
+  }
+};
+
+Operand MakeOperand(const GroupView& group, ir::ValueId value, const std::vector<int64_t>& batch,
+                    const std::vector<int64_t>& depth) {
+  Operand operand{value, {batch, depth, {}}};
+  for (int64_t axis = 0; axis < group.type(value).rank(); ++axis) {
+    bool taken = std::find(batch.begin(), batch.end(), axis) != batch.end() ||
+                 std::find(depth.begin(), depth.end(), axis) != depth.end();
+    if (!taken) operand.axes.free.push_back(axis);
+  }
+  return operand;
+}
+
+// Steps along the axes of one role as one step along their flattened position, where that exists.
+std::optional<ir::Dim> FlattenedStep(const ir::Dims& sizes, const std::vector<ir::Dim>& steps) {
+  std::optional<ir::Dim> inner, extent;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i].IsConstant(1)) continue;
+    if (inner && !(steps[i] == *extent)) return std::nullopt;
+    if (!inner) inner = steps[i];
+    extent = steps[i] * sizes[i];
+  }
+  return inner ? *inner : ir::Dim(1);
+}
+
+// Where an operand's elements lie when they are plain loads at linear offsets.
+struct LinearAccess {
+  uint32_t buffer = 0;
+  DType dtype = DType::kInvalid;
+  Expr base;                                     // with free and depth coordinates 0
+  std::vector<ir::Dim> free_steps;               // by free axis
+  std::optional<ir::Dim> free_step, depth_step;  // of flattened positions
+};
+
+class ContractionKernel {
+ public:
+  ContractionKernel(const GroupView& group, const TargetInfo& target, ir::NodeId anchor)
+      : group_(group), target_(target), anchor_(anchor), node_(group.function().node(anchor)) {
+    lhs_ = MakeOperand(group, node_.inputs[0], node_.Ints("lhs_batch"), node_.Ints("lhs_contract"));
+    rhs_ = MakeOperand(group, node_.inputs[1], node_.Ints("rhs_batch"), node_.Ints("rhs_contract"));
+    swapped_ = ir::Product(rhs_.Sizes(group, rhs_.axes.free)).IsConstant(1);
+    if (swapped_) std::swap(lhs_, rhs_);
+    batch_sizes_ = lhs_.Sizes(group, lhs_.axes.batch);
+    depth_sizes_ = lhs_.Sizes(group, lhs_.axes.depth);
+    row_sizes_ = lhs_.Sizes(group, lhs_.axes.free);
+    column_sizes_ = rhs_.Sizes(group, rhs_.axes.free);
+    accumulator_ = AccumulatorOf(group.type(lhs_.value).dtype, group.type(rhs_.value).dtype,
+                                 group.type(node_.outputs[0]).dtype);
+  }
+
+  Expected<GroupProgram> Schedule() {
+    GroupProgram program;
+    TVMVM_CHECK_OK(PackRight(&program));
+    if (packed_) {
+      TVMVM_CHECK_OK(AddCall(RightForm::kPanels, 1, &program));
+      return program;
+    }
+    ir::Dim rows = ir::Product(row_sizes_), columns = ir::Product(column_sizes_);
+    if (!CanReadRightInPlace()) {
+      TVMVM_CHECK_OK(AddCall(RightForm::kGathered, 1, &program));
+    } else if (columns.constant().value_or(INT64_MAX) <= 4 * kPanelColumns) {
+      TVMVM_CHECK_OK(AddCall(RightForm::kInPlace, 1, &program));
+    } else {
+      ir::Dim is_small = LessEqual(rows, kRowsToPack);
+      if (!is_small.IsConstant(0)) TVMVM_CHECK_OK(AddCall(RightForm::kInPlace, is_small, &program));
+      if (!is_small.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_small), &program));
+    }
+    return program;
+  }
+
+ private:
+  Status PackRight(GroupProgram* program) {
+    int input = group_.InputNumber(rhs_.value);
+    if (input < 0) return {};
+    const ir::TensorData* data =
+        group_.function().ConstantOf(group_.outer_inputs()[static_cast<size_t>(input)]);
+    if (data == nullptr) return {};
+    auto panels = PackedPanels(ir::Product(column_sizes_)).constant();
+    if (!panels || !CheckPackable(*data, rhs_.axes, *panels)) return {};
+    packed_ = true;
+    program->packed.push_back(
+        [data = *data, axes = rhs_.axes, panels = *panels] { return PackPanels(data, axes, panels); });
+    return {};
+  }
+
+  bool CanReadRightInPlace() {
+    LoopKernel draft;
+    InputReader reader(group_, {}, &draft);
+    auto access = Access(rhs_, AnyBatch(), draft, reader);
+    bool whole_panels = FloorMod(ir::Product(column_sizes_), kPanelColumns).IsConstant(0);
+    return whole_panels && access && access->dtype == accumulator_ && access->free_step == ir::Dim(1) &&
+           access->depth_step.has_value();
+  }
+
+  // Batch coordinates for looking at how an operand is read.
+  std::vector<Expr> AnyBatch() const { return std::vector<Expr>(batch_sizes_.size(), IntConstant(0)); }
+
+  Status AddCall(RightForm form, const ir::Dim& when, GroupProgram* program) {
+    std::set<int> wanted;
+    {
+      LoopKernel draft;
+      TVMVM_TRY(wanted, BuildKernel(form, {}, &draft, nullptr));
+    }
+    KernelCall call;
+    call.when = when;
+    TVMVM_TRY(wanted, BuildKernel(form, wanted, &call.kernel, &call.arguments));
+    program->calls.push_back(std::move(call));
+    return {};
+  }
+
+  // Builds the kernel with arguments for the inputs `wanted`; gives the inputs that it reads.
+  Expected<std::set<int>> BuildKernel(RightForm form, const std::set<int>& wanted, LoopKernel* kernel,
+                                      std::vector<KernelArgument>* arguments) {
+    kernel->name = "contract";
+    InputReader reader(group_, wanted, kernel);
+    std::vector<KernelArgument> list = reader.arguments();
+    MatrixProduct product;
+    product.batch = ir::Product(batch_sizes_);
+    product.rows = ir::Product(row_sizes_);
+    product.columns = ir::Product(column_sizes_);
+    product.depth = ir::Product(depth_sizes_);
+    product.accumulator = accumulator_;
+    uint32_t packed_buffer = 0;
+    if (form == RightForm::kPanels) {
+      packed_buffer = kernel->AddArgument("panels", group_.type(rhs_.value).dtype, Access::kRead);
+      list.push_back({ArgumentKind::kPacked, 0});
+    }
+    std::vector<uint32_t> outputs;
+    for (size_t i = 0; i < group_.outputs().size(); ++i) {
+      DType dtype = group_.type(group_.outputs()[i]).dtype;
+      outputs.push_back(kernel->AddArgument(fmt::format("out{}", i), dtype, tvmvm::Access::kWrite));
+      list.push_back({ArgumentKind::kOutput, static_cast<uint32_t>(i)});
+    }
+    if (arguments) *arguments = std::move(list);
+
+    std::vector<Expr> batch;  // the grid point's batch coordinates
+    Expr batch_number;
+    product.begin = [&](Nest& nest, const Expr& number) {
+      batch_number = number;
+      for (const Expr& coordinate : Unflatten(number, batch_sizes_))
+        batch.push_back(nest.Let("batch", coordinate));
+    };
+    SetLeft(*kernel, reader, batch, &product);
+    SetRight(form, packed_buffer, *kernel, reader, batch, batch_number, &product);
+    auto results = ProductResults::Find(group_, anchor_);
+    if (!results) return MakeError(Code::kInternal, "a contraction whose results cannot be placed");
+    product.store = [&](Nest& nest, const Expr& row, const Expr& column, const Expr& sum) -> Status {
+      return results->Store(nest, PositionAt(batch, batch_number, row, column), sum, reader, outputs);
+    };
+    TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
+    return reader.touched();
+  }
+
+  ProductResults::Position PositionAt(const std::vector<Expr>& batch, const Expr& batch_number,
+                                      const Expr& row, const Expr& column) const {
+    ProductResults::Position position;
+    position.coordinates = batch;
+    std::vector<Expr> rows = Unflatten(row, row_sizes_), columns = Unflatten(column, column_sizes_);
+    if (swapped_) std::swap(rows, columns);
+    position.coordinates.insert(position.coordinates.end(), rows.begin(), rows.end());
+    position.coordinates.insert(position.coordinates.end(), columns.begin(), columns.end());
+    Expr flat_row = row;
+    if (!batch_sizes_.empty()) flat_row = batch_number * DimValue(ir::Product(row_sizes_)) + row;
+    position.flat = flat_row * DimValue(ir::Product(column_sizes_)) + column;
+    return position;
+  }
+
+  // The operand's element at coordinates by role.
+  Expr ElementOf(const Operand& operand, const std::vector<Expr>& batch, const std::vector<Expr>& free,
+                 const std::vector<Expr>& depth, LoopKernel* kernel, InputReader& reader) {
+    std::vector<Expr> index(static_cast<size_t>(group_.type(operand.value).rank()));
+    auto place = [&](const std::vector<int64_t>& axes, const std::vector<Expr>& coordinates) {
+      for (size_t i = 0; i < axes.size(); ++i) index[static_cast<size_t>(axes[i])] = coordinates[i];
+    };
+    place(operand.axes.batch, batch);
+    place(operand.axes.free, free);
+    place(operand.axes.depth, depth);
+    return group_.Expand(
+        operand.value, index, [&](ir::ValueId value, std::span<const Expr> at) { return reader(value, at); },
+        kernel);
+  }
+
+  std::optional<LinearAccess> Access(const Operand& operand, const std::vector<Expr>& batch,
+                                     LoopKernel& kernel, InputReader& reader) {
+    std::vector<std::pair<VariableId, Expr>> zeros;
+    auto variables = [&](size_t count) {
+      std::vector<Expr> list;
+      for (size_t i = 0; i < count; ++i) {
+        VariableId variable = kernel.NewVariable("at");
+        zeros.emplace_back(variable, IntConstant(0));
+        list.push_back(Variable(variable));
+      }
+      return list;
+    };
+    std::vector<Expr> free = variables(operand.axes.free.size()),
+                      depth = variables(operand.axes.depth.size());
+    Expr element = ElementOf(operand, batch, free, depth, &kernel, reader);
+    if (!element.valid() || element.op() != ExprOp::kLoad || element->operands.size() != 1)
+      return std::nullopt;
+    const Expr& index = element->operands[0];
+    LinearAccess access{.buffer = element->id, .dtype = element.dtype()};
+    std::vector<ir::Dim> depth_steps;
+    for (const auto& [list, steps] :
+         {std::pair(&free, &access.free_steps), std::pair(&depth, &depth_steps)}) {
+      for (const Expr& variable : *list) {
+        auto step = Coefficient(index, variable->id);
+        if (!step) return std::nullopt;
+        steps->push_back(*step);
+      }
+    }
+    access.base = Substitute(index, zeros);
+    access.free_step = FlattenedStep(operand.Sizes(group_, operand.axes.free), access.free_steps);
+    access.depth_step = FlattenedStep(operand.Sizes(group_, operand.axes.depth), depth_steps);
+    return access;
+  }
+
+  void SetLeft(LoopKernel& kernel, InputReader& reader, std::vector<Expr>& batch, MatrixProduct* product) {
+    auto access = Access(lhs_, AnyBatch(), kernel, reader);
+    if (!access || !access->depth_step || access->dtype != accumulator_) {
+      product->left.gather = [this, &reader, &batch](Nest& nest, const Expr& row, uint32_t target,
+                                                     const Expr& base) {
+        GatherRow(nest, row, target, base, reader, batch);
+      };
+      product->block_rows = GatheredBlockRows();
+      return;
+    }
+    product->left.buffer = access->buffer;
+    product->left.dtype = access->dtype;
+    product->left.step = DimValue(*access->depth_step);
+    auto bound = std::make_shared<std::optional<LinearAccess>>();
+    product->left.offset = [this, &reader, &batch, bound](Nest& nest, const Expr& row) {
+      if (!*bound) *bound = Access(lhs_, batch, *nest.kernel(), reader);
+      const LinearAccess& at = **bound;
+      if (at.free_step) return at.base + row * DimValue(*at.free_step);
+      Expr offset = at.base;
+      std::vector<Expr> coordinates = Unflatten(row, row_sizes_);
+      for (size_t i = 0; i < coordinates.size(); ++i)
+        offset = offset + coordinates[i] * DimValue(at.free_steps[i]);
+      return offset;
+    };
+  }
+
+  // Rows of a block so that the gathered block stays in the second level of cache.
+  int64_t GatheredBlockRows() const {
+    int64_t depth = ir::Product(depth_sizes_).constant().value_or(2048);
+    for (int64_t rows : {96, 48})
+      if (rows * depth <= 160 * 1024) return rows;
+    return 24;
+  }
+
+  void GatherRow(Nest& nest, const Expr& row, uint32_t target, const Expr& base, InputReader& reader,
+                 const std::vector<Expr>& batch) {
+    std::vector<Expr> free;
+    for (const Expr& coordinate : Unflatten(row, row_sizes_)) free.push_back(nest.Let("at", coordinate));
+    std::vector<Expr> depth;
+    Expr flat = IntConstant(0);
+    size_t count = depth_sizes_.size();
+    for (size_t i = 0; i + 1 < count; ++i) {
+      depth.push_back(Variable(nest.Open("k", IntConstant(0), DimValue(depth_sizes_[i]))));
+      flat = (flat + depth.back()) * DimValue(depth_sizes_[i + 1]);
+    }
+    Expr from = nest.Let("from", base + flat);
+    auto store = [&](const Expr& k) {
+      std::vector<Expr> at = depth;
+      if (count > 0) at.push_back(k);
+      Expr value = Cast(accumulator_, ElementOf(lhs_, batch, free, at, nest.kernel(), reader));
+      std::vector<Expr> placed = nest.Place(std::vector<Expr>{from + k, value});
+      nest.Add(Store(target, placed[0], placed[1]));
+    };
+    ir::Dim last = count > 0 ? depth_sizes_.back() : ir::Dim(1);
+    ir::Dim whole = FloorDiv(last, kPanelColumns) * kPanelColumns;
+    if (!whole.IsConstant(0)) {
+      Expr k0 = Variable(nest.Open("k", IntConstant(0), DimValue(whole), LoopKind::kSerial, kPanelColumns));
+      Expr lane =
+          Variable(nest.Open("lane", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
+      store(k0 + lane);
+      nest.Close();
+      nest.Close();
+    }
+    if (!(whole == last)) {
+      store(Variable(nest.Open("k", DimValue(whole), DimValue(last))));
+      nest.Close();
+    }
+    for (size_t i = 0; i + 1 < count; ++i) nest.Close();
+  }
+
+  void SetRight(RightForm form, uint32_t packed_buffer, LoopKernel& kernel, InputReader& reader,
+                std::vector<Expr>& batch, const Expr& batch_number, MatrixProduct* product) {
+    RightOperand& right = product->right;
+    right.form = form;
+    right.dtype = group_.type(rhs_.value).dtype;
+    if (form == RightForm::kPanels) {
+      right.buffer = packed_buffer;
+      ir::Dim batch_elements = PackedPanels(product->columns) * product->depth * kPanelColumns;
+      right.base = [&batch_number, batch_elements](Nest&) { return batch_number * DimValue(batch_elements); };
+      return;
+    }
+    if (form == RightForm::kInPlace) {
+      auto access = Access(rhs_, AnyBatch(), kernel, reader);
+      right.buffer = access->buffer;
+      right.dtype = access->dtype;
+      right.step = DimValue(*access->depth_step);
+      right.base = [this, &reader, &batch](Nest& nest) {
+        return Access(rhs_, batch, *nest.kernel(), reader)->base;
+      };
+      return;
+    }
+    product->block_rows =
+        std::max<int64_t>(product->block_rows, product->left.gather ? product->block_rows : 384);
+    right.gather = [this, &reader, &batch](Nest& nest, const Expr& first, int panels, uint32_t target) {
+      GatherPanels(nest, first, panels, target, reader, batch);
+    };
+  }
+
+  // Packs columns [first, first + 16 * panels) of the right operand.
+  void GatherPanels(Nest& nest, const Expr& first, int panels, uint32_t target, InputReader& reader,
+                    const std::vector<Expr>& batch) {
+    auto access = Access(rhs_, batch, *nest.kernel(), reader);
+    bool columns_lie_apart = access && access->depth_step == ir::Dim(1) && !(access->free_step == ir::Dim(1));
+    Expr depth = DimValue(ir::Product(depth_sizes_)), columns = DimValue(ir::Product(column_sizes_));
+    Expr panel = Variable(nest.Open("panel", IntConstant(0), IntConstant(panels)));
+    Expr column = nest.Let("column", first + panel * IntConstant(kPanelColumns));
+    Expr base = nest.Let("base", panel * (depth * IntConstant(kPanelColumns)));
+    Expr valid = nest.Let("valid", Max(IntConstant(0), Min(IntConstant(kPanelColumns), columns - column)));
+    auto store = [&](const Expr& k, const Expr& j) {
+      Expr value = Cast(accumulator_, ElementOf(rhs_, batch, Unflatten(column + j, column_sizes_),
+                                                Unflatten(k, depth_sizes_), nest.kernel(), reader));
+      std::vector<Expr> placed =
+          nest.Place(std::vector<Expr>{base + k * IntConstant(kPanelColumns) + j, value});
+      nest.Add(Store(target, placed[0], placed[1]));
+    };
+    auto clear = [&](const Expr& k, const Expr& j) {
+      nest.Add(Store(target, base + k * IntConstant(kPanelColumns) + j, Constant(accumulator_, 0)));
+    };
+    if (columns_lie_apart) {
+      Expr j = Variable(nest.Open("j", IntConstant(0), valid));
+      Unrolled(nest, ir::Product(depth_sizes_), [&](const Expr& k) { store(k, j); });
+      nest.Close();
+    } else {
+      Expr k = Variable(nest.Open("k", IntConstant(0), depth));
+      bool has_tail = !FloorMod(ir::Product(column_sizes_), kPanelColumns).IsConstant(0);
+      nest.OpenIf(Equal(valid, IntConstant(kPanelColumns)));
+      Expr lane =
+          Variable(nest.Open("lane", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
+      store(k, lane);
+      nest.Close();
+      nest.Close();
+      if (has_tail) {
+        nest.OpenIf(Less(valid, IntConstant(kPanelColumns)));
+        store(k, Variable(nest.Open("j", IntConstant(0), valid)));
+        nest.Close();
+        nest.Close();
+      }
+      nest.Close();
+    }
+    nest.OpenIf(Less(valid, IntConstant(kPanelColumns)));
+    Expr k = Variable(nest.Open("k", IntConstant(0), depth));
+    clear(k, Variable(nest.Open("j", valid, IntConstant(kPanelColumns))));
+    nest.Close();
+    nest.Close();
+    nest.Close();
+    nest.Close();
+  }
+
+  // A serial loop over [0, extent), four steps a round.
+  template <class Body>
+  void Unrolled(Nest& nest, const ir::Dim& extent, Body body) {
+    constexpr int64_t kSteps = 4;
+    ir::Dim whole = FloorDiv(extent, kSteps) * kSteps;
+    Expr k = Variable(nest.Open("k", IntConstant(0), DimValue(whole), LoopKind::kSerial, kSteps));
+    for (int64_t i = 0; i < kSteps; ++i) body(k + IntConstant(i));
+    nest.Close();
+    if (whole == extent) return;
+    body(Variable(nest.Open("k", DimValue(whole), DimValue(extent))));
+    nest.Close();
+  }
+
+  const GroupView& group_;
+  const TargetInfo& target_;
+  ir::NodeId anchor_;
+  const ir::Node& node_;
+  Operand lhs_, rhs_;  // swapped where the right one has a single column
+  bool swapped_ = false, packed_ = false;
+  ir::Dims batch_sizes_, depth_sizes_, row_sizes_, column_sizes_;
+  DType accumulator_ = DType::kInvalid;
+};
+
+}  // namespace
+
+bool TakesContraction(const GroupView& group) {
+  ir::NodeId anchor = FindAnchor(group, ir::OpKind::kContraction);
+  if (!anchor.valid()) return false;
+  const ir::Node& node = group.function().node(anchor);
+  DType accumulator = AccumulatorOf(group.type(node.inputs[0]).dtype, group.type(node.inputs[1]).dtype,
+                                    group.type(node.outputs[0]).dtype);
+  return accumulator != DType::kInvalid && ProductResults::Find(group, anchor).has_value();
+}
+
+Expected<GroupProgram> ScheduleContraction(const GroupView& group, const TargetInfo& target) {
+  ir::NodeId anchor = FindAnchor(group, ir::OpKind::kContraction);
+  if (!anchor.valid()) return MakeError(Code::kInternal, "not a group around a contraction");
+  return ContractionKernel(group, target, anchor).Schedule();
+}
+
+}  // namespace tvmvm::tensor
