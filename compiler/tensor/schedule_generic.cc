@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "compiler/tensor/collapse_axes.h"
 #include "compiler/tensor/group.h"
 #include "compiler/tensor/lower_reductions.h"
 #include "compiler/tensor/nest.h"
@@ -308,7 +309,9 @@ class PullKernel {
 
 }  // namespace
 
-Expected<GroupProgram> ScheduleGeneric(const GroupView& group, const TargetInfo& target) {
+Expected<GroupProgram> ScheduleGeneric(const GroupView& original, const TargetInfo& target) {
+  CollapsedGroup collapsed = CollapseAxes(original);
+  GroupView group(collapsed.function, collapsed.node);
   std::vector<std::vector<uint32_t>> sets;   // outputs by dims
   for (uint32_t i = 0; i < group.outputs().size(); ++i) {
     const Dims& dims = group.type(group.outputs()[i]).dims;
@@ -324,6 +327,9 @@ Expected<GroupProgram> ScheduleGeneric(const GroupView& group, const TargetInfo&
   GroupProgram program;
   for (std::vector<uint32_t>& set : sets) {
     TVMVM_TRY(KernelCall call, PullKernel(group, target, std::move(set)).Build());
+    for (KernelArgument& argument : call.arguments) {
+      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
+    }
     program.calls.push_back(std::move(call));
   }
   return program;
