@@ -77,7 +77,9 @@ class Collapser {
   explicit Collapser(const GroupView& group) : group_(group), function_(group.function()), boundaries_(group) {}
 
   CollapsedGroup Run() {
-    for (ValueId input : group_.inputs()) boundaries_.AddValue(input);
+    for (ValueId input : group_.inputs()) {
+      if (input.valid()) boundaries_.AddValue(input);
+    }
     for (ir::NodeId id : group_.nodes()) {
       for (ValueId output : function_.node(id).outputs) boundaries_.AddValue(output);
     }

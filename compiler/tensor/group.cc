@@ -137,10 +137,7 @@ GroupView::GroupView(const ir::Function& function, ir::NodeId group) : function_
   if (node.regions.empty()) {
     nodes_ = {group};
     outputs_ = node.outputs;
-    for (ir::ValueId input : node.inputs) {
-      if (input.valid() && InputNumber(input) < 0) inputs_.push_back(input);
-    }
-    outer_inputs_ = inputs_;
+    inputs_ = outer_inputs_ = node.inputs;
     return;
   }
   const ir::Region& region = function.region(node.regions[0]);

@@ -45,7 +45,8 @@ struct GroupProgram {
 // Errors: kUnsupported or kInternal naming the group's node.
 Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId group, const TargetInfo& target);
 
-// A group seen as a unit: its inputs (values from outside, constants included), nodes in order, results.
+// A group seen as a unit: its inputs (values from outside, constants included; numbered as the node's inputs, so that a
+// lone node may have repeated and absent ones), nodes in order, results.
 class GroupView {
  public:
   GroupView(const ir::Function& function, ir::NodeId group);
