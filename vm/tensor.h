@@ -36,6 +36,7 @@ class Tensor {
   const std::shared_ptr<void>& owner() const { return owner_; }
   // kString tensors only: element_count() strings.
   std::vector<std::string>& strings() const { return *strings_; }
+  const std::shared_ptr<std::vector<std::string>>& shared_strings() const { return strings_; }
   bool empty_handle() const { return data_ == nullptr && !strings_ && dtype_ == DType::kInvalid; }
 
   // DLPack. FromDLPack takes ownership of `managed` and calls its deleter when the last copy goes; only dense row-major

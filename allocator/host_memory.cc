@@ -1,0 +1,104 @@
+#include "allocator/host_memory.h"
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <string>
+
+namespace tvmvm {
+namespace {
+
+struct HostAllocator {
+  const char* name;
+  void* (*allocate)(size_t bytes, size_t alignment);
+  void (*free)(void* memory);
+};
+
+void* LibcAllocate(size_t bytes, size_t alignment) { return std::aligned_alloc(alignment, bytes); }
+
+constexpr HostAllocator kLibc{"libc", &LibcAllocate, &std::free};
+
+// Under a sanitizer every block must come from the allocator that the sanitizer watches.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+HostAllocator FindAllocator() noexcept {
+  if (kSanitized) return kLibc;
+  for (const char* name : {"libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"}) {
+    // Never closed: threads that used it run its clean-up when they end.
+    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) continue;
+    auto allocate = reinterpret_cast<void* (*)(size_t, size_t)>(dlsym(library, "mi_malloc_aligned"));
+    auto free = reinterpret_cast<void (*)(void*)>(dlsym(library, "mi_free"));
+    if (allocate != nullptr && free != nullptr) return {"mimalloc", allocate, free};
+  }
+  return kLibc;
+}
+
+const HostAllocator& Allocator() noexcept {
+  static const HostAllocator allocator = FindAllocator();
+  return allocator;
+}
+
+// Puts a shared_ptr's control block into the same heap as the memory it owns.
+template <class T>
+struct ControlBlockAllocator {
+  using value_type = T;
+  ControlBlockAllocator() = default;
+  template <class U>
+  ControlBlockAllocator(const ControlBlockAllocator<U>&) {}
+  T* allocate(size_t count) {
+    if (void* memory = TryAllocateHost(static_cast<int64_t>(count * sizeof(T)))) return static_cast<T*>(memory);
+    throw std::bad_alloc();
+  }
+  void deallocate(T* memory, size_t) { FreeHost(memory); }
+  template <class U>
+  bool operator==(const ControlBlockAllocator<U>&) const {
+    return true;
+  }
+};
+
+}  // namespace
+
+void* TryAllocateHost(int64_t bytes) noexcept {
+  if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kHostAlignment) return nullptr;
+  // Whole lines: kernels may read a vector's width up to the end of a line.
+  int64_t rounded = bytes == 0 ? kHostAlignment : (bytes + kHostAlignment - 1) & ~(kHostAlignment - 1);
+  return Allocator().allocate(static_cast<size_t>(rounded), kHostAlignment);
+}
+
+void FreeHost(void* memory) noexcept {
+  if (memory != nullptr) Allocator().free(memory);
+}
+
+Expected<void*> AllocateHost(int64_t bytes) {
+  void* memory = TryAllocateHost(bytes);
+  if (memory == nullptr)
+    return MakeError(Code::kOutOfMemory, "the host has no memory for " + std::to_string(bytes) + " bytes");
+  return memory;
+}
+
+std::shared_ptr<void> OwnHost(void* memory) noexcept {
+  try {
+    return std::shared_ptr<void>(memory, &FreeHost, ControlBlockAllocator<std::byte>());
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // the constructor has freed the memory
+  }
+}
+
+Expected<std::shared_ptr<void>> AllocateSharedHost(int64_t bytes) {
+  TVMVM_TRY(void* memory, AllocateHost(bytes));
+  std::shared_ptr<void> owner = OwnHost(memory);
+  if (!owner) return MakeError(Code::kOutOfMemory, "the host has no memory for an owner");
+  return owner;
+}
+
+const char* HostAllocatorName() noexcept { return Allocator().name; }
+
+}  // namespace tvmvm

@@ -1,0 +1,312 @@
+#include "devices/cpu/cpu_device.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "allocator/host_memory.h"
+#include "devices/cpu/cpu_features.h"
+#include "devices/cpu/kernel_loader.h"
+
+namespace tvmvm {
+namespace {
+
+// One core's rough speed, for deciding whether a launch is worth other threads.
+constexpr int64_t kFlopsPerMicrosecond = 60'000;
+constexpr int64_t kBytesPerMicrosecond = 15'000;
+constexpr int64_t kInlineMicroseconds = 20;   // below it waking threads costs more than it gives
+constexpr int64_t kGrainMicroseconds = 5;     // the smallest part worth a thread
+constexpr int64_t kCancelMicroseconds = 1000; // how long one thread may run without asking for cancel
+
+class CpuKernelSet final : public KernelSet {
+ public:
+  std::string description() const override { return description_; }
+
+  std::vector<KernelFunction> functions;
+  std::unique_ptr<LoadedKernels> library;
+  std::shared_ptr<const void> jit_owner;
+  std::string description_;
+};
+
+// Memory of one thread that kernels scribble in: grown when a kernel asks for more, kept until the thread ends.
+class Scratch {
+ public:
+  ~Scratch() { FreeHost(memory_); }
+  void* Get(int64_t bytes) {
+    if (bytes <= bytes_) return memory_;
+    FreeHost(memory_);
+    memory_ = TryAllocateHost(bytes);
+    bytes_ = memory_ != nullptr ? bytes : 0;
+    return memory_;
+  }
+
+ private:
+  void* memory_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+void* ThreadScratch(int64_t bytes) {
+  thread_local Scratch scratch;
+  return scratch.Get(bytes);
+}
+
+constexpr int32_t kNoScratch = -1;  // in place of a kernel's return code; kernels return codes > 0
+constexpr int32_t kStopped = -2;
+
+// One launch on the pool: parts run until the first nonzero code or a cancel.
+struct Job {
+  KernelFunction function;
+  const LaunchRequest* request;
+  const CancelToken* cancel;
+  std::atomic<int32_t> code{0};
+
+  static void Run(void* context, int, int64_t begin, int64_t end) { static_cast<Job*>(context)->Part(begin, end); }
+
+  void Part(int64_t begin, int64_t end) {
+    if (code.load(std::memory_order_relaxed) != 0) return;
+    if (cancel != nullptr && cancel->cancelled()) return Stop(kStopped);
+    KernelArgs args{request->buffers.data(), request->scalars.data(), nullptr};
+    if (request->scratch_bytes > 0) {
+      args.scratch = ThreadScratch(request->scratch_bytes);
+      if (args.scratch == nullptr) return Stop(kNoScratch);
+    }
+    if (int32_t result = function(&args, begin, end); result != 0) Stop(result);
+  }
+
+  void Stop(int32_t reason) {
+    int32_t none = 0;
+    code.compare_exchange_strong(none, reason, std::memory_order_relaxed);
+  }
+};
+
+int64_t EstimatedMicroseconds(const LaunchRequest& request) {
+  return std::max(request.flops / kFlopsPerMicrosecond, request.bytes / kBytesPerMicrosecond);
+}
+
+// A counter that threads write to different lines.
+class SpreadCounter {
+ public:
+  void Add() {
+    thread_local const size_t slot = std::hash<std::thread::id>{}(std::this_thread::get_id()) % kSlots;
+    slots_[slot].value.fetch_add(1, std::memory_order_relaxed);
+  }
+  int64_t total() const {
+    int64_t sum = 0;
+    for (const Slot& slot : slots_) sum += slot.value.load(std::memory_order_relaxed);
+    return sum;
+  }
+
+ private:
+  static constexpr size_t kSlots = 16;
+  struct alignas(64) Slot {
+    std::atomic<int64_t> value{0};
+  };
+  std::array<Slot, kSlots> slots_;
+};
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(const CpuDeviceOptions& options)
+      : options_(options),
+        pool_(options.pool ? options.pool : CreateWorkerPool(options.threads)),
+        target_(HostTargetInfo()) {}
+
+  const std::string& name() const override { return name_; }
+  const TargetInfo& target() const override { return target_; }
+
+  Expected<DeviceMemory> Allocate(int64_t bytes) override {
+    TVMVM_TRY(void* memory, AllocateHost(bytes));
+    int64_t live = live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    int64_t peak = peak_bytes_.load(std::memory_order_relaxed);
+    while (live > peak && !peak_bytes_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
+    }
+    return DeviceMemory{memory, reinterpret_cast<uint64_t>(memory), bytes};
+  }
+  void Free(const DeviceMemory& memory) override {
+    live_bytes_.fetch_sub(memory.bytes, std::memory_order_relaxed);
+    FreeHost(memory.host);
+  }
+
+  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override {
+    TVMVM_TRY(void* target, Address(to, bytes));
+    std::memmove(target, from, static_cast<size_t>(bytes));
+    return {};
+  }
+  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) override {
+    TVMVM_TRY(void* source, Address(from, bytes));
+    std::memmove(to, source, static_cast<size_t>(bytes));
+    return {};
+  }
+  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override {
+    TVMVM_TRY(void* target, Address(to, bytes));
+    TVMVM_TRY(void* source, Address(from, bytes));
+    std::memmove(target, source, static_cast<size_t>(bytes));
+    return {};
+  }
+  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override {
+    TVMVM_TRY(void* target, Address(to, bytes));
+    std::memset(target, value, static_cast<size_t>(bytes));
+    return {};
+  }
+
+  Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
+                                                   std::span<const KernelLibrarySpec> libraries) override;
+  Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) override;
+  Status Wait() override { return {}; }
+
+  DeviceStatistics statistics() const override {
+    return {live_bytes_.load(std::memory_order_relaxed), peak_bytes_.load(std::memory_order_relaxed), launches_.total()};
+  }
+
+ private:
+  static Expected<void*> Address(const DeviceSpan& span, int64_t bytes) {
+    if (bytes < 0 || span.offset < 0 || span.offset > span.memory.bytes || bytes > span.memory.bytes - span.offset)
+      return MakeError(Code::kInvalidArgument, std::to_string(bytes) + " bytes at offset " + std::to_string(span.offset) +
+                                                   " of a block of " + std::to_string(span.memory.bytes) + " bytes");
+    return static_cast<char*>(span.memory.host) + span.offset;
+  }
+  bool Allowed(CpuLevel level) const;
+  const KernelLibrarySpec* BestObject(std::span<const KernelLibrarySpec> libraries) const;
+  Status LoadObject(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels, CpuKernelSet* set) const;
+  Status Jit(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels, CpuKernelSet* set) const;
+  Error NoLibrary(std::span<const KernelLibrarySpec> libraries) const;
+  void RunInSlices(Job& job, int64_t points, int64_t microseconds) const;
+
+  const CpuDeviceOptions options_;
+  const std::shared_ptr<WorkerPool> pool_;
+  const TargetInfo target_;
+  const std::string name_ = "cpu";
+  std::atomic<int64_t> live_bytes_{0}, peak_bytes_{0};
+  SpreadCounter launches_;
+};
+
+// Levels that this device takes: those the machine runs, at most the forced one.
+bool CpuDevice::Allowed(CpuLevel level) const {
+  if (!HostRuns(level)) return false;
+  if (options_.force_level.empty()) return true;
+  std::optional<CpuLevel> forced = CpuLevelFromName(options_.force_level);
+  if (!forced) return false;
+  return level == *forced || (*forced == CpuLevel::kX86_64_V4 && level == CpuLevel::kX86_64_V3);
+}
+
+const KernelLibrarySpec* CpuDevice::BestObject(std::span<const KernelLibrarySpec> libraries) const {
+  if (!options_.allow_native) return nullptr;
+  // "host" comes last: nothing says which machine it was made on.
+  for (CpuLevel level : {CpuLevel::kX86_64_V4, CpuLevel::kX86_64_V3, CpuLevel::kAArch64, CpuLevel::kHost}) {
+    if (!Allowed(level)) continue;
+    for (const KernelLibrarySpec& library : libraries)
+      if (library.device == DeviceKind::kCpu && library.form == KernelForm::kSharedObject &&
+          library.target == CpuLevelName(level))
+        return &library;
+  }
+  return nullptr;
+}
+
+Expected<std::unique_ptr<KernelSet>> CpuDevice::LoadKernels(std::span<const KernelSpec> kernels,
+                                                            std::span<const KernelLibrarySpec> libraries) {
+  auto set = std::make_unique<CpuKernelSet>();
+  set->description_ = "no kernels";
+  if (kernels.empty()) return set;
+  if (const KernelLibrarySpec* object = BestObject(libraries)) {
+    TVMVM_CHECK_OK(LoadObject(*object, kernels, set.get()));
+    return set;
+  }
+  for (const KernelLibrarySpec& library : libraries) {
+    if (library.device != DeviceKind::kCpu || library.form != KernelForm::kBitcode || !options_.jit) continue;
+    TVMVM_CHECK_OK(Jit(library, kernels, set.get()));
+    return set;
+  }
+  return tl::unexpected(NoLibrary(libraries));
+}
+
+Status CpuDevice::LoadObject(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels,
+                             CpuKernelSet* set) const {
+  TVMVM_TRY(set->library, LoadedKernels::Load(library.bytes));
+  for (const KernelSpec& kernel : kernels) {
+    KernelFunction function = set->library->Find(kernel.symbol);
+    if (function == nullptr)
+      return MakeError(Code::kInvalidProgram, "kernel '" + kernel.name + "': the " + library.target +
+                                                  " library has no symbol '" + kernel.symbol + "'");
+    set->functions.push_back(function);
+  }
+  set->description_ = library.target + " shared object";
+  return {};
+}
+
+Status CpuDevice::Jit(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels, CpuKernelSet* set) const {
+  std::vector<std::string> symbols;
+  for (const KernelSpec& kernel : kernels) symbols.push_back(kernel.symbol);
+  TVMVM_TRY(KernelJit::Compiled compiled, options_.jit->Compile(library.bytes, symbols));
+  if (compiled.functions.size() != kernels.size() ||
+      std::find(compiled.functions.begin(), compiled.functions.end(), nullptr) != compiled.functions.end())
+    return MakeError(Code::kInvalidProgram, "the bitcode library lacks kernels of the program");
+  set->functions = std::move(compiled.functions);
+  set->jit_owner = std::move(compiled.owner);
+  set->description_ = "jit (host)";
+  return {};
+}
+
+Error CpuDevice::NoLibrary(std::span<const KernelLibrarySpec> libraries) const {
+  std::string held;
+  bool bitcode = false;
+  for (const KernelLibrarySpec& library : libraries) {
+    if (library.device != DeviceKind::kCpu) continue;
+    if (library.form == KernelForm::kBitcode) bitcode = true;
+    held += (held.empty() ? "" : ", ") + library.target +
+            (library.form == KernelForm::kBitcode ? " bitcode" : " shared object");
+  }
+  std::string message = "the program holds CPU kernels as " + (held.empty() ? "nothing" : held) + "; this machine runs " +
+                        CpuLevelName(HostCpuLevel());
+  if (!options_.force_level.empty()) message += ", limited to " + options_.force_level;
+  if (!options_.allow_native) message += ", native code is not allowed";
+  if (bitcode && !options_.jit) message += ", and there is no JIT for the bitcode";
+  return Error{Code::kUnsupported, message};
+}
+
+Expected<int32_t> CpuDevice::Launch(const LaunchRequest& request, const CancelToken* cancel) {
+  const auto& set = static_cast<const CpuKernelSet&>(*request.kernels);
+  int64_t points = 1;
+  for (int64_t extent : request.grid)
+    if (extent < 0 || __builtin_mul_overflow(points, extent, &points))
+      return MakeError(Code::kInvalidArgument, "a grid of " + std::to_string(request.grid[0]) + " x " +
+                                                   std::to_string(request.grid[1]) + " x " +
+                                                   std::to_string(request.grid[2]) + " points");
+  if (points == 0) return 0;
+  launches_.Add();
+  Job job{set.functions[request.kernel], &request, cancel};
+  const int64_t microseconds = EstimatedMicroseconds(request);
+  if (microseconds < kInlineMicroseconds) {
+    job.Part(0, points);
+  } else if (points == 1 || pool_->worker_count() == 1) {
+    RunInSlices(job, points, microseconds);
+  } else {
+    int64_t grain = std::max<int64_t>(1, points / std::max<int64_t>(1, microseconds / kGrainMicroseconds));
+    pool_->Run(points, grain, &Job::Run, &job);
+  }
+  int32_t code = job.code.load(std::memory_order_relaxed);
+  if (code == kNoScratch)
+    return MakeError(Code::kOutOfMemory, "no memory for " + std::to_string(request.scratch_bytes) + " bytes of scratch");
+  if (code == kStopped) return MakeError(Code::kCancelled, "stopped within a kernel");
+  return code;
+}
+
+// One thread: parts short enough that a cancel is noticed.
+void CpuDevice::RunInSlices(Job& job, int64_t points, int64_t microseconds) const {
+  int64_t slice = std::max<int64_t>(1, points / std::max<int64_t>(1, microseconds / kCancelMicroseconds));
+  for (int64_t begin = 0; begin < points;) {
+    int64_t end = points - begin > slice ? begin + slice : points;
+    job.Part(begin, end);
+    begin = end;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Device> CreateCpuDevice(const CpuDeviceOptions& options) { return std::make_shared<CpuDevice>(options); }
+
+}  // namespace tvmvm

@@ -1,0 +1,129 @@
+#include "vm/interpreter/binding.h"
+
+#include <algorithm>
+#include <string>
+
+#include "vm/host/host_library.h"
+
+namespace tvmvm {
+namespace {
+
+// Loads all kernels of one kind of device onto `device`.
+Status BindDevice(const std::shared_ptr<Device>& device, DeviceKind kind, Binding* binding) {
+  const Program& program = *binding->program;
+  std::vector<KernelSpec> kernels;
+  std::vector<uint32_t> ids;
+  for (uint32_t id = 0; id < program.kernels.size(); ++id) {
+    if (program.kernels[id].device != kind || binding->kernels[id].device != nullptr) continue;
+    kernels.push_back(program.kernels[id]);
+    ids.push_back(id);
+  }
+  if (kernels.empty()) return {};
+  TVMVM_TRY(std::unique_ptr<KernelSet> set, device->LoadKernels(kernels, program.libraries));
+  for (uint32_t i = 0; i < ids.size(); ++i) binding->kernels[ids[i]] = {device.get(), set.get(), i};
+  binding->kernel_sets.push_back(std::move(set));
+  return {};
+}
+
+Status BindKernels(Binding* binding) {
+  const Program& program = *binding->program;
+  binding->kernels.resize(program.kernels.size());
+  for (const std::shared_ptr<Device>& device : binding->devices)
+    TVMVM_CHECK_OK(BindDevice(device, device->target().device, binding));
+  for (uint32_t id = 0; id < program.kernels.size(); ++id) {
+    if (binding->kernels[id].device != nullptr) continue;
+    std::string given;
+    for (const std::shared_ptr<Device>& device : binding->devices) given += (given.empty() ? "" : ", ") + device->name();
+    return MakeError(Code::kUnsupported, "kernel '" + program.kernels[id].name + "' runs on " +
+                                             DeviceKindName(program.kernels[id].device) + "; the devices given are " +
+                                             given);
+  }
+  return {};
+}
+
+void BindConstants(Binding* binding) {
+  for (const ConstantSpec& constant : binding->program->constants) {
+    // Never written: everything that holds a constant is read-only.
+    char* data = reinterpret_cast<char*>(const_cast<std::byte*>(constant.bytes.data()));
+    binding->constants.push_back({data != nullptr ? data : EmptyMemory(), static_cast<int64_t>(constant.bytes.size())});
+  }
+}
+
+uint32_t WordsOf(OperandKind kind, const uint32_t* at) {
+  switch (kind) {
+    case OperandKind::kImmediate: return 2;
+    case OperandKind::kScalarList: case OperandKind::kRefList: case OperandKind::kScalarDstList:
+    case OperandKind::kRefDstList: return 1 + at[0];
+    case OperandKind::kBufferList: return 1 + 2 * at[0];
+    default: return 1;
+  }
+}
+
+// `call` is a verified `host` instruction: the verifier knows registers, not the host library.
+Status CheckHostCall(const Program& program, const FunctionSpec& function, const uint32_t* call) {
+  const std::span<const HostFunction> library = HostFunctions();
+  const std::string where = "@" + function.name + ":" + std::to_string(call - function.code.data()) + " host: ";
+  const std::string_view node = program.SourceNode(function, static_cast<uint32_t>(call - function.code.data()));
+  const std::string suffix = node.empty() ? "" : " (node " + std::string(node) + ")";
+  if (call[1] >= library.size())
+    return MakeError(Code::kInvalidProgram, where + "function " + std::to_string(call[1]) +
+                                                " of the host library, which has " + std::to_string(library.size()) +
+                                                suffix);
+  const HostFunction& target = library[call[1]];
+  const uint32_t wanted[] = {target.scalars, target.refs, target.scalar_results, target.ref_results};
+  const char* const names[] = {"scalars", "references", "scalar results", "reference results"};
+  const uint32_t* list = call + 2;
+  for (int i = 0; i < 4; ++i) {
+    if (list[0] != wanted[i])
+      return MakeError(Code::kInvalidProgram, where + std::to_string(list[0]) + " " + names[i] + " given, '" +
+                                                  std::string(target.name) + "' takes " + std::to_string(wanted[i]) +
+                                                  suffix);
+    list += 1 + list[0];
+  }
+  return {};
+}
+
+// Checks host calls and finds the longest list, so that one scratch of that size serves every instruction.
+Status ScanCode(Binding* binding) {
+  const Program& program = *binding->program;
+  for (const FunctionSpec& function : program.functions) {
+    const uint32_t* code = function.code.data();
+    for (size_t at = 0; at < function.code.size(); at += code[at] >> 8) {
+      const auto opcode = static_cast<Opcode>(code[at] & 0xff);
+      if (opcode == Opcode::kHostCall) TVMVM_CHECK_OK(CheckHostCall(program, function, code + at));
+      const uint32_t* operand = code + at + 1;
+      for (OperandKind kind : InfoOf(opcode).operands) {
+        const uint32_t words = WordsOf(kind, operand);
+        binding->longest_list = std::max(binding->longest_list, words);
+        operand += words;
+      }
+    }
+  }
+  return {};
+}
+
+Status CheckEntry(const Program& program) {
+  if (program.entry.index >= program.functions.size())
+    return MakeError(Code::kInvalidProgram, "the program has no entry function");
+  if (program.main().scalar_inputs != 0 || program.main().scalar_outputs != 0)
+    return MakeError(Code::kInvalidProgram, "@" + program.main().name + ": an entry function takes and gives no scalars");
+  return {};
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> program,
+                                              std::vector<std::shared_ptr<Device>> devices) {
+  if (!program) return MakeError(Code::kInvalidArgument, "no program given");
+  auto binding = std::make_shared<Binding>();
+  binding->program = std::move(program);
+  binding->devices = std::move(devices);
+  TVMVM_CHECK_OK(CheckEntry(*binding->program));
+  TVMVM_CHECK_OK(ScanCode(binding.get()));
+  TVMVM_CHECK_OK(BindKernels(binding.get()));
+  BindConstants(binding.get());
+  binding->signature = std::make_unique<Signature>(binding->program->main());
+  return binding;
+}
+
+}  // namespace tvmvm

@@ -1,0 +1,153 @@
+// Handlers of device work: kernels, copies, fills, waits, host calls.
+#include <cstring>
+#include <string>
+
+#include "vm/host/host_library.h"
+#include "vm/interpreter/handlers.h"
+
+namespace tvmvm {
+namespace {
+
+inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
+
+constexpr const char* kWritesReadOnly = "writes to an input or a constant";
+
+const uint32_t* FailKernel(Machine& m, const uint32_t* pc, const KernelSpec& kernel, int32_t code) {
+  const size_t index = static_cast<size_t>(code) - 1;
+  std::string message = "kernel '" + kernel.name + "': ";
+  if (code > 0 && index < kernel.error_messages.size()) {
+    message += kernel.error_messages[index];
+  } else {
+    message += "failed with code " + std::to_string(code);
+  }
+  return m.Fail(pc, Code::kInvalidArgument, message);
+}
+
+// Addresses of a launch's buffers; false after Fail.
+bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const uint32_t* list) {
+  for (uint32_t i = 0; i < list[0]; ++i) {
+    const BufferOperand operand{list[1 + 2 * i], list[2 + 2 * i]};
+    Bytes bytes;
+    bool read_only = false;
+    if (!m.BytesOf(pc, operand, 0, &bytes, &read_only)) return false;
+    if (read_only && kernel.buffers[i] != Access::kRead) [[unlikely]] {
+      m.Fail(pc, Code::kInvalidProgram, "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
+      return false;
+    }
+    m.addresses[i] = bytes.data;
+  }
+  return true;
+}
+
+void Observe(Machine& m, const uint32_t* pc, const LaunchRequest& request, int64_t begin_ns) {
+  LaunchRecord record;
+  record.kernel = KernelId{pc[1]};
+  record.function = FunctionId{static_cast<uint32_t>(m.frame().function - m.program.functions.data())};
+  record.word = static_cast<uint32_t>(pc - m.code);
+  record.begin_ns = begin_ns;
+  record.end_ns = SteadyNanoseconds();
+  record.flops = request.flops;
+  record.bytes = request.bytes;
+  record.grid = request.grid[0] * request.grid[1] * request.grid[2];
+  m.observer(record);
+}
+
+// A launch that was stopped within its grid: the machine knows whether by cancel or by the deadline.
+const uint32_t* FailDevice(Machine& m, const uint32_t* pc, const Error& error) {
+  if (error.code == Code::kCancelled && !m.PollBeforeWork(pc)) return nullptr;
+  return m.Fail(pc, error);
+}
+
+}  // namespace
+
+const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
+  if (!m.PollBeforeWork(pc)) return nullptr;
+  const KernelBinding& binding = m.binding.kernels[pc[1]];
+  const KernelSpec& kernel = m.program.kernels[pc[1]];
+  const uint32_t* shape = pc + 3;  // grid x, y, z, scratch bytes, flops, bytes
+  const uint32_t* scalar_list = AfterList(shape);
+  const uint32_t* buffer_list = AfterList(scalar_list);
+  if (!ResolveBuffers(m, pc, kernel, buffer_list)) return nullptr;
+
+  LaunchRequest request;
+  request.kernels = binding.kernels;
+  request.kernel = binding.index;
+  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.scalars[shape[1 + axis]];
+  request.scratch_bytes = m.scalars[shape[4]];
+  request.flops = m.scalars[shape[5]];
+  request.bytes = m.scalars[shape[6]];
+  request.scalars = m.Gather(scalar_list, m.numbers.data());
+  request.buffers = {m.addresses.data(), buffer_list[0]};
+
+  const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
+  const Expected<int32_t> code = binding.device->Launch(request, &m);
+  if (!code) [[unlikely]]
+    return FailDevice(m, pc, code.error());
+  if (*code != 0) [[unlikely]]
+    return FailKernel(m, pc, kernel, *code);
+  if (m.observer) Observe(m, pc, request, begin_ns);
+  return buffer_list + 1 + 2 * buffer_list[0];
+}
+
+const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
+  const uint32_t* list = pc + 1;
+  const uint32_t* after = list + 1 + 2 * list[0];
+  const int64_t count = m.scalars[*after];
+  Bytes to, from;
+  bool to_read_only = false, from_read_only = false;
+  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &to_read_only)) return nullptr;
+  if (!m.BytesOf(pc, {list[3], list[4]}, count, &from, &from_read_only)) return nullptr;
+  if (to_read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  std::memmove(to.data, from.data, static_cast<size_t>(count));
+  return after + 1;
+}
+
+const uint32_t* HandleFill(Machine& m, const uint32_t* pc) {
+  const uint32_t* list = pc + 1;
+  const uint32_t* after = list + 1 + 2 * list[0];
+  const int64_t count = m.scalars[after[0]];
+  Bytes to;
+  bool read_only = false;
+  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &read_only)) return nullptr;
+  if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  std::memset(to.data, static_cast<int>(after[1] & 0xff), static_cast<size_t>(count));
+  return after + 2;
+}
+
+const uint32_t* HandleWait(Machine& m, const uint32_t* pc) {
+  if (!m.PollBeforeWork(pc)) return nullptr;
+  for (const std::shared_ptr<Device>& device : m.binding.devices)
+    if (Status status = device->Wait(); !status) return m.Fail(pc, status.error());
+  return pc + 2;
+}
+
+const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
+  if (!m.PollBeforeWork(pc)) return nullptr;
+  const HostFunction& function = HostFunctions()[pc[1]];
+  const uint32_t* scalar_list = pc + 2;
+  const uint32_t* ref_list = AfterList(scalar_list);
+  const uint32_t* scalar_results = AfterList(ref_list);
+  const uint32_t* ref_results = AfterList(scalar_results);
+
+  const std::span<const int64_t> scalars = m.Gather(scalar_list, m.numbers.data());
+  int64_t* new_scalars = m.numbers.data() + scalar_list[0];
+  for (uint32_t i = 0; i < ref_list[0]; ++i) m.objects[i] = m.refs[ref_list[1 + i]];
+  Object** new_refs = m.objects.data() + ref_list[0];
+  std::fill_n(new_scalars, scalar_results[0], 0);
+  std::fill_n(new_refs, ref_results[0], nullptr);
+
+  HostCall call{scalars, {m.objects.data(), ref_list[0]}, {new_scalars, scalar_results[0]}, {new_refs, ref_results[0]},
+                m.pool, m.budget};
+  const Status status = function.run(call);
+  if (!status) {
+    for (uint32_t i = 0; i < ref_results[0]; ++i) m.pool.Release(new_refs[i]);
+    return m.Fail(pc, status.error().code, std::string(function.name) + ": " + status.error().message);
+  }
+  for (uint32_t i = 0; i < scalar_results[0]; ++i) m.scalars[scalar_results[1 + i]] = new_scalars[i];
+  for (uint32_t i = 0; i < ref_results[0]; ++i) m.SetRef(ref_results[1 + i], new_refs[i]);
+  return AfterList(ref_results);
+}
+
+}  // namespace tvmvm

@@ -1,0 +1,274 @@
+#include "vm/interpreter/machine.h"
+
+#include <chrono>
+
+namespace tvmvm {
+namespace {
+
+constexpr uint64_t kNoStepLimit = UINT64_MAX;
+constexpr uint64_t kStepsBetweenLooks = 256;  // a look at the clock costs as much as twenty instructions
+
+}  // namespace
+
+int64_t SteadyNanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+Machine::Machine(std::shared_ptr<const Binding> owner)
+    : program(*owner->program),
+      binding(*owner),
+      pool(&arena_, &budget),
+      plans(program.plans),
+      outputs(program.main().outputs.size()),
+      numbers(size_t{2} * owner->longest_list + 8),
+      addresses(owner->longest_list + 1),
+      objects(size_t{2} * owner->longest_list + 1),
+      binding_owner_(std::move(owner)),
+      arena_(this),
+      results_(program.main().outputs.size()),
+      staged_(program.main().outputs.size()),
+      symbols_(binding.signature->symbol_count()) {}
+
+Machine::~Machine() { End(); }
+
+void Machine::SetLimits(const Limits& limits) {
+  limits_ = limits;
+  budget.set_limit(limits.max_bytes);
+}
+
+void Machine::Trim() {
+  arena_.Trim();
+  plans.Clear();
+  scalar_stack_.Clear();
+  ref_stack_.Clear();
+  frames_.Clear();
+}
+
+bool Machine::cancelled() const {
+  return cancel_.load(std::memory_order_relaxed) || (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_);
+}
+
+bool Machine::Look(const uint32_t* pc) {
+  if (cancel_.exchange(false)) {
+    Fail(pc, Code::kCancelled, "cancelled");
+    return false;
+  }
+  const uint64_t most = limits_.max_steps > 0 ? static_cast<uint64_t>(limits_.max_steps) : kNoStepLimit;
+  if (steps > most) {
+    Fail(pc, Code::kDeadlineExceeded, "the limit of " + std::to_string(limits_.max_steps) + " steps is reached");
+    return false;
+  }
+  if (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_) {
+    Fail(pc, Code::kDeadlineExceeded,
+         "the limit of " + std::to_string(limits_.timeout.count() / 1000) + " microseconds is reached");
+    return false;
+  }
+  const uint64_t after_limit = most == kNoStepLimit ? most : most + 1;
+  next_look_ = deadline_ns_ != 0 ? std::min(after_limit, steps + kStepsBetweenLooks) : after_limit;
+  return true;
+}
+
+const uint32_t* Machine::Fail(const uint32_t* pc, Code error_code, std::string_view message) {
+  failed_ = true;
+  error_.code = error_code;
+  if (pc == nullptr || depth_ == 0) {
+    error_.message = message;
+    return nullptr;
+  }
+  const FunctionSpec& function = *frame().function;
+  const auto word = static_cast<uint32_t>(pc - function.code.data());
+  const auto opcode = static_cast<Opcode>(*pc & 0xff);
+  error_.message = "@" + function.name + ":" + std::to_string(word) + " " + std::string(InfoOf(opcode).mnemonic) + ": " +
+                   std::string(message);
+  if (std::string_view node = program.SourceNode(function, word); !node.empty())
+    error_.message += " (node " + std::string(node) + ")";
+  return nullptr;
+}
+
+const uint32_t* Machine::Fail(const uint32_t* pc, const Error& error) { return Fail(pc, error.code, error.message); }
+
+bool Machine::PushFrame(const FunctionSpec& function, const uint32_t* call) {
+  Frame next{&function, call, 0, 0};
+  if (depth_ > 0) {
+    const Frame& top = frame();
+    next.scalar_base = top.scalar_base + top.function->scalar_registers;
+    next.ref_base = top.ref_base + top.function->ref_registers;
+  }
+  const size_t depth = static_cast<size_t>(depth_) + 1;
+  const size_t scalar_end = next.scalar_base + function.scalar_registers;
+  const size_t ref_end = next.ref_base + function.ref_registers;
+  // A run that is limited in memory is limited in its stacks, too.
+  const size_t bytes = depth * sizeof(Frame) + scalar_end * sizeof(int64_t) + ref_end * sizeof(Object*);
+  const bool allowed = limits_.max_bytes <= 0 || bytes <= static_cast<size_t>(limits_.max_bytes);
+  if (!allowed || !frames_.Reserve(depth) || !scalar_stack_.Reserve(scalar_end) || !ref_stack_.Reserve(ref_end)) {
+    Fail(call, Code::kOutOfMemory, "no memory for the registers of @" + function.name + " at depth " + std::to_string(depth));
+    return false;
+  }
+  frames_.data()[depth_++] = next;
+  scalars = scalar_stack_.data() + next.scalar_base;
+  refs = ref_stack_.data() + next.ref_base;
+  code = function.code.data();
+  std::fill_n(refs, function.ref_registers, nullptr);
+  return true;
+}
+
+void Machine::PopFrame() {
+  // Last register first, so that the arena's regions go in stack order.
+  for (uint32_t reg = frame().function->ref_registers; reg-- > 0;) pool.Release(refs[reg]);
+  if (--depth_ == 0) return;
+  const Frame& caller = frame();
+  scalars = scalar_stack_.data() + caller.scalar_base;
+  refs = ref_stack_.data() + caller.ref_base;
+  code = caller.function->code.data();
+}
+
+TensorObject* Machine::TensorAt(const uint32_t* pc, uint32_t reg) {
+  Object* object = refs[reg];
+  if (object == nullptr || object->kind != ObjectKind::kTensor) [[unlikely]] {
+    Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + (object ? " holds no tensor" : " holds nothing"));
+    return nullptr;
+  }
+  return static_cast<TensorObject*>(object);
+}
+
+bool Machine::BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes, bool* read_only) {
+  Object* object = refs[reg];
+  if (object != nullptr && object->kind == ObjectKind::kBuffer) [[likely]] {
+    auto* buffer = static_cast<Buffer*>(object);
+    *bytes = {buffer->data, buffer->bytes};
+    *read_only = buffer->read_only;
+  } else if (TensorObject* tensor = TensorAt(pc, reg)) {
+    *bytes = {tensor->data, tensor->bytes};
+    *read_only = tensor->buffer->read_only;
+  } else {
+    return false;
+  }
+  if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]] {
+    Fail(pc, Code::kInvalidArgument, std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of r" +
+                                         std::to_string(reg) + ", which has " + std::to_string(bytes->size) + " bytes");
+    return false;
+  }
+  bytes->data += offset;
+  bytes->size -= offset;
+  return true;
+}
+
+bool Machine::BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only) {
+  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : scalars[operand.offset];
+  if (!operand.is_constant()) return BytesAt(pc, operand.base, offset, wanted, bytes, read_only);
+  *bytes = binding.constants[operand.index()];
+  *read_only = true;
+  if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]] {
+    Fail(pc, Code::kInvalidArgument, std::to_string(wanted) + " bytes at offset " + std::to_string(offset) +
+                                         " of constant '" + program.constants[operand.index()].name + "', which has " +
+                                         std::to_string(bytes->size) + " bytes");
+    return false;
+  }
+  bytes->data += offset;
+  bytes->size -= offset;
+  return true;
+}
+
+bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
+  if (list[0] > kMaxRank) {
+    Fail(pc, Code::kUnsupported, "rank " + std::to_string(list[0]) + ", at most " + std::to_string(kMaxRank) + " is possible");
+    return false;
+  }
+  *shape = Shape();
+  for (uint32_t i = 0; i < list[0]; ++i) shape->push_back(scalars[list[1 + i]]);
+  // 16 bytes is the largest element.
+  if (std::optional<int64_t> count = shape->ElementCount(); !count || *count > INT64_MAX / 16) {
+    Fail(pc, Code::kInvalidArgument, "a tensor of shape " + shape->ToString() + " cannot be");
+    return false;
+  }
+  return true;
+}
+
+TensorObject* Machine::NewTensor(const uint32_t* pc, DType dtype, const Shape& shape, std::string_view purpose) {
+  const int64_t count = *shape.ElementCount();
+  Buffer* buffer = dtype == DType::kString ? NewStringBuffer(pc, count, purpose)
+                                           : NewHostBuffer(pc, DTypeBytes(dtype, count), purpose);
+  return buffer != nullptr ? NewTensorOn(buffer, dtype, shape) : nullptr;
+}
+
+TensorObject* Machine::NewTensorOn(Buffer* buffer, DType dtype, const Shape& shape) {
+  TensorObject* tensor = pool.NewTensor();
+  tensor->dtype = dtype;
+  tensor->shape = shape;
+  tensor->buffer = buffer;
+  tensor->data = buffer->data;
+  tensor->bytes = DTypeBytes(dtype, *shape.ElementCount());
+  return tensor;
+}
+
+Buffer* Machine::NewHostBuffer(const uint32_t* pc, int64_t bytes, std::string_view purpose) {
+  if (Status status = budget.Reserve(bytes, purpose); !status) {
+    Fail(pc, status.error());
+    return nullptr;
+  }
+  void* data = TryAllocateHost(bytes);
+  if (data == nullptr) {
+    budget.Release(bytes);
+    Fail(pc, Code::kOutOfMemory, "the host has no memory for " + std::to_string(bytes) + " bytes of " + std::string(purpose));
+    return nullptr;
+  }
+  Buffer* buffer = pool.NewBuffer();
+  buffer->origin = BufferOrigin::kHost;
+  buffer->data = static_cast<char*>(data);
+  buffer->bytes = bytes;
+  return buffer;
+}
+
+Buffer* Machine::NewStringBuffer(const uint32_t* pc, int64_t count, std::string_view purpose) {
+  constexpr int64_t kMost = INT64_MAX / static_cast<int64_t>(sizeof(std::string));
+  const int64_t bytes = count > kMost ? INT64_MAX : count * static_cast<int64_t>(sizeof(std::string));
+  // Strings grow and shrink outside the budget: only the table of them is checked against it.
+  Status status = budget.Reserve(bytes, purpose);
+  if (!status) {
+    Fail(pc, status.error());
+    return nullptr;
+  }
+  budget.Release(bytes);
+  Buffer* buffer = pool.NewBuffer();
+  try {
+    buffer->strings = std::make_shared<std::vector<std::string>>(static_cast<size_t>(count));
+  } catch (const std::exception&) {
+    pool.Release(buffer);
+    Fail(pc, Code::kOutOfMemory, "the host has no memory for " + std::to_string(count) + " strings of " + std::string(purpose));
+    return nullptr;
+  }
+  return buffer;
+}
+
+Buffer* Machine::NewArenaBuffer(const uint32_t* pc, int64_t bytes) {
+  if (Status status = bytes < 0 ? Status() : budget.Reserve(bytes, "arena"); !status) {
+    Fail(pc, status.error());
+    return nullptr;
+  }
+  Expected<Arena::Region> region = arena_.Push(bytes);
+  if (!region) {
+    if (bytes >= 0) budget.Release(bytes);
+    Fail(pc, region.error());
+    return nullptr;
+  }
+  Buffer* buffer = pool.NewBuffer();
+  buffer->origin = BufferOrigin::kArena;
+  buffer->data = static_cast<char*>(region->block.host) + region->offset;
+  buffer->bytes = bytes;
+  buffer->region = region->id;
+  return buffer;
+}
+
+Expected<Block> Machine::AllocateBlock(int64_t bytes) {
+  TVMVM_TRY(DeviceMemory memory, binding.devices[0]->Allocate(bytes));
+  if (memory.host == nullptr) {
+    binding.devices[0]->Free(memory);
+    return MakeError(Code::kUnsupported, "device " + binding.devices[0]->name() + " has no memory that the host can reach");
+  }
+  return Block{memory.host, memory.handle, memory.bytes};
+}
+
+void Machine::FreeBlock(const Block& block) { binding.devices[0]->Free({block.host, block.handle, block.bytes}); }
+
+}  // namespace tvmvm

@@ -1,0 +1,167 @@
+// Machine: the state of one Invocation, which the opcode handlers work on.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "allocator/arena.h"
+#include "allocator/budget.h"
+#include "vm/interpreter/binding.h"
+#include "vm/interpreter/object.h"
+#include "vm/interpreter/plan_cache.h"
+#include "vm/interpreter/register_stack.h"
+#include "vm/vm.h"
+
+namespace tvmvm {
+
+// One active function. The register files of the frames lie one after another on two stacks.
+struct Frame {
+  const FunctionSpec* function = nullptr;
+  const uint32_t* call = nullptr;   // the caller's instruction; null in the entry function
+  size_t scalar_base = 0;
+  size_t ref_base = 0;
+};
+
+// A tensor that the caller may have given for an output, and the tensor that the program made for it.
+struct OutputSlot {
+  const Tensor* given = nullptr;
+  TensorObject* object = nullptr;
+};
+
+class Machine final : public CancelToken, private BlockSource {
+ public:
+  explicit Machine(std::shared_ptr<const Binding> binding);
+  ~Machine() override;
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  // As Invocation::Run.
+  Status Run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  // Releases everything that a run holds, so that the next one can begin; Run does it itself unless it throws.
+  void End();
+  void SetLimits(const Limits& limits);
+  void Cancel() { cancel_.store(true, std::memory_order_relaxed); }
+  void Trim();
+  int64_t arena_bytes() const { return arena_.held_bytes(); }
+  int64_t peak_bytes() const { return budget.peak_bytes(); }
+
+  // True when the run is to end: asked between the tiles of long kernels, by any thread.
+  bool cancelled() const override;
+
+  // ---- for the handlers ----
+
+  // The registers and code of the topmost frame.
+  int64_t* scalars = nullptr;
+  Object** refs = nullptr;
+  const uint32_t* code = nullptr;
+  uint64_t steps = 0;               // instructions so far; up to date in all but pure instructions
+
+  // Opens a frame whose parameters are yet to be set; its reference registers are null. False: failed.
+  bool PushFrame(const FunctionSpec& function, const uint32_t* call);
+  // Releases the references of the topmost frame and makes its caller current.
+  void PopFrame();
+  Frame& frame() { return frames_.data()[depth_ - 1]; }
+  Frame& caller_frame() { return frames_.data()[depth_ - 2]; }
+  int32_t depth() const { return depth_; }
+  int32_t max_call_depth() const { return limits_.max_call_depth; }
+
+  // Ends the run with an error that names function, instruction and source node; gives null, for handlers to return.
+  [[gnu::cold, gnu::noinline]] const uint32_t* Fail(const uint32_t* pc, Code code, std::string_view message);
+  [[gnu::cold, gnu::noinline]] const uint32_t* Fail(const uint32_t* pc, const Error& error);
+
+  // Looks for cancel, the step limit and, now and then, the deadline. False: failed.
+  bool Poll(const uint32_t* pc) {
+    if (steps < next_look_ && !cancel_.load(std::memory_order_relaxed)) [[likely]]
+      return true;
+    return Look(pc);
+  }
+  // The same before work that may take long: always looks at the deadline.
+  bool PollBeforeWork(const uint32_t* pc) { return deadline_ns_ == 0 ? Poll(pc) : Look(pc); }
+
+  // Replaces the object of a reference register; takes the reference.
+  void SetRef(uint32_t reg, Object* object) {
+    Object* old = refs[reg];
+    refs[reg] = object;
+    pool.Release(old);
+  }
+
+  // What a register stands for; null after Fail.
+  TensorObject* TensorAt(const uint32_t* pc, uint32_t reg);
+  // The bytes from `offset` on of a register's tensor or buffer, at least `wanted`; false after Fail.
+  bool BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes, bool* read_only);
+  // The same of an entry of a kBufferList.
+  bool BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
+
+  // New tensors with one reference; null after Fail. `purpose` is for the message when there is no memory.
+  TensorObject* NewTensor(const uint32_t* pc, DType dtype, const Shape& shape, std::string_view purpose);
+  // The tensor takes the caller's reference to the buffer.
+  TensorObject* NewTensorOn(Buffer* buffer, DType dtype, const Shape& shape);
+  // Memory for one region of the arena; null after Fail.
+  Buffer* NewArenaBuffer(const uint32_t* pc, int64_t bytes);
+  // The listed scalars as dims; false after Fail.
+  bool ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape);
+  std::span<const int64_t> Gather(const uint32_t* list, int64_t* to) const {
+    for (uint32_t i = 0; i < list[0]; ++i) to[i] = scalars[list[1 + i]];
+    return {to, list[0]};
+  }
+  // The results of the entry function; takes the references from the frame's registers.
+  void TakeResults(const uint32_t* list);
+
+  const Program& program;
+  const Binding& binding;
+  Budget budget;
+  ObjectPool pool;
+  PlanCache plans;
+  std::vector<OutputSlot> outputs;     // of the run in progress
+  LaunchObserver observer;
+
+  // As long as the longest list operand of the program.
+  std::vector<int64_t> numbers;
+  std::vector<void*> addresses;
+  std::vector<Object*> objects;
+
+ private:
+  Buffer* NewHostBuffer(const uint32_t* pc, int64_t bytes, std::string_view purpose);
+  Buffer* NewStringBuffer(const uint32_t* pc, int64_t count, std::string_view purpose);
+  bool Look(const uint32_t* pc);
+  Status Begin(std::span<const Tensor> inputs, std::span<Tensor> given_outputs);
+  Status BindInput(const Tensor& tensor, uint32_t reg);
+  Status CheckOutputs(std::span<Tensor> given_outputs) const;
+  Status Collect(std::span<Tensor> given_outputs);
+  Status CollectOne(uint32_t number, const Tensor& given, Tensor* staged);
+  Status CopyToGiven(uint32_t number, const TensorObject& result, const Tensor& given);
+  Expected<Tensor> HandOut(TensorObject& result);
+  Expected<Block> AllocateBlock(int64_t bytes) override;
+  void FreeBlock(const Block& block) override;
+
+  std::shared_ptr<const Binding> binding_owner_;
+  Arena arena_;
+  RegisterStack<int64_t> scalar_stack_;
+  RegisterStack<Object*> ref_stack_;
+  RegisterStack<Frame> frames_;
+  int32_t depth_ = 0;
+  std::vector<Object*> results_;       // of the entry function
+  std::vector<Tensor> staged_;         // outputs, until all is well
+  std::vector<int64_t> symbols_;       // of the signature
+  Limits limits_;
+  uint64_t next_look_ = 0;             // steps at which Poll looks closer
+  int64_t deadline_ns_ = 0;            // on the steady clock; 0: none
+  std::atomic<bool> cancel_{false};
+  Error error_;
+  bool failed_ = false;
+};
+
+// Runs from `pc` until the entry function returns or the run fails. interpreter.cc
+void Interpret(Machine& machine, const uint32_t* pc);
+
+int64_t SteadyNanoseconds();
+// "output 0 'y'"
+std::string OutputName(const Program& program, uint32_t number);
+// Kernels read and write whole elements: memory at odd addresses is served through a copy.
+bool IsElementAligned(const void* data, DType dtype);
+
+}  // namespace tvmvm

@@ -1,0 +1,180 @@
+// Handlers of references, plans, tensors and element access.
+#include <string>
+
+#include "vm/interpreter/element_access.h"
+#include "vm/interpreter/handlers.h"
+
+namespace tvmvm {
+namespace {
+
+inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
+
+// The tensor that output number k becomes when the caller gave memory that the program can write in place; null otherwise.
+TensorObject* OutputInPlace(Machine& m, const Tensor* given, DType dtype, const Shape& shape) {
+  if (given == nullptr || !(given->shape() == shape)) return nullptr;
+  if (dtype != DType::kString && !IsElementAligned(given->data(), dtype)) return nullptr;
+  Buffer* buffer = m.pool.NewBuffer();
+  if (given->data() != nullptr) buffer->data = static_cast<char*>(given->data());
+  buffer->bytes = given->byte_count();
+  if (dtype == DType::kString) {
+    buffer->strings = given->shared_strings();
+    buffer->strings->resize(static_cast<size_t>(given->element_count()));
+  }
+  return m.NewTensorOn(buffer, dtype, shape);
+}
+
+bool CheckScalarForm(Machine& m, const uint32_t* pc, DType dtype) {
+  if (HasScalarForm(dtype)) [[likely]]
+    return true;
+  m.Fail(pc, Code::kUnsupported, "a scalar register cannot hold " + std::string(DTypeName(dtype)));
+  return false;
+}
+
+}  // namespace
+
+const uint32_t* HandleMoveRef(Machine& m, const uint32_t* pc) {
+  Object* object = m.refs[pc[2]];
+  ObjectPool::Retain(object);
+  m.SetRef(pc[1], object);
+  return pc + 3;
+}
+
+const uint32_t* HandleRelease(Machine& m, const uint32_t* pc) {
+  m.SetRef(pc[1], nullptr);
+  return pc + 2;
+}
+
+const uint32_t* HandleLoadConstant(Machine& m, const uint32_t* pc) {
+  const ConstantSpec& constant = m.program.constants[pc[2]];
+  if (constant.dims.size() > kMaxRank)
+    return m.Fail(pc, Code::kUnsupported, "constant '" + constant.name + "' has rank " + std::to_string(constant.dims.size()));
+  Buffer* buffer = m.pool.NewBuffer();
+  const Bytes& bytes = m.binding.constants[pc[2]];
+  buffer->data = bytes.data;
+  buffer->bytes = bytes.size;
+  buffer->read_only = true;
+  if (constant.dtype == DType::kString) {
+    // Shared without counting: the program outlives the run, and nobody writes through a read-only buffer.
+    auto* strings = const_cast<std::vector<std::string>*>(&constant.strings);
+    buffer->strings = std::shared_ptr<std::vector<std::string>>(std::shared_ptr<void>(), strings);
+  }
+  m.SetRef(pc[1], m.NewTensorOn(buffer, constant.dtype, Shape(constant.dims)));
+  return pc + 3;
+}
+
+const uint32_t* HandlePlan(Machine& m, const uint32_t* pc) {
+  const uint32_t* list = pc + 2;
+  const std::span<const int64_t> sizes = m.Gather(list, m.numbers.data());
+  for (size_t k = 0; k < sizes.size(); ++k)
+    if (sizes[k] < 0)
+      return m.Fail(pc, Code::kInvalidArgument, "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
+  const MemoryPlan& plan = m.plans.Get(PlanId{pc[1]}, sizes);
+  const uint32_t* total = AfterList(list);
+  m.scalars[*total] = plan.total_bytes;
+  const uint32_t* offsets = total + 1;
+  for (uint32_t i = 0; i < offsets[0]; ++i) m.scalars[offsets[1 + i]] = plan.offsets[i];
+  return AfterList(offsets);
+}
+
+const uint32_t* HandleArena(Machine& m, const uint32_t* pc) {
+  const int64_t bytes = m.scalars[pc[2]];
+  // What the register held goes first: in a loop the same memory serves every turn.
+  m.SetRef(pc[1], nullptr);
+  Buffer* buffer = m.NewArenaBuffer(pc, bytes);
+  if (buffer == nullptr) return nullptr;
+  m.SetRef(pc[1], buffer);
+  return pc + 3;
+}
+
+const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
+  const uint32_t number = pc[2];
+  const uint32_t* list = pc + 3;
+  Shape shape;
+  if (!m.ShapeOf(pc, list, &shape)) return nullptr;
+  if (number >= m.outputs.size()) return m.Fail(pc, Code::kInvalidProgram, "there is no output " + std::to_string(number));
+  const TypeSpec& type = m.program.main().outputs[number].type;
+  if (type.kind != ValueKind::kTensor)
+    return m.Fail(pc, Code::kUnsupported, OutputName(m.program, number) + " is no tensor");
+  OutputSlot& slot = m.outputs[number];
+  if (slot.given != nullptr && !(slot.given->shape() == shape))
+    return m.Fail(pc, Code::kInvalidArgument, OutputName(m.program, number) + ": memory for shape " +
+                                                  slot.given->shape().ToString() + " given, the result has " +
+                                                  shape.ToString());
+  m.pool.Release(slot.object);
+  slot.object = OutputInPlace(m, slot.given, type.dtype, shape);
+  if (slot.object == nullptr) slot.object = m.NewTensor(pc, type.dtype, shape, OutputName(m.program, number));
+  if (slot.object == nullptr) return nullptr;
+  ObjectPool::Retain(slot.object);
+  m.SetRef(pc[1], slot.object);
+  return AfterList(list);
+}
+
+const uint32_t* HandleAllocate(Machine& m, const uint32_t* pc) {
+  const uint32_t* list = pc + 3;
+  Shape shape;
+  if (!m.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
+  TensorObject* tensor = m.NewTensor(pc, static_cast<DType>(pc[2]), shape, "tensor");
+  if (tensor == nullptr) return nullptr;
+  m.SetRef(pc[1], tensor);
+  return AfterList(list);
+}
+
+const uint32_t* HandleView(Machine& m, const uint32_t* pc) {
+  const uint32_t* list = pc + 5;
+  const auto dtype = static_cast<DType>(pc[4]);
+  Shape shape;
+  if (!m.ShapeOf(pc, list, &shape)) return nullptr;
+  const int64_t offset = m.scalars[pc[3]];
+  Bytes bytes;
+  bool read_only = false;
+  if (!m.BytesAt(pc, pc[2], offset, DTypeBytes(dtype, *shape.ElementCount()), &bytes, &read_only)) return nullptr;
+  Object* source = m.refs[pc[2]];
+  Buffer* buffer = source->kind == ObjectKind::kBuffer ? static_cast<Buffer*>(source) : static_cast<TensorObject*>(source)->buffer;
+  if (dtype == DType::kString && (!buffer->strings || static_cast<int64_t>(buffer->strings->size()) != *shape.ElementCount()))
+    return m.Fail(pc, Code::kInvalidProgram, "a view of strings takes all of them");
+  ObjectPool::Retain(buffer);
+  TensorObject* tensor = m.NewTensorOn(buffer, dtype, shape);
+  tensor->data = bytes.data;
+  m.SetRef(pc[1], tensor);
+  return AfterList(list);
+}
+
+const uint32_t* HandleDim(Machine& m, const uint32_t* pc) {
+  const TensorObject* tensor = m.TensorAt(pc, pc[2]);
+  if (tensor == nullptr) return nullptr;
+  if (pc[3] >= static_cast<uint32_t>(tensor->shape.rank())) [[unlikely]]
+    return m.Fail(pc, Code::kInvalidArgument, "dimension " + std::to_string(pc[3]) + " of a tensor of rank " +
+                                                  std::to_string(tensor->shape.rank()));
+  m.scalars[pc[1]] = tensor->shape[static_cast<int>(pc[3])];
+  return pc + 4;
+}
+
+const uint32_t* HandleRank(Machine& m, const uint32_t* pc) {
+  const TensorObject* tensor = m.TensorAt(pc, pc[2]);
+  if (tensor == nullptr) return nullptr;
+  m.scalars[pc[1]] = tensor->shape.rank();
+  return pc + 3;
+}
+
+const uint32_t* HandleLoad(Machine& m, const uint32_t* pc) {
+  const auto dtype = static_cast<DType>(pc[4]);
+  Bytes bytes;
+  bool read_only = false;
+  if (!CheckScalarForm(m, pc, dtype)) return nullptr;
+  if (!m.BytesAt(pc, pc[2], m.scalars[pc[3]], DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
+  m.scalars[pc[1]] = LoadElement(dtype, bytes.data);
+  return pc + 5;
+}
+
+const uint32_t* HandleStore(Machine& m, const uint32_t* pc) {
+  const auto dtype = static_cast<DType>(pc[3]);
+  Bytes bytes;
+  bool read_only = false;
+  if (!CheckScalarForm(m, pc, dtype)) return nullptr;
+  if (!m.BytesAt(pc, pc[1], m.scalars[pc[2]], DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
+  if (read_only) return m.Fail(pc, Code::kInvalidProgram, "writes to an input or a constant");
+  StoreElement(dtype, bytes.data, m.scalars[pc[4]]);
+  return pc + 5;
+}
+
+}  // namespace tvmvm

@@ -1,0 +1,55 @@
+#include "vm/interpreter/plan_cache.h"
+
+#include <algorithm>
+
+namespace tvmvm {
+namespace {
+
+uint64_t HashOf(std::span<const int64_t> sizes) {
+  uint64_t hash = 0x9e3779b97f4a7c15u;
+  for (int64_t size : sizes) {
+    hash = (hash ^ static_cast<uint64_t>(size)) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+bool SameSizes(const std::vector<int64_t>& a, std::span<const int64_t> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+}  // namespace
+
+const MemoryPlan& PlanCache::Get(PlanId plan, std::span<const int64_t> sizes) {
+  Table& table = tables_[plan.index];
+  if (table.last < table.entries.size() && SameSizes(table.entries[table.last].sizes, sizes))
+    return table.entries[table.last].plan;
+
+  const uint64_t hash = HashOf(sizes);
+  for (size_t i = 0; i < table.entries.size(); ++i) {
+    const Entry& entry = table.entries[i];
+    if (entry.hash != hash || !SameSizes(entry.sizes, sizes)) continue;
+    table.last = i;
+    return entry.plan;
+  }
+
+  ++misses_;
+  if (table.entries.size() < kPlansKept) {
+    table.last = table.entries.size();
+    table.entries.emplace_back();
+  } else {
+    table.last = table.victim;
+    table.victim = (table.victim + 1) % kPlansKept;
+  }
+  Entry& entry = table.entries[table.last];
+  entry.hash = hash;
+  entry.sizes.assign(sizes.begin(), sizes.end());
+  entry.plan = PlanMemory(specs_[plan.index], sizes);
+  return entry.plan;
+}
+
+void PlanCache::Clear() {
+  for (Table& table : tables_) table = {};
+}
+
+}  // namespace tvmvm

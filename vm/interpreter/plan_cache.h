@@ -1,0 +1,43 @@
+// Memory plans by the sizes they were made for. Belongs to one Invocation; bounded, so that a service that sees ever new
+// shapes does not grow.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "allocator/planner.h"
+#include "bytecode/program.h"
+
+namespace tvmvm {
+
+class PlanCache {
+ public:
+  static constexpr size_t kPlansKept = 64;  // for each plan of the program
+
+  explicit PlanCache(const std::vector<PlanSpec>& specs) : specs_(specs), tables_(specs.size()) {}
+
+  // sizes[k] >= 0 for every value of the plan. Valid until the next call. A hit allocates nothing.
+  const MemoryPlan& Get(PlanId plan, std::span<const int64_t> sizes);
+
+  int64_t misses() const { return misses_; }
+  void Clear();
+
+ private:
+  struct Entry {
+    uint64_t hash = 0;
+    std::vector<int64_t> sizes;
+    MemoryPlan plan;
+  };
+  struct Table {
+    std::vector<Entry> entries;
+    size_t last = 0;     // the entry that the last call gave
+    size_t victim = 0;   // the entry that goes next
+  };
+
+  const std::vector<PlanSpec>& specs_;
+  std::vector<Table> tables_;
+  int64_t misses_ = 0;
+};
+
+}  // namespace tvmvm

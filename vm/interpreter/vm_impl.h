@@ -1,0 +1,21 @@
+// What Vm and Invocation hold.
+#pragma once
+
+#include <memory>
+
+#include "vm/interpreter/machine.h"
+#include "vm/vm.h"
+
+namespace tvmvm {
+
+struct Vm::Impl {
+  std::shared_ptr<const Binding> binding;
+};
+
+// Keeps the binding alive by itself: an Invocation may outlive its Vm.
+struct Invocation::Impl {
+  explicit Impl(std::shared_ptr<const Binding> binding) : machine(std::move(binding)) {}
+  Machine machine;
+};
+
+}  // namespace tvmvm

@@ -1,0 +1,27 @@
+#include <new>
+
+#include "vm/interpreter/vm_impl.h"
+
+namespace tvmvm {
+
+Invocation::Invocation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Invocation::Invocation(Invocation&&) noexcept = default;
+Invocation::~Invocation() = default;
+
+Status Invocation::Run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  try {
+    return impl_->machine.Run(inputs, outputs);
+  } catch (const std::bad_alloc&) {
+    impl_->machine.End();
+    return MakeError(Code::kOutOfMemory, "the host has no memory left");
+  }
+}
+
+void Invocation::SetLimits(const Limits& limits) { impl_->machine.SetLimits(limits); }
+void Invocation::Cancel() { impl_->machine.Cancel(); }
+void Invocation::SetLaunchObserver(LaunchObserver observer) { impl_->machine.observer = std::move(observer); }
+int64_t Invocation::peak_bytes() const { return impl_->machine.peak_bytes(); }
+int64_t Invocation::arena_bytes() const { return impl_->machine.arena_bytes(); }
+void Invocation::Trim() { impl_->machine.Trim(); }
+
+}  // namespace tvmvm

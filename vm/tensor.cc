@@ -1,0 +1,44 @@
+#include "vm/tensor.h"
+
+#include <utility>
+
+#include "allocator/host_memory.h"
+
+namespace tvmvm {
+
+Expected<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
+  std::optional<int64_t> count = shape.ElementCount();
+  // 16 bytes is the largest element.
+  if (!count || *count > INT64_MAX / 16)
+    return MakeError(Code::kInvalidArgument, "a tensor of shape " + shape.ToString() + " cannot be");
+  if (dtype == DType::kString) return FromStrings(shape, std::vector<std::string>(static_cast<size_t>(*count)));
+  if (DTypeBits(dtype) == 0) return MakeError(Code::kInvalidArgument, "a tensor without an element type");
+  TVMVM_TRY(std::shared_ptr<void> memory, AllocateSharedHost(DTypeBytes(dtype, *count)));
+  void* data = memory.get();
+  return Share(dtype, shape, data, std::move(memory));
+}
+
+Tensor Tensor::Borrow(DType dtype, const Shape& shape, void* data) { return Share(dtype, shape, data, nullptr); }
+
+Tensor Tensor::Share(DType dtype, const Shape& shape, void* data, std::shared_ptr<void> owner) {
+  Tensor tensor;
+  tensor.dtype_ = dtype;
+  tensor.shape_ = shape;
+  tensor.data_ = data;
+  tensor.owner_ = std::move(owner);
+  return tensor;
+}
+
+Tensor Tensor::FromStrings(const Shape& shape, std::vector<std::string> strings) {
+  Tensor tensor;
+  tensor.dtype_ = DType::kString;
+  tensor.shape_ = shape;
+  tensor.strings_ = std::make_shared<std::vector<std::string>>(std::move(strings));
+  return tensor;
+}
+
+int64_t Tensor::element_count() const { return shape_.ElementCount().value_or(0); }
+
+int64_t Tensor::byte_count() const { return DTypeBytes(dtype_, element_count()); }
+
+}  // namespace tvmvm

@@ -1,0 +1,42 @@
+#include "vm/vm.h"
+
+#include "devices/cpu/cpu_device.h"
+#include "vm/interpreter/vm_impl.h"
+
+namespace tvmvm {
+namespace {
+
+std::shared_ptr<Device> CpuFrom(const VmOptions& options) {
+  CpuDeviceOptions cpu;
+  cpu.threads = options.threads;
+  cpu.pool = options.pool;
+  cpu.jit = options.jit;
+  cpu.allow_native = options.allow_native;
+  cpu.force_level = options.force_cpu_level;
+  return CreateCpuDevice(cpu);
+}
+
+}  // namespace
+
+Vm::Vm() : impl_(std::make_unique<Impl>()) {}
+Vm::~Vm() = default;
+
+Expected<std::shared_ptr<Vm>> Vm::Create(std::shared_ptr<const Program> program, const VmOptions& options) {
+  std::vector<std::shared_ptr<Device>> devices = options.devices;
+  if (devices.empty()) devices.push_back(CpuFrom(options));
+  std::shared_ptr<Vm> vm(new Vm);
+  TVMVM_TRY(vm->impl_->binding, Bind(std::move(program), std::move(devices)));
+  return vm;
+}
+
+const Program& Vm::program() const { return *impl_->binding->program; }
+
+Invocation Vm::NewInvocation() { return Invocation(std::make_unique<Invocation::Impl>(impl_->binding)); }
+
+std::vector<std::string> Vm::KernelDescriptions() const {
+  std::vector<std::string> descriptions;
+  for (const auto& set : impl_->binding->kernel_sets) descriptions.push_back(set->description());
+  return descriptions;
+}
+
+}  // namespace tvmvm
