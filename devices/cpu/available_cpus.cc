@@ -82,8 +82,9 @@ std::string GroupOf(const std::string& groups, bool v2) {
     size_t first = line.find(':');
     size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    bool wanted = v2 ? controllers == ",," : controllers.find(",cpu,") != std::string::npos;
+    std::string controllers = line.substr(first, second - first) + ':';  // ":cpu,cpuacct:"
+    std::replace(controllers.begin(), controllers.end(), ',', ':');
+    bool wanted = v2 ? controllers == "::" : controllers.find(":cpu:") != std::string::npos;
     if (wanted) return line.substr(second + 1) == "/" ? "" : line.substr(second + 1);
   }
   return {};

@@ -20,7 +20,7 @@ Machine::Machine(std::shared_ptr<const Binding> owner)
       binding(*owner),
       pool(&arena_, &budget),
       plans(program.plans),
-      outputs(program.main().outputs.size()),
+      given_outputs(program.main().outputs.size()),
       numbers(size_t{2} * owner->longest_list + 8),
       addresses(owner->longest_list + 1),
       objects(size_t{2} * owner->longest_list + 1),

@@ -26,12 +26,6 @@ struct Frame {
   size_t ref_base = 0;
 };
 
-// A tensor that the caller may have given for an output, and the tensor that the program made for it.
-struct OutputSlot {
-  const Tensor* given = nullptr;
-  TensorObject* object = nullptr;
-};
-
 class Machine final : public CancelToken, private BlockSource {
  public:
   explicit Machine(std::shared_ptr<const Binding> binding);
@@ -116,7 +110,7 @@ class Machine final : public CancelToken, private BlockSource {
   Budget budget;
   ObjectPool pool;
   PlanCache plans;
-  std::vector<OutputSlot> outputs;     // of the run in progress
+  std::vector<const Tensor*> given_outputs;  // of the run in progress; null where the caller gave no memory
   LaunchObserver observer;
 
   // As long as the longest list operand of the program.
@@ -128,10 +122,10 @@ class Machine final : public CancelToken, private BlockSource {
   Buffer* NewHostBuffer(const uint32_t* pc, int64_t bytes, std::string_view purpose);
   Buffer* NewStringBuffer(const uint32_t* pc, int64_t count, std::string_view purpose);
   bool Look(const uint32_t* pc);
-  Status Begin(std::span<const Tensor> inputs, std::span<Tensor> given_outputs);
+  Status Begin(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   Status BindInput(const Tensor& tensor, uint32_t reg);
-  Status CheckOutputs(std::span<Tensor> given_outputs) const;
-  Status Collect(std::span<Tensor> given_outputs);
+  Status CheckOutputs(std::span<Tensor> outputs) const;
+  Status Collect(std::span<Tensor> outputs);
   Status CollectOne(uint32_t number, const Tensor& given, Tensor* staged);
   Status CopyToGiven(uint32_t number, const TensorObject& result, const Tensor& given);
   Expected<Tensor> HandOut(TensorObject& result);

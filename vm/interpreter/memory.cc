@@ -11,7 +11,7 @@ inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[
 
 // The tensor that output number k becomes when the caller gave memory that the program can write in place; null otherwise.
 TensorObject* OutputInPlace(Machine& m, const Tensor* given, DType dtype, const Shape& shape) {
-  if (given == nullptr || !(given->shape() == shape)) return nullptr;
+  if (given == nullptr) return nullptr;
   if (dtype != DType::kString && !IsElementAligned(given->data(), dtype)) return nullptr;
   Buffer* buffer = m.pool.NewBuffer();
   if (given->data() != nullptr) buffer->data = static_cast<char*>(given->data());
@@ -91,21 +91,18 @@ const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 3;
   Shape shape;
   if (!m.ShapeOf(pc, list, &shape)) return nullptr;
-  if (number >= m.outputs.size()) return m.Fail(pc, Code::kInvalidProgram, "there is no output " + std::to_string(number));
-  const TypeSpec& type = m.program.main().outputs[number].type;
-  if (type.kind != ValueKind::kTensor)
-    return m.Fail(pc, Code::kUnsupported, OutputName(m.program, number) + " is no tensor");
-  OutputSlot& slot = m.outputs[number];
-  if (slot.given != nullptr && !(slot.given->shape() == shape))
+  const FunctionSpec& function = *m.frame().function;
+  const DType dtype = function.outputs[number].type.dtype;
+  // Only the entry function's outputs are the caller's; another function gives a new tensor to whoever called it.
+  const Tensor* given = m.depth() == 1 ? m.given_outputs[number] : nullptr;
+  if (given != nullptr && !(given->shape() == shape))
     return m.Fail(pc, Code::kInvalidArgument, OutputName(m.program, number) + ": memory for shape " +
-                                                  slot.given->shape().ToString() + " given, the result has " +
+                                                  given->shape().ToString() + " given, the result has " +
                                                   shape.ToString());
-  m.pool.Release(slot.object);
-  slot.object = OutputInPlace(m, slot.given, type.dtype, shape);
-  if (slot.object == nullptr) slot.object = m.NewTensor(pc, type.dtype, shape, OutputName(m.program, number));
-  if (slot.object == nullptr) return nullptr;
-  ObjectPool::Retain(slot.object);
-  m.SetRef(pc[1], slot.object);
+  TensorObject* tensor = OutputInPlace(m, given, dtype, shape);
+  if (tensor == nullptr) tensor = m.NewTensor(pc, dtype, shape, "output");
+  if (tensor == nullptr) return nullptr;
+  m.SetRef(pc[1], tensor);
   return AfterList(list);
 }
 

@@ -15,25 +15,25 @@ bool IsElementAligned(const void* data, DType dtype) {
   return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(alignment) == 0;
 }
 
-Status Machine::Run(std::span<const Tensor> inputs, std::span<Tensor> given_outputs) {
+Status Machine::Run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   TVMVM_CHECK_OK(binding.signature->CheckInputs(inputs, symbols_));
-  TVMVM_CHECK_OK(CheckOutputs(given_outputs));
-  Status status = Begin(inputs, given_outputs);
+  TVMVM_CHECK_OK(CheckOutputs(outputs));
+  Status status = Begin(inputs, outputs);
   if (status) {
     Interpret(*this, code);
-    status = failed_ ? Status(tl::unexpected(error_)) : Collect(given_outputs);
+    status = failed_ ? Status(tl::unexpected(error_)) : Collect(outputs);
   }
   End();
   return status;
 }
 
-Status Machine::CheckOutputs(std::span<Tensor> given_outputs) const {
+Status Machine::CheckOutputs(std::span<Tensor> outputs) const {
   const std::vector<ParameterSpec>& wanted = program.main().outputs;
-  if (given_outputs.size() != wanted.size())
-    return MakeError(Code::kInvalidArgument, "room for " + std::to_string(given_outputs.size()) +
+  if (outputs.size() != wanted.size())
+    return MakeError(Code::kInvalidArgument, "room for " + std::to_string(outputs.size()) +
                                                  " outputs given, the program has " + std::to_string(wanted.size()));
   for (uint32_t k = 0; k < wanted.size(); ++k) {
-    const Tensor& given = given_outputs[k];
+    const Tensor& given = outputs[k];
     if (given.empty_handle()) continue;
     if (given.dtype() != wanted[k].type.dtype)
       return MakeError(Code::kInvalidArgument, OutputName(program, k) + ": memory for " +
@@ -46,13 +46,12 @@ Status Machine::CheckOutputs(std::span<Tensor> given_outputs) const {
   return {};
 }
 
-Status Machine::Begin(std::span<const Tensor> inputs, std::span<Tensor> given_outputs) {
+Status Machine::Begin(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   failed_ = false;
   steps = 0;
   next_look_ = 0;
   deadline_ns_ = limits_.timeout.count() > 0 ? SteadyNanoseconds() + limits_.timeout.count() : 0;
-  for (size_t k = 0; k < outputs.size(); ++k)
-    outputs[k] = {given_outputs[k].empty_handle() ? nullptr : &given_outputs[k], nullptr};
+  for (size_t k = 0; k < outputs.size(); ++k) given_outputs[k] = outputs[k].empty_handle() ? nullptr : &outputs[k];
   if (!PushFrame(program.main(), nullptr)) return tl::unexpected(error_);
   for (uint32_t i = 0; i < inputs.size(); ++i) TVMVM_CHECK_OK(BindInput(inputs[i], i));
   return {};
@@ -83,12 +82,12 @@ void Machine::TakeResults(const uint32_t* list) {
   }
 }
 
-Status Machine::Collect(std::span<Tensor> given_outputs) {
-  for (uint32_t k = 0; k < given_outputs.size(); ++k)
-    TVMVM_CHECK_OK(CollectOne(k, given_outputs[k], &staged_[k]));
+Status Machine::Collect(std::span<Tensor> outputs) {
+  for (uint32_t k = 0; k < outputs.size(); ++k)
+    TVMVM_CHECK_OK(CollectOne(k, outputs[k], &staged_[k]));
   // All is well: only now does anything of the caller's change.
-  for (uint32_t k = 0; k < given_outputs.size(); ++k)
-    if (given_outputs[k].empty_handle()) given_outputs[k] = std::move(staged_[k]);
+  for (uint32_t k = 0; k < outputs.size(); ++k)
+    if (outputs[k].empty_handle()) outputs[k] = std::move(staged_[k]);
   return {};
 }
 
@@ -151,10 +150,6 @@ void Machine::End() {
   for (Object*& result : results_) {
     pool.Release(result);
     result = nullptr;
-  }
-  for (OutputSlot& slot : outputs) {
-    pool.Release(slot.object);
-    slot = {};
   }
   for (Tensor& tensor : staged_)
     if (!tensor.empty_handle()) tensor = Tensor();
