@@ -1,5 +1,6 @@
-// Program <-> text. The text form is complete but for blobs: constants and kernel libraries are given by name, dtype,
-// dims and hex or by digest; Disassemble(Assemble(text)) == text for programs without external blobs.
+// Program <-> text, for people and tests; docs/bytecode.md describes the form. Everything is in the text but kernel
+// libraries, which stand as comments, and the bytes of larger constants, which stand as digests and are refused by
+// Assemble. For all other programs Disassemble(Assemble(text)) == text.
 #pragma once
 
 #include <memory>
@@ -12,8 +13,8 @@
 namespace tvmvm {
 
 struct DisassembleOptions {
-  bool source_nodes = true;     // comments with the source node where it changes
-  bool constant_bytes = false;  // small constants in full, as the assembler reads them back
+  bool source_nodes = true;     // a line with the source node where it changes
+  bool constant_bytes = false;  // constants up to 64 KiB in full; else only those up to 64 bytes
 };
 std::string Disassemble(const Program& program, const DisassembleOptions& options = {});
 

@@ -1,0 +1,31 @@
+// Spellings of the program's small enumerations in text.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "bytecode/program.h"
+
+namespace tvmvm::text {
+
+inline constexpr std::array<std::string_view, 3> kAccessNames = {"read", "write", "readwrite"};
+inline constexpr std::array<std::string_view, 4> kValueKindNames = {"tensor", "sequence", "optional",
+                                                                    "tuple"};
+inline constexpr std::array<std::string_view, 4> kDeviceNames = {"cpu", "opencl", "vulkan", "null"};
+inline constexpr std::array<std::string_view, 4> kFormNames = {"shared_object", "bitcode", "opencl_c",
+                                                               "spirv"};
+
+template <class Enum, size_t N>
+std::string_view NameIn(const std::array<std::string_view, N>& names, Enum value) {
+  return names[static_cast<size_t>(value)];
+}
+
+template <class Enum, size_t N>
+std::optional<Enum> FromName(const std::array<std::string_view, N>& names, std::string_view name) {
+  for (size_t i = 0; i < N; ++i)
+    if (names[i] == name) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+}  // namespace tvmvm::text
