@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/tensor/group_kernel.h"
 #include "compiler/tensor/rewrite.h"
 #include "compiler/tensor/stride.h"
 
@@ -94,12 +95,6 @@ bool IsArg(const Expr& reduce) {
 }
 
 Expr Zero() { return IntConstant(0); }
-
-// begin + as many whole steps as fit before end.
-Expr WholeSteps(const Expr& begin, const Expr& end, int64_t step) {
-  if (step == 1) return end;
-  return begin + FloorDiv(end - begin, IntConstant(step)) * IntConstant(step);
-}
 
 }  // namespace
 
@@ -284,12 +279,12 @@ void ReductionLowering::AccumulateAlongAxis(const Expr& reduce, const Expr& begi
   };
   Expr from = begin;
   if (width_ > 1 && unroll > 1) {
-    Expr to = nest_.Let("whole_groups", WholeSteps(from, end, width_ * unroll));
+    Expr to = WholeSteps(nest_, {from, end}, width_ * unroll);
     loop(from, to, width_, unroll, partial);
     from = to;
   }
   if (width_ > 1) {
-    Expr to = nest_.Let("whole_vectors", WholeSteps(from, end, width_));
+    Expr to = WholeSteps(nest_, {from, end}, width_);
     loop(from, to, width_, 1, partial);
     from = to;
   }

@@ -1,0 +1,53 @@
+// GroupKernel: the parts that kernels of every schedule for pulls have in common: buffers, grid blocks, lanes, estimates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bytecode/target_info.h"
+#include "compiler/tensor/group.h"
+#include "compiler/tensor/nest.h"
+
+namespace tvmvm::tensor {
+
+// begin <= position < end.
+struct Range {
+  Expr begin, end;
+};
+
+class GroupKernel {
+ public:
+  explicit GroupKernel(const GroupView& group);
+
+  LoopKernel& kernel() { return call_.kernel; }
+  // The element of an input of the group, which becomes an argument of the kernel; invalid where `value` is no input.
+  Expr LoadInput(ir::ValueId value, std::span<const Expr> index);
+  // An argument to write; all inputs must have been asked for before.
+  uint32_t AddOutput(uint32_t output);
+  // Sets the estimates: operations per element of `space`, all arguments once.
+  void Estimate(const ir::Dim& space, std::span<const Expr> per_element);
+  KernelCall Take(StmtPtr body);
+
+ private:
+  const GroupView& group_;
+  KernelCall call_;
+  std::vector<int> input_arguments_;       // argument of the kernel, or -1
+};
+
+// The error for a value without element.
+Error NoSchedule(const GroupView& group, ir::ValueId value);
+
+// The part of an axis that a grid point takes: blocks of `block` elements along grid axis `axis`.
+Range BlockOf(Nest& nest, int axis, const std::string& name, const ir::Dim& extent, const ir::Dim& block);
+
+// Binds the coordinates of the row-major position within `extents` of the listed axes to loop variables.
+std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position);
+
+// Lanes that suit the element types in the expressions: as many of the widest type as a register holds; 1 where elements
+// share bytes.
+int LanesFor(std::span<const Expr> roots, const TargetInfo& target);
+
+// begin + as many whole steps as fit before end, bound to a variable.
+Expr WholeSteps(Nest& nest, const Range& range, int64_t step);
+
+}  // namespace tvmvm::tensor
