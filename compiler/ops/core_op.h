@@ -21,6 +21,7 @@
 //   kHost         runs in the host library
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -82,6 +83,8 @@ struct CoreOp {
   tensor::Expr (*element)(ElementContext&, std::span<const tensor::Expr> index) = nullptr;
   // kProcedural: the body of one grid point.
   Expected<tensor::StmtPtr> (*loops)(LoopContext&) = nullptr;
+  // kElementwise: the operation on one element; kConstant: none (where, cast, bitcast).
+  tensor::ExprOp scalar = tensor::ExprOp::kConstant;
   std::string_view meaning;          // one line for the docs
 };
 
@@ -90,10 +93,16 @@ std::span<const CoreOp* const> CoreOps();
 const CoreOp* FindCoreOp(std::string_view name);     // null: none
 const CoreOp& GetCoreOp(std::string_view name);      // a name that exists
 
+// The row of an elementwise operation ("add", "exp", ...); null for an ExprOp that is none.
+const CoreOp* ElementwiseOp(tensor::ExprOp op);
+// "sum", "product", "min", "max", "and", "or", "argmin", "argmax": the `kind` attribute of reduce.
+std::string_view ReduceKindName(tensor::ReduceKind kind);
+std::optional<tensor::ReduceKind> ReduceKindFromName(std::string_view name);
+
 // Index of a broadcast operand of `type` for a result index (numpy rules): axes of size 1 read index 0, an axis that may be
 // 1 or not depending on symbols is decided at run time.
 std::vector<tensor::Expr> BroadcastIndex(const Type& operand, const Type& result, std::span<const tensor::Expr> index);
-// Result dims of broadcasting; symbols that may differ give max(a, b) ... Errors: kInvalidArgument.
+// Result dims of broadcasting; symbols that may differ give select(a == 1, b, a). Errors: kInvalidArgument.
 Expected<Dims> BroadcastDims(const Dims& a, const Dims& b);
 
 }  // namespace tvmvm::ir
