@@ -14,10 +14,11 @@
 namespace tvmvm::codegen {
 
 struct KernelSource {
-  std::string symbol;                          // unique in the library
-  const tensor::LoopKernel* kernel = nullptr;  // vectorised or not: codegen runs Vectorize and ExpandMath as needed
-  // The order of the launch's scalar arguments, shared by all levels of one program: a superset of what the kernel needs
-  // (LaunchScalars). Empty: LaunchScalars(*kernel).
+  std::string symbol;  // unique in the library
+  const tensor::LoopKernel* kernel =
+      nullptr;  // vectorised or not: codegen runs Vectorize and ExpandMath as needed
+  // The order of the launch's scalar arguments, shared by all levels of one program: a superset of what the
+  // kernel needs (LaunchScalars). Empty: LaunchScalars(*kernel).
   std::vector<ir::Dim> scalars;
 };
 
@@ -27,10 +28,11 @@ struct CodegenOptions {
   int threads = 1;
 };
 
-// Compiles the kernels for one target into one blob: an ELF shared object without imports or relocations beyond
-// relative ones (kSharedObject), or one LLVM bitcode module (kBitcode). Thread-safe.
-// Errors: kInternal with the kernel's name; kUnsupported for a dtype that the target cannot do.
-Expected<std::vector<std::byte>> GenerateCpuLibrary(std::span<const KernelSource> kernels, const CodegenOptions& options);
+// Compiles the kernels for one target into one blob: an ELF shared object without imports or relocations
+// beyond relative ones (kSharedObject), or one LLVM bitcode module (kBitcode). Thread-safe. Errors: kInternal
+// with the kernel's name; kUnsupported for a dtype that the target cannot do.
+Expected<std::vector<std::byte>> GenerateCpuLibrary(std::span<const KernelSource> kernels,
+                                                    const CodegenOptions& options);
 
 // The target of this machine: its level plus the features that the CPU has.
 TargetInfo HostTarget();

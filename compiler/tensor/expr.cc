@@ -229,6 +229,38 @@ std::optional<Expr> SimplifySameOperands(ExprOp op, const Expr& a) {
   }
 }
 
+// Not of a comparison; floats keep the Not where NaN would tell the difference.
+std::optional<Expr> InvertComparison(const Expr& a) {
+  if (a.op() == ExprOp::kEqual) return Binary(ExprOp::kNotEqual, a->operands[0], a->operands[1]);
+  if (a.op() == ExprOp::kNotEqual) return Binary(ExprOp::kEqual, a->operands[0], a->operands[1]);
+  bool is_order = a.op() == ExprOp::kLess || a.op() == ExprOp::kLessEqual;
+  if (!is_order || IsFloat(a->operands[0].dtype())) return std::nullopt;
+  return Binary(a.op() == ExprOp::kLess ? ExprOp::kLessEqual : ExprOp::kLess, a->operands[1], a->operands[0]);
+}
+
+// Ramps stay ramps under what keeps them affine, so that a load's stride remains visible.
+std::optional<Expr> FoldRamps(ExprOp op, const Expr& a, const Expr& b) {
+  if (a.op() != ExprOp::kRamp && b.op() != ExprOp::kRamp) return std::nullopt;
+  if (!IsInteger(a.dtype()) || (op != ExprOp::kAdd && op != ExprOp::kSub && op != ExprOp::kMul))
+    return std::nullopt;
+  int lanes = std::max(a.lanes(), b.lanes());
+  Expr zero = FromScalar(a.dtype(), {});
+  auto parts = [&](const Expr& e) -> std::optional<std::pair<Expr, Expr>> {  // base, step
+    if (e.op() == ExprOp::kRamp) return std::pair{e->operands[0], e->operands[1]};
+    if (e.op() == ExprOp::kBroadcast) return std::pair{e->operands[0], zero};
+    if (e.lanes() == 1) return std::pair{e, zero};
+    return std::nullopt;
+  };
+  auto x = parts(a), y = parts(b);
+  if (!x || !y) return std::nullopt;
+  if (op != ExprOp::kMul)
+    return Ramp(Binary(op, x->first, y->first), Binary(op, x->second, y->second), lanes);
+  if (a.op() == ExprOp::kRamp && b.op() == ExprOp::kRamp) return std::nullopt;
+  const Expr& factor = a.op() == ExprOp::kRamp ? y->first : x->first;
+  const auto& ramp = a.op() == ExprOp::kRamp ? *x : *y;
+  return Ramp(ramp.first * factor, ramp.second * factor, lanes);
+}
+
 // Integer x - c is written x + (-c), so that sums of constants meet.
 bool NormalisesSubtraction(ExprOp op, const Expr& a, const Expr& b) {
   return op == ExprOp::kSub && IsInteger(a.dtype()) && IsConstant(b);
@@ -352,6 +384,17 @@ Expr Element(uint32_t input, DType dtype, std::vector<Expr> index) {
 }
 
 Expr Load(uint32_t buffer, DType dtype, Expr index, Expr mask) {
+  if (mask.valid() && IsUniform(mask)) mask = mask->operands[0];
+  if (IsIntConstant(mask, 1)) mask = {};
+  if (mask.valid() && mask.lanes() > 1 && (index.lanes() == 1 || IsUniform(index))) {
+    // One element for all lanes that want it.
+    int lanes = mask.lanes();
+    Expr scalar = IsUniform(index) ? index->operands[0] : index;
+    Expr loaded = Load(buffer, dtype, scalar, Unary(ExprOp::kReduceOr, mask));
+    return Select(mask, Broadcast(loaded, lanes), Broadcast(FromScalar(dtype, {}), lanes));
+  }
+  if (IsUniform(index) && (!mask.valid() || mask.lanes() == 1))
+    return Broadcast(Load(buffer, dtype, index->operands[0], mask), index.lanes());
   ExprNode node;
   node.op = ExprOp::kLoad;
   node.dtype = dtype;
@@ -378,6 +421,9 @@ Expr Unary(ExprOp op, Expr a) {
     if (is_test) return WidenTo(BoolConstant(false), a.lanes());
   }
   if ((op == ExprOp::kNegate || op == ExprOp::kNot) && a.op() == op) return a->operands[0];
+  if (op == ExprOp::kNot) {
+    if (auto inverse = InvertComparison(a)) return *inverse;
+  }
   if (op == ExprOp::kNegate && a.op() == ExprOp::kDim) return DimValue(ir::Dim(0) - a->dim);
   int lanes = a.lanes();
   return Make(op, result, lanes, {std::move(a)});
@@ -391,6 +437,7 @@ Expr Binary(ExprOp op, Expr a, Expr b) {
   bool uniform_a = a.lanes() == 1 || IsUniform(a), uniform_b = b.lanes() == 1 || IsUniform(b);
   Expr scalar_a = IsUniform(a) ? a->operands[0] : a, scalar_b = IsUniform(b) ? b->operands[0] : b;
   if (uniform_a && uniform_b) return Broadcast(ScalarBinary(op, scalar_a, scalar_b), lanes);
+  if (auto ramp = FoldRamps(op, a, b)) return *ramp;
   if (IsCommutative(op) && uniform_a && IsConstant(scalar_a)) {
     std::swap(a, b);
     std::swap(scalar_a, scalar_b);
