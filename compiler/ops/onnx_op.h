@@ -16,18 +16,23 @@
 namespace tvmvm::ir {
 
 struct OnnxGraph;   // an attribute's subgraph, importers/onnx_model.h
+struct OnnxType;    // an attribute's type, importers/onnx_model.h
 
 struct OnnxAttribute {
-  enum class Kind : uint8_t { kFloat, kInt, kString, kTensor, kGraph, kFloats, kInts, kStrings, kTensors, kGraphs, kOther };
+  enum class Kind : uint8_t { kFloat, kInt, kString, kTensor, kGraph, kFloats, kInts, kStrings, kTensors, kGraphs, kType, kOther };
   Kind kind = Kind::kOther;
+  std::string reference;             // inside a model function: the attribute of the caller's node that it stands for
   double number = 0;
   int64_t integer = 0;
   std::string text;
   std::shared_ptr<const TensorData> tensor;
   std::shared_ptr<const OnnxGraph> graph;
+  std::shared_ptr<const OnnxType> type;
   std::vector<double> numbers;
   std::vector<int64_t> integers;
   std::vector<std::string> texts;
+  std::vector<std::shared_ptr<const TensorData>> tensors;
+  std::vector<std::shared_ptr<const OnnxGraph>> graphs;
 };
 
 // What a row's decomposition sees of one node.
@@ -42,6 +47,9 @@ class OnnxContext {
   std::vector<ValueId> outputs;                     // filled by the row, one for each wanted output
   // Imports a subgraph attribute into a new region of the current function (control flow); captured names resolve outside.
   std::function<Expected<RegionId>(const OnnxGraph&, const std::vector<Type>& parameter_types)> import_region;
+  // Imports a subgraph attribute in place: its inputs are the arguments, the values are its outputs. For a branch or a
+  // body whose execution is decided at compile time.
+  std::function<Expected<std::vector<ValueId>>(const OnnxGraph&, const std::vector<ValueId>& arguments)> import_inline;
 
   explicit OnnxContext(OpBuilder& builder) : b(builder) {}
   bool has(size_t input) const { return input < inputs.size() && inputs[input].valid(); }
@@ -55,6 +63,10 @@ class OnnxContext {
   std::vector<int64_t> Ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
   std::vector<double> Floats(std::string_view name) const;
   const OnnxAttribute* Attr(std::string_view name) const;
+
+ private:
+  // Null where absent; records an error where the attribute has another kind.
+  const OnnxAttribute* AttrOfKind(std::string_view name, OnnxAttribute::Kind kind, std::string_view kind_name) const;
 };
 
 inline constexpr int kLatest = 1 << 20;

@@ -1,0 +1,84 @@
+// Conversions between element types.
+#include <fmt/core.h>
+
+#include <string_view>
+#include <utility>
+
+#include "compiler/ops/onnx_families.h"
+
+namespace tvmvm::ir {
+namespace {
+
+void CastTo(OnnxContext& c, DType to) {
+  OpBuilder& b = c.b;
+  DType from = b.dtype(c.in(0));
+  if (from != to && (from == DType::kString || to == DType::kString)) {
+    b.Fail(Code::kUnsupported, fmt::format("conversion from {} to {}", DTypeName(from), DTypeName(to)));
+    return;
+  }
+  std::string rounding = c.Text("round_mode", "up");
+  if (to == DType::kF8E8M0 && rounding != "up") {
+    b.Fail(Code::kUnsupported, fmt::format("round_mode '{}'", rounding));
+    return;
+  }
+  c.Out(0, b.Cast(c.in(0), to, c.Int("saturate", 1) != 0));
+}
+
+// The names that opset 1 to 5 used.
+std::optional<DType> DTypeFromText(std::string_view name) {
+  constexpr std::pair<std::string_view, DType> kNames[] = {
+      {"FLOAT", DType::kF32}, {"UINT8", DType::kU8},     {"INT8", DType::kI8},     {"UINT16", DType::kU16},
+      {"INT16", DType::kI16}, {"INT32", DType::kI32},    {"INT64", DType::kI64},   {"STRING", DType::kString},
+      {"BOOL", DType::kBool}, {"FLOAT16", DType::kF16},  {"DOUBLE", DType::kF64},  {"UINT32", DType::kU32},
+      {"UINT64", DType::kU64}, {"COMPLEX64", DType::kC64}, {"COMPLEX128", DType::kC128},
+  };
+  for (const auto& [text, dtype] : kNames) {
+    if (text == name) return dtype;
+  }
+  return std::nullopt;
+}
+
+std::optional<DType> TargetType(OnnxContext& c) {
+  const OnnxAttribute* to = c.Attr("to");
+  if (to == nullptr) {
+    c.b.Fail(Code::kInvalidArgument, "the attribute 'to' is missing");
+    return std::nullopt;
+  }
+  auto dtype = to->kind == OnnxAttribute::Kind::kString ? DTypeFromText(to->text)
+                                                        : DTypeFromOnnx(static_cast<int32_t>(to->integer));
+  if (!dtype.has_value() || *dtype == DType::kInvalid) {
+    c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'to' is {}, which is no element type",
+                                                 to->text.empty() ? std::to_string(to->integer) : to->text));
+    return std::nullopt;
+  }
+  return dtype;
+}
+
+void Cast(OnnxContext& c) {
+  if (auto to = TargetType(c)) CastTo(c, *to);
+}
+
+void CastLike(OnnxContext& c) { CastTo(c, c.b.dtype(c.in(1))); }
+
+void BitCast(OnnxContext& c) {
+  auto to = TargetType(c);
+  if (!to.has_value()) return;
+  DType from = c.b.dtype(c.in(0));
+  if (DTypeBits(from) != DTypeBits(*to) || DTypeBits(from) == 0) {
+    c.b.Fail(Code::kInvalidArgument, fmt::format("{} and {} differ in size", DTypeName(from), DTypeName(*to)));
+    return;
+  }
+  c.Out(0, from == *to ? c.in(0) : c.b.Emit("bitcast", {c.in(0)}, {{"to", *to}}));
+}
+
+constexpr OnnxOp kRows[] = {
+    {"", "Cast", 1, kLatest, 1, 1, "to saturate round_mode", Cast},
+    {"", "CastLike", 15, kLatest, 2, 2, "saturate round_mode", CastLike},
+    {"", "BitCast", 26, kLatest, 1, 1, "to", BitCast},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> OnnxCastRows() { return kRows; }
+
+}  // namespace tvmvm::ir

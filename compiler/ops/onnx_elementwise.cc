@@ -1,0 +1,230 @@
+// Arithmetic, comparisons and logic, element by element.
+#include <fmt/core.h>
+
+#include <string_view>
+
+#include "compiler/ops/onnx_families.h"
+
+namespace tvmvm::ir {
+namespace {
+
+using tensor::ExprOp;
+
+template <ExprOp op>
+void Unary(OnnxContext& c) {
+  c.Out(0, c.b.Unary(op, c.in(0)));
+}
+
+void Reciprocal(OnnxContext& c) { c.Out(0, c.b.Div(c.b.Scalar(c.b.dtype(c.in(0)), 1), c.in(0))); }
+
+// NaN and zero are their own sign.
+void Sign(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId x = c.in(0);
+  DType dtype = b.dtype(x);
+  ValueId zero = b.Scalar(dtype, 0);
+  ValueId result = x;
+  if (!IsUnsignedInteger(dtype)) result = b.Where(b.Binary(ExprOp::kLess, x, zero), b.Scalar(dtype, -1), result);
+  c.Out(0, b.Where(b.Binary(ExprOp::kLess, zero, x), b.Scalar(dtype, 1), result));
+}
+
+void IsInf(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId x = c.in(0);
+  bool negative = c.Int("detect_negative", 1) != 0;
+  bool positive = c.Int("detect_positive", 1) != 0;
+  ValueId result = b.Unary(ExprOp::kIsInf, x);
+  ValueId zero = b.Scalar(b.dtype(x), 0);
+  if (!negative) result = b.Binary(ExprOp::kAnd, result, b.Binary(ExprOp::kLess, zero, x));
+  if (!positive) result = b.Binary(ExprOp::kAnd, result, b.Binary(ExprOp::kLess, x, zero));
+  c.Out(0, result);
+}
+
+// Until opset 6 the second operand matched a run of the first one's axes, and only where `broadcast` said so.
+ValueId LegacyOperand(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId second = c.in(1);
+  int rank = b.rank(c.in(0));
+  if (c.Int("broadcast", 0) == 0 || !c.HasAttribute("axis")) return second;
+  int axis = b.NormalizeAxis(c.Int("axis", 0), rank);
+  Dims dims = b.dims(second);
+  if (b.failed()) return second;
+  if (axis + static_cast<int>(dims.size()) > rank)
+    return b.Fail(Code::kInvalidArgument, fmt::format("axis {} leaves no room for the {} axes of the second operand in the {} of "
+                                                      "the first",
+                                                      axis, dims.size(), rank));
+  dims.resize(static_cast<size_t>(rank - axis), Dim(1));
+  return b.Reshape(second, dims);
+}
+
+ValueId Second(OnnxContext& c) { return c.version < 7 ? LegacyOperand(c) : c.in(1); }
+
+template <ExprOp op>
+void Binary(OnnxContext& c) {
+  c.Out(0, c.b.Binary(op, c.in(0), Second(c)));
+}
+
+template <ExprOp op>
+void Swapped(OnnxContext& c) {
+  c.Out(0, c.b.Binary(op, Second(c), c.in(0)));
+}
+
+// The result has the base's type; where the types differ, the power is computed in a floating type that holds both.
+void Pow(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId base = c.in(0);
+  ValueId exponent = Second(c);
+  DType dtype = b.dtype(base);
+  if (auto known = b.ConstantScalar(exponent); known.has_value() && b.rank(exponent) <= b.rank(base)) {
+    if (*known == 1) return c.Out(0, base);
+    if (*known == 2) return c.Out(0, b.Mul(base, base));
+    if (*known == 3) return c.Out(0, b.Mul(b.Mul(base, base), base));
+    if (*known == 0.5 && IsFloat(dtype)) return c.Out(0, b.Unary(ExprOp::kSqrt, base));
+  }
+  if (dtype == b.dtype(exponent)) return c.Out(0, b.Binary(ExprOp::kPow, base, exponent));
+  DType wide = IsInteger(dtype) ? (IsInteger(b.dtype(exponent)) ? DType::kI64 : DType::kF64) : dtype;
+  c.Out(0, b.Cast(b.Binary(ExprOp::kPow, b.Cast(base, wide), b.Cast(exponent, wide)), dtype));
+}
+
+void Mod(OnnxContext& c) {
+  bool truncated = c.Int("fmod", 0) != 0;
+  c.Out(0, c.b.Binary(truncated ? ExprOp::kRemainder : ExprOp::kFloorMod, c.in(0), c.in(1)));
+}
+
+void BitShift(OnnxContext& c) {
+  std::string direction = c.Text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT") {
+    c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'direction' is '{}', LEFT or RIGHT is wanted", direction));
+    return;
+  }
+  c.Out(0, c.b.Binary(direction == "LEFT" ? ExprOp::kShiftLeft : ExprOp::kShiftRight, c.in(0), c.in(1)));
+}
+
+template <ExprOp op>
+ValueId Fold(OnnxContext& c) {
+  ValueId result = c.in(0);
+  for (size_t i = 1; i < c.inputs.size(); ++i) {
+    if (!c.has(i)) return c.b.Fail(Code::kInvalidArgument, fmt::format("the input {} is missing", i));
+    result = c.b.Binary(op, result, c.in(i));
+  }
+  return result;
+}
+
+template <ExprOp op>
+void Variadic(OnnxContext& c) {
+  c.Out(0, Fold<op>(c));
+}
+
+void Mean(OnnxContext& c) {
+  ValueId sum = Fold<ExprOp::kAdd>(c);
+  c.Out(0, c.b.Div(sum, c.b.Scalar(c.b.dtype(sum), static_cast<double>(c.inputs.size()))));
+}
+
+// Clip bounds are attributes until opset 10 and inputs of one element from opset 11.
+void Clip(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId result = c.in(0);
+  auto bound = [&](size_t input, std::string_view attribute) {
+    if (c.version < 11) return c.HasAttribute(attribute) ? b.Scalar(b.dtype(result), c.Float(attribute, 0)) : ValueId();
+    return c.has(input) ? b.Reshape(c.in(input), {}) : ValueId();
+  };
+  if (ValueId low = bound(1, "min"); low.valid()) result = b.Max(result, low);
+  if (ValueId high = bound(2, "max"); high.valid()) result = b.Min(result, high);
+  c.Out(0, result);
+}
+
+void Where(OnnxContext& c) { c.Out(0, c.b.Where(c.in(0), c.in(1), c.in(2))); }
+
+// CNTK's experimental operators of opset 1: alpha * x + beta, and scale * x + bias[channel].
+void Affine(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  DType dtype = b.dtype(c.in(0));
+  c.Out(0, b.Add(b.Mul(c.in(0), b.Scalar(dtype, c.Float("alpha", 1))), b.Scalar(dtype, c.Float("beta", 0))));
+}
+
+void ImageScaler(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  DType dtype = b.dtype(c.in(0));
+  ValueId result = b.Mul(c.in(0), b.Scalar(dtype, c.Float("scale", 1)));
+  std::vector<float> bias;
+  for (double value : c.Floats("bias")) bias.push_back(static_cast<float>(value));
+  if (!bias.empty()) {
+    auto data = TensorData::FromVector(DType::kF32, {static_cast<int64_t>(bias.size()), 1, 1}, bias);
+    result = b.Add(result, b.Cast(b.Constant(std::move(data)), dtype));
+  }
+  c.Out(0, result);
+}
+
+template <ExprOp op>
+constexpr OnnxOp UnaryRow(std::string_view name, int since = 1) {
+  return {"", name, since, kLatest, 1, 1, "", Unary<op>};
+}
+
+template <ExprOp op>
+constexpr OnnxOp BinaryRow(std::string_view name) {
+  return {"", name, 1, kLatest, 2, 2, "axis broadcast", Binary<op>};
+}
+
+constexpr OnnxOp kRows[] = {
+    UnaryRow<ExprOp::kAbs>("Abs"),
+    UnaryRow<ExprOp::kNegate>("Neg"),
+    UnaryRow<ExprOp::kCeil>("Ceil"),
+    UnaryRow<ExprOp::kFloor>("Floor"),
+    UnaryRow<ExprOp::kRound>("Round", 11),
+    UnaryRow<ExprOp::kExp>("Exp"),
+    UnaryRow<ExprOp::kLog>("Log"),
+    UnaryRow<ExprOp::kSqrt>("Sqrt"),
+    UnaryRow<ExprOp::kErf>("Erf", 9),
+    UnaryRow<ExprOp::kSin>("Sin", 7),
+    UnaryRow<ExprOp::kCos>("Cos", 7),
+    UnaryRow<ExprOp::kTan>("Tan", 7),
+    UnaryRow<ExprOp::kAsin>("Asin", 7),
+    UnaryRow<ExprOp::kAcos>("Acos", 7),
+    UnaryRow<ExprOp::kAtan>("Atan", 7),
+    UnaryRow<ExprOp::kSinh>("Sinh", 9),
+    UnaryRow<ExprOp::kCosh>("Cosh", 9),
+    UnaryRow<ExprOp::kTanh>("Tanh"),
+    UnaryRow<ExprOp::kAsinh>("Asinh", 9),
+    UnaryRow<ExprOp::kAcosh>("Acosh", 9),
+    UnaryRow<ExprOp::kAtanh>("Atanh", 9),
+    UnaryRow<ExprOp::kSigmoid>("Sigmoid"),
+    UnaryRow<ExprOp::kNot>("Not"),
+    UnaryRow<ExprOp::kNot>("BitwiseNot", 18),
+    UnaryRow<ExprOp::kIsNan>("IsNaN", 9),
+    {"", "IsInf", 10, kLatest, 1, 1, "detect_negative detect_positive", IsInf},
+    {"", "Sign", 9, kLatest, 1, 1, "", Sign},
+    {"", "Reciprocal", 1, kLatest, 1, 1, "", Reciprocal},
+    BinaryRow<ExprOp::kAdd>("Add"),
+    BinaryRow<ExprOp::kSub>("Sub"),
+    BinaryRow<ExprOp::kMul>("Mul"),
+    BinaryRow<ExprOp::kDiv>("Div"),
+    BinaryRow<ExprOp::kAnd>("And"),
+    BinaryRow<ExprOp::kOr>("Or"),
+    BinaryRow<ExprOp::kXor>("Xor"),
+    BinaryRow<ExprOp::kEqual>("Equal"),
+    BinaryRow<ExprOp::kLess>("Less"),
+    {"", "Greater", 1, kLatest, 2, 2, "axis broadcast", Swapped<ExprOp::kLess>},
+    {"", "LessOrEqual", 12, kLatest, 2, 2, "", Binary<ExprOp::kLessEqual>},
+    {"", "GreaterOrEqual", 12, kLatest, 2, 2, "", Swapped<ExprOp::kLessEqual>},
+    {"", "BitwiseAnd", 18, kLatest, 2, 2, "", Binary<ExprOp::kAnd>},
+    {"", "BitwiseOr", 18, kLatest, 2, 2, "", Binary<ExprOp::kOr>},
+    {"", "BitwiseXor", 18, kLatest, 2, 2, "", Binary<ExprOp::kXor>},
+    {"", "BitShift", 11, kLatest, 2, 2, "direction", BitShift},
+    {"", "Pow", 1, kLatest, 2, 2, "axis broadcast", Pow},
+    {"", "Mod", 10, kLatest, 2, 2, "fmod", Mod},
+    {"", "Sum", 1, kLatest, 1, -1, "", Variadic<ExprOp::kAdd>},
+    {"", "Max", 1, kLatest, 1, -1, "", Variadic<ExprOp::kMax>},
+    {"", "Min", 1, kLatest, 1, -1, "", Variadic<ExprOp::kMin>},
+    {"", "Mean", 1, kLatest, 1, -1, "", Mean},
+    {"", "Clip", 1, 10, 1, 1, "min max", Clip},
+    {"", "Clip", 11, kLatest, 1, 3, "", Clip},
+    {"", "Where", 9, kLatest, 3, 3, "", Where},
+    {"", "Affine", 1, 9, 1, 1, "alpha beta", Affine},
+    {"", "ImageScaler", 1, 9, 1, 1, "scale bias", ImageScaler},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> OnnxElementwiseRows() { return kRows; }
+
+}  // namespace tvmvm::ir

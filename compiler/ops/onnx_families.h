@@ -1,0 +1,32 @@
+// The families of ONNX rows, one file each. A new family is listed here and in onnx_op.cc.
+#pragma once
+
+#include <span>
+
+#include "compiler/ops/onnx_op.h"
+
+namespace tvmvm::ir {
+
+std::span<const OnnxOp> OnnxElementwiseRows();
+std::span<const OnnxOp> OnnxActivationRows();
+std::span<const OnnxOp> OnnxCastRows();
+std::span<const OnnxOp> OnnxReduceRows();
+std::span<const OnnxOp> OnnxShapeRows();
+std::span<const OnnxOp> OnnxMovementRows();
+std::span<const OnnxOp> OnnxSliceRows();
+std::span<const OnnxOp> OnnxGatherRows();
+std::span<const OnnxOp> OnnxGenerateRows();
+std::span<const OnnxOp> OnnxControlRows();
+
+// Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time: one 0/1 flag
+// for each of `rank` axes. Records an error where their number is unknown or a constant one is out of range.
+Dims AxisFlags(OnnxContext& c, const Dims& axes, int rank);
+// The input or attribute `axes` as dims; nothing where neither is given.
+std::optional<Dims> ReadAxes(OnnxContext& c, size_t input, std::string_view attribute = "axes");
+// Dims of the axes whose flag is 0, `count` of them, in order.
+Dims KeptDims(const Dims& dims, const Dims& flags, int count);
+// Positions of the flags where all of them are known.
+std::optional<std::vector<int64_t>> ConstantFlags(const Dims& flags);
+Dims DimsOf(const std::vector<int64_t>& values);
+
+}  // namespace tvmvm::ir
