@@ -16,7 +16,7 @@ using tensor::StmtPtr;
 KernelPrinter::KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol)
     : module_(module),
       context_(module.getContext()),
-      builder_(module.getContext(), llvm::InstSimplifyFolder(module.getDataLayout())),
+      builder_(module.getContext()),
       kernel_(kernel),
       symbol_(std::move(symbol)),
       dims_(tensor::LaunchScalars(kernel)) {}

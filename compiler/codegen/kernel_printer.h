@@ -8,7 +8,6 @@
 // packed.
 #pragma once
 
-#include <llvm/Analysis/InstSimplifyFolder.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
@@ -103,7 +102,7 @@ class KernelPrinter {
 
   llvm::Module& module_;
   llvm::LLVMContext& context_;
-  llvm::IRBuilder<llvm::InstSimplifyFolder> builder_;
+  llvm::IRBuilder<> builder_;  // folds constants only: loop variables are phis without their second value while printing
   const tensor::LoopKernel& kernel_;
   std::string symbol_;
   Status status_;
