@@ -1,0 +1,137 @@
+// Convolutions and their transposes.
+#include <fmt/core.h>
+
+#include "compiler/ops/onnx_families.h"
+#include "compiler/ops/onnx_quantized.h"
+#include "compiler/ops/onnx_window.h"
+
+namespace tvmvm::ir {
+namespace {
+
+bool CheckRanks(OnnxContext& c, ValueId x, ValueId w) {
+  if (c.b.failed()) return false;
+  if (c.b.rank(x) >= 3 && c.b.rank(w) == c.b.rank(x)) return true;
+  c.b.Fail(Code::kInvalidArgument, fmt::format("data of rank {} and weights of rank {}; one rank of at least 3 is wanted",
+                                               c.b.rank(x), c.b.rank(w)));
+  return false;
+}
+
+Dims Spatial(OpBuilder& b, ValueId value) { return Dims(b.dims(value).begin() + 2, b.dims(value).end()); }
+
+bool CheckKernelShape(OnnxContext& c, const Dims& kernel) {
+  std::vector<int64_t> given = c.Ints("kernel_shape");
+  bool fits = given.empty() || given.size() == kernel.size();
+  for (size_t i = 0; fits && i < given.size(); ++i) fits = !kernel[i].is_constant() || kernel[i].IsConstant(given[i]);
+  if (!fits) c.b.Fail(Code::kInvalidArgument, "the attribute 'kernel_shape' differs from the weights");
+  return fits && !c.b.failed();
+}
+
+ValueId Convolve(OnnxContext& c, ValueId x, ValueId w, DType dtype) {
+  OpBuilder& b = c.b;
+  if (!CheckRanks(c, x, w)) return x;
+  Dims kernel = Spatial(b, w);
+  if (!CheckKernelShape(c, kernel)) return x;
+  WindowGeometry geometry = ReadWindow(c, Spatial(b, x), kernel);
+  if (b.failed()) return x;
+  return b.Emit("conv", {x, w},
+                {{"strides", geometry.strides}, {"dilations", geometry.dilations}, {"low", geometry.low},
+                 {"high", geometry.high}, {"groups", c.Int("group", 1)}, {"dtype", dtype}});
+}
+
+ValueId WithBias(OnnxContext& c, ValueId result, size_t bias) {
+  if (!c.has(bias) || c.b.failed()) return result;
+  return c.b.Add(result, PerChannel(c.b, c.in(bias), c.b.rank(result)));
+}
+
+void Conv(OnnxContext& c) { c.Out(0, WithBias(c, Convolve(c, c.in(0), c.in(1), c.b.dtype(c.in(0))), 2)); }
+
+// Zero points are one number, or one an output channel of the weights. Padding is with the zero point: 0 once it is taken off.
+ValueId IntegerConvolve(OnnxContext& c, size_t x, size_t x_zero, size_t w, size_t w_zero) {
+  OpBuilder& b = c.b;
+  ValueId weights = b.Cast(c.in(w), DType::kI32);
+  if (c.has(w_zero)) {
+    Dims dims(static_cast<size_t>(b.rank(weights)), Dim(1));
+    if (!dims.empty()) dims[0] = Product(b.dims(c.in(w_zero)));
+    weights = b.Sub(weights, b.Cast(b.Reshape(c.in(w_zero), dims), DType::kI32));
+  }
+  ValueId data = b.Cast(c.in(x), DType::kI32);
+  if (c.has(x_zero)) data = b.Sub(data, b.Cast(b.Reshape(c.in(x_zero), {}), DType::kI32));
+  return Convolve(c, data, weights, DType::kI32);
+}
+
+void ConvInteger(OnnxContext& c) { c.Out(0, IntegerConvolve(c, 0, 2, 1, 3)); }
+
+// x, its scale and zero point, w, its scale and zero point, the result's scale and zero point, bias.
+void QLinearConv(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId sum = WithBias(c, IntegerConvolve(c, 0, 2, 3, 5), 8);
+  if (b.failed()) return;
+  ValueId scale = b.Div(b.Mul(c.in(1), c.in(4)), c.in(6));
+  scale = PerChannel(b, scale, b.rank(sum));
+  c.Out(0, Requantize(b, b.Mul(b.Cast(sum, DType::kF32), b.Cast(scale, DType::kF32)), b.Reshape(c.in(7), {})));
+}
+
+// Sizes of the result: from output_shape (which may hold batch and channels too), or from strides and padding.
+struct TransposedGeometry {
+  Dims low;
+  Dims dims;
+};
+
+TransposedGeometry TransposedOutput(OnnxContext& c, const Dims& spatial, const Dims& kernel, const WindowGeometry& geometry) {
+  size_t count = spatial.size();
+  std::vector<int64_t> extra = SpatialInts(c, "output_padding", count, 0);
+  std::vector<int64_t> wanted = c.Ints("output_shape");
+  if (wanted.size() == count + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  if (!wanted.empty()) wanted = SpatialInts(c, "output_shape", wanted.size() == count ? count : wanted.size(), 0);
+  if (wanted.size() > count) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  std::string mode = c.Text("auto_pad", "NOTSET");
+  bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
+  TransposedGeometry result;
+  for (size_t i = 0; i < count; ++i) {
+    Dim full = (spatial[i] - Dim(1)) * Dim(geometry.strides[i]) + Dim(extra[i]) +
+               WindowExtent(kernel[i], geometry.dilations[i]);
+    if (wanted.empty() && !same) {
+      result.low.push_back(geometry.low[i]);
+      result.dims.push_back(full - geometry.low[i] - geometry.high[i]);
+      continue;
+    }
+    Dim size = wanted.empty() ? spatial[i] * Dim(geometry.strides[i]) : Dim(wanted[i]);
+    Dim low, high;
+    DividePadding(Max(full - size, 0), mode == "SAME_UPPER", &low, &high);
+    result.low.push_back(low);
+    result.dims.push_back(size);
+  }
+  return result;
+}
+
+void ConvTranspose(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId x = c.in(0);
+  ValueId w = c.in(1);
+  if (!CheckRanks(c, x, w)) return;
+  Dims kernel = Spatial(b, w);
+  if (!CheckKernelShape(c, kernel)) return;
+  WindowGeometry geometry = ReadWindow(c, Spatial(b, x), kernel);
+  TransposedGeometry output = TransposedOutput(c, Spatial(b, x), kernel, geometry);
+  if (b.failed()) return;
+  ValueId result = b.Emit("conv_transpose", {x, w},
+                          {{"strides", geometry.strides}, {"dilations", geometry.dilations}, {"low", output.low},
+                           {"dims", output.dims}, {"groups", c.Int("group", 1)}});
+  c.Out(0, WithBias(c, result, 2));
+}
+
+constexpr std::string_view kAttributes = "auto_pad dilations group kernel_shape pads strides";
+
+constexpr OnnxOp kRows[] = {
+    {"", "Conv", 1, kLatest, 2, 3, kAttributes, Conv},
+    {"", "ConvInteger", 10, kLatest, 2, 4, kAttributes, ConvInteger},
+    {"", "QLinearConv", 10, kLatest, 8, 9, kAttributes, QLinearConv},
+    {"", "ConvTranspose", 1, kLatest, 2, 3, "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
+     ConvTranspose},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> OnnxConvolutionRows() { return kRows; }
+
+}  // namespace tvmvm::ir
