@@ -82,8 +82,10 @@ TransposedGeometry TransposedOutput(OnnxContext& c, const Dims& spatial, const D
   std::vector<int64_t> extra = SpatialInts(c, "output_padding", count, 0);
   std::vector<int64_t> wanted = c.Ints("output_shape");
   if (wanted.size() == count + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
-  if (!wanted.empty()) wanted = SpatialInts(c, "output_shape", wanted.size() == count ? count : wanted.size(), 0);
-  if (wanted.size() > count) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  if (!wanted.empty() && wanted.size() != count) {
+    c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'output_shape' has {} entries, {} are wanted", wanted.size(), count));
+    wanted.clear();
+  }
   std::string mode = c.Text("auto_pad", "NOTSET");
   bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
   TransposedGeometry result;

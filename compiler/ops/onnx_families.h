@@ -17,6 +17,15 @@ std::span<const OnnxOp> OnnxSliceRows();
 std::span<const OnnxOp> OnnxGatherRows();
 std::span<const OnnxOp> OnnxGenerateRows();
 std::span<const OnnxOp> OnnxControlRows();
+std::span<const OnnxOp> OnnxConvolutionRows();
+std::span<const OnnxOp> OnnxPoolingRows();
+std::span<const OnnxOp> OnnxMatMulRows();
+std::span<const OnnxOp> OnnxEinsumRows();
+std::span<const OnnxOp> OnnxNormalizationRows();
+std::span<const OnnxOp> OnnxQuantizeRows();
+std::span<const OnnxOp> OnnxResizeRows();
+std::span<const OnnxOp> OnnxLossRows();
+std::span<const OnnxOp> OnnxDropoutRows();
 
 // Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time: one 0/1 flag
 // for each of `rank` axes. Records an error where their number is unknown or a constant one is out of range.

@@ -18,6 +18,7 @@ using Family = std::span<const OnnxOp> (*)();
 constexpr Family kFamilies[] = {
     OnnxElementwiseRows, OnnxActivationRows, OnnxCastRows,     OnnxReduceRows,  OnnxShapeRows,
     OnnxMovementRows,    OnnxSliceRows,      OnnxGatherRows,   OnnxGenerateRows, OnnxControlRows,
+    OnnxConvolutionRows, OnnxPoolingRows, OnnxMatMulRows, OnnxEinsumRows, OnnxNormalizationRows, OnnxQuantizeRows, OnnxResizeRows, OnnxLossRows, OnnxDropoutRows,
 };
 
 std::vector<const OnnxOp*> ListRows() {
