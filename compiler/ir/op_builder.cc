@@ -1,0 +1,233 @@
+#include "compiler/ir/op_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/ir/known_elements.h"
+#include "compiler/ir/tensor_elements.h"
+#include "compiler/ops/core_op.h"
+
+namespace tvmvm::ir {
+namespace {
+
+// A dim of more nodes than this is no longer worth computing with; only odd models come here.
+constexpr size_t kMaxDimSize = 20000;
+
+Status CheckInputs(const CoreOp& op, const std::vector<ValueId>& inputs, const Function& function) {
+  int count = static_cast<int>(inputs.size());
+  if (count < op.min_inputs || (op.max_inputs >= 0 && count > op.max_inputs))
+    return MakeError(Code::kInvalidArgument, fmt::format("{} inputs given, wanted {} to {}", count, op.min_inputs,
+                                                         op.max_inputs < 0 ? "any number" : std::to_string(op.max_inputs)));
+  for (int i = 0; i < count; ++i) {
+    ValueId input = inputs[static_cast<size_t>(i)];
+    if (!input.valid() ? i < op.min_inputs : input.index >= function.values.size())
+      return MakeError(Code::kInvalidArgument, fmt::format("input {} is absent", i));
+  }
+  return {};
+}
+
+Status CheckResult(const Type& type) {
+  for (const Dim& dim : type.dims) {
+    if (dim.constant().value_or(0) < 0)
+      return MakeError(Code::kInvalidArgument, fmt::format("the result's shape {} has a negative size", ToString(type.dims)));
+    if (dim.size() > kMaxDimSize)
+      return MakeError(Code::kUnsupported, "a size of the result is too large an expression of the inputs' sizes");
+  }
+  return {};
+}
+
+DimRange RangeOfType(DType dtype) {
+  if (dtype == DType::kBool) return {0, 1};
+  if (IsUnsignedInteger(dtype)) return {0, DTypeBits(dtype) < 64 ? (int64_t{1} << DTypeBits(dtype)) - 1 : INT64_MAX};
+  return {INT64_MIN, INT64_MAX};
+}
+
+// Whether the value is defined in the region itself, not around it.
+bool IsDefinedIn(const Function& function, RegionId region, ValueId value) {
+  if (region == function.body) return true;
+  const Region& r = function.region(region);
+  NodeId producer = function.value(value).producer;
+  if (!producer.valid()) return std::find(r.parameters.begin(), r.parameters.end(), value) != r.parameters.end();
+  return std::find(r.nodes.begin(), r.nodes.end(), producer) != r.nodes.end();
+}
+
+TensorData ScalarData(DType dtype, tensor::Scalar value) {
+  std::vector<std::byte> bytes(static_cast<size_t>(DTypeBytes(dtype, 1)));
+  WriteElement(dtype, bytes, 0, value);
+  return TensorData::Owned(dtype, {}, std::move(bytes));
+}
+
+}  // namespace
+
+OpBuilder::OpBuilder(Module* module, Function* function, RegionId region)
+    : module_(module), function_(function), region_(region) {}
+
+ValueId OpBuilder::Emit(std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
+  return EmitMulti(op, std::move(inputs), std::move(attributes)).front();
+}
+
+std::vector<ValueId> OpBuilder::EmitMulti(std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
+  auto fail = [this, op](Code code, const std::string& message) {
+    return std::vector{Fail(code, fmt::format("{}: {}", op, message))};
+  };
+  if (failed()) return {Fail(Code::kInternal, "")};
+  const CoreOp* row = FindCoreOp(op);
+  if (!row || !row->infer) return fail(Code::kInternal, "no core operator with a type rule has this name");
+  if (Status status = CheckInputs(*row, inputs, *function_); !status) return fail(status.error().code, status.error().message);
+  Node node;
+  node.op = row;
+  node.inputs = std::move(inputs);
+  node.attributes = std::move(attributes);
+  node.source = source_;
+  InferContext context{node, {}};
+  for (ValueId input : node.inputs) context.inputs.push_back(input.valid() ? type(input) : Type());
+  Expected<std::vector<Type>> types = row->infer(context);
+  if (!types) return fail(types.error().code, types.error().message);
+  for (Type& result : *types) {
+    if (Status status = CheckResult(result); !status) return fail(status.error().code, status.error().message);
+    node.outputs.push_back(function_->AddValue(std::move(result)));
+  }
+  std::vector<ValueId> outputs = node.outputs;
+  NodeId id = function_->AddNode(std::move(node));
+  function_->region(region_).nodes.push_back(id);
+  InferElements(id);
+  if (outputs.empty()) outputs.push_back(ValueId{});
+  return outputs;
+}
+
+void OpBuilder::InferElements(NodeId id) {
+  Node& node = function_->node(id);
+  if (node.outputs.empty()) return;
+  Value& value = function_->value(node.outputs[0]);
+  if (node.op->kind == OpKind::kConstant) {
+    value.elements = ElementsOf(*node.Data("data"));
+    return;
+  }
+  if (node.op->kind == OpKind::kDimsTensor) {
+    if (IsInteger(value.type.dtype) || value.type.dtype == DType::kBool) value.elements = node.DimList("elements");
+    return;
+  }
+  value.elements = ir::InferElements(*function_, node, module_->Ranges());
+  if (!value.elements) return;
+  bool is_constant = std::all_of(value.elements->begin(), value.elements->end(), [](const Dim& dim) { return dim.is_constant(); });
+  if (!is_constant) return;
+  // The node becomes the constant that it computes.
+  DType dtype = value.type.dtype;
+  std::vector<int64_t> dims;
+  for (const Dim& dim : value.type.dims) dims.push_back(dim.value());
+  auto count = static_cast<int64_t>(value.elements->size());
+  std::vector<std::byte> bytes(static_cast<size_t>(DTypeBytes(dtype, count)));
+  for (int64_t i = 0; i < count; ++i)
+    WriteElement(dtype, bytes, i, {.integer = (*value.elements)[static_cast<size_t>(i)].value()});
+  node.op = &GetCoreOp("constant");
+  node.inputs.clear();
+  node.attributes = {{"data", std::make_shared<const TensorData>(TensorData::Owned(dtype, std::move(dims), std::move(bytes)))}};
+}
+
+ValueId OpBuilder::Fail(Code code, std::string message) {
+  if (!error_) error_ = Error{code, std::move(message)};
+  return function_->AddValue(Type::Tensor(DType::kF32, {}));
+}
+
+std::optional<Error> OpBuilder::TakeError() { return std::exchange(error_, std::nullopt); }
+
+Dim OpBuilder::dim(ValueId value, int axis) const {
+  const Dims& all = dims(value);
+  int count = static_cast<int>(all.size());
+  if (axis < 0) axis += count;
+  return axis >= 0 && axis < count ? all[static_cast<size_t>(axis)] : Dim(1);
+}
+
+int OpBuilder::NormalizeAxis(int64_t axis, int rank) {
+  if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
+  Fail(Code::kInvalidArgument, fmt::format("axis {} is out of range for rank {}", axis, rank));
+  return 0;
+}
+
+// ---- contents ----
+
+Dims OpBuilder::ReadDims(ValueId value) {
+  if (failed() || !value.valid()) return {};
+  const Value& known = function_->value(value);
+  const Type& t = known.type;
+  std::optional<int64_t> count = t.ranked && t.rank() <= 1 ? SmallElementCount(t) : std::nullopt;
+  if (!count || (!IsInteger(t.dtype) && t.dtype != DType::kBool)) {
+    Fail(Code::kUnsupported, fmt::format("{} where a list of at most {} integers of known length is wanted", t.ToString(), kMaxKnownElements));
+    return {};
+  }
+  if (known.elements) return *known.elements;
+  SymbolInfo info{.range = RangeOfType(t.dtype)};
+  Dims elements;
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < *count; ++i) {
+    elements.push_back(module_->FreshSymbol(info));
+    names.push_back(elements.back().symbol());
+  }
+  EmitMulti("define_dims", {value}, {{"symbols", std::move(names)}});
+  // Symbols defined in an inner region mean nothing outside of it.
+  if (IsDefinedIn(*function_, region_, value)) function_->value(value).elements = elements;
+  return elements;
+}
+
+const TensorData* OpBuilder::ConstantData(ValueId value) const { return function_->ConstantOf(value); }
+
+std::optional<std::vector<int64_t>> OpBuilder::ConstantInts(ValueId value) const {
+  if (!value.valid()) return std::nullopt;
+  std::vector<int64_t> ints;
+  if (const auto& elements = function_->value(value).elements) {
+    for (const Dim& dim : *elements) {
+      if (!dim.is_constant()) return std::nullopt;
+      ints.push_back(dim.value());
+    }
+    return ints;
+  }
+  const TensorData* data = ConstantData(value);
+  if (!data || (!IsInteger(data->dtype) && data->dtype != DType::kBool)) return std::nullopt;
+  for (int64_t i = 0; i < data->element_count(); ++i) ints.push_back(ReadElement(*data, i).integer);
+  return ints;
+}
+
+std::optional<double> OpBuilder::ConstantScalar(ValueId value) const {
+  if (!value.valid()) return std::nullopt;
+  const TensorData* data = ConstantData(value);
+  if (!data || !IsNumeric(data->dtype) || data->element_count() != 1) return std::nullopt;
+  tensor::Scalar scalar = ReadElement(*data, 0);
+  return IsFloat(data->dtype) ? scalar.number : static_cast<double>(scalar.integer);
+}
+
+// ---- constants ----
+
+ValueId OpBuilder::Constant(TensorData data, std::string name) {
+  ValueId value = Emit("constant", {}, {{"data", std::make_shared<const TensorData>(std::move(data))}});
+  function_->value(value).name = std::move(name);
+  return value;
+}
+
+ValueId OpBuilder::Scalar(DType dtype, double value) {
+  if (!IsNumeric(dtype)) return Fail(Code::kUnsupported, fmt::format("a number of element type {}", DTypeName(dtype)));
+  return Constant(ScalarData(dtype, tensor::ConvertScalar(DType::kF64, dtype, {.number = value})));
+}
+
+ValueId OpBuilder::ScalarInt(DType dtype, int64_t value) {
+  if (!IsNumeric(dtype)) return Fail(Code::kUnsupported, fmt::format("a number of element type {}", DTypeName(dtype)));
+  return Constant(ScalarData(dtype, tensor::ConvertScalar(DType::kI64, dtype, {.integer = value})));
+}
+
+ValueId OpBuilder::DimsTensor(const Dims& elements, DType dtype) {
+  Dims dims{static_cast<int64_t>(elements.size())};
+  bool is_constant = std::all_of(elements.begin(), elements.end(), [](const Dim& dim) { return dim.is_constant(); });
+  if (!is_constant) return Emit("dims_tensor", {}, {{"elements", elements}, {"dims", std::move(dims)}, {"dtype", dtype}});
+  std::vector<std::byte> bytes(static_cast<size_t>(DTypeBytes(dtype, dims[0].value())));
+  for (size_t i = 0; i < elements.size(); ++i)
+    WriteElement(dtype, bytes, static_cast<int64_t>(i), tensor::ConvertScalar(DType::kI64, dtype, {.integer = elements[i].value()}));
+  return Constant(TensorData::Owned(dtype, {dims[0].value()}, std::move(bytes)));
+}
+
+ValueId OpBuilder::DimScalar(const Dim& element, DType dtype) {
+  if (element.is_constant()) return ScalarInt(dtype, element.value());
+  return Emit("dims_tensor", {}, {{"elements", Dims{element}}, {"dims", Dims{}}, {"dtype", dtype}});
+}
+
+}  // namespace tvmvm::ir
