@@ -1,0 +1,295 @@
+// The tool from outside: exit codes, messages, what it writes and what it leaves alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/console.h"
+#include "tests/cli/scratch.h"
+
+namespace tvmvm::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr const char* kCommands[] = {"compile", "run", "bench", "test", "inspect", "disasm", "asm", "verify"};
+
+void ExpectUsageError(const std::string& command, const std::string& message) {
+  ToolResult result = RunShell(command);
+  EXPECT_EQ(result.exit_code, kExitUsage) << command << "\n" << result.err;
+  EXPECT_THAT(result.err, HasSubstr(message)) << command;
+  EXPECT_THAT(result.out, IsEmpty()) << command;
+}
+
+// One line on standard error that begins with "tvm-vm: ".
+void ExpectFailure(const std::string& command, const std::string& message) {
+  ToolResult result = RunShell(command);
+  EXPECT_EQ(result.exit_code, kExitFailed) << command << "\n" << result.err;
+  EXPECT_THAT(result.err, HasSubstr(message)) << command;
+  EXPECT_THAT(result.err, StartsWith("tvm-vm: ")) << command;
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << command << "\n" << result.err;
+}
+
+TEST(UsageTest, HelpNamesEveryCommandAndTheExitCodes) {
+  ToolResult result = RunShell("tvm-vm --help");
+  EXPECT_EQ(result.exit_code, kExitOk);
+  EXPECT_THAT(result.out, HasSubstr("Exit codes: 0 fine"));
+  for (const char* command : kCommands) EXPECT_THAT(result.out, HasSubstr(command));
+}
+
+TEST(UsageTest, EveryCommandHasExamples) {
+  for (std::string command : kCommands) {
+    ToolResult result = RunShell("tvm-vm " + command + " --help");
+    EXPECT_EQ(result.exit_code, kExitOk);
+    EXPECT_THAT(result.out, HasSubstr("Examples:\n  tvm-vm " + command));
+  }
+}
+
+TEST(UsageTest, WrongCommandLines) {
+  ExpectUsageError("tvm-vm", "subcommand is required");
+  ExpectUsageError("tvm-vm nonsense", "nonsense");
+  ExpectUsageError("tvm-vm run", "model is required");
+  ExpectUsageError("tvm-vm run a.vmexe --nonsense", "--nonsense");
+  ExpectUsageError("tvm-vm compile a.onnx", "--output is required");
+  ExpectUsageError("tvm-vm compile a.onnx -o b --dim n=5..4",
+                   "'n=5..4': a dimension is given as NAME=N or NAME=LO..HI");
+  ExpectUsageError("tvm-vm compile a.onnx -o b --device toaster", "toaster");
+  ExpectUsageError("tvm-vm run a.vmexe --dim n=1..4", "one number is wanted here");
+  ExpectUsageError("tvm-vm run a.vmexe --input x=random:4y4", "as in random:4x128");
+  ExpectUsageError("tvm-vm run a.onnx --dump all", "--output-dir");
+  ExpectUsageError("tvm-vm bench a.vmexe --seconds 1 --repeat 2", "--repeat");
+  ExpectUsageError("tvm-vm bench a.vmexe --seconds -1", "--seconds");
+}
+
+TEST(UsageTest, Version) { EXPECT_THAT(RunShell("tvm-vm --version").out, StartsWith("tvm-vm 0.")); }
+
+TEST(BadFileTest, MissingFiles) {
+  for (std::string command : {"run", "bench", "inspect", "disasm", "verify"})
+    ExpectFailure("tvm-vm " + command + " /nowhere/a.vmexe", "/nowhere/a.vmexe");
+  ExpectFailure("tvm-vm compile /nowhere/a.onnx -o /nowhere/b.vmexe", "/nowhere/a.onnx");
+  ExpectFailure("tvm-vm asm /nowhere/a.vmasm -o /nowhere/b.vmexe", "/nowhere/a.vmasm");
+  ExpectFailure("tvm-vm test /nowhere/tests", "no such folder: '/nowhere/tests'");
+}
+
+TEST(BadFileTest, WhatIsNoProgram) {
+  ScratchFolder scratch;
+  WriteBytes(scratch / "empty.vmexe", "");
+  WriteBytes(scratch / "text.vmexe", std::string(10000, 'x'));
+  for (std::string file : {"empty.vmexe", "text.vmexe"})
+    for (std::string command : {"run", "bench", "inspect", "disasm", "verify"})
+      ExpectFailure("tvm-vm " + command + " '" + (scratch / file) + "'", file);
+}
+
+TEST(BadFileTest, WhatIsNoModel) {
+  ScratchFolder scratch;
+  WriteBytes(scratch / "text.onnx", std::string(10000, 'x'));
+  ExpectFailure("tvm-vm compile '" + (scratch / "text.onnx") + "' -o '" + (scratch / "out.vmexe") + "'",
+                "text.onnx");
+  EXPECT_THAT(scratch.Names(), ElementsAre("text.onnx"));
+}
+
+TEST(BadFileTest, AssemblyErrorsSayWhere) {
+  ScratchFolder scratch;
+  WriteBytes(scratch / "a.vmasm", "func @main() {\n  nonsense i0\n}\n");
+  ExpectFailure("tvm-vm asm '" + (scratch / "a.vmasm") + "' -o '" + (scratch / "a.vmexe") + "'",
+                "a.vmasm': ");
+  EXPECT_THAT(scratch.Names(), ElementsAre("a.vmasm"));
+}
+
+// Everything below runs the demo model, x[batch, length, 64] -> y of the same shape.
+class DemoTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new ScratchFolder;
+    std::string make = std::string(TVMVM_BINARY_DIR) + "/make_demo_model";
+    ToolResult result = RunShell("'" + make + "' '" + Onnx() + "' && tvm-vm compile '" + Onnx() + "' -o '" +
+                                 Vmexe() + "' --json");
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    compile_output_ = result.out;
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static std::string Onnx() { return *folder_ / "demo.onnx"; }
+  static std::string Vmexe() { return *folder_ / "demo.vmexe"; }
+  // Runs the tool in `scratch_` with the demo files at hand as $onnx and $vmexe.
+  ToolResult Run(const std::string& command) const { return RunShell(InScratch(command)); }
+  std::string InScratch(const std::string& command) const {
+    return "cd '" + scratch_.path() + "'; onnx='" + Onnx() + "'; vmexe='" + Vmexe() + "'; " + command;
+  }
+  void ExpectFails(const std::string& command, const std::string& message) const {
+    ExpectFailure(InScratch(command), message);
+  }
+
+  ScratchFolder scratch_;
+  static ScratchFolder* folder_;
+  static std::string compile_output_;
+};
+ScratchFolder* DemoTest::folder_ = nullptr;
+std::string DemoTest::compile_output_;
+
+TEST_F(DemoTest, CompileReportsWhatItWrote) {
+  nlohmann::json json = nlohmann::json::parse(compile_output_);
+  EXPECT_EQ(json["output"], Vmexe());
+  EXPECT_EQ(json["bytes"], std::filesystem::file_size(Vmexe()));
+  EXPECT_THAT(folder_->Names(), ::testing::UnorderedElementsAre("demo.onnx", "demo.vmexe"));
+}
+
+TEST_F(DemoTest, OneFileRunsAtEveryShape) {
+  for (std::string shape : {"1x1x64", "3x7x64", "2x33x64"}) {
+    ToolResult result = Run("tvm-vm run $vmexe --input x=random:" + shape + " --json");
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    nlohmann::json output = nlohmann::json::parse(result.out)["outputs"][0];
+    EXPECT_EQ(output["name"], "y");
+    EXPECT_EQ(output["dtype"], "f32");
+    std::string dims;
+    for (int64_t dim : output["shape"]) dims += (dims.empty() ? "" : "x") + std::to_string(dim);
+    EXPECT_EQ(dims, shape);
+  }
+}
+
+TEST_F(DemoTest, RunShowsTheOutputs) {
+  ToolResult result = Run("tvm-vm run $vmexe --dim batch=2 --dim length=5");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("y: f32[2, 5, 64] ["));
+  EXPECT_THAT(result.err, HasSubstr("peak memory"));
+}
+
+TEST_F(DemoTest, OutputsCanBeWrittenAndExpected) {
+  ToolResult first =
+      Run("tvm-vm run $vmexe --dim length=5 --output-dir out/deep && tvm-vm run $onnx --dim length=5 "
+          "--expect y=out/deep/y.npy");
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  ToolResult other = Run("tvm-vm run $vmexe --dim length=5 --seed 9 --expect y=out/deep/y.npy");
+  EXPECT_EQ(other.exit_code, kExitFailed);
+  EXPECT_THAT(other.err, HasSubstr("output 'y': "));
+  EXPECT_THAT(other.err, HasSubstr("elements differ, worst at ["));
+  EXPECT_EQ(Run("tvm-vm run $vmexe --dim length=5 --seed 9 --expect y=out/deep/y.npy --atol 100").exit_code,
+            0);
+  ExpectFails("tvm-vm run $vmexe --expect z=out/deep/y.npy",
+              "the model has no output 'z'; its outputs are: y");
+}
+
+TEST_F(DemoTest, WrongInputs) {
+  ASSERT_EQ(Run("tvm-vm run $vmexe --dim batch=2 --dim length=5 --output-dir out").exit_code, 0);
+  EXPECT_EQ(Run("tvm-vm run $vmexe --input out/y.npy").exit_code, 0);
+  EXPECT_EQ(Run("tvm-vm run $vmexe --input x=out/y.npy").exit_code, 0);
+  ExpectFails("tvm-vm run $vmexe --input x=random:2x5", "x");
+  ExpectFails("tvm-vm run $vmexe --input x=random:2x5x63", "63");
+  ExpectFails("tvm-vm run $vmexe --input z=random:2x5x64", "no input 'z'");
+  ExpectFails("tvm-vm run $vmexe --input out/y.npy --input out/y.npy",
+              "2 inputs are given, the model takes 1");
+  ExpectFails("tvm-vm run $vmexe --input nothing.npy", "nothing.npy': No such file");
+  ExpectFails("tvm-vm run $vmexe --dim breadth=2", "no dimension named 'breadth'");
+  ExpectFails("head -c 200 out/y.npy >cut.npy; tvm-vm run $vmexe --input cut.npy", "cut.npy");
+}
+
+TEST_F(DemoTest, FullDisks) {
+  ExpectFails("tvm-vm run $vmexe --output-dir /dev/full/x", "/dev/full/x");
+  ExpectFails("tvm-vm inspect $vmexe >/dev/full", "standard output");
+  ExpectFails("tvm-vm compile $onnx -o /dev/full", "/dev/full': No space left on device");
+  ExpectFails("tvm-vm compile $onnx -o none/a.vmexe", "none/a.vmexe");
+  EXPECT_THAT(scratch_.Names(), IsEmpty());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+}
+
+TEST_F(DemoTest, DamagedPrograms) {
+  std::string whole = ReadBytes(Vmexe());
+  for (size_t cut : {size_t{1}, whole.size() / 4, whole.size() / 2, whole.size() - 1}) {
+    WriteBytes(scratch_ / "cut.vmexe", whole.substr(0, cut));
+    ExpectFails("tvm-vm verify cut.vmexe", "cut.vmexe");
+  }
+  EXPECT_EQ(Run("tvm-vm verify $vmexe").exit_code, 0);
+  for (size_t at = 5; at < whole.size(); at += whole.size() / 23) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
+    if (flipped == whole) continue;
+    WriteBytes(scratch_ / "flipped.vmexe", flipped);
+    ToolResult result = Run("tvm-vm verify flipped.vmexe");
+    EXPECT_LE(result.exit_code, kExitFailed)
+        << "byte " << at;  // a flip in padding may pass; nothing may crash
+    EXPECT_LE(Run("tvm-vm run flipped.vmexe").exit_code, kExitFailed) << "byte " << at;
+  }
+}
+
+TEST_F(DemoTest, DamagedModels) {
+  std::string whole = ReadBytes(Onnx());
+  for (size_t cut : {size_t{1}, whole.size() / 2, whole.size() - 1}) {
+    WriteBytes(scratch_ / "cut.onnx", whole.substr(0, cut));
+    ExpectFails("tvm-vm compile cut.onnx -o out.vmexe", "cut.onnx");
+  }
+  EXPECT_THAT(scratch_.Names(), ElementsAre("cut.onnx"));
+}
+
+TEST_F(DemoTest, BenchReportsItsNumbers) {
+  ToolResult result = Run("tvm-vm bench $vmexe --dim length=4 --repeat 5 --threads 1 --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  nlohmann::json json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["runs"], 5);
+  for (const char* key : {"first_ms", "best_ms", "median_ms", "p99_ms", "load_ms", "peak_bytes"})
+    EXPECT_GT(json[key], 0) << key;
+  EXPECT_LE(json["best_ms"], json["median_ms"]);
+  EXPECT_LE(json["median_ms"], json["p99_ms"]);
+}
+
+TEST_F(DemoTest, BenchShowsTheKernels) {
+  ToolResult result = Run("tvm-vm bench $vmexe --dim length=4 --repeat 2 --profile --trace trace.json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("GFLOP/s"));
+  nlohmann::json trace = nlohmann::json::parse(ReadBytes(scratch_ / "trace.json"));
+  ASSERT_FALSE(trace["traceEvents"].empty());
+  EXPECT_EQ(trace["traceEvents"][0]["ph"], "X");
+}
+
+TEST_F(DemoTest, InspectShowsTheSignature) {
+  ToolResult text = Run("tvm-vm inspect $vmexe");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("input   x: f32[batch, length, 64]"));
+  EXPECT_THAT(text.out, HasSubstr("demo.onnx"));
+  nlohmann::json json = nlohmann::json::parse(Run("tvm-vm inspect $vmexe --json").out);
+  EXPECT_EQ(json["inputs"][0]["dims"], nlohmann::json::array({"batch", "length", 64}));
+  EXPECT_FALSE(json["sections"].empty());
+  EXPECT_FALSE(json["libraries"].empty());
+}
+
+TEST_F(DemoTest, DisassemblyNamesTheNodes) {
+  ToolResult result = Run("tvm-vm disasm $vmexe");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("launch"));
+  EXPECT_THAT(result.out, HasSubstr("/queries"));
+}
+
+TEST_F(DemoTest, DumpWritesValuesInsideTheModel) {
+  ToolResult all = Run("tvm-vm run $onnx --dump all --output-dir values");
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "values/scores.npy"));
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "values/y.npy"));
+  ToolResult one = Run("tvm-vm run $onnx --dump scores --output-dir one");
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_THAT(one.out, StartsWith("scores: f32[1, 1, 1]"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "one/y.npy"));
+  ExpectFails("tvm-vm run $onnx --dump nobody --output-dir none", "no value or node named 'nobody'");
+  ExpectFails("tvm-vm run $vmexe --dump all --output-dir none", "for .onnx files only");
+}
+
+TEST_F(DemoTest, PassesCanBePrinted) {
+  ToolResult result = Run("tvm-vm compile $onnx -o a.vmexe --time-passes --print-after all");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("@main"));
+}
+
+TEST_F(DemoTest, RunningAPackagedProgramStartsQuicklyAndWithoutLlvm) {
+  ToolResult traced = Run("LD_DEBUG=files tvm-vm run $vmexe");
+  EXPECT_EQ(traced.exit_code, 0);
+  EXPECT_THAT(traced.err, HasSubstr("libtvm-vm.so"));
+  EXPECT_THAT(traced.err, Not(HasSubstr("libLLVM")));
+}
+
+}  // namespace
+}  // namespace tvmvm::cli
