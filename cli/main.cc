@@ -1,6 +1,8 @@
 // tvm-vm: reads the command line into plain arguments (options.h) and calls the command. The only file that
 // knows CLI11.
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
 #include <csignal>
 #include <exception>
 #include <functional>
@@ -267,6 +269,11 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    bool names_command = argc > 1 && argv[1][0] != '-';
+    if (names_command && app.get_subcommands().empty()) {
+      PrintNote(fmt::format("'{}' is no command of tvm-vm\nRun with --help for more information.", argv[1]));
+      return kExitUsage;
+    }
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   Expected<int> code = action();
