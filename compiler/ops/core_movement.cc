@@ -157,9 +157,9 @@ Expr ConcatElement(ElementContext& context, std::span<const Expr> index) {
     if (size.IsConstant(0)) continue;
     Dim begin = ends[static_cast<size_t>(i)] - size;
     Expr is_before_end = Less(index[axis], DimValue(ends[static_cast<size_t>(i)]));
-    if (result.valid() && IsIntConstant(is_before_end, 0)) continue;
-    Expr offset = index[axis] - DimValue(begin);
-    if (!IsConstant(offset)) offset = Max(Min(offset, DimValue(size) - IntConstant(1)), IntConstant(0));
+    Expr is_after_begin = LessEqual(DimValue(begin), index[axis]);
+    if (IsIntConstant(is_before_end, 0) || IsIntConstant(is_after_begin, 0)) continue;
+    Expr offset = Max(Min(index[axis] - DimValue(begin), DimValue(size) - IntConstant(1)), IntConstant(0));
     source[axis] = offset;
     Expr element = context.Input(i, source);
     result = result.valid() ? Select(is_before_end, element, result) : element;

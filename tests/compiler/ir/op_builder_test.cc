@@ -70,12 +70,15 @@ TEST_F(OpBuilderTest, ShapeArithmeticBecomesDims) {
   ValueId first = b_->Gather(shape, b_->ScalarInt(DType::kI64, 0), 0);
   ValueId rest = b_->Mul(b_->Gather(shape, b_->ScalarInt(DType::kI64, 1), 0), b_->Gather(shape, b_->ScalarInt(DType::kI64, -1), 0));
   ValueId joined = b_->Concat({b_->Unsqueeze(first, {0}), Ints({-1}), b_->Unsqueeze(b_->Div(rest, b_->ScalarInt(DType::kI64, 8)), {0})}, 0);
+  EXPECT_EQ(Elements(first), "[n]");
+  EXPECT_EQ(Elements(rest), "[m*32]");
+  EXPECT_EQ(Elements(b_->Div(rest, b_->ScalarInt(DType::kI64, 8))), "[m*4]");
   EXPECT_EQ(Elements(joined), "[n, -1, m*4]");
   ValueId is_minus_one = b_->Binary(tensor::ExprOp::kEqual, joined, b_->ScalarInt(DType::kI64, -1));
   EXPECT_EQ(Elements(is_minus_one), "[0, 1, 0]");
   EXPECT_EQ(Elements(b_->Where(is_minus_one, b_->ScalarInt(DType::kI64, 7), joined)), "[n, 7, m*4]");
   EXPECT_EQ(Elements(b_->Cast(b_->Cast(joined, DType::kI32), DType::kI64)), "[n, -1, m*4]");
-  EXPECT_EQ(Elements(b_->Reduce(tensor::ReduceKind::kProduct, shape, {0})), "[n*m*32]");
+  EXPECT_EQ(Elements(b_->Reduce(tensor::ReduceKind::kProduct, shape, {0})), "[m*n*32]");
   EXPECT_EQ(Elements(b_->Reduce(tensor::ReduceKind::kMax, b_->DimsTensor({n, n + 2, 1}), {0})), "[n+2]");
   EXPECT_EQ(Elements(b_->Slice(shape, {2}, {-2}, {2})), "[32, n]");
   EXPECT_EQ(Elements(b_->Binary(tensor::ExprOp::kLess, b_->DimScalar(n), b_->ScalarInt(DType::kI64, 0))), "[0]");
