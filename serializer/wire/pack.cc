@@ -11,7 +11,6 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 using flatbuffers::Vector;
-using StringOffset = Offset<flatbuffers::String>;
 
 // FlatBuffers count in signed 32 bits; text is what can grow, the tables around it fit the other half.
 constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
@@ -25,13 +24,13 @@ Offset<Vector<Offset<Table>>> PackEach(FlatBufferBuilder& builder, const Element
   return builder.CreateVector(offsets);
 }
 
-StringOffset PackString(FlatBufferBuilder& builder, const std::string& text) {
-  return builder.CreateString(text);
+Offset<schema::Text> PackText(FlatBufferBuilder& builder, const std::string& text) {
+  return schema::CreateText(builder, builder.CreateString(text));
 }
 
-Offset<Vector<StringOffset>> PackStrings(FlatBufferBuilder& builder,
-                                         const std::vector<std::string>& strings) {
-  return PackEach<flatbuffers::String>(builder, strings, PackString);
+Offset<Vector<Offset<schema::Text>>> PackTexts(FlatBufferBuilder& builder,
+                                               const std::vector<std::string>& strings) {
+  return PackEach<schema::Text>(builder, strings, PackText);
 }
 
 Offset<schema::Dim> PackDim(FlatBufferBuilder& builder, const DimSpec& dim) {
@@ -66,7 +65,7 @@ Offset<schema::Kernel> PackKernel(FlatBufferBuilder& builder, const KernelSpec& 
   std::vector<uint8_t> buffers;
   for (Access access : kernel.buffers) buffers.push_back(static_cast<uint8_t>(access));
   auto buffer_vector = builder.CreateVector(buffers);
-  auto messages = PackStrings(builder, kernel.error_messages);
+  auto messages = PackTexts(builder, kernel.error_messages);
   auto node = builder.CreateString(kernel.source_node);
   return schema::CreateKernel(builder, name, symbol, static_cast<uint8_t>(kernel.device), kernel.scalar_count,
                               buffer_vector, messages, node);
@@ -84,7 +83,7 @@ Offset<schema::Constant> PackConstant(FlatBufferBuilder& builder, const Constant
                                       uint64_t offset) {
   auto name = builder.CreateString(constant.name);
   auto dims = builder.CreateVector(constant.dims);
-  auto strings = PackStrings(builder, constant.strings);
+  auto strings = PackTexts(builder, constant.strings);
   return schema::CreateConstant(builder, name, static_cast<uint8_t>(constant.dtype), dims, offset,
                                 constant.bytes.size(), strings);
 }
@@ -159,9 +158,9 @@ Expected<std::vector<std::byte>> PackMetadata(const Program& program, const Plac
   for (size_t i = 0; i < program.constants.size(); ++i)
     constants.push_back(PackConstant(builder, program.constants[i], placement.constant_offsets[i]));
   std::vector<bool> is_debug = DebugStrings(program);
-  std::vector<StringOffset> strings;
+  std::vector<Offset<schema::Text>> strings;
   for (size_t i = 0; i < program.strings.size(); ++i)
-    strings.push_back(builder.CreateString(is_debug[i] ? std::string() : program.strings[i]));
+    strings.push_back(PackText(builder, is_debug[i] ? std::string() : program.strings[i]));
 
   auto function_vector = builder.CreateVector(functions);
   auto kernels = PackEach<schema::Kernel>(builder, program.kernels, PackKernel);

@@ -35,7 +35,7 @@ class Unpacker {
     TVMVM_CHECK_OK(Each(from.libraries(), &to->libraries, &Unpacker::Library));
     TVMVM_CHECK_OK(Each(from.constants(), &to->constants, &Unpacker::Constant));
     TVMVM_CHECK_OK(Each(from.plans(), &to->plans, &Unpacker::Plan));
-    TVMVM_CHECK_OK(Strings(from.strings(), &to->strings));
+    TVMVM_CHECK_OK(Each(from.strings(), &to->strings, &Unpacker::Text));
     to->entry.index = from.entry();
     return from.provenance() ? Provenance(*from.provenance(), &to->provenance) : Status();
   }
@@ -80,14 +80,7 @@ class Unpacker {
     return {};
   }
 
-  Status Strings(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from,
-                 std::vector<std::string>* to) {
-    uint32_t size = SizeOf(from);
-    TVMVM_CHECK_OK(Take(uint64_t{size} * sizeof(uint32_t)));
-    to->resize(size);
-    for (uint32_t i = 0; i < size; ++i) TVMVM_CHECK_OK(String(from->Get(i), &(*to)[i]));
-    return {};
-  }
+  Status Text(const schema::Text& from, std::string* to) { return String(from.value(), to); }
 
   Status Dim(const schema::Dim& from, DimSpec* to) {
     to->value = from.value();
@@ -153,7 +146,7 @@ class Unpacker {
     TVMVM_CHECK_OK(Take(SizeOf(from.buffers())));
     for (uint32_t i = 0; i < SizeOf(from.buffers()); ++i)
       to->buffers.push_back(static_cast<Access>(from.buffers()->Get(i)));
-    TVMVM_CHECK_OK(Strings(from.error_messages(), &to->error_messages));
+    TVMVM_CHECK_OK(Each(from.error_messages(), &to->error_messages, &Unpacker::Text));
     return String(from.source_node(), &to->source_node);
   }
 
@@ -175,7 +168,7 @@ class Unpacker {
     uint32_t rank = SizeOf(from.dims());
     TVMVM_CHECK_OK(Take(uint64_t{rank} * sizeof(int64_t)));
     for (uint32_t i = 0; i < rank; ++i) to->dims.push_back(from.dims()->Get(i));
-    TVMVM_CHECK_OK(Strings(from.strings(), &to->strings));
+    TVMVM_CHECK_OK(Each(from.strings(), &to->strings, &Unpacker::Text));
     if (from.bytes() == 0) return {};
     const Section* section = FindSection(sections_, kConstantsSection);
     uint64_t size = section ? section->bytes.size() : 0;
@@ -226,7 +219,12 @@ class Unpacker {
 template <class Root>
 Expected<const Root*> RootOf(const Section& section) {
   auto data = reinterpret_cast<const uint8_t*>(section.bytes.data());
-  flatbuffers::Verifier verifier(data, section.bytes.size());
+  // No writer needs more tables than there is room for; tables that are referred to many times count every
+  // time.
+  auto max_tables =
+      static_cast<flatbuffers::uoffset_t>(section.bytes.size() / sizeof(flatbuffers::uoffset_t));
+  constexpr flatbuffers::uoffset_t kMaxDepth = 64;
+  flatbuffers::Verifier verifier(data, section.bytes.size(), kMaxDepth, max_tables);
   if (!verifier.VerifyBuffer<Root>(nullptr)) return Malformed("section '{}' is malformed", section.name);
   return flatbuffers::GetRoot<Root>(data);
 }
