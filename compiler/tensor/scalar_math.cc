@@ -44,10 +44,11 @@ SmallFloat SmallFloatOf(DType dtype) {
 // A power of two, rounded up; 8 bits of exponent and nothing else. Zero and what is below give the least
 // value.
 double RoundE8M0(double value, bool saturate) {
-  if (std::isnan(value) || std::isinf(value)) return kNan;
+  if (std::isnan(value)) return kNan;
+  if (std::isinf(value)) return saturate ? 0x1p127 : kNan;
   int exponent = 0;
   double mantissa = std::frexp(std::fabs(value), &exponent);  // [0.5, 1)
-  if (mantissa == 0 || exponent - 1 < -127) return 0x1p-127;
+  if (mantissa == 0 || exponent - 1 < -127) return saturate ? 0x1p-127 : kNan;
   int power = mantissa > 0.5 ? exponent : exponent - 1;
   if (power > 127) return saturate ? 0x1p127 : kNan;
   return std::ldexp(1.0, power);
