@@ -1,0 +1,245 @@
+// Tensors, arenas, plans, element access, copies.
+#include <gmock/gmock.h>
+
+#include <bit>
+#include <cmath>
+
+#include "tests/vm/text_program.h"
+#include "vm/interpreter/element_access.h"
+#include "vm/interpreter/plan_cache.h"
+
+namespace tvmvm {
+namespace {
+
+using namespace testing;  // NOLINT
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A program over x: i64[k] whose body writes y: i64[1]; i0 = 0, i1 = 1, i2 = 8, r0 = x, r1 = y; i3... and r2... are free.
+std::string Body(std::string_view body) {
+  return "entry @main\nconstant c0 \"w\": i64[2] hex \"05000000000000000600000000000000\"\nplan p0 [0..1 align 64, 1..2 align 64, 2..3 align 64]\n"
+         "func @main(\"x\": i64[k]) -> (\"y\": i64[1]) frame 20, 10 {\n"
+         "  i0 = const 0\n  i1 = const 1\n  i2 = const 8\n  r1 = output 0, [i1]\n  node \"/m (M)\"\n" +
+         std::string(body) + "  return [], [r1]\n}\n";
+}
+
+TEST(Memory, DimsAndRanks) {
+  EXPECT_THAT(RunInts(Body("i3 = dim r0, 0\n i4 = rank r0\n i3 = mul i3, i2\n i3 = add i3, i4\n store r1, i0, i64, i3\n"),
+                      {Ints({1, 2, 3})}),
+              ElementsAre(25));
+}
+
+TEST(Memory, ADimensionThatIsNotThereIsAnError) {
+  EXPECT_THAT(RunError(Body("r2 = alloc f32, []\n i3 = dim r2, 2\n"), {Ints({1})}),
+              HasSubstr("dim: dimension 2 of a tensor of rank 0 (node /m (M))"));
+}
+
+TEST(Memory, ConstantsAreTensors) {
+  EXPECT_THAT(RunInts(Body("r2 = constant c0\n i3 = load r2, i2, i64\n store r1, i0, i64, i3\n"), {Ints({1})}),
+              ElementsAre(6));
+}
+
+TEST(Memory, ViewsShareStorage) {
+  EXPECT_THAT(RunInts(Body(R"---(
+  i3 = const 16
+  r2 = arena i3
+  r3 = view r2, i2, i64, [i1]
+  r4 = view r3, i0, i32, [i1, i1]
+  i4 = const 77
+  store r4, i0, i32, i4
+  i5 = load r2, i2, i32
+  store r1, i0, i64, i5
+)---"),
+                      {Ints({1})}),
+              ElementsAre(77));
+}
+
+TEST(Memory, EveryAccessIsChecked) {
+  EXPECT_THAT(RunError(Body("i3 = load r0, i2, i64\n"), {Ints({1})}),
+              HasSubstr("invalid_argument: @main:"));
+  EXPECT_THAT(RunError(Body("i3 = load r0, i2, i64\n"), {Ints({1})}),
+              HasSubstr("load: 8 bytes at offset 8 of r0, which has 8 bytes (node /m (M))"));
+  EXPECT_THAT(RunError(Body("i3 = const -1\n store r1, i3, i64, i0\n"), {Ints({1})}), HasSubstr("8 bytes at offset -1"));
+  EXPECT_THAT(RunError(Body("r2 = view r0, i1, i64, [i1]\n"), {Ints({1})}), HasSubstr("8 bytes at offset 1"));
+  EXPECT_THAT(RunError(Body("copy [r1+i1, r0], i2\n"), {Ints({1})}), HasSubstr("8 bytes at offset 1 of r1"));
+  EXPECT_THAT(RunError(Body("copy [r1, c0+i2], i2\n i3 = const 9\n copy [r1, c0+i3], i2\n"), {Ints({1})}),
+              HasSubstr("8 bytes at offset 9 of constant 'w', which has 16 bytes"));
+  EXPECT_THAT(RunError(Body("i3 = const -8\n fill [r1], i3, 0\n"), {Ints({1})}), HasSubstr("-8 bytes at offset 0"));
+  EXPECT_THAT(RunError(Body("r1 = release\n r1 = move.ref r1\n i3 = dim r1, 0\n"), {Ints({1})}), HasSubstr("r1 holds nothing"));
+}
+
+TEST(Memory, InputsAndConstantsAreNeverWritten) {
+  EXPECT_THAT(RunError(Body("store r0, i0, i64, i0\n"), {Ints({1})}), HasSubstr("writes to an input or a constant"));
+  EXPECT_THAT(RunError(Body("fill [r0], i2, 0\n"), {Ints({1})}), HasSubstr("writes to an input or a constant"));
+  EXPECT_THAT(RunError(Body("r2 = constant c0\n copy [r2, r0], i2\n"), {Ints({1})}), HasSubstr("writes to an input"));
+}
+
+TEST(Memory, CopiesAndFills) {
+  EXPECT_THAT(RunInts(Body("copy [r1, r0+i2], i2\n"), {Ints({4, 5})}), ElementsAre(5));
+  EXPECT_THAT(RunInts(Body("fill [r1], i2, 1\n"), {Ints({4})}), ElementsAre(0x0101010101010101));
+}
+
+TEST(Memory, ImpossibleShapesAreErrors) {
+  EXPECT_THAT(RunError(Body("i3 = const -2\n r2 = alloc f32, [i3]\n"), {Ints({1})}), HasSubstr("shape [-2] cannot be"));
+  EXPECT_THAT(RunError(Body("i3 = const 4611686018427387904\n r2 = alloc f32, [i3, i2]\n"), {Ints({1})}),
+              HasSubstr("cannot be"));
+  EXPECT_THAT(RunError(Body("i3 = const 576460752303423487\n r2 = alloc u8, [i3]\n"), {Ints({1})}),
+              HasSubstr("out_of_memory: @main:"));
+  EXPECT_THAT(RunError(Body("i3 = const -1\n r2 = arena i3\n"), {Ints({1})}), HasSubstr("out_of_memory"));
+  EXPECT_THAT(RunError(Body("i3, [i4, i5, i6] = plan p0, [i1, i1, i1]\n i7 = const -5\n"
+                            "i3, [i4, i5, i6] = plan p0, [i1, i7, i1]\n"),
+                       {Ints({1})}),
+              HasSubstr("plan: value 1 has -5 bytes"));
+}
+
+TEST(Memory, PlansGiveOffsets) {
+  // Three values of 64 bytes in a chain: two places.
+  EXPECT_THAT(RunInts(Body("i3 = const 64\n i4, [i5, i6, i7] = plan p0, [i3, i3, i3]\n i8 = eq i5, i7\n"
+                           "i4 = mul i4, i8\n store r1, i0, i64, i4\n"),
+                      {Ints({1})}),
+              ElementsAre(128));
+}
+
+TEST(Memory, ALoopReusesItsArena) {
+  auto vm = VmFromText(Body(R"---(
+  i3 = const 1000
+  i4 = const 4096
+again:
+  r2 = arena i4
+  store r2, i0, i64, i3
+  i3 = sub i3, i1
+  branch.if i3, again
+  store r1, i0, i64, i3
+)---"));
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::array outputs{Tensor()};
+  ASSERT_EQ(TextOf(invocation.Run(std::array{Ints({1})}, outputs)), "");
+  EXPECT_EQ(invocation.arena_bytes(), 4096);
+}
+
+TEST(Memory, AViewOfACalleesArenaStaysValid) {
+  EXPECT_THAT(RunInts(R"---(
+entry @main
+func @inner() -> ("": i64[1]) frame 4, 2 {
+  i0 = const 64
+  i1 = const 0
+  i2 = const 1
+  i3 = const 99
+  r0 = arena i0
+  store r0, i1, i64, i3
+  r1 = view r0, i1, i64, [i2]
+  return [], [r1]
+}
+func @main("x": i64[1]) -> ("y": i64[1]) frame 4, 3 {
+  [], [r1] = call @inner, [], []
+  i0 = const 64
+  i1 = const 0
+  i2 = const -1
+  r2 = arena i0
+  store r2, i1, i64, i2
+  return [], [r1]
+}
+)---",
+                      {Ints({1})}),
+              ElementsAre(99));
+}
+
+TEST(Memory, ReleaseGivesBack) {
+  auto vm = VmFromText(Body(R"---(
+  i3 = const 100
+  i4 = const 1000
+again:
+  r2 = alloc u8, [i4]
+  r3 = move.ref r2
+  r2 = release
+  r3 = release
+  i3 = sub i3, i1
+  branch.if i3, again
+  store r1, i0, i64, i3
+)---"));
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::array outputs{Tensor()};
+  ASSERT_EQ(TextOf(invocation.Run(std::array{Ints({1})}, outputs)), "");
+  EXPECT_EQ(invocation.peak_bytes(), 1008);
+}
+
+TEST(Memory, HasALimit) {
+  Limits limits;
+  limits.max_bytes = 5000;
+  const std::string text = Body("i3 = const 4000\n r2 = arena i3\n r3 = alloc u8, [i3]\n store r1, i0, i64, i3\n");
+  EXPECT_THAT(RunError(text, {Ints({1})}, limits),
+              HasSubstr("alloc: tensor needs 4000 bytes; 4008 bytes are in use and the limit is 5000 (node /m (M))"));
+  limits.max_bytes = 8008;
+  EXPECT_EQ(RunError(text, {Ints({1})}, limits), "");
+}
+
+TEST(PlanCache, KeepsABoundedNumberOfPlans) {
+  std::vector<PlanSpec> specs(1);
+  specs[0].values = {{0, 1}, {1, 2}};
+  PlanCache cache(specs);
+  for (int round = 0; round < 2; ++round)
+    for (int64_t n = 1; n <= static_cast<int64_t>(PlanCache::kPlansKept); ++n)
+      EXPECT_EQ(cache.Get(PlanId{0}, std::array{n * 64, n * 64}).total_bytes, n * 128);
+  EXPECT_EQ(cache.misses(), static_cast<int64_t>(PlanCache::kPlansKept));
+  EXPECT_EQ(cache.Get(PlanId{0}, std::array<int64_t, 2>{64'000, 64}).total_bytes, 64'064);
+  EXPECT_EQ(cache.misses(), static_cast<int64_t>(PlanCache::kPlansKept) + 1);
+  cache.Get(PlanId{0}, std::array<int64_t, 2>{128, 128});
+  EXPECT_EQ(cache.misses(), static_cast<int64_t>(PlanCache::kPlansKept) + 1);
+  cache.Get(PlanId{0}, std::array<int64_t, 2>{64, 64});  // gone: the oldest made room
+  EXPECT_EQ(cache.misses(), static_cast<int64_t>(PlanCache::kPlansKept) + 2);
+}
+
+double Round(DType dtype, double value) {
+  char element[8] = {};
+  StoreElement(dtype, element, std::bit_cast<int64_t>(value));
+  return std::bit_cast<double>(LoadElement(dtype, element));
+}
+
+TEST(ElementAccess, Integers) {
+  struct Case {
+    DType dtype;
+    int64_t stored, loaded;
+  };
+  for (const Case& c : std::initializer_list<Case>{{DType::kI8, -1, -1},
+                                                   {DType::kU8, -1, 255},
+                                                   {DType::kI16, 0x18000, -32768},
+                                                   {DType::kU16, 0x18000, 0x8000},
+                                                   {DType::kI32, -5, -5},
+                                                   {DType::kU32, -1, 0xffffffff},
+                                                   {DType::kI64, INT64_MIN, INT64_MIN},
+                                                   {DType::kU64, -1, -1},
+                                                   {DType::kBool, 256, 1},
+                                                   {DType::kBool, 0, 0}}) {
+    char element[9] = {};
+    StoreElement(c.dtype, element + 1, c.stored);
+    EXPECT_EQ(LoadElement(c.dtype, element + 1), c.loaded) << DTypeName(c.dtype);
+  }
+  EXPECT_FALSE(HasScalarForm(DType::kString));
+  EXPECT_FALSE(HasScalarForm(DType::kI4));
+}
+
+TEST(ElementAccess, Floats) {
+  EXPECT_EQ(Round(DType::kF64, 0.1), 0.1);
+  EXPECT_EQ(Round(DType::kF32, 0.1), static_cast<double>(0.1f));
+  EXPECT_EQ(Round(DType::kF16, 1.0 / 3), 0.333251953125);
+  EXPECT_EQ(Round(DType::kF16, 65504), 65504);
+  EXPECT_EQ(Round(DType::kF16, 65519.9), 65504);
+  EXPECT_EQ(Round(DType::kF16, 65520), INFINITY);
+  EXPECT_EQ(Round(DType::kF16, 0x1p-24), 0x1p-24);
+  EXPECT_EQ(Round(DType::kF16, 0x1p-25), 0);
+  EXPECT_EQ(Round(DType::kF16, 0x1.8p-25), 0x1p-24);
+  EXPECT_EQ(Round(DType::kF16, 2047.5), 2048);
+  EXPECT_TRUE(std::isnan(Round(DType::kF16, NAN)));
+  EXPECT_TRUE(std::signbit(Round(DType::kF16, -0.0)));
+  EXPECT_EQ(Round(DType::kBF16, 3.14159), 3.140625);
+  EXPECT_EQ(Round(DType::kBF16, -INFINITY), -INFINITY);
+  EXPECT_TRUE(std::isnan(Round(DType::kBF16, NAN)));
+  // Exactly between two bf16 numbers but for a bit that f32 cannot hold.
+  EXPECT_EQ(Round(DType::kBF16, 1 + 0x1p-8), 1);
+  EXPECT_EQ(Round(DType::kBF16, 1 + 0x1p-8 + 0x1p-40), 1 + 0x1p-7);
+}
+
+}  // namespace
+}  // namespace tvmvm

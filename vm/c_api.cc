@@ -1,0 +1,292 @@
+#include "vm/c_api.h"
+
+#include <new>
+#include <vector>
+
+#include "serializer/vmexe.h"
+#include "vm/vm.h"
+
+using tvmvm::Code;
+using tvmvm::DType;
+using tvmvm::MakeError;
+using tvmvm::Status;
+
+struct tvmvm_status {
+  tvmvm::Error error;
+};
+struct tvmvm_program {
+  std::shared_ptr<const tvmvm::Program> program;
+};
+struct tvmvm_vm {
+  std::shared_ptr<tvmvm::Vm> vm;
+};
+struct tvmvm_invocation {
+  tvmvm::Invocation invocation;
+  std::vector<tvmvm::Tensor> inputs, outputs;  // kept, so that a warm call allocates nothing
+};
+struct tvmvm_tensor {
+  tvmvm::Tensor tensor;
+};
+
+namespace {
+
+static_assert(TVMVM_INTERNAL == static_cast<int>(Code::kInternal));
+static_assert(TVMVM_U2 == static_cast<int>(DType::kU2));
+static_assert(TVMVM_U2 + 1 == tvmvm::kDTypeCount);
+
+// What there is when there is no memory for a status.
+tvmvm_status* NoMemory() {
+  static tvmvm_status status;
+  status.error.code = Code::kOutOfMemory;  // the message stays empty
+  return &status;
+}
+
+// Runs `body`, which gives a Status; no exception passes.
+template <class Body>
+tvmvm_status* Guarded(Body body) noexcept {
+  try {
+    Status result = body();
+    if (result) return nullptr;
+    return new tvmvm_status{std::move(result.error())};
+  } catch (const std::bad_alloc&) {
+    return NoMemory();
+  } catch (...) {
+    return NoMemory();
+  }
+}
+
+tl::unexpected<tvmvm::Error> NullArgument(const char* name) {
+  return MakeError(Code::kInvalidArgument, std::string(name) + " is null");
+}
+
+tvmvm::Expected<tvmvm::Shape> ShapeFrom(const int64_t* dims, int rank) {
+  if (rank < 0 || rank > tvmvm::kMaxRank)
+    return MakeError(Code::kInvalidArgument,
+                     "rank " + std::to_string(rank) + ", wanted 0 to " + std::to_string(tvmvm::kMaxRank));
+  if (rank > 0 && dims == nullptr) return NullArgument("dims");
+  return tvmvm::Shape(std::span<const int64_t>(dims, static_cast<size_t>(rank)));
+}
+
+tvmvm::Expected<DType> DTypeFrom(tvmvm_dtype dtype) {
+  const auto number = static_cast<int>(dtype);
+  if (number <= 0 || number >= tvmvm::kDTypeCount)
+    return MakeError(Code::kInvalidArgument, "there is no element type " + std::to_string(number));
+  return static_cast<DType>(number);
+}
+
+const tvmvm::ParameterSpec& Input(const tvmvm_program* program, size_t index) {
+  return program->program->main().inputs[index];
+}
+const tvmvm::ParameterSpec& Output(const tvmvm_program* program, size_t index) {
+  return program->program->main().outputs[index];
+}
+int RankOf(const tvmvm::ParameterSpec& parameter) {
+  return parameter.type.has_rank ? static_cast<int>(parameter.type.dims.size()) : -1;
+}
+const tvmvm::DimSpec& DimOf(const tvmvm::ParameterSpec& parameter, int axis) {
+  return parameter.type.dims[static_cast<size_t>(axis)];
+}
+
+tvmvm::Expected<std::string*> StringAt(const tvmvm_tensor* tensor, int64_t index) {
+  if (tensor == nullptr) return NullArgument("tensor");
+  if (tensor->tensor.dtype() != DType::kString)
+    return MakeError(Code::kInvalidArgument, "a tensor of " + std::string(tvmvm::DTypeName(tensor->tensor.dtype())) +
+                                                 " has no strings");
+  std::vector<std::string>& strings = tensor->tensor.strings();
+  if (index < 0 || index >= static_cast<int64_t>(strings.size()))
+    return MakeError(Code::kInvalidArgument,
+                     "string " + std::to_string(index) + " of a tensor of " + std::to_string(strings.size()));
+  return &strings[static_cast<size_t>(index)];
+}
+
+Status RunInvocation(tvmvm_invocation* self, const tvmvm_tensor* const* inputs, size_t input_count,
+                     tvmvm_tensor** outputs, size_t output_count) {
+  if (self == nullptr) return NullArgument("invocation");
+  if ((input_count > 0 && inputs == nullptr) || (output_count > 0 && outputs == nullptr))
+    return NullArgument("inputs or outputs");
+  self->inputs.resize(input_count);
+  self->outputs.resize(output_count);
+  for (size_t i = 0; i < input_count; ++i) self->inputs[i] = inputs[i] ? inputs[i]->tensor : tvmvm::Tensor();
+  for (size_t i = 0; i < output_count; ++i) self->outputs[i] = outputs[i] ? outputs[i]->tensor : tvmvm::Tensor();
+  TVMVM_CHECK_OK(self->invocation.Run(self->inputs, self->outputs));
+  std::vector<std::unique_ptr<tvmvm_tensor>> created(output_count);
+  for (size_t i = 0; i < output_count; ++i)
+    if (outputs[i] == nullptr) created[i] = std::make_unique<tvmvm_tensor>(tvmvm_tensor{self->outputs[i]});
+  for (size_t i = 0; i < output_count; ++i)
+    if (created[i]) outputs[i] = created[i].release();
+  return {};
+}
+
+// The invocation keeps no tensor of the caller's alive between calls.
+void Forget(tvmvm_invocation* self) {
+  if (self == nullptr) return;
+  for (tvmvm::Tensor& tensor : self->inputs) tensor = {};
+  for (tvmvm::Tensor& tensor : self->outputs) tensor = {};
+}
+
+}  // namespace
+
+extern "C" {
+
+tvmvm_code tvmvm_status_code(const tvmvm_status* status) {
+  return status != nullptr ? static_cast<tvmvm_code>(status->error.code) : TVMVM_OK;
+}
+const char* tvmvm_status_message(const tvmvm_status* status) {
+  return status != nullptr ? status->error.message.c_str() : "";
+}
+void tvmvm_status_free(tvmvm_status* status) {
+  if (status != nullptr && !(status->error.code == Code::kOutOfMemory && status->error.message.empty())) delete status;
+}
+
+tvmvm_status* tvmvm_program_load(const char* path, tvmvm_program** program) {
+  return Guarded([&]() -> Status {
+    if (path == nullptr || program == nullptr) return NullArgument("path or program");
+    TVMVM_TRY(auto loaded, tvmvm::LoadProgram(path));
+    *program = new tvmvm_program{std::move(loaded)};
+    return {};
+  });
+}
+tvmvm_status* tvmvm_program_load_from_memory(const void* bytes, size_t size, tvmvm_program** program) {
+  return Guarded([&]() -> Status {
+    if (bytes == nullptr || program == nullptr) return NullArgument("bytes or program");
+    TVMVM_TRY(auto loaded, tvmvm::LoadProgramFromMemory({static_cast<const std::byte*>(bytes), size}));
+    *program = new tvmvm_program{std::move(loaded)};
+    return {};
+  });
+}
+void tvmvm_program_free(tvmvm_program* program) { delete program; }
+size_t tvmvm_program_input_count(const tvmvm_program* program) { return program->program->main().inputs.size(); }
+size_t tvmvm_program_output_count(const tvmvm_program* program) { return program->program->main().outputs.size(); }
+const char* tvmvm_program_input_name(const tvmvm_program* program, size_t index) {
+  return Input(program, index).name.c_str();
+}
+const char* tvmvm_program_output_name(const tvmvm_program* program, size_t index) {
+  return Output(program, index).name.c_str();
+}
+tvmvm_dtype tvmvm_program_input_dtype(const tvmvm_program* program, size_t index) {
+  return static_cast<tvmvm_dtype>(Input(program, index).type.dtype);
+}
+tvmvm_dtype tvmvm_program_output_dtype(const tvmvm_program* program, size_t index) {
+  return static_cast<tvmvm_dtype>(Output(program, index).type.dtype);
+}
+int tvmvm_program_input_rank(const tvmvm_program* program, size_t index) { return RankOf(Input(program, index)); }
+int tvmvm_program_output_rank(const tvmvm_program* program, size_t index) { return RankOf(Output(program, index)); }
+int64_t tvmvm_program_input_dim(const tvmvm_program* program, size_t index, int axis) {
+  return DimOf(Input(program, index), axis).value;
+}
+int64_t tvmvm_program_output_dim(const tvmvm_program* program, size_t index, int axis) {
+  return DimOf(Output(program, index), axis).value;
+}
+const char* tvmvm_program_input_symbol(const tvmvm_program* program, size_t index, int axis) {
+  return DimOf(Input(program, index), axis).symbol.c_str();
+}
+const char* tvmvm_program_output_symbol(const tvmvm_program* program, size_t index, int axis) {
+  return DimOf(Output(program, index), axis).symbol.c_str();
+}
+
+tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_options* options, tvmvm_vm** vm) {
+  return Guarded([&]() -> Status {
+    if (program == nullptr || vm == nullptr) return NullArgument("program or vm");
+    tvmvm::VmOptions chosen;
+    if (options != nullptr) {
+      // Later versions append members: only those that the caller knows are read.
+      if (options->size < sizeof(tvmvm_vm_options))
+        return MakeError(Code::kInvalidArgument, "options.size is " + std::to_string(options->size) +
+                                                     ", at least " + std::to_string(sizeof(tvmvm_vm_options)) + " is wanted");
+      chosen.threads = options->threads;
+      chosen.allow_native = options->no_native == 0;
+    }
+    TVMVM_TRY(auto created, tvmvm::Vm::Create(program->program, chosen));
+    *vm = new tvmvm_vm{std::move(created)};
+    return {};
+  });
+}
+void tvmvm_vm_free(tvmvm_vm* vm) { delete vm; }
+
+tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** invocation) {
+  return Guarded([&]() -> Status {
+    if (vm == nullptr || invocation == nullptr) return NullArgument("vm or invocation");
+    *invocation = new tvmvm_invocation{vm->vm->NewInvocation(), {}, {}};
+    return {};
+  });
+}
+void tvmvm_invocation_free(tvmvm_invocation* invocation) { delete invocation; }
+tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation, const tvmvm_tensor* const* inputs, size_t input_count,
+                                   tvmvm_tensor** outputs, size_t output_count) {
+  tvmvm_status* status =
+      Guarded([&] { return RunInvocation(invocation, inputs, input_count, outputs, output_count); });
+  Forget(invocation);
+  return status;
+}
+void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes, int64_t max_steps, int64_t timeout_ns) {
+  tvmvm::Limits limits;
+  limits.max_bytes = max_bytes;
+  limits.max_steps = max_steps;
+  limits.timeout = std::chrono::nanoseconds(timeout_ns);
+  invocation->invocation.SetLimits(limits);
+}
+void tvmvm_invocation_cancel(tvmvm_invocation* invocation) { invocation->invocation.Cancel(); }
+int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation) { return invocation->invocation.peak_bytes(); }
+void tvmvm_invocation_trim(tvmvm_invocation* invocation) { invocation->invocation.Trim(); }
+
+tvmvm_status* tvmvm_tensor_allocate(tvmvm_dtype dtype, const int64_t* dims, int rank, tvmvm_tensor** tensor) {
+  return Guarded([&]() -> Status {
+    if (tensor == nullptr) return NullArgument("tensor");
+    TVMVM_TRY(DType type, DTypeFrom(dtype));
+    TVMVM_TRY(tvmvm::Shape shape, ShapeFrom(dims, rank));
+    TVMVM_TRY(tvmvm::Tensor created, tvmvm::Tensor::Allocate(type, shape));
+    *tensor = new tvmvm_tensor{std::move(created)};
+    return {};
+  });
+}
+tvmvm_status* tvmvm_tensor_borrow(tvmvm_dtype dtype, const int64_t* dims, int rank, void* data, tvmvm_tensor** tensor) {
+  return Guarded([&]() -> Status {
+    if (tensor == nullptr) return NullArgument("tensor");
+    TVMVM_TRY(DType type, DTypeFrom(dtype));
+    if (type == DType::kString) return MakeError(Code::kInvalidArgument, "strings cannot be borrowed");
+    TVMVM_TRY(tvmvm::Shape shape, ShapeFrom(dims, rank));
+    *tensor = new tvmvm_tensor{tvmvm::Tensor::Borrow(type, shape, data)};
+    return {};
+  });
+}
+tvmvm_status* tvmvm_tensor_from_dlpack(DLManagedTensor* managed, tvmvm_tensor** tensor) {
+  return Guarded([&]() -> Status {
+    TVMVM_TRY(tvmvm::Tensor taken, tvmvm::Tensor::FromDLPack(managed));
+    if (tensor == nullptr) return NullArgument("tensor");
+    *tensor = new tvmvm_tensor{std::move(taken)};
+    return {};
+  });
+}
+tvmvm_status* tvmvm_tensor_to_dlpack(const tvmvm_tensor* tensor, DLManagedTensor** managed) {
+  return Guarded([&]() -> Status {
+    if (tensor == nullptr || managed == nullptr) return NullArgument("tensor or managed");
+    TVMVM_TRY(*managed, tensor->tensor.ToDLPack());
+    return {};
+  });
+}
+void tvmvm_tensor_free(tvmvm_tensor* tensor) { delete tensor; }
+tvmvm_dtype tvmvm_tensor_dtype(const tvmvm_tensor* tensor) { return static_cast<tvmvm_dtype>(tensor->tensor.dtype()); }
+int tvmvm_tensor_rank(const tvmvm_tensor* tensor) { return tensor->tensor.shape().rank(); }
+int64_t tvmvm_tensor_dim(const tvmvm_tensor* tensor, int axis) {
+  return axis >= 0 && axis < tensor->tensor.shape().rank() ? tensor->tensor.shape()[axis] : -1;
+}
+void* tvmvm_tensor_data(const tvmvm_tensor* tensor) { return tensor->tensor.data(); }
+int64_t tvmvm_tensor_byte_count(const tvmvm_tensor* tensor) { return tensor->tensor.byte_count(); }
+tvmvm_status* tvmvm_tensor_get_string(const tvmvm_tensor* tensor, int64_t index, const char** text, size_t* size) {
+  return Guarded([&]() -> Status {
+    TVMVM_TRY(const std::string* found, StringAt(tensor, index));
+    if (text != nullptr) *text = found->c_str();
+    if (size != nullptr) *size = found->size();
+    return {};
+  });
+}
+tvmvm_status* tvmvm_tensor_set_string(tvmvm_tensor* tensor, int64_t index, const char* text, size_t size) {
+  return Guarded([&]() -> Status {
+    TVMVM_TRY(std::string* found, StringAt(tensor, index));
+    if (text == nullptr && size > 0) return NullArgument("text");
+    found->assign(text != nullptr ? text : "", size);
+    return {};
+  });
+}
+
+}  // extern "C"

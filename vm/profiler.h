@@ -1,0 +1,44 @@
+// Profiler: what the kernels of a program cost, from an Invocation's launches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vm/vm.h"
+
+namespace tvmvm {
+
+struct KernelProfile {
+  KernelId kernel;
+  int64_t launches = 0;
+  int64_t nanoseconds = 0;
+  int64_t flops = 0;    // estimates of the compiler
+  int64_t bytes = 0;
+};
+
+// Not thread-safe; outlives the Invocations that hold its observer.
+class Profiler {
+ public:
+  explicit Profiler(std::shared_ptr<const Program> program, bool keep_launches = false);
+
+  // Give it to Invocation::SetLaunchObserver.
+  LaunchObserver observer();
+  void Clear();
+
+  // Kernels that were launched, the costliest first.
+  std::vector<KernelProfile> Kernels() const;
+  // One line per kernel and a total: share, time, launches, time of one launch, GFLOP/s, GB/s, name, source node.
+  std::string Table() const;
+  // The launches as Chrome trace JSON; only with keep_launches.
+  std::string ChromeTrace() const;
+
+ private:
+  std::shared_ptr<const Program> program_;
+  bool keep_launches_;
+  std::vector<KernelProfile> kernels_;  // by KernelId
+  std::vector<LaunchRecord> launches_;
+};
+
+}  // namespace tvmvm
