@@ -5,9 +5,11 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/files.h"
 #include "cli/json.h"
 #include "cli/model.h"
 #include "cli/signature.h"
+#include "vm/profiler.h"
 
 namespace tvmvm::cli {
 namespace {
@@ -29,11 +31,10 @@ struct Timing {
   }
 };
 
-Status TimeRuns(Invocation& invocation, std::span<const Tensor> inputs, size_t output_count,
+Status TimeRuns(Invocation& invocation, std::span<const Tensor> inputs, std::span<Tensor> outputs,
                 const BenchArguments& arguments, Timing* timing) {
-  std::vector<Tensor> outputs(output_count);  // made by the first run, written into by the others
   Clock::time_point begin = Clock::now();
-  TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
+  TVMVM_CHECK_OK(invocation.Run(inputs, outputs));  // makes the outputs; later runs write into them
   timing->first_ms = MillisecondsSince(begin);
   begin = Clock::now();
   bool by_count = arguments.repeat > 0;
@@ -48,18 +49,51 @@ Status TimeRuns(Invocation& invocation, std::span<const Tensor> inputs, size_t o
   return {};
 }
 
-void Print(const Timing& timing, const BenchArguments& arguments) {
-  Json json = {{"runs", timing.runs.size()},       {"first_ms", timing.first_ms},
-               {"best_ms", timing.runs.front()},   {"median_ms", timing.Percentile(0.5)},
-               {"p90_ms", timing.Percentile(0.9)}, {"p99_ms", timing.Percentile(0.99)},
-               {"load_ms", timing.load_ms},        {"peak_bytes", timing.peak_bytes}};
-  if (arguments.json) return PrintResult(FormatJson(json));
-  PrintResult(
-      fmt::format("{} runs: best {:.4f} ms, median {:.4f} ms, p90 {:.4f} ms, p99 {:.4f} ms\nfirst run {:.4f} "
-                  "ms, load {:.3f} ms, peak memory {}",
-                  timing.runs.size(), timing.runs.front(), timing.Percentile(0.5), timing.Percentile(0.9),
-                  timing.Percentile(0.99), timing.first_ms, timing.load_ms,
-                  FormatBytes(static_cast<double>(timing.peak_bytes))));
+// Runs again with every launch observed; the timed runs are not, so that observing costs them nothing.
+Status ObserveRuns(Invocation& invocation, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                   Profiler* profiler) {
+  constexpr int kRuns = 10;
+  invocation.SetLaunchObserver(profiler->observer());
+  for (int i = 0; i < kRuns; ++i) TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
+  invocation.SetLaunchObserver({});
+  return {};
+}
+
+Status WriteTrace(const Profiler& profiler, const std::string& path) {
+  TVMVM_TRY(OutputFile file, OutputFile::Create(path));
+  TVMVM_CHECK_OK(file.Write(profiler.ChromeTrace()));
+  return file.Commit();
+}
+
+Json ToJson(const Timing& timing) {
+  return {{"runs", timing.runs.size()},       {"first_ms", timing.first_ms},
+          {"best_ms", timing.runs.front()},   {"median_ms", timing.Percentile(0.5)},
+          {"p90_ms", timing.Percentile(0.9)}, {"p99_ms", timing.Percentile(0.99)},
+          {"load_ms", timing.load_ms},        {"peak_bytes", timing.peak_bytes}};
+}
+
+Json ToJson(const Profiler& profiler, const Program& program) {
+  Json kernels = Json::array();
+  for (const KernelProfile& profile : profiler.Kernels()) {
+    const KernelSpec& kernel = program.kernels[profile.kernel.index];
+    kernels.push_back({{"name", kernel.name},
+                       {"source_node", kernel.source_node},
+                       {"launches", profile.launches},
+                       {"nanoseconds", profile.nanoseconds},
+                       {"flops", profile.flops},
+                       {"bytes", profile.bytes}});
+  }
+  return kernels;
+}
+
+std::string FormatTiming(const Timing& timing) {
+  return fmt::format(
+      "{} runs: best {:.4f} ms, median {:.4f} ms, p90 {:.4f} ms, p99 {:.4f} ms\nfirst run {:.4f} ms, load "
+      "{:.3f} ms, "
+      "peak memory {}",
+      timing.runs.size(), timing.runs.front(), timing.Percentile(0.5), timing.Percentile(0.9),
+      timing.Percentile(0.99), timing.first_ms, timing.load_ms,
+      FormatBytes(static_cast<double>(timing.peak_bytes)));
 }
 
 }  // namespace
@@ -72,9 +106,22 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   timing.load_ms = MillisecondsSince(begin);
 
   TVMVM_TRY(std::vector<Tensor> inputs, MakeInputs(program->main(), arguments.inputs));
+  std::vector<Tensor> outputs(program->main().outputs.size());
+  Profiler profiler(program, !arguments.trace.empty());
   Invocation invocation = vm->NewInvocation();
-  TVMVM_CHECK_OK(TimeRuns(invocation, inputs, program->main().outputs.size(), arguments, &timing));
-  Print(timing, arguments);
+  TVMVM_CHECK_OK(TimeRuns(invocation, inputs, outputs, arguments, &timing));
+  bool observe = arguments.profile || !arguments.trace.empty();
+  if (observe) TVMVM_CHECK_OK(ObserveRuns(invocation, inputs, outputs, &profiler));
+  if (!arguments.trace.empty()) TVMVM_CHECK_OK(WriteTrace(profiler, arguments.trace));
+
+  if (arguments.json) {
+    Json json = ToJson(timing);
+    if (arguments.profile) json["kernels"] = ToJson(profiler, *program);
+    PrintResult(FormatJson(json));
+  } else {
+    PrintResult(FormatTiming(timing));
+    if (arguments.profile) PrintResult(profiler.Table());
+  }
   return kExitOk;
 }
 

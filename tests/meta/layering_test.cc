@@ -17,7 +17,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"serializer", {"bytecode"}},
     {"allocator", {"bytecode"}},
     {"devices", {"allocator", "bytecode"}},
-    {"vm", {"devices", "allocator", "bytecode"}},
+    {"vm", {"devices", "allocator", "serializer", "bytecode"}},
     {"compiler", {"bytecode", "allocator/planner.h", "devices/device.h"}},
     {"cli", {"bytecode", "serializer", "allocator", "devices", "vm", "compiler/compiler.h"}},
 };
