@@ -67,7 +67,10 @@ TEST(DocsTest, CommandsOfTheToolExist) {
       if (!std::regex_search(line, match, std::regex(R"(^(?:build/)?tvm-vm ([a-z]+)(.*))"))) continue;
       std::string command = match[1], rest = match[2];
       std::string help = OutputOf(std::string(TVMVM_BINARY_DIR) + "/tvm-vm " + command + " --help");
-      EXPECT_NE(help, "") << document << ": tvm-vm has no command " << command;
+      if (help.empty()) {
+        ADD_FAILURE() << document << ": tvm-vm has no command " << command;
+        continue;
+      }
       for (const std::string& option : MatchesOf(rest.substr(0, rest.find(" #")), R"((--[a-z-]+))"))
         EXPECT_NE(help.find(option), std::string::npos)
             << document << ": tvm-vm " << command << " has no option " << option;

@@ -59,9 +59,9 @@ TEST(LayeringTest, IncludesFollowTheArrows) {
         if (!kAllowed.contains(FolderOf(include.target))) continue;  // generated headers, flatbuffers
         ++seen;
         EXPECT_TRUE(IsAllowed(include)) << file << " includes " << include.target;
-        if (FolderOf(file) != FolderOf(include.target))
-          EXPECT_TRUE(IsPublicHeader(include.target))
-              << file << " includes the private header " << include.target;
+        bool foreign = FolderOf(file) != FolderOf(include.target);
+        EXPECT_TRUE(!foreign || IsPublicHeader(include.target))
+            << file << " includes the private header " << include.target;
       }
     }
   }
@@ -84,7 +84,7 @@ TEST(LayeringTest, IncludesInQuotesExist) {
     for (const std::string& file : FilesBelow(folder, {".h", ".cc"}))
       for (const Include& include : IncludesOf(file)) {
         bool exists = std::filesystem::exists(SourceRoot() / include.target) ||
-                      include.target.ends_with("_generated.h");
+                      include.target.ends_with("_generated.h") || include.target.starts_with("fmt/");
         EXPECT_TRUE(exists) << file << " includes " << include.target << ": paths are given from the root";
       }
 }
@@ -97,14 +97,25 @@ TEST(LayeringTest, CliElevenIsIncludedOnce) {
   EXPECT_EQ(files, 1);
 }
 
-TEST(LayeringTest, LlvmStaysInTheCompilersCodeGeneration) {
+bool IsCodeGeneration(const std::string& file) {
+  for (const char* folder :
+       {"compiler/codegen/", "compiler/jit/", "tests/compiler/codegen/", "tests/compiler/jit/"})
+    if (file.starts_with(folder)) return true;
+  return false;
+}
+
+TEST(LayeringTest, LlvmStaysInCodeGeneration) {
   static const std::regex pattern(R"(#\s*include\s+[<"](llvm|lld)/)");
+  std::set<std::string> headers;  // that bring LLVM with them
   for (const std::string& file : SourceFiles()) {
-    bool may = file.starts_with("compiler/codegen/") || file.starts_with("compiler/jit/") ||
-               file.starts_with("tests/compiler/codegen/");
-    if (may && file.ends_with(".cc")) continue;
-    EXPECT_FALSE(std::regex_search(ReadText(SourceRoot() / file), pattern)) << file;
+    bool includes_llvm = std::regex_search(ReadText(SourceRoot() / file), pattern);
+    EXPECT_TRUE(!includes_llvm || IsCodeGeneration(file)) << file;
+    if (includes_llvm && file.ends_with(".h")) headers.insert(file);
   }
+  for (const std::string& file : SourceFiles())
+    for (const Include& include : IncludesOf(file))
+      EXPECT_TRUE(!headers.contains(include.target) || IsCodeGeneration(file))
+          << file << " includes " << include.target;
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // What holds for every source file.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <regex>
+#include <set>
 
 #include "tests/meta/source_files.h"
 
@@ -25,16 +27,34 @@ TEST(SourcesTest, FilesStaySmall) {
     EXPECT_LE(ReadLines(SourceRoot() / file).size(), kMostLines) << file;
 }
 
-TEST(SourcesTest, LibrariesDoNotPrintExitOrThrow) {
-  static const std::regex forbidden(
-      R"(std::(cout|cerr|clog|abort|exit|terminate)\b|(^|[^\w.>:])(printf|puts|fprintf|putchar|abort|exit|_exit)\s*\(|\bthrow\b|#\s*include\s+<iostream>)");
+// The lines of the libraries whose code matches, as "file:line: text".
+std::vector<std::string> LibraryLines(const std::regex& pattern, const std::set<std::string>& exceptions) {
+  std::vector<std::string> found;
   for (const std::string& file : SourceFiles()) {
-    if (!IsLibrary(file)) continue;
+    if (!IsLibrary(file) || exceptions.contains(file)) continue;
     std::vector<std::string> lines = ReadLines(SourceRoot() / file);
     for (size_t i = 0; i < lines.size(); ++i)
-      EXPECT_FALSE(std::regex_search(CodeOf(lines[i]), forbidden))
-          << file << ":" << i + 1 << ": " << lines[i];
+      if (std::regex_search(lines[i], pattern) && std::regex_search(CodeOf(lines[i]), pattern))
+        found.push_back(file + ":" + std::to_string(i + 1) + ": " + lines[i]);
   }
+  return found;
+}
+
+TEST(SourcesTest, LibrariesDoNotPrintOrExit) {
+  static const std::regex pattern(
+      R"(std::(cout|cerr|clog|abort|exit|terminate)\b|(^|[^\w.>:])(printf|puts|fprintf|putchar|abort|exit|_exit)\s*\(|#\s*include\s+<iostream>)");
+  EXPECT_THAT(LibraryLines(pattern, {}), ::testing::IsEmpty());
+}
+
+TEST(SourcesTest, LibrariesThrowOnlyWhereTheFolderCatches) {
+  const std::set<std::string> exceptions = {
+      "allocator/host_memory.cc",  // an allocator for standard containers: their protocol
+      // protozero throws on malformed input, and so do its readers; all is caught where the importer begins.
+      "compiler/importers/onnx_model.cc",
+      "compiler/importers/onnx_tensor.cc",
+      "compiler/importers/onnx_tensor.h",
+  };
+  EXPECT_THAT(LibraryLines(std::regex(R"(\bthrow\b)"), exceptions), ::testing::IsEmpty());
 }
 
 TEST(SourcesTest, HeadersAreGuarded) {
