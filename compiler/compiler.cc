@@ -1,0 +1,140 @@
+#include "compiler/compiler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/importers/mapped_file.h"
+#include "compiler/importers/onnx_importer.h"
+#include "compiler/importers/onnx_model.h"
+#include "compiler/jit/jit.h"
+#include "compiler/lowering/lower_module.h"
+#include "compiler/pipeline.h"
+#include "fmt/format.h"
+#include "xxhash.h"
+
+namespace tvmvm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string BaseName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+double MillisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// Names that --print-after and --stop-after accept.
+Status CheckStageNames(const CompileOptions& options) {
+  std::vector<std::string> known{"import"};
+  for (const passes::Pass& pass : PassPipeline()) known.emplace_back(pass.name);
+  std::vector<std::string> asked = options.print_after;
+  if (!options.stop_after.empty()) asked.push_back(options.stop_after);
+  for (const std::string& name : asked)
+    if (name != "all" && std::find(known.begin(), known.end(), name) == known.end())
+      return MakeError(Code::kInvalidArgument, fmt::format("no pass is named '{}'; there are: {}", name, fmt::join(known, ", ")));
+  return {};
+}
+
+Expected<std::vector<TargetInfo>> TargetsOf(const CompileOptions& options) {
+  std::vector<std::string> names = options.targets;
+  if (names.empty()) names = {"x86-64-v3", "x86-64-v4"};
+  std::vector<TargetInfo> targets;
+  for (const std::string& name : names) {
+    TVMVM_TRY(TargetInfo target, codegen::TargetFromName(name));
+    targets.push_back(target);
+  }
+  return targets;
+}
+
+std::string OptionsText(const CompileOptions& options, const std::vector<TargetInfo>& targets) {
+  std::string text = "--device " + fmt::format("{}", fmt::join(options.devices, ",")) + " --target ";
+  for (size_t i = 0; i < targets.size(); ++i) text += (i ? "," : "") + std::string(CpuLevelName(targets[i].cpu_level));
+  for (const auto& [name, bound] : options.dims) text += fmt::format(" --dim {}={}..{}", name, bound.low, bound.high);
+  return text;
+}
+
+void PrintTimes(const CompileOptions& options, const PassRunner& runner, double import_ms, double lower_ms) {
+  if (!options.time_passes || !options.print) return;
+  std::string text = fmt::format("{:24} {:>10.2f} ms\n", "import", import_ms);
+  double total = import_ms + lower_ms;
+  for (const auto& [name, milliseconds] : runner.milliseconds) {
+    text += fmt::format("{:24} {:>10.2f} ms\n", name, milliseconds);
+    total += milliseconds;
+  }
+  text += fmt::format("{:24} {:>10.2f} ms\n{:24} {:>10.2f} ms\n", "lower and generate code", lower_ms, "total", total);
+  options.print(text);
+}
+
+Expected<CompileResult> Compile(const ir::OnnxModel& model, const std::string& digest, const CompileOptions& options,
+                                Clock::time_point start) {
+  CompileResult result;
+  TVMVM_TRY(std::vector<TargetInfo> targets, TargetsOf(options));
+  ir::ImportOptions import;
+  import.keep_all_values = options.keep_all_values;
+  for (const auto& [name, bound] : options.dims) import.dims[name] = {bound.low, bound.high};
+  TVMVM_TRY(ir::Module module, ir::ImportOnnx(model, import, &result.warnings));
+  double import_ms = MillisecondsSince(start);
+
+  PassRunner runner{&options, {targets}, {}};
+  bool stopped = false;
+  TVMVM_CHECK_OK(runner.After("import", module, &stopped));
+  if (!stopped) TVMVM_CHECK_OK(runner.Run(module, &stopped));
+  if (stopped) return result;
+
+  Clock::time_point lower_start = Clock::now();
+  lowering::LoweringOptions lower;
+  lower.targets = targets;
+  lower.bitcode = options.bitcode;
+  lower.threads = options.threads > 0 ? options.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  lower.provenance = {"tvm-vm 0.1.0", options.model_name, digest, OptionsText(options, targets)};
+  lower.progress = options.progress;
+  TVMVM_TRY(result.program, lowering::LowerModule(module, lower));
+  PrintTimes(options, runner, import_ms, MillisecondsSince(lower_start));
+  return result;
+}
+
+std::string DigestOf(std::span<const std::byte> bytes) {
+  XXH128_hash_t digest = XXH3_128bits(bytes.data(), bytes.size());
+  return fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
+}
+
+class OnnxCompiler : public Compiler {
+ public:
+  Expected<CompileResult> CompileFile(const std::string& path, const CompileOptions& given) const override {
+    Clock::time_point start = Clock::now();
+    CompileOptions options = given;
+    if (options.model_name.empty()) options.model_name = BaseName(path);
+    TVMVM_CHECK_OK(CheckStageNames(options));
+    TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxFile(path));
+    TVMVM_TRY(std::shared_ptr<const ir::MappedFile> file, ir::MappedFile::Open(path));
+    return Compile(model, DigestOf(file->bytes()), options, start);
+  }
+
+  Expected<CompileResult> CompileBytes(std::span<const std::byte> bytes, const CompileOptions& options) const override {
+    Clock::time_point start = Clock::now();
+    TVMVM_CHECK_OK(CheckStageNames(options));
+    TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxBytes(bytes));
+    return Compile(model, DigestOf(bytes), options, start);
+  }
+
+  std::vector<std::pair<std::string, std::string>> Passes() const override {
+    std::vector<std::pair<std::string, std::string>> passes{{"import", "read the model into the graph IR"}};
+    for (const passes::Pass& pass : PassPipeline()) passes.emplace_back(pass.name, pass.purpose);
+    return passes;
+  }
+
+  std::shared_ptr<KernelJit> CreateJit() const override { return jit::CreateKernelJit(); }
+};
+
+}  // namespace
+
+const Compiler& GetCompiler() {
+  static const OnnxCompiler compiler;
+  return compiler;
+}
+
+}  // namespace tvmvm
+
+extern "C" const tvmvm::Compiler* tvmvm_compiler() { return &tvmvm::GetCompiler(); }

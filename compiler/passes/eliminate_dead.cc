@@ -1,0 +1,88 @@
+// Dead code: a node stays when one of its results, or a symbol that it defines, is used by what stays.
+
+#include <set>
+#include <string>
+
+#include "compiler/ops/core_op.h"
+#include "compiler/passes/pass.h"
+
+namespace tvmvm::passes {
+namespace {
+
+using ir::Attribute;
+using ir::Function;
+using ir::Node;
+using ir::NodeId;
+using ir::RegionId;
+using ir::ValueId;
+
+class Liveness {
+ public:
+  explicit Liveness(Function* function) : function_(*function) {}
+
+  void Run() {
+    MarkTypes(function_.region(function_.body).parameters);
+    Sweep(function_.body);
+  }
+
+ private:
+  void MarkDim(const ir::Dim& dim) {
+    std::vector<std::string> symbols;
+    CollectSymbols(dim, &symbols);
+    symbols_.insert(symbols.begin(), symbols.end());
+  }
+
+  void MarkType(const ir::Type& type) {
+    for (const ir::Dim& dim : type.dims) MarkDim(dim);
+    for (const ir::Type& element : type.elements) MarkType(element);
+  }
+
+  void MarkTypes(const std::vector<ValueId>& values) {
+    for (ValueId value : values) MarkType(function_.type(value));
+  }
+
+  bool IsLive(const Node& node) const {
+    for (ValueId output : node.outputs) if (output.valid() && live_.count(output)) return true;
+    if (const Attribute* symbols = node.Find("symbols"); symbols != nullptr && node.op->kind == ir::OpKind::kDefineDims)
+      for (const std::string& symbol : std::get<std::vector<std::string>>(*symbols)) if (symbols_.count(symbol)) return true;
+    return false;
+  }
+
+  void MarkUses(const Node& node) {
+    for (ValueId input : node.inputs) if (input.valid()) live_.insert(input);
+    for (ValueId output : node.outputs) if (output.valid()) MarkType(function_.type(output));
+    for (const auto& [name, attribute] : node.attributes) {
+      if (const auto* dim = std::get_if<ir::Dim>(&attribute)) MarkDim(*dim);
+      if (const auto* dims = std::get_if<ir::Dims>(&attribute))
+        for (const ir::Dim& dim : *dims) MarkDim(dim);
+    }
+    for (RegionId region : node.regions) Sweep(region);
+  }
+
+  // Nodes are in execution order: one backward sweep sees every use before the definition.
+  void Sweep(RegionId id) {
+    for (ValueId result : function_.region(id).results) if (result.valid()) live_.insert(result);
+    MarkTypes(function_.region(id).results);
+    std::vector<NodeId> kept;
+    const std::vector<NodeId> nodes = function_.region(id).nodes;
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+      if (!IsLive(function_.node(*node))) continue;
+      MarkUses(function_.node(*node));
+      kept.push_back(*node);
+    }
+    function_.region(id).nodes.assign(kept.rbegin(), kept.rend());
+  }
+
+  Function& function_;
+  std::set<ValueId> live_;
+  std::set<std::string> symbols_;
+};
+
+}  // namespace
+
+Status EliminateDead(ir::Module& module, const PassContext&) {
+  for (Function& function : module.functions) Liveness(&function).Run();
+  return {};
+}
+
+}  // namespace tvmvm::passes

@@ -1,0 +1,64 @@
+#include "compiler/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "compiler/ir/printer.h"
+#include "compiler/ir/verifier.h"
+#include "fmt/format.h"
+
+namespace tvmvm {
+namespace {
+
+using passes::Pass;
+
+constexpr Pass kPipeline[] = {
+    {"fold-constants", "compute what depends on constants only", passes::FoldConstants},
+    {"eliminate-common", "compute equal nodes once", passes::EliminateCommon},
+    {"eliminate-dead", "drop what nobody uses", passes::EliminateDead},
+    {"rewrite-algebra", "scales into weights, transposes into contractions, powers into products", passes::RewriteAlgebra},
+    {"choose-layout", "convolutions and what lies between them on channels_last data", passes::ChooseLayout},
+    {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants},
+    {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
+    {"clean-up", "drop what the rewrites left over", passes::EliminateDead},
+    {"fuse-groups", "decide what runs as one unit", passes::FuseGroups},
+    {"drop-fused", "drop what was copied into groups", passes::EliminateDead},
+};
+
+double MillisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+bool Wanted(const std::vector<std::string>& names, std::string_view stage) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name == stage || name == "all"; });
+}
+
+}  // namespace
+
+std::span<const Pass> PassPipeline() { return kPipeline; }
+
+Status PassRunner::After(std::string_view stage, const ir::Module& module, bool* stopped) {
+  if (Wanted(options->print_after, stage) && options->print)
+    options->print(fmt::format("// after {}\n{}", stage, ir::PrintModule(module)));
+#ifndef NDEBUG
+  if (Status verified = ir::VerifyModule(module); !verified)
+    return MakeError(Code::kInternal, fmt::format("after {}: {}", stage, verified.error().message));
+#endif
+  *stopped = options->stop_after == stage;
+  return {};
+}
+
+Status PassRunner::Run(ir::Module& module, bool* stopped) {
+  double done = 0;
+  for (const Pass& pass : kPipeline) {
+    if (options->progress) options->progress(std::string(pass.name), done++ / std::size(kPipeline));
+    auto start = std::chrono::steady_clock::now();
+    TVMVM_CHECK_OK(pass.run(module, context));
+    milliseconds.emplace_back(pass.name, MillisecondsSince(start));
+    TVMVM_CHECK_OK(After(pass.name, module, stopped));
+    if (*stopped) return {};
+  }
+  return {};
+}
+
+}  // namespace tvmvm

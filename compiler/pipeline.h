@@ -1,0 +1,28 @@
+// The table of contents of the compiler: which passes run, in which order.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/compiler.h"
+#include "compiler/passes/pass.h"
+
+namespace tvmvm {
+
+std::span<const passes::Pass> PassPipeline();
+
+// What the runner does around every pass: timing, printing, verifying, stopping.
+struct PassRunner {
+  const CompileOptions* options = nullptr;
+  passes::PassContext context;
+  std::vector<std::pair<std::string, double>> milliseconds;   // one for each stage that ran
+
+  // Runs the pipeline on the module. `stopped` is set when options->stop_after ended it.
+  Status Run(ir::Module& module, bool* stopped);
+  // After a stage that is no pass ("import"): prints when asked.
+  Status After(std::string_view stage, const ir::Module& module, bool* stopped);
+};
+
+}  // namespace tvmvm
