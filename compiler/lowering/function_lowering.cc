@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/lowering/requirements.h"
 #include "compiler/ops/core_op.h"
 #include "fmt/format.h"
 
@@ -237,7 +238,19 @@ void FunctionLowering::EmitEntry() {
   for (const Step& step : steps_)
     if (step.kind == StepKind::kDefineDims && memory_[MemoryOf(function_.node(step.node).inputs[0])].kind == MemoryKind::kInput)
       EmitDefineDims(step);
+  for (NodeId id : body.nodes) EmitGuards(function_.node(id), false);
   EmitStage(0);
+}
+
+void FunctionLowering::EmitGuards(const Node& node, bool now) {
+  for (const Requirement& requirement : RequirementsOf(function_, node)) {
+    if (!now && !dims_->CanEmit(requirement.condition)) continue;
+    if (!guarded_.insert(requirement.condition.ToString()).second) continue;
+    f_->SetSourceNode(node.source);
+    std::vector<ScalarReg> values;
+    for (const Dim& value : requirement.values) values.push_back(dims_->Emit(value));
+    f_->Guard(dims_->Emit(requirement.condition), requirement.message, values);
+  }
 }
 
 void FunctionLowering::EmitStage(int stage) {
@@ -264,10 +277,12 @@ void FunctionLowering::EmitStage(int stage) {
 Status FunctionLowering::EmitSteps() {
   int stage = 0;
   for (const Step& step : steps_) {
-    f_->SetSourceNode(function_.node(step.node).source);
+    const Node& node = function_.node(step.node);
+    EmitGuards(node, true);
+    f_->SetSourceNode(node.source);
     switch (step.kind) {
       case StepKind::kDefineDims: {
-        MemoryKind source = memory_[MemoryOf(function_.node(step.node).inputs[0])].kind;
+        MemoryKind source = memory_[MemoryOf(node.inputs[0])].kind;
         if (source == MemoryKind::kInput) break;   // done at the entry
         EmitDefineDims(step);
         if (source == MemoryKind::kArena || source == MemoryKind::kOutput) EmitStage(++stage);

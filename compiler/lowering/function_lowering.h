@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ class FunctionLowering {
   int StageOf(const ir::Dim& dim) const;
 
   void EmitEntry();
+  // Guards for what node and dims leave open; only those that can be decided here when `now` is false.
+  void EmitGuards(const ir::Node& node, bool now);
   void EmitStage(int stage);
   Status EmitSteps();
   Status EmitLaunches(const Step& step);
@@ -86,6 +89,7 @@ class FunctionLowering {
   std::vector<RefReg> output_refs_;
   std::vector<bool> output_allocated_;
   std::map<std::pair<ir::NodeId, uint32_t>, ConstantId> packed_;
+  std::set<std::string> guarded_;                 // conditions that have been checked
   uint32_t positions_ = 1;                        // position 0 is the entry
   int stages_ = 1;
 };
