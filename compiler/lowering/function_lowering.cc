@@ -1,8 +1,8 @@
 #include "compiler/lowering/function_lowering.h"
 
 #include <algorithm>
+#include <set>
 
-#include "compiler/lowering/requirements.h"
 #include "compiler/ops/core_op.h"
 #include "fmt/format.h"
 
@@ -75,6 +75,7 @@ Expected<FunctionId> FunctionLowering::Run() {
   f_ = &builder_->AddFunction(Signature());
   dims_ = std::make_unique<DimEmitter>(f_);
   TVMVM_CHECK_OK(ScheduleSteps());
+  CollectRequirements();
   AssignMemory();
   AssignStages();
   EmitEntry();
@@ -238,19 +239,30 @@ void FunctionLowering::EmitEntry() {
   for (const Step& step : steps_)
     if (step.kind == StepKind::kDefineDims && memory_[MemoryOf(function_.node(step.node).inputs[0])].kind == MemoryKind::kInput)
       EmitDefineDims(step);
-  for (NodeId id : body.nodes) EmitGuards(function_.node(id), false);
+  EmitGuards();
   EmitStage(0);
 }
 
-void FunctionLowering::EmitGuards(const Node& node, bool now) {
-  for (const Requirement& requirement : RequirementsOf(function_, node)) {
-    if (!now && !dims_->CanEmit(requirement.condition)) continue;
-    if (!guarded_.insert(requirement.condition.ToString()).second) continue;
-    f_->SetSourceNode(node.source);
+void FunctionLowering::CollectRequirements() {
+  std::set<std::string> seen;
+  for (NodeId id : function_.region(function_.body).nodes)
+    for (Requirement& requirement : RequirementsOf(function_, function_.node(id)))
+      if (seen.insert(requirement.condition.ToString()).second) unchecked_.emplace_back(id, std::move(requirement));
+}
+
+void FunctionLowering::EmitGuards() {
+  std::vector<std::pair<NodeId, Requirement>> later;
+  for (auto& [node, requirement] : unchecked_) {
+    if (!dims_->CanEmit(requirement.condition)) {
+      later.emplace_back(node, std::move(requirement));
+      continue;
+    }
+    f_->SetSourceNode(function_.node(node).source);
     std::vector<ScalarReg> values;
     for (const Dim& value : requirement.values) values.push_back(dims_->Emit(value));
     f_->Guard(dims_->Emit(requirement.condition), requirement.message, values);
   }
+  unchecked_ = std::move(later);
 }
 
 void FunctionLowering::EmitStage(int stage) {
@@ -278,13 +290,13 @@ Status FunctionLowering::EmitSteps() {
   int stage = 0;
   for (const Step& step : steps_) {
     const Node& node = function_.node(step.node);
-    EmitGuards(node, true);
     f_->SetSourceNode(node.source);
     switch (step.kind) {
       case StepKind::kDefineDims: {
         MemoryKind source = memory_[MemoryOf(node.inputs[0])].kind;
         if (source == MemoryKind::kInput) break;   // done at the entry
         EmitDefineDims(step);
+        EmitGuards();
         if (source == MemoryKind::kArena || source == MemoryKind::kOutput) EmitStage(++stage);
         break;
       }

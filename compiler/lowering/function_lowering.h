@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "compiler/ir/graph.h"
 #include "compiler/lowering/dim_emitter.h"
 #include "compiler/lowering/kernel_table.h"
+#include "compiler/lowering/requirements.h"
 #include "compiler/lowering/storage.h"
 #include "compiler/tensor/group.h"
 
@@ -46,6 +46,7 @@ class FunctionLowering {
 
   FunctionSpec Signature() const;
   Status ScheduleSteps();
+  void CollectRequirements();
   Status ScheduleStep(ir::NodeId id);
   void AssignMemory();
   void AssignOutputs();
@@ -55,8 +56,8 @@ class FunctionLowering {
   int StageOf(const ir::Dim& dim) const;
 
   void EmitEntry();
-  // Guards for what node and dims leave open; only those that can be decided here when `now` is false.
-  void EmitGuards(const ir::Node& node, bool now);
+  // Guards for what dims leave open: each as soon as its symbols are known.
+  void EmitGuards();
   void EmitStage(int stage);
   Status EmitSteps();
   Status EmitLaunches(const Step& step);
@@ -89,7 +90,7 @@ class FunctionLowering {
   std::vector<RefReg> output_refs_;
   std::vector<bool> output_allocated_;
   std::map<std::pair<ir::NodeId, uint32_t>, ConstantId> packed_;
-  std::set<std::string> guarded_;                 // conditions that have been checked
+  std::vector<std::pair<ir::NodeId, Requirement>> unchecked_;
   uint32_t positions_ = 1;                        // position 0 is the entry
   int stages_ = 1;
 };
