@@ -9,6 +9,7 @@
 #include "compiler/importers/onnx_importer.h"
 #include "compiler/importers/onnx_model.h"
 
+#include "compiler/jit/jit.h"
 #include "compiler/lowering/lower_module.h"
 #include "compiler/pipeline.h"
 #include "fmt/format.h"
@@ -125,7 +126,7 @@ class OnnxCompiler : public Compiler {
     return passes;
   }
 
-  std::shared_ptr<KernelJit> CreateJit() const override { return nullptr; }
+  std::shared_ptr<KernelJit> CreateJit() const override { return jit::MakeJit(); }
 };
 
 }  // namespace

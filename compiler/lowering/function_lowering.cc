@@ -228,7 +228,7 @@ void FunctionLowering::AssignStages() {
 void FunctionLowering::EmitEntry() {
   const ir::Region& body = function_.region(function_.body);
   for (size_t i = 0; i < body.parameters.size(); ++i) {
-    RefReg ref = f_->NewRef();
+    RefReg ref{static_cast<uint32_t>(i)};   // parameters arrive in the first registers
     memory_[memory_of_[body.parameters[i]]].ref = ref;
     const ir::Dims& dims = function_.type(body.parameters[i]).dims;
     for (size_t axis = 0; axis < dims.size(); ++axis)
