@@ -39,7 +39,8 @@ bool Fits(DType dtype, const Dim& dim) {
 // Evaluates with integers of every width as i64, so that they can be dims.
 class Evaluation final : public ElementContext {
  public:
-  Evaluation(const Function& function, const Node& node) : function_(function), node_(node) {
+  Evaluation(const Function& function, const Node& node, const std::map<ValueId, Dims>& defined)
+      : function_(function), node_(node), defined_(defined) {
     for (auto& [name, attribute] : node_.attributes)
       if (auto* dtype = std::get_if<DType>(&attribute)) *dtype = Widened(*dtype);
     for (ValueId input : node_.inputs) inputs_.push_back(input.valid() ? Widened(function.type(input)) : Type());
@@ -87,7 +88,9 @@ class Evaluation final : public ElementContext {
       if (!size || index[axis]->integer < 0 || index[axis]->integer >= *size) return Fail(dtype);
       flat = flat * *size + index[axis]->integer;
     }
-    if (value.elements) return Cast(dtype, tensor::DimValue((*value.elements)[static_cast<size_t>(flat)]));
+    auto found = defined_.find(node_.inputs[static_cast<size_t>(input)]);
+    const Dims* elements = value.elements ? &*value.elements : found != defined_.end() ? &found->second : nullptr;
+    if (elements) return Cast(dtype, tensor::DimValue((*elements)[static_cast<size_t>(flat)]));
     const TensorData* data = function_.ConstantOf(node_.inputs[static_cast<size_t>(input)]);
     if (!data || !IsNumeric(data->dtype)) return Fail(dtype);
     return Cast(dtype, ElementConstant(*data, flat));
@@ -150,6 +153,7 @@ class Evaluation final : public ElementContext {
 
   const Function& function_;
   Node node_;
+  const std::map<ValueId, Dims>& defined_;
   std::vector<Type> inputs_;
   Type output_;
   VariableId next_axis_ = 0;
@@ -158,11 +162,12 @@ class Evaluation final : public ElementContext {
 };
 
 // Whether any input could give an element; saves the work for ordinary tensors.
-bool MayBeKnown(const Function& function, const Node& node) {
+bool MayBeKnown(const Function& function, const Node& node, const std::map<ValueId, Dims>& defined) {
   if (!node.op->element || node.outputs.size() != 1 || !IsSmallInteger(function.type(node.outputs[0]))) return false;
-  return std::any_of(node.inputs.begin(), node.inputs.end(), [&function](ValueId input) {
-           return input.valid() && (function.value(input).elements || function.ConstantOf(input));
-         }) || node.inputs.empty();
+  auto is_known = [&](ValueId input) {
+    return input.valid() && (function.value(input).elements || function.ConstantOf(input) || defined.count(input));
+  };
+  return node.inputs.empty() || std::any_of(node.inputs.begin(), node.inputs.end(), is_known);
 }
 
 }  // namespace
@@ -191,11 +196,12 @@ std::optional<Dims> ElementsOf(const TensorData& data) {
   return elements;
 }
 
-std::optional<Dims> InferElements(const Function& function, const Node& node, const RangeLookup& ranges) {
-  if (!MayBeKnown(function, node)) return std::nullopt;
+std::optional<Dims> InferElements(const Function& function, const Node& node, const std::map<ValueId, Dims>& defined,
+                                  const RangeLookup& ranges) {
+  if (!MayBeKnown(function, node, defined)) return std::nullopt;
   const Type& type = function.type(node.outputs[0]);
   int64_t count = *SmallElementCount(type);
-  Evaluation evaluation(function, node);
+  Evaluation evaluation(function, node, defined);
   Dims elements;
   for (int64_t flat = 0; flat < count; ++flat) {
     std::vector<Expr> index(type.dims.size());

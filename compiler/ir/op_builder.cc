@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/ir/evaluate.h"
 #include "compiler/ir/known_elements.h"
 #include "compiler/ir/tensor_elements.h"
 #include "compiler/ops/core_op.h"
@@ -59,6 +60,13 @@ TensorData ScalarData(DType dtype, tensor::Scalar value) {
   return TensorData::Owned(dtype, {}, std::move(bytes));
 }
 
+// The node becomes the constant that it computes.
+void BecomeConstant(Node* node, TensorData data) {
+  node->op = &GetCoreOp("constant");
+  node->inputs.clear();
+  node->attributes = {{"data", std::make_shared<const TensorData>(std::move(data))}};
+}
+
 }  // namespace
 
 OpBuilder::OpBuilder(Module* module, Function* function, RegionId region)
@@ -99,7 +107,15 @@ std::vector<ValueId> OpBuilder::EmitMulti(std::string_view op, std::vector<Value
 
 void OpBuilder::InferElements(NodeId id) {
   Node& node = function_->node(id);
-  if (node.outputs.empty()) return;
+  if (node.op->kind == OpKind::kDefineDims) {
+    // Symbols defined in an inner region mean nothing outside of it. They do not become the value's `elements`: the value
+    // is what they are read from.
+    if (!IsDefinedIn(*function_, region_, node.inputs[0])) return;
+    Dims& symbols = defined_[node.inputs[0]];
+    symbols.clear();
+    for (const std::string& name : std::get<std::vector<std::string>>(*node.Find("symbols"))) symbols.push_back(Dim::Symbol(name));
+    return;
+  }
   Value& value = function_->value(node.outputs[0]);
   if (node.op->kind == OpKind::kConstant) {
     value.elements = ElementsOf(*node.Data("data"));
@@ -109,21 +125,36 @@ void OpBuilder::InferElements(NodeId id) {
     if (IsInteger(value.type.dtype) || value.type.dtype == DType::kBool) value.elements = node.DimList("elements");
     return;
   }
-  value.elements = ir::InferElements(*function_, node, module_->Ranges());
-  if (!value.elements) return;
+  value.elements = ir::InferElements(*function_, node, defined_, module_->Ranges());
+  if (!value.elements) return FoldSmall(id);
   bool is_constant = std::all_of(value.elements->begin(), value.elements->end(), [](const Dim& dim) { return dim.is_constant(); });
   if (!is_constant) return;
-  // The node becomes the constant that it computes.
   DType dtype = value.type.dtype;
   std::vector<int64_t> dims;
   for (const Dim& dim : value.type.dims) dims.push_back(dim.value());
-  auto count = static_cast<int64_t>(value.elements->size());
-  std::vector<std::byte> bytes(static_cast<size_t>(DTypeBytes(dtype, count)));
-  for (int64_t i = 0; i < count; ++i)
-    WriteElement(dtype, bytes, i, {.integer = (*value.elements)[static_cast<size_t>(i)].value()});
-  node.op = &GetCoreOp("constant");
-  node.inputs.clear();
-  node.attributes = {{"data", std::make_shared<const TensorData>(TensorData::Owned(dtype, std::move(dims), std::move(bytes)))}};
+  std::vector<std::byte> bytes(static_cast<size_t>(DTypeBytes(dtype, static_cast<int64_t>(value.elements->size()))));
+  for (size_t i = 0; i < value.elements->size(); ++i)
+    WriteElement(dtype, bytes, static_cast<int64_t>(i), {.integer = (*value.elements)[i].value()});
+  BecomeConstant(&node, TensorData::Owned(dtype, std::move(dims), std::move(bytes)));
+}
+
+// Small computations on constants are done at once, so that whoever builds can ask for their values.
+void OpBuilder::FoldSmall(NodeId id) {
+  Node& node = function_->node(id);
+  if (!node.op->element || node.inputs.empty() || node.outputs.size() != 1) return;
+  const Type& type = function_->type(node.outputs[0]);
+  if (!SmallElementCount(type)) return;
+  std::vector<const TensorData*> inputs;
+  std::vector<Type> types;
+  for (ValueId input : node.inputs) {
+    inputs.push_back(function_->ConstantOf(input));
+    if (input.valid() && !inputs.back()) return;
+    types.push_back(input.valid() ? function_->type(input) : Type());
+  }
+  constexpr int64_t kMaxSteps = 100'000;
+  auto no_symbols = [](const std::string&) { return std::optional<int64_t>(); };
+  auto results = EvaluateNode(node, types, {type}, inputs, no_symbols, kMaxSteps);
+  if (results) BecomeConstant(&node, std::move(results->front()));
 }
 
 ValueId OpBuilder::Fail(Code code, std::string message) {
@@ -158,6 +189,7 @@ Dims OpBuilder::ReadDims(ValueId value) {
     return {};
   }
   if (known.elements) return *known.elements;
+  if (auto found = defined_.find(value); found != defined_.end()) return found->second;
   SymbolInfo info{.range = RangeOfType(t.dtype)};
   Dims elements;
   std::vector<std::string> names;
@@ -166,8 +198,6 @@ Dims OpBuilder::ReadDims(ValueId value) {
     names.push_back(elements.back().symbol());
   }
   EmitMulti("define_dims", {value}, {{"symbols", std::move(names)}});
-  // Symbols defined in an inner region mean nothing outside of it.
-  if (IsDefinedIn(*function_, region_, value)) function_->value(value).elements = elements;
   return elements;
 }
 

@@ -48,7 +48,7 @@ class OpBuilder {
   int NormalizeAxis(int64_t axis, int rank);
 
   // Contents of an integer tensor of known small size as dims (rank 0 or 1); unknown ones get symbols that a define_dims
-  // node defines. Constant contents give constant dims.
+  // node defines, the same ones each time. Constant contents give constant dims.
   Dims ReadDims(ValueId value);
   std::optional<std::vector<int64_t>> ConstantInts(ValueId value) const;   // known at compile time, any integer dtype
   std::optional<double> ConstantScalar(ValueId value) const;               // one element, any numeric dtype
@@ -96,11 +96,13 @@ class OpBuilder {
 
  private:
   void InferElements(NodeId node);
+  void FoldSmall(NodeId node);
   Module* module_;
   Function* function_;
   RegionId region_;
   std::string source_;
   std::optional<Error> error_;
+  std::map<ValueId, Dims> defined_;   // symbols that define_dims nodes gave to values
 };
 
 }  // namespace tvmvm::ir

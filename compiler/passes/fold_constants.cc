@@ -1,0 +1,77 @@
+// What depends on constants alone is computed here, once. Results much larger than their inputs (a broadcast constant) and
+// long computations are left to run time.
+
+#include "compiler/ir/evaluate.h"
+#include "compiler/ops/core_op.h"
+#include "compiler/passes/graph_rewriter.h"
+#include "compiler/passes/pass.h"
+
+namespace tvmvm::passes {
+namespace {
+
+using ir::Function;
+using ir::Node;
+using ir::NodeId;
+using ir::TensorData;
+using ir::Type;
+using ir::ValueId;
+
+constexpr int64_t kSmallBytes = 64 << 10;
+constexpr int64_t kMaxSteps = 20'000'000;
+
+bool IsFoldable(const Node& node) {
+  return node.op->element != nullptr && !node.inputs.empty() && node.outputs.size() == 1 && node.regions.empty();
+}
+
+// The size of the result, where all of its dims are known.
+std::optional<int64_t> BytesOf(const Type& type) {
+  int64_t count = 1;
+  for (const ir::Dim& dim : type.dims) {
+    if (!dim.is_constant() || dim.value() < 0 || __builtin_mul_overflow(count, dim.value(), &count)) return std::nullopt;
+  }
+  if (count > INT64_MAX / 16) return std::nullopt;
+  return DTypeBytes(type.dtype, count);
+}
+
+// The node's result, when its inputs are constants and it is worth computing.
+std::optional<TensorData> Fold(const GraphRewriter& rewriter, const Node& node) {
+  std::vector<const TensorData*> inputs;
+  std::vector<Type> types;
+  int64_t input_bytes = 0;
+  for (ValueId input : node.inputs) {
+    ValueId fresh = rewriter.Map(input);
+    inputs.push_back(fresh.valid() ? rewriter.fresh().ConstantOf(fresh) : nullptr);
+    if (fresh.valid() && inputs.back() == nullptr) return std::nullopt;
+    types.push_back(fresh.valid() ? rewriter.fresh().type(fresh) : Type());
+    if (fresh.valid()) input_bytes += static_cast<int64_t>(inputs.back()->bytes.size());
+  }
+  const Type& type = rewriter.old().type(node.outputs[0]);
+  std::optional<int64_t> bytes = BytesOf(type);
+  if (!bytes || (*bytes > kSmallBytes && *bytes > 2 * input_bytes)) return std::nullopt;
+  auto no_symbols = [](const std::string&) { return std::optional<int64_t>(); };
+  auto results = ir::EvaluateNode(node, types, {type}, inputs, no_symbols, kMaxSteps);
+  if (!results) return std::nullopt;   // left to run time
+  return std::move(results->front());
+}
+
+}  // namespace
+
+Status FoldConstants(ir::Module& module, const PassContext&) {
+  for (Function& function : module.functions) {
+    GraphRewriter rewriter(&module, &function);
+    for (NodeId id : function.region(function.body).nodes) {
+      const Node& node = function.node(id);
+      std::optional<TensorData> folded = IsFoldable(node) ? Fold(rewriter, node) : std::nullopt;
+      if (!folded) {
+        rewriter.Copy(id);
+        continue;
+      }
+      rewriter.builder().SetSource(node.source);
+      rewriter.SetMap(node.outputs[0], rewriter.builder().Constant(std::move(*folded)));
+    }
+    TVMVM_CHECK_OK(rewriter.Finish());
+  }
+  return {};
+}
+
+}  // namespace tvmvm::passes
