@@ -1,5 +1,6 @@
 #include "vm/tensor.h"
 
+#include <exception>
 #include <utility>
 
 #include "allocator/host_memory.h"
@@ -11,7 +12,13 @@ Expected<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
   // 16 bytes is the largest element.
   if (!count || *count > INT64_MAX / 16)
     return MakeError(Code::kInvalidArgument, "a tensor of shape " + shape.ToString() + " cannot be");
-  if (dtype == DType::kString) return FromStrings(shape, std::vector<std::string>(static_cast<size_t>(*count)));
+  if (dtype == DType::kString) {
+    try {
+      return FromStrings(shape, std::vector<std::string>(static_cast<size_t>(*count)));
+    } catch (const std::exception&) {
+      return MakeError(Code::kOutOfMemory, "the host has no memory for " + std::to_string(*count) + " strings");
+    }
+  }
   if (DTypeBits(dtype) == 0) return MakeError(Code::kInvalidArgument, "a tensor without an element type");
   TVMVM_TRY(std::shared_ptr<void> memory, AllocateSharedHost(DTypeBytes(dtype, *count)));
   void* data = memory.get();

@@ -1,0 +1,204 @@
+// Launches: kernels' errors, profiles, warm calls, threads.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/vm/allocation_count.h"
+#include "tests/vm/text_program.h"
+#include "vm/profiler.h"
+
+namespace tvmvm {
+namespace {
+
+using namespace testing;  // NOLINT
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Checks x with a kernel, gives x's first element back.
+constexpr std::string_view kCheck = R"---(
+entry @main
+kernel @check cpu symbol "check" scalars 0 buffers [read] errors ["zero", "an element is negative"]
+kernel @add cpu symbol "add" scalars 1 buffers [read, write]
+func @main("x": i64[k]) -> ("y": i64[1]) frame 10, 3 {
+  i0 = const 0
+  i1 = const 1
+  i2 = dim r0, 0
+  r1 = output 0, [i1]
+  node "/gather (Gather)"
+  launch @check, 0, [i2, i1, i1, i0, i0, i0], [], [r0]
+  i3 = load r0, i0, i64
+  store r1, i0, i64, i3
+  return [], [r1]
+}
+)---";
+
+TEST(Launch, AKernelsErrorHasItsMessageAndNode) {
+  EXPECT_THAT(RunInts(kCheck, {Ints({5, 6})}), ElementsAre(5));
+  const std::string error = RunError(kCheck, {Ints({5, -6})});
+  EXPECT_THAT(error, HasSubstr("invalid_argument: @main:"));
+  EXPECT_THAT(error, HasSubstr("launch: kernel 'check': an element is negative (node /gather (Gather))"));
+}
+
+TEST(Launch, KernelsDoNotWriteInputs) {
+  constexpr std::string_view kWrites = R"---(
+entry @main
+kernel @add cpu symbol "add" scalars 1 buffers [read, write]
+func @main("x": f32[k]) -> ("y": f32[k]) frame 10, 3 {
+  i0 = const 0
+  i1 = const 1
+  launch @add, 0, [i1, i1, i1, i0, i0, i0], [i1], [r0, r0]
+  return [], [r0]
+}
+)---";
+  EXPECT_THAT(RunError(kWrites, {Floats({1})}), HasSubstr("kernel 'add' writes to an input or a constant (buffer 1)"));
+}
+
+TEST(Launch, NegativeGridsAreErrors) {
+  std::string text(kCheck);
+  text.replace(text.find("[i2, i1, i1"), 11, "[i4, i1, i1");
+  text.insert(text.find("  launch"), "  i4 = const -4\n");
+  EXPECT_THAT(RunError(text, {Ints({1})}), HasSubstr("a grid of -4 x 1 x 1 points"));
+}
+
+std::shared_ptr<Vm> AddTwoVm(const VmOptions& options = TestOptions()) {
+  Builder builder;
+  BuildAddTwo(builder);
+  auto vm = MakeVm(builder, options);
+  EXPECT_TRUE(vm);
+  return vm ? *vm : nullptr;
+}
+
+TEST(Launch, AWarmCallAllocatesNothing) {
+  auto vm = AddTwoVm();
+  Invocation invocation = vm->NewInvocation();
+  std::array inputs{Floats(std::vector<float>(100))};
+  std::array outputs{*Tensor::Allocate(DType::kF32, Shape{100})};
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(invocation.Run(inputs, outputs));
+  const int64_t before = AllocationCount();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(invocation.Run(inputs, outputs));
+  EXPECT_EQ(AllocationCount(), before);
+}
+
+TEST(Launch, ShapesThatWereSeenStayWarm) {
+  auto vm = AddTwoVm();
+  Invocation invocation = vm->NewInvocation();
+  auto run = [&](int64_t n) {
+    std::array inputs{*Tensor::Allocate(DType::kF32, Shape{n})};
+    std::array outputs{*Tensor::Allocate(DType::kF32, Shape{n})};
+    const int64_t before = AllocationCount();
+    EXPECT_TRUE(invocation.Run(inputs, outputs));
+    return AllocationCount() - before;
+  };
+  for (int64_t n : {50, 10, 30, 50}) run(n);
+  for (int64_t n : {10, 30, 50, 10}) EXPECT_EQ(run(n), 0) << n;
+}
+
+TEST(Launch, AFreshOutputComesFromTheHostHeap) {
+  auto vm = AddTwoVm();
+  Invocation invocation = vm->NewInvocation();
+  std::array inputs{Floats({1})};
+  for (int i = 0; i < 2; ++i) {
+    std::array outputs{Tensor()};
+    ASSERT_TRUE(invocation.Run(inputs, outputs));
+  }
+  std::array outputs{Tensor()};
+  const int64_t before = AllocationCount();
+  ASSERT_TRUE(invocation.Run(inputs, outputs));
+  EXPECT_EQ(AllocationCount(), before) << "tensor and owner are both in the host heap";
+  EXPECT_THAT(ToFloats(outputs[0]), ElementsAre(3));
+}
+
+TEST(Profiler, CountsAndShowsLaunches) {
+  auto vm = AddTwoVm();
+  auto program = std::shared_ptr<const Program>(vm, &vm->program());
+  Profiler profiler(program, true);
+  Invocation invocation = vm->NewInvocation();
+  invocation.SetLaunchObserver(profiler.observer());
+  std::array outputs{Tensor()};
+  ASSERT_TRUE(invocation.Run(std::array{Floats({1, 2, 3})}, outputs));
+  std::vector<KernelProfile> kernels = profiler.Kernels();
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].launches, 2);
+  EXPECT_EQ(kernels[0].flops, 6);
+  EXPECT_GE(kernels[0].nanoseconds, 0);
+  EXPECT_THAT(profiler.Table(), HasSubstr("GFLOP/s"));
+  EXPECT_THAT(profiler.Table(), HasSubstr("  add\n"));
+  EXPECT_THAT(profiler.Table(), HasSubstr("  total\n"));
+  auto trace = nlohmann::json::parse(profiler.ChromeTrace());
+  ASSERT_EQ(trace["traceEvents"].size(), 2u);
+  EXPECT_EQ(trace["traceEvents"][1]["args"]["node"], "/second (Add)");
+  EXPECT_EQ(trace["traceEvents"][0]["ph"], "X");
+  EXPECT_EQ(trace["traceEvents"][0]["ts"], 0.0);
+  profiler.Clear();
+  invocation.SetLaunchObserver({});
+  std::array again{Tensor()};
+  ASSERT_TRUE(invocation.Run(std::array{Floats({1})}, again));
+  EXPECT_TRUE(profiler.Kernels().empty());
+}
+
+TEST(Threads, EightInvocationsOfOneProgram) {
+  auto vm = AddTwoVm(TestOptions(2));
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int thread = 0; thread < 8; ++thread)
+    threads.emplace_back([&, thread] {
+      Invocation invocation = vm->NewInvocation();
+      for (int round = 0; round < 50; ++round) {
+        const auto n = static_cast<size_t>(1 + (thread * 37 + round * 101) % 5000);
+        std::array inputs{Floats(std::vector<float>(n, static_cast<float>(thread)))};
+        std::array outputs{Tensor()};
+        if (!invocation.Run(inputs, outputs) ||
+            ToFloats(outputs[0]) != std::vector<float>(n, static_cast<float>(thread + 2)))
+          wrong.fetch_add(1);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(Threads, AnInvocationOutlivesItsVm) {
+  auto vm = AddTwoVm();
+  Invocation invocation = vm->NewInvocation();
+  vm.reset();
+  std::array outputs{Tensor()};
+  EXPECT_TRUE(invocation.Run(std::array{Floats({1})}, outputs));
+}
+
+TEST(Launch, ACancelWithinAKernelIsACancel) {
+  // A kernel that cancels its own Invocation: the next part does not run.
+  static Invocation* running = nullptr;
+  VmOptions options = TestOptions();
+  options.jit = std::make_shared<TestJit>(std::map<std::string, KernelFunction>{
+      {"add", [](const KernelArgs*, int64_t begin, int64_t) -> int32_t {
+         if (begin > 0) return 9;
+         running->Cancel();
+         return 0;
+       }}});
+  auto vm = VmFromText(R"---(
+entry @main
+kernel @add cpu symbol "add" scalars 1 buffers [read, write]
+func @main("x": f32[k]) -> ("y": f32[k]) frame 10, 3 {
+  i0 = const 0
+  i1 = const 1
+  i2 = const 1000
+  i3 = const 100000000000
+  i4 = dim r0, 0
+  r1 = output 0, [i4]
+  launch @add, 0, [i2, i1, i1, i0, i3, i0], [i1], [r0, r1]
+  return [], [r1]
+}
+)---",
+                       options);
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  running = &invocation;
+  std::array outputs{Tensor()};
+  EXPECT_THAT(TextOf(invocation.Run(std::array{Floats({1})}, outputs)), HasSubstr("cancelled: @main:"));
+}
+
+}  // namespace
+}  // namespace tvmvm
