@@ -1,0 +1,200 @@
+#include "vm/c_api.h"
+
+#include <dlpack/dlpack.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "bytecode/assembler.h"
+#include "serializer/vmexe.h"
+
+namespace tvmvm {
+namespace {
+
+using ::testing::HasSubstr;
+
+// y = x + 1, element by element, by the machine itself; words = a constant.
+constexpr std::string_view kProgram = R"---(
+entry @main
+constant c0 "words": string[1] strings ["hello"]
+func @main("x": i64[n, 2]) -> ("y": i64["n*2"], "words": string[1]) frame 8, 3 {
+  i0 = const 0
+  i1 = const 1
+  i2 = const 8
+  i3 = dim r0, 0
+  i3 = add i3, i3
+  r1 = output 0, [i3]
+  i4 = mul i3, i2
+again:
+  i5 = lt i0, i4
+  branch.ifnot i5, end
+  i6 = load r0, i0, i64
+  i6 = add i6, i1
+  store r1, i0, i64, i6
+  i0 = add i0, i2
+  jump again
+end:
+  r2 = constant c0
+  return [], [r1, r2]
+}
+)---";
+
+std::string Take(tvmvm_status* status) {
+  std::string message = tvmvm_status_message(status);
+  if (tvmvm_status_code(status) != TVMVM_OK && message.empty()) message = "no message";
+  tvmvm_status_free(status);
+  return message;
+}
+
+class CApi : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto program = Assemble(kProgram);
+    ASSERT_TRUE(program) << program.error().message;
+    auto bytes = SerializeProgram(**program);
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    ASSERT_EQ(Take(tvmvm_program_load_from_memory(bytes->data(), bytes->size(), &program_)), "");
+    ASSERT_EQ(Take(tvmvm_vm_create(program_, nullptr, &vm_)), "");
+    ASSERT_EQ(Take(tvmvm_invocation_create(vm_, &invocation_)), "");
+  }
+  void TearDown() override {
+    // In the "wrong" order: each object keeps what it needs.
+    tvmvm_program_free(program_);
+    tvmvm_vm_free(vm_);
+    tvmvm_invocation_free(invocation_);
+  }
+
+  std::string Run(const tvmvm_tensor* input, tvmvm_tensor** outputs, size_t output_count = 2) {
+    return Take(tvmvm_invocation_run(invocation_, &input, 1, outputs, output_count));
+  }
+
+  tvmvm_program* program_ = nullptr;
+  tvmvm_vm* vm_ = nullptr;
+  tvmvm_invocation* invocation_ = nullptr;
+};
+
+TEST_F(CApi, DescribesTheSignature) {
+  EXPECT_EQ(tvmvm_program_input_count(program_), 1u);
+  EXPECT_EQ(tvmvm_program_output_count(program_), 2u);
+  EXPECT_STREQ(tvmvm_program_input_name(program_, 0), "x");
+  EXPECT_STREQ(tvmvm_program_output_name(program_, 1), "words");
+  EXPECT_EQ(tvmvm_program_input_dtype(program_, 0), TVMVM_I64);
+  EXPECT_EQ(tvmvm_program_output_dtype(program_, 1), TVMVM_STRING);
+  EXPECT_EQ(tvmvm_program_input_rank(program_, 0), 2);
+  EXPECT_EQ(tvmvm_program_input_dim(program_, 0, 0), -1);
+  EXPECT_STREQ(tvmvm_program_input_symbol(program_, 0, 0), "n");
+  EXPECT_EQ(tvmvm_program_input_dim(program_, 0, 1), 2);
+  EXPECT_STREQ(tvmvm_program_output_symbol(program_, 0, 0), "n*2");
+}
+
+TEST_F(CApi, RunsWithNewAndGivenOutputs) {
+  int64_t data[4] = {1, 2, 3, 4};
+  const int64_t dims[2] = {2, 2};
+  tvmvm_tensor* x = nullptr;
+  ASSERT_EQ(Take(tvmvm_tensor_borrow(TVMVM_I64, dims, 2, data, &x)), "");
+  tvmvm_tensor* outputs[2] = {nullptr, nullptr};
+  ASSERT_EQ(Run(x, outputs), "");
+  EXPECT_EQ(tvmvm_tensor_rank(outputs[0]), 1);
+  EXPECT_EQ(tvmvm_tensor_dim(outputs[0], 0), 4);
+  EXPECT_EQ(tvmvm_tensor_dim(outputs[0], 7), -1);
+  EXPECT_EQ(static_cast<int64_t*>(tvmvm_tensor_data(outputs[0]))[3], 5);
+  const char* text = nullptr;
+  size_t size = 0;
+  ASSERT_EQ(Take(tvmvm_tensor_get_string(outputs[1], 0, &text, &size)), "");
+  EXPECT_EQ(std::string(text, size), "hello");
+  EXPECT_THAT(Take(tvmvm_tensor_get_string(outputs[1], 1, &text, &size)), HasSubstr("string 1 of a tensor of 1"));
+  EXPECT_EQ(Take(tvmvm_tensor_set_string(outputs[1], 0, "bye", 3)), "");
+
+  data[3] = 10;  // and once more into the same tensors
+  ASSERT_EQ(Run(x, outputs), "");
+  EXPECT_EQ(static_cast<int64_t*>(tvmvm_tensor_data(outputs[0]))[3], 11);
+  ASSERT_EQ(Take(tvmvm_tensor_get_string(outputs[1], 0, &text, &size)), "");
+  EXPECT_EQ(std::string(text, size), "hello");
+  EXPECT_GT(tvmvm_invocation_peak_bytes(invocation_), 0);
+  tvmvm_invocation_trim(invocation_);
+  for (tvmvm_tensor* tensor : {x, outputs[0], outputs[1]}) tvmvm_tensor_free(tensor);
+}
+
+TEST_F(CApi, SharesTensorsByDLPack) {
+  const int64_t dims[2] = {1, 2};
+  tvmvm_tensor* x = nullptr;
+  ASSERT_EQ(Take(tvmvm_tensor_allocate(TVMVM_I64, dims, 2, &x)), "");
+  static_cast<int64_t*>(tvmvm_tensor_data(x))[0] = 41;
+  DLManagedTensor* managed = nullptr;
+  ASSERT_EQ(Take(tvmvm_tensor_to_dlpack(x, &managed)), "");
+  tvmvm_tensor* same = nullptr;
+  ASSERT_EQ(Take(tvmvm_tensor_from_dlpack(managed, &same)), "");
+  EXPECT_EQ(tvmvm_tensor_data(same), tvmvm_tensor_data(x));
+  tvmvm_tensor_free(x);
+  tvmvm_tensor* outputs[2] = {nullptr, nullptr};
+  ASSERT_EQ(Run(same, outputs), "");
+  EXPECT_EQ(static_cast<int64_t*>(tvmvm_tensor_data(outputs[0]))[0], 42);
+  for (tvmvm_tensor* tensor : {same, outputs[0], outputs[1]}) tvmvm_tensor_free(tensor);
+}
+
+TEST_F(CApi, ErrorsLeaveOutputsAlone) {
+  const int64_t wrong[2] = {2, 3};
+  tvmvm_tensor* x = nullptr;
+  ASSERT_EQ(Take(tvmvm_tensor_allocate(TVMVM_I64, wrong, 2, &x)), "");
+  tvmvm_tensor* outputs[2] = {nullptr, nullptr};
+  EXPECT_THAT(Run(x, outputs), HasSubstr("input 'x': dimension 1 must be 2, given 3"));
+  EXPECT_EQ(outputs[0], nullptr);
+  EXPECT_THAT(Run(nullptr, outputs), HasSubstr("input 'x': no tensor given"));
+  const int64_t right[2] = {2, 2};
+  tvmvm_tensor* fits = nullptr;
+  ASSERT_EQ(Take(tvmvm_tensor_allocate(TVMVM_I64, right, 2, &fits)), "");
+  EXPECT_THAT(Run(fits, outputs, 1), HasSubstr("room for 1 outputs given, the program has 2"));
+  tvmvm_tensor_free(fits);
+  EXPECT_THAT(Take(tvmvm_invocation_run(nullptr, nullptr, 0, nullptr, 0)), HasSubstr("invocation is null"));
+  tvmvm_tensor_free(x);
+}
+
+TEST_F(CApi, LimitsAndCancel) {
+  const int64_t dims[2] = {1000, 2};
+  tvmvm_tensor* x = nullptr;
+  ASSERT_EQ(Take(tvmvm_tensor_allocate(TVMVM_I64, dims, 2, &x)), "");
+  for (int i = 0; i < 2000; ++i) static_cast<int64_t*>(tvmvm_tensor_data(x))[i] = i;
+  tvmvm_tensor* outputs[2] = {nullptr, nullptr};
+  tvmvm_invocation_set_limits(invocation_, 0, 500, 0);
+  tvmvm_status* status = tvmvm_invocation_run(invocation_, &x, 1, outputs, 2);
+  EXPECT_EQ(tvmvm_status_code(status), TVMVM_DEADLINE_EXCEEDED);
+  tvmvm_status_free(status);
+  tvmvm_invocation_set_limits(invocation_, 100, 0, 0);
+  status = tvmvm_invocation_run(invocation_, &x, 1, outputs, 2);
+  EXPECT_EQ(tvmvm_status_code(status), TVMVM_OUT_OF_MEMORY);
+  tvmvm_status_free(status);
+  tvmvm_invocation_set_limits(invocation_, 0, 0, 0);
+  tvmvm_invocation_cancel(invocation_);
+  status = tvmvm_invocation_run(invocation_, &x, 1, outputs, 2);
+  EXPECT_EQ(tvmvm_status_code(status), TVMVM_CANCELLED);
+  tvmvm_status_free(status);
+  tvmvm_tensor_free(x);
+}
+
+TEST(CApiErrors, BadArgumentsAndFiles) {
+  tvmvm_program* program = nullptr;
+  tvmvm_status* status = tvmvm_program_load("/nonexistent/model.vmexe", &program);
+  EXPECT_EQ(tvmvm_status_code(status), TVMVM_NOT_FOUND);
+  EXPECT_THAT(Take(status), HasSubstr("/nonexistent/model.vmexe"));
+  EXPECT_EQ(program, nullptr);
+  EXPECT_THAT(Take(tvmvm_program_load(nullptr, &program)), HasSubstr("null"));
+  const char garbage[] = "garbage";
+  EXPECT_NE(Take(tvmvm_program_load_from_memory(garbage, sizeof garbage, &program)), "");
+  tvmvm_tensor* tensor = nullptr;
+  EXPECT_THAT(Take(tvmvm_tensor_allocate(static_cast<tvmvm_dtype>(99), nullptr, 0, &tensor)), HasSubstr("no element type 99"));
+  EXPECT_THAT(Take(tvmvm_tensor_allocate(TVMVM_F32, nullptr, 3, &tensor)), HasSubstr("dims is null"));
+  EXPECT_THAT(Take(tvmvm_tensor_allocate(TVMVM_F32, nullptr, -1, &tensor)), HasSubstr("rank -1"));
+  EXPECT_THAT(Take(tvmvm_tensor_borrow(TVMVM_STRING, nullptr, 0, nullptr, &tensor)), HasSubstr("strings"));
+  EXPECT_EQ(tvmvm_status_code(nullptr), TVMVM_OK);
+  EXPECT_STREQ(tvmvm_status_message(nullptr), "");
+  tvmvm_status_free(nullptr);
+  tvmvm_program_free(nullptr);
+  tvmvm_vm_free(nullptr);
+  tvmvm_invocation_free(nullptr);
+  tvmvm_tensor_free(nullptr);
+}
+
+}  // namespace
+}  // namespace tvmvm
