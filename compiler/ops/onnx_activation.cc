@@ -127,6 +127,13 @@ void Swish(OnnxContext& c) {
   c.Out(0, a.b.Mul(a.x, a.Unary(ExprOp::kSigmoid, scaled)));
 }
 
+// A gate on the second operand.
+void SwiGlu(OnnxContext& c) {
+  Activation a(c);
+  ValueId gate = a.Unary(ExprOp::kSigmoid, a.b.Mul(a.x, a.K(c.Float("alpha", 1))));
+  c.Out(0, a.b.Mul(a.b.Mul(a.x, gate), c.in(1)));
+}
+
 void Shrink(OnnxContext& c) {
   Activation a(c);
   double lambda = c.Float("lambd", 0.5);
@@ -202,6 +209,7 @@ constexpr OnnxOp kRows[] = {
     {"", "Softsign", 1, kLatest, 1, 1, "", Softsign},
     {"", "Gelu", 20, kLatest, 1, 1, "approximate", Gelu},
     {"", "Swish", 24, kLatest, 1, 1, "alpha", Swish},
+    {"", "SwiGLU", 28, kLatest, 2, 2, "alpha", SwiGlu},
     {"", "Shrink", 9, kLatest, 1, 1, "bias lambd", Shrink},
     {"", "ThresholdedRelu", 10, kLatest, 1, 1, "alpha", ThresholdedRelu},
     {"", "Softmax", 1, kLatest, 1, 1, "axis", Softmax},

@@ -122,6 +122,67 @@ void ConvTranspose(OnnxContext& c) {
   c.Out(0, WithBias(c, result, 2));
 }
 
+// Columns of blocks back to images, overlaps added: a transposed convolution whose weights put each block element in its
+// place.
+void Col2Im(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  Dims image = b.ReadDims(c.in(1));
+  Dims block = b.ReadDims(c.in(2));
+  if (b.failed()) return;
+  Dims d = b.dims(c.in(0));
+  WindowGeometry geometry = ReadWindow(c, image, block);
+  auto channels = d.size() == 3 ? FloorDiv(d[1], Product(block)).constant() : std::nullopt;
+  if (b.failed()) return;
+  if (!channels.has_value() || *channels < 1 || block.size() != image.size() || block.empty()) {
+    b.Fail(Code::kUnsupported, fmt::format("data {} with blocks {} of images {}", ToString(d), ToString(block), ToString(image)));
+    return;
+  }
+  Dims columns{d[0], d[1]};
+  for (size_t i = 0; i < image.size(); ++i) {
+    Dim room = image[i] + geometry.low[i] + geometry.high[i] - WindowExtent(block[i], geometry.dilations[i]);
+    columns.push_back(FloorDiv(room, geometry.strides[i]) + Dim(1));
+  }
+  Dim size = Product(block);
+  ValueId place = b.Binary(tensor::ExprOp::kFloorMod, b.Iota(DType::kI64, {d[1], size}, 0), b.DimScalar(size));
+  ValueId hit = b.Binary(tensor::ExprOp::kEqual, place, b.Iota(DType::kI64, {d[1], size}, 1));
+  Dims weight_dims{d[1], Dim(1)};
+  weight_dims.insert(weight_dims.end(), block.begin(), block.end());
+  ValueId weights = b.Reshape(b.Cast(hit, b.dtype(c.in(0))), weight_dims);
+  c.Out(0, b.Emit("conv_transpose", {b.Reshape(c.in(0), columns), weights},
+                  {{"strides", geometry.strides}, {"dilations", geometry.dilations}, {"low", geometry.low}, {"dims", image},
+                   {"groups", *channels}}));
+}
+
+// A depthwise convolution over what came before and the data: [batch, channels, length].
+void CausalConvWithState(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId x = c.in(0);
+  ValueId w = c.in(1);
+  std::string activation = c.Text("activation", "none");
+  bool gated = activation == "silu" || activation == "swish";
+  auto channels = b.dim(w, 0).constant();
+  if (b.rank(x) != 3 || b.rank(w) != 3 || !channels.has_value() || (!gated && activation != "none")) {
+    b.Fail(Code::kInvalidArgument, fmt::format("data of rank {}, weights of rank {}, activation '{}'", b.rank(x), b.rank(w),
+                                               activation));
+    return;
+  }
+  Dim reach = b.dim(w, 2) - Dim(1);
+  Dims d = b.dims(x);
+  ValueId before = c.has(3) ? c.in(3) : b.Expand(b.Scalar(b.dtype(x), 0), {d[0], d[1], reach});
+  ValueId padded = b.Concat({before, x}, 2);
+  std::vector<int64_t> one{1};
+  Dims none{Dim(0)};
+  ValueId result = b.Emit("conv", {padded, w}, {{"strides", one}, {"dilations", one}, {"low", none}, {"high", none},
+                                                {"groups", *channels}});
+  result = WithBias(c, result, 2);
+  if (gated) {
+    ValueId wide = b.Cast(result, DType::kF32);
+    result = b.Cast(b.Mul(wide, b.Unary(tensor::ExprOp::kSigmoid, wide)), b.dtype(x));
+  }
+  c.Out(0, result);
+  c.Out(1, b.SliceAxis(padded, 2, d[2], reach));
+}
+
 constexpr std::string_view kAttributes = "auto_pad dilations group kernel_shape pads strides";
 
 constexpr OnnxOp kRows[] = {
@@ -130,6 +191,8 @@ constexpr OnnxOp kRows[] = {
     {"", "QLinearConv", 10, kLatest, 8, 9, kAttributes, QLinearConv},
     {"", "ConvTranspose", 1, kLatest, 2, 3, "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
      ConvTranspose},
+    {"", "Col2Im", 18, kLatest, 3, 3, "dilations pads strides", Col2Im},
+    {"", "CausalConvWithState", 27, kLatest, 2, 4, "activation", CausalConvWithState},
 };
 
 }  // namespace

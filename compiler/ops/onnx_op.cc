@@ -19,6 +19,7 @@ constexpr Family kFamilies[] = {
     OnnxElementwiseRows, OnnxActivationRows, OnnxCastRows,     OnnxReduceRows,  OnnxShapeRows,
     OnnxMovementRows,    OnnxSliceRows,      OnnxGatherRows,   OnnxGenerateRows, OnnxControlRows,
     OnnxConvolutionRows, OnnxPoolingRows, OnnxMatMulRows, OnnxEinsumRows, OnnxNormalizationRows, OnnxQuantizeRows, OnnxResizeRows, OnnxLossRows, OnnxDropoutRows,
+    OnnxAttentionRows, OnnxGridRows, OnnxTrainingRows, OnnxSpectralRows,
 };
 
 std::vector<const OnnxOp*> ListRows() {
