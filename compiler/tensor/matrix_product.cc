@@ -21,6 +21,8 @@ class ProductBuilder {
       : product_(product), kernel_(kernel), nest_(kernel) {
     block_panels_ = BlockPanels(product.columns);
     tiles_ = PlanTiles(target, product.accumulator, block_panels_);
+    if (product.columns.constant().value_or(INT64_MAX) > kMaxBlockPanels * kPanelColumns)
+      block_panels_ = std::max(block_panels_, product.block_panels);
     lanes_ = VectorLanes(target, product.accumulator);
     row_blocks_ = CeilDiv(product.rows, product.block_rows);
   }

@@ -48,6 +48,7 @@ struct MatrixProduct {
   LeftOperand left;
   RightOperand right;
   int64_t block_rows = 96;  // at most; a multiple of the register tiles' heights is best
+  int block_panels = 0;                      // of one grid point; 0: BlockPanels(columns); else a multiple of 4
   // Binds what the operands and the epilogue need of the batch's number.
   std::function<void(Nest&, const Expr& batch)> begin;
   // Stores one finished element; called inside of a loop over columns that may be vectorised.

@@ -41,6 +41,27 @@ ir::NodeId FindAnchor(const GroupView& group, ir::OpKind kind) {
   return anchor;
 }
 
+DType ProductAccumulator(DType a, DType b, DType result) {
+  if (a == DType::kF64 && b == DType::kF64) return DType::kF64;
+  auto is_f32_or_less = [](DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16; };
+  if (is_f32_or_less(a) && is_f32_or_less(b)) return DType::kF32;
+  auto is_small_integer = [](DType t) {
+    return t == DType::kI8 || t == DType::kU8 || t == DType::kI16 || t == DType::kU16 || t == DType::kI32;
+  };
+  if (is_small_integer(a) && is_small_integer(b) && result == DType::kI32) return DType::kI32;
+  return DType::kInvalid;
+}
+
+std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
+  std::vector<uint32_t> outputs;
+  for (size_t i = 0; i < group.outputs().size(); ++i) {
+    DType dtype = group.type(group.outputs()[i]).dtype;
+    outputs.push_back(kernel->AddArgument(fmt::format("out{}", i), dtype, Access::kWrite));
+    arguments->push_back({ArgumentKind::kOutput, static_cast<uint32_t>(i)});
+  }
+  return outputs;
+}
+
 std::vector<Expr> Unflatten(const Expr& flat, const ir::Dims& dims) {
   std::vector<Expr> index(dims.size(), IntConstant(0));
   std::vector<size_t> axes;
@@ -83,10 +104,14 @@ Expr InputReader::operator()(ir::ValueId value, std::span<const Expr> index) {
 }
 
 Expr InputReader::AtFlat(int input, DType dtype, const Expr& flat) {
+  return Load(Buffer(input), dtype, flat);
+}
+
+uint32_t InputReader::Buffer(int input) {
   touched_.insert(input);
   auto buffer = buffers_.find(input);
-  // An input without an argument is read only while the inputs are being counted.
-  return Load(buffer == buffers_.end() ? 0 : buffer->second, dtype, flat);
+  // An input without an argument is asked for only while the inputs are being counted.
+  return buffer == buffers_.end() ? 0 : buffer->second;
 }
 
 std::optional<ProductResults> ProductResults::Find(const GroupView& group, ir::NodeId anchor) {

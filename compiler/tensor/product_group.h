@@ -15,6 +15,12 @@ namespace tvmvm::tensor {
 // The one node of `kind` in the group, where all other nodes are pulls; else an invalid id.
 ir::NodeId FindAnchor(const GroupView& group, ir::OpKind kind);
 
+// The type in which products of `a` and `b` are summed for a result of type `result`; kInvalid: not by these schedules.
+DType ProductAccumulator(DType a, DType b, DType result);
+
+// Adds an argument to the kernel for each output of the group.
+std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel, std::vector<KernelArgument>* arguments);
+
 // Flat position -> coordinates within dims; axes of size 1 get 0.
 std::vector<Expr> Unflatten(const Expr& flat, const ir::Dims& dims);
 
@@ -30,8 +36,8 @@ class InputReader {
   int InputOf(ir::ValueId value) const;
   const std::set<int>& touched() const { return touched_; }
   const std::vector<KernelArgument>& arguments() const { return arguments_; }
-  uint32_t buffer(int input) const { return buffers_.at(input); }
-  void Touch(int input) { touched_.insert(input); }
+  // The buffer of an input that is read without its element being asked for.
+  uint32_t Buffer(int input);
 
  private:
   const GroupView& group_;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "compiler/tensor/gather_operands.h"
 #include "compiler/tensor/group.h"
 #include "compiler/tensor/matrix_product.h"
 #include "compiler/tensor/product_group.h"
@@ -18,17 +19,6 @@ namespace {
 // Up to this many rows a right operand that changes from call to call is read in place; with more it pays to
 // pack it.
 constexpr int64_t kRowsToPack = 24;
-
-DType AccumulatorOf(DType a, DType b, DType result) {
-  if (a == DType::kF64 && b == DType::kF64) return DType::kF64;
-  auto is_f32_or_less = [](DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16; };
-  if (is_f32_or_less(a) && is_f32_or_less(b)) return DType::kF32;
-  auto is_small_integer = [](DType t) {
-    return t == DType::kI8 || t == DType::kU8 || t == DType::kI16 || t == DType::kU16 || t == DType::kI32;
-  };
-  if (is_small_integer(a) && is_small_integer(b) && result == DType::kI32) return DType::kI32;
-  return DType::kInvalid;
-}
 
 // One operand with its axes by role.
 struct Operand {
@@ -85,7 +75,7 @@ class ContractionKernel {
     depth_sizes_ = lhs_.Sizes(group, lhs_.axes.depth);
     row_sizes_ = lhs_.Sizes(group, lhs_.axes.free);
     column_sizes_ = rhs_.Sizes(group, rhs_.axes.free);
-    accumulator_ = AccumulatorOf(group.type(lhs_.value).dtype, group.type(rhs_.value).dtype,
+    accumulator_ = ProductAccumulator(group.type(lhs_.value).dtype, group.type(rhs_.value).dtype,
                                  group.type(node_.outputs[0]).dtype);
   }
 
@@ -166,12 +156,7 @@ class ContractionKernel {
       packed_buffer = kernel->AddArgument("panels", group_.type(rhs_.value).dtype, Access::kRead);
       list.push_back({ArgumentKind::kPacked, 0});
     }
-    std::vector<uint32_t> outputs;
-    for (size_t i = 0; i < group_.outputs().size(); ++i) {
-      DType dtype = group_.type(group_.outputs()[i]).dtype;
-      outputs.push_back(kernel->AddArgument(fmt::format("out{}", i), dtype, tvmvm::Access::kWrite));
-      list.push_back({ArgumentKind::kOutput, static_cast<uint32_t>(i)});
-    }
+    std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
     if (arguments) *arguments = std::move(list);
 
     std::vector<Expr> batch;  // the grid point's batch coordinates
@@ -262,7 +247,7 @@ class ContractionKernel {
                                                      const Expr& base) {
         GatherRow(nest, row, target, base, reader, batch);
       };
-      product->block_rows = GatheredBlockRows();
+      product->block_rows = GatheredBlockRows(product->depth);
       return;
     }
     product->left.buffer = access->buffer;
@@ -279,14 +264,6 @@ class ContractionKernel {
         offset = offset + coordinates[i] * DimValue(at.free_steps[i]);
       return offset;
     };
-  }
-
-  // Rows of a block so that the gathered block stays in the second level of cache.
-  int64_t GatheredBlockRows() const {
-    int64_t depth = ir::Product(depth_sizes_).constant().value_or(2048);
-    for (int64_t rows : {96, 48})
-      if (rows * depth <= 160 * 1024) return rows;
-    return 24;
   }
 
   void GatherRow(Nest& nest, const Expr& row, uint32_t target, const Expr& base, InputReader& reader,
@@ -308,20 +285,7 @@ class ContractionKernel {
       std::vector<Expr> placed = nest.Place(std::vector<Expr>{from + k, value});
       nest.Add(Store(target, placed[0], placed[1]));
     };
-    ir::Dim last = count > 0 ? depth_sizes_.back() : ir::Dim(1);
-    ir::Dim whole = FloorDiv(last, kPanelColumns) * kPanelColumns;
-    if (!whole.IsConstant(0)) {
-      Expr k0 = Variable(nest.Open("k", IntConstant(0), DimValue(whole), LoopKind::kSerial, kPanelColumns));
-      Expr lane =
-          Variable(nest.Open("lane", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
-      store(k0 + lane);
-      nest.Close();
-      nest.Close();
-    }
-    if (!(whole == last)) {
-      store(Variable(nest.Open("k", DimValue(whole), DimValue(last))));
-      nest.Close();
-    }
+    InChunks(nest, count > 0 ? depth_sizes_.back() : ir::Dim(1), store);
     for (size_t i = 0; i + 1 < count; ++i) nest.Close();
   }
 
@@ -349,71 +313,22 @@ class ContractionKernel {
     product->block_rows =
         std::max<int64_t>(product->block_rows, product->left.gather ? product->block_rows : 384);
     right.gather = [this, &reader, &batch](Nest& nest, const Expr& first, int panels, uint32_t target) {
-      GatherPanels(nest, first, panels, target, reader, batch);
+      GatherRight(nest, first, panels, target, reader, batch);
     };
   }
 
   // Packs columns [first, first + 16 * panels) of the right operand.
-  void GatherPanels(Nest& nest, const Expr& first, int panels, uint32_t target, InputReader& reader,
-                    const std::vector<Expr>& batch) {
+  void GatherRight(Nest& nest, const Expr& first, int panels, uint32_t target, InputReader& reader,
+                   const std::vector<Expr>& batch) {
     auto access = Access(rhs_, batch, *nest.kernel(), reader);
-    bool columns_lie_apart = access && access->depth_step == ir::Dim(1) && !(access->free_step == ir::Dim(1));
-    Expr depth = DimValue(ir::Product(depth_sizes_)), columns = DimValue(ir::Product(column_sizes_));
-    Expr panel = Variable(nest.Open("panel", IntConstant(0), IntConstant(panels)));
-    Expr column = nest.Let("column", first + panel * IntConstant(kPanelColumns));
-    Expr base = nest.Let("base", panel * (depth * IntConstant(kPanelColumns)));
-    Expr valid = nest.Let("valid", Max(IntConstant(0), Min(IntConstant(kPanelColumns), columns - column)));
-    auto store = [&](const Expr& k, const Expr& j) {
-      Expr value = Cast(accumulator_, ElementOf(rhs_, batch, Unflatten(column + j, column_sizes_),
-                                                Unflatten(k, depth_sizes_), nest.kernel(), reader));
-      std::vector<Expr> placed =
-          nest.Place(std::vector<Expr>{base + k * IntConstant(kPanelColumns) + j, value});
-      nest.Add(Store(target, placed[0], placed[1]));
+    PanelGather gather{.depth = ir::Product(depth_sizes_), .columns = ir::Product(column_sizes_), .first = first,
+                       .panels = panels, .target = target};
+    gather.depth_is_contiguous = access && access->depth_step == ir::Dim(1) && !(access->free_step == ir::Dim(1));
+    gather.element = [&](const Expr& k, const Expr& column) {
+      return Cast(accumulator_, ElementOf(rhs_, batch, Unflatten(column, column_sizes_), Unflatten(k, depth_sizes_),
+                                          nest.kernel(), reader));
     };
-    auto clear = [&](const Expr& k, const Expr& j) {
-      nest.Add(Store(target, base + k * IntConstant(kPanelColumns) + j, Constant(accumulator_, 0)));
-    };
-    if (columns_lie_apart) {
-      Expr j = Variable(nest.Open("j", IntConstant(0), valid));
-      Unrolled(nest, ir::Product(depth_sizes_), [&](const Expr& k) { store(k, j); });
-      nest.Close();
-    } else {
-      Expr k = Variable(nest.Open("k", IntConstant(0), depth));
-      bool has_tail = !FloorMod(ir::Product(column_sizes_), kPanelColumns).IsConstant(0);
-      nest.OpenIf(Equal(valid, IntConstant(kPanelColumns)));
-      Expr lane =
-          Variable(nest.Open("lane", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
-      store(k, lane);
-      nest.Close();
-      nest.Close();
-      if (has_tail) {
-        nest.OpenIf(Less(valid, IntConstant(kPanelColumns)));
-        store(k, Variable(nest.Open("j", IntConstant(0), valid)));
-        nest.Close();
-        nest.Close();
-      }
-      nest.Close();
-    }
-    nest.OpenIf(Less(valid, IntConstant(kPanelColumns)));
-    Expr k = Variable(nest.Open("k", IntConstant(0), depth));
-    clear(k, Variable(nest.Open("j", valid, IntConstant(kPanelColumns))));
-    nest.Close();
-    nest.Close();
-    nest.Close();
-    nest.Close();
-  }
-
-  // A serial loop over [0, extent), four steps a round.
-  template <class Body>
-  void Unrolled(Nest& nest, const ir::Dim& extent, Body body) {
-    constexpr int64_t kSteps = 4;
-    ir::Dim whole = FloorDiv(extent, kSteps) * kSteps;
-    Expr k = Variable(nest.Open("k", IntConstant(0), DimValue(whole), LoopKind::kSerial, kSteps));
-    for (int64_t i = 0; i < kSteps; ++i) body(k + IntConstant(i));
-    nest.Close();
-    if (whole == extent) return;
-    body(Variable(nest.Open("k", DimValue(whole), DimValue(extent))));
-    nest.Close();
+    GatherPanels(nest, gather);
   }
 
   const GroupView& group_;
@@ -432,7 +347,7 @@ bool TakesContraction(const GroupView& group) {
   ir::NodeId anchor = FindAnchor(group, ir::OpKind::kContraction);
   if (!anchor.valid()) return false;
   const ir::Node& node = group.function().node(anchor);
-  DType accumulator = AccumulatorOf(group.type(node.inputs[0]).dtype, group.type(node.inputs[1]).dtype,
+  DType accumulator = ProductAccumulator(group.type(node.inputs[0]).dtype, group.type(node.inputs[1]).dtype,
                                     group.type(node.outputs[0]).dtype);
   return accumulator != DType::kInvalid && ProductResults::Find(group, anchor).has_value();
 }
