@@ -1,0 +1,223 @@
+#include "compiler/ir/verifier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/ir/printer.h"
+#include "compiler/ops/core_op.h"
+
+namespace tvmvm::ir {
+namespace {
+
+// Regions nest this deep at most, so that whoever walks them may recurse.
+constexpr int kMaxDepth = 200;
+
+class Verifier {
+ public:
+  Verifier(const Module& module, const Function& function) : module_(module), function_(function) {}
+
+  Status Run() {
+    if (Status status = RunBody(); !status)
+      return MakeError(Code::kInternal, fmt::format("@{}: {}", function_.name, status.error().message));
+    return {};
+  }
+
+ private:
+  static tl::unexpected<Error> Fail(std::string message) { return MakeError(Code::kInternal, std::move(message)); }
+
+  Status RunBody() {
+    if (!function_.body.valid() || function_.body.index >= function_.regions.size()) return Fail("the function has no body");
+    const Region& body = function_.region(function_.body);
+    // The inputs' own symbols are defined by their types.
+    for (ValueId parameter : body.parameters) {
+      if (!InRange(parameter)) return Fail("a parameter is out of range");
+      DefineSymbols(function_.type(parameter));
+    }
+    defined_.resize(function_.values.size());
+    placed_.resize(function_.nodes.size());
+    return CheckRegion(function_.body, 0);
+  }
+
+  bool InRange(ValueId value) const { return value.valid() && value.index < function_.values.size(); }
+
+  void DefineSymbols(const Type& type) {
+    std::vector<std::string> names;
+    for (const Dim& dim : type.dims) CollectSymbols(dim, &names);
+    symbols_.insert(names.begin(), names.end());
+    for (const Type& element : type.elements) DefineSymbols(element);
+  }
+
+  // Operators whose results have sizes that only running tells: the results themselves define their symbols.
+  static bool MayDefineSymbols(const Node& node) {
+    return node.op->kind == OpKind::kControl || node.op->kind == OpKind::kProcedural || node.op->kind == OpKind::kHost;
+  }
+
+  Status CheckRegion(RegionId id, int depth) {
+    if (depth > kMaxDepth) return Fail(fmt::format("regions nest deeper than {}", kMaxDepth));
+    if (!id.valid() || id.index >= function_.regions.size()) return Fail("a region is out of range");
+    const Region& region = function_.region(id);
+    std::vector<ValueId> own;
+    std::set<std::string> outer_symbols = symbols_;
+    for (ValueId parameter : region.parameters) {
+      if (InRange(parameter)) DefineSymbols(function_.type(parameter));
+      TVMVM_CHECK_OK(Define(parameter, NodeId{}));
+      own.push_back(parameter);
+    }
+    for (NodeId node : region.nodes) {
+      if (node.index >= function_.nodes.size()) return Fail("a node is out of range");
+      if (placed_[node.index]) return Fail(fmt::format("{} is in two places", Describe(function_.node(node))));
+      placed_[node.index] = true;
+      if (Status status = CheckNode(node, depth, &own); !status)
+        return Fail(fmt::format("{}: {}", Describe(function_.node(node)), status.error().message));
+    }
+    for (ValueId result : region.results) TVMVM_CHECK_OK(CheckUse(result, "a result of the region"));
+    // What the region defined means nothing outside of it.
+    for (ValueId value : own) defined_[value.index] = false;
+    symbols_ = std::move(outer_symbols);
+    return {};
+  }
+
+  std::string Describe(const Node& node) const {
+    std::string text(node.op ? node.op->name : "a node without operator");
+    return node.source.empty() ? text : fmt::format("{} (node {})", text, node.source);
+  }
+
+  Status Define(ValueId value, NodeId producer) {
+    if (!InRange(value)) return Fail("a value is out of range");
+    if (defined_[value.index]) return Fail(fmt::format("%{} is defined twice", value.index));
+    if (function_.value(value).producer != producer) return Fail(fmt::format("%{} names another producer", value.index));
+    TVMVM_CHECK_OK(CheckType(function_.type(value)));
+    TVMVM_CHECK_OK(CheckElements(function_.value(value)));
+    defined_[value.index] = true;
+    return {};
+  }
+
+  Status CheckUse(ValueId value, std::string_view what) const {
+    if (!InRange(value)) return Fail(fmt::format("{} is out of range", what));
+    if (!defined_[value.index]) return Fail(fmt::format("{}, %{}, is not defined here", what, value.index));
+    return {};
+  }
+
+  Status CheckDim(const Dim& dim) const {
+    std::vector<std::string> names;
+    CollectSymbols(dim, &names);
+    for (const std::string& name : names) {
+      if (!symbols_.count(name)) return Fail(fmt::format("the symbol {} is not defined here", name));
+      if (!module_.symbols.count(name)) return Fail(fmt::format("the module does not list the symbol {}", name));
+    }
+    return {};
+  }
+
+  Status CheckType(const Type& type) const {
+    for (const Dim& dim : type.dims) TVMVM_CHECK_OK(CheckDim(dim));
+    for (const Type& element : type.elements) TVMVM_CHECK_OK(CheckType(element));
+    return {};
+  }
+
+  Status CheckElements(const Value& value) const {
+    if (!value.elements) return {};
+    if (value.type.kind != TypeKind::kTensor || !Product(value.type.dims).IsConstant(static_cast<int64_t>(value.elements->size())))
+      return Fail(fmt::format("{} known elements for {}", value.elements->size(), value.type.ToString()));
+    for (const Dim& dim : *value.elements) TVMVM_CHECK_OK(CheckDim(dim));
+    return {};
+  }
+
+  Status CheckNode(NodeId id, int depth, std::vector<ValueId>* own) {
+    const Node& node = function_.node(id);
+    if (!node.op) return Fail("no operator");
+    TVMVM_CHECK_OK(CheckInputs(node));
+    for (const auto& [name, attribute] : node.attributes) {
+      if (const auto* dim = std::get_if<Dim>(&attribute)) TVMVM_CHECK_OK(CheckDim(*dim));
+      if (const auto* dims = std::get_if<Dims>(&attribute))
+        for (const Dim& each : *dims) TVMVM_CHECK_OK(CheckDim(each));
+    }
+    TVMVM_CHECK_OK(CheckResultTypes(node));
+    for (RegionId region : node.regions) TVMVM_CHECK_OK(CheckRegion(region, depth + 1));
+    if (node.op->kind == OpKind::kControl) TVMVM_CHECK_OK(CheckControl(node));
+    if (node.op->kind == OpKind::kDefineDims)
+      for (const std::string& name : std::get<std::vector<std::string>>(*node.Find("symbols"))) {
+        if (!symbols_.insert(name).second) return Fail(fmt::format("the symbol {} is defined twice", name));
+        if (!module_.symbols.count(name)) return Fail(fmt::format("the module does not list the symbol {}", name));
+      }
+    for (ValueId output : node.outputs) {
+      if (MayDefineSymbols(node) && InRange(output)) DefineSymbols(function_.type(output));
+      TVMVM_CHECK_OK(Define(output, id));
+      own->push_back(output);
+    }
+    return {};
+  }
+
+  Status CheckInputs(const Node& node) const {
+    int count = static_cast<int>(node.inputs.size());
+    if (count < node.op->min_inputs || (node.op->max_inputs >= 0 && count > node.op->max_inputs))
+      return Fail(fmt::format("{} inputs", count));
+    for (int i = 0; i < count; ++i) {
+      ValueId input = node.inputs[static_cast<size_t>(i)];
+      if (!input.valid() && i >= node.op->min_inputs) continue;
+      TVMVM_CHECK_OK(CheckUse(input, fmt::format("input {}", i)));
+    }
+    return {};
+  }
+
+  Status CheckResultTypes(const Node& node) const {
+    if (!node.op->infer) return {};
+    InferContext context{node, {}};
+    for (ValueId input : node.inputs) context.inputs.push_back(input.valid() ? function_.type(input) : Type());
+    Expected<std::vector<Type>> types = node.op->infer(context);
+    if (!types) return Fail(types.error().message);
+    if (types->size() != node.outputs.size())
+      return Fail(fmt::format("{} results, its rule gives {}", node.outputs.size(), types->size()));
+    for (size_t i = 0; i < types->size(); ++i) {
+      if (!InRange(node.outputs[i])) return Fail("a result is out of range");
+      if (!((*types)[i] == function_.type(node.outputs[i])))
+        return Fail(fmt::format("result {} is {}, its rule gives {}", i, function_.type(node.outputs[i]).ToString(), (*types)[i].ToString()));
+    }
+    return {};
+  }
+
+  Status CheckControl(const Node& node) const {
+    if (node.op->name == "fused") {
+      if (node.regions.size() != 1) return Fail(fmt::format("{} regions, wanted 1", node.regions.size()));
+      return CheckSameTypes(node.inputs, function_.region(node.regions[0]).parameters, node.outputs,
+                            function_.region(node.regions[0]).results);
+    }
+    if (node.op->name == "if") {
+      if (node.regions.size() != 2) return Fail(fmt::format("{} regions, wanted 2", node.regions.size()));
+      for (RegionId region : node.regions)
+        if (!function_.region(region).parameters.empty() || function_.region(region).results.size() != node.outputs.size())
+          return Fail("a branch does not fit the results");
+    }
+    return {};
+  }
+
+  Status CheckSameTypes(const std::vector<ValueId>& inputs, const std::vector<ValueId>& parameters,
+                        const std::vector<ValueId>& outputs, const std::vector<ValueId>& results) const {
+    auto fits = [this](const std::vector<ValueId>& outer, const std::vector<ValueId>& inner) {
+      return std::equal(outer.begin(), outer.end(), inner.begin(), inner.end(), [this](ValueId a, ValueId b) {
+        return InRange(a) && InRange(b) && function_.type(a) == function_.type(b);
+      });
+    };
+    if (!fits(inputs, parameters)) return Fail("the inputs do not fit the region's parameters");
+    if (!fits(outputs, results)) return Fail("the results do not fit the region's results");
+    return {};
+  }
+
+  const Module& module_;
+  const Function& function_;
+  std::vector<bool> defined_;          // values that may be used at this point
+  std::vector<bool> placed_;           // nodes seen in some region
+  std::set<std::string> symbols_;      // symbols that may be used at this point
+};
+
+}  // namespace
+
+Status VerifyFunction(const Module& module, const Function& function) { return Verifier(module, function).Run(); }
+
+Status VerifyModule(const Module& module) {
+  for (const Function& function : module.functions) TVMVM_CHECK_OK(VerifyFunction(module, function));
+  return {};
+}
+
+}  // namespace tvmvm::ir
