@@ -10,7 +10,9 @@
 
 namespace tvmvm::cli {
 
-void PrintResult(std::string_view text) { fmt::print(stdout, "{}\n", text); }
+void PrintResult(std::string_view text) {
+  fmt::print(stdout, "{}{}", text, text.ends_with('\n') ? "" : "\n");
+}
 
 void PrintNote(std::string_view text) { fmt::print(stderr, "{}\n", text); }
 

@@ -14,7 +14,7 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;  // the work could not be done, or a comparison did not hold
 inline constexpr int kExitUsage = 2;   // the command line is wrong
 
-// A result, to standard output; a newline is added.
+// A result, to standard output; a newline is added where the text ends without one.
 void PrintResult(std::string_view text);
 // A remark for a person, to standard error; a newline is added.
 void PrintNote(std::string_view text);

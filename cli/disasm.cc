@@ -10,7 +10,6 @@ Expected<int> DisasmCommand(const DisasmArguments& arguments) {
   TVMVM_TRY(ProgramPointer program, LoadModel({.path = arguments.path}));
   std::string text = Disassemble(*program, {.constant_bytes = arguments.constants});
   if (arguments.output.empty()) {
-    if (text.ends_with('\n')) text.pop_back();
     PrintResult(text);
     return kExitOk;
   }

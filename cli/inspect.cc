@@ -70,7 +70,7 @@ void PrintText(const Program& program, const std::vector<SectionInfo>& sections)
     PrintResult(fmt::format("  {} ({}): {} scalars, {} buffers{}", kernel.name, DeviceKindName(kernel.device),
                             kernel.scalar_count, kernel.buffers.size(),
                             kernel.source_node.empty() ? "" : ", from " + kernel.source_node));
-  PrintResult("kernel libraries");
+  PrintResult(fmt::format("kernel libraries: {}", program.libraries.size()));
   for (const KernelLibrarySpec& library : program.libraries)
     PrintResult(fmt::format("  {} {}: {}, {}", DeviceKindName(library.device), library.target,
                             FormName(library.form), FormatBytes(static_cast<double>(library.bytes.size()))));

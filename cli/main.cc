@@ -1,8 +1,8 @@
 // tvm-vm: reads the command line into plain arguments (options.h) and calls the command. The only file that
 // knows CLI11.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
 #include <functional>

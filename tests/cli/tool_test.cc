@@ -102,6 +102,112 @@ TEST(BadFileTest, AssemblyErrorsSayWhere) {
   EXPECT_THAT(scratch.Names(), ElementsAre("a.vmasm"));
 }
 
+// A program written in assembly, which needs no compiler: y = x!.
+constexpr const char* kFactorial = R"---(
+entry @main
+func @factorial() -> () scalars 1 -> 1 frame 4, 0 {
+  i1 = const 1
+  i2 = le i0, i1
+  branch.if i2, base
+  i3 = sub i0, i1
+  [i3], [] = call @factorial, [i3], []
+  node "/factorial (Mul)"
+  i0 = mul i0, i3
+  return [i0], []
+base:
+  return [i1], []
+}
+func @main("x": i64[1]) -> ("y": i64[1]) frame 3, 2 {
+  i0 = const 0
+  i1 = const 1
+  i2 = load r0, i0, i64
+  r1 = output 0, [i1]
+  [i2], [] = call @factorial, [i2], []
+  store r1, i0, i64, i2
+  return [], [r1]
+}
+)---";
+
+std::string NpyOf(int64_t number) {
+  std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }";
+  header.resize(117, ' ');
+  return std::string("\x93NUMPY\x01\0v\0", 10) + header + "\n" +
+         std::string(reinterpret_cast<const char*>(&number), 8);
+}
+
+class AssembledTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    WriteBytes(scratch_ / "f.vmasm", kFactorial);
+    WriteBytes(scratch_ / "x.npy", NpyOf(10));
+    ToolResult result = Run("tvm-vm asm f.vmasm -o f.vmexe");
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  }
+  std::string InScratch(const std::string& command) const {
+    return "cd '" + scratch_.path() + "'; " + command;
+  }
+  ToolResult Run(const std::string& command) const { return RunShell(InScratch(command)); }
+
+  ScratchFolder scratch_;
+};
+
+TEST_F(AssembledTest, Runs) {
+  ToolResult result = Run("tvm-vm run f.vmexe --input x.npy --output-dir out");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "y: i64[1] [3628800]\n");
+  EXPECT_EQ(ReadBytes(scratch_ / "out/y.npy"), NpyOf(3628800));
+}
+
+TEST_F(AssembledTest, ComparesWithWhatIsExpected) {
+  WriteBytes(scratch_ / "good.npy", NpyOf(3628800));
+  WriteBytes(scratch_ / "wrong.npy", NpyOf(3628801));
+  EXPECT_EQ(Run("tvm-vm run f.vmexe --input x.npy --expect good.npy").exit_code, kExitOk);
+  ToolResult wrong = Run("tvm-vm run f.vmexe --input x.npy --expect y=wrong.npy");
+  EXPECT_EQ(wrong.exit_code, kExitFailed);
+  EXPECT_THAT(wrong.err,
+              HasSubstr("output 'y': 1 of 1 elements differ, worst at [0]: 3628800, want 3628801"));
+}
+
+TEST_F(AssembledTest, RunTimeErrorsNameTheNode) {
+  WriteBytes(scratch_ / "x.npy", NpyOf(100));  // 100! is beyond 64 bits
+  ExpectFailure(InScratch("tvm-vm run f.vmexe --input x.npy"), "(node /factorial (Mul))");
+}
+
+TEST_F(AssembledTest, TheDisassemblyAssemblesToTheSameFile) {
+  ToolResult result =
+      Run("tvm-vm disasm f.vmexe -o again.vmasm && tvm-vm asm again.vmasm -o again.vmexe && cmp f.vmexe "
+          "again.vmexe");
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+TEST_F(AssembledTest, EveryFlippedByteIsFoundOrHarmless) {
+  std::string whole = ReadBytes(scratch_ / "f.vmexe");
+  for (size_t at = 0; at < whole.size(); at += 37) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
+    WriteBytes(scratch_ / "flipped.vmexe", flipped);
+    EXPECT_LE(Run("tvm-vm verify flipped.vmexe && tvm-vm run flipped.vmexe --input x.npy").exit_code,
+              kExitFailed)
+        << at;
+  }
+}
+
+TEST_F(AssembledTest, VerifyReportsEachFile) {
+  EXPECT_EQ(Run("tvm-vm verify f.vmexe f.vmexe").out, "f.vmexe: valid\nf.vmexe: valid\n");
+  ToolResult mixed = Run("tvm-vm verify f.vmexe x.npy --json");
+  EXPECT_EQ(mixed.exit_code, kExitFailed);
+  nlohmann::json json = nlohmann::json::parse(mixed.out);
+  EXPECT_EQ(json[0]["valid"], true);
+  EXPECT_EQ(json[1]["valid"], false);
+  EXPECT_THAT(json[1]["error"], HasSubstr("x.npy"));
+}
+
+TEST_F(AssembledTest, AFullDiskIsAnError) {
+  ExpectFailure(InScratch("tvm-vm asm f.vmasm -o /dev/full"), "/dev/full': No space left on device");
+  ExpectFailure(InScratch("tvm-vm verify f.vmexe >/dev/full"), "standard output");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+}
+
 // Everything below runs the demo model, x[batch, length, 64] -> y of the same shape.
 class DemoTest : public ::testing::Test {
  protected:
