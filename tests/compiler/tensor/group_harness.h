@@ -101,7 +101,7 @@ class GroupBuilder {
     ir::Node node;
     node.op = &ir::GetCoreOp(op);
     node.inputs = std::move(inputs);
-    for (auto& [name, value] : attributes) node.Set(name, value);
+    node.attributes = std::move(attributes);
     ir::InferContext context{node, {}};
     for (ir::ValueId input : node.inputs) context.inputs.push_back(input.valid() ? function_.type(input) : ir::Type{});
     Expected<std::vector<ir::Type>> types = node.op->infer(context);
