@@ -77,7 +77,7 @@ Error NoSchedule(const GroupView& group, ir::ValueId value) {
 }
 
 Range BlockOf(Nest& nest, int axis, const std::string& name, const Dim& extent, const Dim& block) {
-  Dim count = CeilDiv(extent, block);
+  Dim count = extent.IsConstant(1) ? Dim(1) : CeilDiv(extent, block);
   VariableId g = nest.Grid(axis, "g" + name, count);
   if (count.IsConstant(1)) return {IntConstant(0), DimValue(extent)};
   Expr begin = nest.Let(name + "_begin", Variable(g) * DimValue(block));

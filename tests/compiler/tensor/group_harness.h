@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -232,9 +233,7 @@ class NaiveEvaluator {
 };
 
 // The outputs by the definitions of the operators.
-inline std::vector<HostTensor> RunNaively(const ir::Function& function, ir::NodeId node, const std::vector<HostTensor>& inputs,
-                                          const Symbols& symbols) {
-  GroupView group(function, node);
+inline std::vector<HostTensor> RunNaively(const GroupView& group, const std::vector<HostTensor>& inputs, const Symbols& symbols) {
   std::vector<HostTensor> outputs;
   for (ir::ValueId output : group.outputs()) {
     const ir::Type& type = group.type(output);
@@ -262,79 +261,112 @@ inline std::vector<HostTensor> RunNaively(const ir::Function& function, ir::Node
   return outputs;
 }
 
-// The outputs of the scheduled kernels, compiled for each CPU level that this machine has; all levels must agree in calls.
-inline std::vector<std::vector<HostTensor>> RunScheduled(const ir::Function& function, ir::NodeId node,
-                                                         std::vector<HostTensor> inputs, const Symbols& symbols) {
-  GroupView group(function, node);
-  std::vector<std::vector<HostTensor>> all;
-  std::vector<std::string> grids;
-  for (CpuLevel level : codegen::LevelsHere()) {
-    Expected<GroupProgram> program = ScheduleGroup(function, node, TargetInfoFor(level));
-    if (!program) {
-      ADD_FAILURE() << program.error().message;
-      return all;
-    }
-    std::vector<HostTensor> outputs, workspaces;
-    for (ir::ValueId output : group.outputs()) {
-      outputs.push_back(HostTensor::Zeros(group.type(output).dtype, ValuesOf(group.type(output).dims, symbols)));
-      std::fill(outputs.back().bytes.begin(), outputs.back().bytes.end(), std::byte{0xcc});
-    }
-    for (const Workspace& space : program->workspaces) {
-      workspaces.push_back(HostTensor::Zeros(space.dtype, {ValueOf(space.elements, symbols)}));
-    }
-    std::string grid;
-    for (const KernelCall& call : program->calls) {
-      Status verified = VerifyLoops(call.kernel);
-      EXPECT_TRUE(verified.has_value()) << (verified ? "" : verified.error().message) << ToString(call.kernel);
-      if (!verified || ValueOf(call.when, symbols) == 0) continue;
-      std::vector<void*> buffers;
-      for (const KernelArgument& argument : call.arguments) {
-        auto& from = argument.kind == ArgumentKind::kInput ? inputs : argument.kind == ArgumentKind::kOutput ? outputs : workspaces;
-        buffers.push_back(from[argument.index].bytes.data());
+// The scheduled kernels of a group, compiled for each CPU level that this machine has; all levels must agree in grids.
+class ScheduledGroup {
+ public:
+  ScheduledGroup(const ir::Function& function, ir::NodeId node) : group_(function, node) {
+    for (CpuLevel level : codegen::LevelsHere()) {
+      Expected<GroupProgram> program = ScheduleGroup(function, node, TargetInfoFor(level));
+      if (!program) {
+        ADD_FAILURE() << program.error().message;
+        return;
       }
-      for (const ir::Dim& size : call.kernel.grid_size) grid += size.ToString() + ",";
-      std::vector<std::byte> scratch(static_cast<size_t>(ValueOf(call.kernel.scratch_bytes, symbols)) + 64);
-      auto aligned = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
-      codegen::CompiledKernel compiled(call.kernel, level);
-      auto lookup = [&](const std::string& name) -> std::optional<int64_t> { return symbols.at(name); };
-      EXPECT_EQ(compiled.Run(buffers, lookup, aligned), 0) << ToString(call.kernel);
+      programs_.push_back(std::make_unique<GroupProgram>(std::move(*program)));
+      kernels_.emplace_back();
+      for (const KernelCall& call : programs_.back()->calls) {
+        Status verified = VerifyLoops(call.kernel);
+        EXPECT_TRUE(verified.has_value()) << ToString(call.kernel);
+        kernels_.back().push_back(std::make_unique<codegen::CompiledKernel>(call.kernel, level));
+      }
+      EXPECT_EQ(GridsOf(*programs_.back()), GridsOf(*programs_.front())) << "levels differ in their grids";
     }
-    grids.push_back(grid);
-    EXPECT_EQ(grids.back(), grids.front()) << "levels differ in their grids";
-    all.push_back(std::move(outputs));
   }
-  return all;
-}
 
-// Random inputs for the given symbols; fails the test where an element differs.
-inline void CheckGroup(GroupBuilder& builder, ir::NodeId node, const Symbols& symbols, double tolerance = 1e-5) {
-  const ir::Function& function = builder.function();
-  GroupView group(function, node);
-  std::mt19937 random(17);
-  std::vector<HostTensor> inputs;
-  for (ir::ValueId input : group.inputs()) {
-    if (!input.valid()) {
-      inputs.push_back({});
-      continue;
-    }
-    inputs.push_back(HostTensor::Random(group.type(input).dtype, ValuesOf(group.type(input).dims, symbols), random));
-  }
-  std::vector<HostTensor> wanted = RunNaively(function, node, inputs, symbols);
-  for (const std::vector<HostTensor>& given : RunScheduled(function, node, inputs, symbols)) {
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      for (int64_t k = 0; k < wanted[i].count(); ++k) {
-        Scalar want = wanted[i].at(k), got = given[i].at(k);
-        bool is_near = IsFloat(wanted[i].dtype)
-                           ? std::abs(want.number - got.number) <= tolerance * std::max(1.0, std::abs(want.number)) ||
-                                 (std::isnan(want.number) && std::isnan(got.number)) || want.number == got.number
-                           : want.integer == got.integer;
-        ASSERT_TRUE(is_near) << "output " << i << " element " << k << ": wanted " << want.number << " " << want.integer
-                             << ", got " << got.number << " " << got.integer;
+  // The outputs, level by level.
+  std::vector<std::vector<HostTensor>> Run(std::vector<HostTensor> inputs, const Symbols& symbols) {
+    std::vector<std::vector<HostTensor>> all;
+    for (size_t level = 0; level < programs_.size(); ++level) {
+      std::vector<HostTensor> outputs, workspaces;
+      for (ir::ValueId output : group_.outputs()) {
+        outputs.push_back(HostTensor::Zeros(group_.type(output).dtype, ValuesOf(group_.type(output).dims, symbols)));
+        std::fill(outputs.back().bytes.begin(), outputs.back().bytes.end(), std::byte{0xcc});
       }
-      std::byte after = given[i].bytes[static_cast<size_t>(DTypeBytes(wanted[i].dtype, wanted[i].count()))];
-      ASSERT_EQ(after, std::byte{0xcc}) << "output " << i << " is written beyond its end";
+      for (const Workspace& space : programs_[level]->workspaces) {
+        workspaces.push_back(HostTensor::Zeros(space.dtype, {ValueOf(space.elements, symbols)}));
+      }
+      for (size_t i = 0; i < kernels_[level].size(); ++i) {
+        const KernelCall& call = programs_[level]->calls[i];
+        if (ValueOf(call.when, symbols) == 0) continue;
+        std::vector<void*> buffers;
+        for (const KernelArgument& argument : call.arguments) {
+          auto& from = argument.kind == ArgumentKind::kInput    ? inputs
+                       : argument.kind == ArgumentKind::kOutput ? outputs
+                                                                : workspaces;
+          buffers.push_back(from[argument.index].bytes.data());
+        }
+        std::vector<std::byte> scratch(static_cast<size_t>(ValueOf(call.kernel.scratch_bytes, symbols)) + 64);
+        auto aligned = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
+        auto lookup = [&](const std::string& name) -> std::optional<int64_t> { return symbols.at(name); };
+        EXPECT_EQ(kernels_[level][i]->Run(buffers, lookup, aligned), 0) << ToString(call.kernel);
+      }
+      all.push_back(std::move(outputs));
+    }
+    return all;
+  }
+
+  // Random inputs for the given symbols; fails the test where an element differs from the operators' definitions.
+  void Check(const Symbols& symbols, double tolerance = 1e-5) {
+    std::mt19937 random(17);
+    std::vector<HostTensor> inputs;
+    for (ir::ValueId input : group_.inputs()) {
+      if (!input.valid()) {
+        inputs.push_back({});
+        continue;
+      }
+      inputs.push_back(HostTensor::Random(group_.type(input).dtype, ValuesOf(group_.type(input).dims, symbols), random));
+    }
+    std::vector<HostTensor> wanted = RunNaively(group_, inputs, symbols);
+    for (const std::vector<HostTensor>& given : Run(inputs, symbols)) {
+      for (size_t i = 0; i < wanted.size(); ++i) Compare(wanted[i], given[i], tolerance, i);
+    }
+    if (testing::Test::HasFailure() && !is_printed_) {
+      is_printed_ = true;
+      for (const KernelCall& call : programs_.front()->calls) ADD_FAILURE() << ToString(call.kernel);
     }
   }
+
+ private:
+  static std::string GridsOf(const GroupProgram& program) {
+    std::string text;
+    for (const KernelCall& call : program.calls) {
+      for (const ir::Dim& size : call.kernel.grid_size) text += size.ToString() + ",";
+      text += call.kernel.scratch_bytes.ToString() + ";";
+    }
+    return text;
+  }
+
+  static void Compare(const HostTensor& wanted, const HostTensor& given, double tolerance, size_t output) {
+    for (int64_t k = 0; k < wanted.count(); ++k) {
+      Scalar want = wanted.at(k), got = given.at(k);
+      bool is_near = IsFloat(wanted.dtype)
+                         ? std::abs(want.number - got.number) <= tolerance * std::max(1.0, std::abs(want.number)) ||
+                               (std::isnan(want.number) && std::isnan(got.number)) || want.number == got.number
+                         : want.integer == got.integer;
+      ASSERT_TRUE(is_near) << "output " << output << " element " << k << ": wanted " << want.number << " " << want.integer
+                           << ", got " << got.number << " " << got.integer;
+    }
+    std::byte after = given.bytes[static_cast<size_t>(DTypeBytes(wanted.dtype, wanted.count()))];
+    ASSERT_EQ(after, std::byte{0xcc}) << "output " << output << " is written beyond its end";
+  }
+
+  GroupView group_;
+  std::vector<std::unique_ptr<GroupProgram>> programs_;
+  std::vector<std::vector<std::unique_ptr<codegen::CompiledKernel>>> kernels_;
+  bool is_printed_ = false;
+};
+
+inline void CheckGroup(GroupBuilder& builder, ir::NodeId node, const Symbols& symbols, double tolerance = 1e-5) {
+  ScheduledGroup(builder.function(), node).Check(symbols, tolerance);
 }
 
 }  // namespace tvmvm::tensor
