@@ -13,13 +13,14 @@ using tensor::Stmt;
 using tensor::StmtKind;
 using tensor::StmtPtr;
 
-KernelPrinter::KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol)
+KernelPrinter::KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol,
+                             std::vector<ir::Dim> scalars)
     : module_(module),
       context_(module.getContext()),
       builder_(module.getContext()),
       kernel_(kernel),
       symbol_(std::move(symbol)),
-      dims_(tensor::LaunchScalars(kernel)) {}
+      dims_(std::move(scalars)) {}
 
 Status KernelPrinter::Print() {
   body_ = DeclareBody();
@@ -80,6 +81,10 @@ void KernelPrinter::PrintEntry(llvm::Function* body) {
 llvm::Value* KernelPrinter::ScalarOf(const ir::Dim& dim) {
   if (auto constant = dim.constant()) return builder_.getInt64(static_cast<uint64_t>(*constant));
   auto found = std::find(dims_.begin(), dims_.end(), dim);
+  if (found == dims_.end()) {
+    status_ = MakeError(Code::kInternal, fmt::format("kernel '{}' needs {}, which no launch passes", kernel_.name, dim.ToString()));
+    return builder_.getInt64(0);
+  }
   return scalars_[static_cast<size_t>(found - dims_.begin())];
 }
 

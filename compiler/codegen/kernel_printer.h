@@ -24,7 +24,8 @@ namespace tvmvm::codegen {
 class KernelPrinter {
  public:
   // `kernel` has no kVectorized loops and no functions that ExpandMath replaces.
-  KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol);
+  // `scalars`: what a launch passes, in order.
+  KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol, std::vector<ir::Dim> scalars);
   // Errors: kUnsupported or kInternal naming the kernel.
   Status Print();
 

@@ -144,7 +144,7 @@ class GroupBuilder {
 // Computes tensor expressions for given values of variables, one number at a time.
 class NaiveEvaluator {
  public:
-  NaiveEvaluator(const std::vector<HostTensor>& inputs, const Symbols& symbols) : inputs_(inputs), symbols_(symbols) {}
+  NaiveEvaluator(const std::map<uint32_t, HostTensor>& tensors, const Symbols& symbols) : tensors_(tensors), symbols_(symbols) {}
 
   std::map<VariableId, int64_t> variables;
 
@@ -170,7 +170,7 @@ class NaiveEvaluator {
 
  private:
   Scalar Read(const Expr& e) {
-    const HostTensor& tensor = inputs_[e->id];
+    const HostTensor& tensor = tensors_.at(e->id);
     int64_t flat = 0;
     for (size_t axis = 0; axis < e->operands.size(); ++axis) {
       int64_t i = (*this)(e->operands[axis]).integer;
@@ -228,26 +228,29 @@ class NaiveEvaluator {
     return {0, RoundFloat(to, result.number)};
   }
 
-  const std::vector<HostTensor>& inputs_;
+  const std::map<uint32_t, HostTensor>& tensors_;
   const Symbols& symbols_;
 };
 
-// The outputs by the definitions of the operators.
+// The outputs by the definitions of the operators, one node after the other.
 inline std::vector<HostTensor> RunNaively(const GroupView& group, const std::vector<HostTensor>& inputs, const Symbols& symbols) {
-  std::vector<HostTensor> outputs;
-  for (ir::ValueId output : group.outputs()) {
+  std::map<uint32_t, HostTensor> tensors;   // by value
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (group.inputs()[i].valid()) tensors[group.inputs()[i].index] = inputs[i];
+  }
+  for (ir::NodeId id : group.nodes()) {
+    ir::ValueId output = group.function().node(id).outputs[0];
     const ir::Type& type = group.type(output);
     LoopKernel names;
     std::vector<Expr> index;
     for (int axis = 0; axis < type.rank(); ++axis) index.push_back(Variable(names.NewVariable("i")));
     auto leaf = [&](ir::ValueId value, std::span<const Expr> at) -> Expr {
-      int input = group.InputNumber(value);
-      if (input < 0) return {};
-      return Element(static_cast<uint32_t>(input), group.type(value).dtype, std::vector<Expr>(at.begin(), at.end()));
+      if (value == output) return {};
+      return Element(value.index, group.type(value).dtype, std::vector<Expr>(at.begin(), at.end()));
     };
     Expr element = group.Expand(output, index, leaf, &names);
     HostTensor result = HostTensor::Zeros(type.dtype, ValuesOf(type.dims, symbols));
-    NaiveEvaluator evaluate(inputs, symbols);
+    NaiveEvaluator evaluate(tensors, symbols);
     for (int64_t flat = 0; flat < result.count(); ++flat) {
       int64_t rest = flat;
       for (int axis = type.rank(); axis-- > 0;) {
@@ -256,8 +259,10 @@ inline std::vector<HostTensor> RunNaively(const GroupView& group, const std::vec
       }
       result.set(flat, evaluate(element));
     }
-    outputs.push_back(std::move(result));
+    tensors[output.index] = std::move(result);
   }
+  std::vector<HostTensor> outputs;
+  for (ir::ValueId output : group.outputs()) outputs.push_back(tensors.at(output.index));
   return outputs;
 }
 
