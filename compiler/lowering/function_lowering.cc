@@ -197,6 +197,11 @@ void FunctionLowering::AssignMemory() {
   AssignOutputs();
 }
 
+bool FunctionLowering::IsComputed(ValueId value) {
+  MemoryKind kind = memory_[MemoryOf(value)].kind;
+  return kind == MemoryKind::kArena || kind == MemoryKind::kOutput;
+}
+
 int FunctionLowering::StageOf(const Dim& dim) const {
   std::vector<std::string> symbols;
   CollectSymbols(dim, &symbols);
@@ -212,8 +217,7 @@ void FunctionLowering::AssignStages() {
   for (const Step& step : steps_) {
     if (step.kind != StepKind::kDefineDims) continue;
     const Node& node = function_.node(step.node);
-    const Memory& source = memory_[MemoryOf(node.inputs[0])];
-    bool computed = source.kind == MemoryKind::kArena || source.kind == MemoryKind::kOutput;
+    bool computed = IsComputed(node.inputs[0]);
     if (computed) ++stages_;
     const auto* symbols = std::get_if<std::vector<std::string>>(node.Find("symbols"));
     if (symbols == nullptr) continue;
@@ -237,8 +241,7 @@ void FunctionLowering::EmitEntry() {
   }
   // Sizes may depend on the contents of inputs: those are read first.
   for (const Step& step : steps_)
-    if (step.kind == StepKind::kDefineDims && memory_[MemoryOf(function_.node(step.node).inputs[0])].kind == MemoryKind::kInput)
-      EmitDefineDims(step);
+    if (step.kind == StepKind::kDefineDims && !IsComputed(function_.node(step.node).inputs[0])) EmitDefineDims(step);
   EmitGuards();
   EmitStage(0);
 }
@@ -293,11 +296,10 @@ Status FunctionLowering::EmitSteps() {
     f_->SetSourceNode(node.source);
     switch (step.kind) {
       case StepKind::kDefineDims: {
-        MemoryKind source = memory_[MemoryOf(node.inputs[0])].kind;
-        if (source == MemoryKind::kInput) break;   // done at the entry
+        if (!IsComputed(node.inputs[0])) break;   // done at the entry
         EmitDefineDims(step);
         EmitGuards();
-        if (source == MemoryKind::kArena || source == MemoryKind::kOutput) EmitStage(++stage);
+        EmitStage(++stage);
         break;
       }
       case StepKind::kDimsTensor:

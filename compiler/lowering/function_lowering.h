@@ -54,6 +54,7 @@ class FunctionLowering {
   void Use(ir::ValueId value, uint32_t position);
   void AssignStages();
   int StageOf(const ir::Dim& dim) const;
+  bool IsComputed(ir::ValueId value);             // by this function: neither an input nor a constant
 
   void EmitEntry();
   // Guards for what dims leave open: each as soon as its symbols are known.

@@ -1,5 +1,7 @@
 // Shape arithmetic never becomes a kernel: an integer tensor whose contents are known as dims is made from the dims.
 
+#include <set>
+
 #include "compiler/ops/core_op.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
@@ -11,6 +13,15 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpKind;
 using ir::ValueId;
+
+// Values whose contents got their symbols by being read: they must be computed.
+std::set<ValueId> ReadValues(const ir::Function& function) {
+  std::set<ValueId> values;
+  for (const ir::Region& region : function.regions)
+    for (NodeId id : region.nodes)
+      if (function.node(id).op->kind == OpKind::kDefineDims) values.insert(function.node(id).inputs[0]);
+  return values;
+}
 
 bool IsMadeOfDims(const ir::Function& function, const Node& node) {
   switch (node.op->kind) {
@@ -31,9 +42,10 @@ bool IsMadeOfDims(const ir::Function& function, const Node& node) {
 Status MaterializeDims(ir::Module& module, const PassContext&) {
   for (ir::Function& function : module.functions) {
     GraphRewriter rewriter(&module, &function);
+    std::set<ValueId> read = ReadValues(function);
     for (NodeId id : function.region(function.body).nodes) {
       const Node& node = function.node(id);
-      if (!IsMadeOfDims(function, node)) {
+      if (!IsMadeOfDims(function, node) || read.count(node.outputs[0])) {
         rewriter.Copy(id);
         continue;
       }
