@@ -17,12 +17,13 @@ namespace {
 using passes::Pass;
 
 constexpr Pass kPipeline[] = {
-    //{"fold-constants", "compute what depends on constants only", passes::FoldConstants},
+    {"fold-constants", "compute what depends on constants only", passes::FoldConstants},
+    {"resolve-symbols", "symbols that are read from constants become numbers", passes::ResolveSymbols},
     {"eliminate-common", "compute equal nodes once", passes::EliminateCommon},
     {"eliminate-dead", "drop what nobody uses", passes::EliminateDead},
     {"rewrite-algebra", "scales into weights, transposes into contractions, powers into products", passes::RewriteAlgebra},
     {"choose-layout", "convolutions and what lies between them on channels_last data", passes::ChooseLayout},
-    //{"fold-weights", "compute what the rewrites left constant", passes::FoldConstants},
+    {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants},
     {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
     {"clean-up", "drop what the rewrites left over", passes::EliminateDead},
     {"fuse-groups", "decide what runs as one unit", passes::FuseGroups},

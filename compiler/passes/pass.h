@@ -23,6 +23,8 @@ struct Pass {
 
 // Computations on constants become constants.
 Status FoldConstants(ir::Module& module, const PassContext& context);
+// Symbols that are read from constants become numbers.
+Status ResolveSymbols(ir::Module& module, const PassContext& context);
 // Integer tensors whose contents are known as dims are made from the dims; what computed them is left to EliminateDead.
 Status MaterializeDims(ir::Module& module, const PassContext& context);
 // Nodes of equal operator, attributes and inputs are computed once.
