@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#if __has_include("compiler/ir/printer.h")
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
-#else
-namespace tvmvm::ir { inline std::string PrintModule(const Module&) { return {}; } }
-#endif
 #include "fmt/format.h"
 
 namespace tvmvm {
