@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <memory>
 
 #include "tests/compiler/codegen/compiled_kernel.h"
 
@@ -109,14 +111,18 @@ TEST_P(GemmTile, DISABLED_Speed) {
   Tile t = GetParam();
   LoopKernel kernel = Gemm(t.rows, t.columns, t.lanes);
   CompiledKernel compiled(kernel, t.level);
-  int64_t m = 512 / t.rows * t.rows, n = 512 / t.columns * t.columns, k = 512;
-  std::vector<float> a(static_cast<size_t>(m * k), 1), b(static_cast<size_t>(n * k), 1),
-      c(static_cast<size_t>(m * n));
+  int64_t m = 512 / t.rows * t.rows, n = 512 / t.columns * t.columns, k = 256;
+  auto buffer = [](int64_t count) {
+    void* memory = std::aligned_alloc(64, static_cast<size_t>(count) * sizeof(float));
+    std::fill_n(static_cast<float*>(memory), count, 1.0f);
+    return std::unique_ptr<void, decltype(&std::free)>(memory, &std::free);
+  };
+  auto a = buffer(m * k), b = buffer(n * k), c = buffer(m * n);
   auto symbols = [&](const std::string& s) { return s == "m" ? m : s == "n" ? n : k; };
   double best = 0;
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < 400; ++i) {
     auto start = std::chrono::steady_clock::now();
-    compiled.Run({a.data(), b.data(), c.data()}, symbols);
+    compiled.Run({a.get(), b.get(), c.get()}, symbols);
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     best = std::max(best, 2e-9 * static_cast<double>(m * n * k) / seconds);
   }
