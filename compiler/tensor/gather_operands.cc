@@ -28,7 +28,8 @@ class PanelGatherer {
   PanelGatherer(Nest& nest, const PanelGather& gather) : nest_(nest), gather_(gather) {}
 
   void Run() {
-    Expr width = IntConstant(kPanelColumns), columns = DimValue(gather_.columns), depth = DimValue(gather_.depth);
+    Expr width = IntConstant(kPanelColumns), columns = DimValue(gather_.columns),
+         depth = DimValue(gather_.depth);
     Expr panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(gather_.panels)));
     column_ = nest_.Let("column", gather_.first + panel * width);
     base_ = nest_.Let("base", panel * (depth * width));
@@ -94,8 +95,9 @@ void InChunks(Nest& nest, const ir::Dim& count, const std::function<void(const E
     ir::Dim end = FloorDiv(count, lanes) * lanes;
     if (begin == end) continue;
     bool is_one = (end - begin).IsConstant(lanes);
-    Expr base = is_one ? DimValue(begin)
-                       : Variable(nest.Open("chunk", DimValue(begin), DimValue(end), LoopKind::kSerial, lanes));
+    Expr base = is_one
+                    ? DimValue(begin)
+                    : Variable(nest.Open("chunk", DimValue(begin), DimValue(end), LoopKind::kSerial, lanes));
     Expr lane = Variable(nest.Open("lane", IntConstant(0), IntConstant(lanes), LoopKind::kVectorized));
     body(base + lane);
     nest.Close();

@@ -166,6 +166,7 @@ class ProductBuilder {
 
   Status OneTile(const std::set<int>& heights, int panels, const Expr& row, const Expr& height,
                  const Expr& column) {
+    if (!product_.left.gather && !product_.left.is_linear) FindRows(row, height);
     for (int h : heights) {
       bool is_only = heights.size() == 1;
       if (!is_only) nest_.OpenIf(Equal(height, IntConstant(h)));
@@ -173,6 +174,16 @@ class ProductBuilder {
       if (!is_only) nest_.Close();
     }
     return Epilogue(panels, row, height, column);
+  }
+
+  // Computes where the tile's rows begin, once for all heights.
+  void FindRows(const Expr& row, const Expr& height) {
+    row_offsets_ =
+        nest_.Local("row_offsets", DType::kI64, Memory::kLocal, std::max(tiles_.rows, tiles_.few_rows()));
+    Expr r = Variable(nest_.Open("r", IntConstant(0), height));
+    Expr offset = nest_.Place(product_.left.offset(nest_, row + r));
+    nest_.Add(Store(row_offsets_, r, std::move(offset)));
+    nest_.Close();
   }
 
   void AddMicroKernel(RegisterTile shape, const Expr& row, const Expr& column) {
@@ -191,8 +202,9 @@ class ProductBuilder {
     operands->a_dtype = in_place ? left.dtype : product_.accumulator;
     operands->a_step = in_place ? left.step : IntConstant(1);
     for (int r = 0; r < rows; ++r) {
-      Expr offset = in_place ? left.offset(nest_, row + IntConstant(r))
-                             : (row - first_row_ + IntConstant(r)) * DimValue(product_.depth);
+      Expr offset = (row - first_row_ + IntConstant(r)) * DimValue(product_.depth);
+      if (in_place && left.is_linear) offset = left.offset(nest_, row + IntConstant(r));
+      if (in_place && !left.is_linear) offset = Load(row_offsets_, DType::kI64, IntConstant(r));
       operands->a_rows.push_back(nest_.Let("a_row", std::move(offset)));
     }
   }
@@ -256,7 +268,7 @@ class ProductBuilder {
   int lanes_ = 1;
   ir::Dim row_blocks_;
   Expr first_row_, rows_, first_column_;
-  uint32_t tile_ = 0, left_scratch_ = 0, right_scratch_ = 0;
+  uint32_t tile_ = 0, row_offsets_ = 0, left_scratch_ = 0, right_scratch_ = 0;
 };
 
 }  // namespace

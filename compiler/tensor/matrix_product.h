@@ -21,6 +21,7 @@ struct LeftOperand {
   DType dtype = DType::kInvalid;  // in place only
   Expr step;                      // in place only: distance of neighbours along the depth
   std::function<Expr(Nest&, const Expr& row)> offset;  // in place only: element index of (row, 0)
+  bool is_linear = true;  // in place only: `offset` is linear in the row, so that it costs nothing to repeat
   // Gathered: writes the row's elements to target[base ...]. Empty: in place.
   std::function<void(Nest&, const Expr& row, uint32_t target, const Expr& base)> gather;
 };
@@ -48,7 +49,7 @@ struct MatrixProduct {
   LeftOperand left;
   RightOperand right;
   int64_t block_rows = 96;  // at most; a multiple of the register tiles' heights is best
-  int block_panels = 0;                      // of one grid point; 0: BlockPanels(columns); else a multiple of 4
+  int block_panels = 0;     // of one grid point; 0: BlockPanels(columns); else a multiple of 4
   // Binds what the operands and the epilogue need of the batch's number.
   std::function<void(Nest&, const Expr& batch)> begin;
   // Stores one finished element; called inside of a loop over columns that may be vectorised.

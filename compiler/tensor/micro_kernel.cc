@@ -8,8 +8,10 @@
 namespace tvmvm::tensor {
 namespace {
 
-// Steps of the depth per round of the main loop: amortises the loop's own instructions.
-constexpr int64_t kDepthUnroll = 4;
+// Updates of sums per round of the main loop: enough to hide the loop's own instructions, few enough to
+// compile fast.
+constexpr int kUpdatesPerRound = 48;
+constexpr int kMaxDepthUnroll = 4;
 
 class TileEmitter {
  public:
@@ -24,8 +26,9 @@ class TileEmitter {
     std::vector<StmtPtr> body{Allocate(sums_)};
     for (int i = 0; i < shape_.rows * vectors_; ++i)
       body.push_back(Store(sums_, SumIndex(i), Broadcast(Constant(operands_.accumulator, 0), lanes_)));
-    Expr whole = DimValue(FloorDiv(operands_.depth, kDepthUnroll) * kDepthUnroll);
-    AddDepthLoop(IntConstant(0), whole, kDepthUnroll, &body);
+    int unroll = std::clamp(kUpdatesPerRound / (shape_.rows * vectors_), 1, kMaxDepthUnroll);
+    Expr whole = DimValue(FloorDiv(operands_.depth, unroll) * unroll);
+    AddDepthLoop(IntConstant(0), whole, unroll, &body);
     AddDepthLoop(whole, DimValue(operands_.depth), 1, &body);
     for (int i = 0; i < shape_.rows * vectors_; ++i)
       body.push_back(Store(tile, SumIndex(i), Load(sums_, operands_.accumulator, SumIndex(i))));

@@ -52,7 +52,8 @@ DType ProductAccumulator(DType a, DType b, DType result) {
   return DType::kInvalid;
 }
 
-std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
+std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel,
+                                 std::vector<KernelArgument>* arguments) {
   std::vector<uint32_t> outputs;
   for (size_t i = 0; i < group.outputs().size(); ++i) {
     DType dtype = group.type(group.outputs()[i]).dtype;

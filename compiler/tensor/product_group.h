@@ -15,11 +15,13 @@ namespace tvmvm::tensor {
 // The one node of `kind` in the group, where all other nodes are pulls; else an invalid id.
 ir::NodeId FindAnchor(const GroupView& group, ir::OpKind kind);
 
-// The type in which products of `a` and `b` are summed for a result of type `result`; kInvalid: not by these schedules.
+// The type in which products of `a` and `b` are summed for a result of type `result`; kInvalid: not by these
+// schedules.
 DType ProductAccumulator(DType a, DType b, DType result);
 
 // Adds an argument to the kernel for each output of the group.
-std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel, std::vector<KernelArgument>* arguments);
+std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel,
+                                 std::vector<KernelArgument>* arguments);
 
 // Flat position -> coordinates within dims; axes of size 1 get 0.
 std::vector<Expr> Unflatten(const Expr& flat, const ir::Dims& dims);

@@ -76,7 +76,7 @@ class ContractionKernel {
     row_sizes_ = lhs_.Sizes(group, lhs_.axes.free);
     column_sizes_ = rhs_.Sizes(group, rhs_.axes.free);
     accumulator_ = ProductAccumulator(group.type(lhs_.value).dtype, group.type(rhs_.value).dtype,
-                                 group.type(node_.outputs[0]).dtype);
+                                      group.type(node_.outputs[0]).dtype);
   }
 
   Expected<GroupProgram> Schedule() {
@@ -253,6 +253,7 @@ class ContractionKernel {
     product->left.buffer = access->buffer;
     product->left.dtype = access->dtype;
     product->left.step = DimValue(*access->depth_step);
+    product->left.is_linear = access->free_step.has_value();
     auto bound = std::make_shared<std::optional<LinearAccess>>();
     product->left.offset = [this, &reader, &batch, bound](Nest& nest, const Expr& row) {
       if (!*bound) *bound = Access(lhs_, batch, *nest.kernel(), reader);
@@ -321,12 +322,16 @@ class ContractionKernel {
   void GatherRight(Nest& nest, const Expr& first, int panels, uint32_t target, InputReader& reader,
                    const std::vector<Expr>& batch) {
     auto access = Access(rhs_, batch, *nest.kernel(), reader);
-    PanelGather gather{.depth = ir::Product(depth_sizes_), .columns = ir::Product(column_sizes_), .first = first,
-                       .panels = panels, .target = target};
-    gather.depth_is_contiguous = access && access->depth_step == ir::Dim(1) && !(access->free_step == ir::Dim(1));
+    PanelGather gather{.depth = ir::Product(depth_sizes_),
+                       .columns = ir::Product(column_sizes_),
+                       .first = first,
+                       .panels = panels,
+                       .target = target};
+    gather.depth_is_contiguous =
+        access && access->depth_step == ir::Dim(1) && !(access->free_step == ir::Dim(1));
     gather.element = [&](const Expr& k, const Expr& column) {
-      return Cast(accumulator_, ElementOf(rhs_, batch, Unflatten(column, column_sizes_), Unflatten(k, depth_sizes_),
-                                          nest.kernel(), reader));
+      return Cast(accumulator_, ElementOf(rhs_, batch, Unflatten(column, column_sizes_),
+                                          Unflatten(k, depth_sizes_), nest.kernel(), reader));
     };
     GatherPanels(nest, gather);
   }
@@ -348,7 +353,7 @@ bool TakesContraction(const GroupView& group) {
   if (!anchor.valid()) return false;
   const ir::Node& node = group.function().node(anchor);
   DType accumulator = ProductAccumulator(group.type(node.inputs[0]).dtype, group.type(node.inputs[1]).dtype,
-                                    group.type(node.outputs[0]).dtype);
+                                         group.type(node.outputs[0]).dtype);
   return accumulator != DType::kInvalid && ProductResults::Find(group, anchor).has_value();
 }
 

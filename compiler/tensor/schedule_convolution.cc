@@ -20,7 +20,8 @@ bool ConvolutionShape::is_pointwise() const {
   return true;
 }
 
-Expr ConvolutionShape::InputOffset(const Expr& batch_index, const std::vector<Expr>& position, const Expr& channel) const {
+Expr ConvolutionShape::InputOffset(const Expr& batch_index, const std::vector<Expr>& position,
+                                   const Expr& channel) const {
   ir::Dims dims{batch};
   std::vector<Expr> index{batch_index};
   ir::Dim all_channels = channels * groups;
@@ -31,7 +32,8 @@ Expr ConvolutionShape::InputOffset(const Expr& batch_index, const std::vector<Ex
   return FlatIndex(dims, index);
 }
 
-std::vector<Expr> ConvolutionShape::OutputCoordinates(const Expr& batch_index, const std::vector<Expr>& position,
+std::vector<Expr> ConvolutionShape::OutputCoordinates(const Expr& batch_index,
+                                                      const std::vector<Expr>& position,
                                                       const Expr& channel) const {
   std::vector<Expr> index{batch_index};
   if (!channels_last) index.push_back(channel);

@@ -1,6 +1,6 @@
-// Depthwise convolutions of channels_last data: vectors run along channels, one grid point is a row of output pixels. Pixels
-// whose windows lie inside along the last axis are computed a few at a time with its taps unrolled; others one by one over the
-// taps that exist.
+// Depthwise convolutions of channels_last data: vectors run along channels, one grid point is a row of output
+// pixels. Pixels whose windows lie inside along the last axis are computed a few at a time with its taps
+// unrolled; others one by one over the taps that exist.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -66,10 +66,12 @@ class DepthwiseKernel {
       BindTaps(i, position_[i]);
     }
     // Output positions along the last axis whose taps are all inside.
-    int64_t taps = shape_.kernel[last_].value(), stride = shape_.strides[last_], dilation = shape_.dilations[last_];
+    int64_t taps = shape_.kernel[last_].value(), stride = shape_.strides[last_],
+            dilation = shape_.dilations[last_];
     ir::Dim low = shape_.low[last_], count = shape_.output[last_];
     ir::Dim begin = Min(Max(CeilDiv(low, stride), 0), count);
-    ir::Dim end = Min(Max(FloorDiv(shape_.input[last_] - 1 + low - (taps - 1) * dilation, stride) + 1, begin), count);
+    ir::Dim end =
+        Min(Max(FloorDiv(shape_.input[last_] - 1 + low - (taps - 1) * dilation, stride) + 1, begin), count);
     ir::Dim tiles_end = begin + FloorDiv(end - begin, kTilePixels) * kTilePixels;
 
     int64_t channels = shape_.groups, whole = channels / kPanelColumns * kPanelColumns;
@@ -82,21 +84,24 @@ class DepthwiseKernel {
       return Pixels(DimValue(end), DimValue(count), 1, false);
     };
     if (whole > 0) {
-      Expr c = Variable(nest_.Open("channel", IntConstant(0), IntConstant(whole), LoopKind::kSerial, kPanelColumns));
+      Expr c = Variable(
+          nest_.Open("channel", IntConstant(0), IntConstant(whole), LoopKind::kSerial, kPanelColumns));
       TVMVM_CHECK_OK(panel(c, false));
       nest_.Close();
     }
     return whole < channels ? panel(IntConstant(whole), true) : Status{};
   }
 
-  // The taps of an axis that are inside for an output position: [begin, end), and the input position of tap 0.
+  // The taps of an axis that are inside for an output position: [begin, end), and the input position of tap
+  // 0.
   struct Taps {
     Expr corner, begin, end;
   };
 
   Taps TapsAt(size_t axis, const Expr& position) {
     int64_t dilation = shape_.dilations[axis];
-    Expr corner = nest_.Let("corner", position * IntConstant(shape_.strides[axis]) - DimValue(shape_.low[axis]));
+    Expr corner =
+        nest_.Let("corner", position * IntConstant(shape_.strides[axis]) - DimValue(shape_.low[axis]));
     Expr zero = IntConstant(0), step = IntConstant(dilation), count = DimValue(shape_.kernel[axis]);
     Expr begin = FloorDiv(zero - corner + IntConstant(dilation - 1), step);
     Expr end = FloorDiv(DimValue(shape_.input[axis]) - IntConstant(1) - corner, step) + IntConstant(1);
@@ -118,11 +123,13 @@ class DepthwiseKernel {
     return {};
   }
 
-  static Expr SumIndex(int pixel) { return Ramp(IntConstant(pixel * kPanelColumns), IntConstant(1), kPanelColumns); }
+  static Expr SumIndex(int pixel) {
+    return Ramp(IntConstant(pixel * kPanelColumns), IntConstant(1), kPanelColumns);
+  }
 
   // Loops over the taps of all axes but the last. `tap` is the flattened number of those before `axis`.
-  void OuterTaps(size_t axis, const Expr& tap, std::vector<Expr> at, const Expr& first, int tile, bool is_inside,
-                 uint32_t sums) {
+  void OuterTaps(size_t axis, const Expr& tap, std::vector<Expr> at, const Expr& first, int tile,
+                 bool is_inside, uint32_t sums) {
     Expr inner = tap * DimValue(shape_.kernel[axis]);
     if (axis == last_) {
       is_inside ? UnrolledTaps(inner, at, first, tile, sums) : ExistingTaps(inner, at, first, sums);
@@ -143,14 +150,17 @@ class DepthwiseKernel {
     DType dtype = group_.type(node_.inputs[0]).dtype;
     uint32_t buffer = reader_.Buffer(reader_.InputOf(node_.inputs[0]));
     Expr mask;
-    if (is_tail_) mask = Less(Ramp(channel_, IntConstant(1), kPanelColumns), Broadcast(IntConstant(shape_.groups), kPanelColumns));
+    if (is_tail_)
+      mask = Less(Ramp(channel_, IntConstant(1), kPanelColumns),
+                  Broadcast(IntConstant(shape_.groups), kPanelColumns));
     return Cast(accumulator_, Load(buffer, dtype, std::move(index), std::move(mask)));
   }
 
   Expr Weights(const Expr& tap) {
     // Panels are [channels / 16][taps][16].
     Expr base = channel_ * DimValue(shape_.taps()) + tap * IntConstant(kPanelColumns);
-    Expr load = Load(panels_, group_.type(node_.inputs[1]).dtype, Ramp(std::move(base), IntConstant(1), kPanelColumns));
+    Expr load = Load(panels_, group_.type(node_.inputs[1]).dtype,
+                     Ramp(std::move(base), IntConstant(1), kPanelColumns));
     return Cast(accumulator_, std::move(load));
   }
 
@@ -159,10 +169,11 @@ class DepthwiseKernel {
     nest_.Add(Store(sums, index, Fma(data, weights, Load(sums, accumulator_, index))));
   }
 
-  void UnrolledTaps(const Expr& tap, const std::vector<Expr>& at, const Expr& first, int tile, uint32_t sums) {
+  void UnrolledTaps(const Expr& tap, const std::vector<Expr>& at, const Expr& first, int tile,
+                    uint32_t sums) {
     int64_t stride = shape_.strides[last_], dilation = shape_.dilations[last_];
     Expr corner = nest_.Let("corner", first * IntConstant(stride) - DimValue(shape_.low[last_]));
-    std::map<int64_t, Expr> columns;   // by distance from the corner: neighbouring pixels share them
+    std::map<int64_t, Expr> columns;  // by distance from the corner: neighbouring pixels share them
     for (int64_t k = 0; k < shape_.kernel[last_].value(); ++k) {
       Expr weights = nest_.Let("w", Weights(tap + IntConstant(k)));
       for (int i = 0; i < tile; ++i) {
@@ -211,7 +222,7 @@ class DepthwiseKernel {
   size_t last_ = 0;
   Expr batch_, row_, channel_;
   bool is_tail_ = false;
-  std::vector<Expr> position_;     // along all axes but the last
+  std::vector<Expr> position_;  // along all axes but the last
   std::vector<Taps> taps_;
 };
 

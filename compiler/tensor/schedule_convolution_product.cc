@@ -1,6 +1,6 @@
-// Convolutions as matrix products that are never written out: a row is an output pixel, the depth runs over taps and channels,
-// a column is an output channel. Rows of several taps are gathered a block at a time, padding as zeros; single taps are read
-// where they lie.
+// Convolutions as matrix products that are never written out: a row is an output pixel, the depth runs over
+// taps and channels, a column is an output channel. Rows of several taps are gathered a block at a time,
+// padding as zeros; single taps are read where they lie.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,11 @@ constexpr int kGatheredBlockPanels = 8;
 class ConvolutionKernel {
  public:
   ConvolutionKernel(const GroupView& group, const TargetInfo& target, ir::NodeId anchor)
-      : group_(group), target_(target), anchor_(anchor), node_(group.function().node(anchor)), shape_(ShapeOf(group, node_)) {
+      : group_(group),
+        target_(target),
+        anchor_(anchor),
+        node_(group.function().node(anchor)),
+        shape_(ShapeOf(group, node_)) {
     rows_ = shape_.batch * ir::Product(shape_.output);
     depth_ = shape_.taps() * shape_.channels;
     accumulator_ = ProductAccumulator(group.type(node_.inputs[0]).dtype, group.type(node_.inputs[1]).dtype,
@@ -45,7 +49,8 @@ class ConvolutionKernel {
   void PackWeights(GroupProgram* program) {
     int input = group_.InputNumber(node_.inputs[1]);
     if (input < 0) return;
-    const ir::TensorData* data = group_.function().ConstantOf(group_.outer_inputs()[static_cast<size_t>(input)]);
+    const ir::TensorData* data =
+        group_.function().ConstantOf(group_.outer_inputs()[static_cast<size_t>(input)]);
     auto panels = PackedPanels(shape_.outputs).constant();
     if (data == nullptr || !panels) return;
     // [groups, outputs, channels, taps...]
@@ -60,7 +65,8 @@ class ConvolutionKernel {
     program->packed.push_back([split, axes, panels = *panels] { return PackPanels(split, axes, panels); });
   }
 
-  Expected<std::set<int>> BuildKernel(const std::set<int>& wanted, LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
+  Expected<std::set<int>> BuildKernel(const std::set<int>& wanted, LoopKernel* kernel,
+                                      std::vector<KernelArgument>* arguments) {
     kernel->name = "conv";
     InputReader reader(group_, wanted, kernel);
     std::vector<KernelArgument> list = reader.arguments();
@@ -79,7 +85,9 @@ class ConvolutionKernel {
     product.depth = depth_;
     product.accumulator = accumulator_;
     Expr group_number;
-    product.begin = [&](Nest&, const Expr& number) { group_number = shape_.groups == 1 ? IntConstant(0) : number; };
+    product.begin = [&](Nest&, const Expr& number) {
+      group_number = shape_.groups == 1 ? IntConstant(0) : number;
+    };
     SetLeft(reader, group_number, &product);
     SetRight(panels, reader, group_number, &product);
     auto results = ProductResults::Find(group_, anchor_);
@@ -89,8 +97,9 @@ class ConvolutionKernel {
       Expr channel = group_number * DimValue(shape_.outputs) + column;
       ProductResults::Position position;
       position.coordinates = shape_.OutputCoordinates(pixel.batch, pixel.position, channel);
-      position.flat = shape_.channels_last ? row * DimValue(shape_.outputs * shape_.groups) + channel
-                                           : FlatIndex(group_.type(node_.outputs[0]).dims, position.coordinates);
+      position.flat = shape_.channels_last
+                          ? row * DimValue(shape_.outputs * shape_.groups) + channel
+                          : FlatIndex(group_.type(node_.outputs[0]).dims, position.coordinates);
       return results->Store(nest, position, sum, reader, outputs);
     };
     TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
@@ -118,6 +127,7 @@ class ConvolutionKernel {
       left.buffer = reader.Buffer(input);
       left.dtype = dtype;
       left.step = shape_.channels_last ? IntConstant(1) : DimValue(ir::Product(shape_.input));
+      left.is_linear = shape_.channels_last && shape_.has_unit_strides();
       left.offset = [this, &group_number](Nest&, const Expr& row) {
         Expr channel = group_number * DimValue(shape_.channels);
         if (shape_.channels_last && shape_.has_unit_strides())
@@ -131,7 +141,8 @@ class ConvolutionKernel {
     }
     product->block_rows = GatheredBlockRows(depth_);
     product->block_panels = kGatheredBlockPanels;
-    product->left.gather = [this, &reader, &group_number](Nest& nest, const Expr& row, uint32_t target, const Expr& base) {
+    product->left.gather = [this, &reader, &group_number](Nest& nest, const Expr& row, uint32_t target,
+                                                          const Expr& base) {
       GatherRow(nest, row, target, base, reader, group_number);
     };
   }
@@ -141,23 +152,24 @@ class ConvolutionKernel {
                  const Expr& group_number) {
     Pixel pixel = PixelOf(row);
     pixel.batch = nest.Let("n", pixel.batch);
-    std::vector<Expr> corner;     // position of the first tap
+    std::vector<Expr> corner;  // position of the first tap
     for (size_t i = 0; i < shape_.axes(); ++i) {
       Expr first = pixel.position[i] * IntConstant(shape_.strides[i]) - DimValue(shape_.low[i]);
       corner.push_back(nest.Let("corner", std::move(first)));
     }
     std::vector<Expr> position;
     Expr tap = IntConstant(0);
-    GatherAxis(nest, 0, pixel.batch, corner, BoolConstant(true), &position, tap, target, base, reader, group_number);
+    GatherAxis(nest, 0, pixel.batch, corner, BoolConstant(true), &position, tap, target, base, reader,
+               group_number);
   }
 
   // Loops over the taps of one axis and, inside, of those after it. `tap` counts the taps of the axes before.
-  void GatherAxis(Nest& nest, size_t axis, const Expr& batch, const std::vector<Expr>& corner, const Expr& inside,
-                  std::vector<Expr>* position, const Expr& tap, uint32_t target, const Expr& base, InputReader& reader,
-                  const Expr& group_number) {
+  void GatherAxis(Nest& nest, size_t axis, const Expr& batch, const std::vector<Expr>& corner,
+                  const Expr& inside, std::vector<Expr>* position, const Expr& tap, uint32_t target,
+                  const Expr& base, InputReader& reader, const Expr& group_number) {
     if (axis == shape_.axes()) {
-      CopyTap(nest, batch, *position, inside, nest.Let("to", base + tap * DimValue(shape_.channels)), shape_.channels, target,
-              reader, group_number);
+      CopyTap(nest, batch, *position, inside, nest.Let("to", base + tap * DimValue(shape_.channels)),
+              shape_.channels, target, reader, group_number);
       return;
     }
     bool is_last = axis + 1 == shape_.axes();
@@ -169,7 +181,8 @@ class ConvolutionKernel {
       position->push_back(first);
       Expr to = nest.Let("to", base + tap * DimValue(shape_.kernel[axis] * shape_.channels));
       nest.OpenIf(is_whole);
-      CopyRun(nest, batch, *position, to, shape_.kernel[axis] * shape_.channels, target, reader, group_number);
+      CopyRun(nest, batch, *position, to, shape_.kernel[axis] * shape_.channels, target, reader,
+              group_number);
       nest.Close();
       position->pop_back();
       nest.OpenIf(Unary(ExprOp::kNot, is_whole));
@@ -180,16 +193,16 @@ class ConvolutionKernel {
     TapLoop(nest, axis, batch, corner, inside, position, tap, target, base, reader, group_number);
   }
 
-  void TapLoop(Nest& nest, size_t axis, const Expr& batch, const std::vector<Expr>& corner, const Expr& inside,
-               std::vector<Expr>* position, const Expr& tap, uint32_t target, const Expr& base, InputReader& reader,
-               const Expr& group_number) {
+  void TapLoop(Nest& nest, size_t axis, const Expr& batch, const std::vector<Expr>& corner,
+               const Expr& inside, std::vector<Expr>* position, const Expr& tap, uint32_t target,
+               const Expr& base, InputReader& reader, const Expr& group_number) {
     Expr k = Variable(nest.Open("tap", IntConstant(0), DimValue(shape_.kernel[axis])));
     Expr at = nest.Let("at", corner[axis] + k * IntConstant(shape_.dilations[axis]));
     Expr here = And(LessEqual(IntConstant(0), at), Less(at, DimValue(shape_.input[axis])));
     Expr all_inside = nest.Let("inside", IsConstant(inside) ? here : And(inside, here));
     position->push_back(at);
-    GatherAxis(nest, axis + 1, batch, corner, all_inside, position, tap * DimValue(shape_.kernel[axis]) + k, target, base,
-               reader, group_number);
+    GatherAxis(nest, axis + 1, batch, corner, all_inside, position, tap * DimValue(shape_.kernel[axis]) + k,
+               target, base, reader, group_number);
     position->pop_back();
     nest.Close();
   }
@@ -198,8 +211,9 @@ class ConvolutionKernel {
     return shape_.channels_last && shape_.groups == 1 && shape_.dilations.back() == 1;
   }
 
-  void CopyTap(Nest& nest, const Expr& batch, const std::vector<Expr>& position, const Expr& inside, const Expr& to,
-               const ir::Dim& count, uint32_t target, InputReader& reader, const Expr& group_number) {
+  void CopyTap(Nest& nest, const Expr& batch, const std::vector<Expr>& position, const Expr& inside,
+               const Expr& to, const ir::Dim& count, uint32_t target, InputReader& reader,
+               const Expr& group_number) {
     nest.OpenIf(inside);
     CopyRun(nest, batch, position, to, count, target, reader, group_number);
     nest.Close();
@@ -209,8 +223,8 @@ class ConvolutionKernel {
   }
 
   // `count` elements from a pixel's first channel (of the group) on.
-  void CopyRun(Nest& nest, const Expr& batch, const std::vector<Expr>& position, const Expr& to, const ir::Dim& count,
-               uint32_t target, InputReader& reader, const Expr& group_number) {
+  void CopyRun(Nest& nest, const Expr& batch, const std::vector<Expr>& position, const Expr& to,
+               const ir::Dim& count, uint32_t target, InputReader& reader, const Expr& group_number) {
     Expr channel = group_number * DimValue(shape_.channels);
     Expr from = nest.Let("from", shape_.InputOffset(batch, position, channel));
     Expr step = shape_.channels_last ? IntConstant(1) : DimValue(ir::Product(shape_.input));
@@ -233,10 +247,13 @@ class ConvolutionKernel {
     }
     right.form = RightForm::kGathered;
     right.gather = [this, &reader, &group_number](Nest& nest, const Expr& first, int count, uint32_t target) {
-      PanelGather gather{.depth = depth_, .columns = shape_.outputs, .first = first, .panels = count, .target = target};
+      PanelGather gather{
+          .depth = depth_, .columns = shape_.outputs, .first = first, .panels = count, .target = target};
       gather.element = [&](const Expr& k, const Expr& column) {
-        std::vector<Expr> index{group_number * DimValue(shape_.outputs) + column, FloorMod(k, DimValue(shape_.channels))};
-        for (const Expr& tap : Unflatten(FloorDiv(k, DimValue(shape_.channels)), shape_.kernel)) index.push_back(tap);
+        std::vector<Expr> index{group_number * DimValue(shape_.outputs) + column,
+                                FloorMod(k, DimValue(shape_.channels))};
+        for (const Expr& tap : Unflatten(FloorDiv(k, DimValue(shape_.channels)), shape_.kernel))
+          index.push_back(tap);
         return Cast(accumulator_, reader(node_.inputs[1], index));
       };
       GatherPanels(nest, gather);
@@ -255,7 +272,8 @@ class ConvolutionKernel {
 
 }  // namespace
 
-Expected<GroupProgram> ScheduleImplicitProduct(const GroupView& group, const TargetInfo& target, ir::NodeId anchor) {
+Expected<GroupProgram> ScheduleImplicitProduct(const GroupView& group, const TargetInfo& target,
+                                               ir::NodeId anchor) {
   return ConvolutionKernel(group, target, anchor).Schedule();
 }
 
