@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kMaxBlockPanels = 4;
 constexpr int64_t kCacheLine = 64;
+// What a block of the right operand may take so that it stays in the second level of cache beside the rows.
+constexpr int64_t kCachedRightBytes = 640 * 1024;
 
 ir::Dim RoundUp(const ir::Dim& a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
 
@@ -41,17 +43,14 @@ class ProductBuilder {
       std::set<int> block = Between(heights.few, below, few.max_rows);
       if (!block.empty()) {
         nest_.OpenIf(And(Less(IntConstant(below), rows_), LessEqual(rows_, IntConstant(few.max_rows))));
-        TVMVM_CHECK_OK(ColumnGroups(few.panels, [&](const Expr& column) {
-          return OneTile(block, few.panels, first_row_, rows_, column);
-        }));
+        TVMVM_CHECK_OK(FewRows(block, few.panels));
         nest_.Close();
       }
       below = few.max_rows;
     }
     if (!heights.many.empty()) {
       nest_.OpenIf(Less(IntConstant(below), rows_));
-      TVMVM_CHECK_OK(
-          ColumnGroups(tiles_.panels, [&](const Expr& column) { return Tiles(heights.many, column); }));
+      TVMVM_CHECK_OK(ManyRows(heights.many));
       nest_.Close();
     }
     kernel_->flops = product_.batch * product_.rows * product_.columns * product_.depth * 2;
@@ -136,6 +135,34 @@ class ProductBuilder {
     return buffer;
   }
 
+  // The block is one row of tiles.
+  Status FewRows(const std::set<int>& heights, int panels) {
+    FindRows(first_row_, rows_);
+    return ColumnGroups(
+        panels, [&](const Expr& column) { return OneTile(heights, panels, first_row_, rows_, column); });
+  }
+
+  // Columns inside of rows as long as the block of the right operand stays in cache; else its panels one
+  // after the other.
+  Status ManyRows(const std::set<int>& heights) {
+    int64_t element_bytes = DTypeBits(product_.accumulator) / 8;
+    ir::Dim right_bytes = product_.depth * (block_panels_ * kPanelColumns * element_bytes);
+    int panels = tiles_.panels;
+    if (right_bytes.constant().value_or(0) <= kCachedRightBytes) {
+      return Tiles([&](const Expr& row, const Expr& height) {
+        FindRows(row, height);
+        return ColumnGroups(
+            panels, [&](const Expr& column) { return OneTile(heights, panels, row, height, column); });
+      });
+    }
+    return ColumnGroups(panels, [&](const Expr& column) {
+      return Tiles([&](const Expr& row, const Expr& height) {
+        FindRows(row, height);
+        return OneTile(heights, panels, row, height, column);
+      });
+    });
+  }
+
   // Calls `body` with the first column of each group of `panels` panels in the block.
   template <class Body>
   Status ColumnGroups(int panels, Body body) {
@@ -151,22 +178,21 @@ class ProductBuilder {
     return {};
   }
 
-  // All rows of the block, in tiles whose heights differ by one at most.
-  Status Tiles(const std::set<int>& heights, const Expr& column) {
+  // Calls `body` with the first row and the height of each tile in the block; heights differ by one at most.
+  template <class Body>
+  Status Tiles(Body body) {
     Expr count = nest_.Let("tiles", FloorDiv(rows_ + IntConstant(tiles_.rows - 1), IntConstant(tiles_.rows)));
     Expr t = Variable(nest_.Open("tile", IntConstant(0), count));
     Expr first = nest_.Let("tile_first", FloorDiv(t * rows_, count));
     Expr end = nest_.Let("tile_end", FloorDiv((t + IntConstant(1)) * rows_, count));
     Expr height = nest_.Let("height", end - first);
-    TVMVM_CHECK_OK(
-        OneTile(heights, tiles_.panels, nest_.Let("tile_row", first_row_ + first), height, column));
+    TVMVM_CHECK_OK(body(nest_.Let("tile_row", first_row_ + first), height));
     nest_.Close();
     return {};
   }
 
   Status OneTile(const std::set<int>& heights, int panels, const Expr& row, const Expr& height,
                  const Expr& column) {
-    if (!product_.left.gather && !product_.left.is_linear) FindRows(row, height);
     for (int h : heights) {
       bool is_only = heights.size() == 1;
       if (!is_only) nest_.OpenIf(Equal(height, IntConstant(h)));
@@ -176,8 +202,9 @@ class ProductBuilder {
     return Epilogue(panels, row, height, column);
   }
 
-  // Computes where the tile's rows begin, once for all heights.
+  // Computes where the tile's rows begin, once for all heights, where that is not simple.
   void FindRows(const Expr& row, const Expr& height) {
+    if (product_.left.gather || product_.left.is_linear) return;
     row_offsets_ =
         nest_.Local("row_offsets", DType::kI64, Memory::kLocal, std::max(tiles_.rows, tiles_.few_rows()));
     Expr r = Variable(nest_.Open("r", IntConstant(0), height));
