@@ -1,6 +1,6 @@
-// Arena: memory of one Invocation, handed out as regions in stack order so that nested frames share one block. A block
-// that turned out too small is replaced by one of the high-water size as soon as nothing is in use, so that a warm call
-// touches no allocator.
+// Arena: memory of one Invocation, handed out as regions in stack order so that nested frames share one
+// block. A block that turned out too small is replaced by one of the high-water size as soon as nothing is in
+// use, so that a warm call touches no allocator.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace tvmvm {
 
 // A block of memory from a device.
 struct Block {
-  void* host = nullptr;   // its address for the host, or null
-  uint64_t handle = 0;    // the device's own name of it
+  void* host = nullptr;  // its address for the host, or null
+  uint64_t handle = 0;   // the device's own name of it
   int64_t bytes = 0;
 };
 
@@ -32,8 +32,8 @@ class Arena {
   using RegionId = uint32_t;
   struct Region {
     RegionId id = 0;
-    Block block;            // the block that it lies in
-    int64_t offset = 0;     // within the block, a multiple of 64
+    Block block;         // the block that it lies in
+    int64_t offset = 0;  // within the block, a multiple of 64
     int64_t bytes = 0;
   };
 
@@ -44,7 +44,8 @@ class Arena {
 
   // A region of `bytes` >= 0 bytes above all others. Errors: kOutOfMemory.
   Expected<Region> Push(int64_t bytes);
-  // Gives a region back. Regions may be given back in any order; memory is reused when all above it are gone too.
+  // Gives a region back. Regions may be given back in any order; memory is reused when all above it are gone
+  // too.
   void Pop(RegionId id);
 
   int64_t held_bytes() const { return held_bytes_; }        // of all blocks
@@ -59,7 +60,7 @@ class Arena {
   struct Entry {
     uint32_t block = 0;
     int64_t offset = 0;
-    int64_t bytes = 0;     // rounded up
+    int64_t bytes = 0;  // rounded up
     bool live = true;
   };
 
@@ -67,8 +68,8 @@ class Arena {
   void FreeBlocks();
 
   BlockSource* source_;
-  std::vector<Block> blocks_;    // regions lie in ascending blocks; blocks above the topmost region's are empty
-  std::vector<Entry> entries_;   // the stack of regions
+  std::vector<Block> blocks_;  // regions lie in ascending blocks; blocks above the topmost region's are empty
+  std::vector<Entry> entries_;  // the stack of regions
   int64_t held_bytes_ = 0;
   int64_t used_bytes_ = 0;
   int64_t high_water_ = 0;

@@ -16,7 +16,8 @@ class Budget {
   // 0: no limit.
   void set_limit(int64_t bytes) { limit_ = bytes > 0 ? bytes : std::numeric_limits<int64_t>::max(); }
 
-  // Takes `bytes` for `purpose` ("arena", "output 'y'"). Errors: kOutOfMemory with what was wanted, held and allowed.
+  // Takes `bytes` for `purpose` ("arena", "output 'y'"). Errors: kOutOfMemory with what was wanted, held and
+  // allowed.
   Status Reserve(int64_t bytes, std::string_view purpose) {
     if (bytes > limit_ - live_) [[unlikely]]
       return Refuse(bytes, purpose);

@@ -1,5 +1,6 @@
-// Host memory for tensors and arenas: 64-byte aligned, from mimalloc where its library is present, else from the C
-// library. mimalloc is opened privately, because linking it would replace the embedding process's own malloc.
+// Host memory for tensors and arenas: 64-byte aligned, from mimalloc where its library is present, else from
+// the C library. mimalloc is opened privately, because linking it would replace the embedding process's own
+// malloc.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ Expected<void*> AllocateHost(int64_t bytes);
 
 // Memory that goes when the last owner goes. The owner's bookkeeping lives in the same heap.
 Expected<std::shared_ptr<void>> AllocateSharedHost(int64_t bytes);
-// Makes an owner of memory that TryAllocateHost gave; null, and the memory is gone, when there is none for the owner.
+// Makes an owner of memory that TryAllocateHost gave; null, and the memory is gone, when there is none for
+// the owner.
 std::shared_ptr<void> OwnHost(void* memory) noexcept;
 
 // "mimalloc" or "libc".

@@ -33,14 +33,16 @@ std::vector<Value> ValuesByFirst(const PlanSpec& spec, std::span<const int64_t> 
   for (uint32_t k = 0; k < spec.values.size(); ++k) {
     if (k >= sizes.size() || sizes[k] <= 0) continue;
     const PlanSpec::Interval& interval = spec.values[k];
-    values.push_back({k, interval.first, std::max(interval.first, interval.last), std::min(sizes[k], kMaxBytes),
-                      std::max<int64_t>(interval.alignment, 1)});
+    values.push_back({k, interval.first, std::max(interval.first, interval.last),
+                      std::min(sizes[k], kMaxBytes), std::max<int64_t>(interval.alignment, 1)});
   }
-  std::stable_sort(values.begin(), values.end(), [](const Value& a, const Value& b) { return a.first < b.first; });
+  std::stable_sort(values.begin(), values.end(),
+                   [](const Value& a, const Value& b) { return a.first < b.first; });
   return values;
 }
 
-// For each value, the values that are alive at a common position; and the largest sum of sizes alive at one position.
+// For each value, the values that are alive at a common position; and the largest sum of sizes alive at one
+// position.
 struct Conflicts {
   std::vector<std::vector<uint32_t>> of;  // positions in the list of values
   int64_t lower_bound = 0;
@@ -94,7 +96,8 @@ struct Placement {
 };
 
 // Places the values one after another in the given order.
-Placement Place(const std::vector<Value>& values, const Conflicts& conflicts, const std::vector<uint32_t>& order) {
+Placement Place(const std::vector<Value>& values, const Conflicts& conflicts,
+                const std::vector<uint32_t>& order) {
   Placement placement;
   placement.offsets.assign(values.size(), -1);
   std::vector<Range> taken;

@@ -11,7 +11,8 @@ class NothingJit final : public KernelJit {
  public:
   Expected<Compiled> Compile(std::span<const std::byte>, std::span<const std::string> symbols) override {
     Compiled compiled;
-    compiled.functions.assign(symbols.size(), [](const KernelArgs*, int64_t, int64_t) -> int32_t { return 0; });
+    compiled.functions.assign(symbols.size(),
+                              [](const KernelArgs*, int64_t, int64_t) -> int32_t { return 0; });
     return compiled;
   }
 };
@@ -43,8 +44,9 @@ void RunTurns(benchmark::State& state, std::string_view text, int64_t turns, int
   std::array outputs{Tensor::Borrow(DType::kI64, Shape{1}, &y)};
   for (auto _ : state)
     if (!invocation.Run(inputs, outputs)) return state.SkipWithError("the run failed");
-  state.counters["each"] = benchmark::Counter(static_cast<double>(turns * per_turn),
-                                              benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["each"] =
+      benchmark::Counter(static_cast<double>(turns * per_turn),
+                         benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 void EmptyInvocation(benchmark::State& state) {

@@ -90,8 +90,9 @@ const tvmvm::DimSpec& DimOf(const tvmvm::ParameterSpec& parameter, int axis) {
 tvmvm::Expected<std::string*> StringAt(const tvmvm_tensor* tensor, int64_t index) {
   if (tensor == nullptr) return NullArgument("tensor");
   if (tensor->tensor.dtype() != DType::kString)
-    return MakeError(Code::kInvalidArgument, "a tensor of " + std::string(tvmvm::DTypeName(tensor->tensor.dtype())) +
-                                                 " has no strings");
+    return MakeError(
+        Code::kInvalidArgument,
+        "a tensor of " + std::string(tvmvm::DTypeName(tensor->tensor.dtype())) + " has no strings");
   std::vector<std::string>& strings = tensor->tensor.strings();
   if (index < 0 || index >= static_cast<int64_t>(strings.size()))
     return MakeError(Code::kInvalidArgument,
@@ -107,7 +108,8 @@ Status RunInvocation(tvmvm_invocation* self, const tvmvm_tensor* const* inputs, 
   self->inputs.resize(input_count);
   self->outputs.resize(output_count);
   for (size_t i = 0; i < input_count; ++i) self->inputs[i] = inputs[i] ? inputs[i]->tensor : tvmvm::Tensor();
-  for (size_t i = 0; i < output_count; ++i) self->outputs[i] = outputs[i] ? outputs[i]->tensor : tvmvm::Tensor();
+  for (size_t i = 0; i < output_count; ++i)
+    self->outputs[i] = outputs[i] ? outputs[i]->tensor : tvmvm::Tensor();
   TVMVM_CHECK_OK(self->invocation.Run(self->inputs, self->outputs));
   std::vector<std::unique_ptr<tvmvm_tensor>> created(output_count);
   for (size_t i = 0; i < output_count; ++i)
@@ -135,7 +137,8 @@ const char* tvmvm_status_message(const tvmvm_status* status) {
   return status != nullptr ? status->error.message.c_str() : "";
 }
 void tvmvm_status_free(tvmvm_status* status) {
-  if (status != nullptr && !(status->error.code == Code::kOutOfMemory && status->error.message.empty())) delete status;
+  if (status != nullptr && !(status->error.code == Code::kOutOfMemory && status->error.message.empty()))
+    delete status;
 }
 
 tvmvm_status* tvmvm_program_load(const char* path, tvmvm_program** program) {
@@ -155,8 +158,12 @@ tvmvm_status* tvmvm_program_load_from_memory(const void* bytes, size_t size, tvm
   });
 }
 void tvmvm_program_free(tvmvm_program* program) { delete program; }
-size_t tvmvm_program_input_count(const tvmvm_program* program) { return program->program->main().inputs.size(); }
-size_t tvmvm_program_output_count(const tvmvm_program* program) { return program->program->main().outputs.size(); }
+size_t tvmvm_program_input_count(const tvmvm_program* program) {
+  return program->program->main().inputs.size();
+}
+size_t tvmvm_program_output_count(const tvmvm_program* program) {
+  return program->program->main().outputs.size();
+}
 const char* tvmvm_program_input_name(const tvmvm_program* program, size_t index) {
   return Input(program, index).name.c_str();
 }
@@ -169,8 +176,12 @@ tvmvm_dtype tvmvm_program_input_dtype(const tvmvm_program* program, size_t index
 tvmvm_dtype tvmvm_program_output_dtype(const tvmvm_program* program, size_t index) {
   return static_cast<tvmvm_dtype>(Output(program, index).type.dtype);
 }
-int tvmvm_program_input_rank(const tvmvm_program* program, size_t index) { return RankOf(Input(program, index)); }
-int tvmvm_program_output_rank(const tvmvm_program* program, size_t index) { return RankOf(Output(program, index)); }
+int tvmvm_program_input_rank(const tvmvm_program* program, size_t index) {
+  return RankOf(Input(program, index));
+}
+int tvmvm_program_output_rank(const tvmvm_program* program, size_t index) {
+  return RankOf(Output(program, index));
+}
 int64_t tvmvm_program_input_dim(const tvmvm_program* program, size_t index, int axis) {
   return DimOf(Input(program, index), axis).value;
 }
@@ -192,7 +203,8 @@ tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_optio
       // Later versions append members: only those that the caller knows are read.
       if (options->size < sizeof(tvmvm_vm_options))
         return MakeError(Code::kInvalidArgument, "options.size is " + std::to_string(options->size) +
-                                                     ", at least " + std::to_string(sizeof(tvmvm_vm_options)) + " is wanted");
+                                                     ", at least " +
+                                                     std::to_string(sizeof(tvmvm_vm_options)) + " is wanted");
       chosen.threads = options->threads;
       chosen.allow_native = options->no_native == 0;
     }
@@ -211,14 +223,15 @@ tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** inv
   });
 }
 void tvmvm_invocation_free(tvmvm_invocation* invocation) { delete invocation; }
-tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation, const tvmvm_tensor* const* inputs, size_t input_count,
-                                   tvmvm_tensor** outputs, size_t output_count) {
+tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation, const tvmvm_tensor* const* inputs,
+                                   size_t input_count, tvmvm_tensor** outputs, size_t output_count) {
   tvmvm_status* status =
       Guarded([&] { return RunInvocation(invocation, inputs, input_count, outputs, output_count); });
   Forget(invocation);
   return status;
 }
-void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes, int64_t max_steps, int64_t timeout_ns) {
+void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes, int64_t max_steps,
+                                 int64_t timeout_ns) {
   tvmvm::Limits limits;
   limits.max_bytes = max_bytes;
   limits.max_steps = max_steps;
@@ -226,7 +239,9 @@ void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes
   invocation->invocation.SetLimits(limits);
 }
 void tvmvm_invocation_cancel(tvmvm_invocation* invocation) { invocation->invocation.Cancel(); }
-int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation) { return invocation->invocation.peak_bytes(); }
+int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation) {
+  return invocation->invocation.peak_bytes();
+}
 void tvmvm_invocation_trim(tvmvm_invocation* invocation) { invocation->invocation.Trim(); }
 
 tvmvm_status* tvmvm_tensor_allocate(tvmvm_dtype dtype, const int64_t* dims, int rank, tvmvm_tensor** tensor) {
@@ -239,7 +254,8 @@ tvmvm_status* tvmvm_tensor_allocate(tvmvm_dtype dtype, const int64_t* dims, int 
     return {};
   });
 }
-tvmvm_status* tvmvm_tensor_borrow(tvmvm_dtype dtype, const int64_t* dims, int rank, void* data, tvmvm_tensor** tensor) {
+tvmvm_status* tvmvm_tensor_borrow(tvmvm_dtype dtype, const int64_t* dims, int rank, void* data,
+                                  tvmvm_tensor** tensor) {
   return Guarded([&]() -> Status {
     if (tensor == nullptr) return NullArgument("tensor");
     TVMVM_TRY(DType type, DTypeFrom(dtype));
@@ -265,14 +281,17 @@ tvmvm_status* tvmvm_tensor_to_dlpack(const tvmvm_tensor* tensor, DLManagedTensor
   });
 }
 void tvmvm_tensor_free(tvmvm_tensor* tensor) { delete tensor; }
-tvmvm_dtype tvmvm_tensor_dtype(const tvmvm_tensor* tensor) { return static_cast<tvmvm_dtype>(tensor->tensor.dtype()); }
+tvmvm_dtype tvmvm_tensor_dtype(const tvmvm_tensor* tensor) {
+  return static_cast<tvmvm_dtype>(tensor->tensor.dtype());
+}
 int tvmvm_tensor_rank(const tvmvm_tensor* tensor) { return tensor->tensor.shape().rank(); }
 int64_t tvmvm_tensor_dim(const tvmvm_tensor* tensor, int axis) {
   return axis >= 0 && axis < tensor->tensor.shape().rank() ? tensor->tensor.shape()[axis] : -1;
 }
 void* tvmvm_tensor_data(const tvmvm_tensor* tensor) { return tensor->tensor.data(); }
 int64_t tvmvm_tensor_byte_count(const tvmvm_tensor* tensor) { return tensor->tensor.byte_count(); }
-tvmvm_status* tvmvm_tensor_get_string(const tvmvm_tensor* tensor, int64_t index, const char** text, size_t* size) {
+tvmvm_status* tvmvm_tensor_get_string(const tvmvm_tensor* tensor, int64_t index, const char** text,
+                                      size_t* size) {
   return Guarded([&]() -> Status {
     TVMVM_TRY(const std::string* found, StringAt(tensor, index));
     if (text != nullptr) *text = found->c_str();
@@ -282,7 +301,7 @@ tvmvm_status* tvmvm_tensor_get_string(const tvmvm_tensor* tensor, int64_t index,
 }
 tvmvm_status* tvmvm_tensor_set_string(tvmvm_tensor* tensor, int64_t index, const char* text, size_t size) {
   return Guarded([&]() -> Status {
-    TVMVM_TRY(std::string* found, StringAt(tensor, index));
+    TVMVM_TRY(std::string * found, StringAt(tensor, index));
     if (text == nullptr && size > 0) return NullArgument("text");
     found->assign(text != nullptr ? text : "", size);
     return {};

@@ -1,9 +1,10 @@
 /* The runtime for C and for other languages' foreign-function interfaces.
  *
- * Objects are opaque; each is freed by its own function, in any order: an object keeps what it needs alive. Freeing null
- * is allowed. A function that can fail returns a status: null when all is well, else an object with a code and a message,
- * which the caller frees. On a failure, output parameters are left as they were.
- * Programs and VMs may be used by many threads at once; an invocation by one at a time, but tvmvm_invocation_cancel by any.
+ * Objects are opaque; each is freed by its own function, in any order: an object keeps what it needs alive.
+ * Freeing null is allowed. A function that can fail returns a status: null when all is well, else an object
+ * with a code and a message, which the caller frees. On a failure, output parameters are left as they were.
+ * Programs and VMs may be used by many threads at once; an invocation by one at a time, but
+ * tvmvm_invocation_cancel by any.
  */
 #ifndef TVMVM_C_API_H_
 #define TVMVM_C_API_H_
@@ -33,12 +34,32 @@ typedef enum tvmvm_code {
 /* Element types. */
 typedef enum tvmvm_dtype {
   TVMVM_INVALID = 0,
-  TVMVM_F32 = 1, TVMVM_F64 = 2, TVMVM_F16 = 3, TVMVM_BF16 = 4,
-  TVMVM_I8 = 5, TVMVM_I16 = 6, TVMVM_I32 = 7, TVMVM_I64 = 8,
-  TVMVM_U8 = 9, TVMVM_U16 = 10, TVMVM_U32 = 11, TVMVM_U64 = 12,
-  TVMVM_BOOL = 13, TVMVM_STRING = 14, TVMVM_C64 = 15, TVMVM_C128 = 16,
-  TVMVM_F8E4M3FN = 17, TVMVM_F8E4M3FNUZ = 18, TVMVM_F8E5M2 = 19, TVMVM_F8E5M2FNUZ = 20, TVMVM_F8E8M0 = 21,
-  TVMVM_I4 = 22, TVMVM_U4 = 23, TVMVM_F4E2M1 = 24, TVMVM_I2 = 25, TVMVM_U2 = 26
+  TVMVM_F32 = 1,
+  TVMVM_F64 = 2,
+  TVMVM_F16 = 3,
+  TVMVM_BF16 = 4,
+  TVMVM_I8 = 5,
+  TVMVM_I16 = 6,
+  TVMVM_I32 = 7,
+  TVMVM_I64 = 8,
+  TVMVM_U8 = 9,
+  TVMVM_U16 = 10,
+  TVMVM_U32 = 11,
+  TVMVM_U64 = 12,
+  TVMVM_BOOL = 13,
+  TVMVM_STRING = 14,
+  TVMVM_C64 = 15,
+  TVMVM_C128 = 16,
+  TVMVM_F8E4M3FN = 17,
+  TVMVM_F8E4M3FNUZ = 18,
+  TVMVM_F8E5M2 = 19,
+  TVMVM_F8E5M2FNUZ = 20,
+  TVMVM_F8E8M0 = 21,
+  TVMVM_I4 = 22,
+  TVMVM_U4 = 23,
+  TVMVM_F4E2M1 = 24,
+  TVMVM_I2 = 25,
+  TVMVM_U2 = 26
 } tvmvm_dtype;
 
 typedef struct tvmvm_status tvmvm_status;
@@ -56,12 +77,13 @@ TVMVM_API void tvmvm_status_free(tvmvm_status* status);
 /* Programs. */
 TVMVM_API tvmvm_status* tvmvm_program_load(const char* path, tvmvm_program** program);
 /* The bytes are copied. */
-TVMVM_API tvmvm_status* tvmvm_program_load_from_memory(const void* bytes, size_t size, tvmvm_program** program);
+TVMVM_API tvmvm_status* tvmvm_program_load_from_memory(const void* bytes, size_t size,
+                                                       tvmvm_program** program);
 TVMVM_API void tvmvm_program_free(tvmvm_program* program);
 TVMVM_API size_t tvmvm_program_input_count(const tvmvm_program* program);
 TVMVM_API size_t tvmvm_program_output_count(const tvmvm_program* program);
-/* Of input or output `index` < count. A name lives as long as the program; a rank of -1 is unknown until run; a
- * dimension of -1 is symbolic: its symbol or "" comes from ..._symbol. */
+/* Of input or output `index` < count. A name lives as long as the program; a rank of -1 is unknown until run;
+ * a dimension of -1 is symbolic: its symbol or "" comes from ..._symbol. */
 TVMVM_API const char* tvmvm_program_input_name(const tvmvm_program* program, size_t index);
 TVMVM_API const char* tvmvm_program_output_name(const tvmvm_program* program, size_t index);
 TVMVM_API tvmvm_dtype tvmvm_program_input_dtype(const tvmvm_program* program, size_t index);
@@ -73,19 +95,22 @@ TVMVM_API int64_t tvmvm_program_output_dim(const tvmvm_program* program, size_t 
 TVMVM_API const char* tvmvm_program_input_symbol(const tvmvm_program* program, size_t index, int axis);
 TVMVM_API const char* tvmvm_program_output_symbol(const tvmvm_program* program, size_t index, int axis);
 
-/* VMs: a program with its kernels made ready. Set `size` to sizeof(tvmvm_vm_options); zero elsewhere means the default. */
+/* VMs: a program with its kernels made ready. Set `size` to sizeof(tvmvm_vm_options); zero elsewhere means
+ * the default. */
 typedef struct tvmvm_vm_options {
   size_t size;
-  int threads;        /* 0: all CPUs that the process may use */
-  int no_native;      /* nonzero: packed native code is refused */
+  int threads;   /* 0: all CPUs that the process may use */
+  int no_native; /* nonzero: packed native code is refused */
 } tvmvm_vm_options;
-TVMVM_API tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_options* options, tvmvm_vm** vm);
+TVMVM_API tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_options* options,
+                                        tvmvm_vm** vm);
 TVMVM_API void tvmvm_vm_free(tvmvm_vm* vm);
 
 /* Invocations. */
 TVMVM_API tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** invocation);
 TVMVM_API void tvmvm_invocation_free(tvmvm_invocation* invocation);
-/* outputs[k]: null asks for a new tensor, which the caller frees; a tensor given there receives the result. */
+/* outputs[k]: null asks for a new tensor, which the caller frees; a tensor given there receives the result.
+ */
 TVMVM_API tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation, const tvmvm_tensor* const* inputs,
                                              size_t input_count, tvmvm_tensor** outputs, size_t output_count);
 /* 0 means none, for each. */
@@ -96,7 +121,8 @@ TVMVM_API int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation
 TVMVM_API void tvmvm_invocation_trim(tvmvm_invocation* invocation);
 
 /* Tensors: dense, row-major, in host memory. */
-TVMVM_API tvmvm_status* tvmvm_tensor_allocate(tvmvm_dtype dtype, const int64_t* dims, int rank, tvmvm_tensor** tensor);
+TVMVM_API tvmvm_status* tvmvm_tensor_allocate(tvmvm_dtype dtype, const int64_t* dims, int rank,
+                                              tvmvm_tensor** tensor);
 /* The memory stays the caller's and outlives the tensor. */
 TVMVM_API tvmvm_status* tvmvm_tensor_borrow(tvmvm_dtype dtype, const int64_t* dims, int rank, void* data,
                                             tvmvm_tensor** tensor);
@@ -111,8 +137,10 @@ TVMVM_API int64_t tvmvm_tensor_dim(const tvmvm_tensor* tensor, int axis);
 TVMVM_API void* tvmvm_tensor_data(const tvmvm_tensor* tensor);
 TVMVM_API int64_t tvmvm_tensor_byte_count(const tvmvm_tensor* tensor);
 /* Elements of TVMVM_STRING tensors. */
-TVMVM_API tvmvm_status* tvmvm_tensor_get_string(const tvmvm_tensor* tensor, int64_t index, const char** text, size_t* size);
-TVMVM_API tvmvm_status* tvmvm_tensor_set_string(tvmvm_tensor* tensor, int64_t index, const char* text, size_t size);
+TVMVM_API tvmvm_status* tvmvm_tensor_get_string(const tvmvm_tensor* tensor, int64_t index, const char** text,
+                                                size_t* size);
+TVMVM_API tvmvm_status* tvmvm_tensor_set_string(tvmvm_tensor* tensor, int64_t index, const char* text,
+                                                size_t size);
 
 #ifdef __cplusplus
 }

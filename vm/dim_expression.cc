@@ -31,14 +31,17 @@ class DimParser {
     Op op;
   };
   static constexpr Function kFunctions[] = {
-      {"floordiv", Op::kFloorDiv}, {"ceildiv", Op::kCeilDiv}, {"floormod", Op::kFloorMod}, {"min", Op::kMin},
-      {"max", Op::kMax},           {"eq", Op::kEqual},        {"ne", Op::kNotEqual},       {"lt", Op::kLess},
-      {"le", Op::kLessEqual},      {"and", Op::kAnd},         {"or", Op::kOr},             {"not", Op::kNot},
+      {"floordiv", Op::kFloorDiv}, {"ceildiv", Op::kCeilDiv}, {"floormod", Op::kFloorMod},
+      {"min", Op::kMin},           {"max", Op::kMax},         {"eq", Op::kEqual},
+      {"ne", Op::kNotEqual},       {"lt", Op::kLess},         {"le", Op::kLessEqual},
+      {"and", Op::kAnd},           {"or", Op::kOr},           {"not", Op::kNot},
       {"select", Op::kSelect}};
 
   static bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
   static bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-  static bool IsNamePart(char c) { return IsNameStart(c) || IsDigit(c) || c == '.' || c == '$' || c == '#' || c == ':'; }
+  static bool IsNamePart(char c) {
+    return IsNameStart(c) || IsDigit(c) || c == '.' || c == '$' || c == '#' || c == ':';
+  }
 
   void SkipSpace() {
     while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
@@ -65,10 +68,14 @@ class DimParser {
     if (!Factor(depth)) return false;
     while (true) {
       Op op = Op::kNumber;
-      if (Accept("*")) op = Op::kMul;
-      else if (Accept("//") || Accept("/")) op = Op::kFloorDiv;
-      else if (Accept("%")) op = Op::kFloorMod;
-      else return true;
+      if (Accept("*"))
+        op = Op::kMul;
+      else if (Accept("//") || Accept("/"))
+        op = Op::kFloorDiv;
+      else if (Accept("%"))
+        op = Op::kFloorMod;
+      else
+        return true;
       if (!Factor(depth)) return false;
       Emit(op);
     }
@@ -98,7 +105,8 @@ class DimParser {
   bool Number() {
     int64_t value = 0;
     while (!rest_.empty() && IsDigit(rest_.front())) {
-      if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, rest_.front() - '0', &value))
+      if (__builtin_mul_overflow(value, 10, &value) ||
+          __builtin_add_overflow(value, rest_.front() - '0', &value))
         return false;
       rest_.remove_prefix(1);
     }
@@ -149,10 +157,15 @@ std::optional<uint32_t> DimExpression::plain_symbol() const {
 
 int DimExpression::OperandCount(Op op) {
   switch (op) {
-    case Op::kNumber: case Op::kSymbol: return 0;
-    case Op::kNot: return 1;
-    case Op::kSelect: return 3;
-    default: return 2;
+    case Op::kNumber:
+    case Op::kSymbol:
+      return 0;
+    case Op::kNot:
+      return 1;
+    case Op::kSelect:
+      return 3;
+    default:
+      return 2;
   }
 }
 
@@ -160,10 +173,15 @@ std::optional<int64_t> DimExpression::Apply(Op op, const int64_t* operands) {
   const int64_t a = operands[0], b = OperandCount(op) > 1 ? operands[1] : 0;
   int64_t result = 0;
   switch (op) {
-    case Op::kAdd: return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case Op::kSub: return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case Op::kMul: return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case Op::kFloorDiv: case Op::kCeilDiv: case Op::kFloorMod: {
+    case Op::kAdd:
+      return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+    case Op::kSub:
+      return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+    case Op::kMul:
+      return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+    case Op::kFloorDiv:
+    case Op::kCeilDiv:
+    case Op::kFloorMod: {
       if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
       const int64_t quotient = a / b, remainder = a % b;
       const bool inexact = remainder != 0, negative = (a < 0) != (b < 0);
@@ -171,17 +189,29 @@ std::optional<int64_t> DimExpression::Apply(Op op, const int64_t* operands) {
       if (op == Op::kCeilDiv) return quotient + (inexact && !negative);
       return inexact && negative ? remainder + b : remainder;
     }
-    case Op::kMin: return std::min(a, b);
-    case Op::kMax: return std::max(a, b);
-    case Op::kEqual: return a == b;
-    case Op::kNotEqual: return a != b;
-    case Op::kLess: return a < b;
-    case Op::kLessEqual: return a <= b;
-    case Op::kAnd: return a & b;
-    case Op::kOr: return a | b;
-    case Op::kNot: return a == 0;
-    case Op::kSelect: return a != 0 ? operands[1] : operands[2];
-    case Op::kNumber: case Op::kSymbol: break;
+    case Op::kMin:
+      return std::min(a, b);
+    case Op::kMax:
+      return std::max(a, b);
+    case Op::kEqual:
+      return a == b;
+    case Op::kNotEqual:
+      return a != b;
+    case Op::kLess:
+      return a < b;
+    case Op::kLessEqual:
+      return a <= b;
+    case Op::kAnd:
+      return a & b;
+    case Op::kOr:
+      return a | b;
+    case Op::kNot:
+      return a == 0;
+    case Op::kSelect:
+      return a != 0 ? operands[1] : operands[2];
+    case Op::kNumber:
+    case Op::kSymbol:
+      break;
   }
   return std::nullopt;
 }

@@ -23,22 +23,40 @@ class SymbolTable {
 
 class DimExpression {
  public:
-  // Operators + - * // (and /: floor) %, parentheses, and the functions floordiv, ceildiv, floormod, min, max, eq, ne,
-  // lt, le, and, or, not, select. A text that does not parse is a symbol of that name: models use any text as one.
+  // Operators + - * // (and /: floor) %, parentheses, and the functions floordiv, ceildiv, floormod, min,
+  // max, eq, ne, lt, le, and, or, not, select. A text that does not parse is a symbol of that name: models
+  // use any text as one.
   static DimExpression Parse(std::string_view text, SymbolTable* symbols);
 
   // The symbol where the expression is nothing else.
   std::optional<uint32_t> plain_symbol() const;
 
-  // nullopt where a symbol is unbound (kUnbound), a division is by zero, or the result does not fit. Allocates nothing.
+  // nullopt where a symbol is unbound (kUnbound), a division is by zero, or the result does not fit.
+  // Allocates nothing.
   static constexpr int64_t kUnbound = INT64_MIN;
   std::optional<int64_t> Evaluate(std::span<const int64_t> symbols) const;
 
  private:
   friend class DimParser;
   enum class Op : uint8_t {
-    kNumber, kSymbol, kAdd, kSub, kMul, kFloorDiv, kCeilDiv, kFloorMod, kMin, kMax, kEqual, kNotEqual, kLess, kLessEqual,
-    kAnd, kOr, kNot, kSelect,
+    kNumber,
+    kSymbol,
+    kAdd,
+    kSub,
+    kMul,
+    kFloorDiv,
+    kCeilDiv,
+    kFloorMod,
+    kMin,
+    kMax,
+    kEqual,
+    kNotEqual,
+    kLess,
+    kLessEqual,
+    kAnd,
+    kOr,
+    kNot,
+    kSelect,
   };
   struct Step {  // of the expression in postfix order
     Op op = Op::kNumber;

@@ -18,11 +18,14 @@ struct TypeRow {
 };
 
 constexpr TypeRow kTypes[] = {
-    {DType::kF32, {kDLFloat, 32, 1}},    {DType::kF64, {kDLFloat, 64, 1}}, {DType::kF16, {kDLFloat, 16, 1}},
-    {DType::kBF16, {kDLBfloat, 16, 1}},  {DType::kI8, {kDLInt, 8, 1}},     {DType::kI16, {kDLInt, 16, 1}},
-    {DType::kI32, {kDLInt, 32, 1}},      {DType::kI64, {kDLInt, 64, 1}},   {DType::kU8, {kDLUInt, 8, 1}},
-    {DType::kU16, {kDLUInt, 16, 1}},     {DType::kU32, {kDLUInt, 32, 1}},  {DType::kU64, {kDLUInt, 64, 1}},
-    {DType::kBool, {kDlBool, 8, 1}},     {DType::kC64, {kDLComplex, 64, 1}}, {DType::kC128, {kDLComplex, 128, 1}},
+    {DType::kF32, {kDLFloat, 32, 1}},     {DType::kF64, {kDLFloat, 64, 1}},
+    {DType::kF16, {kDLFloat, 16, 1}},     {DType::kBF16, {kDLBfloat, 16, 1}},
+    {DType::kI8, {kDLInt, 8, 1}},         {DType::kI16, {kDLInt, 16, 1}},
+    {DType::kI32, {kDLInt, 32, 1}},       {DType::kI64, {kDLInt, 64, 1}},
+    {DType::kU8, {kDLUInt, 8, 1}},        {DType::kU16, {kDLUInt, 16, 1}},
+    {DType::kU32, {kDLUInt, 32, 1}},      {DType::kU64, {kDLUInt, 64, 1}},
+    {DType::kBool, {kDlBool, 8, 1}},      {DType::kC64, {kDLComplex, 64, 1}},
+    {DType::kC128, {kDLComplex, 128, 1}},
 };
 
 bool SameType(const DLDataType& a, const DLDataType& b) {
@@ -55,7 +58,8 @@ Expected<Shape> ShapeOf(const DLTensor& tensor) {
   for (int axis = 0; axis < tensor.ndim; ++axis) shape.push_back(tensor.shape[axis]);
   std::optional<int64_t> count = shape.ElementCount();
   if (!count || *count > INT64_MAX / 16)
-    return MakeError(Code::kInvalidArgument, "DLPack: shape " + shape.ToString() + " is negative or too large");
+    return MakeError(Code::kInvalidArgument,
+                     "DLPack: shape " + shape.ToString() + " is negative or too large");
   return shape;
 }
 
@@ -82,11 +86,12 @@ Expected<Tensor> Tensor::FromDLPack(DLManagedTensor* managed) {
                                              ", only host memory is taken");
   const DType dtype = DTypeFromDl(tensor.dtype);
   if (dtype == DType::kInvalid)
-    return MakeError(Code::kUnsupported, "DLPack: element type code " + std::to_string(tensor.dtype.code) + ", " +
-                                             std::to_string(tensor.dtype.bits) + " bits, " +
+    return MakeError(Code::kUnsupported, "DLPack: element type code " + std::to_string(tensor.dtype.code) +
+                                             ", " + std::to_string(tensor.dtype.bits) + " bits, " +
                                              std::to_string(tensor.dtype.lanes) + " lanes is not supported");
   TVMVM_TRY(Shape shape, ShapeOf(tensor));
-  if (!IsRowMajor(tensor)) return MakeError(Code::kUnsupported, "DLPack: only dense row-major tensors are taken");
+  if (!IsRowMajor(tensor))
+    return MakeError(Code::kUnsupported, "DLPack: only dense row-major tensors are taken");
   char* data = static_cast<char*>(tensor.data);
   if (data != nullptr) data += tensor.byte_offset;
   return Share(dtype, shape, data, std::move(owner));

@@ -31,8 +31,10 @@ double PerNanosecond(int64_t amount, int64_t nanoseconds) {
 
 void AppendLine(std::string* text, const KernelProfile& row, int64_t total_ns, std::string_view name,
                 std::string_view node) {
-  const double share = total_ns > 0 ? 100.0 * static_cast<double>(row.nanoseconds) / static_cast<double>(total_ns) : 0.0;
-  const double each = row.launches > 0 ? static_cast<double>(row.nanoseconds) / static_cast<double>(row.launches) : 0.0;
+  const double share =
+      total_ns > 0 ? 100.0 * static_cast<double>(row.nanoseconds) / static_cast<double>(total_ns) : 0.0;
+  const double each =
+      row.launches > 0 ? static_cast<double>(row.nanoseconds) / static_cast<double>(row.launches) : 0.0;
   fmt::format_to(std::back_inserter(*text), "{:6.1f} {:10.3f} {:9} {:10.2f} {:9.2f} {:8.2f}  {}", share,
                  static_cast<double>(row.nanoseconds) / 1e6, row.launches, each / 1e3,
                  PerNanosecond(row.flops, row.nanoseconds), PerNanosecond(row.bytes, row.nanoseconds), name);
@@ -68,8 +70,9 @@ std::vector<KernelProfile> Profiler::Kernels() const {
   std::vector<KernelProfile> rows;
   std::copy_if(kernels_.begin(), kernels_.end(), std::back_inserter(rows),
                [](const KernelProfile& row) { return row.launches > 0; });
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const KernelProfile& a, const KernelProfile& b) { return a.nanoseconds > b.nanoseconds; });
+  std::stable_sort(rows.begin(), rows.end(), [](const KernelProfile& a, const KernelProfile& b) {
+    return a.nanoseconds > b.nanoseconds;
+  });
   return rows;
 }
 
@@ -98,14 +101,15 @@ std::string Profiler::ChromeTrace() const {
     const LaunchRecord& launch = launches_[i];
     const FunctionSpec& function = program_->functions[launch.function.index];
     const int64_t duration = launch.end_ns - launch.begin_ns;
-    fmt::format_to(std::back_inserter(text),
-                   "{}\n{{\"name\": \"{}\", \"cat\": \"kernel\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": {:.3f}, "
-                   "\"dur\": {:.3f}, \"args\": {{\"function\": \"{}\", \"node\": \"{}\", \"grid\": {}, "
-                   "\"gflops\": {:.3f}, \"gbytes\": {:.3f}}}}}",
-                   i == 0 ? "" : ",", JsonEscaped(program_->kernels[launch.kernel.index].name),
-                   static_cast<double>(launch.begin_ns - origin) / 1e3, static_cast<double>(duration) / 1e3,
-                   JsonEscaped(function.name), JsonEscaped(program_->SourceNode(function, launch.word)), launch.grid,
-                   PerNanosecond(launch.flops, duration), PerNanosecond(launch.bytes, duration));
+    fmt::format_to(
+        std::back_inserter(text),
+        "{}\n{{\"name\": \"{}\", \"cat\": \"kernel\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": {:.3f}, "
+        "\"dur\": {:.3f}, \"args\": {{\"function\": \"{}\", \"node\": \"{}\", \"grid\": {}, "
+        "\"gflops\": {:.3f}, \"gbytes\": {:.3f}}}}}",
+        i == 0 ? "" : ",", JsonEscaped(program_->kernels[launch.kernel.index].name),
+        static_cast<double>(launch.begin_ns - origin) / 1e3, static_cast<double>(duration) / 1e3,
+        JsonEscaped(function.name), JsonEscaped(program_->SourceNode(function, launch.word)), launch.grid,
+        PerNanosecond(launch.flops, duration), PerNanosecond(launch.bytes, duration));
   }
   return text + "\n]}\n";
 }

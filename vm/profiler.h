@@ -14,7 +14,7 @@ struct KernelProfile {
   KernelId kernel;
   int64_t launches = 0;
   int64_t nanoseconds = 0;
-  int64_t flops = 0;    // estimates of the compiler
+  int64_t flops = 0;  // estimates of the compiler
   int64_t bytes = 0;
 };
 
@@ -29,7 +29,8 @@ class Profiler {
 
   // Kernels that were launched, the costliest first.
   std::vector<KernelProfile> Kernels() const;
-  // One line per kernel and a total: share, time, launches, time of one launch, GFLOP/s, GB/s, name, source node.
+  // One line per kernel and a total: share, time, launches, time of one launch, GFLOP/s, GB/s, name, source
+  // node.
   std::string Table() const;
   // The launches as Chrome trace JSON; only with keep_launches.
   std::string ChromeTrace() const;

@@ -23,19 +23,24 @@ std::string TypeText(const TypeSpec& type) {
 
 const char* KindName(ValueKind kind) {
   switch (kind) {
-    case ValueKind::kTensor: return "tensor";
-    case ValueKind::kSequence: return "sequence";
-    case ValueKind::kOptional: return "optional";
-    case ValueKind::kTuple: return "tuple";
+    case ValueKind::kTensor:
+      return "tensor";
+    case ValueKind::kSequence:
+      return "sequence";
+    case ValueKind::kOptional:
+      return "optional";
+    case ValueKind::kTuple:
+      return "tuple";
   }
   return "value";
 }
 
-tl::unexpected<Error> DimError(const ParameterSpec& input, uint32_t axis, const std::string& wanted, const Tensor& given) {
-  return MakeError(Code::kInvalidArgument, "input " + Quoted(input.name) + ": dimension " + std::to_string(axis) +
-                                               " must be " + wanted + ", given " + std::to_string(given.shape()[axis]) +
-                                               " (shape " + given.shape().ToString() + ", wanted " +
-                                               TypeText(input.type) + ")");
+tl::unexpected<Error> DimError(const ParameterSpec& input, uint32_t axis, const std::string& wanted,
+                               const Tensor& given) {
+  return MakeError(Code::kInvalidArgument,
+                   "input " + Quoted(input.name) + ": dimension " + std::to_string(axis) + " must be " +
+                       wanted + ", given " + std::to_string(given.shape()[axis]) + " (shape " +
+                       given.shape().ToString() + ", wanted " + TypeText(input.type) + ")");
 }
 
 }  // namespace
@@ -56,7 +61,8 @@ Signature::Signature(const FunctionSpec& function) : function_(function) {
 
 Status Signature::CheckInputs(std::span<const Tensor> inputs, std::span<int64_t> bound) const {
   if (inputs.size() != function_.inputs.size())
-    return MakeError(Code::kInvalidArgument, std::to_string(inputs.size()) + " inputs given, the program takes " +
+    return MakeError(Code::kInvalidArgument, std::to_string(inputs.size()) +
+                                                 " inputs given, the program takes " +
                                                  std::to_string(function_.inputs.size()));
   for (uint32_t i = 0; i < inputs.size(); ++i) TVMVM_CHECK_OK(CheckType(i, inputs[i]));
   TVMVM_CHECK_OK(BindSymbols(inputs, bound));
@@ -77,10 +83,10 @@ Status Signature::CheckType(uint32_t input, const Tensor& tensor) const {
                                                  std::string(DTypeName(tensor.dtype())) + " given, wanted " +
                                                  std::string(DTypeName(type.dtype)));
   if (type.has_rank && tensor.shape().rank() != static_cast<int>(type.dims.size()))
-    return MakeError(Code::kInvalidArgument, "input " + Quoted(parameter.name) + ": rank " +
-                                                 std::to_string(tensor.shape().rank()) + " given (shape " +
-                                                 tensor.shape().ToString() + "), wanted " +
-                                                 std::to_string(type.dims.size()) + " (" + TypeText(type) + ")");
+    return MakeError(Code::kInvalidArgument,
+                     "input " + Quoted(parameter.name) + ": rank " + std::to_string(tensor.shape().rank()) +
+                         " given (shape " + tensor.shape().ToString() + "), wanted " +
+                         std::to_string(type.dims.size()) + " (" + TypeText(type) + ")");
   if (!tensor.shape().ElementCount())
     return MakeError(Code::kInvalidArgument, "input " + Quoted(parameter.name) + ": shape " +
                                                  tensor.shape().ToString() + " is negative or too large");
@@ -90,10 +96,12 @@ Status Signature::CheckType(uint32_t input, const Tensor& tensor) const {
   for (uint32_t axis = 0; axis < type.dims.size(); ++axis) {
     const DimSpec& dim = type.dims[axis];
     const int64_t given = tensor.shape()[static_cast<int>(axis)];
-    if (dim.value >= 0 && given != dim.value) return DimError(parameter, axis, std::to_string(dim.value), tensor);
+    if (dim.value >= 0 && given != dim.value)
+      return DimError(parameter, axis, std::to_string(dim.value), tensor);
     if (dim.value < 0 && (given < dim.low || given > dim.high)) {
-      std::string range = dim.high == INT64_MAX ? "at least " + std::to_string(dim.low)
-                                                : "from " + std::to_string(dim.low) + " to " + std::to_string(dim.high);
+      std::string range = dim.high == INT64_MAX
+                              ? "at least " + std::to_string(dim.low)
+                              : "from " + std::to_string(dim.low) + " to " + std::to_string(dim.high);
       return DimError(parameter, axis, range, tensor);
     }
   }
@@ -113,7 +121,8 @@ Status Signature::BindSymbols(std::span<const Tensor> inputs, std::span<int64_t>
     });
     return DimError(function_.inputs[dim.input], dim.axis,
                     symbols_.name(symbol) + " = " + std::to_string(bound[symbol]) + " as in dimension " +
-                        std::to_string(first.axis) + " of input " + Quoted(function_.inputs[first.input].name),
+                        std::to_string(first.axis) + " of input " +
+                        Quoted(function_.inputs[first.input].name),
                     inputs[dim.input]);
   }
   return {};
@@ -126,7 +135,8 @@ Status Signature::CheckExpressions(std::span<const Tensor> inputs, std::span<con
     const Tensor& given = inputs[dim.input];
     if (given.shape()[static_cast<int>(dim.axis)] == *wanted) continue;
     const ParameterSpec& parameter = function_.inputs[dim.input];
-    return DimError(parameter, dim.axis, parameter.type.dims[dim.axis].symbol + " = " + std::to_string(*wanted), given);
+    return DimError(parameter, dim.axis,
+                    parameter.type.dims[dim.axis].symbol + " = " + std::to_string(*wanted), given);
   }
   return {};
 }

@@ -21,9 +21,10 @@ class Signature {
   size_t symbol_count() const { return symbols_.size(); }
   const SymbolTable& symbols() const { return symbols_; }
 
-  // Count, kind, dtype, rank, dims, bounds, and symbols unified across inputs. `bound` has symbol_count() elements and
-  // receives the symbols' values (DimExpression::kUnbound where no input gives one). Allocates nothing when all is well.
-  // Errors: kInvalidArgument naming the input, the dimension, what was wanted and what was given.
+  // Count, kind, dtype, rank, dims, bounds, and symbols unified across inputs. `bound` has symbol_count()
+  // elements and receives the symbols' values (DimExpression::kUnbound where no input gives one). Allocates
+  // nothing when all is well. Errors: kInvalidArgument naming the input, the dimension, what was wanted and
+  // what was given.
   Status CheckInputs(std::span<const Tensor> inputs, std::span<int64_t> bound) const;
 
  private:

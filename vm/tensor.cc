@@ -16,7 +16,8 @@ Expected<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
     try {
       return FromStrings(shape, std::vector<std::string>(static_cast<size_t>(*count)));
     } catch (const std::exception&) {
-      return MakeError(Code::kOutOfMemory, "the host has no memory for " + std::to_string(*count) + " strings");
+      return MakeError(Code::kOutOfMemory,
+                       "the host has no memory for " + std::to_string(*count) + " strings");
     }
   }
   if (DTypeBits(dtype) == 0) return MakeError(Code::kInvalidArgument, "a tensor without an element type");
@@ -25,7 +26,9 @@ Expected<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
   return Share(dtype, shape, data, std::move(memory));
 }
 
-Tensor Tensor::Borrow(DType dtype, const Shape& shape, void* data) { return Share(dtype, shape, data, nullptr); }
+Tensor Tensor::Borrow(DType dtype, const Shape& shape, void* data) {
+  return Share(dtype, shape, data, nullptr);
+}
 
 Tensor Tensor::Share(DType dtype, const Shape& shape, void* data, std::shared_ptr<void> owner) {
   Tensor tensor;

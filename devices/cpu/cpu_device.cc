@@ -19,9 +19,9 @@ namespace {
 // One core's rough speed, for deciding whether a launch is worth other threads.
 constexpr int64_t kFlopsPerMicrosecond = 60'000;
 constexpr int64_t kBytesPerMicrosecond = 15'000;
-constexpr int64_t kInlineMicroseconds = 20;   // below it waking threads costs more than it gives
-constexpr int64_t kGrainMicroseconds = 5;     // the smallest part worth a thread
-constexpr int64_t kCancelMicroseconds = 1000; // how long one thread may run without asking for cancel
+constexpr int64_t kInlineMicroseconds = 20;    // below it waking threads costs more than it gives
+constexpr int64_t kGrainMicroseconds = 5;      // the smallest part worth a thread
+constexpr int64_t kCancelMicroseconds = 1000;  // how long one thread may run without asking for cancel
 
 class CpuKernelSet final : public KernelSet {
  public:
@@ -33,7 +33,8 @@ class CpuKernelSet final : public KernelSet {
   std::string description_;
 };
 
-// Memory of one thread that kernels scribble in: grown when a kernel asks for more, kept until the thread ends.
+// Memory of one thread that kernels scribble in: grown when a kernel asks for more, kept until the thread
+// ends.
 class Scratch {
  public:
   ~Scratch() { FreeHost(memory_); }
@@ -65,7 +66,9 @@ struct Job {
   const CancelToken* cancel;
   std::atomic<int32_t> code{0};
 
-  static void Run(void* context, int, int64_t begin, int64_t end) { static_cast<Job*>(context)->Part(begin, end); }
+  static void Run(void* context, int, int64_t begin, int64_t end) {
+    static_cast<Job*>(context)->Part(begin, end);
+  }
 
   void Part(int64_t begin, int64_t end) {
     if (code.load(std::memory_order_relaxed) != 0) return;
@@ -160,19 +163,23 @@ class CpuDevice final : public Device {
   Status Wait() override { return {}; }
 
   DeviceStatistics statistics() const override {
-    return {live_bytes_.load(std::memory_order_relaxed), peak_bytes_.load(std::memory_order_relaxed), launches_.total()};
+    return {live_bytes_.load(std::memory_order_relaxed), peak_bytes_.load(std::memory_order_relaxed),
+            launches_.total()};
   }
 
  private:
   static Expected<void*> Address(const DeviceSpan& span, int64_t bytes) {
-    if (bytes < 0 || span.offset < 0 || span.offset > span.memory.bytes || bytes > span.memory.bytes - span.offset)
-      return MakeError(Code::kInvalidArgument, std::to_string(bytes) + " bytes at offset " + std::to_string(span.offset) +
-                                                   " of a block of " + std::to_string(span.memory.bytes) + " bytes");
+    if (bytes < 0 || span.offset < 0 || span.offset > span.memory.bytes ||
+        bytes > span.memory.bytes - span.offset)
+      return MakeError(Code::kInvalidArgument, std::to_string(bytes) + " bytes at offset " +
+                                                   std::to_string(span.offset) + " of a block of " +
+                                                   std::to_string(span.memory.bytes) + " bytes");
     return static_cast<char*>(span.memory.host) + span.offset;
   }
   bool Allowed(CpuLevel level) const;
   const KernelLibrarySpec* BestObject(std::span<const KernelLibrarySpec> libraries) const;
-  Status LoadObject(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels, CpuKernelSet* set) const;
+  Status LoadObject(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels,
+                    CpuKernelSet* set) const;
   Status Jit(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels, CpuKernelSet* set) const;
   Error NoLibrary(std::span<const KernelLibrarySpec> libraries) const;
   void RunInSlices(Job& job, int64_t points, int64_t microseconds) const;
@@ -238,7 +245,8 @@ Status CpuDevice::LoadObject(const KernelLibrarySpec& library, std::span<const K
   return {};
 }
 
-Status CpuDevice::Jit(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels, CpuKernelSet* set) const {
+Status CpuDevice::Jit(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels,
+                      CpuKernelSet* set) const {
   std::vector<std::string> symbols;
   for (const KernelSpec& kernel : kernels) symbols.push_back(kernel.symbol);
   TVMVM_TRY(KernelJit::Compiled compiled, options_.jit->Compile(library.bytes, symbols));
@@ -260,8 +268,8 @@ Error CpuDevice::NoLibrary(std::span<const KernelLibrarySpec> libraries) const {
     held += (held.empty() ? "" : ", ") + library.target +
             (library.form == KernelForm::kBitcode ? " bitcode" : " shared object");
   }
-  std::string message = "the program holds CPU kernels as " + (held.empty() ? "nothing" : held) + "; this machine runs " +
-                        CpuLevelName(HostCpuLevel());
+  std::string message = "the program holds CPU kernels as " + (held.empty() ? "nothing" : held) +
+                        "; this machine runs " + CpuLevelName(HostCpuLevel());
   if (!options_.force_level.empty()) message += ", limited to " + options_.force_level;
   if (!options_.allow_native) message += ", native code is not allowed";
   if (bitcode && !options_.jit) message += ", and there is no JIT for the bitcode";
@@ -290,7 +298,8 @@ Expected<int32_t> CpuDevice::Launch(const LaunchRequest& request, const CancelTo
   }
   int32_t code = job.code.load(std::memory_order_relaxed);
   if (code == kNoScratch)
-    return MakeError(Code::kOutOfMemory, "no memory for " + std::to_string(request.scratch_bytes) + " bytes of scratch");
+    return MakeError(Code::kOutOfMemory,
+                     "no memory for " + std::to_string(request.scratch_bytes) + " bytes of scratch");
   if (code == kStopped) return MakeError(Code::kCancelled, "stopped within a kernel");
   return code;
 }
@@ -307,6 +316,8 @@ void CpuDevice::RunInSlices(Job& job, int64_t points, int64_t microseconds) cons
 
 }  // namespace
 
-std::shared_ptr<Device> CreateCpuDevice(const CpuDeviceOptions& options) { return std::make_shared<CpuDevice>(options); }
+std::shared_ptr<Device> CreateCpuDevice(const CpuDeviceOptions& options) {
+  return std::make_shared<CpuDevice>(options);
+}
 
 }  // namespace tvmvm

@@ -53,7 +53,7 @@ Features Detect() {
 
   constexpr uint32_t kFma = 1u << 12, kMovbe = 1u << 22, kAvx = 1u << 28, kF16c = 1u << 29;  // leaf 1, ecx
   constexpr uint32_t kBmi1 = 1u << 3, kAvx2 = 1u << 5, kBmi2 = 1u << 8;                      // leaf 7, ebx
-  constexpr uint32_t kLzcnt = 1u << 5;                                                       // 0x80000001, ecx
+  constexpr uint32_t kLzcnt = 1u << 5;  // 0x80000001, ecx
   features.v3 = ymm_saved && Has(basic.ecx, kFma | kMovbe | kAvx | kF16c) &&
                 Has(extended.ebx, kBmi1 | kAvx2 | kBmi2) && Has(amd.ecx, kLzcnt);
 
@@ -85,15 +85,18 @@ int64_t CacheBytes(int name, int64_t otherwise) {
 
 bool HostRuns(CpuLevel level) {
   switch (level) {
-    case CpuLevel::kX86_64_V3: return Host().v3;
-    case CpuLevel::kX86_64_V4: return Host().v4;
+    case CpuLevel::kX86_64_V3:
+      return Host().v3;
+    case CpuLevel::kX86_64_V4:
+      return Host().v4;
     case CpuLevel::kAArch64:
 #if defined(__aarch64__)
       return true;
 #else
       return false;
 #endif
-    case CpuLevel::kHost: return true;
+    case CpuLevel::kHost:
+      return true;
   }
   return false;
 }

@@ -50,7 +50,8 @@ class Object {
     header_ = *header;
     if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB)
       return Malformed("not a 64-bit little-endian ELF file");
-    if (header_.e_type != ET_DYN) return Malformed("ELF type " + std::to_string(header_.e_type) + ", wanted a shared object");
+    if (header_.e_type != ET_DYN)
+      return Malformed("ELF type " + std::to_string(header_.e_type) + ", wanted a shared object");
     if (header_.e_machine != kMachine)
       return Malformed("made for ELF machine " + std::to_string(header_.e_machine) + ", this one is " +
                        std::to_string(kMachine));
@@ -67,8 +68,8 @@ class Object {
         return Malformed("segment " + std::to_string(i) + " ends beyond the file");
       if (segment->p_type == PT_LOAD) {
         constexpr uint64_t kLargest = uint64_t{1} << 32;
-        if (segment->p_filesz > segment->p_memsz || segment->p_memsz > kLargest || segment->p_vaddr > kLargest ||
-            segment->p_vaddr < loaded_end)
+        if (segment->p_filesz > segment->p_memsz || segment->p_memsz > kLargest ||
+            segment->p_vaddr > kLargest || segment->p_vaddr < loaded_end)
           return Malformed("segment " + std::to_string(i) + " has an impossible place or size");
         loaded_end = segment->p_vaddr + segment->p_memsz;
         if (load_count_ == std::size(loads_)) return Malformed("too many segments");
@@ -88,16 +89,33 @@ class Object {
       auto entry = Read<Elf64_Dyn>(dynamic_->p_offset + at);
       if (!entry || entry->d_tag == DT_NULL) break;
       switch (entry->d_tag) {
-        case DT_NEEDED: return Malformed("it needs another library");
-        case DT_INIT: case DT_FINI: case DT_INIT_ARRAY: case DT_FINI_ARRAY: case DT_PREINIT_ARRAY:
+        case DT_NEEDED:
+          return Malformed("it needs another library");
+        case DT_INIT:
+        case DT_FINI:
+        case DT_INIT_ARRAY:
+        case DT_FINI_ARRAY:
+        case DT_PREINIT_ARRAY:
           return Malformed("it runs code when loaded or unloaded");
-        case DT_TEXTREL: return Malformed("its code has relocations");
-        case DT_SYMTAB: symbols_ = FileOffset(entry->d_un.d_ptr); break;
-        case DT_HASH: hash_ = FileOffset(entry->d_un.d_ptr); break;
-        case DT_GNU_HASH: gnu_hash_ = FileOffset(entry->d_un.d_ptr); break;
-        case DT_STRTAB: strings_ = FileOffset(entry->d_un.d_ptr); break;
-        case DT_STRSZ: strings_bytes_ = entry->d_un.d_val; break;
-        default: break;
+        case DT_TEXTREL:
+          return Malformed("its code has relocations");
+        case DT_SYMTAB:
+          symbols_ = FileOffset(entry->d_un.d_ptr);
+          break;
+        case DT_HASH:
+          hash_ = FileOffset(entry->d_un.d_ptr);
+          break;
+        case DT_GNU_HASH:
+          gnu_hash_ = FileOffset(entry->d_un.d_ptr);
+          break;
+        case DT_STRTAB:
+          strings_ = FileOffset(entry->d_un.d_ptr);
+          break;
+        case DT_STRSZ:
+          strings_bytes_ = entry->d_un.d_val;
+          break;
+        default:
+          break;
       }
     }
     if (!symbols_ || !strings_ || (!hash_ && !gnu_hash_)) return Malformed("no symbol table");
@@ -112,7 +130,8 @@ class Object {
     if (!count) return Malformed("its hash table is malformed");
     for (uint64_t i = 1; i < *count; ++i) {
       auto symbol = Read<Elf64_Sym>(*symbols_ + i * sizeof(Elf64_Sym));
-      if (!symbol || symbol->st_name >= strings_bytes_) return Malformed("symbol " + std::to_string(i) + " is malformed");
+      if (!symbol || symbol->st_name >= strings_bytes_)
+        return Malformed("symbol " + std::to_string(i) + " is malformed");
       const char* name = reinterpret_cast<const char*>(bytes_.data()) + *strings_ + symbol->st_name;
       if (symbol->st_shndx == SHN_UNDEF) return Malformed("it imports '" + std::string(name) + "'");
       if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
@@ -125,7 +144,8 @@ class Object {
   std::optional<uint64_t> FileOffset(uint64_t address) const {
     for (size_t i = 0; i < load_count_; ++i) {
       const Elf64_Phdr& load = loads_[i];
-      if (address >= load.p_vaddr && address - load.p_vaddr < load.p_filesz) return load.p_offset + (address - load.p_vaddr);
+      if (address >= load.p_vaddr && address - load.p_vaddr < load.p_filesz)
+        return load.p_offset + (address - load.p_vaddr);
     }
     return std::nullopt;
   }
@@ -141,7 +161,8 @@ class Object {
     auto header = Read<std::array<uint32_t, 4>>(*gnu_hash_);  // buckets, first symbol, bloom words, shift
     if (!header) return std::nullopt;
     const auto [buckets, first, bloom_words, shift] = *header;
-    if (buckets > bytes_.size() / sizeof(uint32_t) || bloom_words > bytes_.size() / sizeof(uint64_t)) return std::nullopt;
+    if (buckets > bytes_.size() / sizeof(uint32_t) || bloom_words > bytes_.size() / sizeof(uint64_t))
+      return std::nullopt;
     const uint64_t bucket_table = *gnu_hash_ + sizeof *header + uint64_t{bloom_words} * sizeof(uint64_t);
     const uint64_t chains = bucket_table + uint64_t{buckets} * sizeof(uint32_t);
     uint32_t last = 0;

@@ -8,8 +8,8 @@
 
 namespace tvmvm {
 
-// A shared object for this machine that needs no other library, imports no symbol and runs no code when loaded.
-// Errors: kInvalidProgram saying what was found. Every offset is checked against the size.
+// A shared object for this machine that needs no other library, imports no symbol and runs no code when
+// loaded. Errors: kInvalidProgram saying what was found. Every offset is checked against the size.
 Status CheckKernelObject(std::span<const std::byte> object);
 
 }  // namespace tvmvm

@@ -41,8 +41,9 @@ Status WriteAll(int fd, std::span<const std::byte> bytes) {
   return {};
 }
 
-// A path of the descriptor that no earlier call returned: the loader takes a path that it has seen for the library that
-// it has loaded, and descriptor numbers come again. Each bit of a count becomes one of two spellings of "this folder".
+// A path of the descriptor that no earlier call returned: the loader takes a path that it has seen for the
+// library that it has loaded, and descriptor numbers come again. Each bit of a count becomes one of two
+// spellings of "this folder".
 std::string UniquePath(int fd) {
   static std::atomic<uint32_t> count{0};
   std::string path = "/proc/self/fd/";

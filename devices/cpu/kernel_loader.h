@@ -14,8 +14,8 @@ namespace tvmvm {
 // The code stays mapped as long as the object lives.
 class LoadedKernels {
  public:
-  // Errors: kInvalidProgram for an object that is malformed, imports anything or runs code when loaded; kUnsupported
-  // where the system refuses to map it.
+  // Errors: kInvalidProgram for an object that is malformed, imports anything or runs code when loaded;
+  // kUnsupported where the system refuses to map it.
   static Expected<std::unique_ptr<LoadedKernels>> Load(std::span<const std::byte> object);
   ~LoadedKernels();
   LoadedKernels(const LoadedKernels&) = delete;

@@ -21,8 +21,8 @@ inline void Pause() {
 #endif
 }
 
-// One job at a time: a caller that finds the pool at work runs its own job alone, which is right when many callers share
-// the machine and cannot deadlock when a task starts a job.
+// One job at a time: a caller that finds the pool at work runs its own job alone, which is right when many
+// callers share the machine and cannot deadlock when a task starts a job.
 class Pool final : public WorkerPool {
  public:
   explicit Pool(int workers) : workers_(std::max(1, workers)) {}
@@ -67,7 +67,8 @@ class Pool final : public WorkerPool {
   };
 
   // In parts too, because a task looks for cancel when it begins.
-  static void RunAlone(int64_t count, int64_t grain, void (*task)(void*, int, int64_t, int64_t), void* context) {
+  static void RunAlone(int64_t count, int64_t grain, void (*task)(void*, int, int64_t, int64_t),
+                       void* context) {
     const int64_t chunk = std::max(grain, count / 16);
     for (int64_t begin = 0; begin < count;) {
       int64_t end = count - begin > chunk ? begin + chunk : count;
@@ -122,7 +123,8 @@ class Pool final : public WorkerPool {
   }
   void AwaitOthers() {
     for (int i = 0; i < kSpins && participants_.load(std::memory_order_acquire) != 0; ++i) Pause();
-    while (int in = participants_.load(std::memory_order_acquire)) participants_.wait(in, std::memory_order_acquire);
+    while (int in = participants_.load(std::memory_order_acquire))
+      participants_.wait(in, std::memory_order_acquire);
   }
 
   void TakePart(int worker) {

@@ -43,7 +43,8 @@ TEST(Arena, GivesAlignedRegionsThatDoNotOverlap) {
     regions.push_back(*region);
   }
   for (size_t i = 0; i < regions.size(); ++i)
-    for (int64_t at = 0; at < regions[i].bytes; ++at) ASSERT_EQ(Address(regions[i])[at], static_cast<char>(i + 1));
+    for (int64_t at = 0; at < regions[i].bytes; ++at)
+      ASSERT_EQ(Address(regions[i])[at], static_cast<char>(i + 1));
 }
 
 TEST(Arena, AWarmCallAllocatesNothing) {

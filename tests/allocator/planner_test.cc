@@ -38,8 +38,10 @@ void ExpectValid(const PlanSpec& spec, const std::vector<int64_t>& sizes, const 
       EXPECT_EQ(plan.offsets[a], 0);
     }
     for (size_t b = a + 1; b < sizes.size(); ++b) {
-      const bool together = spec.values[a].first <= spec.values[b].last && spec.values[b].first <= spec.values[a].last;
-      const bool overlap = plan.offsets[a] < plan.offsets[b] + sizes[b] && plan.offsets[b] < plan.offsets[a] + sizes[a];
+      const bool together =
+          spec.values[a].first <= spec.values[b].last && spec.values[b].first <= spec.values[a].last;
+      const bool overlap =
+          plan.offsets[a] < plan.offsets[b] + sizes[b] && plan.offsets[b] < plan.offsets[a] + sizes[a];
       if (together && sizes[a] > 0 && sizes[b] > 0) {
         EXPECT_FALSE(overlap) << "values " << a << " and " << b;
       }

@@ -13,9 +13,9 @@
 namespace tvmvm {
 namespace {
 
-using testing::ReadKernelLibrary;
 using ::testing::Each;
 using ::testing::HasSubstr;
+using testing::ReadKernelLibrary;
 
 KernelSpec FillKernel() {
   KernelSpec kernel;
@@ -74,7 +74,8 @@ TEST_F(CpuDevice, CanBeHeldToALevel) {
   CpuDeviceOptions options;
   options.force_level = "x86-64-v3";
   auto device = CreateCpuDevice(options);
-  auto set = device->LoadKernels(kernels_, std::vector{Library("x86-64-v4", two_), Library("x86-64-v3", one_)});
+  auto set =
+      device->LoadKernels(kernels_, std::vector{Library("x86-64-v4", two_), Library("x86-64-v3", one_)});
   ASSERT_TRUE(set) << set.error().message;
   EXPECT_THAT(Fill(*device, **set, 3), Each(1));
 }
@@ -83,7 +84,8 @@ TEST_F(CpuDevice, SaysWhatTheProgramHoldsAndWhatTheMachineHas) {
   CpuDeviceOptions options;
   options.allow_native = false;
   auto device = CreateCpuDevice(options);
-  auto set = device->LoadKernels(kernels_, std::vector{Library("x86-64-v3", one_), Library("host", {}, KernelForm::kBitcode)});
+  auto set = device->LoadKernels(
+      kernels_, std::vector{Library("x86-64-v3", one_), Library("host", {}, KernelForm::kBitcode)});
   ASSERT_FALSE(set);
   EXPECT_EQ(set.error().code, Code::kUnsupported);
   EXPECT_THAT(set.error().message, HasSubstr("x86-64-v3 shared object, host bitcode"));

@@ -14,7 +14,8 @@ inline std::vector<std::byte> ReadKernelLibrary(const std::string& name) {
   FILE* file = std::fopen((std::string(TVMVM_BINARY_DIR) + "/test_kernels/" + name + ".so").c_str(), "rb");
   if (file == nullptr) return bytes;
   std::byte chunk[4096];
-  while (size_t size = std::fread(chunk, 1, sizeof chunk, file)) bytes.insert(bytes.end(), chunk, chunk + size);
+  while (size_t size = std::fread(chunk, 1, sizeof chunk, file))
+    bytes.insert(bytes.end(), chunk, chunk + size);
   std::fclose(file);
   return bytes;
 }

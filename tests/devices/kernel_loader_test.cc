@@ -9,8 +9,8 @@
 namespace tvmvm {
 namespace {
 
-using testing::ReadKernelLibrary;
 using ::testing::HasSubstr;
+using testing::ReadKernelLibrary;
 
 // The number that the library's kernel writes.
 int64_t ValueOf(const LoadedKernels& kernels) {

@@ -15,14 +15,17 @@ template <class Body>
 void RunOn(WorkerPool& pool, int64_t count, int64_t grain, Body body) {
   pool.Run(
       count, grain,
-      [](void* context, int worker, int64_t begin, int64_t end) { (*static_cast<Body*>(context))(worker, begin, end); },
+      [](void* context, int worker, int64_t begin, int64_t end) {
+        (*static_cast<Body*>(context))(worker, begin, end);
+      },
       &body);
 }
 
 std::vector<int> Counts(WorkerPool& pool, int64_t count, int64_t grain) {
   std::vector<std::atomic<int>> visits(static_cast<size_t>(count));
   RunOn(pool, count, grain, [&](int, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) visits[static_cast<size_t>(i)].fetch_add(1, std::memory_order_relaxed);
+    for (int64_t i = begin; i < end; ++i)
+      visits[static_cast<size_t>(i)].fetch_add(1, std::memory_order_relaxed);
   });
   return {visits.begin(), visits.end()};
 }
@@ -32,7 +35,8 @@ TEST(WorkerPool, CoversEachPointOnce) {
   EXPECT_EQ(pool->worker_count(), 4);
   for (int64_t count : {0, 1, 2, 3, 7, 64, 1000, 12345})
     for (int64_t grain : {1, 3, 100, 100000})
-      EXPECT_EQ(Counts(*pool, count, grain), std::vector<int>(static_cast<size_t>(count), 1)) << count << " by " << grain;
+      EXPECT_EQ(Counts(*pool, count, grain), std::vector<int>(static_cast<size_t>(count), 1))
+          << count << " by " << grain;
 }
 
 TEST(WorkerPool, SurvivesManySmallJobs) {
@@ -48,8 +52,10 @@ TEST(WorkerPool, WorkersHaveNumbersOfTheirOwn) {
   std::vector<std::atomic<int>> inside(4);
   std::atomic<bool> clash{false};
   RunOn(*pool, 4000, 1, [&](int worker, int64_t, int64_t) {
-    if (worker < 0 || worker >= 4 || inside[static_cast<size_t>(worker)].fetch_add(1) != 0) clash = true;  // two at once
-    else inside[static_cast<size_t>(worker)].fetch_sub(1);
+    if (worker < 0 || worker >= 4 || inside[static_cast<size_t>(worker)].fetch_add(1) != 0)
+      clash = true;  // two at once
+    else
+      inside[static_cast<size_t>(worker)].fetch_sub(1);
   });
   EXPECT_FALSE(clash);
 }

@@ -104,7 +104,8 @@ TEST_F(CApi, RunsWithNewAndGivenOutputs) {
   size_t size = 0;
   ASSERT_EQ(Take(tvmvm_tensor_get_string(outputs[1], 0, &text, &size)), "");
   EXPECT_EQ(std::string(text, size), "hello");
-  EXPECT_THAT(Take(tvmvm_tensor_get_string(outputs[1], 1, &text, &size)), HasSubstr("string 1 of a tensor of 1"));
+  EXPECT_THAT(Take(tvmvm_tensor_get_string(outputs[1], 1, &text, &size)),
+              HasSubstr("string 1 of a tensor of 1"));
   EXPECT_EQ(Take(tvmvm_tensor_set_string(outputs[1], 0, "bye", 3)), "");
 
   data[3] = 10;  // and once more into the same tensors
@@ -183,7 +184,8 @@ TEST(CApiErrors, BadArgumentsAndFiles) {
   const char garbage[] = "garbage";
   EXPECT_NE(Take(tvmvm_program_load_from_memory(garbage, sizeof garbage, &program)), "");
   tvmvm_tensor* tensor = nullptr;
-  EXPECT_THAT(Take(tvmvm_tensor_allocate(static_cast<tvmvm_dtype>(99), nullptr, 0, &tensor)), HasSubstr("no element type 99"));
+  EXPECT_THAT(Take(tvmvm_tensor_allocate(static_cast<tvmvm_dtype>(99), nullptr, 0, &tensor)),
+              HasSubstr("no element type 99"));
   EXPECT_THAT(Take(tvmvm_tensor_allocate(TVMVM_F32, nullptr, 3, &tensor)), HasSubstr("dims is null"));
   EXPECT_THAT(Take(tvmvm_tensor_allocate(TVMVM_F32, nullptr, -1, &tensor)), HasSubstr("rank -1"));
   EXPECT_THAT(Take(tvmvm_tensor_borrow(TVMVM_STRING, nullptr, 0, nullptr, &tensor)), HasSubstr("strings"));

@@ -124,7 +124,15 @@ TEST(Control, DepthHasALimit) {
   EXPECT_THAT(error, HasSubstr("invalid_argument: @count:"));
   EXPECT_THAT(error, HasSubstr("call: the limit of 100 nested calls is reached"));
   EXPECT_EQ(RunError(kDeep, {Ints({98})}, limits), "");
-  EXPECT_THAT(RunError(kDeep, {Ints({kMaxRank * 1'000'000})}), HasSubstr("the limit of 1048576 nested calls"));
+  EXPECT_THAT(RunError(kDeep, {Ints({kMaxRank * 1'000'000})}),
+              HasSubstr("the limit of 1048576 nested calls"));
+}
+
+TEST(Control, ZeroAndMaxMeanNoLimit) {
+  Limits limits;
+  limits.max_call_depth = 0;
+  limits.timeout = std::chrono::nanoseconds::max();
+  EXPECT_EQ(RunError(kDeep, {Ints({1000})}, limits), "");
 }
 
 TEST(Control, StacksCountAsMemory) {

@@ -54,7 +54,8 @@ func @main("x": f32[k]) -> ("y": f32[k]) frame 10, 3 {
   return [], [r0]
 }
 )---";
-  EXPECT_THAT(RunError(kWrites, {Floats({1})}), HasSubstr("kernel 'add' writes to an input or a constant (buffer 1)"));
+  EXPECT_THAT(RunError(kWrites, {Floats({1})}),
+              HasSubstr("kernel 'add' writes to an input or a constant (buffer 1)"));
 }
 
 TEST(Launch, NegativeGridsAreErrors) {
@@ -172,12 +173,12 @@ TEST(Launch, ACancelWithinAKernelIsACancel) {
   // A kernel that cancels its own Invocation: the next part does not run.
   static Invocation* running = nullptr;
   VmOptions options = TestOptions();
-  options.jit = std::make_shared<TestJit>(std::map<std::string, KernelFunction>{
-      {"add", [](const KernelArgs*, int64_t begin, int64_t) -> int32_t {
-         if (begin > 0) return 9;
-         running->Cancel();
-         return 0;
-       }}});
+  options.jit = std::make_shared<TestJit>(
+      std::map<std::string, KernelFunction>{{"add", [](const KernelArgs*, int64_t begin, int64_t) -> int32_t {
+                                               if (begin > 0) return 9;
+                                               running->Cancel();
+                                               return 0;
+                                             }}});
   auto vm = VmFromText(R"---(
 entry @main
 kernel @add cpu symbol "add" scalars 1 buffers [read, write]

@@ -15,18 +15,22 @@ using namespace testing;  // NOLINT
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A program over x: i64[k] whose body writes y: i64[1]; i0 = 0, i1 = 1, i2 = 8, r0 = x, r1 = y; i3... and r2... are free.
+// A program over x: i64[k] whose body writes y: i64[1]; i0 = 0, i1 = 1, i2 = 8, r0 = x, r1 = y; i3... and
+// r2... are free.
 std::string Body(std::string_view body) {
-  return "entry @main\nconstant c0 \"w\": i64[2] hex \"05000000000000000600000000000000\"\nplan p0 [0..1 align 64, 1..2 align 64, 2..3 align 64]\n"
+  return "entry @main\nconstant c0 \"w\": i64[2] hex \"05000000000000000600000000000000\"\nplan p0 [0..1 "
+         "align 64, 1..2 align 64, 2..3 align 64]\n"
          "func @main(\"x\": i64[k]) -> (\"y\": i64[1]) frame 20, 10 {\n"
          "  i0 = const 0\n  i1 = const 1\n  i2 = const 8\n  r1 = output 0, [i1]\n  node \"/m (M)\"\n" +
          std::string(body) + "  return [], [r1]\n}\n";
 }
 
 TEST(Memory, DimsAndRanks) {
-  EXPECT_THAT(RunInts(Body("i3 = dim r0, 0\n i4 = rank r0\n i3 = mul i3, i2\n i3 = add i3, i4\n store r1, i0, i64, i3\n"),
-                      {Ints({1, 2, 3})}),
-              ElementsAre(25));
+  EXPECT_THAT(
+      RunInts(
+          Body("i3 = dim r0, 0\n i4 = rank r0\n i3 = mul i3, i2\n i3 = add i3, i4\n store r1, i0, i64, i3\n"),
+          {Ints({1, 2, 3})}),
+      ElementsAre(25));
 }
 
 TEST(Memory, ADimensionThatIsNotThereIsAnError) {
@@ -35,8 +39,9 @@ TEST(Memory, ADimensionThatIsNotThereIsAnError) {
 }
 
 TEST(Memory, ConstantsAreTensors) {
-  EXPECT_THAT(RunInts(Body("r2 = constant c0\n i3 = load r2, i2, i64\n store r1, i0, i64, i3\n"), {Ints({1})}),
-              ElementsAre(6));
+  EXPECT_THAT(
+      RunInts(Body("r2 = constant c0\n i3 = load r2, i2, i64\n store r1, i0, i64, i3\n"), {Ints({1})}),
+      ElementsAre(6));
 }
 
 TEST(Memory, ViewsShareStorage) {
@@ -55,23 +60,28 @@ TEST(Memory, ViewsShareStorage) {
 }
 
 TEST(Memory, EveryAccessIsChecked) {
-  EXPECT_THAT(RunError(Body("i3 = load r0, i2, i64\n"), {Ints({1})}),
-              HasSubstr("invalid_argument: @main:"));
+  EXPECT_THAT(RunError(Body("i3 = load r0, i2, i64\n"), {Ints({1})}), HasSubstr("invalid_argument: @main:"));
   EXPECT_THAT(RunError(Body("i3 = load r0, i2, i64\n"), {Ints({1})}),
               HasSubstr("load: 8 bytes at offset 8 of r0, which has 8 bytes (node /m (M))"));
-  EXPECT_THAT(RunError(Body("i3 = const -1\n store r1, i3, i64, i0\n"), {Ints({1})}), HasSubstr("8 bytes at offset -1"));
+  EXPECT_THAT(RunError(Body("i3 = const -1\n store r1, i3, i64, i0\n"), {Ints({1})}),
+              HasSubstr("8 bytes at offset -1"));
   EXPECT_THAT(RunError(Body("r2 = view r0, i1, i64, [i1]\n"), {Ints({1})}), HasSubstr("8 bytes at offset 1"));
   EXPECT_THAT(RunError(Body("copy [r1+i1, r0], i2\n"), {Ints({1})}), HasSubstr("8 bytes at offset 1 of r1"));
   EXPECT_THAT(RunError(Body("copy [r1, c0+i2], i2\n i3 = const 9\n copy [r1, c0+i3], i2\n"), {Ints({1})}),
               HasSubstr("8 bytes at offset 9 of constant 'w', which has 16 bytes"));
-  EXPECT_THAT(RunError(Body("i3 = const -8\n fill [r1], i3, 0\n"), {Ints({1})}), HasSubstr("-8 bytes at offset 0"));
-  EXPECT_THAT(RunError(Body("r1 = release\n r1 = move.ref r1\n i3 = dim r1, 0\n"), {Ints({1})}), HasSubstr("r1 holds nothing"));
+  EXPECT_THAT(RunError(Body("i3 = const -8\n fill [r1], i3, 0\n"), {Ints({1})}),
+              HasSubstr("-8 bytes at offset 0"));
+  EXPECT_THAT(RunError(Body("r1 = release\n r1 = move.ref r1\n i3 = dim r1, 0\n"), {Ints({1})}),
+              HasSubstr("r1 holds nothing"));
 }
 
 TEST(Memory, InputsAndConstantsAreNeverWritten) {
-  EXPECT_THAT(RunError(Body("store r0, i0, i64, i0\n"), {Ints({1})}), HasSubstr("writes to an input or a constant"));
-  EXPECT_THAT(RunError(Body("fill [r0], i2, 0\n"), {Ints({1})}), HasSubstr("writes to an input or a constant"));
-  EXPECT_THAT(RunError(Body("r2 = constant c0\n copy [r2, r0], i2\n"), {Ints({1})}), HasSubstr("writes to an input"));
+  EXPECT_THAT(RunError(Body("store r0, i0, i64, i0\n"), {Ints({1})}),
+              HasSubstr("writes to an input or a constant"));
+  EXPECT_THAT(RunError(Body("fill [r0], i2, 0\n"), {Ints({1})}),
+              HasSubstr("writes to an input or a constant"));
+  EXPECT_THAT(RunError(Body("r2 = constant c0\n copy [r2, r0], i2\n"), {Ints({1})}),
+              HasSubstr("writes to an input"));
 }
 
 TEST(Memory, CopiesAndFills) {
@@ -80,7 +90,8 @@ TEST(Memory, CopiesAndFills) {
 }
 
 TEST(Memory, ImpossibleShapesAreErrors) {
-  EXPECT_THAT(RunError(Body("i3 = const -2\n r2 = alloc f32, [i3]\n"), {Ints({1})}), HasSubstr("shape [-2] cannot be"));
+  EXPECT_THAT(RunError(Body("i3 = const -2\n r2 = alloc f32, [i3]\n"), {Ints({1})}),
+              HasSubstr("shape [-2] cannot be"));
   EXPECT_THAT(RunError(Body("i3 = const 4611686018427387904\n r2 = alloc f32, [i3, i2]\n"), {Ints({1})}),
               HasSubstr("cannot be"));
   EXPECT_THAT(RunError(Body("i3 = const 576460752303423487\n r2 = alloc u8, [i3]\n"), {Ints({1})}),
@@ -168,9 +179,11 @@ again:
 TEST(Memory, HasALimit) {
   Limits limits;
   limits.max_bytes = 5000;
-  const std::string text = Body("i3 = const 4000\n r2 = arena i3\n r3 = alloc u8, [i3]\n store r1, i0, i64, i3\n");
-  EXPECT_THAT(RunError(text, {Ints({1})}, limits),
-              HasSubstr("alloc: tensor needs 4000 bytes; 4008 bytes are in use and the limit is 5000 (node /m (M))"));
+  const std::string text =
+      Body("i3 = const 4000\n r2 = arena i3\n r3 = alloc u8, [i3]\n store r1, i0, i64, i3\n");
+  EXPECT_THAT(
+      RunError(text, {Ints({1})}, limits),
+      HasSubstr("alloc: tensor needs 4000 bytes; 4008 bytes are in use and the limit is 5000 (node /m (M))"));
   limits.max_bytes = 8008;
   EXPECT_EQ(RunError(text, {Ints({1})}, limits), "");
 }

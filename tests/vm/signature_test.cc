@@ -8,10 +8,11 @@
 namespace tvmvm {
 namespace {
 
-using testing::TensorType;
 using ::testing::HasSubstr;
+using testing::TensorType;
 
-std::optional<int64_t> Evaluate(std::string_view text, std::initializer_list<std::pair<std::string_view, int64_t>> values) {
+std::optional<int64_t> Evaluate(std::string_view text,
+                                std::initializer_list<std::pair<std::string_view, int64_t>> values) {
   SymbolTable symbols;
   DimExpression expression = DimExpression::Parse(text, &symbols);
   std::vector<int64_t> bound(symbols.size(), DimExpression::kUnbound);
@@ -42,7 +43,8 @@ TEST(DimExpression, IsUnknownWhereASymbolOrAValueIs) {
 }
 
 TEST(DimExpression, AnyOtherTextIsASymbol) {
-  for (const char* text : {"batch size", "n*", "f(n)", "min(n)", "(n", "1n", "99999999999999999999", "?", "größe", "n)"}) {
+  for (const char* text :
+       {"batch size", "n*", "f(n)", "min(n)", "(n", "1n", "99999999999999999999", "?", "größe", "n)"}) {
     SymbolTable symbols;
     EXPECT_TRUE(DimExpression::Parse(text, &symbols).plain_symbol()) << text;
     ASSERT_EQ(symbols.size(), 1u) << text;
@@ -80,9 +82,11 @@ TEST_F(SignatureCheck, CountsInputs) {
 TEST_F(SignatureCheck, TypesAndRanks) {
   EXPECT_EQ(Check({P("x", {"n"})}, {*Tensor::Allocate(DType::kI32, Shape{1})}),
             "input 'x': element type i32 given, wanted f32");
-  EXPECT_EQ(Check({P("x", {"n", "3"})}, {F32({1})}), "input 'x': rank 1 given (shape [1]), wanted 2 (f32[n, 3])");
+  EXPECT_EQ(Check({P("x", {"n", "3"})}, {F32({1})}),
+            "input 'x': rank 1 given (shape [1]), wanted 2 (f32[n, 3])");
   EXPECT_EQ(Check({P("x", {"n"})}, {Tensor()}), "input 'x': no tensor given, wanted f32[n]");
-  EXPECT_EQ(Check({P("x", {"n"})}, {Tensor::Borrow(DType::kF32, Shape{2}, nullptr)}), "input 'x': its data is null");
+  EXPECT_EQ(Check({P("x", {"n"})}, {Tensor::Borrow(DType::kF32, Shape{2}, nullptr)}),
+            "input 'x': its data is null");
   ParameterSpec any = P("x", {});
   any.type.has_rank = false;
   EXPECT_EQ(Check({any}, {F32({1, 2, 3})}), "");
@@ -109,7 +113,8 @@ TEST_F(SignatureCheck, Bounds) {
 TEST_F(SignatureCheck, SymbolsAgreeAcrossInputs) {
   EXPECT_EQ(Check({P("x", {"n", "m"}), P("z", {"m"})}, {F32({5, 3}), F32({3})}), "");
   EXPECT_EQ(Check({P("x", {"n", "m"}), P("z", {"m"})}, {F32({5, 3}), F32({4})}),
-            "input 'z': dimension 0 must be m = 3 as in dimension 1 of input 'x', given 4 (shape [4], wanted f32[m])");
+            "input 'z': dimension 0 must be m = 3 as in dimension 1 of input 'x', given 4 (shape [4], wanted "
+            "f32[m])");
   EXPECT_THAT(Check({P("x", {"n", "n"})}, {F32({5, 3})}), HasSubstr("n = 5 as in dimension 0 of input 'x'"));
 }
 

@@ -81,9 +81,11 @@ TEST(HostLibrary, ErrorsNameFunctionAndNode) {
 TEST(HostLibrary, CallsAreCheckedWhenTheProgramIsBound) {
   for (auto [from, to, message] :
        {std::tuple{"host 0", "host 99", "host: function 99 of the host library, which has"},
-        std::tuple{"[i0, i0, i1]", "[i0, i1]", "host: 2 scalars given, 'string.copy' takes 3 (node /copy (Identity))"},
+        std::tuple{"[i0, i0, i1]", "[i0, i1]",
+                   "host: 2 scalars given, 'string.copy' takes 3 (node /copy (Identity))"},
         std::tuple{"[r2, r0]", "[r2]", "host: 1 references given, 'string.copy' takes 2"},
-        std::tuple{"[], [] = host", "[i2], [] = host", "host: 1 scalar results given, 'string.copy' takes 0"}}) {
+        std::tuple{"[], [] = host", "[i2], [] = host",
+                   "host: 1 scalar results given, 'string.copy' takes 0"}}) {
     std::string text(kStrings);
     text.replace(text.find(from), std::string(from).size(), to);
     auto program = Assemble(text);

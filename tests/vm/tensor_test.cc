@@ -40,7 +40,8 @@ TEST(Tensor, CopiesShare) {
 }
 
 TEST(DLPack, RoundTripSharesTheMemory) {
-  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kI64, DType::kU8, DType::kBool, DType::kC64}) {
+  for (DType dtype :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kI64, DType::kU8, DType::kBool, DType::kC64}) {
     Tensor tensor = *Tensor::Allocate(dtype, Shape{2, 3});
     auto managed = tensor.ToDLPack();
     ASSERT_TRUE(managed);
@@ -61,7 +62,9 @@ struct Produced {
   Produced() {
     managed.dl_tensor = {data, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
     managed.manager_ctx = this;
-    managed.deleter = [](DLManagedTensor* self) { static_cast<Produced*>(self->manager_ctx)->deleted = true; };
+    managed.deleter = [](DLManagedTensor* self) {
+      static_cast<Produced*>(self->manager_ctx)->deleted = true;
+    };
   }
   float data[8] = {};
   int64_t shape[2] = {2, 3};
@@ -101,8 +104,10 @@ TEST(DLPack, RefusesAndStillDeletes) {
     EXPECT_TRUE(produced.deleted);
     return tensor ? "" : tensor.error().message;
   };
-  EXPECT_THAT(error([](Produced& p) { p.managed.dl_tensor.device.device_type = kDLCUDA; }), HasSubstr("only host memory"));
-  EXPECT_THAT(error([](Produced& p) { p.managed.dl_tensor.dtype.lanes = 4; }), HasSubstr("4 lanes is not supported"));
+  EXPECT_THAT(error([](Produced& p) { p.managed.dl_tensor.device.device_type = kDLCUDA; }),
+              HasSubstr("only host memory"));
+  EXPECT_THAT(error([](Produced& p) { p.managed.dl_tensor.dtype.lanes = 4; }),
+              HasSubstr("4 lanes is not supported"));
   EXPECT_THAT(error([](Produced& p) {
                 p.strides[0] = 1;
                 p.strides[1] = 2;
@@ -112,7 +117,8 @@ TEST(DLPack, RefusesAndStillDeletes) {
   EXPECT_THAT(error([](Produced& p) { p.shape[0] = -1; }), HasSubstr("negative"));
   EXPECT_THAT(error([](Produced& p) { p.managed.dl_tensor.ndim = 99; }), HasSubstr("rank 99"));
   EXPECT_FALSE(Tensor::FromDLPack(nullptr));
-  EXPECT_THAT(Tensor::FromStrings(Shape{1}, {"a"}).ToDLPack().error().message, HasSubstr("no element type for string"));
+  EXPECT_THAT(Tensor::FromStrings(Shape{1}, {"a"}).ToDLPack().error().message,
+              HasSubstr("no element type for string"));
 }
 
 }  // namespace

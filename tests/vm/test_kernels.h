@@ -53,14 +53,17 @@ inline TypeSpec TensorType(DType dtype, std::vector<std::string> dims) {
   type.dtype = dtype;
   for (std::string& dim : dims) {
     DimSpec spec;
-    if (!dim.empty() && dim[0] >= '0' && dim[0] <= '9') spec.value = std::stoll(dim);
-    else spec.symbol = std::move(dim);
+    if (!dim.empty() && dim[0] >= '0' && dim[0] <= '9')
+      spec.value = std::stoll(dim);
+    else
+      spec.symbol = std::move(dim);
     type.dims.push_back(std::move(spec));
   }
   return type;
 }
 
-inline FunctionSpec Signature(std::string name, std::vector<ParameterSpec> inputs, std::vector<ParameterSpec> outputs) {
+inline FunctionSpec Signature(std::string name, std::vector<ParameterSpec> inputs,
+                              std::vector<ParameterSpec> outputs) {
   FunctionSpec spec;
   spec.name = std::move(name);
   spec.inputs = std::move(inputs);
@@ -68,8 +71,8 @@ inline FunctionSpec Signature(std::string name, std::vector<ParameterSpec> input
   return spec;
 }
 
-inline KernelId AddTestKernel(Builder& builder, std::string name, uint32_t scalars, std::vector<Access> buffers,
-                              std::vector<std::string> errors = {}) {
+inline KernelId AddTestKernel(Builder& builder, std::string name, uint32_t scalars,
+                              std::vector<Access> buffers, std::vector<std::string> errors = {}) {
   KernelSpec spec;
   spec.name = name;
   spec.symbol = std::move(name);
@@ -90,7 +93,8 @@ inline void AddTestLibrary(Builder& builder) {
 }
 
 inline std::shared_ptr<KernelJit> TestKernels() {
-  return std::make_shared<TestJit>(std::map<std::string, KernelFunction>{{"add", &AddKernel}, {"check", &CheckKernel}});
+  return std::make_shared<TestJit>(
+      std::map<std::string, KernelFunction>{{"add", &AddKernel}, {"check", &CheckKernel}});
 }
 
 inline VmOptions TestOptions(int threads = 1) {
@@ -109,12 +113,16 @@ inline Operand Src(ScalarReg reg) { return {OperandKind::kScalarSrc, reg.index};
 inline Operand Dst(ScalarReg reg) { return {OperandKind::kScalarDst, reg.index}; }
 inline Operand Src(RefReg reg) { return {OperandKind::kRefSrc, reg.index}; }
 inline Operand Dst(RefReg reg) { return {OperandKind::kRefDst, reg.index}; }
-inline Operand List(OperandKind kind, std::vector<uint32_t> registers) { return {kind, std::move(registers)}; }
-inline void Move(FunctionBuilder& body, ScalarReg to, ScalarReg from) { body.Emit(Opcode::kMove, {Dst(to), Src(from)}); }
+inline Operand List(OperandKind kind, std::vector<uint32_t> registers) {
+  return {kind, std::move(registers)};
+}
+inline void Move(FunctionBuilder& body, ScalarReg to, ScalarReg from) {
+  body.Emit(Opcode::kMove, {Dst(to), Src(from)});
+}
 
 // Launches `add` on `n` elements: to = from + amount.
-inline void LaunchAdd(FunctionBuilder& body, KernelId kernel, ScalarReg n, ScalarReg amount, BufferOperand from,
-                      BufferOperand to, ScalarReg flops) {
+inline void LaunchAdd(FunctionBuilder& body, KernelId kernel, ScalarReg n, ScalarReg amount,
+                      BufferOperand from, BufferOperand to, ScalarReg flops) {
   FunctionBuilder::LaunchShape shape;
   shape.grid[0] = n;
   shape.grid[1] = shape.grid[2] = body.Immediate(1);

@@ -87,7 +87,8 @@ TEST_F(AddTwo, RefusesOutputMemoryOfAnotherShape) {
   Status status = invocation.Run(std::array{Floats({1, 2})}, outputs);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Code::kInvalidArgument);
-  EXPECT_THAT(status.error().message, HasSubstr("output 0 'y': memory for shape [5] given, the result has [2]"));
+  EXPECT_THAT(status.error().message,
+              HasSubstr("output 0 'y': memory for shape [5] given, the result has [2]"));
   // The Invocation works on.
   std::array fresh{Tensor()};
   EXPECT_TRUE(invocation.Run(std::array{Floats({1, 2})}, fresh));

@@ -13,12 +13,14 @@ Expected<std::span<std::string>> Elements(Object* object, int64_t index, int64_t
     return MakeError(Code::kInvalidProgram, "a string tensor is wanted");
   auto* tensor = static_cast<TensorObject*>(object);
   if (tensor->dtype != DType::kString || !tensor->buffer->strings)
-    return MakeError(Code::kInvalidProgram, "a string tensor is wanted, found " + std::string(DTypeName(tensor->dtype)));
+    return MakeError(Code::kInvalidProgram,
+                     "a string tensor is wanted, found " + std::string(DTypeName(tensor->dtype)));
   std::vector<std::string>& strings = *tensor->buffer->strings;
   const auto size = static_cast<int64_t>(strings.size());
   if (index < 0 || count < 0 || index > size || count > size - index)
-    return MakeError(Code::kInvalidArgument, std::to_string(count) + " strings at index " + std::to_string(index) +
-                                                 " of a tensor of " + std::to_string(size));
+    return MakeError(Code::kInvalidArgument, std::to_string(count) + " strings at index " +
+                                                 std::to_string(index) + " of a tensor of " +
+                                                 std::to_string(size));
   return std::span<std::string>(strings).subspan(static_cast<size_t>(index), static_cast<size_t>(count));
 }
 

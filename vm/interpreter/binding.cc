@@ -33,10 +33,11 @@ Status BindKernels(Binding* binding) {
   for (uint32_t id = 0; id < program.kernels.size(); ++id) {
     if (binding->kernels[id].device != nullptr) continue;
     std::string given;
-    for (const std::shared_ptr<Device>& device : binding->devices) given += (given.empty() ? "" : ", ") + device->name();
+    for (const std::shared_ptr<Device>& device : binding->devices)
+      given += (given.empty() ? "" : ", ") + device->name();
     return MakeError(Code::kUnsupported, "kernel '" + program.kernels[id].name + "' runs on " +
-                                             DeviceKindName(program.kernels[id].device) + "; the devices given are " +
-                                             given);
+                                             DeviceKindName(program.kernels[id].device) +
+                                             "; the devices given are " + given);
   }
   return {};
 }
@@ -45,30 +46,39 @@ void BindConstants(Binding* binding) {
   for (const ConstantSpec& constant : binding->program->constants) {
     // Never written: everything that holds a constant is read-only.
     char* data = reinterpret_cast<char*>(const_cast<std::byte*>(constant.bytes.data()));
-    binding->constants.push_back({data != nullptr ? data : EmptyMemory(), static_cast<int64_t>(constant.bytes.size())});
+    binding->constants.push_back(
+        {data != nullptr ? data : EmptyMemory(), static_cast<int64_t>(constant.bytes.size())});
   }
 }
 
 uint32_t WordsOf(OperandKind kind, const uint32_t* at) {
   switch (kind) {
-    case OperandKind::kImmediate: return 2;
-    case OperandKind::kScalarList: case OperandKind::kRefList: case OperandKind::kScalarDstList:
-    case OperandKind::kRefDstList: return 1 + at[0];
-    case OperandKind::kBufferList: return 1 + 2 * at[0];
-    default: return 1;
+    case OperandKind::kImmediate:
+      return 2;
+    case OperandKind::kScalarList:
+    case OperandKind::kRefList:
+    case OperandKind::kScalarDstList:
+    case OperandKind::kRefDstList:
+      return 1 + at[0];
+    case OperandKind::kBufferList:
+      return 1 + 2 * at[0];
+    default:
+      return 1;
   }
 }
 
 // `call` is a verified `host` instruction: the verifier knows registers, not the host library.
 Status CheckHostCall(const Program& program, const FunctionSpec& function, const uint32_t* call) {
   const std::span<const HostFunction> library = HostFunctions();
-  const std::string where = "@" + function.name + ":" + std::to_string(call - function.code.data()) + " host: ";
-  const std::string_view node = program.SourceNode(function, static_cast<uint32_t>(call - function.code.data()));
+  const std::string where =
+      "@" + function.name + ":" + std::to_string(call - function.code.data()) + " host: ";
+  const std::string_view node =
+      program.SourceNode(function, static_cast<uint32_t>(call - function.code.data()));
   const std::string suffix = node.empty() ? "" : " (node " + std::string(node) + ")";
   if (call[1] >= library.size())
     return MakeError(Code::kInvalidProgram, where + "function " + std::to_string(call[1]) +
-                                                " of the host library, which has " + std::to_string(library.size()) +
-                                                suffix);
+                                                " of the host library, which has " +
+                                                std::to_string(library.size()) + suffix);
   const HostFunction& target = library[call[1]];
   const uint32_t wanted[] = {target.scalars, target.refs, target.scalar_results, target.ref_results};
   const char* const names[] = {"scalars", "references", "scalar results", "reference results"};
@@ -76,8 +86,8 @@ Status CheckHostCall(const Program& program, const FunctionSpec& function, const
   for (int i = 0; i < 4; ++i) {
     if (list[0] != wanted[i])
       return MakeError(Code::kInvalidProgram, where + std::to_string(list[0]) + " " + names[i] + " given, '" +
-                                                  std::string(target.name) + "' takes " + std::to_string(wanted[i]) +
-                                                  suffix);
+                                                  std::string(target.name) + "' takes " +
+                                                  std::to_string(wanted[i]) + suffix);
     list += 1 + list[0];
   }
   return {};
@@ -106,7 +116,8 @@ Status CheckEntry(const Program& program) {
   if (program.entry.index >= program.functions.size())
     return MakeError(Code::kInvalidProgram, "the program has no entry function");
   if (program.main().scalar_inputs != 0 || program.main().scalar_outputs != 0)
-    return MakeError(Code::kInvalidProgram, "@" + program.main().name + ": an entry function takes and gives no scalars");
+    return MakeError(Code::kInvalidProgram,
+                     "@" + program.main().name + ": an entry function takes and gives no scalars");
   return {};
 }
 

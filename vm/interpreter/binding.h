@@ -14,17 +14,17 @@ namespace tvmvm {
 struct KernelBinding {
   Device* device = nullptr;
   const KernelSet* kernels = nullptr;
-  uint32_t index = 0;          // in the set
+  uint32_t index = 0;  // in the set
 };
 
 struct Binding {
   std::shared_ptr<const Program> program;
-  std::vector<std::shared_ptr<Device>> devices;          // the first one holds arenas and tensors
-  std::vector<std::unique_ptr<KernelSet>> kernel_sets;   // one for each device that has kernels
-  std::vector<KernelBinding> kernels;                    // by KernelId
-  std::vector<Bytes> constants;                          // by ConstantId
+  std::vector<std::shared_ptr<Device>> devices;         // the first one holds arenas and tensors
+  std::vector<std::unique_ptr<KernelSet>> kernel_sets;  // one for each device that has kernels
+  std::vector<KernelBinding> kernels;                   // by KernelId
+  std::vector<Bytes> constants;                         // by ConstantId
   std::unique_ptr<Signature> signature;
-  uint32_t longest_list = 0;                             // words of the longest list operand in the code
+  uint32_t longest_list = 0;  // words of the longest list operand in the code
 };
 
 // Errors: kUnsupported where no device runs a kernel, naming both; kInvalidProgram.

@@ -21,7 +21,8 @@ std::string FillIn(std::string_view message, const int64_t* scalars, const uint3
   for (size_t i = 0; i < message.size(); ++i) {
     size_t end = i + 1;
     size_t number = 0;
-    while (message[i] == '{' && end < message.size() && message[end] >= '0' && message[end] <= '9' && number < 1000)
+    while (message[i] == '{' && end < message.size() && message[end] >= '0' && message[end] <= '9' &&
+           number < 1000)
       number = number * 10 + static_cast<size_t>(message[end++] - '0');
     if (end > i + 1 && end < message.size() && message[end] == '}' && number < list[0]) {
       text += std::to_string(scalars[list[1 + number]]);
@@ -49,7 +50,8 @@ const uint32_t* HandleCall(Machine& m, const uint32_t* pc) {
   const FunctionSpec& callee = m.program.functions[pc[1]];
   if (!m.Poll(pc)) return nullptr;
   if (m.depth() >= m.max_call_depth())
-    return m.Fail(pc, Code::kInvalidArgument, "the limit of " + std::to_string(m.max_call_depth()) + " nested calls is reached");
+    return m.Fail(pc, Code::kInvalidArgument,
+                  "the limit of " + std::to_string(m.max_call_depth()) + " nested calls is reached");
   if (!m.PushFrame(callee, pc)) return nullptr;
   const Frame& caller = m.caller_frame();
   const int64_t* from_scalars = m.scalars - (m.frame().scalar_base - caller.scalar_base);
@@ -78,7 +80,8 @@ const uint32_t* HandleReturn(Machine& m, const uint32_t* pc) {
   Object** to_refs = m.refs - (frame.ref_base - caller.ref_base);
   const uint32_t* scalar_results = AfterList(AfterList(call + 2));
   const uint32_t* ref_results = AfterList(scalar_results);
-  for (uint32_t i = 0; i < scalar_list[0]; ++i) to_scalars[scalar_results[1 + i]] = m.scalars[scalar_list[1 + i]];
+  for (uint32_t i = 0; i < scalar_list[0]; ++i)
+    to_scalars[scalar_results[1 + i]] = m.scalars[scalar_list[1 + i]];
   for (uint32_t i = 0; i < ref_list[0]; ++i) {
     Object* result = m.refs[ref_list[1 + i]];
     ObjectPool::Retain(result);

@@ -1,4 +1,5 @@
-// Dispatch: threaded code with one indirect jump per instruction. Scalar handlers are inlined here, the others are calls.
+// Dispatch: threaded code with one indirect jump per instruction. Scalar handlers are inlined here, the
+// others are calls.
 #include "vm/interpreter/handlers.h"
 #include "vm/interpreter/scalar.h"
 
@@ -19,14 +20,14 @@ void Interpret(Machine& m, const uint32_t* pc) {
   uint64_t steps = m.steps;
   goto* kLabels[*pc & 0xff];
 
-#define OP(name, mnemonic, operands, effect, meaning)      \
-  do_##name : {                                            \
-    ++steps;                                               \
+#define OP(name, mnemonic, operands, effect, meaning)          \
+  do_##name : {                                                \
+    ++steps;                                                   \
     if constexpr (ReadsSteps(Effect::effect)) m.steps = steps; \
-    pc = Handle##name(m, pc);                              \
-    if (pc == nullptr) [[unlikely]]                        \
-      return;                                              \
-    goto* kLabels[*pc & 0xff];                             \
+    pc = Handle##name(m, pc);                                  \
+    if (pc == nullptr) [[unlikely]]                            \
+      return;                                                  \
+    goto* kLabels[*pc & 0xff];                                 \
   }
 #include "bytecode/opcodes.def"
 #undef OP

@@ -31,7 +31,8 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
     bool read_only = false;
     if (!m.BytesOf(pc, operand, 0, &bytes, &read_only)) return false;
     if (read_only && kernel.buffers[i] != Access::kRead) [[unlikely]] {
-      m.Fail(pc, Code::kInvalidProgram, "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
+      m.Fail(pc, Code::kInvalidProgram,
+             "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
       return false;
     }
     m.addresses[i] = bytes.data;
@@ -138,8 +139,12 @@ const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
   std::fill_n(new_scalars, scalar_results[0], 0);
   std::fill_n(new_refs, ref_results[0], nullptr);
 
-  HostCall call{scalars, {m.objects.data(), ref_list[0]}, {new_scalars, scalar_results[0]}, {new_refs, ref_results[0]},
-                m.pool, m.budget};
+  HostCall call{scalars,
+                {m.objects.data(), ref_list[0]},
+                {new_scalars, scalar_results[0]},
+                {new_refs, ref_results[0]},
+                m.pool,
+                m.budget};
   const Status status = function.run(call);
   if (!status) {
     for (uint32_t i = 0; i < ref_results[0]; ++i) m.pool.Release(new_refs[i]);

@@ -11,7 +11,8 @@ constexpr uint64_t kStepsBetweenLooks = 256;  // a look at the clock costs as mu
 }  // namespace
 
 int64_t SteadyNanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
@@ -34,6 +35,7 @@ Machine::~Machine() { End(); }
 
 void Machine::SetLimits(const Limits& limits) {
   limits_ = limits;
+  if (limits_.max_call_depth <= 0) limits_.max_call_depth = INT32_MAX;
   budget.set_limit(limits.max_bytes);
 }
 
@@ -56,7 +58,8 @@ bool Machine::Look(const uint32_t* pc) {
   }
   const uint64_t most = limits_.max_steps > 0 ? static_cast<uint64_t>(limits_.max_steps) : kNoStepLimit;
   if (steps > most) {
-    Fail(pc, Code::kDeadlineExceeded, "the limit of " + std::to_string(limits_.max_steps) + " steps is reached");
+    Fail(pc, Code::kDeadlineExceeded,
+         "the limit of " + std::to_string(limits_.max_steps) + " steps is reached");
     return false;
   }
   if (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_) {
@@ -79,14 +82,16 @@ const uint32_t* Machine::Fail(const uint32_t* pc, Code error_code, std::string_v
   const FunctionSpec& function = *frame().function;
   const auto word = static_cast<uint32_t>(pc - function.code.data());
   const auto opcode = static_cast<Opcode>(*pc & 0xff);
-  error_.message = "@" + function.name + ":" + std::to_string(word) + " " + std::string(InfoOf(opcode).mnemonic) + ": " +
-                   std::string(message);
+  error_.message = "@" + function.name + ":" + std::to_string(word) + " " +
+                   std::string(InfoOf(opcode).mnemonic) + ": " + std::string(message);
   if (std::string_view node = program.SourceNode(function, word); !node.empty())
     error_.message += " (node " + std::string(node) + ")";
   return nullptr;
 }
 
-const uint32_t* Machine::Fail(const uint32_t* pc, const Error& error) { return Fail(pc, error.code, error.message); }
+const uint32_t* Machine::Fail(const uint32_t* pc, const Error& error) {
+  return Fail(pc, error.code, error.message);
+}
 
 bool Machine::PushFrame(const FunctionSpec& function, const uint32_t* call) {
   Frame next{&function, call, 0, 0};
@@ -101,8 +106,10 @@ bool Machine::PushFrame(const FunctionSpec& function, const uint32_t* call) {
   // A run that is limited in memory is limited in its stacks, too.
   const size_t bytes = depth * sizeof(Frame) + scalar_end * sizeof(int64_t) + ref_end * sizeof(Object*);
   const bool allowed = limits_.max_bytes <= 0 || bytes <= static_cast<size_t>(limits_.max_bytes);
-  if (!allowed || !frames_.Reserve(depth) || !scalar_stack_.Reserve(scalar_end) || !ref_stack_.Reserve(ref_end)) {
-    Fail(call, Code::kOutOfMemory, "no memory for the registers of @" + function.name + " at depth " + std::to_string(depth));
+  if (!allowed || !frames_.Reserve(depth) || !scalar_stack_.Reserve(scalar_end) ||
+      !ref_stack_.Reserve(ref_end)) {
+    Fail(call, Code::kOutOfMemory,
+         "no memory for the registers of @" + function.name + " at depth " + std::to_string(depth));
     return false;
   }
   frames_.data()[depth_++] = next;
@@ -126,13 +133,15 @@ void Machine::PopFrame() {
 TensorObject* Machine::TensorAt(const uint32_t* pc, uint32_t reg) {
   Object* object = refs[reg];
   if (object == nullptr || object->kind != ObjectKind::kTensor) [[unlikely]] {
-    Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + (object ? " holds no tensor" : " holds nothing"));
+    Fail(pc, Code::kInvalidProgram,
+         "r" + std::to_string(reg) + (object ? " holds no tensor" : " holds nothing"));
     return nullptr;
   }
   return static_cast<TensorObject*>(object);
 }
 
-bool Machine::BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes, bool* read_only) {
+bool Machine::BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes,
+                      bool* read_only) {
   Object* object = refs[reg];
   if (object != nullptr && object->kind == ObjectKind::kBuffer) [[likely]] {
     auto* buffer = static_cast<Buffer*>(object);
@@ -145,8 +154,9 @@ bool Machine::BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t 
     return false;
   }
   if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]] {
-    Fail(pc, Code::kInvalidArgument, std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of r" +
-                                         std::to_string(reg) + ", which has " + std::to_string(bytes->size) + " bytes");
+    Fail(pc, Code::kInvalidArgument,
+         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of r" +
+             std::to_string(reg) + ", which has " + std::to_string(bytes->size) + " bytes");
     return false;
   }
   bytes->data += offset;
@@ -154,15 +164,17 @@ bool Machine::BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t 
   return true;
 }
 
-bool Machine::BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only) {
+bool Machine::BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes,
+                      bool* read_only) {
   const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : scalars[operand.offset];
   if (!operand.is_constant()) return BytesAt(pc, operand.base, offset, wanted, bytes, read_only);
   *bytes = binding.constants[operand.index()];
   *read_only = true;
   if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]] {
-    Fail(pc, Code::kInvalidArgument, std::to_string(wanted) + " bytes at offset " + std::to_string(offset) +
-                                         " of constant '" + program.constants[operand.index()].name + "', which has " +
-                                         std::to_string(bytes->size) + " bytes");
+    Fail(pc, Code::kInvalidArgument,
+         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of constant '" +
+             program.constants[operand.index()].name + "', which has " + std::to_string(bytes->size) +
+             " bytes");
     return false;
   }
   bytes->data += offset;
@@ -172,7 +184,8 @@ bool Machine::BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted,
 
 bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
   if (list[0] > kMaxRank) {
-    Fail(pc, Code::kUnsupported, "rank " + std::to_string(list[0]) + ", at most " + std::to_string(kMaxRank) + " is possible");
+    Fail(pc, Code::kUnsupported,
+         "rank " + std::to_string(list[0]) + ", at most " + std::to_string(kMaxRank) + " is possible");
     return false;
   }
   *shape = Shape();
@@ -185,7 +198,8 @@ bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
   return true;
 }
 
-TensorObject* Machine::NewTensor(const uint32_t* pc, DType dtype, const Shape& shape, std::string_view purpose) {
+TensorObject* Machine::NewTensor(const uint32_t* pc, DType dtype, const Shape& shape,
+                                 std::string_view purpose) {
   const int64_t count = *shape.ElementCount();
   Buffer* buffer = dtype == DType::kString ? NewStringBuffer(pc, count, purpose)
                                            : NewHostBuffer(pc, DTypeBytes(dtype, count), purpose);
@@ -210,7 +224,8 @@ Buffer* Machine::NewHostBuffer(const uint32_t* pc, int64_t bytes, std::string_vi
   void* data = TryAllocateHost(bytes);
   if (data == nullptr) {
     budget.Release(bytes);
-    Fail(pc, Code::kOutOfMemory, "the host has no memory for " + std::to_string(bytes) + " bytes of " + std::string(purpose));
+    Fail(pc, Code::kOutOfMemory,
+         "the host has no memory for " + std::to_string(bytes) + " bytes of " + std::string(purpose));
     return nullptr;
   }
   Buffer* buffer = pool.NewBuffer();
@@ -235,7 +250,8 @@ Buffer* Machine::NewStringBuffer(const uint32_t* pc, int64_t count, std::string_
     buffer->strings = std::make_shared<std::vector<std::string>>(static_cast<size_t>(count));
   } catch (const std::exception&) {
     pool.Release(buffer);
-    Fail(pc, Code::kOutOfMemory, "the host has no memory for " + std::to_string(count) + " strings of " + std::string(purpose));
+    Fail(pc, Code::kOutOfMemory,
+         "the host has no memory for " + std::to_string(count) + " strings of " + std::string(purpose));
     return nullptr;
   }
   return buffer;
@@ -264,11 +280,14 @@ Expected<Block> Machine::AllocateBlock(int64_t bytes) {
   TVMVM_TRY(DeviceMemory memory, binding.devices[0]->Allocate(bytes));
   if (memory.host == nullptr) {
     binding.devices[0]->Free(memory);
-    return MakeError(Code::kUnsupported, "device " + binding.devices[0]->name() + " has no memory that the host can reach");
+    return MakeError(Code::kUnsupported,
+                     "device " + binding.devices[0]->name() + " has no memory that the host can reach");
   }
   return Block{memory.host, memory.handle, memory.bytes};
 }
 
-void Machine::FreeBlock(const Block& block) { binding.devices[0]->Free({block.host, block.handle, block.bytes}); }
+void Machine::FreeBlock(const Block& block) {
+  binding.devices[0]->Free({block.host, block.handle, block.bytes});
+}
 
 }  // namespace tvmvm

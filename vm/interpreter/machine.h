@@ -21,7 +21,7 @@ namespace tvmvm {
 // One active function. The register files of the frames lie one after another on two stacks.
 struct Frame {
   const FunctionSpec* function = nullptr;
-  const uint32_t* call = nullptr;   // the caller's instruction; null in the entry function
+  const uint32_t* call = nullptr;  // the caller's instruction; null in the entry function
   size_t scalar_base = 0;
   size_t ref_base = 0;
 };
@@ -35,7 +35,8 @@ class Machine final : public CancelToken, private BlockSource {
 
   // As Invocation::Run.
   Status Run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
-  // Releases everything that a run holds, so that the next one can begin; Run does it itself unless it throws.
+  // Releases everything that a run holds, so that the next one can begin; Run does it itself unless it
+  // throws.
   void End();
   void SetLimits(const Limits& limits);
   void Cancel() { cancel_.store(true, std::memory_order_relaxed); }
@@ -52,7 +53,7 @@ class Machine final : public CancelToken, private BlockSource {
   int64_t* scalars = nullptr;
   Object** refs = nullptr;
   const uint32_t* code = nullptr;
-  uint64_t steps = 0;               // instructions so far; up to date in all but pure instructions
+  uint64_t steps = 0;  // instructions so far; up to date in all but pure instructions
 
   // Opens a frame whose parameters are yet to be set; its reference registers are null. False: failed.
   bool PushFrame(const FunctionSpec& function, const uint32_t* call);
@@ -63,7 +64,8 @@ class Machine final : public CancelToken, private BlockSource {
   int32_t depth() const { return depth_; }
   int32_t max_call_depth() const { return limits_.max_call_depth; }
 
-  // Ends the run with an error that names function, instruction and source node; gives null, for handlers to return.
+  // Ends the run with an error that names function, instruction and source node; gives null, for handlers to
+  // return.
   [[gnu::cold, gnu::noinline]] const uint32_t* Fail(const uint32_t* pc, Code code, std::string_view message);
   [[gnu::cold, gnu::noinline]] const uint32_t* Fail(const uint32_t* pc, const Error& error);
 
@@ -86,7 +88,8 @@ class Machine final : public CancelToken, private BlockSource {
   // What a register stands for; null after Fail.
   TensorObject* TensorAt(const uint32_t* pc, uint32_t reg);
   // The bytes from `offset` on of a register's tensor or buffer, at least `wanted`; false after Fail.
-  bool BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes, bool* read_only);
+  bool BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes,
+               bool* read_only);
   // The same of an entry of a kBufferList.
   bool BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
 
@@ -138,12 +141,12 @@ class Machine final : public CancelToken, private BlockSource {
   RegisterStack<Object*> ref_stack_;
   RegisterStack<Frame> frames_;
   int32_t depth_ = 0;
-  std::vector<Object*> results_;       // of the entry function
-  std::vector<Tensor> staged_;         // outputs, until all is well
-  std::vector<int64_t> symbols_;       // of the signature
+  std::vector<Object*> results_;  // of the entry function
+  std::vector<Tensor> staged_;    // outputs, until all is well
+  std::vector<int64_t> symbols_;  // of the signature
   Limits limits_;
-  uint64_t next_look_ = 0;             // steps at which Poll looks closer
-  int64_t deadline_ns_ = 0;            // on the steady clock; 0: none
+  uint64_t next_look_ = 0;   // steps at which Poll looks closer
+  int64_t deadline_ns_ = 0;  // on the steady clock; 0: none
   std::atomic<bool> cancel_{false};
   Error error_;
   bool failed_ = false;

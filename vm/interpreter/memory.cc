@@ -9,7 +9,8 @@ namespace {
 
 inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
 
-// The tensor that output number k becomes when the caller gave memory that the program can write in place; null otherwise.
+// The tensor that output number k becomes when the caller gave memory that the program can write in place;
+// null otherwise.
 TensorObject* OutputInPlace(Machine& m, const Tensor* given, DType dtype, const Shape& shape) {
   if (given == nullptr) return nullptr;
   if (dtype != DType::kString && !IsElementAligned(given->data(), dtype)) return nullptr;
@@ -47,7 +48,8 @@ const uint32_t* HandleRelease(Machine& m, const uint32_t* pc) {
 const uint32_t* HandleLoadConstant(Machine& m, const uint32_t* pc) {
   const ConstantSpec& constant = m.program.constants[pc[2]];
   if (constant.dims.size() > kMaxRank)
-    return m.Fail(pc, Code::kUnsupported, "constant '" + constant.name + "' has rank " + std::to_string(constant.dims.size()));
+    return m.Fail(pc, Code::kUnsupported,
+                  "constant '" + constant.name + "' has rank " + std::to_string(constant.dims.size()));
   Buffer* buffer = m.pool.NewBuffer();
   const Bytes& bytes = m.binding.constants[pc[2]];
   buffer->data = bytes.data;
@@ -67,7 +69,8 @@ const uint32_t* HandlePlan(Machine& m, const uint32_t* pc) {
   const std::span<const int64_t> sizes = m.Gather(list, m.numbers.data());
   for (size_t k = 0; k < sizes.size(); ++k)
     if (sizes[k] < 0)
-      return m.Fail(pc, Code::kInvalidArgument, "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
+      return m.Fail(pc, Code::kInvalidArgument,
+                    "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
   const MemoryPlan& plan = m.plans.Get(PlanId{pc[1]}, sizes);
   const uint32_t* total = AfterList(list);
   m.scalars[*total] = plan.total_bytes;
@@ -93,12 +96,13 @@ const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
   if (!m.ShapeOf(pc, list, &shape)) return nullptr;
   const FunctionSpec& function = *m.frame().function;
   const DType dtype = function.outputs[number].type.dtype;
-  // Only the entry function's outputs are the caller's; another function gives a new tensor to whoever called it.
+  // Only the entry function's outputs are the caller's; another function gives a new tensor to whoever called
+  // it.
   const Tensor* given = m.depth() == 1 ? m.given_outputs[number] : nullptr;
   if (given != nullptr && !(given->shape() == shape))
-    return m.Fail(pc, Code::kInvalidArgument, OutputName(m.program, number) + ": memory for shape " +
-                                                  given->shape().ToString() + " given, the result has " +
-                                                  shape.ToString());
+    return m.Fail(pc, Code::kInvalidArgument,
+                  OutputName(m.program, number) + ": memory for shape " + given->shape().ToString() +
+                      " given, the result has " + shape.ToString());
   TensorObject* tensor = OutputInPlace(m, given, dtype, shape);
   if (tensor == nullptr) tensor = m.NewTensor(pc, dtype, shape, "output");
   if (tensor == nullptr) return nullptr;
@@ -124,10 +128,13 @@ const uint32_t* HandleView(Machine& m, const uint32_t* pc) {
   const int64_t offset = m.scalars[pc[3]];
   Bytes bytes;
   bool read_only = false;
-  if (!m.BytesAt(pc, pc[2], offset, DTypeBytes(dtype, *shape.ElementCount()), &bytes, &read_only)) return nullptr;
+  if (!m.BytesAt(pc, pc[2], offset, DTypeBytes(dtype, *shape.ElementCount()), &bytes, &read_only))
+    return nullptr;
   Object* source = m.refs[pc[2]];
-  Buffer* buffer = source->kind == ObjectKind::kBuffer ? static_cast<Buffer*>(source) : static_cast<TensorObject*>(source)->buffer;
-  if (dtype == DType::kString && (!buffer->strings || static_cast<int64_t>(buffer->strings->size()) != *shape.ElementCount()))
+  Buffer* buffer = source->kind == ObjectKind::kBuffer ? static_cast<Buffer*>(source)
+                                                       : static_cast<TensorObject*>(source)->buffer;
+  if (dtype == DType::kString &&
+      (!buffer->strings || static_cast<int64_t>(buffer->strings->size()) != *shape.ElementCount()))
     return m.Fail(pc, Code::kInvalidProgram, "a view of strings takes all of them");
   ObjectPool::Retain(buffer);
   TensorObject* tensor = m.NewTensorOn(buffer, dtype, shape);
@@ -140,8 +147,9 @@ const uint32_t* HandleDim(Machine& m, const uint32_t* pc) {
   const TensorObject* tensor = m.TensorAt(pc, pc[2]);
   if (tensor == nullptr) return nullptr;
   if (pc[3] >= static_cast<uint32_t>(tensor->shape.rank())) [[unlikely]]
-    return m.Fail(pc, Code::kInvalidArgument, "dimension " + std::to_string(pc[3]) + " of a tensor of rank " +
-                                                  std::to_string(tensor->shape.rank()));
+    return m.Fail(pc, Code::kInvalidArgument,
+                  "dimension " + std::to_string(pc[3]) + " of a tensor of rank " +
+                      std::to_string(tensor->shape.rank()));
   m.scalars[pc[1]] = tensor->shape[static_cast<int>(pc[3])];
   return pc + 4;
 }

@@ -47,7 +47,8 @@ TensorObject* ObjectPool::NewTensor() {
 
 void ObjectPool::Destroy(Object* object) {
   switch (object->kind) {
-    case ObjectKind::kBuffer: return DestroyBuffer(static_cast<Buffer*>(object));
+    case ObjectKind::kBuffer:
+      return DestroyBuffer(static_cast<Buffer*>(object));
     case ObjectKind::kTensor: {
       auto* tensor = static_cast<TensorObject*>(object);
       Release(tensor->buffer);
@@ -55,16 +56,27 @@ void ObjectPool::Destroy(Object* object) {
       free_tensors_.push_back(tensor);
       return;
     }
-    case ObjectKind::kSequence: case ObjectKind::kTuple: case ObjectKind::kString: case ObjectKind::kOptional:
-    case ObjectKind::kClosure: return;  // nothing makes them yet
+    case ObjectKind::kSequence:
+    case ObjectKind::kTuple:
+    case ObjectKind::kString:
+    case ObjectKind::kOptional:
+    case ObjectKind::kClosure:
+      return;  // nothing makes them yet
   }
 }
 
 void ObjectPool::DestroyBuffer(Buffer* buffer) {
   switch (buffer->origin) {
-    case BufferOrigin::kBorrowed: break;
-    case BufferOrigin::kArena: arena_->Pop(buffer->region); budget_->Release(buffer->bytes); break;
-    case BufferOrigin::kHost: FreeHost(buffer->data); budget_->Release(buffer->bytes); break;
+    case BufferOrigin::kBorrowed:
+      break;
+    case BufferOrigin::kArena:
+      arena_->Pop(buffer->region);
+      budget_->Release(buffer->bytes);
+      break;
+    case BufferOrigin::kHost:
+      FreeHost(buffer->data);
+      budget_->Release(buffer->bytes);
+      break;
   }
   buffer->strings.reset();
   free_buffers_.push_back(buffer);

@@ -1,5 +1,5 @@
-// Objects: what reference registers hold. They belong to one Invocation, count their references without atomics, and
-// come from the Invocation's pool, so that making one in a warm call touches no allocator.
+// Objects: what reference registers hold. They belong to one Invocation, count their references without
+// atomics, and come from the Invocation's pool, so that making one in a warm call touches no allocator.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct Buffer : Object {
   int64_t bytes = 0;
   BufferOrigin origin = BufferOrigin::kBorrowed;
   bool read_only = false;
-  Arena::RegionId region = 0;                          // kArena
-  std::shared_ptr<std::vector<std::string>> strings;   // kString tensors: the elements, instead of data
+  Arena::RegionId region = 0;                         // kArena
+  std::shared_ptr<std::vector<std::string>> strings;  // kString tensors: the elements, instead of data
 };
 
 // A dense row-major tensor at an offset of a buffer.
@@ -45,7 +45,7 @@ struct TensorObject : Object {
   DType dtype = DType::kInvalid;
   Shape shape;
   Buffer* buffer = nullptr;
-  char* data = nullptr;       // inside the buffer; never null but for strings
+  char* data = nullptr;  // inside the buffer; never null but for strings
   int64_t bytes = 0;
 };
 

@@ -1,5 +1,5 @@
-// Memory plans by the sizes they were made for. Belongs to one Invocation; bounded, so that a service that sees ever new
-// shapes does not grow.
+// Memory plans by the sizes they were made for. Belongs to one Invocation; bounded, so that a service that
+// sees ever new shapes does not grow.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class PlanCache {
   };
   struct Table {
     std::vector<Entry> entries;
-    size_t last = 0;     // the entry that the last call gave
-    size_t victim = 0;   // the entry that goes next
+    size_t last = 0;    // the entry that the last call gave
+    size_t victim = 0;  // the entry that goes next
   };
 
   const std::vector<PlanSpec>& specs_;

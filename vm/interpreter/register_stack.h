@@ -1,4 +1,5 @@
-// A growing array for register files and frames: memory of the host heap, kept between runs, never the machine stack.
+// A growing array for register files and frames: memory of the host heap, kept between runs, never the
+// machine stack.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,8 @@ class RegisterStack {
   T* data() { return data_; }
   size_t capacity() const { return capacity_; }
 
-  // Room for `count` elements; the old ones stay, the new ones are uninitialised. False when there is no memory.
+  // Room for `count` elements; the old ones stay, the new ones are uninitialised. False when there is no
+  // memory.
   bool Reserve(size_t count) {
     if (count <= capacity_) return true;
     constexpr size_t kMost = std::numeric_limits<int64_t>::max() / sizeof(T) / 2;

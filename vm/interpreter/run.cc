@@ -31,17 +31,19 @@ Status Machine::CheckOutputs(std::span<Tensor> outputs) const {
   const std::vector<ParameterSpec>& wanted = program.main().outputs;
   if (outputs.size() != wanted.size())
     return MakeError(Code::kInvalidArgument, "room for " + std::to_string(outputs.size()) +
-                                                 " outputs given, the program has " + std::to_string(wanted.size()));
+                                                 " outputs given, the program has " +
+                                                 std::to_string(wanted.size()));
   for (uint32_t k = 0; k < wanted.size(); ++k) {
     const Tensor& given = outputs[k];
     if (given.empty_handle()) continue;
     if (given.dtype() != wanted[k].type.dtype)
-      return MakeError(Code::kInvalidArgument, OutputName(program, k) + ": memory for " +
-                                                   std::string(DTypeName(given.dtype())) + " given, the result is " +
-                                                   std::string(DTypeName(wanted[k].type.dtype)));
+      return MakeError(Code::kInvalidArgument,
+                       OutputName(program, k) + ": memory for " + std::string(DTypeName(given.dtype())) +
+                           " given, the result is " + std::string(DTypeName(wanted[k].type.dtype)));
     if (!given.shape().ElementCount() ||
         (given.dtype() != DType::kString && given.data() == nullptr && given.byte_count() != 0))
-      return MakeError(Code::kInvalidArgument, OutputName(program, k) + ": its memory is null or its shape impossible");
+      return MakeError(Code::kInvalidArgument,
+                       OutputName(program, k) + ": its memory is null or its shape impossible");
   }
   return {};
 }
@@ -50,8 +52,12 @@ Status Machine::Begin(std::span<const Tensor> inputs, std::span<Tensor> outputs)
   failed_ = false;
   steps = 0;
   next_look_ = 0;
-  deadline_ns_ = limits_.timeout.count() > 0 ? SteadyNanoseconds() + limits_.timeout.count() : 0;
-  for (size_t k = 0; k < outputs.size(); ++k) given_outputs[k] = outputs[k].empty_handle() ? nullptr : &outputs[k];
+  deadline_ns_ = 0;
+  if (limits_.timeout.count() > 0 &&
+      __builtin_add_overflow(SteadyNanoseconds(), limits_.timeout.count(), &deadline_ns_))
+    deadline_ns_ = INT64_MAX;
+  for (size_t k = 0; k < outputs.size(); ++k)
+    given_outputs[k] = outputs[k].empty_handle() ? nullptr : &outputs[k];
   if (!PushFrame(program.main(), nullptr)) return tl::unexpected(error_);
   for (uint32_t i = 0; i < inputs.size(); ++i) TVMVM_CHECK_OK(BindInput(inputs[i], i));
   return {};
@@ -83,8 +89,7 @@ void Machine::TakeResults(const uint32_t* list) {
 }
 
 Status Machine::Collect(std::span<Tensor> outputs) {
-  for (uint32_t k = 0; k < outputs.size(); ++k)
-    TVMVM_CHECK_OK(CollectOne(k, outputs[k], &staged_[k]));
+  for (uint32_t k = 0; k < outputs.size(); ++k) TVMVM_CHECK_OK(CollectOne(k, outputs[k], &staged_[k]));
   // All is well: only now does anything of the caller's change.
   for (uint32_t k = 0; k < outputs.size(); ++k)
     if (outputs[k].empty_handle()) outputs[k] = std::move(staged_[k]);
@@ -95,12 +100,13 @@ Status Machine::CollectOne(uint32_t number, const Tensor& given, Tensor* staged)
   Object* object = results_[number];
   const TypeSpec& type = program.main().outputs[number].type;
   if (object == nullptr || object->kind != ObjectKind::kTensor)
-    return MakeError(Code::kUnsupported, OutputName(program, number) + ": the program gave something other than a tensor");
+    return MakeError(Code::kUnsupported,
+                     OutputName(program, number) + ": the program gave something other than a tensor");
   auto& result = static_cast<TensorObject&>(*object);
   if (result.dtype != type.dtype)
     return MakeError(Code::kInvalidProgram, OutputName(program, number) + ": the program gave " +
-                                                std::string(DTypeName(result.dtype)) + ", its signature says " +
-                                                std::string(DTypeName(type.dtype)));
+                                                std::string(DTypeName(result.dtype)) +
+                                                ", its signature says " + std::string(DTypeName(type.dtype)));
   if (!given.empty_handle()) return CopyToGiven(number, result, given);
   Expected<Tensor> tensor = HandOut(result);
   if (!tensor)
@@ -122,8 +128,8 @@ Status Machine::CopyToGiven(uint32_t number, const TensorObject& result, const T
   return {};
 }
 
-// Memory that only the program held goes to the caller as it is; everything else (inputs, constants, arena, memory
-// that another output took) is copied.
+// Memory that only the program held goes to the caller as it is; everything else (inputs, constants, arena,
+// memory that another output took) is copied.
 Expected<Tensor> Machine::HandOut(TensorObject& result) {
   Buffer& buffer = *result.buffer;
   if (result.dtype == DType::kString) {

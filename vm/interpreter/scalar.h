@@ -32,7 +32,8 @@ inline const uint32_t* Division(Machine& m, const uint32_t* pc, F f) {
   if (b == 0 || (b == -1 && a == INT64_MIN)) [[unlikely]]
     return FailDivision(m, pc);
   const int64_t quotient = a / b, remainder = a % b;
-  m.scalars[pc[1]] = f(quotient, remainder, remainder != 0 && (a < 0) != (b < 0), remainder != 0 && (a < 0) == (b < 0), b);
+  m.scalars[pc[1]] =
+      f(quotient, remainder, remainder != 0 && (a < 0) != (b < 0), remainder != 0 && (a < 0) == (b < 0), b);
   return pc + 4;
 }
 
@@ -125,9 +126,12 @@ inline const uint32_t* HandleF64ToInt(Machine& m, const uint32_t* pc) {
   const double value = std::floor(std::bit_cast<double>(m.scalars[pc[2]]));
   constexpr double kTwoTo63 = 9223372036854775808.0;
   int64_t result = 0;
-  if (value >= kTwoTo63) result = INT64_MAX;
-  else if (value < -kTwoTo63) result = INT64_MIN;
-  else if (value == value) result = static_cast<int64_t>(value);
+  if (value >= kTwoTo63)
+    result = INT64_MAX;
+  else if (value < -kTwoTo63)
+    result = INT64_MIN;
+  else if (value == value)
+    result = static_cast<int64_t>(value);
   m.scalars[pc[1]] = result;
   return pc + 3;
 }
