@@ -153,12 +153,88 @@ void Check(const Case& c, DType dtype, double limit) {
   }
 }
 
-class Functions : public testing::TestWithParam<Case> {};
+// out[i] = op(a[i], b[i])
+LoopKernel BinaryKernel(ExprOp op, DType dtype) {
+  LoopKernel kernel = UnaryKernel(ExprOp::kNegate, dtype);
+  kernel.buffers.clear();
+  kernel.argument_count = 0;
+  uint32_t a = kernel.AddArgument("a", dtype, Access::kRead),
+           b = kernel.AddArgument("b", dtype, Access::kRead);
+  uint32_t out = kernel.AddArgument("out", dtype, Access::kWrite);
+  VariableId lane = kernel.NewVariable("lane");
+  Expr i = Variable(kernel.grid[0]) * IntConstant(kLanes) + Variable(lane);
+  kernel.body = For(lane, IntConstant(0), IntConstant(kLanes),
+                    Store(out, i, Binary(op, Load(a, dtype, i), Load(b, dtype, i))), LoopKind::kVectorized);
+  return kernel;
+}
 
-TEST_P(Functions, F32WithinStatedError) { Check<float>(GetParam(), DType::kF32, GetParam().limit_f32); }
-TEST_P(Functions, F64WithinStatedError) { Check<double>(GetParam(), DType::kF64, GetParam().limit_f64); }
+template <class T>
+void CheckBinary(ExprOp op, long double (*reference)(long double, long double), DType dtype, double limit) {
+  T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  std::vector<T> special = {0,
+                            -T{0},
+                            1,
+                            -1,
+                            2,
+                            -2,
+                            3,
+                            -3,
+                            T(0.5),
+                            T(-0.5),
+                            T(1.5),
+                            10,
+                            -10,
+                            T(1e30),
+                            T(-1e30),
+                            inf,
+                            -inf,
+                            nan,
+                            std::numeric_limits<T>::denorm_min(),
+                            std::numeric_limits<T>::max()};
+  std::vector<T> a, b;
+  for (T x : special)
+    for (T y : special) a.push_back(x), b.push_back(y);
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> exponent(-20, 20), unit(-1, 1);
+  while (a.size() < 40000) {
+    double x = std::exp2(exponent(random)) * (random() % 3 ? 1 : -1);
+    a.push_back(static_cast<T>(x));
+    b.push_back(static_cast<T>(random() % 4 ? 30 * unit(random) : std::floor(60 * unit(random))));
+  }
+  while (a.size() % kLanes) a.push_back(1), b.push_back(1);
+  std::vector<T> out(a.size());
+  LoopKernel kernel = BinaryKernel(op, dtype);
+  for (CpuLevel level : LevelsHere()) {
+    int64_t points = static_cast<int64_t>(a.size()) / kLanes;
+    ASSERT_EQ(CompiledKernel(kernel, level)
+                  .Run({a.data(), b.data(), out.data()}, [&](const std::string&) { return points; }),
+              0);
+    double worst = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      double distance = UlpDistance<T>(out[i], reference(a[i], b[i]));
+      if (distance > worst) worst = distance, at = i;
+    }
+    EXPECT_LE(worst, limit) << DTypeName(dtype) << " of " << a[at] << ", " << b[at] << " gives " << out[at];
+  }
+}
 
-INSTANTIATE_TEST_SUITE_P(All, Functions, testing::ValuesIn(kCases),
+TEST(Functions, PowWithinStatedError) {
+  CheckBinary<float>(ExprOp::kPow, std::pow, DType::kF32, 1);
+  CheckBinary<double>(ExprOp::kPow, std::pow, DType::kF64, 2);
+}
+
+TEST(Functions, Atan2WithinStatedError) {
+  CheckBinary<float>(ExprOp::kAtan2, std::atan2, DType::kF32, 1);
+  CheckBinary<double>(ExprOp::kAtan2, std::atan2, DType::kF64, 3);
+}
+
+class EveryFunction : public testing::TestWithParam<Case> {};
+
+TEST_P(EveryFunction, F32WithinStatedError) { Check<float>(GetParam(), DType::kF32, GetParam().limit_f32); }
+TEST_P(EveryFunction, F64WithinStatedError) { Check<double>(GetParam(), DType::kF64, GetParam().limit_f64); }
+
+INSTANTIATE_TEST_SUITE_P(All, EveryFunction, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
