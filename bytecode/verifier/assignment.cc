@@ -12,7 +12,7 @@ namespace {
 
 // Blocks visited for all registers of one function; far above what compiled code needs, it bounds hostile
 // files.
-constexpr uint64_t kMaxVisits = uint64_t{1} << 28;
+constexpr uint64_t kMaxVisits = uint64_t{1} << 26;
 constexpr uint32_t kNever = 0xffffffffu;
 
 // Registers of both files in one numbering: scalars first.

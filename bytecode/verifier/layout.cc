@@ -65,7 +65,8 @@ Status VerifyFrame(const FunctionContext& context) {
 Status VerifyLayout(FunctionContext* context) {
   const FunctionSpec& function = context->function;
   if (function.code.empty()) return Refuse("@{}: no instructions", function.name);
-  if (function.code.size() > UINT32_MAX) return Refuse("@{}: more than 2^32 words of code", function.name);
+  if (function.code.size() > kMaxCodeWords)
+    return Refuse("@{}: {} words of code, at most {}", function.name, function.code.size(), kMaxCodeWords);
   bool ends_path = false;
   for (uint32_t word = 0; word < function.code.size();) {
     Expected<DecodedInstruction> instruction = DecodeInstruction(function.code, word);

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "bytecode/assembler.h"
+#include "bytecode/builder.h"
 #include "bytecode/encoding.h"
 
 namespace tvmvm {
@@ -205,6 +206,8 @@ const Mutation kLayoutMutations[] = {
     {"@main: line table word 1 is not the start of an instruction",
      [](Program& p) { Main(p).lines[0].word = 1; }},
     {"@main: no instructions", [](Program& p) { Main(p).code.clear(), Main(p).lines.clear(); }},
+    {"@main: 16777217 words of code, at most 16777216",
+     [](Program& p) { Main(p).code.resize((1 << 24) + 1); }},
     {"@main:0 unknown opcode 255", [](Program& p) { Main(p).code[0] |= 0xff; }},
     {"@main:0 const: 0 words long, but 113 are left in the function",
      [](Program& p) { Main(p).code[0] &= 0xff; }},
@@ -487,6 +490,36 @@ TEST(Assignment, ManyBlocksBetweenAssignmentAndRead) {
   }
   EXPECT_EQ(BodyError(body + "return [i1], [r1] E: return [i8], [r0]"), "");
   EXPECT_NE(BodyError(body + "return [i1], [r1] E: return [i8], [r1]"), "");
+}
+
+// Registers that stay alive over thousands of blocks cost their product: no compiled code does it, a hostile
+// file may.
+TEST(Assignment, TheWorkIsBounded) {
+  constexpr int kMany = 6000;
+  Builder builder;
+  FunctionSpec spec;
+  spec.name = "main";
+  FunctionBuilder& body = builder.AddFunction(std::move(spec));
+  ScalarReg condition = body.Immediate(1);
+  Label begin = body.NewLabel();
+  body.Jump(begin);
+  body.Bind(begin);
+  std::vector<ScalarReg> alive;
+  for (int i = 0; i < kMany; ++i) {
+    alive.push_back(body.NewScalar());
+    body.Emit(Opcode::kMove, {{kScalarDst, alive.back().index}, {kScalarSrc, condition.index}});
+  }
+  for (int i = 0; i < kMany; ++i) {
+    Label next = body.NewLabel();
+    body.BranchIf(condition, next);
+    body.Bind(next);
+  }
+  body.Guard(condition, "", alive);
+  body.Return({}, {});
+  builder.SetEntry(body.id());
+  auto program = builder.Finish();
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().message, "@main: its control flow is too large to verify");
 }
 
 TEST(Assignment, UnreachableCodeIsNotRead) {
