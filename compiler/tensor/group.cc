@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
+#include "compiler/ir/tensor_elements.h"
 #include "compiler/tensor/expand.h"
 
 namespace tvmvm::tensor {
@@ -33,29 +33,10 @@ class InliningContext final : public ir::ElementContext {
   const ir::Type absent_;
 };
 
-template <class T>
-T ReadFirst(std::span<const std::byte> bytes) {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof(T));
-  return value;
-}
-
-// The one element of a constant as an immediate; invalid for element types that have no plain C++ type.
+// The one element of a constant as an immediate; invalid for strings and complex numbers.
 Expr ImmediateOf(const ir::TensorData& data) {
   if (data.element_count() != 1 || static_cast<int64_t>(data.bytes.size()) < DTypeBytes(data.dtype, 1)) return {};
-  switch (data.dtype) {
-    case DType::kF32: return FloatConstant(ReadFirst<float>(data.bytes), DType::kF32);
-    case DType::kF64: return FloatConstant(ReadFirst<double>(data.bytes), DType::kF64);
-    case DType::kI8: return IntConstant(ReadFirst<int8_t>(data.bytes), data.dtype);
-    case DType::kI16: return IntConstant(ReadFirst<int16_t>(data.bytes), data.dtype);
-    case DType::kI32: return IntConstant(ReadFirst<int32_t>(data.bytes), data.dtype);
-    case DType::kI64: return IntConstant(ReadFirst<int64_t>(data.bytes), data.dtype);
-    case DType::kU8: return IntConstant(ReadFirst<uint8_t>(data.bytes), data.dtype);
-    case DType::kU16: return IntConstant(ReadFirst<uint16_t>(data.bytes), data.dtype);
-    case DType::kU32: return IntConstant(ReadFirst<uint32_t>(data.bytes), data.dtype);
-    case DType::kBool: return BoolConstant(ReadFirst<uint8_t>(data.bytes) != 0);
-    default: return {};
-  }
+  return ir::IsNumeric(data.dtype) ? ir::ElementConstant(data, 0) : Expr();
 }
 
 // The element of a value whose contents are known without memory: a constant of one element, or dims.
