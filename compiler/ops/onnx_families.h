@@ -30,6 +30,7 @@ std::span<const OnnxOp> OnnxAttentionRows();
 std::span<const OnnxOp> OnnxGridRows();
 std::span<const OnnxOp> OnnxTrainingRows();
 std::span<const OnnxOp> OnnxSpectralRows();
+std::span<const OnnxOp> OnnxRecurrentRows();
 
 // Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time: one 0/1 flag
 // for each of `rank` axes. Records an error where their number is unknown or a constant one is out of range.
