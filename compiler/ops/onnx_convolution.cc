@@ -131,26 +131,29 @@ void Col2Im(OnnxContext& c) {
   if (b.failed()) return;
   Dims d = b.dims(c.in(0));
   WindowGeometry geometry = ReadWindow(c, image, block);
-  auto channels = d.size() == 3 ? FloorDiv(d[1], Product(block)).constant() : std::nullopt;
   if (b.failed()) return;
-  if (!channels.has_value() || *channels < 1 || block.size() != image.size() || block.empty()) {
-    b.Fail(Code::kUnsupported, fmt::format("data {} with blocks {} of images {}", ToString(d), ToString(block), ToString(image)));
+  if (d.size() != 3 || block.size() != image.size() || block.empty()) {
+    b.Fail(Code::kInvalidArgument, fmt::format("data {} with blocks {} of images {}", ToString(d), ToString(block), ToString(image)));
     return;
   }
-  Dims columns{d[0], d[1]};
+  // Channels are independent: they count as batch entries, each with one input channel an element of a block.
+  Dim size = Product(block);
+  Dim channels = FloorDiv(d[1], size);
+  Dims columns{d[0] * channels, size};
   for (size_t i = 0; i < image.size(); ++i) {
     Dim room = image[i] + geometry.low[i] + geometry.high[i] - WindowExtent(block[i], geometry.dilations[i]);
     columns.push_back(FloorDiv(room, geometry.strides[i]) + Dim(1));
   }
-  Dim size = Product(block);
-  ValueId place = b.Binary(tensor::ExprOp::kFloorMod, b.Iota(DType::kI64, {d[1], size}, 0), b.DimScalar(size));
-  ValueId hit = b.Binary(tensor::ExprOp::kEqual, place, b.Iota(DType::kI64, {d[1], size}, 1));
-  Dims weight_dims{d[1], Dim(1)};
+  ValueId hit = b.Binary(tensor::ExprOp::kEqual, b.Iota(DType::kI64, {size, size}, 0), b.Iota(DType::kI64, {size, size}, 1));
+  Dims weight_dims{size, Dim(1)};
   weight_dims.insert(weight_dims.end(), block.begin(), block.end());
   ValueId weights = b.Reshape(b.Cast(hit, b.dtype(c.in(0))), weight_dims);
-  c.Out(0, b.Emit("conv_transpose", {b.Reshape(c.in(0), columns), weights},
-                  {{"strides", geometry.strides}, {"dilations", geometry.dilations}, {"low", geometry.low}, {"dims", image},
-                   {"groups", *channels}}));
+  ValueId images = b.Emit("conv_transpose", {b.Reshape(c.in(0), columns), weights},
+                          {{"strides", geometry.strides}, {"dilations", geometry.dilations}, {"low", geometry.low},
+                           {"dims", image}, {"groups", int64_t{1}}});
+  Dims result{d[0], channels};
+  result.insert(result.end(), image.begin(), image.end());
+  c.Out(0, b.Reshape(images, result));
 }
 
 // A depthwise convolution over what came before and the data: [batch, channels, length].

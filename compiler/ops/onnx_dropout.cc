@@ -25,7 +25,8 @@ void Dropout(OnnxContext& c) {
   // Until opset 9 the mask had the data's type.
   if (c.wants(1)) {
     DType dtype = c.version < 10 ? b.dtype(c.in(0)) : DType::kBool;
-    c.Out(1, b.Expand(b.Cast(b.ScalarInt(DType::kI64, 1), dtype), b.dims(c.in(0))));
+    Dims dims = b.dims(c.in(0));
+    c.Out(1, b.Expand(b.Cast(b.ScalarInt(DType::kI64, 1), dtype), dims));
   }
 }
 
