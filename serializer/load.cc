@@ -1,5 +1,4 @@
-// .vmexe -> Program. Only header, metadata, code and debug sections are read; weights and kernels stay
-// untouched.
+// .vmexe -> Program. All sections are read but the constants: weights stay untouched.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,9 +22,8 @@ Expected<T> InFile(const std::string& path, Expected<T> result) {
 
 Expected<std::shared_ptr<const Program>> LoadBlob(Blob blob) {
   TVMVM_TRY(std::vector<wire::Section> sections, wire::ReadSections(blob.bytes));
-  for (std::string_view name : {wire::kMetadataSection, wire::kCodeSection, wire::kDebugSection})
-    if (const wire::Section* section = wire::FindSection(sections, name))
-      TVMVM_CHECK_OK(wire::CheckDigest(*section));
+  for (const wire::Section& section : sections)
+    if (section.name != wire::kConstantsSection) TVMVM_CHECK_OK(wire::CheckDigest(section));
   TVMVM_TRY(Program program, wire::UnpackProgram(sections));
   TVMVM_CHECK_OK(VerifyProgram(program));
   program.storage.push_back(std::move(blob.owner));

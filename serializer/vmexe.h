@@ -24,8 +24,8 @@ struct SectionInfo {
 [[nodiscard]] Status SaveProgram(const Program& program, const std::string& path);
 [[nodiscard]] Expected<std::vector<std::byte>> SerializeProgram(const Program& program);
 
-// Maps the file read-only; constants and kernels are views of the mapping, which the Program keeps alive. Header, metadata
-// and code are checked by digest and verified; the big sections' digests only by VerifyFile.
+// Maps the file read-only; constants and kernels are views of the mapping, which the Program keeps alive. All sections are
+// checked by digest but the constants, whose digest only VerifyFile reads: loading does not touch the weights.
 [[nodiscard]] Expected<std::shared_ptr<const Program>> LoadProgram(const std::string& path);
 // `owner` keeps `bytes` alive; null copies them. Bytes must be 64-byte aligned to be used in place.
 [[nodiscard]] Expected<std::shared_ptr<const Program>> LoadProgramFromMemory(std::span<const std::byte> bytes,
