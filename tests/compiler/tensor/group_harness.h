@@ -97,6 +97,20 @@ class GroupBuilder {
     inputs_.push_back(function_.AddValue(ir::Type::Tensor(dtype, std::move(dims))));
     return inputs_.back();
   }
+  // An input that is a constant of random numbers.
+  ir::ValueId Constant(DType dtype, std::vector<int64_t> dims) {
+    std::mt19937 random(static_cast<unsigned>(inputs_.size()) + 3);
+    HostTensor numbers = HostTensor::Random(dtype, dims, random);
+    numbers.bytes.resize(static_cast<size_t>(DTypeBytes(dtype, numbers.count())));
+    ir::Node node;
+    node.op = &ir::GetCoreOp("constant");
+    node.attributes["data"] = std::make_shared<const ir::TensorData>(ir::TensorData::Owned(dtype, dims, numbers.bytes));
+    ir::ValueId input = Input(dtype, ir::Dims(dims.begin(), dims.end()));
+    node.outputs = {function_.AddValue(function_.type(input))};
+    constants_[input] = node.outputs[0];
+    function_.AddNode(std::move(node));
+    return input;
+  }
   // Adds the node and infers its type.
   ir::ValueId Add(std::string_view op, std::vector<ir::ValueId> inputs, std::map<std::string, ir::Attribute> attributes = {}) {
     ir::Node node;
@@ -121,7 +135,10 @@ class GroupBuilder {
   ir::NodeId Finish() {
     ir::Node fused;
     fused.op = &ir::GetCoreOp("fused");
-    for (ir::ValueId input : inputs_) fused.inputs.push_back(function_.AddValue(function_.type(input)));
+    for (ir::ValueId input : inputs_) {
+      auto constant = constants_.find(input);
+      fused.inputs.push_back(constant == constants_.end() ? function_.AddValue(function_.type(input)) : constant->second);
+    }
     function_.region(region_).parameters = inputs_;
     function_.region(region_).nodes = nodes_;
     function_.region(region_).results = results_;
@@ -139,6 +156,7 @@ class GroupBuilder {
   ir::RegionId region_;
   std::vector<ir::NodeId> nodes_;
   std::vector<ir::ValueId> inputs_, results_;
+  std::map<ir::ValueId, ir::ValueId> constants_;   // inputs that are constants, and their values outside
 };
 
 // Computes tensor expressions for given values of variables, one number at a time.
@@ -278,6 +296,13 @@ class ScheduledGroup {
       }
       programs_.push_back(std::make_unique<GroupProgram>(std::move(*program)));
       kernels_.emplace_back();
+      packed_.emplace_back();
+      for (const auto& pack : programs_.back()->packed) {
+        ir::TensorData data = pack();
+        HostTensor tensor = HostTensor::Zeros(data.dtype, data.dims);
+        std::copy(data.bytes.begin(), data.bytes.end(), tensor.bytes.begin());
+        packed_.back().push_back(std::move(tensor));
+      }
       for (const KernelCall& call : programs_.back()->calls) {
         Status verified = VerifyLoops(call.kernel);
         EXPECT_TRUE(verified.has_value()) << ToString(call.kernel);
@@ -306,6 +331,7 @@ class ScheduledGroup {
         for (const KernelArgument& argument : call.arguments) {
           auto& from = argument.kind == ArgumentKind::kInput    ? inputs
                        : argument.kind == ArgumentKind::kOutput ? outputs
+                       : argument.kind == ArgumentKind::kPacked ? packed_[level]
                                                                 : workspaces;
           buffers.push_back(from[argument.index].bytes.data());
         }
@@ -326,6 +352,12 @@ class ScheduledGroup {
     for (ir::ValueId input : group_.inputs()) {
       if (!input.valid()) {
         inputs.push_back({});
+        continue;
+      }
+      size_t number = inputs.size();
+      if (const ir::TensorData* data = group_.function().ConstantOf(group_.outer_inputs()[number])) {
+        inputs.push_back(HostTensor::Zeros(data->dtype, data->dims));
+        std::copy(data->bytes.begin(), data->bytes.end(), inputs.back().bytes.begin());
         continue;
       }
       inputs.push_back(HostTensor::Random(group_.type(input).dtype, ValuesOf(group_.type(input).dims, symbols), random));
@@ -367,6 +399,7 @@ class ScheduledGroup {
   GroupView group_;
   std::vector<std::unique_ptr<GroupProgram>> programs_;
   std::vector<std::vector<std::unique_ptr<codegen::CompiledKernel>>> kernels_;
+  std::vector<std::vector<HostTensor>> packed_;   // by level
   bool is_printed_ = false;
 };
 
