@@ -116,7 +116,6 @@ class KernelPrinter {
   llvm::Function* body_ = nullptr;
   std::unordered_map<tensor::VariableId, Value*> variables_;
   std::unordered_map<const tensor::ExprNode*, Value*> emitted_;  // of the current statement
-  std::vector<Expr> keep_alive_;
 };
 
 }  // namespace tvmvm::codegen

@@ -43,6 +43,12 @@ llvm::Value* KernelPrinter::EmitLoad(const Expr& e) {
   if (e.lanes() == 1) return LoadScalar(e->id, Emit(index), mask);
   bool is_wide = index.op() == ExprOp::kRamp && tensor::IsIntConstant(index->operands[1], 1);
   if (is_wide) return LoadWide(e->id, Emit(index->operands[0]), e.lanes(), mask);
+  bool is_reversed = index.op() == ExprOp::kRamp && tensor::IsIntConstant(index->operands[1], -1);
+  if (is_reversed && !mask) {
+    Value* first =
+        builder_.CreateSub(Emit(index->operands[0]), builder_.getInt64(static_cast<uint64_t>(e.lanes() - 1)));
+    return builder_.CreateVectorReverse(LoadWide(e->id, first, e.lanes(), nullptr));
+  }
   return LoadGather(e->id, Emit(index), e.lanes(), mask);
 }
 

@@ -105,6 +105,8 @@ inline DType Expr::dtype() const { return node_->dtype; }
 inline int Expr::lanes() const { return node_->lanes; }
 
 // Building. Operands must agree in dtype and lanes (a scalar operand is broadcast); a mismatch is a defect of the caller.
+// What operations give on constants is scalar_math.h; functions that generated code approximates are not folded.
+// kDiv and kRemainder of dims become floor division when the range of the dims says >= 0 (symbols are, by default).
 Expr IntConstant(int64_t value, DType dtype = DType::kI64);
 Expr FloatConstant(double value, DType dtype = DType::kF32);
 Expr Constant(DType dtype, double value);            // any numeric dtype or bool

@@ -62,7 +62,8 @@ struct BufferInfo {
   Expr scratch_offset;                 // kScratch: i64 bytes, multiple of 64
 };
 
-// A kernel. Arguments are buffers[0 .. argument_count) in order and, for every kDim in the body, a scalar.
+// A kernel. No argument that is written overlaps another one. Local buffers that are not in scratch take at most 1 MiB.
+// Arguments are buffers[0 .. argument_count) in order and, for every kDim in the body, a scalar.
 struct LoopKernel {
   std::string name;                 // a short description, "softmax"; made unique later
   std::vector<BufferInfo> buffers;  // arguments first

@@ -11,6 +11,7 @@ namespace tvmvm::tensor {
 namespace {
 
 constexpr int kMaxLanes = 1024;
+constexpr int64_t kMaxStackBytes = int64_t{1} << 20;  // of all local buffers together
 
 bool Computes(DType dtype) {  // has arithmetic, not only conversions and moves
   if (IsFloat(dtype)) return DTypeBits(dtype) >= 16;
@@ -53,6 +54,10 @@ class Verifier {
       declared_.insert(id);
     } else if (b.memory == Memory::kScratch ? !b.scratch_offset.valid() : b.size <= 0) {
       return Defect(fmt::format("local buffer {} has no size or place", id));
+    } else if (b.memory != Memory::kScratch) {
+      if (b.size <= kMaxStackBytes) stack_bytes_ += DTypeBytes(b.dtype, b.size);
+      if (b.size > kMaxStackBytes || stack_bytes_ > kMaxStackBytes)
+        return Defect(fmt::format("needs more than {} bytes of stack for its local buffers", kMaxStackBytes));
     }
     return {};
   }
@@ -237,6 +242,7 @@ class Verifier {
   }
 
   const LoopKernel& kernel_;
+  int64_t stack_bytes_ = 0;
   std::unordered_map<VariableId, VariableType> bound_;
   std::unordered_set<uint32_t> declared_;
 };

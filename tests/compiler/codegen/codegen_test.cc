@@ -142,6 +142,20 @@ TEST(Codegen, MaskedLanesTouchNothing) {
   }
 }
 
+TEST(Codegen, ReversedLoadsReadBackwards) {
+  LoopKernel kernel = Empty("reversed");
+  uint32_t in = kernel.AddArgument("in", DType::kI16, Access::kRead),
+           out = kernel.AddArgument("out", DType::kI16, Access::kWrite);
+  VariableId lane = kernel.NewVariable("lane");
+  Expr i = Variable(lane);
+  kernel.body = For(lane, IntConstant(0), IntConstant(16),
+                    Store(out, i, Load(in, DType::kI16, IntConstant(15) - i)), LoopKind::kVectorized);
+  int16_t source[16], target[16];
+  for (int k = 0; k < 16; ++k) source[k] = static_cast<int16_t>(k);
+  ASSERT_EQ(CompiledKernel(kernel, CpuLevel::kX86_64_V3).Run({source, target}), 0);
+  for (int k = 0; k < 16; ++k) EXPECT_EQ(target[k], 15 - k);
+}
+
 TEST(Codegen, StoresBelowAByteKeepTheirNeighbours) {
   LoopKernel kernel = Empty("nibble");
   uint32_t out = kernel.AddArgument("out", DType::kU4, Access::kReadWrite);

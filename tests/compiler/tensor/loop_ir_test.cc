@@ -89,6 +89,8 @@ TEST(LoopVerifier, NamesEachDefect) {
               HasSubstr("without a constant extent"));
   EXPECT_THAT(with_body(Fail(1)), HasSubstr("no message"));
   EXPECT_THAT(with_body(Allocate(0)), HasSubstr("not local"));
+  EXPECT_THAT(Defect([](LoopKernel& k) { k.AddLocal("big", DType::kF64, Memory::kLocal, 200'000); }),
+              HasSubstr("bytes of stack"));
   Expr f8 = Variable(8, DType::kF8E5M2);
   EXPECT_THAT(with_body(Block({Let(8, FloatConstant(1, DType::kF8E5M2)), Let(9, f8 + f8)})),
               HasSubstr("computes in f8e5m2"));
