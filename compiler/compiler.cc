@@ -13,7 +13,7 @@
 #include "compiler/lowering/lower_module.h"
 #include "compiler/pipeline.h"
 #include "fmt/format.h"
-#include "xxhash.h"
+#include <xxhash.h>
 
 namespace tvmvm {
 namespace {

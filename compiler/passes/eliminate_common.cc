@@ -7,7 +7,7 @@
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
 #include "fmt/format.h"
-#include "xxhash.h"
+#include <xxhash.h>
 
 namespace tvmvm::passes {
 namespace {
