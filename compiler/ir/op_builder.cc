@@ -60,6 +60,15 @@ TensorData ScalarData(DType dtype, tensor::Scalar value) {
   return TensorData::Owned(dtype, {}, std::move(bytes));
 }
 
+// Sizes as plain as what is known of the symbols allows: max(n, 0) is n where n is not negative.
+void SimplifyDims(Attributes* attributes, const RangeLookup& ranges) {
+  for (auto& [name, attribute] : *attributes) {
+    if (auto* dim = std::get_if<Dim>(&attribute)) *dim = Simplify(*dim, ranges);
+    if (auto* dims = std::get_if<Dims>(&attribute))
+      for (Dim& dim : *dims) dim = Simplify(dim, ranges);
+  }
+}
+
 // The node becomes the constant that it computes.
 void BecomeConstant(Node* node, TensorData data) {
   node->op = &GetCoreOp("constant");
@@ -88,6 +97,7 @@ std::vector<ValueId> OpBuilder::EmitMulti(std::string_view op, std::vector<Value
   node.op = row;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
+  SimplifyDims(&node.attributes, module_->Ranges());
   node.source = source_;
   InferContext context{node, {}};
   for (ValueId input : node.inputs) context.inputs.push_back(input.valid() ? type(input) : Type());
