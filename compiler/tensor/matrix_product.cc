@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kMaxBlockPanels = 4;
 constexpr int64_t kCacheLine = 64;
+// Up to this many panels a row of a tile is stored without a loop.
+constexpr int kUnrolledPanels = 2;
 // What a block of the right operand may take so that it stays in the second level of cache beside the rows.
 constexpr int64_t kCachedRightBytes = 640 * 1024;
 
@@ -255,34 +257,47 @@ class ProductBuilder {
     operands->b_step = IntConstant(kPanelColumns);
   }
 
-  // Hands the tile to `store`, whole panels as vectors, a last narrower one element by element.
+  // Hands the tile to `store`, a row of a panel at a time.
   Status Epilogue(int panels, const Expr& first_row, const Expr& height, const Expr& first_column) {
     Expr r = Variable(nest_.Open("r", IntConstant(0), height));
     Expr row = nest_.Let("row", first_row + r);
-    Expr panel = IntConstant(0);
-    if (panels > 1) panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(panels)));
-    Expr column = nest_.Let("column", first_column + panel * IntConstant(kPanelColumns));
-    Expr source = nest_.Let("source", (r * IntConstant(panels) + panel) * IntConstant(kPanelColumns));
-    Expr columns = DimValue(product_.columns);
-    bool has_tail = !FloorMod(product_.columns, kPanelColumns).IsConstant(0);
-    bool all_exist = FloorMod(product_.columns, panels * kPanelColumns).IsConstant(0);
-    if (!all_exist) nest_.OpenIf(LessEqual(column + IntConstant(kPanelColumns), columns));
-    TVMVM_CHECK_OK(StoreLoop(row, column, source, IntConstant(kPanelColumns), LoopKind::kVectorized));
-    if (!all_exist) nest_.Close();
-    if (has_tail) {
-      nest_.OpenIf(Less(columns, column + IntConstant(kPanelColumns)));
-      TVMVM_CHECK_OK(StoreLoop(row, column, source, columns - column, LoopKind::kSerial));
+    Expr source = nest_.Let("source", r * IntConstant(panels * kPanelColumns));
+    if (panels > kUnrolledPanels) {
+      Expr panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(panels)));
+      Expr distance = nest_.Let("distance", panel * IntConstant(kPanelColumns));
+      TVMVM_CHECK_OK(
+          StorePanel(row, nest_.Let("column", first_column + distance), source + distance, panels));
       nest_.Close();
+    } else {
+      for (int panel = 0; panel < panels; ++panel) {
+        Expr distance = IntConstant(panel * kPanelColumns);
+        TVMVM_CHECK_OK(StorePanel(row, first_column + distance, source + distance, panels));
+      }
     }
-    if (panels > 1) nest_.Close();
     nest_.Close();
     return {};
   }
 
-  Status StoreLoop(const Expr& row, const Expr& column, const Expr& source, const Expr& count,
-                   LoopKind kind) {
-    Expr j = Variable(nest_.Open("j", IntConstant(0), count, kind));
+  // Stores one row of a panel: those of its columns that exist.
+  Status StorePanel(const Expr& row, const Expr& column, const Expr& source, int panels) {
+    Expr columns = DimValue(product_.columns), end = column + IntConstant(kPanelColumns);
+    bool has_tail = !FloorMod(product_.columns, kPanelColumns).IsConstant(0);
+    bool all_exist = FloorMod(product_.columns, panels * kPanelColumns).IsConstant(0);
+    if (!all_exist) nest_.OpenIf(LessEqual(end, columns));
+    TVMVM_CHECK_OK(StoreLoop(row, column, source, false));
+    if (!all_exist) nest_.Close();
+    if (!has_tail) return {};
+    nest_.OpenIf(And(Less(column, columns), Less(columns, end)));
+    TVMVM_CHECK_OK(StoreLoop(row, column, source, true));
+    nest_.Close();
+    return {};
+  }
+
+  Status StoreLoop(const Expr& row, const Expr& column, const Expr& source, bool is_masked) {
+    Expr j = Variable(nest_.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
+    if (is_masked) nest_.OpenIf(Less(column + j, DimValue(product_.columns)));
     TVMVM_CHECK_OK(product_.store(nest_, row, column + j, Load(tile_, product_.accumulator, source + j)));
+    if (is_masked) nest_.Close();
     nest_.Close();
     return {};
   }
