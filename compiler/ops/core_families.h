@@ -15,6 +15,10 @@ std::span<const CoreOp> ReduceFamily();         // core_reduce.cc
 std::span<const CoreOp> ContractionFamily();    // core_contraction.cc
 std::span<const CoreOp> ConvolutionFamily();    // core_convolution.cc
 std::span<const CoreOp> WindowFamily();         // core_window.cc
+std::span<const CoreOp> ScanFamily();           // core_scan.cc
+std::span<const CoreOp> SortFamily();           // core_sort.cc
+std::span<const CoreOp> ScatterFamily();        // core_scatter.cc
+std::span<const CoreOp> RecurrentFamily();      // core_recurrent.cc
 std::span<const CoreOp> ControlFamily();        // core_control.cc
 
 // ---- what the rows share (core_ops.cc) ----

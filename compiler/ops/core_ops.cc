@@ -13,7 +13,8 @@ namespace {
 // The list of families: a new file of rows is named here.
 std::vector<std::span<const CoreOp>> Families() {
   return {ElementwiseFamily(), MovementFamily(),    IndexingFamily(), PaddingFamily(), ReduceFamily(),
-          ContractionFamily(), ConvolutionFamily(), WindowFamily(),   ControlFamily()};
+          ContractionFamily(), ConvolutionFamily(), WindowFamily(),   ScanFamily(),
+          SortFamily(),        ScatterFamily(),     RecurrentFamily(), ControlFamily()};
 }
 
 struct Table {

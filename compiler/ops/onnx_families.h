@@ -30,6 +30,9 @@ std::span<const OnnxOp> OnnxAttentionRows();
 std::span<const OnnxOp> OnnxGridRows();
 std::span<const OnnxOp> OnnxTrainingRows();
 std::span<const OnnxOp> OnnxSpectralRows();
+std::span<const OnnxOp> OnnxScanRows();
+std::span<const OnnxOp> OnnxSortRows();
+std::span<const OnnxOp> OnnxScatterRows();
 std::span<const OnnxOp> OnnxRecurrentRows();
 
 // Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time: one 0/1 flag

@@ -125,6 +125,22 @@ void ForLanes(Nest& nest, const Lanes& lanes, const std::function<void()>& build
   if (lanes.unroll > 1) nest.Close();
 }
 
+void ForVectors(Nest& nest, const std::string& name, Expr begin, const Expr& end, int width, int unroll,
+                const std::function<void(const Expr&, const Lanes&)>& build) {
+  auto loop = [&](int lanes_width, int parts) {
+    Expr to = WholeSteps(nest, {begin, end}, lanes_width * parts);
+    if (Same(begin, to)) return;
+    Lanes lanes = Lanes::Make(nest.kernel(), lanes_width, parts);
+    VariableId i = nest.Open(name, begin, to, LoopKind::kSerial, lanes.count());
+    build(Variable(i) + lanes.Number(), lanes);
+    nest.Close();
+    begin = to;
+  };
+  if (width > 1 && unroll > 1) loop(width, unroll);
+  if (width > 1) loop(width, 1);
+  loop(1, 1);
+}
+
 int GatheredLoads(const Expr& a, VariableId variable) {
   int count = 0;
   VisitOnce(a, [&](const Expr& e) {

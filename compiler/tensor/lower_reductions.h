@@ -24,6 +24,11 @@ struct Lanes {
 // Opens the loops over the elements, builds, closes.
 void ForLanes(Nest& nest, const Lanes& lanes, const std::function<void()>& build);
 
+// Loops over a range in vectors: groups of `unroll` vectors, single vectors, single elements. `build` gets the position of the
+// element and the lanes at hand, and opens them with ForLanes where it stores.
+void ForVectors(Nest& nest, const std::string& name, Expr begin, const Expr& end, int width, int unroll,
+                const std::function<void(const Expr&, const Lanes&)>& build);
+
 class ReductionLowering {
  public:
   // `width`: lanes of a vector that runs along a reduced axis.
