@@ -20,20 +20,26 @@ using tensor::KernelCall;
 
 constexpr uint32_t kCopied = 0xffffffffu;
 
-DimSpec SpecOf(const Dim& dim) {
+DimSpec SpecOf(const Dim& dim, const ir::RangeLookup& ranges) {
   DimSpec spec;
   if (dim.is_constant()) spec.value = dim.value();
   else spec.symbol = dim.ToString();
+  // The range of a symbol is a fact that the code relies on: the caller's dims are held to it.
+  if (dim.is_symbol()) {
+    ir::DimRange range = ranges(dim.symbol());
+    spec.low = range.low;
+    spec.high = range.high;
+  }
   return spec;
 }
 
-TypeSpec SpecOf(const ir::Type& type) {
+TypeSpec SpecOf(const ir::Type& type, const ir::RangeLookup& ranges) {
   TypeSpec spec;
   spec.kind = static_cast<ValueKind>(type.kind);
   spec.dtype = type.dtype;
   spec.has_rank = type.ranked;
-  for (const Dim& dim : type.dims) spec.dims.push_back(SpecOf(dim));
-  for (const ir::Type& element : type.elements) spec.elements.push_back(SpecOf(element));
+  for (const Dim& dim : type.dims) spec.dims.push_back(SpecOf(dim, ranges));
+  for (const ir::Type& element : type.elements) spec.elements.push_back(SpecOf(element, ranges));
   return spec;
 }
 
@@ -56,18 +62,18 @@ bool SameStructure(const GroupProgram& a, const GroupProgram& b) {
 
 }  // namespace
 
-FunctionLowering::FunctionLowering(const ir::Function& function, const LoweringOptions& options, KernelTable* kernels,
-                                   Builder* builder)
-    : function_(function), options_(options), kernels_(kernels), builder_(builder), views_(function, function.body) {}
+FunctionLowering::FunctionLowering(const ir::Function& function, ir::RangeLookup ranges, const LoweringOptions& options,
+                                   KernelTable* kernels, Builder* builder)
+    : function_(function), ranges_(std::move(ranges)), options_(options), kernels_(kernels), builder_(builder), views_(function, function.body) {}
 
 FunctionSpec FunctionLowering::Signature() const {
   FunctionSpec spec;
   spec.name = function_.name;
   const ir::Region& body = function_.region(function_.body);
   for (size_t i = 0; i < body.parameters.size(); ++i)
-    spec.inputs.push_back({function_.input_names[i], SpecOf(function_.type(body.parameters[i]))});
+    spec.inputs.push_back({function_.input_names[i], SpecOf(function_.type(body.parameters[i]), ranges_)});
   for (size_t i = 0; i < body.results.size(); ++i)
-    spec.outputs.push_back({function_.output_names[i], SpecOf(function_.type(body.results[i]))});
+    spec.outputs.push_back({function_.output_names[i], SpecOf(function_.type(body.results[i]), ranges_)});
   return spec;
 }
 

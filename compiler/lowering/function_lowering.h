@@ -18,7 +18,9 @@ namespace tvmvm::lowering {
 
 class FunctionLowering {
  public:
-  FunctionLowering(const ir::Function& function, const LoweringOptions& options, KernelTable* kernels, Builder* builder);
+  // `ranges`: what is known of the symbols of the inputs.
+  FunctionLowering(const ir::Function& function, ir::RangeLookup ranges, const LoweringOptions& options, KernelTable* kernels,
+                   Builder* builder);
   Expected<FunctionId> Run();
 
  private:
@@ -76,6 +78,7 @@ class FunctionLowering {
   BufferOperand BufferOf(const Step& step, const tensor::KernelArgument& argument);
 
   const ir::Function& function_;
+  ir::RangeLookup ranges_;
   const LoweringOptions& options_;
   KernelTable* kernels_;
   Builder* builder_;

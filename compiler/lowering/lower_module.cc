@@ -9,7 +9,7 @@ namespace tvmvm::lowering {
 Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, const LoweringOptions& options) {
   Builder builder;
   KernelTable kernels(&options);
-  FunctionLowering main(module.main(), options, &kernels, &builder);
+  FunctionLowering main(module.main(), module.Ranges(), options, &kernels, &builder);
   TVMVM_TRY(FunctionId entry, main.Run());
   builder.SetEntry(entry);
   builder.SetProvenance(options.provenance);

@@ -201,6 +201,49 @@ void Attention(OnnxContext& c) {
   c.Out(3, mode == 0 ? raw : mode == 1 ? capped : mode == 2 ? biased : weights);
 }
 
+// Applies a graph attribute to scores or weights; they are as they were where there is none.
+ValueId Modified(OnnxContext& c, std::string_view attribute, ValueId x) {
+  const OnnxAttribute* graph = c.Attr(attribute);
+  if (graph == nullptr || c.b.failed()) return x;
+  if (graph->graph == nullptr)
+    return c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute '{}' is not a graph", attribute));
+  DType dtype = c.b.dtype(x);
+  auto results = c.import_inline(*graph->graph, {x});
+  if (!results) return c.b.Fail(results.error().code, results.error().message);
+  if (results->size() != 1)
+    return c.b.Fail(Code::kInvalidArgument, fmt::format("the graph '{}' has {} outputs, 1 is wanted", attribute, results->size()));
+  return c.b.Cast((*results)[0], dtype);
+}
+
+// ai.onnx.preview: attention whose scores and weights pass through graphs of the model. At least f32 inside.
+void FlexAttention(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId q = c.in(0);
+  ValueId k = c.in(1);
+  ValueId v = c.in(2);
+  if (b.rank(q) != 4 || b.rank(k) != 4 || b.rank(v) != 4) {
+    b.Fail(Code::kInvalidArgument, fmt::format("query, key and value have ranks {}, {} and {}; 4 is wanted", b.rank(q), b.rank(k),
+                                               b.rank(v)));
+    return;
+  }
+  DType dtype = b.dtype(q);
+  DType wide = DTypeBits(dtype) < 32 ? DType::kF32 : dtype;
+  if (c.HasAttribute("softmax_precision")) {
+    auto wanted = DTypeFromOnnx(static_cast<int32_t>(c.Int("softmax_precision", 0)));
+    if (wanted.has_value() && IsFloat(*wanted)) wide = *wanted;
+  }
+  Dim groups = b.dim(q, 1) == b.dim(k, 1) ? Dim(1) : FloorDiv(b.dim(q, 1), b.dim(k, 1));
+  ValueId scores = Modified(c, "score_mod", b.Cast(Scores(c, q, k, groups), wide));
+  if (b.failed()) return;
+  ScoreBias none(c, wide, b.dim(q, 2), b.dim(k, 2));
+  ValueId weights = Modified(c, "prob_mod", SoftmaxOf(b, scores, none));
+  if (b.failed()) return;
+  Dims d = b.dims(weights);
+  ValueId grouped = b.Reshape(weights, {d[0], b.dim(k, 1), groups, d[2], d[3]});
+  ValueId product = b.Contract(grouped, b.Cast(v, wide), {0, 1}, {0, 1}, {4}, {2});
+  c.Out(0, b.Cast(b.Reshape(product, {d[0], d[1], d[2], b.dim(v, 3)}), b.dtype(v)));
+}
+
 // Rotates pairs of the first elements of each head by an angle that depends on the position.
 void RotaryEmbedding(OnnxContext& c) {
   OpBuilder& b = c.b;
@@ -250,6 +293,7 @@ constexpr OnnxOp kRows[] = {
      "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size scale softcap "
      "softmax_precision",
      Attention},
+    {"ai.onnx.preview", "FlexAttention", 1, kLatest, 3, 3, "prob_mod scale score_mod softmax_precision", FlexAttention},
     {"", "RotaryEmbedding", 23, kLatest, 3, 4, "interleaved num_heads rotary_embedding_dim", RotaryEmbedding},
 };
 

@@ -21,7 +21,10 @@ void CastTo(OnnxContext& c, DType to) {
     b.Fail(Code::kUnsupported, fmt::format("round_mode '{}'", rounding));
     return;
   }
-  c.Out(0, b.Cast(c.in(0), to, c.Int("saturate", 1) != 0));
+  ValueId x = c.in(0);
+  // f4e2m1 has no NaN; the reference gives -0.
+  if (to == DType::kF4E2M1 && IsFloat(from)) x = b.Where(b.Unary(tensor::ExprOp::kIsNan, x), b.Scalar(from, -0.0), x);
+  c.Out(0, b.Cast(x, to, c.Int("saturate", 1) != 0));
 }
 
 // The names that opset 1 to 5 used.

@@ -34,6 +34,7 @@ std::span<const OnnxOp> OnnxScanRows();
 std::span<const OnnxOp> OnnxSortRows();
 std::span<const OnnxOp> OnnxScatterRows();
 std::span<const OnnxOp> OnnxRecurrentRows();
+std::span<const OnnxOp> OnnxLinearAttentionRows();
 
 // Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time: one 0/1 flag
 // for each of `rank` axes. Records an error where their number is unknown or a constant one is out of range.

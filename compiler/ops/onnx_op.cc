@@ -20,7 +20,7 @@ constexpr Family kFamilies[] = {
     OnnxMovementRows,    OnnxSliceRows,      OnnxGatherRows,   OnnxGenerateRows, OnnxControlRows,
     OnnxConvolutionRows, OnnxPoolingRows, OnnxMatMulRows, OnnxEinsumRows, OnnxNormalizationRows, OnnxQuantizeRows, OnnxResizeRows, OnnxLossRows, OnnxDropoutRows,
     OnnxAttentionRows, OnnxGridRows, OnnxTrainingRows, OnnxSpectralRows,
-    OnnxScanRows, OnnxSortRows, OnnxScatterRows, OnnxRecurrentRows,
+    OnnxScanRows, OnnxSortRows, OnnxScatterRows, OnnxRecurrentRows, OnnxLinearAttentionRows,
 };
 
 std::vector<const OnnxOp*> ListRows() {

@@ -117,6 +117,16 @@ std::vector<ValueId> RunDirection(OnnxContext& c, const Cell& cell, const Direct
   return b.EmitMulti(cell.op, std::move(inputs), std::move(attributes));
 }
 
+// An initial state of a fixed batch size fixes the batch of the data, which becomes a fact about its symbol.
+void FixBatch(OpBuilder& b, const Dim& batch, const Dim& state_batch) {
+  auto known = state_batch.constant();
+  if (!known.has_value() || !batch.is_symbol()) return;
+  auto symbol = b.module().symbols.find(batch.symbol());
+  if (symbol == b.module().symbols.end() || !symbol->second.from_input) return;
+  DimRange& range = symbol->second.range;
+  if (range.low <= *known && *known <= range.high) range = {*known, *known};
+}
+
 void Recurrent(OnnxContext& c, const Cell& cell) {
   OpBuilder& b = c.b;
   bool is_batch_first = c.Int("layout", 0) != 0;
@@ -129,6 +139,7 @@ void Recurrent(OnnxContext& c, const Cell& cell) {
   }
   ValueId x = is_batch_first ? b.Transpose(c.in(0), {1, 0, 2}) : c.in(0);
   int state_axis = is_batch_first ? 1 : 0;
+  if (c.has(5) && b.rank(c.in(5)) == 3) FixBatch(b, b.dim(x, 1), b.dim(c.in(5), 1 - state_axis));
   std::vector<ValueId> all, last_state, last_cell;
   for (int d = 0; d < static_cast<int>(directions.is_reverse.size()); ++d) {
     std::vector<ValueId> results = RunDirection(c, cell, directions, d, x, state_axis);

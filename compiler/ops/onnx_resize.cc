@@ -162,15 +162,16 @@ ValueId Cubic(Numbers& n, ValueId x, const ResizeAxis& axis, ValueId at, const R
   return Taps(n, x, axis, at, {-1, 0, 1, 2}, std::move(weights), options.exclude_outside);
 }
 
-// With antialiasing a shrinking axis is filtered: the kernel is stretched by 1 / scale. The weights make a matrix.
+// With antialiasing a shrinking axis is filtered: the kernel is stretched by 1 / scale. The weights make a matrix over the
+// positions that any kernel can reach; those outside read the edge elements, or count nothing where they are left out.
 ValueId Filtered(Numbers& n, ValueId x, const ResizeAxis& axis, ValueId at, const ResizeOptions& options) {
   OpBuilder& b = n.b;
-  Dims plane{axis.to, axis.from};
+  Dim margin = options.exclude_outside ? Dim(0) : CeilDiv(axis.from * Dim(2), Max(axis.to, 1)) + Dim(3);
+  Dim reach = axis.from + margin * Dim(2);
+  ValueId place = b.Sub(b.Iota(DType::kI64, {reach}, 0), b.DimScalar(margin));
   ValueId stretch = b.Min(axis.scale, n.K(1));
   ValueId center = b.Reshape(at, {axis.to, Dim(1)});
-  ValueId position = b.Cast(b.Iota(DType::kI64, plane, 1), DType::kF32);
-  // Positions outside count for the edge elements unless they are left out; three more support widths reach all of them.
-  ValueId t = b.Mul(n.Abs(b.Sub(position, center)), stretch);
+  ValueId t = b.Mul(n.Abs(b.Sub(b.Cast(place, DType::kF32), center)), stretch);
   ValueId weight;
   if (options.mode == "linear") {
     weight = b.Max(b.Sub(n.K(1), t), n.K(0));
@@ -179,11 +180,12 @@ ValueId Filtered(Numbers& n, ValueId x, const ResizeAxis& axis, ValueId at, cons
                      b.Where(n.Less(t, n.K(2)), CubicFar(n, t, options.cubic_a), n.K(0)));
   }
   weight = b.Div(weight, b.Reduce(ReduceKind::kSum, weight, {1}));
+  ValueId data = options.exclude_outside ? x : TakeAt(b, x, axis, place);
   int rank = b.rank(x);
   std::vector<int64_t> back;
   for (int64_t i = 0; i < rank - 1; ++i) back.push_back(i);
   back.insert(back.begin() + axis.axis, rank - 1);
-  ValueId product = b.Contract(x, b.Cast(weight, b.dtype(x)), {}, {}, {axis.axis}, {1});
+  ValueId product = b.Contract(data, b.Cast(weight, b.dtype(x)), {}, {}, {axis.axis}, {1});
   return b.Transpose(product, back);
 }
 

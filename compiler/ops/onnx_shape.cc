@@ -133,8 +133,10 @@ void Squeeze(OnnxContext& c) {
   Dims dims = b.dims(c.in(0));
   if (!axes.has_value()) {
     std::vector<int64_t> ones;
+    RangeLookup ranges = b.module().Ranges();
     for (size_t i = 0; i < dims.size(); ++i) {
-      if (dims[i].IsConstant(1)) ones.push_back(static_cast<int64_t>(i));
+      DimRange range = RangeOf(dims[i], ranges);
+      if (range.low == 1 && range.high == 1) ones.push_back(static_cast<int64_t>(i));
     }
     return c.Out(0, b.Squeeze(c.in(0), ones));
   }
