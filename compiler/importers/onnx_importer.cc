@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "bytecode/shape.h"
 #include "compiler/importers/import_report.h"
 #include "compiler/importers/onnx_signature.h"
 #include "compiler/ir/op_builder.h"
@@ -352,10 +353,10 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
   for (ValueId input : context->inputs) {
     if (!input.valid()) continue;
     const Type& type = builder_.type(input);
-    if (type.kind == TypeKind::kTensor && !type.ranked) {
-      report_.Unsupported(fmt::format("an input '{}' of unknown rank", function().value(input).name), name);
-      return "";
-    }
+    if (type.kind == TypeKind::kTensor && type.ranked) continue;
+    std::string what = type.kind == TypeKind::kTensor ? std::string("unknown rank") : fmt::format("type {}", type.ToString());
+    report_.Unsupported(fmt::format("an input '{}' of {}", function().value(input).name, what), name);
+    return "";
   }
   bool understood = true;
   for (const auto& [key, attribute] : context->attributes) {
@@ -373,9 +374,13 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
     return "";
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i].empty() || context->outputs[i].valid()) continue;
-    report_.Unsupported(fmt::format("{}, output {}", OperatorText(node, context->version), i), name);
-    return "";
+    if (node.outputs[i].empty()) continue;
+    if (!context->outputs[i].valid()) {
+      report_.Unsupported(fmt::format("{}, output {}", OperatorText(node, context->version), i), name);
+      return "";
+    }
+    if (int rank = builder_.rank(context->outputs[i]); rank > kMaxRank)
+      return fmt::format("the output {} has {} dimensions, at most {} are supported", i, rank, kMaxRank);
   }
   return std::nullopt;
 }

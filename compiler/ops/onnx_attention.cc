@@ -48,6 +48,10 @@ class ScoreBias {
   bool may_mask_rows() const { return may_mask_rows_; }
 
   void AddMask(ValueId mask) {
+    if (b_.rank(mask) < 1) {
+      b_.Fail(Code::kInvalidArgument, "a mask of rank 0");
+      return;
+    }
     bool logical = b_.dtype(mask) == DType::kBool;
     ValueId numbers = logical ? Allow(mask) : mask;
     Dim given = b_.dim(mask, -1);

@@ -65,12 +65,19 @@ Dim CountOf(const Dim& start, const Dim& limit, const Dim& delta) {
   return Select(Less(delta, 0), down(Max(Dim(0) - delta, 1)), up(Max(delta, 1)));
 }
 
+Dim KnownCount(OpBuilder& b, double count) {
+  constexpr double kLimit = 1e15;
+  if (count < kLimit) return Dim(static_cast<int64_t>(std::max(count, 0.0)));
+  b.Fail(Code::kInvalidArgument, fmt::format("{} elements", count));
+  return Dim(0);
+}
+
 Dim FloatCount(OpBuilder& b, ValueId start, ValueId limit, ValueId delta) {
   auto from = b.ConstantScalar(start);
   auto to = b.ConstantScalar(limit);
   auto by = b.ConstantScalar(delta);
   if (from.has_value() && to.has_value() && by.has_value())
-    return Dim(static_cast<int64_t>(std::max(std::ceil((*to - *from) / *by), 0.0)));
+    return KnownCount(b, std::ceil((*to - *from) / *by));
   ValueId steps = b.Unary(ExprOp::kCeil, b.Div(b.Sub(limit, start), delta));
   Dims count = b.ReadDims(b.Cast(steps, DType::kI64));
   return b.failed() || count.empty() ? Dim(0) : Max(count[0], 0);

@@ -236,11 +236,15 @@ ValueId ElementAt(OpBuilder& b, ValueId vector, size_t at) {
 // floor(size * scale), at compile time where both are known.
 Dim ScaledSize(OpBuilder& b, const Dim& size, ValueId scale) {
   auto known = b.ConstantScalar(scale);
-  if (known.has_value() && *known == std::floor(*known) && *known >= 1 && *known < 1e9)
+  if (known.has_value() && !(*known > 0 && *known < 1e9)) {
+    b.Fail(Code::kInvalidArgument, fmt::format("a scale of {}", *known));
+    return Dim(1);
+  }
+  if (known.has_value() && *known == std::floor(*known))
     return size * Dim(static_cast<int64_t>(*known));
-  if (known.has_value() && size.is_constant())
+  if (known.has_value() && size.is_constant() && size.value() < (int64_t{1} << 31))
     return Dim(static_cast<int64_t>(std::floor(static_cast<float>(size.value()) * static_cast<float>(*known))));
-  if (known.has_value() && *known > 0 && 1 / *known == std::floor(1 / *known))
+  if (known.has_value() && 1 / *known == std::floor(1 / *known))
     return FloorDiv(size, static_cast<int64_t>(1 / *known));
   ValueId product = b.Mul(b.Cast(b.DimScalar(size), DType::kF32), scale);
   Dims dims = b.ReadDims(b.Cast(b.Unary(ExprOp::kFloor, product), DType::kI64));

@@ -178,6 +178,15 @@ void MelWeightMatrix(OnnxContext& c) {
     b.Fail(Code::kUnsupported, fmt::format("input {} that is not constant", i));
     return;
   }
+  for (const auto& number : given) {
+    if (*number >= 0 && *number < 1e9) continue;
+    b.Fail(Code::kInvalidArgument, fmt::format("the number {}", *number));
+    return;
+  }
+  if (*given[2] < 1) {
+    b.Fail(Code::kInvalidArgument, fmt::format("a sample rate of {}", *given[2]));
+    return;
+  }
   auto bins = static_cast<int64_t>(*given[0]);
   auto rows = static_cast<int64_t>(*given[1]) / 2 + 1;
   constexpr int64_t kLimit = int64_t{1} << 24;
