@@ -27,7 +27,7 @@ DimSpec SpecOf(const Dim& dim, const ir::RangeLookup& ranges) {
   // The range of a symbol is a fact that the code relies on: the caller's dims are held to it.
   if (dim.is_symbol()) {
     ir::DimRange range = ranges(dim.symbol());
-    spec.low = range.low;
+    spec.low = std::max<int64_t>(range.low, 0);
     spec.high = range.high;
   }
   return spec;
