@@ -40,5 +40,7 @@ inline std::vector<Type> One(DType dtype, Dims dims) { return {Type::Tensor(dtyp
 DType AccumulatorOf(DType dtype);
 // Index -1 is the last along an axis of this size; indices out of range are clamped, so that memory stays safe.
 Expr WrapIndex(Expr index, const Dim& size);
+// The input's element at clamped coordinates, or 0 where one of these sizes is 0, so that there is nothing to clamp into.
+Expr InputUnlessEmpty(ElementContext& context, int input, std::span<const Expr> index, std::span<const Dim> sizes);
 
 }  // namespace tvmvm::ir

@@ -34,7 +34,7 @@ Expr GatherElement(ElementContext& context, std::span<const Expr> index) {
   std::vector<Expr> source(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(axis));
   source.push_back(WrapIndex(position, context.input_type(0).dims[axis]));
   source.insert(source.end(), index.begin() + static_cast<std::ptrdiff_t>(axis + count), index.end());
-  return context.Input(0, source);
+  return InputUnlessEmpty(context, 0, source, {&context.input_type(0).dims[axis], 1});
 }
 
 Expected<std::vector<Type>> InferGatherElements(const InferContext& context) {
@@ -51,7 +51,7 @@ Expr GatherElementsElement(ElementContext& context, std::span<const Expr> index)
   auto axis = static_cast<size_t>(context.node().Int("axis"));
   std::vector<Expr> source(index.begin(), index.end());
   source[axis] = WrapIndex(context.Input(1, index), context.input_type(0).dims[axis]);
-  return context.Input(0, source);
+  return InputUnlessEmpty(context, 0, source, {&context.input_type(0).dims[axis], 1});
 }
 
 Expected<std::vector<Type>> InferGatherNd(const InferContext& context) {
@@ -75,13 +75,15 @@ Expr GatherNdElement(ElementContext& context, std::span<const Expr> index) {
   size_t leading = indices.size() - 1;
   std::vector<Expr> tuple(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(leading));
   std::vector<Expr> source(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(batch));
+  for (size_t k = 0; k < batch; ++k)
+    if (!(indices[k] == data[k])) source[k] = WrapIndex(source[k], data[k]);
   tuple.emplace_back();
   for (size_t k = 0; k < depth; ++k) {
     tuple.back() = IntConstant(static_cast<int64_t>(k));
     source.push_back(WrapIndex(context.Input(1, tuple), data[batch + k]));
   }
   source.insert(source.end(), index.begin() + static_cast<std::ptrdiff_t>(leading), index.end());
-  return context.Input(0, source);
+  return InputUnlessEmpty(context, 0, source, std::span(data).first(batch + depth));
 }
 
 constexpr CoreOp kRows[] = {

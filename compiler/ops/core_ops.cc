@@ -149,4 +149,12 @@ Expr WrapIndex(Expr index, const Dim& size) {
   return Max(Min(wrapped, extent - tensor::IntConstant(1)), zero);
 }
 
+Expr InputUnlessEmpty(ElementContext& context, int input, std::span<const Expr> index, std::span<const Dim> sizes) {
+  Expr has_elements = tensor::BoolConstant(true);
+  for (const Dim& size : sizes) has_elements = And(has_elements, Less(tensor::IntConstant(0), tensor::DimValue(size)));
+  Expr zero = tensor::Constant(context.input_type(input).dtype, 0);
+  if (IsIntConstant(has_elements, 0)) return zero;
+  return Select(has_elements, context.Input(input, index), zero);
+}
+
 }  // namespace tvmvm::ir

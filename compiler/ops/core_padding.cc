@@ -56,6 +56,7 @@ Expr PadElement(ElementContext& context, std::span<const Expr> index) {
   const std::string& mode = node.String("mode");
   Expr inside = tensor::BoolConstant(true);
   std::vector<Expr> source;
+  Dims padded;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     Expr i = index[axis] - DimValue(low[axis]), size = DimValue(dims[axis]);
     bool unpadded = low[axis].IsConstant(0) && high[axis].IsConstant(0);
@@ -63,12 +64,13 @@ Expr PadElement(ElementContext& context, std::span<const Expr> index) {
       source.push_back(index[axis]);
     } else if (mode != "constant") {
       source.push_back(SourceIndex(mode, i, size));
+      padded.push_back(dims[axis]);
     } else {
       inside = And(inside, And(LessEqual(IntConstant(0), i), Less(i, size)));
       source.push_back(Clamp(i, size));
     }
   }
-  if (mode != "constant") return context.Input(0, source);
+  if (mode != "constant") return InputUnlessEmpty(context, 0, source, padded);
   Expr value = tensor::Constant(context.output_type().dtype, 0);
   if (context.has_input(1)) value = context.Input(1, std::vector<Expr>(context.input_type(1).dims.size(), IntConstant(0)));
   if (IsIntConstant(inside, 0)) return value;

@@ -108,6 +108,7 @@ TEST_F(EvaluateTest, GathersWrapAndClamp) {
   ValueId x = Input(DType::kF32, {n_, 2}), i = Input(DType::kI64, {m_});
   TensorData data = Counting({3, 2}), at = I64({3}, {-1, 0, 7});
   EXPECT_THAT(Run<float>(b_->Gather(x, i, 0), {data, at}), ElementsAre(4, 5, 0, 1, 4, 5));
+  EXPECT_THAT(Run<float>(b_->Gather(x, i, 0), {Counting({0, 2}), I64({1}, {0})}), ElementsAre(0, 0));
   ValueId e = b_->Emit("gather_elements", {x, b_->Reshape(i, {m_, 1})}, {{"axis", int64_t{1}}});
   EXPECT_THAT(Run<float>(e, {data, I64({3}, {1, 0, -1})}), ElementsAre(1, 2, 5));
   ValueId nd = b_->Emit("gather_nd", {x, b_->Reshape(i, {FloorDiv(m_, 2), 2})}, {{"batch_dims", int64_t{0}}});
