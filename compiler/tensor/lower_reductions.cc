@@ -117,6 +117,24 @@ bool Lanes::In(const Expr& a) const {
   return (width > 1 && DependsOn(a, lane_variable)) || (unroll > 1 && DependsOn(a, unroll_variable));
 }
 
+bool SuitsMasks(std::span<const Expr> roots, VariableId variable) {
+  bool suits = true;
+  for (const Expr& root : roots) {
+    suits &= DTypeBits(root.dtype()) >= 32 && GatheredLoads(root, variable) == 0;
+    VisitOnce(root, [&](const Expr& e) { suits &= e.op() != ExprOp::kLoad || DTypeBits(e.dtype()) >= 32; });
+  }
+  return suits;
+}
+
+Expr Guarded(const Expr& a, const Lanes& lanes) {
+  if (!lanes.guard.valid()) return a;
+  Rewriter rewrite([&](const Expr& e) {
+    bool is_plain = e.op() == ExprOp::kLoad && e->operands.size() == 1 && lanes.In(e->operands[0]);
+    return is_plain ? Load(e->id, e.dtype(), e->operands[0], lanes.guard) : e;
+  });
+  return rewrite(a);
+}
+
 void ForLanes(Nest& nest, const Lanes& lanes, const std::function<void()>& build) {
   if (lanes.unroll > 1) nest.Open(lanes.unroll_variable, Zero(), IntConstant(lanes.unroll), LoopKind::kUnrolled);
   if (lanes.width > 1) nest.Open(lanes.lane_variable, Zero(), IntConstant(lanes.width), LoopKind::kVectorized);
@@ -236,9 +254,11 @@ Expr WithInnermostLast(const Expr& reduce) {
 void ReductionLowering::Accumulate(const Expr& reduce, uint32_t buffer, const Lanes& lanes,
                                    std::span<const std::pair<VariableId, Expr>> axes) {
   DType dtype = AccumulatorOf(reduce);
-  Expr body = Lower(Cast(dtype, Substitute(reduce->operands[0], axes)), lanes);
+  Expr body = Lower(Guarded(Cast(dtype, Substitute(reduce->operands[0], axes)), lanes), lanes);
   ForLanes(nest_, lanes, [&] {
-    Expr sum = Combine(reduce->reduction->kind, Load(buffer, dtype, lanes.Number()), body);
+    Expr so_far = Load(buffer, dtype, lanes.Number());
+    Expr sum = Combine(reduce->reduction->kind, so_far, body);
+    if (guards_accumulation_ && lanes.guard.valid()) sum = Select(lanes.guard, sum, so_far);
     nest_.Add(Store(buffer, lanes.Number(), nest_.Place(sum)));
   });
 }
@@ -304,7 +324,17 @@ void ReductionLowering::AccumulateAlongAxis(const Expr& reduce, const Expr& begi
     loop(from, to, width_, 1, partial);
     from = to;
   }
-  loop(from, end, 1, 1, rest);
+  if (width_ == 1 || !SuitsMasks(std::span(&reduce->operands[0], 1), reduction.axes.back())) return loop(from, end, 1, 1, rest);
+  if (Same(from, end)) return;
+  nest_.OpenIf(Less(from, end));
+  Lanes lanes = Lanes::Make(nest_.kernel(), width_, 1);
+  Expr position = from + lanes.Number();
+  lanes.guard = Less(position, end);
+  std::pair<VariableId, Expr> axis(reduction.axes.back(), position);
+  guards_accumulation_ = true;
+  Accumulate(reduce, partial, lanes, std::span(&axis, 1));
+  guards_accumulation_ = false;
+  nest_.Close();
 }
 
 Expr ReductionLowering::EmitAlongAxis(const Expr& unordered) {

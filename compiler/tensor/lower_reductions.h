@@ -14,12 +14,19 @@ struct Lanes {
   int width = 1;
   int unroll = 1;
   VariableId lane_variable = 0, unroll_variable = 0;
+  Expr guard;                        // bool: which elements there are; invalid: all of them
 
   static Lanes Make(LoopKernel* kernel, int width, int unroll);
   int count() const { return width * unroll; }
   Expr Number() const;
   bool In(const Expr& a) const;      // whether `a` differs between the elements
 };
+
+// Whether the last, partial vector of a loop may be a masked one: element types that masks exist for at every level, and no
+// gathers.
+bool SuitsMasks(std::span<const Expr> roots, VariableId variable);
+// `a` with loads that touch only elements that there are.
+Expr Guarded(const Expr& a, const Lanes& lanes);
 
 // Opens the loops over the elements, builds, closes.
 void ForLanes(Nest& nest, const Lanes& lanes, const std::function<void()>& build);
@@ -53,6 +60,7 @@ class ReductionLowering {
 
   Nest& nest_;
   int width_;
+  bool guards_accumulation_ = false;   // the lanes at hand run along the reduced axis, the last of them past its end
 };
 
 // Which of the axes of a reduction the innermost loop should run along, as a position in `axes`: the one at unit stride.

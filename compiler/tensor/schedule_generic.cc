@@ -153,17 +153,20 @@ class PullKernel {
     if (axes_.empty()) return StoreElements(reductions, roots, places, Lanes{});
     VariableId inner = variables_[axes_.back()];
     Expr from = inner_range_.begin, end = inner_range_.end;
+    auto store = [&](const Expr& position, const Lanes& lanes) {
+      std::pair<VariableId, Expr> here(inner, position);
+      std::vector<Expr> elements, targets;
+      for (size_t r = 0; r < roots.size(); ++r) {
+        elements.push_back(Guarded(Substitute(roots[r], std::span(&here, 1)), lanes));
+        targets.push_back(Substitute(places[r], std::span(&here, 1)));
+      }
+      StoreElements(reductions, elements, targets, lanes);
+    };
     auto loop = [&](const Expr& to, int width, int unroll) {
       if (Same(from, to)) return;
       Lanes lanes = Lanes::Make(nest_.kernel(), width, unroll);
       VariableId i = nest_.Open(fmt::format("i{}", axes_.back()), from, to, LoopKind::kSerial, lanes.count());
-      std::pair<VariableId, Expr> here(inner, Variable(i) + lanes.Number());
-      std::vector<Expr> elements, targets;
-      for (size_t r = 0; r < roots.size(); ++r) {
-        elements.push_back(Substitute(roots[r], std::span(&here, 1)));
-        targets.push_back(Substitute(places[r], std::span(&here, 1)));
-      }
-      StoreElements(reductions, elements, targets, lanes);
+      store(Variable(i) + lanes.Number(), lanes);
       nest_.Close();
       from = to;
     };
@@ -172,7 +175,14 @@ class PullKernel {
       if (has_inner_reduction_) loop(WholeSteps(nest_, {from, end}, 4 * width), width, 4);
       loop(WholeSteps(nest_, {from, end}, width), width, 1);
     }
-    loop(end, 1, 1);
+    if (!inner_is_vector_ || width == 1 || !SuitsMasks(roots, inner)) return loop(end, 1, 1);
+    if (Same(from, end)) return;
+    nest_.OpenIf(Less(from, end));
+    Lanes lanes = Lanes::Make(nest_.kernel(), width, 1);
+    Expr position = from + lanes.Number();
+    lanes.guard = Less(position, end);
+    store(position, lanes);
+    nest_.Close();
   }
 
   // The largest power of two within the innermost extent.
@@ -196,7 +206,7 @@ class PullKernel {
         for (size_t i = 0; i < elements.size(); ++i) placed[i] = nest_.Let("value", placed[i]);
       }
       for (size_t i = 0; i < elements.size(); ++i) {
-        nest_.Add(Store(stores_[i], placed[elements.size() + i], placed[i]));
+        nest_.Add(Store(stores_[i], placed[elements.size() + i], placed[i], lanes.guard));
       }
     });
   }

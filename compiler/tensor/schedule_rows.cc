@@ -230,9 +230,9 @@ class RowsKernel {
 
   void StoreOne(uint32_t buffer, const Expr& index, const Expr& element, const Lanes& lanes) {
     ForLanes(nest_, lanes, [&] {
-      Expr roots[] = {index, element};
+      Expr roots[] = {index, Guarded(element, lanes)};
       std::vector<Expr> placed = nest_.Place(roots);
-      nest_.Add(Store(buffer, placed[0], placed[1]));
+      nest_.Add(Store(buffer, placed[0], placed[1], lanes.guard));
     });
   }
 
@@ -314,7 +314,16 @@ class RowsKernel {
       loop(range.end, lanes, false);
     } else {
       if (width_ > 1) loop(WholeSteps(nest_, range, width_), Lanes::Make(nest_.kernel(), width_, 1), true);
-      loop(range.end, Lanes{}, true);
+      if (width_ == 1 || !SuitsMasks(estimate_, variables_[inner])) {
+        loop(range.end, Lanes{}, true);
+      } else if (!Same(range.begin, range.end)) {
+        nest_.OpenIf(Less(range.begin, range.end));
+        Lanes last = Lanes::Make(nest_.kernel(), width_, 1);
+        index[inner] = range.begin + last.Number();
+        last.guard = Less(index[inner], range.end);
+        build(index, last);
+        nest_.Close();
+      }
     }
     for (size_t i = 0; i + 1 < reduced_.size(); ++i) nest_.Close();
   }
