@@ -30,6 +30,7 @@ enum class RightForm : uint8_t {
   kPanels,    // a constant packed at compile time
   kInPlace,   // rows of consecutive columns; the number of columns is a multiple of 16
   kGathered,  // packed into scratch by the grid point
+  kColumns,   // columns whose elements lie side by side: BuildDotProducts only
 };
 
 struct RightOperand {
@@ -37,7 +38,7 @@ struct RightOperand {
   uint32_t buffer = 0;              // not kGathered
   DType dtype = DType::kInvalid;    // not kGathered
   std::function<Expr(Nest&)> base;  // not kGathered: element index of the batch's first element
-  Expr step;                        // kInPlace: distance of neighbours along the depth
+  Expr step;                        // kInPlace: distance of neighbours along the depth; kColumns: of columns
   // kGathered: writes columns [first, first + 16 * panels) to `target` as panels of the accumulator's type;
   // columns that do not exist are zero.
   std::function<void(Nest&, const Expr& first, int panels, uint32_t target)> gather;
@@ -63,5 +64,9 @@ ir::Dim PackedPanels(const ir::Dim& columns);
 
 // Fills grid, scratch, estimates and body of `kernel`, whose arguments exist already.
 Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel);
+
+// The same for a few rows, where both operands lie side by side along the depth (left in place, right
+// kColumns).
+Status BuildDotProducts(const MatrixProduct& product, LoopKernel* kernel);
 
 }  // namespace tvmvm::tensor

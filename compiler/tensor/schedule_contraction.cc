@@ -19,6 +19,8 @@ namespace {
 // Up to this many rows a right operand that changes from call to call is read in place; with more it pays to
 // pack it.
 constexpr int64_t kRowsToPack = 24;
+// Up to this many rows, dot products with columns where they lie are faster than packing them.
+constexpr int64_t kRowsForDots = 4;
 
 // One operand with its axes by role.
 struct Operand {
@@ -88,7 +90,9 @@ class ContractionKernel {
     }
     ir::Dim rows = ir::Product(row_sizes_), columns = ir::Product(column_sizes_);
     if (!CanReadRightInPlace()) {
-      TVMVM_CHECK_OK(AddCall(RightForm::kGathered, 1, &program));
+      ir::Dim is_few = CanUseDots() ? LessEqual(rows, kRowsForDots) : ir::Dim(0);
+      if (!is_few.IsConstant(0)) TVMVM_CHECK_OK(AddCall(RightForm::kColumns, is_few, &program));
+      if (!is_few.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_few), &program));
     } else if (columns.constant().value_or(INT64_MAX) <= 4 * kPanelColumns) {
       TVMVM_CHECK_OK(AddCall(RightForm::kInPlace, 1, &program));
     } else {
@@ -121,6 +125,16 @@ class ContractionKernel {
     bool whole_panels = FloorMod(ir::Product(column_sizes_), kPanelColumns).IsConstant(0);
     return whole_panels && access && access->dtype == accumulator_ && access->free_step == ir::Dim(1) &&
            access->depth_step.has_value();
+  }
+
+  bool CanUseDots() {
+    LoopKernel draft;
+    InputReader reader(group_, {}, &draft);
+    auto lies_along_depth = [&](const Operand& operand) {
+      auto access = Access(operand, AnyBatch(), draft, reader);
+      return access && access->dtype == accumulator_ && access->free_step && access->depth_step == ir::Dim(1);
+    };
+    return accumulator_ == DType::kF32 && lies_along_depth(lhs_) && lies_along_depth(rhs_);
   }
 
   // Batch coordinates for looking at how an operand is read.
@@ -173,7 +187,11 @@ class ContractionKernel {
     product.store = [&](Nest& nest, const Expr& row, const Expr& column, const Expr& sum) -> Status {
       return results->Store(nest, PositionAt(batch, batch_number, row, column), sum, reader, outputs);
     };
-    TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
+    if (form == RightForm::kColumns) {
+      TVMVM_CHECK_OK(BuildDotProducts(product, kernel));
+    } else {
+      TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
+    }
     return reader.touched();
   }
 
@@ -301,11 +319,11 @@ class ContractionKernel {
       right.base = [&batch_number, batch_elements](Nest&) { return batch_number * DimValue(batch_elements); };
       return;
     }
-    if (form == RightForm::kInPlace) {
+    if (form == RightForm::kInPlace || form == RightForm::kColumns) {
       auto access = Access(rhs_, AnyBatch(), kernel, reader);
       right.buffer = access->buffer;
       right.dtype = access->dtype;
-      right.step = DimValue(*access->depth_step);
+      right.step = DimValue(form == RightForm::kInPlace ? *access->depth_step : *access->free_step);
       right.base = [this, &reader, &batch](Nest& nest) {
         return Access(rhs_, batch, *nest.kernel(), reader)->base;
       };
