@@ -69,6 +69,26 @@ TEST(Damage, EveryFlippedByteIsFoundByLoadOrByVerify) {
   std::filesystem::remove(path);
 }
 
+TEST(Damage, FlippedBitInMachineCodeIsFoundByLoad) {
+  Bytes file = SampleFile();
+  EditableFile parts(file);
+  int libraries = 0;
+  for (const wire::SectionEntry& entry : parts.entries) {
+    std::string name(entry.name.data());
+    if (!name.starts_with(wire::kKernelsPrefix)) continue;
+    ++libraries;
+    for (uint64_t at : {entry.offset, entry.offset + entry.bytes - 1}) {
+      Bytes damaged = file;
+      damaged[at] ^= std::byte{0x10};
+      auto program = LoadProgramFromMemory(damaged);
+      ASSERT_FALSE(program) << name;
+      EXPECT_EQ(program.error().code, Code::kInvalidProgram);
+      EXPECT_THAT(program.error().message, HasSubstr("section '" + name + "' is damaged"));
+    }
+  }
+  EXPECT_EQ(libraries, 2);
+}
+
 TEST(Damage, MutatedSectionsWithRightDigestsNeverCrash) {
   Bytes file = SampleFile();
   uint64_t state = 42;

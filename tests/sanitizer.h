@@ -1,0 +1,21 @@
+// Whether this build has a sanitizer that makes everything several times slower.
+#pragma once
+
+namespace tvmvm {
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TVMVM_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TVMVM_SANITIZED
+#endif
+
+#ifdef TVMVM_SANITIZED
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+}  // namespace tvmvm
