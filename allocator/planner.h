@@ -1,4 +1,5 @@
-// The memory planner: lifetimes and sizes in, offsets out. A pure function, used by the compiler (bounds) and by the VM.
+// The memory planner: lifetimes and sizes in, offsets out. A pure function, used by the compiler (bounds) and
+// by the VM.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Program <-> text, for people and tests; docs/bytecode.md describes the form. Everything is in the text but kernel
-// libraries, which stand as comments, and the bytes of larger constants, which stand as digests and are refused by
-// Assemble. For all other programs Disassemble(Assemble(text)) == text.
+// Program <-> text, for people and tests; docs/bytecode.md describes the form. Everything is in the text but
+// kernel libraries, which stand as comments, and the bytes of larger constants, which stand as digests and
+// are refused by Assemble. For all other programs Disassemble(Assemble(text)) == text.
 #pragma once
 
 #include <memory>

@@ -9,15 +9,32 @@ namespace tvmvm {
 
 enum class DType : uint8_t {
   kInvalid = 0,
-  kF32 = 1, kF64 = 2, kF16 = 3, kBF16 = 4,
-  kI8 = 5, kI16 = 6, kI32 = 7, kI64 = 8,
-  kU8 = 9, kU16 = 10, kU32 = 11, kU64 = 12,
+  kF32 = 1,
+  kF64 = 2,
+  kF16 = 3,
+  kBF16 = 4,
+  kI8 = 5,
+  kI16 = 6,
+  kI32 = 7,
+  kI64 = 8,
+  kU8 = 9,
+  kU16 = 10,
+  kU32 = 11,
+  kU64 = 12,
   kBool = 13,  // one byte, 0 or 1
   kString = 14,
-  kC64 = 15, kC128 = 16,
-  kF8E4M3FN = 17, kF8E4M3FNUZ = 18, kF8E5M2 = 19, kF8E5M2FNUZ = 20, kF8E8M0 = 21,
-  kI4 = 22, kU4 = 23, kF4E2M1 = 24,  // two elements a byte, the first in the low bits
-  kI2 = 25, kU2 = 26,                // four elements a byte, the first in the low bits
+  kC64 = 15,
+  kC128 = 16,
+  kF8E4M3FN = 17,
+  kF8E4M3FNUZ = 18,
+  kF8E5M2 = 19,
+  kF8E5M2FNUZ = 20,
+  kF8E8M0 = 21,
+  kI4 = 22,
+  kU4 = 23,
+  kF4E2M1 = 24,  // two elements a byte, the first in the low bits
+  kI2 = 25,
+  kU2 = 26,  // four elements a byte, the first in the low bits
 };
 inline constexpr int kDTypeCount = 27;
 
@@ -30,12 +47,12 @@ int DTypeBits(DType dtype);
 // Bytes of `count` packed elements: rounded up to whole bytes. `count` >= 0.
 int64_t DTypeBytes(DType dtype, int64_t count);
 
-bool IsFloat(DType dtype);            // all floating-point types, 4 and 8 bit ones included; not complex
-bool IsInteger(DType dtype);          // signed and unsigned integers; not bool
+bool IsFloat(DType dtype);    // all floating-point types, 4 and 8 bit ones included; not complex
+bool IsInteger(DType dtype);  // signed and unsigned integers; not bool
 bool IsSignedInteger(DType dtype);
 bool IsUnsignedInteger(DType dtype);
 bool IsComplex(DType dtype);
-bool IsSubByte(DType dtype);          // 4 and 2 bit types
+bool IsSubByte(DType dtype);  // 4 and 2 bit types
 
 // ONNX's TensorProto.DataType numbers.
 std::optional<DType> DTypeFromOnnx(int32_t onnx_type);

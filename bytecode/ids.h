@@ -1,4 +1,5 @@
-// Typed indices. Graphs and programs are vectors addressed by ids: trivial to serialise, printable, no pointers.
+// Typed indices. Graphs and programs are vectors addressed by ids: trivial to serialise, printable, no
+// pointers.
 #pragma once
 
 #include <compare>

@@ -1,7 +1,8 @@
-// The instruction set's static description, generated from opcodes.def, and how instructions are laid out in words.
+// The instruction set's static description, generated from opcodes.def, and how instructions are laid out in
+// words.
 //
-// An instruction is a run of 32-bit words: the first holds the opcode in its low 8 bits and the number of words of
-// the whole instruction in the upper 24; the operands follow in the order of the opcode's row.
+// An instruction is a run of 32-bit words: the first holds the opcode in its low 8 bits and the number of
+// words of the whole instruction in the upper 24; the operands follow in the order of the opcode's row.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,24 @@ enum class Opcode : uint8_t {
 };
 
 enum class OperandKind : uint8_t {
-  kScalarDst, kScalarSrc, kRefDst, kRefSrc, kImmediate, kTarget, kFunction, kKernel, kConstant, kPlan, kString,
-  kDType, kIndex, kScalarList, kRefList, kScalarDstList, kRefDstList, kBufferList,
+  kScalarDst,
+  kScalarSrc,
+  kRefDst,
+  kRefSrc,
+  kImmediate,
+  kTarget,
+  kFunction,
+  kKernel,
+  kConstant,
+  kPlan,
+  kString,
+  kDType,
+  kIndex,
+  kScalarList,
+  kRefList,
+  kScalarDstList,
+  kRefDstList,
+  kBufferList,
 };
 
 inline constexpr int kOperandKindCount = 18;
@@ -28,8 +45,8 @@ inline constexpr int kOperandKindCount = 18;
 std::string_view OperandKindName(OperandKind kind);
 constexpr bool IsList(OperandKind kind) { return kind >= OperandKind::kScalarList; }
 constexpr bool IsDestination(OperandKind kind) {
-  return kind == OperandKind::kScalarDst || kind == OperandKind::kRefDst || kind == OperandKind::kScalarDstList ||
-         kind == OperandKind::kRefDstList;
+  return kind == OperandKind::kScalarDst || kind == OperandKind::kRefDst ||
+         kind == OperandKind::kScalarDstList || kind == OperandKind::kRefDstList;
 }
 
 // The scalars of a launch's shape list, in this order.

@@ -1,7 +1,7 @@
 // Program: what a compiled model is. Immutable once built, shared by threads and VMs; addressed by ids.
 //
-// A Program is made by Builder (builder.h), by the assembler, or by loading a .vmexe (serializer/). All three verify
-// it; whoever holds a Program may trust every index, type and jump in it.
+// A Program is made by Builder (builder.h), by the assembler, or by loading a .vmexe (serializer/). All three
+// verify it; whoever holds a Program may trust every index, type and jump in it.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,10 @@ namespace tvmvm {
 
 // A dimension in a signature: a number, or a symbol shared between inputs, or neither (unknown until run).
 struct DimSpec {
-  int64_t value = -1;    // >= 0: fixed
-  std::string symbol;    // for value < 0: a symbolic expression such as "n" or "n*4+1"; empty: unknown until run
-  int64_t low = 0;       // bounds of the symbol where the model or --dim gave them
+  int64_t value = -1;  // >= 0: fixed
+  std::string
+      symbol;       // for value < 0: a symbolic expression such as "n" or "n*4+1"; empty: unknown until run
+  int64_t low = 0;  // bounds of the symbol where the model or --dim gave them
   int64_t high = INT64_MAX;
 };
 
@@ -31,10 +32,10 @@ enum class ValueKind : uint8_t { kTensor = 0, kSequence = 1, kOptional = 2, kTup
 // The type of a function's parameter or result.
 struct TypeSpec {
   ValueKind kind = ValueKind::kTensor;
-  DType dtype = DType::kInvalid;                 // tensors
-  bool has_rank = true;                          // tensors: false when even the rank is unknown
-  std::vector<DimSpec> dims;                     // tensors
-  std::vector<TypeSpec> elements;                // sequence, optional: one; tuple: any number
+  DType dtype = DType::kInvalid;   // tensors
+  bool has_rank = true;            // tensors: false when even the rank is unknown
+  std::vector<DimSpec> dims;       // tensors
+  std::vector<TypeSpec> elements;  // sequence, optional: one; tuple: any number
 };
 
 struct ParameterSpec {
@@ -44,19 +45,20 @@ struct ParameterSpec {
 
 // One instruction's origin. Sorted by `word`; covers all words up to the next entry's.
 struct LineEntry {
-  uint32_t word = 0;        // index of the first instruction word
-  StringId node;            // name of the source node, "/layer.0/attention/MatMul (MatMul)"
+  uint32_t word = 0;  // index of the first instruction word
+  StringId node;      // name of the source node, "/layer.0/attention/MatMul (MatMul)"
 };
 
-// Parameters arrive in registers 0, 1, ... of each file, in order: scalars in the scalar file, references in the other.
+// Parameters arrive in registers 0, 1, ... of each file, in order: scalars in the scalar file, references in
+// the other.
 struct FunctionSpec {
   std::string name;
-  std::vector<ParameterSpec> inputs;    // reference parameters
-  std::vector<ParameterSpec> outputs;   // reference results
-  uint32_t scalar_inputs = 0;           // scalar parameters (functions called from bytecode only)
+  std::vector<ParameterSpec> inputs;   // reference parameters
+  std::vector<ParameterSpec> outputs;  // reference results
+  uint32_t scalar_inputs = 0;          // scalar parameters (functions called from bytecode only)
   uint32_t scalar_outputs = 0;
-  uint32_t scalar_registers = 0;        // size of the frame's scalar file
-  uint32_t ref_registers = 0;           // size of the frame's reference file
+  uint32_t scalar_registers = 0;  // size of the frame's scalar file
+  uint32_t ref_registers = 0;     // size of the frame's reference file
   std::vector<uint32_t> code;
   std::vector<LineEntry> lines;
 };
@@ -64,13 +66,13 @@ struct FunctionSpec {
 enum class Access : uint8_t { kRead = 0, kWrite = 1, kReadWrite = 2 };
 
 struct KernelSpec {
-  std::string name;                       // unique; "fused.exp_add.12"
-  std::string symbol;                     // the function's symbol in each kernel library that holds it
+  std::string name;    // unique; "fused.exp_add.12"
+  std::string symbol;  // the function's symbol in each kernel library that holds it
   DeviceKind device = DeviceKind::kCpu;
-  uint32_t scalar_count = 0;              // scalar arguments of a launch
-  std::vector<Access> buffers;            // one for each buffer argument
+  uint32_t scalar_count = 0;                // scalar arguments of a launch
+  std::vector<Access> buffers;              // one for each buffer argument
   std::vector<std::string> error_messages;  // message for the return codes 1, 2, ...
-  std::string source_node;                // name(s) of the source nodes that it computes
+  std::string source_node;                  // name(s) of the source nodes that it computes
 };
 
 enum class KernelForm : uint8_t { kSharedObject = 0, kBitcode = 1, kOpenClC = 2, kSpirV = 3 };
@@ -79,8 +81,8 @@ enum class KernelForm : uint8_t { kSharedObject = 0, kBitcode = 1, kOpenClC = 2,
 struct KernelLibrarySpec {
   DeviceKind device = DeviceKind::kCpu;
   KernelForm form = KernelForm::kSharedObject;
-  std::string target;                     // CPU: a level's name, "x86-64-v3"
-  std::span<const std::byte> bytes;       // owned by the Program's storage
+  std::string target;                // CPU: a level's name, "x86-64-v3"
+  std::span<const std::byte> bytes;  // owned by the Program's storage
 };
 
 // A constant tensor. Packed constants hold a device's panel layout as plain bytes (dtype u8, one dim).
@@ -88,26 +90,27 @@ struct ConstantSpec {
   std::string name;
   DType dtype = DType::kInvalid;
   std::vector<int64_t> dims;
-  std::span<const std::byte> bytes;       // 64-byte aligned, read-only, owned by the Program's storage; empty for strings
-  std::vector<std::string> strings;       // kString only
+  std::span<const std::byte>
+      bytes;  // 64-byte aligned, read-only, owned by the Program's storage; empty for strings
+  std::vector<std::string> strings;  // kString only
 };
 
-// Lifetimes of the values of one arena, for the planner: value k is alive over [first, last], both positions included.
-// A plan instruction gives the sizes; see allocator/planner.h.
+// Lifetimes of the values of one arena, for the planner: value k is alive over [first, last], both positions
+// included. A plan instruction gives the sizes; see allocator/planner.h.
 struct PlanSpec {
   struct Interval {
     uint32_t first = 0;
     uint32_t last = 0;
-    uint32_t alignment = 64;   // power of two, bytes
+    uint32_t alignment = 64;  // power of two, bytes
   };
   std::vector<Interval> values;
 };
 
 struct Provenance {
-  std::string producer;        // "tvm-vm 0.1.0"
-  std::string source;          // file name of the model, no folders
-  std::string source_digest;   // xxh3-128 of the model file, hex
-  std::string options;         // the compile options that matter, as given
+  std::string producer;       // "tvm-vm 0.1.0"
+  std::string source;         // file name of the model, no folders
+  std::string source_digest;  // xxh3-128 of the model file, hex
+  std::string options;        // the compile options that matter, as given
 };
 
 class Program {
@@ -118,8 +121,8 @@ class Program {
   std::vector<KernelLibrarySpec> libraries;
   std::vector<ConstantSpec> constants;
   std::vector<PlanSpec> plans;
-  std::vector<std::string> strings;       // messages and source node names
-  FunctionId entry;                       // the function that Invocation::Run runs
+  std::vector<std::string> strings;  // messages and source node names
+  FunctionId entry;                  // the function that Invocation::Run runs
   Provenance provenance;
   std::vector<std::shared_ptr<const void>> storage;  // keeps mapped files and owned blobs alive
 

@@ -1,4 +1,5 @@
-// Errors as values. No exception crosses a public boundary; every fallible call returns Expected<T> or Status.
+// Errors as values. No exception crosses a public boundary; every fallible call returns Expected<T> or
+// Status.
 #pragma once
 
 #include <cstdint>
@@ -43,15 +44,16 @@ inline tl::unexpected<Error> MakeError(Code code, std::string message) {
 #define TVMVM_CONCAT(a, b) TVMVM_CONCAT_INNER(a, b)
 
 // TVMVM_TRY(auto x, Make());  binds the value or returns the error to the caller.
-#define TVMVM_TRY(declaration, ...) TVMVM_TRY_INNER(TVMVM_CONCAT(tvmvm_try_, __LINE__), declaration, __VA_ARGS__)
-#define TVMVM_TRY_INNER(temporary, declaration, ...)                                \
-  auto temporary = (__VA_ARGS__);                                                   \
+#define TVMVM_TRY(declaration, ...) \
+  TVMVM_TRY_INNER(TVMVM_CONCAT(tvmvm_try_, __LINE__), declaration, __VA_ARGS__)
+#define TVMVM_TRY_INNER(temporary, declaration, ...)                                     \
+  auto temporary = (__VA_ARGS__);                                                        \
   if (!temporary) return ::tl::unexpected<::tvmvm::Error>(std::move(temporary).error()); \
   declaration = std::move(*temporary)
 
 // TVMVM_CHECK_OK(Do());  returns the error to the caller, or goes on.
-#define TVMVM_CHECK_OK(...)                                                             \
-  do {                                                                                  \
-    if (auto tvmvm_status = (__VA_ARGS__); !tvmvm_status)                               \
-      return ::tl::unexpected<::tvmvm::Error>(std::move(tvmvm_status).error());         \
+#define TVMVM_CHECK_OK(...)                                                     \
+  do {                                                                          \
+    if (auto tvmvm_status = (__VA_ARGS__); !tvmvm_status)                       \
+      return ::tl::unexpected<::tvmvm::Error>(std::move(tvmvm_status).error()); \
   } while (false)

@@ -20,14 +20,14 @@ std::optional<CpuLevel> CpuLevelFromName(std::string_view name);
 struct TargetInfo {
   DeviceKind device = DeviceKind::kCpu;
   CpuLevel cpu_level = CpuLevel::kX86_64_V3;
-  int vector_bits = 256;           // width of one SIMD register or of a preferred vector
+  int vector_bits = 256;  // width of one SIMD register or of a preferred vector
   int vector_registers = 16;
-  bool has_vnni = false;           // u8 x i8 -> i32 dot products
+  bool has_vnni = false;  // u8 x i8 -> i32 dot products
   bool has_bf16 = false;
-  bool has_f16 = false;            // arithmetic, not only conversion
+  bool has_f16 = false;  // arithmetic, not only conversion
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 1 << 20;
-  int64_t shared_memory_bytes = 0; // GPUs: memory of one work-group
+  int64_t shared_memory_bytes = 0;  // GPUs: memory of one work-group
   int max_group_size = 1;
   int subgroup_size = 1;
 };

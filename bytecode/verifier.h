@@ -14,7 +14,7 @@ namespace tvmvm {
 
 // Limits of every program; the verifier refuses what exceeds them.
 inline constexpr uint32_t kMaxRegisters = 1u << 20;  // of one register file of a frame
-inline constexpr size_t kMaxCodeWords = 1u << 24;     // of one function
+inline constexpr size_t kMaxCodeWords = 1u << 24;    // of one function
 inline constexpr size_t kMaxPlanValues = 1u << 16;   // of one plan
 inline constexpr uint32_t kMaxPlanAlignment = 4096;  // bytes
 inline constexpr int kMaxTypeDepth = 16;             // sequence of optional of ...

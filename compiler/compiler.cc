@@ -1,5 +1,7 @@
 #include "compiler/compiler.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -8,12 +10,10 @@
 #include "compiler/importers/mapped_file.h"
 #include "compiler/importers/onnx_importer.h"
 #include "compiler/importers/onnx_model.h"
-
 #include "compiler/jit/jit.h"
 #include "compiler/lowering/lower_module.h"
 #include "compiler/pipeline.h"
 #include "fmt/format.h"
-#include <xxhash.h>
 
 namespace tvmvm {
 namespace {
@@ -34,7 +34,8 @@ Status CheckStageNames(const CompileOptions& options) {
   if (!options.stop_after.empty()) asked.push_back(options.stop_after);
   for (const std::string& name : asked)
     if (name != "all" && std::find(known.begin(), known.end(), name) == known.end())
-      return MakeError(Code::kInvalidArgument, fmt::format("no pass is named '{}'; there are: {}", name, fmt::join(known, ", ")));
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("no pass is named '{}'; there are: {}", name, fmt::join(known, ", ")));
   return {};
 }
 
@@ -51,8 +52,10 @@ Expected<std::vector<TargetInfo>> TargetsOf(const CompileOptions& options) {
 
 std::string OptionsText(const CompileOptions& options, const std::vector<TargetInfo>& targets) {
   std::string text = "--device " + fmt::format("{}", fmt::join(options.devices, ",")) + " --target ";
-  for (size_t i = 0; i < targets.size(); ++i) text += (i ? "," : "") + std::string(CpuLevelName(targets[i].cpu_level));
-  for (const auto& [name, bound] : options.dims) text += fmt::format(" --dim {}={}..{}", name, bound.low, bound.high);
+  for (size_t i = 0; i < targets.size(); ++i)
+    text += (i ? "," : "") + std::string(CpuLevelName(targets[i].cpu_level));
+  for (const auto& [name, bound] : options.dims)
+    text += fmt::format(" --dim {}={}..{}", name, bound.low, bound.high);
   return text;
 }
 
@@ -64,12 +67,13 @@ void PrintTimes(const CompileOptions& options, const PassRunner& runner, double 
     text += fmt::format("{:24} {:>10.2f} ms\n", name, milliseconds);
     total += milliseconds;
   }
-  text += fmt::format("{:24} {:>10.2f} ms\n{:24} {:>10.2f} ms\n", "lower and generate code", lower_ms, "total", total);
+  text += fmt::format("{:24} {:>10.2f} ms\n{:24} {:>10.2f} ms\n", "lower and generate code", lower_ms,
+                      "total", total);
   options.print(text);
 }
 
-Expected<CompileResult> Compile(const ir::OnnxModel& model, const std::string& digest, const CompileOptions& options,
-                                Clock::time_point start) {
+Expected<CompileResult> Compile(const ir::OnnxModel& model, const std::string& digest,
+                                const CompileOptions& options, Clock::time_point start) {
   CompileResult result;
   TVMVM_TRY(std::vector<TargetInfo> targets, TargetsOf(options));
   ir::ImportOptions import;
@@ -88,7 +92,8 @@ Expected<CompileResult> Compile(const ir::OnnxModel& model, const std::string& d
   lowering::LoweringOptions lower;
   lower.targets = targets;
   lower.bitcode = options.bitcode;
-  lower.threads = options.threads > 0 ? options.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  lower.threads = options.threads > 0 ? options.threads
+                                      : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   lower.provenance = {"tvm-vm 0.1.0", options.model_name, digest, OptionsText(options, targets)};
   lower.progress = options.progress;
   TVMVM_TRY(result.program, lowering::LowerModule(module, lower));
@@ -113,7 +118,8 @@ class OnnxCompiler : public Compiler {
     return Compile(model, DigestOf(file->bytes()), options, start);
   }
 
-  Expected<CompileResult> CompileBytes(std::span<const std::byte> bytes, const CompileOptions& options) const override {
+  Expected<CompileResult> CompileBytes(std::span<const std::byte> bytes,
+                                       const CompileOptions& options) const override {
     Clock::time_point start = Clock::now();
     TVMVM_CHECK_OK(CheckStageNames(options));
     TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxBytes(bytes));

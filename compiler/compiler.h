@@ -1,5 +1,5 @@
-// The compiler as a library: an ONNX model in, a Program out. The tool opens libtvm-vm-compiler at run time and gets
-// this interface from tvmvm_compiler(); a program that links the library calls GetCompiler().
+// The compiler as a library: an ONNX model in, a Program out. The tool opens libtvm-vm-compiler at run time
+// and gets this interface from tvmvm_compiler(); a program that links the library calls GetCompiler().
 #pragma once
 
 #include <cstdint>
@@ -19,38 +19,40 @@ namespace tvmvm {
 // A fact about a symbolic dimension of the inputs.
 struct DimBound {
   int64_t low = 0;
-  int64_t high = INT64_MAX;   // low == high fixes the dimension
+  int64_t high = INT64_MAX;  // low == high fixes the dimension
 };
 
 struct CompileOptions {
-  std::vector<std::string> devices = {"cpu"};   // in order of preference
-  std::vector<std::string> targets;             // CPU levels: "host", "x86-64-v3", ...; empty: x86-64-v3 and x86-64-v4
-  bool bitcode = false;                         // also pack LLVM bitcode
-  bool keep_all_values = false;                 // every intermediate value becomes an output (run --dump)
+  std::vector<std::string> devices = {"cpu"};  // in order of preference
+  std::vector<std::string> targets;  // CPU levels: "host", "x86-64-v3", ...; empty: x86-64-v3 and x86-64-v4
+  bool bitcode = false;              // also pack LLVM bitcode
+  bool keep_all_values = false;      // every intermediate value becomes an output (run --dump)
   std::map<std::string, DimBound> dims;
-  std::vector<std::string> print_after;         // pass names, or "all"
-  std::string stop_after;                       // pass name; then no Program is made
+  std::vector<std::string> print_after;  // pass names, or "all"
+  std::string stop_after;                // pass name; then no Program is made
   bool time_passes = false;
-  int threads = 0;                              // for code generation; 0: all that the process may use
-  std::string model_name;                       // for messages and provenance; empty: taken from the path
+  int threads = 0;         // for code generation; 0: all that the process may use
+  std::string model_name;  // for messages and provenance; empty: taken from the path
   // Both may be empty. Called on the compiling thread.
   std::function<void(const std::string& stage, double fraction)> progress;
-  std::function<void(const std::string& text)> print;   // receives what print_after and time_passes ask for
+  std::function<void(const std::string& text)> print;  // receives what print_after and time_passes ask for
 };
 
 struct CompileResult {
-  std::shared_ptr<const Program> program;       // null when stop_after ended the pipeline
+  std::shared_ptr<const Program> program;  // null when stop_after ended the pipeline
   std::vector<std::string> warnings;
 };
 
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  // Errors: kInvalidArgument (malformed model; place and reason), kUnsupported (every unsupported operator and attribute
-  // of the model at once), kNotFound.
-  virtual Expected<CompileResult> CompileFile(const std::string& path, const CompileOptions& options) const = 0;
-  virtual Expected<CompileResult> CompileBytes(std::span<const std::byte> model, const CompileOptions& options) const = 0;
-  virtual std::vector<std::pair<std::string, std::string>> Passes() const = 0;   // name, purpose
+  // Errors: kInvalidArgument (malformed model; place and reason), kUnsupported (every unsupported operator
+  // and attribute of the model at once), kNotFound.
+  virtual Expected<CompileResult> CompileFile(const std::string& path,
+                                              const CompileOptions& options) const = 0;
+  virtual Expected<CompileResult> CompileBytes(std::span<const std::byte> model,
+                                               const CompileOptions& options) const = 0;
+  virtual std::vector<std::pair<std::string, std::string>> Passes() const = 0;  // name, purpose
   virtual std::shared_ptr<KernelJit> CreateJit() const = 0;
 };
 

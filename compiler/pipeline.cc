@@ -17,7 +17,8 @@ constexpr Pass kPipeline[] = {
     {"resolve-symbols", "symbols that are read from constants become numbers", passes::ResolveSymbols},
     {"eliminate-common", "compute equal nodes once", passes::EliminateCommon},
     {"eliminate-dead", "drop what nobody uses", passes::EliminateDead},
-    {"rewrite-algebra", "scales into weights, transposes into contractions, powers into products", passes::RewriteAlgebra},
+    {"rewrite-algebra", "scales into weights, transposes into contractions, powers into products",
+     passes::RewriteAlgebra},
     {"choose-layout", "convolutions and what lies between them on channels_last data", passes::ChooseLayout},
     {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants},
     {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
@@ -31,7 +32,8 @@ double MillisecondsSince(std::chrono::steady_clock::time_point start) {
 }
 
 bool Wanted(const std::vector<std::string>& names, std::string_view stage) {
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name == stage || name == "all"; });
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return name == stage || name == "all"; });
 }
 
 }  // namespace

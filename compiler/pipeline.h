@@ -17,7 +17,7 @@ std::span<const passes::Pass> PassPipeline();
 struct PassRunner {
   const CompileOptions* options = nullptr;
   passes::PassContext context;
-  std::vector<std::pair<std::string, double>> milliseconds;   // one for each stage that ran
+  std::vector<std::pair<std::string, double>> milliseconds;  // one for each stage that ran
 
   // Runs the pipeline on the module. `stopped` is set when options->stop_after ended it.
   Status Run(ir::Module& module, bool* stopped);

@@ -1,5 +1,6 @@
-// Program <-> .vmexe bytes. The layout is described in docs/bytecode.md; DESIGN: header, FlatBuffers metadata, code,
-// constants (aligned, mapped), kernel libraries. Little-endian. Loading costs O(metadata), not O(weights).
+// Program <-> .vmexe bytes. The layout is described in docs/bytecode.md; DESIGN: header, FlatBuffers
+// metadata, code, constants (aligned, mapped), kernel libraries. Little-endian. Loading costs O(metadata),
+// not O(weights).
 #pragma once
 
 #include <memory>
@@ -13,23 +14,25 @@
 namespace tvmvm {
 
 struct SectionInfo {
-  std::string name;      // "metadata", "code", "constants", "kernels.cpu.x86-64-v3", ...
+  std::string name;  // "metadata", "code", "constants", "kernels.cpu.x86-64-v3", ...
   uint64_t offset = 0;
   uint64_t bytes = 0;
-  std::string digest;    // xxh3-128, hex
+  std::string digest;  // xxh3-128, hex
   bool required = true;
 };
 
-// Writes to a temporary file beside `path`, syncs, and renames. Errors: kInvalidArgument naming path and system error.
+// Writes to a temporary file beside `path`, syncs, and renames. Errors: kInvalidArgument naming path and
+// system error.
 [[nodiscard]] Status SaveProgram(const Program& program, const std::string& path);
 [[nodiscard]] Expected<std::vector<std::byte>> SerializeProgram(const Program& program);
 
-// Maps the file read-only; constants and kernels are views of the mapping, which the Program keeps alive. All sections are
-// checked by digest but the constants, whose digest only VerifyFile reads: loading does not touch the weights.
+// Maps the file read-only; constants and kernels are views of the mapping, which the Program keeps alive. All
+// sections are checked by digest but the constants, whose digest only VerifyFile reads: loading does not
+// touch the weights.
 [[nodiscard]] Expected<std::shared_ptr<const Program>> LoadProgram(const std::string& path);
 // `owner` keeps `bytes` alive; null copies them. Bytes must be 64-byte aligned to be used in place.
-[[nodiscard]] Expected<std::shared_ptr<const Program>> LoadProgramFromMemory(std::span<const std::byte> bytes,
-                                                                             std::shared_ptr<const void> owner = nullptr);
+[[nodiscard]] Expected<std::shared_ptr<const Program>> LoadProgramFromMemory(
+    std::span<const std::byte> bytes, std::shared_ptr<const void> owner = nullptr);
 
 // Checks every section's digest. Errors: kInvalidProgram naming the section.
 [[nodiscard]] Status VerifyFile(const std::string& path);

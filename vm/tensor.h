@@ -19,10 +19,11 @@ class Tensor {
  public:
   Tensor() = default;
 
-  // New memory, 64-byte aligned, uninitialised. Errors: kOutOfMemory, kInvalidArgument (negative dims, overflow).
+  // New memory, 64-byte aligned, uninitialised. Errors: kOutOfMemory, kInvalidArgument (negative dims,
+  // overflow).
   static Expected<Tensor> Allocate(DType dtype, const Shape& shape);
-  // Memory of the caller's that outlives every use of the tensor. `data` holds DTypeBytes(dtype, elements) bytes and is
-  // aligned to the element size.
+  // Memory of the caller's that outlives every use of the tensor. `data` holds DTypeBytes(dtype, elements)
+  // bytes and is aligned to the element size.
   static Tensor Borrow(DType dtype, const Shape& shape, void* data);
   // As Borrow, with `owner` kept alive by the tensor.
   static Tensor Share(DType dtype, const Shape& shape, void* data, std::shared_ptr<void> owner);
@@ -39,8 +40,9 @@ class Tensor {
   const std::shared_ptr<std::vector<std::string>>& shared_strings() const { return strings_; }
   bool empty_handle() const { return data_ == nullptr && !strings_ && dtype_ == DType::kInvalid; }
 
-  // DLPack. FromDLPack takes ownership of `managed` and calls its deleter when the last copy goes; only dense row-major
-  // host tensors are taken (kUnsupported otherwise). ToDLPack gives a new managed tensor that shares the memory.
+  // DLPack. FromDLPack takes ownership of `managed` and calls its deleter when the last copy goes; only dense
+  // row-major host tensors are taken (kUnsupported otherwise). ToDLPack gives a new managed tensor that
+  // shares the memory.
   static Expected<Tensor> FromDLPack(DLManagedTensor* managed);
   Expected<DLManagedTensor*> ToDLPack() const;
 

@@ -19,18 +19,18 @@
 namespace tvmvm {
 
 struct VmOptions {
-  int threads = 0;                          // CPU workers; 0: all that the process may use
-  std::shared_ptr<WorkerPool> pool;         // the service's own threads; null: the Vm makes its own
-  std::shared_ptr<KernelJit> jit;           // for programs that hold only bitcode for this machine
+  int threads = 0;                               // CPU workers; 0: all that the process may use
+  std::shared_ptr<WorkerPool> pool;              // the service's own threads; null: the Vm makes its own
+  std::shared_ptr<KernelJit> jit;                // for programs that hold only bitcode for this machine
   std::vector<std::shared_ptr<Device>> devices;  // empty: one CPU device made from the options above
   bool allow_native = true;
-  std::string force_cpu_level;              // tests: run at most this level's kernels
+  std::string force_cpu_level;  // tests: run at most this level's kernels
 };
 
 // Limits of one Invocation; 0 or max means none.
 struct Limits {
-  int64_t max_bytes = 0;                    // arena and tensors that the program allocates
-  int64_t max_steps = 0;                    // bytecode instructions
+  int64_t max_bytes = 0;  // arena and tensors that the program allocates
+  int64_t max_steps = 0;  // bytecode instructions
   std::chrono::nanoseconds timeout{0};
   int32_t max_call_depth = 1 << 20;
 };
@@ -39,8 +39,8 @@ struct Limits {
 struct LaunchRecord {
   KernelId kernel;
   FunctionId function;
-  uint32_t word = 0;                        // instruction, for Program::SourceNode
-  int64_t begin_ns = 0, end_ns = 0;         // steady clock
+  uint32_t word = 0;                 // instruction, for Program::SourceNode
+  int64_t begin_ns = 0, end_ns = 0;  // steady clock
   int64_t flops = 0, bytes = 0;
   int64_t grid = 0;
 };
@@ -53,11 +53,11 @@ class Invocation {
   ~Invocation();
   Invocation(Invocation&&) noexcept;
 
-  // Runs the entry function. `inputs` in the order of the signature. `outputs` has one element for each output: an
-  // empty handle asks for a new tensor; a tensor given there receives the result in its memory (dtype and shape must
-  // fit) and stays the caller's. Inputs are checked before anything runs: count, dtype, rank, dims, shared symbols.
-  // On an error no output is changed other than by partial writes into the caller's own memory, and the Invocation can
-  // be used again.
+  // Runs the entry function. `inputs` in the order of the signature. `outputs` has one element for each
+  // output: an empty handle asks for a new tensor; a tensor given there receives the result in its memory
+  // (dtype and shape must fit) and stays the caller's. Inputs are checked before anything runs: count, dtype,
+  // rank, dims, shared symbols. On an error no output is changed other than by partial writes into the
+  // caller's own memory, and the Invocation can be used again.
   [[nodiscard]] Status Run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
   void SetLimits(const Limits& limits);
@@ -65,9 +65,9 @@ class Invocation {
   void Cancel();
   void SetLaunchObserver(LaunchObserver observer);  // empty: none
 
-  int64_t peak_bytes() const;      // largest arena plus allocated tensors of one run so far
-  int64_t arena_bytes() const;     // held now
-  void Trim();                     // gives memory back that only serves to make the next call warm
+  int64_t peak_bytes() const;   // largest arena plus allocated tensors of one run so far
+  int64_t arena_bytes() const;  // held now
+  void Trim();                  // gives memory back that only serves to make the next call warm
 
  private:
   friend class Vm;
@@ -78,8 +78,10 @@ class Invocation {
 
 class Vm : public std::enable_shared_from_this<Vm> {
  public:
-  // Binds the program's kernels to devices. Errors: kUnsupported when no device can run a kernel, naming both.
-  [[nodiscard]] static Expected<std::shared_ptr<Vm>> Create(std::shared_ptr<const Program> program, const VmOptions& options = {});
+  // Binds the program's kernels to devices. Errors: kUnsupported when no device can run a kernel, naming
+  // both.
+  [[nodiscard]] static Expected<std::shared_ptr<Vm>> Create(std::shared_ptr<const Program> program,
+                                                            const VmOptions& options = {});
   ~Vm();
 
   const Program& program() const;

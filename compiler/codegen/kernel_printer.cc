@@ -82,7 +82,8 @@ llvm::Value* KernelPrinter::ScalarOf(const ir::Dim& dim) {
   if (auto constant = dim.constant()) return builder_.getInt64(static_cast<uint64_t>(*constant));
   auto found = std::find(dims_.begin(), dims_.end(), dim);
   if (found == dims_.end()) {
-    status_ = MakeError(Code::kInternal, fmt::format("kernel '{}' needs {}, which no launch passes", kernel_.name, dim.ToString()));
+    status_ = MakeError(Code::kInternal, fmt::format("kernel '{}' needs {}, which no launch passes",
+                                                     kernel_.name, dim.ToString()));
     return builder_.getInt64(0);
   }
   return scalars_[static_cast<size_t>(found - dims_.begin())];

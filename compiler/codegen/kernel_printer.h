@@ -25,7 +25,8 @@ class KernelPrinter {
  public:
   // `kernel` has no kVectorized loops and no functions that ExpandMath replaces.
   // `scalars`: what a launch passes, in order.
-  KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol, std::vector<ir::Dim> scalars);
+  KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol,
+                std::vector<ir::Dim> scalars);
   // Errors: kUnsupported or kInternal naming the kernel.
   Status Print();
 
@@ -103,7 +104,8 @@ class KernelPrinter {
 
   llvm::Module& module_;
   llvm::LLVMContext& context_;
-  llvm::IRBuilder<> builder_;  // folds constants only: loop variables are phis without their second value while printing
+  llvm::IRBuilder<>
+      builder_;  // folds constants only: loop variables are phis without their second value while printing
   const tensor::LoopKernel& kernel_;
   std::string symbol_;
   Status status_;

@@ -21,7 +21,8 @@
 namespace tvmvm::codegen {
 namespace {
 
-// Dims as variables bound at the start. Later rewriting would fold dims into other dims, which no launch passes.
+// Dims as variables bound at the start. Later rewriting would fold dims into other dims, which no launch
+// passes.
 tensor::LoopKernel BindDims(const tensor::LoopKernel& kernel) {
   tensor::LoopKernel result = kernel;
   std::vector<tensor::StmtPtr> statements;
@@ -31,10 +32,10 @@ tensor::LoopKernel BindDims(const tensor::LoopKernel& kernel) {
     statements.push_back(tensor::Let(variable, tensor::DimValue(dim)));
     variables.emplace(dim, tensor::Variable(variable));
   }
-  tensor::Rewriter rewrite([&](const tensor::Expr& e) {
-    return e.op() == tensor::ExprOp::kDim ? variables.at(e->dim) : e;
-  });
-  statements.push_back(tensor::MapExpressions(kernel.body, [&](const tensor::Expr& e) { return rewrite(e); }));
+  tensor::Rewriter rewrite(
+      [&](const tensor::Expr& e) { return e.op() == tensor::ExprOp::kDim ? variables.at(e->dim) : e; });
+  statements.push_back(
+      tensor::MapExpressions(kernel.body, [&](const tensor::Expr& e) { return rewrite(e); }));
   result.body = tensor::Block(std::move(statements));
   return result;
 }
@@ -47,7 +48,8 @@ Status PrintKernel(llvm::Module& module, const KernelSource& source) {
   TVMVM_CHECK_OK(tensor::VerifyLoops(*source.kernel));
   tensor::LoopKernel prepared = Prepare(*source.kernel);
   TVMVM_CHECK_OK(tensor::VerifyLoops(prepared));
-  std::vector<ir::Dim> scalars = source.scalars.empty() ? tensor::LaunchScalars(*source.kernel) : source.scalars;
+  std::vector<ir::Dim> scalars =
+      source.scalars.empty() ? tensor::LaunchScalars(*source.kernel) : source.scalars;
   return KernelPrinter(module, prepared, source.symbol, std::move(scalars)).Print();
 }
 

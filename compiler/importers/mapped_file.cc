@@ -140,7 +140,8 @@ Expected<std::shared_ptr<const MappedFile>> ModelFolder::Open(std::string_view l
                      fmt::format("external data '{}' needs a model that was read from a file", shown));
   Descriptor descriptor(OpenBeneath(descriptor_, parts));
   if (!descriptor.valid() && (errno == ELOOP || errno == EXDEV))
-    return MakeError(Code::kInvalidArgument, fmt::format("external data '{}' goes through a symbolic link", shown));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("external data '{}' goes through a symbolic link", shown));
   if (!descriptor.valid()) return SystemError(shown, errno);
   struct stat info = {};
   if (fstat(descriptor.get(), &info) != 0) return SystemError(shown, errno);

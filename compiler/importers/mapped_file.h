@@ -31,8 +31,9 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// The folder that external data is looked up in. A location is a relative path that stays beneath the folder, through no
-// symbolic link, and names a regular file with one hard link: a model cannot make its reader open anything else.
+// The folder that external data is looked up in. A location is a relative path that stays beneath the folder,
+// through no symbolic link, and names a regular file with one hard link: a model cannot make its reader open
+// anything else.
 class ModelFolder {
  public:
   // An empty path: the model has no folder, every Open fails.

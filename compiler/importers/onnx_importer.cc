@@ -18,18 +18,18 @@ namespace tvmvm::ir {
 namespace {
 
 constexpr int64_t kMaxOpset = 28;
-constexpr int kMaxCallDepth = 100;             // of functions in functions and graphs in graphs
-constexpr int64_t kMaxNodes = 2'000'000;       // after inlining: functions that call functions multiply
+constexpr int kMaxCallDepth = 100;        // of functions in functions and graphs in graphs
+constexpr int64_t kMaxNodes = 2'000'000;  // after inlining: functions that call functions multiply
 
 using Opsets = std::map<std::string, int64_t>;
 using Attributes = std::map<std::string, OnnxAttribute>;
 
 // The names that nodes of one graph or function body see.
 struct Scope {
-  const Scope* outer = nullptr;                // of a subgraph; a function body sees nothing outside
+  const Scope* outer = nullptr;  // of a subgraph; a function body sees nothing outside
   const Opsets* opsets = nullptr;
-  const Attributes* arguments = nullptr;       // of the function call around, for attribute references
-  std::string prefix;                          // of the names that values and nodes get in the IR
+  const Attributes* arguments = nullptr;  // of the function call around, for attribute references
+  std::string prefix;                     // of the names that values and nodes get in the IR
   int depth = 0;
   // No id: the node that makes it could not be imported, which has been reported.
   std::unordered_map<std::string, std::optional<ValueId>> values;
@@ -43,7 +43,8 @@ struct Scope {
 };
 
 std::string OperatorText(const OnnxNode& node, int64_t version) {
-  return fmt::format("operator {}.{} version {}", node.domain.empty() ? "ai.onnx" : node.domain, node.op_type, version);
+  return fmt::format("operator {}.{} version {}", node.domain.empty() ? "ai.onnx" : node.domain, node.op_type,
+                     version);
 }
 
 bool Understands(const OnnxOp& row, std::string_view attribute) {
@@ -59,7 +60,10 @@ bool Understands(const OnnxOp& row, std::string_view attribute) {
 class Importer {
  public:
   Importer(const OnnxModel& model, const ImportOptions& options, std::vector<std::string>* warnings)
-      : model_(model), options_(options), warnings_(warnings), module_(NewModule()),
+      : model_(model),
+        options_(options),
+        warnings_(warnings),
+        module_(NewModule()),
         builder_(&module_, &module_.main(), module_.main().body) {}
 
   Expected<Module> Run();
@@ -80,8 +84,10 @@ class Importer {
   Status ImportNode(const std::vector<OnnxNode>& nodes, size_t index, Scope* scope);
   Status ImportCall(const OnnxFunction& callee, const OnnxNode& node, const std::string& name,
                     const std::vector<ValueId>& inputs, Scope* scope);
-  void ImportOperator(const OnnxNode& node, const std::string& name, std::vector<ValueId> inputs, Scope* scope);
-  std::optional<std::string> Lower(const OnnxOp& row, const OnnxNode& node, OnnxContext* context, const std::string& name);
+  void ImportOperator(const OnnxNode& node, const std::string& name, std::vector<ValueId> inputs,
+                      Scope* scope);
+  std::optional<std::string> Lower(const OnnxOp& row, const OnnxNode& node, OnnxContext* context,
+                                   const std::string& name);
   Expected<std::vector<ValueId>> ImportInline(const OnnxGraph& graph, const std::vector<ValueId>& arguments,
                                               const Scope& scope);
   Expected<RegionId> ImportRegion(const OnnxGraph& graph, const std::vector<Type>& types, const Scope& scope);
@@ -104,7 +110,7 @@ class Importer {
   OpBuilder builder_;
   ImportReport report_;
   std::map<std::tuple<std::string, std::string, std::string>, const OnnxFunction*> functions_;
-  std::map<std::string, int> unnamed_;          // nodes without a name, by operator
+  std::map<std::string, int> unnamed_;  // nodes without a name, by operator
   int64_t node_count_ = 0;
 };
 
@@ -118,10 +124,11 @@ Module Importer::NewModule() {
 
 Status Importer::CheckOpsets(const Opsets& opsets, const std::string& where) const {
   auto main = opsets.find("");
-  if (main == opsets.end()) return {};          // then no operator of ai.onnx may occur
+  if (main == opsets.end()) return {};  // then no operator of ai.onnx may occur
   if (main->second < 1 || main->second > kMaxOpset)
-    return MakeError(Code::kUnsupported, fmt::format("{} imports opset {} of ai.onnx, versions 1 to {} are supported", where,
-                                                     main->second, kMaxOpset));
+    return MakeError(Code::kUnsupported,
+                     fmt::format("{} imports opset {} of ai.onnx, versions 1 to {} are supported", where,
+                                 main->second, kMaxOpset));
   return {};
 }
 
@@ -129,8 +136,8 @@ Status Importer::IndexFunctions() {
   for (const OnnxFunction& function : model_.functions) {
     TVMVM_CHECK_OK(CheckOpsets(function.opset_imports, fmt::format("function '{}'", function.name)));
     if (!functions_.emplace(std::tuple(function.domain, function.name, function.overload), &function).second)
-      return MakeError(Code::kInvalidArgument,
-                       fmt::format("function '{}' of domain '{}' is defined twice", function.name, function.domain));
+      return MakeError(Code::kInvalidArgument, fmt::format("function '{}' of domain '{}' is defined twice",
+                                                           function.name, function.domain));
   }
   return {};
 }
@@ -140,9 +147,11 @@ const OnnxFunction* Importer::FindFunction(const OnnxNode& node) const {
   return found == functions_.end() ? nullptr : found->second;
 }
 
-Status Importer::Define(const std::string& name, std::optional<ValueId> value, Scope* scope, const std::string& node) {
+Status Importer::Define(const std::string& name, std::optional<ValueId> value, Scope* scope,
+                        const std::string& node) {
   if (scope->values.emplace(name, value).second) return {};
-  return MakeError(Code::kInvalidArgument, fmt::format("the value '{}' is defined twice, the second time by {}", name, node));
+  return MakeError(Code::kInvalidArgument,
+                   fmt::format("the value '{}' is defined twice, the second time by {}", name, node));
 }
 
 Status Importer::ImportInputs(Scope* scope) {
@@ -175,7 +184,8 @@ Status Importer::ImportInitializers(const OnnxGraph& graph, Scope* scope) {
 }
 
 std::string Importer::NodeName(const OnnxNode& node, const Scope& scope) {
-  std::string name = node.name.empty() ? fmt::format("{}_{}", node.op_type, unnamed_[node.op_type]++) : node.name;
+  std::string name =
+      node.name.empty() ? fmt::format("{}_{}", node.op_type, unnamed_[node.op_type]++) : node.name;
   return scope.prefix + name;
 }
 
@@ -220,10 +230,12 @@ void Importer::CheckSupport(const OnnxNode& node, const std::string& name, const
 
 Status Importer::ImportNodes(const std::vector<OnnxNode>& nodes, Scope* scope) {
   if (scope->depth > kMaxCallDepth)
-    return MakeError(Code::kInvalidArgument, "functions or graphs are nested too deeply, or a function calls itself");
+    return MakeError(Code::kInvalidArgument,
+                     "functions or graphs are nested too deeply, or a function calls itself");
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (++node_count_ > kMaxNodes)
-      return MakeError(Code::kUnsupported, fmt::format("the model has more than {} nodes after inlining", kMaxNodes));
+      return MakeError(Code::kUnsupported,
+                       fmt::format("the model has more than {} nodes after inlining", kMaxNodes));
     TVMVM_CHECK_OK(ImportNode(nodes, i, scope));
   }
   return {};
@@ -242,13 +254,15 @@ Status Importer::ImportNode(const std::vector<OnnxNode>& nodes, size_t index, Sc
       for (size_t later = index; later < nodes.size(); ++later) {
         for (const std::string& output : nodes[later].outputs) {
           if (output == input)
-            return MakeError(Code::kInvalidArgument,
-                             fmt::format("nodes are not in execution order: node '{}' ({}) uses '{}', which the later "
-                                         "node '{}' ({}) makes",
-                                         name, node.op_type, input, nodes[later].name, nodes[later].op_type));
+            return MakeError(
+                Code::kInvalidArgument,
+                fmt::format("nodes are not in execution order: node '{}' ({}) uses '{}', which the later "
+                            "node '{}' ({}) makes",
+                            name, node.op_type, input, nodes[later].name, nodes[later].op_type));
         }
       }
-      report_.Malformed(name, node.op_type, fmt::format("the input '{}' is made by no node, input or initializer", input));
+      report_.Malformed(name, node.op_type,
+                        fmt::format("the input '{}' is made by no node, input or initializer", input));
       blocked = true;
       continue;
     }
@@ -260,8 +274,9 @@ Status Importer::ImportNode(const std::vector<OnnxNode>& nodes, size_t index, Sc
   }
   for (const std::string& output : node.outputs) {
     if (!output.empty() && scope->values.contains(output))
-      return MakeError(Code::kInvalidArgument, fmt::format("the value '{}' is defined twice, the second time by node '{}' ({})",
-                                                           output, name, node.op_type));
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("the value '{}' is defined twice, the second time by node '{}' ({})",
+                                   output, name, node.op_type));
   }
   if (blocked) {
     CheckSupport(node, name, *scope);
@@ -276,9 +291,10 @@ Status Importer::ImportNode(const std::vector<OnnxNode>& nodes, size_t index, Sc
 Status Importer::ImportCall(const OnnxFunction& callee, const OnnxNode& node, const std::string& name,
                             const std::vector<ValueId>& inputs, Scope* scope) {
   if (inputs.size() > callee.inputs.size() || node.outputs.size() > callee.outputs.size()) {
-    report_.Malformed(name, node.op_type,
-                      fmt::format("{} inputs and {} outputs, the model's function has {} and {}", inputs.size(),
-                                  node.outputs.size(), callee.inputs.size(), callee.outputs.size()));
+    report_.Malformed(
+        name, node.op_type,
+        fmt::format("{} inputs and {} outputs, the model's function has {} and {}", inputs.size(),
+                    node.outputs.size(), callee.inputs.size(), callee.outputs.size()));
     Poison(node, scope);
     return {};
   }
@@ -290,13 +306,15 @@ Status Importer::ImportCall(const OnnxFunction& callee, const OnnxNode& node, co
   inner.prefix = name + "/";
   inner.depth = scope->depth + 1;
   for (size_t i = 0; i < callee.inputs.size(); ++i)
-    TVMVM_CHECK_OK(Define(callee.inputs[i], i < inputs.size() ? inputs[i] : ValueId(), &inner, "a function input"));
+    TVMVM_CHECK_OK(
+        Define(callee.inputs[i], i < inputs.size() ? inputs[i] : ValueId(), &inner, "a function input"));
   TVMVM_CHECK_OK(ImportNodes(callee.nodes, &inner));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     const std::optional<ValueId>* result = inner.Find(callee.outputs[i]);
     if (result == nullptr) {
-      report_.Malformed(name, node.op_type, fmt::format("the function's output '{}' is made by no node", callee.outputs[i]));
+      report_.Malformed(name, node.op_type,
+                        fmt::format("the function's output '{}' is made by no node", callee.outputs[i]));
       Poison(node, scope);
       return {};
     }
@@ -305,7 +323,8 @@ Status Importer::ImportCall(const OnnxFunction& callee, const OnnxNode& node, co
   return {};
 }
 
-void Importer::ImportOperator(const OnnxNode& node, const std::string& name, std::vector<ValueId> inputs, Scope* scope) {
+void Importer::ImportOperator(const OnnxNode& node, const std::string& name, std::vector<ValueId> inputs,
+                              Scope* scope) {
   auto version = scope->opsets->find(node.domain);
   if (version == scope->opsets->end()) {
     report_.Malformed(name, node.op_type, fmt::format("the domain '{}' is not imported", node.domain));
@@ -336,7 +355,8 @@ void Importer::ImportOperator(const OnnxNode& node, const std::string& name, std
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     ValueId value = context.outputs[i];
-    if (std::string& known = function().value(value).name; known.empty()) known = scope->prefix + node.outputs[i];
+    if (std::string& known = function().value(value).name; known.empty())
+      known = scope->prefix + node.outputs[i];
     scope->values.emplace(node.outputs[i], value);
   }
 }
@@ -354,7 +374,8 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
     if (!input.valid()) continue;
     const Type& type = builder_.type(input);
     if (type.kind == TypeKind::kTensor && type.ranked) continue;
-    std::string what = type.kind == TypeKind::kTensor ? std::string("unknown rank") : fmt::format("type {}", type.ToString());
+    std::string what = type.kind == TypeKind::kTensor ? std::string("unknown rank")
+                                                      : fmt::format("type {}", type.ToString());
     report_.Unsupported(fmt::format("an input '{}' of {}", function().value(input).name, what), name);
     return "";
   }
@@ -390,19 +411,21 @@ Expected<std::vector<ValueId>> Importer::GraphResults(const OnnxGraph& graph, co
   for (const OnnxValueInfo& output : graph.outputs) {
     const std::optional<ValueId>* found = scope.Find(output.name);
     if (found == nullptr)
-      return MakeError(Code::kInvalidArgument,
-                       fmt::format("the output '{}' of graph '{}' is made by no node", output.name, graph.name));
-    if (!found->has_value()) return MakeError(Code::kUnsupported, fmt::format("a node of the graph '{}'", graph.name));
+      return MakeError(Code::kInvalidArgument, fmt::format("the output '{}' of graph '{}' is made by no node",
+                                                           output.name, graph.name));
+    if (!found->has_value())
+      return MakeError(Code::kUnsupported, fmt::format("a node of the graph '{}'", graph.name));
     results.push_back(**found);
   }
   return results;
 }
 
-Expected<std::vector<ValueId>> Importer::ImportInline(const OnnxGraph& graph, const std::vector<ValueId>& arguments,
+Expected<std::vector<ValueId>> Importer::ImportInline(const OnnxGraph& graph,
+                                                      const std::vector<ValueId>& arguments,
                                                       const Scope& scope) {
   if (arguments.size() != graph.inputs.size())
-    return MakeError(Code::kInvalidArgument, fmt::format("the graph '{}' has {} inputs, {} are wanted", graph.name,
-                                                         graph.inputs.size(), arguments.size()));
+    return MakeError(Code::kInvalidArgument, fmt::format("the graph '{}' has {} inputs, {} are wanted",
+                                                         graph.name, graph.inputs.size(), arguments.size()));
   Scope inner;
   inner.outer = &scope;
   inner.opsets = scope.opsets;
@@ -416,7 +439,8 @@ Expected<std::vector<ValueId>> Importer::ImportInline(const OnnxGraph& graph, co
   return GraphResults(graph, inner);
 }
 
-Expected<RegionId> Importer::ImportRegion(const OnnxGraph& graph, const std::vector<Type>& types, const Scope& scope) {
+Expected<RegionId> Importer::ImportRegion(const OnnxGraph& graph, const std::vector<Type>& types,
+                                          const Scope& scope) {
   RegionId outside = builder_.region();
   RegionId region = function().AddRegion();
   std::vector<ValueId> parameters;
@@ -434,18 +458,22 @@ Expected<RegionId> Importer::ImportRegion(const OnnxGraph& graph, const std::vec
 }
 
 void Importer::CompareOutput(const OnnxValueInfo& declared, const Type& type) {
-  if (!declared.type.has_value() || declared.type->kind != OnnxType::Kind::kTensor || type.kind != TypeKind::kTensor) return;
+  if (!declared.type.has_value() || declared.type->kind != OnnxType::Kind::kTensor ||
+      type.kind != TypeKind::kTensor)
+    return;
   const OnnxType& wanted = *declared.type;
   bool differs = wanted.dtype != DType::kInvalid && wanted.dtype != type.dtype;
   if (wanted.ranked) {
     differs = differs || wanted.dims.size() != type.dims.size();
     for (size_t i = 0; !differs && i < type.dims.size(); ++i) {
       auto known = type.dims[i].constant();
-      differs = wanted.dims[i].value.value_or(-1) >= 0 && known.has_value() && *known != *wanted.dims[i].value;
+      differs =
+          wanted.dims[i].value.value_or(-1) >= 0 && known.has_value() && *known != *wanted.dims[i].value;
     }
   }
   if (differs)
-    Warn(fmt::format("the output '{}' is declared with another type than the computed {}", declared.name, type.ToString()));
+    Warn(fmt::format("the output '{}' is declared with another type than the computed {}", declared.name,
+                     type.ToString()));
 }
 
 Status Importer::ImportOutputs(const Scope& scope) {
@@ -457,9 +485,10 @@ Status Importer::ImportOutputs(const Scope& scope) {
       return MakeError(Code::kInvalidArgument, fmt::format("the output '{}' is listed twice", output.name));
     const std::optional<ValueId>* found = scope.Find(output.name);
     if (found == nullptr)
-      return MakeError(Code::kInvalidArgument,
-                       fmt::format("the graph output '{}' is made by no node, input or initializer", output.name));
-    if (!found->has_value()) continue;           // reported
+      return MakeError(
+          Code::kInvalidArgument,
+          fmt::format("the graph output '{}' is made by no node, input or initializer", output.name));
+    if (!found->has_value()) continue;  // reported
     body.results.push_back(**found);
     function().output_names.push_back(output.name);
     CompareOutput(output, function().type(**found));
@@ -499,7 +528,8 @@ Expected<Module> Importer::Run() {
 
 }  // namespace
 
-Expected<Module> ImportOnnx(const OnnxModel& model, const ImportOptions& options, std::vector<std::string>* warnings) {
+Expected<Module> ImportOnnx(const OnnxModel& model, const ImportOptions& options,
+                            std::vector<std::string>* warnings) {
   return Importer(model, options, warnings).Run();
 }
 

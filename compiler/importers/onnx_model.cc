@@ -17,11 +17,12 @@ using protozero::pbf_wire_type;
 
 constexpr int64_t kMinIrVersion = 3;
 constexpr int64_t kMaxIrVersion = 14;
-constexpr int kMaxDepth = 64;            // of graphs in attributes and of types in types
+constexpr int kMaxDepth = 64;  // of graphs in attributes and of types in types
 
 std::string NormalizeDomain(std::string domain) { return domain == "ai.onnx" ? std::string() : domain; }
 
-// Reads one file. `places_` names the message that is being read; on an error it stays as it was, for the message.
+// Reads one file. `places_` names the message that is being read; on an error it stays as it was, for the
+// message.
 class Reader {
  public:
   explicit Reader(OnnxSource* source) : source_(*source) {}
@@ -70,7 +71,8 @@ class Reader {
 
 std::string Reader::Place() const {
   std::string place;
-  for (const PlaceEntry& entry : places_) place += fmt::format("{}{}[{}]", place.empty() ? "" : ".", entry.name, entry.index);
+  for (const PlaceEntry& entry : places_)
+    place += fmt::format("{}{}[{}]", place.empty() ? "" : ".", entry.name, entry.index);
   return place.empty() ? "model" : place;
 }
 
@@ -78,9 +80,14 @@ OnnxDim Reader::ReadDim(pbf_reader reader) {
   OnnxDim dim;
   while (Next(reader)) {
     switch (reader.tag()) {
-      case 1: dim.value = reader.get_int64(); break;
-      case 2: dim.symbol = reader.get_string(); break;
-      default: reader.skip();
+      case 1:
+        dim.value = reader.get_int64();
+        break;
+      case 2:
+        dim.symbol = reader.get_string();
+        break;
+      default:
+        reader.skip();
     }
   }
   return dim;
@@ -111,7 +118,8 @@ OnnxType Reader::ReadTensorType(pbf_reader reader, OnnxType::Kind kind) {
         }
         break;
       }
-      default: reader.skip();
+      default:
+        reader.skip();
     }
   }
   return type;
@@ -128,7 +136,8 @@ OnnxType Reader::ReadElementType(pbf_reader reader, OnnxType::Kind kind) {
       reader.skip();
     }
   }
-  if (type.elements.size() != 1) throw OnnxReadError(Code::kInvalidArgument, "a container type without element type");
+  if (type.elements.size() != 1)
+    throw OnnxReadError(Code::kInvalidArgument, "a container type without element type");
   return type;
 }
 
@@ -137,12 +146,24 @@ OnnxType Reader::ReadType(pbf_reader reader) {
   type.kind = OnnxType::Kind::kOpaque;
   while (Next(reader)) {
     switch (reader.tag()) {
-      case 1: type = ReadTensorType(reader.get_message(), OnnxType::Kind::kTensor); break;
-      case 4: type = ReadElementType(reader.get_message(), OnnxType::Kind::kSequence); break;
-      case 5: type.kind = OnnxType::Kind::kMap; reader.skip(); break;
-      case 8: type = ReadTensorType(reader.get_message(), OnnxType::Kind::kSparseTensor); break;
-      case 9: type = ReadElementType(reader.get_message(), OnnxType::Kind::kOptional); break;
-      default: reader.skip();
+      case 1:
+        type = ReadTensorType(reader.get_message(), OnnxType::Kind::kTensor);
+        break;
+      case 4:
+        type = ReadElementType(reader.get_message(), OnnxType::Kind::kSequence);
+        break;
+      case 5:
+        type.kind = OnnxType::Kind::kMap;
+        reader.skip();
+        break;
+      case 8:
+        type = ReadTensorType(reader.get_message(), OnnxType::Kind::kSparseTensor);
+        break;
+      case 9:
+        type = ReadElementType(reader.get_message(), OnnxType::Kind::kOptional);
+        break;
+      default:
+        reader.skip();
     }
   }
   return type;
@@ -152,9 +173,14 @@ OnnxValueInfo Reader::ReadValueInfo(pbf_reader reader) {
   OnnxValueInfo info;
   while (Next(reader)) {
     switch (reader.tag()) {
-      case 1: info.name = reader.get_string(); break;
-      case 2: info.type = ReadType(reader.get_message()); break;
-      default: reader.skip();
+      case 1:
+        info.name = reader.get_string();
+        break;
+      case 2:
+        info.type = ReadType(reader.get_message());
+        break;
+      default:
+        reader.skip();
     }
   }
   return info;
@@ -164,36 +190,64 @@ using Kind = OnnxAttribute::Kind;
 
 Kind KindFromOnnx(int32_t type) {
   switch (type) {
-    case 1: return Kind::kFloat;
-    case 2: return Kind::kInt;
-    case 3: return Kind::kString;
-    case 4: case 11: return Kind::kTensor;
-    case 5: return Kind::kGraph;
-    case 6: return Kind::kFloats;
-    case 7: return Kind::kInts;
-    case 8: return Kind::kStrings;
-    case 9: case 12: return Kind::kTensors;
-    case 10: return Kind::kGraphs;
-    case 13: return Kind::kType;
-    default: return Kind::kOther;
+    case 1:
+      return Kind::kFloat;
+    case 2:
+      return Kind::kInt;
+    case 3:
+      return Kind::kString;
+    case 4:
+    case 11:
+      return Kind::kTensor;
+    case 5:
+      return Kind::kGraph;
+    case 6:
+      return Kind::kFloats;
+    case 7:
+      return Kind::kInts;
+    case 8:
+      return Kind::kStrings;
+    case 9:
+    case 12:
+      return Kind::kTensors;
+    case 10:
+      return Kind::kGraphs;
+    case 13:
+      return Kind::kType;
+    default:
+      return Kind::kOther;
   }
 }
 
 // The kind that a field stands for: what counts in files that leave the type out.
 Kind KindFromField(uint32_t tag) {
   switch (tag) {
-    case 2: return Kind::kFloat;
-    case 3: return Kind::kInt;
-    case 4: return Kind::kString;
-    case 5: case 22: return Kind::kTensor;
-    case 6: return Kind::kGraph;
-    case 7: return Kind::kFloats;
-    case 8: return Kind::kInts;
-    case 9: return Kind::kStrings;
-    case 10: case 23: return Kind::kTensors;
-    case 11: return Kind::kGraphs;
-    case 14: return Kind::kType;
-    default: return Kind::kOther;
+    case 2:
+      return Kind::kFloat;
+    case 3:
+      return Kind::kInt;
+    case 4:
+      return Kind::kString;
+    case 5:
+    case 22:
+      return Kind::kTensor;
+    case 6:
+      return Kind::kGraph;
+    case 7:
+      return Kind::kFloats;
+    case 8:
+      return Kind::kInts;
+    case 9:
+      return Kind::kStrings;
+    case 10:
+    case 23:
+      return Kind::kTensors;
+    case 11:
+      return Kind::kGraphs;
+    case 14:
+      return Kind::kType;
+    default:
+      return Kind::kOther;
   }
 }
 
@@ -203,11 +257,21 @@ void Reader::ReadAttributeField(pbf_reader& reader, OnnxAttribute* attribute) {
     return std::make_shared<const OnnxGraph>(Inside("graph", index, [&] { return ReadGraph(message); }));
   };
   switch (reader.tag()) {
-    case 2: attribute->number = std::bit_cast<float>(reader.get_fixed32()); break;
-    case 3: attribute->integer = reader.get_int64(); break;
-    case 4: attribute->text = reader.get_string(); break;
-    case 5: attribute->tensor = ReadTensorProto(reader.get_message(), source_).data; break;
-    case 6: attribute->graph = graph(0); break;
+    case 2:
+      attribute->number = std::bit_cast<float>(reader.get_fixed32());
+      break;
+    case 3:
+      attribute->integer = reader.get_int64();
+      break;
+    case 4:
+      attribute->text = reader.get_string();
+      break;
+    case 5:
+      attribute->tensor = ReadTensorProto(reader.get_message(), source_).data;
+      break;
+    case 6:
+      attribute->graph = graph(0);
+      break;
     case 7:
       if (reader.wire_type() == pbf_wire_type::length_delimited) {
         for (float value : reader.get_packed_float()) attribute->numbers.push_back(value);
@@ -215,14 +279,29 @@ void Reader::ReadAttributeField(pbf_reader& reader, OnnxAttribute* attribute) {
         attribute->numbers.push_back(std::bit_cast<float>(reader.get_fixed32()));
       }
       break;
-    case 8: AppendInt64(reader, &attribute->integers); break;
-    case 9: attribute->texts.push_back(reader.get_string()); break;
-    case 10: attribute->tensors.push_back(ReadTensorProto(reader.get_message(), source_).data); break;
-    case 11: attribute->graphs.push_back(graph(attribute->graphs.size())); break;
-    case 14: attribute->type = std::make_shared<const OnnxType>(ReadType(reader.get_message())); break;
-    case 22: attribute->tensor = ReadSparseTensorProto(reader.get_message(), source_).data; break;
-    case 23: attribute->tensors.push_back(ReadSparseTensorProto(reader.get_message(), source_).data); break;
-    default: reader.skip();
+    case 8:
+      AppendInt64(reader, &attribute->integers);
+      break;
+    case 9:
+      attribute->texts.push_back(reader.get_string());
+      break;
+    case 10:
+      attribute->tensors.push_back(ReadTensorProto(reader.get_message(), source_).data);
+      break;
+    case 11:
+      attribute->graphs.push_back(graph(attribute->graphs.size()));
+      break;
+    case 14:
+      attribute->type = std::make_shared<const OnnxType>(ReadType(reader.get_message()));
+      break;
+    case 22:
+      attribute->tensor = ReadSparseTensorProto(reader.get_message(), source_).data;
+      break;
+    case 23:
+      attribute->tensors.push_back(ReadSparseTensorProto(reader.get_message(), source_).data);
+      break;
+    default:
+      reader.skip();
   }
 }
 
@@ -233,9 +312,15 @@ std::pair<std::string, OnnxAttribute> Reader::ReadAttribute(pbf_reader reader) {
   Kind seen = Kind::kOther;
   while (Next(reader)) {
     switch (reader.tag()) {
-      case 1: named.first = reader.get_string(); break;
-      case 20: type = reader.get_int32(); break;
-      case 21: attribute.reference = reader.get_string(); break;
+      case 1:
+        named.first = reader.get_string();
+        break;
+      case 20:
+        type = reader.get_int32();
+        break;
+      case 21:
+        attribute.reference = reader.get_string();
+        break;
       default:
         if (Kind kind = KindFromField(reader.tag()); kind != Kind::kOther) seen = kind;
         ReadAttributeField(reader, &attribute);
@@ -246,7 +331,8 @@ std::pair<std::string, OnnxAttribute> Reader::ReadAttribute(pbf_reader reader) {
                  (attribute.kind == Kind::kGraph && attribute.graph == nullptr) ||
                  (attribute.kind == Kind::kType && attribute.type == nullptr);
   if (missing && attribute.reference.empty())
-    throw OnnxReadError(Code::kInvalidArgument, fmt::format("attribute '{}' has no value of its type", named.first));
+    throw OnnxReadError(Code::kInvalidArgument,
+                        fmt::format("attribute '{}' has no value of its type", named.first));
   return named;
 }
 
@@ -254,20 +340,34 @@ OnnxNode Reader::ReadNode(pbf_reader reader) {
   OnnxNode node;
   while (Next(reader)) {
     switch (reader.tag()) {
-      case 1: node.inputs.push_back(reader.get_string()); break;
-      case 2: node.outputs.push_back(reader.get_string()); break;
-      case 3: node.name = reader.get_string(); break;
-      case 4: node.op_type = reader.get_string(); break;
+      case 1:
+        node.inputs.push_back(reader.get_string());
+        break;
+      case 2:
+        node.outputs.push_back(reader.get_string());
+        break;
+      case 3:
+        node.name = reader.get_string();
+        break;
+      case 4:
+        node.op_type = reader.get_string();
+        break;
       case 5: {
         pbf_reader message = reader.get_message();
         auto named = Inside("attribute", node.attributes.size(), [&] { return ReadAttribute(message); });
         if (!node.attributes.insert(std::move(named)).second)
-          throw OnnxReadError(Code::kInvalidArgument, fmt::format("node '{}' has an attribute twice", node.name));
+          throw OnnxReadError(Code::kInvalidArgument,
+                              fmt::format("node '{}' has an attribute twice", node.name));
         break;
       }
-      case 7: node.domain = NormalizeDomain(reader.get_string()); break;
-      case 8: node.overload = reader.get_string(); break;
-      default: reader.skip();
+      case 7:
+        node.domain = NormalizeDomain(reader.get_string());
+        break;
+      case 8:
+        node.overload = reader.get_string();
+        break;
+      default:
+        reader.skip();
     }
   }
   return node;
@@ -282,17 +382,26 @@ OnnxGraph Reader::ReadGraph(pbf_reader reader) {
         graph.nodes.push_back(Inside("node", graph.nodes.size(), [&] { return ReadNode(message); }));
         break;
       }
-      case 2: graph.name = reader.get_string(); break;
+      case 2:
+        graph.name = reader.get_string();
+        break;
       case 5: {
         pbf_reader message = reader.get_message();
-        graph.initializers.push_back(
-            Inside("initializer", graph.initializers.size(), [&] { return ReadTensorProto(message, source_); }));
+        graph.initializers.push_back(Inside("initializer", graph.initializers.size(),
+                                            [&] { return ReadTensorProto(message, source_); }));
         break;
       }
-      case 11: graph.inputs.push_back(ReadValueInfo(reader.get_message())); break;
-      case 12: graph.outputs.push_back(ReadValueInfo(reader.get_message())); break;
-      case 15: graph.initializers.push_back(ReadSparseTensorProto(reader.get_message(), source_)); break;
-      default: reader.skip();
+      case 11:
+        graph.inputs.push_back(ReadValueInfo(reader.get_message()));
+        break;
+      case 12:
+        graph.outputs.push_back(ReadValueInfo(reader.get_message()));
+        break;
+      case 15:
+        graph.initializers.push_back(ReadSparseTensorProto(reader.get_message(), source_));
+        break;
+      default:
+        reader.skip();
     }
   }
   return graph;
@@ -302,9 +411,14 @@ std::pair<std::string, int64_t> Reader::ReadOpset(pbf_reader reader) {
   std::pair<std::string, int64_t> opset{"", 0};
   while (Next(reader)) {
     switch (reader.tag()) {
-      case 1: opset.first = NormalizeDomain(reader.get_string()); break;
-      case 2: opset.second = reader.get_int64(); break;
-      default: reader.skip();
+      case 1:
+        opset.first = NormalizeDomain(reader.get_string());
+        break;
+      case 2:
+        opset.second = reader.get_int64();
+        break;
+      default:
+        reader.skip();
     }
   }
   return opset;
@@ -314,20 +428,37 @@ OnnxFunction Reader::ReadFunction(pbf_reader reader) {
   OnnxFunction function;
   while (Next(reader)) {
     switch (reader.tag()) {
-      case 1: function.name = reader.get_string(); break;
-      case 4: function.inputs.push_back(reader.get_string()); break;
-      case 5: function.outputs.push_back(reader.get_string()); break;
-      case 6: function.attributes.push_back(reader.get_string()); break;
+      case 1:
+        function.name = reader.get_string();
+        break;
+      case 4:
+        function.inputs.push_back(reader.get_string());
+        break;
+      case 5:
+        function.outputs.push_back(reader.get_string());
+        break;
+      case 6:
+        function.attributes.push_back(reader.get_string());
+        break;
       case 7: {
         pbf_reader message = reader.get_message();
         function.nodes.push_back(Inside("node", function.nodes.size(), [&] { return ReadNode(message); }));
         break;
       }
-      case 9: function.opset_imports.insert(ReadOpset(reader.get_message())); break;
-      case 10: function.domain = NormalizeDomain(reader.get_string()); break;
-      case 11: function.attribute_defaults.insert(ReadAttribute(reader.get_message())); break;
-      case 13: function.overload = reader.get_string(); break;
-      default: reader.skip();
+      case 9:
+        function.opset_imports.insert(ReadOpset(reader.get_message()));
+        break;
+      case 10:
+        function.domain = NormalizeDomain(reader.get_string());
+        break;
+      case 11:
+        function.attribute_defaults.insert(ReadAttribute(reader.get_message()));
+        break;
+      case 13:
+        function.overload = reader.get_string();
+        break;
+      default:
+        reader.skip();
     }
   }
   return function;
@@ -338,11 +469,16 @@ OnnxModel Reader::ReadModel(pbf_reader reader) {
   bool has_graph = false;
   while (Next(reader)) {
     switch (reader.tag()) {
-      case 1: model.ir_version = reader.get_int64(); break;
-      case 2: model.producer = reader.get_string(); break;
+      case 1:
+        model.ir_version = reader.get_int64();
+        break;
+      case 2:
+        model.producer = reader.get_string();
+        break;
       case 7: {
         pbf_reader message = reader.get_message();
-        if (std::exchange(has_graph, true)) throw OnnxReadError(Code::kInvalidArgument, "the model has two graphs");
+        if (std::exchange(has_graph, true))
+          throw OnnxReadError(Code::kInvalidArgument, "the model has two graphs");
         model.graph = Inside("graph", 0, [&] { return ReadGraph(message); });
         break;
       }
@@ -353,17 +489,20 @@ OnnxModel Reader::ReadModel(pbf_reader reader) {
       }
       case 25: {
         pbf_reader message = reader.get_message();
-        model.functions.push_back(Inside("function", model.functions.size(), [&] { return ReadFunction(message); }));
+        model.functions.push_back(
+            Inside("function", model.functions.size(), [&] { return ReadFunction(message); }));
         break;
       }
-      default: reader.skip();
+      default:
+        reader.skip();
     }
   }
   if (model.ir_version == 0 && !has_graph)
-    throw OnnxReadError(Code::kInvalidArgument, "not an ONNX model: neither an IR version nor a graph was found");
+    throw OnnxReadError(Code::kInvalidArgument,
+                        "not an ONNX model: neither an IR version nor a graph was found");
   if (model.ir_version < kMinIrVersion || model.ir_version > kMaxIrVersion)
-    throw OnnxReadError(Code::kUnsupported, fmt::format("IR version {}, versions {} to {} are supported", model.ir_version,
-                                                        kMinIrVersion, kMaxIrVersion));
+    throw OnnxReadError(Code::kUnsupported, fmt::format("IR version {}, versions {} to {} are supported",
+                                                        model.ir_version, kMinIrVersion, kMaxIrVersion));
   if (!has_graph) throw OnnxReadError(Code::kInvalidArgument, "the model has no graph");
   return model;
 }
@@ -376,7 +515,8 @@ Expected<OnnxModel> Read(std::span<const std::byte> bytes, OnnxSource* source) {
   Reader reader(source);
   auto where = [&] {
     auto begin = reinterpret_cast<const char*>(bytes.data());
-    return fmt::format("at byte {} ({})", reader.position() == nullptr ? 0 : reader.position() - begin, reader.Place());
+    return fmt::format("at byte {} ({})", reader.position() == nullptr ? 0 : reader.position() - begin,
+                       reader.Place());
   };
   try {
     return reader.ReadModel(ReaderOf(bytes));

@@ -1,7 +1,7 @@
 // An ONNX model as plain structs: what the file says, checked for form but not for meaning.
 //
-// Tensor data is never copied where the file holds it in the layout of memory: TensorData views the mapped file, or the
-// caller's bytes, and keeps the mapping alive.
+// Tensor data is never copied where the file holds it in the layout of memory: TensorData views the mapped
+// file, or the caller's bytes, and keeps the mapping alive.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,16 @@ namespace tvmvm::ir {
 
 struct OnnxDim {
   std::optional<int64_t> value;
-  std::string symbol;                          // dim_param; "" where there is none
+  std::string symbol;  // dim_param; "" where there is none
 };
 
 struct OnnxType {
   enum class Kind : uint8_t { kTensor, kSequence, kOptional, kMap, kSparseTensor, kOpaque };
   Kind kind = Kind::kTensor;
   DType dtype = DType::kInvalid;
-  bool ranked = false;                         // a shape was given
+  bool ranked = false;  // a shape was given
   std::vector<OnnxDim> dims;
-  std::vector<OnnxType> elements;              // sequence, optional: one
+  std::vector<OnnxType> elements;  // sequence, optional: one
 };
 
 struct OnnxValueInfo {
@@ -39,10 +39,10 @@ struct OnnxValueInfo {
 
 struct OnnxNode {
   std::string name;
-  std::string domain;                          // "" is ai.onnx
+  std::string domain;  // "" is ai.onnx
   std::string op_type;
   std::string overload;
-  std::vector<std::string> inputs;             // "" : absent
+  std::vector<std::string> inputs;  // "" : absent
   std::vector<std::string> outputs;
   std::map<std::string, OnnxAttribute> attributes;
 };
@@ -55,7 +55,7 @@ struct OnnxInitializer {
 struct OnnxGraph {
   std::string name;
   std::vector<OnnxNode> nodes;
-  std::vector<OnnxInitializer> initializers;   // sparse ones are made dense
+  std::vector<OnnxInitializer> initializers;  // sparse ones are made dense
   std::vector<OnnxValueInfo> inputs;
   std::vector<OnnxValueInfo> outputs;
 };
@@ -66,7 +66,7 @@ struct OnnxFunction {
   std::string overload;
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
-  std::vector<std::string> attributes;                     // without a default
+  std::vector<std::string> attributes;  // without a default
   std::map<std::string, OnnxAttribute> attribute_defaults;
   std::map<std::string, int64_t> opset_imports;
   std::vector<OnnxNode> nodes;
@@ -75,15 +75,16 @@ struct OnnxFunction {
 struct OnnxModel {
   int64_t ir_version = 0;
   std::string producer;
-  std::map<std::string, int64_t> opset_imports;            // domain -> version
+  std::map<std::string, int64_t> opset_imports;  // domain -> version
   OnnxGraph graph;
   std::vector<OnnxFunction> functions;
 };
 
-// Errors: kNotFound (no such file), kInvalidArgument (malformed: byte position, place and reason), kUnsupported (IR
-// version, element type).
+// Errors: kNotFound (no such file), kInvalidArgument (malformed: byte position, place and reason),
+// kUnsupported (IR version, element type).
 Expected<OnnxModel> ReadOnnxFile(const std::string& path);
-// The bytes must outlive everything made from the model. External data is refused: there is no folder to look in.
+// The bytes must outlive everything made from the model. External data is refused: there is no folder to look
+// in.
 Expected<OnnxModel> ReadOnnxBytes(std::span<const std::byte> bytes);
 
 // A TensorProto by itself, as the files of the ONNX backend tests hold it.

@@ -15,8 +15,8 @@ std::string SymbolName(const std::string& text) {
     name += allowed ? c : '_';
   }
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(0, "_");
-  static const std::set<std::string> kWords = {"min", "max",  "floordiv", "ceildiv", "mod",   "and", "or",
-                                               "not", "select", "true",   "false",   "floormod"};
+  static const std::set<std::string> kWords = {"min", "max", "floordiv", "ceildiv", "mod",   "and",
+                                               "or",  "not", "select",   "true",    "false", "floormod"};
   if (kWords.contains(name)) name += '_';
   return name;
 }
@@ -43,7 +43,8 @@ Dim SignatureTypes::SymbolFor(const std::string& dim_param, const std::string& o
 Expected<Type> SignatureTypes::TypeOf(const OnnxType& type, const std::string& name) {
   Type result;
   switch (type.kind) {
-    case OnnxType::Kind::kTensor: break;
+    case OnnxType::Kind::kTensor:
+      break;
     case OnnxType::Kind::kSequence:
     case OnnxType::Kind::kOptional: {
       result.kind = type.kind == OnnxType::Kind::kSequence ? TypeKind::kSequence : TypeKind::kOptional;
@@ -58,15 +59,16 @@ Expected<Type> SignatureTypes::TypeOf(const OnnxType& type, const std::string& n
   if (type.dtype == DType::kInvalid)
     return MakeError(Code::kInvalidArgument, fmt::format("'{}' has no element type", name));
   if (type.dims.size() > kMaxRank)
-    return MakeError(Code::kUnsupported,
-                     fmt::format("'{}' has {} dimensions, at most {} are supported", name, type.dims.size(), kMaxRank));
+    return MakeError(Code::kUnsupported, fmt::format("'{}' has {} dimensions, at most {} are supported", name,
+                                                     type.dims.size(), kMaxRank));
   result.dtype = type.dtype;
   result.ranked = type.ranked;
   for (size_t axis = 0; axis < type.dims.size(); ++axis) {
     const OnnxDim& dim = type.dims[axis];
     // Some exporters write -1 or 0 and a name, or -1 alone, for "unknown".
     bool known = dim.value.has_value() && *dim.value >= 0 && dim.symbol.empty();
-    result.dims.push_back(known ? Dim(*dim.value) : SymbolFor(dim.symbol, fmt::format("{}_{}", SymbolName(name), axis)));
+    result.dims.push_back(known ? Dim(*dim.value)
+                                : SymbolFor(dim.symbol, fmt::format("{}_{}", SymbolName(name), axis)));
   }
   return result;
 }
@@ -75,9 +77,10 @@ Status SignatureTypes::CheckFacts() const {
   for (const auto& [name, range] : facts_) {
     if (known_.contains(name)) continue;
     std::string list;
-    for (const auto& [symbol, info] : module_.symbols) list += fmt::format("{}'{}'", list.empty() ? "" : ", ", symbol);
-    return MakeError(Code::kInvalidArgument,
-                     fmt::format("no input has a dimension '{}'; there is {}", name, list.empty() ? "none" : list));
+    for (const auto& [symbol, info] : module_.symbols)
+      list += fmt::format("{}'{}'", list.empty() ? "" : ", ", symbol);
+    return MakeError(Code::kInvalidArgument, fmt::format("no input has a dimension '{}'; there is {}", name,
+                                                         list.empty() ? "none" : list));
   }
   return {};
 }

@@ -1,4 +1,5 @@
-// Types of a model's inputs as types of the graph IR: every dimension a number or a symbol with what is known of it.
+// Types of a model's inputs as types of the graph IR: every dimension a number or a symbol with what is known
+// of it.
 #pragma once
 
 #include <map>
@@ -15,7 +16,8 @@ namespace tvmvm::ir {
 class SignatureTypes {
  public:
   // `facts` are ImportOptions::dims; both must outlive the object.
-  SignatureTypes(Module* module, const std::map<std::string, DimRange>& facts) : module_(*module), facts_(facts) {}
+  SignatureTypes(Module* module, const std::map<std::string, DimRange>& facts)
+      : module_(*module), facts_(facts) {}
 
   // The type of the input `name`. Unnamed unknown dims become symbols "name_axis".
   // Errors: kInvalidArgument, kUnsupported (no element type, unknown rank).
@@ -28,8 +30,8 @@ class SignatureTypes {
 
   Module& module_;
   const std::map<std::string, DimRange>& facts_;
-  std::map<std::string, Dim> by_param_;        // what a dim_param has become
-  std::set<std::string> known_;                // names that a fact may use
+  std::map<std::string, Dim> by_param_;  // what a dim_param has become
+  std::set<std::string> known_;          // names that a fact may use
 };
 
 // Letters, digits and '_', not starting with a digit, no word of the expression language.

@@ -19,9 +19,12 @@ static_assert(std::endian::native == std::endian::little, "tensor data is viewed
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-[[noreturn]] void Refuse(std::string message) { throw OnnxReadError(Code::kInvalidArgument, std::move(message)); }
+[[noreturn]] void Refuse(std::string message) {
+  throw OnnxReadError(Code::kInvalidArgument, std::move(message));
+}
 
-// A sparse tensor is made dense; its dims say nothing about the size of the file, so that the size is limited here.
+// A sparse tensor is made dense; its dims say nothing about the size of the file, so that the size is limited
+// here.
 constexpr int64_t kMaxDenseBytes = int64_t{1} << 30;
 
 // One field of numbers as it stands in the file: the chunks of its packed and single forms.
@@ -60,8 +63,8 @@ class NumberField {
     AppendChunk(chunk);
   }
 
-  std::span<const std::byte> view() const { return view_; }      // where the numbers are one chunk of the file
-  const std::vector<T>& values() const { return values_; }       // elsewhere
+  std::span<const std::byte> view() const { return view_; }  // where the numbers are one chunk of the file
+  const std::vector<T>& values() const { return values_; }   // elsewhere
 
  private:
   void AppendChunk(std::span<const std::byte> chunk) {
@@ -98,9 +101,14 @@ ExternalEntry ReadEntry(pbf_reader reader) {
   ExternalEntry entry;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-      case protozero::tag_and_type(1, pbf_wire_type::length_delimited): entry.key = reader.get_string(); break;
-      case protozero::tag_and_type(2, pbf_wire_type::length_delimited): entry.value = reader.get_string(); break;
-      default: reader.skip();
+      case protozero::tag_and_type(1, pbf_wire_type::length_delimited):
+        entry.key = reader.get_string();
+        break;
+      case protozero::tag_and_type(2, pbf_wire_type::length_delimited):
+        entry.value = reader.get_string();
+        break;
+      default:
+        reader.skip();
     }
   }
   return entry;
@@ -110,31 +118,56 @@ TensorFields ReadFields(pbf_reader reader) {
   TensorFields fields;
   while (reader.next()) {
     switch (reader.tag()) {
-      case 1: AppendInt64(reader, &fields.dims); break;
-      case 2: fields.data_type = reader.get_int32(); break;
-      case 3: Refuse("segmented tensors are not supported");
-      case 4: fields.floats.ReadFixed(reader); break;
-      case 5: fields.int32s.ReadVarint(reader); break;
-      case 6: fields.strings.push_back(reader.get_string()); break;
-      case 7: fields.int64s.ReadVarint(reader); break;
-      case 8: fields.name = reader.get_string(); break;
+      case 1:
+        AppendInt64(reader, &fields.dims);
+        break;
+      case 2:
+        fields.data_type = reader.get_int32();
+        break;
+      case 3:
+        Refuse("segmented tensors are not supported");
+      case 4:
+        fields.floats.ReadFixed(reader);
+        break;
+      case 5:
+        fields.int32s.ReadVarint(reader);
+        break;
+      case 6:
+        fields.strings.push_back(reader.get_string());
+        break;
+      case 7:
+        fields.int64s.ReadVarint(reader);
+        break;
+      case 8:
+        fields.name = reader.get_string();
+        break;
       case 9: {
         protozero::data_view view = reader.get_view();
         fields.raw = {reinterpret_cast<const std::byte*>(view.data()), view.size()};
         break;
       }
-      case 10: fields.doubles.ReadFixed(reader); break;
-      case 11: fields.uint64s.ReadVarint(reader); break;
-      case 13: fields.external.push_back(ReadEntry(reader.get_message())); break;
-      case 14: fields.is_external = reader.get_int32() == 1; break;
-      default: reader.skip();
+      case 10:
+        fields.doubles.ReadFixed(reader);
+        break;
+      case 11:
+        fields.uint64s.ReadVarint(reader);
+        break;
+      case 13:
+        fields.external.push_back(ReadEntry(reader.get_message()));
+        break;
+      case 14:
+        fields.is_external = reader.get_int32() == 1;
+        break;
+      default:
+        reader.skip();
     }
   }
   return fields;
 }
 
 int64_t CountElements(const std::vector<int64_t>& dims) {
-  if (dims.size() > kMaxRank) Refuse(fmt::format("{} dimensions, at most {} are supported", dims.size(), kMaxRank));
+  if (dims.size() > kMaxRank)
+    Refuse(fmt::format("{} dimensions, at most {} are supported", dims.size(), kMaxRank));
   int64_t count = 1;
   for (int64_t dim : dims) {
     if (dim < 0) Refuse(fmt::format("dimension {} is negative", dim));
@@ -212,13 +245,19 @@ void ViewOrCopy(const Field& field, const OnnxSource& source, TensorData* data) 
 void FromTypedField(const TensorFields& fields, const OnnxSource& source, TensorData* data) {
   switch (data->dtype) {
     case DType::kF32:
-    case DType::kC64: return ViewOrCopy(fields.floats, source, data);
+    case DType::kC64:
+      return ViewOrCopy(fields.floats, source, data);
     case DType::kF64:
-    case DType::kC128: return ViewOrCopy(fields.doubles, source, data);
-    case DType::kI64: return Narrow<int64_t>(fields.int64s, data);
-    case DType::kU64: return Narrow<uint64_t>(fields.uint64s, data);
-    case DType::kU32: return Narrow<uint32_t>(fields.uint64s, data);
-    case DType::kI32: return Narrow<int32_t>(fields.int32s, data);
+    case DType::kC128:
+      return ViewOrCopy(fields.doubles, source, data);
+    case DType::kI64:
+      return Narrow<int64_t>(fields.int64s, data);
+    case DType::kU64:
+      return Narrow<uint64_t>(fields.uint64s, data);
+    case DType::kU32:
+      return Narrow<uint32_t>(fields.uint64s, data);
+    case DType::kI32:
+      return Narrow<int32_t>(fields.int32s, data);
     default:
       if (DTypeBits(data->dtype) == 16) return Narrow<uint16_t>(fields.int32s, data);
       return Narrow<uint8_t>(fields.int32s, data);
@@ -259,8 +298,8 @@ std::shared_ptr<const TensorData> Decode(TensorFields fields, OnnxSource& source
     FromTypedField(fields, source, data.get());
   }
   if (static_cast<int64_t>(data->bytes.size()) != wanted)
-    Refuse(fmt::format("{} bytes of data, type {} and {} elements want {}", data->bytes.size(), DTypeName(*dtype),
-                       count, wanted));
+    Refuse(fmt::format("{} bytes of data, type {} and {} elements want {}", data->bytes.size(),
+                       DTypeName(*dtype), count, wanted));
   if (*dtype == DType::kBool) NormalizeBools(data.get());
   return data;
 }
@@ -304,19 +343,28 @@ OnnxInitializer ReadSparseTensorProto(pbf_reader reader, OnnxSource& source) {
   std::vector<int64_t> dims;
   while (reader.next()) {
     switch (reader.tag()) {
-      case 1: values = ReadTensorProto(reader.get_message(), source); break;
-      case 2: indices = ReadTensorProto(reader.get_message(), source); break;
-      case 3: AppendInt64(reader, &dims); break;
-      default: reader.skip();
+      case 1:
+        values = ReadTensorProto(reader.get_message(), source);
+        break;
+      case 2:
+        indices = ReadTensorProto(reader.get_message(), source);
+        break;
+      case 3:
+        AppendInt64(reader, &dims);
+        break;
+      default:
+        reader.skip();
     }
   }
   if (values.data == nullptr || indices.data == nullptr) Refuse("a sparse tensor needs values and indices");
   const TensorData& from = *values.data;
   int64_t count = CountElements(dims);
   int bits = DTypeBits(from.dtype);
-  if (bits % 8 != 0 || bits == 0) Refuse(fmt::format("a sparse tensor of {} elements", DTypeName(from.dtype)));
+  if (bits % 8 != 0 || bits == 0)
+    Refuse(fmt::format("a sparse tensor of {} elements", DTypeName(from.dtype)));
   int64_t element = bits / 8;
-  if (count > kMaxDenseBytes / element) Refuse(fmt::format("a sparse tensor of {} elements is too large", count));
+  if (count > kMaxDenseBytes / element)
+    Refuse(fmt::format("a sparse tensor of {} elements is too large", count));
   bool linear = indices.data->dims.size() == 1;
   int64_t width = linear ? 1 : static_cast<int64_t>(dims.size());
   int64_t given = from.element_count();

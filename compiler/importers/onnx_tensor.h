@@ -21,17 +21,19 @@ class OnnxReadError : public std::runtime_error {
 }  // namespace tvmvm::ir
 
 // A field of another wire type than ONNX gives it is an error of the file, in every build.
-#define protozero_assert(condition) \
-  ((condition) ? void() : throw ::tvmvm::ir::OnnxReadError(::tvmvm::Code::kInvalidArgument, "a field has the wrong wire type"))
+#define protozero_assert(condition)                                                \
+  ((condition) ? void()                                                            \
+               : throw ::tvmvm::ir::OnnxReadError(::tvmvm::Code::kInvalidArgument, \
+                                                  "a field has the wrong wire type"))
 #include <protozero/pbf_reader.hpp>
 
 namespace tvmvm::ir {
 
 // Where tensors' bytes come from.
 struct OnnxSource {
-  std::shared_ptr<const void> owner;           // of the bytes that are read; null: the caller keeps them
-  const ModelFolder* folder = nullptr;         // of external data
-  std::map<std::string, std::shared_ptr<const MappedFile>> external;   // by location, each mapped once
+  std::shared_ptr<const void> owner;    // of the bytes that are read; null: the caller keeps them
+  const ModelFolder* folder = nullptr;  // of external data
+  std::map<std::string, std::shared_ptr<const MappedFile>> external;  // by location, each mapped once
 };
 
 // All throw OnnxReadError or protozero's exceptions.

@@ -178,11 +178,11 @@ std::optional<Term> Divide(const Term& x, const Term& y) {
 }
 
 struct Division {
-  Polynomial quotient, remainder;   // a == quotient * b + remainder
+  Polynomial quotient, remainder;  // a == quotient * b + remainder
 };
 
-// Divides term by term while the leading term of `b` divides one of `a`; with several terms in `b` only an exact division
-// is worth having, else everything is left in the remainder.
+// Divides term by term while the leading term of `b` divides one of `a`; with several terms in `b` only an
+// exact division is worth having, else everything is left in the remainder.
 Division Divide(const Polynomial& a, const Polynomial& b) {
   Division division;
   if (b.size() == 1) {
@@ -507,8 +507,7 @@ Dim Select(const Dim& condition, const Dim& then, const Dim& otherwise) {
   if (c.op() == DimOp::kNot || c.op() == DimOp::kNotEqual) return Select(Not(c), otherwise, then);
   if (then.IsConstant(1) && otherwise.IsConstant(0)) return c;
   if (then.IsConstant(0) && otherwise.IsConstant(1)) return Not(c);
-  if (then.op() == DimOp::kSelect && then.operands()[0] == c)
-    return Select(c, then.operands()[1], otherwise);
+  if (then.op() == DimOp::kSelect && then.operands()[0] == c) return Select(c, then.operands()[1], otherwise);
   if (otherwise.op() == DimOp::kSelect && otherwise.operands()[0] == c)
     return Select(c, then, otherwise.operands()[2]);
   if (c.operands().size() == 2) {
@@ -542,17 +541,28 @@ Dim Apply(DimOp op, const std::vector<Dim>& operands) {
   const Dim& a = operands[0];
   const Dim& b = operands[1];
   switch (op) {
-    case DimOp::kFloorDiv: return FloorDiv(a, b);
-    case DimOp::kCeilDiv: return CeilDiv(a, b);
-    case DimOp::kFloorMod: return FloorMod(a, b);
-    case DimOp::kMin: return Min(a, b);
-    case DimOp::kMax: return Max(a, b);
-    case DimOp::kEqual: return Equal(a, b);
-    case DimOp::kNotEqual: return NotEqual(a, b);
-    case DimOp::kLess: return Less(a, b);
-    case DimOp::kLessEqual: return LessEqual(a, b);
-    case DimOp::kAnd: return And(a, b);
-    default: return Or(a, b);
+    case DimOp::kFloorDiv:
+      return FloorDiv(a, b);
+    case DimOp::kCeilDiv:
+      return CeilDiv(a, b);
+    case DimOp::kFloorMod:
+      return FloorMod(a, b);
+    case DimOp::kMin:
+      return Min(a, b);
+    case DimOp::kMax:
+      return Max(a, b);
+    case DimOp::kEqual:
+      return Equal(a, b);
+    case DimOp::kNotEqual:
+      return NotEqual(a, b);
+    case DimOp::kLess:
+      return Less(a, b);
+    case DimOp::kLessEqual:
+      return LessEqual(a, b);
+    case DimOp::kAnd:
+      return And(a, b);
+    default:
+      return Or(a, b);
   }
 }
 

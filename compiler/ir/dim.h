@@ -1,9 +1,11 @@
-// Dim: a symbolic dimension, an integer expression over named symbols. Immutable, cheap to copy, safe to share.
+// Dim: a symbolic dimension, an integer expression over named symbols. Immutable, cheap to copy, safe to
+// share.
 //
-// Construction simplifies: sums of products are kept in canonical form, so expressions that are equal as polynomials
-// over the same atoms compare equal ("n*4 + n" == "5*n"); divisions, min, max and select fold where they can.
-// Comparisons and logic give 0 or 1. Constants wrap as int64 does; a division by zero is never folded. Folding assumes
-// that no intermediate value overflows and no divisor is zero when the expression is evaluated.
+// Construction simplifies: sums of products are kept in canonical form, so expressions that are equal as
+// polynomials over the same atoms compare equal ("n*4 + n" == "5*n"); divisions, min, max and select fold
+// where they can. Comparisons and logic give 0 or 1. Constants wrap as int64 does; a division by zero is
+// never folded. Folding assumes that no intermediate value overflows and no divisor is zero when the
+// expression is evaluated.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +21,29 @@
 namespace tvmvm::ir {
 
 enum class DimOp : uint8_t {
-  kConstant, kSymbol,
-  kAdd, kMul,                                  // n-ary, canonical
-  kFloorDiv, kCeilDiv, kFloorMod, kMin, kMax,  // binary
-  kEqual, kNotEqual, kLess, kLessEqual, kAnd, kOr, kNot,
-  kSelect,                                     // condition, then, else
+  kConstant,
+  kSymbol,
+  kAdd,
+  kMul,  // n-ary, canonical
+  kFloorDiv,
+  kCeilDiv,
+  kFloorMod,
+  kMin,
+  kMax,  // binary
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kAnd,
+  kOr,
+  kNot,
+  kSelect,  // condition, then, else
 };
 
 class Dim {
  public:
   Dim() : Dim(int64_t{0}) {}
-  Dim(int64_t value);  // NOLINT: numbers are dims
+  Dim(int64_t value);                                   // NOLINT: numbers are dims
   Dim(int value) : Dim(static_cast<int64_t>(value)) {}  // NOLINT
   static Dim Symbol(std::string name);
 
@@ -37,8 +51,8 @@ class Dim {
   bool is_constant() const { return op() == DimOp::kConstant; }
   bool is_symbol() const { return op() == DimOp::kSymbol; }
   std::optional<int64_t> constant() const;
-  int64_t value() const;                   // kConstant only
-  const std::string& symbol() const;       // kSymbol only
+  int64_t value() const;              // kConstant only
+  const std::string& symbol() const;  // kSymbol only
   const std::vector<Dim>& operands() const;
 
   bool IsConstant(int64_t value) const { return constant() == value; }
@@ -65,7 +79,8 @@ class Dim {
   // Structural equality of canonical forms. False means "not known to be equal".
   friend bool operator==(const Dim& a, const Dim& b);
   size_t Hash() const;
-  // Nodes of the expression written out as a tree, saturating: whoever builds on untrusted input stops at some size.
+  // Nodes of the expression written out as a tree, saturating: whoever builds on untrusted input stops at
+  // some size.
   size_t size() const;
 
  private:
@@ -77,18 +92,19 @@ class Dim {
 
 using Dims = std::vector<Dim>;
 
-Dim Product(const Dims& dims);                       // 1 for none
+Dim Product(const Dims& dims);  // 1 for none
 // The operation on operands in the order of `Dim::operands()`; not for kConstant and kSymbol.
 Dim Apply(DimOp op, const std::vector<Dim>& operands);
-std::string ToString(const Dims& dims);              // "[n, 4]"
-Expected<Dim> ParseDim(std::string_view text);       // kInvalidArgument with the position
+std::string ToString(const Dims& dims);         // "[n, 4]"
+Expected<Dim> ParseDim(std::string_view text);  // kInvalidArgument with the position
 
 // Replaces symbols; a symbol that `lookup` gives nothing for stays.
 Dim Substitute(const Dim& dim, const std::function<std::optional<Dim>(const std::string&)>& lookup);
 // Names of all symbols in it, each once, in order of first appearance.
 void CollectSymbols(const Dim& dim, std::vector<std::string>* symbols);
 // Value for given symbol values; nullopt for an unknown symbol, an overflow or a division by zero.
-std::optional<int64_t> Evaluate(const Dim& dim, const std::function<std::optional<int64_t>(const std::string&)>& lookup);
+std::optional<int64_t> Evaluate(const Dim& dim,
+                                const std::function<std::optional<int64_t>(const std::string&)>& lookup);
 
 // Closed interval; INT64_MIN/MAX mean unbounded.
 struct DimRange {

@@ -40,7 +40,8 @@ Wide FloorQuotient(Wide a, Wide b) {
 Interval Hull(std::initializer_list<Wide> values) { return {std::min(values), std::max(values)}; }
 
 Interval Add(Interval a, Interval b) {
-  bool no_low = a.low <= -kInfinity || b.low <= -kInfinity, no_high = a.high >= kInfinity || b.high >= kInfinity;
+  bool no_low = a.low <= -kInfinity || b.low <= -kInfinity,
+       no_high = a.high >= kInfinity || b.high >= kInfinity;
   return {no_low ? -kInfinity : Saturate(a.low + b.low), no_high ? kInfinity : Saturate(a.high + b.high)};
 }
 Interval Negate(Interval a) { return {-a.high, -a.low}; }
@@ -75,7 +76,8 @@ Interval Not(Interval a) {
 
 Interval IntervalOf(const Dim& dim, const RangeLookup& lookup);
 
-// Of a - b as one polynomial, which is tighter than the difference of the intervals; not where `a - b` could wrap.
+// Of a - b as one polynomial, which is tighter than the difference of the intervals; not where `a - b` could
+// wrap.
 Interval DifferenceOf(const Dim& a, const Dim& b, const RangeLookup& lookup) {
   bool may_wrap = (a.is_constant() && b.is_constant()) || a.IsConstant(INT64_MIN) || b.IsConstant(INT64_MIN);
   if (may_wrap) return Add(IntervalOf(a, lookup), Negate(IntervalOf(b, lookup)));
@@ -113,7 +115,8 @@ Interval BinaryInterval(const Dim& dim, const RangeLookup& lookup) {
     case DimOp::kEqual:
       return Decided(difference.low == 0 && difference.high == 0, difference.low > 0 || difference.high < 0);
     case DimOp::kNotEqual:
-      return Not(Decided(difference.low == 0 && difference.high == 0, difference.low > 0 || difference.high < 0));
+      return Not(
+          Decided(difference.low == 0 && difference.high == 0, difference.low > 0 || difference.high < 0));
     case DimOp::kLess:
       return Decided(difference.high < 0, difference.low >= 0);
     case DimOp::kLessEqual:
@@ -129,7 +132,8 @@ Interval IntervalOf(const Dim& dim, const RangeLookup& lookup) {
       return {dim.value(), dim.value()};
     case DimOp::kSymbol: {
       DimRange range = lookup(dim.symbol());
-      return {range.low == INT64_MIN ? -kInfinity : range.low, range.high == INT64_MAX ? kInfinity : range.high};
+      return {range.low == INT64_MIN ? -kInfinity : range.low,
+              range.high == INT64_MAX ? kInfinity : range.high};
     }
     case DimOp::kAdd: {
       Interval sum{0, 0};

@@ -76,7 +76,8 @@ std::pair<bool, std::string> SignedText(const Dim& term) {
   }
   if (term.op() != DimOp::kMul) return {false, term.ToString()};
   const Dim& last = term.operands().back();
-  if (!last.is_constant() || last.value() >= 0 || last.value() == INT64_MIN) return {false, ProductText(term)};
+  if (!last.is_constant() || last.value() >= 0 || last.value() == INT64_MIN)
+    return {false, ProductText(term)};
   return {true, (term * Dim(-1)).ToString()};
 }
 
@@ -107,11 +108,12 @@ class Parser {
 
   tl::unexpected<Error> Fail(std::string_view wanted) const {
     std::string found = position_ < text_.size() ? fmt::format("'{}'", text_[position_]) : "the end";
-    return MakeError(Code::kInvalidArgument, fmt::format("dim '{}': at {}: found {}, wanted {}", text_,
-                                                         position_, found, wanted));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("dim '{}': at {}: found {}, wanted {}", text_, position_, found, wanted));
   }
   void SkipSpace() {
-    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_]))) ++position_;
+    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_])))
+      ++position_;
   }
   bool Take(char c) {
     SkipSpace();
@@ -226,7 +228,8 @@ std::string Dim::ToString() const {
       return negative ? "-" + magnitude : magnitude;
     }
     case DimOp::kFloorDiv:
-      if (IsCeilDiv(*this)) return FunctionText("ceildiv", {operands()[0] - operands()[1] + 1, operands()[1]});
+      if (IsCeilDiv(*this))
+        return FunctionText("ceildiv", {operands()[0] - operands()[1] + 1, operands()[1]});
       break;
     default:
       break;

@@ -23,7 +23,8 @@ Expected<std::vector<int64_t>> SizesOf(const Dims& dims, const SymbolValues& sym
   for (const Dim& dim : dims) {
     std::optional<int64_t> size = Evaluate(dim, symbols);
     if (!size) return MakeError(Code::kUnsupported, fmt::format("the dim {} has no value", dim.ToString()));
-    if (*size < 0) return MakeError(Code::kInvalidArgument, fmt::format("the dim {} is {}", dim.ToString(), *size));
+    if (*size < 0)
+      return MakeError(Code::kInvalidArgument, fmt::format("the dim {} is {}", dim.ToString(), *size));
     sizes.push_back(*size);
   }
   return sizes;
@@ -34,7 +35,8 @@ Expected<TensorData> Allocate(DType dtype, std::vector<int64_t> sizes, std::vect
   for (int64_t size : sizes)
     if (__builtin_mul_overflow(count, size, &count) || count > kMaxBytes)
       return MakeError(Code::kUnsupported, "the result is too large to compute here");
-  if (DTypeBytes(dtype, count) > kMaxBytes) return MakeError(Code::kUnsupported, "the result is too large to compute here");
+  if (DTypeBytes(dtype, count) > kMaxBytes)
+    return MakeError(Code::kUnsupported, "the result is too large to compute here");
   auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(DTypeBytes(dtype, count)));
   *bytes = storage.get();
   TensorData data;
@@ -49,15 +51,20 @@ Expected<TensorData> Allocate(DType dtype, std::vector<int64_t> sizes, std::vect
 class SymbolicContext final : public ElementContext {
  public:
   SymbolicContext(const Node& node, const std::vector<Type>& inputs, const Type& output)
-      : node_(node), inputs_(inputs), output_(output), next_axis_(static_cast<uint32_t>(output.dims.size())) {}
+      : node_(node),
+        inputs_(inputs),
+        output_(output),
+        next_axis_(static_cast<uint32_t>(output.dims.size())) {}
   const Node& node() const override { return node_; }
   const Type& input_type(int input) const override { return inputs_[static_cast<size_t>(input)]; }
   const Type& output_type(int) const override { return output_; }
   bool has_input(int input) const override {
-    return static_cast<size_t>(input) < node_.inputs.size() && node_.inputs[static_cast<size_t>(input)].valid();
+    return static_cast<size_t>(input) < node_.inputs.size() &&
+           node_.inputs[static_cast<size_t>(input)].valid();
   }
   Expr Input(int input, std::span<const Expr> index) override {
-    return tensor::Element(static_cast<uint32_t>(input), input_type(input).dtype, {index.begin(), index.end()});
+    return tensor::Element(static_cast<uint32_t>(input), input_type(input).dtype,
+                           {index.begin(), index.end()});
   }
   tensor::VariableId NewAxis(std::string_view) override { return next_axis_++; }
 
@@ -69,13 +76,15 @@ class SymbolicContext final : public ElementContext {
 };
 
 Expected<TensorData> EvaluateElements(const Node& node, const std::vector<Type>& types, const Type& output,
-                                      std::span<const TensorData* const> inputs, const SymbolValues& symbols, int64_t max_steps) {
+                                      std::span<const TensorData* const> inputs, const SymbolValues& symbols,
+                                      int64_t max_steps) {
   TVMVM_TRY(std::vector<int64_t> sizes, SizesOf(output.dims, symbols));
   SymbolicContext context(node, types, output);
   std::vector<Expr> variables;
   for (uint32_t axis = 0; axis < sizes.size(); ++axis) variables.push_back(tensor::Variable(axis));
   Expr element = node.op->element(context, variables);
-  TVMVM_TRY(ExprProgram program, ExprProgram::Create(element, static_cast<uint32_t>(sizes.size()), inputs, symbols));
+  TVMVM_TRY(ExprProgram program,
+            ExprProgram::Create(element, static_cast<uint32_t>(sizes.size()), inputs, symbols));
   std::vector<std::byte>* bytes = nullptr;
   TVMVM_TRY(TensorData result, Allocate(output.dtype, sizes, &bytes));
   int64_t count = result.element_count();
@@ -96,8 +105,8 @@ Expected<TensorData> EvaluateElements(const Node& node, const std::vector<Type>&
 
 // A result element is the input's at a byte offset that is affine in the index.
 struct StridedCopy {
-  int64_t offset = 0;                 // in elements
-  std::vector<int64_t> strides;       // for each axis of the result
+  int64_t offset = 0;            // in elements
+  std::vector<int64_t> strides;  // for each axis of the result
 };
 
 std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& dims) {
@@ -107,7 +116,8 @@ std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& dims) {
 }
 
 // transpose, expand and slice of whole bytes, all sizes known; nothing for other operators.
-std::optional<StridedCopy> CopyOf(const Node& node, const TensorData& input, const std::vector<int64_t>& sizes) {
+std::optional<StridedCopy> CopyOf(const Node& node, const TensorData& input,
+                                  const std::vector<int64_t>& sizes) {
   if (DTypeBits(input.dtype) < 8) return std::nullopt;
   std::vector<int64_t> own = RowMajorStrides(input.dims);
   StridedCopy copy;
@@ -124,18 +134,21 @@ std::optional<StridedCopy> CopyOf(const Node& node, const TensorData& input, con
   }
   if (node.op->name != "slice") return std::nullopt;
   for (size_t axis = 0; axis < sizes.size(); ++axis) {
-    std::optional<int64_t> start = node.DimList("starts")[axis].constant(), step = node.DimList("steps")[axis].constant();
+    std::optional<int64_t> start = node.DimList("starts")[axis].constant(),
+                           step = node.DimList("steps")[axis].constant();
     if (!start || !step) return std::nullopt;
     copy.offset += *start * own[axis];
     copy.strides.push_back(*step * own[axis]);
     __int128 last = *start + static_cast<__int128>(*step) * (sizes[axis] - 1);
-    if (sizes[axis] > 0 && (*start < 0 || *start >= input.dims[axis] || last < 0 || last >= input.dims[axis])) return std::nullopt;
+    if (sizes[axis] > 0 && (*start < 0 || *start >= input.dims[axis] || last < 0 || last >= input.dims[axis]))
+      return std::nullopt;
   }
   return copy;
 }
 
 template <size_t size>
-void CopyElements(const StridedCopy& copy, const std::byte* from, const std::vector<int64_t>& sizes, std::byte* to, int64_t count) {
+void CopyElements(const StridedCopy& copy, const std::byte* from, const std::vector<int64_t>& sizes,
+                  std::byte* to, int64_t count) {
   if (count == 0) return;
   std::vector<int64_t> index(sizes.size(), 0);
   int64_t inner = sizes.empty() ? 1 : sizes.back(), inner_stride = sizes.empty() ? 0 : copy.strides.back();
@@ -152,7 +165,8 @@ void CopyElements(const StridedCopy& copy, const std::byte* from, const std::vec
 }
 
 // Movements that need no arithmetic; nothing where there is no short way.
-Expected<std::optional<TensorData>> EvaluateMovement(const Node& node, const Type& output, std::span<const TensorData* const> inputs,
+Expected<std::optional<TensorData>> EvaluateMovement(const Node& node, const Type& output,
+                                                     std::span<const TensorData* const> inputs,
                                                      const SymbolValues& symbols) {
   if (inputs.size() != 1 || !inputs[0]) return std::optional<TensorData>();
   TVMVM_TRY(std::vector<int64_t> sizes, SizesOf(output.dims, symbols));
@@ -160,7 +174,8 @@ Expected<std::optional<TensorData>> EvaluateMovement(const Node& node, const Typ
     TensorData view = *inputs[0];
     view.dims = std::move(sizes);
     if (view.element_count() != inputs[0]->element_count())
-      return MakeError(Code::kInvalidArgument, fmt::format("{} elements cannot be seen as {}", inputs[0]->element_count(), output.ToString()));
+      return MakeError(Code::kInvalidArgument, fmt::format("{} elements cannot be seen as {}",
+                                                           inputs[0]->element_count(), output.ToString()));
     return std::optional(std::move(view));
   }
   std::optional<StridedCopy> copy = CopyOf(node, *inputs[0], sizes);
@@ -170,11 +185,20 @@ Expected<std::optional<TensorData>> EvaluateMovement(const Node& node, const Typ
   const std::byte* from = inputs[0]->bytes.data();
   int64_t count = result.element_count();
   switch (DTypeBits(output.dtype)) {
-    case 8: CopyElements<1>(*copy, from, sizes, bytes->data(), count); break;
-    case 16: CopyElements<2>(*copy, from, sizes, bytes->data(), count); break;
-    case 32: CopyElements<4>(*copy, from, sizes, bytes->data(), count); break;
-    case 64: CopyElements<8>(*copy, from, sizes, bytes->data(), count); break;
-    default: return std::optional<TensorData>();
+    case 8:
+      CopyElements<1>(*copy, from, sizes, bytes->data(), count);
+      break;
+    case 16:
+      CopyElements<2>(*copy, from, sizes, bytes->data(), count);
+      break;
+    case 32:
+      CopyElements<4>(*copy, from, sizes, bytes->data(), count);
+      break;
+    case 64:
+      CopyElements<8>(*copy, from, sizes, bytes->data(), count);
+      break;
+    default:
+      return std::optional<TensorData>();
   }
   return std::optional(std::move(result));
 }
@@ -186,8 +210,10 @@ Expected<TensorData> EvaluateDimsTensor(const Node& node, const Type& output, co
   const Dims& elements = node.DimList("elements");
   for (size_t i = 0; i < elements.size(); ++i) {
     std::optional<int64_t> value = Evaluate(elements[i], symbols);
-    if (!value) return MakeError(Code::kUnsupported, fmt::format("the dim {} has no value", elements[i].ToString()));
-    WriteElement(output.dtype, *bytes, static_cast<int64_t>(i), tensor::ConvertScalar(DType::kI64, output.dtype, {.integer = *value}));
+    if (!value)
+      return MakeError(Code::kUnsupported, fmt::format("the dim {} has no value", elements[i].ToString()));
+    WriteElement(output.dtype, *bytes, static_cast<int64_t>(i),
+                 tensor::ConvertScalar(DType::kI64, output.dtype, {.integer = *value}));
   }
   return result;
 }
@@ -196,7 +222,8 @@ Expected<TensorData> EvaluateDimsTensor(const Node& node, const Type& output, co
 
 class FunctionEvaluation {
  public:
-  explicit FunctionEvaluation(const Function& function) : function_(function), values_(function.values.size()) {
+  explicit FunctionEvaluation(const Function& function)
+      : function_(function), values_(function.values.size()) {
     lookup_ = [this](const std::string& name) -> std::optional<int64_t> {
       auto found = symbols_.find(name);
       return found == symbols_.end() ? std::nullopt : std::optional(found->second);
@@ -206,7 +233,8 @@ class FunctionEvaluation {
   Expected<std::vector<TensorData>> Run(std::span<const TensorData> inputs) {
     const Region& body = function_.region(function_.body);
     if (inputs.size() != body.parameters.size())
-      return MakeError(Code::kInvalidArgument, fmt::format("{} inputs given, wanted {}", inputs.size(), body.parameters.size()));
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("{} inputs given, wanted {}", inputs.size(), body.parameters.size()));
     for (size_t i = 0; i < inputs.size(); ++i) TVMVM_CHECK_OK(Bind(body.parameters[i], inputs[i]));
     return RunRegion(function_.body);
   }
@@ -219,7 +247,9 @@ class FunctionEvaluation {
       if (type.dims[axis].is_symbol()) symbols_.emplace(type.dims[axis].symbol(), input.dims[axis]);
       fits = Evaluate(type.dims[axis], lookup_) == input.dims[axis];
     }
-    if (!fits) return MakeError(Code::kInvalidArgument, fmt::format("an input does not fit parameter {}", type.ToString()));
+    if (!fits)
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("an input does not fit parameter {}", type.ToString()));
     values_[parameter.index] = input;
     return {};
   }
@@ -237,7 +267,8 @@ class FunctionEvaluation {
     std::vector<TensorData> results;
     if (node.op->name == "fused") {
       const Region& region = function_.region(node.regions[0]);
-      for (size_t i = 0; i < node.inputs.size(); ++i) values_[region.parameters[i].index] = values_[node.inputs[i].index];
+      for (size_t i = 0; i < node.inputs.size(); ++i)
+        values_[region.parameters[i].index] = values_[node.inputs[i].index];
       TVMVM_TRY(results, RunRegion(node.regions[0]));
     } else if (node.op->name == "if") {
       bool holds = ReadElement(values_[node.inputs[0].index], 0).integer != 0;
@@ -251,7 +282,9 @@ class FunctionEvaluation {
       }
       for (ValueId output : node.outputs) outputs.push_back(function_.type(output));
       auto evaluated = EvaluateNode(node, types, outputs, inputs, lookup_);
-      if (!evaluated) return MakeError(evaluated.error().code, fmt::format("{}: {}", node.op->name, evaluated.error().message));
+      if (!evaluated)
+        return MakeError(evaluated.error().code,
+                         fmt::format("{}: {}", node.op->name, evaluated.error().message));
       results = std::move(*evaluated);
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) values_[node.outputs[i].index] = std::move(results[i]);
@@ -274,9 +307,10 @@ class FunctionEvaluation {
 
 }  // namespace
 
-Expected<std::vector<TensorData>> EvaluateNode(const Node& node, const std::vector<Type>& types, const std::vector<Type>& outputs,
-                                               std::span<const TensorData* const> inputs, const SymbolValues& symbols,
-                                               int64_t max_steps) {
+Expected<std::vector<TensorData>> EvaluateNode(const Node& node, const std::vector<Type>& types,
+                                               const std::vector<Type>& outputs,
+                                               std::span<const TensorData* const> inputs,
+                                               const SymbolValues& symbols, int64_t max_steps) {
   if (node.op->kind == OpKind::kConstant) return std::vector{*node.Data("data")};
   if (node.op->kind == OpKind::kDimsTensor) {
     TVMVM_TRY(TensorData result, EvaluateDimsTensor(node, outputs[0], symbols));
@@ -288,13 +322,15 @@ Expected<std::vector<TensorData>> EvaluateNode(const Node& node, const std::vect
   if (moved) return std::vector{std::move(*moved)};
   for (const TensorData* input : inputs) {
     if (input && !IsNumeric(input->dtype))
-      return MakeError(Code::kUnsupported, fmt::format("elements of type {} are not computed here", DTypeName(input->dtype)));
+      return MakeError(Code::kUnsupported,
+                       fmt::format("elements of type {} are not computed here", DTypeName(input->dtype)));
   }
   TVMVM_TRY(TensorData result, EvaluateElements(node, types, outputs[0], inputs, symbols, max_steps));
   return std::vector{std::move(result)};
 }
 
-Expected<std::vector<TensorData>> EvaluateFunction(const Function& function, std::span<const TensorData> inputs) {
+Expected<std::vector<TensorData>> EvaluateFunction(const Function& function,
+                                                   std::span<const TensorData> inputs) {
   return FunctionEvaluation(function).Run(inputs);
 }
 

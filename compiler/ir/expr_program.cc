@@ -39,7 +39,8 @@ Scalar IdentityOf(ReduceKind kind, DType dtype) {
 }
 
 ExprOp CombinerOf(ReduceKind kind) {
-  static constexpr ExprOp kOps[] = {ExprOp::kAdd, ExprOp::kMul, ExprOp::kMin, ExprOp::kMax, ExprOp::kAnd, ExprOp::kOr};
+  static constexpr ExprOp kOps[] = {ExprOp::kAdd, ExprOp::kMul, ExprOp::kMin,
+                                    ExprOp::kMax, ExprOp::kAnd, ExprOp::kOr};
   return kOps[static_cast<size_t>(kind)];
 }
 
@@ -52,7 +53,8 @@ int64_t SaturatingMultiply(int64_t a, int64_t b) {
 
 }  // namespace
 
-Expected<ExprProgram> ExprProgram::Create(const Expr& root, uint32_t rank, std::span<const TensorData* const> inputs,
+Expected<ExprProgram> ExprProgram::Create(const Expr& root, uint32_t rank,
+                                          std::span<const TensorData* const> inputs,
                                           const SymbolValues& symbols) {
   ExprProgram program(inputs, symbols);
   program.root_ = root;
@@ -97,11 +99,13 @@ Expected<uint32_t> ExprProgram::Compile(const Expr& e) {
     slot = NewSlot({e->integer, e->number});
   } else if (e.op() == ExprOp::kDim) {
     std::optional<int64_t> value = Evaluate(e->dim, *symbols_);
-    if (!value) return MakeError(Code::kUnsupported, fmt::format("the dim {} has no value", e->dim.ToString()));
+    if (!value)
+      return MakeError(Code::kUnsupported, fmt::format("the dim {} has no value", e->dim.ToString()));
     slot = NewSlot({.integer = *value});
   } else if (e.op() == ExprOp::kVariable) {
     auto found = variables_.find(e->id);
-    if (found == variables_.end()) return MakeError(Code::kInternal, fmt::format("variable {} is not bound", e->id));
+    if (found == variables_.end())
+      return MakeError(Code::kInternal, fmt::format("variable {} is not bound", e->id));
     return found->second;
   } else {
     // The deepest open block that the value depends on.
@@ -157,7 +161,8 @@ int64_t ExprProgram::StepsOf(size_t block) const {
     int64_t own = 1;
     if (step.body >= 0) {
       own = StepsOf(static_cast<size_t>(step.body)) + 1;
-      for (uint32_t extent : step.extents) own = SaturatingMultiply(own, std::max<int64_t>(slots_[extent].integer, 1));
+      for (uint32_t extent : step.extents)
+        own = SaturatingMultiply(own, std::max<int64_t>(slots_[extent].integer, 1));
     }
     if (__builtin_add_overflow(count, own, &count)) return INT64_MAX;
   }
@@ -214,7 +219,8 @@ Scalar ExprProgram::Read(const Step& step) const {
 Scalar ExprProgram::RunReduce(const Step& step) {
   const tensor::Reduction& reduction = *step.node->reduction;
   int64_t count = 1;
-  for (uint32_t extent : step.extents) count = SaturatingMultiply(count, std::max<int64_t>(slots_[extent].integer, 0));
+  for (uint32_t extent : step.extents)
+    count = SaturatingMultiply(count, std::max<int64_t>(slots_[extent].integer, 0));
   bool finds_position = FindsPosition(reduction.kind);
   Scalar result = finds_position ? Scalar{} : IdentityOf(reduction.kind, reduction.accumulator), best{};
   for (int64_t position = 0; position < count; ++position) {
@@ -229,7 +235,8 @@ Scalar ExprProgram::RunReduce(const Step& step) {
     }
     bool is_max = reduction.kind == ReduceKind::kArgMax;
     ExprOp compare = reduction.select_last ? ExprOp::kLessEqual : ExprOp::kLess;
-    Scalar is_better = EvaluateBinary(compare, reduction.accumulator, is_max ? best : value, is_max ? value : best);
+    Scalar is_better =
+        EvaluateBinary(compare, reduction.accumulator, is_max ? best : value, is_max ? value : best);
     if (position == 0 || is_better.integer) {
       best = value;
       result = {.integer = position};

@@ -1,5 +1,6 @@
-// ExprProgram: a tensor expression as a list of steps, run for one element after the other. Nothing in it depends on the
-// element but the values of the index variables; what does not depend on a reduction's axes is computed outside of it.
+// ExprProgram: a tensor expression as a list of steps, run for one element after the other. Nothing in it
+// depends on the element but the values of the index variables; what does not depend on a reduction's axes is
+// computed outside of it.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ namespace tvmvm::ir {
 class ExprProgram {
  public:
   // The element `root` as a function of the variables 0 .. rank-1. Errors: an unknown symbol.
-  static Expected<ExprProgram> Create(const tensor::Expr& root, uint32_t rank, std::span<const TensorData* const> inputs,
-                                      const SymbolValues& symbols);
+  static Expected<ExprProgram> Create(const tensor::Expr& root, uint32_t rank,
+                                      std::span<const TensorData* const> inputs, const SymbolValues& symbols);
 
   tensor::Scalar Run(std::span<const int64_t> index);
   // Steps of one run, reductions included.
@@ -27,20 +28,21 @@ class ExprProgram {
  private:
   struct Step {
     const tensor::ExprNode* node = nullptr;
-    DType operand_dtype = DType::kInvalid;     // of the first operand
-    std::vector<uint32_t> operands;            // slots
+    DType operand_dtype = DType::kInvalid;  // of the first operand
+    std::vector<uint32_t> operands;         // slots
     uint32_t slot = 0;
-    const TensorData* input = nullptr;         // kElement
-    int body = -1;                             // kReduce: a block
-    std::vector<uint32_t> extents, axes;       // kReduce: slots
-    uint32_t result = 0;                       // kReduce: slot of the body's value
+    const TensorData* input = nullptr;    // kElement
+    int body = -1;                        // kReduce: a block
+    std::vector<uint32_t> extents, axes;  // kReduce: slots
+    uint32_t result = 0;                  // kReduce: slot of the body's value
   };
   struct Block {
     std::vector<tensor::VariableId> axes;
     std::vector<Step> steps;
   };
 
-  ExprProgram(std::span<const TensorData* const> inputs, const SymbolValues& symbols) : inputs_(inputs), symbols_(&symbols) {}
+  ExprProgram(std::span<const TensorData* const> inputs, const SymbolValues& symbols)
+      : inputs_(inputs), symbols_(&symbols) {}
   Expected<uint32_t> Compile(const tensor::Expr& e);
   Expected<uint32_t> CompileReduce(const tensor::Expr& e, Step step, size_t home);
   const std::vector<tensor::VariableId>& AxesOf(const tensor::Expr& e);
@@ -51,11 +53,11 @@ class ExprProgram {
   tensor::Scalar Read(const Step& step) const;
   int64_t StepsOf(size_t block) const;
 
-  tensor::Expr root_;                          // keeps the nodes alive
+  tensor::Expr root_;  // keeps the nodes alive
   std::span<const TensorData* const> inputs_;
   const SymbolValues* symbols_;
   std::vector<Block> blocks_;
-  std::vector<size_t> open_;                   // while compiling: blocks from the outermost to the innermost
+  std::vector<size_t> open_;  // while compiling: blocks from the outermost to the innermost
   std::vector<tensor::Scalar> slots_;
   std::unordered_map<const tensor::ExprNode*, uint32_t> slot_of_;
   std::map<tensor::VariableId, uint32_t> variables_;

@@ -34,7 +34,9 @@ std::string Type::ToString() const {
     for (size_t i = 0; i < dims.size(); ++i) text += (i ? "," : "") + dims[i].ToString();
     return text + "]>";
   }
-  std::string text = kind == TypeKind::kSequence ? "sequence<" : kind == TypeKind::kOptional ? "optional<" : "tuple<";
+  std::string text = kind == TypeKind::kSequence   ? "sequence<"
+                     : kind == TypeKind::kOptional ? "optional<"
+                                                   : "tuple<";
   for (size_t i = 0; i < elements.size(); ++i) text += (i ? "," : "") + elements[i].ToString();
   return text + ">";
 }

@@ -1,7 +1,8 @@
 // The graph IR: modules of functions of regions of nodes over SSA values, with symbolic dimensions.
 //
-// Everything is a vector addressed by ids. Nodes of a region are in execution order; a value is defined before it is
-// used; regions see the values of the regions around them. Text form: printer.h and parser.h; rules: verifier.h.
+// Everything is a vector addressed by ids. Nodes of a region are in execution order; a value is defined
+// before it is used; regions see the values of the regions around them. Text form: printer.h and parser.h;
+// rules: verifier.h.
 #pragma once
 
 #include <cstddef>
@@ -32,14 +33,14 @@ enum class TypeKind : uint8_t { kTensor, kSequence, kOptional, kTuple };
 
 struct Type {
   TypeKind kind = TypeKind::kTensor;
-  DType dtype = DType::kInvalid;     // tensors
-  bool ranked = true;                // tensors; false: even the rank is unknown
-  Dims dims;                         // tensors
-  std::vector<Type> elements;        // sequence, optional: one; tuple: any number
+  DType dtype = DType::kInvalid;  // tensors
+  bool ranked = true;             // tensors; false: even the rank is unknown
+  Dims dims;                      // tensors
+  std::vector<Type> elements;     // sequence, optional: one; tuple: any number
 
   static Type Tensor(DType dtype, Dims dims);
   int rank() const { return static_cast<int>(dims.size()); }
-  std::string ToString() const;      // "tensor<f32,[n,4]>"
+  std::string ToString() const;  // "tensor<f32,[n,4]>"
   friend bool operator==(const Type&, const Type&) = default;
 };
 
@@ -47,9 +48,9 @@ struct Type {
 struct TensorData {
   DType dtype = DType::kInvalid;
   std::vector<int64_t> dims;
-  std::span<const std::byte> bytes;              // DTypeBytes(dtype, count); no alignment is promised
+  std::span<const std::byte> bytes;  // DTypeBytes(dtype, count); no alignment is promised
   std::shared_ptr<const void> owner;
-  std::vector<std::string> strings;              // kString only
+  std::vector<std::string> strings;  // kString only
 
   static TensorData Owned(DType dtype, std::vector<int64_t> dims, std::vector<std::byte> bytes);
   template <class T>
@@ -60,32 +61,33 @@ struct TensorData {
   int64_t element_count() const;
 };
 
-using Attribute = std::variant<int64_t, double, std::string, DType, Dim, Dims, std::vector<int64_t>, std::vector<double>,
-                               std::vector<std::string>, std::shared_ptr<const TensorData>>;
+using Attribute =
+    std::variant<int64_t, double, std::string, DType, Dim, Dims, std::vector<int64_t>, std::vector<double>,
+                 std::vector<std::string>, std::shared_ptr<const TensorData>>;
 
 struct Value {
   Type type;
-  std::string name;                  // of the ONNX value where there is one; not unique
-  NodeId producer;                   // none: a parameter of a function or region
+  std::string name;  // of the ONNX value where there is one; not unique
+  NodeId producer;   // none: a parameter of a function or region
   // Integer and bool tensors of few elements whose contents are known as dims: the contents, row-major.
   std::optional<Dims> elements;
 };
 
 struct Node {
   const CoreOp* op = nullptr;
-  std::vector<ValueId> inputs;       // an invalid id stands for an absent optional input
+  std::vector<ValueId> inputs;  // an invalid id stands for an absent optional input
   std::vector<ValueId> outputs;
   std::map<std::string, Attribute> attributes;
   std::vector<RegionId> regions;
-  std::string source;                // "name (OpType)" of the ONNX node it came from
+  std::string source;  // "name (OpType)" of the ONNX node it came from
 
   const Attribute* Find(std::string_view name) const;
   int64_t Int(std::string_view name, int64_t otherwise = 0) const;
   double Float(std::string_view name, double otherwise = 0) const;
-  const std::string& String(std::string_view name) const;            // "" where absent
-  const std::vector<int64_t>& Ints(std::string_view name) const;     // empty where absent
-  const Dims& DimList(std::string_view name) const;                  // empty where absent
-  const TensorData* Data(std::string_view name) const;               // null where absent
+  const std::string& String(std::string_view name) const;         // "" where absent
+  const std::vector<int64_t>& Ints(std::string_view name) const;  // empty where absent
+  const Dims& DimList(std::string_view name) const;               // empty where absent
+  const TensorData* Data(std::string_view name) const;            // null where absent
 };
 
 struct Region {
@@ -100,8 +102,8 @@ struct Function {
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<Region> regions;
-  RegionId body;                              // parameters = inputs, results = outputs
-  std::vector<std::string> input_names;       // unique, in order
+  RegionId body;                         // parameters = inputs, results = outputs
+  std::vector<std::string> input_names;  // unique, in order
   std::vector<std::string> output_names;
 
   Value& value(ValueId id) { return values[id.index]; }
@@ -120,20 +122,21 @@ struct Function {
   const TensorData* ConstantOf(ValueId id) const;
 };
 
-// What is known of a symbol. Symbols of inputs come from the signature; others are defined by a define_dims node.
+// What is known of a symbol. Symbols of inputs come from the signature; others are defined by a define_dims
+// node.
 struct SymbolInfo {
   DimRange range;
   bool from_input = false;
 };
 
 struct Module {
-  std::vector<Function> functions;            // functions[0] is the entry
+  std::vector<Function> functions;  // functions[0] is the entry
   std::map<std::string, SymbolInfo> symbols;
   int next_symbol = 0;
 
   Function& main() { return functions[0]; }
   const Function& main() const { return functions[0]; }
-  Dim FreshSymbol(SymbolInfo info = {});      // "s0", "s1", ... not used before
+  Dim FreshSymbol(SymbolInfo info = {});  // "s0", "s1", ... not used before
   RangeLookup Ranges() const;
 };
 

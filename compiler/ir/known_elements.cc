@@ -25,8 +25,8 @@ Type Widened(Type type) {
 }
 
 bool IsSmallInteger(const Type& type) {
-  return type.kind == TypeKind::kTensor && type.ranked && (IsInteger(type.dtype) || type.dtype == DType::kBool) &&
-         SmallElementCount(type).has_value();
+  return type.kind == TypeKind::kTensor && type.ranked &&
+         (IsInteger(type.dtype) || type.dtype == DType::kBool) && SmallElementCount(type).has_value();
 }
 
 bool Fits(DType dtype, const Dim& dim) {
@@ -43,7 +43,8 @@ class Evaluation final : public ElementContext {
       : function_(function), node_(node), defined_(defined) {
     for (auto& [name, attribute] : node_.attributes)
       if (auto* dtype = std::get_if<DType>(&attribute)) *dtype = Widened(*dtype);
-    for (ValueId input : node_.inputs) inputs_.push_back(input.valid() ? Widened(function.type(input)) : Type());
+    for (ValueId input : node_.inputs)
+      inputs_.push_back(input.valid() ? Widened(function.type(input)) : Type());
     output_ = Widened(function.type(node_.outputs[0]));
   }
 
@@ -51,14 +52,16 @@ class Evaluation final : public ElementContext {
   const Type& input_type(int input) const override { return inputs_[static_cast<size_t>(input)]; }
   const Type& output_type(int) const override { return output_; }
   bool has_input(int input) const override {
-    return static_cast<size_t>(input) < node_.inputs.size() && node_.inputs[static_cast<size_t>(input)].valid();
+    return static_cast<size_t>(input) < node_.inputs.size() &&
+           node_.inputs[static_cast<size_t>(input)].valid();
   }
   VariableId NewAxis(std::string_view) override { return next_axis_++; }
 
   Expr Input(int input, std::span<const Expr> index) override {
     bool is_known = std::all_of(index.begin(), index.end(), [](const Expr& i) { return IsConstant(i); });
     if (is_known) return Known(input, index);
-    return tensor::Element(static_cast<uint32_t>(input), input_type(input).dtype, {index.begin(), index.end()});
+    return tensor::Element(static_cast<uint32_t>(input), input_type(input).dtype,
+                           {index.begin(), index.end()});
   }
 
   // The dim that the element at `index` is, if it is one.
@@ -89,7 +92,9 @@ class Evaluation final : public ElementContext {
       flat = flat * *size + index[axis]->integer;
     }
     auto found = defined_.find(node_.inputs[static_cast<size_t>(input)]);
-    const Dims* elements = value.elements ? &*value.elements : found != defined_.end() ? &found->second : nullptr;
+    const Dims* elements = value.elements            ? &*value.elements
+                           : found != defined_.end() ? &found->second
+                                                     : nullptr;
     if (elements) return Cast(dtype, tensor::DimValue((*elements)[static_cast<size_t>(flat)]));
     const TensorData* data = function_.ConstantOf(node_.inputs[static_cast<size_t>(input)]);
     if (!data || !IsNumeric(data->dtype)) return Fail(dtype);
@@ -113,7 +118,8 @@ class Evaluation final : public ElementContext {
     int64_t count = 1;
     std::vector<int64_t> extents;
     for (const Expr& extent : reduction.extents) {
-      if (!IsConstant(extent) || extent->integer < 1 || extent->integer > kMaxUnrolled) return Fail(e.dtype());
+      if (!IsConstant(extent) || extent->integer < 1 || extent->integer > kMaxUnrolled)
+        return Fail(e.dtype());
       extents.push_back(extent->integer);
       count *= extents.back();
       if (count > kMaxUnrolled) return Fail(e.dtype());
@@ -132,7 +138,8 @@ class Evaluation final : public ElementContext {
     return Cast(e.dtype(), result);
   }
 
-  static void Combine(const tensor::Reduction& reduction, int64_t step, const Expr& body, Expr* result, Expr* best) {
+  static void Combine(const tensor::Reduction& reduction, int64_t step, const Expr& body, Expr* result,
+                      Expr* best) {
     bool finds_position = reduction.kind == ReduceKind::kArgMin || reduction.kind == ReduceKind::kArgMax;
     if (step == 0) {
       *best = body;
@@ -140,7 +147,8 @@ class Evaluation final : public ElementContext {
       return;
     }
     if (!finds_position) {
-      static constexpr ExprOp kOps[] = {ExprOp::kAdd, ExprOp::kMul, ExprOp::kMin, ExprOp::kMax, ExprOp::kAnd, ExprOp::kOr};
+      static constexpr ExprOp kOps[] = {ExprOp::kAdd, ExprOp::kMul, ExprOp::kMin,
+                                        ExprOp::kMax, ExprOp::kAnd, ExprOp::kOr};
       *result = Binary(kOps[static_cast<size_t>(reduction.kind)], *result, body);
       return;
     }
@@ -163,9 +171,11 @@ class Evaluation final : public ElementContext {
 
 // Whether any input could give an element; saves the work for ordinary tensors.
 bool MayBeKnown(const Function& function, const Node& node, const std::map<ValueId, Dims>& defined) {
-  if (!node.op->element || node.outputs.size() != 1 || !IsSmallInteger(function.type(node.outputs[0]))) return false;
+  if (!node.op->element || node.outputs.size() != 1 || !IsSmallInteger(function.type(node.outputs[0])))
+    return false;
   auto is_known = [&](ValueId input) {
-    return input.valid() && (function.value(input).elements || function.ConstantOf(input) || defined.count(input));
+    return input.valid() &&
+           (function.value(input).elements || function.ConstantOf(input) || defined.count(input));
   };
   return node.inputs.empty() || std::any_of(node.inputs.begin(), node.inputs.end(), is_known);
 }
@@ -196,8 +206,8 @@ std::optional<Dims> ElementsOf(const TensorData& data) {
   return elements;
 }
 
-std::optional<Dims> InferElements(const Function& function, const Node& node, const std::map<ValueId, Dims>& defined,
-                                  const RangeLookup& ranges) {
+std::optional<Dims> InferElements(const Function& function, const Node& node,
+                                  const std::map<ValueId, Dims>& defined, const RangeLookup& ranges) {
   if (!MayBeKnown(function, node, defined)) return std::nullopt;
   const Type& type = function.type(node.outputs[0]);
   int64_t count = *SmallElementCount(type);

@@ -19,8 +19,9 @@ constexpr size_t kMaxDimSize = 20000;
 Status CheckInputs(const CoreOp& op, const std::vector<ValueId>& inputs, const Function& function) {
   int count = static_cast<int>(inputs.size());
   if (count < op.min_inputs || (op.max_inputs >= 0 && count > op.max_inputs))
-    return MakeError(Code::kInvalidArgument, fmt::format("{} inputs given, wanted {} to {}", count, op.min_inputs,
-                                                         op.max_inputs < 0 ? "any number" : std::to_string(op.max_inputs)));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("{} inputs given, wanted {} to {}", count, op.min_inputs,
+                                 op.max_inputs < 0 ? "any number" : std::to_string(op.max_inputs)));
   for (int i = 0; i < count; ++i) {
     ValueId input = inputs[static_cast<size_t>(i)];
     if (!input.valid() ? i < op.min_inputs : input.index >= function.values.size())
@@ -32,16 +33,19 @@ Status CheckInputs(const CoreOp& op, const std::vector<ValueId>& inputs, const F
 Status CheckResult(const Type& type) {
   for (const Dim& dim : type.dims) {
     if (dim.constant().value_or(0) < 0)
-      return MakeError(Code::kInvalidArgument, fmt::format("the result's shape {} has a negative size", ToString(type.dims)));
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("the result's shape {} has a negative size", ToString(type.dims)));
     if (dim.size() > kMaxDimSize)
-      return MakeError(Code::kUnsupported, "a size of the result is too large an expression of the inputs' sizes");
+      return MakeError(Code::kUnsupported,
+                       "a size of the result is too large an expression of the inputs' sizes");
   }
   return {};
 }
 
 DimRange RangeOfType(DType dtype) {
   if (dtype == DType::kBool) return {0, 1};
-  if (IsUnsignedInteger(dtype)) return {0, DTypeBits(dtype) < 64 ? (int64_t{1} << DTypeBits(dtype)) - 1 : INT64_MAX};
+  if (IsUnsignedInteger(dtype))
+    return {0, DTypeBits(dtype) < 64 ? (int64_t{1} << DTypeBits(dtype)) - 1 : INT64_MAX};
   return {INT64_MIN, INT64_MAX};
 }
 
@@ -50,7 +54,8 @@ bool IsDefinedIn(const Function& function, RegionId region, ValueId value) {
   if (region == function.body) return true;
   const Region& r = function.region(region);
   NodeId producer = function.value(value).producer;
-  if (!producer.valid()) return std::find(r.parameters.begin(), r.parameters.end(), value) != r.parameters.end();
+  if (!producer.valid())
+    return std::find(r.parameters.begin(), r.parameters.end(), value) != r.parameters.end();
   return std::find(r.nodes.begin(), r.nodes.end(), producer) != r.nodes.end();
 }
 
@@ -85,14 +90,16 @@ ValueId OpBuilder::Emit(std::string_view op, std::vector<ValueId> inputs, Attrib
   return EmitMulti(op, std::move(inputs), std::move(attributes)).front();
 }
 
-std::vector<ValueId> OpBuilder::EmitMulti(std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
+std::vector<ValueId> OpBuilder::EmitMulti(std::string_view op, std::vector<ValueId> inputs,
+                                          Attributes attributes) {
   auto fail = [this, op](Code code, const std::string& message) {
     return std::vector{Fail(code, fmt::format("{}: {}", op, message))};
   };
   if (failed()) return {Fail(Code::kInternal, "")};
   const CoreOp* row = FindCoreOp(op);
   if (!row || !row->infer) return fail(Code::kInternal, "no core operator with a type rule has this name");
-  if (Status status = CheckInputs(*row, inputs, *function_); !status) return fail(status.error().code, status.error().message);
+  if (Status status = CheckInputs(*row, inputs, *function_); !status)
+    return fail(status.error().code, status.error().message);
   Node node;
   node.op = row;
   node.inputs = std::move(inputs);
@@ -104,7 +111,8 @@ std::vector<ValueId> OpBuilder::EmitMulti(std::string_view op, std::vector<Value
   Expected<std::vector<Type>> types = row->infer(context);
   if (!types) return fail(types.error().code, types.error().message);
   for (Type& result : *types) {
-    if (Status status = CheckResult(result); !status) return fail(status.error().code, status.error().message);
+    if (Status status = CheckResult(result); !status)
+      return fail(status.error().code, status.error().message);
     node.outputs.push_back(function_->AddValue(std::move(result)));
   }
   std::vector<ValueId> outputs = node.outputs;
@@ -118,12 +126,13 @@ std::vector<ValueId> OpBuilder::EmitMulti(std::string_view op, std::vector<Value
 void OpBuilder::InferElements(NodeId id) {
   Node& node = function_->node(id);
   if (node.op->kind == OpKind::kDefineDims) {
-    // Symbols defined in an inner region mean nothing outside of it. They do not become the value's `elements`: the value
-    // is what they are read from.
+    // Symbols defined in an inner region mean nothing outside of it. They do not become the value's
+    // `elements`: the value is what they are read from.
     if (!IsDefinedIn(*function_, region_, node.inputs[0])) return;
     Dims& symbols = defined_[node.inputs[0]];
     symbols.clear();
-    for (const std::string& name : std::get<std::vector<std::string>>(*node.Find("symbols"))) symbols.push_back(Dim::Symbol(name));
+    for (const std::string& name : std::get<std::vector<std::string>>(*node.Find("symbols")))
+      symbols.push_back(Dim::Symbol(name));
     return;
   }
   Value& value = function_->value(node.outputs[0]);
@@ -132,17 +141,20 @@ void OpBuilder::InferElements(NodeId id) {
     return;
   }
   if (node.op->kind == OpKind::kDimsTensor) {
-    if (IsInteger(value.type.dtype) || value.type.dtype == DType::kBool) value.elements = node.DimList("elements");
+    if (IsInteger(value.type.dtype) || value.type.dtype == DType::kBool)
+      value.elements = node.DimList("elements");
     return;
   }
   value.elements = ir::InferElements(*function_, node, defined_, module_->Ranges());
   if (!value.elements) return FoldSmall(id);
-  bool is_constant = std::all_of(value.elements->begin(), value.elements->end(), [](const Dim& dim) { return dim.is_constant(); });
+  bool is_constant = std::all_of(value.elements->begin(), value.elements->end(),
+                                 [](const Dim& dim) { return dim.is_constant(); });
   if (!is_constant) return;
   DType dtype = value.type.dtype;
   std::vector<int64_t> dims;
   for (const Dim& dim : value.type.dims) dims.push_back(dim.value());
-  std::vector<std::byte> bytes(static_cast<size_t>(DTypeBytes(dtype, static_cast<int64_t>(value.elements->size()))));
+  std::vector<std::byte> bytes(
+      static_cast<size_t>(DTypeBytes(dtype, static_cast<int64_t>(value.elements->size()))));
   for (size_t i = 0; i < value.elements->size(); ++i)
     WriteElement(dtype, bytes, static_cast<int64_t>(i), {.integer = (*value.elements)[i].value()});
   BecomeConstant(&node, TensorData::Owned(dtype, std::move(dims), std::move(bytes)));
@@ -195,7 +207,8 @@ Dims OpBuilder::ReadDims(ValueId value) {
   const Type& t = known.type;
   std::optional<int64_t> count = t.ranked && t.rank() <= 1 ? SmallElementCount(t) : std::nullopt;
   if (!count || (!IsInteger(t.dtype) && t.dtype != DType::kBool)) {
-    Fail(Code::kUnsupported, fmt::format("{} where a list of at most {} integers of known length is wanted", t.ToString(), kMaxKnownElements));
+    Fail(Code::kUnsupported, fmt::format("{} where a list of at most {} integers of known length is wanted",
+                                         t.ToString(), kMaxKnownElements));
     return {};
   }
   if (known.elements) return *known.elements;
@@ -246,22 +259,27 @@ ValueId OpBuilder::Constant(TensorData data, std::string name) {
 }
 
 ValueId OpBuilder::Scalar(DType dtype, double value) {
-  if (!IsNumeric(dtype)) return Fail(Code::kUnsupported, fmt::format("a number of element type {}", DTypeName(dtype)));
+  if (!IsNumeric(dtype))
+    return Fail(Code::kUnsupported, fmt::format("a number of element type {}", DTypeName(dtype)));
   return Constant(ScalarData(dtype, tensor::ConvertScalar(DType::kF64, dtype, {.number = value})));
 }
 
 ValueId OpBuilder::ScalarInt(DType dtype, int64_t value) {
-  if (!IsNumeric(dtype)) return Fail(Code::kUnsupported, fmt::format("a number of element type {}", DTypeName(dtype)));
+  if (!IsNumeric(dtype))
+    return Fail(Code::kUnsupported, fmt::format("a number of element type {}", DTypeName(dtype)));
   return Constant(ScalarData(dtype, tensor::ConvertScalar(DType::kI64, dtype, {.integer = value})));
 }
 
 ValueId OpBuilder::DimsTensor(const Dims& elements, DType dtype) {
   Dims dims{static_cast<int64_t>(elements.size())};
-  bool is_constant = std::all_of(elements.begin(), elements.end(), [](const Dim& dim) { return dim.is_constant(); });
-  if (!is_constant) return Emit("dims_tensor", {}, {{"elements", elements}, {"dims", std::move(dims)}, {"dtype", dtype}});
+  bool is_constant =
+      std::all_of(elements.begin(), elements.end(), [](const Dim& dim) { return dim.is_constant(); });
+  if (!is_constant)
+    return Emit("dims_tensor", {}, {{"elements", elements}, {"dims", std::move(dims)}, {"dtype", dtype}});
   std::vector<std::byte> bytes(static_cast<size_t>(DTypeBytes(dtype, dims[0].value())));
   for (size_t i = 0; i < elements.size(); ++i)
-    WriteElement(dtype, bytes, static_cast<int64_t>(i), tensor::ConvertScalar(DType::kI64, dtype, {.integer = elements[i].value()}));
+    WriteElement(dtype, bytes, static_cast<int64_t>(i),
+                 tensor::ConvertScalar(DType::kI64, dtype, {.integer = elements[i].value()}));
   return Constant(TensorData::Owned(dtype, {dims[0].value()}, std::move(bytes)));
 }
 

@@ -1,8 +1,8 @@
 // OpBuilder: appends core nodes to a region, infers their types and the contents of shape-like tensors.
 //
-// Errors stick: after the first one every call returns a poison value of type tensor<f32,[]> and `error()` tells what went
-// wrong; so decompositions are written as plain expressions and the importer asks once a node. Check failed() before
-// indexing into the dims of a computed value.
+// Errors stick: after the first one every call returns a poison value of type tensor<f32,[]> and `error()`
+// tells what went wrong; so decompositions are written as plain expressions and the importer asks once a
+// node. Check failed() before indexing into the dims of a computed value.
 #pragma once
 
 #include <initializer_list>
@@ -33,33 +33,35 @@ class OpBuilder {
 
   // Any core operator by name. Emit returns the first output.
   ValueId Emit(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
-  std::vector<ValueId> EmitMulti(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
+  std::vector<ValueId> EmitMulti(std::string_view op, std::vector<ValueId> inputs,
+                                 Attributes attributes = {});
 
   bool failed() const { return error_.has_value(); }
-  ValueId Fail(Code code, std::string message);      // records the error, returns a poison value
-  std::optional<Error> TakeError();                  // and clears it
+  ValueId Fail(Code code, std::string message);  // records the error, returns a poison value
+  std::optional<Error> TakeError();              // and clears it
 
   const Type& type(ValueId value) const { return function_->type(value); }
   DType dtype(ValueId value) const { return type(value).dtype; }
   int rank(ValueId value) const { return type(value).rank(); }
   const Dims& dims(ValueId value) const { return type(value).dims; }
-  Dim dim(ValueId value, int axis) const;            // axis may be negative; 1 (and failure later) when out of range
+  Dim dim(ValueId value, int axis) const;  // axis may be negative; 1 (and failure later) when out of range
   // axis in [-rank, rank) made nonnegative; records an error naming both otherwise.
   int NormalizeAxis(int64_t axis, int rank);
 
-  // Contents of an integer tensor of known small size as dims (rank 0 or 1); unknown ones get symbols that a define_dims
-  // node defines, the same ones each time. Constant contents give constant dims.
+  // Contents of an integer tensor of known small size as dims (rank 0 or 1); unknown ones get symbols that a
+  // define_dims node defines, the same ones each time. Constant contents give constant dims.
   Dims ReadDims(ValueId value);
-  std::optional<std::vector<int64_t>> ConstantInts(ValueId value) const;   // known at compile time, any integer dtype
-  std::optional<double> ConstantScalar(ValueId value) const;               // one element, any numeric dtype
-  const TensorData* ConstantData(ValueId value) const;                     // null when not a constant
+  std::optional<std::vector<int64_t>> ConstantInts(
+      ValueId value) const;                                   // known at compile time, any integer dtype
+  std::optional<double> ConstantScalar(ValueId value) const;  // one element, any numeric dtype
+  const TensorData* ConstantData(ValueId value) const;        // null when not a constant
 
   // Constants.
   ValueId Constant(TensorData data, std::string name = {});
-  ValueId Scalar(DType dtype, double value);         // rank 0
-  ValueId ScalarInt(DType dtype, int64_t value);     // rank 0
-  ValueId DimsTensor(const Dims& elements, DType dtype = DType::kI64);      // rank 1
-  ValueId DimScalar(const Dim& element, DType dtype = DType::kI64);         // rank 0
+  ValueId Scalar(DType dtype, double value);                            // rank 0
+  ValueId ScalarInt(DType dtype, int64_t value);                        // rank 0
+  ValueId DimsTensor(const Dims& elements, DType dtype = DType::kI64);  // rank 1
+  ValueId DimScalar(const Dim& element, DType dtype = DType::kI64);     // rank 0
 
   // Elementwise; operands broadcast and must agree in dtype.
   ValueId Unary(tensor::ExprOp op, ValueId a);
@@ -71,17 +73,19 @@ class OpBuilder {
   ValueId Min(ValueId a, ValueId b) { return Binary(tensor::ExprOp::kMin, a, b); }
   ValueId Max(ValueId a, ValueId b) { return Binary(tensor::ExprOp::kMax, a, b); }
   ValueId Where(ValueId condition, ValueId a, ValueId b);
-  ValueId Cast(ValueId a, DType to, bool saturate = true);   // the value itself when it has the dtype
+  ValueId Cast(ValueId a, DType to, bool saturate = true);  // the value itself when it has the dtype
 
   // Movement. A result equal to the operand in type and meaning is the operand itself.
   ValueId Reshape(ValueId a, const Dims& dims);
-  ValueId Unsqueeze(ValueId a, std::vector<int64_t> axes);   // positions in the result, nonnegative
+  ValueId Unsqueeze(ValueId a, std::vector<int64_t> axes);  // positions in the result, nonnegative
   ValueId Squeeze(ValueId a, std::vector<int64_t> axes);
   ValueId Transpose(ValueId a, std::vector<int64_t> perm);
-  ValueId Expand(ValueId a, const Dims& dims);               // full target dims, numpy rules
-  ValueId Slice(ValueId a, const Dims& starts, const Dims& steps, const Dims& sizes);   // one entry an axis, in range
+  ValueId Expand(ValueId a, const Dims& dims);  // full target dims, numpy rules
+  ValueId Slice(ValueId a, const Dims& starts, const Dims& steps,
+                const Dims& sizes);  // one entry an axis, in range
   ValueId SliceAxis(ValueId a, int axis, const Dim& start, const Dim& size);
-  ValueId Pad(ValueId a, ValueId value, const Dims& low, const Dims& high, std::string_view mode = "constant");
+  ValueId Pad(ValueId a, ValueId value, const Dims& low, const Dims& high,
+              std::string_view mode = "constant");
   ValueId Concat(std::vector<ValueId> values, int axis);
   ValueId Gather(ValueId a, ValueId indices, int axis);
   ValueId Iota(DType dtype, const Dims& dims, int axis);
@@ -92,7 +96,8 @@ class OpBuilder {
   // a[..., m, k] x b[..., k, n] with numpy's broadcasting of the leading axes.
   ValueId MatMul(ValueId a, ValueId b);
   ValueId Contract(ValueId a, ValueId b, std::vector<int64_t> lhs_batch, std::vector<int64_t> rhs_batch,
-                   std::vector<int64_t> lhs_contract, std::vector<int64_t> rhs_contract, DType dtype = DType::kInvalid);
+                   std::vector<int64_t> lhs_contract, std::vector<int64_t> rhs_contract,
+                   DType dtype = DType::kInvalid);
 
  private:
   void InferElements(NodeId node);
@@ -102,7 +107,7 @@ class OpBuilder {
   RegionId region_;
   std::string source_;
   std::optional<Error> error_;
-  std::map<ValueId, Dims> defined_;   // symbols that define_dims nodes gave to values
+  std::map<ValueId, Dims> defined_;  // symbols that define_dims nodes gave to values
 };
 
 }  // namespace tvmvm::ir

@@ -63,7 +63,8 @@ ValueId OpBuilder::Cast(ValueId a, DType to, bool saturate) {
 
 ValueId OpBuilder::Reshape(ValueId a, const Dims& dims) {
   if (failed()) return a;
-  const Node* producer = function_->value(a).producer.valid() ? &function_->node(function_->value(a).producer) : nullptr;
+  const Node* producer =
+      function_->value(a).producer.valid() ? &function_->node(function_->value(a).producer) : nullptr;
   if (producer && producer->op->kind == OpKind::kView) a = producer->inputs[0];
   if (type(a).ranked && type(a).dims == dims) return a;
   const TensorData* data = ConstantData(a);
@@ -82,7 +83,8 @@ ValueId OpBuilder::Unsqueeze(ValueId a, std::vector<int64_t> axes) {
   Dims result = dims(a);
   for (int64_t axis : axes) {
     if (axis < 0 || axis > static_cast<int64_t>(result.size()))
-      return Fail(Code::kInvalidArgument, fmt::format("axis {} is out of range for rank {}", axis, result.size() + 1));
+      return Fail(Code::kInvalidArgument,
+                  fmt::format("axis {} is out of range for rank {}", axis, result.size() + 1));
     result.insert(result.begin() + axis, Dim(1));
   }
   return Reshape(a, result);
@@ -95,7 +97,8 @@ ValueId OpBuilder::Squeeze(ValueId a, std::vector<int64_t> axes) {
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
       result.push_back(dim(a, axis));
     } else if (dim(a, axis).constant().value_or(1) != 1) {
-      return Fail(Code::kInvalidArgument, fmt::format("axis {} of {} has size {}, wanted 1", axis, type(a).ToString(), dim(a, axis).ToString()));
+      return Fail(Code::kInvalidArgument, fmt::format("axis {} of {} has size {}, wanted 1", axis,
+                                                      type(a).ToString(), dim(a, axis).ToString()));
     }
   }
   return Reshape(a, result);
@@ -107,8 +110,10 @@ ValueId OpBuilder::Transpose(ValueId a, std::vector<int64_t> perm) {
   std::iota(identity.begin(), identity.end(), 0);
   std::vector<int64_t> sorted = perm;
   std::sort(sorted.begin(), sorted.end());
-  if (sorted != identity || static_cast<int>(perm.size()) != rank(a)) return Emit("transpose", {a}, {{"perm", std::move(perm)}});
-  const Node* producer = function_->value(a).producer.valid() ? &function_->node(function_->value(a).producer) : nullptr;
+  if (sorted != identity || static_cast<int>(perm.size()) != rank(a))
+    return Emit("transpose", {a}, {{"perm", std::move(perm)}});
+  const Node* producer =
+      function_->value(a).producer.valid() ? &function_->node(function_->value(a).producer) : nullptr;
   if (producer && producer->op->name == "transpose") {
     const std::vector<int64_t>& inner = producer->Ints("perm");
     for (int64_t& axis : perm) axis = inner[static_cast<size_t>(axis)];
@@ -162,7 +167,8 @@ ValueId OpBuilder::Concat(std::vector<ValueId> values, int axis) {
   std::vector<ValueId> kept;
   for (ValueId value : values)
     if (!dim(value, axis).IsConstant(0)) kept.push_back(value);
-  bool same_rank = std::all_of(values.begin(), values.end(), [&](ValueId value) { return rank(value) == rank(values[0]); });
+  bool same_rank = std::all_of(values.begin(), values.end(),
+                               [&](ValueId value) { return rank(value) == rank(values[0]); });
   if (same_rank && kept.size() == 1) return kept[0];
   if (same_rank && !kept.empty()) values = std::move(kept);
   return Emit("concat", std::move(values), {{"axis", int64_t{axis}}});
@@ -178,8 +184,10 @@ ValueId OpBuilder::Gather(ValueId a, ValueId indices, int axis) {
   // One known index: a slice, which may be a view.
   const Dim& size = dim(a, axis);
   const Dim index = elements->front();
-  if (index.is_constant() && size.is_constant() && (index.value() < -size.value() || index.value() >= size.value()))
-    return Fail(Code::kInvalidArgument, fmt::format("index {} is out of range for axis {} of {}", index.value(), axis, type(a).ToString()));
+  if (index.is_constant() && size.is_constant() &&
+      (index.value() < -size.value() || index.value() >= size.value()))
+    return Fail(Code::kInvalidArgument, fmt::format("index {} is out of range for axis {} of {}",
+                                                    index.value(), axis, type(a).ToString()));
   ValueId slice = SliceAxis(a, axis, Simplify(WrappedIndex(index, size), module_->Ranges()), 1);
   return rank(indices) == 0 ? Squeeze(slice, {axis}) : slice;
 }
@@ -208,7 +216,9 @@ ValueId OpBuilder::ReduceFlags(tensor::ReduceKind kind, ValueId a, const Dims& f
 
 ValueId OpBuilder::MatMul(ValueId a, ValueId b) {
   if (failed()) return a;
-  if (rank(a) == 0 || rank(b) == 0) return Fail(Code::kInvalidArgument, fmt::format("a matrix product of {} and {}", type(a).ToString(), type(b).ToString()));
+  if (rank(a) == 0 || rank(b) == 0)
+    return Fail(Code::kInvalidArgument,
+                fmt::format("a matrix product of {} and {}", type(a).ToString(), type(b).ToString()));
   bool is_row = rank(a) == 1, is_column = rank(b) == 1;
   if (is_row) a = Unsqueeze(a, {0});
   if (is_column) b = Unsqueeze(b, {1});
@@ -233,8 +243,9 @@ ValueId OpBuilder::MatMul(ValueId a, ValueId b) {
   return dropped.empty() ? product : Squeeze(product, dropped);
 }
 
-ValueId OpBuilder::Contract(ValueId a, ValueId b, std::vector<int64_t> lhs_batch, std::vector<int64_t> rhs_batch,
-                            std::vector<int64_t> lhs_contract, std::vector<int64_t> rhs_contract, DType dtype) {
+ValueId OpBuilder::Contract(ValueId a, ValueId b, std::vector<int64_t> lhs_batch,
+                            std::vector<int64_t> rhs_batch, std::vector<int64_t> lhs_contract,
+                            std::vector<int64_t> rhs_contract, DType dtype) {
   Attributes attributes{{"lhs_batch", std::move(lhs_batch)},
                         {"rhs_batch", std::move(rhs_batch)},
                         {"lhs_contract", std::move(lhs_contract)},

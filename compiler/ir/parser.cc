@@ -92,7 +92,8 @@ class ModuleParser {
     if (in_.Take("of")) {
       TVMVM_TRY(function_->value(value).elements, in_.DimList());
     }
-    if (!values_.emplace(number, value).second) return in_.Fail(fmt::format("%{} to be defined once", number));
+    if (!values_.emplace(number, value).second)
+      return in_.Fail(fmt::format("%{} to be defined once", number));
     return value;
   }
 
@@ -271,7 +272,8 @@ class ModuleParser {
     if (data.dtype == DType::kString) {
       TVMVM_TRY(Attribute strings, ParseList<std::string>([this] { return in_.Quoted(); }));
       data.strings = std::get<std::vector<std::string>>(strings);
-      if (static_cast<int64_t>(data.strings.size()) != count) return in_.Fail(fmt::format("{} elements before this", count));
+      if (static_cast<int64_t>(data.strings.size()) != count)
+        return in_.Fail(fmt::format("{} elements before this", count));
       return Attribute(std::make_shared<const TensorData>(std::move(data)));
     }
     if (!IsNumeric(data.dtype)) return in_.Fail("elements of a numeric type");
@@ -295,7 +297,8 @@ class ModuleParser {
       WriteElement(data.dtype, bytes, i, value);
     }
     TVMVM_CHECK_OK(in_.Want("]"));
-    return Attribute(std::make_shared<const TensorData>(TensorData::Owned(data.dtype, std::move(data.dims), std::move(bytes))));
+    return Attribute(std::make_shared<const TensorData>(
+        TensorData::Owned(data.dtype, std::move(data.dims), std::move(bytes))));
   }
 
   // Beyond the range of int64 too; wrapped.
@@ -320,7 +323,8 @@ class ModuleParser {
 
 Expected<Module> ParseModule(std::string_view text) {
   TVMVM_TRY(Module module, ModuleParser(text).Run());
-  if (Status status = VerifyModule(module); !status) return MakeError(Code::kInvalidArgument, status.error().message);
+  if (Status status = VerifyModule(module); !status)
+    return MakeError(Code::kInvalidArgument, status.error().message);
   return module;
 }
 

@@ -7,7 +7,8 @@
 
 namespace tvmvm::ir {
 
-// The module, verified. Errors: kInvalidArgument "line 3, column 12: found '}', wanted ...", and what the verifier says.
+// The module, verified. Errors: kInvalidArgument "line 3, column 12: found '}', wanted ...", and what the
+// verifier says.
 Expected<Module> ParseModule(std::string_view text);
 
 }  // namespace tvmvm::ir

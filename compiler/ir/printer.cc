@@ -37,7 +37,8 @@ std::string DataText(const TensorData& data) {
   }
   std::vector<std::string> elements;
   for (int64_t i = 0; i < count; ++i)
-    elements.push_back(data.dtype == DType::kString ? QuoteText(data.strings[static_cast<size_t>(i)]) : ScalarText(data, i));
+    elements.push_back(data.dtype == DType::kString ? QuoteText(data.strings[static_cast<size_t>(i)])
+                                                    : ScalarText(data, i));
   return fmt::format("{}[{}]", text, Join(elements));
 }
 
@@ -48,7 +49,9 @@ struct AttributeText {
   std::string operator()(DType value) const { return std::string(DTypeName(value)); }
   std::string operator()(const Dim& value) const { return fmt::format("dim({})", value.ToString()); }
   std::string operator()(const Dims& value) const { return "dims" + ToString(value); }
-  std::string operator()(const std::vector<int64_t>& value) const { return fmt::format("[{}]", fmt::join(value, ", ")); }
+  std::string operator()(const std::vector<int64_t>& value) const {
+    return fmt::format("[{}]", fmt::join(value, ", "));
+  }
   std::string operator()(const std::vector<double>& value) const {
     std::vector<std::string> parts;
     for (double number : value) parts.push_back(FloatText(number));
@@ -59,7 +62,9 @@ struct AttributeText {
     for (const std::string& text : value) parts.push_back(QuoteText(text));
     return fmt::format("strings[{}]", Join(parts));
   }
-  std::string operator()(const std::shared_ptr<const TensorData>& value) const { return value ? DataText(*value) : "none"; }
+  std::string operator()(const std::shared_ptr<const TensorData>& value) const {
+    return value ? DataText(*value) : "none";
+  }
 };
 
 class FunctionPrinter {
@@ -71,10 +76,12 @@ class FunctionPrinter {
     const Region& body = function_.region(function_.body);
     text_ = fmt::format("func @{} {{\n", SymbolText(function_.name));
     for (size_t i = 0; i < body.parameters.size(); ++i)
-      text_ += fmt::format("  input {} = {}\n", QuoteText(NameAt(function_.input_names, i)), Definition(body.parameters[i]));
+      text_ += fmt::format("  input {} = {}\n", QuoteText(NameAt(function_.input_names, i)),
+                           Definition(body.parameters[i]));
     for (NodeId node : body.nodes) PrintNode(function_.node(node), 1);
     for (size_t i = 0; i < body.results.size(); ++i)
-      text_ += fmt::format("  output {} = {}\n", QuoteText(NameAt(function_.output_names, i)), Use(body.results[i]));
+      text_ += fmt::format("  output {} = {}\n", QuoteText(NameAt(function_.output_names, i)),
+                           Use(body.results[i]));
     return text_ + "}\n";
   }
 
@@ -92,7 +99,9 @@ class FunctionPrinter {
   }
 
  private:
-  static std::string NameAt(const std::vector<std::string>& names, size_t i) { return i < names.size() ? names[i] : ""; }
+  static std::string NameAt(const std::vector<std::string>& names, size_t i) {
+    return i < names.size() ? names[i] : "";
+  }
   static std::string SymbolText(const std::string& name) { return Dim::Symbol(name).ToString(); }
 
   void PrintNode(const Node& node, int depth) {
@@ -114,7 +123,8 @@ class FunctionPrinter {
     if (!value.valid()) return "_";
     if (!renumber_) return fmt::format("%{}", value.index);
     auto found = numbers_.find(value.index);
-    return found == numbers_.end() ? fmt::format("%undefined.{}", value.index) : fmt::format("%{}", found->second);
+    return found == numbers_.end() ? fmt::format("%undefined.{}", value.index)
+                                   : fmt::format("%{}", found->second);
   }
 
   std::string Definition(ValueId id) {
@@ -155,7 +165,9 @@ std::string QuoteText(std::string_view text) {
 
 std::string PrintFunction(const Function& function) { return FunctionPrinter(function, true).Print(); }
 
-std::string PrintNode(const Function& function, const Node& node) { return FunctionPrinter(function, false).Line(node); }
+std::string PrintNode(const Function& function, const Node& node) {
+  return FunctionPrinter(function, false).Line(node);
+}
 
 std::string PrintModule(const Module& module) {
   std::string text;

@@ -98,7 +98,8 @@ Expected<std::string> TextReader::Quoted() {
       continue;
     }
     char next = position_ + 1 < text_.size() ? text_[position_ + 1] : '\0';
-    if (next == 'x' && position_ + 3 < text_.size() && HexDigit(text_[position_ + 2]) >= 0 && HexDigit(text_[position_ + 3]) >= 0) {
+    if (next == 'x' && position_ + 3 < text_.size() && HexDigit(text_[position_ + 2]) >= 0 &&
+        HexDigit(text_[position_ + 3]) >= 0) {
       value += static_cast<char>(HexDigit(text_[position_ + 2]) * 16 + HexDigit(text_[position_ + 3]));
       position_ += 3;
     } else if (next == '"' || next == '\\') {
@@ -154,7 +155,8 @@ tl::unexpected<Error> TextReader::Fail(std::string_view wanted) {
   size_t start = text_.substr(0, at).rfind('\n');
   size_t column = start == std::string_view::npos ? at + 1 : at - start;
   std::string found = at < text_.size() ? fmt::format("'{}'", text_[at]) : "the end";
-  return MakeError(Code::kInvalidArgument, fmt::format("line {}, column {}: found {}, wanted {}", line, column, found, wanted));
+  return MakeError(Code::kInvalidArgument,
+                   fmt::format("line {}, column {}: found {}, wanted {}", line, column, found, wanted));
 }
 
 }  // namespace tvmvm::ir

@@ -20,11 +20,12 @@ class TextReader {
   Status Want(std::string_view token);
   // Letters, digits, '_' and '.'; empty where none comes next.
   std::string_view Word();
-  Expected<int64_t> Integer();          // "inf" and "-inf" give the extremes
+  Expected<int64_t> Integer();  // "inf" and "-inf" give the extremes
   Expected<double> Number();
   Expected<std::string> Quoted();
-  Expected<Dim> DimUntil(std::string_view stops);     // up to one of these characters outside of parentheses and quotes
-  Expected<Dims> DimList();                           // "[n, 4]"
+  Expected<Dim> DimUntil(
+      std::string_view stops);  // up to one of these characters outside of parentheses and quotes
+  Expected<Dims> DimList();     // "[n, 4]"
   tl::unexpected<Error> Fail(std::string_view wanted);
 
  private:

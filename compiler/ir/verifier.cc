@@ -25,10 +25,13 @@ class Verifier {
   }
 
  private:
-  static tl::unexpected<Error> Fail(std::string message) { return MakeError(Code::kInternal, std::move(message)); }
+  static tl::unexpected<Error> Fail(std::string message) {
+    return MakeError(Code::kInternal, std::move(message));
+  }
 
   Status RunBody() {
-    if (!function_.body.valid() || function_.body.index >= function_.regions.size()) return Fail("the function has no body");
+    if (!function_.body.valid() || function_.body.index >= function_.regions.size())
+      return Fail("the function has no body");
     const Region& body = function_.region(function_.body);
     // The inputs' own symbols are defined by their types.
     for (ValueId parameter : body.parameters) {
@@ -51,7 +54,8 @@ class Verifier {
 
   // Operators whose results have sizes that only running tells: the results themselves define their symbols.
   static bool MayDefineSymbols(const Node& node) {
-    return node.op->kind == OpKind::kControl || node.op->kind == OpKind::kProcedural || node.op->kind == OpKind::kHost;
+    return node.op->kind == OpKind::kControl || node.op->kind == OpKind::kProcedural ||
+           node.op->kind == OpKind::kHost;
   }
 
   Status CheckRegion(RegionId id, int depth) {
@@ -67,7 +71,8 @@ class Verifier {
     }
     for (NodeId node : region.nodes) {
       if (node.index >= function_.nodes.size()) return Fail("a node is out of range");
-      if (placed_[node.index]) return Fail(fmt::format("{} is in two places", Describe(function_.node(node))));
+      if (placed_[node.index])
+        return Fail(fmt::format("{} is in two places", Describe(function_.node(node))));
       placed_[node.index] = true;
       if (Status status = CheckNode(node, depth, &own); !status)
         return Fail(fmt::format("{}: {}", Describe(function_.node(node)), status.error().message));
@@ -87,7 +92,8 @@ class Verifier {
   Status Define(ValueId value, NodeId producer) {
     if (!InRange(value)) return Fail("a value is out of range");
     if (defined_[value.index]) return Fail(fmt::format("%{} is defined twice", value.index));
-    if (function_.value(value).producer != producer) return Fail(fmt::format("%{} names another producer", value.index));
+    if (function_.value(value).producer != producer)
+      return Fail(fmt::format("%{} names another producer", value.index));
     TVMVM_CHECK_OK(CheckType(function_.type(value)));
     TVMVM_CHECK_OK(CheckElements(function_.value(value)));
     defined_[value.index] = true;
@@ -105,7 +111,8 @@ class Verifier {
     CollectSymbols(dim, &names);
     for (const std::string& name : names) {
       if (!symbols_.count(name)) return Fail(fmt::format("the symbol {} is not defined here", name));
-      if (!module_.symbols.count(name)) return Fail(fmt::format("the module does not list the symbol {}", name));
+      if (!module_.symbols.count(name))
+        return Fail(fmt::format("the module does not list the symbol {}", name));
     }
     return {};
   }
@@ -118,7 +125,8 @@ class Verifier {
 
   Status CheckElements(const Value& value) const {
     if (!value.elements) return {};
-    if (value.type.kind != TypeKind::kTensor || !Product(value.type.dims).IsConstant(static_cast<int64_t>(value.elements->size())))
+    if (value.type.kind != TypeKind::kTensor ||
+        !Product(value.type.dims).IsConstant(static_cast<int64_t>(value.elements->size())))
       return Fail(fmt::format("{} known elements for {}", value.elements->size(), value.type.ToString()));
     for (const Dim& dim : *value.elements) TVMVM_CHECK_OK(CheckDim(dim));
     return {};
@@ -139,7 +147,8 @@ class Verifier {
     if (node.op->kind == OpKind::kDefineDims)
       for (const std::string& name : std::get<std::vector<std::string>>(*node.Find("symbols"))) {
         if (!symbols_.insert(name).second) return Fail(fmt::format("the symbol {} is defined twice", name));
-        if (!module_.symbols.count(name)) return Fail(fmt::format("the module does not list the symbol {}", name));
+        if (!module_.symbols.count(name))
+          return Fail(fmt::format("the module does not list the symbol {}", name));
       }
     for (ValueId output : node.outputs) {
       if (MayDefineSymbols(node) && InRange(output)) DefineSymbols(function_.type(output));
@@ -164,7 +173,8 @@ class Verifier {
   Status CheckResultTypes(const Node& node) const {
     if (!node.op->infer) return {};
     InferContext context{node, {}};
-    for (ValueId input : node.inputs) context.inputs.push_back(input.valid() ? function_.type(input) : Type());
+    for (ValueId input : node.inputs)
+      context.inputs.push_back(input.valid() ? function_.type(input) : Type());
     Expected<std::vector<Type>> types = node.op->infer(context);
     if (!types) return Fail(types.error().message);
     if (types->size() != node.outputs.size())
@@ -172,7 +182,8 @@ class Verifier {
     for (size_t i = 0; i < types->size(); ++i) {
       if (!InRange(node.outputs[i])) return Fail("a result is out of range");
       if (!((*types)[i] == function_.type(node.outputs[i])))
-        return Fail(fmt::format("result {} is {}, its rule gives {}", i, function_.type(node.outputs[i]).ToString(), (*types)[i].ToString()));
+        return Fail(fmt::format("result {} is {}, its rule gives {}", i,
+                                function_.type(node.outputs[i]).ToString(), (*types)[i].ToString()));
     }
     return {};
   }
@@ -186,7 +197,8 @@ class Verifier {
     if (node.op->name == "if") {
       if (node.regions.size() != 2) return Fail(fmt::format("{} regions, wanted 2", node.regions.size()));
       for (RegionId region : node.regions)
-        if (!function_.region(region).parameters.empty() || function_.region(region).results.size() != node.outputs.size())
+        if (!function_.region(region).parameters.empty() ||
+            function_.region(region).results.size() != node.outputs.size())
           return Fail("a branch does not fit the results");
     }
     return {};
@@ -206,14 +218,16 @@ class Verifier {
 
   const Module& module_;
   const Function& function_;
-  std::vector<bool> defined_;          // values that may be used at this point
-  std::vector<bool> placed_;           // nodes seen in some region
-  std::set<std::string> symbols_;      // symbols that may be used at this point
+  std::vector<bool> defined_;      // values that may be used at this point
+  std::vector<bool> placed_;       // nodes seen in some region
+  std::set<std::string> symbols_;  // symbols that may be used at this point
 };
 
 }  // namespace
 
-Status VerifyFunction(const Module& module, const Function& function) { return Verifier(module, function).Run(); }
+Status VerifyFunction(const Module& module, const Function& function) {
+  return Verifier(module, function).Run();
+}
 
 Status VerifyModule(const Module& module) {
   for (const Function& function : module.functions) TVMVM_CHECK_OK(VerifyFunction(module, function));

@@ -10,18 +10,30 @@ using ir::DimOp;
 
 Opcode OpcodeFor(DimOp op) {
   switch (op) {
-    case DimOp::kFloorDiv: return Opcode::kFloorDiv;
-    case DimOp::kCeilDiv: return Opcode::kCeilDiv;
-    case DimOp::kFloorMod: return Opcode::kFloorMod;
-    case DimOp::kMin: return Opcode::kMin;
-    case DimOp::kMax: return Opcode::kMax;
-    case DimOp::kEqual: return Opcode::kEqual;
-    case DimOp::kNotEqual: return Opcode::kNotEqual;
-    case DimOp::kLess: return Opcode::kLess;
-    case DimOp::kLessEqual: return Opcode::kLessEqual;
-    case DimOp::kAnd: return Opcode::kAnd;
-    case DimOp::kOr: return Opcode::kOr;
-    default: return Opcode::kMul;
+    case DimOp::kFloorDiv:
+      return Opcode::kFloorDiv;
+    case DimOp::kCeilDiv:
+      return Opcode::kCeilDiv;
+    case DimOp::kFloorMod:
+      return Opcode::kFloorMod;
+    case DimOp::kMin:
+      return Opcode::kMin;
+    case DimOp::kMax:
+      return Opcode::kMax;
+    case DimOp::kEqual:
+      return Opcode::kEqual;
+    case DimOp::kNotEqual:
+      return Opcode::kNotEqual;
+    case DimOp::kLess:
+      return Opcode::kLess;
+    case DimOp::kLessEqual:
+      return Opcode::kLessEqual;
+    case DimOp::kAnd:
+      return Opcode::kAnd;
+    case DimOp::kOr:
+      return Opcode::kOr;
+    default:
+      return Opcode::kMul;
   }
 }
 
@@ -58,8 +70,10 @@ ScalarReg DimEmitter::EmitSum(const Dim& dim) {
   std::vector<Dim> added, subtracted;
   for (const Dim& term : dim.operands()) {
     Dim positive;
-    if (IsNegated(term, &positive)) subtracted.push_back(positive);
-    else added.push_back(term);
+    if (IsNegated(term, &positive))
+      subtracted.push_back(positive);
+    else
+      added.push_back(term);
   }
   if (added.empty()) added.push_back(Dim(0));
   ScalarReg sum = Emit(added[0]);
@@ -89,7 +103,8 @@ ScalarReg DimEmitter::EmitNew(const Dim& dim) {
     }
     default: {
       ScalarReg result = Emit(operands[0]);
-      for (size_t i = 1; i < operands.size(); ++i) result = function_->Binary(OpcodeFor(dim.op()), result, Emit(operands[i]));
+      for (size_t i = 1; i < operands.size(); ++i)
+        result = function_->Binary(OpcodeFor(dim.op()), result, Emit(operands[i]));
       return result;
     }
   }

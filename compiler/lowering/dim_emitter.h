@@ -18,8 +18,8 @@ class DimEmitter {
   bool IsDefined(const std::string& symbol) const { return symbols_.count(symbol) != 0; }
   // True when all symbols of the dim are defined.
   bool CanEmit(const ir::Dim& dim) const;
-  // The register that holds the dim's value; emits code the first time. All symbols must be defined; an unknown one is
-  // recorded in `missing` and gives 0.
+  // The register that holds the dim's value; emits code the first time. All symbols must be defined; an
+  // unknown one is recorded in `missing` and gives 0.
   ScalarReg Emit(const ir::Dim& dim);
   const std::string& missing() const { return missing_; }
 

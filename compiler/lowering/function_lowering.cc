@@ -22,8 +22,10 @@ constexpr uint32_t kCopied = 0xffffffffu;
 
 DimSpec SpecOf(const Dim& dim, const ir::RangeLookup& ranges) {
   DimSpec spec;
-  if (dim.is_constant()) spec.value = dim.value();
-  else spec.symbol = dim.ToString();
+  if (dim.is_constant())
+    spec.value = dim.value();
+  else
+    spec.symbol = dim.ToString();
   // The range of a symbol is a fact that the code relies on: the caller's dims are held to it.
   if (dim.is_symbol()) {
     ir::DimRange range = ranges(dim.symbol());
@@ -45,15 +47,19 @@ TypeSpec SpecOf(const ir::Type& type, const ir::RangeLookup& ranges) {
 
 // The calls of one group must be alike at every level: only bodies differ.
 bool SameStructure(const GroupProgram& a, const GroupProgram& b) {
-  if (a.calls.size() != b.calls.size() || a.workspaces.size() != b.workspaces.size() || a.packed.size() != b.packed.size())
+  if (a.calls.size() != b.calls.size() || a.workspaces.size() != b.workspaces.size() ||
+      a.packed.size() != b.packed.size())
     return false;
   for (size_t i = 0; i < a.workspaces.size(); ++i)
-    if (a.workspaces[i].dtype != b.workspaces[i].dtype || !(a.workspaces[i].elements == b.workspaces[i].elements)) return false;
+    if (a.workspaces[i].dtype != b.workspaces[i].dtype ||
+        !(a.workspaces[i].elements == b.workspaces[i].elements))
+      return false;
   for (size_t i = 0; i < a.calls.size(); ++i) {
     const KernelCall &x = a.calls[i], &y = b.calls[i];
     if (x.arguments.size() != y.arguments.size() || !(x.when == y.when)) return false;
     for (size_t k = 0; k < x.arguments.size(); ++k)
-      if (x.arguments[k].kind != y.arguments[k].kind || x.arguments[k].index != y.arguments[k].index) return false;
+      if (x.arguments[k].kind != y.arguments[k].kind || x.arguments[k].index != y.arguments[k].index)
+        return false;
     for (int axis = 0; axis < 3; ++axis)
       if (!(x.kernel.grid_size[axis] == y.kernel.grid_size[axis])) return false;
   }
@@ -62,9 +68,14 @@ bool SameStructure(const GroupProgram& a, const GroupProgram& b) {
 
 }  // namespace
 
-FunctionLowering::FunctionLowering(const ir::Function& function, ir::RangeLookup ranges, const LoweringOptions& options,
-                                   KernelTable* kernels, Builder* builder)
-    : function_(function), ranges_(std::move(ranges)), options_(options), kernels_(kernels), builder_(builder), views_(function, function.body) {}
+FunctionLowering::FunctionLowering(const ir::Function& function, ir::RangeLookup ranges,
+                                   const LoweringOptions& options, KernelTable* kernels, Builder* builder)
+    : function_(function),
+      ranges_(std::move(ranges)),
+      options_(options),
+      kernels_(kernels),
+      builder_(builder),
+      views_(function, function.body) {}
 
 FunctionSpec FunctionLowering::Signature() const {
   FunctionSpec spec;
@@ -88,7 +99,8 @@ Expected<FunctionId> FunctionLowering::Run() {
   TVMVM_CHECK_OK(EmitSteps());
   EmitReturn();
   if (!dims_->missing().empty())
-    return MakeError(Code::kInternal, fmt::format("@{}: symbol '{}' is used before it is defined", function_.name, dims_->missing()));
+    return MakeError(Code::kInternal, fmt::format("@{}: symbol '{}' is used before it is defined",
+                                                  function_.name, dims_->missing()));
   return f_->id();
 }
 
@@ -108,17 +120,20 @@ Status FunctionLowering::ScheduleStep(NodeId id) {
       step.kind = StepKind::kDimsTensor;
       break;
     case OpKind::kHost:
-      return MakeError(Code::kUnsupported, fmt::format("'{}' has no lowering yet (node {})", node.op->name, node.source));
+      return MakeError(Code::kUnsupported,
+                       fmt::format("'{}' has no lowering yet (node {})", node.op->name, node.source));
     case OpKind::kControl:
       if (node.op->name != "fused")
-        return MakeError(Code::kUnsupported, fmt::format("'{}' has no lowering yet (node {})", node.op->name, node.source));
+        return MakeError(Code::kUnsupported,
+                         fmt::format("'{}' has no lowering yet (node {})", node.op->name, node.source));
       [[fallthrough]];
     default:
       if (Views::IsView(function_, node)) return {};
       for (const TargetInfo& target : options_.targets) {
         TVMVM_TRY(GroupProgram program, tensor::ScheduleGroup(function_, id, target));
         if (!step.programs.empty() && !SameStructure(step.programs[0], program))
-          return MakeError(Code::kInternal, fmt::format("schedules differ between CPU levels (node {})", node.source));
+          return MakeError(Code::kInternal,
+                           fmt::format("schedules differ between CPU levels (node {})", node.source));
         step.programs.push_back(std::move(program));
       }
   }
@@ -195,7 +210,8 @@ void FunctionLowering::AssignMemory() {
     }
     if (step.programs.empty()) continue;
     for (const tensor::Workspace& workspace : step.programs[0].workspaces)
-      step.workspaces.push_back(NewArenaMemory(BytesOf(workspace.dtype, {workspace.elements}), step.first, step.last));
+      step.workspaces.push_back(
+          NewArenaMemory(BytesOf(workspace.dtype, {workspace.elements}), step.first, step.last));
   }
   for (const Step& step : steps_)
     for (ValueId input : function_.node(step.node).inputs) Use(input, step.last);
@@ -213,12 +229,13 @@ int FunctionLowering::StageOf(const Dim& dim) const {
   CollectSymbols(dim, &symbols);
   int stage = 0;
   for (const std::string& symbol : symbols)
-    if (auto found = symbol_stage_.find(symbol); found != symbol_stage_.end()) stage = std::max(stage, found->second);
+    if (auto found = symbol_stage_.find(symbol); found != symbol_stage_.end())
+      stage = std::max(stage, found->second);
   return stage;
 }
 
-// Stage k begins after the k-th define_dims that reads a computed value. A value belongs to the first stage at whose
-// beginning its size is known.
+// Stage k begins after the k-th define_dims that reads a computed value. A value belongs to the first stage
+// at whose beginning its size is known.
 void FunctionLowering::AssignStages() {
   for (const Step& step : steps_) {
     if (step.kind != StepKind::kDefineDims) continue;
@@ -238,7 +255,7 @@ void FunctionLowering::AssignStages() {
 void FunctionLowering::EmitEntry() {
   const ir::Region& body = function_.region(function_.body);
   for (size_t i = 0; i < body.parameters.size(); ++i) {
-    RefReg ref{static_cast<uint32_t>(i)};   // parameters arrive in the first registers
+    RefReg ref{static_cast<uint32_t>(i)};  // parameters arrive in the first registers
     memory_[memory_of_[body.parameters[i]]].ref = ref;
     const ir::Dims& dims = function_.type(body.parameters[i]).dims;
     for (size_t axis = 0; axis < dims.size(); ++axis)
@@ -247,7 +264,8 @@ void FunctionLowering::EmitEntry() {
   }
   // Sizes may depend on the contents of inputs: those are read first.
   for (const Step& step : steps_)
-    if (step.kind == StepKind::kDefineDims && !IsComputed(function_.node(step.node).inputs[0])) EmitDefineDims(step);
+    if (step.kind == StepKind::kDefineDims && !IsComputed(function_.node(step.node).inputs[0]))
+      EmitDefineDims(step);
   EmitGuards();
   EmitStage(0);
 }
@@ -256,7 +274,8 @@ void FunctionLowering::CollectRequirements() {
   std::set<std::string> seen;
   for (NodeId id : function_.region(function_.body).nodes)
     for (Requirement& requirement : RequirementsOf(function_, function_.node(id)))
-      if (seen.insert(requirement.condition.ToString()).second) unchecked_.emplace_back(id, std::move(requirement));
+      if (seen.insert(requirement.condition.ToString()).second)
+        unchecked_.emplace_back(id, std::move(requirement));
 }
 
 void FunctionLowering::EmitGuards() {
@@ -302,7 +321,7 @@ Status FunctionLowering::EmitSteps() {
     f_->SetSourceNode(node.source);
     switch (step.kind) {
       case StepKind::kDefineDims: {
-        if (!IsComputed(node.inputs[0])) break;   // done at the entry
+        if (!IsComputed(node.inputs[0])) break;  // done at the entry
         EmitDefineDims(step);
         EmitGuards();
         EmitStage(++stage);
@@ -327,7 +346,8 @@ void FunctionLowering::EmitOutputAllocations(const Step& step) {
     if (found == memory_of_.end() || memory_[found->second].kind != MemoryKind::kOutput) continue;
     uint32_t number = memory_[found->second].number;
     std::vector<ScalarReg> dims;
-    for (const Dim& dim : function_.type(function_.region(function_.body).results[number]).dims) dims.push_back(dims_->Emit(dim));
+    for (const Dim& dim : function_.type(function_.region(function_.body).results[number]).dims)
+      dims.push_back(dims_->Emit(dim));
     output_refs_[number] = f_->Output(number, dims);
     output_allocated_[number] = true;
     memory_[found->second].ref = output_refs_[number];
@@ -351,7 +371,8 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call, const std::vect
   const tensor::LoopKernel& kernel = first.kernel;
   Dim scratch = kernel.scratch_bytes;
   for (const GroupProgram& program : step.programs)
-    if (!(program.calls[call].kernel.scratch_bytes == scratch)) scratch = Max(scratch, program.calls[call].kernel.scratch_bytes);
+    if (!(program.calls[call].kernel.scratch_bytes == scratch))
+      scratch = Max(scratch, program.calls[call].kernel.scratch_bytes);
   FunctionBuilder::LaunchShape shape;
   for (int axis = 0; axis < 3; ++axis) shape.grid[axis] = dims_->Emit(kernel.grid_size[axis]);
   shape.scratch_bytes = dims_->Emit(scratch);
@@ -384,10 +405,12 @@ void FunctionLowering::EmitDefineDims(const Step& step) {
   DType dtype = function_.type(node.inputs[0]).dtype;
   ScalarReg base = dims_->Emit(place.byte_offset);
   if (memory_[memory].kind == MemoryKind::kArena)
-    base = place.byte_offset.IsConstant(0) ? memory_[memory].offset : f_->Binary(Opcode::kAdd, memory_[memory].offset, base);
+    base = place.byte_offset.IsConstant(0) ? memory_[memory].offset
+                                           : f_->Binary(Opcode::kAdd, memory_[memory].offset, base);
   int64_t size = DTypeBits(dtype) / 8;
   for (size_t i = 0; i < symbols->size(); ++i) {
-    ScalarReg offset = i == 0 ? base : f_->Binary(Opcode::kAdd, base, f_->Immediate(static_cast<int64_t>(i) * size));
+    ScalarReg offset =
+        i == 0 ? base : f_->Binary(Opcode::kAdd, base, f_->Immediate(static_cast<int64_t>(i) * size));
     dims_->Define((*symbols)[i], f_->Load(ref, offset, dtype));
   }
 }
@@ -400,11 +423,13 @@ void FunctionLowering::EmitDimsTensor(const Step& step) {
   int64_t size = DTypeBits(dtype) / 8;
   for (size_t i = 0; i < elements.size(); ++i) {
     ScalarReg offset = f_->Immediate(static_cast<int64_t>(i) * size);
-    if (memory.kind == MemoryKind::kArena) offset = i == 0 ? memory.offset : f_->Binary(Opcode::kAdd, memory.offset, offset);
+    if (memory.kind == MemoryKind::kArena)
+      offset = i == 0 ? memory.offset : f_->Binary(Opcode::kAdd, memory.offset, offset);
     ScalarReg value = dims_->Emit(elements[i]);
     if (IsFloat(dtype)) {
       ScalarReg converted = f_->NewScalar();
-      f_->Emit(Opcode::kIntToF64, {{OperandKind::kScalarDst, converted.index}, {OperandKind::kScalarSrc, value.index}});
+      f_->Emit(Opcode::kIntToF64,
+               {{OperandKind::kScalarDst, converted.index}, {OperandKind::kScalarSrc, value.index}});
       value = converted;
     }
     f_->Store(memory.ref, offset, dtype, value);
@@ -418,13 +443,14 @@ void FunctionLowering::EmitReturn() {
     ValueId result = body.results[i];
     const ir::Type& type = function_.type(result);
     if (type.kind != ir::TypeKind::kTensor || type.dtype == DType::kString) {
-      output_refs_[i] = RefOf(MemoryOf(result));   // immutable objects are shared
+      output_refs_[i] = RefOf(MemoryOf(result));  // immutable objects are shared
       continue;
     }
     std::vector<ScalarReg> dims;
     for (const Dim& dim : type.dims) dims.push_back(dims_->Emit(dim));
     output_refs_[i] = f_->Output(static_cast<uint32_t>(i), dims);
-    f_->Copy({output_refs_[i].index, BufferOperand::kNoOffset}, BufferOf(result), dims_->Emit(BytesOf(type.dtype, type.dims)));
+    f_->Copy({output_refs_[i].index, BufferOperand::kNoOffset}, BufferOf(result),
+             dims_->Emit(BytesOf(type.dtype, type.dims)));
   }
   f_->Return({}, output_refs_);
 }
@@ -447,7 +473,8 @@ ConstantId FunctionLowering::ConstantFor(ValueId value) {
   if (auto found = constants_.find(value); found != constants_.end()) return found->second;
   const ir::TensorData* data = function_.ConstantOf(value);
   ConstantSpec spec;
-  spec.name = fmt::format("{}.{}", function_.value(value).name.empty() ? "constant" : function_.value(value).name, value.index);
+  spec.name = fmt::format(
+      "{}.{}", function_.value(value).name.empty() ? "constant" : function_.value(value).name, value.index);
   spec.dtype = data->dtype;
   spec.dims = data->dims;
   spec.strings = data->strings;
@@ -468,11 +495,14 @@ BufferOperand FunctionLowering::BufferOf(int index, const Dim& byte_offset) {
   }
   operand.base = memory.ref.index;
   if (memory.kind == MemoryKind::kArena)
-    operand.offset = shifted ? f_->Binary(Opcode::kAdd, memory.offset, ScalarReg{operand.offset}).index : memory.offset.index;
+    operand.offset = shifted ? f_->Binary(Opcode::kAdd, memory.offset, ScalarReg{operand.offset}).index
+                             : memory.offset.index;
   return operand;
 }
 
-BufferOperand FunctionLowering::BufferOf(ValueId value) { return BufferOf(MemoryOf(value), views_.PlaceOf(value).byte_offset); }
+BufferOperand FunctionLowering::BufferOf(ValueId value) {
+  return BufferOf(MemoryOf(value), views_.PlaceOf(value).byte_offset);
+}
 
 RefReg FunctionLowering::RefOf(int index) {
   if (memory_[index].kind == MemoryKind::kConstant) return f_->Constant(ConstantFor(memory_[index].value));

@@ -15,8 +15,8 @@ using tensor::LoopKernel;
 using tensor::Stmt;
 using tensor::StmtPtr;
 
-// Renames a kernel's dims to their position in the scalar list, so that kernels which differ only in the names of dims
-// have the same text.
+// Renames a kernel's dims to their position in the scalar list, so that kernels which differ only in the
+// names of dims have the same text.
 class DimNumbering {
  public:
   explicit DimNumbering(const std::vector<ir::Dim>& scalars) {
@@ -43,7 +43,8 @@ class DimNumbering {
     if (!stmt) return stmt;
     auto copy = std::make_shared<Stmt>(*stmt);
     for (StmtPtr& child : copy->body) child = Rename(child);
-    for (Expr* expr : {&copy->begin, &copy->end, &copy->step, &copy->value, &copy->index, &copy->mask}) *expr = Rename(*expr);
+    for (Expr* expr : {&copy->begin, &copy->end, &copy->step, &copy->value, &copy->index, &copy->mask})
+      *expr = Rename(*expr);
     return copy;
   }
 
@@ -57,7 +58,8 @@ std::string CanonicalText(const LoopKernel& kernel, const std::vector<ir::Dim>& 
   LoopKernel copy = kernel;
   copy.body = numbering.Rename(kernel.body);
   for (ir::Dim& size : copy.grid_size) size = numbering.Rename(size);
-  for (tensor::BufferInfo& buffer : copy.buffers) buffer.scratch_offset = numbering.Rename(buffer.scratch_offset);
+  for (tensor::BufferInfo& buffer : copy.buffers)
+    buffer.scratch_offset = numbering.Rename(buffer.scratch_offset);
   copy.scratch_bytes = copy.flops = copy.bytes = 0;
   return tensor::ToString(copy);
 }
@@ -78,7 +80,8 @@ std::string SymbolFor(std::string_view name, size_t number) {
 
 }  // namespace
 
-KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source) {
+KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variants,
+                           const std::string& source) {
   KernelUse use;
   use.scalars = MergedScalars(variants);
   std::string text;
@@ -97,7 +100,8 @@ KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variant
 
 Status KernelTable::AddLibrary(size_t target, KernelForm form, Builder* builder) const {
   std::vector<codegen::KernelSource> sources;
-  for (const Entry& entry : entries_) sources.push_back({entry.symbol, &entry.variants[target], entry.scalars});
+  for (const Entry& entry : entries_)
+    sources.push_back({entry.symbol, &entry.variants[target], entry.scalars});
   codegen::CodegenOptions options;
   options.target = options_->targets[target];
   options.form = form;

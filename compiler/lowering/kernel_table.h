@@ -1,4 +1,5 @@
-// The kernels of a program under construction: identical kernels are kept once, each with one loop nest a target.
+// The kernels of a program under construction: identical kernels are kept once, each with one loop nest a
+// target.
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@ namespace tvmvm::lowering {
 
 // A kernel together with what a launch of it passes as scalars.
 struct KernelUse {
-  uint32_t entry = 0;                   // index in the table
+  uint32_t entry = 0;  // index in the table
   std::vector<ir::Dim> scalars;
 };
 
@@ -21,17 +22,19 @@ class KernelTable {
  public:
   explicit KernelTable(const LoweringOptions* options) : options_(options) {}
 
-  // `variants` holds the same call as scheduled for each target. `source` names the nodes that the kernel computes.
+  // `variants` holds the same call as scheduled for each target. `source` names the nodes that the kernel
+  // computes.
   KernelUse Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source);
-  // Generates code for all kernels and adds them and their libraries to the program. Returns the id of each entry.
+  // Generates code for all kernels and adds them and their libraries to the program. Returns the id of each
+  // entry.
   Expected<std::vector<KernelId>> AddTo(Builder* builder) const;
   size_t size() const { return entries_.size(); }
 
  private:
   struct Entry {
     std::string symbol;
-    std::vector<tensor::LoopKernel> variants;   // by target
-    std::vector<ir::Dim> scalars;               // of the first use: code generation needs names only
+    std::vector<tensor::LoopKernel> variants;  // by target
+    std::vector<ir::Dim> scalars;              // of the first use: code generation needs names only
     std::string source;
   };
   Status AddLibrary(size_t target, KernelForm form, Builder* builder) const;

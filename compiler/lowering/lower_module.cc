@@ -6,14 +6,15 @@
 
 namespace tvmvm::lowering {
 
-Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, const LoweringOptions& options) {
+Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module,
+                                                     const LoweringOptions& options) {
   Builder builder;
   KernelTable kernels(&options);
   FunctionLowering main(module.main(), module.Ranges(), options, &kernels, &builder);
   TVMVM_TRY(FunctionId entry, main.Run());
   builder.SetEntry(entry);
   builder.SetProvenance(options.provenance);
-  TVMVM_CHECK_OK(kernels.AddTo(&builder));   // ids follow the table's order, as the launches assume
+  TVMVM_CHECK_OK(kernels.AddTo(&builder));  // ids follow the table's order, as the launches assume
   return builder.Finish();
 }
 

@@ -1,4 +1,5 @@
-// Graph IR + schedules -> Program: kernels are generated for every target, code is emitted, memory is laid out.
+// Graph IR + schedules -> Program: kernels are generated for every target, code is emitted, memory is laid
+// out.
 #pragma once
 
 #include <functional>
@@ -14,14 +15,15 @@
 namespace tvmvm::lowering {
 
 struct LoweringOptions {
-  std::vector<TargetInfo> targets;   // CPU levels, at least one; a library is packed for each
-  bool bitcode = false;              // also pack LLVM bitcode, generic
-  int threads = 1;                   // for code generation
+  std::vector<TargetInfo> targets;  // CPU levels, at least one; a library is packed for each
+  bool bitcode = false;             // also pack LLVM bitcode, generic
+  int threads = 1;                  // for code generation
   Provenance provenance;
-  std::function<void(const std::string& stage, double fraction)> progress;   // may be empty
+  std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
 };
 
 // Errors: kUnsupported or kInternal naming the source node.
-Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, const LoweringOptions& options);
+Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module,
+                                                     const LoweringOptions& options);
 
 }  // namespace tvmvm::lowering

@@ -24,13 +24,16 @@ void RequireEqual(Requirements* list, const Dim& found, const Dim& wanted, const
   Require(list, Equal(found, wanted), what + " is {0}, want {1}", {found, wanted});
 }
 
-void RequireBroadcast(Requirements* list, const Node& node, const Type& operand, const Type& result, size_t number) {
+void RequireBroadcast(Requirements* list, const Node& node, const Type& operand, const Type& result,
+                      size_t number) {
   size_t shift = result.dims.size() - operand.dims.size();
   for (size_t axis = 0; axis < operand.dims.size(); ++axis) {
     const Dim &found = operand.dims[axis], &wanted = result.dims[axis + shift];
     if (found == wanted || found.IsConstant(1)) continue;
     Require(list, Or(Equal(found, wanted), Equal(found, 1)),
-            fmt::format("'{}': operand {} has size {{0}} along axis {}, want {{1}} or 1", node.op->name, number, axis), {found, wanted});
+            fmt::format("'{}': operand {} has size {{0}} along axis {}, want {{1}} or 1", node.op->name,
+                        number, axis),
+            {found, wanted});
   }
 }
 
@@ -38,13 +41,15 @@ void RequireContraction(Requirements* list, const Node& node, const Type& a, con
   for (auto [lhs, rhs] : {std::pair{"lhs_batch", "rhs_batch"}, std::pair{"lhs_contract", "rhs_contract"}}) {
     const std::vector<int64_t>&left = node.Ints(lhs), &right = node.Ints(rhs);
     for (size_t i = 0; i < left.size(); ++i)
-      RequireEqual(list, a.dims[static_cast<size_t>(left[i])], b.dims[static_cast<size_t>(right[i])],
-                   fmt::format("axis {} of the left operand, paired with axis {} of the right,", left[i], right[i]));
+      RequireEqual(
+          list, a.dims[static_cast<size_t>(left[i])], b.dims[static_cast<size_t>(right[i])],
+          fmt::format("axis {} of the left operand, paired with axis {} of the right,", left[i], right[i]));
   }
 }
 
 void RequireChannels(Requirements* list, const Node& node, const Type& x, const Type& w) {
-  if (node.op->name == "conv_transpose") return RequireEqual(list, x.dims[1], w.dims[0], "the number of channels");
+  if (node.op->name == "conv_transpose")
+    return RequireEqual(list, x.dims[1], w.dims[0], "the number of channels");
   size_t channel = node.String("layout") == "channels_last" ? x.dims.size() - 1 : 1;
   RequireEqual(list, x.dims[channel], w.dims[1] * Dim(node.Int("groups", 1)), "the number of channels");
 }
@@ -56,8 +61,8 @@ void RequireJoinable(Requirements* list, const Function& function, const Node& n
   for (size_t i = 1; i < node.inputs.size(); ++i)
     for (int other = 0; other < first.rank(); ++other)
       if (other != axis)
-        RequireEqual(list, function.type(node.inputs[i]).dims[static_cast<size_t>(other)], first.dims[static_cast<size_t>(other)],
-                     fmt::format("axis {} of input {}", other, i));
+        RequireEqual(list, function.type(node.inputs[i]).dims[static_cast<size_t>(other)],
+                     first.dims[static_cast<size_t>(other)], fmt::format("axis {} of input {}", other, i));
 }
 
 void RequireInside(Requirements* list, const Function& function, const Node& node) {
@@ -66,7 +71,9 @@ void RequireInside(Requirements* list, const Function& function, const Node& nod
   for (size_t axis = 0; axis < type.dims.size(); ++axis) {
     if (starts[axis].IsConstant(0) && steps[axis].IsConstant(1) && sizes[axis] == type.dims[axis]) continue;
     Dim last = starts[axis] + (sizes[axis] - Dim(1)) * steps[axis];
-    auto inside = [&](const Dim& position) { return And(LessEqual(0, position), Less(position, type.dims[axis])); };
+    auto inside = [&](const Dim& position) {
+      return And(LessEqual(0, position), Less(position, type.dims[axis]));
+    };
     Require(list, Or(Equal(sizes[axis], 0), And(inside(starts[axis]), inside(last))),
             fmt::format("a slice of axis {} goes from {{0}} to {{1}}, the axis has size {{2}}", axis),
             {starts[axis], last, type.dims[axis]});
@@ -77,9 +84,12 @@ void RequireSmaller(Requirements* list, const Node& node, const Type& data, cons
   int64_t axis = node.Int("axis");
   if (axis < 0) axis += data.rank();
   for (int other = 0; other < data.rank(); ++other) {
-    const Dim &found = indices.dims[static_cast<size_t>(other)], &limit = data.dims[static_cast<size_t>(other)];
+    const Dim &found = indices.dims[static_cast<size_t>(other)],
+              &limit = data.dims[static_cast<size_t>(other)];
     if (other != axis && !(found == limit))
-      Require(list, LessEqual(found, limit), fmt::format("the indices have size {{0}} along axis {}, the data {{1}}", other), {found, limit});
+      Require(list, LessEqual(found, limit),
+              fmt::format("the indices have size {{0}} along axis {}, the data {{1}}", other),
+              {found, limit});
   }
 }
 
@@ -99,13 +109,18 @@ void RequireAll(const Function& function, const Node& node, Requirements* list) 
       RequireChannels(list, node, type(0), type(1));
       break;
     case OpKind::kView:
-      RequireEqual(list, ir::Product(function.type(node.outputs[0]).dims), ir::Product(type(0).dims), "the number of elements of the new shape");
+      RequireEqual(list, ir::Product(function.type(node.outputs[0]).dims), ir::Product(type(0).dims),
+                   "the number of elements of the new shape");
       break;
     case OpKind::kMovement:
-      if (node.op->name == "expand") RequireBroadcast(list, node, type(0), function.type(node.outputs[0]), 0);
-      else if (node.op->name == "concat") RequireJoinable(list, function, node);
-      else if (node.op->name == "slice") RequireInside(list, function, node);
-      else if (node.op->name == "gather_elements") RequireSmaller(list, node, type(0), type(1));
+      if (node.op->name == "expand")
+        RequireBroadcast(list, node, type(0), function.type(node.outputs[0]), 0);
+      else if (node.op->name == "concat")
+        RequireJoinable(list, function, node);
+      else if (node.op->name == "slice")
+        RequireInside(list, function, node);
+      else if (node.op->name == "gather_elements")
+        RequireSmaller(list, node, type(0), type(1));
       break;
     default:
       break;

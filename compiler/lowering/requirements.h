@@ -1,5 +1,5 @@
-// What the types of a node take for granted about dims: equal sizes of broadcast, contracted or joined axes, positions
-// inside the data. What symbols leave open is checked by a guard before the node runs.
+// What the types of a node take for granted about dims: equal sizes of broadcast, contracted or joined axes,
+// positions inside the data. What symbols leave open is checked by a guard before the node runs.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 namespace tvmvm::lowering {
 
 struct Requirement {
-  ir::Dim condition;         // must not be 0
-  std::string message;       // {0}, {1}, ... are the values
+  ir::Dim condition;    // must not be 0
+  std::string message;  // {0}, {1}, ... are the values
   ir::Dims values;
 };
 

@@ -1,4 +1,5 @@
-// Where the values of a function live: its inputs, constants, outputs, an arena, or inside another value (views).
+// Where the values of a function live: its inputs, constants, outputs, an arena, or inside another value
+// (views).
 #pragma once
 
 #include <map>

@@ -1,18 +1,28 @@
-// Control: nodes that own regions. Their types come from their regions, so they have no type rule of their own; the
-// verifier compares.
+// Control: nodes that own regions. Their types come from their regions, so they have no type rule of their
+// own; the verifier compares.
 #include "compiler/ops/core_families.h"
 
 namespace tvmvm::ir {
 namespace {
 
 constexpr CoreOp kRows[] = {
-    {.name = "fused", .kind = OpKind::kControl, .max_inputs = -1,
+    {.name = "fused",
+     .kind = OpKind::kControl,
+     .max_inputs = -1,
      .meaning = "a group that runs as one unit; inputs are the region's parameters, outputs its results"},
-    {.name = "if", .kind = OpKind::kControl, .min_inputs = 1, .max_inputs = 1,
+    {.name = "if",
+     .kind = OpKind::kControl,
+     .min_inputs = 1,
+     .max_inputs = 1,
      .meaning = "the results of the first region where the condition holds, else of the second"},
-    {.name = "loop", .kind = OpKind::kControl, .max_inputs = -1,
+    {.name = "loop",
+     .kind = OpKind::kControl,
+     .max_inputs = -1,
      .meaning = "a region repeated with carried values"},
-    {.name = "call", .kind = OpKind::kControl, .max_inputs = -1, .meaning = "the results of function `callee`"},
+    {.name = "call",
+     .kind = OpKind::kControl,
+     .max_inputs = -1,
+     .meaning = "the results of function `callee`"},
 };
 
 }  // namespace

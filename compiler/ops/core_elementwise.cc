@@ -1,5 +1,5 @@
-// Elementwise operators: one row for each scalar operation, where, cast and bitcast. Operands broadcast (numpy) and agree in
-// element type.
+// Elementwise operators: one row for each scalar operation, where, cast and bitcast. Operands broadcast
+// (numpy) and agree in element type.
 #include <fmt/format.h>
 
 #include "compiler/ops/core_families.h"
@@ -53,8 +53,9 @@ Expected<std::vector<Type>> InferArithmetic(const InferContext& context) {
   TVMVM_CHECK_OK(CheckDType(op, dtype));
   for (const Type& input : context.inputs) {
     if (input.dtype != dtype)
-      return MakeError(Code::kInvalidArgument, fmt::format("operands have element types {} and {}, wanted one type",
-                                                           DTypeName(dtype), DTypeName(input.dtype)));
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("operands have element types {} and {}, wanted one type", DTypeName(dtype),
+                                   DTypeName(input.dtype)));
   }
   return One(IsComparison(op) || IsTest(op) ? DType::kBool : dtype, std::move(dims));
 }
@@ -95,7 +96,8 @@ Expr SafeShift(ExprOp op, const Expr& a, const Expr& b) {
 template <ExprOp op>
 Expr BinaryElement(ElementContext& context, std::span<const Expr> index) {
   Expr a = Operand(context, 0, index), b = Operand(context, 1, index);
-  bool divides = op == ExprOp::kDiv || op == ExprOp::kFloorDiv || op == ExprOp::kFloorMod || op == ExprOp::kRemainder;
+  bool divides =
+      op == ExprOp::kDiv || op == ExprOp::kFloorDiv || op == ExprOp::kFloorMod || op == ExprOp::kRemainder;
   if (divides && IsInteger(a.dtype())) return SafeDivision(op, a, b);
   if (op == ExprOp::kShiftLeft || op == ExprOp::kShiftRight) return SafeShift(op, a, b);
   return Binary(op, a, b);
@@ -111,8 +113,9 @@ Expected<std::vector<Type>> InferWhere(const InferContext& context) {
     return MakeError(Code::kInvalidArgument, fmt::format("condition has element type {}, wanted bool",
                                                          DTypeName(context.inputs[0].dtype)));
   if (context.inputs[1].dtype != context.inputs[2].dtype)
-    return MakeError(Code::kInvalidArgument, fmt::format("operands have element types {} and {}, wanted one type",
-                                                         DTypeName(context.inputs[1].dtype), DTypeName(context.inputs[2].dtype)));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("operands have element types {} and {}, wanted one type",
+                                 DTypeName(context.inputs[1].dtype), DTypeName(context.inputs[2].dtype)));
   return One(context.inputs[1].dtype, std::move(dims));
 }
 
@@ -126,7 +129,8 @@ Expected<std::vector<Type>> InferCast(const InferContext& context) {
   TVMVM_TRY(Type type, RankedTensor(context, 0));
   TVMVM_TRY(DType to, DTypeAttribute(context.node, "to"));
   if (!IsNumeric(type.dtype) || !IsNumeric(to))
-    return MakeError(Code::kUnsupported, fmt::format("no conversion from {} to {}", DTypeName(type.dtype), DTypeName(to)));
+    return MakeError(Code::kUnsupported,
+                     fmt::format("no conversion from {} to {}", DTypeName(type.dtype), DTypeName(to)));
   return One(to, type.dims);
 }
 
@@ -134,10 +138,12 @@ Expr CastElement(ElementContext& context, std::span<const Expr> index) {
   Expr a = context.Input(0, index);
   DType to = context.output_type().dtype;
   // As a comparison, so that it stays a dim where the operand is one.
-  if (to == DType::kBool && IsInteger(a.dtype())) return Binary(ExprOp::kNotEqual, a, IntConstant(0, a.dtype()));
+  if (to == DType::kBool && IsInteger(a.dtype()))
+    return Binary(ExprOp::kNotEqual, a, IntConstant(0, a.dtype()));
   // As ONNX has it: integers below 8 bits wrap, and a 4-bit float has no NaN.
   if (IsInteger(to) && IsSubByte(to) && IsFloat(a.dtype())) a = Cast(DType::kI32, a);
-  if (to == DType::kF4E2M1 && IsFloat(a.dtype())) a = Select(Unary(ExprOp::kIsNan, a), tensor::Constant(a.dtype(), -0.0), a);
+  if (to == DType::kF4E2M1 && IsFloat(a.dtype()))
+    a = Select(Unary(ExprOp::kIsNan, a), tensor::Constant(a.dtype(), -0.0), a);
   return Cast(to, a, context.node().Int("saturate", 1) != 0);
 }
 
@@ -145,7 +151,8 @@ Expected<std::vector<Type>> InferBitcast(const InferContext& context) {
   TVMVM_TRY(Type type, RankedTensor(context, 0));
   TVMVM_TRY(DType to, DTypeAttribute(context.node, "to"));
   if (DTypeBits(type.dtype) != DTypeBits(to) || DTypeBits(to) == 0)
-    return MakeError(Code::kInvalidArgument, fmt::format("{} and {} differ in size", DTypeName(type.dtype), DTypeName(to)));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("{} and {} differ in size", DTypeName(type.dtype), DTypeName(to)));
   return One(to, type.dims);
 }
 
@@ -155,14 +162,26 @@ Expr BitcastElement(ElementContext& context, std::span<const Expr> index) {
 
 template <ExprOp op>
 constexpr CoreOp UnaryRow(std::string_view name, std::string_view meaning) {
-  return {.name = name, .kind = OpKind::kElementwise, .min_inputs = 1, .max_inputs = 1, .infer = InferArithmetic<op>,
-          .element = UnaryElement<op>, .scalar = op, .meaning = meaning};
+  return {.name = name,
+          .kind = OpKind::kElementwise,
+          .min_inputs = 1,
+          .max_inputs = 1,
+          .infer = InferArithmetic<op>,
+          .element = UnaryElement<op>,
+          .scalar = op,
+          .meaning = meaning};
 }
 
 template <ExprOp op>
 constexpr CoreOp BinaryRow(std::string_view name, std::string_view meaning) {
-  return {.name = name, .kind = OpKind::kElementwise, .min_inputs = 2, .max_inputs = 2, .infer = InferArithmetic<op>,
-          .element = BinaryElement<op>, .scalar = op, .meaning = meaning};
+  return {.name = name,
+          .kind = OpKind::kElementwise,
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .infer = InferArithmetic<op>,
+          .element = BinaryElement<op>,
+          .scalar = op,
+          .meaning = meaning};
 }
 
 constexpr CoreOp kRows[] = {
@@ -172,7 +191,8 @@ constexpr CoreOp kRows[] = {
     BinaryRow<ExprOp::kDiv>("div", "a / b; integers truncate, by zero gives 0"),
     BinaryRow<ExprOp::kFloorDiv>("floor_div", "a / b rounded down; integers by zero give 0"),
     BinaryRow<ExprOp::kFloorMod>("floor_mod", "a - b * floor(a / b); integers by zero give 0"),
-    BinaryRow<ExprOp::kRemainder>("remainder", "remainder of division with the sign of a; integers by zero give 0"),
+    BinaryRow<ExprOp::kRemainder>("remainder",
+                                  "remainder of division with the sign of a; integers by zero give 0"),
     BinaryRow<ExprOp::kMin>("min", "the lesser; NaN if either is"),
     BinaryRow<ExprOp::kMax>("max", "the greater; NaN if either is"),
     BinaryRow<ExprOp::kPow>("pow", "a to the power of b"),
@@ -217,14 +237,35 @@ constexpr CoreOp kRows[] = {
     UnaryRow<ExprOp::kIsNan>("is_nan", "whether a is NaN"),
     UnaryRow<ExprOp::kIsInf>("is_inf", "whether a is infinite"),
     UnaryRow<ExprOp::kPopCount>("pop_count", "number of bits set"),
-    {.name = "fma", .kind = OpKind::kElementwise, .min_inputs = 3, .max_inputs = 3, .infer = InferArithmetic<ExprOp::kFma>,
-     .element = FmaElement, .scalar = ExprOp::kFma, .meaning = "a * b + c, rounded once"},
-    {.name = "where", .kind = OpKind::kElementwise, .min_inputs = 3, .max_inputs = 3, .infer = InferWhere,
-     .element = WhereElement, .meaning = "a where the condition holds, else b"},
-    {.name = "cast", .kind = OpKind::kElementwise, .min_inputs = 1, .max_inputs = 1, .infer = InferCast,
-     .element = CastElement, .meaning = "converted to the element type `to`"},
-    {.name = "bitcast", .kind = OpKind::kElementwise, .min_inputs = 1, .max_inputs = 1, .infer = InferBitcast,
-     .element = BitcastElement, .meaning = "the same bits as the element type `to`"},
+    {.name = "fma",
+     .kind = OpKind::kElementwise,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .infer = InferArithmetic<ExprOp::kFma>,
+     .element = FmaElement,
+     .scalar = ExprOp::kFma,
+     .meaning = "a * b + c, rounded once"},
+    {.name = "where",
+     .kind = OpKind::kElementwise,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .infer = InferWhere,
+     .element = WhereElement,
+     .meaning = "a where the condition holds, else b"},
+    {.name = "cast",
+     .kind = OpKind::kElementwise,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferCast,
+     .element = CastElement,
+     .meaning = "converted to the element type `to`"},
+    {.name = "bitcast",
+     .kind = OpKind::kElementwise,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferBitcast,
+     .element = BitcastElement,
+     .meaning = "the same bits as the element type `to`"},
 };
 
 }  // namespace

@@ -7,19 +7,19 @@
 
 namespace tvmvm::ir {
 
-std::span<const CoreOp> ElementwiseFamily();    // core_elementwise.cc
-std::span<const CoreOp> MovementFamily();       // core_movement.cc
-std::span<const CoreOp> IndexingFamily();       // core_indexing.cc
-std::span<const CoreOp> PaddingFamily();        // core_padding.cc
-std::span<const CoreOp> ReduceFamily();         // core_reduce.cc
-std::span<const CoreOp> ContractionFamily();    // core_contraction.cc
-std::span<const CoreOp> ConvolutionFamily();    // core_convolution.cc
-std::span<const CoreOp> WindowFamily();         // core_window.cc
-std::span<const CoreOp> ScanFamily();           // core_scan.cc
-std::span<const CoreOp> SortFamily();           // core_sort.cc
-std::span<const CoreOp> ScatterFamily();        // core_scatter.cc
-std::span<const CoreOp> RecurrentFamily();      // core_recurrent.cc
-std::span<const CoreOp> ControlFamily();        // core_control.cc
+std::span<const CoreOp> ElementwiseFamily();  // core_elementwise.cc
+std::span<const CoreOp> MovementFamily();     // core_movement.cc
+std::span<const CoreOp> IndexingFamily();     // core_indexing.cc
+std::span<const CoreOp> PaddingFamily();      // core_padding.cc
+std::span<const CoreOp> ReduceFamily();       // core_reduce.cc
+std::span<const CoreOp> ContractionFamily();  // core_contraction.cc
+std::span<const CoreOp> ConvolutionFamily();  // core_convolution.cc
+std::span<const CoreOp> WindowFamily();       // core_window.cc
+std::span<const CoreOp> ScanFamily();         // core_scan.cc
+std::span<const CoreOp> SortFamily();         // core_sort.cc
+std::span<const CoreOp> ScatterFamily();      // core_scatter.cc
+std::span<const CoreOp> RecurrentFamily();    // core_recurrent.cc
+std::span<const CoreOp> ControlFamily();      // core_control.cc
 
 // ---- what the rows share (core_ops.cc) ----
 
@@ -38,9 +38,12 @@ inline std::vector<Type> One(DType dtype, Dims dims) { return {Type::Tensor(dtyp
 
 // The type in which sums of `dtype` accumulate: f32 for narrower floats, else the type itself.
 DType AccumulatorOf(DType dtype);
-// Index -1 is the last along an axis of this size; indices out of range are clamped, so that memory stays safe.
+// Index -1 is the last along an axis of this size; indices out of range are clamped, so that memory stays
+// safe.
 Expr WrapIndex(Expr index, const Dim& size);
-// The input's element at clamped coordinates, or 0 where one of these sizes is 0, so that there is nothing to clamp into.
-Expr InputUnlessEmpty(ElementContext& context, int input, std::span<const Expr> index, std::span<const Dim> sizes);
+// The input's element at clamped coordinates, or 0 where one of these sizes is 0, so that there is nothing to
+// clamp into.
+Expr InputUnlessEmpty(ElementContext& context, int input, std::span<const Expr> index,
+                      std::span<const Dim> sizes);
 
 }  // namespace tvmvm::ir

@@ -1,4 +1,5 @@
-// Indexing: gathers, whose indices are data. Negative indices count from the end; indices out of range are clamped.
+// Indexing: gathers, whose indices are data. Negative indices count from the end; indices out of range are
+// clamped.
 #include <fmt/format.h>
 
 #include "compiler/ops/core_families.h"
@@ -43,7 +44,8 @@ Expected<std::vector<Type>> InferGatherElements(const InferContext& context) {
   int64_t axis = context.node.Int("axis");
   if (axis < 0 || axis >= data.rank()) return BadAxis(axis, data.rank());
   if (indices.rank() != data.rank())
-    return MakeError(Code::kInvalidArgument, fmt::format("indices are {}, wanted rank {}", indices.ToString(), data.rank()));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("indices are {}, wanted rank {}", indices.ToString(), data.rank()));
   return One(data.dtype, indices.dims);
 }
 
@@ -60,8 +62,8 @@ Expected<std::vector<Type>> InferGatherNd(const InferContext& context) {
   int64_t batch = context.node.Int("batch_dims");
   std::optional<int64_t> depth = indices.dims.empty() ? std::nullopt : indices.dims.back().constant();
   if (batch < 0 || !depth || *depth < 1 || batch + *depth > data.rank() || batch >= indices.rank())
-    return MakeError(Code::kInvalidArgument, fmt::format("indices {} with batch_dims {} do not address {}", indices.ToString(),
-                                                         batch, data.ToString()));
+    return MakeError(Code::kInvalidArgument, fmt::format("indices {} with batch_dims {} do not address {}",
+                                                         indices.ToString(), batch, data.ToString()));
   Dims dims(indices.dims.begin(), indices.dims.end() - 1);
   dims.insert(dims.end(), data.dims.begin() + batch + *depth, data.dims.end());
   return One(data.dtype, std::move(dims));
@@ -87,12 +89,27 @@ Expr GatherNdElement(ElementContext& context, std::span<const Expr> index) {
 }
 
 constexpr CoreOp kRows[] = {
-    {.name = "gather", .kind = OpKind::kMovement, .min_inputs = 2, .max_inputs = 2, .infer = InferGather,
-     .element = GatherElement, .meaning = "slices of x along `axis` chosen by the indices"},
-    {.name = "gather_elements", .kind = OpKind::kMovement, .min_inputs = 2, .max_inputs = 2, .infer = InferGatherElements,
-     .element = GatherElementsElement, .meaning = "each element of x along `axis` at the index of the same place"},
-    {.name = "gather_nd", .kind = OpKind::kMovement, .min_inputs = 2, .max_inputs = 2, .infer = InferGatherNd,
-     .element = GatherNdElement, .meaning = "slices of x addressed by tuples along the last axis of the indices"},
+    {.name = "gather",
+     .kind = OpKind::kMovement,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .infer = InferGather,
+     .element = GatherElement,
+     .meaning = "slices of x along `axis` chosen by the indices"},
+    {.name = "gather_elements",
+     .kind = OpKind::kMovement,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .infer = InferGatherElements,
+     .element = GatherElementsElement,
+     .meaning = "each element of x along `axis` at the index of the same place"},
+    {.name = "gather_nd",
+     .kind = OpKind::kMovement,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .infer = InferGatherNd,
+     .element = GatherNdElement,
+     .meaning = "slices of x addressed by tuples along the last axis of the indices"},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Movement: results whose elements are elements of inputs, at indices that are arithmetic on the result's index.
+// Movement: results whose elements are elements of inputs, at indices that are arithmetic on the result's
+// index.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +27,8 @@ Expected<std::vector<Type>> InferDefineDims(const InferContext& context) {
   if (!IsInteger(type.dtype) && type.dtype != DType::kBool)
     return MakeError(Code::kInvalidArgument, fmt::format("input is {}, wanted integers", type.ToString()));
   if (!Product(type.dims).IsConstant(static_cast<int64_t>(symbols->size())))
-    return MakeError(Code::kInvalidArgument, fmt::format("{} symbols for {}", symbols->size(), type.ToString()));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("{} symbols for {}", symbols->size(), type.ToString()));
   return std::vector<Type>{};
 }
 
@@ -35,7 +37,8 @@ Expected<std::vector<Type>> InferDimsTensor(const InferContext& context) {
   TVMVM_TRY(Dims dims, DimsAttribute(context.node, "dims"));
   TVMVM_TRY(DType dtype, DTypeAttribute(context.node, "dtype"));
   if (!Product(dims).IsConstant(static_cast<int64_t>(elements.size())))
-    return MakeError(Code::kInvalidArgument, fmt::format("{} elements for shape {}", elements.size(), ToString(dims)));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("{} elements for shape {}", elements.size(), ToString(dims)));
   return One(dtype, std::move(dims));
 }
 
@@ -43,7 +46,8 @@ Expected<std::vector<Type>> InferIota(const InferContext& context) {
   TVMVM_TRY(Dims dims, DimsAttribute(context.node, "dims"));
   TVMVM_TRY(DType dtype, DTypeAttribute(context.node, "dtype"));
   int64_t axis = context.node.Int("axis");
-  if (axis < 0 || axis >= static_cast<int64_t>(dims.size())) return BadAxis(axis, static_cast<int>(dims.size()));
+  if (axis < 0 || axis >= static_cast<int64_t>(dims.size()))
+    return BadAxis(axis, static_cast<int>(dims.size()));
   return One(dtype, std::move(dims));
 }
 
@@ -58,8 +62,9 @@ Expected<std::vector<Type>> InferTranspose(const InferContext& context) {
   std::iota(axes.begin(), axes.end(), 0);
   std::sort(sorted.begin(), sorted.end());
   if (sorted != axes)
-    return MakeError(Code::kInvalidArgument, fmt::format("perm of {} entries is no permutation of the {} axes of {}",
-                                                         perm.size(), type.rank(), type.ToString()));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("perm of {} entries is no permutation of the {} axes of {}", perm.size(),
+                                 type.rank(), type.ToString()));
   Dims dims;
   for (int64_t axis : perm) dims.push_back(type.dims[static_cast<size_t>(axis)]);
   return One(type.dtype, std::move(dims));
@@ -76,7 +81,8 @@ Expected<std::vector<Type>> InferExpand(const InferContext& context) {
   TVMVM_TRY(Type type, RankedTensor(context, 0));
   TVMVM_TRY(Dims dims, DimsAttribute(context.node, "dims"));
   if (dims.size() < type.dims.size())
-    return MakeError(Code::kInvalidArgument, fmt::format("{} cannot expand to the lower rank of {}", type.ToString(), ToString(dims)));
+    return MakeError(Code::kInvalidArgument, fmt::format("{} cannot expand to the lower rank of {}",
+                                                         type.ToString(), ToString(dims)));
   TVMVM_TRY(Dims broadcast, BroadcastDims(type.dims, dims));
   return One(type.dtype, std::move(dims));
 }
@@ -92,16 +98,20 @@ Expected<std::vector<Type>> InferSlice(const InferContext& context) {
   TVMVM_TRY(Dims dims, DimsAttribute(context.node, "dims"));
   size_t rank = type.dims.size();
   if (starts.size() != rank || steps.size() != rank || dims.size() != rank)
-    return MakeError(Code::kInvalidArgument, fmt::format("{} starts, {} steps and {} dims for {}", starts.size(), steps.size(),
-                                                         dims.size(), type.ToString()));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("{} starts, {} steps and {} dims for {}", starts.size(), steps.size(),
+                                 dims.size(), type.ToString()));
   for (size_t axis = 0; axis < rank; ++axis) {
-    if (!dims[axis].constant() || !type.dims[axis].constant() || !starts[axis].constant() || !steps[axis].constant()) continue;
+    if (!dims[axis].constant() || !type.dims[axis].constant() || !starts[axis].constant() ||
+        !steps[axis].constant())
+      continue;
     int64_t size = dims[axis].value(), extent = type.dims[axis].value(), first = starts[axis].value();
     if (size == 0) continue;
     __int128 last = first + static_cast<__int128>(steps[axis].value()) * (size - 1);
     if (size < 0 || first < 0 || first >= extent || last < 0 || last >= extent)
-      return MakeError(Code::kInvalidArgument, fmt::format("axis {}: {} elements from {} by {} leave the {} of {}", axis, size,
-                                                           first, steps[axis].value(), extent, type.ToString()));
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("axis {}: {} elements from {} by {} leave the {} of {}", axis, size, first,
+                                   steps[axis].value(), extent, type.ToString()));
   }
   return One(type.dtype, std::move(dims));
 }
@@ -134,13 +144,15 @@ Expected<std::vector<Type>> InferConcat(const InferContext& context) {
       }
     }
     if (!fits)
-      return MakeError(Code::kInvalidArgument, fmt::format("input {} is {}, which does not join {} along axis {}", i,
-                                                           type.ToString(), first.ToString(), axis));
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("input {} is {}, which does not join {} along axis {}", i, type.ToString(),
+                                   first.ToString(), axis));
   }
   return One(first.dtype, std::move(dims));
 }
 
-// A chain of choices from the last input to the first; a read outside of an input is clamped into it and not used.
+// A chain of choices from the last input to the first; a read outside of an input is clamped into it and not
+// used.
 Expr ConcatElement(ElementContext& context, std::span<const Expr> index) {
   auto axis = static_cast<size_t>(context.node().Int("axis"));
   std::vector<Expr> source(index.begin(), index.end());
@@ -174,8 +186,9 @@ Expected<std::vector<Type>> InferReshape(const InferContext& context) {
   TVMVM_TRY(Dims dims, DimsAttribute(context.node, "dims"));
   Dim before = Product(type.dims), after = Product(dims);
   if (before.is_constant() && after.is_constant() && !(before == after))
-    return MakeError(Code::kInvalidArgument, fmt::format("{} has {} elements, shape {} has {}", type.ToString(),
-                                                         before.ToString(), ToString(dims), after.ToString()));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("{} has {} elements, shape {} has {}", type.ToString(), before.ToString(),
+                                 ToString(dims), after.ToString()));
   return One(type.dtype, std::move(dims));
 }
 
@@ -188,8 +201,8 @@ std::vector<Dim> SuffixProducts(const Dims& dims) {
 
 bool Divides(const Dim& a, const Dim& b) { return FloorMod(b, a).IsConstant(0); }
 
-// The strides at which either shape has an axis, from 1 upwards, where each divides the next; empty when that cannot be
-// shown. The last is the number of elements.
+// The strides at which either shape has an axis, from 1 upwards, where each divides the next; empty when that
+// cannot be shown. The last is the number of elements.
 std::vector<Dim> CommonStrides(const std::vector<Dim>& a, const std::vector<Dim>& b) {
   std::vector<Dim> strides{1};
   size_t i = 0, j = 0;
@@ -217,13 +230,15 @@ std::vector<Expr> Unflatten(const Dims& dims, const Expr& flat) {
     Expr digit = FloorDiv(flat, DimValue(strides[dims.size() - 1 - axis]));
     bool is_first = std::all_of(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis),
                                 [](const Dim& dim) { return dim.IsConstant(1); });
-    index.push_back(dims[axis].IsConstant(1) ? IntConstant(0) : is_first ? digit : FloorMod(digit, DimValue(dims[axis])));
+    index.push_back(dims[axis].IsConstant(1) ? IntConstant(0)
+                    : is_first               ? digit
+                                             : FloorMod(digit, DimValue(dims[axis])));
   }
   return index;
 }
 
-// Splits each index at the common strides into digits, then joins the digits to the other shape's indices: so only the axes
-// that change are touched, and the rest stays affine.
+// Splits each index at the common strides into digits, then joins the digits to the other shape's indices: so
+// only the axes that change are touched, and the rest stays affine.
 std::vector<Expr> Regroup(const Dims& from, std::span<const Expr> index, const Dims& to) {
   std::vector<Dim> from_strides = SuffixProducts(from), to_strides = SuffixProducts(to);
   std::vector<Dim> strides = CommonStrides(from_strides, to_strides);
@@ -231,9 +246,10 @@ std::vector<Expr> Regroup(const Dims& from, std::span<const Expr> index, const D
   auto position = [&strides](const Dim& stride) {
     return static_cast<size_t>(std::find(strides.begin(), strides.end(), stride) - strides.begin());
   };
-  std::vector<Expr> digits(strides.size(), IntConstant(0));   // digits[k] counts strides[k]
+  std::vector<Expr> digits(strides.size(), IntConstant(0));  // digits[k] counts strides[k]
   for (size_t axis = 0; axis < from.size(); ++axis) {
-    size_t low = position(from_strides[from.size() - 1 - axis]), high = position(from_strides[from.size() - axis]);
+    size_t low = position(from_strides[from.size() - 1 - axis]),
+           high = position(from_strides[from.size() - axis]);
     for (size_t k = low; k < high; ++k) {
       Expr digit = FloorDiv(index[axis], DimValue(FloorDiv(strides[k], strides[low])));
       digits[k] = k + 1 < high ? FloorMod(digit, DimValue(FloorDiv(strides[k + 1], strides[k]))) : digit;
@@ -243,7 +259,8 @@ std::vector<Expr> Regroup(const Dims& from, std::span<const Expr> index, const D
   for (size_t axis = 0; axis < to.size(); ++axis) {
     size_t low = position(to_strides[to.size() - 1 - axis]), high = position(to_strides[to.size() - axis]);
     Expr joined = IntConstant(0);
-    for (size_t k = high; k-- > low;) joined = joined + digits[k] * DimValue(FloorDiv(strides[k], strides[low]));
+    for (size_t k = high; k-- > low;)
+      joined = joined + digits[k] * DimValue(FloorDiv(strides[k], strides[low]));
     result.push_back(joined);
   }
   return result;
@@ -255,22 +272,56 @@ Expr ReshapeElement(ElementContext& context, std::span<const Expr> index) {
 
 constexpr CoreOp kRows[] = {
     {.name = "constant", .kind = OpKind::kConstant, .infer = InferConstant, .meaning = "the tensor `data`"},
-    {.name = "define_dims", .kind = OpKind::kDefineDims, .min_inputs = 1, .max_inputs = 1, .infer = InferDefineDims,
+    {.name = "define_dims",
+     .kind = OpKind::kDefineDims,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferDefineDims,
      .meaning = "names the elements of a small integer tensor, so that dims can use them"},
-    {.name = "dims_tensor", .kind = OpKind::kDimsTensor, .infer = InferDimsTensor,
+    {.name = "dims_tensor",
+     .kind = OpKind::kDimsTensor,
+     .infer = InferDimsTensor,
      .meaning = "a small tensor of shape `dims` whose elements are dims"},
-    {.name = "iota", .kind = OpKind::kMovement, .infer = InferIota, .element = IotaElement,
+    {.name = "iota",
+     .kind = OpKind::kMovement,
+     .infer = InferIota,
+     .element = IotaElement,
      .meaning = "the index along `axis`"},
-    {.name = "transpose", .kind = OpKind::kMovement, .min_inputs = 1, .max_inputs = 1, .infer = InferTranspose,
-     .element = TransposeElement, .meaning = "axis k of the result is axis perm[k] of x"},
-    {.name = "expand", .kind = OpKind::kMovement, .min_inputs = 1, .max_inputs = 1, .infer = InferExpand,
-     .element = ExpandElement, .meaning = "x broadcast to `dims`"},
-    {.name = "slice", .kind = OpKind::kMovement, .min_inputs = 1, .max_inputs = 1, .infer = InferSlice,
-     .element = SliceElement, .meaning = "elements starts + index * steps; steps may be negative"},
-    {.name = "concat", .kind = OpKind::kMovement, .min_inputs = 1, .max_inputs = -1, .infer = InferConcat,
-     .element = ConcatElement, .meaning = "inputs one after the other along `axis`"},
-    {.name = "reshape", .kind = OpKind::kView, .min_inputs = 1, .max_inputs = 1, .infer = InferReshape,
-     .element = ReshapeElement, .meaning = "the same elements in the same order in shape `dims`"},
+    {.name = "transpose",
+     .kind = OpKind::kMovement,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferTranspose,
+     .element = TransposeElement,
+     .meaning = "axis k of the result is axis perm[k] of x"},
+    {.name = "expand",
+     .kind = OpKind::kMovement,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferExpand,
+     .element = ExpandElement,
+     .meaning = "x broadcast to `dims`"},
+    {.name = "slice",
+     .kind = OpKind::kMovement,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferSlice,
+     .element = SliceElement,
+     .meaning = "elements starts + index * steps; steps may be negative"},
+    {.name = "concat",
+     .kind = OpKind::kMovement,
+     .min_inputs = 1,
+     .max_inputs = -1,
+     .infer = InferConcat,
+     .element = ConcatElement,
+     .meaning = "inputs one after the other along `axis`"},
+    {.name = "reshape",
+     .kind = OpKind::kView,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferReshape,
+     .element = ReshapeElement,
+     .meaning = "the same elements in the same order in shape `dims`"},
 };
 
 }  // namespace

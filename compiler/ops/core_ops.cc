@@ -13,8 +13,8 @@ namespace {
 // The list of families: a new file of rows is named here.
 std::vector<std::span<const CoreOp>> Families() {
   return {ElementwiseFamily(), MovementFamily(),    IndexingFamily(), PaddingFamily(), ReduceFamily(),
-          ContractionFamily(), ConvolutionFamily(), WindowFamily(),   ScanFamily(),
-          SortFamily(),        ScatterFamily(),     RecurrentFamily(), ControlFamily()};
+          ContractionFamily(), ConvolutionFamily(), WindowFamily(),   ScanFamily(),    SortFamily(),
+          ScatterFamily(),     RecurrentFamily(),   ControlFamily()};
 }
 
 struct Table {
@@ -80,8 +80,9 @@ Expected<Dims> BroadcastDims(const Dims& a, const Dims& b) {
   for (size_t i = 0; i < shorter.size(); ++i) {
     Expected<Dim> dim = BroadcastDim(longer[offset + i], shorter[i]);
     if (!dim) {
-      return MakeError(Code::kInvalidArgument, fmt::format("shapes {} and {} do not broadcast: {} and {} differ", ToString(a),
-                                                           ToString(b), longer[offset + i].ToString(), shorter[i].ToString()));
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("shapes {} and {} do not broadcast: {} and {} differ", ToString(a),
+                                   ToString(b), longer[offset + i].ToString(), shorter[i].ToString()));
     }
     result[offset + i] = std::move(*dim);
   }
@@ -99,7 +100,8 @@ std::vector<Expr> BroadcastIndex(const Type& operand, const Type& result, std::s
     else if (size.IsConstant(1))
       own.push_back(tensor::IntConstant(0));
     else
-      own.push_back(Select(tensor::Equal(tensor::DimValue(size), tensor::IntConstant(1)), tensor::IntConstant(0), i));
+      own.push_back(
+          Select(tensor::Equal(tensor::DimValue(size), tensor::IntConstant(1)), tensor::IntConstant(0), i));
   }
   return own;
 }
@@ -111,14 +113,16 @@ tl::unexpected<Error> BadAxis(int64_t axis, int rank) {
 Expected<Type> RankedTensor(const InferContext& context, size_t input) {
   const Type& type = context.inputs[input];
   if (type.kind == TypeKind::kTensor && type.ranked && type.dtype != DType::kInvalid) return type;
-  return MakeError(Code::kUnsupported, fmt::format("input {} is {}, wanted a tensor of known rank", input, type.ToString()));
+  return MakeError(Code::kUnsupported,
+                   fmt::format("input {} is {}, wanted a tensor of known rank", input, type.ToString()));
 }
 
 Expected<Dims> DimsAttribute(const Node& node, std::string_view name) {
   const Attribute* attribute = node.Find(name);
   if (attribute) {
     if (const auto* dims = std::get_if<Dims>(attribute)) return *dims;
-    if (const auto* ints = std::get_if<std::vector<int64_t>>(attribute)) return Dims(ints->begin(), ints->end());
+    if (const auto* ints = std::get_if<std::vector<int64_t>>(attribute))
+      return Dims(ints->begin(), ints->end());
   }
   return MakeError(Code::kInvalidArgument, fmt::format("attribute '{}' is {}, wanted a list of dims", name,
                                                        attribute ? "of another kind" : "absent"));
@@ -128,16 +132,16 @@ Expected<std::vector<int64_t>> IntsAttribute(const Node& node, std::string_view 
   const Attribute* attribute = node.Find(name);
   if (attribute)
     if (const auto* ints = std::get_if<std::vector<int64_t>>(attribute)) return *ints;
-  return MakeError(Code::kInvalidArgument, fmt::format("attribute '{}' is {}, wanted a list of integers", name,
-                                                       attribute ? "of another kind" : "absent"));
+  return MakeError(Code::kInvalidArgument, fmt::format("attribute '{}' is {}, wanted a list of integers",
+                                                       name, attribute ? "of another kind" : "absent"));
 }
 
 Expected<DType> DTypeAttribute(const Node& node, std::string_view name) {
   const Attribute* attribute = node.Find(name);
   if (attribute)
     if (const auto* dtype = std::get_if<DType>(attribute); dtype && *dtype != DType::kInvalid) return *dtype;
-  return MakeError(Code::kInvalidArgument,
-                   fmt::format("attribute '{}' is {}, wanted an element type", name, attribute ? "of another kind" : "absent"));
+  return MakeError(Code::kInvalidArgument, fmt::format("attribute '{}' is {}, wanted an element type", name,
+                                                       attribute ? "of another kind" : "absent"));
 }
 
 DType AccumulatorOf(DType dtype) { return IsFloat(dtype) && dtype != DType::kF64 ? DType::kF32 : dtype; }
@@ -149,9 +153,11 @@ Expr WrapIndex(Expr index, const Dim& size) {
   return Max(Min(wrapped, extent - tensor::IntConstant(1)), zero);
 }
 
-Expr InputUnlessEmpty(ElementContext& context, int input, std::span<const Expr> index, std::span<const Dim> sizes) {
+Expr InputUnlessEmpty(ElementContext& context, int input, std::span<const Expr> index,
+                      std::span<const Dim> sizes) {
   Expr has_elements = tensor::BoolConstant(true);
-  for (const Dim& size : sizes) has_elements = And(has_elements, Less(tensor::IntConstant(0), tensor::DimValue(size)));
+  for (const Dim& size : sizes)
+    has_elements = And(has_elements, Less(tensor::IntConstant(0), tensor::DimValue(size)));
   Expr zero = tensor::Constant(context.input_type(input).dtype, 0);
   if (IsIntConstant(has_elements, 0)) return zero;
   return Select(has_elements, context.Input(input, index), zero);

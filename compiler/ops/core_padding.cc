@@ -18,20 +18,23 @@ Expected<std::vector<Type>> InferPad(const InferContext& context) {
   TVMVM_TRY(Dims low, DimsAttribute(context.node, "low"));
   TVMVM_TRY(Dims high, DimsAttribute(context.node, "high"));
   if (low.size() != type.dims.size() || high.size() != type.dims.size())
-    return MakeError(Code::kInvalidArgument,
-                     fmt::format("{} low and {} high paddings for {}", low.size(), high.size(), type.ToString()));
+    return MakeError(Code::kInvalidArgument, fmt::format("{} low and {} high paddings for {}", low.size(),
+                                                         high.size(), type.ToString()));
   const std::string& mode = context.node.String("mode");
-  if (!IsPadMode(mode)) return MakeError(Code::kUnsupported, fmt::format("padding mode '{}' is unknown", mode));
+  if (!IsPadMode(mode))
+    return MakeError(Code::kUnsupported, fmt::format("padding mode '{}' is unknown", mode));
   if (context.inputs.size() > 1 && context.inputs[1].dtype != DType::kInvalid &&
       (context.inputs[1].dtype != type.dtype || !Product(context.inputs[1].dims).IsConstant(1)))
-    return MakeError(Code::kInvalidArgument, fmt::format("padding value is {}, wanted one element of {}",
-                                                         context.inputs[1].ToString(), DTypeName(type.dtype)));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("padding value is {}, wanted one element of {}",
+                                 context.inputs[1].ToString(), DTypeName(type.dtype)));
   Dims dims;
   for (size_t axis = 0; axis < low.size(); ++axis) {
     dims.push_back(low[axis] + type.dims[axis] + high[axis]);
     if (dims.back().constant().value_or(0) < 0)
-      return MakeError(Code::kInvalidArgument, fmt::format("axis {}: padding {} and {} crops all of {}", axis,
-                                                           low[axis].ToString(), high[axis].ToString(), type.ToString()));
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("axis {}: padding {} and {} crops all of {}", axis, low[axis].ToString(),
+                                   high[axis].ToString(), type.ToString()));
   }
   return One(type.dtype, std::move(dims));
 }
@@ -72,14 +75,21 @@ Expr PadElement(ElementContext& context, std::span<const Expr> index) {
   }
   if (mode != "constant") return InputUnlessEmpty(context, 0, source, padded);
   Expr value = tensor::Constant(context.output_type().dtype, 0);
-  if (context.has_input(1)) value = context.Input(1, std::vector<Expr>(context.input_type(1).dims.size(), IntConstant(0)));
+  if (context.has_input(1))
+    value = context.Input(1, std::vector<Expr>(context.input_type(1).dims.size(), IntConstant(0)));
   if (IsIntConstant(inside, 0)) return value;
   return Select(inside, context.Input(0, source), value);
 }
 
 constexpr CoreOp kRows[] = {
-    {.name = "pad", .kind = OpKind::kMovement, .min_inputs = 1, .max_inputs = 2, .infer = InferPad, .element = PadElement,
-     .meaning = "x with `low` elements before and `high` after each axis; mode constant, reflect, edge or wrap"},
+    {.name = "pad",
+     .kind = OpKind::kMovement,
+     .min_inputs = 1,
+     .max_inputs = 2,
+     .infer = InferPad,
+     .element = PadElement,
+     .meaning =
+         "x with `low` elements before and `high` after each axis; mode constant, reflect, edge or wrap"},
 };
 
 }  // namespace

@@ -4,11 +4,12 @@
 //   gru(xw, r, bias?, h, lengths?) {linear_before_reset}
 //   lstm(xw, r, bias?, h, lengths?, c, peepholes?) {input_forget}
 //     {activations, alphas, betas, clip, has_clip, reverse}
-// xw [steps, batch, gates*hidden]: the inputs times their weights plus biases, made by one contraction outside. r [hidden,
-// gates*hidden]: the recurrent weights, transposed, so that a vector of gates reads at unit stride. bias [hidden]: gru with
-// linear_before_reset only, the part inside of the reset. h, c [batch, hidden]: the first state. lengths [batch]: i32.
-// peepholes [3*hidden]: input, output, forget. Gates in order: lstm input, output, forget, cell; gru update, reset, hidden.
-// Results: y [steps, batch, hidden], the last h [batch, hidden], for lstm the last c. Steps at and after a length give 0.
+// xw [steps, batch, gates*hidden]: the inputs times their weights plus biases, made by one contraction
+// outside. r [hidden, gates*hidden]: the recurrent weights, transposed, so that a vector of gates reads at
+// unit stride. bias [hidden]: gru with linear_before_reset only, the part inside of the reset. h, c [batch,
+// hidden]: the first state. lengths [batch]: i32. peepholes [3*hidden]: input, output, forget. Gates in
+// order: lstm input, output, forget, cell; gru update, reset, hidden. Results: y [steps, batch, hidden], the
+// last h [batch, hidden], for lstm the last c. Steps at and after a length give 0.
 #include <fmt/format.h>
 
 #include "compiler/ops/core_families.h"
@@ -31,14 +32,17 @@ Expected<std::vector<Type>> InferCell(const InferContext& context, int gates, bo
   TVMVM_TRY(Type projected, RankedTensor(context, kProjected));
   TVMVM_TRY(Type recurrent, RankedTensor(context, kRecurrent));
   if (projected.rank() != 3 || recurrent.rank() != 2 || !IsFloat(projected.dtype))
-    return MakeError(Code::kInvalidArgument, fmt::format("projected inputs {} and weights {}, wanted floats of rank 3 and 2",
-                                                         projected.ToString(), recurrent.ToString()));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("projected inputs {} and weights {}, wanted floats of rank 3 and 2",
+                                 projected.ToString(), recurrent.ToString()));
   const Dim& hidden = recurrent.dims[0];
   if (recurrent.dims[1].is_constant() && hidden.is_constant() && !(recurrent.dims[1] == hidden * Dim(gates)))
-    return MakeError(Code::kInvalidArgument, fmt::format("recurrent weights {}, wanted {} columns for each row",
-                                                         recurrent.ToString(), gates));
+    return MakeError(
+        Code::kInvalidArgument,
+        fmt::format("recurrent weights {}, wanted {} columns for each row", recurrent.ToString(), gates));
   Type state = Type::Tensor(projected.dtype, {projected.dims[1], hidden});
-  std::vector<Type> results{Type::Tensor(projected.dtype, {projected.dims[0], projected.dims[1], hidden}), state};
+  std::vector<Type> results{Type::Tensor(projected.dtype, {projected.dims[0], projected.dims[1], hidden}),
+                            state};
   if (has_cell) results.push_back(state);
   return results;
 }
@@ -62,7 +66,9 @@ Expected<Expr> Activate(const std::string& name, const Expr& x, double alpha, do
   if (name == "HardSigmoid") return Max(Min(x * number(alpha) + number(beta), one), zero);
   if (name == "Elu") return Select(Less(x, zero), (Unary(ExprOp::kExp, x) - one) * number(alpha), x);
   if (name == "Softsign") return x / (one + Unary(ExprOp::kAbs, x));
-  if (name == "Softplus") return Max(x, zero) + Unary(ExprOp::kLog1p, Unary(ExprOp::kExp, Unary(ExprOp::kNegate, Unary(ExprOp::kAbs, x))));
+  if (name == "Softplus")
+    return Max(x, zero) +
+           Unary(ExprOp::kLog1p, Unary(ExprOp::kExp, Unary(ExprOp::kNegate, Unary(ExprOp::kAbs, x))));
   return MakeError(Code::kUnsupported, fmt::format("activation '{}' is unknown", name));
 }
 
@@ -70,9 +76,15 @@ Expected<Expr> Activate(const std::string& name, const Expr& x, double alpha, do
 class CellLoops {
  public:
   CellLoops(LoopContext& context, int gates, bool has_cell)
-      : context_(context), node_(context.node()), nest_(&context.kernel()), gates_(gates), has_cell_(has_cell),
-        dtype_(context.input_type(kProjected).dtype), width_(LanesOf(context.target(), dtype_)),
-        hidden_(context.input_type(kRecurrent).dims[0]), steps_(context.input_type(kProjected).dims[0]) {}
+      : context_(context),
+        node_(context.node()),
+        nest_(&context.kernel()),
+        gates_(gates),
+        has_cell_(has_cell),
+        dtype_(context.input_type(kProjected).dtype),
+        width_(LanesOf(context.target(), dtype_)),
+        hidden_(context.input_type(kRecurrent).dims[0]),
+        steps_(context.input_type(kProjected).dims[0]) {}
 
   Expected<tensor::StmtPtr> Build(void (CellLoops::*step)()) {
     batch_ = Variable(nest_.Grid(0, "batch", context_.input_type(kProjected).dims[1]));
@@ -95,7 +107,9 @@ class CellLoops {
     (this->*step)();
     nest_.Close();
     Expr after = Variable(nest_.Open("t", length, steps));
-    ForHidden([&](const Expr& j) { nest_.Add(context_.Store(0, Index({after, batch_, j}), Constant(dtype_, 0))); });
+    ForHidden([&](const Expr& j) {
+      nest_.Add(context_.Store(0, Index({after, batch_, j}), Constant(dtype_, 0)));
+    });
     nest_.Close();
     ForHidden([&](const Expr& j) {
       nest_.Add(context_.Store(1, Index({batch_, j}), At(state_, j)));
@@ -115,9 +129,12 @@ class CellLoops {
     if (is_linear) return GruLinearStep();
     Project(0, 2, state_);
     uint32_t reset = reset_ ? *reset_ : *(reset_ = Scratch("reset", hidden_));
-    ForHidden([&](const Expr& j) { nest_.Add(tensor::Store(reset, j, nest_.Place(Act(0, Gate(1, j)) * At(state_, j)))); });
+    ForHidden([&](const Expr& j) {
+      nest_.Add(tensor::Store(reset, j, nest_.Place(Act(0, Gate(1, j)) * At(state_, j))));
+    });
     Project(2, 1, reset);
-    ForHidden([&](const Expr& j) { SetState(j, Blend(Act(0, Gate(0, j)), Act(1, Gate(2, j)), At(state_, j))); });
+    ForHidden(
+        [&](const Expr& j) { SetState(j, Blend(Act(0, Gate(0, j)), Act(1, Gate(2, j)), At(state_, j))); });
   }
 
   void LstmStep() {
@@ -125,7 +142,8 @@ class CellLoops {
     ForHidden([&](const Expr& j) {
       Expr cell = At(cell_, j);
       Expr input = Act(0, Gate(0, j) + Peephole(0, j, cell));
-      Expr forget = node_.Int("input_forget") != 0 ? Constant(dtype_, 1) - input : Act(0, Gate(2, j) + Peephole(2, j, cell));
+      Expr forget = node_.Int("input_forget") != 0 ? Constant(dtype_, 1) - input
+                                                   : Act(0, Gate(2, j) + Peephole(2, j, cell));
       Expr next = nest_.Let("next", nest_.Place(forget * cell + input * Act(1, Gate(3, j))));
       Expr output = Act(0, Gate(1, j) + Peephole(1, j, next));
       Expr state = nest_.Place(output * Act(2, next, false));
@@ -209,7 +227,8 @@ class CellLoops {
       error_ = Error{Code::kInvalidArgument, fmt::format("activation {} is absent", which)};
       return x;
     }
-    Expected<Expr> result = Activate((*list)[which], x, Parameter("alphas", which), Parameter("betas", which));
+    Expected<Expr> result =
+        Activate((*list)[which], x, Parameter("alphas", which), Parameter("betas", which));
     if (result) return *result;
     error_ = result.error();
     return x;
@@ -241,16 +260,37 @@ class CellLoops {
   std::optional<Error> error_;
 };
 
-Expected<tensor::StmtPtr> RnnLoops(LoopContext& context) { return CellLoops(context, 1, false).Build(&CellLoops::RnnStep); }
-Expected<tensor::StmtPtr> GruLoops(LoopContext& context) { return CellLoops(context, 3, false).Build(&CellLoops::GruStep); }
-Expected<tensor::StmtPtr> LstmLoops(LoopContext& context) { return CellLoops(context, 4, true).Build(&CellLoops::LstmStep); }
+Expected<tensor::StmtPtr> RnnLoops(LoopContext& context) {
+  return CellLoops(context, 1, false).Build(&CellLoops::RnnStep);
+}
+Expected<tensor::StmtPtr> GruLoops(LoopContext& context) {
+  return CellLoops(context, 3, false).Build(&CellLoops::GruStep);
+}
+Expected<tensor::StmtPtr> LstmLoops(LoopContext& context) {
+  return CellLoops(context, 4, true).Build(&CellLoops::LstmStep);
+}
 
 constexpr CoreOp kRows[] = {
-    {.name = "rnn", .kind = OpKind::kProcedural, .min_inputs = 2, .max_inputs = 5, .infer = InferRnn, .loops = RnnLoops,
+    {.name = "rnn",
+     .kind = OpKind::kProcedural,
+     .min_inputs = 2,
+     .max_inputs = 5,
+     .infer = InferRnn,
+     .loops = RnnLoops,
      .meaning = "a simple recurrent cell over all steps"},
-    {.name = "gru", .kind = OpKind::kProcedural, .min_inputs = 2, .max_inputs = 5, .infer = InferGru, .loops = GruLoops,
+    {.name = "gru",
+     .kind = OpKind::kProcedural,
+     .min_inputs = 2,
+     .max_inputs = 5,
+     .infer = InferGru,
+     .loops = GruLoops,
      .meaning = "a gated recurrent unit over all steps"},
-    {.name = "lstm", .kind = OpKind::kProcedural, .min_inputs = 2, .max_inputs = 7, .infer = InferLstm, .loops = LstmLoops,
+    {.name = "lstm",
+     .kind = OpKind::kProcedural,
+     .min_inputs = 2,
+     .max_inputs = 7,
+     .infer = InferLstm,
+     .loops = LstmLoops,
      .meaning = "a long short-term memory over all steps"},
 };
 

@@ -16,15 +16,19 @@ Expected<std::vector<Type>> InferReduce(const InferContext& context) {
   TVMVM_TRY(Type type, RankedTensor(context, 0));
   TVMVM_TRY(Dims flags, DimsAttribute(context.node, "flags"));
   std::optional<ReduceKind> kind = ReduceKindFromName(context.node.String("kind"));
-  if (!kind) return MakeError(Code::kUnsupported, fmt::format("reduction '{}' is unknown", context.node.String("kind")));
+  if (!kind)
+    return MakeError(Code::kUnsupported,
+                     fmt::format("reduction '{}' is unknown", context.node.String("kind")));
   if (flags.size() != type.dims.size())
     return MakeError(Code::kInvalidArgument, fmt::format("{} flags for {}", flags.size(), type.ToString()));
   bool is_logic = *kind == ReduceKind::kAnd || *kind == ReduceKind::kOr;
   bool is_ordered = *kind == ReduceKind::kMin || *kind == ReduceKind::kMax;
-  bool fits = is_logic ? type.dtype == DType::kBool || IsInteger(type.dtype)
-                       : IsFloat(type.dtype) || IsInteger(type.dtype) || (is_ordered && type.dtype == DType::kBool);
+  bool fits =
+      is_logic ? type.dtype == DType::kBool || IsInteger(type.dtype)
+               : IsFloat(type.dtype) || IsInteger(type.dtype) || (is_ordered && type.dtype == DType::kBool);
   if (!fits)
-    return MakeError(Code::kUnsupported, fmt::format("reduction '{}' is not defined for {}", context.node.String("kind"), type.ToString()));
+    return MakeError(Code::kUnsupported, fmt::format("reduction '{}' is not defined for {}",
+                                                     context.node.String("kind"), type.ToString()));
   Dims dims;
   int reduced = 0;
   for (size_t axis = 0; axis < flags.size(); ++axis) {
@@ -32,7 +36,8 @@ Expected<std::vector<Type>> InferReduce(const InferContext& context) {
     reduced += !flags[axis].IsConstant(0);
   }
   if (FindsPosition(*kind) && reduced != 1)
-    return MakeError(Code::kInvalidArgument, fmt::format("reduction '{}' takes one axis, {} given", context.node.String("kind"), reduced));
+    return MakeError(Code::kInvalidArgument, fmt::format("reduction '{}' takes one axis, {} given",
+                                                         context.node.String("kind"), reduced));
   return One(FindsPosition(*kind) ? DType::kI64 : type.dtype, std::move(dims));
 }
 
@@ -61,8 +66,13 @@ Expr ReduceElement(ElementContext& context, std::span<const Expr> index) {
 }
 
 constexpr CoreOp kRows[] = {
-    {.name = "reduce", .kind = OpKind::kReduce, .min_inputs = 1, .max_inputs = 1, .infer = InferReduce,
-     .element = ReduceElement, .meaning = "x reduced by `kind` over the axes whose flag is 1; the rank is kept"},
+    {.name = "reduce",
+     .kind = OpKind::kReduce,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferReduce,
+     .element = ReduceElement,
+     .meaning = "x reduced by `kind` over the axes whose flag is 1; the rank is kept"},
 };
 
 }  // namespace

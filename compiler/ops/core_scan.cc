@@ -24,11 +24,13 @@ Dim AxisOf(const Node& node) {
 Expected<std::vector<Type>> InferScan(const InferContext& context) {
   TVMVM_TRY(Type type, RankedTensor(context, 0));
   const std::string& kind = context.node.String("kind");
-  if (kind != "sum" && kind != "product") return MakeError(Code::kUnsupported, fmt::format("scan of kind '{}' is unknown", kind));
+  if (kind != "sum" && kind != "product")
+    return MakeError(Code::kUnsupported, fmt::format("scan of kind '{}' is unknown", kind));
   if (!IsFloat(type.dtype) && !IsInteger(type.dtype))
     return MakeError(Code::kUnsupported, fmt::format("scan is not defined for {}", DTypeName(type.dtype)));
   Dim axis = AxisOf(context.node);
-  if (axis.is_constant() && (axis.value() < 0 || axis.value() >= type.rank())) return BadAxis(axis.value(), type.rank());
+  if (axis.is_constant() && (axis.value() < 0 || axis.value() >= type.rank()))
+    return BadAxis(axis.value(), type.rank());
   return One(type.dtype, type.dims);
 }
 
@@ -68,8 +70,14 @@ Expected<tensor::StmtPtr> ScanLoops(LoopContext& context) {
 }
 
 constexpr CoreOp kRows[] = {
-    {.name = "scan", .kind = OpKind::kProcedural, .min_inputs = 1, .max_inputs = 1, .infer = InferScan, .loops = ScanLoops,
-     .meaning = "running sum or product along `axis`; exclusive leaves out the element itself, reverse runs from the end"},
+    {.name = "scan",
+     .kind = OpKind::kProcedural,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferScan,
+     .loops = ScanLoops,
+     .meaning = "running sum or product along `axis`; exclusive leaves out the element itself, reverse runs "
+                "from the end"},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Writes at computed positions into a copy of x. Updates are applied in order, so that duplicates are well defined.
+// Writes at computed positions into a copy of x. Updates are applied in order, so that duplicates are well
+// defined.
 //
 //   scatter_elements(x, indices, updates) {axis, reduction}; scatter_nd(x, indices, updates) {reduction}
 //   reduction: "none" (the last one stays), "add", "mul", "min", "max"
@@ -21,9 +22,11 @@ Expected<Type> CheckScatter(const InferContext& context) {
   TVMVM_TRY(Type indices, RankedTensor(context, 1));
   TVMVM_TRY(Type updates, RankedTensor(context, 2));
   if (!IsInteger(indices.dtype))
-    return MakeError(Code::kInvalidArgument, fmt::format("indices are {}, wanted integers", indices.ToString()));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("indices are {}, wanted integers", indices.ToString()));
   if (updates.dtype != data.dtype)
-    return MakeError(Code::kInvalidArgument, fmt::format("updates are {}, wanted elements like {}", updates.ToString(), data.ToString()));
+    return MakeError(Code::kInvalidArgument, fmt::format("updates are {}, wanted elements like {}",
+                                                         updates.ToString(), data.ToString()));
   const std::string& reduction = context.node.String("reduction");
   for (std::string_view known : {"none", "add", "mul", "min", "max"})
     if (reduction == known) return data;
@@ -36,7 +39,8 @@ Expected<std::vector<Type>> InferScatterElements(const InferContext& context) {
   if (axis < 0 || axis >= data.rank()) return BadAxis(axis, data.rank());
   if (context.inputs[1].rank() != data.rank() || context.inputs[2].rank() != data.rank())
     return MakeError(Code::kInvalidArgument, fmt::format("indices {} and updates {} for {}: ranks differ",
-                                                         context.inputs[1].ToString(), context.inputs[2].ToString(), data.ToString()));
+                                                         context.inputs[1].ToString(),
+                                                         context.inputs[2].ToString(), data.ToString()));
   return One(data.dtype, data.dims);
 }
 
@@ -44,9 +48,11 @@ Expected<std::vector<Type>> InferScatterNd(const InferContext& context) {
   TVMVM_TRY(Type data, CheckScatter(context));
   const Type& indices = context.inputs[1];
   std::optional<int64_t> depth = indices.dims.empty() ? std::nullopt : indices.dims.back().constant();
-  if (!depth || *depth < 0 || *depth > data.rank() || context.inputs[2].rank() != indices.rank() - 1 + data.rank() - *depth)
-    return MakeError(Code::kInvalidArgument, fmt::format("indices {} and updates {} do not address {}", indices.ToString(),
-                                                         context.inputs[2].ToString(), data.ToString()));
+  if (!depth || *depth < 0 || *depth > data.rank() ||
+      context.inputs[2].rank() != indices.rank() - 1 + data.rank() - *depth)
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("indices {} and updates {} do not address {}", indices.ToString(),
+                                 context.inputs[2].ToString(), data.ToString()));
   return One(data.dtype, data.dims);
 }
 
@@ -60,12 +66,13 @@ Expr Reduced(const std::string& reduction, const Expr& old, const Expr& update) 
 
 void CopyData(LoopContext& context, tensor::Nest& nest) {
   const Type& type = context.input_type(0);
-  tensor::ForVectors(nest, "i", IntConstant(0), DimValue(Product(type.dims)), LanesOf(context.target(), type.dtype), 1,
-                     [&](const Expr& i, const Lanes& lanes) {
-                       ForLanes(nest, lanes, [&] {
-                         nest.Add(context.Store(0, FlatPosition(type, i), context.Load(0, FlatPosition(type, i))));
-                       });
-                     });
+  tensor::ForVectors(
+      nest, "i", IntConstant(0), DimValue(Product(type.dims)), LanesOf(context.target(), type.dtype), 1,
+      [&](const Expr& i, const Lanes& lanes) {
+        ForLanes(nest, lanes, [&] {
+          nest.Add(context.Store(0, FlatPosition(type, i), context.Load(0, FlatPosition(type, i))));
+        });
+      });
 }
 
 void Update(LoopContext& context, tensor::Nest& nest, std::span<const Expr> target, const Expr& update) {
@@ -92,7 +99,8 @@ Expected<tensor::StmtPtr> ScatterElementsLoops(LoopContext& context) {
 Expected<tensor::StmtPtr> ScatterNdLoops(LoopContext& context) {
   tensor::Nest nest(&context.kernel());
   CopyData(context, nest);
-  const Type &data = context.input_type(0), &indices = context.input_type(1), &updates = context.input_type(2);
+  const Type &data = context.input_type(0), &indices = context.input_type(1),
+             &updates = context.input_type(2);
   auto depth = static_cast<size_t>(indices.dims.back().value());
   Dim count = Product(Dims(indices.dims.begin(), indices.dims.end() - 1));
   Dim slice = Product(Dims(data.dims.begin() + static_cast<std::ptrdiff_t>(depth), data.dims.end()));
@@ -115,10 +123,20 @@ Expected<tensor::StmtPtr> ScatterNdLoops(LoopContext& context) {
 }
 
 constexpr CoreOp kRows[] = {
-    {.name = "scatter_elements", .kind = OpKind::kProcedural, .min_inputs = 3, .max_inputs = 3, .infer = InferScatterElements,
-     .loops = ScatterElementsLoops, .meaning = "x with each update written along `axis` at the index of the same place"},
-    {.name = "scatter_nd", .kind = OpKind::kProcedural, .min_inputs = 3, .max_inputs = 3, .infer = InferScatterNd,
-     .loops = ScatterNdLoops, .meaning = "x with slices, addressed by tuples along the last axis of the indices, updated"},
+    {.name = "scatter_elements",
+     .kind = OpKind::kProcedural,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .infer = InferScatterElements,
+     .loops = ScatterElementsLoops,
+     .meaning = "x with each update written along `axis` at the index of the same place"},
+    {.name = "scatter_nd",
+     .kind = OpKind::kProcedural,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .infer = InferScatterNd,
+     .loops = ScatterNdLoops,
+     .meaning = "x with slices, addressed by tuples along the last axis of the indices, updated"},
 };
 
 }  // namespace

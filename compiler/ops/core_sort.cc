@@ -16,7 +16,7 @@ using tensor::Memory;
 using tensor::Store;
 using tensor::Variable;
 
-constexpr int kMostPasses = 40;   // runs of 2^40 elements
+constexpr int kMostPasses = 40;  // runs of 2^40 elements
 
 Dim CountOf(const Node& node) {
   const Attribute* attribute = node.Find("k");
@@ -33,13 +33,15 @@ Expected<std::vector<Type>> InferTopK(const InferContext& context) {
   Dim k = CountOf(context.node);
   const Dim& size = type.dims[static_cast<size_t>(axis)];
   if (k.is_constant() && (k.value() < 0 || (size.is_constant() && k.value() > size.value())))
-    return MakeError(Code::kInvalidArgument, fmt::format("k is {}, wanted 0 to {}", k.ToString(), size.ToString()));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("k is {}, wanted 0 to {}", k.ToString(), size.ToString()));
   Dims dims = type.dims;
   dims[static_cast<size_t>(axis)] = k;
   return std::vector<Type>{Type::Tensor(type.dtype, dims), Type::Tensor(DType::kI64, dims)};
 }
 
-// A stable merge sort of positions, bottom up, one row at a grid point. Scratch: two rows of positions, which passes swap.
+// A stable merge sort of positions, bottom up, one row at a grid point. Scratch: two rows of positions, which
+// passes swap.
 Expected<tensor::StmtPtr> TopKLoops(LoopContext& context) {
   const Node& node = context.node();
   const Type& type = context.input_type(0);
@@ -69,7 +71,8 @@ Expected<tensor::StmtPtr> TopKLoops(LoopContext& context) {
   nest.OpenIf(Less(width, size));
   Expr from = nest.Let("from", FloorMod(pass, IntConstant(2)) * size);
   Expr to = nest.Let("to", size - from);
-  Expr runs = nest.Let("runs", FloorDiv(size + width * IntConstant(2) - IntConstant(1), width * IntConstant(2)));
+  Expr runs =
+      nest.Let("runs", FloorDiv(size + width * IntConstant(2) - IntConstant(1), width * IntConstant(2)));
   Expr run = Variable(nest.Open("run", IntConstant(0), runs));
   Expr begin = nest.Let("begin", run * width * IntConstant(2));
   Expr middle = nest.Let("middle", Min(begin + width, size));
@@ -81,7 +84,8 @@ Expected<tensor::StmtPtr> TopKLoops(LoopContext& context) {
   Expr last = size - IntConstant(1);
   Expr left_position = nest.Let("left_position", position_at(from + Min(left, last)));
   Expr right_position = nest.Let("right_position", position_at(from + Min(right, last)));
-  Expr left_value = nest.Let("left_value", element(left_position)), right_value = nest.Let("right_value", element(right_position));
+  Expr left_value = nest.Let("left_value", element(left_position)),
+       right_value = nest.Let("right_value", element(right_position));
   Expr right_first = wants_largest ? Less(left_value, right_value) : Less(right_value, left_value);
   Expr takes_right = Or(LessEqual(middle, left), And(Less(right, end), right_first));
   takes_right = nest.Let("takes_right", takes_right);
@@ -89,7 +93,7 @@ Expected<tensor::StmtPtr> TopKLoops(LoopContext& context) {
   nest.Add(Store(order, to + place, Select(takes_right, right_position, left_position)));
   nest.Add(Store(heads, zero, left + Select(takes_right, zero, one)));
   nest.Add(Store(heads, one, right + Select(takes_right, one, zero)));
-  for (int open = 0; open < 4; ++open) nest.Close();   // place, run, condition, pass
+  for (int open = 0; open < 4; ++open) nest.Close();  // place, run, condition, pass
 
   // The number of passes that ran says which of the two rows holds the result.
   uint32_t parity = nest.Local("parity", DType::kI64, Memory::kLocal, 1);
@@ -110,8 +114,14 @@ Expected<tensor::StmtPtr> TopKLoops(LoopContext& context) {
 }
 
 constexpr CoreOp kRows[] = {
-    {.name = "topk", .kind = OpKind::kProcedural, .min_inputs = 1, .max_inputs = 1, .infer = InferTopK, .loops = TopKLoops,
-     .meaning = "the k largest or smallest elements along `axis` and their indices, in order; equal ones by index"},
+    {.name = "topk",
+     .kind = OpKind::kProcedural,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferTopK,
+     .loops = TopKLoops,
+     .meaning =
+         "the k largest or smallest elements along `axis` and their indices, in order; equal ones by index"},
 };
 
 }  // namespace

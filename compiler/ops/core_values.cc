@@ -9,7 +9,8 @@ using tensor::Expr;
 Expr LowestValue(DType dtype) {
   if (IsFloat(dtype)) return tensor::Constant(dtype, -std::numeric_limits<double>::infinity());
   if (!IsSignedInteger(dtype)) return tensor::IntConstant(0, dtype);
-  return tensor::IntConstant(DTypeBits(dtype) == 64 ? INT64_MIN : -(int64_t{1} << (DTypeBits(dtype) - 1)), dtype);
+  return tensor::IntConstant(DTypeBits(dtype) == 64 ? INT64_MIN : -(int64_t{1} << (DTypeBits(dtype) - 1)),
+                             dtype);
 }
 
 Expr HighestValue(DType dtype) {

@@ -11,6 +11,7 @@ tensor::Expr HighestValue(DType dtype);
 // `position` limited to [0, dim - 1]; `inside` is narrowed by 0 <= position < dim.
 tensor::Expr ClampInside(const tensor::Expr& position, const Dim& dim, tensor::Expr* inside);
 // As ClampInside; where both paddings are 0 the position is inside as it is.
-tensor::Expr ClampPadded(const tensor::Expr& position, const Dim& dim, const Dim& low, const Dim& high, tensor::Expr* inside);
+tensor::Expr ClampPadded(const tensor::Expr& position, const Dim& dim, const Dim& low, const Dim& high,
+                         tensor::Expr* inside);
 
 }  // namespace tvmvm::ir

@@ -1,9 +1,9 @@
 // window: a reduction over sliding windows of any axes; pooling, local sums.
 //
 //   window(x) {kind, kernel, strides, dilations, low, high, dims, include_padding}
-// All lists have one entry an axis of x (1 where an axis has no window); `dims` are the result's. Kinds: "max", "min", "sum",
-// "average" (over the elements inside; with include_padding also over the padding), "argmax" (i64: the flat row-major index
-// in x of the first largest element).
+// All lists have one entry an axis of x (1 where an axis has no window); `dims` are the result's. Kinds:
+// "max", "min", "sum", "average" (over the elements inside; with include_padding also over the padding),
+// "argmax" (i64: the flat row-major index in x of the first largest element).
 
 #include "compiler/ops/core_families.h"
 #include "compiler/ops/core_values.h"
@@ -20,13 +20,16 @@ Expected<std::vector<Type>> InferWindow(const InferContext& context) {
   size_t rank = x.dims.size();
   for (const char* name : {"kernel", "strides", "dilations"}) {
     if (context.node.Ints(name).size() != rank)
-      return MakeError(Code::kInvalidArgument, fmt::format("'{}' has {} entries, the data {} axes", name, context.node.Ints(name).size(), rank));
+      return MakeError(Code::kInvalidArgument, fmt::format("'{}' has {} entries, the data {} axes", name,
+                                                           context.node.Ints(name).size(), rank));
     for (int64_t value : context.node.Ints(name))
-      if (value < 1) return MakeError(Code::kInvalidArgument, fmt::format("'{}' holds {}, want at least 1", name, value));
+      if (value < 1)
+        return MakeError(Code::kInvalidArgument, fmt::format("'{}' holds {}, want at least 1", name, value));
   }
   for (const char* name : {"low", "high", "dims"})
     if (context.node.DimList(name).size() != rank)
-      return MakeError(Code::kInvalidArgument, fmt::format("'{}' has {} entries, the data {} axes", name, context.node.DimList(name).size(), rank));
+      return MakeError(Code::kInvalidArgument, fmt::format("'{}' has {} entries, the data {} axes", name,
+                                                           context.node.DimList(name).size(), rank));
   bool index = context.node.String("kind") == "argmax";
   return std::vector<Type>{Type::Tensor(index ? DType::kI64 : x.dtype, context.node.DimList("dims"))};
 }
@@ -34,13 +37,14 @@ Expected<std::vector<Type>> InferWindow(const InferContext& context) {
 // Taps of a window as reduction axes, and where they read.
 struct Taps {
   tensor::Reduction reduction;
-  std::vector<Expr> position;      // clamped into the data
-  Expr inside;                     // the tap reads the data
-  Expr padded;                     // the tap reads the data or its padding
+  std::vector<Expr> position;  // clamped into the data
+  Expr inside;                 // the tap reads the data
+  Expr padded;                 // the tap reads the data or its padding
 };
 
 Expr TapPosition(const Node& node, size_t axis, const Expr& index, const Expr& tap) {
-  return index * tensor::IntConstant(node.Ints("strides")[axis]) + tap * tensor::IntConstant(node.Ints("dilations")[axis]) -
+  return index * tensor::IntConstant(node.Ints("strides")[axis]) +
+         tap * tensor::IntConstant(node.Ints("dilations")[axis]) -
          tensor::DimValue(node.DimList("low")[axis]);
 }
 
@@ -49,7 +53,8 @@ Taps MakeTaps(ElementContext& context, std::span<const Expr> index) {
   const Type& x = context.input_type(0);
   Taps taps{{}, {}, tensor::BoolConstant(true), tensor::BoolConstant(true)};
   for (size_t axis = 0; axis < x.dims.size(); ++axis) {
-    bool whole = node.Ints("kernel")[axis] == 1 && node.Ints("strides")[axis] == 1 && node.DimList("low")[axis].IsConstant(0);
+    bool whole = node.Ints("kernel")[axis] == 1 && node.Ints("strides")[axis] == 1 &&
+                 node.DimList("low")[axis].IsConstant(0);
     if (whole) {
       taps.position.push_back(index[axis]);
       continue;
@@ -58,7 +63,8 @@ Taps MakeTaps(ElementContext& context, std::span<const Expr> index) {
     taps.reduction.axes.push_back(id);
     taps.reduction.extents.push_back(tensor::IntConstant(node.Ints("kernel")[axis]));
     Expr position = TapPosition(node, axis, index[axis], tensor::Variable(id));
-    taps.padded = And(taps.padded, Less(position, tensor::DimValue(x.dims[axis] + node.DimList("high")[axis])));
+    taps.padded =
+        And(taps.padded, Less(position, tensor::DimValue(x.dims[axis] + node.DimList("high")[axis])));
     taps.position.push_back(ClampInside(position, x.dims[axis], &taps.inside));
   }
   return taps;
@@ -68,7 +74,8 @@ Expr Sum(const Taps& taps, Expr body, DType accumulator, DType dtype) {
   tensor::Reduction reduction = taps.reduction;
   reduction.kind = ReduceKind::kSum;
   reduction.accumulator = accumulator;
-  return reduction.axes.empty() ? tensor::Cast(dtype, body) : tensor::Reduce(std::move(reduction), std::move(body), dtype);
+  return reduction.axes.empty() ? tensor::Cast(dtype, body)
+                                : tensor::Reduce(std::move(reduction), std::move(body), dtype);
 }
 
 Expr AverageElement(ElementContext& context, std::span<const Expr> index) {
@@ -76,8 +83,10 @@ Expr AverageElement(ElementContext& context, std::span<const Expr> index) {
   DType accumulator = AccumulatorOf(dtype);
   Expr zero = tensor::Constant(accumulator, 0), one = tensor::Constant(accumulator, 1);
   Taps taps = MakeTaps(context, index);
-  Expr total = Sum(taps, tensor::Select(taps.inside, tensor::Cast(accumulator, context.Input(0, taps.position)), zero), accumulator, accumulator);
-  Taps counted = MakeTaps(context, index);   // axes of its own: two reductions
+  Expr total =
+      Sum(taps, tensor::Select(taps.inside, tensor::Cast(accumulator, context.Input(0, taps.position)), zero),
+          accumulator, accumulator);
+  Taps counted = MakeTaps(context, index);  // axes of its own: two reductions
   Expr countable = context.node().Int("include_padding") != 0 ? counted.padded : counted.inside;
   Expr count = Sum(counted, tensor::Select(countable, one, zero), accumulator, accumulator);
   return tensor::Cast(dtype, total / count);
@@ -93,7 +102,8 @@ Expr ArgMaxElement(ElementContext& context, std::span<const Expr> index) {
     std::vector<Expr> position(x.dims.size());
     for (size_t axis = x.dims.size(); axis-- > 0;) {
       Expr size = tensor::IntConstant(node.Ints("kernel")[axis]);
-      position[axis] = ClampInside(TapPosition(node, axis, index[axis], FloorMod(tap, size)), x.dims[axis], inside);
+      position[axis] =
+          ClampInside(TapPosition(node, axis, index[axis], FloorMod(tap, size)), x.dims[axis], inside);
       tap = FloorDiv(tap, size);
     }
     return position;
@@ -110,7 +120,8 @@ Expr ArgMaxElement(ElementContext& context, std::span<const Expr> index) {
   Expr ignored = tensor::BoolConstant(true);
   Expr flat = tensor::IntConstant(0);
   std::vector<Expr> best = place(winner, &ignored);
-  for (size_t axis = 0; axis < x.dims.size(); ++axis) flat = flat * tensor::DimValue(x.dims[axis]) + best[axis];
+  for (size_t axis = 0; axis < x.dims.size(); ++axis)
+    flat = flat * tensor::DimValue(x.dims[axis]) + best[axis];
   return flat;
 }
 
@@ -123,17 +134,26 @@ Expr WindowElement(ElementContext& context, std::span<const Expr> index) {
   Expr value = context.Input(0, taps.position);
   if (kind == "sum") {
     DType accumulator = AccumulatorOf(dtype);
-    return Sum(taps, tensor::Select(taps.inside, tensor::Cast(accumulator, value), tensor::Constant(accumulator, 0)), accumulator, dtype);
+    return Sum(
+        taps, tensor::Select(taps.inside, tensor::Cast(accumulator, value), tensor::Constant(accumulator, 0)),
+        accumulator, dtype);
   }
   bool smallest = kind == "min";
   taps.reduction.kind = smallest ? ReduceKind::kMin : ReduceKind::kMax;
   taps.reduction.accumulator = dtype;
   if (taps.reduction.axes.empty()) return value;
-  return tensor::Reduce(std::move(taps.reduction), tensor::Select(taps.inside, value, smallest ? HighestValue(dtype) : LowestValue(dtype)), dtype);
+  return tensor::Reduce(
+      std::move(taps.reduction),
+      tensor::Select(taps.inside, value, smallest ? HighestValue(dtype) : LowestValue(dtype)), dtype);
 }
 
 constexpr CoreOp kWindowOps[] = {
-    {.name = "window", .kind = OpKind::kWindow, .min_inputs = 1, .max_inputs = 1, .infer = InferWindow, .element = WindowElement,
+    {.name = "window",
+     .kind = OpKind::kWindow,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferWindow,
+     .element = WindowElement,
      .meaning = "a reduction over sliding windows; padding is left out"},
 };
 

@@ -115,7 +115,8 @@ void Gelu(OnnxContext& c) {
   } else if (form == "none") {
     gate = a.Unary(ExprOp::kErf, a.b.Mul(a.x, a.K(0.7071067811865476)));
   } else {
-    c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'approximate' is '{}', none or tanh is wanted", form));
+    c.b.Fail(Code::kInvalidArgument,
+             fmt::format("the attribute 'approximate' is '{}', none or tanh is wanted", form));
     return;
   }
   c.Out(0, a.b.Mul(a.b.Mul(a.K(0.5), a.x), a.b.Add(a.K(1), gate)));

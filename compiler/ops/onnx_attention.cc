@@ -31,9 +31,10 @@ bool CheckRanks(OnnxContext& c) {
   bool fits = (rank == 3 || rank == 4) && c.b.rank(c.in(1)) == rank && c.b.rank(c.in(2)) == rank;
   if (fits && rank == 3) fits = c.Int("q_num_heads", 0) > 0 && c.Int("kv_num_heads", 0) > 0;
   if (!fits)
-    c.b.Fail(Code::kInvalidArgument, fmt::format("query, key and value have ranks {}, {} and {} with {} and {} heads", rank,
-                                                 c.b.rank(c.in(1)), c.b.rank(c.in(2)), c.Int("q_num_heads", 0),
-                                                 c.Int("kv_num_heads", 0)));
+    c.b.Fail(
+        Code::kInvalidArgument,
+        fmt::format("query, key and value have ranks {}, {} and {} with {} and {} heads", rank,
+                    c.b.rank(c.in(1)), c.b.rank(c.in(2)), c.Int("q_num_heads", 0), c.Int("kv_num_heads", 0)));
   return fits;
 }
 
@@ -72,8 +73,10 @@ class ScoreBias {
     ValueId key = b_.Iota(DType::kI64, {queries_, keys_}, 1);
     ValueId position = b_.Add(row, offset);
     if (causal) Add(Allow(b_.Binary(ExprOp::kLessEqual, key, position)));
-    if (left >= 0) Add(Allow(b_.Binary(ExprOp::kLessEqual, b_.Sub(position, key), b_.ScalarInt(DType::kI64, left))));
-    if (right >= 0) Add(Allow(b_.Binary(ExprOp::kLessEqual, b_.Sub(key, position), b_.ScalarInt(DType::kI64, right))));
+    if (left >= 0)
+      Add(Allow(b_.Binary(ExprOp::kLessEqual, b_.Sub(position, key), b_.ScalarInt(DType::kI64, left))));
+    if (right >= 0)
+      Add(Allow(b_.Binary(ExprOp::kLessEqual, b_.Sub(key, position), b_.ScalarInt(DType::kI64, right))));
     may_mask_rows_ = may_mask_rows_ || offset_may_be_negative || left >= 0 || right >= 0;
   }
 
@@ -85,7 +88,9 @@ class ScoreBias {
   }
 
  private:
-  ValueId Allow(ValueId allowed) { return b_.Where(allowed, b_.Scalar(dtype_, 0), b_.Scalar(dtype_, kMasked)); }
+  ValueId Allow(ValueId allowed) {
+    return b_.Where(allowed, b_.Scalar(dtype_, 0), b_.Scalar(dtype_, kMasked));
+  }
   void Add(ValueId part) { value_ = value_.valid() ? b_.Add(value_, part) : part; }
 
   OnnxContext& c_;
@@ -102,7 +107,8 @@ ScoreBias MakeBias(OnnxContext& c, DType dtype, const Dim& queries, const Dim& k
   ScoreBias bias(c, dtype, queries, keys);
   if (c.has(3)) bias.AddMask(c.in(3));
   ValueId lengths;
-  if (c.has(6)) lengths = b.Reshape(b.Cast(c.in(6), DType::kI64), {Product(b.dims(c.in(6))), Dim(1), Dim(1), Dim(1)});
+  if (c.has(6))
+    lengths = b.Reshape(b.Cast(c.in(6), DType::kI64), {Product(b.dims(c.in(6))), Dim(1), Dim(1), Dim(1)});
   bool causal = c.Int("is_causal", 0) != 0;
   int64_t left = c.Int("left_window_size", -1);
   int64_t right = c.Int("right_window_size", -1);
@@ -215,7 +221,8 @@ ValueId Modified(OnnxContext& c, std::string_view attribute, ValueId x) {
   auto results = c.import_inline(*graph->graph, {x});
   if (!results) return c.b.Fail(results.error().code, results.error().message);
   if (results->size() != 1)
-    return c.b.Fail(Code::kInvalidArgument, fmt::format("the graph '{}' has {} outputs, 1 is wanted", attribute, results->size()));
+    return c.b.Fail(Code::kInvalidArgument,
+                    fmt::format("the graph '{}' has {} outputs, 1 is wanted", attribute, results->size()));
   return c.b.Cast((*results)[0], dtype);
 }
 
@@ -226,8 +233,8 @@ void FlexAttention(OnnxContext& c) {
   ValueId k = c.in(1);
   ValueId v = c.in(2);
   if (b.rank(q) != 4 || b.rank(k) != 4 || b.rank(v) != 4) {
-    b.Fail(Code::kInvalidArgument, fmt::format("query, key and value have ranks {}, {} and {}; 4 is wanted", b.rank(q), b.rank(k),
-                                               b.rank(v)));
+    b.Fail(Code::kInvalidArgument, fmt::format("query, key and value have ranks {}, {} and {}; 4 is wanted",
+                                               b.rank(q), b.rank(k), b.rank(v)));
     return;
   }
   DType dtype = b.dtype(q);
@@ -294,10 +301,12 @@ void RotaryEmbedding(OnnxContext& c) {
 
 constexpr OnnxOp kRows[] = {
     {"", "Attention", 23, kLatest, 3, 7,
-     "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size scale softcap "
+     "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size scale "
+     "softcap "
      "softmax_precision",
      Attention},
-    {"ai.onnx.preview", "FlexAttention", 1, kLatest, 3, 3, "prob_mod scale score_mod softmax_precision", FlexAttention},
+    {"ai.onnx.preview", "FlexAttention", 1, kLatest, 3, 3, "prob_mod scale score_mod softmax_precision",
+     FlexAttention},
     {"", "RotaryEmbedding", 23, kLatest, 3, 4, "interleaved num_heads rotary_embedding_dim", RotaryEmbedding},
 };
 

@@ -23,17 +23,19 @@ void CastTo(OnnxContext& c, DType to) {
   }
   ValueId x = c.in(0);
   // f4e2m1 has no NaN; the reference gives -0.
-  if (to == DType::kF4E2M1 && IsFloat(from)) x = b.Where(b.Unary(tensor::ExprOp::kIsNan, x), b.Scalar(from, -0.0), x);
+  if (to == DType::kF4E2M1 && IsFloat(from))
+    x = b.Where(b.Unary(tensor::ExprOp::kIsNan, x), b.Scalar(from, -0.0), x);
   c.Out(0, b.Cast(x, to, c.Int("saturate", 1) != 0));
 }
 
 // The names that opset 1 to 5 used.
 std::optional<DType> DTypeFromText(std::string_view name) {
   constexpr std::pair<std::string_view, DType> kNames[] = {
-      {"FLOAT", DType::kF32}, {"UINT8", DType::kU8},     {"INT8", DType::kI8},     {"UINT16", DType::kU16},
-      {"INT16", DType::kI16}, {"INT32", DType::kI32},    {"INT64", DType::kI64},   {"STRING", DType::kString},
-      {"BOOL", DType::kBool}, {"FLOAT16", DType::kF16},  {"DOUBLE", DType::kF64},  {"UINT32", DType::kU32},
-      {"UINT64", DType::kU64}, {"COMPLEX64", DType::kC64}, {"COMPLEX128", DType::kC128},
+      {"FLOAT", DType::kF32},   {"UINT8", DType::kU8},      {"INT8", DType::kI8},
+      {"UINT16", DType::kU16},  {"INT16", DType::kI16},     {"INT32", DType::kI32},
+      {"INT64", DType::kI64},   {"STRING", DType::kString}, {"BOOL", DType::kBool},
+      {"FLOAT16", DType::kF16}, {"DOUBLE", DType::kF64},    {"UINT32", DType::kU32},
+      {"UINT64", DType::kU64},  {"COMPLEX64", DType::kC64}, {"COMPLEX128", DType::kC128},
   };
   for (const auto& [text, dtype] : kNames) {
     if (text == name) return dtype;
@@ -68,7 +70,8 @@ void BitCast(OnnxContext& c) {
   if (!to.has_value()) return;
   DType from = c.b.dtype(c.in(0));
   if (DTypeBits(from) != DTypeBits(*to) || DTypeBits(from) == 0) {
-    c.b.Fail(Code::kInvalidArgument, fmt::format("{} and {} differ in size", DTypeName(from), DTypeName(*to)));
+    c.b.Fail(Code::kInvalidArgument,
+             fmt::format("{} and {} differ in size", DTypeName(from), DTypeName(*to)));
     return;
   }
   c.Out(0, from == *to ? c.in(0) : c.b.Emit("bitcast", {c.in(0)}, {{"to", *to}}));

@@ -10,7 +10,8 @@ void If(OnnxContext& c) {
   OpBuilder& b = c.b;
   const OnnxAttribute* then_branch = c.Attr("then_branch");
   const OnnxAttribute* else_branch = c.Attr("else_branch");
-  if (then_branch == nullptr || else_branch == nullptr || then_branch->graph == nullptr || else_branch->graph == nullptr) {
+  if (then_branch == nullptr || else_branch == nullptr || then_branch->graph == nullptr ||
+      else_branch->graph == nullptr) {
     b.Fail(Code::kInvalidArgument, "a branch is missing");
     return;
   }

@@ -1,4 +1,5 @@
-// Einsum: each operand loses its repeated and unshared labels, then operands are contracted from left to right.
+// Einsum: each operand loses its repeated and unshared labels, then operands are contracted from left to
+// right.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -81,7 +82,8 @@ std::optional<Equation> Parse(OnnxContext& c) {
   }
   size_t arrow = packed.find("->");
   std::vector<std::string> terms = SplitTerms(packed.substr(0, arrow));
-  if (terms.size() != c.inputs.size()) return refuse(fmt::format("has {} terms for {} inputs", terms.size(), c.inputs.size()));
+  if (terms.size() != c.inputs.size())
+    return refuse(fmt::format("has {} terms for {} inputs", terms.size(), c.inputs.size()));
   Equation equation;
   int widest = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
@@ -91,7 +93,8 @@ std::optional<Equation> Parse(OnnxContext& c) {
     Labels labels;
     if (axes < 0 || axes > 9 || !ExpandTerm(terms[i], axes, &labels)) return refuse("has a malformed term");
     if (static_cast<int>(labels.size()) != c.b.rank(c.in(i)))
-      return refuse(fmt::format("names {} axes of the input {}, which has rank {}", labels.size(), i, c.b.rank(c.in(i))));
+      return refuse(fmt::format("names {} axes of the input {}, which has rank {}", labels.size(), i,
+                                c.b.rank(c.in(i))));
     equation.operands.push_back(labels);
     widest = std::max(widest, axes);
   }
@@ -173,7 +176,8 @@ Term ContractTerms(OpBuilder& b, Term left, Term right, const Labels& later) {
   for (char label : right.labels) {
     if (!Contains(left.labels, label)) result += label;
   }
-  return {b.Contract(left.value, right.value, left_batch, right_batch, left_contract, right_contract), result};
+  return {b.Contract(left.value, right.value, left_batch, right_batch, left_contract, right_contract),
+          result};
 }
 
 void Einsum(OnnxContext& c) {

@@ -24,7 +24,8 @@ void Sign(OnnxContext& c) {
   DType dtype = b.dtype(x);
   ValueId zero = b.Scalar(dtype, 0);
   ValueId result = x;
-  if (!IsUnsignedInteger(dtype)) result = b.Where(b.Binary(ExprOp::kLess, x, zero), b.Scalar(dtype, -1), result);
+  if (!IsUnsignedInteger(dtype))
+    result = b.Where(b.Binary(ExprOp::kLess, x, zero), b.Scalar(dtype, -1), result);
   c.Out(0, b.Where(b.Binary(ExprOp::kLess, zero, x), b.Scalar(dtype, 1), result));
 }
 
@@ -50,9 +51,10 @@ ValueId LegacyOperand(OnnxContext& c) {
   Dims dims = b.dims(second);
   if (b.failed()) return second;
   if (axis + static_cast<int>(dims.size()) > rank)
-    return b.Fail(Code::kInvalidArgument, fmt::format("axis {} leaves no room for the {} axes of the second operand in the {} of "
-                                                      "the first",
-                                                      axis, dims.size(), rank));
+    return b.Fail(Code::kInvalidArgument,
+                  fmt::format("axis {} leaves no room for the {} axes of the second operand in the {} of "
+                              "the first",
+                              axis, dims.size(), rank));
   dims.resize(static_cast<size_t>(rank - axis), Dim(1));
   return b.Reshape(second, dims);
 }
@@ -69,7 +71,8 @@ void Swapped(OnnxContext& c) {
   c.Out(0, c.b.Binary(op, Second(c), c.in(0)));
 }
 
-// The result has the base's type; where the types differ, the power is computed in a floating type that holds both.
+// The result has the base's type; where the types differ, the power is computed in a floating type that holds
+// both.
 void Pow(OnnxContext& c) {
   OpBuilder& b = c.b;
   ValueId base = c.in(0);
@@ -94,7 +97,8 @@ void Mod(OnnxContext& c) {
 void BitShift(OnnxContext& c) {
   std::string direction = c.Text("direction", "");
   if (direction != "LEFT" && direction != "RIGHT") {
-    c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'direction' is '{}', LEFT or RIGHT is wanted", direction));
+    c.b.Fail(Code::kInvalidArgument,
+             fmt::format("the attribute 'direction' is '{}', LEFT or RIGHT is wanted", direction));
     return;
   }
   c.Out(0, c.b.Binary(direction == "LEFT" ? ExprOp::kShiftLeft : ExprOp::kShiftRight, c.in(0), c.in(1)));
@@ -125,7 +129,8 @@ void Clip(OnnxContext& c) {
   OpBuilder& b = c.b;
   ValueId result = c.in(0);
   auto bound = [&](size_t input, std::string_view attribute) {
-    if (c.version < 11) return c.HasAttribute(attribute) ? b.Scalar(b.dtype(result), c.Float(attribute, 0)) : ValueId();
+    if (c.version < 11)
+      return c.HasAttribute(attribute) ? b.Scalar(b.dtype(result), c.Float(attribute, 0)) : ValueId();
     return c.has(input) ? b.Reshape(c.in(input), {}) : ValueId();
   };
   if (ValueId low = bound(1, "min"); low.valid()) result = b.Max(result, low);

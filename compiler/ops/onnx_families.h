@@ -36,8 +36,9 @@ std::span<const OnnxOp> OnnxScatterRows();
 std::span<const OnnxOp> OnnxRecurrentRows();
 std::span<const OnnxOp> OnnxLinearAttentionRows();
 
-// Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time: one 0/1 flag
-// for each of `rank` axes. Records an error where their number is unknown or a constant one is out of range.
+// Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time:
+// one 0/1 flag for each of `rank` axes. Records an error where their number is unknown or a constant one is
+// out of range.
 Dims AxisFlags(OnnxContext& c, const Dims& axes, int rank);
 // The input or attribute `axes` as dims; nothing where neither is given.
 std::optional<Dims> ReadAxes(OnnxContext& c, size_t input, std::string_view attribute = "axes");

@@ -29,8 +29,8 @@ void ReverseSequence(OnnxContext& c) {
   int64_t time_axis = c.Int("time_axis", 0);
   int64_t batch_axis = c.Int("batch_axis", 1);
   if (b.rank(x) < 2 || b.rank(c.in(1)) != 1 || time_axis + batch_axis != 1 || time_axis * batch_axis != 0) {
-    b.Fail(Code::kInvalidArgument, fmt::format("time axis {}, batch axis {}, ranks {} and {}", time_axis, batch_axis, b.rank(x),
-                                               b.rank(c.in(1))));
+    b.Fail(Code::kInvalidArgument, fmt::format("time axis {}, batch axis {}, ranks {} and {}", time_axis,
+                                               batch_axis, b.rank(x), b.rank(c.in(1))));
     return;
   }
   Dims plane{b.dim(x, 0), b.dim(x, 1)};

@@ -20,25 +20,36 @@ void Constant(OnnxContext& c) {
   const OnnxAttribute& value = c.attributes.begin()->second;
   TensorData data;
   switch (value.kind) {
-    case Kind::kTensor: data = *value.tensor; break;
-    case Kind::kFloat: data = TensorData::FromVector<float>(DType::kF32, {}, {static_cast<float>(value.number)}); break;
-    case Kind::kInt: data = TensorData::FromVector<int64_t>(DType::kI64, {}, {value.integer}); break;
+    case Kind::kTensor:
+      data = *value.tensor;
+      break;
+    case Kind::kFloat:
+      data = TensorData::FromVector<float>(DType::kF32, {}, {static_cast<float>(value.number)});
+      break;
+    case Kind::kInt:
+      data = TensorData::FromVector<int64_t>(DType::kI64, {}, {value.integer});
+      break;
     case Kind::kFloats: {
       std::vector<float> numbers(value.numbers.begin(), value.numbers.end());
       data = TensorData::FromVector(DType::kF32, {static_cast<int64_t>(numbers.size())}, numbers);
       break;
     }
     case Kind::kInts:
-      data = TensorData::FromVector(DType::kI64, {static_cast<int64_t>(value.integers.size())}, value.integers);
+      data =
+          TensorData::FromVector(DType::kI64, {static_cast<int64_t>(value.integers.size())}, value.integers);
       break;
-    case Kind::kString: data.dtype = DType::kString; data.strings = {value.text}; break;
+    case Kind::kString:
+      data.dtype = DType::kString;
+      data.strings = {value.text};
+      break;
     case Kind::kStrings:
       data.dtype = DType::kString;
       data.dims = {static_cast<int64_t>(value.texts.size())};
       data.strings = value.texts;
       break;
     default:
-      b.Fail(Code::kInvalidArgument, fmt::format("the attribute '{}' is no value", c.attributes.begin()->first));
+      b.Fail(Code::kInvalidArgument,
+             fmt::format("the attribute '{}' is no value", c.attributes.begin()->first));
       return;
   }
   c.Out(0, b.Constant(std::move(data)));
@@ -112,7 +123,8 @@ DType AttributeDType(OnnxContext& c, std::string_view name, DType otherwise) {
   if (!c.HasAttribute(name)) return otherwise;
   auto dtype = DTypeFromOnnx(static_cast<int32_t>(c.Int(name, 0)));
   if (dtype.has_value() && *dtype != DType::kInvalid) return *dtype;
-  c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute '{}' is {}, which is no element type", name, c.Int(name, 0)));
+  c.b.Fail(Code::kInvalidArgument,
+           fmt::format("the attribute '{}' is {}, which is no element type", name, c.Int(name, 0)));
   return otherwise;
 }
 
@@ -143,7 +155,8 @@ void Trilu(OnnxContext& c) {
   ValueId diagonal = b.Add(b.Iota(DType::kI64, plane, 0), k);
   ValueId column = b.Iota(DType::kI64, plane, 1);
   bool upper = c.Int("upper", 1) != 0;
-  ValueId keeps = upper ? b.Binary(ExprOp::kLessEqual, diagonal, column) : b.Binary(ExprOp::kLessEqual, column, diagonal);
+  ValueId keeps =
+      upper ? b.Binary(ExprOp::kLessEqual, diagonal, column) : b.Binary(ExprOp::kLessEqual, column, diagonal);
   DType dtype = b.dtype(c.in(0));
   ValueId zero = dtype == DType::kBool ? b.ScalarInt(dtype, 0) : b.Scalar(dtype, 0);
   c.Out(0, b.Where(keeps, c.in(0), zero));

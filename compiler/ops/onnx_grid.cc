@@ -8,7 +8,8 @@ namespace {
 
 using tensor::ExprOp;
 
-// Samples data [N, C, spatial...] at a grid [N, out..., spatial rank]. Everything is computed for [N, places].
+// Samples data [N, C, spatial...] at a grid [N, out..., spatial rank]. Everything is computed for [N,
+// places].
 class GridSampler {
  public:
   GridSampler(OnnxContext& context, std::string mode) : c_(context), b_(context.b), mode_(std::move(mode)) {
@@ -38,8 +39,8 @@ class GridSampler {
 
  private:
   struct Tap {
-    ValueId index;       // i64, inside the axis
-    ValueId weight;      // f32; none: 1
+    ValueId index;   // i64, inside the axis
+    ValueId weight;  // f32; none: 1
   };
 
   ValueId K(double value) { return b_.Scalar(DType::kF32, value); }
@@ -96,7 +97,8 @@ class GridSampler {
     ValueId rest = b_.Sub(K(1), t);
     if (mode_ == "linear") return {Place(base, rest, axis), Place(b_.Add(base, K(1)), t, axis)};
     return {Place(b_.Sub(base, K(1)), CubicFar(b_.Add(t, K(1))), axis), Place(base, CubicNear(t), axis),
-            Place(b_.Add(base, K(1)), CubicNear(rest), axis), Place(b_.Add(base, K(2)), CubicFar(b_.Add(rest, K(1))), axis)};
+            Place(b_.Add(base, K(1)), CubicNear(rest), axis),
+            Place(b_.Add(base, K(2)), CubicFar(b_.Add(rest, K(1))), axis)};
   }
 
   // The cubic convolution kernel with a = -0.75 at distance up to 1, and up to 2.
@@ -148,8 +150,9 @@ void GridSample(OnnxContext& c) {
   bool known_mode = mode == "linear" || mode == "cubic" || mode == "nearest";
   bool known_padding = padding == "zeros" || padding == "border" || padding == "reflection";
   if (!known_mode || !known_padding || b.rank(c.in(0)) < 3 || b.rank(c.in(1)) != b.rank(c.in(0))) {
-    b.Fail(Code::kInvalidArgument, fmt::format("mode '{}', padding_mode '{}', data of rank {} and grid of rank {}", mode, padding,
-                                               b.rank(c.in(0)), b.rank(c.in(1))));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("mode '{}', padding_mode '{}', data of rank {} and grid of rank {}", mode, padding,
+                       b.rank(c.in(0)), b.rank(c.in(1))));
     return;
   }
   c.Out(0, GridSampler(c, mode).Run());
@@ -163,13 +166,14 @@ void AffineGrid(OnnxContext& c) {
   bool align = c.Int("align_corners", 0) != 0;
   auto spatial = static_cast<int>(size.size()) - 2;
   if ((spatial != 2 && spatial != 3) || b.rank(c.in(0)) != 3) {
-    b.Fail(Code::kInvalidArgument, fmt::format("a size of {} elements and a map of rank {}", size.size(), b.rank(c.in(0))));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("a size of {} elements and a map of rank {}", size.size(), b.rank(c.in(0))));
     return;
   }
   DType dtype = b.dtype(c.in(0));
   Dims out(size.begin() + 2, size.end());
   ValueId theta = c.in(0);
-  auto column = [&](int at) {                    // [N, 1, ..., rows]
+  auto column = [&](int at) {  // [N, 1, ..., rows]
     Dims dims(static_cast<size_t>(spatial) + 2, Dim(1));
     dims.front() = b.dim(theta, 0);
     dims.back() = b.dim(theta, 1);
@@ -185,8 +189,8 @@ void AffineGrid(OnnxContext& c) {
     ValueId length = b.Cast(b.DimScalar(out[static_cast<size_t>(axis)]), dtype);
     ValueId two = b.Scalar(dtype, 2);
     ValueId one = b.Scalar(dtype, 1);
-    ValueId place = align ? b.Div(b.Mul(index, two), b.Sub(length, one))
-                          : b.Div(b.Add(b.Mul(index, two), one), length);
+    ValueId place =
+        align ? b.Div(b.Mul(index, two), b.Sub(length, one)) : b.Div(b.Add(b.Mul(index, two), one), length);
     sum = b.Add(sum, b.Mul(column(i), b.Sub(place, one)));
   }
   c.Out(0, sum);

@@ -1,5 +1,5 @@
-// Attention without softmax: a state of outer products that each step of the sequence changes and reads. Sequences have a
-// length known at compile time; the steps are written out.
+// Attention without softmax: a state of outer products that each step of the sequence changes and reads.
+// Sequences have a length known at compile time; the steps are written out.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -24,9 +24,9 @@ ValueId ByHeads(OpBuilder& b, ValueId x, const Dim& heads) {
 struct Recurrence {
   OpBuilder& b;
   ValueId query, key, value;
-  ValueId decay;           // none: the state stays
-  ValueId beta;            // none: no correction by what the state holds already
-  Dim groups;              // query heads a state
+  ValueId decay;  // none: the state stays
+  ValueId beta;   // none: no correction by what the state holds already
+  Dim groups;     // query heads a state
   double scale = 1;
 
   ValueId At(ValueId x, int64_t t) const { return b.Squeeze(b.SliceAxis(x, 2, t, 1), {2}); }
@@ -66,9 +66,11 @@ void LinearAttention(OnnxContext& c) {
     return;
   }
   bool ranks = b.rank(c.in(0)) == 3 && b.rank(c.in(1)) == 3 && b.rank(c.in(2)) == 3;
-  if (!ranks || heads < 1 || query_heads < heads || query_heads % heads != 0 || gated != c.has(4) || corrected != c.has(5)) {
-    b.Fail(Code::kInvalidArgument, fmt::format("{} query heads over {} heads, rule '{}': heads, ranks or optional inputs do not fit",
-                                               query_heads, heads, rule));
+  if (!ranks || heads < 1 || query_heads < heads || query_heads % heads != 0 || gated != c.has(4) ||
+      corrected != c.has(5)) {
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("{} query heads over {} heads, rule '{}': heads, ranks or optional inputs do not fit",
+                       query_heads, heads, rule));
     return;
   }
   auto steps = b.dim(c.in(0), 1).constant();
@@ -77,8 +79,9 @@ void LinearAttention(OnnxContext& c) {
     b.Fail(Code::kUnsupported, fmt::format("a sequence of length {}", b.dim(c.in(0), 1).ToString()));
     return;
   }
-  Recurrence r{b, ByHeads(b, c.in(0), query_heads), ByHeads(b, c.in(1), heads), ByHeads(b, c.in(2), heads), {}, {},
-               Dim(query_heads / heads), c.Float("scale", 0)};
+  Recurrence r{
+      b,  ByHeads(b, c.in(0), query_heads), ByHeads(b, c.in(1), heads), ByHeads(b, c.in(2), heads), {},
+      {}, Dim(query_heads / heads),         c.Float("scale", 0)};
   if (r.scale == 0) r.scale = 1 / std::sqrt(static_cast<double>(*size));
   if (gated) r.decay = ByHeads(b, c.in(4), heads);
   if (corrected) r.beta = ByHeads(b, c.in(5), b.dim(c.in(5), 2));
@@ -88,7 +91,7 @@ void LinearAttention(OnnxContext& c) {
   std::vector<ValueId> outputs;
   for (int64_t t = 0; t < *steps && !b.failed(); ++t) {
     state = r.Advance(state, t);
-    outputs.push_back(b.Unsqueeze(r.Read(state, t), {1}));        // [batch, 1, heads, size]
+    outputs.push_back(b.Unsqueeze(r.Read(state, t), {1}));  // [batch, 1, heads, size]
   }
   if (b.failed()) return;
   ValueId joined = b.Concat(std::move(outputs), 1);
@@ -98,7 +101,8 @@ void LinearAttention(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "LinearAttention", 27, kLatest, 3, 6, "chunk_size kv_num_heads q_num_heads scale update_rule", LinearAttention},
+    {"", "LinearAttention", 27, kLatest, 3, 6, "chunk_size kv_num_heads q_num_heads scale update_rule",
+     LinearAttention},
 };
 
 }  // namespace

@@ -15,17 +15,20 @@ std::vector<int64_t> AllAxes(OpBuilder& b, ValueId value) {
   return axes;
 }
 
-ValueId SumAll(OpBuilder& b, ValueId value) { return b.Reshape(b.Reduce(ReduceKind::kSum, value, AllAxes(b, value)), {}); }
+ValueId SumAll(OpBuilder& b, ValueId value) {
+  return b.Reshape(b.Reduce(ReduceKind::kSum, value, AllAxes(b, value)), {});
+}
 
-// -weight[target] * log_probability[target] at each place, reduced as the node says. The classes are axis 1 of the data.
+// -weight[target] * log_probability[target] at each place, reduced as the node says. The classes are axis 1
+// of the data.
 ValueId NegativeLogLikelihood(OnnxContext& c, ValueId log_probability, ValueId target, ValueId weight) {
   OpBuilder& b = c.b;
   std::string reduction = c.Text("reduction", "mean");
   if (reduction != "none" && reduction != "sum" && reduction != "mean")
     return b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'reduction' is '{}'", reduction));
   if (b.rank(log_probability) != b.rank(target) + 1 || b.rank(target) < 1)
-    return b.Fail(Code::kInvalidArgument,
-                  fmt::format("scores of rank {} and targets of rank {}", b.rank(log_probability), b.rank(target)));
+    return b.Fail(Code::kInvalidArgument, fmt::format("scores of rank {} and targets of rank {}",
+                                                      b.rank(log_probability), b.rank(target)));
   DType dtype = b.dtype(log_probability);
   ValueId index = b.Cast(target, DType::kI64);
   ValueId ignored;
@@ -33,12 +36,12 @@ ValueId NegativeLogLikelihood(OnnxContext& c, ValueId log_probability, ValueId t
     ignored = b.Binary(ExprOp::kEqual, index, b.ScalarInt(DType::kI64, c.Int("ignore_index", 0)));
     index = b.Where(ignored, b.ScalarInt(DType::kI64, 0), index);
   }
-  ValueId picked = b.Emit("gather_elements", {log_probability, b.Unsqueeze(index, {1})}, {{"axis", int64_t{1}}});
+  ValueId picked =
+      b.Emit("gather_elements", {log_probability, b.Unsqueeze(index, {1})}, {{"axis", int64_t{1}}});
   ValueId loss = b.Unary(ExprOp::kNegate, b.Squeeze(picked, {1}));
   ValueId weights = weight.valid() ? b.Gather(weight, index, 0) : ValueId();
   ValueId zero = b.Scalar(dtype, 0);
-  if (ignored.valid())
-    weights = b.Where(ignored, zero, weights.valid() ? weights : b.Scalar(dtype, 1));
+  if (ignored.valid()) weights = b.Where(ignored, zero, weights.valid() ? weights : b.Scalar(dtype, 1));
   if (weights.valid()) loss = b.Mul(loss, weights);
   // An ignored place counts 0 even where its score is infinite.
   if (ignored.valid()) loss = b.Where(ignored, zero, loss);
@@ -49,7 +52,9 @@ ValueId NegativeLogLikelihood(OnnxContext& c, ValueId log_probability, ValueId t
   return b.Div(sum, b.Cast(b.DimScalar(Product(b.dims(loss))), dtype));
 }
 
-void NegativeLogLikelihoodLoss(OnnxContext& c) { c.Out(0, NegativeLogLikelihood(c, c.in(0), c.in(1), c.in(2))); }
+void NegativeLogLikelihoodLoss(OnnxContext& c) {
+  c.Out(0, NegativeLogLikelihood(c, c.in(0), c.in(1), c.in(2)));
+}
 
 void SoftmaxCrossEntropyLoss(OnnxContext& c) {
   OpBuilder& b = c.b;

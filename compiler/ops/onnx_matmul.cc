@@ -26,7 +26,8 @@ void MatMul(OnnxContext& c) { c.Out(0, Product(c.b, c.in(0), c.in(1))); }
 void Gemm(OnnxContext& c) {
   OpBuilder& b = c.b;
   if (b.rank(c.in(0)) != 2 || b.rank(c.in(1)) != 2) {
-    b.Fail(Code::kInvalidArgument, fmt::format("operands of ranks {} and {}, 2 is wanted", b.rank(c.in(0)), b.rank(c.in(1))));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("operands of ranks {} and {}, 2 is wanted", b.rank(c.in(0)), b.rank(c.in(1))));
     return;
   }
   int64_t left = c.Int("transA", 0) != 0 ? 0 : 1;
@@ -43,8 +44,8 @@ void Gemm(OnnxContext& c) {
   c.Out(0, result);
 }
 
-// An operand of an integer product without its zero point: one number, one a row of the left or one a column of the right
-// operand.
+// An operand of an integer product without its zero point: one number, one a row of the left or one a column
+// of the right operand.
 ValueId Centered(OpBuilder& b, ValueId x, ValueId zero, bool rows) {
   ValueId wide = b.Cast(x, DType::kI32);
   if (!zero.valid()) return wide;

@@ -53,12 +53,14 @@ Dims SplitSizes(OnnxContext& c, const Dim& total) {
   } else {
     auto count = static_cast<int64_t>(parts);
     if (c.HasAttribute("num_outputs") && c.Int("num_outputs", 0) != count)
-      b.Fail(Code::kInvalidArgument, fmt::format("num_outputs is {}, the node has {} outputs", c.Int("num_outputs", 0), count));
+      b.Fail(Code::kInvalidArgument,
+             fmt::format("num_outputs is {}, the node has {} outputs", c.Int("num_outputs", 0), count));
     Dim part = CeilDiv(total, count);
     for (int64_t i = 0; i < count; ++i) sizes.push_back(Max(Min(part, total - part * Dim(i)), 0));
   }
   if (!b.failed() && sizes.size() != parts)
-    b.Fail(Code::kInvalidArgument, fmt::format("{} sizes of parts, the node has {} outputs", sizes.size(), parts));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("{} sizes of parts, the node has {} outputs", sizes.size(), parts));
   return sizes;
 }
 
@@ -77,7 +79,8 @@ void Split(OnnxContext& c) {
   auto known = start.constant();
   auto wanted = total.constant();
   if (known.has_value() && wanted.has_value() && *known != *wanted)
-    b.Fail(Code::kInvalidArgument, fmt::format("the parts have {} elements together, the axis has {}", *known, *wanted));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("the parts have {} elements together, the axis has {}", *known, *wanted));
 }
 
 // Repeats whole copies: each axis gets one of size `repeats` in front of it.
@@ -120,7 +123,8 @@ void Tile(OnnxContext& c) {
   c.Out(0, TileBy(b, c.in(0), repeats));
 }
 
-// Amounts before and after each axis: an attribute until opset 10, an input (with axes from opset 18) afterwards.
+// Amounts before and after each axis: an attribute until opset 10, an input (with axes from opset 18)
+// afterwards.
 struct PadAmounts {
   Dims low;
   Dims high;
@@ -129,14 +133,17 @@ struct PadAmounts {
 PadAmounts ReadPads(OnnxContext& c) {
   OpBuilder& b = c.b;
   auto rank = static_cast<size_t>(b.rank(c.in(0)));
-  Dims pads = c.version < 2 ? DimsOf(c.Ints("paddings")) : c.version < 11 ? DimsOf(c.Ints("pads")) : b.ReadDims(c.in(1));
+  Dims pads = c.version < 2    ? DimsOf(c.Ints("paddings"))
+              : c.version < 11 ? DimsOf(c.Ints("pads"))
+                               : b.ReadDims(c.in(1));
   PadAmounts amounts{Dims(rank, Dim(0)), Dims(rank, Dim(0))};
   std::optional<Dims> axes;
   if (c.version >= 18 && c.has(3)) axes = b.ReadDims(c.in(3));
   if (b.failed()) return amounts;
   size_t count = axes.has_value() ? axes->size() : rank;
   if (pads.size() != 2 * count) {
-    b.Fail(Code::kInvalidArgument, fmt::format("{} amounts of padding, {} axes want {}", pads.size(), count, 2 * count));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("{} amounts of padding, {} axes want {}", pads.size(), count, 2 * count));
     return amounts;
   }
   for (size_t k = 0; k < count; ++k) {
@@ -187,8 +194,8 @@ void Pad(OnnxContext& c) {
   if (b.failed()) return;
   DType dtype = b.dtype(c.in(0));
   ValueId value = c.version >= 11 && c.has(2) ? b.Reshape(c.in(2), {})
-                  : dtype == DType::kBool    ? b.ScalarInt(dtype, 0)
-                                             : b.Scalar(dtype, c.version < 11 ? c.Float("value", 0) : 0);
+                  : dtype == DType::kBool     ? b.ScalarInt(dtype, 0)
+                                              : b.Scalar(dtype, c.version < 11 ? c.Float("value", 0) : 0);
   ValueId x = CropNegative(b, c.in(0), &amounts);
   c.Out(0, b.Pad(x, value, amounts.low, amounts.high, mode));
 }
@@ -196,7 +203,8 @@ void Pad(OnnxContext& c) {
 // Positive block size that divides what it has to, as far as that is known.
 bool CheckBlock(OnnxContext& c, int64_t block, int rank) {
   if (block > 0 && rank == 4) return true;
-  c.b.Fail(Code::kInvalidArgument, fmt::format("block size {} and rank {}, a positive one and rank 4 are wanted", block, rank));
+  c.b.Fail(Code::kInvalidArgument,
+           fmt::format("block size {} and rank {}, a positive one and rank 4 are wanted", block, rank));
   return false;
 }
 
@@ -209,7 +217,8 @@ void DepthToSpace(OnnxContext& c) {
   bool column_first = c.Text("mode", "DCR") == "CRD";
   ValueId apart = column_first ? b.Reshape(c.in(0), {d[0], depth, Dim(block), Dim(block), d[2], d[3]})
                                : b.Reshape(c.in(0), {d[0], Dim(block), Dim(block), depth, d[2], d[3]});
-  std::vector<int64_t> order = column_first ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
+  std::vector<int64_t> order =
+      column_first ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
   c.Out(0, b.Reshape(b.Transpose(apart, order), {d[0], depth, d[2] * Dim(block), d[3] * Dim(block)}));
 }
 
@@ -222,7 +231,8 @@ void SpaceToDepth(OnnxContext& c) {
   Dim width = FloorDiv(d[3], block);
   bool column_first = c.Text("mode", "DCR") == "CRD";
   ValueId apart = b.Reshape(c.in(0), {d[0], d[1], height, Dim(block), width, Dim(block)});
-  std::vector<int64_t> order = column_first ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4};
+  std::vector<int64_t> order =
+      column_first ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4};
   c.Out(0, b.Reshape(b.Transpose(apart, order), {d[0], d[1] * Dim(block * block), height, width}));
 }
 

@@ -87,7 +87,8 @@ void BatchNormalization(OnnxContext& c) {
   ValueId offset = b.Sub(b.Cast(parameter(2), wide), b.Mul(b.Cast(parameter(3), wide), factor));
   DType dtype = b.dtype(c.in(0));
   DType computed = DTypeBits(dtype) < 32 ? wide : dtype;
-  ValueId result = b.Add(b.Mul(b.Cast(c.in(0), computed), b.Cast(factor, computed)), b.Cast(offset, computed));
+  ValueId result =
+      b.Add(b.Mul(b.Cast(c.in(0), computed), b.Cast(factor, computed)), b.Cast(offset, computed));
   c.Out(0, b.Cast(result, dtype));
 }
 
@@ -154,7 +155,8 @@ void GroupNormalization(OnnxContext& c) {
   grouped[1] = FloorDiv(dims[1], groups);
   grouped.insert(grouped.begin() + 1, Dim(groups));
   ValueId apart = b.Reshape(b.Cast(x, wide), grouped);
-  ValueId normal = b.Cast(Standardize(b, apart, AxesFrom(2, rank + 1), c.Float("epsilon", 1e-5)).value, dtype);
+  ValueId normal =
+      b.Cast(Standardize(b, apart, AxesFrom(2, rank + 1), c.Float("epsilon", 1e-5)).value, dtype);
   if (c.version < 21) {
     ValueId scaled = b.Mul(normal, PerChannel(b, c.in(1), rank + 1));
     return c.Out(0, b.Reshape(b.Add(scaled, PerChannel(b, c.in(2), rank + 1)), dims));
@@ -182,8 +184,13 @@ void Lrn(OnnxContext& c) {
   low[1] = (size - 1) / 2;
   high[1] = size - 1 - (size - 1) / 2;
   ValueId sum = b.Emit("window", {b.Mul(x, x)},
-                       {{"kind", std::string("sum")}, {"kernel", kernel}, {"strides", ones}, {"dilations", ones}, {"low", low},
-                        {"high", high}, {"dims", b.dims(x)}});
+                       {{"kind", std::string("sum")},
+                        {"kernel", kernel},
+                        {"strides", ones},
+                        {"dilations", ones},
+                        {"low", low},
+                        {"high", high},
+                        {"dims", b.dims(x)}});
   double alpha = c.Float("alpha", 1e-4) / static_cast<double>(size);
   ValueId base = b.Add(b.Scalar(dtype, c.Float("bias", 1)), b.Mul(b.Scalar(dtype, alpha), sum));
   c.Out(0, b.Div(x, b.Binary(ExprOp::kPow, base, b.Scalar(dtype, c.Float("beta", 0.75)))));
@@ -229,7 +236,8 @@ constexpr OnnxOp kRows[] = {
     {"", "GroupNormalization", 18, kLatest, 3, 3, "epsilon num_groups stash_type", GroupNormalization},
     {"", "LRN", 1, kLatest, 1, 1, "alpha beta bias size", Lrn},
     {"", "LpNormalization", 1, kLatest, 1, 1, "axis p", LpNormalization},
-    {"", "MeanVarianceNormalization", 1, 8, 1, 1, "across_channels normalize_variance", MeanVarianceNormalization},
+    {"", "MeanVarianceNormalization", 1, 8, 1, 1, "across_channels normalize_variance",
+     MeanVarianceNormalization},
     {"", "MeanVarianceNormalization", 9, kLatest, 1, 1, "axes", MeanVarianceNormalization},
 };
 

@@ -16,11 +16,13 @@ using Kind = OnnxAttribute::Kind;
 
 using Family = std::span<const OnnxOp> (*)();
 constexpr Family kFamilies[] = {
-    OnnxElementwiseRows, OnnxActivationRows, OnnxCastRows,     OnnxReduceRows,  OnnxShapeRows,
-    OnnxMovementRows,    OnnxSliceRows,      OnnxGatherRows,   OnnxGenerateRows, OnnxControlRows,
-    OnnxConvolutionRows, OnnxPoolingRows, OnnxMatMulRows, OnnxEinsumRows, OnnxNormalizationRows, OnnxQuantizeRows, OnnxResizeRows, OnnxLossRows, OnnxDropoutRows,
-    OnnxAttentionRows, OnnxGridRows, OnnxTrainingRows, OnnxSpectralRows,
-    OnnxScanRows, OnnxSortRows, OnnxScatterRows, OnnxRecurrentRows, OnnxLinearAttentionRows,
+    OnnxElementwiseRows, OnnxActivationRows, OnnxCastRows,          OnnxReduceRows,
+    OnnxShapeRows,       OnnxMovementRows,   OnnxSliceRows,         OnnxGatherRows,
+    OnnxGenerateRows,    OnnxControlRows,    OnnxConvolutionRows,   OnnxPoolingRows,
+    OnnxMatMulRows,      OnnxEinsumRows,     OnnxNormalizationRows, OnnxQuantizeRows,
+    OnnxResizeRows,      OnnxLossRows,       OnnxDropoutRows,       OnnxAttentionRows,
+    OnnxGridRows,        OnnxTrainingRows,   OnnxSpectralRows,      OnnxScanRows,
+    OnnxSortRows,        OnnxScatterRows,    OnnxRecurrentRows,     OnnxLinearAttentionRows,
 };
 
 std::vector<const OnnxOp*> ListRows() {
@@ -71,7 +73,8 @@ const OnnxAttribute* OnnxContext::Attr(std::string_view name) const {
 
 bool OnnxContext::HasAttribute(std::string_view name) const { return Attr(name) != nullptr; }
 
-const OnnxAttribute* OnnxContext::AttrOfKind(std::string_view name, Kind kind, std::string_view kind_name) const {
+const OnnxAttribute* OnnxContext::AttrOfKind(std::string_view name, Kind kind,
+                                             std::string_view kind_name) const {
   const OnnxAttribute* attribute = Attr(name);
   if (attribute == nullptr || attribute->kind == kind) return attribute;
   b.Fail(Code::kInvalidArgument, fmt::format("the attribute '{}' is not {}", name, kind_name));
@@ -120,14 +123,15 @@ Dims AxisFlags(OnnxContext& c, const Dims& axes, int rank) {
       continue;
     }
     Dim position = Select(Less(axis, 0), axis + Dim(rank), axis);
-    for (int i = 0; i < rank; ++i) flags[static_cast<size_t>(i)] = Or(flags[static_cast<size_t>(i)], Equal(position, i));
+    for (int i = 0; i < rank; ++i)
+      flags[static_cast<size_t>(i)] = Or(flags[static_cast<size_t>(i)], Equal(position, i));
   }
   return flags;
 }
 
 Dims KeptDims(const Dims& dims, const Dims& flags, int count) {
   Dims kept(static_cast<size_t>(std::max(count, 0)), Dim(0));
-  Dim before = 0;      // number of kept axes so far
+  Dim before = 0;  // number of kept axes so far
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     Dim keeps = Not(flags[axis]);
     for (size_t to = 0; to < kept.size(); ++to)

@@ -1,5 +1,6 @@
-// ONNX operators: one row for each operator and range of versions, saying how it is decomposed into core operators.
-// Families live in one file each (elementwise.cc, movement.cc, ...), core rows and ONNX rows together.
+// ONNX operators: one row for each operator and range of versions, saying how it is decomposed into core
+// operators. Families live in one file each (elementwise.cc, movement.cc, ...), core rows and ONNX rows
+// together.
 #pragma once
 
 #include <functional>
@@ -15,13 +16,26 @@
 
 namespace tvmvm::ir {
 
-struct OnnxGraph;   // an attribute's subgraph, importers/onnx_model.h
-struct OnnxType;    // an attribute's type, importers/onnx_model.h
+struct OnnxGraph;  // an attribute's subgraph, importers/onnx_model.h
+struct OnnxType;   // an attribute's type, importers/onnx_model.h
 
 struct OnnxAttribute {
-  enum class Kind : uint8_t { kFloat, kInt, kString, kTensor, kGraph, kFloats, kInts, kStrings, kTensors, kGraphs, kType, kOther };
+  enum class Kind : uint8_t {
+    kFloat,
+    kInt,
+    kString,
+    kTensor,
+    kGraph,
+    kFloats,
+    kInts,
+    kStrings,
+    kTensors,
+    kGraphs,
+    kType,
+    kOther
+  };
   Kind kind = Kind::kOther;
-  std::string reference;             // inside a model function: the attribute of the caller's node that it stands for
+  std::string reference;  // inside a model function: the attribute of the caller's node that it stands for
   double number = 0;
   int64_t integer = 0;
   std::string text;
@@ -39,23 +53,25 @@ struct OnnxAttribute {
 class OnnxContext {
  public:
   OpBuilder& b;
-  int version = 0;                                  // of the opset of the node's domain
+  int version = 0;  // of the opset of the node's domain
   std::string op_type;
-  std::vector<ValueId> inputs;                      // invalid: absent
-  std::vector<std::string> output_names;            // "" : not wanted
+  std::vector<ValueId> inputs;            // invalid: absent
+  std::vector<std::string> output_names;  // "" : not wanted
   std::map<std::string, OnnxAttribute> attributes;
-  std::vector<ValueId> outputs;                     // filled by the row, one for each wanted output
-  // Imports a subgraph attribute into a new region of the current function (control flow); captured names resolve outside.
+  std::vector<ValueId> outputs;  // filled by the row, one for each wanted output
+  // Imports a subgraph attribute into a new region of the current function (control flow); captured names
+  // resolve outside.
   std::function<Expected<RegionId>(const OnnxGraph&, const std::vector<Type>& parameter_types)> import_region;
-  // Imports a subgraph attribute in place: its inputs are the arguments, the values are its outputs. For a branch or a
-  // body whose execution is decided at compile time.
-  std::function<Expected<std::vector<ValueId>>(const OnnxGraph&, const std::vector<ValueId>& arguments)> import_inline;
+  // Imports a subgraph attribute in place: its inputs are the arguments, the values are its outputs. For a
+  // branch or a body whose execution is decided at compile time.
+  std::function<Expected<std::vector<ValueId>>(const OnnxGraph&, const std::vector<ValueId>& arguments)>
+      import_inline;
 
   explicit OnnxContext(OpBuilder& builder) : b(builder) {}
   bool has(size_t input) const { return input < inputs.size() && inputs[input].valid(); }
   ValueId in(size_t input) const { return input < inputs.size() ? inputs[input] : ValueId{}; }
   bool wants(size_t output) const { return output < output_names.size() && !output_names[output].empty(); }
-  void Out(size_t output, ValueId value);           // ignored when it is not wanted
+  void Out(size_t output, ValueId value);  // ignored when it is not wanted
   bool HasAttribute(std::string_view name) const;
   int64_t Int(std::string_view name, int64_t otherwise) const;
   double Float(std::string_view name, double otherwise) const;
@@ -66,23 +82,24 @@ class OnnxContext {
 
  private:
   // Null where absent; records an error where the attribute has another kind.
-  const OnnxAttribute* AttrOfKind(std::string_view name, OnnxAttribute::Kind kind, std::string_view kind_name) const;
+  const OnnxAttribute* AttrOfKind(std::string_view name, OnnxAttribute::Kind kind,
+                                  std::string_view kind_name) const;
 };
 
 inline constexpr int kLatest = 1 << 20;
 
 struct OnnxOp {
-  std::string_view domain;                          // "" is ai.onnx
+  std::string_view domain;  // "" is ai.onnx
   std::string_view name;
-  int since;                                        // first and last opset version that this row serves
+  int since;  // first and last opset version that this row serves
   int until;
   int min_inputs;
-  int max_inputs;                                   // -1: any number
-  std::string_view attributes;                      // the names it understands, separated by spaces
-  void (*lower)(OnnxContext&);                      // errors go through OnnxContext::b.Fail
+  int max_inputs;               // -1: any number
+  std::string_view attributes;  // the names it understands, separated by spaces
+  void (*lower)(OnnxContext&);  // errors go through OnnxContext::b.Fail
 };
 
 std::span<const OnnxOp* const> OnnxOps();
-const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int version);   // null: none
+const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int version);  // null: none
 
 }  // namespace tvmvm::ir

@@ -12,9 +12,10 @@ namespace {
 using tensor::ExprOp;
 using tensor::ReduceKind;
 
-// Number of windows along one axis. In ceil mode the last one may reach over the end, but must start inside the data or the
-// padding before it.
-Dim WindowCount(OnnxContext& c, const Dim& size, const Dim& low, const Dim& high, const Dim& extent, int64_t stride) {
+// Number of windows along one axis. In ceil mode the last one may reach over the end, but must start inside
+// the data or the padding before it.
+Dim WindowCount(OnnxContext& c, const Dim& size, const Dim& low, const Dim& high, const Dim& extent,
+                int64_t stride) {
   Dim room = size + low + high - extent;
   if (c.Int("ceil_mode", 0) == 0) return Max(FloorDiv(room, stride) + Dim(1), 0);
   Dim count = Max(CeilDiv(room, stride) + Dim(1), 0);
@@ -60,7 +61,8 @@ std::optional<Pool> ReadPool(OnnxContext& c) {
   return pool;
 }
 
-ValueId EmitWindow(OnnxContext& c, const Pool& pool, ValueId x, std::string kind, bool include_padding = false) {
+ValueId EmitWindow(OnnxContext& c, const Pool& pool, ValueId x, std::string kind,
+                   bool include_padding = false) {
   Attributes attributes = pool.attributes;
   attributes["kind"] = std::move(kind);
   attributes["include_padding"] = int64_t{include_padding};
@@ -93,10 +95,13 @@ void MaxPool(OnnxContext& c) {
 }
 
 void AveragePool(OnnxContext& c) {
-  if (auto pool = ReadPool(c)) c.Out(0, EmitWindow(c, *pool, c.in(0), "average", c.Int("count_include_pad", 0) != 0));
+  if (auto pool = ReadPool(c))
+    c.Out(0, EmitWindow(c, *pool, c.in(0), "average", c.Int("count_include_pad", 0) != 0));
 }
 
-double NormOrder(OnnxContext& c) { return c.version < 2 ? c.Float("p", 2) : static_cast<double>(c.Int("p", 2)); }
+double NormOrder(OnnxContext& c) {
+  return c.version < 2 ? c.Float("p", 2) : static_cast<double>(c.Int("p", 2));
+}
 
 // |x|^p, and the p-th root of a sum of these.
 ValueId PowerOf(OpBuilder& b, ValueId x, double p) {
@@ -140,9 +145,10 @@ void GlobalLpPool(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "MaxPool", 1, kLatest, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides", MaxPool},
-    {"", "AveragePool", 1, kLatest, 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
-     AveragePool},
+    {"", "MaxPool", 1, kLatest, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
+     MaxPool},
+    {"", "AveragePool", 1, kLatest, 1, 1,
+     "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", AveragePool},
     {"", "LpPool", 1, kLatest, 1, 1, "auto_pad ceil_mode dilations kernel_shape p pads strides", LpPool},
     {"", "GlobalAveragePool", 1, kLatest, 1, 1, "", GlobalAveragePool},
     {"", "GlobalMaxPool", 1, kLatest, 1, 1, "", GlobalMaxPool},

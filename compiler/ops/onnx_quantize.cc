@@ -35,7 +35,8 @@ ValueId ForElements(OnnxContext& c, ValueId parameter, ValueId x) {
   OpBuilder& b = c.b;
   Dims dims = b.dims(x);
   auto rank = static_cast<int>(dims.size());
-  if (b.rank(parameter) == 0 || (b.rank(parameter) == 1 && b.dim(parameter, 0).IsConstant(1))) return b.Reshape(parameter, {});
+  if (b.rank(parameter) == 0 || (b.rank(parameter) == 1 && b.dim(parameter, 0).IsConstant(1)))
+    return b.Reshape(parameter, {});
   int axis = b.NormalizeAxis(c.Int("axis", 1), rank);
   if (b.failed()) return parameter;
   auto at = static_cast<size_t>(axis);
@@ -46,8 +47,9 @@ ValueId ForElements(OnnxContext& c, ValueId parameter, ValueId x) {
   }
   int64_t block = c.Int("block_size", 0);
   if (block <= 0 || b.rank(parameter) != rank)
-    return b.Fail(Code::kInvalidArgument, fmt::format("a parameter of rank {} with block size {} for data of rank {}",
-                                                      b.rank(parameter), block, rank));
+    return b.Fail(Code::kInvalidArgument,
+                  fmt::format("a parameter of rank {} with block size {} for data of rank {}",
+                              b.rank(parameter), block, rank));
   // Each entry is repeated for its block; the last block may be cut.
   Dims blocks = b.dims(parameter);
   Dims apart = blocks;
@@ -64,7 +66,8 @@ DType TypeAttribute(OnnxContext& c, std::string_view name) {
   int64_t code = c.Int(name, 0);
   auto dtype = DTypeFromOnnx(static_cast<int32_t>(code));
   if (code == 0) return DType::kInvalid;
-  if (!dtype.has_value()) c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute '{}' is {}", name, code));
+  if (!dtype.has_value())
+    c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute '{}' is {}", name, code));
   return dtype.value_or(DType::kInvalid);
 }
 
@@ -77,7 +80,8 @@ void QuantizeLinear(OnnxContext& c) {
   DType wide = TypeAttribute(c, "precision");
   DType scale_type = b.dtype(c.in(1));
   // Computed in the scale's precision, as the reference does; integers are divided as f32.
-  if (wide == DType::kInvalid) wide = IsFloat(b.dtype(x)) ? (DTypeBits(scale_type) < 16 ? b.dtype(x) : scale_type) : DType::kF32;
+  if (wide == DType::kInvalid)
+    wide = IsFloat(b.dtype(x)) ? (DTypeBits(scale_type) < 16 ? b.dtype(x) : scale_type) : DType::kF32;
   ValueId scale = ForElements(c, c.in(1), x);
   if (b.failed()) return;
   ValueId scaled = b.Div(b.Cast(x, wide), b.Cast(scale, wide));
@@ -147,7 +151,8 @@ void QLinearBinary(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "QuantizeLinear", 10, kLatest, 2, 3, "axis block_size output_dtype precision saturate", QuantizeLinear},
+    {"", "QuantizeLinear", 10, kLatest, 2, 3, "axis block_size output_dtype precision saturate",
+     QuantizeLinear},
     {"", "DequantizeLinear", 10, kLatest, 2, 3, "axis block_size output_dtype", DequantizeLinear},
     {"", "DynamicQuantizeLinear", 11, kLatest, 1, 1, "", DynamicQuantizeLinear},
     {"com.microsoft", "QLinearAdd", 1, kLatest, 7, 8, "", QLinearBinary<ExprOp::kAdd>},
@@ -163,7 +168,9 @@ ValueId Requantize(OpBuilder& b, ValueId scaled, ValueId zero_point) {
   return Saturate(b, rounded, b.dtype(zero_point));
 }
 
-ValueId RoundTo(OpBuilder& b, ValueId scaled, DType dtype) { return Saturate(b, b.Unary(ExprOp::kRound, scaled), dtype); }
+ValueId RoundTo(OpBuilder& b, ValueId scaled, DType dtype) {
+  return Saturate(b, b.Unary(ExprOp::kRound, scaled), dtype);
+}
 
 std::span<const OnnxOp> OnnxQuantizeRows() { return kRows; }
 

@@ -1,4 +1,5 @@
-// RNN, GRU, LSTM: the inputs of all steps are projected by one contraction; the cells run in one kernel for each direction.
+// RNN, GRU, LSTM: the inputs of all steps are projected by one contraction; the cells run in one kernel for
+// each direction.
 #include <fmt/core.h>
 
 #include "compiler/ops/onnx_families.h"
@@ -20,19 +21,21 @@ bool TakesAlpha(const std::string& name) {
   return name == "Affine" || name == "LeakyRelu" || name == "ThresholdedRelu" || name == "ScaledTanh" ||
          name == "HardSigmoid" || name == "Elu";
 }
-bool TakesBeta(const std::string& name) { return name == "Affine" || name == "ScaledTanh" || name == "HardSigmoid"; }
+bool TakesBeta(const std::string& name) {
+  return name == "Affine" || name == "ScaledTanh" || name == "HardSigmoid";
+}
 
 // What differs between the three operators.
 struct Cell {
   const char* op;
   int gates;
-  std::vector<std::string> activations;    // defaults of one direction
+  std::vector<std::string> activations;  // defaults of one direction
   bool has_cell = false;
 };
 
 struct Directions {
   std::vector<bool> is_reverse;
-  std::vector<std::string> activations;    // of all directions
+  std::vector<std::string> activations;  // of all directions
   std::vector<double> alphas, betas;
 };
 
@@ -54,7 +57,8 @@ Directions ReadDirections(OnnxContext& c, const Cell& cell) {
   }
   size_t wanted = cell.activations.size() * result.is_reverse.size();
   if (result.activations.size() != wanted)
-    c.b.Fail(Code::kInvalidArgument, fmt::format("{} activations, wanted {}", result.activations.size(), wanted));
+    c.b.Fail(Code::kInvalidArgument,
+             fmt::format("{} activations, wanted {}", result.activations.size(), wanted));
   // Parameters are given in order to those activations that take one.
   std::vector<double> alphas = c.Floats("activation_alpha"), betas = c.Floats("activation_beta");
   size_t next_alpha = 0, next_beta = 0;
@@ -79,7 +83,8 @@ ValueId Columns(OpBuilder& b, ValueId value, const Dim& begin, const Dim& size) 
 }
 
 // Input and recurrent biases as one for the projection; `inner` is what must stay inside of the reset gate.
-ValueId ProjectionBias(OpBuilder& b, ValueId bias, const Cell& cell, const Dim& hidden, bool keeps_inner, ValueId* inner) {
+ValueId ProjectionBias(OpBuilder& b, ValueId bias, const Cell& cell, const Dim& hidden, bool keeps_inner,
+                       ValueId* inner) {
   Dim all = hidden * Dim(cell.gates);
   ValueId of_input = Columns(b, bias, 0, all), of_state = Columns(b, bias, all, all);
   if (!keeps_inner) return b.Add(of_input, of_state);
@@ -89,7 +94,8 @@ ValueId ProjectionBias(OpBuilder& b, ValueId bias, const Cell& cell, const Dim& 
   return b.Concat({sum, Columns(b, of_input, outside, hidden)}, 0);
 }
 
-std::vector<ValueId> RunDirection(OnnxContext& c, const Cell& cell, const Directions& directions, int d, ValueId x, int state_axis) {
+std::vector<ValueId> RunDirection(OnnxContext& c, const Cell& cell, const Directions& directions, int d,
+                                  ValueId x, int state_axis) {
   OpBuilder& b = c.b;
   ValueId weights = Part(b, c.in(1), d), recurrent = Part(b, c.in(2), d);
   if (b.failed()) return {};
@@ -97,8 +103,10 @@ std::vector<ValueId> RunDirection(OnnxContext& c, const Cell& cell, const Direct
   ValueId projected = b.Contract(x, weights, {}, {}, {2}, {1});
   bool is_linear = c.Int("linear_before_reset", 0) != 0;
   ValueId inner;
-  if (c.has(3)) projected = b.Add(projected, ProjectionBias(b, Part(b, c.in(3), d), cell, hidden, is_linear, &inner));
-  std::vector<ValueId> inputs{projected, b.Transpose(recurrent, {1, 0}), inner, Part(b, c.in(5), d, state_axis), c.in(4)};
+  if (c.has(3))
+    projected = b.Add(projected, ProjectionBias(b, Part(b, c.in(3), d), cell, hidden, is_linear, &inner));
+  std::vector<ValueId> inputs{projected, b.Transpose(recurrent, {1, 0}), inner,
+                              Part(b, c.in(5), d, state_axis), c.in(4)};
   if (cell.has_cell) {
     inputs.push_back(Part(b, c.in(6), d, state_axis));
     inputs.push_back(Part(b, c.in(7), d));
@@ -109,9 +117,12 @@ std::vector<ValueId> RunDirection(OnnxContext& c, const Cell& cell, const Direct
     auto begin = list.begin() + static_cast<std::ptrdiff_t>(first);
     return std::decay_t<decltype(list)>(begin, begin + static_cast<std::ptrdiff_t>(count));
   };
-  Attributes attributes{{"activations", part(directions.activations)}, {"alphas", part(directions.alphas)},
-                        {"betas", part(directions.betas)}, {"reverse", int64_t{directions.is_reverse[static_cast<size_t>(d)]}},
-                        {"has_clip", int64_t{c.HasAttribute("clip")}}, {"clip", c.Float("clip", 0)}};
+  Attributes attributes{{"activations", part(directions.activations)},
+                        {"alphas", part(directions.alphas)},
+                        {"betas", part(directions.betas)},
+                        {"reverse", int64_t{directions.is_reverse[static_cast<size_t>(d)]}},
+                        {"has_clip", int64_t{c.HasAttribute("clip")}},
+                        {"clip", c.Float("clip", 0)}};
   if (cell.gates == 3) attributes["linear_before_reset"] = int64_t{is_linear};
   if (cell.has_cell) attributes["input_forget"] = c.Int("input_forget", 0);
   return b.EmitMulti(cell.op, std::move(inputs), std::move(attributes));
@@ -133,8 +144,8 @@ void Recurrent(OnnxContext& c, const Cell& cell) {
   Directions directions = ReadDirections(c, cell);
   if (b.failed()) return;
   if (b.rank(c.in(0)) != 3 || b.rank(c.in(1)) != 3 || b.rank(c.in(2)) != 3) {
-    b.Fail(Code::kInvalidArgument, fmt::format("x, w and r have ranks {}, {} and {}, wanted 3", b.rank(c.in(0)), b.rank(c.in(1)),
-                                               b.rank(c.in(2))));
+    b.Fail(Code::kInvalidArgument, fmt::format("x, w and r have ranks {}, {} and {}, wanted 3",
+                                               b.rank(c.in(0)), b.rank(c.in(1)), b.rank(c.in(2))));
     return;
   }
   ValueId x = is_batch_first ? b.Transpose(c.in(0), {1, 0, 2}) : c.in(0);
@@ -161,9 +172,11 @@ void Gru(OnnxContext& c) { Recurrent(c, {"gru", 3, {"Sigmoid", "Tanh"}}); }
 void Lstm(OnnxContext& c) { Recurrent(c, {"lstm", 4, {"Sigmoid", "Tanh", "Tanh"}, true}); }
 
 constexpr OnnxOp kRows[] = {
-    {"", "RNN", 7, kLatest, 3, 6, "activation_alpha activation_beta activations clip direction hidden_size layout", Rnn},
+    {"", "RNN", 7, kLatest, 3, 6,
+     "activation_alpha activation_beta activations clip direction hidden_size layout", Rnn},
     {"", "GRU", 7, kLatest, 3, 6,
-     "activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset", Gru},
+     "activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset",
+     Gru},
     {"", "LSTM", 7, kLatest, 3, 8,
      "activation_alpha activation_beta activations clip direction hidden_size input_forget layout", Lstm},
 };

@@ -13,7 +13,8 @@ using tensor::ReduceKind;
 struct ReducedAxes {
   Dims flags;
   int count = 0;
-  bool nothing = false;      // no axes given and noop_with_empty_axes: the reduction leaves each element by itself
+  bool nothing =
+      false;  // no axes given and noop_with_empty_axes: the reduction leaves each element by itself
 };
 
 ReducedAxes Axes(OnnxContext& c) {
@@ -29,7 +30,8 @@ ReducedAxes Axes(OnnxContext& c) {
   result.flags = AxisFlags(c, *axes, rank);
   auto known = ConstantFlags(result.flags);
   result.count = static_cast<int>(known.has_value() ? known->size() : axes->size());
-  if (result.count > rank) c.b.Fail(Code::kInvalidArgument, fmt::format("{} axes, the input has {}", result.count, rank));
+  if (result.count > rank)
+    c.b.Fail(Code::kInvalidArgument, fmt::format("{} axes, the input has {}", result.count, rank));
   return result;
 }
 

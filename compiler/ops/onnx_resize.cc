@@ -27,7 +27,7 @@ struct ResizeAxis {
   Dim from;
   Dim to;
   ValueId scale;
-  ValueId start;      // of the region, tf_crop_and_resize only
+  ValueId start;  // of the region, tf_crop_and_resize only
   ValueId end;
 };
 
@@ -76,7 +76,8 @@ ValueId Coordinates(Numbers& n, const ResizeAxis& axis, const std::string& mode,
     ValueId middle = b.Mul(b.Mul(half, b.Add(axis.start, axis.end)), last);
     return b.Where(n.Less(one, to), spread, middle);
   }
-  return c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'coordinate_transformation_mode' is '{}'", mode));
+  return c.b.Fail(Code::kInvalidArgument,
+                  fmt::format("the attribute 'coordinate_transformation_mode' is '{}'", mode));
 }
 
 // Elements of x along the axis at whole positions, those outside clamped.
@@ -109,7 +110,8 @@ ValueId Nearest(Numbers& n, ValueId x, const ResizeAxis& axis, ValueId at, const
   return TakeAt(b, x, axis, position);
 }
 
-// Taps at floor(at) + offset with their weights; weights of taps outside become 0 where they are to be left out.
+// Taps at floor(at) + offset with their weights; weights of taps outside become 0 where they are to be left
+// out.
 ValueId Taps(Numbers& n, ValueId x, const ResizeAxis& axis, ValueId at, const std::vector<int>& offsets,
              std::vector<ValueId> weights, bool exclude_outside) {
   OpBuilder& b = n.b;
@@ -129,7 +131,8 @@ ValueId Taps(Numbers& n, ValueId x, const ResizeAxis& axis, ValueId at, const st
   ValueId result;
   for (size_t i = 0; i < offsets.size(); ++i) {
     ValueId weight = exclude_outside ? b.Div(weights[i], total) : weights[i];
-    ValueId part = b.Mul(TakeAt(b, x, axis, b.Add(base, n.K(offsets[i]))), Along(b, weight, axis.axis, rank, dtype));
+    ValueId part =
+        b.Mul(TakeAt(b, x, axis, b.Add(base, n.K(offsets[i]))), Along(b, weight, axis.axis, rank, dtype));
     result = i == 0 ? part : b.Add(result, part);
   }
   return result;
@@ -162,8 +165,9 @@ ValueId Cubic(Numbers& n, ValueId x, const ResizeAxis& axis, ValueId at, const R
   return Taps(n, x, axis, at, {-1, 0, 1, 2}, std::move(weights), options.exclude_outside);
 }
 
-// With antialiasing a shrinking axis is filtered: the kernel is stretched by 1 / scale. The weights make a matrix over the
-// positions that any kernel can reach; those outside read the edge elements, or count nothing where they are left out.
+// With antialiasing a shrinking axis is filtered: the kernel is stretched by 1 / scale. The weights make a
+// matrix over the positions that any kernel can reach; those outside read the edge elements, or count nothing
+// where they are left out.
 ValueId Filtered(Numbers& n, ValueId x, const ResizeAxis& axis, ValueId at, const ResizeOptions& options) {
   OpBuilder& b = n.b;
   Dim margin = options.exclude_outside ? Dim(0) : CeilDiv(axis.from * Dim(2), Max(axis.to, 1)) + Dim(3);
@@ -221,7 +225,9 @@ ValueId ResizeAll(OnnxContext& c, const std::vector<ResizeAxis>& axes, const Res
   if (options.mode != "nearest" && !IsFloat(dtype)) x = b.Cast(x, DType::kF32);
   for (const ResizeAxis& axis : axes) {
     // An axis that keeps its size is copied, except where a region is cut out.
-    if (axis.from == axis.to && b.ConstantScalar(axis.scale).value_or(0) == 1 && options.coordinates != "tf_crop_and_resize") continue;
+    if (axis.from == axis.to && b.ConstantScalar(axis.scale).value_or(0) == 1 &&
+        options.coordinates != "tf_crop_and_resize")
+      continue;
     x = ResizeOne(c, x, axis, options);
     if (b.failed()) return x;
   }
@@ -240,10 +246,10 @@ Dim ScaledSize(OpBuilder& b, const Dim& size, ValueId scale) {
     b.Fail(Code::kInvalidArgument, fmt::format("a scale of {}", *known));
     return Dim(1);
   }
-  if (known.has_value() && *known == std::floor(*known))
-    return size * Dim(static_cast<int64_t>(*known));
+  if (known.has_value() && *known == std::floor(*known)) return size * Dim(static_cast<int64_t>(*known));
   if (known.has_value() && size.is_constant() && size.value() < (int64_t{1} << 31))
-    return Dim(static_cast<int64_t>(std::floor(static_cast<float>(size.value()) * static_cast<float>(*known))));
+    return Dim(
+        static_cast<int64_t>(std::floor(static_cast<float>(size.value()) * static_cast<float>(*known))));
   if (known.has_value() && 1 / *known == std::floor(1 / *known))
     return FloorDiv(size, static_cast<int64_t>(1 / *known));
   ValueId product = b.Mul(b.Cast(b.DimScalar(size), DType::kF32), scale);
@@ -264,7 +270,8 @@ std::vector<int64_t> ResizedAxes(OnnxContext& c) {
 void FromScales(OnnxContext& c, ValueId scales, std::vector<ResizeAxis>* axes) {
   OpBuilder& b = c.b;
   if (!b.dim(scales, 0).IsConstant(static_cast<int64_t>(axes->size()))) {
-    b.Fail(Code::kInvalidArgument, fmt::format("{} scales for {} axes", b.dim(scales, 0).ToString(), axes->size()));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("{} scales for {} axes", b.dim(scales, 0).ToString(), axes->size()));
     return;
   }
   for (size_t i = 0; i < axes->size(); ++i) {
@@ -355,7 +362,8 @@ void Resize(OnnxContext& c) {
   c.Out(0, ResizeAll(c, axes, options));
 }
 
-// Scales are height and width attributes in opset 1, a list of attributes in opset 7 and 8, an input in opset 9.
+// Scales are height and width attributes in opset 1, a list of attributes in opset 7 and 8, an input in
+// opset 9.
 void Upsample(OnnxContext& c) {
   OpBuilder& b = c.b;
   ResizeOptions options = ReadOptions(c);
@@ -371,7 +379,8 @@ void Upsample(OnnxContext& c) {
     std::vector<float> values;
     for (double scale : c.Floats("scales")) values.push_back(static_cast<float>(scale));
     if (c.version < 7)
-      values = {1, 1, static_cast<float>(c.Float("height_scale", 1)), static_cast<float>(c.Float("width_scale", 1))};
+      values = {1, 1, static_cast<float>(c.Float("height_scale", 1)),
+                static_cast<float>(c.Float("width_scale", 1))};
     scales = b.Constant(TensorData::FromVector(DType::kF32, {static_cast<int64_t>(values.size())}, values));
   }
   FromScales(c, scales, &axes);

@@ -20,10 +20,11 @@ void Cumulative(OnnxContext& c, const char* kind) {
     axis = Select(Less(axis, 0), axis + Dim(rank), axis);
   }
   if (b.failed()) return;
-  c.Out(0, b.Emit("scan", {c.in(0)}, {{"axis", axis},
-                                      {"kind", std::string(kind)},
-                                      {"exclusive", c.Int("exclusive", 0)},
-                                      {"reverse", c.Int("reverse", 0)}}));
+  c.Out(0, b.Emit("scan", {c.in(0)},
+                  {{"axis", axis},
+                   {"kind", std::string(kind)},
+                   {"exclusive", c.Int("exclusive", 0)},
+                   {"reverse", c.Int("reverse", 0)}}));
 }
 
 void CumSum(OnnxContext& c) { Cumulative(c, "sum"); }

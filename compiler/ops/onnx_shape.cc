@@ -25,7 +25,8 @@ void Size(OnnxContext& c) { c.Out(0, c.b.DimScalar(Product(c.b.dims(c.in(0)))));
 
 bool MayBeNegative(OpBuilder& b, const Dim& dim) { return RangeOf(dim, b.module().Ranges()).low < 0; }
 
-// a / b for products of dims, where common factors cancel: a reshape that keeps a symbolic axis stays free of divisions.
+// a / b for products of dims, where common factors cancel: a reshape that keeps a symbolic axis stays free of
+// divisions.
 Dim Quotient(Dims numerator, Dims denominator) {
   int64_t above = 1;
   int64_t below = 1;
@@ -56,8 +57,8 @@ Dim Quotient(Dims numerator, Dims denominator) {
   return FloorDiv(dividend, divisor.is_constant() && divisor.value() > 0 ? divisor : Max(divisor, 1));
 }
 
-// Target dims of a reshape: 0 keeps the input's dimension (unless allow_zero), -1 is what is left. An element that is known
-// only at run time may be either; one that comes from shapes is a size.
+// Target dims of a reshape: 0 keeps the input's dimension (unless allow_zero), -1 is what is left. An element
+// that is known only at run time may be either; one that comes from shapes is a size.
 Dims ReshapeDims(OnnxContext& c, const Dims& from, const Dims& wanted, bool allow_zero) {
   OpBuilder& b = c.b;
   Dims result;
@@ -68,7 +69,8 @@ Dims ReshapeDims(OnnxContext& c, const Dims& from, const Dims& wanted, bool allo
     if (auto known = size.constant()) {
       if (*known == 0 && !allow_zero) {
         if (i >= from.size()) {
-          b.Fail(Code::kInvalidArgument, fmt::format("element {} of the shape is 0, the input has rank {}", i, from.size()));
+          b.Fail(Code::kInvalidArgument,
+                 fmt::format("element {} of the shape is 0, the input has rank {}", i, from.size()));
           return {};
         }
         size = from[i];
@@ -143,7 +145,8 @@ void Squeeze(OnnxContext& c) {
   Dims flags = AxisFlags(c, *axes, static_cast<int>(dims.size()));
   if (b.failed()) return;
   if (auto known = ConstantFlags(flags)) return c.Out(0, b.Squeeze(c.in(0), *known));
-  c.Out(0, b.Reshape(c.in(0), KeptDims(dims, flags, static_cast<int>(dims.size()) - static_cast<int>(axes->size()))));
+  c.Out(0, b.Reshape(c.in(0),
+                     KeptDims(dims, flags, static_cast<int>(dims.size()) - static_cast<int>(axes->size()))));
 }
 
 void Unsqueeze(OnnxContext& c) {
@@ -166,11 +169,12 @@ void Unsqueeze(OnnxContext& c) {
     return c.Out(0, b.Unsqueeze(c.in(0), *known));
   }
   Dims result;
-  Dim before = 0;                                // number of the input's axes so far
+  Dim before = 0;  // number of the input's axes so far
   for (int i = 0; i < rank; ++i) {
     Dim size = 1;
     for (size_t from = 0; from < dims.size(); ++from)
-      size = Select(And(Not(flags[static_cast<size_t>(i)]), Equal(before, static_cast<int64_t>(from))), dims[from], size);
+      size = Select(And(Not(flags[static_cast<size_t>(i)]), Equal(before, static_cast<int64_t>(from))),
+                    dims[from], size);
     result.push_back(size);
     before = before + Not(flags[static_cast<size_t>(i)]);
   }

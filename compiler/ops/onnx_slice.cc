@@ -8,8 +8,10 @@
 namespace tvmvm::ir {
 namespace {
 
-// A bound of a slice in [low, size + high_offset]: negative ones count from the end, those outside are clamped.
-Dim ClampBound(const Dim& bound, const Dim& size, int64_t low, int64_t high_offset, const RangeLookup& ranges) {
+// A bound of a slice in [low, size + high_offset]: negative ones count from the end, those outside are
+// clamped.
+Dim ClampBound(const Dim& bound, const Dim& size, int64_t low, int64_t high_offset,
+               const RangeLookup& ranges) {
   Dim high = size + Dim(high_offset);
   Dim from_end = bound;
   if (auto known = bound.constant()) {
@@ -33,7 +35,8 @@ struct AxisSlice {
   Dim size;
 };
 
-AxisSlice Forward(const Dim& start, const Dim& end, const Dim& step, const Dim& size, const RangeLookup& ranges) {
+AxisSlice Forward(const Dim& start, const Dim& end, const Dim& step, const Dim& size,
+                  const RangeLookup& ranges) {
   Dim from = ClampBound(start, size, 0, 0, ranges);
   Dim to = ClampBound(end, size, 0, 0, ranges);
   Dim length = to - from;
@@ -41,13 +44,15 @@ AxisSlice Forward(const Dim& start, const Dim& end, const Dim& step, const Dim& 
   return {from, step.IsConstant(1) ? length : CeilDiv(length, step)};
 }
 
-AxisSlice Backward(const Dim& start, const Dim& end, const Dim& step, const Dim& size, const RangeLookup& ranges) {
+AxisSlice Backward(const Dim& start, const Dim& end, const Dim& step, const Dim& size,
+                   const RangeLookup& ranges) {
   Dim from = ClampBound(start, size, 0, -1, ranges);
   Dim to = ClampBound(end, size, -1, -1, ranges);
   return {from, CeilDiv(Max(from - to, 0), Dim(0) - step)};
 }
 
-AxisSlice SliceOf(const Dim& start, const Dim& end, const Dim& step, const Dim& size, const RangeLookup& ranges) {
+AxisSlice SliceOf(const Dim& start, const Dim& end, const Dim& step, const Dim& size,
+                  const RangeLookup& ranges) {
   if (auto known = step.constant())
     return *known > 0 ? Forward(start, end, step, size, ranges) : Backward(start, end, step, size, ranges);
   Dim backward = Less(step, 0);
@@ -75,8 +80,9 @@ void Slice(OnnxContext& c) {
   Dims steps = by_input && c.has(4) ? b.ReadDims(c.in(4)) : Dims(starts.size(), Dim(1));
   if (b.failed()) return;
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
-    b.Fail(Code::kInvalidArgument, fmt::format("{} starts, {} ends, {} axes and {} steps, equal numbers are wanted",
-                                               starts.size(), ends.size(), axes.size(), steps.size()));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("{} starts, {} ends, {} axes and {} steps, equal numbers are wanted", starts.size(),
+                       ends.size(), axes.size(), steps.size()));
     return;
   }
   RangeLookup ranges = b.module().Ranges();
@@ -101,21 +107,24 @@ void Slice(OnnxContext& c) {
   c.Out(0, b.Slice(c.in(0), from, by, sizes));
 }
 
-// CNTK's experimental operator of opset 1: takes a border off, or a window of `scale` = [height, width] at the border's corner.
+// CNTK's experimental operator of opset 1: takes a border off, or a window of `scale` = [height, width] at
+// the border's corner.
 void Crop(OnnxContext& c) {
   OpBuilder& b = c.b;
   Dims dims = b.dims(c.in(0));
-  std::vector<int64_t> border = c.Ints("border");            // left, top, right, bottom
+  std::vector<int64_t> border = c.Ints("border");  // left, top, right, bottom
   std::vector<int64_t> scale = c.Ints("scale");
   if (b.failed()) return;
   if (dims.size() != 4 || border.size() != 4 || (!scale.empty() && scale.size() != 2)) {
-    b.Fail(Code::kInvalidArgument, fmt::format("rank {}, {} borders and {} scales; 4, 4 and none or 2 are wanted", dims.size(),
-                                               border.size(), scale.size()));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("rank {}, {} borders and {} scales; 4, 4 and none or 2 are wanted", dims.size(),
+                       border.size(), scale.size()));
     return;
   }
   Dim height = scale.empty() ? dims[2] - Dim(border[1] + border[3]) : Dim(scale[0]);
   Dim width = scale.empty() ? dims[3] - Dim(border[0] + border[2]) : Dim(scale[1]);
-  c.Out(0, b.Slice(c.in(0), {0, 0, border[1], border[0]}, Dims(4, Dim(1)), {dims[0], dims[1], height, width}));
+  c.Out(0,
+        b.Slice(c.in(0), {0, 0, border[1], border[0]}, Dims(4, Dim(1)), {dims[0], dims[1], height, width}));
 }
 
 // Cut or padded to the wanted sizes around the centre; where it is uneven, the end gets the odd element.

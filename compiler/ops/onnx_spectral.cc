@@ -18,19 +18,22 @@ struct Complex {
   ValueId imaginary;
 };
 
-// cos and sin of 2 pi j k / length for j < rows and k < columns. The product is reduced before it becomes a float, so that
-// long transforms keep their precision.
+// cos and sin of 2 pi j k / length for j < rows and k < columns. The product is reduced before it becomes a
+// float, so that long transforms keep their precision.
 Complex Rotations(OpBuilder& b, const Dim& rows, const Dim& columns, const Dim& length, DType dtype) {
   Dims plane{rows, columns};
   ValueId product = b.Mul(b.Iota(DType::kI64, plane, 0), b.Iota(DType::kI64, plane, 1));
   ValueId period = b.DimScalar(Max(length, 1));
-  ValueId turn = b.Div(b.Cast(b.Binary(ExprOp::kFloorMod, product, period), DType::kF64), b.Cast(period, DType::kF64));
+  ValueId turn =
+      b.Div(b.Cast(b.Binary(ExprOp::kFloorMod, product, period), DType::kF64), b.Cast(period, DType::kF64));
   ValueId angle = b.Mul(turn, b.Scalar(DType::kF64, 2 * kPi));
   return {b.Cast(b.Unary(ExprOp::kCos, angle), dtype), b.Cast(b.Unary(ExprOp::kSin, angle), dtype)};
 }
 
 // Product of the last axis with a matrix.
-ValueId Times(OpBuilder& b, ValueId x, ValueId matrix) { return b.Contract(x, matrix, {}, {}, {b.rank(x) - 1}, {0}); }
+ValueId Times(OpBuilder& b, ValueId x, ValueId matrix) {
+  return b.Contract(x, matrix, {}, {}, {b.rank(x) - 1}, {0});
+}
 
 // Sum over j of x_j times e^(-i angle), or e^(i angle) for the inverse, along the last axis.
 Complex Rotate(OpBuilder& b, const Complex& x, const Complex& rotation, bool inverse) {
@@ -50,7 +53,8 @@ Complex PartsOf(OnnxContext& c, ValueId x) {
   auto part = [&](int at) { return b.Squeeze(b.SliceAxis(x, last, at, 1), {last}); };
   auto count = b.dim(x, last).constant();
   if (!count.has_value() || (*count != 1 && *count != 2)) {
-    b.Fail(Code::kInvalidArgument, fmt::format("the last axis has {} elements, 1 or 2 are wanted", b.dim(x, last).ToString()));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("the last axis has {} elements, 1 or 2 are wanted", b.dim(x, last).ToString()));
     return {x, x};
   }
   return {part(0), *count == 2 ? part(1) : ValueId()};
@@ -61,7 +65,8 @@ ValueId Joined(OpBuilder& b, const Complex& x) {
   return b.Concat({b.Unsqueeze(x.real, {last}), b.Unsqueeze(x.imaginary, {last})}, last);
 }
 
-// Weights of the half spectrum of a real signal: the frequencies that are not their own mirror image count twice.
+// Weights of the half spectrum of a real signal: the frequencies that are not their own mirror image count
+// twice.
 ValueId MirrorWeights(OpBuilder& b, const Dim& kept, const Dim& length, DType dtype) {
   ValueId k = b.Iota(DType::kI64, {kept}, 0);
   ValueId twice = b.Mul(k, b.ScalarInt(DType::kI64, 2));
@@ -94,7 +99,8 @@ void Dft(OnnxContext& c) {
   if (b.failed()) return;
   int rank = b.rank(x);
   if (*axis >= rank - 1) {
-    b.Fail(Code::kInvalidArgument, fmt::format("axis {} of rank {} holds the parts of the numbers", *axis, rank));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("axis {} of rank {} holds the parts of the numbers", *axis, rank));
     return;
   }
   Dim given = b.dim(x, static_cast<int>(*axis));
@@ -156,7 +162,7 @@ void Stft(OnnxContext& c) {
   ValueId start = b.Mul(b.Iota(DType::kI64, {frames, frame}, 0), b.DimScalar(step[0]));
   ValueId places = b.Add(start, b.Iota(DType::kI64, {frames, frame}, 1));
   auto cut = [&](ValueId part) {
-    ValueId pieces = b.Gather(part, places, 1);            // [batch, frames, frame]
+    ValueId pieces = b.Gather(part, places, 1);  // [batch, frames, frame]
     return c.has(2) ? b.Mul(pieces, c.in(2)) : pieces;
   };
   if (b.failed()) return;
@@ -168,7 +174,8 @@ void Stft(OnnxContext& c) {
 
 double MelOf(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
 
-// Number of bins, length of the transform, sample rate, lowest and highest frequency: all constants as a rule.
+// Number of bins, length of the transform, sample rate, lowest and highest frequency: all constants as a
+// rule.
 void MelWeightMatrix(OnnxContext& c) {
   OpBuilder& b = c.b;
   std::optional<double> given[5];
@@ -191,7 +198,8 @@ void MelWeightMatrix(OnnxContext& c) {
   auto rows = static_cast<int64_t>(*given[1]) / 2 + 1;
   constexpr int64_t kLimit = int64_t{1} << 24;
   if (bins < 1 || rows < 1 || bins > kLimit || rows > kLimit / bins || *given[2] <= 0) {
-    b.Fail(Code::kInvalidArgument, fmt::format("{} bins over {} frequencies at a rate of {}", bins, rows, *given[2]));
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("{} bins over {} frequencies at a rate of {}", bins, rows, *given[2]));
     return;
   }
   double low = MelOf(*given[3]);

@@ -1,4 +1,5 @@
-// Steps of optimizers (ai.onnx.preview.training). The inputs are rate, step, then all tensors, all gradients, all states.
+// Steps of optimizers (ai.onnx.preview.training). The inputs are rate, step, then all tensors, all gradients,
+// all states.
 #include <fmt/core.h>
 
 #include "compiler/ops/onnx_families.h"
@@ -19,9 +20,7 @@ struct Step {
   ValueId K(double value) const { return b.Scalar(b.dtype(in(0)), value); }
   ValueId rate() const { return b.Cast(b.Reshape(c.in(0), {}), b.dtype(in(0))); }
   ValueId step() const { return b.Cast(b.Reshape(c.in(1), {}), b.dtype(in(0))); }
-  ValueId Regularized() const {
-    return b.Add(b.Mul(K(c.Float("norm_coefficient", 0)), in(0)), in(1));
-  }
+  ValueId Regularized() const { return b.Add(b.Mul(K(c.Float("norm_coefficient", 0)), in(0)), in(1)); }
   void Out(size_t k, ValueId value) const { c.Out(number + k * count, value); }
 };
 
@@ -29,7 +28,8 @@ struct Step {
 void ForTensors(OnnxContext& c, size_t per_tensor, void (*one)(const Step&)) {
   size_t given = c.inputs.size() - 2;
   if (given == 0 || given % per_tensor != 0) {
-    c.b.Fail(Code::kInvalidArgument, fmt::format("{} inputs, {} for each tensor are wanted", given, per_tensor));
+    c.b.Fail(Code::kInvalidArgument,
+             fmt::format("{} inputs, {} for each tensor are wanted", given, per_tensor));
     return;
   }
   for (size_t i = 0; i < c.inputs.size(); ++i) {
@@ -60,7 +60,9 @@ void AdamStep(const Step& s) {
   ValueId squares = b.Add(b.Mul(s.K(beta), s.in(3)), b.Mul(s.K(1 - beta), b.Mul(gradient, gradient)));
   ValueId root = b.Add(b.Unary(ExprOp::kSqrt, squares), s.K(s.c.Float("epsilon", 0)));
   // The first moments start at 0, which is corrected from the first step on.
-  auto remaining = [&](double factor) { return b.Sub(s.K(1), b.Binary(ExprOp::kPow, s.K(factor), s.step())); };
+  auto remaining = [&](double factor) {
+    return b.Sub(s.K(1), b.Binary(ExprOp::kPow, s.K(factor), s.step()));
+  };
   ValueId corrected = b.Div(b.Mul(s.rate(), b.Unary(ExprOp::kSqrt, remaining(beta))), remaining(alpha));
   ValueId rate = b.Where(b.Binary(ExprOp::kLess, s.K(0), s.step()), corrected, s.rate());
   ValueId moved = b.Sub(s.in(0), b.Mul(rate, b.Div(mean, root)));

@@ -10,7 +10,8 @@ std::vector<int64_t> SpatialInts(OnnxContext& c, std::string_view name, size_t c
   std::vector<int64_t> values = c.Ints(name);
   if (values.empty()) values.assign(count, otherwise);
   if (values.size() != count) {
-    c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute '{}' has {} entries, {} are wanted", name, values.size(), count));
+    c.b.Fail(Code::kInvalidArgument,
+             fmt::format("the attribute '{}' has {} entries, {} are wanted", name, values.size(), count));
     values.assign(count, otherwise);
   }
   return values;
@@ -32,7 +33,8 @@ WindowGeometry ReadWindow(OnnxContext& c, const Dims& spatial, const Dims& kerne
     int64_t stride = geometry.strides[i];
     int64_t dilation = geometry.dilations[i];
     if (stride > 0 && dilation > 0 && stride < kLimit && dilation < kLimit) continue;
-    c.b.Fail(Code::kInvalidArgument, fmt::format("stride {} and dilation {}, positive ones are wanted", stride, dilation));
+    c.b.Fail(Code::kInvalidArgument,
+             fmt::format("stride {} and dilation {}, positive ones are wanted", stride, dilation));
     geometry.strides[i] = geometry.dilations[i] = 1;
   }
   std::vector<int64_t> pads = SpatialInts(c, "pads", 2 * count, 0);

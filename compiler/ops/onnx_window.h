@@ -8,18 +8,19 @@
 namespace tvmvm::ir {
 
 struct WindowGeometry {
-  std::vector<int64_t> strides;      // one entry a spatial axis each
+  std::vector<int64_t> strides;  // one entry a spatial axis each
   std::vector<int64_t> dilations;
-  Dims low;                          // padding before and after
+  Dims low;  // padding before and after
   Dims high;
 };
 
 // Size of a window with its holes.
 Dim WindowExtent(const Dim& kernel, int64_t dilation);
-// Reads strides, dilations, pads and auto_pad for spatial axes of these sizes and window sizes; records an error where they
-// do not fit.
+// Reads strides, dilations, pads and auto_pad for spatial axes of these sizes and window sizes; records an
+// error where they do not fit.
 WindowGeometry ReadWindow(OnnxContext& c, const Dims& spatial, const Dims& kernel);
-// An attribute with one entry a spatial axis, `otherwise` in each where absent; records an error where the number is wrong.
+// An attribute with one entry a spatial axis, `otherwise` in each where absent; records an error where the
+// number is wrong.
 std::vector<int64_t> SpatialInts(OnnxContext& c, std::string_view name, size_t count, int64_t otherwise);
 // Total padding divided as SAME_UPPER or SAME_LOWER wants it.
 void DividePadding(const Dim& total, bool upper, Dim* low, Dim* high);

@@ -1,6 +1,6 @@
-// Layout: convolutions compute on channels_last data ([N, spatial..., C]), where vectors run along channels whatever the
-// picture's size. A value that such a convolution makes exists in channels_last form only; nodes that do not care about
-// the order of axes follow it; a node that does gets a transpose back.
+// Layout: convolutions compute on channels_last data ([N, spatial..., C]), where vectors run along channels
+// whatever the picture's size. A value that such a convolution makes exists in channels_last form only; nodes
+// that do not care about the order of axes follow it; a node that does gets a transpose back.
 
 #include <map>
 #include <numeric>
@@ -44,7 +44,8 @@ List Permuted(const List& list, int rank) {
 
 class LayoutChoice {
  public:
-  LayoutChoice(ir::Module* module, ir::Function* function) : function_(*function), rewriter_(module, function) {}
+  LayoutChoice(ir::Module* module, ir::Function* function)
+      : function_(*function), rewriter_(module, function) {}
 
   Status Run() {
     for (NodeId id : function_.region(function_.body).nodes) {
@@ -110,7 +111,8 @@ class LayoutChoice {
   bool Convert(const Node& node) {
     if (node.op->name == "conv" && node.String("layout") != "channels_last") return ConvertConvolution(node);
     int rank = 0;
-    for (ValueId input : node.inputs) if (HasLast(input)) rank = function_.type(input).rank();
+    for (ValueId input : node.inputs)
+      if (HasLast(input)) rank = function_.type(input).rank();
     if (rank == 0 || node.outputs.size() != 1 || function_.type(node.outputs[0]).rank() != rank) return false;
     Attributes attributes = node.attributes;
     switch (node.op->kind) {
@@ -121,9 +123,12 @@ class LayoutChoice {
         PermuteLists(&attributes, rank);
         break;
       case OpKind::kMovement:
-        if (node.op->name == "pad" || node.op->name == "slice") PermuteLists(&attributes, rank);
-        else if (node.op->name == "concat") attributes["axis"] = PermutedAxis(node.Int("axis"), rank);
-        else return false;
+        if (node.op->name == "pad" || node.op->name == "slice")
+          PermuteLists(&attributes, rank);
+        else if (node.op->name == "concat")
+          attributes["axis"] = PermutedAxis(node.Int("axis"), rank);
+        else
+          return false;
         break;
       default:
         return false;
@@ -143,7 +148,8 @@ class LayoutChoice {
     NeedFirst(node.inputs[1]);
     Attributes attributes = node.attributes;
     attributes["layout"] = std::string("channels_last");
-    Define(node, b().Emit("conv", {Last(node.inputs[0], rank), rewriter_.Map(node.inputs[1])}, std::move(attributes)));
+    Define(node, b().Emit("conv", {Last(node.inputs[0], rank), rewriter_.Map(node.inputs[1])},
+                          std::move(attributes)));
     return true;
   }
 
@@ -159,14 +165,16 @@ class LayoutChoice {
 
   static void PermuteLists(Attributes* attributes, int rank) {
     for (auto& [name, attribute] : *attributes) {
-      if (auto* dims = std::get_if<Dims>(&attribute)) *dims = Permuted(*dims, rank);
-      else if (auto* list = std::get_if<std::vector<int64_t>>(&attribute)) *list = Permuted(*list, rank);
+      if (auto* dims = std::get_if<Dims>(&attribute))
+        *dims = Permuted(*dims, rank);
+      else if (auto* list = std::get_if<std::vector<int64_t>>(&attribute))
+        *list = Permuted(*list, rank);
     }
   }
 
   ir::Function& function_;
   GraphRewriter rewriter_;
-  std::map<ValueId, ValueId> last_;   // old value -> its channels_last form in the new function
+  std::map<ValueId, ValueId> last_;  // old value -> its channels_last form in the new function
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Common subexpressions: pure nodes of equal operator, attributes and inputs are computed once.
 
+#include <xxhash.h>
+
 #include <map>
 #include <string>
 
@@ -7,7 +9,6 @@
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
 #include "fmt/format.h"
-#include <xxhash.h>
 
 namespace tvmvm::passes {
 namespace {
@@ -37,20 +38,27 @@ struct AttributeKey {
   std::string operator()(DType value) const { return std::string(DTypeName(value)); }
   std::string operator()(const ir::Dim& value) const { return value.ToString(); }
   std::string operator()(const ir::Dims& value) const { return ir::ToString(value); }
-  std::string operator()(const std::vector<int64_t>& value) const { return fmt::format("{}", fmt::join(value, ",")); }
-  std::string operator()(const std::vector<double>& value) const { return fmt::format("{:a}", fmt::join(value, ",")); }
+  std::string operator()(const std::vector<int64_t>& value) const {
+    return fmt::format("{}", fmt::join(value, ","));
+  }
+  std::string operator()(const std::vector<double>& value) const {
+    return fmt::format("{:a}", fmt::join(value, ","));
+  }
   std::string operator()(const std::vector<std::string>& value) const {
     std::string key;
     for (const std::string& text : value) key += (*this)(text);
     return key;
   }
-  std::string operator()(const std::shared_ptr<const TensorData>& value) const { return value ? DataKey(*value) : "none"; }
+  std::string operator()(const std::shared_ptr<const TensorData>& value) const {
+    return value ? DataKey(*value) : "none";
+  }
 };
 
 std::string KeyOf(const Node& node, const std::vector<ValueId>& inputs) {
   std::string key(node.op->name);
   for (ValueId input : inputs) key += fmt::format(" {}", input.index);
-  for (const auto& [name, attribute] : node.attributes) key += fmt::format(" {}={}", name, std::visit(AttributeKey{}, attribute));
+  for (const auto& [name, attribute] : node.attributes)
+    key += fmt::format(" {}={}", name, std::visit(AttributeKey{}, attribute));
   return key;
 }
 
@@ -75,7 +83,8 @@ Status EliminateCommon(ir::Module& module, const PassContext&) {
       }
       const Node& same = function.node(found->second);
       for (size_t i = 0; i < node.outputs.size(); ++i)
-        if (node.outputs[i].valid() && same.outputs[i].valid()) rewriter.SetMap(node.outputs[i], rewriter.Map(same.outputs[i]));
+        if (node.outputs[i].valid() && same.outputs[i].valid())
+          rewriter.SetMap(node.outputs[i], rewriter.Map(same.outputs[i]));
     }
     TVMVM_CHECK_OK(rewriter.Finish());
   }

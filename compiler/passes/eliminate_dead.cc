@@ -42,15 +42,20 @@ class Liveness {
   }
 
   bool IsLive(const Node& node) const {
-    for (ValueId output : node.outputs) if (output.valid() && live_.count(output)) return true;
-    if (const Attribute* symbols = node.Find("symbols"); symbols != nullptr && node.op->kind == ir::OpKind::kDefineDims)
-      for (const std::string& symbol : std::get<std::vector<std::string>>(*symbols)) if (symbols_.count(symbol)) return true;
+    for (ValueId output : node.outputs)
+      if (output.valid() && live_.count(output)) return true;
+    if (const Attribute* symbols = node.Find("symbols");
+        symbols != nullptr && node.op->kind == ir::OpKind::kDefineDims)
+      for (const std::string& symbol : std::get<std::vector<std::string>>(*symbols))
+        if (symbols_.count(symbol)) return true;
     return false;
   }
 
   void MarkUses(const Node& node) {
-    for (ValueId input : node.inputs) if (input.valid()) live_.insert(input);
-    for (ValueId output : node.outputs) if (output.valid()) MarkType(function_.type(output));
+    for (ValueId input : node.inputs)
+      if (input.valid()) live_.insert(input);
+    for (ValueId output : node.outputs)
+      if (output.valid()) MarkType(function_.type(output));
     for (const auto& [name, attribute] : node.attributes) {
       if (const auto* dim = std::get_if<ir::Dim>(&attribute)) MarkDim(*dim);
       if (const auto* dims = std::get_if<ir::Dims>(&attribute))
@@ -61,7 +66,8 @@ class Liveness {
 
   // Nodes are in execution order: one backward sweep sees every use before the definition.
   void Sweep(RegionId id) {
-    for (ValueId result : function_.region(id).results) if (result.valid()) live_.insert(result);
+    for (ValueId result : function_.region(id).results)
+      if (result.valid()) live_.insert(result);
     MarkTypes(function_.region(id).results);
     std::vector<NodeId> kept;
     const std::vector<NodeId> nodes = function_.region(id).nodes;

@@ -1,5 +1,5 @@
-// What depends on constants alone is computed here, once. Results much larger than their inputs (a broadcast constant) and
-// long computations are left to run time.
+// What depends on constants alone is computed here, once. Results much larger than their inputs (a broadcast
+// constant) and long computations are left to run time.
 
 #include "compiler/ir/evaluate.h"
 #include "compiler/ops/core_op.h"
@@ -20,14 +20,16 @@ constexpr int64_t kSmallBytes = 64 << 10;
 constexpr int64_t kMaxSteps = 20'000'000;
 
 bool IsFoldable(const Node& node) {
-  return node.op->element != nullptr && !node.inputs.empty() && node.outputs.size() == 1 && node.regions.empty();
+  return node.op->element != nullptr && !node.inputs.empty() && node.outputs.size() == 1 &&
+         node.regions.empty();
 }
 
 // The size of the result, where all of its dims are known.
 std::optional<int64_t> BytesOf(const Type& type) {
   int64_t count = 1;
   for (const ir::Dim& dim : type.dims) {
-    if (!dim.is_constant() || dim.value() < 0 || __builtin_mul_overflow(count, dim.value(), &count)) return std::nullopt;
+    if (!dim.is_constant() || dim.value() < 0 || __builtin_mul_overflow(count, dim.value(), &count))
+      return std::nullopt;
   }
   if (count > INT64_MAX / 16) return std::nullopt;
   return DTypeBytes(type.dtype, count);
@@ -50,7 +52,7 @@ std::optional<TensorData> Fold(const GraphRewriter& rewriter, const Node& node) 
   if (!bytes || (*bytes > kSmallBytes && *bytes > 2 * input_bytes)) return std::nullopt;
   auto no_symbols = [](const std::string&) { return std::optional<int64_t>(); };
   auto results = ir::EvaluateNode(node, types, {type}, inputs, no_symbols, kMaxSteps);
-  if (!results) return std::nullopt;   // left to run time
+  if (!results) return std::nullopt;  // left to run time
   return std::move(results->front());
 }
 

@@ -1,11 +1,15 @@
 // Fusion: which core nodes run as one unit.
 //
-// A group grows from a node towards its immediate post-dominator, the first node that all paths from it pass through, as
-// long as everything between is fusable: so only one value leaves a group, and nothing is computed twice. Three kinds:
+// A group grows from a node towards its immediate post-dominator, the first node that all paths from it pass
+// through, as long as everything between is fusable: so only one value leaves a group, and nothing is
+// computed twice. Three kinds:
 //   - one contraction, convolution or window, then elementwise nodes of the same dims (an epilogue);
-//   - rows: reductions of the same axes of the same dims, elementwise nodes of the whole or of the reduced dims;
-//   - elementwise nodes of one dims, fed by pulls (slice, expand, ...), perhaps moved at the end (transpose, slice).
-// The post-dominator walk follows the published description of operator fusion in TVM (Chen et al., OSDI 2018).
+//   - rows: reductions of the same axes of the same dims, elementwise nodes of the whole or of the reduced
+//   dims;
+//   - elementwise nodes of one dims, fed by pulls (slice, expand, ...), perhaps moved at the end (transpose,
+//   slice).
+// The post-dominator walk follows the published description of operator fusion in TVM (Chen et al., OSDI
+// 2018).
 
 #include <algorithm>
 #include <map>
@@ -28,16 +32,18 @@ using ir::ValueId;
 
 constexpr size_t kMaxNodes = 64;
 constexpr size_t kMaxInputs = 24;
-constexpr int kExit = -1;   // the region's results, or a consumer that is never fused
+constexpr int kExit = -1;  // the region's results, or a consumer that is never fused
 
 bool IsPull(const Node& node) {
-  return node.op->name == "slice" || node.op->name == "expand" || node.op->name == "iota" || node.op->name == "gather";
+  return node.op->name == "slice" || node.op->name == "expand" || node.op->name == "iota" ||
+         node.op->name == "gather";
 }
 
 bool IsFinalMove(const Node& node) { return node.op->name == "transpose" || node.op->name == "slice"; }
 
 bool IsAnchor(const Node& node) {
-  return node.op->kind == OpKind::kContraction || node.op->kind == OpKind::kConvolution || node.op->kind == OpKind::kWindow;
+  return node.op->kind == OpKind::kContraction || node.op->kind == OpKind::kConvolution ||
+         node.op->kind == OpKind::kWindow;
 }
 
 bool IsLaunched(const Node& node) {
@@ -69,7 +75,9 @@ class Fusion {
   void Index();
   void FindPostDominators();
   int CommonPostDominator(int a, int b) const;
-  int Find(int position) { return parent_[position] == position ? position : parent_[position] = Find(parent_[position]); }
+  int Find(int position) {
+    return parent_[position] == position ? position : parent_[position] = Find(parent_[position]);
+  }
   bool TryMerge(int position);
   bool CollectPaths(int from, int to, std::set<int>* between) const;
   bool IsLegal(const std::vector<int>& members, int tail) const;
@@ -79,7 +87,7 @@ class Fusion {
   bool IsPointwise(const std::vector<int>& members, int tail) const;
   size_t CountInputs(const std::vector<int>& members) const;
   bool ReadsMember(const Node& node, const std::vector<int>& members) const;
-  int ProducerOf(ValueId value) const;    // position, or kExit
+  int ProducerOf(ValueId value) const;  // position, or kExit
   void Rewrite();
 
   const Node& node(int position) const { return function_.node(nodes_[position]); }
@@ -90,8 +98,8 @@ class Fusion {
   std::map<NodeId, int> position_;
   std::vector<std::vector<int>> consumers_;
   std::vector<int> post_dominator_, depth_;
-  std::vector<int> parent_, tail_;             // union-find; tail_ by root: the node whose value leaves the group
-  std::vector<std::vector<int>> members_;      // by root, sorted
+  std::vector<int> parent_, tail_;         // union-find; tail_ by root: the node whose value leaves the group
+  std::vector<std::vector<int>> members_;  // by root, sorted
 };
 
 int Fusion::ProducerOf(ValueId value) const {
@@ -120,8 +128,10 @@ void Fusion::Index() {
 int Fusion::CommonPostDominator(int a, int b) const {
   while (a != b) {
     if (a == kExit || b == kExit) return kExit;
-    if (depth_[a] >= depth_[b]) a = post_dominator_[a];
-    else b = post_dominator_[b];
+    if (depth_[a] >= depth_[b])
+      a = post_dominator_[a];
+    else
+      b = post_dominator_[b];
   }
   return a;
 }
@@ -168,7 +178,8 @@ bool Fusion::TryMerge(int position) {
   for (int root : roots) members.insert(members.end(), members_[root].begin(), members_[root].end());
   std::sort(members.begin(), members.end());
   int new_tail = tail_[Find(target)];
-  if (members.size() > kMaxNodes || CountInputs(members) > kMaxInputs || !IsLegal(members, new_tail)) return false;
+  if (members.size() > kMaxNodes || CountInputs(members) > kMaxInputs || !IsLegal(members, new_tail))
+    return false;
   int merged = *roots.begin();
   for (int root : roots) parent_[root] = merged;
   members_[merged] = std::move(members);
@@ -180,7 +191,8 @@ size_t Fusion::CountInputs(const std::vector<int>& members) const {
   std::set<ValueId> inputs;
   for (int member : members)
     for (ValueId input : node(member).inputs)
-      if (input.valid() && !std::binary_search(members.begin(), members.end(), ProducerOf(input))) inputs.insert(input);
+      if (input.valid() && !std::binary_search(members.begin(), members.end(), ProducerOf(input)))
+        inputs.insert(input);
   return inputs.size();
 }
 
@@ -197,7 +209,8 @@ bool Fusion::IsLegal(const std::vector<int>& members, int tail) const {
   int anchors = 0, reductions = 0, anchor = kExit;
   for (int member : members) {
     const Node& candidate = node(member);
-    if (candidate.outputs.size() != 1 || DTypeBits(function_.type(candidate.outputs[0]).dtype) < 8) return false;
+    if (candidate.outputs.size() != 1 || DTypeBits(function_.type(candidate.outputs[0]).dtype) < 8)
+      return false;
     if (IsAnchor(candidate)) ++anchors, anchor = member;
     if (candidate.op->kind == OpKind::kReduce) ++reductions;
   }
@@ -209,7 +222,9 @@ bool Fusion::IsLegal(const std::vector<int>& members, int tail) const {
 bool Fusion::IsEpilogue(const std::vector<int>& members, int anchor) const {
   if (ReadsMember(node(anchor), members)) return false;
   for (int member : members)
-    if (member != anchor && (node(member).op->kind != OpKind::kElementwise || !(dims(member) == dims(anchor)))) return false;
+    if (member != anchor &&
+        (node(member).op->kind != OpKind::kElementwise || !(dims(member) == dims(anchor))))
+      return false;
   return true;
 }
 
@@ -226,7 +241,8 @@ bool Fusion::IsRows(const std::vector<int>& members) const {
     flags = &reduced;
     for (const ir::Dim& flag : reduced)
       if (!flag.is_constant()) return false;
-    if (reduction.String("kind") == "argmin" || reduction.String("kind") == "argmax") return members.size() == 1;
+    if (reduction.String("kind") == "argmin" || reduction.String("kind") == "argmax")
+      return members.size() == 1;
   }
   Dims row = ReducedDims(*whole, *flags);
   for (int member : members) {
@@ -254,8 +270,10 @@ bool Fusion::IsPointwise(const std::vector<int>& members, int tail) const {
   for (int member : members) {
     const Node& candidate = node(member);
     if (candidate.op->kind == OpKind::kElementwise) continue;
-    bool feeds = member != tail && IsPull(candidate) && dims(member) == *common && !ReadsMember(candidate, members);
-    bool ends = member == tail && IsFinalMove(candidate) && function_.type(candidate.inputs[0]).dims == *common;
+    bool feeds =
+        member != tail && IsPull(candidate) && dims(member) == *common && !ReadsMember(candidate, members);
+    bool ends =
+        member == tail && IsFinalMove(candidate) && function_.type(candidate.inputs[0]).dims == *common;
     if (!feeds && !ends) return false;
   }
   return true;
@@ -302,7 +320,8 @@ class GroupBuilder {
     if (!value.valid()) return value;
     if (auto found = inner_.find(value); found != inner_.end()) return found->second;
     NodeId producer = function_.value(value).producer;
-    if (producer.valid() && std::find(members_.begin(), members_.end(), producer) != members_.end()) return value;
+    if (producer.valid() && std::find(members_.begin(), members_.end(), producer) != members_.end())
+      return value;
     if (producer.valid() && IsFree(function_.node(producer))) return inner_[value] = Clone(producer);
     ValueId parameter = CopyValue(value, NodeId{});
     function_.region(region_).parameters.push_back(parameter);
@@ -321,12 +340,13 @@ class GroupBuilder {
 
   void AddSource(const std::string& source) {
     constexpr size_t kLongest = 200;
-    if (source.empty() || fused_.source.size() > kLongest || fused_.source.find(source) != std::string::npos) return;
+    if (source.empty() || fused_.source.size() > kLongest || fused_.source.find(source) != std::string::npos)
+      return;
     fused_.source += (fused_.source.empty() ? "" : ", ") + source;
   }
 
   Function& function_;
-  std::vector<NodeId> members_;   // in execution order
+  std::vector<NodeId> members_;  // in execution order
   RegionId region_;
   Node fused_;
   std::map<ValueId, ValueId> inner_;
@@ -336,7 +356,7 @@ void Fusion::Rewrite() {
   std::vector<NodeId> body;
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const std::vector<int>& members = members_[Find(i)];
-    bool alone = members.size() == 1 && node(i).op->name == "slice";   // may be a view: left to the lowering
+    bool alone = members.size() == 1 && node(i).op->name == "slice";  // may be a view: left to the lowering
     if (!IsLaunched(node(i)) || alone) {
       body.push_back(nodes_[i]);
       continue;
@@ -355,7 +375,8 @@ void Fusion::Run() {
   auto grow = [&](auto&& wanted) {
     for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
       if (wanted(node(i)))
-        while (TryMerge(i)) {}
+        while (TryMerge(i)) {
+        }
   };
   grow([](const Node& node) { return IsAnchor(node); });
   grow([](const Node& node) { return node.op->kind == OpKind::kReduce; });

@@ -25,7 +25,10 @@ Function EmptyCopy(const Function& old) {
 }  // namespace
 
 GraphRewriter::GraphRewriter(ir::Module* module, Function* old)
-    : old_(old), fresh_(EmptyCopy(*old)), builder_(module, &fresh_, fresh_.body), map_(old->values.size()),
+    : old_(old),
+      fresh_(EmptyCopy(*old)),
+      builder_(module, &fresh_, fresh_.body),
+      map_(old->values.size()),
       uses_(old->values.size(), 0) {
   for (ValueId parameter : old->region(old->body).parameters) {
     ValueId copy = CopyValue(parameter);
@@ -101,7 +104,8 @@ RegionId GraphRewriter::CopyRegion(RegionId region) {
 
 Status GraphRewriter::Finish() {
   if (auto error = builder_.TakeError()) return tl::unexpected<Error>(*error);
-  for (ValueId result : old_->region(old_->body).results) fresh_.region(fresh_.body).results.push_back(Map(result));
+  for (ValueId result : old_->region(old_->body).results)
+    fresh_.region(fresh_.body).results.push_back(Map(result));
   *old_ = std::move(fresh_);
   return {};
 }

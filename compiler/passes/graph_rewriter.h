@@ -1,5 +1,6 @@
-// Rewrites a function by building it anew, node by node: a pass decides for each node whether to copy it or to emit
-// something else in its place. Types and contents of what is emitted are inferred again by the OpBuilder.
+// Rewrites a function by building it anew, node by node: a pass decides for each node whether to copy it or
+// to emit something else in its place. Types and contents of what is emitted are inferred again by the
+// OpBuilder.
 #pragma once
 
 #include <map>
@@ -21,11 +22,11 @@ class GraphRewriter {
   // The node that makes a value of the new function, or null.
   const ir::Node* Producer(ir::ValueId fresh) const;
 
-  ir::ValueId Map(ir::ValueId old) const;              // invalid for invalid
-  void SetMap(ir::ValueId old, ir::ValueId fresh);     // also carries the name over
-  void SetName(ir::ValueId fresh, ir::ValueId old);    // where it has none
+  ir::ValueId Map(ir::ValueId old) const;            // invalid for invalid
+  void SetMap(ir::ValueId old, ir::ValueId fresh);   // also carries the name over
+  void SetName(ir::ValueId fresh, ir::ValueId old);  // where it has none
   void Copy(ir::NodeId node);
-  void Copy(ir::NodeId node, std::vector<ir::ValueId> inputs);   // with other (new) inputs
+  void Copy(ir::NodeId node, std::vector<ir::ValueId> inputs);  // with other (new) inputs
   // How often a value of the old function is used, results included.
   int UseCount(ir::ValueId old) const;
 

@@ -1,4 +1,5 @@
-// Shape arithmetic never becomes a kernel: an integer tensor whose contents are known as dims is made from the dims.
+// Shape arithmetic never becomes a kernel: an integer tensor whose contents are known as dims is made from
+// the dims.
 
 #include <set>
 
@@ -25,7 +26,10 @@ std::set<ValueId> ReadValues(const ir::Function& function) {
 
 bool IsMadeOfDims(const ir::Function& function, const Node& node) {
   switch (node.op->kind) {
-    case OpKind::kElementwise: case OpKind::kMovement: case OpKind::kView: case OpKind::kReduce:
+    case OpKind::kElementwise:
+    case OpKind::kMovement:
+    case OpKind::kView:
+    case OpKind::kReduce:
       break;
     default:
       return false;
@@ -33,7 +37,8 @@ bool IsMadeOfDims(const ir::Function& function, const Node& node) {
   if (node.outputs.size() != 1) return false;
   const ir::Value& value = function.value(node.outputs[0]);
   if (!value.elements || DTypeBits(value.type.dtype) < 8) return false;
-  for (const ir::Dim& dim : value.type.dims) if (!dim.is_constant()) return false;
+  for (const ir::Dim& dim : value.type.dims)
+    if (!dim.is_constant()) return false;
   return true;
 }
 

@@ -1,4 +1,5 @@
-// A pass: graph IR in, graph IR out, in place. One function, one file, one golden folder; the order is in pipeline.cc.
+// A pass: graph IR in, graph IR out, in place. One function, one file, one golden folder; the order is in
+// pipeline.cc.
 #pragma once
 
 #include <string_view>
@@ -16,8 +17,8 @@ struct PassContext {
 };
 
 struct Pass {
-  std::string_view name;         // "fold-constants"
-  std::string_view purpose;      // one line
+  std::string_view name;     // "fold-constants"
+  std::string_view purpose;  // one line
   Status (*run)(ir::Module& module, const PassContext& context);
 };
 
@@ -25,7 +26,8 @@ struct Pass {
 Status FoldConstants(ir::Module& module, const PassContext& context);
 // Symbols that are read from constants become numbers.
 Status ResolveSymbols(ir::Module& module, const PassContext& context);
-// Integer tensors whose contents are known as dims are made from the dims; what computed them is left to EliminateDead.
+// Integer tensors whose contents are known as dims are made from the dims; what computed them is left to
+// EliminateDead.
 Status MaterializeDims(ir::Module& module, const PassContext& context);
 // Nodes of equal operator, attributes and inputs are computed once.
 Status EliminateCommon(ir::Module& module, const PassContext& context);

@@ -42,7 +42,8 @@ Values TakeConstants(Function* function) {
       const ir::TensorData* data = function->ConstantOf(node.inputs[0]);
       if (data == nullptr) return false;
       const auto& symbols = std::get<std::vector<std::string>>(*node.Find("symbols"));
-      for (size_t i = 0; i < symbols.size(); ++i) values[symbols[i]] = Dim(ir::ReadElement(*data, static_cast<int64_t>(i)).integer);
+      for (size_t i = 0; i < symbols.size(); ++i)
+        values[symbols[i]] = Dim(ir::ReadElement(*data, static_cast<int64_t>(i)).integer);
       return true;
     });
   return values;

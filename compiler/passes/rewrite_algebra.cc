@@ -31,12 +31,17 @@ bool RewritePower(GraphRewriter& rewriter, const Node& node) {
   OpBuilder& b = rewriter.builder();
   ValueId base = rewriter.Map(node.inputs[0]);
   std::optional<double> exponent = b.ConstantScalar(rewriter.Map(node.inputs[1]));
-  if (!exponent || !IsFloat(b.dtype(base)) || b.rank(rewriter.Map(node.inputs[1])) > b.rank(base)) return false;
+  if (!exponent || !IsFloat(b.dtype(base)) || b.rank(rewriter.Map(node.inputs[1])) > b.rank(base))
+    return false;
   ValueId result;
-  if (*exponent == 1.0) result = base;
-  else if (*exponent == 2.0) result = b.Mul(base, base);
-  else if (*exponent == 3.0) result = b.Mul(b.Mul(base, base), base);
-  else return false;
+  if (*exponent == 1.0)
+    result = base;
+  else if (*exponent == 2.0)
+    result = b.Mul(base, base);
+  else if (*exponent == 3.0)
+    result = b.Mul(b.Mul(base, base), base);
+  else
+    return false;
   rewriter.SetMap(node.outputs[0], result);
   return true;
 }
@@ -57,7 +62,8 @@ bool ComposeTransposes(GraphRewriter& rewriter, const Node& node) {
 
 // ---- transposes of a contraction's operands become other axis lists ----
 
-// Maps axis lists through the transpose that makes `operand`; false when the order of the free axes would change.
+// Maps axis lists through the transpose that makes `operand`; false when the order of the free axes would
+// change.
 bool ReadThroughTranspose(const GraphRewriter& rewriter, ValueId* operand, std::vector<int64_t>* batch,
                           std::vector<int64_t>* contract) {
   const Node* producer = rewriter.Producer(*operand);
@@ -88,18 +94,20 @@ bool AbsorbTransposes(GraphRewriter& rewriter, const Node& node) {
   bool right = ReadThroughTranspose(rewriter, &b, &rhs_batch, &rhs_contract);
   if (!left && !right) return false;
   DType dtype = rewriter.old().type(node.outputs[0]).dtype;
-  rewriter.SetMap(node.outputs[0], rewriter.builder().Contract(a, b, lhs_batch, rhs_batch, lhs_contract, rhs_contract, dtype));
+  rewriter.SetMap(node.outputs[0],
+                  rewriter.builder().Contract(a, b, lhs_batch, rhs_batch, lhs_contract, rhs_contract, dtype));
   return true;
 }
 
 // ---- a scale of a convolution's channels goes into its constant weights ----
 
-// The values of a constant that varies along the channel axis (1) only, one for each of `channels`; empty: not so.
+// The values of a constant that varies along the channel axis (1) only, one for each of `channels`; empty:
+// not so.
 std::vector<float> ChannelValues(const ir::TensorData* data, int rank, int64_t channels) {
   if (data == nullptr || data->dtype != DType::kF32 || static_cast<int>(data->dims.size()) > rank) return {};
   int64_t count = data->element_count();
   if (count != 1 && count != channels) return {};
-  int axis = static_cast<int>(data->dims.size()) - (rank - 1);   // of the channels in the constant's own dims
+  int axis = static_cast<int>(data->dims.size()) - (rank - 1);  // of the channels in the constant's own dims
   if (count != 1 && (axis < 0 || data->dims[axis] != channels)) return {};
   std::vector<float> values(static_cast<size_t>(count));
   std::memcpy(values.data(), data->bytes.data(), values.size() * sizeof(float));
@@ -107,7 +115,8 @@ std::vector<float> ChannelValues(const ir::TensorData* data, int rank, int64_t c
   return values;
 }
 
-ValueId ScaledWeights(GraphRewriter& rewriter, const ir::TensorData& weights, const std::vector<float>& scale) {
+ValueId ScaledWeights(GraphRewriter& rewriter, const ir::TensorData& weights,
+                      const std::vector<float>& scale) {
   std::vector<float> values(static_cast<size_t>(weights.element_count()));
   std::memcpy(values.data(), weights.bytes.data(), values.size() * sizeof(float));
   size_t per_channel = values.size() / scale.size();
@@ -130,19 +139,22 @@ bool FoldScale(GraphRewriter& rewriter, const Node& node) {
       int constant_side = old.ConstantOf(scaled->inputs[1]) != nullptr ? 1 : 0;
       bias = scaled->inputs[constant_side];
       convolution = OldProducer(rewriter, scaled->inputs[1 - constant_side]);
-      if (old.ConstantOf(bias) == nullptr || rewriter.UseCount(scaled->inputs[1 - constant_side]) != 1) continue;
+      if (old.ConstantOf(bias) == nullptr || rewriter.UseCount(scaled->inputs[1 - constant_side]) != 1)
+        continue;
     }
     if (convolution == nullptr || convolution->op->name != "conv") continue;
     if (convolution->String("layout") == "channels_last") continue;
     const ir::TensorData* weights = old.ConstantOf(convolution->inputs[1]);
     const ir::Type& type = old.type(convolution->outputs[0]);
-    if (weights == nullptr || weights->dtype != DType::kF32 || weights->dims.empty() || weights->dims[0] == 0) continue;
+    if (weights == nullptr || weights->dtype != DType::kF32 || weights->dims.empty() || weights->dims[0] == 0)
+      continue;
     if (!(old.type(node.outputs[0]).dims == type.dims)) continue;
     std::vector<float> scale = ChannelValues(scale_data, type.rank(), weights->dims[0]);
     if (scale.empty()) continue;
     OpBuilder& b = rewriter.builder();
-    ValueId result = b.Emit("conv", {rewriter.Map(convolution->inputs[0]), ScaledWeights(rewriter, *weights, scale)},
-                            convolution->attributes);
+    ValueId result =
+        b.Emit("conv", {rewriter.Map(convolution->inputs[0]), ScaledWeights(rewriter, *weights, scale)},
+               convolution->attributes);
     if (bias.valid()) result = b.Add(result, b.Mul(rewriter.Map(bias), rewriter.Map(node.inputs[side])));
     rewriter.SetMap(node.outputs[0], result);
     return true;
@@ -160,7 +172,8 @@ Status RewriteAlgebra(ir::Module& module, const PassContext&) {
     for (NodeId id : function.region(function.body).nodes) {
       const Node& node = function.node(id);
       rewriter.builder().SetSource(node.source);
-      bool rewritten = std::any_of(std::begin(kRules), std::end(kRules), [&](Rule rule) { return rule(rewriter, node); });
+      bool rewritten =
+          std::any_of(std::begin(kRules), std::end(kRules), [&](Rule rule) { return rule(rewriter, node); });
       if (!rewritten) rewriter.Copy(id);
     }
     TVMVM_CHECK_OK(rewriter.Finish());

@@ -74,7 +74,8 @@ Dim ProductOf(const Dims& dims, int begin, int end) {
 
 class Collapser {
  public:
-  explicit Collapser(const GroupView& group) : group_(group), function_(group.function()), boundaries_(group) {}
+  explicit Collapser(const GroupView& group)
+      : group_(group), function_(group.function()), boundaries_(group) {}
 
   CollapsedGroup Run() {
     for (ValueId input : group_.inputs()) {
@@ -177,7 +178,7 @@ class Collapser {
       Status status = kRepeated;
       if (axis >= shift && !from[axis - shift].IsConstant(1)) {
         status = kFull;
-        if (from[axis - shift] != to[axis]) {   // repeated or not: known only at run time
+        if (from[axis - shift] != to[axis]) {  // repeated or not: known only at run time
           boundaries_.Keep(result, axis);
           boundaries_.Keep(result, axis + 1);
         }
@@ -293,7 +294,8 @@ class Collapser {
     boundaries_.Keep(result, axis);
     boundaries_.Keep(result, axis + count);
     for (int i = 1; i < count; ++i) boundaries_.Tie(indices, i, result, axis + i);
-    for (int i = axis + 2; i < static_cast<int>(dims(data).size()); ++i) boundaries_.Tie(data, i, result, i - 1 + count);
+    for (int i = axis + 2; i < static_cast<int>(dims(data).size()); ++i)
+      boundaries_.Tie(data, i, result, i - 1 + count);
   }
 
   // --- the new group ---
@@ -415,7 +417,8 @@ class Collapser {
   Dims Scaled(const Node& old, std::string_view attribute) {
     Dims scaled;
     for (const AxisRun& run : RunsOf(old.outputs[0])) {
-      scaled.push_back(old.DimList(attribute)[run.begin] * ProductOf(dims(old.inputs[0]), run.begin + 1, run.end));
+      scaled.push_back(old.DimList(attribute)[run.begin] *
+                       ProductOf(dims(old.inputs[0]), run.begin + 1, run.end));
     }
     return scaled;
   }

@@ -1,6 +1,6 @@
-// The same group with as few axes as its meaning allows: neighbouring axes that every node treats alike become one, and
-// reshapes disappear where they can. A chain of elementwise operators on equal shapes becomes one-dimensional; a softmax
-// over the last axis has two axes; a transpose of heads has four at most.
+// The same group with as few axes as its meaning allows: neighbouring axes that every node treats alike
+// become one, and reshapes disappear where they can. A chain of elementwise operators on equal shapes becomes
+// one-dimensional; a softmax over the last axis has two axes; a transpose of heads has four at most.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,10 @@
 namespace tvmvm::tensor {
 
 struct CollapsedGroup {
-  ir::Function function;             // holds only the group
+  ir::Function function;  // holds only the group
   ir::NodeId node;
-  std::vector<uint32_t> inputs;      // for each input of the new group: the input of the old one with the same memory
+  std::vector<uint32_t>
+      inputs;  // for each input of the new group: the input of the old one with the same memory
 };
 
 // Outputs keep their order and their bytes; their dims may be other ones.

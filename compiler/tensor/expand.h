@@ -1,7 +1,8 @@
 // Expander: elements of a group's values as expressions over loop variables, producers inlined.
 //
-// One expander serves one kernel: it remembers each (value, index) that it expanded, so that a value used many times is
-// one shared node of the result. Results are therefore graphs: walk them with a memo by node, as Sharing does.
+// One expander serves one kernel: it remembers each (value, index) that it expanded, so that a value used
+// many times is one shared node of the result. Results are therefore graphs: walk them with a memo by node,
+// as Sharing does.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ class ExprNumbering {
     auto operator<=>(const Key&) const = default;
   };
   std::unordered_map<const ExprNode*, uint32_t> by_node_;
-  std::vector<Expr> kept_;                      // keeps the nodes of by_node_ alive
+  std::vector<Expr> kept_;  // keeps the nodes of by_node_ alive
   std::map<Key, uint32_t> by_key_;
   std::unordered_map<ir::Dim, uint32_t> dims_;
 };
@@ -44,8 +45,8 @@ class Expander {
   Expander(const GroupView& group, GroupView::Leaf leaf, LoopKernel* kernel)
       : group_(group), leaf_(std::move(leaf)), kernel_(kernel) {}
 
-  // The element; where a value has no element (an operator that is no pull, an input that `leaf` does not know), zero, and
-  // `missing` names the value from then on.
+  // The element; where a value has no element (an operator that is no pull, an input that `leaf` does not
+  // know), zero, and `missing` names the value from then on.
   Expr Expand(ir::ValueId value, std::span<const Expr> index);
   ir::ValueId missing() const { return missing_; }
   LoopKernel* kernel() { return kernel_; }

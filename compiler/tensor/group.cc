@@ -18,14 +18,18 @@ class InliningContext final : public ir::ElementContext {
   const ir::Type& input_type(int input) const override {
     return has_input(input) ? expander_.group().type(node_.inputs[input]) : absent_;
   }
-  const ir::Type& output_type(int output) const override { return expander_.group().type(node_.outputs[output]); }
+  const ir::Type& output_type(int output) const override {
+    return expander_.group().type(node_.outputs[output]);
+  }
   bool has_input(int input) const override {
     return input >= 0 && input < static_cast<int>(node_.inputs.size()) && node_.inputs[input].valid();
   }
   Expr Input(int input, std::span<const Expr> index) override {
     return expander_.Expand(node_.inputs[input], index);
   }
-  VariableId NewAxis(std::string_view name) override { return expander_.kernel()->NewVariable(std::string(name)); }
+  VariableId NewAxis(std::string_view name) override {
+    return expander_.kernel()->NewVariable(std::string(name));
+  }
 
  private:
   Expander& expander_;
@@ -35,7 +39,8 @@ class InliningContext final : public ir::ElementContext {
 
 // The one element of a constant as an immediate; invalid for strings and complex numbers.
 Expr ImmediateOf(const ir::TensorData& data) {
-  if (data.element_count() != 1 || static_cast<int64_t>(data.bytes.size()) < DTypeBytes(data.dtype, 1)) return {};
+  if (data.element_count() != 1 || static_cast<int64_t>(data.bytes.size()) < DTypeBytes(data.dtype, 1))
+    return {};
   return ir::IsNumeric(data.dtype) ? ir::ElementConstant(data, 0) : Expr();
 }
 
@@ -51,13 +56,15 @@ Expr KnownElement(const ir::Function& function, ir::ValueId value, std::span<con
   return Cast(info.type.dtype, DimValue((*info.elements)[position]));
 }
 
-// A small tensor made of dims, at an index known only at run time: a chain of selections over the flat position.
+// A small tensor made of dims, at an index known only at run time: a chain of selections over the flat
+// position.
 Expr DimsElement(const ir::Value& info, std::span<const Expr> index) {
   Expr position = FlatIndex(info.type.dims, index);
   Expr result;
   for (size_t i = 0; i < info.elements->size(); ++i) {
     Expr element = Cast(info.type.dtype, DimValue((*info.elements)[i]));
-    result = result.valid() ? Select(Equal(position, IntConstant(static_cast<int64_t>(i))), element, result) : element;
+    result = result.valid() ? Select(Equal(position, IntConstant(static_cast<int64_t>(i))), element, result)
+                            : element;
   }
   return result;
 }
@@ -66,9 +73,16 @@ Expr DimsElement(const ir::Value& info, std::span<const Expr> index) {
 
 uint32_t ExprNumbering::Number(const Expr& a) {
   if (auto found = by_node_.find(a.get()); found != by_node_.end()) return found->second;
-  Key key{.op = a->op, .dtype = a->dtype, .lanes = a->lanes, .id = a->id, .integer = a->integer,
-          .number = std::bit_cast<uint64_t>(a->number), .saturate = a->saturate, .dim = 0,
-          .reduction = a->reduction.get(), .operands = {}};
+  Key key{.op = a->op,
+          .dtype = a->dtype,
+          .lanes = a->lanes,
+          .id = a->id,
+          .integer = a->integer,
+          .number = std::bit_cast<uint64_t>(a->number),
+          .saturate = a->saturate,
+          .dim = 0,
+          .reduction = a->reduction.get(),
+          .operands = {}};
   if (a->op == ExprOp::kDim) {
     key.dim = dims_.try_emplace(a->dim, static_cast<uint32_t>(dims_.size() + 1)).first->second;
   }
@@ -133,7 +147,8 @@ int GroupView::InputNumber(ir::ValueId value) const {
   return found == inputs_.end() ? -1 : static_cast<int>(found - inputs_.begin());
 }
 
-Expr GroupView::Expand(ir::ValueId value, std::span<const Expr> index, const Leaf& leaf, LoopKernel* kernel) const {
+Expr GroupView::Expand(ir::ValueId value, std::span<const Expr> index, const Leaf& leaf,
+                       LoopKernel* kernel) const {
   Expander expander(*this, leaf, kernel);
   Expr result = expander.Expand(value, index);
   return expander.missing().valid() ? Expr() : result;

@@ -17,7 +17,8 @@ std::string NameOf(const GroupView& group) {
   int count = 0;
   for (ir::NodeId id : group.nodes()) {
     const ir::Node& node = group.function().node(id);
-    if (node.op == nullptr || node.op->kind == ir::OpKind::kConstant || node.op->kind == ir::OpKind::kView) continue;
+    if (node.op == nullptr || node.op->kind == ir::OpKind::kConstant || node.op->kind == ir::OpKind::kView)
+      continue;
     if (++count > 4) break;
     if (!name.empty()) name += '_';
     name += node.op->name;
@@ -27,7 +28,8 @@ std::string NameOf(const GroupView& group) {
 
 }  // namespace
 
-GroupKernel::GroupKernel(const GroupView& group) : group_(group), input_arguments_(group.inputs().size(), -1) {
+GroupKernel::GroupKernel(const GroupView& group)
+    : group_(group), input_arguments_(group.inputs().size(), -1) {
   call_.kernel.name = NameOf(group);
 }
 
@@ -60,8 +62,10 @@ void GroupKernel::Estimate(const Dim& space, std::span<const Expr> per_element) 
   call_.kernel.bytes = 0;
   for (const KernelArgument& argument : call_.arguments) {
     bool is_input = argument.kind == ArgumentKind::kInput;
-    const ir::Type& type = group_.type(is_input ? group_.inputs()[argument.index] : group_.outputs()[argument.index]);
-    call_.kernel.bytes = call_.kernel.bytes + CeilDiv(Product(type.dims) * Dim(DTypeBits(type.dtype)), Dim(8));
+    const ir::Type& type =
+        group_.type(is_input ? group_.inputs()[argument.index] : group_.outputs()[argument.index]);
+    call_.kernel.bytes =
+        call_.kernel.bytes + CeilDiv(Product(type.dims) * Dim(DTypeBits(type.dtype)), Dim(8));
   }
 }
 
@@ -105,7 +109,7 @@ int LanesFor(std::span<const Expr> roots, const TargetInfo& target) {
   for (const Expr& root : roots) {
     see(root.dtype());
     VisitOnce(root, [&](const Expr& e) {
-      if (IsFloat(e.dtype())) widest = std::max(widest, 32);   // narrow floats compute in f32
+      if (IsFloat(e.dtype())) widest = std::max(widest, 32);  // narrow floats compute in f32
       if (e.op() == ExprOp::kLoad || (e.op() == ExprOp::kCast && e.dtype() != DType::kI64)) see(e.dtype());
     });
   }
@@ -114,7 +118,8 @@ int LanesFor(std::span<const Expr> roots, const TargetInfo& target) {
 
 Expr WholeSteps(Nest& nest, const Range& range, int64_t step) {
   if (step == 1) return range.end;
-  return nest.Let("whole", range.begin + FloorDiv(range.end - range.begin, IntConstant(step)) * IntConstant(step));
+  return nest.Let("whole",
+                  range.begin + FloorDiv(range.end - range.begin, IntConstant(step)) * IntConstant(step));
 }
 
 }  // namespace tvmvm::tensor

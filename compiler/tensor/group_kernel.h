@@ -1,4 +1,5 @@
-// GroupKernel: the parts that kernels of every schedule for pulls have in common: buffers, grid blocks, lanes, estimates.
+// GroupKernel: the parts that kernels of every schedule for pulls have in common: buffers, grid blocks,
+// lanes, estimates.
 #pragma once
 
 #include <string>
@@ -20,7 +21,8 @@ class GroupKernel {
   explicit GroupKernel(const GroupView& group);
 
   LoopKernel& kernel() { return call_.kernel; }
-  // The element of an input of the group, which becomes an argument of the kernel; invalid where `value` is no input.
+  // The element of an input of the group, which becomes an argument of the kernel; invalid where `value` is
+  // no input.
   Expr LoadInput(ir::ValueId value, std::span<const Expr> index);
   // An argument to write; all inputs must have been asked for before.
   uint32_t AddOutput(uint32_t output);
@@ -31,7 +33,7 @@ class GroupKernel {
  private:
   const GroupView& group_;
   KernelCall call_;
-  std::vector<int> input_arguments_;       // argument of the kernel, or -1
+  std::vector<int> input_arguments_;  // argument of the kernel, or -1
 };
 
 // The error for a value without element.
@@ -43,8 +45,8 @@ Range BlockOf(Nest& nest, int axis, const std::string& name, const ir::Dim& exte
 // Binds the coordinates of the row-major position within `extents` of the listed axes to loop variables.
 std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position);
 
-// Lanes that suit the element types in the expressions: as many of the widest type as a register holds; 1 where elements
-// share bytes.
+// Lanes that suit the element types in the expressions: as many of the widest type as a register holds; 1
+// where elements share bytes.
 int LanesFor(std::span<const Expr> roots, const TargetInfo& target);
 
 // begin + as many whole steps as fit before end, bound to a variable.

@@ -20,7 +20,7 @@ enum class StmtKind : uint8_t {
   kIf,     // condition (scalar bool), then, otherwise (may be null)
   kStore,  // buffer[index] = value, optional mask; index and value have the same lanes, or index is a scalar
            // and the value is stored to `lanes` consecutive elements
-  kLet,       // variable = value for the rest of the enclosing block
+  kLet,    // variable = value for the rest of the enclosing block
   kAllocate,  // declares local buffer `buffer` for the rest of the enclosing block
   kFail,      // leave the kernel with error code `code` (>= 1) for the whole launch
 };
@@ -62,8 +62,8 @@ struct BufferInfo {
   Expr scratch_offset;                 // kScratch: i64 bytes, multiple of 64
 };
 
-// A kernel. No argument that is written overlaps another one. Local buffers that are not in scratch take at most 1 MiB.
-// Arguments are buffers[0 .. argument_count) in order and, for every kDim in the body, a scalar.
+// A kernel. No argument that is written overlaps another one. Local buffers that are not in scratch take at
+// most 1 MiB. Arguments are buffers[0 .. argument_count) in order and, for every kDim in the body, a scalar.
 struct LoopKernel {
   std::string name;                 // a short description, "softmax"; made unique later
   std::vector<BufferInfo> buffers;  // arguments first

@@ -10,10 +10,11 @@
 namespace tvmvm::tensor {
 namespace {
 
-// Sums of floats add up blocks of this many elements (for each accumulator) before they go into a wider total: rounding
-// errors grow with the block, not with the tensor.
+// Sums of floats add up blocks of this many elements (for each accumulator) before they go into a wider
+// total: rounding errors grow with the block, not with the tensor.
 constexpr int64_t kSumBlock = 512;
-constexpr int kPartialSums = 4;      // vectors that accumulate independently: as many as hide the latency of an addition
+constexpr int kPartialSums =
+    4;  // vectors that accumulate independently: as many as hide the latency of an addition
 
 Expr Lowest(DType dtype) {
   if (IsFloat(dtype)) return FloatConstant(-std::numeric_limits<double>::infinity(), dtype);
@@ -31,14 +32,20 @@ Expr Highest(DType dtype) {
 
 Expr Identity(ReduceKind kind, DType dtype) {
   switch (kind) {
-    case ReduceKind::kSum: return Constant(dtype, 0);
-    case ReduceKind::kProduct: return Constant(dtype, 1);
+    case ReduceKind::kSum:
+      return Constant(dtype, 0);
+    case ReduceKind::kProduct:
+      return Constant(dtype, 1);
     case ReduceKind::kMin:
-    case ReduceKind::kArgMin: return Highest(dtype);
+    case ReduceKind::kArgMin:
+      return Highest(dtype);
     case ReduceKind::kMax:
-    case ReduceKind::kArgMax: return Lowest(dtype);
-    case ReduceKind::kAnd: return dtype == DType::kBool ? BoolConstant(true) : IntConstant(-1, dtype);
-    case ReduceKind::kOr: return Constant(dtype, 0);
+    case ReduceKind::kArgMax:
+      return Lowest(dtype);
+    case ReduceKind::kAnd:
+      return dtype == DType::kBool ? BoolConstant(true) : IntConstant(-1, dtype);
+    case ReduceKind::kOr:
+      return Constant(dtype, 0);
   }
   return {};
 }
@@ -50,7 +57,8 @@ struct Operators {
 Operators OperatorsOf(ReduceKind kind, DType dtype) {
   bool is_bool = dtype == DType::kBool;
   switch (kind) {
-    case ReduceKind::kSum: return {is_bool ? ExprOp::kOr : ExprOp::kAdd, is_bool ? ExprOp::kReduceOr : ExprOp::kReduceAdd};
+    case ReduceKind::kSum:
+      return {is_bool ? ExprOp::kOr : ExprOp::kAdd, is_bool ? ExprOp::kReduceOr : ExprOp::kReduceAdd};
     case ReduceKind::kProduct:
       return {is_bool ? ExprOp::kAnd : ExprOp::kMul, is_bool ? ExprOp::kReduceAnd : ExprOp::kReduceMul};
     case ReduceKind::kMin:
@@ -59,8 +67,10 @@ Operators OperatorsOf(ReduceKind kind, DType dtype) {
     case ReduceKind::kMax:
     case ReduceKind::kArgMax:
       return {is_bool ? ExprOp::kOr : ExprOp::kMax, is_bool ? ExprOp::kReduceOr : ExprOp::kReduceMax};
-    case ReduceKind::kAnd: return {ExprOp::kAnd, ExprOp::kReduceAnd};
-    case ReduceKind::kOr: return {ExprOp::kOr, ExprOp::kReduceOr};
+    case ReduceKind::kAnd:
+      return {ExprOp::kAnd, ExprOp::kReduceAnd};
+    case ReduceKind::kOr:
+      return {ExprOp::kOr, ExprOp::kReduceOr};
   }
   return {};
 }
@@ -136,8 +146,10 @@ Expr Guarded(const Expr& a, const Lanes& lanes) {
 }
 
 void ForLanes(Nest& nest, const Lanes& lanes, const std::function<void()>& build) {
-  if (lanes.unroll > 1) nest.Open(lanes.unroll_variable, Zero(), IntConstant(lanes.unroll), LoopKind::kUnrolled);
-  if (lanes.width > 1) nest.Open(lanes.lane_variable, Zero(), IntConstant(lanes.width), LoopKind::kVectorized);
+  if (lanes.unroll > 1)
+    nest.Open(lanes.unroll_variable, Zero(), IntConstant(lanes.unroll), LoopKind::kUnrolled);
+  if (lanes.width > 1)
+    nest.Open(lanes.lane_variable, Zero(), IntConstant(lanes.width), LoopKind::kVectorized);
   build();
   if (lanes.width > 1) nest.Close();
   if (lanes.unroll > 1) nest.Close();
@@ -227,11 +239,12 @@ Expr ReductionLowering::Emit(const Expr& reduce, const Lanes& lanes) {
 }
 
 // Opens loops over all axes but the innermost; gives their number.
-int ReductionLowering::OpenOuterAxes(const Reduction& reduction, std::vector<std::pair<VariableId, Expr>>* axes) {
+int ReductionLowering::OpenOuterAxes(const Reduction& reduction,
+                                     std::vector<std::pair<VariableId, Expr>>* axes) {
   // The variable of each loop is new: one expression may be lowered several times.
   for (size_t i = 0; i + 1 < reduction.axes.size(); ++i) {
-    VariableId variable =
-        nest_.Open(nest_.kernel()->variable_names[reduction.axes[i]], Zero(), nest_.Place(reduction.extents[i]));
+    VariableId variable = nest_.Open(nest_.kernel()->variable_names[reduction.axes[i]], Zero(),
+                                     nest_.Place(reduction.extents[i]));
     axes->emplace_back(reduction.axes[i], Variable(variable));
   }
   return static_cast<int>(reduction.axes.size()) - 1;
@@ -290,7 +303,8 @@ Expr ReductionLowering::EmitAlongLanes(const Expr& unordered, const Lanes& lanes
   nest_.Close();
   if (has_total) {
     ForLanes(nest_, lanes, [&] {
-      Expr total = Load(totals, DType::kF64, lanes.Number()) + Cast(DType::kF64, Load(sums, dtype, lanes.Number()));
+      Expr total =
+          Load(totals, DType::kF64, lanes.Number()) + Cast(DType::kF64, Load(sums, dtype, lanes.Number()));
       nest_.Add(Store(totals, lanes.Number(), total));
     });
     nest_.Close();
@@ -300,9 +314,10 @@ Expr ReductionLowering::EmitAlongLanes(const Expr& unordered, const Lanes& lanes
   return Cast(reduce.dtype(), Load(sums, dtype, lanes.Number()));
 }
 
-// Elements [begin, end) of the innermost axis: whole groups of vectors, whole vectors, then single elements into `rest`.
-void ReductionLowering::AccumulateAlongAxis(const Expr& reduce, const Expr& begin, const Expr& end, uint32_t partial,
-                                            uint32_t rest, int unroll) {
+// Elements [begin, end) of the innermost axis: whole groups of vectors, whole vectors, then single elements
+// into `rest`.
+void ReductionLowering::AccumulateAlongAxis(const Expr& reduce, const Expr& begin, const Expr& end,
+                                            uint32_t partial, uint32_t rest, int unroll) {
   const Reduction& reduction = *reduce->reduction;
   std::string name = nest_.kernel()->variable_names[reduction.axes.back()];
   auto loop = [&](const Expr& from, const Expr& to, int width, int parts, uint32_t buffer) {
@@ -324,7 +339,8 @@ void ReductionLowering::AccumulateAlongAxis(const Expr& reduce, const Expr& begi
     loop(from, to, width_, 1, partial);
     from = to;
   }
-  if (width_ == 1 || !SuitsMasks(std::span(&reduce->operands[0], 1), reduction.axes.back())) return loop(from, end, 1, 1, rest);
+  if (width_ == 1 || !SuitsMasks(std::span(&reduce->operands[0], 1), reduction.axes.back()))
+    return loop(from, end, 1, 1, rest);
   if (Same(from, end)) return;
   nest_.OpenIf(Less(from, end));
   Lanes lanes = Lanes::Make(nest_.kernel(), width_, 1);
@@ -347,8 +363,9 @@ Expr ReductionLowering::EmitAlongAxis(const Expr& unordered) {
   bool is_short = IsConstant(extent) && extent->integer < width_;
   bool gathers = GatheredLoads(reduce->operands[0], reduction.axes.back()) > 0;
   bool is_vector = width_ > 1 && !is_short && !gathers && DTypeBits(dtype) >= 8;
-  int unroll = IsConstant(extent) ? static_cast<int>(std::clamp<int64_t>(extent->integer / width_, 1, kPartialSums))
-                                  : kPartialSums;
+  int unroll = IsConstant(extent)
+                   ? static_cast<int>(std::clamp<int64_t>(extent->integer / width_, 1, kPartialSums))
+                   : kPartialSums;
   int saved_width = width_;
   if (!is_vector) width_ = unroll = 1;
 
@@ -407,7 +424,8 @@ Expr ReductionLowering::EmitArg(const Expr& reduce, const Lanes& lanes) {
     nest_.Add(Store(best, lanes.Number(), Identity(reduction.kind, dtype)));
     nest_.Add(Store(where, lanes.Number(), Zero()));
   });
-  VariableId k = nest_.Open(nest_.kernel()->variable_names[reduction.axes[0]], Zero(), nest_.Place(reduction.extents[0]));
+  VariableId k = nest_.Open(nest_.kernel()->variable_names[reduction.axes[0]], Zero(),
+                            nest_.Place(reduction.extents[0]));
   std::pair<VariableId, Expr> axis(reduction.axes[0], Variable(k));
   Expr value = Lower(Substitute(reduce->operands[0], std::span(&axis, 1)), lanes);
   ForLanes(nest_, lanes, [&] {

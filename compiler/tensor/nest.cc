@@ -11,9 +11,11 @@ bool IsLeaf(const Expr& a) {
   return a.op() == ExprOp::kConstant || a.op() == ExprOp::kDim || a.op() == ExprOp::kVariable;
 }
 
-// Linear index arithmetic inside a vectorised loop stays in place, where the vectoriser recognises unit strides.
+// Linear index arithmetic inside a vectorised loop stays in place, where the vectoriser recognises unit
+// strides.
 bool IsIndexArithmetic(const Expr& a) {
-  return a.dtype() == DType::kI64 && (a.op() == ExprOp::kAdd || a.op() == ExprOp::kSub || a.op() == ExprOp::kMul);
+  return a.dtype() == DType::kI64 &&
+         (a.op() == ExprOp::kAdd || a.op() == ExprOp::kSub || a.op() == ExprOp::kMul);
 }
 
 bool Divides(ExprOp op) {
@@ -33,7 +35,7 @@ struct Nest::Placement {
   struct Info {
     int scope = 0;
     int uses = 0;
-    int user_scope = 0;      // innermost scope of the users
+    int user_scope = 0;  // innermost scope of the users
     bool is_mutable = false;
   };
 
@@ -97,7 +99,8 @@ struct Nest::Placement {
     Expr rebuilt = WithOperands(a, std::move(operands));
     if (!WantsVariable(a, info) || IsLeaf(rebuilt)) return rebuilt;
     if (info.scope < info.user_scope) rebuilt = SafeToMove(rebuilt);
-    VariableId variable = nest.kernel_->NewVariable("t" + std::to_string(nest.kernel_->variable_names.size()));
+    VariableId variable =
+        nest.kernel_->NewVariable("t" + std::to_string(nest.kernel_->variable_names.size()));
     Scope& scope = nest.scopes_[info.scope];
     scope.statements.push_back(tensor::Let(variable, rebuilt));
     nest.Bind(variable, info.scope);
@@ -111,7 +114,7 @@ struct Nest::Placement {
     return name;
   }
 
-  std::vector<uint32_t> temporary;   // placed for this call only: they read what later statements change
+  std::vector<uint32_t> temporary;  // placed for this call only: they read what later statements change
 };
 
 void Nest::Bind(VariableId variable, int scope) {
@@ -183,7 +186,8 @@ int Nest::ScopeOf(const Expr& a) const {
   int scope = 0;
   VisitOnce(a, [&](const Expr& e) {
     if (e.op() == ExprOp::kVariable) {
-      if (auto bound = scope_of_.find(e->id); bound != scope_of_.end()) scope = std::max(scope, bound->second);
+      if (auto bound = scope_of_.find(e->id); bound != scope_of_.end())
+        scope = std::max(scope, bound->second);
     }
     if (IsMutableLoad(e)) scope = depth();
   });
@@ -191,7 +195,8 @@ int Nest::ScopeOf(const Expr& a) const {
 }
 
 void Nest::At(int scope, const std::function<void()>& build) {
-  std::vector<Scope> inner(std::make_move_iterator(scopes_.begin() + scope + 1), std::make_move_iterator(scopes_.end()));
+  std::vector<Scope> inner(std::make_move_iterator(scopes_.begin() + scope + 1),
+                           std::make_move_iterator(scopes_.end()));
   scopes_.resize(scope + 1);
   build();
   scopes_.insert(scopes_.end(), std::make_move_iterator(inner.begin()), std::make_move_iterator(inner.end()));

@@ -1,7 +1,9 @@
-// Nest: builds the loops of one kernel from the outside in, and puts each part of an expression where it belongs.
+// Nest: builds the loops of one kernel from the outside in, and puts each part of an expression where it
+// belongs.
 //
-// Scopes are open loops (scope 0 is the kernel's body). Place() shares repeated sub-expressions and lets those that do not
-// change in inner loops be computed outside of them, so that the printers need no loop-invariant code motion.
+// Scopes are open loops (scope 0 is the kernel's body). Place() shares repeated sub-expressions and lets
+// those that do not change in inner loops be computed outside of them, so that the printers need no
+// loop-invariant code motion.
 #pragma once
 
 #include <functional>
@@ -23,7 +25,8 @@ class Nest {
   int depth() const { return static_cast<int>(scopes_.size()) - 1; }
 
   // Opens a loop; its variable is bound until Close.
-  VariableId Open(std::string name, Expr begin, Expr end, LoopKind kind = LoopKind::kSerial, int64_t step = 1);
+  VariableId Open(std::string name, Expr begin, Expr end, LoopKind kind = LoopKind::kSerial,
+                  int64_t step = 1);
   // The same for a variable that exists already; sibling loops may share one.
   void Open(VariableId variable, Expr begin, Expr end, LoopKind kind = LoopKind::kSerial, int64_t step = 1);
   // Opens the `then` side of a condition.
@@ -38,14 +41,15 @@ class Nest {
   // A local buffer, allocated at the innermost scope.
   uint32_t Local(std::string name, DType dtype, Memory memory, int64_t size);
 
-  // Scope number of the innermost bound variable in `a`. Reads of buffers that the kernel writes belong to the innermost
-  // scope; unbound variables (axes of reductions, lanes) count for nothing.
+  // Scope number of the innermost bound variable in `a`. Reads of buffers that the kernel writes belong to
+  // the innermost scope; unbound variables (axes of reductions, lanes) count for nothing.
   int ScopeOf(const Expr& a) const;
-  // Runs `build` as if `scope` were the innermost one: what it adds stands before the loops that are open inside.
+  // Runs `build` as if `scope` were the innermost one: what it adds stands before the loops that are open
+  // inside.
   void At(int scope, const std::function<void()>& build);
   // From now on and as long as the innermost scope is open, Place and Remembered give `value` for `a`.
   void Remember(const Expr& a, const Expr& value);
-  Expr Remembered(const Expr& a);      // invalid: not known
+  Expr Remembered(const Expr& a);  // invalid: not known
   // The expressions with shared and outer parts replaced by variables.
   std::vector<Expr> Place(std::span<const Expr> roots);
   Expr Place(const Expr& root) { return Place(std::span(&root, 1))[0]; }
@@ -61,7 +65,7 @@ class Nest {
     Expr begin, end, condition;
     LoopKind kind = LoopKind::kSerial;
     int64_t step = 1;
-    std::vector<uint32_t> placed;      // numbers in placed_ that end with this scope
+    std::vector<uint32_t> placed;  // numbers in placed_ that end with this scope
     std::vector<VariableId> bound;
   };
   struct Placement;
@@ -73,7 +77,7 @@ class Nest {
   std::vector<Scope> scopes_;
   std::unordered_map<VariableId, int> scope_of_;
   ExprNumbering numbering_;
-  std::map<uint32_t, Expr> placed_;    // expressions that have a variable
+  std::map<uint32_t, Expr> placed_;  // expressions that have a variable
 };
 
 }  // namespace tvmvm::tensor

@@ -1,7 +1,7 @@
 // Schedules for pulls: every output element is an expression over its coordinates.
 //
-// The coordinates of an output become a grid of blocks of about kBlockElements elements, in each block loops over rows, and
-// innermost a loop of vectors with a scalar tail. Outputs of equal dims share a kernel.
+// The coordinates of an output become a grid of blocks of about kBlockElements elements, in each block loops
+// over rows, and innermost a loop of vectors with a scalar tail. Outputs of equal dims share a kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,8 +20,9 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-constexpr int64_t kBlockElements = 8192;     // of a grid point, where an element costs a few operations
-constexpr int64_t kLeastInnerBlock = 64;     // the least part of a row that a grid point takes: full vectors at every level
+constexpr int64_t kBlockElements = 8192;  // of a grid point, where an element costs a few operations
+constexpr int64_t kLeastInnerBlock =
+    64;  // the least part of a row that a grid point takes: full vectors at every level
 
 // Coordinates of a row-major position.
 std::vector<Expr> Unflatten(const Dims& dims, Expr position) {
@@ -38,7 +39,11 @@ std::vector<Expr> Unflatten(const Dims& dims, Expr position) {
 class PullKernel {
  public:
   PullKernel(const GroupView& group, const TargetInfo& target, std::vector<uint32_t> outputs)
-      : group_(group), target_(target), outputs_(std::move(outputs)), made_(group), nest_(&made_.kernel()),
+      : group_(group),
+        target_(target),
+        outputs_(std::move(outputs)),
+        made_(group),
+        nest_(&made_.kernel()),
         dims_(group.type(group.outputs()[outputs_[0]]).dims) {}
 
   Expected<KernelCall> Build() {
@@ -194,8 +199,8 @@ class PullKernel {
     return width;
   }
 
-  void StoreElements(ReductionLowering& reductions, std::vector<Expr> elements, const std::vector<Expr>& targets,
-                     const Lanes& lanes) {
+  void StoreElements(ReductionLowering& reductions, std::vector<Expr> elements,
+                     const std::vector<Expr>& targets, const Lanes& lanes) {
     for (Expr& element : elements) element = reductions.Lower(element, lanes);
     ForLanes(nest_, lanes, [&] {
       std::vector<Expr> all = elements;
@@ -213,19 +218,19 @@ class PullKernel {
 
   const GroupView& group_;
   const TargetInfo& target_;
-  std::vector<uint32_t> outputs_;            // of the group
+  std::vector<uint32_t> outputs_;  // of the group
   GroupKernel made_;
   Nest nest_;
-  Dims dims_;                                // of the outputs as the loops see them
-  std::vector<VariableId> variables_;        // one for each axis of the outputs; replaced by loop variables
+  Dims dims_;                          // of the outputs as the loops see them
+  std::vector<VariableId> variables_;  // one for each axis of the outputs; replaced by loop variables
   std::vector<Expr> coordinates_;
-  std::vector<int> axes_;                    // those that are not of size 1
-  std::vector<uint32_t> stores_;             // arguments that are written
-  std::vector<Expr> roots_;                  // the outputs' elements
+  std::vector<int> axes_;         // those that are not of size 1
+  std::vector<uint32_t> stores_;  // arguments that are written
+  std::vector<Expr> roots_;       // the outputs' elements
   Range inner_range_;
   int width_ = 1;
   bool inner_is_vector_ = false;
-  bool has_inner_reduction_ = false;         // one that differs along the innermost axis
+  bool has_inner_reduction_ = false;  // one that differs along the innermost axis
 };
 
 }  // namespace
@@ -233,7 +238,7 @@ class PullKernel {
 Expected<GroupProgram> ScheduleGeneric(const GroupView& original, const TargetInfo& target) {
   CollapsedGroup collapsed = CollapseAxes(original);
   GroupView group(collapsed.function, collapsed.node);
-  std::vector<std::vector<uint32_t>> sets;   // outputs by dims
+  std::vector<std::vector<uint32_t>> sets;  // outputs by dims
   for (uint32_t i = 0; i < group.outputs().size(); ++i) {
     const Dims& dims = group.type(group.outputs()[i]).dims;
     auto same = std::find_if(sets.begin(), sets.end(), [&](const std::vector<uint32_t>& set) {

@@ -24,10 +24,12 @@ Expected<GroupProgram> Schedule(const GroupView& group, const TargetInfo& target
 
 }  // namespace
 
-Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId group, const TargetInfo& target) {
+Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId group,
+                                     const TargetInfo& target) {
   Expected<GroupProgram> program = Schedule(GroupView(function, group), target);
   if (!program) {
-    return MakeError(program.error().code, fmt::format("{}: {}", function.node(group).source, program.error().message));
+    return MakeError(program.error().code,
+                     fmt::format("{}: {}", function.node(group).source, program.error().message));
   }
 #ifndef NDEBUG
   for (const KernelCall& call : program->calls) TVMVM_CHECK_OK(VerifyLoops(call.kernel));

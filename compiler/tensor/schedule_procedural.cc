@@ -18,13 +18,13 @@ class BufferLoops final : public ir::LoopContext {
         continue;
       }
       int number = group.InputNumber(node_.inputs[i]);
-      input_arguments_.push_back(static_cast<int>(
-          call_.kernel.AddArgument(fmt::format("in{}", i), group.type(node_.inputs[i]).dtype, Access::kRead)));
+      input_arguments_.push_back(static_cast<int>(call_.kernel.AddArgument(
+          fmt::format("in{}", i), group.type(node_.inputs[i]).dtype, Access::kRead)));
       call_.arguments.push_back({ArgumentKind::kInput, static_cast<uint32_t>(number)});
     }
     for (size_t i = 0; i < node_.outputs.size(); ++i) {
-      output_arguments_.push_back(
-          call_.kernel.AddArgument(fmt::format("out{}", i), group.type(node_.outputs[i]).dtype, Access::kReadWrite));
+      output_arguments_.push_back(call_.kernel.AddArgument(
+          fmt::format("out{}", i), group.type(node_.outputs[i]).dtype, Access::kReadWrite));
       call_.arguments.push_back({ArgumentKind::kOutput, static_cast<uint32_t>(i)});
     }
   }
@@ -41,10 +41,12 @@ class BufferLoops final : public ir::LoopContext {
   LoopKernel& kernel() override { return call_.kernel; }
   Expr Load(int input, std::span<const Expr> index) override {
     const ir::Type& type = input_type(input);
-    return tensor::Load(static_cast<uint32_t>(input_arguments_[input]), type.dtype, FlatIndex(type.dims, index));
+    return tensor::Load(static_cast<uint32_t>(input_arguments_[input]), type.dtype,
+                        FlatIndex(type.dims, index));
   }
   StmtPtr Store(int output, std::span<const Expr> index, Expr value) override {
-    return tensor::Store(output_arguments_[output], FlatIndex(output_type(output).dims, index), std::move(value));
+    return tensor::Store(output_arguments_[output], FlatIndex(output_type(output).dims, index),
+                         std::move(value));
   }
   Expr LoadOutput(int output, std::span<const Expr> index) override {
     const ir::Type& type = output_type(output);
@@ -61,7 +63,7 @@ class BufferLoops final : public ir::LoopContext {
   const ir::Node& node_;
   const TargetInfo& target_;
   KernelCall call_;
-  std::vector<int> input_arguments_;       // -1: absent
+  std::vector<int> input_arguments_;  // -1: absent
   std::vector<uint32_t> output_arguments_;
   const ir::Type absent_;
 };
@@ -70,7 +72,8 @@ class BufferLoops final : public ir::LoopContext {
 
 Expected<GroupProgram> ScheduleProcedural(const GroupView& group, const TargetInfo& target) {
   if (group.nodes().size() != 1) {
-    return MakeError(Code::kInternal, "an operator that builds its own loops was put into a group with others");
+    return MakeError(Code::kInternal,
+                     "an operator that builds its own loops was put into a group with others");
   }
   BufferLoops context(group, target);
   if (context.node().op->loops == nullptr) {

@@ -1,9 +1,10 @@
-// Schedules for rows: softmax, normalisations and the like. Reductions over one set of axes, elementwise operators before,
-// between and after them, results of whole or reduced shape.
+// Schedules for rows: softmax, normalisations and the like. Reductions over one set of axes, elementwise
+// operators before, between and after them, results of whole or reduced shape.
 //
-// A grid point handles a block of rows (a row: all elements that are reduced to one). Where the reduced axes are innermost in
-// memory, rows are walked one by one with vectors along the row; where a kept axis is innermost, a vector holds as many rows.
-// Statistics stay in registers; elements that are expensive to compute (exp) are computed once and kept in scratch memory.
+// A grid point handles a block of rows (a row: all elements that are reduced to one). Where the reduced axes
+// are innermost in memory, rows are walked one by one with vectors along the row; where a kept axis is
+// innermost, a vector holds as many rows. Statistics stay in registers; elements that are expensive to
+// compute (exp) are computed once and kept in scratch memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,14 +26,14 @@ using ir::Dims;
 using ir::OpKind;
 using ir::ValueId;
 
-constexpr int64_t kBlockElements = 8192;   // of a grid point
-constexpr int64_t kMostRows = 64;          // that vectors hold at once, at every CPU level
-constexpr int kWorthKeeping = 8;           // operations from which on an element is kept rather than computed again
+constexpr int64_t kBlockElements = 8192;  // of a grid point
+constexpr int64_t kMostRows = 64;         // that vectors hold at once, at every CPU level
+constexpr int kWorthKeeping = 8;  // operations from which on an element is kept rather than computed again
 
 // What makes a group one of rows.
 struct RowShape {
   Dims whole, row;
-  Dims flags;                              // 1: reduced
+  Dims flags;  // 1: reduced
   int reductions = 0;
   bool has_whole_output = false;
 };
@@ -44,7 +45,8 @@ std::optional<RowShape> FindRowShape(const GroupView& group) {
     if (node.op->kind != OpKind::kReduce) continue;
     const Dims& dims = group.type(node.inputs[0]).dims;
     const Dims& flags = node.DimList("flags");
-    bool is_fixed = std::all_of(flags.begin(), flags.end(), [](const Dim& flag) { return flag.is_constant(); });
+    bool is_fixed =
+        std::all_of(flags.begin(), flags.end(), [](const Dim& flag) { return flag.is_constant(); });
     if (!is_fixed || node.String("kind").starts_with("arg")) return std::nullopt;
     if (shape.reductions++ > 0 && (dims != shape.whole || flags != shape.flags)) return std::nullopt;
     shape.whole = dims;
@@ -59,7 +61,8 @@ std::optional<RowShape> FindRowShape(const GroupView& group) {
     if (node.op->kind == OpKind::kConstant || node.op->kind == OpKind::kDimsTensor) continue;
     const ir::Type& type = group.type(node.outputs[0]);
     bool is_elementwise = node.op->kind == OpKind::kElementwise || node.op->kind == OpKind::kReduce;
-    if (!is_elementwise || IsSubByte(type.dtype) || (type.dims != shape.whole && type.dims != shape.row)) return std::nullopt;
+    if (!is_elementwise || IsSubByte(type.dtype) || (type.dims != shape.whole && type.dims != shape.row))
+      return std::nullopt;
   }
   for (ValueId output : group.outputs()) {
     const ir::Type& type = group.type(output);
@@ -73,7 +76,11 @@ std::optional<RowShape> FindRowShape(const GroupView& group) {
 class RowsKernel {
  public:
   RowsKernel(const GroupView& group, const TargetInfo& target, RowShape shape)
-      : group_(group), function_(group.function()), target_(target), shape_(std::move(shape)), made_(group),
+      : group_(group),
+        function_(group.function()),
+        target_(target),
+        shape_(std::move(shape)),
+        made_(group),
         nest_(&made_.kernel()) {}
 
   Expected<KernelCall> Build() {
@@ -121,9 +128,12 @@ class RowsKernel {
     if (!IsWhole(value) || group_.InputNumber(value) >= 0 || !producer.valid()) return 0;
     const ir::Node& node = function_.node(producer);
     if (node.op->kind != OpKind::kElementwise) return 0;
-    static constexpr std::string_view kCheap[] = {"add", "sub", "mul", "neg", "negate", "abs", "min", "max", "cast",
-                                                  "where", "select", "equal", "less", "and", "or", "not", "fma"};
-    int cost = std::find(std::begin(kCheap), std::end(kCheap), node.op->name) != std::end(kCheap) ? 1 : kWorthKeeping;
+    static constexpr std::string_view kCheap[] = {"add",  "sub", "mul",  "neg",   "negate", "abs",
+                                                  "min",  "max", "cast", "where", "select", "equal",
+                                                  "less", "and", "or",   "not",   "fma"};
+    int cost = std::find(std::begin(kCheap), std::end(kCheap), node.op->name) != std::end(kCheap)
+                   ? 1
+                   : kWorthKeeping;
     for (ValueId input : node.inputs) {
       if (input.valid()) cost += CostOf(input);
     }
@@ -165,7 +175,8 @@ class RowsKernel {
       inner_block = CeilDiv(rows_per_block, Dim(kMostRows)) * Dim(kMostRows);
       rows_per_block = Max(FloorDiv(rows_per_block, Max(shape_.whole[kept_.back()], Dim(1))), Dim(1));
     }
-    Range lanes_range = BlockOf(nest_, 0, "lanes", has_row_lanes_ ? shape_.whole[kept_.back()] : Dim(1), inner_block);
+    Range lanes_range =
+        BlockOf(nest_, 0, "lanes", has_row_lanes_ ? shape_.whole[kept_.back()] : Dim(1), inner_block);
     Range rows_range = BlockOf(nest_, 1, "rows", Product(ExtentsOf(outer)), rows_per_block);
     nest_.Grid(2, "g", 1);
     if (!outer.empty()) {
@@ -198,7 +209,8 @@ class RowsKernel {
     scratch_.clear();
     for (ir::NodeId id : group_.nodes()) {
       const ir::Node& node = function_.node(id);
-      bool is_row_value = node.op->kind == OpKind::kReduce || (!IsWhole(node.outputs[0]) && node.op->kind == OpKind::kElementwise);
+      bool is_row_value = node.op->kind == OpKind::kReduce ||
+                          (!IsWhole(node.outputs[0]) && node.op->kind == OpKind::kElementwise);
       if (is_row_value) BuildStatistic(node, lanes);
     }
     for (size_t i = 0; i < group_.outputs().size(); ++i) {
@@ -206,7 +218,8 @@ class RowsKernel {
       if (IsWhole(output) && !reduced_.empty()) {
         StoreRow(output, stores_[i], lanes);
       } else {
-        StoreOne(stores_[i], FlatIndex(group_.type(output).dims, IndexOf(output)), Expand(output, IndexOf(output), {}), lanes);
+        StoreOne(stores_[i], FlatIndex(group_.type(output).dims, IndexOf(output)),
+                 Expand(output, IndexOf(output), {}), lanes);
       }
     }
   }
@@ -215,7 +228,8 @@ class RowsKernel {
   void BuildStatistic(const ir::Node& node, const Lanes& lanes) {
     ValueId value = node.outputs[0];
     ReductionLowering lowering(&nest_, width_);
-    if (node.op->kind == OpKind::kReduce && kept_values_.contains(node.inputs[0]) && !scratch_.contains(node.inputs[0])) {
+    if (node.op->kind == OpKind::kReduce && kept_values_.contains(node.inputs[0]) &&
+        !scratch_.contains(node.inputs[0])) {
       FillScratch(node.inputs[0], lanes);
     }
     Expr element = lowering.Lower(Expand(value, IndexOf(value), value), lanes);
@@ -263,7 +277,9 @@ class RowsKernel {
       within.push_back(index[axis]);
     }
     Expr position = FlatIndex(extents, within);
-    return scratch_lanes_.count() == 1 ? position : position * IntConstant(scratch_lanes_.count()) + scratch_lanes_.Number();
+    return scratch_lanes_.count() == 1
+               ? position
+               : position * IntConstant(scratch_lanes_.count()) + scratch_lanes_.Number();
   }
 
   void FillScratch(ValueId value, const Lanes& lanes) {
@@ -304,7 +320,8 @@ class RowsKernel {
     Range range{IntConstant(0), DimValue(shape_.whole[inner])};
     auto loop = [&](const Expr& to, const Lanes& parts, bool along_row) {
       if (Same(range.begin, to)) return;
-      VariableId i = nest_.Open(fmt::format("i{}", inner), range.begin, to, LoopKind::kSerial, along_row ? parts.count() : 1);
+      VariableId i = nest_.Open(fmt::format("i{}", inner), range.begin, to, LoopKind::kSerial,
+                                along_row ? parts.count() : 1);
       index[inner] = along_row ? Variable(i) + parts.Number() : Variable(i);
       build(index, parts);
       nest_.Close();
@@ -336,14 +353,14 @@ class RowsKernel {
   Nest nest_;
   int width_ = 1;
   std::vector<VariableId> variables_;
-  std::vector<Expr> coordinates_;            // of the element at hand; free variables where no loop binds them yet
-  std::vector<int> kept_, reduced_;          // axes that are not of size 1
-  bool has_row_lanes_ = false;               // vectors hold several rows
+  std::vector<Expr> coordinates_;    // of the element at hand; free variables where no loop binds them yet
+  std::vector<int> kept_, reduced_;  // axes that are not of size 1
+  bool has_row_lanes_ = false;       // vectors hold several rows
   std::set<ValueId> kept_values_;
   std::vector<uint32_t> stores_;
   std::vector<Expr> estimate_;
-  std::map<ValueId, Expr> statistics_;       // of the row at hand
-  std::map<ValueId, uint32_t> scratch_;      // filled for the row at hand
+  std::map<ValueId, Expr> statistics_;   // of the row at hand
+  std::map<ValueId, uint32_t> scratch_;  // filled for the row at hand
   std::map<ValueId, uint32_t> scratch_buffers_;
   Lanes scratch_lanes_;
   ValueId missing_;

@@ -1,5 +1,5 @@
-// The CPU as a Device: memory from mimalloc, kernels from packed shared objects (loaded without LLVM) or from a JIT,
-// grids on a WorkerPool.
+// The CPU as a Device: memory from mimalloc, kernels from packed shared objects (loaded without LLVM) or from
+// a JIT, grids on a WorkerPool.
 #pragma once
 
 #include <memory>
@@ -9,16 +9,17 @@
 namespace tvmvm {
 
 struct CpuDeviceOptions {
-  int threads = 0;                          // 0: AvailableCpus()
-  std::shared_ptr<WorkerPool> pool;         // null: the device makes its own of `threads` workers
-  std::shared_ptr<KernelJit> jit;           // null: bitcode cannot be used
-  bool allow_native = true;                 // false: shared objects are refused, bitcode only
-  std::string force_level;                  // "": the best the CPU has; "x86-64-v3": at most that (tests)
+  int threads = 0;                   // 0: AvailableCpus()
+  std::shared_ptr<WorkerPool> pool;  // null: the device makes its own of `threads` workers
+  std::shared_ptr<KernelJit> jit;    // null: bitcode cannot be used
+  bool allow_native = true;          // false: shared objects are refused, bitcode only
+  std::string force_level;           // "": the best the CPU has; "x86-64-v3": at most that (tests)
 };
 
 std::shared_ptr<Device> CreateCpuDevice(const CpuDeviceOptions& options);
 
-// CPUs that this process may use: the affinity mask, limited by the cgroup quota (v2 cpu.max, v1 cfs), at least 1.
+// CPUs that this process may use: the affinity mask, limited by the cgroup quota (v2 cpu.max, v1 cfs), at
+// least 1.
 int AvailableCpus();
 // The best level that this CPU runs.
 CpuLevel HostCpuLevel();

@@ -1,4 +1,5 @@
-// The ONNX backend tests, all in one run of `tvm-vm test`: nothing crashes or hangs, and what passes stays passing.
+// The ONNX backend tests, all in one run of `tvm-vm test`: nothing crashes or hangs, and what passes stays
+// passing.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,7 +18,8 @@ TEST(OnnxBackend, NodeTests) {
   std::string folder = std::string(TVMVM_SHARED_DIR) + "/onnx/node";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder << " beside the project";
   std::string report = testing::TempDir() + "onnx_node.json";
-  std::string command = std::string(TVMVM_BINARY_DIR) + "/tvm-vm test " + folder + "/* --json --timeout 120 > " + report + " 2>/dev/null";
+  std::string command = std::string(TVMVM_BINARY_DIR) + "/tvm-vm test " + folder +
+                        "/* --json --timeout 120 > " + report + " 2>/dev/null";
   [[maybe_unused]] int exit_code = std::system(command.c_str());
   std::ifstream file(report);
   nlohmann::json json = nlohmann::json::parse(file, nullptr, false);

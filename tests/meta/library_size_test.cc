@@ -20,7 +20,8 @@ bool IsReleaseBuild() {
 
 TEST(LibrarySize, RuntimeStaysBelowOneMegabyte) {
   constexpr uintmax_t kMostBytes = 1'000'000;
-  if (!IsReleaseBuild()) GTEST_SKIP() << "the size counts in release builds: this one holds checks or a sanitizer";
+  if (!IsReleaseBuild())
+    GTEST_SKIP() << "the size counts in release builds: this one holds checks or a sanitizer";
   std::string stripped = testing::TempDir() + "libtvm-vm.stripped.so";
   std::string command = "strip -o '" + stripped + "' '" TVMVM_BINARY_DIR "/libtvm-vm.so'";
   ASSERT_EQ(std::system(command.c_str()), 0) << command;

@@ -14,7 +14,7 @@
 namespace tvmvm {
 namespace {
 
-constexpr int64_t kWidth = 64;   // of the demo model
+constexpr int64_t kWidth = 64;  // of the demo model
 
 std::vector<float> RandomValues(int64_t count, uint32_t seed) {
   std::mt19937 random(seed);
@@ -44,7 +44,9 @@ TEST(Concurrency, EightThreadsWithShapesOfTheirOwn) {
   auto vm = Vm::Create(compiled->program, options);
   ASSERT_TRUE(vm) << vm.error().message;
 
-  auto shape_of = [](int thread, int round) { return std::pair<int64_t, int64_t>{1 + thread % 3, 1 + (thread * 7 + round * 5) % 40}; };
+  auto shape_of = [](int thread, int round) {
+    return std::pair<int64_t, int64_t>{1 + thread % 3, 1 + (thread * 7 + round * 5) % 40};
+  };
   constexpr int kThreads = 8, kRounds = 12;
   std::vector<std::vector<std::vector<float>>> results(kThreads);
   std::vector<std::string> errors(kThreads);
@@ -55,8 +57,10 @@ TEST(Concurrency, EightThreadsWithShapesOfTheirOwn) {
       for (int round = 0; round < kRounds; ++round) {
         auto [batch, length] = shape_of(thread, round);
         auto result = RunOnce(invocation, batch, length, static_cast<uint32_t>(thread * 100 + round));
-        if (!result) errors[thread] = result.error().message;
-        else results[thread].push_back(std::move(*result));
+        if (!result)
+          errors[thread] = result.error().message;
+        else
+          results[thread].push_back(std::move(*result));
       }
     });
   for (std::thread& thread : threads) thread.join();

@@ -18,14 +18,16 @@ std::vector<uint8_t> ReadGzip(const std::string& path) {
   gzFile file = gzopen(path.c_str(), "rb");
   if (file == nullptr) return bytes;
   uint8_t block[1 << 16];
-  for (int count; (count = gzread(file, block, sizeof(block))) > 0;) bytes.insert(bytes.end(), block, block + count);
+  for (int count; (count = gzread(file, block, sizeof(block))) > 0;)
+    bytes.insert(bytes.end(), block, block + count);
   gzclose(file);
   return bytes;
 }
 
 TEST(Mnist, NamesAtLeast985Of1000PicturesRight) {
   const std::string shared = TVMVM_SHARED_DIR;
-  if (!std::filesystem::exists(shared + "/models/mnist-8/model.onnx")) GTEST_SKIP() << "no " << shared << "/models beside the project";
+  if (!std::filesystem::exists(shared + "/models/mnist-8/model.onnx"))
+    GTEST_SKIP() << "no " << shared << "/models beside the project";
   std::vector<uint8_t> pictures = ReadGzip(shared + "/models/mnist-data/t10k-images-idx3-ubyte.gz");
   std::vector<uint8_t> labels = ReadGzip(shared + "/models/mnist-data/t10k-labels-idx1-ubyte.gz");
   constexpr size_t kPictureHeader = 16, kLabelHeader = 8, kPixels = 28 * 28;
@@ -43,7 +45,8 @@ TEST(Mnist, NamesAtLeast985Of1000PicturesRight) {
   std::vector<Tensor> outputs{Tensor::Borrow(DType::kF32, {1, 10}, scores.data())};
   size_t right = 0;
   for (size_t i = 0; i < count; ++i) {
-    std::copy_n(pictures.begin() + static_cast<ptrdiff_t>(kPictureHeader + i * kPixels), kPixels, picture.begin());
+    std::copy_n(pictures.begin() + static_cast<ptrdiff_t>(kPictureHeader + i * kPixels), kPixels,
+                picture.begin());
     Status ran = invocation.Run(inputs, outputs);
     ASSERT_TRUE(ran) << ran.error().message;
     right += std::max_element(scores.begin(), scores.end()) - scores.begin() == labels[kLabelHeader + i];

@@ -19,7 +19,8 @@ Outcome RunTool(const std::string& arguments) {
   FILE* pipe = popen((std::string(TVMVM_BINARY_DIR) + "/tvm-vm " + arguments + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return outcome;
   std::array<char, 4096> block;
-  for (size_t count; (count = fread(block.data(), 1, block.size(), pipe)) > 0;) outcome.output.append(block.data(), count);
+  for (size_t count; (count = fread(block.data(), 1, block.size(), pipe)) > 0;)
+    outcome.output.append(block.data(), count);
   outcome.exit_code = pclose(pipe);
   return outcome;
 }
@@ -34,13 +35,15 @@ TEST_P(ModelFolder, GivesTheReferenceOutputs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ModelFolder,
-                         testing::Values("FastestDet", "aecmos", "cifar_classifier", "dnsmos_model_v8", "dummy_transformer",
-                                         "dummy_transformer_mlm", "random_decoder", "random_encoder", "score_the_goal",
-                                         "shufflenet-v2-12-int8", "sig_bak_ovr", "super_resolution", "tinyvad_cnn_speech_mel",
+                         testing::Values("FastestDet", "aecmos", "cifar_classifier", "dnsmos_model_v8",
+                                         "dummy_transformer", "dummy_transformer_mlm", "random_decoder",
+                                         "random_encoder", "score_the_goal", "shufflenet-v2-12-int8",
+                                         "sig_bak_ovr", "super_resolution", "tinyvad_cnn_speech_mel",
                                          "yolox_nano"),
                          [](const auto& info) {
                            std::string name = info.param;
-                           for (char& c : name) if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           for (char& c : name)
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
                            return name;
                          });
 

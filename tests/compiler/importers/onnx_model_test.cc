@@ -57,9 +57,10 @@ Expected<OnnxInitializer> ReadTyped(int32_t type, const std::vector<int64_t>& di
     field(w);
   });
   auto tensor = ReadOnnxTensor(BytesOf(bytes));
-  if (tensor) {       // the bytes go away with this function
+  if (tensor) {  // the bytes go away with this function
     std::vector<std::byte> copy(tensor->data->bytes.begin(), tensor->data->bytes.end());
-    tensor->data = std::make_shared<TensorData>(TensorData::Owned(tensor->data->dtype, tensor->data->dims, copy));
+    tensor->data =
+        std::make_shared<TensorData>(TensorData::Owned(tensor->data->dtype, tensor->data->dims, copy));
   }
   return tensor;
 }
@@ -73,17 +74,20 @@ std::vector<T> Values(const OnnxInitializer& tensor) {
 
 TEST(OnnxModel, EveryTypedFieldIsRead) {
   std::vector<int32_t> small{1, 0, 255};
-  auto bytes = ReadTyped(kOnnxUint8, {3}, [&](auto& w) { w.add_packed_int32(5, small.begin(), small.end()); });
+  auto bytes =
+      ReadTyped(kOnnxUint8, {3}, [&](auto& w) { w.add_packed_int32(5, small.begin(), small.end()); });
   ASSERT_TRUE(bytes) << bytes.error().message;
   EXPECT_EQ(Values<uint8_t>(*bytes), (std::vector<uint8_t>{1, 0, 255}));
 
   std::vector<int32_t> half{0x3c00, 0xbc00};
-  auto halves = ReadTyped(kOnnxFloat16, {2}, [&](auto& w) { w.add_packed_int32(5, half.begin(), half.end()); });
+  auto halves =
+      ReadTyped(kOnnxFloat16, {2}, [&](auto& w) { w.add_packed_int32(5, half.begin(), half.end()); });
   ASSERT_TRUE(halves);
   EXPECT_EQ(Values<uint16_t>(*halves), (std::vector<uint16_t>{0x3c00, 0xbc00}));
 
   std::vector<uint64_t> large{4294967295u};
-  auto unsigneds = ReadTyped(kOnnxUint32, {1}, [&](auto& w) { w.add_packed_uint64(11, large.begin(), large.end()); });
+  auto unsigneds =
+      ReadTyped(kOnnxUint32, {1}, [&](auto& w) { w.add_packed_uint64(11, large.begin(), large.end()); });
   ASSERT_TRUE(unsigneds);
   EXPECT_EQ(Values<uint32_t>(*unsigneds), (std::vector<uint32_t>{4294967295u}));
 
@@ -107,8 +111,10 @@ TEST(OnnxModel, TensorsThatDoNotFitAreRefused) {
   };
   EXPECT_EQ(error({3}, "12345678"), "tensor 'w': 8 bytes of data, type f32 and 3 elements want 12");
   EXPECT_EQ(error({-1}, ""), "tensor 'w': dimension -1 is negative");
-  EXPECT_EQ(error({int64_t{1} << 40, int64_t{1} << 40}, ""), "tensor 'w': the dimensions' product is too large");
-  EXPECT_EQ(error(std::vector<int64_t>(17, 1), "1234"), "tensor 'w': 17 dimensions, at most 16 are supported");
+  EXPECT_EQ(error({int64_t{1} << 40, int64_t{1} << 40}, ""),
+            "tensor 'w': the dimensions' product is too large");
+  EXPECT_EQ(error(std::vector<int64_t>(17, 1), "1234"),
+            "tensor 'w': 17 dimensions, at most 16 are supported");
 }
 
 std::string ErrorOf(const std::string& bytes) {
@@ -117,7 +123,8 @@ std::string ErrorOf(const std::string& bytes) {
 }
 
 TEST(OnnxModel, VersionsAndKindsThatAreNotReadAreNamed) {
-  EXPECT_THAT(ErrorOf(ModelMessage(SmallGraph(), 13, 2)), HasSubstr("IR version 2, versions 3 to 14 are supported"));
+  EXPECT_THAT(ErrorOf(ModelMessage(SmallGraph(), 13, 2)),
+              HasSubstr("IR version 2, versions 3 to 14 are supported"));
   EXPECT_THAT(ErrorOf(ModelMessage(SmallGraph(), 13, 15)), HasSubstr("IR version 15"));
   EXPECT_THAT(ErrorOf(""), HasSubstr("not an ONNX model"));
   EXPECT_THAT(ErrorOf("this is text, not protobuf"), HasSubstr("at byte"));
@@ -129,7 +136,8 @@ TEST(OnnxModel, VersionsAndKindsThatAreNotReadAreNamed) {
 
 TEST(OnnxModel, GraphsNestedTooDeeplyAreRefused) {
   std::string graph = GraphMessage(SmallGraph());
-  for (int i = 0; i < 500; ++i) graph = GraphMessage({{{"If", {"c"}, {"y"}, {GraphAttribute("then_branch", graph)}}}, {}, {}});
+  for (int i = 0; i < 500; ++i)
+    graph = GraphMessage({{{"If", {"c"}, {"y"}, {GraphAttribute("then_branch", graph)}}}, {}, {}});
   std::string model = Message([&](auto& w) {
     w.add_int64(1, 8);
     w.add_message(7, graph);
@@ -140,7 +148,11 @@ TEST(OnnxModel, GraphsNestedTooDeeplyAreRefused) {
 // Any damage gives an error or a model, never a crash.
 TEST(OnnxModel, DamagedFilesAreReadWithoutHarm) {
   GraphText graph = SmallGraph();
-  graph.nodes.push_back({"If", {"c"}, {"z"}, {GraphAttribute("then_branch", GraphMessage(SmallGraph())), IntsAttribute("a", {1, 2})}});
+  graph.nodes.push_back(
+      {"If",
+       {"c"},
+       {"z"},
+       {GraphAttribute("then_branch", GraphMessage(SmallGraph())), IntsAttribute("a", {1, 2})}});
   const std::string bytes = ModelMessage(graph, 13, 8, {{"f", "F", {"a"}, {"b"}, {{"Neg", {"a"}, {"b"}}}}});
   int refused = 0;
   for (size_t size = 0; size < bytes.size(); ++size) refused += ErrorOf(bytes.substr(0, size)) != "no error";
@@ -171,8 +183,8 @@ class ExternalData : public ::testing::Test {
   }
 
   // Two floats at the location; the answer is the error or the data.
-  std::string Read(const std::string& location, const std::string& offset = "4", const std::string& length = "8",
-                   const std::string& extra_key = "") {
+  std::string Read(const std::string& location, const std::string& offset = "4",
+                   const std::string& length = "8", const std::string& extra_key = "") {
     auto entry = [](const std::string& key, const std::string& value) {
       return Message([&](auto& w) {
         w.add_string(1, key);
@@ -222,7 +234,8 @@ TEST_F(ExternalData, NothingOutsideTheFolderIsOpened) {
 }
 
 TEST_F(ExternalData, RangesAndKeysAreChecked) {
-  EXPECT_THAT(Read("weights/w.bin", "5"), HasSubstr("at offset 5 of length 8 leaves 'weights/w.bin' of 12 bytes"));
+  EXPECT_THAT(Read("weights/w.bin", "5"),
+              HasSubstr("at offset 5 of length 8 leaves 'weights/w.bin' of 12 bytes"));
   EXPECT_THAT(Read("weights/w.bin", "18446744073709551615"), HasSubstr("leaves 'weights/w.bin'"));
   EXPECT_THAT(Read("weights/w.bin", "0", "12"), HasSubstr("has 12 bytes, type and dimensions want 8"));
   EXPECT_THAT(Read("weights/w.bin", "-4"), HasSubstr("offset '-4' is not a number"));

@@ -10,10 +10,17 @@
 
 namespace tvmvm::ir {
 
-enum OnnxElement : int32_t { kOnnxFloat = 1, kOnnxUint8 = 2, kOnnxInt32 = 6, kOnnxInt64 = 7, kOnnxBool = 9, kOnnxFloat16 = 10,
-                             kOnnxUint32 = 12 };
+enum OnnxElement : int32_t {
+  kOnnxFloat = 1,
+  kOnnxUint8 = 2,
+  kOnnxInt32 = 6,
+  kOnnxInt64 = 7,
+  kOnnxBool = 9,
+  kOnnxFloat16 = 10,
+  kOnnxUint32 = 12
+};
 
-using DimText = std::variant<int64_t, std::string>;      // a number, a symbol, or "" for unknown
+using DimText = std::variant<int64_t, std::string>;  // a number, a symbol, or "" for unknown
 
 template <class Write>
 std::string Message(Write&& write) {
@@ -23,7 +30,8 @@ std::string Message(Write&& write) {
   return bytes;
 }
 
-inline std::string TensorMessage(const std::string& name, int32_t type, const std::vector<int64_t>& dims, const std::string& raw) {
+inline std::string TensorMessage(const std::string& name, int32_t type, const std::vector<int64_t>& dims,
+                                 const std::string& raw) {
   return Message([&](auto& w) {
     w.add_packed_int64(1, dims.begin(), dims.end());
     w.add_int32(2, type);
@@ -45,9 +53,11 @@ inline std::string ValueMessage(const std::string& name, int32_t type, const std
   std::string shape = Message([&](auto& w) {
     for (const DimText& dim : dims) {
       w.add_message(1, Message([&](auto& d) {
-        if (const auto* number = std::get_if<int64_t>(&dim)) d.add_int64(1, *number);
-        if (const auto* text = std::get_if<std::string>(&dim); text != nullptr && !text->empty()) d.add_string(2, *text);
-      }));
+                      if (const auto* number = std::get_if<int64_t>(&dim)) d.add_int64(1, *number);
+                      if (const auto* text = std::get_if<std::string>(&dim);
+                          text != nullptr && !text->empty())
+                        d.add_string(2, *text);
+                    }));
     }
   });
   std::string tensor = Message([&](auto& w) {
@@ -122,7 +132,7 @@ inline std::string NodeMessage(const NodeText& node) {
 
 struct GraphText {
   std::vector<NodeText> nodes;
-  std::vector<std::string> inputs;         // messages
+  std::vector<std::string> inputs;  // messages
   std::vector<std::string> outputs;
   std::vector<std::string> initializers = {};
 };
@@ -144,7 +154,7 @@ struct FunctionText {
   std::vector<std::string> outputs;
   std::vector<NodeText> nodes;
   std::vector<std::string> attributes = {};
-  std::vector<std::string> defaults = {};    // attribute messages
+  std::vector<std::string> defaults = {};  // attribute messages
 };
 
 inline std::string OpsetMessage(const std::string& domain, int64_t version) {
@@ -163,16 +173,16 @@ inline std::string ModelMessage(const GraphText& graph, int64_t opset = 13, int6
     for (const FunctionText& function : functions) {
       w.add_message(8, OpsetMessage(function.domain, 1));
       w.add_message(25, Message([&](auto& f) {
-        f.add_string(1, function.name);
-        for (const std::string& input : function.inputs) f.add_string(4, input);
-        for (const std::string& output : function.outputs) f.add_string(5, output);
-        for (const std::string& attribute : function.attributes) f.add_string(6, attribute);
-        for (const NodeText& node : function.nodes) f.add_message(7, NodeMessage(node));
-        f.add_message(9, OpsetMessage("", opset));
-        f.add_message(9, OpsetMessage(function.domain, 1));
-        f.add_string(10, function.domain);
-        for (const std::string& attribute : function.defaults) f.add_message(11, attribute);
-      }));
+                      f.add_string(1, function.name);
+                      for (const std::string& input : function.inputs) f.add_string(4, input);
+                      for (const std::string& output : function.outputs) f.add_string(5, output);
+                      for (const std::string& attribute : function.attributes) f.add_string(6, attribute);
+                      for (const NodeText& node : function.nodes) f.add_message(7, NodeMessage(node));
+                      f.add_message(9, OpsetMessage("", opset));
+                      f.add_message(9, OpsetMessage(function.domain, 1));
+                      f.add_string(10, function.domain);
+                      for (const std::string& attribute : function.defaults) f.add_message(11, attribute);
+                    }));
     }
   });
 }

@@ -54,7 +54,8 @@ TEST(DimTest, ChoicesFold) {
 }
 
 TEST(DimTest, ParseErrorsSayWhere) {
-  for (std::string_view text : {"", "n+", "min(n)", "min(n,2", "n 2", "9223372036854775808", "'n", "(n", "2n", "*"}) {
+  for (std::string_view text :
+       {"", "n+", "min(n)", "min(n,2", "n 2", "9223372036854775808", "'n", "(n", "2n", "*"}) {
     Expected<Dim> dim = ParseDim(text);
     ASSERT_FALSE(dim) << text;
     EXPECT_EQ(dim.error().code, Code::kInvalidArgument);
@@ -73,7 +74,7 @@ TEST(DimTest, OddSymbolNamesAreQuoted) {
 // Random expressions, computed twice: as built (simplified) and naively from the same operands' values.
 struct Sample {
   Dim dim;
-  std::vector<std::optional<int64_t>> values;   // one for each assignment
+  std::vector<std::optional<int64_t>> values;  // one for each assignment
 };
 
 constexpr int kAssignments = 12;
@@ -97,22 +98,38 @@ std::optional<int64_t> NaiveValue(DimOp op, const std::vector<std::optional<int6
   bool divides = op == DimOp::kFloorDiv || op == DimOp::kCeilDiv || op == DimOp::kFloorMod;
   if (divides && b == 0) return std::nullopt;
   switch (op) {
-    case DimOp::kAdd: return a + b;
-    case DimOp::kMul: return a * b;
-    case DimOp::kFloorDiv: return floor_div(a, b);
-    case DimOp::kCeilDiv: return -floor_div(-a, b);
-    case DimOp::kFloorMod: return a - floor_div(a, b) * b;
-    case DimOp::kMin: return std::min(a, b);
-    case DimOp::kMax: return std::max(a, b);
-    case DimOp::kEqual: return a == b;
-    case DimOp::kNotEqual: return a != b;
-    case DimOp::kLess: return a < b;
-    case DimOp::kLessEqual: return a <= b;
-    case DimOp::kAnd: return a != 0 && b != 0;
-    case DimOp::kOr: return a != 0 || b != 0;
-    case DimOp::kNot: return a == 0;
-    case DimOp::kSelect: return a != 0 ? b : *v[2];
-    default: return std::nullopt;
+    case DimOp::kAdd:
+      return a + b;
+    case DimOp::kMul:
+      return a * b;
+    case DimOp::kFloorDiv:
+      return floor_div(a, b);
+    case DimOp::kCeilDiv:
+      return -floor_div(-a, b);
+    case DimOp::kFloorMod:
+      return a - floor_div(a, b) * b;
+    case DimOp::kMin:
+      return std::min(a, b);
+    case DimOp::kMax:
+      return std::max(a, b);
+    case DimOp::kEqual:
+      return a == b;
+    case DimOp::kNotEqual:
+      return a != b;
+    case DimOp::kLess:
+      return a < b;
+    case DimOp::kLessEqual:
+      return a <= b;
+    case DimOp::kAnd:
+      return a != 0 && b != 0;
+    case DimOp::kOr:
+      return a != 0 || b != 0;
+    case DimOp::kNot:
+      return a == 0;
+    case DimOp::kSelect:
+      return a != 0 ? b : *v[2];
+    default:
+      return std::nullopt;
   }
 }
 
@@ -127,17 +144,19 @@ class DimPropertyTest : public ::testing::Test {
       sample.dim = kConstants[random_() % 10];
     }
     for (int k = 0; k < kAssignments; ++k)
-      sample.values.push_back(sample.dim.is_symbol() ? SymbolValue(k, sample.dim.symbol()) : sample.dim.value());
+      sample.values.push_back(sample.dim.is_symbol() ? SymbolValue(k, sample.dim.symbol())
+                                                     : sample.dim.value());
     return sample;
   }
 
   Sample Random(int depth) {
     if (depth == 0 || random_() % 5 == 0) return Leaf();
     // Sums and products more often than the rest.
-    static constexpr DimOp kOps[] = {
-        DimOp::kAdd, DimOp::kAdd, DimOp::kAdd, DimOp::kMul, DimOp::kMul, DimOp::kFloorDiv, DimOp::kFloorDiv, DimOp::kCeilDiv,
-        DimOp::kFloorMod, DimOp::kFloorMod, DimOp::kMin, DimOp::kMax, DimOp::kEqual, DimOp::kNotEqual, DimOp::kLess,
-        DimOp::kLessEqual, DimOp::kAnd, DimOp::kOr, DimOp::kNot, DimOp::kSelect};
+    static constexpr DimOp kOps[] = {DimOp::kAdd,      DimOp::kAdd,      DimOp::kAdd,      DimOp::kMul,
+                                     DimOp::kMul,      DimOp::kFloorDiv, DimOp::kFloorDiv, DimOp::kCeilDiv,
+                                     DimOp::kFloorMod, DimOp::kFloorMod, DimOp::kMin,      DimOp::kMax,
+                                     DimOp::kEqual,    DimOp::kNotEqual, DimOp::kLess,     DimOp::kLessEqual,
+                                     DimOp::kAnd,      DimOp::kOr,       DimOp::kNot,      DimOp::kSelect};
     DimOp op = kOps[random_() % std::size(kOps)];
     size_t arity = op == DimOp::kNot ? 1 : op == DimOp::kSelect ? 3 : 2;
     std::vector<Sample> operands;
@@ -171,10 +190,13 @@ TEST_F(DimPropertyTest, SimplifiedValueIsTheNaiveValue) {
     for (int k = 0; k < kAssignments; ++k) {
       if (!sample.values[k]) continue;
       auto lookup = [k](const std::string& name) -> std::optional<int64_t> { return SymbolValue(k, name); };
-      auto substitute = [k](const std::string& name) -> std::optional<Dim> { return Dim(SymbolValue(k, name)); };
+      auto substitute = [k](const std::string& name) -> std::optional<Dim> {
+        return Dim(SymbolValue(k, name));
+      };
       std::optional<int64_t> value = Evaluate(sample.dim, lookup);
       ASSERT_EQ(value, sample.values[k]) << sample.dim.ToString() << " assignment " << k;
-      ASSERT_EQ(Evaluate(simplified, lookup), sample.values[k]) << sample.dim.ToString() << " simplified to " << simplified.ToString();
+      ASSERT_EQ(Evaluate(simplified, lookup), sample.values[k])
+          << sample.dim.ToString() << " simplified to " << simplified.ToString();
       ASSERT_EQ(Substitute(sample.dim, substitute).constant(), sample.values[k]) << sample.dim.ToString();
       ASSERT_LE(range.low, *value) << sample.dim.ToString();
       ASSERT_GE(range.high, *value) << sample.dim.ToString();

@@ -67,7 +67,8 @@ using ::testing::ElementsAre;
 
 TEST_F(EvaluateTest, BroadcastsAtRunTime) {
   ValueId a = Input(DType::kF32, {n_, 1}), c = Input(DType::kF32, {m_});
-  EXPECT_THAT(Run<float>(b_->Add(a, c), {Counting({2, 1}), F32({3}, {10, 20, 30})}), ElementsAre(10, 20, 30, 11, 21, 31));
+  EXPECT_THAT(Run<float>(b_->Add(a, c), {Counting({2, 1}), F32({3}, {10, 20, 30})}),
+              ElementsAre(10, 20, 30, 11, 21, 31));
   ValueId d = Input(DType::kF32, {Dim::Symbol("p")});
   ValueId sum = b_->Add(c, d);
   EXPECT_THAT(Run<float>(sum, {Counting({1, 1}), F32({1}, {5}), Counting({3})}), ElementsAre(5, 6, 7));
@@ -78,7 +79,8 @@ TEST_F(EvaluateTest, DivisionNeverTraps) {
   ValueId a = Input(DType::kI64, {n_}), c = Input(DType::kI64, {n_});
   TensorData x = I64({4}, {7, -7, INT64_MIN, 5}), y = I64({4}, {2, 2, -1, 0});
   EXPECT_THAT(Run<int64_t>(b_->Div(a, c), {x, y}), ElementsAre(3, -3, INT64_MIN, 0));
-  EXPECT_THAT(Run<int64_t>(b_->Binary(tensor::ExprOp::kFloorDiv, a, c), {x, y}), ElementsAre(3, -4, INT64_MIN, 0));
+  EXPECT_THAT(Run<int64_t>(b_->Binary(tensor::ExprOp::kFloorDiv, a, c), {x, y}),
+              ElementsAre(3, -4, INT64_MIN, 0));
   EXPECT_THAT(Run<int64_t>(b_->Binary(tensor::ExprOp::kFloorMod, a, c), {x, y}), ElementsAre(1, 1, 0, 0));
   EXPECT_THAT(Run<int64_t>(b_->Binary(tensor::ExprOp::kRemainder, a, c), {x, y}), ElementsAre(1, -1, 0, 0));
 }
@@ -87,7 +89,8 @@ TEST_F(EvaluateTest, MovementsMove) {
   ValueId x = Input(DType::kF32, {n_, m_});
   TensorData data = Counting({2, 3});
   EXPECT_THAT(Run<float>(b_->Transpose(x, {1, 0}), {data}), ElementsAre(0, 3, 1, 4, 2, 5));
-  EXPECT_THAT(Run<float>(b_->Slice(x, {0, m_ - 1}, {1, -2}, {n_, CeilDiv(m_, 2)}), {data}), ElementsAre(2, 0, 5, 3));
+  EXPECT_THAT(Run<float>(b_->Slice(x, {0, m_ - 1}, {1, -2}, {n_, CeilDiv(m_, 2)}), {data}),
+              ElementsAre(2, 0, 5, 3));
   EXPECT_THAT(Run<float>(b_->Concat({x, x}, 1), {data}), ElementsAre(0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5));
   EXPECT_THAT(Run<float>(b_->Concat({x, x}, 0), {Counting({1, 2})}), ElementsAre(0, 1, 0, 1));
   EXPECT_THAT(Run<float>(b_->Expand(x, {2, n_, m_}), {Counting({1, 2})}), ElementsAre(0, 1, 0, 1));
@@ -97,7 +100,8 @@ TEST_F(EvaluateTest, MovementsMove) {
 TEST_F(EvaluateTest, PaddingFollowsItsMode) {
   ValueId x = Input(DType::kF32, {n_});
   TensorData data = Counting({3});
-  EXPECT_THAT(Run<float>(b_->Pad(x, b_->Scalar(DType::kF32, 9), {2}, {1}), {data}), ElementsAre(9, 9, 0, 1, 2, 9));
+  EXPECT_THAT(Run<float>(b_->Pad(x, b_->Scalar(DType::kF32, 9), {2}, {1}), {data}),
+              ElementsAre(9, 9, 0, 1, 2, 9));
   EXPECT_THAT(Run<float>(b_->Pad(x, {}, {3}, {2}, "reflect"), {data}), ElementsAre(1, 2, 1, 0, 1, 2, 1, 0));
   EXPECT_THAT(Run<float>(b_->Pad(x, {}, {2}, {1}, "edge"), {data}), ElementsAre(0, 0, 0, 1, 2, 2));
   EXPECT_THAT(Run<float>(b_->Pad(x, {}, {2}, {4}, "wrap"), {data}), ElementsAre(1, 2, 0, 1, 2, 0, 1, 2, 0));
@@ -136,30 +140,44 @@ TEST_F(EvaluateTest, ProductsContract) {
   ValueId a = Input(DType::kF32, {n_, 2, 3}), c = Input(DType::kF32, {3, m_});
   EXPECT_THAT(Run<float>(b_->MatMul(a, c), {Counting({1, 2, 3}), Counting({3, 1})}), ElementsAre(5, 14));
   ValueId d = Input(DType::kF32, {n_, 3, 1});
-  EXPECT_THAT(Run<float>(b_->MatMul(a, d), {Counting({2, 2, 3}), Counting({3, 1}), Counting({2, 3, 1})}), ElementsAre(5, 14, 86, 122));
+  EXPECT_THAT(Run<float>(b_->MatMul(a, d), {Counting({2, 2, 3}), Counting({3, 1}), Counting({2, 3, 1})}),
+              ElementsAre(5, 14, 86, 122));
 }
 
 TEST_F(EvaluateTest, ConvolutionAndPooling) {
   ValueId x = Input(DType::kF32, {1, 1, n_});
   ValueId w = b_->Constant(F32({1, 1, 3}, {1, 10, 100}));
   std::vector<int64_t> one{1};
-  ValueId y = b_->Emit("conv", {x, w}, {{"strides", one}, {"dilations", one}, {"low", Dims{1}}, {"high", Dims{1}}});
+  ValueId y =
+      b_->Emit("conv", {x, w}, {{"strides", one}, {"dilations", one}, {"low", Dims{1}}, {"high", Dims{1}}});
   EXPECT_THAT(Run<float>(y, {F32({1, 1, 4}, {1, 2, 3, 4})}), ElementsAre(210, 321, 432, 43));
   std::vector<int64_t> kernel{1, 1, 2}, strides{1, 1, 2}, ones{1, 1, 1};
-  Attributes window{{"kernel", kernel}, {"strides", strides}, {"dilations", ones}, {"low", Dims{0, 0, 1}}, {"high", Dims{0, 0, 1}},
-                    {"dims", Dims{1, 1, FloorDiv(n_, 2) + 1}}, {"kind", std::string("average")}};
+  Attributes window{{"kernel", kernel},
+                    {"strides", strides},
+                    {"dilations", ones},
+                    {"low", Dims{0, 0, 1}},
+                    {"high", Dims{0, 0, 1}},
+                    {"dims", Dims{1, 1, FloorDiv(n_, 2) + 1}},
+                    {"kind", std::string("average")}};
   ValueId average = b_->Emit("window", {x}, window);
   EXPECT_THAT(Run<float>(average, {F32({1, 1, 4}, {1, 2, 3, 4})}), ElementsAre(1, 2.5, 4));
   window["kind"] = std::string("max");
-  EXPECT_THAT(Run<float>(b_->Emit("window", {x}, window), {F32({1, 1, 4}, {-1, -2, -3, -4})}), ElementsAre(-1, -2, -4));
+  EXPECT_THAT(Run<float>(b_->Emit("window", {x}, window), {F32({1, 1, 4}, {-1, -2, -3, -4})}),
+              ElementsAre(-1, -2, -4));
 }
 
 // Every pair of shapes of the same number of elements, against the plain row-major meaning.
 TEST_F(EvaluateTest, ReshapeKeepsTheOrder) {
-  std::vector<std::pair<Dims, Dims>> shapes = {
-      {{n_, 12}, {n_, 3, 4}}, {{n_, 3, 4}, {n_, 12}},     {{n_, 6, m_}, {n_ * 2, 3, m_}}, {{n_ * 6, m_}, {n_, 2, m_ * 3}},
-      {{n_, m_}, {m_, n_}},   {{n_, m_, 1, 4}, {n_ * m_ * 4}}, {{n_, 4, m_, 6}, {n_, 8, m_ * 3}}, {{n_ * m_}, {1, n_, 1, m_}},
-      {{n_, 10}, {2, n_ * 5}}, {{6, n_}, {4, FloorDiv(n_ * 6, 4)}}};
+  std::vector<std::pair<Dims, Dims>> shapes = {{{n_, 12}, {n_, 3, 4}},
+                                               {{n_, 3, 4}, {n_, 12}},
+                                               {{n_, 6, m_}, {n_ * 2, 3, m_}},
+                                               {{n_ * 6, m_}, {n_, 2, m_ * 3}},
+                                               {{n_, m_}, {m_, n_}},
+                                               {{n_, m_, 1, 4}, {n_ * m_ * 4}},
+                                               {{n_, 4, m_, 6}, {n_, 8, m_ * 3}},
+                                               {{n_ * m_}, {1, n_, 1, m_}},
+                                               {{n_, 10}, {2, n_ * 5}},
+                                               {{6, n_}, {4, FloorDiv(n_ * 6, 4)}}};
   for (const auto& [from, to] : shapes) {
     // As a movement, so that the element expression is what runs.
     CoreOp reshape = GetCoreOp("reshape");
@@ -173,10 +191,12 @@ TEST_F(EvaluateTest, ReshapeKeepsTheOrder) {
     for (const Dim& dim : from) sizes.push_back(*Evaluate(dim, value));
     TensorData data = Counting(sizes);
     const TensorData* input = &data;
-    auto result = EvaluateNode(node, {Type::Tensor(DType::kF32, from)}, {Type::Tensor(DType::kF32, to)}, std::span(&input, 1), value);
+    auto result = EvaluateNode(node, {Type::Tensor(DType::kF32, from)}, {Type::Tensor(DType::kF32, to)},
+                               std::span(&input, 1), value);
     ASSERT_TRUE(result) << result.error().message;
     ASSERT_EQ(result->front().bytes.size(), data.bytes.size());
-    EXPECT_EQ(std::memcmp(result->front().bytes.data(), data.bytes.data(), data.bytes.size()), 0) << ToString(from) << " as " << ToString(to);
+    EXPECT_EQ(std::memcmp(result->front().bytes.data(), data.bytes.data(), data.bytes.size()), 0)
+        << ToString(from) << " as " << ToString(to);
   }
 }
 
@@ -185,7 +205,8 @@ TEST_F(EvaluateTest, ErrorsAreErrors) {
   body().results = {x};
   std::vector<TensorData> none, wrong{I64({1}, {1})};
   EXPECT_EQ(EvaluateFunction(module_.main(), none).error().message, "0 inputs given, wanted 1");
-  EXPECT_EQ(EvaluateFunction(module_.main(), wrong).error().message, "an input does not fit parameter tensor<f32,[n]>");
+  EXPECT_EQ(EvaluateFunction(module_.main(), wrong).error().message,
+            "an input does not fit parameter tensor<f32,[n]>");
 }
 
 }  // namespace

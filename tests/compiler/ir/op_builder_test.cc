@@ -46,8 +46,10 @@ TEST_F(OpBuilderTest, ElementwiseOperatorsBroadcast) {
   ValueId a = Input(DType::kF32, {Symbol("n"), 1, 8}), c = Input(DType::kF32, {Symbol("m"), 1});
   EXPECT_EQ(TypeOf(b_->Add(a, c)), "tensor<f32,[n,m,8]>");
   EXPECT_EQ(TypeOf(b_->Binary(tensor::ExprOp::kLess, a, a)), "tensor<bool,[n,1,8]>");
-  EXPECT_EQ(TypeOf(b_->Add(a, Input(DType::kF32, {3}))), "add: shapes [n, 1, 8] and [3] do not broadcast: 8 and 3 differ");
-  EXPECT_EQ(TypeOf(b_->Add(a, Input(DType::kI64, {}))), "add: operands have element types f32 and i64, wanted one type");
+  EXPECT_EQ(TypeOf(b_->Add(a, Input(DType::kF32, {3}))),
+            "add: shapes [n, 1, 8] and [3] do not broadcast: 8 and 3 differ");
+  EXPECT_EQ(TypeOf(b_->Add(a, Input(DType::kI64, {}))),
+            "add: operands have element types f32 and i64, wanted one type");
   EXPECT_EQ(TypeOf(b_->Add(Input(DType::kF32, {Symbol("p")}), Input(DType::kF32, {Symbol("q")}))),
             "tensor<f32,[select(eq(p, 1), q, p)]>");
 }
@@ -68,8 +70,11 @@ TEST_F(OpBuilderTest, ShapeArithmeticBecomesDims) {
   Dim n = Symbol("n"), m = Symbol("m");
   ValueId shape = b_->DimsTensor({n, m, 32});
   ValueId first = b_->Gather(shape, b_->ScalarInt(DType::kI64, 0), 0);
-  ValueId rest = b_->Mul(b_->Gather(shape, b_->ScalarInt(DType::kI64, 1), 0), b_->Gather(shape, b_->ScalarInt(DType::kI64, -1), 0));
-  ValueId joined = b_->Concat({b_->Unsqueeze(first, {0}), Ints({-1}), b_->Unsqueeze(b_->Div(rest, b_->ScalarInt(DType::kI64, 8)), {0})}, 0);
+  ValueId rest = b_->Mul(b_->Gather(shape, b_->ScalarInt(DType::kI64, 1), 0),
+                         b_->Gather(shape, b_->ScalarInt(DType::kI64, -1), 0));
+  ValueId joined = b_->Concat({b_->Unsqueeze(first, {0}), Ints({-1}),
+                               b_->Unsqueeze(b_->Div(rest, b_->ScalarInt(DType::kI64, 8)), {0})},
+                              0);
   EXPECT_EQ(Elements(first), "[n]");
   EXPECT_EQ(Elements(rest), "[m*32]");
   EXPECT_EQ(Elements(b_->Div(rest, b_->ScalarInt(DType::kI64, 8))), "[m*4]");
@@ -81,7 +86,8 @@ TEST_F(OpBuilderTest, ShapeArithmeticBecomesDims) {
   EXPECT_EQ(Elements(b_->Reduce(tensor::ReduceKind::kProduct, shape, {0})), "[m*n*32]");
   EXPECT_EQ(Elements(b_->Reduce(tensor::ReduceKind::kMax, b_->DimsTensor({n, n + 2, 1}), {0})), "[n+2]");
   EXPECT_EQ(Elements(b_->Slice(shape, {2}, {-2}, {2})), "[32, n]");
-  EXPECT_EQ(Elements(b_->Binary(tensor::ExprOp::kLess, b_->DimScalar(n), b_->ScalarInt(DType::kI64, 0))), "[0]");
+  EXPECT_EQ(Elements(b_->Binary(tensor::ExprOp::kLess, b_->DimScalar(n), b_->ScalarInt(DType::kI64, 0))),
+            "[0]");
   EXPECT_EQ(Elements(b_->Reduce(tensor::ReduceKind::kArgMax, b_->DimsTensor({3, 9, 9}), {0}, true)), "[2]");
   EXPECT_EQ(Elements(b_->Iota(DType::kI32, {3}, 0)), "[0, 1, 2]");
 }
@@ -104,7 +110,8 @@ TEST_F(OpBuilderTest, UnknownContentsGetSymbolsOnce) {
   EXPECT_EQ(node_count(), 1u);
   EXPECT_EQ(Elements(b_->Add(x, Ints({1, 1}))), "[s0+1, s1+1]");
   b_->ReadDims(Input(DType::kI64, {Symbol("n")}));
-  EXPECT_EQ(b_->TakeError()->message, "tensor<i64,[n]> where a list of at most 64 integers of known length is wanted");
+  EXPECT_EQ(b_->TakeError()->message,
+            "tensor<i64,[n]> where a list of at most 64 integers of known length is wanted");
 }
 
 TEST_F(OpBuilderTest, IdentitiesVanish) {
@@ -125,7 +132,8 @@ TEST_F(OpBuilderTest, IdentitiesVanish) {
 
 TEST_F(OpBuilderTest, MatMulFollowsNumpy) {
   Dim n = Symbol("n");
-  ValueId a = Input(DType::kF32, {n, 3, 4}), w = Input(DType::kF32, {4, 5}), v = Input(DType::kF32, {4}), c = Input(DType::kF32, {2, 1, 4, 6});
+  ValueId a = Input(DType::kF32, {n, 3, 4}), w = Input(DType::kF32, {4, 5}), v = Input(DType::kF32, {4}),
+          c = Input(DType::kF32, {2, 1, 4, 6});
   EXPECT_EQ(TypeOf(b_->MatMul(a, w)), "tensor<f32,[n,3,5]>");
   EXPECT_EQ(TypeOf(b_->MatMul(a, v)), "tensor<f32,[n,3]>");
   EXPECT_EQ(TypeOf(b_->MatMul(v, w)), "tensor<f32,[5]>");

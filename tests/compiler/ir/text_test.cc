@@ -1,4 +1,5 @@
-// Printer, parser and verifier: text -> module -> the same text; every rule of the verifier has a text that breaks it.
+// Printer, parser and verifier: text -> module -> the same text; every rule of the verifier has a text that
+// breaks it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,10 +44,12 @@ std::string Normal(std::string_view text) {
 TEST(TextTest, EverythingRoundTrips) {
   std::string once = Normal(kEverything);
   EXPECT_EQ(Normal(once), once);
-  for (std::string_view part : {"symbol 'batch size': [1, 512] input\n", "symbol s0: [-inf, inf]\n", "%2: sequence<tensor<string,[ceildiv(n, 2)]>>",
-                                "%3: tuple<optional<tensor<f16>>,tensor<bool,[]>>", "dense<f32,[2,2]>[1, -0.5, inf, nan]", "of [n, 4]",
-                                "dense<u4,[3]>[1, 15, 7]", "[18446744073709551615]", R"(["a\x0ab", "\"\\"])", "pad(%0, _) {any = float(0.1), high",
-                                "one = dim(n*4+1)", R"(from "Pad \xc3\xa9")", "    yield %13\n  }\n", "perm = [2, 0, 1]"})
+  for (std::string_view part :
+       {"symbol 'batch size': [1, 512] input\n", "symbol s0: [-inf, inf]\n",
+        "%2: sequence<tensor<string,[ceildiv(n, 2)]>>", "%3: tuple<optional<tensor<f16>>,tensor<bool,[]>>",
+        "dense<f32,[2,2]>[1, -0.5, inf, nan]", "of [n, 4]", "dense<u4,[3]>[1, 15, 7]",
+        "[18446744073709551615]", R"(["a\x0ab", "\"\\"])", "pad(%0, _) {any = float(0.1), high",
+        "one = dim(n*4+1)", R"(from "Pad \xc3\xa9")", "    yield %13\n  }\n", "perm = [2, 0, 1]"})
     EXPECT_THAT(once, ::testing::HasSubstr(std::string(part)));
 }
 
@@ -58,7 +61,8 @@ TEST(TextTest, BigConstantsAreDigests) {
   Node node;
   node.op = &GetCoreOp("constant");
   node.outputs = {f.AddValue(Type::Tensor(DType::kF32, {100}))};
-  node.attributes["data"] = std::make_shared<const TensorData>(TensorData::FromVector(DType::kF32, {100}, std::vector<float>(100)));
+  node.attributes["data"] =
+      std::make_shared<const TensorData>(TensorData::FromVector(DType::kF32, {100}, std::vector<float>(100)));
   f.region(f.body).nodes.push_back(f.AddNode(std::move(node)));
   std::string text = PrintModule(module);
   EXPECT_THAT(text, ::testing::ContainsRegex("dense<f32,.100.>#[0-9a-f]{16}}"));
@@ -66,47 +70,64 @@ TEST(TextTest, BigConstantsAreDigests) {
 }
 
 std::string ErrorOf(std::string body) {
-  auto module = ParseModule("symbol n: [0, inf] input\nfunc @main {\n  input \"x\" = %0: tensor<f32,[n,4]>\n" + body + "\n}\n");
+  auto module = ParseModule(
+      "symbol n: [0, inf] input\nfunc @main {\n  input \"x\" = %0: tensor<f32,[n,4]>\n" + body + "\n}\n");
   return module ? "none" : module.error().message;
 }
 
 TEST(TextTest, ErrorsSayWhere) {
   EXPECT_EQ(Normal("what"), "line 1, column 1: found 'w', wanted 'symbol' or 'func'");
-  EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = nothing(%0)"), "line 4, column 32: found '(', wanted an operator in place of 'nothing'");
-  EXPECT_EQ(ErrorOf("%1: tensor<f33,[n,4]> = neg(%0)"), "line 4, column 15: found ',', wanted an element type in place of 'f33'");
-  EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,*]> = neg(%0)"), "line 4, column 19: found '*', wanted dim '*': at 0: found '*', wanted a number, symbol or '('");
-  EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = neg(%7)"), "line 4, column 31: found ')', wanted %7 to be defined before its use");
-  EXPECT_EQ(ErrorOf("%0: tensor<f32,[n,4]> = neg(%0)"), "line 4, column 23: found '=', wanted %0 to be defined once");
+  EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = nothing(%0)"),
+            "line 4, column 32: found '(', wanted an operator in place of 'nothing'");
+  EXPECT_EQ(ErrorOf("%1: tensor<f33,[n,4]> = neg(%0)"),
+            "line 4, column 15: found ',', wanted an element type in place of 'f33'");
+  EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,*]> = neg(%0)"),
+            "line 4, column 19: found '*', wanted dim '*': at 0: found '*', wanted a number, symbol or '('");
+  EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = neg(%7)"),
+            "line 4, column 31: found ')', wanted %7 to be defined before its use");
+  EXPECT_EQ(ErrorOf("%0: tensor<f32,[n,4]> = neg(%0)"),
+            "line 4, column 23: found '=', wanted %0 to be defined once");
   EXPECT_EQ(ErrorOf("output \"y = %0"), "line 4, column 15: found '\n', wanted a closing quote");
-  EXPECT_NE(ErrorOf("%1: tensor<f32,[n,4]> = constant() {data = dense<f32,[1000000000,1000000000]>[1]}"), "none");
+  EXPECT_NE(ErrorOf("%1: tensor<f32,[n,4]> = constant() {data = dense<f32,[1000000000,1000000000]>[1]}"),
+            "none");
 }
 
 TEST(TextTest, TheVerifierRefuses) {
-  EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,5]> = neg(%0)"), "@main: neg: result 0 is tensor<f32,[n,5]>, its rule gives tensor<f32,[n,4]>");
+  EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,5]> = neg(%0)"),
+            "@main: neg: result 0 is tensor<f32,[n,5]>, its rule gives tensor<f32,[n,4]>");
   EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = neg(%0, %0)"), "@main: neg: 2 inputs");
   EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = add(%0, _)"), "@main: add: input 1 is out of range");
-  EXPECT_EQ(ErrorOf("%1: tensor<f32,[m,4]> = expand(%0) {dims = dims[m, 4]}"), "@main: expand: the symbol m is not defined here");
-  EXPECT_EQ(ErrorOf("%1: tensor<f32,[4,n]> = transpose(%0) {perm = [1]} from \"T\""),
-            "@main: transpose (node T): perm of 1 entries is no permutation of the 2 axes of tensor<f32,[n,4]>");
-  EXPECT_EQ(ErrorOf("%1: tensor<i64,[2]> of [n] = dims_tensor() {dims = dims[2], dtype = i64, elements = dims[n, 4]}"),
-            "@main: dims_tensor: 1 known elements for tensor<i64,[2]>");
-  EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = neg(%0)\n%2: tensor<f32,[n,4]>, %3: tensor<f32,[n,4]> = neg(%0)"),
-            "@main: neg: 2 results, its rule gives 1");
+  EXPECT_EQ(ErrorOf("%1: tensor<f32,[m,4]> = expand(%0) {dims = dims[m, 4]}"),
+            "@main: expand: the symbol m is not defined here");
+  EXPECT_EQ(
+      ErrorOf("%1: tensor<f32,[4,n]> = transpose(%0) {perm = [1]} from \"T\""),
+      "@main: transpose (node T): perm of 1 entries is no permutation of the 2 axes of tensor<f32,[n,4]>");
+  EXPECT_EQ(
+      ErrorOf(
+          "%1: tensor<i64,[2]> of [n] = dims_tensor() {dims = dims[2], dtype = i64, elements = dims[n, 4]}"),
+      "@main: dims_tensor: 1 known elements for tensor<i64,[2]>");
+  EXPECT_EQ(
+      ErrorOf("%1: tensor<f32,[n,4]> = neg(%0)\n%2: tensor<f32,[n,4]>, %3: tensor<f32,[n,4]> = neg(%0)"),
+      "@main: neg: 2 results, its rule gives 1");
   EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = fused(%0) (%2: tensor<f32,[4,n]>) {\n yield %0\n}"),
             "@main: fused: the inputs do not fit the region's parameters");
   EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = fused(%0)"), "@main: fused: 0 regions, wanted 1");
   EXPECT_EQ(ErrorOf("%1: tensor<i64,[1]> = dims_tensor() {dims = dims[1], dtype = i64, elements = dims[n]}\n"
-                    "define_dims(%1) {symbols = strings[\"n\"]}"), "@main: define_dims: the symbol n is defined twice");
+                    "define_dims(%1) {symbols = strings[\"n\"]}"),
+            "@main: define_dims: the symbol n is defined twice");
 }
 
 // A value of an inner region means nothing outside of it.
 TEST(TextTest, RegionsAreScopes) {
-  EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = fused(%0) (%2: tensor<f32,[n,4]>) {\n %3: tensor<f32,[n,4]> = neg(%2)\n yield %3\n}\n output \"y\" = %3"),
+  EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = fused(%0) (%2: tensor<f32,[n,4]>) {\n %3: tensor<f32,[n,4]> = "
+                    "neg(%2)\n yield %3\n}\n output \"y\" = %3"),
             "@main: a result of the region, %3, is not defined here");
 }
 
 TEST(TextTest, IdsAreChecked) {
-  Module module = *ParseModule("symbol n: [0, inf] input\nfunc @main {\n input \"x\" = %0: tensor<f32,[n]>\n %1: tensor<f32,[n]> = neg(%0)\n output \"y\" = %1\n}");
+  Module module = *ParseModule(
+      "symbol n: [0, inf] input\nfunc @main {\n input \"x\" = %0: tensor<f32,[n]>\n %1: tensor<f32,[n]> = "
+      "neg(%0)\n output \"y\" = %1\n}");
   Function& f = module.main();
   Region& body = f.region(f.body);
   body.results[0].index = 99;

@@ -1,4 +1,5 @@
-// The table of core operators is complete: every scalar operation has a row, every row has what its kind needs.
+// The table of core operators is complete: every scalar operation has a row, every row has what its kind
+// needs.
 #include "compiler/ops/core_op.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +22,13 @@ TEST(CoreOpTest, RowsHaveWhatTheirKindNeeds) {
     EXPECT_TRUE(op->max_inputs == -1 || op->max_inputs >= op->min_inputs);
     bool is_pull = false;
     switch (op->kind) {
-      case OpKind::kElementwise: case OpKind::kMovement: case OpKind::kView: case OpKind::kReduce: case OpKind::kContraction:
-      case OpKind::kConvolution: case OpKind::kWindow:
+      case OpKind::kElementwise:
+      case OpKind::kMovement:
+      case OpKind::kView:
+      case OpKind::kReduce:
+      case OpKind::kContraction:
+      case OpKind::kConvolution:
+      case OpKind::kWindow:
         is_pull = true;
         break;
       default:
@@ -38,7 +44,8 @@ TEST(CoreOpTest, RowsHaveWhatTheirKindNeeds) {
 TEST(CoreOpTest, EveryScalarOperationHasARow) {
   for (int i = static_cast<int>(ExprOp::kAdd); i <= static_cast<int>(ExprOp::kFma); ++i) {
     auto op = static_cast<ExprOp>(i);
-    bool has_own_row = op == ExprOp::kCast || op == ExprOp::kBitcast || op == ExprOp::kSelect;   // cast, bitcast, where
+    bool has_own_row =
+        op == ExprOp::kCast || op == ExprOp::kBitcast || op == ExprOp::kSelect;  // cast, bitcast, where
     const CoreOp* row = ElementwiseOp(op);
     EXPECT_EQ(row == nullptr, has_own_row) << i;
     if (row) {

@@ -17,7 +17,8 @@ TEST(OnnxOps, RowsAreCompleteAndDoNotOverlap) {
     EXPECT_TRUE(row->max_inputs < 0 || row->max_inputs >= row->min_inputs);
     for (const OnnxOp* other : OnnxOps()) {
       if (other == row || other->name != row->name || other->domain != row->domain) continue;
-      EXPECT_TRUE(other->until < row->since || row->until < other->since) << "overlaps since " << other->since;
+      EXPECT_TRUE(other->until < row->since || row->until < other->since)
+          << "overlaps since " << other->since;
     }
   }
 }

@@ -1,4 +1,5 @@
-// Each pass on small modules: tests/golden/passes/<pass>*.txt hold the input, "----" and the module after the pass.
+// Each pass on small modules: tests/golden/passes/<pass>*.txt hold the input, "----" and the module after the
+// pass.
 #include <gtest/gtest.h>
 
 #include "compiler/ir/parser.h"
@@ -19,7 +20,8 @@ std::string RunPass(const std::string& text) {
     if (pass.name != name) continue;
     passes::PassContext context{.targets = {TargetInfoFor(CpuLevel::kX86_64_V3)}};
     if (Status status = pass.run(*module, context); !status) return status.error().message + "\n";
-    if (Status status = ir::VerifyModule(*module); !status) return "broken: " + status.error().message + "\n" + ir::PrintModule(*module);
+    if (Status status = ir::VerifyModule(*module); !status)
+      return "broken: " + status.error().message + "\n" + ir::PrintModule(*module);
     return ir::PrintModule(*module);
   }
   return "no pass is named " + name + "\n";

@@ -1,4 +1,5 @@
-// Runs one group of core nodes twice: as scheduled kernels, and element by element from the operators' own definitions.
+// Runs one group of core nodes twice: as scheduled kernels, and element by element from the operators' own
+// definitions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,10 +37,12 @@ struct HostTensor {
     HostTensor tensor = Zeros(dtype, std::move(dims));
     for (int64_t i = 0; i < tensor.count(); ++i) {
       Scalar value;
-      value.number = RoundFloat(IsFloat(dtype) ? dtype : DType::kF32, std::uniform_real_distribution<double>(-2, 2)(random));
+      value.number = RoundFloat(IsFloat(dtype) ? dtype : DType::kF32,
+                                std::uniform_real_distribution<double>(-2, 2)(random));
       value.integer = static_cast<int64_t>(random() % 10);
       if (IsSignedInteger(dtype) && random() % 2 != 0) value.integer = -value.integer;
-      if (IsInteger(dtype) || dtype == DType::kBool) value.integer = WrapInteger(dtype, dtype == DType::kBool ? value.integer % 2 : value.integer);
+      if (IsInteger(dtype) || dtype == DType::kBool)
+        value.integer = WrapInteger(dtype, dtype == DType::kBool ? value.integer % 2 : value.integer);
       tensor.set(i, value);
     }
     return tensor;
@@ -104,7 +107,8 @@ class GroupBuilder {
     numbers.bytes.resize(static_cast<size_t>(DTypeBytes(dtype, numbers.count())));
     ir::Node node;
     node.op = &ir::GetCoreOp("constant");
-    node.attributes["data"] = std::make_shared<const ir::TensorData>(ir::TensorData::Owned(dtype, dims, numbers.bytes));
+    node.attributes["data"] =
+        std::make_shared<const ir::TensorData>(ir::TensorData::Owned(dtype, dims, numbers.bytes));
     ir::ValueId input = Input(dtype, ir::Dims(dims.begin(), dims.end()));
     node.outputs = {function_.AddValue(function_.type(input))};
     constants_[input] = node.outputs[0];
@@ -112,13 +116,15 @@ class GroupBuilder {
     return input;
   }
   // Adds the node and infers its type.
-  ir::ValueId Add(std::string_view op, std::vector<ir::ValueId> inputs, std::map<std::string, ir::Attribute> attributes = {}) {
+  ir::ValueId Add(std::string_view op, std::vector<ir::ValueId> inputs,
+                  std::map<std::string, ir::Attribute> attributes = {}) {
     ir::Node node;
     node.op = &ir::GetCoreOp(op);
     node.inputs = std::move(inputs);
     node.attributes = std::move(attributes);
     ir::InferContext context{node, {}};
-    for (ir::ValueId input : node.inputs) context.inputs.push_back(input.valid() ? function_.type(input) : ir::Type{});
+    for (ir::ValueId input : node.inputs)
+      context.inputs.push_back(input.valid() ? function_.type(input) : ir::Type{});
     Expected<std::vector<ir::Type>> types = node.op->infer(context);
     if (!types) throw std::runtime_error(std::string(op) + ": " + types.error().message);
     for (const ir::Type& type : *types) node.outputs.push_back(function_.AddValue(type));
@@ -127,7 +133,8 @@ class GroupBuilder {
     return function_.node(id).outputs[0];
   }
   ir::ValueId Number(float value) {
-    auto data = std::make_shared<const ir::TensorData>(ir::TensorData::FromVector<float>(DType::kF32, {}, {value}));
+    auto data =
+        std::make_shared<const ir::TensorData>(ir::TensorData::FromVector<float>(DType::kF32, {}, {value}));
     return Add("constant", {}, {{"data", data}});
   }
   void Output(ir::ValueId value) { results_.push_back(value); }
@@ -137,7 +144,8 @@ class GroupBuilder {
     fused.op = &ir::GetCoreOp("fused");
     for (ir::ValueId input : inputs_) {
       auto constant = constants_.find(input);
-      fused.inputs.push_back(constant == constants_.end() ? function_.AddValue(function_.type(input)) : constant->second);
+      fused.inputs.push_back(constant == constants_.end() ? function_.AddValue(function_.type(input))
+                                                          : constant->second);
     }
     function_.region(region_).parameters = inputs_;
     function_.region(region_).nodes = nodes_;
@@ -156,30 +164,40 @@ class GroupBuilder {
   ir::RegionId region_;
   std::vector<ir::NodeId> nodes_;
   std::vector<ir::ValueId> inputs_, results_;
-  std::map<ir::ValueId, ir::ValueId> constants_;   // inputs that are constants, and their values outside
+  std::map<ir::ValueId, ir::ValueId> constants_;  // inputs that are constants, and their values outside
 };
 
 // Computes tensor expressions for given values of variables, one number at a time.
 class NaiveEvaluator {
  public:
-  NaiveEvaluator(const std::map<uint32_t, HostTensor>& tensors, const Symbols& symbols) : tensors_(tensors), symbols_(symbols) {}
+  NaiveEvaluator(const std::map<uint32_t, HostTensor>& tensors, const Symbols& symbols)
+      : tensors_(tensors), symbols_(symbols) {}
 
   std::map<VariableId, int64_t> variables;
 
   Scalar operator()(const Expr& e) {
     switch (e.op()) {
-      case ExprOp::kConstant: return {e->integer, e->number};
-      case ExprOp::kDim: return {ValueOf(e->dim, symbols_), 0};
-      case ExprOp::kVariable: return {variables.at(e->id), 0};
-      case ExprOp::kElement: return Read(e);
-      case ExprOp::kSelect: return (*this)(e->operands[(*this)(e->operands[0]).integer != 0 ? 1 : 2]);
-      case ExprOp::kCast: return ConvertScalar(e->operands[0].dtype(), e.dtype(), (*this)(e->operands[0]), e->saturate);
+      case ExprOp::kConstant:
+        return {e->integer, e->number};
+      case ExprOp::kDim:
+        return {ValueOf(e->dim, symbols_), 0};
+      case ExprOp::kVariable:
+        return {variables.at(e->id), 0};
+      case ExprOp::kElement:
+        return Read(e);
+      case ExprOp::kSelect:
+        return (*this)(e->operands[(*this)(e->operands[0]).integer != 0 ? 1 : 2]);
+      case ExprOp::kCast:
+        return ConvertScalar(e->operands[0].dtype(), e.dtype(), (*this)(e->operands[0]), e->saturate);
       case ExprOp::kBitcast:
         return DecodeScalar(e.dtype(), EncodeScalar(e->operands[0].dtype(), (*this)(e->operands[0])));
       case ExprOp::kFma:
-        return EvaluateFma(e.dtype(), (*this)(e->operands[0]), (*this)(e->operands[1]), (*this)(e->operands[2]));
-      case ExprOp::kReduce: return Reduced(e);
-      default: break;
+        return EvaluateFma(e.dtype(), (*this)(e->operands[0]), (*this)(e->operands[1]),
+                           (*this)(e->operands[2]));
+      case ExprOp::kReduce:
+        return Reduced(e);
+      default:
+        break;
     }
     Scalar a = (*this)(e->operands[0]);
     if (e->operands.size() == 1) return EvaluateUnary(e.op(), e->operands[0].dtype(), a);
@@ -224,15 +242,20 @@ class NaiveEvaluator {
       return a.integer < b.integer;
     };
     bool is_sum = reduction.kind == ReduceKind::kSum, is_product = reduction.kind == ReduceKind::kProduct;
-    Scalar result{is_product || reduction.kind == ReduceKind::kAnd ? (reduction.kind == ReduceKind::kAnd ? -1 : 1) : 0,
-                  is_product ? 1.0 : 0.0};
+    Scalar result{
+        is_product || reduction.kind == ReduceKind::kAnd ? (reduction.kind == ReduceKind::kAnd ? -1 : 1) : 0,
+        is_product ? 1.0 : 0.0};
     int64_t best = 0;
     for (size_t i = 0; i < all.size(); ++i) {
       const Scalar& value = all[i];
-      if (is_sum) result = {result.integer + value.integer, result.number + value.number};
-      else if (is_product) result = {result.integer * value.integer, result.number * value.number};
-      else if (reduction.kind == ReduceKind::kAnd) result.integer &= value.integer;
-      else if (reduction.kind == ReduceKind::kOr) result.integer |= value.integer;
+      if (is_sum)
+        result = {result.integer + value.integer, result.number + value.number};
+      else if (is_product)
+        result = {result.integer * value.integer, result.number * value.number};
+      else if (reduction.kind == ReduceKind::kAnd)
+        result.integer &= value.integer;
+      else if (reduction.kind == ReduceKind::kOr)
+        result.integer |= value.integer;
       else {
         bool wants_max = reduction.kind == ReduceKind::kMax || reduction.kind == ReduceKind::kArgMax;
         bool better = i == 0 || (wants_max ? less(result, value) : less(value, result)) ||
@@ -251,8 +274,9 @@ class NaiveEvaluator {
 };
 
 // The outputs by the definitions of the operators, one node after the other.
-inline std::vector<HostTensor> RunNaively(const GroupView& group, const std::vector<HostTensor>& inputs, const Symbols& symbols) {
-  std::map<uint32_t, HostTensor> tensors;   // by value
+inline std::vector<HostTensor> RunNaively(const GroupView& group, const std::vector<HostTensor>& inputs,
+                                          const Symbols& symbols) {
+  std::map<uint32_t, HostTensor> tensors;  // by value
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (group.inputs()[i].valid()) tensors[group.inputs()[i].index] = inputs[i];
   }
@@ -284,7 +308,8 @@ inline std::vector<HostTensor> RunNaively(const GroupView& group, const std::vec
   return outputs;
 }
 
-// The scheduled kernels of a group, compiled for each CPU level that this machine has; all levels must agree in grids.
+// The scheduled kernels of a group, compiled for each CPU level that this machine has; all levels must agree
+// in grids.
 class ScheduledGroup {
  public:
   ScheduledGroup(const ir::Function& function, ir::NodeId node) : group_(function, node) {
@@ -318,7 +343,8 @@ class ScheduledGroup {
     for (size_t level = 0; level < programs_.size(); ++level) {
       std::vector<HostTensor> outputs, workspaces;
       for (ir::ValueId output : group_.outputs()) {
-        outputs.push_back(HostTensor::Zeros(group_.type(output).dtype, ValuesOf(group_.type(output).dims, symbols)));
+        outputs.push_back(
+            HostTensor::Zeros(group_.type(output).dtype, ValuesOf(group_.type(output).dims, symbols)));
         std::fill(outputs.back().bytes.begin(), outputs.back().bytes.end(), std::byte{0xcc});
       }
       for (const Workspace& space : programs_[level]->workspaces) {
@@ -336,7 +362,8 @@ class ScheduledGroup {
           buffers.push_back(from[argument.index].bytes.data());
         }
         std::vector<std::byte> scratch(static_cast<size_t>(ValueOf(call.kernel.scratch_bytes, symbols)) + 64);
-        auto aligned = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
+        auto aligned =
+            reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
         auto lookup = [&](const std::string& name) -> std::optional<int64_t> { return symbols.at(name); };
         EXPECT_EQ(kernels_[level][i]->Run(buffers, lookup, aligned), 0) << ToString(call.kernel);
       }
@@ -345,7 +372,8 @@ class ScheduledGroup {
     return all;
   }
 
-  // Random inputs for the given symbols; fails the test where an element differs from the operators' definitions.
+  // Random inputs for the given symbols; fails the test where an element differs from the operators'
+  // definitions.
   void Check(const Symbols& symbols, double tolerance = 1e-5) {
     std::mt19937 random(17);
     std::vector<HostTensor> inputs;
@@ -360,7 +388,8 @@ class ScheduledGroup {
         std::copy(data->bytes.begin(), data->bytes.end(), inputs.back().bytes.begin());
         continue;
       }
-      inputs.push_back(HostTensor::Random(group_.type(input).dtype, ValuesOf(group_.type(input).dims, symbols), random));
+      inputs.push_back(
+          HostTensor::Random(group_.type(input).dtype, ValuesOf(group_.type(input).dims, symbols), random));
     }
     std::vector<HostTensor> wanted = RunNaively(group_, inputs, symbols);
     for (const std::vector<HostTensor>& given : Run(inputs, symbols)) {
@@ -385,12 +414,13 @@ class ScheduledGroup {
   static void Compare(const HostTensor& wanted, const HostTensor& given, double tolerance, size_t output) {
     for (int64_t k = 0; k < wanted.count(); ++k) {
       Scalar want = wanted.at(k), got = given.at(k);
-      bool is_near = IsFloat(wanted.dtype)
-                         ? std::abs(want.number - got.number) <= tolerance * std::max(1.0, std::abs(want.number)) ||
-                               (std::isnan(want.number) && std::isnan(got.number)) || want.number == got.number
-                         : want.integer == got.integer;
-      ASSERT_TRUE(is_near) << "output " << output << " element " << k << ": wanted " << want.number << " " << want.integer
-                           << ", got " << got.number << " " << got.integer;
+      bool is_near =
+          IsFloat(wanted.dtype)
+              ? std::abs(want.number - got.number) <= tolerance * std::max(1.0, std::abs(want.number)) ||
+                    (std::isnan(want.number) && std::isnan(got.number)) || want.number == got.number
+              : want.integer == got.integer;
+      ASSERT_TRUE(is_near) << "output " << output << " element " << k << ": wanted " << want.number << " "
+                           << want.integer << ", got " << got.number << " " << got.integer;
     }
     std::byte after = given.bytes[static_cast<size_t>(DTypeBytes(wanted.dtype, wanted.count()))];
     ASSERT_EQ(after, std::byte{0xcc}) << "output " << output << " is written beyond its end";
@@ -399,11 +429,12 @@ class ScheduledGroup {
   GroupView group_;
   std::vector<std::unique_ptr<GroupProgram>> programs_;
   std::vector<std::vector<std::unique_ptr<codegen::CompiledKernel>>> kernels_;
-  std::vector<std::vector<HostTensor>> packed_;   // by level
+  std::vector<std::vector<HostTensor>> packed_;  // by level
   bool is_printed_ = false;
 };
 
-inline void CheckGroup(GroupBuilder& builder, ir::NodeId node, const Symbols& symbols, double tolerance = 1e-5) {
+inline void CheckGroup(GroupBuilder& builder, ir::NodeId node, const Symbols& symbols,
+                       double tolerance = 1e-5) {
   ScheduledGroup(builder.function(), node).Check(symbols, tolerance);
 }
 

@@ -21,7 +21,8 @@ Dim K() { return Dim::Symbol("k"); }
 std::vector<double> Numbers(const HostTensor& tensor) {
   std::vector<double> numbers;
   for (int64_t i = 0; i < tensor.count(); ++i) {
-    numbers.push_back(IsFloat(tensor.dtype) ? tensor.at(i).number : static_cast<double>(tensor.at(i).integer));
+    numbers.push_back(IsFloat(tensor.dtype) ? tensor.at(i).number
+                                            : static_cast<double>(tensor.at(i).integer));
   }
   return numbers;
 }
@@ -37,7 +38,11 @@ TEST(Scan, SumsAlongAnAxisKnownAtRunTime) {
     for (bool is_reverse : {false, true}) {
       GroupBuilder b;
       ValueId x = b.Input(DType::kF32, {N(), M(), 3});
-      b.Add("scan", {x}, {{"axis", K()}, {"kind", std::string("sum")}, {"exclusive", int64_t{is_exclusive}}, {"reverse", int64_t{is_reverse}}});
+      b.Add("scan", {x},
+            {{"axis", K()},
+             {"kind", std::string("sum")},
+             {"exclusive", int64_t{is_exclusive}},
+             {"reverse", int64_t{is_reverse}}});
       ScheduledGroup scheduled(b.function(), b.FinishAlone());
       for (int64_t axis : {0, 1, 2}) {
         for (int64_t m : {0, 1, 21}) {
@@ -52,7 +57,8 @@ TEST(Scan, SumsAlongAnAxisKnownAtRunTime) {
               if (counts || (j == place && !is_exclusive)) wanted[i] += data[i + (j - place) * inner];
             }
           }
-          for (auto& outputs : scheduled.Run({input}, {{"n", 4}, {"m", m}, {"k", axis}})) ExpectNear(outputs[0], wanted);
+          for (auto& outputs : scheduled.Run({input}, {{"n", 4}, {"m", m}, {"k", axis}}))
+            ExpectNear(outputs[0], wanted);
         }
       }
     }
@@ -74,7 +80,9 @@ TEST(TopK, SortsStably) {
           auto key = [&](int64_t i) { return input.at((row / 3 * n + i) * 3 + row % 3).integer; };
           std::vector<int64_t> order(n);
           std::iota(order.begin(), order.end(), 0);
-          std::stable_sort(order.begin(), order.end(), [&](int64_t p, int64_t q) { return wants_largest ? key(p) > key(q) : key(p) < key(q); });
+          std::stable_sort(order.begin(), order.end(), [&](int64_t p, int64_t q) {
+            return wants_largest ? key(p) > key(q) : key(p) < key(q);
+          });
           for (int64_t i = 0; i < k; ++i) {
             values[(row / 3 * k + i) * 3 + row % 3] = static_cast<double>(key(order[i]));
             indices[(row / 3 * k + i) * 3 + row % 3] = static_cast<double>(order[i]);
@@ -92,12 +100,14 @@ TEST(TopK, SortsStably) {
 TEST(Scatter, ElementsInOrderWithNegativeIndices) {
   for (const char* reduction : {"none", "add", "mul", "min", "max"}) {
     GroupBuilder b;
-    ValueId x = b.Input(DType::kF32, {N(), M()}), i = b.Input(DType::kI64, {3, M()}), u = b.Input(DType::kF32, {3, M()});
+    ValueId x = b.Input(DType::kF32, {N(), M()}), i = b.Input(DType::kI64, {3, M()}),
+            u = b.Input(DType::kF32, {3, M()});
     b.Add("scatter_elements", {x, i, u}, {{"axis", int64_t{0}}, {"reduction", std::string(reduction)}});
     ScheduledGroup scheduled(b.function(), b.FinishAlone());
     std::mt19937 random(3);
     int64_t n = 10, m = 19;
-    HostTensor data = HostTensor::Random(DType::kF32, {n, m}, random), index = HostTensor::Random(DType::kI64, {3, m}, random);
+    HostTensor data = HostTensor::Random(DType::kF32, {n, m}, random),
+               index = HostTensor::Random(DType::kI64, {3, m}, random);
     HostTensor updates = HostTensor::Random(DType::kF32, {3, m}, random);
     std::vector<double> wanted = Numbers(data);
     for (int64_t k = 0; k < 3 * m; ++k) {
@@ -105,32 +115,39 @@ TEST(Scatter, ElementsInOrderWithNegativeIndices) {
       double& place = wanted[((row + n) % n) * m + k % m];
       double value = updates.at(k).number;
       std::string kind = reduction;
-      place = kind == "none" ? value : kind == "add" ? place + value : kind == "mul" ? place * value
-              : kind == "min" ? std::min(place, value) : std::max(place, value);
+      place = kind == "none"  ? value
+              : kind == "add" ? place + value
+              : kind == "mul" ? place * value
+              : kind == "min" ? std::min(place, value)
+                              : std::max(place, value);
     }
-    for (auto& outputs : scheduled.Run({data, index, updates}, {{"n", n}, {"m", m}})) ExpectNear(outputs[0], wanted);
+    for (auto& outputs : scheduled.Run({data, index, updates}, {{"n", n}, {"m", m}}))
+      ExpectNear(outputs[0], wanted);
   }
 }
 
 TEST(Scatter, SlicesByTuples) {
   GroupBuilder b;
-  ValueId x = b.Input(DType::kF32, {N(), 4, M()}), i = b.Input(DType::kI64, {3, 2}), u = b.Input(DType::kF32, {3, M()});
+  ValueId x = b.Input(DType::kF32, {N(), 4, M()}), i = b.Input(DType::kI64, {3, 2}),
+          u = b.Input(DType::kF32, {3, M()});
   b.Add("scatter_nd", {x, i, u}, {{"reduction", std::string("add")}});
   ScheduledGroup scheduled(b.function(), b.FinishAlone());
   std::mt19937 random(3);
-  HostTensor data = HostTensor::Random(DType::kF32, {5, 4, 19}, random), updates = HostTensor::Random(DType::kF32, {3, 19}, random);
+  HostTensor data = HostTensor::Random(DType::kF32, {5, 4, 19}, random),
+             updates = HostTensor::Random(DType::kF32, {3, 19}, random);
   HostTensor index = HostTensor::Zeros(DType::kI64, {3, 2});
   const int64_t tuples[] = {4, 1, 0, -1, 4, 1};
   for (int64_t k = 0; k < 6; ++k) index.set(k, {tuples[k], 0});
   std::vector<double> wanted = Numbers(data);
   for (int64_t k = 0; k < 3; ++k) {
-    for (int64_t j = 0; j < 19; ++j) wanted[(tuples[k * 2] * 4 + (tuples[k * 2 + 1] + 4) % 4) * 19 + j] += updates.at(k * 19 + j).number;
+    for (int64_t j = 0; j < 19; ++j)
+      wanted[(tuples[k * 2] * 4 + (tuples[k * 2 + 1] + 4) % 4) * 19 + j] += updates.at(k * 19 + j).number;
   }
-  for (auto& outputs : scheduled.Run({data, index, updates}, {{"n", 5}, {"m", 19}})) ExpectNear(outputs[0], wanted);
+  for (auto& outputs : scheduled.Run({data, index, updates}, {{"n", 5}, {"m", 19}}))
+    ExpectNear(outputs[0], wanted);
 }
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
 
 struct CellCase {
   const char* op;
@@ -150,25 +167,31 @@ void CheckCell(const CellCase& cell, bool is_reverse, bool has_lengths) {
   if (has_lengths) lengths = b.Input(DType::kI32, {M()});
   std::vector<ValueId> inputs{xw, r, ValueId{}, h0, lengths};
   if (op == "lstm") inputs.push_back(c0 = b.Input(DType::kF32, {M(), hidden}));
-  b.Add(op, inputs, {{"activations", cell.activations}, {"alphas", std::vector<double>{}}, {"betas", std::vector<double>{}},
-                     {"reverse", int64_t{is_reverse}}});
+  b.Add(op, inputs,
+        {{"activations", cell.activations},
+         {"alphas", std::vector<double>{}},
+         {"betas", std::vector<double>{}},
+         {"reverse", int64_t{is_reverse}}});
   ScheduledGroup scheduled(b.function(), b.FinishAlone());
   std::mt19937 random(3);
   HostTensor projected = HostTensor::Random(DType::kF32, {steps, batch, columns}, random);
   HostTensor weights = HostTensor::Random(DType::kF32, {hidden, columns}, random);
-  HostTensor state = HostTensor::Random(DType::kF32, {batch, hidden}, random), cells = HostTensor::Random(DType::kF32, {batch, hidden}, random);
+  HostTensor state = HostTensor::Random(DType::kF32, {batch, hidden}, random),
+             cells = HostTensor::Random(DType::kF32, {batch, hidden}, random);
   HostTensor length = HostTensor::Zeros(DType::kI32, {batch});
   for (int64_t k = 0; k < batch; ++k) length.set(k, {has_lengths ? steps - 2 * k : steps, 0});
   std::vector<double> y(steps * batch * hidden), last(batch * hidden);
   for (int64_t k = 0; k < batch; ++k) {
     std::vector<double> h(hidden), c(hidden);
-    for (int64_t j = 0; j < hidden; ++j) h[j] = state.at(k * hidden + j).number, c[j] = cells.at(k * hidden + j).number;
+    for (int64_t j = 0; j < hidden; ++j)
+      h[j] = state.at(k * hidden + j).number, c[j] = cells.at(k * hidden + j).number;
     int64_t count = length.at(k).integer;
     for (int64_t t = 0; t < count; ++t) {
       int64_t place = is_reverse ? count - 1 - t : t;
       auto product = [&](int64_t gate, int64_t j, const std::vector<double>& from) {
         double sum = 0;
-        for (int64_t i = 0; i < hidden; ++i) sum += from[i] * weights.at(i * columns + gate * hidden + j).number;
+        for (int64_t i = 0; i < hidden; ++i)
+          sum += from[i] * weights.at(i * columns + gate * hidden + j).number;
         return sum;
       };
       auto gate = [&](int64_t g, int64_t j, const std::vector<double>& from) {

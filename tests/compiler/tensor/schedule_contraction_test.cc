@@ -115,7 +115,8 @@ TEST(ScheduleContraction, TransposedOperandsThatChange) {
             ValueId y = b.Input(DType::kF32, rhs ? Dims{N(), K()} : Dims{K(), N()});
             b.Output(Contract(b, x, y, {}, {}, {lhs ? 0 : 1}, {rhs ? 1 : 0}));
           },
-          {{{"m", 5}, {"n", 7}, {"k", 3}}, {{"m", 2}, {"n", 37}, {"k", 35}},
+          {{{"m", 5}, {"n", 7}, {"k", 3}},
+           {{"m", 2}, {"n", 37}, {"k", 35}},
            {{"m", 31}, {"n", 64}, {"k", 18}},
            {{"m", 3}, {"n", 81}, {"k", 1}},
            {{"m", 4}, {"n", 5}, {"k", 0}},

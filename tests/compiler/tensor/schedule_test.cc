@@ -43,7 +43,8 @@ TEST(ScheduleGeneric, EqualShapesAreOneFlatLoop) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF32, {N(), M(), 4}), y = b.Input(DType::kF32, {N(), M(), 4});
   b.Output(b.Add("add", {x, y}));
-  Expected<GroupProgram> program = ScheduleGroup(b.function(), b.Finish(), TargetInfoFor(CpuLevel::kX86_64_V3));
+  Expected<GroupProgram> program =
+      ScheduleGroup(b.function(), b.Finish(), TargetInfoFor(CpuLevel::kX86_64_V3));
   ASSERT_TRUE(program.has_value());
   ASSERT_EQ(program->calls.size(), 1u);
   const LoopKernel& kernel = program->calls[0].kernel;
@@ -113,7 +114,8 @@ TEST(ScheduleGeneric, HeadsSplitThroughReshape) {
 
 TEST(ScheduleGeneric, ReshapeBetweenOperatorsThatNeedDifferentAxes) {
   CheckSizes([](GroupBuilder& b) {
-    ValueId x = b.Input(DType::kF32, {N(), 6}), y = b.Input(DType::kF32, {6}), z = b.Input(DType::kF32, {N() * 2, 1});
+    ValueId x = b.Input(DType::kF32, {N(), 6}), y = b.Input(DType::kF32, {6}),
+            z = b.Input(DType::kF32, {N() * 2, 1});
     ValueId sum = b.Add("add", {x, y});
     b.Output(b.Add("mul", {b.Add("reshape", {sum}, {{"dims", Dims{N() * 2, 3}}}), z}));
     return b.Finish();
@@ -133,13 +135,15 @@ TEST(ScheduleGeneric, ConcatSlicePad) {
   }
   CheckSizes([](GroupBuilder& b) {
     ValueId x = b.Input(DType::kF32, {N() + 3, 7, M()});
-    b.Output(b.Add("slice", {x}, {{"starts", Dims{2, 5, 0}}, {"steps", Dims{1, -2, 1}}, {"dims", Dims{N(), 3, M()}}}));
+    b.Output(b.Add("slice", {x},
+                   {{"starts", Dims{2, 5, 0}}, {"steps", Dims{1, -2, 1}}, {"dims", Dims{N(), 3, M()}}}));
     return b.Finish();
   });
   for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
     GroupBuilder b;
     ValueId x = b.Input(DType::kF32, {N(), 3, M()});
-    b.Output(b.Add("pad", {x, b.Number(2.5f)}, {{"low", Dims{1, 0, 2}}, {"high", Dims{0, 0, 1}}, {"mode", std::string(mode)}}));
+    b.Output(b.Add("pad", {x, b.Number(2.5f)},
+                   {{"low", Dims{1, 0, 2}}, {"high", Dims{0, 0, 1}}, {"mode", std::string(mode)}}));
     CheckGroup(b, b.Finish(), {{"n", 5}, {"m", 19}});
   }
 }
@@ -158,13 +162,14 @@ TEST(ScheduleGeneric, Gathers) {
 }
 
 TEST(ScheduleGeneric, ElementTypes) {
-  for (DType dtype : {DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kU8, DType::kI16, DType::kI32, DType::kI64,
-                      DType::kU64}) {
+  for (DType dtype : {DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kU8, DType::kI16,
+                      DType::kI32, DType::kI64, DType::kU64}) {
     SCOPED_TRACE(DTypeName(dtype));
     GroupBuilder b;
     ValueId x = b.Input(dtype, {N(), M()}), y = b.Input(dtype, {M()});
     b.Output(b.Add("max", {b.Add("mul", {x, y}), y}));
-    CheckGroup(b, b.Finish(), {{"n", 9}, {"m", 37}}, dtype == DType::kF16 || dtype == DType::kBF16 ? 1e-2 : 1e-5);
+    CheckGroup(b, b.Finish(), {{"n", 9}, {"m", 37}},
+               dtype == DType::kF16 || dtype == DType::kBF16 ? 1e-2 : 1e-5);
   }
   GroupBuilder b;
   ValueId x = b.Input(DType::kU8, {N(), M()});
@@ -182,7 +187,8 @@ TEST(ScheduleGeneric, NeighboursInOneByteBelongToOneGridPoint) {
 }
 
 TEST(ScheduleGeneric, ReductionsOfAnyAxes) {
-  for (Dims flags : {Dims{1, 0, 0}, Dims{0, 1, 0}, Dims{0, 0, 1}, Dims{1, 1, 0}, Dims{0, 1, 1}, Dims{1, 0, 1}, Dims{1, 1, 1}}) {
+  for (Dims flags : {Dims{1, 0, 0}, Dims{0, 1, 0}, Dims{0, 0, 1}, Dims{1, 1, 0}, Dims{0, 1, 1}, Dims{1, 0, 1},
+                     Dims{1, 1, 1}}) {
     for (const char* kind : {"sum", "max", "product", "argmin"}) {
       if (std::string(kind) == "argmin" && Product(flags) != Dim(0)) continue;
       if (std::string(kind) == "argmin" && flags[0] + flags[1] + flags[2] != Dim(1)) continue;
@@ -232,10 +238,14 @@ TEST(ScheduleGeneric, LongSumsAreAccurate) {
 TEST(ScheduleGeneric, Windows) {
   CheckSizes([](GroupBuilder& b) {
     ValueId x = b.Input(DType::kF32, {2, N() + 4, 9, M()});
-    std::map<std::string, ir::Attribute> attributes{
-        {"kind", std::string("average")}, {"kernel", Ints{1, 3, 2, 1}},   {"strides", Ints{1, 2, 1, 1}},
-        {"dilations", Ints{1, 1, 2, 1}},  {"low", Dims{0, 1, 0, 0}},      {"high", Dims{0, 1, 0, 0}},
-        {"dims", Dims{2, FloorDiv(N() + 3, 2) + 1, 7, M()}}, {"include_padding", int64_t{0}}};
+    std::map<std::string, ir::Attribute> attributes{{"kind", std::string("average")},
+                                                    {"kernel", Ints{1, 3, 2, 1}},
+                                                    {"strides", Ints{1, 2, 1, 1}},
+                                                    {"dilations", Ints{1, 1, 2, 1}},
+                                                    {"low", Dims{0, 1, 0, 0}},
+                                                    {"high", Dims{0, 1, 0, 0}},
+                                                    {"dims", Dims{2, FloorDiv(N() + 3, 2) + 1, 7, M()}},
+                                                    {"include_padding", int64_t{0}}};
     b.Output(b.Add("window", {x}, attributes));
     return b.Finish();
   });
@@ -262,7 +272,8 @@ ValueId Softmax(GroupBuilder& b, ValueId x, const Dims& flags) {
 }
 
 TEST(ScheduleRows, SoftmaxOverAnyAxis) {
-  for (Dims flags : {Dims{0, 0, 1}, Dims{0, 1, 0}, Dims{1, 0, 0}, Dims{0, 1, 1}, Dims{1, 0, 1}, Dims{1, 1, 1}}) {
+  for (Dims flags :
+       {Dims{0, 0, 1}, Dims{0, 1, 0}, Dims{1, 0, 0}, Dims{0, 1, 1}, Dims{1, 0, 1}, Dims{1, 1, 1}}) {
     SCOPED_TRACE(ir::ToString(flags));
     CheckSizes([&](GroupBuilder& b) {
       ValueId x = b.Input(DType::kF32, {N(), K(), M()});
@@ -276,17 +287,20 @@ TEST(ScheduleRows, SoftmaxOverAnyAxis) {
 
 TEST(ScheduleRows, LayerNormWithResidualAndScale) {
   for (Dims flags : {Dims{0, 0, 1}, Dims{0, 1, 0}}) {
-    CheckSizes([&](GroupBuilder& b) {
-      ValueId x = b.Input(DType::kF32, {N(), K(), M()}), y = b.Input(DType::kF32, {N(), K(), M()});
-      ValueId gamma = b.Input(DType::kF32, {M()}), beta = b.Input(DType::kF32, {M()});
-      ValueId sum = b.Add("add", {x, y});
-      ValueId mean = b.Add("mul", {Reduced(b, sum, flags, "sum"), b.Number(0.1f)});
-      ValueId centered = b.Add("sub", {sum, mean});
-      ValueId variance = b.Add("mul", {Reduced(b, b.Add("mul", {centered, centered}), flags, "sum"), b.Number(0.1f)});
-      ValueId scale = b.Add("rsqrt", {b.Add("add", {variance, b.Number(1e-3f)})});
-      b.Output(b.Add("add", {b.Add("mul", {b.Add("mul", {centered, scale}), gamma}), beta}));
-      return b.Finish();
-    }, 1e-4);
+    CheckSizes(
+        [&](GroupBuilder& b) {
+          ValueId x = b.Input(DType::kF32, {N(), K(), M()}), y = b.Input(DType::kF32, {N(), K(), M()});
+          ValueId gamma = b.Input(DType::kF32, {M()}), beta = b.Input(DType::kF32, {M()});
+          ValueId sum = b.Add("add", {x, y});
+          ValueId mean = b.Add("mul", {Reduced(b, sum, flags, "sum"), b.Number(0.1f)});
+          ValueId centered = b.Add("sub", {sum, mean});
+          ValueId variance =
+              b.Add("mul", {Reduced(b, b.Add("mul", {centered, centered}), flags, "sum"), b.Number(0.1f)});
+          ValueId scale = b.Add("rsqrt", {b.Add("add", {variance, b.Number(1e-3f)})});
+          b.Output(b.Add("add", {b.Add("mul", {b.Add("mul", {centered, scale}), gamma}), beta}));
+          return b.Finish();
+        },
+        1e-4);
   }
 }
 
