@@ -1,0 +1,128 @@
+// Damaged .vmexe files of a real model: they are refused, or they run under limits.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "bytecode/assembler.h"
+#include "compiler/compiler.h"
+#include "serializer/vmexe.h"
+#include "tests/models/corruption.h"
+#include "tests/models/demo_model.h"
+#include "tests/sanitizer.h"
+#include "tests/serializer/editable_file.h"
+#include "vm/vm.h"
+
+namespace tvmvm {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Limits SmallLimits() {
+  Limits limits;
+  limits.max_bytes = 64 << 20;
+  limits.max_steps = 1'000'000;
+  limits.timeout = std::chrono::seconds(2);
+  limits.max_call_depth = 1000;
+  return limits;
+}
+
+Status RunSmall(std::shared_ptr<const Program> program, const VmOptions& options) {
+  TVMVM_TRY(std::shared_ptr<Vm> vm, Vm::Create(std::move(program), options));
+  Invocation invocation = vm->NewInvocation();
+  invocation.SetLimits(SmallLimits());
+  std::vector<float> values(static_cast<size_t>(2 * 3 * kDemoWidth), 0.5f);
+  std::vector<Tensor> inputs{Tensor::Borrow(DType::kF32, {2, 3, kDemoWidth}, values.data())};
+  std::vector<Tensor> outputs(1);
+  return invocation.Run(inputs, outputs);
+}
+
+std::shared_ptr<const Program> DemoProgram() {
+  CompileOptions options;
+  options.targets = {"x86-64-v3"};
+  auto compiled = GetCompiler().CompileBytes(DemoModel(), options);
+  EXPECT_TRUE(compiled) << compiled.error().message;
+  return compiled ? compiled->program : nullptr;
+}
+
+// Where a file may differ and load: in the weights, and between sections, where nobody reads.
+bool IsUnreadByLoad(const EditableFile& parts, size_t at) {
+  if (at < sizeof(wire::FileHeader) + parts.entries.size() * sizeof(wire::SectionEntry)) return false;
+  for (const wire::SectionEntry& entry : parts.entries)
+    if (at >= entry.offset && at < entry.offset + entry.bytes)
+      return std::string_view(entry.name.data()) == wire::kConstantsSection;
+  return true;
+}
+
+TEST(CorruptProgram, DamageThatLoadDoesNotSeeIsInTheWeights) {
+  Bytes file = *SerializeProgram(*DemoProgram());
+  EditableFile parts(file);
+  VmOptions options;
+  options.threads = 1;
+  Corruption corruption(1);
+  int refused = 0, ran = 0;
+  for (int i = 0; i < (kSanitized ? 300 : 2000); ++i) {
+    Bytes damaged = corruption.Apply(file);
+    auto program = LoadProgramFromMemory(damaged);
+    if (!program) {
+      ++refused;
+      ASSERT_FALSE(program.error().message.empty()) << "change " << i;
+      continue;
+    }
+    ++ran;
+    ASSERT_EQ(damaged.size(), file.size()) << "change " << i;
+    for (size_t at = 0; at < file.size(); ++at) {
+      if (damaged[at] == file[at]) continue;
+      ASSERT_TRUE(IsUnreadByLoad(parts, at)) << "change " << i << " at " << at;
+    }
+    Status status = RunSmall(*program, options);
+    ASSERT_TRUE(status) << "change " << i << ": " << status.error().message;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(ran, 0);
+}
+
+// Kernels that do nothing: what code from nowhere hands to real ones is the caller's trust, not the machine's promise.
+class IdleJit final : public KernelJit {
+ public:
+  Expected<Compiled> Compile(std::span<const std::byte>, std::span<const std::string> symbols) override {
+    KernelFunction idle = [](const KernelArgs*, int64_t, int64_t) -> int32_t { return 0; };
+    return Compiled{std::vector<KernelFunction>(symbols.size(), idle), nullptr};
+  }
+};
+
+Bytes FileWithIdleKernels() {
+  Program program = *DemoProgram();
+  static constexpr std::byte kNothing[16] = {};
+  program.libraries = {{DeviceKind::kCpu, KernelForm::kBitcode, "x86-64-v3", kNothing}};
+  return *SerializeProgram(program);
+}
+
+TEST(CorruptProgram, DamageWithRightDigestsIsRefusedOrRunsUnderLimits) {
+  Bytes file = FileWithIdleKernels();
+  VmOptions options;
+  options.threads = 1;
+  options.jit = std::make_shared<IdleJit>();
+  Corruption corruption(2);
+  int refused = 0, failed = 0, ran = 0;
+  for (int i = 0; i < (kSanitized ? 2000 : 6000); ++i) {
+    EditableFile parts(file);
+    Bytes& section = parts.section(std::array{"metadata", "code", "code", "debug"}[i % 4]);
+    section = corruption.Apply(section);
+    auto program = LoadProgramFromMemory(parts.Build());
+    if (!program) {
+      ++refused;
+      ASSERT_FALSE(program.error().message.empty()) << "change " << i;
+      continue;
+    }
+    ASSERT_FALSE(Disassemble(**program).empty()) << "change " << i;
+    Status status = RunSmall(*program, options);
+    status ? ++ran : ++failed;
+    ASSERT_TRUE(status || !status.error().message.empty()) << "change " << i;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(failed, 0);
+  EXPECT_GT(ran, 0);
+}
+
+}  // namespace
+}  // namespace tvmvm
