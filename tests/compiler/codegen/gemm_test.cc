@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <memory>
 
@@ -104,29 +103,6 @@ TEST_P(GemmTile, ComputesTheProduct) {
                b[static_cast<size_t>(((j / t.columns) * k + l) * t.columns + j % t.columns)];
       ASSERT_EQ(c[static_cast<size_t>(i * n + j)], sum) << i << ", " << j;
     }
-}
-
-// Run by hand: --gtest_also_run_disabled_tests.
-TEST_P(GemmTile, DISABLED_Speed) {
-  Tile t = GetParam();
-  LoopKernel kernel = Gemm(t.rows, t.columns, t.lanes);
-  CompiledKernel compiled(kernel, t.level);
-  int64_t m = 512 / t.rows * t.rows, n = 512 / t.columns * t.columns, k = 256;
-  auto buffer = [](int64_t count) {
-    void* memory = std::aligned_alloc(64, static_cast<size_t>(count) * sizeof(float));
-    std::fill_n(static_cast<float*>(memory), count, 1.0f);
-    return std::unique_ptr<void, decltype(&std::free)>(memory, &std::free);
-  };
-  auto a = buffer(m * k), b = buffer(n * k), c = buffer(m * n);
-  auto symbols = [&](const std::string& s) { return s == "m" ? m : s == "n" ? n : k; };
-  double best = 0;
-  for (int i = 0; i < 400; ++i) {
-    auto start = std::chrono::steady_clock::now();
-    compiled.Run({a.get(), b.get(), c.get()}, symbols);
-    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    best = std::max(best, 2e-9 * static_cast<double>(m * n * k) / seconds);
-  }
-  fmt::print("{}x{} {}: {:.1f} GFLOP/s\n", t.rows, t.columns, CpuLevelName(t.level), best);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiles, GemmTile,
