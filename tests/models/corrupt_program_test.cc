@@ -81,7 +81,8 @@ TEST(CorruptProgram, DamageThatLoadDoesNotSeeIsInTheWeights) {
   EXPECT_GT(ran, 0);
 }
 
-// Kernels that do nothing: what code from nowhere hands to real ones is the caller's trust, not the machine's promise.
+// Kernels that do nothing: what code from nowhere hands to real ones is the caller's trust, not the machine's
+// promise.
 class IdleJit final : public KernelJit {
  public:
   Expected<Compiled> Compile(std::span<const std::byte>, std::span<const std::string> symbols) override {

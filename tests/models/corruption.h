@@ -13,8 +13,8 @@ struct ByteRange {
   size_t begin = 0, end = 0;
 };
 
-// Flips bits, sets telling values, removes, repeats or cuts; places lie outside of `spared`, such as weights, whose
-// values mean nothing to the reader.
+// Flips bits, sets telling values, removes, repeats or cuts; places lie outside of `spared`, such as weights,
+// whose values mean nothing to the reader.
 class Corruption {
  public:
   Corruption(uint32_t seed, std::vector<ByteRange> spared = {}) : random_(seed), spared_(std::move(spared)) {}
@@ -50,7 +50,8 @@ class Corruption {
   void ChangeInPlace(std::vector<std::byte>* bytes) {
     constexpr uint8_t kTelling[] = {0, 1, 2, 0x7f, 0x80, 0xff};
     std::byte& target = (*bytes)[Place(bytes->size())];
-    target = Below(2) == 0 ? std::byte{kTelling[Below(std::size(kTelling))]} : target ^ static_cast<std::byte>(1 << Below(8));
+    target = Below(2) == 0 ? std::byte{kTelling[Below(std::size(kTelling))]}
+                           : target ^ static_cast<std::byte>(1 << Below(8));
   }
 
   // Removes some bytes, or repeats them.

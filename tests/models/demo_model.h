@@ -19,7 +19,8 @@ inline std::vector<std::byte> DemoModel() {
   std::string path = testing::TempDir() + test->test_suite_name() + "_" + test->name() + ".onnx";
   EXPECT_EQ(std::system((std::string(TVMVM_BINARY_DIR) + "/make_demo_model '" + path + "'").c_str()), 0);
   std::vector<std::byte> bytes(std::filesystem::file_size(path));
-  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ifstream(path, std::ios::binary)
+      .read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   std::filesystem::remove(path);
   return bytes;
 }
