@@ -59,7 +59,8 @@ typedef enum tvmvm_dtype {
   TVMVM_U4 = 23,
   TVMVM_F4E2M1 = 24,
   TVMVM_I2 = 25,
-  TVMVM_U2 = 26
+  TVMVM_U2 = 26,
+  TVMVM_DTYPE_RANGE = 0x7fffffff /* no type: makes every int a value that may be passed, and refused */
 } tvmvm_dtype;
 
 typedef struct tvmvm_status tvmvm_status;
