@@ -441,7 +441,6 @@ Expected<std::vector<ValueId>> Importer::ImportInline(const OnnxGraph& graph,
 
 Expected<RegionId> Importer::ImportRegion(const OnnxGraph& graph, const std::vector<Type>& types,
                                           const Scope& scope) {
-  RegionId outside = builder_.region();
   RegionId region = function().AddRegion();
   std::vector<ValueId> parameters;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -449,9 +448,9 @@ Expected<RegionId> Importer::ImportRegion(const OnnxGraph& graph, const std::vec
     parameters.push_back(function().AddValue(types[i], scope.prefix + name));
   }
   function().region(region).parameters = parameters;
-  builder_.SetRegion(region);
+  builder_.EnterRegion(region);
   auto results = ImportInline(graph, parameters, scope);
-  builder_.SetRegion(outside);
+  builder_.LeaveRegion();
   if (!results) return tl::unexpected<Error>(results.error());
   function().region(region).results = *results;
   return region;

@@ -1,7 +1,8 @@
 // Text of dims: a small expression grammar, printed and parsed here only.
 //   sum := ["-"] product {("+" | "-") product}      product := atom {"*" atom}
 //   atom := number | symbol | function "(" sum {"," sum} ")" | "(" sum ")"
-// Symbols that are no identifiers are quoted: 'my dim'.
+// Symbols that are no identifiers are quoted: 'my dim'. The nameless symbol, which stands for a dim that
+// nobody knows, is "?".
 #include <fmt/format.h>
 
 #include <cctype>
@@ -32,7 +33,8 @@ bool ContinuesIdentifier(char c) {
 }
 
 std::string SymbolText(const std::string& name) {
-  bool plain = !name.empty() && StartsIdentifier(name[0]);
+  if (name.empty()) return "?";
+  bool plain = StartsIdentifier(name[0]);
   for (char c : name) plain = plain && ContinuesIdentifier(c);
   for (const FunctionRow& row : kFunctions) plain = plain && name != row.name;
   if (plain) return name;
@@ -155,6 +157,7 @@ class Parser {
     if (position_ >= text_.size()) return Fail("a number, symbol or '('");
     char c = text_[position_];
     if (std::isdigit(static_cast<unsigned char>(c))) return Number(negative);
+    if (Take('?')) return Dim::Symbol("");
     TVMVM_TRY(Dim dim, c == '(' ? Parenthesized() : c == '\'' ? Quoted() : Named());
     return negative ? Dim(0) - dim : dim;
   }

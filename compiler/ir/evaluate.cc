@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "compiler/ir/control.h"
 #include "compiler/ir/expr_program.h"
 #include "compiler/ir/tensor_elements.h"
 #include "compiler/ops/core_op.h"
@@ -270,9 +271,10 @@ class FunctionEvaluation {
       for (size_t i = 0; i < node.inputs.size(); ++i)
         values_[region.parameters[i].index] = values_[node.inputs[i].index];
       TVMVM_TRY(results, RunRegion(node.regions[0]));
-    } else if (node.op->name == "if") {
-      bool holds = ReadElement(values_[node.inputs[0].index], 0).integer != 0;
-      TVMVM_TRY(results, RunRegion(node.regions[holds ? 0 : 1]));
+    } else if (IsIf(node)) {
+      TVMVM_TRY(results, RunIf(node));
+    } else if (IsLoop(node)) {
+      TVMVM_TRY(results, RunLoop(node));
     } else {
       std::vector<const TensorData*> inputs;
       std::vector<Type> types, outputs;
@@ -289,6 +291,75 @@ class FunctionEvaluation {
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) values_[node.outputs[i].index] = std::move(results[i]);
     return {};
+  }
+
+  Expected<int64_t> Number(const Dim& dim) const {
+    if (std::optional<int64_t> value = Evaluate(dim, lookup_)) return *value;
+    return MakeError(Code::kInternal, fmt::format("the dim {} has no value", dim.ToString()));
+  }
+
+  // Gives the symbols the values of the dims, all at once.
+  Status Assign(const std::vector<std::string>& symbols, const Dims& dims) {
+    std::vector<int64_t> values;
+    for (const Dim& dim : dims) {
+      TVMVM_TRY(int64_t value, Number(dim));
+      values.push_back(value);
+    }
+    for (size_t i = 0; i < symbols.size(); ++i) symbols_[symbols[i]] = values[i];
+    return {};
+  }
+
+  Expected<std::vector<TensorData>> RunIf(const Node& node) {
+    TVMVM_TRY(int64_t condition, Number(DimAttribute(node, "condition")));
+    TVMVM_TRY(std::vector<TensorData> results, RunRegion(node.regions[condition != 0 ? 0 : 1]));
+    TVMVM_CHECK_OK(
+        Assign(SymbolList(node, "symbols"), node.DimList(condition != 0 ? "then_values" : "else_values")));
+    return results;
+  }
+
+  Expected<std::vector<TensorData>> RunLoop(const Node& node) {
+    TVMVM_TRY(int64_t trip, Number(DimAttribute(node, "trip")));
+    TVMVM_TRY(int64_t going, Number(DimAttribute(node, "start")));
+    const Region& region = function_.region(node.regions[0]);
+    size_t carried_count = CarriedCount(node);
+    std::vector<TensorData> carried;
+    for (ValueId input : node.inputs) carried.push_back(values_[input.index]);
+    std::vector<std::vector<TensorData>> steps;
+    TVMVM_CHECK_OK(Assign(SymbolList(node, "symbols"), node.DimList("initial")));
+    int64_t index = 0;
+    for (; index < trip && going != 0; ++index) {
+      symbols_[node.String("index")] = index;
+      for (size_t i = 0; i < carried_count; ++i) values_[region.parameters[i].index] = std::move(carried[i]);
+      TVMVM_TRY(std::vector<TensorData> results, RunRegion(node.regions[0]));
+      TVMVM_TRY(going, Number(DimAttribute(node, "continue")));
+      TVMVM_CHECK_OK(Assign(SymbolList(node, "symbols"), node.DimList("next")));
+      carried.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(carried_count));
+      results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(carried_count));
+      steps.push_back(std::move(results));
+    }
+    Dims finals;
+    for (const std::string& symbol : SymbolList(node, "symbols")) finals.push_back(Dim::Symbol(symbol));
+    TVMVM_CHECK_OK(Assign(SymbolList(node, "finals"), finals));
+    if (!node.String("count").empty()) symbols_[node.String("count")] = index;
+    for (size_t i = carried_count; i < node.outputs.size(); ++i) {
+      TVMVM_TRY(TensorData collected, Collect(function_.type(node.outputs[i]), steps, i - carried_count));
+      carried.push_back(std::move(collected));
+    }
+    return carried;
+  }
+
+  // One value of each step, one after another.
+  Expected<TensorData> Collect(const Type& type, const std::vector<std::vector<TensorData>>& steps,
+                               size_t number) {
+    std::vector<int64_t> dims;
+    for (const Dim& dim : type.dims) {
+      TVMVM_TRY(int64_t value, Number(dim));
+      dims.push_back(value);
+    }
+    std::vector<std::byte> bytes;
+    for (const std::vector<TensorData>& step : steps)
+      bytes.insert(bytes.end(), step[number].bytes.begin(), step[number].bytes.end());
+    return TensorData::Owned(type.dtype, std::move(dims), std::move(bytes));
   }
 
   Status DefineDims(const Node& node) {

@@ -24,8 +24,8 @@ Expected<std::vector<TensorData>> EvaluateNode(const Node& node, const std::vect
                                                std::span<const TensorData* const> inputs,
                                                const SymbolValues& symbols, int64_t max_steps = INT64_MAX);
 
-// The results of a function. Binds symbols from the inputs' dims and from define_dims; runs `fused` and `if`
-// regions. Errors: kInvalidArgument where inputs do not fit the parameters; as EvaluateNode otherwise.
+// The results of a function. Binds symbols from the inputs' dims and from define_dims; runs the regions of
+// control nodes. Errors: kInvalidArgument where inputs do not fit the parameters; as EvaluateNode otherwise.
 Expected<std::vector<TensorData>> EvaluateFunction(const Function& function,
                                                    std::span<const TensorData> inputs);
 

@@ -49,16 +49,6 @@ DimRange RangeOfType(DType dtype) {
   return {INT64_MIN, INT64_MAX};
 }
 
-// Whether the value is defined in the region itself, not around it.
-bool IsDefinedIn(const Function& function, RegionId region, ValueId value) {
-  if (region == function.body) return true;
-  const Region& r = function.region(region);
-  NodeId producer = function.value(value).producer;
-  if (!producer.valid())
-    return std::find(r.parameters.begin(), r.parameters.end(), value) != r.parameters.end();
-  return std::find(r.nodes.begin(), r.nodes.end(), producer) != r.nodes.end();
-}
-
 TensorData ScalarData(DType dtype, tensor::Scalar value) {
   std::vector<std::byte> bytes(static_cast<size_t>(DTypeBytes(dtype, 1)));
   WriteElement(dtype, bytes, 0, value);
@@ -85,6 +75,17 @@ void BecomeConstant(Node* node, TensorData data) {
 
 OpBuilder::OpBuilder(Module* module, Function* function, RegionId region)
     : module_(module), function_(function), region_(region) {}
+
+void OpBuilder::EnterRegion(RegionId region) {
+  outer_.push_back({region_, defined_});
+  region_ = region;
+}
+
+void OpBuilder::LeaveRegion() {
+  region_ = outer_.back().region;
+  defined_ = std::move(outer_.back().defined);
+  outer_.pop_back();
+}
 
 ValueId OpBuilder::Emit(std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
   return EmitMulti(op, std::move(inputs), std::move(attributes)).front();
@@ -123,12 +124,27 @@ std::vector<ValueId> OpBuilder::EmitMulti(std::string_view op, std::vector<Value
   return outputs;
 }
 
+std::vector<ValueId> OpBuilder::Host(HostFunctionId host, std::vector<ValueId> inputs,
+                                     std::vector<Type> results, Dims scalars,
+                                     std::vector<std::string> symbols) {
+  if (failed()) return std::vector<ValueId>(std::max<size_t>(1, results.size()), Fail(Code::kInternal, ""));
+  const HostSignature& signature = HostSignatures()[static_cast<size_t>(host)];
+  Node node;
+  node.op = &GetCoreOp(signature.name);
+  node.source = source_;
+  node.inputs = std::move(inputs);
+  if (!scalars.empty()) node.attributes["scalars"] = std::move(scalars);
+  if (!symbols.empty()) node.attributes["symbols"] = std::move(symbols);
+  for (Type& result : results) node.outputs.push_back(function_->AddValue(std::move(result)));
+  std::vector<ValueId> outputs = node.outputs;
+  function_->region(region_).nodes.push_back(function_->AddNode(std::move(node)));
+  return outputs;
+}
+
 void OpBuilder::InferElements(NodeId id) {
   Node& node = function_->node(id);
   if (node.op->kind == OpKind::kDefineDims) {
-    // Symbols defined in an inner region mean nothing outside of it. They do not become the value's
-    // `elements`: the value is what they are read from.
-    if (!IsDefinedIn(*function_, region_, node.inputs[0])) return;
+    // They do not become the value's `elements`: the value is what they are read from.
     Dims& symbols = defined_[node.inputs[0]];
     symbols.clear();
     for (const std::string& name : std::get<std::vector<std::string>>(*node.Find("symbols")))

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bytecode/host_functions.h"
 #include "compiler/ir/graph.h"
 #include "compiler/tensor/expr.h"
 
@@ -27,7 +28,10 @@ class OpBuilder {
   Module& module() { return *module_; }
   Function& function() { return *function_; }
   RegionId region() const { return region_; }
-  void SetRegion(RegionId region) { region_ = region; }
+  // Continues in a region of a node that is being made. The symbols that are read from values there mean
+  // nothing after its end.
+  void EnterRegion(RegionId region);
+  void LeaveRegion();
   // Nodes made from now on come from this ONNX node.
   void SetSource(std::string source) { source_ = std::move(source); }
 
@@ -35,6 +39,11 @@ class OpBuilder {
   ValueId Emit(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
   std::vector<ValueId> EmitMulti(std::string_view op, std::vector<ValueId> inputs,
                                  Attributes attributes = {});
+
+  // A function of the host library. Dims of the results that are symbols unknown so far are read from the
+  // results (Instantiate in type_join.h makes such types); `symbols` get the scalar results.
+  std::vector<ValueId> Host(HostFunctionId function, std::vector<ValueId> inputs, std::vector<Type> results,
+                            Dims scalars = {}, std::vector<std::string> symbols = {});
 
   bool failed() const { return error_.has_value(); }
   ValueId Fail(Code code, std::string message);  // records the error, returns a poison value
@@ -108,6 +117,11 @@ class OpBuilder {
   std::string source_;
   std::optional<Error> error_;
   std::map<ValueId, Dims> defined_;  // symbols that define_dims nodes gave to values
+  struct Scope {
+    RegionId region;
+    std::map<ValueId, Dims> defined;
+  };
+  std::vector<Scope> outer_;  // of the regions around this one
 };
 
 }  // namespace tvmvm::ir

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/ir/control.h"
 #include "compiler/ir/printer.h"
+#include "compiler/ir/type_join.h"
 #include "compiler/ops/core_op.h"
 
 namespace tvmvm::ir {
@@ -52,20 +54,16 @@ class Verifier {
     for (const Type& element : type.elements) DefineSymbols(element);
   }
 
-  // Operators whose results have sizes that only running tells: the results themselves define their symbols.
-  static bool MayDefineSymbols(const Node& node) {
-    return node.op->kind == OpKind::kControl || node.op->kind == OpKind::kProcedural ||
-           node.op->kind == OpKind::kHost;
-  }
-
-  Status CheckRegion(RegionId id, int depth) {
+  // `owner`: the node whose region it is; null for a function's body.
+  Status CheckRegion(RegionId id, int depth, const Node* owner = nullptr, std::string_view own_dims = {}) {
     if (depth > kMaxDepth) return Fail(fmt::format("regions nest deeper than {}", kMaxDepth));
     if (!id.valid() || id.index >= function_.regions.size()) return Fail("a region is out of range");
     const Region& region = function_.region(id);
     std::vector<ValueId> own;
     std::set<std::string> outer_symbols = symbols_;
+    if (owner && IsLoop(*owner))
+      for (const std::string& name : RegionSymbols(*owner)) TVMVM_CHECK_OK(DefineSymbol(name));
     for (ValueId parameter : region.parameters) {
-      if (InRange(parameter)) DefineSymbols(function_.type(parameter));
       TVMVM_CHECK_OK(Define(parameter, NodeId{}));
       own.push_back(parameter);
     }
@@ -78,9 +76,33 @@ class Verifier {
         return Fail(fmt::format("{}: {}", Describe(function_.node(node)), status.error().message));
     }
     for (ValueId result : region.results) TVMVM_CHECK_OK(CheckUse(result, "a result of the region"));
+    if (owner) TVMVM_CHECK_OK(CheckRegionDims(*owner, own_dims));
     // What the region defined means nothing outside of it.
     for (ValueId value : own) defined_[value.index] = false;
     symbols_ = std::move(outer_symbols);
+    return {};
+  }
+
+  Status DefineSymbol(const std::string& name) {
+    if (!symbols_.insert(name).second) return Fail(fmt::format("the symbol {} is defined twice", name));
+    if (!module_.symbols.count(name))
+      return Fail(fmt::format("the module does not list the symbol {}", name));
+    return {};
+  }
+
+  // The dims that a node says in terms of its region: of a loop all, of an `if` those of the branch.
+  Status CheckRegionDims(const Node& node, std::string_view branch) const {
+    for (const auto& [name, attribute] : node.attributes) {
+      if (!BelongsToRegion(node, name) || (IsIf(node) && name != branch)) continue;
+      TVMVM_CHECK_OK(CheckAttribute(attribute));
+    }
+    return {};
+  }
+
+  Status CheckAttribute(const Attribute& attribute) const {
+    if (const auto* dim = std::get_if<Dim>(&attribute)) TVMVM_CHECK_OK(CheckDim(*dim));
+    if (const auto* dims = std::get_if<Dims>(&attribute))
+      for (const Dim& each : *dims) TVMVM_CHECK_OK(CheckDim(each));
     return {};
   }
 
@@ -119,7 +141,17 @@ class Verifier {
 
   Status CheckType(const Type& type) const {
     for (const Dim& dim : type.dims) TVMVM_CHECK_OK(CheckDim(dim));
-    for (const Type& element : type.elements) TVMVM_CHECK_OK(CheckType(element));
+    for (const Type& element : type.elements) TVMVM_CHECK_OK(CheckElementType(element));
+    return {};
+  }
+
+  // Each element of a sequence has its own dims.
+  Status CheckElementType(const Type& type) const {
+    for (const Dim& dim : type.dims)
+      if (!dim.is_constant() && !IsUnknown(dim))
+        return Fail(
+            fmt::format("the dim {} in an element type, only numbers and ? may be there", dim.ToString()));
+    for (const Type& element : type.elements) TVMVM_CHECK_OK(CheckElementType(element));
     return {};
   }
 
@@ -136,22 +168,21 @@ class Verifier {
     const Node& node = function_.node(id);
     if (!node.op) return Fail("no operator");
     TVMVM_CHECK_OK(CheckInputs(node));
-    for (const auto& [name, attribute] : node.attributes) {
-      if (const auto* dim = std::get_if<Dim>(&attribute)) TVMVM_CHECK_OK(CheckDim(*dim));
-      if (const auto* dims = std::get_if<Dims>(&attribute))
-        for (const Dim& each : *dims) TVMVM_CHECK_OK(CheckDim(each));
-    }
+    if (HasControlRegions(node)) TVMVM_CHECK_OK(CheckControlAttributes(node));
+    for (const auto& [name, attribute] : node.attributes)
+      if (!BelongsToRegion(node, name)) TVMVM_CHECK_OK(CheckAttribute(attribute));
     TVMVM_CHECK_OK(CheckResultTypes(node));
-    for (RegionId region : node.regions) TVMVM_CHECK_OK(CheckRegion(region, depth + 1));
+    for (size_t i = 0; i < node.regions.size(); ++i)
+      TVMVM_CHECK_OK(CheckRegion(node.regions[i], depth + 1, &node, i == 0 ? "then_values" : "else_values"));
     if (node.op->kind == OpKind::kControl) TVMVM_CHECK_OK(CheckControl(node));
-    if (node.op->kind == OpKind::kDefineDims)
-      for (const std::string& name : std::get<std::vector<std::string>>(*node.Find("symbols"))) {
-        if (!symbols_.insert(name).second) return Fail(fmt::format("the symbol {} is defined twice", name));
-        if (!module_.symbols.count(name))
-          return Fail(fmt::format("the module does not list the symbol {}", name));
-      }
+    for (const std::string& name : DefinedSymbols(function_, node)) {
+      // A size of a host function's result may be a symbol that is known already.
+      if (node.op->kind == OpKind::kHost || node.op->name == "call")
+        symbols_.insert(name);
+      else
+        TVMVM_CHECK_OK(DefineSymbol(name));
+    }
     for (ValueId output : node.outputs) {
-      if (MayDefineSymbols(node) && InRange(output)) DefineSymbols(function_.type(output));
       TVMVM_CHECK_OK(Define(output, id));
       own->push_back(output);
     }
@@ -194,14 +225,77 @@ class Verifier {
       return CheckSameTypes(node.inputs, function_.region(node.regions[0]).parameters, node.outputs,
                             function_.region(node.regions[0]).results);
     }
-    if (node.op->name == "if") {
-      if (node.regions.size() != 2) return Fail(fmt::format("{} regions, wanted 2", node.regions.size()));
-      for (RegionId region : node.regions)
-        if (!function_.region(region).parameters.empty() ||
-            function_.region(region).results.size() != node.outputs.size())
-          return Fail("a branch does not fit the results");
+    return IsIf(node) ? CheckIf(node) : IsLoop(node) ? CheckLoop(node) : Status();
+  }
+
+  template <class T>
+  static Status WantAttribute(const Node& node, std::string_view name) {
+    const Attribute* attribute = node.Find(name);
+    if (attribute && std::holds_alternative<T>(*attribute)) return {};
+    return Fail(fmt::format("the attribute {} is missing or of another kind", name));
+  }
+
+  static Status WantLengths(const Node& node, std::string_view symbols, std::string_view a,
+                            std::string_view b) {
+    size_t count = SymbolList(node, symbols).size();
+    if (node.DimList(a).size() == count && node.DimList(b).size() == count) return {};
+    return Fail(fmt::format("{} {} with {} {} and {} {}", count, symbols, node.DimList(a).size(), a,
+                            node.DimList(b).size(), b));
+  }
+
+  Status CheckControlAttributes(const Node& node) const {
+    if (IsIf(node)) {
+      TVMVM_CHECK_OK(WantAttribute<Dim>(node, "condition"));
+      return WantLengths(node, "symbols", "then_values", "else_values");
+    }
+    for (const char* name : {"trip", "start", "continue"}) TVMVM_CHECK_OK(WantAttribute<Dim>(node, name));
+    for (const char* name : {"index", "count"}) TVMVM_CHECK_OK(WantAttribute<std::string>(node, name));
+    if (SymbolList(node, "finals").size() != SymbolList(node, "symbols").size())
+      return Fail("the finals do not fit the symbols");
+    return WantLengths(node, "symbols", "initial", "next");
+  }
+
+  Status CheckIf(const Node& node) const {
+    if (node.regions.size() != 2) return Fail(fmt::format("{} regions, wanted 2", node.regions.size()));
+    for (RegionId id : node.regions) {
+      const Region& region = function_.region(id);
+      if (!region.parameters.empty() || region.results.size() != node.outputs.size())
+        return Fail("a branch does not fit the results");
+      for (size_t i = 0; i < node.outputs.size(); ++i)
+        TVMVM_CHECK_OK(CheckAlike(function_.type(region.results[i]), function_.type(node.outputs[i])));
     }
     return {};
+  }
+
+  Status CheckLoop(const Node& node) const {
+    if (node.regions.size() != 1) return Fail(fmt::format("{} regions, wanted 1", node.regions.size()));
+    const Region& region = function_.region(node.regions[0]);
+    size_t carried = CarriedCount(node);
+    if (region.parameters.size() != carried || region.results.size() < carried ||
+        region.results.size() != node.outputs.size())
+      return Fail(fmt::format("{} initial values, {} parameters and {} results of the region, {} results",
+                              carried, region.parameters.size(), region.results.size(), node.outputs.size()));
+    for (size_t i = 0; i < carried; ++i) {
+      TVMVM_CHECK_OK(CheckAlike(function_.type(node.inputs[i]), function_.type(region.parameters[i])));
+      TVMVM_CHECK_OK(CheckAlike(function_.type(region.results[i]), function_.type(region.parameters[i])));
+      TVMVM_CHECK_OK(CheckAlike(function_.type(region.parameters[i]), function_.type(node.outputs[i])));
+    }
+    for (size_t i = carried; i < region.results.size(); ++i) {
+      const Type &element = function_.type(region.results[i]), &all = function_.type(node.outputs[i]);
+      if (element.kind != TypeKind::kTensor || all.kind != TypeKind::kTensor || element.dtype != all.dtype ||
+          (element.ranked && all.rank() != element.rank() + 1))
+        return Fail(fmt::format("{} collected as {}", element.ToString(), all.ToString()));
+    }
+    return {};
+  }
+
+  // A value of type `a` may become one of type `b`: dims may differ by the symbols that the node defines.
+  static Status CheckAlike(const Type& a, const Type& b) {
+    bool fits = a.kind == b.kind;
+    if (fits && a.kind == TypeKind::kTensor)
+      fits = a.dtype == b.dtype && (!b.ranked || (a.ranked && a.rank() == b.rank()));
+    if (fits) return {};
+    return Fail(fmt::format("{} where {} is wanted", a.ToString(), b.ToString()));
   }
 
   Status CheckSameTypes(const std::vector<ValueId>& inputs, const std::vector<ValueId>& parameters,

@@ -20,6 +20,7 @@ std::span<const CoreOp> SortFamily();         // core_sort.cc
 std::span<const CoreOp> ScatterFamily();      // core_scatter.cc
 std::span<const CoreOp> RecurrentFamily();    // core_recurrent.cc
 std::span<const CoreOp> ControlFamily();      // core_control.cc
+std::span<const CoreOp> HostFamily();         // core_host.cc
 
 // ---- what the rows share (core_ops.cc) ----
 

@@ -23,8 +23,10 @@
 //   kConvolution  conv(x, w) {strides, dilations, low, high, groups, layout, dtype}; conv_transpose(x, w)
 //   {..., dims} kWindow       window(x) {kind, kernel, strides, dilations, low, dims, include_padding}: full
 //   rank lists kProcedural   what is no pull: scan, scatter_nd, scatter_elements, topk, lstm, gru, rnn, ...:
-//   builds loops itself kControl      if, loop, call; fused {}: a group whose region holds core nodes and
-//   becomes kernels as one kHost         runs in the host library
+//   builds loops itself
+//   kControl      nodes with regions; control.h tells their attributes
+//   kHost         a function of the host library (bytecode/host_functions.def) by its name: {scalars}; the
+//                 scalar results define {symbols}, as do the dims of the results that are no known symbols
 #pragma once
 
 #include <optional>

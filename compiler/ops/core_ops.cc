@@ -14,7 +14,7 @@ namespace {
 std::vector<std::span<const CoreOp>> Families() {
   return {ElementwiseFamily(), MovementFamily(),    IndexingFamily(), PaddingFamily(), ReduceFamily(),
           ContractionFamily(), ConvolutionFamily(), WindowFamily(),   ScanFamily(),    SortFamily(),
-          ScatterFamily(),     RecurrentFamily(),   ControlFamily()};
+          ScatterFamily(),     RecurrentFamily(),   ControlFamily(),  HostFamily()};
 }
 
 struct Table {

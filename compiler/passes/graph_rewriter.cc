@@ -89,16 +89,15 @@ void GraphRewriter::Copy(NodeId id, std::vector<ValueId> inputs) {
 }
 
 RegionId GraphRewriter::CopyRegion(RegionId region) {
-  RegionId outer = builder_.region();
   RegionId copy = fresh_.AddRegion();
-  builder_.SetRegion(copy);
+  builder_.EnterRegion(copy);
   for (ValueId parameter : old_->region(region).parameters) {
     ValueId fresh = CopyValue(parameter);
     fresh_.region(copy).parameters.push_back(fresh);
   }
   for (NodeId node : old_->region(region).nodes) Copy(node);
   for (ValueId result : old_->region(region).results) fresh_.region(copy).results.push_back(Map(result));
-  builder_.SetRegion(outer);
+  builder_.LeaveRegion();
   return copy;
 }
 

@@ -1,0 +1,48 @@
+#include "compiler/ir/control.h"
+
+#include "compiler/ops/core_op.h"
+
+namespace tvmvm::ir {
+
+bool IsIf(const Node& node) { return node.op->name == "if"; }
+
+bool IsLoop(const Node& node) { return node.op->name == "loop"; }
+
+bool HasControlRegions(const Node& node) { return IsIf(node) || IsLoop(node); }
+
+const Dim& DimAttribute(const Node& node, std::string_view name) { return std::get<Dim>(*node.Find(name)); }
+
+const std::vector<std::string>& SymbolList(const Node& node, std::string_view name) {
+  static const std::vector<std::string> none;
+  const Attribute* attribute = node.Find(name);
+  const auto* list = attribute ? std::get_if<std::vector<std::string>>(attribute) : nullptr;
+  return list ? *list : none;
+}
+
+std::vector<std::string> DefinedSymbols(const Function& function, const Node& node) {
+  if (IsLoop(node)) {
+    std::vector<std::string> names = SymbolList(node, "finals");
+    if (!node.String("count").empty()) names.push_back(node.String("count"));
+    return names;
+  }
+  std::vector<std::string> names = SymbolList(node, "symbols");
+  if (node.op->kind != OpKind::kHost && node.op->name != "call") return names;
+  for (ValueId output : node.outputs)
+    if (output.valid())
+      for (const Dim& dim : function.type(output).dims)
+        if (dim.is_symbol()) names.push_back(dim.symbol());
+  return names;
+}
+
+std::vector<std::string> RegionSymbols(const Node& loop) {
+  std::vector<std::string> names = SymbolList(loop, "symbols");
+  names.push_back(loop.String("index"));
+  return names;
+}
+
+bool BelongsToRegion(const Node& node, std::string_view attribute) {
+  if (IsLoop(node)) return attribute == "continue" || attribute == "next";
+  return IsIf(node) && (attribute == "then_values" || attribute == "else_values");
+}
+
+}  // namespace tvmvm::ir
