@@ -50,6 +50,17 @@ bool IsNegated(const Dim& dim, Dim* positive) {
 
 }  // namespace
 
+void DimEmitter::Define(const std::string& symbol, ScalarReg reg) {
+  symbols_[symbol] = reg;
+  if (!scopes_.empty()) scopes_.back().symbols.push_back(symbol);
+}
+
+void DimEmitter::LeaveScope() {
+  for (const std::string& symbol : scopes_.back().symbols) symbols_.erase(symbol);
+  for (const Dim& dim : scopes_.back().emitted) emitted_.erase(dim);
+  scopes_.pop_back();
+}
+
 bool DimEmitter::CanEmit(const Dim& dim) const {
   std::vector<std::string> symbols;
   CollectSymbols(dim, &symbols);
@@ -63,6 +74,7 @@ ScalarReg DimEmitter::Emit(const Dim& dim) {
   if (auto found = emitted_.find(dim); found != emitted_.end()) return found->second;
   ScalarReg reg = EmitNew(dim);
   emitted_.emplace(dim, reg);
+  if (!scopes_.empty()) scopes_.back().emitted.push_back(dim);
   return reg;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "bytecode/builder.h"
 #include "compiler/ir/dim.h"
@@ -13,21 +14,30 @@ class DimEmitter {
  public:
   explicit DimEmitter(FunctionBuilder* function) : function_(function) {}
 
-  // From here on the symbol is in this register.
-  void Define(const std::string& symbol, ScalarReg reg) { symbols_[symbol] = reg; }
+  // From here on, until the scope ends, the symbol is in this register.
+  void Define(const std::string& symbol, ScalarReg reg);
   bool IsDefined(const std::string& symbol) const { return symbols_.count(symbol) != 0; }
   // True when all symbols of the dim are defined.
   bool CanEmit(const ir::Dim& dim) const;
   // The register that holds the dim's value; emits code the first time. All symbols must be defined; an
   // unknown one is recorded in `missing` and gives 0.
   ScalarReg Emit(const ir::Dim& dim);
+  // Code between EnterScope and LeaveScope may not run, or run again: what it computes is not used after it.
+  void EnterScope() { scopes_.emplace_back(); }
+  void LeaveScope();
   const std::string& missing() const { return missing_; }
 
  private:
   ScalarReg EmitNew(const ir::Dim& dim);
   ScalarReg EmitSum(const ir::Dim& dim);
 
+  struct Scope {
+    std::vector<std::string> symbols;
+    std::vector<ir::Dim> emitted;
+  };
+
   FunctionBuilder* function_;
+  std::vector<Scope> scopes_;
   std::unordered_map<std::string, ScalarReg> symbols_;
   std::unordered_map<ir::Dim, ScalarReg> emitted_;
   std::string missing_;

@@ -1,8 +1,11 @@
-// One function of the graph IR -> one bytecode function: what runs in which order, where each value lives,
-// which scalars are computed when.
+// One function of the graph IR -> one bytecode function. What runs is steps.h's, where values live is
+// memory_table.h's; this emits the code: function_lowering.cc the frame and straight-line steps,
+// lower_control.cc branches, loops and calls, lower_operands.cc registers and addresses.
 #pragma once
 
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,72 +13,80 @@
 #include "compiler/ir/graph.h"
 #include "compiler/lowering/dim_emitter.h"
 #include "compiler/lowering/kernel_table.h"
+#include "compiler/lowering/memory_table.h"
 #include "compiler/lowering/requirements.h"
+#include "compiler/lowering/steps.h"
 #include "compiler/lowering/storage.h"
-#include "compiler/tensor/group.h"
 
 namespace tvmvm::lowering {
 
 class FunctionLowering {
  public:
-  // `ranges`: what is known of the symbols of the inputs.
+  // Declares the function. `ranges`: what is known of the symbols of the inputs.
   FunctionLowering(const ir::Function& function, ir::RangeLookup ranges, const LoweringOptions& options,
                    KernelTable* kernels, Builder* builder);
-  Expected<FunctionId> Run();
+  FunctionId id() const { return f_->id(); }
+  // Emits the body; all functions are declared by then. `callees`: by name.
+  Status Run(const std::map<std::string, FunctionId>& callees);
 
  private:
-  enum class StepKind : uint8_t { kLaunch, kDefineDims, kDimsTensor };
-  struct Step {
-    StepKind kind = StepKind::kLaunch;
-    ir::NodeId node;
-    std::vector<tensor::GroupProgram> programs;  // one for each target
-    uint32_t first = 0, last = 0;                // positions of its calls
-    std::vector<int> workspaces;                 // indices in memory_
-  };
-
-  // Memory of a root value or workspace.
-  enum class MemoryKind : uint8_t { kInput, kConstant, kOutput, kArena };
-  struct Memory {
-    MemoryKind kind = MemoryKind::kArena;
-    uint32_t number = 0;           // input or output number
-    ir::ValueId value;             // kConstant
-    ir::Dim bytes;                 // kArena
-    uint32_t first = 0, last = 0;  // kArena: positions
-    int stage = 0;                 // kArena
-    RefReg ref;                    // once emitted; constants are addressed by id
-    ScalarReg offset;              // kArena
+  // A region being emitted.
+  struct OpenRegion {
+    std::vector<std::pair<ir::NodeId, Requirement>> unchecked;  // guards whose symbols are not known yet
+    std::set<std::string> checked;
+    std::vector<RefReg> arenas;  // of the stages that began in it
   };
 
   FunctionSpec Signature() const;
-  Status ScheduleSteps();
-  void CollectRequirements();
-  Status ScheduleStep(ir::NodeId id);
-  void AssignMemory();
-  void AssignOutputs();
-  int NewArenaMemory(const ir::Dim& bytes, uint32_t first, uint32_t last);
-  void Use(ir::ValueId value, uint32_t position);
-  void AssignStages();
-  int StageOf(const ir::Dim& dim) const;
-  bool IsComputed(ir::ValueId value);  // by this function: neither an input nor a constant
 
-  void EmitEntry();
+  // ---- function_lowering.cc ----
+  void EmitEntry(const RegionSteps& body);
+  void OpenGuards(ir::RegionId region);
   // Guards for what dims leave open: each as soon as its symbols are known.
   void EmitGuards();
   void EmitStage(int stage);
-  Status EmitSteps();
-  Status EmitLaunches(const Step& step);
-  void EmitLaunch(const Step& step, size_t call, const std::vector<KernelUse>& uses);
-  void EmitDefineDims(const Step& step);
+  Status EmitSteps(const RegionSteps& region);
+  Status EmitStep(const Step& step);
+  void EmitLaunches(const Step& step);
+  void EmitLaunch(const Step& step, size_t call);
+  void EmitDefineDims(const ir::Node& node);
   void EmitDimsTensor(const Step& step);
-  void EmitOutputAllocations(const Step& step);
+  // Memory that comes to be with the step: outputs of the function, objects.
+  void EmitAllocations(const Step& step);
   void EmitReturn();
 
-  int MemoryOf(ir::ValueId value);  // of its root; made on demand for constants
+  // ---- lower_control.cc ----
+  Status EmitIf(const Step& step);
+  Status EmitBranch(const Step& step, size_t branch, std::span<const ScalarReg> merged);
+  Status EmitLoop(const Step& step);
+  void EmitLoopEntry(const Step& step, const std::vector<ScalarReg>& symbols);
+  void HoistDims(const RegionSteps& region);
+  void EmitElementAddresses(const Step& step, ScalarReg index);
+  void EmitStepResults(const Step& step, ScalarReg index);
+  void EmitCollectedCopy(const Step& step, size_t number, ScalarReg index);
+  void EmitNextStep(const Step& step, const std::vector<ScalarReg>& symbols);
+  void EmitCollectedResults(const Step& step, ScalarReg count);
+  void EmitCall(const Step& step);
+  void EmitHost(const Step& step);
+  // The dims of results that only running tells: read into symbols, or compared with what is known.
+  void EmitResultDims(const ir::Node& node);
+  void ReleaseArenas();
+  // What the region made for `memory` goes there, unless it was made there.
+  void EmitResult(ir::ValueId value, int memory);
+
+  // ---- lower_operands.cc ----
   BufferOperand BufferOf(int memory, const ir::Dim& byte_offset);
   BufferOperand BufferOf(ir::ValueId value);
-  RefReg RefOf(int memory);  // as a register (constants are loaded)
-  ConstantId ConstantFor(ir::ValueId value);
   BufferOperand BufferOf(const Step& step, const tensor::KernelArgument& argument);
+  // A register that holds the value as a tensor or other object. `lasting`: it is still right when arena
+  // memory is written again.
+  RefReg ObjectOf(ir::ValueId value, bool lasting = false);
+  RefReg CopyOf(ir::ValueId value);  // a new tensor
+  ConstantId ConstantFor(ir::ValueId value);
+  std::vector<ScalarReg> EmitDims(const ir::Dims& dims);
+  void Move(ScalarReg to, ScalarReg from);
+  void MoveRef(RefReg to, RefReg from);
+  void Release(RefReg reg);
 
   const ir::Function& function_;
   ir::RangeLookup ranges_;
@@ -83,21 +94,15 @@ class FunctionLowering {
   KernelTable* kernels_;
   Builder* builder_;
   FunctionBuilder* f_ = nullptr;
+  const std::map<std::string, FunctionId>* callees_ = nullptr;
   Views views_;
+  MemoryTable memory_;
   std::unique_ptr<DimEmitter> dims_;
-  std::vector<Step> steps_;
-  std::vector<Memory> memory_;
-  std::map<ir::ValueId, int> memory_of_;  // by root
-  std::map<ir::ValueId, ConstantId> constants_;
-  std::map<std::string, int> symbol_stage_;
-  std::vector<uint32_t>
-      output_sources_;  // for each output: memory_ index that is the output's own, or kCopied
+  std::vector<OpenRegion> open_;
   std::vector<RefReg> output_refs_;
   std::vector<bool> output_allocated_;
+  std::map<ir::ValueId, ConstantId> constants_;
   std::map<std::pair<ir::NodeId, uint32_t>, ConstantId> packed_;
-  std::vector<std::pair<ir::NodeId, Requirement>> unchecked_;
-  uint32_t positions_ = 1;  // position 0 is the entry
-  int stages_ = 1;
 };
 
 }  // namespace tvmvm::lowering

@@ -1,5 +1,6 @@
 #include "compiler/lowering/storage.h"
 
+#include "compiler/ir/control.h"
 #include "compiler/ops/core_op.h"
 
 namespace tvmvm::lowering {
@@ -47,9 +48,13 @@ bool Views::IsView(const Function& function, const Node& node) {
   return node.op->kind == OpKind::kView || IsContiguousSlice(function, node);
 }
 
-Views::Views(const Function& function, ir::RegionId region) {
+Views::Views(const Function& function) { Add(function, function.body); }
+
+void Views::Add(const Function& function, ir::RegionId region) {
   for (ir::NodeId id : function.region(region).nodes) {
     const Node& node = function.node(id);
+    if (ir::HasControlRegions(node))
+      for (ir::RegionId inner : node.regions) Add(function, inner);
     if (!IsView(function, node)) continue;
     Place place = PlaceOf(node.inputs[0]);
     if (node.op->kind != OpKind::kView) place.byte_offset = place.byte_offset + SliceOffset(function, node);

@@ -18,12 +18,14 @@ struct Place {
 // Views: reshapes always, slices where the elements are contiguous. `root` maps each value to its owner.
 class Views {
  public:
-  explicit Views(const ir::Function& function, ir::RegionId region);
+  explicit Views(const ir::Function& function);
   Place PlaceOf(ir::ValueId value) const;
   // True when the node only gives another view of its input: nothing runs for it.
   static bool IsView(const ir::Function& function, const ir::Node& node);
 
  private:
+  void Add(const ir::Function& function, ir::RegionId region);
+
   std::map<ir::ValueId, Place> places_;
 };
 

@@ -1,0 +1,129 @@
+// Registers and addresses of values.
+#include "compiler/lowering/function_lowering.h"
+#include "compiler/ops/core_op.h"
+#include "fmt/format.h"
+
+namespace tvmvm::lowering {
+
+using ir::Dim;
+using ir::Node;
+using ir::ValueId;
+using tensor::ArgumentKind;
+
+std::vector<ScalarReg> FunctionLowering::EmitDims(const ir::Dims& dims) {
+  std::vector<ScalarReg> registers;
+  for (const Dim& dim : dims) registers.push_back(dims_->Emit(dim));
+  return registers;
+}
+
+void FunctionLowering::Move(ScalarReg to, ScalarReg from) {
+  if (to.index == from.index) return;
+  f_->Emit(Opcode::kMove, {{OperandKind::kScalarDst, to.index}, {OperandKind::kScalarSrc, from.index}});
+}
+
+void FunctionLowering::MoveRef(RefReg to, RefReg from) {
+  if (to.index == from.index) return;
+  f_->Emit(Opcode::kMoveRef, {{OperandKind::kRefDst, to.index}, {OperandKind::kRefSrc, from.index}});
+}
+
+void FunctionLowering::Release(RefReg reg) {
+  f_->Emit(Opcode::kRelease, {{OperandKind::kRefDst, reg.index}});
+}
+
+ConstantId FunctionLowering::ConstantFor(ValueId value) {
+  if (auto found = constants_.find(value); found != constants_.end()) return found->second;
+  const ir::TensorData* data = function_.ConstantOf(value);
+  ConstantSpec spec;
+  spec.name = fmt::format(
+      "{}.{}", function_.value(value).name.empty() ? "constant" : function_.value(value).name, value.index);
+  spec.dtype = data->dtype;
+  spec.dims = data->dims;
+  spec.strings = data->strings;
+  spec.bytes = data->bytes;
+  ConstantId id = builder_->AddConstant(std::move(spec), data->owner);
+  constants_[value] = id;
+  return id;
+}
+
+BufferOperand FunctionLowering::BufferOf(int number, const Dim& byte_offset) {
+  BufferOperand operand;
+  bool shifted = !byte_offset.IsConstant(0);
+  if (shifted) operand.offset = dims_->Emit(byte_offset).index;
+  const Memory& memory = memory_[number];
+  if (memory.kind == MemoryKind::kConstant) {
+    operand.base = ConstantFor(memory.value).index | BufferOperand::kConstantBit;
+    return operand;
+  }
+  operand.base = memory.ref.index;
+  if (memory.kind == MemoryKind::kArena || memory.kind == MemoryKind::kMoving)
+    operand.offset = shifted ? f_->Binary(Opcode::kAdd, memory.offset, ScalarReg{operand.offset}).index
+                             : memory.offset.index;
+  return operand;
+}
+
+BufferOperand FunctionLowering::BufferOf(ValueId value) {
+  return BufferOf(memory_.Of(value), views_.PlaceOf(value).byte_offset);
+}
+
+BufferOperand FunctionLowering::BufferOf(const Step& step, const tensor::KernelArgument& argument) {
+  const Node& node = function_.node(step.node);
+  switch (argument.kind) {
+    case ArgumentKind::kInput:
+      return BufferOf(node.inputs[argument.index]);
+    case ArgumentKind::kOutput:
+      return BufferOf(node.outputs[argument.index]);
+    case ArgumentKind::kWorkspace:
+      return BufferOf(step.workspaces[argument.index], 0);
+    case ArgumentKind::kPacked:
+      break;
+  }
+  auto key = std::make_pair(step.node, argument.index);
+  auto found = packed_.find(key);
+  if (found == packed_.end()) {
+    const ir::TensorData data = step.programs[0].packed[argument.index]();
+    ConstantSpec spec;
+    spec.name = fmt::format("packed.{}.{}", step.node.index, argument.index);
+    spec.dtype = data.dtype;
+    spec.dims = data.dims;
+    spec.bytes = data.bytes;
+    found = packed_.emplace(key, builder_->AddConstant(std::move(spec), data.owner)).first;
+  }
+  return {found->second.index | BufferOperand::kConstantBit, BufferOperand::kNoOffset};
+}
+
+RefReg FunctionLowering::CopyOf(ValueId value) {
+  const ir::Type& type = function_.type(value);
+  RefReg copy = f_->Allocate(type.dtype, EmitDims(type.dims));
+  f_->Copy({copy.index, BufferOperand::kNoOffset}, BufferOf(value),
+           dims_->Emit(BytesOf(type.dtype, type.dims)));
+  return copy;
+}
+
+RefReg FunctionLowering::ObjectOf(ValueId value, bool lasting) {
+  const Memory& memory = memory_[memory_.Of(value)];
+  Place place = views_.PlaceOf(value);
+  bool whole = place.root == value;
+  const ir::Type& type = function_.type(value);
+  switch (memory.kind) {
+    case MemoryKind::kConstant: {
+      RefReg constant = f_->Constant(ConstantFor(memory.value));
+      return whole ? constant
+                   : f_->View(constant, dims_->Emit(place.byte_offset), type.dtype, EmitDims(type.dims));
+    }
+    case MemoryKind::kInput:
+    case MemoryKind::kObject:
+      return whole ? memory.ref
+                   : f_->View(memory.ref, dims_->Emit(place.byte_offset), type.dtype, EmitDims(type.dims));
+    case MemoryKind::kOutput:
+    case MemoryKind::kArena:
+    case MemoryKind::kMoving:
+      break;
+  }
+  if (lasting) return CopyOf(value);
+  BufferOperand buffer = BufferOf(value);
+  ScalarReg offset =
+      buffer.offset == BufferOperand::kNoOffset ? f_->Immediate(0) : ScalarReg{buffer.offset};
+  return f_->View({buffer.base}, offset, type.dtype, EmitDims(type.dims));
+}
+
+}  // namespace tvmvm::lowering

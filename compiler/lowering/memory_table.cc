@@ -1,0 +1,271 @@
+#include "compiler/lowering/memory_table.h"
+
+#include <algorithm>
+
+#include "compiler/ir/control.h"
+#include "compiler/ops/core_op.h"
+
+namespace tvmvm::lowering {
+namespace {
+
+using ir::Dim;
+using ir::Node;
+using ir::Region;
+using ir::Type;
+using ir::TypeKind;
+using ir::ValueId;
+
+bool Mentions(const Dim& dim, const std::vector<std::string>& names) {
+  std::vector<std::string> symbols;
+  CollectSymbols(dim, &symbols);
+  return std::any_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
+    return std::find(names.begin(), names.end(), symbol) != names.end();
+  });
+}
+
+Dim BytesOf(const Type& type) { return lowering::BytesOf(type.dtype, type.dims); }
+
+}  // namespace
+
+int MemoryTable::Add(Memory memory) {
+  memory_.push_back(std::move(memory));
+  return static_cast<int>(memory_.size() - 1);
+}
+
+int MemoryTable::AddArena(const Dim& bytes, uint32_t first, uint32_t last) {
+  return Add({.kind = MemoryKind::kArena, .bytes = bytes, .first = first, .last = last});
+}
+
+int MemoryTable::Of(ValueId value) {
+  ValueId root = views_.PlaceOf(value).root;
+  if (auto found = of_.find(root); found != of_.end()) return found->second;
+  return of_[root] = Add({.kind = MemoryKind::kConstant, .value = root});
+}
+
+bool MemoryTable::IsComputed(ValueId value) {
+  MemoryKind kind = memory_[static_cast<size_t>(Of(value))].kind;
+  return kind != MemoryKind::kInput && kind != MemoryKind::kConstant;
+}
+
+// No tensor of numbers, or of a size that depends on `unknown` symbols.
+bool MemoryTable::NeedsObject(const Type& type, const std::vector<std::string>& unknown) const {
+  if (type.kind != TypeKind::kTensor || !type.ranked || type.dtype == DType::kString) return true;
+  return std::any_of(type.dims.begin(), type.dims.end(),
+                     [&](const Dim& dim) { return Mentions(dim, unknown); });
+}
+
+void MemoryTable::Assign(RegionSteps* body) {
+  const Region& region = function_.region(function_.body);
+  for (size_t i = 0; i < region.parameters.size(); ++i)
+    of_[region.parameters[i]] = Add({.kind = MemoryKind::kInput, .number = static_cast<uint32_t>(i)});
+  for (ValueId parameter : region.parameters)
+    for (const Dim& dim : function_.type(parameter).dims)
+      if (dim.is_symbol()) symbol_stage_[dim.symbol()] = 0;
+  AssignRegion(body);
+  UseRegion(*body);
+  AssignOutputs(*body);
+  NumberStages(body, true);
+  for (Memory& memory : memory_)
+    if (memory.kind == MemoryKind::kArena) memory.stage = StageOf(memory.bytes);
+}
+
+void MemoryTable::AssignRegion(RegionSteps* region) {
+  for (Step& step : region->steps) AssignStep(&step);
+}
+
+void MemoryTable::AssignStep(Step* step) {
+  const Node& node = function_.node(step->node);
+  switch (step->kind) {
+    case StepKind::kIf:
+      return AssignIf(step);
+    case StepKind::kLoop:
+      return AssignLoop(step);
+    case StepKind::kHost:
+    case StepKind::kCall:
+      for (ValueId output : node.outputs)
+        if (output.valid()) of_[output] = Add({.kind = MemoryKind::kObject});
+      return;
+    case StepKind::kDefineDims:
+      return;
+    case StepKind::kDimsTensor:
+    case StepKind::kLaunch:
+      break;
+  }
+  for (ValueId output : node.outputs)
+    if (output.valid()) of_[output] = AddArena(BytesOf(function_.type(output)), step->first, step->last);
+  if (step->programs.empty()) return;
+  for (const tensor::Workspace& workspace : step->programs[0].workspaces)
+    step->workspaces.push_back(
+        AddArena(lowering::BytesOf(workspace.dtype, {workspace.elements}), step->first, step->last));
+}
+
+// ---- results of regions ----
+
+// The value is made in `destination`, when it is the whole of what a step of the region makes.
+void MemoryTable::PlaceResult(const RegionSteps& region, ValueId result, int destination) {
+  Place place = views_.PlaceOf(result);
+  auto found = of_.find(place.root);
+  if (found == of_.end() || destination < 0) return;
+  const Memory& own = memory_[static_cast<size_t>(found->second)];
+  const Memory& wanted = memory_[static_cast<size_t>(destination)];
+  if (own.kind != MemoryKind::kArena || !place.byte_offset.IsConstant(0)) return;
+  const Type &whole = function_.type(place.root), &part = function_.type(result);
+  if (!(BytesOf(whole) == BytesOf(part))) return;
+  // An object's dims are those of the value that fills it.
+  if (wanted.kind == MemoryKind::kObject && !(place.root == result)) return;
+  ir::NodeId producer = function_.value(place.root).producer;
+  bool made_here = std::any_of(region.steps.begin(), region.steps.end(), [&](const Step& step) {
+    return step.node == producer && (step.kind == StepKind::kLaunch || step.kind == StepKind::kDimsTensor);
+  });
+  if (!made_here) return;
+  if (wanted.kind == MemoryKind::kObject) memory_[static_cast<size_t>(destination)].allocated = true;
+  found->second = destination;
+}
+
+void MemoryTable::AssignIf(Step* step) {
+  const Node& node = function_.node(step->node);
+  std::vector<std::string> unknown = ir::DefinedSymbols(function_, node);
+  for (ValueId output : node.outputs) {
+    const Type& type = function_.type(output);
+    of_[output] = NeedsObject(type, unknown) ? Add({.kind = MemoryKind::kObject})
+                                             : AddArena(BytesOf(type), step->first, step->last);
+  }
+  for (RegionSteps& branch : step->regions) {
+    AssignRegion(&branch);
+    const std::vector<ValueId>& results = function_.region(branch.region).results;
+    for (size_t i = 0; i < results.size(); ++i) PlaceResult(branch, results[i], of_[node.outputs[i]]);
+  }
+}
+
+void MemoryTable::AssignCarried(const Step& step, size_t number) {
+  const Node& node = function_.node(step.node);
+  ValueId parameter = function_.region(node.regions[0]).parameters[number];
+  const Type& type = function_.type(parameter);
+  int current, next;
+  if (NeedsObject(type, ir::RegionSymbols(node))) {
+    current = Add({.kind = MemoryKind::kObject});
+    next = Add({.kind = MemoryKind::kObject});
+  } else {
+    Memory moving{.kind = MemoryKind::kMoving, .first = step.first, .last = step.last};
+    moving.parts = {AddArena(BytesOf(type), step.first, step.last)};
+    ValueId result = function_.region(node.regions[0]).results[number];
+    ir::NodeId producer = function_.value(result).producer;
+    bool in_place = producer.valid() && function_.node(producer).Int("in_place") != 0;
+    if (!in_place) moving.parts.push_back(AddArena(BytesOf(type), step.first, step.last));
+    current = Add(moving);
+    next = in_place ? current : Add(moving);
+  }
+  of_[parameter] = current;
+  next_of_[parameter] = next;
+  of_[node.outputs[number]] = current;
+}
+
+void MemoryTable::AssignCollected(const Step& step, size_t number) {
+  const Node& node = function_.node(step.node);
+  ValueId output = node.outputs[number];
+  const Type& type = function_.type(output);
+  int element = -1;
+  if (NeedsObject(type, ir::DefinedSymbols(function_, node))) {
+    of_[output] = Add({.kind = MemoryKind::kObject});
+  } else {
+    of_[output] = AddArena(BytesOf(type), step.first, step.last);
+    element = Add({.kind = MemoryKind::kMoving, .first = step.first, .last = step.last, .parts = {of_[output]}});
+  }
+  element_of_[output] = element;
+}
+
+void MemoryTable::AssignLoop(Step* step) {
+  const Node& node = function_.node(step->node);
+  size_t carried = ir::CarriedCount(node);
+  for (size_t i = 0; i < carried; ++i) AssignCarried(*step, i);
+  for (size_t i = carried; i < node.outputs.size(); ++i) AssignCollected(*step, i);
+  RegionSteps& body = step->regions[0];
+  AssignRegion(&body);
+  const Region& region = function_.region(body.region);
+  for (size_t i = 0; i < carried; ++i) PlaceResult(body, region.results[i], next_of_[region.parameters[i]]);
+  for (size_t i = carried; i < node.outputs.size(); ++i)
+    PlaceResult(body, region.results[i], element_of_[node.outputs[i]]);
+}
+
+// ---- lifetimes ----
+
+void MemoryTable::Extend(int number, uint32_t position) {
+  Memory& memory = memory_[static_cast<size_t>(number)];
+  // What was made before a loop and is used in it is used by every step.
+  for (const LoopRange& loop : loops_)
+    if (memory.first < loop.first) {
+      position = std::max(position, loop.last);
+      break;
+    }
+  memory.last = std::max(memory.last, position);
+  for (int part : std::vector<int>(memory.parts)) Extend(part, position);
+}
+
+void MemoryTable::Use(ValueId value, uint32_t position) {
+  if (!value.valid()) return;
+  if (auto found = of_.find(views_.PlaceOf(value).root); found != of_.end()) Extend(found->second, position);
+}
+
+void MemoryTable::UseRegion(const RegionSteps& region) {
+  for (const Step& step : region.steps) {
+    const Node& node = function_.node(step.node);
+    // A loop's initial values are copied at its beginning.
+    uint32_t position = step.kind == StepKind::kLoop ? step.first : step.last;
+    for (ValueId input : node.inputs) Use(input, position);
+    if (step.kind == StepKind::kLoop) loops_.push_back({step.first, step.last});
+    for (const RegionSteps& inner : step.regions) UseRegion(inner);
+    if (step.kind == StepKind::kLoop) loops_.pop_back();
+  }
+  for (ValueId result : function_.region(region.region).results) Use(result, region.end);
+}
+
+// An output gets its own memory as the root of a value where it covers the root exactly; else it is copied.
+void MemoryTable::AssignOutputs(const RegionSteps& body) {
+  const std::vector<ValueId>& results = function_.region(body.region).results;
+  output_sources_.assign(results.size(), -1);
+  for (size_t i = 0; i < results.size(); ++i) {
+    Place place = views_.PlaceOf(results[i]);
+    auto found = of_.find(place.root);
+    if (found == of_.end()) continue;
+    Memory& memory = memory_[static_cast<size_t>(found->second)];
+    if (memory.kind != MemoryKind::kArena || !place.byte_offset.IsConstant(0)) continue;
+    if (!(BytesOf(function_.type(place.root)) == BytesOf(function_.type(results[i])))) continue;
+    memory.kind = MemoryKind::kOutput;
+    memory.number = static_cast<uint32_t>(i);
+    output_sources_[i] = found->second;
+  }
+}
+
+// ---- stages ----
+
+int MemoryTable::StageOf(const Dim& dim) const {
+  std::vector<std::string> symbols;
+  CollectSymbols(dim, &symbols);
+  int stage = 0;
+  for (const std::string& symbol : symbols)
+    if (auto found = symbol_stage_.find(symbol); found != symbol_stage_.end())
+      stage = std::max(stage, found->second);
+  return stage;
+}
+
+// Stage 0 begins with the function; others where symbols become known, numbered in program order, so that the
+// highest stage of a size's symbols is the first that knows them all.
+void MemoryTable::NumberStages(RegionSteps* region, bool is_body) {
+  for (Step& step : region->steps) {
+    const Node& node = function_.node(step.node);
+    if (step.kind == StepKind::kLoop) {
+      step.regions[0].stage = ++stages_;
+      for (const std::string& symbol : ir::RegionSymbols(node)) symbol_stage_[symbol] = stages_;
+    }
+    for (RegionSteps& inner : step.regions) NumberStages(&inner, false);
+    std::vector<std::string> symbols = ir::DefinedSymbols(function_, node);
+    std::erase_if(symbols, [&](const std::string& symbol) { return symbol_stage_.count(symbol) != 0; });
+    if (symbols.empty()) continue;
+    // Contents of inputs are read at the entry.
+    bool at_entry = step.kind == StepKind::kDefineDims && is_body && !IsComputed(node.inputs[0]);
+    if (!at_entry) step.stage = ++stages_;
+    for (const std::string& symbol : symbols) symbol_stage_[symbol] = at_entry ? 0 : stages_;
+  }
+}
+
+}  // namespace tvmvm::lowering

@@ -1,0 +1,102 @@
+// Where the values of a function live, decided before code is emitted: inputs, constants, the caller's
+// outputs, places in arenas, objects.
+//
+// - A tensor whose size is known before it is made has a place in the arena of a *stage*: a point of the
+//   program from which its dims are known. Sizes that do not depend on what a region computes belong to a
+//   stage outside of it, so that a loop's step allocates nothing.
+// - A carried value of fixed size has two places that change roles with every step ("moving"): the step reads
+//   one and writes the other. With the attribute `in_place` on the node that makes the next value it has one.
+// - What has no fixed size, or is no tensor of numbers, is an object in a reference register.
+// - Results of a region are made where they belong (the place of the node's result, the other half of a
+//   carried value, a step's part of a collected one) where nothing stands against it; else they are copied.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bytecode/builder.h"
+#include "compiler/ir/graph.h"
+#include "compiler/lowering/steps.h"
+#include "compiler/lowering/storage.h"
+
+namespace tvmvm::lowering {
+
+enum class MemoryKind : uint8_t {
+  kInput,     // an input of the function
+  kConstant,
+  kOutput,    // an output of the function, in the caller's memory where it gave some
+  kArena,     // at an offset of the arena of a stage
+  kMoving,    // at an offset, in a register, of an arena: half of a carried value, or a part of a collected one
+  kObject,    // a register holds it
+};
+
+struct Memory {
+  MemoryKind kind = MemoryKind::kArena;
+  uint32_t number = 0;             // input or output number
+  ir::ValueId value;               // kConstant
+  ir::Dim bytes;                   // kArena
+  uint32_t first = 0, last = 0;    // positions
+  int stage = 0;                   // kArena
+  std::vector<int> parts;          // kMoving: the memory that it moves in
+  bool allocated = false;          // kObject: made by the step that fills it, not by a host function
+  // Once emitted:
+  RefReg ref;
+  ScalarReg offset;                // kArena, kMoving
+};
+
+class MemoryTable {
+ public:
+  MemoryTable(const ir::Function& function, const Views& views) : function_(function), views_(views) {}
+
+  // Gives memory to every value and numbers the stages in the steps.
+  void Assign(RegionSteps* body);
+
+  Memory& operator[](int number) { return memory_[static_cast<size_t>(number)]; }
+  const Memory& operator[](int number) const { return memory_[static_cast<size_t>(number)]; }
+  size_t size() const { return memory_.size(); }
+  // Of the value's root; made on demand for constants.
+  int Of(ir::ValueId value);
+  // The other half of a carried value: where a step's result goes. The same as Of(parameter) when in place.
+  int NextOf(ir::ValueId parameter) const { return next_of_.at(parameter); }
+  // The step's part of a collected value of fixed size; -1: it is collected by copies into a growing buffer.
+  int ElementOf(ir::ValueId collected) const { return element_of_.at(collected); }
+  // Made by this function: neither an input nor a constant.
+  bool IsComputed(ir::ValueId value);
+  // The memory that is the function's output itself, or -1: the value is copied (or, an object, given).
+  int OutputSource(size_t output) const { return output_sources_[output]; }
+
+ private:
+  struct LoopRange {
+    uint32_t first, last;
+  };
+
+  int Add(Memory memory);
+  int AddArena(const ir::Dim& bytes, uint32_t first, uint32_t last);
+  bool NeedsObject(const ir::Type& type, const std::vector<std::string>& unknown) const;
+  void AssignRegion(RegionSteps* region);
+  void AssignStep(Step* step);
+  void AssignIf(Step* step);
+  void AssignLoop(Step* step);
+  void AssignCarried(const Step& step, size_t number);
+  void AssignCollected(const Step& step, size_t number);
+  void PlaceResult(const RegionSteps& region, ir::ValueId result, int destination);
+  void UseRegion(const RegionSteps& region);
+  void Use(ir::ValueId value, uint32_t position);
+  void Extend(int memory, uint32_t position);
+  void AssignOutputs(const RegionSteps& body);
+  void NumberStages(RegionSteps* region, bool is_body);
+  int StageOf(const ir::Dim& dim) const;
+
+  const ir::Function& function_;
+  const Views& views_;
+  std::vector<Memory> memory_;
+  std::map<ir::ValueId, int> of_;  // by root
+  std::map<ir::ValueId, int> next_of_, element_of_;
+  std::vector<LoopRange> loops_;  // around the step in hand
+  std::map<std::string, int> symbol_stage_;
+  int stages_ = 0;
+  std::vector<int> output_sources_;
+};
+
+}  // namespace tvmvm::lowering

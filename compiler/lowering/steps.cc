@@ -1,0 +1,135 @@
+#include "compiler/lowering/steps.h"
+
+#include <algorithm>
+
+#include "compiler/ir/control.h"
+#include "compiler/lowering/storage.h"
+#include "compiler/ops/core_op.h"
+#include "fmt/format.h"
+
+namespace tvmvm::lowering {
+namespace {
+
+using ir::Node;
+using ir::NodeId;
+using ir::OpKind;
+using tensor::GroupProgram;
+using tensor::KernelCall;
+
+// The calls of one group must be alike at every level: only bodies differ.
+bool SameStructure(const GroupProgram& a, const GroupProgram& b) {
+  if (a.calls.size() != b.calls.size() || a.workspaces.size() != b.workspaces.size() ||
+      a.packed.size() != b.packed.size())
+    return false;
+  for (size_t i = 0; i < a.workspaces.size(); ++i)
+    if (a.workspaces[i].dtype != b.workspaces[i].dtype ||
+        !(a.workspaces[i].elements == b.workspaces[i].elements))
+      return false;
+  for (size_t i = 0; i < a.calls.size(); ++i) {
+    const KernelCall &x = a.calls[i], &y = b.calls[i];
+    if (x.arguments.size() != y.arguments.size() || !(x.when == y.when)) return false;
+    for (size_t k = 0; k < x.arguments.size(); ++k)
+      if (x.arguments[k].kind != y.arguments[k].kind || x.arguments[k].index != y.arguments[k].index)
+        return false;
+    for (int axis = 0; axis < 3; ++axis)
+      if (!(x.kernel.grid_size[axis] == y.kernel.grid_size[axis])) return false;
+  }
+  return true;
+}
+
+class Scheduler {
+ public:
+  Scheduler(const ir::Function& function, const LoweringOptions& options, KernelTable* kernels)
+      : function_(function), options_(options), kernels_(kernels) {}
+
+  Expected<RegionSteps> Region(ir::RegionId id) {
+    RegionSteps steps;
+    steps.region = id;
+    const std::vector<NodeId>& nodes = function_.region(id).nodes;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (options_.progress && id == function_.body)
+        options_.progress("schedule", double(i) / double(nodes.size()));
+      if (IsSilent(function_.node(nodes[i]))) continue;
+      TVMVM_TRY(Step step, MakeStep(nodes[i]));
+      steps.steps.push_back(std::move(step));
+    }
+    steps.end = position_++;
+    return steps;
+  }
+
+ private:
+  // Nothing runs for it.
+  bool IsSilent(const Node& node) const {
+    return node.op->kind == OpKind::kConstant || Views::IsView(function_, node);
+  }
+
+  Expected<Step> MakeStep(NodeId id) {
+    const Node& node = function_.node(id);
+    Step step;
+    step.node = id;
+    step.first = position_++;
+    TVMVM_TRY(step.kind, KindOf(node));
+    if (step.kind == StepKind::kLaunch) {
+      TVMVM_CHECK_OK(Schedule(&step));
+      position_ += static_cast<uint32_t>(std::max<size_t>(1, step.uses.size()) - 1);
+    } else {
+      for (ir::RegionId region : node.regions) {
+        TVMVM_TRY(RegionSteps inner, Region(region));
+        step.regions.push_back(std::move(inner));
+      }
+    }
+    step.last = position_ - 1;
+    return step;
+  }
+
+  Expected<StepKind> KindOf(const Node& node) const {
+    switch (node.op->kind) {
+      case OpKind::kDefineDims:
+        return StepKind::kDefineDims;
+      case OpKind::kDimsTensor:
+        return StepKind::kDimsTensor;
+      case OpKind::kHost:
+        return StepKind::kHost;
+      case OpKind::kControl:
+        if (ir::IsIf(node)) return StepKind::kIf;
+        if (ir::IsLoop(node)) return StepKind::kLoop;
+        if (node.op->name == "call") return StepKind::kCall;
+        if (node.op->name == "fused") return StepKind::kLaunch;
+        return MakeError(Code::kUnsupported,
+                         fmt::format("'{}' has no lowering (node {})", node.op->name, node.source));
+      default:
+        return StepKind::kLaunch;
+    }
+  }
+
+  Status Schedule(Step* step) {
+    const std::string& source = function_.node(step->node).source;
+    for (const TargetInfo& target : options_.targets) {
+      TVMVM_TRY(GroupProgram program, tensor::ScheduleGroup(function_, step->node, target));
+      if (!step->programs.empty() && !SameStructure(step->programs[0], program))
+        return MakeError(Code::kInternal,
+                         fmt::format("schedules differ between CPU levels (node {})", source));
+      step->programs.push_back(std::move(program));
+    }
+    for (size_t call = 0; call < step->programs[0].calls.size(); ++call) {
+      std::vector<const KernelCall*> variants;
+      for (const GroupProgram& program : step->programs) variants.push_back(&program.calls[call]);
+      step->uses.push_back(kernels_->Add(variants, source));
+    }
+    return {};
+  }
+
+  const ir::Function& function_;
+  const LoweringOptions& options_;
+  KernelTable* kernels_;
+  uint32_t position_ = kEntryPosition + 1;
+};
+
+}  // namespace
+
+Expected<RegionSteps> ScheduleSteps(const ir::Function& function, const LoweringOptions& options,
+                                    KernelTable* kernels) {
+  return Scheduler(function, options, kernels).Region(function.body);
+}
+
+}  // namespace tvmvm::lowering
