@@ -88,9 +88,8 @@ class Importer {
                       Scope* scope);
   std::optional<std::string> Lower(const OnnxOp& row, const OnnxNode& node, OnnxContext* context,
                                    const std::string& name);
-  Expected<std::vector<ValueId>> ImportInline(const OnnxGraph& graph, const std::vector<ValueId>& arguments,
-                                              const Scope& scope);
-  Expected<RegionId> ImportRegion(const OnnxGraph& graph, const std::vector<Type>& types, const Scope& scope);
+  Expected<std::vector<ValueId>> ImportSubgraph(const OnnxGraph& graph, const std::vector<ValueId>& arguments,
+                                                const Scope& scope);
   Expected<std::vector<ValueId>> GraphResults(const OnnxGraph& graph, const Scope& scope);
 
   const OnnxFunction* FindFunction(const OnnxNode& node) const;
@@ -110,7 +109,8 @@ class Importer {
   OpBuilder builder_;
   ImportReport report_;
   std::map<std::tuple<std::string, std::string, std::string>, const OnnxFunction*> functions_;
-  std::map<std::string, int> unnamed_;  // nodes without a name, by operator
+  std::map<const void*, std::vector<Type>> carried_types_;  // by loop body
+  std::map<std::string, int> unnamed_;                      // nodes without a name, by operator
   int64_t node_count_ = 0;
 };
 
@@ -341,12 +341,13 @@ void Importer::ImportOperator(const OnnxNode& node, const std::string& name, std
   context.inputs = std::move(inputs);
   context.output_names = node.outputs;
   context.attributes = ResolveReferences(node, *scope);
-  context.import_region = [this, scope](const OnnxGraph& graph, const std::vector<Type>& types) {
-    return ImportRegion(graph, types, *scope);
+  context.import_graph = [this, scope](const OnnxGraph& graph, const std::vector<ValueId>& arguments) {
+    return ImportSubgraph(graph, arguments, *scope);
   };
-  context.import_inline = [this, scope](const OnnxGraph& graph, const std::vector<ValueId>& arguments) {
-    return ImportInline(graph, arguments, *scope);
+  context.checkpoint = [this]() -> std::function<void()> {
+    return [this, saved = report_] { report_ = saved; };
   };
+  context.carried_types = &carried_types_;
   builder_.SetSource(fmt::format("{} ({})", name, node.op_type));
   if (auto problem = Lower(*row, node, &context, name)) {
     if (!problem->empty()) report_.Malformed(name, node.op_type, *problem);
@@ -373,7 +374,7 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
   for (ValueId input : context->inputs) {
     if (!input.valid()) continue;
     const Type& type = builder_.type(input);
-    if (type.kind == TypeKind::kTensor && type.ranked) continue;
+    if (row.any_type || (type.kind == TypeKind::kTensor && type.ranked)) continue;
     std::string what = type.kind == TypeKind::kTensor ? std::string("unknown rank")
                                                       : fmt::format("type {}", type.ToString());
     report_.Unsupported(fmt::format("an input '{}' of {}", function().value(input).name, what), name);
@@ -420,9 +421,9 @@ Expected<std::vector<ValueId>> Importer::GraphResults(const OnnxGraph& graph, co
   return results;
 }
 
-Expected<std::vector<ValueId>> Importer::ImportInline(const OnnxGraph& graph,
-                                                      const std::vector<ValueId>& arguments,
-                                                      const Scope& scope) {
+Expected<std::vector<ValueId>> Importer::ImportSubgraph(const OnnxGraph& graph,
+                                                        const std::vector<ValueId>& arguments,
+                                                        const Scope& scope) {
   if (arguments.size() != graph.inputs.size())
     return MakeError(Code::kInvalidArgument, fmt::format("the graph '{}' has {} inputs, {} are wanted",
                                                          graph.name, graph.inputs.size(), arguments.size()));
@@ -437,23 +438,6 @@ Expected<std::vector<ValueId>> Importer::ImportInline(const OnnxGraph& graph,
   TVMVM_CHECK_OK(ImportInitializers(graph, &inner));
   TVMVM_CHECK_OK(ImportNodes(graph.nodes, &inner));
   return GraphResults(graph, inner);
-}
-
-Expected<RegionId> Importer::ImportRegion(const OnnxGraph& graph, const std::vector<Type>& types,
-                                          const Scope& scope) {
-  RegionId region = function().AddRegion();
-  std::vector<ValueId> parameters;
-  for (size_t i = 0; i < types.size(); ++i) {
-    std::string name = i < graph.inputs.size() ? graph.inputs[i].name : std::string();
-    parameters.push_back(function().AddValue(types[i], scope.prefix + name));
-  }
-  function().region(region).parameters = parameters;
-  builder_.EnterRegion(region);
-  auto results = ImportInline(graph, parameters, scope);
-  builder_.LeaveRegion();
-  if (!results) return tl::unexpected<Error>(results.error());
-  function().region(region).results = *results;
-  return region;
 }
 
 void Importer::CompareOutput(const OnnxValueInfo& declared, const Type& type) {

@@ -19,6 +19,31 @@ const std::vector<std::string>& SymbolList(const Node& node, std::string_view na
   return list ? *list : none;
 }
 
+std::vector<ValueId> UsesOf(const Function& function, const Node& node) {
+  std::vector<ValueId> uses;
+  for (ValueId input : node.inputs)
+    if (input.valid()) uses.push_back(input);
+  for (RegionId id : node.regions) {
+    const Region& region = function.region(id);
+    for (NodeId inner : region.nodes) {
+      std::vector<ValueId> more = UsesOf(function, function.node(inner));
+      uses.insert(uses.end(), more.begin(), more.end());
+    }
+    for (ValueId result : region.results)
+      if (result.valid()) uses.push_back(result);
+  }
+  return uses;
+}
+
+std::vector<RegionId> RunningRegions(const Function& function) {
+  std::vector<RegionId> regions{function.body};
+  for (size_t i = 0; i < regions.size(); ++i)
+    for (NodeId id : function.region(regions[i]).nodes)
+      if (const Node& node = function.node(id); HasControlRegions(node))
+        regions.insert(regions.end(), node.regions.begin(), node.regions.end());
+  return regions;
+}
+
 std::vector<std::string> DefinedSymbols(const Function& function, const Node& node) {
   if (IsLoop(node)) {
     std::vector<std::string> names = SymbolList(node, "finals");

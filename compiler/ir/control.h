@@ -36,6 +36,11 @@ const std::vector<std::string>& SymbolList(const Node& node, std::string_view na
 // How many results of a loop are carried; the others are collected.
 inline size_t CarriedCount(const Node& loop) { return loop.inputs.size(); }
 
+// What a node uses: its inputs and whatever is used in its regions, in them or around them.
+std::vector<ValueId> UsesOf(const Function& function, const Node& node);
+// The body and all control regions in it, outer ones first.
+std::vector<RegionId> RunningRegions(const Function& function);
+
 // The names of the symbols that are defined where the node stands, for what follows it.
 std::vector<std::string> DefinedSymbols(const Function& function, const Node& node);
 // The names of the symbols that a loop defines for its region.

@@ -34,6 +34,7 @@ class OpBuilder {
   void LeaveRegion();
   // Nodes made from now on come from this ONNX node.
   void SetSource(std::string source) { source_ = std::move(source); }
+  const std::string& source() const { return source_; }
 
   // Any core operator by name. Emit returns the first output.
   ValueId Emit(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});

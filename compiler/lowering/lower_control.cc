@@ -344,12 +344,11 @@ void FunctionLowering::EmitHost(const Step& step) {
     numbers.push_back(f_->NewScalar());
     dims_->Define(symbol, numbers.back());
   }
-  f_->Emit(Opcode::kHostCall,
-           {{OperandKind::kIndex, static_cast<int64_t>(*FindHostFunction(node.op->name))},
-            {OperandKind::kScalarList, IndicesOf(scalars)},
-            {OperandKind::kRefList, IndicesOf(arguments)},
-            {OperandKind::kScalarDstList, IndicesOf(numbers)},
-            {OperandKind::kRefDstList, IndicesOf(results)}});
+  f_->Emit(Opcode::kHostCall, {{OperandKind::kIndex, static_cast<int64_t>(*FindHostFunction(node.op->name))},
+                               {OperandKind::kScalarList, IndicesOf(scalars)},
+                               {OperandKind::kRefList, IndicesOf(arguments)},
+                               {OperandKind::kScalarDstList, IndicesOf(numbers)},
+                               {OperandKind::kRefDstList, IndicesOf(results)}});
   EmitResultDims(node);
 }
 

@@ -121,8 +121,7 @@ RefReg FunctionLowering::ObjectOf(ValueId value, bool lasting) {
   }
   if (lasting) return CopyOf(value);
   BufferOperand buffer = BufferOf(value);
-  ScalarReg offset =
-      buffer.offset == BufferOperand::kNoOffset ? f_->Immediate(0) : ScalarReg{buffer.offset};
+  ScalarReg offset = buffer.offset == BufferOperand::kNoOffset ? f_->Immediate(0) : ScalarReg{buffer.offset};
   return f_->View({buffer.base}, offset, type.dtype, EmitDims(type.dims));
 }
 

@@ -169,7 +169,8 @@ void MemoryTable::AssignCollected(const Step& step, size_t number) {
     of_[output] = Add({.kind = MemoryKind::kObject});
   } else {
     of_[output] = AddArena(BytesOf(type), step.first, step.last);
-    element = Add({.kind = MemoryKind::kMoving, .first = step.first, .last = step.last, .parts = {of_[output]}});
+    element =
+        Add({.kind = MemoryKind::kMoving, .first = step.first, .last = step.last, .parts = {of_[output]}});
   }
   element_of_[output] = element;
 }

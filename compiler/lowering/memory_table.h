@@ -23,26 +23,26 @@
 namespace tvmvm::lowering {
 
 enum class MemoryKind : uint8_t {
-  kInput,     // an input of the function
+  kInput,  // an input of the function
   kConstant,
-  kOutput,    // an output of the function, in the caller's memory where it gave some
-  kArena,     // at an offset of the arena of a stage
-  kMoving,    // at an offset, in a register, of an arena: half of a carried value, or a part of a collected one
-  kObject,    // a register holds it
+  kOutput,  // an output of the function, in the caller's memory where it gave some
+  kArena,   // at an offset of the arena of a stage
+  kMoving,  // at an offset, in a register, of an arena: half of a carried value, or a part of a collected one
+  kObject,  // a register holds it
 };
 
 struct Memory {
   MemoryKind kind = MemoryKind::kArena;
-  uint32_t number = 0;             // input or output number
-  ir::ValueId value;               // kConstant
-  ir::Dim bytes;                   // kArena
-  uint32_t first = 0, last = 0;    // positions
-  int stage = 0;                   // kArena
-  std::vector<int> parts;          // kMoving: the memory that it moves in
-  bool allocated = false;          // kObject: made by the step that fills it, not by a host function
+  uint32_t number = 0;           // input or output number
+  ir::ValueId value;             // kConstant
+  ir::Dim bytes;                 // kArena
+  uint32_t first = 0, last = 0;  // positions
+  int stage = 0;                 // kArena
+  std::vector<int> parts;        // kMoving: the memory that it moves in
+  bool allocated = false;        // kObject: made by the step that fills it, not by a host function
   // Once emitted:
   RefReg ref;
-  ScalarReg offset;                // kArena, kMoving
+  ScalarReg offset;  // kArena, kMoving
 };
 
 class MemoryTable {

@@ -1,5 +1,5 @@
-// What a function runs, in order: its nodes as steps, with the kernels of each and a position on one time line
-// that goes through all regions. Memory is planned on these positions.
+// What a function runs, in order: its nodes as steps, with the kernels of each and a position on one time
+// line that goes through all regions. Memory is planned on these positions.
 #pragma once
 
 #include <vector>

@@ -218,7 +218,7 @@ ValueId Modified(OnnxContext& c, std::string_view attribute, ValueId x) {
   if (graph->graph == nullptr)
     return c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute '{}' is not a graph", attribute));
   DType dtype = c.b.dtype(x);
-  auto results = c.import_inline(*graph->graph, {x});
+  auto results = c.import_graph(*graph->graph, {x});
   if (!results) return c.b.Fail(results.error().code, results.error().message);
   if (results->size() != 1)
     return c.b.Fail(Code::kInvalidArgument,

@@ -59,13 +59,14 @@ class OnnxContext {
   std::vector<std::string> output_names;  // "" : not wanted
   std::map<std::string, OnnxAttribute> attributes;
   std::vector<ValueId> outputs;  // filled by the row, one for each wanted output
-  // Imports a subgraph attribute into a new region of the current function (control flow); captured names
-  // resolve outside.
-  std::function<Expected<RegionId>(const OnnxGraph&, const std::vector<Type>& parameter_types)> import_region;
-  // Imports a subgraph attribute in place: its inputs are the arguments, the values are its outputs. For a
-  // branch or a body whose execution is decided at compile time.
+  // Imports a subgraph attribute in place: its inputs are the arguments, the values are its outputs; captured
+  // names resolve outside. Into a region of a control node where the builder has entered one.
   std::function<Expected<std::vector<ValueId>>(const OnnxGraph&, const std::vector<ValueId>& arguments)>
-      import_inline;
+      import_graph;
+  // Notes how far the import's report has come; the function that it gives forgets what was reported since.
+  std::function<std::function<void()>()> checkpoint;
+  // What is known of the types that loops carry, by their body; null: nothing is kept.
+  std::map<const void*, std::vector<Type>>* carried_types = nullptr;
 
   explicit OnnxContext(OpBuilder& builder) : b(builder) {}
   bool has(size_t input) const { return input < inputs.size() && inputs[input].valid(); }
@@ -97,6 +98,7 @@ struct OnnxOp {
   int max_inputs;               // -1: any number
   std::string_view attributes;  // the names it understands, separated by spaces
   void (*lower)(OnnxContext&);  // errors go through OnnxContext::b.Fail
+  bool any_type = false;        // takes sequences, optionals, and tensors of unknown rank, too
 };
 
 std::span<const OnnxOp* const> OnnxOps();

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -67,25 +68,32 @@ std::string KeyOf(const Node& node, const std::vector<ValueId>& inputs) {
 Status EliminateCommon(ir::Module& module, const PassContext&) {
   for (ir::Function& function : module.functions) {
     GraphRewriter rewriter(&module, &function);
-    std::map<std::string, NodeId> first;
-    for (NodeId id : function.region(function.body).nodes) {
+    // By region, from the outside in: what a region computes is known to those inside.
+    std::vector<std::map<std::string, NodeId>> known(1);
+    auto visit = [&](NodeId id) {
       const Node& node = function.node(id);
-      if (!IsPure(node)) {
-        rewriter.Copy(id);
-        continue;
-      }
+      if (!IsPure(node)) return false;
       std::vector<ValueId> inputs = node.inputs;
       for (ValueId& input : inputs) input = rewriter.Map(input);
-      auto [found, added] = first.emplace(KeyOf(node, inputs), id);
-      if (added) {
-        rewriter.Copy(id);
-        continue;
+      std::string key = KeyOf(node, inputs);
+      auto knows = [&](const auto& nodes) { return nodes.count(key) != 0; };
+      auto found = std::find_if(known.begin(), known.end(), knows);
+      if (found == known.end()) {
+        known.back().emplace(std::move(key), id);
+        return false;
       }
-      const Node& same = function.node(found->second);
+      const Node& same = function.node(found->at(key));
       for (size_t i = 0; i < node.outputs.size(); ++i)
         if (node.outputs[i].valid() && same.outputs[i].valid())
           rewriter.SetMap(node.outputs[i], rewriter.Map(same.outputs[i]));
-    }
+      return true;
+    };
+    rewriter.Run(visit, [&](bool begins) {
+      if (begins)
+        known.emplace_back();
+      else
+        known.pop_back();
+    });
     TVMVM_CHECK_OK(rewriter.Finish());
   }
   return {};

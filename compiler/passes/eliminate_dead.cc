@@ -3,13 +3,12 @@
 #include <set>
 #include <string>
 
-#include "compiler/ops/core_op.h"
+#include "compiler/ir/control.h"
 #include "compiler/passes/pass.h"
 
 namespace tvmvm::passes {
 namespace {
 
-using ir::Attribute;
 using ir::Function;
 using ir::Node;
 using ir::NodeId;
@@ -44,10 +43,8 @@ class Liveness {
   bool IsLive(const Node& node) const {
     for (ValueId output : node.outputs)
       if (output.valid() && live_.count(output)) return true;
-    if (const Attribute* symbols = node.Find("symbols");
-        symbols != nullptr && node.op->kind == ir::OpKind::kDefineDims)
-      for (const std::string& symbol : std::get<std::vector<std::string>>(*symbols))
-        if (symbols_.count(symbol)) return true;
+    for (const std::string& symbol : ir::DefinedSymbols(function_, node))
+      if (symbols_.count(symbol)) return true;
     return false;
   }
 

@@ -61,16 +61,13 @@ std::optional<TensorData> Fold(const GraphRewriter& rewriter, const Node& node) 
 Status FoldConstants(ir::Module& module, const PassContext&) {
   for (Function& function : module.functions) {
     GraphRewriter rewriter(&module, &function);
-    for (NodeId id : function.region(function.body).nodes) {
+    rewriter.Run([&](NodeId id) {
       const Node& node = function.node(id);
       std::optional<TensorData> folded = IsFoldable(node) ? Fold(rewriter, node) : std::nullopt;
-      if (!folded) {
-        rewriter.Copy(id);
-        continue;
-      }
-      rewriter.builder().SetSource(node.source);
+      if (!folded) return false;
       rewriter.SetMap(node.outputs[0], rewriter.builder().Constant(std::move(*folded)));
-    }
+      return true;
+    });
     TVMVM_CHECK_OK(rewriter.Finish());
   }
   return {};

@@ -16,6 +16,7 @@
 #include <numeric>
 #include <set>
 
+#include "compiler/ir/control.h"
 #include "compiler/ops/core_op.h"
 #include "compiler/passes/pass.h"
 
@@ -68,7 +69,7 @@ Dims ReducedDims(const Dims& dims, const Dims& flags) {
 
 class Fusion {
  public:
-  explicit Fusion(Function* function) : function_(*function) {}
+  Fusion(Function* function, RegionId region) : function_(*function), region_(region) {}
   void Run();
 
  private:
@@ -94,6 +95,7 @@ class Fusion {
   const Dims& dims(int position) const { return function_.type(node(position).outputs[0]).dims; }
 
   Function& function_;
+  RegionId region_;
   std::vector<NodeId> nodes_;
   std::map<NodeId, int> position_;
   std::vector<std::vector<int>> consumers_;
@@ -109,14 +111,14 @@ int Fusion::ProducerOf(ValueId value) const {
 }
 
 void Fusion::Index() {
-  nodes_ = function_.region(function_.body).nodes;
+  nodes_ = function_.region(region_).nodes;
   int count = static_cast<int>(nodes_.size());
   for (int i = 0; i < count; ++i) position_[nodes_[i]] = i;
   consumers_.resize(count);
   for (int i = 0; i < count; ++i)
-    for (ValueId input : node(i).inputs)
+    for (ValueId input : ir::UsesOf(function_, node(i)))
       if (int producer = ProducerOf(input); producer != kExit) consumers_[producer].push_back(i);
-  for (ValueId result : function_.region(function_.body).results)
+  for (ValueId result : function_.region(region_).results)
     if (int producer = ProducerOf(result); producer != kExit) consumers_[producer].push_back(kExit);
   parent_.resize(count);
   std::iota(parent_.begin(), parent_.end(), 0);
@@ -366,7 +368,7 @@ void Fusion::Rewrite() {
     for (int member : members) ids.push_back(nodes_[member]);
     body.push_back(GroupBuilder(&function_, std::move(ids)).Build(nodes_[i]));
   }
-  function_.region(function_.body).nodes = std::move(body);
+  function_.region(region_).nodes = std::move(body);
 }
 
 void Fusion::Run() {
@@ -388,7 +390,8 @@ void Fusion::Run() {
 }  // namespace
 
 Status FuseGroups(ir::Module& module, const PassContext&) {
-  for (Function& function : module.functions) Fusion(&function).Run();
+  for (Function& function : module.functions)
+    for (RegionId region : ir::RunningRegions(function)) Fusion(&function, region).Run();
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "compiler/ir/control.h"
 #include "compiler/ops/core_op.h"
 
 namespace tvmvm::passes {
@@ -81,21 +82,40 @@ void GraphRewriter::Copy(NodeId id, std::vector<ValueId> inputs) {
   copy.inputs = std::move(inputs);
   for (ValueId& output : copy.outputs)
     if (output.valid()) output = CopyValue(output);
-  for (RegionId& region : copy.regions) region = CopyRegion(region);
+  bool visited = visit_ != nullptr && ir::HasControlRegions(copy);
+  for (RegionId& region : copy.regions) region = CopyRegion(region, visited);
   // The contents that define_dims gave a name to belong to its input.
   if (copy.op->kind == ir::OpKind::kDefineDims && old_->value(old_->node(id).inputs[0]).elements)
     fresh_.value(copy.inputs[0]).elements = old_->value(old_->node(id).inputs[0]).elements;
   fresh_.region(builder_.region()).nodes.push_back(fresh_.AddNode(std::move(copy)));
 }
 
-RegionId GraphRewriter::CopyRegion(RegionId region) {
+void GraphRewriter::Run(Visit visit, Scope scope) {
+  visit_ = std::move(visit);
+  scope_ = std::move(scope);
+  VisitNodes(old_->region(old_->body).nodes);
+}
+
+void GraphRewriter::VisitNodes(const std::vector<NodeId>& nodes) {
+  for (NodeId id : nodes) {
+    builder_.SetSource(old_->node(id).source);
+    if (!visit_(id)) Copy(id);
+  }
+}
+
+RegionId GraphRewriter::CopyRegion(RegionId region, bool visited) {
   RegionId copy = fresh_.AddRegion();
   builder_.EnterRegion(copy);
   for (ValueId parameter : old_->region(region).parameters) {
     ValueId fresh = CopyValue(parameter);
     fresh_.region(copy).parameters.push_back(fresh);
   }
-  for (NodeId node : old_->region(region).nodes) Copy(node);
+  if (visited && scope_) scope_(true);
+  if (visited)
+    VisitNodes(old_->region(region).nodes);
+  else
+    for (NodeId node : old_->region(region).nodes) Copy(node);
+  if (visited && scope_) scope_(false);
   for (ValueId result : old_->region(region).results) fresh_.region(copy).results.push_back(Map(result));
   builder_.LeaveRegion();
   return copy;

@@ -3,6 +3,7 @@
 // OpBuilder.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -27,6 +28,12 @@ class GraphRewriter {
   void SetName(ir::ValueId fresh, ir::ValueId old);  // where it has none
   void Copy(ir::NodeId node);
   void Copy(ir::NodeId node, std::vector<ir::ValueId> inputs);  // with other (new) inputs
+  // Visits the nodes of the function, those of control regions as parts of their node's copy. `visit` does
+  // something about a node and returns true, or leaves it to be copied.
+  using Visit = std::function<bool(ir::NodeId)>;
+  // Told when the nodes of a control region begin and end.
+  using Scope = std::function<void(bool begins)>;
+  void Run(Visit visit, Scope scope = nullptr);
   // How often a value of the old function is used, results included.
   int UseCount(ir::ValueId old) const;
 
@@ -34,7 +41,8 @@ class GraphRewriter {
   Status Finish();
 
  private:
-  ir::RegionId CopyRegion(ir::RegionId region);
+  void VisitNodes(const std::vector<ir::NodeId>& nodes);
+  ir::RegionId CopyRegion(ir::RegionId region, bool visited);
   ir::ValueId CopyValue(ir::ValueId value);
 
   ir::Function* old_;
@@ -42,6 +50,8 @@ class GraphRewriter {
   ir::OpBuilder builder_;
   std::vector<ir::ValueId> map_;
   std::vector<int> uses_;
+  Visit visit_;  // null: regions are copied as they are
+  Scope scope_;
 };
 
 }  // namespace tvmvm::passes

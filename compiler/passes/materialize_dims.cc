@@ -1,8 +1,6 @@
 // Shape arithmetic never becomes a kernel: an integer tensor whose contents are known as dims is made from
 // the dims.
 
-#include <set>
-
 #include "compiler/ops/core_op.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
@@ -14,15 +12,6 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpKind;
 using ir::ValueId;
-
-// Values whose contents got their symbols by being read: they must be computed.
-std::set<ValueId> ReadValues(const ir::Function& function) {
-  std::set<ValueId> values;
-  for (const ir::Region& region : function.regions)
-    for (NodeId id : region.nodes)
-      if (function.node(id).op->kind == OpKind::kDefineDims) values.insert(function.node(id).inputs[0]);
-  return values;
-}
 
 bool IsMadeOfDims(const ir::Function& function, const Node& node) {
   switch (node.op->kind) {
@@ -47,18 +36,14 @@ bool IsMadeOfDims(const ir::Function& function, const Node& node) {
 Status MaterializeDims(ir::Module& module, const PassContext&) {
   for (ir::Function& function : module.functions) {
     GraphRewriter rewriter(&module, &function);
-    std::set<ValueId> read = ReadValues(function);
-    for (NodeId id : function.region(function.body).nodes) {
+    rewriter.Run([&](NodeId id) {
       const Node& node = function.node(id);
-      if (!IsMadeOfDims(function, node) || read.count(node.outputs[0])) {
-        rewriter.Copy(id);
-        continue;
-      }
-      rewriter.builder().SetSource(node.source);
+      if (!IsMadeOfDims(function, node)) return false;
       const ir::Value& value = function.value(node.outputs[0]);
       ValueId flat = rewriter.builder().DimsTensor(*value.elements, value.type.dtype);
       rewriter.SetMap(node.outputs[0], rewriter.builder().Reshape(flat, value.type.dims));
-    }
+      return true;
+    });
     TVMVM_CHECK_OK(rewriter.Finish());
   }
   return {};

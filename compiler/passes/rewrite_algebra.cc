@@ -169,13 +169,10 @@ constexpr Rule kRules[] = {RewritePower, ComposeTransposes, AbsorbTransposes, Fo
 Status RewriteAlgebra(ir::Module& module, const PassContext&) {
   for (ir::Function& function : module.functions) {
     GraphRewriter rewriter(&module, &function);
-    for (NodeId id : function.region(function.body).nodes) {
-      const Node& node = function.node(id);
-      rewriter.builder().SetSource(node.source);
-      bool rewritten =
-          std::any_of(std::begin(kRules), std::end(kRules), [&](Rule rule) { return rule(rewriter, node); });
-      if (!rewritten) rewriter.Copy(id);
-    }
+    rewriter.Run([&](NodeId id) {
+      return std::any_of(std::begin(kRules), std::end(kRules),
+                         [&](Rule rule) { return rule(rewriter, function.node(id)); });
+    });
     TVMVM_CHECK_OK(rewriter.Finish());
   }
   return {};
