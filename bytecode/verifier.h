@@ -1,10 +1,9 @@
 // Proves that a program can be interpreted without checks: every operand by kind and range, definite
-// assignment of registers on all paths, jump targets on instruction starts, call and kernel signatures,
+// assignment of registers on all paths, jump targets on instruction starts, call, kernel and host signatures,
 // constants and plans in range.
 //
 // What it leaves to the interpreter, because only values decide it: what a reference register holds (null, a
-// tensor, a sequence), byte offsets and sizes, and the numbers of host library functions (Vm::Create checks
-// those).
+// tensor, a sequence), byte offsets and sizes.
 #pragma once
 
 #include "bytecode/program.h"

@@ -1,4 +1,5 @@
 // Checks of what each opcode demands of its operands together.
+#include "bytecode/host_functions.h"
 #include "bytecode/shape.h"
 #include "bytecode/verifier/checks.h"
 
@@ -117,6 +118,28 @@ Status Fill(const Context& context, const Instruction& instruction) {
   return Writable(context, instruction, 0, 0);
 }
 
+Status HostCall(const Context& context, const Instruction& instruction) {
+  const std::span<const HostSignature> library = HostSignatures();
+  const auto number = static_cast<size_t>(instruction.operand(0).value);
+  if (number >= library.size())
+    return context.Fail(instruction, fmt::format("host function {} does not exist, the library has {}",
+                                                 number, library.size()));
+  const HostSignature& function = library[number];
+  // As many as wanted, or as many as the call gives.
+  auto check = [&](size_t operand, std::string_view what, uint32_t wanted) -> Status {
+    if (wanted == HostSignature::kAny) return {};
+    return Count(context, instruction, what, instruction.operand(operand).list_size(),
+                 fmt::format("'{}'", function.name), wanted);
+  };
+  const uint32_t results = function.ref_results != HostSignature::kAny
+                               ? function.ref_results
+                               : static_cast<uint32_t>(instruction.operand(2).list_size());
+  TVMVM_CHECK_OK(check(1, "scalars", function.scalars));
+  TVMVM_CHECK_OK(check(2, "references", function.refs));
+  TVMVM_CHECK_OK(check(3, "scalar destinations", function.scalar_results));
+  return check(4, "reference destinations", results);
+}
+
 }  // namespace
 
 Status VerifyUse(const FunctionContext& context, const DecodedInstruction& instruction) {
@@ -147,6 +170,8 @@ Status VerifyUse(const FunctionContext& context, const DecodedInstruction& instr
       return Fill(context, instruction);
     case Opcode::kWait:
       return Queue(context, instruction, 0);
+    case Opcode::kHostCall:
+      return HostCall(context, instruction);
     default:
       return {};  // the operands' kinds say it all
   }

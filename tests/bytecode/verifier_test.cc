@@ -9,6 +9,7 @@
 #include "bytecode/assembler.h"
 #include "bytecode/builder.h"
 #include "bytecode/encoding.h"
+#include "bytecode/host_functions.h"
 
 namespace tvmvm {
 namespace {
@@ -74,15 +75,17 @@ uint32_t& Word(Program& program, Opcode opcode, size_t operand, size_t offset = 
   return Main(program).code[Find(program, opcode).operand(operand).word + offset];
 }
 
-// Replaces an instruction by another that is encoded from `operands`, and moves line entries and targets
+// Replaces an instruction by another (of the same opcode where `by` gives none) that is encoded from
+// `operands`, and moves line entries and targets
 // behind it.
-void Replace(Program& program, Opcode opcode, std::vector<Operand> operands) {
+void Replace(Program& program, Opcode opcode, std::vector<Operand> operands,
+             std::optional<Opcode> by = std::nullopt) {
   FunctionSpec& main = Main(program);
   DecodedInstruction old = Find(program, opcode);
   uint32_t begin = old.word;
   uint32_t end = begin + old.words;
   std::vector<uint32_t> words;
-  ASSERT_TRUE(EncodeInstruction(opcode, operands, &words));
+  ASSERT_TRUE(EncodeInstruction(by.value_or(opcode), operands, &words));
   int64_t shift = static_cast<int64_t>(words.size()) - old.words;
   for (LineEntry& line : main.lines)
     if (line.word >= end) line.word += static_cast<uint32_t>(shift);
@@ -93,6 +96,21 @@ void Replace(Program& program, Opcode opcode, std::vector<Operand> operands) {
 }
 
 Operand List(OperandKind kind, std::vector<uint32_t> list) { return Operand(kind, std::move(list)); }
+
+// Replaces `wait` by a host call with so many scalars, references and destinations.
+void Host(Program& program, HostFunctionId function, std::array<size_t, 4> counts) {
+  std::vector<uint32_t> zeros(4, 0);
+  auto list = [&](OperandKind kind, size_t count) {
+    return List(kind, std::vector<uint32_t>(zeros.begin(), zeros.begin() + static_cast<int>(count)));
+  };
+  Replace(program, Opcode::kWait,
+          {{OperandKind::kIndex, static_cast<int64_t>(function)},
+           list(OperandKind::kScalarList, counts[0]),
+           list(OperandKind::kRefList, counts[1]),
+           list(OperandKind::kScalarDstList, counts[2]),
+           list(OperandKind::kRefDstList, counts[3])},
+          Opcode::kHostCall);
+}
 
 struct Mutation {
   const char* message;
@@ -406,6 +424,30 @@ const Mutation kUseMutations[] = {
     {"@main:79 fill: buffer 0 is written and is constant c0 (node /Mul)",
      [](Program& p) { Word(p, Opcode::kFill, 0, 1) = kConst; }},
     {"@main:85 wait: queue 8, at most 7 (node /Mul)", [](Program& p) { Word(p, Opcode::kWait, 0) = 8; }},
+    {"@main:85 host: host function 4000000000 does not exist, the library has 23 (node /Mul)",
+     [](Program& p) {
+       Host(p, HostFunctionId{4'000'000'000u}, {0, 0, 0, 0});
+     }},
+    {"@main:85 host: 1 scalars given, 'sequence.insert' takes 2 (node /Mul)",
+     [](Program& p) {
+       Host(p, HostFunctionId::kSequenceInsert, {1, 2, 0, 1});
+     }},
+    {"@main:85 host: 3 references given, 'sequence.insert' takes 2 (node /Mul)",
+     [](Program& p) {
+       Host(p, HostFunctionId::kSequenceInsert, {2, 3, 0, 1});
+     }},
+    {"@main:85 host: 1 scalar destinations given, 'sequence.insert' takes 0 (node /Mul)",
+     [](Program& p) {
+       Host(p, HostFunctionId::kSequenceInsert, {2, 2, 1, 1});
+     }},
+    {"@main:85 host: 2 reference destinations given, 'sequence.insert' takes 1 (node /Mul)",
+     [](Program& p) {
+       Host(p, HostFunctionId::kSequenceInsert, {2, 2, 0, 2});
+     }},
+    {"@main:85 host: 1 reference destinations given, 'string.ids' takes 2 (node /Mul)",
+     [](Program& p) {
+       Host(p, HostFunctionId::kStringIds, {0, 2, 0, 1});
+     }},
 };
 
 void CheckMutations(std::span<const Mutation> mutations) {

@@ -1,17 +1,33 @@
 #include "vm/host/host_library.h"
 
-#include "vm/host/strings.h"
+#include <exception>
+#include <string>
 
 namespace tvmvm {
 namespace {
 
+using HostFunction = Status (*)(HostCall& call);
+
 constexpr HostFunction kFunctions[] = {
-    {"string.copy", 3, 2, 0, 0, &CopyStrings, "strings are objects with memory of their own"},
-    {"string.equal", 2, 2, 1, 0, &EqualStrings, "strings are objects with memory of their own"},
+#define HOST(Name, name, scalars, refs, scalar_results, ref_results, meaning) &Host##Name,
+#include "bytecode/host_functions.def"
+#undef HOST
 };
+
+Status RunGuarded(HostFunction function, HostCall& call) {
+  try {
+    return function(call);
+  } catch (const std::exception&) {  // allocations of the standard library, and sizes beyond what it can do
+    return MakeError(Code::kOutOfMemory, "the host has no memory left");
+  }
+}
 
 }  // namespace
 
-std::span<const HostFunction> HostFunctions() { return kFunctions; }
+Status RunHostFunction(uint32_t number, HostCall& call) {
+  Status status = RunGuarded(kFunctions[number], call);
+  if (!status) status.error().message.insert(0, std::string(HostSignatures()[number].name) + ": ");
+  return status;
+}
 
 }  // namespace tvmvm

@@ -1,37 +1,38 @@
 // The host library: what has no dense loop nest (strings, sequences, data-dependent sizes) and is therefore a
-// C++ function that the opcode `host` calls by number. The numbers are part of the file format: append only.
+// C++ function that the opcode `host` calls by number. bytecode/host_functions.def is the list; each row has
+// a function Host<Name> in one of this folder's files, one file a family.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 
+#include "bytecode/host_functions.h"
 #include "bytecode/status.h"
+#include "devices/device.h"
 #include "vm/interpreter/object.h"
 
 namespace tvmvm {
 
-// One call. Registers that hold null give null references.
+// One call, its operands as many as the verifier found the signature to want. Registers that hold null give
+// null references.
 struct HostCall {
+  static constexpr uint32_t kNone = 0xffffffffu;
+
   std::span<const int64_t> scalars;
   std::span<Object* const> refs;  // borrowed
   std::span<int64_t> scalar_results;
-  std::span<Object*> ref_results;  // null at first; a reference put here becomes the caller's
+  std::span<Object*> ref_results;  // null at first; a reference put here becomes the caller's, also on errors
   ObjectPool& pool;
-  Budget& budget;
+  const CancelToken& cancel;  // asked now and then by what may take long
+  uint32_t moved = kNone;     // the operand whose reference became a result: its register is to forget it
 };
 
-struct HostFunction {
-  std::string_view name;
-  uint32_t scalars = 0;
-  uint32_t refs = 0;
-  uint32_t scalar_results = 0;
-  uint32_t ref_results = 0;
-  Status (*run)(HostCall& call) = nullptr;
-  std::string_view reason;  // why it is here and not a kernel
-};
+// Calls a function by number. Errors begin with the function's name; exceptions do not pass.
+Status RunHostFunction(uint32_t number, HostCall& call);
 
-// All functions, by number.
-std::span<const HostFunction> HostFunctions();
+#define HOST(Name, name, scalars, refs, scalar_results, ref_results, meaning) \
+  Status Host##Name(HostCall& call);
+#include "bytecode/host_functions.def"
+#undef HOST
 
 }  // namespace tvmvm

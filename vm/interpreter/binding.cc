@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "vm/host/host_library.h"
-
 namespace tvmvm {
 namespace {
 
@@ -67,40 +65,13 @@ uint32_t WordsOf(OperandKind kind, const uint32_t* at) {
   }
 }
 
-// `call` is a verified `host` instruction: the verifier knows registers, not the host library.
-Status CheckHostCall(const Program& program, const FunctionSpec& function, const uint32_t* call) {
-  const std::span<const HostFunction> library = HostFunctions();
-  const std::string where =
-      "@" + function.name + ":" + std::to_string(call - function.code.data()) + " host: ";
-  const std::string_view node =
-      program.SourceNode(function, static_cast<uint32_t>(call - function.code.data()));
-  const std::string suffix = node.empty() ? "" : " (node " + std::string(node) + ")";
-  if (call[1] >= library.size())
-    return MakeError(Code::kInvalidProgram, where + "function " + std::to_string(call[1]) +
-                                                " of the host library, which has " +
-                                                std::to_string(library.size()) + suffix);
-  const HostFunction& target = library[call[1]];
-  const uint32_t wanted[] = {target.scalars, target.refs, target.scalar_results, target.ref_results};
-  const char* const names[] = {"scalars", "references", "scalar results", "reference results"};
-  const uint32_t* list = call + 2;
-  for (int i = 0; i < 4; ++i) {
-    if (list[0] != wanted[i])
-      return MakeError(Code::kInvalidProgram, where + std::to_string(list[0]) + " " + names[i] + " given, '" +
-                                                  std::string(target.name) + "' takes " +
-                                                  std::to_string(wanted[i]) + suffix);
-    list += 1 + list[0];
-  }
-  return {};
-}
-
-// Checks host calls and finds the longest list, so that one scratch of that size serves every instruction.
-Status ScanCode(Binding* binding) {
+// The longest list, so that one scratch of that size serves every instruction.
+void ScanCode(Binding* binding) {
   const Program& program = *binding->program;
   for (const FunctionSpec& function : program.functions) {
     const uint32_t* code = function.code.data();
     for (size_t at = 0; at < function.code.size(); at += code[at] >> 8) {
       const auto opcode = static_cast<Opcode>(code[at] & 0xff);
-      if (opcode == Opcode::kHostCall) TVMVM_CHECK_OK(CheckHostCall(program, function, code + at));
       const uint32_t* operand = code + at + 1;
       for (OperandKind kind : InfoOf(opcode).operands) {
         const uint32_t words = WordsOf(kind, operand);
@@ -109,7 +80,6 @@ Status ScanCode(Binding* binding) {
       }
     }
   }
-  return {};
 }
 
 Status CheckEntry(const Program& program) {
@@ -130,7 +100,7 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
   binding->program = std::move(program);
   binding->devices = std::move(devices);
   TVMVM_CHECK_OK(CheckEntry(*binding->program));
-  TVMVM_CHECK_OK(ScanCode(binding.get()));
+  ScanCode(binding.get());
   TVMVM_CHECK_OK(BindKernels(binding.get()));
   BindConstants(binding.get());
   binding->signature = std::make_unique<Signature>(binding->program->main());

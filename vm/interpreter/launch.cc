@@ -53,8 +53,9 @@ void Observe(Machine& m, const uint32_t* pc, const LaunchRequest& request, int64
   m.observer(record);
 }
 
-// A launch that was stopped within its grid: the machine knows whether by cancel or by the deadline.
-const uint32_t* FailDevice(Machine& m, const uint32_t* pc, const Error& error) {
+// A launch or a host function that was stopped in its work: the machine knows whether by cancel or by the
+// deadline.
+const uint32_t* FailWork(Machine& m, const uint32_t* pc, const Error& error) {
   if (error.code == Code::kCancelled && !m.PollBeforeWork(pc)) return nullptr;
   return m.Fail(pc, error);
 }
@@ -83,7 +84,7 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
   const Expected<int32_t> code = binding.device->Launch(request, &m);
   if (!code) [[unlikely]]
-    return FailDevice(m, pc, code.error());
+    return FailWork(m, pc, code.error());
   if (*code != 0) [[unlikely]]
     return FailKernel(m, pc, kernel, *code);
   if (m.observer) Observe(m, pc, request, begin_ns);
@@ -126,7 +127,6 @@ const uint32_t* HandleWait(Machine& m, const uint32_t* pc) {
 
 const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
   if (!m.PollBeforeWork(pc)) return nullptr;
-  const HostFunction& function = HostFunctions()[pc[1]];
   const uint32_t* scalar_list = pc + 2;
   const uint32_t* ref_list = AfterList(scalar_list);
   const uint32_t* scalar_results = AfterList(ref_list);
@@ -144,12 +144,12 @@ const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
                 {new_scalars, scalar_results[0]},
                 {new_refs, ref_results[0]},
                 m.pool,
-                m.budget};
-  const Status status = function.run(call);
-  if (!status) {
+                m};
+  if (Status status = RunHostFunction(pc[1], call); !status) {
     for (uint32_t i = 0; i < ref_results[0]; ++i) m.pool.Release(new_refs[i]);
-    return m.Fail(pc, status.error().code, std::string(function.name) + ": " + status.error().message);
+    return FailWork(m, pc, status.error());
   }
+  if (call.moved != HostCall::kNone) m.refs[ref_list[1 + call.moved]] = nullptr;
   for (uint32_t i = 0; i < scalar_results[0]; ++i) m.scalars[scalar_results[1 + i]] = new_scalars[i];
   for (uint32_t i = 0; i < ref_results[0]; ++i) m.SetRef(ref_results[1 + i], new_refs[i]);
   return AfterList(ref_results);

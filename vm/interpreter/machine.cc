@@ -200,61 +200,11 @@ bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
 
 TensorObject* Machine::NewTensor(const uint32_t* pc, DType dtype, const Shape& shape,
                                  std::string_view purpose) {
-  const int64_t count = *shape.ElementCount();
-  Buffer* buffer = dtype == DType::kString ? NewStringBuffer(pc, count, purpose)
-                                           : NewHostBuffer(pc, DTypeBytes(dtype, count), purpose);
-  return buffer != nullptr ? NewTensorOn(buffer, dtype, shape) : nullptr;
-}
-
-TensorObject* Machine::NewTensorOn(Buffer* buffer, DType dtype, const Shape& shape) {
-  TensorObject* tensor = pool.NewTensor();
-  tensor->dtype = dtype;
-  tensor->shape = shape;
-  tensor->buffer = buffer;
-  tensor->data = buffer->data;
-  tensor->bytes = DTypeBytes(dtype, *shape.ElementCount());
-  return tensor;
-}
-
-Buffer* Machine::NewHostBuffer(const uint32_t* pc, int64_t bytes, std::string_view purpose) {
-  if (Status status = budget.Reserve(bytes, purpose); !status) {
-    Fail(pc, status.error());
-    return nullptr;
-  }
-  void* data = TryAllocateHost(bytes);
-  if (data == nullptr) {
-    budget.Release(bytes);
-    Fail(pc, Code::kOutOfMemory,
-         "the host has no memory for " + std::to_string(bytes) + " bytes of " + std::string(purpose));
-    return nullptr;
-  }
-  Buffer* buffer = pool.NewBuffer();
-  buffer->origin = BufferOrigin::kHost;
-  buffer->data = static_cast<char*>(data);
-  buffer->bytes = bytes;
-  return buffer;
-}
-
-Buffer* Machine::NewStringBuffer(const uint32_t* pc, int64_t count, std::string_view purpose) {
-  constexpr int64_t kMost = INT64_MAX / static_cast<int64_t>(sizeof(std::string));
-  const int64_t bytes = count > kMost ? INT64_MAX : count * static_cast<int64_t>(sizeof(std::string));
-  // Strings grow and shrink outside the budget: only the table of them is checked against it.
-  Status status = budget.Reserve(bytes, purpose);
-  if (!status) {
-    Fail(pc, status.error());
-    return nullptr;
-  }
-  budget.Release(bytes);
-  Buffer* buffer = pool.NewBuffer();
-  try {
-    buffer->strings = std::make_shared<std::vector<std::string>>(static_cast<size_t>(count));
-  } catch (const std::exception&) {
-    pool.Release(buffer);
-    Fail(pc, Code::kOutOfMemory,
-         "the host has no memory for " + std::to_string(count) + " strings of " + std::string(purpose));
-    return nullptr;
-  }
-  return buffer;
+  Expected<TensorObject*> tensor = pool.AllocateTensor(dtype, shape, purpose);
+  if (tensor) [[likely]]
+    return *tensor;
+  Fail(pc, tensor.error());
+  return nullptr;
 }
 
 Buffer* Machine::NewArenaBuffer(const uint32_t* pc, int64_t bytes) {
@@ -272,6 +222,7 @@ Buffer* Machine::NewArenaBuffer(const uint32_t* pc, int64_t bytes) {
   buffer->origin = BufferOrigin::kArena;
   buffer->data = static_cast<char*>(region->block.host) + region->offset;
   buffer->bytes = bytes;
+  buffer->charged = bytes;
   buffer->region = region->id;
   return buffer;
 }

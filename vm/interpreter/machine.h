@@ -95,8 +95,6 @@ class Machine final : public CancelToken, private BlockSource {
 
   // New tensors with one reference; null after Fail. `purpose` is for the message when there is no memory.
   TensorObject* NewTensor(const uint32_t* pc, DType dtype, const Shape& shape, std::string_view purpose);
-  // The tensor takes the caller's reference to the buffer.
-  TensorObject* NewTensorOn(Buffer* buffer, DType dtype, const Shape& shape);
   // Memory for one region of the arena; null after Fail.
   Buffer* NewArenaBuffer(const uint32_t* pc, int64_t bytes);
   // The listed scalars as dims; false after Fail.
@@ -122,8 +120,6 @@ class Machine final : public CancelToken, private BlockSource {
   std::vector<Object*> objects;
 
  private:
-  Buffer* NewHostBuffer(const uint32_t* pc, int64_t bytes, std::string_view purpose);
-  Buffer* NewStringBuffer(const uint32_t* pc, int64_t count, std::string_view purpose);
   bool Look(const uint32_t* pc);
   Status Begin(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   Status BindInput(const Tensor& tensor, uint32_t reg);

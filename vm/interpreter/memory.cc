@@ -21,7 +21,7 @@ TensorObject* OutputInPlace(Machine& m, const Tensor* given, DType dtype, const 
     buffer->strings = given->shared_strings();
     buffer->strings->resize(static_cast<size_t>(given->element_count()));
   }
-  return m.NewTensorOn(buffer, dtype, shape);
+  return m.pool.NewTensor(buffer, dtype, shape);
 }
 
 bool CheckScalarForm(Machine& m, const uint32_t* pc, DType dtype) {
@@ -60,7 +60,7 @@ const uint32_t* HandleLoadConstant(Machine& m, const uint32_t* pc) {
     auto* strings = const_cast<std::vector<std::string>*>(&constant.strings);
     buffer->strings = std::shared_ptr<std::vector<std::string>>(std::shared_ptr<void>(), strings);
   }
-  m.SetRef(pc[1], m.NewTensorOn(buffer, constant.dtype, Shape(constant.dims)));
+  m.SetRef(pc[1], m.pool.NewTensor(buffer, constant.dtype, Shape(constant.dims)));
   return pc + 3;
 }
 
@@ -137,7 +137,7 @@ const uint32_t* HandleView(Machine& m, const uint32_t* pc) {
       (!buffer->strings || static_cast<int64_t>(buffer->strings->size()) != *shape.ElementCount()))
     return m.Fail(pc, Code::kInvalidProgram, "a view of strings takes all of them");
   ObjectPool::Retain(buffer);
-  TensorObject* tensor = m.NewTensorOn(buffer, dtype, shape);
+  TensorObject* tensor = m.pool.NewTensor(buffer, dtype, shape);
   tensor->data = bytes.data;
   m.SetRef(pc[1], tensor);
   return AfterList(list);

@@ -1,85 +1,218 @@
 #include "vm/interpreter/object.h"
 
+#include <algorithm>
+#include <exception>
+
 #include "allocator/host_memory.h"
 
 namespace tvmvm {
 namespace {
 
-template <class T>
-T* Take(std::vector<T*>& free) {
-  if (free.empty()) return new T;
-  T* object = free.back();
-  free.pop_back();
-  object->refs = 1;
-  return object;
-}
+// What a container's slot costs: the pointer, and the objects of the tensor that is most often there and that
+// nothing else counts.
+constexpr int64_t kSlotBytes = sizeof(Object*) + sizeof(TensorObject) + sizeof(Buffer);
+constexpr size_t kMostSlots = static_cast<size_t>(INT64_MAX / kSlotBytes);
+// A recycled container keeps room for this many elements.
+constexpr size_t kSlotsKept = 64;
 
 }  // namespace
+
+const char* ObjectKindName(ObjectKind kind) {
+  switch (kind) {
+    case ObjectKind::kBuffer:
+      return "buffer";
+    case ObjectKind::kTensor:
+      return "tensor";
+    case ObjectKind::kSequence:
+      return "sequence";
+    case ObjectKind::kTuple:
+      return "tuple";
+  }
+  return "object";
+}
 
 char* EmptyMemory() {
   alignas(64) static char line[64];
   return line;
 }
 
+template <class T>
+T* ObjectPool::FreeList<T>::Take() {
+  if (first == nullptr) return new T;
+  auto* object = static_cast<T*>(first);
+  first = object->next;
+  object->refs = 1;
+  return object;
+}
+
+template <class T>
+void ObjectPool::FreeList<T>::Put(T* object) noexcept {
+  object->next = first;
+  first = object;
+}
+
+template <class T>
+void ObjectPool::FreeList<T>::Clear() noexcept {
+  while (first != nullptr) {
+    auto* object = static_cast<T*>(first);
+    first = object->next;
+    delete object;
+  }
+}
+
 ObjectPool::~ObjectPool() {
-  for (Buffer* buffer : free_buffers_) delete buffer;
-  for (TensorObject* tensor : free_tensors_) delete tensor;
+  buffers_.Clear();
+  tensors_.Clear();
+  containers_.Clear();
 }
 
 Buffer* ObjectPool::NewBuffer() {
-  Buffer* buffer = Take(free_buffers_);
+  Buffer* buffer = buffers_.Take();
   buffer->kind = ObjectKind::kBuffer;
   buffer->data = EmptyMemory();
   buffer->bytes = 0;
   buffer->origin = BufferOrigin::kBorrowed;
   buffer->read_only = false;
+  buffer->charged = 0;
   return buffer;
 }
 
-TensorObject* ObjectPool::NewTensor() {
-  TensorObject* tensor = Take(free_tensors_);
+TensorObject* ObjectPool::NewTensor(Buffer* buffer, DType dtype, const Shape& shape) {
+  TensorObject* tensor = tensors_.Take();
   tensor->kind = ObjectKind::kTensor;
-  tensor->buffer = nullptr;
-  tensor->data = EmptyMemory();
-  tensor->bytes = 0;
+  tensor->dtype = dtype;
+  tensor->shape = shape;
+  tensor->buffer = buffer;
+  tensor->data = buffer->data;
+  tensor->bytes = DTypeBytes(dtype, *shape.ElementCount());
   return tensor;
 }
 
-void ObjectPool::Destroy(Object* object) {
-  switch (object->kind) {
-    case ObjectKind::kBuffer:
-      return DestroyBuffer(static_cast<Buffer*>(object));
-    case ObjectKind::kTensor: {
-      auto* tensor = static_cast<TensorObject*>(object);
-      Release(tensor->buffer);
-      tensor->buffer = nullptr;
-      free_tensors_.push_back(tensor);
-      return;
+ContainerObject* ObjectPool::NewContainer(ObjectKind kind) {
+  ContainerObject* container = containers_.Take();
+  container->kind = kind;
+  container->tag = 0;
+  container->charged = 0;
+  return container;
+}
+
+Expected<Buffer*> ObjectPool::AllocateBuffer(int64_t bytes, std::string_view purpose) {
+  TVMVM_CHECK_OK(budget_->Reserve(bytes, purpose));
+  void* data = TryAllocateHost(bytes);
+  if (data == nullptr) {
+    budget_->Release(bytes);
+    return MakeError(Code::kOutOfMemory, "the host has no memory for " + std::to_string(bytes) +
+                                             " bytes of " + std::string(purpose));
+  }
+  Buffer* buffer = NewBuffer();
+  buffer->origin = BufferOrigin::kHost;
+  buffer->data = static_cast<char*>(data);
+  buffer->bytes = bytes;
+  buffer->charged = bytes;
+  return buffer;
+}
+
+Expected<Buffer*> ObjectPool::AllocateStrings(int64_t count, std::string_view purpose) {
+  constexpr int64_t kMost = INT64_MAX / static_cast<int64_t>(sizeof(std::string));
+  const int64_t bytes = count > kMost ? INT64_MAX : count * static_cast<int64_t>(sizeof(std::string));
+  TVMVM_CHECK_OK(budget_->Reserve(bytes, purpose));
+  Buffer* buffer = NewBuffer();
+  buffer->charged = bytes;
+  try {
+    buffer->strings = std::make_shared<std::vector<std::string>>(static_cast<size_t>(count));
+  } catch (const std::exception&) {
+    Release(buffer);
+    return MakeError(Code::kOutOfMemory, "the host has no memory for " + std::to_string(count) +
+                                             " strings of " + std::string(purpose));
+  }
+  return buffer;
+}
+
+Expected<TensorObject*> ObjectPool::AllocateTensor(DType dtype, const Shape& shape,
+                                                   std::string_view purpose) {
+  const std::optional<int64_t> count = shape.ElementCount();
+  // 16 bytes is the largest element.
+  if (!count || *count > INT64_MAX / 16)
+    return MakeError(Code::kInvalidArgument, "a tensor of shape " + shape.ToString() + " cannot be");
+  TVMVM_TRY(Buffer * buffer, dtype == DType::kString ? AllocateStrings(*count, purpose)
+                                                     : AllocateBuffer(DTypeBytes(dtype, *count), purpose));
+  return NewTensor(buffer, dtype, shape);
+}
+
+Status ObjectPool::Reserve(ContainerObject* container, size_t count) {
+  const size_t paid = static_cast<size_t>(container->charged / kSlotBytes);
+  if (count <= paid) return {};
+  if (count > kMostSlots / 2)
+    return MakeError(Code::kOutOfMemory, std::to_string(count) + " elements are too many");
+  // Where twice as many are not allowed, as many as wanted may be.
+  size_t slots = std::max(count, 2 * paid);
+  const char* purpose = ObjectKindName(container->kind);
+  if (!budget_->Reserve(static_cast<int64_t>(slots - paid) * kSlotBytes, purpose)) {
+    slots = count;
+    TVMVM_CHECK_OK(budget_->Reserve(static_cast<int64_t>(slots - paid) * kSlotBytes, purpose));
+  }
+  container->charged = static_cast<int64_t>(slots) * kSlotBytes;
+  try {
+    container->elements.reserve(slots);
+  } catch (const std::exception&) {
+    return MakeError(Code::kOutOfMemory,
+                     "the host has no memory for " + std::to_string(slots) + " elements of a " + purpose);
+  }
+  return {};
+}
+
+void ObjectPool::Destroy(Object* object) noexcept {
+  // Objects without references are linked by `next`, which they have no other use for.
+  Object* dead = object;
+  object->next = nullptr;
+  while (dead != nullptr) {
+    Object* current = dead;
+    dead = current->next;
+    switch (current->kind) {
+      case ObjectKind::kBuffer:
+        DestroyBuffer(static_cast<Buffer*>(current));
+        break;
+      case ObjectKind::kTensor: {
+        auto* tensor = static_cast<TensorObject*>(current);
+        ReleaseInto(tensor->buffer, &dead);
+        tensor->buffer = nullptr;
+        tensors_.Put(tensor);
+        break;
+      }
+      case ObjectKind::kSequence:
+      case ObjectKind::kTuple: {
+        auto* container = static_cast<ContainerObject*>(current);
+        for (Object* element : container->elements) ReleaseInto(element, &dead);
+        container->elements.clear();
+        if (container->elements.capacity() > kSlotsKept) std::vector<Object*>().swap(container->elements);
+        budget_->Release(container->charged);
+        containers_.Put(container);
+        break;
+      }
     }
-    case ObjectKind::kSequence:
-    case ObjectKind::kTuple:
-    case ObjectKind::kString:
-    case ObjectKind::kOptional:
-    case ObjectKind::kClosure:
-      return;  // nothing makes them yet
   }
 }
 
-void ObjectPool::DestroyBuffer(Buffer* buffer) {
+void ObjectPool::ReleaseInto(Object* object, Object** dead) noexcept {
+  if (object == nullptr || --object->refs != 0) return;
+  object->next = *dead;
+  *dead = object;
+}
+
+void ObjectPool::DestroyBuffer(Buffer* buffer) noexcept {
   switch (buffer->origin) {
     case BufferOrigin::kBorrowed:
       break;
     case BufferOrigin::kArena:
       arena_->Pop(buffer->region);
-      budget_->Release(buffer->bytes);
       break;
     case BufferOrigin::kHost:
       FreeHost(buffer->data);
-      budget_->Release(buffer->bytes);
       break;
   }
+  budget_->Release(buffer->charged);
   buffer->strings.reset();
-  free_buffers_.push_back(buffer);
+  buffers_.Put(buffer);
 }
 
 }  // namespace tvmvm

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "allocator/arena.h"
@@ -14,13 +15,15 @@
 
 namespace tvmvm {
 
-enum class ObjectKind : uint8_t { kBuffer, kTensor, kSequence, kTuple, kString, kOptional, kClosure };
+enum class ObjectKind : uint8_t { kBuffer, kTensor, kSequence, kTuple };
+const char* ObjectKindName(ObjectKind kind);
 
 class ObjectPool;
 
 struct Object {
   ObjectKind kind = ObjectKind::kBuffer;
   uint32_t refs = 1;
+  Object* next = nullptr;  // of the pool: the list that a dead object is in
 };
 
 // Who gives the memory of a buffer back.
@@ -36,6 +39,7 @@ struct Buffer : Object {
   int64_t bytes = 0;
   BufferOrigin origin = BufferOrigin::kBorrowed;
   bool read_only = false;
+  int64_t charged = 0;                                // bytes that the budget counts for it
   Arena::RegionId region = 0;                         // kArena
   std::shared_ptr<std::vector<std::string>> strings;  // kString tensors: the elements, instead of data
 };
@@ -47,6 +51,14 @@ struct TensorObject : Object {
   Buffer* buffer = nullptr;
   char* data = nullptr;  // inside the buffer; never null but for strings
   int64_t bytes = 0;
+};
+
+// Values in a row: the elements of a sequence, the fields of a tuple. Null stands for an optional without
+// element.
+struct ContainerObject : Object {
+  std::vector<Object*> elements;  // owned references
+  int64_t tag = 0;                // of tuples: which constructor made it
+  int64_t charged = 0;            // bytes that the budget counts for it
 };
 
 // The bytes that a reference register stands for in a launch, a copy or an element access.
@@ -65,24 +77,49 @@ class ObjectPool {
 
   // With one reference, which is the caller's. Never null.
   Buffer* NewBuffer();
-  TensorObject* NewTensor();
+  // The tensor takes the caller's reference to the buffer; it begins where the buffer begins.
+  TensorObject* NewTensor(Buffer* buffer, DType dtype, const Shape& shape);
+  // Empty. `kind`: kSequence or kTuple.
+  ContainerObject* NewContainer(ObjectKind kind);
+
+  // The same with memory of the host, which the budget counts. Errors: kOutOfMemory, naming `purpose`.
+  Expected<Buffer*> AllocateBuffer(int64_t bytes, std::string_view purpose);
+  // kInvalidArgument: no tensor can have the shape.
+  Expected<TensorObject*> AllocateTensor(DType dtype, const Shape& shape, std::string_view purpose);
+  // Room for `count` elements in all, at least twice as many as before where there was too little. Errors:
+  // kOutOfMemory.
+  Status Reserve(ContainerObject* container, size_t count);
 
   static void Retain(Object* object) {
     if (object != nullptr) ++object->refs;
   }
-  // Null is allowed.
-  void Release(Object* object) {
+  // Null is allowed. Uses no stack however deeply objects hold one another.
+  void Release(Object* object) noexcept {
     if (object != nullptr && --object->refs == 0) Destroy(object);
   }
 
+  Budget& budget() { return *budget_; }
+
  private:
-  void Destroy(Object* object);
-  void DestroyBuffer(Buffer* buffer);
+  // Dead objects of one type, to be used again.
+  template <class T>
+  struct FreeList {
+    Object* first = nullptr;
+    T* Take();
+    void Put(T* object) noexcept;
+    void Clear() noexcept;
+  };
+
+  Expected<Buffer*> AllocateStrings(int64_t count, std::string_view purpose);
+  void Destroy(Object* object) noexcept;
+  void ReleaseInto(Object* object, Object** dead) noexcept;
+  void DestroyBuffer(Buffer* buffer) noexcept;
 
   Arena* arena_;
   Budget* budget_;
-  std::vector<Buffer*> free_buffers_;
-  std::vector<TensorObject*> free_tensors_;
+  FreeList<Buffer> buffers_;
+  FreeList<TensorObject> tensors_;
+  FreeList<ContainerObject> containers_;
 };
 
 // An address that is never read or written, for memory of size 0.

@@ -77,7 +77,7 @@ Status Machine::BindInput(const Tensor& tensor, uint32_t reg) {
     buffer->strings = tensor.shared_strings();
   }
   buffer->read_only = true;
-  refs[reg] = NewTensorOn(buffer, tensor.dtype(), tensor.shape());
+  refs[reg] = pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
   return {};
 }
 
@@ -140,7 +140,8 @@ Expected<Tensor> Machine::HandOut(TensorObject& result) {
   if (buffer.origin == BufferOrigin::kHost) {
     std::shared_ptr<void> owner = OwnHost(buffer.data);
     buffer.origin = BufferOrigin::kBorrowed;
-    budget.Release(buffer.bytes);
+    budget.Release(buffer.charged);
+    buffer.charged = 0;
     if (!owner) return MakeError(Code::kOutOfMemory, "the host has no memory for an owner");
     return Tensor::Share(result.dtype, result.shape, result.data, std::move(owner));
   }
