@@ -126,6 +126,11 @@ void AddCompile(CLI::App& app, Action* action) {
   CLI::Option* stop =
       command->add_option("--stop-after", options.stop_after, "End after this pass; nothing is written")
           ->type_name("PASS");
+  command
+      ->add_option("--disable-pass", options.disabled_passes, "Leave this optional pass out, or \"all\" of them")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PASS");
   command->add_flag("--time-passes", options.time_passes, "Print the time that each pass took");
   AddThreads(command, &options.threads);
   command->add_flag("--json", arguments->json, "Print the result as JSON");

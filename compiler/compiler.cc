@@ -26,17 +26,26 @@ double MillisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// Names that --print-after and --stop-after accept.
-Status CheckStageNames(const CompileOptions& options) {
-  std::vector<std::string> known{"import"};
-  for (const passes::Pass& pass : PassPipeline()) known.emplace_back(pass.name);
-  std::vector<std::string> asked = options.print_after;
-  if (!options.stop_after.empty()) asked.push_back(options.stop_after);
+Status CheckNames(const std::vector<std::string>& asked, const std::vector<std::string>& known,
+                  std::string_view what) {
   for (const std::string& name : asked)
     if (name != "all" && std::find(known.begin(), known.end(), name) == known.end())
       return MakeError(Code::kInvalidArgument,
-                       fmt::format("no pass is named '{}'; there are: {}", name, fmt::join(known, ", ")));
+                       fmt::format("no {} is named '{}'; there are: {}", what, name, fmt::join(known, ", ")));
   return {};
+}
+
+// Names that --print-after, --stop-after and --disable-pass accept.
+Status CheckStageNames(const CompileOptions& options) {
+  std::vector<std::string> known{"import"}, optional;
+  for (const passes::Pass& pass : PassPipeline()) {
+    known.emplace_back(pass.name);
+    if (pass.optional) optional.emplace_back(pass.name);
+  }
+  std::vector<std::string> asked = options.print_after;
+  if (!options.stop_after.empty()) asked.push_back(options.stop_after);
+  TVMVM_CHECK_OK(CheckNames(asked, known, "pass"));
+  return CheckNames(options.disabled_passes, optional, "optional pass");
 }
 
 Expected<std::vector<TargetInfo>> TargetsOf(const CompileOptions& options) {

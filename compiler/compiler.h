@@ -29,6 +29,7 @@ struct CompileOptions {
   bool keep_all_values = false;      // every intermediate value becomes an output (run --dump)
   std::map<std::string, DimBound> dims;
   std::vector<std::string> print_after;  // pass names, or "all"
+  std::vector<std::string> disabled_passes;  // optional passes that do not run, or "all" of them
   std::string stop_after;                // pass name; then no Program is made
   bool time_passes = false;
   int threads = 0;         // for code generation; 0: all that the process may use

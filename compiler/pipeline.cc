@@ -15,15 +15,20 @@ using passes::Pass;
 constexpr Pass kPipeline[] = {
     {"fold-constants", "compute what depends on constants only", passes::FoldConstants},
     {"resolve-symbols", "symbols that are read from constants become numbers", passes::ResolveSymbols},
-    {"eliminate-common", "compute equal nodes once", passes::EliminateCommon},
+    {"simplify-control", "take known branches, drop what loops carry for nothing", passes::SimplifyControl, true},
+    {"eliminate-common", "compute equal nodes once", passes::EliminateCommon, true},
     {"eliminate-dead", "drop what nobody uses", passes::EliminateDead},
+    {"hoist-invariants", "compute before a loop what does not change in it", passes::HoistInvariants, true},
     {"rewrite-algebra", "scales into weights, transposes into contractions, powers into products",
-     passes::RewriteAlgebra},
-    {"choose-layout", "convolutions and what lies between them on channels_last data", passes::ChooseLayout},
-    {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants},
+     passes::RewriteAlgebra, true},
+    {"hoist-contractions", "one product before a loop instead of one in each step", passes::HoistContractions,
+     true},
+    {"choose-layout", "convolutions and what lies between them on channels_last data", passes::ChooseLayout, true},
+    {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants, true},
     {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
     {"clean-up", "drop what the rewrites left over", passes::EliminateDead},
-    {"fuse-groups", "decide what runs as one unit", passes::FuseGroups},
+    {"update-in-place", "change what loops carry where it lies", passes::UpdateInPlace, true},
+    {"fuse-groups", "decide what runs as one unit", passes::FuseGroups, true},
     {"drop-fused", "drop what was copied into groups", passes::EliminateDead},
 };
 
@@ -56,6 +61,7 @@ Status PassRunner::Run(ir::Module& module, bool* stopped) {
   for (const Pass& pass : kPipeline) {
     if (options->progress) options->progress(std::string(pass.name), done++ / std::size(kPipeline));
     auto start = std::chrono::steady_clock::now();
+    if (pass.optional && Wanted(options->disabled_passes, pass.name)) continue;
     TVMVM_CHECK_OK(pass.run(module, context));
     milliseconds.emplace_back(pass.name, MillisecondsSince(start));
     TVMVM_CHECK_OK(After(pass.name, module, stopped));

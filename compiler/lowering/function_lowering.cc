@@ -112,7 +112,7 @@ void FunctionLowering::OpenGuards(ir::RegionId region) {
   std::set<std::string> seen = open.checked;
   for (NodeId id : function_.region(region).nodes) {
     if (ir::HasControlRegions(function_.node(id))) continue;
-    for (Requirement& requirement : RequirementsOf(function_, function_.node(id)))
+    for (ir::Requirement& requirement : RequirementsOf(function_, function_.node(id)))
       if (seen.insert(requirement.condition.ToString()).second)
         open.unchecked.emplace_back(id, std::move(requirement));
   }
@@ -120,7 +120,7 @@ void FunctionLowering::OpenGuards(ir::RegionId region) {
 }
 
 void FunctionLowering::EmitGuards() {
-  std::vector<std::pair<NodeId, Requirement>> later;
+  std::vector<std::pair<NodeId, ir::Requirement>> later;
   for (auto& [node, requirement] : open_.back().unchecked) {
     if (!dims_->CanEmit(requirement.condition)) {
       later.emplace_back(node, std::move(requirement));

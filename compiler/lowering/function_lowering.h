@@ -14,7 +14,7 @@
 #include "compiler/lowering/dim_emitter.h"
 #include "compiler/lowering/kernel_table.h"
 #include "compiler/lowering/memory_table.h"
-#include "compiler/lowering/requirements.h"
+#include "compiler/ir/requirements.h"
 #include "compiler/lowering/steps.h"
 #include "compiler/lowering/storage.h"
 
@@ -32,7 +32,7 @@ class FunctionLowering {
  private:
   // A region being emitted.
   struct OpenRegion {
-    std::vector<std::pair<ir::NodeId, Requirement>> unchecked;  // guards whose symbols are not known yet
+    std::vector<std::pair<ir::NodeId, ir::Requirement>> unchecked;  // guards whose symbols are not known yet
     std::set<std::string> checked;
     std::vector<RefReg> arenas;  // of the stages that began in it
   };

@@ -2,6 +2,7 @@
 // defined.
 //
 //   scatter_elements(x, indices, updates) {axis, reduction}; scatter_nd(x, indices, updates) {reduction}
+//   in_place: x and the result share their memory (passes/update_in_place.cc)
 //   reduction: "none" (the last one stays), "add", "mul", "min", "max"
 #include <fmt/format.h>
 
@@ -64,7 +65,9 @@ Expr Reduced(const std::string& reduction, const Expr& old, const Expr& update) 
   return Binary(is_bool ? ExprOp::kOr : ExprOp::kMax, old, update);
 }
 
+// With `in_place` the result lies where x lies.
 void CopyData(LoopContext& context, tensor::Nest& nest) {
+  if (context.node().Int("in_place") != 0) return;
   const Type& type = context.input_type(0);
   tensor::ForVectors(
       nest, "i", IntConstant(0), DimValue(Product(type.dims)), LanesOf(context.target(), type.dtype), 1,

@@ -20,6 +20,7 @@ struct Pass {
   std::string_view name;     // "fold-constants"
   std::string_view purpose;  // one line
   Status (*run)(ir::Module& module, const PassContext& context);
+  bool optional = false;  // may be left out (--disable-pass); the others are needed
 };
 
 // Computations on constants become constants.
@@ -33,6 +34,14 @@ Status MaterializeDims(ir::Module& module, const PassContext& context);
 Status EliminateCommon(ir::Module& module, const PassContext& context);
 // Nodes whose results nobody uses go; a define_dims stays while one of its symbols is used.
 Status EliminateDead(ir::Module& module, const PassContext& context);
+// Branches that are known to be taken, carried values that never change, results that nobody uses.
+Status SimplifyControl(ir::Module& module, const PassContext& context);
+// What all steps of a loop compute alike is computed before it.
+Status HoistInvariants(ir::Module& module, const PassContext& context);
+// Products of scanned inputs with what does not change become one product before the loop.
+Status HoistContractions(ir::Module& module, const PassContext& context);
+// Carried values that are changed in few places are changed where they lie.
+Status UpdateInPlace(ir::Module& module, const PassContext& context);
 // Local rewrites: scales into constant weights, transposes into contractions, powers into products.
 Status RewriteAlgebra(ir::Module& module, const PassContext& context);
 // Convolutions compute on channels_last data; what lies between them follows, transposes stay at the edges.

@@ -13,7 +13,8 @@ class BufferLoops final : public ir::LoopContext {
     call_.kernel.name = std::string(node_.op->name);
     for (VariableId& g : call_.kernel.grid) g = call_.kernel.NewVariable("g");
     for (size_t i = 0; i < node_.inputs.size(); ++i) {
-      if (!node_.inputs[i].valid()) {
+      // What is changed in place is the output's argument.
+      if (!node_.inputs[i].valid() || (i == 0 && node_.Int("in_place") != 0)) {
         input_arguments_.push_back(-1);
         continue;
       }
@@ -31,7 +32,8 @@ class BufferLoops final : public ir::LoopContext {
 
   const ir::Node& node() const override { return node_; }
   const ir::Type& input_type(int input) const override {
-    return has_input(input) ? group_.type(node_.inputs[input]) : absent_;
+    bool given = input >= 0 && input < static_cast<int>(node_.inputs.size()) && node_.inputs[input].valid();
+    return given ? group_.type(node_.inputs[input]) : absent_;
   }
   const ir::Type& output_type(int output) const override { return group_.type(node_.outputs[output]); }
   bool has_input(int input) const override {

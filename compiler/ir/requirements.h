@@ -7,15 +7,15 @@
 
 #include "compiler/ir/graph.h"
 
-namespace tvmvm::lowering {
+namespace tvmvm::ir {
 
 struct Requirement {
-  ir::Dim condition;    // must not be 0
+  Dim condition;    // must not be 0
   std::string message;  // {0}, {1}, ... are the values
-  ir::Dims values;
+  Dims values;
 };
 
 // Only what is not known to hold. Nodes in the node's regions are included.
-std::vector<Requirement> RequirementsOf(const ir::Function& function, const ir::Node& node);
+std::vector<Requirement> RequirementsOf(const Function& function, const Node& node);
 
-}  // namespace tvmvm::lowering
+}  // namespace tvmvm::ir

@@ -1,17 +1,11 @@
-#include "compiler/lowering/requirements.h"
+#include "compiler/ir/requirements.h"
 
 #include "compiler/ops/core_op.h"
 #include "fmt/format.h"
 
-namespace tvmvm::lowering {
+namespace tvmvm::ir {
 namespace {
 
-using ir::Dim;
-using ir::Dims;
-using ir::Function;
-using ir::Node;
-using ir::OpKind;
-using ir::Type;
 using Requirements = std::vector<Requirement>;
 
 void Require(Requirements* list, Dim condition, std::string message, Dims values) {
@@ -94,8 +88,8 @@ void RequireSmaller(Requirements* list, const Node& node, const Type& data, cons
 }
 
 void RequireAll(const Function& function, const Node& node, Requirements* list) {
-  for (ir::RegionId region : node.regions)
-    for (ir::NodeId inner : function.region(region).nodes) RequireAll(function, function.node(inner), list);
+  for (RegionId region : node.regions)
+    for (NodeId inner : function.region(region).nodes) RequireAll(function, function.node(inner), list);
   auto type = [&](size_t input) -> const Type& { return function.type(node.inputs[input]); };
   switch (node.op->kind) {
     case OpKind::kElementwise:
@@ -109,7 +103,7 @@ void RequireAll(const Function& function, const Node& node, Requirements* list) 
       RequireChannels(list, node, type(0), type(1));
       break;
     case OpKind::kView:
-      RequireEqual(list, ir::Product(function.type(node.outputs[0]).dims), ir::Product(type(0).dims),
+      RequireEqual(list, Product(function.type(node.outputs[0]).dims), Product(type(0).dims),
                    "the number of elements of the new shape");
       break;
     case OpKind::kMovement:
@@ -135,4 +129,4 @@ std::vector<Requirement> RequirementsOf(const Function& function, const Node& no
   return list;
 }
 
-}  // namespace tvmvm::lowering
+}  // namespace tvmvm::ir

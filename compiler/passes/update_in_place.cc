@@ -1,0 +1,70 @@
+// A carried value that a step changes in few places is changed where it lies, instead of being copied in every
+// step: scatter's node gets `in_place` when the step's value of what it changes is not needed afterwards.
+// The memory table then gives the carried value one place instead of two.
+
+#include <algorithm>
+
+#include "compiler/ir/control.h"
+#include "compiler/ops/core_op.h"
+#include "compiler/passes/pass.h"
+
+namespace tvmvm::passes {
+namespace {
+
+using ir::Function;
+using ir::Node;
+using ir::NodeId;
+using ir::Region;
+using ir::ValueId;
+
+bool Uses(const Function& function, const Node& node, ValueId value) {
+  std::vector<ValueId> uses = ir::UsesOf(function, node);
+  return std::find(uses.begin(), uses.end(), value) != uses.end();
+}
+
+// Values that may share the memory of `value`: views of it in the same region, and of those.
+std::vector<ValueId> Aliases(const Function& function, const Region& region, ValueId value) {
+  std::vector<ValueId> aliases{value};
+  for (NodeId id : region.nodes) {
+    const Node& node = function.node(id);
+    bool view = node.op->kind == ir::OpKind::kView || node.op->name == "slice";
+    if (view && std::find(aliases.begin(), aliases.end(), node.inputs[0]) != aliases.end())
+      aliases.push_back(node.outputs[0]);
+  }
+  return aliases;
+}
+
+void UpdateCarried(Function* function, const Node& loop) {
+  const Region& region = function->region(loop.regions[0]);
+  for (size_t i = 0; i < ir::CarriedCount(loop); ++i) {
+    NodeId producer = function->value(region.results[i]).producer;
+    ValueId parameter = region.parameters[i];
+    if (!producer.valid()) continue;
+    Node& node = function->node(producer);
+    if (!node.op->name.starts_with("scatter_") || node.inputs[0] != parameter) continue;
+    auto place = std::find(region.nodes.begin(), region.nodes.end(), producer);
+    if (place == region.nodes.end()) continue;
+    bool free = std::count(node.inputs.begin(), node.inputs.end(), parameter) == 1;
+    for (ValueId alias : Aliases(*function, region, parameter)) {
+      if (alias != parameter && std::count(node.inputs.begin(), node.inputs.end(), alias) > 0) free = false;
+      for (auto later = place + 1; later != region.nodes.end(); ++later)
+        free = free && !Uses(*function, function->node(*later), alias);
+      free = free && std::find(region.results.begin(), region.results.end(), alias) == region.results.end();
+    }
+    // The same result for two carried values would have two places.
+    free = free && std::count(region.results.begin(), region.results.end(), region.results[i]) == 1;
+    if (free) node.attributes["in_place"] = int64_t{1};
+  }
+}
+
+}  // namespace
+
+Status UpdateInPlace(ir::Module& module, const PassContext&) {
+  for (Function& function : module.functions)
+    for (ir::RegionId region : ir::RunningRegions(function))
+      for (NodeId id : function.region(region).nodes)
+        if (ir::IsLoop(function.node(id))) UpdateCarried(&function, Node(function.node(id)));
+  return {};
+}
+
+}  // namespace tvmvm::passes
