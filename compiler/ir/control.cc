@@ -65,6 +65,25 @@ std::vector<std::string> RegionSymbols(const Node& loop) {
   return names;
 }
 
+Dim SimplifyInLoop(const Dim& dim, const Node& loop, const RangeLookup& ranges) {
+  static const std::string kRest = "steps after this one";  // no symbol of a module has this name
+  const Dim& trip = DimAttribute(loop, "trip");
+  if (!trip.is_symbol()) return Simplify(dim, ranges);
+  // With trip = index + 1 + rest, rest >= 0, the facts about the two are facts about symbols.
+  Dim index = Dim::Symbol(loop.String("index"));
+  auto replace = [](const std::string& name, const Dim& by) {
+    return [&name, by](const std::string& symbol) {
+      return symbol == name ? std::optional<Dim>(by) : std::nullopt;
+    };
+  };
+  Dim written = Substitute(dim, replace(trip.symbol(), index + 1 + Dim::Symbol(kRest)));
+  auto with_rest = [&](const std::string& symbol) {
+    return symbol == kRest ? DimRange{0, INT64_MAX / 4} : ranges(symbol);
+  };
+  Dim simple = Substitute(Simplify(written, with_rest), replace(kRest, trip - 1 - index));
+  return simple.size() < dim.size() ? simple : dim;
+}
+
 bool BelongsToRegion(const Node& node, std::string_view attribute) {
   if (IsLoop(node)) return attribute == "continue" || attribute == "next";
   return IsIf(node) && (attribute == "then_values" || attribute == "else_values");

@@ -45,6 +45,8 @@ std::vector<RegionId> RunningRegions(const Function& function);
 std::vector<std::string> DefinedSymbols(const Function& function, const Node& node);
 // The names of the symbols that a loop defines for its region.
 std::vector<std::string> RegionSymbols(const Node& loop);
+// A dim of the loop's region, knowing that 0 <= index < trip: min(index, n - 1) is index where trip is n.
+Dim SimplifyInLoop(const Dim& dim, const Node& loop, const RangeLookup& ranges);
 // The attributes whose dims are in terms of a region of the node, not of what is around it.
 bool BelongsToRegion(const Node& node, std::string_view attribute);
 

@@ -106,14 +106,24 @@ void FunctionLowering::EmitEntry(const RegionSteps& body) {
 
 // ---- guards and stages ----
 
-void FunctionLowering::OpenGuards(ir::RegionId region) {
+void FunctionLowering::OpenGuards(ir::RegionId region, const Node* loop) {
   OpenRegion open;
-  if (!open_.empty()) open.checked = open_.back().checked;
+  if (!open_.empty()) {
+    open.checked = open_.back().checked;
+    open.loops = open_.back().loops;
+  }
+  if (loop != nullptr) open.loops.push_back(loop);
+  auto holds = [&](const Dim& condition) {
+    return std::any_of(open.loops.begin(), open.loops.end(), [&](const Node* around) {
+      Dim simple = ir::SimplifyInLoop(condition, *around, ranges_);
+      return simple.is_constant() && simple.value() != 0;
+    });
+  };
   std::set<std::string> seen = open.checked;
   for (NodeId id : function_.region(region).nodes) {
     if (ir::HasControlRegions(function_.node(id))) continue;
     for (ir::Requirement& requirement : RequirementsOf(function_, function_.node(id)))
-      if (seen.insert(requirement.condition.ToString()).second)
+      if (seen.insert(requirement.condition.ToString()).second && !holds(requirement.condition))
         open.unchecked.emplace_back(id, std::move(requirement));
   }
   open_.push_back(std::move(open));

@@ -34,6 +34,7 @@ class FunctionLowering {
   struct OpenRegion {
     std::vector<std::pair<ir::NodeId, ir::Requirement>> unchecked;  // guards whose symbols are not known yet
     std::set<std::string> checked;
+    std::vector<const ir::Node*> loops;  // around it
     std::vector<RefReg> arenas;  // of the stages that began in it
   };
 
@@ -41,7 +42,8 @@ class FunctionLowering {
 
   // ---- function_lowering.cc ----
   void EmitEntry(const RegionSteps& body);
-  void OpenGuards(ir::RegionId region);
+  // `loop`: the node whose body the region is; null for others.
+  void OpenGuards(ir::RegionId region, const ir::Node* loop = nullptr);
   // Guards for what dims leave open: each as soon as its symbols are known.
   void EmitGuards();
   void EmitStage(int stage);

@@ -119,7 +119,7 @@ Status FunctionLowering::EmitLoop(const Step& step) {
 
   const RegionSteps& body = step.regions[0];
   dims_->EnterScope();
-  OpenGuards(body.region);
+  OpenGuards(body.region, &node);
   EmitGuards();
   HoistDims(body);
   dims_->EnterScope();

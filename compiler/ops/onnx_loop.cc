@@ -24,7 +24,8 @@ struct CarriedSymbol {
 
 class LoopBuilder {
  public:
-  LoopBuilder(OnnxContext& c, const LoopSpec& spec) : c_(c), b_(c.b), spec_(spec) {}
+  LoopBuilder(OnnxContext& c, const LoopSpec& spec)
+      : c_(c), b_(c.b), spec_(spec), source_(c.b.source()) {}
 
   std::vector<ValueId> Run() {
     std::vector<Type>& known = (*c_.carried_types)[spec_.key];
@@ -108,7 +109,8 @@ class LoopBuilder {
   }
 
   bool ImportBody() {
-    Dim index = b_.module().FreshSymbol({.range = {0, INT64_MAX - 1}});
+    int64_t last = spec_.trip.is_constant() ? std::max<int64_t>(spec_.trip.value(), 1) - 1 : INT64_MAX - 1;
+    Dim index = b_.module().FreshSymbol({.range = {0, last}});
     index_ = index.symbol();
     std::vector<ValueId> carried;
     for (size_t i = 0; i < types_.size(); ++i) carried.push_back(Parameter(i));
@@ -169,9 +171,10 @@ class LoopBuilder {
 
   // Carried scalars need no place among the carried values.
   std::vector<ValueId> Finish() {
+    b_.SetSource(source_);
     Node node;
     node.op = &GetCoreOp("loop");
-    node.source = b_.source();
+    node.source = source_;
     Dim trip = Simplify(spec_.trip, b_.module().Ranges());
     Dim start = spec_.start;
     bool counted = continue_.IsConstant(1) && start.IsConstant(1);
@@ -259,6 +262,7 @@ class LoopBuilder {
   OnnxContext& c_;
   OpBuilder& b_;
   const LoopSpec& spec_;
+  std::string source_;
   std::vector<Type> types_;  // of the carried values; unknown dims are carried as symbols
   InnerSymbols inner_{c_.b.module()};
   RegionId region_;

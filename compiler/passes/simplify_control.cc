@@ -1,5 +1,6 @@
 // Branches whose condition is known are taken at once; carried values that no step changes are what they were
-// before the loop; results that nobody uses go.
+// before the loop; results that nobody uses go;
+// positions are told by a loop's index itself where it is known to be in range.
 
 #include "compiler/ir/control.h"
 #include "compiler/ops/core_op.h"
@@ -72,12 +73,25 @@ void SimplifyIf(Function* function, NodeId id) {
   }
 }
 
-void SimplifyRegion(Function* function, RegionId id) {
+// Positions in the region in terms of an index that is known to be below the trip count.
+void SimplifyPositions(Function* function, RegionId id, const Node& loop, const ir::RangeLookup& ranges) {
+  for (NodeId node_id : function->region(id).nodes) {
+    Node& node = function->node(node_id);
+    if (auto* starts = node.op->name == "slice" ? std::get_if<ir::Dims>(&node.attributes["starts"]) : nullptr)
+      for (ir::Dim& start : *starts) start = ir::SimplifyInLoop(start, loop, ranges);
+    for (RegionId inner : node.regions) SimplifyPositions(function, inner, loop, ranges);
+  }
+}
+
+void SimplifyRegion(Function* function, RegionId id, const ir::RangeLookup& ranges) {
   std::vector<NodeId> nodes;
   for (NodeId node : std::vector<NodeId>(function->region(id).nodes)) {
     if (ir::IsIf(function->node(node)) && TakeBranch(function, Node(function->node(node)), &nodes)) continue;
     if (ir::IsIf(function->node(node))) SimplifyIf(function, node);
-    if (ir::IsLoop(function->node(node))) SimplifyLoop(function, node);
+    if (const Node& loop = function->node(node); ir::IsLoop(loop)) {
+      SimplifyLoop(function, node);
+      SimplifyPositions(function, loop.regions[0], loop, ranges);
+    }
     nodes.push_back(node);
   }
   function->region(id).nodes = std::move(nodes);
@@ -90,7 +104,7 @@ Status SimplifyControl(ir::Module& module, const PassContext&) {
     // From the inside out: what an inner region needs no more, the outer one need not give.
     std::vector<RegionId> regions = ir::RunningRegions(function);
     for (auto region = regions.rbegin(); region != regions.rend(); ++region)
-      SimplifyRegion(&function, *region);
+      SimplifyRegion(&function, *region, module.Ranges());
   }
   return {};
 }
