@@ -67,6 +67,7 @@ class FunctionLowering {
   void EmitStepResults(const Step& step, ScalarReg index);
   void EmitCollectedCopy(const Step& step, size_t number, ScalarReg index);
   void EmitNextStep(const Step& step, const std::vector<ScalarReg>& symbols);
+  void EmitCarriedResults(const Step& step);
   void EmitCollectedResults(const Step& step, ScalarReg count);
   void EmitCall(const Step& step);
   void EmitHost(const Step& step);

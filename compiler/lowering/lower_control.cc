@@ -23,6 +23,12 @@ std::vector<uint32_t> IndicesOf(const std::vector<ScalarReg>& registers) {
   return indices;
 }
 
+// Whose last scalar tells that the sequence may be changed where it is.
+bool TakesSequence(const Node& node) {
+  return node.op->name == HostSignatures()[static_cast<size_t>(HostFunctionId::kSequenceInsert)].name ||
+         node.op->name == HostSignatures()[static_cast<size_t>(HostFunctionId::kSequenceErase)].name;
+}
+
 std::vector<uint32_t> IndicesOf(const std::vector<RefReg>& registers) {
   std::vector<uint32_t> indices;
   for (RefReg reg : registers) indices.push_back(reg.index);
@@ -147,6 +153,7 @@ Status FunctionLowering::EmitLoop(const Step& step) {
   dims_->LeaveScope();
   dims_->LeaveScope();
   f_->Bind(exit);
+  EmitCarriedResults(step);
   const std::vector<std::string>& finals = ir::SymbolList(node, "finals");
   for (size_t i = 0; i < finals.size(); ++i) dims_->Define(finals[i], symbols[i]);
   if (!node.String("count").empty()) dims_->Define(node.String("count"), index);
@@ -246,10 +253,10 @@ void FunctionLowering::EmitCollectedCopy(const Step& step, size_t number, Scalar
   ScalarReg offset = f_->Binary(Opcode::kMul, index, bytes);
   ScalarReg wanted = f_->Binary(Opcode::kAdd, offset, bytes);
   f_->Emit(Opcode::kHostCall, {{OperandKind::kIndex, static_cast<int64_t>(HostFunctionId::kBufferGrow)},
-                               {OperandKind::kScalarList, {wanted.index}},
-                               {OperandKind::kRefList, {buffer.index}},
+                               {OperandKind::kScalarList, std::vector<uint32_t>{wanted.index}},
+                               {OperandKind::kRefList, std::vector<uint32_t>{buffer.index}},
                                {OperandKind::kScalarDstList, std::vector<uint32_t>()},
-                               {OperandKind::kRefDstList, {buffer.index}}});
+                               {OperandKind::kRefDstList, std::vector<uint32_t>{buffer.index}}});
   f_->Copy({buffer.index, offset.index}, BufferOf(value), bytes);
 }
 
@@ -283,6 +290,19 @@ void FunctionLowering::EmitNextStep(const Step& step, const std::vector<ScalarRe
       Move(current.offset, next.offset);
       Move(next.offset, saved);
     }
+  }
+}
+
+void FunctionLowering::EmitCarriedResults(const Step& step) {
+  const Node& node = function_.node(step.node);
+  const Region& region = function_.region(node.regions[0]);
+  for (size_t i = 0; i < region.parameters.size(); ++i) {
+    const Memory& current = memory_[memory_.Of(region.parameters[i])];
+    Memory& result = memory_[memory_.Of(node.outputs[i])];
+    if (current.kind != MemoryKind::kObject) continue;
+    result.ref = f_->NewRef();
+    MoveRef(result.ref, current.ref);
+    Release(current.ref);
   }
 }
 
@@ -340,6 +360,8 @@ void FunctionLowering::EmitHost(const Step& step) {
     results.push_back(result);
   }
   std::vector<ScalarReg> scalars = EmitDims(node.DimList("scalars")), numbers;
+  bool takes = TakesSequence(node) && memory_.IsLastUse(node.inputs[0], step);
+  if (TakesSequence(node)) scalars.back() = f_->Immediate(takes);
   for (const std::string& symbol : ir::SymbolList(node, "symbols")) {
     numbers.push_back(f_->NewScalar());
     dims_->Define(symbol, numbers.back());
@@ -349,6 +371,7 @@ void FunctionLowering::EmitHost(const Step& step) {
                                {OperandKind::kRefList, IndicesOf(arguments)},
                                {OperandKind::kScalarDstList, IndicesOf(numbers)},
                                {OperandKind::kRefDstList, IndicesOf(results)}});
+  if (takes) Release(arguments[0]);
   EmitResultDims(node);
 }
 

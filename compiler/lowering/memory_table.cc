@@ -83,7 +83,8 @@ void MemoryTable::AssignStep(Step* step) {
     case StepKind::kHost:
     case StepKind::kCall:
       for (ValueId output : node.outputs)
-        if (output.valid()) of_[output] = Add({.kind = MemoryKind::kObject});
+        if (output.valid())
+          of_[output] = Add({.kind = MemoryKind::kObject, .first = step->first, .last = step->last});
       return;
     case StepKind::kDefineDims:
       return;
@@ -118,7 +119,6 @@ void MemoryTable::PlaceResult(const RegionSteps& region, ValueId result, int des
     return step.node == producer && (step.kind == StepKind::kLaunch || step.kind == StepKind::kDimsTensor);
   });
   if (!made_here) return;
-  if (wanted.kind == MemoryKind::kObject) memory_[static_cast<size_t>(destination)].allocated = true;
   found->second = destination;
 }
 
@@ -127,7 +127,8 @@ void MemoryTable::AssignIf(Step* step) {
   std::vector<std::string> unknown = ir::DefinedSymbols(function_, node);
   for (ValueId output : node.outputs) {
     const Type& type = function_.type(output);
-    of_[output] = NeedsObject(type, unknown) ? Add({.kind = MemoryKind::kObject})
+    Memory object{.kind = MemoryKind::kObject, .first = step->first, .last = step->last};
+    of_[output] = NeedsObject(type, unknown) ? Add(object)
                                              : AddArena(BytesOf(type), step->first, step->last);
   }
   for (RegionSteps& branch : step->regions) {
@@ -143,8 +144,11 @@ void MemoryTable::AssignCarried(const Step& step, size_t number) {
   const Type& type = function_.type(parameter);
   int current, next;
   if (NeedsObject(type, ir::RegionSymbols(node))) {
-    current = Add({.kind = MemoryKind::kObject});
-    next = Add({.kind = MemoryKind::kObject});
+    // The object after the last step is another memory: the steps' own may be changed where it lies.
+    Memory object{.kind = MemoryKind::kObject, .first = step.first, .last = step.first};
+    current = Add(object);
+    next = Add(object);
+    of_[node.outputs[number]] = Add(object);
   } else {
     Memory moving{.kind = MemoryKind::kMoving, .first = step.first, .last = step.last};
     moving.parts = {AddArena(BytesOf(type), step.first, step.last)};
@@ -154,10 +158,10 @@ void MemoryTable::AssignCarried(const Step& step, size_t number) {
     if (!in_place) moving.parts.push_back(AddArena(BytesOf(type), step.first, step.last));
     current = Add(moving);
     next = in_place ? current : Add(moving);
+    of_[node.outputs[number]] = current;
   }
   of_[parameter] = current;
   next_of_[parameter] = next;
-  of_[node.outputs[number]] = current;
 }
 
 void MemoryTable::AssignCollected(const Step& step, size_t number) {
@@ -166,7 +170,7 @@ void MemoryTable::AssignCollected(const Step& step, size_t number) {
   const Type& type = function_.type(output);
   int element = -1;
   if (NeedsObject(type, ir::DefinedSymbols(function_, node))) {
-    of_[output] = Add({.kind = MemoryKind::kObject});
+    of_[output] = Add({.kind = MemoryKind::kObject, .first = step.first, .last = step.last});
   } else {
     of_[output] = AddArena(BytesOf(type), step.first, step.last);
     element =
@@ -218,6 +222,13 @@ void MemoryTable::UseRegion(const RegionSteps& region) {
     if (step.kind == StepKind::kLoop) loops_.pop_back();
   }
   for (ValueId result : function_.region(region.region).results) Use(result, region.end);
+}
+
+bool MemoryTable::IsLastUse(ValueId value, const Step& step) const {
+  auto found = of_.find(value);
+  if (found == of_.end() || !(views_.PlaceOf(value).root == value)) return false;
+  const Memory& memory = memory_[static_cast<size_t>(found->second)];
+  return memory.kind == MemoryKind::kObject && memory.last == step.last;
 }
 
 // An output gets its own memory as the root of a value where it covers the root exactly; else it is copied.

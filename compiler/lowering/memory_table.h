@@ -39,7 +39,6 @@ struct Memory {
   uint32_t first = 0, last = 0;  // positions
   int stage = 0;                 // kArena
   std::vector<int> parts;        // kMoving: the memory that it moves in
-  bool allocated = false;        // kObject: made by the step that fills it, not by a host function
   // Once emitted:
   RefReg ref;
   ScalarReg offset;  // kArena, kMoving
@@ -63,6 +62,8 @@ class MemoryTable {
   int ElementOf(ir::ValueId collected) const { return element_of_.at(collected); }
   // Made by this function: neither an input nor a constant.
   bool IsComputed(ir::ValueId value);
+  // Whether an object's register is not read after the step.
+  bool IsLastUse(ir::ValueId value, const Step& step) const;
   // The memory that is the function's output itself, or -1: the value is copied (or, an object, given).
   int OutputSource(size_t output) const { return output_sources_[output]; }
 
