@@ -8,13 +8,25 @@ Invocation::Invocation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Invocation::Invocation(Invocation&&) noexcept = default;
 Invocation::~Invocation() = default;
 
-Status Invocation::Run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+namespace {
+
+Status RunGuarded(Machine& machine, const Arguments& inputs, Results outputs) {
   try {
-    return impl_->machine.Run(inputs, outputs);
+    return machine.Run(inputs, outputs);
   } catch (const std::bad_alloc&) {
-    impl_->machine.End();
+    machine.End();
     return MakeError(Code::kOutOfMemory, "the host has no memory left");
   }
+}
+
+}  // namespace
+
+Status Invocation::Run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  return RunGuarded(impl_->machine, inputs, outputs);
+}
+
+Status Invocation::Run(std::span<const Value> inputs, std::span<Value> outputs) {
+  return RunGuarded(impl_->machine, inputs, outputs);
 }
 
 void Invocation::SetLimits(const Limits& limits) { impl_->machine.SetLimits(limits); }

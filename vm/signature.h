@@ -7,8 +7,9 @@
 
 #include "bytecode/program.h"
 #include "bytecode/status.h"
+#include "vm/arguments.h"
 #include "vm/dim_expression.h"
-#include "vm/tensor.h"
+#include "vm/value.h"
 
 namespace tvmvm {
 
@@ -21,11 +22,14 @@ class Signature {
   size_t symbol_count() const { return symbols_.size(); }
   const SymbolTable& symbols() const { return symbols_; }
 
-  // Count, kind, dtype, rank, dims, bounds, and symbols unified across inputs. `bound` has symbol_count()
-  // elements and receives the symbols' values (DimExpression::kUnbound where no input gives one). Allocates
-  // nothing when all is well. Errors: kInvalidArgument naming the input, the dimension, what was wanted and
-  // what was given.
-  Status CheckInputs(std::span<const Tensor> inputs, std::span<int64_t> bound) const;
+  // Count, kind, dtype, rank, dims, bounds, also of what lies in sequences, optionals and tuples, and symbols
+  // unified across inputs that are tensors. `bound` has symbol_count() elements and receives the symbols'
+  // values (DimExpression::kUnbound where no input gives one). Allocates nothing when all is well. A tuple
+  // whose type names no fields may have any: CheckMemory is for its tensors. Errors: kInvalidArgument naming
+  // the input, the element, the dimension, what was wanted and what was given.
+  Status CheckInputs(const Arguments& inputs, std::span<int64_t> bound) const;
+  // What must hold for every tensor from outside, whatever its type.
+  static Status CheckMemory(const Tensor& tensor);
 
  private:
   struct Dim {
@@ -34,9 +38,9 @@ class Signature {
     DimExpression expression;
   };
 
-  Status CheckType(uint32_t input, const Tensor& tensor) const;
-  Status BindSymbols(std::span<const Tensor> inputs, std::span<int64_t> bound) const;
-  Status CheckExpressions(std::span<const Tensor> inputs, std::span<const int64_t> bound) const;
+  Status CheckInput(uint32_t input, const Arguments& inputs) const;
+  Status BindSymbols(const Arguments& inputs, std::span<int64_t> bound) const;
+  Status CheckExpressions(const Arguments& inputs, std::span<const int64_t> bound) const;
 
   const FunctionSpec& function_;
   SymbolTable symbols_;

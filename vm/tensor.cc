@@ -40,10 +40,14 @@ Tensor Tensor::Share(DType dtype, const Shape& shape, void* data, std::shared_pt
 }
 
 Tensor Tensor::FromStrings(const Shape& shape, std::vector<std::string> strings) {
+  return ShareStrings(shape, std::make_shared<std::vector<std::string>>(std::move(strings)));
+}
+
+Tensor Tensor::ShareStrings(const Shape& shape, std::shared_ptr<std::vector<std::string>> strings) {
   Tensor tensor;
   tensor.dtype_ = DType::kString;
   tensor.shape_ = shape;
-  tensor.strings_ = std::make_shared<std::vector<std::string>>(std::move(strings));
+  tensor.strings_ = std::move(strings);
   return tensor;
 }
 

@@ -28,6 +28,7 @@ class Tensor {
   // As Borrow, with `owner` kept alive by the tensor.
   static Tensor Share(DType dtype, const Shape& shape, void* data, std::shared_ptr<void> owner);
   static Tensor FromStrings(const Shape& shape, std::vector<std::string> strings);
+  static Tensor ShareStrings(const Shape& shape, std::shared_ptr<std::vector<std::string>> strings);
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }

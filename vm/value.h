@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,11 +12,12 @@
 
 namespace tvmvm {
 
-// Copying a Value shares what it holds.
+// Copying a Value shares what it holds. Values hold one another as deep as memory goes: a Value of a million
+// tuples, one in the other, is made and dropped without deep recursion.
 class Value {
  public:
-  Value() = default;  // nothing: an optional without element, or "make a new one" for an output
-  Value(Tensor tensor) : kind_(Kind::kTensor), tensor_(std::move(tensor)) {}  // NOLINT: a tensor is a value
+  Value() = default;     // nothing: an optional without element, or "make a new one" for an output
+  Value(Tensor tensor);  // NOLINT: a tensor is a value; an empty handle is nothing
   static Value Sequence(std::vector<Value> elements);
   // A constructor of an algebraic data type: `tag` tells which.
   static Value Tuple(int64_t tag, std::vector<Value> fields);
@@ -24,17 +26,19 @@ class Value {
   bool is_tensor() const { return kind_ == Kind::kTensor; }
   bool is_sequence() const { return kind_ == Kind::kSequence; }
   bool is_tuple() const { return kind_ == Kind::kTuple; }
+  std::string_view kind_name() const;               // "nothing", "tensor", "sequence", "tuple"
   const Tensor& tensor() const { return tensor_; }  // is_tensor()
   Tensor& tensor() { return tensor_; }
-  const std::vector<Value>& elements() const { return *elements_; }  // is_sequence() or is_tuple()
-  int64_t tag() const { return tag_; }                               // is_tuple()
+  const std::vector<Value>& elements() const;  // is_sequence() or is_tuple()
+  int64_t tag() const { return tag_; }         // is_tuple()
 
  private:
   enum class Kind : uint8_t { kNone, kTensor, kSequence, kTuple };
+  struct Elements;
   Kind kind_ = Kind::kNone;
   int64_t tag_ = 0;
   Tensor tensor_;
-  std::shared_ptr<const std::vector<Value>> elements_;
+  std::shared_ptr<const Elements> elements_;
 };
 
 }  // namespace tvmvm

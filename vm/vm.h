@@ -15,6 +15,7 @@
 #include "bytecode/status.h"
 #include "devices/device.h"
 #include "vm/tensor.h"
+#include "vm/value.h"
 
 namespace tvmvm {
 
@@ -58,7 +59,13 @@ class Invocation {
   // (dtype and shape must fit) and stays the caller's. Inputs are checked before anything runs: count, dtype,
   // rank, dims, shared symbols. On an error no output is changed other than by partial writes into the
   // caller's own memory, and the Invocation can be used again.
+  // Inputs and outputs that are optional tensors may be empty handles.
   [[nodiscard]] Status Run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  // The same with sequences, optionals and tuples among them. Memory may be given for outputs that are
+  // tensors; whatever lies at the place of another is replaced. Elements that the program made are handed
+  // out; those that alias inputs or constants are copies. What is one object in the program is shared in the
+  // value.
+  [[nodiscard]] Status Run(std::span<const Value> inputs, std::span<Value> outputs);
 
   void SetLimits(const Limits& limits);
   // From any thread: the run in progress, or else the next one, ends with kCancelled soon.

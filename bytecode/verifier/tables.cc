@@ -50,8 +50,8 @@ Status VerifyType(const TypeSpec& type, const std::string& place, int depth) {
       return VerifyTensorType(type, place);
     case ValueKind::kSequence:
     case ValueKind::kOptional:
-      if (type.elements.size() != 1)
-        return Refuse("{}: a sequence or optional of {} types, wanted one", place, type.elements.size());
+      if (type.elements.size() > 1)
+        return Refuse("{}: a sequence or optional of {} types, at most one", place, type.elements.size());
       break;
     case ValueKind::kTuple:
       break;

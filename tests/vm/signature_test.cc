@@ -63,7 +63,7 @@ class SignatureCheck : public ::testing::Test {
     FunctionSpec function = testing::Signature("main", std::move(parameters), {});
     tvmvm::Signature signature(function);
     std::vector<int64_t> bound(signature.symbol_count());
-    Status status = signature.CheckInputs(inputs, bound);
+    Status status = signature.CheckInputs(std::span<const Tensor>(inputs), bound);
     if (status) return "";
     EXPECT_EQ(status.error().code, Code::kInvalidArgument);
     return status.error().message;

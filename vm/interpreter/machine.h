@@ -10,6 +10,7 @@
 
 #include "allocator/arena.h"
 #include "allocator/budget.h"
+#include "vm/arguments.h"
 #include "vm/interpreter/binding.h"
 #include "vm/interpreter/object.h"
 #include "vm/interpreter/plan_cache.h"
@@ -34,7 +35,7 @@ class Machine final : public CancelToken, private BlockSource {
   Machine& operator=(const Machine&) = delete;
 
   // As Invocation::Run.
-  Status Run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  Status Run(const Arguments& inputs, Results outputs);
   // Releases everything that a run holds, so that the next one can begin; Run does it itself unless it
   // throws.
   void End();
@@ -121,13 +122,16 @@ class Machine final : public CancelToken, private BlockSource {
 
  private:
   bool Look(const uint32_t* pc);
-  Status Begin(std::span<const Tensor> inputs, std::span<Tensor> outputs);
-  Status BindInput(const Tensor& tensor, uint32_t reg);
-  Status CheckOutputs(std::span<Tensor> outputs) const;
-  Status Collect(std::span<Tensor> outputs);
-  Status CollectOne(uint32_t number, const Tensor& given, Tensor* staged);
-  Status CopyToGiven(uint32_t number, const TensorObject& result, const Tensor& given);
+  Status Begin(const Arguments& inputs, const Results& outputs);
+  Status CheckOutputs(const Results& outputs) const;
+  Status BindInputs(const Arguments& inputs);
+  Expected<Object*> BindTensor(const Tensor& tensor);
+  Status BindContainer(const Value& value, Object** to);
+  Status Collect(Results outputs);
+  Status CollectOne(uint32_t number);
+  Status CopyToGiven(const TensorObject& result, const Tensor& given);
   Expected<Tensor> HandOut(TensorObject& result);
+  Expected<Value> ToValue(Object* root, const TypeSpec* root_type);
   Expected<Block> AllocateBlock(int64_t bytes) override;
   void FreeBlock(const Block& block) override;
 
@@ -138,7 +142,7 @@ class Machine final : public CancelToken, private BlockSource {
   RegisterStack<Frame> frames_;
   int32_t depth_ = 0;
   std::vector<Object*> results_;  // of the entry function
-  std::vector<Tensor> staged_;    // outputs, until all is well
+  std::vector<Value> staged_;     // outputs, until all is well
   std::vector<int64_t> symbols_;  // of the signature
   Limits limits_;
   uint64_t next_look_ = 0;   // steps at which Poll looks closer

@@ -1,0 +1,87 @@
+// Inputs into the entry function's registers.
+#include <cstring>
+#include <unordered_map>
+
+#include "vm/interpreter/machine.h"
+
+namespace tvmvm {
+namespace {
+
+// One value that is yet to become an object, and where the object goes.
+struct Pending {
+  const Value* value;
+  ContainerObject* container;
+  size_t number;
+};
+
+}  // namespace
+
+Status Machine::BindInputs(const Arguments& inputs) {
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    if (const Tensor* tensor = inputs.tensor(i)) {
+      TVMVM_TRY(refs[i], BindTensor(*tensor));
+    } else if (const Value* value = inputs.value(i); value != nullptr && !value->is_none()) {
+      TVMVM_CHECK_OK(BindContainer(*value, &refs[i]));
+    }
+  }
+  return {};
+}
+
+Expected<Object*> Machine::BindTensor(const Tensor& tensor) {
+  Buffer* buffer = nullptr;
+  const int64_t bytes = tensor.byte_count();
+  if (tensor.dtype() != DType::kString && !IsElementAligned(tensor.data(), tensor.dtype())) {
+    buffer = NewArenaBuffer(nullptr, bytes);
+    if (buffer == nullptr) return tl::unexpected(error_);
+    std::memcpy(buffer->data, tensor.data(), static_cast<size_t>(bytes));
+  } else {
+    buffer = pool.NewBuffer();
+    if (tensor.data() != nullptr) buffer->data = static_cast<char*>(tensor.data());
+    buffer->bytes = bytes;
+    buffer->strings = tensor.shared_strings();
+  }
+  buffer->read_only = true;
+  return pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
+}
+
+// A sequence or a tuple, and all that is in it, with a list of what is left to do instead of recursion. What
+// values share, objects share. `to` is set first, so that whatever was made before an error goes with the
+// frame.
+Status Machine::BindContainer(const Value& value, Object** to) {
+  std::unordered_map<const void*, ContainerObject*> made;
+  std::vector<Pending> pending;
+  auto make = [&](const Value& from) -> Expected<ContainerObject*> {
+    ContainerObject*& object = made[&from.elements()];
+    if (object != nullptr) {
+      ObjectPool::Retain(object);
+      return object;
+    }
+    const std::vector<Value>& elements = from.elements();
+    object = pool.NewContainer(from.is_tuple() ? ObjectKind::kTuple : ObjectKind::kSequence);
+    object->tag = from.tag();
+    if (Status status = pool.Reserve(object, std::max<size_t>(1, elements.size())); !status) {
+      pool.Release(object);
+      return tl::unexpected(status.error());
+    }
+    object->elements.resize(elements.size());
+    for (size_t i = 0; i < elements.size(); ++i)
+      if (!elements[i].is_none()) pending.push_back({&elements[i], object, i});
+    return object;
+  };
+  TVMVM_TRY(*to, make(value));
+  while (!pending.empty()) {
+    const Pending next = pending.back();
+    pending.pop_back();
+    Object*& element = next.container->elements[next.number];
+    if (!next.value->is_tensor()) {
+      TVMVM_TRY(element, make(*next.value));
+      continue;
+    }
+    // The tensors of tuples whose type names no fields have not been looked at yet.
+    TVMVM_CHECK_OK(Signature::CheckMemory(next.value->tensor()));
+    TVMVM_TRY(element, BindTensor(next.value->tensor()));
+  }
+  return {};
+}
+
+}  // namespace tvmvm

@@ -1,0 +1,165 @@
+// Results of the entry function out to the caller.
+#include <cstring>
+#include <unordered_map>
+
+#include "allocator/host_memory.h"
+#include "vm/interpreter/machine.h"
+
+namespace tvmvm {
+namespace {
+
+// A sequence or tuple whose elements are on their way to values.
+struct Unfinished {
+  const ContainerObject* container;
+  const TypeSpec* type;  // null: the signature says nothing
+  std::vector<Value> values;
+};
+
+// The type of element `number`; null where the signature says nothing about it.
+const TypeSpec* ElementType(const Unfinished& of, size_t number) {
+  if (of.type == nullptr || of.type->elements.empty()) return nullptr;
+  return &of.type->elements[of.type->kind == ValueKind::kTuple ? number : 0];
+}
+
+// Whether `object` is what `type` says, as far as kind, element type and number of fields go.
+bool Fits(const Object& object, const TypeSpec& type) {
+  switch (type.kind) {
+    case ValueKind::kTensor:
+      return object.kind == ObjectKind::kTensor &&
+             static_cast<const TensorObject&>(object).dtype == type.dtype;
+    case ValueKind::kSequence:
+      return object.kind == ObjectKind::kSequence;
+    case ValueKind::kTuple:
+      return object.kind == ObjectKind::kTuple &&
+             (type.elements.empty() ||
+              static_cast<const ContainerObject&>(object).elements.size() == type.elements.size());
+    case ValueKind::kOptional:
+      return true;  // unwrapped by the caller
+  }
+  return false;
+}
+
+std::string Described(const Object* object) {
+  if (object == nullptr) return "nothing";
+  std::string text = std::string("a ") + ObjectKindName(object->kind);
+  if (object->kind == ObjectKind::kTensor)
+    text += " of " + std::string(DTypeName(static_cast<const TensorObject*>(object)->dtype));
+  return text;
+}
+
+}  // namespace
+
+Status Machine::Collect(Results outputs) {
+  for (uint32_t k = 0; k < outputs.size(); ++k) {
+    Status status = CollectOne(k);
+    if (!status)
+      return MakeError(status.error().code, OutputName(program, k) + ": " + status.error().message);
+  }
+  // All is well: only now does anything of the caller's change.
+  for (uint32_t k = 0; k < outputs.size(); ++k)
+    if (given_outputs[k] == nullptr) outputs.Put(k, std::move(staged_[k]));
+  return {};
+}
+
+Status Machine::CollectOne(uint32_t number) {
+  const TypeSpec& type = program.main().outputs[number].type;
+  Object* object = results_[number];
+  if (type.kind == ValueKind::kTensor && object != nullptr && Fits(*object, type)) {
+    auto& result = static_cast<TensorObject&>(*object);
+    if (const Tensor* given = given_outputs[number]) return CopyToGiven(result, *given);
+    TVMVM_TRY(staged_[number], HandOut(result));
+    return {};
+  }
+  TVMVM_TRY(staged_[number], ToValue(object, &type));
+  return {};
+}
+
+// With a stack of its own instead of recursion: results may be as deep as memory goes.
+Expected<Value> Machine::ToValue(Object* root, const TypeSpec* root_type) {
+  std::unordered_map<const Object*, Value> done;
+  std::vector<Unfinished> stack;
+  // Gives the value, or pushes what is to be finished first and gives false.
+  auto begin = [&](Object* object, const TypeSpec* type, Value* value) -> Expected<bool> {
+    bool optional = type == nullptr;
+    while (type != nullptr && type->kind == ValueKind::kOptional) {
+      optional = true;
+      type = type->elements.empty() ? nullptr : type->elements.data();
+    }
+    if (object == nullptr && optional) return true;
+    if (object == nullptr || object->kind == ObjectKind::kBuffer ||
+        (type != nullptr && !Fits(*object, *type)))
+      return MakeError(Code::kInvalidProgram,
+                       "the program gave " + Described(object) + ", its signature says otherwise");
+    if (auto found = done.find(object); found != done.end()) {
+      *value = found->second;
+      return true;
+    }
+    if (object->kind != ObjectKind::kTensor) {
+      const auto* container = static_cast<const ContainerObject*>(object);
+      stack.push_back({container, type, {}});
+      stack.back().values.reserve(container->elements.size());
+      return false;
+    }
+    TVMVM_TRY(*value, HandOut(static_cast<TensorObject&>(*object)));
+    if (object->refs > 1) done.emplace(object, *value);
+    return true;
+  };
+
+  Value value;
+  TVMVM_CHECK_OK(begin(root, root_type, &value));
+  while (!stack.empty()) {
+    Unfinished& top = stack.back();
+    const size_t number = top.values.size();
+    if (number < top.container->elements.size()) {
+      value = Value();
+      TVMVM_TRY(bool finished, begin(top.container->elements[number], ElementType(top, number), &value));
+      if (finished) stack.back().values.push_back(std::move(value));
+      continue;
+    }
+    value = top.container->kind == ObjectKind::kTuple
+                ? Value::Tuple(top.container->tag, std::move(top.values))
+                : Value::Sequence(std::move(top.values));
+    if (top.container->refs > 1) done.emplace(top.container, value);
+    stack.pop_back();
+    if (!stack.empty()) stack.back().values.push_back(std::move(value));
+  }
+  return value;
+}
+
+Status Machine::CopyToGiven(const TensorObject& result, const Tensor& given) {
+  if (!(result.shape == given.shape()))
+    return MakeError(Code::kInvalidArgument, "memory for shape " + given.shape().ToString() +
+                                                 " given, the result has " + result.shape.ToString());
+  if (result.dtype == DType::kString) {
+    if (result.buffer->strings != given.shared_strings()) given.strings() = *result.buffer->strings;
+  } else if (result.data != given.data() && result.bytes > 0) {
+    std::memmove(given.data(), result.data, static_cast<size_t>(result.bytes));
+  }
+  return {};
+}
+
+// Memory that only the program held goes to the caller as it is; everything else (inputs, constants, arena,
+// memory that another output took) is copied.
+Expected<Tensor> Machine::HandOut(TensorObject& result) {
+  Buffer& buffer = *result.buffer;
+  if (result.dtype == DType::kString) {
+    if (buffer.strings.use_count() == 1 && !buffer.read_only)
+      return Tensor::ShareStrings(result.shape, buffer.strings);
+    return Tensor::FromStrings(result.shape, *buffer.strings);
+  }
+  if (buffer.origin == BufferOrigin::kHost) {
+    std::shared_ptr<void> owner = OwnHost(buffer.data);
+    buffer.origin = BufferOrigin::kBorrowed;
+    budget.Release(buffer.charged);
+    buffer.charged = 0;
+    if (!owner) return MakeError(Code::kOutOfMemory, "the host has no memory for an owner");
+    return Tensor::Share(result.dtype, result.shape, result.data, std::move(owner));
+  }
+  TVMVM_CHECK_OK(budget.Reserve(result.bytes, "copy"));
+  budget.Release(result.bytes);
+  TVMVM_TRY(Tensor tensor, Tensor::Allocate(result.dtype, result.shape));
+  std::memcpy(tensor.data(), result.data, static_cast<size_t>(result.bytes));
+  return tensor;
+}
+
+}  // namespace tvmvm
