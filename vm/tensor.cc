@@ -21,8 +21,10 @@ Expected<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
     }
   }
   if (DTypeBits(dtype) == 0) return MakeError(Code::kInvalidArgument, "a tensor without an element type");
-  TVMVM_TRY(std::shared_ptr<void> memory, AllocateSharedHost(DTypeBytes(dtype, *count)));
+  int64_t bytes = DTypeBytes(dtype, *count);
+  TVMVM_TRY(std::shared_ptr<void> memory, AllocateSharedHost(bytes));
   void* data = memory.get();
+  if (IsSubByte(dtype) && bytes > 0) static_cast<uint8_t*>(data)[bytes - 1] = 0;
   return Share(dtype, shape, data, std::move(memory));
 }
 

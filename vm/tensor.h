@@ -19,8 +19,8 @@ class Tensor {
  public:
   Tensor() = default;
 
-  // New memory, 64-byte aligned, uninitialised. Errors: kOutOfMemory, kInvalidArgument (negative dims,
-  // overflow).
+  // New memory, 64-byte aligned, uninitialised but for the bits behind the last element of a sub-byte type,
+  // which are zero. Errors: kOutOfMemory, kInvalidArgument (negative dims, overflow).
   static Expected<Tensor> Allocate(DType dtype, const Shape& shape);
   // Memory of the caller's that outlives every use of the tensor. `data` holds DTypeBytes(dtype, elements)
   // bytes and is aligned to the element size.

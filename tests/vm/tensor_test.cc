@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace tvmvm {
 namespace {
 
@@ -18,6 +21,19 @@ TEST(Tensor, AllocatesAlignedMemory) {
     EXPECT_EQ(tensor->byte_count(), *shape.ElementCount() * 4);
   }
   EXPECT_EQ(Tensor::Allocate(DType::kI4, Shape{3})->byte_count(), 2);
+}
+
+// Equal elements make equal bytes, so that tensors can be compared and stored as bytes.
+TEST(Tensor, BitsBehindTheLastElementAreZero) {
+  for (int round = 0; round < 2; ++round) {  // the second round gets memory that the first one has filled
+    std::vector<Tensor> tensors;
+    for (int i = 0; i < 64; ++i) {
+      tensors.push_back(*Tensor::Allocate(DType::kI2, Shape{2, 5}));
+      auto bytes = static_cast<uint8_t*>(tensors.back().data());
+      EXPECT_EQ(bytes[2] & 0xf0, 0);
+      std::fill_n(bytes, 3, 0xff);
+    }
+  }
 }
 
 TEST(Tensor, RefusesImpossibleShapes) {
