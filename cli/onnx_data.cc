@@ -4,11 +4,25 @@
 
 #include <cstring>
 #include <optional>
-#include <protozero/pbf_reader.hpp>
+#include <protozero/exception.hpp>
 #include <vector>
 
 #include "cli/elements.h"
 #include "cli/files.h"
+
+namespace tvmvm::cli {
+namespace {
+
+struct WrongWireType : protozero::exception {
+  const char* what() const noexcept override { return "wrong wire type"; }
+};
+
+}  // namespace
+}  // namespace tvmvm::cli
+
+// A field of another wire type than ONNX gives it is an error of the file, in every build.
+#define protozero_assert(condition) ((condition) ? void() : throw ::tvmvm::cli::WrongWireType())
+#include <protozero/pbf_reader.hpp>
 
 namespace tvmvm::cli {
 namespace {
@@ -187,11 +201,11 @@ Expected<NamedTensor> MakeTensor(Fields fields) {
 
 Expected<NamedTensor> ParseTensorProto(std::span<const std::byte> bytes) {
   Fields fields;
+  protozero::pbf_reader reader(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   try {
-    protozero::pbf_reader reader(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     while (reader.next()) ReadField(reader, fields);
   } catch (const protozero::exception& error) {
-    return Malformed(error.what());
+    return Malformed(fmt::format("field {}: {}", reader.tag(), error.what()));
   }
   return MakeTensor(std::move(fields));
 }

@@ -127,6 +127,26 @@ TEST(OnnxDataTest, SaysWhatIsWrong) {
   EXPECT_THAT(external.ErrorText(), HasSubstr("external data"));
 }
 
+// Fields of TensorProto: numbers take single and packed values, the others one form only.
+TEST(OnnxDataTest, RefusesWrongWireTypes) {
+  auto error = [](int field, auto write) {
+    Proto proto(DType::kF32, {0});
+    write(proto.writer, static_cast<uint32_t>(field));
+    return proto.ErrorText();
+  };
+  auto expected = [](int field) {
+    return HasSubstr("malformed TensorProto: field " + std::to_string(field) + ": wrong wire type");
+  };
+  auto varint = [](auto& writer, uint32_t field) { writer.add_int64(field, 1); };
+  auto fixed32 = [](auto& writer, uint32_t field) { writer.add_fixed32(field, 1); };
+  auto fixed64 = [](auto& writer, uint32_t field) { writer.add_fixed64(field, 1); };
+  auto bytes = [](auto& writer, uint32_t field) { writer.add_string(field, "12345678"); };
+  for (int field : {1, 2, 5, 6, 7, 8, 9, 10, 11, 14}) EXPECT_THAT(error(field, fixed32), expected(field));
+  for (int field : {1, 2, 4, 5, 6, 7, 8, 9, 11, 14}) EXPECT_THAT(error(field, fixed64), expected(field));
+  for (int field : {4, 6, 8, 9, 10}) EXPECT_THAT(error(field, varint), expected(field));
+  for (int field : {2, 14}) EXPECT_THAT(error(field, bytes), expected(field));
+}
+
 TEST(OnnxDataTest, EveryTruncationAndFlippedBitIsReadOrRefused) {
   Proto proto(DType::kF32, {2});
   proto.Raw(std::string_view("12345678"));
