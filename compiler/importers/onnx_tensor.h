@@ -25,7 +25,11 @@ class OnnxReadError : public std::runtime_error {
   ((condition) ? void()                                                            \
                : throw ::tvmvm::ir::OnnxReadError(::tvmvm::Code::kInvalidArgument, \
                                                   "a field has the wrong wire type"))
+// Hidden, so that the reader in a program that links this library, which lacks this check, does not take the
+// place of this one.
+#pragma GCC visibility push(hidden)
 #include <protozero/pbf_reader.hpp>
+#pragma GCC visibility pop
 
 namespace tvmvm::ir {
 

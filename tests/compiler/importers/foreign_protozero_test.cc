@@ -1,0 +1,25 @@
+// A program that links the compiler and reads protobuf itself, with the checks of protozero turned off.
+#define protozero_assert(condition) static_cast<void>(0)
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <protozero/pbf_reader.hpp>
+
+#include "compiler/importers/onnx_model.h"
+#include "tests/compiler/importers/onnx_writer.h"
+
+namespace tvmvm::ir {
+namespace {
+
+TEST(ForeignProtozero, DoesNotTurnOffTheReadersChecks) {
+  // Taking the address puts this program's copy among its symbols.
+  int64_t (protozero::pbf_reader::*volatile foreign)() = &protozero::pbf_reader::get_int64;
+  ASSERT_TRUE(foreign != nullptr);
+  std::string bytes = Message([](auto& writer) { writer.add_string(1, "8"); });  // the IR version as a string
+  auto model = ReadOnnxBytes(BytesOf(bytes));
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().message, ::testing::HasSubstr("wrong wire type"));
+}
+
+}  // namespace
+}  // namespace tvmvm::ir
