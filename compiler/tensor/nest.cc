@@ -61,6 +61,8 @@ struct Nest::Placement {
       info.is_mutable |= inner.is_mutable;
     }
     if (info.is_mutable) info.scope = nest.depth();
+    bool is_bare_load = a.op() == ExprOp::kLoad && a->operands.size() == 1;
+    if (is_bare_load) info.scope = std::max(info.scope, nest.InnermostCondition());
     for (uint32_t operand : operands) Use(operand, info.scope);
     infos[number] = info;
     return number;
@@ -174,6 +176,12 @@ VariableId Nest::Grid(int axis, std::string name, const ir::Dim& size) {
   kernel_->grid_size[axis] = size;
   Bind(variable, 0);
   return variable;
+}
+
+int Nest::InnermostCondition() const {
+  int scope = depth();
+  while (scope > 0 && scopes_[static_cast<size_t>(scope)].is_loop) --scope;
+  return scope;
 }
 
 uint32_t Nest::Local(std::string name, DType dtype, Memory memory, int64_t size) {

@@ -72,6 +72,8 @@ class Nest {
 
   void Bind(VariableId variable, int scope);
   bool IsMutableLoad(const Expr& a) const;
+  // The innermost scope that is a condition: what it guards, loads above all, stays inside. 0: none is.
+  int InnermostCondition() const;
 
   LoopKernel* kernel_;
   std::vector<Scope> scopes_;
