@@ -202,6 +202,9 @@ Status FunctionLowering::EmitStep(const Step& step) {
       return EmitIf(step);
     case StepKind::kLoop:
       return EmitLoop(step);
+    case StepKind::kOutlinedLoop:
+      EmitOutlinedLoop(step);
+      return {};
   }
   return {};
 }

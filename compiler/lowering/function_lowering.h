@@ -69,6 +69,16 @@ class FunctionLowering {
   void EmitNextStep(const Step& step, const std::vector<ScalarReg>& symbols);
   void EmitCarriedResults(const Step& step);
   void EmitCollectedResults(const Step& step, ScalarReg count);
+  // ---- lower_outlined_loop.cc ----
+  void EmitOutlinedLoop(const Step& step);
+  void EmitOutlinedEntry(const Step& step);
+  void EmitOutlinedLaunch(const Step& step, ScalarReg steps);
+  void EmitOutlinedResults(const Step& step, ScalarReg index);
+  void GrowCollected(const Step& step, ScalarReg end);
+  ir::Dim StepsOfLaunch(const Step& step);
+  ScalarReg StateOffset(const Step& step, int64_t element);
+  BufferOperand BufferOf(const Step& step, const LoopArgument& argument);
+  // ---- lower_control.cc ----
   void EmitCall(const Step& step);
   void EmitHost(const Step& step);
   // The dims of results that only running tells: read into symbols, or compared with what is known.
@@ -86,6 +96,7 @@ class FunctionLowering {
   RefReg ObjectOf(ir::ValueId value, bool lasting = false);
   RefReg CopyOf(ir::ValueId value);  // a new tensor
   ConstantId ConstantFor(ir::ValueId value);
+  ConstantId PackedConstant(std::string name, const ir::TensorData& data);
   std::vector<ScalarReg> EmitDims(const ir::Dims& dims);
   void Move(ScalarReg to, ScalarReg from);
   void MoveRef(RefReg to, RefReg from);

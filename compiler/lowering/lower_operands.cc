@@ -45,6 +45,15 @@ ConstantId FunctionLowering::ConstantFor(ValueId value) {
   return id;
 }
 
+ConstantId FunctionLowering::PackedConstant(std::string name, const ir::TensorData& data) {
+  ConstantSpec spec;
+  spec.name = std::move(name);
+  spec.dtype = data.dtype;
+  spec.dims = data.dims;
+  spec.bytes = data.bytes;
+  return builder_->AddConstant(std::move(spec), data.owner);
+}
+
 BufferOperand FunctionLowering::BufferOf(int number, const Dim& byte_offset) {
   BufferOperand operand;
   bool shifted = !byte_offset.IsConstant(0);
@@ -80,13 +89,9 @@ BufferOperand FunctionLowering::BufferOf(const Step& step, const tensor::KernelA
   auto key = std::make_pair(step.node, argument.index);
   auto found = packed_.find(key);
   if (found == packed_.end()) {
-    const ir::TensorData data = step.programs[0].packed[argument.index]();
-    ConstantSpec spec;
-    spec.name = fmt::format("packed.{}.{}", step.node.index, argument.index);
-    spec.dtype = data.dtype;
-    spec.dims = data.dims;
-    spec.bytes = data.bytes;
-    found = packed_.emplace(key, builder_->AddConstant(std::move(spec), data.owner)).first;
+    ConstantId id = PackedConstant(fmt::format("packed.{}.{}", step.node.index, argument.index),
+                                   step.programs[0].packed[argument.index]());
+    found = packed_.emplace(key, id).first;
   }
   return {found->second.index | BufferOperand::kConstantBit, BufferOperand::kNoOffset};
 }

@@ -80,6 +80,8 @@ void MemoryTable::AssignStep(Step* step) {
       return AssignIf(step);
     case StepKind::kLoop:
       return AssignLoop(step);
+    case StepKind::kOutlinedLoop:
+      return AssignOutlinedLoop(step);
     case StepKind::kHost:
     case StepKind::kCall:
       for (ValueId output : node.outputs)
@@ -192,6 +194,21 @@ void MemoryTable::AssignLoop(Step* step) {
     PlaceResult(body, region.results[i], element_of_[node.outputs[i]]);
 }
 
+// The kernel keeps carried values where the results are.
+void MemoryTable::AssignOutlinedLoop(Step* step) {
+  const Node& node = function_.node(step->node);
+  const Region& region = function_.region(node.regions[0]);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    bool is_carried = i < ir::CarriedCount(node);
+    const Type& type = function_.type(is_carried ? region.parameters[i] : node.outputs[i]);
+    of_[node.outputs[i]] = !is_carried && NeedsObject(type, ir::DefinedSymbols(function_, node))
+                               ? Add({.kind = MemoryKind::kObject})
+                               : AddArena(BytesOf(type), step->first, step->last);
+  }
+  int64_t state = step->outlined->state_elements;
+  if (state > 0) step->workspaces.push_back(AddArena(state * 8, step->first, step->last));
+}
+
 // ---- lifetimes ----
 
 void MemoryTable::Extend(int number, uint32_t position) {
@@ -217,6 +234,9 @@ void MemoryTable::UseRegion(const RegionSteps& region) {
     // A loop's initial values are copied at its beginning.
     uint32_t position = step.kind == StepKind::kLoop ? step.first : step.last;
     for (ValueId input : node.inputs) Use(input, position);
+    if (step.outlined)
+      for (const LoopArgument& argument : step.outlined->arguments)
+        if (argument.kind == LoopArgumentKind::kOutside) Use(argument.value, step.last);
     if (step.kind == StepKind::kLoop) loops_.push_back({step.first, step.last});
     for (const RegionSteps& inner : step.regions) UseRegion(inner);
     if (step.kind == StepKind::kLoop) loops_.pop_back();

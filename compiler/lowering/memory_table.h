@@ -79,6 +79,7 @@ class MemoryTable {
   void AssignStep(Step* step);
   void AssignIf(Step* step);
   void AssignLoop(Step* step);
+  void AssignOutlinedLoop(Step* step);
   void AssignCarried(const Step& step, size_t number);
   void AssignCollected(const Step& step, size_t number);
   void PlaceResult(const RegionSteps& region, ir::ValueId result, int destination);

@@ -40,7 +40,7 @@ bool SameStructure(const GroupProgram& a, const GroupProgram& b) {
 class Scheduler {
  public:
   Scheduler(const ir::Function& function, const LoweringOptions& options, KernelTable* kernels)
-      : function_(function), options_(options), kernels_(kernels) {}
+      : function_(function), options_(options), kernels_(kernels), views_(function) {}
 
   Expected<RegionSteps> Region(ir::RegionId id) {
     RegionSteps steps;
@@ -72,6 +72,8 @@ class Scheduler {
     if (step.kind == StepKind::kLaunch) {
       TVMVM_CHECK_OK(Schedule(&step));
       position_ += static_cast<uint32_t>(std::max<size_t>(1, step.uses.size()) - 1);
+    } else if (step.kind == StepKind::kLoop && node.Int("outline") != 0 && Outline(&step)) {
+      step.kind = StepKind::kOutlinedLoop;
     } else {
       for (ir::RegionId region : node.regions) {
         TVMVM_TRY(RegionSteps inner, Region(region));
@@ -119,9 +121,21 @@ class Scheduler {
     return {};
   }
 
+  bool Outline(Step* step) {
+    step->outlined = OutlineLoop(function_, step->node, views_, options_.targets);
+    if (!step->outlined) return false;
+    std::vector<KernelCall> calls;
+    for (const tensor::LoopKernel& kernel : step->outlined->kernels) calls.push_back({.kernel = kernel});
+    std::vector<const KernelCall*> variants;
+    for (const KernelCall& call : calls) variants.push_back(&call);
+    step->outlined_use = kernels_->Add(variants, function_.node(step->node).source);
+    return true;
+  }
+
   const ir::Function& function_;
   const LoweringOptions& options_;
   KernelTable* kernels_;
+  const Views views_;
   uint32_t position_ = kEntryPosition + 1;
 };
 

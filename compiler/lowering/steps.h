@@ -7,11 +7,12 @@
 #include "bytecode/status.h"
 #include "compiler/ir/graph.h"
 #include "compiler/lowering/kernel_table.h"
+#include "compiler/lowering/outline_loop.h"
 #include "compiler/tensor/group.h"
 
 namespace tvmvm::lowering {
 
-enum class StepKind : uint8_t { kLaunch, kDefineDims, kDimsTensor, kHost, kCall, kIf, kLoop };
+enum class StepKind : uint8_t { kLaunch, kDefineDims, kDimsTensor, kHost, kCall, kIf, kLoop, kOutlinedLoop };
 
 struct RegionSteps;
 
@@ -22,7 +23,9 @@ struct Step {
   std::vector<KernelUse> uses;                 // kLaunch: one for each call of a program
   std::vector<RegionSteps> regions;            // kIf: then, else; kLoop: the body
   uint32_t first = 0, last = 0;                // positions, those of the regions included
-  std::vector<int> workspaces;                 // kLaunch: numbers in the memory table
+  std::optional<OutlinedLoop> outlined;        // kOutlinedLoop
+  KernelUse outlined_use;                      // kOutlinedLoop
+  std::vector<int> workspaces;                 // kLaunch: numbers in the memory table; kOutlinedLoop: its state
   int stage = 0;                               // begins after the step; 0: none does
 };
 

@@ -46,6 +46,8 @@ Status UpdateInPlace(ir::Module& module, const PassContext& context);
 Status RewriteAlgebra(ir::Module& module, const PassContext& context);
 // Convolutions compute on channels_last data; what lies between them follows, transposes stay at the edges.
 Status ChooseLayout(ir::Module& module, const PassContext& context);
+// Marks the loops that may run as one kernel (attribute `outline`); the lowering decides.
+Status OutlineLoops(ir::Module& module, const PassContext& context);
 // Core nodes become `fused` nodes: groups that run as one unit.
 Status FuseGroups(ir::Module& module, const PassContext& context);
 

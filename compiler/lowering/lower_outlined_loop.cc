@@ -1,0 +1,180 @@
+// Outlined loops as bytecode: launches of so many steps each that limits and cancelling are noticed in time.
+#include "bytecode/host_functions.h"
+#include "compiler/ir/control.h"
+#include "compiler/lowering/function_lowering.h"
+#include "fmt/format.h"
+
+namespace tvmvm::lowering {
+
+using ir::Dim;
+using ir::Node;
+using ir::Region;
+using ir::Type;
+using ir::ValueId;
+
+namespace {
+
+// Of one launch: some hundred microseconds.
+constexpr int64_t kWorkOfLaunch = 1 << 20;
+constexpr int64_t kLeastWorkOfStep = 64;
+// By which a launch may let buffers of unknown final size grow.
+constexpr int64_t kGrowthOfLaunch = 1 << 20;
+
+Dim BytesOf(const Type& type) { return lowering::BytesOf(type.dtype, type.dims); }
+
+}  // namespace
+
+//   results = initial values; state = {0, start, initial symbols}
+//   if not (start and 0 < trip): goto exit
+// next:
+//   end = min(index + steps of a launch, trip)
+//   launch steps [index, end); index = end
+//   if the state says go on and index < trip: goto next
+// exit:
+void FunctionLowering::EmitOutlinedLoop(const Step& step) {
+  const Node& node = function_.node(step.node);
+  const OutlinedLoop& loop = *step.outlined;
+  ScalarReg trip = dims_->Emit(ir::DimAttribute(node, "trip"));
+  ScalarReg begins =
+      dims_->Emit(And(ir::DimAttribute(node, "start"), Less(0, ir::DimAttribute(node, "trip"))));
+  EmitOutlinedEntry(step);
+  ScalarReg index = f_->NewScalar(), end = f_->NewScalar();
+  Move(index, f_->Immediate(0));
+  Label exit = f_->NewLabel(), next = f_->NewLabel();
+  f_->BranchIfNot(begins, exit);
+
+  dims_->EnterScope();
+  OpenGuards(node.regions[0]);
+  EmitGuards();
+  ScalarReg steps = dims_->Emit(StepsOfLaunch(step));
+  for (const Dim& dim : step.outlined_use.scalars)
+    if (dims_->CanEmit(dim)) dims_->Emit(dim);
+  f_->SetSourceNode(node.source);
+  f_->Bind(next);
+  Move(end, f_->Binary(Opcode::kMin, f_->Binary(Opcode::kAdd, index, steps), trip));
+  GrowCollected(step, end);
+  dims_->Define(loop.begin, index);
+  dims_->Define(loop.end, end);
+  EmitOutlinedLaunch(step, f_->Binary(Opcode::kSub, end, index));
+  Move(index, end);
+  if (loop.decides) {
+    const Memory& state = memory_[step.workspaces[0]];
+    f_->BranchIfNot(f_->Load(state.ref, StateOffset(step, kStateGoOn), DType::kI64), exit);
+  }
+  f_->BranchIf(f_->Binary(Opcode::kLess, index, trip), next);
+  open_.pop_back();
+  dims_->LeaveScope();
+  f_->Bind(exit);
+  EmitOutlinedResults(step, index);
+}
+
+void FunctionLowering::EmitOutlinedEntry(const Step& step) {
+  const Node& node = function_.node(step.node);
+  const Region& region = function_.region(node.regions[0]);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    int number = memory_.Of(node.outputs[i]);
+    if (i < ir::CarriedCount(node)) {
+      f_->Copy(BufferOf(number, 0), BufferOf(node.inputs[i]),
+               dims_->Emit(BytesOf(function_.type(region.parameters[i]))));
+    } else if (memory_[number].kind == MemoryKind::kObject) {
+      memory_[number].ref = f_->NewRef();
+      Release(memory_[number].ref);
+    }
+  }
+  if (step.workspaces.empty()) return;
+  ir::Dims state = {0, ir::DimAttribute(node, "start")};
+  for (const Dim& initial : node.DimList("initial")) state.push_back(initial);
+  const Memory& memory = memory_[step.workspaces[0]];
+  for (size_t k = 0; k < state.size(); ++k)
+    f_->Store(memory.ref, StateOffset(step, static_cast<int64_t>(k)), DType::kI64, dims_->Emit(state[k]));
+}
+
+ScalarReg FunctionLowering::StateOffset(const Step& step, int64_t element) {
+  const Memory& memory = memory_[step.workspaces[0]];
+  ScalarReg offset = f_->Immediate(element * 8);
+  return memory.kind == MemoryKind::kArena ? f_->Binary(Opcode::kAdd, memory.offset, offset) : offset;
+}
+
+Dim FunctionLowering::StepsOfLaunch(const Step& step) {
+  const tensor::LoopKernel& kernel = step.outlined->kernels[0];
+  Dim work = kernel.flops + FloorDiv(kernel.bytes, 4);
+  if (!dims_->CanEmit(work)) work = kLeastWorkOfStep;
+  Dim steps = Max(FloorDiv(kWorkOfLaunch, Max(work, kLeastWorkOfStep)), 1);
+  const Node& node = function_.node(step.node);
+  const Region& region = function_.region(node.regions[0]);
+  for (size_t i = ir::CarriedCount(node); i < node.outputs.size(); ++i) {
+    if (memory_[memory_.Of(node.outputs[i])].kind != MemoryKind::kObject) continue;
+    Dim bytes = BytesOf(function_.type(region.results[i]));
+    steps = Min(steps, Max(FloorDiv(kGrowthOfLaunch, Max(bytes, 1)), 1));
+  }
+  return steps;
+}
+
+// Buffers of unknown final size have room for the steps until `end`.
+void FunctionLowering::GrowCollected(const Step& step, ScalarReg end) {
+  const Node& node = function_.node(step.node);
+  const Region& region = function_.region(node.regions[0]);
+  for (size_t i = ir::CarriedCount(node); i < node.outputs.size(); ++i) {
+    const Memory& memory = memory_[memory_.Of(node.outputs[i])];
+    if (memory.kind != MemoryKind::kObject) continue;
+    ScalarReg bytes = dims_->Emit(BytesOf(function_.type(region.results[i])));
+    ScalarReg wanted = f_->Binary(Opcode::kMul, end, bytes);
+    f_->Emit(Opcode::kHostCall, {{OperandKind::kIndex, static_cast<int64_t>(HostFunctionId::kBufferGrow)},
+                                 {OperandKind::kScalarList, std::vector<uint32_t>{wanted.index}},
+                                 {OperandKind::kRefList, std::vector<uint32_t>{memory.ref.index}},
+                                 {OperandKind::kScalarDstList, std::vector<uint32_t>()},
+                                 {OperandKind::kRefDstList, std::vector<uint32_t>{memory.ref.index}}});
+  }
+}
+
+void FunctionLowering::EmitOutlinedLaunch(const Step& step, ScalarReg steps) {
+  const OutlinedLoop& loop = *step.outlined;
+  Dim scratch = 0;
+  for (const tensor::LoopKernel& kernel : loop.kernels) scratch = Max(scratch, kernel.scratch_bytes);
+  auto total = [&](const Dim& of_step) {
+    return dims_->CanEmit(of_step) ? f_->Binary(Opcode::kMul, dims_->Emit(of_step), steps)
+                                   : f_->Immediate(0);
+  };
+  FunctionBuilder::LaunchShape shape;
+  for (ScalarReg& size : shape.grid) size = f_->Immediate(1);
+  shape.scratch_bytes = dims_->Emit(scratch);
+  shape.flops = total(loop.kernels[0].flops);
+  shape.bytes = total(loop.kernels[0].bytes);
+  std::vector<ScalarReg> scalars = EmitDims(step.outlined_use.scalars);
+  std::vector<BufferOperand> buffers;
+  for (const LoopArgument& argument : loop.arguments) buffers.push_back(BufferOf(step, argument));
+  f_->Launch(KernelId{step.outlined_use.entry}, 0, shape, scalars, buffers);
+}
+
+void FunctionLowering::EmitOutlinedResults(const Step& step, ScalarReg index) {
+  const Node& node = function_.node(step.node);
+  auto state = [&](int64_t element) {
+    return f_->Load(memory_[step.workspaces[0]].ref, StateOffset(step, element), DType::kI64);
+  };
+  const std::vector<std::string>& finals = ir::SymbolList(node, "finals");
+  for (size_t k = 0; k < finals.size(); ++k)
+    dims_->Define(finals[k], state(kStateSymbols + static_cast<int64_t>(k)));
+  ScalarReg count = step.outlined->decides ? state(kStateStepsDone) : index;
+  if (!node.String("count").empty()) dims_->Define(node.String("count"), count);
+  EmitCollectedResults(step, count);
+}
+
+BufferOperand FunctionLowering::BufferOf(const Step& step, const LoopArgument& argument) {
+  switch (argument.kind) {
+    case LoopArgumentKind::kOutside:
+      return BufferOf(argument.value);
+    case LoopArgumentKind::kResult:
+      return BufferOf(memory_.Of(function_.node(step.node).outputs[argument.number]), 0);
+    case LoopArgumentKind::kState:
+      return BufferOf(step.workspaces[0], 0);
+    case LoopArgumentKind::kPacked:
+      break;
+  }
+  auto [found, is_new] = packed_.try_emplace(std::make_pair(step.node, argument.number));
+  if (is_new)
+    found->second = PackedConstant(fmt::format("packed.{}.{}", step.node.index, argument.number),
+                                   step.outlined->packed[argument.number]());
+  return {found->second.index | BufferOperand::kConstantBit, BufferOperand::kNoOffset};
+}
+
+}  // namespace tvmvm::lowering

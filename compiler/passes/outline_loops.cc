@@ -1,0 +1,14 @@
+#include "compiler/ir/control.h"
+#include "compiler/ops/core_op.h"
+#include "compiler/passes/pass.h"
+
+namespace tvmvm::passes {
+
+Status OutlineLoops(ir::Module& module, const PassContext&) {
+  for (ir::Function& function : module.functions)
+    for (ir::Node& node : function.nodes)
+      if (node.op != nullptr && ir::IsLoop(node)) node.attributes["outline"] = int64_t{1};
+  return {};
+}
+
+}  // namespace tvmvm::passes
