@@ -30,7 +30,7 @@ constexpr Pass kPipeline[] = {
     {"update-in-place", "change what loops carry where it lies", passes::UpdateInPlace, true},
     {"fuse-groups", "decide what runs as one unit", passes::FuseGroups, true},
     {"drop-fused", "drop what was copied into groups", passes::EliminateDead},
-    {"outline-loops", "let small loops run as one kernel each", passes::OutlineLoops},
+    {"outline-loops", "let small loops run as one kernel each", passes::OutlineLoops, true},
 };
 
 double MillisecondsSince(std::chrono::steady_clock::time_point start) {

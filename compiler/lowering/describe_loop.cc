@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ir/control.h"
-#include "compiler/lowering/requirements.h"
+#include "compiler/ir/requirements.h"
 #include "compiler/ops/core_op.h"
 #include "compiler/tensor/loop_rewrite.h"
 #include "fmt/format.h"
@@ -33,6 +33,9 @@ bool IsNumbers(const Type& type) {
 
 Dim ElementsOf(const Type& type) { return ir::Product(type.dims); }
 
+// The result lies where the first input lies.
+bool IsInPlace(const Node& node) { return node.Int("in_place") != 0; }
+
 int64_t CountStatements(const tensor::LoopKernel& kernel) {
   int64_t count = 0;
   tensor::VisitStatements(kernel.body, [&](const tensor::Stmt&) { ++count; });
@@ -42,11 +45,12 @@ int64_t CountStatements(const tensor::LoopKernel& kernel) {
 }  // namespace
 
 LoopDescriber::LoopDescriber(const ir::Function& function, NodeId loop, const Views& views,
-                             const TargetInfo& target)
+                             const ir::RangeLookup& ranges, const TargetInfo& target)
     : function_(function),
       loop_(function.node(loop)),
       region_(function.region(loop_.regions[0])),
       views_(views),
+      ranges_(ranges),
       target_(target) {
   body_.name = "loop";
   body_.index = loop_.String("index");
@@ -179,12 +183,9 @@ bool LoopDescriber::PlaceResults() {
     if (!IsNumbers(function_.type(result))) return false;
     ValueId root = views_.PlaceOf(result).root;
     if (IsInner(ElementsOf(function_.type(result)))) return false;
-    bool is_new = made_at_.contains(root) && !places_.contains(root) && function_.ConstantOf(root) == nullptr;
-    if (i < carried) {
-      if (!is_new || !IsWhole(result) || !CanReplace(i, root)) continue;
-      places_[root] = places_.at(region_.parameters[i]);
-      is_direct_[i] = true;
-    }
+    if (i >= carried || !IsNew(root) || !IsWhole(result) || !CanReplace(i, root)) continue;
+    places_[root] = places_.at(region_.parameters[i]);
+    is_direct_[i] = true;
   }
   for (size_t i = carried; i < region_.results.size(); ++i) {
     ValueId result = region_.results[i];
@@ -193,8 +194,7 @@ bool LoopDescriber::PlaceResults() {
                                   {LoopArgumentKind::kResult, {}, static_cast<uint32_t>(i)});
     BufferPart place{buffer, Dim::Symbol(body_.index) * ElementsOf(type)};
     ValueId root = views_.PlaceOf(result).root;
-    bool is_new = made_at_.contains(root) && !places_.contains(root) && function_.ConstantOf(root) == nullptr;
-    is_direct_[i] = is_new && IsWhole(result);
+    is_direct_[i] = IsNew(root) && IsWhole(result) && !IsInPlace(function_.node(made_by_.at(root)));
     if (is_direct_[i]) {
       places_[root] = place;
     } else {
@@ -202,6 +202,11 @@ bool LoopDescriber::PlaceResults() {
     }
   }
   return true;
+}
+
+// Made by a node of the body itself, and without a place yet.
+bool LoopDescriber::IsNew(ValueId root) const {
+  return made_at_.contains(root) && !places_.contains(root) && function_.ConstantOf(root) == nullptr;
 }
 
 // Whether `root`, made in the body, may be made in the memory of the carried value.
@@ -252,6 +257,12 @@ bool LoopDescriber::Region(ir::RegionId region, Steps* steps) {
 }
 
 bool LoopDescriber::MakeOutputs(const Node& node) {
+  if (IsInPlace(node)) {
+    std::optional<BufferPart> part = PartOf(node.inputs[0]);
+    if (!part) return false;
+    BufferPart place = places_.try_emplace(node.outputs[0], *part).first->second;
+    if (place.buffer != part->buffer || !(place.offset == part->offset)) return false;
+  }
   for (ValueId output : node.outputs) {
     if (!output.valid() || places_.contains(output)) continue;
     const Type& type = function_.type(output);
@@ -364,7 +375,7 @@ bool LoopDescriber::BranchResults(const Node& node, ir::RegionId id, Steps* step
     NodeId producer = function_.value(root).producer;
     bool is_own = std::find(region.nodes.begin(), region.nodes.end(), producer) != region.nodes.end();
     if (!is_own || places_.contains(root) || !IsWhole(region.results[i]) ||
-        function_.ConstantOf(root) != nullptr)
+        function_.ConstantOf(root) != nullptr || IsInPlace(function_.node(producer)))
       continue;
     places_[root] = places_.at(node.outputs[i]);
     is_made[i] = true;
@@ -382,8 +393,10 @@ bool LoopDescriber::BranchResults(const Node& node, ir::RegionId id, Steps* step
 // Those of the body in terms of outer symbols only are checked before the loop.
 void LoopDescriber::AddRequirements(const Node& node, Steps* steps) {
   if (ir::HasControlRegions(node)) return;
-  for (Requirement& requirement : RequirementsOf(function_, node)) {
+  for (ir::Requirement& requirement : ir::RequirementsOf(function_, node)) {
     if (branches_ == 0 && !IsInner(requirement.condition)) continue;
+    Dim left = ir::SimplifyInLoop(requirement.condition, loop_, ranges_);
+    if (left.is_constant() && left.value() != 0) continue;
     BodyStep step;
     step.kind = BodyStepKind::kRequire;
     step.condition = requirement.condition;
@@ -418,6 +431,7 @@ bool LoopDescriber::AddResults(Steps* steps) {
     const Type& type = function_.type(result);
     std::optional<BufferPart> from = PartOf(result);
     if (!from) return false;
+    if (i < carried && from->buffer == i && from->offset.IsConstant(0)) continue;  // there already
     if (i >= carried) {
       Copy(*from, places_.at(loop_.outputs[i]), type, steps);
       continue;

@@ -17,7 +17,8 @@ namespace tvmvm::lowering {
 // outlined.
 class LoopDescriber {
  public:
-  LoopDescriber(const ir::Function& function, ir::NodeId loop, const Views& views, const TargetInfo& target);
+  LoopDescriber(const ir::Function& function, ir::NodeId loop, const Views& views,
+                const ir::RangeLookup& ranges, const TargetInfo& target);
 
   bool Run();
   const tensor::LoopBody& body() const { return body_; }
@@ -39,6 +40,7 @@ class LoopDescriber {
   bool IsWhole(ir::ValueId value) const;  // of its root
   bool AddCarried();
   bool PlaceResults();
+  bool IsNew(ir::ValueId root) const;
   bool CanReplace(size_t carried, ir::ValueId root);
   bool UpdatesInPlace(ir::NodeId producer, ir::ValueId read, ir::ValueId written);
   // --- steps ---
@@ -57,6 +59,7 @@ class LoopDescriber {
   const ir::Node& loop_;
   const ir::Region& region_;
   const Views& views_;
+  const ir::RangeLookup& ranges_;
   const TargetInfo& target_;
   tensor::LoopBody body_;
   std::vector<tensor::BodyBuffer> values_;  // appended to the arguments in the end

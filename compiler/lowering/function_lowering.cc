@@ -72,7 +72,7 @@ FunctionSpec FunctionLowering::Signature() const {
 Status FunctionLowering::Run(const std::map<std::string, FunctionId>& callees) {
   callees_ = &callees;
   dims_ = std::make_unique<DimEmitter>(f_);
-  TVMVM_TRY(RegionSteps body, ScheduleSteps(function_, options_, kernels_));
+  TVMVM_TRY(RegionSteps body, ScheduleSteps(function_, ranges_, options_, kernels_));
   memory_.Assign(&body);
   size_t outputs = function_.region(function_.body).results.size();
   output_refs_.resize(outputs);

@@ -44,7 +44,7 @@ void FunctionLowering::EmitOutlinedLoop(const Step& step) {
   f_->BranchIfNot(begins, exit);
 
   dims_->EnterScope();
-  OpenGuards(node.regions[0]);
+  OpenGuards(node.regions[0], &node);
   EmitGuards();
   ScalarReg steps = dims_->Emit(StepsOfLaunch(step));
   for (const Dim& dim : step.outlined_use.scalars)

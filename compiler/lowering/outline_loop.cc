@@ -17,10 +17,11 @@ int64_t LeastWork(const ir::Dim& dim) {
 }  // namespace
 
 std::optional<OutlinedLoop> OutlineLoop(const ir::Function& function, ir::NodeId loop, const Views& views,
+                                        const ir::RangeLookup& ranges,
                                         const std::vector<TargetInfo>& targets) {
   OutlinedLoop outlined;
   for (const TargetInfo& target : targets) {
-    LoopDescriber describer(function, loop, views, target);
+    LoopDescriber describer(function, loop, views, ranges, target);
     if (!describer.Run()) return std::nullopt;
     const tensor::LoopBody& body = describer.body();
     Expected<tensor::LoopKernel> kernel = tensor::OutlineLoop(body);
@@ -33,7 +34,7 @@ std::optional<OutlinedLoop> OutlineLoop(const ir::Function& function, ir::NodeId
       outlined.end = body.end;
       outlined.state_elements = body.has_state() ? body.state_elements() : 0;
       outlined.decides = !body.go_on.IsConstant(1);
-    } else if (describer.arguments().size() != outlined.arguments.size()) {
+    } else if (describer.arguments() != outlined.arguments) {
       return std::nullopt;
     }
     outlined.kernels.push_back(std::move(*kernel));

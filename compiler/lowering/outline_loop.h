@@ -25,6 +25,7 @@ struct LoopArgument {
   LoopArgumentKind kind = LoopArgumentKind::kOutside;
   ir::ValueId value;    // kOutside
   uint32_t number = 0;  // kResult: of the node's results; kPacked: in `packed`
+  friend bool operator==(const LoopArgument&, const LoopArgument&) = default;
 };
 
 // Each launch runs the steps [begin, end); what is carried is in memory, so that a loop can be run in pieces.
@@ -44,6 +45,7 @@ inline constexpr int64_t kStateStepsDone = 0, kStateGoOn = 1, kStateSymbols = 2;
 // it computes itself, or a step is so much work that it should be divided among threads. `views` covers the
 // loop's region.
 std::optional<OutlinedLoop> OutlineLoop(const ir::Function& function, ir::NodeId loop, const Views& views,
+                                        const ir::RangeLookup& ranges,
                                         const std::vector<TargetInfo>& targets);
 
 }  // namespace tvmvm::lowering

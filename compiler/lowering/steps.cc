@@ -39,8 +39,9 @@ bool SameStructure(const GroupProgram& a, const GroupProgram& b) {
 
 class Scheduler {
  public:
-  Scheduler(const ir::Function& function, const LoweringOptions& options, KernelTable* kernels)
-      : function_(function), options_(options), kernels_(kernels), views_(function) {}
+  Scheduler(const ir::Function& function, const ir::RangeLookup& ranges, const LoweringOptions& options,
+            KernelTable* kernels)
+      : function_(function), ranges_(ranges), options_(options), kernels_(kernels), views_(function) {}
 
   Expected<RegionSteps> Region(ir::RegionId id) {
     RegionSteps steps;
@@ -122,7 +123,7 @@ class Scheduler {
   }
 
   bool Outline(Step* step) {
-    step->outlined = OutlineLoop(function_, step->node, views_, options_.targets);
+    step->outlined = OutlineLoop(function_, step->node, views_, ranges_, options_.targets);
     if (!step->outlined) return false;
     std::vector<KernelCall> calls;
     for (const tensor::LoopKernel& kernel : step->outlined->kernels) calls.push_back({.kernel = kernel});
@@ -133,6 +134,7 @@ class Scheduler {
   }
 
   const ir::Function& function_;
+  const ir::RangeLookup& ranges_;
   const LoweringOptions& options_;
   KernelTable* kernels_;
   const Views views_;
@@ -141,9 +143,9 @@ class Scheduler {
 
 }  // namespace
 
-Expected<RegionSteps> ScheduleSteps(const ir::Function& function, const LoweringOptions& options,
-                                    KernelTable* kernels) {
-  return Scheduler(function, options, kernels).Region(function.body);
+Expected<RegionSteps> ScheduleSteps(const ir::Function& function, const ir::RangeLookup& ranges,
+                                    const LoweringOptions& options, KernelTable* kernels) {
+  return Scheduler(function, ranges, options, kernels).Region(function.body);
 }
 
 }  // namespace tvmvm::lowering

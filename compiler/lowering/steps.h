@@ -38,8 +38,8 @@ struct RegionSteps {
 
 // Chooses schedules for everything in the body of a function; kernels go into the table. Errors: kUnsupported
 // or kInternal naming the source node.
-Expected<RegionSteps> ScheduleSteps(const ir::Function& function, const LoweringOptions& options,
-                                    KernelTable* kernels);
+Expected<RegionSteps> ScheduleSteps(const ir::Function& function, const ir::RangeLookup& ranges,
+                                    const LoweringOptions& options, KernelTable* kernels);
 
 // Position 0 is the function's entry, the first step has position 1.
 inline constexpr uint32_t kEntryPosition = 0;

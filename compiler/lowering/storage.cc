@@ -20,7 +20,7 @@ bool IsContiguousSlice(const Function& function, const Node& node) {
   const Dims& sizes = node.DimList("dims");
   const Dims& steps = node.DimList("steps");
   int axis = type.rank() - 1;
-  while (axis >= 0 && sizes[axis] == type.dims[axis]) --axis;  // whole axes
+  while (axis >= 0 && sizes[axis] == type.dims[axis] && steps[axis].IsConstant(1)) --axis;  // whole axes
   if (axis < 0) return true;
   if (!steps[axis].IsConstant(1) && !sizes[axis].IsConstant(1)) return false;
   for (int outer = 0; outer < axis; ++outer)
