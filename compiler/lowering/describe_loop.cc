@@ -23,7 +23,7 @@ using tensor::BufferPart;
 using tensor::GroupProgram;
 using tensor::KernelCall;
 
-constexpr int64_t kMostStatements = 4000;  // of the kernels in a body
+constexpr int64_t kMostStatements = 4000;    // of the kernels in a body
 constexpr uint32_t kValueBit = 0x80000000u;  // numbers of buffers that live for a step, while describing
 
 bool IsNumbers(const Type& type) {
@@ -128,7 +128,8 @@ bool LoopDescriber::IsInner(const Dim& dim) const {
 
 // ---- buffers ----
 
-uint32_t LoopDescriber::AddArgument(std::string name, const Type& type, Access access, LoopArgument argument) {
+uint32_t LoopDescriber::AddArgument(std::string name, const Type& type, Access access,
+                                    LoopArgument argument) {
   arguments_.push_back(argument);
   body_.buffers.push_back({std::move(name), type.dtype, true, access, 0});
   return static_cast<uint32_t>(body_.buffers.size() - 1);

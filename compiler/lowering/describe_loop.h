@@ -67,12 +67,12 @@ class LoopDescriber {
   std::vector<std::function<ir::TensorData()>> packed_;
   std::map<ir::ValueId, tensor::BufferPart> places_;  // by root
   std::map<ir::NodeId, tensor::GroupProgram> programs_;
-  std::map<ir::ValueId, int> last_read_;   // position of the last reader in the body
-  std::map<ir::ValueId, int> made_at_;     // position of the producer in the body
+  std::map<ir::ValueId, int> last_read_;  // position of the last reader in the body
+  std::map<ir::ValueId, int> made_at_;    // position of the producer in the body
   std::map<ir::ValueId, ir::NodeId> made_by_;
-  std::set<ir::ValueId> inside_;           // made by some region of the loop
+  std::set<ir::ValueId> inside_;  // made by some region of the loop
   std::set<std::string> inner_symbols_;
-  std::vector<bool> is_direct_;            // by result: made where it belongs
+  std::vector<bool> is_direct_;  // by result: made where it belongs
   int64_t statements_ = 0;
   int branches_ = 0;  // around the node at hand
 };

@@ -11,10 +11,10 @@
 
 #include "bytecode/builder.h"
 #include "compiler/ir/graph.h"
+#include "compiler/ir/requirements.h"
 #include "compiler/lowering/dim_emitter.h"
 #include "compiler/lowering/kernel_table.h"
 #include "compiler/lowering/memory_table.h"
-#include "compiler/ir/requirements.h"
 #include "compiler/lowering/steps.h"
 #include "compiler/lowering/storage.h"
 
@@ -35,7 +35,7 @@ class FunctionLowering {
     std::vector<std::pair<ir::NodeId, ir::Requirement>> unchecked;  // guards whose symbols are not known yet
     std::set<std::string> checked;
     std::vector<const ir::Node*> loops;  // around it
-    std::vector<RefReg> arenas;  // of the stages that began in it
+    std::vector<RefReg> arenas;          // of the stages that began in it
   };
 
   FunctionSpec Signature() const;

@@ -132,8 +132,7 @@ void FunctionLowering::EmitOutlinedLaunch(const Step& step, ScalarReg steps) {
   Dim scratch = 0;
   for (const tensor::LoopKernel& kernel : loop.kernels) scratch = Max(scratch, kernel.scratch_bytes);
   auto total = [&](const Dim& of_step) {
-    return dims_->CanEmit(of_step) ? f_->Binary(Opcode::kMul, dims_->Emit(of_step), steps)
-                                   : f_->Immediate(0);
+    return dims_->CanEmit(of_step) ? f_->Binary(Opcode::kMul, dims_->Emit(of_step), steps) : f_->Immediate(0);
   };
   FunctionBuilder::LaunchShape shape;
   for (ScalarReg& size : shape.grid) size = f_->Immediate(1);

@@ -130,8 +130,7 @@ void MemoryTable::AssignIf(Step* step) {
   for (ValueId output : node.outputs) {
     const Type& type = function_.type(output);
     Memory object{.kind = MemoryKind::kObject, .first = step->first, .last = step->last};
-    of_[output] = NeedsObject(type, unknown) ? Add(object)
-                                             : AddArena(BytesOf(type), step->first, step->last);
+    of_[output] = NeedsObject(type, unknown) ? Add(object) : AddArena(BytesOf(type), step->first, step->last);
   }
   for (RegionSteps& branch : step->regions) {
     AssignRegion(&branch);

@@ -25,8 +25,8 @@ struct Step {
   uint32_t first = 0, last = 0;                // positions, those of the regions included
   std::optional<OutlinedLoop> outlined;        // kOutlinedLoop
   KernelUse outlined_use;                      // kOutlinedLoop
-  std::vector<int> workspaces;                 // kLaunch: numbers in the memory table; kOutlinedLoop: its state
-  int stage = 0;                               // begins after the step; 0: none does
+  std::vector<int> workspaces;  // kLaunch: numbers in the memory table; kOutlinedLoop: its state
+  int stage = 0;                // begins after the step; 0: none does
 };
 
 struct RegionSteps {

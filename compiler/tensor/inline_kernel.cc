@@ -108,8 +108,7 @@ class Inliner {
       *e = rewrite_(*e);
     if (s.kind == StmtKind::kFor || s.kind == StmtKind::kLet) copy.variable = first_variable_ + s.variable;
     if (s.kind == StmtKind::kStore) copy.index = buffers_[s.buffer].offset + copy.index;
-    if (s.kind == StmtKind::kStore || s.kind == StmtKind::kAllocate)
-      copy.buffer = buffers_[s.buffer].buffer;
+    if (s.kind == StmtKind::kStore || s.kind == StmtKind::kAllocate) copy.buffer = buffers_[s.buffer].buffer;
     if (s.kind == StmtKind::kFail) copy.code = first_code_ + s.code;
     for (StmtPtr& child : copy.body) child = Statement(*child);
     return std::make_shared<const Stmt>(std::move(copy));
@@ -130,7 +129,8 @@ Expr ValueOfDim(const Dim& dim, const SymbolValues& symbols) {
   if (!UsesAny(dim, symbols)) return DimValue(dim);
   const std::vector<Dim>& operands = dim.operands();
   if (dim.is_symbol()) return symbols.at(dim.symbol());
-  if (dim.op() == DimOp::kNot) return Cast(DType::kI64, Equal(ValueOfDim(operands[0], symbols), IntConstant(0)));
+  if (dim.op() == DimOp::kNot)
+    return Cast(DType::kI64, Equal(ValueOfDim(operands[0], symbols), IntConstant(0)));
   if (dim.op() == DimOp::kSelect)
     return Select(ConditionOfDim(operands[0], symbols), ValueOfDim(operands[1], symbols),
                   ValueOfDim(operands[2], symbols));

@@ -13,7 +13,7 @@ namespace {
 using ir::Dim;
 
 // Values of one step up to these sizes lie on the stack, where each is known to overlap nothing else.
-constexpr int64_t kMostStackBytes = 16 << 10;   // of one value
+constexpr int64_t kMostStackBytes = 16 << 10;  // of one value
 constexpr int64_t kMostStackInAll = 128 << 10;
 
 constexpr int64_t kStepsDone = 0, kGoOn = 1, kFirstSymbol = 2;  // in the state
@@ -159,7 +159,9 @@ class Outliner {
     kernel_.bytes = kernel_.bytes + CeilDiv(step.elements * Dim(2 * DTypeBits(dtype)), 8);
     int64_t lanes = IsSubByte(dtype) ? 1 : std::max(1, body_.vector_bits / std::max(DTypeBits(dtype), 32));
     Dim whole = FloorDiv(step.elements, Dim(lanes)) * Dim(lanes);
-    auto move = [&](const Expr& i) { return Store(to.buffer, to.offset + i, Load(from.buffer, dtype, from.offset + i)); };
+    auto move = [&](const Expr& i) {
+      return Store(to.buffer, to.offset + i, Load(from.buffer, dtype, from.offset + i));
+    };
     VariableId i = kernel_.NewVariable("i"), lane = kernel_.NewVariable("lane");
     StmtPtr vector = For(lane, IntConstant(0), IntConstant(lanes), move(Variable(i) + Variable(lane)),
                          LoopKind::kVectorized);
@@ -172,8 +174,7 @@ class Outliner {
   void Define(const BodyStep& step, std::vector<StmtPtr>* list) {
     BufferAt at = At(step.parts[0]);
     for (size_t k = 0; k < step.symbols.size(); ++k) {
-      Expr element =
-          Load(at.buffer, TypeOf(step.parts[0]), at.offset + IntConstant(static_cast<int64_t>(k)));
+      Expr element = Load(at.buffer, TypeOf(step.parts[0]), at.offset + IntConstant(static_cast<int64_t>(k)));
       symbols_[step.symbols[k]] = Bind(list, step.symbols[k], Cast(DType::kI64, element));
     }
   }

@@ -35,8 +35,8 @@ enum class BodyStepKind : uint8_t {
   kDefine,   // symbols[k] is element k of parts[0], an integer or a bool, for the steps that follow
   kStore,    // values[k] becomes element k of parts[0]
   kRequire,  // leaves the kernel with `message` where `condition` is 0
-  kIf,       // `then` where `condition` is not 0, else `otherwise`; symbols[k] is defined as then_values[k] or
-             // else_values[k], in terms of what the branch defines
+  kIf,  // `then` where `condition` is not 0, else `otherwise`; symbols[k] is defined as then_values[k] or
+        // else_values[k], in terms of what the branch defines
 };
 
 struct BodyStep {
@@ -56,11 +56,11 @@ struct LoopBody {
   std::string name;
   std::vector<BodyBuffer> buffers;  // arguments first
   std::vector<BodyStep> steps;
-  std::string index;                  // symbol: the number of the step
-  std::string begin, end;             // symbols outside: which steps to run
-  std::vector<std::string> symbols;   // carried from step to step
-  ir::Dims next;                      // their values in the next step
-  ir::Dim go_on = 1;                  // in terms of the body: 0 after the last step
+  std::string index;                 // symbol: the number of the step
+  std::string begin, end;            // symbols outside: which steps to run
+  std::vector<std::string> symbols;  // carried from step to step
+  ir::Dims next;                     // their values in the next step
+  ir::Dim go_on = 1;                 // in terms of the body: 0 after the last step
   int vector_bits = 256;
 
   // A body that carries symbols or decides whether to go on keeps them in an i64 buffer, which is then the

@@ -8,8 +8,8 @@
 namespace tvmvm::tensor {
 namespace {
 
-constexpr int64_t kMostUnrolled = 4;     // iterations
-constexpr int kMostUnrolledWork = 160;   // statements and operations of one iteration
+constexpr int64_t kMostUnrolled = 4;    // iterations
+constexpr int kMostUnrolledWork = 160;  // statements and operations of one iteration
 
 bool IsLeaf(const Expr& a) {
   return a.op() == ExprOp::kConstant || a.op() == ExprOp::kDim || a.op() == ExprOp::kVariable;

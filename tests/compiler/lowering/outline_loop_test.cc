@@ -1,5 +1,5 @@
-// Loops of programs, as one kernel each and as bytecode: the same results, whatever the body carries, collects
-// and decides. Bodies are written by hand and made at random.
+// Loops of programs, as one kernel each and as bytecode: the same results, whatever the body carries,
+// collects and decides. Bodies are written by hand and made at random.
 #include "compiler/lowering/outline_loop.h"
 
 #include <fmt/format.h>
@@ -53,7 +53,7 @@ struct Result {
 };
 
 Result RunProgram(const std::shared_ptr<const Program>& program, const std::vector<Tensor>& inputs,
-           const Limits& limits = {}) {
+                  const Limits& limits = {}) {
   Result result;
   Expected<std::shared_ptr<Vm>> vm = Vm::Create(program, {.threads = 1});
   if (!vm) return {vm.error().message, {}, {}, 0};
@@ -96,7 +96,8 @@ void ExpectSame(const Result& wanted, const Result& given, const std::string& te
       float want = wanted.values[i][k], got = given.values[i][k];
       ASSERT_TRUE(std::abs(want - got) <= 1e-5f * std::max(1.0f, std::abs(want)) ||
                   (std::isnan(want) && std::isnan(got)))
-          << "output " << i << " element " << k << ": wanted " << want << ", got " << got << "\n" << text;
+          << "output " << i << " element " << k << ": wanted " << want << ", got " << got << "\n"
+          << text;
     }
   }
 }
@@ -110,8 +111,8 @@ std::string LoopOf(const std::string& body, const std::string& types, const std:
          "  input \"b\" = %2: tensor<f32,[24]>\n  input \"c\" = %3: tensor<f32,[24]>\n"
          "  input \"stop\" = %4: tensor<i64,[m]>\n  " +
          types + " = loop(%1, %2, %3) {" + attributes +
-         "} (%5: tensor<f32,[24]>, %6: tensor<f32,[24]>, %7: tensor<f32,[24]>) {\n" + body + "  }\n" + outputs +
-         "}\n";
+         "} (%5: tensor<f32,[24]>, %6: tensor<f32,[24]>, %7: tensor<f32,[24]>) {\n" + body + "  }\n" +
+         outputs + "}\n";
 }
 
 constexpr std::string_view kCounted =
@@ -119,7 +120,8 @@ constexpr std::string_view kCounted =
     "start = dim(1), symbols = strings[], trip = dim(m)";
 // Ends where the sum of `stop` passes 9, counts its steps.
 constexpr std::string_view kDeciding =
-    "continue = dim(le(s+q, 9)), count = \"steps\", finals = strings[\"last\"], index = \"i\", initial = dims[2], "
+    "continue = dim(le(s+q, 9)), count = \"steps\", finals = strings[\"last\"], index = \"i\", initial = "
+    "dims[2], "
     "next = dims[s+q], start = dim(1), symbols = strings[\"s\"], trip = dim(m)";
 
 // A random body: element by element, a reduction, a branch, a slice of the scanned input; results in any
@@ -136,7 +138,9 @@ std::string RandomLoop(std::mt19937& random) {
     body += fmt::format("    {}: tensor<f32,[24]> = {}\n", name, text);
     values.push_back(name);
   };
-  body += "    %10: tensor<f32,[1,24]> = slice(%0) {dims = dims[1, 24], starts = dims[i, 0], steps = dims[1, 1]}\n";
+  body +=
+      "    %10: tensor<f32,[1,24]> = slice(%0) {dims = dims[1, 24], starts = dims[i, 0], steps = dims[1, "
+      "1]}\n";
   body += "    %11: tensor<f32,[24]> = reshape(%10) {dims = dims[24]}\n";
   values.push_back("%11");
   if (decides) {
@@ -156,7 +160,8 @@ std::string RandomLoop(std::mt19937& random) {
         break;
       case 3: {
         int sum = next++;
-        body += fmt::format("    %{}: tensor<f32,[1]> = reduce({}) {{flags = dims[1], kind = \"max\"}}\n", sum, pick());
+        body += fmt::format("    %{}: tensor<f32,[1]> = reduce({}) {{flags = dims[1], kind = \"max\"}}\n",
+                            sum, pick());
         define(fmt::format("sub({}, %{})", pick(), sum));
         break;
       }
@@ -167,7 +172,8 @@ std::string RandomLoop(std::mt19937& random) {
         int then = next++, otherwise = next++;
         std::string from = pick(), to = pick();
         define(fmt::format(
-            "if() {{condition = dim(lt(mod(i, 3), 2)), else_values = dims[], symbols = strings[], then_values = "
+            "if() {{condition = dim(lt(mod(i, 3), 2)), else_values = dims[], symbols = strings[], "
+            "then_values = "
             "dims[]}} () {{\n      %{0}: tensor<f32,[24]> = neg({2})\n      yield %{0}\n    }} () {{\n      "
             "%{1}: tensor<f32,[24]> = mul({2}, {3})\n      yield {4}\n    }}",
             then, otherwise, from, to, below(2) == 0 ? fmt::format("%{}", otherwise) : to));
@@ -181,7 +187,8 @@ std::string RandomLoop(std::mt19937& random) {
       "tensor<f32,[{0},24]>",
       dims);
   std::string outputs =
-      "  output \"a\" = %14\n  output \"b\" = %15\n  output \"c\" = %16\n  output \"y\" = %17\n  output \"z\" = %18\n";
+      "  output \"a\" = %14\n  output \"b\" = %15\n  output \"c\" = %16\n  output \"y\" = %17\n  output "
+      "\"z\" = %18\n";
   return LoopOf(body, types, std::string(decides ? kDeciding : kCounted), outputs);
 }
 
@@ -208,9 +215,9 @@ TEST(OutlineLoopTest, RandomBodiesGiveTheSameAsBytecode) {
 
 // Carried values change places: each next value is read before any is overwritten.
 TEST(OutlineLoopTest, CarriedValuesRotate) {
-  std::string text = LoopOf("    yield %6, %7, %5\n",
-                            "%14: tensor<f32,[24]>, %15: tensor<f32,[24]>, %16: tensor<f32,[24]>",
-                            std::string(kCounted), "  output \"a\" = %14\n  output \"b\" = %15\n");
+  std::string text =
+      LoopOf("    yield %6, %7, %5\n", "%14: tensor<f32,[24]>, %15: tensor<f32,[24]>, %16: tensor<f32,[24]>",
+             std::string(kCounted), "  output \"a\" = %14\n  output \"b\" = %15\n");
   std::mt19937 random(3);
   std::vector<Tensor> inputs = RandomInputs(4, random);
   Result result = RunProgram(Compile(text, true), inputs);
@@ -241,7 +248,8 @@ TEST(OutlineLoopTest, LimitsEndALoopThatNeverEnds) {
   limits.max_steps = 0;
   limits.timeout = std::chrono::milliseconds(20);
   auto begin = std::chrono::steady_clock::now();
-  EXPECT_THAT(RunProgram(program, inputs, limits).error, testing::HasSubstr("the limit of 20000 microseconds"));
+  EXPECT_THAT(RunProgram(program, inputs, limits).error,
+              testing::HasSubstr("the limit of 20000 microseconds"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
@@ -250,7 +258,8 @@ TEST(OutlineLoopTest, APositionOutOfRangeIsAnError) {
   std::string body =
       "    %12: tensor<i64,[1]> = slice(%4) {dims = dims[1], starts = dims[i], steps = dims[1]}\n"
       "    define_dims(%12) {symbols = strings[\"q\"]}\n"
-      "    %10: tensor<f32,[1,24]> = slice(%0) {dims = dims[1, 24], starts = dims[q, 0], steps = dims[1, 1]} from "
+      "    %10: tensor<f32,[1,24]> = slice(%0) {dims = dims[1, 24], starts = dims[q, 0], steps = dims[1, 1]} "
+      "from "
       "\"row (Gather)\"\n"
       "    %11: tensor<f32,[24]> = reshape(%10) {dims = dims[24]}\n"
       "    %13: tensor<f32,[24]> = add(%5, %11)\n    yield %13, %6, %7\n";
@@ -268,10 +277,13 @@ TEST(OutlineLoopTest, APositionOutOfRangeIsAnError) {
 TEST(OutlineLoopTest, BigStepsStayBytecode) {
   std::string text =
       "symbol i: [0, inf]\nfunc @main {\n  input \"a\" = %0: tensor<f32,[512,512]>\n  input \"b\" = %1: "
-      "tensor<f32,[512,512]>\n  %2: tensor<f32,[512,512]> = loop(%0) {continue = dim(1), count = \"\", finals = "
-      "strings[], index = \"i\", initial = dims[], next = dims[], start = dim(1), symbols = strings[], trip = "
+      "tensor<f32,[512,512]>\n  %2: tensor<f32,[512,512]> = loop(%0) {continue = dim(1), count = \"\", "
+      "finals = "
+      "strings[], index = \"i\", initial = dims[], next = dims[], start = dim(1), symbols = strings[], trip "
+      "= "
       "dim(3)} (%3: tensor<f32,[512,512]>) {\n    %4: tensor<f32,[512,512]> = contract(%3, %1) {dtype = f32, "
-      "lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]}\n    yield %4\n  }\n  output \"y\" "
+      "lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]}\n    yield %4\n  }\n  output "
+      "\"y\" "
       "= %2\n}\n";
   std::shared_ptr<const Program> program = Compile(text, true);
   ASSERT_TRUE(program);

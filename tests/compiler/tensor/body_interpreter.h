@@ -26,7 +26,8 @@ class BodyInterpreter {
       for (size_t k = 0; k < body_.symbols.size(); ++k) symbols_[body_.symbols[k]] = state_[2 + k];
       values_.clear();
       for (size_t b = 0; b < body_.buffers.size(); ++b)
-        values_.push_back(HostTensor::Zeros(body_.buffers[b].dtype, {ValueOf(body_.buffers[b].elements, symbols_)}));
+        values_.push_back(
+            HostTensor::Zeros(body_.buffers[b].dtype, {ValueOf(body_.buffers[b].elements, symbols_)}));
       if (!Steps(body_.steps)) return false;
       if (body_.has_state()) {
         std::vector<int64_t> next = {i + 1, ValueOf(body_.go_on, symbols_)};
@@ -101,8 +102,7 @@ class BodyInterpreter {
       if (step.kernel->buffers[a].access == Access::kRead) continue;
       HostTensor& buffer = Buffer(step.parts[a]);
       auto from = static_cast<size_t>(DTypeBytes(buffer.dtype, Offset(step.parts[a])));
-      std::copy(memory[a].begin(), memory[a].end(),
-                buffer.bytes.begin() + static_cast<std::ptrdiff_t>(from));
+      std::copy(memory[a].begin(), memory[a].end(), buffer.bytes.begin() + static_cast<std::ptrdiff_t>(from));
     }
   }
 

@@ -140,7 +140,8 @@ void ExpectSame(const Outcome& wanted, const Outcome& given, const LoopBody& bod
       bool is_near = IsFloat(wanted.arguments[a].dtype) ? std::abs(want.number - got.number) <= 1e-4
                                                         : want.integer == got.integer;
       ASSERT_TRUE(is_near) << what << ": '" << body.buffers[a].name << "' element " << k << ": wanted "
-                           << want.number << " " << want.integer << ", got " << got.number << " " << got.integer;
+                           << want.number << " " << want.integer << ", got " << got.number << " "
+                           << got.integer;
     }
 }
 
@@ -233,7 +234,8 @@ TEST_P(OutlineTest, RecurrentProductAndCollectedValues) {
 // s = s + t[s]: stops when the sum passes 30; the positions are collected.
 TEST_P(OutlineTest, CarriedSymbolsAndEarlyExit) {
   LoopBody body = NewBody();
-  body.buffers = {{"t", DType::kI64, true, Access::kRead, 0}, {"seen", DType::kI32, true, Access::kReadWrite, 0}};
+  body.buffers = {{"t", DType::kI64, true, Access::kRead, 0},
+                  {"seen", DType::kI32, true, Access::kReadWrite, 0}};
   Dim s = Dim::Symbol("s"), d = Dim::Symbol("d");
   BodyStep store;
   store.kind = BodyStepKind::kStore;
@@ -280,9 +282,7 @@ TEST_P(OutlineTest, BranchesAndRequirements) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, OutlineTest, testing::ValuesIn(codegen::LevelsHere()),
-                         [](const auto& info) {
-                           return info.param == CpuLevel::kX86_64_V3 ? "v3" : "v4";
-                         });
+                         [](const auto& info) { return info.param == CpuLevel::kX86_64_V3 ? "v3" : "v4"; });
 
 TEST(CanUpdateInPlaceTest, OnlyElementByElement) {
   auto check = [](auto make, uint32_t read, uint32_t written) {
@@ -314,8 +314,9 @@ TEST(CanUpdateInPlaceTest, OnlyElementByElement) {
       [](GroupBuilder& g) {
         ValueId x = g.Input(DType::kF32, {9});
         g.Output(g.Add("neg", {x}));
-        g.Output(g.Add("exp", {g.Add("slice", {x},
-                                     {{"starts", ir::Dims{8}}, {"steps", ir::Dims{-1}}, {"dims", ir::Dims{9}}})}));
+        g.Output(
+            g.Add("exp", {g.Add("slice", {x},
+                                {{"starts", ir::Dims{8}}, {"steps", ir::Dims{-1}}, {"dims", ir::Dims{9}}})}));
       },
       0, 1));
 }
