@@ -62,16 +62,13 @@ Expected<std::vector<Type>> InferContract(const InferContext& context) {
   TVMVM_CHECK_OK(CheckAxes(b, rhs_batch, rhs_contract, "right"));
   TVMVM_CHECK_OK(CheckPairs(a, b, lhs_batch, rhs_batch, "batch"));
   TVMVM_CHECK_OK(CheckPairs(a, b, lhs_contract, rhs_contract, "contracted"));
-  const Attribute* dtype = context.node.Find("dtype");
-  bool given =
-      dtype != nullptr && std::holds_alternative<DType>(*dtype) && std::get<DType>(*dtype) != DType::kInvalid;
   Dims dims;
   for (int64_t axis : lhs_batch) dims.push_back(a.dims[static_cast<size_t>(axis)]);
   for (int64_t axis : FreeAxes(a.rank(), lhs_batch, lhs_contract))
     dims.push_back(a.dims[static_cast<size_t>(axis)]);
   for (int64_t axis : FreeAxes(b.rank(), rhs_batch, rhs_contract))
     dims.push_back(b.dims[static_cast<size_t>(axis)]);
-  return std::vector<Type>{Type::Tensor(given ? std::get<DType>(*dtype) : a.dtype, std::move(dims))};
+  return std::vector<Type>{Type::Tensor(DTypeOr(context.node, a.dtype), std::move(dims))};
 }
 
 Expr ContractElement(ElementContext& context, std::span<const Expr> index) {
@@ -94,11 +91,9 @@ Expr ContractElement(ElementContext& context, std::span<const Expr> index) {
   DType dtype = context.output_type().dtype;
   reduction.accumulator = AccumulatorOf(dtype);
   for (size_t i = 0; i < lhs_contract.size(); ++i) {
-    tensor::VariableId axis = context.NewAxis("k");
-    reduction.axes.push_back(axis);
-    reduction.extents.push_back(tensor::DimValue(a.dims[static_cast<size_t>(lhs_contract[i])]));
-    left[static_cast<size_t>(lhs_contract[i])] = right[static_cast<size_t>(rhs_contract[i])] =
-        tensor::Variable(axis);
+    size_t axis = static_cast<size_t>(lhs_contract[i]);
+    left[axis] = right[static_cast<size_t>(rhs_contract[i])] =
+        AddAxis(context, &reduction, a.dims[axis], "k");
   }
   Expr product = tensor::Cast(reduction.accumulator, context.Input(0, left)) *
                  tensor::Cast(reduction.accumulator, context.Input(1, right));

@@ -53,13 +53,6 @@ Status CheckRanks(const Type& x, const Type& w) {
   return {};
 }
 
-DType ResultType(const Node& node, DType otherwise) {
-  const Attribute* dtype = node.Find("dtype");
-  bool given =
-      dtype != nullptr && std::holds_alternative<DType>(*dtype) && std::get<DType>(*dtype) != DType::kInvalid;
-  return given ? std::get<DType>(*dtype) : otherwise;
-}
-
 Expected<std::vector<Type>> InferConv(const InferContext& context) {
   const Type &x = context.inputs[0], &w = context.inputs[1];
   TVMVM_CHECK_OK(CheckRanks(x, w));
@@ -89,7 +82,7 @@ Expected<std::vector<Type>> InferConv(const InferContext& context) {
           Code::kInvalidArgument,
           fmt::format("the window of spatial axis {} is larger than the padded data {}", i, x.ToString()));
   }
-  return std::vector<Type>{Type::Tensor(ResultType(context.node, x.dtype), std::move(dims))};
+  return std::vector<Type>{Type::Tensor(DTypeOr(context.node, x.dtype), std::move(dims))};
 }
 
 Expr ConvElement(ElementContext& context, std::span<const Expr> index) {
@@ -99,15 +92,9 @@ Expr ConvElement(ElementContext& context, std::span<const Expr> index) {
   DType dtype = context.output_type().dtype;
   tensor::Reduction reduction;
   reduction.accumulator = AccumulatorOf(dtype);
-  auto axis = [&](const Dim& extent, std::string_view name) {
-    tensor::VariableId id = context.NewAxis(name);
-    reduction.axes.push_back(id);
-    reduction.extents.push_back(tensor::DimValue(extent));
-    return tensor::Variable(id);
-  };
   std::vector<Expr> data(x.dims.size()), weight(w.dims.size());
   Expr output_channel = index[static_cast<size_t>(layout.channel)];
-  Expr channel = axis(w.dims[1], "c");
+  Expr channel = AddAxis(context, &reduction, w.dims[1], "c");
   Expr group_size = tensor::DimValue(FloorDiv(w.dims[0], Dim(node.Int("groups", 1))));
   data[0] = index[0];
   data[static_cast<size_t>(layout.channel)] =
@@ -119,7 +106,7 @@ Expr ConvElement(ElementContext& context, std::span<const Expr> index) {
   Expr inside = tensor::BoolConstant(true);
   for (size_t i = 0; i + 2 < x.dims.size(); ++i) {
     size_t at = static_cast<size_t>(layout.spatial) + i;
-    Expr tap = axis(w.dims[i + 2], "k");
+    Expr tap = AddAxis(context, &reduction, w.dims[i + 2], "k");
     Expr position = index[at] * tensor::IntConstant(node.Ints("strides")[i]) +
                     tap * tensor::IntConstant(node.Ints("dilations")[i]) -
                     tensor::DimValue(node.DimList("low")[i]);
@@ -142,7 +129,7 @@ Expected<std::vector<Type>> InferConvTranspose(const InferContext& context) {
                                  x.dims[1].ToString(), w.ToString(), w.dims[0].ToString()));
   Dims dims{x.dims[0], w.dims[1] * Dim(context.node.Int("groups", 1))};
   for (const Dim& dim : context.node.DimList("dims")) dims.push_back(dim);
-  return std::vector<Type>{Type::Tensor(ResultType(context.node, x.dtype), std::move(dims))};
+  return std::vector<Type>{Type::Tensor(DTypeOr(context.node, x.dtype), std::move(dims))};
 }
 
 // Pull form: the result at y gathers x at (y + low - k * dilation) / stride where that divides and lies
@@ -154,14 +141,8 @@ Expr ConvTransposeElement(ElementContext& context, std::span<const Expr> index) 
   int64_t groups = node.Int("groups", 1);
   tensor::Reduction reduction;
   reduction.accumulator = AccumulatorOf(dtype);
-  auto axis = [&](const Dim& extent, std::string_view name) {
-    tensor::VariableId id = context.NewAxis(name);
-    reduction.axes.push_back(id);
-    reduction.extents.push_back(tensor::DimValue(extent));
-    return tensor::Variable(id);
-  };
   Dim group_channels = FloorDiv(x.dims[1], Dim(groups));
-  Expr channel = axis(group_channels, "c");
+  Expr channel = AddAxis(context, &reduction, group_channels, "c");
   std::vector<Expr> data(x.dims.size()), weight(w.dims.size());
   data[0] = index[0];
   Expr group = groups == 1 ? tensor::IntConstant(0) : FloorDiv(index[1], tensor::DimValue(w.dims[1]));
@@ -169,7 +150,7 @@ Expr ConvTransposeElement(ElementContext& context, std::span<const Expr> index) 
   weight[1] = groups == 1 ? index[1] : index[1] - group * tensor::DimValue(w.dims[1]);
   Expr inside = tensor::BoolConstant(true);
   for (size_t i = 0; i + 2 < x.dims.size(); ++i) {
-    Expr tap = axis(w.dims[i + 2], "k");
+    Expr tap = AddAxis(context, &reduction, w.dims[i + 2], "k");
     Expr stride = tensor::IntConstant(node.Ints("strides")[i]);
     Expr scaled = index[i + 2] + tensor::DimValue(node.DimList("low")[i]) -
                   tap * tensor::IntConstant(node.Ints("dilations")[i]);

@@ -37,6 +37,10 @@ Expected<DType> DTypeAttribute(const Node& node, std::string_view name);
 // One tensor type as a row's answer.
 inline std::vector<Type> One(DType dtype, Dims dims) { return {Type::Tensor(dtype, std::move(dims))}; }
 
+// The element type that the attribute `dtype` asks for.
+DType DTypeOr(const Node& node, DType otherwise);
+// A new axis of the reduction; its variable.
+Expr AddAxis(ElementContext& context, tensor::Reduction* reduction, const Dim& extent, std::string_view name);
 // The type in which sums of `dtype` accumulate: f32 for narrower floats, else the type itself.
 DType AccumulatorOf(DType dtype);
 // Index -1 is the last along an axis of this size; indices out of range are clamped, so that memory stays

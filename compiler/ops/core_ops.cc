@@ -144,6 +144,19 @@ Expected<DType> DTypeAttribute(const Node& node, std::string_view name) {
                                                        attribute ? "of another kind" : "absent"));
 }
 
+DType DTypeOr(const Node& node, DType otherwise) {
+  const Attribute* attribute = node.Find("dtype");
+  const DType* dtype = attribute ? std::get_if<DType>(attribute) : nullptr;
+  return dtype && *dtype != DType::kInvalid ? *dtype : otherwise;
+}
+
+Expr AddAxis(ElementContext& context, tensor::Reduction* reduction, const Dim& extent,
+             std::string_view name) {
+  reduction->axes.push_back(context.NewAxis(name));
+  reduction->extents.push_back(tensor::DimValue(extent));
+  return tensor::Variable(reduction->axes.back());
+}
+
 DType AccumulatorOf(DType dtype) { return IsFloat(dtype) && dtype != DType::kF64 ? DType::kF32 : dtype; }
 
 Expr WrapIndex(Expr index, const Dim& size) {

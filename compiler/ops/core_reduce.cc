@@ -52,9 +52,7 @@ Expr ReduceElement(ElementContext& context, std::span<const Expr> index) {
     if (flags[axis].IsConstant(0)) continue;
     Dim extent = Select(flags[axis], type.dims[axis], 1);
     if (extent.IsConstant(1)) continue;
-    reduction.axes.push_back(context.NewAxis("r"));
-    reduction.extents.push_back(DimValue(extent));
-    Expr variable = tensor::Variable(reduction.axes.back());
+    Expr variable = AddAxis(context, &reduction, extent, "r");
     Expr is_reduced = tensor::Equal(DimValue(flags[axis]), IntConstant(1));
     source[axis] = Select(is_reduced, variable, index[axis]);
   }

@@ -59,10 +59,8 @@ Taps MakeTaps(ElementContext& context, std::span<const Expr> index) {
       taps.position.push_back(index[axis]);
       continue;
     }
-    tensor::VariableId id = context.NewAxis("w");
-    taps.reduction.axes.push_back(id);
-    taps.reduction.extents.push_back(tensor::IntConstant(node.Ints("kernel")[axis]));
-    Expr position = TapPosition(node, axis, index[axis], tensor::Variable(id));
+    Expr tap = AddAxis(context, &taps.reduction, node.Ints("kernel")[axis], "w");
+    Expr position = TapPosition(node, axis, index[axis], tap);
     taps.padded =
         And(taps.padded, Less(position, tensor::DimValue(x.dims[axis] + node.DimList("high")[axis])));
     taps.position.push_back(ClampInside(position, x.dims[axis], &taps.inside));
