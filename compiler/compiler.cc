@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/importers/mapped_file.h"
 #include "compiler/importers/onnx_importer.h"
 #include "compiler/importers/onnx_model.h"
 #include "compiler/jit/jit.h"
@@ -81,8 +80,13 @@ void PrintTimes(const CompileOptions& options, const PassRunner& runner, double 
   options.print(text);
 }
 
-Expected<CompileResult> Compile(const ir::OnnxModel& model, const std::string& digest,
-                                const CompileOptions& options, Clock::time_point start) {
+std::string DigestOf(std::span<const std::byte> bytes) {
+  XXH128_hash_t digest = XXH3_128bits(bytes.data(), bytes.size());
+  return fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
+}
+
+Expected<CompileResult> Compile(const ir::OnnxModel& model, const CompileOptions& options,
+                                Clock::time_point start) {
   CompileResult result;
   TVMVM_TRY(std::vector<TargetInfo> targets, TargetsOf(options));
   ir::ImportOptions import;
@@ -103,16 +107,12 @@ Expected<CompileResult> Compile(const ir::OnnxModel& model, const std::string& d
   lower.bitcode = options.bitcode;
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  lower.provenance = {"tvm-vm 0.1.0", options.model_name, digest, OptionsText(options, targets)};
+  lower.provenance = {"tvm-vm 0.1.0", options.model_name, DigestOf(model.bytes),
+                      OptionsText(options, targets)};
   lower.progress = options.progress;
   TVMVM_TRY(result.program, lowering::LowerModule(module, lower));
   PrintTimes(options, runner, import_ms, MillisecondsSince(lower_start));
   return result;
-}
-
-std::string DigestOf(std::span<const std::byte> bytes) {
-  XXH128_hash_t digest = XXH3_128bits(bytes.data(), bytes.size());
-  return fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
 }
 
 class OnnxCompiler : public Compiler {
@@ -123,8 +123,7 @@ class OnnxCompiler : public Compiler {
     if (options.model_name.empty()) options.model_name = BaseName(path);
     TVMVM_CHECK_OK(CheckStageNames(options));
     TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxFile(path));
-    TVMVM_TRY(std::shared_ptr<const ir::MappedFile> file, ir::MappedFile::Open(path));
-    return Compile(model, DigestOf(file->bytes()), options, start);
+    return Compile(model, options, start);
   }
 
   Expected<CompileResult> CompileBytes(std::span<const std::byte> bytes,
@@ -132,7 +131,7 @@ class OnnxCompiler : public Compiler {
     Clock::time_point start = Clock::now();
     TVMVM_CHECK_OK(CheckStageNames(options));
     TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxBytes(bytes));
-    return Compile(model, DigestOf(bytes), options, start);
+    return Compile(model, options, start);
   }
 
   std::vector<std::pair<std::string, std::string>> Passes() const override {

@@ -519,7 +519,10 @@ Expected<OnnxModel> Read(std::span<const std::byte> bytes, OnnxSource* source) {
                        reader.Place());
   };
   try {
-    return reader.ReadModel(ReaderOf(bytes));
+    OnnxModel model = reader.ReadModel(ReaderOf(bytes));
+    model.bytes = bytes;
+    model.owner = source->owner;
+    return model;
   } catch (const OnnxReadError& error) {
     return MakeError(error.code, fmt::format("{} {}", error.what(), where()));
   } catch (const protozero::exception& error) {

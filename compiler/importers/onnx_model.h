@@ -78,6 +78,8 @@ struct OnnxModel {
   std::map<std::string, int64_t> opset_imports;  // domain -> version
   OnnxGraph graph;
   std::vector<OnnxFunction> functions;
+  std::span<const std::byte> bytes;   // what it was read from
+  std::shared_ptr<const void> owner;  // of the bytes; null: the caller
 };
 
 // Errors: kNotFound (no such file), kInvalidArgument (malformed: byte position, place and reason),
