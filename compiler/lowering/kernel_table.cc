@@ -8,61 +8,7 @@
 namespace tvmvm::lowering {
 namespace {
 
-using tensor::Expr;
-using tensor::ExprNode;
-using tensor::ExprOp;
 using tensor::LoopKernel;
-using tensor::Stmt;
-using tensor::StmtPtr;
-
-// Renames a kernel's dims to their position in the scalar list, so that kernels which differ only in the
-// names of dims have the same text.
-class DimNumbering {
- public:
-  explicit DimNumbering(const std::vector<ir::Dim>& scalars) {
-    for (size_t i = 0; i < scalars.size(); ++i) numbers_.emplace(scalars[i], i);
-  }
-
-  ir::Dim Rename(const ir::Dim& dim) const {
-    auto found = numbers_.find(dim);
-    return found == numbers_.end() ? dim : ir::Dim::Symbol("$" + std::to_string(found->second));
-  }
-
-  Expr Rename(const Expr& expr) {
-    if (!expr.valid()) return expr;
-    if (auto found = memo_.find(expr.get()); found != memo_.end()) return found->second;
-    auto node = std::make_shared<ExprNode>(*expr);
-    if (expr.op() == ExprOp::kDim) node->dim = Rename(expr->dim);
-    for (Expr& operand : node->operands) operand = Rename(operand);
-    Expr renamed{std::shared_ptr<const ExprNode>(std::move(node))};
-    memo_.emplace(expr.get(), renamed);
-    return renamed;
-  }
-
-  StmtPtr Rename(const StmtPtr& stmt) {
-    if (!stmt) return stmt;
-    auto copy = std::make_shared<Stmt>(*stmt);
-    for (StmtPtr& child : copy->body) child = Rename(child);
-    for (Expr* expr : {&copy->begin, &copy->end, &copy->step, &copy->value, &copy->index, &copy->mask})
-      *expr = Rename(*expr);
-    return copy;
-  }
-
- private:
-  std::unordered_map<ir::Dim, size_t> numbers_;
-  std::unordered_map<const ExprNode*, Expr> memo_;
-};
-
-std::string CanonicalText(const LoopKernel& kernel, const std::vector<ir::Dim>& scalars) {
-  DimNumbering numbering(scalars);
-  LoopKernel copy = kernel;
-  copy.body = numbering.Rename(kernel.body);
-  for (ir::Dim& size : copy.grid_size) size = numbering.Rename(size);
-  for (tensor::BufferInfo& buffer : copy.buffers)
-    buffer.scratch_offset = numbering.Rename(buffer.scratch_offset);
-  copy.scratch_bytes = copy.flops = copy.bytes = 0;
-  return tensor::ToString(copy);
-}
 
 std::vector<ir::Dim> MergedScalars(const std::vector<const tensor::KernelCall*>& variants) {
   std::vector<ir::Dim> merged;
@@ -85,7 +31,7 @@ KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variant
   KernelUse use;
   use.scalars = MergedScalars(variants);
   std::string text;
-  for (const tensor::KernelCall* call : variants) text += CanonicalText(call->kernel, use.scalars);
+  for (const tensor::KernelCall* call : variants) text += tensor::CanonicalText(call->kernel, use.scalars);
   auto [found, added] = by_text_.emplace(std::move(text), static_cast<uint32_t>(entries_.size()));
   use.entry = found->second;
   if (!added) return use;

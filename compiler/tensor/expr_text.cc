@@ -216,7 +216,7 @@ class Printer {
       case ExprOp::kConstant:
         return ConstantText(e);
       case ExprOp::kDim:
-        return fmt::format("${{{}}}", e->dim.ToString());
+        return fmt::format("${{{}}}", names_.dim ? names_.dim(e->dim) : e->dim.ToString());
       case ExprOp::kVariable:
         return names_.variable ? names_.variable(e->id) : fmt::format("v{}", e->id);
       case ExprOp::kElement:

@@ -103,8 +103,9 @@ std::vector<ir::Dim> ScalarArguments(const LoopKernel& kernel);
 std::vector<ir::Dim> LaunchScalars(const LoopKernel& kernel);
 // Readable text, with the names of buffers and variables.
 std::string ToString(const LoopKernel& kernel);
-// The same without names and with variables numbered by first binding: equal texts mean equal kernels.
-std::string CanonicalText(const LoopKernel& kernel);
+// The same without names, with variables numbered by first binding and `scalars` by their position: equal
+// texts mean kernels that differ at most in the names of dims and in what a launch tells of them.
+std::string CanonicalText(const LoopKernel& kernel, std::span<const ir::Dim> scalars = {});
 // Iterations of a loop whose `end` is `begin` plus a constant; nullopt otherwise.
 std::optional<int64_t> ConstantExtent(const Stmt& loop);
 // Every rule that the printers rely on: types and lanes agree, variables are bound, buffers are declared, ...

@@ -46,9 +46,9 @@ const char* LoopText(LoopKind kind) {
 
 class Printer {
  public:
-  Printer(const LoopKernel& kernel, bool with_names) : kernel_(kernel), with_names_(with_names) {
-    names_.variable = [this](VariableId id) { return Variable(id); };
-    names_.buffer = [this](uint32_t id) { return Buffer(id); };
+  explicit Printer(const LoopKernel& kernel) : Printer(kernel, true) {}
+  Printer(const LoopKernel& kernel, std::span<const ir::Dim> scalars) : Printer(kernel, false) {
+    for (size_t i = 0; i < scalars.size(); ++i) scalars_.emplace(scalars[i], i);
   }
 
   std::string Print() {
@@ -60,9 +60,9 @@ class Printer {
     out_ += ") grid(";
     for (int axis = 0; axis < 3; ++axis)
       out_ += fmt::format("{}{} < {}", axis ? ", " : "", Variable(kernel_.grid[axis]),
-                          kernel_.grid_size[axis].ToString());
+                          Dim(kernel_.grid_size[axis]));
     out_ += ")";
-    if (!kernel_.scratch_bytes.IsConstant(0))
+    if (with_names_ && !kernel_.scratch_bytes.IsConstant(0))
       out_ += fmt::format(" scratch({})", kernel_.scratch_bytes.ToString());
     out_ += " {\n";
     if (kernel_.body) Statement(*kernel_.body, 1);
@@ -73,6 +73,17 @@ class Printer {
   }
 
  private:
+  Printer(const LoopKernel& kernel, bool with_names) : kernel_(kernel), with_names_(with_names) {
+    names_.variable = [this](VariableId id) { return Variable(id); };
+    names_.buffer = [this](uint32_t id) { return Buffer(id); };
+    names_.dim = [this](const ir::Dim& dim) { return Dim(dim); };
+  }
+
+  std::string Dim(const ir::Dim& dim) const {
+    auto found = scalars_.find(dim);
+    return found == scalars_.end() ? dim.ToString() : fmt::format("${}", found->second);
+  }
+
   std::string Variable(VariableId id) {
     if (auto found = variables_.find(id); found != variables_.end()) return found->second;
     std::string name = with_names_ && id < kernel_.variable_names.size() ? kernel_.variable_names[id] : "";
@@ -148,6 +159,7 @@ class Printer {
   const LoopKernel& kernel_;
   bool with_names_;
   ExprNames names_;
+  std::unordered_map<ir::Dim, size_t> scalars_;  // without names: the position of each
   std::unordered_map<VariableId, std::string> variables_;
   std::unordered_map<std::string, int> used_names_;
   std::string out_;
@@ -155,7 +167,10 @@ class Printer {
 
 }  // namespace
 
-std::string ToString(const LoopKernel& kernel) { return Printer(kernel, true).Print(); }
-std::string CanonicalText(const LoopKernel& kernel) { return Printer(kernel, false).Print(); }
+std::string ToString(const LoopKernel& kernel) { return Printer(kernel).Print(); }
+
+std::string CanonicalText(const LoopKernel& kernel, std::span<const ir::Dim> scalars) {
+  return Printer(kernel, scalars).Print();
+}
 
 }  // namespace tvmvm::tensor

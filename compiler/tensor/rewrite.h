@@ -31,10 +31,11 @@ class Rewriter {
 // Calls `visit` once for every distinct node, operands (and extents of reductions) first.
 void VisitOnce(const Expr& a, const std::function<void(const Expr&)>& visit);
 
-// Names for printing; by default "v3" and "b2".
+// Names for printing; by default "v3", "b2" and the dim's own text.
 struct ExprNames {
   std::function<std::string(VariableId)> variable;
   std::function<std::string(uint32_t)> buffer;
+  std::function<std::string(const ir::Dim&)> dim;
 };
 std::string ToString(const Expr& a, const ExprNames& names);
 

@@ -42,6 +42,17 @@ TEST(LoopIr, CanonicalTextIgnoresNames) {
   EXPECT_EQ(CanonicalText(a), CanonicalText(b));
 }
 
+TEST(LoopIr, CanonicalTextNumbersDims) {
+  LoopKernel a = Example(), b = Example();
+  ir::Dim n = ir::Dim::Symbol("n"), m = ir::Dim::Symbol("m");
+  b.grid_size[0] = m;
+  EXPECT_NE(CanonicalText(a), CanonicalText(b));
+  EXPECT_EQ(CanonicalText(a, std::array{n, ir::Dim::Symbol("rows")}), CanonicalText(b, std::array{n, m}));
+  EXPECT_NE(CanonicalText(a, std::array{n, ir::Dim::Symbol("rows")}), CanonicalText(b, std::array{m, n}));
+  b.grid_size[0] = 1;  // a number is not a position
+  EXPECT_NE(CanonicalText(a, std::array{n, ir::Dim::Symbol("rows")}), CanonicalText(b, std::array{n, m}));
+}
+
 TEST(LoopIr, LaunchScalarsAddGridSizesOnlyWhereNeeded) {
   LoopKernel kernel = Example();
   ASSERT_EQ(ScalarArguments(kernel).size(), 1u);
