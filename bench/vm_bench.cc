@@ -1,42 +1,20 @@
 // What the machine itself costs: one scalar instruction, one call, one launch, one empty invocation.
 #include <benchmark/benchmark.h>
 
-#include "bytecode/assembler.h"
-#include "vm/vm.h"
+#include "tests/vm/text_program.h"
 
 namespace tvmvm {
 namespace {
 
-class NothingJit final : public KernelJit {
- public:
-  Expected<Compiled> Compile(std::span<const std::byte>, std::span<const std::string> symbols) override {
-    Compiled compiled;
-    compiled.functions.assign(symbols.size(),
-                              [](const KernelArgs*, int64_t, int64_t) -> int32_t { return 0; });
-    return compiled;
-  }
-};
-
-std::shared_ptr<Vm> MakeVm(std::string_view text) {
-  auto assembled = Assemble(text);
-  if (!assembled) return nullptr;
-  static const std::byte kBitcode[64] = {};
-  auto program = std::make_shared<Program>(**assembled);
-  KernelLibrarySpec library;
-  library.form = KernelForm::kBitcode;
-  library.target = "host";
-  library.bytes = kBitcode;
-  program->libraries.push_back(library);
-  VmOptions options;
-  options.threads = 1;
-  options.jit = std::make_shared<NothingJit>();
-  auto vm = Vm::Create(program, options);
-  return vm ? *vm : nullptr;
-}
+int32_t Nothing(const KernelArgs*, int64_t, int64_t) { return 0; }
 
 // Runs a program over x: i64[1], which holds the number of turns; `per_turn` things happen in each.
 void RunTurns(benchmark::State& state, std::string_view text, int64_t turns, int64_t per_turn) {
-  auto vm = MakeVm(text);
+  VmOptions options;
+  options.threads = 1;
+  options.jit =
+      std::make_shared<testing::TestJit>(std::map<std::string, KernelFunction>{{"nothing", &Nothing}});
+  auto vm = testing::VmFromText(text, options);
   if (!vm) return state.SkipWithError("the program is wrong");
   Invocation invocation = vm->NewInvocation();
   int64_t x = turns, y = 0;

@@ -73,6 +73,10 @@ struct HostTensor {
 
 using Symbols = std::map<std::string, int64_t>;
 
+inline ir::Dim N() { return ir::Dim::Symbol("n"); }
+inline ir::Dim M() { return ir::Dim::Symbol("m"); }
+inline ir::Dim K() { return ir::Dim::Symbol("k"); }
+
 inline int64_t ValueOf(const ir::Dim& dim, const Symbols& symbols) {
   auto lookup = [&](const std::string& name) -> std::optional<int64_t> {
     auto found = symbols.find(name);

@@ -14,10 +14,6 @@ using ir::Dim;
 using ir::Dims;
 using ir::ValueId;
 
-Dim N() { return Dim::Symbol("n"); }
-Dim M() { return Dim::Symbol("m"); }
-Dim K() { return Dim::Symbol("k"); }
-
 std::vector<double> Numbers(const HostTensor& tensor) {
   std::vector<double> numbers;
   for (int64_t i = 0; i < tensor.count(); ++i) {

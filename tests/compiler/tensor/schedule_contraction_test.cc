@@ -11,10 +11,6 @@ using ir::Dims;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-Dim N() { return Dim::Symbol("n"); }
-Dim M() { return Dim::Symbol("m"); }
-Dim K() { return Dim::Symbol("k"); }
-
 ValueId Contract(GroupBuilder& b, ValueId x, ValueId y, Ints lhs_batch, Ints rhs_batch, Ints lhs_contract,
                  Ints rhs_contract, DType dtype = DType::kF32) {
   return b.Add("contract", {x, y},

@@ -10,10 +10,6 @@ using ir::Dims;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-Dim N() { return Dim::Symbol("n"); }
-Dim M() { return Dim::Symbol("m"); }
-Dim K() { return Dim::Symbol("k"); }
-
 // Sizes around the widths of vectors and blocks, 0 and 1 among them.
 const int64_t kSizes[] = {0, 1, 3, 8, 17, 40};
 
