@@ -17,7 +17,7 @@ symbol s0: [-inf, inf]
 func @main {
   input "x" = %0 "x": tensor<f32,['batch size',n,4]>
   input "shape" = %1: tensor<i64,[1]>
-  input "names" = %2: sequence<tensor<string,[ceildiv(n, 2)]>>
+  input "names" = %2: sequence<tensor<string,[?,2]>>
   input "more" = %3: tuple<optional<tensor<f16>>,tensor<bool,[]>>
   define_dims(%1) {symbols = strings["s0"]}
   %4 "w": tensor<f32,[2,2]> = constant() {data = dense<f32,[2,2]>[1, -0.5, inf, nan]} from "w (Initializer)"
@@ -46,7 +46,7 @@ TEST(TextTest, EverythingRoundTrips) {
   EXPECT_EQ(Normal(once), once);
   for (std::string_view part :
        {"symbol 'batch size': [1, 512] input\n", "symbol s0: [-inf, inf]\n",
-        "%2: sequence<tensor<string,[ceildiv(n, 2)]>>", "%3: tuple<optional<tensor<f16>>,tensor<bool,[]>>",
+        "%2: sequence<tensor<string,[?,2]>>", "%3: tuple<optional<tensor<f16>>,tensor<bool,[]>>",
         "dense<f32,[2,2]>[1, -0.5, inf, nan]", "of [n, 4]", "dense<u4,[3]>[1, 15, 7]",
         "[18446744073709551615]", R"(["a\x0ab", "\"\\"])", "pad(%0, _) {any = float(0.1), high",
         "one = dim(n*4+1)", R"(from "Pad \xc3\xa9")", "    yield %13\n  }\n", "perm = [2, 0, 1]"})
