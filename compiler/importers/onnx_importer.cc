@@ -11,6 +11,7 @@
 #include "bytecode/shape.h"
 #include "compiler/importers/import_report.h"
 #include "compiler/importers/onnx_signature.h"
+#include "compiler/importers/string_positions.h"
 #include "compiler/ir/op_builder.h"
 #include "compiler/ops/onnx_op.h"
 
@@ -55,6 +56,14 @@ bool Understands(const OnnxOp& row, std::string_view attribute) {
     names = space == std::string_view::npos ? std::string_view() : names.substr(space + 1);
   }
   return false;
+}
+
+// What a row cannot do with an input of this type; "" where it can.
+std::string InputProblem(const OnnxOp& row, const Type& type) {
+  if (row.any_type) return "";
+  if (type.kind != TypeKind::kTensor) return fmt::format("type {}", type.ToString());
+  if (!type.ranked) return "unknown rank";
+  return type.dtype == DType::kString && row.strings == StringUse::kRefused ? "strings" : "";
 }
 
 class Importer {
@@ -372,12 +381,11 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
     if (!context->has(static_cast<size_t>(i))) return fmt::format("the input {} is missing", i);
   }
   for (ValueId input : context->inputs) {
-    if (!input.valid()) continue;
-    const Type& type = builder_.type(input);
-    if (row.any_type || (type.kind == TypeKind::kTensor && type.ranked)) continue;
-    std::string what = type.kind == TypeKind::kTensor ? std::string("unknown rank")
-                                                      : fmt::format("type {}", type.ToString());
-    report_.Unsupported(fmt::format("an input '{}' of {}", function().value(input).name, what), name);
+    std::string problem = input.valid() ? InputProblem(row, builder_.type(input)) : "";
+    if (problem.empty()) continue;
+    report_.Unsupported(fmt::format("{}: an input '{}' of {}", OperatorText(node, context->version),
+                                    function().value(input).name, problem),
+                        name);
     return "";
   }
   bool understood = true;
@@ -389,7 +397,10 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
   }
   if (!understood) return "";
   context->outputs.resize(node.outputs.size());
-  row.lower(*context);
+  if (row.strings == StringUse::kMoved)
+    LowerOnPositions(row, context);
+  else
+    row.lower(*context);
   if (auto error = builder_.TakeError()) {
     if (error->code != Code::kUnsupported) return error->message;
     report_.Unsupported(fmt::format("{}: {}", OperatorText(node, context->version), error->message), name);

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "bytecode/shape.h"
+#include "compiler/ir/type_join.h"
 
 namespace tvmvm::ir {
 
@@ -41,6 +42,13 @@ Dim SignatureTypes::SymbolFor(const std::string& dim_param, const std::string& o
 }
 
 Expected<Type> SignatureTypes::TypeOf(const OnnxType& type, const std::string& name) {
+  return TypeOf(type, name, [this, &name](const OnnxDim& dim, size_t axis) {
+    return SymbolFor(dim.symbol, fmt::format("{}_{}", SymbolName(name), axis));
+  });
+}
+
+Expected<Type> SignatureTypes::TypeOf(const OnnxType& type, const std::string& name,
+                                      const UnknownDims& unknown) {
   Type result;
   switch (type.kind) {
     case OnnxType::Kind::kTensor:
@@ -48,7 +56,9 @@ Expected<Type> SignatureTypes::TypeOf(const OnnxType& type, const std::string& n
     case OnnxType::Kind::kSequence:
     case OnnxType::Kind::kOptional: {
       result.kind = type.kind == OnnxType::Kind::kSequence ? TypeKind::kSequence : TypeKind::kOptional;
-      TVMVM_TRY(Type element, TypeOf(type.elements.at(0), name));
+      // Each element has its own dims.
+      TVMVM_TRY(Type element,
+                TypeOf(type.elements.at(0), name, [](const OnnxDim&, size_t) { return UnknownDim(); }));
       result.elements.push_back(std::move(element));
       return result;
     }
@@ -67,8 +77,7 @@ Expected<Type> SignatureTypes::TypeOf(const OnnxType& type, const std::string& n
     const OnnxDim& dim = type.dims[axis];
     // Some exporters write -1 or 0 and a name, or -1 alone, for "unknown".
     bool known = dim.value.has_value() && *dim.value >= 0 && dim.symbol.empty();
-    result.dims.push_back(known ? Dim(*dim.value)
-                                : SymbolFor(dim.symbol, fmt::format("{}_{}", SymbolName(name), axis)));
+    result.dims.push_back(known ? Dim(*dim.value) : unknown(dim, axis));
   }
   return result;
 }

@@ -2,6 +2,7 @@
 // of it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -19,13 +20,16 @@ class SignatureTypes {
   SignatureTypes(Module* module, const std::map<std::string, DimRange>& facts)
       : module_(*module), facts_(facts) {}
 
-  // The type of the input `name`. Unnamed unknown dims become symbols "name_axis".
-  // Errors: kInvalidArgument, kUnsupported (no element type, unknown rank).
+  // The type of the input `name`. Unnamed unknown dims become symbols "name_axis"; in elements of sequences
+  // and optionals all unknown dims stay so. Errors: kInvalidArgument, kUnsupported (no element type, unknown
+  // rank).
   Expected<Type> TypeOf(const OnnxType& type, const std::string& name);
   // kInvalidArgument where a fact names no symbol that TypeOf has seen.
   Status CheckFacts() const;
 
  private:
+  using UnknownDims = std::function<Dim(const OnnxDim&, size_t axis)>;
+  static Expected<Type> TypeOf(const OnnxType& type, const std::string& name, const UnknownDims& unknown);
   Dim SymbolFor(const std::string& dim_param, const std::string& otherwise);
 
   Module& module_;

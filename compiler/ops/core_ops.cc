@@ -12,9 +12,9 @@ namespace {
 
 // The list of families: a new file of rows is named here.
 std::vector<std::span<const CoreOp>> Families() {
-  return {ElementwiseFamily(), MovementFamily(),    IndexingFamily(), PaddingFamily(), ReduceFamily(),
-          ContractionFamily(), ConvolutionFamily(), WindowFamily(),   ScanFamily(),    SortFamily(),
-          ScatterFamily(),     RecurrentFamily(),   ControlFamily(),  HostFamily()};
+  return {ElementwiseFamily(), MovementFamily(),    IndexingFamily(),  PaddingFamily(), ReduceFamily(),
+          ContractionFamily(), ConvolutionFamily(), WindowFamily(),    ScanFamily(),    SortFamily(),
+          ScatterFamily(),     CompactFamily(),     RecurrentFamily(), ControlFamily(), HostFamily()};
 }
 
 struct Table {

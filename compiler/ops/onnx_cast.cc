@@ -13,8 +13,11 @@ void CastTo(OnnxContext& c, DType to) {
   OpBuilder& b = c.b;
   DType from = b.dtype(c.in(0));
   if (from != to && (from == DType::kString || to == DType::kString)) {
-    b.Fail(Code::kUnsupported, fmt::format("conversion from {} to {}", DTypeName(from), DTypeName(to)));
-    return;
+    Type type = Type::Tensor(to, b.dims(c.in(0)));
+    bool to_text = to == DType::kString;
+    Dims scalars = to_text ? Dims() : Dims{static_cast<int64_t>(to)};
+    return c.Out(0, b.Host(to_text ? HostFunctionId::kStringFromNumbers : HostFunctionId::kStringToNumbers,
+                           {c.in(0)}, {type}, scalars)[0]);
   }
   std::string rounding = c.Text("round_mode", "up");
   if (to == DType::kF8E8M0 && rounding != "up") {
@@ -78,8 +81,8 @@ void BitCast(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Cast", 1, kLatest, 1, 1, "to saturate round_mode", Cast},
-    {"", "CastLike", 15, kLatest, 2, 2, "saturate round_mode", CastLike},
+    {"", "Cast", 1, kLatest, 1, 1, "to saturate round_mode", Cast, StringUse::kNative},
+    {"", "CastLike", 15, kLatest, 2, 2, "saturate round_mode", CastLike, StringUse::kNative},
     {"", "BitCast", 26, kLatest, 1, 1, "to", BitCast},
 };
 

@@ -165,6 +165,17 @@ constexpr OnnxOp UnaryRow(std::string_view name, int since = 1) {
   return {"", name, since, kLatest, 1, 1, "", Unary<op>};
 }
 
+// Of texts their numbers are compared.
+void Equal(OnnxContext& c) {
+  if (c.b.dtype(c.in(0)) != DType::kString) return Binary<ExprOp::kEqual>(c);
+  if (c.b.dtype(c.in(1)) != DType::kString) {
+    c.b.Fail(Code::kInvalidArgument, fmt::format("strings and {}", c.b.type(c.in(1)).ToString()));
+    return;
+  }
+  std::vector<ValueId> ids = StringIds(c.b, {c.in(0), c.in(1)});
+  c.Out(0, c.b.Binary(ExprOp::kEqual, ids[0], ids.back()));
+}
+
 template <ExprOp op>
 constexpr OnnxOp BinaryRow(std::string_view name) {
   return {"", name, 1, kLatest, 2, 2, "axis broadcast", Binary<op>};
@@ -206,7 +217,7 @@ constexpr OnnxOp kRows[] = {
     BinaryRow<ExprOp::kAnd>("And"),
     BinaryRow<ExprOp::kOr>("Or"),
     BinaryRow<ExprOp::kXor>("Xor"),
-    BinaryRow<ExprOp::kEqual>("Equal"),
+    {"", "Equal", 1, kLatest, 2, 2, "axis broadcast", Equal, StringUse::kNative},
     BinaryRow<ExprOp::kLess>("Less"),
     {"", "Greater", 1, kLatest, 2, 2, "axis broadcast", Swapped<ExprOp::kLess>},
     {"", "LessOrEqual", 12, kLatest, 2, 2, "", Binary<ExprOp::kLessEqual>},
@@ -223,7 +234,7 @@ constexpr OnnxOp kRows[] = {
     {"", "Mean", 1, kLatest, 1, -1, "", Mean},
     {"", "Clip", 1, 10, 1, 1, "min max", Clip},
     {"", "Clip", 11, kLatest, 1, 3, "", Clip},
-    {"", "Where", 9, kLatest, 3, 3, "", Where},
+    {"", "Where", 9, kLatest, 3, 3, "", Where, StringUse::kMoved},
     {"", "Affine", 1, 9, 1, 1, "alpha beta", Affine},
     {"", "ImageScaler", 1, 9, 1, 1, "scale bias", ImageScaler},
 };

@@ -35,6 +35,11 @@ std::span<const OnnxOp> OnnxSortRows();
 std::span<const OnnxOp> OnnxScatterRows();
 std::span<const OnnxOp> OnnxRecurrentRows();
 std::span<const OnnxOp> OnnxLinearAttentionRows();
+std::span<const OnnxOp> OnnxSequenceRows();
+std::span<const OnnxOp> OnnxOptionalRows();
+std::span<const OnnxOp> OnnxStringRows();
+std::span<const OnnxOp> OnnxSelectionRows();
+std::span<const OnnxOp> OnnxLabelRows();
 
 // Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time:
 // one 0/1 flag for each of `rank` axes. Records an error where their number is unknown or a constant one is
@@ -47,5 +52,12 @@ Dims KeptDims(const Dims& dims, const Dims& flags, int count);
 // Positions of the flags where all of them are known.
 std::optional<std::vector<int64_t>> ConstantFlags(const Dims& flags);
 Dims DimsOf(const std::vector<int64_t>& values);
+
+// Equal numbers for equal texts, through all of the tensors; their dims are the tensors' (onnx_string.cc).
+std::vector<ValueId> StringIds(OpBuilder& b, std::vector<ValueId> strings);
+// The strings at the positions, which count through all the tensors (onnx_string.cc).
+ValueId TakeStrings(OpBuilder& b, ValueId positions, std::vector<ValueId> strings);
+// The single number that the input holds, as a dim; `otherwise` where it is absent.
+Dim ReadScalar(OnnxContext& c, size_t input, const Dim& otherwise);
 
 }  // namespace tvmvm::ir

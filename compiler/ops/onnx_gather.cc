@@ -61,11 +61,11 @@ void ArrayFeatureExtractor(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Gather", 1, kLatest, 2, 2, "axis", Gather},
-    {"", "GatherElements", 11, kLatest, 2, 2, "axis", GatherElements},
-    {"", "GatherND", 11, kLatest, 2, 2, "batch_dims", GatherND},
-    {"", "ReverseSequence", 10, kLatest, 2, 2, "time_axis batch_axis", ReverseSequence},
-    {"ai.onnx.ml", "ArrayFeatureExtractor", 1, kLatest, 2, 2, "", ArrayFeatureExtractor},
+    {"", "Gather", 1, kLatest, 2, 2, "axis", Gather, StringUse::kMoved},
+    {"", "GatherElements", 11, kLatest, 2, 2, "axis", GatherElements, StringUse::kMoved},
+    {"", "GatherND", 11, kLatest, 2, 2, "batch_dims", GatherND, StringUse::kMoved},
+    {"", "ReverseSequence", 10, kLatest, 2, 2, "time_axis batch_axis", ReverseSequence, StringUse::kMoved},
+    {"ai.onnx.ml", "ArrayFeatureExtractor", 1, kLatest, 2, 2, "", ArrayFeatureExtractor, StringUse::kMoved},
 };
 
 }  // namespace

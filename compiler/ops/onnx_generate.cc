@@ -211,7 +211,7 @@ constexpr OnnxOp kRows[] = {
     {"", "Range", 11, kLatest, 3, 3, "", Range},
     {"", "EyeLike", 9, kLatest, 1, 1, "dtype k", EyeLike},
     {"", "Trilu", 14, kLatest, 1, 2, "upper", Trilu},
-    {"", "OneHot", 9, kLatest, 3, 3, "axis", OneHot},
+    {"", "OneHot", 9, kLatest, 3, 3, "axis", OneHot, StringUse::kMoved},
     {"", "HannWindow", 17, kLatest, 1, 1, "output_datatype periodic", HannWindow},
     {"", "HammingWindow", 17, kLatest, 1, 1, "output_datatype periodic", HammingWindow},
     {"", "BlackmanWindow", 17, kLatest, 1, 1, "output_datatype periodic", BlackmanWindow},

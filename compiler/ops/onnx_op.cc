@@ -23,6 +23,8 @@ constexpr Family kFamilies[] = {
     OnnxResizeRows,      OnnxLossRows,       OnnxDropoutRows,       OnnxAttentionRows,
     OnnxGridRows,        OnnxTrainingRows,   OnnxSpectralRows,      OnnxScanRows,
     OnnxSortRows,        OnnxScatterRows,    OnnxRecurrentRows,     OnnxLinearAttentionRows,
+    OnnxSequenceRows,    OnnxOptionalRows,   OnnxStringRows,        OnnxSelectionRows,
+    OnnxLabelRows,
 };
 
 std::vector<const OnnxOp*> ListRows() {
@@ -112,6 +114,16 @@ std::optional<Dims> ReadAxes(OnnxContext& c, size_t input, std::string_view attr
   if (c.has(input)) return c.b.ReadDims(c.in(input));
   if (c.HasAttribute(attribute)) return DimsOf(c.Ints(attribute));
   return std::nullopt;
+}
+
+Dim ReadScalar(OnnxContext& c, size_t input, const Dim& otherwise) {
+  if (!c.has(input)) return otherwise;
+  Dims dims = c.b.ReadDims(c.in(input));
+  if (c.b.failed()) return otherwise;
+  if (dims.size() == 1) return dims[0];
+  c.b.Fail(Code::kInvalidArgument, fmt::format("the input {} is {}, a single number is wanted", input,
+                                               c.b.type(c.in(input)).ToString()));
+  return otherwise;
 }
 
 Dims AxisFlags(OnnxContext& c, const Dims& axes, int rank) {

@@ -3,6 +3,7 @@
 // together.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -89,6 +90,13 @@ class OnnxContext {
 
 inline constexpr int kLatest = 1 << 20;
 
+// What a row does with tensors of strings.
+enum class StringUse : uint8_t {
+  kRefused,
+  kMoved,   // only moves elements: the importer gives it positions, and takes the strings at those it returns
+  kNative,  // understands them
+};
+
 struct OnnxOp {
   std::string_view domain;  // "" is ai.onnx
   std::string_view name;
@@ -98,7 +106,8 @@ struct OnnxOp {
   int max_inputs;               // -1: any number
   std::string_view attributes;  // the names it understands, separated by spaces
   void (*lower)(OnnxContext&);  // errors go through OnnxContext::b.Fail
-  bool any_type = false;        // takes sequences, optionals, and tensors of unknown rank, too
+  StringUse strings = StringUse::kRefused;
+  bool any_type = false;  // also takes sequences, optionals and tensors of unknown rank
 };
 
 std::span<const OnnxOp* const> OnnxOps();

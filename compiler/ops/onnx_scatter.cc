@@ -16,9 +16,9 @@ void ScatterNd(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Scatter", 9, 10, 3, 3, "axis", ScatterElements},
-    {"", "ScatterElements", 11, kLatest, 3, 3, "axis reduction", ScatterElements},
-    {"", "ScatterND", 11, kLatest, 3, 3, "reduction", ScatterNd},
+    {"", "Scatter", 9, 10, 3, 3, "axis", ScatterElements, StringUse::kMoved},
+    {"", "ScatterElements", 11, kLatest, 3, 3, "axis reduction", ScatterElements, StringUse::kMoved},
+    {"", "ScatterND", 11, kLatest, 3, 3, "reduction", ScatterNd, StringUse::kMoved},
 };
 
 }  // namespace

@@ -17,4 +17,12 @@ Status HostOptionalGet(HostCall& call) {
   return {};
 }
 
+// ()(element or null) -> an optional with it, or without one
+Status HostOptionalMake(HostCall& call) {
+  if (call.refs[0] != nullptr) {
+    TVMVM_TRY(call.ref_results[0], Retained(call, call.refs[0]));
+  }
+  return {};
+}
+
 }  // namespace tvmvm

@@ -15,6 +15,7 @@ enum OnnxElement : int32_t {
   kOnnxUint8 = 2,
   kOnnxInt32 = 6,
   kOnnxInt64 = 7,
+  kOnnxString = 8,
   kOnnxBool = 9,
   kOnnxFloat16 = 10,
   kOnnxUint32 = 12
@@ -49,7 +50,18 @@ inline std::string Int64Tensor(const std::string& name, const std::vector<int64_
   return TensorMessage(name, kOnnxInt64, {static_cast<int64_t>(values.size())}, RawBytes(values));
 }
 
-inline std::string ValueMessage(const std::string& name, int32_t type, const std::vector<DimText>& dims) {
+inline std::string StringTensor(const std::string& name, const std::vector<std::string>& texts) {
+  std::vector<int64_t> dims{static_cast<int64_t>(texts.size())};
+  return Message([&](auto& w) {
+    w.add_packed_int64(1, dims.begin(), dims.end());
+    w.add_int32(2, kOnnxString);
+    for (const std::string& text : texts) w.add_bytes(6, text);
+    w.add_string(8, name);
+  });
+}
+
+// A TypeProto.
+inline std::string TensorType(int32_t type, const std::vector<DimText>& dims) {
   std::string shape = Message([&](auto& w) {
     for (const DimText& dim : dims) {
       w.add_message(1, Message([&](auto& d) {
@@ -64,10 +76,26 @@ inline std::string ValueMessage(const std::string& name, int32_t type, const std
     w.add_int32(1, type);
     w.add_message(2, shape);
   });
+  return Message([&](auto& w) { w.add_message(1, tensor); });
+}
+
+inline std::string SequenceType(const std::string& element) {
+  return Message([&](auto& w) { w.add_message(4, Message([&](auto& s) { s.add_message(1, element); })); });
+}
+
+inline std::string OptionalType(const std::string& element) {
+  return Message([&](auto& w) { w.add_message(9, Message([&](auto& s) { s.add_message(1, element); })); });
+}
+
+inline std::string ValueOfType(const std::string& name, const std::string& type) {
   return Message([&](auto& w) {
     w.add_string(1, name);
-    w.add_message(2, Message([&](auto& t) { t.add_message(1, tensor); }));
+    w.add_message(2, type);
   });
+}
+
+inline std::string ValueMessage(const std::string& name, int32_t type, const std::vector<DimText>& dims) {
+  return ValueOfType(name, TensorType(type, dims));
 }
 
 inline std::string IntAttribute(const std::string& name, int64_t value) {
@@ -91,6 +119,22 @@ inline std::string IntsAttribute(const std::string& name, const std::vector<int6
     w.add_string(1, name);
     w.add_packed_int64(8, values.begin(), values.end());
     w.add_int32(20, 7);
+  });
+}
+
+inline std::string TextAttribute(const std::string& name, const std::string& text) {
+  return Message([&](auto& w) {
+    w.add_string(1, name);
+    w.add_bytes(4, text);
+    w.add_int32(20, 3);
+  });
+}
+
+inline std::string TextsAttribute(const std::string& name, const std::vector<std::string>& texts) {
+  return Message([&](auto& w) {
+    w.add_string(1, name);
+    for (const std::string& text : texts) w.add_bytes(9, text);
+    w.add_int32(20, 8);
   });
 }
 
