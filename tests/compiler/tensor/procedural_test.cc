@@ -93,6 +93,26 @@ TEST(TopK, SortsStably) {
   }
 }
 
+// Also where the count is not that of the set flags: then nothing is written outside of the result.
+TEST(Compact, GivesThePositionsOfSetFlags) {
+  GroupBuilder b;
+  b.Add("compact", {b.Input(DType::kBool, {N()})}, {{"count", K()}});
+  ScheduledGroup scheduled(b.function(), b.FinishAlone());
+  for (int64_t n : {0, 1, 5, 100}) {
+    std::mt19937 random(3);
+    HostTensor flags = HostTensor::Random(DType::kBool, {n}, random);
+    std::vector<double> all;
+    for (int64_t i = 0; i < n; ++i)
+      if (flags.at(i).integer != 0) all.push_back(static_cast<double>(i));
+    for (size_t count : {all.size(), all.size() / 2, all.size() + 3}) {
+      std::vector<double> wanted = all;
+      wanted.resize(count, 0);
+      for (auto& outputs : scheduled.Run({flags}, {{"n", n}, {"k", static_cast<int64_t>(count)}}))
+        ExpectNear(outputs[0], wanted);
+    }
+  }
+}
+
 TEST(Scatter, ElementsInOrderWithNegativeIndices) {
   for (const char* reduction : {"none", "add", "mul", "min", "max"}) {
     GroupBuilder b;
