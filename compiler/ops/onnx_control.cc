@@ -51,9 +51,10 @@ class IfBuilder {
     b_.function().region(b_.region()).nodes.push_back(b_.function().AddNode(std::move(node_)));
     for (size_t i = 0; i < outputs.size(); ++i) {
       // Contents that are known as dims need no value of their own.
-      if (!outputs[i].valid())
-        outputs[i] =
-            b_.Reshape(b_.DimsTensor(elements_[i], b_.dtype(results_[0][i])), b_.dims(results_[0][i]));
+      if (!outputs[i].valid()) {
+        Dims dims = b_.dims(results_[0][i]);
+        outputs[i] = b_.Reshape(b_.DimsTensor(elements_[i], b_.dtype(results_[0][i])), dims);
+      }
       c_.Out(i, outputs[i]);
     }
   }

@@ -17,8 +17,9 @@ ValueId TextScalar(OpBuilder& b, std::string text) {
 
 // The strings with each axis of size 1 repeated as far as the result's dims want.
 ValueId BroadcastStrings(OpBuilder& b, ValueId strings, const Dims& dims) {
-  if (b.failed() || b.dims(strings) == dims) return strings;
-  ValueId positions = b.Reshape(b.Iota(DType::kI64, {Product(b.dims(strings))}, 0), b.dims(strings));
+  Dims own = b.dims(strings);
+  if (b.failed() || own == dims) return strings;
+  ValueId positions = b.Reshape(b.Iota(DType::kI64, {Product(own)}, 0), own);
   return TakeStrings(b, b.Expand(positions, dims), {strings});
 }
 

@@ -262,8 +262,8 @@ TEST(OnnxStrings, LabelsAreLookedUp) {
 
 TEST(OnnxSelection, NonZeroCountsThenCompacts) {
   EXPECT_EQ(ImportNode({"NonZero", {"x"}, {"y"}}, {ValueMessage("x", kOnnxBool, {"n"})}),
-            "%1: tensor<u64,[n]> = cast(%0) {saturate = 1, to = u64}\n"
-            "%2: tensor<u64,[1]> = reduce(%1) {flags = dims[1], kind = \"sum\", select_last = 0}\n"
+            "%1: tensor<u64,[n]> = cast(%0) {to = u64}\n"
+            "%2: tensor<u64,[1]> = reduce(%1) {flags = dims[1], kind = \"sum\"}\n"
             "define_dims(%2) {symbols = strings[\"s0\"]}\n"
             "%3: tensor<i64,[s0]> = compact(%0) {count = dim(s0)}\n"
             "%4 \"y\": tensor<i64,[1,s0]> = reshape(%3) {dims = dims[1, s0]}\n"
