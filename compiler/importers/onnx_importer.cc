@@ -11,7 +11,7 @@
 #include "bytecode/shape.h"
 #include "compiler/importers/import_report.h"
 #include "compiler/importers/onnx_signature.h"
-#include "compiler/importers/string_positions.h"
+#include "compiler/importers/rank_dispatch.h"
 #include "compiler/ir/op_builder.h"
 #include "compiler/ops/onnx_op.h"
 
@@ -62,7 +62,6 @@ bool Understands(const OnnxOp& row, std::string_view attribute) {
 std::string InputProblem(const OnnxOp& row, const Type& type) {
   if (row.any_type) return "";
   if (type.kind != TypeKind::kTensor) return fmt::format("type {}", type.ToString());
-  if (!type.ranked) return "unknown rank";
   return type.dtype == DType::kString && row.strings == StringUse::kRefused ? "strings" : "";
 }
 
@@ -397,10 +396,7 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
   }
   if (!understood) return "";
   context->outputs.resize(node.outputs.size());
-  if (row.strings == StringUse::kMoved)
-    LowerOnPositions(row, context);
-  else
-    row.lower(*context);
+  LowerForRanks(row, context);
   if (auto error = builder_.TakeError()) {
     if (error->code != Code::kUnsupported) return error->message;
     report_.Unsupported(fmt::format("{}: {}", OperatorText(node, context->version), error->message), name);

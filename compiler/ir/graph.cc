@@ -29,7 +29,13 @@ Type Type::Tensor(DType dtype, Dims dims) {
 std::string Type::ToString() const {
   if (kind == TypeKind::kTensor) {
     std::string text = fmt::format("tensor<{}", DTypeName(dtype));
-    if (!ranked) return text + ">";
+    if (!ranked && ranks == kAnyRank) return text + ">";
+    if (!ranked) {
+      text += ",rank";
+      for (int rank = 0; rank < kMostRanks; ++rank)
+        if ((ranks >> rank & 1) != 0) text += fmt::format(" {}", rank);
+      return text + ">";
+    }
     text += ",[";
     for (size_t i = 0; i < dims.size(); ++i) text += (i ? "," : "") + dims[i].ToString();
     return text + "]>";

@@ -32,9 +32,13 @@ struct CoreOp;  // a row of the operator table, see compiler/ops/core_op.h
 enum class TypeKind : uint8_t { kTensor, kSequence, kOptional, kTuple };
 
 struct Type {
+  static constexpr int kMostRanks = 9;  // a tensor of unknown rank has 0 to 8 axes
+  static constexpr uint32_t kAnyRank = (1u << kMostRanks) - 1;
+
   TypeKind kind = TypeKind::kTensor;
   DType dtype = DType::kInvalid;  // tensors
   bool ranked = true;             // tensors; false: even the rank is unknown
+  uint32_t ranks = kAnyRank;      // unranked tensors: bit r tells that the rank may be r
   Dims dims;                      // tensors
   std::vector<Type> elements;     // sequence, optional: one; tuple: any number
 

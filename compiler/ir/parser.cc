@@ -120,7 +120,15 @@ class ModuleParser {
       TVMVM_CHECK_OK(in_.Want("<"));
       TVMVM_TRY(type.dtype, ParseDType());
       type.ranked = in_.Take(",");
-      if (type.ranked) {
+      if (type.ranked && in_.Take("rank")) {
+        type.ranked = false;
+        type.ranks = 0;
+        while (!in_.Sees(">")) {
+          TVMVM_TRY(int64_t rank, in_.Integer());
+          if (rank < 0 || rank >= Type::kMostRanks) return in_.Fail("a rank");
+          type.ranks |= 1u << rank;
+        }
+      } else if (type.ranked) {
         TVMVM_TRY(type.dims, in_.DimList());
       }
       TVMVM_CHECK_OK(in_.Want(">"));

@@ -14,11 +14,19 @@ Type Wrap(TypeKind kind, const Type& element) {
   return type;
 }
 
+uint32_t RanksOf(const Type& type) {
+  if (!type.ranked) return type.ranks;
+  return type.rank() < Type::kMostRanks ? 1u << type.rank() : Type::kAnyRank;
+}
+
 std::optional<Type> JoinTensors(const Type& a, const Type& b) {
   if (a.dtype != b.dtype) return std::nullopt;
   Type type = Type::Tensor(a.dtype, {});
   type.ranked = a.ranked && b.ranked && a.rank() == b.rank();
-  if (!type.ranked) return type;
+  if (!type.ranked) {
+    type.ranks = RanksOf(a) | RanksOf(b);
+    return type;
+  }
   for (size_t axis = 0; axis < a.dims.size(); ++axis)
     type.dims.push_back(a.dims[axis] == b.dims[axis] ? a.dims[axis] : UnknownDim());
   return type;
@@ -49,6 +57,9 @@ Type Instantiate(Module* module, Type type) {
 }
 
 std::optional<Type> Join(const Type& a, const Type& b) {
+  // What is no optional is one with an element.
+  if (a.kind == TypeKind::kOptional && b.kind != TypeKind::kOptional) return Join(a, OptionalOf(b));
+  if (b.kind == TypeKind::kOptional && a.kind != TypeKind::kOptional) return Join(OptionalOf(a), b);
   if (a.kind != b.kind) return std::nullopt;
   if (a.kind == TypeKind::kTensor) return JoinTensors(a, b);
   if (a.kind != TypeKind::kTuple) {

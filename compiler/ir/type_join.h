@@ -22,7 +22,7 @@ Type Generalize(Type type);
 // Unknown dims of a tensor become fresh symbols; what lies in sequences and optionals stays.
 Type Instantiate(Module* module, Type type);
 // The smallest type that holds the values of both; dims that differ are unknown, ranks that differ make it
-// unranked. Nothing: the kinds or element types differ.
+// unranked; what is no optional is one with an element. Nothing: the kinds or element types differ.
 std::optional<Type> Join(const Type& a, const Type& b);
 
 }  // namespace tvmvm::ir

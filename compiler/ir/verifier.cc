@@ -291,7 +291,7 @@ class Verifier {
 
   // A value of type `a` may become one of type `b`: dims may differ by the symbols that the node defines.
   static Status CheckAlike(const Type& a, const Type& b) {
-    bool fits = a.kind == b.kind;
+    bool fits = a.kind == b.kind || b.kind == TypeKind::kOptional;
     if (fits && a.kind == TypeKind::kTensor)
       fits = a.dtype == b.dtype && (!b.ranked || (a.ranked && a.rank() == b.rank()));
     if (fits) return {};

@@ -371,7 +371,6 @@ void FunctionLowering::EmitHost(const Step& step) {
                                {OperandKind::kRefList, IndicesOf(arguments)},
                                {OperandKind::kScalarDstList, IndicesOf(numbers)},
                                {OperandKind::kRefDstList, IndicesOf(results)}});
-  if (takes) Release(arguments[0]);
   EmitResultDims(node);
 }
 

@@ -1,4 +1,4 @@
-// Loops of ONNX operators: Loop, Scan, SequenceMap build their bodies through this.
+// Building `if` and `loop` nodes for ONNX operators.
 #pragma once
 
 #include <functional>
@@ -19,6 +19,14 @@ class InnerSymbols {
   bool IsInner(const std::string& symbol) const;
   int first_;
 };
+
+// Emits the nodes of a branch; gives its results.
+using BuildBranch = std::function<Expected<std::vector<ValueId>>()>;
+
+// An `if` node, or the one branch where the condition is known: the results. Sizes and known contents that
+// differ between the branches become symbols. Errors go to the builder.
+std::vector<ValueId> BuildIf(OpBuilder& b, const Dim& condition, const BuildBranch& then_branch,
+                             const BuildBranch& else_branch);
 
 struct LoopSpec {
   Dim trip = INT64_MAX;
