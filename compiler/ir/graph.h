@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -103,7 +104,7 @@ struct Region {
 // One function owns all values, nodes and regions in it. Nodes that no region lists are dead storage.
 struct Function {
   std::string name;
-  std::vector<Value> values;
+  std::deque<Value> values;  // references to values and their types stay right while others are added
   std::vector<Node> nodes;
   std::vector<Region> regions;
   RegionId body;                         // parameters = inputs, results = outputs

@@ -53,7 +53,7 @@ TEST(OnnxSequences, ConstructionJoinsTheTypes) {
             "%2 \"s\": sequence<tensor<f32,[?,3]>> = sequence.construct(%0, %1, %0)\noutput \"s\" = %2\n");
   EXPECT_THAT(ImportNode({"SequenceConstruct", {"x", "y"}, {"s"}},
                          {ValueOfType("x", kRows), ValueMessage("y", kOnnxFloat, {int64_t{2}})}),
-              HasSubstr("sequence<tensor<f32>> = "));
+              HasSubstr("sequence<tensor<f32,rank 1 2>> = "));
   EXPECT_THAT(ImportNode({"SequenceConstruct", {"x", "y"}, {"s"}},
                          {ValueOfType("x", kRows), ValueMessage("y", kOnnxInt64, {int64_t{2}})}),
               HasSubstr("tensor<i64,[2]> as an element of sequence<tensor<f32,[?,3]>>"));
