@@ -92,14 +92,26 @@ Expected<Object*> Retained(HostCall& call, Object* object) {
   return object;
 }
 
-Status ChargeTexts(HostCall& call, TensorObject& strings) {
+int64_t TextBytes(size_t length) {
   static const size_t kInside = std::string().capacity();
+  return length > kInside ? static_cast<int64_t>(length) + 1 : 0;
+}
+
+int64_t TextBytes(const TensorObject& strings) {
   int64_t bytes = 0;
-  for (const std::string& text : StringsOf(strings))
-    if (text.capacity() > kInside) bytes += static_cast<int64_t>(text.capacity() + 1);
+  for (const std::string& text : StringsOf(strings)) bytes += TextBytes(text.size());
+  return bytes;
+}
+
+Status ChargeTexts(HostCall& call, TensorObject& strings, int64_t bytes) {
   TVMVM_CHECK_OK(call.pool.budget().Reserve(bytes, "strings"));
   strings.buffer->charged += bytes;
   return {};
+}
+
+Expected<Scratch> Scratch::Charge(HostCall& call, int64_t bytes) {
+  TVMVM_CHECK_OK(call.pool.budget().Reserve(bytes, "scratch"));
+  return Scratch(&call.pool.budget(), bytes);
 }
 
 Status Poll(const HostCall& call) {

@@ -56,10 +56,31 @@ Expected<Owned<TensorObject>> NewTensor(HostCall& call, DType dtype, const Shape
 // A reference to `object` that may outlive the frame: the object itself, or, where its memory is the arena's,
 // a copy.
 Expected<Object*> Retained(HostCall& call, Object* object);
-// Charges the texts that do not fit inside a string, which grew since the tensor was made, to the budget.
-Status ChargeTexts(HostCall& call, TensorObject& strings);
+// Bytes that texts take beyond the table of them: nothing for those that fit into a string object.
+int64_t TextBytes(size_t length);
+int64_t TextBytes(const TensorObject& strings);
+// Charges the texts that `strings` is about to receive to the budget, for as long as the tensor lives.
+Status ChargeTexts(HostCall& call, TensorObject& strings, int64_t bytes);
 
-// kCancelled when the run is to end. Cheap enough for every few microseconds of work.
+// Charges scratch memory to the budget for as long as this lives.
+class Scratch {
+ public:
+  static Expected<Scratch> Charge(HostCall& call, int64_t bytes);
+  Scratch(Scratch&& other) noexcept : budget_(other.budget_), bytes_(std::exchange(other.bytes_, 0)) {}
+  Scratch& operator=(Scratch&&) = delete;
+  ~Scratch() { budget_->Release(bytes_); }
+
+ private:
+  Scratch(Budget* budget, int64_t bytes) : budget_(budget), bytes_(bytes) {}
+  Budget* budget_;
+  int64_t bytes_;
+};
+
+// kCancelled when the run is to end: to be asked every few microseconds of work.
 Status Poll(const HostCall& call);
+// The same for step number `step` of a loop: looks at every 1024th.
+inline Status PollStep(const HostCall& call, int64_t step) {
+  return (step & 1023) == 1023 ? Poll(call) : Status();
+}
 
 }  // namespace tvmvm

@@ -1,55 +1,10 @@
 // Tensors into sequences of their parts, and sequences of parts into tensors.
 #include <algorithm>
-#include <cstring>
 
-#include "vm/host/operands.h"
+#include "vm/host/blocks.h"
 
 namespace tvmvm {
 namespace {
-
-// A tensor around one axis: `outer` blocks of `axis` runs of `inner` elements.
-struct AroundAxis {
-  int64_t outer = 1;
-  int64_t axis = 1;
-  int64_t inner = 1;
-};
-
-AroundAxis Around(const Shape& shape, int axis) {
-  if (*shape.ElementCount() == 0) return {0, shape[axis], 0};  // the other dims' products may be too large
-  AroundAxis around;
-  for (int i = 0; i < axis; ++i) around.outer *= shape[i];
-  around.axis = shape[axis];
-  for (int i = axis + 1; i < shape.rank(); ++i) around.inner *= shape[i];
-  return around;
-}
-
-Status CheckWholeBytes(DType dtype) {
-  if (!IsSubByte(dtype)) return {};
-  return MakeError(Code::kUnsupported, "elements of " + std::string(DTypeName(dtype)) + " share bytes");
-}
-
-// Copies `blocks` blocks of `run` elements; block k begins at element k * stride of its tensor, from
-// to_first or from_first on.
-struct BlockCopy {
-  int64_t blocks = 0;
-  int64_t run = 0;
-  int64_t to_first = 0, to_stride = 0;
-  int64_t from_first = 0, from_stride = 0;
-};
-
-void CopyBlocks(const TensorObject& to, const TensorObject& from, const BlockCopy& copy) {
-  if (copy.run == 0) return;
-  for (int64_t block = 0; block < copy.blocks; ++block) {
-    const int64_t to_at = copy.to_first + block * copy.to_stride;
-    const int64_t from_at = copy.from_first + block * copy.from_stride;
-    if (to.dtype == DType::kString) {
-      std::copy_n(StringsOf(from).begin() + from_at, copy.run, StringsOf(to).begin() + to_at);
-    } else {
-      const int64_t size = DTypeBits(to.dtype) / 8;
-      std::memcpy(to.data + to_at * size, from.data + from_at * size, static_cast<size_t>(copy.run * size));
-    }
-  }
-}
 
 // The number at `index` of a tensor of i32 or i64.
 int64_t NumberAt(const TensorObject& tensor, int64_t index) {
@@ -117,17 +72,22 @@ Shape WithoutAxis(const Shape& shape, int axis) {
   return result;
 }
 
-// The elements as tensors of one element type. Errors: an empty sequence.
+// The elements are tensors of one element type. Errors: an empty sequence.
 Status CheckTensors(const ContainerObject& sequence) {
   if (sequence.elements.empty())
     return MakeError(Code::kInvalidArgument, "the sequence has no elements to join");
+  const auto* first = static_cast<const TensorObject*>(sequence.elements[0]);
   for (size_t i = 0; i < sequence.elements.size(); ++i) {
     const Object* element = sequence.elements[i];
     if (element == nullptr || element->kind != ObjectKind::kTensor)
       return MakeError(Code::kInvalidArgument,
                        "element " + std::to_string(i) + " is no tensor but " + std::string(KindOf(element)));
+    if (const DType dtype = static_cast<const TensorObject*>(element)->dtype; dtype != first->dtype)
+      return MakeError(Code::kInvalidArgument, "element " + std::to_string(i) + " is of " +
+                                                   std::string(DTypeName(dtype)) + ", element 0 of " +
+                                                   std::string(DTypeName(first->dtype)));
   }
-  return CheckWholeBytes(static_cast<const TensorObject*>(sequence.elements[0])->dtype);
+  return CheckWholeBytes(first->dtype);
 }
 
 tl::unexpected<Error> ShapesDiffer(size_t number, const Shape& shape, const Shape& first, int axis) {
@@ -211,6 +171,11 @@ Status HostSequenceConcat(HostCall& call) {
   TVMVM_TRY(Shape shape, stack ? StackedShape(*sequence, axis) : JoinedShape(*sequence, axis));
   TVMVM_TRY(Owned<TensorObject> joined, NewTensor(call, first->dtype, shape));
 
+  if (first->dtype == DType::kString) {
+    int64_t bytes = 0;
+    for (Object* element : sequence->elements) bytes += TextBytes(static_cast<const TensorObject&>(*element));
+    TVMVM_CHECK_OK(ChargeTexts(call, *joined, bytes));
+  }
   const AroundAxis around = Around(shape, axis);
   int64_t begin = 0;
   for (Object* element : sequence->elements) {
@@ -225,7 +190,6 @@ Status HostSequenceConcat(HostCall& call) {
                 length * around.inner});
     begin += length;
   }
-  if (first->dtype == DType::kString) TVMVM_CHECK_OK(ChargeTexts(call, *joined));
   call.ref_results[0] = joined.Give();
   return {};
 }

@@ -1,0 +1,83 @@
+// Texts against regular expressions.
+#include <dlfcn.h>
+
+#include <memory>
+
+#include "vm/host/operands.h"
+#include "vm/regex/regex_library.h"
+
+namespace tvmvm {
+namespace {
+
+struct RegexLibrary {
+  decltype(&tvmvm_regex_compile) compile = nullptr;
+  decltype(&tvmvm_regex_full_match) full_match = nullptr;
+  decltype(&tvmvm_regex_free) free = nullptr;
+  std::string error;  // why it is not there
+};
+
+// The folder of the library that this code is in, with a slash, or "".
+std::string OwnFolder() {
+  Dl_info info;
+  static const char kHere = 0;
+  if (dladdr(&kHere, &info) == 0 || info.dli_fname == nullptr) return "";
+  const std::string path = info.dli_fname;
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+RegexLibrary OpenLibrary() {
+  constexpr const char* kName = "libtvm-vm-regex.so.0";
+  RegexLibrary library;
+  // Never closed.
+  void* handle = dlopen((OwnFolder() + kName).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) handle = dlopen(kName, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* reason = dlerror();
+    library.error = reason != nullptr ? reason : kName;
+    return library;
+  }
+  library.compile = reinterpret_cast<decltype(library.compile)>(dlsym(handle, "tvmvm_regex_compile"));
+  library.full_match =
+      reinterpret_cast<decltype(library.full_match)>(dlsym(handle, "tvmvm_regex_full_match"));
+  library.free = reinterpret_cast<decltype(library.free)>(dlsym(handle, "tvmvm_regex_free"));
+  if (library.compile == nullptr || library.full_match == nullptr || library.free == nullptr)
+    library.error = std::string(kName) + " lacks a function";
+  return library;
+}
+
+Expected<const RegexLibrary*> Library() {
+  static const RegexLibrary library = OpenLibrary();
+  if (!library.error.empty())
+    return MakeError(Code::kUnsupported,
+                     "the library of regular expressions is not there (" + library.error + ")");
+  return &library;
+}
+
+}  // namespace
+
+// ()(strings, pattern) -> bools
+Status HostStringMatch(HostCall& call) {
+  TVMVM_TRY(TensorObject * strings, StringsOperand(call, 0, "strings"));
+  TVMVM_TRY(TensorObject * patterns, StringsOperand(call, 1, "pattern"));
+  if (ElementCount(*patterns) != 1)
+    return MakeError(Code::kInvalidArgument, std::to_string(ElementCount(*patterns)) + " patterns given");
+  const std::string& pattern = StringsOf(*patterns)[0];
+  TVMVM_TRY(const RegexLibrary* library, Library());
+  char error[256] = "";
+  std::unique_ptr<void, decltype(library->free)> regex(
+      library->compile(pattern.data(), pattern.size(), error, sizeof error), library->free);
+  if (regex == nullptr) return MakeError(Code::kInvalidArgument, "pattern '" + pattern + "': " + error);
+
+  TVMVM_TRY(Owned<TensorObject> matches, NewTensor(call, DType::kBool, strings->shape));
+  int64_t i = 0;
+  for (const std::string& text : StringsOf(*strings)) {
+    const int match = library->full_match(regex.get(), text.data(), text.size());
+    if (match < 0) return MakeError(Code::kOutOfMemory, "the host has no memory to match a pattern");
+    DataOf<uint8_t>(*matches)[i++] = static_cast<uint8_t>(match);
+    TVMVM_CHECK_OK(PollStep(call, i));
+  }
+  call.ref_results[0] = matches.Give();
+  return {};
+}
+
+}  // namespace tvmvm
