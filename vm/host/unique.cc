@@ -10,16 +10,6 @@
 namespace tvmvm {
 namespace {
 
-// -1, 0 or 1. NaN is like NaN and comes last.
-template <class T>
-int Compare(const T& a, const T& b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(a) || std::isnan(b))
-      return static_cast<int>(std::isnan(a)) - static_cast<int>(std::isnan(b));
-  }
-  return static_cast<int>(b < a) - static_cast<int>(a < b);
-}
-
 // What is sorted: `count` items of `width` elements each, side by side.
 template <class T>
 struct Items {
@@ -28,8 +18,10 @@ struct Items {
   int64_t width = 0;
 
   int CompareItems(int64_t a, int64_t b) const {
-    for (int64_t i = 0; i < width; ++i)
-      if (const int order = Compare(elements[a * width + i], elements[b * width + i])) return order;
+    for (int64_t i = 0; i < width; ++i) {
+      const T &x = elements[a * width + i], &y = elements[b * width + i];
+      if (x != y) return x < y ? -1 : 1;
+    }
     return 0;
   }
 };
@@ -73,45 +65,55 @@ Expected<Groups> Group(const HostCall& call, const Items<T>& items) {
   return groups;
 }
 
-// Element types that have an order: T is what their elements become for comparing.
-template <class T>
-T LoadAs(const TensorObject& tensor, int64_t index) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    return StringsOf(tensor)[static_cast<size_t>(index)];
-  } else {
-    const int64_t size = DTypeBits(tensor.dtype) / 8;
-    const int64_t element = LoadElement(tensor.dtype, tensor.data + index * size);
-    if constexpr (std::is_same_v<T, double>)
-      return std::bit_cast<double>(element);
-    else
-      return static_cast<T>(element);
-  }
+// A number as an integer that sorts as the number does: NaN is like NaN and comes last, -0 is like 0.
+uint64_t SortKey(DType dtype, int64_t element) {
+  constexpr uint64_t kSign = uint64_t{1} << 63;
+  if (dtype == DType::kU64) return static_cast<uint64_t>(element);
+  if (!IsFloat(dtype)) return static_cast<uint64_t>(element) ^ kSign;
+  const auto number = std::bit_cast<double>(element);
+  if (std::isnan(number)) return UINT64_MAX;
+  const auto bits = std::bit_cast<uint64_t>(number + 0.0);
+  return (bits & kSign) != 0 ? ~bits : bits | kSign;
 }
 
-template <class T>
-Expected<Groups> GroupAs(HostCall& call, const TensorObject& tensor, const AroundAxis& around) {
+struct NumberReader {
+  using Element = uint64_t;
+  const TensorObject& tensor;
+  Element At(int64_t index) const {
+    const int64_t size = DTypeBits(tensor.dtype) / 8;
+    return SortKey(tensor.dtype, LoadElement(tensor.dtype, tensor.data + index * size));
+  }
+};
+
+struct TextReader {
+  using Element = std::string_view;
+  const TensorObject& tensor;
+  Element At(int64_t index) const { return StringsOf(tensor)[static_cast<size_t>(index)]; }
+};
+
+// Items side by side, and sorted.
+template <class Reader>
+Expected<Groups> GroupAs(HostCall& call, const Reader& reader, const AroundAxis& around) {
+  using Element = typename Reader::Element;
   const int64_t width = around.outer * around.inner;
-  TVMVM_TRY(Scratch scratch, Scratch::Charge(call, ElementCount(tensor) * static_cast<int64_t>(sizeof(T))));
-  std::vector<T> elements;
+  TVMVM_TRY(Scratch scratch,
+            Scratch::Charge(call, around.axis * width * static_cast<int64_t>(sizeof(Element))));
+  std::vector<Element> elements;
   elements.reserve(static_cast<size_t>(around.axis * width));
   for (int64_t item = 0; item < around.axis; ++item) {
     TVMVM_CHECK_OK(PollStep(call, item));
     for (int64_t outer = 0; outer < around.outer; ++outer) {
       const int64_t first = (outer * around.axis + item) * around.inner;
-      for (int64_t i = 0; i < around.inner; ++i) elements.push_back(LoadAs<T>(tensor, first + i));
+      for (int64_t i = 0; i < around.inner; ++i) elements.push_back(reader.At(first + i));
     }
   }
-  return Group(call, Items<T>{elements.data(), around.axis, width});
+  return Group(call, Items<Element>{elements.data(), around.axis, width});
 }
 
 Expected<Groups> GroupItems(HostCall& call, const TensorObject& tensor, const AroundAxis& around) {
-  if (tensor.dtype == DType::kString) return GroupAs<std::string>(call, tensor, around);
-  if (!HasScalarForm(tensor.dtype))
-    return MakeError(Code::kUnsupported, "elements of " + std::string(DTypeName(tensor.dtype)));
-  if (tensor.dtype == DType::kF32) return GroupAs<float>(call, tensor, around);
-  if (IsFloat(tensor.dtype)) return GroupAs<double>(call, tensor, around);
-  if (tensor.dtype == DType::kU64) return GroupAs<uint64_t>(call, tensor, around);
-  return GroupAs<int64_t>(call, tensor, around);
+  if (tensor.dtype == DType::kString) return GroupAs(call, TextReader{tensor}, around);
+  if (HasScalarForm(tensor.dtype)) return GroupAs(call, NumberReader{tensor}, around);
+  return MakeError(Code::kUnsupported, "elements of " + std::string(DTypeName(tensor.dtype)));
 }
 
 int64_t GroupBegin(const Groups& groups, size_t group) { return group == 0 ? 0 : groups.ends[group - 1]; }
