@@ -7,8 +7,10 @@
 #include <thread>
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/importers/mapped_file.h"
 #include "compiler/importers/onnx_importer.h"
 #include "compiler/importers/onnx_model.h"
+#include "compiler/ir/parser.h"
 #include "compiler/jit/jit.h"
 #include "compiler/lowering/lower_module.h"
 #include "compiler/pipeline.h"
@@ -85,14 +87,19 @@ std::string DigestOf(std::span<const std::byte> bytes) {
   return fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
 }
 
-Expected<CompileResult> Compile(const ir::OnnxModel& model, const CompileOptions& options,
-                                Clock::time_point start) {
-  CompileResult result;
-  TVMVM_TRY(std::vector<TargetInfo> targets, TargetsOf(options));
+Expected<ir::Module> Import(const ir::OnnxModel& model, const CompileOptions& options,
+                            std::vector<std::string>* warnings) {
   ir::ImportOptions import;
   import.keep_all_values = options.keep_all_values;
   for (const auto& [name, bound] : options.dims) import.dims[name] = {bound.low, bound.high};
-  TVMVM_TRY(ir::Module module, ir::ImportOnnx(model, import, &result.warnings));
+  return ir::ImportOnnx(model, import, warnings);
+}
+
+// `bytes`: what the module was read from.
+Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> bytes,
+                                const CompileOptions& options, Clock::time_point start) {
+  CompileResult result;
+  TVMVM_TRY(std::vector<TargetInfo> targets, TargetsOf(options));
   double import_ms = MillisecondsSince(start);
 
   PassRunner runner{&options, {targets}, {}};
@@ -107,31 +114,58 @@ Expected<CompileResult> Compile(const ir::OnnxModel& model, const CompileOptions
   lower.bitcode = options.bitcode;
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  lower.provenance = {"tvm-vm 0.1.0", options.model_name, DigestOf(model.bytes),
-                      OptionsText(options, targets)};
+  lower.provenance = {"tvm-vm 0.1.0", options.model_name, DigestOf(bytes), OptionsText(options, targets)};
   lower.progress = options.progress;
   TVMVM_TRY(result.program, lowering::LowerModule(module, lower));
   PrintTimes(options, runner, import_ms, MillisecondsSince(lower_start));
   return result;
 }
 
-class OnnxCompiler : public Compiler {
+// The graph IR's own text form, which begins with a comment, a symbol or a function; no ONNX file does.
+bool IsGraphText(std::span<const std::byte> bytes) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return false;
+  text.remove_prefix(begin);
+  return text.starts_with("//") || text.starts_with("symbol ") || text.starts_with("func @");
+}
+
+Expected<CompileResult> CompileText(std::span<const std::byte> bytes, const CompileOptions& options,
+                                    Clock::time_point start) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  TVMVM_TRY(ir::Module module, ir::ParseModule(text));
+  return Compile(std::move(module), bytes, options, start);
+}
+
+Expected<CompileResult> CompileOnnx(const ir::OnnxModel& model, const CompileOptions& options,
+                                    Clock::time_point start) {
+  std::vector<std::string> warnings;
+  TVMVM_TRY(ir::Module module, Import(model, options, &warnings));
+  TVMVM_TRY(CompileResult result, Compile(std::move(module), model.bytes, options, start));
+  result.warnings = std::move(warnings);
+  return result;
+}
+
+class ModelCompiler : public Compiler {
  public:
   Expected<CompileResult> CompileFile(const std::string& path, const CompileOptions& given) const override {
     Clock::time_point start = Clock::now();
     CompileOptions options = given;
     if (options.model_name.empty()) options.model_name = BaseName(path);
     TVMVM_CHECK_OK(CheckStageNames(options));
-    TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxFile(path));
-    return Compile(model, options, start);
+    TVMVM_TRY(auto file, ir::MappedFile::Open(path));
+    if (IsGraphText(file->bytes())) return CompileText(file->bytes(), options, start);
+    TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxFile(path, file));
+    return CompileOnnx(model, options, start);
   }
 
   Expected<CompileResult> CompileBytes(std::span<const std::byte> bytes,
                                        const CompileOptions& options) const override {
     Clock::time_point start = Clock::now();
     TVMVM_CHECK_OK(CheckStageNames(options));
+    if (IsGraphText(bytes)) return CompileText(bytes, options, start);
     TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxBytes(bytes));
-    return Compile(model, options, start);
+    return CompileOnnx(model, options, start);
   }
 
   std::vector<std::pair<std::string, std::string>> Passes() const override {
@@ -146,7 +180,7 @@ class OnnxCompiler : public Compiler {
 }  // namespace
 
 const Compiler& GetCompiler() {
-  static const OnnxCompiler compiler;
+  static const ModelCompiler compiler;
   return compiler;
 }
 

@@ -28,9 +28,9 @@ struct CompileOptions {
   bool bitcode = false;              // also pack LLVM bitcode
   bool keep_all_values = false;      // every intermediate value becomes an output (run --dump)
   std::map<std::string, DimBound> dims;
-  std::vector<std::string> print_after;  // pass names, or "all"
+  std::vector<std::string> print_after;      // pass names, or "all"
   std::vector<std::string> disabled_passes;  // optional passes that do not run, or "all" of them
-  std::string stop_after;                // pass name; then no Program is made
+  std::string stop_after;                    // pass name; then no Program is made
   bool time_passes = false;
   int threads = 0;         // for code generation; 0: all that the process may use
   std::string model_name;  // for messages and provenance; empty: taken from the path
@@ -47,8 +47,9 @@ struct CompileResult {
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  // Errors: kInvalidArgument (malformed model; place and reason), kUnsupported (every unsupported operator
-  // and attribute of the model at once), kNotFound.
+  // The model is ONNX, or the graph IR's text form (ir/printer.h). Errors: kInvalidArgument (malformed model;
+  // place and reason), kUnsupported (every unsupported operator and attribute of the model at once),
+  // kNotFound.
   virtual Expected<CompileResult> CompileFile(const std::string& path,
                                               const CompileOptions& options) const = 0;
   virtual Expected<CompileResult> CompileBytes(std::span<const std::byte> model,

@@ -534,8 +534,7 @@ Expected<OnnxModel> Read(std::span<const std::byte> bytes, OnnxSource* source) {
 
 }  // namespace
 
-Expected<OnnxModel> ReadOnnxFile(const std::string& path) {
-  TVMVM_TRY(auto file, MappedFile::Open(path));
+Expected<OnnxModel> ReadOnnxFile(const std::string& path, const std::shared_ptr<const MappedFile>& file) {
   std::string parent = std::filesystem::path(path).parent_path().string();
   TVMVM_TRY(ModelFolder folder, ModelFolder::Create(parent.empty() ? "." : parent));
   OnnxSource source;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bytecode/status.h"
+#include "compiler/importers/mapped_file.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ops/onnx_op.h"
 
@@ -84,7 +85,8 @@ struct OnnxModel {
 
 // Errors: kNotFound (no such file), kInvalidArgument (malformed: byte position, place and reason),
 // kUnsupported (IR version, element type).
-Expected<OnnxModel> ReadOnnxFile(const std::string& path);
+// `file`: the mapping of `path`, which the model keeps; external data is looked for beside it.
+Expected<OnnxModel> ReadOnnxFile(const std::string& path, const std::shared_ptr<const MappedFile>& file);
 // The bytes must outlive everything made from the model. External data is refused: there is no folder to look
 // in.
 Expected<OnnxModel> ReadOnnxBytes(std::span<const std::byte> bytes);

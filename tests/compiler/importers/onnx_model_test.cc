@@ -204,7 +204,9 @@ class ExternalData : public ::testing::Test {
     })};
     std::filesystem::path path = root_ / "model" / "model.onnx";
     Write(path, ModelMessage(graph));
-    auto model = ReadOnnxFile(path.string());
+    auto file = MappedFile::Open(path.string());
+    if (!file) return file.error().message;
+    auto model = ReadOnnxFile(path.string(), *file);
     if (!model) return model.error().message;
     auto bytes = model->graph.initializers[0].data->bytes;
     return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
