@@ -138,7 +138,14 @@ Status FunctionLowering::EmitLoop(const Step& step) {
   TVMVM_CHECK_OK(EmitSteps(body));
   f_->SetSourceNode(node.source);
   EmitStepResults(step, index);
-  ScalarReg more = go_on.IsConstant(1) ? ScalarReg{} : dims_->Emit(go_on);
+  ScalarReg more;
+  if (!go_on.is_constant()) {
+    more = dims_->Emit(go_on);
+    if (go_on.is_symbol()) {  // whose register the next step changes
+      more = f_->NewScalar();
+      Move(more, dims_->Emit(go_on));
+    }
+  }
   EmitNextStep(step, symbols);
   ReleaseArenas();
   f_->Emit(Opcode::kAdd, {{OperandKind::kScalarDst, index.index},
@@ -146,7 +153,7 @@ Status FunctionLowering::EmitLoop(const Step& step) {
                           {OperandKind::kScalarSrc, one.index}});
   if (!go_on.IsConstant(0)) {
     ScalarReg below = f_->Binary(Opcode::kLess, index, trip);
-    if (!go_on.IsConstant(1)) f_->BranchIfNot(more, exit);
+    if (!go_on.is_constant()) f_->BranchIfNot(more, exit);
     f_->BranchIf(below, head);
   }
   open_.pop_back();
