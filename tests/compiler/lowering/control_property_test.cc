@@ -295,7 +295,7 @@ std::string TryNest(uint32_t seed) {
 
 TEST(ControlProperty, RandomNestsGiveWhatTheEvaluatorGives) {
   const char* wanted = std::getenv("TVMVM_NESTS");
-  const int nests = wanted != nullptr ? std::atoi(wanted) : 60;
+  const int nests = wanted != nullptr ? std::atoi(wanted) : 250;
   for (int seed = 1; seed <= nests; ++seed) {
     std::string problem = TryNest(static_cast<uint32_t>(seed));
     ASSERT_EQ(problem, "");
