@@ -22,10 +22,15 @@ struct tvmvm_vm {
 };
 struct tvmvm_invocation {
   tvmvm::Invocation invocation;
-  std::vector<tvmvm::Tensor> inputs, outputs;  // kept, so that a warm call allocates nothing
+  // Kept, so that a warm call allocates nothing.
+  std::vector<tvmvm::Tensor> inputs, outputs;
+  std::vector<tvmvm::Value> value_inputs, value_outputs;
 };
 struct tvmvm_tensor {
   tvmvm::Tensor tensor;
+};
+struct tvmvm_value {
+  tvmvm::Value value;
 };
 
 namespace {
@@ -33,6 +38,7 @@ namespace {
 static_assert(TVMVM_INTERNAL == static_cast<int>(Code::kInternal));
 static_assert(TVMVM_U2 == static_cast<int>(DType::kU2));
 static_assert(TVMVM_U2 + 1 == tvmvm::kDTypeCount);
+static_assert(TVMVM_TUPLE == static_cast<int>(tvmvm::ValueKind::kTuple));
 
 // What there is when there is no memory for a status.
 tvmvm_status* NoMemory() {
@@ -80,11 +86,18 @@ const tvmvm::ParameterSpec& Input(const tvmvm_program* program, size_t index) {
 const tvmvm::ParameterSpec& Output(const tvmvm_program* program, size_t index) {
   return program->program->main().outputs[index];
 }
+// The tensors in a sequence or optional.
+const tvmvm::TypeSpec& ElementType(const tvmvm::ParameterSpec& parameter) {
+  const tvmvm::TypeSpec* type = &parameter.type;
+  while (type->kind != tvmvm::ValueKind::kTensor && type->elements.size() == 1) type = type->elements.data();
+  return *type;
+}
 int RankOf(const tvmvm::ParameterSpec& parameter) {
-  return parameter.type.has_rank ? static_cast<int>(parameter.type.dims.size()) : -1;
+  const tvmvm::TypeSpec& type = ElementType(parameter);
+  return type.has_rank ? static_cast<int>(type.dims.size()) : -1;
 }
 const tvmvm::DimSpec& DimOf(const tvmvm::ParameterSpec& parameter, int axis) {
-  return parameter.type.dims[static_cast<size_t>(axis)];
+  return ElementType(parameter).dims[static_cast<size_t>(axis)];
 }
 
 tvmvm::Expected<std::string*> StringAt(const tvmvm_tensor* tensor, int64_t index) {
@@ -119,11 +132,51 @@ Status RunInvocation(tvmvm_invocation* self, const tvmvm_tensor* const* inputs, 
   return {};
 }
 
-// The invocation keeps no tensor of the caller's alive between calls.
+Status RunWithValues(tvmvm_invocation* self, const tvmvm_value* const* inputs, size_t input_count,
+                     tvmvm_value** outputs, size_t output_count) {
+  if (self == nullptr) return NullArgument("invocation");
+  if ((input_count > 0 && inputs == nullptr) || (output_count > 0 && outputs == nullptr))
+    return NullArgument("inputs or outputs");
+  self->value_inputs.resize(input_count);
+  self->value_outputs.resize(output_count);
+  for (size_t i = 0; i < input_count; ++i)
+    self->value_inputs[i] = inputs[i] ? inputs[i]->value : tvmvm::Value();
+  for (size_t i = 0; i < output_count; ++i) {
+    if (outputs[i] != nullptr && !outputs[i]->value.is_tensor())
+      return MakeError(Code::kInvalidArgument, "output " + std::to_string(i) +
+                                                   ": only a tensor can receive a result, a " +
+                                                   std::string(outputs[i]->value.kind_name()) + " is given");
+    self->value_outputs[i] = outputs[i] ? outputs[i]->value : tvmvm::Value();
+  }
+  TVMVM_CHECK_OK(self->invocation.Run(self->value_inputs, self->value_outputs));
+  std::vector<std::unique_ptr<tvmvm_value>> created(output_count);
+  for (size_t i = 0; i < output_count; ++i)
+    if (outputs[i] == nullptr)
+      created[i] = std::make_unique<tvmvm_value>(tvmvm_value{self->value_outputs[i]});
+  for (size_t i = 0; i < output_count; ++i) {
+    if (created[i])
+      outputs[i] = created[i].release();
+    else
+      outputs[i]->value = self->value_outputs[i];
+  }
+  return {};
+}
+
+// The invocation keeps nothing of the caller's alive between calls.
 void Forget(tvmvm_invocation* self) {
   if (self == nullptr) return;
   for (tvmvm::Tensor& tensor : self->inputs) tensor = {};
   for (tvmvm::Tensor& tensor : self->outputs) tensor = {};
+  for (tvmvm::Value& value : self->value_inputs) value = {};
+  for (tvmvm::Value& value : self->value_outputs) value = {};
+}
+
+tvmvm::Expected<std::vector<tvmvm::Value>> ValuesFrom(const tvmvm_value* const* values, size_t count) {
+  if (values == nullptr && count > 0) return NullArgument("values");
+  std::vector<tvmvm::Value> result(count);
+  for (size_t i = 0; i < count; ++i)
+    if (values[i] != nullptr) result[i] = values[i]->value;
+  return result;
 }
 
 }  // namespace
@@ -170,11 +223,17 @@ const char* tvmvm_program_input_name(const tvmvm_program* program, size_t index)
 const char* tvmvm_program_output_name(const tvmvm_program* program, size_t index) {
   return Output(program, index).name.c_str();
 }
+tvmvm_kind tvmvm_program_input_kind(const tvmvm_program* program, size_t index) {
+  return static_cast<tvmvm_kind>(Input(program, index).type.kind);
+}
+tvmvm_kind tvmvm_program_output_kind(const tvmvm_program* program, size_t index) {
+  return static_cast<tvmvm_kind>(Output(program, index).type.kind);
+}
 tvmvm_dtype tvmvm_program_input_dtype(const tvmvm_program* program, size_t index) {
-  return static_cast<tvmvm_dtype>(Input(program, index).type.dtype);
+  return static_cast<tvmvm_dtype>(ElementType(Input(program, index)).dtype);
 }
 tvmvm_dtype tvmvm_program_output_dtype(const tvmvm_program* program, size_t index) {
-  return static_cast<tvmvm_dtype>(Output(program, index).type.dtype);
+  return static_cast<tvmvm_dtype>(ElementType(Output(program, index)).dtype);
 }
 int tvmvm_program_input_rank(const tvmvm_program* program, size_t index) {
   return RankOf(Input(program, index));
@@ -218,7 +277,7 @@ void tvmvm_vm_free(tvmvm_vm* vm) { delete vm; }
 tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** invocation) {
   return Guarded([&]() -> Status {
     if (vm == nullptr || invocation == nullptr) return NullArgument("vm or invocation");
-    *invocation = new tvmvm_invocation{vm->vm->NewInvocation(), {}, {}};
+    *invocation = new tvmvm_invocation{vm->vm->NewInvocation(), {}, {}, {}, {}};
     return {};
   });
 }
@@ -227,6 +286,13 @@ tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation, const tvmvm_ten
                                    size_t input_count, tvmvm_tensor** outputs, size_t output_count) {
   tvmvm_status* status =
       Guarded([&] { return RunInvocation(invocation, inputs, input_count, outputs, output_count); });
+  Forget(invocation);
+  return status;
+}
+tvmvm_status* tvmvm_invocation_run_values(tvmvm_invocation* invocation, const tvmvm_value* const* inputs,
+                                          size_t input_count, tvmvm_value** outputs, size_t output_count) {
+  tvmvm_status* status =
+      Guarded([&] { return RunWithValues(invocation, inputs, input_count, outputs, output_count); });
   Forget(invocation);
   return status;
 }
@@ -307,5 +373,63 @@ tvmvm_status* tvmvm_tensor_set_string(tvmvm_tensor* tensor, int64_t index, const
     return {};
   });
 }
+
+tvmvm_status* tvmvm_value_from_tensor(const tvmvm_tensor* tensor, tvmvm_value** value) {
+  return Guarded([&]() -> Status {
+    if (tensor == nullptr || value == nullptr) return NullArgument("tensor or value");
+    *value = new tvmvm_value{tvmvm::Value(tensor->tensor)};
+    return {};
+  });
+}
+tvmvm_status* tvmvm_value_from_elements(const tvmvm_value* const* elements, size_t count,
+                                        tvmvm_value** sequence) {
+  return Guarded([&]() -> Status {
+    if (sequence == nullptr) return NullArgument("sequence");
+    TVMVM_TRY(std::vector<tvmvm::Value> values, ValuesFrom(elements, count));
+    *sequence = new tvmvm_value{tvmvm::Value::Sequence(std::move(values))};
+    return {};
+  });
+}
+tvmvm_status* tvmvm_value_from_fields(int64_t tag, const tvmvm_value* const* fields, size_t count,
+                                      tvmvm_value** tuple) {
+  return Guarded([&]() -> Status {
+    if (tuple == nullptr) return NullArgument("tuple");
+    TVMVM_TRY(std::vector<tvmvm::Value> values, ValuesFrom(fields, count));
+    *tuple = new tvmvm_value{tvmvm::Value::Tuple(tag, std::move(values))};
+    return {};
+  });
+}
+void tvmvm_value_free(tvmvm_value* value) { delete value; }
+tvmvm_kind tvmvm_value_kind(const tvmvm_value* value) {
+  if (value == nullptr || value->value.is_none()) return TVMVM_NOTHING;
+  if (value->value.is_tensor()) return TVMVM_TENSOR;
+  return value->value.is_sequence() ? TVMVM_SEQUENCE : TVMVM_TUPLE;
+}
+tvmvm_status* tvmvm_value_tensor(const tvmvm_value* value, tvmvm_tensor** tensor) {
+  return Guarded([&]() -> Status {
+    if (value == nullptr || tensor == nullptr) return NullArgument("value or tensor");
+    if (!value->value.is_tensor())
+      return MakeError(Code::kInvalidArgument,
+                       "a " + std::string(value->value.kind_name()) + " is no tensor");
+    *tensor = new tvmvm_tensor{value->value.tensor()};
+    return {};
+  });
+}
+size_t tvmvm_value_size(const tvmvm_value* value) {
+  const tvmvm_kind kind = tvmvm_value_kind(value);
+  return kind == TVMVM_SEQUENCE || kind == TVMVM_TUPLE ? value->value.elements().size() : 0;
+}
+tvmvm_status* tvmvm_value_element(const tvmvm_value* value, size_t index, tvmvm_value** element) {
+  return Guarded([&]() -> Status {
+    if (value == nullptr || element == nullptr) return NullArgument("value or element");
+    if (index >= tvmvm_value_size(value))
+      return MakeError(Code::kInvalidArgument, "element " + std::to_string(index) + " of a " +
+                                                   std::string(value->value.kind_name()) + " of " +
+                                                   std::to_string(tvmvm_value_size(value)));
+    *element = new tvmvm_value{value->value.elements()[index]};
+    return {};
+  });
+}
+int64_t tvmvm_value_tag(const tvmvm_value* value) { return value->value.tag(); }
 
 }  // extern "C"

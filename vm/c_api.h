@@ -68,7 +68,17 @@ typedef struct tvmvm_program tvmvm_program;
 typedef struct tvmvm_vm tvmvm_vm;
 typedef struct tvmvm_invocation tvmvm_invocation;
 typedef struct tvmvm_tensor tvmvm_tensor;
+typedef struct tvmvm_value tvmvm_value;
 struct DLManagedTensor;
+
+/* Kinds of values, and of inputs and outputs. A value is never an optional: it is nothing, or the element. */
+typedef enum tvmvm_kind {
+  TVMVM_TENSOR = 0,
+  TVMVM_SEQUENCE = 1,
+  TVMVM_OPTIONAL = 2,
+  TVMVM_TUPLE = 3,
+  TVMVM_NOTHING = 4
+} tvmvm_kind;
 
 /* TVMVM_OK and "" for null. The text lives as long as the status. */
 TVMVM_API tvmvm_code tvmvm_status_code(const tvmvm_status* status);
@@ -83,8 +93,11 @@ TVMVM_API tvmvm_status* tvmvm_program_load_from_memory(const void* bytes, size_t
 TVMVM_API void tvmvm_program_free(tvmvm_program* program);
 TVMVM_API size_t tvmvm_program_input_count(const tvmvm_program* program);
 TVMVM_API size_t tvmvm_program_output_count(const tvmvm_program* program);
-/* Of input or output `index` < count. A name lives as long as the program; a rank of -1 is unknown until run;
- * a dimension of -1 is symbolic: its symbol or "" comes from ..._symbol. */
+/* Of input or output `index` < count. A name lives as long as the program; element type, rank and dimensions
+ * of a sequence or optional are those of its elements; a rank of -1 is unknown until run; a dimension of -1
+ * is symbolic: its symbol or "" comes from ..._symbol. */
+TVMVM_API tvmvm_kind tvmvm_program_input_kind(const tvmvm_program* program, size_t index);
+TVMVM_API tvmvm_kind tvmvm_program_output_kind(const tvmvm_program* program, size_t index);
 TVMVM_API const char* tvmvm_program_input_name(const tvmvm_program* program, size_t index);
 TVMVM_API const char* tvmvm_program_output_name(const tvmvm_program* program, size_t index);
 TVMVM_API tvmvm_dtype tvmvm_program_input_dtype(const tvmvm_program* program, size_t index);
@@ -114,6 +127,12 @@ TVMVM_API void tvmvm_invocation_free(tvmvm_invocation* invocation);
  */
 TVMVM_API tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation, const tvmvm_tensor* const* inputs,
                                              size_t input_count, tvmvm_tensor** outputs, size_t output_count);
+/* The same with values, for programs with sequences, optionals and tuples. inputs[k]: null is nothing, an
+ * optional without element. outputs[k]: null asks for a new value, which the caller frees; a value given
+ * there is a tensor that receives the result, and the output must be one. */
+TVMVM_API tvmvm_status* tvmvm_invocation_run_values(tvmvm_invocation* invocation,
+                                                    const tvmvm_value* const* inputs, size_t input_count,
+                                                    tvmvm_value** outputs, size_t output_count);
 /* 0 means none, for each. */
 TVMVM_API void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes, int64_t max_steps,
                                            int64_t timeout_ns);
@@ -142,6 +161,24 @@ TVMVM_API tvmvm_status* tvmvm_tensor_get_string(const tvmvm_tensor* tensor, int6
                                                 size_t* size);
 TVMVM_API tvmvm_status* tvmvm_tensor_set_string(tvmvm_tensor* tensor, int64_t index, const char* text,
                                                 size_t size);
+
+/* Values: tensors, sequences, tuples, nothing. They share what they hold; a sequence or tuple is never
+ * changed once made. Of `elements` and `fields`, null is nothing. */
+TVMVM_API tvmvm_status* tvmvm_value_from_tensor(const tvmvm_tensor* tensor, tvmvm_value** value);
+TVMVM_API tvmvm_status* tvmvm_value_from_elements(const tvmvm_value* const* elements, size_t count,
+                                                  tvmvm_value** sequence);
+/* `tag`: which constructor of an algebraic data type. */
+TVMVM_API tvmvm_status* tvmvm_value_from_fields(int64_t tag, const tvmvm_value* const* fields, size_t count,
+                                                tvmvm_value** tuple);
+TVMVM_API void tvmvm_value_free(tvmvm_value* value);
+TVMVM_API tvmvm_kind tvmvm_value_kind(const tvmvm_value* value); /* TVMVM_NOTHING for null */
+/* The tensor, which the caller frees, on the value's memory. */
+TVMVM_API tvmvm_status* tvmvm_value_tensor(const tvmvm_value* value, tvmvm_tensor** tensor);
+/* Elements of a sequence, fields of a tuple; 0 for other values. */
+TVMVM_API size_t tvmvm_value_size(const tvmvm_value* value);
+/* Element or field `index`, which the caller frees. */
+TVMVM_API tvmvm_status* tvmvm_value_element(const tvmvm_value* value, size_t index, tvmvm_value** element);
+TVMVM_API int64_t tvmvm_value_tag(const tvmvm_value* value); /* of a tuple */
 
 #ifdef __cplusplus
 }

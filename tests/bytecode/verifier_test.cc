@@ -97,6 +97,10 @@ void Replace(Program& program, Opcode opcode, std::vector<Operand> operands,
 
 Operand List(OperandKind kind, std::vector<uint32_t> list) { return Operand(kind, std::move(list)); }
 
+const std::string kNoSuchHostFunction =
+    "@main:85 host: host function 4000000000 does not exist, the library has " +
+    std::to_string(HostSignatures().size()) + " (node /Mul)";
+
 // Replaces `wait` by a host call with so many scalars, references and destinations.
 void Host(Program& program, HostFunctionId function, std::array<size_t, 4> counts) {
   std::vector<uint32_t> zeros(4, 0);
@@ -422,7 +426,7 @@ const Mutation kUseMutations[] = {
     {"@main:79 fill: buffer 0 is written and is constant c0 (node /Mul)",
      [](Program& p) { Word(p, Opcode::kFill, 0, 1) = kConst; }},
     {"@main:85 wait: queue 8, at most 7 (node /Mul)", [](Program& p) { Word(p, Opcode::kWait, 0) = 8; }},
-    {"@main:85 host: host function 4000000000 does not exist, the library has 23 (node /Mul)",
+    {kNoSuchHostFunction.c_str(),
      [](Program& p) {
        Host(p, HostFunctionId{4'000'000'000u}, {0, 0, 0, 0});
      }},

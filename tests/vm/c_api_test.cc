@@ -198,5 +198,95 @@ TEST(CApiErrors, BadArgumentsAndFiles) {
   tvmvm_tensor_free(nullptr);
 }
 
+// Sequences, optionals and tuples: the sequence without its first element, the optional, a tuple of both.
+constexpr std::string_view kValues = R"---(
+entry @main
+func @main("s": sequence<i64[?]>, "o": optional<f32[2]>) -> ("t": sequence<i64[?]>, "p": optional<f32[2]>, "u": tuple<>, "x": i64[?]) frame 2, 5 {
+  i0 = const 0
+  i1 = const 9
+  [], [r2] = host 3, [i0, i0], [r0]
+  [], [r3] = host 20, [i1], [r2, r1]
+  [], [r4] = host 4, [i0], [r0]
+  return [], [r2, r1, r3, r4]
+}
+)---";
+
+tvmvm_value* Number(int64_t number) {
+  const int64_t one = 1;
+  tvmvm_tensor* tensor = nullptr;
+  tvmvm_value* value = nullptr;
+  EXPECT_EQ(Take(tvmvm_tensor_allocate(TVMVM_I64, &one, 1, &tensor)), "");
+  *static_cast<int64_t*>(tvmvm_tensor_data(tensor)) = number;
+  EXPECT_EQ(Take(tvmvm_value_from_tensor(tensor, &value)), "");
+  tvmvm_tensor_free(tensor);
+  return value;
+}
+
+int64_t NumberIn(const tvmvm_value* value) {
+  tvmvm_tensor* tensor = nullptr;
+  EXPECT_EQ(Take(tvmvm_value_tensor(value, &tensor)), "");
+  const int64_t number = tensor ? *static_cast<int64_t*>(tvmvm_tensor_data(tensor)) : -1;
+  tvmvm_tensor_free(tensor);
+  return number;
+}
+
+TEST(CApiValues, SequencesOptionalsAndTuples) {
+  auto assembled = Assemble(kValues);
+  ASSERT_TRUE(assembled) << assembled.error().message;
+  auto bytes = SerializeProgram(**assembled);
+  ASSERT_TRUE(bytes);
+  tvmvm_program* program = nullptr;
+  tvmvm_vm* vm = nullptr;
+  tvmvm_invocation* invocation = nullptr;
+  ASSERT_EQ(Take(tvmvm_program_load_from_memory(bytes->data(), bytes->size(), &program)), "");
+  ASSERT_EQ(Take(tvmvm_vm_create(program, nullptr, &vm)), "");
+  ASSERT_EQ(Take(tvmvm_invocation_create(vm, &invocation)), "");
+  EXPECT_EQ(tvmvm_program_input_kind(program, 0), TVMVM_SEQUENCE);
+  EXPECT_EQ(tvmvm_program_input_dtype(program, 0), TVMVM_I64);
+  EXPECT_EQ(tvmvm_program_input_rank(program, 0), 1);
+  EXPECT_EQ(tvmvm_program_output_kind(program, 1), TVMVM_OPTIONAL);
+  EXPECT_EQ(tvmvm_program_output_dim(program, 1, 0), 2);
+  EXPECT_EQ(tvmvm_program_output_kind(program, 2), TVMVM_TUPLE);
+
+  tvmvm_value* elements[] = {Number(1), Number(2), Number(3)};
+  tvmvm_value* sequence = nullptr;
+  ASSERT_EQ(Take(tvmvm_value_from_elements(elements, 3, &sequence)), "");
+  EXPECT_EQ(tvmvm_value_size(sequence), 3u);
+  const tvmvm_value* inputs[] = {sequence, nullptr};
+  tvmvm_value* given = Number(0);
+  tvmvm_value* outputs[] = {nullptr, nullptr, nullptr, given};
+  ASSERT_EQ(Take(tvmvm_invocation_run_values(invocation, inputs, 2, outputs, 4)), "");
+  EXPECT_EQ(tvmvm_value_kind(outputs[0]), TVMVM_SEQUENCE);
+  EXPECT_EQ(tvmvm_value_size(outputs[0]), 2u);
+  EXPECT_EQ(tvmvm_value_kind(outputs[1]), TVMVM_NOTHING);
+  EXPECT_EQ(tvmvm_value_kind(outputs[2]), TVMVM_TUPLE);
+  EXPECT_EQ(tvmvm_value_tag(outputs[2]), 9);
+  EXPECT_EQ(tvmvm_value_size(outputs[2]), 2u);
+  EXPECT_EQ(outputs[3], given);
+  EXPECT_EQ(NumberIn(given), 1);
+  tvmvm_value* last = nullptr;
+  ASSERT_EQ(Take(tvmvm_value_element(outputs[0], 1, &last)), "");
+  EXPECT_EQ(NumberIn(last), 3);
+
+  tvmvm_value* none = nullptr;
+  EXPECT_EQ(Take(tvmvm_value_element(outputs[0], 2, &none)), "element 2 of a sequence of 2");
+  tvmvm_tensor* tensor = nullptr;
+  EXPECT_EQ(Take(tvmvm_value_tensor(sequence, &tensor)), "a sequence is no tensor");
+  EXPECT_EQ(Take(tvmvm_invocation_run_values(invocation, inputs, 2, outputs, 4)),
+            "output 0: only a tensor can receive a result, a sequence is given");
+  EXPECT_THAT(Take(tvmvm_invocation_run_values(invocation, inputs, 1, outputs, 0)),
+              HasSubstr("inputs given"));
+  EXPECT_EQ(Take(tvmvm_value_from_fields(1, nullptr, 1, &none)), "values is null");
+  tvmvm_value* tuple = nullptr;
+  ASSERT_EQ(Take(tvmvm_value_from_fields(7, elements, 2, &tuple)), "");
+  EXPECT_EQ(tvmvm_value_tag(tuple), 7);
+  for (tvmvm_value* value : {elements[0], elements[1], elements[2], sequence, outputs[0], outputs[1],
+                             outputs[2], given, last, tuple})
+    tvmvm_value_free(value);
+  tvmvm_program_free(program);
+  tvmvm_vm_free(vm);
+  tvmvm_invocation_free(invocation);
+}
+
 }  // namespace
 }  // namespace tvmvm

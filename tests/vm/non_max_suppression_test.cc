@@ -1,7 +1,6 @@
 // NonMaxSuppression, with results stated by the ONNX documentation's examples, and against a plain version.
 #include <gmock/gmock.h>
 
-#include <bit>
 #include <random>
 
 #include "tests/vm/host_program.h"
@@ -14,7 +13,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr std::string_view kSignature = R"(("boxes": f32[*], "scores": f32[*]) -> ("y": i64[*]))";
+constexpr std::string_view kSignature =
+    R"(("boxes": f32[*], "scores": f32[*], "overlap": f32[*], "least": f32[*]) -> ("y": i64[*]))";
 
 struct Options {
   int form = 0;
@@ -24,15 +24,21 @@ struct Options {
 };
 
 std::string Body(const Options& options) {
-  const uint64_t bits =
-      uint64_t{std::bit_cast<uint32_t>(options.score)} << 32 | std::bit_cast<uint32_t>(options.overlap);
   return "i0 = const " + std::to_string(options.form) + "\n i1 = const " + std::to_string(options.most) +
-         "\n i2 = const " + std::to_string(static_cast<int64_t>(bits)) +
-         "\n [], [r2] = host non_max_suppression, [i0, i1, i2], [r0, r1]\n return [], [r2]";
+         "\n [], [r4] = host non_max_suppression, [i0, i1], [r0, r1, r2, r3]\n return [], [r4]";
+}
+
+std::vector<Tensor> Inputs(const Tensor& boxes, const Tensor& scores, const Options& options) {
+  return {boxes, scores, Shaped(Floats({options.overlap}), Shape{}), Floats({options.score})};
+}
+
+std::string SelectError(const Tensor& boxes, const Tensor& scores, const Options& options,
+                        const Limits& limits = {}) {
+  return RunHostError(kSignature, Body(options), Inputs(boxes, scores, options), limits);
 }
 
 std::vector<int64_t> Select(const Tensor& boxes, const Tensor& scores, const Options& options) {
-  auto outputs = RunHost(kSignature, Body(options), {boxes, scores});
+  auto outputs = RunHost(kSignature, Body(options), Inputs(boxes, scores, options));
   if (outputs.empty()) return {-1};
   EXPECT_EQ(outputs[0].shape(), (Shape{outputs[0].element_count() / 3, 3}));
   return ToInts(outputs[0]);
@@ -144,13 +150,23 @@ TEST(NonMaxSuppression, LikeThePlainVersion) {
   }
 }
 
+// Without thresholds nothing may overlap, and every score will do.
+TEST(NonMaxSuppression, ThresholdsMayBeAbsent) {
+  auto outputs = RunHost(R"(("boxes": f32[*], "scores": f32[*]) -> ("y": i64[*]))",
+                         "i0 = const 0\n i1 = const 9\n r2 = release\n"
+                         " [], [r3] = host non_max_suppression, [i0, i1], [r0, r1, r2, r2]\n return [], [r3]",
+                         {Boxes(), Shaped(Floats({-1, -2, -3, -4, -5, -6}), Shape{1, 1, 6})});
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_THAT(ToInts(outputs[0]), ElementsAre(0, 0, 0, 0, 0, 3, 0, 0, 5));
+}
+
 TEST(NonMaxSuppression, ChecksItsOperands) {
-  EXPECT_THAT(RunHostError(kSignature, Body({}), {Boxes(), Shaped(Floats({1, 2}), Shape{1, 1, 2})}),
+  EXPECT_THAT(SelectError(Boxes(), Shaped(Floats({1, 2}), Shape{1, 1, 2}), {}),
               HasSubstr("must have shapes [b, n, 4] and [b, c, n], they have [1, 6, 4] and [1, 1, 2]"));
-  EXPECT_THAT(RunHostError(kSignature, Body({.overlap = 1.5f}), {Boxes(), Scores()}),
-              HasSubstr("the overlap's threshold is 1.5"));
-  EXPECT_THAT(RunHostError(kSignature, Body({.overlap = NAN}), {Boxes(), Scores()}),
-              HasSubstr("not within 0 to 1"));
+  EXPECT_THAT(SelectError(Boxes(), Scores(), {.overlap = 1.5f}), HasSubstr("the most overlap is 1.5"));
+  EXPECT_THAT(SelectError(Boxes(), Scores(), {.overlap = NAN}), HasSubstr("not within 0 to 1"));
+  EXPECT_THAT(RunHostError(kSignature, Body({}), {Boxes(), Scores(), Floats({1, 2}), Floats({0})}),
+              HasSubstr("'most overlap' must be one number, it has shape [2]"));
 }
 
 // A run that is cancelled or late ends within the function.
@@ -163,11 +179,9 @@ TEST(NonMaxSuppression, EndsAtTheDeadline) {
   }
   Limits limits;
   limits.timeout = std::chrono::milliseconds(20);
-  EXPECT_THAT(
-      RunHostError(kSignature, Body({.most = INT64_MAX}),
-                   {Shaped(Floats(boxes), Shape{1, kCount, 4}), Shaped(Floats(scores), Shape{1, 1, kCount})},
-                   limits),
-      ::testing::StartsWith("deadline_exceeded"));
+  EXPECT_THAT(SelectError(Shaped(Floats(boxes), Shape{1, kCount, 4}),
+                          Shaped(Floats(scores), Shape{1, 1, kCount}), {.most = INT64_MAX}, limits),
+              ::testing::StartsWith("deadline_exceeded"));
 }
 
 }  // namespace

@@ -137,19 +137,14 @@ class Kept {
   size_t count_ = 0;
 };
 
-struct Thresholds {
-  float overlap = 0;
-  float score = 0;
-};
-
-Expected<Thresholds> ThresholdsFrom(int64_t bits) {
-  Thresholds thresholds;
-  thresholds.overlap = std::bit_cast<float>(static_cast<uint32_t>(bits));
-  thresholds.score = std::bit_cast<float>(static_cast<uint32_t>(static_cast<uint64_t>(bits) >> 32));
-  if (!(thresholds.overlap >= 0 && thresholds.overlap <= 1))
-    return MakeError(Code::kInvalidArgument, "the overlap's threshold is " +
-                                                 std::to_string(thresholds.overlap) + ", not within 0 to 1");
-  return thresholds;
+// A number that may be absent.
+Expected<float> NumberOperand(const HostCall& call, size_t number, float absent, std::string_view role) {
+  if (call.refs[number] == nullptr) return absent;
+  TVMVM_TRY(TensorObject * tensor, TypedOperand(call, number, DType::kF32, role));
+  if (ElementCount(*tensor) != 1)
+    return MakeError(Code::kInvalidArgument, "'" + std::string(role) + "' must be one number, it has shape " +
+                                                 tensor->shape.ToString());
+  return *DataOf<float>(*tensor);
 }
 
 Status CheckShapes(const Shape& boxes, const Shape& scores) {
@@ -163,7 +158,8 @@ Status CheckShapes(const Shape& boxes, const Shape& scores) {
 
 }  // namespace
 
-// (boxes' form, most boxes a class, thresholds)(boxes, scores) -> selected (batch, class, box)
+// (boxes' form, most boxes a class)(boxes, scores, most overlap or null, least score or null)
+// -> selected (batch, class, box)
 Status HostNonMaxSuppression(HostCall& call) {
   TVMVM_TRY(TensorObject * boxes, TypedOperand(call, 0, DType::kF32, "boxes"));
   TVMVM_TRY(TensorObject * scores, TypedOperand(call, 1, DType::kF32, "scores"));
@@ -171,7 +167,11 @@ Status HostNonMaxSuppression(HostCall& call) {
   const int64_t form = call.scalars[0];
   if (form != 0 && form != 1)
     return MakeError(Code::kInvalidArgument, "boxes of form " + std::to_string(form));
-  TVMVM_TRY(const Thresholds thresholds, ThresholdsFrom(call.scalars[2]));
+  TVMVM_TRY(const float most_overlap, NumberOperand(call, 2, 0, "most overlap"));
+  TVMVM_TRY(const float least_score, NumberOperand(call, 3, -INFINITY, "least score"));
+  if (!(most_overlap >= 0 && most_overlap <= 1))
+    return MakeError(Code::kInvalidArgument,
+                     "the most overlap is " + std::to_string(most_overlap) + ", not within 0 to 1");
   const int64_t batches = scores->shape[0], classes = scores->shape[1], count = scores->shape[2];
   const auto most = static_cast<size_t>(std::clamp<int64_t>(call.scalars[1], 0, count));
 
@@ -187,12 +187,12 @@ Status HostNonMaxSuppression(HostCall& call) {
     if (in_batch == 0)
       SetCorners(DataOf<float>(*boxes) + batch * count * 4, count, static_cast<BoxForm>(form), &corners);
     TVMVM_CHECK_OK(Poll(call));
-    candidates.Find(DataOf<float>(*scores) + row * count, count, thresholds.score);
+    candidates.Find(DataOf<float>(*scores) + row * count, count, least_score);
     kept.Clear();
     int64_t step = 0;
     for (int64_t box; kept.count() < most && (box = candidates.Next()) >= 0;) {
       TVMVM_CHECK_OK(PollStep(call, step++));
-      if (kept.Overlaps(corners, static_cast<size_t>(box), thresholds.overlap)) continue;
+      if (kept.Overlaps(corners, static_cast<size_t>(box), most_overlap)) continue;
       kept.Add(corners, static_cast<size_t>(box));
       selected.insert(selected.end(), {batch, in_batch, box});
     }
