@@ -53,6 +53,12 @@ Dims KeptDims(const Dims& dims, const Dims& flags, int count);
 std::optional<std::vector<int64_t>> ConstantFlags(const Dims& flags);
 Dims DimsOf(const std::vector<int64_t>& values);
 
+// The run fails where an index is not within [-size, size). Nothing for contents that are known: positions made
+// of sizes are held to their range where they are used. (onnx_gather.cc)
+void CheckIndices(OpBuilder& b, ValueId indices, const Dims& sizes);
+// The same for tuples along the last axis of `indices`, which address x behind its batch axes.
+void CheckTuples(OpBuilder& b, ValueId x, ValueId indices, int64_t batch_dims);
+
 // Equal numbers for equal texts, through all of the tensors; their dims are the tensors' (onnx_string.cc).
 std::vector<ValueId> StringIds(OpBuilder& b, std::vector<ValueId> strings);
 // The strings at the positions, which count through all the tensors (onnx_string.cc).

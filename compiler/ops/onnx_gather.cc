@@ -10,15 +10,20 @@ using tensor::ExprOp;
 
 void Gather(OnnxContext& c) {
   int axis = c.b.NormalizeAxis(c.Int("axis", 0), c.b.rank(c.in(0)));
-  if (!c.b.failed()) c.Out(0, c.b.Gather(c.in(0), c.in(1), axis));
+  if (c.b.failed()) return;
+  CheckIndices(c.b, c.in(1), {c.b.dim(c.in(0), axis)});
+  c.Out(0, c.b.Gather(c.in(0), c.in(1), axis));
 }
 
 void GatherElements(OnnxContext& c) {
   int axis = c.b.NormalizeAxis(c.Int("axis", 0), c.b.rank(c.in(0)));
-  if (!c.b.failed()) c.Out(0, c.b.Emit("gather_elements", {c.in(0), c.in(1)}, {{"axis", int64_t{axis}}}));
+  if (c.b.failed()) return;
+  CheckIndices(c.b, c.in(1), {c.b.dim(c.in(0), axis)});
+  c.Out(0, c.b.Emit("gather_elements", {c.in(0), c.in(1)}, {{"axis", int64_t{axis}}}));
 }
 
 void GatherND(OnnxContext& c) {
+  CheckTuples(c.b, c.in(0), c.in(1), c.Int("batch_dims", 0));
   c.Out(0, c.b.Emit("gather_nd", {c.in(0), c.in(1)}, {{"batch_dims", c.Int("batch_dims", 0)}}));
 }
 
@@ -69,6 +74,21 @@ constexpr OnnxOp kRows[] = {
 };
 
 }  // namespace
+
+void CheckIndices(OpBuilder& b, ValueId indices, const Dims& sizes) {
+  DType dtype = b.dtype(indices);
+  if (b.failed() || b.function().value(indices).elements || b.ConstantData(indices) != nullptr) return;
+  if (dtype != DType::kI64 && dtype != DType::kI32) return;
+  b.Host(HostFunctionId::kIndicesCheck, {indices, b.DimsTensor(sizes)}, {});
+}
+
+void CheckTuples(OpBuilder& b, ValueId x, ValueId indices, int64_t batch_dims) {
+  const Dims &dims = b.dims(x), &index_dims = b.dims(indices);
+  auto depth = index_dims.empty() ? std::nullopt : index_dims.back().constant();
+  if (!depth || *depth < 1 || batch_dims < 0 || batch_dims + *depth > static_cast<int64_t>(dims.size()))
+    return;
+  CheckIndices(b, indices, Dims(dims.begin() + batch_dims, dims.begin() + batch_dims + *depth));
+}
 
 std::span<const OnnxOp> OnnxGatherRows() { return kRows; }
 

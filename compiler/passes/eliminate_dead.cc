@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compiler/ir/control.h"
+#include "compiler/ops/core_op.h"
 #include "compiler/passes/pass.h"
 
 namespace tvmvm::passes {
@@ -43,8 +44,11 @@ class Liveness {
   bool IsLive(const Node& node) const {
     for (ValueId output : node.outputs)
       if (output.valid() && live_.count(output)) return true;
-    for (const std::string& symbol : ir::DefinedSymbols(function_, node))
+    std::vector<std::string> symbols = ir::DefinedSymbols(function_, node);
+    for (const std::string& symbol : symbols)
       if (symbols_.count(symbol)) return true;
+    // A check: it gives nothing but the error.
+    if (node.op->kind == ir::OpKind::kHost && node.outputs.empty() && symbols.empty()) return true;
     return false;
   }
 

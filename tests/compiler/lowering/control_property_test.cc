@@ -91,7 +91,7 @@ class NestBuilder {
           return Bounded(b_.Reduce(Pick(2) ? tensor::ReduceKind::kSum : tensor::ReduceKind::kMax, a, {0}));
         break;
       case 3:
-        if (dims.size() == 2) {
+        if (dims.size() == 2 && dims[0] == Dim::Symbol("n")) {  // never empty
           Dim last = dims[0] - 1;
           Dim row = index_.empty() ? Dim(0) : Min(Dim::Symbol(index_.back()), last);
           return b_.SliceAxis(a, 0, Max(row, 0), 1);
