@@ -17,6 +17,9 @@ namespace {
 // Of one launch: some hundred microseconds.
 constexpr int64_t kWorkOfLaunch = 1 << 20;
 constexpr int64_t kLeastWorkOfStep = 64;
+// Steps of the first launch of a loop that may end at any step; each launch has twice as many as the one
+// before.
+constexpr int64_t kFirstSteps = 64;
 // By which a launch may let buffers of unknown final size grow.
 constexpr int64_t kGrowthOfLaunch = 1 << 20;
 
@@ -28,7 +31,7 @@ Dim BytesOf(const Type& type) { return lowering::BytesOf(type.dtype, type.dims);
 //   if not (start and 0 < trip): goto exit
 // next:
 //   end = min(index + steps of a launch, trip)
-//   launch steps [index, end); index = end
+//   launch steps [index, end); index = end; where a step may be the last, the next launch gets more steps
 //   if the state says go on and index < trip: goto next
 // exit:
 void FunctionLowering::EmitOutlinedLoop(const Step& step) {
@@ -46,7 +49,11 @@ void FunctionLowering::EmitOutlinedLoop(const Step& step) {
   dims_->EnterScope();
   OpenGuards(node.regions[0], &node);
   EmitGuards();
-  ScalarReg steps = dims_->Emit(StepsOfLaunch(step));
+  ScalarReg most = dims_->Emit(StepsOfLaunch(step)), steps = most;
+  if (loop.decides) {
+    steps = f_->NewScalar();
+    Move(steps, f_->Binary(Opcode::kMin, most, f_->Immediate(kFirstSteps)));
+  }
   for (const Dim& dim : step.outlined_use.scalars)
     if (dims_->CanEmit(dim)) dims_->Emit(dim);
   f_->SetSourceNode(node.source);
@@ -60,6 +67,7 @@ void FunctionLowering::EmitOutlinedLoop(const Step& step) {
   if (loop.decides) {
     const Memory& state = memory_[step.workspaces[0]];
     f_->BranchIfNot(f_->Load(state.ref, StateOffset(step, kStateGoOn), DType::kI64), exit);
+    Move(steps, f_->Binary(Opcode::kMin, f_->Binary(Opcode::kAdd, steps, steps), most));
   }
   f_->BranchIf(f_->Binary(Opcode::kLess, index, trip), next);
   open_.pop_back();

@@ -9,9 +9,12 @@ namespace {
 // From so much work on, the kernels of a step are worth threads of their own.
 constexpr int64_t kMostFlops = 2'000'000;
 
-// With every symbol 1: a step's work where it is least.
-int64_t LeastWork(const ir::Dim& dim) {
-  return ir::Evaluate(dim, [](const std::string&) { return std::optional<int64_t>(1); }).value_or(0);
+// What a symbolic size is taken for.
+constexpr int64_t kAssumedSize = 32;
+
+bool IsSmall(const ir::Dim& flops) {
+  auto assume = [](const std::string&) { return std::optional<int64_t>(kAssumedSize); };
+  return ir::Evaluate(flops, assume).value_or(INT64_MAX) <= kMostFlops;
 }
 
 }  // namespace
@@ -25,7 +28,7 @@ std::optional<OutlinedLoop> OutlineLoop(const ir::Function& function, ir::NodeId
     if (!describer.Run()) return std::nullopt;
     const tensor::LoopBody& body = describer.body();
     Expected<tensor::LoopKernel> kernel = tensor::OutlineLoop(body);
-    if (!kernel || LeastWork(kernel->flops) > kMostFlops) return std::nullopt;
+    if (!kernel || !IsSmall(kernel->flops)) return std::nullopt;
     if (!tensor::VerifyLoops(*kernel)) return std::nullopt;
     if (outlined.kernels.empty()) {
       outlined.arguments = describer.arguments();

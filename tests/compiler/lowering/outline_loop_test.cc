@@ -148,7 +148,7 @@ std::string RandomLoop(std::mt19937& random) {
     body += "    define_dims(%12) {symbols = strings[\"q\"]}\n";
   }
   for (size_t count = 1 + below(6); count > 0; --count) {
-    switch (below(6)) {
+    switch (below(8)) {
       case 0:
         define(fmt::format("add({}, {})", pick(), pick()));
         break;
@@ -168,6 +168,27 @@ std::string RandomLoop(std::mt19937& random) {
       case 4:
         define(fmt::format("slice({}) {{dims = dims[24], starts = dims[23], steps = dims[-1]}}", pick()));
         break;
+      case 5: {
+        int product = next++;
+        body += fmt::format(
+            "    %{}: tensor<f32,[]> = contract({}, {}) {{dtype = f32, lhs_batch = [], lhs_contract = [0], "
+            "rhs_batch "
+            "= [], rhs_contract = [0]}}\n",
+            product, pick(), pick());
+        define(fmt::format("add({}, %{})", pick(), product));
+        break;
+      }
+      case 6: {
+        int at = next;
+        next += 3;
+        body += fmt::format(
+            "    %{0}: tensor<i64,[1]> = slice(%4) {{dims = dims[1], starts = dims[i], steps = dims[1]}}\n"
+            "    %{1}: tensor<i64,[1,1]> = reshape(%{0}) {{dims = dims[1, 1]}}\n"
+            "    %{2}: tensor<f32,[1]> = slice({3}) {{dims = dims[1], starts = dims[5], steps = dims[1]}}\n",
+            at, at + 1, at + 2, pick());
+        define(fmt::format("scatter_nd({}, %{}, %{}) {{reduction = \"none\"}}", pick(), at + 1, at + 2));
+        break;
+      }
       default: {
         int then = next++, otherwise = next++;
         std::string from = pick(), to = pick();
