@@ -31,7 +31,7 @@ struct Timing {
   }
 };
 
-Status TimeRuns(Invocation& invocation, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+Status TimeRuns(Invocation& invocation, std::span<const Value> inputs, std::span<Value> outputs,
                 const BenchArguments& arguments, Timing* timing) {
   Clock::time_point begin = Clock::now();
   TVMVM_CHECK_OK(invocation.Run(inputs, outputs));  // makes the outputs; later runs write into them
@@ -50,7 +50,7 @@ Status TimeRuns(Invocation& invocation, std::span<const Tensor> inputs, std::spa
 }
 
 // Runs again with every launch observed; the timed runs are not, so that observing costs them nothing.
-Status ObserveRuns(Invocation& invocation, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+Status ObserveRuns(Invocation& invocation, std::span<const Value> inputs, std::span<Value> outputs,
                    Profiler* profiler) {
   constexpr int kRuns = 10;
   invocation.SetLaunchObserver(profiler->observer());
@@ -105,8 +105,8 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model.threads));
   timing.load_ms = MillisecondsSince(begin);
 
-  TVMVM_TRY(std::vector<Tensor> inputs, MakeInputs(program->main(), arguments.inputs));
-  std::vector<Tensor> outputs(program->main().outputs.size());
+  TVMVM_TRY(std::vector<Value> inputs, MakeInputs(program->main(), arguments.inputs));
+  std::vector<Value> outputs(program->main().outputs.size());
   Profiler profiler(program, !arguments.trace.empty());
   Invocation invocation = vm->NewInvocation();
   TVMVM_CHECK_OK(TimeRuns(invocation, inputs, outputs, arguments, &timing));

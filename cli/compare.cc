@@ -6,6 +6,7 @@
 #include <complex>
 
 #include "cli/elements.h"
+#include "cli/value_text.h"
 
 namespace tvmvm::cli {
 namespace {
@@ -90,6 +91,20 @@ std::optional<std::string> FindDifference(const Tensor& got, const Tensor& want,
   if (wrong == 0) return std::nullopt;
   return fmt::format("{} of {} elements differ, worst {}", wrong, count,
                      DescribeWorst(got, want, worst, bound));
+}
+
+std::optional<std::string> FindDifference(const Value& got, const Value& want, const Tolerance& tolerance) {
+  if (got.is_tensor() && want.is_tensor()) return FindDifference(got.tensor(), want.tensor(), tolerance);
+  if (got.is_none() && want.is_none()) return std::nullopt;
+  bool is_same = got.is_sequence() == want.is_sequence() && got.is_tuple() == want.is_tuple() &&
+                 got.is_none() == want.is_none() && !got.is_tensor() && !want.is_tensor();
+  if (!is_same || got.elements().size() != want.elements().size() ||
+      (got.is_tuple() && got.tag() != want.tag()))
+    return fmt::format("{}, want {}", FormatType(got), FormatType(want));
+  for (size_t i = 0; i < want.elements().size(); ++i)
+    if (auto difference = FindDifference(got.elements()[i], want.elements()[i], tolerance))
+      return fmt::format("[{}]{}{}", i, difference->starts_with("[") ? "" : ": ", *difference);
+  return std::nullopt;
 }
 
 }  // namespace tvmvm::cli

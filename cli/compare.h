@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "vm/tensor.h"
+#include "vm/value.h"
 
 namespace tvmvm::cli {
 
@@ -23,5 +23,7 @@ bool HasRandomOutputs(std::string_view test_name);
 // nullopt when `got` is good; else what is wrong: dtype, shape, or how many elements differ and the worst of
 // them.
 std::optional<std::string> FindDifference(const Tensor& got, const Tensor& want, const Tolerance& tolerance);
+// Of sequences and tuples the first difference, "[2]: shape [3], want [4]".
+std::optional<std::string> FindDifference(const Value& got, const Value& want, const Tolerance& tolerance);
 
 }  // namespace tvmvm::cli

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -33,15 +34,32 @@ Expected<InputFile> InputFile::Open(const std::string& path) {
 }
 
 InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_),
+      bytes_(std::move(other.bytes_)) {}
+
+InputFile InputFile::FromBytes(std::string path, std::vector<std::byte> bytes) {
+  InputFile file(std::move(path), -1, static_cast<int64_t>(bytes.size()));
+  file.bytes_ = std::move(bytes);
+  return file;
+}
 
 InputFile::~InputFile() {
   if (fd_ >= 0) close(fd_);
 }
 
+// As pread.
+int64_t InputFile::CopyAt(int64_t offset, std::span<std::byte> bytes) const {
+  if (offset >= size_) return 0;
+  int64_t count = std::min(static_cast<int64_t>(bytes.size()), size_ - offset);
+  std::memcpy(bytes.data(), bytes_.data() + offset, static_cast<size_t>(count));
+  return count;
+}
+
 Status InputFile::ReadAt(int64_t offset, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
-    ssize_t got = pread(fd_, bytes.data(), bytes.size(), offset);
+    ssize_t got = fd_ >= 0 ? pread(fd_, bytes.data(), bytes.size(), offset) : CopyAt(offset, bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return SystemError("read", path_, errno);
     if (got == 0)

@@ -12,23 +12,28 @@
 
 namespace tvmvm::cli {
 
-// An open file to read; closed by the destructor.
+// An open file to read, or bytes that stand for one; closed by the destructor.
 class InputFile {
  public:
   // Errors: kNotFound, or kInvalidArgument naming path and system error. A folder is refused.
   static Expected<InputFile> Open(const std::string& path);
+  // `path` is for messages.
+  static InputFile FromBytes(std::string path, std::vector<std::byte> bytes);
   InputFile(InputFile&& other) noexcept;
   ~InputFile();
 
+  const std::string& path() const { return path_; }
   int64_t size() const { return size_; }
   // Reads exactly `bytes.size()` bytes at `offset`.
   Status ReadAt(int64_t offset, std::span<std::byte> bytes) const;
 
  private:
+  int64_t CopyAt(int64_t offset, std::span<std::byte> bytes) const;
   InputFile(std::string path, int fd, int64_t size) : path_(std::move(path)), fd_(fd), size_(size) {}
   std::string path_;
-  int fd_;
+  int fd_;  // -1: the bytes
   int64_t size_;
+  std::vector<std::byte> bytes_;
 };
 
 Expected<std::vector<std::byte>> ReadFile(const std::string& path);

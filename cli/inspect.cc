@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
-#include "cli/signature.h"
+#include "cli/value_text.h"
 #include "serializer/vmexe.h"
 
 namespace tvmvm::cli {

@@ -57,8 +57,8 @@ CLI::Option* AddDims(CLI::App* app, DimBounds* dims, bool fixed) {
 void AddInputs(CLI::App* app, InputArguments* inputs) {
   AddParsed<InputSpec>(
       app, "-i,--input", ParseInput, [inputs](InputSpec spec) { inputs->inputs.push_back(std::move(spec)); },
-      "An input: [NAME=]FILE.npy, [NAME=]FILE.pb, or [NAME=]random[:4x128]; with none, all are made at "
-      "random")
+      "An input: [NAME=]FILE.npy or .pb; of strings also .json; of a sequence a folder of 0.npy, 1.npy, ... "
+      "or .npz; or [NAME=]random[:4x128]; with none, all are made at random")
       ->type_name("[NAME=]FILE|random");
   AddDims(app, &inputs->dims, true);
   app->add_option("--seed", inputs->seed, "Seed of random inputs")->capture_default_str();
@@ -127,7 +127,8 @@ void AddCompile(CLI::App& app, Action* action) {
       command->add_option("--stop-after", options.stop_after, "End after this pass; nothing is written")
           ->type_name("PASS");
   command
-      ->add_option("--disable-pass", options.disabled_passes, "Leave this optional pass out, or \"all\" of them")
+      ->add_option("--disable-pass", options.disabled_passes,
+                   "Leave this optional pass out, or \"all\" of them")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PASS");
@@ -153,7 +154,9 @@ void AddRun(CLI::App& app, Action* action) {
   AddModel(command, &arguments->model);
   AddInputs(command, &arguments->inputs);
   CLI::Option* folder =
-      command->add_option("--output-dir", arguments->output_dir, "Write each output to DIR/NAME.npy")
+      command
+          ->add_option("--output-dir", arguments->output_dir,
+                       "Write each output to DIR/NAME.npy, or a sequence to the folder DIR/NAME")
           ->type_name("DIR");
   AddParsed<Expectation>(
       command, "--expect", ParseExpectation,

@@ -213,6 +213,11 @@ Expected<OpenedNpy> ReadHeader(const InputFile& file, const std::string& path) {
 
 Expected<Tensor> ReadNpy(const std::string& path, DType wanted) {
   TVMVM_TRY(InputFile file, InputFile::Open(path));
+  return ReadNpy(file, wanted);
+}
+
+Expected<Tensor> ReadNpy(const InputFile& file, DType wanted) {
+  const std::string& path = file.path();
   TVMVM_TRY(OpenedNpy opened, ReadHeader(file, path));
   const NpyHeader& header = opened.header;
   TVMVM_TRY(Layout layout, ParseDescr(header.descr, wanted, path));

@@ -11,6 +11,7 @@
 
 #include "bytecode/dtype.h"
 #include "bytecode/status.h"
+#include "cli/files.h"
 #include "vm/tensor.h"
 
 namespace tvmvm::cli {
@@ -19,6 +20,7 @@ namespace tvmvm::cli {
 // lets plain integers stand for sub-byte ones where they fit; it converts nothing else. Errors:
 // kInvalidArgument or kUnsupported with the path and what was found.
 Expected<Tensor> ReadNpy(const std::string& path, DType wanted = DType::kInvalid);
+Expected<Tensor> ReadNpy(const InputFile& file, DType wanted = DType::kInvalid);
 Status WriteNpy(const std::string& path, const Tensor& tensor);
 
 }  // namespace tvmvm::cli

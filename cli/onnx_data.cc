@@ -197,6 +197,62 @@ Expected<NamedTensor> MakeTensor(Fields fields) {
   return NamedTensor{std::move(fields.name), std::move(tensor)};
 }
 
+// Field numbers that SequenceProto and OptionalProto share.
+enum ContainerField : uint32_t {
+  kContainerName = 1,
+  kTensorValue = 3,
+  kSequenceValue = 5,
+  kOptionalValue = 7
+};
+constexpr int kDeepest = 32;
+
+Expected<NamedValue> ParseValue(std::span<const std::byte> bytes, const TypeSpec& type, int depth);
+
+// The elements of a sequence, or the one or none of an optional.
+Expected<NamedValue> ParseContainer(std::span<const std::byte> bytes, const TypeSpec& type, int depth) {
+  if (depth > kDeepest) return MakeError(Code::kUnsupported, "sequences are nested too deeply");
+  TypeSpec element = type.elements.empty() ? TypeSpec() : type.elements[0];
+  std::string name;
+  std::vector<Value> elements;
+  protozero::pbf_reader reader(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  while (reader.next()) {
+    uint32_t tag = reader.tag();
+    if (tag == kContainerName) {
+      name = reader.get_string();
+      continue;
+    }
+    if (tag != kTensorValue && tag != kSequenceValue && tag != kOptionalValue) {
+      reader.skip();
+      continue;
+    }
+    // An optional's file may hold the element without an OptionalProto around it, which shows in a sequence
+    // of tensors.
+    if (type.kind == ValueKind::kOptional && element.kind == ValueKind::kSequence && tag == kTensorValue)
+      return ParseContainer(bytes, element, depth + 1);
+    // The message says which kind each element is.
+    TypeSpec found = element;
+    ValueKind kind = tag == kTensorValue     ? ValueKind::kTensor
+                     : tag == kSequenceValue ? ValueKind::kSequence
+                                             : ValueKind::kOptional;
+    if (found.kind != kind) found = TypeSpec{.kind = kind};
+    protozero::data_view view = reader.get_view();
+    TVMVM_TRY(NamedValue value,
+              ParseValue(std::as_bytes(std::span(view.data(), view.size())), found, depth + 1));
+    elements.push_back(std::move(value.value));
+  }
+  if (type.kind == ValueKind::kSequence)
+    return NamedValue{std::move(name), Value::Sequence(std::move(elements))};
+  if (elements.size() > 1) return Malformed("an optional with several elements");
+  return NamedValue{std::move(name), elements.empty() ? Value() : std::move(elements[0])};
+}
+
+Expected<NamedValue> ParseValue(std::span<const std::byte> bytes, const TypeSpec& type, int depth) {
+  if (type.kind == ValueKind::kTuple) return MakeError(Code::kUnsupported, "a tuple has no message");
+  if (type.kind != ValueKind::kTensor) return ParseContainer(bytes, type, depth);
+  TVMVM_TRY(NamedTensor named, ParseTensorProto(bytes));
+  return NamedValue{std::move(named.name), Value(std::move(named.tensor))};
+}
+
 }  // namespace
 
 Expected<NamedTensor> ParseTensorProto(std::span<const std::byte> bytes) {
@@ -210,11 +266,19 @@ Expected<NamedTensor> ParseTensorProto(std::span<const std::byte> bytes) {
   return MakeTensor(std::move(fields));
 }
 
-Expected<NamedTensor> ReadTensorProto(const std::string& path) {
+Expected<NamedValue> ParseValueProto(std::span<const std::byte> bytes, const TypeSpec& type) {
+  try {
+    return ParseValue(bytes, type, 0);
+  } catch (const protozero::exception& error) {
+    return Malformed(error.what());
+  }
+}
+
+Expected<NamedValue> ReadValueProto(const std::string& path, const TypeSpec& type) {
   TVMVM_TRY(std::vector<std::byte> bytes, ReadFile(path));
-  auto tensor = ParseTensorProto(bytes);
-  if (!tensor) return MakeError(tensor.error().code, fmt::format("'{}': {}", path, tensor.error().message));
-  return tensor;
+  auto value = ParseValueProto(bytes, type);
+  if (!value) return MakeError(value.error().code, fmt::format("'{}': {}", path, value.error().message));
+  return value;
 }
 
 }  // namespace tvmvm::cli

@@ -18,7 +18,7 @@ namespace tvmvm::cli {
 // "NAME=N", "NAME=LO..HI", "NAME=LO.." or "NAME=..HI"; 0 <= LO <= HI.
 Expected<std::pair<std::string, DimBound>> ParseDim(std::string_view text);
 
-// Where an input comes from: a file (.npy, .pb) or seeded random numbers.
+// Where an input comes from: a file or folder (value_files.h) or seeded random numbers.
 struct InputSpec {
   std::string name;                          // empty: the next input in the order of the signature
   std::string path;                          // empty: random

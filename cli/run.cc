@@ -10,8 +10,9 @@
 #include "cli/files.h"
 #include "cli/json.h"
 #include "cli/model.h"
-#include "cli/npy.h"
 #include "cli/signature.h"
+#include "cli/value_files.h"
+#include "cli/value_text.h"
 
 namespace tvmvm::cli {
 namespace {
@@ -24,7 +25,7 @@ std::string FileName(std::string name, std::set<std::string>& taken) {
   name.resize(std::min(name.size(), kLongest));
   std::string unique = name;
   for (int i = 2; !taken.insert(unique).second; ++i) unique = fmt::format("{}.{}", name, i);
-  return unique + ".npy";
+  return unique;
 }
 
 // Which outputs to write: with --dump NAME those of the value or node of that name, else all.
@@ -35,12 +36,12 @@ bool IsWanted(const std::string& output, const std::string& dump) {
 }
 
 struct Outcome {
-  std::vector<Tensor> outputs;
+  std::vector<Value> outputs;
   double milliseconds = 0;
   int64_t peak_bytes = 0;
 };
 
-Expected<Outcome> Execute(Vm& vm, std::span<const Tensor> inputs) {
+Expected<Outcome> Execute(Vm& vm, std::span<const Value> inputs) {
   Outcome outcome;
   outcome.outputs.resize(vm.program().main().outputs.size());
   Invocation invocation = vm.NewInvocation();
@@ -66,10 +67,10 @@ Expected<size_t> FindOutput(const FunctionSpec& main, const Expectation& expecta
                                                        expectation.name, fmt::join(names, ", ")));
 }
 
-// The tensors named by --expect, read before anything runs so that a wrong path costs nothing.
+// The values named by --expect, read before anything runs so that a wrong path costs nothing.
 struct ExpectedOutput {
   size_t output;
-  Tensor want;
+  Value want;
 };
 
 Expected<std::vector<ExpectedOutput>> ReadExpectations(const FunctionSpec& main,
@@ -77,7 +78,7 @@ Expected<std::vector<ExpectedOutput>> ReadExpectations(const FunctionSpec& main,
   std::vector<ExpectedOutput> result;
   for (size_t i = 0; i < arguments.expectations.size(); ++i) {
     TVMVM_TRY(size_t output, FindOutput(main, arguments.expectations[i], i));
-    TVMVM_TRY(Tensor want, ReadTensorFile(arguments.expectations[i].path, main.outputs[output].type.dtype));
+    TVMVM_TRY(Value want, ReadValueFile(arguments.expectations[i].path, main.outputs[output].type));
     result.push_back({output, std::move(want)});
   }
   return result;
@@ -91,8 +92,8 @@ Status WriteOutputs(const FunctionSpec& main, const Outcome& outcome, const RunA
   std::set<std::string> taken;
   for (size_t i = 0; i < outcome.outputs.size(); ++i) {
     if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
-    (*files)[i] = arguments.output_dir + "/" + FileName(main.outputs[i].name, taken);
-    TVMVM_CHECK_OK(WriteNpy((*files)[i], outcome.outputs[i]));
+    std::string stem = arguments.output_dir + "/" + FileName(main.outputs[i].name, taken);
+    TVMVM_TRY((*files)[i], WriteValueFile(stem, outcome.outputs[i]));
   }
   return {};
 }
@@ -101,8 +102,7 @@ void PrintText(const FunctionSpec& main, const Outcome& outcome, const RunArgume
   constexpr int64_t kLook = 8;
   for (size_t i = 0; i < outcome.outputs.size(); ++i) {
     if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
-    PrintResult(fmt::format("{}: {} {}", main.outputs[i].name, FormatType(outcome.outputs[i]),
-                            FormatValues(outcome.outputs[i], kLook)));
+    PrintResult(FormatValue(main.outputs[i].name, outcome.outputs[i], kLook));
   }
   PrintNote(fmt::format("ran in {:.3f} ms, peak memory {}", outcome.milliseconds,
                         FormatBytes(static_cast<double>(outcome.peak_bytes))));
@@ -113,10 +113,8 @@ void PrintJson(const FunctionSpec& main, const Outcome& outcome, const RunArgume
   Json outputs = Json::array();
   for (size_t i = 0; i < outcome.outputs.size(); ++i) {
     if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
-    std::span<const int64_t> dims = outcome.outputs[i].shape().dims();
-    Json output = {{"name", main.outputs[i].name},
-                   {"dtype", DTypeName(outcome.outputs[i].dtype())},
-                   {"shape", std::vector<int64_t>(dims.begin(), dims.end())}};
+    Json output = {{"name", main.outputs[i].name}};
+    output.update(DescribeValue(outcome.outputs[i]));
     if (!files[i].empty()) output["file"] = files[i];
     outputs.push_back(std::move(output));
   }
@@ -136,7 +134,7 @@ Expected<int> RunCommand(const RunArguments& arguments) {
   if (!arguments.dump.empty() && !any_wanted)
     return MakeError(Code::kInvalidArgument,
                      fmt::format("the model has no value or node named '{}'", arguments.dump));
-  TVMVM_TRY(std::vector<Tensor> inputs, MakeInputs(main, arguments.inputs));
+  TVMVM_TRY(std::vector<Value> inputs, MakeInputs(main, arguments.inputs));
   TVMVM_TRY(std::vector<ExpectedOutput> expected, ReadExpectations(main, arguments));
   TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model.threads));
   TVMVM_TRY(Outcome outcome, Execute(*vm, inputs));

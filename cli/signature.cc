@@ -4,18 +4,12 @@
 
 #include <algorithm>
 
-#include "cli/elements.h"
-#include "cli/npy.h"
-#include "cli/onnx_data.h"
 #include "cli/random_data.h"
+#include "cli/value_files.h"
+#include "cli/value_text.h"
 
 namespace tvmvm::cli {
 namespace {
-
-std::string FormatDim(const DimSpec& dim) {
-  if (dim.value >= 0) return std::to_string(dim.value);
-  return dim.symbol.empty() ? "?" : dim.symbol;
-}
 
 std::string InputNames(const FunctionSpec& main) {
   std::vector<std::string> names;
@@ -47,14 +41,15 @@ Expected<Shape> RandomShape(const ParameterSpec& input, const InputSpec& spec, c
   return shape;
 }
 
-Expected<Tensor> MakeInput(const ParameterSpec& input, const InputSpec& spec, const DimBounds& bounds,
-                           uint64_t seed) {
+Expected<Value> MakeInput(const ParameterSpec& input, const InputSpec& spec, const DimBounds& bounds,
+                          uint64_t seed) {
+  if (!spec.path.empty()) return ReadValueFile(spec.path, input.type);
   if (input.type.kind != ValueKind::kTensor)
-    return MakeError(Code::kUnsupported, fmt::format("input '{}' is {}; only tensors can be given",
+    return MakeError(Code::kUnsupported, fmt::format("input '{}' is {}; only tensors are made at random",
                                                      input.name, FormatType(input.type)));
-  if (!spec.path.empty()) return ReadTensorFile(spec.path, input.type.dtype);
   TVMVM_TRY(Shape shape, RandomShape(input, spec, bounds));
-  return MakeRandomTensor(input.type.dtype, shape, seed);
+  TVMVM_TRY(Tensor tensor, MakeRandomTensor(input.type.dtype, shape, seed));
+  return Value(std::move(tensor));
 }
 
 // The spec for each input, by name where one was given and else in order.
@@ -110,54 +105,15 @@ Status CheckDimNames(const FunctionSpec& main, const DimBounds& bounds) {
 
 }  // namespace
 
-std::string FormatType(const TypeSpec& type) {
-  switch (type.kind) {
-    case ValueKind::kSequence:
-    case ValueKind::kOptional:
-      return fmt::format("{}<{}>", type.kind == ValueKind::kSequence ? "sequence" : "optional",
-                         type.elements.empty() ? "?" : FormatType(type.elements[0]));
-    case ValueKind::kTuple: {
-      std::vector<std::string> parts;
-      for (const TypeSpec& element : type.elements) parts.push_back(FormatType(element));
-      return fmt::format("tuple<{}>", fmt::join(parts, ", "));
-    }
-    case ValueKind::kTensor:
-      break;
-  }
-  if (!type.has_rank) return fmt::format("{}[...]", DTypeName(type.dtype));
-  std::vector<std::string> dims;
-  for (const DimSpec& dim : type.dims) dims.push_back(FormatDim(dim));
-  return fmt::format("{}[{}]", DTypeName(type.dtype), fmt::join(dims, ", "));
-}
-
-std::string FormatType(const Tensor& tensor) {
-  return fmt::format("{}{}", DTypeName(tensor.dtype()), tensor.shape().ToString());
-}
-
-std::string FormatValues(const Tensor& tensor, int64_t limit) {
-  int64_t count = tensor.element_count();
-  std::vector<std::string> shown;
-  for (int64_t i = 0; i < std::min(count, limit); ++i) shown.push_back(FormatElement(tensor, i));
-  return fmt::format("[{}{}]", fmt::join(shown, ", "), count > limit ? ", ..." : "");
-}
-
-Expected<Tensor> ReadTensorFile(const std::string& path, DType wanted) {
-  if (path.ends_with(".pb")) {
-    TVMVM_TRY(NamedTensor named, ReadTensorProto(path));
-    return named.tensor;
-  }
-  return ReadNpy(path, wanted);
-}
-
-Expected<std::vector<Tensor>> MakeInputs(const FunctionSpec& main, const InputArguments& arguments) {
+Expected<std::vector<Value>> MakeInputs(const FunctionSpec& main, const InputArguments& arguments) {
   TVMVM_CHECK_OK(CheckDimNames(main, arguments.dims));
   TVMVM_TRY(std::vector<InputSpec> specs, AssignInputs(main, arguments.inputs));
-  std::vector<Tensor> inputs;
+  std::vector<Value> inputs;
   for (size_t i = 0; i < main.inputs.size(); ++i) {
     constexpr uint64_t kSeedStep = 0x2545f4914f6cdd1du;  // so that inputs differ from each other
-    TVMVM_TRY(Tensor tensor,
+    TVMVM_TRY(Value input,
               MakeInput(main.inputs[i], specs[i], arguments.dims, arguments.seed + kSeedStep * (i + 1)));
-    inputs.push_back(std::move(tensor));
+    inputs.push_back(std::move(input));
   }
   return inputs;
 }

@@ -58,31 +58,26 @@ Expected<Tolerance> ReadTolerance(const std::string& folder) {
   return tolerance;
 }
 
-// Tensors of a data set's files, one for each parameter: matched by name where the files' names are the
-// parameters', else by position. Parameters without a file get an empty handle.
-Expected<std::vector<Tensor>> ReadParameters(const std::vector<ParameterSpec>& parameters,
-                                             const std::vector<std::string>& files) {
+// Values of a data set's files, one for each parameter: matched by name where the files' names are the
+// parameters', else by position. Parameters without a file get nothing.
+Expected<std::vector<std::optional<Value>>> ReadParameters(const std::vector<ParameterSpec>& parameters,
+                                                           const std::vector<std::string>& files) {
   if (files.size() > parameters.size())
     return MakeError(Code::kInvalidArgument,
                      fmt::format("{} data files for {} parameters", files.size(), parameters.size()));
-  for (const ParameterSpec& parameter : parameters)
-    if (parameter.type.kind != ValueKind::kTensor)
-      return MakeError(Code::kUnsupported, fmt::format("'{}' is {}; only tensors are compared",
-                                                       parameter.name, FormatType(parameter.type)));
-  std::vector<NamedTensor> tensors;
+  std::vector<NamedValue> values;
   std::vector<size_t> by_name;
-  for (const std::string& file : files) {
-    TVMVM_TRY(NamedTensor tensor, ReadTensorProto(file));
-    auto found = std::ranges::find(parameters, tensor.name, &ParameterSpec::name);
+  for (size_t i = 0; i < files.size(); ++i) {
+    TVMVM_TRY(NamedValue value, ReadValueProto(files[i], parameters[i].type));
+    auto found = std::ranges::find(parameters, value.name, &ParameterSpec::name);
     size_t index = static_cast<size_t>(found - parameters.begin());
     if (found != parameters.end() && std::ranges::find(by_name, index) == by_name.end())
       by_name.push_back(index);
-    tensors.push_back(std::move(tensor));
+    values.push_back(std::move(value));
   }
-  std::vector<Tensor> result(parameters.size());
+  std::vector<std::optional<Value>> result(parameters.size());
   bool all_named = by_name.size() == files.size();
-  for (size_t i = 0; i < tensors.size(); ++i)
-    result[all_named ? by_name[i] : i] = std::move(tensors[i].tensor);
+  for (size_t i = 0; i < values.size(); ++i) result[all_named ? by_name[i] : i] = std::move(values[i].value);
   return result;
 }
 
@@ -90,17 +85,20 @@ Expected<std::vector<Tensor>> ReadParameters(const std::vector<ParameterSpec>& p
 Expected<std::optional<std::string>> RunDataSet(Vm& vm, const std::string& folder,
                                                 const Tolerance& tolerance) {
   const FunctionSpec& main = vm.program().main();
-  TVMVM_TRY(std::vector<Tensor> inputs, ReadParameters(main.inputs, NumberedFiles(folder, "input")));
-  TVMVM_TRY(std::vector<Tensor> wanted, ReadParameters(main.outputs, NumberedFiles(folder, "output")));
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].empty_handle())
+  TVMVM_TRY(auto given, ReadParameters(main.inputs, NumberedFiles(folder, "input")));
+  TVMVM_TRY(auto wanted, ReadParameters(main.outputs, NumberedFiles(folder, "output")));
+  std::vector<Value> inputs;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i])
       return MakeError(Code::kInvalidArgument, fmt::format("no data for input '{}'", main.inputs[i].name));
-  std::vector<Tensor> outputs(main.outputs.size());
+    inputs.push_back(*std::move(given[i]));
+  }
+  std::vector<Value> outputs(main.outputs.size());
   Invocation invocation = vm.NewInvocation();
   TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (wanted[i].empty_handle()) continue;
-    auto difference = FindDifference(outputs[i], wanted[i], tolerance);
+    if (!wanted[i]) continue;
+    auto difference = FindDifference(outputs[i], *wanted[i], tolerance);
     if (difference)
       return fmt::format("{}: output '{}': {}", fs::path(folder).filename().string(), main.outputs[i].name,
                          *difference);

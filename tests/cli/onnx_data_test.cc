@@ -6,6 +6,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "cli/elements.h"
+#include "cli/value_text.h"
 #include "tests/cli/scratch.h"
 
 namespace tvmvm::cli {
@@ -160,6 +161,41 @@ TEST(OnnxDataTest, EveryTruncationAndFlippedBitIsReadOrRefused) {
     auto parsed = ParseTensorProto(std::as_bytes(std::span(flipped)));
     EXPECT_TRUE(!parsed || parsed->tensor.byte_count() <= 8) << bit;
   }
+}
+
+std::string Holding(std::initializer_list<std::pair<uint32_t, std::string>> fields) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  for (const auto& [tag, message] : fields) writer.add_bytes(tag, message);
+  return bytes;
+}
+
+std::string TextOf(const std::string& bytes, const TypeSpec& type) {
+  auto parsed = ParseValueProto(std::as_bytes(std::span(bytes)), type);
+  return parsed ? FormatValue(parsed->name, parsed->value, 8) : parsed.error().message;
+}
+
+TEST(ValueProtoTest, SequencesAndOptionalsNest) {
+  TypeSpec tensor{.dtype = DType::kI32}, sequence{.kind = ValueKind::kSequence, .elements = {tensor}};
+  TypeSpec optional{.kind = ValueKind::kOptional, .elements = {sequence}};
+  std::string one = Proto(DType::kI32, {1}).Int32s({7}).bytes,
+              two = Proto(DType::kI32, {2}).Int32s({8, 9}).bytes;
+  std::string list = Holding({{1, "s"}, {3, one}, {3, two}});
+  EXPECT_EQ(TextOf(one, tensor), "x: i32[1] [7]");
+  EXPECT_EQ(TextOf(list, sequence), "s: sequence of 2\n  s[0]: i32[1] [7]\n  s[1]: i32[2] [8, 9]");
+  EXPECT_EQ(TextOf(Holding({{1, "s"}}), sequence), "s: sequence of 0");
+  EXPECT_EQ(TextOf(Holding({{1, "o"}, {5, list}}), optional),
+            "o: sequence of 2\n  o[0]: i32[1] [7]\n  o[1]: i32[2] [8, 9]");
+  EXPECT_EQ(TextOf(Holding({{1, "o"}}), optional), "o: none");
+  EXPECT_EQ(TextOf(list, optional), "s: sequence of 2\n  s[0]: i32[1] [7]\n  s[1]: i32[2] [8, 9]");
+  TypeSpec perhaps{.kind = ValueKind::kOptional, .elements = {tensor}};
+  EXPECT_EQ(TextOf(Holding({{1, "o"}, {3, one}}), perhaps), "o: i32[1] [7]");
+  EXPECT_EQ(TextOf(Holding({{3, one}, {3, two}}), perhaps),
+            "malformed TensorProto: an optional with several elements");
+  EXPECT_THAT(TextOf(Holding({{3, "\xff"}}), sequence), HasSubstr("malformed"));
+  std::string deep;
+  for (int i = 0; i < 40; ++i) deep = Holding({{5, deep}});
+  EXPECT_EQ(TextOf(deep, sequence), "sequences are nested too deeply");
 }
 
 }  // namespace

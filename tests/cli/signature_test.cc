@@ -37,19 +37,11 @@ InputSpec Random(const char* name, std::vector<int64_t> dims) {
   return {.name = name, .dims = std::move(dims)};
 }
 
-TEST(FormatTypeTest, Forms) {
-  EXPECT_EQ(FormatType(TwoInputs().inputs[0].type), "f32[batch, 3]");
-  EXPECT_EQ(FormatType(TwoInputs().inputs[1].type), "bool[n, ?]");
-  EXPECT_EQ(FormatType({.dtype = DType::kF32, .has_rank = false}), "f32[...]");
-  TypeSpec sequence{.kind = ValueKind::kSequence, .elements = {TensorOf(DType::kI64, {})}};
-  EXPECT_EQ(FormatType(sequence), "sequence<i64[]>");
-}
-
 TEST(MakeInputsTest, WithNoneGivenAllAreMade) {
   auto inputs = MakeInputs(TwoInputs(), {.dims = {{"batch", {4, 4}}}});
   ASSERT_TRUE(inputs);
-  EXPECT_EQ((*inputs)[0].shape(), Shape({4, 3}));
-  EXPECT_EQ((*inputs)[1].shape(), Shape({2, 1}));  // the symbol's lower bound; unknown dims are 1
+  EXPECT_EQ((*inputs)[0].tensor().shape(), Shape({4, 3}));
+  EXPECT_EQ((*inputs)[1].tensor().shape(), Shape({2, 1}));  // the symbol's lower bound; unknown dims are 1
 }
 
 TEST(MakeInputsTest, NamesFirstThenOrder) {
@@ -58,8 +50,8 @@ TEST(MakeInputsTest, NamesFirstThenOrder) {
   ASSERT_TRUE(WriteNpy(scratch / "x.npy", Tensor::Borrow(DType::kF32, {2, 3}, values)));
   auto inputs = MakeInputs(TwoInputs(), {.inputs = {Random("mask", {5, 6}), {.path = scratch / "x.npy"}}});
   ASSERT_TRUE(inputs) << inputs.error().message;
-  EXPECT_EQ(ReadFloat((*inputs)[0], 5), 6);
-  EXPECT_EQ((*inputs)[1].shape(), Shape({5, 6}));
+  EXPECT_EQ(ReadFloat((*inputs)[0].tensor(), 5), 6);
+  EXPECT_EQ((*inputs)[1].tensor().shape(), Shape({5, 6}));
 }
 
 TEST(MakeInputsTest, SaysWhatIsWrong) {

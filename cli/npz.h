@@ -1,0 +1,17 @@
+// NumPy's .npz files: a zip archive of .npy files, stored or deflated.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bytecode/dtype.h"
+#include "bytecode/status.h"
+#include "vm/tensor.h"
+
+namespace tvmvm::cli {
+
+// The arrays in the order of the archive, whatever their names are; numpy.savez writes its arguments in
+// order. `wanted` as for ReadNpy. Errors name the archive and the entry.
+Expected<std::vector<Tensor>> ReadNpz(const std::string& path, DType wanted = DType::kInvalid);
+
+}  // namespace tvmvm::cli
