@@ -142,7 +142,8 @@ TEST(ValueFiles, DamagedArchivesAreErrors) {
       EXPECT_THAT(tensors.error().message, HasSubstr("damaged.npz"));
     }
   }
-  for (size_t length : {size_t{0}, size_t{10}, bytes.size() / 2, bytes.size() - 1}) {
+  // Within the last record, which tells where the others are.
+  for (size_t length : {size_t{0}, size_t{10}, bytes.size() / 2, bytes.size() - 10}) {
     WriteBytes(scratch / "short.npz", bytes.substr(0, length));
     EXPECT_FALSE(ReadNpz(scratch / "short.npz")) << length;
   }
