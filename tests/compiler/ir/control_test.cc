@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "compiler/ir/evaluate.h"
 #include "compiler/ir/parser.h"
@@ -231,7 +231,7 @@ std::vector<Result> Evaluate(std::string_view text, const std::vector<std::vecto
   for (const TensorData& output : outputs ? *outputs : std::vector<TensorData>()) {
     Result& result = results.emplace_back(Result{output.dims, {}});
     result.values.resize(static_cast<size_t>(output.element_count()));
-    std::memcpy(result.values.data(), output.bytes.data(), output.bytes.size());
+    std::ranges::copy(output.bytes, reinterpret_cast<std::byte*>(result.values.data()));
   }
   return results;
 }

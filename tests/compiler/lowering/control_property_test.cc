@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <span>
 
 #include "compiler/ir/evaluate.h"
 #include "compiler/ir/printer.h"
@@ -276,16 +279,15 @@ std::string TryNest(uint32_t seed) {
       auto found = RunProgram(*program, inputs);
       if (!found) return fmt::format("optimise {}: {}\n{}", optimise, found.error().message, text);
       for (size_t i = 0; i < wanted->size(); ++i) {
+        size_t count = (*wanted)[i].bytes.size() / sizeof(float);
+        auto floats = [count](const void* data) { return std::span(static_cast<const float*>(data), count); };
+        // Zero has two signs; a NaN is the same NaN.
+        auto same_number = [](float a, float b) {
+          return a == b || std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+        };
         bool same =
             (*found)[i].shape() == Shape((*wanted)[i].dims) &&
-            std::memcmp((*found)[i].data(), (*wanted)[i].bytes.data(), (*wanted)[i].bytes.size()) == 0;
-        // Zero has two signs.
-        auto at = [](const void* data, size_t k) { return static_cast<const float*>(data)[k]; };
-        if (!same && (*found)[i].shape() == Shape((*wanted)[i].dims)) {
-          same = true;
-          for (size_t k = 0; k < (*wanted)[i].bytes.size() / sizeof(float); ++k)
-            same = same && at((*found)[i].data(), k) == at((*wanted)[i].bytes.data(), k);
-        }
+            std::ranges::equal(floats((*found)[i].data()), floats((*wanted)[i].bytes.data()), same_number);
         if (!same) return fmt::format("optimise {}: output {} differs at n = {}\n{}", optimise, i, n, text);
       }
     }
