@@ -178,6 +178,10 @@ void FunctionBuilder::Guard(ScalarReg condition, std::string_view message,
                         {kScalarList, IndicesOf(values)}});
 }
 
+void FunctionBuilder::Trace(std::string_view text, std::span<const ScalarReg> values) {
+  Emit(Opcode::kTrace, {{kString, owner_->Intern(text).index}, {kScalarList, IndicesOf(values)}});
+}
+
 RefReg FunctionBuilder::Output(uint32_t number, std::span<const ScalarReg> dims) {
   RefReg result = NewRef();
   Emit(Opcode::kOutput, {{kRefDst, result.index}, {kIndex, number}, {kScalarList, IndicesOf(dims)}});

@@ -53,6 +53,7 @@ class FunctionBuilder {
   ScalarReg Load(RefReg tensor, ScalarReg byte_offset, DType dtype);
   void Store(RefReg tensor, ScalarReg byte_offset, DType dtype, ScalarReg value);
   void Guard(ScalarReg condition, std::string_view message, std::span<const ScalarReg> values);
+  void Trace(std::string_view text, std::span<const ScalarReg> values);
   RefReg Output(uint32_t number, std::span<const ScalarReg> dims);
   RefReg Allocate(DType dtype, std::span<const ScalarReg> dims);
   RefReg View(RefReg source, ScalarReg byte_offset, DType dtype, std::span<const ScalarReg> dims);

@@ -109,6 +109,7 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   std::vector<Value> outputs(program->main().outputs.size());
   Profiler profiler(program, !arguments.trace.empty());
   Invocation invocation = vm->NewInvocation();
+  invocation.SetLimits(LimitsOf(arguments.limits));
   TVMVM_CHECK_OK(TimeRuns(invocation, inputs, outputs, arguments, &timing));
   bool observe = arguments.profile || !arguments.trace.empty();
   if (observe) TVMVM_CHECK_OK(ObserveRuns(invocation, inputs, outputs, &profiler));

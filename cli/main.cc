@@ -58,10 +58,21 @@ void AddInputs(CLI::App* app, InputArguments* inputs) {
   AddParsed<InputSpec>(
       app, "-i,--input", ParseInput, [inputs](InputSpec spec) { inputs->inputs.push_back(std::move(spec)); },
       "An input: [NAME=]FILE.npy or .pb; of strings also .json; of a sequence a folder of 0.npy, 1.npy, ... "
-      "or .npz; or [NAME=]random[:4x128]; with none, all are made at random")
+      "or .npz; or [NAME=]random[:4x128]; NAME=none for an optional without element; with no --input, all are made at "
+      "random")
       ->type_name("[NAME=]FILE|random");
   AddDims(app, &inputs->dims, true);
   app->add_option("--seed", inputs->seed, "Seed of random inputs")->capture_default_str();
+}
+
+void AddLimits(CLI::App* app, LimitArguments* limits) {
+  app->add_option("--timeout", limits->timeout_seconds, "Seconds that one run may take")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--max-steps", limits->max_steps, "Bytecode instructions that one run may take")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--max-bytes", limits->max_bytes, "Memory that one run may take, as in 500M or 2G")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
 }
 
 void AddDevices(CLI::App* app, std::vector<std::string>* devices) {
@@ -150,9 +161,11 @@ void AddRun(CLI::App& app, Action* action) {
                  "  tvm-vm run model.vmexe --input x=random:4x128 --seed 7\n"
                  "  tvm-vm run model.vmexe --dim batch=4 --dim seq=128\n"
                  "  tvm-vm run model.vmexe --input x.npy --expect y=y.npy --rtol 1e-4\n"
-                 "  tvm-vm run model.onnx --dump all --output-dir values");
+                 "  tvm-vm run model.onnx --dump all --output-dir values\n"
+                 "  tvm-vm run model.onnx --trace-values --timeout 10 --max-bytes 2G");
   AddModel(command, &arguments->model);
   AddInputs(command, &arguments->inputs);
+  AddLimits(command, &arguments->limits);
   CLI::Option* folder =
       command
           ->add_option("--output-dir", arguments->output_dir,
@@ -171,6 +184,8 @@ void AddRun(CLI::App& app, Action* action) {
                    "Write the values of this node of an .onnx model, or of \"all\", to --output-dir")
       ->needs(folder)
       ->type_name("NODE|all");
+  command->add_flag("--trace-values", arguments->trace_values,
+                    "Show the type and shape of what each node of an .onnx model makes, step by step");
   command->add_flag("--json", arguments->json, "Print the outputs' names, types and files as JSON");
   command->callback([=] { *action = [arguments] { return RunCommand(*arguments); }; });
 }
@@ -183,6 +198,7 @@ void AddBench(CLI::App& app, Action* action) {
                                  "  tvm-vm bench model.vmexe --repeat 100 --profile --trace trace.json");
   AddModel(command, &arguments->model);
   AddInputs(command, &arguments->inputs);
+  AddLimits(command, &arguments->limits);
   CLI::Option* seconds =
       command->add_option("--seconds", arguments->seconds, "How long to run after the first run")
           ->check(CLI::PositiveNumber)

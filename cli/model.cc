@@ -11,7 +11,7 @@
 
 namespace tvmvm::cli {
 
-bool IsOnnxFile(const std::string& path) { return path.ends_with(".onnx"); }
+bool IsModelFile(const std::string& path) { return path.ends_with(".onnx") || path.ends_with(".ir"); }
 
 Expected<CompileResult> CompileWithProgress(const std::string& path, CompileOptions options) {
   TVMVM_TRY(const Compiler* compiler, OpenCompiler());
@@ -23,17 +23,24 @@ Expected<CompileResult> CompileWithProgress(const std::string& path, CompileOpti
   return result;
 }
 
-Expected<ProgramPointer> LoadModel(const ModelArguments& model, bool keep_all_values) {
-  if (!IsOnnxFile(model.path)) {
-    if (!keep_all_values) return LoadProgram(model.path);
+Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view) {
+  if (!IsModelFile(model.path)) {
+    if (!view.trace_values && !view.keep_all_values) return LoadProgram(model.path);
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("'{}': values inside the model can be shown for models only, which are "
+                                 "compiled for that; this is a program",
+                                 model.path));
+  }
+  if (view.keep_all_values && !model.path.ends_with(".onnx"))
     return MakeError(
         Code::kInvalidArgument,
         fmt::format("'{}': values inside the model can be written for .onnx files only", model.path));
-  }
   CompileOptions options;
   options.devices = model.devices;
   options.targets = model.targets;
-  options.keep_all_values = keep_all_values;
+  options.keep_all_values = view.keep_all_values;
+  options.trace_values = view.trace_values;
+  if (view.trace_values) options.disabled_passes = {"outline-loops"};  // so that each step is seen
   TVMVM_TRY(CompileResult result, CompileWithProgress(model.path, std::move(options)));
   return result.program;
 }
@@ -57,6 +64,12 @@ Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads) {
   TVMVM_TRY(const Compiler* compiler, OpenCompiler());
   options.jit = compiler->CreateJit();
   return Vm::Create(std::move(program), options);
+}
+
+Limits LimitsOf(const LimitArguments& limits) {
+  return {.max_bytes = limits.max_bytes,
+          .max_steps = limits.max_steps,
+          .timeout = std::chrono::nanoseconds(static_cast<int64_t>(limits.timeout_seconds * 1e9))};
 }
 
 }  // namespace tvmvm::cli

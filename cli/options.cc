@@ -81,6 +81,10 @@ Expected<InputSpec> ParseInput(std::string_view text) {
   InputSpec spec{.name = name};
   constexpr std::string_view kRandom = "random";
   if (value == kRandom && !FileExists(value)) return spec;
+  if (value == "none" && !FileExists(value)) {
+    spec.absent = true;
+    return spec;
+  }
   if (value.starts_with("random:")) {
     TVMVM_TRY(auto dims, ParseDimList(std::string_view(value).substr(kRandom.size() + 1), text));
     spec.dims = std::move(dims);

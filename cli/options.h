@@ -21,10 +21,11 @@ Expected<std::pair<std::string, DimBound>> ParseDim(std::string_view text);
 // Where an input comes from: a file or folder (value_files.h) or seeded random numbers.
 struct InputSpec {
   std::string name;                          // empty: the next input in the order of the signature
-  std::string path;                          // empty: random
+  std::string path;                          // empty: random, or absent
+  bool absent = false;                       // an optional without element
   std::optional<std::vector<int64_t>> dims;  // random: all dims as given; none: from the signature and --dim
 };
-// "x.npy", "NAME=x.npy", "NAME=random", "NAME=random:4x128", "random:4x128". A text that names an existing
+// "x.npy", "NAME=x.npy", "NAME=random", "NAME=random:4x128", "random:4x128", "NAME=none". A text that names an existing
 // file is a path even where it holds a '='.
 Expected<InputSpec> ParseInput(std::string_view text);
 
@@ -58,19 +59,29 @@ struct ModelArguments {
   int threads = 0;
 };
 
+// What a run may take; 0: as much as it wants.
+struct LimitArguments {
+  int64_t max_bytes = 0;
+  int64_t max_steps = 0;
+  double timeout_seconds = 0;
+};
+
 struct RunArguments {
   ModelArguments model;
   InputArguments inputs;
+  LimitArguments limits;
   std::string output_dir;
   std::vector<Expectation> expectations;
   std::optional<double> rtol, atol;
   std::string dump;  // a node's or value's name, or "all"; empty: none
+  bool trace_values = false;
   bool json = false;
 };
 
 struct BenchArguments {
   ModelArguments model;
   InputArguments inputs;
+  LimitArguments limits;
   double seconds = 1.0;
   int64_t repeat = 0;  // > 0: this many runs, whatever they take
   bool profile = false;

@@ -41,10 +41,12 @@ struct Outcome {
   int64_t peak_bytes = 0;
 };
 
-Expected<Outcome> Execute(Vm& vm, std::span<const Value> inputs) {
+Expected<Outcome> Execute(Vm& vm, std::span<const Value> inputs, const RunArguments& arguments) {
   Outcome outcome;
   outcome.outputs.resize(vm.program().main().outputs.size());
   Invocation invocation = vm.NewInvocation();
+  invocation.SetLimits(LimitsOf(arguments.limits));
+  if (arguments.trace_values) invocation.SetTraceObserver([](std::string_view line) { PrintNote(line); });
   auto begin = std::chrono::steady_clock::now();
   TVMVM_CHECK_OK(invocation.Run(inputs, outcome.outputs));
   outcome.milliseconds =
@@ -127,7 +129,7 @@ void PrintJson(const FunctionSpec& main, const Outcome& outcome, const RunArgume
 }  // namespace
 
 Expected<int> RunCommand(const RunArguments& arguments) {
-  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model, !arguments.dump.empty()));
+  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model, {!arguments.dump.empty(), arguments.trace_values}));
   const FunctionSpec& main = program->main();
   bool any_wanted = std::ranges::any_of(
       main.outputs, [&](const ParameterSpec& output) { return IsWanted(output.name, arguments.dump); });
@@ -137,7 +139,7 @@ Expected<int> RunCommand(const RunArguments& arguments) {
   TVMVM_TRY(std::vector<Value> inputs, MakeInputs(main, arguments.inputs));
   TVMVM_TRY(std::vector<ExpectedOutput> expected, ReadExpectations(main, arguments));
   TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model.threads));
-  TVMVM_TRY(Outcome outcome, Execute(*vm, inputs));
+  TVMVM_TRY(Outcome outcome, Execute(*vm, inputs, arguments));
 
   std::vector<std::string> differences;
   Tolerance tolerance{.rtol = arguments.rtol, .atol = arguments.atol};

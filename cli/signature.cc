@@ -44,11 +44,27 @@ Expected<Shape> RandomShape(const ParameterSpec& input, const InputSpec& spec, c
 Expected<Value> MakeInput(const ParameterSpec& input, const InputSpec& spec, const DimBounds& bounds,
                           uint64_t seed) {
   if (!spec.path.empty()) return ReadValueFile(spec.path, input.type);
-  if (input.type.kind != ValueKind::kTensor)
-    return MakeError(Code::kUnsupported, fmt::format("input '{}' is {}; only tensors are made at random",
-                                                     input.name, FormatType(input.type)));
+  const TypeSpec& type = input.type;
+  if (spec.absent) {
+    if (type.kind == ValueKind::kOptional) return Value();
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("input '{}' is {}, which cannot be none", input.name, FormatType(type)));
+  }
+  if (type.kind == ValueKind::kOptional) return MakeInput({input.name, type.elements[0]}, spec, bounds, seed);
+  if (type.kind == ValueKind::kSequence) {
+    constexpr uint64_t kElements = 3;
+    std::vector<Value> elements;
+    for (uint64_t i = 0; i < kElements; ++i) {
+      TVMVM_TRY(Value element, MakeInput({input.name, type.elements[0]}, spec, bounds, seed + i));
+      elements.push_back(std::move(element));
+    }
+    return Value::Sequence(std::move(elements));
+  }
+  if (type.kind != ValueKind::kTensor)
+    return MakeError(Code::kUnsupported, fmt::format("input '{}' is {}, which is not made at random",
+                                                     input.name, FormatType(type)));
   TVMVM_TRY(Shape shape, RandomShape(input, spec, bounds));
-  TVMVM_TRY(Tensor tensor, MakeRandomTensor(input.type.dtype, shape, seed));
+  TVMVM_TRY(Tensor tensor, MakeRandomTensor(type.dtype, shape, seed));
   return Value(std::move(tensor));
 }
 

@@ -112,6 +112,7 @@ Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> by
   lowering::LoweringOptions lower;
   lower.targets = targets;
   lower.bitcode = options.bitcode;
+  lower.trace_values = options.trace_values;
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   lower.provenance = {"tvm-vm 0.1.0", options.model_name, DigestOf(bytes), OptionsText(options, targets)};
@@ -121,13 +122,14 @@ Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> by
   return result;
 }
 
-// The graph IR's own text form, which begins with a comment, a symbol or a function; no ONNX file does.
+// The graph IR's own text form, which begins with a comment, a symbol, a type or a function; no ONNX file does.
 bool IsGraphText(std::span<const std::byte> bytes) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return false;
   text.remove_prefix(begin);
-  return text.starts_with("//") || text.starts_with("symbol ") || text.starts_with("func @");
+  return text.starts_with("//") || text.starts_with("symbol ") || text.starts_with("type ") ||
+         text.starts_with("func @");
 }
 
 Expected<CompileResult> CompileText(std::span<const std::byte> bytes, const CompileOptions& options,

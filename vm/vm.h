@@ -47,6 +47,10 @@ struct LaunchRecord {
 };
 using LaunchObserver = std::function<void(const LaunchRecord&)>;
 
+// Told what a program that was compiled to be traced says of its values, one line at a time; not thread-safe,
+// called on the invoking thread.
+using TraceObserver = std::function<void(std::string_view line)>;
+
 class Vm;
 
 class Invocation {
@@ -71,6 +75,7 @@ class Invocation {
   // From any thread: the run in progress, or else the next one, ends with kCancelled soon.
   void Cancel();
   void SetLaunchObserver(LaunchObserver observer);  // empty: none
+  void SetTraceObserver(TraceObserver observer);    // empty: none
 
   int64_t peak_bytes() const;   // largest arena plus allocated tensors of one run so far
   int64_t arena_bytes() const;  // held now

@@ -200,7 +200,11 @@ ValueId OpBuilder::Fail(Code code, std::string message) {
   return function_->AddValue(Type::Tensor(DType::kF32, {}));
 }
 
-std::optional<Error> OpBuilder::TakeError() { return std::exchange(error_, std::nullopt); }
+std::optional<Error> OpBuilder::TakeError(ValueId* unreadable) {
+  if (unreadable != nullptr) *unreadable = unreadable_;
+  unreadable_ = {};
+  return std::exchange(error_, std::nullopt);
+}
 
 Dim OpBuilder::dim(ValueId value, int axis) const {
   const Dims& all = dims(value);
@@ -223,6 +227,7 @@ Dims OpBuilder::ReadDims(ValueId value) {
   const Type& t = known.type;
   std::optional<int64_t> count = t.ranked && t.rank() <= 1 ? SmallElementCount(t) : std::nullopt;
   if (!count || (!IsInteger(t.dtype) && t.dtype != DType::kBool)) {
+    unreadable_ = value;
     Fail(Code::kUnsupported, fmt::format("{} where a list of at most {} integers of known length is wanted",
                                          t.ToString(), kMaxKnownElements));
     return {};
@@ -238,6 +243,14 @@ Dims OpBuilder::ReadDims(ValueId value) {
   }
   EmitMulti("define_dims", {value}, {{"symbols", std::move(names)}});
   return elements;
+}
+
+Dim OpBuilder::ReadDim(ValueId value) {
+  if (failed() || !value.valid()) return 0;
+  const Type& t = type(value);
+  bool is_list = t.ranked && t.rank() <= 1 && SmallElementCount(t) == 1;
+  Dims elements = ReadDims(is_list ? value : Reshape(value, {}));
+  return elements.size() == 1 ? elements[0] : Dim(0);
 }
 
 const TensorData* OpBuilder::ConstantData(ValueId value) const { return function_->ConstantOf(value); }

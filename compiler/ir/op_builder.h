@@ -48,7 +48,8 @@ class OpBuilder {
 
   bool failed() const { return error_.has_value(); }
   ValueId Fail(Code code, std::string message);  // records the error, returns a poison value
-  std::optional<Error> TakeError();              // and clears it
+  // And clears it; `unreadable` is the value whose contents ReadDims could not give, if that was the error.
+  std::optional<Error> TakeError(ValueId* unreadable = nullptr);
 
   const Type& type(ValueId value) const { return function_->type(value); }
   DType dtype(ValueId value) const { return type(value).dtype; }
@@ -61,6 +62,8 @@ class OpBuilder {
   // Contents of an integer tensor of known small size as dims (rank 0 or 1); unknown ones get symbols that a
   // define_dims node defines, the same ones each time. Constant contents give constant dims.
   Dims ReadDims(ValueId value);
+  // The same of a single integer or bool in a tensor of any rank.
+  Dim ReadDim(ValueId value);
   std::optional<std::vector<int64_t>> ConstantInts(
       ValueId value) const;                                   // known at compile time, any integer dtype
   std::optional<double> ConstantScalar(ValueId value) const;  // one element, any numeric dtype
@@ -98,6 +101,7 @@ class OpBuilder {
               std::string_view mode = "constant");
   ValueId Concat(std::vector<ValueId> values, int axis);
   ValueId Gather(ValueId a, ValueId indices, int axis);
+  bool IsKnownIndex(ValueId indices) const;  // one index that is a dim: Gather makes a slice of it
   ValueId Iota(DType dtype, const Dims& dims, int axis);
 
   // Keeps the rank (reduced axes have size 1).
@@ -117,6 +121,7 @@ class OpBuilder {
   RegionId region_;
   std::string source_;
   std::optional<Error> error_;
+  ValueId unreadable_;  // what ReadDims failed on
   std::map<ValueId, Dims> defined_;  // symbols that define_dims nodes gave to values
   struct Scope {
     RegionId region;

@@ -174,16 +174,19 @@ ValueId OpBuilder::Concat(std::vector<ValueId> values, int axis) {
   return Emit("concat", std::move(values), {{"axis", int64_t{axis}}});
 }
 
+bool OpBuilder::IsKnownIndex(ValueId indices) const {
+  const auto& elements = function_->value(indices).elements;
+  return elements && elements->size() == 1 && rank(indices) <= 1 && IsInteger(dtype(indices));
+}
+
 ValueId OpBuilder::Gather(ValueId a, ValueId indices, int axis) {
   if (failed()) return a;
   axis = NormalizeAxis(axis, rank(a));
   if (failed()) return a;
-  const auto& elements = function_->value(indices).elements;
-  if (!elements || elements->size() != 1 || rank(indices) > 1 || !IsInteger(dtype(indices)))
-    return Emit("gather", {a, indices}, {{"axis", int64_t{axis}}});
+  if (!IsKnownIndex(indices)) return Emit("gather", {a, indices}, {{"axis", int64_t{axis}}});
   // One known index: a slice, which may be a view.
   const Dim& size = dim(a, axis);
-  const Dim index = elements->front();
+  const Dim index = function_->value(indices).elements->front();
   if (index.is_constant() && size.is_constant() &&
       (index.value() < -size.value() || index.value() >= size.value()))
     return Fail(Code::kInvalidArgument, fmt::format("index {} is out of range for axis {} of {}",

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/tensor_elements.h"
 #include "compiler/ir/text_reader.h"
+#include "compiler/ir/type_join.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/ops/core_op.h"
 
@@ -20,18 +21,41 @@ class ModuleParser {
 
   Expected<Module> Run() {
     while (!in_.AtEnd()) {
+      function_ = nullptr;
       if (in_.Take("symbol")) {
         TVMVM_CHECK_OK(ParseSymbol());
+      } else if (in_.Take("type")) {
+        TVMVM_CHECK_OK(ParseDataType());
       } else if (in_.Take("func")) {
         TVMVM_CHECK_OK(ParseFunction());
       } else {
-        return in_.Fail("'symbol' or 'func'");
+        return in_.Fail("'symbol', 'type' or 'func'");
       }
     }
+    for (const auto& [name, constructor] : constructors_)
+      for (const TypeText& field : constructor.fields)
+        if (!field.data_type.empty() && !data_types_.contains(field.data_type))
+          return in_.Fail(
+              fmt::format("a declaration of the type '{}' of a field of {}", field.data_type, name));
     return std::move(module_);
   }
 
  private:
+  struct TypeText {
+    Type type;
+    std::string data_type;  // the declared name, where the type is one
+  };
+  // One way to make a value of a data type: in the graph a tuple whose tag is the constructor's position.
+  struct Constructor {
+    std::string data_type;
+    int64_t tag = 0;
+    std::vector<TypeText> fields;
+  };
+  struct Arm {
+    RegionId region;
+    bool given = false;
+  };
+
   Status ParseSymbol() {
     TVMVM_TRY(std::string name, SymbolName(":"));
     TVMVM_CHECK_OK(in_.Want(":"));
@@ -46,6 +70,32 @@ class ModuleParser {
     return {};
   }
 
+  // type Tree = Leaf(tensor<f32,[]>) | Node(Tree, Tree)
+  Status ParseDataType() {
+    std::string name(in_.Word());
+    if (name.empty() || data_types_.contains(name)) return in_.Fail("a new type's name");
+    std::vector<std::string>& constructors = data_types_[name];
+    TVMVM_CHECK_OK(in_.Want("="));
+    do {
+      std::string constructor_name(in_.Word());
+      Constructor constructor{.data_type = name, .tag = static_cast<int64_t>(constructors.size())};
+      TVMVM_CHECK_OK(in_.Want("("));
+      if (!in_.Take(")")) {
+        do {
+          TVMVM_TRY(TypeText field, ParseTypeText());
+          constructor.fields.push_back(std::move(field));
+        } while (in_.Take(","));
+        TVMVM_CHECK_OK(in_.Want(")"));
+      }
+      bool is_new = !constructor_name.empty() && FindCoreOp(constructor_name) == nullptr &&
+                    constructors_.emplace(constructor_name, std::move(constructor)).second;
+      if (!is_new)
+        return in_.Fail(fmt::format("a new constructor's name in place of '{}'", constructor_name));
+      constructors.push_back(std::move(constructor_name));
+    } while (in_.Take("|"));
+    return {};
+  }
+
   Expected<std::string> SymbolName(std::string_view stops) {
     TVMVM_TRY(Dim dim, in_.DimUntil(stops));
     if (!dim.is_symbol()) return in_.Fail("a name before this");
@@ -56,6 +106,7 @@ class ModuleParser {
     module_.functions.emplace_back();
     function_ = &module_.functions.back();
     values_.clear();
+    data_type_of_.clear();
     TVMVM_CHECK_OK(in_.Want("@"));
     TVMVM_TRY(function_->name, SymbolName("{"));
     TVMVM_CHECK_OK(in_.Want("{"));
@@ -87,14 +138,20 @@ class ModuleParser {
       TVMVM_TRY(name, in_.Quoted());
     }
     TVMVM_CHECK_OK(in_.Want(":"));
-    TVMVM_TRY(Type type, ParseType(0));
-    ValueId value = function_->AddValue(std::move(type), std::move(name));
+    TVMVM_TRY(TypeText type, ParseTypeText());
+    ValueId value = function_->AddValue(std::move(type.type), std::move(name));
+    if (!type.data_type.empty()) data_type_of_[value] = std::move(type.data_type);
     if (in_.Take("of")) {
       TVMVM_TRY(function_->value(value).elements, in_.DimList());
     }
+    TVMVM_CHECK_OK(Bind(number, value));
+    return value;
+  }
+
+  Status Bind(int64_t number, ValueId value) {
     if (!values_.emplace(number, value).second)
       return in_.Fail(fmt::format("%{} to be defined once", number));
-    return value;
+    return {};
   }
 
   Expected<ValueId> ParseUse() {
@@ -111,6 +168,22 @@ class ModuleParser {
     if (word == "invalid") return DType::kInvalid;
     if (auto dtype = DTypeFromName(word)) return *dtype;
     return in_.Fail(fmt::format("an element type in place of '{}'", word));
+  }
+
+  // A type, or the name of a declared one.
+  Expected<TypeText> ParseTypeText() {
+    for (std::string_view builtin : {"tensor", "sequence", "optional", "tuple"})
+      if (in_.Sees(builtin)) {
+        TVMVM_TRY(Type type, ParseType(0));
+        return TypeText{std::move(type), ""};
+      }
+    std::string name(in_.Word());
+    // Declarations of types, which lie outside of functions, may name those that follow.
+    if (name.empty() || (function_ != nullptr && !data_types_.contains(name)))
+      return in_.Fail(fmt::format("a type in place of '{}'", name));
+    Type tuple;
+    tuple.kind = TypeKind::kTuple;
+    return TypeText{std::move(tuple), std::move(name)};
   }
 
   Expected<Type> ParseType(int depth) {
@@ -163,7 +236,12 @@ class ModuleParser {
     }
     if (!node.outputs.empty()) TVMVM_CHECK_OK(in_.Want("="));
     std::string name(in_.Word());
+    if (name == "match") return ParseMatch(region, depth, node.outputs);
     node.op = FindCoreOp(name);
+    if (auto found = constructors_.find(name); found != constructors_.end()) {
+      node.op = FindCoreOp("tuple.make");
+      node.attributes["scalars"] = Dims{found->second.tag};
+    }
     if (!node.op) return in_.Fail(fmt::format("an operator in place of '{}'", name));
     TVMVM_CHECK_OK(in_.Want("("));
     if (!in_.Take(")")) {
@@ -173,6 +251,8 @@ class ModuleParser {
       } while (in_.Take(","));
       TVMVM_CHECK_OK(in_.Want(")"));
     }
+    if (auto found = constructors_.find(name); found != constructors_.end())
+      TVMVM_CHECK_OK(CheckConstruction(name, found->second, node));
     TVMVM_CHECK_OK(ParseAttributes(&node));
     if (in_.Take("from")) {
       TVMVM_TRY(node.source, in_.Quoted());
@@ -195,16 +275,113 @@ class ModuleParser {
       } while (in_.Take(","));
       TVMVM_CHECK_OK(in_.Want(")"));
     }
+    TVMVM_CHECK_OK(ParseBody(region, depth));
+    return region;
+  }
+
+  // { ... yield %1, %2 }
+  Status ParseBody(RegionId region, int depth) {
     TVMVM_CHECK_OK(in_.Want("{"));
     while (!in_.Take("yield")) TVMVM_CHECK_OK(ParseNode(region, depth + 1));
-    if (!in_.Take("}")) {
-      do {
-        TVMVM_TRY(ValueId result, ParseUse());
-        function_->region(region).results.push_back(result);
-      } while (in_.Take(","));
-      TVMVM_CHECK_OK(in_.Want("}"));
+    if (in_.Take("}")) return {};
+    do {
+      TVMVM_TRY(ValueId result, ParseUse());
+      function_->region(region).results.push_back(result);
+    } while (in_.Take(","));
+    return in_.Want("}");
+  }
+
+  // %9: Tree = Node(%7, %8)
+  Status CheckConstruction(const std::string& name, const Constructor& constructor, const Node& node) {
+    if (node.inputs.size() != constructor.fields.size())
+      return in_.Fail(
+          fmt::format("{} fields of {} in place of {}", constructor.fields.size(), name, node.inputs.size()));
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const TypeText& field = constructor.fields[i];
+      const Type& given = function_->type(node.inputs[i]);
+      if (given.kind != field.type.kind || given.dtype != field.type.dtype ||
+          DataTypeOf(node.inputs[i]) != field.data_type)
+        return in_.Fail(fmt::format("field {} of {} as declared", i, name));
     }
+    for (ValueId output : node.outputs)
+      if (DataTypeOf(output) != constructor.data_type)
+        return in_.Fail(fmt::format("a result of type {} for {}", constructor.data_type, name));
+    return {};
+  }
+
+  std::string DataTypeOf(ValueId value) const {
+    auto found = data_type_of_.find(value);
+    return found == data_type_of_.end() ? "" : found->second;
+  }
+
+  // %1: tensor<f32,[]> = match(%0) Leaf(%2) { yield %2 } Node(%3, %4) { ... }
+  // becomes the tuple's tag and a branch for each constructor.
+  Status ParseMatch(RegionId region, int depth, const std::vector<ValueId>& outputs) {
+    TVMVM_CHECK_OK(in_.Want("("));
+    TVMVM_TRY(ValueId matched, ParseUse());
+    TVMVM_CHECK_OK(in_.Want(")"));
+    auto type = data_types_.find(DataTypeOf(matched));
+    if (type == data_types_.end()) return in_.Fail("a value of a declared type before this");
+    std::string source;
+    if (in_.Take("from")) {
+      TVMVM_TRY(source, in_.Quoted());
+    }
+    std::vector<Arm> arms(type->second.size());
+    for (size_t i = 0; i < arms.size(); ++i) {
+      auto constructor = constructors_.find(std::string(in_.Word()));
+      bool fits = constructor != constructors_.end() && constructor->second.data_type == type->first;
+      if (!fits || arms[static_cast<size_t>(constructor->second.tag)].given)
+        return in_.Fail(fmt::format("each constructor of {} once", type->first));
+      TVMVM_TRY(RegionId body, ParseArm(matched, constructor->second, depth));
+      arms[static_cast<size_t>(constructor->second.tag)] = {body, true};
+    }
+    Dim tag = module_.FreshSymbol({.range = {0, static_cast<int64_t>(arms.size())}});
+    Node which{.op = FindCoreOp("tuple.case"), .inputs = {matched}, .source = source};
+    which.attributes = {{"scalars", Dims{static_cast<int64_t>(arms.size())}},
+                        {"symbols", std::vector<std::string>{tag.symbol()}}};
+    function_->region(region).nodes.push_back(function_->AddNode(std::move(which)));
+    AddBranch(region, arms, 0, tag, outputs, source);
+    return {};
+  }
+
+  Expected<RegionId> ParseArm(ValueId matched, const Constructor& constructor, int depth) {
+    RegionId region = function_->AddRegion();
+    TVMVM_CHECK_OK(in_.Want("("));
+    for (size_t i = 0; i < constructor.fields.size(); ++i) {
+      if (i > 0) TVMVM_CHECK_OK(in_.Want(","));
+      TVMVM_CHECK_OK(in_.Want("%"));
+      TVMVM_TRY(int64_t number, in_.Integer());
+      ValueId field = function_->AddValue(Instantiate(&module_, constructor.fields[i].type));
+      data_type_of_[field] = constructor.fields[i].data_type;
+      TVMVM_CHECK_OK(Bind(number, field));
+      Node get{.op = FindCoreOp("tuple.get"), .inputs = {matched}, .outputs = {field}};
+      get.attributes = {{"scalars", Dims{static_cast<int64_t>(i)}}};
+      function_->region(region).nodes.push_back(function_->AddNode(std::move(get)));
+    }
+    TVMVM_CHECK_OK(in_.Want(")"));
+    TVMVM_CHECK_OK(ParseBody(region, depth));
     return region;
+  }
+
+  // The arms from `first` on; the last needs no test.
+  void AddBranch(RegionId region, const std::vector<Arm>& arms, size_t first, const Dim& tag,
+                 const std::vector<ValueId>& outputs, const std::string& source) {
+    bool is_last = first + 2 >= arms.size();
+    RegionId otherwise = arms.back().region;
+    if (!is_last) {
+      otherwise = function_->AddRegion();
+      std::vector<ValueId> results;
+      for (ValueId output : outputs) results.push_back(function_->AddValue(function_->type(output)));
+      AddBranch(otherwise, arms, first + 1, tag, results, source);
+      function_->region(otherwise).results = results;
+    }
+    Node branch{.op = FindCoreOp("if"), .outputs = outputs, .source = source};
+    branch.regions = {arms[first].region, otherwise};
+    branch.attributes = {{"condition", arms.size() == 1 ? Dim(1) : Equal(tag, static_cast<int64_t>(first))},
+                         {"symbols", std::vector<std::string>()},
+                         {"then_values", Dims()},
+                         {"else_values", Dims()}};
+    function_->region(region).nodes.push_back(function_->AddNode(std::move(branch)));
   }
 
   Status ParseAttributes(Node* node) {
@@ -325,6 +502,9 @@ class ModuleParser {
   Module module_;
   Function* function_ = nullptr;
   std::map<int64_t, ValueId> values_;
+  std::map<std::string, std::vector<std::string>> data_types_;  // constructors of each, by tag
+  std::map<std::string, Constructor> constructors_;
+  std::map<ValueId, std::string> data_type_of_;  // of the function's values that have one
 };
 
 }  // namespace

@@ -173,6 +173,7 @@ Status FunctionLowering::EmitSteps(const RegionSteps& region) {
     if (is_body && step.kind == StepKind::kDefineDims && step.stage == 0) continue;  // done at the entry
     f_->SetSourceNode(function_.node(step.node).source);
     TVMVM_CHECK_OK(EmitStep(step));
+    if (options_.trace_values) EmitTrace(step);
     if (step.stage == 0) continue;
     EmitGuards();
     EmitStage(step.stage);
@@ -298,6 +299,26 @@ void FunctionLowering::EmitDimsTensor(const Step& step) {
       value = converted;
     }
     f_->Store(memory.ref, offset, dtype, value);
+  }
+}
+
+std::string_view FunctionLowering::TraceName(const Node& node) {
+  return node.source.empty() ? node.op->name : std::string_view(node.source);
+}
+
+void FunctionLowering::EmitTrace(const Step& step) {
+  const Node& node = function_.node(step.node);
+  for (ValueId output : node.outputs) {
+    if (!output.valid()) continue;
+    const ir::Type& type = function_.type(output);
+    if (!std::ranges::all_of(type.dims, [this](const Dim& dim) { return dims_->CanEmit(dim); })) continue;
+    std::string shape;
+    for (size_t i = 0; i < type.dims.size(); ++i) shape += fmt::format("{}{{{}}}", i == 0 ? "" : ", ", i);
+    bool is_ranked = type.kind == ir::TypeKind::kTensor && type.ranked;
+    std::string text = is_ranked ? fmt::format("{}[{}]", DTypeName(type.dtype), shape) : type.ToString();
+    const std::string& name = function_.value(output).name;
+    f_->Trace(fmt::format("{}: {}{}{}", TraceName(node), name, name.empty() ? "" : " ", text),
+              EmitDims(type.dims));
   }
 }
 

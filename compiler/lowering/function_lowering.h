@@ -56,6 +56,9 @@ class FunctionLowering {
   // Memory that comes to be with the step: outputs of the function, objects.
   void EmitAllocations(const Step& step);
   void EmitReturn();
+  // Tells whoever traces the run what the step has made.
+  void EmitTrace(const Step& step);
+  static std::string_view TraceName(const ir::Node& node);
 
   // ---- lower_control.cc ----
   Status EmitIf(const Step& step);
@@ -83,6 +86,8 @@ class FunctionLowering {
   void EmitHost(const Step& step);
   // The dims of results that only running tells: read into symbols, or compared with what is known.
   void EmitResultDims(const ir::Node& node);
+  // Fails at run time where a tuple's field is not what the node's type says.
+  void EmitFieldCheck(const ir::Node& node);
   void ReleaseArenas();
   // What the region made for `memory` goes there, unless it was made there.
   void EmitResult(ir::ValueId value, int memory);

@@ -1,5 +1,7 @@
 // Branches, loops, calls and host functions as bytecode: jumps and registers. docs/control_flow.md shows each
 // with an example.
+#include <array>
+
 #include "bytecode/host_functions.h"
 #include "compiler/ir/control.h"
 #include "compiler/lowering/function_lowering.h"
@@ -132,6 +134,7 @@ Status FunctionLowering::EmitLoop(const Step& step) {
   f_->Bind(head);
   dims_->Define(node.String("index"), index);
   for (size_t i = 0; i < names.size(); ++i) dims_->Define(names[i], symbols[i]);
+  if (options_.trace_values) f_->Trace(fmt::format("{}: step {{0}}", TraceName(node)), std::array{index});
   EmitGuards();
   EmitStage(body.stage);
   EmitElementAddresses(step, index);
@@ -378,7 +381,22 @@ void FunctionLowering::EmitHost(const Step& step) {
                                {OperandKind::kRefList, IndicesOf(arguments)},
                                {OperandKind::kScalarDstList, IndicesOf(numbers)},
                                {OperandKind::kRefDstList, IndicesOf(results)}});
+  if (node.op->name == HostSignatures()[static_cast<size_t>(HostFunctionId::kTupleGet)].name)
+    EmitFieldCheck(node);
   EmitResultDims(node);
+}
+
+// Tuples come from outside, and no type tells what their fields are.
+void FunctionLowering::EmitFieldCheck(const Node& node) {
+  const Type& type = function_.type(node.outputs[0]);
+  const Type& leaf = type.kind == TypeKind::kSequence && !type.elements.empty() ? type.elements[0] : type;
+  std::vector<ScalarReg> scalars{f_->Immediate(static_cast<int64_t>(type.kind)),
+                                 f_->Immediate(static_cast<int64_t>(leaf.dtype))};
+  f_->Emit(Opcode::kHostCall, {{OperandKind::kIndex, static_cast<int64_t>(HostFunctionId::kValueCheck)},
+                               {OperandKind::kScalarList, IndicesOf(scalars)},
+                               {OperandKind::kRefList, IndicesOf({memory_[memory_.Of(node.outputs[0])].ref})},
+                               {OperandKind::kScalarDstList, {}},
+                               {OperandKind::kRefDstList, {}}});
 }
 
 void FunctionLowering::EmitResultDims(const Node& node) {

@@ -17,6 +17,7 @@ namespace tvmvm::lowering {
 struct LoweringOptions {
   std::vector<TargetInfo> targets;  // CPU levels, at least one; a library is packed for each
   bool bitcode = false;             // also pack LLVM bitcode, generic
+  bool trace_values = false;        // emit what a TraceObserver is told
   int threads = 1;                  // for code generation
   Provenance provenance;
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty

@@ -27,27 +27,15 @@ void If(OnnxContext& c) {
   OpBuilder& b = c.b;
   const OnnxGraph* then_branch = GraphOf(c, "then_branch");
   const OnnxGraph* else_branch = GraphOf(c, "else_branch");
-  Dims condition = b.ReadDims(c.in(0));
+  Dim condition = b.ReadDim(c.in(0));
   if (b.failed()) return;
-  if (condition.size() != 1) {
-    b.Fail(Code::kInvalidArgument, "the condition is no single bool");
-    return;
-  }
   std::vector<ValueId> results = BuildIf(
-      b, condition[0], [&] { return c.import_graph(*then_branch, {}); },
+      b, condition, [&] { return c.import_graph(*then_branch, {}); },
       [&] { return c.import_graph(*else_branch, {}); });
   for (size_t i = 0; i < results.size(); ++i) c.Out(i, results[i]);
 }
 
 // ---- Loop ----
-
-// The single integer or bool of an input, of rank 0 or 1.
-Dim ReadScalar(OpBuilder& b, ValueId value, std::string_view what) {
-  Dims dims = b.ReadDims(value);
-  if (dims.size() == 1) return dims[0];
-  b.Fail(Code::kInvalidArgument, fmt::format("{} has {} elements, one is wanted", what, dims.size()));
-  return 0;
-}
 
 void Loop(OnnxContext& c) {
   OpBuilder& b = c.b;
@@ -55,8 +43,8 @@ void Loop(OnnxContext& c) {
   if (body == nullptr) return;
   LoopSpec spec;
   spec.key = body;
-  if (c.has(0)) spec.trip = ReadScalar(b, c.in(0), "the trip count");
-  if (c.has(1)) spec.start = ReadScalar(b, c.in(1), "the condition");
+  if (c.has(0)) spec.trip = b.ReadDim(c.in(0));
+  if (c.has(1)) spec.start = b.ReadDim(c.in(1));
   spec.tests = true;
   for (size_t i = 2; i < c.inputs.size(); ++i) {
     if (!c.has(i)) {
@@ -198,7 +186,7 @@ void Scan8(OnnxContext& c) {
     for (ValueId state : parts.states) states.push_back(entry_of(state));
     for (ValueId value : parts.scanned) scanned.push_back(entry_of(value));
     Dim trip = longest;
-    if (c.has(0)) trip = Max(Min(ReadScalar(b, entry_of(c.in(0)), "a length"), longest), 0);
+    if (c.has(0)) trip = Max(Min(b.ReadDim(entry_of(c.in(0))), longest), 0);
     std::vector<ValueId> results = ScanOnce(c, *parts.body, states, scanned, axes, trip);
     if (b.failed()) return results;
     // Shorter entries are filled up with zeros.

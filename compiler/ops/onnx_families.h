@@ -53,8 +53,8 @@ Dims KeptDims(const Dims& dims, const Dims& flags, int count);
 std::optional<std::vector<int64_t>> ConstantFlags(const Dims& flags);
 Dims DimsOf(const std::vector<int64_t>& values);
 
-// The run fails where an index is not within [-size, size). Nothing for contents that are known: positions made
-// of sizes are held to their range where they are used. (onnx_gather.cc)
+// The run fails where an index is not within [-size, size), the compile where that is known. Index i belongs to
+// size i mod the number of sizes. (onnx_gather.cc)
 void CheckIndices(OpBuilder& b, ValueId indices, const Dims& sizes);
 // The same for tuples along the last axis of `indices`, which address x behind its batch axes.
 void CheckTuples(OpBuilder& b, ValueId x, ValueId indices, int64_t batch_dims);

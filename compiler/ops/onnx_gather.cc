@@ -1,6 +1,10 @@
 // Reads at computed positions.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <limits>
+
+#include "compiler/ir/tensor_elements.h"
 #include "compiler/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -11,7 +15,8 @@ using tensor::ExprOp;
 void Gather(OnnxContext& c) {
   int axis = c.b.NormalizeAxis(c.Int("axis", 0), c.b.rank(c.in(0)));
   if (c.b.failed()) return;
-  CheckIndices(c.b, c.in(1), {c.b.dim(c.in(0), axis)});
+  // One known index becomes a slice, which is held to its range itself.
+  if (!c.b.IsKnownIndex(c.in(1))) CheckIndices(c.b, c.in(1), {c.b.dim(c.in(0), axis)});
   c.Out(0, c.b.Gather(c.in(0), c.in(1), axis));
 }
 
@@ -73,12 +78,47 @@ constexpr OnnxOp kRows[] = {
     {"ai.onnx.ml", "ArrayFeatureExtractor", 1, kLatest, 2, 2, "", ArrayFeatureExtractor, StringUse::kMoved},
 };
 
+// Whether the compiler can tell that the indices, as in CheckIndices, are in range; an error where it can
+// tell that they are not.
+bool AreInside(OpBuilder& b, ValueId indices, const Dims& sizes) {
+  RangeLookup ranges = b.module().Ranges();
+  auto is_inside = [&](const Dim& index, const Dim& size) {
+    if (index.is_constant() && size.is_constant() &&
+        (index.value() < -size.value() || index.value() >= size.value()))
+      b.Fail(Code::kInvalidArgument, fmt::format("index {} is out of range [-{}, {})", index.ToString(),
+                                                 size.ToString(), size.ToString()));
+    return RangeOf(index - size, ranges).high < 0 && RangeOf(index + size, ranges).low >= 0;
+  };
+  if (const auto& elements = b.function().value(indices).elements) {
+    bool inside = true;
+    for (size_t i = 0; i < elements->size(); ++i)
+      inside = is_inside((*elements)[i], sizes[i % sizes.size()]) && inside;
+    return inside;
+  }
+  const TensorData* data = b.ConstantData(indices);
+  if (data == nullptr) return false;
+  // The least and the largest of each column tell for all.
+  int64_t columns = static_cast<int64_t>(sizes.size());
+  bool inside = true;
+  for (int64_t column = 0; column < columns && column < data->element_count(); ++column) {
+    int64_t least = std::numeric_limits<int64_t>::max(), largest = std::numeric_limits<int64_t>::min();
+    for (int64_t i = column; i < data->element_count(); i += columns) {
+      int64_t index = ReadElement(*data, i).integer;
+      least = std::min(least, index);
+      largest = std::max(largest, index);
+    }
+    const Dim& size = sizes[static_cast<size_t>(column)];
+    inside = is_inside(least, size) && is_inside(largest, size) && inside;
+  }
+  return inside;
+}
+
 }  // namespace
 
 void CheckIndices(OpBuilder& b, ValueId indices, const Dims& sizes) {
   DType dtype = b.dtype(indices);
-  if (b.failed() || b.function().value(indices).elements || b.ConstantData(indices) != nullptr) return;
-  if (dtype != DType::kI64 && dtype != DType::kI32) return;
+  if (b.failed() || (dtype != DType::kI64 && dtype != DType::kI32)) return;
+  if (AreInside(b, indices, sizes) || b.failed()) return;
   b.Host(HostFunctionId::kIndicesCheck, {indices, b.DimsTensor(sizes)}, {});
 }
 

@@ -129,10 +129,8 @@ class LoopBuilder {
     }
     continue_ = 1;
     if (spec_.tests) {
-      Dims condition = b_.ReadDims(results_[0]);
-      if (condition.size() != 1) b_.Fail(Code::kInvalidArgument, "the condition is no single bool");
+      continue_ = b_.ReadDim(results_[0]);
       if (b_.failed()) return false;
-      continue_ = condition[0];
       results_.erase(results_.begin());
     }
     bool fits = true;

@@ -117,13 +117,7 @@ std::optional<Dims> ReadAxes(OnnxContext& c, size_t input, std::string_view attr
 }
 
 Dim ReadScalar(OnnxContext& c, size_t input, const Dim& otherwise) {
-  if (!c.has(input)) return otherwise;
-  Dims dims = c.b.ReadDims(c.in(input));
-  if (c.b.failed()) return otherwise;
-  if (dims.size() == 1) return dims[0];
-  c.b.Fail(Code::kInvalidArgument, fmt::format("the input {} is {}, a single number is wanted", input,
-                                               c.b.type(c.in(input)).ToString()));
-  return otherwise;
+  return c.has(input) ? c.b.ReadDim(c.in(input)) : otherwise;
 }
 
 Dims AxisFlags(OnnxContext& c, const Dims& axes, int rank) {

@@ -18,13 +18,9 @@ void EmitTopK(OnnxContext& c, const Dim& k, bool largest) {
 void TopKOfAttribute(OnnxContext& c) { EmitTopK(c, Dim(c.Int("k", 0)), true); }
 
 void TopK(OnnxContext& c) {
-  Dims k = c.b.ReadDims(c.in(1));
+  Dim k = c.b.ReadDim(c.in(1));
   if (c.b.failed()) return;
-  if (k.size() != 1) {
-    c.b.Fail(Code::kInvalidArgument, "k is not a single number");
-    return;
-  }
-  EmitTopK(c, k[0], c.Int("largest", 1) != 0);
+  EmitTopK(c, k, c.Int("largest", 1) != 0);
 }
 
 constexpr OnnxOp kRows[] = {

@@ -34,6 +34,8 @@ TEST(ParseInputTest, Forms) {
   EXPECT_EQ(ParseInput("a=dir/b=c.npy")->path, "dir/b=c.npy");
   EXPECT_EQ(ParseInput("a=random")->path, "");
   EXPECT_FALSE(ParseInput("a=random")->dims);
+  EXPECT_FALSE(ParseInput("a=random")->absent);
+  EXPECT_TRUE(ParseInput("a=none")->absent);
   EXPECT_THAT(*ParseInput("a=random:4x128")->dims, ElementsAre(4, 128));
   EXPECT_THAT(*ParseInput("random:4")->dims, ElementsAre(4));
   EXPECT_THAT(*ParseInput("a=random:")->dims, ElementsAre());  // a scalar

@@ -65,6 +65,27 @@ TEST(MakeInputsTest, SaysWhatIsWrong) {
               HasSubstr("[1099511627776, 1099511627776]"));
 }
 
+TEST(MakeInputsTest, OptionalsAndSequences) {
+  FunctionSpec main;
+  TypeSpec tensor = TensorOf(DType::kF32, {Fixed(3)});
+  main.inputs = {{"o", {.kind = ValueKind::kOptional, .elements = {tensor}}},
+                 {"s", {.kind = ValueKind::kSequence, .elements = {tensor}}}};
+  auto inputs = MakeInputs(main, {});
+  ASSERT_TRUE(inputs) << inputs.error().message;
+  EXPECT_EQ((*inputs)[0].tensor().shape(), Shape({3}));
+  ASSERT_TRUE((*inputs)[1].is_sequence());
+  EXPECT_EQ((*inputs)[1].elements().size(), 3u);
+  EXPECT_EQ((*inputs)[1].elements()[2].tensor().shape(), Shape({3}));
+  InputSpec none{.name = "o", .absent = true};
+  inputs = MakeInputs(main, {.inputs = {none, {.name = "s"}}});
+  ASSERT_TRUE(inputs) << inputs.error().message;
+  EXPECT_TRUE((*inputs)[0].is_none());
+  none.name = "s";
+  inputs = MakeInputs(main, {.inputs = {none, {.name = "o"}}});
+  ASSERT_FALSE(inputs);
+  EXPECT_EQ(inputs.error().message, "input 's' is sequence<f32[3]>, which cannot be none");
+}
+
 TEST(RandomTensorTest, SeedsGiveTheSameNumbersAgain) {
   Tensor a = *MakeRandomTensor(DType::kF32, {100}, 1), b = *MakeRandomTensor(DType::kF32, {100}, 1);
   Tensor c = *MakeRandomTensor(DType::kF32, {100}, 2);

@@ -386,7 +386,45 @@ TEST_F(DemoTest, DumpWritesValuesInsideTheModel) {
   EXPECT_THAT(one.out, StartsWith("scores: f32[1, 1, 1]"));
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "one/y.npy"));
   ExpectFails("tvm-vm run $onnx --dump nobody --output-dir none", "no value or node named 'nobody'");
-  ExpectFails("tvm-vm run $vmexe --dump all --output-dir none", "for .onnx files only");
+  ExpectFails("tvm-vm run $vmexe --dump all --output-dir none", "this is a program");
+}
+
+// A loop of n steps over the rows of x.
+constexpr const char* kLoopText = R"(symbol i: [0, inf]
+symbol n: [0, inf]
+func @main {
+  input "x" = %0: tensor<f32,[n,4]>
+  input "h" = %1: tensor<f32,[4]>
+  %2 "last": tensor<f32,[4]> = loop(%1) {trip = dim(n), index = "i", start = dim(1), continue = dim(1), symbols = strings[], initial = dims[], next = dims[], finals = strings[], count = ""} (%4: tensor<f32,[4]>) {
+    %5: tensor<f32,[1,4]> = slice(%0) {dims = dims[1, 4], starts = dims[i, 0], steps = dims[1, 1]}
+    %6: tensor<f32,[4]> = reshape(%5) {dims = dims[4]}
+    %7 "sum": tensor<f32,[4]> = add(%4, %6)
+    yield %7
+  }
+  output "last" = %2
+}
+)";
+
+TEST_F(DemoTest, TraceShowsEachStep) {
+  WriteBytes(scratch_ / "loop.ir", kLoopText);
+  ToolResult result = Run("tvm-vm run loop.ir --dim n=3 --trace-values");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* line : {"loop: step 0\n", "loop: step 1\n", "loop: step 2\n", "fused: sum f32[4]\n"})
+    EXPECT_THAT(result.err, HasSubstr(line));
+  EXPECT_THAT(result.err, Not(HasSubstr("step 3")));
+  EXPECT_THAT(result.out, StartsWith("last: f32[4] ["));
+  ExpectFails("tvm-vm run $vmexe --trace-values", "this is a program");
+}
+
+TEST_F(DemoTest, RunsEndAtTheirLimits) {
+  WriteBytes(scratch_ / "loop.ir", kLoopText);
+  ASSERT_EQ(Run("tvm-vm compile loop.ir -o loop.vmexe --disable-pass outline-loops").exit_code, 0);
+  EXPECT_EQ(Run("tvm-vm run loop.vmexe --dim n=1000 --max-steps 1000000 --timeout 60").exit_code, 0);
+  ExpectFails("tvm-vm run loop.vmexe --dim n=1000 --max-steps 100", "the limit of 100 steps is reached");
+  ExpectFails("tvm-vm run loop.vmexe --dim n=10000000 --timeout 0.001",
+              "the limit of 1000 microseconds is reached");
+  ExpectFails("tvm-vm run $vmexe --dim length=1000 --max-bytes 1000", "the limit is 1000");
+  ExpectUsageError("tvm-vm run a.vmexe --timeout -1", "--timeout");
 }
 
 TEST_F(DemoTest, PassesCanBePrinted) {

@@ -26,6 +26,16 @@ Status HostTupleTag(HostCall& call) {
   return {};
 }
 
+// (number of constructors)(tuple) -> (tag)
+Status HostTupleCase(HostCall& call) {
+  TVMVM_TRY(ContainerObject * tuple, TupleOperand(call, 0));
+  if (tuple->tag < 0 || tuple->tag >= call.scalars[0])
+    return MakeError(Code::kInvalidArgument, "a tuple with the tag " + std::to_string(tuple->tag) +
+                                                 ", want one below " + std::to_string(call.scalars[0]));
+  call.scalar_results[0] = tuple->tag;
+  return {};
+}
+
 // (number)(tuple) -> the field
 Status HostTupleGet(HostCall& call) {
   TVMVM_TRY(ContainerObject * tuple, TupleOperand(call, 0));
@@ -37,6 +47,23 @@ Status HostTupleGet(HostCall& call) {
   Object* field = tuple->elements[static_cast<size_t>(number)];
   ObjectPool::Retain(field);
   call.ref_results[0] = field;
+  return {};
+}
+
+// (kind, dtype)(value)
+Status HostValueCheck(HostCall& call) {
+  const auto kind = static_cast<ValueKind>(call.scalars[0]);
+  const auto dtype = static_cast<DType>(call.scalars[1]);
+  if (kind == ValueKind::kTuple) return TupleOperand(call, 0).map([](ContainerObject*) {});
+  if (kind == ValueKind::kTensor) return TypedOperand(call, 0, dtype, "field").map([](TensorObject*) {});
+  if (kind != ValueKind::kSequence) return MakeError(Code::kInvalidProgram, "fields cannot be of this kind");
+  TVMVM_TRY(ContainerObject * sequence, SequenceOperand(call, 0));
+  for (const Object* element : sequence->elements) {
+    const bool is_tensor = element != nullptr && element->kind == ObjectKind::kTensor;
+    if (is_tensor && static_cast<const TensorObject*>(element)->dtype == dtype) continue;
+    return MakeError(Code::kInvalidArgument,
+                     "an element of a field that is no tensor of " + std::string(DTypeName(dtype)));
+  }
   return {};
 }
 

@@ -100,4 +100,11 @@ const uint32_t* HandleGuard(Machine& m, const uint32_t* pc) {
   return m.Fail(pc, Code::kInvalidArgument, FillIn(m.program.strings[pc[2]], m.scalars, list));
 }
 
+const uint32_t* HandleTrace(Machine& m, const uint32_t* pc) {
+  if (!m.Poll(pc)) return nullptr;
+  const uint32_t* list = pc + 2;
+  if (m.tracer) m.tracer(FillIn(m.program.strings[pc[1]], m.scalars, list));
+  return AfterList(list);
+}
+
 }  // namespace tvmvm

@@ -114,6 +114,7 @@ class Machine final : public CancelToken, private BlockSource {
   PlanCache plans;
   std::vector<const Tensor*> given_outputs;  // of the run in progress; null where the caller gave no memory
   LaunchObserver observer;
+  TraceObserver tracer;
 
   // As long as the longest list operand of the program.
   std::vector<int64_t> numbers;

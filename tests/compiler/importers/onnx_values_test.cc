@@ -308,5 +308,29 @@ TEST(OnnxSelection, NonMaxSuppressionTakesThresholdsAsTensors) {
       HasSubstr("non_max_suppression(%0, %1, _, %4) {scalars = dims[1, s0]}"));
 }
 
+// ---- lists whose length only running tells ----
+
+TEST(OnnxLists, ABranchForEachLengthThatTheOperatorTakes) {
+  std::vector<std::string> inputs{ValueMessage("x", kOnnxFloat, {"a", "b"}),
+                                  ValueMessage("to", kOnnxInt64, {"n"})};
+  // A slice takes the lengths 0, 1 and 2; the last needs no test.
+  std::string slice = ImportNode({"Slice", {"x", "to", "to"}, {"y"}}, inputs);
+  EXPECT_THAT(slice, HasSubstr("if() {condition = dim(eq(n, 0))"));
+  EXPECT_THAT(slice, HasSubstr("if() {condition = dim(eq(n, 1))"));
+  EXPECT_THAT(slice, Not(HasSubstr("eq(n, 2)")));
+  // Where the axes tell the length there is no choice.
+  slice = ImportNode({"Slice", {"x", "to", "to", "axes"}, {"y"}}, inputs, {Int64Tensor("axes", {1})});
+  EXPECT_THAT(slice, HasSubstr("reshape(%1) {dims = dims[1]}"));
+  EXPECT_THAT(slice, Not(HasSubstr("if(")));
+  // A reshape takes them all: the result's rank is known when it runs.
+  EXPECT_THAT(ImportNode({"Reshape", {"x", "to"}, {"y"}}, inputs), HasSubstr("output \"y\""));
+}
+
+TEST(OnnxLists, OneElementOfATensorOfAnyRankDecides) {
+  EXPECT_THAT(ImportNode({"TopK", {"x", "k"}, {"y", "i"}},
+                         {ValueMessage("x", kOnnxFloat, {"n"}), ValueMessage("k", kOnnxInt64, {"m", "m"})}),
+              HasSubstr("reshape(%1) {dims = dims[]}"));
+}
+
 }  // namespace
 }  // namespace tvmvm::ir

@@ -76,7 +76,7 @@ std::string ErrorOf(std::string body) {
 }
 
 TEST(TextTest, ErrorsSayWhere) {
-  EXPECT_EQ(Normal("what"), "line 1, column 1: found 'w', wanted 'symbol' or 'func'");
+  EXPECT_EQ(Normal("what"), "line 1, column 1: found 'w', wanted 'symbol', 'type' or 'func'");
   EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = nothing(%0)"),
             "line 4, column 32: found '(', wanted an operator in place of 'nothing'");
   EXPECT_EQ(ErrorOf("%1: tensor<f33,[n,4]> = neg(%0)"),
@@ -140,6 +140,39 @@ TEST(TextTest, IdsAreChecked) {
   body.nodes.pop_back();
   f.value(ValueId{1}).producer = NodeId{};
   EXPECT_EQ(VerifyModule(module).error().message, "@main: neg: %1 names another producer");
+}
+
+std::string ErrorOfTypes(const std::string& declarations, const std::string& body = "") {
+  auto module = ParseModule(declarations + "\nfunc @main {\n input \"t\" = %0: Tree\n" + body +
+                            " output \"y\" = %0\n}");
+  return module ? "" : module.error().message;
+}
+
+TEST(TextTest, DataTypesAreChecked) {
+  const std::string tree = "type Tree = Leaf(tensor<f32,[]>) | Node(Tree, Tree)";
+  const std::string scalar = "%1: tensor<f32,[]> = constant() {data = dense<f32,[]>[1]}\n";
+  auto expect = [&](const std::string& declarations, const std::string& body, const std::string& message) {
+    EXPECT_THAT(ErrorOfTypes(declarations, body), testing::HasSubstr(message)) << declarations << "\n"
+                                                                               << body;
+  };
+  EXPECT_EQ(ErrorOfTypes(tree), "");
+  EXPECT_EQ(ErrorOfTypes(tree, scalar + "%2: Tree = Leaf(%1)\n%3: Tree = Node(%2, %0)\n"), "");
+  expect("", "", "a type in place of 'Tree'");
+  expect("type Tree = Leaf(Thing)", "", "a declaration of the type 'Thing' of a field of Leaf");
+  expect("type Tree = Leaf() | Leaf()", "", "a new constructor's name in place of 'Leaf'");
+  expect("type Tree = add()", "", "a new constructor's name in place of 'add'");
+  expect(tree + "\ntype Tree = Other()", "", "a new type's name");
+  expect(tree, scalar + "%2: Tree = Node(%1, %0)\n", "field 0 of Node as declared");
+  expect(tree, scalar + "%2: Tree = Leaf(%1, %1)\n", "1 fields of Leaf in place of 2");
+  expect(tree, scalar + "%2: tuple<> = Leaf(%1)\n", "a result of type Tree for Leaf");
+  expect(tree, scalar + "%2: tensor<f32,[]> = match(%1) Leaf(%3) {\n yield %3\n}\n",
+         "a value of a declared type");
+  expect(tree, "%2: Tree = match(%0) Leaf(%3) {\n yield %0\n}\n", "each constructor of Tree once");
+  expect(tree, "%2: Tree = match(%0) Leaf(%3) {\n yield %0\n} Leaf(%4) {\n yield %0\n}\n",
+         "each constructor of Tree once");
+  expect(tree, "%2: Tree = match(%0) Leaf() {\n yield %0\n}\n", "wanted '%'");
+  // Both arms give what the match gives.
+  expect(tree, "%1: Tree = match(%0) Leaf(%2) {\n yield %2\n} Node(%3, %4) {\n yield %3\n}\n", "if");
 }
 
 }  // namespace

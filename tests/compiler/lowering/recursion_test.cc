@@ -9,29 +9,52 @@
 namespace tvmvm {
 namespace {
 
-// A leaf is (0: number), a node is (1: left, right).
 constexpr const char* kSumOfTree = R"(
-symbol tag: [-inf, inf]
+type Tree = Leaf(tensor<f32,[]>) | Node(Tree, Tree)
 func @main {
-  input "tree" = %0: tuple<>
+  input "tree" = %0: Tree
   %1: tensor<f32,[]> = call(%0) {callee = "sum"}
   output "sum" = %1
 }
 func @sum {
-  input "tree" = %0: tuple<>
-  tuple.tag(%0) {symbols = strings["tag"]}
-  %1: tensor<f32,[]> = if() {condition = dim(tag), else_values = dims[], symbols = strings[], then_values = dims[]} () {
-    %2: tuple<> = tuple.get(%0) {scalars = dims[0]}
-    %3: tuple<> = tuple.get(%0) {scalars = dims[1]}
+  input "tree" = %0: Tree
+  %1: tensor<f32,[]> = match(%0) Node(%2, %3) {
     %4: tensor<f32,[]> = call(%2) {callee = "sum"}
     %5: tensor<f32,[]> = call(%3) {callee = "sum"}
     %6: tensor<f32,[]> = add(%4, %5)
     yield %6
-  } () {
-    %7: tensor<f32,[]> = tuple.get(%0) {scalars = dims[0]}
+  } Leaf(%7) {
     yield %7
   }
   output "sum" = %1
+}
+)";
+
+// Expressions with three constructors: evaluates one, and gives it back with every Neg(x) as Add(x, x).
+constexpr const char* kExpressions = R"(
+type Expr = Number(tensor<f32,[?]>) | Neg(Expr) | Add(Expr, Expr)
+symbol n: [0, 1000]
+func @main {
+  input "e" = %0: Expr
+  %1: Expr = call(%0) {callee = "rewrite"}
+  output "rewritten" = %1
+}
+func @rewrite {
+  input "e" = %0: Expr
+  %1: Expr = match(%0) Number(%2) {
+    %3: Expr = Number(%2)
+    yield %3
+  } Neg(%4) {
+    %5: Expr = call(%4) {callee = "rewrite"}
+    %6: Expr = Add(%5, %5)
+    yield %6
+  } Add(%7, %8) {
+    %9: Expr = call(%7) {callee = "rewrite"}
+    %10: Expr = call(%8) {callee = "rewrite"}
+    %11: Expr = Add(%9, %10)
+    yield %11
+  }
+  output "rewritten" = %1
 }
 )";
 
@@ -107,6 +130,42 @@ TEST_F(Recursion, SumsABalancedTree) {
   ASSERT_NO_FATAL_FAILURE(Compile(kSumOfTree));
   EXPECT_EQ(Sum(Leaf(7)), "7");
   EXPECT_EQ(Sum(Balanced(13)), "8192");  // 16,383 nodes
+}
+
+TEST_F(Recursion, TreesThatLieAreErrors) {
+  ASSERT_NO_FATAL_FAILURE(Compile(kSumOfTree));
+  int64_t wide = 1;
+  float list[2] = {1, 2};
+  Value lies[] = {Value::Tuple(0, {Tensor::Borrow(DType::kI64, {}, &wide)}),
+                  Value::Tuple(0, {Tensor::Borrow(DType::kF32, {2}, list)}),
+                  Value::Tuple(0, {}),
+                  Value::Tuple(0, {Leaf(1)}),
+                  Value::Tuple(1, {Leaf(1)}),
+                  Value::Tuple(1, {Number(1), Number(1)}),
+                  Value::Tuple(2, {}),
+                  Value::Tuple(-1, {Number(1)})};
+  for (const Value& lie : lies) {
+    EXPECT_THAT(Sum(lie), testing::StartsWith("@sum:"));
+    EXPECT_THAT(Sum(Node(Leaf(1), lie)), testing::StartsWith("@sum:"));
+  }
+  EXPECT_THAT(Sum(Value::Tuple(2, {})), testing::HasSubstr("a tuple with the tag 2, want one below 2"));
+  EXPECT_EQ(Sum(Node(Leaf(1), Leaf(2))), "3");
+}
+
+TEST_F(Recursion, RewritesAnExpression) {
+  ASSERT_NO_FATAL_FAILURE(Compile(kExpressions));
+  float numbers[3] = {1, 2, 3};
+  Value number = Value::Tuple(0, {Tensor::Borrow(DType::kF32, {3}, numbers)});
+  std::vector<Value> inputs{Value::Tuple(1, {Value::Tuple(1, {number})})}, outputs(1);
+  Invocation invocation = vm_->NewInvocation();
+  ASSERT_TRUE(invocation.Run(inputs, outputs));
+  const Value& sum = outputs[0];
+  EXPECT_EQ(sum.tag(), 2);
+  EXPECT_EQ(sum.elements()[1].tag(), 2);
+  const Value& leaf = sum.elements()[1].elements()[0];
+  EXPECT_EQ(leaf.tag(), 0);
+  EXPECT_EQ(leaf.elements()[0].tensor().shape(), Shape({3}));
+  EXPECT_EQ(static_cast<const float*>(leaf.elements()[0].tensor().data())[2], 3);
 }
 
 TEST_F(Recursion, SumsATreeThatIsAChain) {
