@@ -1,6 +1,8 @@
-// A carried value that a step changes in few places is changed where it lies, instead of being copied in every
-// step: scatter's node gets `in_place` when the step's value of what it changes is not needed afterwards.
-// The memory table then gives the carried value one place instead of two.
+// A carried value that a step changes in few places is changed where it lies, instead of being copied in
+// every step: scatter's node gets `in_place` when the step's value of what it changes is not needed
+// afterwards. The memory table then gives the carried value one place instead of two. A carried value that a
+// step makes longer (a cache) gets the new rows behind the old ones: concat becomes tensor.append, whose
+// memory grows geometrically.
 
 #include <algorithm>
 
@@ -57,13 +59,37 @@ void UpdateCarried(Function* function, const Node& loop) {
   }
 }
 
+// Where the rows of a concat go behind those of a carried tensor: its axis has none but 1 before it.
+bool Appends(const Function& function, const Node& node, ValueId parameter) {
+  if (node.op->name != "concat" || node.inputs.size() != 2 || node.inputs[0] != parameter) return false;
+  const ir::Type& type = function.type(parameter);
+  int64_t axis = node.Int("axis");
+  bool leading = axis >= 0 && std::all_of(type.dims.begin(), type.dims.begin() + axis,
+                                          [](const ir::Dim& dim) { return dim.IsConstant(1); });
+  return leading && type.dtype != DType::kString && DTypeBits(type.dtype) % 8 == 0;
+}
+
+void AppendToCarried(Function* function, const Node& loop) {
+  const Region& region = function->region(loop.regions[0]);
+  for (size_t i = 0; i < ir::CarriedCount(loop); ++i) {
+    NodeId producer = function->value(region.results[i]).producer;
+    if (!producer.valid() || !Appends(*function, function->node(producer), region.parameters[i])) continue;
+    Node& node = function->node(producer);
+    node.attributes = {{"scalars", ir::Dims{node.Int("axis")}}};
+    node.op = ir::FindCoreOp("tensor.append");
+  }
+}
+
 }  // namespace
 
 Status UpdateInPlace(ir::Module& module, const PassContext&) {
   for (Function& function : module.functions)
     for (ir::RegionId region : ir::RunningRegions(function))
       for (NodeId id : function.region(region).nodes)
-        if (ir::IsLoop(function.node(id))) UpdateCarried(&function, Node(function.node(id)));
+        if (ir::IsLoop(function.node(id))) {
+          UpdateCarried(&function, Node(function.node(id)));
+          AppendToCarried(&function, Node(function.node(id)));
+        }
   return {};
 }
 

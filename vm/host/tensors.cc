@@ -1,4 +1,5 @@
 // What only running tells of tensors: their rank, whether indices are in range.
+#include <cstring>
 #include <string>
 
 #include "vm/host/operands.h"
@@ -24,6 +25,21 @@ int64_t FirstOutside(const TensorObject& indices, const int64_t* sizes, int64_t 
   return -1;
 }
 
+// The shape of the tensor with the rows behind its own.
+Expected<Shape> AppendedShape(const TensorObject& tensor, const TensorObject& rows, int64_t axis) {
+  Shape shape = tensor.shape;
+  bool fits = DTypeBits(tensor.dtype) % 8 == 0 && tensor.dtype != DType::kString && axis >= 0 &&
+              axis < shape.rank() && rows.shape.rank() == shape.rank();
+  for (int other = 0; fits && other < shape.rank(); ++other)
+    fits = other == axis || (shape[other] == rows.shape[other] && (other > axis || shape[other] == 1));
+  const int at = static_cast<int>(axis);
+  if (fits && !__builtin_add_overflow(shape[at], rows.shape[at], &shape[at]) && shape.ElementCount())
+    return shape;
+  return MakeError(Code::kInvalidArgument, rows.shape.ToString() + " cannot be put behind " +
+                                               tensor.shape.ToString() + " along axis " +
+                                               std::to_string(axis));
+}
+
 }  // namespace
 
 // ()(indices, sizes)
@@ -45,6 +61,39 @@ Status HostIndicesCheck(HostCall& call) {
   return MakeError(Code::kInvalidArgument, "index " + std::to_string(index) + " (number " +
                                                std::to_string(at) + " of the indices) is out of range [-" +
                                                size + ", " + size + ")");
+}
+
+// (axis)(tensor, rows) -> the tensor with the rows behind its own. Bytes behind the last that any tensor
+// shows may be written: whoever holds the old tensor sees the same as before.
+Status HostTensorAppend(HostCall& call) {
+  TVMVM_TRY(TensorObject * tensor, TensorOperand(call, 0, "tensor"));
+  TVMVM_TRY(const TensorObject* rows, TypedOperand(call, 1, tensor->dtype, "rows"));
+  TVMVM_TRY(Shape shape, AppendedShape(*tensor, *rows, call.scalars[0]));
+  int64_t bytes = 0;
+  if (__builtin_add_overflow(tensor->bytes, rows->bytes, &bytes))
+    return MakeError(Code::kOutOfMemory, "the tensor would have too many bytes");
+  Buffer* buffer = tensor->buffer;
+  const bool fits = buffer->origin == BufferOrigin::kHost && !buffer->read_only &&
+                    tensor->data + tensor->bytes == buffer->data + buffer->used &&
+                    rows->bytes <= buffer->bytes - buffer->used;
+  const int64_t begin = fits ? tensor->data - buffer->data : 0;
+  if (fits) {
+    ObjectPool::Retain(buffer);
+  } else {
+    Expected<Buffer*> roomy =
+        call.pool.AllocateBuffer(bytes > INT64_MAX / 2 ? bytes : 2 * bytes, "tensor.append");
+    if (!roomy) roomy = call.pool.AllocateBuffer(bytes, "tensor.append");
+    if (!roomy) return tl::unexpected(roomy.error());
+    buffer = *roomy;
+    if (tensor->bytes > 0) std::memcpy(buffer->data, tensor->data, static_cast<size_t>(tensor->bytes));
+  }
+  char* end = buffer->data + begin + tensor->bytes;
+  if (rows->bytes > 0) std::memcpy(end, rows->data, static_cast<size_t>(rows->bytes));
+  buffer->used = begin + bytes;
+  TensorObject* result = call.pool.NewTensor(buffer, tensor->dtype, shape);
+  result->data = buffer->data + begin;
+  call.ref_results[0] = result;
+  return {};
 }
 
 // ()(tensor) -> (rank)

@@ -70,7 +70,7 @@ Buffer* ObjectPool::NewBuffer() {
   Buffer* buffer = buffers_.Take();
   buffer->kind = ObjectKind::kBuffer;
   buffer->data = EmptyMemory();
-  buffer->bytes = 0;
+  buffer->bytes = buffer->used = 0;
   buffer->origin = BufferOrigin::kBorrowed;
   buffer->read_only = false;
   buffer->charged = 0;
@@ -107,7 +107,7 @@ Expected<Buffer*> ObjectPool::AllocateBuffer(int64_t bytes, std::string_view pur
   Buffer* buffer = NewBuffer();
   buffer->origin = BufferOrigin::kHost;
   buffer->data = static_cast<char*>(data);
-  buffer->bytes = bytes;
+  buffer->bytes = buffer->used = bytes;
   buffer->charged = bytes;
   return buffer;
 }

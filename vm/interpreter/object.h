@@ -39,6 +39,7 @@ struct Buffer : Object {
   int64_t bytes = 0;
   BufferOrigin origin = BufferOrigin::kBorrowed;
   bool read_only = false;
+  int64_t used = 0;                                   // bytes from the first on that tensors may show
   int64_t charged = 0;                                // bytes that the budget counts for it
   Arena::RegionId region = 0;                         // kArena
   std::shared_ptr<std::vector<std::string>> strings;  // kString tensors: the elements, instead of data
