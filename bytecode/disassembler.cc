@@ -6,6 +6,7 @@
 #include "bytecode/assembler.h"
 #include "bytecode/digest.h"
 #include "bytecode/encoding.h"
+#include "bytecode/host_functions.h"
 #include "bytecode/text/lexer.h"
 #include "bytecode/text/names.h"
 
@@ -180,7 +181,10 @@ class Printer {
     std::string text;
     if (!destinations.empty()) text = destinations + " = ";
     text += instruction.info->mnemonic;
-    return rest.empty() ? text : text + " " + rest;
+    if (!rest.empty()) text += " " + rest;
+    if (instruction.info->opcode == Opcode::kHostCall)
+      text += fmt::format("  ; {}", HostSignatures()[instruction.operands()[0].value].name);
+    return text;
   }
 
   std::string PrintOperand(const DecodedOperand& operand) const {

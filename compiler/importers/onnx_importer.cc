@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -85,7 +86,7 @@ class Importer {
   Status ImportInputs(Scope* scope);
   Status ImportOutputs(const Scope& scope);
   void KeepAllValues(const Scope& scope);
-  void CompareOutput(const OnnxValueInfo& declared, const Type& type);
+  void CompareOutput(const OnnxValueInfo& declared, const Type& type, const std::string& place = "");
 
   Status ImportInitializers(const OnnxGraph& graph, Scope* scope);
   Status ImportNodes(const std::vector<OnnxNode>& nodes, Scope* scope);
@@ -107,7 +108,9 @@ class Importer {
   void Poison(const OnnxNode& node, Scope* scope);
   void CheckSupport(const OnnxNode& node, const std::string& name, const Scope& scope);
   void Warn(std::string text) {
-    if (warnings_ != nullptr) warnings_->push_back(std::move(text));
+    // A body is imported again when its types turn out wider.
+    if (warnings_ != nullptr && std::ranges::find(*warnings_, text) == warnings_->end())
+      warnings_->push_back(std::move(text));
   }
 
   const OnnxModel& model_;
@@ -444,10 +447,14 @@ Expected<std::vector<ValueId>> Importer::ImportSubgraph(const OnnxGraph& graph,
     TVMVM_CHECK_OK(Define(graph.inputs[i].name, arguments[i], &inner, "a graph input"));
   TVMVM_CHECK_OK(ImportInitializers(graph, &inner));
   TVMVM_CHECK_OK(ImportNodes(graph.nodes, &inner));
-  return GraphResults(graph, inner);
+  TVMVM_TRY(std::vector<ValueId> results, GraphResults(graph, inner));
+  // What nodes compute decides, as for the model's own outputs: declarations are wrong more often than nodes.
+  for (size_t i = 0; i < results.size(); ++i)
+    CompareOutput(graph.outputs[i], builder_.type(results[i]), fmt::format(" of graph '{}'", graph.name));
+  return results;
 }
 
-void Importer::CompareOutput(const OnnxValueInfo& declared, const Type& type) {
+void Importer::CompareOutput(const OnnxValueInfo& declared, const Type& type, const std::string& place) {
   if (!declared.type.has_value() || declared.type->kind != OnnxType::Kind::kTensor ||
       type.kind != TypeKind::kTensor)
     return;
@@ -462,8 +469,8 @@ void Importer::CompareOutput(const OnnxValueInfo& declared, const Type& type) {
     }
   }
   if (differs)
-    Warn(fmt::format("the output '{}' is declared with another type than the computed {}", declared.name,
-                     type.ToString()));
+    Warn(fmt::format("the output '{}'{} is declared with another type than the computed {}", declared.name,
+                     place, type.ToString()));
 }
 
 Status Importer::ImportOutputs(const Scope& scope) {

@@ -265,6 +265,7 @@ class FunctionEvaluation {
 
   Status RunNode(const Node& node) {
     if (node.op->kind == OpKind::kDefineDims) return DefineDims(node);
+    if (node.op->kind == OpKind::kRequire) return Check(node);
     std::vector<TensorData> results;
     if (node.op->name == "fused") {
       const Region& region = function_.region(node.regions[0]);
@@ -368,6 +369,12 @@ class FunctionEvaluation {
     for (const std::string& name : std::get<std::vector<std::string>>(*node.Find("symbols")))
       symbols_[name] = ReadElement(data, i++).integer;
     return {};
+  }
+
+  Status Check(const Node& node) const {
+    TVMVM_TRY(int64_t holds, Number(std::get<Dim>(*node.Find("condition"))));
+    if (holds != 0) return {};
+    return MakeError(Code::kInvalidArgument, node.String("message"));
   }
 
   const Function& function_;

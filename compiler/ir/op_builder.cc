@@ -151,6 +151,7 @@ void OpBuilder::InferElements(NodeId id) {
       symbols.push_back(Dim::Symbol(name));
     return;
   }
+  if (node.op->kind == OpKind::kRequire) return;
   Value& value = function_->value(node.outputs[0]);
   if (node.op->kind == OpKind::kConstant) {
     value.elements = ElementsOf(*node.Data("data"));
@@ -251,6 +252,22 @@ Dim OpBuilder::ReadDim(ValueId value) {
   bool is_list = t.ranked && t.rank() <= 1 && SmallElementCount(t) == 1;
   Dims elements = ReadDims(is_list ? value : Reshape(value, {}));
   return elements.size() == 1 ? elements[0] : Dim(0);
+}
+
+void OpBuilder::Require(Dim condition, std::string message, Dims values) {
+  condition = Simplify(condition, module_->Ranges());
+  if (failed() || (condition.is_constant() && condition.value() != 0)) return;
+  if (!condition.is_constant()) {
+    EmitMulti("require", {},
+              {{"condition", condition}, {"message", std::move(message)}, {"values", std::move(values)}});
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::string place = fmt::format("{{{}}}", i);
+    if (size_t at = message.find(place); at != std::string::npos)
+      message.replace(at, place.size(), values[i].ToString());
+  }
+  Fail(Code::kInvalidArgument, std::move(message));
 }
 
 const TensorData* OpBuilder::ConstantData(ValueId value) const { return function_->ConstantOf(value); }

@@ -69,6 +69,10 @@ class OpBuilder {
   std::optional<double> ConstantScalar(ValueId value) const;  // one element, any numeric dtype
   const TensorData* ConstantData(ValueId value) const;        // null when not a constant
 
+  // The run fails with the message, whose {0}, {1}, ... are the values, where the condition is 0; the compile,
+  // where that is known.
+  void Require(Dim condition, std::string message, Dims values);
+
   // Constants.
   ValueId Constant(TensorData data, std::string name = {});
   ValueId Scalar(DType dtype, double value);                            // rank 0

@@ -34,11 +34,8 @@ bool MovesNothing(const Dims& dims, const std::vector<int64_t>& perm) {
   return true;
 }
 
-// Counts from the end where negative; safe for every value at run time.
-Dim WrappedIndex(const Dim& index, const Dim& size) {
-  Dim wrapped = Select(Less(index, 0), index + size, index);
-  return index.is_constant() ? wrapped : Max(Min(wrapped, size - 1), 0);
-}
+// Counts from the end where negative.
+Dim WrappedIndex(const Dim& index, const Dim& size) { return Select(Less(index, 0), index + size, index); }
 
 }  // namespace
 
@@ -184,7 +181,7 @@ ValueId OpBuilder::Gather(ValueId a, ValueId indices, int axis) {
   axis = NormalizeAxis(axis, rank(a));
   if (failed()) return a;
   if (!IsKnownIndex(indices)) return Emit("gather", {a, indices}, {{"axis", int64_t{axis}}});
-  // One known index: a slice, which may be a view.
+  // One known index: a slice, which may be a view, and which the run holds to its range.
   const Dim& size = dim(a, axis);
   const Dim index = function_->value(indices).elements->front();
   if (index.is_constant() && size.is_constant() &&

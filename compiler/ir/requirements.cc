@@ -116,6 +116,9 @@ void RequireAll(const Function& function, const Node& node, Requirements* list) 
       else if (node.op->name == "gather_elements")
         RequireSmaller(list, node, type(0), type(1));
       break;
+    case OpKind::kRequire:
+      Require(list, std::get<Dim>(*node.Find("condition")), node.String("message"), node.DimList("values"));
+      break;
     default:
       break;
   }

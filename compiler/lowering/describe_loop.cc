@@ -277,7 +277,7 @@ bool LoopDescriber::AddNode(NodeId id, Steps* steps) {
   const Node& node = function_.node(id);
   if (node.op->kind == OpKind::kConstant) return true;
   AddRequirements(node, steps);
-  if (Views::IsView(function_, node)) return true;
+  if (node.op->kind == OpKind::kRequire || Views::IsView(function_, node)) return true;
   switch (node.op->kind) {
     case OpKind::kHost:
       return false;

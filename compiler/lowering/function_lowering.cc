@@ -174,11 +174,18 @@ Status FunctionLowering::EmitSteps(const RegionSteps& region) {
     f_->SetSourceNode(function_.node(step.node).source);
     TVMVM_CHECK_OK(EmitStep(step));
     if (options_.trace_values) EmitTrace(step);
-    if (step.stage == 0) continue;
-    EmitGuards();
-    EmitStage(step.stage);
+    if (step.stage != 0) {
+      EmitGuards();
+      EmitStage(step.stage);
+    }
+    ReleaseObjects(region, step.first, step.last);
   }
   return {};
+}
+
+// A sequence that only its next user holds can be changed in place, and memory is not kept for nothing.
+void FunctionLowering::ReleaseObjects(const RegionSteps& region, uint32_t first, uint32_t last) {
+  for (int number : memory_.DeadAfter(region.region, first, last)) Release(memory_[number].ref);
 }
 
 Status FunctionLowering::EmitStep(const Step& step) {

@@ -49,6 +49,8 @@ class FunctionLowering {
   void EmitStage(int stage);
   Status EmitSteps(const RegionSteps& region);
   Status EmitStep(const Step& step);
+  // Objects of the region whose last use lies in [first, last].
+  void ReleaseObjects(const RegionSteps& region, uint32_t first, uint32_t last);
   void EmitLaunches(const Step& step);
   void EmitLaunch(const Step& step, size_t call);
   void EmitDefineDims(const ir::Node& node);

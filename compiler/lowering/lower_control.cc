@@ -93,6 +93,7 @@ Status FunctionLowering::EmitBranch(const Step& step, size_t branch, std::span<c
   f_->SetSourceNode(node.source);
   const std::vector<ValueId>& results = function_.region(region.region).results;
   for (size_t i = 0; i < results.size(); ++i) EmitResult(results[i], memory_.Of(node.outputs[i]));
+  ReleaseObjects(region, region.end, region.end);
   const ir::Dims& values = node.DimList(branch == 0 ? "then_values" : "else_values");
   for (size_t i = 0; i < merged.size(); ++i) Move(merged[i], dims_->Emit(values[i]));
   ReleaseArenas();
@@ -141,6 +142,7 @@ Status FunctionLowering::EmitLoop(const Step& step) {
   TVMVM_CHECK_OK(EmitSteps(body));
   f_->SetSourceNode(node.source);
   EmitStepResults(step, index);
+  ReleaseObjects(body, body.end, body.end);
   ScalarReg more;
   if (!go_on.is_constant()) {
     more = dims_->Emit(go_on);
@@ -196,6 +198,11 @@ void FunctionLowering::EmitLoopEntry(const Step& step, const std::vector<ScalarR
     const Type& type = function_.type(region.parameters[i]);
     f_->Copy(BufferOf(number, 0), BufferOf(node.inputs[i]), dims_->Emit(BytesOf(type.dtype, type.dims)));
   }
+  // The steps may change an object that nobody else holds where it lies.
+  for (ValueId initial : node.inputs)
+    if (const Memory& memory = memory_[memory_.Of(initial)];
+        memory.kind == MemoryKind::kObject && memory.last == step.first)
+      Release(memory.ref);
   for (size_t i = ir::CarriedCount(node); i < node.outputs.size(); ++i) {
     Memory& memory = memory_[memory_.Of(node.outputs[i])];
     if (memory.kind != MemoryKind::kObject) continue;

@@ -1,6 +1,7 @@
 #include "compiler/lowering/memory_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/ir/control.h"
 #include "compiler/ops/core_op.h"
@@ -34,6 +35,10 @@ int MemoryTable::Add(Memory memory) {
 
 int MemoryTable::AddArena(const Dim& bytes, uint32_t first, uint32_t last) {
   return Add({.kind = MemoryKind::kArena, .bytes = bytes, .first = first, .last = last});
+}
+
+int MemoryTable::AddObject(const Step& step) {
+  return Add({.kind = MemoryKind::kObject, .first = step.first, .last = step.last, .region = region_});
 }
 
 int MemoryTable::Of(ValueId value) {
@@ -70,7 +75,9 @@ void MemoryTable::Assign(RegionSteps* body) {
 }
 
 void MemoryTable::AssignRegion(RegionSteps* region) {
+  ir::RegionId outer = std::exchange(region_, region->region);
   for (Step& step : region->steps) AssignStep(&step);
+  region_ = outer;
 }
 
 void MemoryTable::AssignStep(Step* step) {
@@ -85,8 +92,7 @@ void MemoryTable::AssignStep(Step* step) {
     case StepKind::kHost:
     case StepKind::kCall:
       for (ValueId output : node.outputs)
-        if (output.valid())
-          of_[output] = Add({.kind = MemoryKind::kObject, .first = step->first, .last = step->last});
+        if (output.valid()) of_[output] = AddObject(*step);
       return;
     case StepKind::kDefineDims:
       return;
@@ -129,8 +135,8 @@ void MemoryTable::AssignIf(Step* step) {
   std::vector<std::string> unknown = ir::DefinedSymbols(function_, node);
   for (ValueId output : node.outputs) {
     const Type& type = function_.type(output);
-    Memory object{.kind = MemoryKind::kObject, .first = step->first, .last = step->last};
-    of_[output] = NeedsObject(type, unknown) ? Add(object) : AddArena(BytesOf(type), step->first, step->last);
+    of_[output] =
+        NeedsObject(type, unknown) ? AddObject(*step) : AddArena(BytesOf(type), step->first, step->last);
   }
   for (RegionSteps& branch : step->regions) {
     AssignRegion(&branch);
@@ -149,7 +155,7 @@ void MemoryTable::AssignCarried(const Step& step, size_t number) {
     Memory object{.kind = MemoryKind::kObject, .first = step.first, .last = step.first};
     current = Add(object);
     next = Add(object);
-    of_[node.outputs[number]] = Add(object);
+    of_[node.outputs[number]] = AddObject(step);
   } else {
     Memory moving{.kind = MemoryKind::kMoving, .first = step.first, .last = step.last};
     moving.parts = {AddArena(BytesOf(type), step.first, step.last)};
@@ -171,7 +177,7 @@ void MemoryTable::AssignCollected(const Step& step, size_t number) {
   const Type& type = function_.type(output);
   int element = -1;
   if (NeedsObject(type, ir::DefinedSymbols(function_, node))) {
-    of_[output] = Add({.kind = MemoryKind::kObject, .first = step.first, .last = step.last});
+    of_[output] = AddObject(step);
   } else {
     of_[output] = AddArena(BytesOf(type), step.first, step.last);
     element =
@@ -201,7 +207,7 @@ void MemoryTable::AssignOutlinedLoop(Step* step) {
     bool is_carried = i < ir::CarriedCount(node);
     const Type& type = function_.type(is_carried ? region.parameters[i] : node.outputs[i]);
     of_[node.outputs[i]] = !is_carried && NeedsObject(type, ir::DefinedSymbols(function_, node))
-                               ? Add({.kind = MemoryKind::kObject})
+                               ? AddObject(*step)
                                : AddArena(BytesOf(type), step->first, step->last);
   }
   int64_t state = step->outlined->state_elements;
@@ -248,6 +254,17 @@ bool MemoryTable::IsLastUse(ValueId value, const Step& step) const {
   if (found == of_.end() || !(views_.PlaceOf(value).root == value)) return false;
   const Memory& memory = memory_[static_cast<size_t>(found->second)];
   return memory.kind == MemoryKind::kObject && memory.last == step.last;
+}
+
+std::vector<int> MemoryTable::DeadAfter(ir::RegionId region, uint32_t first, uint32_t last) const {
+  std::vector<int> dead;
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    const Memory& memory = memory_[i];
+    bool ends = memory.first <= last && memory.last >= first && memory.last <= last;
+    if (memory.kind == MemoryKind::kObject && memory.region == region && ends)
+      dead.push_back(static_cast<int>(i));
+  }
+  return dead;
 }
 
 // An output gets its own memory as the root of a value where it covers the root exactly; else it is copied.

@@ -39,6 +39,7 @@ struct Memory {
   uint32_t first = 0, last = 0;  // positions
   int stage = 0;                 // kArena
   std::vector<int> parts;        // kMoving: the memory that it moves in
+  ir::RegionId region;           // kObject: of the steps after whose last the register is released, if any
   // Once emitted:
   RefReg ref;
   ScalarReg offset;  // kArena, kMoving
@@ -64,6 +65,8 @@ class MemoryTable {
   bool IsComputed(ir::ValueId value);
   // Whether an object's register is not read after the step.
   bool IsLastUse(ir::ValueId value, const Step& step) const;
+  // Objects of the region that are not needed after [first, last].
+  std::vector<int> DeadAfter(ir::RegionId region, uint32_t first, uint32_t last) const;
   // The memory that is the function's output itself, or -1: the value is copied (or, an object, given).
   int OutputSource(size_t output) const { return output_sources_[output]; }
 
@@ -74,6 +77,7 @@ class MemoryTable {
 
   int Add(Memory memory);
   int AddArena(const ir::Dim& bytes, uint32_t first, uint32_t last);
+  int AddObject(const Step& step);
   bool NeedsObject(const ir::Type& type, const std::vector<std::string>& unknown) const;
   void AssignRegion(RegionSteps* region);
   void AssignStep(Step* step);
@@ -96,6 +100,7 @@ class MemoryTable {
   std::map<ir::ValueId, int> of_;  // by root
   std::map<ir::ValueId, int> next_of_, element_of_;
   std::vector<LoopRange> loops_;  // around the step in hand
+  ir::RegionId region_;           // of the step in hand
   std::map<std::string, int> symbol_stage_;
   int stages_ = 0;
   std::vector<int> output_sources_;

@@ -61,7 +61,8 @@ class Scheduler {
  private:
   // Nothing runs for it.
   bool IsSilent(const Node& node) const {
-    return node.op->kind == OpKind::kConstant || Views::IsView(function_, node);
+    return node.op->kind == OpKind::kConstant || node.op->kind == OpKind::kRequire ||
+           Views::IsView(function_, node);
   }
 
   Expected<Step> MakeStep(NodeId id) {

@@ -270,6 +270,13 @@ Expr ReshapeElement(ElementContext& context, std::span<const Expr> index) {
   return context.Input(0, Regroup(context.output_type().dims, index, context.input_type(0).dims));
 }
 
+Expected<std::vector<Type>> InferRequire(const InferContext& c) {
+  const Attribute* condition = c.node.Find("condition");
+  bool has_condition = condition != nullptr && std::holds_alternative<Dim>(*condition);
+  if (has_condition && !c.node.String("message").empty()) return std::vector<Type>();
+  return MakeError(Code::kInvalidArgument, "a condition and a message are wanted");
+}
+
 constexpr CoreOp kRows[] = {
     {.name = "constant", .kind = OpKind::kConstant, .infer = InferConstant, .meaning = "the tensor `data`"},
     {.name = "define_dims",
@@ -278,6 +285,10 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 1,
      .infer = InferDefineDims,
      .meaning = "names the elements of a small integer tensor, so that dims can use them"},
+    {.name = "require",
+     .kind = OpKind::kRequire,
+     .infer = InferRequire,
+     .meaning = "fails with `message`, whose {0}, {1}, ... are `values`, where `condition` is 0"},
     {.name = "dims_tensor",
      .kind = OpKind::kDimsTensor,
      .infer = InferDimsTensor,

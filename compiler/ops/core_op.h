@@ -44,6 +44,7 @@ namespace tvmvm::ir {
 enum class OpKind : uint8_t {
   kConstant,
   kDefineDims,
+  kRequire,
   kDimsTensor,
   kElementwise,
   kMovement,

@@ -109,6 +109,7 @@ void Range(OnnxContext& c) {
   if (IsInteger(dtype)) {
     Dims from = b.ReadDims(start), to = b.ReadDims(limit), by = b.ReadDims(delta);
     if (b.failed()) return;
+    b.Require(NotEqual(by[0], 0), "delta is 0", {});
     count = CountOf(from[0], to[0], by[0]);
   } else {
     count = FloatCount(b, start, limit, delta);

@@ -24,8 +24,7 @@ struct CarriedSymbol {
 
 class LoopBuilder {
  public:
-  LoopBuilder(OnnxContext& c, const LoopSpec& spec)
-      : c_(c), b_(c.b), spec_(spec), source_(c.b.source()) {}
+  LoopBuilder(OnnxContext& c, const LoopSpec& spec) : c_(c), b_(c.b), spec_(spec), source_(c.b.source()) {}
 
   std::vector<ValueId> Run() {
     std::vector<Type>& known = (*c_.carried_types)[spec_.key];
@@ -238,6 +237,11 @@ class LoopBuilder {
       CarriedSymbol& symbol = Carry({0, INT64_MAX}, 0);
       symbol.next = dim;
       dims.push_back(Final(&symbol, {0, INT64_MAX}));
+      Dim last = Dim::Symbol(symbol.name), index = Dim::Symbol(index_);
+      b_.EnterRegion(region_);
+      b_.Require(Or(Equal(index, 0), Equal(dim, last)),
+                 "step {0} collects a size of {1}, the steps before it one of {2}", {index, dim, last});
+      b_.LeaveRegion();
     }
     return Type::Tensor(type.dtype, std::move(dims));
   }

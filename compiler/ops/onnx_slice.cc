@@ -90,10 +90,7 @@ void Slice(OnnxContext& c) {
   Dims by(dims.size(), Dim(1));
   Dims sizes = dims;
   for (size_t k = 0; k < starts.size(); ++k) {
-    if (steps[k].IsConstant(0)) {
-      b.Fail(Code::kInvalidArgument, fmt::format("step {} is 0", k));
-      return;
-    }
+    b.Require(NotEqual(steps[k], 0), fmt::format("step {} is 0", k), {});
     Dims flags = AxisFlags(c, {axes[k]}, static_cast<int>(dims.size()));
     if (b.failed()) return;
     for (size_t i = 0; i < dims.size(); ++i) {

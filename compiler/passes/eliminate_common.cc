@@ -21,8 +21,8 @@ using ir::TensorData;
 using ir::ValueId;
 
 bool IsPure(const Node& node) {
-  return node.regions.empty() && node.op->kind != OpKind::kDefineDims && node.op->kind != OpKind::kHost &&
-         node.op->kind != OpKind::kControl;
+  return node.regions.empty() && node.op->kind != OpKind::kDefineDims && node.op->kind != OpKind::kRequire &&
+         node.op->kind != OpKind::kHost && node.op->kind != OpKind::kControl;
 }
 
 std::string DataKey(const TensorData& data) {

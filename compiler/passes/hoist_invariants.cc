@@ -1,6 +1,6 @@
-// What every step of a loop computes alike is computed once, before the loop. Only what cannot fail and has no
-// open requirement moves: a loop without a step must not fail for what its body would have done. Branches keep
-// what is theirs, because they may not be taken.
+// What every step of a loop computes alike is computed once, before the loop. Only what cannot fail and has
+// no open requirement moves: a loop without a step must not fail for what its body would have done. Branches
+// keep what is theirs, because they may not be taken.
 
 #include "compiler/ir/control.h"
 #include "compiler/ir/requirements.h"
@@ -19,7 +19,7 @@ using ir::RegionId;
 
 bool MayMove(const Function& function, const Node& node) {
   return node.op->kind != OpKind::kHost && node.op->kind != OpKind::kControl &&
-         ir::RequirementsOf(function, node).empty();
+         node.op->kind != OpKind::kRequire && ir::RequirementsOf(function, node).empty();
 }
 
 // Moves nodes of the loop's body to `before`.
