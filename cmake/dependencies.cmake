@@ -11,6 +11,13 @@ find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
 find_library(RE2_LIBRARY re2 REQUIRED)
 find_path(MINIZIP_INCLUDE_DIR minizip/unzip.h REQUIRED)
 find_library(MINIZIP_LIBRARY minizip REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+find_package(TIFF 4.5 REQUIRED)
+find_path(WEBP_INCLUDE_DIR webp/decode.h REQUIRED)
+find_library(WEBP_LIBRARY webp REQUIRED)
+find_path(OPENJPEG_INCLUDE_DIR openjpeg.h PATH_SUFFIXES openjpeg-2.5 REQUIRED)
+find_library(OPENJPEG_LIBRARY openjp2 REQUIRED)
 find_program(FLATC flatc REQUIRED)
 
 # Generates <name>_generated.h below build/generated and makes TARGET depend on it.

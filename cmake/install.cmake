@@ -26,7 +26,7 @@ tvmvm_install_library(tvm-vm tvm-vm tvm-vm-runtime-targets)
 if(TVMVM_COMPILER)
   tvmvm_install_library(tvm-vm-compiler compiler tvm-vm-compiler-targets)
 endif()
-install(TARGETS tvm-vm-regex LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
+install(TARGETS tvm-vm-regex tvm-vm-image LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
 install(TARGETS tvm-vm-tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

@@ -1,8 +1,7 @@
 // Texts against regular expressions.
-#include <dlfcn.h>
-
 #include <memory>
 
+#include "vm/host/companion_library.h"
 #include "vm/host/operands.h"
 #include "vm/regex/regex_library.h"
 
@@ -16,32 +15,12 @@ struct RegexLibrary {
   std::string error;  // why it is not there
 };
 
-// The folder of the library that this code is in, with a slash, or "".
-std::string OwnFolder() {
-  Dl_info info;
-  static const char kHere = 0;
-  if (dladdr(&kHere, &info) == 0 || info.dli_fname == nullptr) return "";
-  const std::string path = info.dli_fname;
-  return path.substr(0, path.rfind('/') + 1);
-}
-
 RegexLibrary OpenLibrary() {
-  constexpr const char* kName = "libtvm-vm-regex.so.0";
   RegexLibrary library;
-  // Never closed.
-  void* handle = dlopen((OwnFolder() + kName).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) handle = dlopen(kName, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* reason = dlerror();
-    library.error = reason != nullptr ? reason : kName;
-    return library;
-  }
-  library.compile = reinterpret_cast<decltype(library.compile)>(dlsym(handle, "tvmvm_regex_compile"));
-  library.full_match =
-      reinterpret_cast<decltype(library.full_match)>(dlsym(handle, "tvmvm_regex_full_match"));
-  library.free = reinterpret_cast<decltype(library.free)>(dlsym(handle, "tvmvm_regex_free"));
-  if (library.compile == nullptr || library.full_match == nullptr || library.free == nullptr)
-    library.error = std::string(kName) + " lacks a function";
+  library.error = OpenCompanion("libtvm-vm-regex.so.0",
+                                {{"tvmvm_regex_compile", reinterpret_cast<void**>(&library.compile)},
+                                 {"tvmvm_regex_full_match", reinterpret_cast<void**>(&library.full_match)},
+                                 {"tvmvm_regex_free", reinterpret_cast<void**>(&library.free)}});
   return library;
 }
 

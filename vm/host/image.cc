@@ -1,0 +1,84 @@
+// Pictures, by the library of picture formats.
+#include <optional>
+
+#include "vm/host/companion_library.h"
+#include "vm/host/operands.h"
+#include "vm/image/image_library.h"
+
+namespace tvmvm {
+namespace {
+
+struct ImageLibrary {
+  decltype(&tvmvm_image_decode) decode = nullptr;
+  std::string error;  // why it is not there
+};
+
+ImageLibrary OpenLibrary() {
+  ImageLibrary library;
+  library.error = OpenCompanion("libtvm-vm-image.so.0",
+                                {{"tvmvm_image_decode", reinterpret_cast<void**>(&library.decode)}});
+  return library;
+}
+
+// One decoding: what the library calls back.
+struct Decoding {
+  HostCall& call;
+  int64_t channels;
+  std::optional<Owned<TensorObject>> picture = std::nullopt;
+  std::optional<Scratch> scratch = std::nullopt;
+  Status status = {};
+};
+
+uint8_t* Place(void* context, int64_t width, int64_t height, int64_t bytes) {
+  auto& decoding = *static_cast<Decoding*>(context);
+  Expected<Scratch> scratch = Scratch::Charge(decoding.call, bytes);
+  if (!scratch) {
+    decoding.status = tl::unexpected(std::move(scratch.error()));
+    return nullptr;
+  }
+  decoding.scratch.emplace(std::move(*scratch));
+  auto picture = NewTensor(decoding.call, DType::kU8, Shape{height, width, decoding.channels});
+  if (!picture) {
+    decoding.status = tl::unexpected(std::move(picture.error()));
+    return nullptr;
+  }
+  decoding.picture.emplace(std::move(*picture));
+  return DataOf<uint8_t>(**decoding.picture);
+}
+
+int32_t IsStopped(void* context) {
+  auto& decoding = *static_cast<Decoding*>(context);
+  decoding.status = Poll(decoding.call);
+  return decoding.status ? 0 : 1;
+}
+
+}  // namespace
+
+// (0 RGB, 1 BGR, 2 grey)(bytes) -> u8[height, width, channels]
+Status HostImageDecode(HostCall& call) {
+  TVMVM_TRY(TensorObject * bytes, TypedOperand(call, 0, DType::kU8, "bytes"));
+  const int64_t format = call.scalars[0];
+  if (format < 0 || format > 2)
+    return MakeError(Code::kInvalidArgument, "pixel format " + std::to_string(format));
+  static const ImageLibrary library = OpenLibrary();
+  if (!library.error.empty())
+    return MakeError(Code::kUnsupported, "the library of pictures is not there (" + library.error + ")");
+  char error[256] = "";
+  Decoding decoding{call, format == 2 ? 1 : 3};
+  tvmvm_image_request request{.bytes = DataOf<uint8_t>(*bytes),
+                              .size = static_cast<size_t>(ElementCount(*bytes)),
+                              .format = static_cast<int32_t>(format),
+                              .place = Place,
+                              .stopped = IsStopped,
+                              .context = &decoding,
+                              .error = error,
+                              .error_size = sizeof error};
+  const int32_t result = library.decode(&request);
+  if (!decoding.status) return decoding.status;
+  if (result == TVMVM_IMAGE_WRONG) return MakeError(Code::kInvalidArgument, error);
+  if (result != TVMVM_IMAGE_DECODED) return MakeError(Code::kOutOfMemory, "the host has no memory left");
+  call.ref_results[0] = decoding.picture->Give();
+  return {};
+}
+
+}  // namespace tvmvm
