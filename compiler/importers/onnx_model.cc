@@ -60,6 +60,7 @@ class Reader {
   OnnxType ReadType(pbf_reader reader);
   OnnxType ReadTensorType(pbf_reader reader, OnnxType::Kind kind);
   OnnxType ReadElementType(pbf_reader reader, OnnxType::Kind kind);
+  OnnxType ReadMapType(pbf_reader reader);
   OnnxDim ReadDim(pbf_reader reader);
   OnnxFunction ReadFunction(pbf_reader reader);
   std::pair<std::string, int64_t> ReadOpset(pbf_reader reader);
@@ -141,6 +142,28 @@ OnnxType Reader::ReadElementType(pbf_reader reader, OnnxType::Kind kind) {
   return type;
 }
 
+OnnxType Reader::ReadMapType(pbf_reader reader) {
+  OnnxType type;
+  type.kind = OnnxType::Kind::kMap;
+  while (Next(reader)) {
+    switch (reader.tag()) {
+      case 1:
+        type.dtype = DTypeFromOnnx(reader.get_int32()).value_or(DType::kInvalid);
+        break;
+      case 2: {
+        pbf_reader values = reader.get_message();
+        type.elements.push_back(Inside("value_type", 0, [&] { return ReadType(values); }));
+        break;
+      }
+      default:
+        reader.skip();
+    }
+  }
+  if (type.elements.size() != 1 || type.dtype == DType::kInvalid)
+    throw OnnxReadError(Code::kInvalidArgument, "a map type without the types of its keys and values");
+  return type;
+}
+
 OnnxType Reader::ReadType(pbf_reader reader) {
   OnnxType type;
   type.kind = OnnxType::Kind::kOpaque;
@@ -153,8 +176,7 @@ OnnxType Reader::ReadType(pbf_reader reader) {
         type = ReadElementType(reader.get_message(), OnnxType::Kind::kSequence);
         break;
       case 5:
-        type.kind = OnnxType::Kind::kMap;
-        reader.skip();
+        type = ReadMapType(reader.get_message());
         break;
       case 8:
         type = ReadTensorType(reader.get_message(), OnnxType::Kind::kSparseTensor);

@@ -30,7 +30,7 @@ struct OnnxType {
   DType dtype = DType::kInvalid;
   bool ranked = false;  // a shape was given
   std::vector<OnnxDim> dims;
-  std::vector<OnnxType> elements;  // sequence, optional: one
+  std::vector<OnnxType> elements;  // sequence, optional: one; map: its values, `dtype` is that of its keys
 };
 
 struct OnnxValueInfo {

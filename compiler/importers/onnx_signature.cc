@@ -62,9 +62,19 @@ Expected<Type> SignatureTypes::TypeOf(const OnnxType& type, const std::string& n
       result.elements.push_back(std::move(element));
       return result;
     }
+    case OnnxType::Kind::kMap: {
+      const OnnxType& values = type.elements.at(0);
+      if (values.kind != OnnxType::Kind::kTensor || values.dtype == DType::kInvalid)
+        return MakeError(Code::kUnsupported,
+                         fmt::format("'{}' is a map whose values are no numbers or strings", name));
+      result.kind = TypeKind::kTuple;
+      for (DType dtype : {type.dtype, values.dtype})
+        result.elements.push_back(Type::Tensor(dtype, {UnknownDim()}));
+      return result;
+    }
     default:
       return MakeError(Code::kUnsupported,
-                       fmt::format("'{}' is neither a tensor, a sequence nor an optional", name));
+                       fmt::format("'{}' is neither a tensor, a sequence, an optional nor a map", name));
   }
   if (type.dtype == DType::kInvalid)
     return MakeError(Code::kInvalidArgument, fmt::format("'{}' has no element type", name));

@@ -20,6 +20,8 @@ std::span<const CoreOp> SortFamily();         // core_sort.cc
 std::span<const CoreOp> ScatterFamily();      // core_scatter.cc
 std::span<const CoreOp> CompactFamily();      // core_compact.cc
 std::span<const CoreOp> RecurrentFamily();    // core_recurrent.cc
+std::span<const CoreOp> TreeFamily();         // core_trees.cc
+std::span<const CoreOp> CouplingFamily();     // core_coupling.cc
 std::span<const CoreOp> ControlFamily();      // core_control.cc
 std::span<const CoreOp> HostFamily();         // core_host.cc
 

@@ -14,7 +14,8 @@ namespace {
 std::vector<std::span<const CoreOp>> Families() {
   return {ElementwiseFamily(), MovementFamily(),    IndexingFamily(),  PaddingFamily(), ReduceFamily(),
           ContractionFamily(), ConvolutionFamily(), WindowFamily(),    ScanFamily(),    SortFamily(),
-          ScatterFamily(),     CompactFamily(),     RecurrentFamily(), ControlFamily(), HostFamily()};
+          ScatterFamily(),     CompactFamily(),     RecurrentFamily(), TreeFamily(),    CouplingFamily(),
+          ControlFamily(),     HostFamily()};
 }
 
 struct Table {

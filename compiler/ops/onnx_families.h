@@ -40,6 +40,13 @@ std::span<const OnnxOp> OnnxOptionalRows();
 std::span<const OnnxOp> OnnxStringRows();
 std::span<const OnnxOp> OnnxSelectionRows();
 std::span<const OnnxOp> OnnxLabelRows();
+std::span<const OnnxOp> OnnxFeatureRows();
+std::span<const OnnxOp> OnnxLinearModelRows();
+std::span<const OnnxOp> OnnxSupportVectorRows();
+std::span<const OnnxOp> OnnxTreeRows();
+std::span<const OnnxOp> OnnxMapRows();
+std::span<const OnnxOp> OnnxNgramRows();
+std::span<const OnnxOp> OnnxImageRows();
 
 // Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time:
 // one 0/1 flag for each of `rank` axes. Records an error where their number is unknown or a constant one is
@@ -53,8 +60,8 @@ Dims KeptDims(const Dims& dims, const Dims& flags, int count);
 std::optional<std::vector<int64_t>> ConstantFlags(const Dims& flags);
 Dims DimsOf(const std::vector<int64_t>& values);
 
-// The run fails where an index is not within [-size, size), the compile where that is known. Index i belongs to
-// size i mod the number of sizes. (onnx_gather.cc)
+// The run fails where an index is not within [-size, size), the compile where that is known. Index i belongs
+// to size i mod the number of sizes. (onnx_gather.cc)
 void CheckIndices(OpBuilder& b, ValueId indices, const Dims& sizes);
 // The same for tuples along the last axis of `indices`, which address x behind its batch axes.
 void CheckTuples(OpBuilder& b, ValueId x, ValueId indices, int64_t batch_dims);

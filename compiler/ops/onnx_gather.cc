@@ -57,25 +57,11 @@ void ReverseSequence(OnnxContext& c) {
   c.Out(0, b.Emit("gather_elements", {x, index}, {{"axis", time_axis}}));
 }
 
-// Rows of a matrix of features, as ai.onnx.ml names them.
-void ArrayFeatureExtractor(OnnxContext& c) {
-  OpBuilder& b = c.b;
-  int axis = b.rank(c.in(0)) - 1;
-  ValueId indices = b.Reshape(c.in(1), {Product(b.dims(c.in(1)))});
-  ValueId x = c.in(0);
-  if (axis == 0) {
-    x = b.Unsqueeze(x, {0});
-    axis = 1;
-  }
-  c.Out(0, b.Gather(x, indices, axis));
-}
-
 constexpr OnnxOp kRows[] = {
     {"", "Gather", 1, kLatest, 2, 2, "axis", Gather, StringUse::kMoved},
     {"", "GatherElements", 11, kLatest, 2, 2, "axis", GatherElements, StringUse::kMoved},
     {"", "GatherND", 11, kLatest, 2, 2, "batch_dims", GatherND, StringUse::kMoved},
     {"", "ReverseSequence", 10, kLatest, 2, 2, "time_axis batch_axis", ReverseSequence, StringUse::kMoved},
-    {"ai.onnx.ml", "ArrayFeatureExtractor", 1, kLatest, 2, 2, "", ArrayFeatureExtractor, StringUse::kMoved},
 };
 
 // Whether the compiler can tell that the indices, as in CheckIndices, are in range; an error where it can

@@ -1,26 +1,19 @@
-// ai.onnx.ml.LabelEncoder: a table from keys to values.
+// ai.onnx.ml: tables from keys to values.
 #include <fmt/core.h>
 
+#include <numeric>
+
 #include "compiler/ops/onnx_families.h"
+#include "compiler/ops/onnx_ml.h"
 
 namespace tvmvm::ir {
 namespace {
-
-using tensor::ExprOp;
-
-TensorData Texts(std::vector<std::string> texts) {
-  TensorData data;
-  data.dtype = DType::kString;
-  data.dims = {static_cast<int64_t>(texts.size())};
-  data.strings = std::move(texts);
-  return data;
-}
 
 // The list "<prefix>_tensor", "<prefix>_strings", "<prefix>_int64s" or "<prefix>_floats".
 std::optional<TensorData> ListOf(OnnxContext& c, const std::string& prefix) {
   if (const OnnxAttribute* tensor = c.Attr(prefix + "_tensor"); tensor && tensor->tensor)
     return *tensor->tensor;
-  if (const OnnxAttribute* texts = c.Attr(prefix + "_strings")) return Texts(texts->texts);
+  if (const OnnxAttribute* texts = c.Attr(prefix + "_strings")) return StringList(texts->texts);
   if (c.HasAttribute(prefix + "_int64s")) {
     std::vector<int64_t> values = c.Ints(prefix + "_int64s");
     return TensorData::FromVector(DType::kI64, {static_cast<int64_t>(values.size())}, values);
@@ -38,32 +31,16 @@ std::optional<TensorData> ListOf(OnnxContext& c, const std::string& prefix) {
 TensorData DefaultOf(OnnxContext& c, DType dtype) {
   if (const OnnxAttribute* tensor = c.Attr("default_tensor"); tensor && tensor->tensor)
     return *tensor->tensor;
-  if (dtype == DType::kString) return Texts({c.Text("default_string", "_Unused")});
-  if (dtype == DType::kI64) return TensorData::FromVector<int64_t>(dtype, {1}, {c.Int("default_int64", -1)});
-  return TensorData::FromVector<float>(DType::kF32, {1},
-                                       {static_cast<float>(c.Float("default_float", -0.0))});
-}
-
-// For each element of x its position among the keys; the number of keys where it is none of them.
-ValueId Lookup(OpBuilder& b, ValueId x, ValueId keys) {
-  if (b.dtype(x) == DType::kString) {
-    std::vector<ValueId> ids = StringIds(b, {x, keys});
-    x = ids[0];
-    keys = ids.back();
-  }
-  if (b.failed()) return x;
-  int rank = b.rank(x);
-  Dim count = b.dim(keys, 0);
-  ValueId hits = b.Binary(ExprOp::kEqual, b.Unsqueeze(x, {rank}), keys);
-  if (IsFloat(b.dtype(x)))
-    hits = b.Binary(ExprOp::kOr, hits,
-                    b.Binary(ExprOp::kAnd, b.Unary(ExprOp::kIsNan, b.Unsqueeze(x, {rank})),
-                             b.Unary(ExprOp::kIsNan, keys)));
-  ValueId minus_one = b.ScalarInt(DType::kI64, -1), none = b.DimScalar(count);
-  // Of keys that are there twice the last one counts, as in a map that is filled in order.
-  ValueId last = b.Where(hits, b.Iota(DType::kI64, {count}, 0), minus_one);
-  last = b.Squeeze(b.Reduce(tensor::ReduceKind::kMax, last, {rank}), {rank});
-  return b.Where(b.Binary(ExprOp::kEqual, last, minus_one), none, last);
+  int64_t integer = c.Int("default_int64", -1);
+  double number = c.Float("default_float", -0.0);
+  if (dtype == DType::kString) return StringList({c.Text("default_string", "_Unused")});
+  if (dtype == DType::kI64) return IntegerList({integer});
+  if (dtype == DType::kI32)
+    return TensorData::FromVector<int32_t>(dtype, {1}, {static_cast<int32_t>(integer)});
+  if (dtype == DType::kI16)
+    return TensorData::FromVector<int16_t>(dtype, {1}, {static_cast<int16_t>(integer)});
+  if (dtype == DType::kF64) return TensorData::FromVector<double>(dtype, {1}, {number});
+  return TensorData::FromVector<float>(DType::kF32, {1}, {static_cast<float>(number)});
 }
 
 void Encode(OnnxContext& c, TensorData key_list, TensorData value_list, TensorData otherwise) {
@@ -81,7 +58,7 @@ void Encode(OnnxContext& c, TensorData key_list, TensorData value_list, TensorDa
     data.dims = {data.element_count()};
     return data;
   };
-  ValueId places = Lookup(b, c.in(0), b.Constant(flat(std::move(key_list))));
+  ValueId places = LookUp(b, c.in(0), b.Constant(flat(std::move(key_list))));
   ValueId values = b.Constant(flat(std::move(value_list))), rest = b.Constant(flat(std::move(otherwise)));
   c.Out(0, takes_strings ? TakeStrings(b, places, {values, rest})
                          : b.Gather(b.Concat({values, rest}, 0), places, 0));
@@ -94,10 +71,9 @@ void ClassesEncoder(OnnxContext& c) {
     c.b.Fail(Code::kInvalidArgument, "the attribute 'classes_strings' is missing");
     return;
   }
-  std::vector<int64_t> numbers;
-  for (size_t i = 0; i < classes->texts.size(); ++i) numbers.push_back(static_cast<int64_t>(i));
-  TensorData texts = Texts(classes->texts);
-  TensorData places = TensorData::FromVector(DType::kI64, texts.dims, numbers);
+  std::vector<int64_t> numbers(classes->texts.size());
+  std::iota(numbers.begin(), numbers.end(), int64_t{0});
+  TensorData texts = StringList(classes->texts), places = IntegerList(numbers);
   if (c.b.dtype(c.in(0)) != DType::kString) std::swap(texts, places);
   TensorData otherwise = DefaultOf(c, places.dtype);
   Encode(c, std::move(texts), std::move(places), std::move(otherwise));
@@ -112,7 +88,22 @@ void LabelEncoder(OnnxContext& c) {
   Encode(c, std::move(*keys), std::move(*values), std::move(otherwise));
 }
 
+// Strings to integers, or integers to strings.
+void CategoryMapper(OnnxContext& c) {
+  const OnnxAttribute* strings = c.Attr("cats_strings");
+  if (!strings || !c.HasAttribute("cats_int64s")) {
+    c.b.Fail(Code::kInvalidArgument, "the attributes 'cats_int64s' and 'cats_strings' are wanted");
+    return;
+  }
+  TensorData from = StringList(strings->texts), to = IntegerList(c.Ints("cats_int64s"));
+  if (c.b.dtype(c.in(0)) != DType::kString) std::swap(from, to);
+  TensorData otherwise = DefaultOf(c, to.dtype);
+  Encode(c, std::move(from), std::move(to), std::move(otherwise));
+}
+
 constexpr OnnxOp kRows[] = {
+    {"ai.onnx.ml", "CategoryMapper", 1, kLatest, 1, 1,
+     "cats_int64s cats_strings default_int64 default_string", CategoryMapper, StringUse::kNative},
     {"ai.onnx.ml", "LabelEncoder", 1, 1, 1, 1, "classes_strings default_int64 default_string", ClassesEncoder,
      StringUse::kNative},
     {"ai.onnx.ml", "LabelEncoder", 2, kLatest, 1, 1,

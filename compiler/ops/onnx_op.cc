@@ -24,7 +24,8 @@ constexpr Family kFamilies[] = {
     OnnxGridRows,        OnnxTrainingRows,   OnnxSpectralRows,      OnnxScanRows,
     OnnxSortRows,        OnnxScatterRows,    OnnxRecurrentRows,     OnnxLinearAttentionRows,
     OnnxSequenceRows,    OnnxOptionalRows,   OnnxStringRows,        OnnxSelectionRows,
-    OnnxLabelRows,
+    OnnxLabelRows,       OnnxFeatureRows,    OnnxLinearModelRows,   OnnxSupportVectorRows,
+    OnnxTreeRows,        OnnxMapRows,        OnnxNgramRows,         OnnxImageRows,
 };
 
 std::vector<const OnnxOp*> ListRows() {
