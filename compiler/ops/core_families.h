@@ -22,6 +22,7 @@ std::span<const CoreOp> CompactFamily();      // core_compact.cc
 std::span<const CoreOp> RecurrentFamily();    // core_recurrent.cc
 std::span<const CoreOp> TreeFamily();         // core_trees.cc
 std::span<const CoreOp> CouplingFamily();     // core_coupling.cc
+std::span<const CoreOp> RandomFamily();       // core_random.cc
 std::span<const CoreOp> ControlFamily();      // core_control.cc
 std::span<const CoreOp> HostFamily();         // core_host.cc
 

@@ -26,6 +26,7 @@ constexpr Family kFamilies[] = {
     OnnxSequenceRows,    OnnxOptionalRows,   OnnxStringRows,        OnnxSelectionRows,
     OnnxLabelRows,       OnnxFeatureRows,    OnnxLinearModelRows,   OnnxSupportVectorRows,
     OnnxTreeRows,        OnnxMapRows,        OnnxNgramRows,         OnnxImageRows,
+    OnnxRandomRows,
 };
 
 std::vector<const OnnxOp*> ListRows() {
