@@ -48,6 +48,9 @@ std::span<const OnnxOp> OnnxMapRows();
 std::span<const OnnxOp> OnnxNgramRows();
 std::span<const OnnxOp> OnnxImageRows();
 std::span<const OnnxOp> OnnxRandomRows();
+std::span<const OnnxOp> OnnxRoiRows();
+std::span<const OnnxOp> OnnxDeformableRows();
+std::span<const OnnxOp> OnnxLinearAlgebraRows();
 
 // Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time:
 // one 0/1 flag for each of `rank` axes. Records an error where their number is unknown or a constant one is

@@ -26,7 +26,7 @@ constexpr Family kFamilies[] = {
     OnnxSequenceRows,    OnnxOptionalRows,   OnnxStringRows,        OnnxSelectionRows,
     OnnxLabelRows,       OnnxFeatureRows,    OnnxLinearModelRows,   OnnxSupportVectorRows,
     OnnxTreeRows,        OnnxMapRows,        OnnxNgramRows,         OnnxImageRows,
-    OnnxRandomRows,
+    OnnxRandomRows,      OnnxRoiRows,        OnnxDeformableRows,    OnnxLinearAlgebraRows,
 };
 
 std::vector<const OnnxOp*> ListRows() {

@@ -144,9 +144,55 @@ void GlobalLpPool(OnnxContext& c) {
   c.Out(0, RootOf(c.b, c.b.Reduce(ReduceKind::kSum, PowerOf(c.b, c.in(0), p), SpatialAxes(c)), p));
 }
 
+// Puts elements where a pool took them from, zeros elsewhere. Positions count within the data that the pool's
+// attributes tell; a wanted shape cuts that data or continues it by zeros.
+void MaxUnpool(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  Dims dims = b.dims(c.in(0));
+  if (dims.size() < 3 || b.rank(c.in(1)) != b.rank(c.in(0))) {
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("data of rank {} and positions of rank {}, one of at least 3 is wanted", dims.size(),
+                       b.rank(c.in(1))));
+    return;
+  }
+  size_t count = dims.size() - 2;
+  std::vector<int64_t> kernel = SpatialInts(c, "kernel_shape", count, 0);
+  WindowGeometry geometry = ReadWindow(c, Dims(dims.begin() + 2, dims.end()), DimsOf(kernel));
+  if (b.failed()) return;
+  Dims whole{dims[0], dims[1]};
+  for (size_t i = 0; i < count; ++i) {
+    Dim covered = (dims[i + 2] - Dim(1)) * Dim(geometry.strides[i]) + Dim(kernel[i]);
+    whole.push_back(Max(covered - geometry.low[i] - geometry.high[i], 0));
+  }
+  Dim total = Product(whole), given = Product(dims);
+  ValueId positions = b.Reshape(c.in(1), {given});
+  CheckIndices(b, positions, {total});
+  ValueId zero = b.Scalar(b.dtype(c.in(0)), 0);
+  ValueId flat = b.Emit("scatter_elements", {b.Expand(zero, {total}), positions, b.Reshape(c.in(0), {given})},
+                        {{"axis", int64_t{0}}, {"reduction", std::string("none")}});
+  ValueId result = b.Reshape(flat, whole);
+  if (c.has(2)) {
+    Dims wanted = b.ReadDims(c.in(2));
+    if (b.failed()) return;
+    if (wanted.size() != whole.size()) {
+      b.Fail(Code::kInvalidArgument,
+             fmt::format("an output shape of {} entries for data of rank {}", wanted.size(), whole.size()));
+      return;
+    }
+    Dims none(whole.size(), Dim(0)), ones(whole.size(), Dim(1)), kept, missing;
+    for (size_t i = 0; i < whole.size(); ++i) {
+      kept.push_back(Min(whole[i], wanted[i]));
+      missing.push_back(wanted[i] - kept[i]);
+    }
+    result = b.Pad(b.Slice(result, none, ones, kept), zero, none, missing);
+  }
+  c.Out(0, result);
+}
+
 constexpr OnnxOp kRows[] = {
     {"", "MaxPool", 1, kLatest, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
      MaxPool},
+    {"", "MaxUnpool", 9, kLatest, 2, 3, "kernel_shape pads strides", MaxUnpool},
     {"", "AveragePool", 1, kLatest, 1, 1,
      "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", AveragePool},
     {"", "LpPool", 1, kLatest, 1, 1, "auto_pad ceil_mode dilations kernel_shape p pads strides", LpPool},

@@ -172,11 +172,20 @@ void Gru(OnnxContext& c) { Recurrent(c, {"gru", 3, {"Sigmoid", "Tanh"}}); }
 void Lstm(OnnxContext& c) { Recurrent(c, {"lstm", 4, {"Sigmoid", "Tanh", "Tanh"}, true}); }
 
 constexpr OnnxOp kRows[] = {
+    {"", "RNN", 1, 6, 3, 6,
+     "activation_alpha activation_beta activations clip direction hidden_size output_sequence", Rnn},
     {"", "RNN", 7, kLatest, 3, 6,
      "activation_alpha activation_beta activations clip direction hidden_size layout", Rnn},
+    {"", "GRU", 1, 6, 3, 6,
+     "activation_alpha activation_beta activations clip direction hidden_size linear_before_reset "
+     "output_sequence",
+     Gru},
     {"", "GRU", 7, kLatest, 3, 6,
      "activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset",
      Gru},
+    {"", "LSTM", 1, 6, 3, 8,
+     "activation_alpha activation_beta activations clip direction hidden_size input_forget output_sequence",
+     Lstm},
     {"", "LSTM", 7, kLatest, 3, 8,
      "activation_alpha activation_beta activations clip direction hidden_size input_forget layout", Lstm},
 };
