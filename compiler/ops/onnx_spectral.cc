@@ -1,9 +1,9 @@
-// Fourier transforms as products with matrices of sines and cosines, and mel filters.
+// Fourier transforms, fast ones or as products with matrices of sines and cosines, and mel filters.
 #include <fmt/core.h>
 
-#include <cmath>
-
+#include "compiler/ops/onnx_control.h"
 #include "compiler/ops/onnx_families.h"
+#include "compiler/ops/onnx_fourier.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -11,12 +11,7 @@ namespace {
 using tensor::ExprOp;
 
 constexpr double kPi = 3.14159265358979323846;
-
-// Complex numbers as two tensors; no imaginary part stands for 0.
-struct Complex {
-  ValueId real;
-  ValueId imaginary;
-};
+constexpr double kLog10 = 2.302585092994045684;
 
 // cos and sin of 2 pi j k / length for j < rows and k < columns. The product is reduced before it becomes a
 // float, so that long transforms keep their precision.
@@ -75,67 +70,105 @@ ValueId MirrorWeights(OpBuilder& b, const Dim& kept, const Dim& length, DType dt
   return b.Where(own, b.Scalar(dtype, 1), b.Scalar(dtype, 2));
 }
 
-std::optional<int64_t> TransformAxis(OnnxContext& c) {
-  OpBuilder& b = c.b;
-  int64_t axis = c.version < 20 ? c.Int("axis", 1) : -2;
-  if (c.version >= 20 && c.has(2)) {
-    auto known = b.ConstantInts(c.in(2));
-    if (!known.has_value() || known->size() != 1) {
-      b.Fail(Code::kUnsupported, "an axis that is not constant");
-      return std::nullopt;
-    }
-    axis = (*known)[0];
-  }
-  return b.NormalizeAxis(axis, b.rank(c.in(0)));
+// The transform along the last axis of x [outer, inner, used], continued by zeros: [outer, inner, columns].
+Complex Transformed(OpBuilder& b, const Complex& x, const Dim& columns, const Dim& length, bool inverse) {
+  DType dtype = b.dtype(x.real);
+  auto known = length.constant();
+  if (!known.has_value() || !HasFastTransform(*known))
+    return Rotate(b, x, Rotations(b, b.dim(x.real, 2), columns, length, dtype), inverse);
+  DType wide = DTypeBits(dtype) < 32 ? DType::kF32 : dtype;
+  Dims d = b.dims(x.real), none(3, Dim(0)), rest{0, 0, length - d[2]};
+  auto rows = [&](ValueId part) {
+    if (!part.valid()) return part;
+    ValueId whole = b.Pad(b.Cast(part, wide), b.Scalar(wide, 0), none, rest);
+    return b.Reshape(whole, {d[0] * d[1], length});
+  };
+  Complex result = FastTransform(b, {rows(x.real), rows(x.imaginary)}, *known, inverse);
+  auto back = [&](ValueId part) {
+    if (!part.valid()) part = b.Expand(b.Scalar(wide, 0), {d[0] * d[1], length});
+    return b.Cast(b.SliceAxis(b.Reshape(part, {d[0], d[1], length}), 2, 0, columns), dtype);
+  };
+  return {back(result.real), back(result.imaginary)};
 }
 
-void Dft(OnnxContext& c) {
+// Transforms along one axis: x seen as [outer, length, inner, 1 or 2 parts].
+ValueId TransformAlong(OnnxContext& c, int axis) {
   OpBuilder& b = c.b;
-  ValueId x = c.in(0);
   bool inverse = c.Int("inverse", 0) != 0;
   bool onesided = c.Int("onesided", 0) != 0;
-  DType dtype = b.dtype(x);
-  auto axis = TransformAxis(c);
-  if (b.failed()) return;
-  int rank = b.rank(x);
-  if (*axis >= rank - 1) {
-    b.Fail(Code::kInvalidArgument,
-           fmt::format("axis {} of rank {} holds the parts of the numbers", *axis, rank));
-    return;
-  }
-  Dim given = b.dim(x, static_cast<int>(*axis));
+  DType dtype = b.dtype(c.in(0));
+  Dims dims = b.dims(c.in(0));
+  auto at = static_cast<std::ptrdiff_t>(axis);
+  Dim outer = Product(Dims(dims.begin(), dims.begin() + at));
+  Dim given = dims[static_cast<size_t>(axis)];
+  Dim inner = Product(Dims(dims.begin() + at + 1, dims.end() - 1));
   Dim length = inverse && onesided ? (given - Dim(1)) * Dim(2) : given;
-  if (c.has(1)) {
-    Dims read = b.ReadDims(b.Reshape(c.in(1), {}));
-    if (b.failed()) return;
-    length = read[0];
-  }
+  if (c.has(1)) length = ReadScalar(c, 1, 1);
+  if (c.has(1)) b.Require(LessEqual(1, length), "a transform of {0} elements", {length});
   length = Max(length, 1);
   // The signal is cut or continued by zeros, which add nothing.
   Dim used = Min(given, inverse && onesided ? FloorDiv(length, 2) + Dim(1) : length);
-  Complex parts = PartsOf(c, b.SliceAxis(x, static_cast<int>(*axis), 0, used));
-  if (b.failed()) return;
-  std::vector<int64_t> to_last, back;
-  for (int64_t i = 0; i < rank - 1; ++i) {
-    if (i != *axis) to_last.push_back(i);
-  }
-  to_last.push_back(*axis);
-  for (int64_t i = 0; i < rank - 2; ++i) back.push_back(i);
-  back.insert(back.begin() + *axis, rank - 2);
-  parts.real = b.Transpose(parts.real, to_last);
-  if (parts.imaginary.valid()) parts.imaginary = b.Transpose(parts.imaginary, to_last);
+  ValueId x = b.Reshape(c.in(0), {outer, given, inner, dims.back()});
+  Complex parts = PartsOf(c, b.SliceAxis(x, 1, 0, used));
+  if (b.failed()) return x;
+  auto swap = [&](ValueId part) { return part.valid() ? b.Transpose(part, {0, 2, 1}) : part; };
+  parts = {swap(parts.real), swap(parts.imaginary)};
+  auto shaped = [&](ValueId result, const Dim& size, int64_t count) {
+    Dims sizes = dims;
+    sizes[static_cast<size_t>(axis)] = size;
+    sizes.back() = count;
+    return b.Reshape(result, sizes);
+  };
   ValueId scale = b.Div(b.Scalar(dtype, 1), b.Cast(b.DimScalar(length), dtype));
   if (inverse && onesided) {
     ValueId weights = b.Mul(MirrorWeights(b, used, length, dtype), scale);
     parts.real = b.Mul(parts.real, weights);
     if (parts.imaginary.valid()) parts.imaginary = b.Mul(parts.imaginary, weights);
     ValueId signal = Rotate(b, parts, Rotations(b, used, length, length, dtype), true).real;
-    return c.Out(0, b.Unsqueeze(b.Transpose(signal, back), {rank - 1}));
+    return shaped(swap(signal), length, 1);
   }
   Dim columns = onesided ? FloorDiv(length, 2) + Dim(1) : length;
-  Complex result = Rotate(b, parts, Rotations(b, used, columns, length, dtype), inverse);
+  Complex result = Transformed(b, parts, columns, length, inverse);
   if (inverse) result = {b.Mul(result.real, scale), b.Mul(result.imaginary, scale)};
-  c.Out(0, Joined(b, {b.Transpose(result.real, back), b.Transpose(result.imaginary, back)}));
+  return shaped(Joined(b, {swap(result.real), swap(result.imaginary)}), columns, 2);
+}
+
+// A branch for each axis from `axis` on; `chosen` is one of these.
+ValueId TransformAlongAny(OnnxContext& c, const Dim& chosen, int axis) {
+  if (axis == c.b.rank(c.in(0)) - 2) return TransformAlong(c, axis);
+  std::vector<ValueId> results = BuildIf(
+      c.b, Equal(chosen, axis),
+      [&]() -> Expected<std::vector<ValueId>> { return std::vector{TransformAlong(c, axis)}; },
+      [&]() -> Expected<std::vector<ValueId>> {
+        return std::vector{TransformAlongAny(c, chosen, axis + 1)};
+      });
+  return results.empty() ? c.in(0) : results[0];
+}
+
+// Discrete Fourier transforms. In newer versions the axis may be known only when the model runs.
+void Dft(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  int rank = b.rank(c.in(0));
+  if (rank < 2) {
+    b.Fail(Code::kInvalidArgument, fmt::format("rank {}, at least 2 is wanted", rank));
+    return;
+  }
+  Dim axis = c.version < 20 ? Dim(c.Int("axis", 1)) : ReadScalar(c, 2, -2);
+  if (b.failed()) return;
+  if (auto known = axis.constant()) {
+    int position = b.NormalizeAxis(*known, rank);
+    if (!b.failed() && position == rank - 1)
+      b.Fail(Code::kInvalidArgument,
+             fmt::format("axis {} of rank {} holds the parts of the numbers", *known, rank));
+    if (!b.failed()) c.Out(0, TransformAlong(c, position));
+    return;
+  }
+  // The last axis, which holds the parts of the numbers, is none.
+  ValueId given = b.Cast(b.Reshape(c.in(2), {1}), DType::kI64);
+  ValueId is_negative = b.Binary(ExprOp::kLess, given, b.ScalarInt(DType::kI64, 0));
+  CheckIndices(b, given, {Dim(rank)});
+  CheckIndices(b, b.Where(is_negative, b.Add(given, b.ScalarInt(DType::kI64, rank)), given), {Dim(rank - 1)});
+  c.Out(0, TransformAlongAny(c, Select(Less(axis, 0), axis + Dim(rank), axis), 0));
 }
 
 // Signal [batch, length, 1 or 2], step, window, frame length.
@@ -172,59 +205,46 @@ void Stft(OnnxContext& c) {
   c.Out(0, Joined(b, Rotate(b, pieces, Rotations(b, frame, columns, frame, dtype), false)));
 }
 
-double MelOf(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
-
-// Number of bins, length of the transform, sample rate, lowest and highest frequency: all constants as a
-// rule.
+// Number of bins, length of the transform, sample rate, lowest and highest frequency. A bin's weights rise
+// from its lower edge to its center and fall to its higher edge, which are evenly spaced in mel and whole
+// numbers.
 void MelWeightMatrix(OnnxContext& c) {
   OpBuilder& b = c.b;
-  std::optional<double> given[5];
   for (size_t i = 0; i < 5; ++i) {
-    given[i] = b.ConstantScalar(c.in(i));
-    if (given[i].has_value()) continue;
-    b.Fail(Code::kUnsupported, fmt::format("input {} that is not constant", i));
+    auto known = b.ConstantScalar(c.in(i));
+    if (!known.has_value() || (*known >= (i < 3 ? 1 : 0) && *known < 1e9)) continue;
+    b.Fail(Code::kInvalidArgument, fmt::format("the input {} is {}", i, *known));
     return;
   }
-  for (const auto& number : given) {
-    if (*number >= 0 && *number < 1e9) continue;
-    b.Fail(Code::kInvalidArgument, fmt::format("the number {}", *number));
-    return;
-  }
-  if (*given[2] < 1) {
-    b.Fail(Code::kInvalidArgument, fmt::format("a sample rate of {}", *given[2]));
-    return;
-  }
-  auto bins = static_cast<int64_t>(*given[0]);
-  auto rows = static_cast<int64_t>(*given[1]) / 2 + 1;
-  constexpr int64_t kLimit = int64_t{1} << 24;
-  if (bins < 1 || rows < 1 || bins > kLimit || rows > kLimit / bins || *given[2] <= 0) {
-    b.Fail(Code::kInvalidArgument,
-           fmt::format("{} bins over {} frequencies at a rate of {}", bins, rows, *given[2]));
-    return;
-  }
-  double low = MelOf(*given[3]);
-  double step = (MelOf(*given[4]) - low) / static_cast<double>(bins + 1);
-  std::vector<int64_t> edges;
-  for (int64_t i = 0; i < bins + 2; ++i) {
-    double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + low) / 2595) - 1);
-    edges.push_back(static_cast<int64_t>(std::floor((*given[1] + 1) * hertz / *given[2])));
-  }
-  std::vector<float> weights(static_cast<size_t>(rows * bins), 0);
-  auto at = [&](int64_t row, int64_t bin) -> float* {
-    return row >= 0 && row < rows ? &weights[static_cast<size_t>(row * bins + bin)] : nullptr;
-  };
-  for (int64_t i = 0; i < bins; ++i) {
-    int64_t lower = edges[static_cast<size_t>(i)], center = edges[static_cast<size_t>(i) + 1];
-    int64_t higher = edges[static_cast<size_t>(i) + 2];
-    if (center == lower && at(center, i) != nullptr) *at(center, i) = 1;
-    for (int64_t j = std::max<int64_t>(lower, 0); center != lower && j <= std::min(center, rows - 1); ++j)
-      *at(j, i) = static_cast<float>(static_cast<double>(j - lower) / static_cast<double>(center - lower));
-    for (int64_t j = std::max<int64_t>(center, 0); higher > center && j < std::min(higher, rows); ++j)
-      *at(j, i) = static_cast<float>(static_cast<double>(higher - j) / static_cast<double>(higher - center));
-  }
+  Dim bins = ReadScalar(c, 0, 1), length = ReadScalar(c, 1, 1);
+  b.Require(And(LessEqual(1, bins), LessEqual(1, length)), "{0} bins over a transform of {1} elements",
+            {bins, length});
   auto dtype = DTypeFromOnnx(static_cast<int32_t>(c.Int("output_datatype", 1)));
-  ValueId matrix = b.Constant(TensorData::FromVector(DType::kF32, {rows, bins}, weights));
-  c.Out(0, b.Cast(matrix, dtype.value_or(DType::kF32)));
+  if (b.failed()) return;
+  auto k = [&](double value) { return b.Scalar(DType::kF64, value); };
+  auto number = [&](size_t input) { return b.Cast(b.Reshape(c.in(input), {}), DType::kF64); };
+  auto mel = [&](ValueId hertz) {
+    ValueId logarithm = b.Unary(ExprOp::kLog1p, b.Div(hertz, k(700)));
+    return b.Mul(b.Div(logarithm, k(kLog10)), k(2595));
+  };
+  ValueId low = mel(number(3));
+  ValueId step = b.Div(b.Sub(mel(number(4)), low), b.Add(number(0), k(2)));
+  Dims plane{FloorDiv(length, 2) + Dim(1), Max(bins, 0)};
+  ValueId bin = b.Cast(b.Iota(DType::kI64, plane, 1), DType::kF64);
+  auto edge = [&](double which) {
+    ValueId place = b.Add(b.Mul(b.Add(bin, k(which)), step), low);
+    ValueId power = b.Unary(ExprOp::kExpm1, b.Mul(b.Div(place, k(2595)), k(kLog10)));
+    ValueId hertz = b.Mul(k(700), power);
+    return b.Unary(ExprOp::kFloor, b.Div(b.Mul(b.Add(number(1), k(1)), hertz), number(2)));
+  };
+  ValueId lower = edge(0), center = edge(1), higher = edge(2);
+  ValueId row = b.Cast(b.Iota(DType::kI64, plane, 0), DType::kF64);
+  auto less = [&](ValueId x, ValueId y) { return b.Binary(ExprOp::kLess, x, y); };
+  ValueId rising = b.Where(less(lower, center), b.Div(b.Sub(row, lower), b.Sub(center, lower)), k(1));
+  ValueId falling = b.Div(b.Sub(higher, row), b.Sub(higher, center));
+  ValueId outside = b.Binary(ExprOp::kOr, less(row, lower), less(center, row));
+  ValueId is_falling = b.Binary(ExprOp::kAnd, b.Binary(ExprOp::kLessEqual, center, row), less(row, higher));
+  c.Out(0, b.Cast(b.Where(is_falling, falling, b.Where(outside, k(0), rising)), dtype.value_or(DType::kF32)));
 }
 
 constexpr OnnxOp kRows[] = {
