@@ -51,6 +51,11 @@ std::span<const OnnxOp> OnnxRandomRows();
 std::span<const OnnxOp> OnnxRoiRows();
 std::span<const OnnxOp> OnnxDeformableRows();
 std::span<const OnnxOp> OnnxLinearAlgebraRows();
+std::span<const OnnxOp> OnnxFusedRows();
+std::span<const OnnxOp> OnnxFusedAttentionRows();
+std::span<const OnnxOp> OnnxGroupedAttentionRows();
+std::span<const OnnxOp> OnnxQLinearRows();
+std::span<const OnnxOp> OnnxBlockQuantizedRows();
 
 // Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time:
 // one 0/1 flag for each of `rank` axes. Records an error where their number is unknown or a constant one is

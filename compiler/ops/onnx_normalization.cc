@@ -135,6 +135,7 @@ void RmsNormalization(OnnxContext& c) {
   ValueId inverse = InverseRoot(b, MeanOver(b, b.Mul(x, x), AxesFrom(axis, rank)), c.Float("epsilon", 1e-5));
   ValueId scaled = b.Cast(b.Mul(x, inverse), dtype);
   c.Out(0, b.Cast(b.Mul(b.Cast(scaled, b.dtype(c.in(1))), c.in(1)), b.dtype(c.in(1))));
+  c.Out(1, inverse);
 }
 
 // Scale and bias are one a group until opset 20 and one a channel afterwards.
@@ -232,6 +233,7 @@ constexpr OnnxOp kRows[] = {
     {"", "BatchNormalization", 9, kLatest, 5, 5, "epsilon momentum training_mode", BatchNormalization},
     {"", "InstanceNormalization", 1, kLatest, 3, 3, "epsilon", InstanceNormalization},
     {"", "LayerNormalization", 1, kLatest, 2, 3, "axis epsilon stash_type", LayerNormalization},
+    {"", "SimplifiedLayerNormalization", 1, kLatest, 2, 2, "axis epsilon stash_type", RmsNormalization},
     {"", "RMSNormalization", 23, kLatest, 2, 2, "axis epsilon stash_type", RmsNormalization},
     {"", "GroupNormalization", 18, kLatest, 3, 3, "epsilon num_groups stash_type", GroupNormalization},
     {"", "LRN", 1, kLatest, 1, 1, "alpha beta bias size", Lrn},

@@ -27,7 +27,9 @@ inline Picture Gradient(int width, int height) {
   return picture;
 }
 
-inline void Append(File* file, std::string_view text) { file->insert(file->end(), text.begin(), text.end()); }
+inline void Append(File* file, std::string_view text) {
+  for (char c : text) file->push_back(static_cast<uint8_t>(c));
+}
 inline void AppendLittle(File* file, uint32_t value, int count) {
   for (int i = 0; i < count; ++i) file->push_back(static_cast<uint8_t>(value >> (8 * i)));
 }

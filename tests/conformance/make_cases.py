@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""Writes cases/*.json: single nodes with what ONNX Runtime's CPU provider gives for them.
+
+Needs onnx, numpy and onnxruntime. Nothing else in the project needs Python; the cases are committed.
+"""
+import json
+import pathlib
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+
+HERE = pathlib.Path(__file__).parent / "cases"
+NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "int8": "i8", "uint8": "u8", "int32": "i32",
+         "int64": "i64", "bool": "bool"}
+random = np.random.RandomState(7)
+
+
+def floats(*dims, scale=1.0, dtype=np.float32):
+    return (random.randn(*dims) * scale).round(3).astype(dtype)
+
+
+def integers(low, high, *dims, dtype=np.int64):
+    return random.randint(low, high, dims).astype(dtype)
+
+
+def constant(array):
+    return ("constant", array)
+
+
+def text_of(array):
+    values = [int(v) if array.dtype.kind in "iub" else float(v) for v in array.ravel()]
+    if array.dtype.kind == "f":
+        digits = 17 if array.dtype == np.float64 else 8
+        values = [float(f"%.{digits}g" % v) if np.isfinite(v) else str(v) for v in values]
+    return {"type": NAMES[str(array.dtype)], "dims": list(array.shape), "values": values}
+
+
+def case(name, op, inputs, attributes=None, outputs=1, domain="com.microsoft", opset=1, **more):
+    attributes = attributes or {}
+    names, graph_inputs, initializers, feeds, texts = [], [], [], {}, []
+    for i, value in enumerate(inputs):
+        is_constant = isinstance(value, tuple)
+        value = value[1] if is_constant else value
+        names.append("" if value is None else f"i{i}")
+        texts.append(None if value is None else dict(text_of(value), **({"constant": True} if is_constant else {})))
+        if value is None:
+            continue
+        if is_constant:
+            initializers.append(onnx.numpy_helper.from_array(value, f"i{i}"))
+        else:
+            kind = helper.np_dtype_to_tensor_dtype(value.dtype)
+            graph_inputs.append(helper.make_tensor_value_info(f"i{i}", kind, value.shape))
+            feeds[f"i{i}"] = value
+    wanted = list(range(outputs)) if isinstance(outputs, int) else outputs
+    results = [f"o{i}" if i in wanted else "" for i in range(max(wanted) + 1)]
+    node = helper.make_node(op, names, results, domain=domain, **attributes)
+    graph = helper.make_graph([node], "case", graph_inputs,
+                              [helper.make_tensor_value_info(f"o{i}", TensorProto.UNDEFINED, None) for i in wanted],
+                              initializers)
+    for output in graph.output:
+        output.ClearField("type")
+    imports = [helper.make_opsetid("", opset if not domain else 21)]
+    if domain:
+        imports.append(helper.make_opsetid(domain, opset))
+    model = helper.make_model(graph, opset_imports=imports, ir_version=10 if opset > 6 or domain else 3)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    got = dict(zip([f"o{i}" for i in wanted], session.run(None, feeds)))
+    return dict(name=name, domain=domain, op=op, opset=opset, attributes=attributes, inputs=texts,
+                outputs=[text_of(got[r]) if r else None for r in results], **more)
+
+
+def write(family, cases):
+    HERE.mkdir(exist_ok=True)
+    lines = ",\n".join(json.dumps(c) for c in cases)
+    (HERE / f"{family}.json").write_text(f"[\n{lines}\n]\n")
+
+
+def fused():
+    x, w = floats(1, 4, 4, 4), floats(6, 2, 3, 3)
+    hidden, skip = floats(2, 3, 8), floats(2, 3, 8)
+    scale, bias, other = floats(8), floats(8), floats(8)
+    ids = integers(0, 10, 2, 4, dtype=np.int32)
+    tables = [floats(10, 8), floats(6, 8), floats(2, 8)]
+    mask = np.array([[1, 1, 1, 0], [1, 1, 0, 0]], np.int32)
+    yield case("conv_relu", "FusedConv", [x, w, floats(6)], {"activation": "Relu", "group": 2})
+    yield case("conv_sum_leaky", "FusedConv", [x, floats(6, 4, 3, 3), floats(6), floats(1, 6, 4, 4)],
+               {"activation": "LeakyRelu", "activation_params": [0.25], "pads": [1, 1, 1, 1]})
+    yield case("conv_clip", "FusedConv", [x, floats(6, 4, 1, 1)],
+               {"activation": "Clip", "activation_params": [-0.5, 1.0]})
+    yield case("conv_hard_sigmoid", "FusedConv", [x, floats(6, 4, 1, 1)],
+               {"activation": "HardSigmoid", "activation_params": [0.3, 0.6]})
+    yield case("matmul", "FusedMatMul", [floats(3, 4), floats(5, 4)], {"alpha": 0.5, "transB": 1})
+    yield case("matmul_batch", "FusedMatMul", [floats(2, 3, 4, 5), floats(2, 3, 4, 6)], {"transA": 1})
+    yield case("matmul_batch_a", "FusedMatMul", [floats(4, 2, 3, 5), floats(2, 3, 5, 6)], {"transBatchA": 1})
+    yield case("matmul_batch_b", "FusedMatMul", [floats(2, 3, 4, 5), floats(6, 2, 3, 5)],
+               {"transBatchB": 1, "transB": 1, "alpha": 2.0})
+    yield case("gemm_relu", "FusedGemm", [floats(3, 4), floats(4, 5), floats(5)], {"activation": "Relu", "alpha": 0.5})
+    yield case("gemm_leaky", "FusedGemm", [floats(4, 3), floats(5, 4)],
+               {"activation": "LeakyRelu", "activation_alpha": 0.3, "transA": 1, "transB": 1})
+    yield case("gelu", "Gelu", [floats(3, 4)])
+    yield case("bias_gelu", "BiasGelu", [hidden, bias])
+    yield case("fast_gelu", "FastGelu", [hidden])
+    yield case("fast_gelu_bias", "FastGelu", [hidden, bias])
+    yield case("quick_gelu", "QuickGelu", [hidden])
+    yield case("quick_gelu_alpha", "QuickGelu", [hidden], {"alpha": 1.0})
+    yield case("skip", "SkipLayerNormalization", [hidden, skip, scale, bias], {"epsilon": 1e-5})
+    yield case("skip_bias_sum", "SkipLayerNormalization", [hidden, skip, scale, None, other], {"epsilon": 1e-5},
+               outputs=[0, 3])
+    yield case("skip_broadcast", "SkipLayerNormalization", [hidden, floats(1, 3, 8), scale, bias], {"epsilon": 1e-5})
+    yield case("skip_simplified", "SkipSimplifiedLayerNormalization", [hidden, skip, scale, other],
+               {"epsilon": 1e-6}, outputs=[0, 3])
+    yield case("simplified", "SimplifiedLayerNormalization", [hidden, scale], {"epsilon": 1e-6, "axis": -1},
+               domain="")
+    yield case("embed", "EmbedLayerNormalization",
+               [ids, integers(0, 2, 2, 4, dtype=np.int32), *tables, scale, bias, mask], {"epsilon": 1e-5}, outputs=2)
+    yield case("embed_positions", "EmbedLayerNormalization",
+               [ids, None, tables[0], tables[1], None, scale, bias, None, integers(0, 6, 2, 4, dtype=np.int32)],
+               {"epsilon": 1e-5}, outputs=3)
+    yield case("trilu", "Trilu", [floats(2, 4, 5), np.array(1, np.int64)], {"upper": 0})
+    yield case("inverse", "Inverse", [floats(3, 4, 4)], atol=1e-4)
+    yield case("inverse_pivots", "Inverse", [np.array([[0, 2, 1], [1, 0, 0], [3, 1, 0]], np.float32)])
+
+
+def attention():
+    b, s, n, d = 2, 3, 2, 4
+    h = n * d
+    x, w, bias = floats(b, s, 6), floats(6, 3 * h), floats(3 * h)
+    past = floats(2, b, n, 2, d)
+    q, k, v = floats(b, s, h), floats(b, 5, h), floats(b, 5, h)
+    heads = {"num_heads": n}
+    yield case("attention", "Attention", [x, w, bias], heads)
+    yield case("attention_lengths", "Attention", [x, w, bias, np.array([3, 2], np.int32)], heads)
+    yield case("attention_mask", "Attention", [x, w, bias, np.array([[1, 1, 1], [1, 1, 0]], np.int32)], heads)
+    yield case("attention_mask_3d", "Attention", [x, w, bias, integers(0, 2, b, s, s, dtype=np.int32)], heads)
+    yield case("attention_causal_past", "Attention", [x, w, bias, None, past], dict(heads, unidirectional=1), outputs=2)
+    yield case("attention_bias", "Attention", [x, w, bias, None, None, floats(b, n, s, s)], dict(heads, scale=0.3))
+    yield case("attention_sizes", "Attention", [x, floats(6, 8 + 8 + 4), floats(20)],
+               dict(heads, qkv_hidden_sizes=[8, 8, 4]))
+    yield case("multi_head", "MultiHeadAttention", [q, k, v], heads)
+    yield case("multi_head_bias", "MultiHeadAttention", [q, k, v, bias], dict(heads, scale=0.7))
+    yield case("multi_head_padding", "MultiHeadAttention",
+               [q, k, v, None, np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0]], np.int32)], heads)
+    yield case("multi_head_scores", "MultiHeadAttention", [q, k, v, None, None, floats(1, n, s, 5)], heads)
+    yield case("multi_head_past", "MultiHeadAttention",
+               [q, floats(b, s, h), floats(b, s, h), None, None, None, past[0], past[1]],
+               dict(heads, unidirectional=1), outputs=3)
+    yield case("multi_head_cross", "MultiHeadAttention", [q, floats(b, n, 5, d), floats(b, n, 5, d)], heads)
+    positions = np.array([[0, 1, 2], [4, 5, 6]], np.int64)
+    cosine, sine = floats(8, d // 2), floats(8, d // 2)
+    yield case("rotary", "RotaryEmbedding", [q, positions, cosine, sine])
+    yield case("rotary_offset", "RotaryEmbedding", [q, np.array([2], np.int64), cosine, sine], {"interleaved": 1})
+    yield case("rotary_4d", "RotaryEmbedding", [floats(b, n, s, d), positions, cosine, sine])
+    yield case("rotary_part", "RotaryEmbedding", [floats(b, s, 16), positions, cosine, sine],
+               {"num_heads": 2, "rotary_embedding_dim": 4})
+    n, m, d = 2, 1, 16
+    shared = {"num_heads": n, "kv_num_heads": m}
+    cosine, sine = floats(16, d // 2), floats(16, d // 2)
+
+    def grouped(name, length, past_length, lengths, total, attributes=None, more=(), **rest):
+        inputs = [floats(b, length, n * d), floats(b, length, m * d), floats(b, length, m * d),
+                  floats(b, m, past_length, d), floats(b, m, past_length, d),
+                  np.array(lengths, np.int32), np.array(total, np.int32)]
+        return case(name, "GroupQueryAttention", inputs + list(more), dict(shared, **(attributes or {})), outputs=3, **rest)
+
+    yield grouped("grouped_token", 1, 4, [4, 3], 5)
+    # What lies behind a sequence in its cache is not specified: no case looks at it.
+    yield grouped("grouped_prompt", 3, 0, [2, 2], 3)
+    yield grouped("grouped_rotary", 1, 4, [4, 3], 5, {"do_rotary": 1}, [cosine, sine])
+    yield grouped("grouped_window", 1, 6, [6, 5], 7, {"local_window_size": 3})
+    yield grouped("grouped_softcap", 1, 4, [4, 4], 5, {"softcap": 2.0, "scale": 0.5})
+    yield grouped("grouped_smooth", 1, 4, [4, 4], 5, {"smooth_softmax": 1})
+    yield case("grouped_packed", "GroupQueryAttention",
+               [floats(b, 1, (n + 2 * m) * d), None, None, floats(b, m, 4, d), floats(b, m, 4, d),
+                np.array([4, 3], np.int32), np.array(5, np.int32), cosine, sine], dict(shared, do_rotary=1), outputs=3)
+
+
+def quantized():
+    def u8(*dims):
+        return integers(0, 256, *dims, dtype=np.uint8)
+
+    def i8(*dims):
+        return integers(-128, 128, *dims, dtype=np.int8)
+
+    def scale(value):
+        return np.array(value, np.float32)
+
+    def zero(value, dtype=np.uint8):
+        return np.array(value, dtype)
+
+    x = [u8(2, 3, 4), scale(0.02), zero(120)]
+    to = [scale(0.03), zero(100)]
+    image = [u8(1, 3, 6, 6), scale(0.02), zero(120)]
+    yield case("add", "QLinearAdd", [*x, u8(2, 3, 4), scale(0.05), zero(130), *to])
+    yield case("multiply_i8", "QLinearMul", [i8(2, 3), scale(0.02), zero(3, np.int8), i8(3), scale(0.03),
+                                             zero(-4, np.int8), scale(0.01), zero(5, np.int8)])
+    yield case("sigmoid", "QLinearSigmoid", [*x, scale(1 / 256), zero(0)])
+    yield case("leaky", "QLinearLeakyRelu", [*x, *to], {"alpha": 0.2})
+    yield case("concat", "QLinearConcat", [*to, *x, u8(2, 2, 4), scale(0.05), zero(99)], {"axis": 1})
+    yield case("average_pool", "QLinearAveragePool", [*image, *to], {"kernel_shape": [2, 2], "strides": [2, 2]})
+    yield case("average_pool_last", "QLinearAveragePool", [u8(1, 6, 6, 3), scale(0.021), zero(120), *to],
+               {"kernel_shape": [2, 2], "channels_last": 1})
+    yield case("global_pool", "QLinearGlobalAveragePool", [*image, *to])
+    yield case("softmax", "QLinearSoftmax", [*x, scale(1 / 256), zero(0)], {"axis": -1, "opset": 13})
+    yield case("where", "QLinearWhere", [integers(0, 2, 2, 3, 4).astype(bool), *x, u8(2, 3, 4), scale(0.05), zero(99),
+                                         *to])
+    yield case("gemm", "QGemm", [u8(3, 4), scale(0.02), zero(120), constant(i8(5, 4)), scale(0.01), zero(0, np.int8),
+                                 integers(-900, 900, 5, dtype=np.int32), *to], {"transB": 1})
+    yield case("gemm_float", "QGemm", [u8(3, 4), scale(0.02), zero(120), constant(u8(4, 5)), floats(5, scale=0.01),
+                                       integers(100, 140, 5, dtype=np.uint8)], {"alpha": 0.5})
+    yield case("to_float", "MatMulIntegerToFloat", [u8(2, 3, 4), i8(4, 5), scale(0.02), floats(5, scale=0.01), zero(120),
+                                                    zero(0, np.int8), floats(5)])
+    yield case("dynamic", "DynamicQuantizeMatMul", [floats(3, 8), constant(i8(8, 5)), scale(0.02), zero(3, np.int8),
+                                                    floats(5)])
+    # Data and states are quantized there, too.
+    yield case("lstm", "DynamicQuantizeLSTM",
+               [floats(4, 2, 3), constant(i8(1, 3, 20)), constant(i8(1, 5, 20)), constant(floats(1, 40)), None, None,
+                None, None, constant(np.array([0.01], np.float32)), constant(np.zeros(1, np.int8)),
+                constant(np.array([0.01], np.float32)), constant(np.zeros(1, np.int8))],
+               {"hidden_size": 5}, outputs=3, atol=0.02)
+    for bits in (2, 4, 8):
+        rows, depth, block = 3, 40, 16
+        blocks = (depth + block - 1) // block
+        packed = integers(0, 256, rows, blocks, block * bits // 8, dtype=np.uint8)
+        inputs = [floats(2, 2, depth), constant(packed), constant(floats(rows * blocks, scale=0.1))]
+        sizes = {"N": rows, "K": depth, "bits": bits, "block_size": block}
+        yield case(f"bits_{bits}", "MatMulNBits", inputs, sizes, atol=1e-3)
+        zeros = integers(0, 256, rows * ((blocks * bits + 7) // 8), dtype=np.uint8)
+        yield case(f"bits_{bits}_zero", "MatMulNBits", inputs + [constant(zeros)], sizes, atol=1e-3)
+
+
+def old_versions():
+    rois = np.array([[0, 0, 7, 7], [1.5, 2, 6.5, 5], [3, 3, 3.2, 3.2]], np.float32)
+    image = floats(2, 3, 8, 9)
+    of = np.array([0, 1, 1], np.int64)
+    size = {"output_height": 2, "output_width": 3}
+    yield case("roi_align_10", "RoiAlign", [image, rois, of], dict(size, spatial_scale=0.75), domain="", opset=10)
+    yield case("roi_align_16_max", "RoiAlign", [image, rois, of], dict(size, mode="max", sampling_ratio=2), domain="",
+               opset=16)
+    yield case("roi_align_16", "RoiAlign", [image, rois, of],
+               dict(size, coordinate_transformation_mode="output_half_pixel"), domain="", opset=16)
+    pooled = np.array([[0, 0, 0, 7, 7], [1, 1.5, 2, 6.5, 5], [1, 9, 9, 12, 12]], np.float32)
+    yield case("roi_pool", "MaxRoiPool", [image, pooled], {"pooled_shape": [2, 3], "spatial_scale": 0.75}, domain="",
+               opset=1)
+    yield case("det_11", "Det", [floats(2, 3, 5, 5)], domain="", opset=11)
+    yield case("det_singular", "Det", [np.array([[1, 2], [2, 4]], np.float32)], domain="", opset=11)
+    values, where = floats(1, 2, 2, 2), np.array([[[[0, 6], [24, 18]], [[25, 30], [40, 47]]]], np.int64)
+    unpool = {"kernel_shape": [2, 2], "strides": [3, 3]}
+    yield case("unpool_9", "MaxUnpool", [values, where], unpool, domain="", opset=9)
+    yield case("deform_19", "DeformConv", [floats(2, 4, 6, 5), floats(6, 2, 3, 2), floats(2, 24, 3, 4, scale=2), floats(6),
+                                           floats(2, 12, 3, 4)],
+               {"group": 2, "offset_group": 2, "strides": [2, 1], "pads": [1, 0, 1, 0]}, domain="", opset=19, atol=1e-4)
+
+
+if __name__ == "__main__":
+    for family in (fused, attention, quantized, old_versions):
+        write(family.__name__, list(family()))
