@@ -22,6 +22,8 @@ const char* CpuLevelName(CpuLevel level) {
       return "x86-64-v3";
     case CpuLevel::kX86_64_V4:
       return "x86-64-v4";
+    case CpuLevel::kX86_64_V4Vnni:
+      return "x86-64-v4-vnni";
     case CpuLevel::kAArch64:
       return "aarch64";
     case CpuLevel::kHost:
@@ -30,8 +32,14 @@ const char* CpuLevelName(CpuLevel level) {
   return "unknown";
 }
 
+std::span<const CpuLevel> CpuLevels() {
+  static constexpr CpuLevel kLevels[] = {CpuLevel::kX86_64_V4Vnni, CpuLevel::kX86_64_V4, CpuLevel::kX86_64_V3,
+                                         CpuLevel::kAArch64, CpuLevel::kHost};
+  return kLevels;
+}
+
 std::optional<CpuLevel> CpuLevelFromName(std::string_view name) {
-  for (CpuLevel level : {CpuLevel::kX86_64_V3, CpuLevel::kX86_64_V4, CpuLevel::kAArch64, CpuLevel::kHost})
+  for (CpuLevel level : CpuLevels())
     if (name == CpuLevelName(level)) return level;
   return std::nullopt;
 }
@@ -41,6 +49,9 @@ TargetInfo TargetInfoFor(CpuLevel level) {
   info.device = DeviceKind::kCpu;
   info.cpu_level = level;
   switch (level) {
+    case CpuLevel::kX86_64_V4Vnni:
+      info.has_vnni = true;
+      [[fallthrough]];
     case CpuLevel::kX86_64_V4:
       info.vector_bits = 512;
       info.vector_registers = 32;

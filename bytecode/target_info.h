@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,9 +14,11 @@ enum class DeviceKind : uint8_t { kCpu = 0, kOpenCl = 1, kVulkan = 2, kNull = 3 
 const char* DeviceKindName(DeviceKind kind);
 
 // Levels of CPU code that can stand in one file. A machine runs a level when it has all of its features.
-enum class CpuLevel : uint8_t { kX86_64_V3 = 0, kX86_64_V4 = 1, kAArch64 = 2, kHost = 3 };
-const char* CpuLevelName(CpuLevel level);  // "x86-64-v3", ...
+enum class CpuLevel : uint8_t { kX86_64_V3 = 0, kX86_64_V4 = 1, kAArch64 = 2, kHost = 3, kX86_64_V4Vnni = 4 };
+const char* CpuLevelName(CpuLevel level);  // "x86-64-v3", "x86-64-v4-vnni", ...
 std::optional<CpuLevel> CpuLevelFromName(std::string_view name);
+// All levels, the most demanding of each architecture first, "host" last.
+std::span<const CpuLevel> CpuLevels();
 
 struct TargetInfo {
   DeviceKind device = DeviceKind::kCpu;

@@ -58,7 +58,8 @@ void AddInputs(CLI::App* app, InputArguments* inputs) {
   AddParsed<InputSpec>(
       app, "-i,--input", ParseInput, [inputs](InputSpec spec) { inputs->inputs.push_back(std::move(spec)); },
       "An input: [NAME=]FILE.npy or .pb; of strings also .json; of a sequence a folder of 0.npy, 1.npy, ... "
-      "or .npz; or [NAME=]random[:4x128]; NAME=none for an optional without element; with no --input, all are made at "
+      "or .npz; or [NAME=]random[:4x128]; NAME=none for an optional without element; with no --input, all "
+      "are made at "
       "random")
       ->type_name("[NAME=]FILE|random");
   AddDims(app, &inputs->dims, true);
@@ -85,10 +86,11 @@ void AddDevices(CLI::App* app, std::vector<std::string>* devices) {
 
 void AddTargets(CLI::App* app, std::vector<std::string>* targets, const std::string& otherwise) {
   app->add_option("--target", *targets,
-                  "CPU levels to make kernels for: host, x86-64-v3, x86-64-v4 (else " + otherwise + ")")
+                  "CPU levels to make kernels for: host, x86-64-v3, x86-64-v4, x86-64-v4-vnni (else " +
+                      otherwise + ")")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"host", "x86-64-v3", "x86-64-v4", "aarch64"}))
+      ->check(CLI::IsMember({"host", "x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "aarch64"}))
       ->type_name("LEVEL[,LEVEL]");
 }
 
@@ -125,7 +127,7 @@ void AddCompile(CLI::App& app, Action* action) {
   CLI::Option* output =
       command->add_option("-o,--output", arguments->output, "The file to write")->type_name("FILE");
   AddDevices(command, &options.devices);
-  AddTargets(command, &options.targets, "x86-64-v3 and x86-64-v4");
+  AddTargets(command, &options.targets, "x86-64-v3, x86-64-v4, and x86-64-v4-vnni for quantized models");
   AddDims(command, &options.dims, false);
   command->add_flag("--bitcode", options.bitcode,
                     "Also pack LLVM bitcode, to be compiled where no packed level fits");

@@ -108,6 +108,10 @@ Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> by
   if (!stopped) TVMVM_CHECK_OK(runner.Run(module, &stopped));
   if (stopped) return result;
 
+  // Beside the levels that are packed by default, one for the machines that multiply bytes at once.
+  if (options.targets.empty() && passes::HasProductsOfBytes(module))
+    targets.push_back(TargetInfoFor(CpuLevel::kX86_64_V4Vnni));
+
   Clock::time_point lower_start = Clock::now();
   lowering::LoweringOptions lower;
   lower.targets = targets;
@@ -122,7 +126,8 @@ Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> by
   return result;
 }
 
-// The graph IR's own text form, which begins with a comment, a symbol, a type or a function; no ONNX file does.
+// The graph IR's own text form, which begins with a comment, a symbol, a type or a function; no ONNX file
+// does.
 bool IsGraphText(std::span<const std::byte> bytes) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   size_t begin = text.find_first_not_of(" \t\r\n");

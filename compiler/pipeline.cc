@@ -13,9 +13,12 @@ namespace {
 using passes::Pass;
 
 constexpr Pass kPipeline[] = {
+    {"compute-in-integers", "products of quantized numbers become products of bytes",
+     passes::ComputeInIntegers, true},
     {"fold-constants", "compute what depends on constants only", passes::FoldConstants},
     {"resolve-symbols", "symbols that are read from constants become numbers", passes::ResolveSymbols},
-    {"simplify-control", "take known branches, drop what loops carry for nothing", passes::SimplifyControl, true},
+    {"simplify-control", "take known branches, drop what loops carry for nothing", passes::SimplifyControl,
+     true},
     {"eliminate-common", "compute equal nodes once", passes::EliminateCommon, true},
     {"eliminate-dead", "drop what nobody uses", passes::EliminateDead},
     {"hoist-invariants", "compute before a loop what does not change in it", passes::HoistInvariants, true},
@@ -23,7 +26,8 @@ constexpr Pass kPipeline[] = {
      passes::RewriteAlgebra, true},
     {"hoist-contractions", "one product before a loop instead of one in each step", passes::HoistContractions,
      true},
-    {"choose-layout", "convolutions and what lies between them on channels_last data", passes::ChooseLayout, true},
+    {"choose-layout", "convolutions and what lies between them on channels_last data", passes::ChooseLayout,
+     true},
     {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants, true},
     {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
     {"clean-up", "drop what the rewrites left over", passes::EliminateDead},

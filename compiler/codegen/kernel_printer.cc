@@ -14,12 +14,13 @@ using tensor::StmtKind;
 using tensor::StmtPtr;
 
 KernelPrinter::KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol,
-                             std::vector<ir::Dim> scalars)
+                             std::vector<ir::Dim> scalars, ByteDots byte_dots)
     : module_(module),
       context_(module.getContext()),
       builder_(module.getContext()),
       kernel_(kernel),
       symbol_(std::move(symbol)),
+      byte_dots_(byte_dots),
       dims_(std::move(scalars)) {}
 
 Status KernelPrinter::Print() {

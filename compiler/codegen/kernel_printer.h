@@ -21,12 +21,23 @@
 
 namespace tvmvm::codegen {
 
+// What dot products of bytes become.
+struct ByteDots {
+  enum class Form : uint8_t {
+    kPortable,  // widened to 32 bits
+    kPairs,     // x86: widened to 16 bits, two products an instruction
+    kVnni,      // x86: one instruction
+  };
+  Form form = Form::kPortable;
+  int vector_bits = 0;  // widest vector that has the form; others are portable
+};
+
 class KernelPrinter {
  public:
   // `kernel` has no kVectorized loops and no functions that ExpandMath replaces.
   // `scalars`: what a launch passes, in order.
   KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol,
-                std::vector<ir::Dim> scalars);
+                std::vector<ir::Dim> scalars, ByteDots byte_dots);
   // Errors: kUnsupported or kInternal naming the kernel.
   Status Print();
 
@@ -65,6 +76,7 @@ class KernelPrinter {
   Value* EmitDivisionByPowerOfTwo(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitShift(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitLaneReduction(const Expr& e);
+  Value* EmitDotBytes(const Expr& e);
   Value* EmitRamp(const Expr& e);
   // One operation on values of a dtype, result rounded or wrapped to it.
   Value* Combine(ExprOp op, DType dtype, Value* a, Value* b);
@@ -73,6 +85,7 @@ class KernelPrinter {
   // print_conversion.cc
   Value* EmitCast(const Expr& e);
   Value* EmitBitcast(const Expr& e);
+  Value* ToSmallInteger(DType to, Value* a);
   Value* RoundTo(DType dtype, Value* f32);     // f16 and bf16; others unchanged
   Value* WrapTo(DType dtype, Value* i8);       // sub-byte integers; others unchanged
   Value* ToMemory(DType dtype, Value* value);  // representation in registers <-> in memory
@@ -108,6 +121,7 @@ class KernelPrinter {
       builder_;  // folds constants only: loop variables are phis without their second value while printing
   const tensor::LoopKernel& kernel_;
   std::string symbol_;
+  ByteDots byte_dots_;
   Status status_;
 
   std::vector<ir::Dim> dims_;  // LaunchScalars()

@@ -44,13 +44,18 @@ tensor::LoopKernel Prepare(const tensor::LoopKernel& kernel) {
   return tensor::ExpandMath(tensor::Vectorize(BindDims(tensor::GuardLoads(kernel))));
 }
 
-Status PrintKernel(llvm::Module& module, const KernelSource& source) {
+ByteDots ByteDotsOf(const CpuDescription& cpu, const llvm::TargetMachine* machine) {
+  if (machine == nullptr || !machine->getTargetTriple().isX86()) return {};
+  return {cpu.has_vnni ? ByteDots::Form::kVnni : ByteDots::Form::kPairs, cpu.vector_bits};
+}
+
+Status PrintKernel(llvm::Module& module, const KernelSource& source, ByteDots byte_dots) {
   TVMVM_CHECK_OK(tensor::VerifyLoops(*source.kernel));
   tensor::LoopKernel prepared = Prepare(*source.kernel);
   TVMVM_CHECK_OK(tensor::VerifyLoops(prepared));
   std::vector<ir::Dim> scalars =
       source.scalars.empty() ? tensor::LaunchScalars(*source.kernel) : source.scalars;
-  return KernelPrinter(module, prepared, source.symbol, std::move(scalars)).Print();
+  return KernelPrinter(module, prepared, source.symbol, std::move(scalars), byte_dots).Print();
 }
 
 }  // namespace
@@ -62,7 +67,8 @@ Expected<std::unique_ptr<llvm::Module>> MakeModule(llvm::LLVMContext& context,
   module->setTargetTriple(cpu.triple);
   if (machine) module->setDataLayout(machine->createDataLayout());
   module->setPICLevel(llvm::PICLevel::BigPIC);
-  for (const KernelSource& source : kernels) TVMVM_CHECK_OK(PrintKernel(*module, source));
+  ByteDots byte_dots = ByteDotsOf(cpu, machine);
+  for (const KernelSource& source : kernels) TVMVM_CHECK_OK(PrintKernel(*module, source, byte_dots));
   for (llvm::Function& function : *module)
     if (!function.isDeclaration()) function.addFnAttr("no-builtins");
   std::string defect;

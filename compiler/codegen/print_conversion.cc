@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "compiler/codegen/kernel_printer.h"
 
 namespace tvmvm::codegen {
@@ -117,6 +119,19 @@ llvm::Value* KernelPrinter::WrapTo(DType dtype, Value* i8) {
   return IsSignedInteger(dtype) ? builder_.CreateAShr(high, spare) : builder_.CreateLShr(high, spare);
 }
 
+// A float as a number of the range of `to` in an i32: NaN gives 0. Clamped as a float, where vectors have it.
+llvm::Value* KernelPrinter::ToSmallInteger(DType to, Value* a) {
+  int bits = DTypeBits(to);
+  bool is_signed = IsSignedInteger(to);
+  auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
+  Value* low = number(is_signed ? -std::ldexp(1.0, bits - 1) : 0);
+  Value* high = number(std::ldexp(1.0, is_signed ? bits - 1 : bits) - 1);
+  Value* value = builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), number(0), a);
+  value = builder_.CreateSelect(builder_.CreateFCmpOLT(value, low), low, value);
+  value = builder_.CreateSelect(builder_.CreateFCmpOGT(value, high), high, value);
+  return builder_.CreateFPToSI(value, WithLanes(builder_.getInt32Ty(), LanesOf(a)));
+}
+
 llvm::Value* KernelPrinter::EmitCast(const Expr& e) {
   DType from = e->operands[0].dtype(), to = e.dtype();
   Value* a = Emit(e->operands[0]);
@@ -131,12 +146,9 @@ llvm::Value* KernelPrinter::EmitCast(const Expr& e) {
   if (IsFloat(from)) {
     if (DTypeBits(from) < 16) return Defect(e, "was not expanded");
     if (to == DType::kBool) return builder_.CreateFCmpUNE(a, llvm::Constant::getNullValue(a->getType()));
-    bool is_signed = IsSignedInteger(to);
-    auto id = is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    if (!IsSubByte(to)) return builder_.CreateIntrinsic(id, {type, a->getType()}, {a});
-    llvm::Type* narrow = WithLanes(builder_.getIntNTy(static_cast<unsigned>(DTypeBits(to))), e.lanes());
-    Value* bits = builder_.CreateIntrinsic(id, {narrow, a->getType()}, {a});
-    return builder_.CreateIntCast(bits, type, is_signed);
+    if (DTypeBits(to) <= 16) return builder_.CreateTrunc(ToSmallInteger(to, a), type);
+    auto id = IsSignedInteger(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return builder_.CreateIntrinsic(id, {type, a->getType()}, {a});
   }
   bool from_signed = IsSignedInteger(from);
   if (IsFloat(to)) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <bit>
 
@@ -72,6 +73,8 @@ llvm::Value* KernelPrinter::EmitUncached(const Expr& e) {
       Value *a = Emit(e->operands[0]), *b = Emit(e->operands[1]), *c = Emit(e->operands[2]);
       return RoundTo(e.dtype(), builder_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c}));
     }
+    case ExprOp::kDotBytes:
+      return EmitDotBytes(e);
     case ExprOp::kEqual:
     case ExprOp::kNotEqual:
     case ExprOp::kLess:
@@ -358,6 +361,41 @@ llvm::Value* KernelPrinter::EmitLaneReduction(const Expr& e) {
     rest = sum;
   }
   return rest;
+}
+
+// Every form gives the exact sum. Parts that neighbouring dot products share are found by later passes.
+llvm::Value* KernelPrinter::EmitDotBytes(const Expr& e) {
+  Value *a = Emit(e->operands[0]), *b = Emit(e->operands[1]), *sum = Emit(e->operands[2]);
+  int bits = 32 * e.lanes();
+  bool fits = (bits == 128 || bits == 256 || bits == 512) && bits <= byte_dots_.vector_bits;
+  if (fits && byte_dots_.form == ByteDots::Form::kVnni) {
+    llvm::Intrinsic::ID id = bits == 512   ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
+                             : bits == 256 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
+                                           : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
+    return builder_.CreateIntrinsic(id, {}, {sum, a, b});
+  }
+  if (fits && byte_dots_.form == ByteDots::Form::kPairs) {
+    llvm::Intrinsic::ID id = bits == 512   ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
+                             : bits == 256 ? llvm::Intrinsic::x86_avx2_pmadd_wd
+                                           : llvm::Intrinsic::x86_sse2_pmadd_wd;
+    llvm::Type* pairs = WithLanes(builder_.getInt16Ty(), 2 * e.lanes());
+    Value *x = builder_.CreateBitCast(a, pairs), *y = builder_.CreateBitCast(b, pairs);
+    Value* byte = Integer(pairs, 8);
+    Value* even = builder_.CreateIntrinsic(
+        id, {},
+        {builder_.CreateAnd(x, Integer(pairs, 255)), builder_.CreateAShr(builder_.CreateShl(y, byte), byte)});
+    Value* odd =
+        builder_.CreateIntrinsic(id, {}, {builder_.CreateLShr(x, byte), builder_.CreateAShr(y, byte)});
+    return builder_.CreateAdd(builder_.CreateAdd(sum, even), odd);
+  }
+  for (int byte = 0; byte < 4; ++byte) {
+    Value* x = builder_.CreateAnd(builder_.CreateLShr(a, Integer(a->getType(), 8 * byte)),
+                                  Integer(a->getType(), 255));
+    Value* y = builder_.CreateAShr(builder_.CreateShl(b, Integer(b->getType(), 24 - 8 * byte)),
+                                   Integer(b->getType(), 24));
+    sum = builder_.CreateAdd(sum, builder_.CreateMul(x, y));
+  }
+  return sum;
 }
 
 }  // namespace tvmvm::codegen

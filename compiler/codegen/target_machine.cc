@@ -42,6 +42,7 @@ void InitializeLlvmTargets() {
 CpuDescription DescribeCpu(const TargetInfo& target) {
   CpuDescription cpu;
   cpu.vector_bits = target.vector_bits;
+  cpu.has_vnni = target.has_vnni;
   cpu.triple = "x86_64-unknown-linux-gnu";
   switch (target.cpu_level) {
     case CpuLevel::kX86_64_V3:
@@ -49,6 +50,10 @@ CpuDescription DescribeCpu(const TargetInfo& target) {
       break;
     case CpuLevel::kX86_64_V4:
       cpu.cpu = "x86-64-v4";
+      break;
+    case CpuLevel::kX86_64_V4Vnni:
+      cpu.cpu = "x86-64-v4";
+      cpu.features = "+avx512vnni";
       break;
     case CpuLevel::kAArch64:
       cpu.triple = "aarch64-unknown-linux-gnu";
@@ -60,9 +65,6 @@ CpuDescription DescribeCpu(const TargetInfo& target) {
       cpu.features = HostFeatures();
       return cpu;
   }
-  bool is_v4 = target.cpu_level == CpuLevel::kX86_64_V4;
-  if (target.has_vnni) cpu.features = is_v4 ? "+avx512vnni" : "+avxvnni";
-  if (target.has_bf16 && is_v4) cpu.features += cpu.features.empty() ? "+avx512bf16" : ",+avx512bf16";
   return cpu;
 }
 
@@ -107,7 +109,8 @@ Expected<TargetInfo> TargetFromName(std::string_view name) {
   if (!level)
     return MakeError(
         Code::kInvalidArgument,
-        fmt::format("unknown CPU target '{}'; known: host, x86-64-v3, x86-64-v4, aarch64", name));
+        fmt::format("unknown CPU target '{}'; known: host, x86-64-v3, x86-64-v4, x86-64-v4-vnni, aarch64",
+                    name));
   return *level == CpuLevel::kHost ? HostTarget() : TargetInfoFor(*level);
 }
 

@@ -16,6 +16,7 @@ struct CpuDescription {
   std::string cpu;       // LLVM's name, "x86-64-v3"
   std::string features;  // "+avx512vnni,..."
   int vector_bits = 256;
+  bool has_vnni = false;
 };
 
 // Makes LLVM's targets known, once for the process.

@@ -477,6 +477,13 @@ Expr Fma(Expr a, Expr b, Expr c) {
   return Make(ExprOp::kFma, dtype, lanes, {WidenTo(a, lanes), WidenTo(b, lanes), WidenTo(c, lanes)});
 }
 
+Expr DotBytes(Expr a, Expr b, Expr c) {
+  assert(a.dtype() == DType::kU32 && b.dtype() == DType::kU32 && c.dtype() == DType::kI32);
+  int lanes = std::max({a.lanes(), b.lanes(), c.lanes()});
+  return Make(ExprOp::kDotBytes, DType::kI32, lanes,
+              {WidenTo(a, lanes), WidenTo(b, lanes), WidenTo(c, lanes)});
+}
+
 Expr Cast(DType to, Expr a, bool saturate) {
   DType from = a.dtype();
   if (from == to) return a;

@@ -81,8 +81,9 @@ enum class ExprOp : uint8_t {
   kCast,     // numeric conversion; float to int truncates and saturates; see Cast()
   kBitcast,  // same size, bits kept
   // three operands
-  kSelect,  // condition (kBool), then, otherwise
-  kFma,     // a * b + c, one rounding
+  kSelect,    // condition (kBool), then, otherwise
+  kFma,       // a * b + c, one rounding
+  kDotBytes,  // c + the sum of four products of bytes: u8 in a, i8 in b (both u32, low byte first); c is i32
   // vectors (loop IR after vectorising)
   kRamp,       // base, step: base + step * {0, 1, ..., lanes-1}
   kBroadcast,  // scalar to lanes
@@ -165,6 +166,7 @@ Expr Unary(ExprOp op, Expr a);
 Expr Binary(ExprOp op, Expr a, Expr b);
 Expr Select(Expr condition, Expr then, Expr otherwise);
 Expr Fma(Expr a, Expr b, Expr c);
+Expr DotBytes(Expr a, Expr b, Expr c);
 Expr Cast(DType to, Expr a, bool saturate = true);  // bool from number: != 0
 Expr Bitcast(DType to, Expr a);
 Expr Ramp(Expr base, Expr step, int lanes);

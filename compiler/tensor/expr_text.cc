@@ -124,6 +124,8 @@ const char* CallNameOf(ExprOp op) {
       return "select";
     case ExprOp::kFma:
       return "fma";
+    case ExprOp::kDotBytes:
+      return "dot_bytes";
     case ExprOp::kReduceAdd:
       return "lanes.add";
     case ExprOp::kReduceMul:

@@ -209,6 +209,11 @@ class Verifier {
             e->operands[2].dtype() != e.dtype())
           return DefectIn(e, "selects between different types");
         return Lanes(e);
+      case ExprOp::kDotBytes:
+        if (e->operands[0].dtype() != DType::kU32 || e->operands[1].dtype() != DType::kU32 ||
+            e->operands[2].dtype() != DType::kI32)
+          return DefectIn(e, "multiplies bytes of other types than u32, summed in i32");
+        return Lanes(e);
       default:
         return Arithmetic(e);
     }

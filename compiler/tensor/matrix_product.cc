@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kMaxBlockPanels = 4;
 constexpr int64_t kCacheLine = 64;
+constexpr int64_t kBytesOfWord = 4;
 // Up to this many panels a row of a tile is stored without a loop.
 constexpr int kUnrolledPanels = 2;
 // What a block of the right operand may take so that it stays in the second level of cache beside the rows.
@@ -24,11 +25,13 @@ class ProductBuilder {
   ProductBuilder(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel)
       : product_(product), kernel_(kernel), nest_(kernel) {
     block_panels_ = BlockPanels(product.columns);
-    tiles_ = PlanTiles(target, product.accumulator, block_panels_);
+    tiles_ = PlanTiles(target, product.accumulator, block_panels_, product.of_bytes);
     if (product.columns.constant().value_or(INT64_MAX) > kMaxBlockPanels * kPanelColumns)
       block_panels_ = std::max(block_panels_, product.block_panels);
     lanes_ = VectorLanes(target, product.accumulator);
     row_blocks_ = CeilDiv(product.rows, product.block_rows);
+    steps_ = product.of_bytes ? CeilDiv(product.depth, kBytesOfWord) : product.depth;
+    step_type_ = product.of_bytes ? DType::kU32 : product.accumulator;
   }
 
   Status Build() {
@@ -116,23 +119,26 @@ class ProductBuilder {
     int64_t element_bytes = DTypeBits(dtype) / 8;
     ir::Dim bytes = 0;
     if (product_.left.gather) {
-      left_scratch_ = AddScratchBuffer("left", bytes);
+      left_scratch_ = AddScratchBuffer("left", step_type_, bytes);
+      // Bytes are written one by one and read four together.
+      uint32_t target = product_.of_bytes ? AddScratchBuffer("left_bytes", DType::kU8, bytes) : left_scratch_;
+      ir::Dim row_elements = product_.of_bytes ? steps_ * kBytesOfWord : steps_;
       ir::Dim rows = Min(product_.rows, product_.block_rows);
-      bytes = bytes + RoundUp(rows * product_.depth * element_bytes, kCacheLine);
+      bytes = bytes + RoundUp(rows * steps_ * element_bytes, kCacheLine);
       Expr row = Variable(nest_.Open("row", IntConstant(0), rows_));
-      product_.left.gather(nest_, first_row_ + row, left_scratch_, row * DimValue(product_.depth));
+      product_.left.gather(nest_, first_row_ + row, target, row * DimValue(row_elements));
       nest_.Close();
     }
     if (product_.right.form == RightForm::kGathered) {
-      right_scratch_ = AddScratchBuffer("right", bytes);
+      right_scratch_ = AddScratchBuffer("right", dtype, bytes);
       bytes = bytes + product_.depth * (block_panels_ * kPanelColumns * element_bytes);
       product_.right.gather(nest_, first_column_, block_panels_, right_scratch_);
     }
     kernel_->scratch_bytes = bytes;
   }
 
-  uint32_t AddScratchBuffer(const char* name, const ir::Dim& offset) {
-    uint32_t buffer = kernel_->AddLocal(name, product_.accumulator, Memory::kScratch, 0, DimValue(offset));
+  uint32_t AddScratchBuffer(const char* name, DType dtype, const ir::Dim& offset) {
+    uint32_t buffer = kernel_->AddLocal(name, dtype, Memory::kScratch, 0, DimValue(offset));
     nest_.Add(Allocate(buffer));
     return buffer;
   }
@@ -148,7 +154,7 @@ class ProductBuilder {
   // after the other.
   Status ManyRows(const std::set<int>& heights) {
     int64_t element_bytes = DTypeBits(product_.accumulator) / 8;
-    ir::Dim right_bytes = product_.depth * (block_panels_ * kPanelColumns * element_bytes);
+    ir::Dim right_bytes = steps_ * (block_panels_ * kPanelColumns * element_bytes);
     int panels = tiles_.panels;
     if (right_bytes.constant().value_or(0) <= kCachedRightBytes) {
       return Tiles([&](const Expr& row, const Expr& height) {
@@ -218,7 +224,7 @@ class ProductBuilder {
   void AddMicroKernel(RegisterTile shape, const Expr& row, const Expr& column) {
     MicroKernelOperands operands;
     operands.accumulator = product_.accumulator;
-    operands.depth = product_.depth;
+    operands.depth = steps_;
     SetLeft(shape.rows, row, &operands);
     SetRight(column, &operands);
     nest_.Add(MicroKernel(kernel_, operands, shape, lanes_, tile_));
@@ -228,10 +234,10 @@ class ProductBuilder {
     const LeftOperand& left = product_.left;
     bool in_place = !left.gather;
     operands->a_buffer = in_place ? left.buffer : left_scratch_;
-    operands->a_dtype = in_place ? left.dtype : product_.accumulator;
+    operands->a_dtype = in_place ? left.dtype : step_type_;
     operands->a_step = in_place ? left.step : IntConstant(1);
     for (int r = 0; r < rows; ++r) {
-      Expr offset = (row - first_row_ + IntConstant(r)) * DimValue(product_.depth);
+      Expr offset = (row - first_row_ + IntConstant(r)) * DimValue(steps_);
       if (in_place && left.is_linear) offset = left.offset(nest_, row + IntConstant(r));
       if (in_place && !left.is_linear) offset = Load(row_offsets_, DType::kI64, IntConstant(r));
       operands->a_rows.push_back(nest_.Let("a_row", std::move(offset)));
@@ -240,7 +246,7 @@ class ProductBuilder {
 
   void SetRight(const Expr& column, MicroKernelOperands* operands) {
     const RightOperand& right = product_.right;
-    Expr panel_size = DimValue(product_.depth * kPanelColumns);
+    Expr panel_size = DimValue(steps_ * kPanelColumns);
     operands->b_buffer = right.form == RightForm::kGathered ? right_scratch_ : right.buffer;
     operands->b_dtype = right.form == RightForm::kGathered ? product_.accumulator : right.dtype;
     if (right.form == RightForm::kInPlace) {
@@ -250,8 +256,8 @@ class ProductBuilder {
       return;
     }
     // (column / 16) * panel_size, with column a multiple of 16.
-    Expr base = right.form == RightForm::kGathered ? (column - first_column_) * DimValue(product_.depth)
-                                                   : right.base(nest_) + column * DimValue(product_.depth);
+    Expr base = right.form == RightForm::kGathered ? (column - first_column_) * DimValue(steps_)
+                                                   : right.base(nest_) + column * DimValue(steps_);
     operands->b_base = nest_.Let("b_base", std::move(base));
     operands->b_panel_step = panel_size;
     operands->b_step = IntConstant(kPanelColumns);
@@ -309,6 +315,8 @@ class ProductBuilder {
   TilePlan tiles_;
   int lanes_ = 1;
   ir::Dim row_blocks_;
+  ir::Dim steps_;                      // of the depth, as the micro-kernel counts them
+  DType step_type_ = DType::kInvalid;  // of one step of a gathered row
   Expr first_row_, rows_, first_column_;
   uint32_t tile_ = 0, row_offsets_ = 0, left_scratch_ = 0, right_scratch_ = 0;
 };

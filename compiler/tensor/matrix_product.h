@@ -15,7 +15,7 @@
 namespace tvmvm::tensor {
 
 // The left operand. Read where it lies when the elements of a row have one step; else rows are gathered into
-// scratch first, converted to the accumulator's type.
+// scratch first, converted to the accumulator's type (to u8 in products of bytes).
 struct LeftOperand {
   uint32_t buffer = 0;            // in place only
   DType dtype = DType::kInvalid;  // in place only
@@ -47,6 +47,8 @@ struct RightOperand {
 struct MatrixProduct {
   ir::Dim batch = 1, rows, columns, depth;
   DType accumulator = DType::kInvalid;
+  // Products of bytes, u8 by i8, summed in i32: rows are gathered as u8, panels are PackBytePanels.
+  bool of_bytes = false;
   LeftOperand left;
   RightOperand right;
   int64_t block_rows = 96;  // at most; a multiple of the register tiles' heights is best

@@ -63,18 +63,26 @@ class TileEmitter {
       Expr offset = operands_.b_panel_step * IntConstant(panel) + i * operands_.b_step +
                     IntConstant(column % kPanelColumns);
       Expr load = Load(operands_.b_buffer, operands_.b_dtype, Ramp(b + offset, IntConstant(1), lanes_));
-      columns.push_back(Bind("b", Cast(dtype, std::move(load)), steps));
+      columns.push_back(Bind("b", Element(std::move(load)), steps));
     }
     for (int r = 0; r < shape_.rows; ++r) {
       Expr load = Load(operands_.a_buffer, operands_.a_dtype, rows[r] + i * operands_.a_step);
-      Expr row = Bind("a", Broadcast(Cast(dtype, std::move(load)), lanes_), steps);
+      Expr row = Bind("a", Broadcast(Element(std::move(load)), lanes_), steps);
       for (int v = 0; v < vectors_; ++v) {
         Expr index = SumIndex(r * vectors_ + v);
-        Expr sum = Load(sums_, dtype, index);
-        Expr next = IsFloat(dtype) ? Fma(row, columns[v], sum) : sum + row * columns[v];
-        steps->push_back(Store(sums_, index, std::move(next)));
+        steps->push_back(Store(sums_, index, Sum(row, columns[v], Load(sums_, dtype, index))));
       }
     }
+  }
+
+  bool HoldsBytes() const { return operands_.a_dtype == DType::kU32 && operands_.b_dtype == DType::kU32; }
+
+  // An operand's element as it is multiplied.
+  Expr Element(Expr load) const { return HoldsBytes() ? load : Cast(operands_.accumulator, std::move(load)); }
+
+  Expr Sum(const Expr& a, const Expr& b, const Expr& sum) const {
+    if (HoldsBytes()) return DotBytes(a, b, sum);
+    return IsFloat(operands_.accumulator) ? Fma(a, b, sum) : sum + a * b;
   }
 
   Expr Bind(const char* name, Expr value, std::vector<StmtPtr>* steps) {
@@ -99,10 +107,11 @@ int VectorLanes(const TargetInfo& target, DType accumulator) {
   return std::clamp(lanes, 1, static_cast<int>(kPanelColumns));
 }
 
-TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels) {
+TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels, bool dots) {
   int panel_vectors = static_cast<int>(kPanelColumns) / VectorLanes(target, accumulator);
   // Registers for sums: the rest holds a few vectors of B and one broadcast element of A.
   int budget = target.vector_registers >= 32 ? 24 : 12;
+  if (dots && !target.has_vnni) budget = target.vector_registers >= 32 ? 20 : 8;
   int few_budget = target.vector_registers >= 32 ? 24 : 8;
   auto width = [&](int panels) { return panels * panel_vectors; };
   TilePlan plan;

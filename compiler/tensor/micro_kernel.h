@@ -30,14 +30,15 @@ struct TilePlan {
 };
 
 // For sums of type `accumulator` where a block is `block_panels` (1 to 4) panels wide. Every width divides
-// block_panels.
-TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels);
+// block_panels. `dots`: products are DotBytes, which take more registers where the target has none.
+TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels, bool dots);
 
 // Lanes of one vector of `accumulator`, at most a panel.
 int VectorLanes(const TargetInfo& target, DType accumulator);
 
 // A[r, k] is a_buffer[a_rows[r] + k * a_step]; panel p of B at depth k is the 16 elements of b_buffer from
-// b_base + p * b_panel_step + k * b_step on. Elements are converted to `accumulator`.
+// b_base + p * b_panel_step + k * b_step on. Elements are converted to `accumulator`; where both buffers hold
+// u32, an element is four bytes of the depth (DotBytes).
 struct MicroKernelOperands {
   uint32_t a_buffer = 0;
   DType a_dtype = DType::kInvalid;

@@ -112,4 +112,22 @@ ir::TensorData PackPanels(const ir::TensorData& data, const OperandAxes& axes, i
   return ir::TensorData::Owned(data.dtype, {batches, panels, steps, kPanelColumns}, std::move(packed));
 }
 
+ir::TensorData PackBytePanels(const ir::TensorData& data, const OperandAxes& axes, int64_t panels) {
+  std::vector<int64_t> batch = Offsets(data.dims, axes.batch), depth = Offsets(data.dims, axes.depth),
+                       columns = Offsets(data.dims, axes.free);
+  int64_t batches = static_cast<int64_t>(batch.size()), words = (static_cast<int64_t>(depth.size()) + 3) / 4;
+  int64_t panel_bytes = words * kPanelColumns * 4;
+  std::vector<std::byte> packed(static_cast<size_t>(panel_bytes * panels * batches));
+  for (size_t b = 0; b < batch.size(); ++b) {
+    std::byte* batch_start = packed.data() + static_cast<int64_t>(b) * panels * panel_bytes;
+    for (size_t j = 0; j < columns.size(); ++j) {
+      std::byte* column = batch_start + static_cast<int64_t>(j / kPanelColumns) * panel_bytes +
+                          static_cast<int64_t>(j % kPanelColumns) * 4;
+      for (size_t k = 0; k < depth.size(); ++k)
+        column[(k / 4) * kPanelColumns * 4 + k % 4] = data.bytes[batch[b] + depth[k] + columns[j]];
+    }
+  }
+  return ir::TensorData::Owned(DType::kU32, {batches, panels, words, kPanelColumns}, std::move(packed));
+}
+
 }  // namespace tvmvm::tensor

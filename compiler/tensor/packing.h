@@ -27,4 +27,8 @@ Status CheckPackable(const ir::TensorData& data, const OperandAxes& axes, int64_
 // at least ceil(N / 16). The data has passed CheckPackable.
 ir::TensorData PackPanels(const ir::TensorData& data, const OperandAxes& axes, int64_t panels);
 
+// The same for bytes, four steps of the depth together: [batch][panels][ceil(depth / 4)][16] words (u32), low
+// byte first; steps that do not exist are zero.
+ir::TensorData PackBytePanels(const ir::TensorData& data, const OperandAxes& axes, int64_t panels);
+
 }  // namespace tvmvm::tensor

@@ -52,6 +52,10 @@ DType ProductAccumulator(DType a, DType b, DType result) {
   return DType::kInvalid;
 }
 
+bool IsProductOfBytes(DType left, DType right, DType accumulator) {
+  return left == DType::kU8 && right == DType::kI8 && accumulator == DType::kI32;
+}
+
 std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel,
                                  std::vector<KernelArgument>* arguments) {
   std::vector<uint32_t> outputs;

@@ -19,6 +19,10 @@ ir::NodeId FindAnchor(const GroupView& group, ir::OpKind kind);
 // schedules.
 DType ProductAccumulator(DType a, DType b, DType result);
 
+// True for products of u8 with i8 that are summed in i32: constants of the right operand are packed for dot
+// products of bytes.
+bool IsProductOfBytes(DType left, DType right, DType accumulator);
+
 // Adds an argument to the kernel for each output of the group.
 std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel,
                                  std::vector<KernelArgument>* arguments);

@@ -48,6 +48,8 @@ Expr WithOperands(const Expr& a, std::vector<Expr> operands) {
       return Select(operands[0], operands[1], operands[2]);
     case ExprOp::kFma:
       return Fma(operands[0], operands[1], operands[2]);
+    case ExprOp::kDotBytes:
+      return DotBytes(operands[0], operands[1], operands[2]);
     case ExprOp::kRamp:
       return Ramp(operands[0], operands[1], a.lanes());
     case ExprOp::kBroadcast:

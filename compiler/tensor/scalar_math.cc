@@ -449,6 +449,13 @@ Scalar EvaluateFma(DType dtype, Scalar a, Scalar b, Scalar c) {
   return {.number = RoundFloat(dtype, result)};
 }
 
+Scalar EvaluateDotBytes(Scalar a, Scalar b, Scalar c) {
+  int64_t sum = c.integer;
+  for (int byte = 0; byte < 4; ++byte)
+    sum += static_cast<uint8_t>(a.integer >> (8 * byte)) * static_cast<int8_t>(b.integer >> (8 * byte));
+  return {.integer = WrapInteger(DType::kI32, sum)};
+}
+
 bool IsApproximated(ExprOp op) {
   switch (op) {
     case ExprOp::kPow:

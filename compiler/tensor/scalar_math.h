@@ -34,6 +34,7 @@ Scalar DecodeScalar(DType dtype, uint64_t bits);
 Scalar EvaluateUnary(ExprOp op, DType dtype, Scalar a);
 Scalar EvaluateBinary(ExprOp op, DType dtype, Scalar a, Scalar b);
 Scalar EvaluateFma(DType dtype, Scalar a, Scalar b, Scalar c);
+Scalar EvaluateDotBytes(Scalar a, Scalar b, Scalar c);
 
 // True for functions that generated code approximates (exp, sin, pow, ...): these are never folded, so that a
 // constant operand gives the same bits as a variable one.

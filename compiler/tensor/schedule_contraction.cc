@@ -113,8 +113,10 @@ class ContractionKernel {
     auto panels = PackedPanels(ir::Product(column_sizes_)).constant();
     if (!panels || !CheckPackable(*data, rhs_.axes, *panels)) return {};
     packed_ = true;
-    program->packed.push_back(
-        [data = *data, axes = rhs_.axes, panels = *panels] { return PackPanels(data, axes, panels); });
+    of_bytes_ = IsProductOfBytes(group_.type(lhs_.value).dtype, data->dtype, accumulator_);
+    program->packed.push_back([data = *data, axes = rhs_.axes, panels = *panels, of_bytes = of_bytes_] {
+      return of_bytes ? PackBytePanels(data, axes, panels) : PackPanels(data, axes, panels);
+    });
     return {};
   }
 
@@ -167,7 +169,9 @@ class ContractionKernel {
     product.accumulator = accumulator_;
     uint32_t packed_buffer = 0;
     if (form == RightForm::kPanels) {
-      packed_buffer = kernel->AddArgument("panels", group_.type(rhs_.value).dtype, Access::kRead);
+      product.of_bytes = of_bytes_;
+      DType dtype = of_bytes_ ? DType::kU32 : group_.type(rhs_.value).dtype;
+      packed_buffer = kernel->AddArgument("panels", dtype, Access::kRead);
       list.push_back({ArgumentKind::kPacked, 0});
     }
     std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
@@ -260,7 +264,7 @@ class ContractionKernel {
 
   void SetLeft(LoopKernel& kernel, InputReader& reader, std::vector<Expr>& batch, MatrixProduct* product) {
     auto access = Access(lhs_, AnyBatch(), kernel, reader);
-    if (!access || !access->depth_step || access->dtype != accumulator_) {
+    if (of_bytes_ || !access || !access->depth_step || access->dtype != accumulator_) {
       product->left.gather = [this, &reader, &batch](Nest& nest, const Expr& row, uint32_t target,
                                                      const Expr& base) {
         GatherRow(nest, row, target, base, reader, batch);
@@ -300,7 +304,8 @@ class ContractionKernel {
     auto store = [&](const Expr& k) {
       std::vector<Expr> at = depth;
       if (count > 0) at.push_back(k);
-      Expr value = Cast(accumulator_, ElementOf(lhs_, batch, free, at, nest.kernel(), reader));
+      Expr value = ElementOf(lhs_, batch, free, at, nest.kernel(), reader);
+      if (!of_bytes_) value = Cast(accumulator_, value);
       std::vector<Expr> placed = nest.Place(std::vector<Expr>{from + k, value});
       nest.Add(Store(target, placed[0], placed[1]));
     };
@@ -315,7 +320,9 @@ class ContractionKernel {
     right.dtype = group_.type(rhs_.value).dtype;
     if (form == RightForm::kPanels) {
       right.buffer = packed_buffer;
-      ir::Dim batch_elements = PackedPanels(product->columns) * product->depth * kPanelColumns;
+      if (of_bytes_) right.dtype = DType::kU32;
+      ir::Dim steps = of_bytes_ ? CeilDiv(product->depth, 4) : product->depth;
+      ir::Dim batch_elements = PackedPanels(product->columns) * steps * kPanelColumns;
       right.base = [&batch_number, batch_elements](Nest&) { return batch_number * DimValue(batch_elements); };
       return;
     }
@@ -359,7 +366,7 @@ class ContractionKernel {
   ir::NodeId anchor_;
   const ir::Node& node_;
   Operand lhs_, rhs_;  // swapped where the right one has a single column
-  bool swapped_ = false, packed_ = false;
+  bool swapped_ = false, packed_ = false, of_bytes_ = false;
   ir::Dims batch_sizes_, depth_sizes_, row_sizes_, column_sizes_;
   DType accumulator_ = DType::kInvalid;
 };

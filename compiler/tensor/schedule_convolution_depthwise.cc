@@ -21,6 +21,13 @@ const ir::TensorData* ConstantWeights(const GroupView& group, const ir::Node& no
   return input < 0 ? nullptr : group.function().ConstantOf(group.outer_inputs()[static_cast<size_t>(input)]);
 }
 
+// Sums of a few products of bytes are integers that f32 holds exactly.
+bool SumsOfBytesAreExact(const ConvolutionShape& shape, DType data, DType weights) {
+  constexpr int64_t kMaxTaps = (int64_t{1} << 24) / (255 * 255);
+  auto is_byte = [](DType t) { return t == DType::kI8 || t == DType::kU8; };
+  return is_byte(data) && is_byte(weights) && shape.taps().constant().value_or(INT64_MAX) <= kMaxTaps;
+}
+
 class DepthwiseKernel {
  public:
   DepthwiseKernel(const GroupView& group, ir::NodeId anchor, const std::set<int>& wanted, LoopKernel* kernel)
@@ -233,7 +240,9 @@ bool TakesDepthwise(const GroupView& group, ir::NodeId anchor) {
   ConvolutionShape shape = ShapeOf(group, node);
   DType dtype = group.type(node.inputs[0]).dtype;
   if (!shape.channels_last || !shape.channels.IsConstant(1) || !shape.outputs.IsConstant(1)) return false;
-  if (!IsFloat(dtype) || DTypeBits(dtype) < 16 || group.type(node.inputs[1]).dtype != dtype) return false;
+  DType weight_type = group.type(node.inputs[1]).dtype;
+  bool of_floats = IsFloat(dtype) && DTypeBits(dtype) >= 16 && weight_type == dtype;
+  if (!of_floats && !SumsOfBytesAreExact(shape, dtype, weight_type)) return false;
   const ir::TensorData* weights = ConstantWeights(group, node);
   return weights != nullptr && shape.kernel.back().constant().value_or(INT64_MAX) <= kMaxUnrolledTaps;
 }

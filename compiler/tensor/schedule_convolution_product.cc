@@ -62,7 +62,10 @@ class ConvolutionKernel {
     axes.depth.push_back(2);
     if (!CheckPackable(split, axes, *panels)) return;
     packed_ = true;
-    program->packed.push_back([split, axes, panels = *panels] { return PackPanels(split, axes, panels); });
+    of_bytes_ = IsProductOfBytes(group_.type(node_.inputs[0]).dtype, data->dtype, accumulator_);
+    program->packed.push_back([split, axes, panels = *panels, of_bytes = of_bytes_] {
+      return of_bytes ? PackBytePanels(split, axes, panels) : PackPanels(split, axes, panels);
+    });
   }
 
   Expected<std::set<int>> BuildKernel(const std::set<int>& wanted, LoopKernel* kernel,
@@ -72,7 +75,8 @@ class ConvolutionKernel {
     std::vector<KernelArgument> list = reader.arguments();
     uint32_t panels = 0;
     if (packed_) {
-      panels = kernel->AddArgument("panels", group_.type(node_.inputs[1]).dtype, Access::kRead);
+      DType dtype = of_bytes_ ? DType::kU32 : group_.type(node_.inputs[1]).dtype;
+      panels = kernel->AddArgument("panels", dtype, Access::kRead);
       list.push_back({ArgumentKind::kPacked, 0});
     }
     std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
@@ -84,6 +88,7 @@ class ConvolutionKernel {
     product.columns = shape_.outputs;
     product.depth = depth_;
     product.accumulator = accumulator_;
+    product.of_bytes = of_bytes_;
     Expr group_number;
     product.begin = [&](Nest&, const Expr& number) {
       group_number = shape_.groups == 1 ? IntConstant(0) : number;
@@ -122,7 +127,7 @@ class ConvolutionKernel {
   void SetLeft(InputReader& reader, Expr& group_number, MatrixProduct* product) {
     int input = reader.InputOf(node_.inputs[0]);
     DType dtype = group_.type(node_.inputs[0]).dtype;
-    if (shape_.is_pointwise() && dtype == accumulator_) {
+    if (!of_bytes_ && shape_.is_pointwise() && dtype == accumulator_) {
       LeftOperand& left = product->left;
       left.buffer = reader.Buffer(input);
       left.dtype = dtype;
@@ -207,6 +212,8 @@ class ConvolutionKernel {
     nest.Close();
   }
 
+  DType gathered_type() const { return of_bytes_ ? DType::kU8 : accumulator_; }
+
   bool LastAxisIsContiguous() const {
     return shape_.channels_last && shape_.groups == 1 && shape_.dilations.back() == 1;
   }
@@ -218,7 +225,8 @@ class ConvolutionKernel {
     CopyRun(nest, batch, position, to, count, target, reader, group_number);
     nest.Close();
     nest.OpenIf(Unary(ExprOp::kNot, inside));
-    InChunks(nest, count, [&](const Expr& c) { nest.Add(Store(target, to + c, Constant(accumulator_, 0))); });
+    InChunks(nest, count,
+             [&](const Expr& c) { nest.Add(Store(target, to + c, Constant(gathered_type(), 0))); });
     nest.Close();
   }
 
@@ -231,7 +239,7 @@ class ConvolutionKernel {
     int input = reader.InputOf(node_.inputs[0]);
     DType dtype = group_.type(node_.inputs[0]).dtype;
     InChunks(nest, count, [&](const Expr& c) {
-      nest.Add(Store(target, to + c, Cast(accumulator_, reader.AtFlat(input, dtype, from + c * step))));
+      nest.Add(Store(target, to + c, Cast(gathered_type(), reader.AtFlat(input, dtype, from + c * step))));
     });
   }
 
@@ -240,8 +248,9 @@ class ConvolutionKernel {
     if (packed_) {
       right.form = RightForm::kPanels;
       right.buffer = panels;
-      right.dtype = group_.type(node_.inputs[1]).dtype;
-      ir::Dim group_elements = PackedPanels(shape_.outputs) * depth_ * kPanelColumns;
+      right.dtype = of_bytes_ ? DType::kU32 : group_.type(node_.inputs[1]).dtype;
+      ir::Dim steps = of_bytes_ ? CeilDiv(depth_, 4) : depth_;
+      ir::Dim group_elements = PackedPanels(shape_.outputs) * steps * kPanelColumns;
       right.base = [&group_number, group_elements](Nest&) { return group_number * DimValue(group_elements); };
       return;
     }
@@ -267,7 +276,7 @@ class ConvolutionKernel {
   ConvolutionShape shape_;
   ir::Dim rows_, depth_;
   DType accumulator_ = DType::kInvalid;
-  bool packed_ = false;
+  bool packed_ = false, of_bytes_ = false;
 };
 
 }  // namespace

@@ -198,13 +198,18 @@ bool CpuDevice::Allowed(CpuLevel level) const {
   if (options_.force_level.empty()) return true;
   std::optional<CpuLevel> forced = CpuLevelFromName(options_.force_level);
   if (!forced) return false;
-  return level == *forced || (*forced == CpuLevel::kX86_64_V4 && level == CpuLevel::kX86_64_V3);
+  if (level == *forced) return true;
+  // An x86 level includes those that ask for less, which stand behind it.
+  auto is_x86 = [](CpuLevel l) { return l != CpuLevel::kAArch64 && l != CpuLevel::kHost; };
+  std::span<const CpuLevel> levels = CpuLevels();
+  return is_x86(*forced) && is_x86(level) &&
+         std::find(levels.begin(), levels.end(), level) > std::find(levels.begin(), levels.end(), *forced);
 }
 
 const KernelLibrarySpec* CpuDevice::BestObject(std::span<const KernelLibrarySpec> libraries) const {
   if (!options_.allow_native) return nullptr;
   // "host" comes last: nothing says which machine it was made on.
-  for (CpuLevel level : {CpuLevel::kX86_64_V4, CpuLevel::kX86_64_V3, CpuLevel::kAArch64, CpuLevel::kHost}) {
+  for (CpuLevel level : CpuLevels()) {
     if (!Allowed(level)) continue;
     for (const KernelLibrarySpec& library : libraries)
       if (library.device == DeviceKind::kCpu && library.form == KernelForm::kSharedObject &&

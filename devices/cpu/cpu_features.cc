@@ -89,6 +89,8 @@ bool HostRuns(CpuLevel level) {
       return Host().v3;
     case CpuLevel::kX86_64_V4:
       return Host().v4;
+    case CpuLevel::kX86_64_V4Vnni:
+      return Host().vnni;
     case CpuLevel::kAArch64:
 #if defined(__aarch64__)
       return true;
@@ -102,7 +104,7 @@ bool HostRuns(CpuLevel level) {
 }
 
 CpuLevel HostCpuLevel() {
-  for (CpuLevel level : {CpuLevel::kX86_64_V4, CpuLevel::kX86_64_V3, CpuLevel::kAArch64})
+  for (CpuLevel level : CpuLevels())
     if (HostRuns(level)) return level;
   return CpuLevel::kHost;
 }

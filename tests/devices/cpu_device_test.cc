@@ -203,10 +203,11 @@ TEST(CpuFeatures, LevelsAreNested) {
   if (HostRuns(CpuLevel::kX86_64_V4)) {
     EXPECT_TRUE(HostRuns(CpuLevel::kX86_64_V3));
   }
-  TargetInfo info = HostTargetInfo();
-  if (info.has_vnni) {
-    EXPECT_EQ(info.cpu_level, CpuLevel::kX86_64_V4);
+  if (HostRuns(CpuLevel::kX86_64_V4Vnni)) {
+    EXPECT_TRUE(HostRuns(CpuLevel::kX86_64_V4));
   }
+  TargetInfo info = HostTargetInfo();
+  EXPECT_EQ(info.has_vnni, info.cpu_level == CpuLevel::kX86_64_V4Vnni);
   EXPECT_GE(info.l1_bytes, 8 << 10);
 }
 

@@ -21,6 +21,7 @@ namespace tvmvm::codegen {
 inline std::vector<CpuLevel> LevelsHere() {
   std::vector<CpuLevel> levels = {CpuLevel::kX86_64_V3};
   if (HostTarget().vector_bits == 512) levels.push_back(CpuLevel::kX86_64_V4);
+  if (HostTarget().vector_bits == 512 && HostTarget().has_vnni) levels.push_back(CpuLevel::kX86_64_V4Vnni);
   return levels;
 }
 

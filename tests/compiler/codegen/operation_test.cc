@@ -103,9 +103,9 @@ class Comparison {
     outputs_.push_back({std::move(name), dtype, std::move(body), open_zero});
   }
 
-  void Run() {
+  void Run(const std::vector<int>& widths = {1, 3, 16}) {
     if (outputs_.empty()) return;
-    for (int lanes : {1, 3, 16}) {
+    for (int lanes : widths) {
       LoopKernel kernel = Elementwise(inputs_, outputs_, lanes);
       std::vector<Memory> expected = Outputs();
       std::vector<std::span<std::byte>> spans(memory_.begin(), memory_.end());
@@ -186,6 +186,16 @@ TEST_P(ArithmeticIn, BinaryOperationsAgreeWithTheEvaluator) {
   compare.Add("select", t, [](const auto& in) { return Select(Less(in[0], in[1]), in[0] + in[1], in[1]); });
   compare.Add("fma", t, [](const auto& in) { return Fma(in[0], in[1], in[2]); });
   compare.Run();
+}
+
+TEST(DotProductsOfBytes, AgreeWithTheEvaluator) {
+  Comparison compare({DType::kU32, DType::kU32, DType::kI32});
+  compare.Add("dot", DType::kI32, [](const auto& in) { return DotBytes(in[0], in[1], in[2]); });
+  // All products as large as they can be, where sums of two would leave 16 bits.
+  compare.Add("largest", DType::kI32, [](const auto& in) {
+    return DotBytes(Unary(ExprOp::kNot, in[0] - in[0]), in[1], in[2] - in[2]);
+  });
+  compare.Run({1, 3, 4, 8, 16});
 }
 
 constexpr std::pair<const char*, ExprOp> kDivisions[] = {{"div", ExprOp::kDiv},

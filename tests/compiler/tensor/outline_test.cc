@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "compiler/tensor/simplify_loops.h"
 #include "tests/compiler/tensor/body_interpreter.h"
 
@@ -281,8 +283,11 @@ TEST_P(OutlineTest, BranchesAndRequirements) {
   CheckBody(body, GetParam(), start, {}, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, OutlineTest, testing::ValuesIn(codegen::LevelsHere()),
-                         [](const auto& info) { return info.param == CpuLevel::kX86_64_V3 ? "v3" : "v4"; });
+INSTANTIATE_TEST_SUITE_P(Levels, OutlineTest, testing::ValuesIn(codegen::LevelsHere()), [](const auto& info) {
+  std::string name = CpuLevelName(info.param);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 TEST(CanUpdateInPlaceTest, OnlyElementByElement) {
   auto check = [](auto make, uint32_t read, uint32_t written) {

@@ -91,6 +91,30 @@ TEST(ScheduleContraction, FixedRows) {
   }
 }
 
+TEST(ScheduleContraction, ProductsOfBytes) {
+  // Depths that four does and does not divide; several blocks of columns.
+  for (int64_t depth : {1, 3, 4, 18, 64}) {
+    for (int64_t columns : {5, 16, 70}) {
+      Check(
+          [&](GroupBuilder& b) {
+            ValueId x = b.Input(DType::kU8, {M(), depth}), w = b.Constant(DType::kI8, {columns, depth});
+            ValueId sum = Contract(b, x, w, {}, {}, {1}, {1}, DType::kI32);
+            b.Output(b.Add("cast", {sum}, {{"to", DType::kF32}}));
+          },
+          Rows({0, 1, 4, 7, 13, 97}), 0);
+    }
+  }
+}
+
+TEST(ScheduleContraction, BatchesOfProductsOfBytes) {
+  Check(
+      [](GroupBuilder& b) {
+        ValueId x = b.Input(DType::kU8, {3, M(), 6}), w = b.Constant(DType::kI8, {3, 6, 20});
+        b.Output(Contract(b, x, w, {0}, {0}, {2}, {1}, DType::kI32));
+      },
+      Rows({1, 5}), 0);
+}
+
 TEST(ScheduleContraction, ResidualOfTheSameDims) {
   Check(
       [](GroupBuilder& b) {

@@ -16,6 +16,7 @@ struct Convolution {
   bool channels_last = true;
   bool constant_weights = true;
   DType dtype = DType::kF32;
+  bool of_bytes = false;  // u8 data and i8 weights, summed in i32
 };
 
 // With the batch and the spatial dims as numbers and as symbols, with bias and a clamp behind.
@@ -40,10 +41,11 @@ void Check(const Convolution& c, double tolerance = 1e-4) {
     Ints weights{c.outputs, c.data.back() / c.groups};
     weights.insert(weights.end(), c.kernel.begin(), c.kernel.end());
 
-    ValueId x = b.Input(c.dtype, data);
-    ValueId w = c.constant_weights ? b.Constant(c.dtype, weights)
-                                   : b.Input(c.dtype, Dims(weights.begin(), weights.end()));
-    ValueId bias = b.Constant(c.dtype, bias_dims);
+    DType weight_type = c.of_bytes ? DType::kI8 : c.dtype, sum_type = c.of_bytes ? DType::kI32 : c.dtype;
+    ValueId x = b.Input(c.of_bytes ? DType::kU8 : c.dtype, data);
+    ValueId w = c.constant_weights ? b.Constant(weight_type, weights)
+                                   : b.Input(weight_type, Dims(weights.begin(), weights.end()));
+    ValueId bias = b.Constant(sum_type, bias_dims);
     auto dims = [](const Ints& list) { return Dims(list.begin(), list.end()); };
     ValueId y = b.Add("conv", {x, w},
                       {{"strides", c.strides},
@@ -51,6 +53,7 @@ void Check(const Convolution& c, double tolerance = 1e-4) {
                        {"low", dims(c.low)},
                        {"high", dims(c.high)},
                        {"groups", c.groups},
+                       {"dtype", sum_type},
                        {"layout", std::string(c.channels_last ? "channels_last" : "channels_first")}});
     b.Output(b.Add("max", {b.Add("add", {y, bias}), bias}));
     ir::NodeId node = b.Finish();
@@ -75,6 +78,55 @@ TEST(ScheduleConvolution, PointwiseWithAndWithoutStride) {
          .dilations = {1, 1},
          .low = {0, 0},
          .high = {0, 0}});
+}
+
+TEST(ScheduleConvolution, ProductsOfBytes) {
+  Convolution window{.data = {6, 7, 5},
+                     .outputs = 35,
+                     .kernel = {3, 2},
+                     .strides = {1, 2},
+                     .dilations = {1, 1},
+                     .low = {1, 0},
+                     .high = {1, 1},
+                     .of_bytes = true};
+  Check(window, 0);
+  window.channels_last = false;
+  Check(window, 0);
+  window.constant_weights = false;
+  Check(window, 0);
+  Check({.data = {4, 5, 8},
+         .outputs = 33,
+         .kernel = {1, 1},
+         .strides = {1, 1},
+         .dilations = {1, 1},
+         .low = {0, 0},
+         .high = {0, 0},
+         .of_bytes = true},
+        0);
+  Check({.data = {5, 5, 12},
+         .outputs = 9,
+         .kernel = {3, 3},
+         .strides = {1, 1},
+         .dilations = {1, 1},
+         .low = {1, 1},
+         .high = {1, 1},
+         .groups = 3,
+         .of_bytes = true},
+        0);
+}
+
+TEST(ScheduleConvolution, DepthwiseOfBytes) {
+  for (int64_t channels : {5, 16, 35})
+    Check({.data = {6, 9, channels},
+           .outputs = channels,
+           .kernel = {3, 3},
+           .strides = {1, 2},
+           .dilations = {1, 1},
+           .low = {1, 1},
+           .high = {1, 1},
+           .groups = channels,
+           .of_bytes = true},
+          0);
 }
 
 TEST(ScheduleConvolution, PointwiseWithPadding) {
