@@ -22,7 +22,7 @@
 //                 then a's free axes, then b's, each in order of appearance
 //   kConvolution  conv(x, w) {strides, dilations, low, high, groups, layout, dtype}; conv_transpose(x, w)
 //   {..., dims} kWindow       window(x) {kind, kernel, strides, dilations, low, dims, include_padding}: full
-//   rank lists kProcedural   what is no pull: scan, scatter_nd, scatter_elements, topk, lstm, gru, rnn, ...:
+//   rank lists kProcedural   what is no pull: scan, scatter_nd, scatter_elements, topk, ...:
 //   builds loops itself
 //   kControl      nodes with regions; control.h tells their attributes
 //   kHost         a function of the host library (bytecode/host_functions.def) by its name: {scalars}; the

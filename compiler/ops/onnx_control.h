@@ -33,7 +33,7 @@ struct LoopSpec {
   Dim start = 1;
   bool tests = false;            // the body's first result tells whether to go on
   std::vector<ValueId> initial;  // of the carried values
-  const void* key = nullptr;     // tells bodies apart: what was learned of their types is kept
+  const void* key = nullptr;  // tells bodies apart: what was learned of their types is kept; null: it is not
   // Builds the body for the step `index`; gives [condition,] carried..., collected...
   std::function<Expected<std::vector<ValueId>>(const Dim& index, const std::vector<ValueId>& carried)> body;
 };

@@ -27,7 +27,9 @@ class LoopBuilder {
   LoopBuilder(OnnxContext& c, const LoopSpec& spec) : c_(c), b_(c.b), spec_(spec), source_(c.b.source()) {}
 
   std::vector<ValueId> Run() {
-    std::vector<Type>& known = (*c_.carried_types)[spec_.key];
+    std::vector<Type> nothing;
+    bool keeps = spec_.key != nullptr && c_.carried_types != nullptr;
+    std::vector<Type>& known = keeps ? (*c_.carried_types)[spec_.key] : nothing;
     for (ValueId initial : spec_.initial) types_.push_back(b_.type(initial));
     for (size_t i = 0; i < types_.size() && i < known.size(); ++i)
       if (auto joined = Join(types_[i], known[i])) types_[i] = *joined;

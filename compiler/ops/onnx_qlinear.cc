@@ -7,6 +7,7 @@
 #include "compiler/ops/onnx_compose.h"
 #include "compiler/ops/onnx_families.h"
 #include "compiler/ops/onnx_quantized.h"
+#include "compiler/ops/onnx_recurrent.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -159,32 +160,26 @@ void DynamicQuantizeMatMul(OnnxContext& c) {
   if (!c.b.failed()) c.Out(0, Scaled(c, sum, a[1], c.in(2), 4));
 }
 
-// Weights [directions, inputs, 4 * hidden] with a scale and a zero point a direction, or one a column.
-ValueId Weights(OnnxContext& c, size_t weights, size_t scale, size_t zero) {
+// Weights [directions, depth, 4 * hidden] with a scale and a zero point a direction, or one a column.
+RecurrentOperands::Matrix Weights(OnnxContext& c, size_t weights, size_t scale, size_t zero, int direction) {
   OpBuilder& b = c.b;
-  Dims dims{b.dim(c.in(weights), 0), Dim(1), b.rank(c.in(scale)) == 2 ? b.dim(c.in(scale), 1) : Dim(1)};
-  ValueId number =
-      b.Sub(b.Cast(c.in(weights), DType::kI32), b.Cast(b.Reshape(c.in(zero), dims), DType::kI32));
-  ValueId real = b.Mul(b.Cast(number, DType::kF32), b.Reshape(c.in(scale), dims));
-  return b.Transpose(real, {0, 2, 1});
+  auto part = [&](size_t input) { return b.Squeeze(b.SliceAxis(c.in(input), 0, Dim(direction), 1), {0}); };
+  ValueId number = b.Sub(b.Cast(part(weights), DType::kI32), b.Cast(part(zero), DType::kI32));
+  return {b.Mul(b.Cast(number, DType::kF32), part(scale)), 0};
 }
 
-// LSTM with quantized weights; data and states stay floats.
+// LSTM with quantized weights; data and states are quantized by their range.
 void DynamicQuantizeLstm(OnnxContext& c) {
   OpBuilder& b = c.b;
   for (size_t i : {0, 1, 2, 8, 9, 10, 11})
     if (!c.has(i)) b.Fail(Code::kInvalidArgument, fmt::format("the input {} is missing", i));
   if (b.failed()) return;
-  if (b.rank(c.in(1)) != 3 || b.rank(c.in(2)) != 3) {
-    b.Fail(Code::kInvalidArgument,
-           fmt::format("weights of ranks {} and {}, 3 is wanted", b.rank(c.in(1)), b.rank(c.in(2))));
-    return;
-  }
-  std::vector<ValueId> results = ApplyMany(
-      c, "LSTM",
-      {c.in(0), Weights(c, 1, 8, 9), Weights(c, 2, 10, 11), c.in(3), c.in(4), c.in(5), c.in(6), c.in(7)},
-      Passed(c, "activation_alpha activation_beta activations clip direction hidden_size input_forget"), 3);
-  for (size_t i = 0; i < 3; ++i) c.Out(i, results[i]);
+  LstmOf(c, {[&](int direction) { return Weights(c, 1, 8, 9, direction); },
+             [&](int direction) { return Weights(c, 2, 10, 11, direction); },
+             [&](ValueId x) {
+               std::vector<ValueId> quantized = ApplyMany(c, "DynamicQuantizeLinear", {x}, {}, 3);
+               return Apply(c, "DequantizeLinear", quantized);
+             }});
 }
 
 constexpr std::string_view kDomain = "com.microsoft";

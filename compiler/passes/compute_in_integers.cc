@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/ir/evaluate.h"
 #include "compiler/ops/core_op.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
@@ -69,19 +70,23 @@ class Matcher {
     return std::nullopt;
   }
 
-  // The constant that a value is, perhaps in other dims or widened; null: none.
-  const TensorData* Constant(ValueId value) const {
-    while (value.valid()) {
-      if (const TensorData* data = function_.ConstantOf(value)) return data;
-      ir::NodeId producer = function_.value(value).producer;
-      if (!producer.valid()) return nullptr;
-      const Node& node = function_.node(producer);
-      bool keeps_integers = node.op->name == "cast" && function_.type(value).dtype == DType::kI32 &&
-                            IsByte(function_.type(node.inputs[0]).dtype);
-      if (node.op->kind != OpKind::kView && !keeps_integers) return nullptr;
-      value = node.inputs[0];
-    }
-    return nullptr;
+  // The constant that a value is: perhaps widened from bytes, moved, or a part of one.
+  std::optional<TensorData> Constant(ValueId value) const {
+    if (const TensorData* data = function_.ConstantOf(value)) return *data;
+    ir::NodeId producer = function_.value(value).producer;
+    if (!producer.valid()) return std::nullopt;
+    const Node& node = function_.node(producer);
+    if (node.inputs.size() != 1) return std::nullopt;
+    const ir::Type &from = function_.type(node.inputs[0]), &to = function_.type(value);
+    bool widens = node.op->name == "cast" && to.dtype == DType::kI32 && IsByte(from.dtype);
+    bool moves = node.op->kind == OpKind::kView || node.op->kind == OpKind::kMovement;
+    if (!widens && !moves) return std::nullopt;
+    std::optional<TensorData> data = Constant(node.inputs[0]);
+    if (!data) return std::nullopt;
+    const TensorData* inputs[] = {&*data};
+    auto no_symbols = [](const std::string&) { return std::optional<int64_t>(); };
+    auto results = ir::EvaluateNode(node, {from}, {to}, inputs, no_symbols);
+    return results ? std::optional(std::move(results->front())) : std::nullopt;
   }
 
  private:
@@ -125,18 +130,17 @@ struct Weights {
 };
 
 // The parameter's entry for each of `count` columns: one for all, or one each along `axis` of data of `rank`.
-std::optional<std::vector<int64_t>> EntriesByColumn(const ir::Type& type, const TensorData* data, int rank,
+std::optional<std::vector<int64_t>> EntriesByColumn(const ir::Type& type, const TensorData& data, int rank,
                                                     int axis, int64_t count) {
-  if (data == nullptr) return std::nullopt;
   std::vector<int64_t> entries;
   for (int i = 0; i < type.rank(); ++i) {
     bool is_axis = i + rank - type.rank() == axis;
     if (!type.dims[static_cast<size_t>(i)].IsConstant(1) && !is_axis) return std::nullopt;
   }
-  int64_t given = data->element_count();
+  int64_t given = data.element_count();
   if (given != 1 && given != count) return std::nullopt;
   for (int64_t i = 0; i < count; ++i)
-    entries.push_back(IntegerAt(*data, given == 1 ? 0 : static_cast<size_t>(i)));
+    entries.push_back(IntegerAt(data, given == 1 ? 0 : static_cast<size_t>(i)));
   return entries;
 }
 
@@ -194,15 +198,15 @@ class IntegerProducts {
       return false;
     if (left->zero.valid() && !IsOne(old_.type(left->zero))) return false;
     if (left->scale.valid() && !IsOne(old_.type(left->scale))) return false;
-    const TensorData* data = matcher_.Constant(right->data);
     int axis = ColumnAxis(node);
-    if (data == nullptr || axis < 0 || !(data->dims.size() == static_cast<size_t>(RankOf(right->data))))
-      return false;
+    std::optional<TensorData> data = matcher_.Constant(right->data);
+    if (!data || axis < 0 || !(data->dims.size() == static_cast<size_t>(RankOf(right->data)))) return false;
     int64_t columns = data->dims[static_cast<size_t>(axis)];
     std::vector<int64_t> zeros(static_cast<size_t>(columns), 0);
     if (right->zero.valid()) {
-      auto given = EntriesByColumn(old_.type(right->zero), matcher_.Constant(right->zero),
-                                   RankOf(right->data), axis, columns);
+      std::optional<TensorData> zero = matcher_.Constant(right->zero);
+      if (!zero) return false;
+      auto given = EntriesByColumn(old_.type(right->zero), *zero, RankOf(right->data), axis, columns);
       if (!given) return false;
       zeros = *given;
     }
