@@ -66,9 +66,18 @@ void AddInputs(CLI::App* app, InputArguments* inputs) {
   app->add_option("--seed", inputs->seed, "Seed of random inputs")->capture_default_str();
 }
 
+// What a clock of nanoseconds can add up; NaN is no time.
+CLI::Validator Seconds() {
+  auto check = [](std::string& text) {
+    double seconds = 0;
+    bool is_time = CLI::detail::lexical_cast(text, seconds) && seconds >= 1e-7 && seconds <= 1e9;
+    return is_time ? std::string() : text + " is no number of seconds from 1e-7 to 1e9";
+  };
+  return CLI::Validator(check, "in [1e-7 - 1e9]");
+}
+
 void AddLimits(CLI::App* app, LimitArguments* limits) {
-  app->add_option("--timeout", limits->timeout_seconds, "Seconds that one run may take")
-      ->check(CLI::PositiveNumber);
+  app->add_option("--timeout", limits->timeout_seconds, "Seconds that one run may take")->check(Seconds());
   app->add_option("--max-steps", limits->max_steps, "Bytecode instructions that one run may take")
       ->check(CLI::PositiveNumber);
   app->add_option("--max-bytes", limits->max_bytes, "Memory that one run may take, as in 500M or 2G")
@@ -203,7 +212,7 @@ void AddBench(CLI::App& app, Action* action) {
   AddLimits(command, &arguments->limits);
   CLI::Option* seconds =
       command->add_option("--seconds", arguments->seconds, "How long to run after the first run")
-          ->check(CLI::PositiveNumber)
+          ->check(Seconds())
           ->capture_default_str();
   command->add_option("--repeat", arguments->repeat, "How many times to run after the first run")
       ->check(CLI::Range(int64_t{1}, INT64_MAX))
@@ -234,7 +243,7 @@ void AddTest(CLI::App& app, Action* action) {
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   command->add_option("--timeout", arguments->timeout_seconds, "Seconds that one test may take")
-      ->check(CLI::PositiveNumber)
+      ->check(Seconds())
       ->capture_default_str();
   AddThreads(command, &arguments->threads);
   command->add_flag("--json", arguments->json, "Print the results as JSON");

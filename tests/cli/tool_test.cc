@@ -64,6 +64,8 @@ TEST(UsageTest, WrongCommandLines) {
   ExpectUsageError("tvm-vm run a.onnx --dump all", "--output-dir");
   ExpectUsageError("tvm-vm bench a.vmexe --seconds 1 --repeat 2", "--repeat");
   ExpectUsageError("tvm-vm bench a.vmexe --seconds -1", "--seconds");
+  for (const char* seconds : {"0", "-1", "1e12", "nan", "inf", "soon"})
+    ExpectUsageError(std::string("tvm-vm run a.vmexe --timeout ") + seconds, "--timeout");
 }
 
 TEST(UsageTest, Version) { EXPECT_THAT(RunShell("tvm-vm --version").out, StartsWith("tvm-vm 0.")); }
