@@ -10,9 +10,11 @@
 #include "compiler/importers/mapped_file.h"
 #include "compiler/importers/onnx_importer.h"
 #include "compiler/importers/onnx_model.h"
+#include "compiler/importers/operator_uses.h"
 #include "compiler/ir/parser.h"
 #include "compiler/jit/jit.h"
 #include "compiler/lowering/lower_module.h"
+#include "compiler/operator_list.h"
 #include "compiler/pipeline.h"
 #include "fmt/format.h"
 
@@ -179,6 +181,15 @@ class ModelCompiler : public Compiler {
     std::vector<std::pair<std::string, std::string>> passes{{"import", "read the model into the graph IR"}};
     for (const passes::Pass& pass : PassPipeline()) passes.emplace_back(pass.name, pass.purpose);
     return passes;
+  }
+
+  std::vector<OperatorInfo> Operators() const override { return ListOperators(); }
+  std::vector<ElementTypeSet> ElementTypeSets() const override { return ListElementTypeSets(); }
+
+  Expected<std::vector<OperatorUse>> OperatorsOf(const std::string& path) const override {
+    TVMVM_TRY(auto file, ir::MappedFile::Open(path));
+    TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxFile(path, file));
+    return ir::ListOperatorUses(model);
   }
 
   std::shared_ptr<KernelJit> CreateJit() const override { return jit::MakeJit(); }

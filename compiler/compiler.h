@@ -46,6 +46,32 @@ struct CompileResult {
   std::vector<std::string> warnings;
 };
 
+// A row of the operator table: what an operator takes in a range of versions of its domain.
+struct OperatorInfo {
+  std::string domain;  // "" is ai.onnx
+  std::string name;
+  int since = 1;
+  std::optional<int> until;        // none: the newest
+  std::vector<std::string> types;  // element types and sets of them (ElementTypeSets)
+  int types_of = 0;                // the input that they are about; -1: the first output
+  std::vector<std::string> devices;
+};
+
+// A named set of element types.
+struct ElementTypeSet {
+  std::string name;
+  std::vector<DType> types;
+};
+
+// An operator that a model has, and how often.
+struct OperatorUse {
+  std::string domain;
+  std::string name;
+  int64_t version = 0;  // 0: the model does not say
+  int64_t count = 0;
+  std::string problem;  // why it is not supported; empty: it is
+};
+
 class Compiler {
  public:
   virtual ~Compiler() = default;
@@ -57,6 +83,11 @@ class Compiler {
   virtual Expected<CompileResult> CompileBytes(std::span<const std::byte> model,
                                                const CompileOptions& options) const = 0;
   virtual std::vector<std::pair<std::string, std::string>> Passes() const = 0;  // name, purpose
+  virtual std::vector<OperatorInfo> Operators() const = 0;                      // by domain, name and version
+  virtual std::vector<ElementTypeSet> ElementTypeSets() const = 0;
+  // What an ONNX model needs, in its subgraphs and functions too; it need not be one that compiles. Errors:
+  // kInvalidArgument, kNotFound.
+  virtual Expected<std::vector<OperatorUse>> OperatorsOf(const std::string& path) const = 0;
   virtual std::shared_ptr<KernelJit> CreateJit() const = 0;
 };
 

@@ -19,7 +19,6 @@
 namespace tvmvm::ir {
 namespace {
 
-constexpr int64_t kMaxOpset = 28;
 constexpr int kMaxCallDepth = 100;        // of functions in functions and graphs in graphs
 constexpr int64_t kMaxNodes = 2'000'000;  // after inlining: functions that call functions multiply
 
@@ -49,21 +48,18 @@ std::string OperatorText(const OnnxNode& node, int64_t version) {
                      version);
 }
 
-bool Understands(const OnnxOp& row, std::string_view attribute) {
-  std::string_view names = row.attributes;
-  while (!names.empty()) {
-    size_t space = names.find(' ');
-    if (names.substr(0, space) == attribute) return true;
-    names = space == std::string_view::npos ? std::string_view() : names.substr(space + 1);
-  }
-  return false;
+// What is wrong with the type that a row's types are about; "" where nothing is.
+std::string TypeProblem(const OnnxOp& row, DType dtype) {
+  if (row.types.set.contains(dtype)) return "";
+  return fmt::format("type {}; it takes {}", DTypeName(dtype), TypesText(row.types.set));
 }
 
-// What a row cannot do with an input of this type; "" where it can.
-std::string InputProblem(const OnnxOp& row, const Type& type) {
-  if (row.any_type) return "";
+// What a row cannot do with this type of its input `index`; "" where it can.
+std::string InputProblem(const OnnxOp& row, int index, const Type& type) {
+  if (row.takes_any_value()) return "";
   if (type.kind != TypeKind::kTensor) return fmt::format("type {}", type.ToString());
-  return type.dtype == DType::kString && row.strings == StringUse::kRefused ? "strings" : "";
+  if (index == row.types.input) return TypeProblem(row, type.dtype);
+  return type.dtype == DType::kString && !row.types.set.contains(DType::kString) ? "strings" : "";
 }
 
 class Importer {
@@ -136,10 +132,10 @@ Module Importer::NewModule() {
 Status Importer::CheckOpsets(const Opsets& opsets, const std::string& where) const {
   auto main = opsets.find("");
   if (main == opsets.end()) return {};  // then no operator of ai.onnx may occur
-  if (main->second < 1 || main->second > kMaxOpset)
+  if (main->second < 1 || main->second > kNewestOpset)
     return MakeError(Code::kUnsupported,
                      fmt::format("{} imports opset {} of ai.onnx, versions 1 to {} are supported", where,
-                                 main->second, kMaxOpset));
+                                 main->second, kNewestOpset));
   return {};
 }
 
@@ -382,8 +378,9 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
   for (int i = 0; i < row.min_inputs; ++i) {
     if (!context->has(static_cast<size_t>(i))) return fmt::format("the input {} is missing", i);
   }
-  for (ValueId input : context->inputs) {
-    std::string problem = input.valid() ? InputProblem(row, builder_.type(input)) : "";
+  for (int i = 0; i < given; ++i) {
+    ValueId input = context->in(static_cast<size_t>(i));
+    std::string problem = input.valid() ? InputProblem(row, i, builder_.type(input)) : "";
     if (problem.empty()) continue;
     report_.Unsupported(fmt::format("{}: an input '{}' of {}", OperatorText(node, context->version),
                                     function().value(input).name, problem),
@@ -392,8 +389,7 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
   }
   bool understood = true;
   for (const auto& [key, attribute] : context->attributes) {
-    // Opset 1 to 5 carried a hint for in-place execution.
-    if (Understands(row, key) || (key == "consumed_inputs" && context->version < 6)) continue;
+    if (Understands(row, key, context->version)) continue;
     report_.Unsupported(fmt::format("{}, attribute '{}'", OperatorText(node, context->version), key), name);
     understood = false;
   }
@@ -413,6 +409,13 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
     }
     if (int rank = builder_.rank(context->outputs[i]); rank > kMaxRank)
       return fmt::format("the output {} has {} dimensions, at most {} are supported", i, rank, kMaxRank);
+  }
+  if (row.types.input == OnnxTypes::kFirstOutput && context->wants(0) && !row.takes_any_value()) {
+    std::string problem = TypeProblem(row, builder_.dtype(context->outputs[0]));
+    if (problem.empty()) return std::nullopt;
+    report_.Unsupported(fmt::format("{}: an output of {}", OperatorText(node, context->version), problem),
+                        name);
+    return "";
   }
   return std::nullopt;
 }

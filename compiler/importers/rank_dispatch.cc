@@ -24,7 +24,7 @@ class RankDispatch {
 
  private:
   std::optional<size_t> FirstOfUnknownRank() const {
-    if (row_.any_type) return std::nullopt;
+    if (row_.takes_any_value()) return std::nullopt;
     for (size_t i = 0; i < c_.inputs.size(); ++i)
       if (c_.has(i) && !b_.type(c_.inputs[i]).ranked && b_.type(c_.inputs[i]).kind == TypeKind::kTensor)
         return i;

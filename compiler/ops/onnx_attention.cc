@@ -304,10 +304,11 @@ constexpr OnnxOp kRows[] = {
      "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size scale "
      "softcap "
      "softmax_precision",
-     Attention},
+     Attention, kFloats},
     {"ai.onnx.preview", "FlexAttention", 1, kLatest, 3, 3, "prob_mod scale score_mod softmax_precision",
-     FlexAttention},
-    {"", "RotaryEmbedding", 23, kLatest, 3, 4, "interleaved num_heads rotary_embedding_dim", RotaryEmbedding},
+     FlexAttention, kFloats},
+    {"", "RotaryEmbedding", 23, kLatest, 3, 4, "interleaved num_heads rotary_embedding_dim", RotaryEmbedding,
+     kFloats},
 };
 
 }  // namespace

@@ -63,7 +63,7 @@ void MatMulNBits(OnnxContext& c) {
 
 constexpr OnnxOp kRows[] = {
     {"com.microsoft", "MatMulNBits", 1, kLatest, 3, 6, "K N accuracy_level bits block_size weight_prepacked",
-     MatMulNBits},
+     MatMulNBits, kFloats},
 };
 
 }  // namespace

@@ -81,9 +81,9 @@ void BitCast(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Cast", 1, kLatest, 1, 1, "to saturate round_mode", Cast, StringUse::kNative},
-    {"", "CastLike", 15, kLatest, 2, 2, "saturate round_mode", CastLike, StringUse::kNative},
-    {"", "BitCast", 26, kLatest, 1, 1, "to", BitCast},
+    {"", "Cast", 1, kLatest, 1, 1, "to saturate round_mode", Cast, kAllTypes - kComplex},
+    {"", "CastLike", 15, kLatest, 2, 2, "saturate round_mode", CastLike, kAllTypes - kComplex},
+    {"", "BitCast", 26, kLatest, 1, 1, "to", BitCast, kAllTypes - kStrings},
 };
 
 }  // namespace

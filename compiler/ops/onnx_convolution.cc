@@ -209,13 +209,14 @@ void CausalConvWithState(OnnxContext& c) {
 constexpr std::string_view kAttributes = "auto_pad dilations group kernel_shape pads strides";
 
 constexpr OnnxOp kRows[] = {
-    {"", "Conv", 1, kLatest, 2, 3, kAttributes, Conv},
-    {"", "ConvInteger", 10, kLatest, 2, 4, kAttributes, ConvInteger},
-    {"", "QLinearConv", 10, kLatest, 8, 9, kAttributes, QLinearConv},
+    {"", "Conv", 1, kLatest, 2, 3, kAttributes, Conv, kFloats},
+    {"", "ConvInteger", 10, kLatest, 2, 4, kAttributes, ConvInteger, kBytes},
+    {"", "QLinearConv", 10, kLatest, 8, 9, kAttributes, QLinearConv, kBytes},
     {"", "ConvTranspose", 1, kLatest, 2, 3,
-     "auto_pad dilations group kernel_shape output_padding output_shape pads strides", ConvTranspose},
-    {"", "Col2Im", 18, kLatest, 3, 3, "dilations pads strides", Col2Im},
-    {"", "CausalConvWithState", 27, kLatest, 2, 4, "activation", CausalConvWithState},
+     "auto_pad dilations group kernel_shape output_padding output_shape pads strides", ConvTranspose,
+     kFloats},
+    {"", "Col2Im", 18, kLatest, 3, 3, "dilations pads strides", Col2Im, kNumbers | kBools},
+    {"", "CausalConvWithState", 27, kLatest, 2, 4, "activation", CausalConvWithState, kFloats},
 };
 
 }  // namespace

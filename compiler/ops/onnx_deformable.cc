@@ -184,7 +184,7 @@ void DeformConv(OnnxContext& c) {
 
 constexpr OnnxOp kRows[] = {
     {"", "DeformConv", 19, kLatest, 3, 5, "dilations group kernel_shape offset_group pads strides",
-     DeformConv},
+     DeformConv, kFloats},
 };
 
 }  // namespace

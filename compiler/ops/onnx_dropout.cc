@@ -21,15 +21,17 @@ Dropped Everything(OpBuilder& b, ValueId x) {
 }
 
 // Elements are kept with the probability 1 - ratio, and grow so that their mean stays. `ratio` has rank 0.
+// Floats of 8 bits are multiplied in f32.
 Dropped AtRandom(OnnxContext& c, ValueId x, ValueId ratio) {
   OpBuilder& b = c.b;
   Dims dims = b.dims(x);
   DType dtype = b.dtype(x);
+  DType wide = kFloat8.contains(dtype) ? DType::kF32 : dtype;
   ValueId share = b.Cast(ratio, DType::kF64);
   ValueId mask = b.Binary(ExprOp::kLessEqual, share, UniformNumbers(b, dims, SeedOf(c)));
   ValueId one = b.Scalar(DType::kF64, 1);
-  ValueId scale = b.Cast(b.Div(one, b.Sub(one, share)), dtype);
-  return {b.Mul(b.Mul(b.Cast(mask, dtype), x), scale), mask};
+  ValueId scale = b.Cast(b.Div(one, b.Sub(one, share)), wide);
+  return {b.Cast(b.Mul(b.Mul(b.Cast(mask, wide), b.Cast(x, wide)), scale), dtype), mask};
 }
 
 void Output(OnnxContext& c, const Dropped& result) {
@@ -76,9 +78,9 @@ void Dropout(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Dropout", 1, 6, 1, 1, "is_test ratio", DropoutOfAttributes},
-    {"", "Dropout", 7, 11, 1, 1, "ratio", DropoutOfAttributes},
-    {"", "Dropout", 12, kLatest, 1, 3, "seed", Dropout},
+    {"", "Dropout", 1, 6, 1, 1, "is_test ratio", DropoutOfAttributes, kFloats},
+    {"", "Dropout", 7, 11, 1, 1, "ratio", DropoutOfAttributes, kFloats},
+    {"", "Dropout", 12, kLatest, 1, 3, "seed", Dropout, kFloats | kFloat8},
 };
 
 }  // namespace

@@ -210,7 +210,7 @@ void Einsum(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Einsum", 12, kLatest, 1, -1, "equation", Einsum},
+    {"", "Einsum", 12, kLatest, 1, -1, "equation", Einsum, kNumbers},
 };
 
 }  // namespace

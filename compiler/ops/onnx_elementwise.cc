@@ -29,9 +29,25 @@ void Sign(OnnxContext& c) {
   c.Out(0, b.Where(b.Binary(ExprOp::kLess, zero, x), b.Scalar(dtype, 1), result));
 }
 
+// Of floats of 8 bits kernels know no comparisons; in f32 they are the same numbers.
+ValueId ComparableFloat(OnnxContext& c) {
+  ValueId x = c.in(0);
+  return kFloat8.contains(c.b.dtype(x)) ? c.b.Cast(x, DType::kF32) : x;
+}
+
+void IsNan(OnnxContext& c) { c.Out(0, c.b.Unary(ExprOp::kIsNan, ComparableFloat(c))); }
+
+// Integers through f64, cut to whole numbers.
+void Erf(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  DType dtype = b.dtype(c.in(0));
+  ValueId x = IsInteger(dtype) ? b.Cast(c.in(0), DType::kF64) : c.in(0);
+  c.Out(0, b.Cast(b.Unary(ExprOp::kErf, x), dtype));
+}
+
 void IsInf(OnnxContext& c) {
   OpBuilder& b = c.b;
-  ValueId x = c.in(0);
+  ValueId x = ComparableFloat(c);
   bool negative = c.Int("detect_negative", 1) != 0;
   bool positive = c.Int("detect_positive", 1) != 0;
   ValueId result = b.Unary(ExprOp::kIsInf, x);
@@ -161,8 +177,8 @@ void ImageScaler(OnnxContext& c) {
 }
 
 template <ExprOp op>
-constexpr OnnxOp UnaryRow(std::string_view name, int since = 1) {
-  return {"", name, since, kLatest, 1, 1, "", Unary<op>};
+constexpr OnnxOp UnaryRow(std::string_view name, int since = 1, DTypeSet types = kFloats) {
+  return {"", name, since, kLatest, 1, 1, "", Unary<op>, types};
 }
 
 // Of texts their numbers are compared.
@@ -177,20 +193,20 @@ void Equal(OnnxContext& c) {
 }
 
 template <ExprOp op>
-constexpr OnnxOp BinaryRow(std::string_view name) {
-  return {"", name, 1, kLatest, 2, 2, "axis broadcast", Binary<op>};
+constexpr OnnxOp BinaryRow(std::string_view name, DTypeSet types = kNumbers) {
+  return {"", name, 1, kLatest, 2, 2, "axis broadcast", Binary<op>, types};
 }
 
 constexpr OnnxOp kRows[] = {
-    UnaryRow<ExprOp::kAbs>("Abs"),
-    UnaryRow<ExprOp::kNegate>("Neg"),
+    UnaryRow<ExprOp::kAbs>("Abs", 1, kNumbers),
+    UnaryRow<ExprOp::kNegate>("Neg", 1, kNumbers),
     UnaryRow<ExprOp::kCeil>("Ceil"),
     UnaryRow<ExprOp::kFloor>("Floor"),
     UnaryRow<ExprOp::kRound>("Round", 11),
     UnaryRow<ExprOp::kExp>("Exp"),
     UnaryRow<ExprOp::kLog>("Log"),
     UnaryRow<ExprOp::kSqrt>("Sqrt"),
-    UnaryRow<ExprOp::kErf>("Erf", 9),
+    {"", "Erf", 9, kLatest, 1, 1, "", Erf, kNumbers},
     UnaryRow<ExprOp::kSin>("Sin", 7),
     UnaryRow<ExprOp::kCos>("Cos", 7),
     UnaryRow<ExprOp::kTan>("Tan", 7),
@@ -204,39 +220,39 @@ constexpr OnnxOp kRows[] = {
     UnaryRow<ExprOp::kAcosh>("Acosh", 9),
     UnaryRow<ExprOp::kAtanh>("Atanh", 9),
     UnaryRow<ExprOp::kSigmoid>("Sigmoid"),
-    UnaryRow<ExprOp::kNot>("Not"),
-    UnaryRow<ExprOp::kNot>("BitwiseNot", 18),
-    UnaryRow<ExprOp::kIsNan>("IsNaN", 9),
-    {"", "IsInf", 10, kLatest, 1, 1, "detect_negative detect_positive", IsInf},
-    {"", "Sign", 9, kLatest, 1, 1, "", Sign},
-    {"", "Reciprocal", 1, kLatest, 1, 1, "", Reciprocal},
+    UnaryRow<ExprOp::kNot>("Not", 1, kBools),
+    UnaryRow<ExprOp::kNot>("BitwiseNot", 18, kIntegers),
+    {"", "IsNaN", 9, kLatest, 1, 1, "", IsNan, kFloats | kFloat8},
+    {"", "IsInf", 10, kLatest, 1, 1, "detect_negative detect_positive", IsInf, kFloats | kFloat8},
+    {"", "Sign", 9, kLatest, 1, 1, "", Sign, kNumbers},
+    {"", "Reciprocal", 1, kLatest, 1, 1, "", Reciprocal, kFloats},
     BinaryRow<ExprOp::kAdd>("Add"),
     BinaryRow<ExprOp::kSub>("Sub"),
     BinaryRow<ExprOp::kMul>("Mul"),
     BinaryRow<ExprOp::kDiv>("Div"),
-    BinaryRow<ExprOp::kAnd>("And"),
-    BinaryRow<ExprOp::kOr>("Or"),
-    BinaryRow<ExprOp::kXor>("Xor"),
-    {"", "Equal", 1, kLatest, 2, 2, "axis broadcast", Equal, StringUse::kNative},
+    BinaryRow<ExprOp::kAnd>("And", kBools),
+    BinaryRow<ExprOp::kOr>("Or", kBools),
+    BinaryRow<ExprOp::kXor>("Xor", kBools),
+    {"", "Equal", 1, kLatest, 2, 2, "axis broadcast", Equal, kNumbers | kBools | kStrings},
     BinaryRow<ExprOp::kLess>("Less"),
-    {"", "Greater", 1, kLatest, 2, 2, "axis broadcast", Swapped<ExprOp::kLess>},
-    {"", "LessOrEqual", 12, kLatest, 2, 2, "", Binary<ExprOp::kLessEqual>},
-    {"", "GreaterOrEqual", 12, kLatest, 2, 2, "", Swapped<ExprOp::kLessEqual>},
-    {"", "BitwiseAnd", 18, kLatest, 2, 2, "", Binary<ExprOp::kAnd>},
-    {"", "BitwiseOr", 18, kLatest, 2, 2, "", Binary<ExprOp::kOr>},
-    {"", "BitwiseXor", 18, kLatest, 2, 2, "", Binary<ExprOp::kXor>},
-    {"", "BitShift", 11, kLatest, 2, 2, "direction", BitShift},
-    {"", "Pow", 1, kLatest, 2, 2, "axis broadcast", Pow},
-    {"", "Mod", 10, kLatest, 2, 2, "fmod", Mod},
-    {"", "Sum", 1, kLatest, 1, -1, "", Variadic<ExprOp::kAdd>},
-    {"", "Max", 1, kLatest, 1, -1, "", Variadic<ExprOp::kMax>},
-    {"", "Min", 1, kLatest, 1, -1, "", Variadic<ExprOp::kMin>},
-    {"", "Mean", 1, kLatest, 1, -1, "", Mean},
-    {"", "Clip", 1, 10, 1, 1, "min max", Clip},
-    {"", "Clip", 11, kLatest, 1, 3, "", Clip},
-    {"", "Where", 9, kLatest, 3, 3, "", Where, StringUse::kMoved},
-    {"", "Affine", 1, 9, 1, 1, "alpha beta", Affine},
-    {"", "ImageScaler", 1, 9, 1, 1, "scale bias", ImageScaler},
+    {"", "Greater", 1, kLatest, 2, 2, "axis broadcast", Swapped<ExprOp::kLess>, kNumbers},
+    {"", "LessOrEqual", 12, kLatest, 2, 2, "", Binary<ExprOp::kLessEqual>, kNumbers},
+    {"", "GreaterOrEqual", 12, kLatest, 2, 2, "", Swapped<ExprOp::kLessEqual>, kNumbers},
+    {"", "BitwiseAnd", 18, kLatest, 2, 2, "", Binary<ExprOp::kAnd>, kIntegers},
+    {"", "BitwiseOr", 18, kLatest, 2, 2, "", Binary<ExprOp::kOr>, kIntegers},
+    {"", "BitwiseXor", 18, kLatest, 2, 2, "", Binary<ExprOp::kXor>, kIntegers},
+    {"", "BitShift", 11, kLatest, 2, 2, "direction", BitShift, kIntegers},
+    {"", "Pow", 1, kLatest, 2, 2, "axis broadcast", Pow, kNumbers},
+    {"", "Mod", 10, kLatest, 2, 2, "fmod", Mod, kNumbers},
+    {"", "Sum", 1, kLatest, 1, -1, "", Variadic<ExprOp::kAdd>, kNumbers},
+    {"", "Max", 1, kLatest, 1, -1, "", Variadic<ExprOp::kMax>, kNumbers},
+    {"", "Min", 1, kLatest, 1, -1, "", Variadic<ExprOp::kMin>, kNumbers},
+    {"", "Mean", 1, kLatest, 1, -1, "", Mean, kNumbers},
+    {"", "Clip", 1, 10, 1, 1, "min max", Clip, kNumbers},
+    {"", "Clip", 11, kLatest, 1, 3, "", Clip, kNumbers},
+    {"", "Where", 9, kLatest, 3, 3, "", Where, OfInput(1, kAllTypes), StringUse::kMoved},
+    {"", "Affine", 1, 9, 1, 1, "alpha beta", Affine, kFloats},
+    {"", "ImageScaler", 1, 9, 1, 1, "scale bias", ImageScaler, kFloats},
 };
 
 }  // namespace

@@ -189,16 +189,20 @@ void Scaler(OnnxContext& c) {
   c.Out(0, b.Cast(y, DType::kF32));
 }
 
+constexpr DTypeSet kColumns{DType::kF32, DType::kF64, DType::kI32, DType::kI64};
+
 constexpr OnnxOp kRows[] = {
-    {"ai.onnx.ml", "ArrayFeatureExtractor", 1, kLatest, 2, 2, "", ArrayFeatureExtractor, StringUse::kMoved},
-    {"ai.onnx.ml", "Binarizer", 1, kLatest, 1, 1, "threshold", Binarizer},
-    {"ai.onnx.ml", "FeatureVectorizer", 1, kLatest, 1, -1, "inputdimensions", FeatureVectorizer},
+    {"ai.onnx.ml", "ArrayFeatureExtractor", 1, kLatest, 2, 2, "", ArrayFeatureExtractor, kAllTypes,
+     StringUse::kMoved},
+    {"ai.onnx.ml", "Binarizer", 1, kLatest, 1, 1, "threshold", Binarizer, kNumbers},
+    {"ai.onnx.ml", "FeatureVectorizer", 1, kLatest, 1, -1, "inputdimensions", FeatureVectorizer, kNumbers},
     {"ai.onnx.ml", "Imputer", 1, kLatest, 1, 1,
-     "imputed_value_floats imputed_value_int64s replaced_value_float replaced_value_int64", Imputer},
-    {"ai.onnx.ml", "Normalizer", 1, kLatest, 1, 1, "norm", Normalizer},
+     "imputed_value_floats imputed_value_int64s replaced_value_float replaced_value_int64", Imputer,
+     kColumns},
+    {"ai.onnx.ml", "Normalizer", 1, kLatest, 1, 1, "norm", Normalizer, kNumbers},
     {"ai.onnx.ml", "OneHotEncoder", 1, kLatest, 1, 1, "cats_int64s cats_strings zeros", OneHotEncoder,
-     StringUse::kNative},
-    {"ai.onnx.ml", "Scaler", 1, kLatest, 1, 1, "offset scale", Scaler},
+     kNumbers | kStrings},
+    {"ai.onnx.ml", "Scaler", 1, kLatest, 1, 1, "offset scale", Scaler, kNumbers},
 };
 
 }  // namespace

@@ -190,11 +190,11 @@ constexpr OnnxOp kRows[] = {
      "do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes rotary_embedding_dim "
      "scale "
      "unidirectional",
-     Attention},
+     Attention, kFloats},
     {kDomain, "MultiHeadAttention", 1, kLatest, 1, 10, "mask_filter_value num_heads scale unidirectional",
-     MultiHeadAttention},
+     MultiHeadAttention, kFloats},
     {kDomain, "RotaryEmbedding", 1, kLatest, 4, 4,
-     "interleaved is_packed_batching num_heads rotary_embedding_dim scale", RotaryEmbedding},
+     "interleaved is_packed_batching num_heads rotary_embedding_dim scale", RotaryEmbedding, kFloats},
 };
 
 }  // namespace

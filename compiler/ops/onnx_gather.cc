@@ -58,10 +58,11 @@ void ReverseSequence(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Gather", 1, kLatest, 2, 2, "axis", Gather, StringUse::kMoved},
-    {"", "GatherElements", 11, kLatest, 2, 2, "axis", GatherElements, StringUse::kMoved},
-    {"", "GatherND", 11, kLatest, 2, 2, "batch_dims", GatherND, StringUse::kMoved},
-    {"", "ReverseSequence", 10, kLatest, 2, 2, "time_axis batch_axis", ReverseSequence, StringUse::kMoved},
+    {"", "Gather", 1, kLatest, 2, 2, "axis", Gather, kAllTypes, StringUse::kMoved},
+    {"", "GatherElements", 11, kLatest, 2, 2, "axis", GatherElements, kAllTypes, StringUse::kMoved},
+    {"", "GatherND", 11, kLatest, 2, 2, "batch_dims", GatherND, kAllTypes, StringUse::kMoved},
+    {"", "ReverseSequence", 10, kLatest, 2, 2, "time_axis batch_axis", ReverseSequence, kAllTypes,
+     StringUse::kMoved},
 };
 
 // Whether the compiler can tell that the indices, as in CheckIndices, are in range; an error where it can

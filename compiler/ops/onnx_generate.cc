@@ -207,15 +207,17 @@ void BlackmanWindow(OnnxContext& c) { CosineWindow(c, 0.42, 0.5, 0.08); }
 
 constexpr OnnxOp kRows[] = {
     {"", "Constant", 1, kLatest, 0, 0,
-     "value sparse_value value_float value_floats value_int value_ints value_string value_strings", Constant},
-    {"", "ConstantOfShape", 9, kLatest, 1, 1, "value", ConstantOfShape},
-    {"", "Range", 11, kLatest, 3, 3, "", Range},
-    {"", "EyeLike", 9, kLatest, 1, 1, "dtype k", EyeLike},
-    {"", "Trilu", 14, kLatest, 1, 2, "upper", Trilu},
-    {"", "OneHot", 9, kLatest, 3, 3, "axis", OneHot, StringUse::kMoved},
-    {"", "HannWindow", 17, kLatest, 1, 1, "output_datatype periodic", HannWindow},
-    {"", "HammingWindow", 17, kLatest, 1, 1, "output_datatype periodic", HammingWindow},
-    {"", "BlackmanWindow", 17, kLatest, 1, 1, "output_datatype periodic", BlackmanWindow},
+     "value sparse_value value_float value_floats value_int value_ints value_string value_strings", Constant,
+     OfOutput(kAllTypes)},
+    {"", "ConstantOfShape", 9, kLatest, 1, 1, "value", ConstantOfShape,
+     OfOutput(kAllTypes - kStrings - kComplex)},
+    {"", "Range", 11, kLatest, 3, 3, "", Range, kNumbers},
+    {"", "EyeLike", 9, kLatest, 1, 1, "dtype k", EyeLike, kNumbers | kBools},
+    {"", "Trilu", 14, kLatest, 1, 2, "upper", Trilu, kAllTypes - kStrings - kComplex},
+    {"", "OneHot", 9, kLatest, 3, 3, "axis", OneHot, OfInput(2, kAllTypes), StringUse::kMoved},
+    {"", "HannWindow", 17, kLatest, 1, 1, "output_datatype periodic", HannWindow, OfOutput(kNumbers)},
+    {"", "HammingWindow", 17, kLatest, 1, 1, "output_datatype periodic", HammingWindow, OfOutput(kNumbers)},
+    {"", "BlackmanWindow", 17, kLatest, 1, 1, "output_datatype periodic", BlackmanWindow, OfOutput(kNumbers)},
 };
 
 }  // namespace

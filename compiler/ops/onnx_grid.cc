@@ -197,8 +197,8 @@ void AffineGrid(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "GridSample", 16, kLatest, 2, 2, "align_corners mode padding_mode", GridSample},
-    {"", "AffineGrid", 20, kLatest, 2, 2, "align_corners", AffineGrid},
+    {"", "GridSample", 16, kLatest, 2, 2, "align_corners mode padding_mode", GridSample, kNumbers},
+    {"", "AffineGrid", 20, kLatest, 2, 2, "align_corners", AffineGrid, kFloats},
 };
 
 }  // namespace

@@ -136,7 +136,7 @@ constexpr OnnxOp kRows[] = {
     {"com.microsoft", "GroupQueryAttention", 1, kLatest, 1, 16,
      "causal do_rotary kv_num_heads local_window_size num_heads qk_output rotary_interleaved scale "
      "sliding_window_cache smooth_softmax softcap",
-     GroupQueryAttention},
+     GroupQueryAttention, kFloats},
 };
 
 }  // namespace

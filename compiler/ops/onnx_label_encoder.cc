@@ -101,16 +101,18 @@ void CategoryMapper(OnnxContext& c) {
   Encode(c, std::move(from), std::move(to), std::move(otherwise));
 }
 
+constexpr DTypeSet kLabels{DType::kI64, DType::kString};
+
 constexpr OnnxOp kRows[] = {
     {"ai.onnx.ml", "CategoryMapper", 1, kLatest, 1, 1,
-     "cats_int64s cats_strings default_int64 default_string", CategoryMapper, StringUse::kNative},
+     "cats_int64s cats_strings default_int64 default_string", CategoryMapper, kLabels},
     {"ai.onnx.ml", "LabelEncoder", 1, 1, 1, 1, "classes_strings default_int64 default_string", ClassesEncoder,
-     StringUse::kNative},
+     kLabels},
     {"ai.onnx.ml", "LabelEncoder", 2, kLatest, 1, 1,
      "keys_strings keys_int64s keys_floats keys_tensor values_strings values_int64s values_floats "
      "values_tensor "
      "default_string default_int64 default_float default_tensor",
-     LabelEncoder, StringUse::kNative},
+     LabelEncoder, kNumbers | kStrings},
 };
 
 }  // namespace

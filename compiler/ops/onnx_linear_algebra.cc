@@ -17,8 +17,8 @@ void Det(OnnxContext& c) { c.Out(0, c.b.Emit("determinant", {Square(c)})); }
 void Inverse(OnnxContext& c) { c.Out(0, c.b.Emit("inverse", {Square(c)})); }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Det", 11, kLatest, 1, 1, "", Det},
-    {"com.microsoft", "Inverse", 1, kLatest, 1, 1, "", Inverse},
+    {"", "Det", 11, kLatest, 1, 1, "", Det, kFloats},
+    {"com.microsoft", "Inverse", 1, kLatest, 1, 1, "", Inverse, kFloats},
 };
 
 }  // namespace

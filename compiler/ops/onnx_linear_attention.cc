@@ -102,7 +102,7 @@ void LinearAttention(OnnxContext& c) {
 
 constexpr OnnxOp kRows[] = {
     {"", "LinearAttention", 27, kLatest, 3, 6, "chunk_size kv_num_heads q_num_heads scale update_rule",
-     LinearAttention},
+     LinearAttention, kFloats},
 };
 
 }  // namespace

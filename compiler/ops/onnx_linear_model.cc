@@ -65,9 +65,9 @@ void LinearClassifier(OnnxContext& c) {
 constexpr OnnxOp kRows[] = {
     {"ai.onnx.ml", "LinearClassifier", 1, kLatest, 1, 1,
      "classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform",
-     LinearClassifier},
+     LinearClassifier, kNumbers},
     {"ai.onnx.ml", "LinearRegressor", 1, kLatest, 1, 1, "coefficients intercepts post_transform targets",
-     LinearRegressor},
+     LinearRegressor, kNumbers},
 };
 
 }  // namespace

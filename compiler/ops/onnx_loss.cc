@@ -71,8 +71,10 @@ void SoftmaxCrossEntropyLoss(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "NegativeLogLikelihoodLoss", 12, kLatest, 2, 3, "ignore_index reduction", NegativeLogLikelihoodLoss},
-    {"", "SoftmaxCrossEntropyLoss", 12, kLatest, 2, 3, "ignore_index reduction", SoftmaxCrossEntropyLoss},
+    {"", "NegativeLogLikelihoodLoss", 12, kLatest, 2, 3, "ignore_index reduction", NegativeLogLikelihoodLoss,
+     kFloats},
+    {"", "SoftmaxCrossEntropyLoss", 12, kLatest, 2, 3, "ignore_index reduction", SoftmaxCrossEntropyLoss,
+     kFloats},
 };
 
 }  // namespace

@@ -136,11 +136,10 @@ void ZipMap(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"ai.onnx.ml", "CastMap", 1, kLatest, 1, 1, "cast_to map_form max_map", CastMap, StringUse::kNative,
-     true},
+    {"ai.onnx.ml", "CastMap", 1, kLatest, 1, 1, "cast_to map_form max_map", CastMap, kAnyValue},
     {"ai.onnx.ml", "DictVectorizer", 1, kLatest, 1, 1, "int64_vocabulary string_vocabulary", DictVectorizer,
-     StringUse::kNative, true},
-    {"ai.onnx.ml", "ZipMap", 1, kLatest, 1, 1, "classlabels_int64s classlabels_strings", ZipMap},
+     kAnyValue},
+    {"ai.onnx.ml", "ZipMap", 1, kLatest, 1, 1, "classlabels_int64s classlabels_strings", ZipMap, kFloats},
 };
 
 }  // namespace

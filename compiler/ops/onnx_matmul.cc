@@ -79,11 +79,11 @@ void QLinearMatMul(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "MatMul", 1, kLatest, 2, 2, "", MatMul},
-    {"", "Gemm", 1, 6, 3, 3, "alpha beta broadcast transA transB", Gemm},
-    {"", "Gemm", 7, kLatest, 2, 3, "alpha beta transA transB", Gemm},
-    {"", "MatMulInteger", 10, kLatest, 2, 4, "", MatMulInteger},
-    {"", "QLinearMatMul", 10, kLatest, 8, 8, "", QLinearMatMul},
+    {"", "MatMul", 1, kLatest, 2, 2, "", MatMul, kNumbers},
+    {"", "Gemm", 1, 6, 3, 3, "alpha beta broadcast transA transB", Gemm, kFloats},
+    {"", "Gemm", 7, kLatest, 2, 3, "alpha beta transA transB", Gemm, kNumbers},
+    {"", "MatMulInteger", 10, kLatest, 2, 4, "", MatMulInteger, kBytes},
+    {"", "QLinearMatMul", 10, kLatest, 8, 8, "", QLinearMatMul, kBytes | kFloat8},
 };
 
 }  // namespace

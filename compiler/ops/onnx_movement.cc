@@ -237,17 +237,17 @@ void SpaceToDepth(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Transpose", 1, kLatest, 1, 1, "perm", Transpose, StringUse::kMoved},
-    {"", "Concat", 1, kLatest, 1, -1, "axis", Concat, StringUse::kMoved},
-    {"", "Split", 1, 12, 1, 2, "axis split", Split, StringUse::kMoved},
-    {"", "Split", 13, kLatest, 1, 2, "axis num_outputs", Split, StringUse::kMoved},
-    {"", "Tile", 1, 5, 3, 3, "", Tile, StringUse::kMoved},
-    {"", "Tile", 6, kLatest, 2, 2, "", Tile, StringUse::kMoved},
-    {"", "Pad", 1, 1, 1, 1, "paddings mode value", Pad},
-    {"", "Pad", 2, 10, 1, 1, "pads mode value", Pad},
-    {"", "Pad", 11, kLatest, 2, 4, "mode", Pad},
-    {"", "DepthToSpace", 1, kLatest, 1, 1, "blocksize mode", DepthToSpace, StringUse::kMoved},
-    {"", "SpaceToDepth", 1, kLatest, 1, 1, "blocksize mode", SpaceToDepth, StringUse::kMoved},
+    {"", "Transpose", 1, kLatest, 1, 1, "perm", Transpose, kAllTypes, StringUse::kMoved},
+    {"", "Concat", 1, kLatest, 1, -1, "axis", Concat, kAllTypes, StringUse::kMoved},
+    {"", "Split", 1, 12, 1, 2, "axis split", Split, kAllTypes, StringUse::kMoved},
+    {"", "Split", 13, kLatest, 1, 2, "axis num_outputs", Split, kAllTypes, StringUse::kMoved},
+    {"", "Tile", 1, 5, 3, 3, "", Tile, kFloats},
+    {"", "Tile", 6, kLatest, 2, 2, "", Tile, kAllTypes, StringUse::kMoved},
+    {"", "Pad", 1, 1, 1, 1, "paddings mode value", Pad, kAllTypes - kStrings - kComplex},
+    {"", "Pad", 2, 10, 1, 1, "pads mode value", Pad, kAllTypes - kStrings - kComplex},
+    {"", "Pad", 11, kLatest, 2, 4, "mode", Pad, kAllTypes - kStrings},
+    {"", "DepthToSpace", 1, kLatest, 1, 1, "blocksize mode", DepthToSpace, kAllTypes, StringUse::kMoved},
+    {"", "SpaceToDepth", 1, kLatest, 1, 1, "blocksize mode", SpaceToDepth, kAllTypes, StringUse::kMoved},
 };
 
 }  // namespace

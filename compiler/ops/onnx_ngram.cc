@@ -234,7 +234,7 @@ constexpr OnnxOp kRows[] = {
      "max_gram_length max_skip_count min_gram_length mode ngram_counts ngram_indexes pool_int64s "
      "pool_strings "
      "weights",
-     TfIdfVectorizer, StringUse::kNative},
+     TfIdfVectorizer, kIntegers | kStrings},
 };
 
 }  // namespace

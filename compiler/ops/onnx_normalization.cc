@@ -114,14 +114,15 @@ void LayerNormalization(OnnxContext& c) {
   int rank = b.rank(c.in(0));
   int axis = b.NormalizeAxis(c.Int("axis", -1), rank);
   DType dtype = b.dtype(c.in(0));
-  DType wide = dtype == DType::kF64 ? DType::kF64 : StashType(c);
+  DType stash = StashType(c);
+  DType wide = dtype == DType::kF64 ? DType::kF64 : stash;
   if (b.failed()) return;
   Standardized s = Standardize(b, b.Cast(c.in(0), wide), AxesFrom(axis, rank), c.Float("epsilon", 1e-5));
   ValueId result = b.Mul(b.Cast(s.value, dtype), c.in(1));
   if (c.has(2)) result = b.Add(result, c.in(2));
   c.Out(0, result);
-  c.Out(1, s.mean);
-  c.Out(2, s.inverse_deviation);
+  c.Out(1, b.Cast(s.mean, stash));
+  c.Out(2, b.Cast(s.inverse_deviation, stash));
 }
 
 void RmsNormalization(OnnxContext& c) {
@@ -229,18 +230,21 @@ void MeanVarianceNormalization(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "BatchNormalization", 1, 8, 5, 5, "epsilon is_test momentum spatial", BatchNormalization},
-    {"", "BatchNormalization", 9, kLatest, 5, 5, "epsilon momentum training_mode", BatchNormalization},
-    {"", "InstanceNormalization", 1, kLatest, 3, 3, "epsilon", InstanceNormalization},
-    {"", "LayerNormalization", 1, kLatest, 2, 3, "axis epsilon stash_type", LayerNormalization},
-    {"", "SimplifiedLayerNormalization", 1, kLatest, 2, 2, "axis epsilon stash_type", RmsNormalization},
-    {"", "RMSNormalization", 23, kLatest, 2, 2, "axis epsilon stash_type", RmsNormalization},
-    {"", "GroupNormalization", 18, kLatest, 3, 3, "epsilon num_groups stash_type", GroupNormalization},
-    {"", "LRN", 1, kLatest, 1, 1, "alpha beta bias size", Lrn},
-    {"", "LpNormalization", 1, kLatest, 1, 1, "axis p", LpNormalization},
+    {"", "BatchNormalization", 1, 8, 5, 5, "epsilon is_test momentum spatial", BatchNormalization, kFloats},
+    {"", "BatchNormalization", 9, kLatest, 5, 5, "epsilon momentum training_mode", BatchNormalization,
+     kFloats},
+    {"", "InstanceNormalization", 1, kLatest, 3, 3, "epsilon", InstanceNormalization, kFloats},
+    {"", "LayerNormalization", 1, kLatest, 2, 3, "axis epsilon stash_type", LayerNormalization, kFloats},
+    {"", "SimplifiedLayerNormalization", 1, kLatest, 2, 2, "axis epsilon stash_type", RmsNormalization,
+     kFloats},
+    {"", "RMSNormalization", 23, kLatest, 2, 2, "axis epsilon stash_type", RmsNormalization, kFloats},
+    {"", "GroupNormalization", 18, kLatest, 3, 3, "epsilon num_groups stash_type", GroupNormalization,
+     kFloats},
+    {"", "LRN", 1, kLatest, 1, 1, "alpha beta bias size", Lrn, kFloats},
+    {"", "LpNormalization", 1, kLatest, 1, 1, "axis p", LpNormalization, kFloats},
     {"", "MeanVarianceNormalization", 1, 8, 1, 1, "across_channels normalize_variance",
-     MeanVarianceNormalization},
-    {"", "MeanVarianceNormalization", 9, kLatest, 1, 1, "axes", MeanVarianceNormalization},
+     MeanVarianceNormalization, kFloats},
+    {"", "MeanVarianceNormalization", 9, kLatest, 1, 1, "axes", MeanVarianceNormalization, kFloats},
 };
 
 }  // namespace

@@ -104,6 +104,18 @@ const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int ver
   return nullptr;
 }
 
+bool Understands(const OnnxOp& row, std::string_view attribute, int version) {
+  // Opsets 1 to 5 carried a hint for in-place execution.
+  if (attribute == "consumed_inputs" && version < 6) return true;
+  std::string_view names = row.attributes;
+  while (!names.empty()) {
+    size_t space = names.find(' ');
+    if (names.substr(0, space) == attribute) return true;
+    names = space == std::string_view::npos ? std::string_view() : names.substr(space + 1);
+  }
+  return false;
+}
+
 void OnnxContext::Out(size_t output, ValueId value) {
   if (output < outputs.size() && wants(output)) outputs[output] = value;
 }

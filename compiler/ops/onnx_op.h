@@ -14,6 +14,7 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/ir/op_builder.h"
+#include "compiler/ops/element_types.h"
 
 namespace tvmvm::ir {
 
@@ -89,13 +90,27 @@ class OnnxContext {
 };
 
 inline constexpr int kLatest = 1 << 20;
+inline constexpr int kNewestOpset = 28;  // of ai.onnx
 
-// What a row does with tensors of strings.
+// What a row does with strings where it takes them.
 enum class StringUse : uint8_t {
-  kRefused,
-  kMoved,   // only moves elements: the importer gives it positions, and takes the strings at those it returns
   kNative,  // understands them
+  kMoved,   // only moves elements: the importer gives it positions, and takes the strings at those it returns
 };
+
+// The element types that a row takes: of one input, or of its first output. The importer refuses others, and
+// strings in any input where they are not among them.
+struct OnnxTypes {
+  static constexpr int kFirstOutput = -1;
+
+  DTypeSet set;
+  int input = 0;
+
+  constexpr OnnxTypes() = default;
+  constexpr OnnxTypes(DTypeSet types, int of_input = 0) : set(types), input(of_input) {}
+};
+constexpr OnnxTypes OfInput(int input, DTypeSet types) { return {types, input}; }
+constexpr OnnxTypes OfOutput(DTypeSet types) { return {types, OnnxTypes::kFirstOutput}; }
 
 struct OnnxOp {
   std::string_view domain;  // "" is ai.onnx
@@ -106,11 +121,16 @@ struct OnnxOp {
   int max_inputs;               // -1: any number
   std::string_view attributes;  // the names it understands, separated by spaces
   void (*lower)(OnnxContext&);  // errors go through OnnxContext::b.Fail
-  StringUse strings = StringUse::kRefused;
-  bool any_type = false;  // also takes sequences, optionals and tensors of unknown rank
+  OnnxTypes types;
+  StringUse strings = StringUse::kNative;
+
+  // Sequences, optionals, maps and tensors of unknown rank are taken as they are.
+  constexpr bool takes_any_value() const { return types.set.contains(kAnyValue); }
 };
 
 std::span<const OnnxOp* const> OnnxOps();
 const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int version);  // null: none
+
+bool Understands(const OnnxOp& row, std::string_view attribute, int version);
 
 }  // namespace tvmvm::ir

@@ -36,9 +36,9 @@ void GetElement(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Optional", 15, kLatest, 0, 1, "type", Optional, StringUse::kNative, true},
-    {"", "OptionalHasElement", 15, kLatest, 0, 1, "", HasElement, StringUse::kNative, true},
-    {"", "OptionalGetElement", 15, kLatest, 1, 1, "", GetElement, StringUse::kNative, true},
+    {"", "Optional", 15, kLatest, 0, 1, "type", Optional, kAnyValue},
+    {"", "OptionalHasElement", 15, kLatest, 0, 1, "", HasElement, kAnyValue},
+    {"", "OptionalGetElement", 15, kLatest, 1, 1, "", GetElement, kAnyValue},
 };
 
 }  // namespace

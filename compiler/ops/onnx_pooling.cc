@@ -191,14 +191,15 @@ void MaxUnpool(OnnxContext& c) {
 
 constexpr OnnxOp kRows[] = {
     {"", "MaxPool", 1, kLatest, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
-     MaxPool},
-    {"", "MaxUnpool", 9, kLatest, 2, 3, "kernel_shape pads strides", MaxUnpool},
+     MaxPool, kNumbers},
+    {"", "MaxUnpool", 9, kLatest, 2, 3, "kernel_shape pads strides", MaxUnpool, kFloats},
     {"", "AveragePool", 1, kLatest, 1, 1,
-     "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", AveragePool},
-    {"", "LpPool", 1, kLatest, 1, 1, "auto_pad ceil_mode dilations kernel_shape p pads strides", LpPool},
-    {"", "GlobalAveragePool", 1, kLatest, 1, 1, "", GlobalAveragePool},
-    {"", "GlobalMaxPool", 1, kLatest, 1, 1, "", GlobalMaxPool},
-    {"", "GlobalLpPool", 1, kLatest, 1, 1, "p", GlobalLpPool},
+     "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", AveragePool, kFloats},
+    {"", "LpPool", 1, kLatest, 1, 1, "auto_pad ceil_mode dilations kernel_shape p pads strides", LpPool,
+     kFloats},
+    {"", "GlobalAveragePool", 1, kLatest, 1, 1, "", GlobalAveragePool, kFloats},
+    {"", "GlobalMaxPool", 1, kLatest, 1, 1, "", GlobalMaxPool, kFloats},
+    {"", "GlobalLpPool", 1, kLatest, 1, 1, "p", GlobalLpPool, kFloats},
 };
 
 }  // namespace

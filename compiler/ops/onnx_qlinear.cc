@@ -185,20 +185,22 @@ void DynamicQuantizeLstm(OnnxContext& c) {
 constexpr std::string_view kDomain = "com.microsoft";
 
 constexpr OnnxOp kRows[] = {
-    {kDomain, "QLinearSigmoid", 1, kLatest, 4, 5, "", QLinearSigmoid},
-    {kDomain, "QLinearLeakyRelu", 1, kLatest, 4, 5, "alpha", QLinearLeakyRelu},
+    {kDomain, "QLinearSigmoid", 1, kLatest, 4, 5, "", QLinearSigmoid, kBytes},
+    {kDomain, "QLinearLeakyRelu", 1, kLatest, 4, 5, "alpha", QLinearLeakyRelu, kBytes},
     {kDomain, "QLinearAveragePool", 1, kLatest, 4, 5,
-     "auto_pad ceil_mode channels_last count_include_pad kernel_shape pads strides", QLinearAveragePool},
-    {kDomain, "QLinearGlobalAveragePool", 1, kLatest, 5, 5, "channels_last", QLinearGlobalAveragePool},
-    {kDomain, "QLinearSoftmax", 1, kLatest, 5, 5, "axis opset", QLinearSoftmax},
-    {kDomain, "QLinearConcat", 1, kLatest, 3, -1, "axis", QLinearConcat},
-    {kDomain, "QLinearWhere", 1, kLatest, 9, 9, "", QLinearWhere},
-    {kDomain, "QGemm", 1, kLatest, 6, 9, "alpha transA transB", QGemm},
-    {kDomain, "MatMulIntegerToFloat", 1, kLatest, 4, 7, "", MatMulIntegerToFloat},
-    {kDomain, "DynamicQuantizeMatMul", 1, kLatest, 3, 5, "", DynamicQuantizeMatMul},
+     "auto_pad ceil_mode channels_last count_include_pad kernel_shape pads strides", QLinearAveragePool,
+     kBytes},
+    {kDomain, "QLinearGlobalAveragePool", 1, kLatest, 5, 5, "channels_last", QLinearGlobalAveragePool,
+     kBytes},
+    {kDomain, "QLinearSoftmax", 1, kLatest, 5, 5, "axis opset", QLinearSoftmax, kBytes},
+    {kDomain, "QLinearConcat", 1, kLatest, 3, -1, "axis", QLinearConcat, OfInput(2, kBytes)},
+    {kDomain, "QLinearWhere", 1, kLatest, 9, 9, "", QLinearWhere, OfInput(1, kBytes)},
+    {kDomain, "QGemm", 1, kLatest, 6, 9, "alpha transA transB", QGemm, kBytes},
+    {kDomain, "MatMulIntegerToFloat", 1, kLatest, 4, 7, "", MatMulIntegerToFloat, kBytes},
+    {kDomain, "DynamicQuantizeMatMul", 1, kLatest, 3, 5, "", DynamicQuantizeMatMul, DTypeSet{DType::kF32}},
     {kDomain, "DynamicQuantizeLSTM", 1, kLatest, 3, 12,
      "activation_alpha activation_beta activations clip direction hidden_size input_forget",
-     DynamicQuantizeLstm},
+     DynamicQuantizeLstm, DTypeSet{DType::kF32}},
 };
 
 }  // namespace

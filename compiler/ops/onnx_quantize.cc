@@ -152,13 +152,15 @@ void QLinearBinary(OnnxContext& c) {
 
 constexpr OnnxOp kRows[] = {
     {"", "QuantizeLinear", 10, kLatest, 2, 3, "axis block_size output_dtype precision saturate",
-     QuantizeLinear},
-    {"", "DequantizeLinear", 10, kLatest, 2, 3, "axis block_size output_dtype", DequantizeLinear},
-    {"", "DynamicQuantizeLinear", 11, kLatest, 1, 1, "", DynamicQuantizeLinear},
-    {"com.microsoft", "QLinearAdd", 1, kLatest, 7, 8, "", QLinearBinary<ExprOp::kAdd>},
-    {"com.microsoft", "QLinearMul", 1, kLatest, 7, 8, "", QLinearBinary<ExprOp::kMul>},
-    {"com.microsoft", "QuantizeLinear", 1, kLatest, 2, 3, "axis block_size", QuantizeLinear},
-    {"com.microsoft", "DequantizeLinear", 1, kLatest, 2, 3, "axis block_size", DequantizeLinear},
+     QuantizeLinear, kNumbers},
+    {"", "DequantizeLinear", 10, kLatest, 2, 3, "axis block_size output_dtype", DequantizeLinear,
+     kIntegers | kFloat8 | kPacked},
+    {"", "DynamicQuantizeLinear", 11, kLatest, 1, 1, "", DynamicQuantizeLinear, DTypeSet{DType::kF32}},
+    {"com.microsoft", "QLinearAdd", 1, kLatest, 7, 8, "", QLinearBinary<ExprOp::kAdd>, kBytes},
+    {"com.microsoft", "QLinearMul", 1, kLatest, 7, 8, "", QLinearBinary<ExprOp::kMul>, kBytes},
+    {"com.microsoft", "QuantizeLinear", 1, kLatest, 2, 3, "axis block_size", QuantizeLinear, kNumbers},
+    {"com.microsoft", "DequantizeLinear", 1, kLatest, 2, 3, "axis block_size", DequantizeLinear,
+     kIntegers | kPacked},
 };
 
 }  // namespace

@@ -109,6 +109,7 @@ void Multinomial(OnnxContext& c) {
     return;
   }
   ValueId x = b.Cast(c.in(0), DType::kF64);
+  if (b.failed()) return;
   Dims dims = b.dims(x);
   ValueId weights = b.Unary(ExprOp::kExp, b.Sub(x, b.Reduce(ReduceKind::kMax, x, {1})));
   ValueId sums = b.Emit("scan", {weights},
@@ -125,12 +126,12 @@ void Multinomial(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "RandomUniform", 1, kLatest, 0, 0, "dtype high low seed shape", OfShape<Uniform>},
-    {"", "RandomUniformLike", 1, kLatest, 1, 1, "dtype high low seed", Like<Uniform>},
-    {"", "RandomNormal", 1, kLatest, 0, 0, "dtype mean scale seed shape", OfShape<Normal>},
-    {"", "RandomNormalLike", 1, kLatest, 1, 1, "dtype mean scale seed", Like<Normal>},
-    {"", "Bernoulli", 15, kLatest, 1, 1, "dtype seed", Bernoulli},
-    {"", "Multinomial", 7, kLatest, 1, 1, "dtype sample_size seed", Multinomial},
+    {"", "RandomUniform", 1, kLatest, 0, 0, "dtype high low seed shape", OfShape<Uniform>, OfOutput(kFloats)},
+    {"", "RandomUniformLike", 1, kLatest, 1, 1, "dtype high low seed", Like<Uniform>, OfOutput(kFloats)},
+    {"", "RandomNormal", 1, kLatest, 0, 0, "dtype mean scale seed shape", OfShape<Normal>, OfOutput(kFloats)},
+    {"", "RandomNormalLike", 1, kLatest, 1, 1, "dtype mean scale seed", Like<Normal>, OfOutput(kFloats)},
+    {"", "Bernoulli", 15, kLatest, 1, 1, "dtype seed", Bernoulli, kFloats},
+    {"", "Multinomial", 7, kLatest, 1, 1, "dtype sample_size seed", Multinomial, kFloats},
 };
 
 }  // namespace

@@ -324,21 +324,22 @@ void Lstm(OnnxContext& c) { Recurrent(c, Cell::kLstm); }
 
 constexpr OnnxOp kRows[] = {
     {"", "RNN", 1, 6, 3, 6,
-     "activation_alpha activation_beta activations clip direction hidden_size output_sequence", Rnn},
+     "activation_alpha activation_beta activations clip direction hidden_size output_sequence", Rnn, kFloats},
     {"", "RNN", 7, kLatest, 3, 6,
-     "activation_alpha activation_beta activations clip direction hidden_size layout", Rnn},
+     "activation_alpha activation_beta activations clip direction hidden_size layout", Rnn, kFloats},
     {"", "GRU", 1, 6, 3, 6,
      "activation_alpha activation_beta activations clip direction hidden_size linear_before_reset "
      "output_sequence",
-     Gru},
+     Gru, kFloats},
     {"", "GRU", 7, kLatest, 3, 6,
      "activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset",
-     Gru},
+     Gru, kFloats},
     {"", "LSTM", 1, 6, 3, 8,
      "activation_alpha activation_beta activations clip direction hidden_size input_forget output_sequence",
-     Lstm},
+     Lstm, kFloats},
     {"", "LSTM", 7, kLatest, 3, 8,
-     "activation_alpha activation_beta activations clip direction hidden_size input_forget layout", Lstm},
+     "activation_alpha activation_beta activations clip direction hidden_size input_forget layout", Lstm,
+     kFloats},
 };
 
 }  // namespace

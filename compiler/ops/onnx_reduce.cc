@@ -127,10 +127,11 @@ void ArgReduce(OnnxContext& c) {
 
 // Axes became an input in opset 13 for ReduceSum and in opset 18 for the others.
 constexpr OnnxOp AttributeRow(std::string_view name, int until, void (*lower)(OnnxContext&)) {
-  return {"", name, 1, until, 1, 1, "axes keepdims", lower};
+  return {"", name, 1, until, 1, 1, "axes keepdims", lower, kNumbers};
 }
-constexpr OnnxOp InputRow(std::string_view name, int since, void (*lower)(OnnxContext&)) {
-  return {"", name, since, kLatest, 1, 2, "keepdims noop_with_empty_axes", lower};
+constexpr OnnxOp InputRow(std::string_view name, int since, void (*lower)(OnnxContext&),
+                          DTypeSet types = kNumbers) {
+  return {"", name, since, kLatest, 1, 2, "keepdims noop_with_empty_axes", lower, types};
 }
 
 constexpr OnnxOp kRows[] = {
@@ -139,9 +140,9 @@ constexpr OnnxOp kRows[] = {
     AttributeRow("ReduceProd", 17, Plain<ReduceKind::kProduct>),
     InputRow("ReduceProd", 18, Plain<ReduceKind::kProduct>),
     AttributeRow("ReduceMax", 17, Plain<ReduceKind::kMax>),
-    InputRow("ReduceMax", 18, Plain<ReduceKind::kMax>),
+    InputRow("ReduceMax", 18, Plain<ReduceKind::kMax>, kNumbers | kBools),
     AttributeRow("ReduceMin", 17, Plain<ReduceKind::kMin>),
-    InputRow("ReduceMin", 18, Plain<ReduceKind::kMin>),
+    InputRow("ReduceMin", 18, Plain<ReduceKind::kMin>, kNumbers | kBools),
     AttributeRow("ReduceMean", 17, Mean),
     InputRow("ReduceMean", 18, Mean),
     AttributeRow("ReduceSumSquare", 17, SumSquare),
@@ -154,8 +155,10 @@ constexpr OnnxOp kRows[] = {
     InputRow("ReduceLogSum", 18, LogSum),
     AttributeRow("ReduceLogSumExp", 17, LogSumExp),
     InputRow("ReduceLogSumExp", 18, LogSumExp),
-    {"", "ArgMax", 1, kLatest, 1, 1, "axis keepdims select_last_index", ArgReduce<ReduceKind::kArgMax>},
-    {"", "ArgMin", 1, kLatest, 1, 1, "axis keepdims select_last_index", ArgReduce<ReduceKind::kArgMin>},
+    {"", "ArgMax", 1, kLatest, 1, 1, "axis keepdims select_last_index", ArgReduce<ReduceKind::kArgMax>,
+     kNumbers},
+    {"", "ArgMin", 1, kLatest, 1, 1, "axis keepdims select_last_index", ArgReduce<ReduceKind::kArgMin>,
+     kNumbers},
 };
 
 }  // namespace

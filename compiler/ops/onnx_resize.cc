@@ -388,14 +388,14 @@ void Upsample(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Resize", 10, 10, 2, 2, "mode", Resize},
+    {"", "Resize", 10, 10, 2, 2, "mode", Resize, kAllTypes - kStrings},
     {"", "Resize", 11, kLatest, 1, 4,
      "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
      "keep_aspect_ratio_policy mode nearest_mode",
-     Resize},
-    {"", "Upsample", 1, 6, 1, 1, "height_scale mode width_scale", Upsample},
-    {"", "Upsample", 7, 8, 1, 1, "mode scales", Upsample},
-    {"", "Upsample", 9, 9, 2, 2, "mode", Upsample},
+     Resize, kAllTypes - kStrings},
+    {"", "Upsample", 1, 6, 1, 1, "height_scale mode width_scale", Upsample, kAllTypes - kStrings},
+    {"", "Upsample", 7, 8, 1, 1, "mode scales", Upsample, kAllTypes - kStrings},
+    {"", "Upsample", 9, 9, 2, 2, "mode", Upsample, kAllTypes - kStrings},
 };
 
 }  // namespace

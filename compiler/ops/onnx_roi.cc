@@ -42,10 +42,12 @@ void MaxRoiPool(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "RoiAlign", 10, 15, 3, 3, "mode output_height output_width sampling_ratio spatial_scale", RoiAlign},
+    {"", "RoiAlign", 10, 15, 3, 3, "mode output_height output_width sampling_ratio spatial_scale", RoiAlign,
+     kFloats},
     {"", "RoiAlign", 16, kLatest, 3, 3,
-     "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale", RoiAlign},
-    {"", "MaxRoiPool", 1, kLatest, 2, 2, "pooled_shape spatial_scale", MaxRoiPool},
+     "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale", RoiAlign,
+     kFloats},
+    {"", "MaxRoiPool", 1, kLatest, 2, 2, "pooled_shape spatial_scale", MaxRoiPool, kFloats},
 };
 
 }  // namespace

@@ -31,8 +31,8 @@ void CumSum(OnnxContext& c) { Cumulative(c, "sum"); }
 void CumProd(OnnxContext& c) { Cumulative(c, "product"); }
 
 constexpr OnnxOp kRows[] = {
-    {"", "CumSum", 11, kLatest, 2, 2, "exclusive reverse", CumSum},
-    {"", "CumProd", 26, kLatest, 2, 2, "exclusive reverse", CumProd},
+    {"", "CumSum", 11, kLatest, 2, 2, "exclusive reverse", CumSum, kNumbers},
+    {"", "CumProd", 26, kLatest, 2, 2, "exclusive reverse", CumProd, kNumbers},
 };
 
 }  // namespace

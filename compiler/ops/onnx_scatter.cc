@@ -52,10 +52,11 @@ void TensorScatter(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Scatter", 9, 10, 3, 3, "axis", ScatterElements, StringUse::kMoved},
-    {"", "ScatterElements", 11, kLatest, 3, 3, "axis reduction", ScatterElements, StringUse::kMoved},
-    {"", "TensorScatter", 24, kLatest, 2, 3, "axis mode", TensorScatter},
-    {"", "ScatterND", 11, kLatest, 3, 3, "reduction", ScatterNd, StringUse::kMoved},
+    {"", "Scatter", 9, 10, 3, 3, "axis", ScatterElements, kAllTypes, StringUse::kMoved},
+    {"", "ScatterElements", 11, kLatest, 3, 3, "axis reduction", ScatterElements, kAllTypes,
+     StringUse::kMoved},
+    {"", "TensorScatter", 24, kLatest, 2, 3, "axis mode", TensorScatter, kAllTypes, StringUse::kMoved},
+    {"", "ScatterND", 11, kLatest, 3, 3, "reduction", ScatterNd, kAllTypes, StringUse::kMoved},
 };
 
 }  // namespace

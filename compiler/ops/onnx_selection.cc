@@ -96,10 +96,11 @@ void NonMaxSuppression(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "NonZero", 9, kLatest, 1, 1, "", NonZero},
-    {"", "Compress", 9, kLatest, 2, 2, "axis", Compress, StringUse::kMoved},
-    {"", "Unique", 11, kLatest, 1, 1, "axis sorted", Unique, StringUse::kNative},
-    {"", "NonMaxSuppression", 10, kLatest, 2, 5, "center_point_box", NonMaxSuppression},
+    {"", "NonZero", 9, kLatest, 1, 1, "", NonZero, kNumbers | kBools},
+    {"", "Compress", 9, kLatest, 2, 2, "axis", Compress, kAllTypes, StringUse::kMoved},
+    {"", "Unique", 11, kLatest, 1, 1, "axis sorted", Unique, kAllTypes},
+    {"", "NonMaxSuppression", 10, kLatest, 2, 5, "center_point_box", NonMaxSuppression,
+     DTypeSet{DType::kF32}},
 };
 
 }  // namespace

@@ -126,15 +126,14 @@ void ConcatFromSequence(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "SequenceEmpty", 11, kLatest, 0, 0, "dtype", SequenceEmpty},
-    {"", "SequenceConstruct", 11, kLatest, 1, -1, "", SequenceConstruct, StringUse::kNative, true},
-    {"", "SequenceInsert", 11, kLatest, 2, 3, "", SequenceInsert, StringUse::kNative, true},
-    {"", "SequenceErase", 11, kLatest, 1, 2, "", SequenceErase, StringUse::kNative, true},
-    {"", "SequenceAt", 11, kLatest, 2, 2, "", SequenceAt, StringUse::kNative, true},
-    {"", "SequenceLength", 11, kLatest, 1, 1, "", SequenceLength, StringUse::kNative, true},
-    {"", "SplitToSequence", 11, kLatest, 1, 2, "axis keepdims", SplitToSequence, StringUse::kNative},
-    {"", "ConcatFromSequence", 11, kLatest, 1, 1, "axis new_axis", ConcatFromSequence, StringUse::kNative,
-     true},
+    {"", "SequenceEmpty", 11, kLatest, 0, 0, "dtype", SequenceEmpty, OfOutput(kAnyValue)},
+    {"", "SequenceConstruct", 11, kLatest, 1, -1, "", SequenceConstruct, kAnyValue},
+    {"", "SequenceInsert", 11, kLatest, 2, 3, "", SequenceInsert, kAnyValue},
+    {"", "SequenceErase", 11, kLatest, 1, 2, "", SequenceErase, kAnyValue},
+    {"", "SequenceAt", 11, kLatest, 2, 2, "", SequenceAt, kAnyValue},
+    {"", "SequenceLength", 11, kLatest, 1, 1, "", SequenceLength, kAnyValue},
+    {"", "SplitToSequence", 11, kLatest, 1, 2, "axis keepdims", SplitToSequence, kAllTypes},
+    {"", "ConcatFromSequence", 11, kLatest, 1, 1, "axis new_axis", ConcatFromSequence, kAnyValue},
 };
 
 }  // namespace

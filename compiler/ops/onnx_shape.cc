@@ -194,17 +194,17 @@ void Expand(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Identity", 1, kLatest, 1, 1, "", Identity, StringUse::kNative, true},
-    {"", "Shape", 1, kLatest, 1, 1, "start end", Shape, StringUse::kNative},
-    {"", "Size", 1, kLatest, 1, 1, "", Size, StringUse::kNative},
-    {"", "Reshape", 1, 4, 1, 1, "shape", Reshape, StringUse::kMoved},
-    {"", "Reshape", 5, kLatest, 2, 2, "allowzero", Reshape, StringUse::kMoved},
-    {"", "Flatten", 1, kLatest, 1, 1, "axis", Flatten, StringUse::kMoved},
-    {"", "Squeeze", 1, 12, 1, 1, "axes", Squeeze, StringUse::kMoved},
-    {"", "Squeeze", 13, kLatest, 1, 2, "", Squeeze, StringUse::kMoved},
-    {"", "Unsqueeze", 1, 12, 1, 1, "axes", Unsqueeze, StringUse::kMoved},
-    {"", "Unsqueeze", 13, kLatest, 2, 2, "", Unsqueeze, StringUse::kMoved},
-    {"", "Expand", 8, kLatest, 2, 2, "", Expand, StringUse::kMoved},
+    {"", "Identity", 1, kLatest, 1, 1, "", Identity, kAnyValue},
+    {"", "Shape", 1, kLatest, 1, 1, "start end", Shape, kAllTypes},
+    {"", "Size", 1, kLatest, 1, 1, "", Size, kAllTypes},
+    {"", "Reshape", 1, 4, 1, 1, "shape", Reshape, kAllTypes, StringUse::kMoved},
+    {"", "Reshape", 5, kLatest, 2, 2, "allowzero", Reshape, kAllTypes, StringUse::kMoved},
+    {"", "Flatten", 1, kLatest, 1, 1, "axis", Flatten, kAllTypes, StringUse::kMoved},
+    {"", "Squeeze", 1, 12, 1, 1, "axes", Squeeze, kAllTypes, StringUse::kMoved},
+    {"", "Squeeze", 13, kLatest, 1, 2, "", Squeeze, kAllTypes, StringUse::kMoved},
+    {"", "Unsqueeze", 1, 12, 1, 1, "axes", Unsqueeze, kAllTypes, StringUse::kMoved},
+    {"", "Unsqueeze", 13, kLatest, 2, 2, "", Unsqueeze, kAllTypes, StringUse::kMoved},
+    {"", "Expand", 8, kLatest, 2, 2, "", Expand, kAllTypes, StringUse::kMoved},
 };
 
 }  // namespace

@@ -155,10 +155,10 @@ void CenterCropPad(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Slice", 1, 9, 1, 1, "starts ends axes", Slice, StringUse::kMoved},
-    {"", "Slice", 10, kLatest, 3, 5, "", Slice, StringUse::kMoved},
-    {"", "Crop", 1, 9, 1, 1, "border scale", Crop},
-    {"", "CenterCropPad", 18, kLatest, 2, 2, "axes", CenterCropPad},
+    {"", "Slice", 1, 9, 1, 1, "starts ends axes", Slice, kAllTypes, StringUse::kMoved},
+    {"", "Slice", 10, kLatest, 3, 5, "", Slice, kAllTypes, StringUse::kMoved},
+    {"", "Crop", 1, 9, 1, 1, "border scale", Crop, kFloats},
+    {"", "CenterCropPad", 18, kLatest, 2, 2, "axes", CenterCropPad, kAllTypes - kStrings - kComplex},
 };
 
 }  // namespace

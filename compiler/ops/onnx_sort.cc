@@ -24,8 +24,8 @@ void TopK(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "TopK", 1, 9, 1, 1, "axis k", TopKOfAttribute},
-    {"", "TopK", 10, kLatest, 2, 2, "axis largest sorted", TopK},
+    {"", "TopK", 1, 9, 1, 1, "axis k", TopKOfAttribute, kNumbers},
+    {"", "TopK", 10, kLatest, 2, 2, "axis largest sorted", TopK, kNumbers},
 };
 
 }  // namespace

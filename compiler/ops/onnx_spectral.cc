@@ -248,10 +248,10 @@ void MelWeightMatrix(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "DFT", 17, 19, 1, 2, "axis inverse onesided", Dft},
-    {"", "DFT", 20, kLatest, 1, 3, "inverse onesided", Dft},
-    {"", "STFT", 17, kLatest, 2, 4, "onesided", Stft},
-    {"", "MelWeightMatrix", 17, kLatest, 5, 5, "output_datatype", MelWeightMatrix},
+    {"", "DFT", 17, 19, 1, 2, "axis inverse onesided", Dft, kFloats},
+    {"", "DFT", 20, kLatest, 1, 3, "inverse onesided", Dft, kFloats},
+    {"", "STFT", 17, kLatest, 2, 4, "onesided", Stft, kFloats},
+    {"", "MelWeightMatrix", 17, kLatest, 5, 5, "output_datatype", MelWeightMatrix, OfOutput(kNumbers)},
 };
 
 }  // namespace

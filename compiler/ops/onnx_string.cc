@@ -107,11 +107,11 @@ void StringNormalizer(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "StringConcat", 20, kLatest, 2, 2, "", StringConcat, StringUse::kNative},
-    {"", "StringSplit", 20, kLatest, 1, 1, "delimiter maxsplit", StringSplit, StringUse::kNative},
-    {"", "RegexFullMatch", 20, kLatest, 1, 1, "pattern", RegexFullMatch, StringUse::kNative},
+    {"", "StringConcat", 20, kLatest, 2, 2, "", StringConcat, kStrings},
+    {"", "StringSplit", 20, kLatest, 1, 1, "delimiter maxsplit", StringSplit, kStrings},
+    {"", "RegexFullMatch", 20, kLatest, 1, 1, "pattern", RegexFullMatch, kStrings},
     {"", "StringNormalizer", 10, kLatest, 1, 1, "case_change_action is_case_sensitive locale stopwords",
-     StringNormalizer, StringUse::kNative},
+     StringNormalizer, kStrings},
 };
 
 }  // namespace

@@ -217,10 +217,10 @@ constexpr OnnxOp kRows[] = {
      "classlabels_ints classlabels_strings coefficients kernel_params kernel_type post_transform prob_a "
      "prob_b "
      "rho support_vectors vectors_per_class",
-     SVMClassifier},
+     SVMClassifier, kNumbers},
     {"ai.onnx.ml", "SVMRegressor", 1, kLatest, 1, 1,
      "coefficients kernel_params kernel_type n_supports one_class post_transform rho support_vectors",
-     SVMRegressor},
+     SVMRegressor, kNumbers},
 };
 
 }  // namespace

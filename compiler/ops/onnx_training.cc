@@ -92,9 +92,12 @@ void Momentum(OnnxContext& c) { ForTensors(c, 3, MomentumStep); }
 constexpr std::string_view kDomain = "ai.onnx.preview.training";
 
 constexpr OnnxOp kRows[] = {
-    {kDomain, "Adagrad", 1, kLatest, 3, -1, "decay_factor epsilon norm_coefficient", Adagrad},
-    {kDomain, "Adam", 1, kLatest, 3, -1, "alpha beta epsilon norm_coefficient norm_coefficient_post", Adam},
-    {kDomain, "Momentum", 1, kLatest, 3, -1, "alpha beta mode norm_coefficient", Momentum},
+    {kDomain, "Adagrad", 1, kLatest, 3, -1, "decay_factor epsilon norm_coefficient", Adagrad,
+     OfInput(2, kFloats)},
+    {kDomain, "Adam", 1, kLatest, 3, -1, "alpha beta epsilon norm_coefficient norm_coefficient_post", Adam,
+     OfInput(2, kFloats)},
+    {kDomain, "Momentum", 1, kLatest, 3, -1, "alpha beta mode norm_coefficient", Momentum,
+     OfInput(2, kFloats)},
 };
 
 }  // namespace

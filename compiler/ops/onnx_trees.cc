@@ -345,18 +345,20 @@ void TreeEnsemble(OnnxContext& c) {
 
 constexpr OnnxOp kRows[] = {
     {"ai.onnx.ml", "TreeEnsembleClassifier", 1, 2, 1, 1, NODE_ATTRIBUTES CLASS_ATTRIBUTES,
-     TreeEnsembleClassifier},
+     TreeEnsembleClassifier, kNumbers},
     {"ai.onnx.ml", "TreeEnsembleClassifier", 3, kLatest, 1, 1,
-     NODE_ATTRIBUTES NODE_TENSORS CLASS_ATTRIBUTES " class_weights_as_tensor", TreeEnsembleClassifier},
+     NODE_ATTRIBUTES NODE_TENSORS CLASS_ATTRIBUTES " class_weights_as_tensor", TreeEnsembleClassifier,
+     kNumbers},
     {"ai.onnx.ml", "TreeEnsembleRegressor", 1, 2, 1, 1, NODE_ATTRIBUTES TARGET_ATTRIBUTES,
-     TreeEnsembleRegressor},
+     TreeEnsembleRegressor, kNumbers},
     {"ai.onnx.ml", "TreeEnsembleRegressor", 3, kLatest, 1, 1,
-     NODE_ATTRIBUTES NODE_TENSORS TARGET_ATTRIBUTES " target_weights_as_tensor", TreeEnsembleRegressor},
+     NODE_ATTRIBUTES NODE_TENSORS TARGET_ATTRIBUTES " target_weights_as_tensor", TreeEnsembleRegressor,
+     kNumbers},
     {"ai.onnx.ml", "TreeEnsemble", 5, kLatest, 1, 1,
      "aggregate_function leaf_targetids leaf_weights membership_values n_targets nodes_falseleafs "
      "nodes_falsenodeids nodes_featureids nodes_hitrates nodes_missing_value_tracks_true nodes_modes "
      "nodes_splits nodes_trueleafs nodes_truenodeids post_transform tree_roots",
-     TreeEnsemble},
+     TreeEnsemble, kFloats},
 };
 
 #undef NODE_ATTRIBUTES

@@ -12,6 +12,8 @@ TEST(OnnxOps, RowsAreCompleteAndDoNotOverlap) {
   for (const OnnxOp* row : OnnxOps()) {
     SCOPED_TRACE(std::string(row->name) + " " + std::to_string(row->since));
     EXPECT_NE(row->lower, nullptr);
+    EXPECT_FALSE(row->types.set.empty());
+    EXPECT_TRUE(row->strings != StringUse::kMoved || row->types.set.contains(DType::kString));
     EXPECT_GE(row->since, 1);
     EXPECT_LE(row->since, row->until);
     EXPECT_TRUE(row->max_inputs < 0 || row->max_inputs >= row->min_inputs);

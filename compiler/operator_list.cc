@@ -1,0 +1,47 @@
+#include "compiler/operator_list.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "compiler/ops/onnx_op.h"
+
+namespace tvmvm {
+namespace {
+
+// Those that code is generated for. Operators become tensor programs, which each of them runs: none has
+// operators of its own.
+constexpr DeviceKind kDevices[] = {DeviceKind::kCpu};
+
+OperatorInfo InfoOf(const ir::OnnxOp& row) {
+  OperatorInfo info;
+  info.domain = row.domain;
+  info.name = row.name;
+  info.since = row.since;
+  if (row.until < ir::kLatest) info.until = row.until;
+  info.types = ir::TypeNames(row.types.set);
+  info.types_of = row.types.input;
+  for (DeviceKind device : kDevices) info.devices.emplace_back(DeviceKindName(device));
+  return info;
+}
+
+}  // namespace
+
+std::vector<OperatorInfo> ListOperators() {
+  std::vector<OperatorInfo> operators;
+  for (const ir::OnnxOp* row : ir::OnnxOps()) operators.push_back(InfoOf(*row));
+  auto key = [](const OperatorInfo& info) { return std::tie(info.domain, info.name, info.since); };
+  std::ranges::sort(operators, [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  return operators;
+}
+
+std::vector<ElementTypeSet> ListElementTypeSets() {
+  std::vector<ElementTypeSet> sets;
+  for (const ir::NamedDTypes& named : ir::kNamedDTypes) {
+    ElementTypeSet& set = sets.emplace_back(named.name);
+    for (int i = 1; i < kDTypeCount; ++i)
+      if (DType type = static_cast<DType>(i); named.types.contains(type)) set.types.push_back(type);
+  }
+  return sets;
+}
+
+}  // namespace tvmvm

@@ -1,0 +1,13 @@
+// The operator table (ops/onnx_op.h) as the compiler's interface shows it.
+#pragma once
+
+#include <vector>
+
+#include "compiler/compiler.h"
+
+namespace tvmvm {
+
+std::vector<OperatorInfo> ListOperators();
+std::vector<ElementTypeSet> ListElementTypeSets();
+
+}  // namespace tvmvm

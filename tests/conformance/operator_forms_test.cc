@@ -1,0 +1,126 @@
+// What the operator table says of element types is true: each operator form of operator_forms.txt compiles
+// for every type of its row, giving the types and sizes that it states, and for no other.
+#include "tests/conformance/operator_forms.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "compiler/compiler.h"
+#include "compiler/ops/onnx_op.h"
+#include "tests/compiler/importers/onnx_writer.h"
+#include "tests/sanitizer.h"
+
+namespace tvmvm {
+namespace {
+
+// They take graphs or maps, for which forms have no words. control_test.cc, references/ml.json and the
+// conformance folders run them.
+constexpr std::string_view kWithoutForm[] = {"If",      "Loop",           "Scan",  "SequenceMap",
+                                             "CastMap", "DictVectorizer", "ZipMap"};
+
+std::string NameOf(const ir::OnnxOp& row) {
+  return fmt::format("{}{}{} {}", row.domain, row.domain.empty() ? "" : ".", row.name, row.since);
+}
+
+std::map<const ir::OnnxOp*, std::vector<OperatorForm>> FormsByRow() {
+  std::map<const ir::OnnxOp*, std::vector<OperatorForm>> forms;
+  for (OperatorForm& form : ReadOperatorForms()) {
+    const ir::OnnxOp* row = ir::FindOnnxOp(form.domain, form.name, form.version);
+    EXPECT_NE(row, nullptr) << form.text;
+    if (row != nullptr) forms[row].push_back(std::move(form));
+  }
+  return forms;
+}
+
+Expected<CompileResult> Compile(const OperatorForm& form, const std::vector<DType>& types,
+                                const std::string& stop_after = "") {
+  std::string model = ModelOf(form, types);
+  CompileOptions options;
+  options.targets = {"host"};
+  options.stop_after = stop_after;
+  return GetCompiler().CompileBytes(ir::BytesOf(model), options);
+}
+
+// A tensor's type as a form writes it.
+std::string Text(const TypeSpec& type) {
+  std::string text(DTypeName(type.dtype));
+  text += '[';
+  for (const DimSpec& dim : type.dims)
+    text += (text.ends_with('[') ? "" : ",") + (dim.value < 0 ? "?" : std::to_string(dim.value));
+  return text + "]";
+}
+
+// `type`: what T is, or, where the form does not say, the type.
+std::string Text(const OperandForm& form, DType type) {
+  TypeSpec tensor;
+  tensor.dtype = form.dtype == DType::kInvalid ? type : form.dtype.value_or(type);
+  for (int64_t dim : form.dims) tensor.dims.push_back({dim, "", 0, 0});
+  return Text(tensor);
+}
+
+void CheckOutputs(const OperatorForm& form, const std::vector<DType>& types, const Program& program) {
+  size_t next = 0;
+  for (DType type : types) {
+    for (const OperandForm& output : form.outputs) {
+      if (output.kind == OperandForm::Kind::kAbsent) continue;
+      const TypeSpec& found = program.main().outputs[next++].type;
+      const TypeSpec& tensor = found.elements.empty() ? found : found.elements[0];
+      EXPECT_EQ(Text(tensor), Text(output, output.dtype == DType::kInvalid ? tensor.dtype : type));
+    }
+  }
+}
+
+TEST(OperatorForms, EveryRowHasOne) {
+  auto forms = FormsByRow();
+  for (const ir::OnnxOp* row : ir::OnnxOps()) {
+    if (std::ranges::find(kWithoutForm, row->name) != std::end(kWithoutForm)) continue;
+    EXPECT_TRUE(forms.contains(row)) << NameOf(*row);
+  }
+}
+
+// The types that the form can be imported with. Failures: one that is not of its row; one that is missing
+// where the row has no other form.
+std::vector<DType> ImportedTypes(const ir::OnnxOp& row, const OperatorForm& form, bool is_only_form) {
+  std::vector<DType> types;
+  for (int i = 1; i < kDTypeCount; ++i) {
+    DType type = static_cast<DType>(i);
+    bool is_taken = row.types.set.contains(type);
+    auto imported = Compile(form, {type}, "import");
+    if (imported) {
+      types.push_back(type);
+      EXPECT_TRUE(is_taken) << DTypeName(type);
+    } else if (is_taken && is_only_form) {
+      ADD_FAILURE() << DTypeName(type) << ": " << imported.error().message;
+    } else if (!is_taken) {
+      EXPECT_NE(imported.error().message.find(row.name), std::string::npos) << imported.error().message;
+    }
+  }
+  return types;
+}
+
+TEST(OperatorForms, TakeTheTypesOfTheTable) {
+  int index = 0;
+  for (const auto& [row, forms] : FormsByRow()) {
+    // Under a sanitizer every fourth row, for time.
+    if (kSanitized && index++ % 4 != 0) continue;
+    ir::DTypeSet taken;
+    for (const OperatorForm& form : forms) {
+      SCOPED_TRACE(form.text);
+      std::vector<DType> types = ImportedTypes(*row, form, forms.size() == 1);
+      for (DType type : types) taken = taken | ir::DTypeSet{type};
+      auto compiled = Compile(form, types);
+      if (compiled)
+        CheckOutputs(form, types, *compiled->program);
+      else
+        ADD_FAILURE() << compiled.error().message;
+    }
+    EXPECT_TRUE(taken.contains(row->types.set - ir::DTypeSet{DType::kInvalid}))
+        << NameOf(*row) << " does not take " << ir::TypesText(row->types.set - taken);
+  }
+}
+
+}  // namespace
+}  // namespace tvmvm
