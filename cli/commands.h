@@ -14,5 +14,6 @@ Expected<int> InspectCommand(const InspectArguments& arguments);
 Expected<int> DisasmCommand(const DisasmArguments& arguments);
 Expected<int> AsmCommand(const AsmArguments& arguments);
 Expected<int> VerifyCommand(const VerifyArguments& arguments);
+Expected<int> OpsCommand(const OpsArguments& arguments);
 
 }  // namespace tvmvm::cli

@@ -292,6 +292,25 @@ void AddVerify(CLI::App& app, Action* action) {
   command->callback([=] { *action = [arguments] { return VerifyCommand(*arguments); }; });
 }
 
+void AddOps(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<OpsArguments>();
+  CLI::App* command =
+      AddCommand(app, "ops", "List the ONNX operators that are supported, or those that a model needs",
+                 "  tvm-vm ops\n"
+                 "  tvm-vm ops --model model.onnx\n"
+                 "  tvm-vm ops --markdown > docs/operators.md\n"
+                 "With --model, an operator that is not supported gives exit code 1.");
+  CLI::Option* model = command
+                           ->add_option("--model", arguments->model,
+                                        "Show what this model needs, in its subgraphs and functions too")
+                           ->type_name("MODEL.onnx");
+  CLI::Option* json = command->add_flag("--json", arguments->json, "Print as JSON");
+  command->add_flag("--markdown", arguments->markdown, "Print the table as docs/operators.md has it")
+      ->excludes(model)
+      ->excludes(json);
+  command->callback([=] { *action = [arguments] { return OpsCommand(*arguments); }; });
+}
+
 int Main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of FlushResults
   CLI::App app("Compiles dynamic ONNX models into one file and runs them.", "tvm-vm");
@@ -299,7 +318,7 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("tvm-vm " TVMVM_VERSION));
   app.require_subcommand(1);
   Action action;
-  for (auto add : {AddCompile, AddRun, AddBench, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify})
+  for (auto add : {AddCompile, AddRun, AddBench, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify, AddOps})
     add(app, &action);
   try {
     app.parse(argc, argv);

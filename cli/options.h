@@ -120,4 +120,10 @@ struct VerifyArguments {
   bool json = false;
 };
 
+struct OpsArguments {
+  std::string model;  // empty: the whole table
+  bool json = false;
+  bool markdown = false;
+};
+
 }  // namespace tvmvm::cli

@@ -26,9 +26,9 @@ struct CompileOptions {
   std::vector<std::string> devices = {"cpu"};  // in order of preference
   std::vector<std::string> targets;  // CPU levels: "host", "x86-64-v3", ...; empty: x86-64-v3 and x86-64-v4,
                                      // and x86-64-v4-vnni where products of bytes gain by it
-  bool bitcode = false;          // also pack LLVM bitcode
-  bool keep_all_values = false;  // every intermediate value becomes an output (run --dump)
-  bool trace_values = false;     // the program tells a TraceObserver what each step makes
+  bool bitcode = false;              // also pack LLVM bitcode
+  bool keep_all_values = false;      // every intermediate value becomes an output (run --dump)
+  bool trace_values = false;         // the program tells a TraceObserver what each step makes
   std::map<std::string, DimBound> dims;
   std::vector<std::string> print_after;      // pass names, or "all"
   std::vector<std::string> disabled_passes;  // optional passes that do not run, or "all" of them
@@ -51,7 +51,7 @@ struct OperatorInfo {
   std::string domain;  // "" is ai.onnx
   std::string name;
   int since = 1;
-  std::optional<int> until;        // none: the newest
+  std::optional<int> until;        // none: any newer one
   std::vector<std::string> types;  // element types and sets of them (ElementTypeSets)
   int types_of = 0;                // the input that they are about; -1: the first output
   std::vector<std::string> devices;

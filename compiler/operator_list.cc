@@ -17,7 +17,10 @@ OperatorInfo InfoOf(const ir::OnnxOp& row) {
   info.domain = row.domain;
   info.name = row.name;
   info.since = row.since;
-  if (row.until < ir::kLatest) info.until = row.until;
+  if (row.until < ir::kLatest)
+    info.until = row.until;
+  else if (row.domain.empty())
+    info.until = ir::kNewestOpset;
   info.types = ir::TypeNames(row.types.set);
   info.types_of = row.types.input;
   for (DeviceKind device : kDevices) info.devices.emplace_back(DeviceKindName(device));

@@ -51,7 +51,8 @@ std::string OperatorText(const OnnxNode& node, int64_t version) {
 // What is wrong with the type that a row's types are about; "" where nothing is.
 std::string TypeProblem(const OnnxOp& row, DType dtype) {
   if (row.types.set.contains(dtype)) return "";
-  return fmt::format("type {}; it takes {}", DTypeName(dtype), TypesText(row.types.set));
+  std::string found = dtype == DType::kString ? "strings" : fmt::format("type {}", DTypeName(dtype));
+  return fmt::format("{}; it takes {}", found, TypesText(row.types.set));
 }
 
 // What a row cannot do with this type of its input `index`; "" where it can.

@@ -17,7 +17,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr const char* kCommands[] = {"compile", "run", "bench", "test", "inspect", "disasm", "asm", "verify"};
+constexpr const char* kCommands[] = {"compile", "run", "bench",  "test", "inspect",
+                                     "disasm",  "asm", "verify", "ops"};
 
 void ExpectUsageError(const std::string& command, const std::string& message) {
   ToolResult result = RunShell(command);

@@ -16,7 +16,7 @@ namespace tvmvm {
 namespace {
 
 // Raised with every operator that is added; a fall below is a regression.
-constexpr int kPassingNodeTests = 1799;
+constexpr int kPassingNodeTests = 1800;
 
 // Under a sanitizer every eighth folder, for time.
 constexpr int kStep = kSanitized ? 8 : 1;
