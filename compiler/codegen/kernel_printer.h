@@ -85,7 +85,7 @@ class KernelPrinter {
   // print_conversion.cc
   Value* EmitCast(const Expr& e);
   Value* EmitBitcast(const Expr& e);
-  Value* ToSmallInteger(DType to, Value* a);
+  Value* ToInteger(DType to, Value* a);
   Value* RoundTo(DType dtype, Value* f32);     // f16 and bf16; others unchanged
   Value* WrapTo(DType dtype, Value* i8);       // sub-byte integers; others unchanged
   Value* ToMemory(DType dtype, Value* value);  // representation in registers <-> in memory

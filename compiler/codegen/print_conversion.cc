@@ -119,17 +119,30 @@ llvm::Value* KernelPrinter::WrapTo(DType dtype, Value* i8) {
   return IsSignedInteger(dtype) ? builder_.CreateAShr(high, spare) : builder_.CreateLShr(high, spare);
 }
 
-// A float as a number of the range of `to` in an i32: NaN gives 0. Clamped as a float, where vectors have it.
-llvm::Value* KernelPrinter::ToSmallInteger(DType to, Value* a) {
+// Truncates and saturates; NaN gives 0. Spelled out, as vectors of llvm.fptosi.sat are converted lane by
+// lane.
+llvm::Value* KernelPrinter::ToInteger(DType to, Value* a) {
   int bits = DTypeBits(to);
   bool is_signed = IsSignedInteger(to);
   auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
-  Value* low = number(is_signed ? -std::ldexp(1.0, bits - 1) : 0);
-  Value* high = number(std::ldexp(1.0, is_signed ? bits - 1 : bits) - 1);
-  Value* value = builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), number(0), a);
+  Value *low = number(is_signed ? -std::ldexp(1.0, bits - 1) : 0), *zero = number(0);
+  Value* value = builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), zero, a);
   value = builder_.CreateSelect(builder_.CreateFCmpOLT(value, low), low, value);
-  value = builder_.CreateSelect(builder_.CreateFCmpOGT(value, high), high, value);
-  return builder_.CreateFPToSI(value, WithLanes(builder_.getInt32Ty(), LanesOf(a)));
+  double limit = std::ldexp(1.0, is_signed ? bits - 1 : bits);  // the first number that does not fit
+  if (bits <= 16) {
+    Value* high = number(limit - 1);
+    value = builder_.CreateSelect(builder_.CreateFCmpOGT(value, high), high, value);
+    return builder_.CreateTrunc(builder_.CreateFPToSI(value, WithLanes(builder_.getInt32Ty(), LanesOf(a))),
+                                ValueType(to, LanesOf(a)));
+  }
+  // The largest number of the type is no float: it is chosen afterwards.
+  llvm::Type* type = ValueType(to, LanesOf(a));
+  Value* is_over = builder_.CreateFCmpOGE(value, number(limit));
+  value = builder_.CreateSelect(is_over, zero, value);
+  Value* whole = is_signed ? builder_.CreateFPToSI(value, type) : builder_.CreateFPToUI(value, type);
+  llvm::APInt most = is_signed ? llvm::APInt::getSignedMaxValue(static_cast<unsigned>(bits))
+                               : llvm::APInt::getMaxValue(static_cast<unsigned>(bits));
+  return builder_.CreateSelect(is_over, llvm::ConstantInt::get(type, most), whole);
 }
 
 llvm::Value* KernelPrinter::EmitCast(const Expr& e) {
@@ -146,9 +159,7 @@ llvm::Value* KernelPrinter::EmitCast(const Expr& e) {
   if (IsFloat(from)) {
     if (DTypeBits(from) < 16) return Defect(e, "was not expanded");
     if (to == DType::kBool) return builder_.CreateFCmpUNE(a, llvm::Constant::getNullValue(a->getType()));
-    if (DTypeBits(to) <= 16) return builder_.CreateTrunc(ToSmallInteger(to, a), type);
-    auto id = IsSignedInteger(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return builder_.CreateIntrinsic(id, {type, a->getType()}, {a});
+    return ToInteger(to, a);
   }
   bool from_signed = IsSignedInteger(from);
   if (IsFloat(to)) {
