@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes cases/*.json: single nodes with what ONNX Runtime's CPU provider gives for them.
+"""Writes cases/*.json: single nodes with what ONNX Runtime's CPU provider gives for them, or NumPy where it has no
+kernel.
 
 Needs onnx, numpy and onnxruntime. Nothing else in the project needs Python; the cases are committed.
 """
