@@ -398,6 +398,10 @@ def first_versions():
     spread = [np.repeat(each, 2) for each in per_group]
     yield old("group_norm_18", "GroupNormalization", 18, [grouped, *per_group], {"num_groups": 2},
               given=newer("GroupNormalization", 21, [grouped, *spread], {"num_groups": 2}))
+    large = floats(2, 3, scale=20)
+    yield old("cast_1", "Cast", 1, [large], {"to": "INT32"}, given=[large.astype(np.int32)])
+    slopes = floats(3)
+    yield old("prelu_6", "PRelu", 6, [image, slopes], given=[np.where(image < 0, image * slopes.reshape(3, 1, 1), image)])
     yield old("batch_norm_7", "BatchNormalization", 7, [image, floats(3), floats(3), floats(3), np.abs(floats(3))])
     yield case("quantize", "QuantizeLinear", [floats(2, 3, scale=20), constant(np.array(0.25, np.float32)),
                                               constant(np.array(3, np.uint8))])
