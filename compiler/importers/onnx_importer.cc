@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "bytecode/shape.h"
+#include "compiler/autodiff/differentiate.h"
 #include "compiler/importers/import_report.h"
+#include "compiler/importers/independent_names.h"
 #include "compiler/importers/onnx_signature.h"
 #include "compiler/importers/rank_dispatch.h"
 #include "compiler/ir/op_builder.h"
@@ -69,6 +71,7 @@ class Importer {
       : model_(model),
         options_(options),
         warnings_(warnings),
+        independent_names_(IndependentNames(model)),
         module_(NewModule()),
         builder_(&module_, &module_.main(), module_.main().body) {}
 
@@ -101,6 +104,8 @@ class Importer {
   const OnnxFunction* FindFunction(const OnnxNode& node) const;
   Attributes ResolveReferences(const OnnxNode& node, const Scope& scope) const;
   std::string NodeName(const OnnxNode& node, const Scope& scope);
+  // The value that gets the name: one of its own where gradients are taken with respect to the name.
+  ValueId ValueFor(const std::string& name, ValueId value);
   Status Define(const std::string& name, std::optional<ValueId> value, Scope* scope, const std::string& node);
   void Poison(const OnnxNode& node, Scope* scope);
   void CheckSupport(const OnnxNode& node, const std::string& name, const Scope& scope);
@@ -113,6 +118,7 @@ class Importer {
   const OnnxModel& model_;
   const ImportOptions& options_;
   std::vector<std::string>* warnings_;
+  const std::set<std::string> independent_names_;
   Module module_;
   OpBuilder builder_;
   ImportReport report_;
@@ -185,7 +191,8 @@ Status Importer::ImportInputs(Scope* scope) {
 Status Importer::ImportInitializers(const OnnxGraph& graph, Scope* scope) {
   for (const OnnxInitializer& initializer : graph.initializers) {
     builder_.SetSource(fmt::format("{} (initializer)", initializer.name));
-    ValueId value = builder_.Constant(*initializer.data, scope->prefix + initializer.name);
+    ValueId value =
+        ValueFor(initializer.name, builder_.Constant(*initializer.data, scope->prefix + initializer.name));
     TVMVM_CHECK_OK(Define(initializer.name, value, scope, "an initializer"));
   }
   return {};
@@ -195,6 +202,13 @@ std::string Importer::NodeName(const OnnxNode& node, const Scope& scope) {
   std::string name =
       node.name.empty() ? fmt::format("{}_{}", node.op_type, unnamed_[node.op_type]++) : node.name;
   return scope.prefix + name;
+}
+
+ValueId Importer::ValueFor(const std::string& name, ValueId value) {
+  if (!value.valid() || !independent_names_.contains(name)) return value;
+  const Type& type = builder_.type(value);
+  if (type.kind != TypeKind::kTensor || !type.ranked || !IsFloat(type.dtype)) return value;
+  return autodiff::Independent(builder_, value);
 }
 
 Attributes Importer::ResolveReferences(const OnnxNode& node, const Scope& scope) const {
@@ -315,7 +329,8 @@ Status Importer::ImportCall(const OnnxFunction& callee, const OnnxNode& node, co
   inner.depth = scope->depth + 1;
   for (size_t i = 0; i < callee.inputs.size(); ++i)
     TVMVM_CHECK_OK(
-        Define(callee.inputs[i], i < inputs.size() ? inputs[i] : ValueId(), &inner, "a function input"));
+        Define(callee.inputs[i], i < inputs.size() ? ValueFor(callee.inputs[i], inputs[i]) : ValueId(), &inner,
+               "a function input"));
   TVMVM_CHECK_OK(ImportNodes(callee.nodes, &inner));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
@@ -326,7 +341,9 @@ Status Importer::ImportCall(const OnnxFunction& callee, const OnnxNode& node, co
       Poison(node, scope);
       return {};
     }
-    scope->values.emplace(node.outputs[i], *result);
+    scope->values.emplace(node.outputs[i], result->has_value()
+                                               ? std::optional(ValueFor(node.outputs[i], **result))
+                                               : std::nullopt);
   }
   return {};
 }
@@ -352,6 +369,7 @@ void Importer::ImportOperator(const OnnxNode& node, const std::string& name, std
   context.import_graph = [this, scope](const OnnxGraph& graph, const std::vector<ValueId>& arguments) {
     return ImportSubgraph(graph, arguments, *scope);
   };
+  context.find_value = [scope](const std::string& value) { return scope->Find(value); };
   context.checkpoint = [this]() -> std::function<void()> {
     return [this, saved = report_] { report_ = saved; };
   };
@@ -363,7 +381,7 @@ void Importer::ImportOperator(const OnnxNode& node, const std::string& name, std
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
-    ValueId value = context.outputs[i];
+    ValueId value = ValueFor(node.outputs[i], context.outputs[i]);
     if (std::string& known = function().value(value).name; known.empty())
       known = scope->prefix + node.outputs[i];
     scope->values.emplace(node.outputs[i], value);
@@ -448,7 +466,8 @@ Expected<std::vector<ValueId>> Importer::ImportSubgraph(const OnnxGraph& graph,
   inner.prefix = scope.prefix;
   inner.depth = scope.depth + 1;
   for (size_t i = 0; i < arguments.size(); ++i)
-    TVMVM_CHECK_OK(Define(graph.inputs[i].name, arguments[i], &inner, "a graph input"));
+    TVMVM_CHECK_OK(Define(graph.inputs[i].name, ValueFor(graph.inputs[i].name, arguments[i]), &inner,
+                          "a graph input"));
   TVMVM_CHECK_OK(ImportInitializers(graph, &inner));
   TVMVM_CHECK_OK(ImportNodes(graph.nodes, &inner));
   TVMVM_TRY(std::vector<ValueId> results, GraphResults(graph, inner));

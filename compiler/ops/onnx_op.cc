@@ -160,6 +160,11 @@ std::vector<double> OnnxContext::Floats(std::string_view name) const {
   return attribute == nullptr ? std::vector<double>() : attribute->numbers;
 }
 
+std::vector<std::string> OnnxContext::Texts(std::string_view name) const {
+  const OnnxAttribute* attribute = AttrOfKind(name, Kind::kStrings, "a list of strings");
+  return attribute == nullptr ? std::vector<std::string>() : attribute->texts;
+}
+
 Dims DimsOf(const std::vector<int64_t>& values) { return Dims(values.begin(), values.end()); }
 
 std::optional<Dims> ReadAxes(OnnxContext& c, size_t input, std::string_view attribute) {

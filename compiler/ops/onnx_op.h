@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,6 +68,8 @@ class OnnxContext {
       import_graph;
   // Notes how far the import's report has come; the function that it gives forgets what was reported since.
   std::function<std::function<void()>()> checkpoint;
+  // The value that the node sees by this name; null: there is none (yet); no id: its node is not imported.
+  std::function<const std::optional<ValueId>*(const std::string&)> find_value;
   // What is known of the types that loops carry, by their body; null: nothing is kept.
   std::map<const void*, std::vector<Type>>* carried_types = nullptr;
 
@@ -81,6 +84,7 @@ class OnnxContext {
   std::string Text(std::string_view name, std::string otherwise) const;
   std::vector<int64_t> Ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
   std::vector<double> Floats(std::string_view name) const;
+  std::vector<std::string> Texts(std::string_view name) const;  // empty where absent
   const OnnxAttribute* Attr(std::string_view name) const;
 
  private:

@@ -1,13 +1,62 @@
-// Steps of optimizers (ai.onnx.preview.training). The inputs are rate, step, then all tensors, all gradients,
-// all states.
+// ai.onnx.preview.training: gradients, and steps of optimizers.
 #include <fmt/core.h>
 
+#include "compiler/autodiff/differentiate.h"
 #include "compiler/ops/onnx_families.h"
 
 namespace tvmvm::ir {
 namespace {
 
 using tensor::ExprOp;
+
+// ---- Gradient: the derivatives of the value named y with respect to those named in xs ----
+
+// The values that the names of an attribute stand for, where the node is.
+std::vector<ValueId> NamedValues(OnnxContext& c, const std::vector<std::string>& names) {
+  std::vector<ValueId> values;
+  for (const std::string& name : names) {
+    const std::optional<ValueId>* found = c.find_value(name);
+    if (found != nullptr && found->has_value())
+      values.push_back(**found);
+    else if (found != nullptr)
+      values.push_back(c.b.Fail(Code::kUnsupported, fmt::format("a node that makes '{}'", name)));
+    else
+      values.push_back(
+          c.b.Fail(Code::kInvalidArgument, fmt::format("there is no value '{}' before the node", name)));
+  }
+  return values;
+}
+
+void Gradient(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  const std::vector<std::string> xs = c.Texts("xs");
+  std::vector<std::string> names = xs;
+  for (const std::string& name : c.Texts("zs")) names.push_back(name);
+  if (xs.empty() || xs.size() < c.output_names.size() || names.size() != c.inputs.size()) {
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("{} inputs and {} outputs for {} names in 'xs' and {} in 'xs' and 'zs'", c.inputs.size(),
+                       c.output_names.size(), xs.size(), names.size()));
+    return;
+  }
+  std::vector<ValueId> originals = NamedValues(c, names), y = NamedValues(c, {c.Text("y", "")});
+  std::vector<ValueId> values;
+  for (size_t i = 0; i < names.size() && !b.failed(); ++i) {
+    if (!c.has(i)) {
+      b.Fail(Code::kInvalidArgument, fmt::format("the input {} is missing", i));
+      return;
+    }
+    bool is_other = c.in(i) != originals[i];
+    values.push_back(is_other && !b.failed() ? autodiff::Independent(b, c.in(i)) : c.in(i));
+  }
+  if (b.failed()) return;
+  ValueId result = autodiff::Recompute(b, y[0], originals, values);
+  auto first_constant = values.begin() + static_cast<std::ptrdiff_t>(xs.size());
+  std::vector<ValueId> gradients =
+      autodiff::Gradients(b, result, {values.begin(), first_constant}, {first_constant, values.end()});
+  for (size_t i = 0; i < gradients.size(); ++i) c.Out(i, gradients[i]);
+}
+
+// ---- optimizers: the inputs are rate, step, then all tensors, all gradients, all states ----
 
 // One tensor's share of a step. `in(k)` is its k-th input (0: the tensor, 1: its gradient, then its states).
 struct Step {
@@ -92,6 +141,7 @@ void Momentum(OnnxContext& c) { ForTensors(c, 3, MomentumStep); }
 constexpr std::string_view kDomain = "ai.onnx.preview.training";
 
 constexpr OnnxOp kRows[] = {
+    {kDomain, "Gradient", 1, kLatest, 1, -1, "xs y zs", Gradient, OfInput(0, kFloats)},
     {kDomain, "Adagrad", 1, kLatest, 3, -1, "decay_factor epsilon norm_coefficient", Adagrad,
      OfInput(2, kFloats)},
     {kDomain, "Adam", 1, kLatest, 3, -1, "alpha beta epsilon norm_coefficient norm_coefficient_post", Adam,

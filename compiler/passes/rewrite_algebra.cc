@@ -60,6 +60,15 @@ bool ComposeTransposes(GraphRewriter& rewriter, const Node& node) {
   return true;
 }
 
+// ---- an expansion that repeats nothing ----
+
+bool DropExpansion(GraphRewriter& rewriter, const Node& node) {
+  if (node.op->name != "expand") return false;
+  if (!(rewriter.old().type(node.inputs[0]) == rewriter.old().type(node.outputs[0]))) return false;
+  rewriter.SetMap(node.outputs[0], rewriter.Map(node.inputs[0]));
+  return true;
+}
+
 // ---- transposes of a contraction's operands become other axis lists ----
 
 // Maps axis lists through the transpose that makes `operand`; false when the order of the free axes would
@@ -162,7 +171,7 @@ bool FoldScale(GraphRewriter& rewriter, const Node& node) {
   return false;
 }
 
-constexpr Rule kRules[] = {RewritePower, ComposeTransposes, AbsorbTransposes, FoldScale};
+constexpr Rule kRules[] = {RewritePower, ComposeTransposes, DropExpansion, AbsorbTransposes, FoldScale};
 
 }  // namespace
 
