@@ -22,7 +22,8 @@ ValueId Unpacked(OpBuilder& b, ValueId bytes, int64_t bits) {
   return b.Reshape(numbers, dims);
 }
 
-// a [..., K], packed weights [N, blocks, bytes], scales and zero points of the blocks, bias [N].
+// a [..., K], packed weights [N, blocks, bytes], scales and zero points of the blocks, the block of each of
+// the K numbers (where they are not in order), bias [N].
 void MatMulNBits(OnnxContext& c) {
   OpBuilder& b = c.b;
   int64_t bits = c.Int("bits", 4), block = c.Int("block_size", 0), rows = c.Int("N", 0),
@@ -34,8 +35,8 @@ void MatMulNBits(OnnxContext& c) {
            fmt::format("{} bits in blocks of {} for weights of {} by {}", bits, block, rows, depth));
     return;
   }
-  if (c.has(4) || c.Int("weight_prepacked", 0) != 0) {
-    b.Fail(Code::kUnsupported, "g_idx, or weights packed for one device");
+  if (c.Int("weight_prepacked", 0) != 0) {
+    b.Fail(Code::kUnsupported, "weights packed for one device");
     return;
   }
   int64_t blocks = (depth + block - 1) / block;
@@ -53,8 +54,19 @@ void MatMulNBits(OnnxContext& c) {
     }
     zero = b.Reshape(b.Cast(given, wide), one);
   }
-  ValueId scaled = b.Mul(b.Sub(numbers, zero), b.Reshape(b.Cast(c.in(2), wide), one));
-  ValueId weights = b.SliceAxis(b.Reshape(scaled, {Dim(rows), Dim(blocks * block)}), 1, 0, depth);
+  ValueId scale = b.Reshape(b.Cast(c.in(2), wide), one);
+  if (c.has(4)) {
+    ValueId order = b.Reshape(c.in(4), {Product(b.dims(c.in(4)))});
+    auto of_number = [&](ValueId x) {
+      return b.rank(x) == 0 ? x : b.Gather(b.Squeeze(x, {2}), b.SliceAxis(order, 0, 0, depth), 1);
+    };
+    scale = of_number(scale);
+    zero = of_number(zero);
+    numbers = b.SliceAxis(b.Reshape(numbers, {Dim(rows), Dim(blocks * block)}), 1, 0, depth);
+  }
+  ValueId scaled = b.Mul(b.Sub(numbers, zero), scale);
+  ValueId weights =
+      c.has(4) ? scaled : b.SliceAxis(b.Reshape(scaled, {Dim(rows), Dim(blocks * block)}), 1, 0, depth);
   if (b.failed()) return;
   ValueId result = b.Contract(b.Cast(c.in(0), wide), weights, {}, {}, {b.rank(c.in(0)) - 1}, {1});
   if (c.has(5)) result = b.Add(result, b.Cast(c.in(5), wide));

@@ -26,18 +26,26 @@ ValueId Causal(OpBuilder& b, const Dim& queries, const Dim& keys) {
                     kNeverAttended);
 }
 
-// Keys that count: numbers [batch, keys] or [batch, queries, keys] that are not 0, or lengths [batch].
+// Keys that count: numbers [batch, keys] or [batch, queries, keys] that are not 0; or lengths [batch], or
+// where the sequences end and, after that, where they start [2 * batch].
 ValueId PaddingBias(OnnxContext& c, ValueId mask, const Dim& batch, const Dim& keys) {
   OpBuilder& b = c.b;
   double filter = c.Float("mask_filter_value", -10000);
   Dims d = b.dims(mask);
   if (d.size() == 1) {
-    // Other lists hold where the sequences start, too, or are packed.
-    if (d[0].is_constant() && batch.is_constant() && d[0].value() != batch.value())
-      return b.Fail(Code::kUnsupported,
-                    fmt::format("a mask of {} numbers for {} sequences", d[0].ToString(), batch.ToString()));
-    ValueId lengths = b.Reshape(b.Cast(mask, DType::kI64), {batch, 1, 1, 1});
-    return BiasUnless(b, b.Binary(ExprOp::kLess, b.Iota(DType::kI64, {keys}, 0), lengths), filter);
+    Dim has_starts = Equal(d[0], batch * Dim(2));
+    b.Require(Or(has_starts, Equal(d[0], batch)), "a mask of {0} numbers for {1} sequences", {d[0], batch});
+    auto part = [&](const Dim& start) {
+      return b.Reshape(b.Cast(b.SliceAxis(mask, 0, start, batch), DType::kI64), {batch, 1, 1, 1});
+    };
+    ValueId key = b.Iota(DType::kI64, {keys}, 0);
+    ValueId counts = b.Binary(ExprOp::kLess, key, part(0));
+    if (!Simplify(has_starts, b.module().Ranges()).IsConstant(0)) {
+      // Without starts everything begins at 0.
+      ValueId starts = b.Mul(part(Select(has_starts, batch, 0)), b.DimScalar(has_starts));
+      counts = b.Binary(ExprOp::kAnd, counts, b.Binary(ExprOp::kLessEqual, starts, key));
+    }
+    return BiasUnless(b, counts, filter);
   }
   if (d.size() != 2 && d.size() != 3)
     return b.Fail(Code::kUnsupported, fmt::format("a mask of rank {}", d.size()));
@@ -154,7 +162,7 @@ void MultiHeadAttention(OnnxContext& c) {
 }
 
 // Positions [1], from which they count up, or [batch, length]. The head size is twice the cache's width where
-// no number of heads is given.
+// no number of heads is given. `scale` changes nothing, as in ONNX Runtime, which defines the operator.
 void RotaryEmbedding(OnnxContext& c) {
   OpBuilder& b = c.b;
   ValueId x = c.in(0);
@@ -164,8 +172,8 @@ void RotaryEmbedding(OnnxContext& c) {
                                                rank, b.rank(c.in(1)), b.rank(c.in(2))));
     return;
   }
-  if (c.Float("scale", 1) != 1 || c.Int("is_packed_batching", 0) != 0) {
-    b.Fail(Code::kUnsupported, "a scale other than 1, or packed batches");
+  if (c.Int("is_packed_batching", 0) != 0) {
+    b.Fail(Code::kUnsupported, "packed batches");
     return;
   }
   Dim length = b.dim(x, rank == 3 ? 1 : 2);

@@ -47,26 +47,40 @@ Standardized Standardize(OpBuilder& b, ValueId x, const Axes& axes, double epsil
 // Statistics of narrow floats are taken in f32.
 DType StatisticsType(DType dtype) { return DTypeBits(dtype) < 32 ? DType::kF32 : dtype; }
 
+// Until opset 13 whoever wanted statistics trained.
+bool TrainsBatchNormalization(OnnxContext& c) {
+  if (c.version >= 14) return c.Int("training_mode", 0) != 0;
+  bool wants_statistics = c.wants(1) || c.wants(2) || c.wants(3) || c.wants(4);
+  return wants_statistics && c.Int("is_test", 0) == 0;
+}
+
 // Training: statistics of the batch, and running ones that move towards them.
 void BatchTraining(OnnxContext& c, double epsilon) {
   OpBuilder& b = c.b;
   int rank = b.rank(c.in(0));
-  Axes axes = AxesFrom(2, rank);
+  bool spatial = c.Int("spatial", 1) != 0;
+  Axes axes = spatial ? AxesFrom(2, rank) : Axes();
   axes.insert(axes.begin(), 0);
+  auto parameter = [&](size_t input) { return spatial ? PerChannel(b, c.in(input), rank) : c.in(input); };
   ValueId x = c.in(0);
   ValueId mean = MeanOver(b, x, axes);
   ValueId centered = b.Sub(x, mean);
   ValueId variance = MeanOver(b, b.Mul(centered, centered), axes);
-  ValueId scaled = b.Mul(b.Mul(centered, InverseRoot(b, variance, epsilon)), PerChannel(b, c.in(1), rank));
-  c.Out(0, b.Add(scaled, PerChannel(b, c.in(2), rank)));
+  ValueId scaled = b.Mul(b.Mul(centered, InverseRoot(b, variance, epsilon)), parameter(1));
+  c.Out(0, b.Add(scaled, parameter(2)));
   double momentum = c.Float("momentum", 0.9);
+  auto saved = [&](size_t input, ValueId batch) {
+    return b.Cast(b.Reshape(batch, b.dims(c.in(input))), b.dtype(c.in(input)));
+  };
   auto running = [&](size_t input, ValueId batch) {
     DType dtype = b.dtype(c.in(input));
-    ValueId fresh = b.Cast(b.Reshape(batch, b.dims(c.in(input))), dtype);
-    return b.Add(b.Mul(c.in(input), b.Scalar(dtype, momentum)), b.Mul(fresh, b.Scalar(dtype, 1 - momentum)));
+    return b.Add(b.Mul(c.in(input), b.Scalar(dtype, momentum)),
+                 b.Mul(saved(input, batch), b.Scalar(dtype, 1 - momentum)));
   };
   if (c.wants(1)) c.Out(1, running(3, mean));
   if (c.wants(2)) c.Out(2, running(4, variance));
+  if (c.wants(3)) c.Out(3, saved(3, mean));
+  if (c.wants(4)) c.Out(4, saved(4, variance));
 }
 
 // Parameters of one element a channel, or (opset 1 to 8 with spatial = 0) one an element of a batch entry.
@@ -74,11 +88,7 @@ void BatchNormalization(OnnxContext& c) {
   OpBuilder& b = c.b;
   double epsilon = c.Float("epsilon", 1e-5);
   int rank = b.rank(c.in(0));
-  if (c.version >= 14 && c.Int("training_mode", 0) != 0) return BatchTraining(c, epsilon);
-  if (c.version < 7 && c.Int("is_test", 0) == 0 && (c.wants(1) || c.wants(2))) {
-    b.Fail(Code::kUnsupported, "training in opset 1 to 6");
-    return;
-  }
+  if (TrainsBatchNormalization(c)) return BatchTraining(c, epsilon);
   bool spatial = c.Int("spatial", 1) != 0;
   auto parameter = [&](size_t input) { return spatial ? PerChannel(b, c.in(input), rank) : c.in(input); };
   DType wide = StatisticsType(b.dtype(c.in(4)));

@@ -141,7 +141,7 @@ void Momentum(OnnxContext& c) { ForTensors(c, 3, MomentumStep); }
 constexpr std::string_view kDomain = "ai.onnx.preview.training";
 
 constexpr OnnxOp kRows[] = {
-    {kDomain, "Gradient", 1, kLatest, 1, -1, "xs y zs", Gradient, OfInput(0, kFloats)},
+    {kDomain, "Gradient", 1, kLatest, 1, -1, "xs y zs", Gradient, kFloats},
     {kDomain, "Adagrad", 1, kLatest, 3, -1, "decay_factor epsilon norm_coefficient", Adagrad,
      OfInput(2, kFloats)},
     {kDomain, "Adam", 1, kLatest, 3, -1, "alpha beta epsilon norm_coefficient norm_coefficient_post", Adam,

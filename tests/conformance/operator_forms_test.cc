@@ -16,10 +16,11 @@
 namespace tvmvm {
 namespace {
 
-// They take graphs or maps, for which forms have no words. control_test.cc, references/ml.json and the
-// conformance folders run them.
+// They take graphs, maps or names of values, for which forms have no words. control_test.cc, gradient_test.cc,
+// references/ml.json and the conformance folders run them.
 constexpr std::string_view kWithoutForm[] = {"If",      "Loop",           "Scan",  "SequenceMap",
-                                             "CastMap", "DictVectorizer", "ZipMap"};
+                                             "CastMap", "DictVectorizer", "ZipMap",
+                                             "Gradient"};
 
 std::string NameOf(const ir::OnnxOp& row) {
   return fmt::format("{}{}{} {}", row.domain, row.domain.empty() ? "" : ".", row.name, row.since);
