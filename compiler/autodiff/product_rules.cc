@@ -114,14 +114,43 @@ struct Sliding {
         {{"strides", step}, {"dilations", apart}, {"low", none}, {"high", none}, {"groups", groups}});
   }
 
-  // The gradient of conv with respect to its data.
+  // The gradient of conv with respect to its data. Without strides it is a convolution itself, of which the
+  // schedules are faster, with the weights turned round and their two sides swapped.
   ValueId Widen(ValueId narrow, ValueId weights, const Dims& dims) const {
-    return b.Emit("conv_transpose", {narrow, weights},
-                  {{"strides", strides},
-                   {"dilations", dilations},
-                   {"low", low},
-                   {"dims", Dims(dims.begin() + 2, dims.end())},
-                   {"groups", groups}});
+    if (b.failed() || std::ranges::any_of(strides, [](int64_t stride) { return stride != 1; }))
+      return b.Emit("conv_transpose", {narrow, weights},
+                    {{"strides", strides},
+                     {"dilations", dilations},
+                     {"low", low},
+                     {"dims", Dims(dims.begin() + 2, dims.end())},
+                     {"groups", groups}});
+    const Dims kernel = SpatialDims(weights), places = SpatialDims(narrow);
+    Dims before(2, Dim(0)), after = before;
+    for (size_t i = 0; i < spatial; ++i) {
+      Dim reach = (kernel[i] - 1) * Dim(dilations[i]);
+      before.push_back(reach - low[i]);
+      after.push_back(dims[i + 2] + low[i] - places[i]);
+    }
+    ValueId padded = b.Pad(narrow, b.Scalar(b.dtype(narrow), 0), before, after);
+    return Convolve(padded, Turned(weights), strides, dilations);
+  }
+
+  // [M, C/groups, k...] as [C, M/groups, k...], each k counted from the end.
+  ValueId Turned(ValueId weights) const {
+    const Dims dims = b.dims(weights), kernel = SpatialDims(weights);
+    Dims apart = dims, starts(2, Dim(0)), steps(2, Dim(1)), joined = dims;
+    apart[0] = groups;
+    apart.insert(apart.begin() + 1, FloorDiv(dims[0], Dim(groups)));
+    joined[0] = dims[1] * Dim(groups);
+    joined[1] = apart[1];
+    for (const Dim& size : kernel) {
+      starts.push_back(size - 1);
+      steps.emplace_back(-1);
+    }
+    Axes perm = Range(3, 3 + static_cast<int64_t>(spatial));
+    perm.insert(perm.begin(), {0, 2, 1});
+    ValueId turned = b.Slice(weights, starts, steps, dims);
+    return b.Reshape(b.Transpose(b.Reshape(turned, apart), perm), joined);
   }
 
   // The gradient of conv_transpose with respect to its data.
