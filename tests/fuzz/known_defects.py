@@ -1,0 +1,88 @@
+"""Where a reference contradicts the specification. Each entry: operator, the reference it concerns, for which
+cases, and what the specification says. Such a case is not compared with that reference."""
+import dataclasses
+from typing import Callable
+
+import numpy as np
+
+from draw import is_float
+
+
+@dataclasses.dataclass
+class Defect:
+    operators: str
+    reference: str
+    reason: str
+    concerns: Callable = lambda step, version: True  # of a step of the case
+
+
+def first_rank(step):
+    return step.operands[0].value.ndim
+
+
+def has_attribute(*names):
+    return lambda step, version: any(name in step.attributes for name in names)
+
+
+def pads_automatically(step, version):
+    return step.attributes.get("auto_pad", "NOTSET").startswith("SAME")
+
+
+EVALUATOR, RUNTIME = "onnx.reference", "onnxruntime"
+
+DEFECTS = [
+    Defect("Softmax LogSoftmax Hardmax", EVALUATOR, "before opset 13 the input is coerced to two axes",
+           lambda step, version: version < 13),
+    Defect("GlobalMaxPool", EVALUATOR, "reduces other axes where there are not two spatial ones",
+           lambda step, version: first_rank(step) != 4),
+    Defect("LRN", EVALUATOR, "leaves elements out where there are fewer channels than batch entries"),
+    Defect("RNN GRU LSTM", EVALUATOR, "ignores sequence_lens, activations, clip and input_forget",
+           lambda step, version: has_attribute("activations", "clip", "input_forget")(step, version)
+           or (len(step.operands) > 4 and step.operands[4].value is not None)),
+    Defect("QLinearConv ConvInteger Conv", EVALUATOR, "gives another shape for one spatial axis, and automatic pads on one side",
+           lambda step, version: first_rank(step) != 4 or pads_automatically(step, version)),
+    Defect("MaxPool AveragePool LpPool", EVALUATOR, "with SAME pads the result has ceil(size / stride) places",
+           pads_automatically),
+    Defect("AveragePool", EVALUATOR, "before opset 7 padding does not count", lambda step, version: version < 7),
+    Defect("Scaler LinearRegressor", EVALUATOR, "the result is always of type float",
+           lambda step, version: step.operands[0].value.dtype != np.float32),
+    Defect("LpNormalization", EVALUATOR, "p = 1 adds up values, not their magnitudes",
+           lambda step, version: step.attributes.get("p", 2) == 1),
+    Defect("MeanVarianceNormalization", RUNTIME, "leaves out the small number that keeps zero from being divided by zero"),
+    Defect("ReduceMax ReduceMin ReduceSum ReduceMean ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum "
+           "ReduceLogSumExp", RUNTIME,
+           "negative axes of an empty input stay", lambda step, version: step.operands[0].value.size == 0),
+    Defect("ConvTranspose", EVALUATOR, "adds the first bias in every group", lambda step, version: step.attributes.get("group", 1) > 1),
+    Defect("MaxPool", EVALUATOR, "numbers the elements of each plane from 0", lambda step, version: len(step.outputs) > 1),
+    Defect("RoiAlign", EVALUATOR, "takes the largest of weighted corners", lambda step, version: step.attributes.get("mode") == "max"),
+    Defect("Selu", EVALUATOR, "opset 1 has other defaults", lambda step, version: version < 6),
+    Defect("LayerNormalization RMSNormalization GroupNormalization", EVALUATOR, "adds up in bfloat16 whatever stash_type says",
+           lambda step, version: step.operands[0].value.dtype.name == "bfloat16"),
+    Defect("LpPool", EVALUATOR, "reads other elements where ceil_mode adds a window",
+           lambda step, version: step.attributes.get("ceil_mode", 0) == 1),
+    Defect("StringNormalizer", EVALUATOR, "takes accents off letters",
+           lambda step, version: any(not str(w).isascii() for w in step.operands[0].value.ravel())),
+    Defect("And Or Xor Equal Greater Less Add Sub Mul Div Pow PRelu", EVALUATOR, "before opset 7 broadcasting went by an axis",
+           lambda step, version: version < 7),
+    Defect("Unique", EVALUATOR, "sorts where sorted is 0", lambda step, version: step.attributes.get("sorted", 1) == 0),
+    Defect("Cast CastLike", EVALUATOR, "writes whole numbers with a fraction",
+           lambda step, version: is_float(step.operands[0].value.dtype)
+           and (step.attributes.get("to") == 8 or (step.op == "CastLike" and step.operands[1].value.dtype == object))),
+    Defect("Slice", RUNTIME, "2147483647 and more as the end of a backward slice is clamped to the last element",
+           lambda step, version: len(step.operands) == 5 and np.any(step.operands[2].value > 2**30)
+           and np.any(step.operands[4].value < 0)),
+    Defect("StringSplit", RUNTIME, "a delimiter splits the empty string into one empty string",
+           lambda step, version: "" in list(step.operands[0].value.ravel())),
+    Defect("MaxPool", RUNTIME, "a window of padding alone gives the lowest finite number, not minus infinity",
+           lambda step, version: "pads" in step.attributes or pads_automatically(step, version)),
+]
+
+
+def reference_is_wrong(case, reference):
+    """The reason why `reference` does not count for this case; None: it does."""
+    for step in case.steps:
+        for defect in DEFECTS:
+            if step.op in defect.operators.split() and reference == defect.reference:
+                if defect.concerns(step, case.opsets[step.domain]):
+                    return defect.reason
+    return None
