@@ -60,10 +60,16 @@ double DecodeFloat(const FloatFormat& format, uint32_t bits) {
   return negative ? -value : value;
 }
 
-// The finite code nearest to `value`, by search: the magnitudes are in the order of their codes.
+// The finite code nearest to `value`, by search: the magnitudes are in the order of their codes. Infinities
+// and NaN are themselves where the format has them.
 uint32_t EncodeFloat(const FloatFormat& format, double value) {
   uint32_t sign = std::signbit(value) ? 1u << (format.mantissa + format.exponent) : 0;
   double magnitude = std::fabs(value);
+  if (std::isnan(value) && format.has_nan)
+    return format.negative_zero_is_nan ? 1u << (format.mantissa + format.exponent)
+                                       : (1u << (format.mantissa + format.exponent)) - 1;
+  if (std::isinf(value) && format.has_infinity)
+    return sign | ((1u << format.exponent) - 1) << format.mantissa;
   uint32_t low = 0, high = (1u << (format.mantissa + format.exponent)) - 1;
   while (!std::isfinite(DecodeFloat(format, high))) --high;
   if (magnitude >= DecodeFloat(format, high)) return sign | high;
