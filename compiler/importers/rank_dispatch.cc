@@ -1,5 +1,7 @@
 #include "compiler/importers/rank_dispatch.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -41,7 +43,7 @@ class RankDispatch {
     ValueId list;
     Try([&] { LowerRow(); }, &list);
     auto found = std::ranges::find(c_.inputs, list);
-    if (!list.valid() || found == c_.inputs.end()) return std::nullopt;
+    if (!list.valid() || found == c_.inputs.end() || !may_be_unreadable(list)) return std::nullopt;
     return static_cast<size_t>(found - c_.inputs.begin());
   }
 
@@ -110,8 +112,12 @@ class RankDispatch {
     std::swap(c_.outputs, outputs);
     c_.inputs = std::move(inputs);
     std::vector<ValueId> wanted;
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (c_.wants(i)) wanted.push_back(outputs[i]);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!c_.wants(i)) continue;
+      bool is_made = outputs[i].valid() || b_.failed();
+      wanted.push_back(is_made ? outputs[i]
+                               : b_.Fail(Code::kInvalidArgument, fmt::format("there is no output {}", i)));
+    }
     return wanted;
   }
 

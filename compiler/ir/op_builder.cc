@@ -198,7 +198,7 @@ void OpBuilder::FoldSmall(NodeId id) {
 
 ValueId OpBuilder::Fail(Code code, std::string message) {
   if (!error_) error_ = Error{code, std::move(message)};
-  return function_->AddValue(Type::Tensor(DType::kF32, {}));
+  return function_->AddValue(Type::Tensor(DType::kF32, Dims(Type::kMostRanks - 1, Dim(1))));
 }
 
 std::optional<Error> OpBuilder::TakeError(ValueId* unreadable) {

@@ -1,8 +1,8 @@
 // OpBuilder: appends core nodes to a region, infers their types and the contents of shape-like tensors.
 //
-// Errors stick: after the first one every call returns a poison value of type tensor<f32,[]> and `error()`
-// tells what went wrong; so decompositions are written as plain expressions and the importer asks once a
-// node. Check failed() before indexing into the dims of a computed value.
+// Errors stick: after the first one every call returns a poison value, an f32 of the highest rank there is,
+// so that its dims can be indexed like those of any other; so decompositions are written as plain expressions
+// and the importer asks once a node. Check failed() before indexing into what ReadDims gives.
 #pragma once
 
 #include <initializer_list>

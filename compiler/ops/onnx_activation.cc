@@ -135,12 +135,15 @@ void SwiGlu(OnnxContext& c) {
   c.Out(0, a.b.Mul(a.b.Mul(a.x, gate), c.in(1)));
 }
 
+// Integers are shrunk as real numbers: the attributes may be fractions.
 void Shrink(OnnxContext& c) {
   Activation a(c);
+  DType dtype = a.b.dtype(a.x);
+  if (IsInteger(dtype)) a.x = a.b.Cast(a.x, DTypeBits(dtype) <= 16 ? DType::kF32 : DType::kF64);
   double lambda = c.Float("lambd", 0.5);
   ValueId bias = a.K(c.Float("bias", 0));
   ValueId above = a.b.Where(a.Less(a.K(lambda), a.x), a.b.Sub(a.x, bias), a.K(0));
-  c.Out(0, a.b.Where(a.Less(a.x, a.K(-lambda)), a.b.Add(a.x, bias), above));
+  c.Out(0, a.b.Cast(a.b.Where(a.Less(a.x, a.K(-lambda)), a.b.Add(a.x, bias), above), dtype));
 }
 
 void ThresholdedRelu(OnnxContext& c) {

@@ -130,33 +130,36 @@ class DeformableConvolution {
   ValueId data_;
 };
 
-bool Differ(const Dim& a, const Dim& b) {
-  return a.is_constant() && b.is_constant() && a.value() != b.value();
-}
-
-bool CheckShapes(OnnxContext& c, const Dims& kernel, const WindowGeometry& geometry) {
+void CheckShapes(OnnxContext& c, const Dims& kernel, const WindowGeometry& geometry) {
   OpBuilder& b = c.b;
   Dims x = b.dims(c.in(0)), w = b.dims(c.in(1)), offset = b.dims(c.in(2));
   int64_t groups = c.Int("group", 1), offset_groups = c.Int("offset_group", 1);
   auto rank = static_cast<int64_t>(kernel.size());
-  bool fits = groups > 0 && offset_groups > 0;
-  if (fits) {
-    fits = !Differ(x[1], w[1] * Dim(groups)) && !Differ(FloorMod(w[0], groups), 0) &&
-           !Differ(FloorMod(x[1], offset_groups), 0) &&
-           !Differ(offset[1], Product(kernel) * Dim(offset_groups * rank)) && !Differ(offset[0], x[0]);
-    for (size_t i = 0; i < kernel.size() && fits; ++i) {
-      Dim room =
-          x[i + 2] + geometry.low[i] + geometry.high[i] - WindowExtent(kernel[i], geometry.dilations[i]);
-      fits = !Differ(offset[i + 2], FloorDiv(room, geometry.strides[i]) + Dim(1));
-    }
+  std::string message = fmt::format(
+      "data {}, weights {} and offsets {} with {} groups and {} groups of offsets do not go together",
+      ToString(x), ToString(w), ToString(offset), groups, offset_groups);
+  if (groups <= 0 || offset_groups <= 0) {
+    b.Fail(Code::kInvalidArgument, message);
+    return;
   }
-  if (!fits)
-    b.Fail(
-        Code::kInvalidArgument,
-        fmt::format(
-            "data {}, weights {} and offsets {} with {} groups and {} groups of offsets do not go together",
-            ToString(x), ToString(w), ToString(offset), groups, offset_groups));
-  return fits;
+  auto require_equal = [&](const Dim& left, const Dim& right) { b.Require(Equal(left, right), message, {}); };
+  require_equal(x[1], w[1] * Dim(groups));
+  require_equal(FloorMod(w[0], groups), 0);
+  require_equal(FloorMod(x[1], offset_groups), 0);
+  require_equal(offset[1], Product(kernel) * Dim(offset_groups * rank));
+  require_equal(offset[0], x[0]);
+  Dims places;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    Dim room = x[i + 2] + geometry.low[i] + geometry.high[i] - WindowExtent(kernel[i], geometry.dilations[i]);
+    places.push_back(FloorDiv(room, geometry.strides[i]) + Dim(1));
+    require_equal(offset[i + 2], places[i]);
+  }
+  if (c.has(3)) require_equal(b.rank(c.in(3)) == 1 ? b.dim(c.in(3), 0) : Dim(-1), w[0]);
+  if (!c.has(4)) return;
+  Dims mask = b.dims(c.in(4));
+  require_equal(mask[0], x[0]);
+  require_equal(mask[1], Product(kernel) * Dim(offset_groups));
+  for (size_t i = 0; i < kernel.size(); ++i) require_equal(mask[i + 2], places[i]);
 }
 
 void DeformConv(OnnxContext& c) {
@@ -170,13 +173,17 @@ void DeformConv(OnnxContext& c) {
   }
   Dims x = b.dims(c.in(0)), w = b.dims(c.in(1));
   Dims spatial(x.begin() + 2, x.end()), kernel(w.begin() + 2, w.end());
-  if (c.HasAttribute("kernel_shape") && !(DimsOf(c.Ints("kernel_shape")) == kernel)) {
-    b.Fail(Code::kInvalidArgument,
-           fmt::format("the attribute 'kernel_shape' is not that of the weights {}", ToString(w)));
-    return;
+  if (c.HasAttribute("kernel_shape")) {
+    Dims wanted = DimsOf(c.Ints("kernel_shape"));
+    std::string message =
+        fmt::format("the attribute 'kernel_shape' is not that of the weights {}", ToString(w));
+    if (wanted.size() != kernel.size()) b.Fail(Code::kInvalidArgument, message);
+    for (size_t i = 0; i < kernel.size() && !b.failed(); ++i)
+      b.Require(Equal(wanted[i], kernel[i]), message, {});
   }
   WindowGeometry geometry = ReadWindow(c, spatial, kernel);
-  if (b.failed() || !CheckShapes(c, kernel, geometry)) return;
+  if (!b.failed()) CheckShapes(c, kernel, geometry);
+  if (b.failed()) return;
   ValueId result = DeformableConvolution(c, kernel, geometry).Run();
   if (c.has(3)) result = b.Add(result, PerChannel(b, c.in(3), rank));
   c.Out(0, result);

@@ -102,7 +102,15 @@ void Pow(OnnxContext& c) {
   }
   if (dtype == b.dtype(exponent)) return c.Out(0, b.Binary(ExprOp::kPow, base, exponent));
   DType wide = IsInteger(dtype) ? (IsInteger(b.dtype(exponent)) ? DType::kI64 : DType::kF64) : dtype;
-  c.Out(0, b.Cast(b.Binary(ExprOp::kPow, b.Cast(base, wide), b.Cast(exponent, wide)), dtype));
+  ValueId power = b.Binary(ExprOp::kPow, b.Cast(base, wide), b.Cast(exponent, wide));
+  if (wide == DType::kF64 && IsInteger(dtype)) {
+    // The cast cuts fractions off: a whole number must not have become a little less.
+    ValueId whole = b.Unary(ExprOp::kRound, power);
+    ValueId distance = b.Unary(ExprOp::kAbs, b.Sub(power, whole));
+    ValueId rounding = b.Mul(b.Unary(ExprOp::kAbs, whole), b.Scalar(wide, 1e-12));
+    power = b.Where(b.Binary(ExprOp::kLessEqual, distance, rounding), whole, power);
+  }
+  c.Out(0, b.Cast(power, dtype));
 }
 
 void Mod(OnnxContext& c) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "compiler/ir/tensor_elements.h"
+#include "compiler/ops/onnx_control.h"
 #include "compiler/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -27,9 +28,33 @@ void GatherElements(OnnxContext& c) {
   c.Out(0, c.b.Emit("gather_elements", {c.in(0), c.in(1)}, {{"axis", int64_t{axis}}}));
 }
 
+ValueId GatherTuples(OnnxContext& c, ValueId indices) {
+  CheckTuples(c.b, c.in(0), indices, c.Int("batch_dims", 0));
+  return c.b.Emit("gather_nd", {c.in(0), indices}, {{"batch_dims", c.Int("batch_dims", 0)}});
+}
+
+// Indices whose number of coordinates only running tells: a branch for each, for it gives the result's rank.
+ValueId GatherTuplesUpTo(OnnxContext& c, int depth) {
+  OpBuilder& b = c.b;
+  Dims dims = b.dims(c.in(1));
+  Dim given = dims.back();
+  dims.back() = depth;
+  auto gather = [&]() -> Expected<std::vector<ValueId>> {
+    return std::vector{GatherTuples(c, b.Reshape(c.in(1), dims))};
+  };
+  if (depth == 1) return (*gather())[0];
+  std::vector<ValueId> results =
+      BuildIf(b, Equal(given, depth), gather, [&]() -> Expected<std::vector<ValueId>> {
+        return std::vector{GatherTuplesUpTo(c, depth - 1)};
+      });
+  return results.empty() ? c.in(0) : results[0];
+}
+
 void GatherND(OnnxContext& c) {
-  CheckTuples(c.b, c.in(0), c.in(1), c.Int("batch_dims", 0));
-  c.Out(0, c.b.Emit("gather_nd", {c.in(0), c.in(1)}, {{"batch_dims", c.Int("batch_dims", 0)}}));
+  int most = c.b.rank(c.in(0)) - static_cast<int>(std::clamp<int64_t>(c.Int("batch_dims", 0), 0, 1 << 10));
+  if (c.b.rank(c.in(1)) == 0 || c.b.dims(c.in(1)).back().is_constant() || most < 1)
+    return c.Out(0, GatherTuples(c, c.in(1)));
+  c.Out(0, GatherTuplesUpTo(c, most));
 }
 
 // The first sequence_lens[b] steps of each batch entry in reverse, the others in place.

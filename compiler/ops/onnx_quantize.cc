@@ -40,12 +40,12 @@ ValueId ForElements(OnnxContext& c, ValueId parameter, ValueId x) {
   int axis = b.NormalizeAxis(c.Int("axis", 1), rank);
   if (b.failed()) return parameter;
   auto at = static_cast<size_t>(axis);
-  if (b.rank(parameter) == 1) {
+  int64_t block = c.Int("block_size", 0);
+  if (b.rank(parameter) == 1 && (block == 0 || rank != 1)) {
     Dims spread(dims.size(), Dim(1));
     spread[at] = b.dim(parameter, 0);
     return b.Reshape(parameter, spread);
   }
-  int64_t block = c.Int("block_size", 0);
   if (block <= 0 || b.rank(parameter) != rank)
     return b.Fail(Code::kInvalidArgument,
                   fmt::format("a parameter of rank {} with block size {} for data of rank {}",
@@ -58,6 +58,8 @@ ValueId ForElements(OnnxContext& c, ValueId parameter, ValueId x) {
   repeated[at + 1] = block;
   Dims joined = blocks;
   joined[at] = blocks[at] * Dim(block);
+  b.Require(LessEqual(dims[at], joined[at]), fmt::format("{{0}} blocks of {} for {{1}} elements", block),
+            {blocks[at], dims[at]});
   ValueId spread = b.Reshape(b.Expand(b.Reshape(parameter, apart), repeated), joined);
   return b.SliceAxis(spread, axis, 0, dims[at]);
 }

@@ -269,11 +269,11 @@ std::vector<int64_t> ResizedAxes(OnnxContext& c) {
 
 void FromScales(OnnxContext& c, ValueId scales, std::vector<ResizeAxis>* axes) {
   OpBuilder& b = c.b;
-  if (!b.dim(scales, 0).IsConstant(static_cast<int64_t>(axes->size()))) {
-    b.Fail(Code::kInvalidArgument,
-           fmt::format("{} scales for {} axes", b.dim(scales, 0).ToString(), axes->size()));
-    return;
-  }
+  auto count = static_cast<int64_t>(axes->size());
+  Dim given = b.rank(scales) == 1 ? b.dim(scales, 0) : Dim(-1);
+  b.Require(Equal(given, count), fmt::format("{{0}} scales for {} axes", count), {given});
+  if (!given.is_constant()) scales = b.Reshape(scales, {count});
+  if (b.failed()) return;
   for (size_t i = 0; i < axes->size(); ++i) {
     (*axes)[i].scale = ElementAt(b, scales, i);
     (*axes)[i].to = ScaledSize(b, (*axes)[i].from, (*axes)[i].scale);

@@ -14,9 +14,18 @@ void ScatterElements(OnnxContext& c) {
                     {{"axis", int64_t{axis}}, {"reduction", c.Text("reduction", "none")}}));
 }
 
+// The ranks tell how many coordinates each index has, where the indices' dims do not.
 void ScatterNd(OnnxContext& c) {
-  CheckTuples(c.b, c.in(0), c.in(1), 0);
-  c.Out(0, c.b.Emit("scatter_nd", {c.in(0), c.in(1), c.in(2)}, {{"reduction", c.Text("reduction", "none")}}));
+  OpBuilder& b = c.b;
+  ValueId indices = c.in(1);
+  int depth = b.rank(indices) - 1 + b.rank(c.in(0)) - b.rank(c.in(2));
+  if (b.rank(indices) > 0 && !b.dims(indices).back().is_constant() && depth >= 0) {
+    Dims dims = b.dims(indices);
+    dims.back() = depth;
+    indices = b.Reshape(indices, dims);
+  }
+  CheckTuples(b, c.in(0), indices, 0);
+  c.Out(0, b.Emit("scatter_nd", {c.in(0), indices, c.in(2)}, {{"reduction", c.Text("reduction", "none")}}));
 }
 
 // Writes entries of an update one after another along an axis of a cache [batch, ...], from a place that each

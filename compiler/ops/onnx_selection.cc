@@ -22,6 +22,14 @@ void NonZero(OnnxContext& c) {
   OpBuilder& b = c.b;
   ValueId x = c.in(0);
   Dims dims = b.dims(x);
+  if (b.dtype(x) == DType::kString) {  // the empty string is the zero
+    TensorData empty;
+    empty.dtype = DType::kString;
+    empty.strings = {""};
+    std::vector<ValueId> ids = StringIds(b, {x, b.Constant(std::move(empty))});
+    if (b.failed()) return;
+    x = b.Binary(ExprOp::kNotEqual, ids[0], ids[1]);
+  }
   if (b.dtype(x) != DType::kBool) x = b.Binary(ExprOp::kNotEqual, x, b.ScalarInt(b.dtype(x), 0));
   ValueId positions = PositionsOf(b, b.Reshape(x, {Product(dims)}));
   if (b.failed()) return;
@@ -96,7 +104,7 @@ void NonMaxSuppression(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "NonZero", 9, kLatest, 1, 1, "", NonZero, kNumbers | kBools},
+    {"", "NonZero", 9, kLatest, 1, 1, "", NonZero, kNumbers | kBools | kStrings},
     {"", "Compress", 9, kLatest, 2, 2, "axis", Compress, kAllTypes, StringUse::kMoved},
     {"", "Unique", 11, kLatest, 1, 1, "axis sorted", Unique, kAllTypes},
     {"", "NonMaxSuppression", 10, kLatest, 2, 5, "center_point_box", NonMaxSuppression,

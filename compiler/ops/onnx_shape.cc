@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/ops/core_op.h"
+#include "compiler/ops/onnx_control.h"
 #include "compiler/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -127,21 +128,38 @@ void Flatten(OnnxContext& c) {
   c.Out(0, b.Reshape(c.in(0), {outer, inner}));
 }
 
-// Without axes every axis of size 1 goes; an axis whose size is known only at run time stays.
+// Takes the axes of size 1 from `axis` on away; `kept` are the dims before it that stay. Where only running
+// tells whether a size is 1 there is a branch for both: the rank of the result depends on it.
+ValueId SqueezeOnes(OnnxContext& c, size_t axis, Dims kept) {
+  OpBuilder& b = c.b;
+  const Dims dims = b.dims(c.in(0));
+  RangeLookup ranges = b.module().Ranges();
+  for (; axis < dims.size(); ++axis) {
+    DimRange range = RangeOf(dims[axis], ranges);
+    if (range.low == 1 && range.high == 1) continue;
+    bool may_be_one = range.low <= 1 && 1 <= range.high;
+    Dims longer = kept;
+    longer.push_back(dims[axis]);
+    if (may_be_one) {
+      auto go_on = [&](const Dims& so_far) -> Expected<std::vector<ValueId>> {
+        return std::vector{SqueezeOnes(c, axis + 1, so_far)};
+      };
+      std::vector<ValueId> results = BuildIf(
+          b, Equal(dims[axis], 1), [&] { return go_on(kept); }, [&] { return go_on(longer); });
+      return results.empty() ? c.in(0) : results[0];
+    }
+    kept = std::move(longer);
+  }
+  return b.Reshape(c.in(0), kept);
+}
+
+// Without axes every axis of size 1 goes.
 void Squeeze(OnnxContext& c) {
   OpBuilder& b = c.b;
   auto axes = ReadAxes(c, 1);
   if (b.failed()) return;
   Dims dims = b.dims(c.in(0));
-  if (!axes.has_value()) {
-    std::vector<int64_t> ones;
-    RangeLookup ranges = b.module().Ranges();
-    for (size_t i = 0; i < dims.size(); ++i) {
-      DimRange range = RangeOf(dims[i], ranges);
-      if (range.low == 1 && range.high == 1) ones.push_back(static_cast<int64_t>(i));
-    }
-    return c.Out(0, b.Squeeze(c.in(0), ones));
-  }
+  if (!axes.has_value()) return c.Out(0, SqueezeOnes(c, 0, {}));
   Dims flags = AxisFlags(c, *axes, static_cast<int>(dims.size()));
   if (b.failed()) return;
   if (auto known = ConstantFlags(flags)) return c.Out(0, b.Squeeze(c.in(0), *known));

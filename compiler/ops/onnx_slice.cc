@@ -20,8 +20,8 @@ Dim ClampBound(const Dim& bound, const Dim& size, int64_t low, int64_t high_offs
     if (*known <= std::numeric_limits<int32_t>::min()) return Dim(low);
     if (*known < 0) from_end = size + bound;
   } else if (RangeOf(bound, ranges).low < 0) {
-    // Clamped before the addition, which must not overflow.
-    Dim near = Max(bound, Dim(std::numeric_limits<int32_t>::min()));
+    // Clamped before the addition, which is done for bounds of either sign and must not overflow.
+    Dim near = Max(Min(bound, 0), Dim(std::numeric_limits<int32_t>::min()));
     from_end = Select(Less(bound, 0), near + size, bound);
   }
   DimRange range = RangeOf(from_end, ranges);

@@ -45,14 +45,13 @@ Complex Rotate(OpBuilder& b, const Complex& x, const Complex& rotation, bool inv
 Complex PartsOf(OnnxContext& c, ValueId x) {
   OpBuilder& b = c.b;
   int last = b.rank(x) - 1;
-  auto part = [&](int at) { return b.Squeeze(b.SliceAxis(x, last, at, 1), {last}); };
-  auto count = b.dim(x, last).constant();
-  if (!count.has_value() || (*count != 1 && *count != 2)) {
-    b.Fail(Code::kInvalidArgument,
-           fmt::format("the last axis has {} elements, 1 or 2 are wanted", b.dim(x, last).ToString()));
-    return {x, x};
-  }
-  return {part(0), *count == 2 ? part(1) : ValueId()};
+  auto part = [&](const Dim& at) { return b.Squeeze(b.SliceAxis(x, last, at, 1), {last}); };
+  Dim count = b.dim(x, last);
+  b.Require(Or(Equal(count, 1), Equal(count, 2)), "the last axis has {0} elements, 1 or 2 are wanted", {count});
+  if (b.failed()) return {x, x};
+  if (count.is_constant()) return {part(0), count.IsConstant(2) ? part(1) : ValueId()};
+  ValueId is_complex = b.Binary(ExprOp::kEqual, b.DimScalar(count), b.ScalarInt(DType::kI64, 2));
+  return {part(0), b.Where(is_complex, part(Max(count - Dim(1), 0)), b.Scalar(b.dtype(x), 0))};
 }
 
 ValueId Joined(OpBuilder& b, const Complex& x) {
@@ -187,6 +186,10 @@ void Stft(OnnxContext& c) {
     frame = b.dim(c.in(2), 0);
   } else {
     b.Fail(Code::kInvalidArgument, "neither a window nor a frame length is given");
+    return;
+  }
+  if (b.rank(signal) != 2 && b.rank(signal) != 3) {
+    b.Fail(Code::kInvalidArgument, fmt::format("a signal of rank {}, 2 or 3 is wanted", b.rank(signal)));
     return;
   }
   if (b.rank(signal) == 2) signal = b.Unsqueeze(signal, {2});

@@ -125,7 +125,8 @@ std::vector<ValueId> StringIds(OpBuilder& b, std::vector<ValueId> strings) {
 }
 
 ValueId TakeStrings(OpBuilder& b, ValueId positions, std::vector<ValueId> strings) {
-  Type type = Type::Tensor(DType::kString, b.dims(positions));
+  Type type = b.type(positions);  // of unknown rank where the positions are
+  type.dtype = DType::kString;
   strings.insert(strings.begin(), positions);
   return b.Host(HostFunctionId::kStringTake, std::move(strings), {std::move(type)})[0];
 }

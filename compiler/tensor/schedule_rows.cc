@@ -107,6 +107,7 @@ class RowsKernel {
   // --- analysis ---
   // Elementwise values that a reduction needs, that something else needs as well, and that cost much.
   void ChooseKept() {
+    if (reduced_.empty()) return;  // a row is one element
     std::map<ValueId, int> uses;
     for (ir::NodeId id : group_.nodes()) {
       for (ValueId input : function_.node(id).inputs) {

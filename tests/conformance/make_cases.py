@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes cases/*.json: single nodes with what ONNX Runtime's CPU provider gives for them, or NumPy where it has no
-kernel.
+"""Writes cases/*.json: single nodes with what ONNX Runtime's CPU provider gives for them; where it has no kernel,
+what ONNX's reference evaluator or NumPy gives.
 
 Needs onnx, numpy and onnxruntime. Nothing else in the project needs Python; the cases are committed.
 """
@@ -8,13 +8,15 @@ import json
 import pathlib
 
 import numpy as np
+import ml_dtypes
 import onnx
+import onnx.reference
 import onnxruntime
 from onnx import TensorProto, helper
 
 HERE = pathlib.Path(__file__).parent / "cases"
 NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "int8": "i8", "uint8": "u8", "int32": "i32",
-         "int64": "i64", "bool": "bool"}
+         "int64": "i64", "bool": "bool", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2", "int4": "i4"}
 random = np.random.RandomState(7)
 
 
@@ -31,15 +33,16 @@ def constant(array):
 
 
 def text_of(array):
-    values = [int(v) if array.dtype.kind in "iub" else float(v) for v in array.ravel()]
-    if array.dtype.kind == "f":
+    is_integer = array.dtype.kind in "iub" or str(array.dtype) == "int4"
+    values = [int(v) if is_integer else float(v) for v in array.ravel()]
+    if not is_integer:
         digits = 17 if array.dtype == np.float64 else 8
         values = [float(f"%.{digits}g" % v) if np.isfinite(v) else str(v) for v in values]
     return {"type": NAMES[str(array.dtype)], "dims": list(array.shape), "values": values}
 
 
-def evaluate(op, inputs, attributes, wanted, domain, opset):
-    """The wanted outputs, by ONNX Runtime."""
+def evaluate(op, inputs, attributes, wanted, domain, opset, by_evaluator=False):
+    """The wanted outputs, by ONNX Runtime or ONNX's reference evaluator."""
     names, graph_inputs, initializers, feeds = [], [], [], {}
     for i, value in enumerate(inputs):
         is_constant = isinstance(value, tuple)
@@ -64,6 +67,8 @@ def evaluate(op, inputs, attributes, wanted, domain, opset):
     if domain:
         imports.append(helper.make_opsetid(domain, opset))
     model = helper.make_model(graph, opset_imports=imports, ir_version=10 if opset > 6 or domain else 3)
+    if by_evaluator:
+        return [np.asarray(value) for value in onnx.reference.ReferenceEvaluator(model).run(None, feeds)]
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
@@ -463,7 +468,43 @@ def further():
                    {"scale": scale, "num_heads": 2, "rotary_embedding_dim": 4})
 
 
+def edges():
+    """What random cases (tests/fuzz) found."""
+    def onnx_case(name, op, inputs, attributes=None, opset=21, by_evaluator=False, **more):
+        given = evaluate(op, inputs, attributes or {}, [0], "", opset, True) if by_evaluator else None
+        return case(name, op, inputs, attributes, domain="", opset=opset, given=given, **more)
+
+    def list_of(*values):
+        return np.array(values, np.int64)
+
+    for dtype in (np.float32, np.float64):
+        yield onnx_case(f"softmax_of_one_{NAMES[np.dtype(dtype).name]}", "Softmax", [floats(17, 1, dtype=dtype)])
+    yield onnx_case("shrink_integers", "Shrink", [integers(-9, 9, 4, 5, dtype=np.int32)], {"bias": 0.6, "lambd": 0.7})
+    far = 2**63 - 1
+    yield onnx_case("slice_far", "Slice", [floats(5, 4, 3), list_of(-2**63, 1, -1), list_of(far, far, -2**63),
+                                           list_of(0, 1, 2), list_of(2, 1, -1)])
+    yield onnx_case("slice_far_back", "Slice", [floats(6, 4), list_of(far), list_of(-2**63), list_of(0), list_of(-2)])
+    yield onnx_case("squeeze_all", "Squeeze", [floats(1, 3, 1, 2)])
+    yield onnx_case("squeeze_nothing", "Squeeze", [floats(4, 3)])
+    yield onnx_case("gather_tuples", "GatherND", [floats(3, 4, 5), integers(0, 3, 2, 3, 2)])
+    yield onnx_case("gather_tuples_batch", "GatherND", [floats(2, 4, 5), integers(0, 4, 2, 3, 1)], {"batch_dims": 1})
+    yield onnx_case("scatter_tuples", "ScatterND", [floats(3, 4, 5), np.array([[0, 1], [2, 3]]), floats(2, 5)])
+    yield onnx_case("deform", "DeformConv", [floats(1, 2, 5, 5), floats(3, 2, 2, 2), floats(1, 8, 4, 4)],
+                    {"kernel_shape": [2, 2], "pads": [0, 0, 0, 0]}, atol=1e-4)
+    yield onnx_case("stft", "STFT", [floats(2, 20, 1), np.array(4, np.int64), None, np.array(8, np.int64)], atol=1e-4)
+    yield onnx_case("resize_scales", "Resize", [floats(1, 2, 4, 4), None, np.array([1, 1, 0.5, 2], np.float32)],
+                    {"mode": "linear"})
+    yield onnx_case("power_of_integers", "Pow", [np.arange(24).reshape(4, 6), np.array([[3], [2], [0], [1]], np.float32)])
+    yield onnx_case("erf_integers", "Erf", [integers(-3, 4, 3, 5, dtype=np.int32)], by_evaluator=True)
+    for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+        numbers = np.array([1, np.nan, -np.inf, np.inf, -0.0]).astype(dtype)
+        yield onnx_case(f"is_nan_{np.dtype(dtype).name}", "IsNaN", [numbers], by_evaluator=True)
+        yield onnx_case(f"is_inf_{np.dtype(dtype).name}", "IsInf", [numbers], {"detect_negative": 0}, by_evaluator=True)
+    yield onnx_case("blocks_of_a_list", "QuantizeLinear", [floats(10), np.array([0.5, 0.25, 2], np.float32)],
+                    {"axis": 0, "block_size": 4, "output_dtype": int(TensorProto.INT8)}, opset=23, by_evaluator=True)
+
+
 if __name__ == "__main__":
     for family in (fused, attention, quantized, old_versions, integer_products, recurrent, first_versions,
-                   random_numbers, further):
+                   random_numbers, further, edges):
         write(family.__name__, list(family()))
