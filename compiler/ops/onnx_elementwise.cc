@@ -1,7 +1,8 @@
 // Arithmetic, comparisons and logic, element by element.
 #include <fmt/core.h>
-
+#include <limits>
 #include <string_view>
+
 
 #include "compiler/ops/onnx_families.h"
 
@@ -148,13 +149,18 @@ void Mean(OnnxContext& c) {
   c.Out(0, c.b.Div(sum, c.b.Scalar(c.b.dtype(sum), static_cast<double>(c.inputs.size()))));
 }
 
-// Clip bounds are attributes until opset 10 and inputs of one element from opset 11.
+// Clip bounds are attributes until opset 10 and inputs of one element from opset 11. In between, from opset 6
+// on, those that are absent are the ends of f32: infinities become them.
 void Clip(OnnxContext& c) {
   OpBuilder& b = c.b;
   ValueId result = c.in(0);
   auto bound = [&](size_t input, std::string_view attribute) {
-    if (c.version < 11)
-      return c.HasAttribute(attribute) ? b.Scalar(b.dtype(result), c.Float(attribute, 0)) : ValueId();
+    if (c.version < 11) {
+      constexpr double kMost = std::numeric_limits<float>::max();
+      double otherwise = attribute == "min" ? -kMost : kMost;
+      bool is_bounded = c.version >= 6 || c.HasAttribute(attribute);
+      return is_bounded ? b.Scalar(b.dtype(result), c.Float(attribute, otherwise)) : ValueId();
+    }
     return c.has(input) ? b.Reshape(c.in(input), {}) : ValueId();
   };
   if (ValueId low = bound(1, "min"); low.valid()) result = b.Max(result, low);

@@ -495,6 +495,9 @@ def edges():
     yield onnx_case("resize_scales", "Resize", [floats(1, 2, 4, 4), None, np.array([1, 1, 0.5, 2], np.float32)],
                     {"mode": "linear"})
     yield onnx_case("power_of_integers", "Pow", [np.arange(24).reshape(4, 6), np.array([[3], [2], [0], [1]], np.float32)])
+    for bounds in ({"min": -0.5}, {"max": 0.5}):
+        far_numbers = np.array([np.inf, -np.inf, 0, 1, -1, np.nan], np.float32)
+        yield onnx_case(f"clip_6_{next(iter(bounds))}", "Clip", [far_numbers], bounds, opset=6)
     yield onnx_case("erf_integers", "Erf", [integers(-3, 4, 3, 5, dtype=np.int32)], by_evaluator=True)
     for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
         numbers = np.array([1, np.nan, -np.inf, np.inf, -0.0]).astype(dtype)

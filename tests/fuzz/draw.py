@@ -207,13 +207,13 @@ class Draw:
     def main(self, label=None, dims=None, low=0, high=4, values=None, only=None, fits=lambda dims: True,
              nan=True, huge=True):
         """The operand that a chain hands on. Without `dims` of a rank from `low` to `high`. `nan`, `huge`: may
-        hold NaN, large integers."""
+        hold NaN and infinities, large integers."""
         label = label or self.schema.inputs[0].type_str
         if self.carried is not None and not self.used_carried:
             array = self.carried
             options = [t for t in self.allowed(label) if only is None or only(t)]
             if dims is None and low <= array.ndim <= high and fits(array.shape) and array.dtype in options and (
-                    nan or not (is_float(array.dtype) and np.isnan(array.astype(np.float64)).any())):
+                    nan or not (is_float(array.dtype) and not np.isfinite(array.astype(np.float64)).all())):
                 if not huge and array.dtype.kind in "iu" and np.any(np.abs(array.astype(np.float64)) > 1000):
                     raise Impossible("overflows")
                 self.used_carried = True

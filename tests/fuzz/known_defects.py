@@ -60,6 +60,7 @@ DEFECTS = [
            lambda step, version: step.operands[0].value.dtype.name == "bfloat16"),
     Defect("LpPool", EVALUATOR, "reads other elements where ceil_mode adds a window",
            lambda step, version: step.attributes.get("ceil_mode", 0) == 1),
+    Defect("Gemm", EVALUATOR, "adds C where beta is 0", lambda step, version: step.attributes.get("beta", 1) == 0),
     Defect("StringNormalizer", EVALUATOR, "takes accents off letters",
            lambda step, version: any(not str(w).isascii() for w in step.operands[0].value.ravel())),
     Defect("And Or Xor Equal Greater Less Add Sub Mul Div Pow PRelu", EVALUATOR, "before opset 7 broadcasting went by an axis",

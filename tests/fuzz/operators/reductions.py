@@ -25,7 +25,7 @@ def reduce(d):
         (lambda t, s: d.array(t, s, special=None if name in ("ReduceMax", "ReduceMin") else False))
     # What a logarithm rounds to as an integer is left open.
     only = (lambda t: not is_integer(t)) if "Log" in name else None
-    x = d.main("T", values=values, only=only, huge=not calm, nan=name not in ("ReduceMax", "ReduceMin"),
+    x = d.main("T", values=values, only=only, huge=not calm, nan=name not in ("ReduceMax", "ReduceMin") and "Log" not in name,
                fits=lambda s: (name != "ReduceProd" or np.prod(s) < 40 or len(s) > 1) and (name != "ReduceMean" or 0 not in s))
     rank = x.value.ndim
     attributes = d.some(keepdims=lambda: d.int(0, 1), noop_with_empty_axes=lambda: d.int(0, 1))

@@ -29,7 +29,7 @@ def string_normalizer(d):
 
 
 def regex(d):
-    pattern = d.pick(["a.*", "[0-9]+", "", ".*", "(a|b)+", "\\s*x", "[[:alpha:]]+", "a{2,3}", "日."])
+    pattern = d.pick(["a.*", "[0-9]+", "", ".*", "(a|b)+", "\\s*x", "a{2,3}", "日."])
     return Node([Operand(texts(d, d.dims(0, 3, limit=60)), 0.2)], {"pattern": pattern})
 
 
