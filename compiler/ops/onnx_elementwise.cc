@@ -1,8 +1,8 @@
 // Arithmetic, comparisons and logic, element by element.
 #include <fmt/core.h>
+
 #include <limits>
 #include <string_view>
-
 
 #include "compiler/ops/onnx_families.h"
 

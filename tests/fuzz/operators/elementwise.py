@@ -209,7 +209,11 @@ def shrink(d):
     return Node([d.main("T", only=lambda t: t.kind in "fi")], scalars(d))
 
 
-UNARY = """Abs Ceil Elu Erf Floor HardSigmoid HardSwish Identity IsNaN LeakyRelu Mish Neg Not Relu Round Selu
+def erf(d):
+    return Node([d.main("T", only=is_float)])  # what integers are cut to depends on the last bit
+
+
+UNARY = """Abs Ceil Elu Floor HardSigmoid HardSwish Identity IsNaN LeakyRelu Mish Neg Not Relu Round Selu
     Sigmoid Sign Softplus Softsign Swish Tanh ThresholdedRelu Celu Gelu Reciprocal BitwiseNot Sqrt Log Acos Acosh Asin
     Asinh Atan Atanh Affine ParametricSoftplus ScaledTanh""".split()
 PAIRS = """Add Sub Mul And Or Xor Equal Less Greater LessOrEqual GreaterOrEqual BitwiseAnd BitwiseOr BitwiseXor""".split()
@@ -219,4 +223,4 @@ TABLE = {**{name: unary for name in UNARY}, **{name: pair for name in PAIRS},
          **{name: variadic for name in ("Max", "Min", "Sum", "Mean")},
          "Div": divide, "Mod": mod, "Pow": power, "BitShift": shift, "Where": where, "Clip": clip, "PRelu": prelu,
          "Cast": cast, "CastLike": cast_like, "BitCast": bit_cast, "IsInf": is_inf, "Dropout": dropout, "SwiGLU": swiglu,
-         "Shrink": shrink}
+         "Shrink": shrink, "Erf": erf}
