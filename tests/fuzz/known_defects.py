@@ -64,6 +64,8 @@ DEFECTS = [
     Defect("BatchNormalization", EVALUATOR, "before opset 14 it trains", lambda step, version: version < 14),
     Defect("Gather", RUNTIME, "of blocks of strings copies the first ones only",
            lambda step, version: step.operands[0].value.dtype == object),
+    Defect("StringSplit", RUNTIME, "takes blanks alone for white space",
+           lambda step, version: any("\t" in w or "\n" in w for w in step.operands[0].value.ravel())),
     Defect("StringNormalizer", EVALUATOR, "takes accents off letters",
            lambda step, version: any(not str(w).isascii() for w in step.operands[0].value.ravel())),
     Defect("And Or Xor Equal Greater Less Add Sub Mul Div Pow PRelu", EVALUATOR, "before opset 7 broadcasting went by an axis",
