@@ -43,6 +43,20 @@ bool IsOne(const ir::Type& type) {
   return std::all_of(type.dims.begin(), type.dims.end(), [](const Dim& dim) { return dim.IsConstant(1); });
 }
 
+int64_t IntegerAt(const TensorData& data, size_t i) {
+  switch (data.dtype) {
+    case DType::kI8:
+      return static_cast<int8_t>(data.bytes[i]);
+    case DType::kU8:
+      return static_cast<uint8_t>(data.bytes[i]);
+    default: {
+      int32_t value;
+      std::memcpy(&value, data.bytes.data() + i * sizeof value, sizeof value);
+      return value;
+    }
+  }
+}
+
 class Matcher {
  public:
   explicit Matcher(const ir::Function& function) : function_(function) {}
@@ -102,25 +116,28 @@ class Matcher {
     const Node* wide = Producer(difference->inputs[0], "cast");
     if (wide == nullptr || !IsByte(function_.type(wide->inputs[0]).dtype)) return std::nullopt;
     if (!(function_.type(value).dims == function_.type(wide->inputs[0]).dims)) return std::nullopt;
+    if (!HoldsBytes(difference->inputs[1])) return std::nullopt;
     return Quantized{wide->inputs[0], difference->inputs[1], {}};
+  }
+
+  // Whether the i32 numbers of a zero point are ones of a byte: sums with others could overflow.
+  bool HoldsBytes(ValueId value) const {
+    if (const TensorData* data = function_.ConstantOf(value)) {
+      for (int64_t i = 0; i < data->element_count(); ++i) {
+        int64_t number = IntegerAt(*data, static_cast<size_t>(i));
+        if (number < -128 || number > 255) return false;
+      }
+      return true;
+    }
+    ir::NodeId producer = function_.value(value).producer;
+    if (!producer.valid()) return false;
+    const Node& node = function_.node(producer);
+    if (node.op->kind == OpKind::kView) return HoldsBytes(node.inputs[0]);
+    return node.op->name == "cast" && IsByte(function_.type(node.inputs[0]).dtype);
   }
 
   const ir::Function& function_;
 };
-
-int64_t IntegerAt(const TensorData& data, size_t i) {
-  switch (data.dtype) {
-    case DType::kI8:
-      return static_cast<int8_t>(data.bytes[i]);
-    case DType::kU8:
-      return static_cast<uint8_t>(data.bytes[i]);
-    default: {
-      int32_t value;
-      std::memcpy(&value, data.bytes.data() + i * sizeof value, sizeof value);
-      return value;
-    }
-  }
-}
 
 // Weights as i8, one column for each index of `axis`. The true weights are values + offsets[column].
 struct Weights {
