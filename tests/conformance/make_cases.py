@@ -16,7 +16,8 @@ from onnx import TensorProto, helper
 
 HERE = pathlib.Path(__file__).parent / "cases"
 NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "int8": "i8", "uint8": "u8", "int32": "i32",
-         "int64": "i64", "bool": "bool", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2", "int4": "i4"}
+         "int64": "i64", "bool": "bool", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2", "int4": "i4",
+         "float4_e2m1fn": "f4e2m1"}
 random = np.random.RandomState(7)
 
 
@@ -503,6 +504,9 @@ def edges():
         numbers = np.array([1, np.nan, -np.inf, np.inf, -0.0]).astype(dtype)
         yield onnx_case(f"is_nan_{np.dtype(dtype).name}", "IsNaN", [numbers], by_evaluator=True)
         yield onnx_case(f"is_inf_{np.dtype(dtype).name}", "IsInf", [numbers], {"detect_negative": 0}, by_evaluator=True)
+    for dtype in (ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e5m2):
+        yield onnx_case(f"cast_{np.dtype(dtype).name}", "Cast", [np.array([1, -0.5, 6]).astype(dtype)],
+                        {"to": int(TensorProto.FLOAT4E2M1)}, opset=24, by_evaluator=True)
     yield onnx_case("blocks_of_a_list", "QuantizeLinear", [floats(10), np.array([0.5, 0.25, 2], np.float32)],
                     {"axis": 0, "block_size": 4, "output_dtype": int(TensorProto.INT8)}, opset=23, by_evaluator=True)
 

@@ -66,6 +66,8 @@ DEFECTS = [
            lambda step, version: step.operands[0].value.dtype == object),
     Defect("StringSplit", RUNTIME, "takes blanks alone for white space",
            lambda step, version: any("\t" in w or "\n" in w for w in step.operands[0].value.ravel())),
+    Defect("Unsqueeze", EVALUATOR, "axes are those of the result, whatever their order",
+           lambda step, version: version < 13 and step.attributes.get("axes") != sorted(step.attributes.get("axes", []))),
     Defect("StringNormalizer", EVALUATOR, "takes accents off letters",
            lambda step, version: any(not str(w).isascii() for w in step.operands[0].value.ravel())),
     Defect("And Or Xor Equal Greater Less Add Sub Mul Div Pow PRelu", EVALUATOR, "before opset 7 broadcasting went by an axis",
