@@ -11,6 +11,7 @@
 //   carried value, a step's part of a collected one) where nothing stands against it; else they are copied.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -96,7 +97,7 @@ class MemoryTable {
 
   const ir::Function& function_;
   const Views& views_;
-  std::vector<Memory> memory_;
+  std::deque<Memory> memory_;      // references stay good while constants are added
   std::map<ir::ValueId, int> of_;  // by root
   std::map<ir::ValueId, int> next_of_, element_of_;
   std::vector<LoopRange> loops_;  // around the step in hand

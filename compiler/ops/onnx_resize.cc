@@ -14,7 +14,7 @@ using tensor::ReduceKind;
 struct ResizeOptions {
   std::string mode = "nearest";
   std::string coordinates = "half_pixel";
-  std::string nearest = "round_prefer_floor";
+  std::string nearest = "round_prefer_floor";  // or "outward": up where the size shrinks, else down
   double cubic_a = -0.75;
   bool exclude_outside = false;
   bool antialias = false;
@@ -102,6 +102,8 @@ ValueId Nearest(Numbers& n, ValueId x, const ResizeAxis& axis, ValueId at, const
     position = n.Floor(at);
   } else if (options.nearest == "ceil") {
     position = n.Ceil(at);
+  } else if (options.nearest == "outward") {
+    position = b.Where(n.Less(axis.scale, n.K(1)), n.Ceil(at), n.Floor(at));
   } else if (options.nearest == "round_prefer_ceil") {
     position = n.Floor(b.Add(at, half));
   } else {
@@ -337,7 +339,7 @@ void Resize(OnnxContext& c) {
   bool by_sizes = c.version >= 11 && c.has(3) && !IsEmpty(b, c.in(3));
   if (c.version < 11) {
     options.coordinates = "asymmetric";
-    options.nearest = "floor";
+    options.nearest = "outward";
   }
   if (!by_sizes && !(c.has(scales) && !IsEmpty(b, c.in(scales)))) {
     b.Fail(Code::kInvalidArgument, "neither scales nor sizes are given");

@@ -509,6 +509,10 @@ def edges():
                         {"to": int(TensorProto.FLOAT4E2M1)}, opset=24, by_evaluator=True)
     yield onnx_case("blocks_of_a_list", "QuantizeLinear", [floats(10), np.array([0.5, 0.25, 2], np.float32)],
                     {"axis": 0, "block_size": 4, "output_dtype": int(TensorProto.INT8)}, opset=23, by_evaluator=True)
+    yield onnx_case("resize_10_smaller", "Resize", [floats(3, 4), np.array([1, 0.75], np.float32)], {"mode": "nearest"},
+                    opset=10)
+    yield onnx_case("resize_10_both", "Resize", [floats(1, 1, 5, 3), np.array([1, 1, 0.5, 2], np.float32)],
+                    {"mode": "nearest"}, opset=10)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,11 @@ DEFECTS = [
     Defect("ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp", EVALUATOR,
            "adds up in bfloat16, where a sum of some hundred elements stops to grow",
            lambda step, version: step.operands[0].value.dtype.name == "bfloat16"),
+    Defect("LRN", RUNTIME, "takes what leaves the window off its sum, where infinity stays as NaN",
+           lambda step, version: not np.all(np.isfinite(step.operands[0].value.astype(np.float64)))),
+    Defect("Slice", EVALUATOR, "the start of a backward slice is clamped to the first element",
+           lambda step, version: len(step.operands) == 5 and np.any(step.operands[1].value < -2**30)
+           and np.any(step.operands[4].value < 0)),
     Defect("LpPool", EVALUATOR, "reads other elements where ceil_mode adds a window",
            lambda step, version: step.attributes.get("ceil_mode", 0) == 1),
     Defect("Gemm", EVALUATOR, "adds C where beta is 0", lambda step, version: step.attributes.get("beta", 1) == 0),

@@ -130,6 +130,14 @@ TEST_F(OpBuilderTest, IdentitiesVanish) {
   EXPECT_EQ(module_.main().node(module_.main().value(moved).producer).op->name, "reshape");
 }
 
+TEST_F(OpBuilderTest, BitsOfConstantsAreNoKnownNumbers) {
+  for (DType from : {DType::kF32, DType::kU32}) {
+    ValueId bits = b_->Emit("bitcast", {b_->Scalar(from, 7)}, {{"to", DType::kI32}});
+    EXPECT_EQ(TypeOf(bits), "tensor<i32,[]>");
+    EXPECT_THAT(Elements(bits), ::testing::AnyOf("unknown", from == DType::kF32 ? "[1088421888]" : "[7]"));
+  }
+}
+
 TEST_F(OpBuilderTest, MatMulFollowsNumpy) {
   Dim n = Symbol("n");
   ValueId a = Input(DType::kF32, {n, 3, 4}), w = Input(DType::kF32, {4, 5}), v = Input(DType::kF32, {4}),
