@@ -149,19 +149,25 @@ void Mean(OnnxContext& c) {
   c.Out(0, c.b.Div(sum, c.b.Scalar(c.b.dtype(sum), static_cast<double>(c.inputs.size()))));
 }
 
-// Clip bounds are attributes until opset 10 and inputs of one element from opset 11. In between, from opset 6
-// on, those that are absent are the ends of f32: infinities become them.
+double LargestNumber(DType dtype) {
+  if (dtype == DType::kF64) return std::numeric_limits<double>::max();
+  if (dtype == DType::kF16) return 65504;
+  if (dtype == DType::kBF16) return 0x1.FEp127;
+  return std::numeric_limits<float>::max();
+}
+
+// Clip bounds are attributes until opset 10 and inputs of one element from opset 11. From opset 6 on, those
+// that are absent are the type's largest numbers (until opset 10 those of f32): infinities become them.
 void Clip(OnnxContext& c) {
   OpBuilder& b = c.b;
   ValueId result = c.in(0);
+  DType dtype = b.dtype(result);
   auto bound = [&](size_t input, std::string_view attribute) {
-    if (c.version < 11) {
-      constexpr double kMost = std::numeric_limits<float>::max();
-      double otherwise = attribute == "min" ? -kMost : kMost;
-      bool is_bounded = c.version >= 6 || c.HasAttribute(attribute);
-      return is_bounded ? b.Scalar(b.dtype(result), c.Float(attribute, otherwise)) : ValueId();
-    }
-    return c.has(input) ? b.Reshape(c.in(input), {}) : ValueId();
+    if (c.version >= 11 && c.has(input)) return b.Reshape(c.in(input), {});
+    bool is_given = c.version < 11 && c.HasAttribute(attribute);
+    if (!is_given && (c.version < 6 || !IsFloat(dtype))) return ValueId();
+    double most = LargestNumber(c.version < 11 ? DType::kF32 : dtype);
+    return b.Scalar(dtype, c.Float(attribute, attribute == "min" ? -most : most));
   };
   if (ValueId low = bound(1, "min"); low.valid()) result = b.Max(result, low);
   if (ValueId high = bound(2, "max"); high.valid()) result = b.Min(result, high);

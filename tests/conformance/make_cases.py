@@ -513,6 +513,10 @@ def edges():
                     opset=10)
     yield onnx_case("resize_10_both", "Resize", [floats(1, 1, 5, 3), np.array([1, 1, 0.5, 2], np.float32)],
                     {"mode": "nearest"}, opset=10)
+    ends = np.array([np.inf, -np.inf, 1, -1, 0], np.float32)
+    yield onnx_case("clip_13_no_high", "Clip", [ends, np.array(-0.5, np.float32)], opset=13)
+    yield onnx_case("clip_13_no_low", "Clip", [ends, None, np.array(0.5, np.float32)], opset=13)
+    yield onnx_case("clip_13_double", "Clip", [ends.astype(np.float64)], opset=13)
 
 
 if __name__ == "__main__":
