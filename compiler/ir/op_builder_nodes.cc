@@ -62,7 +62,11 @@ ValueId OpBuilder::Reshape(ValueId a, const Dims& dims) {
   if (failed()) return a;
   const Node* producer =
       function_->value(a).producer.valid() ? &function_->node(function_->value(a).producer) : nullptr;
-  if (producer && producer->op->kind == OpKind::kView) a = producer->inputs[0];
+  if (producer && producer->op->kind == OpKind::kView) {
+    // Of a view its source, unless the sizes differ, which running would tell: in a branch that is not taken.
+    auto before = Product(type(producer->inputs[0]).dims).constant(), after = Product(dims).constant();
+    if (!before || !after || *before == *after) a = producer->inputs[0];
+  }
   if (type(a).ranked && type(a).dims == dims) return a;
   const TensorData* data = ConstantData(a);
   std::optional<std::vector<int64_t>> sizes = ConstantsOf(dims);

@@ -138,6 +138,16 @@ TEST_F(OpBuilderTest, BitsOfConstantsAreNoKnownNumbers) {
   }
 }
 
+TEST_F(OpBuilderTest, ViewsOfOtherSizesAreLeftToTheRun) {
+  Dim n = Symbol("n");
+  ValueId a = Input(DType::kF32, {2, 4, 4});
+  ValueId view = b_->Reshape(a, {n, 16});
+  EXPECT_EQ(TypeOf(b_->Reshape(view, {32})), "tensor<f32,[32]>");
+  ValueId other = b_->Reshape(view, {16});  // where n is 1: never
+  EXPECT_EQ(TypeOf(other), "tensor<f32,[16]>");
+  EXPECT_EQ(module_.main().node(module_.main().value(other).producer).inputs[0], view);
+}
+
 TEST_F(OpBuilderTest, MatMulFollowsNumpy) {
   Dim n = Symbol("n");
   ValueId a = Input(DType::kF32, {n, 3, 4}), w = Input(DType::kF32, {4, 5}), v = Input(DType::kF32, {4}),
