@@ -189,12 +189,15 @@ void Lrn(OnnxContext& c) {
   }
   DType dtype = b.dtype(x);
   std::vector<int64_t> ones(rank, 1);
+  // A window that covers all channels from each of them takes no more than twice as many.
+  int64_t reach = size - 1;
+  if (auto channels = b.dim(x, 1).constant()) reach = std::min(reach, 2 * std::max<int64_t>(*channels, 1));
   std::vector<int64_t> kernel = ones;
-  kernel[1] = size;
+  kernel[1] = reach + 1;
   Dims low(rank, Dim(0));
   Dims high(rank, Dim(0));
-  low[1] = (size - 1) / 2;
-  high[1] = size - 1 - (size - 1) / 2;
+  low[1] = reach / 2;
+  high[1] = reach - reach / 2;
   ValueId sum = b.Emit("window", {b.Mul(x, x)},
                        {{"kind", std::string("sum")},
                         {"kernel", kernel},

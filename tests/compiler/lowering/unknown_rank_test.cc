@@ -1,4 +1,5 @@
 // Values whose rank only running tells: a branch for each rank, and constants that only some of them read.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "compiler/compiler.h"
@@ -25,6 +26,32 @@ TEST(UnknownRank, BranchesGiveConstants) {
     int64_t columns = rank == 1 ? 1 : rank == 2 ? 3 : 12;
     EXPECT_EQ(outputs[0].shape(), Shape({shape[0], columns}));
   }
+}
+
+// The axis is read in the branches of some ranks only, and there it may not matter.
+TEST(UnknownRank, BranchesReadAnAxis) {
+  ir::GraphText graph;
+  graph.nodes = {{"DFT", {"x", "", "axis"}, {"y"}}};
+  // A tensor type that has an element type alone.
+  std::string unranked = ir::Message([](auto& type) {
+    type.add_message(1, ir::Message([](auto& tensor) { tensor.add_int32(1, DTypeToOnnx(DType::kF64)); }));
+  });
+  graph.inputs = {ir::ValueOfType("x", unranked), ir::ValueMessage("axis", ir::kOnnxInt64, {})};
+  graph.outputs = {ir::ValueOfType("y", unranked)};
+  auto compiled = GetCompiler().CompileBytes(ir::BytesOf(ir::ModelMessage(graph, 20)), {});
+  ASSERT_TRUE(compiled) << compiled.error().message;
+  auto vm = Vm::Create(compiled->program, VmOptions{.threads = 1});
+  ASSERT_TRUE(vm) << vm.error().message;
+  double x[] = {1, 2, 3, 5};
+  int64_t axis = 1;
+  std::vector<Tensor> inputs{Tensor::Borrow(DType::kF64, {2, 2, 1}, x),
+                             Tensor::Borrow(DType::kI64, {}, &axis)};
+  std::vector<Tensor> outputs(1);
+  Status status = (*vm)->NewInvocation().Run(inputs, outputs);
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(outputs[0].shape(), Shape({2, 2, 2}));
+  const auto* y = static_cast<const double*>(outputs[0].data());
+  EXPECT_THAT(std::vector<double>(y, y + 8), testing::ElementsAre(3, 0, -1, 0, 8, 0, -2, 0));
 }
 
 }  // namespace
