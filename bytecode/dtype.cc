@@ -44,6 +44,8 @@ constexpr Row kRows[] = {
     {DType::kF4E2M1, "f4e2m1", 4, Family::kFloat, 23},
     {DType::kI2, "i2", 2, Family::kSigned, 26},
     {DType::kU2, "u2", 2, Family::kUnsigned, 25},
+    {DType::kF6E2M3, "f6e2m3", 8, Family::kFloat, 27},
+    {DType::kF6E3M2, "f6e3m2", 8, Family::kFloat, 28},
 };
 
 constexpr bool RowsAreInOrder() {
@@ -85,6 +87,19 @@ bool IsSignedInteger(DType dtype) { return RowOf(dtype).family == Family::kSigne
 bool IsUnsignedInteger(DType dtype) { return RowOf(dtype).family == Family::kUnsigned; }
 bool IsComplex(DType dtype) { return RowOf(dtype).family == Family::kComplex; }
 bool IsSubByte(DType dtype) { return DTypeBits(dtype) > 0 && DTypeBits(dtype) < 8; }
+
+bool IsFloat6(DType dtype) { return dtype == DType::kF6E2M3 || dtype == DType::kF6E3M2; }
+
+int64_t PackedFloat6Bytes(int64_t count) { return count / 4 * 3 + (count % 4 * 6 + 7) / 8; }
+
+void UnpackFloat6(std::span<const std::byte> packed, std::span<std::byte> elements) {
+  for (size_t i = 0; i < elements.size(); ++i) {
+    size_t at = i * 6 / 8, shift = i * 6 % 8;
+    unsigned bits = std::to_integer<unsigned>(packed[at]);
+    if (shift > 2) bits |= std::to_integer<unsigned>(packed[at + 1]) << 8;
+    elements[i] = static_cast<std::byte>(bits >> shift & 0x3f);
+  }
+}
 
 std::optional<DType> DTypeFromOnnx(int32_t onnx_type) {
   for (const Row& row : kRows)

@@ -1,8 +1,10 @@
 // Element types: all of ONNX's. The enumerators' values are wire values of the .vmexe format: append only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace tvmvm {
@@ -35,8 +37,10 @@ enum class DType : uint8_t {
   kF4E2M1 = 24,  // two elements a byte, the first in the low bits
   kI2 = 25,
   kU2 = 26,  // four elements a byte, the first in the low bits
+  kF6E2M3 = 27,
+  kF6E3M2 = 28,  // an element a byte, in the low six bits
 };
-inline constexpr int kDTypeCount = 27;
+inline constexpr int kDTypeCount = 29;
 
 // "f32", "i64", "bool", "string", "f8e4m3fn", ...
 std::string_view DTypeName(DType dtype);
@@ -47,12 +51,18 @@ int DTypeBits(DType dtype);
 // Bytes of `count` packed elements: rounded up to whole bytes. `count` >= 0.
 int64_t DTypeBytes(DType dtype, int64_t count);
 
-bool IsFloat(DType dtype);    // all floating-point types, 4 and 8 bit ones included; not complex
+bool IsFloat(DType dtype);    // all floating-point types, those of 4, 6 and 8 bits included; not complex
 bool IsInteger(DType dtype);  // signed and unsigned integers; not bool
 bool IsSignedInteger(DType dtype);
 bool IsUnsignedInteger(DType dtype);
 bool IsComplex(DType dtype);
 bool IsSubByte(DType dtype);  // 4 and 2 bit types
+
+// Floats of six bits have a byte each here. ONNX's raw data packs four into three bytes, the first in the low
+// bits: `packed` holds PackedFloat6Bytes(elements.size()) bytes.
+bool IsFloat6(DType dtype);
+int64_t PackedFloat6Bytes(int64_t count);
+void UnpackFloat6(std::span<const std::byte> packed, std::span<std::byte> elements);
 
 // ONNX's TensorProto.DataType numbers.
 std::optional<DType> DTypeFromOnnx(int32_t onnx_type);

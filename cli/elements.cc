@@ -34,6 +34,10 @@ FloatFormat FormatOf(DType dtype) {
       return {5, 2, 15, true, false, true};
     case DType::kF8E5M2FNUZ:
       return {5, 2, 16, false, true, true};
+    case DType::kF6E2M3:
+      return {2, 3, 1, false, false, false};
+    case DType::kF6E3M2:
+      return {3, 2, 3, false, false, false};
     default:
       return {2, 1, 1, false, false, false};  // f4e2m1
   }
@@ -197,7 +201,7 @@ void WriteFloat(Tensor& tensor, int64_t index, double value) {
     case DType::kC128:
       return WriteAs(tensor, index, std::complex<double>(value));
     case DType::kF8E8M0:
-      return WriteBits(tensor, index, std::clamp(std::ilogb(value) + 127, 0, 254));
+      return WriteBits(tensor, index, std::isnan(value) ? 255 : std::clamp(std::ilogb(value) + 127, 0, 254));
     default:
       return WriteBits(tensor, index, EncodeFloat(FormatOf(tensor.dtype()), value));
   }

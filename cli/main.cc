@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <csignal>
 #include <exception>
 #include <functional>
@@ -70,19 +71,25 @@ void AddInputs(CLI::App* app, InputArguments* inputs) {
 CLI::Validator Seconds() {
   auto check = [](std::string& text) {
     double seconds = 0;
-    bool is_time = CLI::detail::lexical_cast(text, seconds) && seconds >= 1e-7 && seconds <= 1e9;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    bool is_number = error == std::errc() && end == text.data() + text.size();
+    bool is_time = is_number && seconds >= 1e-7 && seconds <= 1e9;
     return is_time ? std::string() : text + " is no number of seconds from 1e-7 to 1e9";
   };
   return CLI::Validator(check, "in [1e-7 - 1e9]");
+}
+
+void AddMaxBytes(CLI::App* app, int64_t* bytes) {
+  app->add_option("--max-bytes", *bytes, "Memory that one run may take, as in 500M or 2G")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
 }
 
 void AddLimits(CLI::App* app, LimitArguments* limits) {
   app->add_option("--timeout", limits->timeout_seconds, "Seconds that one run may take")->check(Seconds());
   app->add_option("--max-steps", limits->max_steps, "Bytecode instructions that one run may take")
       ->check(CLI::PositiveNumber);
-  app->add_option("--max-bytes", limits->max_bytes, "Memory that one run may take, as in 500M or 2G")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
+  AddMaxBytes(app, &limits->max_bytes);
 }
 
 void AddDevices(CLI::App* app, std::vector<std::string>* devices) {
@@ -245,6 +252,7 @@ void AddTest(CLI::App& app, Action* action) {
   command->add_option("--timeout", arguments->timeout_seconds, "Seconds that one test may take")
       ->check(Seconds())
       ->capture_default_str();
+  AddMaxBytes(command, &arguments->max_bytes);
   AddThreads(command, &arguments->threads);
   command->add_flag("--json", arguments->json, "Print the results as JSON");
   command->callback([=] { *action = [arguments] { return TestCommand(*arguments); }; });

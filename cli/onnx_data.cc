@@ -184,13 +184,19 @@ Expected<NamedTensor> MakeTensor(Fields fields) {
   size_t values = fields.floats.size() + fields.int32s.size() + fields.int64s.size() + fields.doubles.size() +
                   fields.uint64s.size();
   int64_t held = fields.raw ? static_cast<int64_t>(fields.raw->size()) : static_cast<int64_t>(values) * 16;
-  if (DTypeBytes(*dtype, *count) > held)
+  bool is_packed = fields.raw && IsFloat6(*dtype);
+  int64_t wanted = is_packed ? PackedFloat6Bytes(*count) : DTypeBytes(*dtype, *count);
+  if (wanted > held)
     return Malformed(
         fmt::format("shape {} of {} needs more data than there is", shape.ToString(), DTypeName(*dtype)));
   TVMVM_TRY(Tensor tensor, Tensor::Allocate(*dtype, shape));
   if (fields.raw) {
-    TVMVM_CHECK_OK(CheckCount(fields.raw->size(), tensor.byte_count(), "bytes of raw_data"));
-    if (!fields.raw->empty()) std::memcpy(tensor.data(), fields.raw->data(), fields.raw->size());
+    TVMVM_CHECK_OK(CheckCount(fields.raw->size(), wanted, "bytes of raw_data"));
+    auto elements = std::span(static_cast<std::byte*>(tensor.data()), static_cast<size_t>(*count));
+    if (is_packed)
+      UnpackFloat6(std::as_bytes(std::span(*fields.raw)), elements);
+    else if (!fields.raw->empty())
+      std::memcpy(tensor.data(), fields.raw->data(), fields.raw->size());
   } else {
     TVMVM_CHECK_OK(CopyTyped(fields, tensor));
   }

@@ -95,6 +95,7 @@ struct TestArguments {
   std::vector<std::string> targets = {"host"};
   int jobs = 0;  // 0: one for each CPU
   double timeout_seconds = 60;
+  int64_t max_bytes = 0;  // of one run; 0: as much as it wants
   int threads = 1;
   bool json = false;
 };

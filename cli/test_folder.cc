@@ -82,8 +82,8 @@ Expected<std::vector<std::optional<Value>>> ReadParameters(const std::vector<Par
 }
 
 // nullopt when all outputs are as expected.
-Expected<std::optional<std::string>> RunDataSet(Vm& vm, const std::string& folder,
-                                                const Tolerance& tolerance) {
+Expected<std::optional<std::string>> RunDataSet(Vm& vm, const std::string& folder, const Tolerance& tolerance,
+                                                const Limits& limits) {
   const FunctionSpec& main = vm.program().main();
   TVMVM_TRY(auto given, ReadParameters(main.inputs, NumberedFiles(folder, "input")));
   TVMVM_TRY(auto wanted, ReadParameters(main.outputs, NumberedFiles(folder, "output")));
@@ -95,6 +95,7 @@ Expected<std::optional<std::string>> RunDataSet(Vm& vm, const std::string& folde
   }
   std::vector<Value> outputs(main.outputs.size());
   Invocation invocation = vm.NewInvocation();
+  invocation.SetLimits(limits);
   TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!wanted[i]) continue;
@@ -117,7 +118,8 @@ Expected<TestResult> RunDataSets(const std::string& folder, const std::vector<st
   TVMVM_TRY(CompileResult compiled, compiler->CompileFile(folder + "/model.onnx", options));
   TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(compiled.program, arguments.threads));
   for (const std::string& set : sets) {
-    TVMVM_TRY(std::optional<std::string> difference, RunDataSet(*vm, set, tolerance));
+    TVMVM_TRY(std::optional<std::string> difference,
+              RunDataSet(*vm, set, tolerance, {.max_bytes = arguments.max_bytes}));
     if (difference) return TestResult{Outcome::kFail, *difference};
   }
   return TestResult{Outcome::kPass, ""};

@@ -36,8 +36,8 @@ struct tvmvm_value {
 namespace {
 
 static_assert(TVMVM_INTERNAL == static_cast<int>(Code::kInternal));
-static_assert(TVMVM_U2 == static_cast<int>(DType::kU2));
-static_assert(TVMVM_U2 + 1 == tvmvm::kDTypeCount);
+static_assert(TVMVM_F6E3M2 == static_cast<int>(DType::kF6E3M2));
+static_assert(TVMVM_F6E3M2 + 1 == tvmvm::kDTypeCount);
 static_assert(TVMVM_TUPLE == static_cast<int>(tvmvm::ValueKind::kTuple));
 
 // What there is when there is no memory for a status.

@@ -60,6 +60,8 @@ typedef enum tvmvm_dtype {
   TVMVM_F4E2M1 = 24,
   TVMVM_I2 = 25,
   TVMVM_U2 = 26,
+  TVMVM_F6E2M3 = 27,
+  TVMVM_F6E3M2 = 28,             /* an element a byte, in the low six bits */
   TVMVM_DTYPE_RANGE = 0x7fffffff /* no type: makes every int a value that may be passed, and refused */
 } tvmvm_dtype;
 

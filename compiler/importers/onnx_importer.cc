@@ -394,7 +394,9 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
   int given = static_cast<int>(context->inputs.size());
   if (row.max_inputs >= 0 && given > row.max_inputs)
     return fmt::format("{} inputs, at most {} are allowed", given, row.max_inputs);
-  for (int i = 0; i < row.min_inputs; ++i) {
+  // Of any number of inputs none may be left out; loops take some that may before them.
+  int needed = row.max_inputs < 0 && row.min_inputs > 0 ? std::max(given, row.min_inputs) : row.min_inputs;
+  for (int i = 0; i < needed; ++i) {
     if (!context->has(static_cast<size_t>(i))) return fmt::format("the input {} is missing", i);
   }
   for (int i = 0; i < given; ++i) {

@@ -289,9 +289,12 @@ std::shared_ptr<const TensorData> Decode(TensorFields fields, OnnxSource& source
     return data;
   }
   int64_t wanted = DTypeBytes(*dtype, count);
+  bool is_typed = !fields.is_external && !(fields.raw.has_value() && !(fields.raw->empty() && wanted > 0));
+  bool is_packed = IsFloat6(*dtype) && !is_typed;
+  if (is_packed) wanted = PackedFloat6Bytes(count);
   if (fields.is_external) {
     ViewExternal(fields, wanted, source, data.get());
-  } else if (fields.raw.has_value() && !(fields.raw->empty() && wanted > 0)) {
+  } else if (!is_typed) {
     data->bytes = *fields.raw;
     data->owner = source.owner;
   } else {
@@ -301,6 +304,11 @@ std::shared_ptr<const TensorData> Decode(TensorFields fields, OnnxSource& source
     Refuse(fmt::format("{} bytes of data, type {} and {} elements want {}", data->bytes.size(),
                        DTypeName(*dtype), count, wanted));
   if (*dtype == DType::kBool) NormalizeBools(data.get());
+  if (is_packed) {
+    std::vector<std::byte> elements(static_cast<size_t>(count));
+    UnpackFloat6(data->bytes, elements);
+    *data = TensorData::Owned(*dtype, data->dims, std::move(elements));
+  }
   return data;
 }
 

@@ -36,6 +36,20 @@ bool Fits(DType dtype, const Dim& dim) {
   return tensor::WrapInteger(dtype, *value) == *value;
 }
 
+// Whether sizes of tensors could take the dim out of 64 bits. Arithmetic of dims ends with an error there,
+// that of tensors wraps around.
+bool MayOverflow(const Dim& dim) {
+  if (dim.is_constant() || dim.is_symbol()) return false;
+  for (const Dim& operand : dim.operands()) {
+    int64_t limit = dim.op() == DimOp::kMul   ? int64_t{1} << 31
+                    : dim.op() == DimOp::kAdd ? int64_t{1} << 62
+                                              : INT64_MAX;
+    if (operand.is_constant() && (operand.value() > limit || operand.value() < -limit)) return true;
+    if (MayOverflow(operand)) return true;
+  }
+  return false;
+}
+
 // Evaluates with integers of every width as i64, so that they can be dims.
 class Evaluation final : public ElementContext {
  public:
@@ -98,7 +112,9 @@ class Evaluation final : public ElementContext {
     if (elements) return Cast(dtype, tensor::DimValue((*elements)[static_cast<size_t>(flat)]));
     const TensorData* data = function_.ConstantOf(node_.inputs[static_cast<size_t>(input)]);
     if (!data || !IsNumeric(data->dtype)) return Fail(dtype);
-    return Cast(dtype, ElementConstant(*data, flat));
+    Expr element = ElementConstant(*data, flat);
+    if (!IsFloat(data->dtype) && !Fits(data->dtype, Dim(element->integer))) return Fail(dtype);
+    return Cast(dtype, element);
   }
 
   // Unrolls reductions and looks up the elements that they read.
@@ -222,7 +238,7 @@ std::optional<Dims> InferElements(const Function& function, const Node& node,
     std::optional<Dim> element = evaluation.ElementAt(index);
     if (!element || element->size() > kMaxDimSize) return std::nullopt;
     elements.push_back(Simplify(*element, ranges));
-    if (!Fits(type.dtype, elements.back())) return std::nullopt;
+    if (!Fits(type.dtype, elements.back()) || MayOverflow(elements.back())) return std::nullopt;
   }
   return elements;
 }

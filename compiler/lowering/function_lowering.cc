@@ -132,7 +132,8 @@ void FunctionLowering::OpenGuards(ir::RegionId region, const Node* loop) {
 void FunctionLowering::EmitGuards() {
   std::vector<std::pair<NodeId, ir::Requirement>> later;
   for (auto& [node, requirement] : open_.back().unchecked) {
-    if (!dims_->CanEmit(requirement.condition)) {
+    auto can_emit = [&](const Dim& dim) { return dims_->CanEmit(dim); };
+    if (!can_emit(requirement.condition) || !std::ranges::all_of(requirement.values, can_emit)) {
       later.emplace_back(node, std::move(requirement));
       continue;
     }

@@ -70,8 +70,11 @@ void MemoryTable::Assign(RegionSteps* body) {
   UseRegion(*body);
   AssignOutputs(*body);
   NumberStages(body, true);
-  for (Memory& memory : memory_)
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    Memory& memory = memory_[i];
     if (memory.kind == MemoryKind::kArena) memory.stage = StageOf(memory.bytes);
+    if (memory.kind == MemoryKind::kObject) objects_by_end_.emplace(memory.last, static_cast<int>(i));
+  }
 }
 
 void MemoryTable::AssignRegion(RegionSteps* region) {
@@ -258,12 +261,11 @@ bool MemoryTable::IsLastUse(ValueId value, const Step& step) const {
 
 std::vector<int> MemoryTable::DeadAfter(ir::RegionId region, uint32_t first, uint32_t last) const {
   std::vector<int> dead;
-  for (size_t i = 0; i < memory_.size(); ++i) {
-    const Memory& memory = memory_[i];
-    bool ends = memory.first <= last && memory.last >= first && memory.last <= last;
-    if (memory.kind == MemoryKind::kObject && memory.region == region && ends)
-      dead.push_back(static_cast<int>(i));
+  for (auto at = objects_by_end_.lower_bound(first); at != objects_by_end_.end() && at->first <= last; ++at) {
+    const Memory& memory = memory_[static_cast<size_t>(at->second)];
+    if (memory.first <= last && memory.region == region) dead.push_back(at->second);
   }
+  std::sort(dead.begin(), dead.end());
   return dead;
 }
 

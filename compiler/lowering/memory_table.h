@@ -97,8 +97,9 @@ class MemoryTable {
 
   const ir::Function& function_;
   const Views& views_;
-  std::deque<Memory> memory_;      // references stay good while constants are added
-  std::map<ir::ValueId, int> of_;  // by root
+  std::deque<Memory> memory_;                    // references stay good while constants are added
+  std::multimap<uint32_t, int> objects_by_end_;  // by their last position
+  std::map<ir::ValueId, int> of_;                // by root
   std::map<ir::ValueId, int> next_of_, element_of_;
   std::vector<LoopRange> loops_;  // around the step in hand
   ir::RegionId region_;           // of the step in hand

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/ops/core_families.h"
+#include "compiler/ops/element_types.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -140,9 +141,9 @@ Expr CastElement(ElementContext& context, std::span<const Expr> index) {
   // As a comparison, so that it stays a dim where the operand is one.
   if (to == DType::kBool && IsInteger(a.dtype()))
     return Binary(ExprOp::kNotEqual, a, IntConstant(0, a.dtype()));
-  // As ONNX has it: integers below 8 bits wrap, and a 4-bit float has no NaN.
+  // As ONNX has it: integers below 8 bits wrap, and small floats have no NaN.
   if (IsInteger(to) && IsSubByte(to) && IsFloat(a.dtype())) a = Cast(DType::kI32, a);
-  if (to == DType::kF4E2M1 && IsFloat(a.dtype()))
+  if (kFloatsWithoutNan.contains(to) && IsFloat(a.dtype()))
     a = Select(Unary(ExprOp::kIsNan, a), tensor::Constant(a.dtype(), -0.0), a);
   return Cast(to, a, context.node().Int("saturate", 1) != 0);
 }

@@ -1,4 +1,4 @@
-// Sets of element types, as the operator table names them.
+// Sets of element types, as the operator table names them, and the types that operators compute in.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +40,12 @@ inline constexpr DTypeSet kFloat8{DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::k
                                   DType::kF8E8M0};
 // Of less than a byte.
 inline constexpr DTypeSet kPacked{DType::kI4, DType::kU4, DType::kF4E2M1, DType::kI2, DType::kU2};
+inline constexpr DTypeSet kFloat6{DType::kF6E2M3, DType::kF6E3M2};
+inline constexpr DTypeSet kFloatsWithoutNan = kFloat6 | DTypeSet{DType::kF4E2M1};
+// But for float6, which few operators take.
 inline constexpr DTypeSet kAllTypes = kNumbers | kBools | kStrings | kComplex | kFloat8 | kPacked;
 // All of them, and also what is no tensor of known rank: sequences, optionals, maps, unranked tensors.
-inline constexpr DTypeSet kAnyValue = kAllTypes | DTypeSet{DType::kInvalid};
+inline constexpr DTypeSet kAnyValue = kAllTypes | kFloat6 | DTypeSet{DType::kInvalid};
 
 struct NamedDTypes {
   const char* name;
@@ -50,9 +53,17 @@ struct NamedDTypes {
 };
 // The names that TypeNames uses, the larger ones first.
 inline constexpr NamedDTypes kNamedDTypes[] = {
-    {"any value", kAnyValue}, {"all", kAllTypes},    {"numbers", kNumbers}, {"floats", kFloats},
-    {"integers", kIntegers},  {"complex", kComplex}, {"float8", kFloat8},   {"packed", kPacked},
+    {"any value", kAnyValue}, {"all", kAllTypes},      {"numbers", kNumbers},
+    {"floats", kFloats},      {"integers", kIntegers}, {"complex", kComplex},
+    {"float8", kFloat8},      {"packed", kPacked},     {"float6", kFloat6},
 };
+
+// What sums, roots and the like of this type are computed in before they are rounded once: f32 for floats of
+// fewer bits, else the type itself.
+constexpr DType WideType(DType dtype) {
+  return (kFloat8 | kFloat6).contains(dtype) || dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32
+                                                                                              : dtype;
+}
 
 // {"numbers", "bool"}: by names where a named set is whole.
 std::vector<std::string> TypeNames(DTypeSet types);

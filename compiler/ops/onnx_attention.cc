@@ -238,7 +238,7 @@ void FlexAttention(OnnxContext& c) {
     return;
   }
   DType dtype = b.dtype(q);
-  DType wide = DTypeBits(dtype) < 32 ? DType::kF32 : dtype;
+  DType wide = WideType(dtype);
   if (c.HasAttribute("softmax_precision")) {
     auto wanted = DTypeFromOnnx(static_cast<int32_t>(c.Int("softmax_precision", 0)));
     if (wanted.has_value() && IsFloat(*wanted)) wide = *wanted;
@@ -263,6 +263,15 @@ void RotaryEmbedding(OnnxContext& c) {
   int64_t heads = c.Int("num_heads", 0);
   if ((joined && heads < 1) || (!joined && b.rank(x) != 4)) {
     b.Fail(Code::kInvalidArgument, fmt::format("data of rank {} with {} heads", b.rank(x), heads));
+    return;
+  }
+  int cache_rank = c.has(3) ? 2 : 3;
+  if (b.rank(c.in(1)) != cache_rank || b.rank(c.in(2)) != cache_rank || (c.has(3) && b.rank(c.in(3)) != 2)) {
+    b.Fail(
+        Code::kInvalidArgument,
+        fmt::format(
+            "cos_cache and sin_cache have ranks {} and {}, wanted {}; position_ids, where given, has rank 2",
+            b.rank(c.in(1)), b.rank(c.in(2)), cache_rank));
     return;
   }
   // [batch, length, heads, size]

@@ -41,7 +41,7 @@ void MatMulNBits(OnnxContext& c) {
   }
   int64_t blocks = (depth + block - 1) / block;
   DType dtype = b.dtype(c.in(0));
-  DType wide = DTypeBits(dtype) < 32 ? DType::kF32 : dtype;
+  DType wide = WideType(dtype);
   Dims apart{Dim(rows), Dim(blocks), Dim(block)}, one{Dim(rows), Dim(blocks), Dim(1)};
   ValueId numbers =
       b.Cast(Unpacked(b, b.Reshape(c.in(1), {Dim(rows), Dim(blocks), Dim(block * bits / 8)}), bits), wide);

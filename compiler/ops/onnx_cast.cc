@@ -9,6 +9,23 @@
 namespace tvmvm::ir {
 namespace {
 
+// Numbers rounded to powers of two, 2^-127 and 0 below: f8e8m0 holds them as they are. What is half way
+// between two is rounded up.
+ValueId PowerOfTwo(OnnxContext& c, ValueId x, const std::string& rounding) {
+  OpBuilder& b = c.b;
+  if (rounding != "down" && rounding != "nearest")
+    return b.Fail(Code::kInvalidArgument,
+                  fmt::format("round_mode '{}'; up, down and nearest are known", rounding));
+  x = b.Cast(x, DType::kF32);
+  auto word = [&](int64_t bits) { return b.ScalarInt(DType::kU32, bits); };
+  ValueId bits = b.Emit("bitcast", {x}, {{"to", DType::kU32}});
+  ValueId is_least = b.Binary(tensor::ExprOp::kLess, bits, word(0x800000));  // below 2^-126
+  if (rounding == "nearest") bits = b.Add(bits, b.Where(is_least, word(0x200000), word(0x400000)));
+  bits = b.Binary(tensor::ExprOp::kAnd, bits, b.Where(is_least, word(0xffc00000), word(0xff800000)));
+  ValueId number = b.Emit("bitcast", {bits}, {{"to", DType::kF32}});
+  return b.Where(b.Unary(tensor::ExprOp::kIsNan, x), x, number);
+}
+
 void CastTo(OnnxContext& c, DType to) {
   OpBuilder& b = c.b;
   DType from = b.dtype(c.in(0));
@@ -19,14 +36,11 @@ void CastTo(OnnxContext& c, DType to) {
     return c.Out(0, b.Host(to_text ? HostFunctionId::kStringFromNumbers : HostFunctionId::kStringToNumbers,
                            {c.in(0)}, {type}, scalars)[0]);
   }
-  std::string rounding = c.Text("round_mode", "up");
-  if (to == DType::kF8E8M0 && rounding != "up") {
-    b.Fail(Code::kUnsupported, fmt::format("round_mode '{}'", rounding));
-    return;
-  }
   ValueId x = c.in(0);
-  // f4e2m1 has no NaN; the reference gives -0. Kernels ask for NaN in f32 where the type is a small one.
-  if (to == DType::kF4E2M1 && from != to && IsFloat(from)) {
+  std::string rounding = c.Text("round_mode", "up");
+  if (to == DType::kF8E8M0 && rounding != "up" && IsFloat(from)) x = PowerOfTwo(c, x, rounding);
+  // Where there is no NaN the reference gives -0. Kernels ask for NaN in f32 where the type is a small one.
+  if (kFloatsWithoutNan.contains(to) && from != to && IsFloat(from)) {
     if (DTypeBits(from) <= 8) x = b.Cast(x, DType::kF32);
     x = b.Where(b.Unary(tensor::ExprOp::kIsNan, x), b.Scalar(b.dtype(x), -0.0), x);
   }
@@ -83,8 +97,8 @@ void BitCast(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Cast", 1, kLatest, 1, 1, "to saturate round_mode", Cast, kAllTypes - kComplex},
-    {"", "CastLike", 15, kLatest, 2, 2, "saturate round_mode", CastLike, kAllTypes - kComplex},
+    {"", "Cast", 1, kLatest, 1, 1, "to saturate round_mode", Cast, (kAllTypes - kComplex) | kFloat6},
+    {"", "CastLike", 15, kLatest, 2, 2, "saturate round_mode", CastLike, (kAllTypes - kComplex) | kFloat6},
     {"", "BitCast", 26, kLatest, 1, 1, "to", BitCast, kAllTypes - kStrings},
 };
 

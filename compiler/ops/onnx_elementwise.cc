@@ -18,13 +18,13 @@ void Unary(OnnxContext& c) {
 
 void Reciprocal(OnnxContext& c) { c.Out(0, c.b.Div(c.b.Scalar(c.b.dtype(c.in(0)), 1), c.in(0))); }
 
-// NaN and zero are their own sign.
+// NaN is its own sign; both zeros have the sign 0.
 void Sign(OnnxContext& c) {
   OpBuilder& b = c.b;
   ValueId x = c.in(0);
   DType dtype = b.dtype(x);
   ValueId zero = b.Scalar(dtype, 0);
-  ValueId result = x;
+  ValueId result = IsFloat(dtype) ? b.Where(b.Binary(ExprOp::kEqual, x, zero), zero, x) : x;
   if (!IsUnsignedInteger(dtype))
     result = b.Where(b.Binary(ExprOp::kLess, x, zero), b.Scalar(dtype, -1), result);
   c.Out(0, b.Where(b.Binary(ExprOp::kLess, zero, x), b.Scalar(dtype, 1), result));

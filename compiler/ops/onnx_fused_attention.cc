@@ -222,7 +222,7 @@ ValueId HeadsJoined(OpBuilder& b, ValueId x) {
 Attended Attend(OnnxContext& c, const AttentionOperands& given) {
   OpBuilder& b = c.b;
   DType dtype = b.dtype(given.query);
-  DType wide = DTypeBits(dtype) < 32 ? DType::kF32 : dtype;
+  DType wide = WideType(dtype);
   Dims d = b.dims(given.query);
   Dim heads = b.dim(given.key, 1);
   Dim groups = d[1] == heads ? Dim(1) : FloorDiv(d[1], heads);

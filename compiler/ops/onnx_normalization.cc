@@ -44,9 +44,6 @@ Standardized Standardize(OpBuilder& b, ValueId x, const Axes& axes, double epsil
   return {b.Mul(centered, inverse), mean, inverse};
 }
 
-// Statistics of narrow floats are taken in f32.
-DType StatisticsType(DType dtype) { return DTypeBits(dtype) < 32 ? DType::kF32 : dtype; }
-
 // Until opset 13 whoever wanted statistics trained.
 bool TrainsBatchNormalization(OnnxContext& c) {
   if (c.version >= 14) return c.Int("training_mode", 0) != 0;
@@ -91,7 +88,7 @@ void BatchNormalization(OnnxContext& c) {
   if (TrainsBatchNormalization(c)) return BatchTraining(c, epsilon);
   bool spatial = c.Int("spatial", 1) != 0;
   auto parameter = [&](size_t input) { return spatial ? PerChannel(b, c.in(input), rank) : c.in(input); };
-  DType wide = StatisticsType(b.dtype(c.in(4)));
+  DType wide = WideType(b.dtype(c.in(4)));
   // scale / sqrt(variance + epsilon) and what is left of the bias: small tensors, constant as a rule.
   ValueId factor = b.Mul(b.Cast(parameter(1), wide), InverseRoot(b, b.Cast(parameter(4), wide), epsilon));
   ValueId offset = b.Sub(b.Cast(parameter(2), wide), b.Mul(b.Cast(parameter(3), wide), factor));
@@ -106,7 +103,7 @@ void InstanceNormalization(OnnxContext& c) {
   OpBuilder& b = c.b;
   int rank = b.rank(c.in(0));
   DType dtype = b.dtype(c.in(0));
-  DType wide = StatisticsType(dtype);
+  DType wide = WideType(dtype);
   Standardized s = Standardize(b, b.Cast(c.in(0), wide), AxesFrom(2, rank), c.Float("epsilon", 1e-5));
   ValueId scaled = b.Mul(s.value, PerChannel(b, b.Cast(c.in(1), wide), rank));
   c.Out(0, b.Cast(b.Add(scaled, PerChannel(b, b.Cast(c.in(2), wide), rank)), dtype));
@@ -161,7 +158,7 @@ void GroupNormalization(OnnxContext& c) {
     return;
   }
   DType dtype = b.dtype(x);
-  DType wide = c.version >= 21 ? StashType(c) : StatisticsType(dtype);
+  DType wide = c.version >= 21 ? StashType(c) : WideType(dtype);
   if (dtype == DType::kF64) wide = dtype;
   Dims grouped = dims;
   grouped[1] = FloorDiv(dims[1], groups);
@@ -180,14 +177,14 @@ void GroupNormalization(OnnxContext& c) {
 // Local response: each element over the squares of its neighbours along the channels.
 void Lrn(OnnxContext& c) {
   OpBuilder& b = c.b;
-  ValueId x = c.in(0);
+  DType narrow = b.dtype(c.in(0)), dtype = WideType(narrow);
+  ValueId x = b.Cast(c.in(0), dtype);
   auto rank = static_cast<size_t>(b.rank(x));
   int64_t size = c.Int("size", 0);
   if (rank < 2 || size < 1) {
     b.Fail(Code::kInvalidArgument, fmt::format("size {} for data of rank {}", size, rank));
     return;
   }
-  DType dtype = b.dtype(x);
   std::vector<int64_t> ones(rank, 1);
   // A window that covers all channels from each of them takes no more than twice as many.
   int64_t reach = size - 1;
@@ -208,12 +205,14 @@ void Lrn(OnnxContext& c) {
                         {"dims", b.dims(x)}});
   double alpha = c.Float("alpha", 1e-4) / static_cast<double>(size);
   ValueId base = b.Add(b.Scalar(dtype, c.Float("bias", 1)), b.Mul(b.Scalar(dtype, alpha), sum));
-  c.Out(0, b.Div(x, b.Binary(ExprOp::kPow, base, b.Scalar(dtype, c.Float("beta", 0.75)))));
+  ValueId power = b.Binary(ExprOp::kPow, base, b.Scalar(dtype, c.Float("beta", 0.75)));
+  c.Out(0, b.Cast(b.Div(x, power), narrow));
 }
 
 void LpNormalization(OnnxContext& c) {
   OpBuilder& b = c.b;
-  ValueId x = c.in(0);
+  DType dtype = b.dtype(c.in(0)), wide = WideType(dtype);
+  ValueId x = b.Cast(c.in(0), wide);
   int axis = b.NormalizeAxis(c.Int("axis", -1), b.rank(x));
   int64_t p = c.Int("p", 2);
   if (b.failed()) return;
@@ -224,22 +223,23 @@ void LpNormalization(OnnxContext& c) {
   ValueId norm = b.Reduce(ReduceKind::kSum, p == 1 ? b.Unary(ExprOp::kAbs, x) : b.Mul(x, x), {axis});
   if (p == 2) norm = b.Unary(ExprOp::kSqrt, norm);
   // A norm of 0 leaves the zeros.
-  ValueId zero = b.Scalar(b.dtype(x), 0);
-  ValueId divisor = b.Where(b.Binary(ExprOp::kEqual, norm, zero), b.Scalar(b.dtype(x), 1), norm);
-  c.Out(0, b.Div(x, divisor));
+  ValueId zero = b.Scalar(wide, 0);
+  ValueId divisor = b.Where(b.Binary(ExprOp::kEqual, norm, zero), b.Scalar(wide, 1), norm);
+  c.Out(0, b.Cast(b.Div(x, divisor), dtype));
 }
 
 void MeanVarianceNormalization(OnnxContext& c) {
   OpBuilder& b = c.b;
-  ValueId x = c.in(0);
+  DType dtype = b.dtype(c.in(0)), wide = WideType(dtype);
+  ValueId x = b.Cast(c.in(0), wide);
   Axes axes = c.Ints("axes", {0, 2, 3});
   if (c.version < 9) axes = c.Int("across_channels", 0) != 0 ? Axes{0, 1, 2, 3} : Axes{0, 2, 3};
   for (int64_t& axis : axes) axis = b.NormalizeAxis(axis, b.rank(x));
   if (b.failed()) return;
   ValueId centered = b.Sub(x, MeanOver(b, x, axes));
-  if (c.version < 9 && c.Int("normalize_variance", 1) == 0) return c.Out(0, centered);
+  if (c.version < 9 && c.Int("normalize_variance", 1) == 0) return c.Out(0, b.Cast(centered, dtype));
   ValueId deviation = b.Unary(ExprOp::kSqrt, MeanOver(b, b.Mul(centered, centered), axes));
-  c.Out(0, b.Div(centered, b.Add(deviation, b.Scalar(b.dtype(x), 1e-9))));
+  c.Out(0, b.Cast(b.Div(centered, b.Add(deviation, b.Scalar(wide, 1e-9))), dtype));
 }
 
 constexpr OnnxOp kRows[] = {

@@ -119,7 +119,9 @@ void LpPool(OnnxContext& c) {
   double p = NormOrder(c);
   auto pool = ReadPool(c);
   if (!pool.has_value()) return;
-  c.Out(0, RootOf(c.b, EmitWindow(c, *pool, PowerOf(c.b, c.in(0), p), "sum"), p));
+  DType dtype = c.b.dtype(c.in(0));
+  ValueId powers = PowerOf(c.b, c.b.Cast(c.in(0), WideType(dtype)), p);
+  c.Out(0, c.b.Cast(RootOf(c.b, EmitWindow(c, *pool, powers, "sum"), p), dtype));
 }
 
 std::vector<int64_t> SpatialAxes(OnnxContext& c) {
@@ -133,15 +135,18 @@ void GlobalAveragePool(OnnxContext& c) {
   OpBuilder& b = c.b;
   Dim count = 1;
   for (int64_t axis : SpatialAxes(c)) count = count * b.dim(c.in(0), static_cast<int>(axis));
-  ValueId sum = b.Reduce(ReduceKind::kSum, c.in(0), SpatialAxes(c));
-  c.Out(0, b.Div(sum, b.Cast(b.DimScalar(count), b.dtype(sum))));
+  DType dtype = b.dtype(c.in(0)), wide = WideType(dtype);
+  ValueId sum = b.Reduce(ReduceKind::kSum, b.Cast(c.in(0), wide), SpatialAxes(c));
+  c.Out(0, b.Cast(b.Div(sum, b.Cast(b.DimScalar(count), wide)), dtype));
 }
 
 void GlobalMaxPool(OnnxContext& c) { c.Out(0, c.b.Reduce(ReduceKind::kMax, c.in(0), SpatialAxes(c))); }
 
 void GlobalLpPool(OnnxContext& c) {
   double p = NormOrder(c);
-  c.Out(0, RootOf(c.b, c.b.Reduce(ReduceKind::kSum, PowerOf(c.b, c.in(0), p), SpatialAxes(c)), p));
+  DType dtype = c.b.dtype(c.in(0));
+  ValueId powers = PowerOf(c.b, c.b.Cast(c.in(0), WideType(dtype)), p);
+  c.Out(0, c.b.Cast(RootOf(c.b, c.b.Reduce(ReduceKind::kSum, powers, SpatialAxes(c)), p), dtype));
 }
 
 // Puts elements where a pool took them from, zeros elsewhere. Positions count within the data that the pool's

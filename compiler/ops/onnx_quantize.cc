@@ -156,7 +156,7 @@ constexpr OnnxOp kRows[] = {
     {"", "QuantizeLinear", 10, kLatest, 2, 3, "axis block_size output_dtype precision saturate",
      QuantizeLinear, kNumbers},
     {"", "DequantizeLinear", 10, kLatest, 2, 3, "axis block_size output_dtype", DequantizeLinear,
-     kIntegers | kFloat8 | kPacked},
+     kIntegers | kFloat8 | kPacked | kFloat6},
     {"", "DynamicQuantizeLinear", 11, kLatest, 1, 1, "", DynamicQuantizeLinear, DTypeSet{DType::kF32}},
     {"com.microsoft", "QLinearAdd", 1, kLatest, 7, 8, "", QLinearBinary<ExprOp::kAdd>, kBytes},
     {"com.microsoft", "QLinearMul", 1, kLatest, 7, 8, "", QLinearBinary<ExprOp::kMul>, kBytes},

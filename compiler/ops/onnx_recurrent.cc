@@ -182,6 +182,12 @@ class RecurrentLoop {
     return Columns(b_, gates, hidden_ * Dim(gate), hidden_ * Dim(count));
   }
 
+  RecurrentOperands::Matrix RecurrentGates(int gate, int count) {
+    int gate_axis = static_cast<int>(1 - recurrent_.depth_axis);
+    return {b_.SliceAxis(recurrent_.value, gate_axis, hidden_ * Dim(gate), hidden_ * Dim(count)),
+            recurrent_.depth_axis};
+  }
+
   // The next states.
   std::vector<ValueId> Step(const Dim& at, const std::vector<ValueId>& states) {
     ValueId projected = b_.Squeeze(b_.SliceAxis(projected_, 0, at, 1), {0});
@@ -192,8 +198,6 @@ class RecurrentLoop {
   }
 
   ValueId GruStep(ValueId projected, ValueId state) {
-    RecurrentOperands::Matrix outer = recurrent_, inner = recurrent_;
-    int gate_axis = static_cast<int>(1 - recurrent_.depth_axis);
     ValueId update_reset, candidate;
     if (is_linear_) {
       ValueId product = Times(state, recurrent_);
@@ -202,10 +206,8 @@ class RecurrentLoop {
       if (inner_bias_.valid()) candidate = b_.Add(candidate, inner_bias_);
       candidate = b_.Mul(Activate(0, Gate(update_reset, 1)), candidate);
     } else {
-      outer.value = b_.SliceAxis(recurrent_.value, gate_axis, 0, hidden_ * Dim(2));
-      inner.value = b_.SliceAxis(recurrent_.value, gate_axis, hidden_ * Dim(2), hidden_);
-      update_reset = b_.Add(Gate(projected, 0, 2), Times(state, outer));
-      candidate = Times(b_.Mul(Activate(0, Gate(update_reset, 1)), state), inner);
+      update_reset = b_.Add(Gate(projected, 0, 2), Times(state, RecurrentGates(0, 2)));
+      candidate = Times(b_.Mul(Activate(0, Gate(update_reset, 1)), state), RecurrentGates(2, 1));
     }
     ValueId update = Activate(0, Gate(update_reset, 0));
     ValueId hidden = Activate(1, b_.Add(Gate(projected, 2), candidate));

@@ -65,17 +65,22 @@ void Mean(OnnxContext& c) {
   if (b.failed()) return;
   Dim count = 1;
   for (size_t i = 0; i < axes.flags.size(); ++i) count = count * Select(axes.flags[i], b.dims(c.in(0))[i], 1);
-  ValueId sum = ReduceOver(c, ReduceKind::kSum, c.in(0), axes);
-  DType dtype = b.dtype(sum);
-  ValueId divisor = count.is_constant() ? b.Scalar(dtype, static_cast<double>(count.value()))
-                                        : b.Cast(b.DimScalar(count), dtype);
-  Finish(c, b.Div(sum, divisor), axes);
+  DType dtype = b.dtype(c.in(0)), wide = WideType(dtype);
+  ValueId sum = ReduceOver(c, ReduceKind::kSum, b.Cast(c.in(0), wide), axes);
+  ValueId divisor = count.is_constant() ? b.Scalar(wide, static_cast<double>(count.value()))
+                                        : b.Cast(b.DimScalar(count), wide);
+  Finish(c, b.Cast(b.Div(sum, divisor), dtype), axes);
+}
+
+ValueId SumOfSquares(OnnxContext& c, const ReducedAxes& axes) {
+  ValueId x = c.b.Cast(c.in(0), WideType(c.b.dtype(c.in(0))));
+  return ReduceOver(c, ReduceKind::kSum, c.b.Mul(x, x), axes);
 }
 
 void SumSquare(OnnxContext& c) {
   ReducedAxes axes = Axes(c);
   if (c.b.failed()) return;
-  Finish(c, ReduceOver(c, ReduceKind::kSum, c.b.Mul(c.in(0), c.in(0)), axes), axes);
+  Finish(c, c.b.Cast(SumOfSquares(c, axes), c.b.dtype(c.in(0))), axes);
 }
 
 void L1(OnnxContext& c) {
@@ -93,14 +98,15 @@ ValueId InFloat(OpBuilder& b, ExprOp op, ValueId x) {
 void L2(OnnxContext& c) {
   ReducedAxes axes = Axes(c);
   if (c.b.failed()) return;
-  ValueId sum = ReduceOver(c, ReduceKind::kSum, c.b.Mul(c.in(0), c.in(0)), axes);
-  Finish(c, InFloat(c.b, ExprOp::kSqrt, sum), axes);
+  Finish(c, c.b.Cast(InFloat(c.b, ExprOp::kSqrt, SumOfSquares(c, axes)), c.b.dtype(c.in(0))), axes);
 }
 
 void LogSum(OnnxContext& c) {
   ReducedAxes axes = Axes(c);
   if (c.b.failed()) return;
-  Finish(c, InFloat(c.b, ExprOp::kLog, ReduceOver(c, ReduceKind::kSum, c.in(0), axes)), axes);
+  DType dtype = c.b.dtype(c.in(0));
+  ValueId sum = ReduceOver(c, ReduceKind::kSum, c.b.Cast(c.in(0), WideType(dtype)), axes);
+  Finish(c, c.b.Cast(InFloat(c.b, ExprOp::kLog, sum), dtype), axes);
 }
 
 // The largest element is taken out first, so that nothing overflows; an infinite one stays in.
@@ -109,7 +115,7 @@ void LogSumExp(OnnxContext& c) {
   ReducedAxes axes = Axes(c);
   if (b.failed()) return;
   DType dtype = b.dtype(c.in(0));
-  ValueId x = IsFloat(dtype) ? c.in(0) : b.Cast(c.in(0), DType::kF64);
+  ValueId x = b.Cast(c.in(0), IsFloat(dtype) ? WideType(dtype) : DType::kF64);
   ValueId largest = ReduceOver(c, ReduceKind::kMax, x, axes);
   largest = b.Where(b.Unary(ExprOp::kIsInf, largest), b.Scalar(b.dtype(x), 0), largest);
   ValueId sum = ReduceOver(c, ReduceKind::kSum, b.Unary(ExprOp::kExp, b.Sub(x, largest)), axes);

@@ -75,7 +75,7 @@ Complex Transformed(OpBuilder& b, const Complex& x, const Dim& columns, const Di
   auto known = length.constant();
   if (!known.has_value() || !HasFastTransform(*known))
     return Rotate(b, x, Rotations(b, b.dim(x.real, 2), columns, length, dtype), inverse);
-  DType wide = DTypeBits(dtype) < 32 ? DType::kF32 : dtype;
+  DType wide = WideType(dtype);
   Dims d = b.dims(x.real), none(3, Dim(0)), rest{0, 0, length - d[2]};
   auto rows = [&](ValueId part) {
     if (!part.valid()) return part;

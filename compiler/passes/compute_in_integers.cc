@@ -18,6 +18,7 @@
 #include "compiler/ops/core_op.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
+#include "compiler/tensor/product_group.h"
 
 namespace tvmvm::passes {
 namespace {
@@ -39,9 +40,15 @@ struct Quantized {
 
 bool IsByte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
 
-bool IsOne(const ir::Type& type) {
-  return std::all_of(type.dims.begin(), type.dims.end(), [](const Dim& dim) { return dim.IsConstant(1); });
+// Whether a parameter of data of `rank` has one entry for all, or one for each index of `axis`; axis -1: one.
+bool VariesAlongOnly(const ir::Type& parameter, int rank, int axis) {
+  for (int i = 0; i < parameter.rank(); ++i)
+    if (i + rank - parameter.rank() != axis && !parameter.dims[static_cast<size_t>(i)].IsConstant(1))
+      return false;
+  return parameter.rank() <= rank;
 }
+
+bool IsOne(const ir::Type& parameter) { return VariesAlongOnly(parameter, parameter.rank(), -1); }
 
 int64_t IntegerAt(const TensorData& data, size_t i) {
   switch (data.dtype) {
@@ -146,16 +153,11 @@ struct Weights {
   std::vector<int32_t> sums;     // of the values, by column
 };
 
-// The parameter's entry for each of `count` columns: one for all, or one each along `axis` of data of `rank`.
-std::optional<std::vector<int64_t>> EntriesByColumn(const ir::Type& type, const TensorData& data, int rank,
-                                                    int axis, int64_t count) {
-  std::vector<int64_t> entries;
-  for (int i = 0; i < type.rank(); ++i) {
-    bool is_axis = i + rank - type.rank() == axis;
-    if (!type.dims[static_cast<size_t>(i)].IsConstant(1) && !is_axis) return std::nullopt;
-  }
+// The parameter's entry for each of `count` columns: one for all, or one each.
+std::optional<std::vector<int64_t>> EntriesByColumn(const TensorData& data, int64_t count) {
   int64_t given = data.element_count();
   if (given != 1 && given != count) return std::nullopt;
+  std::vector<int64_t> entries;
   for (int64_t i = 0; i < count; ++i)
     entries.push_back(IntegerAt(data, given == 1 ? 0 : static_cast<size_t>(i)));
   return entries;
@@ -220,14 +222,15 @@ class IntegerProducts {
     if (!data || axis < 0 || !(data->dims.size() == static_cast<size_t>(RankOf(right->data)))) return false;
     int64_t columns = data->dims[static_cast<size_t>(axis)];
     std::vector<int64_t> zeros(static_cast<size_t>(columns), 0);
+    for (ValueId parameter : {right->zero, right->scale})
+      if (parameter.valid() && !VariesAlongOnly(old_.type(parameter), RankOf(right->data), axis))
+        return false;
     if (right->zero.valid()) {
       std::optional<TensorData> zero = matcher_.Constant(right->zero);
-      if (!zero) return false;
-      auto given = EntriesByColumn(old_.type(right->zero), *zero, RankOf(right->data), axis, columns);
+      auto given = zero ? EntriesByColumn(*zero, columns) : std::nullopt;
       if (!given) return false;
       zeros = *given;
     }
-    if (right->scale.valid() && !IsOneAlong(right->scale, RankOf(right->data), axis)) return false;
     std::optional<Weights> weights = CenteredWeights(*data, axis, zeros);
     if (!weights || (!weights->offsets.empty() && !SumsLastAxis(node))) return false;
     Emit(node, *left, *right, *data, *weights);
@@ -235,14 +238,6 @@ class IntegerProducts {
   }
 
   int RankOf(ValueId value) const { return old_.type(value).rank(); }
-
-  // Whether all axes of a parameter of data of `rank` but `axis` are 1.
-  bool IsOneAlong(ValueId parameter, int rank, int axis) const {
-    const ir::Type& type = old_.type(parameter);
-    for (int i = 0; i < type.rank(); ++i)
-      if (i + rank - type.rank() != axis && !type.dims[static_cast<size_t>(i)].IsConstant(1)) return false;
-    return type.rank() <= rank;
-  }
 
   // The weights' axis that is the result's channels or last axis; -1: none is.
   int ColumnAxis(const Node& node) const {
@@ -336,8 +331,9 @@ bool HasProductsOfBytes(const ir::Module& module) {
     for (const Node& node : function.nodes) {
       bool is_product = node.op != nullptr &&
                         (node.op->kind == OpKind::kContraction || node.op->kind == OpKind::kConvolution);
-      if (is_product && function.type(node.inputs[0]).dtype == DType::kU8 &&
-          function.type(node.inputs[1]).dtype == DType::kI8)
+      if (!is_product) continue;
+      auto dtype = [&](ValueId value) { return function.type(value).dtype; };
+      if (tensor::IsProductOfBytes(dtype(node.inputs[0]), dtype(node.inputs[1]), dtype(node.outputs[0])))
         return true;
     }
   }

@@ -17,6 +17,7 @@
 #include <set>
 
 #include "compiler/ir/control.h"
+#include "compiler/ir/tensor_elements.h"
 #include "compiler/ops/core_op.h"
 #include "compiler/passes/pass.h"
 
@@ -57,7 +58,7 @@ bool IsFree(const Node& node) {
   if (node.op->name == "iota" || node.op->name == "expand") return true;
   if (node.op->kind != OpKind::kConstant) return false;
   const ir::TensorData* data = node.Data("data");
-  return data != nullptr && data->dtype != DType::kString && data->element_count() == 1;
+  return data != nullptr && ir::IsNumeric(data->dtype) && data->element_count() == 1;
 }
 
 Dims ReducedDims(const Dims& dims, const Dims& flags) {

@@ -12,7 +12,7 @@ Expr WithBit(const Expr& condition, const Expr& bits, uint64_t value) {
   return Select(condition, Bits(bits.dtype(), value), bits);
 }
 
-// An 8- or 4-bit float as sign, exponent and mantissa fields.
+// A float of 4, 6 or 8 bits as sign, exponent and mantissa fields.
 struct Format {
   int mantissa_bits;
   int exponent_bits;
@@ -35,6 +35,10 @@ Format FormatOf(DType dtype) {
       return {2, 5, 15, 0x7b, 0x7c, 0x7e, true};
     case DType::kF8E5M2FNUZ:
       return {2, 5, 16, 0x7f, 0, 0x80, false};
+    case DType::kF6E2M3:
+      return {3, 2, 1, 0x1f, 0, 0, true};
+    case DType::kF6E3M2:
+      return {2, 3, 3, 0x1f, 0, 0, true};
     default:
       return {1, 2, 1, 0x7, 0, 0, true};  // kF4E2M1
   }

@@ -30,7 +30,7 @@ class ProductBuilder {
       block_panels_ = std::max(block_panels_, product.block_panels);
     lanes_ = VectorLanes(target, product.accumulator);
     row_blocks_ = CeilDiv(product.rows, product.block_rows);
-    steps_ = product.of_bytes ? CeilDiv(product.depth, kBytesOfWord) : product.depth;
+    steps_ = product.steps();
     step_type_ = product.of_bytes ? DType::kU32 : product.accumulator;
   }
 
@@ -334,6 +334,10 @@ ir::Dim PackedPanels(const ir::Dim& columns) {
   int panels = BlockPanels(columns);
   return CeilDiv(columns, panels * kPanelColumns) * panels;
 }
+
+ir::Dim MatrixProduct::steps() const { return of_bytes ? CeilDiv(depth, kBytesOfWord) : depth; }
+
+ir::Dim MatrixProduct::packed_elements() const { return PackedPanels(columns) * steps() * kPanelColumns; }
 
 Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel) {
   return ProductBuilder(product, target, kernel).Build();

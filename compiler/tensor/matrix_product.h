@@ -49,6 +49,8 @@ struct MatrixProduct {
   DType accumulator = DType::kInvalid;
   // Products of bytes, u8 by i8, summed in i32: rows are gathered as u8, panels are PackBytePanels.
   bool of_bytes = false;
+  ir::Dim steps() const;            // along the depth; of bytes four are one
+  ir::Dim packed_elements() const;  // of the right operand as panels, in one batch entry
   LeftOperand left;
   RightOperand right;
   int64_t block_rows = 96;  // at most; a multiple of the register tiles' heights is best

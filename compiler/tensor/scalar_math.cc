@@ -36,6 +36,10 @@ SmallFloat SmallFloatOf(DType dtype) {
       return {2, 5, 15, 57344.0, true, true, false};
     case DType::kF8E5M2FNUZ:
       return {2, 5, 16, 57344.0, false, true, true};
+    case DType::kF6E2M3:
+      return {3, 2, 1, 7.5, false, false, false};
+    case DType::kF6E3M2:
+      return {2, 3, 3, 28.0, false, false, false};
     default:
       return {1, 2, 1, 6.0, false, false, false};  // kF4E2M1
   }

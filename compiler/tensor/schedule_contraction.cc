@@ -321,9 +321,9 @@ class ContractionKernel {
     if (form == RightForm::kPanels) {
       right.buffer = packed_buffer;
       if (of_bytes_) right.dtype = DType::kU32;
-      ir::Dim steps = of_bytes_ ? CeilDiv(product->depth, 4) : product->depth;
-      ir::Dim batch_elements = PackedPanels(product->columns) * steps * kPanelColumns;
-      right.base = [&batch_number, batch_elements](Nest&) { return batch_number * DimValue(batch_elements); };
+      right.base = [&batch_number, elements = product->packed_elements()](Nest&) {
+        return batch_number * DimValue(elements);
+      };
       return;
     }
     if (form == RightForm::kInPlace || form == RightForm::kColumns) {

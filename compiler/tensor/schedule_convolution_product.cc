@@ -249,9 +249,9 @@ class ConvolutionKernel {
       right.form = RightForm::kPanels;
       right.buffer = panels;
       right.dtype = of_bytes_ ? DType::kU32 : group_.type(node_.inputs[1]).dtype;
-      ir::Dim steps = of_bytes_ ? CeilDiv(depth_, 4) : depth_;
-      ir::Dim group_elements = PackedPanels(shape_.outputs) * steps * kPanelColumns;
-      right.base = [&group_number, group_elements](Nest&) { return group_number * DimValue(group_elements); };
+      right.base = [&group_number, elements = product->packed_elements()](Nest&) {
+        return group_number * DimValue(elements);
+      };
       return;
     }
     right.form = RightForm::kGathered;

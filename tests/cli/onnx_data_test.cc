@@ -102,6 +102,8 @@ TEST(OnnxDataTest, SmallElementsShareBytes) {
   EXPECT_THAT(Integers(Proto(DType::kI4, {3}).Raw("\xf1\x07")), ElementsAre(1, -1, 7));
   EXPECT_THAT(Integers(Proto(DType::kU4, {3}).Int32s({0xf1, 0x07})), ElementsAre(1, 15, 7));
   EXPECT_THAT(Floats(Proto(DType::kF4E2M1, {2}).Raw("\xa2")), ElementsAre(1, -1));
+  EXPECT_THAT(Floats(Proto(DType::kF6E2M3, {8}).Raw(std::string("\x00\x08\x00\xc1\xf7\x7d", 6))),
+              ElementsAre(0, -0.0, 0, 0, 0.125, 7.5, 7.5, 7.5));
   EXPECT_THAT(Integers(Proto(DType::kI2, {4}).Raw("\xe4")), ElementsAre(0, 1, -2, -1));
 }
 

@@ -31,8 +31,15 @@ inline Tensor TensorOf(const nlohmann::json& text) {
   return *tensor;
 }
 
+// As ONNX's raw data: floats of six bits lie side by side.
 inline std::string BytesOfTensor(const Tensor& tensor) {
-  return {static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.byte_count())};
+  std::string bytes(static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.byte_count()));
+  if (!IsFloat6(tensor.dtype())) return bytes;
+  std::string packed(static_cast<size_t>(PackedFloat6Bytes(tensor.element_count())), '\0');
+  for (size_t bit = 0; bit < bytes.size() * 6; ++bit)
+    if (bytes[bit / 6] >> (bit % 6) & 1)
+      packed[bit / 8] = static_cast<char>(packed[bit / 8] | 1 << (bit % 8));
+  return packed;
 }
 
 inline std::string AttributeOf(const std::string& name, const nlohmann::json& value) {

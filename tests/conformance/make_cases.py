@@ -17,7 +17,8 @@ from onnx import TensorProto, helper
 HERE = pathlib.Path(__file__).parent / "cases"
 NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "int8": "i8", "uint8": "u8", "int32": "i32",
          "int64": "i64", "bool": "bool", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2", "int4": "i4",
-         "float4_e2m1fn": "f4e2m1"}
+         "float4_e2m1fn": "f4e2m1", "float6_e2m3fn": "f6e2m3", "float6_e3m2fn": "f6e3m2", "float8_e8m0fnu": "f8e8m0",
+         "uint64": "u64"}
 random = np.random.RandomState(7)
 
 
@@ -516,6 +517,26 @@ def edges():
     ends = np.array([np.inf, -np.inf, 1, -1, 0], np.float32)
     yield onnx_case("clip_13_no_high", "Clip", [ends, np.array(-0.5, np.float32)], opset=13)
     yield onnx_case("clip_13_no_low", "Clip", [ends, None, np.array(0.5, np.float32)], opset=13)
+    large = np.array([2**63 + 5, 2**64 - 1, 3], np.uint64)
+    yield onnx_case("reduce_l1_u64", "ReduceL1", [constant(large)], {"axes": [0]}, opset=1, by_evaluator=True)
+    # Sums that f16 does not hold.
+    far_halves = np.array([[[-42.75, 60000, 300, -300, 2, 60000, 60000, 3]]], np.float16)
+    yield onnx_case("lp_pool_f16", "LpPool", [far_halves], {"kernel_shape": [2], "p": 3}, opset=18)
+    for op in ("ReduceMean", "ReduceL2", "ReduceLogSum"):
+        yield onnx_case(f"{op.lower()}_f16", op, [np.abs(far_halves)], {"axes": [-1]}, opset=13)
+    yield onnx_case("global_average_f16", "GlobalAveragePool", [np.abs(far_halves)])
+    small = np.array([np.inf, -np.inf, 0, -0.0, 0.06, 0.0625, 0.1, 7.3, 7.6, 28, 30, -29, 0.3125, 1.0625], np.float32)
+    for dtype, code in ((ml_dtypes.float6_e2m3fn, TensorProto.FLOAT6E2M3), (ml_dtypes.float6_e3m2fn, TensorProto.FLOAT6E3M2)):
+        name = np.dtype(dtype).name
+        every = np.arange(64, dtype=np.uint8).view(dtype)
+        yield onnx_case(f"cast_to_{name}", "Cast", [small], {"to": int(code)}, opset=28, by_evaluator=True)
+        yield onnx_case(f"cast_from_{name}", "Cast", [every], {"to": int(TensorProto.FLOAT16)}, opset=28, by_evaluator=True)
+        yield onnx_case(f"cast_constant_{name}", "Cast", [constant(every[:61])], {"to": int(TensorProto.FLOAT)}, opset=28,
+                        by_evaluator=True)
+    scales = np.array([1, 1.4, 1.5, 1.6, 2, 2**-127 * 1.5, 2**-126, 3e38, 0.7, np.nan], np.float32)
+    for rounding in ("up", "down", "nearest"):
+        yield onnx_case(f"cast_scale_{rounding}", "Cast", [scales],
+                        {"to": int(TensorProto.FLOAT8E8M0), "round_mode": rounding}, opset=25, by_evaluator=True)
     yield onnx_case("clip_13_double", "Clip", [ends.astype(np.float64)], opset=13)
 
 

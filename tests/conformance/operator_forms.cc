@@ -92,8 +92,11 @@ std::string BytesOf(DType dtype, const std::vector<double>& values) {
       return Bytes<int64_t>(values);
     case DType::kU8:
       return Bytes<uint8_t>(values);
-    default:
-      return std::string(static_cast<size_t>(DTypeBytes(dtype, static_cast<int64_t>(values.size()))), '\0');
+    default: {
+      auto count = static_cast<int64_t>(values.size());
+      int64_t bytes = IsFloat6(dtype) ? PackedFloat6Bytes(count) : DTypeBytes(dtype, count);
+      return std::string(static_cast<size_t>(bytes), '\0');
+    }
   }
 }
 

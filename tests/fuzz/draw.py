@@ -41,7 +41,7 @@ class Node:
 def type_names():
     names = {"tensor(string)": np.dtype(object)}
     for name, number in TensorProto.DataType.items():
-        if number in (TensorProto.UNDEFINED, TensorProto.STRING) or name.startswith("FLOAT6"):  # not implemented
+        if number in (TensorProto.UNDEFINED, TensorProto.STRING):
             continue
         try:
             names[f"tensor({name.lower()})"] = np.dtype(helper.tensor_dtype_to_np_dtype(number))

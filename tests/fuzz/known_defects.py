@@ -24,6 +24,16 @@ def has_attribute(*names):
     return lambda step, version: any(name in step.attributes for name in names)
 
 
+def holds_infinity(step, version):
+    value = step.operands[0].value
+    return is_float(value.dtype) and bool(np.any(np.isinf(value.astype(np.float64))))
+
+
+def sums_overflow(step, version):
+    value = step.operands[0].value
+    return value.dtype.kind == "i" and float(np.abs(value.astype(np.float64)).sum()) > np.iinfo(value.dtype).max
+
+
 def pads_automatically(step, version):
     return step.attributes.get("auto_pad", "NOTSET").startswith("SAME")
 
@@ -106,6 +116,39 @@ DEFECTS = [
            and np.any(step.operands[4].value < 0)),
     Defect("StringSplit", RUNTIME, "a delimiter splits the empty string into one empty string",
            lambda step, version: "" in list(step.operands[0].value.ravel())),
+    Defect("LogSoftmax", EVALUATOR, "takes the logarithm of quotients that underflow",
+           lambda step, version: step.operands[0].value.size and np.ptp(step.operands[0].value.astype(np.float64)) > 80),
+    Defect("Sigmoid", RUNTIME, "is 0 where the exact number is small",
+           lambda step, version: np.any(step.operands[0].value.astype(np.float64) < -15)),
+    Defect("RNN GRU LSTM", RUNTIME, "Softplus overflows from 89 on",
+           lambda step, version: b"Softplus" in [a if isinstance(a, bytes) else a.encode()
+                                                 for a in step.attributes.get("activations", [])]),
+    Defect("Shape", EVALUATOR, "an end before the first axis is clamped to another one",
+           lambda step, version: step.attributes.get("end", 0) < -first_rank(step)),
+    *(Defect("ThresholdedRelu", reference, "compares with an alpha that is not of the operand's type",
+             lambda step, version: step.operands[0].value.dtype.itemsize < 4) for reference in (EVALUATOR, RUNTIME)),
+    Defect("RoiAlign", EVALUATOR, "before opset 16 places lie between the corners of elements",
+           lambda step, version: version < 16),
+    Defect("Cast CastLike", EVALUATOR, "without saturation what float8e8m0 cannot hold is not NaN",
+           lambda step, version: step.attributes.get("saturate", 1) == 0),
+    Defect("Gemm", EVALUATOR, "before opset 7 C without broadcasting is not scaled", lambda step, version: version < 7),
+    Defect("Gemm", EVALUATOR, "multiplies integers as floats",
+           lambda step, version: any(o.value is not None and o.value.dtype.kind in "iu"
+                                     and np.any(np.abs(o.value.astype(np.float64)) > 2**20) for o in step.operands)),
+    Defect("Gemm", RUNTIME, "without a depth C is not scaled", lambda step, version: step.operands[0].value.size == 0),
+    Defect("InstanceNormalization", RUNTIME, "takes mean times scale off the bias, which an infinite scale makes NaN",
+           lambda step, version: not np.all(np.isfinite(step.operands[1].value.astype(np.float64)))),
+    Defect("Expand", EVALUATOR, "multiplies by ones", lambda step, version: step.operands[0].value.dtype.kind == "c"),
+    Defect("Cast CastLike", EVALUATOR, "writes bools as words",
+           lambda step, version: step.operands[0].value.dtype.kind == "b"),
+    Defect("PRelu", EVALUATOR, "multiplies zero with its slope",
+           lambda step, version: not np.all(np.isfinite(step.operands[1].value.astype(np.float64)))),
+    Defect("Clip", EVALUATOR, "an absent bound is not the type's largest number", holds_infinity),
+    Defect("ReduceL1 ReduceSum", RUNTIME, "sums of integers saturate", sums_overflow),
+    Defect("TreeEnsembleClassifier TreeEnsembleRegressor", EVALUATOR, "a missing value does not differ from a number",
+           lambda step, version: np.any(np.isnan(step.operands[0].value.astype(np.float64)))),
+    Defect("Resize", EVALUATOR, "pytorch_half_pixel asks for the size before it is rounded",
+           lambda step, version: step.attributes.get("coordinate_transformation_mode") == "pytorch_half_pixel"),
     Defect("MaxPool", RUNTIME, "a window of padding alone gives the lowest finite number, not minus infinity",
            lambda step, version: "pads" in step.attributes or pads_automatically(step, version)),
 ]

@@ -101,7 +101,7 @@ class Tool:
 
     def start(self, folders):
         command = [self.options.tool, "test", "--json", "--jobs", str(self.options.jobs), "--timeout",
-                   str(self.options.timeout), *map(str, folders)]
+                   str(self.options.timeout), "--max-bytes", "2G", *map(str, folders)]
         self.answer = tempfile.TemporaryFile("w+")
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, stdout=self.answer, stderr=self.errors, env={**SANITIZED, **os.environ})

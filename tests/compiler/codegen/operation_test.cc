@@ -157,10 +157,11 @@ constexpr DType kArithmetic[] = {
     DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kI16, DType::kI32, DType::kI64,
     DType::kU8,  DType::kU16, DType::kU32, DType::kU64,  DType::kI4, DType::kU4,  DType::kI2,  DType::kU2};
 constexpr DType kStored[] = {
-    DType::kF32,  DType::kF64,      DType::kF16,        DType::kBF16,   DType::kI8,         DType::kI16,
-    DType::kI32,  DType::kI64,      DType::kU8,         DType::kU16,    DType::kU32,        DType::kU64,
-    DType::kBool, DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ, DType::kF8E8M0,
-    DType::kI4,   DType::kU4,       DType::kF4E2M1,     DType::kI2,     DType::kU2};
+    DType::kF32,    DType::kF64,        DType::kF16,    DType::kBF16,     DType::kI8,
+    DType::kI16,    DType::kI32,        DType::kI64,    DType::kU8,       DType::kU16,
+    DType::kU32,    DType::kU64,        DType::kBool,   DType::kF8E4M3FN, DType::kF8E4M3FNUZ,
+    DType::kF8E5M2, DType::kF8E5M2FNUZ, DType::kF8E8M0, DType::kI4,       DType::kU4,
+    DType::kF4E2M1, DType::kI2,         DType::kU2,     DType::kF6E2M3,   DType::kF6E3M2};
 
 class ArithmeticIn : public testing::TestWithParam<DType> {};
 std::string NameOf(const testing::TestParamInfo<DType>& info) { return std::string(DTypeName(info.param)); }

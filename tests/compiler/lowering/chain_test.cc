@@ -1,0 +1,78 @@
+// Short chains of ONNX nodes, compiled and run: where a node's result matters only to the next one.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+
+#include "compiler/compiler.h"
+#include "tests/compiler/importers/onnx_writer.h"
+#include "vm/vm.h"
+
+namespace tvmvm {
+namespace {
+
+Tensor FirstOutput(const ir::GraphText& graph, std::vector<Tensor> inputs) {
+  CompileOptions options;
+  options.targets = {"host"};
+  auto compiled = GetCompiler().CompileBytes(ir::BytesOf(ir::ModelMessage(graph, 17)), options);
+  EXPECT_TRUE(compiled) << compiled.error().message;
+  if (!compiled) return {};
+  auto vm = Vm::Create(compiled->program, VmOptions{.threads = 1});
+  EXPECT_TRUE(vm) << vm.error().message;
+  std::vector<Tensor> outputs(1);
+  Status status = (*vm)->NewInvocation().Run(inputs, outputs);
+  EXPECT_TRUE(status) << status.error().message;
+  return outputs[0];
+}
+
+TEST(Chain, TheSignOfNegativeZeroIsZero) {
+  ir::GraphText graph;
+  graph.nodes = {{"Sign", {"x"}, {"sign"}}, {"Reciprocal", {"sign"}, {"y"}}};
+  graph.inputs = {ir::ValueMessage("x", ir::kOnnxFloat, {"n"})};
+  graph.outputs = {ir::ValueMessage("y", ir::kOnnxFloat, {"n"})};
+  float x[] = {-0.0f, 0.0f, -3, NAN};
+  Tensor y = FirstOutput(graph, {Tensor::Borrow(DType::kF32, {4}, x)});
+  const auto* values = static_cast<const float*>(y.data());
+  EXPECT_EQ(values[0], INFINITY);
+  EXPECT_EQ(values[1], INFINITY);
+  EXPECT_EQ(values[2], -1);
+  EXPECT_TRUE(std::isnan(values[3]));
+}
+
+// A tensor's arithmetic wraps around, though the numbers come from a shape.
+TEST(Chain, ProductsOfSizesWrapAround) {
+  ir::GraphText graph;
+  graph.nodes = {{"Shape", {"x"}, {"shape"}}, {"Mul", {"shape", "factors"}, {"y"}}};
+  graph.inputs = {ir::ValueMessage("x", ir::kOnnxFloat, {"a", "b", "c"})};
+  graph.initializers = {
+      ir::Int64Tensor("factors", {-3664522438637537223, 5878996382803049663, -437593638675567883})};
+  graph.outputs = {ir::ValueMessage("y", ir::kOnnxInt64, {int64_t{3}})};
+  float x[8] = {};
+  Tensor y = FirstOutput(graph, {Tensor::Borrow(DType::kF32, {4, 2, 1}, x)});
+  const auto* values = static_cast<const int64_t*>(y.data());
+  EXPECT_EQ(values[0], 3788654319159402724);
+  EXPECT_EQ(values[1], -6688751308103452290);
+  EXPECT_EQ(values[2], -437593638675567883);
+}
+
+// A constant of one element is no immediate where kernels have no numbers of its type.
+TEST(Chain, ComplexConstantsAreRead) {
+  ir::GraphText graph;
+  int32_t complex = DTypeToOnnx(DType::kC128);
+  std::complex<double> constant(1.5, -2), x[] = {{1, 2}, {3, 4}};
+  bool takes_x[] = {true, false};
+  graph.nodes = {{"Where", {"condition", "x", "constant"}, {"y"}}};
+  graph.inputs = {ir::ValueMessage("condition", DTypeToOnnx(DType::kBool), {"n"}),
+                  ir::ValueMessage("x", complex, {"n"})};
+  graph.initializers = {ir::TensorMessage("constant", complex, {},
+                                          {reinterpret_cast<const char*>(&constant), sizeof constant})};
+  graph.outputs = {ir::ValueMessage("y", complex, {"n"})};
+  Tensor y =
+      FirstOutput(graph, {Tensor::Borrow(DType::kBool, {2}, takes_x), Tensor::Borrow(DType::kC128, {2}, x)});
+  const auto* values = static_cast<const std::complex<double>*>(y.data());
+  EXPECT_EQ(values[0], x[0]);
+  EXPECT_EQ(values[1], constant);
+}
+
+}  // namespace
+}  // namespace tvmvm
