@@ -38,7 +38,7 @@ def text_of(array):
     is_integer = array.dtype.kind in "iub" or str(array.dtype) == "int4"
     values = [int(v) if is_integer else float(v) for v in array.ravel()]
     if not is_integer:
-        digits = 17 if array.dtype == np.float64 else 8
+        digits = 17 if str(array.dtype) in ("float64", "float8_e8m0fnu") else 8
         values = [float(f"%.{digits}g" % v) if np.isfinite(v) else str(v) for v in values]
     return {"type": NAMES[str(array.dtype)], "dims": list(array.shape), "values": values}
 
