@@ -147,6 +147,9 @@ DEFECTS = [
     Defect("ReduceL1 ReduceSum", RUNTIME, "sums of integers saturate", sums_overflow),
     Defect("TreeEnsembleClassifier TreeEnsembleRegressor", EVALUATOR, "a missing value does not differ from a number",
            lambda step, version: np.any(np.isnan(step.operands[0].value.astype(np.float64)))),
+    Defect("TreeEnsembleClassifier", RUNTIME, "of two classes the votes for one are written with both signs",
+           lambda step, version: any(len(step.attributes.get(name, [])) == 2
+                                     for name in ("classlabels_int64s", "classlabels_strings"))),
     Defect("TreeEnsembleRegressor TreeEnsemble", RUNTIME, "the least and the largest of no votes are 0",
            lambda step, version: step.attributes.get("aggregate_function") in ("MIN", "MAX", 2, 3)),
     Defect("Resize", EVALUATOR, "pytorch_half_pixel asks for the size before it is rounded",
