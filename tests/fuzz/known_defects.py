@@ -38,6 +38,13 @@ def pads_automatically(step, version):
     return step.attributes.get("auto_pad", "NOTSET").startswith("SAME")
 
 
+def pads_below_zero(step, version):
+    """SAME pads where strides are larger than the kernel."""
+    strides = step.attributes.get("strides", [])
+    kernel = step.attributes.get("kernel_shape") or list(step.operands[1].value.shape[2:])
+    return pads_automatically(step, version) and any(s > k for s, k in zip(strides, kernel))
+
+
 EVALUATOR, RUNTIME = "onnx.reference", "onnxruntime"
 
 DEFECTS = [
@@ -99,6 +106,8 @@ DEFECTS = [
     Defect("BatchNormalization", EVALUATOR, "before opset 14 it trains", lambda step, version: version < 14),
     Defect("Gather", RUNTIME, "of blocks of strings copies the first ones only",
            lambda step, version: step.operands[0].value.dtype == object),
+    Defect("StringSplit", RUNTIME, "leaves out white space behind the last split", has_attribute("maxsplit")),
+    Defect("AveragePool LpPool Conv", RUNTIME, "SAME pads below 0 leave elements out", pads_below_zero),
     Defect("StringSplit", RUNTIME, "takes blanks alone for white space",
            lambda step, version: any("\t" in w or "\n" in w for w in step.operands[0].value.ravel())),
     Defect("Unsqueeze", EVALUATOR, "axes are those of the result, whatever their order",
