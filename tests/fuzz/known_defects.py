@@ -152,6 +152,11 @@ DEFECTS = [
            lambda step, version: step.operands[0].value.dtype.kind == "b"),
     Defect("PRelu", EVALUATOR, "multiplies zero with its slope",
            lambda step, version: not np.all(np.isfinite(step.operands[1].value.astype(np.float64)))),
+    Defect("InstanceNormalization GroupNormalization BatchNormalization LpNormalization MeanVarianceNormalization LRN "
+           "LayerNormalization ReduceL2 ReduceSumSquare ReduceMean ReduceLogSum GlobalAveragePool LpPool AveragePool", EVALUATOR,
+           "computes in float16, where squares and sums overflow",
+           lambda step, version: step.operands[0].value.dtype == np.float16
+           and np.any(np.abs(step.operands[0].value.astype(np.float64)) > 100)),
     Defect("Clip", EVALUATOR, "an absent bound is not the type's largest number", holds_infinity),
     Defect("ReduceL1 ReduceSum", RUNTIME, "sums of integers saturate", sums_overflow),
     Defect("TreeEnsembleClassifier TreeEnsembleRegressor", EVALUATOR, "a missing value does not differ from a number",
