@@ -11,45 +11,52 @@ namespace {
 using tensor::ExprOp;
 using tensor::ReduceKind;
 
-// Expressions over one input, with constants of its type.
+// Expressions over one input, with constants of its type. Floats of 16 bits are computed in f32 and rounded
+// once.
 struct Activation {
-  explicit Activation(OnnxContext& context) : c(context), b(context.b), x(context.in(0)) {}
-  ValueId K(double value) const { return b.Scalar(b.dtype(x), value); }
+  explicit Activation(OnnxContext& context)
+      : c(context), b(context.b), dtype(b.dtype(context.in(0))), x(b.Cast(context.in(0), WideType(dtype))) {}
+  ValueId K(double value) const {
+    DType own = IsFloat(dtype) ? dtype : b.dtype(x);
+    return b.Cast(b.Scalar(own, value), b.dtype(x));
+  }
+  void Out(ValueId result) const { c.Out(0, b.Cast(result, dtype)); }
   ValueId Unary(ExprOp op, ValueId a) const { return b.Unary(op, a); }
   ValueId Less(ValueId left, ValueId right) const { return b.Binary(ExprOp::kLess, left, right); }
 
   OnnxContext& c;
   OpBuilder& b;
+  DType dtype;
   ValueId x;
 };
 
 void Relu(OnnxContext& c) {
   Activation a(c);
-  c.Out(0, a.b.Max(a.x, a.K(0)));
+  a.Out(a.b.Max(a.x, a.K(0)));
 }
 
 void LeakyRelu(OnnxContext& c) {
   Activation a(c);
   ValueId slope = a.b.Mul(a.x, a.K(c.Float("alpha", 0.01)));
-  c.Out(0, a.b.Where(a.Less(a.x, a.K(0)), slope, a.x));
+  a.Out(a.b.Where(a.Less(a.x, a.K(0)), slope, a.x));
 }
 
 // Until opset 6 the slope of one element a channel went with axis 1.
 void PRelu(OnnxContext& c) {
   Activation a(c);
-  ValueId slope = c.in(1);
+  ValueId slope = a.b.Cast(c.in(1), a.b.dtype(a.x));
   if (c.version < 7 && a.b.rank(slope) == 1 && a.b.rank(a.x) > 2 && !a.b.dim(slope, 0).IsConstant(1)) {
     Dims dims(static_cast<size_t>(a.b.rank(a.x) - 1), Dim(1));
     dims[0] = a.b.dim(slope, 0);
     slope = a.b.Reshape(slope, dims);
   }
-  c.Out(0, a.b.Where(a.Less(a.x, a.K(0)), a.b.Mul(a.x, slope), a.x));
+  a.Out(a.b.Where(a.Less(a.x, a.K(0)), a.b.Mul(a.x, slope), a.x));
 }
 
 void Elu(OnnxContext& c) {
   Activation a(c);
   ValueId negative = a.b.Mul(a.K(c.Float("alpha", 1)), a.Unary(ExprOp::kExpm1, a.x));
-  c.Out(0, a.b.Where(a.Less(a.x, a.K(0)), negative, a.x));
+  a.Out(a.b.Where(a.Less(a.x, a.K(0)), negative, a.x));
 }
 
 void Selu(OnnxContext& c) {
@@ -58,14 +65,14 @@ void Selu(OnnxContext& c) {
   double alpha = c.Float("alpha", c.version < 6 ? 1.6732 : 1.67326319217681884765625);
   double gamma = c.Float("gamma", c.version < 6 ? 1.0507 : 1.05070102214813232421875);
   ValueId negative = a.b.Mul(a.K(alpha), a.Unary(ExprOp::kExpm1, a.x));
-  c.Out(0, a.b.Mul(a.K(gamma), a.b.Where(a.Less(a.K(0), a.x), a.x, negative)));
+  a.Out(a.b.Mul(a.K(gamma), a.b.Where(a.Less(a.K(0), a.x), a.x, negative)));
 }
 
 void Celu(OnnxContext& c) {
   Activation a(c);
   double alpha = c.Float("alpha", 1);
   ValueId negative = a.b.Mul(a.K(alpha), a.Unary(ExprOp::kExpm1, a.b.Div(a.x, a.K(alpha))));
-  c.Out(0, a.b.Where(a.Less(a.x, a.K(0)), negative, a.x));
+  a.Out(a.b.Where(a.Less(a.x, a.K(0)), negative, a.x));
 }
 
 ValueId HardSigmoidOf(Activation& a, double alpha, double beta) {
@@ -75,12 +82,12 @@ ValueId HardSigmoidOf(Activation& a, double alpha, double beta) {
 
 void HardSigmoid(OnnxContext& c) {
   Activation a(c);
-  c.Out(0, HardSigmoidOf(a, c.Float("alpha", 0.2), c.Float("beta", 0.5)));
+  a.Out(HardSigmoidOf(a, c.Float("alpha", 0.2), c.Float("beta", 0.5)));
 }
 
 void HardSwish(OnnxContext& c) {
   Activation a(c);
-  c.Out(0, a.b.Mul(a.x, HardSigmoidOf(a, 1.0 / 6.0, 0.5)));
+  a.Out(a.b.Mul(a.x, HardSigmoidOf(a, 1.0 / 6.0, 0.5)));
 }
 
 // log(1 + e^x) without overflow.
@@ -91,17 +98,17 @@ ValueId SoftplusOf(Activation& a) {
 
 void Softplus(OnnxContext& c) {
   Activation a(c);
-  c.Out(0, SoftplusOf(a));
+  a.Out(SoftplusOf(a));
 }
 
 void Mish(OnnxContext& c) {
   Activation a(c);
-  c.Out(0, a.b.Mul(a.x, a.Unary(ExprOp::kTanh, SoftplusOf(a))));
+  a.Out(a.b.Mul(a.x, a.Unary(ExprOp::kTanh, SoftplusOf(a))));
 }
 
 void Softsign(OnnxContext& c) {
   Activation a(c);
-  c.Out(0, a.b.Div(a.x, a.b.Add(a.K(1), a.Unary(ExprOp::kAbs, a.x))));
+  a.Out(a.b.Div(a.x, a.b.Add(a.K(1), a.Unary(ExprOp::kAbs, a.x))));
 }
 
 void Gelu(OnnxContext& c) {
@@ -119,36 +126,35 @@ void Gelu(OnnxContext& c) {
              fmt::format("the attribute 'approximate' is '{}', none or tanh is wanted", form));
     return;
   }
-  c.Out(0, a.b.Mul(a.b.Mul(a.K(0.5), a.x), a.b.Add(a.K(1), gate)));
+  a.Out(a.b.Mul(a.b.Mul(a.K(0.5), a.x), a.b.Add(a.K(1), gate)));
 }
 
 void Swish(OnnxContext& c) {
   Activation a(c);
   ValueId scaled = a.b.Mul(a.x, a.K(c.Float("alpha", 1)));
-  c.Out(0, a.b.Mul(a.x, a.Unary(ExprOp::kSigmoid, scaled)));
+  a.Out(a.b.Mul(a.x, a.Unary(ExprOp::kSigmoid, scaled)));
 }
 
 // A gate on the second operand.
 void SwiGlu(OnnxContext& c) {
   Activation a(c);
   ValueId gate = a.Unary(ExprOp::kSigmoid, a.b.Mul(a.x, a.K(c.Float("alpha", 1))));
-  c.Out(0, a.b.Mul(a.b.Mul(a.x, gate), c.in(1)));
+  a.Out(a.b.Mul(a.b.Mul(a.x, gate), a.b.Cast(c.in(1), a.b.dtype(a.x))));
 }
 
 // Integers are shrunk as real numbers: the attributes may be fractions.
 void Shrink(OnnxContext& c) {
   Activation a(c);
-  DType dtype = a.b.dtype(a.x);
-  if (IsInteger(dtype)) a.x = a.b.Cast(a.x, DTypeBits(dtype) <= 16 ? DType::kF32 : DType::kF64);
+  if (IsInteger(a.dtype)) a.x = a.b.Cast(a.x, DTypeBits(a.dtype) <= 16 ? DType::kF32 : DType::kF64);
   double lambda = c.Float("lambd", 0.5);
   ValueId bias = a.K(c.Float("bias", 0));
   ValueId above = a.b.Where(a.Less(a.K(lambda), a.x), a.b.Sub(a.x, bias), a.K(0));
-  c.Out(0, a.b.Cast(a.b.Where(a.Less(a.x, a.K(-lambda)), a.b.Add(a.x, bias), above), dtype));
+  a.Out(a.b.Where(a.Less(a.x, a.K(-lambda)), a.b.Add(a.x, bias), above));
 }
 
 void ThresholdedRelu(OnnxContext& c) {
   Activation a(c);
-  c.Out(0, a.b.Where(a.Less(a.K(c.Float("alpha", 1)), a.x), a.x, a.K(0)));
+  a.Out(a.b.Where(a.Less(a.K(c.Float("alpha", 1)), a.x), a.x, a.K(0)));
 }
 
 // Until opset 12 the axes from `axis` on counted as one, and the default was 1.
@@ -161,22 +167,28 @@ std::vector<int64_t> SoftmaxAxes(OnnxContext& c) {
   return axes;
 }
 
+// How far each element is below the largest one; floats of 16 bits as f32.
+ValueId BelowLargest(OnnxContext& c, const std::vector<int64_t>& axes) {
+  ValueId x = c.b.Cast(c.in(0), WideType(c.b.dtype(c.in(0))));
+  return c.b.Sub(x, c.b.Reduce(ReduceKind::kMax, x, axes));
+}
+
 void Softmax(OnnxContext& c) {
   OpBuilder& b = c.b;
   std::vector<int64_t> axes = SoftmaxAxes(c);
   if (b.failed()) return;
-  ValueId shifted = b.Sub(c.in(0), b.Reduce(ReduceKind::kMax, c.in(0), axes));
-  ValueId exponentials = b.Unary(ExprOp::kExp, shifted);
-  c.Out(0, b.Div(exponentials, b.Reduce(ReduceKind::kSum, exponentials, axes)));
+  ValueId exponentials = b.Unary(ExprOp::kExp, BelowLargest(c, axes));
+  ValueId quotient = b.Div(exponentials, b.Reduce(ReduceKind::kSum, exponentials, axes));
+  c.Out(0, b.Cast(quotient, b.dtype(c.in(0))));
 }
 
 void LogSoftmax(OnnxContext& c) {
   OpBuilder& b = c.b;
   std::vector<int64_t> axes = SoftmaxAxes(c);
   if (b.failed()) return;
-  ValueId shifted = b.Sub(c.in(0), b.Reduce(ReduceKind::kMax, c.in(0), axes));
+  ValueId shifted = BelowLargest(c, axes);
   ValueId sum = b.Reduce(ReduceKind::kSum, b.Unary(ExprOp::kExp, shifted), axes);
-  c.Out(0, b.Sub(shifted, b.Unary(ExprOp::kLog, sum)));
+  c.Out(0, b.Cast(b.Sub(shifted, b.Unary(ExprOp::kLog, sum)), b.dtype(c.in(0))));
 }
 
 // 1 at the first largest element.

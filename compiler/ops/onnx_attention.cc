@@ -125,8 +125,10 @@ ScoreBias MakeBias(OnnxContext& c, DType dtype, const Dim& queries, const Dim& k
   return bias;
 }
 
-// Rows without any key left give zeros.
-ValueId SoftmaxOf(OpBuilder& b, ValueId scores, const ScoreBias& bias) {
+// Rows without any key left give zeros. Floats of 16 bits are computed in f32 and rounded once.
+ValueId SoftmaxOf(OpBuilder& b, ValueId narrow, const ScoreBias& bias) {
+  DType dtype = b.dtype(narrow);
+  ValueId scores = b.Cast(narrow, WideType(dtype));
   int64_t last = b.rank(scores) - 1;
   ValueId zero = b.Scalar(b.dtype(scores), 0);
   ValueId largest = b.Reduce(ReduceKind::kMax, scores, {last});
@@ -136,11 +138,11 @@ ValueId SoftmaxOf(OpBuilder& b, ValueId scores, const ScoreBias& bias) {
   }
   ValueId exponentials = b.Unary(ExprOp::kExp, b.Sub(scores, largest));
   ValueId sum = b.Reduce(ReduceKind::kSum, exponentials, {last});
-  if (!bias.may_mask_rows()) return b.Div(exponentials, sum);
+  if (!bias.may_mask_rows()) return b.Cast(b.Div(exponentials, sum), dtype);
   ValueId safe = b.Where(b.Binary(ExprOp::kEqual, sum, zero), b.Scalar(b.dtype(scores), 1), sum);
   ValueId highest = b.Reduce(ReduceKind::kMax, bias.value(), {b.rank(bias.value()) - 1});
   ValueId masked = b.Binary(ExprOp::kEqual, highest, b.Scalar(b.dtype(highest), kMasked));
-  return b.Where(masked, zero, b.Div(exponentials, safe));
+  return b.Cast(b.Where(masked, zero, b.Div(exponentials, safe)), dtype);
 }
 
 ValueId ScaleOf(OnnxContext& c, const Dim& head_size, DType dtype, bool root) {

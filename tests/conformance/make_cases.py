@@ -525,6 +525,10 @@ def edges():
     for op in ("ReduceMean", "ReduceL2", "ReduceLogSum"):
         yield onnx_case(f"{op.lower()}_f16", op, [np.abs(far_halves)], {"axes": [-1]}, opset=13)
     yield onnx_case("global_average_f16", "GlobalAveragePool", [np.abs(far_halves)])
+    yield onnx_case("celu_f16", "Celu", [np.array([-3, -36.72, 1, -0.1], np.float16)], {"alpha": -0.25}, opset=24, by_evaluator=True)
+    for op in ("Gelu", "Softplus", "Elu"):
+        halves = np.array([-7.5, -1.3, -0.01, 0.02, 0.7, 3.3, 40, -300], np.float16)
+        yield onnx_case(f"{op.lower()}_f16", op, [halves], opset=22)
     small = np.array([np.inf, -np.inf, 0, -0.0, 0.06, 0.0625, 0.1, 7.3, 7.6, 28, 30, -29, 0.3125, 1.0625], np.float32)
     for dtype, code in ((ml_dtypes.float6_e2m3fn, TensorProto.FLOAT6E2M3), (ml_dtypes.float6_e3m2fn, TensorProto.FLOAT6E3M2)):
         name = np.dtype(dtype).name

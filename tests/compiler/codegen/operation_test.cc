@@ -317,7 +317,9 @@ TEST_P(CastFrom, EveryTypeAgreesWithTheEvaluator) {
     if (IsFloat(to) && DTypeBits(to) == 8)
       compare.Add(fmt::format("to {} unsaturated", DTypeName(to)), to,
                   [to](const auto& in) { return Cast(to, in[0], false); });
-    if (DTypeBits(to) == DTypeBits(from) && to != DType::kBool && from != DType::kBool)
+    // Two bits of a float6's byte mean nothing.
+    bool has_all_bits = to != DType::kBool && from != DType::kBool && !IsFloat6(to) && !IsFloat6(from);
+    if (DTypeBits(to) == DTypeBits(from) && has_all_bits)
       compare.Add(fmt::format("bits {}", DTypeName(to)), to,
                   [to](const auto& in) { return Bitcast(to, in[0]); });
   }
