@@ -1,5 +1,7 @@
-// Dead code: a node stays when one of its results, or a symbol that it defines, is used by what stays.
+// Dead code: a node stays when one of its results, or a symbol that it defines, is used by what stays. Known
+// contents are no use: with a symbol of theirs they are no longer known.
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -23,6 +25,9 @@ class Liveness {
   void Run() {
     MarkTypes(function_.region(function_.body).parameters);
     Sweep(function_.body);
+    for (ir::Value& value : function_.values)
+      if (value.elements && std::ranges::any_of(*value.elements, [&](const ir::Dim& d) { return IsGone(d); }))
+        value.elements.reset();
   }
 
  private:
@@ -30,6 +35,12 @@ class Liveness {
     std::vector<std::string> symbols;
     CollectSymbols(dim, &symbols);
     symbols_.insert(symbols.begin(), symbols.end());
+  }
+
+  bool IsGone(const ir::Dim& dim) const {
+    std::vector<std::string> symbols;
+    CollectSymbols(dim, &symbols);
+    return std::ranges::any_of(symbols, [&](const std::string& name) { return gone_.contains(name); });
   }
 
   void MarkType(const ir::Type& type) {
@@ -74,7 +85,11 @@ class Liveness {
     std::vector<NodeId> kept;
     const std::vector<NodeId> nodes = function_.region(id).nodes;
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
-      if (!IsLive(function_.node(*node))) continue;
+      if (!IsLive(function_.node(*node))) {
+        for (std::string& symbol : ir::DefinedSymbols(function_, function_.node(*node)))
+          gone_.insert(std::move(symbol));
+        continue;
+      }
       MarkUses(function_.node(*node));
       kept.push_back(*node);
     }
@@ -83,7 +98,7 @@ class Liveness {
 
   Function& function_;
   std::set<ValueId> live_;
-  std::set<std::string> symbols_;
+  std::set<std::string> symbols_, gone_;  // used; defined by what is taken out
 };
 
 }  // namespace

@@ -164,10 +164,11 @@ DEFECTS = [
     Defect("TreeEnsembleClassifier", RUNTIME, "of two classes the votes for one are written with both signs",
            lambda step, version: any(len(step.attributes.get(name, [])) == 2
                                      for name in ("classlabels_int64s", "classlabels_strings"))),
-    Defect("TreeEnsembleRegressor TreeEnsemble", RUNTIME, "the least and the largest of no votes are 0",
-           lambda step, version: step.attributes.get("aggregate_function") in ("MIN", "MAX", 2, 3)),
-    Defect("Resize", EVALUATOR, "pytorch_half_pixel asks for the size before it is rounded",
-           lambda step, version: step.attributes.get("coordinate_transformation_mode") == "pytorch_half_pixel"),
+    Defect("TreeEnsembleRegressor TreeEnsemble", RUNTIME, "of no votes the least, the largest and what a base value adds to are 0",
+           lambda step, version: step.attributes.get("aggregate_function") in ("MIN", "MAX", 2, 3)
+           or (step.attributes.get("n_targets", 1) > 1 and "base_values" in step.attributes)),
+    Defect("Resize", EVALUATOR, "asks for the size before it is rounded, and takes whole positions for the ones below",
+           lambda step, version: step.attributes.get("coordinate_transformation_mode") in ("pytorch_half_pixel", "half_pixel_symmetric")),
     Defect("MaxPool", RUNTIME, "a window of padding alone gives the lowest finite number, not minus infinity",
            lambda step, version: "pads" in step.attributes or pads_automatically(step, version)),
 ]
