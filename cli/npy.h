@@ -2,7 +2,8 @@
 //
 // How element types that NumPy does not have are stored (as numpy.save stores arrays of the ml_dtypes
 // package):
-//   bf16 '<V2' · f8e5m2 '<f1' · the other f8 types, f6e2m3, f6e3m2, f4e2m1, i4, u4, i2, u2 '|V1' with one element a byte
+//   bf16 '<V2' · f8e5m2 '<f1' · the other f8 types, f6e2m3, f6e3m2, f4e2m1, i4, u4, i2, u2 '|V1' with one
+//   element a byte
 // Strings are '<U...' arrays ('|S...' where they are not valid UTF-8).
 #pragma once
 
