@@ -88,8 +88,13 @@ void Swapped(OnnxContext& c) {
   c.Out(0, c.b.Binary(op, Second(c), c.in(0)));
 }
 
-// The result has the base's type; where the types differ, the power is computed in a floating type that holds
-// both.
+// The type that holds a base and an exponent of other types.
+DType PowerType(DType base, DType exponent) {
+  if (IsInteger(base)) return IsInteger(exponent) ? DType::kI64 : DType::kF64;
+  return exponent == DType::kF64 ? exponent : WideType(base);
+}
+
+// The result has the base's type; where the types differ, the power is computed in one that holds both.
 void Pow(OnnxContext& c) {
   OpBuilder& b = c.b;
   ValueId base = c.in(0);
@@ -102,7 +107,7 @@ void Pow(OnnxContext& c) {
     if (*known == 0.5 && IsFloat(dtype)) return c.Out(0, b.Unary(ExprOp::kSqrt, base));
   }
   if (dtype == b.dtype(exponent)) return c.Out(0, b.Binary(ExprOp::kPow, base, exponent));
-  DType wide = IsInteger(dtype) ? (IsInteger(b.dtype(exponent)) ? DType::kI64 : DType::kF64) : dtype;
+  DType wide = PowerType(dtype, b.dtype(exponent));
   ValueId power = b.Binary(ExprOp::kPow, b.Cast(base, wide), b.Cast(exponent, wide));
   if (wide == DType::kF64 && IsInteger(dtype)) {
     // The cast cuts fractions off: a whole number must not have become a little less.

@@ -17,8 +17,10 @@ Dim ClampBound(const Dim& bound, const Dim& size, int64_t low, int64_t high_offs
   if (auto known = bound.constant()) {
     // Numbers near the ends of int32 and int64 mean "as far as possible".
     if (*known >= std::numeric_limits<int32_t>::max()) return high;
-    if (*known <= std::numeric_limits<int32_t>::min()) return Dim(low);
-    if (*known < 0) from_end = size + bound;
+    if (*known <= std::numeric_limits<int32_t>::min())
+      from_end = Dim(low);
+    else if (*known < 0)
+      from_end = size + bound;
   } else if (RangeOf(bound, ranges).low < 0) {
     // Clamped before the addition, which is done for bounds of either sign and must not overflow.
     Dim near = Max(Min(bound, 0), Dim(std::numeric_limits<int32_t>::min()));

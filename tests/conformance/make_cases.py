@@ -486,6 +486,10 @@ def edges():
     yield onnx_case("slice_far", "Slice", [floats(5, 4, 3), list_of(-2**63, 1, -1), list_of(far, far, -2**63),
                                            list_of(0, 1, 2), list_of(2, 1, -1)])
     yield onnx_case("slice_far_back", "Slice", [floats(6, 4), list_of(far), list_of(-2**63), list_of(0), list_of(-2)])
+    backward = [constant(list_of(n)) for n in (-2**63, -1, 1, -2)]
+    yield onnx_case("slice_of_nothing", "Slice", [np.zeros((4, 0), np.float32), *backward])
+    yield onnx_case("pow_f16_f32", "Pow", [np.array([-4, -4, 1.5, 3], np.float16),
+                                           np.array([1, 1.0001, 2.0004, -2.5], np.float32)])
     yield onnx_case("squeeze_all", "Squeeze", [floats(1, 3, 1, 2)])
     yield onnx_case("squeeze_nothing", "Squeeze", [floats(4, 3)])
     yield onnx_case("gather_tuples", "GatherND", [floats(3, 4, 5), integers(0, 3, 2, 3, 2)])
