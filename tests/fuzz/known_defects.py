@@ -36,6 +36,16 @@ def overflow_was_carried(step, version):
                if re.fullmatch(r"n\d+o\d+", o.name) and isinstance(o.value, np.ndarray))
 
 
+def has_equal_numbers(step, version):
+    """A channel of large numbers that are almost equal: its variance is what rounding of their mean makes it."""
+    value = step.operands[0].value
+    channels = np.moveaxis(value.astype(np.float64), 1, 0).reshape(value.shape[1], -1) if value.ndim > 1 else value
+    if channels.size == 0:
+        return False
+    largest = np.abs(channels).max(axis=-1)
+    return bool(np.any((largest > 100) & (np.ptp(channels, axis=-1) < 1e-3 * largest)))
+
+
 def sums_overflow(step, version):
     value = step.operands[0].value
     return value.dtype.kind == "i" and float(np.abs(value.astype(np.float64)).sum()) > np.iinfo(value.dtype).max
@@ -166,6 +176,9 @@ DEFECTS = [
            and np.any(np.abs(step.operands[0].value.astype(np.float64)) > (5 if step.attributes.get("p", 2) > 2 else 100))),
     Defect("ReduceProd", EVALUATOR, "multiplies in float16, where products overflow on the way to a smaller one",
            lambda step, version: step.operands[0].value.dtype == np.float16),
+    *(Defect("BatchNormalization", reference, "the variance of equal numbers is not 0",
+             lambda step, version: len(step.outputs) > 1 and has_equal_numbers(step, version))
+      for reference in (EVALUATOR, RUNTIME)),
     Defect("*", RUNTIME, "operators that it lacks in float16 pass float32 on, where nothing overflows", overflow_was_carried),
     Defect("Clip", EVALUATOR, "an absent bound is not the type's largest number", holds_infinity),
     Defect("ReduceL1 ReduceSum", RUNTIME, "sums of integers saturate", sums_overflow),
