@@ -59,7 +59,8 @@ TensorData TensorData::Owned(DType dtype, std::vector<int64_t> dims, std::vector
 
 int64_t TensorData::element_count() const {
   int64_t count = 1;
-  for (int64_t dim : dims) count *= dim;
+  for (int64_t dim : dims)
+    if (__builtin_mul_overflow(count, dim, &count)) return INT64_MAX;
   return count;
 }
 

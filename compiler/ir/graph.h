@@ -63,7 +63,7 @@ struct TensorData {
     auto begin = reinterpret_cast<const std::byte*>(values.data());
     return Owned(dtype, std::move(dims), std::vector<std::byte>(begin, begin + values.size() * sizeof(T)));
   }
-  int64_t element_count() const;
+  int64_t element_count() const;  // INT64_MAX where it is larger
 };
 
 using Attribute =

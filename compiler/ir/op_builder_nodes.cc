@@ -70,10 +70,11 @@ ValueId OpBuilder::Reshape(ValueId a, const Dims& dims) {
   if (type(a).ranked && type(a).dims == dims) return a;
   const TensorData* data = ConstantData(a);
   std::optional<std::vector<int64_t>> sizes = ConstantsOf(dims);
-  if (data && sizes && Product(dims).IsConstant(data->element_count())) {
+  if (data && sizes) {
     TensorData view = *data;
     view.dims = std::move(*sizes);
-    return Constant(std::move(view), function_->value(a).name);
+    if (view.element_count() == data->element_count())
+      return Constant(std::move(view), function_->value(a).name);
   }
   return Emit("reshape", {a}, {{"dims", dims}});
 }

@@ -60,12 +60,12 @@ Expected<std::vector<Type>> InferGatherNd(const InferContext& context) {
   TVMVM_TRY(Type data, RankedTensor(context, 0));
   TVMVM_TRY(Type indices, IndexTensor(context));
   int64_t batch = context.node.Int("batch_dims");
-  std::optional<int64_t> depth = indices.dims.empty() ? std::nullopt : indices.dims.back().constant();
-  if (batch < 0 || !depth || *depth < 1 || batch + *depth > data.rank() || batch >= indices.rank())
+  int64_t depth = indices.dims.empty() ? 0 : indices.dims.back().constant().value_or(0);
+  if (batch < 0 || batch >= indices.rank() || depth < 1 || depth > data.rank() - batch)
     return MakeError(Code::kInvalidArgument, fmt::format("indices {} with batch_dims {} do not address {}",
                                                          indices.ToString(), batch, data.ToString()));
   Dims dims(indices.dims.begin(), indices.dims.end() - 1);
-  dims.insert(dims.end(), data.dims.begin() + batch + *depth, data.dims.end());
+  dims.insert(dims.end(), data.dims.begin() + batch + depth, data.dims.end());
   return One(data.dtype, std::move(dims));
 }
 

@@ -107,7 +107,7 @@ Expected<std::vector<Type>> InferSlice(const InferContext& context) {
       continue;
     int64_t size = dims[axis].value(), extent = type.dims[axis].value(), first = starts[axis].value();
     if (size == 0) continue;
-    __int128 last = first + static_cast<__int128>(steps[axis].value()) * (size - 1);
+    __int128 last = first + static_cast<__int128>(steps[axis].value()) * (static_cast<__int128>(size) - 1);
     if (size < 0 || first < 0 || first >= extent || last < 0 || last >= extent)
       return MakeError(Code::kInvalidArgument,
                        fmt::format("axis {}: {} elements from {} by {} leave the {} of {}", axis, size, first,

@@ -28,9 +28,9 @@ void MatMulNBits(OnnxContext& c) {
   OpBuilder& b = c.b;
   int64_t bits = c.Int("bits", 4), block = c.Int("block_size", 0), rows = c.Int("N", 0),
           depth = c.Int("K", 0);
-  bool fits =
-      (bits == 2 || bits == 4 || bits == 8) && block > 0 && block * bits % 8 == 0 && rows > 0 && depth > 0;
-  if (!fits || block > INT32_MAX || rows > INT32_MAX || depth > INT32_MAX) {
+  auto is_size = [](int64_t size) { return size > 0 && size <= INT32_MAX; };
+  bool fits = (bits == 2 || bits == 4 || bits == 8) && is_size(block) && block * bits % 8 == 0;
+  if (!fits || !is_size(rows) || !is_size(depth)) {
     b.Fail(Code::kInvalidArgument,
            fmt::format("{} bits in blocks of {} for weights of {} by {}", bits, block, rows, depth));
     return;

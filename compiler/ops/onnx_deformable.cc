@@ -138,7 +138,7 @@ void CheckShapes(OnnxContext& c, const Dims& kernel, const WindowGeometry& geome
   std::string message = fmt::format(
       "data {}, weights {} and offsets {} with {} groups and {} groups of offsets do not go together",
       ToString(x), ToString(w), ToString(offset), groups, offset_groups);
-  if (groups <= 0 || offset_groups <= 0) {
+  if (groups <= 0 || offset_groups <= 0 || groups > INT32_MAX || offset_groups > INT32_MAX) {
     b.Fail(Code::kInvalidArgument, message);
     return;
   }

@@ -63,7 +63,8 @@ void ReverseSequence(OnnxContext& c) {
   ValueId x = c.in(0);
   int64_t time_axis = c.Int("time_axis", 0);
   int64_t batch_axis = c.Int("batch_axis", 1);
-  if (b.rank(x) < 2 || b.rank(c.in(1)) != 1 || time_axis + batch_axis != 1 || time_axis * batch_axis != 0) {
+  bool are_axes = (time_axis == 0 && batch_axis == 1) || (time_axis == 1 && batch_axis == 0);
+  if (b.rank(x) < 2 || b.rank(c.in(1)) != 1 || !are_axes) {
     b.Fail(Code::kInvalidArgument, fmt::format("time axis {}, batch axis {}, ranks {} and {}", time_axis,
                                                batch_axis, b.rank(x), b.rank(c.in(1))));
     return;
@@ -137,8 +138,8 @@ void CheckIndices(OpBuilder& b, ValueId indices, const Dims& sizes) {
 void CheckTuples(OpBuilder& b, ValueId x, ValueId indices, int64_t batch_dims) {
   const Dims &dims = b.dims(x), &index_dims = b.dims(indices);
   auto depth = index_dims.empty() ? std::nullopt : index_dims.back().constant();
-  if (!depth || *depth < 1 || batch_dims < 0 || batch_dims + *depth > static_cast<int64_t>(dims.size()))
-    return;
+  auto rank = static_cast<int64_t>(dims.size());
+  if (!depth || *depth < 1 || *depth > rank || batch_dims < 0 || batch_dims > rank - *depth) return;
   CheckIndices(b, indices, Dims(dims.begin() + batch_dims, dims.begin() + batch_dims + *depth));
 }
 

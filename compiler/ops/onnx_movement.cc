@@ -202,7 +202,7 @@ void Pad(OnnxContext& c) {
 
 // Positive block size that divides what it has to, as far as that is known.
 bool CheckBlock(OnnxContext& c, int64_t block, int rank) {
-  if (block > 0 && rank == 4) return true;
+  if (block > 0 && block <= INT32_MAX && rank == 4) return true;
   c.b.Fail(Code::kInvalidArgument,
            fmt::format("block size {} and rank {}, a positive one and rank 4 are wanted", block, rank));
   return false;

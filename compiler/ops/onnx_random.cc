@@ -1,7 +1,7 @@
 // Random tensors and samples.
 #include "compiler/ops/onnx_random.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <bit>
 #include <cmath>
@@ -71,8 +71,11 @@ void OfShape(OnnxContext& c) {
   OpBuilder& b = c.b;
   DType dtype = ResultType(c, DType::kF32);
   if (!c.HasAttribute("shape")) b.Fail(Code::kInvalidArgument, "the attribute 'shape' is missing");
+  int64_t count = 1;
   for (int64_t size : c.Ints("shape"))
-    if (size < 0) b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'shape' holds {}", size));
+    if (size < 0 || __builtin_mul_overflow(count, size, &count))
+      b.Fail(Code::kInvalidArgument,
+             fmt::format("the attribute 'shape' is [{}]", fmt::join(c.Ints("shape"), ", ")));
   if (b.failed() || !IsRandomType(c, dtype)) return;
   c.Out(0, b.Cast(draw(c, DimsOf(c.Ints("shape"))), dtype));
 }

@@ -120,8 +120,8 @@ void Crop(OnnxContext& c) {
                        border.size(), scale.size()));
     return;
   }
-  Dim height = scale.empty() ? dims[2] - Dim(border[1] + border[3]) : Dim(scale[0]);
-  Dim width = scale.empty() ? dims[3] - Dim(border[0] + border[2]) : Dim(scale[1]);
+  Dim height = scale.empty() ? dims[2] - Dim(border[1]) - Dim(border[3]) : Dim(scale[0]);
+  Dim width = scale.empty() ? dims[3] - Dim(border[0]) - Dim(border[2]) : Dim(scale[1]);
   c.Out(0,
         b.Slice(c.in(0), {0, 0, border[1], border[0]}, Dims(4, Dim(1)), {dims[0], dims[1], height, width}));
 }

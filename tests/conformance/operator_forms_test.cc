@@ -3,13 +3,16 @@
 #include "tests/conformance/operator_forms.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "compiler/compiler.h"
 #include "compiler/ops/onnx_op.h"
+#include "compiler/pipeline.h"
 #include "tests/compiler/importers/onnx_writer.h"
 #include "tests/sanitizer.h"
 
@@ -120,6 +123,70 @@ TEST(OperatorForms, TakeTheTypesOfTheTable) {
     }
     EXPECT_TRUE(taken.contains(row->types.set - ir::DTypeSet{DType::kInvalid}))
         << NameOf(*row) << " does not take " << ir::TypesText(row->types.set - taken);
+  }
+}
+
+// What a hostile model may write where `value` stands: numbers at the ends of their range and just past those
+// that mean something.
+std::vector<nlohmann::json> HostileValues(const nlohmann::json& value) {
+  std::vector<nlohmann::json> hostile;
+  if (value.is_number_integer())
+    for (int64_t number : {INT64_MAX, INT64_MIN, int64_t{INT32_MAX} + 1, int64_t{-1}, int64_t{0}, int64_t{1} << 62})
+      hostile.emplace_back(number);
+  if (!value.is_array() || value.empty() || !value[0].is_number_integer()) return hostile;
+  for (const nlohmann::json& number : HostileValues(value[0])) {
+    nlohmann::json one = value;
+    one.back() = number;
+    hostile.push_back(one);
+    hostile.emplace_back(value.size(), number);
+  }
+  hostile.push_back(nlohmann::json::array());
+  return hostile;
+}
+
+// The form with one attribute or constant operand made hostile, in every way.
+std::vector<OperatorForm> HostileForms(const OperatorForm& form, const ir::OnnxOp& row) {
+  std::vector<OperatorForm> hostile;
+  std::istringstream names{std::string(row.attributes)};
+  for (std::string name; names >> name;) {
+    std::vector<nlohmann::json> values;
+    if (form.attributes.contains(name)) {
+      values = HostileValues(form.attributes[name]);
+    } else {
+      values = HostileValues(0);
+      for (const nlohmann::json& value : HostileValues({1, 1})) values.push_back(value);
+    }
+    for (const nlohmann::json& value : values) {
+      hostile.push_back(form);
+      hostile.back().attributes[name] = value;
+      hostile.back().text += fmt::format(" | {} = {}", name, value.dump());
+    }
+  }
+  for (size_t i = 0; i < form.inputs.size(); ++i) {
+    if (form.inputs[i].dtype != DType::kI64 || !form.inputs[i].values) continue;
+    for (double number : {-0x1p63, 0x1p62, -1.0, 0.0}) {
+      hostile.push_back(form);
+      for (double& value : *hostile.back().inputs[i].values) value = number;
+      hostile.back().text += fmt::format(" | input {} of {}", i, number);
+    }
+  }
+  return hostile;
+}
+
+// It compiles, or an error says what is wrong; the sanitizers see that nothing overflows on the way.
+TEST(OperatorForms, HostileNumbersAreHandled) {
+  const std::string last_pass(PassPipeline().back().name);
+  for (const auto& [row, forms] : FormsByRow()) {
+    std::vector<DType> types;
+    for (int i = 1; i < kDTypeCount && types.empty(); ++i)
+      if (Compile(forms[0], {static_cast<DType>(i)}, "import")) types.push_back(static_cast<DType>(i));
+    ASSERT_FALSE(types.empty()) << forms[0].text;
+    for (const OperatorForm& form : HostileForms(forms[0], *row)) {
+      auto compiled = Compile(form, types, last_pass);
+      if (compiled) continue;
+      EXPECT_NE(compiled.error().code, Code::kInternal) << form.text << "\n" << compiled.error().message;
+      EXPECT_THAT(compiled.error().message, testing::HasSubstr(row->name)) << form.text;
+    }
   }
 }
 
