@@ -143,7 +143,8 @@ DEFECTS = [
     Defect("StringSplit", RUNTIME, "a delimiter splits the empty string into one empty string",
            lambda step, version: "" in list(step.operands[0].value.ravel())),
     Defect("LogSoftmax", EVALUATOR, "takes the logarithm of quotients that underflow",
-           lambda step, version: step.operands[0].value.size and np.ptp(step.operands[0].value.astype(np.float64)) > 80),
+           lambda step, version: step.operands[0].value.size and np.ptp(step.operands[0].value.astype(np.float64))
+           > (8 if step.operands[0].value.dtype == np.float16 else 80)),
     Defect("Sigmoid", RUNTIME, "is 0 where the exact number is small",
            lambda step, version: np.any(step.operands[0].value.astype(np.float64) < -15)),
     Defect("RNN GRU LSTM", RUNTIME, "Softplus overflows from 89 on",
