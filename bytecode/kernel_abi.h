@@ -1,9 +1,12 @@
-// The contract between generated CPU kernels and whoever calls them. Plain C layout; part of the file format.
+// The contract between generated kernels and whoever calls them. Plain C layout; part of the file format.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tvmvm {
+
+// ---- CPU ----
 
 // All pointers are borrowed for the call. Kernels read and write only the buffers that they declare,
 // import nothing, allocate nothing, and are re-entrant.
@@ -16,5 +19,40 @@ struct KernelArgs {
 // Runs the grid points [grid_begin, grid_end) of the flattened grid. Returns 0, or a nonzero code that the
 // kernel's signature gives a message for (an index out of range, a division by zero).
 using KernelFunction = int32_t (*)(const KernelArgs* args, int64_t grid_begin, int64_t grid_end);
+
+// ---- GPUs ----
+//
+// A kernel runs in work-groups; a launch's grid counts them. The device lays the groups out in two dimensions
+// as its limits ask, so there may be more groups than points of the grid: a group's flat index is id.x + id.y
+// * groups.x, and groups at or past the number of points return at once.
+//
+// Arguments, in this order: the status, the buffers, the i64 scalars, and last the i64 number of grid points.
+//
+// The status is a 32-bit word that is 0 when the launch begins. A kernel that fails exchanges 0 for its code
+// (compare and swap: the first failure wins) and returns; the codes are those of KernelFunction.
+//
+// OpenCL C 1.2 (KernelForm::kOpenClC): one source text, in which each kernel is
+//   __kernel __attribute__((reqd_work_group_size(X, Y, Z)))
+//   void symbol(__global uchar* status, ulong status_offset, __global uchar* b0, ulong o0, ...,
+//               long s0, ..., long points)
+// Offsets are in bytes, because memory is suballocated from large blocks. An argument may name the same block
+// as another one. The text may use __builtin names of no vendor; extensions that it enables must be in
+// TargetInfo.
+//
+// Vulkan (KernelForm::kSpirV): a library of modules, see spirv_library.h. Each module has the entry point
+// "main", a constant work-group size, no descriptors and one push-constant block. Arguments are 64-bit words:
+// addresses of the status and the buffers (the offset is added already) and the numbers. Where they do not
+// fit, the push constants are one word: the address of memory that holds them, aligned to 16 bytes, read-only
+// to the kernel.
+
+inline constexpr size_t kPushConstantBytes = 128;  // what every Vulkan device has
+
+// 64-bit words of the arguments of a kernel with that many buffers and scalars.
+constexpr size_t GpuArgumentWords(size_t buffers, size_t scalars) { return 1 + buffers + scalars + 1; }
+
+// Whether a Vulkan kernel's arguments lie in the push constants themselves.
+constexpr bool ArgumentsArePushed(size_t buffers, size_t scalars) {
+  return GpuArgumentWords(buffers, scalars) * sizeof(uint64_t) <= kPushConstantBytes;
+}
 
 }  // namespace tvmvm

@@ -33,6 +33,13 @@ struct TargetInfo {
   int64_t shared_memory_bytes = 0;  // GPUs: memory of one work-group
   int max_group_size = 1;
   int subgroup_size = 1;
+  bool has_subgroups = false;  // arithmetic and shuffles within a subgroup
+  bool has_f64 = false;        // arithmetic; CPUs have it without saying so, as they have i64
+  bool has_i64 = false;
+  bool has_f16_storage = false;  // loads and stores of single f16 and i16 elements
+  bool has_i8_storage = false;   // of single bytes
+  bool shares_memory = false;    // host and device use the same memory: DeviceMemory::host is not null
+  int64_t max_block_bytes = 0;   // the largest single allocation; 0: no limit but memory
 };
 
 TargetInfo TargetInfoFor(CpuLevel level);

@@ -1,9 +1,11 @@
 // Device: memory and kernels of one piece of hardware, behind a small pure interface. What a device can do is
-// data in TargetInfo. A Device is shared by threads and VMs; queues order work; nothing here knows bytecode.
+// data in TargetInfo and DeviceDescription. A Device is shared by threads and VMs; a Queue orders the work of
+// one caller; nothing here knows bytecode.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +17,8 @@
 
 namespace tvmvm {
 
-// A block of device memory. `host` is its address where the host can read and write it directly, else null.
+// A block of device memory. `host` is its address where the host can read and write it directly and
+// coherently, else null. The host touches it only while no unfinished work of a queue uses it.
 struct DeviceMemory {
   void* host = nullptr;
   uint64_t handle = 0;  // the device's own name of the block; CPU: the address
@@ -29,53 +32,109 @@ struct DeviceSpan {
 };
 
 // Kernels of one program made ready on one device; index = position in the span given to LoadKernels.
+// Immutable, shared by queues; outlives the work that was submitted with it.
 class KernelSet {
  public:
   virtual ~KernelSet() = default;
-  // Which form was taken: "x86-64-v4 shared object", "jit (host)", ...
+  // Which form was taken: "x86-64-v4 shared object", "jit (host)", "OpenCL C", "SPIR-V", ...
   virtual std::string description() const = 0;
 };
 
+// Everything that it points to is borrowed for the call alone.
 struct LaunchRequest {
   const KernelSet* kernels = nullptr;
   uint32_t kernel = 0;          // index in the set
-  int64_t grid[3] = {1, 1, 1};  // any 0: nothing runs
-  int64_t scratch_bytes = 0;    // per worker
+  int64_t grid[3] = {1, 1, 1};  // any 0: nothing runs. CPU: grid points; others: work-groups
+  int64_t scratch_bytes = 0;    // CPU: per worker
   int64_t flops = 0;            // estimates of the whole launch
   int64_t bytes = 0;
   std::span<const int64_t> scalars;
-  std::span<void* const> buffers;  // CPU: addresses
+  std::span<void* const> addresses;     // CPU: the buffers' addresses
+  std::span<const DeviceSpan> buffers;  // other devices: where the buffers begin
+  // Copies, fills and launches wait for all work before them. True: this launch waits only for what the call
+  // before it waited for; the caller knows that it touches nothing which that call, or those behind the last
+  // call that waited for everything, write, and writes nothing that they read.
+  bool independent = false;
+  uint64_t tag = 0;  // the caller's own; given back in KernelFailure
 };
 
-// Asked by long launches between tiles. Set by other threads.
+// A kernel that ended with a code (LaunchRequest::tag says which launch it was).
+struct KernelFailure {
+  uint64_t tag = 0;
+  uint32_t kernel = 0;  // index in its set
+  int32_t code = 0;     // not 0
+};
+
+// Asked by long launches between tiles and by waits. Set by other threads.
 class CancelToken {
  public:
   virtual ~CancelToken() = default;
   virtual bool cancelled() const = 0;  // cheap; true when cancelled or past the deadline
 };
 
+// The work of one caller, in order. Belongs to one thread at a time; queues of one device are independent of
+// one another. Devices with memory of their own work asynchronously: calls submit and return, Wait gives the
+// result. The CPU does everything before a call returns. Errors of every call: kDeviceLost; kInvalidArgument
+// for bytes outside of the memory. Destroying a queue waits for its work.
+class Queue {
+ public:
+  virtual ~Queue() = default;
+
+  // `from` may be changed as soon as it returns.
+  virtual Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) = 0;
+  // `to` stays valid until the next Wait and holds the bytes after it.
+  virtual Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) = 0;
+  // Between memory of this device. The places may overlap only on the CPU.
+  virtual Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) = 0;
+  virtual Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) = 0;
+
+  // Submits a launch. The result is the kernel's return code where the device runs it before it returns (the
+  // CPU), else 0, and Wait tells. `cancel` may be null; only devices that run it at once ask it. Errors:
+  // kInvalidArgument for a grid that cannot be; kOutOfMemory; kCancelled.
+  virtual Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) = 0;
+
+  // Hands work to the hardware that was only collected so far; waits for nothing.
+  virtual Status Flush() = 0;
+  // Waits for all work submitted so far. The result is the failure of the earliest launch since the last Wait
+  // that ended with a code; the work behind it ran nevertheless, with whatever it found. `cancel` may be
+  // null. Errors: kCancelled, and the work goes on: a later Wait waits for it.
+  virtual Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel) = 0;
+
+  // Gives memory back when the work submitted so far is done; waits for nothing.
+  virtual void FreeAfterWork(const DeviceMemory& memory) = 0;
+};
+
 struct DeviceStatistics {
-  int64_t live_bytes = 0;
+  int64_t live_bytes = 0;  // handed out
   int64_t peak_bytes = 0;
+  int64_t held_bytes = 0;  // taken from the driver or the system, for memory that is handed out or kept ready
+  int64_t blocks = 0;      // in which they lie
   int64_t launches = 0;
 };
 
+// What `tvm-vm devices` says of a device.
+struct DeviceDescription {
+  std::string hardware;  // "NVIDIA H100 80GB HBM3"
+  std::string driver;    // "NVIDIA 550.54.15"
+  std::string api;       // "OpenCL 1.2", "Vulkan 1.3.230"
+  int64_t memory_bytes = 0;
+  std::vector<std::string>
+      features;  // those that matter: "f16", "subgroups", "shared memory with the host", ...
+};
+
+// Thread-safe.
 class Device {
  public:
   virtual ~Device() = default;
-  virtual const std::string& name() const = 0;  // "cpu"
+  virtual const std::string& name() const = 0;  // as it is selected: "cpu", "vulkan:0"
   virtual const TargetInfo& target() const = 0;
+  virtual const DeviceDescription& description() const = 0;
 
   // Memory of at least `bytes` bytes, 64-byte aligned, uninitialised. Errors: kOutOfMemory with the amount
   // asked.
   virtual Expected<DeviceMemory> Allocate(int64_t bytes) = 0;
+  // No unfinished work uses the memory; else Queue::FreeAfterWork.
   virtual void Free(const DeviceMemory& memory) = 0;
-
-  // Synchronous for the host memory given; ordered after all work submitted to queue 0.
-  virtual Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) = 0;
-  virtual Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) = 0;
-  virtual Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) = 0;
-  virtual Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) = 0;
 
   // Chooses the best library that this machine can run; every kernel must be in it. Errors: kUnsupported
   // saying what the program holds and what the machine has; kInvalidProgram for a missing or malformed
@@ -83,10 +142,8 @@ class Device {
   virtual Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
                                                            std::span<const KernelLibrarySpec> libraries) = 0;
 
-  // Submits on an in-order queue. The CPU runs it before it returns. `cancel` may be null. The result is the
-  // kernel's return code (0: fine) or an error of the device.
-  virtual Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) = 0;
-  virtual Status Wait() = 0;
+  // The device outlives its queues.
+  virtual Expected<std::unique_ptr<Queue>> NewQueue() = 0;
 
   virtual DeviceStatistics statistics() const = 0;
 };

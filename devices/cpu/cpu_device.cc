@@ -12,6 +12,7 @@
 #include "allocator/host_memory.h"
 #include "devices/cpu/cpu_features.h"
 #include "devices/cpu/kernel_loader.h"
+#include "devices/memory_range.h"
 
 namespace tvmvm {
 namespace {
@@ -73,7 +74,7 @@ struct Job {
   void Part(int64_t begin, int64_t end) {
     if (code.load(std::memory_order_relaxed) != 0) return;
     if (cancel != nullptr && cancel->cancelled()) return Stop(kStopped);
-    KernelArgs args{request->buffers.data(), request->scalars.data(), nullptr};
+    KernelArgs args{request->addresses.data(), request->scalars.data(), nullptr};
     if (request->scratch_bytes > 0) {
       args.scratch = ThreadScratch(request->scratch_bytes);
       if (args.scratch == nullptr) return Stop(kNoScratch);
@@ -117,10 +118,12 @@ class CpuDevice final : public Device {
   explicit CpuDevice(const CpuDeviceOptions& options)
       : options_(options),
         pool_(options.pool ? options.pool : CreateWorkerPool(options.threads)),
-        target_(HostTargetInfo()) {}
+        target_(HostTargetInfo()),
+        description_(DescribeHost(pool_->worker_count())) {}
 
   const std::string& name() const override { return name_; }
   const TargetInfo& target() const override { return target_; }
+  const DeviceDescription& description() const override { return description_; }
 
   Expected<DeviceMemory> Allocate(int64_t bytes) override {
     TVMVM_TRY(void* memory, AllocateHost(bytes));
@@ -135,47 +138,20 @@ class CpuDevice final : public Device {
     FreeHost(memory.host);
   }
 
-  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override {
-    TVMVM_TRY(void* target, Address(to, bytes));
-    std::memmove(target, from, static_cast<size_t>(bytes));
-    return {};
-  }
-  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) override {
-    TVMVM_TRY(void* source, Address(from, bytes));
-    std::memmove(to, source, static_cast<size_t>(bytes));
-    return {};
-  }
-  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override {
-    TVMVM_TRY(void* target, Address(to, bytes));
-    TVMVM_TRY(void* source, Address(from, bytes));
-    std::memmove(target, source, static_cast<size_t>(bytes));
-    return {};
-  }
-  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override {
-    TVMVM_TRY(void* target, Address(to, bytes));
-    std::memset(target, value, static_cast<size_t>(bytes));
-    return {};
-  }
-
   Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
                                                    std::span<const KernelLibrarySpec> libraries) override;
-  Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) override;
-  Status Wait() override { return {}; }
+  Expected<std::unique_ptr<Queue>> NewQueue() override;
+  Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel);
 
   DeviceStatistics statistics() const override {
-    return {live_bytes_.load(std::memory_order_relaxed), peak_bytes_.load(std::memory_order_relaxed),
-            launches_.total()};
+    DeviceStatistics statistics;
+    statistics.live_bytes = statistics.held_bytes = live_bytes_.load(std::memory_order_relaxed);
+    statistics.peak_bytes = peak_bytes_.load(std::memory_order_relaxed);
+    statistics.launches = launches_.total();
+    return statistics;
   }
 
  private:
-  static Expected<void*> Address(const DeviceSpan& span, int64_t bytes) {
-    if (bytes < 0 || span.offset < 0 || span.offset > span.memory.bytes ||
-        bytes > span.memory.bytes - span.offset)
-      return MakeError(Code::kInvalidArgument, std::to_string(bytes) + " bytes at offset " +
-                                                   std::to_string(span.offset) + " of a block of " +
-                                                   std::to_string(span.memory.bytes) + " bytes");
-    return static_cast<char*>(span.memory.host) + span.offset;
-  }
   bool Allowed(CpuLevel level) const;
   const KernelLibrarySpec* BestObject(std::span<const KernelLibrarySpec> libraries) const;
   Status LoadObject(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels,
@@ -187,6 +163,7 @@ class CpuDevice final : public Device {
   const CpuDeviceOptions options_;
   const std::shared_ptr<WorkerPool> pool_;
   const TargetInfo target_;
+  const DeviceDescription description_;
   const std::string name_ = "cpu";
   std::atomic<int64_t> live_bytes_{0}, peak_bytes_{0};
   SpreadCounter launches_;
@@ -283,12 +260,7 @@ Error CpuDevice::NoLibrary(std::span<const KernelLibrarySpec> libraries) const {
 
 Expected<int32_t> CpuDevice::Launch(const LaunchRequest& request, const CancelToken* cancel) {
   const auto& set = static_cast<const CpuKernelSet&>(*request.kernels);
-  int64_t points = 1;
-  for (int64_t extent : request.grid)
-    if (extent < 0 || __builtin_mul_overflow(points, extent, &points))
-      return MakeError(Code::kInvalidArgument, "a grid of " + std::to_string(request.grid[0]) + " x " +
-                                                   std::to_string(request.grid[1]) + " x " +
-                                                   std::to_string(request.grid[2]) + " points");
+  TVMVM_TRY(const int64_t points, GridPoints(request));
   if (points == 0) return 0;
   launches_.Add();
   Job job{set.functions[request.kernel], &request, cancel};
@@ -318,6 +290,50 @@ void CpuDevice::RunInSlices(Job& job, int64_t points, int64_t microseconds) cons
     begin = end;
   }
 }
+
+// Does everything at once.
+class CpuQueue final : public Queue {
+ public:
+  explicit CpuQueue(CpuDevice* device) : device_(device) {}
+
+  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override {
+    TVMVM_TRY(void* target, Address(to, bytes));
+    std::memmove(target, from, static_cast<size_t>(bytes));
+    return {};
+  }
+  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) override {
+    TVMVM_TRY(void* source, Address(from, bytes));
+    std::memmove(to, source, static_cast<size_t>(bytes));
+    return {};
+  }
+  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override {
+    TVMVM_TRY(void* target, Address(to, bytes));
+    TVMVM_TRY(void* source, Address(from, bytes));
+    std::memmove(target, source, static_cast<size_t>(bytes));
+    return {};
+  }
+  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override {
+    TVMVM_TRY(void* target, Address(to, bytes));
+    std::memset(target, value, static_cast<size_t>(bytes));
+    return {};
+  }
+  Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) override {
+    return device_->Launch(request, cancel);
+  }
+  Status Flush() override { return {}; }
+  Expected<std::optional<KernelFailure>> Wait(const CancelToken*) override { return std::nullopt; }
+  void FreeAfterWork(const DeviceMemory& memory) override { device_->Free(memory); }
+
+ private:
+  static Expected<void*> Address(const DeviceSpan& span, int64_t bytes) {
+    TVMVM_CHECK_OK(CheckRange(span, bytes));
+    return static_cast<char*>(span.memory.host) + span.offset;
+  }
+
+  CpuDevice* device_;
+};
+
+Expected<std::unique_ptr<Queue>> CpuDevice::NewQueue() { return std::make_unique<CpuQueue>(this); }
 
 }  // namespace
 

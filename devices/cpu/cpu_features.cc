@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "devices/cpu/cpu_device.h"
 
@@ -65,9 +66,22 @@ Features Detect() {
   return features;
 }
 
+std::string Brand() {
+  char text[49] = {};
+  for (uint32_t i = 0; i < 3; ++i) {
+    const Leaf leaf = Cpuid(0x80000002 + i);
+    std::memcpy(text + i * 16, &leaf, 16);
+  }
+  std::string brand = text;
+  brand.erase(0, brand.find_first_not_of(' '));
+  brand.erase(brand.find_last_not_of(' ') + 1);
+  return brand;
+}
+
 #else
 
 Features Detect() { return {}; }
+std::string Brand() { return {}; }
 
 #endif
 
@@ -117,6 +131,19 @@ TargetInfo HostTargetInfo() {
   info.l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, info.l1_bytes);
   info.l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, info.l2_bytes);
   return info;
+}
+
+DeviceDescription DescribeHost(int workers) {
+  DeviceDescription description;
+  description.hardware = Brand();
+  if (description.hardware.empty()) description.hardware = "CPU";
+  description.api = CpuLevelName(HostCpuLevel());
+  description.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  description.features.push_back(std::to_string(workers) + (workers == 1 ? " thread" : " threads"));
+  if (Host().vnni) description.features.push_back("vnni");
+  if (Host().bf16) description.features.push_back("bf16");
+  if (Host().f16) description.features.push_back("f16");
+  return description;
 }
 
 }  // namespace tvmvm

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bytecode/target_info.h"
+#include "devices/device.h"
 
 namespace tvmvm {
 
@@ -9,5 +10,7 @@ namespace tvmvm {
 bool HostRuns(CpuLevel level);
 // The target of code made for exactly this machine.
 TargetInfo HostTargetInfo();
+// Its name, its level and what else matters; `workers` threads are used.
+DeviceDescription DescribeHost(int workers);
 
 }  // namespace tvmvm

@@ -47,8 +47,8 @@ class CpuDevice : public ::testing::Test {
     request.grid[0] = count;
     request.flops = flops;
     request.scalars = scalars;
-    request.buffers = {&buffer, 1};
-    auto code = device.Launch(request, nullptr);
+    request.addresses = {&buffer, 1};
+    auto code = (*device.NewQueue())->Launch(request, nullptr);
     EXPECT_TRUE(code) << code.error().message;
     EXPECT_EQ(*code, 0);
     return y;
@@ -119,22 +119,23 @@ TEST_F(CpuDevice, GivesTheKernelsCodeAndScratch) {
   auto device = CreateCpuDevice({});
   auto set = device->LoadKernels(kernels_, std::vector{Library("host", one_)});
   ASSERT_TRUE(set);
+  auto queue = *device->NewQueue();
   int64_t y[1] = {};
   void* buffer = y;
   const int64_t negative[] = {-1, 0}, with_scratch[] = {0, 100'000};
   LaunchRequest request;
   request.kernels = set->get();
-  request.buffers = {&buffer, 1};
+  request.addresses = {&buffer, 1};
   request.scalars = negative;
-  EXPECT_EQ(device->Launch(request, nullptr), 3);
+  EXPECT_EQ(queue->Launch(request, nullptr), 3);
   request.scalars = with_scratch;
   request.scratch_bytes = 100'000;
-  EXPECT_EQ(device->Launch(request, nullptr), 0);
+  EXPECT_EQ(queue->Launch(request, nullptr), 0);
   request.scratch_bytes = INT64_MAX / 2;
-  EXPECT_EQ(device->Launch(request, nullptr).error().code, Code::kOutOfMemory);
+  EXPECT_EQ(queue->Launch(request, nullptr).error().code, Code::kOutOfMemory);
   request.grid[1] = INT64_MAX;
   request.grid[0] = 3;
-  EXPECT_EQ(device->Launch(request, nullptr).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(queue->Launch(request, nullptr).error().code, Code::kInvalidArgument);
 }
 
 TEST_F(CpuDevice, StopsWithinALaunch) {
@@ -153,8 +154,8 @@ TEST_F(CpuDevice, StopsWithinALaunch) {
   request.grid[0] = 1000;
   request.flops = int64_t{1} << 40;
   request.scalars = scalars;
-  request.buffers = {&buffer, 1};
-  auto code = device->Launch(request, &token);
+  request.addresses = {&buffer, 1};
+  auto code = (*device->NewQueue())->Launch(request, &token);
   ASSERT_FALSE(code);
   EXPECT_EQ(code.error().code, Code::kCancelled);
   EXPECT_EQ(y.back(), 0);
@@ -162,19 +163,20 @@ TEST_F(CpuDevice, StopsWithinALaunch) {
 
 TEST_F(CpuDevice, ChecksPlacesInMemory) {
   auto device = CreateCpuDevice({});
+  auto queue = *device->NewQueue();
   DeviceMemory memory = *device->Allocate(64);
   EXPECT_EQ(device->statistics().live_bytes, 64);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.host) % 64, 0u);
   char data[64] = {1, 2, 3};
-  EXPECT_TRUE(device->CopyIn({memory, 0}, data, 64));
-  EXPECT_TRUE(device->Copy({memory, 10}, {memory, 0}, 3));
-  EXPECT_TRUE(device->Fill({memory, 0}, 9, 1));
-  EXPECT_TRUE(device->CopyOut(data, {memory, 0}, 64));
+  EXPECT_TRUE(queue->CopyIn({memory, 0}, data, 64));
+  EXPECT_TRUE(queue->Copy({memory, 10}, {memory, 0}, 3));
+  EXPECT_TRUE(queue->Fill({memory, 0}, 9, 1));
+  EXPECT_TRUE(queue->CopyOut(data, {memory, 0}, 64));
   EXPECT_EQ(data[0], 9);
   EXPECT_EQ(data[12], 3);
-  EXPECT_FALSE(device->CopyIn({memory, 1}, data, 64));
-  EXPECT_FALSE(device->CopyOut(data, {memory, -1}, 1));
-  EXPECT_FALSE(device->Fill({memory, 0}, 0, -1));
+  EXPECT_FALSE(queue->CopyIn({memory, 1}, data, 64));
+  EXPECT_FALSE(queue->CopyOut(data, {memory, -1}, 1));
+  EXPECT_FALSE(queue->Fill({memory, 0}, 0, -1));
   device->Free(memory);
   EXPECT_EQ(device->statistics().live_bytes, 0);
   EXPECT_EQ(device->statistics().peak_bytes, 64);

@@ -6,19 +6,21 @@
 namespace tvmvm {
 namespace {
 
-// Loads all kernels of one kind of device onto `device`.
-Status BindDevice(const std::shared_ptr<Device>& device, DeviceKind kind, Binding* binding) {
+// Loads all kernels of its kind onto the device at `index`.
+Status BindDevice(uint32_t index, Binding* binding) {
   const Program& program = *binding->program;
+  Device& device = *binding->devices[index];
   std::vector<KernelSpec> kernels;
   std::vector<uint32_t> ids;
   for (uint32_t id = 0; id < program.kernels.size(); ++id) {
-    if (program.kernels[id].device != kind || binding->kernels[id].device != nullptr) continue;
+    if (program.kernels[id].device != device.target().device || binding->kernels[id].kernels != nullptr)
+      continue;
     kernels.push_back(program.kernels[id]);
     ids.push_back(id);
   }
   if (kernels.empty()) return {};
-  TVMVM_TRY(std::unique_ptr<KernelSet> set, device->LoadKernels(kernels, program.libraries));
-  for (uint32_t i = 0; i < ids.size(); ++i) binding->kernels[ids[i]] = {device.get(), set.get(), i};
+  TVMVM_TRY(std::unique_ptr<KernelSet> set, device.LoadKernels(kernels, program.libraries));
+  for (uint32_t i = 0; i < ids.size(); ++i) binding->kernels[ids[i]] = {set.get(), i, index};
   binding->kernel_sets.push_back(std::move(set));
   return {};
 }
@@ -26,10 +28,10 @@ Status BindDevice(const std::shared_ptr<Device>& device, DeviceKind kind, Bindin
 Status BindKernels(Binding* binding) {
   const Program& program = *binding->program;
   binding->kernels.resize(program.kernels.size());
-  for (const std::shared_ptr<Device>& device : binding->devices)
-    TVMVM_CHECK_OK(BindDevice(device, device->target().device, binding));
+  for (uint32_t index = 0; index < binding->devices.size(); ++index)
+    TVMVM_CHECK_OK(BindDevice(index, binding));
   for (uint32_t id = 0; id < program.kernels.size(); ++id) {
-    if (binding->kernels[id].device != nullptr) continue;
+    if (binding->kernels[id].kernels != nullptr) continue;
     std::string given;
     for (const std::shared_ptr<Device>& device : binding->devices)
       given += (given.empty() ? "" : ", ") + device->name();

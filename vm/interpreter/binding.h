@@ -12,9 +12,9 @@
 namespace tvmvm {
 
 struct KernelBinding {
-  Device* device = nullptr;
-  const KernelSet* kernels = nullptr;
-  uint32_t index = 0;  // in the set
+  const KernelSet* kernels = nullptr;  // null: not bound yet
+  uint32_t index = 0;                  // in the set
+  uint32_t device = 0;                 // in Binding::devices
 };
 
 struct Binding {

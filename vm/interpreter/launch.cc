@@ -79,10 +79,10 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   request.flops = m.scalars[shape[5]];
   request.bytes = m.scalars[shape[6]];
   request.scalars = m.Gather(scalar_list, m.numbers.data());
-  request.buffers = {m.addresses.data(), buffer_list[0]};
+  request.addresses = {m.addresses.data(), buffer_list[0]};
 
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
-  const Expected<int32_t> code = binding.device->Launch(request, &m);
+  const Expected<int32_t> code = m.queues[binding.device]->Launch(request, &m);
   if (!code) [[unlikely]]
     return FailWork(m, pc, code.error());
   if (*code != 0) [[unlikely]]
@@ -120,8 +120,10 @@ const uint32_t* HandleFill(Machine& m, const uint32_t* pc) {
 
 const uint32_t* HandleWait(Machine& m, const uint32_t* pc) {
   if (!m.PollBeforeWork(pc)) return nullptr;
-  for (const std::shared_ptr<Device>& device : m.binding.devices)
-    if (Status status = device->Wait(); !status) return m.Fail(pc, status.error());
+  for (const std::unique_ptr<Queue>& queue : m.queues) {
+    const Expected<std::optional<KernelFailure>> failure = queue->Wait(&m);
+    if (!failure) return FailWork(m, pc, failure.error());
+  }
   return pc + 2;
 }
 

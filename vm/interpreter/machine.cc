@@ -31,7 +31,10 @@ Machine::Machine(std::shared_ptr<const Binding> owner)
       staged_(program.main().outputs.size()),
       symbols_(binding.signature->symbol_count()) {}
 
-Machine::~Machine() { End(); }
+Machine::~Machine() {
+  End();
+  queues.clear();  // before the devices go
+}
 
 void Machine::SetLimits(const Limits& limits) {
   limits_ = limits;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -112,7 +113,8 @@ class Machine final : public CancelToken, private BlockSource {
   Budget budget;
   ObjectPool pool;
   PlanCache plans;
-  std::vector<const Tensor*> given_outputs;  // of the run in progress; null where the caller gave no memory
+  std::vector<std::unique_ptr<Queue>> queues;  // of Binding::devices; opened by the first run
+  std::vector<const Tensor*> given_outputs;    // of the run in progress; null where the caller gave no memory
   LaunchObserver observer;
   TraceObserver tracer;
 
@@ -123,6 +125,7 @@ class Machine final : public CancelToken, private BlockSource {
 
  private:
   bool Look(const uint32_t* pc);
+  Status OpenQueues();
   Status Begin(const Arguments& inputs, const Results& outputs);
   Status CheckOutputs(const Results& outputs) const;
   Status BindInputs(const Arguments& inputs);

@@ -17,6 +17,7 @@ bool IsElementAligned(const void* data, DType dtype) {
 Status Machine::Run(const Arguments& inputs, Results outputs) {
   TVMVM_CHECK_OK(binding.signature->CheckInputs(inputs, symbols_));
   TVMVM_CHECK_OK(CheckOutputs(outputs));
+  if (queues.empty()) TVMVM_CHECK_OK(OpenQueues());
   Status status = Begin(inputs, outputs);
   if (status) {
     Interpret(*this, code);
@@ -48,6 +49,15 @@ Status Machine::CheckOutputs(const Results& outputs) const {
       return MakeError(Code::kInvalidArgument,
                        OutputName(program, k) + ": its memory is null or its shape impossible");
   }
+  return {};
+}
+
+Status Machine::OpenQueues() {
+  std::vector<std::unique_ptr<Queue>> opened;
+  for (const std::shared_ptr<Device>& device : binding.devices) {
+    TVMVM_TRY(opened.emplace_back(), device->NewQueue());
+  }
+  queues = std::move(opened);
   return {};
 }
 
