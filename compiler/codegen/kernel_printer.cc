@@ -182,6 +182,8 @@ void KernelPrinter::Statement(const Stmt& s) {
     case StmtKind::kFail:
       Fail(s.code);
       break;
+    case StmtKind::kBarrier:  // of a group of one
+      break;
   }
 }
 

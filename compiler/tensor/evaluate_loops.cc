@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <unordered_map>
@@ -23,6 +24,19 @@ struct Storage {
   int64_t size = 0;
 };
 
+// The last work-items that touched an element of shared memory, and between which barriers.
+struct SharedUse {
+  int64_t written = -1, read = -1;  // number of barriers before
+  int writer = 0, reader = 0;       // kSeveral: more than one since that barrier
+  static constexpr int kSeveral = -1;
+};
+
+// What a work-item has of its own.
+struct WorkItem {
+  std::unordered_map<VariableId, Lanes> variables;
+  std::vector<Storage> storage;  // by buffer; of private ones
+};
+
 class Evaluator {
  public:
   using Symbols = std::function<std::optional<int64_t>(const std::string&)>;
@@ -42,6 +56,9 @@ class Evaluator {
     int64_t size[3];
     for (int axis = 0; axis < 3; ++axis) size[axis] = DimOf(kernel_.grid_size[axis]);
     scratch_.resize(static_cast<size_t>(DimOf(kernel_.scratch_bytes)));
+    if (kernel_.GroupItems() > 1)
+      items_.assign(static_cast<size_t>(kernel_.GroupItems()), {{}, std::vector<Storage>(storage_.size())});
+    shared_.resize(storage_.size());
     for (int64_t z = 0; z < size[2]; ++z)
       for (int64_t y = 0; y < size[1]; ++y)
         for (int64_t x = 0; x < size[0] && !stopped(); ++x) Point(x, y, z);
@@ -66,7 +83,103 @@ class Evaluator {
     variables_[kernel_.grid[2]] = {{.integer = z}};
     variables_[kernel_.grid[1]] = {{.integer = y}};
     variables_[kernel_.grid[0]] = {{.integer = x}};
-    Statement(*kernel_.body);
+    if (items_.empty()) return Statement(*kernel_.body);
+    ForItems([&](int number) {
+      const int* size = kernel_.group_size;
+      for (auto [axis, coordinate] : {std::pair(0, x), {1, y}, {2, z}})
+        variables_[kernel_.grid[axis]] = {{.integer = coordinate}};
+      variables_[kernel_.thread[0]] = {{.integer = number % size[0]}};
+      variables_[kernel_.thread[1]] = {{.integer = number / size[0] % size[1]}};
+      variables_[kernel_.thread[2]] = {{.integer = number / size[0] / size[1]}};
+    });
+    ++barriers_;  // between groups
+    GroupStatement(*kernel_.body);
+  }
+
+  // --- work-groups: statements without a barrier run item by item, the others in step ---
+
+  void ForItems(const std::function<void(int)>& run) {
+    for (size_t i = 0; i < items_.size() && !stopped(); ++i) {
+      item_ = static_cast<int>(i);
+      Exchange(items_[i]);
+      run(item_);
+      Exchange(items_[i]);
+    }
+  }
+
+  void Exchange(WorkItem& item) {
+    variables_.swap(item.variables);
+    for (size_t b = kernel_.argument_count; b < storage_.size(); ++b)
+      if (kernel_.buffers[b].memory != Memory::kShared) std::swap(storage_[b], item.storage[b]);
+  }
+
+  // A value that every work-item must see alike.
+  int64_t InStep(const Expr& e) {
+    std::optional<int64_t> common;
+    ForItems([&](int) {
+      int64_t value = Integer(e);
+      if (common && *common != value) Raise(Code::kInternal, "work-items part before a barrier");
+      common = value;
+    });
+    return common.value_or(0);
+  }
+
+  void GroupStatement(const Stmt& s) {
+    if (stopped()) return;
+    if (s.kind == StmtKind::kAllocate && kernel_.buffers[s.buffer].memory == Memory::kShared)
+      return Allocate(s.buffer);
+    if (!IsForGroup(s)) return ForItems([&](int) { Statement(s); });
+    switch (s.kind) {
+      case StmtKind::kBlock:
+        for (const StmtPtr& child : s.body) GroupStatement(*child);
+        break;
+      case StmtKind::kFor: {
+        int64_t end = InStep(s.end);
+        for (int64_t i = InStep(s.begin); i < end && !stopped(); i += s.step->integer) {
+          ForItems([&](int) { variables_[s.variable] = {{.integer = i}}; });
+          GroupStatement(*s.body[0]);
+        }
+        break;
+      }
+      case StmtKind::kIf:
+        if (InStep(s.value)) {
+          GroupStatement(*s.body[0]);
+        } else if (s.body.size() > 1) {
+          GroupStatement(*s.body[1]);
+        }
+        break;
+      default:
+        ++barriers_;
+    }
+  }
+
+  // Whether it holds a barrier, or declares memory of the whole group.
+  bool IsForGroup(const Stmt& s) {
+    if (s.kind == StmtKind::kBarrier) return true;
+    if (s.kind == StmtKind::kAllocate) return kernel_.buffers[s.buffer].memory == Memory::kShared;
+    return std::any_of(s.body.begin(), s.body.end(),
+                       [&](const StmtPtr& child) { return IsForGroup(*child); });
+  }
+
+  // False: another work-item touches the element without a barrier in between.
+  bool Share(uint32_t buffer, int64_t index, bool writes) {
+    if (items_.empty() || kernel_.buffers[buffer].is_argument ||
+        kernel_.buffers[buffer].memory != Memory::kShared)
+      return true;
+    SharedUse& use = shared_[buffer][static_cast<size_t>(index)];
+    bool races = use.written == barriers_ && use.writer != item_;
+    if (writes) races |= use.read == barriers_ && use.reader != item_;
+    if (writes) {
+      use.written = barriers_;
+      use.writer = item_;
+    } else {
+      use.reader = use.read == barriers_ && use.reader != item_ ? SharedUse::kSeveral : item_;
+      use.read = barriers_;
+    }
+    if (races)
+      Raise(Code::kInternal,
+            fmt::format("work-items race for '{}' at {}", kernel_.buffers[buffer].name, index));
+    return !races;
   }
 
   void Statement(const Stmt& s) {
@@ -103,6 +216,8 @@ class Evaluator {
       case StmtKind::kFail:
         code_ = s.code;
         break;
+      case StmtKind::kBarrier:  // of a group of one
+        break;
     }
   }
 
@@ -121,6 +236,7 @@ class Evaluator {
     storage.written.assign(static_cast<size_t>(info.size), false);
     storage.bytes = storage.owned;
     storage.size = info.size;
+    if (info.memory == Memory::kShared) shared_[buffer].assign(static_cast<size_t>(info.size), {});
   }
 
   bool InBounds(uint32_t buffer, int64_t index, const char* what) {
@@ -132,7 +248,7 @@ class Evaluator {
   }
 
   Scalar Read(uint32_t buffer, int64_t index) {
-    if (!InBounds(buffer, index, "load")) return {};
+    if (!InBounds(buffer, index, "load") || !Share(buffer, index, false)) return {};
     const Storage& storage = storage_[buffer];
     if (!storage.written.empty() && !storage.written[static_cast<size_t>(index)]) {
       Raise(Code::kInternal,
@@ -151,7 +267,7 @@ class Evaluator {
   }
 
   void Write(uint32_t buffer, int64_t index, Scalar value) {
-    if (!InBounds(buffer, index, "store")) return;
+    if (!InBounds(buffer, index, "store") || !Share(buffer, index, true)) return;
     Storage& storage = storage_[buffer];
     if (!storage.written.empty()) storage.written[static_cast<size_t>(index)] = true;
     DType dtype = kernel_.buffers[buffer].dtype;
@@ -305,6 +421,10 @@ class Evaluator {
   std::vector<Storage> storage_;
   std::vector<std::byte> scratch_;
   std::unordered_map<VariableId, Lanes> variables_;
+  std::vector<WorkItem> items_;  // of the group at hand; empty: groups of one
+  std::vector<std::vector<SharedUse>> shared_;
+  int item_ = 0;
+  int64_t barriers_ = 0;                                    // so far
   std::map<std::pair<const ExprNode*, Mask>, Lanes> done_;  // of the current root
   std::optional<Error> error_;
   int32_t code_ = 0;

@@ -98,6 +98,18 @@ StmtPtr Fail(int32_t code) {
   return Make(std::move(s));
 }
 
+StmtPtr Barrier() {
+  Stmt s;
+  s.kind = StmtKind::kBarrier;
+  return Make(std::move(s));
+}
+
+bool HasBarrier(const Stmt& root) {
+  if (root.kind == StmtKind::kBarrier) return true;
+  return std::any_of(root.body.begin(), root.body.end(),
+                     [](const StmtPtr& child) { return child && HasBarrier(*child); });
+}
+
 std::vector<ir::Dim> ScalarArguments(const LoopKernel& kernel) {
   std::vector<ir::Dim> dims;
   std::unordered_set<ir::Dim> seen;

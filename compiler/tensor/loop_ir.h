@@ -23,6 +23,9 @@ enum class StmtKind : uint8_t {
   kLet,    // variable = value for the rest of the enclosing block
   kAllocate,  // declares local buffer `buffer` for the rest of the enclosing block
   kFail,      // leave the kernel with error code `code` (>= 1) for the whole launch
+  kBarrier,   // every work-item of the group gets here before any goes on; what they wrote to shared memory
+              // is seen by all of the group. Not under conditions or in loops that differ
+              // between the work-items, and not in a kernel that can fail
 };
 
 enum class LoopKind : uint8_t {
@@ -35,6 +38,8 @@ enum class Memory : uint8_t {
   kRegisters,  // constant size, constant indices once unrolled: the printer keeps it in registers
   kLocal,      // constant size, private to the grid point: the stack of a CPU, private memory of a GPU
   kScratch,  // run-time size: at byte offset `scratch_offset` of the launch's scratch, private to the worker
+  kShared,   // constant size, one for each work-group; between two barriers, no element that a work-item
+             // writes is touched by another
 };
 
 struct Stmt;
@@ -58,12 +63,17 @@ struct BufferInfo {
   bool is_argument = true;             // else declared by kAllocate
   Access access = Access::kRead;       // arguments
   Memory memory = Memory::kRegisters;  // local buffers
-  int64_t size = 0;                    // local buffers of constant size: elements
+  int64_t size = 0;                    // local buffers of constant size: elements; shared ones likewise
   Expr scratch_offset;                 // kScratch: i64 bytes, multiple of 64
 };
 
 // A kernel. No argument that is written overlaps another one. Local buffers that are not in scratch take at
-// most 1 MiB. Arguments are buffers[0 .. argument_count) in order and, for every kDim in the body, a scalar.
+// most 1 MiB, shared ones at most 64 KiB. Arguments are buffers[0 .. argument_count) in order and, for every
+// kDim in the body, a scalar.
+//
+// On a GPU each grid point is a work-group of group_size[0] x [1] x [2] work-items, which run the body
+// together and tell themselves apart by `thread`. A group of one work-item is a grid point as the CPU knows
+// it: then `thread` is not bound.
 struct LoopKernel {
   std::string name;                 // a short description, "softmax"; made unique later
   std::vector<BufferInfo> buffers;  // arguments first
@@ -71,12 +81,15 @@ struct LoopKernel {
   std::vector<std::string> variable_names;  // by VariableId; for reading only
   VariableId grid[3] = {0, 0, 0};           // variables bound to the grid point's coordinates
   ir::Dim grid_size[3] = {1, 1, 1};
-  ir::Dim scratch_bytes = 0;  // per worker
-  ir::Dim flops = 0;          // of the whole launch, an estimate
+  int group_size[3] = {1, 1, 1};     // work-items
+  VariableId thread[3] = {0, 0, 0};  // variables bound to the work-item's coordinates in its group
+  ir::Dim scratch_bytes = 0;         // per worker
+  ir::Dim flops = 0;                 // of the whole launch, an estimate
   ir::Dim bytes = 0;
   std::vector<std::string> error_messages;  // for kFail codes 1, 2, ...
   StmtPtr body;
 
+  int GroupItems() const { return group_size[0] * group_size[1] * group_size[2]; }
   VariableId NewVariable(std::string name) {
     variable_names.push_back(std::move(name));
     return static_cast<VariableId>(variable_names.size() - 1);
@@ -94,6 +107,7 @@ StmtPtr Store(uint32_t buffer, Expr index, Expr value, Expr mask = {});
 StmtPtr Let(VariableId variable, Expr value);
 StmtPtr Allocate(uint32_t buffer);
 StmtPtr Fail(int32_t code);
+StmtPtr Barrier();
 
 // The distinct kDim expressions of the body in order of first appearance: the kernel's scalar arguments.
 std::vector<ir::Dim> ScalarArguments(const LoopKernel& kernel);
@@ -108,9 +122,12 @@ std::string ToString(const LoopKernel& kernel);
 std::string CanonicalText(const LoopKernel& kernel, std::span<const ir::Dim> scalars = {});
 // Iterations of a loop whose `end` is `begin` plus a constant; nullopt otherwise.
 std::optional<int64_t> ConstantExtent(const Stmt& loop);
-// Every rule that the printers rely on: types and lanes agree, variables are bound, buffers are declared, ...
-// Errors: kInternal naming the statement.
+// Every rule that the printers rely on: types and lanes agree, variables are bound, buffers are declared,
+// barriers are reached by all, ... Errors: kInternal naming the statement.
 Status VerifyLoops(const LoopKernel& kernel);
+// The part of it that is about work-groups (verify_work_group.cc).
+Status VerifyWorkGroup(const LoopKernel& kernel);
+bool HasBarrier(const Stmt& root);
 
 // Makes loads that stand under a Select safe to execute always: the condition becomes a mask of the load.
 // Conditions that read memory are taken to choose between values, not to guard an index, unless the index

@@ -28,6 +28,8 @@ const char* MemoryText(Memory memory) {
       return "local";
     case Memory::kScratch:
       return "scratch";
+    case Memory::kShared:
+      return "shared";
   }
   return "?";
 }
@@ -62,6 +64,13 @@ class Printer {
       out_ += fmt::format("{}{} < {}", axis ? ", " : "", Variable(kernel_.grid[axis]),
                           Dim(kernel_.grid_size[axis]));
     out_ += ")";
+    if (kernel_.GroupItems() != 1) {
+      out_ += " group(";
+      for (int axis = 0; axis < 3; ++axis)
+        out_ += fmt::format("{}{} < {}", axis ? ", " : "", Variable(kernel_.thread[axis]),
+                            kernel_.group_size[axis]);
+      out_ += ")";
+    }
     if (with_names_ && !kernel_.scratch_bytes.IsConstant(0))
       out_ += fmt::format(" scratch({})", kernel_.scratch_bytes.ToString());
     out_ += " {\n";
@@ -152,6 +161,9 @@ class Printer {
       }
       case StmtKind::kFail:
         Line(depth, fmt::format("fail {}", s.code));
+        break;
+      case StmtKind::kBarrier:
+        Line(depth, "barrier");
         break;
     }
   }

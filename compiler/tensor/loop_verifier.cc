@@ -31,8 +31,12 @@ class Verifier {
     if (!kernel_.body) return Defect("has no body");
     if (kernel_.argument_count > kernel_.buffers.size()) return Defect("counts more arguments than buffers");
     for (VariableId v : kernel_.grid) bound_[v] = {};
+    if (kernel_.GroupItems() != 1) {
+      for (VariableId v : kernel_.thread) bound_[v] = {};
+    }
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) TVMVM_CHECK_OK(CheckBuffer(static_cast<uint32_t>(i)));
-    return Statement(*kernel_.body);
+    TVMVM_CHECK_OK(Statement(*kernel_.body));
+    return VerifyWorkGroup(kernel_);
   }
 
  private:
@@ -96,6 +100,8 @@ class Verifier {
       case StmtKind::kFail:
         if (s.code < 1 || static_cast<size_t>(s.code) > kernel_.error_messages.size())
           return Defect(fmt::format("fails with code {}, which has no message", s.code));
+        return {};
+      case StmtKind::kBarrier:
         return {};
     }
     return Defect("holds an unknown statement");

@@ -42,7 +42,8 @@ class BodyVectorizer {
     VisitStatements(body, [this](const Stmt& s) {
       if (s.kind != StmtKind::kAllocate) return;
       private_.insert(s.buffer);
-      possible_ &= kernel_.buffers[s.buffer].memory != Memory::kScratch;
+      Memory memory = kernel_.buffers[s.buffer].memory;
+      possible_ &= memory != Memory::kScratch && memory != Memory::kShared;
     });
     if (!possible_) return nullptr;
     StmtPtr result = Statement(*body, {});
@@ -109,6 +110,8 @@ class BodyVectorizer {
         return Allocate(s.buffer);
       case StmtKind::kFail:
         return mask.valid() ? If(Unary(ExprOp::kReduceOr, mask), Fail(s.code)) : Fail(s.code);
+      case StmtKind::kBarrier:
+        return Impossible();  // once for all iterations, or once for each: the schedule must say
     }
     return Impossible();
   }

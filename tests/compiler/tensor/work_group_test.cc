@@ -1,0 +1,162 @@
+// Loop IR whose grid points are work-groups: text, rules, evaluation.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "compiler/tensor/evaluate_loops.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kItems = 8;
+
+struct Parts {
+  LoopKernel kernel;
+  uint32_t in = 0, out = 0, partial = 0;
+  Expr group, item;
+};
+
+Parts Begin() {
+  Parts p;
+  p.kernel.name = "sum";
+  p.in = p.kernel.AddArgument("in", DType::kI32, Access::kRead);
+  p.out = p.kernel.AddArgument("out", DType::kI32, Access::kWrite);
+  p.partial = p.kernel.AddLocal("partial", DType::kI32, Memory::kShared, kItems);
+  for (VariableId& axis : p.kernel.grid) axis = p.kernel.NewVariable("g");
+  for (VariableId& axis : p.kernel.thread) axis = p.kernel.NewVariable("t");
+  p.kernel.grid_size[0] = ir::Dim::Symbol("n");
+  p.kernel.group_size[0] = kItems;
+  p.group = Variable(p.kernel.grid[0]);
+  p.item = Variable(p.kernel.thread[0]);
+  return p;
+}
+
+// out[g] = the sum of kItems numbers, by halving in shared memory.
+LoopKernel TreeSum(bool has_barrier = true) {
+  Parts p = Begin();
+  auto partial = [&](const Expr& at) { return Load(p.partial, DType::kI32, at); };
+  std::vector<StmtPtr> body = {
+      Allocate(p.partial),
+      Store(p.partial, p.item, Load(p.in, DType::kI32, p.group * IntConstant(kItems) + p.item))};
+  for (int half = kItems / 2; half > 0; half /= 2) {
+    if (has_barrier) body.push_back(Barrier());
+    body.push_back(If(Less(p.item, IntConstant(half)),
+                      Store(p.partial, p.item, partial(p.item) + partial(p.item + IntConstant(half)))));
+  }
+  body.push_back(If(Equal(p.item, IntConstant(0)), Store(p.out, p.group, partial(IntConstant(0)))));
+  p.kernel.body = Block(std::move(body));
+  return p.kernel;
+}
+
+std::string Defect(const std::function<StmtPtr(Parts&)>& build) {
+  Parts p = Begin();
+  p.kernel.body = build(p);
+  p.kernel.error_messages = {"failed"};
+  Status status = VerifyLoops(p.kernel);
+  return status ? "" : status.error().message;
+}
+
+TEST(WorkGroup, TextNamesGroupMemoryAndBarriers) {
+  EXPECT_EQ(
+      ToString(TreeSum()).substr(0, 261),
+      "kernel sum(in in: i32, out out: i32) grid(g < n, g.1 < 1, g.2 < 1) group(t < 8, t.1 < 1, t.2 < 1) {\n"
+      "  shared partial: i32[8]\n"
+      "  partial[t] = in[((g * 8) + t)]\n"
+      "  barrier\n"
+      "  if (t < 4) {\n"
+      "    partial[t] = (partial[t] + partial[(t + 4)])\n"
+      "  }\n"
+      "  barrier\n"
+      "  if (t < 2) {\n");
+}
+
+TEST(WorkGroup, CanonicalTextTellsGroupSizesApart) {
+  LoopKernel a = TreeSum(), b = TreeSum();
+  EXPECT_EQ(CanonicalText(a), CanonicalText(b));
+  b.group_size[1] = 2;
+  EXPECT_NE(CanonicalText(a), CanonicalText(b));
+}
+
+TEST(WorkGroup, VerifierWantsBarriersThatAllReach) {
+  EXPECT_EQ(Defect([](Parts&) { return Barrier(); }), "");
+  EXPECT_EQ(Defect([](Parts& p) { return If(Less(p.group, IntConstant(4)), Barrier()); }), "");
+  EXPECT_THAT(Defect([](Parts& p) { return If(Less(p.item, IntConstant(4)), Barrier()); }),
+              HasSubstr("under a condition that differs"));
+  EXPECT_THAT(Defect([](Parts& p) {
+                VariableId let = p.kernel.NewVariable("let"), i = p.kernel.NewVariable("i");
+                return Block({Let(let, p.item + p.group), For(i, IntConstant(0), Variable(let), Barrier())});
+              }),
+              HasSubstr("in a loop that differs"));
+  EXPECT_THAT(Defect([](Parts& p) {
+                return Block({Barrier(), If(Less(p.item, p.group), Fail(1))});
+              }),
+              HasSubstr("can fail and has barriers"));
+}
+
+TEST(WorkGroup, VerifierChecksSizes) {
+  EXPECT_THAT(Defect([](Parts& p) {
+                p.kernel.group_size[1] = 1000;
+                return Block({});
+              }),
+              HasSubstr("8000 work-items"));
+  EXPECT_THAT(Defect([](Parts& p) {
+                p.kernel.AddLocal("big", DType::kF32, Memory::kShared, 20'000);
+                return Block({});
+              }),
+              HasSubstr("bytes of shared memory"));
+  EXPECT_THAT(Defect([](Parts& p) {
+                p.kernel.AddLocal("place", DType::kF32, Memory::kScratch, 0, IntConstant(0));
+                return Block({});
+              }),
+              HasSubstr("scratch buffer 'place'"));
+  EXPECT_THAT(Defect([](Parts& p) {
+                p.kernel.group_size[0] = 1;  // then there is no `thread`
+                return Store(p.out, p.item, IntConstant(1, DType::kI32));
+              }),
+              HasSubstr("unbound variable"));
+}
+
+Expected<int32_t> Evaluate(const LoopKernel& kernel, std::vector<int32_t> in, std::vector<int32_t>* out) {
+  std::vector<std::span<std::byte>> buffers = {std::as_writable_bytes(std::span(in)),
+                                               std::as_writable_bytes(std::span(*out))};
+  int64_t groups = static_cast<int64_t>(out->size());
+  return EvaluateLoops(kernel, buffers, [&](const std::string&) { return std::optional(groups); });
+}
+
+TEST(WorkGroup, EvaluatorRunsGroupsInStep) {
+  std::vector<int32_t> in(3 * kItems), out(3);
+  std::iota(in.begin(), in.end(), 1);
+  Expected<int32_t> code = Evaluate(TreeSum(), in, &out);
+  ASSERT_TRUE(code) << code.error().message;
+  EXPECT_EQ(*code, 0);
+  EXPECT_EQ(out, (std::vector<int32_t>{36, 100, 164}));
+}
+
+TEST(WorkGroup, EvaluatorFindsRaces) {
+  std::vector<int32_t> in(kItems), out(1);
+  Expected<int32_t> code = Evaluate(TreeSum(false), in, &out);
+  ASSERT_FALSE(code);
+  EXPECT_THAT(code.error().message, HasSubstr("work-items race for 'partial' at 4"));
+}
+
+TEST(WorkGroup, EvaluatorKeepsPrivateVariablesApart) {
+  Parts p = Begin();
+  uint32_t own = p.kernel.AddLocal("own", DType::kI32, Memory::kLocal, 1);
+  VariableId twice = p.kernel.NewVariable("twice");
+  Expr zero = IntConstant(0);
+  p.kernel.body = Block({Allocate(own), Let(twice, Cast(DType::kI32, p.item + p.item)),
+                         Store(own, zero, Variable(twice, DType::kI32)), Barrier(),
+                         Store(p.out, p.item, Load(own, DType::kI32, zero) + Variable(twice, DType::kI32))});
+  std::vector<int32_t> out(kItems);
+  LoopKernel kernel = p.kernel;
+  kernel.grid_size[0] = 1;
+  Expected<int32_t> code = Evaluate(kernel, {0}, &out);
+  ASSERT_TRUE(code) << code.error().message;
+  EXPECT_EQ(out, (std::vector<int32_t>{0, 4, 8, 12, 16, 20, 24, 28}));
+}
+
+}  // namespace
+}  // namespace tvmvm::tensor
