@@ -1,0 +1,148 @@
+#include "allocator/suballocator.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+namespace tvmvm {
+
+Suballocator::Suballocator(BlockSource* source, SuballocatorOptions options)
+    : source_(source), options_(std::move(options)) {}
+
+Suballocator::~Suballocator() {
+  for (const Region& region : regions_) source_->FreeBlock(region.block);
+}
+
+Expected<const Suballocator::Piece*> Suballocator::Allocate(int64_t bytes) {
+  if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - options_.alignment)
+    return MakeError(Code::kOutOfMemory, options_.owner + ": no " + std::to_string(bytes) + " bytes");
+  const int64_t taken = (std::max<int64_t>(bytes, 1) + options_.alignment - 1) & -options_.alignment;
+  std::lock_guard lock(mutex_);
+  auto hole = holes_.lower_bound({taken, 0, 0});
+  if (hole != holes_.end()) return TakeFrom(hole, taken, bytes);
+  Expected<Region*> region = GrowFor(taken);
+  if (!region) return tl::unexpected(NoMemory(bytes, region.error()));
+  return TakeFrom(holes_.find({(*region)->block.bytes, (*region)->block.handle, 0}), taken, bytes);
+}
+
+Expected<const Suballocator::Piece*> Suballocator::TakeFrom(std::set<Hole>::iterator hole, int64_t taken,
+                                                            int64_t bytes) {
+  const Hole found = *hole;
+  RemoveHole(found.region, found.region->holes.find(found.offset));
+  if (found.bytes > taken) AddHole(found.region, found.offset + taken, found.bytes - taken);
+  auto entry = std::make_unique<Entry>();
+  entry->block = found.region->block;
+  entry->offset = found.offset;
+  entry->bytes = bytes;
+  entry->region = found.region;
+  entry->taken = taken;
+  statistics_.live_bytes += bytes;
+  statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
+  return entry.release();
+}
+
+// A block with room for `bytes`. Where there is no memory: without the empty blocks, then a block of that
+// size alone.
+Expected<Suballocator::Region*> Suballocator::GrowFor(int64_t bytes) {
+  int64_t block_bytes = options_.first_block_bytes;
+  while (block_bytes < std::min(statistics_.held_bytes, options_.largest_block_bytes)) block_bytes *= 2;
+  if (options_.most_block_bytes > 0) block_bytes = std::min(block_bytes, options_.most_block_bytes);
+  if (bytes <= block_bytes / 2) {
+    if (Expected<Region*> region = AddRegion(block_bytes)) return region;
+  }
+  if (Expected<Region*> region = AddRegion(bytes)) return region;
+  DropEmptyRegions(0);
+  return AddRegion(bytes);
+}
+
+Expected<Suballocator::Region*> Suballocator::AddRegion(int64_t bytes) {
+  if (options_.most_block_bytes > 0 && bytes > options_.most_block_bytes)
+    return MakeError(Code::kOutOfMemory,
+                     "a block has at most " + std::to_string(options_.most_block_bytes) + " bytes");
+  if (options_.max_bytes > 0 && bytes > options_.max_bytes - statistics_.held_bytes)
+    return MakeError(Code::kOutOfMemory, "the budget is " + std::to_string(options_.max_bytes) + " bytes");
+  TVMVM_TRY(Block block, source_->AllocateBlock(bytes));
+  block.bytes = bytes;
+  regions_.push_back({block, {}});
+  statistics_.held_bytes += bytes;
+  ++statistics_.blocks;
+  ++statistics_.block_allocations;
+  AddHole(&regions_.back(), 0, bytes);
+  return &regions_.back();
+}
+
+Error Suballocator::NoMemory(int64_t bytes, const Error& reason) const {
+  if (reason.code != Code::kOutOfMemory) return reason;
+  return {Code::kOutOfMemory, options_.owner + ": no " + std::to_string(bytes) + " bytes, " +
+                                  std::to_string(statistics_.live_bytes) + " in use, " +
+                                  std::to_string(statistics_.held_bytes) + " held: " + reason.message};
+}
+
+void Suballocator::Free(const Piece* piece) {
+  if (piece == nullptr) return;
+  std::unique_ptr<const Entry> entry(static_cast<const Entry*>(piece));
+  std::lock_guard lock(mutex_);
+  statistics_.live_bytes -= entry->bytes;
+  Region* region = entry->region;
+  int64_t offset = entry->offset, bytes = entry->taken;
+  auto next = region->holes.lower_bound(offset);
+  if (next != region->holes.end() && next->first == offset + bytes) {
+    bytes += next->second;
+    RemoveHole(region, next++);
+  }
+  next = region->holes.lower_bound(offset);
+  if (next != region->holes.begin()) {
+    auto before = std::prev(next);
+    if (before->first + before->second == offset) {
+      offset = before->first;
+      bytes += before->second;
+      RemoveHole(region, before);
+    }
+  }
+  AddHole(region, offset, bytes);
+  // What is empty now is kept as far as it is small beside what is in use.
+  if (IsEmpty(*region)) DropEmptyRegions(std::max(options_.largest_block_bytes, statistics_.live_bytes));
+}
+
+void Suballocator::Trim() {
+  std::lock_guard lock(mutex_);
+  DropEmptyRegions(0);
+}
+
+SuballocatorStatistics Suballocator::statistics() const {
+  std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+void Suballocator::AddHole(Region* region, int64_t offset, int64_t bytes) {
+  region->holes.emplace(offset, bytes);
+  holes_.insert({bytes, region->block.handle, offset, region});
+}
+
+void Suballocator::RemoveHole(Region* region, std::map<int64_t, int64_t>::iterator hole) {
+  holes_.erase({hole->second, region->block.handle, hole->first});
+  region->holes.erase(hole);
+}
+
+bool Suballocator::IsEmpty(const Region& region) const {
+  return region.holes.size() == 1 && region.holes.begin()->second == region.block.bytes;
+}
+
+// The first `keep_bytes` of empty blocks stay.
+void Suballocator::DropEmptyRegions(int64_t keep_bytes) {
+  for (auto region = regions_.begin(); region != regions_.end();) {
+    auto current = region++;
+    if (!IsEmpty(*current)) continue;
+    if (current->block.bytes <= keep_bytes) {
+      keep_bytes -= current->block.bytes;
+      continue;
+    }
+    RemoveHole(&*current, current->holes.begin());
+    source_->FreeBlock(current->block);
+    statistics_.held_bytes -= current->block.bytes;
+    --statistics_.blocks;
+    regions_.erase(current);
+  }
+}
+
+}  // namespace tvmvm

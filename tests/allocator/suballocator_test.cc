@@ -1,0 +1,170 @@
+#include "allocator/suballocator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+namespace tvmvm {
+namespace {
+
+using ::testing::HasSubstr;
+using Piece = Suballocator::Piece;
+
+// Blocks of nothing, counted; `most` bytes in all.
+class FakeBlocks final : public BlockSource {
+ public:
+  Expected<Block> AllocateBlock(int64_t bytes) override {
+    if (bytes > most - held) return MakeError(Code::kOutOfMemory, "the driver has no more");
+    held += bytes;
+    live[++last] = bytes;
+    return Block{nullptr, last, bytes};
+  }
+  void FreeBlock(const Block& block) override {
+    ASSERT_TRUE(live.contains(block.handle));
+    held -= live[block.handle];
+    live.erase(block.handle);
+  }
+  int64_t most = INT64_MAX, held = 0;
+  uint64_t last = 0;
+  std::map<uint64_t, int64_t> live;
+};
+
+SuballocatorOptions Small() {
+  SuballocatorOptions options;
+  options.owner = "test";
+  options.alignment = 64;
+  options.first_block_bytes = 4096;
+  options.largest_block_bytes = 16384;
+  return options;
+}
+
+TEST(Suballocator, CutsPiecesFromOneBlock) {
+  FakeBlocks blocks;
+  Suballocator memory(&blocks, Small());
+  std::set<int64_t> offsets;
+  std::vector<const Piece*> pieces;
+  for (int i = 0; i < 16; ++i) {
+    auto piece = memory.Allocate(200);
+    ASSERT_TRUE(piece);
+    EXPECT_EQ((*piece)->offset % 64, 0);
+    EXPECT_EQ((*piece)->bytes, 200);
+    offsets.insert((*piece)->offset);
+    pieces.push_back(*piece);
+  }
+  EXPECT_EQ(offsets.size(), 16u);
+  EXPECT_EQ(blocks.live.size(), 1u);
+  EXPECT_EQ(memory.statistics().live_bytes, 3200);
+  EXPECT_EQ(memory.statistics().held_bytes, 4096);
+  for (const Piece* piece : pieces) memory.Free(piece);
+  EXPECT_EQ(memory.statistics().live_bytes, 0);
+  EXPECT_EQ(memory.statistics().peak_bytes, 3200);
+  EXPECT_EQ((*memory.Allocate(2000))->offset, 0);  // the holes became one again
+}
+
+TEST(Suballocator, TakesTheBestFit) {
+  FakeBlocks blocks;
+  Suballocator memory(&blocks, Small());
+  const Piece* large = *memory.Allocate(1024);
+  (void)*memory.Allocate(64);
+  const Piece* small = *memory.Allocate(128);
+  (void)*memory.Allocate(64);
+  const int64_t wanted = small->offset;
+  memory.Free(large);
+  memory.Free(small);
+  EXPECT_EQ((*memory.Allocate(100))->offset, wanted);
+}
+
+TEST(Suballocator, BlocksGrowAndLargeRequestsStandAlone) {
+  FakeBlocks blocks;
+  Suballocator memory(&blocks, Small());
+  for (int i = 0; i < 40; ++i) (void)*memory.Allocate(1024);
+  EXPECT_EQ(blocks.live[1], 4096);
+  EXPECT_EQ(blocks.live[3], 8192);
+  EXPECT_LE(blocks.live.size(), 5u);
+  const Piece* alone = *memory.Allocate(100'000);
+  EXPECT_EQ(alone->offset, 0);
+  EXPECT_EQ(blocks.live[blocks.last], 100'032);
+}
+
+TEST(Suballocator, SaysWhyThereIsNoMemory) {
+  FakeBlocks blocks;
+  blocks.most = 10'000;
+  Suballocator memory(&blocks, Small());
+  ASSERT_TRUE(memory.Allocate(1000));
+  auto piece = memory.Allocate(9000);
+  ASSERT_FALSE(piece);
+  EXPECT_EQ(piece.error().code, Code::kOutOfMemory);
+  EXPECT_EQ(piece.error().message, "test: no 9000 bytes, 1000 in use, 4096 held: the driver has no more");
+  EXPECT_EQ(memory.Allocate(-1).error().code, Code::kOutOfMemory);
+  EXPECT_EQ(memory.Allocate(INT64_MAX).error().code, Code::kOutOfMemory);
+
+  SuballocatorOptions options = Small();
+  options.max_bytes = 5000;
+  Suballocator limited(&blocks, options);
+  EXPECT_THAT(limited.Allocate(6000).error().message, HasSubstr("the budget is 5000 bytes"));
+  options.max_bytes = 0;
+  options.most_block_bytes = 2048;
+  Suballocator divided(&blocks, options);
+  EXPECT_THAT(divided.Allocate(4000).error().message, HasSubstr("a block has at most 2048 bytes"));
+}
+
+// A block that is kept empty gives way to a request that it does not fit.
+TEST(Suballocator, GivesEmptyBlocksBackBeforeItFails) {
+  FakeBlocks blocks;
+  blocks.most = 10'000;
+  Suballocator memory(&blocks, Small());
+  memory.Free(*memory.Allocate(1000));
+  EXPECT_EQ(blocks.live.size(), 1u);  // kept
+  EXPECT_TRUE(memory.Allocate(8000));
+  EXPECT_EQ(blocks.live.size(), 1u);
+}
+
+TEST(Suballocator, TrimsAndKeepsWhatIsWarm) {
+  FakeBlocks blocks;
+  Suballocator memory(&blocks, Small());
+  for (int i = 0; i < 100; ++i) memory.Free(*memory.Allocate(1000));
+  EXPECT_EQ(memory.statistics().block_allocations, 1);
+  memory.Trim();
+  EXPECT_TRUE(blocks.live.empty());
+  EXPECT_EQ(memory.statistics().held_bytes, 0);
+}
+
+// Against a list of what is taken: pieces never overlap, and everything is one hole again in the end.
+TEST(Suballocator, SurvivesRandomUse) {
+  FakeBlocks blocks;
+  Suballocator memory(&blocks, Small());
+  std::mt19937 random(7);
+  std::vector<const Piece*> pieces;
+  std::map<std::pair<uint64_t, int64_t>, int64_t> taken;  // block, offset -> end
+  for (int step = 0; step < 20'000; ++step) {
+    if (pieces.size() < 60 && random() % 5 < 3) {
+      const Piece* piece = *memory.Allocate(random() % 3000);
+      const int64_t end = piece->offset + std::max<int64_t>(piece->bytes, 1);
+      ASSERT_LE(end, piece->block.bytes);
+      auto next = taken.lower_bound({piece->block.handle, piece->offset});
+      if (next != taken.end() && next->first.first == piece->block.handle) {
+        ASSERT_GE(next->first.second, end);
+      }
+      if (next != taken.begin() && std::prev(next)->first.first == piece->block.handle) {
+        ASSERT_LE(std::prev(next)->second, piece->offset);
+      }
+      taken[{piece->block.handle, piece->offset}] = end;
+      pieces.push_back(piece);
+    } else if (!pieces.empty()) {
+      std::swap(pieces[random() % pieces.size()], pieces.back());
+      taken.erase({pieces.back()->block.handle, pieces.back()->offset});
+      memory.Free(pieces.back());
+      pieces.pop_back();
+    }
+  }
+  for (const Piece* piece : pieces) memory.Free(piece);
+  EXPECT_EQ(memory.statistics().live_bytes, 0);
+  memory.Trim();
+  EXPECT_TRUE(blocks.live.empty());
+}
+
+}  // namespace
+}  // namespace tvmvm
