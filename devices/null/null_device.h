@@ -1,0 +1,23 @@
+// The smallest device: memory that the host may not touch directly, any kernels, and nothing computed. It
+// shows what a device must do (docs/adding_a_device.md) and lets tests make a device fail where they like.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "devices/device.h"
+
+namespace tvmvm {
+
+struct NullDeviceOptions {
+  DeviceKind kind = DeviceKind::kNull;  // what it says it is: kernels of this kind are accepted
+  int64_t max_bytes = 0;                // of memory; 0: no limit
+  int64_t fail_allocation = 0;          // the n-th Allocate, from 1, has no memory; 0: none
+  int64_t lose_at_submit = 0;  // the n-th copy, fill or launch, from 1, loses the device for good; 0: none
+  int64_t fail_launch = 0;     // the n-th launch, from 1, ends with ...
+  int32_t failure_code = 1;    // ... this code
+};
+
+std::shared_ptr<Device> CreateNullDevice(const NullDeviceOptions& options);
+
+}  // namespace tvmvm

@@ -1,0 +1,68 @@
+#include "devices/null/null_device.h"
+
+#include <gtest/gtest.h>
+
+namespace tvmvm {
+namespace {
+
+TEST(NullDevice, FailsAnAllocation) {
+  auto device = CreateNullDevice({.fail_allocation = 2});
+  DeviceMemory first = *device->Allocate(10);
+  EXPECT_EQ(device->Allocate(10).error().code, Code::kOutOfMemory);
+  DeviceMemory third = *device->Allocate(10);
+  EXPECT_EQ(device->statistics().live_bytes, 20);
+  device->Free(first);
+  device->Free(third);
+}
+
+TEST(NullDevice, IsLostForGood) {
+  auto device = CreateNullDevice({.lose_at_submit = 3});
+  auto queue = *device->NewQueue();
+  DeviceMemory memory = *device->Allocate(16);
+  EXPECT_TRUE(queue->Fill({memory, 0}, 1, 16));
+  EXPECT_TRUE(queue->Fill({memory, 0}, 1, 16));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(queue->Fill({memory, 0}, 1, 16).error().code, Code::kDeviceLost);
+  auto other = *device->NewQueue();
+  EXPECT_EQ(other->Wait(nullptr).error().code, Code::kDeviceLost);
+  device->Free(memory);
+}
+
+TEST(NullDevice, FailsALaunch) {
+  auto device = CreateNullDevice({.fail_launch = 2, .failure_code = 7});
+  auto queue = *device->NewQueue();
+  auto kernels = *device->LoadKernels({}, {});
+  LaunchRequest request;
+  request.kernels = kernels.get();
+  for (uint64_t tag = 0; tag < 4; ++tag) {
+    request.tag = tag;
+    EXPECT_EQ(queue->Launch(request, nullptr), 0);
+  }
+  auto failure = queue->Wait(nullptr);
+  ASSERT_TRUE(failure && *failure);
+  EXPECT_EQ((*failure)->tag, 1u);
+  EXPECT_EQ((*failure)->code, 7);
+  failure = queue->Wait(nullptr);
+  EXPECT_TRUE(failure && !*failure);
+}
+
+// What is copied out arrives with the wait, as it was when the copy was submitted.
+TEST(NullDevice, CopiesOutWithTheWait) {
+  auto device = CreateNullDevice({});
+  auto queue = *device->NewQueue();
+  DeviceMemory memory = *device->Allocate(4);
+  EXPECT_EQ(memory.host, nullptr);
+  char out[4] = {};
+  EXPECT_TRUE(queue->Fill({memory, 0}, 5, 4));
+  EXPECT_TRUE(queue->CopyOut(out, {memory, 0}, 4));
+  EXPECT_TRUE(queue->Fill({memory, 0}, 6, 4));
+  EXPECT_EQ(out[0], 0);
+  EXPECT_TRUE(queue->Wait(nullptr));
+  EXPECT_EQ(out[0], 5);
+  queue->FreeAfterWork(memory);
+  EXPECT_EQ(device->statistics().live_bytes, 4);
+  EXPECT_TRUE(queue->Wait(nullptr));
+  EXPECT_EQ(device->statistics().live_bytes, 0);
+}
+
+}  // namespace
+}  // namespace tvmvm
