@@ -18,6 +18,9 @@ find_path(WEBP_INCLUDE_DIR webp/decode.h REQUIRED)
 find_library(WEBP_LIBRARY webp REQUIRED)
 find_path(OPENJPEG_INCLUDE_DIR openjpeg.h PATH_SUFFIXES openjpeg-2.5 REQUIRED)
 find_library(OPENJPEG_LIBRARY openjp2 REQUIRED)
+# Headers alone: the loaders are opened at run time.
+find_path(OPENCL_INCLUDE_DIR CL/cl.h REQUIRED)
+find_path(VULKAN_INCLUDE_DIR vulkan/vulkan_core.h REQUIRED)
 find_program(FLATC flatc REQUIRED)
 
 # Generates <name>_generated.h below build/generated and makes TARGET depend on it.

@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tvm-vm)
 
 # A folder's first level is its public headers. The compiler shows one.
-foreach(folder bytecode serializer allocator devices devices/cpu vm)
+foreach(folder bytecode serializer allocator devices devices/cpu devices/null devices/opencl devices/vulkan vm)
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.h ${CMAKE_SOURCE_DIR}/${folder}/*.def)
   install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tvm-vm/${folder})
 endforeach()

@@ -18,8 +18,8 @@ bool IsReleaseBuild() {
 #endif
 }
 
-TEST(LibrarySize, RuntimeStaysBelowOneMegabyte) {
-  constexpr uintmax_t kMostBytes = 1'000'000;
+TEST(LibrarySize, RuntimeWithAllDevicesStaysSmall) {
+  constexpr uintmax_t kMostBytes = 1'300'000;
   if (!IsReleaseBuild())
     GTEST_SKIP() << "the size counts in release builds: this one holds checks or a sanitizer";
   std::string stripped = testing::TempDir() + "libtvm-vm.stripped.so";

@@ -1,0 +1,68 @@
+// An OpenCL context of one device, and its memory: large buffers and pieces of them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "allocator/suballocator.h"
+#include "devices/device.h"
+#include "devices/opencl/opencl_hardware.h"
+
+namespace tvmvm {
+
+// Thread-safe.
+class OpenClContext final : private BlockSource {
+ public:
+  static Expected<std::shared_ptr<OpenClContext>> Create(const OpenClFunctions& f,
+                                                         const OpenClHardware& hardware, std::string name,
+                                                         int64_t max_bytes);
+  ~OpenClContext() override;
+
+  const OpenClFunctions& f() const { return f_; }
+  cl_context context() const { return context_; }
+  cl_device_id device() const { return hardware_.device; }
+  const OpenClHardware& hardware() const { return hardware_; }
+  const std::string& name() const { return name_; }  // for messages
+  // Host and device see one memory without mapping it: found out when the context was made.
+  bool shares_memory() const { return shares_memory_; }
+
+  Expected<cl_command_queue> NewQueue();
+  // The result as a Status; a lost device is remembered.
+  Status Check(cl_int result, const char* what);
+  Status CheckHealth() const;  // kDeviceLost once it was
+
+  using Piece = Suballocator::Piece;
+  Expected<const Piece*> Allocate(int64_t bytes) { return memory_->Allocate(bytes); }
+  void Free(const Piece* piece) { memory_->Free(piece); }
+  SuballocatorStatistics statistics() const { return memory_->statistics(); }
+
+  static cl_mem BufferOf(const Piece& piece) { return reinterpret_cast<cl_mem>(piece.block.handle); }
+  // Null where the host cannot reach it.
+  static char* HostOf(const Piece& piece) {
+    char* host = static_cast<char*>(piece.block.host);
+    return host != nullptr ? host + piece.offset : nullptr;
+  }
+
+ private:
+  OpenClContext(const OpenClFunctions& f, const OpenClHardware& hardware, std::string name)
+      : f_(f), hardware_(hardware), name_(std::move(name)) {}
+  Expected<Block> AllocateBlock(int64_t bytes) override;
+  void FreeBlock(const Block& block) override;
+  bool ProbeSharing();
+
+  const OpenClFunctions f_;
+  const OpenClHardware hardware_;
+  const std::string name_;
+  cl_context context_ = nullptr;
+  bool shares_memory_ = false;
+  std::atomic<bool> lost_{false};
+  std::unique_ptr<Suballocator> memory_;
+};
+
+// The piece that a DeviceMemory of an OpenCL device stands for.
+inline const OpenClContext::Piece& OpenClPieceOf(const DeviceMemory& memory) {
+  return *reinterpret_cast<const OpenClContext::Piece*>(memory.handle);
+}
+
+}  // namespace tvmvm

@@ -1,0 +1,31 @@
+// OpenCL devices as they describe themselves.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bytecode/target_info.h"
+#include "devices/device.h"
+#include "devices/opencl/opencl_functions.h"
+
+namespace tvmvm {
+
+struct OpenClHardware {
+  cl_platform_id platform = nullptr;
+  cl_device_id device = nullptr;
+  std::string platform_name, name, driver, version;
+  std::string unusable;  // "" or what is missing
+  int64_t memory_bytes = 0, largest_allocation = 0, shared_memory_bytes = 0;
+  int max_group_size = 1, vector_width = 1;
+  bool is_cpu = false, unified_memory = false;
+  bool has_f16 = false, has_f64 = false, has_exact_division = false;
+};
+
+// All devices of all platforms. Errors: kNotFound saying what is missing.
+Expected<std::vector<OpenClHardware>> FindOpenClHardware(const OpenClFunctions& f);
+// `shares_memory`: as found out when it was opened.
+DeviceDescription Describe(const OpenClHardware& hardware, bool shares_memory);
+TargetInfo TargetOf(const OpenClHardware& hardware, bool shares_memory);
+
+}  // namespace tvmvm

@@ -1,0 +1,283 @@
+#include "devices/opencl/opencl_queue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "devices/memory_range.h"
+
+namespace tvmvm {
+namespace {
+
+constexpr std::chrono::microseconds kPolling{50}, kSleep{200};
+constexpr int64_t kMostGroupsX = INT32_MAX, kMostGroupsY = 65535;
+constexpr int64_t kStagedBytes = 1 << 20;  // copies from the host up to this size do not wait
+constexpr size_t kEpochPieces = 32;        // an epoch ends with this much to free
+constexpr int64_t kEpochBytes = 64 << 20;
+
+size_t OffsetOf(const DeviceSpan& span) {
+  if (span.memory.handle == 0) return 0;  // memory of nothing
+  return static_cast<size_t>(OpenClPieceOf(span.memory).offset + span.offset);
+}
+
+cl_mem BufferOf(const DeviceSpan& span) {
+  return span.memory.handle == 0 ? nullptr : OpenClContext::BufferOf(OpenClPieceOf(span.memory));
+}
+
+char* HostOf(const DeviceSpan& span) { return static_cast<char*>(span.memory.host) + span.offset; }
+
+}  // namespace
+
+Expected<std::unique_ptr<OpenClQueue>> OpenClQueue::Create(std::shared_ptr<OpenClContext> context,
+                                                           std::atomic<int64_t>* launches) {
+  std::unique_ptr<OpenClQueue> queue(new OpenClQueue(std::move(context), launches));
+  OpenClContext& c = *queue->context_;
+  TVMVM_TRY(queue->queue_, c.NewQueue());
+  TVMVM_TRY(queue->status_, c.Allocate(StatusWords::kBytes));
+  const DeviceSpan words{{nullptr, reinterpret_cast<uint64_t>(queue->status_), StatusWords::kBytes}, 0};
+  TVMVM_CHECK_OK(queue->Fill(words, 0, StatusWords::kBytes));
+  TVMVM_CHECK_OK(queue->Drain(nullptr));
+  if (!c.shares_memory()) queue->status_copy_.resize(StatusWords::kCount);
+  return queue;
+}
+
+OpenClQueue::~OpenClQueue() {
+  const OpenClFunctions& f = context_->f();
+  if (queue_ != nullptr) f.Finish(queue_);
+  for (Epoch& epoch : sealed_) Release(&epoch);
+  Release(&open_);
+  context_->Free(status_);
+  for (const KernelObjects& set : objects_)
+    for (const KernelObject& object : set.kernels)
+      if (object.kernel != nullptr) f.ReleaseKernel(object.kernel);
+  if (queue_ != nullptr) f.ReleaseCommandQueue(queue_);
+}
+
+Status OpenClQueue::Submitted(cl_int result, const char* what) {
+  idle_ = false;
+  return context_->Check(result, what);
+}
+
+Status OpenClQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) {
+  TVMVM_CHECK_OK(CheckRange(to, bytes));
+  TVMVM_CHECK_OK(context_->CheckHealth());
+  if (bytes == 0) return {};
+  const auto size = static_cast<size_t>(bytes);
+  if (to.memory.host != nullptr && idle_) {
+    std::memcpy(HostOf(to), from, size);
+    return {};
+  }
+  if (bytes > kStagedBytes)
+    return Submitted(context_->f().EnqueueWriteBuffer(queue_, BufferOf(to), CL_TRUE, OffsetOf(to), size, from,
+                                                      0, nullptr, nullptr),
+                     "clEnqueueWriteBuffer");
+  std::unique_ptr<char[]> staging(new (std::nothrow) char[size]);
+  if (!staging) return MakeError(Code::kOutOfMemory, "no " + std::to_string(bytes) + " bytes to copy from");
+  std::memcpy(staging.get(), from, size);
+  TVMVM_CHECK_OK(Submitted(context_->f().EnqueueWriteBuffer(queue_, BufferOf(to), CL_FALSE, OffsetOf(to),
+                                                            size, staging.get(), 0, nullptr, nullptr),
+                           "clEnqueueWriteBuffer"));
+  open_.staging.push_back(std::move(staging));
+  open_.bytes += bytes;
+  SealEpoch();
+  return {};
+}
+
+Status OpenClQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes) {
+  TVMVM_CHECK_OK(CheckRange(from, bytes));
+  TVMVM_CHECK_OK(context_->CheckHealth());
+  if (bytes == 0) return {};
+  if (from.memory.host != nullptr && idle_) {
+    std::memcpy(to, HostOf(from), static_cast<size_t>(bytes));
+    return {};
+  }
+  return Submitted(context_->f().EnqueueReadBuffer(queue_, BufferOf(from), CL_FALSE, OffsetOf(from),
+                                                   static_cast<size_t>(bytes), to, 0, nullptr, nullptr),
+                   "clEnqueueReadBuffer");
+}
+
+Status OpenClQueue::Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) {
+  TVMVM_CHECK_OK(CheckCopy(to, from, bytes));
+  TVMVM_CHECK_OK(context_->CheckHealth());
+  if (bytes == 0) return {};
+  return Submitted(
+      context_->f().EnqueueCopyBuffer(queue_, BufferOf(from), BufferOf(to), OffsetOf(from), OffsetOf(to),
+                                      static_cast<size_t>(bytes), 0, nullptr, nullptr),
+      "clEnqueueCopyBuffer");
+}
+
+// Drivers fill with wide patterns many times faster.
+Status OpenClQueue::Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) {
+  TVMVM_CHECK_OK(CheckRange(to, bytes));
+  TVMVM_CHECK_OK(context_->CheckHealth());
+  if (bytes == 0) return {};
+  uint8_t pattern[16];
+  std::memset(pattern, value, sizeof pattern);
+  const size_t offset = OffsetOf(to), size = static_cast<size_t>(bytes);
+  const size_t wide = (offset | size) % sizeof pattern == 0 ? sizeof pattern : 1;
+  return Submitted(
+      context_->f().EnqueueFillBuffer(queue_, BufferOf(to), pattern, wide, offset, size, 0, nullptr, nullptr),
+      "clEnqueueFillBuffer");
+}
+
+Expected<OpenClQueue::KernelObject*> OpenClQueue::ObjectOf(const OpenClKernelSet& set, uint32_t index) {
+  auto found = std::find_if(objects_.begin(), objects_.end(),
+                            [&](const KernelObjects& objects) { return objects.set == set.id(); });
+  if (found == objects_.end())
+    found = objects_.insert(found, {set.id(), std::vector<KernelObject>(set.size())});
+  KernelObject* object = &found->kernels[index];
+  if (object->kernel == nullptr) {
+    TVMVM_TRY(object->kernel, set.NewKernelObject(index));
+  }
+  return object;
+}
+
+// Arguments that are what they were last time are not set again.
+Status OpenClQueue::SetArguments(const OpenClKernel& kernel, const LaunchRequest& request, int64_t points,
+                                 KernelObject* object) {
+  arguments_.clear();
+  auto add_place = [this](cl_mem buffer, size_t offset) {
+    arguments_.push_back(reinterpret_cast<uint64_t>(buffer));
+    arguments_.push_back(offset);
+  };
+  add_place(OpenClContext::BufferOf(*status_),
+            static_cast<size_t>(status_->offset) + status_words_.Take(request) * sizeof(int32_t));
+  for (const DeviceSpan& buffer : request.buffers) add_place(BufferOf(buffer), OffsetOf(buffer));
+  for (int64_t scalar : request.scalars) arguments_.push_back(static_cast<uint64_t>(scalar));
+  arguments_.push_back(static_cast<uint64_t>(points));
+
+  const bool first = object->arguments.empty();
+  const std::vector<uint64_t> before = std::exchange(object->arguments, {});  // none, should one fail
+  static_assert(sizeof(cl_mem) == sizeof(uint64_t));
+  for (uint32_t i = 0; i < kernel.argument_count(); ++i) {
+    if (!first && before[i] == arguments_[i]) continue;
+    TVMVM_CHECK_OK(context_->Check(
+        context_->f().SetKernelArg(object->kernel, i, sizeof(uint64_t), &arguments_[i]), "clSetKernelArg"));
+  }
+  object->arguments = arguments_;
+  return {};
+}
+
+Expected<int32_t> OpenClQueue::Launch(const LaunchRequest& request, const CancelToken*) {
+  const auto& set = static_cast<const OpenClKernelSet&>(*request.kernels);
+  TVMVM_TRY(const int64_t points, GridPoints(request));
+  if (points == 0) return 0;
+  TVMVM_TRY(const GroupLayout groups, LayOutGroups(points, kMostGroupsX, kMostGroupsY));
+  if (request.kernel >= set.size() || request.buffers.size() != set.kernel(request.kernel).buffers ||
+      request.scalars.size() != set.kernel(request.kernel).scalars) [[unlikely]]
+    return MakeError(Code::kInvalidArgument, "a launch with " + std::to_string(request.buffers.size()) +
+                                                 " buffers and " + std::to_string(request.scalars.size()) +
+                                                 " scalars of a kernel that takes others");
+  TVMVM_CHECK_OK(context_->CheckHealth());
+  if (status_words_.full()) TVMVM_CHECK_OK(Drain(nullptr));
+  const OpenClKernel& kernel = set.kernel(request.kernel);
+  TVMVM_TRY(KernelObject * object, ObjectOf(set, request.kernel));
+  TVMVM_CHECK_OK(SetArguments(kernel, request, points, object));
+  const size_t global[3] = {static_cast<size_t>(groups.x) * kernel.group[0],
+                            static_cast<size_t>(groups.y) * kernel.group[1], kernel.group[2]};
+  TVMVM_CHECK_OK(Submitted(context_->f().EnqueueNDRangeKernel(queue_, object->kernel, 3, nullptr, global,
+                                                              kernel.group.data(), 0, nullptr, nullptr),
+                           "clEnqueueNDRangeKernel"));
+  launches_->fetch_add(1, std::memory_order_relaxed);
+  return 0;
+}
+
+Status OpenClQueue::Flush() {
+  if (idle_) return {};
+  return context_->Check(context_->f().Flush(queue_), "clFlush");
+}
+
+// The words that are used arrive with the wait.
+Status OpenClQueue::ReadStatus() {
+  if (status_copy_.empty() || status_words_.used() == 0) return {};
+  return Submitted(context_->f().EnqueueReadBuffer(queue_, OpenClContext::BufferOf(*status_), CL_FALSE,
+                                                   static_cast<size_t>(status_->offset),
+                                                   status_words_.used() * sizeof(int32_t),
+                                                   status_copy_.data(), 0, nullptr, nullptr),
+                   "clEnqueueReadBuffer");
+}
+
+// Looks without sleeping for a while, then sleeps.
+Status OpenClQueue::Await(cl_event event, const CancelToken* cancel) {
+  const OpenClFunctions& f = context_->f();
+  const auto end = std::chrono::steady_clock::now() + kPolling;
+  while (true) {
+    cl_int state = CL_COMPLETE;
+    TVMVM_CHECK_OK(context_->Check(
+        f.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, nullptr),
+        "clGetEventInfo"));
+    if (state == CL_COMPLETE) return {};
+    if (state < 0) return context_->Check(CL_DEVICE_NOT_AVAILABLE, OpenClResultName(state).c_str());
+    if (std::chrono::steady_clock::now() < end) continue;
+    if (cancel == nullptr) return context_->Check(f.Finish(queue_), "clFinish");
+    if (cancel->cancelled())
+      return MakeError(Code::kCancelled, "stopped while waiting for " + context_->name());
+    std::this_thread::sleep_for(kSleep);
+  }
+}
+
+Status OpenClQueue::Drain(const CancelToken* cancel) {
+  TVMVM_CHECK_OK(context_->CheckHealth());
+  if (!idle_) {
+    TVMVM_CHECK_OK(ReadStatus());
+    cl_event done = nullptr;
+    TVMVM_CHECK_OK(context_->Check(context_->f().EnqueueMarkerWithWaitList(queue_, 0, nullptr, &done),
+                                   "clEnqueueMarkerWithWaitList"));
+    Status status = context_->Check(context_->f().Flush(queue_), "clFlush");
+    if (status) status = Await(done, cancel);
+    context_->f().ReleaseEvent(done);
+    TVMVM_CHECK_OK(std::move(status));
+    idle_ = true;
+  }
+  int32_t* words = status_copy_.empty() ? reinterpret_cast<int32_t*>(OpenClContext::HostOf(*status_))
+                                        : status_copy_.data();
+  const auto used = static_cast<int64_t>(status_words_.used() * sizeof(int32_t));
+  const bool failed = status_words_.Collect(words);
+  for (Epoch& epoch : sealed_) Release(&epoch);
+  sealed_.clear();
+  Release(&open_);
+  if (!failed || status_copy_.empty()) return {};
+  return Fill({{nullptr, reinterpret_cast<uint64_t>(status_), StatusWords::kBytes}, 0}, 0, used);
+}
+
+Expected<std::optional<KernelFailure>> OpenClQueue::Wait(const CancelToken* cancel) {
+  TVMVM_CHECK_OK(Drain(cancel));
+  return status_words_.TakeFailure();
+}
+
+void OpenClQueue::FreeAfterWork(const DeviceMemory& memory) {
+  if (memory.handle == 0) return;
+  const OpenClContext::Piece* piece = &OpenClPieceOf(memory);
+  if (idle_) return context_->Free(piece);
+  open_.pieces.push_back(piece);
+  open_.bytes += piece->bytes;
+  SealEpoch();
+}
+
+// Ends the open epoch when it is large, and frees what the device is done with.
+void OpenClQueue::SealEpoch() {
+  const OpenClFunctions& f = context_->f();
+  const size_t count = open_.pieces.size() + open_.staging.size();
+  if (count < kEpochPieces && open_.bytes < kEpochBytes) return;
+  if (f.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &open_.done) != CL_SUCCESS)
+    return;  // the next wait frees
+  f.Flush(queue_);
+  sealed_.push_back(std::exchange(open_, {}));
+  size_t done = 0;
+  for (; done < sealed_.size(); ++done) {
+    cl_int state = CL_QUEUED;
+    f.GetEventInfo(sealed_[done].done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, nullptr);
+    if (state != CL_COMPLETE) break;
+    Release(&sealed_[done]);
+  }
+  sealed_.erase(sealed_.begin(), sealed_.begin() + static_cast<ptrdiff_t>(done));
+}
+
+void OpenClQueue::Release(Epoch* epoch) {
+  for (const OpenClContext::Piece* piece : epoch->pieces) context_->Free(piece);
+  if (epoch->done != nullptr) context_->f().ReleaseEvent(epoch->done);
+  *epoch = {};
+}
+
+}  // namespace tvmvm

@@ -1,0 +1,74 @@
+// The Queue of an OpenCL device.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "devices/device.h"
+#include "devices/opencl/opencl_kernels.h"
+#include "devices/status_words.h"
+
+namespace tvmvm {
+
+class OpenClQueue final : public Queue {
+ public:
+  // `launches` (counted up) outlives the queue.
+  static Expected<std::unique_ptr<OpenClQueue>> Create(std::shared_ptr<OpenClContext> context,
+                                                       std::atomic<int64_t>* launches);
+  ~OpenClQueue() override;
+
+  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override;
+  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) override;
+  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override;
+  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override;
+  Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) override;
+  Status Flush() override;
+  Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel) override;
+  void FreeAfterWork(const DeviceMemory& memory) override;
+
+ private:
+  // A kernel with the arguments that it had last.
+  struct KernelObject {
+    cl_kernel kernel = nullptr;
+    std::vector<uint64_t> arguments;  // empty: none are set
+  };
+  struct KernelObjects {
+    uint64_t set = 0;
+    std::vector<KernelObject> kernels;
+  };
+  // What goes when the work before the event is done.
+  struct Epoch {
+    cl_event done = nullptr;
+    std::vector<const OpenClContext::Piece*> pieces;
+    std::vector<std::unique_ptr<char[]>> staging;
+    int64_t bytes = 0;
+  };
+
+  OpenClQueue(std::shared_ptr<OpenClContext> context, std::atomic<int64_t>* launches)
+      : context_(std::move(context)), launches_(launches) {}
+  Expected<KernelObject*> ObjectOf(const OpenClKernelSet& set, uint32_t index);
+  Status SetArguments(const OpenClKernel& kernel, const LaunchRequest& request, int64_t points,
+                      KernelObject* object);
+  Status Submitted(cl_int result, const char* what);
+  Status ReadStatus();
+  Status Drain(const CancelToken* cancel);
+  Status Await(cl_event event, const CancelToken* cancel);
+  void SealEpoch();
+  void Release(Epoch* epoch);
+
+  const std::shared_ptr<OpenClContext> context_;
+  std::atomic<int64_t>* const launches_;
+  cl_command_queue queue_ = nullptr;
+  const OpenClContext::Piece* status_ = nullptr;
+  std::vector<int32_t> status_copy_;  // where the host cannot reach the words themselves
+  StatusWords status_words_;
+  std::vector<KernelObjects> objects_;
+  std::vector<uint64_t> arguments_;
+  Epoch open_;
+  std::vector<Epoch> sealed_;  // in order
+  bool idle_ = true;           // nothing was submitted since the last wait
+};
+
+}  // namespace tvmvm

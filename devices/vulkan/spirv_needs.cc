@@ -1,0 +1,99 @@
+#include "devices/vulkan/spirv_needs.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tvmvm {
+namespace {
+
+// Numbers of the SPIR-V specification.
+constexpr size_t kHeaderWords = 5;
+constexpr uint16_t kOpEntryPoint = 15, kOpExecutionMode = 16, kOpCapability = 17, kOpFunction = 54;
+constexpr uint32_t kModelGlCompute = 5, kModeLocalSize = 17;
+
+constexpr const char* kMalformed = "a well-formed module";
+
+struct Capability {
+  uint32_t number;
+  const char* name;
+  bool VulkanHardware::*has = nullptr;  // null: every device that can be used has it
+  VkSubgroupFeatureFlags subgroup = 0;
+};
+
+constexpr Capability kCapabilities[] = {
+    {0, "matrices"},
+    {1, "shaders"},
+    {9, "f16 arithmetic", &VulkanHardware::has_f16},
+    {10, "f64 arithmetic", &VulkanHardware::has_f64},
+    {11, "64-bit integers", &VulkanHardware::has_i64},
+    {22, "16-bit integers", &VulkanHardware::has_i16},
+    {39, "8-bit integers", &VulkanHardware::has_i8},
+    {61, "subgroups", nullptr, VK_SUBGROUP_FEATURE_BASIC_BIT},
+    {62, "subgroup votes", nullptr, VK_SUBGROUP_FEATURE_VOTE_BIT},
+    {63, "subgroup arithmetic", nullptr, VK_SUBGROUP_FEATURE_ARITHMETIC_BIT},
+    {64, "subgroup ballots", nullptr, VK_SUBGROUP_FEATURE_BALLOT_BIT},
+    {65, "subgroup shuffles", nullptr, VK_SUBGROUP_FEATURE_SHUFFLE_BIT},
+    {66, "relative subgroup shuffles", nullptr, VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT},
+    {67, "clustered subgroups", nullptr, VK_SUBGROUP_FEATURE_CLUSTERED_BIT},
+    {4433, "16-bit storage", &VulkanHardware::has_storage16},
+    {4448, "8-bit storage", &VulkanHardware::has_storage8},
+    {5345, "the Vulkan memory model", &VulkanHardware::has_memory_model},
+    {5346, "the Vulkan memory model", &VulkanHardware::has_memory_model},
+    {5347, "buffer device addresses"},
+};
+
+bool Has(const VulkanHardware& hardware, const Capability& capability) {
+  if (capability.has != nullptr) return hardware.*capability.has;
+  if (capability.subgroup == 0) return true;
+  return (hardware.subgroup.supportedOperations & capability.subgroup) != 0 &&
+         (hardware.subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+}
+
+std::string MissingCapability(uint32_t number, const VulkanHardware& hardware) {
+  for (const Capability& capability : kCapabilities)
+    if (capability.number == number) return Has(hardware, capability) ? "" : capability.name;
+  return "SPIR-V capability " + std::to_string(number);
+}
+
+std::string TooLargeGroup(const uint32_t* size, const VulkanHardware& hardware) {
+  const VkPhysicalDeviceLimits& limits = hardware.properties.limits;
+  uint64_t items = 1;
+  bool fits = true;
+  for (int axis = 0; axis < 3; ++axis) {
+    fits = fits && size[axis] <= limits.maxComputeWorkGroupSize[axis];
+    items *= std::max(size[axis], 1u);
+    fits = fits && items <= limits.maxComputeWorkGroupInvocations;
+  }
+  if (fits) return {};
+  return "work-groups of " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + " x " +
+         std::to_string(size[2]);
+}
+
+bool IsMain(std::span<const uint32_t> instruction) {
+  constexpr char kMain[8] = "main";  // with its zeros, two words
+  return instruction.size() >= 5 && instruction[1] == kModelGlCompute &&
+         std::memcmp(&instruction[3], kMain, sizeof kMain) == 0;
+}
+
+}  // namespace
+
+std::string MissingFor(std::span<const uint32_t> module, const VulkanHardware& hardware) {
+  bool has_main = false;
+  for (size_t at = kHeaderWords; at < module.size();) {
+    const auto opcode = static_cast<uint16_t>(module[at] & 0xffff);
+    const size_t words = module[at] >> 16;
+    if (words == 0 || words > module.size() - at) return kMalformed;
+    const std::span<const uint32_t> instruction = module.subspan(at, words);
+    std::string missing;
+    if (opcode == kOpCapability && words == 2) missing = MissingCapability(instruction[1], hardware);
+    if (opcode == kOpExecutionMode && words == 6 && instruction[2] == kModeLocalSize)
+      missing = TooLargeGroup(&instruction[3], hardware);
+    if (!missing.empty()) return missing;
+    if (opcode == kOpEntryPoint) has_main = has_main || IsMain(instruction);
+    if (opcode == kOpFunction) break;  // declarations end here
+    at += words;
+  }
+  return has_main ? "" : kMalformed;
+}
+
+}  // namespace tvmvm

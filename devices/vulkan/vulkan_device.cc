@@ -1,0 +1,83 @@
+#include "devices/vulkan/vulkan_device.h"
+
+#include <atomic>
+
+#include "devices/vulkan/vulkan_queue.h"
+
+namespace tvmvm {
+namespace {
+
+class VulkanDevice final : public Device {
+ public:
+  VulkanDevice(std::shared_ptr<VulkanContext> context, const VulkanDeviceOptions& options)
+      : context_(std::move(context)),
+        target_(TargetOf(context_->hardware())),
+        description_(Describe(context_->hardware())),
+        cache_(options.cache_folder),
+        memories_(context_, options.max_bytes) {}
+
+  const std::string& name() const override { return context_->name(); }
+  const TargetInfo& target() const override { return target_; }
+  const DeviceDescription& description() const override { return description_; }
+
+  Expected<DeviceMemory> Allocate(int64_t bytes) override {
+    TVMVM_CHECK_OK(context_->CheckHealth());
+    TVMVM_TRY(const VulkanMemory::Piece* piece, memories_.device.Allocate(bytes));
+    return DeviceMemory{VulkanMemory::HostOf(*piece), reinterpret_cast<uint64_t>(piece), bytes};
+  }
+  void Free(const DeviceMemory& memory) override {
+    if (memory.handle != 0) memories_.device.Free(&PieceOf(memory));
+  }
+
+  Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
+                                                   std::span<const KernelLibrarySpec> libraries) override {
+    TVMVM_CHECK_OK(context_->CheckHealth());
+    return VulkanKernelSet::Create(context_, cache_, kernels, libraries);
+  }
+
+  Expected<std::unique_ptr<Queue>> NewQueue() override {
+    TVMVM_CHECK_OK(context_->CheckHealth());
+    return VulkanQueue::Create(context_, &memories_, &launches_);
+  }
+
+  DeviceStatistics statistics() const override {
+    const SuballocatorStatistics memory = memories_.device.statistics();
+    return {memory.live_bytes, memory.peak_bytes, memory.held_bytes, memory.blocks,
+            launches_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  const std::shared_ptr<VulkanContext> context_;
+  const TargetInfo target_;
+  const DeviceDescription description_;
+  const CacheFolder cache_;
+  VulkanMemories memories_;
+  std::atomic<int64_t> launches_{0};
+};
+
+}  // namespace
+
+Expected<std::vector<VulkanDeviceInfo>> ListVulkanDevices() {
+  TVMVM_TRY(const std::shared_ptr<VulkanInstance> instance, VulkanInstance::Create(false));
+  std::vector<VulkanDeviceInfo> devices;
+  for (VkPhysicalDevice device : instance->physical_devices()) {
+    const VulkanHardware hardware = ReadHardware(instance->functions(), device);
+    devices.push_back({Describe(hardware), hardware.unusable});
+  }
+  if (devices.empty()) return MakeError(Code::kNotFound, "the Vulkan drivers have no device");
+  return devices;
+}
+
+Expected<std::shared_ptr<Device>> CreateVulkanDevice(int index, const VulkanDeviceOptions& options) {
+  TVMVM_TRY(std::shared_ptr<VulkanInstance> instance, VulkanInstance::Create(options.validation));
+  const std::vector<VkPhysicalDevice>& devices = instance->physical_devices();
+  if (index < 0 || static_cast<size_t>(index) >= devices.size())
+    return MakeError(Code::kNotFound, "no Vulkan device " + std::to_string(index) + ": there are " +
+                                          std::to_string(devices.size()));
+  const VulkanHardware hardware = ReadHardware(instance->functions(), devices[static_cast<size_t>(index)]);
+  TVMVM_TRY(std::shared_ptr<VulkanContext> context,
+            VulkanContext::Create(std::move(instance), hardware, "vulkan:" + std::to_string(index)));
+  return std::make_shared<VulkanDevice>(std::move(context), options);
+}
+
+}  // namespace tvmvm

@@ -1,0 +1,60 @@
+// What a physical device can do: read once, checked against what every device must have, and enabled as it
+// is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bytecode/target_info.h"
+#include "devices/device.h"
+#include "devices/vulkan/vulkan_functions.h"
+
+namespace tvmvm {
+
+// The chain of feature structures, for vkGetPhysicalDeviceFeatures2 and vkCreateDevice alike.
+struct VulkanFeatureChain {
+  VulkanFeatureChain();
+  VulkanFeatureChain(const VulkanFeatureChain&) = delete;  // the structures point to one another
+  VulkanFeatureChain& operator=(const VulkanFeatureChain&) = delete;
+
+  VkPhysicalDeviceFeatures2 core{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  VkPhysicalDeviceBufferDeviceAddressFeatures address{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
+  VkPhysicalDevice16BitStorageFeatures storage16{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+  VkPhysicalDevice8BitStorageFeatures storage8{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
+  VkPhysicalDeviceShaderFloat16Int8Features small{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
+  VkPhysicalDeviceScalarBlockLayoutFeatures scalar{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SCALAR_BLOCK_LAYOUT_FEATURES};
+  VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
+};
+
+struct VulkanHardware {
+  VkPhysicalDevice device = VK_NULL_HANDLE;
+  VkPhysicalDeviceProperties properties{};
+  VkPhysicalDeviceSubgroupProperties subgroup{};
+  std::string driver;  // name and version
+  int64_t largest_allocation = 0;
+  VkPhysicalDeviceMemoryProperties memory{};
+  uint32_t queue_family = 0;
+  std::vector<const char*> extensions;  // to be enabled
+  std::string unusable;                 // "" or what is missing
+
+  bool has_f16 = false, has_i8 = false, has_i16 = false, has_f64 = false, has_i64 = false;
+  bool has_storage16 = false, has_storage8 = false, has_subgroups = false;
+  bool has_memory_model = false;
+  bool shares_memory = false;
+
+  int64_t memory_bytes() const;  // of the largest heap of its own
+};
+
+VulkanHardware ReadHardware(const VulkanInstanceFunctions& f, VkPhysicalDevice device);
+DeviceDescription Describe(const VulkanHardware& hardware);
+TargetInfo TargetOf(const VulkanHardware& hardware);
+// The memory type with all of `wanted`, preferably all of `preferred`; -1: none.
+int FindMemoryType(const VkPhysicalDeviceMemoryProperties& memory, VkMemoryPropertyFlags wanted,
+                   VkMemoryPropertyFlags preferred);
+
+}  // namespace tvmvm

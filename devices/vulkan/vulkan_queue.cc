@@ -1,0 +1,185 @@
+#include "devices/vulkan/vulkan_queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "devices/memory_range.h"
+
+namespace tvmvm {
+namespace {
+
+constexpr int64_t kPieceBytes = 16 << 20;  // of a long copy from the host
+constexpr int kPiecesAhead = 4;            // of them that may wait for the device
+
+VkDeviceSize OffsetOf(const DeviceSpan& span) {
+  return static_cast<VkDeviceSize>(PieceOf(span.memory).offset + span.offset);
+}
+
+VkBuffer BufferOf(const DeviceSpan& span) { return VulkanMemory::BlockOf(PieceOf(span.memory)).buffer; }
+
+uint64_t AddressOf(const DeviceSpan& span) {
+  if (span.memory.handle == 0) return 0;  // memory of nothing
+  return VulkanMemory::AddressOf(PieceOf(span.memory)) + static_cast<uint64_t>(span.offset);
+}
+
+DeviceSpan Behind(const DeviceSpan& span, int64_t bytes) { return {span.memory, span.offset + bytes}; }
+
+}  // namespace
+
+Expected<std::unique_ptr<VulkanQueue>> VulkanQueue::Create(std::shared_ptr<VulkanContext> context,
+                                                           VulkanMemories* memories,
+                                                           std::atomic<int64_t>* launches) {
+  std::unique_ptr<VulkanQueue> queue(new VulkanQueue(context, memories, launches));
+  TVMVM_TRY(queue->stream_, VulkanStream::Create(std::move(context), memories));
+  TVMVM_TRY(queue->status_, memories->readback.Allocate(StatusWords::kBytes));
+  std::memset(VulkanMemory::HostOf(*queue->status_), 0, StatusWords::kBytes);
+  return queue;
+}
+
+VulkanQueue::~VulkanQueue() {
+  stream_.reset();  // waits
+  for (const CopiedOut& copy : copies_out_) memories_->readback.Free(copy.readback);
+  memories_->readback.Free(status_);
+}
+
+Status VulkanQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) {
+  TVMVM_CHECK_OK(CheckRange(to, bytes));
+  TVMVM_CHECK_OK(context_->CheckHealth());
+  auto* source = static_cast<const char*>(from);
+  if (to.memory.host != nullptr && stream_->idle()) {
+    std::memcpy(static_cast<char*>(to.memory.host) + to.offset, source, static_cast<size_t>(bytes));
+    return {};
+  }
+  int ahead = 0;
+  for (int64_t done = 0; done < bytes;) {
+    const int64_t piece = std::min(kPieceBytes, bytes - done);
+    TVMVM_CHECK_OK(CopyPiece(Behind(to, done), source + done, piece));
+    done += piece;
+    if (++ahead == kPiecesAhead && done < bytes) {
+      TVMVM_CHECK_OK(stream_->Wait(nullptr));
+      ahead = 0;
+    }
+  }
+  return {};
+}
+
+Status VulkanQueue::CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes) {
+  TVMVM_TRY(const VulkanUpload upload, stream_->Upload(bytes));
+  std::memcpy(upload.host, from, static_cast<size_t>(bytes));
+  return RecordCopy(upload.buffer, upload.offset, to, bytes);
+}
+
+Status VulkanQueue::RecordCopy(VkBuffer from, VkDeviceSize from_offset, const DeviceSpan& to, int64_t bytes) {
+  TVMVM_TRY(VkCommandBuffer commands, stream_->Record());
+  stream_->Barrier(commands);
+  const VkBufferCopy region{from_offset, OffsetOf(to), static_cast<VkDeviceSize>(bytes)};
+  context_->f().CmdCopyBuffer(commands, from, BufferOf(to), 1, &region);
+  return {};
+}
+
+Status VulkanQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes) {
+  TVMVM_CHECK_OK(CheckRange(from, bytes));
+  TVMVM_CHECK_OK(context_->CheckHealth());
+  if (bytes == 0) return {};
+  if (from.memory.host != nullptr && stream_->idle()) {
+    std::memcpy(to, static_cast<char*>(from.memory.host) + from.offset, static_cast<size_t>(bytes));
+    return {};
+  }
+  TVMVM_TRY(const VulkanMemory::Piece* piece, memories_->readback.Allocate(bytes));
+  copies_out_.push_back({to, bytes, piece});
+  TVMVM_TRY(VkCommandBuffer commands, stream_->Record());
+  stream_->Barrier(commands);
+  const VkBufferCopy region{OffsetOf(from), static_cast<VkDeviceSize>(piece->offset),
+                            static_cast<VkDeviceSize>(bytes)};
+  context_->f().CmdCopyBuffer(commands, BufferOf(from), VulkanMemory::BlockOf(*piece).buffer, 1, &region);
+  return {};
+}
+
+Status VulkanQueue::Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) {
+  TVMVM_CHECK_OK(CheckCopy(to, from, bytes));
+  if (bytes == 0) return {};
+  return RecordCopy(BufferOf(from), OffsetOf(from), to, bytes);
+}
+
+// vkCmdFillBuffer takes multiples of four bytes; what stands out on both sides is copied.
+Status VulkanQueue::Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) {
+  TVMVM_CHECK_OK(CheckRange(to, bytes));
+  if (bytes == 0) return {};
+  char edge[16];
+  std::memset(edge, value, sizeof edge);
+  if (bytes <= static_cast<int64_t>(sizeof edge)) return CopyPiece(to, edge, bytes);
+  const int64_t head = static_cast<int64_t>(-OffsetOf(to) & 3), tail = (bytes - head) & 3;
+  if (head > 0) TVMVM_CHECK_OK(CopyPiece(to, edge, head));
+  if (tail > 0) TVMVM_CHECK_OK(CopyPiece(Behind(to, bytes - tail), edge, tail));
+  TVMVM_TRY(VkCommandBuffer commands, stream_->Record());
+  stream_->Barrier(commands);
+  context_->f().CmdFillBuffer(commands, BufferOf(to), OffsetOf(to) + static_cast<VkDeviceSize>(head),
+                              static_cast<VkDeviceSize>(bytes - head - tail), value * 0x01010101u);
+  return {};
+}
+
+// The kernel's arguments as words; the result is how many of arguments_ are push constants.
+Expected<uint32_t> VulkanQueue::PutArguments(const VulkanKernel& kernel, const LaunchRequest& request,
+                                             int64_t points) {
+  arguments_.clear();
+  arguments_.push_back(VulkanMemory::AddressOf(*status_) +
+                       uint64_t{status_words_.Take(request)} * sizeof(int32_t));
+  for (const DeviceSpan& buffer : request.buffers) arguments_.push_back(AddressOf(buffer));
+  for (int64_t scalar : request.scalars) arguments_.push_back(static_cast<uint64_t>(scalar));
+  arguments_.push_back(static_cast<uint64_t>(points));
+  if (kernel.pushed) return static_cast<uint32_t>(arguments_.size());
+  const size_t bytes = arguments_.size() * sizeof(uint64_t);
+  TVMVM_TRY(const VulkanUpload upload, stream_->Upload(static_cast<int64_t>(bytes)));
+  std::memcpy(upload.host, arguments_.data(), bytes);
+  arguments_[0] = upload.address;
+  return 1;
+}
+
+Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const CancelToken*) {
+  const auto& set = static_cast<const VulkanKernelSet&>(*request.kernels);
+  TVMVM_TRY(const int64_t points, GridPoints(request));
+  if (points == 0) return 0;
+  const VkPhysicalDeviceLimits& limits = context_->hardware().properties.limits;
+  TVMVM_TRY(const GroupLayout groups,
+            LayOutGroups(points, limits.maxComputeWorkGroupCount[0], limits.maxComputeWorkGroupCount[1]));
+  if (request.kernel >= set.size() || request.buffers.size() != set.kernel(request.kernel).buffers ||
+      request.scalars.size() != set.kernel(request.kernel).scalars) [[unlikely]]
+    return MakeError(Code::kInvalidArgument, "a launch with " + std::to_string(request.buffers.size()) +
+                                                 " buffers and " + std::to_string(request.scalars.size()) +
+                                                 " scalars of a kernel that takes others");
+  const VulkanKernel& kernel = set.kernel(request.kernel);
+  if (status_words_.full()) TVMVM_CHECK_OK(Drain(nullptr));
+
+  TVMVM_TRY(VkCommandBuffer commands, stream_->Record());
+  TVMVM_TRY(const uint32_t words, PutArguments(kernel, request, points));
+  const VulkanDeviceFunctions& f = context_->f();
+  if (!request.independent) stream_->Barrier(commands);
+  f.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.pipeline);
+  f.CmdPushConstants(commands, set.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, words * sizeof(uint64_t),
+                     arguments_.data());
+  f.CmdDispatch(commands, static_cast<uint32_t>(groups.x), static_cast<uint32_t>(groups.y), 1);
+  launches_->fetch_add(1, std::memory_order_relaxed);
+  return 0;
+}
+
+Status VulkanQueue::Drain(const CancelToken* cancel) {
+  TVMVM_CHECK_OK(stream_->Wait(cancel));
+  status_words_.Collect(reinterpret_cast<int32_t*>(VulkanMemory::HostOf(*status_)));
+  return {};
+}
+
+Expected<std::optional<KernelFailure>> VulkanQueue::Wait(const CancelToken* cancel) {
+  TVMVM_CHECK_OK(Drain(cancel));
+  for (const CopiedOut& copy : copies_out_) {
+    std::memcpy(copy.to, VulkanMemory::HostOf(*copy.readback), static_cast<size_t>(copy.bytes));
+    memories_->readback.Free(copy.readback);
+  }
+  copies_out_.clear();
+  return status_words_.TakeFailure();
+}
+
+void VulkanQueue::FreeAfterWork(const DeviceMemory& memory) {
+  if (memory.handle != 0) stream_->FreeLater(&memories_->device, &PieceOf(memory));
+}
+
+}  // namespace tvmvm

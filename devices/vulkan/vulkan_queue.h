@@ -1,0 +1,58 @@
+// The Queue of a Vulkan device.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "devices/device.h"
+#include "devices/status_words.h"
+#include "devices/vulkan/vulkan_kernels.h"
+#include "devices/vulkan/vulkan_stream.h"
+
+namespace tvmvm {
+
+class VulkanQueue final : public Queue {
+ public:
+  // `memories` and `launches` (counted up) outlive the queue.
+  static Expected<std::unique_ptr<VulkanQueue>> Create(std::shared_ptr<VulkanContext> context,
+                                                       VulkanMemories* memories,
+                                                       std::atomic<int64_t>* launches);
+  ~VulkanQueue() override;
+
+  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override;
+  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) override;
+  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override;
+  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override;
+  Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) override;
+  Status Flush() override { return stream_->Submit(); }
+  Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel) override;
+  void FreeAfterWork(const DeviceMemory& memory) override;
+
+ private:
+  struct CopiedOut {
+    void* to;
+    int64_t bytes;
+    const VulkanMemory::Piece* readback;  // where the device puts them
+  };
+
+  VulkanQueue(std::shared_ptr<VulkanContext> context, VulkanMemories* memories,
+              std::atomic<int64_t>* launches)
+      : context_(std::move(context)), memories_(memories), launches_(launches) {}
+  Status Drain(const CancelToken* cancel);
+  Status CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes);
+  Status RecordCopy(VkBuffer from, VkDeviceSize from_offset, const DeviceSpan& to, int64_t bytes);
+  Expected<uint32_t> PutArguments(const VulkanKernel& kernel, const LaunchRequest& request, int64_t points);
+
+  const std::shared_ptr<VulkanContext> context_;
+  VulkanMemories* const memories_;
+  std::atomic<int64_t>* const launches_;
+  std::unique_ptr<VulkanStream> stream_;
+  const VulkanMemory::Piece* status_ = nullptr;
+  StatusWords status_words_;
+  std::vector<uint64_t> arguments_;
+  std::vector<CopiedOut> copies_out_;
+};
+
+}  // namespace tvmvm

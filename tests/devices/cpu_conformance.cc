@@ -1,0 +1,22 @@
+// The conformance suite on the CPU.
+#include "devices/cpu/cpu_device.h"
+#include "tests/devices/conformance.h"
+
+namespace tvmvm::testing {
+
+const ConformanceDevice& DeviceUnderTest() {
+  static const ConformanceDevice device = {
+      .create = [](const DeviceOptions& options) -> Expected<std::shared_ptr<Device>> {
+        return CreateCpuDevice(options.cpu);
+      },
+      .kind = DeviceKind::kCpu,
+      .form = KernelForm::kSharedObject,
+      .target = "host",
+      .library = ReadBytes(TVMVM_BINARY_DIR "/test_kernels/conformance.so"),
+      .skipped = {{"CachesSurviveDamage", "nothing is compiled here"},
+                  {"ObeysItsBudget", "Limits of an Invocation bound memory of the host"}},
+  };
+  return device;
+}
+
+}  // namespace tvmvm::testing
