@@ -15,5 +15,6 @@ Expected<int> DisasmCommand(const DisasmArguments& arguments);
 Expected<int> AsmCommand(const AsmArguments& arguments);
 Expected<int> VerifyCommand(const VerifyArguments& arguments);
 Expected<int> OpsCommand(const OpsArguments& arguments);
+Expected<int> DevicesCommand(const DevicesArguments& arguments);
 
 }  // namespace tvmvm::cli

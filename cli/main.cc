@@ -319,6 +319,17 @@ void AddOps(CLI::App& app, Action* action) {
   command->callback([=] { *action = [arguments] { return OpsCommand(*arguments); }; });
 }
 
+void AddDevices(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<DevicesArguments>();
+  CLI::App* command =
+      AddCommand(app, "devices", "List the devices of this machine and what they can do",
+                 "  tvm-vm devices\n"
+                 "A device is selected by its name, or by a part of its hardware's or driver's: cpu,\n"
+                 "opencl, opencl:1, vulkan:nvidia.");
+  command->add_flag("--json", arguments->json, "Print as JSON");
+  command->callback([=] { *action = [arguments] { return DevicesCommand(*arguments); }; });
+}
+
 int Main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of FlushResults
   CLI::App app("Compiles dynamic ONNX models into one file and runs them.", "tvm-vm");
@@ -326,7 +337,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("tvm-vm " TVMVM_VERSION));
   app.require_subcommand(1);
   Action action;
-  for (auto add : {AddCompile, AddRun, AddBench, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify, AddOps})
+  for (auto add :
+       {AddCompile, AddRun, AddBench, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify, AddOps, AddDevices})
     add(app, &action);
   try {
     app.parse(argc, argv);

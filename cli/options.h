@@ -127,4 +127,8 @@ struct OpsArguments {
   bool markdown = false;
 };
 
+struct DevicesArguments {
+  bool json = false;
+};
+
 }  // namespace tvmvm::cli

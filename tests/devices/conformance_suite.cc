@@ -506,6 +506,7 @@ TEST_F(Conformance, CachesSurviveDamage) {
     auto set = (*device)->LoadKernels(Kernels(), Libraries(DeviceUnderTest().library));
     ASSERT_TRUE(set) << set.error().message;
     std::error_code error;
+    EXPECT_FALSE(std::filesystem::is_empty(options.cache_folder, error) || error);
     for (const auto& entry : std::filesystem::directory_iterator(options.cache_folder, error)) {
       const auto size = std::filesystem::file_size(entry.path());
       FILE* file = std::fopen(entry.path().c_str(), "r+b");

@@ -1,0 +1,67 @@
+#include "devices/vulkan/spirv_needs.h"
+
+#include <gtest/gtest.h>
+
+namespace tvmvm {
+namespace {
+
+VulkanHardware Hardware() {
+  VulkanHardware hardware;
+  hardware.has_i64 = true;
+  hardware.subgroup.supportedStages = VK_SHADER_STAGE_COMPUTE_BIT;
+  hardware.subgroup.supportedOperations = VK_SUBGROUP_FEATURE_BASIC_BIT;
+  VkPhysicalDeviceLimits& limits = hardware.properties.limits;
+  limits.maxComputeWorkGroupInvocations = 256;
+  for (uint32_t& size : limits.maxComputeWorkGroupSize) size = 128;
+  return hardware;
+}
+
+// A module with these instructions behind its header.
+std::vector<uint32_t> Module(const std::vector<std::vector<uint32_t>>& instructions) {
+  std::vector<uint32_t> words = {0x07230203, 0x00010300, 0, 100, 0};
+  for (const std::vector<uint32_t>& instruction : instructions) {
+    words.push_back(static_cast<uint32_t>(instruction.size()) << 16 | instruction[0]);
+    words.insert(words.end(), instruction.begin() + 1, instruction.end());
+  }
+  return words;
+}
+
+const std::vector<uint32_t> kMain = {15, 5, 1, 0x6e69616d, 0};  // OpEntryPoint GLCompute "main"
+
+std::vector<uint32_t> Capability(uint32_t number) { return {17, number}; }
+std::vector<uint32_t> LocalSize(uint32_t x, uint32_t y, uint32_t z) { return {16, 1, 17, x, y, z}; }
+
+TEST(SpirvNeeds, AreMetByWhatTheDeviceHas) {
+  EXPECT_EQ(MissingFor(Module({Capability(1), Capability(11), Capability(61), Capability(5347), kMain,
+                               LocalSize(64, 2, 2)}),
+                       Hardware()),
+            "");
+}
+
+TEST(SpirvNeeds, AreNamed) {
+  const VulkanHardware hardware = Hardware();
+  EXPECT_EQ(MissingFor(Module({Capability(9), kMain}), hardware), "f16 arithmetic");
+  EXPECT_EQ(MissingFor(Module({Capability(63), kMain}), hardware), "subgroup arithmetic");
+  EXPECT_EQ(MissingFor(Module({Capability(6022), kMain}), hardware), "SPIR-V capability 6022");
+  EXPECT_EQ(MissingFor(Module({kMain, LocalSize(64, 4, 2)}), hardware), "work-groups of 64 x 4 x 2");
+  EXPECT_EQ(MissingFor(Module({kMain, LocalSize(129, 1, 1)}), hardware), "work-groups of 129 x 1 x 1");
+  EXPECT_EQ(MissingFor(Module({kMain, LocalSize(0xffffffff, 0xffffffff, 0xffffffff)}), hardware),
+            "work-groups of 4294967295 x 4294967295 x 4294967295");
+}
+
+TEST(SpirvNeeds, MalformedModulesAreRefused) {
+  const VulkanHardware hardware = Hardware();
+  const std::string malformed = "a well-formed module";
+  EXPECT_EQ(MissingFor({}, hardware), malformed);
+  EXPECT_EQ(MissingFor(Module({Capability(1)}), hardware), malformed);
+  EXPECT_EQ(MissingFor(Module({{15, 5, 1, 0x6e69616e, 0}}), hardware), malformed);  // another name
+  std::vector<uint32_t> cut = Module({Capability(1), kMain});
+  for (size_t size = 0; size < cut.size(); ++size)
+    EXPECT_EQ(MissingFor(std::span(cut).first(size), hardware), malformed) << size;
+  std::vector<uint32_t> endless = Module({Capability(1), kMain});
+  endless[5] = 17;  // an instruction of no words
+  EXPECT_EQ(MissingFor(endless, hardware), malformed);
+}
+
+}  // namespace
+}  // namespace tvmvm
