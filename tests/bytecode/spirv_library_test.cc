@@ -73,7 +73,7 @@ TEST(SpirvLibrary, SaysWhatIsMalformed) {
       {6, 0xfffffff0, "module"},
       {7, 0xffffffff, "module"},
       {7, 4, "is no SPIR-V module"},
-      {6, 64, "no SPIR-V module"},
+      {6, 68, "no SPIR-V module"},
       {9, 1, "entry 2 of 3 is out of order"},
   };
   for (const Case& c : cases) {
