@@ -188,10 +188,14 @@ RefReg FunctionBuilder::Output(uint32_t number, std::span<const ScalarReg> dims)
   return result;
 }
 
-RefReg FunctionBuilder::Allocate(DType dtype, std::span<const ScalarReg> dims) {
+RefReg FunctionBuilder::Allocate(DType dtype, std::span<const ScalarReg> dims, DeviceClass device) {
   RefReg result = NewRef();
-  Emit(Opcode::kAllocate,
-       {{kRefDst, result.index}, {kDType, static_cast<int64_t>(dtype)}, {kScalarList, IndicesOf(dims)}});
+  const Operand type(kDType, static_cast<int64_t>(dtype)), shape(kScalarList, IndicesOf(dims));
+  if (device == DeviceClass::kCpu)
+    Emit(Opcode::kAllocate, {{kRefDst, result.index}, type, shape});
+  else
+    Emit(Opcode::kAllocateOn,
+         {{kRefDst, result.index}, {kIndex, static_cast<int64_t>(device)}, type, shape});
   return result;
 }
 
@@ -212,9 +216,14 @@ RefReg FunctionBuilder::Constant(ConstantId constant) {
   return result;
 }
 
-RefReg FunctionBuilder::Arena(ScalarReg bytes) {
+RefReg FunctionBuilder::Arena(ScalarReg bytes, DeviceClass device) {
   RefReg result = NewRef();
-  Emit(Opcode::kArena, {{kRefDst, result.index}, {kScalarSrc, bytes.index}});
+  if (device == DeviceClass::kCpu)
+    Emit(Opcode::kArena, {{kRefDst, result.index}, {kScalarSrc, bytes.index}});
+  else
+    Emit(Opcode::kArenaOn, {{kRefDst, result.index},
+                            {kIndex, static_cast<int64_t>(device)},
+                            {kScalarSrc, bytes.index}});
   return result;
 }
 
@@ -230,12 +239,12 @@ std::vector<ScalarReg> FunctionBuilder::Plan(PlanId plan, std::span<const Scalar
   return offsets;
 }
 
-void FunctionBuilder::Launch(KernelId kernel, uint32_t queue, const LaunchShape& shape,
+void FunctionBuilder::Launch(KernelId kernel, DeviceClass device, const LaunchShape& shape,
                              std::span<const ScalarReg> scalars, std::span<const BufferOperand> buffers) {
   std::vector<uint32_t> shape_words = {shape.grid[0].index,       shape.grid[1].index, shape.grid[2].index,
                                        shape.scratch_bytes.index, shape.flops.index,   shape.bytes.index};
   Emit(Opcode::kLaunch, {{kKernel, kernel.index},
-                         {kIndex, queue},
+                         {kIndex, static_cast<int64_t>(device)},
                          {kScalarList, std::move(shape_words)},
                          {kScalarList, IndicesOf(scalars)},
                          {kBufferList, WordsOf(buffers)}});
@@ -327,6 +336,7 @@ StringId Builder::Intern(std::string_view text) {
 }
 
 void Builder::SetEntry(FunctionId id) { impl_->program.entry = id; }
+void Builder::SetGpuEntry(FunctionId id) { impl_->program.gpu_entry = id; }
 void Builder::SetProvenance(Provenance provenance) { impl_->program.provenance = std::move(provenance); }
 
 Expected<std::shared_ptr<const Program>> Builder::Finish() {

@@ -55,10 +55,10 @@ class FunctionBuilder {
   void Guard(ScalarReg condition, std::string_view message, std::span<const ScalarReg> values);
   void Trace(std::string_view text, std::span<const ScalarReg> values);
   RefReg Output(uint32_t number, std::span<const ScalarReg> dims);
-  RefReg Allocate(DType dtype, std::span<const ScalarReg> dims);
+  RefReg Allocate(DType dtype, std::span<const ScalarReg> dims, DeviceClass device = DeviceClass::kCpu);
   RefReg View(RefReg source, ScalarReg byte_offset, DType dtype, std::span<const ScalarReg> dims);
   RefReg Constant(ConstantId constant);
-  RefReg Arena(ScalarReg bytes);
+  RefReg Arena(ScalarReg bytes, DeviceClass device = DeviceClass::kCpu);
   // Returns the offsets; `total` receives the arena's bytes.
   std::vector<ScalarReg> Plan(PlanId plan, std::span<const ScalarReg> sizes, ScalarReg* total);
   struct LaunchShape {
@@ -67,8 +67,9 @@ class FunctionBuilder {
     ScalarReg flops;  // work of the whole launch, for profiles and for deciding on threads
     ScalarReg bytes;  // memory traffic of the whole launch
   };
-  void Launch(KernelId kernel, uint32_t queue, const LaunchShape& shape, std::span<const ScalarReg> scalars,
-              std::span<const BufferOperand> buffers);
+  // On the queue of the kernel's device class.
+  void Launch(KernelId kernel, DeviceClass device, const LaunchShape& shape,
+              std::span<const ScalarReg> scalars, std::span<const BufferOperand> buffers);
   void Copy(BufferOperand to, BufferOperand from, ScalarReg bytes);
   void Jump(Label target);
   void BranchIf(ScalarReg condition, Label target);
@@ -100,6 +101,7 @@ class Builder {
   PlanId AddPlan(PlanSpec spec);
   StringId Intern(std::string_view text);
   void SetEntry(FunctionId id);
+  void SetGpuEntry(FunctionId id);
   void SetProvenance(Provenance provenance);
 
   // Resolves labels and verifies. Errors: kInvalidProgram with the function, instruction and reason.

@@ -69,7 +69,8 @@ class Printer {
 
   std::string Print() {
     PrintProvenance();
-    Line("entry @{}", Name(program_.main().name));
+    std::string gpu = program_.gpu_entry ? " gpu @" + Name(program_.function(*program_.gpu_entry).name) : "";
+    Line("entry @{}{}", Name(program_.main().name), gpu);
     for (const KernelSpec& kernel : program_.kernels) PrintKernel(kernel);
     for (const KernelLibrarySpec& library : program_.libraries) PrintLibrary(library);
     for (size_t i = 0; i < program_.constants.size(); ++i) PrintConstant(i, program_.constants[i]);
@@ -95,7 +96,7 @@ class Printer {
 
   void PrintKernel(const KernelSpec& kernel) {
     std::string text = fmt::format("kernel @{} {} symbol {} scalars {} buffers {}", Name(kernel.name),
-                                   NameIn(text::kDeviceNames, kernel.device), Quoted(kernel.symbol),
+                                   NameIn(text::kDeviceClassNames, kernel.device), Quoted(kernel.symbol),
                                    kernel.scalar_count, Listed(kernel.buffers, [](Access access) {
                                      return std::string(NameIn(text::kAccessNames, access));
                                    }));

@@ -52,7 +52,6 @@ constexpr bool IsDestination(OperandKind kind) {
 // The scalars of a launch's shape list, in this order.
 enum class LaunchShapeIndex : uint8_t { kGridX, kGridY, kGridZ, kScratchBytes, kFlops, kBytes };
 inline constexpr uint32_t kLaunchShapeSize = 6;
-inline constexpr uint32_t kMaxQueues = 8;  // of one program
 
 enum class Effect : uint8_t { kPure, kControl, kCall, kAllocates, kSubmits, kWaits };
 std::string_view EffectName(Effect effect);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bytecode/derived_cache.h"
 #include "bytecode/dtype.h"
 #include "bytecode/ids.h"
 #include "bytecode/instruction.h"
@@ -25,6 +26,7 @@ struct DimSpec {
       symbol;       // for value < 0: a symbolic expression such as "n" or "n*4+1"; empty: unknown until run
   int64_t low = 0;  // bounds of the symbol where the model or --dim gave them
   int64_t high = INT64_MAX;
+  friend bool operator==(const DimSpec&, const DimSpec&) = default;
 };
 
 enum class ValueKind : uint8_t { kTensor = 0, kSequence = 1, kOptional = 2, kTuple = 3 };
@@ -36,11 +38,13 @@ struct TypeSpec {
   bool has_rank = true;            // tensors: false when even the rank is unknown
   std::vector<DimSpec> dims;       // tensors
   std::vector<TypeSpec> elements;  // sequence, optional: one; tuple: any number
+  friend bool operator==(const TypeSpec&, const TypeSpec&) = default;
 };
 
 struct ParameterSpec {
   std::string name;
   TypeSpec type;
+  friend bool operator==(const ParameterSpec&, const ParameterSpec&) = default;
 };
 
 // One instruction's origin. Sorted by `word`; covers all words up to the next entry's.
@@ -68,7 +72,7 @@ enum class Access : uint8_t { kRead = 0, kWrite = 1, kReadWrite = 2 };
 struct KernelSpec {
   std::string name;    // unique; "fused.exp_add.12"
   std::string symbol;  // the function's symbol in each kernel library that holds it
-  DeviceKind device = DeviceKind::kCpu;
+  DeviceClass device = DeviceClass::kCpu;   // launches name the queue of the class
   uint32_t scalar_count = 0;                // scalar arguments of a launch
   std::vector<Access> buffers;              // one for each buffer argument
   std::vector<std::string> error_messages;  // message for the return codes 1, 2, ...
@@ -123,8 +127,12 @@ class Program {
   std::vector<PlanSpec> plans;
   std::vector<std::string> strings;  // messages and source node names
   FunctionId entry;                  // the function that Invocation::Run runs
+  // The function of the same signature that runs instead where the VM has a device of class gpu.
+  std::optional<FunctionId> gpu_entry;
   Provenance provenance;
   std::vector<std::shared_ptr<const void>> storage;  // keeps mapped files and owned blobs alive
+  // What VMs make from the program and share; the one part that changes, and nobody sees it.
+  std::shared_ptr<DerivedCache> derived = std::make_shared<DerivedCache>();
 
   std::optional<FunctionId> FindFunction(std::string_view name) const;
   const FunctionSpec& function(FunctionId id) const { return functions[id.index]; }

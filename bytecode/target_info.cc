@@ -16,6 +16,16 @@ const char* DeviceKindName(DeviceKind kind) {
   return "unknown";
 }
 
+const char* DeviceClassName(DeviceClass device) {
+  switch (device) {
+    case DeviceClass::kCpu:
+      return "cpu";
+    case DeviceClass::kGpu:
+      return "gpu";
+  }
+  return "unknown";
+}
+
 const char* CpuLevelName(CpuLevel level) {
   switch (level) {
     case CpuLevel::kX86_64_V3:

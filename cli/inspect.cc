@@ -67,7 +67,7 @@ void PrintText(const Program& program, const std::vector<SectionInfo>& sections)
                             function.code.size(), function.scalar_registers, function.ref_registers));
   PrintResult(fmt::format("kernels: {}", program.kernels.size()));
   for (const KernelSpec& kernel : program.kernels)
-    PrintResult(fmt::format("  {} ({}): {} scalars, {} buffers{}", kernel.name, DeviceKindName(kernel.device),
+    PrintResult(fmt::format("  {} ({}): {} scalars, {} buffers{}", kernel.name, DeviceClassName(kernel.device),
                             kernel.scalar_count, kernel.buffers.size(),
                             kernel.source_node.empty() ? "" : ", from " + kernel.source_node));
   PrintResult(fmt::format("kernel libraries: {}", program.libraries.size()));
@@ -126,7 +126,7 @@ Json ToJson(const Program& program, const std::vector<SectionInfo>& sections) {
                                  {"ref_registers", function.ref_registers}});
   for (const KernelSpec& kernel : program.kernels)
     json["kernels"].push_back({{"name", kernel.name},
-                               {"device", DeviceKindName(kernel.device)},
+                               {"device", DeviceClassName(kernel.device)},
                                {"scalars", kernel.scalar_count},
                                {"buffers", kernel.buffers.size()},
                                {"source_node", kernel.source_node}});

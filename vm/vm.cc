@@ -1,5 +1,7 @@
 #include "vm/vm.h"
 
+#include <algorithm>
+
 #include "devices/cpu/cpu_device.h"
 #include "vm/interpreter/vm_impl.h"
 
@@ -23,7 +25,10 @@ Vm::~Vm() = default;
 
 Expected<std::shared_ptr<Vm>> Vm::Create(std::shared_ptr<const Program> program, const VmOptions& options) {
   std::vector<std::shared_ptr<Device>> devices = options.devices;
-  if (devices.empty()) devices.push_back(CpuFrom(options));
+  const bool has_cpu = std::any_of(devices.begin(), devices.end(), [](const std::shared_ptr<Device>& device) {
+    return ClassOf(device->target().device) == DeviceClass::kCpu;
+  });
+  if (!has_cpu) devices.push_back(CpuFrom(options));
   std::shared_ptr<Vm> vm(new Vm);
   TVMVM_TRY(vm->impl_->binding, Bind(std::move(program), std::move(devices)));
   return vm;
@@ -35,8 +40,24 @@ Invocation Vm::NewInvocation() { return Invocation(std::make_unique<Invocation::
 
 std::vector<std::string> Vm::KernelDescriptions() const {
   std::vector<std::string> descriptions;
-  for (const auto& set : impl_->binding->kernel_sets) descriptions.push_back(set->description());
+  for (const auto& set : impl_->binding->kernel_sets)
+    if (set) descriptions.push_back(set->description());
   return descriptions;
+}
+
+std::vector<DeviceUse> Vm::Devices() const {
+  std::vector<DeviceUse> devices;
+  const Binding& binding = *impl_->binding;
+  for (size_t queue = 0; queue < binding.devices.size(); ++queue) {
+    const KernelSet* set = binding.kernel_sets[queue].get();
+    DeviceUse use{binding.devices[queue]->name(), 0, set ? set->description() : ""};
+    if (set != nullptr)
+      use.kernels = static_cast<size_t>(
+          std::count_if(binding.kernels.begin(), binding.kernels.end(),
+                        [&](const KernelBinding& kernel) { return kernel.kernels == set; }));
+    devices.push_back(std::move(use));
+  }
+  return devices;
 }
 
 }  // namespace tvmvm

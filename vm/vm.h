@@ -23,7 +23,9 @@ struct VmOptions {
   int threads = 0;                               // CPU workers; 0: all that the process may use
   std::shared_ptr<WorkerPool> pool;              // the service's own threads; null: the Vm makes its own
   std::shared_ptr<KernelJit> jit;                // for programs that hold only bitcode for this machine
-  std::vector<std::shared_ptr<Device>> devices;  // empty: one CPU device made from the options above
+  // In order of preference. With a GPU in front a program that was compiled for one runs on it, else on the
+  // CPU alone; of GPUs the first counts. Where there is no CPU among them, one is made from the options above.
+  std::vector<std::shared_ptr<Device>> devices;
   bool allow_native = true;
   std::string force_cpu_level;  // tests: run at most this level's kernels
 };
@@ -50,6 +52,13 @@ using LaunchObserver = std::function<void(const LaunchRecord&)>;
 // Told what a program that was compiled to be traced says of its values, one line at a time; not thread-safe,
 // called on the invoking thread.
 using TraceObserver = std::function<void(std::string_view line)>;
+
+// A device that a Vm uses.
+struct DeviceUse {
+  std::string name;     // "cpu", "vulkan:0"
+  size_t kernels = 0;   // that run there
+  std::string form;     // of the kernels; empty where there are none
+};
 
 class Vm;
 
@@ -100,6 +109,8 @@ class Vm : public std::enable_shared_from_this<Vm> {
   Invocation NewInvocation();
   // Which form of the kernels was taken, per device.
   std::vector<std::string> KernelDescriptions() const;
+  // The devices that a run uses, the CPU first.
+  std::vector<DeviceUse> Devices() const;
 
  private:
   Vm();

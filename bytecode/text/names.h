@@ -13,6 +13,7 @@ inline constexpr std::array<std::string_view, 3> kAccessNames = {"read", "write"
 inline constexpr std::array<std::string_view, 4> kValueKindNames = {"tensor", "sequence", "optional",
                                                                     "tuple"};
 inline constexpr std::array<std::string_view, 4> kDeviceNames = {"cpu", "opencl", "vulkan", "null"};
+inline constexpr std::array<std::string_view, kDeviceClassCount> kDeviceClassNames = {"cpu", "gpu"};
 inline constexpr std::array<std::string_view, 4> kFormNames = {"shared_object", "bitcode", "opencl_c",
                                                                "spirv"};
 

@@ -67,6 +67,11 @@ class ProgramParser {
     TVMVM_CHECK_OK(tokens_.Expect("@"));
     entry_ = tokens_.Peek();
     TVMVM_TRY(std::string name, tokens_.Name("the entry function's name"));
+    gpu_entry_.reset();
+    if (!tokens_.AcceptWord("gpu")) return {};
+    TVMVM_CHECK_OK(tokens_.Expect("@"));
+    gpu_entry_ = tokens_.Peek();
+    TVMVM_TRY(std::string gpu_name, tokens_.Name("the entry function of class gpu"));
     return {};
   }
 
@@ -74,7 +79,7 @@ class ProgramParser {
     KernelSpec kernel;
     TVMVM_CHECK_OK(tokens_.Expect("@"));
     TVMVM_TRY(kernel.name, tokens_.Name("the kernel's name"));
-    TVMVM_TRY(kernel.device, ParseEnum<DeviceKind>(kDeviceNames, "a device"));
+    TVMVM_TRY(kernel.device, ParseEnum<DeviceClass>(kDeviceClassNames, "cpu or gpu"));
     TVMVM_CHECK_OK(tokens_.ExpectWord("symbol"));
     TVMVM_TRY(kernel.symbol, tokens_.String("the symbol as a string"));
     TVMVM_CHECK_OK(tokens_.ExpectWord("scalars"));
@@ -224,17 +229,22 @@ class ProgramParser {
       program_.functions[use.function].code[use.word] = found->second;
     }
     if (!entry_) return ErrorAt(tokens_.Peek(), "no entry function is named");
-    auto entry = functions.find(entry_->text);
-    if (entry == functions.end())
-      return ErrorAt(*entry_, fmt::format("unknown function {}", Quoted(entry_->text)));
-    program_.entry.index = entry->second;
+    auto find = [&](const Token& name) -> Expected<FunctionId> {
+      auto found = functions.find(name.text);
+      if (found == functions.end())
+        return ErrorAt(name, fmt::format("unknown function {}", Quoted(name.text)));
+      return FunctionId{found->second};
+    };
+    TVMVM_TRY(program_.entry, find(*entry_));
+    if (!gpu_entry_) return {};
+    TVMVM_TRY(program_.gpu_entry, find(*gpu_entry_));
     return {};
   }
 
   ParseState state_;
   TokenStream& tokens_ = state_.tokens;
   Program& program_ = state_.program;
-  std::optional<Token> entry_;
+  std::optional<Token> entry_, gpu_entry_;
 };
 
 }  // namespace

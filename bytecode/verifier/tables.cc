@@ -12,6 +12,7 @@ namespace {
 
 bool IsValid(DType dtype) { return dtype > DType::kInvalid && static_cast<int>(dtype) < kDTypeCount; }
 bool IsValid(DeviceKind kind) { return kind <= DeviceKind::kNull; }
+bool IsValid(DeviceClass device) { return static_cast<uint32_t>(device) < kDeviceClassCount; }
 bool IsValid(KernelForm form) { return form <= KernelForm::kSpirV; }
 bool IsValid(Access access) { return access <= Access::kReadWrite; }
 
@@ -91,6 +92,21 @@ Status VerifySignatures(const Program& program) {
   if (main.scalar_inputs != 0 || main.scalar_outputs != 0)
     return Refuse("@{}: the entry function takes {} and returns {} scalars, wanted none", main.name,
                   main.scalar_inputs, main.scalar_outputs);
+  return {};
+}
+
+// The entry of a device class stands in for the entry: whoever calls sees no difference.
+Status VerifyGpuEntry(const Program& program) {
+  if (!program.gpu_entry) return {};
+  const uint32_t index = program.gpu_entry->index;
+  if (index >= program.functions.size())
+    return Refuse("entry function {} of class gpu does not exist, the program has {}", index,
+                  program.functions.size());
+  const FunctionSpec &entry = program.functions[index], &main = program.main();
+  if (entry.inputs != main.inputs || entry.outputs != main.outputs ||
+      entry.scalar_inputs != main.scalar_inputs || entry.scalar_outputs != main.scalar_outputs)
+    return Refuse("@{}: the entry function of class gpu has another signature than @{}", entry.name,
+                  main.name);
   return {};
 }
 
@@ -174,6 +190,7 @@ Status VerifyPlans(const Program& program) {
 
 Status VerifyTables(const Program& program) {
   TVMVM_CHECK_OK(VerifySignatures(program));
+  TVMVM_CHECK_OK(VerifyGpuEntry(program));
   TVMVM_CHECK_OK(VerifyKernels(program));
   TVMVM_CHECK_OK(VerifyLibraries(program));
   TVMVM_CHECK_OK(VerifyConstants(program));

@@ -78,10 +78,12 @@ Status Element(const Context& context, const Instruction& instruction, size_t op
                       fmt::format("an element of {} does not fit a scalar register", DTypeName(dtype)));
 }
 
-Status Queue(const Context& context, const Instruction& instruction, size_t operand) {
+// The queue of a device class.
+Status Device(const Context& context, const Instruction& instruction, size_t operand) {
   int64_t queue = instruction.operand(operand).value;
-  if (queue < kMaxQueues) return {};
-  return context.Fail(instruction, fmt::format("queue {}, at most {}", queue, kMaxQueues - 1));
+  if (queue < kDeviceClassCount) return {};
+  return context.Fail(instruction, fmt::format("queue {} is of no device, the last one is {}", queue,
+                                               kDeviceClassCount - 1));
 }
 
 Status Writable(const Context& context, const Instruction& instruction, size_t operand, size_t position) {
@@ -94,7 +96,10 @@ Status Writable(const Context& context, const Instruction& instruction, size_t o
 Status Launch(const Context& context, const Instruction& instruction) {
   const KernelSpec& kernel = context.program.kernels[instruction.operand(0).value];
   std::string who = fmt::format("kernel '{}'", kernel.name);
-  TVMVM_CHECK_OK(Queue(context, instruction, 1));
+  if (int64_t queue = instruction.operand(1).value; queue != static_cast<int64_t>(kernel.device))
+    return context.Fail(instruction, fmt::format("{} runs on {}, whose queue is {}, not {}", who,
+                                                 DeviceClassName(kernel.device),
+                                                 static_cast<int>(kernel.device), queue));
   TVMVM_CHECK_OK(Count(context, instruction, "shape scalars", instruction.operand(2).list_size(), "a launch",
                        kLaunchShapeSize));
   TVMVM_CHECK_OK(
@@ -154,6 +159,11 @@ Status VerifyUse(const FunctionContext& context, const DecodedInstruction& instr
       return Output(context, instruction);
     case Opcode::kAllocate:
       return Rank(context, instruction, 2);
+    case Opcode::kArenaOn:
+      return Device(context, instruction, 1);
+    case Opcode::kAllocateOn:
+      TVMVM_CHECK_OK(Device(context, instruction, 1));
+      return Rank(context, instruction, 3);
     case Opcode::kView:
       return Rank(context, instruction, 4);
     case Opcode::kDim:
@@ -169,7 +179,7 @@ Status VerifyUse(const FunctionContext& context, const DecodedInstruction& instr
     case Opcode::kFill:
       return Fill(context, instruction);
     case Opcode::kWait:
-      return Queue(context, instruction, 0);
+      return Device(context, instruction, 0);
     case Opcode::kHostCall:
       return HostCall(context, instruction);
     default:

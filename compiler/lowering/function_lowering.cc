@@ -264,7 +264,7 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
   std::vector<ScalarReg> scalars = EmitDims(use.scalars);
   std::vector<BufferOperand> buffers;
   for (const tensor::KernelArgument& argument : first.arguments) buffers.push_back(BufferOf(step, argument));
-  f_->Launch(KernelId{use.entry}, 0, shape, scalars, buffers);
+  f_->Launch(KernelId{use.entry}, DeviceClass::kCpu, shape, scalars, buffers);
   if (guarded) {
     dims_->LeaveScope();
     f_->Bind(after);

@@ -170,7 +170,8 @@ Expected<std::vector<std::byte>> PackMetadata(const Program& program, const Plac
   auto string_vector = builder.CreateVector(strings);
   auto provenance = PackProvenance(builder, program.provenance);
   builder.Finish(schema::CreateProgram(builder, function_vector, program.entry.index, kernels, library_vector,
-                                       constant_vector, plans, string_vector, provenance));
+                                       constant_vector, plans, string_vector, provenance,
+                                       program.gpu_entry ? program.gpu_entry->index : int64_t{-1}));
   return BytesOf(builder);
 }
 

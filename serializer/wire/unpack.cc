@@ -37,6 +37,10 @@ class Unpacker {
     TVMVM_CHECK_OK(Each(from.plans(), &to->plans, &Unpacker::Plan));
     TVMVM_CHECK_OK(Each(from.strings(), &to->strings, &Unpacker::Text));
     to->entry.index = from.entry();
+    if (int64_t entry = from.gpu_entry(); entry != -1) {
+      if (entry < 0 || entry > UINT32_MAX) return Malformed("entry function {} of class gpu", entry);
+      to->gpu_entry = FunctionId{static_cast<uint32_t>(entry)};
+    }
     return from.provenance() ? Provenance(*from.provenance(), &to->provenance) : Status();
   }
 
@@ -141,7 +145,7 @@ class Unpacker {
   Status Kernel(const schema::Kernel& from, KernelSpec* to) {
     TVMVM_CHECK_OK(String(from.name(), &to->name));
     TVMVM_CHECK_OK(String(from.symbol(), &to->symbol));
-    to->device = static_cast<DeviceKind>(from.device());
+    to->device = static_cast<DeviceClass>(from.device());
     to->scalar_count = from.scalar_count();
     TVMVM_CHECK_OK(Take(SizeOf(from.buffers())));
     for (uint32_t i = 0; i < SizeOf(from.buffers()); ++i)

@@ -116,6 +116,14 @@ void Host(Program& program, HostFunctionId function, std::array<size_t, 4> count
           Opcode::kHostCall);
 }
 
+// A copy of @main as the entry of class gpu.
+FunctionSpec& AddGpuEntry(Program& program) {
+  program.gpu_entry = FunctionId{static_cast<uint32_t>(program.functions.size())};
+  program.functions.push_back(Main(program));
+  program.functions.back().name = "gpu";
+  return program.functions.back();
+}
+
 struct Mutation {
   const char* message;
   std::function<void(Program&)> apply;
@@ -135,6 +143,16 @@ const Mutation kTableMutations[] = {
      [](Program& p) { p.entry.index = 0; }},
     {"@helper: the entry function takes 0 and returns 1 scalars, wanted none",
      [](Program& p) { p.entry.index = 0, p.functions[0].scalar_inputs = 0; }},
+    {"entry function 2 of class gpu does not exist, the program has 2",
+     [](Program& p) { p.gpu_entry = FunctionId{2}; }},
+    {"@gpu: the entry function of class gpu has another signature than @main",
+     [](Program& p) { AddGpuEntry(p).inputs[0].type.dims[0].high = 511; }},
+    {"@gpu: the entry function of class gpu has another signature than @main",
+     [](Program& p) { AddGpuEntry(p).outputs[0].name = "other"; }},
+    {"@gpu: the entry function of class gpu has another signature than @main",
+     [](Program& p) { AddGpuEntry(p).scalar_inputs = 1; }},
+    {"@gpu: the entry function of class gpu has another signature than @main",
+     [](Program& p) { AddGpuEntry(p).scalar_outputs = 1; }},
     {"@main input 'x': the name is used twice", [](Program& p) { Main(p).inputs[1].name = "x"; }},
     {"@main output 'y': the name is used twice", [](Program& p) { Main(p).outputs[1].name = "y"; }},
     {"@main input 'x': unknown dtype 0", [](Program& p) { Main(p).inputs[0].type.dtype = DType::kInvalid; }},
@@ -176,7 +194,7 @@ const Mutation kTableMutations[] = {
     {"a kernel has no name", [](Program& p) { p.kernels[0].name.clear(); }},
     {"kernel 'scale': two kernels have this name", [](Program& p) { p.kernels.push_back(p.kernels[0]); }},
     {"kernel 'scale': no symbol", [](Program& p) { p.kernels[0].symbol.clear(); }},
-    {"kernel 'scale': unknown device 4", [](Program& p) { p.kernels[0].device = DeviceKind{4}; }},
+    {"kernel 'scale': unknown device 2", [](Program& p) { p.kernels[0].device = DeviceClass{2}; }},
     {"kernel 'scale': unknown access 3", [](Program& p) { p.kernels[0].buffers[0] = Access{3}; }},
     {"kernel library 'host': unknown device 4",
      [](Program& p) {
@@ -382,7 +400,10 @@ const Mutation kUseMutations[] = {
      [](Program& p) { Word(p, Opcode::kLoad, 3) = static_cast<uint32_t>(DType::kC64); }},
     {"@main:50 store: an element of i4 does not fit a scalar register (node /start)",
      [](Program& p) { Word(p, Opcode::kStore, 2) = static_cast<uint32_t>(DType::kI4); }},
-    {"@main:55 launch: queue 8, at most 7 (node /Mul)", [](Program& p) { Word(p, Opcode::kLaunch, 1) = 8; }},
+    {"@main:55 launch: kernel 'scale' runs on cpu, whose queue is 0, not 1 (node /Mul)",
+     [](Program& p) { Word(p, Opcode::kLaunch, 1) = 1; }},
+    {"@main:55 launch: kernel 'scale' runs on gpu, whose queue is 1, not 0 (node /Mul)",
+     [](Program& p) { p.kernels[0].device = DeviceClass::kGpu; }},
     {"@main:55 launch: 5 shape scalars given, a launch takes 6 (node /Mul)",
      [](Program& p) {
        Replace(p, Opcode::kLaunch,
@@ -425,7 +446,23 @@ const Mutation kUseMutations[] = {
     {"@main:79 fill: 256 is no byte value (node /Mul)", [](Program& p) { Word(p, Opcode::kFill, 2) = 256; }},
     {"@main:79 fill: buffer 0 is written and is constant c0 (node /Mul)",
      [](Program& p) { Word(p, Opcode::kFill, 0, 1) = kConst; }},
-    {"@main:85 wait: queue 8, at most 7 (node /Mul)", [](Program& p) { Word(p, Opcode::kWait, 0) = 8; }},
+    {"@main:85 wait: queue 2 is of no device, the last one is 1 (node /Mul)",
+     [](Program& p) { Word(p, Opcode::kWait, 0) = 2; }},
+    {"@main:20 arena.on: queue 2 is of no device, the last one is 1 (node /start)",
+     [](Program& p) {
+       Replace(p, Opcode::kArena, {{kRefDst, 3}, {kIndex, 2}, {kScalarSrc, 2}}, Opcode::kArenaOn);
+     }},
+    {"@main:29 alloc.on: queue 2 is of no device, the last one is 1 (node /start)",
+     [](Program& p) {
+       Replace(p, Opcode::kAllocate, {{kRefDst, 5}, {kIndex, 2}, {kDType, 1}, List(kScalarList, {0})},
+               Opcode::kAllocateOn);
+     }},
+    {"@main:29 alloc.on: rank 17, at most 16 (node /start)",
+     [](Program& p) {
+       Replace(p, Opcode::kAllocate,
+               {{kRefDst, 5}, {kIndex, 1}, {kDType, 1}, List(kScalarList, std::vector<uint32_t>(17, 0))},
+               Opcode::kAllocateOn);
+     }},
     {kNoSuchHostFunction.c_str(),
      [](Program& p) {
        Host(p, HostFunctionId{4'000'000'000u}, {0, 0, 0, 0});
@@ -465,6 +502,11 @@ void CheckMutations(std::span<const Mutation> mutations) {
 }
 
 TEST(Verifier, TheBaseIsValid) { EXPECT_TRUE(VerifyProgram(BaseProgram())); }
+TEST(Verifier, EntryOfClassGpu) {
+  Program program = BaseProgram();
+  AddGpuEntry(program);
+  EXPECT_TRUE(VerifyProgram(program));
+}
 TEST(Verifier, Tables) { CheckMutations(kTableMutations); }
 TEST(Verifier, Layout) { CheckMutations(kLayoutMutations); }
 TEST(Verifier, Operands) { CheckMutations(kOperandMutations); }

@@ -32,7 +32,7 @@ KernelSpec Kernel(const std::string& name, uint32_t buffers, uint32_t scalars) {
   KernelSpec kernel;
   kernel.name = "test." + name;
   kernel.symbol = name;
-  kernel.device = DeviceUnderTest().kind;
+  kernel.device = ClassOf(DeviceUnderTest().kind);
   kernel.scalar_count = scalars;
   kernel.buffers.assign(buffers, Access::kReadWrite);
   return kernel;

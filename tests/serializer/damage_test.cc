@@ -176,7 +176,7 @@ TEST(Versions, NewerMajorIsRefusedAndNewerMinorIsRead) {
   auto program = LoadProgramFromMemory(file);
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().code, Code::kUnsupported);
-  EXPECT_EQ(program.error().message, "the file has format version 2.3, this build reads version 1.0");
+  EXPECT_EQ(program.error().message, "the file has format version 2.3, this build reads version 1.1");
   newer.header.major = 1;
   newer.Seal(&file);
   EXPECT_EQ(LoadError(file), "");
@@ -263,6 +263,12 @@ TEST(Damage, MetadataIsCheckedBeyondItsStructure) {
               HasSubstr("a parameter has no type"));
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->entry = 1; }),
               HasSubstr("entry function 1 does not exist"));
+  EXPECT_THAT(error_after([](schema::ProgramT* program) { program->gpu_entry = 1; }),
+              HasSubstr("entry function 1 of class gpu does not exist"));
+  EXPECT_THAT(error_after([](schema::ProgramT* program) { program->gpu_entry = -2; }),
+              HasSubstr("entry function -2 of class gpu"));
+  EXPECT_THAT(error_after([](schema::ProgramT* program) { program->gpu_entry = int64_t{1} << 32; }),
+              HasSubstr("entry function 4294967296 of class gpu"));
   EXPECT_THAT(error_after([](schema::ProgramT* program) {
                 for (int i = 0; i < 20; ++i) {
                   auto outer = std::make_unique<schema::TypeT>();

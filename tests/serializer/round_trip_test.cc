@@ -45,6 +45,20 @@ TEST(RoundTrip, KeepsEverything) {
   EXPECT_EQ(copy.provenance.options, "--target host");
 }
 
+TEST(RoundTrip, KeepsTheEntryOfClassGpu) {
+  Program program = *SampleProgram(false);
+  program.functions.push_back(program.functions[0]);
+  program.functions[1].name = "main.gpu";
+  for (auto entry : {std::optional<FunctionId>(), std::optional(FunctionId{1})}) {
+    program.gpu_entry = entry;
+    auto bytes = SerializeProgram(program);
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    auto loaded = LoadProgramFromMemory(*bytes);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_EQ((*loaded)->gpu_entry, entry);
+  }
+}
+
 TEST(RoundTrip, ThroughAFile) {
   auto program = SampleProgram(true);
   std::string path = TemporaryPath("round_trip.vmexe");

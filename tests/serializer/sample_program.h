@@ -79,7 +79,7 @@ inline std::shared_ptr<const Program> SampleProgram(bool large_constant) {
   RefReg arena = body.Arena(total);
   RefReg y = body.Output(0, std::array{n, body.Immediate(3)});
   ScalarReg one = body.Immediate(1);
-  body.Launch(kernel, 0, {{n, one, one}, body.Immediate(0), bytes, bytes}, std::array{n},
+  body.Launch(kernel, DeviceClass::kCpu, {{n, one, one}, body.Immediate(0), bytes, bytes}, std::array{n},
               std::array{BufferOperand{x.index}, BufferOperand{constant.index | BufferOperand::kConstantBit},
                          BufferOperand{arena.index, offsets[1].index}});
   body.Copy(BufferOperand{y.index}, BufferOperand{arena.index, offsets[1].index}, bytes);

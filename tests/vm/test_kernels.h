@@ -129,7 +129,7 @@ inline void LaunchAdd(FunctionBuilder& body, KernelId kernel, ScalarReg n, Scala
   shape.scratch_bytes = body.Immediate(0);
   shape.flops = flops;
   shape.bytes = body.Immediate(0);
-  body.Launch(kernel, 0, shape, std::array{amount}, std::array{from, to});
+  body.Launch(kernel, DeviceClass::kCpu, shape, std::array{amount}, std::array{from, to});
 }
 
 // y[n] = x[n] + 1 + 1: one kernel into the arena, one from there into the output.

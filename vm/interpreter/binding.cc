@@ -1,44 +1,114 @@
 #include "vm/interpreter/binding.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
+
+#include "bytecode/encoding.h"
 
 namespace tvmvm {
 namespace {
 
-// Loads all kernels of its kind onto the device at `index`.
-Status BindDevice(uint32_t index, Binding* binding) {
-  const Program& program = *binding->program;
-  Device& device = *binding->devices[index];
-  std::vector<KernelSpec> kernels;
-  std::vector<uint32_t> ids;
-  for (uint32_t id = 0; id < program.kernels.size(); ++id) {
-    if (program.kernels[id].device != device.target().device || binding->kernels[id].kernels != nullptr)
-      continue;
-    kernels.push_back(program.kernels[id]);
-    ids.push_back(id);
+// What the functions that a run can reach use.
+struct Uses {
+  std::vector<bool> functions, kernels;
+  bool classes[kDeviceClassCount] = {true, false};  // the CPU is always there
+  std::set<uint32_t> gpu_constants;                 // that launches on the GPU name
+};
+
+void AddUse(const Program& program, const DecodedInstruction& instruction, Uses* uses,
+            std::vector<uint32_t>* open) {
+  switch (instruction.info->opcode) {
+    case Opcode::kCall: {
+      const auto callee = static_cast<uint32_t>(instruction.operand(0).value);
+      if (!uses->functions[callee]) open->push_back(callee);
+      uses->functions[callee] = true;
+      return;
+    }
+    case Opcode::kArenaOn:
+    case Opcode::kAllocateOn:
+      uses->classes[instruction.operand(1).value] = true;
+      return;
+    case Opcode::kLaunch:
+      break;
+    default:
+      return;
   }
-  if (kernels.empty()) return {};
-  TVMVM_TRY(std::unique_ptr<KernelSet> set, device.LoadKernels(kernels, program.libraries));
-  for (uint32_t i = 0; i < ids.size(); ++i) binding->kernels[ids[i]] = {set.get(), i, index};
-  binding->kernel_sets.push_back(std::move(set));
+  const auto kernel = static_cast<uint32_t>(instruction.operand(0).value);
+  uses->kernels[kernel] = true;
+  uses->classes[static_cast<size_t>(program.kernels[kernel].device)] = true;
+  if (program.kernels[kernel].device == DeviceClass::kCpu) return;
+  const DecodedOperand& buffers = instruction.operand(4);
+  for (size_t i = 0; i < buffers.list_size(); ++i)
+    if (buffers.buffer(i).is_constant()) uses->gpu_constants.insert(buffers.buffer(i).index());
+}
+
+Uses UsesOf(const Program& program, FunctionId entry) {
+  Uses uses;
+  uses.functions.resize(program.functions.size());
+  uses.kernels.resize(program.kernels.size());
+  uses.functions[entry.index] = true;
+  std::vector<uint32_t> open{entry.index};
+  while (!open.empty()) {
+    const std::vector<uint32_t>& code = program.functions[open.back()].code;
+    open.pop_back();
+    for (uint32_t word = 0; word < code.size(); word += code[word] >> 8)
+      AddUse(program, *DecodeInstruction(code, word), &uses, &open);
+  }
+  return uses;
+}
+
+std::string NamesOf(const std::vector<std::shared_ptr<Device>>& devices) {
+  std::string names;
+  for (const std::shared_ptr<Device>& device : devices) names += (names.empty() ? "" : ", ") + device->name();
+  return names;
+}
+
+// The first device of each class that is used.
+Status ChooseDevices(const std::vector<std::shared_ptr<Device>>& given, const Uses& uses, Binding* binding) {
+  for (uint32_t number = 0; number < kDeviceClassCount; ++number) {
+    if (!uses.classes[number]) continue;
+    const auto wanted = static_cast<DeviceClass>(number);
+    auto found = std::find_if(given.begin(), given.end(), [&](const std::shared_ptr<Device>& device) {
+      return ClassOf(device->target().device) == wanted;
+    });
+    if (found == given.end())
+      return MakeError(Code::kUnsupported, std::string("the program runs on a device of class ") +
+                                               DeviceClassName(wanted) + "; the devices given are " +
+                                               NamesOf(given));
+    binding->devices.push_back(*found);
+  }
   return {};
 }
 
-Status BindKernels(Binding* binding) {
+// Loads the kernels that are used of a device's class.
+Status BindKernels(uint32_t queue, const Uses& uses, Binding* binding) {
   const Program& program = *binding->program;
-  binding->kernels.resize(program.kernels.size());
-  for (uint32_t index = 0; index < binding->devices.size(); ++index)
-    TVMVM_CHECK_OK(BindDevice(index, binding));
+  std::vector<KernelSpec> kernels;
+  std::vector<uint32_t> ids;
   for (uint32_t id = 0; id < program.kernels.size(); ++id) {
-    if (binding->kernels[id].kernels != nullptr) continue;
-    std::string given;
-    for (const std::shared_ptr<Device>& device : binding->devices)
-      given += (given.empty() ? "" : ", ") + device->name();
-    return MakeError(Code::kUnsupported, "kernel '" + program.kernels[id].name + "' runs on " +
-                                             DeviceKindName(program.kernels[id].device) +
-                                             "; the devices given are " + given);
+    if (!uses.kernels[id] || static_cast<uint32_t>(program.kernels[id].device) != queue) continue;
+    kernels.push_back(program.kernels[id]);
+    ids.push_back(id);
   }
+  binding->kernel_sets.emplace_back();
+  if (kernels.empty()) return {};
+  TVMVM_TRY(std::unique_ptr<KernelSet> set,
+            binding->devices[queue]->LoadKernels(kernels, program.libraries));
+  for (uint32_t i = 0; i < ids.size(); ++i) binding->kernels[ids[i]] = {set.get(), i};
+  binding->kernel_sets.back() = std::move(set);
+  return {};
+}
+
+Status UploadConstants(const Uses& uses, Binding* binding) {
+  if (uses.gpu_constants.empty()) return {};
+  const std::shared_ptr<Device>& device = binding->devices[1];
+  const std::vector<uint32_t> ids(uses.gpu_constants.begin(), uses.gpu_constants.end());
+  auto upload = [&] { return DeviceConstants::Upload(*binding->program, device, ids); };
+  // One program may run in several ways on one device; each has its own constants.
+  const std::string what = "constants of @" + binding->program->function(binding->entry).name;
+  TVMVM_TRY(binding->device_constants,
+            binding->program->derived->Get<DeviceConstants>(device.get(), what, upload));
   return {};
 }
 
@@ -100,11 +170,18 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
   if (!program) return MakeError(Code::kInvalidArgument, "no program given");
   auto binding = std::make_shared<Binding>();
   binding->program = std::move(program);
-  binding->devices = std::move(devices);
   TVMVM_CHECK_OK(CheckEntry(*binding->program));
+  const bool gpu_first = !devices.empty() && ClassOf(devices[0]->target().device) == DeviceClass::kGpu;
+  binding->entry = gpu_first ? binding->program->gpu_entry.value_or(binding->program->entry)
+                             : binding->program->entry;
+  const Uses uses = UsesOf(*binding->program, binding->entry);
+  TVMVM_CHECK_OK(ChooseDevices(devices, uses, binding.get()));
+  binding->kernels.resize(binding->program->kernels.size());
+  for (uint32_t queue = 0; queue < binding->devices.size(); ++queue)
+    TVMVM_CHECK_OK(BindKernels(queue, uses, binding.get()));
   ScanCode(binding.get());
-  TVMVM_CHECK_OK(BindKernels(binding.get()));
   BindConstants(binding.get());
+  TVMVM_CHECK_OK(UploadConstants(uses, binding.get()));
   binding->signature = std::make_unique<Signature>(binding->program->main());
   return binding;
 }

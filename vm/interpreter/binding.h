@@ -6,27 +6,31 @@
 
 #include "bytecode/program.h"
 #include "devices/device.h"
+#include "vm/interpreter/device_constants.h"
 #include "vm/interpreter/object.h"
 #include "vm/signature.h"
 
 namespace tvmvm {
 
 struct KernelBinding {
-  const KernelSet* kernels = nullptr;  // null: not bound yet
+  const KernelSet* kernels = nullptr;  // null: nothing launches it
   uint32_t index = 0;                  // in the set
-  uint32_t device = 0;                 // in Binding::devices
 };
 
 struct Binding {
   std::shared_ptr<const Program> program;
-  std::vector<std::shared_ptr<Device>> devices;         // the first one holds arenas and tensors
-  std::vector<std::unique_ptr<KernelSet>> kernel_sets;  // one for each device that has kernels
+  FunctionId entry;                                     // that of the devices' class
+  std::vector<std::shared_ptr<Device>> devices;         // by queue: the CPU, then the GPU where one is used
+  std::vector<std::unique_ptr<KernelSet>> kernel_sets;  // by queue; null where none is launched
   std::vector<KernelBinding> kernels;                   // by KernelId
   std::vector<Bytes> constants;                         // by ConstantId
+  std::shared_ptr<const DeviceConstants> device_constants;  // where the GPU's launches name constants
   std::unique_ptr<Signature> signature;
   uint32_t longest_list = 0;  // words of the longest list operand in the code
 };
 
+// `devices` in order of preference: with a GPU in front, and where the program has an entry for that class, it
+// runs that one. There is a CPU among them; of GPUs the first counts.
 // Errors: kUnsupported where no device runs a kernel, naming both; kInvalidProgram.
 Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> program,
                                               std::vector<std::shared_ptr<Device>> devices);

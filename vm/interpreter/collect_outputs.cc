@@ -39,6 +39,11 @@ bool Fits(const Object& object, const TypeSpec& type) {
   return false;
 }
 
+Status CheckIsOnCpu(const TensorObject& result) {
+  if (result.buffer->device == DeviceClass::kCpu) return {};
+  return MakeError(Code::kInvalidProgram, "the program gave a tensor that is on the gpu");
+}
+
 std::string Described(const Object* object) {
   if (object == nullptr) return "nothing";
   std::string text = std::string("a ") + ObjectKindName(object->kind);
@@ -127,6 +132,7 @@ Expected<Value> Machine::ToValue(Object* root, const TypeSpec* root_type) {
 }
 
 Status Machine::CopyToGiven(const TensorObject& result, const Tensor& given) {
+  TVMVM_CHECK_OK(CheckIsOnCpu(result));
   if (!(result.shape == given.shape()))
     return MakeError(Code::kInvalidArgument, "memory for shape " + given.shape().ToString() +
                                                  " given, the result has " + result.shape.ToString());
@@ -141,6 +147,7 @@ Status Machine::CopyToGiven(const TensorObject& result, const Tensor& given) {
 // Memory that only the program held goes to the caller as it is; everything else (inputs, constants, arena,
 // memory that another output took) is copied.
 Expected<Tensor> Machine::HandOut(TensorObject& result) {
+  TVMVM_CHECK_OK(CheckIsOnCpu(result));
   Buffer& buffer = *result.buffer;
   if (result.dtype == DType::kString) {
     if (buffer.strings.use_count() == 1 && !buffer.read_only)

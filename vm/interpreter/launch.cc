@@ -3,25 +3,13 @@
 #include <string>
 
 #include "vm/host/host_library.h"
+#include "vm/interpreter/device_handlers.h"
 #include "vm/interpreter/handlers.h"
 
 namespace tvmvm {
 namespace {
 
 inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
-
-constexpr const char* kWritesReadOnly = "writes to an input or a constant";
-
-const uint32_t* FailKernel(Machine& m, const uint32_t* pc, const KernelSpec& kernel, int32_t code) {
-  const size_t index = static_cast<size_t>(code) - 1;
-  std::string message = "kernel '" + kernel.name + "': ";
-  if (code > 0 && index < kernel.error_messages.size()) {
-    message += kernel.error_messages[index];
-  } else {
-    message += "failed with code " + std::to_string(code);
-  }
-  return m.Fail(pc, Code::kInvalidArgument, message);
-}
 
 // Addresses of a launch's buffers; false after Fail.
 bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const uint32_t* list) {
@@ -40,7 +28,16 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
   return true;
 }
 
-void Observe(Machine& m, const uint32_t* pc, const LaunchRequest& request, int64_t begin_ns) {
+}  // namespace
+
+std::string KernelFailureText(const KernelSpec& kernel, int32_t code) {
+  const size_t index = static_cast<size_t>(code) - 1;
+  const std::string name = "kernel '" + kernel.name + "': ";
+  if (code > 0 && index < kernel.error_messages.size()) return name + kernel.error_messages[index];
+  return name + "failed with code " + std::to_string(code);
+}
+
+void ObserveLaunch(Machine& m, const uint32_t* pc, const LaunchRequest& request, int64_t begin_ns) {
   LaunchRecord record;
   record.kernel = KernelId{pc[1]};
   record.function = FunctionId{static_cast<uint32_t>(m.frame().function - m.program.functions.data())};
@@ -53,17 +50,14 @@ void Observe(Machine& m, const uint32_t* pc, const LaunchRequest& request, int64
   m.observer(record);
 }
 
-// A launch or a host function that was stopped in its work: the machine knows whether by cancel or by the
-// deadline.
 const uint32_t* FailWork(Machine& m, const uint32_t* pc, const Error& error) {
   if (error.code == Code::kCancelled && !m.PollBeforeWork(pc)) return nullptr;
   return m.Fail(pc, error);
 }
 
-}  // namespace
-
 const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   if (!m.PollBeforeWork(pc)) return nullptr;
+  if (pc[2] != 0) return LaunchOnDevice(m, pc);
   const KernelBinding& binding = m.binding.kernels[pc[1]];
   const KernelSpec& kernel = m.program.kernels[pc[1]];
   const uint32_t* shape = pc + 3;  // grid x, y, z, scratch bytes, flops, bytes
@@ -82,12 +76,12 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   request.addresses = {m.addresses.data(), buffer_list[0]};
 
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
-  const Expected<int32_t> code = m.queues[binding.device]->Launch(request, &m);
+  const Expected<int32_t> code = m.cpu->Launch(request, &m);
   if (!code) [[unlikely]]
     return FailWork(m, pc, code.error());
   if (*code != 0) [[unlikely]]
-    return FailKernel(m, pc, kernel, *code);
-  if (m.observer) Observe(m, pc, request, begin_ns);
+    return m.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *code));
+  if (m.observer) ObserveLaunch(m, pc, request, begin_ns);
   return buffer_list + 1 + 2 * buffer_list[0];
 }
 
@@ -98,6 +92,11 @@ const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
   Bytes to, from;
   bool to_read_only = false, from_read_only = false;
   if (!m.PollBeforeWork(pc)) return nullptr;
+  if (m.gpu != nullptr) {
+    if (m.IsOnDevice(BufferOperand{list[1]}) || m.IsOnDevice(BufferOperand{list[3]}))
+      return CopyOnDevice(m, pc);
+    if (m.gpu->writes_host() && !m.WaitForDevice(pc)) return nullptr;
+  }
   if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &to_read_only)) return nullptr;
   if (!m.BytesOf(pc, {list[3], list[4]}, count, &from, &from_read_only)) return nullptr;
   if (to_read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
@@ -112,18 +111,17 @@ const uint32_t* HandleFill(Machine& m, const uint32_t* pc) {
   Bytes to;
   bool read_only = false;
   if (!m.PollBeforeWork(pc)) return nullptr;
+  if (m.IsOnDevice(BufferOperand{list[1]})) return FillOnDevice(m, pc);
   if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &read_only)) return nullptr;
   if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   std::memset(to.data, static_cast<int>(after[1] & 0xff), static_cast<size_t>(count));
   return after + 2;
 }
 
+// The CPU has done its work when an instruction ends.
 const uint32_t* HandleWait(Machine& m, const uint32_t* pc) {
   if (!m.PollBeforeWork(pc)) return nullptr;
-  for (const std::unique_ptr<Queue>& queue : m.queues) {
-    const Expected<std::optional<KernelFailure>> failure = queue->Wait(&m);
-    if (!failure) return FailWork(m, pc, failure.error());
-  }
+  if (pc[1] != 0 && m.gpu != nullptr && !m.WaitForDevice(pc)) return nullptr;
   return pc + 2;
 }
 
@@ -136,7 +134,10 @@ const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
 
   const std::span<const int64_t> scalars = m.Gather(scalar_list, m.numbers.data());
   int64_t* new_scalars = m.numbers.data() + scalar_list[0];
-  for (uint32_t i = 0; i < ref_list[0]; ++i) m.objects[i] = m.refs[ref_list[1 + i]];
+  for (uint32_t i = 0; i < ref_list[0]; ++i) {
+    if (m.IsOnDevice(ref_list[1 + i])) return FailOnDevice(m, pc, ref_list[1 + i]);
+    m.objects[i] = m.refs[ref_list[1 + i]];
+  }
   Object** new_refs = m.objects.data() + ref_list[0];
   std::fill_n(new_scalars, scalar_results[0], 0);
   std::fill_n(new_refs, ref_results[0], nullptr);

@@ -24,16 +24,22 @@ Machine::Machine(std::shared_ptr<const Binding> owner)
       given_outputs(program.main().outputs.size()),
       numbers(size_t{2} * owner->longest_list + 8),
       addresses(owner->longest_list + 1),
+      places(owner->devices.size() > 1 ? owner->longest_list + 1 : 0),
       objects(size_t{2} * owner->longest_list + 1),
       binding_owner_(std::move(owner)),
       arena_(this),
       results_(program.main().outputs.size()),
       staged_(program.main().outputs.size()),
-      symbols_(binding.signature->symbol_count()) {}
+      symbols_(binding.signature->symbol_count()) {
+  if (binding.devices.size() < 2) return;
+  gpu = std::make_unique<DeviceWork>(binding.devices[1].get());
+  pool.set_device_memory(gpu.get());
+}
 
 Machine::~Machine() {
   End();
-  queues.clear();  // before the devices go
+  gpu.reset();  // before the binding, whose kernels and devices it uses
+  cpu.reset();
 }
 
 void Machine::SetLimits(const Limits& limits) {
@@ -44,6 +50,7 @@ void Machine::SetLimits(const Limits& limits) {
 
 void Machine::Trim() {
   arena_.Trim();
+  if (gpu) gpu->Trim();
   plans.Clear();
   scalar_stack_.Clear();
   ref_stack_.Clear();
@@ -83,8 +90,15 @@ const uint32_t* Machine::Fail(const uint32_t* pc, Code error_code, std::string_v
     return nullptr;
   }
   const FunctionSpec& function = *frame().function;
-  const auto word = static_cast<uint32_t>(pc - function.code.data());
-  const auto opcode = static_cast<Opcode>(*pc & 0xff);
+  const FunctionId id{static_cast<uint32_t>(&function - program.functions.data())};
+  return FailAt(id, static_cast<uint32_t>(pc - function.code.data()), error_code, message);
+}
+
+const uint32_t* Machine::FailAt(FunctionId id, uint32_t word, Code error_code, std::string_view message) {
+  failed_ = true;
+  error_.code = error_code;
+  const FunctionSpec& function = program.function(id);
+  const auto opcode = static_cast<Opcode>(function.code[word] & 0xff);
   error_.message = "@" + function.name + ":" + std::to_string(word) + " " +
                    std::string(InfoOf(opcode).mnemonic) + ": " + std::string(message);
   if (std::string_view node = program.SourceNode(function, word); !node.empty())
@@ -146,14 +160,19 @@ TensorObject* Machine::TensorAt(const uint32_t* pc, uint32_t reg) {
 bool Machine::BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes,
                       bool* read_only) {
   Object* object = refs[reg];
+  const Buffer* buffer = nullptr;
   if (object != nullptr && object->kind == ObjectKind::kBuffer) [[likely]] {
-    auto* buffer = static_cast<Buffer*>(object);
+    buffer = static_cast<Buffer*>(object);
     *bytes = {buffer->data, buffer->bytes};
-    *read_only = buffer->read_only;
   } else if (TensorObject* tensor = TensorAt(pc, reg)) {
+    buffer = tensor->buffer;
     *bytes = {tensor->data, tensor->bytes};
-    *read_only = tensor->buffer->read_only;
   } else {
+    return false;
+  }
+  *read_only = buffer->read_only;
+  if (buffer->device != DeviceClass::kCpu) [[unlikely]] {
+    Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + " is on the gpu");
     return false;
   }
   if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]] {
@@ -227,6 +246,24 @@ Buffer* Machine::NewArenaBuffer(const uint32_t* pc, int64_t bytes) {
   buffer->bytes = bytes;
   buffer->charged = bytes;
   buffer->region = region->id;
+  return buffer;
+}
+
+Buffer* Machine::NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena) {
+  if (Status status = bytes < 0 ? Status() : budget.Reserve(bytes, in_arena ? "arena" : "tensor"); !status) {
+    Fail(pc, status.error());
+    return nullptr;
+  }
+  Buffer* buffer = pool.NewBuffer();
+  Status status = in_arena ? gpu->AllocateArena(bytes, buffer) : gpu->Allocate(bytes, buffer);
+  if (!status) {
+    if (bytes >= 0) budget.Release(bytes);
+    pool.Release(buffer);
+    Fail(pc, status.error());
+    return nullptr;
+  }
+  buffer->bytes = bytes;
+  buffer->charged = bytes;
   return buffer;
 }
 

@@ -13,6 +13,7 @@
 #include "allocator/budget.h"
 #include "vm/arguments.h"
 #include "vm/interpreter/binding.h"
+#include "vm/interpreter/device_work.h"
 #include "vm/interpreter/object.h"
 #include "vm/interpreter/plan_cache.h"
 #include "vm/interpreter/register_stack.h"
@@ -70,6 +71,12 @@ class Machine final : public CancelToken, private BlockSource {
   // return.
   [[gnu::cold, gnu::noinline]] const uint32_t* Fail(const uint32_t* pc, Code code, std::string_view message);
   [[gnu::cold, gnu::noinline]] const uint32_t* Fail(const uint32_t* pc, const Error& error);
+  // The same for an instruction that was done before.
+  [[gnu::cold]] const uint32_t* FailAt(FunctionId function, uint32_t word, Code code,
+                                       std::string_view message);
+  // Waits for the device's queue; false after Fail: a kernel ended with a code, the run is to end, the device
+  // is lost. `pc` may be null.
+  bool WaitForDevice(const uint32_t* pc);
 
   // Looks for cancel, the step limit and, now and then, the deadline. False: failed.
   bool Poll(const uint32_t* pc) {
@@ -92,6 +99,14 @@ class Machine final : public CancelToken, private BlockSource {
   // The bytes from `offset` on of a register's tensor or buffer, at least `wanted`; false after Fail.
   bool BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes,
                bool* read_only);
+  // Whether a register's memory is on a device with memory of its own.
+  bool IsOnDevice(uint32_t reg) const {
+    if (gpu == nullptr) [[likely]]
+      return false;
+    const Buffer* buffer = BufferOf(refs[reg]);
+    return buffer != nullptr && buffer->device != DeviceClass::kCpu;
+  }
+  bool IsOnDevice(BufferOperand operand) const { return !operand.is_constant() && IsOnDevice(operand.base); }
   // The same of an entry of a kBufferList.
   bool BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
 
@@ -99,6 +114,8 @@ class Machine final : public CancelToken, private BlockSource {
   TensorObject* NewTensor(const uint32_t* pc, DType dtype, const Shape& shape, std::string_view purpose);
   // Memory for one region of the arena; null after Fail.
   Buffer* NewArenaBuffer(const uint32_t* pc, int64_t bytes);
+  // Memory on the device: a region of its arena there, or a block of its own; null after Fail.
+  Buffer* NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena);
   // The listed scalars as dims; false after Fail.
   bool ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape);
   std::span<const int64_t> Gather(const uint32_t* list, int64_t* to) const {
@@ -113,14 +130,16 @@ class Machine final : public CancelToken, private BlockSource {
   Budget budget;
   ObjectPool pool;
   PlanCache plans;
-  std::vector<std::unique_ptr<Queue>> queues;  // of Binding::devices; opened by the first run
-  std::vector<const Tensor*> given_outputs;    // of the run in progress; null where the caller gave no memory
+  std::unique_ptr<Queue> cpu;       // opened by the first run
+  std::unique_ptr<DeviceWork> gpu;  // null where the program runs on the CPU alone
+  std::vector<const Tensor*> given_outputs;  // of the run in progress; null where the caller gave no memory
   LaunchObserver observer;
   TraceObserver tracer;
 
   // As long as the longest list operand of the program.
   std::vector<int64_t> numbers;
   std::vector<void*> addresses;
+  std::vector<DeviceSpan> places;
   std::vector<Object*> objects;
 
  private:

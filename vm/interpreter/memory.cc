@@ -1,6 +1,7 @@
 // Handlers of references, plans, tensors and element access.
 #include <string>
 
+#include "vm/interpreter/device_handlers.h"
 #include "vm/interpreter/element_access.h"
 #include "vm/interpreter/handlers.h"
 
@@ -125,6 +126,7 @@ const uint32_t* HandleView(Machine& m, const uint32_t* pc) {
   const auto dtype = static_cast<DType>(pc[4]);
   Shape shape;
   if (!m.ShapeOf(pc, list, &shape)) return nullptr;
+  if (m.IsOnDevice(pc[2])) return ViewOnDevice(m, pc, shape);
   const int64_t offset = m.scalars[pc[3]];
   Bytes bytes;
   bool read_only = false;
@@ -166,6 +168,7 @@ const uint32_t* HandleLoad(Machine& m, const uint32_t* pc) {
   Bytes bytes;
   bool read_only = false;
   if (!CheckScalarForm(m, pc, dtype)) return nullptr;
+  if (m.IsOnDevice(pc[2])) return LoadFromDevice(m, pc);
   if (!m.BytesAt(pc, pc[2], m.scalars[pc[3]], DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
   m.scalars[pc[1]] = LoadElement(dtype, bytes.data);
   return pc + 5;
@@ -176,8 +179,9 @@ const uint32_t* HandleStore(Machine& m, const uint32_t* pc) {
   Bytes bytes;
   bool read_only = false;
   if (!CheckScalarForm(m, pc, dtype)) return nullptr;
+  if (m.IsOnDevice(pc[1])) return StoreToDevice(m, pc);
   if (!m.BytesAt(pc, pc[1], m.scalars[pc[2]], DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
-  if (read_only) return m.Fail(pc, Code::kInvalidProgram, "writes to an input or a constant");
+  if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   StoreElement(dtype, bytes.data, m.scalars[pc[4]]);
   return pc + 5;
 }

@@ -71,6 +71,7 @@ Buffer* ObjectPool::NewBuffer() {
   buffer->kind = ObjectKind::kBuffer;
   buffer->data = EmptyMemory();
   buffer->bytes = buffer->used = 0;
+  buffer->device = DeviceClass::kCpu;
   buffer->origin = BufferOrigin::kBorrowed;
   buffer->read_only = false;
   buffer->charged = 0;
@@ -84,6 +85,7 @@ TensorObject* ObjectPool::NewTensor(Buffer* buffer, DType dtype, const Shape& sh
   tensor->shape = shape;
   tensor->buffer = buffer;
   tensor->data = buffer->data;
+  tensor->begin = 0;
   tensor->bytes = DTypeBytes(dtype, *shape.ElementCount());
   return tensor;
 }
@@ -208,6 +210,10 @@ void ObjectPool::DestroyBuffer(Buffer* buffer) noexcept {
       break;
     case BufferOrigin::kHost:
       FreeHost(buffer->data);
+      break;
+    case BufferOrigin::kDeviceArena:
+    case BufferOrigin::kDevice:
+      device_memory_->TakeBack(*buffer);
       break;
   }
   budget_->Release(buffer->charged);

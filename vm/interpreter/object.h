@@ -12,6 +12,7 @@
 #include "allocator/budget.h"
 #include "bytecode/dtype.h"
 #include "bytecode/shape.h"
+#include "devices/device.h"
 
 namespace tvmvm {
 
@@ -31,11 +32,15 @@ enum class BufferOrigin : uint8_t {
   kBorrowed,  // an input, a constant or a caller's output: nobody here
   kArena,     // the Invocation's arena
   kHost,      // AllocateHost; may be handed out as an output
+  kDeviceArena,  // the Invocation's arena on a device
+  kDevice,       // a block of a device
 };
 
-// A run of bytes that tensors share.
+// A run of bytes that tensors share. On a device with memory of its own it has a place there and no address.
 struct Buffer : Object {
   char* data = nullptr;
+  DeviceClass device = DeviceClass::kCpu;
+  DeviceSpan place;  // not on the CPU
   int64_t bytes = 0;
   BufferOrigin origin = BufferOrigin::kBorrowed;
   bool read_only = false;
@@ -51,8 +56,16 @@ struct TensorObject : Object {
   Shape shape;
   Buffer* buffer = nullptr;
   char* data = nullptr;  // inside the buffer; never null but for strings
+  int64_t begin = 0;     // not on the CPU: bytes from the buffer's beginning
   int64_t bytes = 0;
 };
+
+// The buffer of a tensor or the object itself; null for others.
+inline Buffer* BufferOf(Object* object) {
+  if (object == nullptr) return nullptr;
+  if (object->kind == ObjectKind::kBuffer) return static_cast<Buffer*>(object);
+  return object->kind == ObjectKind::kTensor ? static_cast<TensorObject*>(object)->buffer : nullptr;
+}
 
 // Values in a row: the elements of a sequence, the fields of a tuple. Null stands for an optional without
 // element.
@@ -66,6 +79,13 @@ struct ContainerObject : Object {
 struct Bytes {
   char* data = nullptr;
   int64_t size = 0;
+};
+
+// Takes the memory of a device's buffers back when nobody holds them.
+class DeviceMemoryOwner {
+ public:
+  virtual ~DeviceMemoryOwner() = default;
+  virtual void TakeBack(const Buffer& buffer) noexcept = 0;  // kDeviceArena, kDevice
 };
 
 // Makes and recycles objects; returns a buffer's memory to where it came from. Not thread-safe.
@@ -100,6 +120,7 @@ class ObjectPool {
   }
 
   Budget& budget() { return *budget_; }
+  void set_device_memory(DeviceMemoryOwner* owner) { device_memory_ = owner; }
 
  private:
   // Dead objects of one type, to be used again.
@@ -118,6 +139,7 @@ class ObjectPool {
 
   Arena* arena_;
   Budget* budget_;
+  DeviceMemoryOwner* device_memory_ = nullptr;  // where there are devices
   FreeList<Buffer> buffers_;
   FreeList<TensorObject> tensors_;
   FreeList<ContainerObject> containers_;

@@ -17,10 +17,11 @@ bool IsElementAligned(const void* data, DType dtype) {
 Status Machine::Run(const Arguments& inputs, Results outputs) {
   TVMVM_CHECK_OK(binding.signature->CheckInputs(inputs, symbols_));
   TVMVM_CHECK_OK(CheckOutputs(outputs));
-  if (queues.empty()) TVMVM_CHECK_OK(OpenQueues());
+  if (cpu == nullptr || gpu != nullptr) TVMVM_CHECK_OK(OpenQueues());
   Status status = Begin(inputs, outputs);
   if (status) {
     Interpret(*this, code);
+    if (gpu != nullptr && gpu->is_busy() && !failed_) WaitForDevice(nullptr);
     status = failed_ ? Status(tl::unexpected(error_)) : Collect(outputs);
   }
   End();
@@ -53,12 +54,10 @@ Status Machine::CheckOutputs(const Results& outputs) const {
 }
 
 Status Machine::OpenQueues() {
-  std::vector<std::unique_ptr<Queue>> opened;
-  for (const std::shared_ptr<Device>& device : binding.devices) {
-    TVMVM_TRY(opened.emplace_back(), device->NewQueue());
+  if (cpu == nullptr) {
+    TVMVM_TRY(cpu, binding.devices[0]->NewQueue());
   }
-  queues = std::move(opened);
-  return {};
+  return gpu != nullptr ? gpu->Open() : Status();
 }
 
 Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
@@ -72,7 +71,7 @@ Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
   for (size_t k = 0; k < outputs.size(); ++k)
     given_outputs[k] =
         program.main().outputs[k].type.kind == ValueKind::kTensor ? outputs.tensor(k) : nullptr;
-  if (!PushFrame(program.main(), nullptr)) return tl::unexpected(error_);
+  if (!PushFrame(program.function(binding.entry), nullptr)) return tl::unexpected(error_);
   return BindInputs(inputs);
 }
 
@@ -85,6 +84,7 @@ void Machine::TakeResults(const uint32_t* list) {
 
 // Releases everything that the run holds, so that the Invocation can be used again.
 void Machine::End() {
+  if (gpu != nullptr) gpu->Abandon();
   for (Object*& result : results_) {
     pool.Release(result);
     result = nullptr;

@@ -1,0 +1,258 @@
+// Programs on a device with memory of its own: the null device, which keeps bytes and computes nothing.
+#include "devices/null/null_device.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/vm/text_program.h"
+
+namespace tvmvm {
+namespace {
+
+using namespace testing;  // NOLINT
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+VmOptions WithNull(NullDeviceOptions options = {}) {
+  VmOptions vm = TestOptions();
+  vm.devices = {CreateNullDevice(options)};
+  return vm;
+}
+
+// A program over x: i64[2] whose entry for GPUs writes y: i64[2]; there i0 = 0, i1 = 1, i2 = 8, i3 = 16, r0 =
+// x, r1 = y; i4... and r2... are free. Its entry for the CPU gives [1, 1].
+std::string Body(std::string_view body) {
+  const std::string signature = "(\"x\": i64[2]) -> (\"y\": i64[2]) frame 20, 10 {\n";
+  return "entry @main gpu @gpu\n"
+         "kernel @k gpu symbol \"k\" scalars 0 buffers [read, write] errors [\"an index is out of range\"]\n"
+         "kernel @on_cpu cpu symbol \"add\" scalars 1 buffers [read, write]\n"
+         "constant c0 \"w\": i64[2] hex \"05000000000000000600000000000000\"\n"
+         "func @main" +
+         signature +
+         "  i0 = const 0\n  i1 = const 1\n  i2 = const 8\n  i3 = const 2\n  r1 = output 0, [i3]\n"
+         "  store r1, i0, i64, i1\n  store r1, i2, i64, i1\n  return [], [r1]\n}\n"
+         "func @gpu" +
+         signature +
+         "  i0 = const 0\n  i1 = const 1\n  i2 = const 8\n  i3 = const 16\n  i4 = const 2\n"
+         "  r1 = output 0, [i4]\n  node \"/m (M)\"\n" +
+         std::string(body) + "  return [], [r1]\n}\n";
+}
+
+std::string RunOn(const VmOptions& options, const std::string& text, std::vector<int64_t>* numbers = nullptr) {
+  auto vm = VmFromText(text, options);
+  if (!vm) return "no vm";
+  std::array inputs{Ints({3, 4})};
+  std::array outputs{Tensor()};
+  Status status = vm->NewInvocation().Run(inputs, outputs);
+  if (status && numbers != nullptr) *numbers = ToInts(outputs[0]);
+  return TextOf(status);
+}
+
+std::vector<int64_t> Numbers(std::string_view body, const VmOptions& options = WithNull()) {
+  std::vector<int64_t> numbers;
+  EXPECT_EQ(RunOn(options, Body(body), &numbers), "");
+  return numbers;
+}
+
+std::string ErrorOf(std::string_view body, const VmOptions& options = WithNull()) {
+  return RunOn(options, Body(body));
+}
+
+constexpr const char* kThere = "r2 = arena.on 1, i3\n copy [r2, r0], i3\n";
+
+TEST(Device, TheEntryIsThatOfTheFirstDevice) {
+  const char* copy = "copy [r1, r0], i3\n";
+  EXPECT_THAT(Numbers(copy), ElementsAre(3, 4));
+  EXPECT_THAT(Numbers(copy, TestOptions()), ElementsAre(1, 1));
+  auto vm = VmFromText(Body(copy), TestOptions());
+  ASSERT_TRUE(vm);
+  EXPECT_EQ(vm->Devices().size(), 1u);
+  EXPECT_EQ(vm->Devices()[0].name, "cpu");
+}
+
+TEST(Device, CopiesGoThereAndBack) {
+  EXPECT_THAT(Numbers(std::string(kThere) + "copy [r1, r2], i3\n"), ElementsAre(3, 4));
+  // Between places of the device, and in parts.
+  EXPECT_THAT(Numbers(std::string(kThere) + R"(
+  r3 = alloc.on 1, i64, [i4]
+  copy [r3, r2+i2], i2
+  copy [r3+i2, r2], i2
+  copy [r1, r3], i3
+)"),
+              ElementsAre(4, 3));
+  EXPECT_THAT(Numbers(std::string(kThere) + "copy [r1+i2, r2], i2\n i5 = add i0, i0\n copy [r1, r2+i2], i2\n"),
+              ElementsAre(4, 3));
+}
+
+TEST(Device, ACopyReadsWhatTheCopyBeforeItWrote) {
+  EXPECT_THAT(Numbers(std::string(kThere) + R"(
+  r3 = alloc i64, [i4]
+  copy [r3, r2], i3
+  copy [r1, r3], i3
+)"),
+              ElementsAre(3, 4));
+  EXPECT_THAT(Numbers(std::string(kThere) + R"(
+  r3 = alloc i64, [i4]
+  r4 = arena.on 1, i3
+  copy [r3, r2], i3
+  copy [r4, r3], i3
+  copy [r1, r4], i3
+)"),
+              ElementsAre(3, 4));
+}
+
+TEST(Device, ConstantsAreEverywhere) {
+  EXPECT_THAT(Numbers("r2 = arena.on 1, i3\n copy [r2, c0], i3\n copy [r1, r2], i3\n"), ElementsAre(5, 6));
+}
+
+TEST(Device, ViewsAndElements) {
+  EXPECT_THAT(Numbers(std::string(kThere) + R"(
+  r3 = view r2, i2, i64, [i1]
+  r4 = view r3, i0, i64, []
+  i5 = load r4, i0, i64
+  i6 = dim r3, 0
+  store r2, i0, i64, i5
+  store r2, i2, i64, i6
+  copy [r1, r2], i3
+)"),
+              ElementsAre(4, 1));
+  EXPECT_THAT(Numbers(std::string(kThere) + "fill [r2+i2], i2, 255\n wait 1\n copy [r1, r2], i3\n"),
+              ElementsAre(3, -1));
+}
+
+TEST(Device, LaunchesTakeWhatIsThere) {
+  const std::string launch = "launch @k, 1, [i1, i1, i1, i0, i0, i0], [], ";
+  EXPECT_EQ(ErrorOf(kThere + launch + "[c0, r2]\n copy [r1, r2], i3\n"), "");
+  EXPECT_EQ(ErrorOf(kThere + launch + "[r0, r2]\n"),
+            "invalid_program: @gpu:36 launch: r0 is on the cpu (node /m (M))");
+  EXPECT_THAT(ErrorOf(kThere + launch + "[r2, r2+i3]\n"), "");
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "i5 = const 17\n" + launch + "[r2, r2+i5]\n"),
+              HasSubstr("0 bytes at offset 17 of r2, which has 16 bytes (node /m (M))"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "i5 = const 17\n" + launch + "[c0+i5, r2]\n"),
+              HasSubstr("0 bytes at offset 17 of constant 'w', which has 16 bytes (node /m (M))"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) +
+                      "launch @on_cpu, 0, [i1, i1, i1, i0, i0, i0], [i1], [r2, r1]\n"),
+              HasSubstr("launch: r2 is on the gpu (node /m (M))"));
+}
+
+TEST(Device, TheCpuDoesNotTouchItsMemory) {
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "[], [r3] = host 1, [], [r2]\n"),
+              HasSubstr("host: r2 is on the gpu (node /m (M))"));
+  EXPECT_THAT(ErrorOf("r2 = alloc.on 1, i64, [i4]\n r1 = move.ref r2\n"),
+              HasSubstr("output 0 'y': the program gave a tensor that is on the gpu"));
+  EXPECT_THAT(ErrorOf("r2 = alloc.on 1, string, [i4]\n"), HasSubstr("strings are on the cpu"));
+}
+
+TEST(Device, PlacesOutsideOfMemoryAreErrors) {
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "copy [r1, r2+i2], i3\n"),
+              HasSubstr("copy: 16 bytes at offset 8 of r2, which has 16 bytes (node /m (M))"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "copy [r2+i2, r0], i3\n"), HasSubstr("16 bytes at offset 8 of r2"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "copy [r1+i2, r2], i3\n"), HasSubstr("16 bytes at offset 8 of r1"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "fill [r2+i2], i3, 0\n"), HasSubstr("16 bytes at offset 8 of r2"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "i5 = load r2, i3, i64\n"), HasSubstr("8 bytes at offset 16 of r2"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "store r2, i3, i64, i0\n"), HasSubstr("8 bytes at offset 16 of r2"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "r3 = view r2, i3, i64, [i1]\n"),
+              HasSubstr("8 bytes at offset 16 of r2"));
+}
+
+TEST(Device, AFailedKernelIsNamedWhereTheHostWaits) {
+  const std::string launch = "launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2, r2]\n";
+  EXPECT_EQ(ErrorOf(kThere + launch + "copy [r1, r2], i3\n", WithNull({.fail_launch = 1})),
+            "invalid_argument: @gpu:36 launch: kernel 'k': an index is out of range (node /m (M))");
+  EXPECT_THAT(ErrorOf(kThere + launch, WithNull({.fail_launch = 1, .failure_code = 7})),
+              HasSubstr("kernel 'k': failed with code 7"));
+  // The next run knows nothing of it.
+  auto vm = VmFromText(Body(kThere + launch + "copy [r1, r2], i3\n"), WithNull({.fail_launch = 1}));
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::array inputs{Ints({3, 4})};
+  std::array outputs{Tensor()};
+  EXPECT_FALSE(invocation.Run(inputs, outputs));
+  EXPECT_EQ(TextOf(invocation.Run(inputs, outputs)), "");
+  EXPECT_THAT(ToInts(outputs[0]), ElementsAre(3, 4));
+}
+
+TEST(Device, ALostDeviceEndsTheRunAtAnyPoint) {
+  const std::string body = std::string(kThere) +
+                           "launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2, r2]\n fill [r2], i2, 0\n"
+                           "r3 = alloc.on 1, i64, [i4]\n copy [r3, r2], i3\n i5 = load r3, i0, i64\n"
+                           "store r3, i0, i64, i5\n copy [r1, r3], i3\n";
+  constexpr int kSubmits = 7;
+  for (int n = 1; n <= kSubmits; ++n) {
+    const VmOptions options = WithNull({.lose_at_submit = n});
+    EXPECT_THAT(ErrorOf(body, options), HasSubstr("null: the device is lost (node /m (M))")) << n;
+    EXPECT_EQ(options.devices[0]->statistics().live_bytes, 0) << n;
+  }
+  EXPECT_EQ(ErrorOf(body, WithNull({.lose_at_submit = kSubmits + 1})), "");
+}
+
+TEST(Device, NoMemoryIsAnError) {
+  const std::string body = std::string(kThere) + "r3 = alloc.on 1, i64, [i4]\n copy [r1, r2], i3\n";
+  for (int n = 1; n <= 2; ++n)
+    EXPECT_THAT(ErrorOf(body, WithNull({.fail_allocation = n})), HasSubstr("out_of_memory: @gpu:")) << n;
+  EXPECT_EQ(ErrorOf(body, WithNull({.fail_allocation = 3})), "");
+  EXPECT_THAT(ErrorOf("i5 = const -1\n r2 = arena.on 1, i5\n"), HasSubstr("out_of_memory"));
+}
+
+TEST(Device, TheBudgetCountsItsMemory) {
+  auto vm = VmFromText(Body(std::string(kThere) + "copy [r1, r2], i3\n"), WithNull());
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::array inputs{Ints({3, 4})};
+  std::array outputs{Tensor()};
+  invocation.SetLimits({.max_bytes = 15});
+  EXPECT_THAT(TextOf(invocation.Run(inputs, outputs)), HasSubstr("out_of_memory"));
+  invocation.SetLimits({});
+  EXPECT_EQ(TextOf(invocation.Run(inputs, outputs)), "");
+  EXPECT_EQ(invocation.peak_bytes(), 32);  // the output, and the arena
+}
+
+TEST(Device, VmsShareConstantsAndGiveThemBack) {
+  auto program = Assemble(Body("r2 = arena.on 1, i3\n launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [c0, r2]\n"));
+  ASSERT_TRUE(program) << program.error().message;
+  VmOptions options = WithNull();
+  const std::shared_ptr<Device>& device = options.devices[0];
+  auto first = Vm::Create(*program, options);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(device->statistics().live_bytes, 16);
+  auto second = Vm::Create(*program, options);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(device->statistics().live_bytes, 16);
+  first->reset();
+  EXPECT_EQ(device->statistics().live_bytes, 16);
+  second->reset();
+  EXPECT_EQ(device->statistics().live_bytes, 0);
+}
+
+TEST(Device, WhatAProgramNeedsMustBeThere) {
+  auto program = Assemble("entry @main\nfunc @main() -> () frame 1, 1 {\n  i0 = const 8\n  r0 = arena.on 1, i0\n"
+                          "  return [], []\n}\n");
+  ASSERT_TRUE(program) << program.error().message;
+  auto vm = Vm::Create(*program, TestOptions());
+  ASSERT_FALSE(vm);
+  EXPECT_EQ(vm.error().code, Code::kUnsupported);
+  EXPECT_EQ(vm.error().message,
+            "the program runs on a device of class gpu; the devices given are cpu");
+  auto with = Vm::Create(*program, WithNull());
+  ASSERT_TRUE(with) << with.error().message;
+  ASSERT_EQ((*with)->Devices().size(), 2u);
+  EXPECT_EQ((*with)->Devices()[1].name, "null");
+}
+
+// Run after run uses the same memory.
+TEST(Device, AWarmRunAllocatesNothing) {
+  VmOptions options = WithNull();
+  auto vm = VmFromText(Body(std::string(kThere) + "copy [r1, r2], i3\n"), options);
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::array inputs{Ints({3, 4})};
+  std::array outputs{Ints({0, 0})};
+  ASSERT_EQ(TextOf(invocation.Run(inputs, outputs)), "");
+  const int64_t live = options.devices[0]->statistics().live_bytes;
+  EXPECT_GT(live, 0);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(TextOf(invocation.Run(inputs, outputs)), "");
+  EXPECT_EQ(options.devices[0]->statistics().live_bytes, live);
+  EXPECT_THAT(ToInts(outputs[0]), ElementsAre(3, 4));
+}
+
+}  // namespace
+}  // namespace tvmvm

@@ -1,0 +1,267 @@
+#include "vm/interpreter/device_handlers.h"
+
+#include "vm/interpreter/element_access.h"
+#include "vm/interpreter/handlers.h"
+
+namespace tvmvm {
+namespace {
+
+inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
+
+// Memory of the device that an operand stands for.
+struct Place {
+  DeviceSpan span;
+  int64_t bytes = 0;
+  bool read_only = false;
+};
+
+uint64_t TagOf(const Machine& m, const Frame& frame, const uint32_t* pc) {
+  const auto function = static_cast<uint64_t>(frame.function - m.program.functions.data());
+  return function << 32 | static_cast<uint64_t>(pc - m.code);
+}
+
+// Narrows a place to what begins at `offset`; false after Fail.
+bool MoveTo(Machine& m, const uint32_t* pc, int64_t offset, int64_t wanted, const std::string& name,
+            Place* place) {
+  if (offset < 0 || wanted < 0 || offset > place->bytes || wanted > place->bytes - offset) [[unlikely]] {
+    m.Fail(pc, Code::kInvalidArgument,
+           std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
+               ", which has " + std::to_string(place->bytes) + " bytes");
+    return false;
+  }
+  place->span.offset += offset;
+  place->bytes -= offset;
+  return true;
+}
+
+bool PlaceAt(Machine& m, const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Place* place) {
+  Object* object = m.refs[reg];
+  const Buffer* buffer = BufferOf(object);
+  if (buffer == nullptr || buffer->device == DeviceClass::kCpu) [[unlikely]] {
+    m.Fail(pc, Code::kInvalidProgram,
+           "r" + std::to_string(reg) + (buffer == nullptr ? " holds no tensor" : " is on the cpu"));
+    return false;
+  }
+  *place = {buffer->place, buffer->bytes, buffer->read_only};
+  if (object->kind == ObjectKind::kTensor) {
+    const auto* tensor = static_cast<const TensorObject*>(object);
+    place->span.offset += tensor->begin;
+    place->bytes = tensor->bytes;
+  }
+  return MoveTo(m, pc, offset, wanted, "r" + std::to_string(reg), place);
+}
+
+bool PlaceOf(Machine& m, const uint32_t* pc, BufferOperand operand, int64_t wanted, Place* place) {
+  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : m.scalars[operand.offset];
+  if (!operand.is_constant()) return PlaceAt(m, pc, operand.base, offset, wanted, place);
+  const uint32_t id = operand.index();
+  const ConstantSpec& constant = m.program.constants[id];
+  *place = {{(*m.binding.device_constants)[id], 0}, static_cast<int64_t>(constant.bytes.size()), true};
+  return MoveTo(m, pc, offset, wanted, "constant '" + constant.name + "'", place);
+}
+
+// Submission failed or succeeded.
+bool Check(Machine& m, const uint32_t* pc, const Status& status, bool writes_host = false) {
+  m.gpu->Submitted(status, writes_host);
+  if (status) [[likely]]
+    return true;
+  m.Fail(pc, status.error());
+  return false;
+}
+
+// Whether the next instruction but scalar arithmetic is another copy: then one wait serves both.
+bool MoreCopiesFollow(const uint32_t* pc) {
+  constexpr int kLook = 64;
+  for (int i = 0; i < kLook; ++i, pc += *pc >> 8) {
+    const auto opcode = static_cast<Opcode>(*pc & 0xff);
+    if (opcode == Opcode::kCopy) return true;
+    if (opcode < Opcode::kConstant64 || opcode > Opcode::kF64ToInt) return false;
+  }
+  return false;
+}
+
+const uint32_t* CopyOut(Machine& m, const uint32_t* pc, BufferOperand to, BufferOperand from, int64_t count,
+                        const uint32_t* next) {
+  Bytes target;
+  bool read_only = false;
+  Place source;
+  if (!m.BytesOf(pc, to, count, &target, &read_only)) return nullptr;
+  if (!PlaceOf(m, pc, from, count, &source)) return nullptr;
+  if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (count > 0 && !Check(m, pc, m.gpu->queue().CopyOut(target.data, source.span, count), true))
+    return nullptr;
+  if (m.gpu->writes_host() && !MoreCopiesFollow(next) && !m.WaitForDevice(pc)) return nullptr;
+  return next;
+}
+
+const uint32_t* CopyIn(Machine& m, const uint32_t* pc, BufferOperand to, BufferOperand from, int64_t count,
+                       const uint32_t* next) {
+  Bytes source;
+  bool read_only = false;
+  Place target;
+  if (!PlaceOf(m, pc, to, count, &target)) return nullptr;
+  if (!m.BytesOf(pc, from, count, &source, &read_only)) return nullptr;
+  if (target.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  // What a copy to the CPU is about to write may be the source.
+  if (m.gpu->writes_host() && !m.WaitForDevice(pc)) return nullptr;
+  if (count > 0 && !Check(m, pc, m.gpu->queue().CopyIn(target.span, source.data, count))) return nullptr;
+  return next;
+}
+
+}  // namespace
+
+bool Machine::WaitForDevice(const uint32_t* pc) {
+  const Expected<std::optional<KernelFailure>> done = gpu->Wait(this);
+  if (!done) {
+    FailWork(*this, pc, done.error());
+    return false;
+  }
+  if (!done->has_value()) return true;
+  const FunctionId function{static_cast<uint32_t>((*done)->tag >> 32)};
+  const auto word = static_cast<uint32_t>((*done)->tag);
+  const KernelSpec& kernel = program.kernels[program.function(function).code[word + 1]];
+  FailAt(function, word, Code::kInvalidArgument, KernelFailureText(kernel, (*done)->code));
+  return false;
+}
+
+const uint32_t* FailOnDevice(Machine& m, const uint32_t* pc, uint32_t reg) {
+  return m.Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + " is on the gpu");
+}
+
+const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
+  const KernelBinding& binding = m.binding.kernels[pc[1]];
+  const KernelSpec& kernel = m.program.kernels[pc[1]];
+  const uint32_t* shape = pc + 3;  // grid x, y, z, scratch bytes, flops, bytes
+  const uint32_t* scalar_list = AfterList(shape);
+  const uint32_t* list = AfterList(scalar_list);
+  for (uint32_t i = 0; i < list[0]; ++i) {
+    Place place;
+    if (!PlaceOf(m, pc, {list[1 + 2 * i], list[2 + 2 * i]}, 0, &place)) return nullptr;
+    if (place.read_only && kernel.buffers[i] != Access::kRead) [[unlikely]]
+      return m.Fail(pc, Code::kInvalidProgram,
+                    "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
+    m.places[i] = place.span;
+  }
+  LaunchRequest request;
+  request.kernels = binding.kernels;
+  request.kernel = binding.index;
+  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.scalars[shape[1 + axis]];
+  request.flops = m.scalars[shape[5]];
+  request.bytes = m.scalars[shape[6]];
+  request.scalars = m.Gather(scalar_list, m.numbers.data());
+  request.buffers = {m.places.data(), list[0]};
+  request.tag = TagOf(m, m.frame(), pc);
+  const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
+  const Expected<int32_t> submitted = m.gpu->queue().Launch(request, &m);
+  m.gpu->Submitted(submitted);
+  if (!submitted) [[unlikely]]
+    return FailWork(m, pc, submitted.error());
+  if (*submitted != 0) [[unlikely]]
+    return m.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *submitted));
+  if (m.observer) {  // whoever looks wants to know what it took, not when it was submitted
+    if (!m.WaitForDevice(pc)) return nullptr;
+    ObserveLaunch(m, pc, request, begin_ns);
+  }
+  return list + 1 + 2 * list[0];
+}
+
+const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc) {
+  const uint32_t* list = pc + 1;
+  const uint32_t* after = list + 1 + 2 * list[0];
+  const int64_t count = m.scalars[*after];
+  const BufferOperand to{list[1], list[2]}, from{list[3], list[4]};
+  if (!m.IsOnDevice(to)) return CopyOut(m, pc, to, from, count, after + 1);
+  if (!m.IsOnDevice(from)) return CopyIn(m, pc, to, from, count, after + 1);
+  Place target, source;
+  if (!PlaceOf(m, pc, to, count, &target) || !PlaceOf(m, pc, from, count, &source)) return nullptr;
+  if (target.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  const bool same = target.span.memory.handle == source.span.memory.handle &&
+                    target.span.offset == source.span.offset;
+  if (count > 0 && !same && !Check(m, pc, m.gpu->queue().Copy(target.span, source.span, count)))
+    return nullptr;
+  if (m.gpu->writes_host() && !MoreCopiesFollow(after + 1) && !m.WaitForDevice(pc)) return nullptr;
+  return after + 1;
+}
+
+const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc) {
+  const uint32_t* list = pc + 1;
+  const uint32_t* after = list + 1 + 2 * list[0];
+  const int64_t count = m.scalars[after[0]];
+  Place place;
+  if (!PlaceOf(m, pc, {list[1], list[2]}, count, &place)) return nullptr;
+  if (place.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  const auto value = static_cast<uint8_t>(after[1] & 0xff);
+  if (count > 0 && !Check(m, pc, m.gpu->queue().Fill(place.span, value, count))) return nullptr;
+  return after + 2;
+}
+
+const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, const Shape& shape) {
+  const auto dtype = static_cast<DType>(pc[4]);
+  const int64_t offset = m.scalars[pc[3]];
+  Place place;
+  if (dtype == DType::kString) return m.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
+  if (!PlaceAt(m, pc, pc[2], offset, DTypeBytes(dtype, *shape.ElementCount()), &place)) return nullptr;
+  Buffer* buffer = BufferOf(m.refs[pc[2]]);
+  ObjectPool::Retain(buffer);
+  TensorObject* tensor = m.pool.NewTensor(buffer, dtype, shape);
+  tensor->begin = place.span.offset - buffer->place.offset;
+  m.SetRef(pc[1], tensor);
+  return AfterList(pc + 5);
+}
+
+const uint32_t* LoadFromDevice(Machine& m, const uint32_t* pc) {
+  const auto dtype = static_cast<DType>(pc[4]);
+  const int64_t bytes = DTypeBits(dtype) / 8;
+  Place place;
+  alignas(8) char element[16];
+  if (!m.PollBeforeWork(pc) || !PlaceAt(m, pc, pc[2], m.scalars[pc[3]], bytes, &place)) return nullptr;
+  if (!Check(m, pc, m.gpu->queue().CopyOut(element, place.span, bytes), true)) {
+    m.gpu->Abandon();  // nothing may be written here later
+    return nullptr;
+  }
+  if (!m.WaitForDevice(pc)) return nullptr;
+  m.scalars[pc[1]] = LoadElement(dtype, element);
+  return pc + 5;
+}
+
+const uint32_t* StoreToDevice(Machine& m, const uint32_t* pc) {
+  const auto dtype = static_cast<DType>(pc[3]);
+  const int64_t bytes = DTypeBits(dtype) / 8;
+  Place place;
+  alignas(8) char element[16];
+  if (!PlaceAt(m, pc, pc[1], m.scalars[pc[2]], bytes, &place)) return nullptr;
+  if (place.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  StoreElement(dtype, element, m.scalars[pc[4]]);
+  if (!Check(m, pc, m.gpu->queue().CopyIn(place.span, element, bytes))) return nullptr;
+  return pc + 5;
+}
+
+const uint32_t* HandleArenaOn(Machine& m, const uint32_t* pc) {
+  const int64_t bytes = m.scalars[pc[3]];
+  // What the register held goes first: in a loop the same memory serves every turn.
+  m.SetRef(pc[1], nullptr);
+  Buffer* buffer = pc[2] == 0 ? m.NewArenaBuffer(pc, bytes) : m.NewDeviceBuffer(pc, bytes, true);
+  if (buffer == nullptr) return nullptr;
+  m.SetRef(pc[1], buffer);
+  return pc + 4;
+}
+
+const uint32_t* HandleAllocateOn(Machine& m, const uint32_t* pc) {
+  const uint32_t* list = pc + 4;
+  const auto dtype = static_cast<DType>(pc[3]);
+  Shape shape;
+  if (!m.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
+  TensorObject* tensor = nullptr;
+  if (pc[2] == 0) {
+    tensor = m.NewTensor(pc, dtype, shape, "tensor");
+  } else if (dtype == DType::kString) {
+    return m.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
+  } else if (Buffer* buffer = m.NewDeviceBuffer(pc, DTypeBytes(dtype, *shape.ElementCount()), false)) {
+    tensor = m.pool.NewTensor(buffer, dtype, shape);
+  }
+  if (tensor == nullptr) return nullptr;
+  m.SetRef(pc[1], tensor);
+  return AfterList(list);
+}
+
+}  // namespace tvmvm

@@ -1,0 +1,29 @@
+// What opcode handlers do where an operand is on a device with memory of its own. Each does the whole
+// instruction and gives the next one, or null after Machine::Fail.
+#pragma once
+
+#include <string>
+
+#include "vm/interpreter/machine.h"
+
+namespace tvmvm {
+
+inline constexpr const char* kWritesReadOnly = "writes to an input or a constant";
+
+const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc);
+const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc);  // at least one side is on the device
+const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc);
+const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, const Shape& shape);
+const uint32_t* LoadFromDevice(Machine& m, const uint32_t* pc);
+const uint32_t* StoreToDevice(Machine& m, const uint32_t* pc);
+// For instructions that know the CPU's memory only.
+const uint32_t* FailOnDevice(Machine& m, const uint32_t* pc, uint32_t reg);
+
+// launch.cc
+// "kernel 'x': index out of range"
+std::string KernelFailureText(const KernelSpec& kernel, int32_t code);
+void ObserveLaunch(Machine& m, const uint32_t* pc, const LaunchRequest& request, int64_t begin_ns);
+// Work that was stopped: the machine knows whether by cancel or by the deadline.
+const uint32_t* FailWork(Machine& m, const uint32_t* pc, const Error& error);
+
+}  // namespace tvmvm

@@ -1,0 +1,72 @@
+#include "vm/interpreter/device_work.h"
+
+namespace tvmvm {
+
+DeviceWork::~DeviceWork() {
+  queue_.reset();  // waits, so that the arena's blocks can go at once
+}
+
+Status DeviceWork::Open() {
+  if (is_busy_ && !is_lost_) (void)Wait(nullptr);  // what failed there was another run's
+  if (queue_ != nullptr && !is_lost_) return {};
+  queue_.reset();
+  arena_.Trim();
+  TVMVM_TRY(queue_, device_->NewQueue());
+  is_lost_ = is_busy_ = writes_host_ = false;
+  return {};
+}
+
+Expected<std::optional<KernelFailure>> DeviceWork::Wait(const CancelToken* cancel) {
+  if (!is_busy_) return std::optional<KernelFailure>();
+  Expected<std::optional<KernelFailure>> done = queue_->Wait(cancel);
+  if (done || done.error().code != Code::kCancelled || writes_host_) {
+    if (!done && done.error().code == Code::kCancelled) (void)queue_->Wait(nullptr);
+    is_busy_ = writes_host_ = false;
+  }
+  is_lost_ = is_lost_ || (!done && done.error().code == Code::kDeviceLost);
+  return done;
+}
+
+void DeviceWork::Abandon() {
+  if (writes_host_) (void)Wait(nullptr);
+}
+
+Status DeviceWork::AllocateArena(int64_t bytes, Buffer* buffer) {
+  TVMVM_TRY(Arena::Region region, arena_.Push(bytes));
+  buffer->origin = BufferOrigin::kDeviceArena;
+  buffer->device = DeviceClass::kGpu;
+  buffer->place = {{region.block.host, region.block.handle, region.block.bytes}, region.offset};
+  buffer->region = region.id;
+  return {};
+}
+
+Status DeviceWork::Allocate(int64_t bytes, Buffer* buffer) {
+  TVMVM_TRY(buffer->place.memory, device_->Allocate(bytes));
+  buffer->origin = BufferOrigin::kDevice;
+  buffer->device = DeviceClass::kGpu;
+  buffer->place.offset = 0;
+  return {};
+}
+
+void DeviceWork::TakeBack(const Buffer& buffer) noexcept {
+  if (buffer.origin == BufferOrigin::kDeviceArena)
+    arena_.Pop(buffer.region);
+  else
+    Free(buffer.place.memory);
+}
+
+Expected<Block> DeviceWork::AllocateBlock(int64_t bytes) {
+  TVMVM_TRY(DeviceMemory memory, device_->Allocate(bytes));
+  return Block{memory.host, memory.handle, memory.bytes};
+}
+
+void DeviceWork::FreeBlock(const Block& block) { Free({block.host, block.handle, block.bytes}); }
+
+void DeviceWork::Free(const DeviceMemory& memory) {
+  if (queue_ != nullptr)
+    queue_->FreeAfterWork(memory);
+  else
+    device_->Free(memory);
+}
+
+}  // namespace tvmvm

@@ -1,0 +1,62 @@
+// DeviceWork: what one Invocation has on a device with memory of its own: a queue, an arena, tensors.
+#pragma once
+
+#include <memory>
+
+#include "allocator/arena.h"
+#include "devices/device.h"
+#include "vm/interpreter/object.h"
+
+namespace tvmvm {
+
+// The queue is in order, so memory that the program no longer holds is used again at once; blocks go back to
+// the device behind the work that was submitted before.
+class DeviceWork final : public DeviceMemoryOwner, private BlockSource {
+ public:
+  explicit DeviceWork(Device* device) : device_(device), arena_(this) {}
+  ~DeviceWork() override;
+  DeviceWork(const DeviceWork&) = delete;
+  DeviceWork& operator=(const DeviceWork&) = delete;
+
+  // Makes the queue where there is none or the device was lost, and waits for work that was abandoned. Errors:
+  // the device's.
+  Status Open();
+  Queue& queue() { return *queue_; }  // after Open
+
+  // Something was submitted, or could not be: `status` comes from the queue. `writes_host`: it writes memory
+  // of the host, which nobody may touch until Wait.
+  template <class T>
+  void Submitted(const Expected<T>& status, bool writes_host = false) {
+    is_busy_ = true;
+    writes_host_ = writes_host_ || writes_host;
+    is_lost_ = is_lost_ || (!status && status.error().code == Code::kDeviceLost);
+  }
+  bool is_busy() const { return is_busy_; }
+  bool writes_host() const { return writes_host_; }
+  // Waits for everything that was submitted. When it is cancelled, too, no memory of the host is written any
+  // more. Errors: as Queue::Wait.
+  Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel);
+  // The work's results are not wanted: waits only where memory of the host is written.
+  void Abandon();
+
+  // Gives the buffer memory, which comes back through TakeBack. Errors: the device's.
+  Status AllocateArena(int64_t bytes, Buffer* buffer);
+  Status Allocate(int64_t bytes, Buffer* buffer);
+  void TakeBack(const Buffer& buffer) noexcept override;
+  void Trim() { arena_.Trim(); }
+  int64_t arena_bytes() const { return arena_.held_bytes(); }
+
+ private:
+  Expected<Block> AllocateBlock(int64_t bytes) override;
+  void FreeBlock(const Block& block) override;
+  void Free(const DeviceMemory& memory);
+
+  Device* device_;
+  std::unique_ptr<Queue> queue_;
+  Arena arena_;
+  bool is_busy_ = false;
+  bool writes_host_ = false;
+  bool is_lost_ = false;
+};
+
+}  // namespace tvmvm
