@@ -319,7 +319,7 @@ void AddOps(CLI::App& app, Action* action) {
   command->callback([=] { *action = [arguments] { return OpsCommand(*arguments); }; });
 }
 
-void AddDevices(CLI::App& app, Action* action) {
+void AddListDevices(CLI::App& app, Action* action) {
   auto arguments = std::make_shared<DevicesArguments>();
   CLI::App* command =
       AddCommand(app, "devices", "List the devices of this machine and what they can do",
@@ -338,7 +338,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   Action action;
   for (auto add :
-       {AddCompile, AddRun, AddBench, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify, AddOps, AddDevices})
+       {AddCompile, AddRun, AddBench, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify, AddOps, AddListDevices})
     add(app, &action);
   try {
     app.parse(argc, argv);
