@@ -32,6 +32,28 @@ class FakeBlocks final : public BlockSource {
   std::map<uint64_t, int64_t> live;
 };
 
+// Frees what a test did not.
+class Pieces {
+ public:
+  explicit Pieces(Suballocator* memory) : memory_(memory) {}
+  ~Pieces() {
+    for (const Piece* piece : pieces_) memory_->Free(piece);
+  }
+  const Piece* Take(int64_t bytes) {
+    auto piece = memory_->Allocate(bytes);
+    EXPECT_TRUE(piece) << piece.error().message;
+    return piece ? *pieces_.insert(*piece).first : nullptr;
+  }
+  void Free(const Piece* piece) {
+    pieces_.erase(piece);
+    memory_->Free(piece);
+  }
+
+ private:
+  Suballocator* memory_;
+  std::set<const Piece*> pieces_;
+};
+
 SuballocatorOptions Small() {
   SuballocatorOptions options;
   options.owner = "test";
@@ -61,30 +83,33 @@ TEST(Suballocator, CutsPiecesFromOneBlock) {
   for (const Piece* piece : pieces) memory.Free(piece);
   EXPECT_EQ(memory.statistics().live_bytes, 0);
   EXPECT_EQ(memory.statistics().peak_bytes, 3200);
-  EXPECT_EQ((*memory.Allocate(2000))->offset, 0);  // the holes became one again
+  Pieces rest(&memory);
+  EXPECT_EQ(rest.Take(2000)->offset, 0);  // the holes became one again
 }
 
 TEST(Suballocator, TakesTheBestFit) {
   FakeBlocks blocks;
   Suballocator memory(&blocks, Small());
-  const Piece* large = *memory.Allocate(1024);
-  (void)*memory.Allocate(64);
-  const Piece* small = *memory.Allocate(128);
-  (void)*memory.Allocate(64);
+  Pieces pieces(&memory);
+  const Piece* large = pieces.Take(1024);
+  pieces.Take(64);
+  const Piece* small = pieces.Take(128);
+  pieces.Take(64);
   const int64_t wanted = small->offset;
-  memory.Free(large);
-  memory.Free(small);
-  EXPECT_EQ((*memory.Allocate(100))->offset, wanted);
+  pieces.Free(large);
+  pieces.Free(small);
+  EXPECT_EQ(pieces.Take(100)->offset, wanted);
 }
 
 TEST(Suballocator, BlocksGrowAndLargeRequestsStandAlone) {
   FakeBlocks blocks;
   Suballocator memory(&blocks, Small());
-  for (int i = 0; i < 40; ++i) (void)*memory.Allocate(1024);
+  Pieces pieces(&memory);
+  for (int i = 0; i < 40; ++i) pieces.Take(1024);
   EXPECT_EQ(blocks.live[1], 4096);
   EXPECT_EQ(blocks.live[3], 8192);
   EXPECT_LE(blocks.live.size(), 5u);
-  const Piece* alone = *memory.Allocate(100'000);
+  const Piece* alone = pieces.Take(100'000);
   EXPECT_EQ(alone->offset, 0);
   EXPECT_EQ(blocks.live[blocks.last], 100'032);
 }
@@ -93,7 +118,8 @@ TEST(Suballocator, SaysWhyThereIsNoMemory) {
   FakeBlocks blocks;
   blocks.most = 10'000;
   Suballocator memory(&blocks, Small());
-  ASSERT_TRUE(memory.Allocate(1000));
+  Pieces pieces(&memory);
+  pieces.Take(1000);
   auto piece = memory.Allocate(9000);
   ASSERT_FALSE(piece);
   EXPECT_EQ(piece.error().code, Code::kOutOfMemory);
@@ -118,7 +144,8 @@ TEST(Suballocator, GivesEmptyBlocksBackBeforeItFails) {
   Suballocator memory(&blocks, Small());
   memory.Free(*memory.Allocate(1000));
   EXPECT_EQ(blocks.live.size(), 1u);  // kept
-  EXPECT_TRUE(memory.Allocate(8000));
+  Pieces pieces(&memory);
+  EXPECT_NE(pieces.Take(8000), nullptr);
   EXPECT_EQ(blocks.live.size(), 1u);
 }
 
