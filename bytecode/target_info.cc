@@ -77,4 +77,15 @@ TargetInfo TargetInfoFor(CpuLevel level) {
   return info;
 }
 
+TargetInfo GpuTargetInfo(DeviceKind device) {
+  TargetInfo info;
+  info.device = device;
+  info.vector_bits = 32;  // work-items compute in scalars
+  info.vector_registers = 128;
+  info.shared_memory_bytes = 32 << 10;
+  info.max_group_size = 256;
+  info.has_f64 = info.has_i64 = info.has_f16_storage = info.has_i8_storage = true;
+  return info;
+}
+
 }  // namespace tvmvm

@@ -51,6 +51,12 @@ struct TargetInfo {
   int64_t max_block_bytes = 0;   // the largest single allocation; 0: no limit but memory
 };
 
+// Whether grid points are work-groups.
+inline bool IsGpu(const TargetInfo& target) { return target.device != DeviceKind::kCpu; }
+
 TargetInfo TargetInfoFor(CpuLevel level);
+// The GPU that code is made for when no particular one is known: what OpenCL 1.2 and Vulkan 1.1 devices of
+// any vendor have in common. Its schedules, and so the bytecode, are the same for both.
+TargetInfo GpuTargetInfo(DeviceKind device);
 
 }  // namespace tvmvm

@@ -12,37 +12,11 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
-#include <unordered_map>
-
 #include "compiler/codegen/kernel_printer.h"
-#include "compiler/tensor/loop_rewrite.h"
-#include "compiler/tensor/rewrite.h"
+#include "compiler/codegen/prepare_kernel.h"
 
 namespace tvmvm::codegen {
 namespace {
-
-// Dims as variables bound at the start. Later rewriting would fold dims into other dims, which no launch
-// passes.
-tensor::LoopKernel BindDims(const tensor::LoopKernel& kernel) {
-  tensor::LoopKernel result = kernel;
-  std::vector<tensor::StmtPtr> statements;
-  std::unordered_map<ir::Dim, tensor::Expr> variables;
-  for (const ir::Dim& dim : tensor::ScalarArguments(kernel)) {
-    tensor::VariableId variable = result.NewVariable(dim.ToString());
-    statements.push_back(tensor::Let(variable, tensor::DimValue(dim)));
-    variables.emplace(dim, tensor::Variable(variable));
-  }
-  tensor::Rewriter rewrite(
-      [&](const tensor::Expr& e) { return e.op() == tensor::ExprOp::kDim ? variables.at(e->dim) : e; });
-  statements.push_back(
-      tensor::MapExpressions(kernel.body, [&](const tensor::Expr& e) { return rewrite(e); }));
-  result.body = tensor::Block(std::move(statements));
-  return result;
-}
-
-tensor::LoopKernel Prepare(const tensor::LoopKernel& kernel) {
-  return tensor::ExpandMath(tensor::Vectorize(BindDims(tensor::GuardLoads(kernel))));
-}
 
 ByteDots ByteDotsOf(const CpuDescription& cpu, const llvm::TargetMachine* machine) {
   if (machine == nullptr || !machine->getTargetTriple().isX86()) return {};
@@ -51,7 +25,7 @@ ByteDots ByteDotsOf(const CpuDescription& cpu, const llvm::TargetMachine* machin
 
 Status PrintKernel(llvm::Module& module, const KernelSource& source, ByteDots byte_dots) {
   TVMVM_CHECK_OK(tensor::VerifyLoops(*source.kernel));
-  tensor::LoopKernel prepared = Prepare(*source.kernel);
+  tensor::LoopKernel prepared = PrepareKernel(*source.kernel);
   TVMVM_CHECK_OK(tensor::VerifyLoops(prepared));
   std::vector<ir::Dim> scalars =
       source.scalars.empty() ? tensor::LaunchScalars(*source.kernel) : source.scalars;

@@ -1,0 +1,268 @@
+#include "compiler/codegen/c_prelude.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <vector>
+
+namespace tvmvm::codegen {
+namespace {
+
+struct Function {
+  std::string name;
+  std::vector<std::string> needs;
+  std::string text;       // OpenCL C, and GLSL where that has no text of its own
+  std::string glsl = "";  // empty: the same
+};
+
+std::string Replaced(std::string text, std::string_view from, std::string_view to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+// NaN and infinity are told by bits: compilers of graphics languages may take for granted that there are
+// none.
+void AddFloatFunctions(std::vector<Function>* table) {
+  struct Type {
+    const char *name, *bits, *magnitude, *infinity;
+  };
+  static constexpr Type kTypes[] = {{"f32", "u32", "0x7fffffffu", "0x7f800000u"},
+                                    {"f64", "u64", "0x7ffffffffffffffful", "0x7ff0000000000000ul"}};
+  for (const Type& t : kTypes) {
+    auto add = [&](std::string name, std::vector<std::string> needs, std::string text,
+                   std::string glsl = "") {
+      auto fill = [&](std::string s) {
+        s = Replaced(std::move(s), "$T", t.name);
+        s = Replaced(std::move(s), "$B", t.bits);
+        s = Replaced(std::move(s), "$MAGNITUDE", t.magnitude);
+        return Replaced(std::move(s), "$INFINITY", t.infinity);
+      };
+      for (std::string& need : needs) need = fill(need);
+      table->push_back({fill(name), std::move(needs), fill(text), fill(glsl)});
+    };
+    add("is_nan_$T", {}, "bool is_nan_$T($T x) { return (as_$B(x) & $MAGNITUDE) > $INFINITY; }\n");
+    add("is_inf_$T", {}, "bool is_inf_$T($T x) { return (as_$B(x) & $MAGNITUDE) == $INFINITY; }\n");
+    add("min_$T", {"is_nan_$T"}, "$T min_$T($T a, $T b) { return a < b || is_nan_$T(a) ? a : b; }\n");
+    add("max_$T", {"is_nan_$T"}, "$T max_$T($T a, $T b) { return b < a || is_nan_$T(a) ? a : b; }\n");
+    add("saturate_$T", {"is_nan_$T"},
+        "i32 saturate_$T($T x, $T low, $T high) {\n"
+        "  return is_nan_$T(x) ? 0 : to_i32(x < low ? low : (x > high ? high : x));\n}\n");
+  }
+  // Devices may be off by some units in the last place; one step of correction gives the nearest number.
+  table->push_back(
+      {"divide_f32",
+       {},
+       "f32 divide_f32(f32 a, f32 b) { return a / b; }\n",
+       "f32 divide_f32(f32 a, f32 b) {\n"
+       "  precise f32 q = a / b;\n"
+       "  precise f32 rest = fma(-q, b, a);\n"
+       "  precise f32 nearer = q + rest / b;\n"
+       "  u32 exponent = (as_u32(nearer) >> 23) & 0xffu;\n"
+       "  return exponent - 1u < 0xfeu && (as_u32(b) & 0x7fffffffu) < 0x7f800000u ? nearer : q;\n}\n"});
+  table->push_back(
+      {"sqrt_f32",
+       {},
+       "f32 sqrt_f32(f32 x) { return sqrt(x); }\n",
+       "f32 sqrt_f32(f32 x) {\n"
+       "  precise f32 root = sqrt(x);\n"
+       "  precise f32 rest = fma(-root, root, x);\n"
+       "  precise f32 nearer = root + rest / (root + root);\n"
+       "  u32 bits = as_u32(x);\n"
+       "  return bits - 0x00800000u < 0x7f000000u ? nearer : (bits << 1 == 0u ? x : root);\n}\n"});
+}
+
+void AddShortFloats(std::vector<Function>* table) {
+  table->push_back({"decode_f16",
+                    {},
+                    "f32 decode_f16(u32 bits) {\n"
+                    "  u32 sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;\n"
+                    "  if (rest >= 0x7c00u) return as_f32(sign | 0x7f800000u | ((rest & 0x3ffu) << 13));\n"
+                    "  if (rest >= 0x400u) return as_f32(sign | ((rest << 13) + 0x38000000u));\n"
+                    "  return as_f32(sign | as_u32(to_f32(rest) * 5.9604644775390625e-8f));\n}\n"});
+  table->push_back({"encode_f16",
+                    {},
+                    "u32 encode_f16(f32 x) {\n"
+                    "  u32 bits = as_u32(x), sign = (bits >> 16) & 0x8000u, rest = bits & 0x7fffffffu;\n"
+                    "  if (rest > 0x7f800000u) return sign | 0x7e00u | ((rest >> 13) & 0x3ffu);\n"
+                    "  if (rest >= 0x477ff000u) return sign | 0x7c00u;\n"
+                    "  if (rest < 0x38800000u) return sign | (as_u32(as_f32(rest) + 0.5f) - 0x3f000000u);\n"
+                    "  return sign | ((rest + 0xfffu + ((rest >> 13) & 1u) - 0x38000000u) >> 13);\n}\n"});
+  table->push_back({"round_f16",
+                    {"decode_f16", "encode_f16"},
+                    "f32 round_f16(f32 x) { return decode_f16(encode_f16(x)); }\n"});
+  table->push_back(
+      {"round_bf16",
+       {"is_nan_f32"},
+       "f32 round_bf16(f32 x) {\n"
+       "  u32 bits = as_u32(x);\n"
+       "  u32 rounded = is_nan_f32(x) ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u);\n"
+       "  return as_f32(rounded & 0xffff0000u);\n}\n"});
+}
+
+// Truncate, saturate, NaN is 0.
+void AddConversions(std::vector<Function>* table) {
+  struct Type {
+    const char *to, *low, *limit, *lowest, *highest;
+  };
+  static constexpr Type kTypes[] = {
+      {"i32", "-2147483648.0", "2147483648.0", "(-2147483647 - 1)", "2147483647"},
+      {"u32", "0.0", "4294967296.0", "0u", "0xffffffffu"},
+      {"i64", "-9223372036854775808.0", "9223372036854775808.0", "(-9223372036854775807l - 1l)",
+       "9223372036854775807l"},
+      {"u64", "0.0", "18446744073709551616.0", "0ul", "0xfffffffffffffffful"}};
+  for (auto [from, suffix] : {std::pair("f32", "f"), {"f64", "lf"}}) {
+    for (const Type& t : kTypes) {
+      std::string name = fmt::format("{}_to_{}", from, t.to);
+      std::string text = fmt::format(
+          "{0} {1}({2} x) {{\n"
+          "  if (is_nan_{2}(x)) return to_{0}(0);\n"
+          "  return x < {3}{5} ? {6} : (x >= {4}{5} ? {7} : to_{0}(x));\n}}\n",
+          t.to, name, from, t.low, t.limit, suffix, t.lowest, t.highest);
+      std::string opencl = Replaced(text, "lf ", " ");  // no suffix for double
+      table->push_back({name, {fmt::format("is_nan_{}", from)}, opencl, text});
+    }
+  }
+}
+
+// A divisor of 0 counts as 1: both sides of a selection are computed. 64-bit numbers are short most of the
+// time, and long division is slow.
+void AddDivisions(std::vector<Function>* table) {
+  for (auto [t, u, short_way] :
+       {std::tuple("i32", "u32", ""),
+        {"i64", "u64",
+         "  if (to_u64(a | b) >> 32 == 0ul && b != 0l) return to_i64(to_u32(a) / to_u32(b));\n"}}) {
+    auto add = [&, t = t, u = u, way = short_way](std::string name, std::vector<std::string> needs,
+                                                  std::string text) {
+      auto fill = [&](std::string s) {
+        return Replaced(Replaced(Replaced(std::move(s), "$WAY", way), "$T", t), "$U", u);
+      };
+      for (std::string& need : needs) need = fill(need);
+      table->push_back({fill(name), std::move(needs), fill(text)});
+    };
+    add("div_$T", {},
+        "$T div_$T($T a, $T b) {\n$WAY"
+        "  if (b == to_$T(-1)) return to_$T(to_$U(0) - to_$U(a));\n"
+        "  return b == to_$T(0) ? a : a / b;\n}\n");
+    add("rem_$T", {"div_$T"}, "$T rem_$T($T a, $T b) { return a - div_$T(a, b) * b; }\n");
+    add("floor_div_$T", {"div_$T"},
+        "$T floor_div_$T($T a, $T b) {\n"
+        "  $T q = div_$T(a, b), rest = a - q * b;\n"
+        "  return rest != to_$T(0) && (rest ^ b) < to_$T(0) ? q - to_$T(1) : q;\n}\n");
+    add("floor_mod_$T", {"div_$T"},
+        "$T floor_mod_$T($T a, $T b) {\n"
+        "  $T rest = a - div_$T(a, b) * b;\n"
+        "  return rest != to_$T(0) && (rest ^ b) < to_$T(0) ? rest + b : rest;\n}\n");
+  }
+  table->push_back({"div_u32", {}, "u32 div_u32(u32 a, u32 b) { return b == 0u ? a : a / b; }\n"});
+  table->push_back({"rem_u32", {"div_u32"}, "u32 rem_u32(u32 a, u32 b) { return a - div_u32(a, b) * b; }\n"});
+  table->push_back({"div_u64",
+                    {},
+                    "u64 div_u64(u64 a, u64 b) {\n"
+                    "  if ((a | b) >> 32 == 0ul && b != 0ul) return to_u64(to_u32(a) / to_u32(b));\n"
+                    "  return b == 0ul ? a : a / b;\n}\n"});
+  table->push_back({"rem_u64", {"div_u64"}, "u64 rem_u64(u64 a, u64 b) { return a - div_u64(a, b) * b; }\n"});
+}
+
+void AddBits(std::vector<Function>* table) {
+  for (auto [t, bits] : {std::pair("i8", 8), {"i16", 16}, {"i4", 4}, {"i2", 2}}) {
+    std::string name = fmt::format("wrap_{}", t);
+    table->push_back(
+        {name,
+         {},
+         fmt::format("i32 {0}(i32 x) {{ return to_i32(to_u32(x) << {1}) >> {1}; }}\n", name, 32 - bits)});
+  }
+  table->push_back({"popcount_u32",
+                    {},
+                    "u32 popcount_u32(u32 x) { return popcount(x); }\n",
+                    "u32 popcount_u32(u32 x) { return to_u32(bitCount(x)); }\n"});
+  table->push_back(
+      {"popcount_u64",
+       {"popcount_u32"},
+       "u64 popcount_u64(u64 x) { return to_u64(popcount_u32(to_u32(x)) + popcount_u32(to_u32(x >> "
+       "32))); }\n"});
+  table->push_back({"dot_bytes",
+                    {},
+                    "i32 dot_bytes(u32 a, u32 b, i32 sum) {\n"
+                    "  for (u32 shift = 0u; shift < 32u; shift += 8u)\n"
+                    "    sum += to_i32((a >> shift) & 255u) * (to_i32((b >> shift) << 24) >> 24);\n"
+                    "  return sum;\n}\n"});
+  table->push_back(
+      {"fail",
+       {},
+       "void fail(__global uchar* status, int code) {\n"
+       "  atomic_cmpxchg((volatile __global int*)status, 0, code);\n}\n",
+       "layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Status { i32 code; };\n"
+       "void fail(u64 status, i32 code) { atomicCompSwap(Status(status).code, 0, code); }\n"});
+}
+
+const std::vector<Function>& Table() {
+  static const std::vector<Function> table = [] {
+    std::vector<Function> t;
+    AddFloatFunctions(&t);
+    AddShortFloats(&t);
+    AddConversions(&t);
+    AddDivisions(&t);
+    AddBits(&t);
+    return t;
+  }();
+  return table;
+}
+
+}  // namespace
+
+std::string DialectHeader(Dialect dialect, bool needs_f64) {
+  static constexpr std::pair<const char*, const char*> kTypes[] = {
+      {"i8", "char"},  {"u8", "uchar"}, {"i16", "short"}, {"u16", "ushort"}, {"i32", "int"},
+      {"u32", "uint"}, {"i64", "long"}, {"u64", "ulong"}, {"f32", "float"},  {"f64", "double"}};
+  std::string text;
+  if (dialect == Dialect::kOpenClC) {
+    text = "#pragma OPENCL FP_CONTRACT OFF\n";
+    if (needs_f64) text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+    for (auto [name, type] : kTypes) {
+      if (std::string_view(name) == "f64" && !needs_f64) continue;
+      text += fmt::format("typedef {1} {0};\n#define to_{0}(x) (({0})(x))\n", name, type);
+      if (name[1] == '3' || name[1] == '6') text += fmt::format("#define as_{0}(x) as_{1}(x)\n", name, type);
+    }
+    for (int lanes : {2, 4, 8, 16})
+      text += fmt::format("typedef float{0} f32x{0};\n#define make_f32x{0}(...) ((f32x{0})(__VA_ARGS__))\n",
+                          lanes);
+    return text + "typedef ulong2 c128;\n#define make_c128(x, y) ((c128)(x, y))\n";
+  }
+  text =
+      "#version 450\n"
+      "#extension GL_EXT_buffer_reference : require\n"
+      "#extension GL_EXT_scalar_block_layout : require\n"
+      "#extension GL_EXT_shader_explicit_arithmetic_types : require\n"
+      "#define i8 int8_t\n#define u8 uint8_t\n#define i16 int16_t\n#define u16 uint16_t\n#define i32 int\n"
+      "#define u32 uint\n#define i64 int64_t\n#define u64 uint64_t\n#define f32 float\n#define f64 double\n";
+  for (auto [name, type] : kTypes) text += fmt::format("#define to_{0}(x) {0}(x)\n", name);
+  text +=
+      "#define as_f32(x) uintBitsToFloat(x)\n#define as_u32(x) floatBitsToUint(x)\n"
+      "#define as_f64(x) uint64BitsToDouble(x)\n#define as_u64(x) doubleBitsToUint64(x)\n"
+      "#define fabs abs\n#define rint roundEven\n"
+      "#define f32x2 vec2\n#define f32x4 vec4\n#define make_f32x2 vec2\n#define make_f32x4 vec4\n"
+      "#define c128 u64vec2\n#define make_c128 u64vec2\n";
+  return text;
+}
+
+void Prelude::Need(std::string_view function) {
+  if (!needed_.insert(std::string(function)).second) return;
+  auto found =
+      std::find_if(Table().begin(), Table().end(), [&](const Function& f) { return f.name == function; });
+  assert(found != Table().end());
+  if (found == Table().end()) return;
+  for (const std::string& need : found->needs) Need(need);
+}
+
+std::string Prelude::Text() const {
+  std::string text;
+  for (const Function& f : Table()) {
+    if (!needed_.count(f.name)) continue;
+    text += dialect_ == Dialect::kGlsl && !f.glsl.empty() ? f.glsl : f.text;
+  }
+  return text;
+}
+
+}  // namespace tvmvm::codegen

@@ -1,0 +1,29 @@
+// Functions that printed GPU kernels call, in both dialects. Private to this folder.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace tvmvm::codegen {
+
+// Languages like C that kernels are printed in. Both name types alike: i8 ... u64, f32, f64.
+enum class Dialect : uint8_t { kOpenClC, kGlsl };
+
+// What stands before all code: type names and conversions.
+std::string DialectHeader(Dialect dialect, bool needs_f64);
+
+// The functions that a text needs, each once and behind those that it calls itself.
+class Prelude {
+ public:
+  explicit Prelude(Dialect dialect) : dialect_(dialect) {}
+  void Need(std::string_view function);  // a name of the table in c_prelude.cc
+  void Add(const Prelude& other) { needed_.insert(other.needed_.begin(), other.needed_.end()); }
+  std::string Text() const;
+
+ private:
+  Dialect dialect_;
+  std::set<std::string, std::less<>> needed_;
+};
+
+}  // namespace tvmvm::codegen

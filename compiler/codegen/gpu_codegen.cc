@@ -1,0 +1,135 @@
+#include "compiler/codegen/gpu_codegen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "bytecode/spirv_library.h"
+#include "compiler/codegen/c_printer.h"
+#include "compiler/codegen/glsl_to_spirv.h"
+#include "compiler/codegen/prepare_kernel.h"
+#include "compiler/tensor/loop_rewrite.h"
+#include "compiler/tensor/rewrite.h"
+
+namespace tvmvm::codegen {
+namespace {
+
+struct Printed {
+  std::string kernel;
+  Prelude prelude;
+  bool needs_f64 = false;
+};
+
+Expected<Printed> PrintKernel(const KernelSource& source, Dialect dialect) {
+  TVMVM_CHECK_OK(tensor::VerifyLoops(*source.kernel));
+  tensor::LoopKernel prepared = UnrollLoops(PrepareKernel(*source.kernel));
+  TVMVM_CHECK_OK(tensor::VerifyLoops(prepared));
+  std::vector<ir::Dim> scalars =
+      source.scalars.empty() ? tensor::LaunchScalars(*source.kernel) : source.scalars;
+  CPrinter printer(dialect, prepared, source.symbol, std::move(scalars));
+  TVMVM_TRY(std::string text, printer.Print());
+  return Printed{std::move(text), printer.prelude(), printer.needs_f64()};
+}
+
+Expected<std::vector<std::byte>> GenerateSpirv(std::span<const KernelSource> kernels, int threads) {
+  std::vector<Expected<std::vector<uint32_t>>> results(kernels.size());
+  std::atomic<size_t> next = 0;
+  auto make = [&](const KernelSource& source) -> Expected<std::vector<uint32_t>> {
+    TVMVM_TRY(std::string text, PrintGlsl(source));
+    return GlslToSpirv(text, source.kernel->name);
+  };
+  auto work = [&] {
+    for (size_t i = next++; i < kernels.size(); i = next++) results[i] = make(kernels[i]);
+  };
+  std::vector<std::thread> workers;
+  for (int i = 1; i < std::min<int>(threads, static_cast<int>(kernels.size())); ++i)
+    workers.emplace_back(work);
+  work();
+  for (std::thread& worker : workers) worker.join();
+  std::vector<SpirvModule> modules;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    TVMVM_TRY(std::vector<uint32_t> words, std::move(results[i]));
+    modules.push_back({kernels[i].symbol, std::move(words)});
+  }
+  return PackSpirvLibrary(std::move(modules));
+}
+
+}  // namespace
+
+Status CheckGpuKernel(const tensor::LoopKernel& kernel, const TargetInfo& target) {
+  std::string missing;
+  auto want = [&](bool has, const char* what) {
+    if (!has && missing.empty()) missing = what;
+  };
+  auto see = [&](DType dtype, bool is_argument) {
+    want(dtype != DType::kF64 || target.has_f64, "f64");
+    want(DTypeBits(dtype) != 64 || target.has_i64, "64-bit integers");
+    if (!is_argument) return;
+    want(DTypeBits(dtype) != 16 || target.has_f16_storage, "loads and stores of 16 bits");
+    want(DTypeBits(dtype) > 8 || target.has_i8_storage, "loads and stores of bytes");
+  };
+  want(target.has_i64, "64-bit integers");
+  want(kernel.GroupItems() <= target.max_group_size, "work-groups of that size");
+  int64_t shared_bytes = 0;
+  for (const tensor::BufferInfo& b : kernel.buffers) {
+    see(b.dtype, b.is_argument);
+    if (b.is_argument) continue;
+    want(b.memory != tensor::Memory::kScratch, "scratch memory");
+    if (b.memory == tensor::Memory::kShared) shared_bytes += b.size * std::max(4, DTypeBits(b.dtype) / 8);
+  }
+  want(shared_bytes <= target.shared_memory_bytes, "so much shared memory");
+  // Some functions compute in f64 on the way.
+  if (!target.has_f64 && missing.empty()) {
+    tensor::LoopKernel prepared = PrepareKernel(kernel);
+    tensor::VisitStatements(prepared.body, [&](const tensor::Stmt& s) {
+      for (const tensor::Expr* root : {&s.value, &s.index, &s.mask})
+        if (root->valid()) tensor::VisitOnce(*root, [&](const tensor::Expr& e) { see(e.dtype(), false); });
+    });
+  }
+  if (missing.empty()) return {};
+  return MakeError(Code::kUnsupported, fmt::format("kernel '{}' needs {}, which {} targets do not have here",
+                                                   kernel.name, missing, DeviceKindName(target.device)));
+}
+
+Expected<std::string> PrintOpenClC(std::span<const KernelSource> kernels) {
+  Prelude prelude(Dialect::kOpenClC);
+  std::string text;
+  bool needs_f64 = false;
+  for (const KernelSource& source : kernels) {
+    TVMVM_TRY(Printed printed, PrintKernel(source, Dialect::kOpenClC));
+    prelude.Add(printed.prelude);
+    needs_f64 |= printed.needs_f64;
+    text += printed.kernel;
+  }
+  return DialectHeader(Dialect::kOpenClC, needs_f64) + prelude.Text() + text;
+}
+
+Expected<std::string> PrintGlsl(const KernelSource& kernel) {
+  TVMVM_TRY(Printed printed, PrintKernel(kernel, Dialect::kGlsl));
+  return DialectHeader(Dialect::kGlsl, printed.needs_f64) + printed.prelude.Text() + printed.kernel;
+}
+
+Expected<std::string> PrintOpenClKernel(const KernelSource& kernel) {
+  TVMVM_TRY(Printed printed, PrintKernel(kernel, Dialect::kOpenClC));
+  return printed.kernel;
+}
+
+Expected<std::string> PrintGlslKernel(const KernelSource& kernel) {
+  TVMVM_TRY(Printed printed, PrintKernel(kernel, Dialect::kGlsl));
+  return printed.kernel;
+}
+
+Expected<std::vector<std::byte>> GenerateGpuLibrary(std::span<const KernelSource> kernels,
+                                                    const CodegenOptions& options) {
+  for (const KernelSource& source : kernels) TVMVM_CHECK_OK(CheckGpuKernel(*source.kernel, options.target));
+  if (options.form == KernelForm::kSpirV) return GenerateSpirv(kernels, options.threads);
+  if (options.form != KernelForm::kOpenClC)
+    return MakeError(Code::kUnsupported, "GPU kernels are OpenCL C or SPIR-V");
+  TVMVM_TRY(std::string text, PrintOpenClC(kernels));
+  auto* data = reinterpret_cast<const std::byte*>(text.data());
+  return std::vector<std::byte>(data, data + text.size());
+}
+
+}  // namespace tvmvm::codegen
