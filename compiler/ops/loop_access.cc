@@ -22,7 +22,7 @@ AxisSplit SplitAt(const Dims& dims, const Dim& axis) {
 }
 
 int LanesOf(const TargetInfo& target, DType dtype) {
-  if (IsSubByte(dtype)) return 1;
+  if (IsSubByte(dtype) || IsGpu(target)) return 1;
   return target.vector_bits / std::clamp(DTypeBits(dtype), IsFloat(dtype) ? 32 : 8, 64);
 }
 

@@ -80,6 +80,10 @@ class GroupView {
 // Row-major element offset: ((i0 * d1) + i1) * d2 + ...
 Expr FlatIndex(const ir::Dims& dims, std::span<const Expr> index);
 
+// The schedules of targets whose grid points are work-groups (schedule_gpu.cc): ScheduleGroup goes there
+// itself.
+Expected<GroupProgram> ScheduleForGpu(const GroupView& group, const TargetInfo& target);
+
 // Schedules, tried in order by ScheduleGroup. Each says whether it takes the group.
 bool TakesContraction(const GroupView& group);
 Expected<GroupProgram> ScheduleContraction(const GroupView& group, const TargetInfo& target);

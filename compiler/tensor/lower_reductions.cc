@@ -30,7 +30,9 @@ Expr Highest(DType dtype) {
   return IntConstant(static_cast<int64_t>(IsSignedInteger(dtype) ? ones >> 1 : ones), dtype);
 }
 
-Expr Identity(ReduceKind kind, DType dtype) {
+}  // namespace
+
+Expr ReductionIdentity(ReduceKind kind, DType dtype) {
   switch (kind) {
     case ReduceKind::kSum:
       return Constant(dtype, 0);
@@ -49,6 +51,8 @@ Expr Identity(ReduceKind kind, DType dtype) {
   }
   return {};
 }
+
+namespace {
 
 struct Operators {
   ExprOp combine, across_lanes;
@@ -75,7 +79,9 @@ Operators OperatorsOf(ReduceKind kind, DType dtype) {
   return {};
 }
 
-Expr Combine(ReduceKind kind, const Expr& accumulator, const Expr& value) {
+}  // namespace
+
+Expr CombineReduced(ReduceKind kind, const Expr& accumulator, const Expr& value) {
   if (kind == ReduceKind::kSum && IsFloat(value.dtype()) && value.op() == ExprOp::kMul) {
     return Fma(value->operands[0], value->operands[1], accumulator);
   }
@@ -86,6 +92,8 @@ DType AccumulatorOf(const Expr& reduce) {
   DType dtype = reduce->reduction->accumulator;
   return dtype == DType::kInvalid ? reduce.dtype() : dtype;
 }
+
+namespace {
 
 // A sum of f32 that may be long keeps its total in f64.
 bool WantsTotal(const Expr& reduce) {
@@ -270,7 +278,7 @@ void ReductionLowering::Accumulate(const Expr& reduce, uint32_t buffer, const La
   Expr body = Lower(Guarded(Cast(dtype, Substitute(reduce->operands[0], axes)), lanes), lanes);
   ForLanes(nest_, lanes, [&] {
     Expr so_far = Load(buffer, dtype, lanes.Number());
-    Expr sum = Combine(reduce->reduction->kind, so_far, body);
+    Expr sum = CombineReduced(reduce->reduction->kind, so_far, body);
     if (guards_accumulation_ && lanes.guard.valid()) sum = Select(lanes.guard, sum, so_far);
     nest_.Add(Store(buffer, lanes.Number(), nest_.Place(sum)));
   });
@@ -287,13 +295,13 @@ Expr ReductionLowering::EmitAlongLanes(const Expr& unordered, const Lanes& lanes
     ForLanes(nest_, lanes, [&] { nest_.Add(Store(buffer, lanes.Number(), value)); });
   };
   if (has_total) fill(totals, FloatConstant(0, DType::kF64));
-  if (!has_total) fill(sums, Identity(reduction.kind, dtype));
+  if (!has_total) fill(sums, ReductionIdentity(reduction.kind, dtype));
   std::vector<std::pair<VariableId, Expr>> axes;
   int open = OpenOuterAxes(reduction, &axes);
   Expr begin = Zero(), end = nest_.Place(reduction.extents.back());
   if (has_total) {
     VariableId block = nest_.Open("block", Zero(), end, LoopKind::kSerial, kSumBlock);
-    fill(sums, Identity(reduction.kind, dtype));
+    fill(sums, ReductionIdentity(reduction.kind, dtype));
     begin = Variable(block);
     end = nest_.Let("block_end", Min(begin + IntConstant(kSumBlock), end));
   }
@@ -375,9 +383,10 @@ Expr ReductionLowering::EmitAlongAxis(const Expr& unordered) {
   Lanes parts = Lanes::Make(nest_.kernel(), width_, unroll);
   auto clear = [&] {
     if (is_vector) {
-      ForLanes(nest_, parts, [&] { nest_.Add(Store(partial, parts.Number(), Identity(kind, dtype))); });
+      ForLanes(nest_, parts,
+               [&] { nest_.Add(Store(partial, parts.Number(), ReductionIdentity(kind, dtype))); });
     }
-    nest_.Add(Store(rest, Zero(), Identity(kind, dtype)));
+    nest_.Add(Store(rest, Zero(), ReductionIdentity(kind, dtype)));
   };
   auto gather = [&] {
     Expr sum = Load(rest, dtype, Zero());
@@ -421,7 +430,7 @@ Expr ReductionLowering::EmitArg(const Expr& reduce, const Lanes& lanes) {
   uint32_t best = nest_.Local("best", dtype, Memory::kRegisters, lanes.count());
   uint32_t where = nest_.Local("where", DType::kI64, Memory::kRegisters, lanes.count());
   ForLanes(nest_, lanes, [&] {
-    nest_.Add(Store(best, lanes.Number(), Identity(reduction.kind, dtype)));
+    nest_.Add(Store(best, lanes.Number(), ReductionIdentity(reduction.kind, dtype)));
     nest_.Add(Store(where, lanes.Number(), Zero()));
   });
   VariableId k = nest_.Open(nest_.kernel()->variable_names[reduction.axes[0]], Zero(),

@@ -36,6 +36,11 @@ void ForLanes(Nest& nest, const Lanes& lanes, const std::function<void()>& build
 void ForVectors(Nest& nest, const std::string& name, Expr begin, const Expr& end, int width, int unroll,
                 const std::function<void(const Expr&, const Lanes&)>& build);
 
+// Parts of a reduction: what it begins with, one more element, the type it sums in.
+Expr ReductionIdentity(ReduceKind kind, DType dtype);
+Expr CombineReduced(ReduceKind kind, const Expr& accumulator, const Expr& value);
+DType AccumulatorOf(const Expr& reduce);
+
 class ReductionLowering {
  public:
   // `width`: lanes of a vector that runs along a reduced axis.

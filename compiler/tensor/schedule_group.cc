@@ -15,6 +15,7 @@ bool IsProcedural(const GroupView& group) {
 }
 
 Expected<GroupProgram> Schedule(const GroupView& group, const TargetInfo& target) {
+  if (IsGpu(target)) return ScheduleForGpu(group, target);
   if (IsProcedural(group)) return ScheduleProcedural(group, target);
   if (TakesContraction(group)) return ScheduleContraction(group, target);
   if (TakesConvolution(group)) return ScheduleConvolution(group, target);

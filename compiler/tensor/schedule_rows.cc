@@ -17,6 +17,7 @@
 #include "compiler/tensor/group_kernel.h"
 #include "compiler/tensor/lower_reductions.h"
 #include "compiler/tensor/rewrite.h"
+#include "compiler/tensor/row_shape.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -29,49 +30,6 @@ using ir::ValueId;
 constexpr int64_t kBlockElements = 8192;  // of a grid point
 constexpr int64_t kMostRows = 64;         // that vectors hold at once, at every CPU level
 constexpr int kWorthKeeping = 8;  // operations from which on an element is kept rather than computed again
-
-// What makes a group one of rows.
-struct RowShape {
-  Dims whole, row;
-  Dims flags;  // 1: reduced
-  int reductions = 0;
-  bool has_whole_output = false;
-};
-
-std::optional<RowShape> FindRowShape(const GroupView& group) {
-  RowShape shape;
-  for (ir::NodeId id : group.nodes()) {
-    const ir::Node& node = group.function().node(id);
-    if (node.op->kind != OpKind::kReduce) continue;
-    const Dims& dims = group.type(node.inputs[0]).dims;
-    const Dims& flags = node.DimList("flags");
-    bool is_fixed =
-        std::all_of(flags.begin(), flags.end(), [](const Dim& flag) { return flag.is_constant(); });
-    if (!is_fixed || node.String("kind").starts_with("arg")) return std::nullopt;
-    if (shape.reductions++ > 0 && (dims != shape.whole || flags != shape.flags)) return std::nullopt;
-    shape.whole = dims;
-    shape.flags = flags;
-  }
-  if (shape.reductions == 0) return std::nullopt;
-  for (size_t axis = 0; axis < shape.whole.size(); ++axis) {
-    shape.row.push_back(shape.flags[axis].IsConstant(0) ? shape.whole[axis] : Dim(1));
-  }
-  for (ir::NodeId id : group.nodes()) {
-    const ir::Node& node = group.function().node(id);
-    if (node.op->kind == OpKind::kConstant || node.op->kind == OpKind::kDimsTensor) continue;
-    const ir::Type& type = group.type(node.outputs[0]);
-    bool is_elementwise = node.op->kind == OpKind::kElementwise || node.op->kind == OpKind::kReduce;
-    if (!is_elementwise || IsSubByte(type.dtype) || (type.dims != shape.whole && type.dims != shape.row))
-      return std::nullopt;
-  }
-  for (ValueId output : group.outputs()) {
-    const ir::Type& type = group.type(output);
-    if (IsSubByte(type.dtype) || group.InputNumber(output) >= 0) return std::nullopt;
-    if (type.dims != shape.whole && type.dims != shape.row) return std::nullopt;
-    shape.has_whole_output |= type.dims == shape.whole && shape.whole != shape.row;
-  }
-  return shape;
-}
 
 class RowsKernel {
  public:
@@ -368,6 +326,41 @@ class RowsKernel {
 };
 
 }  // namespace
+
+std::optional<RowShape> FindRowShape(const GroupView& group) {
+  RowShape shape;
+  for (ir::NodeId id : group.nodes()) {
+    const ir::Node& node = group.function().node(id);
+    if (node.op->kind != OpKind::kReduce) continue;
+    const Dims& dims = group.type(node.inputs[0]).dims;
+    const Dims& flags = node.DimList("flags");
+    bool is_fixed =
+        std::all_of(flags.begin(), flags.end(), [](const Dim& flag) { return flag.is_constant(); });
+    if (!is_fixed || node.String("kind").starts_with("arg")) return std::nullopt;
+    if (shape.reductions++ > 0 && (dims != shape.whole || flags != shape.flags)) return std::nullopt;
+    shape.whole = dims;
+    shape.flags = flags;
+  }
+  if (shape.reductions == 0) return std::nullopt;
+  for (size_t axis = 0; axis < shape.whole.size(); ++axis) {
+    shape.row.push_back(shape.flags[axis].IsConstant(0) ? shape.whole[axis] : Dim(1));
+  }
+  for (ir::NodeId id : group.nodes()) {
+    const ir::Node& node = group.function().node(id);
+    if (node.op->kind == OpKind::kConstant || node.op->kind == OpKind::kDimsTensor) continue;
+    const ir::Type& type = group.type(node.outputs[0]);
+    bool is_elementwise = node.op->kind == OpKind::kElementwise || node.op->kind == OpKind::kReduce;
+    if (!is_elementwise || IsSubByte(type.dtype) || (type.dims != shape.whole && type.dims != shape.row))
+      return std::nullopt;
+  }
+  for (ValueId output : group.outputs()) {
+    const ir::Type& type = group.type(output);
+    if (IsSubByte(type.dtype) || group.InputNumber(output) >= 0) return std::nullopt;
+    if (type.dims != shape.whole && type.dims != shape.row) return std::nullopt;
+    shape.has_whole_output |= type.dims == shape.whole && shape.whole != shape.row;
+  }
+  return shape;
+}
 
 bool TakesRows(const GroupView& group) {
   CollapsedGroup collapsed = CollapseAxes(group);

@@ -1,0 +1,26 @@
+// Which schedule a group gets on a GPU.
+#include "compiler/tensor/schedule_gpu.h"
+
+#include <algorithm>
+
+#include "compiler/tensor/group.h"
+#include "compiler/tensor/work_items.h"
+
+namespace tvmvm::tensor {
+
+Expected<GroupProgram> ScheduleForGpu(const GroupView& group, const TargetInfo& target) {
+  bool is_procedural = std::any_of(group.nodes().begin(), group.nodes().end(), [&](ir::NodeId id) {
+    const ir::CoreOp* op = group.function().node(id).op;
+    return op != nullptr && op->kind == ir::OpKind::kProcedural;
+  });
+  if (is_procedural) {
+    TVMVM_TRY(GroupProgram program, ScheduleProcedural(group, target));
+    for (KernelCall& call : program.calls) GiveItemsToPoints(&call, &program);
+    return program;
+  }
+  if (TakesProductForGpu(group)) return ScheduleProductForGpu(group, target);
+  if (TakesRowsForGpu(group)) return ScheduleRowsForGpu(group, target);
+  return SchedulePullsForGpu(group, target);
+}
+
+}  // namespace tvmvm::tensor

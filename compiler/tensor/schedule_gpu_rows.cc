@@ -1,0 +1,224 @@
+// Rows on a GPU: softmax, normalisations, reductions. A work-group takes a row: its work-items stride along
+// it, each with a partial result that they combine in shared memory; elements are computed anew in each pass.
+// Short rows are taken by a work-item each, as are rows whose elements lie apart where there are many of
+// them.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "compiler/tensor/collapse_axes.h"
+#include "compiler/tensor/group_kernel.h"
+#include "compiler/tensor/lower_reductions.h"
+#include "compiler/tensor/rewrite.h"
+#include "compiler/tensor/row_shape.h"
+#include "compiler/tensor/schedule_gpu.h"
+#include "compiler/tensor/work_items.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+using ir::OpKind;
+using ir::ValueId;
+
+constexpr int kRowItems = 256;        // of a group that takes a row
+constexpr int64_t kShortRow = 32;     // elements that one work-item takes
+constexpr int64_t kManyRows = 16384;  // where work-items keep a device busy by themselves
+
+class RowsForGpu {
+ public:
+  RowsForGpu(const GroupView& group, RowShape shape, bool has_groups)
+      : group_(group),
+        function_(group.function()),
+        shape_(std::move(shape)),
+        has_groups_(has_groups),
+        made_(group),
+        nest_(&made_.kernel()) {}
+
+  Expected<KernelCall> Build() {
+    for (size_t axis = 0; axis < shape_.whole.size(); ++axis) {
+      bool is_single = shape_.whole[axis].IsConstant(1), is_kept = shape_.flags[axis].IsConstant(0);
+      coordinates_.push_back(is_single ? IntConstant(0)
+                                       : Variable(made_.kernel().NewVariable(fmt::format("i{}", axis))));
+      if (is_single) continue;
+      (is_kept ? kept_ : reduced_).push_back(axis);
+      (is_kept ? kept_sizes_ : reduced_sizes_).push_back(shape_.whole[axis]);
+    }
+    TVMVM_CHECK_OK(DeclareArguments());
+    OpenRow();
+    for (ir::NodeId id : group_.nodes()) {
+      const ir::Node& node = function_.node(id);
+      bool is_row_value = node.op->kind == OpKind::kReduce ||
+                          (!IsWhole(node.outputs[0]) && node.op->kind == OpKind::kElementwise);
+      if (is_row_value) BuildStatistic(node);
+    }
+    for (size_t i = 0; i < group_.outputs().size(); ++i) StoreOutput(group_.outputs()[i], stores_[i]);
+    if (missing_.valid()) return tl::unexpected(NoSchedule(group_, missing_));
+    made_.Estimate(Product(shape_.whole), estimate_);
+    return made_.Take(nest_.Finish());
+  }
+
+ private:
+  bool IsWhole(ValueId value) const { return group_.type(value).dims == shape_.whole; }
+
+  // A first expansion that asks for every input, so that arguments exist before local buffers do.
+  Status DeclareArguments() {
+    auto leaf = [this](ValueId value, std::span<const Expr> at) { return made_.LoadInput(value, at); };
+    Expander expander(group_, leaf, &made_.kernel());
+    for (ValueId output : group_.outputs())
+      estimate_.push_back(expander.Expand(output, IndexOf(output, coordinates_)));
+    if (expander.missing().valid()) return tl::unexpected(NoSchedule(group_, expander.missing()));
+    for (uint32_t i = 0; i < group_.outputs().size(); ++i) stores_.push_back(made_.AddOutput(i));
+    return {};
+  }
+
+  std::vector<Expr> IndexOf(ValueId value, std::vector<Expr> index) const {
+    if (!IsWhole(value))
+      for (size_t axis : reduced_) index[axis] = IntConstant(0);
+    return index;
+  }
+
+  // Binds the row's coordinates.
+  void OpenRow() {
+    Dim rows = Product(kept_sizes_);
+    LoopKernel* kernel = nest_.kernel();
+    nest_.Grid(0, "row", has_groups_ ? rows : CeilDiv(rows, Dim(kGroupItems)));
+    nest_.Grid(1, "g", 1);
+    nest_.Grid(2, "g", 1);
+    Expr item = OneDimensionalGroup(kernel, has_groups_ ? kRowItems : kGroupItems);
+    Expr row = has_groups_ ? Variable(kernel->grid[0]) : nest_.Let("row", item);
+    if (!has_groups_) nest_.OpenIf(Less(row, DimValue(rows)));
+    std::vector<Expr> index = BindCoordinates(nest_, kept_sizes_, row);
+    for (size_t i = 0; i < kept_.size(); ++i) coordinates_[kept_[i]] = index[i];
+  }
+
+  // Loops over the elements of the row that the work-item takes.
+  void ForElements(const std::function<void(const std::vector<Expr>& index)>& build) {
+    std::vector<Expr> index = coordinates_;
+    if (reduced_.empty()) return build(index);
+    Expr begin = has_groups_ ? Variable(nest_.kernel()->thread[0]) : IntConstant(0);
+    Expr position = Variable(nest_.Open("position", begin, DimValue(Product(reduced_sizes_)),
+                                        LoopKind::kSerial, has_groups_ ? kRowItems : 1));
+    std::vector<Expr> within = BindCoordinates(nest_, reduced_sizes_, position);
+    for (size_t i = 0; i < reduced_.size(); ++i) index[reduced_[i]] = within[i];
+    build(index);
+    nest_.Close();
+  }
+
+  // The element, from what is known of the row so far; `wanted` is made now even if it is known.
+  Expr Expand(ValueId value, const std::vector<Expr>& index, ValueId wanted) {
+    auto leaf = [&](ValueId asked, std::span<const Expr> at) -> Expr {
+      if (auto found = statistics_.find(asked); asked != wanted && found != statistics_.end())
+        return found->second;
+      return made_.LoadInput(asked, at);
+    };
+    Expander expander(group_, leaf, nest_.kernel());
+    Expr result = expander.Expand(value, IndexOf(value, index));
+    if (expander.missing().valid()) missing_ = expander.missing();
+    return result;
+  }
+
+  // A value of the row as a whole: a reduction, or arithmetic on such.
+  void BuildStatistic(const ir::Node& node) {
+    ValueId value = node.outputs[0];
+    Expr element = Expand(value, coordinates_, value);
+    if (element.op() == ExprOp::kReduce) {
+      element = Reduced(element, [&](const std::vector<Expr>& index) {
+        Expr body = Expand(node.inputs[0], index, {});
+        return Cast(AccumulatorOf(element), body);
+      });
+    }
+    statistics_[value] = nest_.Let("statistic", nest_.Place(element));
+  }
+
+  Expr Reduced(const Expr& reduce, const std::function<Expr(const std::vector<Expr>&)>& element_at) {
+    ReduceKind kind = reduce->reduction->kind;
+    DType dtype = AccumulatorOf(reduce);
+    Expr zero = IntConstant(0);
+    uint32_t own = nest_.Local("partial", dtype, Memory::kRegisters, 1);
+    nest_.Add(Store(own, zero, ReductionIdentity(kind, dtype)));
+    ForElements([&](const std::vector<Expr>& index) {
+      Expr sum = CombineReduced(kind, Load(own, dtype, zero), element_at(index));
+      nest_.Add(Store(own, zero, nest_.Place(sum)));
+    });
+    if (!has_groups_) return Cast(reduce.dtype(), Load(own, dtype, zero));
+    uint32_t partial = nest_.Local("partials", dtype, Memory::kShared, kRowItems);
+    Expr item = Variable(nest_.kernel()->thread[0]);
+    nest_.Add(Store(partial, item, Load(own, dtype, zero)));
+    for (int half = kRowItems / 2; half > 0; half /= 2) {
+      nest_.Add(Barrier());
+      nest_.OpenIf(Less(item, IntConstant(half)));
+      nest_.Add(Store(
+          partial, item,
+          CombineReduced(kind, Load(partial, dtype, item), Load(partial, dtype, item + IntConstant(half)))));
+      nest_.Close();
+    }
+    nest_.Add(Barrier());
+    return Cast(reduce.dtype(), Load(partial, dtype, zero));
+  }
+
+  void StoreOutput(ValueId output, uint32_t buffer) {
+    auto store = [&](const std::vector<Expr>& index) {
+      Expr roots[] = {FlatIndex(group_.type(output).dims, IndexOf(output, index)), Expand(output, index, {})};
+      std::vector<Expr> placed = nest_.Place(roots);
+      nest_.Add(Store(buffer, placed[0], placed[1]));
+    };
+    if (IsWhole(output)) return ForElements(store);
+    if (has_groups_) nest_.OpenIf(Equal(Variable(nest_.kernel()->thread[0]), IntConstant(0)));
+    store(coordinates_);
+    if (has_groups_) nest_.Close();
+  }
+
+  const GroupView& group_;
+  const ir::Function& function_;
+  RowShape shape_;
+  bool has_groups_;
+  GroupKernel made_;
+  Nest nest_;
+  std::vector<Expr> coordinates_;
+  std::vector<size_t> kept_, reduced_;  // axes that are not of size 1
+  Dims kept_sizes_, reduced_sizes_;
+  std::vector<Expr> estimate_;
+  std::vector<uint32_t> stores_;
+  std::map<ValueId, Expr> statistics_;
+  ValueId missing_;
+};
+
+}  // namespace
+
+bool TakesRowsForGpu(const GroupView& group) {
+  CollapsedGroup collapsed = CollapseAxes(group);
+  return FindRowShape(GroupView(collapsed.function, collapsed.node)).has_value();
+}
+
+Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const TargetInfo&) {
+  CollapsedGroup collapsed = CollapseAxes(original);
+  GroupView group(collapsed.function, collapsed.node);
+  std::optional<RowShape> shape = FindRowShape(group);
+  if (!shape) return MakeError(Code::kInternal, "the group is none of rows");
+  Dim row = 1, rows = 1;
+  bool innermost_is_kept = false;
+  for (size_t axis = 0; axis < shape->whole.size(); ++axis) {
+    bool is_kept = shape->flags[axis].IsConstant(0);
+    (is_kept ? rows : row) = (is_kept ? rows : row) * shape->whole[axis];
+    if (!shape->whole[axis].IsConstant(1)) innermost_is_kept = is_kept;
+  }
+  Dim is_short = LessEqual(row, Dim(kShortRow));
+  Dim has_many = innermost_is_kept ? LessEqual(Dim(kManyRows), rows) : Dim(0);
+  Dim by_items = Select(is_short, 1, has_many);
+  GroupProgram program;
+  for (bool has_groups : {false, true}) {
+    Dim when = has_groups ? Not(by_items) : by_items;
+    if (when.IsConstant(0)) continue;
+    TVMVM_TRY(KernelCall call, RowsForGpu(group, *shape, has_groups).Build());
+    for (KernelArgument& argument : call.arguments) {
+      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
+    }
+    call.when = when;
+    program.calls.push_back(std::move(call));
+  }
+  return program;
+}
+
+}  // namespace tvmvm::tensor
