@@ -93,10 +93,17 @@ void AddLimits(CLI::App* app, LimitArguments* limits) {
 }
 
 void AddDevices(CLI::App* app, std::vector<std::string>* devices) {
-  app->add_option("--device", *devices, "Devices in order of preference; this build has: cpu")
+  auto check = [](std::string& text) {
+    const std::string name = text.substr(0, text.find(':'));
+    const bool known = name == "cpu" || name == "opencl" || name == "vulkan" || name == "null";
+    return known ? std::string() : text + " is no device; there are: cpu, opencl, vulkan, null";
+  };
+  app->add_option("--device", *devices,
+                  "Devices in order of preference: cpu, opencl, vulkan; opencl:1 or vulkan:nvidia takes one "
+                  "of several")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"cpu"}))
+      ->check(CLI::Validator(check, ""))
       ->type_name("NAME[,NAME]");
 }
 
@@ -121,6 +128,7 @@ void AddModel(CLI::App* app, ModelArguments* model) {
                   "A .vmexe file, or an .onnx file, which is compiled in memory for this machine")
       ->required()
       ->type_name("FILE");
+  AddDevices(app, &model->devices);
   AddThreads(app, &model->threads);
 }
 
@@ -136,6 +144,7 @@ void AddCompile(CLI::App& app, Action* action) {
       AddCommand(app, "compile", "Compile an ONNX model into a .vmexe file",
                  "  tvm-vm compile bert.onnx -o bert.vmexe\n"
                  "  tvm-vm compile bert.onnx -o bert.vmexe --dim batch=1..8 --dim seq=1..512\n"
+                 "  tvm-vm compile bert.onnx -o bert.vmexe --device vulkan,opencl,cpu --print-placement\n"
                  "  tvm-vm compile bert.onnx -o bert.vmexe --target x86-64-v3 --time-passes\n"
                  "  tvm-vm compile bert.onnx --print-after fuse --stop-after fuse");
   CompileOptions& options = arguments->options;
@@ -143,6 +152,10 @@ void AddCompile(CLI::App& app, Action* action) {
   CLI::Option* output =
       command->add_option("-o,--output", arguments->output, "The file to write")->type_name("FILE");
   AddDevices(command, &options.devices);
+  command->add_flag("--strict", options.strict,
+                    "With a GPU: an error where anything would run on the CPU");
+  command->add_flag("--print-placement", options.print_placement,
+                    "With a GPU: print what runs on which device, and why");
   AddTargets(command, &options.targets, "x86-64-v3, x86-64-v4, and x86-64-v4-vnni for quantized models");
   AddDims(command, &options.dims, false);
   command->add_flag("--bitcode", options.bitcode,
@@ -175,6 +188,7 @@ void AddRun(CLI::App& app, Action* action) {
   CLI::App* command =
       AddCommand(app, "run", "Run a model once and show its outputs",
                  "  tvm-vm run model.vmexe --input x.npy\n"
+                 "  tvm-vm run model.vmexe --device vulkan,cpu --input x.npy\n"
                  "  tvm-vm run model.vmexe --input ids=ids.npy --input mask=mask.npy --output-dir out\n"
                  "  tvm-vm run model.vmexe --input x=random:4x128 --seed 7\n"
                  "  tvm-vm run model.vmexe --dim batch=4 --dim seq=128\n"
@@ -245,6 +259,8 @@ void AddTest(CLI::App& app, Action* action) {
       ->required()
       ->type_name("DIR...");
   AddDevices(command, &arguments->devices);
+  command->add_flag("--strict", arguments->strict,
+                    "With a GPU: an error where anything would run on the CPU");
   AddTargets(command, &arguments->targets, "host");
   command->add_option("--jobs", arguments->jobs, "Tests at a time; 0: one for each CPU")
       ->check(CLI::Range(0, 4096))

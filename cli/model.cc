@@ -6,6 +6,7 @@
 
 #include "cli/compiler_library.h"
 #include "cli/console.h"
+#include "cli/open_devices.h"
 #include "cli/files.h"
 #include "serializer/vmexe.h"
 
@@ -53,9 +54,11 @@ Status SaveModel(const Program& program, const std::string& path) {
   return file.Commit();
 }
 
-Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads) {
+Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
+                                       const std::vector<std::string>& devices) {
   VmOptions options;
   options.threads = threads;
+  TVMVM_TRY(options.devices, OpenGpus(devices));
   auto vm = Vm::Create(program, options);
   bool has_bitcode = std::ranges::any_of(program->libraries, [](const KernelLibrarySpec& library) {
     return library.form == KernelForm::kBitcode;
@@ -64,6 +67,17 @@ Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads) {
   TVMVM_TRY(const Compiler* compiler, OpenCompiler());
   options.jit = compiler->CreateJit();
   return Vm::Create(std::move(program), options);
+}
+
+std::string DescribeDevices(const Vm& vm) {
+  std::string text;
+  std::vector<DeviceUse> devices = vm.Devices();
+  for (auto device = devices.rbegin(); device != devices.rend(); ++device) {  // the GPU first
+    text += fmt::format("{}{}{} on {}", text.empty() ? "" : ", ", device->kernels,
+                        text.empty() ? " kernels" : "", device->name);
+    if (!device->form.empty()) text += fmt::format(" ({})", device->form);
+  }
+  return text;
 }
 
 Limits LimitsOf(const LimitArguments& limits) {

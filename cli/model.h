@@ -28,7 +28,10 @@ Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view =
 Status SaveModel(const Program& program, const std::string& path);
 // Binds the program to this machine; opens the compiler library only for a program that holds nothing but
 // bitcode for it.
-Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads);
+Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
+                                       const std::vector<std::string>& devices = {"cpu"});
+// "12 kernels on vulkan:0 (SPIR-V), 2 on cpu (x86-64-v4 shared object)"
+std::string DescribeDevices(const Vm& vm);
 Limits LimitsOf(const LimitArguments& limits);
 
 }  // namespace tvmvm::cli

@@ -92,6 +92,7 @@ struct BenchArguments {
 struct TestArguments {
   std::vector<std::string> folders;
   std::vector<std::string> devices = {"cpu"};
+  bool strict = false;  // what would run on the CPU beside a GPU is an error
   std::vector<std::string> targets = {"host"};
   int jobs = 0;  // 0: one for each CPU
   double timeout_seconds = 60;

@@ -37,6 +37,7 @@ bool IsWanted(const std::string& output, const std::string& dump) {
 
 struct Outcome {
   std::vector<Value> outputs;
+  std::string devices;
   double milliseconds = 0;
   int64_t peak_bytes = 0;
 };
@@ -52,6 +53,7 @@ Expected<Outcome> Execute(Vm& vm, std::span<const Value> inputs, const RunArgume
   outcome.milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   outcome.peak_bytes = invocation.peak_bytes();
+  outcome.devices = DescribeDevices(vm);
   return outcome;
 }
 
@@ -106,8 +108,8 @@ void PrintText(const FunctionSpec& main, const Outcome& outcome, const RunArgume
     if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
     PrintResult(FormatValue(main.outputs[i].name, outcome.outputs[i], kLook));
   }
-  PrintNote(fmt::format("ran in {:.3f} ms, peak memory {}", outcome.milliseconds,
-                        FormatBytes(static_cast<double>(outcome.peak_bytes))));
+  PrintNote(fmt::format("ran in {:.3f} ms, peak memory {}, {}", outcome.milliseconds,
+                        FormatBytes(static_cast<double>(outcome.peak_bytes)), outcome.devices));
 }
 
 void PrintJson(const FunctionSpec& main, const Outcome& outcome, const RunArguments& arguments,
@@ -123,6 +125,7 @@ void PrintJson(const FunctionSpec& main, const Outcome& outcome, const RunArgume
   PrintResult(FormatJson(Json{{"outputs", outputs},
                               {"ms", outcome.milliseconds},
                               {"peak_bytes", outcome.peak_bytes},
+                              {"devices", outcome.devices},
                               {"differences", differences}}));
 }
 
@@ -138,7 +141,7 @@ Expected<int> RunCommand(const RunArguments& arguments) {
                      fmt::format("the model has no value or node named '{}'", arguments.dump));
   TVMVM_TRY(std::vector<Value> inputs, MakeInputs(main, arguments.inputs));
   TVMVM_TRY(std::vector<ExpectedOutput> expected, ReadExpectations(main, arguments));
-  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model.threads));
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model.threads, arguments.model.devices));
   TVMVM_TRY(Outcome outcome, Execute(*vm, inputs, arguments));
 
   std::vector<std::string> differences;

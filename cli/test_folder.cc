@@ -113,10 +113,11 @@ Expected<TestResult> RunDataSets(const std::string& folder, const std::vector<st
   TVMVM_TRY(Tolerance tolerance, ReadTolerance(folder));
   CompileOptions options;
   options.devices = arguments.devices;
+  options.strict = arguments.strict;
   options.targets = arguments.targets;
   options.threads = arguments.threads;
   TVMVM_TRY(CompileResult compiled, compiler->CompileFile(folder + "/model.onnx", options));
-  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(compiled.program, arguments.threads));
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(compiled.program, arguments.threads, arguments.devices));
   for (const std::string& set : sets) {
     TVMVM_TRY(std::optional<std::string> difference,
               RunDataSet(*vm, set, tolerance, {.max_bytes = arguments.max_bytes}));

@@ -16,6 +16,7 @@
 #include "compiler/lowering/lower_module.h"
 #include "compiler/operator_list.h"
 #include "compiler/pipeline.h"
+#include "compiler/placement/placement.h"
 #include "fmt/format.h"
 
 namespace tvmvm {
@@ -38,9 +39,27 @@ Status CheckNames(const std::vector<std::string>& asked, const std::vector<std::
   return {};
 }
 
+// The GPU APIs among the devices, in order.
+Expected<std::vector<DeviceKind>> GpusOf(const CompileOptions& options) {
+  constexpr DeviceKind kKinds[] = {DeviceKind::kCpu, DeviceKind::kOpenCl, DeviceKind::kVulkan,
+                                   DeviceKind::kNull};
+  std::vector<DeviceKind> gpus;
+  for (const std::string& device : options.devices) {
+    const std::string name = device.substr(0, device.find(':'));
+    auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
+                              [&](DeviceKind kind) { return name == DeviceKindName(kind); });
+    if (found == std::end(kKinds))
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("no device is named '{}'; there are: cpu, opencl, vulkan, null", name));
+    if (*found != DeviceKind::kCpu && std::find(gpus.begin(), gpus.end(), *found) == gpus.end())
+      gpus.push_back(*found);
+  }
+  return gpus;
+}
+
 // Names that --print-after, --stop-after and --disable-pass accept.
 Status CheckStageNames(const CompileOptions& options) {
-  std::vector<std::string> known{"import"}, optional;
+  std::vector<std::string> known{"import", "place"}, optional;
   for (const passes::Pass& pass : PassPipeline()) {
     known.emplace_back(pass.name);
     if (pass.optional) optional.emplace_back(pass.name);
@@ -97,6 +116,36 @@ Expected<ir::Module> Import(const ir::OnnxModel& model, const CompileOptions& op
   return ir::ImportOnnx(model, import, warnings);
 }
 
+// The model as it runs where there is a GPU: passes, then placement. Empty where `stop_after` ended it.
+Expected<std::optional<ir::Module>> CompileForGpu(ir::Module module, const std::vector<TargetInfo>& targets,
+                                                  DeviceKind gpu, PassRunner* runner) {
+  const CompileOptions& options = *runner->options;
+  bool stopped = false;
+  TVMVM_CHECK_OK(runner->Run(module, &stopped));
+  if (stopped) return std::optional<ir::Module>();
+  placement::PlacementOptions place;
+  place.gpu = GpuTargetInfo(gpu);
+  place.cpu = targets;
+  place.gpu_name = DeviceKindName(gpu);
+  place.strict = options.strict;
+  Clock::time_point start = Clock::now();
+  TVMVM_TRY(std::vector<placement::PlacementRow> rows, placement::PlaceModule(&module, place));
+  runner->milliseconds.emplace_back("place", MillisecondsSince(start));
+  if (options.print_placement && options.print) options.print(placement::PlacementTable(rows, place));
+  TVMVM_CHECK_OK(runner->After("place", module, &stopped));
+  if (stopped) return std::optional<ir::Module>();
+  return std::optional(std::move(module));
+}
+
+std::vector<KernelForm> GpuForms(const std::vector<DeviceKind>& gpus) {
+  std::vector<KernelForm> forms;
+  for (DeviceKind gpu : gpus)
+    forms.push_back(gpu == DeviceKind::kVulkan ? KernelForm::kSpirV : KernelForm::kOpenClC);
+  std::sort(forms.begin(), forms.end());
+  forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
+  return forms;
+}
+
 // `bytes`: what the module was read from.
 Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> bytes,
                                 const CompileOptions& options, Clock::time_point start) {
@@ -104,11 +153,19 @@ Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> by
   TVMVM_TRY(std::vector<TargetInfo> targets, TargetsOf(options));
   double import_ms = MillisecondsSince(start);
 
+  TVMVM_TRY(std::vector<DeviceKind> gpus, GpusOf(options));
+  std::optional<ir::Module> gpu_module;
+  if (!gpus.empty()) gpu_module = module;
   PassRunner runner{&options, {targets}, {}};
   bool stopped = false;
   TVMVM_CHECK_OK(runner.After("import", module, &stopped));
   if (!stopped) TVMVM_CHECK_OK(runner.Run(module, &stopped));
   if (stopped) return result;
+  PassRunner gpu_runner{&options, {targets}, {}};
+  if (gpu_module) {
+    TVMVM_TRY(gpu_module, CompileForGpu(std::move(*gpu_module), targets, gpus[0], &gpu_runner));
+    if (!gpu_module) return result;
+  }
 
   // Beside the levels that are packed by default, one for the machines that multiply bytes at once.
   if (options.targets.empty() && passes::HasProductsOfBytes(module))
@@ -117,13 +174,16 @@ Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> by
   Clock::time_point lower_start = Clock::now();
   lowering::LoweringOptions lower;
   lower.targets = targets;
+  if (gpu_module) lower.gpu_targets = {GpuTargetInfo(gpus[0])};
+  lower.gpu_forms = GpuForms(gpus);
   lower.bitcode = options.bitcode;
   lower.trace_values = options.trace_values;
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   lower.provenance = {"tvm-vm 0.1.0", options.model_name, DigestOf(bytes), OptionsText(options, targets)};
   lower.progress = options.progress;
-  TVMVM_TRY(result.program, lowering::LowerModule(module, lower));
+  TVMVM_TRY(result.program, lowering::LowerModule(module, lower, gpu_module ? &*gpu_module : nullptr));
+  for (auto& time : gpu_runner.milliseconds) runner.milliseconds.emplace_back("gpu: " + time.first, time.second);
   PrintTimes(options, runner, import_ms, MillisecondsSince(lower_start));
   return result;
 }

@@ -23,7 +23,11 @@ struct DimBound {
 };
 
 struct CompileOptions {
-  std::vector<std::string> devices = {"cpu"};  // in order of preference
+  // In order of preference: "cpu", "opencl", "vulkan", "null"; what follows a ':' picks one of several when a
+  // program runs. With a GPU the program runs on the CPU alone and with one, on each of the APIs named.
+  std::vector<std::string> devices = {"cpu"};
+  bool strict = false;           // with a GPU: an error where something would run on the CPU
+  bool print_placement = false;  // with a GPU: what runs where, and why
   std::vector<std::string> targets;  // CPU levels: "host", "x86-64-v3", ...; empty: x86-64-v3 and x86-64-v4,
                                      // and x86-64-v4-vnni where products of bytes gain by it
   bool bitcode = false;              // also pack LLVM bitcode
@@ -38,7 +42,8 @@ struct CompileOptions {
   std::string model_name;  // for messages and provenance; empty: taken from the path
   // Both may be empty. Called on the compiling thread.
   std::function<void(const std::string& stage, double fraction)> progress;
-  std::function<void(const std::string& text)> print;  // receives what print_after and time_passes ask for
+  // Receives what print_after, print_placement and time_passes ask for.
+  std::function<void(const std::string& text)> print;
 };
 
 struct CompileResult {

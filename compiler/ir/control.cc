@@ -89,4 +89,10 @@ bool BelongsToRegion(const Node& node, std::string_view attribute) {
   return IsIf(node) && (attribute == "then_values" || attribute == "else_values");
 }
 
+DeviceClass DeviceOf(const Function& function, const Node& node) {
+  for (ValueId output : node.outputs)
+    if (output.valid()) return function.value(output).device;
+  return DeviceClass::kCpu;
+}
+
 }  // namespace tvmvm::ir

@@ -20,6 +20,7 @@
 #include "bytecode/dtype.h"
 #include "bytecode/ids.h"
 #include "bytecode/status.h"
+#include "bytecode/target_info.h"
 #include "compiler/ir/dim.h"
 
 namespace tvmvm::ir {
@@ -76,6 +77,9 @@ struct Value {
   NodeId producer;   // none: a parameter of a function or region
   // Integer and bool tensors of few elements whose contents are known as dims: the contents, row-major.
   std::optional<Dims> elements;
+  // Where it lives, decided by placement. A node's inputs live where its outputs do, but for constants, which
+  // are everywhere, and what `transfer` reads.
+  DeviceClass device = DeviceClass::kCpu;
 };
 
 struct Node {

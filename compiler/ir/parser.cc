@@ -129,7 +129,7 @@ class ModuleParser {
     return in_.Want("}");
   }
 
-  // %3 "name": type of [elements]
+  // %3 "name": type of [elements] on device
   Expected<ValueId> ParseDefinition() {
     TVMVM_CHECK_OK(in_.Want("%"));
     TVMVM_TRY(int64_t number, in_.Integer());
@@ -143,6 +143,10 @@ class ModuleParser {
     if (!type.data_type.empty()) data_type_of_[value] = std::move(type.data_type);
     if (in_.Take("of")) {
       TVMVM_TRY(function_->value(value).elements, in_.DimList());
+    }
+    if (in_.Take("on")) {
+      if (!in_.Take("gpu")) return in_.Fail("'gpu'");
+      function_->value(value).device = DeviceClass::kGpu;
     }
     TVMVM_CHECK_OK(Bind(number, value));
     return value;

@@ -134,6 +134,7 @@ class FunctionPrinter {
     if (!value.name.empty()) text += " " + QuoteText(value.name);
     text += ": " + value.type.ToString();
     if (value.elements) text += " of " + ToString(*value.elements);
+    if (value.device != DeviceClass::kCpu) text += fmt::format(" on {}", DeviceClassName(value.device));
     return text;
   }
 

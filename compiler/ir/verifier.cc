@@ -175,6 +175,7 @@ class Verifier {
     for (size_t i = 0; i < node.regions.size(); ++i)
       TVMVM_CHECK_OK(CheckRegion(node.regions[i], depth + 1, &node, i == 0 ? "then_values" : "else_values"));
     if (node.op->kind == OpKind::kControl) TVMVM_CHECK_OK(CheckControl(node));
+    TVMVM_CHECK_OK(CheckDevices(node));
     for (const std::string& name : DefinedSymbols(function_, node)) {
       // A size of a host function's result may be a symbol that is known already.
       if (node.op->kind == OpKind::kHost || node.op->name == "call")
@@ -217,6 +218,36 @@ class Verifier {
                                 function_.type(node.outputs[i]).ToString(), (*types)[i].ToString()));
     }
     return {};
+  }
+
+  // What a node works on lies on one device; constants are everywhere. Host functions know the CPU only.
+  Status CheckDevices(const Node& node) const {
+    if (node.op->kind == OpKind::kTransfer || node.op->kind == OpKind::kConstant || HasControlRegions(node))
+      return {};
+    const bool is_host = node.op->kind == OpKind::kHost || node.op->kind == OpKind::kDimsTensor ||
+                         node.op->name == "call";
+    const DeviceClass device = is_host ? DeviceClass::kCpu : DeviceOf(function_, node);
+    for (ValueId output : node.outputs)
+      if (output.valid() && function_.value(output).device != device)
+        return Fail(fmt::format("a result is on {}", DeviceClassName(function_.value(output).device)));
+    for (ValueId input : node.inputs) {
+      if (!input.valid() || function_.value(input).device == device || IsConstant(input)) continue;
+      return Fail(fmt::format("an input is on {}, the node on {}",
+                              DeviceClassName(function_.value(input).device), DeviceClassName(device)));
+    }
+    return {};
+  }
+
+  // A constant, or a view of one.
+  bool IsConstant(ValueId value) const {
+    while (function_.value(value).producer.valid()) {
+      const Node& node = function_.node(function_.value(value).producer);
+      if (node.op->kind == OpKind::kConstant) return true;
+      const bool may_be_view = node.op->kind == OpKind::kView || node.op->name == "slice";
+      if (!may_be_view || node.inputs.empty()) return false;
+      value = node.inputs[0];
+    }
+    return false;
   }
 
   Status CheckControl(const Node& node) const {

@@ -280,6 +280,7 @@ bool LoopDescriber::AddNode(NodeId id, Steps* steps) {
   if (node.op->kind == OpKind::kRequire || Views::IsView(function_, node)) return true;
   switch (node.op->kind) {
     case OpKind::kHost:
+    case OpKind::kTransfer:
       return false;
     case OpKind::kDefineDims: {
       std::optional<BufferPart> part = PartOf(node.inputs[0]);

@@ -46,21 +46,22 @@ TypeSpec SpecOf(const ir::Type& type, const ir::RangeLookup& ranges) {
 
 }  // namespace
 
-FunctionLowering::FunctionLowering(const ir::Function& function, ir::RangeLookup ranges,
-                                   const LoweringOptions& options, KernelTable* kernels, Builder* builder)
+FunctionLowering::FunctionLowering(const ir::Function& function, std::string name, ir::RangeLookup ranges,
+                                   const LoweringContext& context)
     : function_(function),
       ranges_(std::move(ranges)),
-      options_(options),
-      kernels_(kernels),
-      builder_(builder),
+      options_(*context.options),
+      kernels_(context.kernels),
+      constant_table_(context.constants),
+      builder_(context.builder),
       views_(function),
       memory_(function, views_) {
-  f_ = &builder_->AddFunction(Signature());
+  f_ = &builder_->AddFunction(Signature(std::move(name)));
 }
 
-FunctionSpec FunctionLowering::Signature() const {
+FunctionSpec FunctionLowering::Signature(std::string name) const {
   FunctionSpec spec;
-  spec.name = function_.name;
+  spec.name = std::move(name);
   const ir::Region& body = function_.region(function_.body);
   for (size_t i = 0; i < body.parameters.size(); ++i)
     spec.inputs.push_back({function_.input_names[i], SpecOf(function_.type(body.parameters[i]), ranges_)});
@@ -144,21 +145,27 @@ void FunctionLowering::EmitGuards() {
   open_.back().unchecked = std::move(later);
 }
 
+// A plan and an arena on each device.
 void FunctionLowering::EmitStage(int stage) {
+  EmitStage(stage, DeviceClass::kCpu);
+  EmitStage(stage, DeviceClass::kGpu);
+}
+
+void FunctionLowering::EmitStage(int stage, DeviceClass device) {
   PlanSpec plan;
   std::vector<ScalarReg> sizes;
   std::vector<size_t> members;
   for (size_t i = 0; i < memory_.size(); ++i) {
     const Memory& memory = memory_[static_cast<int>(i)];
-    if (memory.kind != MemoryKind::kArena || memory.stage != stage) continue;
-    plan.values.push_back({memory.first, memory.last, 64});
+    if (memory.kind != MemoryKind::kArena || memory.stage != stage || memory.device != device) continue;
+    plan.values.push_back({memory.first, memory.last, device == DeviceClass::kCpu ? 64u : 256u});
     sizes.push_back(dims_->Emit(memory.bytes));
     members.push_back(i);
   }
   if (members.empty()) return;
   ScalarReg total;
   std::vector<ScalarReg> offsets = f_->Plan(builder_->AddPlan(std::move(plan)), sizes, &total);
-  RefReg arena = f_->Arena(total);
+  RefReg arena = f_->Arena(total, device);
   open_.back().arenas.push_back(arena);
   for (size_t i = 0; i < members.size(); ++i) {
     memory_[static_cast<int>(members[i])].ref = arena;
@@ -201,6 +208,9 @@ Status FunctionLowering::EmitStep(const Step& step) {
     case StepKind::kLaunch:
       EmitLaunches(step);
       return {};
+    case StepKind::kTransfer:
+      EmitTransfer(step);
+      return {};
     case StepKind::kHost:
       EmitHost(step);
       return {};
@@ -224,10 +234,11 @@ void FunctionLowering::EmitAllocations(const Step& step) {
     int number = memory_.Of(output);
     Memory& memory = memory_[number];
     const ir::Type& type = function_.type(output);
-    bool makes = step.kind == StepKind::kLaunch || step.kind == StepKind::kDimsTensor;
+    bool makes = step.kind == StepKind::kLaunch || step.kind == StepKind::kTransfer ||
+                 step.kind == StepKind::kDimsTensor;
     if (memory.kind == MemoryKind::kObject && makes) {
       std::vector<ScalarReg> dims = EmitDims(type.dims);
-      MoveRef(memory.ref, f_->Allocate(type.dtype, dims));
+      MoveRef(memory.ref, f_->Allocate(type.dtype, dims, memory.device));
     }
     if (memory.kind != MemoryKind::kOutput || output_allocated_[memory.number]) continue;
     const ir::Type& result = function_.type(function_.region(function_.body).results[memory.number]);
@@ -264,11 +275,18 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
   std::vector<ScalarReg> scalars = EmitDims(use.scalars);
   std::vector<BufferOperand> buffers;
   for (const tensor::KernelArgument& argument : first.arguments) buffers.push_back(BufferOf(step, argument));
-  f_->Launch(KernelId{use.entry}, DeviceClass::kCpu, shape, scalars, buffers);
+  f_->Launch(KernelId{use.entry}, step.device, shape, scalars, buffers);
   if (guarded) {
     dims_->LeaveScope();
     f_->Bind(after);
   }
+}
+
+void FunctionLowering::EmitTransfer(const Step& step) {
+  const Node& node = function_.node(step.node);
+  const ir::Type& type = function_.type(node.outputs[0]);
+  f_->Copy(BufferOf(node.outputs[0]), BufferOf(node.inputs[0]),
+           dims_->Emit(BytesOf(type.dtype, type.dims)));
 }
 
 void FunctionLowering::EmitDefineDims(const Node& node) {

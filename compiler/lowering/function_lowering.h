@@ -12,6 +12,7 @@
 #include "bytecode/builder.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/requirements.h"
+#include "compiler/lowering/constant_table.h"
 #include "compiler/lowering/dim_emitter.h"
 #include "compiler/lowering/kernel_table.h"
 #include "compiler/lowering/memory_table.h"
@@ -20,11 +21,19 @@
 
 namespace tvmvm::lowering {
 
+// What the functions of a program share.
+struct LoweringContext {
+  const LoweringOptions* options;
+  KernelTable* kernels;
+  ConstantTable* constants;
+  Builder* builder;
+};
+
 class FunctionLowering {
  public:
-  // Declares the function. `ranges`: what is known of the symbols of the inputs.
-  FunctionLowering(const ir::Function& function, ir::RangeLookup ranges, const LoweringOptions& options,
-                   KernelTable* kernels, Builder* builder);
+  // Declares the function under a name. `ranges`: what is known of the symbols of the inputs.
+  FunctionLowering(const ir::Function& function, std::string name, ir::RangeLookup ranges,
+                   const LoweringContext& context);
   FunctionId id() const { return f_->id(); }
   // Emits the body; all functions are declared by then. `callees`: by name.
   Status Run(const std::map<std::string, FunctionId>& callees);
@@ -38,7 +47,7 @@ class FunctionLowering {
     std::vector<RefReg> arenas;          // of the stages that began in it
   };
 
-  FunctionSpec Signature() const;
+  FunctionSpec Signature(std::string name) const;
 
   // ---- function_lowering.cc ----
   void EmitEntry(const RegionSteps& body);
@@ -47,6 +56,7 @@ class FunctionLowering {
   // Guards for what dims leave open: each as soon as its symbols are known.
   void EmitGuards();
   void EmitStage(int stage);
+  void EmitStage(int stage, DeviceClass device);
   Status EmitSteps(const RegionSteps& region);
   Status EmitStep(const Step& step);
   // Objects of the region whose last use lies in [first, last].
@@ -55,6 +65,7 @@ class FunctionLowering {
   void EmitLaunch(const Step& step, size_t call);
   void EmitDefineDims(const ir::Node& node);
   void EmitDimsTensor(const Step& step);
+  void EmitTransfer(const Step& step);
   // Memory that comes to be with the step: outputs of the function, objects.
   void EmitAllocations(const Step& step);
   void EmitReturn();
@@ -101,7 +112,9 @@ class FunctionLowering {
   // A register that holds the value as a tensor or other object. `lasting`: it is still right when arena
   // memory is written again.
   RefReg ObjectOf(ir::ValueId value, bool lasting = false);
-  RefReg CopyOf(ir::ValueId value);  // a new tensor
+  // The same on a device; a constant, which is everywhere, is copied there.
+  RefReg LastingObjectOn(DeviceClass device, ir::ValueId value);
+  RefReg CopyOf(ir::ValueId value, DeviceClass device);  // a new tensor
   ConstantId ConstantFor(ir::ValueId value);
   ConstantId PackedConstant(std::string name, const ir::TensorData& data);
   std::vector<ScalarReg> EmitDims(const ir::Dims& dims);
@@ -113,6 +126,7 @@ class FunctionLowering {
   ir::RangeLookup ranges_;
   const LoweringOptions& options_;
   KernelTable* kernels_;
+  ConstantTable* constant_table_;
   Builder* builder_;
   FunctionBuilder* f_ = nullptr;
   const std::map<std::string, FunctionId>* callees_ = nullptr;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/gpu_codegen.h"
 #include "fmt/format.h"
 
 namespace tvmvm::lowering {
@@ -26,11 +26,11 @@ std::string SymbolFor(std::string_view name, size_t number) {
 
 }  // namespace
 
-KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variants,
-                           const std::string& source) {
+KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source,
+                           DeviceClass device) {
   KernelUse use;
   use.scalars = MergedScalars(variants);
-  std::string text;
+  std::string text = DeviceClassName(device);
   for (const tensor::KernelCall* call : variants) text += tensor::CanonicalText(call->kernel, use.scalars);
   auto [found, added] = by_text_.emplace(std::move(text), static_cast<uint32_t>(entries_.size()));
   use.entry = found->second;
@@ -39,20 +39,26 @@ KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variant
   entry.symbol = SymbolFor(variants[0]->kernel.name, entries_.size());
   entry.scalars = use.scalars;
   entry.source = source;
+  entry.device = device;
   for (const tensor::KernelCall* call : variants) entry.variants.push_back(call->kernel);
   entries_.push_back(std::move(entry));
   return use;
 }
 
-Status KernelTable::AddLibrary(size_t target, KernelForm form, Builder* builder) const {
+std::vector<codegen::KernelSource> KernelTable::Sources(DeviceClass device, size_t target) const {
   std::vector<codegen::KernelSource> sources;
   for (const Entry& entry : entries_)
-    sources.push_back({entry.symbol, &entry.variants[target], entry.scalars});
+    if (entry.device == device) sources.push_back({entry.symbol, &entry.variants[target], entry.scalars});
+  return sources;
+}
+
+Status KernelTable::AddCpuLibrary(size_t target, KernelForm form, Builder* builder) const {
   codegen::CodegenOptions options;
   options.target = options_->targets[target];
   options.form = form;
   options.threads = options_->threads;
-  TVMVM_TRY(std::vector<std::byte> bytes, codegen::GenerateCpuLibrary(sources, options));
+  TVMVM_TRY(std::vector<std::byte> bytes,
+            codegen::GenerateCpuLibrary(Sources(DeviceClass::kCpu, target), options));
   KernelLibrarySpec spec;
   spec.device = DeviceKind::kCpu;
   spec.form = form;
@@ -63,24 +69,51 @@ Status KernelTable::AddLibrary(size_t target, KernelForm form, Builder* builder)
   return {};
 }
 
+Status KernelTable::AddCpuLibraries(Builder* builder) const {
+  for (size_t target = 0; target < options_->targets.size(); ++target) {
+    if (options_->progress) options_->progress("codegen", double(target) / double(options_->targets.size()));
+    TVMVM_CHECK_OK(AddCpuLibrary(target, KernelForm::kSharedObject, builder));
+  }
+  return options_->bitcode ? AddCpuLibrary(0, KernelForm::kBitcode, builder) : Status();
+}
+
+// All GPUs share the schedules of the first target; the printers differ.
+Status KernelTable::AddGpuLibraries(Builder* builder) const {
+  for (KernelForm form : options_->gpu_forms) {
+    codegen::CodegenOptions options;
+    options.target = options_->gpu_targets[0];
+    options.form = form;
+    options.threads = options_->threads;
+    TVMVM_TRY(std::vector<std::byte> bytes,
+              codegen::GenerateGpuLibrary(Sources(DeviceClass::kGpu, 0), options));
+    KernelLibrarySpec spec;
+    spec.device = form == KernelForm::kSpirV ? DeviceKind::kVulkan : DeviceKind::kOpenCl;
+    spec.form = form;
+    spec.target = "generic";
+    auto owner = std::make_shared<std::vector<std::byte>>(std::move(bytes));
+    spec.bytes = *owner;
+    builder->AddLibrary(std::move(spec), owner);
+  }
+  return {};
+}
+
 Expected<std::vector<KernelId>> KernelTable::AddTo(Builder* builder) const {
   std::vector<KernelId> ids;
+  bool has[kDeviceClassCount] = {};
   for (const Entry& entry : entries_) {
     const LoopKernel& kernel = entry.variants[0];
     KernelSpec spec;
     spec.name = spec.symbol = entry.symbol;
+    spec.device = entry.device;
     spec.scalar_count = static_cast<uint32_t>(entry.scalars.size());
     for (uint32_t i = 0; i < kernel.argument_count; ++i) spec.buffers.push_back(kernel.buffers[i].access);
     spec.error_messages = kernel.error_messages;
     spec.source_node = entry.source;
     ids.push_back(builder->AddKernel(std::move(spec)));
+    has[static_cast<size_t>(entry.device)] = true;
   }
-  if (entries_.empty()) return ids;
-  for (size_t target = 0; target < options_->targets.size(); ++target) {
-    if (options_->progress) options_->progress("codegen", double(target) / double(options_->targets.size()));
-    TVMVM_CHECK_OK(AddLibrary(target, KernelForm::kSharedObject, builder));
-  }
-  if (options_->bitcode) TVMVM_CHECK_OK(AddLibrary(0, KernelForm::kBitcode, builder));
+  if (has[static_cast<size_t>(DeviceClass::kCpu)]) TVMVM_CHECK_OK(AddCpuLibraries(builder));
+  if (has[static_cast<size_t>(DeviceClass::kGpu)]) TVMVM_CHECK_OK(AddGpuLibraries(builder));
   return ids;
 }
 

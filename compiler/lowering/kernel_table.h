@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bytecode/builder.h"
+#include "compiler/codegen/codegen.h"
 #include "compiler/lowering/lower_module.h"
 #include "compiler/tensor/group.h"
 
@@ -22,9 +23,10 @@ class KernelTable {
  public:
   explicit KernelTable(const LoweringOptions* options) : options_(options) {}
 
-  // `variants` holds the same call as scheduled for each target. `source` names the nodes that the kernel
-  // computes.
-  KernelUse Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source);
+  // `variants` holds the same call as scheduled for each target of the device. `source` names the nodes that
+  // the kernel computes.
+  KernelUse Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source,
+                DeviceClass device);
   // Generates code for all kernels and adds them and their libraries to the program. Returns the id of each
   // entry.
   Expected<std::vector<KernelId>> AddTo(Builder* builder) const;
@@ -33,11 +35,16 @@ class KernelTable {
  private:
   struct Entry {
     std::string symbol;
-    std::vector<tensor::LoopKernel> variants;  // by target
+    DeviceClass device = DeviceClass::kCpu;
+    std::vector<tensor::LoopKernel> variants;  // by target of the device
     std::vector<ir::Dim> scalars;              // of the first use: code generation needs names only
     std::string source;
   };
-  Status AddLibrary(size_t target, KernelForm form, Builder* builder) const;
+  // Those of a device, as scheduled for one of its targets.
+  std::vector<codegen::KernelSource> Sources(DeviceClass device, size_t target) const;
+  Status AddCpuLibraries(Builder* builder) const;
+  Status AddCpuLibrary(size_t target, KernelForm form, Builder* builder) const;
+  Status AddGpuLibraries(Builder* builder) const;
 
   const LoweringOptions* options_;
   std::vector<Entry> entries_;

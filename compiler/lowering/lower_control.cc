@@ -49,7 +49,7 @@ void FunctionLowering::EmitResult(ValueId value, int number) {
     if (memory.kind != MemoryKind::kObject || views_.PlaceOf(value).root == value) return;
   }
   if (memory.kind == MemoryKind::kObject) {
-    MoveRef(memory.ref, ObjectOf(value, true));
+    MoveRef(memory.ref, LastingObjectOn(memory.device, value));
     return;
   }
   f_->Copy(BufferOf(number, 0), BufferOf(value), dims_->Emit(BytesOf(type.dtype, type.dims)));
@@ -184,7 +184,7 @@ void FunctionLowering::EmitLoopEntry(const Step& step, const std::vector<ScalarR
     if (current.kind == MemoryKind::kObject) {
       current.ref = f_->NewRef();
       next.ref = f_->NewRef();
-      MoveRef(current.ref, ObjectOf(node.inputs[i], true));
+      MoveRef(current.ref, LastingObjectOn(current.device, node.inputs[i]));
       continue;
     }
     const Memory& home = memory_[current.parts[0]];

@@ -16,6 +16,9 @@ namespace tvmvm::lowering {
 
 struct LoweringOptions {
   std::vector<TargetInfo> targets;  // CPU levels, at least one; a library is packed for each
+  // For what is placed on a GPU: what schedules are made for, and the libraries that are packed.
+  std::vector<TargetInfo> gpu_targets;
+  std::vector<KernelForm> gpu_forms;
   bool bitcode = false;             // also pack LLVM bitcode, generic
   bool trace_values = false;        // emit what a TraceObserver is told
   int threads = 1;                  // for code generation
@@ -23,8 +26,9 @@ struct LoweringOptions {
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
 };
 
-// Errors: kUnsupported or kInternal naming the source node.
-Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module,
-                                                     const LoweringOptions& options);
+// `gpu`, where given, is the same model with groups placed on the GPU: the program then has an entry for
+// devices of that class, too. Errors: kUnsupported or kInternal naming the source node.
+Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, const LoweringOptions& options,
+                                                     const ir::Module* gpu = nullptr);
 
 }  // namespace tvmvm::lowering

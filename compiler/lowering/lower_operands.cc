@@ -40,7 +40,7 @@ ConstantId FunctionLowering::ConstantFor(ValueId value) {
   spec.dims = data->dims;
   spec.strings = data->strings;
   spec.bytes = data->bytes;
-  ConstantId id = builder_->AddConstant(std::move(spec), data->owner);
+  ConstantId id = constant_table_->Add(std::move(spec), data->owner);
   constants_[value] = id;
   return id;
 }
@@ -51,7 +51,7 @@ ConstantId FunctionLowering::PackedConstant(std::string name, const ir::TensorDa
   spec.dtype = data.dtype;
   spec.dims = data.dims;
   spec.bytes = data.bytes;
-  return builder_->AddConstant(std::move(spec), data.owner);
+  return constant_table_->Add(std::move(spec), data.owner);
 }
 
 BufferOperand FunctionLowering::BufferOf(int number, const Dim& byte_offset) {
@@ -96,9 +96,14 @@ BufferOperand FunctionLowering::BufferOf(const Step& step, const tensor::KernelA
   return {found->second.index | BufferOperand::kConstantBit, BufferOperand::kNoOffset};
 }
 
-RefReg FunctionLowering::CopyOf(ValueId value) {
+RefReg FunctionLowering::LastingObjectOn(DeviceClass device, ValueId value) {
+  const bool is_constant = memory_[memory_.Of(value)].kind == MemoryKind::kConstant;
+  return is_constant && device != DeviceClass::kCpu ? CopyOf(value, device) : ObjectOf(value, true);
+}
+
+RefReg FunctionLowering::CopyOf(ValueId value, DeviceClass device) {
   const ir::Type& type = function_.type(value);
-  RefReg copy = f_->Allocate(type.dtype, EmitDims(type.dims));
+  RefReg copy = f_->Allocate(type.dtype, EmitDims(type.dims), device);
   f_->Copy({copy.index, BufferOperand::kNoOffset}, BufferOf(value),
            dims_->Emit(BytesOf(type.dtype, type.dims)));
   return copy;
@@ -124,7 +129,7 @@ RefReg FunctionLowering::ObjectOf(ValueId value, bool lasting) {
     case MemoryKind::kMoving:
       break;
   }
-  if (lasting) return CopyOf(value);
+  if (lasting) return CopyOf(value, memory.device);
   BufferOperand buffer = BufferOf(value);
   ScalarReg offset = buffer.offset == BufferOperand::kNoOffset ? f_->Immediate(0) : ScalarReg{buffer.offset};
   return f_->View({buffer.base}, offset, type.dtype, EmitDims(type.dims));

@@ -33,12 +33,24 @@ int MemoryTable::Add(Memory memory) {
   return static_cast<int>(memory_.size() - 1);
 }
 
-int MemoryTable::AddArena(const Dim& bytes, uint32_t first, uint32_t last) {
-  return Add({.kind = MemoryKind::kArena, .bytes = bytes, .first = first, .last = last});
+int MemoryTable::AddArena(const Dim& bytes, const Step& step, DeviceClass device) {
+  return Add({.kind = MemoryKind::kArena,
+              .device = device,
+              .bytes = bytes,
+              .first = step.first,
+              .last = step.last});
 }
 
-int MemoryTable::AddObject(const Step& step) {
-  return Add({.kind = MemoryKind::kObject, .first = step.first, .last = step.last, .region = region_});
+int MemoryTable::AddArena(ValueId value, const Step& step) {
+  return AddArena(BytesOf(function_.type(value)), step, function_.value(value).device);
+}
+
+int MemoryTable::AddObject(ValueId value, const Step& step) {
+  return Add({.kind = MemoryKind::kObject,
+              .device = function_.value(value).device,
+              .first = step.first,
+              .last = step.last,
+              .region = region_});
 }
 
 int MemoryTable::Of(ValueId value) {
@@ -95,20 +107,21 @@ void MemoryTable::AssignStep(Step* step) {
     case StepKind::kHost:
     case StepKind::kCall:
       for (ValueId output : node.outputs)
-        if (output.valid()) of_[output] = AddObject(*step);
+        if (output.valid()) of_[output] = AddObject(output, *step);
       return;
     case StepKind::kDefineDims:
       return;
     case StepKind::kDimsTensor:
+    case StepKind::kTransfer:
     case StepKind::kLaunch:
       break;
   }
   for (ValueId output : node.outputs)
-    if (output.valid()) of_[output] = AddArena(BytesOf(function_.type(output)), step->first, step->last);
+    if (output.valid()) of_[output] = AddArena(output, *step);
   if (step->programs.empty()) return;
   for (const tensor::Workspace& workspace : step->programs[0].workspaces)
     step->workspaces.push_back(
-        AddArena(lowering::BytesOf(workspace.dtype, {workspace.elements}), step->first, step->last));
+        AddArena(lowering::BytesOf(workspace.dtype, {workspace.elements}), *step, step->device));
 }
 
 // ---- results of regions ----
@@ -120,6 +133,7 @@ void MemoryTable::PlaceResult(const RegionSteps& region, ValueId result, int des
   if (found == of_.end() || destination < 0) return;
   const Memory& own = memory_[static_cast<size_t>(found->second)];
   const Memory& wanted = memory_[static_cast<size_t>(destination)];
+  if (own.device != wanted.device) return;
   if (own.kind != MemoryKind::kArena || !place.byte_offset.IsConstant(0)) return;
   const Type &whole = function_.type(place.root), &part = function_.type(result);
   if (!(BytesOf(whole) == BytesOf(part))) return;
@@ -127,7 +141,8 @@ void MemoryTable::PlaceResult(const RegionSteps& region, ValueId result, int des
   if (wanted.kind == MemoryKind::kObject && !(place.root == result)) return;
   ir::NodeId producer = function_.value(place.root).producer;
   bool made_here = std::any_of(region.steps.begin(), region.steps.end(), [&](const Step& step) {
-    return step.node == producer && (step.kind == StepKind::kLaunch || step.kind == StepKind::kDimsTensor);
+    return step.node == producer && (step.kind == StepKind::kLaunch || step.kind == StepKind::kTransfer ||
+                                     step.kind == StepKind::kDimsTensor);
   });
   if (!made_here) return;
   found->second = destination;
@@ -138,8 +153,7 @@ void MemoryTable::AssignIf(Step* step) {
   std::vector<std::string> unknown = ir::DefinedSymbols(function_, node);
   for (ValueId output : node.outputs) {
     const Type& type = function_.type(output);
-    of_[output] =
-        NeedsObject(type, unknown) ? AddObject(*step) : AddArena(BytesOf(type), step->first, step->last);
+    of_[output] = NeedsObject(type, unknown) ? AddObject(output, *step) : AddArena(output, *step);
   }
   for (RegionSteps& branch : step->regions) {
     AssignRegion(&branch);
@@ -152,20 +166,23 @@ void MemoryTable::AssignCarried(const Step& step, size_t number) {
   const Node& node = function_.node(step.node);
   ValueId parameter = function_.region(node.regions[0]).parameters[number];
   const Type& type = function_.type(parameter);
+  const DeviceClass device = function_.value(parameter).device;
   int current, next;
   if (NeedsObject(type, ir::RegionSymbols(node))) {
     // The object after the last step is another memory: the steps' own may be changed where it lies.
-    Memory object{.kind = MemoryKind::kObject, .first = step.first, .last = step.first};
+    Memory object{
+        .kind = MemoryKind::kObject, .device = device, .first = step.first, .last = step.first};
     current = Add(object);
     next = Add(object);
-    of_[node.outputs[number]] = AddObject(step);
+    of_[node.outputs[number]] = AddObject(node.outputs[number], step);
   } else {
-    Memory moving{.kind = MemoryKind::kMoving, .first = step.first, .last = step.last};
-    moving.parts = {AddArena(BytesOf(type), step.first, step.last)};
+    Memory moving{
+        .kind = MemoryKind::kMoving, .device = device, .first = step.first, .last = step.last};
+    moving.parts = {AddArena(parameter, step)};
     ValueId result = function_.region(node.regions[0]).results[number];
     ir::NodeId producer = function_.value(result).producer;
     bool in_place = producer.valid() && function_.node(producer).Int("in_place") != 0;
-    if (!in_place) moving.parts.push_back(AddArena(BytesOf(type), step.first, step.last));
+    if (!in_place) moving.parts.push_back(AddArena(parameter, step));
     current = Add(moving);
     next = in_place ? current : Add(moving);
     of_[node.outputs[number]] = current;
@@ -180,11 +197,14 @@ void MemoryTable::AssignCollected(const Step& step, size_t number) {
   const Type& type = function_.type(output);
   int element = -1;
   if (NeedsObject(type, ir::DefinedSymbols(function_, node))) {
-    of_[output] = AddObject(step);
+    of_[output] = AddObject(output, step);
   } else {
-    of_[output] = AddArena(BytesOf(type), step.first, step.last);
-    element =
-        Add({.kind = MemoryKind::kMoving, .first = step.first, .last = step.last, .parts = {of_[output]}});
+    of_[output] = AddArena(output, step);
+    element = Add({.kind = MemoryKind::kMoving,
+                   .device = function_.value(output).device,
+                   .first = step.first,
+                   .last = step.last,
+                   .parts = {of_[output]}});
   }
   element_of_[output] = element;
 }
@@ -210,11 +230,11 @@ void MemoryTable::AssignOutlinedLoop(Step* step) {
     bool is_carried = i < ir::CarriedCount(node);
     const Type& type = function_.type(is_carried ? region.parameters[i] : node.outputs[i]);
     of_[node.outputs[i]] = !is_carried && NeedsObject(type, ir::DefinedSymbols(function_, node))
-                               ? AddObject(*step)
-                               : AddArena(BytesOf(type), step->first, step->last);
+                               ? AddObject(node.outputs[i], *step)
+                               : AddArena(BytesOf(type), *step, DeviceClass::kCpu);
   }
   int64_t state = step->outlined->state_elements;
-  if (state > 0) step->workspaces.push_back(AddArena(state * 8, step->first, step->last));
+  if (state > 0) step->workspaces.push_back(AddArena(state * 8, *step, DeviceClass::kCpu));
 }
 
 // ---- lifetimes ----
@@ -279,6 +299,7 @@ void MemoryTable::AssignOutputs(const RegionSteps& body) {
     if (found == of_.end()) continue;
     Memory& memory = memory_[static_cast<size_t>(found->second)];
     if (memory.kind != MemoryKind::kArena || !place.byte_offset.IsConstant(0)) continue;
+    if (memory.device != DeviceClass::kCpu) continue;
     if (!(BytesOf(function_.type(place.root)) == BytesOf(function_.type(results[i])))) continue;
     memory.kind = MemoryKind::kOutput;
     memory.number = static_cast<uint32_t>(i);

@@ -34,6 +34,7 @@ enum class MemoryKind : uint8_t {
 
 struct Memory {
   MemoryKind kind = MemoryKind::kArena;
+  DeviceClass device = DeviceClass::kCpu;
   uint32_t number = 0;           // input or output number
   ir::ValueId value;             // kConstant
   ir::Dim bytes;                 // kArena
@@ -77,8 +78,9 @@ class MemoryTable {
   };
 
   int Add(Memory memory);
-  int AddArena(const ir::Dim& bytes, uint32_t first, uint32_t last);
-  int AddObject(const Step& step);
+  int AddArena(const ir::Dim& bytes, const Step& step, DeviceClass device);
+  int AddArena(ir::ValueId value, const Step& step);  // as large as the value, on its device
+  int AddObject(ir::ValueId value, const Step& step);
   bool NeedsObject(const ir::Type& type, const std::vector<std::string>& unknown) const;
   void AssignRegion(RegionSteps* region);
   void AssignStep(Step* step);

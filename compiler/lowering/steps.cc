@@ -70,6 +70,7 @@ class Scheduler {
     Step step;
     step.node = id;
     step.first = position_++;
+    step.device = ir::DeviceOf(function_, node);
     TVMVM_TRY(step.kind, KindOf(node));
     if (step.kind == StepKind::kLaunch) {
       TVMVM_CHECK_OK(Schedule(&step));
@@ -92,6 +93,8 @@ class Scheduler {
         return StepKind::kDefineDims;
       case OpKind::kDimsTensor:
         return StepKind::kDimsTensor;
+      case OpKind::kTransfer:
+        return StepKind::kTransfer;
       case OpKind::kHost:
         return StepKind::kHost;
       case OpKind::kControl:
@@ -108,17 +111,19 @@ class Scheduler {
 
   Status Schedule(Step* step) {
     const std::string& source = function_.node(step->node).source;
-    for (const TargetInfo& target : options_.targets) {
+    const std::vector<TargetInfo>& targets =
+        step->device == DeviceClass::kCpu ? options_.targets : options_.gpu_targets;
+    for (const TargetInfo& target : targets) {
       TVMVM_TRY(GroupProgram program, tensor::ScheduleGroup(function_, step->node, target));
       if (!step->programs.empty() && !SameStructure(step->programs[0], program))
         return MakeError(Code::kInternal,
-                         fmt::format("schedules differ between CPU levels (node {})", source));
+                         fmt::format("schedules differ between targets (node {})", source));
       step->programs.push_back(std::move(program));
     }
     for (size_t call = 0; call < step->programs[0].calls.size(); ++call) {
       std::vector<const KernelCall*> variants;
       for (const GroupProgram& program : step->programs) variants.push_back(&program.calls[call]);
-      step->uses.push_back(kernels_->Add(variants, source));
+      step->uses.push_back(kernels_->Add(variants, source, step->device));
     }
     return {};
   }
@@ -130,7 +135,7 @@ class Scheduler {
     for (const tensor::LoopKernel& kernel : step->outlined->kernels) calls.push_back({.kernel = kernel});
     std::vector<const KernelCall*> variants;
     for (const KernelCall& call : calls) variants.push_back(&call);
-    step->outlined_use = kernels_->Add(variants, function_.node(step->node).source);
+    step->outlined_use = kernels_->Add(variants, function_.node(step->node).source, DeviceClass::kCpu);
     return true;
   }
 

@@ -12,14 +12,15 @@
 
 namespace tvmvm::lowering {
 
-enum class StepKind : uint8_t { kLaunch, kDefineDims, kDimsTensor, kHost, kCall, kIf, kLoop, kOutlinedLoop };
+enum class StepKind : uint8_t { kLaunch, kDefineDims, kDimsTensor, kTransfer, kHost, kCall, kIf, kLoop, kOutlinedLoop };
 
 struct RegionSteps;
 
 struct Step {
   StepKind kind = StepKind::kLaunch;
   ir::NodeId node;
-  std::vector<tensor::GroupProgram> programs;  // kLaunch: one for each target
+  DeviceClass device = DeviceClass::kCpu;      // where it runs
+  std::vector<tensor::GroupProgram> programs;  // kLaunch: one for each target of the device
   std::vector<KernelUse> uses;                 // kLaunch: one for each call of a program
   std::vector<RegionSteps> regions;            // kIf: then, else; kLoop: the body
   uint32_t first = 0, last = 0;                // positions, those of the regions included

@@ -277,6 +277,12 @@ Expected<std::vector<Type>> InferRequire(const InferContext& c) {
   return MakeError(Code::kInvalidArgument, "a condition and a message are wanted");
 }
 
+Expected<std::vector<Type>> InferTransfer(const InferContext& c) {
+  const Type& type = c.inputs[0];
+  if (type.kind == TypeKind::kTensor && type.ranked && type.dtype != DType::kString) return std::vector{type};
+  return MakeError(Code::kInvalidArgument, type.ToString() + " cannot be copied between devices");
+}
+
 constexpr CoreOp kRows[] = {
     {.name = "constant", .kind = OpKind::kConstant, .infer = InferConstant, .meaning = "the tensor `data`"},
     {.name = "define_dims",
@@ -293,6 +299,12 @@ constexpr CoreOp kRows[] = {
      .kind = OpKind::kDimsTensor,
      .infer = InferDimsTensor,
      .meaning = "a small tensor of shape `dims` whose elements are dims"},
+    {.name = "transfer",
+     .kind = OpKind::kTransfer,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferTransfer,
+     .meaning = "the same tensor on another device"},
     {.name = "iota",
      .kind = OpKind::kMovement,
      .infer = InferIota,

@@ -7,6 +7,7 @@
 //   kConstant     constant() {data}
 //   kDefineDims   define_dims(x) {symbols}: gives names to the elements of a small integer tensor; no results
 //   kDimsTensor   dims_tensor() {elements, dims, dtype}: a small integer tensor made of dims
+//   kTransfer     transfer(x): x on the device of the result; placement makes them
 //   kElementwise  unary, binary and ternary arithmetic (one row for each ExprOp), where(c, a, b), cast(x)
 //   {to, saturate},
 //                 bitcast(x) {to}; operands broadcast
@@ -46,6 +47,7 @@ enum class OpKind : uint8_t {
   kDefineDims,
   kRequire,
   kDimsTensor,
+  kTransfer,
   kElementwise,
   kMovement,
   kView,

@@ -1,0 +1,25 @@
+#include "cli/open_devices.h"
+
+#include <optional>
+
+#include "devices/device_list.h"
+
+namespace tvmvm::cli {
+
+Expected<std::vector<std::shared_ptr<Device>>> OpenGpus(const std::vector<std::string>& names) {
+  std::vector<std::shared_ptr<Device>> devices;
+  std::optional<Error> first_error;
+  for (const std::string& name : names) {
+    if (name == "cpu") break;
+    Expected<std::shared_ptr<Device>> device = OpenDevice(name, DeviceOptions::FromEnvironment());
+    if (device) {
+      devices.push_back(*std::move(device));
+      break;  // of several GPUs the first that is there
+    }
+    if (!first_error) first_error = device.error();
+  }
+  if (devices.empty() && first_error) return tl::unexpected(*first_error);
+  return devices;
+}
+
+}  // namespace tvmvm::cli

@@ -1,0 +1,17 @@
+// The devices that --device names, opened.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bytecode/status.h"
+#include "devices/device.h"
+
+namespace tvmvm::cli {
+
+// For VmOptions::devices: of the GPUs in front of "cpu" the first that is there; nothing where "cpu" comes
+// first, which the Vm makes itself. Errors: where none of them is there, those of the first, as kNotFound.
+Expected<std::vector<std::shared_ptr<Device>>> OpenGpus(const std::vector<std::string>& names);
+
+}  // namespace tvmvm::cli

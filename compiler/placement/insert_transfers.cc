@@ -1,0 +1,198 @@
+// Copies between devices as nodes: one for each value and device that needs it, in the region that makes the
+// value, just before the first node that needs it there. What a loop does not change is so copied before it.
+// A view is not copied but taken again of the copy.
+#include <map>
+#include <set>
+
+#include "compiler/ir/control.h"
+#include "compiler/ops/core_op.h"
+#include "compiler/placement/placer.h"
+
+namespace tvmvm::placement {
+namespace {
+
+using ir::Function;
+using ir::Node;
+using ir::NodeId;
+using ir::OpKind;
+using ir::RegionId;
+using ir::ValueId;
+
+struct Need {
+  ValueId value;
+  DeviceClass device;
+  friend auto operator<=>(const Need&, const Need&) = default;
+};
+
+class Inserter {
+ public:
+  Inserter(Function* function, const lowering::Views& views) : function_(*function), views_(views) {}
+
+  void Run() {
+    Gather(function_.body, nullptr);
+    Region(function_.body, nullptr);
+  }
+
+ private:
+  void Region(RegionId id, const Node* owner) {
+    for (ValueId parameter : function_.region(id).parameters) open_.insert(parameter);
+    std::vector<NodeId> nodes;
+    for (NodeId node : std::vector<NodeId>(function_.region(id).nodes)) {
+      std::set<Need> needs;
+      Collect(node, &needs);
+      for (const Need& need : needs) Copy(need, function_.node(node).source, &nodes);
+      Rewrite(node);
+      nodes.push_back(node);
+      if (IsView(node)) CopyView(node, &nodes);
+      for (ValueId output : function_.node(node).outputs)
+        if (output.valid()) open_.insert(output);
+    }
+    Results(id, owner, &nodes);
+    function_.region(id).nodes = std::move(nodes);
+  }
+
+  bool IsView(NodeId id) const { return lowering::Views::IsView(function_, function_.node(id)); }
+
+  // Everything that is needed anywhere, so that views know whether they are.
+  void Gather(RegionId id, const Node* owner) {
+    for (NodeId node : function_.region(id).nodes) {
+      if (!IsView(node)) Collect(node, &needs_);
+      for (RegionId inner : function_.node(node).regions)
+        if (ir::HasControlRegions(function_.node(node))) Gather(inner, &function_.node(node));
+    }
+    const std::vector<ValueId>& results = function_.region(id).results;
+    for (size_t i = 0; i < results.size(); ++i)
+      AddNeed(results[i], ResultDevice(owner, i), &needs_);
+    if (owner != nullptr) return;
+    for (const Need& need : std::set<Need>(needs_)) {
+      ValueId value = need.value;
+      for (NodeId made = function_.value(value).producer; made.valid() && IsView(made);
+           made = function_.value(value).producer) {
+        value = function_.node(made).inputs[0];
+        needs_.insert({value, need.device});
+      }
+    }
+  }
+
+  bool HasDevice(ValueId value) const {
+    return value.valid() && function_.ConstantOf(views_.PlaceOf(value).root) == nullptr;
+  }
+
+  // The device on which a node wants an input.
+  DeviceClass Wanted(const Node& node, size_t input) const {
+    if (ir::IsLoop(node)) return function_.value(function_.region(node.regions[0]).parameters[input]).device;
+    return ir::DeviceOf(function_, node);
+  }
+
+  void AddNeed(ValueId value, DeviceClass device, std::set<Need>* needs) const {
+    if (HasDevice(value) && function_.value(value).device != device) needs->insert({value, device});
+  }
+
+  // Everything that the node and the nodes of its regions need from the other device.
+  void Collect(NodeId id, std::set<Need>* needs) const {
+    const Node& node = function_.node(id);
+    if (node.op->kind == OpKind::kRequire) return;
+    if (IsView(id)) {
+      const DeviceClass other = Other(function_.value(node.outputs[0]).device);
+      if (needs_.contains({node.outputs[0], other})) AddNeed(node.inputs[0], other, needs);
+      return;
+    }
+    for (size_t i = 0; i < node.inputs.size(); ++i) AddNeed(node.inputs[i], Wanted(node, i), needs);
+    if (!ir::HasControlRegions(node)) return;
+    for (RegionId region : node.regions) {
+      for (NodeId inner : function_.region(region).nodes) Collect(inner, needs);
+      const std::vector<ValueId>& results = function_.region(region).results;
+      for (size_t i = 0; i < results.size(); ++i)
+        AddNeed(results[i], function_.value(ResultPlace(node, i)).device, needs);
+    }
+  }
+
+  static DeviceClass Other(DeviceClass device) {
+    return device == DeviceClass::kCpu ? DeviceClass::kGpu : DeviceClass::kCpu;
+  }
+
+  DeviceClass ResultDevice(const Node* owner, size_t number) const {
+    return owner == nullptr ? DeviceClass::kCpu : function_.value(ResultPlace(*owner, number)).device;
+  }
+
+  // Where the result of a region goes.
+  ValueId ResultPlace(const Node& node, size_t number) const {
+    if (ir::IsLoop(node) && number < ir::CarriedCount(node))
+      return function_.region(node.regions[0]).parameters[number];
+    return node.outputs[number];
+  }
+
+  // Only where the value is made; the regions inside use what was copied here.
+  void Copy(const Need& need, const std::string& source, std::vector<NodeId>* nodes) {
+    if (!open_.contains(need.value) || copies_.contains(need)) return;
+    const ValueId value = NewValue(need);
+    Node node;
+    node.op = &ir::GetCoreOp("transfer");
+    node.inputs = {need.value};
+    node.outputs = {value};
+    node.source = source;
+    nodes->push_back(function_.AddNode(std::move(node)));
+  }
+
+  void CopyView(NodeId id, std::vector<NodeId>* nodes) {
+    const ValueId output = function_.node(id).outputs[0];
+    const Need need{output, Other(function_.value(output).device)};
+    if (!needs_.contains(need) || !HasDevice(output)) return;
+    Node node = function_.node(id);
+    node.inputs = {On(node.inputs[0], need.device)};
+    node.outputs = {NewValue(need)};
+    nodes->push_back(function_.AddNode(std::move(node)));
+  }
+
+  ValueId NewValue(const Need& need) {
+    ir::Value copy = function_.value(need.value);
+    const ValueId value = function_.AddValue(copy.type, copy.name);
+    function_.value(value).device = need.device;
+    function_.value(value).elements = copy.elements;
+    copies_[need] = value;
+    open_.insert(value);
+    return value;
+  }
+
+  ValueId On(ValueId value, DeviceClass device) const {
+    if (!HasDevice(value) || function_.value(value).device == device) return value;
+    return copies_.at({value, device});
+  }
+
+  void Rewrite(NodeId id) {
+    if (function_.node(id).op->kind == OpKind::kRequire || IsView(id)) return;
+    for (size_t i = 0; i < function_.node(id).inputs.size(); ++i)
+      function_.node(id).inputs[i] = On(function_.node(id).inputs[i], Wanted(function_.node(id), i));
+    if (!ir::HasControlRegions(function_.node(id))) return;
+    const std::vector<RegionId> regions = function_.node(id).regions;
+    for (RegionId region : regions) {
+      const Node owner = function_.node(id);  // nodes move while others are added
+      Region(region, &owner);
+    }
+  }
+
+  void Results(RegionId id, const Node* owner, std::vector<NodeId>* nodes) {
+    const std::vector<ValueId> results = function_.region(id).results;
+    for (size_t i = 0; i < results.size(); ++i) {
+      const DeviceClass device = ResultDevice(owner, i);
+      std::set<Need> needs;
+      AddNeed(results[i], device, &needs);
+      for (const Need& need : needs) Copy(need, owner == nullptr ? "" : owner->source, nodes);
+      function_.region(id).results[i] = On(results[i], device);
+    }
+  }
+
+  Function& function_;
+  const lowering::Views& views_;
+  std::set<Need> needs_;    // of the whole function
+  std::set<ValueId> open_;  // made so far
+  std::map<Need, ValueId> copies_;
+};
+
+}  // namespace
+
+void InsertTransfers(Function* function, const lowering::Views& views) {
+  Inserter(function, views).Run();
+}
+
+}  // namespace tvmvm::placement

@@ -1,0 +1,315 @@
+#include "compiler/placement/placer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/codegen/gpu_codegen.h"
+#include "compiler/ir/control.h"
+#include "compiler/lowering/outline_loop.h"
+#include "compiler/ops/core_op.h"
+#include "compiler/tensor/group.h"
+
+namespace tvmvm::placement {
+namespace {
+
+using ir::Dim;
+using ir::Node;
+using ir::NodeId;
+using ir::OpKind;
+using ir::Type;
+using ir::TypeKind;
+using ir::ValueId;
+
+// Rough costs in nanoseconds; only their relations matter. A GPU is as far away as one behind a bus.
+constexpr int64_t kLaunch = 6'000;         // of a kernel on the GPU
+constexpr int64_t kCopy = 10'000;          // one copy between the devices
+constexpr int64_t kWait = 10'000;          // and the wait of the host for it
+constexpr int64_t kPreference = 4'000;     // what a group outside of loops may cost more on the GPU
+constexpr int64_t kLaunchOnCpu = 200;
+constexpr int64_t kStepOnCpu = 40;         // of a loop in one kernel
+constexpr int64_t kCpuFlops = 20, kCpuBytes = 10, kGpuFlops = 1'000, kGpuBytes = 200;  // per nanosecond
+constexpr int64_t kCopyBytes = 10;
+constexpr int64_t kMostTimes = 100'000, kMostCost = MinCut::kForbidden / 64;
+
+// What a symbol is taken for where nothing is known, and the steps of a loop that says nothing.
+constexpr int64_t kAssumedSize = 128, kAssumedSteps = 64;
+
+int64_t Times(int64_t cost, int64_t times) {
+  int64_t product = 0;
+  if (__builtin_mul_overflow(cost, times, &product)) return kMostCost;
+  return std::min(product, kMostCost);
+}
+
+bool IsTensorOfNumbers(const Type& type) {
+  return type.kind == TypeKind::kTensor && type.ranked && type.dtype != DType::kString;
+}
+
+std::string Described(const ir::Function& function, const Node& node) {
+  if (node.op->name != "fused") return std::string(node.op->name);
+  const std::vector<NodeId>& inner = function.region(node.regions[0]).nodes;
+  std::string text;
+  constexpr size_t kShown = 3;
+  size_t shown = 0;
+  for (NodeId id : inner) {
+    if (function.node(id).op->kind == OpKind::kConstant) continue;
+    if (shown == kShown) return text + "+...";
+    text += (shown++ ? "+" : "") + std::string(function.node(id).op->name);
+  }
+  return text;
+}
+
+// The kernels of a group, all of which code can be made for.
+Expected<tensor::GroupProgram> ScheduleForGpu(const ir::Function& function, NodeId id, const TargetInfo& gpu) {
+  TVMVM_TRY(tensor::GroupProgram program, tensor::ScheduleGroup(function, id, gpu));
+  for (const tensor::KernelCall& call : program.calls)
+    TVMVM_CHECK_OK(codegen::CheckGpuKernel(call.kernel, gpu));
+  return program;
+}
+
+int64_t CountLaunches(const ir::Function& function, ir::RegionId region) {
+  int64_t count = 0;
+  for (NodeId id : function.region(region).nodes) {
+    const Node& node = function.node(id);
+    if (ir::HasControlRegions(node)) {
+      for (ir::RegionId inner : node.regions) count += CountLaunches(function, inner);
+      continue;
+    }
+    const bool runs = node.op->kind != OpKind::kConstant && node.op->kind != OpKind::kRequire &&
+                      !lowering::Views::IsView(function, node);
+    count += runs;
+  }
+  return count;
+}
+
+}  // namespace
+
+Placer::Placer(ir::Function* function, ir::RangeLookup ranges, const PlacementOptions& options)
+    : function_(*function), ranges_(std::move(ranges)), options_(options), views_(*function) {}
+
+void Placer::Run() {
+  cpu_ = Fixed();
+  const ir::Region& body = function_.region(function_.body);
+  for (ValueId parameter : body.parameters) Define(parameter, cpu_, 1, true);
+  Region(function_.body, 1);
+  AddCopies();
+  Assign(cut_.Solve());
+}
+
+// ---- items ----
+
+Placer::Item Placer::Fixed() { return items_++, cut_.Add(MinCut::kForbidden, 0); }
+
+Placer::Item Placer::ItemFor(const Type& type, bool may_move) {
+  if (!may_move || !IsTensorOfNumbers(type)) return cpu_;
+  ++items_;
+  return Free();
+}
+
+void Placer::Tie(Item a, Item b) {
+  cut_.AddEdge(a, b, MinCut::kForbidden);
+  cut_.AddEdge(b, a, MinCut::kForbidden);
+}
+
+void Placer::Define(ValueId value, Item item, int64_t times, bool is_input) {
+  if (value.valid()) roots_[value] = {item, times, is_input, {}};
+}
+
+void Placer::Use(ValueId value, Item by) {
+  if (!value.valid()) return;
+  if (auto found = roots_.find(views_.PlaceOf(value).root); found != roots_.end())
+    found->second.users.push_back(by);
+}
+
+// A value is copied once, however many need it on the other device.
+void Placer::AddCopies() {
+  for (auto& [value, root] : roots_) {
+    if (root.users.empty() || !IsTensorOfNumbers(function_.type(value))) continue;
+    const int64_t in = root.is_input ? 0 : Times(CopyTime(value), root.times);
+    const int64_t out = Times(CopyTime(value) + kWait, root.times);
+    const Item wanted_on_gpu = Free(), wanted_on_cpu = Free();
+    cut_.AddEdge(wanted_on_gpu, root.item, in);
+    cut_.AddEdge(root.item, wanted_on_cpu, out);
+    for (Item user : root.users) {
+      cut_.AddEdge(user, wanted_on_gpu, MinCut::kForbidden);
+      cut_.AddEdge(wanted_on_cpu, user, MinCut::kForbidden);
+    }
+  }
+}
+
+int64_t Placer::Estimate(const Dim& dim, int64_t otherwise) const {
+  auto assume = [&](const std::string& symbol) -> std::optional<int64_t> {
+    const ir::DimRange range = ranges_(symbol);
+    return std::clamp(kAssumedSize, std::max<int64_t>(range.low, 0), std::max<int64_t>(range.high, 0));
+  };
+  return std::max<int64_t>(ir::Evaluate(dim, assume).value_or(otherwise), 0);
+}
+
+int64_t Placer::CopyTime(ValueId value) const {
+  const Type& type = function_.type(value);
+  return kCopy + Estimate(lowering::BytesOf(type.dtype, type.dims), 0) / kCopyBytes;
+}
+
+// ---- nodes ----
+
+void Placer::Region(ir::RegionId region, int64_t times) {
+  for (NodeId id : std::vector<NodeId>(function_.region(region).nodes)) Visit(id, times);
+}
+
+void Placer::Visit(NodeId id, int64_t times) {
+  const Node& node = function_.node(id);
+  switch (node.op->kind) {
+    case OpKind::kConstant:
+    case OpKind::kRequire:
+    case OpKind::kTransfer:
+      return;
+    case OpKind::kDefineDims:
+      return Use(node.inputs[0], cpu_);
+    case OpKind::kDimsTensor:
+      return Define(node.outputs[0], cpu_, times);
+    case OpKind::kHost:
+      return OnCpu(id, times, "a function of the host library");
+    default:
+      break;
+  }
+  if (lowering::Views::IsView(function_, node)) return;
+  if (ir::IsIf(node)) return VisitIf(id, times);
+  if (ir::IsLoop(node)) return VisitLoop(id, times);
+  if (node.op->name == "call") return OnCpu(id, times, "parameters of functions are on the CPU");
+  VisitLaunch(id, times);
+}
+
+void Placer::OnCpu(NodeId id, int64_t times, std::string reason) {
+  const Node& node = function_.node(id);
+  for (ValueId value : ir::UsesOf(function_, node)) Use(value, cpu_);
+  for (ValueId output : node.outputs) Define(output, cpu_, times);
+  obstacles_.push_back(fmt::format("{} ({}): {}", Described(function_, node), node.source, reason));
+  AddRow(id, cpu_, std::move(reason));
+}
+
+void Placer::VisitLaunch(NodeId id, int64_t times) {
+  const Node& node = function_.node(id);
+  Expected<tensor::GroupProgram> program = ScheduleForGpu(function_, id, options_.gpu);
+  if (!program) return OnCpu(id, times, "no kernel: " + program.error().message);
+  int64_t flops = 0, bytes = 0;
+  for (const tensor::KernelCall& call : program->calls) {
+    flops += Estimate(call.kernel.flops, kMostTimes);
+    bytes += Estimate(call.kernel.bytes, kMostTimes);
+  }
+  int64_t on_gpu = flops / kGpuFlops + bytes / kGpuBytes;
+  int64_t on_cpu = std::max(flops / kCpuFlops, bytes / kCpuBytes) + kLaunchOnCpu;
+  if (times > 1)
+    on_gpu += kLaunch * static_cast<int64_t>(program->calls.size());
+  else
+    on_cpu += kPreference;
+  if (options_.strict) on_gpu = 0, on_cpu = kMostCost;
+  ++items_;
+  const Item item = cut_.Add(Times(on_gpu, times), Times(on_cpu, times));
+  for (ValueId input : node.inputs) Use(input, item);
+  for (ValueId output : node.outputs) Define(output, item, times);
+  AddRow(id, item, "");
+}
+
+void Placer::VisitIf(NodeId id, int64_t times) {
+  const Node& node = function_.node(id);
+  std::vector<Item> items;
+  for (ValueId output : node.outputs) {
+    items.push_back(ItemFor(function_.type(output), true));
+    Define(output, items.back(), times);
+  }
+  for (ir::RegionId region : node.regions) {
+    Region(region, times);
+    const std::vector<ValueId>& results = function_.region(region).results;
+    for (size_t i = 0; i < results.size(); ++i) Use(results[i], items[i]);
+  }
+}
+
+void Placer::VisitLoop(NodeId id, int64_t times) {
+  if (!options_.strict && VisitOutlined(id, times)) return;
+  const Node& node = function_.node(id);
+  const ir::Region& region = function_.region(node.regions[0]);
+  const Dim& trip = ir::DimAttribute(node, "trip");
+  const int64_t steps = std::clamp<int64_t>(
+      trip.is_constant() && trip.value() > kMostTimes ? kAssumedSteps : Estimate(trip, kAssumedSteps), 1,
+      kMostTimes);
+  const int64_t inner = std::min(times * steps, kMostTimes);
+  const size_t carried = ir::CarriedCount(node);
+  const Item first = items_;
+  std::vector<Item> items;
+  const std::vector<std::string> unknown = ir::DefinedSymbols(function_, node);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const Type& type = function_.type(node.outputs[i]);
+    // What is collected into memory of unknown size grows on the host.
+    const bool grows = i >= carried && std::ranges::any_of(type.dims, [&](const Dim& dim) {
+      std::vector<std::string> symbols;
+      CollectSymbols(dim, &symbols);
+      return std::ranges::any_of(symbols, [&](const std::string& symbol) {
+        return std::find(unknown.begin(), unknown.end(), symbol) != unknown.end();
+      });
+    });
+    items.push_back(ItemFor(type, !grows));
+    Define(node.outputs[i], items[i], times);
+    if (i >= carried) continue;
+    Use(node.inputs[i], items[i]);
+    Define(region.parameters[i], items[i], inner);
+  }
+  Region(node.regions[0], inner);
+  for (size_t i = 0; i < items.size(); ++i) {
+    Use(region.results[i], items[i]);
+    const NodeId producer = function_.value(region.results[i]).producer;
+    if (i >= carried || !producer.valid() || function_.node(producer).Int("in_place") == 0) continue;
+    // The result lies where the parameter lies.
+    if (auto made = roots_.find(region.results[i]); made != roots_.end()) Tie(made->second.item, items[i]);
+  }
+  loops_.push_back({id, first, items_});
+}
+
+bool Placer::VisitOutlined(NodeId id, int64_t times) {
+  const Node& node = function_.node(id);
+  if (node.Int("outline") == 0) return false;
+  std::optional<lowering::OutlinedLoop> outlined =
+      lowering::OutlineLoop(function_, id, views_, ranges_, options_.cpu);
+  if (!outlined) return false;
+  const int64_t flops = Estimate(outlined->kernels[0].flops, kMostTimes);
+  const int64_t bytes = Estimate(outlined->kernels[0].bytes, kMostTimes);
+  const int64_t step = std::max({flops / kCpuFlops, bytes / kCpuBytes, kStepOnCpu});
+  if (step > CountLaunches(function_, node.regions[0]) * kLaunch) return false;
+  for (ValueId value : ir::UsesOf(function_, node)) Use(value, cpu_);
+  for (ValueId output : node.outputs) Define(output, cpu_, times);
+  AddRow(id, cpu_, "a loop of small steps is one kernel on the CPU");
+  return true;
+}
+
+// ---- results ----
+
+void Placer::AddRow(NodeId id, Item item, std::string reason) {
+  const Node& node = function_.node(id);
+  if (reason.empty()) decided_.push_back({item, rows_.size()});
+  rows_.push_back({function_.name, Described(function_, node), node.source, DeviceClass::kCpu,
+                   std::move(reason)});
+}
+
+void Placer::Assign(const std::vector<bool>& on_cpu) {
+  auto device = [&](Item item) { return on_cpu[item] ? DeviceClass::kCpu : DeviceClass::kGpu; };
+  for (const auto& [value, root] : roots_) {
+    if (!IsTensorOfNumbers(function_.type(value))) continue;
+    if (!root.is_input) function_.value(value).device = device(root.item);
+  }
+  for (size_t i = 0; i < function_.values.size(); ++i) {
+    const ValueId value{static_cast<uint32_t>(i)};
+    if (ValueId root = views_.PlaceOf(value).root; !(root == value))
+      function_.value(value).device = function_.value(root).device;
+  }
+  for (const Row& row : decided_) {
+    rows_[row.row].device = device(row.item);
+    rows_[row.row].reason = on_cpu[row.item] ? "small, copies would cost more" : "has a kernel";
+  }
+  // A loop of which something runs on the GPU is no kernel of the CPU.
+  for (const OpenLoop& loop : loops_) {
+    bool mixed = false;
+    for (Item item = loop.first; item < loop.last; ++item) mixed = mixed || !on_cpu[item];
+    if (mixed) function_.node(loop.node).attributes.erase("outline");
+  }
+}
+
+}  // namespace tvmvm::placement
