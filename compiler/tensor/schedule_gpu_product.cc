@@ -115,7 +115,8 @@ class ProductKernel {
     std::vector<Expr> index;
     for (size_t axis = 0; axis < group_.type(result_).dims.size(); ++axis) {
       parts.index.push_back(kernel->NewVariable("at"));
-      index.push_back(Variable(parts.index.back()));
+      bool is_single = group_.type(result_).dims[axis].IsConstant(1);  // nothing binds those
+      index.push_back(is_single ? IntConstant(0) : Variable(parts.index.back()));
     }
     parts.reduce = group_.Expand(
         result_, index, [&](ir::ValueId value, std::span<const Expr> at) { return reader(value, at); },

@@ -230,6 +230,18 @@ TEST(ScheduleContraction, ElementwiseWorkBeforeTheProduct) {
       Rows({1, 7, 30}));
 }
 
+TEST(ScheduleContraction, RowsOfSizeOneTakenFromTheMiddle) {
+  // The coordinate of an axis of size 1 still moves the slice.
+  Check(
+      [](GroupBuilder& b) {
+        ValueId x = b.Input(DType::kF32, {5, M(), 7}), w = b.Input(DType::kF32, {7, 9});
+        ValueId row = b.Add("slice", {x},
+                            {{"starts", Dims{2, 0, 0}}, {"steps", Ints{1, 1, 1}}, {"dims", Dims{1, M(), 7}}});
+        b.Output(Contract(b, row, w, {}, {}, {2}, {0}));
+      },
+      Rows({1, 3, 40}));
+}
+
 TEST(ScheduleContraction, OtherElementTypes) {
   struct Types {
     DType a, b, result;
