@@ -163,7 +163,10 @@ void Nest::Close() {
 }
 
 Expr Nest::Let(std::string name, Expr value) {
-  if (IsLeaf(value)) return value;
+  return IsLeaf(value) ? value : LetVariable(std::move(name), std::move(value));
+}
+
+Expr Nest::LetVariable(std::string name, Expr value) {
   VariableId variable = kernel_->NewVariable(std::move(name));
   Add(tensor::Let(variable, value));
   Bind(variable, depth());

@@ -36,6 +36,8 @@ class Nest {
   void Add(StmtPtr statement) { scopes_.back().statements.push_back(std::move(statement)); }
   // A variable bound to `value` in the innermost scope; constants, dims and variables stand for themselves.
   Expr Let(std::string name, Expr value);
+  // A variable in any case: what depends on it stays in this scope.
+  Expr LetVariable(std::string name, Expr value);
   // A grid coordinate.
   VariableId Grid(int axis, std::string name, const ir::Dim& size);
   // A local buffer, allocated at the innermost scope.

@@ -45,6 +45,7 @@ class PullKernel {
       position = Variable(nest_.Open("position", begin, Min(begin + IntConstant(per_item_), end)));
     } else {
       nest_.OpenIf(Less(position, end));
+      position = nest_.LetVariable("position", position);  // loops of reductions stay inside, too
     }
     StoreElement(position);
     nest_.Close();

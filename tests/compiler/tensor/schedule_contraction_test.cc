@@ -236,7 +236,7 @@ TEST(ScheduleContraction, RowsOfSizeOneTakenFromTheMiddle) {
       [](GroupBuilder& b) {
         ValueId x = b.Input(DType::kF32, {5, M(), 7}), w = b.Input(DType::kF32, {7, 9});
         ValueId row = b.Add("slice", {x},
-                            {{"starts", Dims{2, 0, 0}}, {"steps", Ints{1, 1, 1}}, {"dims", Dims{1, M(), 7}}});
+                            {{"starts", Dims{2, 0, 0}}, {"steps", Dims{1, 1, 1}}, {"dims", Dims{1, M(), 7}}});
         b.Output(Contract(b, row, w, {}, {}, {2}, {0}));
       },
       Rows({1, 3, 40}));
