@@ -51,7 +51,7 @@ class OpenClContext final : private BlockSource {
   void FreeBlock(const Block& block) override;
   bool ProbeSharing();
 
-  const OpenClFunctions f_;
+  const OpenClFunctions& f_;  // the process's
   const OpenClHardware hardware_;
   const std::string name_;
   cl_context context_ = nullptr;

@@ -51,8 +51,8 @@ class OpenClDevice final : public Device {
 }  // namespace
 
 Expected<std::vector<OpenClDeviceInfo>> ListOpenClDevices() {
-  TVMVM_TRY(const OpenClFunctions f, OpenClFunctions::Load());
-  TVMVM_TRY(const std::vector<OpenClHardware> found, FindOpenClHardware(f));
+  TVMVM_TRY(const OpenClFunctions* f, OpenClFunctions::Get());
+  TVMVM_TRY(const std::vector<OpenClHardware> found, FindOpenClHardware(*f));
   std::vector<OpenClDeviceInfo> devices;
   for (const OpenClHardware& hardware : found)
     devices.push_back({Describe(hardware, hardware.is_cpu && hardware.unified_memory), hardware.unusable});
@@ -60,13 +60,13 @@ Expected<std::vector<OpenClDeviceInfo>> ListOpenClDevices() {
 }
 
 Expected<std::shared_ptr<Device>> CreateOpenClDevice(int index, const OpenClDeviceOptions& options) {
-  TVMVM_TRY(const OpenClFunctions f, OpenClFunctions::Load());
-  TVMVM_TRY(const std::vector<OpenClHardware> found, FindOpenClHardware(f));
+  TVMVM_TRY(const OpenClFunctions* f, OpenClFunctions::Get());
+  TVMVM_TRY(const std::vector<OpenClHardware> found, FindOpenClHardware(*f));
   if (index < 0 || static_cast<size_t>(index) >= found.size())
     return MakeError(Code::kNotFound, "no OpenCL device " + std::to_string(index) + ": there are " +
                                           std::to_string(found.size()));
   TVMVM_TRY(std::shared_ptr<OpenClContext> context,
-            OpenClContext::Create(f, found[static_cast<size_t>(index)], "opencl:" + std::to_string(index),
+            OpenClContext::Create(*f, found[static_cast<size_t>(index)], "opencl:" + std::to_string(index),
                                   options.max_bytes));
   return std::make_shared<OpenClDevice>(std::move(context), options);
 }

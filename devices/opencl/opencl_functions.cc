@@ -1,15 +1,28 @@
 #include "devices/opencl/opencl_functions.h"
 
+#include <mutex>
+
 #include "devices/shared_library.h"
 
 namespace tvmvm {
 
-Expected<OpenClFunctions> OpenClFunctions::Load() {
+Expected<const OpenClFunctions*> OpenClFunctions::Get() {
+  static std::mutex mutex;
+  static const OpenClFunctions* kept = nullptr;
+  std::lock_guard lock(mutex);
+  if (kept == nullptr) {
+    TVMVM_TRY(std::unique_ptr<const OpenClFunctions> loaded, Load());
+    kept = loaded.release();
+  }
+  return kept;
+}
+
+Expected<std::unique_ptr<const OpenClFunctions>> OpenClFunctions::Load() {
   TVMVM_TRY(const SharedLibrary library, SharedLibrary::Open("libOpenCL.so.1"));
-  OpenClFunctions f;
+  auto f = std::make_unique<OpenClFunctions>();
 #define TVMVM_FIND(name)                                    \
-  f.name = library.Find<decltype(&::cl##name)>("cl" #name); \
-  if (f.name == nullptr) return MakeError(Code::kUnsupported, "the OpenCL loader has no cl" #name);
+  f->name = library.Find<decltype(&::cl##name)>("cl" #name); \
+  if (f->name == nullptr) return MakeError(Code::kUnsupported, "the OpenCL loader has no cl" #name);
   TVMVM_OPENCL_FUNCTIONS(TVMVM_FIND)
 #undef TVMVM_FIND
   return f;

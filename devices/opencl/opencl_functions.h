@@ -4,6 +4,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
+#include <memory>
 #include <string>
 
 #include "bytecode/status.h"
@@ -48,8 +49,12 @@ struct OpenClFunctions {
   TVMVM_OPENCL_FUNCTIONS(TVMVM_OPENCL_DECLARE)
 #undef TVMVM_OPENCL_DECLARE
 
-  // Opens the loader. Errors: kNotFound; kUnsupported for one older than 1.2.
-  static Expected<OpenClFunctions> Load();
+  // Opens the loader, once for the process, which keeps it to its end. Thread-safe. An error is not
+  // remembered. Errors: kNotFound; kUnsupported for one older than 1.2.
+  static Expected<const OpenClFunctions*> Get();
+
+ private:
+  static Expected<std::unique_ptr<const OpenClFunctions>> Load();
 };
 
 // "CL_OUT_OF_RESOURCES", ...; the number where it has no name here.

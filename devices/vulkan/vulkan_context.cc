@@ -36,14 +36,14 @@ void EnableFeatures(const VulkanHardware& hardware, VulkanFeatureChain* chain) {
 
 }  // namespace
 
-Expected<std::shared_ptr<VulkanContext>> VulkanContext::Create(std::shared_ptr<VulkanInstance> instance,
+Expected<std::shared_ptr<VulkanContext>> VulkanContext::Create(VulkanInstance* instance,
                                                                const VulkanHardware& hardware,
                                                                std::string name) {
   if (!hardware.unusable.empty())
     return MakeError(Code::kUnsupported,
                      name + " (" + hardware.properties.deviceName + ") cannot be used: " + hardware.unusable);
   std::shared_ptr<VulkanContext> context(new VulkanContext);
-  context->instance_ = std::move(instance);
+  context->instance_ = instance;
   context->hardware_ = hardware;
   context->name_ = std::move(name);
   const VulkanInstanceFunctions& f = context->instance_->functions();

@@ -15,7 +15,7 @@ namespace tvmvm {
 class VulkanContext {
  public:
   // Errors: kUnsupported naming what the device lacks.
-  static Expected<std::shared_ptr<VulkanContext>> Create(std::shared_ptr<VulkanInstance> instance,
+  static Expected<std::shared_ptr<VulkanContext>> Create(VulkanInstance* instance,
                                                          const VulkanHardware& hardware, std::string name);
   ~VulkanContext();
   VulkanContext(const VulkanContext&) = delete;
@@ -36,7 +36,7 @@ class VulkanContext {
  private:
   VulkanContext() = default;
 
-  std::shared_ptr<VulkanInstance> instance_;
+  VulkanInstance* instance_ = nullptr;  // the process's
   VulkanHardware hardware_;
   std::string name_;
   VkDevice device_ = VK_NULL_HANDLE;

@@ -58,7 +58,7 @@ class VulkanDevice final : public Device {
 }  // namespace
 
 Expected<std::vector<VulkanDeviceInfo>> ListVulkanDevices() {
-  TVMVM_TRY(const std::shared_ptr<VulkanInstance> instance, VulkanInstance::Create(false));
+  TVMVM_TRY(const VulkanInstance* instance, VulkanInstance::Get(false));
   std::vector<VulkanDeviceInfo> devices;
   for (VkPhysicalDevice device : instance->physical_devices()) {
     const VulkanHardware hardware = ReadHardware(instance->functions(), device);
@@ -69,14 +69,14 @@ Expected<std::vector<VulkanDeviceInfo>> ListVulkanDevices() {
 }
 
 Expected<std::shared_ptr<Device>> CreateVulkanDevice(int index, const VulkanDeviceOptions& options) {
-  TVMVM_TRY(std::shared_ptr<VulkanInstance> instance, VulkanInstance::Create(options.validation));
+  TVMVM_TRY(VulkanInstance * instance, VulkanInstance::Get(options.validation));
   const std::vector<VkPhysicalDevice>& devices = instance->physical_devices();
   if (index < 0 || static_cast<size_t>(index) >= devices.size())
     return MakeError(Code::kNotFound, "no Vulkan device " + std::to_string(index) + ": there are " +
                                           std::to_string(devices.size()));
   const VulkanHardware hardware = ReadHardware(instance->functions(), devices[static_cast<size_t>(index)]);
   TVMVM_TRY(std::shared_ptr<VulkanContext> context,
-            VulkanContext::Create(std::move(instance), hardware, "vulkan:" + std::to_string(index)));
+            VulkanContext::Create(instance, hardware, "vulkan:" + std::to_string(index)));
   return std::make_shared<VulkanDevice>(std::move(context), options);
 }
 

@@ -20,11 +20,23 @@ bool HasLayer(const VulkanGlobalFunctions& global, const char* name) {
 
 }  // namespace
 
-Expected<std::shared_ptr<VulkanInstance>> VulkanInstance::Create(bool validation) {
+Expected<VulkanInstance*> VulkanInstance::Get(bool validation) {
+  static std::mutex mutex;
+  static VulkanInstance* kept[2] = {};  // without and with validation
+  std::lock_guard lock(mutex);
+  VulkanInstance*& instance = kept[validation ? 1 : 0];
+  if (instance == nullptr) {
+    TVMVM_TRY(std::unique_ptr<VulkanInstance> created, Create(validation));
+    instance = created.release();
+  }
+  return instance;
+}
+
+Expected<std::unique_ptr<VulkanInstance>> VulkanInstance::Create(bool validation) {
   TVMVM_TRY(const VulkanGlobalFunctions global, VulkanGlobalFunctions::Load());
   if (validation && !HasLayer(global, kValidationLayer))
     return MakeError(Code::kUnsupported, std::string(kValidationLayer) + " is not installed");
-  std::shared_ptr<VulkanInstance> instance(new VulkanInstance);
+  std::unique_ptr<VulkanInstance> instance(new VulkanInstance);
 
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = application.pEngineName = "tvm-vm";

@@ -168,6 +168,17 @@ TEST_F(Conformance, DescribesItself) {
   EXPECT_FALSE(device_->description().api.empty());
 }
 
+// Drivers are not loaded anew for each device: some have room for a few times only.
+TEST_F(Conformance, OpensAndClosesManyTimes) {
+  for (int i = 0; i < 40; ++i) {
+    auto device = DeviceUnderTest().create({});
+    ASSERT_TRUE(device) << i << ": " << device.error().message;
+    auto queue = (*device)->NewQueue();
+    ASSERT_TRUE(queue) << i << ": " << queue.error().message;
+    EXPECT_EQ((*device)->name(), device_->name());
+  }
+}
+
 TEST_F(Conformance, MemoryIsAlignedAndCounted) {
   const DeviceStatistics before = device_->statistics();
   for (int64_t bytes : {0, 1, 63, 64, 1000, 1 << 20}) {
