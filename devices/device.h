@@ -27,8 +27,12 @@ struct DeviceMemory {
 
 // A place in device memory.
 struct DeviceSpan {
+  static constexpr int64_t kToTheEnd = INT64_MAX;
   DeviceMemory memory;
   int64_t offset = 0;
+  // A launch touches at most this much from there on, so that work on other bytes need not wait for it.
+  // Copies and fills say it themselves.
+  int64_t bytes = kToTheEnd;
 };
 
 // Kernels of one program made ready on one device; index = position in the span given to LoadKernels.
@@ -51,10 +55,6 @@ struct LaunchRequest {
   std::span<const int64_t> scalars;
   std::span<void* const> addresses;     // CPU: the buffers' addresses
   std::span<const DeviceSpan> buffers;  // other devices: where the buffers begin
-  // Copies, fills and launches wait for all work before them. True: this launch waits only for what the call
-  // before it waited for; the caller knows that it touches nothing which that call, or those behind the last
-  // call that waited for everything, write, and writes nothing that they read.
-  bool independent = false;
   uint64_t tag = 0;  // the caller's own; given back in KernelFailure
 };
 
@@ -72,7 +72,7 @@ class CancelToken {
   virtual bool cancelled() const = 0;  // cheap; true when cancelled or past the deadline
 };
 
-// The work of one caller, in order. Belongs to one thread at a time; queues of one device are independent of
+// The work of one caller, in order: each piece finds what earlier ones wrote. Belongs to one thread at a time; queues of one device are independent of
 // one another. Devices with memory of their own work asynchronously: calls submit and return, Wait gives the
 // result. The CPU does everything before a call returns. Errors of every call: kDeviceLost; kInvalidArgument
 // for bytes outside of the memory. Destroying a queue waits for its work.

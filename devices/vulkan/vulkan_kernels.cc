@@ -73,7 +73,15 @@ const KernelLibrarySpec* FindLibrary(std::span<const KernelLibrarySpec> librarie
   return nullptr;
 }
 
+uint64_t NewId() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
 }  // namespace
+
+VulkanKernelSet::VulkanKernelSet(std::shared_ptr<VulkanContext> context)
+    : context_(std::move(context)), id_(NewId()) {}
 
 Expected<std::unique_ptr<KernelSet>> VulkanKernelSet::Create(std::shared_ptr<VulkanContext> context,
                                                              const CacheFolder& cache,
@@ -156,9 +164,9 @@ Status VulkanKernelSet::CreatePipelines(std::span<const KernelSpec> kernels,
 Status VulkanKernelSet::CreatePipeline(const KernelSpec& spec, std::span<const uint32_t> module,
                                        VkPipelineCache cache, VulkanKernel* kernel) {
   const VulkanDeviceFunctions& f = context_->f();
-  kernel->buffers = static_cast<uint32_t>(spec.buffers.size());
+  kernel->buffers = spec.buffers;
   kernel->scalars = spec.scalar_count;
-  kernel->pushed = ArgumentsArePushed(kernel->buffers, kernel->scalars);
+  kernel->pushed = ArgumentsArePushed(kernel->buffers.size(), kernel->scalars);
 
   VkShaderModuleCreateInfo shader{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   shader.codeSize = module.size_bytes();

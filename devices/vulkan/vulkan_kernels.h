@@ -13,7 +13,7 @@ namespace tvmvm {
 
 struct VulkanKernel {
   VkPipeline pipeline = VK_NULL_HANDLE;
-  uint32_t buffers = 0;
+  std::vector<Access> buffers;
   uint32_t scalars = 0;
   bool pushed = false;  // its arguments are push constants; else they lie in memory
 };
@@ -32,16 +32,18 @@ class VulkanKernelSet final : public KernelSet {
   const VulkanKernel& kernel(uint32_t index) const { return kernels_[index]; }
   size_t size() const { return kernels_.size(); }
   VkPipelineLayout layout() const { return layout_; }
+  uint64_t id() const { return id_; }  // no other set of this process has it
 
  private:
-  explicit VulkanKernelSet(std::shared_ptr<VulkanContext> context) : context_(std::move(context)) {}
+  explicit VulkanKernelSet(std::shared_ptr<VulkanContext> context);
   Status CreateLayout();
   Status CreatePipelines(std::span<const KernelSpec> kernels,
                          std::span<const std::span<const uint32_t>> modules, VkPipelineCache cache);
   Status CreatePipeline(const KernelSpec& spec, std::span<const uint32_t> module, VkPipelineCache cache,
                         VulkanKernel* kernel);
 
-  std::shared_ptr<VulkanContext> context_;
+  const std::shared_ptr<VulkanContext> context_;
+  const uint64_t id_;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   std::vector<VulkanKernel> kernels_;
 };

@@ -1,6 +1,7 @@
 #include "devices/vulkan/vulkan_memory.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace tvmvm {
 namespace {
@@ -47,7 +48,9 @@ VulkanMemory::VulkanMemory(std::shared_ptr<VulkanContext> context, VulkanMemoryU
 VulkanMemory::~VulkanMemory() { pieces_.Trim(); }
 
 Expected<Block> VulkanMemory::AllocateBlock(int64_t bytes) {
+  static std::atomic<uint64_t> last_id{0};
   auto block = std::make_unique<VulkanBlock>();
+  block->id = ++last_id;
   if (Status status = Create(bytes, block.get()); !status) {
     Destroy(block.get());
     return tl::unexpected(std::move(status).error());

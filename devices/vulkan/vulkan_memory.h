@@ -15,6 +15,7 @@ struct VulkanBlock {
   VkBuffer buffer = VK_NULL_HANDLE;
   VkDeviceAddress address = 0;
   void* host = nullptr;  // mapped for good, or null
+  uint64_t id = 0;       // no other block of this process has it
 };
 
 enum class VulkanMemoryUse {

@@ -11,15 +11,19 @@ namespace {
 constexpr int64_t kPieceBytes = 16 << 20;  // of a long copy from the host
 constexpr int kPiecesAhead = 4;            // of them that may wait for the device
 
-VkDeviceSize OffsetOf(const DeviceSpan& span) {
-  return static_cast<VkDeviceSize>(PieceOf(span.memory).offset + span.offset);
+VulkanPlace PlaceOf(const DeviceSpan& span) {
+  const VulkanMemory::Piece& piece = PieceOf(span.memory);
+  return {&VulkanMemory::BlockOf(piece), static_cast<VkDeviceSize>(piece.offset + span.offset)};
 }
-
-VkBuffer BufferOf(const DeviceSpan& span) { return VulkanMemory::BlockOf(PieceOf(span.memory)).buffer; }
 
 uint64_t AddressOf(const DeviceSpan& span) {
   if (span.memory.handle == 0) return 0;  // memory of nothing
   return VulkanMemory::AddressOf(PieceOf(span.memory)) + static_cast<uint64_t>(span.offset);
+}
+
+// What a launch may touch there.
+uint64_t ExtentOf(const DeviceSpan& span) {
+  return static_cast<uint64_t>(std::min(span.bytes, span.memory.bytes - span.offset));
 }
 
 DeviceSpan Behind(const DeviceSpan& span, int64_t bytes) { return {span.memory, span.offset + bytes}; }
@@ -33,12 +37,14 @@ Expected<std::unique_ptr<VulkanQueue>> VulkanQueue::Create(std::shared_ptr<Vulka
   TVMVM_TRY(queue->stream_, VulkanStream::Create(std::move(context), memories));
   TVMVM_TRY(queue->status_, memories->readback.Allocate(StatusWords::kBytes));
   std::memset(VulkanMemory::HostOf(*queue->status_), 0, StatusWords::kBytes);
+  TVMVM_TRY(queue->readback_, memories->readback.Allocate(kReadbackBytes));
   return queue;
 }
 
 VulkanQueue::~VulkanQueue() {
   stream_.reset();  // waits
-  for (const CopiedOut& copy : copies_out_) memories_->readback.Free(copy.readback);
+  for (const CopiedOut& copy : copies_out_) memories_->readback.Free(copy.piece);
+  memories_->readback.Free(readback_);
   memories_->readback.Free(status_);
 }
 
@@ -63,18 +69,35 @@ Status VulkanQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes
   return {};
 }
 
-Status VulkanQueue::CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes) {
-  TVMVM_TRY(const VulkanUpload upload, stream_->Upload(bytes));
-  std::memcpy(upload.host, from, static_cast<size_t>(bytes));
-  return RecordCopy(upload.buffer, upload.offset, to, bytes);
+// The first operations of a batch wait for everything before it.
+Status VulkanQueue::MakeRoom() {
+  TVMVM_TRY(const bool is_new, stream_->MakeRoom());
+  if (is_new) hazards_.Clear();
+  return {};
 }
 
-Status VulkanQueue::RecordCopy(VkBuffer from, VkDeviceSize from_offset, const DeviceSpan& to, int64_t bytes) {
-  TVMVM_TRY(VkCommandBuffer commands, stream_->Record());
-  stream_->Barrier(commands);
-  const VkBufferCopy region{from_offset, OffsetOf(to), static_cast<VkDeviceSize>(bytes)};
-  context_->f().CmdCopyBuffer(commands, from, BufferOf(to), 1, &region);
+Status VulkanQueue::CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes) {
+  TVMVM_CHECK_OK(MakeRoom());
+  TVMVM_TRY(const VulkanUpload upload, stream_->Upload(bytes));
+  std::memcpy(upload.host, from, static_cast<size_t>(bytes));
+  hazards_.Writes(AddressOf(to), static_cast<uint64_t>(bytes));
+  stream_->operations().Copy(hazards_.MustWait(), upload.place, PlaceOf(to), bytes);
   return {};
+}
+
+// Where the device puts bytes that arrive at `to` with the next wait.
+Expected<VulkanPlace> VulkanQueue::Readback(void* to, int64_t bytes) {
+  const int64_t rounded = (bytes + 15) & ~int64_t{15};
+  const bool is_small = rounded <= kReadbackBytes - readback_used_;
+  const VulkanMemory::Piece* piece = readback_;
+  int64_t offset = 0;
+  if (is_small) {
+    offset = std::exchange(readback_used_, readback_used_ + rounded);
+  } else {
+    TVMVM_TRY(piece, memories_->readback.Allocate(bytes));
+  }
+  copies_out_.push_back({to, bytes, VulkanMemory::HostOf(*piece) + offset, is_small ? nullptr : piece});
+  return VulkanPlace{&VulkanMemory::BlockOf(*piece), static_cast<VkDeviceSize>(piece->offset + offset)};
 }
 
 Status VulkanQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes) {
@@ -85,20 +108,21 @@ Status VulkanQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes) {
     std::memcpy(to, static_cast<char*>(from.memory.host) + from.offset, static_cast<size_t>(bytes));
     return {};
   }
-  TVMVM_TRY(const VulkanMemory::Piece* piece, memories_->readback.Allocate(bytes));
-  copies_out_.push_back({to, bytes, piece});
-  TVMVM_TRY(VkCommandBuffer commands, stream_->Record());
-  stream_->Barrier(commands);
-  const VkBufferCopy region{OffsetOf(from), static_cast<VkDeviceSize>(piece->offset),
-                            static_cast<VkDeviceSize>(bytes)};
-  context_->f().CmdCopyBuffer(commands, BufferOf(from), VulkanMemory::BlockOf(*piece).buffer, 1, &region);
+  TVMVM_CHECK_OK(MakeRoom());
+  TVMVM_TRY(const VulkanPlace place, Readback(to, bytes));
+  hazards_.Reads(AddressOf(from), static_cast<uint64_t>(bytes));
+  stream_->operations().Copy(hazards_.MustWait(), PlaceOf(from), place, bytes);
   return {};
 }
 
 Status VulkanQueue::Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) {
   TVMVM_CHECK_OK(CheckCopy(to, from, bytes));
   if (bytes == 0) return {};
-  return RecordCopy(BufferOf(from), OffsetOf(from), to, bytes);
+  TVMVM_CHECK_OK(MakeRoom());
+  hazards_.Reads(AddressOf(from), static_cast<uint64_t>(bytes));
+  hazards_.Writes(AddressOf(to), static_cast<uint64_t>(bytes));
+  stream_->operations().Copy(hazards_.MustWait(), PlaceOf(from), PlaceOf(to), bytes);
+  return {};
 }
 
 // vkCmdFillBuffer takes multiples of four bytes; what stands out on both sides is copied.
@@ -108,13 +132,13 @@ Status VulkanQueue::Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) {
   char edge[16];
   std::memset(edge, value, sizeof edge);
   if (bytes <= static_cast<int64_t>(sizeof edge)) return CopyPiece(to, edge, bytes);
-  const int64_t head = static_cast<int64_t>(-OffsetOf(to) & 3), tail = (bytes - head) & 3;
+  const int64_t head = static_cast<int64_t>(-PlaceOf(to).offset & 3), tail = (bytes - head) & 3;
   if (head > 0) TVMVM_CHECK_OK(CopyPiece(to, edge, head));
   if (tail > 0) TVMVM_CHECK_OK(CopyPiece(Behind(to, bytes - tail), edge, tail));
-  TVMVM_TRY(VkCommandBuffer commands, stream_->Record());
-  stream_->Barrier(commands);
-  context_->f().CmdFillBuffer(commands, BufferOf(to), OffsetOf(to) + static_cast<VkDeviceSize>(head),
-                              static_cast<VkDeviceSize>(bytes - head - tail), value * 0x01010101u);
+  const DeviceSpan middle = Behind(to, head);
+  TVMVM_CHECK_OK(MakeRoom());
+  hazards_.Writes(AddressOf(middle), static_cast<uint64_t>(bytes - head - tail));
+  stream_->operations().Fill(hazards_.MustWait(), PlaceOf(middle), bytes - head - tail, value * 0x01010101u);
   return {};
 }
 
@@ -142,7 +166,7 @@ Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const Cancel
   const VkPhysicalDeviceLimits& limits = context_->hardware().properties.limits;
   TVMVM_TRY(const GroupLayout groups,
             LayOutGroups(points, limits.maxComputeWorkGroupCount[0], limits.maxComputeWorkGroupCount[1]));
-  if (request.kernel >= set.size() || request.buffers.size() != set.kernel(request.kernel).buffers ||
+  if (request.kernel >= set.size() || request.buffers.size() != set.kernel(request.kernel).buffers.size() ||
       request.scalars.size() != set.kernel(request.kernel).scalars) [[unlikely]]
     return MakeError(Code::kInvalidArgument, "a launch with " + std::to_string(request.buffers.size()) +
                                                  " buffers and " + std::to_string(request.scalars.size()) +
@@ -150,14 +174,17 @@ Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const Cancel
   const VulkanKernel& kernel = set.kernel(request.kernel);
   if (status_words_.full()) TVMVM_CHECK_OK(Drain(nullptr));
 
-  TVMVM_TRY(VkCommandBuffer commands, stream_->Record());
+  TVMVM_CHECK_OK(MakeRoom());
   TVMVM_TRY(const uint32_t words, PutArguments(kernel, request, points));
-  const VulkanDeviceFunctions& f = context_->f();
-  if (!request.independent) stream_->Barrier(commands);
-  f.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.pipeline);
-  f.CmdPushConstants(commands, set.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, words * sizeof(uint64_t),
-                     arguments_.data());
-  f.CmdDispatch(commands, static_cast<uint32_t>(groups.x), static_cast<uint32_t>(groups.y), 1);
+  for (size_t i = 0; i < request.buffers.size(); ++i) {
+    const DeviceSpan& buffer = request.buffers[i];
+    if (kernel.buffers[i] == Access::kRead)
+      hazards_.Reads(AddressOf(buffer), ExtentOf(buffer));
+    else
+      hazards_.Writes(AddressOf(buffer), ExtentOf(buffer));
+  }
+  stream_->operations().Dispatch(hazards_.MustWait(), set, request.kernel, groups,
+                                 std::span(arguments_).first(words));
   launches_->fetch_add(1, std::memory_order_relaxed);
   return 0;
 }
@@ -171,10 +198,11 @@ Status VulkanQueue::Drain(const CancelToken* cancel) {
 Expected<std::optional<KernelFailure>> VulkanQueue::Wait(const CancelToken* cancel) {
   TVMVM_CHECK_OK(Drain(cancel));
   for (const CopiedOut& copy : copies_out_) {
-    std::memcpy(copy.to, VulkanMemory::HostOf(*copy.readback), static_cast<size_t>(copy.bytes));
-    memories_->readback.Free(copy.readback);
+    std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.bytes));
+    memories_->readback.Free(copy.piece);
   }
   copies_out_.clear();
+  readback_used_ = 0;
   return status_words_.TakeFailure();
 }
 

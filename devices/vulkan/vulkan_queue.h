@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "devices/device.h"
+#include "devices/hazards.h"
 #include "devices/status_words.h"
 #include "devices/vulkan/vulkan_kernels.h"
 #include "devices/vulkan/vulkan_stream.h"
@@ -34,25 +35,31 @@ class VulkanQueue final : public Queue {
   struct CopiedOut {
     void* to;
     int64_t bytes;
-    const VulkanMemory::Piece* readback;  // where the device puts them
+    const char* from;                   // where the device puts them
+    const VulkanMemory::Piece* piece;  // to be freed; null: of readback_
   };
+  static constexpr int64_t kReadbackBytes = 64 << 10;
 
   VulkanQueue(std::shared_ptr<VulkanContext> context, VulkanMemories* memories,
               std::atomic<int64_t>* launches)
       : context_(std::move(context)), memories_(memories), launches_(launches) {}
+  Status MakeRoom();
   Status Drain(const CancelToken* cancel);
   Status CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes);
-  Status RecordCopy(VkBuffer from, VkDeviceSize from_offset, const DeviceSpan& to, int64_t bytes);
+  Expected<VulkanPlace> Readback(void* to, int64_t bytes);
   Expected<uint32_t> PutArguments(const VulkanKernel& kernel, const LaunchRequest& request, int64_t points);
 
   const std::shared_ptr<VulkanContext> context_;
   VulkanMemories* const memories_;
   std::atomic<int64_t>* const launches_;
   std::unique_ptr<VulkanStream> stream_;
+  Hazards hazards_;  // within the open batch
   const VulkanMemory::Piece* status_ = nullptr;
   StatusWords status_words_;
   std::vector<uint64_t> arguments_;
   std::vector<CopiedOut> copies_out_;
+  const VulkanMemory::Piece* readback_ = nullptr;  // for small copies to the host, from wait to wait
+  int64_t readback_used_ = 0;
 };
 
 }  // namespace tvmvm

@@ -1,5 +1,6 @@
 #include "devices/vulkan/vulkan_stream.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace tvmvm {
@@ -30,9 +31,7 @@ Expected<std::unique_ptr<VulkanStream>> VulkanStream::Create(std::shared_ptr<Vul
 
 VulkanStream::~VulkanStream() {
   (void)Wait(nullptr);
-  for (auto& batch : in_flight_) Destroy(batch.get());  // of a lost device
-  for (auto& batch : spare_) Destroy(batch.get());
-  if (open_) Destroy(open_.get());
+  for (auto& batch : batches_) Destroy(batch.get());
   context_->f().DestroyCommandPool(context_->device(), pool_, nullptr);
 }
 
@@ -43,64 +42,43 @@ void VulkanStream::Destroy(Batch* batch) {
 }
 
 Expected<std::unique_ptr<VulkanStream::Batch>> VulkanStream::NewBatch() {
-  const VulkanDeviceFunctions& f = context_->f();
   auto batch = std::make_unique<Batch>();
-  VkCommandBufferAllocateInfo commands{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-  commands.commandPool = pool_;
-  commands.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-  commands.commandBufferCount = 1;
-  TVMVM_CHECK_OK(context_->Check(f.AllocateCommandBuffers(context_->device(), &commands, &batch->commands),
-                                 "vkAllocateCommandBuffers"));
   VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-  TVMVM_CHECK_OK(
-      context_->Check(f.CreateFence(context_->device(), &fence, nullptr, &batch->fence), "vkCreateFence"));
+  TVMVM_CHECK_OK(context_->Check(
+      context_->f().CreateFence(context_->device(), &fence, nullptr, &batch->fence), "vkCreateFence"));
   return batch;
 }
 
 Status VulkanStream::Open() {
   Reclaim();
-  std::unique_ptr<Batch> batch;
-  if (!spare_.empty()) {
-    batch = std::move(spare_.back());
-    spare_.pop_back();
-  } else {
-    TVMVM_TRY(batch, NewBatch());
+  if (next_ == kMostBatches) next_ = 0;
+  if (next_ == batches_.size()) {
+    TVMVM_TRY(std::unique_ptr<Batch> batch, NewBatch());
+    batches_.push_back(std::move(batch));
   }
-  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  Status status =
-      context_->Check(context_->f().BeginCommandBuffer(batch->commands, &begin), "vkBeginCommandBuffer");
-  if (!status) {
-    spare_.push_back(std::move(batch));
-    return status;
+  Batch* batch = batches_[next_].get();
+  // All batches are in flight: this one is the oldest.
+  if (!in_flight_.empty() && in_flight_.front() == batch) {
+    TVMVM_CHECK_OK(WaitFor(batch->fence, nullptr));
+    Reclaim();
   }
-  open_ = std::move(batch);
+  ++next_;
+  open_ = batch;
   return {};
 }
 
-Expected<VkCommandBuffer> VulkanStream::Record() {
+Expected<bool> VulkanStream::MakeRoom() {
   TVMVM_CHECK_OK(context_->CheckHealth());
-  if (open_ && open_->recorded >= batch_size_) {
+  if (open_ != nullptr && operations_.count() >= batch_size_) {
     batch_size_ = std::min(batch_size_ * 2, kLargestBatch);
     TVMVM_CHECK_OK(Submit());
   }
-  if (!open_) TVMVM_CHECK_OK(Open());
-  ++open_->recorded;
-  return open_->commands;
-}
-
-void VulkanStream::Barrier(VkCommandBuffer commands) const {
-  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                          VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  constexpr VkPipelineStageFlags kStages =
-      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-  context_->f().CmdPipelineBarrier(commands, kStages, kStages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  if (open_ != nullptr) return false;
+  TVMVM_CHECK_OK(Open());
+  return true;
 }
 
 Expected<VulkanUpload> VulkanStream::Upload(int64_t bytes) {
-  if (!open_) TVMVM_CHECK_OK(Open());
   const int64_t rounded = (bytes + 15) & ~int64_t{15};
   const VulkanMemory::Piece* piece = nullptr;
   int64_t offset = 0;
@@ -120,29 +98,65 @@ Expected<VulkanUpload> VulkanStream::Upload(int64_t bytes) {
     TVMVM_TRY(piece, memories_->upload.Allocate(rounded));
     FreeLater(&memories_->upload, piece);
   }
-  return VulkanUpload{VulkanMemory::HostOf(*piece) + offset, VulkanMemory::BlockOf(*piece).buffer,
-                      static_cast<VkDeviceSize>(piece->offset + offset),
+  return VulkanUpload{VulkanMemory::HostOf(*piece) + offset,
+                      {&VulkanMemory::BlockOf(*piece), static_cast<VkDeviceSize>(piece->offset + offset)},
                       VulkanMemory::AddressOf(*piece) + static_cast<VkDeviceAddress>(offset)};
 }
 
 void VulkanStream::FreeLater(VulkanMemory* memory, const VulkanMemory::Piece* piece) {
-  Batch* batch = open_ ? open_.get() : in_flight_.empty() ? nullptr : in_flight_.back().get();
+  Batch* batch = open_ != nullptr ? open_ : in_flight_.empty() ? nullptr : in_flight_.back();
   if (batch == nullptr) return memory->Free(piece);
   batch->freed.push_back({memory, piece});
 }
 
-// Host reads see what the batch wrote once its fence was waited for.
-Status VulkanStream::Submit() {
-  if (!open_) return {};
+// One that was not recorded, or the one that was used least recently.
+Expected<VulkanStream::Recording*> VulkanStream::FreeRecording(Batch* batch) {
   const VulkanDeviceFunctions& f = context_->f();
-  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT;
-  f.CmdPipelineBarrier(open_->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-                       VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
-  TVMVM_CHECK_OK(context_->Check(f.EndCommandBuffer(open_->commands), "vkEndCommandBuffer"));
-  TVMVM_CHECK_OK(context_->Submit(open_->commands, open_->fence));
-  in_flight_.push_back(std::move(open_));
+  if (batch->recordings.size() < kMostRecordings) {
+    VkCommandBufferAllocateInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    info.commandPool = pool_;
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = 1;
+    Recording recording;
+    TVMVM_CHECK_OK(context_->Check(
+        f.AllocateCommandBuffers(context_->device(), &info, &recording.commands), "vkAllocateCommandBuffers"));
+    return &batch->recordings.emplace_back(std::move(recording));
+  }
+  Recording* oldest =
+      &*std::min_element(batch->recordings.begin(), batch->recordings.end(),
+                         [](const Recording& a, const Recording& b) { return a.used < b.used; });
+  oldest->words.clear();
+  TVMVM_CHECK_OK(context_->Check(f.ResetCommandBuffer(oldest->commands, 0), "vkResetCommandBuffer"));
+  return oldest;
+}
+
+// A command buffer with the operations: one that the batch has, else newly recorded.
+Expected<VkCommandBuffer> VulkanStream::CommandsFor(Batch* batch) {
+  ++uses_;
+  for (Recording& recording : batch->recordings) {
+    if (recording.words.empty() || recording.words != operations_.words()) continue;
+    recording.used = uses_;
+    return recording.commands;
+  }
+  TVMVM_TRY(Recording * recording, FreeRecording(batch));
+  const VulkanDeviceFunctions& f = context_->f();
+  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  TVMVM_CHECK_OK(context_->Check(f.BeginCommandBuffer(recording->commands, &begin), "vkBeginCommandBuffer"));
+  operations_.Record(f, recording->commands);
+  TVMVM_CHECK_OK(context_->Check(f.EndCommandBuffer(recording->commands), "vkEndCommandBuffer"));
+  recording->words = operations_.words();
+  recording->used = uses_;
+  ++recorded_;
+  return recording->commands;
+}
+
+Status VulkanStream::Submit() {
+  if (open_ == nullptr) return {};
+  TVMVM_TRY(VkCommandBuffer commands, CommandsFor(open_));
+  TVMVM_CHECK_OK(context_->Submit(commands, open_->fence));
+  in_flight_.push_back(open_);
+  open_ = nullptr;
+  operations_.Clear();
   return {};
 }
 
@@ -150,21 +164,18 @@ Status VulkanStream::Submit() {
 void VulkanStream::Reclaim() {
   size_t done = 0;
   while (done < in_flight_.size() &&
-         context_->f().GetFenceStatus(context_->device(), in_flight_[done]->fence) == VK_SUCCESS)
-    Recycle(std::move(in_flight_[done++]));
+         context_->f().GetFenceStatus(context_->device(), in_flight_[done]->fence) == VK_SUCCESS &&
+         Recycle(in_flight_[done]))
+    ++done;
   in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<ptrdiff_t>(done));
 }
 
-void VulkanStream::Recycle(std::unique_ptr<Batch> batch) {
+// Its work is done.
+Status VulkanStream::Recycle(Batch* batch) {
   for (const Freed& freed : batch->freed) freed.memory->Free(freed.piece);
   batch->freed.clear();
-  batch->recorded = 0;
   batch->upload_used = 0;
-  const VulkanDeviceFunctions& f = context_->f();
-  if (f.ResetFences(context_->device(), 1, &batch->fence) != VK_SUCCESS ||
-      f.ResetCommandBuffer(batch->commands, 0) != VK_SUCCESS)
-    return Destroy(batch.get());
-  spare_.push_back(std::move(batch));
+  return context_->Check(context_->f().ResetFences(context_->device(), 1, &batch->fence), "vkResetFences");
 }
 
 Status VulkanStream::WaitFor(VkFence fence, const CancelToken* cancel) {
@@ -185,13 +196,14 @@ Status VulkanStream::WaitFor(VkFence fence, const CancelToken* cancel) {
 
 Status VulkanStream::Wait(const CancelToken* cancel) {
   TVMVM_CHECK_OK(Submit());
-  batch_size_ = kFirstBatch;
   // Fences are signalled in the order of submission.
   if (!in_flight_.empty()) {
     TVMVM_CHECK_OK(WaitFor(in_flight_.back()->fence, cancel));
-    for (auto& batch : in_flight_) Recycle(std::move(batch));
+    for (Batch* batch : in_flight_) TVMVM_CHECK_OK(Recycle(batch));
     in_flight_.clear();
   }
+  batch_size_ = kFirstBatch;
+  next_ = 0;
   return context_->CheckHealth();
 }
 

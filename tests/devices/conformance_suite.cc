@@ -35,6 +35,8 @@ KernelSpec Kernel(const std::string& name, uint32_t buffers, uint32_t scalars) {
   kernel.device = ClassOf(DeviceUnderTest().kind);
   kernel.scalar_count = scalars;
   kernel.buffers.assign(buffers, Access::kReadWrite);
+  if (name == "axpy" || name == "advance") kernel.buffers[0] = Access::kRead;
+  if (name == "advance" || name == "mark") kernel.buffers.back() = Access::kWrite;
   return kernel;
 }
 
@@ -126,7 +128,7 @@ class Conformance : public ::testing::Test {
 
   // The kernel's code where the device runs it at once.
   Expected<int32_t> Launch(Queue& queue, KernelIndex kernel, int64_t points, std::vector<DeviceSpan> buffers,
-                           std::vector<int64_t> scalars, uint64_t tag = 0, bool independent = false) {
+                           std::vector<int64_t> scalars, uint64_t tag = 0) {
     std::vector<void*> addresses;
     for (const DeviceSpan& buffer : buffers)
       addresses.push_back(static_cast<char*>(buffer.memory.host) + buffer.offset);
@@ -138,12 +140,11 @@ class Conformance : public ::testing::Test {
     request.addresses = addresses;
     request.scalars = scalars;
     request.tag = tag;
-    request.independent = independent;
     return queue.Launch(request, nullptr);
   }
   void ExpectLaunch(KernelIndex kernel, int64_t points, std::vector<DeviceSpan> buffers,
-                    std::vector<int64_t> scalars, bool independent = false) {
-    auto code = Launch(*queue_, kernel, points, std::move(buffers), std::move(scalars), 0, independent);
+                    std::vector<int64_t> scalars) {
+    auto code = Launch(*queue_, kernel, points, std::move(buffers), std::move(scalars));
     ASSERT_TRUE(code) << code.error().message;
     EXPECT_EQ(*code, 0);
   }
@@ -373,12 +374,62 @@ TEST_F(Conformance, IndependentLaunchesMayRunTogether) {
   const DeviceMemory in = Upload(std::vector<int32_t>(64, 5));
   for (int i = 0; i < 30; ++i) {
     out.push_back(Allocate(256));
-    ExpectLaunch(kAdvance, 1, {{in, 0}, {out.back(), 0}}, {64}, i > 0);
+    ExpectLaunch(kAdvance, 1, {{in, 0}, {out.back(), 0}}, {64});
   }
   const DeviceMemory end = Allocate(256);
   ExpectLaunch(kAdvance, 1, {{out[29], 0}, {end, 0}}, {64});
   for (const DeviceMemory& memory : out) EXPECT_THAT(Download<int32_t>({memory, 0}, 64), ::testing::Each(16));
   EXPECT_THAT(Download<int32_t>({end, 0}, 64), ::testing::Each(49));
+}
+
+// Values of one block whose sizes are known: launches on some wait, others need not.
+TEST_F(Conformance, LaunchesOnPartsOfABlock) {
+  LoadKernels();
+  constexpr int64_t kBytes = 256, kParts = 24;
+  std::vector<int32_t> start(64 * kParts);
+  for (size_t i = 0; i < start.size(); ++i) start[i] = static_cast<int32_t>(i);
+  const DeviceMemory memory = Upload(start);
+  auto part = [&](int64_t i) { return DeviceSpan{memory, (i % kParts) * kBytes, kBytes}; };
+  std::vector<std::vector<uint32_t>> wanted(kParts, std::vector<uint32_t>(64));
+  for (size_t i = 0; i < start.size(); ++i) wanted[i / 64][i % 64] = static_cast<uint32_t>(i);
+  for (int64_t step = 0; step < 500; ++step) {
+    const int64_t from = step * 7, to = step * 5 + step / 3 + 1;
+    if (from % kParts == to % kParts) continue;
+    ExpectLaunch(kAdvance, 1, {part(from), part(to)}, {64});
+    for (size_t k = 0; k < 64; ++k)
+      wanted[static_cast<size_t>(to % kParts)][k] = 3 * wanted[static_cast<size_t>(from % kParts)][k] + 1;
+    if (step % 97 == 0) ExpectFine();
+  }
+  for (int64_t i = 0; i < kParts; ++i)
+    EXPECT_EQ(Download<uint32_t>(part(i), 64), wanted[static_cast<size_t>(i)]) << i;
+}
+
+// What a device keeps of a call that it has seen serves the next one, with other bytes.
+TEST_F(Conformance, RepeatsCallsWithOtherNumbers) {
+  LoadKernels();
+  const DeviceMemory a = Allocate(256), b = Allocate(256), many = Allocate(80), x = Allocate(80);
+  for (int64_t round = 0; round < 12; ++round) {
+    const std::vector<int32_t> values(64, static_cast<int32_t>(round));
+    const std::vector<int64_t> ones(10, round), scalars(10, round % 3);
+    std::vector<int32_t> found(64);
+    std::vector<int64_t> found_many(10);
+    ExpectOk(queue_->CopyIn({a, 0}, values.data(), 256));
+    ExpectOk(queue_->CopyIn({x, 0}, ones.data(), 80));
+    for (int step = 0; step < 10; ++step) {
+      ExpectLaunch(kAdvance, 1, {{a, 0}, {b, 0}}, {64});
+      ExpectLaunch(kAdvance, 1, {{b, 0}, {a, 0}}, {round % 4 == 3 ? 32 : 64});
+    }
+    std::vector<DeviceSpan> buffers = {{many, 0}};
+    for (int64_t i = 0; i < 10; ++i) buffers.push_back({x, i * 8});
+    ExpectLaunch(kMany, 1, buffers, scalars);
+    ExpectOk(queue_->CopyOut(found.data(), {a, 0}, 256));
+    ExpectOk(queue_->CopyOut(found_many.data(), {many, 0}, 80));
+    ExpectFine();
+    uint32_t wanted = static_cast<uint32_t>(round);
+    for (int step = 0; step < 20; ++step) wanted = 3 * wanted + 1;
+    EXPECT_EQ(static_cast<uint32_t>(found[0]), wanted) << round;
+    EXPECT_THAT(found_many, ::testing::Each(1000 * (round % 3) + round));
+  }
 }
 
 TEST_F(Conformance, TellsWhichLaunchFailed) {

@@ -23,6 +23,8 @@ const ConformanceDevice& DeviceUnderTest() {
                   {"RunsInOrder", kComputesNothing},
                   {"CopiesAndKernelsAreInOrder", kComputesNothing},
                   {"IndependentLaunchesMayRunTogether", kComputesNothing},
+                  {"LaunchesOnPartsOfABlock", kComputesNothing},
+                  {"RepeatsCallsWithOtherNumbers", kComputesNothing},
                   {"TellsWhichLaunchFailed", kComputesNothing},
                   {"RemembersAFailureThroughManyLaunches", kComputesNothing},
                   {"FreesMemoryAfterItsWork", kComputesNothing},

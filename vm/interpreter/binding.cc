@@ -182,6 +182,9 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
   ScanCode(binding.get());
   BindConstants(binding.get());
   TVMVM_CHECK_OK(UploadConstants(uses, binding.get()));
+  if (binding->devices.size() > 1)
+    for (const FunctionSpec& function : binding->program->functions)
+      binding->extents.push_back(ExtentsOf(function));
   binding->signature = std::make_unique<Signature>(binding->program->main());
   return binding;
 }

@@ -1,5 +1,7 @@
 #include "vm/interpreter/device_handlers.h"
 
+#include <algorithm>
+
 #include "vm/interpreter/element_access.h"
 #include "vm/interpreter/handlers.h"
 
@@ -15,9 +17,12 @@ struct Place {
   bool read_only = false;
 };
 
-uint64_t TagOf(const Machine& m, const Frame& frame, const uint32_t* pc) {
-  const auto function = static_cast<uint64_t>(frame.function - m.program.functions.data());
-  return function << 32 | static_cast<uint64_t>(pc - m.code);
+uint32_t FunctionIndex(Machine& m) {
+  return static_cast<uint32_t>(m.frame().function - m.program.functions.data());
+}
+
+uint64_t TagOf(Machine& m, const uint32_t* pc) {
+  return uint64_t{FunctionIndex(m)} << 32 | static_cast<uint64_t>(pc - m.code);
 }
 
 // Narrows a place to what begins at `offset`; false after Fail.
@@ -58,6 +63,15 @@ bool PlaceOf(Machine& m, const uint32_t* pc, BufferOperand operand, int64_t want
   const ConstantSpec& constant = m.program.constants[id];
   *place = {{(*m.binding.device_constants)[id], 0}, static_cast<int64_t>(constant.bytes.size()), true};
   return MoveTo(m, pc, offset, wanted, "constant '" + constant.name + "'", place);
+}
+
+// How much of a place a launch touches: the value behind a plan's offset, else all of it.
+int64_t BytesTouched(const Machine& m, const std::vector<Extent>& extents, BufferOperand operand,
+                     const Place& place) {
+  if (operand.offset == BufferOperand::kNoOffset) return place.bytes;
+  const Extent& extent = extents[operand.offset];
+  if (operand.is_constant() || extent.arena != operand.base) return place.bytes;
+  return std::min(place.bytes, m.scalars[extent.size]);
 }
 
 // Submission failed or succeeded.
@@ -134,13 +148,16 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   const uint32_t* shape = pc + 3;  // grid x, y, z, scratch bytes, flops, bytes
   const uint32_t* scalar_list = AfterList(shape);
   const uint32_t* list = AfterList(scalar_list);
+  const std::vector<Extent>& extents = m.binding.extents[FunctionIndex(m)];
   for (uint32_t i = 0; i < list[0]; ++i) {
+    const BufferOperand operand{list[1 + 2 * i], list[2 + 2 * i]};
     Place place;
-    if (!PlaceOf(m, pc, {list[1 + 2 * i], list[2 + 2 * i]}, 0, &place)) return nullptr;
+    if (!PlaceOf(m, pc, operand, 0, &place)) return nullptr;
     if (place.read_only && kernel.buffers[i] != Access::kRead) [[unlikely]]
       return m.Fail(pc, Code::kInvalidProgram,
                     "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
     m.places[i] = place.span;
+    m.places[i].bytes = BytesTouched(m, extents, operand, place);
   }
   LaunchRequest request;
   request.kernels = binding.kernels;
@@ -150,7 +167,7 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   request.bytes = m.scalars[shape[6]];
   request.scalars = m.Gather(scalar_list, m.numbers.data());
   request.buffers = {m.places.data(), list[0]};
-  request.tag = TagOf(m, m.frame(), pc);
+  request.tag = TagOf(m, pc);
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
   const Expected<int32_t> submitted = m.gpu->queue().Launch(request, &m);
   m.gpu->Submitted(submitted);
