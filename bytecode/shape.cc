@@ -2,19 +2,15 @@
 
 namespace tvmvm {
 
-std::optional<int64_t> Shape::ElementCount() const {
-  int64_t count = 1;
-  bool overflow = false;
+// A dim is negative, or the product of some dims exceeds int64; a dim of 0 makes it 0 nevertheless.
+std::optional<int64_t> Shape::UnusualCount() const {
   bool empty = false;
   for (int64_t dim : dims()) {
     if (dim < 0) return std::nullopt;
-    if (dim == 0) empty = true;
-    overflow |= __builtin_mul_overflow(count, dim, &count);
+    empty |= dim == 0;
   }
-  // A dim of 0 makes the product 0, whatever the others are.
   if (empty) return 0;
-  if (overflow) return std::nullopt;
-  return count;
+  return std::nullopt;
 }
 
 std::string Shape::ToString() const {

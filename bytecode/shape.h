@@ -32,7 +32,17 @@ class Shape {
   }
 
   // Product of the dims; nullopt where a dim is negative or the product exceeds int64.
-  std::optional<int64_t> ElementCount() const;
+  std::optional<int64_t> ElementCount() const {
+    int64_t count = 1, signs = 0;
+    bool overflow = false;
+    for (int i = 0; i < rank_; ++i) {
+      signs |= dims_[static_cast<size_t>(i)];
+      overflow |= __builtin_mul_overflow(count, dims_[static_cast<size_t>(i)], &count);
+    }
+    if (signs >= 0 && !overflow) [[likely]]
+      return count;
+    return UnusualCount();
+  }
   // "[2, 3]"
   std::string ToString() const;
 
@@ -44,6 +54,8 @@ class Shape {
   }
 
  private:
+  std::optional<int64_t> UnusualCount() const;
+
   std::array<int64_t, kMaxRank> dims_{};
   int rank_ = 0;
 };

@@ -28,15 +28,20 @@ inline Status CheckCopy(const DeviceSpan& to, const DeviceSpan& from, int64_t by
   return {};
 }
 
-// The number of points of a launch's grid. Errors: kInvalidArgument where it is no number.
-inline Expected<int64_t> GridPoints(const LaunchRequest& request) {
+// The number of points of a launch's grid; -1: it is no number.
+inline int64_t GridPoints(const LaunchRequest& request) {
   int64_t points = 1;
   for (int64_t extent : request.grid)
     if (extent < 0 || __builtin_mul_overflow(points, extent, &points)) [[unlikely]]
-      return MakeError(Code::kInvalidArgument, "a grid of " + std::to_string(request.grid[0]) + " x " +
-                                                   std::to_string(request.grid[1]) + " x " +
-                                                   std::to_string(request.grid[2]) + " points");
+      return -1;
   return points;
+}
+
+// What is wrong with a grid that is no number of points.
+[[gnu::cold]] inline tl::unexpected<Error> ImpossibleGrid(const LaunchRequest& request) {
+  return MakeError(Code::kInvalidArgument, "a grid of " + std::to_string(request.grid[0]) + " x " +
+                                               std::to_string(request.grid[1]) + " x " +
+                                               std::to_string(request.grid[2]) + " points");
 }
 
 // Work-groups in two dimensions: x * y >= points, with fewer than y to spare.

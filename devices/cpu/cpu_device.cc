@@ -1,10 +1,10 @@
 #include "devices/cpu/cpu_device.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -92,25 +92,31 @@ int64_t EstimatedMicroseconds(const LaunchRequest& request) {
   return std::max(request.flops / kFlopsPerMicrosecond, request.bytes / kBytesPerMicrosecond);
 }
 
-// A counter that threads write to different lines.
-class SpreadCounter {
+// Launches, counted by each queue for itself: no two threads write one line.
+class LaunchCounts {
  public:
-  void Add() {
-    thread_local const size_t slot = std::hash<std::thread::id>{}(std::this_thread::get_id()) % kSlots;
-    slots_[slot].value.fetch_add(1, std::memory_order_relaxed);
+  using Count = std::atomic<int64_t>;
+
+  void Add(const Count* count) {
+    std::lock_guard lock(mutex_);
+    live_.push_back(count);
+  }
+  void Remove(const Count* count) {
+    std::lock_guard lock(mutex_);
+    ended_ += count->load(std::memory_order_relaxed);
+    live_.erase(std::find(live_.begin(), live_.end(), count));
   }
   int64_t total() const {
-    int64_t sum = 0;
-    for (const Slot& slot : slots_) sum += slot.value.load(std::memory_order_relaxed);
+    std::lock_guard lock(mutex_);
+    int64_t sum = ended_;
+    for (const Count* count : live_) sum += count->load(std::memory_order_relaxed);
     return sum;
   }
 
  private:
-  static constexpr size_t kSlots = 16;
-  struct alignas(64) Slot {
-    std::atomic<int64_t> value{0};
-  };
-  std::array<Slot, kSlots> slots_;
+  mutable std::mutex mutex_;
+  std::vector<const Count*> live_;
+  int64_t ended_ = 0;
 };
 
 class CpuDevice final : public Device {
@@ -141,7 +147,10 @@ class CpuDevice final : public Device {
   Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
                                                    std::span<const KernelLibrarySpec> libraries) override;
   Expected<std::unique_ptr<Queue>> NewQueue() override;
-  Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel);
+  // `launches` is of the queue alone.
+  Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel,
+                           LaunchCounts::Count* launches);
+  LaunchCounts& launches() { return launches_; }
 
   DeviceStatistics statistics() const override {
     DeviceStatistics statistics;
@@ -166,7 +175,7 @@ class CpuDevice final : public Device {
   const DeviceDescription description_;
   const std::string name_ = "cpu";
   std::atomic<int64_t> live_bytes_{0}, peak_bytes_{0};
-  SpreadCounter launches_;
+  LaunchCounts launches_;
 };
 
 // Levels that this device takes: those the machine runs, at most the forced one.
@@ -258,11 +267,14 @@ Error CpuDevice::NoLibrary(std::span<const KernelLibrarySpec> libraries) const {
   return Error{Code::kUnsupported, message};
 }
 
-Expected<int32_t> CpuDevice::Launch(const LaunchRequest& request, const CancelToken* cancel) {
+Expected<int32_t> CpuDevice::Launch(const LaunchRequest& request, const CancelToken* cancel,
+                                    LaunchCounts::Count* launches) {
   const auto& set = static_cast<const CpuKernelSet&>(*request.kernels);
-  TVMVM_TRY(const int64_t points, GridPoints(request));
+  const int64_t points = GridPoints(request);
+  if (points < 0) [[unlikely]]
+    return ImpossibleGrid(request);
   if (points == 0) return 0;
-  launches_.Add();
+  launches->store(launches->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   Job job{set.functions[request.kernel], &request, cancel};
   const int64_t microseconds = EstimatedMicroseconds(request);
   if (microseconds < kInlineMicroseconds) {
@@ -294,7 +306,8 @@ void CpuDevice::RunInSlices(Job& job, int64_t points, int64_t microseconds) cons
 // Does everything at once.
 class CpuQueue final : public Queue {
  public:
-  explicit CpuQueue(CpuDevice* device) : device_(device) {}
+  explicit CpuQueue(CpuDevice* device) : device_(device) { device_->launches().Add(&launches_); }
+  ~CpuQueue() override { device_->launches().Remove(&launches_); }
 
   Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override {
     TVMVM_TRY(void* target, Address(to, bytes));
@@ -318,7 +331,7 @@ class CpuQueue final : public Queue {
     return {};
   }
   Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) override {
-    return device_->Launch(request, cancel);
+    return device_->Launch(request, cancel, &launches_);
   }
   Status Flush() override { return {}; }
   Expected<std::optional<KernelFailure>> Wait(const CancelToken*) override { return std::nullopt; }
@@ -331,6 +344,7 @@ class CpuQueue final : public Queue {
   }
 
   CpuDevice* device_;
+  LaunchCounts::Count launches_{0};
 };
 
 Expected<std::unique_ptr<Queue>> CpuDevice::NewQueue() { return std::make_unique<CpuQueue>(this); }

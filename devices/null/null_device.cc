@@ -122,7 +122,9 @@ class NullQueue final : public Queue {
   }
 
   Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken*) override {
-    TVMVM_TRY(const int64_t points, GridPoints(request));
+    const int64_t points = GridPoints(request);
+    if (points < 0) [[unlikely]]
+      return ImpossibleGrid(request);
     if (points == 0) return 0;
     for (const DeviceSpan& buffer : request.buffers) TVMVM_CHECK_OK(CheckRange(buffer, 0));
     TVMVM_CHECK_OK(device_->Submit());

@@ -49,8 +49,8 @@ OpenClQueue::~OpenClQueue() {
   Release(&open_);
   context_->Free(status_);
   for (const KernelObjects& set : objects_)
-    for (const KernelObject& object : set.kernels)
-      if (object.kernel != nullptr) f.ReleaseKernel(object.kernel);
+    for (const Turns& turns : set.kernels)
+      for (const KernelObject& object : turns.objects) f.ReleaseKernel(object.kernel);
   if (queue_ != nullptr) f.ReleaseCommandQueue(queue_);
 }
 
@@ -125,12 +125,15 @@ Expected<OpenClQueue::KernelObject*> OpenClQueue::ObjectOf(const OpenClKernelSet
   auto found = std::find_if(objects_.begin(), objects_.end(),
                             [&](const KernelObjects& objects) { return objects.set == set.id(); });
   if (found == objects_.end())
-    found = objects_.insert(found, {set.id(), std::vector<KernelObject>(set.size())});
-  KernelObject* object = &found->kernels[index];
-  if (object->kernel == nullptr) {
-    TVMVM_TRY(object->kernel, set.NewKernelObject(index));
+    found = objects_.insert(found, {set.id(), std::vector<Turns>(set.size())});
+  Turns& turns = found->kernels[index];
+  if (turns.round != round_ || turns.next == kMostObjects) turns.next = 0;
+  turns.round = round_;
+  if (turns.next == turns.objects.size()) {
+    TVMVM_TRY(cl_kernel kernel, set.NewKernelObject(index));
+    turns.objects.push_back({kernel, {}});
   }
-  return object;
+  return &turns.objects[turns.next++];
 }
 
 // Arguments that are what they were last time are not set again.
@@ -161,7 +164,9 @@ Status OpenClQueue::SetArguments(const OpenClKernel& kernel, const LaunchRequest
 
 Expected<int32_t> OpenClQueue::Launch(const LaunchRequest& request, const CancelToken*) {
   const auto& set = static_cast<const OpenClKernelSet&>(*request.kernels);
-  TVMVM_TRY(const int64_t points, GridPoints(request));
+  const int64_t points = GridPoints(request);
+  if (points < 0) [[unlikely]]
+    return ImpossibleGrid(request);
   if (points == 0) return 0;
   TVMVM_TRY(const GroupLayout groups, LayOutGroups(points, kMostGroupsX, kMostGroupsY));
   if (request.kernel >= set.size() || request.buffers.size() != set.kernel(request.kernel).buffers ||
@@ -188,14 +193,21 @@ Status OpenClQueue::Flush() {
   return context_->Check(context_->f().Flush(queue_), "clFlush");
 }
 
-// The words that are used arrive with the wait.
-Status OpenClQueue::ReadStatus() {
-  if (status_copy_.empty() || status_words_.used() == 0) return {};
-  return Submitted(context_->f().EnqueueReadBuffer(queue_, OpenClContext::BufferOf(*status_), CL_FALSE,
-                                                   static_cast<size_t>(status_->offset),
-                                                   status_words_.used() * sizeof(int32_t),
-                                                   status_copy_.data(), 0, nullptr, nullptr),
-                   "clEnqueueReadBuffer");
+// An event behind all work. The status words that are used arrive with it.
+Expected<cl_event> OpenClQueue::Finished() {
+  const OpenClFunctions& f = context_->f();
+  cl_event done = nullptr;
+  if (status_copy_.empty() || status_words_.used() == 0) {
+    TVMVM_CHECK_OK(context_->Check(f.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &done),
+                                   "clEnqueueMarkerWithWaitList"));
+  } else {
+    TVMVM_CHECK_OK(Submitted(f.EnqueueReadBuffer(queue_, OpenClContext::BufferOf(*status_), CL_FALSE,
+                                                 static_cast<size_t>(status_->offset),
+                                                 status_words_.used() * sizeof(int32_t), status_copy_.data(),
+                                                 0, nullptr, &done),
+                             "clEnqueueReadBuffer"));
+  }
+  return done;
 }
 
 // Looks without sleeping for a while, then sleeps.
@@ -220,15 +232,13 @@ Status OpenClQueue::Await(cl_event event, const CancelToken* cancel) {
 Status OpenClQueue::Drain(const CancelToken* cancel) {
   TVMVM_CHECK_OK(context_->CheckHealth());
   if (!idle_) {
-    TVMVM_CHECK_OK(ReadStatus());
-    cl_event done = nullptr;
-    TVMVM_CHECK_OK(context_->Check(context_->f().EnqueueMarkerWithWaitList(queue_, 0, nullptr, &done),
-                                   "clEnqueueMarkerWithWaitList"));
+    TVMVM_TRY(cl_event done, Finished());
     Status status = context_->Check(context_->f().Flush(queue_), "clFlush");
     if (status) status = Await(done, cancel);
     context_->f().ReleaseEvent(done);
     TVMVM_CHECK_OK(std::move(status));
     idle_ = true;
+    ++round_;
   }
   int32_t* words = status_copy_.empty() ? reinterpret_cast<int32_t*>(OpenClContext::HostOf(*status_))
                                         : status_copy_.data();

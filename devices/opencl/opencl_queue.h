@@ -34,10 +34,18 @@ class OpenClQueue final : public Queue {
     cl_kernel kernel = nullptr;
     std::vector<uint64_t> arguments;  // empty: none are set
   };
+  // The objects of one kernel: after each wait they are used in turn, so that a call that launches what an
+  // earlier one did, as calls with the same dims do, finds its arguments set.
+  struct Turns {
+    std::vector<KernelObject> objects;
+    size_t next = 0;
+    uint64_t round = 0;  // of the queue, when `next` was last set back
+  };
   struct KernelObjects {
     uint64_t set = 0;
-    std::vector<KernelObject> kernels;
+    std::vector<Turns> kernels;
   };
+  static constexpr size_t kMostObjects = 64;  // of one kernel
   // What goes when the work before the event is done.
   struct Epoch {
     cl_event done = nullptr;
@@ -52,7 +60,7 @@ class OpenClQueue final : public Queue {
   Status SetArguments(const OpenClKernel& kernel, const LaunchRequest& request, int64_t points,
                       KernelObject* object);
   Status Submitted(cl_int result, const char* what);
-  Status ReadStatus();
+  Expected<cl_event> Finished();
   Status Drain(const CancelToken* cancel);
   Status Await(cl_event event, const CancelToken* cancel);
   void SealEpoch();
@@ -65,6 +73,7 @@ class OpenClQueue final : public Queue {
   std::vector<int32_t> status_copy_;  // where the host cannot reach the words themselves
   StatusWords status_words_;
   std::vector<KernelObjects> objects_;
+  uint64_t round_ = 0;  // counts waits
   std::vector<uint64_t> arguments_;
   Epoch open_;
   std::vector<Epoch> sealed_;  // in order

@@ -161,7 +161,9 @@ Expected<uint32_t> VulkanQueue::PutArguments(const VulkanKernel& kernel, const L
 
 Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const CancelToken*) {
   const auto& set = static_cast<const VulkanKernelSet&>(*request.kernels);
-  TVMVM_TRY(const int64_t points, GridPoints(request));
+  const int64_t points = GridPoints(request);
+  if (points < 0) [[unlikely]]
+    return ImpossibleGrid(request);
   if (points == 0) return 0;
   const VkPhysicalDeviceLimits& limits = context_->hardware().properties.limits;
   TVMVM_TRY(const GroupLayout groups,

@@ -39,8 +39,9 @@ bool Fits(const Object& object, const TypeSpec& type) {
   return false;
 }
 
-Status CheckIsOnCpu(const TensorObject& result) {
-  if (result.buffer->device == DeviceClass::kCpu) return {};
+bool IsOnCpu(const TensorObject& result) { return result.buffer->device == DeviceClass::kCpu; }
+
+[[gnu::cold]] tl::unexpected<Error> NotOnCpu() {
   return MakeError(Code::kInvalidProgram, "the program gave a tensor that is on the gpu");
 }
 
@@ -132,7 +133,8 @@ Expected<Value> Machine::ToValue(Object* root, const TypeSpec* root_type) {
 }
 
 Status Machine::CopyToGiven(const TensorObject& result, const Tensor& given) {
-  TVMVM_CHECK_OK(CheckIsOnCpu(result));
+  if (!IsOnCpu(result)) [[unlikely]]
+    return NotOnCpu();
   if (!(result.shape == given.shape()))
     return MakeError(Code::kInvalidArgument, "memory for shape " + given.shape().ToString() +
                                                  " given, the result has " + result.shape.ToString());
@@ -147,7 +149,8 @@ Status Machine::CopyToGiven(const TensorObject& result, const Tensor& given) {
 // Memory that only the program held goes to the caller as it is; everything else (inputs, constants, arena,
 // memory that another output took) is copied.
 Expected<Tensor> Machine::HandOut(TensorObject& result) {
-  TVMVM_CHECK_OK(CheckIsOnCpu(result));
+  if (!IsOnCpu(result)) [[unlikely]]
+    return NotOnCpu();
   Buffer& buffer = *result.buffer;
   if (result.dtype == DType::kString) {
     if (buffer.strings.use_count() == 1 && !buffer.read_only)

@@ -39,15 +39,15 @@ enum class BufferOrigin : uint8_t {
 // A run of bytes that tensors share. On a device with memory of its own it has a place there and no address.
 struct Buffer : Object {
   char* data = nullptr;
-  DeviceClass device = DeviceClass::kCpu;
-  DeviceSpan place;  // not on the CPU
   int64_t bytes = 0;
   BufferOrigin origin = BufferOrigin::kBorrowed;
+  DeviceClass device = DeviceClass::kCpu;
   bool read_only = false;
   int64_t used = 0;                                   // bytes from the first on that tensors may show
   int64_t charged = 0;                                // bytes that the budget counts for it
   Arena::RegionId region = 0;                         // kArena
   std::shared_ptr<std::vector<std::string>> strings;  // kString tensors: the elements, instead of data
+  DeviceSpan place;                                   // not on the CPU
 };
 
 // A dense row-major tensor at an offset of a buffer.
@@ -56,8 +56,8 @@ struct TensorObject : Object {
   Shape shape;
   Buffer* buffer = nullptr;
   char* data = nullptr;  // inside the buffer; never null but for strings
-  int64_t begin = 0;     // not on the CPU: bytes from the buffer's beginning
   int64_t bytes = 0;
+  int64_t begin = 0;     // not on the CPU: bytes from the buffer's beginning
 };
 
 // The buffer of a tensor or the object itself; null for others.
