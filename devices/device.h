@@ -55,7 +55,7 @@ struct LaunchRequest {
   std::span<const int64_t> scalars;
   std::span<void* const> addresses;     // CPU: the buffers' addresses
   std::span<const DeviceSpan> buffers;  // other devices: where the buffers begin
-  uint64_t tag = 0;  // the caller's own; given back in KernelFailure
+  uint64_t tag = 0;                     // the caller's own; given back in KernelFailure
 };
 
 // A kernel that ended with a code (LaunchRequest::tag says which launch it was).
@@ -72,10 +72,11 @@ class CancelToken {
   virtual bool cancelled() const = 0;  // cheap; true when cancelled or past the deadline
 };
 
-// The work of one caller, in order: each piece finds what earlier ones wrote. Belongs to one thread at a time; queues of one device are independent of
-// one another. Devices with memory of their own work asynchronously: calls submit and return, Wait gives the
-// result. The CPU does everything before a call returns. Errors of every call: kDeviceLost; kInvalidArgument
-// for bytes outside of the memory. Destroying a queue waits for its work.
+// The work of one caller, in order: each piece finds what earlier ones wrote. Belongs to one thread at a
+// time; queues of one device are independent of one another. Devices with memory of their own work
+// asynchronously: calls submit and return, Wait gives the result. The CPU does everything before a call
+// returns. Errors of every call: kDeviceLost; kInvalidArgument for bytes outside of the memory. Destroying a
+// queue waits for its work.
 class Queue {
  public:
   virtual ~Queue() = default;

@@ -20,7 +20,7 @@ Expected<const OpenClFunctions*> OpenClFunctions::Get() {
 Expected<std::unique_ptr<const OpenClFunctions>> OpenClFunctions::Load() {
   TVMVM_TRY(const SharedLibrary library, SharedLibrary::Open("libOpenCL.so.1"));
   auto f = std::make_unique<OpenClFunctions>();
-#define TVMVM_FIND(name)                                    \
+#define TVMVM_FIND(name)                                     \
   f->name = library.Find<decltype(&::cl##name)>("cl" #name); \
   if (f->name == nullptr) return MakeError(Code::kUnsupported, "the OpenCL loader has no cl" #name);
   TVMVM_OPENCL_FUNCTIONS(TVMVM_FIND)

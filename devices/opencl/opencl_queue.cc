@@ -124,8 +124,7 @@ Status OpenClQueue::Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) {
 Expected<OpenClQueue::KernelObject*> OpenClQueue::ObjectOf(const OpenClKernelSet& set, uint32_t index) {
   auto found = std::find_if(objects_.begin(), objects_.end(),
                             [&](const KernelObjects& objects) { return objects.set == set.id(); });
-  if (found == objects_.end())
-    found = objects_.insert(found, {set.id(), std::vector<Turns>(set.size())});
+  if (found == objects_.end()) found = objects_.insert(found, {set.id(), std::vector<Turns>(set.size())});
   Turns& turns = found->kernels[index];
   if (turns.round != round_ || turns.next == kMostObjects) turns.next = 0;
   turns.round = round_;
@@ -201,11 +200,11 @@ Expected<cl_event> OpenClQueue::Finished() {
     TVMVM_CHECK_OK(context_->Check(f.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &done),
                                    "clEnqueueMarkerWithWaitList"));
   } else {
-    TVMVM_CHECK_OK(Submitted(f.EnqueueReadBuffer(queue_, OpenClContext::BufferOf(*status_), CL_FALSE,
-                                                 static_cast<size_t>(status_->offset),
-                                                 status_words_.used() * sizeof(int32_t), status_copy_.data(),
-                                                 0, nullptr, &done),
-                             "clEnqueueReadBuffer"));
+    TVMVM_CHECK_OK(Submitted(
+        f.EnqueueReadBuffer(queue_, OpenClContext::BufferOf(*status_), CL_FALSE,
+                            static_cast<size_t>(status_->offset), status_words_.used() * sizeof(int32_t),
+                            status_copy_.data(), 0, nullptr, &done),
+        "clEnqueueReadBuffer"));
   }
   return done;
 }

@@ -35,7 +35,7 @@ class VulkanQueue final : public Queue {
   struct CopiedOut {
     void* to;
     int64_t bytes;
-    const char* from;                   // where the device puts them
+    const char* from;                  // where the device puts them
     const VulkanMemory::Piece* piece;  // to be freed; null: of readback_
   };
   static constexpr int64_t kReadbackBytes = 64 << 10;

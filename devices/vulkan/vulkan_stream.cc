@@ -118,8 +118,8 @@ Expected<VulkanStream::Recording*> VulkanStream::FreeRecording(Batch* batch) {
     info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     info.commandBufferCount = 1;
     Recording recording;
-    TVMVM_CHECK_OK(context_->Check(
-        f.AllocateCommandBuffers(context_->device(), &info, &recording.commands), "vkAllocateCommandBuffers"));
+    TVMVM_CHECK_OK(context_->Check(f.AllocateCommandBuffers(context_->device(), &info, &recording.commands),
+                                   "vkAllocateCommandBuffers"));
     return &batch->recordings.emplace_back(std::move(recording));
   }
   Recording* oldest =

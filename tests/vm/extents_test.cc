@@ -9,8 +9,9 @@ namespace {
 
 // The extents of a function with 12 scalar and 4 reference registers and this body.
 std::vector<Extent> Extents(std::string_view body) {
-  auto program = Assemble("entry @main\nplan p0 [0..1 align 64, 1..2 align 64]\nfunc @main() -> () frame 12, 4 {\n" +
-                          std::string(body) + "  return [], []\n}\n");
+  auto program =
+      Assemble("entry @main\nplan p0 [0..1 align 64, 1..2 align 64]\nfunc @main() -> () frame 12, 4 {\n" +
+               std::string(body) + "  return [], []\n}\n");
   EXPECT_TRUE(program) << program.error().message;
   return program ? ExtentsOf((*program)->functions[0]) : std::vector<Extent>();
 }

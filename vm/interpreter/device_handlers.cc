@@ -154,8 +154,9 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
     Place place;
     if (!PlaceOf(m, pc, operand, 0, &place)) return nullptr;
     if (place.read_only && kernel.buffers[i] != Access::kRead) [[unlikely]]
-      return m.Fail(pc, Code::kInvalidProgram,
-                    "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
+      return m.Fail(
+          pc, Code::kInvalidProgram,
+          "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
     m.places[i] = place.span;
     m.places[i].bytes = BytesTouched(m, extents, operand, place);
   }
@@ -192,8 +193,8 @@ const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc) {
   Place target, source;
   if (!PlaceOf(m, pc, to, count, &target) || !PlaceOf(m, pc, from, count, &source)) return nullptr;
   if (target.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  const bool same = target.span.memory.handle == source.span.memory.handle &&
-                    target.span.offset == source.span.offset;
+  const bool same =
+      target.span.memory.handle == source.span.memory.handle && target.span.offset == source.span.offset;
   if (count > 0 && !same && !Check(m, pc, m.gpu->queue().Copy(target.span, source.span, count)))
     return nullptr;
   if (m.gpu->writes_host() && !MoreCopiesFollow(after + 1) && !m.WaitForDevice(pc)) return nullptr;

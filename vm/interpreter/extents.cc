@@ -53,7 +53,8 @@ std::vector<Extent> ExtentsOf(const FunctionSpec& function) {
   std::vector<Extent> extents(function.scalar_registers);
   ForEachInstruction(function, [&](const DecodedInstruction& instruction) {
     if (instruction.info->opcode != Opcode::kPlan) return;
-    const std::span<const uint32_t> sizes = instruction.operand(1).list, offsets = instruction.operand(3).list;
+    const std::span<const uint32_t> sizes = instruction.operand(1).list,
+                                    offsets = instruction.operand(3).list;
     const uint32_t arena = arenas[static_cast<size_t>(instruction.operand(2).value)];
     if (arena == Extent::kUnknown) return;
     for (size_t k = 0; k < sizes.size(); ++k)

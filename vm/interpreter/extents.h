@@ -1,4 +1,5 @@
-// How many bytes of an arena a launch touches behind an offset: the size of the value that the plan put there.
+// How many bytes of an arena a launch touches behind an offset: the size of the value that the plan put
+// there.
 #pragma once
 
 #include <cstdint>

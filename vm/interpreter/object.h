@@ -29,9 +29,9 @@ struct Object {
 
 // Who gives the memory of a buffer back.
 enum class BufferOrigin : uint8_t {
-  kBorrowed,  // an input, a constant or a caller's output: nobody here
-  kArena,     // the Invocation's arena
-  kHost,      // AllocateHost; may be handed out as an output
+  kBorrowed,     // an input, a constant or a caller's output: nobody here
+  kArena,        // the Invocation's arena
+  kHost,         // AllocateHost; may be handed out as an output
   kDeviceArena,  // the Invocation's arena on a device
   kDevice,       // a block of a device
 };
@@ -57,7 +57,7 @@ struct TensorObject : Object {
   Buffer* buffer = nullptr;
   char* data = nullptr;  // inside the buffer; never null but for strings
   int64_t bytes = 0;
-  int64_t begin = 0;     // not on the CPU: bytes from the buffer's beginning
+  int64_t begin = 0;  // not on the CPU: bytes from the buffer's beginning
 };
 
 // The buffer of a tensor or the object itself; null for others.
