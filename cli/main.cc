@@ -152,8 +152,7 @@ void AddCompile(CLI::App& app, Action* action) {
   CLI::Option* output =
       command->add_option("-o,--output", arguments->output, "The file to write")->type_name("FILE");
   AddDevices(command, &options.devices);
-  command->add_flag("--strict", options.strict,
-                    "With a GPU: an error where anything would run on the CPU");
+  command->add_flag("--strict", options.strict, "With a GPU: an error where anything would run on the CPU");
   command->add_flag("--print-placement", options.print_placement,
                     "With a GPU: print what runs on which device, and why");
   AddTargets(command, &options.targets, "x86-64-v3, x86-64-v4, and x86-64-v4-vnni for quantized models");
@@ -346,6 +345,21 @@ void AddListDevices(CLI::App& app, Action* action) {
   command->callback([=] { *action = [arguments] { return DevicesCommand(*arguments); }; });
 }
 
+void AddWarm(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<WarmArguments>();
+  CLI::App* command =
+      AddCommand(app, "warm", "Build the GPU kernels of a .vmexe file ahead of the first run",
+                 "  tvm-vm warm model.vmexe --device vulkan\n"
+                 "  tvm-vm warm model.vmexe --device vulkan:nvidia,opencl:nvidia\n"
+                 "What the drivers make of them is kept in $TVMVM_CACHE_DIR, else in $XDG_CACHE_HOME/tvm-vm\n"
+                 "or ~/.cache/tvm-vm, for each device that --device names.");
+  command->add_option("file", arguments->path, "The file")->required()->type_name("FILE");
+  AddDevices(command, &arguments->devices);
+  command->get_option("--device")->required();
+  command->add_flag("--json", arguments->json, "Print as JSON");
+  command->callback([=] { *action = [arguments] { return WarmCommand(*arguments); }; });
+}
+
 int Main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of FlushResults
   CLI::App app("Compiles dynamic ONNX models into one file and runs them.", "tvm-vm");
@@ -353,8 +367,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("tvm-vm " TVMVM_VERSION));
   app.require_subcommand(1);
   Action action;
-  for (auto add :
-       {AddCompile, AddRun, AddBench, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify, AddOps, AddListDevices})
+  for (auto add : {AddCompile, AddRun, AddBench, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify, AddOps,
+                   AddListDevices, AddWarm})
     add(app, &action);
   try {
     app.parse(argc, argv);

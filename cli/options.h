@@ -122,6 +122,12 @@ struct VerifyArguments {
   bool json = false;
 };
 
+struct WarmArguments {
+  std::string path;
+  std::vector<std::string> devices;
+  bool json = false;
+};
+
 struct OpsArguments {
   std::string model;  // empty: the whole table
   bool json = false;

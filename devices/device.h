@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -123,6 +124,9 @@ struct DeviceDescription {
       features;  // those that matter: "f16", "subgroups", "shared memory with the host", ...
 };
 
+// Told how many kernels are ready; called by one thread at a time.
+using LoadProgress = std::function<void(size_t ready)>;
+
 // Thread-safe.
 class Device {
  public:
@@ -139,9 +143,10 @@ class Device {
 
   // Chooses the best library that this machine can run; every kernel must be in it. Errors: kUnsupported
   // saying what the program holds and what the machine has; kInvalidProgram for a missing or malformed
-  // kernel.
+  // kernel. What the driver compiles is kept in the device's cache folder, where it has one.
   virtual Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
-                                                           std::span<const KernelLibrarySpec> libraries) = 0;
+                                                           std::span<const KernelLibrarySpec> libraries,
+                                                           const LoadProgress& progress = {}) = 0;
 
   // The device outlives its queues.
   virtual Expected<std::unique_ptr<Queue>> NewQueue() = 0;

@@ -145,7 +145,8 @@ class CpuDevice final : public Device {
   }
 
   Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
-                                                   std::span<const KernelLibrarySpec> libraries) override;
+                                                   std::span<const KernelLibrarySpec> libraries,
+                                                   const LoadProgress&) override;
   Expected<std::unique_ptr<Queue>> NewQueue() override;
   // `launches` is of the queue alone.
   Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel,
@@ -206,7 +207,8 @@ const KernelLibrarySpec* CpuDevice::BestObject(std::span<const KernelLibrarySpec
 }
 
 Expected<std::unique_ptr<KernelSet>> CpuDevice::LoadKernels(std::span<const KernelSpec> kernels,
-                                                            std::span<const KernelLibrarySpec> libraries) {
+                                                            std::span<const KernelLibrarySpec> libraries,
+                                                            const LoadProgress&) {
   auto set = std::make_unique<CpuKernelSet>();
   set->description_ = "no kernels";
   if (kernels.empty()) return set;

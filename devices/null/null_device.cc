@@ -47,8 +47,10 @@ class NullDevice final : public Device {
     FreeHost(reinterpret_cast<void*>(memory.handle));
   }
 
-  Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec>,
-                                                   std::span<const KernelLibrarySpec>) override {
+  Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
+                                                   std::span<const KernelLibrarySpec>,
+                                                   const LoadProgress& progress) override {
+    if (progress) progress(kernels.size());
     return std::make_unique<NullKernelSet>();
   }
 

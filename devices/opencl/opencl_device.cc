@@ -27,9 +27,10 @@ class OpenClDevice final : public Device {
   }
 
   Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
-                                                   std::span<const KernelLibrarySpec> libraries) override {
+                                                   std::span<const KernelLibrarySpec> libraries,
+                                                   const LoadProgress& progress) override {
     TVMVM_CHECK_OK(context_->CheckHealth());
-    return OpenClKernelSet::Create(context_, cache_, kernels, libraries);
+    return OpenClKernelSet::Create(context_, cache_, kernels, libraries, progress);
   }
 
   Expected<std::unique_ptr<Queue>> NewQueue() override { return OpenClQueue::Create(context_, &launches_); }

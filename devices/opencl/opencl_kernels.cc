@@ -47,7 +47,8 @@ OpenClKernelSet::~OpenClKernelSet() {
 Expected<std::unique_ptr<KernelSet>> OpenClKernelSet::Create(std::shared_ptr<OpenClContext> context,
                                                              const CacheFolder& cache,
                                                              std::span<const KernelSpec> kernels,
-                                                             std::span<const KernelLibrarySpec> libraries) {
+                                                             std::span<const KernelLibrarySpec> libraries,
+                                                             const LoadProgress& progress) {
   std::unique_ptr<OpenClKernelSet> set(new OpenClKernelSet(std::move(context)));
   if (kernels.empty()) return set;
   const KernelLibrarySpec* library = FindLibrary(libraries);
@@ -56,6 +57,7 @@ Expected<std::unique_ptr<KernelSet>> OpenClKernelSet::Create(std::shared_ptr<Ope
   TVMVM_CHECK_OK(set->Build(cache, library->bytes));
   set->kernels_.resize(kernels.size());
   for (uint32_t i = 0; i < kernels.size(); ++i) TVMVM_CHECK_OK(set->Inspect(kernels[i], i));
+  if (progress) progress(kernels.size());
   return set;
 }
 

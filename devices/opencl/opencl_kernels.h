@@ -29,7 +29,8 @@ class OpenClKernelSet final : public KernelSet {
   static Expected<std::unique_ptr<KernelSet>> Create(std::shared_ptr<OpenClContext> context,
                                                      const CacheFolder& cache,
                                                      std::span<const KernelSpec> kernels,
-                                                     std::span<const KernelLibrarySpec> libraries);
+                                                     std::span<const KernelLibrarySpec> libraries,
+                                                     const LoadProgress& progress);
   ~OpenClKernelSet() override;
 
   std::string description() const override { return "OpenCL C"; }

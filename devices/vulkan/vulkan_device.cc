@@ -30,9 +30,10 @@ class VulkanDevice final : public Device {
   }
 
   Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
-                                                   std::span<const KernelLibrarySpec> libraries) override {
+                                                   std::span<const KernelLibrarySpec> libraries,
+                                                   const LoadProgress& progress) override {
     TVMVM_CHECK_OK(context_->CheckHealth());
-    return VulkanKernelSet::Create(context_, cache_, kernels, libraries);
+    return VulkanKernelSet::Create(context_, cache_, kernels, libraries, progress);
   }
 
   Expected<std::unique_ptr<Queue>> NewQueue() override {

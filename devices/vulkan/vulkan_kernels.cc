@@ -86,7 +86,8 @@ VulkanKernelSet::VulkanKernelSet(std::shared_ptr<VulkanContext> context)
 Expected<std::unique_ptr<KernelSet>> VulkanKernelSet::Create(std::shared_ptr<VulkanContext> context,
                                                              const CacheFolder& cache,
                                                              std::span<const KernelSpec> kernels,
-                                                             std::span<const KernelLibrarySpec> libraries) {
+                                                             std::span<const KernelLibrarySpec> libraries,
+                                                             const LoadProgress& progress) {
   std::unique_ptr<VulkanKernelSet> set(new VulkanKernelSet(std::move(context)));
   if (kernels.empty()) return set;
   const KernelLibrarySpec* found = FindLibrary(libraries);
@@ -107,7 +108,7 @@ Expected<std::unique_ptr<KernelSet>> VulkanKernelSet::Create(std::shared_ptr<Vul
   }
   TVMVM_CHECK_OK(set->CreateLayout());
   const PipelineCache pipelines(set->context_.get(), cache, found->bytes);
-  TVMVM_CHECK_OK(set->CreatePipelines(kernels, modules, pipelines.get()));
+  TVMVM_CHECK_OK(set->CreatePipelines(kernels, modules, pipelines.get(), progress));
   pipelines.Save();
   TVMVM_CHECK_OK(set->context_->CheckHealth());
   return set;
@@ -131,17 +132,22 @@ Status VulkanKernelSet::CreateLayout() {
 // Drivers compile one pipeline on one thread: several threads share the work.
 Status VulkanKernelSet::CreatePipelines(std::span<const KernelSpec> kernels,
                                         std::span<const std::span<const uint32_t>> modules,
-                                        VkPipelineCache cache) {
-  constexpr size_t kKernelsPerThread = 4, kMostThreads = 8;
+                                        VkPipelineCache cache, const LoadProgress& progress) {
+  constexpr size_t kKernelsPerThread = 2, kMostThreads = 16;
   kernels_.resize(kernels.size());
   std::atomic<size_t> next{0};
+  size_t ready = 0;
   std::mutex mutex;
   Status first;
   auto work = [&] {
     for (size_t i = next++; i < kernels.size(); i = next++) {
       Status status = CreatePipeline(kernels[i], modules[i], cache, &kernels_[i]);
-      if (status) continue;
       std::lock_guard lock(mutex);
+      if (status) {
+        ++ready;
+        if (progress) progress(ready);
+        continue;
+      }
       if (first) first = std::move(status);
       next = kernels.size();
     }

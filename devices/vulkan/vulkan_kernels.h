@@ -25,7 +25,8 @@ class VulkanKernelSet final : public KernelSet {
   static Expected<std::unique_ptr<KernelSet>> Create(std::shared_ptr<VulkanContext> context,
                                                      const CacheFolder& cache,
                                                      std::span<const KernelSpec> kernels,
-                                                     std::span<const KernelLibrarySpec> libraries);
+                                                     std::span<const KernelLibrarySpec> libraries,
+                                                     const LoadProgress& progress);
   ~VulkanKernelSet() override;
 
   std::string description() const override { return "SPIR-V"; }
@@ -38,7 +39,8 @@ class VulkanKernelSet final : public KernelSet {
   explicit VulkanKernelSet(std::shared_ptr<VulkanContext> context);
   Status CreateLayout();
   Status CreatePipelines(std::span<const KernelSpec> kernels,
-                         std::span<const std::span<const uint32_t>> modules, VkPipelineCache cache);
+                         std::span<const std::span<const uint32_t>> modules, VkPipelineCache cache,
+                         const LoadProgress& progress);
   Status CreatePipeline(const KernelSpec& spec, std::span<const uint32_t> module, VkPipelineCache cache,
                         VulkanKernel* kernel);
 

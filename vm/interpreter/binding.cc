@@ -1,62 +1,12 @@
 #include "vm/interpreter/binding.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 
-#include "bytecode/encoding.h"
+#include "vm/interpreter/uses.h"
 
 namespace tvmvm {
 namespace {
-
-// What the functions that a run can reach use.
-struct Uses {
-  std::vector<bool> functions, kernels;
-  bool classes[kDeviceClassCount] = {true, false};  // the CPU is always there
-  std::set<uint32_t> gpu_constants;                 // that launches on the GPU name
-};
-
-void AddUse(const Program& program, const DecodedInstruction& instruction, Uses* uses,
-            std::vector<uint32_t>* open) {
-  switch (instruction.info->opcode) {
-    case Opcode::kCall: {
-      const auto callee = static_cast<uint32_t>(instruction.operand(0).value);
-      if (!uses->functions[callee]) open->push_back(callee);
-      uses->functions[callee] = true;
-      return;
-    }
-    case Opcode::kArenaOn:
-    case Opcode::kAllocateOn:
-      uses->classes[instruction.operand(1).value] = true;
-      return;
-    case Opcode::kLaunch:
-      break;
-    default:
-      return;
-  }
-  const auto kernel = static_cast<uint32_t>(instruction.operand(0).value);
-  uses->kernels[kernel] = true;
-  uses->classes[static_cast<size_t>(program.kernels[kernel].device)] = true;
-  if (program.kernels[kernel].device == DeviceClass::kCpu) return;
-  const DecodedOperand& buffers = instruction.operand(4);
-  for (size_t i = 0; i < buffers.list_size(); ++i)
-    if (buffers.buffer(i).is_constant()) uses->gpu_constants.insert(buffers.buffer(i).index());
-}
-
-Uses UsesOf(const Program& program, FunctionId entry) {
-  Uses uses;
-  uses.functions.resize(program.functions.size());
-  uses.kernels.resize(program.kernels.size());
-  uses.functions[entry.index] = true;
-  std::vector<uint32_t> open{entry.index};
-  while (!open.empty()) {
-    const std::vector<uint32_t>& code = program.functions[open.back()].code;
-    open.pop_back();
-    for (uint32_t word = 0; word < code.size(); word += code[word] >> 8)
-      AddUse(program, *DecodeInstruction(code, word), &uses, &open);
-  }
-  return uses;
-}
 
 std::string NamesOf(const std::vector<std::shared_ptr<Device>>& devices) {
   std::string names;
@@ -84,17 +34,12 @@ Status ChooseDevices(const std::vector<std::shared_ptr<Device>>& given, const Us
 // Loads the kernels that are used of a device's class.
 Status BindKernels(uint32_t queue, const Uses& uses, Binding* binding) {
   const Program& program = *binding->program;
+  const std::vector<uint32_t> ids = KernelsOf(program, uses, static_cast<DeviceClass>(queue));
   std::vector<KernelSpec> kernels;
-  std::vector<uint32_t> ids;
-  for (uint32_t id = 0; id < program.kernels.size(); ++id) {
-    if (!uses.kernels[id] || static_cast<uint32_t>(program.kernels[id].device) != queue) continue;
-    kernels.push_back(program.kernels[id]);
-    ids.push_back(id);
-  }
+  for (uint32_t id : ids) kernels.push_back(program.kernels[id]);
   binding->kernel_sets.emplace_back();
   if (kernels.empty()) return {};
-  TVMVM_TRY(std::unique_ptr<KernelSet> set,
-            binding->devices[queue]->LoadKernels(kernels, program.libraries));
+  TVMVM_TRY(std::unique_ptr<KernelSet> set, binding->devices[queue]->LoadKernels(kernels, program.libraries));
   for (uint32_t i = 0; i < ids.size(); ++i) binding->kernels[ids[i]] = {set.get(), i};
   binding->kernel_sets.back() = std::move(set);
   return {};
@@ -172,8 +117,8 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
   binding->program = std::move(program);
   TVMVM_CHECK_OK(CheckEntry(*binding->program));
   const bool gpu_first = !devices.empty() && ClassOf(devices[0]->target().device) == DeviceClass::kGpu;
-  binding->entry = gpu_first ? binding->program->gpu_entry.value_or(binding->program->entry)
-                             : binding->program->entry;
+  binding->entry =
+      gpu_first ? binding->program->gpu_entry.value_or(binding->program->entry) : binding->program->entry;
   const Uses uses = UsesOf(*binding->program, binding->entry);
   TVMVM_CHECK_OK(ChooseDevices(devices, uses, binding.get()));
   binding->kernels.resize(binding->program->kernels.size());

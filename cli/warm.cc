@@ -1,0 +1,66 @@
+#include "vm/warm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/json.h"
+#include "devices/device_list.h"
+#include "serializer/vmexe.h"
+
+namespace tvmvm::cli {
+namespace {
+
+struct Warmed {
+  std::string device;
+  WarmResult result;
+  double seconds = 0;
+};
+
+// Fills the cache of one device.
+Expected<Warmed> WarmDevice(const Program& program, const std::string& name, const DeviceOptions& options) {
+  TVMVM_TRY(const std::shared_ptr<Device> device, OpenDevice(name, options));
+  const auto count = static_cast<double>(GpuKernelCount(program));
+  ProgressLine line;
+  const auto begin = std::chrono::steady_clock::now();
+  TVMVM_TRY(const WarmResult result, WarmKernels(program, *device, [&](size_t ready) {
+              line.Update(fmt::format("{}: {} of {} kernels", device->name(), ready, count),
+                          static_cast<double>(ready) / count);
+            }));
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  return Warmed{device->name(), result, taken.count()};
+}
+
+}  // namespace
+
+Expected<int> WarmCommand(const WarmArguments& arguments) {
+  const DeviceOptions options = DeviceOptions::FromEnvironment();
+  if (options.cache_folder.empty())
+    return MakeError(Code::kInvalidArgument,
+                     "there is no folder to keep kernels in: set TVMVM_CACHE_DIR, XDG_CACHE_HOME or HOME");
+  const bool names_gpu =
+      std::ranges::any_of(arguments.devices, [](const auto& name) { return name != "cpu"; });
+  if (!names_gpu)
+    return MakeError(Code::kInvalidArgument, "--device names no GPU: kernels for the CPU are machine code");
+  TVMVM_TRY(const std::shared_ptr<const Program> program, LoadProgram(arguments.path));
+  Json json = {{"file", arguments.path}, {"folder", options.cache_folder}, {"devices", Json::array()}};
+  for (const std::string& name : arguments.devices) {
+    if (name == "cpu") continue;
+    TVMVM_TRY(const Warmed warmed, WarmDevice(*program, name, options));
+    if (arguments.json)
+      json["devices"].push_back({{"device", warmed.device},
+                                 {"kernels", warmed.result.kernels},
+                                 {"form", warmed.result.form},
+                                 {"seconds", warmed.seconds}});
+    else
+      PrintResult(fmt::format("{}: {} kernels ({}) are ready after {:.0f} ms", warmed.device,
+                              warmed.result.kernels, warmed.result.form, warmed.seconds * 1e3));
+  }
+  if (arguments.json) PrintResult(FormatJson(json, 2));
+  return kExitOk;
+}
+
+}  // namespace tvmvm::cli

@@ -1,0 +1,30 @@
+#include "vm/warm.h"
+
+#include "vm/interpreter/uses.h"
+
+namespace tvmvm {
+namespace {
+
+std::vector<KernelSpec> GpuKernels(const Program& program) {
+  std::vector<KernelSpec> kernels;
+  if (!program.gpu_entry) return kernels;
+  for (uint32_t id : KernelsOf(program, UsesOf(program, *program.gpu_entry), DeviceClass::kGpu))
+    kernels.push_back(program.kernels[id]);
+  return kernels;
+}
+
+}  // namespace
+
+size_t GpuKernelCount(const Program& program) { return GpuKernels(program).size(); }
+
+Expected<WarmResult> WarmKernels(const Program& program, Device& device, const LoadProgress& progress) {
+  if (ClassOf(device.target().device) != DeviceClass::kGpu)
+    return MakeError(Code::kInvalidArgument, device.name() + " is no GPU: its kernels are machine code");
+  if (!program.gpu_entry) return MakeError(Code::kUnsupported, "the program was not compiled for a GPU");
+  const std::vector<KernelSpec> kernels = GpuKernels(program);
+  if (kernels.empty()) return WarmResult{};
+  TVMVM_TRY(const std::unique_ptr<KernelSet> set, device.LoadKernels(kernels, program.libraries, progress));
+  return WarmResult{kernels.size(), set->description()};
+}
+
+}  // namespace tvmvm
