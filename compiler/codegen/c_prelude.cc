@@ -225,9 +225,12 @@ std::string DialectHeader(Dialect dialect, bool needs_f64) {
       text += fmt::format("typedef {1} {0};\n#define to_{0}(x) (({0})(x))\n", name, type);
       if (name[1] == '3' || name[1] == '6') text += fmt::format("#define as_{0}(x) as_{1}(x)\n", name, type);
     }
-    for (int lanes : {2, 4, 8, 16})
-      text += fmt::format("typedef float{0} f32x{0};\n#define make_f32x{0}(...) ((f32x{0})(__VA_ARGS__))\n",
-                          lanes);
+    for (int lanes : {2, 4, 8, 16}) {
+      std::string elements = "e0";  // by name: OpenCL C has no variadic macros
+      for (int lane = 1; lane < lanes; ++lane) elements += fmt::format(", e{}", lane);
+      text += fmt::format("typedef float{0} f32x{0};\n#define make_f32x{0}({1}) ((f32x{0})({1}))\n", lanes,
+                          elements);
+    }
     return text + "typedef ulong2 c128;\n#define make_c128(x, y) ((c128)(x, y))\n";
   }
   text =
