@@ -121,7 +121,7 @@ CPrinter::Value CPrinter::EmitVector(const Expr& e) {
   auto result = [&](Text text) { return Value{{std::move(text)}, lanes}; };
   switch (e.op()) {
     case ExprOp::kBroadcast:
-      return result(fmt::format("make_f32x{}({})", lanes, Scalar(e->operands[0])));
+      return result(fmt::format("splat_f32x{}({})", lanes, Scalar(e->operands[0])));
     case ExprOp::kAdd:
     case ExprOp::kSub:
     case ExprOp::kMul: {

@@ -228,8 +228,10 @@ std::string DialectHeader(Dialect dialect, bool needs_f64) {
     for (int lanes : {2, 4, 8, 16}) {
       std::string elements = "e0";  // by name: OpenCL C has no variadic macros
       for (int lane = 1; lane < lanes; ++lane) elements += fmt::format(", e{}", lane);
-      text += fmt::format("typedef float{0} f32x{0};\n#define make_f32x{0}({1}) ((f32x{0})({1}))\n", lanes,
-                          elements);
+      text += fmt::format(
+          "typedef float{0} f32x{0};\n#define make_f32x{0}({1}) ((f32x{0})({1}))\n"
+          "#define splat_f32x{0}(e) ((f32x{0})(e))\n",
+          lanes, elements);
     }
     return text + "typedef ulong2 c128;\n#define make_c128(x, y) ((c128)(x, y))\n";
   }
@@ -246,6 +248,7 @@ std::string DialectHeader(Dialect dialect, bool needs_f64) {
       "#define as_f64(x) uint64BitsToDouble(x)\n#define as_u64(x) doubleBitsToUint64(x)\n"
       "#define fabs abs\n#define rint roundEven\n"
       "#define f32x2 vec2\n#define f32x4 vec4\n#define make_f32x2 vec2\n#define make_f32x4 vec4\n"
+      "#define splat_f32x2 vec2\n#define splat_f32x4 vec4\n"
       "#define c128 u64vec2\n#define make_c128 u64vec2\n";
   return text;
 }
