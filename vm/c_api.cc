@@ -1,37 +1,17 @@
 #include "vm/c_api.h"
 
-#include <new>
+#include <cstddef>
 #include <vector>
 
 #include "serializer/vmexe.h"
-#include "vm/vm.h"
+#include "vm/c/objects.h"
 
 using tvmvm::Code;
 using tvmvm::DType;
 using tvmvm::MakeError;
 using tvmvm::Status;
-
-struct tvmvm_status {
-  tvmvm::Error error;
-};
-struct tvmvm_program {
-  std::shared_ptr<const tvmvm::Program> program;
-};
-struct tvmvm_vm {
-  std::shared_ptr<tvmvm::Vm> vm;
-};
-struct tvmvm_invocation {
-  tvmvm::Invocation invocation;
-  // Kept, so that a warm call allocates nothing.
-  std::vector<tvmvm::Tensor> inputs, outputs;
-  std::vector<tvmvm::Value> value_inputs, value_outputs;
-};
-struct tvmvm_tensor {
-  tvmvm::Tensor tensor;
-};
-struct tvmvm_value {
-  tvmvm::Value value;
-};
+using tvmvm::c::Guarded;
+using tvmvm::c::NullArgument;
 
 namespace {
 
@@ -39,31 +19,6 @@ static_assert(TVMVM_INTERNAL == static_cast<int>(Code::kInternal));
 static_assert(TVMVM_F6E3M2 == static_cast<int>(DType::kF6E3M2));
 static_assert(TVMVM_F6E3M2 + 1 == tvmvm::kDTypeCount);
 static_assert(TVMVM_TUPLE == static_cast<int>(tvmvm::ValueKind::kTuple));
-
-// What there is when there is no memory for a status.
-tvmvm_status* NoMemory() {
-  static tvmvm_status status;
-  status.error.code = Code::kOutOfMemory;  // the message stays empty
-  return &status;
-}
-
-// Runs `body`, which gives a Status; no exception passes.
-template <class Body>
-tvmvm_status* Guarded(Body body) noexcept {
-  try {
-    Status result = body();
-    if (result) return nullptr;
-    return new tvmvm_status{std::move(result.error())};
-  } catch (const std::bad_alloc&) {
-    return NoMemory();
-  } catch (...) {
-    return NoMemory();
-  }
-}
-
-tl::unexpected<tvmvm::Error> NullArgument(const char* name) {
-  return MakeError(Code::kInvalidArgument, std::string(name) + " is null");
-}
 
 tvmvm::Expected<tvmvm::Shape> ShapeFrom(const int64_t* dims, int rank) {
   if (rank < 0 || rank > tvmvm::kMaxRank)
@@ -179,6 +134,25 @@ tvmvm::Expected<std::vector<tvmvm::Value>> ValuesFrom(const tvmvm_value* const* 
   return result;
 }
 
+// Later versions append members: only those that the caller knows are read.
+tvmvm::Expected<tvmvm::VmOptions> OptionsFrom(const tvmvm_vm_options& options) {
+  constexpr size_t kFirstVersion = offsetof(tvmvm_vm_options, devices);
+  if (options.size < kFirstVersion)
+    return MakeError(Code::kInvalidArgument, "options.size is " + std::to_string(options.size) +
+                                                 ", at least " + std::to_string(kFirstVersion) +
+                                                 " is wanted");
+  tvmvm::VmOptions chosen;
+  chosen.threads = options.threads;
+  chosen.allow_native = options.no_native == 0;
+  if (options.size < sizeof options || options.device_count == 0) return chosen;
+  if (options.devices == nullptr) return NullArgument("options.devices");
+  for (size_t i = 0; i < options.device_count; ++i) {
+    if (options.devices[i] == nullptr) return NullArgument("a device");
+    chosen.devices.push_back(options.devices[i]->device);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 extern "C" {
@@ -259,20 +233,18 @@ tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_optio
     if (program == nullptr || vm == nullptr) return NullArgument("program or vm");
     tvmvm::VmOptions chosen;
     if (options != nullptr) {
-      // Later versions append members: only those that the caller knows are read.
-      if (options->size < sizeof(tvmvm_vm_options))
-        return MakeError(Code::kInvalidArgument, "options.size is " + std::to_string(options->size) +
-                                                     ", at least " +
-                                                     std::to_string(sizeof(tvmvm_vm_options)) + " is wanted");
-      chosen.threads = options->threads;
-      chosen.allow_native = options->no_native == 0;
+      TVMVM_TRY(chosen, OptionsFrom(*options));
     }
     TVMVM_TRY(auto created, tvmvm::Vm::Create(program->program, chosen));
-    *vm = new tvmvm_vm{std::move(created)};
+    std::vector<tvmvm::DeviceUse> devices = created->Devices();
+    *vm = new tvmvm_vm{std::move(created), std::move(devices)};
     return {};
   });
 }
 void tvmvm_vm_free(tvmvm_vm* vm) { delete vm; }
+size_t tvmvm_vm_device_count(const tvmvm_vm* vm) { return vm->devices.size(); }
+const char* tvmvm_vm_device_name(const tvmvm_vm* vm, size_t index) { return vm->devices[index].name.c_str(); }
+size_t tvmvm_vm_device_kernel_count(const tvmvm_vm* vm, size_t index) { return vm->devices[index].kernels; }
 
 tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** invocation) {
   return Guarded([&]() -> Status {

@@ -71,6 +71,8 @@ typedef struct tvmvm_vm tvmvm_vm;
 typedef struct tvmvm_invocation tvmvm_invocation;
 typedef struct tvmvm_tensor tvmvm_tensor;
 typedef struct tvmvm_value tvmvm_value;
+typedef struct tvmvm_device tvmvm_device;
+typedef struct tvmvm_device_list tvmvm_device_list;
 struct DLManagedTensor;
 
 /* Kinds of values, and of inputs and outputs. A value is never an optional: it is nothing, or the element. */
@@ -111,16 +113,65 @@ TVMVM_API int64_t tvmvm_program_output_dim(const tvmvm_program* program, size_t 
 TVMVM_API const char* tvmvm_program_input_symbol(const tvmvm_program* program, size_t index, int axis);
 TVMVM_API const char* tvmvm_program_output_symbol(const tvmvm_program* program, size_t index, int axis);
 
+/* The devices of this machine, in a list that does not change. Of index < size; texts live as long as the list.
+ * ..._name is what selects the device; ..._unusable is "" or says why it cannot be opened. */
+TVMVM_API tvmvm_status* tvmvm_device_list_create(tvmvm_device_list** list);
+TVMVM_API void tvmvm_device_list_free(tvmvm_device_list* list);
+TVMVM_API size_t tvmvm_device_list_size(const tvmvm_device_list* list);
+TVMVM_API const char* tvmvm_device_list_name(const tvmvm_device_list* list, size_t index);
+TVMVM_API const char* tvmvm_device_list_hardware(const tvmvm_device_list* list, size_t index);
+TVMVM_API const char* tvmvm_device_list_driver(const tvmvm_device_list* list, size_t index);
+TVMVM_API const char* tvmvm_device_list_api(const tvmvm_device_list* list, size_t index);
+TVMVM_API int64_t tvmvm_device_list_memory_bytes(const tvmvm_device_list* list, size_t index);
+TVMVM_API const char* tvmvm_device_list_unusable(const tvmvm_device_list* list, size_t index);
+
+/* Devices: used by many threads and VMs at once. Set `size` to sizeof(tvmvm_device_options). */
+typedef struct tvmvm_device_options {
+  size_t size;
+  int64_t max_bytes;        /* of memory that a GPU holds for all VMs; 0: no limit. Beyond: out of memory */
+  int threads;              /* of "cpu"; 0: all CPUs that the process may use */
+  const char* cache_folder; /* for what drivers compile; null: that of the user; "": nothing is kept */
+} tvmvm_device_options;
+/* `selection`: "cpu", "opencl", "vulkan", "opencl:1", "vulkan:nvidia". `options` may be null. */
+TVMVM_API tvmvm_status* tvmvm_device_open(const char* selection, const tvmvm_device_options* options,
+                                          tvmvm_device** device);
+TVMVM_API void tvmvm_device_free(tvmvm_device* device);
+/* Lives as long as the device: "vulkan:0". */
+TVMVM_API const char* tvmvm_device_name(const tvmvm_device* device);
+/* Set `size` to sizeof(tvmvm_device_statistics). */
+typedef struct tvmvm_device_statistics {
+  size_t size;
+  int64_t live_bytes; /* handed out, and the most at once */
+  int64_t peak_bytes;
+  int64_t held_bytes; /* taken from the driver or the system, in so many blocks */
+  int64_t blocks;
+  int64_t launches;
+} tvmvm_device_statistics;
+TVMVM_API tvmvm_status* tvmvm_device_get_statistics(const tvmvm_device* device,
+                                                    tvmvm_device_statistics* statistics);
+/* Builds the program's kernels for a GPU ahead of the first VM, into its cache folder. `kernels`, which may be
+ * null, receives how many. */
+TVMVM_API tvmvm_status* tvmvm_device_warm(const tvmvm_device* device, const tvmvm_program* program,
+                                          size_t* kernels);
+
 /* VMs: a program with its kernels made ready. Set `size` to sizeof(tvmvm_vm_options); zero elsewhere means
  * the default. */
 typedef struct tvmvm_vm_options {
   size_t size;
   int threads;   /* 0: all CPUs that the process may use */
   int no_native; /* nonzero: packed native code is refused */
+  /* In order of preference, kept alive by the VM; with a GPU in front a program that was compiled for one runs
+   * on it. Where "cpu" is not among them one is made. */
+  const tvmvm_device* const* devices;
+  size_t device_count;
 } tvmvm_vm_options;
 TVMVM_API tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_options* options,
                                         tvmvm_vm** vm);
 TVMVM_API void tvmvm_vm_free(tvmvm_vm* vm);
+/* The devices that a run uses, the CPU first; of index < count. A name lives as long as the VM. */
+TVMVM_API size_t tvmvm_vm_device_count(const tvmvm_vm* vm);
+TVMVM_API const char* tvmvm_vm_device_name(const tvmvm_vm* vm, size_t index);
+TVMVM_API size_t tvmvm_vm_device_kernel_count(const tvmvm_vm* vm, size_t index);
 
 /* Invocations. */
 TVMVM_API tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** invocation);

@@ -288,5 +288,168 @@ TEST(CApiValues, SequencesOptionalsAndTuples) {
   tvmvm_invocation_free(invocation);
 }
 
+TEST(CApiDevices, TheListHasTheCpuFirst) {
+  tvmvm_device_list* list = nullptr;
+  ASSERT_EQ(Take(tvmvm_device_list_create(&list)), "");
+  ASSERT_GE(tvmvm_device_list_size(list), 1u);
+  EXPECT_STREQ(tvmvm_device_list_name(list, 0), "cpu");
+  EXPECT_STRNE(tvmvm_device_list_hardware(list, 0), "");
+  EXPECT_STRNE(tvmvm_device_list_api(list, 0), "");
+  EXPECT_STREQ(tvmvm_device_list_unusable(list, 0), "");
+  for (size_t i = 0; i < tvmvm_device_list_size(list); ++i) {
+    EXPECT_GT(tvmvm_device_list_memory_bytes(list, i), 0) << i;
+    EXPECT_NE(tvmvm_device_list_driver(list, i), nullptr) << i;
+  }
+  tvmvm_device_list_free(list);
+  EXPECT_EQ(Take(tvmvm_device_list_create(nullptr)), "list is null");
+  tvmvm_device_list_free(nullptr);
+}
+
+TEST(CApiDevices, OpensByName) {
+  tvmvm_device* device = nullptr;
+  EXPECT_THAT(Take(tvmvm_device_open("abacus", nullptr, &device)), HasSubstr("no kind of devices 'abacus'"));
+  EXPECT_EQ(Take(tvmvm_device_open(nullptr, nullptr, &device)), "selection or device is null");
+  tvmvm_device_options small = {};
+  small.size = 1;
+  EXPECT_THAT(Take(tvmvm_device_open("cpu", &small, &device)), HasSubstr("options.size is 1, at least "));
+  ASSERT_EQ(Take(tvmvm_device_open("cpu", nullptr, &device)), "");
+  EXPECT_STREQ(tvmvm_device_name(device), "cpu");
+  tvmvm_device_free(device);
+  tvmvm_device_free(nullptr);
+}
+
+// A program with an entry for GPUs that copies its input there and back.
+tvmvm_program* GpuProgram() {
+  auto program = Assemble(R"---(
+entry @main gpu @gpu
+kernel @k gpu symbol "k" scalars 0 buffers [readwrite]
+func @main("x": i64[2]) -> ("y": i64[2]) frame 1, 1 {
+  return [], [r0]
+}
+func @gpu("x": i64[2]) -> ("y": i64[2]) frame 4, 3 {
+  i0 = const 0
+  i1 = const 1
+  i2 = const 2
+  i3 = const 16
+  r1 = output 0, [i2]
+  r2 = arena.on 1, i3
+  copy [r2, r0], i3
+  launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2]
+  copy [r1, r2], i3
+  return [], [r1]
+}
+)---");
+  EXPECT_TRUE(program) << program.error().message;
+  if (!program) return nullptr;
+  auto bytes = SerializeProgram(**program);
+  tvmvm_program* loaded = nullptr;
+  EXPECT_EQ(Take(tvmvm_program_load_from_memory(bytes->data(), bytes->size(), &loaded)), "");
+  return loaded;
+}
+
+TEST(CApiDevices, RunOnADeviceAndCount) {
+  tvmvm_program* program = GpuProgram();
+  ASSERT_NE(program, nullptr);
+  tvmvm_device* device = nullptr;
+  ASSERT_EQ(Take(tvmvm_device_open("null", nullptr, &device)), "");
+  size_t kernels = 0;
+  EXPECT_EQ(Take(tvmvm_device_warm(device, program, &kernels)), "");
+  EXPECT_EQ(kernels, 1u);
+  const tvmvm_device* devices[] = {device};
+  tvmvm_vm_options options = {};
+  options.size = sizeof options;
+  options.threads = 1;
+  options.devices = devices;
+  options.device_count = 1;
+  tvmvm_vm* vm = nullptr;
+  ASSERT_EQ(Take(tvmvm_vm_create(program, &options, &vm)), "");
+  ASSERT_EQ(tvmvm_vm_device_count(vm), 2u);
+  EXPECT_STREQ(tvmvm_vm_device_name(vm, 0), "cpu");
+  EXPECT_STREQ(tvmvm_vm_device_name(vm, 1), "null");
+  EXPECT_EQ(tvmvm_vm_device_kernel_count(vm, 0), 0u);
+  EXPECT_EQ(tvmvm_vm_device_kernel_count(vm, 1), 1u);
+  tvmvm_invocation* invocation = nullptr;
+  ASSERT_EQ(Take(tvmvm_invocation_create(vm, &invocation)), "");
+  int64_t x[2] = {3, 4};
+  const int64_t dims[] = {2};
+  tvmvm_tensor *input = nullptr, *output = nullptr;
+  ASSERT_EQ(Take(tvmvm_tensor_borrow(TVMVM_I64, dims, 1, x, &input)), "");
+  const tvmvm_tensor* inputs[] = {input};
+  EXPECT_EQ(Take(tvmvm_invocation_run(invocation, inputs, 1, &output, 1)), "");
+  EXPECT_EQ(static_cast<int64_t*>(tvmvm_tensor_data(output))[1], 4);
+  tvmvm_device_statistics statistics = {};
+  EXPECT_THAT(Take(tvmvm_device_get_statistics(device, &statistics)), HasSubstr("statistics.size is 0"));
+  statistics.size = sizeof statistics;
+  ASSERT_EQ(Take(tvmvm_device_get_statistics(device, &statistics)), "");
+  EXPECT_EQ(statistics.launches, 1);
+  EXPECT_GE(statistics.live_bytes, 16);
+  EXPECT_GE(statistics.held_bytes, statistics.live_bytes);
+  // In any order: objects keep what they need.
+  tvmvm_device_free(device);
+  tvmvm_program_free(program);
+  EXPECT_EQ(Take(tvmvm_invocation_run(invocation, inputs, 1, &output, 1)), "");
+  tvmvm_vm_free(vm);
+  tvmvm_invocation_free(invocation);
+  tvmvm_tensor_free(input);
+  tvmvm_tensor_free(output);
+}
+
+TEST(CApiDevices, ABudgetBoundsADevice) {
+  tvmvm_program* program = GpuProgram();
+  ASSERT_NE(program, nullptr);
+  tvmvm_device_options device_options = {};
+  device_options.size = sizeof device_options;
+  device_options.max_bytes = 8;
+  tvmvm_device* device = nullptr;
+  ASSERT_EQ(Take(tvmvm_device_open("null", &device_options, &device)), "");
+  const tvmvm_device* devices[] = {device};
+  tvmvm_vm_options options = {};
+  options.size = sizeof options;
+  options.devices = devices;
+  options.device_count = 1;
+  tvmvm_vm* vm = nullptr;
+  ASSERT_EQ(Take(tvmvm_vm_create(program, &options, &vm)), "");
+  tvmvm_invocation* invocation = nullptr;
+  ASSERT_EQ(Take(tvmvm_invocation_create(vm, &invocation)), "");
+  int64_t x[2] = {3, 4};
+  const int64_t dims[] = {2};
+  tvmvm_tensor *input = nullptr, *output = nullptr;
+  ASSERT_EQ(Take(tvmvm_tensor_borrow(TVMVM_I64, dims, 1, x, &input)), "");
+  const tvmvm_tensor* inputs[] = {input};
+  tvmvm_status* status = tvmvm_invocation_run(invocation, inputs, 1, &output, 1);
+  EXPECT_EQ(tvmvm_status_code(status), TVMVM_OUT_OF_MEMORY) << tvmvm_status_message(status);
+  tvmvm_status_free(status);
+  tvmvm_tensor_free(input);
+  tvmvm_invocation_free(invocation);
+  tvmvm_vm_free(vm);
+  tvmvm_device_free(device);
+  tvmvm_program_free(program);
+}
+
+// Options of callers that were compiled when there were no devices among them.
+TEST(CApiDevices, OldOptionsAreStillTaken) {
+  tvmvm_program* program = GpuProgram();
+  ASSERT_NE(program, nullptr);
+  tvmvm_vm_options options = {};
+  options.size = offsetof(tvmvm_vm_options, devices);
+  options.devices = reinterpret_cast<const tvmvm_device* const*>(1);  // not theirs
+  options.device_count = 7;
+  tvmvm_vm* vm = nullptr;
+  ASSERT_EQ(Take(tvmvm_vm_create(program, &options, &vm)), "");
+  EXPECT_EQ(tvmvm_vm_device_count(vm), 1u);
+  tvmvm_vm_free(vm);
+  vm = nullptr;
+  options.size -= 1;
+  EXPECT_THAT(Take(tvmvm_vm_create(program, &options, &vm)), HasSubstr("options.size is 15, at least 16"));
+  options.size = sizeof options;
+  options.devices = nullptr;
+  EXPECT_EQ(Take(tvmvm_vm_create(program, &options, &vm)), "options.devices is null");
+  const tvmvm_device* none[] = {nullptr};
+  options.devices = none;
+  options.device_count = 1;
+  EXPECT_EQ(Take(tvmvm_vm_create(program, &options, &vm)), "a device is null");
+  tvmvm_program_free(program);
+}
+
 }  // namespace
 }  // namespace tvmvm

@@ -1,0 +1,69 @@
+// What is behind the opaque objects of c_api.h, and what all of its functions share.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "devices/device_list.h"
+#include "vm/c_api.h"
+#include "vm/vm.h"
+
+struct tvmvm_status {
+  tvmvm::Error error;
+};
+struct tvmvm_program {
+  std::shared_ptr<const tvmvm::Program> program;
+};
+struct tvmvm_vm {
+  std::shared_ptr<tvmvm::Vm> vm;
+  std::vector<tvmvm::DeviceUse> devices;  // that it uses
+};
+struct tvmvm_device {
+  std::shared_ptr<tvmvm::Device> device;
+};
+struct tvmvm_device_list {
+  std::vector<tvmvm::ListedDevice> devices;
+};
+struct tvmvm_invocation {
+  tvmvm::Invocation invocation;
+  // Kept, so that a warm call allocates nothing.
+  std::vector<tvmvm::Tensor> inputs, outputs;
+  std::vector<tvmvm::Value> value_inputs, value_outputs;
+};
+struct tvmvm_tensor {
+  tvmvm::Tensor tensor;
+};
+struct tvmvm_value {
+  tvmvm::Value value;
+};
+
+namespace tvmvm::c {
+
+// What there is when there is no memory for a status.
+inline tvmvm_status* NoMemory() {
+  static tvmvm_status status;
+  status.error.code = Code::kOutOfMemory;  // the message stays empty
+  return &status;
+}
+
+// Runs `body`, which gives a Status; no exception passes.
+template <class Body>
+tvmvm_status* Guarded(Body body) noexcept {
+  try {
+    Status result = body();
+    if (result) return nullptr;
+    return new tvmvm_status{std::move(result.error())};
+  } catch (const std::bad_alloc&) {
+    return NoMemory();
+  } catch (...) {
+    return NoMemory();
+  }
+}
+
+inline tl::unexpected<Error> NullArgument(const char* name) {
+  return MakeError(Code::kInvalidArgument, std::string(name) + " is null");
+}
+
+}  // namespace tvmvm::c
