@@ -77,6 +77,7 @@ Json ToJson(const Profiler& profiler, const Program& program) {
   for (const KernelProfile& profile : profiler.Kernels()) {
     const KernelSpec& kernel = program.kernels[profile.kernel.index];
     kernels.push_back({{"name", kernel.name},
+                       {"device", profiler.DeviceOf(profile.kernel)},
                        {"source_node", kernel.source_node},
                        {"launches", profile.launches},
                        {"nanoseconds", profile.nanoseconds},
@@ -84,6 +85,13 @@ Json ToJson(const Profiler& profiler, const Program& program) {
                        {"bytes", profile.bytes}});
   }
   return kernels;
+}
+
+Json ToJson(const std::vector<DeviceUse>& devices) {
+  Json list = Json::array();
+  for (const DeviceUse& device : devices)
+    list.push_back({{"name", device.name}, {"kernels", device.kernels}, {"form", device.form}});
+  return list;
 }
 
 std::string FormatTiming(const Timing& timing) {
@@ -107,7 +115,7 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
 
   TVMVM_TRY(std::vector<Value> inputs, MakeInputs(program->main(), arguments.inputs));
   std::vector<Value> outputs(program->main().outputs.size());
-  Profiler profiler(program, !arguments.trace.empty());
+  Profiler profiler(program, !arguments.trace.empty(), vm->Devices());
   Invocation invocation = vm->NewInvocation();
   invocation.SetLimits(LimitsOf(arguments.limits));
   TVMVM_CHECK_OK(TimeRuns(invocation, inputs, outputs, arguments, &timing));
@@ -117,10 +125,12 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
 
   if (arguments.json) {
     Json json = ToJson(timing);
+    json["devices"] = ToJson(vm->Devices());
     if (arguments.profile) json["kernels"] = ToJson(profiler, *program);
     PrintResult(FormatJson(json));
   } else {
     PrintResult(FormatTiming(timing));
+    if (vm->Devices().size() > 1) PrintResult(DescribeDevices(*vm));
     if (arguments.profile) PrintResult(profiler.Table());
   }
   return kExitOk;

@@ -29,23 +29,24 @@ double PerNanosecond(int64_t amount, int64_t nanoseconds) {
   return nanoseconds > 0 ? static_cast<double>(amount) / static_cast<double>(nanoseconds) : 0.0;
 }
 
-void AppendLine(std::string* text, const KernelProfile& row, int64_t total_ns, std::string_view name,
-                std::string_view node) {
+void AppendLine(std::string* text, const KernelProfile& row, int64_t total_ns, std::string_view device,
+                std::string_view name, std::string_view node) {
   const double share =
       total_ns > 0 ? 100.0 * static_cast<double>(row.nanoseconds) / static_cast<double>(total_ns) : 0.0;
   const double each =
       row.launches > 0 ? static_cast<double>(row.nanoseconds) / static_cast<double>(row.launches) : 0.0;
-  fmt::format_to(std::back_inserter(*text), "{:6.1f} {:10.3f} {:9} {:10.2f} {:9.2f} {:8.2f}  {}", share,
-                 static_cast<double>(row.nanoseconds) / 1e6, row.launches, each / 1e3,
-                 PerNanosecond(row.flops, row.nanoseconds), PerNanosecond(row.bytes, row.nanoseconds), name);
+  fmt::format_to(std::back_inserter(*text), "{:6.1f} {:10.3f} {:9} {:10.2f} {:9.2f} {:8.2f}  {:<10} {}",
+                 share, static_cast<double>(row.nanoseconds) / 1e6, row.launches, each / 1e3,
+                 PerNanosecond(row.flops, row.nanoseconds), PerNanosecond(row.bytes, row.nanoseconds), device,
+                 name);
   if (!node.empty()) fmt::format_to(std::back_inserter(*text), "  {}", node);
   *text += '\n';
 }
 
 }  // namespace
 
-Profiler::Profiler(std::shared_ptr<const Program> program, bool keep_launches)
-    : program_(std::move(program)), keep_launches_(keep_launches) {
+Profiler::Profiler(std::shared_ptr<const Program> program, bool keep_launches, std::vector<DeviceUse> devices)
+    : program_(std::move(program)), keep_launches_(keep_launches), devices_(std::move(devices)) {
   Clear();
 }
 
@@ -76,8 +77,14 @@ std::vector<KernelProfile> Profiler::Kernels() const {
   return rows;
 }
 
+std::string Profiler::DeviceOf(KernelId kernel) const {
+  const DeviceClass wanted = program_->kernels[kernel.index].device;
+  const auto queue = static_cast<size_t>(wanted);
+  return queue < devices_.size() ? devices_[queue].name : DeviceClassName(wanted);
+}
+
 std::string Profiler::Table() const {
-  std::string text = "     %         ms  launches    us each   GFLOP/s     GB/s  kernel\n";
+  std::string text = "     %         ms  launches    us each   GFLOP/s     GB/s  device     kernel\n";
   const std::vector<KernelProfile> rows = Kernels();
   KernelProfile total;
   for (const KernelProfile& row : rows) {
@@ -88,9 +95,9 @@ std::string Profiler::Table() const {
   }
   for (const KernelProfile& row : rows) {
     const KernelSpec& kernel = program_->kernels[row.kernel.index];
-    AppendLine(&text, row, total.nanoseconds, kernel.name, kernel.source_node);
+    AppendLine(&text, row, total.nanoseconds, DeviceOf(row.kernel), kernel.name, kernel.source_node);
   }
-  AppendLine(&text, total, total.nanoseconds, "total", "");
+  AppendLine(&text, total, total.nanoseconds, "", "total", "");
   return text;
 }
 
@@ -101,15 +108,18 @@ std::string Profiler::ChromeTrace() const {
     const LaunchRecord& launch = launches_[i];
     const FunctionSpec& function = program_->functions[launch.function.index];
     const int64_t duration = launch.end_ns - launch.begin_ns;
-    fmt::format_to(
-        std::back_inserter(text),
-        "{}\n{{\"name\": \"{}\", \"cat\": \"kernel\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": {:.3f}, "
-        "\"dur\": {:.3f}, \"args\": {{\"function\": \"{}\", \"node\": \"{}\", \"grid\": {}, "
-        "\"gflops\": {:.3f}, \"gbytes\": {:.3f}}}}}",
-        i == 0 ? "" : ",", JsonEscaped(program_->kernels[launch.kernel.index].name),
-        static_cast<double>(launch.begin_ns - origin) / 1e3, static_cast<double>(duration) / 1e3,
-        JsonEscaped(function.name), JsonEscaped(program_->SourceNode(function, launch.word)), launch.grid,
-        PerNanosecond(launch.flops, duration), PerNanosecond(launch.bytes, duration));
+    fmt::format_to(std::back_inserter(text),
+                   "{}\n{{\"name\": \"{}\", \"cat\": \"kernel\", \"ph\": \"X\", \"pid\": 1, \"tid\": {}, "
+                   "\"ts\": {:.3f}, "
+                   "\"dur\": {:.3f}, \"args\": {{\"device\": \"{}\", \"function\": \"{}\", \"node\": \"{}\", "
+                   "\"grid\": {}, "
+                   "\"gflops\": {:.3f}, \"gbytes\": {:.3f}}}}}",
+                   i == 0 ? "" : ",", JsonEscaped(program_->kernels[launch.kernel.index].name),
+                   1 + static_cast<int>(program_->kernels[launch.kernel.index].device),
+                   static_cast<double>(launch.begin_ns - origin) / 1e3, static_cast<double>(duration) / 1e3,
+                   DeviceOf(launch.kernel), JsonEscaped(function.name),
+                   JsonEscaped(program_->SourceNode(function, launch.word)), launch.grid,
+                   PerNanosecond(launch.flops, duration), PerNanosecond(launch.bytes, duration));
   }
   return text + "\n]}\n";
 }

@@ -21,7 +21,10 @@ struct KernelProfile {
 // Not thread-safe; outlives the Invocations that hold its observer.
 class Profiler {
  public:
-  explicit Profiler(std::shared_ptr<const Program> program, bool keep_launches = false);
+  // `devices`: of the Vm whose runs are observed (Vm::Devices), so that kernels are shown with the device
+  // that they run on; without it, with its class.
+  explicit Profiler(std::shared_ptr<const Program> program, bool keep_launches = false,
+                    std::vector<DeviceUse> devices = {});
 
   // Give it to Invocation::SetLaunchObserver.
   LaunchObserver observer();
@@ -29,8 +32,10 @@ class Profiler {
 
   // Kernels that were launched, the costliest first.
   std::vector<KernelProfile> Kernels() const;
-  // One line per kernel and a total: share, time, launches, time of one launch, GFLOP/s, GB/s, name, source
-  // node.
+  // "cpu", "vulkan:0"
+  std::string DeviceOf(KernelId kernel) const;
+  // One line per kernel and a total: share, time, launches, time of one launch, GFLOP/s, GB/s, device, name,
+  // source node.
   std::string Table() const;
   // The launches as Chrome trace JSON; only with keep_launches.
   std::string ChromeTrace() const;
@@ -38,6 +43,7 @@ class Profiler {
  private:
   std::shared_ptr<const Program> program_;
   bool keep_launches_;
+  std::vector<DeviceUse> devices_;      // by queue
   std::vector<KernelProfile> kernels_;  // by KernelId
   std::vector<LaunchRecord> launches_;
 };

@@ -348,6 +348,7 @@ TEST_F(DemoTest, BenchReportsItsNumbers) {
   EXPECT_EQ(json["runs"], 5);
   for (const char* key : {"first_ms", "best_ms", "median_ms", "p99_ms", "load_ms", "peak_bytes"})
     EXPECT_GT(json[key], 0) << key;
+  EXPECT_EQ(json["devices"][0]["name"], "cpu");
   EXPECT_LE(json["best_ms"], json["median_ms"]);
   EXPECT_LE(json["median_ms"], json["p99_ms"]);
 }

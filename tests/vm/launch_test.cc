@@ -127,11 +127,13 @@ TEST(Profiler, CountsAndShowsLaunches) {
   EXPECT_EQ(kernels[0].flops, 6);
   EXPECT_GE(kernels[0].nanoseconds, 0);
   EXPECT_THAT(profiler.Table(), HasSubstr("GFLOP/s"));
-  EXPECT_THAT(profiler.Table(), HasSubstr("  add\n"));
-  EXPECT_THAT(profiler.Table(), HasSubstr("  total\n"));
+  EXPECT_THAT(profiler.Table(), HasSubstr("  cpu        add\n"));
+  EXPECT_THAT(profiler.Table(), HasSubstr("             total\n"));
   auto trace = nlohmann::json::parse(profiler.ChromeTrace());
   ASSERT_EQ(trace["traceEvents"].size(), 2u);
   EXPECT_EQ(trace["traceEvents"][1]["args"]["node"], "/second (Add)");
+  EXPECT_EQ(trace["traceEvents"][1]["args"]["device"], "cpu");
+  EXPECT_EQ(trace["traceEvents"][1]["tid"], 1);
   EXPECT_EQ(trace["traceEvents"][0]["ph"], "X");
   EXPECT_EQ(trace["traceEvents"][0]["ts"], 0.0);
   profiler.Clear();
