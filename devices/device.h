@@ -112,6 +112,7 @@ struct DeviceStatistics {
   int64_t held_bytes = 0;  // taken from the driver or the system, for memory that is handed out or kept ready
   int64_t blocks = 0;      // in which they lie
   int64_t launches = 0;
+  int64_t waits = 0;  // of the host for work that was submitted; the CPU has none
 };
 
 // What `tvm-vm devices` says of a device.

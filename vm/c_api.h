@@ -146,6 +146,7 @@ typedef struct tvmvm_device_statistics {
   int64_t held_bytes; /* taken from the driver or the system, in so many blocks */
   int64_t blocks;
   int64_t launches;
+  int64_t waits; /* of the host for work of the device */
 } tvmvm_device_statistics;
 TVMVM_API tvmvm_status* tvmvm_device_get_statistics(const tvmvm_device* device,
                                                     tvmvm_device_statistics* statistics);

@@ -70,6 +70,10 @@ class NullDevice final : public Device {
     if (options_.lose_at_submit == 0 || submits_ < options_.lose_at_submit) return {};
     return MakeError(Code::kDeviceLost, name_ + ": the device is lost");
   }
+  void CountWait() {
+    std::lock_guard lock(mutex_);
+    ++statistics_.waits;
+  }
   // The code that this launch ends with.
   int32_t CountLaunch() {
     std::lock_guard lock(mutex_);
@@ -97,6 +101,7 @@ class NullQueue final : public Queue {
 
   Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override {
     TVMVM_CHECK_OK(CheckRange(to, bytes));
+    is_idle_ = false;
     TVMVM_CHECK_OK(device_->Submit());
     std::memcpy(AddressOf(to), from, static_cast<size_t>(bytes));
     return {};
@@ -104,6 +109,7 @@ class NullQueue final : public Queue {
 
   Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) override {
     TVMVM_CHECK_OK(CheckRange(from, bytes));
+    is_idle_ = false;
     TVMVM_CHECK_OK(device_->Submit());
     copies_out_.push_back({to, std::vector<char>(AddressOf(from), AddressOf(from) + bytes)});
     return {};
@@ -111,6 +117,7 @@ class NullQueue final : public Queue {
 
   Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override {
     TVMVM_CHECK_OK(CheckCopy(to, from, bytes));
+    is_idle_ = false;
     TVMVM_CHECK_OK(device_->Submit());
     std::memcpy(AddressOf(to), AddressOf(from), static_cast<size_t>(bytes));
     return {};
@@ -118,6 +125,7 @@ class NullQueue final : public Queue {
 
   Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override {
     TVMVM_CHECK_OK(CheckRange(to, bytes));
+    is_idle_ = false;
     TVMVM_CHECK_OK(device_->Submit());
     std::memset(AddressOf(to), value, static_cast<size_t>(bytes));
     return {};
@@ -129,6 +137,7 @@ class NullQueue final : public Queue {
       return ImpossibleGrid(request);
     if (points == 0) return 0;
     for (const DeviceSpan& buffer : request.buffers) TVMVM_CHECK_OK(CheckRange(buffer, 0));
+    is_idle_ = false;
     TVMVM_CHECK_OK(device_->Submit());
     if (int32_t code = device_->CountLaunch(); code != 0 && !failure_)
       failure_ = KernelFailure{request.tag, request.kernel, code};
@@ -138,6 +147,7 @@ class NullQueue final : public Queue {
   Status Flush() override { return {}; }
 
   Expected<std::optional<KernelFailure>> Wait(const CancelToken*) override {
+    if (!std::exchange(is_idle_, true)) device_->CountWait();
     TVMVM_CHECK_OK(device_->CheckHealth());
     for (const CopiedOut& copy : copies_out_)
       if (!copy.bytes.empty()) std::memcpy(copy.to, copy.bytes.data(), copy.bytes.size());
@@ -160,6 +170,7 @@ class NullQueue final : public Queue {
   }
 
   NullDevice* device_;
+  bool is_idle_ = true;
   std::vector<CopiedOut> copies_out_;
   std::vector<DeviceMemory> waiting_;
   std::optional<KernelFailure> failure_;

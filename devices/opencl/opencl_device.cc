@@ -33,12 +33,16 @@ class OpenClDevice final : public Device {
     return OpenClKernelSet::Create(context_, cache_, kernels, libraries, progress);
   }
 
-  Expected<std::unique_ptr<Queue>> NewQueue() override { return OpenClQueue::Create(context_, &launches_); }
+  Expected<std::unique_ptr<Queue>> NewQueue() override { return OpenClQueue::Create(context_, &counts_); }
 
   DeviceStatistics statistics() const override {
     const SuballocatorStatistics memory = context_->statistics();
-    return {memory.live_bytes, memory.peak_bytes, memory.held_bytes, memory.blocks,
-            launches_.load(std::memory_order_relaxed)};
+    return {memory.live_bytes,
+            memory.peak_bytes,
+            memory.held_bytes,
+            memory.blocks,
+            counts_.launches.load(std::memory_order_relaxed),
+            counts_.waits.load(std::memory_order_relaxed)};
   }
 
  private:
@@ -46,7 +50,7 @@ class OpenClDevice final : public Device {
   const TargetInfo target_;
   const DeviceDescription description_;
   const CacheFolder cache_;
-  std::atomic<int64_t> launches_{0};
+  QueueCounts counts_;
 };
 
 }  // namespace

@@ -30,8 +30,8 @@ char* HostOf(const DeviceSpan& span) { return static_cast<char*>(span.memory.hos
 }  // namespace
 
 Expected<std::unique_ptr<OpenClQueue>> OpenClQueue::Create(std::shared_ptr<OpenClContext> context,
-                                                           std::atomic<int64_t>* launches) {
-  std::unique_ptr<OpenClQueue> queue(new OpenClQueue(std::move(context), launches));
+                                                           QueueCounts* counts) {
+  std::unique_ptr<OpenClQueue> queue(new OpenClQueue(std::move(context), counts));
   OpenClContext& c = *queue->context_;
   TVMVM_TRY(queue->queue_, c.NewQueue());
   TVMVM_TRY(queue->status_, c.Allocate(StatusWords::kBytes));
@@ -68,10 +68,12 @@ Status OpenClQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes
     std::memcpy(HostOf(to), from, size);
     return {};
   }
-  if (bytes > kStagedBytes)
+  if (bytes > kStagedBytes) {
+    QueueCounts::Add(&counts_->waits);
     return Submitted(context_->f().EnqueueWriteBuffer(queue_, BufferOf(to), CL_TRUE, OffsetOf(to), size, from,
                                                       0, nullptr, nullptr),
                      "clEnqueueWriteBuffer");
+  }
   std::unique_ptr<char[]> staging(new (std::nothrow) char[size]);
   if (!staging) return MakeError(Code::kOutOfMemory, "no " + std::to_string(bytes) + " bytes to copy from");
   std::memcpy(staging.get(), from, size);
@@ -183,7 +185,7 @@ Expected<int32_t> OpenClQueue::Launch(const LaunchRequest& request, const Cancel
   TVMVM_CHECK_OK(Submitted(context_->f().EnqueueNDRangeKernel(queue_, object->kernel, 3, nullptr, global,
                                                               kernel.group.data(), 0, nullptr, nullptr),
                            "clEnqueueNDRangeKernel"));
-  launches_->fetch_add(1, std::memory_order_relaxed);
+  QueueCounts::Add(&counts_->launches);
   return 0;
 }
 
@@ -231,6 +233,7 @@ Status OpenClQueue::Await(cl_event event, const CancelToken* cancel) {
 Status OpenClQueue::Drain(const CancelToken* cancel) {
   TVMVM_CHECK_OK(context_->CheckHealth());
   if (!idle_) {
+    QueueCounts::Add(&counts_->waits);
     TVMVM_TRY(cl_event done, Finished());
     Status status = context_->Check(context_->f().Flush(queue_), "clFlush");
     if (status) status = Await(done, cancel);

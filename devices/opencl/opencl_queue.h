@@ -1,22 +1,22 @@
 // The Queue of an OpenCL device.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "devices/device.h"
 #include "devices/opencl/opencl_kernels.h"
+#include "devices/queue_counts.h"
 #include "devices/status_words.h"
 
 namespace tvmvm {
 
 class OpenClQueue final : public Queue {
  public:
-  // `launches` (counted up) outlives the queue.
+  // `counts` outlives the queue.
   static Expected<std::unique_ptr<OpenClQueue>> Create(std::shared_ptr<OpenClContext> context,
-                                                       std::atomic<int64_t>* launches);
+                                                       QueueCounts* counts);
   ~OpenClQueue() override;
 
   Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override;
@@ -54,8 +54,8 @@ class OpenClQueue final : public Queue {
     int64_t bytes = 0;
   };
 
-  OpenClQueue(std::shared_ptr<OpenClContext> context, std::atomic<int64_t>* launches)
-      : context_(std::move(context)), launches_(launches) {}
+  OpenClQueue(std::shared_ptr<OpenClContext> context, QueueCounts* counts)
+      : context_(std::move(context)), counts_(counts) {}
   Expected<KernelObject*> ObjectOf(const OpenClKernelSet& set, uint32_t index);
   Status SetArguments(const OpenClKernel& kernel, const LaunchRequest& request, int64_t points,
                       KernelObject* object);
@@ -67,7 +67,7 @@ class OpenClQueue final : public Queue {
   void Release(Epoch* epoch);
 
   const std::shared_ptr<OpenClContext> context_;
-  std::atomic<int64_t>* const launches_;
+  QueueCounts* const counts_;
   cl_command_queue queue_ = nullptr;
   const OpenClContext::Piece* status_ = nullptr;
   std::vector<int32_t> status_copy_;  // where the host cannot reach the words themselves

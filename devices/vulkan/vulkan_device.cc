@@ -1,7 +1,5 @@
 #include "devices/vulkan/vulkan_device.h"
 
-#include <atomic>
-
 #include "devices/vulkan/vulkan_queue.h"
 
 namespace tvmvm {
@@ -38,13 +36,17 @@ class VulkanDevice final : public Device {
 
   Expected<std::unique_ptr<Queue>> NewQueue() override {
     TVMVM_CHECK_OK(context_->CheckHealth());
-    return VulkanQueue::Create(context_, &memories_, &launches_);
+    return VulkanQueue::Create(context_, &memories_, &counts_);
   }
 
   DeviceStatistics statistics() const override {
     const SuballocatorStatistics memory = memories_.device.statistics();
-    return {memory.live_bytes, memory.peak_bytes, memory.held_bytes, memory.blocks,
-            launches_.load(std::memory_order_relaxed)};
+    return {memory.live_bytes,
+            memory.peak_bytes,
+            memory.held_bytes,
+            memory.blocks,
+            counts_.launches.load(std::memory_order_relaxed),
+            counts_.waits.load(std::memory_order_relaxed)};
   }
 
  private:
@@ -53,7 +55,7 @@ class VulkanDevice final : public Device {
   const DeviceDescription description_;
   const CacheFolder cache_;
   VulkanMemories memories_;
-  std::atomic<int64_t> launches_{0};
+  QueueCounts counts_;
 };
 
 }  // namespace

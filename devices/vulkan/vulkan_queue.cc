@@ -31,9 +31,8 @@ DeviceSpan Behind(const DeviceSpan& span, int64_t bytes) { return {span.memory, 
 }  // namespace
 
 Expected<std::unique_ptr<VulkanQueue>> VulkanQueue::Create(std::shared_ptr<VulkanContext> context,
-                                                           VulkanMemories* memories,
-                                                           std::atomic<int64_t>* launches) {
-  std::unique_ptr<VulkanQueue> queue(new VulkanQueue(context, memories, launches));
+                                                           VulkanMemories* memories, QueueCounts* counts) {
+  std::unique_ptr<VulkanQueue> queue(new VulkanQueue(context, memories, counts));
   TVMVM_TRY(queue->stream_, VulkanStream::Create(std::move(context), memories));
   TVMVM_TRY(queue->status_, memories->readback.Allocate(StatusWords::kBytes));
   std::memset(VulkanMemory::HostOf(*queue->status_), 0, StatusWords::kBytes);
@@ -62,6 +61,7 @@ Status VulkanQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes
     TVMVM_CHECK_OK(CopyPiece(Behind(to, done), source + done, piece));
     done += piece;
     if (++ahead == kPiecesAhead && done < bytes) {
+      QueueCounts::Add(&counts_->waits);
       TVMVM_CHECK_OK(stream_->Wait(nullptr));
       ahead = 0;
     }
@@ -187,11 +187,12 @@ Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const Cancel
   }
   stream_->operations().Dispatch(hazards_.MustWait(), set, request.kernel, groups,
                                  std::span(arguments_).first(words));
-  launches_->fetch_add(1, std::memory_order_relaxed);
+  QueueCounts::Add(&counts_->launches);
   return 0;
 }
 
 Status VulkanQueue::Drain(const CancelToken* cancel) {
+  if (!stream_->idle()) QueueCounts::Add(&counts_->waits);
   TVMVM_CHECK_OK(stream_->Wait(cancel));
   status_words_.Collect(reinterpret_cast<int32_t*>(VulkanMemory::HostOf(*status_)));
   return {};

@@ -1,13 +1,13 @@
 // The Queue of a Vulkan device.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "devices/device.h"
 #include "devices/hazards.h"
+#include "devices/queue_counts.h"
 #include "devices/status_words.h"
 #include "devices/vulkan/vulkan_kernels.h"
 #include "devices/vulkan/vulkan_stream.h"
@@ -16,10 +16,9 @@ namespace tvmvm {
 
 class VulkanQueue final : public Queue {
  public:
-  // `memories` and `launches` (counted up) outlive the queue.
+  // `memories` and `counts` outlive the queue.
   static Expected<std::unique_ptr<VulkanQueue>> Create(std::shared_ptr<VulkanContext> context,
-                                                       VulkanMemories* memories,
-                                                       std::atomic<int64_t>* launches);
+                                                       VulkanMemories* memories, QueueCounts* counts);
   ~VulkanQueue() override;
 
   Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override;
@@ -40,9 +39,8 @@ class VulkanQueue final : public Queue {
   };
   static constexpr int64_t kReadbackBytes = 64 << 10;
 
-  VulkanQueue(std::shared_ptr<VulkanContext> context, VulkanMemories* memories,
-              std::atomic<int64_t>* launches)
-      : context_(std::move(context)), memories_(memories), launches_(launches) {}
+  VulkanQueue(std::shared_ptr<VulkanContext> context, VulkanMemories* memories, QueueCounts* counts)
+      : context_(std::move(context)), memories_(memories), counts_(counts) {}
   Status MakeRoom();
   Status Drain(const CancelToken* cancel);
   Status CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes);
@@ -51,7 +49,7 @@ class VulkanQueue final : public Queue {
 
   const std::shared_ptr<VulkanContext> context_;
   VulkanMemories* const memories_;
-  std::atomic<int64_t>* const launches_;
+  QueueCounts* const counts_;
   std::unique_ptr<VulkanStream> stream_;
   Hazards hazards_;  // within the open batch
   const VulkanMemory::Piece* status_ = nullptr;

@@ -382,6 +382,7 @@ TEST(CApiDevices, RunOnADeviceAndCount) {
   statistics.size = sizeof statistics;
   ASSERT_EQ(Take(tvmvm_device_get_statistics(device, &statistics)), "");
   EXPECT_EQ(statistics.launches, 1);
+  EXPECT_EQ(statistics.waits, 1);
   EXPECT_GE(statistics.live_bytes, 16);
   EXPECT_GE(statistics.held_bytes, statistics.live_bytes);
   // In any order: objects keep what they need.

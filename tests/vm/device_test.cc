@@ -1,9 +1,9 @@
 // Programs on a device with memory of its own: the null device, which keeps bytes and computes nothing.
-#include "devices/null/null_device.h"
-
 #include <gmock/gmock.h>
 
+#include "devices/null/null_device.h"
 #include "tests/vm/text_program.h"
+#include "vm/profiler.h"
 
 namespace tvmvm {
 namespace {
@@ -37,7 +37,8 @@ std::string Body(std::string_view body) {
          std::string(body) + "  return [], [r1]\n}\n";
 }
 
-std::string RunOn(const VmOptions& options, const std::string& text, std::vector<int64_t>* numbers = nullptr) {
+std::string RunOn(const VmOptions& options, const std::string& text,
+                  std::vector<int64_t>* numbers = nullptr) {
   auto vm = VmFromText(text, options);
   if (!vm) return "no vm";
   std::array inputs{Ints({3, 4})};
@@ -79,8 +80,9 @@ TEST(Device, CopiesGoThereAndBack) {
   copy [r1, r3], i3
 )"),
               ElementsAre(4, 3));
-  EXPECT_THAT(Numbers(std::string(kThere) + "copy [r1+i2, r2], i2\n i5 = add i0, i0\n copy [r1, r2+i2], i2\n"),
-              ElementsAre(4, 3));
+  EXPECT_THAT(
+      Numbers(std::string(kThere) + "copy [r1+i2, r2], i2\n i5 = add i0, i0\n copy [r1, r2+i2], i2\n"),
+      ElementsAre(4, 3));
 }
 
 TEST(Device, ACopyReadsWhatTheCopyBeforeItWrote) {
@@ -98,6 +100,23 @@ TEST(Device, ACopyReadsWhatTheCopyBeforeItWrote) {
   copy [r1, r4], i3
 )"),
               ElementsAre(3, 4));
+}
+
+// The host waits where something is read, and at the end.
+TEST(Device, TheHostWaitsOnce) {
+  const std::string launch = "launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2, r2]\n";
+  const std::string half = "copy [r1, r2], i2\n", rest = "copy [r1+i2, r2+i2], i2\n";
+  auto waits = [](const std::string& body) {
+    const VmOptions options = WithNull();
+    EXPECT_THAT(Numbers(kThere + body, options), ElementsAre(3, 4));
+    return options.devices[0]->statistics().waits;
+  };
+  EXPECT_EQ(waits(launch + launch + half + rest), 1);
+  EXPECT_EQ(waits(half + "i5 = add i1, i1\n" + launch + launch + "i6 = dim r0, 0\n" + rest), 1);
+  EXPECT_EQ(waits(half + launch + rest + launch),
+            2);  // the results arrive with the first, the end is the second
+  EXPECT_EQ(waits(half + "i5 = load r1, i0, i64\n" + rest), 2);
+  EXPECT_EQ(waits(half + "r3 = alloc i64, [i4]\n" + rest), 2);
 }
 
 TEST(Device, ConstantsAreEverywhere) {
@@ -129,8 +148,7 @@ TEST(Device, LaunchesTakeWhatIsThere) {
               HasSubstr("0 bytes at offset 17 of r2, which has 16 bytes (node /m (M))"));
   EXPECT_THAT(ErrorOf(std::string(kThere) + "i5 = const 17\n" + launch + "[c0+i5, r2]\n"),
               HasSubstr("0 bytes at offset 17 of constant 'w', which has 16 bytes (node /m (M))"));
-  EXPECT_THAT(ErrorOf(std::string(kThere) +
-                      "launch @on_cpu, 0, [i1, i1, i1, i0, i0, i0], [i1], [r2, r1]\n"),
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "launch @on_cpu, 0, [i1, i1, i1, i0, i0, i0], [i1], [r2, r1]\n"),
               HasSubstr("launch: r2 is on the gpu (node /m (M))"));
 }
 
@@ -145,11 +163,16 @@ TEST(Device, TheCpuDoesNotTouchItsMemory) {
 TEST(Device, PlacesOutsideOfMemoryAreErrors) {
   EXPECT_THAT(ErrorOf(std::string(kThere) + "copy [r1, r2+i2], i3\n"),
               HasSubstr("copy: 16 bytes at offset 8 of r2, which has 16 bytes (node /m (M))"));
-  EXPECT_THAT(ErrorOf(std::string(kThere) + "copy [r2+i2, r0], i3\n"), HasSubstr("16 bytes at offset 8 of r2"));
-  EXPECT_THAT(ErrorOf(std::string(kThere) + "copy [r1+i2, r2], i3\n"), HasSubstr("16 bytes at offset 8 of r1"));
-  EXPECT_THAT(ErrorOf(std::string(kThere) + "fill [r2+i2], i3, 0\n"), HasSubstr("16 bytes at offset 8 of r2"));
-  EXPECT_THAT(ErrorOf(std::string(kThere) + "i5 = load r2, i3, i64\n"), HasSubstr("8 bytes at offset 16 of r2"));
-  EXPECT_THAT(ErrorOf(std::string(kThere) + "store r2, i3, i64, i0\n"), HasSubstr("8 bytes at offset 16 of r2"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "copy [r2+i2, r0], i3\n"),
+              HasSubstr("16 bytes at offset 8 of r2"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "copy [r1+i2, r2], i3\n"),
+              HasSubstr("16 bytes at offset 8 of r1"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "fill [r2+i2], i3, 0\n"),
+              HasSubstr("16 bytes at offset 8 of r2"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "i5 = load r2, i3, i64\n"),
+              HasSubstr("8 bytes at offset 16 of r2"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "store r2, i3, i64, i0\n"),
+              HasSubstr("8 bytes at offset 16 of r2"));
   EXPECT_THAT(ErrorOf(std::string(kThere) + "r3 = view r2, i3, i64, [i1]\n"),
               HasSubstr("8 bytes at offset 16 of r2"));
 }
@@ -207,7 +230,8 @@ TEST(Device, TheBudgetCountsItsMemory) {
 }
 
 TEST(Device, VmsShareConstantsAndGiveThemBack) {
-  auto program = Assemble(Body("r2 = arena.on 1, i3\n launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [c0, r2]\n"));
+  auto program =
+      Assemble(Body("r2 = arena.on 1, i3\n launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [c0, r2]\n"));
   ASSERT_TRUE(program) << program.error().message;
   VmOptions options = WithNull();
   const std::shared_ptr<Device>& device = options.devices[0];
@@ -224,18 +248,37 @@ TEST(Device, VmsShareConstantsAndGiveThemBack) {
 }
 
 TEST(Device, WhatAProgramNeedsMustBeThere) {
-  auto program = Assemble("entry @main\nfunc @main() -> () frame 1, 1 {\n  i0 = const 8\n  r0 = arena.on 1, i0\n"
-                          "  return [], []\n}\n");
+  auto program = Assemble(
+      "entry @main\nfunc @main() -> () frame 1, 1 {\n  i0 = const 8\n  r0 = arena.on 1, i0\n"
+      "  return [], []\n}\n");
   ASSERT_TRUE(program) << program.error().message;
   auto vm = Vm::Create(*program, TestOptions());
   ASSERT_FALSE(vm);
   EXPECT_EQ(vm.error().code, Code::kUnsupported);
-  EXPECT_EQ(vm.error().message,
-            "the program runs on a device of class gpu; the devices given are cpu");
+  EXPECT_EQ(vm.error().message, "the program runs on a device of class gpu; the devices given are cpu");
   auto with = Vm::Create(*program, WithNull());
   ASSERT_TRUE(with) << with.error().message;
   ASSERT_EQ((*with)->Devices().size(), 2u);
   EXPECT_EQ((*with)->Devices()[1].name, "null");
+}
+
+TEST(Device, AProfileSaysWhereKernelsRun) {
+  auto vm = VmFromText(Body(std::string(kThere) +
+                            "launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2, r2]\n copy [r1, r2], i3\n"),
+                       WithNull());
+  ASSERT_TRUE(vm);
+  auto program = std::shared_ptr<const Program>(vm, &vm->program());
+  for (const bool knows : {false, true}) {
+    Profiler profiler(program, true, knows ? vm->Devices() : std::vector<DeviceUse>());
+    Invocation invocation = vm->NewInvocation();
+    invocation.SetLaunchObserver(profiler.observer());
+    std::array inputs{Ints({3, 4})};
+    std::array outputs{Tensor()};
+    ASSERT_EQ(TextOf(invocation.Run(inputs, outputs)), "");
+    EXPECT_THAT(profiler.Table(), HasSubstr(knows ? "  null       k\n" : "  gpu        k\n"));
+    EXPECT_THAT(profiler.ChromeTrace(), HasSubstr(knows ? "\"device\": \"null\"" : "\"device\": \"gpu\""));
+    EXPECT_THAT(profiler.ChromeTrace(), HasSubstr("\"tid\": 2"));
+  }
 }
 
 // Run after run uses the same memory.

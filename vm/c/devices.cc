@@ -84,6 +84,7 @@ tvmvm_status* tvmvm_device_get_statistics(const tvmvm_device* device, tvmvm_devi
     statistics->held_bytes = found.held_bytes;
     statistics->blocks = found.blocks;
     statistics->launches = found.launches;
+    statistics->waits = found.waits;
     return {};
   });
 }

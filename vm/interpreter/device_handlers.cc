@@ -83,13 +83,21 @@ bool Check(Machine& m, const uint32_t* pc, const Status& status, bool writes_hos
   return false;
 }
 
-// Whether the next instruction but scalar arithmetic is another copy: then one wait serves both.
+// Whether an instruction touches no memory of the host and gives none back: what a copy writes there need not
+// have arrived.
+bool LeavesHostMemoryAlone(const uint32_t* pc) {
+  const auto opcode = static_cast<Opcode>(*pc & 0xff);
+  if (opcode == Opcode::kLaunch) return pc[2] != 0;
+  return (opcode >= Opcode::kConstant64 && opcode <= Opcode::kF64ToInt) || opcode == Opcode::kPlan ||
+         opcode == Opcode::kDim;
+}
+
+// Whether another copy follows before anything can see what this one writes: then one wait serves both.
 bool MoreCopiesFollow(const uint32_t* pc) {
-  constexpr int kLook = 64;
+  constexpr int kLook = 256;
   for (int i = 0; i < kLook; ++i, pc += *pc >> 8) {
-    const auto opcode = static_cast<Opcode>(*pc & 0xff);
-    if (opcode == Opcode::kCopy) return true;
-    if (opcode < Opcode::kConstant64 || opcode > Opcode::kF64ToInt) return false;
+    if (static_cast<Opcode>(*pc & 0xff) == Opcode::kCopy) return true;
+    if (!LeavesHostMemoryAlone(pc)) return false;
   }
   return false;
 }

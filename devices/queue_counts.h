@@ -1,0 +1,16 @@
+// What the queues of a device did, counted for its statistics.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tvmvm {
+
+struct QueueCounts {
+  std::atomic<int64_t> launches{0};
+  std::atomic<int64_t> waits{0};  // that had something to wait for
+
+  static void Add(std::atomic<int64_t>* count) { count->fetch_add(1, std::memory_order_relaxed); }
+};
+
+}  // namespace tvmvm
