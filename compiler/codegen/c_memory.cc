@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "compiler/codegen/c_printer.h"
@@ -15,6 +16,8 @@ using tensor::Stmt;
 using tensor::StmtKind;
 
 namespace {
+
+constexpr int kVectorOfFour = 4;  // lanes that one instruction of every GPU moves
 
 // The first of consecutive elements that an access of several lanes touches; invalid: they are not
 // consecutive.
@@ -108,24 +111,74 @@ void CPrinter::Allocate(uint32_t buffer) {
   }
 }
 
+// The index of a local buffer, in 32 bits: what it holds ends long before. Sums and products of 64 bits may
+// be cut to 32 part by part. `by`: divided by that power of two; the index is a multiple of it.
+CPrinter::Text CPrinter::LocalIndex(const Expr& e, int64_t by) {
+  auto both = [&](const char* sign, int64_t left, int64_t right) {
+    Text a = LocalIndex(e->operands[0], left), b = LocalIndex(e->operands[1], right);
+    return fmt::format("({} {} {})", a, sign, b);
+  };
+  switch (e.op()) {
+    case ExprOp::kConstant:
+      return fmt::format("{}", e->integer / by);
+    case ExprOp::kAdd:
+      return both("+", by, by);
+    case ExprOp::kSub:
+      return both("-", by, by);
+    case ExprOp::kMul:
+      for (int64_t part = 1; part <= by; part *= 2)
+        if (IsMultiple(e->operands[0], part) && IsMultiple(e->operands[1], by / part))
+          return both("*", part, by / part);
+      break;
+    default:
+      break;
+  }
+  Text whole = fmt::format("to_i32({})", Scalar(e));
+  return by == 1 ? whole : fmt::format("({} >> {})", whole, std::countr_zero(static_cast<uint64_t>(by)));
+}
+
+// What each lane of an access touches.
+CPrinter::Indices CPrinter::IndicesOf(uint32_t buffer, const Expr& index, int lanes) {
+  bool is_argument = kernel_.buffers[buffer].is_argument;
+  Expr all = index.lanes() == lanes ? index : tensor::Ramp(index, tensor::IntConstant(1), lanes);
+  kept_.push_back(all);
+  if (is_argument || (lanes > 1 && all.op() != ExprOp::kRamp)) {
+    Indices texts = Emit(all).lanes;
+    if (!is_argument)
+      for (Text& text : texts) text = fmt::format("to_i32({})", text);
+    return texts;
+  }
+  if (lanes == 1) return {LocalIndex(all, 1)};
+  Indices texts;
+  for (int i = 0; i < lanes; ++i) {
+    kept_.push_back(all->operands[0] + all->operands[1] * tensor::IntConstant(i));
+    texts.push_back(LocalIndex(kept_.back(), 1));
+  }
+  return texts;
+}
+
 // An element as it is held in memory.
 CPrinter::Text CPrinter::Element(uint32_t buffer, const Text& index) {
   const Place& place = places_[buffer];
   const BufferInfo& info = kernel_.buffers[buffer];
-  if (info.is_argument && dialect_ == Dialect::kGlsl) {
+  bool is_glsl = dialect_ == Dialect::kGlsl;
+  if (info.is_argument && is_glsl) {
     int bytes = std::max(1, DTypeBits(info.dtype) / 8);
     return fmt::format("{}({} + to_u64({}) * {}ul).v", BlockName(info), place.name, index, bytes);
   }
-  if (info.is_argument) return fmt::format("{}[{}]", place.name, index);
-  Text at = dialect_ == Dialect::kGlsl ? fmt::format("to_i32({})", index) : index;
-  if (index.find_first_not_of("0123456789l") == Text::npos) at = index.substr(0, index.find('l'));
-  if (place.vector_lanes == 0) return fmt::format("{}[{}]", place.name, at);
-  if (dialect_ == Dialect::kOpenClC) {
-    const char* space = info.memory == Memory::kShared ? "__local " : "";
-    return fmt::format("(({}f32*){})[{}]", space, place.name, at);
+  int lanes = place.vector_lanes;
+  if (lanes == 0) return fmt::format("{}[{}]", place.name, index);
+  if (index.find_first_not_of("0123456789") == Text::npos) {
+    int at = std::stoi(index);
+    Text component = is_glsl ? Text(1, "xyzw"[at % lanes]) : fmt::format("s{:x}", at % lanes);
+    return fmt::format("{}[{}].{}", place.name, at / lanes, component);
   }
-  at = Hold("i32", at);
-  return fmt::format("{0}[{1} / {2}][{1} % {2}]", place.name, at, place.vector_lanes);
+  if (!is_glsl) {
+    const char* space = info.memory == Memory::kShared ? "__local " : "";
+    return fmt::format("(({}f32*){})[{}]", space, place.name, index);
+  }
+  Text at = Hold("i32", index);
+  return fmt::format("{0}[{1} >> {2}][{1} & {3}]", place.name, at, lanes / 2, lanes - 1);
 }
 
 CPrinter::Text CPrinter::LoadPacked(uint32_t buffer, const Text& index) {
@@ -146,22 +199,21 @@ CPrinter::Text CPrinter::LoadOne(uint32_t buffer, const Text& index) {
   return info.dtype == DType::kBool ? fmt::format("({} != 0u)", element) : element;
 }
 
-// A whole vector; empty: not in one piece.
+// A whole vector of a local buffer; empty: it is none of vectors.
 CPrinter::Text CPrinter::VectorElement(uint32_t buffer, const Expr& base, int lanes) {
   const Place& place = places_[buffer];
+  if (place.vector_lanes != lanes) return "";
+  return fmt::format("{}[{}]", place.name, LocalIndex(base, lanes));
+}
+
+// Where a vector of an argument begins, as the functions that move whole vectors want it; empty: there are
+// none for it.
+CPrinter::Text CPrinter::VectorPointer(uint32_t buffer, const Expr& base, int lanes) {
   const BufferInfo& info = kernel_.buffers[buffer];
-  if (place.vector_lanes == lanes) {
-    if (tensor::IsConstant(base)) return fmt::format("{}[{}]", place.name, base->integer / lanes);
-    Text index = fmt::format("({} >> {})", Scalar(base),
-                             lanes == 2   ? 1
-                             : lanes == 4 ? 2
-                             : lanes == 8 ? 3
-                                          : 4);
-    return fmt::format("{}[{}]", place.name,
-                       dialect_ == Dialect::kGlsl ? fmt::format("to_i32({})", index) : index);
-  }
-  bool has_pointers = dialect_ == Dialect::kOpenClC && info.dtype == DType::kF32 && place.vector_lanes == 0;
-  return has_pointers ? fmt::format("vload{}(0, {} + {})", lanes, place.name, Scalar(base)) : "";
+  bool is_glsl = dialect_ == Dialect::kGlsl;
+  if (!info.is_argument || info.dtype != DType::kF32 || (is_glsl && lanes != kVectorOfFour)) return "";
+  Text at = Scalar(base), name = places_[buffer].name;
+  return is_glsl ? fmt::format("{} + to_u64({}) * 4ul", name, at) : fmt::format("{} + {}", name, at);
 }
 
 CPrinter::Value CPrinter::Load(const Expr& e) {
@@ -171,8 +223,12 @@ CPrinter::Value CPrinter::Load(const Expr& e) {
   Expr base = ConsecutiveFrom(index, lanes);
   if (base.valid() && !is_masked && IsVectorType(e.dtype(), lanes)) {
     if (Text text = VectorElement(e->id, base, lanes); !text.empty()) return {{text}, lanes};
+    if (Text from = VectorPointer(e->id, base, lanes); !from.empty())
+      return {
+          {lanes == kVectorOfFour ? Call("load_f32x4", {from}) : fmt::format("vload{}(0, {})", lanes, from)},
+          lanes};
   }
-  std::vector<Text> indices = Emit(index).lanes, masks, texts;
+  std::vector<Text> indices = IndicesOf(e->id, index, lanes), masks, texts;
   if (is_masked) masks = Emit(e->operands[1]).lanes;
   for (int i = 0; i < lanes; ++i) {
     auto lane = static_cast<size_t>(i);
@@ -233,20 +289,14 @@ void CPrinter::Store(const Stmt& s) {
   Expr base = ConsecutiveFrom(s.index, lanes);
   bool is_whole = base.valid() && !s.mask.valid() && IsVectorType(s.value.dtype(), lanes);
   if (is_whole) {
-    Text place = VectorElement(s.buffer, base, lanes);
+    Text place = VectorElement(s.buffer, base, lanes), to = VectorPointer(s.buffer, base, lanes);
     Value value = AsVector(Emit(s.value), lanes);
-    if (places_[s.buffer].vector_lanes == lanes) return Line(fmt::format("{} = {};", place, value.lanes[0]));
-    if (!place.empty())
-      return Line(fmt::format("vstore{}({}, 0, {} + {});", lanes, value.lanes[0], places_[s.buffer].name,
-                              Scalar(base)));
+    if (!place.empty()) return Line(fmt::format("{} = {};", place, value.lanes[0]));
+    if (!to.empty() && lanes == kVectorOfFour) return Line(Call("store_f32x4", {to, value.lanes[0]}) + ";");
+    if (!to.empty()) return Line(fmt::format("vstore{}({}, 0, {});", lanes, value.lanes[0], to));
   }
   Value value = AsLanes(Emit(s.value), s.value.dtype());
-  std::vector<Text> indices, masks;
-  if (base.valid()) {
-    indices = Emit(tensor::Ramp(base, tensor::IntConstant(1), lanes)).lanes;
-  } else {
-    indices = Emit(s.index).lanes;
-  }
+  std::vector<Text> indices = IndicesOf(s.buffer, base.valid() ? base : s.index, lanes), masks;
   if (s.mask.valid()) masks = Emit(s.mask).lanes;
   // All lanes are read before the first is written.
   for (Text& lane : value.lanes)

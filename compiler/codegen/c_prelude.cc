@@ -197,6 +197,35 @@ void AddBits(std::vector<Function>* table) {
        "void fail(u64 status, i32 code) { atomicCompSwap(Status(status).code, 0, code); }\n"});
 }
 
+// Four elements at once where their address allows it: views may begin anywhere.
+void AddVectors(std::vector<Function>* table) {
+  table->push_back(
+      {"load_f32x4",
+       {},
+       "f32x4 load_f32x4(const __global f32* from) {\n"
+       "  return ((ulong)from & 15ul) == 0ul ? *(const __global f32x4*)from : vload4(0, from);\n}\n",
+       "layout(buffer_reference, scalar, buffer_reference_align = 16) readonly restrict buffer "
+       "InVector { f32x4 v; };\n"
+       "layout(buffer_reference, scalar, buffer_reference_align = 4) readonly restrict buffer "
+       "InVectorParts { f32 v[4]; };\n"
+       "f32x4 load_f32x4(u64 from) {\n"
+       "  if ((to_u32(from) & 15u) == 0u) return InVector(from).v;\n"
+       "  InVectorParts p = InVectorParts(from);\n"
+       "  return make_f32x4(p.v[0], p.v[1], p.v[2], p.v[3]);\n}\n"});
+  table->push_back({"store_f32x4",
+                    {},
+                    // PoCL 3.1 writes in work-items that do not get here, too, where this branches.
+                    "void store_f32x4(__global f32* to, f32x4 value) { vstore4(value, 0, to); }\n",
+                    "layout(buffer_reference, scalar, buffer_reference_align = 16) restrict buffer "
+                    "OutVector { f32x4 v; };\n"
+                    "layout(buffer_reference, scalar, buffer_reference_align = 4) restrict buffer "
+                    "OutVectorParts { f32 v[4]; };\n"
+                    "void store_f32x4(u64 to, f32x4 value) {\n"
+                    "  if ((to_u32(to) & 15u) == 0u) {\n    OutVector(to).v = value;\n    return;\n  }\n"
+                    "  OutVectorParts p = OutVectorParts(to);\n"
+                    "  for (int i = 0; i < 4; ++i) p.v[i] = value[i];\n}\n"});
+}
+
 const std::vector<Function>& Table() {
   static const std::vector<Function> table = [] {
     std::vector<Function> t;
@@ -205,6 +234,7 @@ const std::vector<Function>& Table() {
     AddConversions(&t);
     AddDivisions(&t);
     AddBits(&t);
+    AddVectors(&t);
     return t;
   }();
   return table;

@@ -151,6 +151,7 @@ CPrinter::Text CPrinter::ScalarOf(const ir::Dim& dim) {
 void CPrinter::CountUses(const Stmt& s) {
   uses_.clear();
   emitted_.clear();
+  kept_.clear();
   std::set<const tensor::ExprNode*> seen;
   for (const Expr* root : {&s.begin, &s.end, &s.value, &s.index, &s.mask}) {
     if (!root->valid()) continue;

@@ -107,7 +107,11 @@ class CPrinter {
   static Text Zero(DType dtype);
 
   // c_memory.cc
+  using Indices = std::vector<Text>;
   Value Load(const Expr& e);
+  Text LocalIndex(const Expr& e, int64_t by);
+  Indices IndicesOf(uint32_t buffer, const Expr& index, int lanes);
+  Text VectorPointer(uint32_t buffer, const Expr& base, int lanes);
   Text LoadOne(uint32_t buffer, const Text& index);
   Text LoadPacked(uint32_t buffer, const Text& index);
   Text Element(uint32_t buffer, const Text& index);
@@ -137,6 +141,7 @@ class CPrinter {
   std::unordered_map<tensor::VariableId, int64_t> multiples_;  // of what number a variable is a multiple
   std::unordered_map<const tensor::ExprNode*, int> uses_;      // in the current statement
   std::unordered_map<const tensor::ExprNode*, Value> emitted_;
+  std::vector<Expr> kept_;  // made while printing: keeps the nodes of emitted_ alive
 };
 
 }  // namespace tvmvm::codegen

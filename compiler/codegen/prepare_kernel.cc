@@ -34,6 +34,7 @@ class Unroller {
   StmtPtr Run(const StmtPtr& root) {
     bool is_unrolled = root->kind == tensor::StmtKind::kFor && root->loop == tensor::LoopKind::kUnrolled;
     if (is_unrolled) return Unroll(*root);
+    if (root->kind == tensor::StmtKind::kBlock) return Block(*root);
     tensor::Stmt s = *root;
     for (Expr* e : {&s.begin, &s.end, &s.value, &s.index, &s.mask})
       if (e->valid() && !values_.empty()) *e = tensor::Substitute(*e, values_);
@@ -42,6 +43,23 @@ class Unroller {
   }
 
  private:
+  // What copies of a body make constant is no variable any more: indices of registers are numbers then.
+  StmtPtr Block(const tensor::Stmt& s) {
+    size_t known = values_.size();
+    std::vector<StmtPtr> statements;
+    for (const StmtPtr& child : s.body) {
+      bool is_let = child->kind == tensor::StmtKind::kLet && !values_.empty();
+      Expr value = is_let ? tensor::Substitute(child->value, values_) : Expr();
+      if (value.valid() && tensor::IsConstant(value)) {
+        values_.emplace_back(child->variable, value);
+      } else {
+        statements.push_back(Run(child));
+      }
+    }
+    values_.resize(known);
+    return tensor::Block(std::move(statements));
+  }
+
   StmtPtr Unroll(const tensor::Stmt& s) {
     Expr begin = values_.empty() ? s.begin : tensor::Substitute(s.begin, values_);
     std::vector<StmtPtr> copies;

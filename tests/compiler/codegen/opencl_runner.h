@@ -4,6 +4,7 @@
 #include <CL/cl.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -50,6 +51,8 @@ class OpenClRunner {
   }
 
  private:
+  static constexpr ptrdiff_t kBehind = 256;  // bytes that nobody may write
+
   static std::unique_ptr<OpenClRunner> Open(std::string* why) {
     void* library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return *why = "there is no libOpenCL.so.1", nullptr;
@@ -88,9 +91,10 @@ class OpenClRunner {
     cl_uint next = 0;
     std::vector<decltype(make(nullptr, 0))> memory;
     auto pass = [&](std::span<std::byte> bytes) {
-      // At an offset, as suballocated memory is.
+      // At an offset, as suballocated memory is, and with something behind it.
       std::vector<std::byte> padded(64, std::byte{0xaa});
       padded.insert(padded.end(), bytes.begin(), bytes.end());
+      padded.resize(padded.size() + kBehind, std::byte{0xaa});
       memory.push_back(make(padded.data(), padded.size()));
       cl_mem handle = memory.back().get();
       cl_ulong offset = 64;
@@ -119,21 +123,26 @@ class OpenClRunner {
     error = clEnqueueNDRangeKernel_(queue_, function, 3, nullptr, global, local, 0, nullptr, nullptr);
     if (error != CL_SUCCESS) return *message = "launch failed: " + std::to_string(error), -1;
     auto read = [&](size_t i, std::span<std::byte> to) {
-      if (!to.empty() && clEnqueueReadBuffer_(queue_, memory[i].get(), CL_TRUE, 64, to.size(), to.data(), 0,
-                                              nullptr, nullptr) != CL_SUCCESS)
+      std::vector<std::byte> all(to.size() + kBehind);
+      if (clEnqueueReadBuffer_(queue_, memory[i].get(), CL_TRUE, 64, all.size(), all.data(), 0, nullptr,
+                               nullptr) != CL_SUCCESS)
         *message = "reading failed";
+      std::copy_n(all.begin(), to.size(), to.begin());
+      if (std::count(all.end() - kBehind, all.end(), std::byte{0xaa}) != kBehind)
+        *message = "something was written behind buffer " + std::to_string(i);
     };
     read(0, status);
     for (size_t i = 0; i < buffers.size(); ++i) read(i + 1, buffers[i]);
     return message->empty() ? code : -1;
   }
 
-#define TVMVM_CL_FUNCTIONS(X)                                                                              \
-  X(clGetPlatformIDs)                                                                                      \
-  X(clGetPlatformInfo) X(clGetDeviceIDs) X(clCreateContext) X(clCreateCommandQueue)                        \
-      X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) X(clCreateKernel)            \
-          X(clReleaseKernel) X(clReleaseProgram) X(clCreateBuffer) X(clReleaseMemObject) X(clSetKernelArg) \
-              X(clEnqueueNDRangeKernel) X(clEnqueueReadBuffer)
+#define TVMVM_CL_FUNCTIONS(X)                                                                             \
+  X(clGetPlatformIDs)                                                                                     \
+  X(clGetPlatformInfo)                                                                                    \
+  X(clGetDeviceIDs) X(clCreateContext) X(clCreateCommandQueue) X(clCreateProgramWithSource)               \
+      X(clBuildProgram) X(clGetProgramBuildInfo) X(clCreateKernel) X(clReleaseKernel) X(clReleaseProgram) \
+          X(clCreateBuffer) X(clReleaseMemObject) X(clSetKernelArg) X(clEnqueueNDRangeKernel)             \
+              X(clEnqueueReadBuffer)
 #define TVMVM_CL_DECLARE(name) decltype(&::name) name##_ = nullptr;
   TVMVM_CL_FUNCTIONS(TVMVM_CL_DECLARE)
   void Load(void* library) {

@@ -11,8 +11,12 @@ namespace tvmvm::tensor {
 
 class GpuGroup {
  public:
-  GpuGroup(const ir::Function& function, ir::NodeId node) : group_(function, node) {
-    Expected<GroupProgram> program = ScheduleGroup(function, node, GpuTargetInfo(DeviceKind::kOpenCl));
+  static constexpr int64_t kMostEvaluated = 200'000;  // operations and bytes
+
+  GpuGroup(const ir::Function& function, ir::NodeId node)
+      : GpuGroup(function, node, ScheduleGroup(function, node, GpuTargetInfo(DeviceKind::kOpenCl))) {}
+  GpuGroup(const ir::Function& function, ir::NodeId node, Expected<GroupProgram> program)
+      : group_(function, node) {
     if (!program) {
       ADD_FAILURE() << "on a GPU: " << program.error().message;
       return;
@@ -27,9 +31,10 @@ class GpuGroup {
   }
 
   // The outputs, once for each way to run that is quick enough.
-  std::vector<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs, const Symbols& symbols) {
+  std::vector<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs, const Symbols& symbols,
+                                           int64_t most_evaluated = kMostEvaluated) {
     std::vector<std::vector<HostTensor>> all;
-    if (WorkFor(symbols) < kMostEvaluated) {
+    if (WorkFor(symbols) < most_evaluated) {
       all.push_back(RunWith(inputs, symbols, [](const auto& kernel, const auto& buffers, const auto& lookup) {
         Expected<int32_t> code = EvaluateLoops(kernel, buffers, lookup, {.eager_select = false});
         EXPECT_TRUE(code.has_value()) << (code ? "" : code.error().message) << ToString(kernel);
@@ -53,8 +58,6 @@ class GpuGroup {
   const GroupProgram& program() const { return program_; }
 
  private:
-  static constexpr int64_t kMostEvaluated = 200'000;  // operations and bytes
-
   int64_t WorkFor(const Symbols& symbols) const {
     int64_t work = 0;
     for (const KernelCall& call : program_.calls) {

@@ -1,0 +1,153 @@
+// Makes the kernels that gpu_products times, on a machine that has the compiler:
+//
+//   gpu_products_compile FOLDER [ROWSxCOLUMNSxDEPTHxITEMROWSxITEMCOLUMNSxLANES ...]
+//
+// For each shape the kernel that the compiler chooses, and for the large one each tile of the table below, or
+// the tiles named. The folder gets, for each kernel, a SPIR-V library, OpenCL C, GLSL to read, and one line
+// of `kernels.txt`: name, m, k, n, work-groups, and the two files.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "compiler/codegen/gpu_codegen.h"
+#include "compiler/ops/core_op.h"
+#include "compiler/tensor/group.h"
+#include "compiler/tensor/schedule_gpu_product.h"
+
+namespace tvmvm {
+namespace {
+
+using tensor::ProductTile;
+using Ints = std::vector<int64_t>;
+
+struct Shape {
+  int64_t m, k, n;
+};
+
+constexpr ProductTile kCandidates[] = {
+    {128, 128, 8, 8, 8, 8},  {128, 128, 8, 8, 8, 16}, {128, 128, 16, 8, 8, 8}, {128, 256, 8, 8, 16, 8},
+    {256, 128, 8, 16, 8, 8}, {64, 128, 16, 8, 8, 8},  {64, 256, 8, 8, 8, 8},   {128, 64, 16, 8, 8, 8},
+    {64, 64, 16, 4, 4, 8},   {64, 64, 16, 8, 8, 8},   {32, 32, 16, 4, 4, 8},
+};
+constexpr Shape kLarge = {4096, 4096, 4096};
+constexpr Shape kSmall[] = {{384, 768, 3072}, {64, 768, 3072}, {17, 768, 3072}};
+
+// x[m, k] times y[k, n].
+struct Contraction {
+  ir::Function function;
+  ir::NodeId node;
+
+  explicit Contraction(const Shape& shape) {
+    auto value = [&](ir::Dims dims) {
+      return function.AddValue(ir::Type::Tensor(DType::kF32, std::move(dims)));
+    };
+    ir::Node product;
+    product.op = &ir::GetCoreOp("contract");
+    product.inputs = {value({shape.m, shape.k}), value({shape.k, shape.n})};
+    product.outputs = {value({shape.m, shape.n})};
+    product.attributes = {
+        {"lhs_batch", Ints{}}, {"rhs_batch", Ints{}}, {"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}};
+    node = function.AddNode(std::move(product));
+  }
+};
+
+class Writer {
+ public:
+  explicit Writer(std::filesystem::path folder)
+      : folder_(std::move(folder)), list_(folder_ / "kernels.txt") {}
+
+  Status Add(const std::string& tile, const Shape& shape, const Expected<tensor::GroupProgram>& program) {
+    TVMVM_CHECK_OK(program);
+    std::string name = fmt::format("m{}_k{}_n{}.{}", shape.m, shape.k, shape.n, tile);
+    if (program->calls.size() != 1 || !program->workspaces.empty()) {
+      std::printf("%s: left out, it is no single kernel\n", name.c_str());
+      return {};
+    }
+    const tensor::LoopKernel& kernel = program->calls[0].kernel;
+    codegen::KernelSource source{"product", &kernel, {}};
+    std::string files[2] = {name + ".spv", name + ".cl"};
+    for (DeviceKind device : {DeviceKind::kVulkan, DeviceKind::kOpenCl}) {
+      bool is_vulkan = device == DeviceKind::kVulkan;
+      codegen::CodegenOptions options{GpuTargetInfo(device),
+                                      is_vulkan ? KernelForm::kSpirV : KernelForm::kOpenClC, 1};
+      options.target.shared_memory_bytes = 48 << 10;
+      options.target.max_group_size = 1024;
+      TVMVM_TRY(std::vector<std::byte> bytes, codegen::GenerateGpuLibrary({&source, 1}, options));
+      Write(files[is_vulkan ? 0 : 1],
+            std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    }
+    TVMVM_TRY(std::string text, codegen::PrintGlsl(source));
+    Write(name + ".comp", text);
+    int64_t groups = 1;
+    for (const ir::Dim& size : kernel.grid_size) groups *= size.constant().value_or(0);
+    list_ << fmt::format("{} {} {} {} {} {} {}\n", name, shape.m, shape.k, shape.n, groups, files[0],
+                         files[1]);
+    return {};
+  }
+
+ private:
+  void Write(const std::string& name, std::string_view bytes) {
+    std::ofstream(folder_ / name, std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+
+  std::filesystem::path folder_;
+  std::ofstream list_;
+};
+
+std::string NameOf(const ProductTile& t) {
+  return fmt::format("{}x{}x{}x{}x{}x{}", t.rows, t.columns, t.depth, t.item_rows, t.item_columns,
+                     t.lanes_across);
+}
+
+Status WriteAll(const std::filesystem::path& folder, std::span<const ProductTile> tiles) {
+  std::filesystem::create_directories(folder);
+  Writer writer(folder);
+  auto add_tiles = [&](const Shape& shape) -> Status {
+    Contraction product(shape);
+    tensor::GroupView view(product.function, product.node);
+    for (const ProductTile& tile : tiles)
+      TVMVM_CHECK_OK(writer.Add(NameOf(tile), shape, tensor::ScheduleProductByTile(view, tile)));
+    return {};
+  };
+  TVMVM_CHECK_OK(add_tiles(kLarge));
+  for (const Shape& shape : kSmall) TVMVM_CHECK_OK(add_tiles(shape));
+  std::vector<Shape> shapes = {kLarge};
+  for (int64_t m : {1, 4, 17, 64, 384})
+    for (auto [k, n] : {std::pair<int64_t, int64_t>(768, 768), {768, 3072}, {3072, 768}})
+      shapes.push_back({m, k, n});
+  for (const Shape& shape : shapes) {
+    Contraction product(shape);
+    TVMVM_CHECK_OK(writer.Add(
+        "chosen", shape,
+        tensor::ScheduleGroup(product.function, product.node, GpuTargetInfo(DeviceKind::kVulkan))));
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace tvmvm
+
+int main(int argc, char** argv) {
+  using namespace tvmvm;
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: gpu_products_compile FOLDER [TILE ...]\n");
+    return 2;
+  }
+  std::vector<tensor::ProductTile> tiles;
+  for (int i = 2; i < argc; ++i) {
+    tensor::ProductTile t;
+    if (std::sscanf(argv[i], "%dx%dx%dx%dx%dx%d", &t.rows, &t.columns, &t.depth, &t.item_rows,
+                    &t.item_columns, &t.lanes_across) != 6) {
+      std::fprintf(stderr, "%s is no tile\n", argv[i]);
+      return 2;
+    }
+    tiles.push_back(t);
+  }
+  if (tiles.empty()) tiles.assign(std::begin(kCandidates), std::end(kCandidates));
+  Status status = WriteAll(argv[1], tiles);
+  if (!status) std::fprintf(stderr, "%s\n", status.error().message.c_str());
+  return status ? 0 : 1;
+}

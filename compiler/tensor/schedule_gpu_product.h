@@ -1,0 +1,121 @@
+// Sums of products on GPUs: contractions, and convolutions whose data and weights do not share an axis of the
+// result. What their kernels have in common; private to schedule_gpu_product*.cc and their bench.
+//
+// The result's axes that the left factor alone depends on are rows, those of the right factor alone columns,
+// those of both a batch. Columns are what lies side by side in the result's memory.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "compiler/tensor/product_group.h"
+
+namespace tvmvm::tensor {
+
+// The tile of the result that a work-group computes. All are powers of two.
+struct ProductTile {
+  int rows = 0, columns = 0;            // of the group
+  int depth = 0;                        // of the slices that stand in shared memory, two of each factor
+  int item_rows = 0, item_columns = 0;  // sums in the registers of a work-item
+  int lanes_across = 0;  // of 32 neighbouring work-items, so many lie side by side along the columns
+
+  int items_down() const { return rows / item_rows; }
+  int items_across() const { return columns / item_columns; }
+  int items() const { return items_down() * items_across(); }
+};
+
+// What the choice is made from, from large to small: the first of which a result holds enough to keep a
+// device busy, else the last.
+std::span<const ProductTile> ProductTiles();
+
+// The axes of the result that play one part, as one.
+struct ProductRole {
+  std::vector<size_t> axes;  // of the result
+  ir::Dims sizes;
+  ir::Dim size() const { return ir::Product(sizes); }
+};
+
+// The result's element taken apart: the sum over the reduction's axes of left * right.
+struct ProductParts {
+  Expr reduce, left, right;
+  std::vector<VariableId> index;  // stand for the result's coordinates
+};
+
+class GpuProduct {
+ public:
+  // Nothing where the group is none of this form.
+  static std::optional<GpuProduct> Find(const GroupView& group);
+
+  const GroupView& group() const { return *group_; }
+  const ProductRole& batch() const { return batch_; }
+  const ProductRole& rows() const { return rows_; }
+  const ProductRole& columns() const { return columns_; }
+  const ir::Dims& depth() const { return depth_; }  // of the reduction's axes
+  DType accumulator() const { return accumulator_; }
+  ir::NodeId anchor() const { return anchor_; }
+  ir::ValueId result() const { return result_; }
+  // Left and right as rows and columns want them.
+  ProductParts Expand(LoopKernel* kernel, InputReader& reader) const;
+  // Whether neighbours in a factor's memory are neighbours along the depth, not along its role.
+  bool MovesAlongDepth(const ProductParts& parts, const Expr& element, const ProductRole& role) const;
+  // 1 where four neighbours in the factor always are four neighbours in memory, at a multiple of four.
+  ir::Dim HasVectors(const ProductParts& parts, const Expr& element, const ProductRole& role) const;
+
+ private:
+  GpuProduct(const GroupView& group, ir::NodeId anchor);
+  bool Analyse();
+  void FindRoles(const ProductParts& parts);
+
+  const GroupView* group_;
+  ir::NodeId anchor_;
+  ir::ValueId result_;
+  bool swapped_ = false;
+  ProductRole batch_, rows_, columns_;
+  ir::Dims depth_;
+  DType accumulator_ = DType::kInvalid;
+};
+
+// One kernel of a product while it is built: arguments for the inputs `wanted`, then the outputs.
+class ProductBuilder {
+ public:
+  using Bindings = std::vector<std::pair<VariableId, Expr>>;
+
+  ProductBuilder(const GpuProduct& product, const std::set<int>& wanted, LoopKernel* kernel);
+
+  Nest& nest() { return nest_; }
+  const GpuProduct& product() const { return product_; }
+  const ProductParts& parts() const { return parts_; }
+  const std::vector<KernelArgument>& arguments() const { return arguments_; }
+  const std::set<int>& touched() const { return reader_.touched(); }
+
+  // Makes a one-dimensional group; gives the work-item's number.
+  Expr Group(int items);
+  // Binds the batch's coordinates to grid axis 2; gives them.
+  Bindings Batch();
+  // Coordinates of a role's axes at a flat position, bound to variables.
+  void Bind(const ProductRole& role, const Expr& position, Bindings* bound);
+  // The depth's coordinates at a flat position.
+  void Step(const Expr& position, Bindings* bound) const;
+  // Stores all outputs at one position of the result.
+  Status StoreElement(const Bindings& bound, const Expr& sum);
+
+ private:
+  const GpuProduct& product_;
+  InputReader reader_;
+  std::vector<KernelArgument> arguments_;
+  std::vector<uint32_t> outputs_;
+  ProductParts parts_;
+  Nest nest_;
+};
+
+// Bodies. With `has_vectors`, factors are read four elements at a time where GpuProduct::HasVectors holds.
+Status BuildProductTile(ProductBuilder& builder, const ProductTile& tile, bool has_vectors);
+// Up to `rows` rows; the work-items of a group share the depth of a few columns.
+Status BuildThinProduct(ProductBuilder& builder, int rows);
+
+// As ScheduleProductForGpu, but by one tile whatever the sizes: what benches compare.
+Expected<GroupProgram> ScheduleProductByTile(const GroupView& group, const ProductTile& tile);
+
+}  // namespace tvmvm::tensor
