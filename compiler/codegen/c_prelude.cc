@@ -209,9 +209,14 @@ void AddVectors(std::vector<Function>* table) {
        "layout(buffer_reference, scalar, buffer_reference_align = 4) readonly restrict buffer "
        "InVectorParts { f32 v[4]; };\n"
        "f32x4 load_f32x4(u64 from) {\n"
-       "  if ((to_u32(from) & 15u) == 0u) return InVector(from).v;\n"
-       "  InVectorParts p = InVectorParts(from);\n"
-       "  return make_f32x4(p.v[0], p.v[1], p.v[2], p.v[3]);\n}\n"});
+       "  f32x4 value;\n"
+       "  if ((to_u32(from) & 15u) == 0u) {\n"
+       "    value = InVector(from).v;\n"
+       "  } else {\n"
+       "    InVectorParts p = InVectorParts(from);\n"
+       "    value = make_f32x4(p.v[0], p.v[1], p.v[2], p.v[3]);\n"
+       "  }\n"
+       "  return value;\n}\n"});
   table->push_back({"store_f32x4",
                     {},
                     // PoCL 3.1 writes in work-items that do not get here, too, where this branches.
@@ -221,9 +226,13 @@ void AddVectors(std::vector<Function>* table) {
                     "layout(buffer_reference, scalar, buffer_reference_align = 4) restrict buffer "
                     "OutVectorParts { f32 v[4]; };\n"
                     "void store_f32x4(u64 to, f32x4 value) {\n"
-                    "  if ((to_u32(to) & 15u) == 0u) {\n    OutVector(to).v = value;\n    return;\n  }\n"
-                    "  OutVectorParts p = OutVectorParts(to);\n"
-                    "  for (int i = 0; i < 4; ++i) p.v[i] = value[i];\n}\n"});
+                    "  if ((to_u32(to) & 15u) == 0u) {\n"
+                    "    OutVector(to).v = value;\n"
+                    "  } else {\n"
+                    "    OutVectorParts p = OutVectorParts(to);\n"
+                    "    p.v[0] = value.x;\n    p.v[1] = value.y;\n"
+                    "    p.v[2] = value.z;\n    p.v[3] = value.w;\n"
+                    "  }\n}\n"});
 }
 
 const std::vector<Function>& Table() {
