@@ -78,7 +78,7 @@ void main() {
   precise f32 t_4 = In_f32(in_0 + to_u64(((point * 4l) + thread_2)) * 4ul).v;
   precise f32 t_5 = (t_4 * t_4);
   i32 t_6 = to_i32(thread_2);
-  tile_3[t_6 / 4][t_6 % 4] = (t_5 + 0.5f);
+  tile_3[t_6 >> 2][t_6 & 3] = (t_5 + 0.5f);
   barrier();
   precise f32 t_7 = (tile_3[0].x + tile_3[0].z);
   precise f32 t_8 = (tile_3[0].y + tile_3[0].w);
