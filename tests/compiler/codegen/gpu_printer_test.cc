@@ -45,7 +45,7 @@ void example(__global uchar* status, ulong status_offset, __global uchar* b0, ul
   if (point >= points) return;
   i64 thread_2 = to_i64(get_local_id(0));
   f32 t_4 = decode_f16(to_u32(in_0[((point * 4l) + thread_2)]));
-  ((__local f32*)tile_3)[thread_2] = ((t_4 * t_4) + 0.5f);
+  ((__local f32*)tile_3)[to_i32(thread_2)] = ((t_4 * t_4) + 0.5f);
   barrier(CLK_LOCAL_MEM_FENCE);
   f32 t_5 = (tile_3[0].s0 + tile_3[0].s2);
   f32 t_6 = (tile_3[0].s1 + tile_3[0].s3);
