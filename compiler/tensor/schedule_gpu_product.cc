@@ -14,7 +14,9 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-constexpr int kFewRows = 8;          // up to which rows are summed by all work-items of a group
+constexpr int kFewRows = 8;          // that all work-items of a group sum
+constexpr int64_t kThinRows = 32;    // up to which a result of a few tiles is taken so
+constexpr int64_t kFewTiles = 64;    // small ones, which leave most of a device idle
 constexpr int64_t kBusyTiles = 128;  // as many tiles keep a device busy
 
 constexpr ProductTile kTiles[] = {
@@ -97,7 +99,10 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
   if (!product) return MakeError(Code::kInternal, "not a group around a sum of products");
   GroupProgram program;
   Dim rows = product->rows().size(), columns = product->columns().size(), batch = product->batch().size();
-  Dim is_one = Equal(rows, Dim(1)), is_thin = LessEqual(rows, Dim(kFewRows));
+  const ProductTile& small = kTiles[std::size(kTiles) - 1];
+  Dim small_tiles = CeilDiv(rows, Dim(small.rows)) * CeilDiv(columns, Dim(small.columns)) * batch;
+  Dim has_few = And(LessEqual(rows, Dim(kThinRows)), LessEqual(small_tiles, Dim(kFewTiles)));
+  Dim is_one = Equal(rows, Dim(1)), is_thin = Or(LessEqual(rows, Dim(kFewRows)), has_few);
   auto thin = [&](int count, const Dim& when) {
     return AddCall(
         *product, when, [&](ProductBuilder& builder) { return BuildThinProduct(builder, count); }, &program);

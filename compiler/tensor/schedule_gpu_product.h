@@ -112,7 +112,7 @@ class ProductBuilder {
 
 // Bodies. With `has_vectors`, factors are read four elements at a time where GpuProduct::HasVectors holds.
 Status BuildProductTile(ProductBuilder& builder, const ProductTile& tile, bool has_vectors);
-// Up to `rows` rows; the work-items of a group share the depth of a few columns.
+// The work-items of a group share the depth of `rows` rows and a few columns; with 1 row, for results of one.
 Status BuildThinProduct(ProductBuilder& builder, int rows);
 
 // As ScheduleProductForGpu, but by one tile whatever the sizes: what benches compare.

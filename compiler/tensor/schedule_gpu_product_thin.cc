@@ -1,5 +1,5 @@
 // Products of a few rows are bound by reading the right factor: the work-items of a group share the depth of
-// a few columns.
+// a few columns, which makes many groups of short loops.
 #include "compiler/tensor/schedule_gpu_product.h"
 
 namespace tvmvm::tensor {
@@ -8,6 +8,7 @@ namespace {
 using ir::Dim;
 
 constexpr int kItems = 256;  // of a group
+constexpr int kColumns = 8;  // of a group: what one sector of memory holds
 
 class ThinProduct {
  public:
@@ -18,13 +19,11 @@ class ThinProduct {
         rows_(rows),
         accumulator_(product_.accumulator()) {
     along_depth_ = product_.MovesAlongDepth(builder.parts(), builder.parts().right, product_.columns());
-    columns_ = along_depth_ ? 8 : 32;
-    slices_ = kItems / columns_;
   }
 
   Status Build() {
     nest_.Grid(0, "columns", CeilDiv(product_.columns().size(), Dim(columns_)));
-    nest_.Grid(1, "g", 1);
+    Expr block = Variable(nest_.Grid(1, "rows", CeilDiv(product_.rows().size(), Dim(rows_))));
     item_ = builder_.Group(kItems);
     bound_ = builder_.Batch();
     // Neighbouring work-items read neighbours in memory.
@@ -34,6 +33,7 @@ class ThinProduct {
     slice_ = along_depth_ ? fast_at : slow_at;
     mine_ = along_depth_ ? slow_at : fast_at;
     first_ = nest_.Let("first", Variable(nest_.kernel()->grid[0]) * IntConstant(columns_));
+    row_begin_ = rows_ == 1 ? IntConstant(0) : nest_.Let("row_begin", block * IntConstant(rows_));
     uint32_t sums = nest_.Local("sums", accumulator_, Memory::kRegisters, rows_);
     ForRows([&](const Expr& row) { nest_.Add(Store(sums, row, Constant(accumulator_, 0))); });
     Sum(sums);
@@ -64,9 +64,9 @@ class ThinProduct {
     for (; steps < bound.size(); ++steps) bound[steps].second = nest_.Let("step", bound[steps].second);
     Expr right = nest_.Let("right", nest_.Place(Substitute(builder_.parts().right, bound)));
     ForRows([&](const Expr& row) {
-      if (rows_ > 1) nest_.OpenIf(Less(row, DimValue(product_.rows().size())));
+      if (rows_ > 1) nest_.OpenIf(Less(row_begin_ + row, DimValue(product_.rows().size())));
       ProductBuilder::Bindings here = bound;
-      std::vector<Expr> coordinates = Unflatten(row, product_.rows().sizes);
+      std::vector<Expr> coordinates = Unflatten(row_begin_ + row, product_.rows().sizes);
       for (size_t i = 0; i < product_.rows().axes.size(); ++i)
         here.emplace_back(builder_.parts().index[product_.rows().axes[i]],
                           rows_ == 1 ? IntConstant(0) : coordinates[i]);
@@ -85,7 +85,8 @@ class ThinProduct {
     Expr column = nest_.Let("column", first_ + mine);
     Expr exists =
         And(Less(item_, IntConstant(rows_ * columns_)), Less(column, DimValue(product_.columns().size())));
-    nest_.OpenIf(rows_ == 1 ? exists : And(exists, Less(row, DimValue(product_.rows().size()))));
+    Expr whole_row = nest_.Let("row", row_begin_ + row);
+    nest_.OpenIf(rows_ == 1 ? exists : And(exists, Less(whole_row, DimValue(product_.rows().size()))));
     uint32_t total = nest_.Local("total", accumulator_, Memory::kRegisters, 1);
     Expr zero = IntConstant(0);
     nest_.Add(Store(total, zero, Constant(accumulator_, 0)));
@@ -94,7 +95,7 @@ class ThinProduct {
     nest_.Add(Store(total, zero, Load(total, accumulator_, zero) + Load(partials_, accumulator_, at)));
     nest_.Close();
     ProductBuilder::Bindings bound = bound_;
-    if (rows_ > 1) builder_.Bind(product_.rows(), row, &bound);
+    if (rows_ > 1) builder_.Bind(product_.rows(), whole_row, &bound);
     builder_.Bind(product_.columns(), column, &bound);
     TVMVM_CHECK_OK(builder_.StoreElement(bound, Load(total, accumulator_, zero)));
     nest_.Close();
@@ -107,8 +108,8 @@ class ThinProduct {
   int rows_;
   DType accumulator_;
   bool along_depth_ = false;
-  int columns_ = 0, slices_ = 0;
-  Expr item_, slice_, mine_, first_;
+  static constexpr int columns_ = kColumns, slices_ = kItems / kColumns;
+  Expr item_, slice_, mine_, first_, row_begin_;
   uint32_t partials_ = 0;
   ProductBuilder::Bindings bound_;  // the batch's coordinates
 };

@@ -86,6 +86,23 @@ std::string PrintedFor(const ProductTile& tile, int64_t n, int64_t k, size_t* ca
   return codegen::PrintGlslKernel(source).value_or("");
 }
 
+TEST(GpuProduct, AFewRowsByGroupsThatShareTheDepth) {
+  for (bool is_transposed : {false, true}) {
+    GroupBuilder b;
+    ir::NodeId node = Product(b, is_transposed, is_transposed, K(), N());
+    GroupView group(b.function(), node);
+    GpuGroup scheduled(b.function(), node);
+    for (const Symbols& symbols :
+         {Symbols{{"m", 1}, {"n", 19}, {"k", 70}}, Symbols{{"m", 8}, {"n", 3}, {"k", 33}},
+          Symbols{{"m", 17}, {"n", 19}, {"k", 40}}, Symbols{{"m", 32}, {"n", 8}, {"k", 0}}}) {
+      std::vector<HostTensor> inputs = RandomInputs(group, symbols);
+      std::vector<HostTensor> wanted = RunNaively(group, inputs, symbols);
+      for (const std::vector<HostTensor>& given : scheduled.Run(inputs, symbols, kMostEvaluated))
+        CompareTensors(wanted[0], given[0], 1e-4, 0);
+    }
+  }
+}
+
 TEST(GpuProduct, TilesThatDoNotFitAGroupAreRefused) {
   GroupBuilder b;
   ir::NodeId node = Product(b, false, false, K(), N());
