@@ -10,7 +10,10 @@
 namespace tvmvm {
 namespace {
 
-constexpr std::chrono::microseconds kPolling{50}, kSleep{200};
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds kPolling{50}, kShortestSleep{20}, kLongestSleep{1000};
+constexpr int kSleepShare = 16;  // a sleep is this part of what was waited so far
 constexpr int64_t kMostGroupsX = INT32_MAX, kMostGroupsY = 65535;
 constexpr int64_t kStagedBytes = 1 << 20;  // copies from the host up to this size do not wait
 constexpr size_t kEpochPieces = 32;        // an epoch ends with this much to free
@@ -186,11 +189,16 @@ Expected<int32_t> OpenClQueue::Launch(const LaunchRequest& request, const Cancel
                                                               kernel.group.data(), 0, nullptr, nullptr),
                            "clEnqueueNDRangeKernel"));
   QueueCounts::Add(&counts_->launches);
+  // Drivers collect work until they are told to begin: early at first, then seldom.
+  if (++unflushed_ < flush_after_) return 0;
+  flush_after_ = std::min(2 * flush_after_, kLargestFlush);
+  TVMVM_CHECK_OK(Flush());
   return 0;
 }
 
 Status OpenClQueue::Flush() {
   if (idle_) return {};
+  unflushed_ = 0;
   return context_->Check(context_->f().Flush(queue_), "clFlush");
 }
 
@@ -211,10 +219,10 @@ Expected<cl_event> OpenClQueue::Finished() {
   return done;
 }
 
-// Looks without sleeping for a while, then sleeps.
+// Looks without sleeping for a while, then sleeps for a small part of the time that has passed.
 Status OpenClQueue::Await(cl_event event, const CancelToken* cancel) {
   const OpenClFunctions& f = context_->f();
-  const auto end = std::chrono::steady_clock::now() + kPolling;
+  const auto begin = Clock::now();
   while (true) {
     cl_int state = CL_COMPLETE;
     TVMVM_CHECK_OK(context_->Check(
@@ -222,11 +230,13 @@ Status OpenClQueue::Await(cl_event event, const CancelToken* cancel) {
         "clGetEventInfo"));
     if (state == CL_COMPLETE) return {};
     if (state < 0) return context_->Check(CL_DEVICE_NOT_AVAILABLE, OpenClResultName(state).c_str());
-    if (std::chrono::steady_clock::now() < end) continue;
+    const auto passed = Clock::now() - begin;
+    if (passed < kPolling) continue;
     if (cancel == nullptr) return context_->Check(f.Finish(queue_), "clFinish");
     if (cancel->cancelled())
       return MakeError(Code::kCancelled, "stopped while waiting for " + context_->name());
-    std::this_thread::sleep_for(kSleep);
+    std::this_thread::sleep_for(
+        std::clamp<Clock::duration>(passed / kSleepShare, kShortestSleep, kLongestSleep));
   }
 }
 
@@ -241,6 +251,8 @@ Status OpenClQueue::Drain(const CancelToken* cancel) {
     TVMVM_CHECK_OK(std::move(status));
     idle_ = true;
     ++round_;
+    flush_after_ = kFirstFlush;
+    unflushed_ = 0;
   }
   int32_t* words = status_copy_.empty() ? reinterpret_cast<int32_t*>(OpenClContext::HostOf(*status_))
                                         : status_copy_.data();

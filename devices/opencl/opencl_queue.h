@@ -45,7 +45,8 @@ class OpenClQueue final : public Queue {
     uint64_t set = 0;
     std::vector<Turns> kernels;
   };
-  static constexpr size_t kMostObjects = 64;  // of one kernel
+  static constexpr size_t kMostObjects = 64;                       // of one kernel
+  static constexpr uint32_t kFirstFlush = 8, kLargestFlush = 256;  // launches
   // What goes when the work before the event is done.
   struct Epoch {
     cl_event done = nullptr;
@@ -73,7 +74,8 @@ class OpenClQueue final : public Queue {
   std::vector<int32_t> status_copy_;  // where the host cannot reach the words themselves
   StatusWords status_words_;
   std::vector<KernelObjects> objects_;
-  uint64_t round_ = 0;  // counts waits
+  uint64_t round_ = 0;                                  // counts waits
+  uint32_t unflushed_ = 0, flush_after_ = kFirstFlush;  // launches
   std::vector<uint64_t> arguments_;
   Epoch open_;
   std::vector<Epoch> sealed_;  // in order
