@@ -14,11 +14,13 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-constexpr int kFewRows = 8;          // that all work-items of a group sum
-constexpr int64_t kThinRows = 32;    // up to which a result of a few tiles is taken so
-constexpr int64_t kFewTiles = 64;    // small ones, which leave most of a device idle
-constexpr int64_t kBusyTiles = 128;  // as many tiles keep a device busy
+constexpr int kFewRows = 8;        // that all work-items of a group sum
+constexpr int64_t kThinRows = 32;  // up to which a result of a few tiles is taken so
+constexpr int64_t kFewTiles = 64;  // small ones, which leave most of a device idle
 
+// As many tiles keep a device of some hundred processors busy; fewer are better taken by the next smaller
+// ones. Measured by bench/gpu_products.
+constexpr int64_t kBusyTiles[] = {200, 384, 0};
 constexpr ProductTile kTiles[] = {
     {128, 128, 8, 8, 8, 8},
     {64, 64, 16, 4, 4, 8},
@@ -113,9 +115,8 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
   for (const ProductTile& tile : kTiles) {
     if (!HoldsTile(product->accumulator(), tile)) continue;
     Dim tiles = CeilDiv(rows, Dim(tile.rows)) * CeilDiv(columns, Dim(tile.columns)) * batch;
-    bool is_last = &tile == &kTiles[std::size(kTiles) - 1];
-    Dim here = is_last ? Dim(1) : LessEqual(Dim(kBusyTiles), tiles);
-    TVMVM_CHECK_OK(AddTile(*product, tile, And(rest, here), &program));
+    Dim here = LessEqual(Dim(kBusyTiles[&tile - kTiles]), tiles);
+    TVMVM_CHECK_OK(AddTile(*product, tile, &tile == &small ? rest : And(rest, here), &program));
     rest = And(rest, Not(here));
   }
   return program;
