@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/codegen/gpu_codegen.h"
+#include "compiler/codegen/spirv_tools.h"
 
 #if TVMVM_HAS_GLSLANG
 #include <glslang/Public/ShaderLang.h>
@@ -50,7 +51,7 @@ Expected<std::vector<uint32_t>> GlslToSpirv(const std::string& text, const std::
   glslang::SpvOptions options;
   options.disableOptimizer = true;
   glslang::GlslangToSpv(*program.getIntermediate(EShLangCompute), words, &options);
-  return words;
+  return OptimizeSpirv(std::move(words), name);
 }
 
 #else
