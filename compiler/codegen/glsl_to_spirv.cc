@@ -51,7 +51,10 @@ Expected<std::vector<uint32_t>> GlslToSpirv(const std::string& text, const std::
   glslang::SpvOptions options;
   options.disableOptimizer = true;
   glslang::GlslangToSpv(*program.getIntermediate(EShLangCompute), words, &options);
-  return OptimizeSpirv(std::move(words), name);
+#ifndef NDEBUG
+  TVMVM_CHECK_OK(CheckSpirv(words, name));
+#endif
+  return words;
 }
 
 #else

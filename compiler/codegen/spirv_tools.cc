@@ -27,7 +27,7 @@ spvtools::ValidatorOptions Rules() {
   return rules;
 }
 
-[[maybe_unused]] Status Validate(const std::vector<uint32_t>& words, const std::string& name) {
+Status Validate(const std::vector<uint32_t>& words, const std::string& name) {
   std::string messages;
   spvtools::SpirvTools tools(kEnvironment);
   tools.SetMessageConsumer(AppendTo(&messages));
@@ -37,7 +37,8 @@ spvtools::ValidatorOptions Rules() {
 
 }  // namespace
 
-Expected<std::vector<uint32_t>> OptimizeSpirv(std::vector<uint32_t> words, const std::string& name) {
+Status CheckSpirv(const std::vector<uint32_t>& words, const std::string& name) {
+  TVMVM_CHECK_OK(Validate(words, name));
   std::string messages;
   spvtools::Optimizer optimizer(kEnvironment);
   optimizer.SetMessageConsumer(AppendTo(&messages));
@@ -45,22 +46,14 @@ Expected<std::vector<uint32_t>> OptimizeSpirv(std::vector<uint32_t> words, const
   spvtools::OptimizerOptions options;
   options.set_run_validator(false);
   std::vector<uint32_t> optimized;
-#ifndef NDEBUG
-  TVMVM_CHECK_OK(Validate(words, name));
-#endif
   if (!optimizer.Run(words.data(), words.size(), &optimized, options))
     return MakeError(Code::kInternal, fmt::format("kernel '{}': SPIR-V is not optimized:{}", name, messages));
-#ifndef NDEBUG
-  TVMVM_CHECK_OK(Validate(optimized, name));
-#endif
-  return optimized;
+  return Validate(optimized, name);
 }
 
 #else
 
-Expected<std::vector<uint32_t>> OptimizeSpirv(std::vector<uint32_t> words, const std::string&) {
-  return words;
-}
+Status CheckSpirv(const std::vector<uint32_t>&, const std::string&) { return {}; }
 
 #endif
 
