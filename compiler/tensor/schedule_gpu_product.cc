@@ -20,7 +20,7 @@ constexpr int64_t kFewTiles = 64;  // small ones, which leave most of a device i
 
 // As many tiles keep a device of some hundred processors busy; fewer are better taken by the next smaller
 // ones. Measured by bench/gpu_products.
-constexpr int64_t kBusyTiles[] = {200, 384, 0};
+constexpr int64_t kBusyTiles[] = {128, 128, 0};
 constexpr ProductTile kTiles[] = {
     {128, 128, 8, 8, 8, 8},
     {64, 64, 16, 4, 4, 8},

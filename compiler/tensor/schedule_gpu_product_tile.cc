@@ -86,17 +86,20 @@ class TileProduct {
     b_ = nest_.Local("b", accumulator_, Memory::kRegisters, tile_.item_columns);
     ForVectors(tile_.item_rows * tile_.item_columns,
                [&](const Expr& at) { nest_.Add(Store(sums_, at, Constant(accumulator_, 0))); });
-    WithSlice(IntConstant(0), [&] {
-      Read(IntConstant(0));
-      Write(IntConstant(0));
-    });
+    nest_.OpenIf(Less(IntConstant(0), DimValue(depth_)));
+    Read(IntConstant(0));
+    Write(IntConstant(0));
+    nest_.Close();
     nest_.Add(Barrier());
     Expr k = Variable(nest_.Open("k", IntConstant(0), DimValue(depth_), LoopKind::kSerial, tile_.depth));
-    Expr next = k + IntConstant(tile_.depth);
+    // Behind the last slice it is read again: that is quicker than to ask, for a condition is a place where
+    // reads are waited for.
+    Dim last = FloorDiv(depth_ - Dim(1), Dim(tile_.depth)) * Dim(tile_.depth);
+    Expr next = nest_.Let("next", Min(k + IntConstant(tile_.depth), DimValue(last)));
     Expr half = nest_.Let("half", FloorMod(FloorDiv(k, IntConstant(tile_.depth)), IntConstant(2)));
-    WithSlice(next, [&] { Read(next); });
+    Read(next);
     Multiply(half);
-    WithSlice(next, [&] { Write(IntConstant(1) - half); });
+    Write(IntConstant(1) - half);
     nest_.Add(Barrier());
     nest_.Close();
     return StoreTile();
@@ -172,13 +175,6 @@ class TileProduct {
       slice->at.push_back(batch_);
       builder_.Bind(*slice->role, nest_.Let("position", first + IntConstant(i)), &slice->at.back());
     }
-  }
-
-  // Builds what happens where there is a slice from `k` on.
-  void WithSlice(const Expr& k, const std::function<void()>& build) {
-    nest_.OpenIf(Less(k, DimValue(depth_)));
-    build();
-    nest_.Close();
   }
 
   // Reads the work-item's share of the slices from `k` on into registers.
@@ -314,7 +310,7 @@ class TileProduct {
 
   void Multiply(const Expr& half) {
     auto begin = [&](const Slice& slice, const Expr& item) {
-      return nest_.Let("from", half * IntConstant(slice.Half()) + item * IntConstant(kVector));
+      return half * IntConstant(slice.Half()) + item * IntConstant(kVector);
     };
     Expr left_begin = begin(left_, down_), right_begin = begin(right_, across_);
     Expr step = Variable(nest_.Open("step", IntConstant(0), IntConstant(tile_.depth), LoopKind::kUnrolled));

@@ -12,8 +12,6 @@ constexpr size_t kMostLogBytes = 2000;  // of a compiler's words in a message
 std::string BuildOptions(const OpenClHardware& hardware) {
   std::string options = "-cl-std=CL1.2";
   if (hardware.has_exact_division) options += " -cl-fp32-correctly-rounded-divide-sqrt";
-  // The optimizer of PoCL 3.1 takes conditions away: work-items that they exclude write past their buffers.
-  if (hardware.platform_name == "Portable Computing Language") options += " -cl-opt-disable";
   return options;
 }
 

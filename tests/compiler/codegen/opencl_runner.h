@@ -22,6 +22,9 @@ class OpenClRunner {
   }
 
  public:
+  // False on PoCL, whose optimizer (3.1) takes conditions out of loops of work-items: those that they exclude
+  // write past their buffers, in some kernels with barriers or loops.
+  bool keeps_conditions() const { return keeps_conditions_; }
   // Null where there is no device; `reason` says why.
   static OpenClRunner* Get(std::string* reason) {
     static std::string why;
@@ -66,6 +69,7 @@ class OpenClRunner {
       char name[256] = "";
       runner->clGetPlatformInfo_(platforms[i], CL_PLATFORM_NAME, sizeof name, name, nullptr);
       if (wanted && std::string(name).find(wanted) == std::string::npos) continue;
+      runner->keeps_conditions_ = std::string(name) != "Portable Computing Language";
       if (runner->clGetDeviceIDs_(platforms[i], CL_DEVICE_TYPE_ALL, 1, &runner->device_, nullptr) !=
           CL_SUCCESS)
         continue;
@@ -135,6 +139,8 @@ class OpenClRunner {
     for (size_t i = 0; i < buffers.size(); ++i) read(i + 1, buffers[i]);
     return message->empty() ? code : -1;
   }
+
+  bool keeps_conditions_ = true;
 
 #define TVMVM_CL_FUNCTIONS(X)                                                                             \
   X(clGetPlatformIDs)                                                                                     \

@@ -43,7 +43,7 @@ class GpuGroup {
     }
     std::string reason;
     codegen::OpenClRunner* opencl = codegen::OpenClRunner::Get(&reason);
-    if (opencl != nullptr) {
+    if (opencl != nullptr && opencl->keeps_conditions()) {
       all.push_back(
           RunWith(inputs, symbols, [&](const auto& kernel, const auto& buffers, const auto& lookup) {
             std::string message;

@@ -121,7 +121,7 @@ TEST(GpuProduct, TheInnerLoopIsLoadsOfVectorsAndFma) {
   ASSERT_NE(begin, std::string::npos);
   std::string loop = text.substr(from, text.rfind("barrier()") - from);
   size_t products = 0, vectors = 0, others = 0;
-  std::istringstream lines(loop.substr(0, loop.find("if (")));
+  std::istringstream lines(loop.substr(0, loop.find('\n', loop.rfind("= fma("))));
   for (std::string line; std::getline(lines, line);) {
     bool is_product = line.find("= fma(") != std::string::npos;
     bool is_vector = line.find("= left_") != std::string::npos || line.find("= right_") != std::string::npos;
