@@ -4,6 +4,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "allocator/suballocator.h"
+#include "devices/device.h"
+
 namespace tvmvm {
 
 struct QueueCounts {
@@ -11,6 +14,15 @@ struct QueueCounts {
   std::atomic<int64_t> waits{0};  // that had something to wait for
 
   static void Add(std::atomic<int64_t>* count) { count->fetch_add(1, std::memory_order_relaxed); }
+
+  DeviceStatistics With(const SuballocatorStatistics& memory) const {
+    return {memory.live_bytes,
+            memory.peak_bytes,
+            memory.held_bytes,
+            memory.blocks,
+            launches.load(std::memory_order_relaxed),
+            waits.load(std::memory_order_relaxed)};
+  }
 };
 
 }  // namespace tvmvm

@@ -104,7 +104,7 @@ CPrinter::Value CPrinter::AsVector(const Value& value, int lanes) {
   return {{text + ")"}, lanes};
 }
 
-CPrinter::Value CPrinter::AsLanes(const Value& value, DType) {
+CPrinter::Value CPrinter::AsLanes(const Value& value) {
   if (value.vector_lanes == 0) return value;
   Text name = Hold(fmt::format("f32x{}", value.vector_lanes), value.lanes[0]);
   Value lanes;
@@ -165,10 +165,7 @@ CPrinter::Value CPrinter::EmitLanes(const Expr& e) {
     return result;
   }
   std::vector<Value> operands;
-  for (const Expr& operand : e->operands) {
-    Value value = AsLanes(Emit(operand), operand.dtype());
-    operands.push_back(std::move(value));
-  }
+  for (const Expr& operand : e->operands) operands.push_back(AsLanes(Emit(operand)));
   for (int i = 0; i < lanes; ++i) {
     std::vector<Text> texts;
     for (const Value& value : operands) texts.push_back(value.lanes[static_cast<size_t>(i)]);
@@ -424,7 +421,7 @@ CPrinter::Value CPrinter::LaneReduction(const Expr& e) {
   static constexpr ExprOp kCombine[] = {ExprOp::kAdd, ExprOp::kMul, ExprOp::kMin,
                                         ExprOp::kMax, ExprOp::kAnd, ExprOp::kOr};
   ExprOp op = kCombine[static_cast<int>(e.op()) - static_cast<int>(ExprOp::kReduceAdd)];
-  std::vector<Text> rest = AsLanes(Emit(e->operands[0]), e.dtype()).lanes;
+  std::vector<Text> rest = AsLanes(Emit(e->operands[0])).lanes;
   while (rest.size() > 1) {
     size_t low = (rest.size() + 1) / 2;
     for (size_t i = 0; i + low < rest.size(); ++i) {

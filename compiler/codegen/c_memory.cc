@@ -295,7 +295,7 @@ void CPrinter::Store(const Stmt& s) {
     if (!to.empty() && lanes == kVectorOfFour) return Line(Call("store_f32x4", {to, value.lanes[0]}) + ";");
     if (!to.empty()) return Line(fmt::format("vstore{}({}, 0, {});", lanes, value.lanes[0], to));
   }
-  Value value = AsLanes(Emit(s.value), s.value.dtype());
+  Value value = AsLanes(Emit(s.value));
   std::vector<Text> indices = IndicesOf(s.buffer, base.valid() ? base : s.index, lanes), masks;
   if (s.mask.valid()) masks = Emit(s.mask).lanes;
   // All lanes are read before the first is written.

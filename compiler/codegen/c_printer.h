@@ -86,7 +86,7 @@ class CPrinter {
   bool IsIndex(const Expr& e);
   bool IsVectorType(DType dtype, int lanes) const;
   Value AsVector(const Value& value, int lanes);   // of f32
-  Value AsLanes(const Value& value, DType dtype);  // scalars side by side
+  Value AsLanes(const Value& value);  // scalars side by side
   // A variable that holds the text, unless it is a name or number already.
   Text Hold(const Text& type, const Text& text);
   Text Declare(const Text& type, const Text& text, const Text& base);  // a variable in any case

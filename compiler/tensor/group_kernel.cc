@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/tensor/collapse_axes.h"
+#include "compiler/tensor/expand.h"
 #include "compiler/tensor/rewrite.h"
 
 namespace tvmvm::tensor {
@@ -69,9 +71,45 @@ void GroupKernel::Estimate(const Dim& space, std::span<const Expr> per_element) 
   }
 }
 
+Status GroupKernel::DeclareArguments(const std::function<std::vector<Expr>(ir::ValueId)>& index,
+                                     std::vector<Expr>* elements, std::vector<uint32_t>* outputs) {
+  auto leaf = [this](ir::ValueId value, std::span<const Expr> at) { return LoadInput(value, at); };
+  Expander expander(group_, leaf, &call_.kernel);
+  for (ir::ValueId output : group_.outputs()) elements->push_back(expander.Expand(output, index(output)));
+  if (expander.missing().valid()) return tl::unexpected(NoSchedule(group_, expander.missing()));
+  for (uint32_t i = 0; i < group_.outputs().size(); ++i) outputs->push_back(AddOutput(i));
+  return {};
+}
+
 KernelCall GroupKernel::Take(StmtPtr body) {
   call_.kernel.body = std::move(body);
   return std::move(call_);
+}
+
+Expected<GroupProgram> ScheduleByDims(const GroupView& original, const BuildKernel& build) {
+  CollapsedGroup collapsed = CollapseAxes(original);
+  GroupView group(collapsed.function, collapsed.node);
+  std::vector<std::vector<uint32_t>> sets;  // outputs by dims
+  for (uint32_t i = 0; i < group.outputs().size(); ++i) {
+    const ir::Dims& dims = group.type(group.outputs()[i]).dims;
+    auto same = std::find_if(sets.begin(), sets.end(), [&](const std::vector<uint32_t>& set) {
+      return group.type(group.outputs()[set[0]]).dims == dims;
+    });
+    if (same != sets.end()) {
+      same->push_back(i);
+    } else {
+      sets.push_back({i});
+    }
+  }
+  GroupProgram program;
+  for (std::vector<uint32_t>& set : sets) {
+    TVMVM_TRY(KernelCall call, build(group, std::move(set)));
+    for (KernelArgument& argument : call.arguments) {
+      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
+    }
+    program.calls.push_back(std::move(call));
+  }
+  return program;
 }
 
 Error NoSchedule(const GroupView& group, ir::ValueId value) {

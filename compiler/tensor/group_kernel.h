@@ -2,6 +2,7 @@
 // lanes, estimates.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ class GroupKernel {
   Expr LoadInput(ir::ValueId value, std::span<const Expr> index);
   // An argument to write; all inputs must have been asked for before.
   uint32_t AddOutput(uint32_t output);
+  // Expands the outputs' elements once, which asks for every input, and then adds the outputs: so arguments
+  // exist before local buffers do. `index`: the coordinates of an output's element.
+  Status DeclareArguments(const std::function<std::vector<Expr>(ir::ValueId)>& index,
+                          std::vector<Expr>* elements, std::vector<uint32_t>* outputs);
   // Sets the estimates: operations per element of `space`, all arguments once.
   void Estimate(const ir::Dim& space, std::span<const Expr> per_element);
   KernelCall Take(StmtPtr body);
@@ -35,6 +40,10 @@ class GroupKernel {
   KernelCall call_;
   std::vector<int> input_arguments_;  // argument of the kernel, or -1
 };
+
+// A kernel for each set of outputs with the same dims, made by `build` on the group with its axes collapsed.
+using BuildKernel = std::function<Expected<KernelCall>(const GroupView& group, std::vector<uint32_t> outputs)>;
+Expected<GroupProgram> ScheduleByDims(const GroupView& group, const BuildKernel& build);
 
 // The error for a value without element.
 Error NoSchedule(const GroupView& group, ir::ValueId value);

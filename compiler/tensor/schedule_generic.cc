@@ -235,30 +235,10 @@ class PullKernel {
 
 }  // namespace
 
-Expected<GroupProgram> ScheduleGeneric(const GroupView& original, const TargetInfo& target) {
-  CollapsedGroup collapsed = CollapseAxes(original);
-  GroupView group(collapsed.function, collapsed.node);
-  std::vector<std::vector<uint32_t>> sets;  // outputs by dims
-  for (uint32_t i = 0; i < group.outputs().size(); ++i) {
-    const Dims& dims = group.type(group.outputs()[i]).dims;
-    auto same = std::find_if(sets.begin(), sets.end(), [&](const std::vector<uint32_t>& set) {
-      return group.type(group.outputs()[set[0]]).dims == dims;
-    });
-    if (same != sets.end()) {
-      same->push_back(i);
-    } else {
-      sets.push_back({i});
-    }
-  }
-  GroupProgram program;
-  for (std::vector<uint32_t>& set : sets) {
-    TVMVM_TRY(KernelCall call, PullKernel(group, target, std::move(set)).Build());
-    for (KernelArgument& argument : call.arguments) {
-      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
-    }
-    program.calls.push_back(std::move(call));
-  }
-  return program;
+Expected<GroupProgram> ScheduleGeneric(const GroupView& group, const TargetInfo& target) {
+  return ScheduleByDims(group, [&](const GroupView& collapsed, std::vector<uint32_t> outputs) {
+    return PullKernel(collapsed, target, std::move(outputs)).Build();
+  });
 }
 
 }  // namespace tvmvm::tensor

@@ -45,7 +45,8 @@ class RowsForGpu {
       (is_kept ? kept_ : reduced_).push_back(axis);
       (is_kept ? kept_sizes_ : reduced_sizes_).push_back(shape_.whole[axis]);
     }
-    TVMVM_CHECK_OK(DeclareArguments());
+    TVMVM_CHECK_OK(made_.DeclareArguments([this](ValueId output) { return IndexOf(output, coordinates_); },
+                                          &estimate_, &stores_));
     OpenRow();
     for (ir::NodeId id : group_.nodes()) {
       const ir::Node& node = function_.node(id);
@@ -61,17 +62,6 @@ class RowsForGpu {
 
  private:
   bool IsWhole(ValueId value) const { return group_.type(value).dims == shape_.whole; }
-
-  // A first expansion that asks for every input, so that arguments exist before local buffers do.
-  Status DeclareArguments() {
-    auto leaf = [this](ValueId value, std::span<const Expr> at) { return made_.LoadInput(value, at); };
-    Expander expander(group_, leaf, &made_.kernel());
-    for (ValueId output : group_.outputs())
-      estimate_.push_back(expander.Expand(output, IndexOf(output, coordinates_)));
-    if (expander.missing().valid()) return tl::unexpected(NoSchedule(group_, expander.missing()));
-    for (uint32_t i = 0; i < group_.outputs().size(); ++i) stores_.push_back(made_.AddOutput(i));
-    return {};
-  }
 
   std::vector<Expr> IndexOf(ValueId value, std::vector<Expr> index) const {
     if (!IsWhole(value))

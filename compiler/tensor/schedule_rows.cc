@@ -52,7 +52,9 @@ class RowsKernel {
     }
     has_row_lanes_ = !kept_.empty() && (reduced_.empty() || kept_.back() > reduced_.back());
     ChooseKept();
-    TVMVM_CHECK_OK(DeclareArguments());
+    TVMVM_CHECK_OK(made_.DeclareArguments([this](ValueId output) { return IndexOf(output); }, &estimate_,
+                                          &stores_));
+    width_ = LanesFor(estimate_, target_);
     BuildLoops();
     if (missing_.valid()) return tl::unexpected(NoSchedule(group_, missing_));
     made_.Estimate(Product(shape_.whole), estimate_);
@@ -97,17 +99,6 @@ class RowsKernel {
       if (input.valid()) cost += CostOf(input);
     }
     return std::min(cost, 1000);
-  }
-
-  // A first expansion that asks for every input, so that arguments exist before local buffers do.
-  Status DeclareArguments() {
-    auto leaf = [this](ValueId value, std::span<const Expr> at) { return made_.LoadInput(value, at); };
-    Expander expander(group_, leaf, &made_.kernel());
-    for (ValueId output : group_.outputs()) estimate_.push_back(expander.Expand(output, IndexOf(output)));
-    if (expander.missing().valid()) return tl::unexpected(NoSchedule(group_, expander.missing()));
-    for (uint32_t i = 0; i < group_.outputs().size(); ++i) stores_.push_back(made_.AddOutput(i));
-    width_ = LanesFor(estimate_, target_);
-    return {};
   }
 
   std::vector<Expr> IndexOf(ValueId value) const {

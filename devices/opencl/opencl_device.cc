@@ -35,15 +35,7 @@ class OpenClDevice final : public Device {
 
   Expected<std::unique_ptr<Queue>> NewQueue() override { return OpenClQueue::Create(context_, &counts_); }
 
-  DeviceStatistics statistics() const override {
-    const SuballocatorStatistics memory = context_->statistics();
-    return {memory.live_bytes,
-            memory.peak_bytes,
-            memory.held_bytes,
-            memory.blocks,
-            counts_.launches.load(std::memory_order_relaxed),
-            counts_.waits.load(std::memory_order_relaxed)};
-  }
+  DeviceStatistics statistics() const override { return counts_.With(context_->statistics()); }
 
  private:
   const std::shared_ptr<OpenClContext> context_;

@@ -39,15 +39,7 @@ class VulkanDevice final : public Device {
     return VulkanQueue::Create(context_, &memories_, &counts_);
   }
 
-  DeviceStatistics statistics() const override {
-    const SuballocatorStatistics memory = memories_.device.statistics();
-    return {memory.live_bytes,
-            memory.peak_bytes,
-            memory.held_bytes,
-            memory.blocks,
-            counts_.launches.load(std::memory_order_relaxed),
-            counts_.waits.load(std::memory_order_relaxed)};
-  }
+  DeviceStatistics statistics() const override { return counts_.With(memories_.device.statistics()); }
 
  private:
   const std::shared_ptr<VulkanContext> context_;

@@ -10,6 +10,7 @@
 
 #include "devices/device.h"
 #include "devices/device_list.h"
+#include "tests/devices/kernel_files.h"
 
 namespace tvmvm::testing {
 
@@ -24,8 +25,5 @@ struct ConformanceDevice {
 };
 
 const ConformanceDevice& DeviceUnderTest();
-
-// The whole file; empty where there is none.
-std::vector<std::byte> ReadBytes(const std::string& path);
 
 }  // namespace tvmvm::testing

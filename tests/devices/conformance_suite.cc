@@ -13,17 +13,6 @@
 
 namespace tvmvm::testing {
 
-std::vector<std::byte> ReadBytes(const std::string& path) {
-  std::vector<std::byte> bytes;
-  FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return bytes;
-  std::byte chunk[4096];
-  while (size_t size = std::fread(chunk, 1, sizeof chunk, file))
-    bytes.insert(bytes.end(), chunk, chunk + size);
-  std::fclose(file);
-  return bytes;
-}
-
 namespace {
 
 using ::testing::HasSubstr;
