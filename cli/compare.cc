@@ -15,10 +15,22 @@ struct Bound {
   double rtol, atol;
 };
 
-Bound BoundFor(DType dtype, const Tolerance& tolerance) {
+double LargestMagnitude(const Tensor& tensor) {
+  double largest = 0;
+  for (int64_t i = 0; i < tensor.element_count(); ++i)
+    if (double magnitude = std::fabs(ReadFloat(tensor, i)); std::isfinite(magnitude))
+      largest = std::max(largest, magnitude);
+  return largest;
+}
+
+Bound BoundFor(const Tensor& want, const Tolerance& tolerance) {
+  DType dtype = want.dtype();
   bool small = IsFloat(dtype) && DTypeBits(dtype) <= 16;
-  return {tolerance.rtol.value_or(dtype == DType::kBF16 ? 0x1p-6 : 1e-3),
-          tolerance.atol.value_or(small ? 1e-5 : 1e-7)};
+  Bound bound{tolerance.rtol.value_or(dtype == DType::kBF16 ? 0x1p-6 : 1e-3),
+              tolerance.atol.value_or(small ? 1e-5 : 1e-7)};
+  if (tolerance.of_largest > 0 && dtype == DType::kF32)
+    bound.atol += tolerance.of_largest * LargestMagnitude(want);
+  return bound;
 }
 
 // How far an element is beyond its bound, as a multiple of the bound's distance; 0 when it is within.
@@ -76,7 +88,7 @@ std::optional<std::string> FindDifference(const Tensor& got, const Tensor& want,
   if (got.shape() != want.shape())
     return fmt::format("shape {}, want {}", got.shape().ToString(), want.shape().ToString());
   if (tolerance.shape_only) return std::nullopt;
-  Bound bound = BoundFor(want.dtype(), tolerance);
+  Bound bound = BoundFor(want, tolerance);
   int64_t count = want.element_count(), wrong = 0, worst = 0;
   double worst_excess = 0;
   for (int64_t i = 0; i < count; ++i) {

@@ -14,8 +14,16 @@ namespace tvmvm::cli {
 struct Tolerance {
   std::optional<double> rtol;
   std::optional<double> atol;
+  // And this much of the largest finite number that is wanted, in a tensor of f32: what --precision fp16 may
+  // take (kHalfPrecision).
+  double of_largest = 0;
   bool shape_only = false;  // random outputs: only dtype and shape are compared
 };
+
+// Rounding a factor to f16 takes up to 2^-11 of it; a sum of products of two such factors is off by 2^-10 of
+// the sum of magnitudes at most, and by the root of their number less where signs differ. Two bits are left
+// for layers that add up.
+inline constexpr double kHalfPrecision = 0x1p-8;
 
 // True for names of tests whose outputs are random.
 bool HasRandomOutputs(std::string_view test_name);

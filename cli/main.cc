@@ -117,6 +117,15 @@ void AddTargets(CLI::App* app, std::vector<std::string>* targets, const std::str
       ->type_name("LEVEL[,LEVEL]");
 }
 
+void AddPrecision(CLI::App* app, Precision* precision) {
+  const std::map<std::string, Precision> names{{"fp32", Precision::kF32}, {"fp16", Precision::kF16}};
+  app->add_option("--precision", *precision,
+                  "With a GPU: what products read may be kept as fp16 there (sums and the CPU are fp32 in any "
+                  "case)")
+      ->transform(CLI::CheckedTransformer(names).description(""))
+      ->type_name("fp32|fp16");
+}
+
 void AddThreads(CLI::App* app, int* threads) {
   app->add_option("--threads", *threads, "Threads to use; 0: as many as the process may use")
       ->check(CLI::Range(0, 4096))
@@ -129,6 +138,7 @@ void AddModel(CLI::App* app, ModelArguments* model) {
       ->required()
       ->type_name("FILE");
   AddDevices(app, &model->devices);
+  AddPrecision(app, &model->precision);
   AddThreads(app, &model->threads);
 }
 
@@ -155,6 +165,7 @@ void AddCompile(CLI::App& app, Action* action) {
   command->add_flag("--strict", options.strict, "With a GPU: an error where anything would run on the CPU");
   command->add_flag("--print-placement", options.print_placement,
                     "With a GPU: print what runs on which device, and why");
+  AddPrecision(command, &options.precision);
   AddTargets(command, &options.targets, "x86-64-v3, x86-64-v4, and x86-64-v4-vnni for quantized models");
   AddDims(command, &options.dims, false);
   command->add_flag("--bitcode", options.bitcode,
@@ -252,7 +263,8 @@ void AddTest(CLI::App& app, Action* action) {
                                  "Each folder holds model.onnx and test_data_set_K/{input,output}_I.pb. "
                                  "Tolerances: rtol 1e-3 and atol 1e-7\n"
                                  "(1e-5 for floats of 16 bits and fewer), or those of the folder's data.json "
-                                 "{\"rtol\", \"atol\"}. Every test runs in\n"
+                                 "{\"rtol\", \"atol\"}; with --precision\n"
+                                 "fp16, f32 outputs may be off by 2^-8 of the largest, too. Every test runs in\n"
                                  "a process of its own; errors count as failed.");
   command->add_option("folders", arguments->folders, "Test folders, or folders of test folders")
       ->required()
@@ -260,6 +272,7 @@ void AddTest(CLI::App& app, Action* action) {
   AddDevices(command, &arguments->devices);
   command->add_flag("--strict", arguments->strict,
                     "With a GPU: an error where anything would run on the CPU");
+  AddPrecision(command, &arguments->precision);
   AddTargets(command, &arguments->targets, "host");
   command->add_option("--jobs", arguments->jobs, "Tests at a time; 0: one for each CPU")
       ->check(CLI::Range(0, 4096))

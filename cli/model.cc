@@ -26,6 +26,10 @@ Expected<CompileResult> CompileWithProgress(const std::string& path, CompileOpti
 
 Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view) {
   if (!IsModelFile(model.path)) {
+    if (model.precision != Precision::kF32)
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("'{}': the precision is chosen where a model is compiled; this is a program",
+                                   model.path));
     if (!view.trace_values && !view.keep_all_values) return LoadProgram(model.path);
     return MakeError(Code::kInvalidArgument,
                      fmt::format("'{}': values inside the model can be shown for models only, which are "
@@ -39,6 +43,7 @@ Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view) 
   CompileOptions options;
   options.devices = model.devices;
   options.targets = model.targets;
+  options.precision = model.precision;
   options.keep_all_values = view.keep_all_values;
   options.trace_values = view.trace_values;
   if (view.trace_values) options.disabled_passes = {"outline-loops"};  // so that each step is seen

@@ -56,6 +56,7 @@ struct ModelArguments {
   std::string path;
   std::vector<std::string> devices = {"cpu"};
   std::vector<std::string> targets = {"host"};
+  Precision precision = Precision::kF32;
   int threads = 0;
 };
 
@@ -94,6 +95,7 @@ struct TestArguments {
   std::vector<std::string> devices = {"cpu"};
   bool strict = false;  // what would run on the CPU beside a GPU is an error
   std::vector<std::string> targets = {"host"};
+  Precision precision = Precision::kF32;
   int jobs = 0;  // 0: one for each CPU
   double timeout_seconds = 60;
   int64_t max_bytes = 0;  // of one run; 0: as much as it wants

@@ -111,10 +111,12 @@ Expected<TestResult> RunDataSets(const std::string& folder, const std::vector<st
                                  const TestArguments& arguments) {
   TVMVM_TRY(const Compiler* compiler, OpenCompiler());
   TVMVM_TRY(Tolerance tolerance, ReadTolerance(folder));
+  if (arguments.precision == Precision::kF16) tolerance.of_largest = kHalfPrecision;
   CompileOptions options;
   options.devices = arguments.devices;
   options.strict = arguments.strict;
   options.targets = arguments.targets;
+  options.precision = arguments.precision;
   options.threads = arguments.threads;
   TVMVM_TRY(CompileResult compiled, compiler->CompileFile(folder + "/model.onnx", options));
   TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(compiled.program, arguments.threads, arguments.devices));

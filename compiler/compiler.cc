@@ -85,6 +85,7 @@ std::string OptionsText(const CompileOptions& options, const std::vector<TargetI
   std::string text = "--device " + fmt::format("{}", fmt::join(options.devices, ",")) + " --target ";
   for (size_t i = 0; i < targets.size(); ++i)
     text += (i ? "," : "") + std::string(CpuLevelName(targets[i].cpu_level));
+  if (options.precision == Precision::kF16) text += " --precision fp16";
   for (const auto& [name, bound] : options.dims)
     text += fmt::format(" --dim {}={}..{}", name, bound.low, bound.high);
   return text;
@@ -154,14 +155,16 @@ Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> by
   double import_ms = MillisecondsSince(start);
 
   TVMVM_TRY(std::vector<DeviceKind> gpus, GpusOf(options));
+  if (gpus.empty() && options.precision == Precision::kF16)
+    result.warnings.emplace_back("--precision fp16 is for GPUs: there is none among the devices");
   std::optional<ir::Module> gpu_module;
   if (!gpus.empty()) gpu_module = module;
-  PassRunner runner{&options, {targets}, {}};
+  PassRunner runner{&options, {.targets = targets}, {}};
   bool stopped = false;
   TVMVM_CHECK_OK(runner.After("import", module, &stopped));
   if (!stopped) TVMVM_CHECK_OK(runner.Run(module, &stopped));
   if (stopped) return result;
-  PassRunner gpu_runner{&options, {targets}, {}};
+  PassRunner gpu_runner{&options, {targets, options.precision == Precision::kF16}, {}};
   if (gpu_module) {
     TVMVM_TRY(gpu_module, CompileForGpu(std::move(*gpu_module), targets, gpus[0], &gpu_runner));
     if (!gpu_module) return result;
@@ -211,7 +214,7 @@ Expected<CompileResult> CompileOnnx(const ir::OnnxModel& model, const CompileOpt
   std::vector<std::string> warnings;
   TVMVM_TRY(ir::Module module, Import(model, options, &warnings));
   TVMVM_TRY(CompileResult result, Compile(std::move(module), model.bytes, options, start));
-  result.warnings = std::move(warnings);
+  result.warnings.insert(result.warnings.begin(), warnings.begin(), warnings.end());
   return result;
 }
 

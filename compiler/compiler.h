@@ -22,12 +22,19 @@ struct DimBound {
   int64_t high = INT64_MAX;  // low == high fixes the dimension
 };
 
+// What numbers of type f32 may be kept in.
+enum class Precision {
+  kF32,
+  kF16,  // on GPUs, where products read them; every operator computes in f32 or better
+};
+
 struct CompileOptions {
   // In order of preference: "cpu", "opencl", "vulkan", "null"; what follows a ':' picks one of several when a
   // program runs. With a GPU the program runs on the CPU alone and with one, on each of the APIs named.
   std::vector<std::string> devices = {"cpu"};
   bool strict = false;           // with a GPU: an error where something would run on the CPU
   bool print_placement = false;  // with a GPU: what runs where, and why
+  Precision precision = Precision::kF32;  // of the GPUs' code; the CPU's is f32
   std::vector<std::string> targets;  // CPU levels: "host", "x86-64-v3", ...; empty: x86-64-v3 and x86-64-v4,
                                      // and x86-64-v4-vnni where products of bytes gain by it
   bool bitcode = false;              // also pack LLVM bitcode

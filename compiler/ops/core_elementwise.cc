@@ -135,6 +135,12 @@ Expected<std::vector<Type>> InferCast(const InferContext& context) {
   return One(to, type.dims);
 }
 
+// Finite numbers within [-limit, limit]; infinities and NaN as they are.
+Expr Bounded(const Expr& a, double limit) {
+  Expr high = tensor::Constant(a.dtype(), limit), low = tensor::Constant(a.dtype(), -limit);
+  return Select(Unary(ExprOp::kIsInf, a), a, Min(Max(a, low), high));
+}
+
 Expr CastElement(ElementContext& context, std::span<const Expr> index) {
   Expr a = context.Input(0, index);
   DType to = context.output_type().dtype;
@@ -145,6 +151,8 @@ Expr CastElement(ElementContext& context, std::span<const Expr> index) {
   if (IsInteger(to) && IsSubByte(to) && IsFloat(a.dtype())) a = Cast(DType::kI32, a);
   if (kFloatsWithoutNan.contains(to) && IsFloat(a.dtype()))
     a = Select(Unary(ExprOp::kIsNan, a), tensor::Constant(a.dtype(), -0.0), a);
+  constexpr double kLargestHalf = 65504;
+  if (context.node().Int("finite") != 0 && to == DType::kF16) a = Bounded(a, kLargestHalf);
   return Cast(to, a, context.node().Int("saturate", 1) != 0);
 }
 

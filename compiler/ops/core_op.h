@@ -9,7 +9,7 @@
 //   kDimsTensor   dims_tensor() {elements, dims, dtype}: a small integer tensor made of dims
 //   kTransfer     transfer(x): x on the device of the result; placement makes them
 //   kElementwise  unary, binary and ternary arithmetic (one row for each ExprOp), where(c, a, b), cast(x)
-//   {to, saturate},
+//   {to, saturate, finite}: with `finite`, finite numbers beyond f16's range become its largest;
 //                 bitcast(x) {to}; operands broadcast
 //   kMovement     iota() {dims, axis, dtype}; transpose(x) {perm}; expand(x) {dims}; slice(x) {starts, steps,
 //   dims};

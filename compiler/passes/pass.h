@@ -14,6 +14,7 @@ namespace tvmvm::passes {
 // What passes may know besides the module.
 struct PassContext {
   std::vector<TargetInfo> targets;
+  bool half_factors = false;  // factors of products are kept as f16 (--precision fp16, for GPUs)
 };
 
 struct Pass {
@@ -50,6 +51,8 @@ Status UpdateInPlace(ir::Module& module, const PassContext& context);
 Status RewriteAlgebra(ir::Module& module, const PassContext& context);
 // Convolutions compute on channels_last data; what lies between them follows, transposes stay at the edges.
 Status ChooseLayout(ir::Module& module, const PassContext& context);
+// With half_factors: what products and convolutions read is f16 in memory; everything computes in f32.
+Status NarrowProducts(ir::Module& module, const PassContext& context);
 // Marks the loops that may run as one kernel (attribute `outline`); the lowering decides.
 Status OutlineLoops(ir::Module& module, const PassContext& context);
 // Core nodes become `fused` nodes: groups that run as one unit.

@@ -45,6 +45,18 @@ TEST(CompareTest, SmallFloatsHaveWiderBounds) {
   EXPECT_NE(Difference(MakeFloats(DType::kF16, {1.015}), MakeFloats(DType::kF16, {1})), "");
 }
 
+TEST(CompareTest, APartOfTheLargestMayBeAllowed) {
+  Tensor got = MakeFloats(DType::kF32, {100, 0.3, INFINITY}), want = MakeFloats(DType::kF32, {100, 0, INFINITY});
+  EXPECT_EQ(Difference(got, want, {.of_largest = kHalfPrecision}), "");
+  EXPECT_NE(Difference(got, want), "");
+  EXPECT_NE(Difference(MakeFloats(DType::kF32, {100, 0.5}), MakeFloats(DType::kF32, {100, 0}),
+                       {.of_largest = kHalfPrecision}),
+            "");
+  EXPECT_NE(Difference(MakeFloats(DType::kF64, {100, 0.3}), MakeFloats(DType::kF64, {100, 0}),
+                       {.of_largest = kHalfPrecision}),
+            "") << "f64 is never narrowed";
+}
+
 TEST(CompareTest, NanEqualsNanAndInfinitiesMustAgree) {
   EXPECT_EQ(Difference(MakeFloats(DType::kF64, {NAN, INFINITY}), MakeFloats(DType::kF64, {NAN, INFINITY})),
             "");

@@ -60,6 +60,7 @@ TEST(UsageTest, WrongCommandLines) {
   ExpectUsageError("tvm-vm compile a.onnx -o b --dim n=5..4",
                    "'n=5..4': a dimension is given as NAME=N or NAME=LO..HI");
   ExpectUsageError("tvm-vm compile a.onnx -o b --device toaster", "toaster");
+  ExpectUsageError("tvm-vm compile a.onnx -o b --precision fp8", "fp8");
   ExpectUsageError("tvm-vm run a.vmexe --dim n=1..4", "one number is wanted here");
   ExpectUsageError("tvm-vm run a.vmexe --input x=random:4y4", "as in random:4x128");
   ExpectUsageError("tvm-vm run a.onnx --dump all", "--output-dir");
@@ -302,6 +303,14 @@ TEST_F(DemoTest, WrongInputs) {
   ExpectFails("tvm-vm run $vmexe --input nothing.npy", "nothing.npy': No such file");
   ExpectFails("tvm-vm run $vmexe --dim breadth=2", "no dimension named 'breadth'");
   ExpectFails("head -c 200 out/y.npy >cut.npy; tvm-vm run $vmexe --input cut.npy", "cut.npy");
+}
+
+TEST_F(DemoTest, Precision) {
+  ExpectFails("tvm-vm run $vmexe --precision fp16", "the precision is chosen where a model is compiled");
+  ToolResult result = Run("tvm-vm compile $onnx -o half.vmexe --device null,cpu --precision fp16");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(Run("tvm-vm inspect half.vmexe").out, HasSubstr("--precision fp16"));
+  EXPECT_THAT(Run("tvm-vm run $onnx --precision fp16").err, HasSubstr("is for GPUs"));
 }
 
 TEST_F(DemoTest, FullDisks) {

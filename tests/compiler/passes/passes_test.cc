@@ -18,7 +18,7 @@ std::string RunPass(const std::string& text) {
   if (!module) return module.error().message + "\n";
   for (const passes::Pass& pass : PassPipeline()) {
     if (pass.name != name) continue;
-    passes::PassContext context{.targets = {TargetInfoFor(CpuLevel::kX86_64_V3)}};
+    passes::PassContext context{.targets = {TargetInfoFor(CpuLevel::kX86_64_V3)}, .half_factors = true};
     if (Status status = pass.run(*module, context); !status) return status.error().message + "\n";
     if (Status status = ir::VerifyModule(*module); !status)
       return "broken: " + status.error().message + "\n" + ir::PrintModule(*module);

@@ -15,9 +15,9 @@ constexpr int64_t kMostEvaluated = 3'000'000;
 
 // A product of x and y, either of them transposed, with a bias and a clamp behind it.
 ir::NodeId Product(GroupBuilder& b, bool is_left_transposed, bool is_right_transposed, const Dim& k,
-                   const Dim& n) {
-  ValueId x = b.Input(DType::kF32, is_left_transposed ? Dims{k, M()} : Dims{M(), k});
-  ValueId y = b.Input(DType::kF32, is_right_transposed ? Dims{n, k} : Dims{k, n});
+                   const Dim& n, DType left = DType::kF32, DType right = DType::kF32) {
+  ValueId x = b.Input(left, is_left_transposed ? Dims{k, M()} : Dims{M(), k});
+  ValueId y = b.Input(right, is_right_transposed ? Dims{n, k} : Dims{k, n});
   ValueId product = b.Add("contract", {x, y},
                           {{"lhs_batch", Ints{}},
                            {"rhs_batch", Ints{}},
@@ -62,6 +62,20 @@ TEST_P(EveryTile, SizesThatItDividesAndOthers) {
     GroupBuilder b;
     ir::NodeId node = Product(b, is_transposed, is_transposed, K(), N());
     // One tile without edges; edges on all sides, read by fours; the same, one by one.
+    for (const Symbols& symbols : {Symbols{{"m", tile.rows}, {"n", tile.columns}, {"k", tile.depth}},
+                                   Symbols{{"m", tile.rows + 4}, {"n", 12}, {"k", 2 * tile.depth + 4}},
+                                   Symbols{{"m", 3}, {"n", tile.columns + 1}, {"k", tile.depth + 3}}})
+      CheckTile(b, node, tile, symbols);
+  }
+}
+
+TEST(GpuProduct, FactorsOfHalfPrecision) {
+  const ProductTile& tile = ProductTiles().back();
+  constexpr DType kF16 = DType::kF16, kF32 = DType::kF32;
+  for (auto [left, right] : {std::pair{kF16, kF16}, {kF32, kF16}, {kF16, kF32}}) {
+    SCOPED_TRACE(std::string(DTypeName(left)) + " and " + std::string(DTypeName(right)));
+    GroupBuilder b;
+    ir::NodeId node = Product(b, left == kF16, right == kF16, K(), N(), left, right);
     for (const Symbols& symbols : {Symbols{{"m", tile.rows}, {"n", tile.columns}, {"k", tile.depth}},
                                    Symbols{{"m", tile.rows + 4}, {"n", 12}, {"k", 2 * tile.depth + 4}},
                                    Symbols{{"m", 3}, {"n", tile.columns + 1}, {"k", tile.depth + 3}}})

@@ -1,0 +1,239 @@
+// --precision fp16: what models give with factors of products in f16, beside what they give in f32.
+//
+// Bounds: rounding a factor takes 2^-12 of it on average (2^-11 at most), and what is off in a sum of
+// products has random signs, as the products have: so the root mean square of an output's error is around
+// 2^-11 of the output's own for one product, and here, of its largest number, a few times less. 2^-10 is
+// allowed.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "compiler/compiler.h"
+#include "compiler/ir/evaluate.h"
+#include "compiler/ir/parser.h"
+#include "compiler/passes/pass.h"
+#include "devices/device_list.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "serializer/vmexe.h"
+#include "vm/vm.h"
+
+namespace tvmvm {
+namespace {
+
+constexpr double kMostError = 0x1p-10;  // root mean square, of the largest output
+
+std::vector<float> Numbers(int64_t count, unsigned seed) {
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < count; ++i) {
+    seed = seed * 1664525 + 1013904223;
+    numbers.push_back(static_cast<float>(static_cast<int32_t>(seed)) * 0x1p-31f);
+  }
+  return numbers;
+}
+
+std::string Weights(int value, int64_t rows, int64_t columns) {
+  std::string type = fmt::format("f32,[{},{}]", rows, columns);
+  return fmt::format("  %{0}: tensor<{1}> = constant() {{data = dense<{1}>[{2}]}}\n", value, type,
+                     fmt::join(Numbers(rows * columns, static_cast<unsigned>(value)), ", "));
+}
+
+constexpr const char* kProduct = "{lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]}";
+
+// Two products, a residual, scores of all rows with one another, their softmax.
+std::string Network(int64_t width) {
+  std::string w = fmt::format("{}", width), text = "symbol n: [0, inf] input\nfunc @main {\n";
+  text +=
+      "  input \"x\" = %0: tensor<f32,[n," + w + "]>\n" + Weights(1, width, width) + Weights(2, width, width);
+  const std::pair<const char*, std::string> nodes[] = {
+      {"n,W", std::string("contract(%0, %1) ") + kProduct},
+      {"n,W", "tanh(%3)"},
+      {"n,W", std::string("contract(%4, %2) ") + kProduct},
+      {"n,W", "add(%5, %4)"},
+      {"n,n", "contract(%6, %6) {lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]}"},
+      {"n,1", "reduce(%7) {flags = dims[0, 1], kind = \"max\", select_last = 0}"},
+      {"n,n", "sub(%7, %8)"},
+      {"n,n", "exp(%9)"},
+      {"n,1", "reduce(%10) {flags = dims[0, 1], kind = \"sum\", select_last = 0}"},
+      {"n,n", "div(%10, %11)"},
+      {"n,W", std::string("contract(%12, %6) ") + kProduct},
+  };
+  int value = 3;
+  for (const auto& [dims, node] : nodes) {
+    std::string size = dims;
+    if (size.back() == 'W') size = "n," + w;
+    text += fmt::format("  %{}: tensor<f32,[{}]> = {}\n", value++, size, node);
+  }
+  return text + "  output \"y\" = %13\n}\n";
+}
+
+std::vector<float> Floats(std::span<const std::byte> bytes) {
+  std::vector<float> numbers(bytes.size() / sizeof(float));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(float));
+  return numbers;
+}
+
+void ExpectClose(const std::vector<float>& got, const std::vector<float>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  double squares = 0, largest = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    squares += std::pow(double{got[i]} - want[i], 2);
+    largest = std::max(largest, std::fabs(double{want[i]}));
+  }
+  const double error = std::sqrt(squares / static_cast<double>(want.size())) / largest;
+  EXPECT_LT(error, kMostError);
+  EXPECT_GT(error, kMostError / 1024) << "was anything rounded?";
+}
+
+std::vector<float> Evaluated(const std::string& text, bool half, const std::vector<float>& x, int64_t width) {
+  Expected<ir::Module> module = ir::ParseModule(text);
+  EXPECT_TRUE(module) << module.error().message;
+  passes::PassContext context{.targets = {}, .half_factors = half};
+  Status narrowed = passes::NarrowProducts(*module, context);
+  EXPECT_TRUE(narrowed) << narrowed.error().message;
+  ir::TensorData input =
+      ir::TensorData::FromVector(DType::kF32, {static_cast<int64_t>(x.size()) / width, width}, x);
+  auto outputs = ir::EvaluateFunction(module->functions[0], std::span(&input, 1));
+  EXPECT_TRUE(outputs) << outputs.error().message;
+  return outputs ? Floats(outputs->front().bytes) : std::vector<float>();
+}
+
+std::shared_ptr<const Program> Compiled(const std::string& text, const std::string& device,
+                                        Precision precision) {
+  CompileOptions options;
+  options.devices = {device, "cpu"};
+  options.strict = device != "cpu";
+  options.targets = {"host"};
+  options.precision = precision;
+  auto compiled = GetCompiler().CompileBytes(std::as_bytes(std::span(text)), options);
+  EXPECT_TRUE(compiled) << compiled.error().message;
+  return compiled ? compiled->program : nullptr;
+}
+
+// Null where there is no such device.
+std::shared_ptr<Device> Gpu(const std::string& name, std::string* reason) {
+  auto device = OpenDevice(name, DeviceOptions());
+  if (device) return *device;
+  *reason = device.error().message;
+  return nullptr;
+}
+
+std::vector<float> OutputOf(const std::shared_ptr<const Program>& program, std::vector<float> x,
+                            int64_t width, std::shared_ptr<Device> gpu) {
+  VmOptions options{.threads = 1};
+  if (gpu != nullptr) options.devices = {std::move(gpu)};
+  auto vm = Vm::Create(program, options);
+  EXPECT_TRUE(vm) << vm.error().message;
+  if (!vm) return {};
+  std::vector<Tensor> inputs{
+      Tensor::Borrow(DType::kF32, {static_cast<int64_t>(x.size()) / width, width}, x.data())};
+  std::vector<Tensor> outputs(1);
+  Status status = (*vm)->NewInvocation().Run(inputs, outputs);
+  EXPECT_TRUE(status) << status.error().message;
+  if (!status) return {};
+  auto* data = static_cast<const float*>(outputs[0].data());
+  return {data, data + outputs[0].element_count()};
+}
+
+TEST(HalfPrecision, TheEvaluatorGivesNearlyTheSame) {
+  constexpr int64_t kWidth = 16;
+  const std::string text = Network(kWidth);
+  std::vector<float> x = Numbers(7 * kWidth, 5);
+  ExpectClose(Evaluated(text, true, x, kWidth), Evaluated(text, false, x, kWidth));
+}
+
+bool IsPocl(const Device& device) {
+  const DeviceDescription& description = device.description();
+  return (description.api + description.driver + description.hardware).find("PoCL") != std::string::npos;
+}
+
+class HalfPrecisionOn : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    std::string reason;
+    gpu_ = Gpu(GetParam(), &reason);
+    if (gpu_ == nullptr) GTEST_SKIP() << reason;
+  }
+  std::shared_ptr<Device> gpu_;
+};
+INSTANTIATE_TEST_SUITE_P(Gpus, HalfPrecisionOn, testing::Values("opencl", "vulkan"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(HalfPrecisionOn, NearlyWhatTheCpuGives) {
+  constexpr int64_t kWidth = 24;
+  const std::string text = Network(kWidth);
+  auto program = Compiled(text, GetParam(), Precision::kF16);
+  auto cpu = Compiled(text, "cpu", Precision::kF32);
+  ASSERT_TRUE(program && cpu);
+  // PoCL 3.1 drops conditions in kernels of tiles, with f32 as well (OpenClRunner::keeps_conditions).
+  const bool takes_tiles = !IsPocl(*gpu_);
+  for (int64_t rows : {1, 6, 37, 70}) {
+    SCOPED_TRACE(rows);
+    if (rows > 8 && !takes_tiles) break;
+    std::vector<float> x = Numbers(rows * kWidth, 9);
+    ExpectClose(OutputOf(program, x, kWidth, gpu_), OutputOf(cpu, x, kWidth, nullptr));
+  }
+}
+
+// What is stored between two products: numbers beyond f16's range stay finite, infinities and NaN are kept.
+const char kScaled[] = R"(symbol n: [0, inf] input
+func @main {
+  input "x" = %0: tensor<f32,[n,1]>
+  %1: tensor<f32,[]> = constant() {data = dense<f32,[]>[1e6]}
+  %2: tensor<f32,[1,1]> = constant() {data = dense<f32,[1,1]>[1]}
+  %3: tensor<f32,[n,1]> = mul(%0, %1)
+  %4: tensor<f32,[n,1]> = contract(%3, %2) {lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]}
+  output "y" = %4
+}
+)";
+
+void ExpectBounded(const std::vector<float>& y) {
+  ASSERT_EQ(y.size(), 6u);
+  EXPECT_EQ(y[0], 65504);
+  EXPECT_EQ(y[1], -65504);
+  EXPECT_EQ(y[2], INFINITY);
+  EXPECT_EQ(y[3], -INFINITY);
+  EXPECT_TRUE(std::isnan(y[4]));
+  EXPECT_EQ(y[5], 1);
+}
+
+const std::vector<float> kExtremes{1, -3e30f, INFINITY, -INFINITY, NAN, 1e-6f};
+
+TEST(HalfPrecision, FiniteNumbersStayFinite) { ExpectBounded(Evaluated(kScaled, true, kExtremes, 1)); }
+
+TEST_P(HalfPrecisionOn, FiniteNumbersStayFinite) {
+  auto program = Compiled(kScaled, GetParam(), Precision::kF16);
+  ASSERT_TRUE(program);
+  ExpectBounded(OutputOf(program, kExtremes, 1, gpu_));
+}
+
+size_t FileBytes(const std::string& text, Precision precision) {
+  auto program = Compiled(text, "null", precision);
+  auto bytes = program ? SerializeProgram(*program) : Expected<std::vector<std::byte>>();
+  EXPECT_TRUE(bytes);
+  return bytes ? bytes->size() : 0;
+}
+
+TEST(HalfPrecision, TheGpusWeightsTakeHalf) {
+  constexpr size_t kWidth = 400, kWeights = 2 * kWidth * kWidth * sizeof(float);
+  const std::string text = Network(kWidth);
+  EXPECT_LT(FileBytes(text, Precision::kF16) + kWeights / 2 * 9 / 10, FileBytes(text, Precision::kF32));
+}
+
+TEST(HalfPrecision, IsForGpus) {
+  CompileOptions options;
+  options.targets = {"host"};
+  options.precision = Precision::kF16;
+  const std::string text = Network(4);
+  auto compiled = GetCompiler().CompileBytes(std::as_bytes(std::span(text)), options);
+  ASSERT_TRUE(compiled);
+  ASSERT_EQ(compiled->warnings.size(), 1u);
+  EXPECT_NE(compiled->warnings[0].find("is for GPUs"), std::string::npos);
+  std::vector<float> x = Numbers(8, 3);
+  EXPECT_EQ(OutputOf(compiled->program, x, 4, nullptr),
+            OutputOf(Compiled(text, "cpu", Precision::kF32), x, 4, nullptr));
+}
+
+}  // namespace
+}  // namespace tvmvm
