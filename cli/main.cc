@@ -119,9 +119,10 @@ void AddTargets(CLI::App* app, std::vector<std::string>* targets, const std::str
 
 void AddPrecision(CLI::App* app, Precision* precision) {
   const std::map<std::string, Precision> names{{"fp32", Precision::kF32}, {"fp16", Precision::kF16}};
-  app->add_option("--precision", *precision,
-                  "With a GPU: what products read may be kept as fp16 there (sums and the CPU are fp32 in any "
-                  "case)")
+  app->add_option(
+         "--precision", *precision,
+         "With a GPU: what products read may be kept as fp16 there (sums and the CPU are fp32 in any "
+         "case)")
       ->transform(CLI::CheckedTransformer(names).description(""))
       ->type_name("fp32|fp16");
 }
@@ -257,15 +258,16 @@ void AddBench(CLI::App& app, Action* action) {
 
 void AddTest(CLI::App& app, Action* action) {
   auto arguments = std::make_shared<TestArguments>();
-  CLI::App* command = AddCommand(app, "test", "Run folders in the layout of the ONNX backend tests",
-                                 "  tvm-vm test onnx/node/test_add\n"
-                                 "  tvm-vm test onnx/node/* --jobs 4 --json\n"
-                                 "Each folder holds model.onnx and test_data_set_K/{input,output}_I.pb. "
-                                 "Tolerances: rtol 1e-3 and atol 1e-7\n"
-                                 "(1e-5 for floats of 16 bits and fewer), or those of the folder's data.json "
-                                 "{\"rtol\", \"atol\"}; with --precision\n"
-                                 "fp16, f32 outputs may be off by 2^-8 of the largest, too. Every test runs in\n"
-                                 "a process of its own; errors count as failed.");
+  CLI::App* command =
+      AddCommand(app, "test", "Run folders in the layout of the ONNX backend tests",
+                 "  tvm-vm test onnx/node/test_add\n"
+                 "  tvm-vm test onnx/node/* --jobs 4 --json\n"
+                 "Each folder holds model.onnx and test_data_set_K/{input,output}_I.pb. "
+                 "Tolerances: rtol 1e-3 and atol 1e-7\n"
+                 "(1e-5 for floats of 16 bits and fewer), or those of the folder's data.json "
+                 "{\"rtol\", \"atol\"}; with --precision\n"
+                 "fp16, f32 outputs may be off by 2^-8 of the largest, too. Every test runs in\n"
+                 "a process of its own; errors count as failed.");
   command->add_option("folders", arguments->folders, "Test folders, or folders of test folders")
       ->required()
       ->type_name("DIR...");

@@ -46,7 +46,8 @@ TEST(CompareTest, SmallFloatsHaveWiderBounds) {
 }
 
 TEST(CompareTest, APartOfTheLargestMayBeAllowed) {
-  Tensor got = MakeFloats(DType::kF32, {100, 0.3, INFINITY}), want = MakeFloats(DType::kF32, {100, 0, INFINITY});
+  Tensor got = MakeFloats(DType::kF32, {100, 0.3, INFINITY}),
+         want = MakeFloats(DType::kF32, {100, 0, INFINITY});
   EXPECT_EQ(Difference(got, want, {.of_largest = kHalfPrecision}), "");
   EXPECT_NE(Difference(got, want), "");
   EXPECT_NE(Difference(MakeFloats(DType::kF32, {100, 0.5}), MakeFloats(DType::kF32, {100, 0}),
@@ -54,7 +55,8 @@ TEST(CompareTest, APartOfTheLargestMayBeAllowed) {
             "");
   EXPECT_NE(Difference(MakeFloats(DType::kF64, {100, 0.3}), MakeFloats(DType::kF64, {100, 0}),
                        {.of_largest = kHalfPrecision}),
-            "") << "f64 is never narrowed";
+            "")
+      << "f64 is never narrowed";
 }
 
 TEST(CompareTest, NanEqualsNanAndInfinitiesMustAgree) {
