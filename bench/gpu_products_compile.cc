@@ -1,6 +1,6 @@
 // Makes the kernels that gpu_products times, on a machine that has the compiler:
 //
-//   gpu_products_compile FOLDER [ROWSxCOLUMNSxDEPTHxITEMROWSxITEMCOLUMNSxLANES ...]
+//   gpu_products_compile FOLDER [ROWSxCOLUMNSxDEPTHxITEMROWSxITEMCOLUMNSxLANES[xPARTIES] ...]
 //
 // For each shape the kernel that the compiler chooses, and for the large one each tile of the table below, or
 // the tiles named. The folder gets, for each kernel, a SPIR-V library, OpenCL C, GLSL to read, and one line
@@ -29,7 +29,8 @@ struct Shape {
 constexpr ProductTile kCandidates[] = {
     {128, 128, 8, 8, 8, 8},  {128, 128, 8, 8, 8, 16}, {128, 128, 16, 8, 8, 8}, {128, 256, 8, 8, 16, 8},
     {256, 128, 8, 16, 8, 8}, {64, 128, 16, 8, 8, 8},  {64, 256, 8, 8, 8, 8},   {128, 64, 16, 8, 8, 8},
-    {64, 64, 16, 4, 4, 8},   {64, 64, 16, 8, 8, 8},   {32, 32, 16, 4, 4, 8},
+    {64, 64, 16, 4, 4, 8},   {64, 64, 16, 8, 8, 8},   {32, 32, 16, 4, 4, 8},   {32, 32, 8, 4, 4, 8, 4},
+    {64, 64, 8, 8, 8, 8, 4},
 };
 constexpr Shape kLarge = {4096, 4096, 4096};
 constexpr Shape kSmall[] = {{384, 768, 3072}, {64, 768, 3072}, {17, 768, 3072}};
@@ -98,8 +99,8 @@ class Writer {
 };
 
 std::string NameOf(const ProductTile& t) {
-  return fmt::format("{}x{}x{}x{}x{}x{}", t.rows, t.columns, t.depth, t.item_rows, t.item_columns,
-                     t.lanes_across);
+  return fmt::format("{}x{}x{}x{}x{}x{}x{}", t.rows, t.columns, t.depth, t.item_rows, t.item_columns,
+                     t.lanes_across, t.parties);
 }
 
 Status WriteAll(const std::filesystem::path& folder, std::span<const ProductTile> tiles) {
@@ -115,7 +116,7 @@ Status WriteAll(const std::filesystem::path& folder, std::span<const ProductTile
   TVMVM_CHECK_OK(add_tiles(kLarge));
   for (const Shape& shape : kSmall) TVMVM_CHECK_OK(add_tiles(shape));
   std::vector<Shape> shapes = {kLarge};
-  for (int64_t m : {1, 4, 17, 64, 384})
+  for (int64_t m : {1, 7, 17, 64, 128, 384})
     for (auto [k, n] : {std::pair<int64_t, int64_t>(768, 768), {768, 3072}, {3072, 768}})
       shapes.push_back({m, k, n});
   for (const Shape& shape : shapes) {
@@ -139,8 +140,8 @@ int main(int argc, char** argv) {
   std::vector<tensor::ProductTile> tiles;
   for (int i = 2; i < argc; ++i) {
     tensor::ProductTile t;
-    if (std::sscanf(argv[i], "%dx%dx%dx%dx%dx%d", &t.rows, &t.columns, &t.depth, &t.item_rows,
-                    &t.item_columns, &t.lanes_across) != 6) {
+    if (std::sscanf(argv[i], "%dx%dx%dx%dx%dx%dx%d", &t.rows, &t.columns, &t.depth, &t.item_rows,
+                    &t.item_columns, &t.lanes_across, &t.parties) < 6) {
       std::fprintf(stderr, "%s is no tile\n", argv[i]);
       return 2;
     }

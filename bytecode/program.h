@@ -67,7 +67,11 @@ struct FunctionSpec {
   std::vector<LineEntry> lines;
 };
 
-enum class Access : uint8_t { kRead = 0, kWrite = 1, kReadWrite = 2 };
+// What a kernel does with a buffer. kReadAligned: it reads, and the buffer begins at a multiple of
+// kArgumentAlignment bytes; the VM sees to that on GPUs.
+enum class Access : uint8_t { kRead = 0, kWrite = 1, kReadWrite = 2, kReadAligned = 3 };
+inline constexpr int64_t kArgumentAlignment = 16;
+constexpr bool IsWritten(Access access) { return access == Access::kWrite || access == Access::kReadWrite; }
 
 struct KernelSpec {
   std::string name;    // unique; "fused.exp_add.12"

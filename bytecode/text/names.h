@@ -9,7 +9,8 @@
 
 namespace tvmvm::text {
 
-inline constexpr std::array<std::string_view, 3> kAccessNames = {"read", "write", "readwrite"};
+inline constexpr std::array<std::string_view, 4> kAccessNames = {"read", "write", "readwrite",
+                                                               "read_aligned"};
 inline constexpr std::array<std::string_view, 4> kValueKindNames = {"tensor", "sequence", "optional",
                                                                     "tuple"};
 inline constexpr std::array<std::string_view, 4> kDeviceNames = {"cpu", "opencl", "vulkan", "null"};

@@ -87,7 +87,7 @@ class ProgramParser {
     kernel.scalar_count = static_cast<uint32_t>(scalars);
     TVMVM_CHECK_OK(tokens_.ExpectWord("buffers"));
     TVMVM_CHECK_OK(ParseList([&]() -> Status {
-      TVMVM_TRY(Access access, ParseEnum<Access>(kAccessNames, "read, write or readwrite"));
+      TVMVM_TRY(Access access, ParseEnum<Access>(kAccessNames, "read, write, readwrite or read_aligned"));
       kernel.buffers.push_back(access);
       return {};
     }));

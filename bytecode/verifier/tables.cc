@@ -14,7 +14,7 @@ bool IsValid(DType dtype) { return dtype > DType::kInvalid && static_cast<int>(d
 bool IsValid(DeviceKind kind) { return kind <= DeviceKind::kNull; }
 bool IsValid(DeviceClass device) { return static_cast<uint32_t>(device) < kDeviceClassCount; }
 bool IsValid(KernelForm form) { return form <= KernelForm::kSpirV; }
-bool IsValid(Access access) { return access <= Access::kReadWrite; }
+bool IsValid(Access access) { return access <= Access::kReadAligned; }
 
 // Finds the first name that occurs twice.
 class UniqueNames {

@@ -107,7 +107,7 @@ Status Launch(const Context& context, const Instruction& instruction) {
   TVMVM_CHECK_OK(
       Count(context, instruction, "buffers", instruction.operand(4).list_size(), who, kernel.buffers.size()));
   for (size_t i = 0; i < kernel.buffers.size(); ++i)
-    if (kernel.buffers[i] != Access::kRead) TVMVM_CHECK_OK(Writable(context, instruction, 4, i));
+    if (IsWritten(kernel.buffers[i])) TVMVM_CHECK_OK(Writable(context, instruction, 4, i));
   return {};
 }
 

@@ -436,14 +436,16 @@ CPrinter::Value CPrinter::LaneReduction(const Expr& e) {
 
 // Made of loop variables, dims and constants: it does not overflow.
 bool CPrinter::IsIndex(const Expr& root) {
-  if (root.dtype() != DType::kI64) return false;
+  const bool is_narrow = root.dtype() == DType::kI32 && kernel_.small_sizes;
+  if (root.dtype() != DType::kI64 && !is_narrow) return false;
   bool is_index = true;
   tensor::VisitOnce(root, [&](const Expr& e) {
     if (e.op() == ExprOp::kVariable) {
       auto found = is_index_.find(e->id);
       is_index &= found != is_index_.end() && found->second;
     }
-    is_index &= e.op() != ExprOp::kLoad && e.op() != ExprOp::kCast && e.op() != ExprOp::kBitcast;
+    is_index &= e.op() != ExprOp::kLoad && e.op() != ExprOp::kBitcast;
+    is_index &= e.op() != ExprOp::kCast || (is_narrow && IsInteger(e->operands[0].dtype()));
     is_index &= e.op() != ExprOp::kConstant || std::abs(e->integer) < (int64_t{1} << 40);
   });
   return is_index;

@@ -72,7 +72,7 @@ void CPrinter::ChooseVectorPlaces() {
     if (s.kind == StmtKind::kLet) {
       multiples_.erase(s.variable);
       for (int64_t of : {2, 4, 8, 16})
-        if (s.value.dtype() == DType::kI64 && s.value.lanes() == 1 && IsMultiple(s.value, of))
+        if (IsInteger(s.value.dtype()) && s.value.lanes() == 1 && IsMultiple(s.value, of))
           multiples_[s.variable] = of;
     }
     for (const Expr* root : {&s.begin, &s.end, &s.value, &s.index, &s.mask}) {
@@ -140,7 +140,8 @@ CPrinter::Text CPrinter::LocalIndex(const Expr& e, int64_t by) {
 // What each lane of an access touches.
 CPrinter::Indices CPrinter::IndicesOf(uint32_t buffer, const Expr& index, int lanes) {
   bool is_argument = kernel_.buffers[buffer].is_argument;
-  Expr all = index.lanes() == lanes ? index : tensor::Ramp(index, tensor::IntConstant(1), lanes);
+  Expr all =
+      index.lanes() == lanes ? index : tensor::Ramp(index, tensor::IntConstant(1, index.dtype()), lanes);
   kept_.push_back(all);
   if (is_argument || (lanes > 1 && all.op() != ExprOp::kRamp)) {
     Indices texts = Emit(all).lanes;
@@ -151,7 +152,7 @@ CPrinter::Indices CPrinter::IndicesOf(uint32_t buffer, const Expr& index, int la
   if (lanes == 1) return {LocalIndex(all, 1)};
   Indices texts;
   for (int i = 0; i < lanes; ++i) {
-    kept_.push_back(all->operands[0] + all->operands[1] * tensor::IntConstant(i));
+    kept_.push_back(all->operands[0] + all->operands[1] * tensor::IntConstant(i, all.dtype()));
     texts.push_back(LocalIndex(kept_.back(), 1));
   }
   return texts;
@@ -216,6 +217,12 @@ CPrinter::Text CPrinter::VectorPointer(uint32_t buffer, const Expr& base, int la
   return is_glsl ? fmt::format("{} + to_u64({}) * 4ul", name, at) : fmt::format("{} + {}", name, at);
 }
 
+CPrinter::Text CPrinter::LoadVector(uint32_t buffer, const Text& from, int lanes) {
+  if (lanes != kVectorOfFour) return fmt::format("vload{}(0, {})", lanes, from);
+  return Call(kernel_.buffers[buffer].access == Access::kReadAligned ? "load_aligned_f32x4" : "load_f32x4",
+              {from});
+}
+
 CPrinter::Value CPrinter::Load(const Expr& e) {
   const Expr& index = e->operands[0];
   int lanes = e.lanes();
@@ -224,9 +231,7 @@ CPrinter::Value CPrinter::Load(const Expr& e) {
   if (base.valid() && !is_masked && IsVectorType(e.dtype(), lanes)) {
     if (Text text = VectorElement(e->id, base, lanes); !text.empty()) return {{text}, lanes};
     if (Text from = VectorPointer(e->id, base, lanes); !from.empty())
-      return {
-          {lanes == kVectorOfFour ? Call("load_f32x4", {from}) : fmt::format("vload{}(0, {})", lanes, from)},
-          lanes};
+      return {{LoadVector(e->id, from, lanes)}, lanes};
   }
   std::vector<Text> indices = IndicesOf(e->id, index, lanes), masks, texts;
   if (is_masked) masks = Emit(e->operands[1]).lanes;

@@ -197,15 +197,20 @@ void AddBits(std::vector<Function>* table) {
        "void fail(u64 status, i32 code) { atomicCompSwap(Status(status).code, 0, code); }\n"});
 }
 
-// Four elements at once where their address allows it: views may begin anywhere.
+// Four elements at once, where their address allows it: views may begin anywhere.
 void AddVectors(std::vector<Function>* table) {
   table->push_back(
-      {"load_f32x4",
+      {"load_aligned_f32x4",
        {},
-       "f32x4 load_f32x4(const __global f32* from) {\n"
-       "  return ((ulong)from & 15ul) == 0ul ? *(const __global f32x4*)from : vload4(0, from);\n}\n",
+       "f32x4 load_aligned_f32x4(const __global f32* from) { return *(const __global f32x4*)from; }\n",
        "layout(buffer_reference, scalar, buffer_reference_align = 16) readonly restrict buffer "
        "InVector { f32x4 v; };\n"
+       "f32x4 load_aligned_f32x4(u64 from) { return InVector(from).v; }\n"});
+  table->push_back(
+      {"load_f32x4",
+       {"load_aligned_f32x4"},
+       "f32x4 load_f32x4(const __global f32* from) {\n"
+       "  return ((ulong)from & 15ul) == 0ul ? *(const __global f32x4*)from : vload4(0, from);\n}\n",
        "layout(buffer_reference, scalar, buffer_reference_align = 4) readonly restrict buffer "
        "InVectorParts { f32 v[4]; };\n"
        "f32x4 load_f32x4(u64 from) {\n"

@@ -59,14 +59,14 @@ CPrinter::Text CPrinter::OpenClFrame() {
   for (uint32_t i = 0; i < kernel_.argument_count; ++i) {
     const BufferInfo& info = kernel_.buffers[i];
     Text type =
-        fmt::format("__global {}{}*", info.access == Access::kRead ? "const " : "", MemoryType(info.dtype));
+        fmt::format("__global {}{}*", !IsWritten(info.access) ? "const " : "", MemoryType(info.dtype));
     text += fmt::format("  {0} restrict {1} = ({0})(b{2} + o{2});\n", type, places_[i].name, i);
   }
   return text + shared_ + body_ + "}\n";
 }
 
 CPrinter::Text CPrinter::BlockName(const BufferInfo& info) const {
-  return fmt::format("{}_{}", info.access == Access::kRead ? "In" : "Out", MemoryType(info.dtype));
+  return fmt::format("{}_{}", !IsWritten(info.access) ? "In" : "Out", MemoryType(info.dtype));
 }
 
 CPrinter::Text CPrinter::GlslBlocks() const {
@@ -78,7 +78,7 @@ CPrinter::Text CPrinter::GlslBlocks() const {
     int bytes = std::clamp(DTypeBits(info.dtype) / 8, 1, 8);
     text += fmt::format(
         "layout(buffer_reference, scalar, buffer_reference_align = {}) {}restrict buffer {} {{ {} v; }};\n",
-        bytes, info.access == Access::kRead ? "readonly " : "", BlockName(info), MemoryType(info.dtype));
+        bytes, !IsWritten(info.access) ? "readonly " : "", BlockName(info), MemoryType(info.dtype));
   }
   return text;
 }
@@ -109,34 +109,38 @@ CPrinter::Text CPrinter::GlslFrame() {
 // The point's coordinates from the flat index of the work-group.
 void CPrinter::BindGrid() {
   bool is_opencl = dialect_ == Dialect::kOpenClC;
-  Line(is_opencl
-           ? "i64 point = to_i64(get_group_id(0)) + to_i64(get_group_id(1)) * to_i64(get_num_groups(0));"
-           : "i64 point = to_i64(gl_WorkGroupID.x) + to_i64(gl_WorkGroupID.y) * to_i64(gl_NumWorkGroups.x);");
+  const Text type = kernel_.small_sizes ? "i32" : "i64", zero = kernel_.small_sizes ? "0" : "0l";
+  auto system = [&](const char* opencl, const char* glsl) {
+    return fmt::format("to_{}({})", type, is_opencl ? opencl : glsl);
+  };
+  Line(fmt::format("{} point = {} + {} * {};", type, system("get_group_id(0)", "gl_WorkGroupID.x"),
+                   system("get_group_id(1)", "gl_WorkGroupID.y"),
+                   system("get_num_groups(0)", "gl_NumWorkGroups.x")));
   Line(fmt::format("if (point >= {}points) return;", is_opencl ? "" : "arguments."));
   bool has_z = !kernel_.grid_size[2].IsConstant(1), has_y = has_z || !kernel_.grid_size[1].IsConstant(1);
   auto bind = [&](tensor::VariableId variable, const Text& name, const Text& value) {
-    bool is_name = value == "point" || value == "0l";
-    variables_[variable] = {{is_name ? value : Declare("i64", value, name)}};
+    bool is_name = value == "point" || value == zero;
+    variables_[variable] = {{is_name ? value : Declare(type, value, name)}};
     is_index_[variable] = true;
   };
-  Text coordinates[3] = {"point", "0l", "0l"};
+  Text coordinates[3] = {"point", zero, zero};
   auto split = [&](int axis, const Text& from) {
-    Text size = ScalarOf(kernel_.grid_size[axis]);
-    coordinates[axis] = Call("rem_i64", {from, size});
-    coordinates[axis + 1] = Call("div_i64", {from, size});
+    Text size = fmt::format("to_{}({})", type, ScalarOf(kernel_.grid_size[axis]));
+    coordinates[axis] = Call("rem_" + type, {from, size});
+    coordinates[axis + 1] = Call("div_" + type, {from, size});
   };
   if (has_y) split(0, "point");
   if (has_z) {
-    Text rows = Hold("i64", coordinates[1]);
+    Text rows = Hold(type, coordinates[1]);
     split(1, rows);
   }
   for (int axis = 0; axis < 3; ++axis) bind(kernel_.grid[axis], "g", coordinates[axis]);
   if (kernel_.GroupItems() == 1) return;
   for (int axis = 0; axis < 3; ++axis)
     bind(kernel_.thread[axis], "thread",
-         kernel_.group_size[axis] == 1 ? Text("0l")
-         : is_opencl                   ? fmt::format("to_i64(get_local_id({}))", axis)
-                                       : fmt::format("to_i64(gl_LocalInvocationID.{})", "xyz"[axis]));
+         kernel_.group_size[axis] == 1 ? zero
+         : is_opencl                   ? fmt::format("to_{}(get_local_id({}))", type, axis)
+                                       : fmt::format("to_{}(gl_LocalInvocationID.{})", type, "xyz"[axis]));
 }
 
 CPrinter::Text CPrinter::ScalarOf(const ir::Dim& dim) {
@@ -209,19 +213,20 @@ bool IsSmall(const Stmt& loop) {
 }  // namespace
 
 void CPrinter::Loop(const Stmt& s) {
-  Text begin = Scalar(s.begin), end = Scalar(s.end), step = Constant(s.step);
+  Text begin = Scalar(s.begin), end = Scalar(s.end), step = fmt::format("{}", s.step->integer);
   // The loop may write what its end was read from.
   bool may_change = end.find('[') != Text::npos || end.find(").v") != Text::npos;
-  end = may_change ? Declare("i64", end, "end") : Hold("i64", end);
+  const Text type = RegisterType(s.begin.dtype());
+  end = may_change ? Declare(type, end, "end") : Hold(type, end);
   Text name = NewName(s.variable < kernel_.variable_names.size() ? kernel_.variable_names[s.variable] : "i");
   // Known bounds are counted in 32 bits, which GPUs do in one instruction.
-  if (IsSmall(s)) {
+  if (type == "i64" && IsSmall(s)) {
     Text counter = NewName("count");
     Line(fmt::format("for (i32 {0} = {1}; {0} < {2}; {0} += {3}) {{", counter, s.begin->integer,
                      s.end->integer, s.step->integer));
     Line(fmt::format("  i64 {} = to_i64({});", name, counter));
   } else {
-    Line(fmt::format("for (i64 {0} = {1}; {0} < {2}; {0} += {3}) {{", name, begin, end, step));
+    Line(fmt::format("for ({4} {0} = {1}; {0} < {2}; {0} += {3}) {{", name, begin, end, step, type));
   }
   variables_[s.variable] = {{name}};
   is_index_[s.variable] = true;
@@ -255,7 +260,7 @@ void CPrinter::Let(const Stmt& s) {
   is_index_[s.variable] = IsIndex(s.value);
   multiples_.erase(s.variable);
   for (int64_t of : {2, 4, 8, 16})
-    if (s.value.dtype() == DType::kI64 && s.value.lanes() == 1 && IsMultiple(s.value, of))
+    if (IsInteger(s.value.dtype()) && s.value.lanes() == 1 && IsMultiple(s.value, of))
       multiples_[s.variable] = of;
   if (s.value.op() == ExprOp::kDim) {
     variables_[s.variable] = {{ScalarOf(s.value->dim)}};

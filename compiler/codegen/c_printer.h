@@ -85,8 +85,8 @@ class CPrinter {
   Value LaneReduction(const Expr& e);
   bool IsIndex(const Expr& e);
   bool IsVectorType(DType dtype, int lanes) const;
-  Value AsVector(const Value& value, int lanes);   // of f32
-  Value AsLanes(const Value& value);  // scalars side by side
+  Value AsVector(const Value& value, int lanes);  // of f32
+  Value AsLanes(const Value& value);              // scalars side by side
   // A variable that holds the text, unless it is a name or number already.
   Text Hold(const Text& type, const Text& text);
   Text Declare(const Text& type, const Text& text, const Text& base);  // a variable in any case
@@ -112,6 +112,7 @@ class CPrinter {
   Text LocalIndex(const Expr& e, int64_t by);
   Indices IndicesOf(uint32_t buffer, const Expr& index, int lanes);
   Text VectorPointer(uint32_t buffer, const Expr& base, int lanes);
+  Text LoadVector(uint32_t buffer, const Text& from, int lanes);
   Text LoadOne(uint32_t buffer, const Text& index);
   Text LoadPacked(uint32_t buffer, const Text& index);
   Text Element(uint32_t buffer, const Text& index);

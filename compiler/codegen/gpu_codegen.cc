@@ -9,6 +9,7 @@
 #include "bytecode/spirv_library.h"
 #include "compiler/codegen/c_printer.h"
 #include "compiler/codegen/glsl_to_spirv.h"
+#include "compiler/codegen/narrow_indices.h"
 #include "compiler/codegen/prepare_kernel.h"
 #include "compiler/tensor/loop_rewrite.h"
 #include "compiler/tensor/rewrite.h"
@@ -26,6 +27,7 @@ Expected<Printed> PrintKernel(const KernelSource& source, Dialect dialect) {
   TVMVM_CHECK_OK(tensor::VerifyLoops(*source.kernel));
   tensor::LoopKernel prepared = UnrollLoops(PrepareKernel(*source.kernel));
   TVMVM_CHECK_OK(tensor::VerifyLoops(prepared));
+  if (prepared.small_sizes) prepared = NarrowIndices(prepared);
   std::vector<ir::Dim> scalars =
       source.scalars.empty() ? tensor::LaunchScalars(*source.kernel) : source.scalars;
   CPrinter printer(dialect, prepared, source.symbol, std::move(scalars));

@@ -44,7 +44,7 @@ llvm::Function* KernelPrinter::DeclareBody() {
     const tensor::BufferInfo& info = kernel_.buffers[i];
     body->addParamAttr(i, llvm::Attribute::NoAlias);
     body->addParamAttr(i, llvm::Attribute::NoCapture);
-    if (info.access == Access::kRead) body->addParamAttr(i, llvm::Attribute::ReadOnly);
+    if (!IsWritten(info.access)) body->addParamAttr(i, llvm::Attribute::ReadOnly);
     body->getArg(i)->setName(info.name);
     buffers_.push_back(body->getArg(i));
   }

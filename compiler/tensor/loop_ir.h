@@ -67,6 +67,9 @@ struct BufferInfo {
   Expr scratch_offset;                 // kScratch: i64 bytes, multiple of 64
 };
 
+// Up to this size of everything that is indexed, indices of kernels fit in 32 bits.
+inline constexpr int64_t kSmallSize = int64_t{1} << 30;
+
 // A kernel. No argument that is written overlaps another one. Local buffers that are not in scratch take at
 // most 1 MiB, shared ones at most 64 KiB. Arguments are buffers[0 .. argument_count) in order and, for every
 // kDim in the body, a scalar.
@@ -83,6 +86,7 @@ struct LoopKernel {
   ir::Dim grid_size[3] = {1, 1, 1};
   int group_size[3] = {1, 1, 1};     // work-items
   VariableId thread[3] = {0, 0, 0};  // variables bound to the work-item's coordinates in its group
+  bool small_sizes = false;          // launched only where all that it indexes is within kSmallSize
   ir::Dim scratch_bytes = 0;         // per worker
   ir::Dim flops = 0;                 // of the whole launch, an estimate
   ir::Dim bytes = 0;

@@ -12,6 +12,8 @@ const char* AccessText(Access access) {
   switch (access) {
     case Access::kRead:
       return "in";
+    case Access::kReadAligned:
+      return "in aligned";
     case Access::kWrite:
       return "out";
     case Access::kReadWrite:
@@ -71,6 +73,7 @@ class Printer {
                             kernel_.group_size[axis]);
       out_ += ")";
     }
+    if (kernel_.small_sizes) out_ += " small";
     if (with_names_ && !kernel_.scratch_bytes.IsConstant(0))
       out_ += fmt::format(" scratch({})", kernel_.scratch_bytes.ToString());
     out_ += " {\n";

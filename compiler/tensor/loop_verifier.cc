@@ -144,7 +144,7 @@ class Verifier {
     if (!declared_.count(s.buffer))
       return Defect(fmt::format("stores to buffer {} before it is declared", s.buffer));
     const BufferInfo& b = kernel_.buffers[s.buffer];
-    if (b.is_argument && b.access == Access::kRead)
+    if (b.is_argument && !IsWritten(b.access))
       return Defect(fmt::format("stores to input '{}'", b.name));
     TVMVM_CHECK_OK(Check(s.index));
     TVMVM_CHECK_OK(Check(s.value));

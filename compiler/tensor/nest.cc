@@ -216,7 +216,7 @@ void Nest::At(int scope, const std::function<void()>& build) {
 bool Nest::IsMutableLoad(const Expr& a) const {
   if (a.op() != ExprOp::kLoad) return false;
   const BufferInfo& buffer = kernel_->buffers[a->id];
-  return !buffer.is_argument || buffer.access != Access::kRead;
+  return !buffer.is_argument || IsWritten(buffer.access);
 }
 
 void Nest::Remember(const Expr& a, const Expr& value) {

@@ -23,9 +23,11 @@ constexpr int64_t kFewTiles = 64;  // small ones, which leave most of a device i
 constexpr int64_t kBusyTiles[] = {128, 128, 0};
 constexpr ProductTile kTiles[] = {
     {128, 128, 8, 8, 8, 8},
-    {64, 64, 16, 4, 4, 8},
-    {32, 32, 16, 4, 4, 8},
+    {128, 64, 8, 8, 8, 8},
+    {32, 32, 8, 4, 4, 8, 4},
 };
+// For sums of 64 bits, and for indices of so many.
+constexpr ProductTile kModestTile = {32, 32, 8, 4, 4, 8};
 
 ir::NodeId AnchorOf(const GroupView& group) {
   ir::NodeId anchor = FindAnchor(group, ir::OpKind::kContraction);
@@ -34,13 +36,20 @@ ir::NodeId AnchorOf(const GroupView& group) {
 
 using BuildBody = std::function<Status(ProductBuilder&)>;
 
+// When a kernel runs, and what is known then.
+struct Case {
+  Dim when;
+  bool small_sizes = false;
+};
+
 // Builds a kernel twice: the first time to see which inputs it reads.
-Status AddCall(const GpuProduct& product, const Dim& when, const BuildBody& build, GroupProgram* program) {
-  if (when.IsConstant(0)) return {};
+Status AddCall(const GpuProduct& product, const Case& its, const BuildBody& build, GroupProgram* program) {
+  if (its.when.IsConstant(0)) return {};
   std::set<int> wanted;
   for (bool is_draft : {true, false}) {
     KernelCall call;
-    call.when = when;
+    call.when = its.when;
+    call.kernel.small_sizes = its.small_sizes;
     call.kernel.name = product.group().function().node(product.anchor()).op->name;
     call.kernel.flops =
         Product(product.group().type(product.result()).dims) * Product(product.depth()) * Dim(2);
@@ -71,19 +80,38 @@ Dim VectorsFit(const GpuProduct& product) {
   return any ? fit : Dim(0);
 }
 
-Status AddTile(const GpuProduct& product, const ProductTile& tile, const Dim& when, GroupProgram* program) {
+using BuildEither = std::function<Status(ProductBuilder&, bool has_vectors)>;
+
+// One kernel that reads by fours, for sizes that allow it, and one for all others.
+Status AddEither(const GpuProduct& product, const Case& its, const BuildEither& build,
+                 GroupProgram* program) {
   Dim fit = VectorsFit(product);
   for (bool has_vectors : {true, false}) {
     Dim fits = has_vectors ? fit : Not(fit);
     TVMVM_CHECK_OK(AddCall(
-        product, And(when, fits),
-        [&](ProductBuilder& builder) { return BuildProductTile(builder, tile, has_vectors); }, program));
+        product, {And(its.when, fits), its.small_sizes},
+        [&](ProductBuilder& builder) { return build(builder, has_vectors); }, program));
   }
   return {};
 }
 
-bool HoldsTile(DType accumulator, const ProductTile& tile) {
-  return DTypeBits(accumulator) == 32 || &tile == &kTiles[std::size(kTiles) - 1];
+Status AddTile(const GpuProduct& product, const ProductTile& tile, const Case& its, GroupProgram* program) {
+  return AddEither(
+      product, its,
+      [&](ProductBuilder& builder, bool has_vectors) { return BuildProductTile(builder, tile, has_vectors); },
+      program);
+}
+
+// 1 where everything that the group's kernels index is within kSmallSize.
+Dim HasSmallSizes(const GpuProduct& product) {
+  Dim depth = Product(product.depth()), small = LessEqual(depth, Dim(kSmallSize));
+  auto see = [&](ir::ValueId value) {
+    small = And(small, LessEqual(Product(product.group().type(value).dims), Dim(kSmallSize)));
+  };
+  see(product.result());
+  for (ir::ValueId input : product.group().inputs()) see(input);
+  for (ir::ValueId output : product.group().outputs()) see(output);
+  return small;
 }
 
 }  // namespace
@@ -105,20 +133,31 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
   Dim small_tiles = CeilDiv(rows, Dim(small.rows)) * CeilDiv(columns, Dim(small.columns)) * batch;
   Dim has_few = And(LessEqual(rows, Dim(kThinRows)), LessEqual(small_tiles, Dim(kFewTiles)));
   Dim is_one = Equal(rows, Dim(1)), is_thin = Or(LessEqual(rows, Dim(kFewRows)), has_few);
+  Dim is_small = HasSmallSizes(*product);
   auto thin = [&](int count, const Dim& when) {
-    return AddCall(
-        *product, when, [&](ProductBuilder& builder) { return BuildThinProduct(builder, count); }, &program);
+    return AddEither(
+        *product, {And(is_small, when), true},
+        [&](ProductBuilder& builder, bool has_vectors) {
+          return BuildThinProduct(builder, count, has_vectors);
+        },
+        &program);
   };
   TVMVM_CHECK_OK(thin(1, is_one));
   TVMVM_CHECK_OK(thin(kFewRows, And(is_thin, Not(is_one))));
-  Dim rest = Not(is_thin);
+  Dim rest = And(is_small, Not(is_thin));
+  if (DTypeBits(product->accumulator()) != 32) {
+    TVMVM_CHECK_OK(AddTile(*product, kModestTile, {rest, true}, &program));
+    rest = 0;
+  }
   for (const ProductTile& tile : kTiles) {
-    if (!HoldsTile(product->accumulator(), tile)) continue;
     Dim tiles = CeilDiv(rows, Dim(tile.rows)) * CeilDiv(columns, Dim(tile.columns)) * batch;
     Dim here = LessEqual(Dim(kBusyTiles[&tile - kTiles]), tiles);
-    TVMVM_CHECK_OK(AddTile(*product, tile, &tile == &small ? rest : And(rest, here), &program));
+    TVMVM_CHECK_OK(AddTile(*product, tile, {&tile == &small ? rest : And(rest, here), true}, &program));
     rest = And(rest, Not(here));
   }
+  TVMVM_CHECK_OK(AddCall(
+      *product, {Not(is_small), false},
+      [&](ProductBuilder& builder) { return BuildProductTile(builder, kModestTile, false); }, &program));
   return program;
 }
 
@@ -126,7 +165,7 @@ Expected<GroupProgram> ScheduleProductByTile(const GroupView& group, const Produ
   std::optional<GpuProduct> product = GpuProduct::Find(group);
   if (!product) return MakeError(Code::kInternal, "not a group around a sum of products");
   GroupProgram program;
-  TVMVM_CHECK_OK(AddTile(*product, tile, Dim(1), &program));
+  TVMVM_CHECK_OK(AddTile(*product, tile, {Dim(1), true}, &program));
   return program;
 }
 

@@ -20,10 +20,11 @@ struct ProductTile {
   int depth = 0;                        // of the slices that stand in shared memory, two of each factor
   int item_rows = 0, item_columns = 0;  // sums in the registers of a work-item
   int lanes_across = 0;  // of 32 neighbouring work-items, so many lie side by side along the columns
+  int parties = 1;       // that take turns at slices, each summing the whole tile
 
   int items_down() const { return rows / item_rows; }
   int items_across() const { return columns / item_columns; }
-  int items() const { return items_down() * items_across(); }
+  int items() const { return items_down() * items_across(); }  // of a party
 };
 
 // What the choice is made from, from large to small: the first of which a result holds enough to keep a
@@ -113,9 +114,9 @@ class ProductBuilder {
 // Bodies. With `has_vectors`, factors are read four elements at a time where GpuProduct::HasVectors holds.
 Status BuildProductTile(ProductBuilder& builder, const ProductTile& tile, bool has_vectors);
 // The work-items of a group share the depth of `rows` rows and a few columns; with 1 row, for results of one.
-Status BuildThinProduct(ProductBuilder& builder, int rows);
+Status BuildThinProduct(ProductBuilder& builder, int rows, bool has_vectors);
 
-// As ScheduleProductForGpu, but by one tile whatever the sizes: what benches compare.
+// As ScheduleProductForGpu, but by one tile, for all sizes within kSmallSize: what benches compare.
 Expected<GroupProgram> ScheduleProductByTile(const GroupView& group, const ProductTile& tile);
 
 }  // namespace tvmvm::tensor

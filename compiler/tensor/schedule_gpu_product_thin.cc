@@ -1,100 +1,167 @@
 // Products of a few rows are bound by reading the right factor: the work-items of a group share the depth of
 // a few columns, which makes many groups of short loops.
+//
+// A work-item takes kChunk neighbours of the depth at a time: what it reads of both factors is on its way
+// before the first product is summed. Rows and columns past the edge read the last ones instead, and their
+// sums are not written.
 #include "compiler/tensor/schedule_gpu_product.h"
 
 namespace tvmvm::tensor {
 namespace {
 
 using ir::Dim;
+using Bindings = ProductBuilder::Bindings;
 
-constexpr int kItems = 256;  // of a group
-constexpr int kColumns = 8;  // of a group: what one sector of memory holds
+constexpr int kItems = 256;                 // of a group
+constexpr int kColumns = 8;                 // of a group: what one sector of memory holds
+constexpr int kSlices = kItems / kColumns;  // of the depth
+constexpr int kChunk = 4, kChunks = 2;      // neighbours of the depth, and how many of such at a time
+constexpr int kPadding = 8;                 // between rows of partial sums: spreads the banks
 
 class ThinProduct {
  public:
-  ThinProduct(ProductBuilder& builder, int rows)
+  ThinProduct(ProductBuilder& builder, int rows, bool has_vectors)
       : builder_(builder),
         product_(builder.product()),
         nest_(builder.nest()),
         rows_(rows),
-        accumulator_(product_.accumulator()) {
-    along_depth_ = product_.MovesAlongDepth(builder.parts(), builder.parts().right, product_.columns());
+        accumulator_(product_.accumulator()),
+        depth_(Product(product_.depth())) {
+    const ProductParts& parts = builder.parts();
+    along_depth_ = product_.MovesAlongDepth(parts, parts.right, product_.columns());
+    auto is_vector = [&](const Expr& element, const ProductRole& role) {
+      return has_vectors && product_.MovesAlongDepth(parts, element, role) &&
+             !product_.HasVectors(parts, element, role).IsConstant(0);
+    };
+    left_is_vector_ = is_vector(parts.left, product_.rows());
+    right_is_vector_ = is_vector(parts.right, product_.columns());
   }
 
   Status Build() {
-    nest_.Grid(0, "columns", CeilDiv(product_.columns().size(), Dim(columns_)));
-    Expr block = Variable(nest_.Grid(1, "rows", CeilDiv(product_.rows().size(), Dim(rows_))));
-    item_ = builder_.Group(kItems);
-    bound_ = builder_.Batch();
-    // Neighbouring work-items read neighbours in memory.
-    int fast = along_depth_ ? slices_ : columns_;
-    Expr fast_at = nest_.Let("fast", FloorMod(item_, IntConstant(fast)));
-    Expr slow_at = nest_.Let("slow", FloorDiv(item_, IntConstant(fast)));
-    slice_ = along_depth_ ? fast_at : slow_at;
-    mine_ = along_depth_ ? slow_at : fast_at;
-    first_ = nest_.Let("first", Variable(nest_.kernel()->grid[0]) * IntConstant(columns_));
-    row_begin_ = rows_ == 1 ? IntConstant(0) : nest_.Let("row_begin", block * IntConstant(rows_));
-    uint32_t sums = nest_.Local("sums", accumulator_, Memory::kRegisters, rows_);
-    ForRows([&](const Expr& row) { nest_.Add(Store(sums, row, Constant(accumulator_, 0))); });
-    Sum(sums);
-    partials_ = nest_.Local("partials", accumulator_, Memory::kShared, rows_ * kItems);
-    ForRows([&](const Expr& row) {
-      Expr at = (row * IntConstant(slices_) + slice_) * IntConstant(columns_) + mine_;
-      nest_.Add(Store(partials_, at, Load(sums, accumulator_, row)));
-    });
-    nest_.Add(Barrier());
+    Place();
+    sums_ = nest_.Local("sums", accumulator_, Memory::kRegisters, rows_);
+    left_ = nest_.Local("left", accumulator_, Memory::kRegisters, rows_ * kChunk * kChunks);
+    right_ = nest_.Local("right", accumulator_, Memory::kRegisters, kChunk * kChunks);
+    ForRows([&](const Expr& row) { nest_.Add(Store(sums_, row, Constant(accumulator_, 0))); });
+    Dim chunk = kSlices * kChunk, all = chunk * Dim(kChunks);
+    Dim most = FloorDiv(depth_, all) * all, whole = FloorDiv(depth_, chunk) * chunk;
+    Sum(0, most, kChunks, kChunk);
+    Sum(most, whole, 1, kChunk);
+    Sum(whole, depth_, 1, 1);
     return StoreResults();
   }
 
  private:
+  // Where the work-item stands. Neighbouring ones read neighbours in memory.
+  void Place() {
+    nest_.Grid(0, "columns", CeilDiv(product_.columns().size(), Dim(kColumns)));
+    Expr block = Variable(nest_.Grid(1, "rows", CeilDiv(product_.rows().size(), Dim(rows_))));
+    item_ = builder_.Group(kItems);
+    bound_ = builder_.Batch();
+    int fast = along_depth_ ? kSlices : kColumns;
+    Expr fast_at = nest_.Let("fast", FloorMod(item_, IntConstant(fast)));
+    Expr slow_at = nest_.Let("slow", FloorDiv(item_, IntConstant(fast)));
+    slice_ = along_depth_ ? fast_at : slow_at;
+    mine_ = along_depth_ ? slow_at : fast_at;
+    first_ = nest_.Let("first", Variable(nest_.kernel()->grid[0]) * IntConstant(kColumns));
+    row_begin_ = rows_ == 1 ? IntConstant(0) : nest_.Let("row_begin", block * IntConstant(rows_));
+    columns_bound_ = bound_;
+    Dim last = product_.columns().size() - Dim(1);
+    builder_.Bind(product_.columns(), nest_.Let("column", Min(first_ + mine_, DimValue(last))),
+                  &columns_bound_);
+    for (int row = 0; row < rows_; ++row) {
+      rows_bound_.push_back(bound_);
+      if (rows_ == 1) {
+        for (size_t axis : product_.rows().axes)
+          rows_bound_.back().emplace_back(builder_.parts().index[axis], IntConstant(0));
+        continue;
+      }
+      Dim last_row = product_.rows().size() - Dim(1);
+      Expr at = nest_.Let("row", Min(row_begin_ + IntConstant(row), DimValue(last_row)));
+      builder_.Bind(product_.rows(), at, &rows_bound_.back());
+    }
+  }
+
   void ForRows(const std::function<void(const Expr&)>& build) {
     build(Variable(nest_.Open("row", IntConstant(0), IntConstant(rows_), LoopKind::kUnrolled)));
     nest_.Close();
   }
 
-  // The work-item's share of the depth of its column, for every row.
-  void Sum(uint32_t sums) {
-    nest_.OpenIf(Less(first_ + mine_, DimValue(product_.columns().size())));
-    ProductBuilder::Bindings bound = bound_;
-    builder_.Bind(product_.columns(), first_ + mine_, &bound);
-    Expr k =
-        Variable(nest_.Open("k", slice_, DimValue(Product(product_.depth())), LoopKind::kSerial, slices_));
-    size_t steps = bound.size();
-    builder_.Step(k, &bound);
-    for (; steps < bound.size(); ++steps) bound[steps].second = nest_.Let("step", bound[steps].second);
-    Expr right = nest_.Let("right", nest_.Place(Substitute(builder_.parts().right, bound)));
-    ForRows([&](const Expr& row) {
-      if (rows_ > 1) nest_.OpenIf(Less(row_begin_ + row, DimValue(product_.rows().size())));
-      ProductBuilder::Bindings here = bound;
-      std::vector<Expr> coordinates = Unflatten(row_begin_ + row, product_.rows().sizes);
-      for (size_t i = 0; i < product_.rows().axes.size(); ++i)
-        here.emplace_back(builder_.parts().index[product_.rows().axes[i]],
-                          rows_ == 1 ? IntConstant(0) : coordinates[i]);
-      Expr sum = Fma(Substitute(builder_.parts().left, here), right, Load(sums, accumulator_, row));
-      nest_.Add(Store(sums, row, nest_.Place(sum)));
-      if (rows_ > 1) nest_.Close();
-    });
+  // Adds the work-item's share of the depth from `begin` to `end`, a multiple of what all take in a step:
+  // each `chunks` times `width` neighbours.
+  void Sum(const Dim& begin, const Dim& end, int chunks, int width) {
+    if (begin == end) return;
+    int step = kSlices * width * chunks;
+    Expr first = DimValue(begin) + slice_ * IntConstant(width);
+    Expr k = Variable(nest_.Open("k", nest_.Let("first", first), DimValue(end), LoopKind::kSerial, step));
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      Expr at = nest_.Let("at", k + IntConstant(chunk * kSlices * width));
+      Read(right_, chunk * width, builder_.parts().right, columns_bound_, at, width, right_is_vector_);
+      for (int row = 0; row < rows_; ++row)
+        Read(left_, (chunk * rows_ + row) * width, builder_.parts().left,
+             rows_bound_[static_cast<size_t>(row)], at, width, left_is_vector_);
+    }
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      for (int i = 0; i < width; ++i) {
+        ForRows([&](const Expr& row) {
+          Expr left = (row + IntConstant(chunk * rows_)) * IntConstant(width) + IntConstant(i);
+          nest_.Add(Store(
+              sums_, row,
+              Fma(Load(left_, accumulator_, left), Load(right_, accumulator_, IntConstant(chunk * width + i)),
+                  Load(sums_, accumulator_, row))));
+        });
+      }
+    }
     nest_.Close();
+  }
+
+  // Brings `width` elements of a factor, neighbours along the depth from `k` on, into registers.
+  void Read(uint32_t registers, int to, const Expr& element, const Bindings& at, const Expr& k, int width,
+            bool is_vector) {
+    auto element_at = [&](int i) {
+      Bindings bound = at;
+      builder_.Step(k + IntConstant(i), &bound);
+      return Substitute(element, bound);
+    };
+    if (!is_vector || width == 1) {
+      for (int i = 0; i < width; ++i)
+        nest_.Add(Store(registers, IntConstant(to + i), nest_.Place(element_at(i))));
+      return;
+    }
+    Expr load = element_at(0);  // HasVectors: a load
+    nest_.kernel()->buffers[load->id].access = Access::kReadAligned;
+    Expr from = nest_.Place(load->operands[0]);
+    Expr lane = Variable(nest_.Open("lane", IntConstant(0), IntConstant(width), LoopKind::kVectorized));
+    nest_.Add(Store(registers, IntConstant(to) + lane, Load(load->id, load.dtype(), from + lane)));
     nest_.Close();
   }
 
   // The first work-items sum the slices of an element each.
   Status StoreResults() {
-    Expr row = rows_ == 1 ? IntConstant(0) : nest_.Let("row", FloorDiv(item_, IntConstant(columns_)));
-    Expr mine = rows_ == 1 ? item_ : nest_.Let("mine", FloorMod(item_, IntConstant(columns_)));
+    int pitch = kItems + kPadding;
+    uint32_t partials = nest_.Local("partials", accumulator_, Memory::kShared, rows_ * pitch);
+    auto place = [&](const Expr& row, const Expr& slice, const Expr& mine) {
+      return (row * IntConstant(pitch) + slice * IntConstant(kColumns)) + mine;
+    };
+    ForRows([&](const Expr& row) {
+      nest_.Add(Store(partials, place(row, slice_, mine_), Load(sums_, accumulator_, row)));
+    });
+    nest_.Add(Barrier());
+    Expr row = rows_ == 1 ? IntConstant(0) : nest_.Let("row", FloorDiv(item_, IntConstant(kColumns)));
+    Expr mine = rows_ == 1 ? item_ : nest_.Let("mine", FloorMod(item_, IntConstant(kColumns)));
     Expr column = nest_.Let("column", first_ + mine);
     Expr exists =
-        And(Less(item_, IntConstant(rows_ * columns_)), Less(column, DimValue(product_.columns().size())));
+        And(Less(item_, IntConstant(rows_ * kColumns)), Less(column, DimValue(product_.columns().size())));
     Expr whole_row = nest_.Let("row", row_begin_ + row);
     nest_.OpenIf(rows_ == 1 ? exists : And(exists, Less(whole_row, DimValue(product_.rows().size()))));
     uint32_t total = nest_.Local("total", accumulator_, Memory::kRegisters, 1);
     Expr zero = IntConstant(0);
     nest_.Add(Store(total, zero, Constant(accumulator_, 0)));
-    Expr slice = Variable(nest_.Open("slice", zero, IntConstant(slices_)));
-    Expr at = (row * IntConstant(slices_) + slice) * IntConstant(columns_) + mine;
-    nest_.Add(Store(total, zero, Load(total, accumulator_, zero) + Load(partials_, accumulator_, at)));
+    Expr slice = Variable(nest_.Open("slice", zero, IntConstant(kSlices), LoopKind::kUnrolled));
+    nest_.Add(Store(total, zero,
+                    Load(total, accumulator_, zero) + Load(partials, accumulator_, place(row, slice, mine))));
     nest_.Close();
-    ProductBuilder::Bindings bound = bound_;
+    Bindings bound = bound_;
     if (rows_ > 1) builder_.Bind(product_.rows(), whole_row, &bound);
     builder_.Bind(product_.columns(), column, &bound);
     TVMVM_CHECK_OK(builder_.StoreElement(bound, Load(total, accumulator_, zero)));
@@ -107,15 +174,19 @@ class ThinProduct {
   Nest& nest_;
   int rows_;
   DType accumulator_;
-  bool along_depth_ = false;
-  static constexpr int columns_ = kColumns, slices_ = kItems / kColumns;
+  Dim depth_;
+  bool along_depth_ = false;  // neighbours of the right factor are neighbours along the depth
+  bool left_is_vector_ = false, right_is_vector_ = false;
   Expr item_, slice_, mine_, first_, row_begin_;
-  uint32_t partials_ = 0;
-  ProductBuilder::Bindings bound_;  // the batch's coordinates
+  uint32_t sums_ = 0, left_ = 0, right_ = 0;
+  Bindings bound_, columns_bound_;  // coordinates of the batch, and those of the work-item's column
+  std::vector<Bindings> rows_bound_;
 };
 
 }  // namespace
 
-Status BuildThinProduct(ProductBuilder& builder, int rows) { return ThinProduct(builder, rows).Build(); }
+Status BuildThinProduct(ProductBuilder& builder, int rows, bool has_vectors) {
+  return ThinProduct(builder, rows, has_vectors).Build();
+}
 
 }  // namespace tvmvm::tensor

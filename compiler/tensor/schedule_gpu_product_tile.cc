@@ -2,7 +2,11 @@
 //
 // Along the depth the group brings slices of both factors into shared memory, from where every work-item sums
 // a small tile in registers. There is room for two slices: while one is multiplied, the next is on its way
-// from memory into registers, and then goes to the other half, so one barrier a step is enough.
+// from memory into registers, and then goes to the other half, so one barrier a step is enough. A turn of the
+// loop takes both halves: then addresses in shared memory are numbers.
+//
+// Several parties of work-items may share a tile: each takes its turn at the slices, and in the end one adds
+// up what all have summed. That keeps a device busy where there are few tiles.
 //
 // Rows and columns past the edge read the last ones instead, and their sums are not written; what is past the
 // end of the depth is 0, which only the last slice has to ask. Addresses are computed once: in the loop they
@@ -55,7 +59,7 @@ struct Slice {
 
 // Whether work-items share the tile and its slices without remainder.
 bool IsPossible(const ProductTile& tile) {
-  for (int size : {tile.rows, tile.columns, tile.depth, tile.lanes_across})
+  for (int size : {tile.rows, tile.columns, tile.depth, tile.lanes_across, tile.parties})
     if (size < 1 || !std::has_single_bit(static_cast<unsigned>(size))) return false;
   for (int size : {tile.item_rows, tile.item_columns})
     if (size < kVector || !std::has_single_bit(static_cast<unsigned>(size))) return false;
@@ -87,30 +91,54 @@ class TileProduct {
     ForVectors(tile_.item_rows * tile_.item_columns,
                [&](const Expr& at) { nest_.Add(Store(sums_, at, Constant(accumulator_, 0))); });
     nest_.OpenIf(Less(IntConstant(0), DimValue(depth_)));
-    Read(IntConstant(0));
-    Write(IntConstant(0));
+    Read(turn_);
+    Write(0);
     nest_.Close();
     nest_.Add(Barrier());
-    Expr k = Variable(nest_.Open("k", IntConstant(0), DimValue(depth_), LoopKind::kSerial, tile_.depth));
-    // Behind the last slice it is read again: that is quicker than to ask, for a condition is a place where
-    // reads are waited for.
-    Dim last = FloorDiv(depth_ - Dim(1), Dim(tile_.depth)) * Dim(tile_.depth);
-    Expr next = nest_.Let("next", Min(k + IntConstant(tile_.depth), DimValue(last)));
-    Expr half = nest_.Let("half", FloorMod(FloorDiv(k, IntConstant(tile_.depth)), IntConstant(2)));
-    Read(next);
-    Multiply(half);
-    Write(IntConstant(1) - half);
-    nest_.Add(Barrier());
+    Expr k = Variable(nest_.Open("k", IntConstant(0), DimValue(depth_), LoopKind::kSerial, 2 * Step()));
+    for (int half : {0, 1}) {
+      Read(nest_.Let("next", Next(k + IntConstant(half * Step()))));
+      Multiply(half);
+      Write(1 - half);
+      nest_.Add(Barrier());
+    }
     nest_.Close();
-    return StoreTile();
+    if (tile_.parties == 1) return StoreTile();
+    AddParties();
+    nest_.OpenIf(Equal(party_, IntConstant(0)));
+    TVMVM_CHECK_OK(StoreTile());
+    nest_.Close();
+    return {};
   }
 
  private:
+  // By how much a party's next slice lies behind its last one.
+  int Step() const { return tile_.depth * tile_.parties; }
+
+  // Whether the loop over slices ends where the depth does.
+  bool HasWholeSlices() const {
+    auto constant = depth_.constant();
+    return constant && *constant % (2 * Step()) == 0;
+  }
+
+  // The slice that the party reads while it works on its slice from `k` on. Behind the last slice that is
+  // read again: it is quicker than to ask, for a condition is a place where reads are waited for.
+  Expr Next(const Expr& k) const {
+    Expr next = k + IntConstant(Step()) + turn_;
+    return HasWholeSlices() ? Min(next, DimValue(depth_ - Dim(tile_.depth))) : next;
+  }
+
   // The group's place in the result and the work-item's in the group.
   void BindTile() {
     Expr gx = Variable(nest_.Grid(0, "tile_x", CeilDiv(product_.columns().size(), Dim(tile_.columns))));
     Expr gy = Variable(nest_.Grid(1, "tile_y", CeilDiv(product_.rows().size(), Dim(tile_.rows))));
-    item_ = builder_.Group(tile_.items());
+    item_ = builder_.Group(tile_.items() * tile_.parties);
+    party_ = turn_ = IntConstant(0);
+    if (tile_.parties > 1) {
+      party_ = nest_.Let("party", FloorDiv(item_, IntConstant(tile_.items())));
+      turn_ = nest_.Let("turn", party_ * IntConstant(tile_.depth));
+      item_ = nest_.Let("item", FloorMod(item_, IntConstant(tile_.items())));
+    }
     batch_ = builder_.Batch();
     int lanes = std::min(kLanes, tile_.items()), across = tile_.lanes_across, down = lanes / across;
     int bands = tile_.items_across() / across;  // of lanes, side by side
@@ -136,7 +164,7 @@ class TileProduct {
     slice.vector = has_vectors_ && can_vector && each % kVector == 0 ? kVector : 1;
     slice.parts = each / slice.vector;
     slice.stride = extent + (slice.along_depth ? kPadding : 0);
-    slice.shared = nest_.Local(name, accumulator_, Memory::kShared, 2 * slice.Half());
+    slice.shared = nest_.Local(name, accumulator_, Memory::kShared, 2 * slice.Half() * tile_.parties);
     slice.registers = nest_.Local(std::string("next_") + name, accumulator_, Memory::kRegisters,
                                   slice.parts * slice.vector);
     PlaceParts(&slice, begin);
@@ -179,8 +207,7 @@ class TileProduct {
 
   // Reads the work-item's share of the slices from `k` on into registers.
   void Read(const Expr& k) {
-    auto constant = depth_.constant();
-    bool is_whole = constant && *constant % tile_.depth == 0;
+    bool is_whole = HasWholeSlices();
     Expr fits = LessEqual(k + IntConstant(tile_.depth), DimValue(depth_));
     if (!is_whole) nest_.OpenIf(fits);
     ReadWhole(left_, k);
@@ -202,6 +229,7 @@ class TileProduct {
         continue;
       }
       Expr load = ElementAt(slice, part, 0, k);  // HasVectors: a load
+      nest_.kernel()->buffers[load->id].access = Access::kReadAligned;
       Expr from = nest_.Place(load->operands[0]);
       Expr lane = Variable(nest_.Open("lane", IntConstant(0), IntConstant(kVector), LoopKind::kVectorized));
       nest_.Add(Store(slice.registers, first + lane, Load(load->id, load.dtype(), from + lane)));
@@ -269,10 +297,15 @@ class TileProduct {
     return rewrite(element);
   }
 
+  // Where a half of the party's shared memory begins.
+  Expr HalfOf(const Slice& slice, int half) const {
+    return (party_ * IntConstant(2) + IntConstant(half)) * IntConstant(slice.Half());
+  }
+
   // Puts the work-item's share into a half of the shared memory.
-  void Write(const Expr& half) {
+  void Write(int half) {
     for (Slice* slice : {&left_, &right_}) {
-      Expr begin = nest_.Let("begin", half * IntConstant(slice->Half()));
+      Expr begin = nest_.Let("begin", HalfOf(*slice, half));
       for (int part = 0; part < slice->parts; ++part) {
         Expr to = begin + slice->targets[static_cast<size_t>(part)];
         auto value = [&](const Expr& at) {
@@ -308,9 +341,9 @@ class TileProduct {
     return part * IntConstant(items * kVector) + lane;
   }
 
-  void Multiply(const Expr& half) {
+  void Multiply(int half) {
     auto begin = [&](const Slice& slice, const Expr& item) {
-      return half * IntConstant(slice.Half()) + item * IntConstant(kVector);
+      return HalfOf(slice, half) + item * IntConstant(kVector);
     };
     Expr left_begin = begin(left_, down_), right_begin = begin(right_, across_);
     Expr step = Variable(nest_.Open("step", IntConstant(0), IntConstant(tile_.depth), LoopKind::kUnrolled));
@@ -335,6 +368,31 @@ class TileProduct {
     });
     nest_.Close();
     nest_.Close();
+  }
+
+  // The first party's sums become those of all.
+  void AddParties() {
+    int count = tile_.item_rows * tile_.item_columns, pitch = tile_.items() * kVector;
+    uint32_t partials =
+        nest_.Local("partials", accumulator_, Memory::kShared, (tile_.parties - 1) * count * tile_.items());
+    // Neighbouring work-items put vectors side by side.
+    auto place = [&](const Expr& party, const Expr& at) {
+      Expr part = FloorDiv(at, IntConstant(kVector)), lane = FloorMod(at, IntConstant(kVector));
+      return (party * IntConstant(count / kVector) + part) * IntConstant(pitch) +
+             item_ * IntConstant(kVector) + lane;
+    };
+    nest_.OpenIf(Less(IntConstant(0), party_));
+    ForVectors(count, [&](const Expr& at) {
+      nest_.Add(Store(partials, place(party_ - IntConstant(1), at), Load(sums_, accumulator_, at)));
+    });
+    nest_.Close();
+    nest_.Add(Barrier());
+    for (int party = 1; party < tile_.parties; ++party) {
+      ForVectors(count, [&](const Expr& at) {
+        Expr other = Load(partials, accumulator_, place(IntConstant(party - 1), at));
+        nest_.Add(Store(sums_, at, Load(sums_, accumulator_, at) + other));
+      });
+    }
   }
 
   // Whether a position is within the edge; true where it always is.
@@ -384,7 +442,9 @@ class TileProduct {
   bool has_vectors_;
   DType accumulator_;
   Dim depth_;
-  Expr item_, across_, down_, row_begin_, column_begin_;
+  Expr party_, turn_;  // the work-item's party, and where its first slice begins
+  Expr item_;          // in its party
+  Expr across_, down_, row_begin_, column_begin_;
   Bindings batch_;  // its coordinates
   Slice left_, right_;
   uint32_t sums_ = 0, a_ = 0, b_ = 0;

@@ -180,7 +180,7 @@ Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const Cancel
   TVMVM_TRY(const uint32_t words, PutArguments(kernel, request, points));
   for (size_t i = 0; i < request.buffers.size(); ++i) {
     const DeviceSpan& buffer = request.buffers[i];
-    if (kernel.buffers[i] == Access::kRead)
+    if (!IsWritten(kernel.buffers[i]))
       hazards_.Reads(AddressOf(buffer), ExtentOf(buffer));
     else
       hazards_.Writes(AddressOf(buffer), ExtentOf(buffer));

@@ -24,6 +24,7 @@ std::string Body(std::string_view body) {
   const std::string signature = "(\"x\": i64[2]) -> (\"y\": i64[2]) frame 20, 10 {\n";
   return "entry @main gpu @gpu\n"
          "kernel @k gpu symbol \"k\" scalars 0 buffers [read, write] errors [\"an index is out of range\"]\n"
+         "kernel @aligned gpu symbol \"a\" scalars 0 buffers [read_aligned, write]\n"
          "kernel @on_cpu cpu symbol \"add\" scalars 1 buffers [read, write]\n"
          "constant c0 \"w\": i64[2] hex \"05000000000000000600000000000000\"\n"
          "func @main" +
@@ -136,6 +137,19 @@ TEST(Device, ViewsAndElements) {
               ElementsAre(4, 1));
   EXPECT_THAT(Numbers(std::string(kThere) + "fill [r2+i2], i2, 255\n wait 1\n copy [r1, r2], i3\n"),
               ElementsAre(3, -1));
+}
+
+TEST(Device, WhatAKernelReadsInVectorsIsCopiedWhereItBeginsBetweenThem) {
+  auto most_bytes = [](const std::string& launch) {
+    const VmOptions options = WithNull();
+    EXPECT_THAT(Numbers(kThere + launch + "copy [r1, r2], i3\n", options), ElementsAre(3, 4));
+    EXPECT_EQ(options.devices[0]->statistics().live_bytes, 0);
+    return options.devices[0]->statistics().peak_bytes;
+  };
+  const std::string there = ", 1, [i1, i1, i1, i0, i0, i0], [], ";
+  const int64_t whole = most_bytes("launch @aligned" + there + "[r2, r2]\n");
+  EXPECT_EQ(most_bytes("launch @k" + there + "[r2+i2, r2]\n"), whole);
+  EXPECT_GT(most_bytes("launch @aligned" + there + "[r2+i2, r2]\n"), whole);
 }
 
 TEST(Device, LaunchesTakeWhatIsThere) {

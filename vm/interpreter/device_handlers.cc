@@ -83,6 +83,32 @@ bool Check(Machine& m, const uint32_t* pc, const Status& status, bool writes_hos
   return false;
 }
 
+// Copies of what a launch reads that begin where its kernel cannot read them. They go once it is submitted.
+class AlignedCopies {
+ public:
+  explicit AlignedCopies(Machine& m) : m_(m) {}
+  AlignedCopies(const AlignedCopies&) = delete;
+  AlignedCopies& operator=(const AlignedCopies&) = delete;
+  ~AlignedCopies() {
+    for (Buffer* buffer : buffers_) m_.pool.Release(buffer);
+  }
+
+  // Puts a copy in the span's place; false after Fail.
+  bool Replace(const uint32_t* pc, DeviceSpan* span) {
+    Buffer* copy = m_.NewDeviceBuffer(pc, span->bytes, false);
+    if (copy == nullptr) return false;
+    buffers_.push_back(copy);
+    DeviceSpan source = *span;
+    *span = copy->place;
+    span->bytes = source.bytes;
+    return Check(m_, pc, m_.gpu->queue().Copy(*span, source, source.bytes));
+  }
+
+ private:
+  Machine& m_;
+  std::vector<Buffer*> buffers_;
+};
+
 // Whether an instruction touches no memory of the host and gives none back: what a copy writes there need not
 // have arrived.
 bool LeavesHostMemoryAlone(const uint32_t* pc) {
@@ -157,16 +183,21 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   const uint32_t* scalar_list = AfterList(shape);
   const uint32_t* list = AfterList(scalar_list);
   const std::vector<Extent>& extents = m.binding.extents[FunctionIndex(m)];
+  AlignedCopies copies(m);
   for (uint32_t i = 0; i < list[0]; ++i) {
     const BufferOperand operand{list[1 + 2 * i], list[2 + 2 * i]};
     Place place;
     if (!PlaceOf(m, pc, operand, 0, &place)) return nullptr;
-    if (place.read_only && kernel.buffers[i] != Access::kRead) [[unlikely]]
+    if (place.read_only && IsWritten(kernel.buffers[i])) [[unlikely]]
       return m.Fail(
           pc, Code::kInvalidProgram,
           "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
     m.places[i] = place.span;
     m.places[i].bytes = BytesTouched(m, extents, operand, place);
+    const bool is_aligned =
+        kernel.buffers[i] != Access::kReadAligned || m.places[i].offset % kArgumentAlignment == 0;
+    if (!is_aligned && !copies.Replace(pc, &m.places[i])) [[unlikely]]
+      return nullptr;
   }
   LaunchRequest request;
   request.kernels = binding.kernels;

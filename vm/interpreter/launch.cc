@@ -18,7 +18,7 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
     Bytes bytes;
     bool read_only = false;
     if (!m.BytesOf(pc, operand, 0, &bytes, &read_only)) return false;
-    if (read_only && kernel.buffers[i] != Access::kRead) [[unlikely]] {
+    if (read_only && IsWritten(kernel.buffers[i])) [[unlikely]] {
       m.Fail(pc, Code::kInvalidProgram,
              "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
       return false;

@@ -108,7 +108,9 @@ TEST(GpuProduct, AFewRowsByGroupsThatShareTheDepth) {
     GpuGroup scheduled(b.function(), node);
     for (const Symbols& symbols :
          {Symbols{{"m", 1}, {"n", 19}, {"k", 70}}, Symbols{{"m", 8}, {"n", 3}, {"k", 33}},
-          Symbols{{"m", 17}, {"n", 19}, {"k", 40}}, Symbols{{"m", 32}, {"n", 8}, {"k", 0}}}) {
+          Symbols{{"m", 17}, {"n", 19}, {"k", 40}}, Symbols{{"m", 32}, {"n", 8}, {"k", 0}},
+          // By eights of the depth, then fours, then one by one; in whole vectors and not.
+          Symbols{{"m", 5}, {"n", 9}, {"k", 452}}, Symbols{{"m", 1}, {"n", 9}, {"k", 453}}}) {
       std::vector<HostTensor> inputs = RandomInputs(group, symbols);
       std::vector<HostTensor> wanted = RunNaively(group, inputs, symbols);
       for (const std::vector<HostTensor>& given : scheduled.Run(inputs, symbols, kMostEvaluated))
@@ -133,7 +135,7 @@ TEST(GpuProduct, TheInnerLoopIsLoadsOfVectorsAndFma) {
   EXPECT_EQ(calls, 1u) << "known sizes need one kernel";
   size_t begin = text.find("for ("), from = text.find("a_", begin);
   ASSERT_NE(begin, std::string::npos);
-  std::string loop = text.substr(from, text.rfind("barrier()") - from);
+  std::string loop = text.substr(from, text.find("barrier()", from) - from);  // of one half
   size_t products = 0, vectors = 0, others = 0;
   std::istringstream lines(loop.substr(0, loop.find('\n', loop.rfind("= fma("))));
   for (std::string line; std::getline(lines, line);) {
@@ -145,7 +147,8 @@ TEST(GpuProduct, TheInnerLoopIsLoadsOfVectorsAndFma) {
   EXPECT_EQ(products, steps * static_cast<size_t>(tile.item_rows * tile.item_columns / 4)) << loop;
   EXPECT_EQ(vectors, steps * static_cast<size_t>((tile.item_rows + tile.item_columns) / 4));
   EXPECT_EQ(others, 0u) << loop;
-  EXPECT_NE(text.find("load_f32x4("), std::string::npos);
+  EXPECT_NE(text.find("load_aligned_f32x4("), std::string::npos);
+  EXPECT_EQ(text.find("i64", begin), std::string::npos) << "its indices fit in 32 bits";
   EXPECT_NE(text.find("store_f32x4("), std::string::npos);
 }
 
@@ -153,7 +156,7 @@ TEST(GpuProduct, RowsThatNoFourDividesAreReadOneByOne) {
   size_t calls = 0;
   std::string text = PrintedFor(ProductTiles()[0], 255, 127, &calls);
   EXPECT_EQ(calls, 1u);
-  EXPECT_EQ(text.find("load_f32x4("), std::string::npos);
+  EXPECT_EQ(text.find("load_aligned_f32x4("), std::string::npos);
 }
 
 TEST(GpuProduct, SizesKnownAtRunTimeGetAKernelForEachCase) {
@@ -164,9 +167,15 @@ TEST(GpuProduct, SizesKnownAtRunTimeGetAKernelForEachCase) {
   for (const Symbols& symbols :
        {Symbols{{"m", 1}, {"n", 8}, {"k", 8}}, Symbols{{"m", 7}, {"n", 8}, {"k", 8}},
         Symbols{{"m", 40}, {"n", 8}, {"k", 8}}, Symbols{{"m", 40}, {"n", 9}, {"k", 8}},
-        Symbols{{"m", 900}, {"n", 900}, {"k", 8}}, Symbols{{"m", 4000}, {"n", 4001}, {"k", 8}}}) {
+        Symbols{{"m", 900}, {"n", 900}, {"k", 8}}, Symbols{{"m", 4000}, {"n", 4001}, {"k", 8}},
+        Symbols{{"m", 1 << 20}, {"n", 1 << 10}, {"k", 8}}, Symbols{{"m", 1 << 20}, {"n", 1 << 11}, {"k", 8}}}) {
     int launched = 0;
-    for (const KernelCall& call : program->calls) launched += ValueOf(call.when, symbols) != 0;
+    bool is_small = symbols.at("m") * symbols.at("n") <= kSmallSize;
+    for (const KernelCall& call : program->calls) {
+      if (ValueOf(call.when, symbols) == 0) continue;
+      ++launched;
+      EXPECT_EQ(call.kernel.small_sizes, is_small);
+    }
     EXPECT_EQ(launched, 1);
   }
 }
