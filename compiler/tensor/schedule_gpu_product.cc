@@ -20,12 +20,17 @@ constexpr int64_t kFewTiles = 64;  // small ones, which leave most of a device i
 
 // As many tiles keep a device of some hundred processors busy; fewer are better taken by the next smaller
 // ones. Measured by bench/gpu_products.
-constexpr int64_t kBusyTiles[] = {128, 128, 0};
+constexpr int64_t kBusyTiles[] = {256, 128, 0};
 constexpr ProductTile kTiles[] = {
     {128, 128, 8, 8, 8, 8},
-    {128, 64, 8, 8, 8, 8},
+    {64, 64, 8, 8, 4, 8},
     {32, 32, 8, 4, 4, 8, 4},
 };
+// Tiles of kSharedTile below kManyTiles, of a depth of kLongDepth or more, are cut along it until there are
+// kBusyGroups.
+constexpr const ProductTile& kSharedTile = kTiles[1];
+constexpr int64_t kManyTiles = 256, kLongDepth = 256, kShortestShare = 96, kMostShares = 32,
+                  kBusyGroups = 512;
 // For sums of 64 bits, and for indices of so many.
 constexpr ProductTile kModestTile = {32, 32, 8, 4, 4, 8};
 
@@ -34,12 +39,19 @@ ir::NodeId AnchorOf(const GroupView& group) {
   return anchor.valid() ? anchor : FindAnchor(group, ir::OpKind::kConvolution);
 }
 
+// How many tiles hold the result.
+Dim TilesOf(const GpuProduct& product, const ProductTile& tile) {
+  return CeilDiv(product.rows().size(), Dim(tile.rows)) *
+         CeilDiv(product.columns().size(), Dim(tile.columns)) * product.batch().size();
+}
+
 using BuildBody = std::function<Status(ProductBuilder&)>;
 
 // When a kernel runs, and what is known then.
 struct Case {
   Dim when;
   bool small_sizes = false;
+  Partials partials = Partials::kNone;
 };
 
 // Builds a kernel twice: the first time to see which inputs it reads.
@@ -53,7 +65,7 @@ Status AddCall(const GpuProduct& product, const Case& its, const BuildBody& buil
     call.kernel.name = product.group().function().node(product.anchor()).op->name;
     call.kernel.flops =
         Product(product.group().type(product.result()).dims) * Product(product.depth()) * Dim(2);
-    ProductBuilder builder(product, wanted, &call.kernel);
+    ProductBuilder builder(product, wanted, its.partials, &call.kernel);
     TVMVM_CHECK_OK(build(builder));
     call.kernel.body = builder.nest().Finish();
     call.arguments = builder.arguments();
@@ -89,7 +101,7 @@ Status AddEither(const GpuProduct& product, const Case& its, const BuildEither& 
   for (bool has_vectors : {true, false}) {
     Dim fits = has_vectors ? fit : Not(fit);
     TVMVM_CHECK_OK(AddCall(
-        product, {And(its.when, fits), its.small_sizes},
+        product, {And(its.when, fits), its.small_sizes, its.partials},
         [&](ProductBuilder& builder) { return build(builder, has_vectors); }, program));
   }
   return {};
@@ -100,6 +112,30 @@ Status AddTile(const GpuProduct& product, const ProductTile& tile, const Case& i
       product, its,
       [&](ProductBuilder& builder, bool has_vectors) { return BuildProductTile(builder, tile, has_vectors); },
       program);
+}
+
+// The product by tiles of which several groups share the depth of each.
+Status AddShares(const GpuProduct& product, const Dim& when, GroupProgram* program) {
+  if (when.IsConstant(0)) return {};
+  Dim depth = Product(product.depth()), step = LoopStep(kSharedTile);
+  Dim size = product.rows().size() * product.columns().size() * product.batch().size();
+  Dim tiles = TilesOf(product, kSharedTile);
+  Dim wanted = Min(Min(CeilDiv(Dim(kBusyGroups), Max(tiles, Dim(1))), FloorDiv(depth, Dim(kShortestShare))),
+                   Dim(kMostShares));
+  DepthShares shares;
+  shares.size = Max(CeilDiv(CeilDiv(depth, Max(wanted, Dim(1))), step), Dim(1)) * step;
+  shares.count = CeilDiv(depth, shares.size);
+  TVMVM_CHECK_OK(AddEither(
+      product, {when, true, Partials::kWritten},
+      [&](ProductBuilder& builder, bool has_vectors) {
+        return BuildProductTile(builder, kSharedTile, has_vectors, &shares);
+      },
+      program));
+  TVMVM_CHECK_OK(AddCall(
+      product, {when, true, Partials::kAddedUp},
+      [&](ProductBuilder& builder) { return BuildSumOfShares(builder, shares.count); }, program));
+  program->workspaces.push_back({product.accumulator(), when * shares.count * size});
+  return {};
 }
 
 // 1 where everything that the group's kernels index is within kSmallSize.
@@ -128,10 +164,9 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
   std::optional<GpuProduct> product = GpuProduct::Find(group);
   if (!product) return MakeError(Code::kInternal, "not a group around a sum of products");
   GroupProgram program;
-  Dim rows = product->rows().size(), columns = product->columns().size(), batch = product->batch().size();
+  Dim rows = product->rows().size();
   const ProductTile& small = kTiles[std::size(kTiles) - 1];
-  Dim small_tiles = CeilDiv(rows, Dim(small.rows)) * CeilDiv(columns, Dim(small.columns)) * batch;
-  Dim has_few = And(LessEqual(rows, Dim(kThinRows)), LessEqual(small_tiles, Dim(kFewTiles)));
+  Dim has_few = And(LessEqual(rows, Dim(kThinRows)), LessEqual(TilesOf(*product, small), Dim(kFewTiles)));
   Dim is_one = Equal(rows, Dim(1)), is_thin = Or(LessEqual(rows, Dim(kFewRows)), has_few);
   Dim is_small = HasSmallSizes(*product);
   auto thin = [&](int count, const Dim& when) {
@@ -150,8 +185,13 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
     rest = 0;
   }
   for (const ProductTile& tile : kTiles) {
-    Dim tiles = CeilDiv(rows, Dim(tile.rows)) * CeilDiv(columns, Dim(tile.columns)) * batch;
-    Dim here = LessEqual(Dim(kBusyTiles[&tile - kTiles]), tiles);
+    if (&tile == &kSharedTile) {
+      Dim is_shared = And(LessEqual(Dim(kLongDepth), Product(product->depth())),
+                          Less(TilesOf(*product, tile), Dim(kManyTiles)));
+      TVMVM_CHECK_OK(AddShares(*product, And(rest, is_shared), &program));
+      rest = And(rest, Not(is_shared));
+    }
+    Dim here = LessEqual(Dim(kBusyTiles[&tile - kTiles]), TilesOf(*product, tile));
     TVMVM_CHECK_OK(AddTile(*product, tile, {&tile == &small ? rest : And(rest, here), true}, &program));
     rest = And(rest, Not(here));
   }
@@ -294,10 +334,16 @@ Dim GpuProduct::HasVectors(const ProductParts& parts, const Expr& element, const
   return begin ? And(fits, is_whole(*begin)) : Dim(0);
 }
 
-ProductBuilder::ProductBuilder(const GpuProduct& product, const std::set<int>& wanted, LoopKernel* kernel)
+ProductBuilder::ProductBuilder(const GpuProduct& product, const std::set<int>& wanted, Partials partials,
+                               LoopKernel* kernel)
     : product_(product), reader_(product.group(), wanted, kernel), nest_(kernel) {
   arguments_ = reader_.arguments();
-  outputs_ = AddOutputs(product.group(), kernel, &arguments_);
+  if (partials != Partials::kNone) {
+    Access access = partials == Partials::kWritten ? Access::kWrite : Access::kRead;
+    partials_ = kernel->AddArgument("partials", product.accumulator(), access);
+    arguments_.push_back({ArgumentKind::kWorkspace, 0});
+  }
+  if (partials != Partials::kWritten) outputs_ = AddOutputs(product.group(), kernel, &arguments_);
   parts_ = product.Expand(kernel, reader_);
 }
 

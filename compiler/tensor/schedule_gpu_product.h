@@ -78,12 +78,23 @@ class GpuProduct {
   DType accumulator_ = DType::kInvalid;
 };
 
-// One kernel of a product while it is built: arguments for the inputs `wanted`, then the outputs.
+// The depth cut into shares that different work-groups sum: their partial sums lie one behind the other in a
+// workspace, [batch][share][row][column], and a second kernel adds them up.
+struct DepthShares {
+  ir::Dim count, size;  // the last one may be shorter
+};
+
+// What a kernel does with partial sums.
+enum class Partials { kNone, kWritten, kAddedUp };
+
+// One kernel of a product while it is built: arguments for the inputs `wanted`, then partial sums, then the
+// outputs, unless it writes partial sums instead.
 class ProductBuilder {
  public:
   using Bindings = std::vector<std::pair<VariableId, Expr>>;
 
-  ProductBuilder(const GpuProduct& product, const std::set<int>& wanted, LoopKernel* kernel);
+  ProductBuilder(const GpuProduct& product, const std::set<int>& wanted, Partials partials,
+                 LoopKernel* kernel);
 
   Nest& nest() { return nest_; }
   const GpuProduct& product() const { return product_; }
@@ -101,18 +112,28 @@ class ProductBuilder {
   void Step(const Expr& position, Bindings* bound) const;
   // Stores all outputs at one position of the result.
   Status StoreElement(const Bindings& bound, const Expr& sum);
+  // The buffer of partial sums.
+  uint32_t partials() const { return partials_; }
 
  private:
   const GpuProduct& product_;
   InputReader reader_;
   std::vector<KernelArgument> arguments_;
   std::vector<uint32_t> outputs_;
+  uint32_t partials_ = 0;
   ProductParts parts_;
   Nest nest_;
 };
 
 // Bodies. With `has_vectors`, factors are read four elements at a time where GpuProduct::HasVectors holds.
-Status BuildProductTile(ProductBuilder& builder, const ProductTile& tile, bool has_vectors);
+// With `shares`, a group sums one share of the depth of its tile into the partial sums; their size is a
+// multiple of LoopStep.
+Status BuildProductTile(ProductBuilder& builder, const ProductTile& tile, bool has_vectors,
+                        const DepthShares* shares = nullptr);
+// By how much the loop over slices moves along the depth.
+int LoopStep(const ProductTile& tile);
+// Adds up partial sums, an element for each work-item.
+Status BuildSumOfShares(ProductBuilder& builder, const ir::Dim& count);
 // The work-items of a group share the depth of `rows` rows and a few columns; with 1 row, for results of one.
 Status BuildThinProduct(ProductBuilder& builder, int rows, bool has_vectors);
 

@@ -72,12 +72,13 @@ bool IsPossible(const ProductTile& tile) {
 
 class TileProduct {
  public:
-  TileProduct(ProductBuilder& builder, const ProductTile& tile, bool has_vectors)
+  TileProduct(ProductBuilder& builder, const ProductTile& tile, bool has_vectors, const DepthShares* shares)
       : builder_(builder),
         product_(builder.product()),
         nest_(builder.nest()),
         tile_(tile),
         has_vectors_(has_vectors),
+        shares_(shares),
         accumulator_(product_.accumulator()),
         depth_(Product(product_.depth())) {}
 
@@ -90,12 +91,12 @@ class TileProduct {
     b_ = nest_.Local("b", accumulator_, Memory::kRegisters, tile_.item_columns);
     ForVectors(tile_.item_rows * tile_.item_columns,
                [&](const Expr& at) { nest_.Add(Store(sums_, at, Constant(accumulator_, 0))); });
-    nest_.OpenIf(Less(IntConstant(0), DimValue(depth_)));
-    Read(turn_);
+    nest_.OpenIf(Less(begin_, end_));
+    Read(begin_ + turn_);
     Write(0);
     nest_.Close();
     nest_.Add(Barrier());
-    Expr k = Variable(nest_.Open("k", IntConstant(0), DimValue(depth_), LoopKind::kSerial, 2 * Step()));
+    Expr k = Variable(nest_.Open("k", begin_, end_, LoopKind::kSerial, 2 * Step()));
     for (int half : {0, 1}) {
       Read(nest_.Let("next", Next(k + IntConstant(half * Step()))));
       Multiply(half);
@@ -125,7 +126,7 @@ class TileProduct {
   // read again: it is quicker than to ask, for a condition is a place where reads are waited for.
   Expr Next(const Expr& k) const {
     Expr next = k + IntConstant(Step()) + turn_;
-    return HasWholeSlices() ? Min(next, DimValue(depth_ - Dim(tile_.depth))) : next;
+    return HasWholeSlices() ? Min(next, end_ - IntConstant(tile_.depth)) : next;
   }
 
   // The group's place in the result and the work-item's in the group.
@@ -139,7 +140,7 @@ class TileProduct {
       turn_ = nest_.Let("turn", party_ * IntConstant(tile_.depth));
       item_ = nest_.Let("item", FloorMod(item_, IntConstant(tile_.items())));
     }
-    batch_ = builder_.Batch();
+    BindDepth();
     int lanes = std::min(kLanes, tile_.items()), across = tile_.lanes_across, down = lanes / across;
     int bands = tile_.items_across() / across;  // of lanes, side by side
     auto quotient = [&](int by) { return FloorDiv(item_, IntConstant(by)); };
@@ -149,6 +150,21 @@ class TileProduct {
         "down", FloorMod(quotient(across), IntConstant(down)) + quotient(lanes * bands) * IntConstant(down));
     row_begin_ = nest_.Let("row", gy * IntConstant(tile_.rows));
     column_begin_ = nest_.Let("column", gx * IntConstant(tile_.columns));
+  }
+
+  // The batch, and which part of the depth the group sums.
+  void BindDepth() {
+    begin_ = IntConstant(0);
+    end_ = DimValue(depth_);
+    if (shares_ == nullptr) {
+      batch_ = builder_.Batch();
+      return;
+    }
+    layer_ = Variable(nest_.Grid(2, "layer", product_.batch().size() * shares_->count));
+    Expr count = DimValue(shares_->count), size = DimValue(shares_->size);
+    builder_.Bind(product_.batch(), nest_.Let("batch", FloorDiv(layer_, count)), &batch_);
+    begin_ = nest_.Let("begin", FloorMod(layer_, count) * size);
+    end_ = nest_.Let("end", Min(begin_ + size, end_));
   }
 
   Slice MakeSlice(const char* name, const Expr& element, const ProductRole& role, int extent,
@@ -208,7 +224,7 @@ class TileProduct {
   // Reads the work-item's share of the slices from `k` on into registers.
   void Read(const Expr& k) {
     bool is_whole = HasWholeSlices();
-    Expr fits = LessEqual(k + IntConstant(tile_.depth), DimValue(depth_));
+    Expr fits = LessEqual(k + IntConstant(tile_.depth), end_);
     if (!is_whole) nest_.OpenIf(fits);
     ReadWhole(left_, k);
     ReadWhole(right_, k);
@@ -240,7 +256,7 @@ class TileProduct {
   void ReadRest(Slice& slice, const Expr& k) {
     for (int part = 0; part < slice.parts; ++part) {
       for (int i = 0; i < slice.vector; ++i) {
-        Expr inside = Less(k + slice.Along(part, i), DimValue(depth_));
+        Expr inside = Less(k + slice.Along(part, i), end_);
         Expr element = OnlyInside(ElementAt(slice, part, i, k), inside);
         nest_.Add(Store(slice.registers, IntConstant(part * slice.vector + i),
                         nest_.Place(Select(inside, element, Constant(accumulator_, 0)))));
@@ -430,8 +446,14 @@ class TileProduct {
     builder_.Bind(columns, column + lane, &bound);
     Expr sum =
         Load(sums_, accumulator_, (i * IntConstant(tile_.item_columns) + j * IntConstant(width)) + lane);
-    TVMVM_CHECK_OK(builder_.StoreElement(bound, sum));
+    TVMVM_CHECK_OK(shares_ ? StorePartial(row, column + lane, sum) : builder_.StoreElement(bound, sum));
     for (; open > 0; --open) nest_.Close();
+    return {};
+  }
+
+  Status StorePartial(const Expr& row, const Expr& column, const Expr& sum) {
+    Expr first = layer_ * DimValue(product_.rows().size()) + row;
+    nest_.Add(Store(builder_.partials(), first * DimValue(product_.columns().size()) + column, sum));
     return {};
   }
 
@@ -440,10 +462,13 @@ class TileProduct {
   Nest& nest_;
   const ProductTile& tile_;
   bool has_vectors_;
+  const DepthShares* shares_;
   DType accumulator_;
   Dim depth_;
   Expr party_, turn_;  // the work-item's party, and where its first slice begins
   Expr item_;          // in its party
+  Expr layer_;         // number of the partial sums
+  Expr begin_, end_;   // of the depth
   Expr across_, down_, row_begin_, column_begin_;
   Bindings batch_;  // its coordinates
   Slice left_, right_;
@@ -452,9 +477,12 @@ class TileProduct {
 
 }  // namespace
 
-Status BuildProductTile(ProductBuilder& builder, const ProductTile& tile, bool has_vectors) {
+int LoopStep(const ProductTile& tile) { return 2 * tile.depth * tile.parties; }
+
+Status BuildProductTile(ProductBuilder& builder, const ProductTile& tile, bool has_vectors,
+                        const DepthShares* shares) {
   if (!IsPossible(tile)) return MakeError(Code::kInternal, "a tile that work-items cannot share");
-  return TileProduct(builder, tile, has_vectors).Build();
+  return TileProduct(builder, tile, has_vectors, shares).Build();
 }
 
 }  // namespace tvmvm::tensor
