@@ -31,6 +31,7 @@ constexpr Pass kPipeline[] = {
     {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants, true},
     {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
     {"clean-up", "drop what the rewrites left over", passes::EliminateDead},
+    {"poll-loops", "loops on a GPU look once in several steps whether they go on", passes::PollLoops, true},
     {"narrow-products", "with --precision fp16: factors of products are kept as f16", passes::NarrowProducts},
     {"update-in-place", "change what loops carry where it lies", passes::UpdateInPlace, true},
     {"fuse-groups", "decide what runs as one unit", passes::FuseGroups, true},

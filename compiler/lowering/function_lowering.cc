@@ -180,6 +180,11 @@ Status FunctionLowering::EmitSteps(const RegionSteps& region) {
   for (const Step& step : region.steps) {
     if (is_body && step.kind == StepKind::kDefineDims && step.stage == 0) continue;  // done at the entry
     f_->SetSourceNode(function_.node(step.node).source);
+    // Copies that follow one another share a wait: the caller's memory is found before the first one.
+    for (const Step* copy = &step; copy->kind == StepKind::kTransfer; ++copy) {
+      EmitOutputs(*copy);
+      if (copy == &region.steps.back()) break;
+    }
     TVMVM_CHECK_OK(EmitStep(step));
     if (options_.trace_values) EmitTrace(step);
     if (step.stage != 0) {
@@ -240,6 +245,14 @@ void FunctionLowering::EmitAllocations(const Step& step) {
       std::vector<ScalarReg> dims = EmitDims(type.dims);
       MoveRef(memory.ref, f_->Allocate(type.dtype, dims, memory.device));
     }
+  }
+  EmitOutputs(step);
+}
+
+void FunctionLowering::EmitOutputs(const Step& step) {
+  for (ValueId output : function_.node(step.node).outputs) {
+    if (!output.valid()) continue;
+    Memory& memory = memory_[memory_.Of(output)];
     if (memory.kind != MemoryKind::kOutput || output_allocated_[memory.number]) continue;
     const ir::Type& result = function_.type(function_.region(function_.body).results[memory.number]);
     output_refs_[memory.number] = f_->Output(memory.number, EmitDims(result.dims));
@@ -285,8 +298,7 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
 void FunctionLowering::EmitTransfer(const Step& step) {
   const Node& node = function_.node(step.node);
   const ir::Type& type = function_.type(node.outputs[0]);
-  f_->Copy(BufferOf(node.outputs[0]), BufferOf(node.inputs[0]),
-           dims_->Emit(BytesOf(type.dtype, type.dims)));
+  f_->Copy(BufferOf(node.outputs[0]), BufferOf(node.inputs[0]), dims_->Emit(BytesOf(type.dtype, type.dims)));
 }
 
 void FunctionLowering::EmitDefineDims(const Node& node) {

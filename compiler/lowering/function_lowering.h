@@ -68,6 +68,7 @@ class FunctionLowering {
   void EmitTransfer(const Step& step);
   // Memory that comes to be with the step: outputs of the function, objects.
   void EmitAllocations(const Step& step);
+  void EmitOutputs(const Step& step);
   void EmitReturn();
   // Tells whoever traces the run what the step has made.
   void EmitTrace(const Step& step);

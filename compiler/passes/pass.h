@@ -45,6 +45,9 @@ Status SimplifyControl(ir::Module& module, const PassContext& context);
 Status HoistInvariants(ir::Module& module, const PassContext& context);
 // Products of scanned inputs with what does not change become one product before the loop.
 Status HoistContractions(ir::Module& module, const PassContext& context);
+// Loops with the attribute `poll` = n compute on the device what the host would wait for in each step; the
+// host looks at a condition that is computed there once in n steps at most.
+Status PollLoops(ir::Module& module, const PassContext& context);
 // Carried values that are changed in few places are changed where they lie.
 Status UpdateInPlace(ir::Module& module, const PassContext& context);
 // Local rewrites: scales into constant weights, transposes into contractions, powers into products.

@@ -89,4 +89,26 @@ std::vector<int> CountUses(const Function& function) {
   return uses;
 }
 
+bool IsMentioned(const Function& function, const std::string& symbol) {
+  auto in_dim = [&](const Dim& dim) {
+    std::vector<std::string> symbols;
+    CollectSymbols(dim, &symbols);
+    return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
+  };
+  auto in_node = [&](const Node& node) {
+    for (const auto& [name, attribute] : node.attributes) {
+      if (const auto* dim = std::get_if<Dim>(&attribute); dim && in_dim(*dim)) return true;
+      if (const auto* dims = std::get_if<ir::Dims>(&attribute); dims && std::ranges::any_of(*dims, in_dim))
+        return true;
+    }
+    return std::ranges::any_of(node.outputs, [&](ValueId output) {
+      return output.valid() && std::ranges::any_of(function.type(output).dims, in_dim);
+    });
+  };
+  for (RegionId region : ir::RunningRegions(function))
+    for (NodeId id : function.region(region).nodes)
+      if (in_node(function.node(id))) return true;
+  return false;
+}
+
 }  // namespace tvmvm::passes

@@ -33,5 +33,7 @@ class RegionDefinitions {
 void ReplaceUses(ir::Function* function, ir::ValueId from, ir::ValueId to);
 // How often each value is used, by its number.
 std::vector<int> CountUses(const ir::Function& function);
+// Whether a type or a dim of a node mentions the symbol; who defines it does not.
+bool IsMentioned(const ir::Function& function, const std::string& symbol);
 
 }  // namespace tvmvm::passes

@@ -1,8 +1,11 @@
 // Copies between devices as nodes: one for each value and device that needs it, in the region that makes the
 // value, just before the first node that needs it there. What a loop does not change is so copied before it.
-// A view is not copied but taken again of the copy.
+// A view is not copied but taken again of the copy. Where one value goes to the CPU, for which the host
+// waits, the others that later nodes of the region need there and that are made by then go with it.
+#include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include "compiler/ir/control.h"
 #include "compiler/ops/core_op.h"
@@ -37,10 +40,15 @@ class Inserter {
   void Region(RegionId id, const Node* owner) {
     for (ValueId parameter : function_.region(id).parameters) open_.insert(parameter);
     std::vector<NodeId> nodes;
-    for (NodeId node : std::vector<NodeId>(function_.region(id).nodes)) {
+    const std::vector<NodeId> before = function_.region(id).nodes;
+    for (size_t i = 0; i < before.size(); ++i) {
+      const NodeId node = before[i];
       std::set<Need> needs;
       Collect(node, &needs);
-      for (const Need& need : needs) Copy(need, function_.node(node).source, &nodes);
+      bool waits = false;
+      for (const Need& need : needs)
+        if (Copy(need, function_.node(node).source, &nodes)) waits |= need.device == DeviceClass::kCpu;
+      if (waits) CopyWithIt(std::span(before).subspan(i + 1), &nodes);
       Rewrite(node);
       nodes.push_back(node);
       if (IsView(node)) CopyView(node, &nodes);
@@ -49,6 +57,17 @@ class Inserter {
     }
     Results(id, owner, &nodes);
     function_.region(id).nodes = std::move(nodes);
+  }
+
+  // What later nodes need on the CPU and what is made already. Not far ahead: its memory is held until then.
+  void CopyWithIt(std::span<const NodeId> later, std::vector<NodeId>* nodes) {
+    constexpr size_t kLook = 64;
+    for (NodeId node : later.first(std::min(later.size(), kLook))) {
+      std::set<Need> needs;
+      Collect(node, &needs);
+      for (const Need& need : needs)
+        if (need.device == DeviceClass::kCpu) Copy(need, function_.node(node).source, nodes);
+    }
   }
 
   bool IsView(NodeId id) const { return lowering::Views::IsView(function_, function_.node(id)); }
@@ -61,8 +80,7 @@ class Inserter {
         if (ir::HasControlRegions(function_.node(node))) Gather(inner, &function_.node(node));
     }
     const std::vector<ValueId>& results = function_.region(id).results;
-    for (size_t i = 0; i < results.size(); ++i)
-      AddNeed(results[i], ResultDevice(owner, i), &needs_);
+    for (size_t i = 0; i < results.size(); ++i) AddNeed(results[i], ResultDevice(owner, i), &needs_);
     if (owner != nullptr) return;
     for (const Need& need : std::set<Need>(needs_)) {
       ValueId value = need.value;
@@ -123,8 +141,9 @@ class Inserter {
   }
 
   // Only where the value is made; the regions inside use what was copied here.
-  void Copy(const Need& need, const std::string& source, std::vector<NodeId>* nodes) {
-    if (!open_.contains(need.value) || copies_.contains(need)) return;
+  // False: it is there, or is not made here.
+  bool Copy(const Need& need, const std::string& source, std::vector<NodeId>* nodes) {
+    if (!open_.contains(need.value) || copies_.contains(need)) return false;
     const ValueId value = NewValue(need);
     Node node;
     node.op = &ir::GetCoreOp("transfer");
@@ -132,6 +151,7 @@ class Inserter {
     node.outputs = {value};
     node.source = source;
     nodes->push_back(function_.AddNode(std::move(node)));
+    return true;
   }
 
   void CopyView(NodeId id, std::vector<NodeId>* nodes) {
@@ -191,8 +211,6 @@ class Inserter {
 
 }  // namespace
 
-void InsertTransfers(Function* function, const lowering::Views& views) {
-  Inserter(function, views).Run();
-}
+void InsertTransfers(Function* function, const lowering::Views& views) { Inserter(function, views).Run(); }
 
 }  // namespace tvmvm::placement

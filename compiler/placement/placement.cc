@@ -23,8 +23,9 @@ Error NotStrict(const std::vector<std::string>& obstacles, const std::string& de
 
 }  // namespace
 
-Expected<std::vector<PlacementRow>> PlaceModule(ir::Module* module, const PlacementOptions& options) {
-  std::vector<PlacementRow> rows;
+Expected<Placement> PlaceModule(ir::Module* module, const PlacementOptions& options) {
+  Placement placement;
+  std::vector<PlacementRow>& rows = placement.rows;
   std::vector<std::string> obstacles;
   for (ir::Function& function : module->functions) {
     Placer placer(&function, module->Ranges(), options);
@@ -35,10 +36,11 @@ Expected<std::vector<PlacementRow>> PlaceModule(ir::Module* module, const Placem
       if (row.device == DeviceClass::kCpu && placer.obstacles().empty())
         obstacles.push_back(fmt::format("{} ({}): {}", row.what, row.source, row.reason));
     InsertTransfers(&function, lowering::Views(function));
+    const std::vector<WaitingLoop> waiting = placer.FindWaitingLoops();
+    placement.waiting.insert(placement.waiting.end(), waiting.begin(), waiting.end());
   }
-  if (options.strict && !obstacles.empty())
-    return tl::unexpected(NotStrict(obstacles, options.gpu_name));
-  return rows;
+  if (options.strict && !obstacles.empty()) return tl::unexpected(NotStrict(obstacles, options.gpu_name));
+  return placement;
 }
 
 std::string PlacementTable(const std::vector<PlacementRow>& rows, const PlacementOptions& options) {

@@ -1,8 +1,8 @@
-// Placement: which device runs what. Every group of a function goes to the GPU or to the CPU; where a value is
-// needed on the other device, a `transfer` node copies it. What only the CPU can do (strings, sequences, the
-// numbers that scalar bytecode reads, groups without a kernel for the GPU) stays there; of the rest, as much as
-// possible goes to the GPU, but for what is tiny and lies between things of the CPU: the division is the
-// cheapest one by an estimate of work and copies, found as a minimum cut.
+// Placement: which device runs what. Every group of a function goes to the GPU or to the CPU; where a value
+// is needed on the other device, a `transfer` node copies it. What only the CPU can do (strings, sequences,
+// the numbers that scalar bytecode reads, groups without a kernel for the GPU) stays there; of the rest, as
+// much as possible goes to the GPU, but for what is tiny and lies between things of the CPU: the division is
+// the cheapest one by an estimate of work and copies, found as a minimum cut.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@
 namespace tvmvm::placement {
 
 struct PlacementOptions {
-  TargetInfo gpu;                  // what kernels are made for
-  std::vector<TargetInfo> cpu;     // CPU levels, at least one
-  std::string gpu_name = "gpu";    // of the device that comes first, for the table
-  bool strict = false;             // everything on the GPU; errors name what cannot be there
+  TargetInfo gpu;                // what kernels are made for
+  std::vector<TargetInfo> cpu;   // CPU levels, at least one
+  std::string gpu_name = "gpu";  // of the device that comes first, for the table
+  bool strict = false;           // everything on the GPU; errors name what cannot be there
 };
 
 // One group or other step of a model.
@@ -30,9 +30,20 @@ struct PlacementRow {
   std::string reason;
 };
 
+// A loop in whose steps the host waits for the GPU.
+struct WaitingLoop {
+  std::string index;       // its attribute: who it is, before and after the passes
+  int64_t most_steps = 1;  // so many steps could be worth as much as a wait: see PollLoops
+};
+
+struct Placement {
+  std::vector<PlacementRow> rows;
+  std::vector<WaitingLoop> waiting;
+};
+
 // Places all functions of a module whose groups are formed. Errors: kUnsupported where `strict` is not
 // possible, with all reasons; kInternal.
-Expected<std::vector<PlacementRow>> PlaceModule(ir::Module* module, const PlacementOptions& options);
+Expected<Placement> PlaceModule(ir::Module* module, const PlacementOptions& options);
 
 // The rows as a table for people.
 std::string PlacementTable(const std::vector<PlacementRow>& rows, const PlacementOptions& options);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "compiler/codegen/gpu_codegen.h"
 #include "compiler/ir/control.h"
@@ -22,12 +24,12 @@ using ir::TypeKind;
 using ir::ValueId;
 
 // Rough costs in nanoseconds; only their relations matter. A GPU is as far away as one behind a bus.
-constexpr int64_t kLaunch = 6'000;         // of a kernel on the GPU
-constexpr int64_t kCopy = 10'000;          // one copy between the devices
-constexpr int64_t kWait = 10'000;          // and the wait of the host for it
-constexpr int64_t kPreference = 4'000;     // what a group outside of loops may cost more on the GPU
+constexpr int64_t kLaunch = 3'000;      // of a kernel on the GPU, behind others
+constexpr int64_t kCopy = 10'000;       // one copy between the devices
+constexpr int64_t kWait = 10'000;       // and the wait of the host for it
+constexpr int64_t kPreference = 4'000;  // what a group outside of loops may cost more on the GPU
 constexpr int64_t kLaunchOnCpu = 200;
-constexpr int64_t kStepOnCpu = 40;         // of a loop in one kernel
+constexpr int64_t kStepOnCpu = 40;  // of a loop in one kernel
 constexpr int64_t kCpuFlops = 20, kCpuBytes = 10, kGpuFlops = 1'000, kGpuBytes = 200;  // per nanosecond
 constexpr int64_t kCopyBytes = 10;
 constexpr int64_t kMostTimes = 100'000, kMostCost = MinCut::kForbidden / 64;
@@ -60,7 +62,8 @@ std::string Described(const ir::Function& function, const Node& node) {
 }
 
 // The kernels of a group, all of which code can be made for.
-Expected<tensor::GroupProgram> ScheduleForGpu(const ir::Function& function, NodeId id, const TargetInfo& gpu) {
+Expected<tensor::GroupProgram> ScheduleForGpu(const ir::Function& function, NodeId id,
+                                              const TargetInfo& gpu) {
   TVMVM_TRY(tensor::GroupProgram program, tensor::ScheduleGroup(function, id, gpu));
   for (const tensor::KernelCall& call : program.calls)
     TVMVM_CHECK_OK(codegen::CheckGpuKernel(call.kernel, gpu));
@@ -198,6 +201,7 @@ void Placer::VisitLaunch(NodeId id, int64_t times) {
   }
   int64_t on_gpu = flops / kGpuFlops + bytes / kGpuBytes;
   int64_t on_cpu = std::max(flops / kCpuFlops, bytes / kCpuBytes) + kLaunchOnCpu;
+  time_ += on_gpu + kLaunch * static_cast<int64_t>(program->calls.size());
   if (times > 1)
     on_gpu += kLaunch * static_cast<int64_t>(program->calls.size());
   else
@@ -229,9 +233,12 @@ void Placer::VisitLoop(NodeId id, int64_t times) {
   const Node& node = function_.node(id);
   const ir::Region& region = function_.region(node.regions[0]);
   const Dim& trip = ir::DimAttribute(node, "trip");
-  const int64_t steps = std::clamp<int64_t>(
-      trip.is_constant() && trip.value() > kMostTimes ? kAssumedSteps : Estimate(trip, kAssumedSteps), 1,
-      kMostTimes);
+  const int64_t expected = node.Int("expected_steps");
+  const bool unbounded = trip.is_constant() && trip.value() > kMostTimes;
+  const int64_t steps = std::clamp<int64_t>(expected > 0 ? expected
+                                            : unbounded  ? kAssumedSteps
+                                                         : Estimate(trip, kAssumedSteps),
+                                            1, kMostTimes);
   const int64_t inner = std::min(times * steps, kMostTimes);
   const size_t carried = ir::CarriedCount(node);
   const Item first = items_;
@@ -241,19 +248,22 @@ void Placer::VisitLoop(NodeId id, int64_t times) {
     const Type& type = function_.type(node.outputs[i]);
     // What is collected into memory of unknown size grows on the host.
     const bool grows = i >= carried && std::ranges::any_of(type.dims, [&](const Dim& dim) {
-      std::vector<std::string> symbols;
-      CollectSymbols(dim, &symbols);
-      return std::ranges::any_of(symbols, [&](const std::string& symbol) {
-        return std::find(unknown.begin(), unknown.end(), symbol) != unknown.end();
-      });
-    });
+                         std::vector<std::string> symbols;
+                         CollectSymbols(dim, &symbols);
+                         return std::ranges::any_of(symbols, [&](const std::string& symbol) {
+                           return std::find(unknown.begin(), unknown.end(), symbol) != unknown.end();
+                         });
+                       });
     items.push_back(ItemFor(type, !grows));
     Define(node.outputs[i], items[i], times);
     if (i >= carried) continue;
     Use(node.inputs[i], items[i]);
     Define(region.parameters[i], items[i], inner);
   }
+  const int64_t around = std::exchange(time_, 0);
   Region(node.regions[0], inner);
+  const int64_t step_time = time_;
+  time_ = around + Times(step_time, steps);
   for (size_t i = 0; i < items.size(); ++i) {
     Use(region.results[i], items[i]);
     const NodeId producer = function_.value(region.results[i]).producer;
@@ -261,7 +271,7 @@ void Placer::VisitLoop(NodeId id, int64_t times) {
     // The result lies where the parameter lies.
     if (auto made = roots_.find(region.results[i]); made != roots_.end()) Tie(made->second.item, items[i]);
   }
-  loops_.push_back({id, first, items_});
+  loops_.push_back({id, first, items_, step_time});
 }
 
 bool Placer::VisitOutlined(NodeId id, int64_t times) {
@@ -285,8 +295,8 @@ bool Placer::VisitOutlined(NodeId id, int64_t times) {
 void Placer::AddRow(NodeId id, Item item, std::string reason) {
   const Node& node = function_.node(id);
   if (reason.empty()) decided_.push_back({item, rows_.size()});
-  rows_.push_back({function_.name, Described(function_, node), node.source, DeviceClass::kCpu,
-                   std::move(reason)});
+  rows_.push_back(
+      {function_.name, Described(function_, node), node.source, DeviceClass::kCpu, std::move(reason)});
 }
 
 void Placer::Assign(const std::vector<bool>& on_cpu) {
@@ -310,6 +320,49 @@ void Placer::Assign(const std::vector<bool>& on_cpu) {
     for (Item item = loop.first; item < loop.last; ++item) mixed = mixed || !on_cpu[item];
     if (mixed) function_.node(loop.node).attributes.erase("outline");
   }
+}
+
+// ---- loops that wait ----
+
+namespace {
+
+// Whether the region, but for loops in it, copies from the GPU.
+bool CopiesOut(const ir::Function& function, ir::RegionId region) {
+  return std::ranges::any_of(function.region(region).nodes, [&](NodeId id) {
+    const Node& node = function.node(id);
+    if (node.op->kind == OpKind::kTransfer)
+      return function.value(node.outputs[0]).device == DeviceClass::kCpu;
+    return ir::IsIf(node) && std::ranges::any_of(node.regions, [&](ir::RegionId branch) {
+             return CopiesOut(function, branch);
+           });
+  });
+}
+
+}  // namespace
+
+std::vector<WaitingLoop> Placer::FindWaitingLoops() const {
+  std::vector<WaitingLoop> waiting;
+  for (const OpenLoop& loop : loops_) {
+    const Node& node = function_.node(loop.node);
+    if (node.Int("polls") == 0 && CopiesOut(function_, node.regions[0]))
+      waiting.push_back({node.String("index"), StepsWorthAWait(loop)});
+  }
+  return waiting;
+}
+
+// With a wait once in k of N steps, N / k waits are paid and k / 2 steps too many are made, on average: least
+// at k = sqrt(2 N wait / step). What is carried is read and written once more in each step.
+int64_t Placer::StepsWorthAWait(const OpenLoop& loop) const {
+  constexpr int64_t kMostSteps = 16;
+  const Node& node = function_.node(loop.node);
+  int64_t held = 0;
+  for (ValueId parameter : function_.region(node.regions[0]).parameters)
+    if (const Type& type = function_.type(parameter); IsTensorOfNumbers(type))
+      held += 2 * Estimate(lowering::BytesOf(type.dtype, type.dims), 0) / kGpuBytes;
+  if (held > (kCopy + kWait) / 2) return 1;
+  const double step = static_cast<double>(std::max<int64_t>(loop.step_time + held, 1));
+  const double steps = std::sqrt(2.0 * kAssumedSteps * static_cast<double>(kCopy + kWait) / step);
+  return std::clamp(static_cast<int64_t>(steps), int64_t{1}, kMostSteps);
 }
 
 }  // namespace tvmvm::placement

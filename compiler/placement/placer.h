@@ -21,6 +21,8 @@ class Placer {
   const std::vector<PlacementRow>& rows() const { return rows_; }
   // Reasons why something cannot be on the GPU.
   const std::vector<std::string>& obstacles() const { return obstacles_; }
+  // After transfers were put in.
+  std::vector<WaitingLoop> FindWaitingLoops() const;
 
  private:
   using Item = MinCut::Item;
@@ -38,7 +40,8 @@ class Placer {
   };
   struct OpenLoop {
     ir::NodeId node;
-    Item first, last;  // items of what is in it
+    Item first, last;   // items of what is in it
+    int64_t step_time;  // of the GPU for one step
   };
 
   void Region(ir::RegionId region, int64_t times);
@@ -62,6 +65,7 @@ class Placer {
 
   int64_t Estimate(const ir::Dim& dim, int64_t otherwise) const;
   int64_t CopyTime(ir::ValueId value) const;
+  int64_t StepsWorthAWait(const OpenLoop& loop) const;
 
   ir::Function& function_;
   ir::RangeLookup ranges_;
@@ -74,6 +78,7 @@ class Placer {
   std::vector<PlacementRow> rows_;
   std::vector<Row> decided_;  // rows whose device the cut decides
   std::vector<OpenLoop> loops_;
+  int64_t time_ = 0;  // of the GPU for what was visited of the region in hand
   std::vector<std::string> obstacles_;
 };
 

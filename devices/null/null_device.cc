@@ -32,6 +32,7 @@ class NullDevice final : public Device {
         (options_.max_bytes > 0 && bytes > options_.max_bytes - statistics_.live_bytes))
       return MakeError(Code::kOutOfMemory, name_ + ": no " + std::to_string(bytes) + " bytes");
     TVMVM_TRY(void* memory, AllocateHost(bytes));
+    std::memset(memory, 0, static_cast<size_t>(bytes));
     statistics_.live_bytes += bytes;
     statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
     statistics_.held_bytes = statistics_.live_bytes;

@@ -21,8 +21,9 @@ std::string Placed(const std::string& text) {
   options.cpu = {TargetInfoFor(CpuLevel::kX86_64_V3)};
   options.gpu_name = "vulkan";
   options.strict = text.starts_with("// strict");
-  Expected<std::vector<PlacementRow>> rows = PlaceModule(&*module, options);
-  if (!rows) return std::string(CodeName(rows.error().code)) + ": " + rows.error().message + "\n";
+  Expected<Placement> placement = PlaceModule(&*module, options);
+  if (!placement)
+    return std::string(CodeName(placement.error().code)) + ": " + placement.error().message + "\n";
   if (Status status = ir::VerifyModule(*module); !status)
     return "broken: " + status.error().message + "\n" + ir::PrintModule(*module);
   const std::string printed = ir::PrintModule(*module);
@@ -31,7 +32,7 @@ std::string Placed(const std::string& text) {
   if (again) {
     EXPECT_EQ(ir::PrintModule(*again), printed);
   }
-  return PlacementTable(*rows, options) + "\n" + printed;
+  return PlacementTable(placement->rows, options) + "\n" + printed;
 }
 
 TEST(PlacementTest, MatchesTheGoldenFiles) { CheckGolden("placement", Placed); }

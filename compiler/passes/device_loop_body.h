@@ -1,0 +1,63 @@
+// The body of a loop with what scalar bytecode read from the device computed there, too. For PollLoops.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/ir/op_builder.h"
+#include "compiler/passes/device_loop.h"
+
+namespace tvmvm::passes {
+
+// Builds nodes apart from the regions, to be put where they belong.
+class NodeMaker {
+ public:
+  NodeMaker(ir::Module* module, ir::Function* function, std::string source)
+      : function_(*function), region_(function->AddRegion()), builder_(module, function, region_) {
+    builder_.SetSource(std::move(source));
+  }
+  ir::OpBuilder& builder() { return builder_; }
+  // The nodes made since the last call.
+  std::vector<ir::NodeId> Take() { return std::exchange(function_.region(region_).nodes, {}); }
+
+ private:
+  ir::Function& function_;
+  ir::RegionId region_;
+  ir::OpBuilder builder_;
+};
+
+class DeviceLoopBody {
+ public:
+  DeviceLoopBody(ir::Module* module, ir::Function* function, ir::NodeId loop, const DeviceLoop& plan);
+
+  // Reads, slices and tensors of dims become tensors of the device; the region gets a parameter and a result
+  // for each carried symbol of the device, behind the carried values. Where the loop polls, another pair
+  // follows: a counter. It is the number of steps so far while the loop goes on, and minus that afterwards.
+  // What is used after a loop that polls does not change once it has ended.
+  // Errors: kInternal.
+  Status Rewrite();
+
+ private:
+  void RewriteRegion(ir::RegionId region);
+  void Read(const ir::Node& node);
+  ir::ValueId Tensor(const ir::Node& dims_tensor);
+  ir::ValueId Gather(const ir::Node& slice);
+  ir::ValueId Number(const ir::Dim& dim);
+  ir::ValueId Goes(const ir::Dims& dims);
+  void Hold();
+  void HoldValue(size_t number);
+  void AddCarried(ir::ValueId parameter, ir::ValueId result);
+  void ForgetElements();
+
+  ir::Function& function_;
+  const ir::NodeId loop_;
+  const ir::RegionId region_;
+  const DeviceLoop& plan_;
+  NodeMaker maker_;
+  std::map<std::string, ir::ValueId> tensors_;  // by symbol: an i64 scalar
+  std::vector<ir::ValueId> parameters_;         // of the carried symbols
+  ir::ValueId counter_;
+};
+
+}  // namespace tvmvm::passes
