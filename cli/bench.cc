@@ -54,8 +54,10 @@ Status ObserveRuns(Invocation& invocation, std::span<const Value> inputs, std::s
                    Profiler* profiler) {
   constexpr int kRuns = 10;
   invocation.SetLaunchObserver(profiler->observer());
+  invocation.SetCopyObserver(profiler->copy_observer());
   for (int i = 0; i < kRuns; ++i) TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
   invocation.SetLaunchObserver({});
+  invocation.SetCopyObserver({});
   return {};
 }
 
@@ -85,6 +87,17 @@ Json ToJson(const Profiler& profiler, const Program& program) {
                        {"bytes", profile.bytes}});
   }
   return kernels;
+}
+
+Json CopiesToJson(const Profiler& profiler) {
+  Json copies = Json::array();
+  for (const CopyProfile& profile : profiler.Copies())
+    copies.push_back({{"from", profiler.DeviceOf(profile.from)},
+                      {"to", profiler.DeviceOf(profile.to)},
+                      {"copies", profile.copies},
+                      {"nanoseconds", profile.nanoseconds},
+                      {"bytes", profile.bytes}});
+  return copies;
 }
 
 Json ToJson(const std::vector<DeviceUse>& devices) {
@@ -127,6 +140,7 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
     Json json = ToJson(timing);
     json["devices"] = ToJson(vm->Devices());
     if (arguments.profile) json["kernels"] = ToJson(profiler, *program);
+    if (arguments.profile) json["copies"] = CopiesToJson(profiler);
     PrintResult(FormatJson(json));
   } else {
     PrintResult(FormatTiming(timing));

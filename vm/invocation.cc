@@ -32,6 +32,9 @@ Status Invocation::Run(std::span<const Value> inputs, std::span<Value> outputs) 
 void Invocation::SetLimits(const Limits& limits) { impl_->machine.SetLimits(limits); }
 void Invocation::Cancel() { impl_->machine.Cancel(); }
 void Invocation::SetLaunchObserver(LaunchObserver observer) { impl_->machine.observer = std::move(observer); }
+void Invocation::SetCopyObserver(CopyObserver observer) {
+  impl_->machine.copy_observer = std::move(observer);
+}
 void Invocation::SetTraceObserver(TraceObserver observer) { impl_->machine.tracer = std::move(observer); }
 int64_t Invocation::peak_bytes() const { return impl_->machine.peak_bytes(); }
 int64_t Invocation::arena_bytes() const { return impl_->machine.arena_bytes(); }

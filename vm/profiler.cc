@@ -54,6 +54,10 @@ void Profiler::Clear() {
   kernels_.assign(program_->kernels.size(), {});
   for (uint32_t id = 0; id < kernels_.size(); ++id) kernels_[id].kernel = KernelId{id};
   launches_.clear();
+  copy_records_.clear();
+  copies_.clear();
+  for (const DeviceClass from : {DeviceClass::kCpu, DeviceClass::kGpu})
+    for (const DeviceClass to : {DeviceClass::kCpu, DeviceClass::kGpu}) copies_.push_back({from, to});
 }
 
 LaunchObserver Profiler::observer() {
@@ -67,6 +71,25 @@ LaunchObserver Profiler::observer() {
   };
 }
 
+CopyObserver Profiler::copy_observer() {
+  return [this](const CopyRecord& record) {
+    CopyProfile& row = copies_[2 * static_cast<size_t>(record.from) + static_cast<size_t>(record.to)];
+    ++row.copies;
+    row.nanoseconds += record.end_ns - record.begin_ns;
+    row.bytes += record.bytes;
+    if (keep_launches_) copy_records_.push_back(record);
+  };
+}
+
+std::vector<CopyProfile> Profiler::Copies() const {
+  std::vector<CopyProfile> rows;
+  std::copy_if(copies_.begin(), copies_.end(), std::back_inserter(rows),
+               [](const CopyProfile& row) { return row.copies > 0; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const CopyProfile& a, const CopyProfile& b) { return a.nanoseconds > b.nanoseconds; });
+  return rows;
+}
+
 std::vector<KernelProfile> Profiler::Kernels() const {
   std::vector<KernelProfile> rows;
   std::copy_if(kernels_.begin(), kernels_.end(), std::back_inserter(rows),
@@ -78,9 +101,12 @@ std::vector<KernelProfile> Profiler::Kernels() const {
 }
 
 std::string Profiler::DeviceOf(KernelId kernel) const {
-  const DeviceClass wanted = program_->kernels[kernel.index].device;
-  const auto queue = static_cast<size_t>(wanted);
-  return queue < devices_.size() ? devices_[queue].name : DeviceClassName(wanted);
+  return DeviceOf(program_->kernels[kernel.index].device);
+}
+
+std::string Profiler::DeviceOf(DeviceClass device) const {
+  const auto queue = static_cast<size_t>(device);
+  return queue < devices_.size() ? devices_[queue].name : DeviceClassName(device);
 }
 
 std::string Profiler::Table() const {
@@ -93,33 +119,57 @@ std::string Profiler::Table() const {
     total.flops += row.flops;
     total.bytes += row.bytes;
   }
+  const std::vector<CopyProfile> copies = Copies();
+  for (const CopyProfile& row : copies) {
+    total.launches += row.copies;
+    total.nanoseconds += row.nanoseconds;
+    total.bytes += row.bytes;
+  }
   for (const KernelProfile& row : rows) {
     const KernelSpec& kernel = program_->kernels[row.kernel.index];
     AppendLine(&text, row, total.nanoseconds, DeviceOf(row.kernel), kernel.name, kernel.source_node);
   }
+  for (const CopyProfile& row : copies)
+    AppendLine(&text, {{}, row.copies, row.nanoseconds, 0, row.bytes}, total.nanoseconds, DeviceOf(row.to),
+               "copy from " + DeviceOf(row.from), "");
   AppendLine(&text, total, total.nanoseconds, "", "total", "");
   return text;
 }
 
 std::string Profiler::ChromeTrace() const {
   std::string text = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
-  const int64_t origin = launches_.empty() ? 0 : launches_.front().begin_ns;
-  for (size_t i = 0; i < launches_.size(); ++i) {
-    const LaunchRecord& launch = launches_[i];
-    const FunctionSpec& function = program_->functions[launch.function.index];
-    const int64_t duration = launch.end_ns - launch.begin_ns;
+  int64_t origin = launches_.empty() ? INT64_MAX : launches_.front().begin_ns;
+  if (!copy_records_.empty()) origin = std::min(origin, copy_records_.front().begin_ns);
+  const char* separator = "";
+  // Names and times, up to the arguments.
+  auto begin = [&](std::string_view name, std::string_view category, DeviceClass device, int64_t begin_ns,
+                   int64_t end_ns) {
     fmt::format_to(std::back_inserter(text),
-                   "{}\n{{\"name\": \"{}\", \"cat\": \"kernel\", \"ph\": \"X\", \"pid\": 1, \"tid\": {}, "
-                   "\"ts\": {:.3f}, "
-                   "\"dur\": {:.3f}, \"args\": {{\"device\": \"{}\", \"function\": \"{}\", \"node\": \"{}\", "
-                   "\"grid\": {}, "
-                   "\"gflops\": {:.3f}, \"gbytes\": {:.3f}}}}}",
-                   i == 0 ? "" : ",", JsonEscaped(program_->kernels[launch.kernel.index].name),
-                   1 + static_cast<int>(program_->kernels[launch.kernel.index].device),
-                   static_cast<double>(launch.begin_ns - origin) / 1e3, static_cast<double>(duration) / 1e3,
-                   DeviceOf(launch.kernel), JsonEscaped(function.name),
-                   JsonEscaped(program_->SourceNode(function, launch.word)), launch.grid,
-                   PerNanosecond(launch.flops, duration), PerNanosecond(launch.bytes, duration));
+                   "{}\n{{\"name\": \"{}\", \"cat\": \"{}\", \"ph\": \"X\", \"pid\": 1, \"tid\": {}, "
+                   "\"ts\": {:.3f}, \"dur\": {:.3f}, \"args\": {{\"device\": \"{}\", ",
+                   separator, JsonEscaped(name), category, 1 + static_cast<int>(device),
+                   static_cast<double>(begin_ns - origin) / 1e3, static_cast<double>(end_ns - begin_ns) / 1e3,
+                   DeviceOf(device));
+    separator = ",";
+  };
+  auto place = [&](FunctionId function_id, uint32_t word) {
+    const FunctionSpec& function = program_->functions[function_id.index];
+    fmt::format_to(std::back_inserter(text), "\"function\": \"{}\", \"node\": \"{}\", ",
+                   JsonEscaped(function.name), JsonEscaped(program_->SourceNode(function, word)));
+  };
+  for (const LaunchRecord& launch : launches_) {
+    const KernelSpec& kernel = program_->kernels[launch.kernel.index];
+    const int64_t duration = launch.end_ns - launch.begin_ns;
+    begin(kernel.name, "kernel", kernel.device, launch.begin_ns, launch.end_ns);
+    place(launch.function, launch.word);
+    fmt::format_to(std::back_inserter(text), "\"grid\": {}, \"gflops\": {:.3f}, \"gbytes\": {:.3f}}}}}",
+                   launch.grid, PerNanosecond(launch.flops, duration), PerNanosecond(launch.bytes, duration));
+  }
+  for (const CopyRecord& copy : copy_records_) {
+    begin("copy from " + DeviceOf(copy.from), "copy", copy.to, copy.begin_ns, copy.end_ns);
+    place(copy.function, copy.word);
+    fmt::format_to(std::back_inserter(text), "\"bytes\": {}, \"gbytes\": {:.3f}}}}}", copy.bytes,
+                   PerNanosecond(copy.bytes, copy.end_ns - copy.begin_ns));
   }
   return text + "\n]}\n";
 }

@@ -18,6 +18,14 @@ struct KernelProfile {
   int64_t bytes = 0;
 };
 
+// Copies in one direction between devices, or within one.
+struct CopyProfile {
+  DeviceClass from = DeviceClass::kCpu, to = DeviceClass::kCpu;
+  int64_t copies = 0;
+  int64_t nanoseconds = 0;
+  int64_t bytes = 0;
+};
+
 // Not thread-safe; outlives the Invocations that hold its observer.
 class Profiler {
  public:
@@ -28,16 +36,21 @@ class Profiler {
 
   // Give it to Invocation::SetLaunchObserver.
   LaunchObserver observer();
+  // And this to SetCopyObserver.
+  CopyObserver copy_observer();
   void Clear();
 
   // Kernels that were launched, the costliest first.
   std::vector<KernelProfile> Kernels() const;
+  // The directions in which something was copied, the costliest first.
+  std::vector<CopyProfile> Copies() const;
   // "cpu", "vulkan:0"
   std::string DeviceOf(KernelId kernel) const;
-  // One line per kernel and a total: share, time, launches, time of one launch, GFLOP/s, GB/s, device, name,
-  // source node.
+  std::string DeviceOf(DeviceClass device) const;
+  // One line per kernel, one per direction of copies, and a total: share, time, launches, time of one launch,
+  // GFLOP/s, GB/s, device, name, source node.
   std::string Table() const;
-  // The launches as Chrome trace JSON; only with keep_launches.
+  // The launches and copies as Chrome trace JSON; only with keep_launches.
   std::string ChromeTrace() const;
 
  private:
@@ -45,7 +58,9 @@ class Profiler {
   bool keep_launches_;
   std::vector<DeviceUse> devices_;      // by queue
   std::vector<KernelProfile> kernels_;  // by KernelId
+  std::vector<CopyProfile> copies_;     // by from and to
   std::vector<LaunchRecord> launches_;
+  std::vector<CopyRecord> copy_records_;
 };
 
 }  // namespace tvmvm

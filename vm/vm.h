@@ -20,11 +20,12 @@
 namespace tvmvm {
 
 struct VmOptions {
-  int threads = 0;                               // CPU workers; 0: all that the process may use
-  std::shared_ptr<WorkerPool> pool;              // the service's own threads; null: the Vm makes its own
-  std::shared_ptr<KernelJit> jit;                // for programs that hold only bitcode for this machine
+  int threads = 0;                   // CPU workers; 0: all that the process may use
+  std::shared_ptr<WorkerPool> pool;  // the service's own threads; null: the Vm makes its own
+  std::shared_ptr<KernelJit> jit;    // for programs that hold only bitcode for this machine
   // In order of preference. With a GPU in front a program that was compiled for one runs on it, else on the
-  // CPU alone; of GPUs the first counts. Where there is no CPU among them, one is made from the options above.
+  // CPU alone; of GPUs the first counts. Where there is no CPU among them, one is made from the options
+  // above.
   std::vector<std::shared_ptr<Device>> devices;
   bool allow_native = true;
   std::string force_cpu_level;  // tests: run at most this level's kernels
@@ -49,15 +50,26 @@ struct LaunchRecord {
 };
 using LaunchObserver = std::function<void(const LaunchRecord&)>;
 
+// Told of every copy to, from and within a device with memory of its own; thread rules as of LaunchObserver.
+// While one is given each copy is waited for, before and after, so that the times are those of copies alone.
+struct CopyRecord {
+  DeviceClass from = DeviceClass::kCpu, to = DeviceClass::kCpu;
+  FunctionId function;
+  uint32_t word = 0;                 // instruction, for Program::SourceNode
+  int64_t begin_ns = 0, end_ns = 0;  // steady clock
+  int64_t bytes = 0;
+};
+using CopyObserver = std::function<void(const CopyRecord&)>;
+
 // Told what a program that was compiled to be traced says of its values, one line at a time; not thread-safe,
 // called on the invoking thread.
 using TraceObserver = std::function<void(std::string_view line)>;
 
 // A device that a Vm uses.
 struct DeviceUse {
-  std::string name;     // "cpu", "vulkan:0"
-  size_t kernels = 0;   // that run there
-  std::string form;     // of the kernels; empty where there are none
+  std::string name;    // "cpu", "vulkan:0"
+  size_t kernels = 0;  // that run there
+  std::string form;    // of the kernels; empty where there are none
 };
 
 class Vm;
@@ -84,6 +96,7 @@ class Invocation {
   // From any thread: the run in progress, or else the next one, ends with kCancelled soon.
   void Cancel();
   void SetLaunchObserver(LaunchObserver observer);  // empty: none
+  void SetCopyObserver(CopyObserver observer);      // empty: none
   void SetTraceObserver(TraceObserver observer);    // empty: none
 
   int64_t peak_bytes() const;   // largest arena plus allocated tensors of one run so far

@@ -295,6 +295,41 @@ TEST(Device, AProfileSaysWhereKernelsRun) {
   }
 }
 
+TEST(Device, AProfileShowsCopies) {
+  auto vm = VmFromText(
+      Body(std::string(kThere) + "copy [r2, r2+i2], i2\n i5 = load r2, i0, i64\n store r2, i0, i64, i5\n"
+                                 "copy [r1, r2], i2\n copy [r1+i2, r2], i2\n copy [r2, c0], i3\n"),
+      WithNull());
+  ASSERT_TRUE(vm);
+  Profiler profiler(std::shared_ptr<const Program>(vm, &vm->program()), true, vm->Devices());
+  Invocation invocation = vm->NewInvocation();
+  invocation.SetCopyObserver(profiler.copy_observer());
+  std::array inputs{Ints({3, 4})};
+  std::array outputs{Tensor()};
+  ASSERT_EQ(TextOf(invocation.Run(inputs, outputs)), "");
+  EXPECT_THAT(ToInts(outputs[0]), ElementsAre(4, 4));
+  int64_t copies[2][2] = {}, bytes[2][2] = {};
+  for (const CopyProfile& row : profiler.Copies()) {
+    EXPECT_GE(row.nanoseconds, 0);
+    copies[static_cast<int>(row.from)][static_cast<int>(row.to)] = row.copies;
+    bytes[static_cast<int>(row.from)][static_cast<int>(row.to)] = row.bytes;
+  }
+  EXPECT_EQ(copies[0][1], 2);  // the input, an element
+  EXPECT_EQ(bytes[0][1], 24);
+  EXPECT_EQ(copies[1][0], 3);  // an element, two halves
+  EXPECT_EQ(bytes[1][0], 24);
+  EXPECT_EQ(copies[1][1], 2);  // a half, the constant
+  EXPECT_EQ(bytes[1][1], 24);
+  EXPECT_THAT(profiler.Table(), HasSubstr("  null       copy from cpu\n"));
+  EXPECT_THAT(profiler.Table(), HasSubstr("  cpu        copy from null\n"));
+  EXPECT_THAT(profiler.ChromeTrace(), HasSubstr("\"cat\": \"copy\""));
+  EXPECT_THAT(profiler.ChromeTrace(), HasSubstr("\"bytes\": 16"));
+  profiler.Clear();
+  invocation.SetCopyObserver({});
+  ASSERT_EQ(TextOf(invocation.Run(inputs, outputs)), "");
+  EXPECT_TRUE(profiler.Copies().empty());
+}
+
 // Run after run uses the same memory.
 TEST(Device, AWarmRunAllocatesNothing) {
   VmOptions options = WithNull();

@@ -222,24 +222,6 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   return list + 1 + 2 * list[0];
 }
 
-const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc) {
-  const uint32_t* list = pc + 1;
-  const uint32_t* after = list + 1 + 2 * list[0];
-  const int64_t count = m.scalars[*after];
-  const BufferOperand to{list[1], list[2]}, from{list[3], list[4]};
-  if (!m.IsOnDevice(to)) return CopyOut(m, pc, to, from, count, after + 1);
-  if (!m.IsOnDevice(from)) return CopyIn(m, pc, to, from, count, after + 1);
-  Place target, source;
-  if (!PlaceOf(m, pc, to, count, &target) || !PlaceOf(m, pc, from, count, &source)) return nullptr;
-  if (target.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  const bool same =
-      target.span.memory.handle == source.span.memory.handle && target.span.offset == source.span.offset;
-  if (count > 0 && !same && !Check(m, pc, m.gpu->queue().Copy(target.span, source.span, count)))
-    return nullptr;
-  if (m.gpu->writes_host() && !MoreCopiesFollow(after + 1) && !m.WaitForDevice(pc)) return nullptr;
-  return after + 1;
-}
-
 const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
   const uint32_t* after = list + 1 + 2 * list[0];
@@ -264,33 +246,6 @@ const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, const Shape& shape)
   tensor->begin = place.span.offset - buffer->place.offset;
   m.SetRef(pc[1], tensor);
   return AfterList(pc + 5);
-}
-
-const uint32_t* LoadFromDevice(Machine& m, const uint32_t* pc) {
-  const auto dtype = static_cast<DType>(pc[4]);
-  const int64_t bytes = DTypeBits(dtype) / 8;
-  Place place;
-  alignas(8) char element[16];
-  if (!m.PollBeforeWork(pc) || !PlaceAt(m, pc, pc[2], m.scalars[pc[3]], bytes, &place)) return nullptr;
-  if (!Check(m, pc, m.gpu->queue().CopyOut(element, place.span, bytes), true)) {
-    m.gpu->Abandon();  // nothing may be written here later
-    return nullptr;
-  }
-  if (!m.WaitForDevice(pc)) return nullptr;
-  m.scalars[pc[1]] = LoadElement(dtype, element);
-  return pc + 5;
-}
-
-const uint32_t* StoreToDevice(Machine& m, const uint32_t* pc) {
-  const auto dtype = static_cast<DType>(pc[3]);
-  const int64_t bytes = DTypeBits(dtype) / 8;
-  Place place;
-  alignas(8) char element[16];
-  if (!PlaceAt(m, pc, pc[1], m.scalars[pc[2]], bytes, &place)) return nullptr;
-  if (place.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  StoreElement(dtype, element, m.scalars[pc[4]]);
-  if (!Check(m, pc, m.gpu->queue().CopyIn(place.span, element, bytes))) return nullptr;
-  return pc + 5;
 }
 
 const uint32_t* HandleArenaOn(Machine& m, const uint32_t* pc) {
@@ -319,6 +274,103 @@ const uint32_t* HandleAllocateOn(Machine& m, const uint32_t* pc) {
   if (tensor == nullptr) return nullptr;
   m.SetRef(pc[1], tensor);
   return AfterList(list);
+}
+
+// ---- copies ----
+
+namespace {
+
+const uint32_t* CopyNow(Machine& m, const uint32_t* pc) {
+  const uint32_t* list = pc + 1;
+  const uint32_t* after = list + 1 + 2 * list[0];
+  const int64_t count = m.scalars[*after];
+  const BufferOperand to{list[1], list[2]}, from{list[3], list[4]};
+  if (!m.IsOnDevice(to)) return CopyOut(m, pc, to, from, count, after + 1);
+  if (!m.IsOnDevice(from)) return CopyIn(m, pc, to, from, count, after + 1);
+  Place target, source;
+  if (!PlaceOf(m, pc, to, count, &target) || !PlaceOf(m, pc, from, count, &source)) return nullptr;
+  if (target.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  const bool same =
+      target.span.memory.handle == source.span.memory.handle && target.span.offset == source.span.offset;
+  if (count > 0 && !same && !Check(m, pc, m.gpu->queue().Copy(target.span, source.span, count)))
+    return nullptr;
+  if (m.gpu->writes_host() && !MoreCopiesFollow(after + 1) && !m.WaitForDevice(pc)) return nullptr;
+  return after + 1;
+}
+
+const uint32_t* LoadNow(Machine& m, const uint32_t* pc) {
+  const auto dtype = static_cast<DType>(pc[4]);
+  const int64_t bytes = DTypeBits(dtype) / 8;
+  Place place;
+  alignas(8) char element[16];
+  if (!m.PollBeforeWork(pc) || !PlaceAt(m, pc, pc[2], m.scalars[pc[3]], bytes, &place)) return nullptr;
+  if (!Check(m, pc, m.gpu->queue().CopyOut(element, place.span, bytes), true)) {
+    m.gpu->Abandon();  // nothing may be written here later
+    return nullptr;
+  }
+  if (!m.WaitForDevice(pc)) return nullptr;
+  m.scalars[pc[1]] = LoadElement(dtype, element);
+  return pc + 5;
+}
+
+const uint32_t* StoreNow(Machine& m, const uint32_t* pc) {
+  const auto dtype = static_cast<DType>(pc[3]);
+  const int64_t bytes = DTypeBits(dtype) / 8;
+  Place place;
+  alignas(8) char element[16];
+  if (!PlaceAt(m, pc, pc[1], m.scalars[pc[2]], bytes, &place)) return nullptr;
+  if (place.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  StoreElement(dtype, element, m.scalars[pc[4]]);
+  if (!Check(m, pc, m.gpu->queue().CopyIn(place.span, element, bytes))) return nullptr;
+  return pc + 5;
+}
+
+using Work = const uint32_t* (*)(Machine& m, const uint32_t* pc);
+
+// The copy alone, and all of it: waits before and after.
+const uint32_t* Observed(Machine& m, const uint32_t* pc, DeviceClass from, DeviceClass to, int64_t bytes,
+                         Work work) {
+  if (!m.WaitForDevice(pc)) return nullptr;
+  CopyRecord record{.from = from, .to = to, .bytes = bytes};
+  record.function = FunctionId{FunctionIndex(m)};
+  record.word = static_cast<uint32_t>(pc - m.code);
+  record.begin_ns = SteadyNanoseconds();
+  const uint32_t* next = work(m, pc);
+  if (next == nullptr || !m.WaitForDevice(pc)) return nullptr;
+  record.end_ns = SteadyNanoseconds();
+  if (bytes > 0) m.copy_observer(record);
+  return next;
+}
+
+DeviceClass ClassOf(Machine& m, BufferOperand operand) {
+  return m.IsOnDevice(operand) ? DeviceClass::kGpu : DeviceClass::kCpu;
+}
+
+}  // namespace
+
+const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc) {
+  if (!m.copy_observer) [[likely]]
+    return CopyNow(m, pc);
+  const uint32_t* list = pc + 1;
+  const DeviceClass to = ClassOf(m, {list[1], list[2]});
+  // A constant is wherever it is copied to, but for copies to the CPU.
+  const BufferOperand source{list[3], list[4]};
+  const DeviceClass from = source.is_constant() ? DeviceClass::kGpu : ClassOf(m, source);
+  return Observed(m, pc, from, to, m.scalars[*(list + 1 + 2 * list[0])], CopyNow);
+}
+
+const uint32_t* LoadFromDevice(Machine& m, const uint32_t* pc) {
+  if (!m.copy_observer) [[likely]]
+    return LoadNow(m, pc);
+  return Observed(m, pc, DeviceClass::kGpu, DeviceClass::kCpu, DTypeBits(static_cast<DType>(pc[4])) / 8,
+                  LoadNow);
+}
+
+const uint32_t* StoreToDevice(Machine& m, const uint32_t* pc) {
+  if (!m.copy_observer) [[likely]]
+    return StoreNow(m, pc);
+  return Observed(m, pc, DeviceClass::kCpu, DeviceClass::kGpu, DTypeBits(static_cast<DType>(pc[3])) / 8,
+                  StoreNow);
 }
 
 }  // namespace tvmvm

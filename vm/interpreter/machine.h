@@ -134,6 +134,7 @@ class Machine final : public CancelToken, private BlockSource {
   std::unique_ptr<DeviceWork> gpu;  // null where the program runs on the CPU alone
   std::vector<const Tensor*> given_outputs;  // of the run in progress; null where the caller gave no memory
   LaunchObserver observer;
+  CopyObserver copy_observer;
   TraceObserver tracer;
 
   // As long as the longest list operand of the program.
