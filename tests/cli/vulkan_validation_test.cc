@@ -1,0 +1,55 @@
+// Models on Vulkan under the Khronos validation layer: whatever it reports is an error of the run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "cli/console.h"
+#include "devices/device_list.h"
+#include "tests/cli/scratch.h"
+
+namespace tvmvm::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Of every kind of kernel and of control flow some.
+constexpr const char* kSample[] = {"add_bcast",
+                                   "matmul_4d",
+                                   "gemm_all_attributes",
+                                   "conv_with_strides_padding",
+                                   "softmax_axis_1",
+                                   "loop11",
+                                   "loop13_seq",
+                                   "scan9_sum",
+                                   "if",
+                                   "gather_0",
+                                   "top_k",
+                                   "lstm_defaults",
+                                   "cast_FLOAT_to_FLOAT16",
+                                   "where_example",
+                                   "scatter_elements_with_axis",
+                                   "nonzero_example",
+                                   "reduce_sum_keepdims_random"};
+
+TEST(VulkanValidation, NothingIsReported) {
+  if (!TVMVM_HAS_COMPILER) GTEST_SKIP() << "this build has no compiler";
+  if (auto device = OpenDevice("vulkan", {.validation = true}); !device)
+    GTEST_SKIP() << device.error().message;
+  const std::filesystem::path nodes = TVMVM_SHARED_DIR "/onnx/node";
+  if (!std::filesystem::exists(nodes)) GTEST_SKIP() << nodes << " is not there";
+  std::string folders;
+  for (const char* name : kSample) {
+    const std::filesystem::path folder = nodes / ("test_" + std::string(name));
+    ASSERT_TRUE(std::filesystem::exists(folder)) << folder;
+    folders += " '" + folder.string() + "'";
+  }
+  ScratchFolder scratch;
+  const ToolResult result = RunShell("export TVMVM_VULKAN_VALIDATION=1 TVMVM_CACHE_DIR='" + scratch.path() +
+                                     "' && tvm-vm test --device vulkan,cpu" + folders);
+  EXPECT_EQ(result.exit_code, kExitOk) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr(std::to_string(std::size(kSample)) + " passed, 0 failed"));
+}
+
+}  // namespace
+}  // namespace tvmvm::cli
