@@ -125,7 +125,7 @@ struct DeviceDescription {
       features;  // those that matter: "f16", "subgroups", "shared memory with the host", ...
 };
 
-// Told how many kernels are ready; called by one thread at a time.
+// Told how many kernels are ready, by one thread at a time. With one, nothing is left to the first launches.
 using LoadProgress = std::function<void(size_t ready)>;
 
 // Thread-safe.

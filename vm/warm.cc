@@ -23,7 +23,8 @@ Expected<WarmResult> WarmKernels(const Program& program, Device& device, const L
   if (!program.gpu_entry) return MakeError(Code::kUnsupported, "the program was not compiled for a GPU");
   const std::vector<KernelSpec> kernels = GpuKernels(program);
   if (kernels.empty()) return WarmResult{};
-  TVMVM_TRY(const std::unique_ptr<KernelSet> set, device.LoadKernels(kernels, program.libraries, progress));
+  const LoadProgress watched = progress ? progress : [](size_t) {};
+  TVMVM_TRY(const std::unique_ptr<KernelSet> set, device.LoadKernels(kernels, program.libraries, watched));
   return WarmResult{kernels.size(), set->description()};
 }
 

@@ -224,7 +224,6 @@ void AddVectors(std::vector<Function>* table) {
        "  return value;\n}\n"});
   table->push_back({"store_f32x4",
                     {},
-                    // PoCL 3.1 writes in work-items that do not get here, too, where this branches.
                     "void store_f32x4(__global f32* to, f32x4 value) { vstore4(value, 0, to); }\n",
                     "layout(buffer_reference, scalar, buffer_reference_align = 16) restrict buffer "
                     "OutVector { f32x4 v; };\n"
@@ -277,7 +276,17 @@ std::string DialectHeader(Dialect dialect, bool needs_f64) {
           "#define splat_f32x{0}(e) ((f32x{0})(e))\n",
           lanes, elements);
     }
-    return text + "typedef ulong2 c128;\n#define make_c128(x, y) ((c128)(x, y))\n";
+    text += "typedef ulong2 c128;\n#define make_c128(x, y) ((c128)(x, y))\n";
+    return text +
+           "#ifdef TVMVM_SERIAL\n"
+           "#define GROUP(x, y, z) __attribute__((reqd_work_group_size(1, 1, 1)))\n"
+           "#define FOR_ITEMS(axis, count) for (int item##axis = 0; item##axis < count; ++item##axis)\n"
+           "#define ITEM(axis) item##axis\n"
+           "#else\n"
+           "#define GROUP(x, y, z) __attribute__((reqd_work_group_size(x, y, z)))\n"
+           "#define FOR_ITEMS(axis, count)\n"
+           "#define ITEM(axis) get_local_id(axis)\n"
+           "#endif\n";
   }
   text =
       "#version 450\n"

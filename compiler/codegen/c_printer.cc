@@ -18,9 +18,16 @@ using tensor::Stmt;
 using tensor::StmtKind;
 using tensor::StmtPtr;
 
+bool ItemsMeet(const tensor::LoopKernel& kernel) {
+  bool share = std::any_of(kernel.buffers.begin(), kernel.buffers.end(),
+                           [](const BufferInfo& b) { return !b.is_argument && b.memory == Memory::kShared; });
+  return kernel.GroupItems() > 1 && (share || tensor::HasBarrier(*kernel.body));
+}
+
 CPrinter::CPrinter(Dialect dialect, const tensor::LoopKernel& kernel, std::string symbol,
                    std::vector<ir::Dim> scalars)
-    : dialect_(dialect),
+    : has_item_loops_(dialect == Dialect::kOpenClC && kernel.GroupItems() > 1 && !ItemsMeet(kernel)),
+      dialect_(dialect),
       kernel_(kernel),
       symbol_(std::move(symbol)),
       dims_(std::move(scalars)),
@@ -49,8 +56,10 @@ CPrinter::Text CPrinter::NewName(const Text& base) {
 void CPrinter::Line(const Text& text) { body_ += fmt::format("{:{}}{}\n", "", 2 * depth_, text); }
 
 CPrinter::Text CPrinter::OpenClFrame() {
-  Text text = fmt::format("__kernel __attribute__((reqd_work_group_size({}, {}, {})))\nvoid {}(",
-                          kernel_.group_size[0], kernel_.group_size[1], kernel_.group_size[2], symbol_);
+  Text text =
+      fmt::format("__kernel {}({}, {}, {}){}\nvoid {}(",
+                  has_item_loops_ ? "GROUP" : "__attribute__((reqd_work_group_size", kernel_.group_size[0],
+                  kernel_.group_size[1], kernel_.group_size[2], has_item_loops_ ? "" : "))", symbol_);
   text += "__global uchar* status, ulong status_offset";
   for (uint32_t i = 0; i < kernel_.argument_count; ++i)
     text += fmt::format(", __global uchar* b{0}, ulong o{0}", i);
@@ -62,7 +71,7 @@ CPrinter::Text CPrinter::OpenClFrame() {
         fmt::format("__global {}{}*", !IsWritten(info.access) ? "const " : "", MemoryType(info.dtype));
     text += fmt::format("  {0} restrict {1} = ({0})(b{2} + o{2});\n", type, places_[i].name, i);
   }
-  return text + shared_ + body_ + "}\n";
+  return text + shared_ + body_ + (has_item_loops_ ? "  }\n}\n" : "}\n");
 }
 
 CPrinter::Text CPrinter::BlockName(const BufferInfo& info) const {
@@ -136,9 +145,17 @@ void CPrinter::BindGrid() {
   }
   for (int axis = 0; axis < 3; ++axis) bind(kernel_.grid[axis], "g", coordinates[axis]);
   if (kernel_.GroupItems() == 1) return;
+  if (has_item_loops_) {
+    Text loops;
+    for (int axis = 2; axis >= 0; --axis)
+      if (kernel_.group_size[axis] > 1)
+        loops += fmt::format("FOR_ITEMS({}, {}) ", axis, kernel_.group_size[axis]);
+    Line(loops + "{");
+  }
   for (int axis = 0; axis < 3; ++axis)
     bind(kernel_.thread[axis], "thread",
          kernel_.group_size[axis] == 1 ? zero
+         : has_item_loops_             ? fmt::format("to_{}(ITEM({}))", type, axis)
          : is_opencl                   ? fmt::format("to_{}(get_local_id({}))", type, axis)
                                        : fmt::format("to_{}(gl_LocalInvocationID.{})", type, "xyz"[axis]));
 }
@@ -197,6 +214,7 @@ void CPrinter::Statement(const Stmt& s) {
       Line("return;");
       break;
     case StmtKind::kBarrier:
+      if (kernel_.GroupItems() == 1) break;
       Line(dialect_ == Dialect::kOpenClC ? "barrier(CLK_LOCAL_MEM_FENCE);" : "barrier();");
       break;
   }

@@ -16,6 +16,10 @@
 
 namespace tvmvm::codegen {
 
+// Whether work-items wait for one another or share memory. Where they do not, one text in OpenCL C serves
+// devices that run them side by side and, with TVMVM_SERIAL, those where a loop does: see DialectHeader.
+bool ItemsMeet(const tensor::LoopKernel& kernel);
+
 class CPrinter {
  public:
   // `kernel`: prepared and unrolled (prepare_kernel.h). `scalars`: what a launch passes, in order.
@@ -123,6 +127,7 @@ class CPrinter {
   void ChooseVectorPlaces();
   bool IsMultiple(const Expr& e, int64_t of) const;
 
+  bool has_item_loops_;  // by the macros of DialectHeader
   Dialect dialect_;
   const tensor::LoopKernel& kernel_;
   Text symbol_;

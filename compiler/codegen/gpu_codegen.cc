@@ -23,9 +23,7 @@ struct Printed {
   bool needs_f64 = false;
 };
 
-Expected<Printed> PrintKernel(const KernelSource& source, Dialect dialect) {
-  TVMVM_CHECK_OK(tensor::VerifyLoops(*source.kernel));
-  tensor::LoopKernel prepared = UnrollLoops(PrepareKernel(*source.kernel));
+Expected<Printed> PrintPrepared(const KernelSource& source, tensor::LoopKernel prepared, Dialect dialect) {
   TVMVM_CHECK_OK(tensor::VerifyLoops(prepared));
   if (prepared.small_sizes) prepared = NarrowIndices(prepared);
   std::vector<ir::Dim> scalars =
@@ -33,6 +31,23 @@ Expected<Printed> PrintKernel(const KernelSource& source, Dialect dialect) {
   CPrinter printer(dialect, prepared, source.symbol, std::move(scalars));
   TVMVM_TRY(std::string text, printer.Print());
   return Printed{std::move(text), printer.prelude(), printer.needs_f64()};
+}
+
+// In OpenCL C, kernels whose work-items meet have a second form, where a group is one work-item with loops:
+// see DialectHeader. Its compilers unroll as they see fit; texts that are not unrolled build in half the
+// time.
+Expected<Printed> PrintKernel(const KernelSource& source, Dialect dialect) {
+  TVMVM_CHECK_OK(tensor::VerifyLoops(*source.kernel));
+  TVMVM_TRY(Printed printed, PrintPrepared(source, UnrollLoops(PrepareKernel(*source.kernel)), dialect));
+  if (dialect != Dialect::kOpenClC || !ItemsMeet(*source.kernel)) return printed;
+  tensor::LoopKernel serialized = tensor::SerializeWorkGroup(*source.kernel);
+  serialized.small_sizes = false;  // CPUs compute indices in 64 bits as well
+  TVMVM_CHECK_OK(tensor::VerifyLoops(serialized));
+  TVMVM_TRY(Printed serial, PrintPrepared(source, PrepareKernel(serialized), dialect));
+  printed.kernel = "#ifdef TVMVM_SERIAL\n" + serial.kernel + "#else\n" + printed.kernel + "#endif\n";
+  printed.prelude.Add(serial.prelude);
+  printed.needs_f64 |= serial.needs_f64;
+  return printed;
 }
 
 Expected<std::vector<std::byte>> GenerateSpirv(std::span<const KernelSource> kernels, int threads) {

@@ -144,6 +144,10 @@ LoopKernel GuardLoads(const LoopKernel& kernel);
 // between lanes) becomes serial. Reductions over lanes are written with kReduceAdd and the like over a vector
 // accumulator.
 LoopKernel Vectorize(const LoopKernel& kernel);
+// The same work by groups of one work-item, with loops over the items of before: for devices that run a group
+// one item after the other anyway. Private buffers that live across barriers, and shared ones, become local.
+// The kernel is verified; run before Vectorize.
+LoopKernel SerializeWorkGroup(const LoopKernel& kernel);
 // Rewrites math functions that the target has no instruction for into arithmetic
 // (compiler/tensor/approximate.h).
 LoopKernel ExpandMath(const LoopKernel& kernel);

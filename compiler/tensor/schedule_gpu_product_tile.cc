@@ -433,7 +433,6 @@ class TileProduct {
     Expr place =
         has_vectors ? j * IntConstant(tile_.items_across() * kVector) : Spread(j, tile_.items_across());
     Expr column = nest_.Let("column", column_begin_ + (across_ * IntConstant(kVector) + place));
-    // One condition: PoCL 3.1 writes past the edge where they are nested.
     is_inside = And(is_inside, IsInside(column, columns.size(), tile_.columns));
     bool is_edge = !IsConstant(is_inside);
     if (is_edge) nest_.OpenIf(is_inside);

@@ -51,6 +51,7 @@ OpenClHardware Read(const OpenClFunctions& f, cl_platform_id platform, cl_device
   hardware.platform = platform;
   hardware.device = device;
   hardware.platform_name = PlatformName(f, platform);
+  hardware.keeps_cache = hardware.platform_name == "Portable Computing Language";
   hardware.name = Text(f, device, CL_DEVICE_NAME);
   hardware.driver = Text(f, device, CL_DRIVER_VERSION);
   hardware.version = Text(f, device, CL_DEVICE_VERSION);

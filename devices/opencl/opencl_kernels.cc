@@ -11,6 +11,8 @@ constexpr size_t kMostLogBytes = 2000;  // of a compiler's words in a message
 
 std::string BuildOptions(const OpenClHardware& hardware) {
   std::string options = "-cl-std=CL1.2";
+  // A work-group is one work-item with loops there: the text has both forms.
+  if (hardware.is_cpu) options += " -DTVMVM_SERIAL -w";  // PoCL prints how many warnings there were
   if (hardware.has_exact_division) options += " -cl-fp32-correctly-rounded-divide-sqrt";
   return options;
 }
@@ -54,20 +56,21 @@ Expected<std::unique_ptr<KernelSet>> OpenClKernelSet::Create(std::shared_ptr<Ope
   const KernelLibrarySpec* library = FindLibrary(libraries);
   if (library == nullptr)
     return MakeError(Code::kUnsupported, set->context_->name() + ": the program holds no OpenCL C kernels");
-  TVMVM_CHECK_OK(set->Build(cache, library->bytes));
+  TVMVM_CHECK_OK(set->Build(cache, library->bytes, progress != nullptr));
   set->kernels_.resize(kernels.size());
   for (uint32_t i = 0; i < kernels.size(); ++i) TVMVM_CHECK_OK(set->Inspect(kernels[i], i));
   if (progress) progress(kernels.size());
   return set;
 }
 
-Status OpenClKernelSet::Build(const CacheFolder& cache, std::span<const std::byte> source) {
+Status OpenClKernelSet::Build(const CacheFolder& cache, std::span<const std::byte> source, bool is_ahead) {
   const std::string options = BuildOptions(context_->hardware());
   const std::string key = CacheKey(context_->hardware(), options, source);
   if (std::optional<std::vector<std::byte>> binary = cache.Load(key);
       binary && BuildFromBinary(*binary, options))
     return {};
   TVMVM_CHECK_OK(BuildFromSource(source, options));
+  if (context_->hardware().keeps_cache && !is_ahead) return {};
   if (std::vector<std::byte> binary = Binary(); !binary.empty()) cache.Store(key, binary);
   return {};
 }

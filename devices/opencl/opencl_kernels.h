@@ -42,7 +42,7 @@ class OpenClKernelSet final : public KernelSet {
 
  private:
   explicit OpenClKernelSet(std::shared_ptr<OpenClContext> context);
-  Status Build(const CacheFolder& cache, std::span<const std::byte> source);
+  Status Build(const CacheFolder& cache, std::span<const std::byte> source, bool is_ahead);
   bool BuildFromBinary(const std::vector<std::byte>& binary, const std::string& options);
   Status BuildFromSource(std::span<const std::byte> source, const std::string& options);
   std::vector<std::byte> Binary() const;

@@ -554,7 +554,7 @@ TEST_F(Conformance, CachesSurviveDamage) {
   for (int round = 0; round < 4; ++round) {
     auto device = DeviceUnderTest().create(options);
     ASSERT_TRUE(device) << device.error().message;
-    auto set = (*device)->LoadKernels(Kernels(), Libraries(DeviceUnderTest().library));
+    auto set = (*device)->LoadKernels(Kernels(), Libraries(DeviceUnderTest().library), [](size_t) {});
     ASSERT_TRUE(set) << set.error().message;
     std::error_code error;
     EXPECT_FALSE(std::filesystem::is_empty(options.cache_folder, error) || error);

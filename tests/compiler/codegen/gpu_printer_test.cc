@@ -36,7 +36,35 @@ TEST(GpuPrinter, OpenClText) {
   LoopKernel kernel = Example(DType::kF16);
   Expected<std::string> text = PrintOpenClKernel({"example", &kernel, {}});
   ASSERT_TRUE(text) << text.error().message;
-  EXPECT_EQ(*text, R"(__kernel __attribute__((reqd_work_group_size(4, 1, 1)))
+  // For CPUs a loop over the items on each side of the barrier; else a work-item for each.
+  EXPECT_EQ(*text, R"(#ifdef TVMVM_SERIAL
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void example(__global uchar* status, ulong status_offset, __global uchar* b0, ulong o0, __global uchar* b1, ulong o1, i64 points) {
+  __global const u16* restrict in_0 = (__global const u16*)(b0 + o0);
+  __global f32* restrict out_1 = (__global f32*)(b1 + o1);
+  i64 point = to_i64(get_group_id(0)) + to_i64(get_group_id(1)) * to_i64(get_num_groups(0));
+  if (point >= points) return;
+  i64 t_2 = 0l;
+  i64 t_3 = 0l;
+  f32x4 tile_4[1];
+  for (i32 count_6 = 0; count_6 < 4; count_6 += 1) {
+    i64 t_5 = to_i64(count_6);
+    f32 t_7 = decode_f16(to_u32(in_0[((point * 4l) + t_5)]));
+    ((f32*)tile_4)[to_i32(t_5)] = ((t_7 * t_7) + 0.5f);
+  }
+  f32 t_8 = (tile_4[0].s0 + tile_4[0].s2);
+  f32 t_9 = (tile_4[0].s1 + tile_4[0].s3);
+  f32 t_10 = (t_8 + t_9);
+  f32 sum_11 = t_10;
+  for (i32 count_13 = 0; count_13 < 1; count_13 += 1) {
+    i64 t_12 = to_i64(count_13);
+    if ((t_12 == 0l)) {
+      out_1[point] = sum_11;
+    }
+  }
+}
+#else
+__kernel __attribute__((reqd_work_group_size(4, 1, 1)))
 void example(__global uchar* status, ulong status_offset, __global uchar* b0, ulong o0, __global uchar* b1, ulong o1, i64 points) {
   __global const u16* restrict in_0 = (__global const u16*)(b0 + o0);
   __global f32* restrict out_1 = (__global f32*)(b1 + o1);
@@ -55,7 +83,38 @@ void example(__global uchar* status, ulong status_offset, __global uchar* b0, ul
     out_1[point] = sum_8;
   }
 }
+#endif
 )");
+}
+
+// Work-items that never meet have one text for both kinds of devices.
+TEST(GpuPrinter, ItemsByThemselvesAreALoopWhereTheDeviceHasNone) {
+  LoopKernel kernel;
+  kernel.name = "twice";
+  uint32_t out = kernel.AddArgument("out", DType::kF32, Access::kReadWrite);
+  for (VariableId& axis : kernel.grid) axis = kernel.NewVariable("g");
+  for (VariableId& axis : kernel.thread) axis = kernel.NewVariable("t");
+  kernel.group_size[0] = 4;
+  kernel.group_size[1] = 2;
+  Expr at = Variable(kernel.thread[1]) * IntConstant(4) + Variable(kernel.thread[0]);
+  kernel.body = Store(out, at, Load(out, DType::kF32, at) * FloatConstant(2));
+  Expected<std::string> text = PrintOpenClKernel({"twice", &kernel, {}});
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, R"(__kernel GROUP(4, 2, 1)
+void twice(__global uchar* status, ulong status_offset, __global uchar* b0, ulong o0, i64 points) {
+  __global f32* restrict out_0 = (__global f32*)(b0 + o0);
+  i64 point = to_i64(get_group_id(0)) + to_i64(get_group_id(1)) * to_i64(get_num_groups(0));
+  if (point >= points) return;
+  FOR_ITEMS(1, 2) FOR_ITEMS(0, 4) {
+  i64 thread_1 = to_i64(ITEM(0));
+  i64 thread_2 = to_i64(ITEM(1));
+  i64 t_3 = ((thread_2 * 4l) + thread_1);
+  out_0[t_3] = (out_0[t_3] * 2.0f);
+  }
+}
+)");
+  EXPECT_THAT(*PrintOpenClC(std::vector<KernelSource>{{"twice", &kernel, {}}}),
+              HasSubstr("#define ITEM(axis) get_local_id(axis)\n"));
 }
 
 TEST(GpuPrinter, GlslText) {

@@ -143,11 +143,6 @@ TEST(HalfPrecision, TheEvaluatorGivesNearlyTheSame) {
   ExpectClose(Evaluated(text, true, x, kWidth), Evaluated(text, false, x, kWidth));
 }
 
-bool IsPocl(const Device& device) {
-  const DeviceDescription& description = device.description();
-  return (description.api + description.driver + description.hardware).find("PoCL") != std::string::npos;
-}
-
 class HalfPrecisionOn : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -166,11 +161,8 @@ TEST_P(HalfPrecisionOn, NearlyWhatTheCpuGives) {
   auto program = Compiled(text, GetParam(), Precision::kF16);
   auto cpu = Compiled(text, "cpu", Precision::kF32);
   ASSERT_TRUE(program && cpu);
-  // PoCL 3.1 drops conditions in kernels of tiles, with f32 as well (OpenClRunner::keeps_conditions).
-  const bool takes_tiles = !IsPocl(*gpu_);
   for (int64_t rows : {1, 6, 37, 70}) {
     SCOPED_TRACE(rows);
-    if (rows > 8 && !takes_tiles) break;
     std::vector<float> x = Numbers(rows * kWidth, 9);
     ExpectClose(OutputOf(program, x, kWidth, gpu_), OutputOf(cpu, x, kWidth, nullptr));
   }

@@ -12,6 +12,7 @@ namespace tvmvm::tensor {
 class GpuGroup {
  public:
   static constexpr int64_t kMostEvaluated = 200'000;  // operations and bytes
+  static constexpr int64_t kMostStack = 256 << 10;    // of a CPU that runs a work-group as loops
 
   GpuGroup(const ir::Function& function, ir::NodeId node)
       : GpuGroup(function, node, ScheduleGroup(function, node, GpuTargetInfo(DeviceKind::kOpenCl))) {}
@@ -27,6 +28,7 @@ class GpuGroup {
       Status verified = VerifyLoops(call.kernel);
       EXPECT_TRUE(verified.has_value())
           << (verified ? "" : verified.error().message) << ToString(call.kernel);
+      EXPECT_LE(LocalBytes(SerializeWorkGroup(call.kernel)), kMostStack) << ToString(call.kernel);
     }
   }
 
@@ -34,16 +36,23 @@ class GpuGroup {
   std::vector<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs, const Symbols& symbols,
                                            int64_t most_evaluated = kMostEvaluated) {
     std::vector<std::vector<HostTensor>> all;
+    auto evaluate = [](const auto& kernel, const auto& buffers, const auto& lookup) {
+      Expected<int32_t> code = EvaluateLoops(kernel, buffers, lookup, {.eager_select = false});
+      EXPECT_TRUE(code.has_value()) << (code ? "" : code.error().message) << ToString(kernel);
+      return code.value_or(-1);
+    };
     if (WorkFor(symbols) < most_evaluated) {
-      all.push_back(RunWith(inputs, symbols, [](const auto& kernel, const auto& buffers, const auto& lookup) {
-        Expected<int32_t> code = EvaluateLoops(kernel, buffers, lookup, {.eager_select = false});
-        EXPECT_TRUE(code.has_value()) << (code ? "" : code.error().message) << ToString(kernel);
-        return code.value_or(-1);
-      }));
+      all.push_back(RunWith(inputs, symbols, evaluate));
+    }
+    if (WorkFor(symbols) < kMostEvaluated) {
+      all.push_back(
+          RunWith(inputs, symbols, [&](const auto& kernel, const auto& buffers, const auto& lookup) {
+            return evaluate(SerializeWorkGroup(kernel), buffers, lookup);
+          }));
     }
     std::string reason;
     codegen::OpenClRunner* opencl = codegen::OpenClRunner::Get(&reason);
-    if (opencl != nullptr && opencl->keeps_conditions()) {
+    if (opencl != nullptr) {
       all.push_back(
           RunWith(inputs, symbols, [&](const auto& kernel, const auto& buffers, const auto& lookup) {
             std::string message;
@@ -58,6 +67,13 @@ class GpuGroup {
   const GroupProgram& program() const { return program_; }
 
  private:
+  static int64_t LocalBytes(const LoopKernel& kernel) {
+    int64_t bytes = 0;
+    for (const BufferInfo& b : kernel.buffers)
+      if (!b.is_argument) bytes += b.size * std::max(4, DTypeBits(b.dtype) / 8);
+    return bytes;
+  }
+
   int64_t WorkFor(const Symbols& symbols) const {
     int64_t work = 0;
     for (const KernelCall& call : program_.calls) {

@@ -158,5 +158,131 @@ TEST(WorkGroup, EvaluatorKeepsPrivateVariablesApart) {
   EXPECT_EQ(out, (std::vector<int32_t>{0, 4, 8, 12, 16, 20, 24, 28}));
 }
 
+TEST(SerializeWorkGroup, BarriersPartLoopsOverItems) {
+  EXPECT_EQ(ToString(SerializeWorkGroup(TreeSum())),
+            R"(kernel sum(in in: i32, out out: i32) grid(g < n, g.1 < 1, g.2 < 1) {
+  let t = 0
+  let t.1 = 0
+  local partial: i32[8]
+  for t.2 in 0 .. 8 {
+    partial[t.2] = in[((g * 8) + t.2)]
+  }
+  for t.2 in 0 .. 4 {
+    if (t.2 < 4) {
+      partial[t.2] = (partial[t.2] + partial[(t.2 + 4)])
+    }
+  }
+  for t.2 in 0 .. 2 {
+    if (t.2 < 2) {
+      partial[t.2] = (partial[t.2] + partial[(t.2 + 2)])
+    }
+  }
+  for t.2 in 0 .. 8 {
+    if (t.2 < 1) {
+      partial[t.2] = (partial[t.2] + partial[(t.2 + 1)])
+    }
+    if (t.2 == 0) {
+      out[g] = partial[0]
+    }
+  }
+}
+)");
+}
+
+TEST(SerializeWorkGroup, GivesWhatTheGroupGives) {
+  std::vector<int32_t> in(3 * kItems), out(3);
+  std::iota(in.begin(), in.end(), 1);
+  Expected<int32_t> code = Evaluate(SerializeWorkGroup(TreeSum()), in, &out);
+  ASSERT_TRUE(code) << code.error().message;
+  EXPECT_EQ(out, (std::vector<int32_t>{36, 100, 164}));
+}
+
+// Variables and buffers of an item, before, in and behind a loop with barriers: a running sum, where each
+// item adds what its right neighbour wrote.
+LoopKernel Neighbours() {
+  Parts p = Begin();
+  uint32_t own = p.kernel.AddLocal("own", DType::kI32, Memory::kRegisters, 2);
+  uint32_t brief = p.kernel.AddLocal("brief", DType::kI32, Memory::kRegisters, 1);
+  VariableId right = p.kernel.NewVariable("right"), first = p.kernel.NewVariable("first"),
+             step = p.kernel.NewVariable("step"), same = p.kernel.NewVariable("same");
+  auto number = [](const Expr& e) { return Cast(DType::kI32, e); };
+  Expr zero = IntConstant(0), one = IntConstant(1);
+  auto own_at = [&](const Expr& at) { return Load(own, DType::kI32, at); };
+  Expr seen = Load(p.partial, DType::kI32, Variable(right));
+  p.kernel.body = Block(
+      {Allocate(p.partial), Let(right, FloorMod(p.item + one, IntConstant(kItems))),
+       Let(first, Load(p.in, DType::kI32, p.group * IntConstant(kItems) + p.item)), Allocate(own),
+       Store(own, zero, IntConstant(0, DType::kI32)), Store(own, one, Variable(first, DType::kI32)),
+       For(step, zero, IntConstant(3),
+           Block(
+               {Store(p.partial, p.item, own_at(one) + number(Variable(step))), Barrier(),
+                Let(same, Load(p.partial, DType::kI32, one)), Allocate(brief), Store(brief, zero, seen),
+                Store(own, zero, own_at(zero) + Load(brief, DType::kI32, zero) + Variable(same, DType::kI32)),
+                Barrier()})),
+       Store(p.out, p.group * IntConstant(kItems) + p.item, own_at(zero) + Variable(first, DType::kI32))});
+  return p.kernel;
+}
+
+TEST(SerializeWorkGroup, KeepsWhatItemsHoldAcrossBarriers) {
+  LoopKernel kernel = Neighbours();
+  kernel.grid_size[0] = 2;
+  std::vector<int32_t> in(2 * kItems), grouped(2 * kItems), serial(2 * kItems);
+  std::iota(in.begin(), in.end(), 1);
+  Expected<int32_t> code = Evaluate(kernel, in, &grouped);
+  ASSERT_TRUE(code) << code.error().message;
+  LoopKernel changed = SerializeWorkGroup(kernel);
+  code = Evaluate(changed, in, &serial);
+  ASSERT_TRUE(code) << code.error().message << ToString(changed);
+  EXPECT_EQ(serial, grouped);
+  EXPECT_EQ(grouped[0], 3 * 2 + 3 + 3 * 2 + 3 + 1);
+  // What is cheap is computed again, what was read is kept, what is the same for all is computed once.
+  EXPECT_EQ(ToString(changed), R"(kernel sum(in in: i32, out out: i32) grid(g < 2, g.1 < 1, g.2 < 1) {
+  let t = 0
+  let t.1 = 0
+  local first: i32[8]
+  local partial: i32[8]
+  local own: i32[16]
+  for t.2 in 0 .. 8 {
+    let right = ((t.2 + 1) % 8)
+    let first = in[((g * 8) + t.2)]
+    first[t.2] = first
+    own[(t.2 * 2)] = 0:i32
+    own[((t.2 * 2) + 1)] = first
+  }
+  for step in 0 .. 3 {
+    for t.2 in 0 .. 8 {
+      partial[t.2] = (own[((t.2 * 2) + 1)] + i32(step))
+    }
+    let same = partial[1]
+    for t.2 in 0 .. 8 {
+      registers brief: i32[1]
+      let right = ((t.2 + 1) % 8)
+      brief[0] = partial[right]
+      own[(t.2 * 2)] = ((own[(t.2 * 2)] + brief[0]) + same)
+    }
+  }
+  for t.2 in 0 .. 8 {
+    let first = first[t.2]
+    out[((g * 8) + t.2)] = (own[(t.2 * 2)] + first)
+  }
+}
+)");
+}
+
+TEST(SerializeWorkGroup, GroupsOfTwoAxes) {
+  Parts p = Begin();
+  p.kernel.grid_size[0] = 1;
+  p.kernel.group_size[0] = 2;
+  p.kernel.group_size[2] = 4;
+  Expr flat = Variable(p.kernel.thread[2]) * IntConstant(2) + p.item + Variable(p.kernel.thread[1]);
+  p.kernel.body =
+      Block({Allocate(p.partial), Store(p.partial, flat, Load(p.in, DType::kI32, flat)), Barrier(),
+             Store(p.out, flat, Load(p.partial, DType::kI32, IntConstant(kItems - 1) - flat))});
+  std::vector<int32_t> in = {1, 2, 3, 4, 5, 6, 7, 8}, out(kItems);
+  Expected<int32_t> code = Evaluate(SerializeWorkGroup(p.kernel), in, &out);
+  ASSERT_TRUE(code) << code.error().message;
+  EXPECT_EQ(out, (std::vector<int32_t>{8, 7, 6, 5, 4, 3, 2, 1}));
+}
+
 }  // namespace
 }  // namespace tvmvm::tensor
