@@ -21,7 +21,9 @@ class VulkanDevice final : public Device {
   Expected<DeviceMemory> Allocate(int64_t bytes) override {
     TVMVM_CHECK_OK(context_->CheckHealth());
     TVMVM_TRY(const VulkanMemory::Piece* piece, memories_.device.Allocate(bytes));
-    return DeviceMemory{VulkanMemory::HostOf(*piece), reinterpret_cast<uint64_t>(piece), bytes};
+    // What the host may only write, since reading takes a bus' way for each word, is not shared.
+    char* host = context_->hardware().shares_memory ? VulkanMemory::HostOf(*piece) : nullptr;
+    return DeviceMemory{host, reinterpret_cast<uint64_t>(piece), bytes};
   }
   void Free(const DeviceMemory& memory) override {
     if (memory.handle != 0) memories_.device.Free(&PieceOf(memory));

@@ -37,7 +37,12 @@ int TypeFor(const VulkanHardware& hardware, VulkanMemoryUse use, uint32_t allowe
   if (hardware.shares_memory)
     return FindMemoryType(memory, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | kHost,
                           VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
-  return FindMemoryType(memory, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0);
+  // All of the device's memory may lie in the host's address space, too: then small inputs need no copy.
+  const int open = FindMemoryType(memory, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | kHost, 0);
+  const bool is_whole =
+      open >= 0 && static_cast<int64_t>(memory.memoryHeaps[memory.memoryTypes[open].heapIndex].size) ==
+                       hardware.memory_bytes();
+  return is_whole ? open : FindMemoryType(memory, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0);
 }
 
 }  // namespace
@@ -90,7 +95,8 @@ Status VulkanMemory::Create(int64_t bytes, VulkanBlock* block) const {
   VkBufferDeviceAddressInfo address{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
   address.buffer = block->buffer;
   block->address = f.GetBufferDeviceAddress(context_->device(), &address);
-  if (use_ == VulkanMemoryUse::kDevice && !context_->hardware().shares_memory) return {};
+  const VkMemoryPropertyFlags has = context_->hardware().memory.memoryTypes[type].propertyFlags;
+  if ((has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) == 0) return {};
   return context_->Check(f.MapMemory(context_->device(), block->memory, 0, VK_WHOLE_SIZE, 0, &block->host),
                          "vkMapMemory");
 }

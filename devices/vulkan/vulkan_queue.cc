@@ -8,8 +8,9 @@
 namespace tvmvm {
 namespace {
 
-constexpr int64_t kPieceBytes = 16 << 20;  // of a long copy from the host
-constexpr int kPiecesAhead = 4;            // of them that may wait for the device
+constexpr int64_t kPieceBytes = 16 << 20;    // of a long copy from the host
+constexpr int kPiecesAhead = 4;              // of them that may wait for the device
+constexpr int64_t kMostAcrossBus = 16 << 10;  // that the host writes into the device's memory by itself
 
 VulkanPlace PlaceOf(const DeviceSpan& span) {
   const VulkanMemory::Piece& piece = PieceOf(span.memory);
@@ -47,12 +48,20 @@ VulkanQueue::~VulkanQueue() {
   memories_->readback.Free(status_);
 }
 
+// Where the host may write a span at once; null: the device has to.
+char* VulkanQueue::WritableNow(const DeviceSpan& to, int64_t bytes) const {
+  if (to.memory.handle == 0 || !stream_->idle()) return nullptr;
+  if (to.memory.host == nullptr && bytes > kMostAcrossBus) return nullptr;
+  char* host = VulkanMemory::HostOf(PieceOf(to.memory));
+  return host != nullptr ? host + to.offset : nullptr;
+}
+
 Status VulkanQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) {
   TVMVM_CHECK_OK(CheckRange(to, bytes));
   TVMVM_CHECK_OK(context_->CheckHealth());
   auto* source = static_cast<const char*>(from);
-  if (to.memory.host != nullptr && stream_->idle()) {
-    std::memcpy(static_cast<char*>(to.memory.host) + to.offset, source, static_cast<size_t>(bytes));
+  if (char* host = WritableNow(to, bytes)) {
+    std::memcpy(host, source, static_cast<size_t>(bytes));
     return {};
   }
   int ahead = 0;

@@ -43,6 +43,7 @@ class VulkanQueue final : public Queue {
       : context_(std::move(context)), memories_(memories), counts_(counts) {}
   Status MakeRoom();
   Status Drain(const CancelToken* cancel);
+  char* WritableNow(const DeviceSpan& to, int64_t bytes) const;
   Status CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes);
   Expected<VulkanPlace> Readback(void* to, int64_t bytes);
   Expected<uint32_t> PutArguments(const VulkanKernel& kernel, const LaunchRequest& request, int64_t points);
