@@ -238,7 +238,8 @@ void AddBench(CLI::App& app, Action* action) {
   CLI::App* command = AddCommand(app, "bench", "Time a model",
                                  "  tvm-vm bench model.vmexe --dim batch=1 --dim seq=128 --threads 1\n"
                                  "  tvm-vm bench model.vmexe --input x.npy --seconds 5 --json\n"
-                                 "  tvm-vm bench model.vmexe --repeat 100 --profile --trace trace.json");
+                                 "  tvm-vm bench model.vmexe --repeat 100 --profile --trace trace.json\n"
+                                 "  tvm-vm bench gpt2.vmexe --device vulkan,cpu --resident");
   AddModel(command, &arguments->model);
   AddInputs(command, &arguments->inputs);
   AddLimits(command, &arguments->limits);
@@ -250,6 +251,8 @@ void AddBench(CLI::App& app, Action* action) {
       ->check(CLI::Range(int64_t{1}, INT64_MAX))
       ->excludes(seconds);
   command->add_flag("--profile", arguments->profile, "Add a table of the kernels: time, GFLOP/s, GB/s");
+  command->add_flag("--resident", arguments->resident,
+                    "With a GPU: keep inputs and outputs in its memory, as services do with caches");
   command->add_option("--trace", arguments->trace, "Write a Chrome trace (chrome://tracing, Perfetto)")
       ->type_name("FILE");
   command->add_flag("--json", arguments->json, "Print the result as JSON");

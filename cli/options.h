@@ -85,6 +85,7 @@ struct BenchArguments {
   LimitArguments limits;
   double seconds = 1.0;
   int64_t repeat = 0;  // > 0: this many runs, whatever they take
+  bool resident = false;
   bool profile = false;
   std::string trace;  // file for a Chrome trace; empty: none
   bool json = false;

@@ -170,7 +170,8 @@ Status Signature::CheckMemory(const Tensor& tensor) {
   if (!tensor.shape().ElementCount())
     return MakeError(Code::kInvalidArgument,
                      "shape " + tensor.shape().ToString() + " is negative or too large");
-  if (tensor.dtype() != DType::kString && tensor.data() == nullptr && tensor.byte_count() != 0)
+  if (tensor.dtype() != DType::kString && tensor.data() == nullptr && !tensor.device() &&
+      tensor.byte_count() != 0)
     return MakeError(Code::kInvalidArgument, "its data is null");
   if (tensor.dtype() == DType::kString &&
       (!tensor.shared_strings() || static_cast<int64_t>(tensor.strings().size()) != tensor.element_count()))

@@ -1,5 +1,6 @@
 #include "vm/tensor.h"
 
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -7,12 +8,34 @@
 
 namespace tvmvm {
 
-Expected<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
+struct Tensor::OnDevice {
+  std::shared_ptr<Device> device;
+  DeviceMemory memory;
+
+  OnDevice(std::shared_ptr<Device> of, const DeviceMemory& its) : device(std::move(of)), memory(its) {}
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  ~OnDevice() { device->Free(memory); }
+};
+
+namespace {
+
+// How many bytes elements of that type and shape take. 16 bytes is the largest element.
+Expected<int64_t> BytesFor(DType dtype, const Shape& shape) {
   std::optional<int64_t> count = shape.ElementCount();
-  // 16 bytes is the largest element.
   if (!count || *count > INT64_MAX / 16)
     return MakeError(Code::kInvalidArgument, "a tensor of shape " + shape.ToString() + " cannot be");
+  if (DTypeBits(dtype) == 0) return MakeError(Code::kInvalidArgument, "a tensor without an element type");
+  return DTypeBytes(dtype, *count);
+}
+
+}  // namespace
+
+Expected<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
   if (dtype == DType::kString) {
+    std::optional<int64_t> count = shape.ElementCount();
+    if (!count || *count > INT64_MAX / 16)
+      return MakeError(Code::kInvalidArgument, "a tensor of shape " + shape.ToString() + " cannot be");
     try {
       return FromStrings(shape, std::vector<std::string>(static_cast<size_t>(*count)));
     } catch (const std::exception&) {
@@ -20,8 +43,7 @@ Expected<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
                        "the host has no memory for " + std::to_string(*count) + " strings");
     }
   }
-  if (DTypeBits(dtype) == 0) return MakeError(Code::kInvalidArgument, "a tensor without an element type");
-  int64_t bytes = DTypeBytes(dtype, *count);
+  TVMVM_TRY(const int64_t bytes, BytesFor(dtype, shape));
   TVMVM_TRY(std::shared_ptr<void> memory, AllocateSharedHost(bytes));
   void* data = memory.get();
   if (IsSubByte(dtype) && bytes > 0) static_cast<uint8_t*>(data)[bytes - 1] = 0;
@@ -39,6 +61,62 @@ Tensor Tensor::Share(DType dtype, const Shape& shape, void* data, std::shared_pt
   tensor.data_ = data;
   tensor.owner_ = std::move(owner);
   return tensor;
+}
+
+Expected<Tensor> Tensor::AllocateOn(std::shared_ptr<Device> device, DType dtype, const Shape& shape) {
+  if (!device || ClassOf(device->target().device) == DeviceClass::kCpu) return Allocate(dtype, shape);
+  if (dtype == DType::kString)
+    return MakeError(Code::kUnsupported, "strings are on the cpu, not on " + device->name());
+  TVMVM_TRY(const int64_t bytes, BytesFor(dtype, shape));
+  TVMVM_TRY(const DeviceMemory memory, device->Allocate(bytes));
+  Tensor tensor;
+  tensor.dtype_ = dtype;
+  tensor.shape_ = shape;
+  tensor.on_device_ = std::make_shared<const OnDevice>(std::move(device), memory);
+  return tensor;
+}
+
+const std::shared_ptr<Device>& Tensor::device() const {
+  static const std::shared_ptr<Device> host;
+  return on_device_ ? on_device_->device : host;
+}
+
+DeviceMemory Tensor::device_memory() const { return on_device_ ? on_device_->memory : DeviceMemory(); }
+
+Status Tensor::CopyFrom(const Tensor& source) const {
+  if (source.dtype() != dtype() || !(source.shape() == shape()))
+    return MakeError(Code::kInvalidArgument, std::string(DTypeName(source.dtype())) +
+                                                 source.shape().ToString() + " given for a copy, " +
+                                                 std::string(DTypeName(dtype())) + shape().ToString() +
+                                                 " is wanted");
+  const std::shared_ptr<Device>& from = source.device();
+  if (dtype() == DType::kString) {
+    *strings_ = source.strings();
+    return {};
+  }
+  if (!device() && !from) {
+    if (byte_count() > 0) std::memmove(data(), source.data(), static_cast<size_t>(byte_count()));
+    return {};
+  }
+  if (device() && from && device() != from) {  // two devices meet at the host
+    TVMVM_TRY(const Tensor between, source.CopyTo(nullptr));
+    return CopyFrom(between);
+  }
+  TVMVM_TRY(std::unique_ptr<Queue> queue, (device() ? device() : from)->NewQueue());
+  if (!from)
+    TVMVM_CHECK_OK(queue->CopyIn({device_memory()}, source.data(), byte_count()));
+  else if (!device())
+    TVMVM_CHECK_OK(queue->CopyOut(data(), {source.device_memory()}, byte_count()));
+  else
+    TVMVM_CHECK_OK(queue->Copy({device_memory()}, {source.device_memory()}, byte_count()));
+  TVMVM_CHECK_OK(queue->Wait(nullptr));
+  return {};
+}
+
+Expected<Tensor> Tensor::CopyTo(const std::shared_ptr<Device>& device) const {
+  TVMVM_TRY(Tensor copy, AllocateOn(device, dtype(), shape()));
+  TVMVM_CHECK_OK(copy.CopyFrom(*this));
+  return copy;
 }
 
 Tensor Tensor::FromStrings(const Shape& shape, std::vector<std::string> strings) {

@@ -45,6 +45,11 @@ std::vector<std::string> Vm::KernelDescriptions() const {
   return descriptions;
 }
 
+std::shared_ptr<Device> Vm::gpu() const {
+  const std::vector<std::shared_ptr<Device>>& devices = impl_->binding->devices;
+  return devices.size() > 1 ? devices[1] : nullptr;
+}
+
 std::vector<DeviceUse> Vm::Devices() const {
   std::vector<DeviceUse> devices;
   const Binding& binding = *impl_->binding;

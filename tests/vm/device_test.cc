@@ -152,6 +152,68 @@ TEST(Device, WhatAKernelReadsInVectorsIsCopiedWhereItBeginsBetweenThem) {
   EXPECT_GT(most_bytes("launch @aligned" + there + "[r2+i2, r2]\n"), whole);
 }
 
+// Runs a body with input and output in the device's memory.
+std::vector<int64_t> ResidentNumbers(std::string_view body, int64_t* waits) {
+  const VmOptions options = WithNull();
+  const std::shared_ptr<Device>& device = options.devices[0];
+  auto vm = VmFromText(Body(body), options);
+  EXPECT_TRUE(vm);
+  if (!vm) return {};
+  EXPECT_EQ(vm->gpu(), device);
+  std::array inputs{*Ints({3, 4}).CopyTo(device)};
+  std::array outputs{*Ints({0, 0}).CopyTo(device)};
+  EXPECT_EQ(outputs[0].data(), nullptr);
+  EXPECT_EQ(outputs[0].device(), device);
+  const int64_t before = device->statistics().waits;
+  EXPECT_EQ(TextOf(vm->NewInvocation().Run(inputs, outputs)), "");
+  *waits = device->statistics().waits - before;
+  return ToInts(*outputs[0].CopyTo(nullptr));
+}
+
+TEST(Device, InputsAndOutputsMayStayThere) {
+  int64_t waits = 0;
+  EXPECT_THAT(ResidentNumbers(std::string(kThere) + "copy [r1, r2], i3\n", &waits), ElementsAre(3, 4));
+  EXPECT_EQ(waits, 1) << "for the end alone";
+  EXPECT_THAT(ResidentNumbers("i5 = dim r0, 0\n i6 = load r0, i2, i64\n" + std::string(kThere) +
+                                  "store r2, i0, i64, i5\n copy [r1, r2], i3\n copy [r1+i2, r0], i2\n",
+                              &waits),
+              ElementsAre(2, 3));
+}
+
+// What the program itself reads or writes on the host goes there and back.
+TEST(Device, InputsAndOutputsThatTheHostUsesAreCopied) {
+  int64_t waits = 0;
+  EXPECT_THAT(ResidentNumbers("r2 = arena.on 1, i3\n r3 = view r0, i2, i64, [i1]\n copy [r1, r3], i2\n"
+                              "copy [r1+i2, r0], i2\n",
+                              &waits),
+              ElementsAre(4, 3));
+  EXPECT_THAT(ResidentNumbers("store r1, i0, i64, i4\n r2 = arena.on 1, i3\n copy [r2, r0], i3\n"
+                              "copy [r1+i2, r2], i2\n",
+                              &waits),
+              ElementsAre(2, 3));
+}
+
+TEST(Device, TensorsGoFromDeviceToDevice) {
+  std::shared_ptr<Device> one = CreateNullDevice({}), other = CreateNullDevice({});
+  Tensor there = *Ints({3, 4}).CopyTo(one);
+  EXPECT_THAT(ToInts(*(*there.CopyTo(one)).CopyTo(nullptr)), ElementsAre(3, 4));
+  Tensor elsewhere = *there.CopyTo(other);
+  EXPECT_EQ(elsewhere.device(), other);
+  EXPECT_THAT(ToInts(*elsewhere.CopyTo(nullptr)), ElementsAre(3, 4));
+  EXPECT_EQ(TextOf(there.CopyFrom(Ints({1, 2, 3}))),
+            "invalid_argument: i64[3] given for a copy, i64[2] is wanted");
+  EXPECT_THAT(Tensor::AllocateOn(one, DType::kString, Shape({1})).error().message,
+              HasSubstr("strings are on the cpu"));
+  // A program on another device takes it, too.
+  auto vm = VmFromText(Body(std::string(kThere) + "copy [r1, r2], i3\n"), WithNull());
+  std::array inputs{elsewhere};
+  std::array outputs{Tensor()};
+  ASSERT_EQ(TextOf(vm->NewInvocation().Run(inputs, outputs)), "");
+  EXPECT_THAT(ToInts(outputs[0]), ElementsAre(3, 4));
+  there = elsewhere = inputs[0] = {};
+  EXPECT_EQ(one->statistics().live_bytes + other->statistics().live_bytes, 0);
+}
+
 TEST(Device, LaunchesTakeWhatIsThere) {
   const std::string launch = "launch @k, 1, [i1, i1, i1, i0, i0, i0], [], ";
   EXPECT_EQ(ErrorOf(kThere + launch + "[c0, r2]\n copy [r1, r2], i3\n"), "");

@@ -19,7 +19,12 @@ struct Pending {
 Status Machine::BindInputs(const Arguments& inputs) {
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     if (const Tensor* tensor = inputs.tensor(i)) {
-      TVMVM_TRY(refs[i], BindTensor(*tensor));
+      const bool may_stay = IsResident(*tensor) && binding.residency.inputs[i];
+      if (may_stay) {
+        refs[i] = TensorOnDevice(*tensor, true);
+      } else {
+        TVMVM_TRY(refs[i], BindTensor(*tensor));
+      }
     } else if (const Value* value = inputs.value(i); value != nullptr && !value->is_none()) {
       TVMVM_CHECK_OK(BindContainer(*value, &refs[i]));
     }
@@ -27,7 +32,30 @@ Status Machine::BindInputs(const Arguments& inputs) {
   return {};
 }
 
+bool Machine::IsResident(const Tensor& tensor) const {
+  return gpu != nullptr && tensor.device() && tensor.device() == binding.devices[1];
+}
+
+TensorObject* Machine::TensorOnDevice(const Tensor& tensor, bool read_only) {
+  Buffer* buffer = pool.NewBuffer();
+  buffer->device = DeviceClass::kGpu;
+  buffer->bytes = tensor.byte_count();
+  buffer->read_only = read_only;
+  buffer->place = {tensor.device_memory()};
+  return pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
+}
+
 Expected<Object*> Machine::BindTensor(const Tensor& tensor) {
+  if (tensor.device()) {  // the program wants it on the host
+    Buffer* buffer = NewArenaBuffer(nullptr, tensor.byte_count());
+    if (buffer == nullptr) return tl::unexpected(error_);
+    buffer->read_only = true;
+    TensorObject* object = pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
+    Status status = Tensor::Borrow(tensor.dtype(), tensor.shape(), buffer->data).CopyFrom(tensor);
+    if (status) return object;
+    pool.Release(object);
+    return tl::unexpected(status.error());
+  }
   Buffer* buffer = nullptr;
   const int64_t bytes = tensor.byte_count();
   if (tensor.dtype() != DType::kString && !IsElementAligned(tensor.data(), tensor.dtype())) {

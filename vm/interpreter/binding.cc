@@ -127,9 +127,11 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
   ScanCode(binding.get());
   BindConstants(binding.get());
   TVMVM_CHECK_OK(UploadConstants(uses, binding.get()));
-  if (binding->devices.size() > 1)
+  if (binding->devices.size() > 1) {
+    binding->residency = ResidencyOf(binding->program->function(binding->entry));
     for (const FunctionSpec& function : binding->program->functions)
       binding->extents.push_back(ExtentsOf(function));
+  }
   binding->signature = std::make_unique<Signature>(binding->program->main());
   return binding;
 }

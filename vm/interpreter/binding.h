@@ -9,6 +9,7 @@
 #include "vm/interpreter/device_constants.h"
 #include "vm/interpreter/extents.h"
 #include "vm/interpreter/object.h"
+#include "vm/interpreter/residency.h"
 #include "vm/signature.h"
 
 namespace tvmvm {
@@ -27,6 +28,7 @@ struct Binding {
   std::vector<Bytes> constants;                         // by ConstantId
   std::shared_ptr<const DeviceConstants> device_constants;  // where the GPU's launches name constants
   std::vector<std::vector<Extent>> extents;  // by FunctionId; of none where no GPU is used
+  Residency residency;                       // of the entry function; of none where no GPU is used
   std::unique_ptr<Signature> signature;
   uint32_t longest_list = 0;  // words of the longest list operand in the code
 };

@@ -133,11 +133,15 @@ Expected<Value> Machine::ToValue(Object* root, const TypeSpec* root_type) {
 }
 
 Status Machine::CopyToGiven(const TensorObject& result, const Tensor& given) {
-  if (!IsOnCpu(result)) [[unlikely]]
+  const bool is_there = !IsOnCpu(result);
+  if (is_there && (!given.device() || result.buffer->place.memory.handle != given.device_memory().handle))
+      [[unlikely]]
     return NotOnCpu();
   if (!(result.shape == given.shape()))
     return MakeError(Code::kInvalidArgument, "memory for shape " + given.shape().ToString() +
                                                  " given, the result has " + result.shape.ToString());
+  if (given.device())
+    return is_there ? Status() : given.CopyFrom(Tensor::Borrow(result.dtype, result.shape, result.data));
   if (result.dtype == DType::kString) {
     if (result.buffer->strings != given.shared_strings()) given.strings() = *result.buffer->strings;
   } else if (result.data != given.data() && result.bytes > 0) {

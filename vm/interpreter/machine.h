@@ -122,6 +122,9 @@ class Machine final : public CancelToken, private BlockSource {
     for (uint32_t i = 0; i < list[0]; ++i) to[i] = scalars[list[1 + i]];
     return {to, list[0]};
   }
+  // Whether a caller's tensor lies in the memory of the run's GPU, and the object that stands for it then.
+  bool IsResident(const Tensor& tensor) const;
+  TensorObject* TensorOnDevice(const Tensor& tensor, bool read_only);
   // The results of the entry function; takes the references from the frame's registers.
   void TakeResults(const uint32_t* list);
 

@@ -13,7 +13,7 @@ inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[
 // The tensor that output number k becomes when the caller gave memory that the program can write in place;
 // null otherwise.
 TensorObject* OutputInPlace(Machine& m, const Tensor* given, DType dtype, const Shape& shape) {
-  if (given == nullptr) return nullptr;
+  if (given == nullptr || given->device()) return nullptr;
   if (dtype != DType::kString && !IsElementAligned(given->data(), dtype)) return nullptr;
   Buffer* buffer = m.pool.NewBuffer();
   if (given->data() != nullptr) buffer->data = static_cast<char*>(given->data());
@@ -104,7 +104,9 @@ const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
     return m.Fail(pc, Code::kInvalidArgument,
                   OutputName(m.program, number) + ": memory for shape " + given->shape().ToString() +
                       " given, the result has " + shape.ToString());
-  TensorObject* tensor = OutputInPlace(m, given, dtype, shape);
+  const bool is_resident = given != nullptr && m.IsResident(*given) && m.binding.residency.outputs[number];
+  TensorObject* tensor =
+      is_resident ? m.TensorOnDevice(*given, false) : OutputInPlace(m, given, dtype, shape);
   if (tensor == nullptr) tensor = m.NewTensor(pc, dtype, shape, "output");
   if (tensor == nullptr) return nullptr;
   m.SetRef(pc[1], tensor);
