@@ -45,13 +45,32 @@ TensorObject* Machine::TensorOnDevice(const Tensor& tensor, bool read_only) {
   return pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
 }
 
+// By the run's own queue: making one takes long.
+Status Machine::CopyOut(const Tensor& tensor, void* to) {
+  const Status status = gpu->queue().CopyOut(to, {tensor.device_memory()}, tensor.byte_count());
+  gpu->Submitted(status, true);
+  TVMVM_CHECK_OK(status);
+  TVMVM_CHECK_OK(gpu->Wait(this));
+  return {};
+}
+
+Status Machine::CopyIn(const Tensor& tensor, const void* from) {
+  const Status status = gpu->queue().CopyIn({tensor.device_memory()}, from, tensor.byte_count());
+  gpu->Submitted(status);
+  TVMVM_CHECK_OK(status);
+  TVMVM_CHECK_OK(gpu->Wait(this));
+  return {};
+}
+
 Expected<Object*> Machine::BindTensor(const Tensor& tensor) {
   if (tensor.device()) {  // the program wants it on the host
     Buffer* buffer = NewArenaBuffer(nullptr, tensor.byte_count());
     if (buffer == nullptr) return tl::unexpected(error_);
     buffer->read_only = true;
     TensorObject* object = pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
-    Status status = Tensor::Borrow(tensor.dtype(), tensor.shape(), buffer->data).CopyFrom(tensor);
+    Status status = IsResident(tensor)
+                        ? CopyOut(tensor, buffer->data)
+                        : Tensor::Borrow(tensor.dtype(), tensor.shape(), buffer->data).CopyFrom(tensor);
     if (status) return object;
     pool.Release(object);
     return tl::unexpected(status.error());

@@ -140,8 +140,11 @@ Status Machine::CopyToGiven(const TensorObject& result, const Tensor& given) {
   if (!(result.shape == given.shape()))
     return MakeError(Code::kInvalidArgument, "memory for shape " + given.shape().ToString() +
                                                  " given, the result has " + result.shape.ToString());
-  if (given.device())
-    return is_there ? Status() : given.CopyFrom(Tensor::Borrow(result.dtype, result.shape, result.data));
+  if (given.device()) {
+    if (is_there) return {};
+    if (IsResident(given)) return CopyIn(given, result.data);
+    return given.CopyFrom(Tensor::Borrow(result.dtype, result.shape, result.data));
+  }
   if (result.dtype == DType::kString) {
     if (result.buffer->strings != given.shared_strings()) given.strings() = *result.buffer->strings;
   } else if (result.data != given.data() && result.bytes > 0) {

@@ -125,6 +125,9 @@ class Machine final : public CancelToken, private BlockSource {
   // Whether a caller's tensor lies in the memory of the run's GPU, and the object that stands for it then.
   bool IsResident(const Tensor& tensor) const;
   TensorObject* TensorOnDevice(const Tensor& tensor, bool read_only);
+  // All of a resident tensor, out to the host or in, at once.
+  Status CopyOut(const Tensor& tensor, void* to);
+  Status CopyIn(const Tensor& tensor, const void* from);
   // The results of the entry function; takes the references from the frame's registers.
   void TakeResults(const uint32_t* list);
 
