@@ -195,7 +195,7 @@ const Mutation kTableMutations[] = {
     {"kernel 'scale': two kernels have this name", [](Program& p) { p.kernels.push_back(p.kernels[0]); }},
     {"kernel 'scale': no symbol", [](Program& p) { p.kernels[0].symbol.clear(); }},
     {"kernel 'scale': unknown device 2", [](Program& p) { p.kernels[0].device = DeviceClass{2}; }},
-    {"kernel 'scale': unknown access 3", [](Program& p) { p.kernels[0].buffers[0] = Access{3}; }},
+    {"kernel 'scale': unknown access 4", [](Program& p) { p.kernels[0].buffers[0] = Access{4}; }},
     {"kernel library 'host': unknown device 4",
      [](Program& p) {
        p.libraries.push_back({DeviceKind{4}, KernelForm::kBitcode, "host", {}});
