@@ -220,16 +220,6 @@ void CPrinter::Statement(const Stmt& s) {
   }
 }
 
-namespace {
-
-// Whether the loop's counter fits in 32 bits.
-bool IsSmall(const Stmt& loop) {
-  if (!tensor::IsConstant(loop.begin) || !tensor::IsConstant(loop.end)) return false;
-  return loop.begin->integer >= 0 && loop.end->integer <= INT32_MAX - loop.step->integer;
-}
-
-}  // namespace
-
 void CPrinter::Loop(const Stmt& s) {
   Text begin = Scalar(s.begin), end = Scalar(s.end), step = fmt::format("{}", s.step->integer);
   // The loop may write what its end was read from.
@@ -237,15 +227,7 @@ void CPrinter::Loop(const Stmt& s) {
   const Text type = RegisterType(s.begin.dtype());
   end = may_change ? Declare(type, end, "end") : Hold(type, end);
   Text name = NewName(s.variable < kernel_.variable_names.size() ? kernel_.variable_names[s.variable] : "i");
-  // Known bounds are counted in 32 bits, which GPUs do in one instruction.
-  if (type == "i64" && IsSmall(s)) {
-    Text counter = NewName("count");
-    Line(fmt::format("for (i32 {0} = {1}; {0} < {2}; {0} += {3}) {{", counter, s.begin->integer,
-                     s.end->integer, s.step->integer));
-    Line(fmt::format("  i64 {} = to_i64({});", name, counter));
-  } else {
-    Line(fmt::format("for ({4} {0} = {1}; {0} < {2}; {0} += {3}) {{", name, begin, end, step, type));
-  }
+  Line(fmt::format("for ({4} {0} = {1}; {0} < {2}; {0} += {3}) {{", name, begin, end, step, type));
   variables_[s.variable] = {{name}};
   is_index_[s.variable] = true;
   multiples_[s.variable] = IsMultiple(s.begin, s.step->integer) ? s.step->integer : 1;

@@ -47,19 +47,17 @@ void example(__global uchar* status, ulong status_offset, __global uchar* b0, ul
   i64 t_2 = 0l;
   i64 t_3 = 0l;
   f32x4 tile_4[1];
-  for (i32 count_6 = 0; count_6 < 4; count_6 += 1) {
-    i64 t_5 = to_i64(count_6);
-    f32 t_7 = decode_f16(to_u32(in_0[((point * 4l) + t_5)]));
-    ((f32*)tile_4)[to_i32(t_5)] = ((t_7 * t_7) + 0.5f);
+  for (i64 t_5 = 0l; t_5 < 4l; t_5 += 1) {
+    f32 t_6 = decode_f16(to_u32(in_0[((point * 4l) + t_5)]));
+    ((f32*)tile_4)[to_i32(t_5)] = ((t_6 * t_6) + 0.5f);
   }
-  f32 t_8 = (tile_4[0].s0 + tile_4[0].s2);
-  f32 t_9 = (tile_4[0].s1 + tile_4[0].s3);
-  f32 t_10 = (t_8 + t_9);
-  f32 sum_11 = t_10;
-  for (i32 count_13 = 0; count_13 < 1; count_13 += 1) {
-    i64 t_12 = to_i64(count_13);
-    if ((t_12 == 0l)) {
-      out_1[point] = sum_11;
+  f32 t_7 = (tile_4[0].s0 + tile_4[0].s2);
+  f32 t_8 = (tile_4[0].s1 + tile_4[0].s3);
+  f32 t_9 = (t_7 + t_8);
+  f32 sum_10 = t_9;
+  for (i64 t_11 = 0l; t_11 < 1l; t_11 += 1) {
+    if ((t_11 == 0l)) {
+      out_1[point] = sum_10;
     }
   }
 }
