@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -24,6 +25,7 @@ namespace {
 struct Listed {
   std::string name, spirv, opencl;
   int64_t m = 0, k = 0, n = 0, groups = 0;
+  bool is_half = false;  // the factors
 };
 
 std::vector<Listed> ReadList(const std::string& folder) {
@@ -32,8 +34,11 @@ std::vector<Listed> ReadList(const std::string& folder) {
   for (std::string line; std::getline(in, line);) {
     Listed one;
     std::istringstream words(line);
-    if (words >> one.name >> one.m >> one.k >> one.n >> one.groups >> one.spirv >> one.opencl)
+    if (words >> one.name >> one.m >> one.k >> one.n >> one.groups >> one.spirv >> one.opencl) {
+      std::string factors;
+      one.is_half = words >> factors && factors == "f16";
       list.push_back(std::move(one));
+    }
   }
   return list;
 }
@@ -57,13 +62,28 @@ void Wait(Queue& queue) {
   Must(failure ? Status{} : Status(tl::unexpected(failure.error())));
 }
 
+// Of a number that is a whole count of 1024ths, at most 1.
+uint16_t HalfBits(float number) {
+  uint32_t bits;
+  std::memcpy(&bits, &number, sizeof bits);
+  if (number == 0) return 0;
+  return static_cast<uint16_t>((bits >> 16 & 0x8000) | (((bits & 0x7fffffff) - 0x38000000) >> 13));
+}
+
 class Matrix {
  public:
-  Matrix(Device& device, Queue& queue, int64_t count, unsigned seed) : numbers(static_cast<size_t>(count)) {
+  Matrix(Device& device, Queue& queue, int64_t count, unsigned seed, bool is_half = false)
+      : numbers(static_cast<size_t>(count)) {
     std::minstd_rand random(seed);
-    for (float& x : numbers) x = static_cast<float>(random() % 2001) / 1000.0f - 1.0f;
+    for (float& x : numbers) x = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 1024.0f;
     span.memory = device.Allocate(bytes()).value();
-    Must(queue.CopyIn(span, numbers.data(), bytes()));
+    if (!is_half) {
+      Must(queue.CopyIn(span, numbers.data(), bytes()));
+      return;
+    }
+    std::vector<uint16_t> halves;
+    for (float x : numbers) halves.push_back(HalfBits(x));
+    Must(queue.CopyIn(span, halves.data(), bytes() / 2));
   }
   int64_t bytes() const { return static_cast<int64_t>(numbers.size() * sizeof(float)); }
 
@@ -103,7 +123,7 @@ Status Measure(Device& device, const std::string& folder, const Listed& one) {
                             bytes};
   TVMVM_TRY(std::unique_ptr<KernelSet> kernels, device.LoadKernels({&kernel, 1}, {&library, 1}));
   TVMVM_TRY(std::unique_ptr<Queue> queue, device.NewQueue());
-  Matrix x(device, *queue, one.m * one.k, 1), y(device, *queue, one.k * one.n, 2),
+  Matrix x(device, *queue, one.m * one.k, 1, one.is_half), y(device, *queue, one.k * one.n, 2, one.is_half),
       result(device, *queue, one.m * one.n, 3);
   DeviceSpan buffers[] = {x.span, y.span, result.span};
   LaunchRequest request;

@@ -1,5 +1,6 @@
 // Makes the kernels that gpu_products times, on a machine that has the compiler:
 //
+//   gpu_products_compile FOLDER f16
 //   gpu_products_compile FOLDER [ROWSxCOLUMNSxDEPTHxITEMROWSxITEMCOLUMNSxLANES[xPARTIES] ...]
 //
 // For each shape the kernel that the compiler chooses, and for the large one each tile of the table below, or
@@ -40,16 +41,19 @@ struct Contraction {
   ir::Function function;
   ir::NodeId node;
 
-  explicit Contraction(const Shape& shape) {
-    auto value = [&](ir::Dims dims) {
-      return function.AddValue(ir::Type::Tensor(DType::kF32, std::move(dims)));
+  explicit Contraction(const Shape& shape, DType factors = DType::kF32) {
+    auto value = [&](DType dtype, ir::Dims dims) {
+      return function.AddValue(ir::Type::Tensor(dtype, std::move(dims)));
     };
     ir::Node product;
     product.op = &ir::GetCoreOp("contract");
-    product.inputs = {value({shape.m, shape.k}), value({shape.k, shape.n})};
-    product.outputs = {value({shape.m, shape.n})};
-    product.attributes = {
-        {"lhs_batch", Ints{}}, {"rhs_batch", Ints{}}, {"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}};
+    product.inputs = {value(factors, {shape.m, shape.k}), value(factors, {shape.k, shape.n})};
+    product.outputs = {value(DType::kF32, {shape.m, shape.n})};
+    product.attributes = {{"lhs_batch", Ints{}},
+                          {"rhs_batch", Ints{}},
+                          {"lhs_contract", Ints{1}},
+                          {"rhs_contract", Ints{0}},
+                          {"dtype", DType::kF32}};
     node = function.AddNode(std::move(product));
   }
 };
@@ -59,32 +63,37 @@ class Writer {
   explicit Writer(std::filesystem::path folder)
       : folder_(std::move(folder)), list_(folder_ / "kernels.txt") {}
 
-  Status Add(const std::string& tile, const Shape& shape, const Expected<tensor::GroupProgram>& program) {
+  Status Add(const std::string& tile, const Shape& shape, const Expected<tensor::GroupProgram>& program,
+             bool is_half = false) {
     TVMVM_CHECK_OK(program);
-    std::string name = fmt::format("m{}_k{}_n{}.{}", shape.m, shape.k, shape.n, tile);
+    std::string name =
+        fmt::format("m{}_k{}_n{}.{}{}", shape.m, shape.k, shape.n, is_half ? "f16." : "", tile);
     if (program->calls.size() != 1 || !program->workspaces.empty()) {
       std::printf("%s: left out, it is no single kernel\n", name.c_str());
       return {};
     }
     const tensor::LoopKernel& kernel = program->calls[0].kernel;
     codegen::KernelSource source{"product", &kernel, {}};
+    TVMVM_TRY(std::string text, codegen::PrintGlsl(source));
+    Write(name + ".comp", text);
     std::string files[2] = {name + ".spv", name + ".cl"};
+    const bool has_matrices = tensor::HasMatrices(kernel);
     for (DeviceKind device : {DeviceKind::kVulkan, DeviceKind::kOpenCl}) {
       bool is_vulkan = device == DeviceKind::kVulkan;
+      if (has_matrices && !is_vulkan) continue;
       codegen::CodegenOptions options{GpuTargetInfo(device),
                                       is_vulkan ? KernelForm::kSpirV : KernelForm::kOpenClC, 1};
       options.target.shared_memory_bytes = 48 << 10;
       options.target.max_group_size = 1024;
+      options.target.has_matrices = has_matrices;
       TVMVM_TRY(std::vector<std::byte> bytes, codegen::GenerateGpuLibrary({&source, 1}, options));
       Write(files[is_vulkan ? 0 : 1],
             std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
     }
-    TVMVM_TRY(std::string text, codegen::PrintGlsl(source));
-    Write(name + ".comp", text);
     int64_t groups = 1;
     for (const ir::Dim& size : kernel.grid_size) groups *= size.constant().value_or(0);
-    list_ << fmt::format("{} {} {} {} {} {} {}\n", name, shape.m, shape.k, shape.n, groups, files[0],
-                         files[1]);
+    list_ << fmt::format("{} {} {} {} {} {} {} {}\n", name, shape.m, shape.k, shape.n, groups, files[0],
+                         has_matrices ? "-" : files[1], is_half ? "f16" : "f32");
     return {};
   }
 
@@ -128,6 +137,32 @@ Status WriteAll(const std::filesystem::path& folder, std::span<const ProductTile
   return {};
 }
 
+// Products of f16 factors: each tile with and without matrices.
+Status WriteHalves(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  Writer writer(folder);
+  constexpr Shape kShapes[] = {kLarge,           {384, 768, 3072}, {384, 3072, 768}, {384, 768, 768},
+                               {64, 768, 3072},  {17, 768, 3072},  {128, 128, 128},  {4096, 4096, 64},
+                               {1000, 776, 520}, {333, 251, 127},  {77, 40, 1001}};
+  for (const Shape& shape : kShapes) {
+    Contraction product(shape, DType::kF16);
+    tensor::GroupView view(product.function, product.node);
+    for (const ProductTile& tile : tensor::HalfProductTiles())
+      for (bool has_matrices : {true, false}) {
+        auto target =
+            has_matrices ? GpuTargetWithMatrices(DeviceKind::kVulkan) : GpuTargetInfo(DeviceKind::kVulkan);
+        std::string name =
+            fmt::format("{}x{}.{}", tile.rows, tile.columns, has_matrices ? "matrices" : "base");
+        TVMVM_CHECK_OK(writer.Add(name, shape, tensor::ScheduleProductByTile(view, tile, target), true));
+      }
+    TVMVM_CHECK_OK(writer.Add(
+        "chosen", shape,
+        tensor::ScheduleGroup(product.function, product.node, GpuTargetWithMatrices(DeviceKind::kVulkan)),
+        true));
+  }
+  return {};
+}
+
 }  // namespace
 }  // namespace tvmvm
 
@@ -136,6 +171,11 @@ int main(int argc, char** argv) {
   if (argc < 2) {
     std::fprintf(stderr, "usage: gpu_products_compile FOLDER [TILE ...]\n");
     return 2;
+  }
+  if (argc == 3 && std::string_view(argv[2]) == "f16") {
+    Status status = WriteHalves(argv[1]);
+    if (!status) std::fprintf(stderr, "%s\n", status.error().message.c_str());
+    return status ? 0 : 1;
   }
   std::vector<tensor::ProductTile> tiles;
   for (int i = 2; i < argc; ++i) {

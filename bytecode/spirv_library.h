@@ -16,6 +16,10 @@
 
 namespace tvmvm {
 
+// A module SYMBOL + kSpirvAlternative does what SYMBOL does, launched alike, and needs more of the device: it
+// is taken where the device has what it declares.
+inline constexpr std::string_view kSpirvAlternative = "@matrices";
+
 struct SpirvModule {
   std::string symbol;
   std::vector<uint32_t> words;

@@ -88,4 +88,12 @@ TargetInfo GpuTargetInfo(DeviceKind device) {
   return info;
 }
 
+TargetInfo GpuTargetWithMatrices(DeviceKind device) {
+  TargetInfo info = GpuTargetInfo(device);
+  info.has_matrices = info.has_subgroups = true;
+  info.subgroup_size = 32;
+  info.shared_memory_bytes = 48 << 10;
+  return info;
+}
+
 }  // namespace tvmvm

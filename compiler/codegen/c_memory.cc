@@ -82,6 +82,8 @@ void CPrinter::ChooseVectorPlaces() {
       });
     }
     if (s.kind == StmtKind::kStore) see(s.buffer, s.index, s.value.lanes(), s.mask.valid());
+    if (s.kind == StmtKind::kMatrix)
+      impossible.insert(s.buffer);  // is told element by element where it begins
   });
   for (uint32_t buffer : impossible) vectors_.erase(buffer);
 }
@@ -93,6 +95,7 @@ void CPrinter::Allocate(uint32_t buffer) {
       status_ = MakeError(Code::kUnsupported, fmt::format("kernel '{}' needs scratch memory", kernel_.name));
     return;
   }
+  if (AllocateForMatrices(buffer)) return;
   auto vector = vectors_.find(buffer);
   int lanes = vector == vectors_.end() ? 0 : vector->second;
   places_[buffer] = {NewName(info.name), lanes};
@@ -212,9 +215,12 @@ CPrinter::Text CPrinter::VectorElement(uint32_t buffer, const Expr& base, int la
 CPrinter::Text CPrinter::VectorPointer(uint32_t buffer, const Expr& base, int lanes) {
   const BufferInfo& info = kernel_.buffers[buffer];
   bool is_glsl = dialect_ == Dialect::kGlsl;
-  if (!info.is_argument || info.dtype != DType::kF32 || (is_glsl && lanes != kVectorOfFour)) return "";
+  bool is_f16 = info.dtype == DType::kF16;
+  if (!info.is_argument || (info.dtype != DType::kF32 && !is_f16)) return "";
+  if ((is_glsl || is_f16) && lanes != kVectorOfFour) return "";
   Text at = Scalar(base), name = places_[buffer].name;
-  return is_glsl ? fmt::format("{} + to_u64({}) * 4ul", name, at) : fmt::format("{} + {}", name, at);
+  return is_glsl ? fmt::format("{} + to_u64({}) * {}ul", name, at, is_f16 ? 2 : 4)
+                 : fmt::format("{} + {}", name, at);
 }
 
 CPrinter::Text CPrinter::LoadVector(uint32_t buffer, const Text& from, int lanes) {
@@ -228,6 +234,10 @@ CPrinter::Value CPrinter::Load(const Expr& e) {
   int lanes = e.lanes();
   bool is_masked = e->operands.size() > 1;
   Expr base = ConsecutiveFrom(index, lanes);
+  bool is_half = e.dtype() == DType::kF16 && kernel_.buffers[e->id].is_argument;
+  if (base.valid() && !is_masked && is_half)
+    if (Text from = VectorPointer(e->id, base, lanes); !from.empty())
+      return {{Call("load_f16x4", {from})}, lanes};
   if (base.valid() && !is_masked && IsVectorType(e.dtype(), lanes)) {
     if (Text text = VectorElement(e->id, base, lanes); !text.empty()) return {{text}, lanes};
     if (Text from = VectorPointer(e->id, base, lanes); !from.empty())
@@ -281,6 +291,7 @@ void CPrinter::Store(const Stmt& s) {
     Defect(s.value, "is stored to a buffer that was not allocated");
     return;
   }
+  if (HoldsEights(s.buffer)) return StoreEights(s);
   int lanes = s.value.lanes();
   if (lanes == 1 && s.mask.valid()) {  // nothing of a masked-off store runs
     Line(fmt::format("if ({}) {{", Scalar(s.mask)));

@@ -239,6 +239,77 @@ void AddVectors(std::vector<Function>* table) {
                     "  }\n}\n"});
 }
 
+// f16 numbers, four as f32 or eight as they are.
+void AddHalves(std::vector<Function>* table) {
+  table->push_back(
+      {"load_f16x4",
+       {"decode_f16"},
+       "f32x4 load_f16x4(const __global u16* from) { return vload_half4(0, (const __global half*)from); }\n",
+       "layout(buffer_reference, scalar, buffer_reference_align = 8) readonly restrict buffer "
+       "InHalfVector { uvec2 v; };\n"
+       "layout(buffer_reference, scalar, buffer_reference_align = 2) readonly restrict buffer "
+       "InHalfParts { u16 v[4]; };\n"
+       "f32x4 load_f16x4(u64 from) {\n"
+       "  f32x4 value;\n"
+       "  if ((to_u32(from) & 7u) == 0u) {\n"
+       "    uvec2 bits = InHalfVector(from).v;\n"
+       "    value = f32x4(unpackHalf2x16(bits.x), unpackHalf2x16(bits.y));\n"
+       "  } else {\n"
+       "    InHalfParts p = InHalfParts(from);\n"
+       "    value = f32x4(decode_f16(to_u32(p.v[0])), decode_f16(to_u32(p.v[1])),\n"
+       "                  decode_f16(to_u32(p.v[2])), decode_f16(to_u32(p.v[3])));\n"
+       "  }\n"
+       "  return value;\n}\n"});
+  table->push_back({"load_halves",
+                    {},
+                    "",
+                    "layout(buffer_reference, scalar, buffer_reference_align = 16) readonly restrict buffer "
+                    "InHalves { uvec4 v; };\n"
+                    "layout(buffer_reference, scalar, buffer_reference_align = 2) readonly restrict buffer "
+                    "InEachHalf { u16 v[8]; };\n"
+                    "u32 two_halves(u16 low, u16 high) { return to_u32(low) | (to_u32(high) << 16); }\n"
+                    "uvec4 load_halves(u64 from) {\n"
+                    "  uvec4 value;\n"
+                    "  if ((to_u32(from) & 15u) == 0u) {\n"
+                    "    value = InHalves(from).v;\n"
+                    "  } else {\n"
+                    "    InEachHalf p = InEachHalf(from);\n"
+                    "    value = uvec4(two_halves(p.v[0], p.v[1]), two_halves(p.v[2], p.v[3]),\n"
+                    "                  two_halves(p.v[4], p.v[5]), two_halves(p.v[6], p.v[7]));\n"
+                    "  }\n"
+                    "  return value;\n}\n"});
+}
+
+// SPV_KHR_cooperative_matrix, whose types and instructions GLSL's compilers of the time do not know. The type
+// of the elements is given by its width; GlslToSpirv puts the type in its place (spirv_matrices.h). Loads and
+// stores say for the Vulkan memory model that others see what they touch.
+std::string MatrixHeader() {
+  std::string text =
+      "#pragma use_vulkan_memory_model\n"
+      "#extension GL_KHR_memory_scope_semantics : require\n"
+      "#extension GL_EXT_spirv_intrinsics : require\n"
+      "const uint matrix_f16 = 16u, matrix_f32 = 32u, matrix_side = 16u, matrix_scope = 3u, matrix_of_left = "
+      "0u,\n"
+      "           matrix_of_right = 1u, matrix_of_sum = 2u;\n";
+  for (auto [name, width] : {std::pair("left", "matrix_f16"), {"right", "matrix_f16"}, {"sum", "matrix_f32"}})
+    text += fmt::format(
+        "#define matrix_{0} spirv_type(extensions = [\"SPV_KHR_cooperative_matrix\"], capabilities = [6022], "
+        "id = 4456, {1}, matrix_scope, matrix_side, matrix_side, matrix_of_{0})\n",
+        name, width);
+  for (const char* name : {"left", "right"})
+    text += fmt::format(
+        "spirv_instruction(id = 4457) matrix_{0} matrix_load_{0}(spirv_by_reference uvec4 from, uint order, "
+        "uint stride, spirv_literal uint access, uint scope);\n",
+        name);
+  return text +
+         "spirv_instruction(id = 4458) void matrix_store(spirv_by_reference float to, matrix_sum value, uint "
+         "order, "
+         "uint stride, spirv_literal uint access, uint scope);\n"
+         "spirv_instruction(id = 4459) matrix_sum matrix_multiply(matrix_left a, matrix_right b, matrix_sum "
+         "c);\n"
+         "spirv_instruction(id = 80) matrix_sum matrix_fill(float x);\n";
+}
+
 const std::vector<Function>& Table() {
   static const std::vector<Function> table = [] {
     std::vector<Function> t;
@@ -248,6 +319,7 @@ const std::vector<Function>& Table() {
     AddDivisions(&t);
     AddBits(&t);
     AddVectors(&t);
+    AddHalves(&t);
     return t;
   }();
   return table;
@@ -255,7 +327,7 @@ const std::vector<Function>& Table() {
 
 }  // namespace
 
-std::string DialectHeader(Dialect dialect, bool needs_f64) {
+std::string DialectHeader(Dialect dialect, bool needs_f64, bool needs_matrices) {
   static constexpr std::pair<const char*, const char*> kTypes[] = {
       {"i8", "char"},  {"u8", "uchar"}, {"i16", "short"}, {"u16", "ushort"}, {"i32", "int"},
       {"u32", "uint"}, {"i64", "long"}, {"u64", "ulong"}, {"f32", "float"},  {"f64", "double"}};
@@ -303,7 +375,7 @@ std::string DialectHeader(Dialect dialect, bool needs_f64) {
       "#define f32x2 vec2\n#define f32x4 vec4\n#define make_f32x2 vec2\n#define make_f32x4 vec4\n"
       "#define splat_f32x2 vec2\n#define splat_f32x4 vec4\n"
       "#define c128 u64vec2\n#define make_c128 u64vec2\n";
-  return text;
+  return needs_matrices ? text + MatrixHeader() : text;
 }
 
 void Prelude::Need(std::string_view function) {

@@ -217,6 +217,9 @@ void CPrinter::Statement(const Stmt& s) {
       if (kernel_.GroupItems() == 1) break;
       Line(dialect_ == Dialect::kOpenClC ? "barrier(CLK_LOCAL_MEM_FENCE);" : "barrier();");
       break;
+    case StmtKind::kMatrix:
+      Matrix(s);
+      break;
   }
 }
 

@@ -32,6 +32,7 @@ class CPrinter {
   // Functions that the text calls; complete after Print.
   const Prelude& prelude() const { return prelude_; }
   bool needs_f64() const { return needs_f64_; }
+  bool needs_matrices() const { return tensor::HasMatrices(kernel_); }
 
  private:
   using Expr = tensor::Expr;
@@ -126,6 +127,16 @@ class CPrinter {
   void StorePacked(uint32_t buffer, const Text& index, const Text& value);
   void ChooseVectorPlaces();
   bool IsMultiple(const Expr& e, int64_t of) const;
+
+  // c_matrix.cc: matrices, and the f16 numbers that they are made of, which local buffers of such kernels
+  // hold eight at a time, as the bits that memory has
+  bool HoldsEights(uint32_t buffer) const;
+  bool AllocateForMatrices(uint32_t buffer);
+  void Matrix(const tensor::Stmt& s);
+  Text MatrixName(uint32_t buffer, const Expr& index);
+  Text Eights(uint32_t buffer, const Expr& from);
+  Text HalfBits(const Expr& e);
+  void StoreEights(const tensor::Stmt& s);
 
   bool has_item_loops_;  // by the macros of DialectHeader
   Dialect dialect_;

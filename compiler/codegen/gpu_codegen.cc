@@ -20,7 +20,7 @@ namespace {
 struct Printed {
   std::string kernel;
   Prelude prelude;
-  bool needs_f64 = false;
+  bool needs_f64 = false, needs_matrices = false;
 };
 
 Expected<Printed> PrintPrepared(const KernelSource& source, tensor::LoopKernel prepared, Dialect dialect) {
@@ -30,7 +30,7 @@ Expected<Printed> PrintPrepared(const KernelSource& source, tensor::LoopKernel p
       source.scalars.empty() ? tensor::LaunchScalars(*source.kernel) : source.scalars;
   CPrinter printer(dialect, prepared, source.symbol, std::move(scalars));
   TVMVM_TRY(std::string text, printer.Print());
-  return Printed{std::move(text), printer.prelude(), printer.needs_f64()};
+  return Printed{std::move(text), printer.prelude(), printer.needs_f64(), printer.needs_matrices()};
 }
 
 // In OpenCL C, kernels whose work-items meet have a second form, where a group is one work-item with loops:
@@ -90,12 +90,16 @@ Status CheckGpuKernel(const tensor::LoopKernel& kernel, const TargetInfo& target
   want(target.has_i64, "64-bit integers");
   want(kernel.GroupItems() <= target.max_group_size, "work-groups of that size");
   int64_t shared_bytes = 0;
+  const bool has_matrices = tensor::HasMatrices(kernel);
   for (const tensor::BufferInfo& b : kernel.buffers) {
     see(b.dtype, b.is_argument);
     if (b.is_argument) continue;
     want(b.memory != tensor::Memory::kScratch, "scratch memory");
-    if (b.memory == tensor::Memory::kShared) shared_bytes += b.size * std::max(4, DTypeBits(b.dtype) / 8);
+    int64_t bytes = std::max(4, DTypeBits(b.dtype) / 8);
+    if (has_matrices && b.dtype == DType::kF16) bytes = 2;
+    if (b.memory == tensor::Memory::kShared) shared_bytes += b.size * bytes;
   }
+  want(!has_matrices || target.has_matrices, "matrices");
   want(shared_bytes <= target.shared_memory_bytes, "so much shared memory");
   // Some functions compute in f64 on the way.
   if (!target.has_f64 && missing.empty()) {
@@ -125,7 +129,8 @@ Expected<std::string> PrintOpenClC(std::span<const KernelSource> kernels) {
 
 Expected<std::string> PrintGlsl(const KernelSource& kernel) {
   TVMVM_TRY(Printed printed, PrintKernel(kernel, Dialect::kGlsl));
-  return DialectHeader(Dialect::kGlsl, printed.needs_f64) + printed.prelude.Text() + printed.kernel;
+  return DialectHeader(Dialect::kGlsl, printed.needs_f64, printed.needs_matrices) + printed.prelude.Text() +
+         printed.kernel;
 }
 
 Expected<std::string> PrintOpenClKernel(const KernelSource& kernel) {

@@ -183,6 +183,7 @@ void KernelPrinter::Statement(const Stmt& s) {
       Fail(s.code);
       break;
     case StmtKind::kBarrier:  // of a group of one
+    case StmtKind::kMatrix:   // of groups of 32 and more
       break;
   }
 }

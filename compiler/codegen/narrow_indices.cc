@@ -29,8 +29,8 @@ class Narrower {
     if (s.kind == StmtKind::kFor) BindLoop(&s);
     if (s.kind == StmtKind::kLet) BindLet(&s);
     if (s.index.valid()) s.index = AnyWidth(s.index);
-    for (Expr* e : {&s.mask, &s.value})
-      if (e->valid() && s.kind != StmtKind::kLet) *e = Whole(*e);
+    for (Expr* e : {&s.mask, &s.value})  // of matrices they are places in buffers
+      if (e->valid() && s.kind != StmtKind::kLet) *e = s.kind == StmtKind::kMatrix ? AnyWidth(*e) : Whole(*e);
     for (StmtPtr& child : s.body)
       if (child) child = Run(child);
     return std::make_shared<const Stmt>(std::move(s));

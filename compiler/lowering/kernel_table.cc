@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bytecode/spirv_library.h"
 #include "compiler/codegen/gpu_codegen.h"
 #include "fmt/format.h"
 
@@ -77,15 +78,24 @@ Status KernelTable::AddCpuLibraries(Builder* builder) const {
   return options_->bitcode ? AddCpuLibrary(0, KernelForm::kBitcode, builder) : Status();
 }
 
-// All GPUs share the schedules of the first target; the printers differ.
+// All GPUs share the schedules of the first target; the printers differ. Kernels that a second one has
+// matrices for stand beside them.
 Status KernelTable::AddGpuLibraries(Builder* builder) const {
   for (KernelForm form : options_->gpu_forms) {
     codegen::CodegenOptions options;
     options.target = options_->gpu_targets[0];
     options.form = form;
     options.threads = options_->threads;
-    TVMVM_TRY(std::vector<std::byte> bytes,
-              codegen::GenerateGpuLibrary(Sources(DeviceClass::kGpu, 0), options));
+    std::vector<codegen::KernelSource> sources = Sources(DeviceClass::kGpu, 0);
+    if (form == KernelForm::kSpirV && options_->gpu_targets.size() > 1) {
+      options.target = options_->gpu_targets[1];
+      for (codegen::KernelSource& source : Sources(DeviceClass::kGpu, 1)) {
+        if (!tensor::HasMatrices(*source.kernel)) continue;
+        source.symbol += kSpirvAlternative;
+        sources.push_back(std::move(source));
+      }
+    }
+    TVMVM_TRY(std::vector<std::byte> bytes, codegen::GenerateGpuLibrary(sources, options));
     KernelLibrarySpec spec;
     spec.device = form == KernelForm::kSpirV ? DeviceKind::kVulkan : DeviceKind::kOpenCl;
     spec.form = form;

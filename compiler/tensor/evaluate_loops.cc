@@ -218,6 +218,43 @@ class Evaluator {
         break;
       case StmtKind::kBarrier:  // of a group of one
         break;
+      case StmtKind::kMatrix:  // the first of the work-items that hold a matrix does it for all
+        if (item_ % kMatrixItems == 0) Matrix(s);
+        break;
+    }
+  }
+
+  // Visits (row, column) of a matrix.
+  template <class Visit>
+  void ForMatrix(const Visit& visit) {
+    for (int64_t r = 0; r < kMatrixSide && !stopped(); ++r)
+      for (int64_t c = 0; c < kMatrixSide && !stopped(); ++c) visit(r, c);
+  }
+
+  void Matrix(const Stmt& s) {
+    constexpr int64_t kElements = int64_t{kMatrixSide} * kMatrixSide;
+    int64_t to = Integer(s.index), from = s.value.valid() ? Integer(s.value) : 0;
+    int64_t right = s.mask.valid() ? Integer(s.mask) : 0;
+    auto in = [&](int64_t matrix, int64_t r, int64_t c) { return matrix * kElements + r * kMatrixSide + c; };
+    auto beside = [&](int64_t begin, int64_t r, int64_t c) {
+      return begin + (s.by_columns ? c * s.stride + r : r * s.stride + c);
+    };
+    switch (s.matrix) {
+      case MatrixStep::kZero:
+        return ForMatrix([&](int64_t r, int64_t c) { Write(s.buffer, in(to, r, c), {}); });
+      case MatrixStep::kLoad:
+        return ForMatrix(
+            [&](int64_t r, int64_t c) { Write(s.buffer, in(to, r, c), Read(s.from, beside(from, r, c))); });
+      case MatrixStep::kMultiply:
+        return ForMatrix([&](int64_t r, int64_t c) {
+          Scalar sum = Read(s.buffer, in(to, r, c));
+          for (int64_t k = 0; k < kMatrixSide; ++k)
+            sum = EvaluateFma(DType::kF32, Read(s.from, in(from, r, k)), Read(s.right, in(right, k, c)), sum);
+          Write(s.buffer, in(to, r, c), sum);
+        });
+      case MatrixStep::kStore:
+        return ForMatrix(
+            [&](int64_t r, int64_t c) { Write(s.buffer, beside(to, r, c), Read(s.from, in(from, r, c))); });
     }
   }
 

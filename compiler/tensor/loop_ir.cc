@@ -104,6 +104,54 @@ StmtPtr Barrier() {
   return Make(std::move(s));
 }
 
+namespace {
+
+Stmt MatrixStatement(MatrixStep step, uint32_t buffer, Expr index) {
+  Stmt s;
+  s.kind = StmtKind::kMatrix;
+  s.matrix = step;
+  s.buffer = buffer;
+  s.index = std::move(index);
+  return s;
+}
+
+}  // namespace
+
+StmtPtr MatrixZero(uint32_t sum, Expr at) {
+  return Make(MatrixStatement(MatrixStep::kZero, sum, std::move(at)));
+}
+
+StmtPtr MatrixLoad(uint32_t factor, Expr at, uint32_t shared, Expr element, int stride, bool by_columns) {
+  Stmt s = MatrixStatement(MatrixStep::kLoad, factor, std::move(at));
+  s.from = shared;
+  s.value = std::move(element);
+  s.stride = stride;
+  s.by_columns = by_columns;
+  return Make(std::move(s));
+}
+
+StmtPtr MatrixMultiply(uint32_t sum, Expr at, uint32_t left, Expr left_at, uint32_t right, Expr right_at) {
+  Stmt s = MatrixStatement(MatrixStep::kMultiply, sum, std::move(at));
+  s.from = left;
+  s.value = std::move(left_at);
+  s.right = right;
+  s.mask = std::move(right_at);
+  return Make(std::move(s));
+}
+
+StmtPtr MatrixStore(uint32_t shared, Expr element, int stride, uint32_t sum, Expr at) {
+  Stmt s = MatrixStatement(MatrixStep::kStore, shared, std::move(element));
+  s.from = sum;
+  s.value = std::move(at);
+  s.stride = stride;
+  return Make(std::move(s));
+}
+
+bool HasMatrices(const LoopKernel& kernel) {
+  return std::any_of(kernel.buffers.begin(), kernel.buffers.end(),
+                     [](const BufferInfo& b) { return !b.is_argument && IsMatrix(b.memory); });
+}
+
 bool HasBarrier(const Stmt& root) {
   if (root.kind == StmtKind::kBarrier) return true;
   return std::any_of(root.body.begin(), root.body.end(),

@@ -26,7 +26,21 @@ enum class StmtKind : uint8_t {
   kBarrier,   // every work-item of the group gets here before any goes on; what they wrote to shared memory
               // is seen by all of the group. Not under conditions or in loops that differ
               // between the work-items, and not in a kernel that can fail
+  kMatrix,    // a step on matrices that 32 neighbouring work-items hold together (`matrix`); all of them get
+              // here
 };
+
+// Matrices of 16 x 16 (kMatrixSide). Their positions in a buffer count matrices and are constant once
+// unrolled.
+enum class MatrixStep : uint8_t {
+  kZero,      // buffer[index] = 0
+  kLoad,      // buffer[index] = shared buffer `from` at element `value`: element (r, c) is `stride` * r + c
+              // behind it, or stride * c + r with `by_columns`
+  kMultiply,  // buffer[index] += from[value] * right[mask]
+  kStore,     // shared buffer from element `index` on = from[value], rows `stride` apart
+};
+inline constexpr int kMatrixSide = 16;
+inline constexpr int kMatrixItems = 32;  // work-items that hold a matrix
 
 enum class LoopKind : uint8_t {
   kSerial,
@@ -40,7 +54,11 @@ enum class Memory : uint8_t {
   kScratch,  // run-time size: at byte offset `scratch_offset` of the launch's scratch, private to the worker
   kShared,   // constant size, one for each work-group; between two barriers, no element that a work-item
              // writes is touched by another
+  kMatrixLeft,   // matrices, `size` counts their elements: left factors (f16),
+  kMatrixRight,  // right factors (f16),
+  kMatrixSum,    // sums of products (f32)
 };
+constexpr bool IsMatrix(Memory memory) { return memory >= Memory::kMatrixLeft; }
 
 struct Stmt;
 using StmtPtr = std::shared_ptr<const Stmt>;
@@ -50,11 +68,15 @@ struct Stmt {
   std::vector<StmtPtr> body;  // block: all; for: one; if: then [, otherwise]
   VariableId variable = 0;    // for, let
   LoopKind loop = LoopKind::kSerial;
-  Expr begin, end, step;  // for (i64); step is a positive constant
-  Expr value;             // store, let; if: the condition
-  Expr index, mask;       // store
-  uint32_t buffer = 0;    // store, allocate
-  int32_t code = 0;       // fail
+  Expr begin, end, step;                  // for (i64); step is a positive constant
+  Expr value;                             // store, let; if: the condition
+  Expr index, mask;                       // store
+  uint32_t buffer = 0;                    // store, allocate
+  int32_t code = 0;                       // fail
+  MatrixStep matrix = MatrixStep::kZero;  // matrix, as are those below
+  uint32_t from = 0, right = 0;           // buffers
+  int stride = 0;                         // in elements
+  bool by_columns = false;
 };
 
 struct BufferInfo {
@@ -112,6 +134,10 @@ StmtPtr Let(VariableId variable, Expr value);
 StmtPtr Allocate(uint32_t buffer);
 StmtPtr Fail(int32_t code);
 StmtPtr Barrier();
+StmtPtr MatrixZero(uint32_t sum, Expr at);
+StmtPtr MatrixLoad(uint32_t factor, Expr at, uint32_t shared, Expr element, int stride, bool by_columns);
+StmtPtr MatrixMultiply(uint32_t sum, Expr at, uint32_t left, Expr left_at, uint32_t right, Expr right_at);
+StmtPtr MatrixStore(uint32_t shared, Expr element, int stride, uint32_t sum, Expr at);
 
 // The distinct kDim expressions of the body in order of first appearance: the kernel's scalar arguments.
 std::vector<ir::Dim> ScalarArguments(const LoopKernel& kernel);
@@ -132,6 +158,7 @@ Status VerifyLoops(const LoopKernel& kernel);
 // The part of it that is about work-groups (verify_work_group.cc).
 Status VerifyWorkGroup(const LoopKernel& kernel);
 bool HasBarrier(const Stmt& root);
+bool HasMatrices(const LoopKernel& kernel);
 
 // Makes loads that stand under a Select safe to execute always: the condition becomes a mask of the load.
 // Conditions that read memory are taken to choose between values, not to guard an index, unless the index
@@ -146,7 +173,7 @@ LoopKernel GuardLoads(const LoopKernel& kernel);
 LoopKernel Vectorize(const LoopKernel& kernel);
 // The same work by groups of one work-item, with loops over the items of before: for devices that run a group
 // one item after the other anyway. Private buffers that live across barriers, and shared ones, become local.
-// The kernel is verified; run before Vectorize.
+// The kernel is verified and has no matrices; run before Vectorize.
 LoopKernel SerializeWorkGroup(const LoopKernel& kernel);
 // Rewrites math functions that the target has no instruction for into arithmetic
 // (compiler/tensor/approximate.h).

@@ -32,6 +32,12 @@ const char* MemoryText(Memory memory) {
       return "scratch";
     case Memory::kShared:
       return "shared";
+    case Memory::kMatrixLeft:
+      return "left matrices";
+    case Memory::kMatrixRight:
+      return "right matrices";
+    case Memory::kMatrixSum:
+      return "matrix sums";
   }
   return "?";
 }
@@ -168,7 +174,19 @@ class Printer {
       case StmtKind::kBarrier:
         Line(depth, "barrier");
         break;
+      case StmtKind::kMatrix:
+        Line(depth, Matrix(s));
+        break;
     }
+  }
+
+  std::string Matrix(const Stmt& s) {
+    std::string to = fmt::format("{}[{}]", Buffer(s.buffer), Text(s.index));
+    if (s.matrix == MatrixStep::kZero) return fmt::format("matrix {} = 0", to);
+    std::string from = fmt::format("{}[{}]", Buffer(s.from), Text(s.value));
+    if (s.matrix == MatrixStep::kMultiply)
+      return fmt::format("matrix {} += {} * {}[{}]", to, from, Buffer(s.right), Text(s.mask));
+    return fmt::format("matrix {} = {} by {} {}", to, from, s.stride, s.by_columns ? "columns" : "rows");
   }
 
   const LoopKernel& kernel_;

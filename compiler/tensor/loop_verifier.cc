@@ -103,8 +103,45 @@ class Verifier {
         return {};
       case StmtKind::kBarrier:
         return {};
+      case StmtKind::kMatrix:
+        return Matrix(s);
     }
     return Defect("holds an unknown statement");
+  }
+
+  // A buffer of matrices, or one that they are loaded from or stored to.
+  Status MatrixPlace(uint32_t buffer, const Expr& index, Memory memory, DType dtype) {
+    if (!declared_.count(buffer) || kernel_.buffers[buffer].is_argument)
+      return Defect(fmt::format("has matrices in buffer {}, which is not declared", buffer));
+    const BufferInfo& b = kernel_.buffers[buffer];
+    if (b.memory != memory || b.dtype != dtype)
+      return Defect(fmt::format("uses '{}' of {} for matrices of another kind", b.name, DTypeName(b.dtype)));
+    return Index(index);
+  }
+
+  Status Matrix(const Stmt& s) {
+    constexpr DType kF16 = DType::kF16, kF32 = DType::kF32;
+    switch (s.matrix) {
+      case MatrixStep::kZero:
+        return MatrixPlace(s.buffer, s.index, Memory::kMatrixSum, kF32);
+      case MatrixStep::kLoad: {
+        bool is_left =
+            s.buffer < kernel_.buffers.size() && kernel_.buffers[s.buffer].memory == Memory::kMatrixLeft;
+        TVMVM_CHECK_OK(
+            MatrixPlace(s.buffer, s.index, is_left ? Memory::kMatrixLeft : Memory::kMatrixRight, kF16));
+        TVMVM_CHECK_OK(MatrixPlace(s.from, s.value, Memory::kShared, kF16));
+        break;
+      }
+      case MatrixStep::kMultiply:
+        TVMVM_CHECK_OK(MatrixPlace(s.buffer, s.index, Memory::kMatrixSum, kF32));
+        TVMVM_CHECK_OK(MatrixPlace(s.from, s.value, Memory::kMatrixLeft, kF16));
+        return MatrixPlace(s.right, s.mask, Memory::kMatrixRight, kF16);
+      case MatrixStep::kStore:
+        TVMVM_CHECK_OK(MatrixPlace(s.buffer, s.index, Memory::kShared, kF32));
+        TVMVM_CHECK_OK(MatrixPlace(s.from, s.value, Memory::kMatrixSum, kF32));
+        break;
+    }
+    return s.stride >= kMatrixSide ? Status() : Defect("has matrices whose rows overlap");
   }
 
   Status Loop(const Stmt& s) {
@@ -144,8 +181,7 @@ class Verifier {
     if (!declared_.count(s.buffer))
       return Defect(fmt::format("stores to buffer {} before it is declared", s.buffer));
     const BufferInfo& b = kernel_.buffers[s.buffer];
-    if (b.is_argument && !IsWritten(b.access))
-      return Defect(fmt::format("stores to input '{}'", b.name));
+    if (b.is_argument && !IsWritten(b.access)) return Defect(fmt::format("stores to input '{}'", b.name));
     TVMVM_CHECK_OK(Check(s.index));
     TVMVM_CHECK_OK(Check(s.value));
     if (s.index.dtype() != DType::kI64) return DefectIn(s.index, "stores at an index that is not i64");

@@ -33,6 +33,13 @@ constexpr int64_t kManyTiles = 256, kLongDepth = 256, kShortestShare = 96, kMost
                   kBusyGroups = 512;
 // For sums of 64 bits, and for indices of so many.
 constexpr ProductTile kModestTile = {32, 32, 8, 4, 4, 8};
+// For factors of f16, which matrices multiply: a tile is done much sooner, and less is gained by sharing it.
+constexpr ProductTile kHalfTiles[] = {
+    {128, 128, 8, 8, 8, 8},
+    {64, 64, 8, 8, 4, 8},
+    kModestTile,
+};
+constexpr int64_t kBusyHalfTiles = 64;
 
 ir::NodeId AnchorOf(const GroupView& group) {
   ir::NodeId anchor = FindAnchor(group, ir::OpKind::kContraction);
@@ -114,6 +121,34 @@ Status AddTile(const GpuProduct& product, const ProductTile& tile, const Case& i
       program);
 }
 
+bool IsHalfTile(const ProductTile& tile) {
+  return std::ranges::any_of(kHalfTiles, [&](const ProductTile& half) {
+    return half.rows == tile.rows && half.columns == tile.columns;
+  });
+}
+
+// By matrices where the target has them.
+Status AddHalfTile(const GpuProduct& product, const ProductTile& tile, const Case& its,
+                   const TargetInfo& target, GroupProgram* program) {
+  if (!target.has_matrices) return AddTile(product, tile, its, program);
+  return AddEither(
+      product, its,
+      [&](ProductBuilder& builder, bool has_vectors) {
+        return BuildProductMatrix(builder, tile, has_vectors);
+      },
+      program);
+}
+
+Status AddHalfTiles(const GpuProduct& product, Dim rest, const TargetInfo& target, GroupProgram* program) {
+  for (const ProductTile& tile : kHalfTiles) {
+    Dim here = LessEqual(Dim(kBusyHalfTiles), TilesOf(product, tile));
+    if (&tile == &std::end(kHalfTiles)[-1]) here = 1;
+    TVMVM_CHECK_OK(AddHalfTile(product, tile, {And(rest, here), true}, target, program));
+    rest = And(rest, Not(here));
+  }
+  return {};
+}
+
 // The product by tiles of which several groups share the depth of each.
 Status AddShares(const GpuProduct& product, const Dim& when, GroupProgram* program) {
   if (when.IsConstant(0)) return {};
@@ -153,6 +188,7 @@ Dim HasSmallSizes(const GpuProduct& product) {
 }  // namespace
 
 std::span<const ProductTile> ProductTiles() { return kTiles; }
+std::span<const ProductTile> HalfProductTiles() { return kHalfTiles; }
 
 bool TakesProductForGpu(const GroupView& group) {
   for (ir::ValueId output : group.outputs())  // neighbours in a byte belong to one work-item
@@ -160,7 +196,7 @@ bool TakesProductForGpu(const GroupView& group) {
   return GpuProduct::Find(group).has_value();
 }
 
-Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const TargetInfo&) {
+Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const TargetInfo& target) {
   std::optional<GpuProduct> product = GpuProduct::Find(group);
   if (!product) return MakeError(Code::kInternal, "not a group around a sum of products");
   GroupProgram program;
@@ -184,6 +220,10 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
     TVMVM_CHECK_OK(AddTile(*product, kModestTile, {rest, true}, &program));
     rest = 0;
   }
+  if (HasHalves(*product)) {
+    TVMVM_CHECK_OK(AddHalfTiles(*product, rest, target, &program));
+    rest = 0;
+  }
   for (const ProductTile& tile : kTiles) {
     if (&tile == &kSharedTile) {
       Dim is_shared = And(LessEqual(Dim(kLongDepth), Product(product->depth())),
@@ -201,11 +241,17 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
   return program;
 }
 
-Expected<GroupProgram> ScheduleProductByTile(const GroupView& group, const ProductTile& tile) {
+Expected<GroupProgram> ScheduleProductByTile(const GroupView& group, const ProductTile& tile,
+                                             const TargetInfo& target) {
   std::optional<GpuProduct> product = GpuProduct::Find(group);
   if (!product) return MakeError(Code::kInternal, "not a group around a sum of products");
   GroupProgram program;
-  TVMVM_CHECK_OK(AddTile(*product, tile, {Dim(1), true}, &program));
+  Case always{Dim(1), true};
+  if (HasHalves(*product) && IsHalfTile(tile)) {
+    TVMVM_CHECK_OK(AddHalfTile(*product, tile, always, target, &program));
+  } else {
+    TVMVM_CHECK_OK(AddTile(*product, tile, always, &program));
+  }
   return program;
 }
 
@@ -309,16 +355,16 @@ bool GpuProduct::MovesAlongDepth(const ProductParts& parts, const Expr& element,
 }
 
 Dim GpuProduct::HasVectors(const ProductParts& parts, const Expr& element, const ProductRole& role) const {
-  bool is_plain = element.op() == ExprOp::kLoad && element.dtype() == DType::kF32 &&
-                  element->operands.size() == 1 && accumulator_ == DType::kF32;
-  if (!is_plain || depth_.empty()) return 0;
+  Expr load = PlainLoad(element);
+  if (!load.valid() || depth_.empty() || accumulator_ != DType::kF32) return 0;
+  const int count = load.dtype() == DType::kF16 ? 8 : 4;
   bool along_depth = MovesAlongDepth(parts, element, role);
   if (!along_depth && role.axes.empty()) return 0;
   size_t inner = InnermostOf(depth_);
   VariableId fast = along_depth ? parts.reduce->reduction->axes[inner] : parts.index[role.axes.back()];
   const Dim& length = along_depth ? depth_[inner] : role.sizes.back();
-  const Expr& index = element->operands[0];
-  auto is_whole = [](const Dim& size) { return Equal(FloorMod(size, Dim(4)), Dim(0)); };
+  const Expr& index = load->operands[0];
+  auto is_whole = [count](const Dim& size) { return Equal(FloorMod(size, Dim(count)), Dim(0)); };
   Dim fits = is_whole(length);
   std::vector<std::pair<VariableId, Expr>> zeros;
   auto see = [&](VariableId variable, const Dim& size) {
@@ -332,56 +378,6 @@ Dim GpuProduct::HasVectors(const ProductParts& parts, const Expr& element, const
   for (size_t i = 0; i < depth_.size(); ++i) see(parts.reduce->reduction->axes[i], depth_[i]);
   auto begin = AsDim(Substitute(index, zeros));
   return begin ? And(fits, is_whole(*begin)) : Dim(0);
-}
-
-ProductBuilder::ProductBuilder(const GpuProduct& product, const std::set<int>& wanted, Partials partials,
-                               LoopKernel* kernel)
-    : product_(product), reader_(product.group(), wanted, kernel), nest_(kernel) {
-  arguments_ = reader_.arguments();
-  if (partials != Partials::kNone) {
-    Access access = partials == Partials::kWritten ? Access::kWrite : Access::kRead;
-    partials_ = kernel->AddArgument("partials", product.accumulator(), access);
-    arguments_.push_back({ArgumentKind::kWorkspace, 0});
-  }
-  if (partials != Partials::kWritten) outputs_ = AddOutputs(product.group(), kernel, &arguments_);
-  parts_ = product.Expand(kernel, reader_);
-}
-
-Expr ProductBuilder::Group(int items) {
-  LoopKernel* kernel = nest_.kernel();
-  kernel->group_size[0] = items;
-  for (VariableId& axis : kernel->thread) axis = kernel->NewVariable("thread");
-  return Variable(kernel->thread[0]);
-}
-
-ProductBuilder::Bindings ProductBuilder::Batch() {
-  Bindings bound;
-  Expr number = Variable(nest_.Grid(2, "batch", product_.batch().size()));
-  Bind(product_.batch(), number, &bound);
-  return bound;
-}
-
-void ProductBuilder::Bind(const ProductRole& role, const Expr& position, Bindings* bound) {
-  std::vector<Expr> coordinates = Unflatten(position, role.sizes);
-  for (size_t i = 0; i < role.axes.size(); ++i)
-    bound->emplace_back(parts_.index[role.axes[i]], nest_.Let("at", coordinates[i]));
-}
-
-void ProductBuilder::Step(const Expr& position, Bindings* bound) const {
-  std::vector<Expr> steps = Unflatten(position, product_.depth());
-  for (size_t i = 0; i < steps.size(); ++i) bound->emplace_back(parts_.reduce->reduction->axes[i], steps[i]);
-}
-
-Status ProductBuilder::StoreElement(const Bindings& bound, const Expr& sum) {
-  auto results = ProductResults::Find(product_.group(), product_.anchor());
-  const Dims& dims = product_.group().type(product_.result()).dims;
-  ProductResults::Position position;
-  position.coordinates.assign(dims.size(), IntConstant(0));
-  for (size_t axis = 0; axis < dims.size(); ++axis)
-    for (const auto& [variable, value] : bound)
-      if (variable == parts_.index[axis]) position.coordinates[axis] = value;
-  position.flat = FlatIndex(dims, position.coordinates);
-  return results->Store(nest_, position, Cast(parts_.reduce.dtype(), sum), reader_, outputs_);
 }
 
 }  // namespace tvmvm::tensor

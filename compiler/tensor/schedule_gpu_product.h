@@ -5,6 +5,7 @@
 // those of both a batch. Columns are what lies side by side in the result's memory.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -30,6 +31,9 @@ struct ProductTile {
 // What the choice is made from, from large to small: the first of which a result holds enough to keep a
 // device busy, else the last.
 std::span<const ProductTile> ProductTiles();
+
+// The same for products that HasHalves; of a size, there is a form by matrices.
+std::span<const ProductTile> HalfProductTiles();
 
 // The axes of the result that play one part, as one.
 struct ProductRole {
@@ -61,7 +65,8 @@ class GpuProduct {
   ProductParts Expand(LoopKernel* kernel, InputReader& reader) const;
   // Whether neighbours in a factor's memory are neighbours along the depth, not along its role.
   bool MovesAlongDepth(const ProductParts& parts, const Expr& element, const ProductRole& role) const;
-  // 1 where four neighbours in the factor always are four neighbours in memory, at a multiple of four.
+  // 1 where four neighbours in the factor (eight of f16) always are neighbours in memory, at a multiple of
+  // four (eight).
   ir::Dim HasVectors(const ProductParts& parts, const Expr& element, const ProductRole& role) const;
 
  private:
@@ -125,6 +130,18 @@ class ProductBuilder {
   Nest nest_;
 };
 
+// The load that a factor's element is, perhaps of f16 as f32; invalid where it is something else.
+Expr PlainLoad(const Expr& element);
+// `element` with loads whose address moves evenly along the depth beginning at an address that `fixed`
+// computes before the loop: that of the depth's position `along`, with `at` the other coordinates; `k` is
+// where the slice begins.
+Expr WithFixedAddresses(const ProductParts& parts, const Expr& element, ProductBuilder::Bindings at,
+                        const Expr& along, const Expr& k, const std::function<Expr(const Expr&)>& fixed);
+// Loads touch nothing where `inside` does not hold, wherever they are placed.
+Expr OnlyInside(const Expr& element, const Expr& inside);
+// Whether a position is within the edge; true where it always is, as in tiles of `extent` that fill the size.
+Expr IsInside(const Expr& position, const ir::Dim& size, int extent);
+
 // Bodies. With `has_vectors`, factors are read four elements at a time where GpuProduct::HasVectors holds.
 // With `shares`, a group sums one share of the depth of its tile into the partial sums; their size is a
 // multiple of LoopStep.
@@ -132,12 +149,19 @@ Status BuildProductTile(ProductBuilder& builder, const ProductTile& tile, bool h
                         const DepthShares* shares = nullptr);
 // By how much the loop over slices moves along the depth.
 int LoopStep(const ProductTile& tile);
+// Whether both factors are f16 numbers, summed in f32.
+bool HasHalves(const GpuProduct& product);
+// A tile as large as `tile` by matrices, for products that HasHalves; there is one for each of
+// HalfProductTiles.
+Status BuildProductMatrix(ProductBuilder& builder, const ProductTile& tile, bool has_vectors);
 // Adds up partial sums, an element for each work-item.
 Status BuildSumOfShares(ProductBuilder& builder, const ir::Dim& count);
 // The work-items of a group share the depth of `rows` rows and a few columns; with 1 row, for results of one.
 Status BuildThinProduct(ProductBuilder& builder, int rows, bool has_vectors);
 
-// As ScheduleProductForGpu, but by one tile, for all sizes within kSmallSize: what benches compare.
-Expected<GroupProgram> ScheduleProductByTile(const GroupView& group, const ProductTile& tile);
+// As ScheduleProductForGpu, but by one tile, for all sizes within kSmallSize: what benches compare. By
+// matrices where the target has them, the product HasHalves and the tile is one of HalfProductTiles.
+Expected<GroupProgram> ScheduleProductByTile(const GroupView& group, const ProductTile& tile,
+                                             const TargetInfo& target = GpuTargetInfo(DeviceKind::kVulkan));
 
 }  // namespace tvmvm::tensor

@@ -128,11 +128,12 @@ class ThinProduct {
         nest_.Add(Store(registers, IntConstant(to + i), nest_.Place(element_at(i))));
       return;
     }
-    Expr load = element_at(0);  // HasVectors: a load
-    nest_.kernel()->buffers[load->id].access = Access::kReadAligned;
+    Expr load = PlainLoad(element_at(0));  // HasVectors: it is one
+    if (load.dtype() == DType::kF32) nest_.kernel()->buffers[load->id].access = Access::kReadAligned;
     Expr from = nest_.Place(load->operands[0]);
     Expr lane = Variable(nest_.Open("lane", IntConstant(0), IntConstant(width), LoopKind::kVectorized));
-    nest_.Add(Store(registers, IntConstant(to) + lane, Load(load->id, load.dtype(), from + lane)));
+    nest_.Add(Store(registers, IntConstant(to) + lane,
+                    Cast(accumulator_, Load(load->id, load.dtype(), from + lane))));
     nest_.Close();
   }
 

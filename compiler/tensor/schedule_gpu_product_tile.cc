@@ -244,11 +244,12 @@ class TileProduct {
         nest_.Add(Store(slice.registers, first, nest_.Place(ElementAt(slice, part, 0, k))));
         continue;
       }
-      Expr load = ElementAt(slice, part, 0, k);  // HasVectors: a load
-      nest_.kernel()->buffers[load->id].access = Access::kReadAligned;
+      Expr load = PlainLoad(ElementAt(slice, part, 0, k));  // HasVectors: it is one
+      if (load.dtype() == DType::kF32) nest_.kernel()->buffers[load->id].access = Access::kReadAligned;
       Expr from = nest_.Place(load->operands[0]);
       Expr lane = Variable(nest_.Open("lane", IntConstant(0), IntConstant(kVector), LoopKind::kVectorized));
-      nest_.Add(Store(slice.registers, first + lane, Load(load->id, load.dtype(), from + lane)));
+      nest_.Add(Store(slice.registers, first + lane,
+                      Cast(accumulator_, Load(load->id, load.dtype(), from + lane))));
       nest_.Close();
     }
   }
@@ -268,25 +269,14 @@ class TileProduct {
   Expr ElementAt(Slice& slice, int part, int i, const Expr& k) {
     Bindings bound = slice.At(part, i);
     builder_.Step(k + slice.Along(part, i), &bound);
-    return Substitute(WithFixedAddresses(slice, part, i, k), bound);
-  }
-
-  // Loads whose address moves evenly along the depth begin at an address that is computed before the loop.
-  Expr WithFixedAddresses(Slice& slice, int part, int i, const Expr& k) {
-    const std::vector<VariableId>& axes = builder_.parts().reduce->reduction->axes;
-    if (axes.size() != 1) return slice.element;
-    Rewriter rewrite([&](const Expr& e) {
-      if (e.op() != ExprOp::kLoad || HasLoads(e->operands[0])) return e;
-      auto stride = Coefficient(e->operands[0], axes[0]);
-      if (!stride) return e;
-      Bindings bound = slice.At(part, i);
-      bound.emplace_back(axes[0], slice.Along(part, i));
-      Expr first = Substitute(e->operands[0], bound), begin;
+    auto fixed = [&](const Expr& first) {
+      Expr begin;
       nest_.At(0, [&] { begin = Remembered(first); });
-      Expr mask = e->operands.size() > 1 ? e->operands[1] : Expr();
-      return Load(e->id, e.dtype(), begin + k * DimValue(*stride), mask);
-    });
-    return rewrite(slice.element);
+      return begin;
+    };
+    return Substitute(WithFixedAddresses(builder_.parts(), slice.element, slice.At(part, i),
+                                         slice.Along(part, i), k, fixed),
+                      bound);
   }
 
   Expr Remembered(const Expr& a) {
@@ -295,22 +285,6 @@ class TileProduct {
     Expr name = nest_.Let("begin", a);
     nest_.Remember(a, name);
     return name;
-  }
-
-  static bool HasLoads(const Expr& a) {
-    bool found = false;
-    VisitOnce(a, [&](const Expr& e) { found |= e.op() == ExprOp::kLoad; });
-    return found;
-  }
-
-  // Loads touch nothing where `inside` does not hold, wherever they are placed.
-  static Expr OnlyInside(const Expr& element, const Expr& inside) {
-    Rewriter rewrite([&](const Expr& e) {
-      if (e.op() != ExprOp::kLoad) return e;
-      Expr mask = e->operands.size() > 1 ? And(e->operands[1], inside) : inside;
-      return Load(e->id, e.dtype(), e->operands[0], mask);
-    });
-    return rewrite(element);
   }
 
   // Where a half of the party's shared memory begins.
@@ -409,12 +383,6 @@ class TileProduct {
         nest_.Add(Store(sums_, at, Load(sums_, accumulator_, at) + other));
       });
     }
-  }
-
-  // Whether a position is within the edge; true where it always is.
-  static Expr IsInside(const Expr& position, const Dim& size, int extent) {
-    auto constant = size.constant();
-    return constant && *constant % extent == 0 ? BoolConstant(true) : Less(position, DimValue(size));
   }
 
   Status StoreTile() {

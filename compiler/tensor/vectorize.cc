@@ -110,6 +110,7 @@ class BodyVectorizer {
         return Allocate(s.buffer);
       case StmtKind::kFail:
         return mask.valid() ? If(Unary(ExprOp::kReduceOr, mask), Fail(s.code)) : Fail(s.code);
+      case StmtKind::kMatrix:
       case StmtKind::kBarrier:
         return Impossible();  // once for all iterations, or once for each: the schedule must say
     }

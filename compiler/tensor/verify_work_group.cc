@@ -33,6 +33,8 @@ class WorkGroupVerifier {
     if (shared_bytes > kMaxSharedBytes)
       return Defect(fmt::format("needs {} bytes of shared memory, at most {} are there", shared_bytes,
                                 kMaxSharedBytes));
+    if (HasMatrices(kernel_) && (kernel_.group_size[0] % kMatrixItems != 0 || items != kernel_.group_size[0]))
+      return Defect(fmt::format("has matrices in a group of {} work-items", items));
     if (!HasBarrier(*kernel_.body)) return {};
     if (items > 1) varying_.insert(std::begin(kernel_.thread), std::end(kernel_.thread));
     return Statement(*kernel_.body);

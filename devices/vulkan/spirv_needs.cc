@@ -9,7 +9,7 @@ namespace {
 // Numbers of the SPIR-V specification.
 constexpr size_t kHeaderWords = 5;
 constexpr uint16_t kOpEntryPoint = 15, kOpExecutionMode = 16, kOpCapability = 17, kOpFunction = 54;
-constexpr uint32_t kModelGlCompute = 5, kModeLocalSize = 17;
+constexpr uint32_t kModelGlCompute = 5, kModeLocalSize = 17, kCapabilityMatrices = 6022;
 
 constexpr const char* kMalformed = "a well-formed module";
 
@@ -40,6 +40,7 @@ constexpr Capability kCapabilities[] = {
     {5345, "the Vulkan memory model", &VulkanHardware::has_memory_model},
     {5346, "the Vulkan memory model", &VulkanHardware::has_memory_model},
     {5347, "buffer device addresses"},
+    {kCapabilityMatrices, "matrices of 16 x 16 f16 numbers", &VulkanHardware::has_matrices},
 };
 
 bool Has(const VulkanHardware& hardware, const Capability& capability) {
@@ -75,25 +76,49 @@ bool IsMain(std::span<const uint32_t> instruction) {
          std::memcmp(&instruction[3], kMain, sizeof kMain) == 0;
 }
 
+// Visits the opcodes and instructions of the module's declarations until `visit` returns false; false: they
+// are malformed.
+template <class Visit>
+bool ForDeclarations(std::span<const uint32_t> module, const Visit& visit) {
+  for (size_t at = kHeaderWords; at < module.size();) {
+    const auto opcode = static_cast<uint16_t>(module[at] & 0xffff);
+    const size_t words = module[at] >> 16;
+    if (words == 0 || words > module.size() - at) return false;
+    if (!visit(opcode, module.subspan(at, words)) || opcode == kOpFunction) return true;
+    at += words;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string MissingFor(std::span<const uint32_t> module, const VulkanHardware& hardware) {
   bool has_main = false;
-  for (size_t at = kHeaderWords; at < module.size();) {
-    const auto opcode = static_cast<uint16_t>(module[at] & 0xffff);
-    const size_t words = module[at] >> 16;
-    if (words == 0 || words > module.size() - at) return kMalformed;
-    const std::span<const uint32_t> instruction = module.subspan(at, words);
-    std::string missing;
-    if (opcode == kOpCapability && words == 2) missing = MissingCapability(instruction[1], hardware);
-    if (opcode == kOpExecutionMode && words == 6 && instruction[2] == kModeLocalSize)
-      missing = TooLargeGroup(&instruction[3], hardware);
-    if (!missing.empty()) return missing;
-    if (opcode == kOpEntryPoint) has_main = has_main || IsMain(instruction);
-    if (opcode == kOpFunction) break;  // declarations end here
-    at += words;
-  }
-  return has_main ? "" : kMalformed;
+  std::string missing;
+  const bool is_whole = ForDeclarations(module, [&](uint16_t opcode, std::span<const uint32_t> words) {
+    if (opcode == kOpCapability && words.size() == 2) missing = MissingCapability(words[1], hardware);
+    if (opcode == kOpExecutionMode && words.size() == 6 && words[2] == kModeLocalSize)
+      missing = TooLargeGroup(&words[3], hardware);
+    if (opcode == kOpEntryPoint) has_main = has_main || IsMain(words);
+    return missing.empty();
+  });
+  if (!missing.empty()) return missing;
+  return is_whole && has_main ? "" : kMalformed;
+}
+
+bool HasMatrices(std::span<const uint32_t> module) {
+  bool has = false;
+  ForDeclarations(module, [&](uint16_t opcode, std::span<const uint32_t> words) {
+    has = opcode == kOpCapability && words.size() == 2 && words[1] == kCapabilityMatrices;
+    return !has;
+  });
+  return has;
+}
+
+std::span<const uint32_t> ModuleFor(const SpirvLibrary& library, const std::string& symbol,
+                                    const VulkanHardware& hardware) {
+  const auto better = library.Find(symbol + std::string(kSpirvAlternative));
+  return !better.empty() && MissingFor(better, hardware).empty() ? better : library.Find(symbol);
 }
 
 }  // namespace tvmvm

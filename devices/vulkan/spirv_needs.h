@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "bytecode/spirv_library.h"
 #include "devices/vulkan/vulkan_features.h"
 
 namespace tvmvm {
@@ -12,5 +13,11 @@ namespace tvmvm {
 // "" where the device can run the module, else what it lacks: a capability, a size of work-groups. A module
 // that is cut off or has no entry point "main" lacks "a well-formed module".
 std::string MissingFor(std::span<const uint32_t> module, const VulkanHardware& hardware);
+// Whether the module has matrices, and so wants subgroups of kMatrixSubgroup.
+bool HasMatrices(std::span<const uint32_t> module);
+// The module that the device runs for a symbol: kSpirvAlternative's where the device has what it needs;
+// empty: the library has none.
+std::span<const uint32_t> ModuleFor(const SpirvLibrary& library, const std::string& symbol,
+                                    const VulkanHardware& hardware);
 
 }  // namespace tvmvm

@@ -18,6 +18,17 @@ void EnableFeatures(const VulkanHardware& hardware, VulkanFeatureChain* chain) {
   chain->small.shaderInt8 = Flag(hardware.has_i8);
   chain->memory_model.vulkanMemoryModel = Flag(hardware.has_memory_model);
   chain->memory_model.vulkanMemoryModelDeviceScope = Flag(hardware.has_memory_model);
+  if (hardware.has_matrices) {
+    chain->matrices.cooperativeMatrix = VK_TRUE;
+    chain->matrices.pNext = chain->core.pNext;
+    chain->core.pNext = &chain->matrices;
+  }
+  if (hardware.asks_for_subgroups) {
+    chain->subgroup_size.subgroupSizeControl = VK_TRUE;
+    chain->subgroup_size.computeFullSubgroups = VK_TRUE;
+    chain->subgroup_size.pNext = chain->core.pNext;
+    chain->core.pNext = &chain->subgroup_size;
+  }
   // A device of 1.1 knows the structures of enabled extensions only.
   if (hardware.properties.apiVersion >= VK_API_VERSION_1_2) return;
   chain->storage16.pNext = nullptr;

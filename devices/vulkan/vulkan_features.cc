@@ -77,6 +77,73 @@ void ReadFeatures(const VulkanInstanceFunctions& f, VulkanHardware* hardware) {
   if (!hardware->has_i64) hardware->unusable = "it has no 64-bit integers";
 }
 
+constexpr const char* kMatrixExtension = "VK_KHR_cooperative_matrix";
+
+// VkCooperativeMatrixPropertiesKHR
+struct MatrixProperties {
+  VkStructureType sType = static_cast<VkStructureType>(1000506001);
+  void* pNext = nullptr;
+  uint32_t rows = 0, columns = 0, depth = 0;
+  int32_t left = 0, right = 0, sum = 0, result = 0;  // VkComponentTypeKHR
+  VkBool32 saturating = VK_FALSE;
+  int32_t scope = 0;  // VkScopeKHR
+};
+using GetMatrixProperties = VkResult(VKAPI_PTR*)(VkPhysicalDevice, uint32_t*, MatrixProperties*);
+
+bool MultipliesHalves(const VulkanInstanceFunctions& f, VkPhysicalDevice device) {
+  constexpr int32_t kFloat16 = 0, kFloat32 = 1, kSubgroup = 3;
+  const auto get = reinterpret_cast<GetMatrixProperties>(f.GetPhysicalDeviceCooperativeMatrixPropertiesKHR);
+  uint32_t count = 0;
+  if (get == nullptr || get(device, &count, nullptr) != VK_SUCCESS) return false;
+  std::vector<MatrixProperties> all(count);
+  if (get(device, &count, all.data()) < VK_SUCCESS) return false;
+  return std::any_of(all.begin(), all.end(), [](const MatrixProperties& m) {
+    return m.rows == 16 && m.columns == 16 && m.depth == 16 && m.left == kFloat16 && m.right == kFloat16 &&
+           m.sum == kFloat32 && m.result == kFloat32 && m.scope == kSubgroup;
+  });
+}
+
+// Whether kernels can ask for subgroups of the size that matrices want, all of them full.
+bool OffersMatrixSubgroups(const VulkanInstanceFunctions& f, VkPhysicalDevice device) {
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT features{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT};
+  VkPhysicalDeviceFeatures2 chain{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  chain.pNext = &features;
+  f.GetPhysicalDeviceFeatures2(device, &chain);
+  VkPhysicalDeviceSubgroupSizeControlPropertiesEXT sizes{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT};
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  properties.pNext = &sizes;
+  f.GetPhysicalDeviceProperties2(device, &properties);
+  return features.subgroupSizeControl != VK_FALSE && features.computeFullSubgroups != VK_FALSE &&
+         sizes.minSubgroupSize <= kMatrixSubgroup && sizes.maxSubgroupSize >= kMatrixSubgroup &&
+         (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+}
+
+void ReadMatrices(const VulkanInstanceFunctions& f, VulkanHardware* hardware) {
+  constexpr uint32_t kSharedBytes = 48 << 10;
+  const std::vector<std::string> extensions = ExtensionsOf(f, hardware->device);
+  auto has = [&](const char* name) {
+    return std::find(extensions.begin(), extensions.end(), name) != extensions.end();
+  };
+  if (!has(kMatrixExtension)) return;
+  const bool asks =
+      has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME) && OffersMatrixSubgroups(f, hardware->device);
+  VulkanMatrixFeatures features;
+  VkPhysicalDeviceFeatures2 chain{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  chain.pNext = &features;
+  f.GetPhysicalDeviceFeatures2(hardware->device, &chain);
+  hardware->has_matrices = features.cooperativeMatrix != VK_FALSE && hardware->has_f16 &&
+                           hardware->has_memory_model &&
+                           (asks || hardware->subgroup.subgroupSize == kMatrixSubgroup) &&
+                           hardware->properties.limits.maxComputeSharedMemorySize >= kSharedBytes &&
+                           MultipliesHalves(f, hardware->device);
+  hardware->asks_for_subgroups = hardware->has_matrices && asks;
+  if (hardware->has_matrices) hardware->extensions.push_back(kMatrixExtension);
+  if (hardware->asks_for_subgroups)
+    hardware->extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+}
+
 int FindComputeFamily(const VulkanInstanceFunctions& f, VkPhysicalDevice device) {
   uint32_t count = 0;
   f.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
@@ -146,6 +213,7 @@ VulkanHardware ReadHardware(const VulkanInstanceFunctions& f, VkPhysicalDevice d
   f.GetPhysicalDeviceMemoryProperties(device, &hardware.memory);
   ReadProperties(f, &hardware);
   ReadFeatures(f, &hardware);
+  ReadMatrices(f, &hardware);
   const int family = FindComputeFamily(f, device);
   if (family < 0) hardware.unusable = "it has no queue for compute";
   hardware.queue_family = static_cast<uint32_t>(std::max(family, 0));
@@ -167,6 +235,7 @@ DeviceDescription Describe(const VulkanHardware& hardware) {
       {hardware.has_storage16, "16-bit storage"},
       {hardware.has_storage8, "8-bit storage"},
       {hardware.has_subgroups, "subgroups"},
+      {hardware.has_matrices, "matrices"},
       {hardware.shares_memory, "memory shared with the host"},
   };
   for (const auto& [has, name] : features)
@@ -185,6 +254,7 @@ TargetInfo TargetOf(const VulkanHardware& hardware) {
   target.has_f16_storage = hardware.has_storage16;
   target.has_i8_storage = hardware.has_storage8;
   target.has_subgroups = hardware.has_subgroups;
+  target.has_matrices = hardware.has_matrices;
   target.subgroup_size = static_cast<int>(hardware.subgroup.subgroupSize);
   target.shared_memory_bytes = limits.maxComputeSharedMemorySize;
   target.max_group_size = static_cast<int>(limits.maxComputeWorkGroupInvocations);

@@ -12,6 +12,14 @@
 
 namespace tvmvm {
 
+// Of VK_KHR_cooperative_matrix, which headers before 1.3.255 do not have.
+struct VulkanMatrixFeatures {
+  VkStructureType sType = static_cast<VkStructureType>(1000506000);
+  void* pNext = nullptr;
+  VkBool32 cooperativeMatrix = VK_FALSE;
+  VkBool32 cooperativeMatrixRobustBufferAccess = VK_FALSE;
+};
+
 // The chain of feature structures, for vkGetPhysicalDeviceFeatures2 and vkCreateDevice alike.
 struct VulkanFeatureChain {
   VulkanFeatureChain();
@@ -29,6 +37,10 @@ struct VulkanFeatureChain {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SCALAR_BLOCK_LAYOUT_FEATURES};
   VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
+  // Linked where the device has the extension.
+  VulkanMatrixFeatures matrices;
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroup_size{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT};
 };
 
 struct VulkanHardware {
@@ -45,10 +57,16 @@ struct VulkanHardware {
   bool has_f16 = false, has_i8 = false, has_i16 = false, has_f64 = false, has_i64 = false;
   bool has_storage16 = false, has_storage8 = false, has_subgroups = false;
   bool has_memory_model = false;
+  // 16 x 16 x 16, f16 summed in f32, by subgroups of 32, and 48 KB of shared memory
+  bool has_matrices = false;
+  bool asks_for_subgroups = false;  // kernels with matrices name the size of subgroups; else it is always 32
   bool shares_memory = false;
 
   int64_t memory_bytes() const;  // of the largest heap of its own
 };
+
+// Of the subgroups that hold a matrix together.
+inline constexpr uint32_t kMatrixSubgroup = 32;
 
 VulkanHardware ReadHardware(const VulkanInstanceFunctions& f, VkPhysicalDevice device);
 DeviceDescription Describe(const VulkanHardware& hardware);

@@ -31,6 +31,8 @@ Expected<VulkanInstanceFunctions> VulkanInstanceFunctions::Load(const VulkanGlob
       reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(find("vkCreateDebugUtilsMessengerEXT"));
   f.DestroyDebugUtilsMessengerEXT =
       reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(find("vkDestroyDebugUtilsMessengerEXT"));
+  f.GetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+      find("vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
   return f;
 }
 

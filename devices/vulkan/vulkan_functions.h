@@ -79,6 +79,8 @@ struct VulkanInstanceFunctions {
   TVMVM_VULKAN_INSTANCE_FUNCTIONS(TVMVM_VULKAN_DECLARE)
   PFN_vkCreateDebugUtilsMessengerEXT CreateDebugUtilsMessengerEXT = nullptr;  // null without the extension
   PFN_vkDestroyDebugUtilsMessengerEXT DestroyDebugUtilsMessengerEXT = nullptr;
+  PFN_vkVoidFunction GetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+      nullptr;  // null: no device has matrices
 
   static Expected<VulkanInstanceFunctions> Load(const VulkanGlobalFunctions& global, VkInstance instance);
 };

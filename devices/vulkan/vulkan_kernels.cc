@@ -96,7 +96,7 @@ Expected<std::unique_ptr<KernelSet>> VulkanKernelSet::Create(std::shared_ptr<Vul
   TVMVM_TRY(const SpirvLibrary library, SpirvLibrary::Open(found->bytes));
   std::vector<std::span<const uint32_t>> modules;
   for (const KernelSpec& kernel : kernels) {
-    modules.push_back(library.Find(kernel.symbol));
+    modules.push_back(ModuleFor(library, kernel.symbol, set->context_->hardware()));
     if (modules.back().empty())
       return MakeError(
           Code::kInvalidProgram,
@@ -182,6 +182,13 @@ Status VulkanKernelSet::CreatePipeline(const KernelSpec& spec, std::span<const u
   info.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO};
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.pName = "main";
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT subgroup{
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT};
+  subgroup.requiredSubgroupSize = kMatrixSubgroup;
+  if (context_->hardware().asks_for_subgroups && HasMatrices(module)) {
+    info.stage.pNext = &subgroup;
+    info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
+  }
   VkResult result = f.CreateShaderModule(context_->device(), &shader, nullptr, &info.stage.module);
   if (result == VK_SUCCESS) {
     result = f.CreateComputePipelines(context_->device(), cache, 1, &info, nullptr, &kernel->pipeline);

@@ -42,11 +42,47 @@ TEST(SpirvNeeds, AreNamed) {
   const VulkanHardware hardware = Hardware();
   EXPECT_EQ(MissingFor(Module({Capability(9), kMain}), hardware), "f16 arithmetic");
   EXPECT_EQ(MissingFor(Module({Capability(63), kMain}), hardware), "subgroup arithmetic");
-  EXPECT_EQ(MissingFor(Module({Capability(6022), kMain}), hardware), "SPIR-V capability 6022");
+  EXPECT_EQ(MissingFor(Module({Capability(6022), kMain}), hardware), "matrices of 16 x 16 f16 numbers");
+  EXPECT_EQ(MissingFor(Module({Capability(7000), kMain}), hardware), "SPIR-V capability 7000");
   EXPECT_EQ(MissingFor(Module({kMain, LocalSize(64, 4, 2)}), hardware), "work-groups of 64 x 4 x 2");
   EXPECT_EQ(MissingFor(Module({kMain, LocalSize(129, 1, 1)}), hardware), "work-groups of 129 x 1 x 1");
   EXPECT_EQ(MissingFor(Module({kMain, LocalSize(0xffffffff, 0xffffffff, 0xffffffff)}), hardware),
             "work-groups of 4294967295 x 4294967295 x 4294967295");
+}
+
+TEST(SpirvNeeds, MatricesAreDeclared) {
+  VulkanHardware hardware = Hardware();
+  hardware.has_matrices = true;
+  EXPECT_EQ(MissingFor(Module({Capability(6022), kMain}), hardware), "");
+  EXPECT_TRUE(HasMatrices(Module({Capability(1), Capability(6022), kMain})));
+  EXPECT_FALSE(HasMatrices(Module({Capability(1), kMain})));
+  EXPECT_FALSE(HasMatrices(Module({kMain, {54, 1, 2, 0, 3}, Capability(6022)}))) << "no declaration";
+  EXPECT_FALSE(HasMatrices({}));
+}
+
+TEST(SpirvNeeds, TheDeviceDecidesWhichModuleOfASymbolRuns) {
+  const std::vector<uint32_t> base = Module({Capability(1), kMain}),
+                              better = Module({Capability(6022), kMain, LocalSize(64, 1, 1)}),
+                              too_large = Module({Capability(6022), kMain, LocalSize(256, 1, 1)});
+  auto bytes = PackSpirvLibrary({{"product", base},
+                                 {"product@matrices", better},
+                                 {"large", base},
+                                 {"large@matrices", too_large},
+                                 {"plain", base}});
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  auto library = SpirvLibrary::Open(*bytes);
+  ASSERT_TRUE(library) << library.error().message;
+  auto chosen = [&](const char* symbol, bool has_matrices) {
+    VulkanHardware hardware = Hardware();
+    hardware.has_matrices = has_matrices;
+    const std::span<const uint32_t> module = ModuleFor(*library, symbol, hardware);
+    return std::vector<uint32_t>(module.begin(), module.end());
+  };
+  EXPECT_EQ(chosen("product", true), better);
+  EXPECT_EQ(chosen("product", false), base);
+  EXPECT_EQ(chosen("large", true), base) << "its work-groups are too large for the device";
+  EXPECT_EQ(chosen("plain", true), base);
+  EXPECT_TRUE(chosen("absent", true).empty());
 }
 
 TEST(SpirvNeeds, MalformedModulesAreRefused) {

@@ -1,6 +1,10 @@
 #include "compiler/tensor/schedule_gpu_product.h"
 
+#include <algorithm>
+
+#include "compiler/codegen/glsl_to_spirv.h"
 #include "compiler/codegen/gpu_codegen.h"
+#include "compiler/codegen/spirv_matrices.h"
 #include "tests/compiler/tensor/gpu_group.h"
 
 namespace tvmvm::tensor {
@@ -28,9 +32,10 @@ ir::NodeId Product(GroupBuilder& b, bool is_left_transposed, bool is_right_trans
   return b.Finish();
 }
 
-void CheckTile(GroupBuilder& b, ir::NodeId node, const ProductTile& tile, const Symbols& symbols) {
+void CheckTile(GroupBuilder& b, ir::NodeId node, const ProductTile& tile, const Symbols& symbols,
+               const TargetInfo& target = GpuTargetInfo(DeviceKind::kOpenCl)) {
   GroupView group(b.function(), node);
-  GpuGroup scheduled(b.function(), node, ScheduleProductByTile(group, tile));
+  GpuGroup scheduled(b.function(), node, ScheduleProductByTile(group, tile, target));
   std::vector<HostTensor> inputs = RandomInputs(group, symbols);
   std::vector<HostTensor> wanted = RunNaively(group, inputs, symbols);
   std::vector<std::vector<HostTensor>> all = scheduled.Run(inputs, symbols, kMostEvaluated);
@@ -83,6 +88,25 @@ TEST(GpuProduct, FactorsOfHalfPrecision) {
   }
 }
 
+// By rows and by columns of both factors: with sizes that tiles divide, edges read by eights, and one by one.
+// The largest tile differs from them in numbers only, and the evaluator takes long for it.
+TEST(GpuProduct, ByMatrices) {
+  constexpr DType kF16 = DType::kF16;
+  for (const ProductTile& tile : HalfProductTiles().subspan(1)) {
+    for (bool is_left_transposed : {false, true}) {
+      for (bool is_right_transposed : {false, true}) {
+        GroupBuilder b;
+        ir::NodeId node = Product(b, is_left_transposed, is_right_transposed, K(), N(), kF16, kF16);
+        for (const Symbols& symbols :
+             {Symbols{{"m", tile.rows}, {"n", tile.columns}, {"k", 32}},
+              Symbols{{"m", tile.rows + 8}, {"n", 24}, {"k", 40}},
+              Symbols{{"m", 3}, {"n", tile.columns + 1}, {"k", 35}}, Symbols{{"m", 5}, {"n", 8}, {"k", 0}}})
+          CheckTile(b, node, tile, symbols, GpuTargetWithMatrices(DeviceKind::kVulkan));
+      }
+    }
+  }
+}
+
 TEST_P(EveryTile, NothingToSum) {
   GroupBuilder b;
   ir::NodeId node = Product(b, false, false, K(), N());
@@ -100,17 +124,22 @@ std::string PrintedFor(const ProductTile& tile, int64_t n, int64_t k, size_t* ca
   return codegen::PrintGlslKernel(source).value_or("");
 }
 
-TEST(GpuProduct, AFewRowsByGroupsThatShareTheDepth) {
+using Thin = testing::TestWithParam<DType>;
+INSTANTIATE_TEST_SUITE_P(GpuProduct, Thin, testing::Values(DType::kF32, DType::kF16),
+                         [](const auto& dtype) { return std::string(DTypeName(dtype.param)); });
+
+TEST_P(Thin, AFewRowsByGroupsThatShareTheDepth) {
   for (bool is_transposed : {false, true}) {
     GroupBuilder b;
-    ir::NodeId node = Product(b, is_transposed, is_transposed, K(), N());
+    ir::NodeId node = Product(b, is_transposed, is_transposed, K(), N(), GetParam(), GetParam());
     GroupView group(b.function(), node);
     GpuGroup scheduled(b.function(), node);
     for (const Symbols& symbols :
          {Symbols{{"m", 1}, {"n", 19}, {"k", 70}}, Symbols{{"m", 8}, {"n", 3}, {"k", 33}},
           Symbols{{"m", 17}, {"n", 19}, {"k", 40}}, Symbols{{"m", 32}, {"n", 8}, {"k", 0}},
           // By eights of the depth, then fours, then one by one; in whole vectors and not.
-          Symbols{{"m", 5}, {"n", 9}, {"k", 452}}, Symbols{{"m", 1}, {"n", 9}, {"k", 453}}}) {
+          Symbols{{"m", 5}, {"n", 9}, {"k", 456}}, Symbols{{"m", 5}, {"n", 9}, {"k", 452}},
+          Symbols{{"m", 1}, {"n", 9}, {"k", 453}}}) {
       std::vector<HostTensor> inputs = RandomInputs(group, symbols);
       std::vector<HostTensor> wanted = RunNaively(group, inputs, symbols);
       for (const std::vector<HostTensor>& given : scheduled.Run(inputs, symbols, kMostEvaluated))
@@ -174,6 +203,140 @@ TEST(GpuProduct, RowsThatNoFourDividesAreReadOneByOne) {
   std::string text = PrintedFor(ProductTiles()[0], 255, 127, &calls);
   EXPECT_EQ(calls, 1u);
   EXPECT_EQ(text.find("load_aligned_f32x4("), std::string::npos);
+}
+
+// The loop over slices of a kernel by matrices, from the first of its lines that holds `first`.
+std::string MatrixLoop(const std::string& text, const std::string& first) {
+  size_t begin = text.find("for ("), from = text.find(first, begin);
+  if (begin == std::string::npos || from == std::string::npos) return "";
+  return text.substr(from, text.find("barrier()", from) - from);
+}
+
+int Count(const std::string& text, const std::string& what) {
+  int count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+TEST(GpuProduct, TheInnerLoopByMatricesIsLoadsOfMatricesAndMultiplications) {
+  struct {
+    int down, across;  // matrices of sums that 32 work-items hold
+  } constexpr kHeld[] = {{4, 2}, {2, 2}, {2, 1}};
+  for (size_t i = 0; i < HalfProductTiles().size(); ++i) {
+    const ProductTile& tile = HalfProductTiles()[i];
+    SCOPED_TRACE(NameOf(tile));
+    GroupBuilder b;
+    ir::NodeId node = Product(b, false, false, 128, 256, DType::kF16, DType::kF16);
+    auto program = ScheduleProductByTile(GroupView(b.function(), node), tile,
+                                         GpuTargetWithMatrices(DeviceKind::kVulkan));
+    ASSERT_TRUE(program.has_value());
+    ASSERT_EQ(program->calls.size(), 1u) << "known sizes need one kernel";
+    codegen::KernelSource source{"product", &program->calls[0].kernel, {}};
+    std::string text = codegen::PrintGlslKernel(source).value_or("");
+    std::string loop = MatrixLoop(text, "matrix_load_left(");
+    const auto [down, across] = kHeld[i];
+    constexpr int kSteps = 2;  // matrices in a slice's depth
+    EXPECT_EQ(Count(loop, "matrix_load_left("), kSteps * down) << loop;
+    EXPECT_EQ(Count(loop, "matrix_load_right("), kSteps * across) << loop;
+    EXPECT_EQ(Count(loop, "= matrix_multiply("), kSteps * down * across) << loop;
+    EXPECT_EQ(Count(text, "= matrix_multiply("), kSteps * down * across) << "elsewhere";
+    EXPECT_EQ(Count(text, "matrix_store("), down * across) << text;
+    std::string reads = text.substr(text.find("for ("));
+    EXPECT_GT(Count(reads.substr(0, reads.find("matrix_load_left(")), "load_halves("), 0)
+        << "eight neighbours move at once";
+    EXPECT_EQ(text.find("i64", text.find("for (")), std::string::npos) << "its indices fit in 32 bits";
+  }
+}
+
+TEST(GpuProduct, ModulesByMatricesDeclareThem) {
+  GroupBuilder b;
+  ir::NodeId node = Product(b, false, true, 128, 256, DType::kF16, DType::kF16);
+  auto program = ScheduleProductByTile(GroupView(b.function(), node), HalfProductTiles()[1],
+                                       GpuTargetWithMatrices(DeviceKind::kVulkan));
+  ASSERT_TRUE(program.has_value());
+  const LoopKernel& kernel = program->calls[0].kernel;
+  codegen::CodegenOptions options{GpuTargetInfo(DeviceKind::kVulkan), KernelForm::kSpirV, 1};
+  options.target.shared_memory_bytes = 48 << 10;
+  auto refused = codegen::CheckGpuKernel(kernel, options.target);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("needs matrices"), std::string::npos) << refused.error().message;
+  EXPECT_TRUE(codegen::CheckGpuKernel(kernel, GpuTargetWithMatrices(DeviceKind::kVulkan)));
+  EXPECT_FALSE(codegen::PrintOpenClKernel({"product", &kernel, {}}).has_value());
+  auto text = codegen::PrintGlsl({"product", &kernel, {}});
+  ASSERT_TRUE(text.has_value()) << text.error().message;
+  auto words = codegen::GlslToSpirv(*text, "product");
+  if (!words && words.error().code == Code::kUnsupported) GTEST_SKIP() << words.error().message;
+  ASSERT_TRUE(words.has_value()) << words.error().message;
+  EXPECT_TRUE(codegen::HasMatrixTypes(*words));
+  constexpr uint32_t kCapability = 2 << 16 | 17;
+  for (uint32_t number : {9u, 6022u}) {
+    const uint32_t wanted[] = {kCapability, number};
+    EXPECT_NE(std::search(words->begin(), words->end(), std::begin(wanted), std::end(wanted)), words->end())
+        << number;
+  }
+}
+
+// Where the module of a kernel by matrices takes the place of the base form's, the launch stays as it is.
+TEST(GpuProduct, BothFormsOfHalvesAreLaunchedAlike) {
+  GroupBuilder b;
+  ir::NodeId node = Product(b, false, false, K(), N(), DType::kF16, DType::kF16);
+  auto base = ScheduleGroup(b.function(), node, GpuTargetInfo(DeviceKind::kVulkan));
+  auto better = ScheduleGroup(b.function(), node, GpuTargetWithMatrices(DeviceKind::kVulkan));
+  ASSERT_TRUE(base.has_value() && better.has_value());
+  ASSERT_EQ(base->calls.size(), better->calls.size());
+  EXPECT_TRUE(base->workspaces.empty() && better->workspaces.empty());
+  int by_matrices = 0;
+  for (size_t i = 0; i < base->calls.size(); ++i) {
+    const KernelCall &one = base->calls[i], &other = better->calls[i];
+    EXPECT_EQ(one.when, other.when);
+    EXPECT_EQ(one.kernel.small_sizes, other.kernel.small_sizes);
+    for (int axis = 0; axis < 3; ++axis) EXPECT_EQ(one.kernel.grid_size[axis], other.kernel.grid_size[axis]);
+    ASSERT_EQ(one.arguments.size(), other.arguments.size());
+    for (size_t j = 0; j < one.arguments.size(); ++j) {
+      EXPECT_EQ(one.arguments[j].kind, other.arguments[j].kind);
+      EXPECT_EQ(one.arguments[j].index, other.arguments[j].index);
+      EXPECT_EQ(one.kernel.buffers[j].access, other.kernel.buffers[j].access);
+    }
+    EXPECT_FALSE(HasMatrices(one.kernel));
+    by_matrices += HasMatrices(other.kernel);
+  }
+  EXPECT_EQ(by_matrices, 6) << "three tiles, with vectors and without";
+}
+
+TEST(GpuProduct, HalvesTakeTheLargestTileOfWhichThereAreMany) {
+  GroupBuilder b;
+  ir::NodeId node = Product(b, false, false, K(), N(), DType::kF16, DType::kF16);
+  auto program = ScheduleGroup(b.function(), node, GpuTargetWithMatrices(DeviceKind::kVulkan));
+  ASSERT_TRUE(program.has_value());
+  struct {
+    int64_t m, n, k, groups;
+    bool has_matrices;
+  } constexpr kCases[] = {
+      {1024, 1024, 64, 64, true},  // 128 x 128
+      {1024, 1000, 64, 64, true},  // the same, with an edge
+      {896, 1024, 64, 224, true},  // 64 x 64
+      {384, 768, 3072, 72, true},  // the same: a long depth is not shared
+      {384, 512, 64, 192, true},   // 32 x 32
+      {64, 3072, 768, 192, true},  //
+      {8, 3072, 768, 0, false},    // thin
+      {1, 3072, 768, 0, false},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(std::to_string(c.m) + " x " + std::to_string(c.n));
+    const Symbols symbols = {{"m", c.m}, {"n", c.n}, {"k", c.k}};
+    int launched = 0;
+    for (const KernelCall& call : program->calls) {
+      if (ValueOf(call.when, symbols) == 0) continue;
+      ++launched;
+      EXPECT_EQ(HasMatrices(call.kernel), c.has_matrices);
+      int64_t groups = 1;
+      for (const Dim& size : call.kernel.grid_size) groups *= ValueOf(size, symbols);
+      if (c.has_matrices) {
+        EXPECT_EQ(groups, c.groups);
+      }
+    }
+    EXPECT_EQ(launched, 1);
+  }
 }
 
 TEST(GpuProduct, SizesKnownAtRunTimeGetAKernelForEachCase) {
