@@ -115,12 +115,18 @@ class ProductBuilder {
   void Bind(const ProductRole& role, const Expr& position, Bindings* bound);
   // The depth's coordinates at a flat position.
   void Step(const Expr& position, Bindings* bound) const;
+  // A factor's element at position `along` of the slice that begins at `k` of the depth, with `at` the other
+  // coordinates. An address that moves evenly along the depth begins at one that is computed before the loop.
+  Expr ElementAt(const Expr& element, const Bindings& at, const Expr& along, const Expr& k);
   // Stores all outputs at one position of the result.
   Status StoreElement(const Bindings& bound, const Expr& sum);
   // The buffer of partial sums.
   uint32_t partials() const { return partials_; }
 
  private:
+  Expr WithFixedAddresses(const Expr& element, Bindings at, const Expr& along, const Expr& k);
+  Expr ComputedOutside(const Expr& a);
+
   const GpuProduct& product_;
   InputReader reader_;
   std::vector<KernelArgument> arguments_;
@@ -132,11 +138,6 @@ class ProductBuilder {
 
 // The load that a factor's element is, perhaps of f16 as f32; invalid where it is something else.
 Expr PlainLoad(const Expr& element);
-// `element` with loads whose address moves evenly along the depth beginning at an address that `fixed`
-// computes before the loop: that of the depth's position `along`, with `at` the other coordinates; `k` is
-// where the slice begins.
-Expr WithFixedAddresses(const ProductParts& parts, const Expr& element, ProductBuilder::Bindings at,
-                        const Expr& along, const Expr& k, const std::function<Expr(const Expr&)>& fixed);
 // Loads touch nothing where `inside` does not hold, wherever they are placed.
 Expr OnlyInside(const Expr& element, const Expr& inside);
 // Whether a position is within the edge; true where it always is, as in tiles of `extent` that fill the size.

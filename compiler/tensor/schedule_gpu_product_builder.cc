@@ -77,20 +77,37 @@ bool HasLoads(const Expr& a) {
 
 }  // namespace
 
-Expr WithFixedAddresses(const ProductParts& parts, const Expr& element, ProductBuilder::Bindings at,
-                        const Expr& along, const Expr& k, const std::function<Expr(const Expr&)>& fixed) {
-  const std::vector<VariableId>& axes = parts.reduce->reduction->axes;
+Expr ProductBuilder::ElementAt(const Expr& element, const Bindings& at, const Expr& along, const Expr& k) {
+  Bindings bound = at;
+  Step(k + along, &bound);
+  return Substitute(WithFixedAddresses(element, at, along, k), bound);
+}
+
+Expr ProductBuilder::WithFixedAddresses(const Expr& element, Bindings at, const Expr& along, const Expr& k) {
+  const std::vector<VariableId>& axes = parts_.reduce->reduction->axes;
   if (axes.size() != 1) return element;
   at.emplace_back(axes[0], along);
   Rewriter rewrite([&](const Expr& e) {
     if (e.op() != ExprOp::kLoad || HasLoads(e->operands[0])) return e;
     auto stride = Coefficient(e->operands[0], axes[0]);
     if (!stride) return e;
-    Expr begin = fixed(Substitute(e->operands[0], at));
+    Expr begin = ComputedOutside(Substitute(e->operands[0], at));
     Expr mask = e->operands.size() > 1 ? e->operands[1] : Expr();
     return Load(e->id, e.dtype(), begin + k * DimValue(*stride), mask);
   });
   return rewrite(element);
+}
+
+// A variable in the kernel's outermost scope.
+Expr ProductBuilder::ComputedOutside(const Expr& a) {
+  Expr name;
+  nest_.At(0, [&] {
+    name = nest_.Remembered(a);
+    if (name.valid()) return;
+    name = nest_.Let("begin", a);
+    nest_.Remember(a, name);
+  });
+  return name;
 }
 
 Expr OnlyInside(const Expr& element, const Expr& inside) {

@@ -223,24 +223,7 @@ class MatrixProduct {
   }
 
   Expr ElementAt(Slice& slice, int part, int i, const Expr& k) {
-    Bindings bound = slice.At(part, i);
-    builder_.Step(k + slice.Along(part, i), &bound);
-    auto fixed = [&](const Expr& first) {
-      Expr begin;
-      nest_.At(0, [&] { begin = Remembered(first); });
-      return begin;
-    };
-    Bindings at_begin = slice.At(part, i);
-    return Substitute(
-        WithFixedAddresses(builder_.parts(), slice.element, at_begin, slice.Along(part, i), k, fixed), bound);
-  }
-
-  Expr Remembered(const Expr& a) {
-    Expr known = nest_.Remembered(a);
-    if (known.valid()) return known;
-    Expr name = nest_.Let("begin", a);
-    nest_.Remember(a, name);
-    return name;
+    return builder_.ElementAt(slice.element, slice.At(part, i), slice.Along(part, i), k);
   }
 
   // Puts the work-item's share into a half of the shared memory.

@@ -267,24 +267,7 @@ class TileProduct {
 
   // The factor's element of a part in the slice from `k` on.
   Expr ElementAt(Slice& slice, int part, int i, const Expr& k) {
-    Bindings bound = slice.At(part, i);
-    builder_.Step(k + slice.Along(part, i), &bound);
-    auto fixed = [&](const Expr& first) {
-      Expr begin;
-      nest_.At(0, [&] { begin = Remembered(first); });
-      return begin;
-    };
-    return Substitute(WithFixedAddresses(builder_.parts(), slice.element, slice.At(part, i),
-                                         slice.Along(part, i), k, fixed),
-                      bound);
-  }
-
-  Expr Remembered(const Expr& a) {
-    Expr known = nest_.Remembered(a);
-    if (known.valid()) return known;
-    Expr name = nest_.Let("begin", a);
-    nest_.Remember(a, name);
-    return name;
+    return builder_.ElementAt(slice.element, slice.At(part, i), slice.Along(part, i), k);
   }
 
   // Where a half of the party's shared memory begins.
