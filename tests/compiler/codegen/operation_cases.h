@@ -45,16 +45,22 @@ inline LoopKernel Elementwise(const std::vector<DType>& inputs, const std::vecto
   for (DType dtype : inputs) kernel.AddArgument("in", dtype, Access::kRead);
   for (const Output& output : outputs) kernel.AddArgument(output.name, output.dtype, Access::kWrite);
   for (VariableId& axis : kernel.grid) axis = kernel.NewVariable("g");
-  kernel.grid_size[0] = kCount / lanes;
-  VariableId lane = kernel.NewVariable("lane");
-  Expr i = Variable(kernel.grid[0]) * IntConstant(lanes) + Variable(lane);
+  // Neighbours within a byte belong to one point.
+  int64_t vectors = 1;
+  for (const Output& output : outputs)
+    vectors = std::max<int64_t>(vectors, 8 / DTypeBits(output.dtype) / lanes);
+  kernel.grid_size[0] = kCount / (lanes * vectors);
+  VariableId lane = kernel.NewVariable("lane"), vector = kernel.NewVariable("vector");
+  Expr first = Variable(kernel.grid[0]) * IntConstant(vectors) + Variable(vector);
+  Expr i = first * IntConstant(lanes) + Variable(lane);
   std::vector<Expr> values;
   for (uint32_t k = 0; k < inputs.size(); ++k) values.push_back(Load(k, inputs[k], i));
   std::vector<StmtPtr> stores;
   for (uint32_t k = 0; k < outputs.size(); ++k)
     stores.push_back(Store(static_cast<uint32_t>(inputs.size()) + k, i, outputs[k].body(values)));
-  kernel.body =
+  StmtPtr body =
       For(lane, IntConstant(0), IntConstant(lanes), Block(std::move(stores)), LoopKind::kVectorized);
+  kernel.body = For(vector, IntConstant(0), IntConstant(vectors), std::move(body));
   return kernel;
 }
 
