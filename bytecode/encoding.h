@@ -56,4 +56,10 @@ struct DecodedInstruction {
 // Errors: kInvalidProgram for an unknown opcode or a length that disagrees with the operands or the code.
 [[nodiscard]] Expected<DecodedInstruction> DecodeInstruction(std::span<const uint32_t> code, uint32_t at);
 
+// Visits every instruction of code that was verified.
+template <class Visit>
+void ForEachInstruction(std::span<const uint32_t> code, Visit visit) {
+  for (uint32_t word = 0; word < code.size(); word += code[word] >> 8) visit(*DecodeInstruction(code, word));
+}
+
 }  // namespace tvmvm

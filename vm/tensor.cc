@@ -20,27 +20,31 @@ struct Tensor::OnDevice {
 
 namespace {
 
-// How many bytes elements of that type and shape take. 16 bytes is the largest element.
-Expected<int64_t> BytesFor(DType dtype, const Shape& shape) {
+// 16 bytes is the largest element.
+Expected<int64_t> CountOf(const Shape& shape) {
   std::optional<int64_t> count = shape.ElementCount();
   if (!count || *count > INT64_MAX / 16)
     return MakeError(Code::kInvalidArgument, "a tensor of shape " + shape.ToString() + " cannot be");
+  return *count;
+}
+
+// How many bytes elements of that type and shape take.
+Expected<int64_t> BytesFor(DType dtype, const Shape& shape) {
+  TVMVM_TRY(const int64_t count, CountOf(shape));
   if (DTypeBits(dtype) == 0) return MakeError(Code::kInvalidArgument, "a tensor without an element type");
-  return DTypeBytes(dtype, *count);
+  return DTypeBytes(dtype, count);
 }
 
 }  // namespace
 
 Expected<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
   if (dtype == DType::kString) {
-    std::optional<int64_t> count = shape.ElementCount();
-    if (!count || *count > INT64_MAX / 16)
-      return MakeError(Code::kInvalidArgument, "a tensor of shape " + shape.ToString() + " cannot be");
+    TVMVM_TRY(const int64_t count, CountOf(shape));
     try {
-      return FromStrings(shape, std::vector<std::string>(static_cast<size_t>(*count)));
+      return FromStrings(shape, std::vector<std::string>(static_cast<size_t>(count)));
     } catch (const std::exception&) {
       return MakeError(Code::kOutOfMemory,
-                       "the host has no memory for " + std::to_string(*count) + " strings");
+                       "the host has no memory for " + std::to_string(count) + " strings");
     }
   }
   TVMVM_TRY(const int64_t bytes, BytesFor(dtype, shape));

@@ -82,31 +82,13 @@ Status AddCall(const GpuProduct& product, const Case& its, const BuildBody& buil
   return {};
 }
 
-// 1 where the factors that can be read by fours at all can be; 0 where none can.
-Dim VectorsFit(const GpuProduct& product) {
-  LoopKernel draft;
-  InputReader reader(product.group(), {}, &draft);
-  ProductParts parts = product.Expand(&draft, reader);
-  Dim fit = 1;
-  bool any = false;
-  for (bool is_left : {true, false}) {
-    Dim one = product.HasVectors(parts, is_left ? parts.left : parts.right,
-                                 is_left ? product.rows() : product.columns());
-    if (one.IsConstant(0)) continue;
-    any = true;
-    fit = And(fit, one);
-  }
-  return any ? fit : Dim(0);
-}
-
 using BuildEither = std::function<Status(ProductBuilder&, bool has_vectors)>;
 
 // One kernel that reads by fours, for sizes that allow it, and one for all others.
 Status AddEither(const GpuProduct& product, const Case& its, const BuildEither& build,
                  GroupProgram* program) {
-  Dim fit = VectorsFit(product);
   for (bool has_vectors : {true, false}) {
-    Dim fits = has_vectors ? fit : Not(fit);
+    Dim fits = has_vectors ? product.vectors_fit() : Not(product.vectors_fit());
     TVMVM_CHECK_OK(AddCall(
         product, {And(its.when, fits), its.small_sizes, its.partials},
         [&](ProductBuilder& builder) { return build(builder, has_vectors); }, program));
@@ -175,13 +157,17 @@ Status AddShares(const GpuProduct& product, const Dim& when, GroupProgram* progr
 
 // 1 where everything that the group's kernels index is within kSmallSize.
 Dim HasSmallSizes(const GpuProduct& product) {
-  Dim depth = Product(product.depth()), small = LessEqual(depth, Dim(kSmallSize));
-  auto see = [&](ir::ValueId value) {
-    small = And(small, LessEqual(Product(product.group().type(value).dims), Dim(kSmallSize)));
+  std::vector<Dim> sizes;  // each once: every launch asks
+  auto see = [&](const Dim& size) {
+    if (std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
   };
-  see(product.result());
-  for (ir::ValueId input : product.group().inputs()) see(input);
-  for (ir::ValueId output : product.group().outputs()) see(output);
+  auto size_of = [&](ir::ValueId value) { return Product(product.group().type(value).dims); };
+  see(Product(product.depth()));
+  see(size_of(product.result()));
+  for (ir::ValueId input : product.group().inputs()) see(size_of(input));
+  for (ir::ValueId output : product.group().outputs()) see(size_of(output));
+  Dim small = 1;
+  for (const Dim& size : sizes) small = And(small, LessEqual(size, Dim(kSmallSize)));
   return small;
 }
 
@@ -279,8 +265,18 @@ bool GpuProduct::Analyse() {
     depth_.push_back(*size);
   }
   accumulator_ = parts.reduce->reduction->accumulator;
+  FindVectors(parts);
   bool suits = accumulator_ == DType::kF32 || accumulator_ == DType::kI32 || accumulator_ == DType::kF64;
   return suits && ProductResults::Find(*group_, anchor_).has_value();
+}
+
+void GpuProduct::FindVectors(const ProductParts& parts) {
+  vectors_fit_ = 0;
+  for (bool is_left : {true, false}) {
+    Dim one = HasVectors(parts, is_left ? parts.left : parts.right, is_left ? rows_ : columns_);
+    if (one.IsConstant(0)) continue;
+    vectors_fit_ = vectors_fit_.IsConstant(0) ? one : And(vectors_fit_, one);
+  }
 }
 
 void GpuProduct::FindRoles(const ProductParts& parts) {

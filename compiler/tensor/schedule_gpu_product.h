@@ -69,10 +69,14 @@ class GpuProduct {
   // four (eight).
   ir::Dim HasVectors(const ProductParts& parts, const Expr& element, const ProductRole& role) const;
 
+  // 1 where all factors that can be read by fours at all can be; 0 where none can.
+  const ir::Dim& vectors_fit() const { return vectors_fit_; }
+
  private:
   GpuProduct(const GroupView& group, ir::NodeId anchor);
   bool Analyse();
   void FindRoles(const ProductParts& parts);
+  void FindVectors(const ProductParts& parts);
 
   const GroupView* group_;
   ir::NodeId anchor_;
@@ -81,6 +85,7 @@ class GpuProduct {
   ProductRole batch_, rows_, columns_;
   ir::Dims depth_;
   DType accumulator_ = DType::kInvalid;
+  ir::Dim vectors_fit_ = 0;
 };
 
 // The depth cut into shares that different work-groups sum: their partial sums lie one behind the other in a
@@ -118,6 +123,10 @@ class ProductBuilder {
   // A factor's element at position `along` of the slice that begins at `k` of the depth, with `at` the other
   // coordinates. An address that moves evenly along the depth begins at one that is computed before the loop.
   Expr ElementAt(const Expr& element, const Bindings& at, const Expr& along, const Expr& k);
+  // Reads a slice that begins at `k`: by `whole` where all of it is there (`fits`), else by `rest`; each gets
+  // where the slice begins. With `is_whole`, all of it always is.
+  using ReadSlice = std::function<void(const Expr& k)>;
+  void Read(const Expr& k, const Expr& fits, bool is_whole, const ReadSlice& whole, const ReadSlice& rest);
   // Stores all outputs at one position of the result.
   Status StoreElement(const Bindings& bound, const Expr& sum);
   // The buffer of partial sums.

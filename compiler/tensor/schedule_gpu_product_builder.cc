@@ -110,6 +110,17 @@ Expr ProductBuilder::ComputedOutside(const Expr& a) {
   return name;
 }
 
+void ProductBuilder::Read(const Expr& k, const Expr& fits, bool is_whole, const ReadSlice& whole,
+                          const ReadSlice& rest) {
+  if (is_whole) return whole(k);
+  nest_.OpenIf(fits);
+  whole(k);
+  nest_.Close();
+  nest_.OpenIf(Unary(ExprOp::kNot, fits));
+  rest(nest_.LetVariable("rest", k));  // its loads stay in here
+  nest_.Close();
+}
+
 Expr OnlyInside(const Expr& element, const Expr& inside) {
   Rewriter rewrite([&](const Expr& e) {
     if (e.op() != ExprOp::kLoad) return e;

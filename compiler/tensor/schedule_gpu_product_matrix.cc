@@ -183,16 +183,13 @@ class MatrixProduct {
     auto constant = depth_.constant();
     bool is_whole = constant && *constant % kDepth == 0;
     Expr fits = LessEqual(k + IntConstant(kDepth), DimValue(depth_));
-    if (!is_whole) nest_.OpenIf(fits);
-    ReadWhole(left_, k);
-    ReadWhole(right_, k);
-    if (is_whole) return;
-    nest_.Close();
-    nest_.OpenIf(Unary(ExprOp::kNot, fits));
-    Expr rest = nest_.LetVariable("rest", k);  // its loads stay in here
-    ReadRest(left_, rest);
-    ReadRest(right_, rest);
-    nest_.Close();
+    auto whole = [&](const Expr& at) {
+      for (Slice* slice : {&left_, &right_}) ReadWhole(*slice, at);
+    };
+    auto rest = [&](const Expr& at) {
+      for (Slice* slice : {&left_, &right_}) ReadRest(*slice, at);
+    };
+    builder_.Read(k, fits, is_whole, whole, rest);
   }
 
   void ReadWhole(Slice& slice, const Expr& k) {

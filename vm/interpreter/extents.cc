@@ -29,21 +29,16 @@ struct Writes {
   }
 };
 
-template <class Visit>
-void ForEachInstruction(const FunctionSpec& function, Visit visit) {
-  for (uint32_t word = 0; word < function.code.size(); word += function.code[word] >> 8)
-    visit(*DecodeInstruction(function.code, word));
-}
-
 }  // namespace
 
 std::vector<Extent> ExtentsOf(const FunctionSpec& function) {
   Writes writes(function);
-  ForEachInstruction(function, [&](const DecodedInstruction& instruction) { writes.Count(instruction); });
+  ForEachInstruction(function.code,
+                     [&](const DecodedInstruction& instruction) { writes.Count(instruction); });
 
   // By the scalar register of a plan's total: the arena on the GPU that is made with it.
   std::vector<uint32_t> arenas(function.scalar_registers, Extent::kUnknown);
-  ForEachInstruction(function, [&](const DecodedInstruction& instruction) {
+  ForEachInstruction(function.code, [&](const DecodedInstruction& instruction) {
     if (instruction.info->opcode != Opcode::kArenaOn || instruction.operand(1).value == 0) return;
     const auto arena = static_cast<uint32_t>(instruction.operand(0).value);
     const auto total = static_cast<size_t>(instruction.operand(2).value);
@@ -51,7 +46,7 @@ std::vector<Extent> ExtentsOf(const FunctionSpec& function) {
   });
 
   std::vector<Extent> extents(function.scalar_registers);
-  ForEachInstruction(function, [&](const DecodedInstruction& instruction) {
+  ForEachInstruction(function.code, [&](const DecodedInstruction& instruction) {
     if (instruction.info->opcode != Opcode::kPlan) return;
     const std::span<const uint32_t> sizes = instruction.operand(1).list,
                                     offsets = instruction.operand(3).list;

@@ -14,8 +14,7 @@ class Scan {
         written_(function.ref_registers),
         output_of_(function.ref_registers) {
     for (size_t i = 0; i < function.inputs.size(); ++i) written_[i] = 1;
-    for (uint32_t word = 0; word < function.code.size(); word += function.code[word] >> 8)
-      See(*DecodeInstruction(function.code, word));
+    ForEachInstruction(function.code, [this](const DecodedInstruction& instruction) { See(instruction); });
   }
 
   bool StaysInput(uint32_t reg) const { return !on_host_[reg] && written_[reg] == 1; }

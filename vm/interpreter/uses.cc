@@ -43,8 +43,9 @@ Uses UsesOf(const Program& program, FunctionId entry) {
   while (!open.empty()) {
     const std::vector<uint32_t>& code = program.functions[open.back()].code;
     open.pop_back();
-    for (uint32_t word = 0; word < code.size(); word += code[word] >> 8)
-      AddUse(program, *DecodeInstruction(code, word), &uses, &open);
+    ForEachInstruction(code, [&](const DecodedInstruction& instruction) {
+      AddUse(program, instruction, &uses, &open);
+    });
   }
   return uses;
 }
