@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 
 #include "compiler/tensor/group.h"
 
@@ -17,5 +18,9 @@ struct RowShape {
 
 // Nothing where the group is of another form.
 std::optional<RowShape> FindRowShape(const GroupView& group);
+
+// Elements that a reduction needs, that something else needs as well, and that cost so much to compute that
+// they are better kept.
+std::set<ir::ValueId> ValuesWorthKeeping(const GroupView& group, const RowShape& shape);
 
 }  // namespace tvmvm::tensor

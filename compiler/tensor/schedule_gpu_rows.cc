@@ -1,10 +1,13 @@
 // Rows on a GPU: softmax, normalisations, reductions. A work-group takes a row: its work-items stride along
-// it, each with a partial result that they combine in shared memory; elements are computed anew in each pass.
+// it, each with a partial result that they combine in shared memory. Elements that are expensive to compute
+// and wanted again stay in shared memory where the row fits there; others are computed anew in each pass.
 // Short rows are taken by a work-item each, as are rows whose elements lie apart where there are many of
 // them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "compiler/tensor/collapse_axes.h"
 #include "compiler/tensor/group_kernel.h"
@@ -22,17 +25,26 @@ using ir::Dims;
 using ir::OpKind;
 using ir::ValueId;
 
-constexpr int kRowItems = 256;        // of a group that takes a row
-constexpr int64_t kShortRow = 32;     // elements that one work-item takes
-constexpr int64_t kManyRows = 16384;  // where work-items keep a device busy by themselves
+constexpr int kRowItems = 256;            // of a group that takes a row
+constexpr int64_t kShortRow = 32;         // elements that one work-item takes
+constexpr int64_t kManyRows = 16384;      // where work-items keep a device busy by themselves
+constexpr int64_t kHeldBytes = 16 << 10;  // of shared memory, for elements of a row
+
+// How a row is taken.
+struct RowForm {
+  bool has_groups = false;  // by a work-group; else by a work-item
+  std::set<ValueId> held;   // elements that a reduction needs and later passes find in shared memory
+  int64_t most_held = 0;    // so many of each, at least the row's length
+};
 
 class RowsForGpu {
  public:
-  RowsForGpu(const GroupView& group, RowShape shape, bool has_groups)
+  RowsForGpu(const GroupView& group, RowShape shape, RowForm form)
       : group_(group),
         function_(group.function()),
         shape_(std::move(shape)),
-        has_groups_(has_groups),
+        form_(std::move(form)),
+        has_groups_(form_.has_groups),
         made_(group),
         nest_(&made_.kernel()) {}
 
@@ -88,9 +100,9 @@ class RowsForGpu {
     std::vector<Expr> index = coordinates_;
     if (reduced_.empty()) return build(index);
     Expr begin = has_groups_ ? Variable(nest_.kernel()->thread[0]) : IntConstant(0);
-    Expr position = Variable(nest_.Open("position", begin, DimValue(Product(reduced_sizes_)),
-                                        LoopKind::kSerial, has_groups_ ? kRowItems : 1));
-    std::vector<Expr> within = BindCoordinates(nest_, reduced_sizes_, position);
+    position_ = Variable(nest_.Open("position", begin, DimValue(Product(reduced_sizes_)), LoopKind::kSerial,
+                                    has_groups_ ? kRowItems : 1));
+    std::vector<Expr> within = BindCoordinates(nest_, reduced_sizes_, position_);
     for (size_t i = 0; i < reduced_.size(); ++i) index[reduced_[i]] = within[i];
     build(index);
     nest_.Close();
@@ -101,6 +113,8 @@ class RowsForGpu {
     auto leaf = [&](ValueId asked, std::span<const Expr> at) -> Expr {
       if (auto found = statistics_.find(asked); asked != wanted && found != statistics_.end())
         return found->second;
+      if (auto found = held_.find(asked); found != held_.end())
+        return Load(found->second, group_.type(asked).dtype, position_);
       return made_.LoadInput(asked, at);
     };
     Expander expander(group_, leaf, nest_.kernel());
@@ -114,10 +128,19 @@ class RowsForGpu {
     ValueId value = node.outputs[0];
     Expr element = Expand(value, coordinates_, value);
     if (element.op() == ExprOp::kReduce) {
+      ValueId operand = node.inputs[0];
+      bool holds = form_.held.contains(operand) && !held_.contains(operand);
+      DType dtype = group_.type(operand).dtype;
+      uint32_t buffer = holds ? nest_.Local("held", dtype, Memory::kShared, form_.most_held) : 0;
       element = Reduced(element, [&](const std::vector<Expr>& index) {
-        Expr body = Expand(node.inputs[0], index, {});
+        Expr body = Expand(operand, index, {});
+        if (holds) {
+          body = nest_.Let("element", nest_.Place(body));
+          nest_.Add(Store(buffer, position_, body));
+        }
         return Cast(AccumulatorOf(element), body);
       });
+      if (holds) held_[operand] = buffer;
     }
     statistics_[value] = nest_.Let("statistic", nest_.Place(element));
   }
@@ -163,6 +186,7 @@ class RowsForGpu {
   const GroupView& group_;
   const ir::Function& function_;
   RowShape shape_;
+  RowForm form_;
   bool has_groups_;
   GroupKernel made_;
   Nest nest_;
@@ -172,8 +196,17 @@ class RowsForGpu {
   std::vector<Expr> estimate_;
   std::vector<uint32_t> stores_;
   std::map<ValueId, Expr> statistics_;
+  std::map<ValueId, uint32_t> held_;  // buffers that are filled
+  Expr position_ = IntConstant(0);    // of the element at hand within the row
   ValueId missing_;
 };
+
+// How many elements of each value shared memory holds; numbers take at least 32 bits there.
+int64_t MostHeld(const GroupView& group, const std::set<ValueId>& values) {
+  int64_t bytes = 0;
+  for (ValueId value : values) bytes += std::max(4, DTypeBits(group.type(value).dtype) / 8);
+  return kHeldBytes / bytes;
+}
 
 }  // namespace
 
@@ -198,16 +231,25 @@ Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const Targe
   Dim has_many = innermost_is_kept ? LessEqual(Dim(kManyRows), rows) : Dim(0);
   Dim by_items = Select(is_short, 1, has_many);
   GroupProgram program;
-  for (bool has_groups : {false, true}) {
-    Dim when = has_groups ? Not(by_items) : by_items;
-    if (when.IsConstant(0)) continue;
-    TVMVM_TRY(KernelCall call, RowsForGpu(group, *shape, has_groups).Build());
+  auto add = [&](const Dim& when, RowForm form) -> Status {
+    if (when.IsConstant(0)) return {};
+    TVMVM_TRY(KernelCall call, RowsForGpu(group, *shape, std::move(form)).Build());
     for (KernelArgument& argument : call.arguments) {
       if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
     }
     call.when = when;
     program.calls.push_back(std::move(call));
+    return {};
+  };
+  TVMVM_CHECK_OK(add(by_items, {}));
+  Dim by_groups = Not(by_items);
+  if (std::set<ValueId> held = ValuesWorthKeeping(group, *shape); !held.empty()) {
+    int64_t most = MostHeld(group, held);
+    Dim fits = LessEqual(row, Dim(most));
+    TVMVM_CHECK_OK(add(And(by_groups, fits), {true, held, std::min(most, row.constant().value_or(most))}));
+    by_groups = And(by_groups, Not(fits));
   }
+  TVMVM_CHECK_OK(add(by_groups, {true}));
   return program;
 }
 

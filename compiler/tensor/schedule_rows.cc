@@ -29,7 +29,6 @@ using ir::ValueId;
 
 constexpr int64_t kBlockElements = 8192;  // of a grid point
 constexpr int64_t kMostRows = 64;         // that vectors hold at once, at every CPU level
-constexpr int kWorthKeeping = 8;  // operations from which on an element is kept rather than computed again
 
 class RowsKernel {
  public:
@@ -51,9 +50,9 @@ class RowsKernel {
       (shape_.flags[axis].IsConstant(0) ? kept_ : reduced_).push_back(static_cast<int>(axis));
     }
     has_row_lanes_ = !kept_.empty() && (reduced_.empty() || kept_.back() > reduced_.back());
-    ChooseKept();
-    TVMVM_CHECK_OK(made_.DeclareArguments([this](ValueId output) { return IndexOf(output); }, &estimate_,
-                                          &stores_));
+    if (!reduced_.empty()) kept_values_ = ValuesWorthKeeping(group_, shape_);
+    TVMVM_CHECK_OK(
+        made_.DeclareArguments([this](ValueId output) { return IndexOf(output); }, &estimate_, &stores_));
     width_ = LanesFor(estimate_, target_);
     BuildLoops();
     if (missing_.valid()) return tl::unexpected(NoSchedule(group_, missing_));
@@ -63,43 +62,6 @@ class RowsKernel {
 
  private:
   bool IsWhole(ValueId value) const { return group_.type(value).dims == shape_.whole; }
-
-  // --- analysis ---
-  // Elementwise values that a reduction needs, that something else needs as well, and that cost much.
-  void ChooseKept() {
-    if (reduced_.empty()) return;  // a row is one element
-    std::map<ValueId, int> uses;
-    for (ir::NodeId id : group_.nodes()) {
-      for (ValueId input : function_.node(id).inputs) {
-        if (input.valid()) ++uses[input];
-      }
-    }
-    for (ValueId output : group_.outputs()) ++uses[output];
-    for (ir::NodeId id : group_.nodes()) {
-      const ir::Node& node = function_.node(id);
-      if (node.op->kind != OpKind::kReduce) continue;
-      ValueId operand = node.inputs[0];
-      if (uses[operand] > 1 && CostOf(operand) >= kWorthKeeping) kept_values_.insert(operand);
-    }
-  }
-
-  // Operations behind one element, down to inputs and statistics.
-  int CostOf(ValueId value) const {
-    ir::NodeId producer = function_.value(value).producer;
-    if (!IsWhole(value) || group_.InputNumber(value) >= 0 || !producer.valid()) return 0;
-    const ir::Node& node = function_.node(producer);
-    if (node.op->kind != OpKind::kElementwise) return 0;
-    static constexpr std::string_view kCheap[] = {"add",  "sub", "mul",  "neg",   "negate", "abs",
-                                                  "min",  "max", "cast", "where", "select", "equal",
-                                                  "less", "and", "or",   "not",   "fma"};
-    int cost = std::find(std::begin(kCheap), std::end(kCheap), node.op->name) != std::end(kCheap)
-                   ? 1
-                   : kWorthKeeping;
-    for (ValueId input : node.inputs) {
-      if (input.valid()) cost += CostOf(input);
-    }
-    return std::min(cost, 1000);
-  }
 
   std::vector<Expr> IndexOf(ValueId value) const {
     if (IsWhole(value)) return coordinates_;
@@ -317,41 +279,6 @@ class RowsKernel {
 };
 
 }  // namespace
-
-std::optional<RowShape> FindRowShape(const GroupView& group) {
-  RowShape shape;
-  for (ir::NodeId id : group.nodes()) {
-    const ir::Node& node = group.function().node(id);
-    if (node.op->kind != OpKind::kReduce) continue;
-    const Dims& dims = group.type(node.inputs[0]).dims;
-    const Dims& flags = node.DimList("flags");
-    bool is_fixed =
-        std::all_of(flags.begin(), flags.end(), [](const Dim& flag) { return flag.is_constant(); });
-    if (!is_fixed || node.String("kind").starts_with("arg")) return std::nullopt;
-    if (shape.reductions++ > 0 && (dims != shape.whole || flags != shape.flags)) return std::nullopt;
-    shape.whole = dims;
-    shape.flags = flags;
-  }
-  if (shape.reductions == 0) return std::nullopt;
-  for (size_t axis = 0; axis < shape.whole.size(); ++axis) {
-    shape.row.push_back(shape.flags[axis].IsConstant(0) ? shape.whole[axis] : Dim(1));
-  }
-  for (ir::NodeId id : group.nodes()) {
-    const ir::Node& node = group.function().node(id);
-    if (node.op->kind == OpKind::kConstant || node.op->kind == OpKind::kDimsTensor) continue;
-    const ir::Type& type = group.type(node.outputs[0]);
-    bool is_elementwise = node.op->kind == OpKind::kElementwise || node.op->kind == OpKind::kReduce;
-    if (!is_elementwise || IsSubByte(type.dtype) || (type.dims != shape.whole && type.dims != shape.row))
-      return std::nullopt;
-  }
-  for (ValueId output : group.outputs()) {
-    const ir::Type& type = group.type(output);
-    if (IsSubByte(type.dtype) || group.InputNumber(output) >= 0) return std::nullopt;
-    if (type.dims != shape.whole && type.dims != shape.row) return std::nullopt;
-    shape.has_whole_output |= type.dims == shape.whole && shape.whole != shape.row;
-  }
-  return shape;
-}
 
 bool TakesRows(const GroupView& group) {
   CollapsedGroup collapsed = CollapseAxes(group);
