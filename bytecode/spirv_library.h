@@ -16,9 +16,10 @@
 
 namespace tvmvm {
 
-// A module SYMBOL + kSpirvAlternative does what SYMBOL does, launched alike, and needs more of the device: it
-// is taken where the device has what it declares.
-inline constexpr std::string_view kSpirvAlternative = "@matrices";
+// A module whose symbol ends in one of these does what the symbol without it does, launched alike, and needs
+// more of the device: the first of them is taken that declares no more than the device has.
+inline constexpr std::string_view kByMatrices = "@matrices", kBySubgroups = "@subgroups";
+inline constexpr std::string_view kSpirvAlternatives[] = {kByMatrices, kBySubgroups};
 
 struct SpirvModule {
   std::string symbol;

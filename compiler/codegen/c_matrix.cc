@@ -30,7 +30,7 @@ tensor::Expr EightFrom(const tensor::Expr& index) {
 
 bool CPrinter::HoldsEights(uint32_t buffer) const {
   const BufferInfo& info = kernel_.buffers[buffer];
-  return !info.is_argument && info.dtype == DType::kF16 && !tensor::IsMatrix(info.memory) && needs_matrices();
+  return !info.is_argument && info.dtype == DType::kF16 && !tensor::IsMatrix(info.memory) && needs_.matrices;
 }
 
 bool CPrinter::AllocateForMatrices(uint32_t buffer) {

@@ -99,7 +99,7 @@ void CPrinter::Allocate(uint32_t buffer) {
   auto vector = vectors_.find(buffer);
   int lanes = vector == vectors_.end() ? 0 : vector->second;
   places_[buffer] = {NewName(info.name), lanes};
-  needs_f64_ |= info.dtype == DType::kF64;
+  needs_.f64 |= info.dtype == DType::kF64;
   Text type = lanes > 0 ? fmt::format("f32x{}", lanes) : Text(RegisterType(info.dtype));
   if (type == "bool") type = "u32";
   bool is_glsl = dialect_ == Dialect::kGlsl, is_shared = info.memory == Memory::kShared;

@@ -327,16 +327,16 @@ const std::vector<Function>& Table() {
 
 }  // namespace
 
-std::string DialectHeader(Dialect dialect, bool needs_f64, bool needs_matrices) {
+std::string DialectHeader(Dialect dialect, const TextNeeds& needs) {
   static constexpr std::pair<const char*, const char*> kTypes[] = {
       {"i8", "char"},  {"u8", "uchar"}, {"i16", "short"}, {"u16", "ushort"}, {"i32", "int"},
       {"u32", "uint"}, {"i64", "long"}, {"u64", "ulong"}, {"f32", "float"},  {"f64", "double"}};
   std::string text;
   if (dialect == Dialect::kOpenClC) {
     text = "#pragma OPENCL FP_CONTRACT OFF\n";
-    if (needs_f64) text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+    if (needs.f64) text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
     for (auto [name, type] : kTypes) {
-      if (std::string_view(name) == "f64" && !needs_f64) continue;
+      if (std::string_view(name) == "f64" && !needs.f64) continue;
       text += fmt::format("typedef {1} {0};\n#define to_{0}(x) (({0})(x))\n", name, type);
       if (name[1] == '3' || name[1] == '6') text += fmt::format("#define as_{0}(x) as_{1}(x)\n", name, type);
     }
@@ -364,7 +364,12 @@ std::string DialectHeader(Dialect dialect, bool needs_f64, bool needs_matrices) 
       "#version 450\n"
       "#extension GL_EXT_buffer_reference : require\n"
       "#extension GL_EXT_scalar_block_layout : require\n"
-      "#extension GL_EXT_shader_explicit_arithmetic_types : require\n"
+      "#extension GL_EXT_shader_explicit_arithmetic_types : require\n";
+  if (needs.subgroups)
+    text +=
+        "#extension GL_KHR_shader_subgroup_basic : require\n"
+        "#extension GL_KHR_shader_subgroup_arithmetic : require\n";
+  text +=
       "#define i8 int8_t\n#define u8 uint8_t\n#define i16 int16_t\n#define u16 uint16_t\n#define i32 int\n"
       "#define u32 uint\n#define i64 int64_t\n#define u64 uint64_t\n#define f32 float\n#define f64 double\n";
   for (auto [name, type] : kTypes) text += fmt::format("#define to_{0}(x) {0}(x)\n", name);
@@ -375,7 +380,7 @@ std::string DialectHeader(Dialect dialect, bool needs_f64, bool needs_matrices) 
       "#define f32x2 vec2\n#define f32x4 vec4\n#define make_f32x2 vec2\n#define make_f32x4 vec4\n"
       "#define splat_f32x2 vec2\n#define splat_f32x4 vec4\n"
       "#define c128 u64vec2\n#define make_c128 u64vec2\n";
-  return needs_matrices ? text + MatrixHeader() : text;
+  return needs.matrices ? text + MatrixHeader() : text;
 }
 
 void Prelude::Need(std::string_view function) {

@@ -10,11 +10,16 @@ namespace tvmvm::codegen {
 // Languages like C that kernels are printed in. Both name types alike: i8 ... u64, f32, f64.
 enum class Dialect : uint8_t { kOpenClC, kGlsl };
 
-// What stands before all code: type names and conversions. Matrices (loop_ir.h) are for GLSL alone. In OpenCL
+// What a text needs that not all do. Matrices (loop_ir.h) and subgroups are for GLSL alone.
+struct TextNeeds {
+  bool f64 = false, matrices = false, subgroups = false;
+};
+
+// What stands before all code: type names and conversions. In OpenCL
 // C also the macros of kernels that serve devices of two kinds. Where TVMVM_SERIAL is defined (CPUs, whose
 // drivers would have to make loops of work-items themselves), a work-group is one work-item, and FOR_ITEMS
 // are loops over those that are written; elsewhere FOR_ITEMS is nothing.
-std::string DialectHeader(Dialect dialect, bool needs_f64, bool needs_matrices = false);
+std::string DialectHeader(Dialect dialect, const TextNeeds& needs);
 
 // The functions that a text needs, each once and behind those that it calls itself.
 class Prelude {

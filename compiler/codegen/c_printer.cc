@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <set>
 
 #include "bytecode/kernel_abi.h"
@@ -17,6 +18,29 @@ using tensor::Memory;
 using tensor::Stmt;
 using tensor::StmtKind;
 using tensor::StmtPtr;
+
+namespace {
+
+const char* SubgroupFunction(tensor::ExprOp combine) {
+  switch (combine) {
+    case tensor::ExprOp::kAdd:
+      return "subgroupAdd";
+    case tensor::ExprOp::kMul:
+      return "subgroupMul";
+    case tensor::ExprOp::kMin:
+      return "subgroupMin";
+    case tensor::ExprOp::kMax:
+      return "subgroupMax";
+    case tensor::ExprOp::kAnd:
+      return "subgroupAnd";
+    case tensor::ExprOp::kOr:
+      return "subgroupOr";
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
 
 bool ItemsMeet(const tensor::LoopKernel& kernel) {
   bool share = std::any_of(kernel.buffers.begin(), kernel.buffers.end(),
@@ -32,7 +56,9 @@ CPrinter::CPrinter(Dialect dialect, const tensor::LoopKernel& kernel, std::strin
       symbol_(std::move(symbol)),
       dims_(std::move(scalars)),
       prelude_(dialect),
-      places_(kernel.buffers.size()) {}
+      places_(kernel.buffers.size()) {
+  needs_.matrices = tensor::HasMatrices(kernel);
+}
 
 Expected<std::string> CPrinter::Print() {
   for (uint32_t i = 0; i < kernel_.argument_count; ++i) places_[i].name = NewName(kernel_.buffers[i].name);
@@ -178,7 +204,7 @@ void CPrinter::CountUses(const Stmt& s) {
     if (!root->valid()) continue;
     ++uses_[root->get()];
     tensor::VisitOnce(*root, [&](const Expr& e) {
-      needs_f64_ |= e.dtype() == DType::kF64;
+      needs_.f64 |= e.dtype() == DType::kF64;
       if (!seen.insert(e.get()).second) return;
       for (const Expr& operand : e->operands) ++uses_[operand.get()];
     });
@@ -217,6 +243,9 @@ void CPrinter::Statement(const Stmt& s) {
       if (kernel_.GroupItems() == 1) break;
       Line(dialect_ == Dialect::kOpenClC ? "barrier(CLK_LOCAL_MEM_FENCE);" : "barrier();");
       break;
+    case StmtKind::kGroupReduce:
+      GroupReduce(s);
+      break;
     case StmtKind::kMatrix:
       Matrix(s);
       break;
@@ -238,6 +267,35 @@ void CPrinter::Loop(const Stmt& s) {
   Statement(*s.body[0]);
   --depth_;
   Line("}");
+}
+
+// Each subgroup combines what its work-items have, whatever its size is; all work-items combine what the
+// subgroups have. Of numbers and NaN, subgroups may give either.
+void CPrinter::GroupReduce(const Stmt& s) {
+  const DType dtype = s.value.dtype();
+  const bool chooses = s.combine == tensor::ExprOp::kMin || s.combine == tensor::ExprOp::kMax;
+  const char* function = SubgroupFunction(s.combine);
+  if (dialect_ != Dialect::kGlsl || function == nullptr) {
+    Defect(s.value, "is reduced by subgroups");
+    return;
+  }
+  needs_.subgroups = true;
+  const Text type = RegisterType(dtype), parts = NewName("parts");
+  Text own = Declare(type, Scalar(s.value), "own");
+  Text part = Declare(type, fmt::format("{}({})", function, own), "part");
+  if (chooses && IsFloat(dtype))
+    Line(fmt::format("if (subgroupOr({})) {} = {};", Call("is_nan_f32", {own}), part,
+                     FloatText(dtype, std::numeric_limits<double>::quiet_NaN())));
+  shared_ += fmt::format("shared {} {}[{}];\n", type, parts, kernel_.GroupItems());
+  Line(fmt::format("if (subgroupElect()) {}[gl_SubgroupID] = {};", parts, part));
+  Line("barrier();");
+  Text total = Declare(type, parts + "[0]", "total");
+  Line("for (u32 i = 1u; i < gl_NumSubgroups; ++i) {");
+  ++depth_;
+  Line(fmt::format("{} = {};", total, Binary(s.combine, dtype, total, parts + "[i]", nullptr, false)));
+  --depth_;
+  Line("}");
+  variables_[s.variable] = {{total}};
 }
 
 void CPrinter::Condition(const Stmt& s) {

@@ -31,8 +31,7 @@ class CPrinter {
   Expected<std::string> Print();
   // Functions that the text calls; complete after Print.
   const Prelude& prelude() const { return prelude_; }
-  bool needs_f64() const { return needs_f64_; }
-  bool needs_matrices() const { return tensor::HasMatrices(kernel_); }
+  const TextNeeds& needs() const { return needs_; }
 
  private:
   using Expr = tensor::Expr;
@@ -60,6 +59,7 @@ class CPrinter {
   void BindGrid();
   void Statement(const tensor::Stmt& s);
   void Loop(const tensor::Stmt& s);
+  void GroupReduce(const tensor::Stmt& s);
   void Condition(const tensor::Stmt& s);
   void Let(const tensor::Stmt& s);
   void Allocate(uint32_t buffer);
@@ -145,7 +145,7 @@ class CPrinter {
   std::vector<ir::Dim> dims_;
   Status status_;
   Prelude prelude_;
-  bool needs_f64_ = false;
+  TextNeeds needs_;
 
   Text body_, shared_;
   int depth_ = 1;

@@ -20,7 +20,7 @@ namespace {
 struct Printed {
   std::string kernel;
   Prelude prelude;
-  bool needs_f64 = false, needs_matrices = false;
+  TextNeeds needs;
 };
 
 Expected<Printed> PrintPrepared(const KernelSource& source, tensor::LoopKernel prepared, Dialect dialect) {
@@ -30,15 +30,16 @@ Expected<Printed> PrintPrepared(const KernelSource& source, tensor::LoopKernel p
       source.scalars.empty() ? tensor::LaunchScalars(*source.kernel) : source.scalars;
   CPrinter printer(dialect, prepared, source.symbol, std::move(scalars));
   TVMVM_TRY(std::string text, printer.Print());
-  return Printed{std::move(text), printer.prelude(), printer.needs_f64(), printer.needs_matrices()};
+  return Printed{std::move(text), printer.prelude(), printer.needs()};
 }
 
 // In OpenCL C, kernels whose work-items meet have a second form, where a group is one work-item with loops:
 // see DialectHeader. Its compilers unroll as they see fit; texts that are not unrolled build in half the
 // time.
-Expected<Printed> PrintKernel(const KernelSource& source, Dialect dialect) {
+Expected<Printed> PrintKernel(const KernelSource& source, Dialect dialect, bool by_subgroups = false) {
   TVMVM_CHECK_OK(tensor::VerifyLoops(*source.kernel));
-  TVMVM_TRY(Printed printed, PrintPrepared(source, UnrollLoops(PrepareKernel(*source.kernel)), dialect));
+  const tensor::LoopKernel kernel = tensor::LowerGroupReduce(*source.kernel, by_subgroups);
+  TVMVM_TRY(Printed printed, PrintPrepared(source, UnrollLoops(PrepareKernel(kernel)), dialect));
   if (dialect != Dialect::kOpenClC || !ItemsMeet(*source.kernel)) return printed;
   tensor::LoopKernel serialized = tensor::SerializeWorkGroup(*source.kernel);
   serialized.small_sizes = false;  // CPUs compute indices in 64 bits as well
@@ -46,36 +47,48 @@ Expected<Printed> PrintKernel(const KernelSource& source, Dialect dialect) {
   TVMVM_TRY(Printed serial, PrintPrepared(source, PrepareKernel(serialized), dialect));
   printed.kernel = "#ifdef TVMVM_SERIAL\n" + serial.kernel + "#else\n" + printed.kernel + "#endif\n";
   printed.prelude.Add(serial.prelude);
-  printed.needs_f64 |= serial.needs_f64;
+  printed.needs.f64 |= serial.needs.f64;
   return printed;
 }
 
 Expected<std::vector<std::byte>> GenerateSpirv(std::span<const KernelSource> kernels, int threads) {
-  std::vector<Expected<std::vector<uint32_t>>> results(kernels.size());
+  struct Job {
+    const KernelSource* source;
+    bool by_subgroups;
+    Expected<std::vector<uint32_t>> words;
+  };
+  std::vector<Job> jobs;
+  for (const KernelSource& source : kernels) {
+    jobs.push_back({&source, false, {}});
+    if (tensor::HasGroupReduce(tensor::LowerGroupReduce(*source.kernel, true)))
+      jobs.push_back({&source, true, {}});
+  }
   std::atomic<size_t> next = 0;
-  auto make = [&](const KernelSource& source) -> Expected<std::vector<uint32_t>> {
-    TVMVM_TRY(std::string text, PrintGlsl(source));
-    return GlslToSpirv(text, source.kernel->name);
+  auto make = [&](const Job& job) -> Expected<std::vector<uint32_t>> {
+    TVMVM_TRY(std::string text, PrintGlsl(*job.source, job.by_subgroups));
+    return GlslToSpirv(text, job.source->kernel->name);
   };
   auto work = [&] {
-    for (size_t i = next++; i < kernels.size(); i = next++) results[i] = make(kernels[i]);
+    for (size_t i = next++; i < jobs.size(); i = next++) jobs[i].words = make(jobs[i]);
   };
   std::vector<std::thread> workers;
-  for (int i = 1; i < std::min<int>(threads, static_cast<int>(kernels.size())); ++i)
-    workers.emplace_back(work);
+  for (int i = 1; i < std::min<int>(threads, static_cast<int>(jobs.size())); ++i) workers.emplace_back(work);
   work();
   for (std::thread& worker : workers) worker.join();
   std::vector<SpirvModule> modules;
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    TVMVM_TRY(std::vector<uint32_t> words, std::move(results[i]));
-    modules.push_back({kernels[i].symbol, std::move(words)});
+  for (Job& job : jobs) {
+    TVMVM_TRY(std::vector<uint32_t> words, std::move(job.words));
+    std::string symbol = job.source->symbol;
+    if (job.by_subgroups) symbol += kBySubgroups;
+    modules.push_back({std::move(symbol), std::move(words)});
   }
   return PackSpirvLibrary(std::move(modules));
 }
 
 }  // namespace
 
-Status CheckGpuKernel(const tensor::LoopKernel& kernel, const TargetInfo& target) {
+Status CheckGpuKernel(const tensor::LoopKernel& original, const TargetInfo& target) {
+  const tensor::LoopKernel kernel = tensor::LowerGroupReduce(original);
   std::string missing;
   auto want = [&](bool has, const char* what) {
     if (!has && missing.empty()) missing = what;
@@ -117,20 +130,19 @@ Status CheckGpuKernel(const tensor::LoopKernel& kernel, const TargetInfo& target
 Expected<std::string> PrintOpenClC(std::span<const KernelSource> kernels) {
   Prelude prelude(Dialect::kOpenClC);
   std::string text;
-  bool needs_f64 = false;
+  TextNeeds needs;
   for (const KernelSource& source : kernels) {
     TVMVM_TRY(Printed printed, PrintKernel(source, Dialect::kOpenClC));
     prelude.Add(printed.prelude);
-    needs_f64 |= printed.needs_f64;
+    needs.f64 |= printed.needs.f64;
     text += printed.kernel;
   }
-  return DialectHeader(Dialect::kOpenClC, needs_f64) + prelude.Text() + text;
+  return DialectHeader(Dialect::kOpenClC, needs) + prelude.Text() + text;
 }
 
-Expected<std::string> PrintGlsl(const KernelSource& kernel) {
-  TVMVM_TRY(Printed printed, PrintKernel(kernel, Dialect::kGlsl));
-  return DialectHeader(Dialect::kGlsl, printed.needs_f64, printed.needs_matrices) + printed.prelude.Text() +
-         printed.kernel;
+Expected<std::string> PrintGlsl(const KernelSource& kernel, bool by_subgroups) {
+  TVMVM_TRY(Printed printed, PrintKernel(kernel, Dialect::kGlsl, by_subgroups));
+  return DialectHeader(Dialect::kGlsl, printed.needs) + printed.prelude.Text() + printed.kernel;
 }
 
 Expected<std::string> PrintOpenClKernel(const KernelSource& kernel) {
@@ -138,8 +150,8 @@ Expected<std::string> PrintOpenClKernel(const KernelSource& kernel) {
   return printed.kernel;
 }
 
-Expected<std::string> PrintGlslKernel(const KernelSource& kernel) {
-  TVMVM_TRY(Printed printed, PrintKernel(kernel, Dialect::kGlsl));
+Expected<std::string> PrintGlslKernel(const KernelSource& kernel, bool by_subgroups) {
+  TVMVM_TRY(Printed printed, PrintKernel(kernel, Dialect::kGlsl, by_subgroups));
   return printed.kernel;
 }
 

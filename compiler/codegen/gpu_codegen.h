@@ -15,7 +15,8 @@ namespace tvmvm::codegen {
 // the kernel needs and the target lacks.
 Status CheckGpuKernel(const tensor::LoopKernel& kernel, const TargetInfo& target);
 
-// One text for all kernels (kOpenClC), or a library of one SPIR-V module for each (kSpirV). Thread-safe.
+// One text for all kernels (kOpenClC), or a library of one SPIR-V module for each (kSpirV), and one by
+// subgroups where that is another (kBySubgroups). Thread-safe.
 // Errors: kUnsupported for a kernel that CheckGpuKernel refuses, or when SPIR-V is asked of a build without
 // it; kInternal with the kernel's name.
 Expected<std::vector<std::byte>> GenerateGpuLibrary(std::span<const KernelSource> kernels,
@@ -23,10 +24,10 @@ Expected<std::vector<std::byte>> GenerateGpuLibrary(std::span<const KernelSource
 
 // The texts themselves, for tests and --print-after=codegen.
 Expected<std::string> PrintOpenClC(std::span<const KernelSource> kernels);
-Expected<std::string> PrintGlsl(const KernelSource& kernel);
+Expected<std::string> PrintGlsl(const KernelSource& kernel, bool by_subgroups = false);
 // Without type names and functions: what a reader wants to see.
 Expected<std::string> PrintOpenClKernel(const KernelSource& kernel);
-Expected<std::string> PrintGlslKernel(const KernelSource& kernel);
+Expected<std::string> PrintGlslKernel(const KernelSource& kernel, bool by_subgroups = false);
 
 // Whether this build makes SPIR-V.
 bool CanMakeSpirv();

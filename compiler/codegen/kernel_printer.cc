@@ -174,6 +174,7 @@ void KernelPrinter::Statement(const Stmt& s) {
       EmitStore(s);
       break;
     case StmtKind::kLet:
+    case StmtKind::kGroupReduce:  // of a group of one
       variables_[s.variable] = Emit(s.value);
       break;
     case StmtKind::kAllocate:

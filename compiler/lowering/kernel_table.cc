@@ -91,7 +91,7 @@ Status KernelTable::AddGpuLibraries(Builder* builder) const {
       options.target = options_->gpu_targets[1];
       for (codegen::KernelSource& source : Sources(DeviceClass::kGpu, 1)) {
         if (!tensor::HasMatrices(*source.kernel)) continue;
-        source.symbol += kSpirvAlternative;
+        source.symbol += kByMatrices;
         sources.push_back(std::move(source));
       }
     }

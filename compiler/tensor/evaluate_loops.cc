@@ -44,7 +44,6 @@ class Evaluator {
       : kernel_(kernel), symbols_(symbols), options_(options), storage_(kernel.buffers.size()) {}
 
   Expected<int32_t> Run(std::span<const std::span<std::byte>> buffers) {
-    TVMVM_CHECK_OK(VerifyLoops(kernel_));
     if (buffers.size() != kernel_.argument_count)
       return MakeError(Code::kInvalidArgument,
                        fmt::format("kernel '{}' takes {} buffers, {} given", kernel_.name,
@@ -216,7 +215,8 @@ class Evaluator {
       case StmtKind::kFail:
         code_ = s.code;
         break;
-      case StmtKind::kBarrier:  // of a group of one
+      case StmtKind::kBarrier:      // of a group of one
+      case StmtKind::kGroupReduce:  // there is none left
         break;
       case StmtKind::kMatrix:  // the first of the work-items that hold a matrix does it for all
         if (item_ % kMatrixItems == 0) Matrix(s);
@@ -473,7 +473,9 @@ class Evaluator {
 Expected<int32_t> EvaluateLoops(const LoopKernel& kernel, std::span<const std::span<std::byte>> buffers,
                                 const std::function<std::optional<int64_t>(const std::string&)>& symbols,
                                 const EvaluateOptions& options) {
-  return Evaluator(kernel, symbols, options).Run(buffers);
+  TVMVM_CHECK_OK(VerifyLoops(kernel));
+  const LoopKernel lowered = LowerGroupReduce(kernel);
+  return Evaluator(lowered, symbols, options).Run(buffers);
 }
 
 }  // namespace tvmvm::tensor

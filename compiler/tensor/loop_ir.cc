@@ -104,6 +104,15 @@ StmtPtr Barrier() {
   return Make(std::move(s));
 }
 
+StmtPtr GroupReduce(VariableId variable, ExprOp combine, Expr value) {
+  Stmt s;
+  s.kind = StmtKind::kGroupReduce;
+  s.variable = variable;
+  s.combine = combine;
+  s.value = std::move(value);
+  return Make(std::move(s));
+}
+
 namespace {
 
 Stmt MatrixStatement(MatrixStep step, uint32_t buffer, Expr index) {
@@ -153,9 +162,15 @@ bool HasMatrices(const LoopKernel& kernel) {
 }
 
 bool HasBarrier(const Stmt& root) {
-  if (root.kind == StmtKind::kBarrier) return true;
+  if (root.kind == StmtKind::kBarrier || root.kind == StmtKind::kGroupReduce) return true;
   return std::any_of(root.body.begin(), root.body.end(),
                      [](const StmtPtr& child) { return child && HasBarrier(*child); });
+}
+
+bool HasGroupReduce(const LoopKernel& kernel) {
+  bool has = false;
+  VisitStatements(kernel.body, [&](const Stmt& s) { has |= s.kind == StmtKind::kGroupReduce; });
+  return has;
 }
 
 std::vector<ir::Dim> ScalarArguments(const LoopKernel& kernel) {

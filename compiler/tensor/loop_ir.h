@@ -26,8 +26,10 @@ enum class StmtKind : uint8_t {
   kBarrier,   // every work-item of the group gets here before any goes on; what they wrote to shared memory
               // is seen by all of the group. Not under conditions or in loops that differ
               // between the work-items, and not in a kernel that can fail
-  kMatrix,    // a step on matrices that 32 neighbouring work-items hold together (`matrix`); all of them get
-              // here
+  kGroupReduce,  // variable = `value` of every work-item of the group, combined by `combine`, for the rest of
+                 // the enclosing block; every work-item gets here. Not in loops; else as kBarrier
+  kMatrix,  // a step on matrices that 32 neighbouring work-items hold together (`matrix`); all of them get
+            // here
 };
 
 // Matrices of 16 x 16 (kMatrixSide). Their positions in a buffer count matrices and are constant once
@@ -66,13 +68,14 @@ using StmtPtr = std::shared_ptr<const Stmt>;
 struct Stmt {
   StmtKind kind = StmtKind::kBlock;
   std::vector<StmtPtr> body;  // block: all; for: one; if: then [, otherwise]
-  VariableId variable = 0;    // for, let
+  VariableId variable = 0;    // for, let, group reduce
   LoopKind loop = LoopKind::kSerial;
   Expr begin, end, step;                  // for (i64); step is a positive constant
-  Expr value;                             // store, let; if: the condition
+  Expr value;                             // store, let, group reduce (scalar); if: the condition
   Expr index, mask;                       // store
   uint32_t buffer = 0;                    // store, allocate
   int32_t code = 0;                       // fail
+  ExprOp combine = ExprOp::kAdd;          // group reduce: kAdd, kMul, kMin, kMax, kAnd or kOr
   MatrixStep matrix = MatrixStep::kZero;  // matrix, as are those below
   uint32_t from = 0, right = 0;           // buffers
   int stride = 0;                         // in elements
@@ -134,6 +137,7 @@ StmtPtr Let(VariableId variable, Expr value);
 StmtPtr Allocate(uint32_t buffer);
 StmtPtr Fail(int32_t code);
 StmtPtr Barrier();
+StmtPtr GroupReduce(VariableId variable, ExprOp combine, Expr value);
 StmtPtr MatrixZero(uint32_t sum, Expr at);
 StmtPtr MatrixLoad(uint32_t factor, Expr at, uint32_t shared, Expr element, int stride, bool by_columns);
 StmtPtr MatrixMultiply(uint32_t sum, Expr at, uint32_t left, Expr left_at, uint32_t right, Expr right_at);
@@ -157,7 +161,8 @@ std::optional<int64_t> ConstantExtent(const Stmt& loop);
 Status VerifyLoops(const LoopKernel& kernel);
 // The part of it that is about work-groups (verify_work_group.cc).
 Status VerifyWorkGroup(const LoopKernel& kernel);
-bool HasBarrier(const Stmt& root);
+bool HasBarrier(const Stmt& root);  // or a group reduction
+bool HasGroupReduce(const LoopKernel& kernel);
 bool HasMatrices(const LoopKernel& kernel);
 
 // Makes loads that stand under a Select safe to execute always: the condition becomes a mask of the load.
@@ -171,6 +176,9 @@ LoopKernel GuardLoads(const LoopKernel& kernel);
 // between lanes) becomes serial. Reductions over lanes are written with kReduceAdd and the like over a vector
 // accumulator.
 LoopKernel Vectorize(const LoopKernel& kernel);
+// Group reductions as trees in shared memory. With `by_subgroups`, those stay that subgroups can do: of
+// 32-bit numbers, and of the least and the largest of narrow floats, whose bits wider registers keep.
+LoopKernel LowerGroupReduce(const LoopKernel& kernel, bool by_subgroups = false);
 // The same work by groups of one work-item, with loops over the items of before: for devices that run a group
 // one item after the other anyway. Private buffers that live across barriers, and shared ones, become local.
 // The kernel is verified and has no matrices; run before Vectorize.

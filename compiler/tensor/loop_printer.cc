@@ -54,6 +54,25 @@ const char* LoopText(LoopKind kind) {
   return "?";
 }
 
+const char* CombineText(ExprOp combine) {
+  switch (combine) {
+    case ExprOp::kAdd:
+      return "sum";
+    case ExprOp::kMul:
+      return "product";
+    case ExprOp::kMin:
+      return "min";
+    case ExprOp::kMax:
+      return "max";
+    case ExprOp::kAnd:
+      return "and";
+    case ExprOp::kOr:
+      return "or";
+    default:
+      return "?";
+  }
+}
+
 class Printer {
  public:
   explicit Printer(const LoopKernel& kernel) : Printer(kernel, true) {}
@@ -174,6 +193,12 @@ class Printer {
       case StmtKind::kBarrier:
         Line(depth, "barrier");
         break;
+      case StmtKind::kGroupReduce: {
+        std::string value = Text(s.value);
+        Line(depth,
+             fmt::format("let {} = group {} of {}", Variable(s.variable), CombineText(s.combine), value));
+        break;
+      }
       case StmtKind::kMatrix:
         Line(depth, Matrix(s));
         break;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -103,10 +104,23 @@ class Verifier {
         return {};
       case StmtKind::kBarrier:
         return {};
+      case StmtKind::kGroupReduce:
+        return GroupReduce(s);
       case StmtKind::kMatrix:
         return Matrix(s);
     }
     return Defect("holds an unknown statement");
+  }
+
+  Status GroupReduce(const Stmt& s) {
+    static constexpr ExprOp kCombine[] = {ExprOp::kAdd, ExprOp::kMul, ExprOp::kMin,
+                                          ExprOp::kMax, ExprOp::kAnd, ExprOp::kOr};
+    TVMVM_CHECK_OK(Check(s.value));
+    if (!Computes(s.value.dtype()) || s.value.lanes() != 1) return DefectIn(s.value, "reduces in a group");
+    if (std::find(std::begin(kCombine), std::end(kCombine), s.combine) == std::end(kCombine))
+      return DefectIn(s.value, "combines in no way that there is");
+    bound_[s.variable] = {s.value.dtype(), 1};
+    return {};
   }
 
   // A buffer of matrices, or one that they are loaded from or stored to.

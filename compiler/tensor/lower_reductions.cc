@@ -81,11 +81,13 @@ Operators OperatorsOf(ReduceKind kind, DType dtype) {
 
 }  // namespace
 
+ExprOp CombineOf(ReduceKind kind, DType dtype) { return OperatorsOf(kind, dtype).combine; }
+
 Expr CombineReduced(ReduceKind kind, const Expr& accumulator, const Expr& value) {
   if (kind == ReduceKind::kSum && IsFloat(value.dtype()) && value.op() == ExprOp::kMul) {
     return Fma(value->operands[0], value->operands[1], accumulator);
   }
-  return Binary(OperatorsOf(kind, value.dtype()).combine, accumulator, value);
+  return Binary(CombineOf(kind, value.dtype()), accumulator, value);
 }
 
 DType AccumulatorOf(const Expr& reduce) {

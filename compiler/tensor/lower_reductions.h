@@ -38,6 +38,7 @@ void ForVectors(Nest& nest, const std::string& name, Expr begin, const Expr& end
 
 // Parts of a reduction: what it begins with, one more element, the type it sums in.
 Expr ReductionIdentity(ReduceKind kind, DType dtype);
+ExprOp CombineOf(ReduceKind kind, DType dtype);
 Expr CombineReduced(ReduceKind kind, const Expr& accumulator, const Expr& value);
 DType AccumulatorOf(const Expr& reduce);
 

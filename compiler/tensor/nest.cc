@@ -173,6 +173,13 @@ Expr Nest::LetVariable(std::string name, Expr value) {
   return Variable(variable, value.dtype(), value.lanes());
 }
 
+Expr Nest::GroupReduce(std::string name, ExprOp combine, Expr value) {
+  VariableId variable = kernel_->NewVariable(std::move(name));
+  Add(tensor::GroupReduce(variable, combine, value));
+  Bind(variable, depth());
+  return Variable(variable, value.dtype());
+}
+
 VariableId Nest::Grid(int axis, std::string name, const ir::Dim& size) {
   VariableId variable = kernel_->NewVariable(std::move(name));
   kernel_->grid[axis] = variable;

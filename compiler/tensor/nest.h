@@ -38,6 +38,8 @@ class Nest {
   Expr Let(std::string name, Expr value);
   // A variable in any case: what depends on it stays in this scope.
   Expr LetVariable(std::string name, Expr value);
+  // The same bound to `value` of all work-items of the group, combined.
+  Expr GroupReduce(std::string name, ExprOp combine, Expr value);
   // A grid coordinate.
   VariableId Grid(int axis, std::string name, const ir::Dim& size);
   // A local buffer, allocated at the innermost scope.

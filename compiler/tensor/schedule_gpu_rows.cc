@@ -1,5 +1,5 @@
 // Rows on a GPU: softmax, normalisations, reductions. A work-group takes a row: its work-items stride along
-// it, each with a partial result that they combine in shared memory. Elements that are expensive to compute
+// it, each with a partial result, which they combine in the end. Elements that are expensive to compute
 // and wanted again stay in shared memory where the row fits there; others are computed anew in each pass.
 // Short rows are taken by a work-item each, as are rows whose elements lie apart where there are many of
 // them.
@@ -155,20 +155,9 @@ class RowsForGpu {
       Expr sum = CombineReduced(kind, Load(own, dtype, zero), element_at(index));
       nest_.Add(Store(own, zero, nest_.Place(sum)));
     });
-    if (!has_groups_) return Cast(reduce.dtype(), Load(own, dtype, zero));
-    uint32_t partial = nest_.Local("partials", dtype, Memory::kShared, kRowItems);
-    Expr item = Variable(nest_.kernel()->thread[0]);
-    nest_.Add(Store(partial, item, Load(own, dtype, zero)));
-    for (int half = kRowItems / 2; half > 0; half /= 2) {
-      nest_.Add(Barrier());
-      nest_.OpenIf(Less(item, IntConstant(half)));
-      nest_.Add(Store(
-          partial, item,
-          CombineReduced(kind, Load(partial, dtype, item), Load(partial, dtype, item + IntConstant(half)))));
-      nest_.Close();
-    }
-    nest_.Add(Barrier());
-    return Cast(reduce.dtype(), Load(partial, dtype, zero));
+    Expr result = Load(own, dtype, zero);
+    if (has_groups_) result = nest_.GroupReduce("reduced", CombineOf(kind, dtype), result);
+    return Cast(reduce.dtype(), result);
   }
 
   void StoreOutput(ValueId output, uint32_t buffer) {

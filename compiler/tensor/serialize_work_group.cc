@@ -317,7 +317,8 @@ class Serializer {
 }  // namespace
 
 LoopKernel SerializeWorkGroup(const LoopKernel& kernel) {
-  return kernel.GroupItems() == 1 ? kernel : Serializer(kernel).Run();
+  LoopKernel lowered = LowerGroupReduce(kernel);
+  return kernel.GroupItems() == 1 ? lowered : Serializer(lowered).Run();
 }
 
 }  // namespace tvmvm::tensor

@@ -112,6 +112,7 @@ class BodyVectorizer {
         return mask.valid() ? If(Unary(ExprOp::kReduceOr, mask), Fail(s.code)) : Fail(s.code);
       case StmtKind::kMatrix:
       case StmtKind::kBarrier:
+      case StmtKind::kGroupReduce:
         return Impossible();  // once for all iterations, or once for each: the schedule must say
     }
     return Impossible();

@@ -68,7 +68,13 @@ class WorkGroupVerifier {
           if (HasBarrier(*s.body[0]))
             return Defect("has a barrier in a loop that differs between work-items");
         }
-        break;
+        ++loops_;
+        TVMVM_CHECK_OK(Statement(*s.body[0]));
+        --loops_;
+        return {};
+      case StmtKind::kGroupReduce:
+        if (loops_ > 0) return Defect("reduces in the group in a loop");
+        return {};
       case StmtKind::kIf:
         if (Varies(s.value) && HasBarrier(s))
           return Defect("has a barrier under a condition that differs between work-items");
@@ -84,6 +90,7 @@ class WorkGroupVerifier {
 
   const LoopKernel& kernel_;
   std::unordered_set<VariableId> varying_;
+  int loops_ = 0;  // that are open
 };
 
 }  // namespace

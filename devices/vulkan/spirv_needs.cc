@@ -117,8 +117,11 @@ bool HasMatrices(std::span<const uint32_t> module) {
 
 std::span<const uint32_t> ModuleFor(const SpirvLibrary& library, const std::string& symbol,
                                     const VulkanHardware& hardware) {
-  const auto better = library.Find(symbol + std::string(kSpirvAlternative));
-  return !better.empty() && MissingFor(better, hardware).empty() ? better : library.Find(symbol);
+  for (const std::string_view form : kSpirvAlternatives) {
+    const auto better = library.Find(symbol + std::string(form));
+    if (!better.empty() && MissingFor(better, hardware).empty()) return better;
+  }
+  return library.Find(symbol);
 }
 
 }  // namespace tvmvm

@@ -15,7 +15,7 @@ namespace tvmvm {
 std::string MissingFor(std::span<const uint32_t> module, const VulkanHardware& hardware);
 // Whether the module has matrices, and so wants subgroups of kMatrixSubgroup.
 bool HasMatrices(std::span<const uint32_t> module);
-// The module that the device runs for a symbol: kSpirvAlternative's where the device has what it needs;
+// The module that the device runs for a symbol: one of kSpirvAlternatives where the device has what it needs;
 // empty: the library has none.
 std::span<const uint32_t> ModuleFor(const SpirvLibrary& library, const std::string& symbol,
                                     const VulkanHardware& hardware);

@@ -85,6 +85,33 @@ TEST(SpirvNeeds, TheDeviceDecidesWhichModuleOfASymbolRuns) {
   EXPECT_TRUE(chosen("absent", true).empty());
 }
 
+TEST(SpirvNeeds, EveryAlternativeIsAskedFor) {
+  const std::vector<uint32_t> base = Module({Capability(1), kMain}),
+                              by_subgroups = Module({Capability(61), Capability(63), kMain}),
+                              by_matrices = Module({Capability(6022), kMain});
+  auto bytes = PackSpirvLibrary({{"sum", base},
+                                 {"sum@subgroups", by_subgroups},
+                                 {"both", base},
+                                 {"both@matrices", by_matrices},
+                                 {"both@subgroups", by_subgroups}});
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  auto library = SpirvLibrary::Open(*bytes);
+  ASSERT_TRUE(library) << library.error().message;
+  VulkanHardware hardware = Hardware();
+  auto chosen = [&](const char* symbol) {
+    const std::span<const uint32_t> module = ModuleFor(*library, symbol, hardware);
+    return std::vector<uint32_t>(module.begin(), module.end());
+  };
+  EXPECT_EQ(chosen("sum"), base) << "subgroups alone are not their arithmetic";
+  hardware.subgroup.supportedOperations |= VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
+  EXPECT_EQ(chosen("sum"), by_subgroups);
+  EXPECT_EQ(chosen("both"), by_subgroups);
+  hardware.has_matrices = true;
+  EXPECT_EQ(chosen("both"), by_matrices);
+  hardware.subgroup.supportedStages = 0;
+  EXPECT_EQ(chosen("sum"), base) << "not in compute";
+}
+
 TEST(SpirvNeeds, MalformedModulesAreRefused) {
   const VulkanHardware hardware = Hardware();
   const std::string malformed = "a well-formed module";

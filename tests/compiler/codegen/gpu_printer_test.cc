@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bytecode/spirv_library.h"
 #include "compiler/codegen/glsl_to_spirv.h"
 #include "compiler/codegen/gpu_codegen.h"
 
@@ -146,6 +147,78 @@ void main() {
   }
 }
 )");
+}
+
+// out[g] = the largest of 64 neighbours of `in`, in one step of the group.
+LoopKernel Largest(DType dtype, ExprOp combine = ExprOp::kMax) {
+  LoopKernel kernel;
+  kernel.name = "largest";
+  uint32_t in = kernel.AddArgument("in", dtype, Access::kRead),
+           out = kernel.AddArgument("out", dtype, Access::kWrite);
+  for (VariableId& axis : kernel.grid) axis = kernel.NewVariable("g");
+  for (VariableId& axis : kernel.thread) axis = kernel.NewVariable("t");
+  kernel.grid_size[0] = ir::Dim::Symbol("n");
+  kernel.group_size[0] = 64;
+  Expr group = Variable(kernel.grid[0]), item = Variable(kernel.thread[0]);
+  VariableId all = kernel.NewVariable("all");
+  kernel.body = Block({GroupReduce(all, combine, Load(in, dtype, group * IntConstant(64) + item)),
+                       If(Equal(item, IntConstant(0)), Store(out, group, Variable(all, dtype)))});
+  return kernel;
+}
+
+TEST(GpuPrinter, GroupsReduceBySubgroups) {
+  LoopKernel kernel = Largest(DType::kF32);
+  Expected<std::string> text = PrintGlslKernel({"largest", &kernel, {}}, true);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_THAT(*text, HasSubstr(R"(
+shared f32 parts_3[64];
+void main() {
+  u64 in_0 = arguments.b0;
+  u64 out_1 = arguments.b1;
+  i64 point = to_i64(gl_WorkGroupID.x) + to_i64(gl_WorkGroupID.y) * to_i64(gl_NumWorkGroups.x);
+  if (point >= arguments.points) return;
+  i64 thread_2 = to_i64(gl_LocalInvocationID.x);
+  precise f32 own_4 = In_f32(in_0 + to_u64(((point * 64l) + thread_2)) * 4ul).v;
+  precise f32 part_5 = subgroupMax(own_4);
+  if (subgroupOr(is_nan_f32(own_4))) part_5 = as_f32(0x7fc00000u);
+  if (subgroupElect()) parts_3[gl_SubgroupID] = part_5;
+  barrier();
+  precise f32 total_6 = parts_3[0];
+  for (u32 i = 1u; i < gl_NumSubgroups; ++i) {
+    total_6 = max_f32(total_6, parts_3[i]);
+  }
+  if ((thread_2 == 0l)) {
+    Out_f32(out_1 + to_u64(point) * 4ul).v = total_6;
+  }
+}
+)"));
+  text = PrintGlslKernel({"largest", &kernel, {}});
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(text->find("subgroup"), std::string::npos) << "the base form runs everywhere";
+  EXPECT_THAT(*text, HasSubstr("shared f32 partials_3[64];"));
+  EXPECT_THAT(*PrintOpenClKernel({"largest", &kernel, {}}), HasSubstr("__local f32 partials_"));
+}
+
+TEST(GpuPrinter, ModulesBySubgroupsStandBesideTheBaseForm) {
+  if (!CanMakeSpirv()) GTEST_SKIP() << "this build has no glslang";
+  CodegenOptions options{GpuTargetInfo(DeviceKind::kVulkan), KernelForm::kSpirV, 1};
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kI32, DType::kU32, DType::kI64, DType::kU8}) {
+    for (ExprOp combine :
+         {ExprOp::kAdd, ExprOp::kMul, ExprOp::kMin, ExprOp::kMax, ExprOp::kAnd, ExprOp::kOr}) {
+      if (IsFloat(dtype) && (combine == ExprOp::kAnd || combine == ExprOp::kOr)) continue;
+      LoopKernel kernel = Largest(dtype, combine);
+      KernelSource source{"largest", &kernel, {}};
+      Expected<std::vector<std::byte>> bytes = GenerateGpuLibrary({&source, 1}, options);
+      ASSERT_TRUE(bytes) << bytes.error().message;
+      Expected<SpirvLibrary> library = SpirvLibrary::Open(*bytes);
+      ASSERT_TRUE(library) << library.error().message;
+      bool is_chosen = dtype == DType::kF16 && (combine == ExprOp::kMin || combine == ExprOp::kMax);
+      bool has_form = DTypeBits(dtype) == 32 || is_chosen;
+      EXPECT_FALSE(library->Find("largest").empty());
+      EXPECT_EQ(library->Find("largest@subgroups").empty(), !has_form) << DTypeName(dtype);
+      EXPECT_EQ(library->size(), has_form ? 2u : 1u);
+    }
+  }
 }
 
 // A kernel whose arguments do not fit into push constants finds them in memory.

@@ -269,6 +269,74 @@ TEST(SerializeWorkGroup, KeepsWhatItemsHoldAcrossBarriers) {
 )");
 }
 
+// out[g] = numbers of the group's items combined, as one statement.
+LoopKernel Combined(ExprOp combine, int items = kItems) {
+  Parts p = Begin();
+  p.kernel.group_size[0] = items;
+  VariableId all = p.kernel.NewVariable("all");
+  p.kernel.body =
+      Block({GroupReduce(all, combine, Load(p.in, DType::kI32, p.group * IntConstant(items) + p.item)),
+             If(Equal(p.item, IntConstant(0)), Store(p.out, p.group, Variable(all, DType::kI32)))});
+  return p.kernel;
+}
+
+TEST(GroupReduce, HasAText) {
+  EXPECT_EQ(
+      ToString(Combined(ExprOp::kMax)),
+      "kernel sum(in in: i32, out out: i32) grid(g < n, g.1 < 1, g.2 < 1) group(t < 8, t.1 < 1, t.2 < 1) {\n"
+      "  let all = group max of in[((g * 8) + t)]\n"
+      "  if (t == 0) {\n"
+      "    out[g] = all\n"
+      "  }\n"
+      "}\n");
+  EXPECT_NE(CanonicalText(Combined(ExprOp::kMax)), CanonicalText(Combined(ExprOp::kMin)));
+}
+
+TEST(GroupReduce, IsWhereAllItemsGetOnce) {
+  auto reduce = [](Parts& p) { return GroupReduce(p.kernel.NewVariable("all"), ExprOp::kAdd, p.item); };
+  EXPECT_EQ(Defect([&](Parts& p) { return reduce(p); }), "");
+  EXPECT_THAT(Defect([&](Parts& p) { return If(Less(p.item, IntConstant(4)), reduce(p)); }),
+              HasSubstr("under a condition that differs"));
+  EXPECT_THAT(Defect([&](Parts& p) {
+                return For(p.kernel.NewVariable("i"), IntConstant(0), IntConstant(4), reduce(p));
+              }),
+              HasSubstr("reduces in the group in a loop"));
+  EXPECT_THAT(
+      Defect([&](Parts& p) { return GroupReduce(p.kernel.NewVariable("all"), ExprOp::kSub, p.item); }),
+      HasSubstr("combines in no way"));
+}
+
+TEST(GroupReduce, IsATreeAndTheSameInALoopOverItems) {
+  const std::vector<int32_t> in = {3, -1, 4, 1, -5, 9, 2, 6, 5, 3, 5, 8};
+  const std::pair<ExprOp, std::vector<int32_t>> kCases[] = {
+      {ExprOp::kAdd, {11, 29}}, {ExprOp::kMul, {540, 7200}}, {ExprOp::kMin, {-5, 2}},
+      {ExprOp::kMax, {9, 8}},   {ExprOp::kAnd, {0, 0}},       {ExprOp::kOr, {-1, 15}}};
+  for (const auto& [combine, wanted] : kCases) {
+    const LoopKernel kernel = Combined(combine, 6);  // halves of 6 are odd
+    for (const LoopKernel& form : {kernel, LowerGroupReduce(kernel), SerializeWorkGroup(kernel)}) {
+      std::vector<int32_t> out(2);
+      Expected<int32_t> code = Evaluate(form, in, &out);
+      ASSERT_TRUE(code) << code.error().message;
+      EXPECT_EQ(out, wanted) << ToString(form);
+    }
+    EXPECT_TRUE(HasGroupReduce(LowerGroupReduce(kernel, true))) << "subgroups can do it";
+    EXPECT_FALSE(HasGroupReduce(LowerGroupReduce(kernel)));
+  }
+}
+
+TEST(GroupReduce, SubgroupsTakeWhatNeedsNoRounding) {
+  auto stays = [](DType dtype, ExprOp combine) {
+    Parts p = Begin();
+    p.kernel.body = GroupReduce(p.kernel.NewVariable("all"), combine, Cast(dtype, p.item));
+    return HasGroupReduce(LowerGroupReduce(p.kernel, true));
+  };
+  for (DType dtype : {DType::kF32, DType::kI32, DType::kU32}) EXPECT_TRUE(stays(dtype, ExprOp::kAdd));
+  for (DType dtype : {DType::kF64, DType::kI64, DType::kF16, DType::kI8, DType::kBool})
+    EXPECT_FALSE(stays(dtype, ExprOp::kAdd)) << DTypeName(dtype);
+  EXPECT_TRUE(stays(DType::kF16, ExprOp::kMax));
+  EXPECT_FALSE(stays(DType::kF64, ExprOp::kMax));
+}
+
 TEST(SerializeWorkGroup, GroupsOfTwoAxes) {
   Parts p = Begin();
   p.kernel.grid_size[0] = 1;
