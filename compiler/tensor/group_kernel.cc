@@ -53,6 +53,11 @@ uint32_t GroupKernel::AddOutput(uint32_t output) {
   return call_.kernel.AddArgument(fmt::format("out{}", output), dtype, Access::kWrite);
 }
 
+uint32_t GroupKernel::AddWorkspace(uint32_t workspace, DType dtype, Access access) {
+  call_.arguments.push_back({ArgumentKind::kWorkspace, workspace});
+  return call_.kernel.AddArgument("workspace", dtype, access);
+}
+
 void GroupKernel::Estimate(const Dim& space, std::span<const Expr> per_element) {
   int64_t operations = 0;
   for (const Expr& root : per_element) {
@@ -63,6 +68,7 @@ void GroupKernel::Estimate(const Dim& space, std::span<const Expr> per_element) 
   call_.kernel.flops = space * Dim(operations);
   call_.kernel.bytes = 0;
   for (const KernelArgument& argument : call_.arguments) {
+    if (argument.kind == ArgumentKind::kWorkspace) continue;
     bool is_input = argument.kind == ArgumentKind::kInput;
     const ir::Type& type =
         group_.type(is_input ? group_.inputs()[argument.index] : group_.outputs()[argument.index]);
@@ -72,8 +78,12 @@ void GroupKernel::Estimate(const Dim& space, std::span<const Expr> per_element) 
 }
 
 Status GroupKernel::DeclareArguments(const std::function<std::vector<Expr>(ir::ValueId)>& index,
-                                     std::vector<Expr>* elements, std::vector<uint32_t>* outputs) {
-  auto leaf = [this](ir::ValueId value, std::span<const Expr> at) { return LoadInput(value, at); };
+                                     std::vector<Expr>* elements, std::vector<uint32_t>* outputs,
+                                     const GroupView::Leaf& known) {
+  auto leaf = [&](ir::ValueId value, std::span<const Expr> at) {
+    Expr element = known ? known(value, at) : Expr();
+    return element.valid() ? element : LoadInput(value, at);
+  };
   Expander expander(group_, leaf, &call_.kernel);
   for (ir::ValueId output : group_.outputs()) elements->push_back(expander.Expand(output, index(output)));
   if (expander.missing().valid()) return tl::unexpected(NoSchedule(group_, expander.missing()));

@@ -27,10 +27,14 @@ class GroupKernel {
   Expr LoadInput(ir::ValueId value, std::span<const Expr> index);
   // An argument to write; all inputs must have been asked for before.
   uint32_t AddOutput(uint32_t output);
+  // The same for one of the program's workspaces.
+  uint32_t AddWorkspace(uint32_t workspace, DType dtype, Access access);
   // Expands the outputs' elements once, which asks for every input, and then adds the outputs: so arguments
-  // exist before local buffers do. `index`: the coordinates of an output's element.
+  // exist before local buffers do. `index`: the coordinates of an output's element. `known`: values that are
+  // not expanded.
   Status DeclareArguments(const std::function<std::vector<Expr>(ir::ValueId)>& index,
-                          std::vector<Expr>* elements, std::vector<uint32_t>* outputs);
+                          std::vector<Expr>* elements, std::vector<uint32_t>* outputs,
+                          const GroupView::Leaf& known = {});
   // Sets the estimates: operations per element of `space`, all arguments once.
   void Estimate(const ir::Dim& space, std::span<const Expr> per_element);
   KernelCall Take(StmtPtr body);
@@ -42,7 +46,8 @@ class GroupKernel {
 };
 
 // A kernel for each set of outputs with the same dims, made by `build` on the group with its axes collapsed.
-using BuildKernel = std::function<Expected<KernelCall>(const GroupView& group, std::vector<uint32_t> outputs)>;
+using BuildKernel =
+    std::function<Expected<KernelCall>(const GroupView& group, std::vector<uint32_t> outputs)>;
 Expected<GroupProgram> ScheduleByDims(const GroupView& group, const BuildKernel& build);
 
 // The error for a value without element.

@@ -1,8 +1,9 @@
 // Rows on a GPU: softmax, normalisations, reductions. A work-group takes a row: its work-items stride along
 // it, each with a partial result, which they combine in the end. Elements that are expensive to compute
 // and wanted again stay in shared memory where the row fits there; others are computed anew in each pass.
-// Short rows are taken by a work-item each, as are rows whose elements lie apart where there are many of
-// them.
+// Where there are few rows and long ones, and nothing but their reduction is wanted, several groups share a
+// row, and a second kernel combines what they have. Short rows are taken by a work-item each, as are rows
+// whose elements lie apart where there are many of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,17 +26,43 @@ using ir::Dims;
 using ir::OpKind;
 using ir::ValueId;
 
-constexpr int kRowItems = 256;            // of a group that takes a row
-constexpr int64_t kShortRow = 32;         // elements that one work-item takes
-constexpr int64_t kManyRows = 16384;      // where work-items keep a device busy by themselves
+constexpr int kRowItems = 256;                       // of a group that takes a row
+constexpr int64_t kShortRow = 32;                    // elements that one work-item takes
+constexpr int64_t kManyRows = 16384;                 // where work-items keep a device busy by themselves
+constexpr int64_t kFewRows = 256, kLongRow = 16384;  // which several groups share
+constexpr int64_t kBusyGroups = 512, kShortestShare = 4096;
 constexpr int64_t kHeldBytes = 16 << 10;  // of shared memory, for elements of a row
+
+enum class RowPart {
+  kWhole,
+  kShare,   // reduced into a workspace [row][share]
+  kShares,  // of that workspace, instead of elements
+};
 
 // How a row is taken.
 struct RowForm {
   bool has_groups = false;  // by a work-group; else by a work-item
-  std::set<ValueId> held;   // elements that a reduction needs and later passes find in shared memory
-  int64_t most_held = 0;    // so many of each, at least the row's length
+  RowPart part = RowPart::kWhole;
+  Dim shares = 1, share = 0;  // their number, elements of one
+  std::set<ValueId> held;     // elements that a reduction needs and later passes find in shared memory
+  int64_t most_held = 0;      // so many of each, at least the row's length
 };
+
+// What a node reduces, with nothing behind its operand: a reduction, unless there is no axis to reduce.
+Expr ReduceOf(const GroupView& group, const ir::Node& node) {
+  LoopKernel draft;
+  std::vector<Expr> index(static_cast<size_t>(group.type(node.outputs[0]).rank()), IntConstant(0));
+  auto leaf = [&](ValueId asked, std::span<const Expr>) {
+    return asked == node.outputs[0] ? Expr() : Element(0, group.type(asked).dtype, {});
+  };
+  return group.Expand(node.outputs[0], index, leaf, &draft);
+}
+
+// The only reduction of a group.
+const ir::Node& ReductionOf(const GroupView& group) {
+  auto reduces = [&](ir::NodeId id) { return group.function().node(id).op->kind == OpKind::kReduce; };
+  return group.function().node(*std::find_if(group.nodes().begin(), group.nodes().end(), reduces));
+}
 
 class RowsForGpu {
  public:
@@ -57,18 +84,15 @@ class RowsForGpu {
       (is_kept ? kept_ : reduced_).push_back(axis);
       (is_kept ? kept_sizes_ : reduced_sizes_).push_back(shape_.whole[axis]);
     }
-    TVMVM_CHECK_OK(made_.DeclareArguments([this](ValueId output) { return IndexOf(output, coordinates_); },
-                                          &estimate_, &stores_));
+    TVMVM_CHECK_OK(DeclareArguments());
     OpenRow();
-    for (ir::NodeId id : group_.nodes()) {
-      const ir::Node& node = function_.node(id);
-      bool is_row_value = node.op->kind == OpKind::kReduce ||
-                          (!IsWhole(node.outputs[0]) && node.op->kind == OpKind::kElementwise);
-      if (is_row_value) BuildStatistic(node);
+    if (form_.part == RowPart::kShare) {
+      StoreShare();
+    } else {
+      BuildRow();
     }
-    for (size_t i = 0; i < group_.outputs().size(); ++i) StoreOutput(group_.outputs()[i], stores_[i]);
     if (missing_.valid()) return tl::unexpected(NoSchedule(group_, missing_));
-    made_.Estimate(Product(shape_.whole), estimate_);
+    made_.Estimate(Product(form_.part == RowPart::kShares ? kept_sizes_ : shape_.whole), estimate_);
     return made_.Take(nest_.Finish());
   }
 
@@ -81,29 +105,62 @@ class RowsForGpu {
     return index;
   }
 
+  Status DeclareArguments() {
+    auto index = [this](ValueId output) { return IndexOf(output, coordinates_); };
+    if (form_.part == RowPart::kWhole) return made_.DeclareArguments(index, &estimate_, &stores_);
+    const ir::Node& reduction = ReductionOf(group_);
+    DType dtype = AccumulatorOf(ReduceOf(group_, reduction));
+    if (form_.part == RowPart::kShare) {
+      estimate_ = {Expand(reduction.inputs[0], coordinates_, {})};
+      workspace_ = made_.AddWorkspace(0, dtype, Access::kWrite);
+      return {};
+    }
+    workspace_ = made_.AddWorkspace(0, dtype, Access::kRead);
+    return made_.DeclareArguments(index, &estimate_, &stores_, [&](ValueId value, std::span<const Expr>) {
+      return value == reduction.outputs[0] ? Element(0, group_.type(value).dtype, {}) : Expr();
+    });
+  }
+
+  void BuildRow() {
+    for (ir::NodeId id : group_.nodes()) {
+      const ir::Node& node = function_.node(id);
+      bool is_row_value = node.op->kind == OpKind::kReduce ||
+                          (!IsWhole(node.outputs[0]) && node.op->kind == OpKind::kElementwise);
+      if (is_row_value) BuildStatistic(node);
+    }
+    for (size_t i = 0; i < group_.outputs().size(); ++i) StoreOutput(group_.outputs()[i], stores_[i]);
+  }
+
   // Binds the row's coordinates.
   void OpenRow() {
     Dim rows = Product(kept_sizes_);
     LoopKernel* kernel = nest_.kernel();
     nest_.Grid(0, "row", has_groups_ ? rows : CeilDiv(rows, Dim(kGroupItems)));
-    nest_.Grid(1, "g", 1);
+    nest_.Grid(1, "share", form_.part == RowPart::kShare ? form_.shares : Dim(1));
     nest_.Grid(2, "g", 1);
     Expr item = OneDimensionalGroup(kernel, has_groups_ ? kRowItems : kGroupItems);
-    Expr row = has_groups_ ? Variable(kernel->grid[0]) : nest_.Let("row", item);
-    if (!has_groups_) nest_.OpenIf(Less(row, DimValue(rows)));
-    std::vector<Expr> index = BindCoordinates(nest_, kept_sizes_, row);
+    row_ = has_groups_ ? Variable(kernel->grid[0]) : nest_.Let("row", item);
+    if (!has_groups_) nest_.OpenIf(Less(row_, DimValue(rows)));
+    std::vector<Expr> index = BindCoordinates(nest_, kept_sizes_, row_);
     for (size_t i = 0; i < kept_.size(); ++i) coordinates_[kept_[i]] = index[i];
   }
 
-  // Loops over the elements of the row that the work-item takes.
+  // Loops over the elements of the row, or the results of its shares, that the work-item takes.
   void ForElements(const std::function<void(const std::vector<Expr>& index)>& build) {
     std::vector<Expr> index = coordinates_;
     if (reduced_.empty()) return build(index);
     Expr begin = has_groups_ ? Variable(nest_.kernel()->thread[0]) : IntConstant(0);
-    position_ = Variable(nest_.Open("position", begin, DimValue(Product(reduced_sizes_)), LoopKind::kSerial,
-                                    has_groups_ ? kRowItems : 1));
-    std::vector<Expr> within = BindCoordinates(nest_, reduced_sizes_, position_);
-    for (size_t i = 0; i < reduced_.size(); ++i) index[reduced_[i]] = within[i];
+    Expr end = DimValue(form_.part == RowPart::kShares ? form_.shares : Product(reduced_sizes_));
+    if (form_.part == RowPart::kShare) {
+      Expr first = nest_.Let("first", Variable(nest_.kernel()->grid[1]) * DimValue(form_.share));
+      end = nest_.Let("end", Min(first + DimValue(form_.share), end));
+      begin = first + begin;
+    }
+    position_ = Variable(nest_.Open("position", begin, end, LoopKind::kSerial, has_groups_ ? kRowItems : 1));
+    if (form_.part != RowPart::kShares) {
+      std::vector<Expr> within = BindCoordinates(nest_, reduced_sizes_, position_);
+      for (size_t i = 0; i < reduced_.size(); ++i) index[reduced_[i]] = within[i];
+    }
     build(index);
     nest_.Close();
   }
@@ -126,38 +183,49 @@ class RowsForGpu {
   // A value of the row as a whole: a reduction, or arithmetic on such.
   void BuildStatistic(const ir::Node& node) {
     ValueId value = node.outputs[0];
-    Expr element = Expand(value, coordinates_, value);
-    if (element.op() == ExprOp::kReduce) {
-      ValueId operand = node.inputs[0];
-      bool holds = form_.held.contains(operand) && !held_.contains(operand);
-      DType dtype = group_.type(operand).dtype;
-      uint32_t buffer = holds ? nest_.Local("held", dtype, Memory::kShared, form_.most_held) : 0;
-      element = Reduced(element, [&](const std::vector<Expr>& index) {
-        Expr body = Expand(operand, index, {});
-        if (holds) {
-          body = nest_.Let("element", nest_.Place(body));
-          nest_.Add(Store(buffer, position_, body));
-        }
-        return Cast(AccumulatorOf(element), body);
-      });
-      if (holds) held_[operand] = buffer;
+    Expr element;
+    if (node.op->kind == OpKind::kReduce) element = ReduceOf(group_, node);
+    if (element.valid() && element.op() == ExprOp::kReduce) {
+      element = Cast(element.dtype(), Reduced(element, node.inputs[0]));
+    } else {
+      element = Expand(value, coordinates_, value);
     }
     statistics_[value] = nest_.Let("statistic", nest_.Place(element));
   }
 
-  Expr Reduced(const Expr& reduce, const std::function<Expr(const std::vector<Expr>&)>& element_at) {
+  // Of the accumulator's type.
+  Expr Reduced(const Expr& reduce, ValueId operand) {
     ReduceKind kind = reduce->reduction->kind;
     DType dtype = AccumulatorOf(reduce);
     Expr zero = IntConstant(0);
     uint32_t own = nest_.Local("partial", dtype, Memory::kRegisters, 1);
     nest_.Add(Store(own, zero, ReductionIdentity(kind, dtype)));
+    bool holds = form_.held.contains(operand) && !held_.contains(operand);
+    DType type = group_.type(operand).dtype;
+    uint32_t buffer = holds ? nest_.Local("held", type, Memory::kShared, form_.most_held) : 0;
     ForElements([&](const std::vector<Expr>& index) {
-      Expr sum = CombineReduced(kind, Load(own, dtype, zero), element_at(index));
+      Expr element = form_.part == RowPart::kShares
+                         ? Load(workspace_, dtype, row_ * DimValue(form_.shares) + position_)
+                         : Expand(operand, index, {});
+      if (holds) {
+        element = nest_.Let("element", nest_.Place(element));
+        nest_.Add(Store(buffer, position_, element));
+      }
+      Expr sum = CombineReduced(kind, Load(own, dtype, zero), Cast(dtype, element));
       nest_.Add(Store(own, zero, nest_.Place(sum)));
     });
+    if (holds) held_[operand] = buffer;
     Expr result = Load(own, dtype, zero);
-    if (has_groups_) result = nest_.GroupReduce("reduced", CombineOf(kind, dtype), result);
-    return Cast(reduce.dtype(), result);
+    return has_groups_ ? nest_.GroupReduce("reduced", CombineOf(kind, dtype), result) : result;
+  }
+
+  void StoreShare() {
+    const ir::Node& node = ReductionOf(group_);
+    Expr result = Reduced(ReduceOf(group_, node), node.inputs[0]);
+    nest_.OpenIf(Equal(Variable(nest_.kernel()->thread[0]), IntConstant(0)));
+    Expr place = row_ * DimValue(form_.shares) + Variable(nest_.kernel()->grid[1]);
+    nest_.Add(Store(workspace_, nest_.Place(place), result));
+    nest_.Close();
   }
 
   void StoreOutput(ValueId output, uint32_t buffer) {
@@ -184,6 +252,8 @@ class RowsForGpu {
   Dims kept_sizes_, reduced_sizes_;
   std::vector<Expr> estimate_;
   std::vector<uint32_t> stores_;
+  uint32_t workspace_ = 0;
+  Expr row_;
   std::map<ValueId, Expr> statistics_;
   std::map<ValueId, uint32_t> held_;  // buffers that are filled
   Expr position_ = IntConstant(0);    // of the element at hand within the row
@@ -195,6 +265,15 @@ int64_t MostHeld(const GroupView& group, const std::set<ValueId>& values) {
   int64_t bytes = 0;
   for (ValueId value : values) bytes += std::max(4, DTypeBits(group.type(value).dtype) / 8);
   return kHeldBytes / bytes;
+}
+
+// By as many groups as keep a device busy.
+RowForm SharedForm(const Dim& rows, const Dim& row) {
+  RowForm form{true};
+  Dim wanted = Min(CeilDiv(Dim(kBusyGroups), Max(rows, Dim(1))), FloorDiv(row, Dim(kShortestShare)));
+  form.share = CeilDiv(CeilDiv(row, Max(wanted, Dim(1))), Dim(kRowItems)) * Dim(kRowItems);
+  form.shares = CeilDiv(row, Max(form.share, Dim(1)));
+  return form;
 }
 
 }  // namespace
@@ -232,10 +311,24 @@ Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const Targe
   };
   TVMVM_CHECK_OK(add(by_items, {}));
   Dim by_groups = Not(by_items);
+  Dim is_shared = And(Less(rows, Dim(kFewRows)), Less(Dim(kLongRow), row));
+  if (shape->reductions > 1 || shape->has_whole_output) is_shared = 0;
+  if (!is_shared.IsConstant(0)) {
+    RowForm form = SharedForm(rows, row);
+    for (RowPart part : {RowPart::kShare, RowPart::kShares}) {
+      form.part = part;
+      TVMVM_CHECK_OK(add(is_shared, form));
+    }
+    DType dtype = AccumulatorOf(ReduceOf(group, ReductionOf(group)));
+    program.workspaces.push_back({dtype, is_shared * rows * form.shares});
+    by_groups = And(by_groups, Not(is_shared));
+  }
   if (std::set<ValueId> held = ValuesWorthKeeping(group, *shape); !held.empty()) {
     int64_t most = MostHeld(group, held);
     Dim fits = LessEqual(row, Dim(most));
-    TVMVM_CHECK_OK(add(And(by_groups, fits), {true, held, std::min(most, row.constant().value_or(most))}));
+    RowForm form{
+        .has_groups = true, .held = held, .most_held = std::min(most, row.constant().value_or(most))};
+    TVMVM_CHECK_OK(add(And(by_groups, fits), std::move(form)));
     by_groups = And(by_groups, Not(fits));
   }
   TVMVM_CHECK_OK(add(by_groups, {true}));

@@ -150,26 +150,85 @@ TEST(GpuRows, WhatIsCheapIsNotHeld) {
   Check(b, node, {{"n", 3}, {"m", 500}});
 }
 
-// A NaN of any work-item is the result of all, whether elements are held or not.
+// The norm of each row, scaled: one reduction, and arithmetic on what it gives.
+ir::NodeId Norms(GroupBuilder& b, const Dims& dims, const Dims& flags, const Dims& row,
+                 DType dtype = DType::kF32) {
+  ValueId x = b.Input(dtype, dims);
+  ValueId sum = Reduced(b, b.Add("mul", {x, x}), flags, "sum");
+  b.Output(b.Add("mul", {b.Add("sqrt", {sum}), b.Input(dtype, row)}));
+  return b.Finish();
+}
+
+TEST(GpuRows, SeveralGroupsShareALongRow) {
+  GroupBuilder b;
+  ir::NodeId node = Norms(b, {N(), M()}, {0, 1}, {N(), 1});
+  GroupProgram program = Schedule(b, node);
+  ASSERT_EQ(program.workspaces.size(), 1u);
+  struct {
+    int64_t rows, length, shares;  // 0: a group takes the whole row
+  } constexpr kCases[] = {{1, 16384, 0}, {1, 16385, 4}, {3, 50'001, 12}, {255, 16385, 3}, {256, 16385, 0}};
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(std::to_string(c.rows) + " x " + std::to_string(c.length));
+    Symbols symbols = {{"n", c.rows}, {"m", c.length}};
+    std::vector<const KernelCall*> calls = CallsFor(program, symbols);
+    ASSERT_EQ(calls.size(), c.shares == 0 ? 1u : 2u);
+    EXPECT_EQ(ValueOf(calls[0]->kernel.grid_size[1], symbols), std::max<int64_t>(c.shares, 1));
+    EXPECT_EQ(ValueOf(program.workspaces[0].elements, symbols), c.rows * c.shares);
+    if (c.rows <= 3) Check(b, node, symbols, 1e-4);
+  }
+}
+
+TEST(GpuRows, SharesOfAnyAxesAndTypes) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kI64}) {
+    for (const char* kind : {"sum", "max"}) {
+      SCOPED_TRACE(std::string(DTypeName(dtype)) + " " + kind);
+      GroupBuilder b;
+      b.Output(Reduced(b, b.Input(dtype, {M(), N(), K()}), {1, 0, 1}, kind));
+      ir::NodeId node = b.Finish();
+      Symbols symbols = {{"m", 9}, {"n", 3}, {"k", 2500}};
+      EXPECT_EQ(CallsFor(Schedule(b, node), symbols).size(), 2u);
+      Check(b, node, symbols, dtype == DType::kF16 ? 0.01 : 1e-4);
+    }
+  }
+}
+
+TEST(GpuRows, KnownSizesOfSharedRowsHaveTwoKernels) {
+  GroupBuilder b;
+  GroupProgram program = Schedule(b, Norms(b, {1, 10'000'000}, {0, 1}, {1, 1}));
+  ASSERT_EQ(program.calls.size(), 2u);
+  EXPECT_EQ(program.calls[0].arguments.size(), 2u) << "elements, and the workspace";
+  EXPECT_EQ(program.calls[1].arguments.size(), 3u) << "the workspace, the scale, the output";
+  EXPECT_TRUE(program.calls[0].kernel.grid_size[1].is_constant());
+  EXPECT_GT(program.calls[0].kernel.grid_size[1].value(), 400);
+}
+
+TEST(GpuRows, RowsThatAreWantedAgainAreNotShared) {
+  GroupBuilder b;
+  GroupProgram program = Schedule(b, Softmax(b, {1, 1'000'000}, {0, 1}));
+  EXPECT_EQ(program.calls.size(), 1u);
+  EXPECT_TRUE(program.workspaces.empty());
+}
+
+// A NaN of any work-item is the result of all, whether groups share the row or not.
 TEST(GpuRows, NotANumberGoesThroughMinAndMax) {
-  for (DType dtype : {DType::kF32, DType::kF16}) {
-    GroupBuilder b;
-    ValueId x = b.Input(dtype, {N(), M()});
-    for (const char* kind : {"min", "max"}) b.Output(Reduced(b, x, {0, 1}, kind));
-    ir::NodeId node = b.Finish();
-    GroupView group(b.function(), node);
-    GpuGroup scheduled(b.function(), node);
-    constexpr int64_t kRows = 5, kLength = 700;
-    Symbols symbols = {{"n", kRows}, {"m", kLength}};
-    std::vector<HostTensor> inputs = RandomInputs(group, symbols);
-    constexpr int64_t kNowhere = -1, kPlaces[kRows] = {0, 31, 200, kLength - 1, kNowhere};
-    for (int64_t row = 0; row < kRows; ++row)
-      if (kPlaces[row] != kNowhere)
-        inputs[0].set(row * kLength + kPlaces[row], {0, std::numeric_limits<double>::quiet_NaN()});
-    for (const std::vector<HostTensor>& given : scheduled.Run(inputs, symbols, kMostEvaluated))
-      for (const HostTensor& output : given)
+  for (const char* kind : {"min", "max"}) {
+    for (auto [dtype, length] :
+         {std::pair{DType::kF32, int64_t{700}}, {DType::kF16, 700}, {DType::kF32, 17'000}}) {
+      GroupBuilder b;
+      b.Output(Reduced(b, b.Input(dtype, {N(), M()}), {0, 1}, kind));
+      ir::NodeId node = b.Finish();
+      GpuGroup scheduled(b.function(), node);
+      constexpr int64_t kRows = 5, kNowhere = -1;
+      Symbols symbols = {{"n", kRows}, {"m", length}};
+      std::vector<HostTensor> inputs = RandomInputs(GroupView(b.function(), node), symbols);
+      const int64_t places[kRows] = {0, 31, 200, length - 1, kNowhere};
+      for (int64_t row = 0; row < kRows; ++row)
+        if (places[row] != kNowhere)
+          inputs[0].set(row * length + places[row], {0, std::numeric_limits<double>::quiet_NaN()});
+      for (const std::vector<HostTensor>& given : scheduled.Run(inputs, symbols, kMostEvaluated))
         for (int64_t row = 0; row < kRows; ++row)
-          EXPECT_EQ(std::isnan(output.at(row).number), kPlaces[row] != kNowhere) << row;
+          EXPECT_EQ(std::isnan(given[0].at(row).number), places[row] != kNowhere) << row;
+    }
   }
 }
 
