@@ -8,9 +8,10 @@
 namespace tvmvm {
 namespace {
 
-constexpr int64_t kPieceBytes = 16 << 20;    // of a long copy from the host
-constexpr int kPiecesAhead = 4;              // of them that may wait for the device
-constexpr int64_t kMostAcrossBus = 16 << 10;  // that the host writes into the device's memory by itself
+constexpr int64_t kPieceBytes = 4 << 20;     // of a long copy from the host, each on its way as it is ready
+constexpr int kPiecesAhead = 16;             // of them that may wait for the device
+constexpr int64_t kMostWritten = 16 << 10;  // that the host writes into the device's memory by itself
+constexpr int64_t kMostRead = 64;           // and reads there: each read crosses the bus and back
 
 VulkanPlace PlaceOf(const DeviceSpan& span) {
   const VulkanMemory::Piece& piece = PieceOf(span.memory);
@@ -29,6 +30,13 @@ uint64_t ExtentOf(const DeviceSpan& span) {
 
 DeviceSpan Behind(const DeviceSpan& span, int64_t bytes) { return {span.memory, span.offset + bytes}; }
 
+// Where the host reaches a span; null where it cannot, or not well for more than `most` bytes.
+char* WithinReach(const DeviceSpan& span, int64_t bytes, int64_t most) {
+  if (span.memory.handle == 0 || (span.memory.host == nullptr && bytes > most)) return nullptr;
+  char* host = VulkanMemory::HostOf(PieceOf(span.memory));
+  return host != nullptr ? host + span.offset : nullptr;
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<VulkanQueue>> VulkanQueue::Create(std::shared_ptr<VulkanContext> context,
@@ -42,25 +50,18 @@ Expected<std::unique_ptr<VulkanQueue>> VulkanQueue::Create(std::shared_ptr<Vulka
 }
 
 VulkanQueue::~VulkanQueue() {
+  FreeHeld();
   stream_.reset();  // waits
   for (const CopiedOut& copy : copies_out_) memories_->readback.Free(copy.piece);
   memories_->readback.Free(readback_);
   memories_->readback.Free(status_);
 }
 
-// Where the host may write a span at once; null: the device has to.
-char* VulkanQueue::WritableNow(const DeviceSpan& to, int64_t bytes) const {
-  if (to.memory.handle == 0 || !stream_->idle()) return nullptr;
-  if (to.memory.host == nullptr && bytes > kMostAcrossBus) return nullptr;
-  char* host = VulkanMemory::HostOf(PieceOf(to.memory));
-  return host != nullptr ? host + to.offset : nullptr;
-}
-
 Status VulkanQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) {
   TVMVM_CHECK_OK(CheckRange(to, bytes));
   TVMVM_CHECK_OK(context_->CheckHealth());
   auto* source = static_cast<const char*>(from);
-  if (char* host = WritableNow(to, bytes)) {
+  if (char* host = WithinReach(to, bytes, kMostWritten); host != nullptr && stream_->idle()) {
     std::memcpy(host, source, static_cast<size_t>(bytes));
     return {};
   }
@@ -69,7 +70,9 @@ Status VulkanQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes
     const int64_t piece = std::min(kPieceBytes, bytes - done);
     TVMVM_CHECK_OK(CopyPiece(Behind(to, done), source + done, piece));
     done += piece;
-    if (++ahead == kPiecesAhead && done < bytes) {
+    if (done == bytes) break;
+    TVMVM_CHECK_OK(stream_->Submit());
+    if (++ahead == kPiecesAhead) {
       QueueCounts::Add(&counts_->waits);
       TVMVM_CHECK_OK(stream_->Wait(nullptr));
       ahead = 0;
@@ -80,6 +83,7 @@ Status VulkanQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes
 
 // The first operations of a batch wait for everything before it.
 Status VulkanQueue::MakeRoom() {
+  if (!reads_.empty()) TVMVM_CHECK_OK(CopyReads());
   TVMVM_TRY(const bool is_new, stream_->MakeRoom());
   if (is_new) hazards_.Clear();
   return {};
@@ -113,10 +117,29 @@ Status VulkanQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes) {
   TVMVM_CHECK_OK(CheckRange(from, bytes));
   TVMVM_CHECK_OK(context_->CheckHealth());
   if (bytes == 0) return {};
-  if (from.memory.host != nullptr && stream_->idle()) {
-    std::memcpy(to, static_cast<char*>(from.memory.host) + from.offset, static_cast<size_t>(bytes));
-    return {};
-  }
+  const char* host = WithinReach(from, bytes, kMostRead);
+  if (host == nullptr) return CopyBack(to, from, bytes);
+  if (stream_->idle())
+    std::memcpy(to, host, static_cast<size_t>(bytes));
+  else
+    reads_.push_back({to, bytes, from});
+  return {};
+}
+
+// More work comes that may overwrite what the host was to read.
+Status VulkanQueue::CopyReads() {
+  for (const Read& read : std::exchange(reads_, {}))
+    TVMVM_CHECK_OK(CopyBack(read.to, read.from, read.bytes));
+  FreeHeld();
+  return {};
+}
+
+void VulkanQueue::FreeHeld() {
+  for (const VulkanMemory::Piece* piece : held_) stream_->FreeLater(&memories_->device, piece);
+  held_.clear();
+}
+
+Status VulkanQueue::CopyBack(void* to, const DeviceSpan& from, int64_t bytes) {
   TVMVM_CHECK_OK(MakeRoom());
   TVMVM_TRY(const VulkanPlace place, Readback(to, bytes));
   hazards_.Reads(AddressOf(from), static_cast<uint64_t>(bytes));
@@ -200,8 +223,18 @@ Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const Cancel
   return 0;
 }
 
+Status VulkanQueue::Flush() {
+  if (!reads_.empty()) TVMVM_CHECK_OK(CopyReads());
+  return stream_->Submit();
+}
+
 Status VulkanQueue::Drain(const CancelToken* cancel) {
   if (!stream_->idle()) QueueCounts::Add(&counts_->waits);
+  TVMVM_CHECK_OK(stream_->Await(cancel));
+  for (const Read& read : reads_)
+    std::memcpy(read.to, WithinReach(read.from, read.bytes, kMostRead), static_cast<size_t>(read.bytes));
+  reads_.clear();
+  FreeHeld();
   TVMVM_CHECK_OK(stream_->Wait(cancel));
   status_words_.Collect(reinterpret_cast<int32_t*>(VulkanMemory::HostOf(*status_)));
   return {};
@@ -219,7 +252,11 @@ Expected<std::optional<KernelFailure>> VulkanQueue::Wait(const CancelToken* canc
 }
 
 void VulkanQueue::FreeAfterWork(const DeviceMemory& memory) {
-  if (memory.handle != 0) stream_->FreeLater(&memories_->device, &PieceOf(memory));
+  if (memory.handle == 0) return;
+  if (reads_.empty())
+    stream_->FreeLater(&memories_->device, &PieceOf(memory));
+  else
+    held_.push_back(&PieceOf(memory));
 }
 
 }  // namespace tvmvm

@@ -26,7 +26,7 @@ class VulkanQueue final : public Queue {
   Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override;
   Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override;
   Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) override;
-  Status Flush() override { return stream_->Submit(); }
+  Status Flush() override;
   Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel) override;
   void FreeAfterWork(const DeviceMemory& memory) override;
 
@@ -37,14 +37,22 @@ class VulkanQueue final : public Queue {
     const char* from;                  // where the device puts them
     const VulkanMemory::Piece* piece;  // to be freed; null: of readback_
   };
+  // Bytes that the host reads where they are when the device is done, unless more work comes before.
+  struct Read {
+    void* to;
+    int64_t bytes;
+    DeviceSpan from;
+  };
   static constexpr int64_t kReadbackBytes = 64 << 10;
 
   VulkanQueue(std::shared_ptr<VulkanContext> context, VulkanMemories* memories, QueueCounts* counts)
       : context_(std::move(context)), memories_(memories), counts_(counts) {}
   Status MakeRoom();
   Status Drain(const CancelToken* cancel);
-  char* WritableNow(const DeviceSpan& to, int64_t bytes) const;
   Status CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes);
+  Status CopyBack(void* to, const DeviceSpan& from, int64_t bytes);
+  Status CopyReads();
+  void FreeHeld();
   Expected<VulkanPlace> Readback(void* to, int64_t bytes);
   Expected<uint32_t> PutArguments(const VulkanKernel& kernel, const LaunchRequest& request, int64_t points);
 
@@ -59,6 +67,8 @@ class VulkanQueue final : public Queue {
   std::vector<CopiedOut> copies_out_;
   const VulkanMemory::Piece* readback_ = nullptr;  // for small copies to the host, from wait to wait
   int64_t readback_used_ = 0;
+  std::vector<Read> reads_;
+  std::vector<const VulkanMemory::Piece*> held_;  // to be freed behind reads_
 };
 
 }  // namespace tvmvm

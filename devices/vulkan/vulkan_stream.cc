@@ -194,14 +194,16 @@ Status VulkanStream::WaitFor(VkFence fence, const CancelToken* cancel) {
   return context_->Check(result, "waiting for its work");
 }
 
-Status VulkanStream::Wait(const CancelToken* cancel) {
+Status VulkanStream::Await(const CancelToken* cancel) {
   TVMVM_CHECK_OK(Submit());
   // Fences are signalled in the order of submission.
-  if (!in_flight_.empty()) {
-    TVMVM_CHECK_OK(WaitFor(in_flight_.back()->fence, cancel));
-    for (Batch* batch : in_flight_) TVMVM_CHECK_OK(Recycle(batch));
-    in_flight_.clear();
-  }
+  return in_flight_.empty() ? Status() : WaitFor(in_flight_.back()->fence, cancel);
+}
+
+Status VulkanStream::Wait(const CancelToken* cancel) {
+  TVMVM_CHECK_OK(Await(cancel));
+  for (Batch* batch : in_flight_) TVMVM_CHECK_OK(Recycle(batch));
+  in_flight_.clear();
   batch_size_ = kFirstBatch;
   next_ = 0;
   return context_->CheckHealth();

@@ -48,6 +48,8 @@ class VulkanStream {
   void FreeLater(VulkanMemory* memory, const VulkanMemory::Piece* piece);
 
   Status Submit();
+  // Submits, and comes back when everything is done; what was freed is still there. Errors as Wait.
+  Status Await(const CancelToken* cancel);
   // True when nothing that was collected or submitted is unfinished.
   bool idle() const { return in_flight_.empty() && open_ == nullptr; }
   // Submits and waits for everything: looks without sleeping for a while, then sleeps, asking `cancel`.

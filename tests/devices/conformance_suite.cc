@@ -357,6 +357,38 @@ TEST_F(Conformance, CopiesAndKernelsAreInOrder) {
       ASSERT_EQ(found[static_cast<size_t>(i)][k], k < 32 ? 3 * i + 1 : i) << i << " " << k;
 }
 
+// Whatever happens to the memory afterwards: overwritten, given back and taken by another queue.
+TEST_F(Conformance, CopiesToTheHostGiveWhatWasThere) {
+  const DeviceMemory ones = Upload(std::vector<int32_t>(64, 1)), twos = Upload(std::vector<int32_t>(64, 2));
+  auto other = device_->NewQueue();
+  ASSERT_TRUE(other) << other.error().message;
+  for (int64_t bytes : {4, 64, 256}) {
+    for (bool flushes : {false, true}) {
+      auto memory = device_->Allocate(256);
+      ASSERT_TRUE(memory) << memory.error().message;
+      std::vector<int32_t> before(64), after(64), freed(64);
+      ExpectOk(queue_->Fill({*memory, 0}, 0, 256));
+      ExpectOk(queue_->Copy({*memory, 0}, {ones, 0}, 256));
+      ExpectOk(queue_->CopyOut(before.data(), {*memory, 0}, bytes));
+      ExpectOk(queue_->Copy({*memory, 0}, {twos, 0}, 256));
+      ExpectOk(queue_->CopyOut(after.data(), {*memory, 0}, bytes));
+      ExpectOk(queue_->CopyOut(freed.data(), {*memory, 0}, bytes));
+      if (flushes) ExpectOk(queue_->Flush());
+      queue_->FreeAfterWork(*memory);
+      const DeviceMemory next = Allocate(256);
+      ExpectOk((*other)->Fill({next, 0}, 0x55, 256));
+      ASSERT_TRUE((*other)->Wait(nullptr));
+      ExpectFine();
+      const auto count = static_cast<size_t>(bytes / 4);
+      for (size_t i = 0; i < 64; ++i) {
+        ASSERT_EQ(before[i], i < count ? 1 : 0) << i;
+        ASSERT_EQ(after[i], i < count ? 2 : 0) << i;
+        ASSERT_EQ(freed[i], after[i]) << i;
+      }
+    }
+  }
+}
+
 TEST_F(Conformance, IndependentLaunchesMayRunTogether) {
   LoadKernels();
   std::vector<DeviceMemory> out;
