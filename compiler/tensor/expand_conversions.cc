@@ -58,7 +58,8 @@ Expr FromCode(DType to, const Expr& code) {
   return Bitcast(to, Cast(bits, code));
 }
 
-// The magnitude's bits, moved to where f32 has them, are the number times a power of two, denormals too.
+// The magnitude's bits, moved to where f32 has them, lack a multiple of the exponent; what is denormal is a
+// whole number times a power of two. Nothing here is denormal in f32: GPUs may take that for 0.
 Expr DecodeToF32(const Expr& tiny) {
   Expr code = CodeOf(tiny), nan = FloatConstant(std::numeric_limits<double>::quiet_NaN());
   if (tiny.dtype() == DType::kF8E8M0) {
@@ -68,7 +69,10 @@ Expr DecodeToF32(const Expr& tiny) {
   Format f = FormatOf(tiny.dtype());
   Expr magnitude = And(code, Bits(kU32, (1u << f.sign_shift()) - 1));
   Expr sign = ShiftLeft(ShiftRight(code, f.sign_shift()), 31);
-  Expr value = Bitcast(DType::kF32, ShiftLeft(magnitude, 23 - f.mantissa_bits)) * PowerOfTwo(127 - f.bias);
+  Expr moved = ShiftLeft(magnitude, 23 - f.mantissa_bits);
+  Expr normal = Bitcast(DType::kF32, moved + Bits(kU32, static_cast<uint64_t>(127 - f.bias) << 23));
+  Expr denormal = Cast(DType::kF32, magnitude) * PowerOfTwo(1 - f.bias - f.mantissa_bits);
+  Expr value = Select(Less(magnitude, Bits(kU32, 1u << f.mantissa_bits)), denormal, normal);
   if (f.infinity) {
     Expr infinity = FloatConstant(std::numeric_limits<double>::infinity());
     value = Select(LessEqual(Bits(kU32, f.infinity), magnitude), infinity, value);

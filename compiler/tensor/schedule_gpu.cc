@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/tensor/group.h"
+#include "compiler/tensor/small_sizes.h"
 #include "compiler/tensor/work_items.h"
 
 namespace tvmvm::tensor {
@@ -19,8 +20,10 @@ Expected<GroupProgram> ScheduleForGpu(const GroupView& group, const TargetInfo& 
     return program;
   }
   if (TakesProductForGpu(group)) return ScheduleProductForGpu(group, target);
-  if (TakesRowsForGpu(group)) return ScheduleRowsForGpu(group, target);
-  return SchedulePullsForGpu(group, target);
+  TVMVM_TRY(GroupProgram program, TakesRowsForGpu(group) ? ScheduleRowsForGpu(group, target)
+                                                         : SchedulePullsForGpu(group, target));
+  SplitBySize(group, &program);
+  return program;
 }
 
 }  // namespace tvmvm::tensor

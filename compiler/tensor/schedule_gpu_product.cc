@@ -7,6 +7,7 @@
 #include "compiler/tensor/rewrite.h"
 #include "compiler/tensor/schedule_gpu.h"
 #include "compiler/tensor/stride.h"
+#include "compiler/tensor/small_sizes.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -157,18 +158,11 @@ Status AddShares(const GpuProduct& product, const Dim& when, GroupProgram* progr
 
 // 1 where everything that the group's kernels index is within kSmallSize.
 Dim HasSmallSizes(const GpuProduct& product) {
-  std::vector<Dim> sizes;  // each once: every launch asks
-  auto see = [&](const Dim& size) {
-    if (std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
-  };
   auto size_of = [&](ir::ValueId value) { return Product(product.group().type(value).dims); };
-  see(Product(product.depth()));
-  see(size_of(product.result()));
-  for (ir::ValueId input : product.group().inputs()) see(size_of(input));
-  for (ir::ValueId output : product.group().outputs()) see(size_of(output));
-  Dim small = 1;
-  for (const Dim& size : sizes) small = And(small, LessEqual(size, Dim(kSmallSize)));
-  return small;
+  std::vector<Dim> sizes = {Product(product.depth()), size_of(product.result())};
+  for (ir::ValueId input : product.group().inputs()) sizes.push_back(size_of(input));
+  for (ir::ValueId output : product.group().outputs()) sizes.push_back(size_of(output));
+  return AreSmall(sizes);
 }
 
 }  // namespace
