@@ -194,16 +194,18 @@ void Placer::VisitLaunch(NodeId id, int64_t times) {
   const Node& node = function_.node(id);
   Expected<tensor::GroupProgram> program = ScheduleForGpu(function_, id, options_.gpu);
   if (!program) return OnCpu(id, times, "no kernel: " + program.error().message);
-  int64_t flops = 0, bytes = 0;
+  int64_t flops = 0, bytes = 0, launches = 0;
   for (const tensor::KernelCall& call : program->calls) {
+    if (Estimate(call.when, 1) == 0) continue;  // sizes choose between kernels
+    ++launches;
     flops += Estimate(call.kernel.flops, kMostTimes);
     bytes += Estimate(call.kernel.bytes, kMostTimes);
   }
   int64_t on_gpu = flops / kGpuFlops + bytes / kGpuBytes;
   int64_t on_cpu = std::max(flops / kCpuFlops, bytes / kCpuBytes) + kLaunchOnCpu;
-  time_ += on_gpu + kLaunch * static_cast<int64_t>(program->calls.size());
+  time_ += on_gpu + kLaunch * launches;
   if (times > 1)
-    on_gpu += kLaunch * static_cast<int64_t>(program->calls.size());
+    on_gpu += kLaunch * launches;
   else
     on_cpu += kPreference;
   if (options_.strict) on_gpu = 0, on_cpu = kMostCost;
