@@ -66,6 +66,10 @@ std::optional<RowShape> FindRowShape(const GroupView& group) {
   return shape;
 }
 
+bool IsExpensive(const GroupView& group, const RowShape& shape, ValueId element) {
+  return CostOf(group, shape, element) >= kWorthKeeping;
+}
+
 std::set<ValueId> ValuesWorthKeeping(const GroupView& group, const RowShape& shape) {
   std::map<ValueId, int> uses;
   for (ir::NodeId id : group.nodes()) {
@@ -79,7 +83,7 @@ std::set<ValueId> ValuesWorthKeeping(const GroupView& group, const RowShape& sha
     const ir::Node& node = group.function().node(id);
     if (node.op->kind != OpKind::kReduce) continue;
     ValueId operand = node.inputs[0];
-    if (uses[operand] > 1 && CostOf(group, shape, operand) >= kWorthKeeping) values.insert(operand);
+    if (uses[operand] > 1 && IsExpensive(group, shape, operand)) values.insert(operand);
   }
   return values;
 }

@@ -19,8 +19,10 @@ struct RowShape {
 // Nothing where the group is of another form.
 std::optional<RowShape> FindRowShape(const GroupView& group);
 
-// Elements that a reduction needs, that something else needs as well, and that cost so much to compute that
-// they are better kept.
+// Whether an element costs so much to compute that it is better kept than computed again.
+bool IsExpensive(const GroupView& group, const RowShape& shape, ir::ValueId element);
+
+// Elements that a reduction needs, that something else needs as well, and that are expensive.
 std::set<ir::ValueId> ValuesWorthKeeping(const GroupView& group, const RowShape& shape);
 
 }  // namespace tvmvm::tensor

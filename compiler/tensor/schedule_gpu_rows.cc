@@ -27,10 +27,11 @@ using ir::OpKind;
 using ir::ValueId;
 
 constexpr int kRowItems = 256;                       // of a group that takes a row
+constexpr int kReadAtOnce = 4;                       // elements that are cheap to compute
 constexpr int64_t kShortRow = 32;                    // elements that one work-item takes
 constexpr int64_t kManyRows = 16384;                 // where work-items keep a device busy by themselves
 constexpr int64_t kFewRows = 256, kLongRow = 16384;  // which several groups share
-constexpr int64_t kBusyGroups = 512, kShortestShare = 4096;
+constexpr int64_t kBusyGroups = 1024, kShortestShare = 4096;
 constexpr int64_t kHeldBytes = 16 << 10;  // of shared memory, for elements of a row
 
 enum class RowPart {
@@ -111,7 +112,7 @@ class RowsForGpu {
     const ir::Node& reduction = ReductionOf(group_);
     DType dtype = AccumulatorOf(ReduceOf(group_, reduction));
     if (form_.part == RowPart::kShare) {
-      estimate_ = {Expand(reduction.inputs[0], coordinates_, {})};
+      estimate_ = {Expand(reduction.outputs[0], coordinates_, reduction.outputs[0])};
       workspace_ = made_.AddWorkspace(0, dtype, Access::kWrite);
       return {};
     }
@@ -145,23 +146,43 @@ class RowsForGpu {
     for (size_t i = 0; i < kept_.size(); ++i) coordinates_[kept_[i]] = index[i];
   }
 
-  // Loops over the elements of the row, or the results of its shares, that the work-item takes.
-  void ForElements(const std::function<void(const std::vector<Expr>& index)>& build) {
-    std::vector<Expr> index = coordinates_;
-    if (reduced_.empty()) return build(index);
-    Expr begin = has_groups_ ? Variable(nest_.kernel()->thread[0]) : IntConstant(0);
+  using BuildElement = std::function<void(const std::vector<Expr>& index)>;
+
+  // Loops over the elements of the row, or the results of its shares, that the work-item takes. A work-item
+  // of a group takes `at_once` of them in an iteration where there are so many: their reads are on their way
+  // together.
+  void ForElements(const BuildElement& build, int at_once = 1) {
+    if (reduced_.empty()) return build(coordinates_);
+    Expr begin = IntConstant(0);
     Expr end = DimValue(form_.part == RowPart::kShares ? form_.shares : Product(reduced_sizes_));
     if (form_.part == RowPart::kShare) {
-      Expr first = nest_.Let("first", Variable(nest_.kernel()->grid[1]) * DimValue(form_.share));
-      end = nest_.Let("end", Min(first + DimValue(form_.share), end));
-      begin = first + begin;
+      begin = nest_.Let("begin", Variable(nest_.kernel()->grid[1]) * DimValue(form_.share));
+      end = nest_.Let("end", Min(begin + DimValue(form_.share), end));
     }
-    position_ = Variable(nest_.Open("position", begin, end, LoopKind::kSerial, has_groups_ ? kRowItems : 1));
+    if (at_once > 1) {
+      Expr whole = WholeSteps(nest_, {begin, end}, int64_t{at_once} * kRowItems);
+      if (!Same(begin, whole)) LoopOver({begin, whole}, at_once, build);
+      begin = whole;
+    }
+    LoopOver({begin, end}, 1, build);
+  }
+
+  void LoopOver(const Range& range, int at_once, const BuildElement& build) {
+    int items = has_groups_ ? kRowItems : 1;
+    Expr begin = has_groups_ ? range.begin + Variable(nest_.kernel()->thread[0]) : range.begin;
+    position_ =
+        Variable(nest_.Open("position", begin, range.end, LoopKind::kSerial, int64_t{at_once} * items));
+    if (at_once > 1) {
+      Expr part = Variable(nest_.Open("part", IntConstant(0), IntConstant(at_once), LoopKind::kUnrolled));
+      position_ = position_ + part * IntConstant(items);
+    }
+    std::vector<Expr> index = coordinates_;
     if (form_.part != RowPart::kShares) {
       std::vector<Expr> within = BindCoordinates(nest_, reduced_sizes_, position_);
       for (size_t i = 0; i < reduced_.size(); ++i) index[reduced_[i]] = within[i];
     }
     build(index);
+    if (at_once > 1) nest_.Close();
     nest_.Close();
   }
 
@@ -203,7 +224,7 @@ class RowsForGpu {
     bool holds = form_.held.contains(operand) && !held_.contains(operand);
     DType type = group_.type(operand).dtype;
     uint32_t buffer = holds ? nest_.Local("held", type, Memory::kShared, form_.most_held) : 0;
-    ForElements([&](const std::vector<Expr>& index) {
+    auto add = [&](const std::vector<Expr>& index) {
       Expr element = form_.part == RowPart::kShares
                          ? Load(workspace_, dtype, row_ * DimValue(form_.shares) + position_)
                          : Expand(operand, index, {});
@@ -213,7 +234,9 @@ class RowsForGpu {
       }
       Expr sum = CombineReduced(kind, Load(own, dtype, zero), Cast(dtype, element));
       nest_.Add(Store(own, zero, nest_.Place(sum)));
-    });
+    };
+    bool reads = has_groups_ && !IsExpensive(group_, shape_, operand);
+    ForElements(add, reads ? kReadAtOnce : 1);
     if (holds) held_[operand] = buffer;
     Expr result = Load(own, dtype, zero);
     return has_groups_ ? nest_.GroupReduce("reduced", CombineOf(kind, dtype), result) : result;

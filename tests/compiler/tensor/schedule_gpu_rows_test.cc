@@ -166,7 +166,8 @@ TEST(GpuRows, SeveralGroupsShareALongRow) {
   ASSERT_EQ(program.workspaces.size(), 1u);
   struct {
     int64_t rows, length, shares;  // 0: a group takes the whole row
-  } constexpr kCases[] = {{1, 16384, 0}, {1, 16385, 4}, {3, 50'001, 12}, {255, 16385, 3}, {256, 16385, 0}};
+  } constexpr kCases[] = {{1, 16384, 0},   {1, 16385, 4},     {3, 50'001, 12},
+                          {255, 16385, 4}, {200, 100'000, 6}, {256, 16385, 0}};
   for (const auto& c : kCases) {
     SCOPED_TRACE(std::to_string(c.rows) + " x " + std::to_string(c.length));
     Symbols symbols = {{"n", c.rows}, {"m", c.length}};
@@ -200,6 +201,23 @@ TEST(GpuRows, KnownSizesOfSharedRowsHaveTwoKernels) {
   EXPECT_EQ(program.calls[1].arguments.size(), 3u) << "the workspace, the scale, the output";
   EXPECT_TRUE(program.calls[0].kernel.grid_size[1].is_constant());
   EXPECT_GT(program.calls[0].kernel.grid_size[1].value(), 400);
+}
+
+// Four elements at once as long as there are so many, then one by one: known lengths and others.
+TEST(GpuRows, WorkItemsReadSeveralElementsAtOnce) {
+  for (int64_t length : {255, 768, 1023, 1024, 1025, 2047, 2049, 5000}) {
+    SCOPED_TRACE(length);
+    for (bool is_known : {true, false}) {
+      GroupBuilder b;
+      ir::NodeId node = Norms(b, {N(), is_known ? Dim(length) : M()}, {0, 1}, {N(), 1});
+      Symbols symbols = {{"n", 2}, {"m", length}};
+      GroupProgram program = Schedule(b, node);
+      std::vector<const KernelCall*> calls = CallsFor(program, symbols);
+      ASSERT_EQ(calls.size(), 1u);
+      EXPECT_EQ(CountIn(calls[0]->kernel, "unroll part in 0 .. 4"), is_known && length < 1024 ? 0 : 1);
+      Check(b, node, symbols, 1e-4);
+    }
+  }
 }
 
 TEST(GpuRows, RowsThatAreWantedAgainAreNotShared) {
