@@ -20,8 +20,8 @@ Expected<GroupProgram> ScheduleForGpu(const GroupView& group, const TargetInfo& 
     return program;
   }
   if (TakesProductForGpu(group)) return ScheduleProductForGpu(group, target);
-  TVMVM_TRY(GroupProgram program, TakesRowsForGpu(group) ? ScheduleRowsForGpu(group, target)
-                                                         : SchedulePullsForGpu(group, target));
+  TVMVM_TRY(GroupProgram program,
+            TakesRowsForGpu(group) ? ScheduleRowsForGpu(group, target) : SchedulePullsForGpu(group, target));
   SplitBySize(group, &program);
   return program;
 }

@@ -6,8 +6,8 @@
 
 #include "compiler/tensor/rewrite.h"
 #include "compiler/tensor/schedule_gpu.h"
-#include "compiler/tensor/stride.h"
 #include "compiler/tensor/small_sizes.h"
+#include "compiler/tensor/stride.h"
 
 namespace tvmvm::tensor {
 namespace {

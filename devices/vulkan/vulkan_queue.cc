@@ -8,8 +8,8 @@
 namespace tvmvm {
 namespace {
 
-constexpr int64_t kPieceBytes = 4 << 20;     // of a long copy from the host, each on its way as it is ready
-constexpr int kPiecesAhead = 16;             // of them that may wait for the device
+constexpr int64_t kPieceBytes = 4 << 20;    // of a long copy from the host, each on its way as it is ready
+constexpr int kPiecesAhead = 16;            // of them that may wait for the device
 constexpr int64_t kMostWritten = 16 << 10;  // that the host writes into the device's memory by itself
 constexpr int64_t kMostRead = 64;           // and reads there: each read crosses the bus and back
 
@@ -128,8 +128,7 @@ Status VulkanQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes) {
 
 // More work comes that may overwrite what the host was to read.
 Status VulkanQueue::CopyReads() {
-  for (const Read& read : std::exchange(reads_, {}))
-    TVMVM_CHECK_OK(CopyBack(read.to, read.from, read.bytes));
+  for (const Read& read : std::exchange(reads_, {})) TVMVM_CHECK_OK(CopyBack(read.to, read.from, read.bytes));
   FreeHeld();
   return {};
 }
