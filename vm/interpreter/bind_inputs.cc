@@ -32,6 +32,26 @@ Status Machine::BindInputs(const Arguments& inputs) {
   return {};
 }
 
+// An output that shares its memory with another tensor is written only when all else is done.
+void Machine::FindResidents(const Arguments& inputs) {
+  residents_.clear();
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    const Tensor* tensor = inputs.tensor(i);
+    const bool may_stay = tensor != nullptr && IsResident(*tensor) && binding.residency.inputs[i];
+    residents_.push_back(may_stay ? tensor : nullptr);
+  }
+  auto shares = [&](const Tensor* one, const Tensor* other) {
+    return other != nullptr && one != other && other->device() &&
+           other->device_memory().handle == one->device_memory().handle;
+  };
+  for (const Tensor* given : given_outputs) {
+    bool stands_in = given != nullptr && IsResident(*given);
+    for (uint32_t i = 0; stands_in && i < inputs.size(); ++i) stands_in = !shares(given, inputs.tensor(i));
+    for (const Tensor* other : given_outputs) stands_in = stands_in && !shares(given, other);
+    residents_.push_back(stands_in ? given : nullptr);
+  }
+}
+
 bool Machine::IsResident(const Tensor& tensor) const {
   return gpu != nullptr && tensor.device() && tensor.device() == binding.devices[1];
 }

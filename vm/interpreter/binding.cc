@@ -128,9 +128,12 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
   BindConstants(binding.get());
   TVMVM_CHECK_OK(UploadConstants(uses, binding.get()));
   if (binding->devices.size() > 1) {
-    binding->residency = ResidencyOf(binding->program->function(binding->entry));
+    const FunctionSpec& entry = binding->program->function(binding->entry);
+    binding->residency = ResidencyOf(entry);
     for (const FunctionSpec& function : binding->program->functions)
       binding->extents.push_back(ExtentsOf(function));
+    binding->stand_ins =
+        StandInsOf(*binding->program, entry, binding->residency, binding->extents[binding->entry.index]);
   }
   binding->signature = std::make_unique<Signature>(binding->program->main());
   return binding;

@@ -10,6 +10,7 @@
 #include "vm/interpreter/extents.h"
 #include "vm/interpreter/object.h"
 #include "vm/interpreter/residency.h"
+#include "vm/interpreter/stand_ins.h"
 #include "vm/signature.h"
 
 namespace tvmvm {
@@ -27,15 +28,16 @@ struct Binding {
   std::vector<KernelBinding> kernels;                   // by KernelId
   std::vector<Bytes> constants;                         // by ConstantId
   std::shared_ptr<const DeviceConstants> device_constants;  // where the GPU's launches name constants
-  std::vector<std::vector<Extent>> extents;  // by FunctionId; of none where no GPU is used
-  Residency residency;                       // of the entry function; of none where no GPU is used
+  std::vector<std::vector<Extent>> extents;                 // by FunctionId; of none where no GPU is used
+  Residency residency;              // of the entry function; of none where no GPU is used
+  std::vector<uint32_t> stand_ins;  // likewise: StandInsOf
   std::unique_ptr<Signature> signature;
   uint32_t longest_list = 0;  // words of the longest list operand in the code
 };
 
-// `devices` in order of preference: with a GPU in front, and where the program has an entry for that class, it
-// runs that one. There is a CPU among them; of GPUs the first counts.
-// Errors: kUnsupported where no device runs a kernel, naming both; kInvalidProgram.
+// `devices` in order of preference: with a GPU in front, and where the program has an entry for that class,
+// it runs that one. There is a CPU among them; of GPUs the first counts. Errors: kUnsupported where no device
+// runs a kernel, naming both; kInvalidProgram.
 Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> program,
                                               std::vector<std::shared_ptr<Device>> devices);
 

@@ -25,15 +25,22 @@ uint64_t TagOf(Machine& m, const uint32_t* pc) {
   return uint64_t{FunctionIndex(m)} << 32 | static_cast<uint64_t>(pc - m.code);
 }
 
+[[gnu::cold, gnu::noinline]] bool FailOutside(Machine& m, const uint32_t* pc, int64_t offset, int64_t wanted,
+                                              BufferOperand operand, int64_t bytes) {
+  const std::string name = operand.is_constant()
+                               ? "constant '" + m.program.constants[operand.index()].name + "'"
+                               : "r" + std::to_string(operand.base);
+  m.Fail(pc, Code::kInvalidArgument,
+         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
+             ", which has " + std::to_string(bytes) + " bytes");
+  return false;
+}
+
 // Narrows a place to what begins at `offset`; false after Fail.
-bool MoveTo(Machine& m, const uint32_t* pc, int64_t offset, int64_t wanted, const std::string& name,
+bool MoveTo(Machine& m, const uint32_t* pc, int64_t offset, int64_t wanted, BufferOperand operand,
             Place* place) {
-  if (offset < 0 || wanted < 0 || offset > place->bytes || wanted > place->bytes - offset) [[unlikely]] {
-    m.Fail(pc, Code::kInvalidArgument,
-           std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
-               ", which has " + std::to_string(place->bytes) + " bytes");
-    return false;
-  }
+  if (offset < 0 || wanted < 0 || offset > place->bytes || wanted > place->bytes - offset) [[unlikely]]
+    return FailOutside(m, pc, offset, wanted, operand, place->bytes);
   place->span.offset += offset;
   place->bytes -= offset;
   return true;
@@ -53,16 +60,22 @@ bool PlaceAt(Machine& m, const uint32_t* pc, uint32_t reg, int64_t offset, int64
     place->span.offset += tensor->begin;
     place->bytes = tensor->bytes;
   }
-  return MoveTo(m, pc, offset, wanted, "r" + std::to_string(reg), place);
+  return MoveTo(m, pc, offset, wanted, {reg, BufferOperand::kNoOffset}, place);
 }
 
 bool PlaceOf(Machine& m, const uint32_t* pc, BufferOperand operand, int64_t wanted, Place* place) {
   const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : m.scalars[operand.offset];
-  if (!operand.is_constant()) return PlaceAt(m, pc, operand.base, offset, wanted, place);
+  if (!operand.is_constant()) {
+    const Tensor* tensor = m.StandIn(operand);
+    if (tensor == nullptr) [[likely]]
+      return PlaceAt(m, pc, operand.base, offset, wanted, place);
+    *place = {{tensor->device_memory()}, tensor->byte_count(), false};
+    return MoveTo(m, pc, 0, wanted, operand, place);
+  }
   const uint32_t id = operand.index();
   const ConstantSpec& constant = m.program.constants[id];
   *place = {{(*m.binding.device_constants)[id], 0}, static_cast<int64_t>(constant.bytes.size()), true};
-  return MoveTo(m, pc, offset, wanted, "constant '" + constant.name + "'", place);
+  return MoveTo(m, pc, offset, wanted, operand, place);
 }
 
 // How much of a place a launch touches: the value behind a plan's offset, else all of it.
@@ -342,6 +355,14 @@ const uint32_t* Observed(Machine& m, const uint32_t* pc, DeviceClass from, Devic
   return next;
 }
 
+// Whether a caller's tensor stands in for one side of a copy, and is the other.
+bool IsThere(Machine& m, BufferOperand to, BufferOperand from) {
+  if (m.StandIn(to) != nullptr) return true;
+  const Tensor* tensor = m.StandIn(from);
+  const Buffer* buffer = tensor != nullptr && !to.is_constant() ? BufferOf(m.refs[to.base]) : nullptr;
+  return buffer != nullptr && buffer->place.memory.handle == tensor->device_memory().handle;
+}
+
 DeviceClass ClassOf(Machine& m, BufferOperand operand) {
   return m.IsOnDevice(operand) ? DeviceClass::kGpu : DeviceClass::kCpu;
 }
@@ -349,9 +370,9 @@ DeviceClass ClassOf(Machine& m, BufferOperand operand) {
 }  // namespace
 
 const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc) {
-  if (!m.copy_observer) [[likely]]
-    return CopyNow(m, pc);
   const uint32_t* list = pc + 1;
+  if (!m.copy_observer || IsThere(m, {list[1], list[2]}, {list[3], list[4]})) [[likely]]
+    return CopyNow(m, pc);
   const DeviceClass to = ClassOf(m, {list[1], list[2]});
   // A constant is wherever it is copied to, but for copies to the CPU.
   const BufferOperand source{list[3], list[4]};

@@ -125,6 +125,15 @@ class Machine final : public CancelToken, private BlockSource {
   // Whether a caller's tensor lies in the memory of the run's GPU, and the object that stands for it then.
   bool IsResident(const Tensor& tensor) const;
   TensorObject* TensorOnDevice(const Tensor& tensor, bool read_only);
+  // The caller's tensor that stands in for the value of a plan; null: the value is where the plan says.
+  const Tensor* StandIn(BufferOperand operand) const {
+    if (operand.offset == BufferOperand::kNoOffset || depth_ != 1) return nullptr;
+    const uint32_t number = binding.stand_ins[operand.offset];
+    if (number == 0 || residents_[number - 1] == nullptr) return nullptr;
+    const Tensor* tensor = residents_[number - 1];
+    const int64_t wanted = scalars[binding.extents[binding.entry.index][operand.offset].size];
+    return tensor->byte_count() == wanted ? tensor : nullptr;
+  }
   // All of a resident tensor, out to the host or in, at once.
   Status CopyOut(const Tensor& tensor, void* to);
   Status CopyIn(const Tensor& tensor, const void* from);
@@ -136,8 +145,8 @@ class Machine final : public CancelToken, private BlockSource {
   Budget budget;
   ObjectPool pool;
   PlanCache plans;
-  std::unique_ptr<Queue> cpu;       // opened by the first run
-  std::unique_ptr<DeviceWork> gpu;  // null where the program runs on the CPU alone
+  std::unique_ptr<Queue> cpu;                // opened by the first run
+  std::unique_ptr<DeviceWork> gpu;           // null where the program runs on the CPU alone
   std::vector<const Tensor*> given_outputs;  // of the run in progress; null where the caller gave no memory
   LaunchObserver observer;
   CopyObserver copy_observer;
@@ -155,6 +164,7 @@ class Machine final : public CancelToken, private BlockSource {
   Status Begin(const Arguments& inputs, const Results& outputs);
   Status CheckOutputs(const Results& outputs) const;
   Status BindInputs(const Arguments& inputs);
+  void FindResidents(const Arguments& inputs);
   Expected<Object*> BindTensor(const Tensor& tensor);
   Status BindContainer(const Value& value, Object** to);
   Status Collect(Results outputs);
@@ -171,9 +181,10 @@ class Machine final : public CancelToken, private BlockSource {
   RegisterStack<Object*> ref_stack_;
   RegisterStack<Frame> frames_;
   int32_t depth_ = 0;
-  std::vector<Object*> results_;  // of the entry function
-  std::vector<Value> staged_;     // outputs, until all is well
-  std::vector<int64_t> symbols_;  // of the signature
+  std::vector<Object*> results_;          // of the entry function
+  std::vector<Value> staged_;             // outputs, until all is well
+  std::vector<int64_t> symbols_;          // of the signature
+  std::vector<const Tensor*> residents_;  // inputs, then outputs; null where a tensor cannot stand in
   Limits limits_;
   uint64_t next_look_ = 0;   // steps at which Poll looks closer
   int64_t deadline_ns_ = 0;  // on the steady clock; 0: none

@@ -71,6 +71,7 @@ Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
   for (size_t k = 0; k < outputs.size(); ++k)
     given_outputs[k] =
         program.main().outputs[k].type.kind == ValueKind::kTensor ? outputs.tensor(k) : nullptr;
+  if (gpu != nullptr) FindResidents(inputs);
   if (!PushFrame(program.function(binding.entry), nullptr)) return tl::unexpected(error_);
   return BindInputs(inputs);
 }
