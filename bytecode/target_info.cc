@@ -90,7 +90,7 @@ TargetInfo GpuTargetInfo(DeviceKind device) {
 
 TargetInfo GpuTargetWithMatrices(DeviceKind device) {
   TargetInfo info = GpuTargetInfo(device);
-  info.has_matrices = info.has_subgroups = true;
+  info.has_matrices = info.awaits_matrices = info.has_subgroups = true;
   info.subgroup_size = 32;
   info.shared_memory_bytes = 48 << 10;
   return info;

@@ -48,6 +48,7 @@ struct TargetInfo {
   bool has_f16_storage = false;  // loads and stores of single f16 and i16 elements
   bool has_i8_storage = false;   // of single bytes
   bool has_matrices = false;     // products of 16 x 16 f16 matrices by 32 work-items, summed in f32
+  bool awaits_matrices = false;  // devices that have them take other bodies of the same kernels
   bool shares_memory = false;    // host and device use the same memory: DeviceMemory::host is not null
   int64_t max_block_bytes = 0;   // the largest single allocation; 0: no limit but memory
 };
@@ -59,7 +60,8 @@ TargetInfo TargetInfoFor(CpuLevel level);
 // The GPU that code is made for when no particular one is known: what OpenCL 1.2 and Vulkan 1.1 devices of
 // any vendor have in common. Its schedules, and so the bytecode, are the same for both.
 TargetInfo GpuTargetInfo(DeviceKind device);
-// The same with matrices: its schedules differ in bodies of kernels only.
+// The same with matrices: its schedules differ from those of a target that awaits them in bodies of kernels
+// only.
 TargetInfo GpuTargetWithMatrices(DeviceKind device);
 
 }  // namespace tvmvm

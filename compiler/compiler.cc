@@ -254,8 +254,10 @@ Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> by
   if (gpu_module) lower.gpu_targets = {GpuTargetInfo(gpus[0])};
   lower.gpu_forms = GpuForms(gpus);
   const bool has_spirv = std::ranges::count(lower.gpu_forms, KernelForm::kSpirV) > 0;
-  if (gpu_module && has_spirv && options.precision == Precision::kF16)
+  if (gpu_module && has_spirv && options.precision == Precision::kF16) {
+    lower.gpu_targets[0].awaits_matrices = true;
     lower.gpu_targets.push_back(GpuTargetWithMatrices(gpus[0]));
+  }
   lower.bitcode = options.bitcode;
   lower.trace_values = options.trace_values;
   lower.threads = options.threads > 0 ? options.threads

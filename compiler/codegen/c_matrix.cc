@@ -13,15 +13,15 @@ using tensor::Stmt;
 
 namespace {
 
-constexpr int kEight = 8;
+constexpr int kFour = 4, kEight = 8;
 constexpr int64_t kMatrixElements = int64_t{tensor::kMatrixSide} * tensor::kMatrixSide;
 
 const char* MatrixType(Memory memory) {
   return memory == Memory::kMatrixLeft ? "left" : memory == Memory::kMatrixRight ? "right" : "sum";
 }
 
-// The first of eight consecutive elements; invalid: they are not consecutive.
-tensor::Expr EightFrom(const tensor::Expr& index) {
+// The first of consecutive elements; invalid: they are not consecutive.
+tensor::Expr FirstOf(const tensor::Expr& index) {
   if (index.op() != tensor::ExprOp::kRamp || !tensor::IsIntConstant(index->operands[1], 1)) return {};
   return index->operands[0];
 }
@@ -83,10 +83,14 @@ void CPrinter::Matrix(const Stmt& s) {
   }
 }
 
-// Eight elements as they lie in memory.
-CPrinter::Text CPrinter::Eights(uint32_t buffer, const Expr& from) {
-  if (HoldsEights(buffer)) return fmt::format("{}[{}]", places_[buffer].name, LocalIndex(from, kEight));
-  return Call("load_halves", {fmt::format("{} + to_u64({}) * 2ul", places_[buffer].name, Scalar(from))});
+// Four or eight elements as they lie in memory; of a local buffer, four at a constant place.
+CPrinter::Text CPrinter::Halves(uint32_t buffer, const Expr& from, int lanes) {
+  if (!HoldsEights(buffer))
+    return Call(fmt::format("load_aligned_halves{}", lanes),
+                {fmt::format("{} + to_u64({}) * 2ul", places_[buffer].name, Scalar(from))});
+  const Text& name = places_[buffer].name;
+  if (lanes == kEight) return fmt::format("{}[{}]", name, LocalIndex(from, kEight));
+  return fmt::format("{}[{}].{}", name, from->integer / kEight, from->integer % kEight == 0 ? "xy" : "zw");
 }
 
 // A number's bits, without a way through f32 where it is loaded.
@@ -103,20 +107,20 @@ CPrinter::Text CPrinter::HalfBits(const Expr& e) {
   return ToBits(DType::kF16, Scalar(e));
 }
 
-// Eight of another buffer, or one at a constant place of private memory.
-void CPrinter::StoreEights(const Stmt& s) {
-  if (s.value.lanes() == kEight) {
-    Expr to = EightFrom(s.index);
-    if (s.index.lanes() == 1) to = s.index;
-    Expr from = s.value.op() == ExprOp::kLoad && s.value->operands.size() == 1
-                    ? EightFrom(s.value->operands[0])
-                    : Expr();
-    if (!to.valid() || !from.valid() || s.mask.valid()) {
-      Defect(s.value, "are no eight neighbours");
+// Neighbours of another buffer, or one at a constant place of private memory.
+void CPrinter::StoreHalves(const Stmt& s) {
+  const int lanes = s.value.lanes();
+  if (lanes == kEight || lanes == kFour) {
+    Expr to = s.index.lanes() == 1 ? s.index : FirstOf(s.index);
+    bool is_load = s.value.op() == ExprOp::kLoad && s.value->operands.size() == 1;
+    Expr from = is_load ? FirstOf(s.value->operands[0]) : Expr();
+    bool has_place = to.valid() && (lanes == kEight || (tensor::IsConstant(to) && to->integer % kFour == 0));
+    if (!has_place || !from.valid() || s.mask.valid() || (lanes == kFour && HoldsEights(s.value->id))) {
+      Defect(s.value, "are no four or eight neighbours");
       return;
     }
-    Text value = Eights(s.value->id, from);
-    return Line(fmt::format("{} = {};", Eights(s.buffer, to), value));
+    Text value = Halves(s.value->id, from, lanes);
+    return Line(fmt::format("{} = {};", Halves(s.buffer, to, lanes), value));
   }
   if (s.value.lanes() != 1 || !tensor::IsConstant(s.index) || s.mask.valid()) {
     Defect(s.value, "is stored beside others that share its word");

@@ -27,6 +27,12 @@ tensor::Expr ConsecutiveFrom(const tensor::Expr& index, int lanes) {
   return is_wide ? index->operands[0] : tensor::Expr();
 }
 
+// What gives the same f16 bits when it is stored: storing rounds.
+const tensor::Expr& BeforeRounding(const tensor::Expr& half) {
+  bool is_rounded = half.op() == tensor::ExprOp::kCast && half->operands[0].dtype() == DType::kF32;
+  return is_rounded ? half->operands[0] : half;
+}
+
 }  // namespace
 
 // Whether an index is a multiple of a power of two, as far as its form tells.
@@ -225,7 +231,9 @@ CPrinter::Text CPrinter::VectorPointer(uint32_t buffer, const Expr& base, int la
 
 CPrinter::Text CPrinter::LoadVector(uint32_t buffer, const Text& from, int lanes) {
   if (lanes != kVectorOfFour) return fmt::format("vload{}(0, {})", lanes, from);
-  return Call(kernel_.buffers[buffer].access == Access::kReadAligned ? "load_aligned_f32x4" : "load_f32x4",
+  const BufferInfo& info = kernel_.buffers[buffer];
+  return Call(fmt::format("load_{}{}x4", info.access == Access::kReadAligned ? "aligned_" : "",
+                          DTypeName(info.dtype)),
               {from});
 }
 
@@ -237,7 +245,7 @@ CPrinter::Value CPrinter::Load(const Expr& e) {
   bool is_half = e.dtype() == DType::kF16 && kernel_.buffers[e->id].is_argument;
   if (base.valid() && !is_masked && is_half)
     if (Text from = VectorPointer(e->id, base, lanes); !from.empty())
-      return {{Call("load_f16x4", {from})}, lanes};
+      return {{LoadVector(e->id, from, lanes)}, lanes};
   if (base.valid() && !is_masked && IsVectorType(e.dtype(), lanes)) {
     if (Text text = VectorElement(e->id, base, lanes); !text.empty()) return {{text}, lanes};
     if (Text from = VectorPointer(e->id, base, lanes); !from.empty())
@@ -291,7 +299,7 @@ void CPrinter::Store(const Stmt& s) {
     Defect(s.value, "is stored to a buffer that was not allocated");
     return;
   }
-  if (HoldsEights(s.buffer)) return StoreEights(s);
+  if (HoldsEights(s.buffer)) return StoreHalves(s);
   int lanes = s.value.lanes();
   if (lanes == 1 && s.mask.valid()) {  // nothing of a masked-off store runs
     Line(fmt::format("if ({}) {{", Scalar(s.mask)));
@@ -303,6 +311,9 @@ void CPrinter::Store(const Stmt& s) {
     return Line("}");
   }
   Expr base = ConsecutiveFrom(s.index, lanes);
+  if (base.valid() && !s.mask.valid() && kernel_.buffers[s.buffer].dtype == DType::kF16)
+    if (Text to = VectorPointer(s.buffer, base, lanes); !to.empty())
+      return Line(Call("store_f16x4", {to, AsVector(Emit(BeforeRounding(s.value)), lanes).lanes[0]}) + ";");
   bool is_whole = base.valid() && !s.mask.valid() && IsVectorType(s.value.dtype(), lanes);
   if (is_whole) {
     Text place = VectorElement(s.buffer, base, lanes), to = VectorPointer(s.buffer, base, lanes);
@@ -311,7 +322,8 @@ void CPrinter::Store(const Stmt& s) {
     if (!to.empty() && lanes == kVectorOfFour) return Line(Call("store_f32x4", {to, value.lanes[0]}) + ";");
     if (!to.empty()) return Line(fmt::format("vstore{}({}, 0, {});", lanes, value.lanes[0], to));
   }
-  Value value = AsLanes(Emit(s.value));
+  bool is_half = kernel_.buffers[s.buffer].is_argument && s.value.dtype() == DType::kF16;
+  Value value = AsLanes(Emit(is_half ? BeforeRounding(s.value) : s.value));
   std::vector<Text> indices = IndicesOf(s.buffer, base.valid() ? base : s.index, lanes), masks;
   if (s.mask.valid()) masks = Emit(s.mask).lanes;
   // All lanes are read before the first is written.

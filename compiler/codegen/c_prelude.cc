@@ -74,13 +74,18 @@ void AddFloatFunctions(std::vector<Function>* table) {
 }
 
 void AddShortFloats(std::vector<Function>* table) {
+  // GLSL has an instruction, which may take small numbers for 0.
   table->push_back({"decode_f16",
                     {},
                     "f32 decode_f16(u32 bits) {\n"
                     "  u32 sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;\n"
                     "  if (rest >= 0x7c00u) return as_f32(sign | 0x7f800000u | ((rest & 0x3ffu) << 13));\n"
                     "  if (rest >= 0x400u) return as_f32(sign | ((rest << 13) + 0x38000000u));\n"
-                    "  return as_f32(sign | as_u32(to_f32(rest) * 5.9604644775390625e-8f));\n}\n"});
+                    "  return as_f32(sign | as_u32(to_f32(rest) * 5.9604644775390625e-8f));\n}\n",
+                    "f32 decode_f16(u32 bits) {\n"
+                    "  u32 sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;\n"
+                    "  f32 small = as_f32(sign | as_u32(to_f32(rest) * 5.9604644775390625e-8f));\n"
+                    "  return rest < 0x400u ? small : unpackHalf2x16(bits).x;\n}\n"});
   table->push_back({"encode_f16",
                     {},
                     "u32 encode_f16(f32 x) {\n"
@@ -239,45 +244,54 @@ void AddVectors(std::vector<Function>* table) {
                     "  }\n}\n"});
 }
 
-// f16 numbers, four as f32 or eight as they are.
+// f16 numbers: four as f32, or four or eight as they are. Aligned: at a multiple of what is read.
 void AddHalves(std::vector<Function>* table) {
-  table->push_back(
-      {"load_f16x4",
-       {"decode_f16"},
-       "f32x4 load_f16x4(const __global u16* from) { return vload_half4(0, (const __global half*)from); }\n",
-       "layout(buffer_reference, scalar, buffer_reference_align = 8) readonly restrict buffer "
-       "InHalfVector { uvec2 v; };\n"
-       "layout(buffer_reference, scalar, buffer_reference_align = 2) readonly restrict buffer "
-       "InHalfParts { u16 v[4]; };\n"
-       "f32x4 load_f16x4(u64 from) {\n"
-       "  f32x4 value;\n"
-       "  if ((to_u32(from) & 7u) == 0u) {\n"
-       "    uvec2 bits = InHalfVector(from).v;\n"
-       "    value = f32x4(unpackHalf2x16(bits.x), unpackHalf2x16(bits.y));\n"
-       "  } else {\n"
-       "    InHalfParts p = InHalfParts(from);\n"
-       "    value = f32x4(decode_f16(to_u32(p.v[0])), decode_f16(to_u32(p.v[1])),\n"
-       "                  decode_f16(to_u32(p.v[2])), decode_f16(to_u32(p.v[3])));\n"
-       "  }\n"
-       "  return value;\n}\n"});
-  table->push_back({"load_halves",
-                    {},
-                    "",
-                    "layout(buffer_reference, scalar, buffer_reference_align = 16) readonly restrict buffer "
-                    "InHalves { uvec4 v; };\n"
-                    "layout(buffer_reference, scalar, buffer_reference_align = 2) readonly restrict buffer "
-                    "InEachHalf { u16 v[8]; };\n"
-                    "u32 two_halves(u16 low, u16 high) { return to_u32(low) | (to_u32(high) << 16); }\n"
-                    "uvec4 load_halves(u64 from) {\n"
-                    "  uvec4 value;\n"
-                    "  if ((to_u32(from) & 15u) == 0u) {\n"
-                    "    value = InHalves(from).v;\n"
-                    "  } else {\n"
-                    "    InEachHalf p = InEachHalf(from);\n"
-                    "    value = uvec4(two_halves(p.v[0], p.v[1]), two_halves(p.v[2], p.v[3]),\n"
-                    "                  two_halves(p.v[4], p.v[5]), two_halves(p.v[6], p.v[7]));\n"
-                    "  }\n"
-                    "  return value;\n}\n"});
+  auto block = [](const char* access, const char* name, int align, const char* type) {
+    return fmt::format(
+        "layout(buffer_reference, scalar, buffer_reference_align = {}) {}restrict buffer {} {{ {}; }};\n",
+        align, access, name, type);
+  };
+  auto add = [&](const char* name, std::vector<std::string> needs, std::string opencl, std::string glsl) {
+    table->push_back({name, std::move(needs), std::move(opencl), std::move(glsl)});
+  };
+  add("load_aligned_halves4", {}, "",
+      block("readonly ", "InFourHalves", 8, "uvec2 v") +
+          "uvec2 load_aligned_halves4(u64 from) { return InFourHalves(from).v; }\n");
+  add("load_aligned_halves8", {}, "",
+      block("readonly ", "InEightHalves", 16, "uvec4 v") +
+          "uvec4 load_aligned_halves8(u64 from) { return InEightHalves(from).v; }\n");
+  add("load_aligned_f16x4", {"load_aligned_halves4"},
+      "f32x4 load_aligned_f16x4(const __global u16* from) {\n"
+      "  return vloada_half4(0, (const __global half*)from);\n}\n",
+      "f32x4 load_aligned_f16x4(u64 from) {\n"
+      "  uvec2 bits = load_aligned_halves4(from);\n"
+      "  return f32x4(unpackHalf2x16(bits.x), unpackHalf2x16(bits.y));\n}\n");
+  add("load_f16x4", {"decode_f16", "load_aligned_f16x4"},
+      "f32x4 load_f16x4(const __global u16* from) { return vload_half4(0, (const __global half*)from); }\n",
+      block("readonly ", "InEachHalf", 2, "u16 v[4]") +
+          "f32x4 load_f16x4(u64 from) {\n"
+          "  f32x4 value;\n"
+          "  if ((to_u32(from) & 7u) == 0u) {\n"
+          "    value = load_aligned_f16x4(from);\n"
+          "  } else {\n"
+          "    InEachHalf p = InEachHalf(from);\n"
+          "    value = f32x4(decode_f16(to_u32(p.v[0])), decode_f16(to_u32(p.v[1])),\n"
+          "                  decode_f16(to_u32(p.v[2])), decode_f16(to_u32(p.v[3])));\n"
+          "  }\n"
+          "  return value;\n}\n");
+  add("store_f16x4", {"encode_f16"},
+      "void store_f16x4(__global u16* to, f32x4 value) { vstore_half4_rte(value, 0, (__global half*)to); }\n",
+      block("", "OutFourHalves", 8, "uvec2 v") + block("", "OutEachHalf", 2, "u16 v[4]") +
+          "void store_f16x4(u64 to, f32x4 value) {\n"
+          "  u32 a = encode_f16(value.x), b = encode_f16(value.y);\n"
+          "  u32 c = encode_f16(value.z), d = encode_f16(value.w);\n"
+          "  if ((to_u32(to) & 7u) == 0u) {\n"
+          "    OutFourHalves(to).v = uvec2(a | b << 16, c | d << 16);\n"
+          "  } else {\n"
+          "    OutEachHalf p = OutEachHalf(to);\n"
+          "    p.v[0] = to_u16(a);\n    p.v[1] = to_u16(b);\n"
+          "    p.v[2] = to_u16(c);\n    p.v[3] = to_u16(d);\n"
+          "  }\n}\n");
 }
 
 // SPV_KHR_cooperative_matrix, whose types and instructions GLSL's compilers of the time do not know. The type

@@ -134,9 +134,9 @@ class CPrinter {
   bool AllocateForMatrices(uint32_t buffer);
   void Matrix(const tensor::Stmt& s);
   Text MatrixName(uint32_t buffer, const Expr& index);
-  Text Eights(uint32_t buffer, const Expr& from);
+  Text Halves(uint32_t buffer, const Expr& from, int lanes);
   Text HalfBits(const Expr& e);
-  void StoreEights(const tensor::Stmt& s);
+  void StoreHalves(const tensor::Stmt& s);
 
   bool has_item_loops_;  // by the macros of DialectHeader
   Dialect dialect_;

@@ -34,7 +34,8 @@ constexpr int64_t kManyTiles = 256, kLongDepth = 256, kShortestShare = 96, kMost
                   kBusyGroups = 512;
 // For sums of 64 bits, and for indices of so many.
 constexpr ProductTile kModestTile = {32, 32, 8, 4, 4, 8};
-// For factors of f16, which matrices multiply: a tile is done much sooner, and less is gained by sharing it.
+// For factors of f16, which matrices multiply: a tile is done much sooner, and less is gained by sharing it
+// where there are some.
 constexpr ProductTile kHalfTiles[] = {
     {128, 128, 8, 8, 8, 8},
     {64, 64, 8, 8, 4, 8},
@@ -97,10 +98,17 @@ Status AddEither(const GpuProduct& product, const Case& its, const BuildEither& 
   return {};
 }
 
-Status AddTile(const GpuProduct& product, const ProductTile& tile, const Case& its, GroupProgram* program) {
+// How a tile's kernels are built.
+using BuildTile =
+    std::function<Status(ProductBuilder&, const ProductTile&, bool has_vectors, const DepthShares*)>;
+
+Status AddTile(const GpuProduct& product, const ProductTile& tile, const Case& its, GroupProgram* program,
+               const BuildTile& build_tile = BuildProductTile) {
   return AddEither(
       product, its,
-      [&](ProductBuilder& builder, bool has_vectors) { return BuildProductTile(builder, tile, has_vectors); },
+      [&](ProductBuilder& builder, bool has_vectors) {
+        return build_tile(builder, tile, has_vectors, nullptr);
+      },
       program);
 }
 
@@ -110,32 +118,16 @@ bool IsHalfTile(const ProductTile& tile) {
   });
 }
 
-// By matrices where the target has them.
-Status AddHalfTile(const GpuProduct& product, const ProductTile& tile, const Case& its,
-                   const TargetInfo& target, GroupProgram* program) {
-  if (!target.has_matrices) return AddTile(product, tile, its, program);
-  return AddEither(
-      product, its,
-      [&](ProductBuilder& builder, bool has_vectors) {
-        return BuildProductMatrix(builder, tile, has_vectors);
-      },
-      program);
-}
-
-Status AddHalfTiles(const GpuProduct& product, Dim rest, const TargetInfo& target, GroupProgram* program) {
-  for (const ProductTile& tile : kHalfTiles) {
-    Dim here = LessEqual(Dim(kBusyHalfTiles), TilesOf(product, tile));
-    if (&tile == &std::end(kHalfTiles)[-1]) here = 1;
-    TVMVM_CHECK_OK(AddHalfTile(product, tile, {And(rest, here), true}, target, program));
-    rest = And(rest, Not(here));
-  }
-  return {};
+// By matrices where the target has them, for products that HasHalves.
+BuildTile HalfTilesFor(const TargetInfo& target) {
+  return target.has_matrices ? BuildTile(BuildProductMatrix) : BuildTile(BuildProductTile);
 }
 
 // The product by tiles of which several groups share the depth of each.
-Status AddShares(const GpuProduct& product, const Dim& when, GroupProgram* program) {
+Status AddShares(const GpuProduct& product, const Dim& when, GroupProgram* program,
+                 const BuildTile& build_tile = BuildProductTile) {
   if (when.IsConstant(0)) return {};
-  Dim depth = Product(product.depth()), step = LoopStep(kSharedTile);
+  Dim depth = Product(product.depth()), step = std::max(LoopStep(kSharedTile), MatrixLoopStep());
   Dim size = product.rows().size() * product.columns().size() * product.batch().size();
   Dim tiles = TilesOf(product, kSharedTile);
   Dim wanted = Min(Min(CeilDiv(Dim(kBusyGroups), Max(tiles, Dim(1))), FloorDiv(depth, Dim(kShortestShare))),
@@ -146,13 +138,30 @@ Status AddShares(const GpuProduct& product, const Dim& when, GroupProgram* progr
   TVMVM_CHECK_OK(AddEither(
       product, {when, true, Partials::kWritten},
       [&](ProductBuilder& builder, bool has_vectors) {
-        return BuildProductTile(builder, kSharedTile, has_vectors, &shares);
+        return build_tile(builder, kSharedTile, has_vectors, &shares);
       },
       program));
   TVMVM_CHECK_OK(AddCall(
       product, {when, true, Partials::kAddedUp},
       [&](ProductBuilder& builder) { return BuildSumOfShares(builder, shares.count); }, program));
   program->workspaces.push_back({product.accumulator(), when * shares.count * size});
+  return {};
+}
+
+Status AddHalfTiles(const GpuProduct& product, Dim rest, const TargetInfo& target, GroupProgram* program) {
+  const BuildTile build = HalfTilesFor(target);
+  const ProductTile& small = kHalfTiles[std::size(kHalfTiles) - 1];
+  for (const ProductTile& tile : kHalfTiles) {
+    Dim here = LessEqual(Dim(kBusyHalfTiles), TilesOf(product, tile));
+    if (&tile == &small) {
+      Dim is_shared = LessEqual(Dim(kLongDepth), Product(product.depth()));
+      TVMVM_CHECK_OK(AddShares(product, And(rest, is_shared), program, build));
+      rest = And(rest, Not(is_shared));
+      here = 1;
+    }
+    TVMVM_CHECK_OK(AddTile(product, tile, {And(rest, here), true}, program, build));
+    rest = And(rest, Not(here));
+  }
   return {};
 }
 
@@ -200,7 +209,7 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
     TVMVM_CHECK_OK(AddTile(*product, kModestTile, {rest, true}, &program));
     rest = 0;
   }
-  if (HasHalves(*product)) {
+  if (target.awaits_matrices && HasHalves(*product)) {
     TVMVM_CHECK_OK(AddHalfTiles(*product, rest, target, &program));
     rest = 0;
   }
@@ -227,11 +236,9 @@ Expected<GroupProgram> ScheduleProductByTile(const GroupView& group, const Produ
   if (!product) return MakeError(Code::kInternal, "not a group around a sum of products");
   GroupProgram program;
   Case always{Dim(1), true};
-  if (HasHalves(*product) && IsHalfTile(tile)) {
-    TVMVM_CHECK_OK(AddHalfTile(*product, tile, always, target, &program));
-  } else {
-    TVMVM_CHECK_OK(AddTile(*product, tile, always, &program));
-  }
+  bool by_matrices = target.has_matrices && HasHalves(*product) && IsHalfTile(tile);
+  TVMVM_CHECK_OK(AddTile(*product, tile, always, &program,
+                         by_matrices ? BuildTile(BuildProductMatrix) : BuildTile(BuildProductTile)));
   return program;
 }
 
@@ -344,10 +351,10 @@ bool GpuProduct::MovesAlongDepth(const ProductParts& parts, const Expr& element,
   return along_depth && !along_role;
 }
 
-Dim GpuProduct::HasVectors(const ProductParts& parts, const Expr& element, const ProductRole& role) const {
+Dim GpuProduct::HasVectors(const ProductParts& parts, const Expr& element, const ProductRole& role,
+                           int count) const {
   Expr load = PlainLoad(element);
   if (!load.valid() || depth_.empty() || accumulator_ != DType::kF32) return 0;
-  const int count = load.dtype() == DType::kF16 ? 8 : 4;
   bool along_depth = MovesAlongDepth(parts, element, role);
   if (!along_depth && role.axes.empty()) return 0;
   size_t inner = InnermostOf(depth_);

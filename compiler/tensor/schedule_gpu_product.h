@@ -65,9 +65,9 @@ class GpuProduct {
   ProductParts Expand(LoopKernel* kernel, InputReader& reader) const;
   // Whether neighbours in a factor's memory are neighbours along the depth, not along its role.
   bool MovesAlongDepth(const ProductParts& parts, const Expr& element, const ProductRole& role) const;
-  // 1 where four neighbours in the factor (eight of f16) always are neighbours in memory, at a multiple of
-  // four (eight).
-  ir::Dim HasVectors(const ProductParts& parts, const Expr& element, const ProductRole& role) const;
+  // 1 where `count` neighbours in the factor always are neighbours in memory, at a multiple of `count`.
+  ir::Dim HasVectors(const ProductParts& parts, const Expr& element, const ProductRole& role,
+                     int count = 4) const;
 
   // 1 where all factors that can be read by fours at all can be; 0 where none can.
   const ir::Dim& vectors_fit() const { return vectors_fit_; }
@@ -118,6 +118,13 @@ class ProductBuilder {
   Bindings Batch();
   // Coordinates of a role's axes at a flat position, bound to variables.
   void Bind(const ProductRole& role, const Expr& position, Bindings* bound);
+  // What a group sums, bound to grid axis 2: all of the depth of an element of the batch, or a share.
+  struct Range {
+    Bindings batch;   // its coordinates
+    Expr begin, end;  // of the depth
+    Expr layer;       // number of the partial sums
+  };
+  Range Depth(const DepthShares* shares);
   // The depth's coordinates at a flat position.
   void Step(const Expr& position, Bindings* bound) const;
   // A factor's element at position `along` of the slice that begins at `k` of the depth, with `at` the other
@@ -129,6 +136,8 @@ class ProductBuilder {
   void Read(const Expr& k, const Expr& fits, bool is_whole, const ReadSlice& whole, const ReadSlice& rest);
   // Stores all outputs at one position of the result.
   Status StoreElement(const Bindings& bound, const Expr& sum);
+  // Stores one partial sum of a layer.
+  void StorePartial(const Expr& layer, const Expr& row, const Expr& column, const Expr& sum);
   // The buffer of partial sums.
   uint32_t partials() const { return partials_; }
 
@@ -152,18 +161,21 @@ Expr OnlyInside(const Expr& element, const Expr& inside);
 // Whether a position is within the edge; true where it always is, as in tiles of `extent` that fill the size.
 Expr IsInside(const Expr& position, const ir::Dim& size, int extent);
 
-// Bodies. With `has_vectors`, factors are read four elements at a time where GpuProduct::HasVectors holds.
+// Bodies. With `has_vectors`, factors are read four elements at a time where GpuProduct::HasVectors holds:
+// from memory that begins at a whole vector (Access::kReadAligned).
 // With `shares`, a group sums one share of the depth of its tile into the partial sums; their size is a
-// multiple of LoopStep.
+// multiple of LoopStep and of MatrixLoopStep.
 Status BuildProductTile(ProductBuilder& builder, const ProductTile& tile, bool has_vectors,
                         const DepthShares* shares = nullptr);
-// By how much the loop over slices moves along the depth.
+// By how much the loop over slices moves along the depth; by matrices.
 int LoopStep(const ProductTile& tile);
+int MatrixLoopStep();
 // Whether both factors are f16 numbers, summed in f32.
 bool HasHalves(const GpuProduct& product);
 // A tile as large as `tile` by matrices, for products that HasHalves; there is one for each of
 // HalfProductTiles.
-Status BuildProductMatrix(ProductBuilder& builder, const ProductTile& tile, bool has_vectors);
+Status BuildProductMatrix(ProductBuilder& builder, const ProductTile& tile, bool has_vectors,
+                          const DepthShares* shares = nullptr);
 // Adds up partial sums, an element for each work-item.
 Status BuildSumOfShares(ProductBuilder& builder, const ir::Dim& count);
 // The work-items of a group share the depth of `rows` rows and a few columns; with 1 row, for results of one.

@@ -46,6 +46,25 @@ void ProductBuilder::Step(const Expr& position, Bindings* bound) const {
   for (size_t i = 0; i < steps.size(); ++i) bound->emplace_back(parts_.reduce->reduction->axes[i], steps[i]);
 }
 
+ProductBuilder::Range ProductBuilder::Depth(const DepthShares* shares) {
+  Range range{{}, IntConstant(0), DimValue(Product(product_.depth())), {}};
+  if (shares == nullptr) {
+    range.batch = Batch();
+    return range;
+  }
+  range.layer = Variable(nest_.Grid(2, "layer", product_.batch().size() * shares->count));
+  Expr count = DimValue(shares->count), size = DimValue(shares->size);
+  Bind(product_.batch(), nest_.Let("batch", FloorDiv(range.layer, count)), &range.batch);
+  range.begin = nest_.Let("begin", FloorMod(range.layer, count) * size);
+  range.end = nest_.Let("end", Min(range.begin + size, range.end));
+  return range;
+}
+
+void ProductBuilder::StorePartial(const Expr& layer, const Expr& row, const Expr& column, const Expr& sum) {
+  Expr first = layer * DimValue(product_.rows().size()) + row;
+  nest_.Add(Store(partials_, first * DimValue(product_.columns().size()) + column, sum));
+}
+
 Status ProductBuilder::StoreElement(const Bindings& bound, const Expr& sum) {
   auto results = ProductResults::Find(product_.group(), product_.anchor());
   const Dims& dims = product_.group().type(product_.result()).dims;

@@ -18,9 +18,9 @@ namespace {
 using ir::Dim;
 using Bindings = ProductBuilder::Bindings;
 
-constexpr int kEight = 8;    // elements that move at once: 16 bytes
-constexpr int kDepth = 32;   // of a slice
-constexpr int kPadding = 8;  // elements behind each row of a slice: spreads the banks
+constexpr int kFour = 4, kEight = 8;  // elements that move at once: 8 and 16 bytes
+constexpr int kDepth = 32;            // of a slice
+constexpr int kPadding = 8;           // elements behind each row of a slice: spreads the banks
 constexpr int kMatrixElements = kMatrixSide * kMatrixSide;
 
 // How the tile is divided among those who hold matrices together.
@@ -54,7 +54,7 @@ struct Slice {
   const ProductRole* role = nullptr;
   int extent = 0;            // rows or columns of the tile
   bool along_depth = false;  // neighbours in memory are neighbours along the depth
-  bool has_vectors = false;
+  int vector = 1;            // elements that are read at once
   int parts = 0;
   uint32_t shared = 0, registers = 0;
   Expr fast;                  // the first of the work-item's elements along the axis of neighbours
@@ -73,12 +73,14 @@ struct Slice {
 
 class MatrixProduct {
  public:
-  MatrixProduct(ProductBuilder& builder, const Division& division, bool has_vectors)
+  MatrixProduct(ProductBuilder& builder, const Division& division, bool has_vectors,
+                const DepthShares* shares)
       : builder_(builder),
         product_(builder.product()),
         nest_(builder.nest()),
         division_(division),
         has_vectors_(has_vectors),
+        shares_(shares),
         rows_(division.rows / division.down / kMatrixSide),
         columns_(division.columns / division.across / kMatrixSide),
         items_(division.down * division.across * kMatrixItems),
@@ -92,16 +94,17 @@ class MatrixProduct {
     a_ = nest_.Local("a", DType::kF16, Memory::kMatrixLeft, rows_ * kMatrixElements);
     b_ = nest_.Local("b", DType::kF16, Memory::kMatrixRight, columns_ * kMatrixElements);
     Unrolled(rows_ * columns_, [&](const Expr& i) { nest_.Add(MatrixZero(sums_, i)); });
-    nest_.OpenIf(Less(IntConstant(0), DimValue(depth_)));
-    Read(IntConstant(0));
+    nest_.OpenIf(Less(range_.begin, range_.end));
+    Read(range_.begin);
     Write(IntConstant(0));
     nest_.Close();
     nest_.Add(Barrier());
-    Expr k = Variable(nest_.Open("k", IntConstant(0), DimValue(depth_), LoopKind::kSerial, kDepth));
+    Expr last = LastSlice();
+    Expr k = Variable(nest_.Open("k", range_.begin, range_.end, LoopKind::kSerial, kDepth));
     // Behind the last slice it is read again.
-    Dim last = FloorDiv(depth_ - Dim(1), Dim(kDepth)) * Dim(kDepth);
-    Expr next = nest_.Let("next", Min(k + IntConstant(kDepth), DimValue(last)));
-    Expr half = nest_.Let("half", FloorMod(FloorDiv(k, IntConstant(kDepth)), IntConstant(2)));
+    Expr next = nest_.Let("next", Min(k + IntConstant(kDepth), last));
+    Expr number = FloorDiv(k - range_.begin, IntConstant(kDepth));
+    Expr half = nest_.Let("half", FloorMod(number, IntConstant(2)));
     Read(next);
     Multiply(half);
     Write(IntConstant(1) - half);
@@ -111,6 +114,13 @@ class MatrixProduct {
   }
 
  private:
+  // Where the last slice begins: shares begin where slices do.
+  Expr LastSlice() const {
+    Dim last = FloorDiv(depth_ - Dim(1), Dim(kDepth)) * Dim(kDepth);
+    if (shares_ == nullptr) return DimValue(last);
+    return nest_.Let("last", Min(range_.begin + DimValue(shares_->size - Dim(kDepth)), DimValue(last)));
+  }
+
   void Unrolled(int count, const std::function<void(const Expr&)>& build) {
     build(Variable(nest_.Open("part", IntConstant(0), IntConstant(count), LoopKind::kUnrolled)));
     nest_.Close();
@@ -120,7 +130,7 @@ class MatrixProduct {
     Expr gx = Variable(nest_.Grid(0, "tile_x", CeilDiv(product_.columns().size(), Dim(division_.columns))));
     Expr gy = Variable(nest_.Grid(1, "tile_y", CeilDiv(product_.rows().size(), Dim(division_.rows))));
     item_ = builder_.Group(items_);
-    batch_ = builder_.Batch();
+    range_ = builder_.Depth(shares_);
     holder_ = nest_.Let("holder", FloorDiv(item_, IntConstant(kMatrixItems)));
     lane_ = nest_.Let("lane", FloorMod(item_, IntConstant(kMatrixItems)));
     Expr across = IntConstant(division_.across);
@@ -137,7 +147,7 @@ class MatrixProduct {
     slice.role = &role;
     slice.extent = extent;
     slice.along_depth = product_.MovesAlongDepth(builder_.parts(), element, role);
-    slice.has_vectors = has_vectors_ && !product_.HasVectors(builder_.parts(), element, role).IsConstant(0);
+    slice.vector = VectorOf(element, role);
     slice.parts = extent * kDepth / (items_ * kEight);
     slice.shared = nest_.Local(name, DType::kF16, Memory::kShared, 2 * slice.Half());
     slice.registers =
@@ -154,6 +164,13 @@ class MatrixProduct {
     return slice;
   }
 
+  // By eights where the sizes are known to allow it.
+  int VectorOf(const Expr& element, const ProductRole& role) const {
+    auto fits = [&](int count) { return product_.HasVectors(builder_.parts(), element, role, count); };
+    if (!has_vectors_ || fits(kFour).IsConstant(0)) return 1;
+    return fits(kEight).IsConstant(1) ? kEight : kFour;
+  }
+
   // Coordinates of a part's elements, of which the first stands `at` places behind the tile's begin; those of
   // the last ones where that is past the edge.
   void PlaceElements(Slice* slice, const Expr& begin, const Expr& at) {
@@ -163,18 +180,18 @@ class MatrixProduct {
     auto within = [&](const Expr& position, int count) {
       return is_whole ? position : Min(position, DimValue(size) - IntConstant(count));
     };
-    Expr first = begin + at;
-    if (slice->along_depth) first = within(first, 1);
-    if (!slice->along_depth && slice->has_vectors) first = within(first, kEight);
-    first = nest_.Let("position", first);
+    Expr first = nest_.Let("position", slice->along_depth ? within(begin + at, 1) : begin + at), vector;
     for (int i = 0; i < kEight; ++i) {
       if (slice->along_depth && i > 0) {
         slice->at.push_back(slice->at.back());
         continue;
       }
-      Expr position = slice->has_vectors ? first + IntConstant(i) : within(first + IntConstant(i), 1);
-      slice->at.push_back(batch_);
-      builder_.Bind(*slice->role, nest_.Let("position", position), &slice->at.back());
+      int lane = i % slice->vector;
+      if (lane == 0)
+        vector =
+            slice->along_depth ? first : nest_.Let("vector", within(first + IntConstant(i), slice->vector));
+      slice->at.push_back(range_.batch);
+      builder_.Bind(*slice->role, nest_.Let("position", vector + IntConstant(lane)), &slice->at.back());
     }
   }
 
@@ -182,7 +199,7 @@ class MatrixProduct {
   void Read(const Expr& k) {
     auto constant = depth_.constant();
     bool is_whole = constant && *constant % kDepth == 0;
-    Expr fits = LessEqual(k + IntConstant(kDepth), DimValue(depth_));
+    Expr fits = LessEqual(k + IntConstant(kDepth), range_.end);
     auto whole = [&](const Expr& at) {
       for (Slice* slice : {&left_, &right_}) ReadWhole(*slice, at);
     };
@@ -194,24 +211,26 @@ class MatrixProduct {
 
   void ReadWhole(Slice& slice, const Expr& k) {
     for (int part = 0; part < slice.parts; ++part) {
-      Expr first = IntConstant(part * kEight);
-      if (slice.has_vectors) {
-        Expr load = ElementAt(slice, part, 0, k);  // HasVectors: a load
-        Expr from = nest_.Place(load->operands[0]);
-        Expr lane = Variable(nest_.Open("lane", IntConstant(0), IntConstant(kEight), LoopKind::kVectorized));
-        nest_.Add(Store(slice.registers, first + lane, Load(load->id, DType::kF16, from + lane)));
+      for (int i = 0; i < kEight; i += slice.vector) {
+        Expr to = IntConstant(part * kEight + i), element = ElementAt(slice, part, i, k);
+        if (slice.vector == 1) {
+          nest_.Add(Store(slice.registers, to, nest_.Place(element)));
+          continue;
+        }
+        nest_.kernel()->buffers[element->id].access = Access::kReadAligned;  // HasVectors: a load
+        Expr from = nest_.Place(element->operands[0]);
+        Expr lane =
+            Variable(nest_.Open("lane", IntConstant(0), IntConstant(slice.vector), LoopKind::kVectorized));
+        nest_.Add(Store(slice.registers, to + lane, Load(element->id, DType::kF16, from + lane)));
         nest_.Close();
-        continue;
       }
-      for (int i = 0; i < kEight; ++i)
-        nest_.Add(Store(slice.registers, first + IntConstant(i), nest_.Place(ElementAt(slice, part, i, k))));
     }
   }
 
   void ReadRest(Slice& slice, const Expr& k) {
     for (int part = 0; part < slice.parts; ++part) {
       for (int i = 0; i < kEight; ++i) {
-        Expr inside = Less(k + slice.Along(part, i), DimValue(depth_));
+        Expr inside = Less(k + slice.Along(part, i), range_.end);
         Expr element = OnlyInside(ElementAt(slice, part, i, k), inside);
         nest_.Add(Store(slice.registers, IntConstant(part * kEight + i),
                         nest_.Place(Select(inside, element, Constant(DType::kF16, 0)))));
@@ -269,7 +288,7 @@ class MatrixProduct {
     // Vectors of columns end before the edge.
     auto count = columns.sizes.empty() ? std::optional<int64_t>() : columns.sizes.back().constant();
     constexpr int kVector = 4;
-    bool has_vectors = (count && *count % kVector == 0) || (right_.has_vectors && !right_.along_depth);
+    bool has_vectors = (count && *count % kVector == 0) || (right_.vector > 1 && !right_.along_depth);
     int width = has_vectors ? kVector : 1;
     uint32_t results =
         nest_.Local("results", DType::kF32, Memory::kShared, items_ / kMatrixItems * kMatrixElements);
@@ -302,10 +321,12 @@ class MatrixProduct {
     bool is_edge = !IsConstant(is_inside);
     if (is_edge) nest_.OpenIf(is_inside);
     Expr lane = width > 1 ? variable("lane", width, LoopKind::kVectorized) : IntConstant(0);
-    Bindings bound = batch_;
+    Bindings bound = range_.batch;
     builder_.Bind(product_.rows(), row, &bound);
     builder_.Bind(product_.columns(), column + lane, &bound);
-    TVMVM_CHECK_OK(builder_.StoreElement(bound, Load(results, DType::kF32, mine + first + lane)));
+    Expr sum = Load(results, DType::kF32, mine + first + lane);
+    if (shares_ != nullptr) builder_.StorePartial(range_.layer, row, column + lane, sum);
+    if (shares_ == nullptr) TVMVM_CHECK_OK(builder_.StoreElement(bound, sum));
     for (int open = 1 + (is_edge ? 1 : 0) + (width > 1 ? 1 : 0); open > 0; --open) nest_.Close();
     return {};
   }
@@ -315,11 +336,12 @@ class MatrixProduct {
   Nest& nest_;
   const Division& division_;
   bool has_vectors_;
+  const DepthShares* shares_;
   int rows_, columns_;  // matrices of sums that 32 work-items hold
   int items_;
   Dim depth_;
   Expr item_, holder_, lane_, down_, across_, row_begin_, column_begin_;
-  Bindings batch_;  // its coordinates
+  ProductBuilder::Range range_;
   Slice left_, right_;
   uint32_t sums_ = 0, a_ = 0, b_ = 0;
 };
@@ -334,10 +356,13 @@ bool HasHalves(const GpuProduct& product) {
   return AsHalf(parts.left).valid() && AsHalf(parts.right).valid();
 }
 
-Status BuildProductMatrix(ProductBuilder& builder, const ProductTile& tile, bool has_vectors) {
+int MatrixLoopStep() { return kDepth; }
+
+Status BuildProductMatrix(ProductBuilder& builder, const ProductTile& tile, bool has_vectors,
+                          const DepthShares* shares) {
   const Division* division = DivisionOf(tile);
   if (division == nullptr) return MakeError(Code::kInternal, "a tile that has no form by matrices");
-  return MatrixProduct(builder, *division, has_vectors).Build();
+  return MatrixProduct(builder, *division, has_vectors, shares).Build();
 }
 
 }  // namespace tvmvm::tensor

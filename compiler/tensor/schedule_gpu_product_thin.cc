@@ -2,8 +2,11 @@
 // a few columns, which makes many groups of short loops.
 //
 // A work-item takes kChunk neighbours of the depth at a time: what it reads of both factors is on its way
-// before the first product is summed. Rows and columns past the edge read the last ones instead, and their
-// sums are not written.
+// before the first product is summed. Where a right factor of f16 has its columns side by side, it takes four
+// columns at once, and a group takes twice as many. Rows and columns past the edge read the last ones
+// instead, and their sums are not written.
+#include <algorithm>
+
 #include "compiler/tensor/schedule_gpu_product.h"
 
 namespace tvmvm::tensor {
@@ -12,11 +15,11 @@ namespace {
 using ir::Dim;
 using Bindings = ProductBuilder::Bindings;
 
-constexpr int kItems = 256;                 // of a group
-constexpr int kColumns = 8;                 // of a group: what one sector of memory holds
-constexpr int kSlices = kItems / kColumns;  // of the depth
-constexpr int kChunk = 4, kChunks = 2;      // neighbours of the depth, and how many of such at a time
-constexpr int kPadding = 8;                 // between rows of partial sums: spreads the banks
+constexpr int kItems = 256;             // of a group
+constexpr int kSector = 32;             // bytes that memory gives at once: a group's columns
+constexpr int kChunk = 4, kChunks = 2;  // neighbours of the depth, and how many of such at a time
+constexpr int kVector = 4;              // neighbours that are read at once
+constexpr int kSummedRows = 4;          // at a time, of columns by vectors: what shared memory holds
 
 class ThinProduct {
  public:
@@ -35,15 +38,23 @@ class ThinProduct {
     };
     left_is_vector_ = is_vector(parts.left, product_.rows());
     right_is_vector_ = is_vector(parts.right, product_.columns());
+    Expr right = PlainLoad(parts.right);
+    bool is_wide = has_vectors && !along_depth_ && right.valid() && right.dtype() == DType::kF16 &&
+                   !product_.HasVectors(parts, parts.right, product_.columns()).IsConstant(0);
+    if (is_wide) own_ = kVector;
+    columns_ = kSector / (is_wide ? 2 : 4);
+    slices_ = kItems / (columns_ / own_);
   }
 
   Status Build() {
     Place();
-    sums_ = nest_.Local("sums", accumulator_, Memory::kRegisters, rows_);
+    sums_ = nest_.Local("sums", accumulator_, Memory::kRegisters, rows_ * own_);
     left_ = nest_.Local("left", accumulator_, Memory::kRegisters, rows_ * kChunk * kChunks);
-    right_ = nest_.Local("right", accumulator_, Memory::kRegisters, kChunk * kChunks);
-    ForRows([&](const Expr& row) { nest_.Add(Store(sums_, row, Constant(accumulator_, 0))); });
-    Dim chunk = kSlices * kChunk, all = chunk * Dim(kChunks);
+    right_ = nest_.Local("right", accumulator_, Memory::kRegisters, kChunk * kChunks * own_);
+    ForRows(rows_, [&](const Expr& row) {
+      ForOwn([&](const Expr& lane) { nest_.Add(Store(sums_, Own(row) + lane, Constant(accumulator_, 0))); });
+    });
+    Dim chunk = slices_ * kChunk, all = chunk * Dim(kChunks);
     Dim most = FloorDiv(depth_, all) * all, whole = FloorDiv(depth_, chunk) * chunk;
     Sum(0, most, kChunks, kChunk);
     Sum(most, whole, 1, kChunk);
@@ -54,19 +65,19 @@ class ThinProduct {
  private:
   // Where the work-item stands. Neighbouring ones read neighbours in memory.
   void Place() {
-    nest_.Grid(0, "columns", CeilDiv(product_.columns().size(), Dim(kColumns)));
+    nest_.Grid(0, "columns", CeilDiv(product_.columns().size(), Dim(columns_)));
     Expr block = Variable(nest_.Grid(1, "rows", CeilDiv(product_.rows().size(), Dim(rows_))));
     item_ = builder_.Group(kItems);
     bound_ = builder_.Batch();
-    int fast = along_depth_ ? kSlices : kColumns;
+    int fast = along_depth_ ? slices_ : columns_ / own_;
     Expr fast_at = nest_.Let("fast", FloorMod(item_, IntConstant(fast)));
     Expr slow_at = nest_.Let("slow", FloorDiv(item_, IntConstant(fast)));
     slice_ = along_depth_ ? fast_at : slow_at;
-    mine_ = along_depth_ ? slow_at : fast_at;
-    first_ = nest_.Let("first", Variable(nest_.kernel()->grid[0]) * IntConstant(kColumns));
+    mine_ = nest_.Let("mine", Own(along_depth_ ? slow_at : fast_at));
+    first_ = nest_.Let("first", Variable(nest_.kernel()->grid[0]) * IntConstant(columns_));
     row_begin_ = rows_ == 1 ? IntConstant(0) : nest_.Let("row_begin", block * IntConstant(rows_));
     columns_bound_ = bound_;
-    Dim last = product_.columns().size() - Dim(1);
+    Dim last = product_.columns().size() - Dim(own_);
     builder_.Bind(product_.columns(), nest_.Let("column", Min(first_ + mine_, DimValue(last))),
                   &columns_bound_);
     for (int row = 0; row < rows_; ++row) {
@@ -82,36 +93,69 @@ class ThinProduct {
     }
   }
 
-  void ForRows(const std::function<void(const Expr&)>& build) {
-    build(Variable(nest_.Open("row", IntConstant(0), IntConstant(rows_), LoopKind::kUnrolled)));
+  void ForRows(int count, const std::function<void(const Expr&)>& build) {
+    build(Variable(nest_.Open("row", IntConstant(0), IntConstant(count), LoopKind::kUnrolled)));
     nest_.Close();
   }
+
+  // Over the work-item's columns, at once.
+  void ForOwn(const std::function<void(const Expr&)>& build) {
+    if (own_ == 1) return build(IntConstant(0));
+    build(Variable(nest_.Open("lane", IntConstant(0), IntConstant(own_), LoopKind::kVectorized)));
+    nest_.Close();
+  }
+
+  // The first of so many times its columns.
+  Expr Own(const Expr& count) const { return own_ == 1 ? count : count * IntConstant(own_); }
 
   // Adds the work-item's share of the depth from `begin` to `end`, a multiple of what all take in a step:
   // each `chunks` times `width` neighbours.
   void Sum(const Dim& begin, const Dim& end, int chunks, int width) {
     if (begin == end) return;
-    int step = kSlices * width * chunks;
+    int step = slices_ * width * chunks;
     Expr first = DimValue(begin) + slice_ * IntConstant(width);
     Expr k = Variable(nest_.Open("k", nest_.Let("first", first), DimValue(end), LoopKind::kSerial, step));
     for (int chunk = 0; chunk < chunks; ++chunk) {
-      Expr at = nest_.Let("at", k + IntConstant(chunk * kSlices * width));
-      Read(right_, chunk * width, builder_.parts().right, columns_bound_, at, width, right_is_vector_);
+      Expr at = nest_.Let("at", k + IntConstant(chunk * slices_ * width));
+      ReadRight(chunk * width, at, width);
       for (int row = 0; row < rows_; ++row)
         Read(left_, (chunk * rows_ + row) * width, builder_.parts().left,
              rows_bound_[static_cast<size_t>(row)], at, width, left_is_vector_);
     }
     for (int chunk = 0; chunk < chunks; ++chunk) {
       for (int i = 0; i < width; ++i) {
-        ForRows([&](const Expr& row) {
+        ForRows(rows_, [&](const Expr& row) {
           Expr left = (row + IntConstant(chunk * rows_)) * IntConstant(width) + IntConstant(i);
-          nest_.Add(Store(
-              sums_, row,
-              Fma(Load(left_, accumulator_, left), Load(right_, accumulator_, IntConstant(chunk * width + i)),
-                  Load(sums_, accumulator_, row))));
+          ForOwn([&](const Expr& lane) {
+            Expr right = IntConstant((chunk * width + i) * own_) + lane, sum = Own(row) + lane;
+            nest_.Add(Store(sums_, sum,
+                            Fma(Load(left_, accumulator_, left), Load(right_, accumulator_, right),
+                                Load(sums_, accumulator_, sum))));
+          });
         });
       }
     }
+    nest_.Close();
+  }
+
+  // The right factor's elements of `width` places of the depth and the work-item's columns.
+  void ReadRight(int to, const Expr& k, int width) {
+    const Expr& right = builder_.parts().right;
+    if (own_ == 1) return Read(right_, to, right, columns_bound_, k, width, right_is_vector_);
+    for (int i = 0; i < width; ++i) {
+      Bindings bound = columns_bound_;
+      builder_.Step(k + IntConstant(i), &bound);
+      ReadVector(right_, (to + i) * own_, PlainLoad(Substitute(right, bound)), own_);
+    }
+  }
+
+  // Neighbours in memory.
+  void ReadVector(uint32_t registers, int to, const Expr& load, int width) {
+    nest_.kernel()->buffers[load->id].access = Access::kReadAligned;
+    Expr from = nest_.Place(load->operands[0]);
+    Expr lane = Variable(nest_.Open("lane", IntConstant(0), IntConstant(width), LoopKind::kVectorized));
+    nest_.Add(Store(registers, IntConstant(to) + lane,
+                    Cast(accumulator_, Load(load->id, load.dtype(), from + lane))));
     nest_.Close();
   }
 
@@ -128,39 +172,48 @@ class ThinProduct {
         nest_.Add(Store(registers, IntConstant(to + i), nest_.Place(element_at(i))));
       return;
     }
-    Expr load = PlainLoad(element_at(0));  // HasVectors: it is one
-    if (load.dtype() == DType::kF32) nest_.kernel()->buffers[load->id].access = Access::kReadAligned;
-    Expr from = nest_.Place(load->operands[0]);
-    Expr lane = Variable(nest_.Open("lane", IntConstant(0), IntConstant(width), LoopKind::kVectorized));
-    nest_.Add(Store(registers, IntConstant(to) + lane,
-                    Cast(accumulator_, Load(load->id, load.dtype(), from + lane))));
-    nest_.Close();
+    ReadVector(registers, to, PlainLoad(element_at(0)), width);  // HasVectors: it is one
+  }
+
+  Status StoreResults() {
+    const int rows = own_ == 1 ? rows_ : std::min(rows_, kSummedRows), across = slices_ * columns_;
+    pitch_ = across + columns_;  // spreads the banks
+    partials_ = nest_.Local("partials", accumulator_, Memory::kShared, rows * pitch_);
+    for (int begin = 0; begin < rows_; begin += rows) {
+      if (begin > 0) nest_.Add(Barrier());
+      ForRows(rows, [&](const Expr& row) {
+        ForOwn([&](const Expr& lane) {
+          Expr sum = Load(sums_, accumulator_, Own(row + IntConstant(begin)) + lane);
+          nest_.Add(Store(partials_, PartialAt(row, slice_, mine_) + lane, sum));
+        });
+      });
+      nest_.Add(Barrier());
+      TVMVM_CHECK_OK(StoreRows(begin, rows));
+    }
+    return {};
+  }
+
+  // Where a partial sum stands in shared memory.
+  Expr PartialAt(const Expr& row, const Expr& slice, const Expr& column) const {
+    return (row * IntConstant(pitch_) + slice * IntConstant(columns_)) + column;
   }
 
   // The first work-items sum the slices of an element each.
-  Status StoreResults() {
-    int pitch = kItems + kPadding;
-    uint32_t partials = nest_.Local("partials", accumulator_, Memory::kShared, rows_ * pitch);
-    auto place = [&](const Expr& row, const Expr& slice, const Expr& mine) {
-      return (row * IntConstant(pitch) + slice * IntConstant(kColumns)) + mine;
-    };
-    ForRows([&](const Expr& row) {
-      nest_.Add(Store(partials, place(row, slice_, mine_), Load(sums_, accumulator_, row)));
-    });
-    nest_.Add(Barrier());
-    Expr row = rows_ == 1 ? IntConstant(0) : nest_.Let("row", FloorDiv(item_, IntConstant(kColumns)));
-    Expr mine = rows_ == 1 ? item_ : nest_.Let("mine", FloorMod(item_, IntConstant(kColumns)));
+  Status StoreRows(int begin, int rows) {
+    Expr row = rows_ == 1 ? IntConstant(0) : nest_.Let("row", FloorDiv(item_, IntConstant(columns_)));
+    Expr mine = rows_ == 1 ? item_ : nest_.Let("mine", FloorMod(item_, IntConstant(columns_)));
     Expr column = nest_.Let("column", first_ + mine);
     Expr exists =
-        And(Less(item_, IntConstant(rows_ * kColumns)), Less(column, DimValue(product_.columns().size())));
-    Expr whole_row = nest_.Let("row", row_begin_ + row);
+        And(Less(item_, IntConstant(rows * columns_)), Less(column, DimValue(product_.columns().size())));
+    Expr whole_row = nest_.Let("row", row_begin_ + row + IntConstant(begin));
     nest_.OpenIf(rows_ == 1 ? exists : And(exists, Less(whole_row, DimValue(product_.rows().size()))));
     uint32_t total = nest_.Local("total", accumulator_, Memory::kRegisters, 1);
     Expr zero = IntConstant(0);
     nest_.Add(Store(total, zero, Constant(accumulator_, 0)));
-    Expr slice = Variable(nest_.Open("slice", zero, IntConstant(kSlices), LoopKind::kUnrolled));
-    nest_.Add(Store(total, zero,
-                    Load(total, accumulator_, zero) + Load(partials, accumulator_, place(row, slice, mine))));
+    Expr slice = Variable(nest_.Open("slice", zero, IntConstant(slices_), LoopKind::kUnrolled));
+    nest_.Add(
+        Store(total, zero,
+              Load(total, accumulator_, zero) + Load(partials_, accumulator_, PartialAt(row, slice, mine))));
     nest_.Close();
     Bindings bound = bound_;
     if (rows_ > 1) builder_.Bind(product_.rows(), whole_row, &bound);
@@ -177,9 +230,12 @@ class ThinProduct {
   DType accumulator_;
   Dim depth_;
   bool along_depth_ = false;  // neighbours of the right factor are neighbours along the depth
-  bool left_is_vector_ = false, right_is_vector_ = false;
+  bool left_is_vector_ = false, right_is_vector_ = false;  // along the depth
+  int own_ = 1;                                            // columns of a work-item
+  int columns_ = 0, slices_ = 0;                           // of a group: columns, and shares of the depth
+  int pitch_ = 0;                                          // of rows of partial sums
   Expr item_, slice_, mine_, first_, row_begin_;
-  uint32_t sums_ = 0, left_ = 0, right_ = 0;
+  uint32_t sums_ = 0, left_ = 0, right_ = 0, partials_ = 0;
   Bindings bound_, columns_bound_;  // coordinates of the batch, and those of the work-item's column
   std::vector<Bindings> rows_bound_;
 };

@@ -91,12 +91,12 @@ class TileProduct {
     b_ = nest_.Local("b", accumulator_, Memory::kRegisters, tile_.item_columns);
     ForVectors(tile_.item_rows * tile_.item_columns,
                [&](const Expr& at) { nest_.Add(Store(sums_, at, Constant(accumulator_, 0))); });
-    nest_.OpenIf(Less(begin_, end_));
-    Read(begin_ + turn_);
+    nest_.OpenIf(Less(range_.begin, range_.end));
+    Read(range_.begin + turn_);
     Write(0);
     nest_.Close();
     nest_.Add(Barrier());
-    Expr k = Variable(nest_.Open("k", begin_, end_, LoopKind::kSerial, 2 * Step()));
+    Expr k = Variable(nest_.Open("k", range_.begin, range_.end, LoopKind::kSerial, 2 * Step()));
     for (int half : {0, 1}) {
       Read(nest_.Let("next", Next(k + IntConstant(half * Step()))));
       Multiply(half);
@@ -126,7 +126,7 @@ class TileProduct {
   // read again: it is quicker than to ask, for a condition is a place where reads are waited for.
   Expr Next(const Expr& k) const {
     Expr next = k + IntConstant(Step()) + turn_;
-    return HasWholeSlices() ? Min(next, end_ - IntConstant(tile_.depth)) : next;
+    return HasWholeSlices() ? Min(next, range_.end - IntConstant(tile_.depth)) : next;
   }
 
   // The group's place in the result and the work-item's in the group.
@@ -140,7 +140,7 @@ class TileProduct {
       turn_ = nest_.Let("turn", party_ * IntConstant(tile_.depth));
       item_ = nest_.Let("item", FloorMod(item_, IntConstant(tile_.items())));
     }
-    BindDepth();
+    range_ = builder_.Depth(shares_);
     int lanes = std::min(kLanes, tile_.items()), across = tile_.lanes_across, down = lanes / across;
     int bands = tile_.items_across() / across;  // of lanes, side by side
     auto quotient = [&](int by) { return FloorDiv(item_, IntConstant(by)); };
@@ -150,21 +150,6 @@ class TileProduct {
         "down", FloorMod(quotient(across), IntConstant(down)) + quotient(lanes * bands) * IntConstant(down));
     row_begin_ = nest_.Let("row", gy * IntConstant(tile_.rows));
     column_begin_ = nest_.Let("column", gx * IntConstant(tile_.columns));
-  }
-
-  // The batch, and which part of the depth the group sums.
-  void BindDepth() {
-    begin_ = IntConstant(0);
-    end_ = DimValue(depth_);
-    if (shares_ == nullptr) {
-      batch_ = builder_.Batch();
-      return;
-    }
-    layer_ = Variable(nest_.Grid(2, "layer", product_.batch().size() * shares_->count));
-    Expr count = DimValue(shares_->count), size = DimValue(shares_->size);
-    builder_.Bind(product_.batch(), nest_.Let("batch", FloorDiv(layer_, count)), &batch_);
-    begin_ = nest_.Let("begin", FloorMod(layer_, count) * size);
-    end_ = nest_.Let("end", Min(begin_ + size, end_));
   }
 
   Slice MakeSlice(const char* name, const Expr& element, const ProductRole& role, int extent,
@@ -216,7 +201,7 @@ class TileProduct {
         slice->at.push_back(slice->at.back());
         continue;
       }
-      slice->at.push_back(batch_);
+      slice->at.push_back(range_.batch);
       builder_.Bind(*slice->role, nest_.Let("position", first + IntConstant(i)), &slice->at.back());
     }
   }
@@ -224,7 +209,7 @@ class TileProduct {
   // Reads the work-item's share of the slices from `k` on into registers.
   void Read(const Expr& k) {
     bool is_whole = HasWholeSlices();
-    Expr fits = LessEqual(k + IntConstant(tile_.depth), end_);
+    Expr fits = LessEqual(k + IntConstant(tile_.depth), range_.end);
     auto whole = [&](const Expr& at) {
       for (Slice* slice : {&left_, &right_}) ReadWhole(*slice, at);
     };
@@ -242,7 +227,7 @@ class TileProduct {
         continue;
       }
       Expr load = PlainLoad(ElementAt(slice, part, 0, k));  // HasVectors: it is one
-      if (load.dtype() == DType::kF32) nest_.kernel()->buffers[load->id].access = Access::kReadAligned;
+      nest_.kernel()->buffers[load->id].access = Access::kReadAligned;
       Expr from = nest_.Place(load->operands[0]);
       Expr lane = Variable(nest_.Open("lane", IntConstant(0), IntConstant(kVector), LoopKind::kVectorized));
       nest_.Add(Store(slice.registers, first + lane,
@@ -254,7 +239,7 @@ class TileProduct {
   void ReadRest(Slice& slice, const Expr& k) {
     for (int part = 0; part < slice.parts; ++part) {
       for (int i = 0; i < slice.vector; ++i) {
-        Expr inside = Less(k + slice.Along(part, i), end_);
+        Expr inside = Less(k + slice.Along(part, i), range_.end);
         Expr element = OnlyInside(ElementAt(slice, part, i, k), inside);
         nest_.Add(Store(slice.registers, IntConstant(part * slice.vector + i),
                         nest_.Place(Select(inside, element, Constant(accumulator_, 0)))));
@@ -374,7 +359,7 @@ class TileProduct {
     Expr i = Variable(nest_.Open("i", IntConstant(0), IntConstant(tile_.item_rows), LoopKind::kUnrolled));
     Expr row = nest_.Let("row", row_begin_ + (down_ * IntConstant(kVector) + Spread(i, tile_.items_down())));
     Expr is_inside = IsInside(row, rows.size(), tile_.rows);
-    Bindings bound = batch_;
+    Bindings bound = range_.batch;
     builder_.Bind(rows, row, &bound);
     Expr j = Variable(
         nest_.Open("j", IntConstant(0), IntConstant(tile_.item_columns / width), LoopKind::kUnrolled));
@@ -393,14 +378,9 @@ class TileProduct {
     builder_.Bind(columns, column + lane, &bound);
     Expr sum =
         Load(sums_, accumulator_, (i * IntConstant(tile_.item_columns) + j * IntConstant(width)) + lane);
-    TVMVM_CHECK_OK(shares_ ? StorePartial(row, column + lane, sum) : builder_.StoreElement(bound, sum));
+    if (shares_ != nullptr) builder_.StorePartial(range_.layer, row, column + lane, sum);
+    if (shares_ == nullptr) TVMVM_CHECK_OK(builder_.StoreElement(bound, sum));
     for (; open > 0; --open) nest_.Close();
-    return {};
-  }
-
-  Status StorePartial(const Expr& row, const Expr& column, const Expr& sum) {
-    Expr first = layer_ * DimValue(product_.rows().size()) + row;
-    nest_.Add(Store(builder_.partials(), first * DimValue(product_.columns().size()) + column, sum));
     return {};
   }
 
@@ -414,10 +394,8 @@ class TileProduct {
   Dim depth_;
   Expr party_, turn_;  // the work-item's party, and where its first slice begins
   Expr item_;          // in its party
-  Expr layer_;         // number of the partial sums
-  Expr begin_, end_;   // of the depth
   Expr across_, down_, row_begin_, column_begin_;
-  Bindings batch_;  // its coordinates
+  ProductBuilder::Range range_;
   Slice left_, right_;
   uint32_t sums_ = 0, a_ = 0, b_ = 0;
 };

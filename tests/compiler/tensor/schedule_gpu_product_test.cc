@@ -100,10 +100,34 @@ TEST(GpuProduct, ByMatrices) {
         for (const Symbols& symbols :
              {Symbols{{"m", tile.rows}, {"n", tile.columns}, {"k", 32}},
               Symbols{{"m", tile.rows + 8}, {"n", 24}, {"k", 40}},
+              Symbols{{"m", tile.rows + 4}, {"n", 12}, {"k", 36}}, Symbols{{"m", 4}, {"n", 4}, {"k", 4}},
               Symbols{{"m", 3}, {"n", tile.columns + 1}, {"k", 35}}, Symbols{{"m", 5}, {"n", 8}, {"k", 0}}})
           CheckTile(b, node, tile, symbols, GpuTargetWithMatrices(DeviceKind::kVulkan));
       }
     }
+  }
+}
+
+// Sizes that are known to be multiples of eight, of four, and neither.
+TEST(GpuProduct, ByMatricesOfKnownSizes) {
+  constexpr DType kF16 = DType::kF16;
+  struct {
+    int64_t k, n;
+    const char *wanted, *unwanted;
+  } constexpr kCases[] = {{40, 72, "load_aligned_halves8(", "load_aligned_halves4("},
+                          {36, 76, "load_aligned_halves4(", "load_aligned_halves8("},
+                          {35, 73, "bitfieldInsert", "load_aligned_halves"}};
+  const ProductTile& tile = HalfProductTiles()[1];
+  for (const auto& c : kCases) {
+    GroupBuilder b;
+    ir::NodeId node = Product(b, false, false, c.k, c.n, kF16, kF16);
+    const TargetInfo target = GpuTargetWithMatrices(DeviceKind::kVulkan);
+    CheckTile(b, node, tile, {{"m", tile.rows + 1}}, target);
+    auto program = ScheduleProductByTile(GroupView(b.function(), node), tile, target);
+    ASSERT_TRUE(program.has_value() && program->calls.size() == 1);
+    std::string text = codegen::PrintGlslKernel({"product", &program->calls[0].kernel, {}}).value_or("");
+    EXPECT_NE(text.find(c.wanted), std::string::npos) << text;
+    EXPECT_EQ(text.find(c.unwanted), std::string::npos) << text;
   }
 }
 
@@ -139,7 +163,10 @@ TEST_P(Thin, AFewRowsByGroupsThatShareTheDepth) {
           Symbols{{"m", 17}, {"n", 19}, {"k", 40}}, Symbols{{"m", 32}, {"n", 8}, {"k", 0}},
           // By eights of the depth, then fours, then one by one; in whole vectors and not.
           Symbols{{"m", 5}, {"n", 9}, {"k", 456}}, Symbols{{"m", 5}, {"n", 9}, {"k", 452}},
-          Symbols{{"m", 1}, {"n", 9}, {"k", 453}}}) {
+          Symbols{{"m", 1}, {"n", 9}, {"k", 453}},
+          // Four columns at once.
+          Symbols{{"m", 5}, {"n", 12}, {"k", 812}}, Symbols{{"m", 1}, {"n", 36}, {"k", 68}},
+          Symbols{{"m", 12}, {"n", 4}, {"k", 4}}}) {
       std::vector<HostTensor> inputs = RandomInputs(group, symbols);
       std::vector<HostTensor> wanted = RunNaively(group, inputs, symbols);
       for (const std::vector<HostTensor>& given : scheduled.Run(inputs, symbols, kMostEvaluated))
@@ -148,12 +175,46 @@ TEST_P(Thin, AFewRowsByGroupsThatShareTheDepth) {
   }
 }
 
-TEST(GpuProduct, SeveralGroupsShareALongDepth) {
+// Factors of f16 and weights that lie column by column, row by row.
+TEST(GpuProduct, AFewRowsReadHalvesByVectors) {
+  for (bool is_right_transposed : {false, true}) {
+    for (const Dim& m : {Dim(1), Dim(7)}) {
+      GroupBuilder b;
+      ValueId x = b.Input(DType::kF16, {m, 768});
+      ValueId y = b.Input(DType::kF16, is_right_transposed ? Dims{512, 768} : Dims{768, 512});
+      b.Output(b.Add("contract", {x, y},
+                     {{"lhs_batch", Ints{}},
+                      {"rhs_batch", Ints{}},
+                      {"lhs_contract", Ints{1}},
+                      {"rhs_contract", Ints{is_right_transposed ? 1 : 0}},
+                      {"dtype", DType::kF32}}));
+      ir::NodeId node = b.Finish();
+      auto program = ScheduleGroup(b.function(), node, GpuTargetInfo(DeviceKind::kVulkan));
+      ASSERT_TRUE(program.has_value());
+      ASSERT_EQ(program->calls.size(), 1u);
+      const LoopKernel& kernel = program->calls[0].kernel;
+      for (size_t i : {0, 1}) EXPECT_EQ(kernel.buffers[i].access, Access::kReadAligned);
+      for (const std::string& text : {codegen::PrintGlslKernel({"product", &kernel, {}}).value_or(""),
+                                      codegen::PrintOpenClKernel({"product", &kernel, {}}).value_or("")}) {
+        EXPECT_NE(text.find("load_aligned_f16x4("), std::string::npos) << text;
+        EXPECT_EQ(text.find("decode_f16("), std::string::npos) << text;
+      }
+    }
+  }
+}
+
+using Shares = testing::TestWithParam<DType>;
+INSTANTIATE_TEST_SUITE_P(GpuProduct, Shares, testing::Values(DType::kF32, DType::kF16),
+                         [](const auto& dtype) { return std::string(DTypeName(dtype.param)); });
+
+TEST_P(Shares, SeveralGroupsShareALongDepth) {
   for (bool is_transposed : {false, true}) {
     GroupBuilder b;
-    ir::NodeId node = Product(b, is_transposed, is_transposed, K(), N());
+    ir::NodeId node = Product(b, is_transposed, is_transposed, K(), N(), GetParam(), GetParam());
     GroupView group(b.function(), node);
-    GpuGroup scheduled(b.function(), node);
+    const TargetInfo target = GetParam() == DType::kF16 ? GpuTargetWithMatrices(DeviceKind::kVulkan)
+                                                        : GpuTargetInfo(DeviceKind::kVulkan);
+    GpuGroup scheduled(b.function(), node, ScheduleGroup(b.function(), node, target));
     // The last share is shorter than the first: read by fours, and one by one.
     Symbols symbols =
         is_transposed ? Symbols{{"m", 34}, {"n", 9}, {"k", 261}} : Symbols{{"m", 36}, {"n", 12}, {"k", 268}};
@@ -242,7 +303,7 @@ TEST(GpuProduct, TheInnerLoopByMatricesIsLoadsOfMatricesAndMultiplications) {
     EXPECT_EQ(Count(text, "= matrix_multiply("), kSteps * down * across) << "elsewhere";
     EXPECT_EQ(Count(text, "matrix_store("), down * across) << text;
     std::string reads = text.substr(text.find("for ("));
-    EXPECT_GT(Count(reads.substr(0, reads.find("matrix_load_left(")), "load_halves("), 0)
+    EXPECT_GT(Count(reads.substr(0, reads.find("matrix_load_left(")), "load_aligned_halves8("), 0)
         << "eight neighbours move at once";
     EXPECT_EQ(text.find("i64", text.find("for (")), std::string::npos) << "its indices fit in 32 bits";
   }
@@ -280,11 +341,15 @@ TEST(GpuProduct, ModulesByMatricesDeclareThem) {
 TEST(GpuProduct, BothFormsOfHalvesAreLaunchedAlike) {
   GroupBuilder b;
   ir::NodeId node = Product(b, false, false, K(), N(), DType::kF16, DType::kF16);
-  auto base = ScheduleGroup(b.function(), node, GpuTargetInfo(DeviceKind::kVulkan));
+  TargetInfo target = GpuTargetInfo(DeviceKind::kVulkan);
+  target.awaits_matrices = true;
+  auto base = ScheduleGroup(b.function(), node, target);
   auto better = ScheduleGroup(b.function(), node, GpuTargetWithMatrices(DeviceKind::kVulkan));
   ASSERT_TRUE(base.has_value() && better.has_value());
   ASSERT_EQ(base->calls.size(), better->calls.size());
-  EXPECT_TRUE(base->workspaces.empty() && better->workspaces.empty());
+  ASSERT_EQ(base->workspaces.size(), 1u);
+  ASSERT_EQ(better->workspaces.size(), 1u);
+  EXPECT_EQ(base->workspaces[0].elements, better->workspaces[0].elements);
   int by_matrices = 0;
   for (size_t i = 0; i < base->calls.size(); ++i) {
     const KernelCall &one = base->calls[i], &other = better->calls[i];
@@ -300,7 +365,14 @@ TEST(GpuProduct, BothFormsOfHalvesAreLaunchedAlike) {
     EXPECT_FALSE(HasMatrices(one.kernel));
     by_matrices += HasMatrices(other.kernel);
   }
-  EXPECT_EQ(by_matrices, 6) << "three tiles, with vectors and without";
+  EXPECT_EQ(by_matrices, 8) << "three tiles and shares, with vectors and without";
+}
+
+bool AddsUpShares(const KernelCall& call) {
+  bool has_partials = std::ranges::any_of(call.arguments, [](const KernelArgument& argument) {
+    return argument.kind == ArgumentKind::kWorkspace;
+  });
+  return has_partials && call.kernel.buffers[call.kernel.argument_count - 1].name != "partials";
 }
 
 TEST(GpuProduct, HalvesTakeTheLargestTileOfWhichThereAreMany) {
@@ -317,7 +389,7 @@ TEST(GpuProduct, HalvesTakeTheLargestTileOfWhichThereAreMany) {
       {896, 1024, 64, 224, true},  // 64 x 64
       {384, 768, 3072, 72, true},  // the same: a long depth is not shared
       {384, 512, 64, 192, true},   // 32 x 32
-      {64, 3072, 768, 192, true},  //
+      {64, 3072, 768, 384, true},  // 64 x 64, the depth shared by eight
       {8, 3072, 768, 0, false},    // thin
       {1, 3072, 768, 0, false},
   };
@@ -327,6 +399,7 @@ TEST(GpuProduct, HalvesTakeTheLargestTileOfWhichThereAreMany) {
     int launched = 0;
     for (const KernelCall& call : program->calls) {
       if (ValueOf(call.when, symbols) == 0) continue;
+      if (AddsUpShares(call)) continue;
       ++launched;
       EXPECT_EQ(HasMatrices(call.kernel), c.has_matrices);
       int64_t groups = 1;
