@@ -1,11 +1,14 @@
 // Makes the kernels that gpu_products times, on a machine that has the compiler:
 //
 //   gpu_products_compile FOLDER f16
+//   gpu_products_compile FOLDER thin
 //   gpu_products_compile FOLDER [ROWSxCOLUMNSxDEPTHxITEMROWSxITEMCOLUMNSxLANES[xPARTIES] ...]
 //
 // For each shape the kernel that the compiler chooses, and for the large one each tile of the table below, or
-// the tiles named. The folder gets, for each kernel, a SPIR-V library, OpenCL C, GLSL to read, and one line
-// of `kernels.txt`: name, m, k, n, work-groups, and the two files.
+// the tiles named. `f16`: products of f16 factors, each tile with and without matrices. `thin`: what the
+// compiler chooses for few rows, and for a convolution of a small image, of f32 and of f16. The folder gets,
+// for each kernel, a SPIR-V library, OpenCL C, GLSL to read, and one line of `kernels.txt`: name, m, k, n,
+// work-groups, and the two files.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -163,6 +166,28 @@ Status WriteHalves(const std::filesystem::path& folder) {
   return {};
 }
 
+// Of f32 and of f16: a few rows, and the result of a 1x1 convolution of 14x14 points, which is no work for
+// many tiles. What is no single kernel is left out: products of which groups share the depth.
+Status WriteThin(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  Writer writer(folder);
+  constexpr std::pair<int64_t, int64_t> kSizes[] = {
+      {768, 768}, {768, 3072}, {3072, 768}, {768, 764}, {767, 765}};
+  std::vector<Shape> shapes = {{196, 240, 1024}, {784, 128, 512}};
+  for (int64_t m : {1, 4, 7, 17})
+    for (auto [k, n] : kSizes) shapes.push_back({m, k, n});
+  for (const Shape& shape : shapes) {
+    for (bool is_half : {false, true}) {
+      Contraction product(shape, is_half ? DType::kF16 : DType::kF32);
+      TargetInfo target =
+          is_half ? GpuTargetWithMatrices(DeviceKind::kVulkan) : GpuTargetInfo(DeviceKind::kVulkan);
+      TVMVM_CHECK_OK(writer.Add(is_half ? "chosen" : "f32.chosen", shape,
+                                tensor::ScheduleGroup(product.function, product.node, target), is_half));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 }  // namespace tvmvm
 
@@ -172,8 +197,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: gpu_products_compile FOLDER [TILE ...]\n");
     return 2;
   }
-  if (argc == 3 && std::string_view(argv[2]) == "f16") {
-    Status status = WriteHalves(argv[1]);
+  const std::string_view kind = argc == 3 ? argv[2] : "";
+  if (kind == "f16" || kind == "thin") {
+    Status status = kind == "thin" ? WriteThin(argv[1]) : WriteHalves(argv[1]);
     if (!status) std::fprintf(stderr, "%s\n", status.error().message.c_str());
     return status ? 0 : 1;
   }
