@@ -44,8 +44,11 @@ void RequireContraction(Requirements* list, const Node& node, const Type& a, con
 void RequireChannels(Requirements* list, const Node& node, const Type& x, const Type& w) {
   if (node.op->name == "conv_transpose")
     return RequireEqual(list, x.dims[1], w.dims[0], "the number of channels");
-  size_t channel = node.String("layout") == "channels_last" ? x.dims.size() - 1 : 1;
-  RequireEqual(list, x.dims[channel], w.dims[1] * Dim(node.Int("groups", 1)), "the number of channels");
+  auto channels = [&](const char* layout, const Type& type) {
+    return type.dims[node.String(layout) == "channels_last" ? type.dims.size() - 1 : 1];
+  };
+  RequireEqual(list, channels("layout", x), channels("weights", w) * Dim(node.Int("groups", 1)),
+               "the number of channels");
 }
 
 void RequireJoinable(Requirements* list, const Function& function, const Node& node) {

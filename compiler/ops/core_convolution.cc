@@ -1,13 +1,13 @@
 // conv and conv_transpose: sums of products over windows, any number of spatial axes, groups, strides,
 // dilations.
 //
-//   conv(x, w) {strides, dilations, low, high, groups, layout, dtype}     w is [M, C/groups, k...]
+//   conv(x, w) {strides, dilations, low, high, groups, layout, weights, dtype}     w is [M, C/groups, k...]
 //   conv_transpose(x, w) {strides, dilations, low, dims, groups}          w is [C, M/groups, k...]; `dims`:
 //   spatial dims of
 //                                                                         the result; data is channels_first
 // `low` and `high` are the padding before and after each spatial axis (dims). `layout` says where the data's
 // channels are: "channels_first" [N, C, spatial...] (the default) or "channels_last" [N, spatial..., C];
-// weights keep their order.
+// `weights` says so of the weights, by the same names: [M, k..., C/groups] are summed in that order.
 
 #include "compiler/ops/core_families.h"
 #include "compiler/ops/core_values.h"
@@ -23,8 +23,8 @@ struct Layout {
   int spatial;  // first spatial axis in the data
 };
 
-Layout LayoutOf(const Node& node, int rank) {
-  return node.String("layout") == "channels_last" ? Layout{rank - 1, 1} : Layout{1, 2};
+Layout LayoutOf(const Node& node, int rank, const char* attribute = "layout") {
+  return node.String(attribute) == "channels_last" ? Layout{rank - 1, 1} : Layout{1, 2};
 }
 
 Status CheckLists(const Node& node, size_t spatial, std::initializer_list<const char*> dims_lists) {
@@ -59,8 +59,9 @@ Expected<std::vector<Type>> InferConv(const InferContext& context) {
   size_t spatial = x.dims.size() - 2;
   TVMVM_CHECK_OK(CheckLists(context.node, spatial, {"low", "high"}));
   Layout layout = LayoutOf(context.node, x.rank());
+  const Layout weights = LayoutOf(context.node, x.rank(), "weights");
   int64_t groups = context.node.Int("groups", 1);
-  Dim channels = w.dims[1] * Dim(groups);
+  Dim channels = w.dims[static_cast<size_t>(weights.channel)] * Dim(groups);
   const Dim& given = x.dims[static_cast<size_t>(layout.channel)];
   if (given.is_constant() && channels.is_constant() && !(given == channels))
     return MakeError(Code::kInvalidArgument,
@@ -72,7 +73,9 @@ Expected<std::vector<Type>> InferConv(const InferContext& context) {
   Dims dims = x.dims;
   dims[static_cast<size_t>(layout.channel)] = w.dims[0];
   for (size_t i = 0; i < spatial; ++i) {
-    Dim window = (w.dims[i + 2] - Dim(1)) * Dim(context.node.Ints("dilations")[i]) + Dim(1);
+    Dim window =
+        (w.dims[static_cast<size_t>(weights.spatial) + i] - Dim(1)) * Dim(context.node.Ints("dilations")[i]) +
+        Dim(1);
     Dim& dim = dims[static_cast<size_t>(layout.spatial) + i];
     dim = FloorDiv(dim + context.node.DimList("low")[i] + context.node.DimList("high")[i] - window,
                    Dim(context.node.Ints("strides")[i])) +
@@ -88,29 +91,30 @@ Expected<std::vector<Type>> InferConv(const InferContext& context) {
 Expr ConvElement(ElementContext& context, std::span<const Expr> index) {
   const Node& node = context.node();
   const Type &x = context.input_type(0), &w = context.input_type(1);
-  Layout layout = LayoutOf(node, x.rank());
+  const Layout layout = LayoutOf(node, x.rank()), weights = LayoutOf(node, x.rank(), "weights");
   DType dtype = context.output_type().dtype;
   tensor::Reduction reduction;
   reduction.accumulator = AccumulatorOf(dtype);
   std::vector<Expr> data(x.dims.size()), weight(w.dims.size());
-  Expr output_channel = index[static_cast<size_t>(layout.channel)];
-  Expr channel = AddAxis(context, &reduction, w.dims[1], "c");
+  weight[0] = index[static_cast<size_t>(layout.channel)];
+  for (size_t axis = 1; axis < w.dims.size(); ++axis)
+    weight[axis] =
+        AddAxis(context, &reduction, w.dims[axis], static_cast<int>(axis) == weights.channel ? "c" : "k");
+  const Expr output_channel = weight[0], channel = weight[static_cast<size_t>(weights.channel)];
   Expr group_size = tensor::DimValue(FloorDiv(w.dims[0], Dim(node.Int("groups", 1))));
   data[0] = index[0];
   data[static_cast<size_t>(layout.channel)] =
-      node.Int("groups", 1) == 1
-          ? channel
-          : FloorDiv(output_channel, group_size) * tensor::DimValue(w.dims[1]) + channel;
-  weight[0] = output_channel;
-  weight[1] = channel;
+      node.Int("groups", 1) == 1 ? channel
+                                 : FloorDiv(output_channel, group_size) *
+                                           tensor::DimValue(w.dims[static_cast<size_t>(weights.channel)]) +
+                                       channel;
   Expr inside = tensor::BoolConstant(true);
   for (size_t i = 0; i + 2 < x.dims.size(); ++i) {
     size_t at = static_cast<size_t>(layout.spatial) + i;
-    Expr tap = AddAxis(context, &reduction, w.dims[i + 2], "k");
+    const Expr& tap = weight[static_cast<size_t>(weights.spatial) + i];
     Expr position = index[at] * tensor::IntConstant(node.Ints("strides")[i]) +
                     tap * tensor::IntConstant(node.Ints("dilations")[i]) -
                     tensor::DimValue(node.DimList("low")[i]);
-    weight[i + 2] = tap;
     data[at] = ClampPadded(position, x.dims[at], node.DimList("low")[i], node.DimList("high")[i], &inside);
   }
   Expr value = tensor::Cast(reduction.accumulator, context.Input(0, data)) *

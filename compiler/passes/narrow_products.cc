@@ -6,10 +6,13 @@
 //   - constants, but for those that f16 does not hold (half_weights.h);
 //   - results of operators that a conversion fuses with; finite numbers stay finite (cast's `finite`);
 //   - what moves such values: views, slices, transposes, ..., maxima of windows.
+// Weights of convolutions of channels_last data become channels_last as well: then neighbours in both factors
+// are summed one after the other, and can be read at once.
 // Inputs and outputs of the model, what control flow carries, and whatever a sum, an exponential or the like
 // reads stay f32. A product takes factors of both types, so each factor is decided by itself.
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 #include <string_view>
@@ -30,6 +33,8 @@ using ir::NodeId;
 using ir::OpBuilder;
 using ir::OpKind;
 using ir::ValueId;
+
+constexpr int64_t kFewestChannels = 8;  // and multiples: what is read at once
 
 // Elementwise operators that make errors of their operands large.
 constexpr std::string_view kDelicate[] = {"exp", "exp2", "expm1", "log", "log1p", "pow", "sin", "cos", "tan"};
@@ -80,6 +85,22 @@ int SliceAxis(const Function& function, const Node& product, size_t factor) {
     axis = i;
   }
   return axis;
+}
+
+// [M, C, k...] as [M, k..., C].
+ir::TensorData ChannelsLast(const ir::TensorData& weights) {
+  std::vector<int64_t> dims = weights.dims;
+  std::vector<std::byte> moved(weights.bytes.size());
+  const auto channels = static_cast<size_t>(weights.dims[1]), outputs = static_cast<size_t>(weights.dims[0]);
+  const size_t taps = static_cast<size_t>(weights.element_count()) / std::max<size_t>(1, outputs * channels);
+  std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  constexpr size_t kBytes = 2;
+  for (size_t m = 0; m < outputs; ++m)
+    for (size_t c = 0; c < channels; ++c)
+      for (size_t k = 0; k < taps; ++k)
+        std::memcpy(moved.data() + ((m * taps + k) * channels + c) * kBytes,
+                    weights.bytes.data() + ((m * channels + c) * taps + k) * kBytes, kBytes);
+  return ir::TensorData::Owned(weights.dtype, std::move(dims), std::move(moved));
 }
 
 // Which values of a function are f16 in memory.
@@ -218,7 +239,21 @@ class NarrowedProducts {
     attributes["dtype"] = DType::kF32;
     std::vector<ValueId> factors;
     for (ValueId input : node.inputs) factors.push_back(Factor(input));
+    if (TakesWeightsByChannels(node)) {
+      factors[1] = b().Constant(ChannelsLast(values_.weights(node.inputs[1])));
+      attributes["weights"] = std::string("channels_last");
+    }
     rewriter_.SetMap(node.outputs[0], b().Emit(node.op->name, std::move(factors), std::move(attributes)));
+  }
+
+  bool TakesWeightsByChannels(const Node& node) const {
+    if (node.op->name != "conv" || node.String("layout") != "channels_last") return false;
+    ValueId weights = node.inputs[1];
+    if (!values_.Holds(weights) || old_.ConstantOf(weights) == nullptr) return false;
+    const std::vector<int64_t>& dims = old_.ConstantOf(weights)->dims;
+    int64_t taps = 1;
+    for (size_t i = 2; i < dims.size(); ++i) taps *= dims[i];
+    return taps > 1 && dims[1] % kFewestChannels == 0 && node.Int("groups", 1) == 1;
   }
 
   void Move(const Node& node) {

@@ -67,7 +67,9 @@ bool TakesConvolution(const GroupView& group) {
   ir::NodeId anchor = FindAnchor(group, ir::OpKind::kConvolution);
   if (!anchor.valid()) return false;
   const ir::Node& node = group.function().node(anchor);
-  if (node.op->name != "conv" || !ProductResults::Find(group, anchor)) return false;
+  if (node.op->name != "conv" || node.String("weights") == "channels_last" ||
+      !ProductResults::Find(group, anchor))
+    return false;
   LoopKernel draft;
   InputReader reader(group, {}, &draft);
   if (reader.InputOf(node.inputs[0]) < 0 || reader.InputOf(node.inputs[1]) < 0) return false;

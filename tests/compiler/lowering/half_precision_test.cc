@@ -12,6 +12,7 @@
 #include "compiler/compiler.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/ir/parser.h"
+#include "compiler/ir/printer.h"
 #include "compiler/passes/pass.h"
 #include "devices/device_list.h"
 #include "fmt/format.h"
@@ -165,6 +166,67 @@ TEST_P(HalfPrecisionOn, NearlyWhatTheCpuGives) {
     SCOPED_TRACE(rows);
     std::vector<float> x = Numbers(rows * kWidth, 9);
     ExpectClose(OutputOf(program, x, kWidth, gpu_), OutputOf(cpu, x, kWidth, nullptr));
+  }
+}
+
+// Two convolutions of channels_last data, the first over its edges, the second by strides.
+std::string Convolutions(int64_t height, int64_t channels) {
+  auto weights = [](int value, int64_t outputs, int64_t inputs) {
+    std::string type = fmt::format("f32,[{},{},3,3]", outputs, inputs);
+    return fmt::format("  %{0}: tensor<{1}> = constant() {{data = dense<{1}>[{2}]}}\n", value, type,
+                       fmt::join(Numbers(outputs * inputs * 9, static_cast<unsigned>(value)), ", "));
+  };
+  auto conv = [](const char* stride, const char* padding) {
+    return fmt::format(
+        "{{dilations = [1, 1], groups = 1, high = dims[{1}, {1}], layout = \"channels_last\", low = "
+        "dims[{1}, "
+        "{1}], strides = [{0}, {0}]}}\n",
+        stride, padding);
+  };
+  const int64_t less = (height - 3) / 2 + 1;
+  std::string text = "symbol n: [0, inf] input\nfunc @main {\n";
+  text += fmt::format("  input \"x\" = %0: tensor<f32,[n,{}]>\n", height * height * channels);
+  text += weights(1, 2 * channels, channels) + weights(2, 12, 2 * channels);
+  text += fmt::format("  %3: tensor<f32,[n,{0},{0},{1}]> = reshape(%0) {{dims = dims[n, {0}, {0}, {1}]}}\n",
+                      height, channels);
+  text +=
+      fmt::format("  %4: tensor<f32,[n,{0},{0},{1}]> = conv(%3, %1) ", height, 2 * channels) + conv("1", "1");
+  text += fmt::format("  %5: tensor<f32,[n,{0},{0},{1}]> = tanh(%4)\n", height, 2 * channels);
+  text += fmt::format("  %6: tensor<f32,[n,{0},{0},12]> = conv(%5, %2) ", less) + conv("2", "0");
+  return text + "  output \"y\" = %6\n}\n";
+}
+
+TEST(HalfPrecision, WeightsOfConvolutionsLieByChannels) {
+  for (int64_t channels : {8, 9}) {
+    Expected<ir::Module> module = ir::ParseModule(Convolutions(5, channels));
+    ASSERT_TRUE(module) << module.error().message;
+    ASSERT_TRUE(passes::NarrowProducts(*module, {.targets = {}, .half_factors = true}));
+    std::string text = ir::PrintModule(*module);
+    EXPECT_EQ(text.find("weights = \"channels_last\"") != std::string::npos, channels == 8) << text;
+    EXPECT_EQ(text.find("f16,[16,3,3,8]") != std::string::npos, channels == 8) << text;
+  }
+}
+
+TEST(HalfPrecision, TheEvaluatorGivesNearlyTheSameOfConvolutions) {
+  for (int64_t channels : {8, 9}) {
+    const std::string text = Convolutions(5, channels);
+    const int64_t width = 25 * channels;
+    std::vector<float> x = Numbers(2 * width, 5);
+    ExpectClose(Evaluated(text, true, x, width), Evaluated(text, false, x, width));
+  }
+}
+
+TEST_P(HalfPrecisionOn, ConvolutionsGiveNearlyTheSame) {
+  for (int64_t channels : {8, 9}) {
+    const std::string text = Convolutions(7, channels);
+    const int64_t width = 49 * channels;
+    auto program = Compiled(text, GetParam(), Precision::kF16);
+    auto cpu = Compiled(text, "cpu", Precision::kF32);
+    ASSERT_TRUE(program && cpu);
+    for (int64_t pictures : {1, 5}) {
+      std::vector<float> x = Numbers(pictures * width, 9);
+      ExpectClose(OutputOf(program, x, width, gpu_), OutputOf(cpu, x, width, nullptr));
+    }
   }
 }
 
