@@ -12,7 +12,7 @@ constexpr size_t kMostLogBytes = 2000;  // of a compiler's words in a message
 std::string BuildOptions(const OpenClHardware& hardware) {
   std::string options = "-cl-std=CL1.2";
   // A work-group is one work-item with loops there: the text has both forms.
-  if (hardware.is_cpu) options += " -DTVMVM_SERIAL -w";  // PoCL prints how many warnings there were
+  options += hardware.is_cpu ? " -DTVMVM_SERIAL -w" : " -w";  // drivers print how many warnings there were
   if (hardware.has_exact_division) options += " -cl-fp32-correctly-rounded-divide-sqrt";
   return options;
 }

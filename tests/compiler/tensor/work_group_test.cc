@@ -310,7 +310,7 @@ TEST(GroupReduce, IsATreeAndTheSameInALoopOverItems) {
   const std::vector<int32_t> in = {3, -1, 4, 1, -5, 9, 2, 6, 5, 3, 5, 8};
   const std::pair<ExprOp, std::vector<int32_t>> kCases[] = {
       {ExprOp::kAdd, {11, 29}}, {ExprOp::kMul, {540, 7200}}, {ExprOp::kMin, {-5, 2}},
-      {ExprOp::kMax, {9, 8}},   {ExprOp::kAnd, {0, 0}},       {ExprOp::kOr, {-1, 15}}};
+      {ExprOp::kMax, {9, 8}},   {ExprOp::kAnd, {0, 0}},      {ExprOp::kOr, {-1, 15}}};
   for (const auto& [combine, wanted] : kCases) {
     const LoopKernel kernel = Combined(combine, 6);  // halves of 6 are odd
     for (const LoopKernel& form : {kernel, LowerGroupReduce(kernel), SerializeWorkGroup(kernel)}) {
