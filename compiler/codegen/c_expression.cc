@@ -14,6 +14,7 @@ using tensor::Expr;
 using tensor::ExprOp;
 
 constexpr size_t kLongText = 120;  // from here on an expression is held in a variable, for readers
+constexpr int64_t kMostIndex = int64_t{1} << 40;  // beyond it a constant is a number of the model
 
 // A name, a number or an element: nothing to compute twice.
 bool IsAtom(const std::string& text) {
@@ -446,7 +447,7 @@ bool CPrinter::IsIndex(const Expr& root) {
     }
     is_index &= e.op() != ExprOp::kLoad && e.op() != ExprOp::kBitcast;
     is_index &= e.op() != ExprOp::kCast || (is_narrow && IsInteger(e->operands[0].dtype()));
-    is_index &= e.op() != ExprOp::kConstant || std::abs(e->integer) < (int64_t{1} << 40);
+    is_index &= e.op() != ExprOp::kConstant || (e->integer > -kMostIndex && e->integer < kMostIndex);
   });
   return is_index;
 }

@@ -112,7 +112,7 @@ class Narrower {
   Index Narrowed(const Expr& e) {
     switch (e.op()) {
       case ExprOp::kConstant:
-        if (std::abs(e->integer) > tensor::kSmallSize) return {};
+        if (e->integer < -tensor::kSmallSize || e->integer > tensor::kSmallSize) return {};
         return {tensor::IntConstant(e->integer, DType::kI32), e->integer >= 0};
       case ExprOp::kDim:
         return {tensor::Cast(DType::kI32, e),
