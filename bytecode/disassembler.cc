@@ -144,27 +144,23 @@ class Printer {
   void PrintCode(const FunctionSpec& function) {
     NumberLabels(function);
     auto line = function.lines.begin();
-    for (uint32_t word = 0; word < function.code.size();) {
-      DecodedInstruction instruction = *DecodeInstruction(function.code, word);
-      if (auto label = labels_.find(word); label != labels_.end()) Line("L{}:", label->second);
-      if (line != function.lines.end() && line->word == word) {
+    ForEachInstruction(function.code, [&](const DecodedInstruction& instruction) {
+      if (auto label = labels_.find(instruction.word); label != labels_.end()) Line("L{}:", label->second);
+      if (line != function.lines.end() && line->word == instruction.word) {
         if (options_.source_nodes) Line("  node {}", Quoted(program_.strings[line->node.index]));
         ++line;
       }
       Line("  {}", PrintInstruction(instruction));
-      word += instruction.words;
-    }
+    });
   }
 
   // Labels count up in the order of the code.
   void NumberLabels(const FunctionSpec& function) {
     std::vector<uint32_t> targets;
-    for (uint32_t word = 0; word < function.code.size();) {
-      DecodedInstruction instruction = *DecodeInstruction(function.code, word);
+    ForEachInstruction(function.code, [&](const DecodedInstruction& instruction) {
       for (const DecodedOperand& operand : instruction.operands())
         if (operand.kind == OperandKind::kTarget) targets.push_back(static_cast<uint32_t>(operand.value));
-      word += instruction.words;
-    }
+    });
     std::sort(targets.begin(), targets.end());
     labels_.clear();
     for (uint32_t target : targets) labels_.try_emplace(target, static_cast<uint32_t>(labels_.size()));

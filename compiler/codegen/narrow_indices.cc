@@ -115,8 +115,7 @@ class Narrower {
         if (e->integer < -tensor::kSmallSize || e->integer > tensor::kSmallSize) return {};
         return {tensor::IntConstant(e->integer, DType::kI32), e->integer >= 0};
       case ExprOp::kDim:
-        return {tensor::Cast(DType::kI32, e),
-                ir::RangeOf(e->dim, [](auto&) { return ir::DimRange(); }).low >= 0};
+        return {tensor::Cast(DType::kI32, e), RangeOf(e->dim).low >= 0};
       case ExprOp::kVariable: {
         auto found = narrow_.find(e->id);
         if (found == narrow_.end()) return {};

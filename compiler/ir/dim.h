@@ -114,6 +114,7 @@ struct DimRange {
 // Facts about symbols: every symbol is >= 0 unless said otherwise.
 using RangeLookup = std::function<DimRange(const std::string&)>;
 DimRange RangeOf(const Dim& dim, const RangeLookup& lookup);
+DimRange RangeOf(const Dim& dim);  // with no other facts
 // Folds min, max, comparisons and selects that the facts decide: max(n, 0) is n where n >= 0.
 Dim Simplify(const Dim& dim, const RangeLookup& lookup);
 

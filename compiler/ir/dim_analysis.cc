@@ -245,6 +245,10 @@ DimRange RangeOf(const Dim& dim, const RangeLookup& lookup) {
   return {clamp(interval.low), clamp(interval.high)};
 }
 
+DimRange RangeOf(const Dim& dim) {
+  return RangeOf(dim, [](const std::string&) { return DimRange(); });
+}
+
 Dim Simplify(const Dim& dim, const RangeLookup& lookup) {
   if (dim.is_constant() || dim.is_symbol()) return dim;
   Dim rebuilt = Rebuild(dim, [&lookup](const Dim& operand) { return Simplify(operand, lookup); });

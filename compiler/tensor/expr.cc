@@ -95,13 +95,9 @@ std::optional<ir::Dim> AsDim(const Expr& a, int depth = 0) {
   }
 }
 
-ir::DimRange DefaultRange(const ir::Dim& dim) {
-  return ir::RangeOf(dim, [](const std::string&) { return ir::DimRange{}; });
-}
-
 // Division that truncates, where the operands' signs are known (symbols are >= 0).
 std::optional<ir::Dim> TruncatingDivision(ExprOp op, const ir::Dim& x, const ir::Dim& y) {
-  if (DefaultRange(x).low < 0 || DefaultRange(y).low < 1) return std::nullopt;
+  if (RangeOf(x).low < 0 || RangeOf(y).low < 1) return std::nullopt;
   return op == ExprOp::kDiv ? FloorDiv(x, y) : FloorMod(x, y);
 }
 

@@ -156,8 +156,8 @@ class ProductBuilder {
 
 // The load that a factor's element is, perhaps of f16 as f32; invalid where it is something else.
 Expr PlainLoad(const Expr& element);
-// Loads touch nothing where `inside` does not hold, wherever they are placed.
-Expr OnlyInside(const Expr& element, const Expr& inside);
+// The element where `inside` holds, else 0; there loads touch nothing, wherever they are placed.
+Expr ElementOrZero(const Expr& element, const Expr& inside);
 // Whether a position is within the edge; true where it always is, as in tiles of `extent` that fill the size.
 Expr IsInside(const Expr& position, const ir::Dim& size, int extent);
 

@@ -140,13 +140,13 @@ void ProductBuilder::Read(const Expr& k, const Expr& fits, bool is_whole, const 
   nest_.Close();
 }
 
-Expr OnlyInside(const Expr& element, const Expr& inside) {
+Expr ElementOrZero(const Expr& element, const Expr& inside) {
   Rewriter rewrite([&](const Expr& e) {
     if (e.op() != ExprOp::kLoad) return e;
     Expr mask = e->operands.size() > 1 ? And(e->operands[1], inside) : inside;
     return Load(e->id, e.dtype(), e->operands[0], mask);
   });
-  return rewrite(element);
+  return Select(inside, rewrite(element), Constant(element.dtype(), 0));
 }
 
 Expr IsInside(const Expr& position, const Dim& size, int extent) {

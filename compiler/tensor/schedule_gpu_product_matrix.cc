@@ -231,9 +231,8 @@ class MatrixProduct {
     for (int part = 0; part < slice.parts; ++part) {
       for (int i = 0; i < kEight; ++i) {
         Expr inside = Less(k + slice.Along(part, i), range_.end);
-        Expr element = OnlyInside(ElementAt(slice, part, i, k), inside);
-        nest_.Add(Store(slice.registers, IntConstant(part * kEight + i),
-                        nest_.Place(Select(inside, element, Constant(DType::kF16, 0)))));
+        Expr element = ElementOrZero(ElementAt(slice, part, i, k), inside);
+        nest_.Add(Store(slice.registers, IntConstant(part * kEight + i), nest_.Place(element)));
       }
     }
   }

@@ -240,9 +240,8 @@ class TileProduct {
     for (int part = 0; part < slice.parts; ++part) {
       for (int i = 0; i < slice.vector; ++i) {
         Expr inside = Less(k + slice.Along(part, i), range_.end);
-        Expr element = OnlyInside(ElementAt(slice, part, i, k), inside);
-        nest_.Add(Store(slice.registers, IntConstant(part * slice.vector + i),
-                        nest_.Place(Select(inside, element, Constant(accumulator_, 0)))));
+        Expr element = ElementOrZero(ElementAt(slice, part, i, k), inside);
+        nest_.Add(Store(slice.registers, IntConstant(part * slice.vector + i), nest_.Place(element)));
       }
     }
   }

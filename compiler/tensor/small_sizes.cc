@@ -40,8 +40,7 @@ Dim AreSmall(std::span<const Dim> sizes) {
     if (std::ranges::find(asked, size) != asked.end()) continue;
     asked.push_back(size);
     small = And(small, LessEqual(size, Dim(kSmallSize)));
-    if (ir::RangeOf(size, [](auto&) { return ir::DimRange(); }).low < -kSmallSize)
-      small = And(small, LessEqual(Dim(-kSmallSize), size));
+    if (RangeOf(size).low < -kSmallSize) small = And(small, LessEqual(Dim(-kSmallSize), size));
   }
   return small;
 }

@@ -115,12 +115,10 @@ std::vector<bool> DebugStrings(const Program& program) {
   for (const FunctionSpec& function : program.functions)
     for (const LineEntry& line : function.lines) is_debug[line.node.index] = true;
   for (const FunctionSpec& function : program.functions) {
-    for (uint32_t word = 0; word < function.code.size();) {
-      DecodedInstruction instruction = *DecodeInstruction(function.code, word);
+    ForEachInstruction(function.code, [&](const DecodedInstruction& instruction) {
       for (const DecodedOperand& operand : instruction.operands())
         if (operand.kind == OperandKind::kString) is_debug[operand.value] = false;
-      word += instruction.words;
-    }
+    });
   }
   return is_debug;
 }

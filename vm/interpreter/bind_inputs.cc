@@ -19,8 +19,7 @@ struct Pending {
 Status Machine::BindInputs(const Arguments& inputs) {
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     if (const Tensor* tensor = inputs.tensor(i)) {
-      const bool may_stay = IsResident(*tensor) && binding.residency.inputs[i];
-      if (may_stay) {
+      if (gpu != nullptr && residents_[i] != nullptr) {
         refs[i] = TensorOnDevice(*tensor, true);
       } else {
         TVMVM_TRY(refs[i], BindTensor(*tensor));
