@@ -37,7 +37,7 @@ struct DeviceSpan {
 };
 
 // Kernels of one program made ready on one device; index = position in the span given to LoadKernels.
-// Immutable, shared by queues; outlives the work that was submitted with it.
+// Shared by queues and their threads; outlives the work that was submitted with it.
 class KernelSet {
  public:
   virtual ~KernelSet() = default;
@@ -92,7 +92,8 @@ class Queue {
 
   // Submits a launch. The result is the kernel's return code where the device runs it before it returns (the
   // CPU), else 0, and Wait tells. `cancel` may be null; only devices that run it at once ask it. Errors:
-  // kInvalidArgument for a grid that cannot be; kOutOfMemory; kCancelled.
+  // kInvalidArgument for a grid that cannot be; kOutOfMemory; kCancelled; those of Device::LoadKernels where
+  // it left the kernel to its first launch.
   virtual Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) = 0;
 
   // Hands work to the hardware that was only collected so far; waits for nothing.
@@ -142,9 +143,10 @@ class Device {
   // No unfinished work uses the memory; else Queue::FreeAfterWork.
   virtual void Free(const DeviceMemory& memory) = 0;
 
-  // Chooses the best library that this machine can run; every kernel must be in it. Errors: kUnsupported
-  // saying what the program holds and what the machine has; kInvalidProgram for a missing or malformed
-  // kernel. What the driver compiles is kept in the device's cache folder, where it has one.
+  // Chooses the best library that this machine can run; every kernel must be in it. The libraries' bytes
+  // outlive the set. Errors: kUnsupported saying what the program holds and what the machine has;
+  // kInvalidProgram for a missing or malformed kernel. What the driver compiles is kept in the device's cache
+  // folder, where it has one; what is found there may wait for its first launch.
   virtual Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
                                                            std::span<const KernelLibrarySpec> libraries,
                                                            const LoadProgress& progress = {}) = 0;

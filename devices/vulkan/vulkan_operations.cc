@@ -74,12 +74,12 @@ void VulkanOperations::Begin(uint64_t kind, bool barrier) {
   words_.push_back(kind | (barrier ? kBarrier : 0));
 }
 
-void VulkanOperations::Dispatch(bool barrier, const VulkanKernelSet& kernels, uint32_t kernel,
+void VulkanOperations::Dispatch(bool barrier, const VulkanKernelSet& kernels, VkPipeline pipeline,
                                 const GroupLayout& groups, std::span<const uint64_t> constants) {
   Begin(kDispatch, barrier);
   words_.insert(words_.end(),
-                {kernels.id(), WordOf(kernels.kernel(kernel).pipeline), WordOf(kernels.layout()),
-                 static_cast<uint64_t>(groups.x), static_cast<uint64_t>(groups.y), constants.size()});
+                {kernels.id(), WordOf(pipeline), WordOf(kernels.layout()), static_cast<uint64_t>(groups.x),
+                 static_cast<uint64_t>(groups.y), constants.size()});
   words_.insert(words_.end(), constants.begin(), constants.end());
 }
 

@@ -21,8 +21,8 @@ struct VulkanPlace {
 // Equal words are the same work with the same pipelines, buffers, addresses and numbers. Not thread-safe.
 class VulkanOperations {
  public:
-  // `barrier`: waits for everything before it.
-  void Dispatch(bool barrier, const VulkanKernelSet& kernels, uint32_t kernel, const GroupLayout& groups,
+  // `barrier`: waits for everything before it. `pipeline` is one of the kernels'.
+  void Dispatch(bool barrier, const VulkanKernelSet& kernels, VkPipeline pipeline, const GroupLayout& groups,
                 std::span<const uint64_t> constants);
   void Copy(bool barrier, const VulkanPlace& from, const VulkanPlace& to, int64_t bytes);
   // Offset and bytes are multiples of four.

@@ -205,6 +205,7 @@ Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const Cancel
                                                  " buffers and " + std::to_string(request.scalars.size()) +
                                                  " scalars of a kernel that takes others");
   const VulkanKernel& kernel = set.kernel(request.kernel);
+  TVMVM_TRY(const VkPipeline pipeline, set.PipelineOf(request.kernel));
   if (status_words_.full()) TVMVM_CHECK_OK(Drain(nullptr));
 
   TVMVM_CHECK_OK(MakeRoom());
@@ -216,7 +217,7 @@ Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const Cancel
     else
       hazards_.Writes(AddressOf(buffer), ExtentOf(buffer));
   }
-  stream_->operations().Dispatch(hazards_.MustWait(), set, request.kernel, groups,
+  stream_->operations().Dispatch(hazards_.MustWait(), set, pipeline, groups,
                                  std::span(arguments_).first(words));
   QueueCounts::Add(&counts_->launches);
   return 0;

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/devices/spirv_words.h"
+
 namespace tvmvm {
 namespace {
+
+using testing::SpirvWords;
 
 VulkanHardware Hardware() {
   VulkanHardware hardware;
@@ -16,54 +20,44 @@ VulkanHardware Hardware() {
   return hardware;
 }
 
-// A module with these instructions behind its header.
-std::vector<uint32_t> Module(const std::vector<std::vector<uint32_t>>& instructions) {
-  std::vector<uint32_t> words = {0x07230203, 0x00010300, 0, 100, 0};
-  for (const std::vector<uint32_t>& instruction : instructions) {
-    words.push_back(static_cast<uint32_t>(instruction.size()) << 16 | instruction[0]);
-    words.insert(words.end(), instruction.begin() + 1, instruction.end());
-  }
-  return words;
-}
-
 const std::vector<uint32_t> kMain = {15, 5, 1, 0x6e69616d, 0};  // OpEntryPoint GLCompute "main"
 
 std::vector<uint32_t> Capability(uint32_t number) { return {17, number}; }
 std::vector<uint32_t> LocalSize(uint32_t x, uint32_t y, uint32_t z) { return {16, 1, 17, x, y, z}; }
 
 TEST(SpirvNeeds, AreMetByWhatTheDeviceHas) {
-  EXPECT_EQ(MissingFor(Module({Capability(1), Capability(11), Capability(61), Capability(5347), kMain,
-                               LocalSize(64, 2, 2)}),
+  EXPECT_EQ(MissingFor(SpirvWords({Capability(1), Capability(11), Capability(61), Capability(5347), kMain,
+                                   LocalSize(64, 2, 2)}),
                        Hardware()),
             "");
 }
 
 TEST(SpirvNeeds, AreNamed) {
   const VulkanHardware hardware = Hardware();
-  EXPECT_EQ(MissingFor(Module({Capability(9), kMain}), hardware), "f16 arithmetic");
-  EXPECT_EQ(MissingFor(Module({Capability(63), kMain}), hardware), "subgroup arithmetic");
-  EXPECT_EQ(MissingFor(Module({Capability(6022), kMain}), hardware), "matrices of 16 x 16 f16 numbers");
-  EXPECT_EQ(MissingFor(Module({Capability(7000), kMain}), hardware), "SPIR-V capability 7000");
-  EXPECT_EQ(MissingFor(Module({kMain, LocalSize(64, 4, 2)}), hardware), "work-groups of 64 x 4 x 2");
-  EXPECT_EQ(MissingFor(Module({kMain, LocalSize(129, 1, 1)}), hardware), "work-groups of 129 x 1 x 1");
-  EXPECT_EQ(MissingFor(Module({kMain, LocalSize(0xffffffff, 0xffffffff, 0xffffffff)}), hardware),
+  EXPECT_EQ(MissingFor(SpirvWords({Capability(9), kMain}), hardware), "f16 arithmetic");
+  EXPECT_EQ(MissingFor(SpirvWords({Capability(63), kMain}), hardware), "subgroup arithmetic");
+  EXPECT_EQ(MissingFor(SpirvWords({Capability(6022), kMain}), hardware), "matrices of 16 x 16 f16 numbers");
+  EXPECT_EQ(MissingFor(SpirvWords({Capability(7000), kMain}), hardware), "SPIR-V capability 7000");
+  EXPECT_EQ(MissingFor(SpirvWords({kMain, LocalSize(64, 4, 2)}), hardware), "work-groups of 64 x 4 x 2");
+  EXPECT_EQ(MissingFor(SpirvWords({kMain, LocalSize(129, 1, 1)}), hardware), "work-groups of 129 x 1 x 1");
+  EXPECT_EQ(MissingFor(SpirvWords({kMain, LocalSize(0xffffffff, 0xffffffff, 0xffffffff)}), hardware),
             "work-groups of 4294967295 x 4294967295 x 4294967295");
 }
 
 TEST(SpirvNeeds, MatricesAreDeclared) {
   VulkanHardware hardware = Hardware();
   hardware.has_matrices = true;
-  EXPECT_EQ(MissingFor(Module({Capability(6022), kMain}), hardware), "");
-  EXPECT_TRUE(HasMatrices(Module({Capability(1), Capability(6022), kMain})));
-  EXPECT_FALSE(HasMatrices(Module({Capability(1), kMain})));
-  EXPECT_FALSE(HasMatrices(Module({kMain, {54, 1, 2, 0, 3}, Capability(6022)}))) << "no declaration";
+  EXPECT_EQ(MissingFor(SpirvWords({Capability(6022), kMain}), hardware), "");
+  EXPECT_TRUE(HasMatrices(SpirvWords({Capability(1), Capability(6022), kMain})));
+  EXPECT_FALSE(HasMatrices(SpirvWords({Capability(1), kMain})));
+  EXPECT_FALSE(HasMatrices(SpirvWords({kMain, {54, 1, 2, 0, 3}, Capability(6022)}))) << "no declaration";
   EXPECT_FALSE(HasMatrices({}));
 }
 
 TEST(SpirvNeeds, TheDeviceDecidesWhichModuleOfASymbolRuns) {
-  const std::vector<uint32_t> base = Module({Capability(1), kMain}),
-                              better = Module({Capability(6022), kMain, LocalSize(64, 1, 1)}),
-                              too_large = Module({Capability(6022), kMain, LocalSize(256, 1, 1)});
+  const std::vector<uint32_t> base = SpirvWords({Capability(1), kMain}),
+                              better = SpirvWords({Capability(6022), kMain, LocalSize(64, 1, 1)}),
+                              too_large = SpirvWords({Capability(6022), kMain, LocalSize(256, 1, 1)});
   auto bytes = PackSpirvLibrary({{"product", base},
                                  {"product@matrices", better},
                                  {"large", base},
@@ -86,9 +80,9 @@ TEST(SpirvNeeds, TheDeviceDecidesWhichModuleOfASymbolRuns) {
 }
 
 TEST(SpirvNeeds, EveryAlternativeIsAskedFor) {
-  const std::vector<uint32_t> base = Module({Capability(1), kMain}),
-                              by_subgroups = Module({Capability(61), Capability(63), kMain}),
-                              by_matrices = Module({Capability(6022), kMain});
+  const std::vector<uint32_t> base = SpirvWords({Capability(1), kMain}),
+                              by_subgroups = SpirvWords({Capability(61), Capability(63), kMain}),
+                              by_matrices = SpirvWords({Capability(6022), kMain});
   auto bytes = PackSpirvLibrary({{"sum", base},
                                  {"sum@subgroups", by_subgroups},
                                  {"both", base},
@@ -116,12 +110,12 @@ TEST(SpirvNeeds, MalformedModulesAreRefused) {
   const VulkanHardware hardware = Hardware();
   const std::string malformed = "a well-formed module";
   EXPECT_EQ(MissingFor({}, hardware), malformed);
-  EXPECT_EQ(MissingFor(Module({Capability(1)}), hardware), malformed);
-  EXPECT_EQ(MissingFor(Module({{15, 5, 1, 0x6e69616e, 0}}), hardware), malformed);  // another name
-  std::vector<uint32_t> cut = Module({Capability(1), kMain});
+  EXPECT_EQ(MissingFor(SpirvWords({Capability(1)}), hardware), malformed);
+  EXPECT_EQ(MissingFor(SpirvWords({{15, 5, 1, 0x6e69616e, 0}}), hardware), malformed);  // another name
+  std::vector<uint32_t> cut = SpirvWords({Capability(1), kMain});
   for (size_t size = 0; size < cut.size(); ++size)
     EXPECT_EQ(MissingFor(std::span(cut).first(size), hardware), malformed) << size;
-  std::vector<uint32_t> endless = Module({Capability(1), kMain});
+  std::vector<uint32_t> endless = SpirvWords({Capability(1), kMain});
   endless[5] = 17;  // an instruction of no words
   EXPECT_EQ(MissingFor(endless, hardware), malformed);
 }

@@ -5,19 +5,15 @@
 
 #include <cstring>
 
+#include "tests/devices/first_vulkan.h"
+
 namespace tvmvm {
 namespace {
 
 class VulkanStreamTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto instance = VulkanInstance::Get(true);
-    if (!instance) instance = VulkanInstance::Get(false);
-    if (!instance) GTEST_SKIP() << instance.error().message;
-    if ((*instance)->physical_devices().empty()) GTEST_SKIP() << "no Vulkan device";
-    const VulkanHardware hardware =
-        ReadHardware((*instance)->functions(), (*instance)->physical_devices().front());
-    auto context = VulkanContext::Create(*instance, hardware, "vulkan:0");
+    auto context = testing::FirstVulkan();
     if (!context) GTEST_SKIP() << context.error().message;
     context_ = *context;
     memories_ = std::make_unique<VulkanMemories>(context_, 0);
