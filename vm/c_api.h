@@ -113,7 +113,8 @@ TVMVM_API int64_t tvmvm_program_output_dim(const tvmvm_program* program, size_t 
 TVMVM_API const char* tvmvm_program_input_symbol(const tvmvm_program* program, size_t index, int axis);
 TVMVM_API const char* tvmvm_program_output_symbol(const tvmvm_program* program, size_t index, int axis);
 
-/* The devices of this machine, in a list that does not change. Of index < size; texts live as long as the list.
+/* The devices of this machine, in a list that does not change. Of index < size; texts live as long as the
+ * list.
  * ..._name is what selects the device; ..._unusable is "" or says why it cannot be opened. */
 TVMVM_API tvmvm_status* tvmvm_device_list_create(tvmvm_device_list** list);
 TVMVM_API void tvmvm_device_list_free(tvmvm_device_list* list);
@@ -150,8 +151,8 @@ typedef struct tvmvm_device_statistics {
 } tvmvm_device_statistics;
 TVMVM_API tvmvm_status* tvmvm_device_get_statistics(const tvmvm_device* device,
                                                     tvmvm_device_statistics* statistics);
-/* Builds the program's kernels for a GPU ahead of the first VM, into its cache folder. `kernels`, which may be
- * null, receives how many. */
+/* Builds the program's kernels for a GPU ahead of the first VM, into its cache folder. `kernels`, which may
+ * be null, receives how many. */
 TVMVM_API tvmvm_status* tvmvm_device_warm(const tvmvm_device* device, const tvmvm_program* program,
                                           size_t* kernels);
 
@@ -161,8 +162,8 @@ typedef struct tvmvm_vm_options {
   size_t size;
   int threads;   /* 0: all CPUs that the process may use */
   int no_native; /* nonzero: packed native code is refused */
-  /* In order of preference, kept alive by the VM; with a GPU in front a program that was compiled for one runs
-   * on it. Where "cpu" is not among them one is made. */
+  /* In order of preference, kept alive by the VM; with a GPU in front a program that was compiled for one
+   * runs on it. Where "cpu" is not among them one is made. */
   const tvmvm_device* const* devices;
   size_t device_count;
 } tvmvm_vm_options;
@@ -194,7 +195,7 @@ TVMVM_API void tvmvm_invocation_cancel(tvmvm_invocation* invocation);
 TVMVM_API int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation);
 TVMVM_API void tvmvm_invocation_trim(tvmvm_invocation* invocation);
 
-/* Tensors: dense, row-major, in host memory. */
+/* Tensors: dense, row-major, in host memory, or in a device's. */
 TVMVM_API tvmvm_status* tvmvm_tensor_allocate(tvmvm_dtype dtype, const int64_t* dims, int rank,
                                               tvmvm_tensor** tensor);
 /* The memory stays the caller's and outlives the tensor. */
@@ -202,13 +203,25 @@ TVMVM_API tvmvm_status* tvmvm_tensor_borrow(tvmvm_dtype dtype, const int64_t* di
                                             tvmvm_tensor** tensor);
 /* Takes `managed`, also when it fails. */
 TVMVM_API tvmvm_status* tvmvm_tensor_from_dlpack(struct DLManagedTensor* managed, tvmvm_tensor** tensor);
-/* The result shares the memory; its deleter frees it. */
+/* The result shares the memory, which is the host's; its deleter frees it. */
 TVMVM_API tvmvm_status* tvmvm_tensor_to_dlpack(const tvmvm_tensor* tensor, struct DLManagedTensor** managed);
+/* In memory of a device that has its own, uninitialised; of the host for "cpu". A VM on that device takes
+ * such a tensor as an input, and writes it as an output, without a copy across the bus. Not for strings. */
+TVMVM_API tvmvm_status* tvmvm_tensor_allocate_on(const tvmvm_device* device, tvmvm_dtype dtype,
+                                                 const int64_t* dims, int rank, tvmvm_tensor** tensor);
+/* A new tensor with the same elements on a device; null: in host memory. */
+TVMVM_API tvmvm_status* tvmvm_tensor_copy_to(const tvmvm_tensor* tensor, const tvmvm_device* device,
+                                             tvmvm_tensor** copy);
+/* Copies the elements of a tensor of the same element type and dimensions, from wherever they are; they are
+ * here when it returns. Nothing else may be using this tensor's memory. */
+TVMVM_API tvmvm_status* tvmvm_tensor_copy_from(tvmvm_tensor* tensor, const tvmvm_tensor* source);
 TVMVM_API void tvmvm_tensor_free(tvmvm_tensor* tensor);
+/* Of the device whose memory it is in, "vulkan:0"; "" for host memory. Lives as long as the tensor. */
+TVMVM_API const char* tvmvm_tensor_device_name(const tvmvm_tensor* tensor);
 TVMVM_API tvmvm_dtype tvmvm_tensor_dtype(const tvmvm_tensor* tensor);
 TVMVM_API int tvmvm_tensor_rank(const tvmvm_tensor* tensor);
 TVMVM_API int64_t tvmvm_tensor_dim(const tvmvm_tensor* tensor, int axis);
-TVMVM_API void* tvmvm_tensor_data(const tvmvm_tensor* tensor);
+TVMVM_API void* tvmvm_tensor_data(const tvmvm_tensor* tensor); /* null where the host does not reach it */
 TVMVM_API int64_t tvmvm_tensor_byte_count(const tvmvm_tensor* tensor);
 /* Elements of TVMVM_STRING tensors. */
 TVMVM_API tvmvm_status* tvmvm_tensor_get_string(const tvmvm_tensor* tensor, int64_t index, const char** text,

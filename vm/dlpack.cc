@@ -98,6 +98,9 @@ Expected<Tensor> Tensor::FromDLPack(DLManagedTensor* managed) {
 }
 
 Expected<DLManagedTensor*> Tensor::ToDLPack() const {
+  if (device())
+    return MakeError(Code::kUnsupported, "DLPack: a tensor in the memory of " + device()->name() +
+                                             "; a copy on the host can be shared");
   const TypeRow* row = nullptr;
   for (const TypeRow& candidate : kTypes)
     if (candidate.dtype == dtype_) row = &candidate;

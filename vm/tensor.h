@@ -61,7 +61,7 @@ class Tensor {
 
   // DLPack. FromDLPack takes ownership of `managed` and calls its deleter when the last copy goes; only dense
   // row-major host tensors are taken (kUnsupported otherwise). ToDLPack gives a new managed tensor that
-  // shares the memory.
+  // shares the memory; kUnsupported for tensors on a device and for element types that it lacks.
   static Expected<Tensor> FromDLPack(DLManagedTensor* managed);
   Expected<DLManagedTensor*> ToDLPack() const;
 

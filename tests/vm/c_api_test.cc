@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bytecode/assembler.h"
@@ -347,84 +348,125 @@ func @gpu("x": i64[2]) -> ("y": i64[2]) frame 4, 3 {
   return loaded;
 }
 
-TEST(CApiDevices, RunOnADeviceAndCount) {
-  tvmvm_program* program = GpuProgram();
-  ASSERT_NE(program, nullptr);
-  tvmvm_device* device = nullptr;
-  ASSERT_EQ(Take(tvmvm_device_open("null", nullptr, &device)), "");
+// That program on the null device.
+class CApiGpu : public ::testing::Test {
+ protected:
+  // `max_bytes`: the device's budget; 0: none.
+  void Open(int64_t max_bytes) {
+    program_ = GpuProgram();
+    ASSERT_NE(program_, nullptr);
+    tvmvm_device_options device_options = {};
+    device_options.size = sizeof device_options;
+    device_options.max_bytes = max_bytes;
+    ASSERT_EQ(Take(tvmvm_device_open("null", &device_options, &device_)), "");
+    const tvmvm_device* devices[] = {device_};
+    tvmvm_vm_options options = {};
+    options.size = sizeof options;
+    options.threads = 1;
+    options.devices = devices;
+    options.device_count = 1;
+    ASSERT_EQ(Take(tvmvm_vm_create(program_, &options, &vm_)), "");
+    ASSERT_EQ(Take(tvmvm_invocation_create(vm_, &invocation_)), "");
+    ASSERT_EQ(Take(tvmvm_tensor_borrow(TVMVM_I64, kDims, 1, x_, &input_)), "");
+  }
+  void TearDown() override {
+    tvmvm_device_free(device_);
+    tvmvm_program_free(program_);
+    tvmvm_vm_free(vm_);
+    tvmvm_invocation_free(invocation_);
+    tvmvm_tensor_free(input_);
+    tvmvm_tensor_free(output_);
+  }
+
+  static constexpr int64_t kDims[] = {2};
+  int64_t x_[2] = {3, 4};
+  tvmvm_program* program_ = nullptr;
+  tvmvm_device* device_ = nullptr;
+  tvmvm_vm* vm_ = nullptr;
+  tvmvm_invocation* invocation_ = nullptr;
+  tvmvm_tensor *input_ = nullptr, *output_ = nullptr;
+};
+
+TEST_F(CApiGpu, RunsOnADeviceAndCounts) {
+  ASSERT_NO_FATAL_FAILURE(Open(0));
   size_t kernels = 0;
-  EXPECT_EQ(Take(tvmvm_device_warm(device, program, &kernels)), "");
+  EXPECT_EQ(Take(tvmvm_device_warm(device_, program_, &kernels)), "");
   EXPECT_EQ(kernels, 1u);
-  const tvmvm_device* devices[] = {device};
-  tvmvm_vm_options options = {};
-  options.size = sizeof options;
-  options.threads = 1;
-  options.devices = devices;
-  options.device_count = 1;
-  tvmvm_vm* vm = nullptr;
-  ASSERT_EQ(Take(tvmvm_vm_create(program, &options, &vm)), "");
-  ASSERT_EQ(tvmvm_vm_device_count(vm), 2u);
-  EXPECT_STREQ(tvmvm_vm_device_name(vm, 0), "cpu");
-  EXPECT_STREQ(tvmvm_vm_device_name(vm, 1), "null");
-  EXPECT_EQ(tvmvm_vm_device_kernel_count(vm, 0), 0u);
-  EXPECT_EQ(tvmvm_vm_device_kernel_count(vm, 1), 1u);
-  tvmvm_invocation* invocation = nullptr;
-  ASSERT_EQ(Take(tvmvm_invocation_create(vm, &invocation)), "");
-  int64_t x[2] = {3, 4};
-  const int64_t dims[] = {2};
-  tvmvm_tensor *input = nullptr, *output = nullptr;
-  ASSERT_EQ(Take(tvmvm_tensor_borrow(TVMVM_I64, dims, 1, x, &input)), "");
-  const tvmvm_tensor* inputs[] = {input};
-  EXPECT_EQ(Take(tvmvm_invocation_run(invocation, inputs, 1, &output, 1)), "");
-  EXPECT_EQ(static_cast<int64_t*>(tvmvm_tensor_data(output))[1], 4);
+  ASSERT_EQ(tvmvm_vm_device_count(vm_), 2u);
+  EXPECT_STREQ(tvmvm_vm_device_name(vm_, 0), "cpu");
+  EXPECT_STREQ(tvmvm_vm_device_name(vm_, 1), "null");
+  EXPECT_EQ(tvmvm_vm_device_kernel_count(vm_, 0), 0u);
+  EXPECT_EQ(tvmvm_vm_device_kernel_count(vm_, 1), 1u);
+  EXPECT_EQ(Take(tvmvm_invocation_run(invocation_, &input_, 1, &output_, 1)), "");
+  EXPECT_EQ(static_cast<int64_t*>(tvmvm_tensor_data(output_))[1], 4);
   tvmvm_device_statistics statistics = {};
-  EXPECT_THAT(Take(tvmvm_device_get_statistics(device, &statistics)), HasSubstr("statistics.size is 0"));
+  EXPECT_THAT(Take(tvmvm_device_get_statistics(device_, &statistics)), HasSubstr("statistics.size is 0"));
   statistics.size = sizeof statistics;
-  ASSERT_EQ(Take(tvmvm_device_get_statistics(device, &statistics)), "");
+  ASSERT_EQ(Take(tvmvm_device_get_statistics(device_, &statistics)), "");
   EXPECT_EQ(statistics.launches, 1);
   EXPECT_EQ(statistics.waits, 1);
   EXPECT_GE(statistics.live_bytes, 16);
   EXPECT_GE(statistics.held_bytes, statistics.live_bytes);
-  // In any order: objects keep what they need.
-  tvmvm_device_free(device);
-  tvmvm_program_free(program);
-  EXPECT_EQ(Take(tvmvm_invocation_run(invocation, inputs, 1, &output, 1)), "");
-  tvmvm_vm_free(vm);
-  tvmvm_invocation_free(invocation);
-  tvmvm_tensor_free(input);
-  tvmvm_tensor_free(output);
 }
 
-TEST(CApiDevices, ABudgetBoundsADevice) {
-  tvmvm_program* program = GpuProgram();
-  ASSERT_NE(program, nullptr);
-  tvmvm_device_options device_options = {};
-  device_options.size = sizeof device_options;
-  device_options.max_bytes = 8;
-  tvmvm_device* device = nullptr;
-  ASSERT_EQ(Take(tvmvm_device_open("null", &device_options, &device)), "");
-  const tvmvm_device* devices[] = {device};
-  tvmvm_vm_options options = {};
-  options.size = sizeof options;
-  options.devices = devices;
-  options.device_count = 1;
-  tvmvm_vm* vm = nullptr;
-  ASSERT_EQ(Take(tvmvm_vm_create(program, &options, &vm)), "");
-  tvmvm_invocation* invocation = nullptr;
-  ASSERT_EQ(Take(tvmvm_invocation_create(vm, &invocation)), "");
-  int64_t x[2] = {3, 4};
-  const int64_t dims[] = {2};
-  tvmvm_tensor *input = nullptr, *output = nullptr;
-  ASSERT_EQ(Take(tvmvm_tensor_borrow(TVMVM_I64, dims, 1, x, &input)), "");
-  const tvmvm_tensor* inputs[] = {input};
-  tvmvm_status* status = tvmvm_invocation_run(invocation, inputs, 1, &output, 1);
+TEST_F(CApiGpu, ObjectsKeepWhatTheyNeed) {
+  ASSERT_NO_FATAL_FAILURE(Open(0));
+  tvmvm_device_free(std::exchange(device_, nullptr));
+  tvmvm_program_free(std::exchange(program_, nullptr));
+  tvmvm_vm_free(std::exchange(vm_, nullptr));
+  EXPECT_EQ(Take(tvmvm_invocation_run(invocation_, &input_, 1, &output_, 1)), "");
+  EXPECT_EQ(static_cast<int64_t*>(tvmvm_tensor_data(output_))[0], 3);
+}
+
+TEST_F(CApiGpu, ABudgetBoundsADevice) {
+  ASSERT_NO_FATAL_FAILURE(Open(8));
+  tvmvm_status* status = tvmvm_invocation_run(invocation_, &input_, 1, &output_, 1);
   EXPECT_EQ(tvmvm_status_code(status), TVMVM_OUT_OF_MEMORY) << tvmvm_status_message(status);
   tvmvm_status_free(status);
-  tvmvm_tensor_free(input);
-  tvmvm_invocation_free(invocation);
-  tvmvm_vm_free(vm);
-  tvmvm_device_free(device);
-  tvmvm_program_free(program);
+}
+
+TEST_F(CApiGpu, TensorsStayOnTheDevice) {
+  ASSERT_NO_FATAL_FAILURE(Open(0));
+  tvmvm_tensor *there = nullptr, *result = nullptr;
+  ASSERT_EQ(Take(tvmvm_tensor_copy_to(input_, device_, &there)), "");
+  EXPECT_STREQ(tvmvm_tensor_device_name(there), "null");
+  EXPECT_STREQ(tvmvm_tensor_device_name(input_), "");
+  EXPECT_EQ(tvmvm_tensor_data(there), nullptr);
+  EXPECT_EQ(tvmvm_tensor_byte_count(there), 16);
+  ASSERT_EQ(Take(tvmvm_tensor_allocate_on(device_, TVMVM_I64, kDims, 1, &result)), "");
+  EXPECT_EQ(Take(tvmvm_invocation_run(invocation_, &there, 1, &result, 1)), "");
+  ASSERT_EQ(Take(tvmvm_tensor_copy_to(result, nullptr, &output_)), "");
+  EXPECT_EQ(static_cast<int64_t*>(tvmvm_tensor_data(output_))[1], 4);
+  x_[1] = 5;
+  ASSERT_EQ(Take(tvmvm_tensor_copy_from(there, input_)), "");
+  ASSERT_EQ(Take(tvmvm_tensor_copy_from(output_, there)), "");
+  EXPECT_EQ(static_cast<int64_t*>(tvmvm_tensor_data(output_))[1], 5);
+  // The tensor keeps its device.
+  tvmvm_device_free(std::exchange(device_, nullptr));
+  EXPECT_STREQ(tvmvm_tensor_device_name(there), "null");
+  tvmvm_tensor_free(there);
+  tvmvm_tensor_free(result);
+}
+
+TEST_F(CApiGpu, TensorsOnTheDeviceThatCannotBe) {
+  ASSERT_NO_FATAL_FAILURE(Open(1000));
+  tvmvm_tensor* there = nullptr;
+  const int64_t many[] = {1000};
+  EXPECT_THAT(Take(tvmvm_tensor_allocate_on(device_, TVMVM_I64, many, 1, &there)), HasSubstr("8000 bytes"));
+  EXPECT_THAT(Take(tvmvm_tensor_allocate_on(device_, TVMVM_STRING, kDims, 1, &there)),
+              HasSubstr("strings are on the cpu"));
+  EXPECT_EQ(Take(tvmvm_tensor_allocate_on(nullptr, TVMVM_I64, kDims, 1, &there)), "device or tensor is null");
+  EXPECT_EQ(Take(tvmvm_tensor_copy_to(nullptr, device_, &there)), "tensor or copy is null");
+  EXPECT_EQ(Take(tvmvm_tensor_copy_from(input_, nullptr)), "tensor or source is null");
+  EXPECT_EQ(there, nullptr);
+  ASSERT_EQ(Take(tvmvm_tensor_copy_to(input_, device_, &there)), "");
+  DLManagedTensor* managed = nullptr;
+  EXPECT_THAT(Take(tvmvm_tensor_to_dlpack(there, &managed)), HasSubstr("in the memory of null"));
+  tvmvm_tensor* other = nullptr;
+  ASSERT_EQ(Take(tvmvm_tensor_allocate(TVMVM_I32, kDims, 1, &other)), "");
+  EXPECT_EQ(Take(tvmvm_tensor_copy_from(there, other)), "i32[2] given for a copy, i64[2] is wanted");
+  tvmvm_tensor_free(other);
+  tvmvm_tensor_free(there);
 }
 
 // Options of callers that were compiled when there were no devices among them.
