@@ -178,6 +178,11 @@ void AddBits(std::vector<Function>* table) {
          {},
          fmt::format("i32 {0}(i32 x) {{ return to_i32(to_u32(x) << {1}) >> {1}; }}\n", name, 32 - bits)});
   }
+  // Mesa 22.3 takes i64(x) < constant for true whatever x is: the upper half is made by hand.
+  table->push_back({"widen_i32",
+                    {},
+                    "i64 widen_i32(i32 x) { return to_i64(x); }\n",
+                    "i64 widen_i32(i32 x) { return packInt2x32(ivec2(x, x >> 31)); }\n"});
   table->push_back({"popcount_u32",
                     {},
                     "u32 popcount_u32(u32 x) { return popcount(x); }\n",

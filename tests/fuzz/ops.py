@@ -39,6 +39,7 @@ def arguments():
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--only", nargs="+", default=[], metavar="OPERATOR", help="these operators, one node each")
     parser.add_argument("--tool", default=str(ROOT / "build/tvm-vm"), help="the tvm-vm to test (build/tvm-vm)")
+    parser.add_argument("--device", default="cpu", help="devices to run on, as of tvm-vm test: vulkan,cpu (cpu)")
     parser.add_argument("--keep", default="", metavar="DIR", help="where folders of findings are kept (else a new one in /tmp)")
     parser.add_argument("--batch", type=int, default=150, help="cases for one run of the tool")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases at a time")
@@ -100,8 +101,9 @@ class Tool:
         self.process = None
 
     def start(self, folders):
-        command = [self.options.tool, "test", "--json", "--jobs", str(self.options.jobs), "--timeout",
-                   str(self.options.timeout), "--max-bytes", "2G", *map(str, folders)]
+        options = self.options
+        command = [options.tool, "test", "--json", "--device", options.device, "--jobs", str(options.jobs), "--timeout",
+                   str(options.timeout), "--max-bytes", "2G", *map(str, folders)]
         self.answer = tempfile.TemporaryFile("w+")
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, stdout=self.answer, stderr=self.errors, env={**SANITIZED, **os.environ})
