@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
 
 #include "compiler/compiler.h"
 #include "devices/device_list.h"
@@ -11,29 +12,13 @@
 namespace tvmvm {
 namespace {
 
-// Which x are below 5, not above -2, above 5; and x with -1 standing for the last of seven.
-std::string Text(const std::string& type) {
-  std::string text = R"(symbol n: [0, inf] input
-func @main {
-  input "x" = %0: tensor<TYPE,[n]>
+// One comparison in one kernel: drivers may recognise fewer of them among others.
+std::string Text(const std::string& type, const std::string& comparison) {
+  return "symbol n: [0, inf] input\nfunc @main {\n  input \"x\" = %0: tensor<" + type + R"(,[n]>
   %1: tensor<i64,[n]> = cast(%0) {to = i64}
   %2: tensor<i64,[]> = constant() {data = dense<i64,[]>[5]}
-  %3: tensor<i64,[]> = constant() {data = dense<i64,[]>[-2]}
-  %4: tensor<i64,[]> = constant() {data = dense<i64,[]>[0]}
-  %5: tensor<i64,[]> = constant() {data = dense<i64,[]>[7]}
-  %6: tensor<bool,[n]> = less(%1, %2)
-  %7: tensor<bool,[n]> = less_equal(%1, %3)
-  %8: tensor<bool,[n]> = less(%2, %1)
-  %9: tensor<bool,[n]> = less(%1, %4)
-  %10: tensor<i64,[n]> = add(%1, %5)
-  %11: tensor<i64,[n]> = where(%9, %10, %1)
-  output "below" = %6
-  output "not above" = %7
-  output "above" = %8
-  output "counted" = %11
-}
-)";
-  return text.replace(text.find("TYPE"), 4, type);
+  %3: tensor<bool,[n]> = )" +
+         comparison + "\n  output \"y\" = %3\n}\n";
 }
 
 class WidenedIntegers : public ::testing::TestWithParam<const char*> {
@@ -45,9 +30,9 @@ class WidenedIntegers : public ::testing::TestWithParam<const char*> {
   }
 
   template <class T>
-  void Check(const char* type, DType dtype) {
-    SCOPED_TRACE(type);
-    const std::string text = Text(type);
+  void Check(const char* type, DType dtype, const char* comparison, bool (*wanted)(int64_t x)) {
+    SCOPED_TRACE(std::string(type) + " " + comparison);
+    const std::string text = Text(type, comparison);
     CompileOptions options;
     options.devices = {GetParam(), "cpu"};
     options.strict = true;
@@ -58,26 +43,28 @@ class WidenedIntegers : public ::testing::TestWithParam<const char*> {
     vm_options.devices = {device_};
     auto vm = Vm::Create(compiled->program, vm_options);
     ASSERT_TRUE(vm) << vm.error().message;
-    T x[] = {std::numeric_limits<T>::min(), -3, -2, -1, 0, 1, 5, 6, std::numeric_limits<T>::max()};
-    std::vector<Tensor> inputs{Tensor::Borrow(dtype, {std::ssize(x)}, x)}, outputs(4);
+    T x[] = {std::numeric_limits<T>::min(), -3, -1, 0, 1, 5, 6, std::numeric_limits<T>::max()};
+    std::vector<Tensor> inputs{Tensor::Borrow(dtype, {std::ssize(x)}, x)}, outputs(1);
     Status status = (*vm)->NewInvocation().Run(inputs, outputs);
     ASSERT_TRUE(status) << status.error().message;
-    for (size_t i = 0; i < std::size(x); ++i) {
-      auto is = [&](size_t output) { return static_cast<const bool*>(outputs[output].data())[i]; };
-      EXPECT_EQ(is(0), x[i] < 5) << +x[i];
-      EXPECT_EQ(is(1), x[i] <= -2) << +x[i];
-      EXPECT_EQ(is(2), 5 < x[i]) << +x[i];
-      EXPECT_EQ(static_cast<const int64_t*>(outputs[3].data())[i], x[i] < 0 ? int64_t{x[i]} + 7 : x[i]);
-    }
+    for (size_t i = 0; i < std::size(x); ++i)
+      EXPECT_EQ(static_cast<const bool*>(outputs[0].data())[i], wanted(x[i])) << +x[i];
+  }
+  template <class T>
+  void CheckAll(const char* type, DType dtype) {
+    Check<T>(type, dtype, "less(%1, %2)", [](int64_t x) { return x < 5; });
+    Check<T>(type, dtype, "less(%2, %1)", [](int64_t x) { return 5 < x; });
+    Check<T>(type, dtype, "less_equal(%1, %2)", [](int64_t x) { return x <= 5; });
+    Check<T>(type, dtype, "less_equal(%2, %1)", [](int64_t x) { return 5 <= x; });
   }
 
   std::shared_ptr<Device> device_;
 };
 
 TEST_P(WidenedIntegers, AreComparedWithConstants) {
-  Check<int8_t>("i8", DType::kI8);
-  Check<int16_t>("i16", DType::kI16);
-  Check<int32_t>("i32", DType::kI32);
+  CheckAll<int8_t>("i8", DType::kI8);
+  CheckAll<int16_t>("i16", DType::kI16);
+  CheckAll<int32_t>("i32", DType::kI32);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, WidenedIntegers, testing::Values("opencl", "vulkan"),
