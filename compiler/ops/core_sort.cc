@@ -60,28 +60,30 @@ Expected<tensor::StmtPtr> TopKLoops(LoopContext& context) {
   uint32_t order = kernel.AddLocal("order", DType::kI64, Memory::kScratch, 0, IntConstant(0));
   nest.Add(tensor::Allocate(order));
   uint32_t heads = nest.Local("heads", DType::kI64, Memory::kLocal, 2);
+  uint32_t source = nest.Local("source", DType::kI64, Memory::kLocal, 1);  // where the row in order begins
   auto position_at = [&](const Expr& i) { return tensor::Load(order, DType::kI64, i); };
   auto head = [&](int side) { return tensor::Load(heads, DType::kI64, IntConstant(side)); };
+  Expr zero = IntConstant(0), one = IntConstant(1), two = IntConstant(2);
 
-  Expr i = Variable(nest.Open("i", IntConstant(0), size));
+  Expr i = Variable(nest.Open("i", zero, size));
   nest.Add(Store(order, i, i));
   nest.Close();
-  Expr pass = Variable(nest.Open("pass", IntConstant(0), IntConstant(kMostPasses)));
-  Expr width = nest.Let("width", Binary(ExprOp::kShiftLeft, IntConstant(1), pass));
+  nest.Add(Store(source, zero, zero));
+  Expr pass = Variable(nest.Open("pass", zero, IntConstant(kMostPasses)));
+  Expr width = nest.Let("width", Binary(ExprOp::kShiftLeft, one, pass));
   nest.OpenIf(Less(width, size));
-  Expr from = nest.Let("from", FloorMod(pass, IntConstant(2)) * size);
+  Expr from = nest.Let("from", tensor::Load(source, DType::kI64, zero));
   Expr to = nest.Let("to", size - from);
-  Expr runs =
-      nest.Let("runs", FloorDiv(size + width * IntConstant(2) - IntConstant(1), width * IntConstant(2)));
-  Expr run = Variable(nest.Open("run", IntConstant(0), runs));
-  Expr begin = nest.Let("begin", run * width * IntConstant(2));
+  Expr runs = nest.Let("runs", FloorDiv(size + width * two - one, width * two));
+  Expr run = Variable(nest.Open("run", zero, runs));
+  Expr begin = nest.Let("begin", run * width * two);
   Expr middle = nest.Let("middle", Min(begin + width, size));
-  Expr end = nest.Let("end", Min(begin + width * IntConstant(2), size));
-  nest.Add(Store(heads, IntConstant(0), begin));
-  nest.Add(Store(heads, IntConstant(1), middle));
+  Expr end = nest.Let("end", Min(begin + width * two, size));
+  nest.Add(Store(heads, zero, begin));
+  nest.Add(Store(heads, one, middle));
   Expr place = Variable(nest.Open("place", begin, end));
   Expr left = nest.Let("left", head(0)), right = nest.Let("right", head(1));
-  Expr last = size - IntConstant(1);
+  Expr last = size - one;
   Expr left_position = nest.Let("left_position", position_at(from + Min(left, last)));
   Expr right_position = nest.Let("right_position", position_at(from + Min(right, last)));
   Expr left_value = nest.Let("left_value", element(left_position)),
@@ -89,21 +91,16 @@ Expected<tensor::StmtPtr> TopKLoops(LoopContext& context) {
   Expr right_first = wants_largest ? Less(left_value, right_value) : Less(right_value, left_value);
   Expr takes_right = Or(LessEqual(middle, left), And(Less(right, end), right_first));
   takes_right = nest.Let("takes_right", takes_right);
-  Expr one = IntConstant(1), zero = IntConstant(0);
   nest.Add(Store(order, to + place, Select(takes_right, right_position, left_position)));
   nest.Add(Store(heads, zero, left + Select(takes_right, zero, one)));
   nest.Add(Store(heads, one, right + Select(takes_right, one, zero)));
-  for (int open = 0; open < 4; ++open) nest.Close();  // place, run, condition, pass
+  nest.Close();  // place
+  nest.Close();  // run
+  nest.Add(Store(source, zero, to));
+  nest.Close();  // condition
+  nest.Close();  // pass
 
-  // The number of passes that ran says which of the two rows holds the result.
-  uint32_t parity = nest.Local("parity", DType::kI64, Memory::kLocal, 1);
-  nest.Add(Store(parity, zero, zero));
-  Expr counted = Variable(nest.Open("pass", zero, IntConstant(kMostPasses)));
-  nest.OpenIf(Less(Binary(ExprOp::kShiftLeft, one, counted), size));
-  nest.Add(Store(parity, zero, FloorMod(counted + one, IntConstant(2))));
-  nest.Close();
-  nest.Close();
-  Expr sorted = nest.Let("sorted", tensor::Load(parity, DType::kI64, zero) * size);
+  Expr sorted = nest.Let("sorted", tensor::Load(source, DType::kI64, zero));
   Expr n = Variable(nest.Open("n", zero, Min(k, size)));
   Expr found = nest.Let("found", position_at(sorted + n));
   Expr target = (outer * k + n) * inner + column;
