@@ -1,15 +1,19 @@
 #include "devices/vulkan/spirv_needs.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 namespace tvmvm {
 namespace {
 
 // Numbers of the SPIR-V specification.
 constexpr size_t kHeaderWords = 5;
-constexpr uint16_t kOpEntryPoint = 15, kOpExecutionMode = 16, kOpCapability = 17, kOpFunction = 54;
+constexpr uint16_t kOpExtension = 10, kOpEntryPoint = 15, kOpExecutionMode = 16, kOpCapability = 17,
+                   kOpFunction = 54;
 constexpr uint32_t kModelGlCompute = 5, kModeLocalSize = 17, kCapabilityMatrices = 6022;
+constexpr uint32_t kCapabilityFloat64 = 10, kCapabilityKeepsNan = 4466, kModeKeepsNan = 4461;
 
 constexpr const char* kMalformed = "a well-formed module";
 
@@ -90,6 +94,11 @@ bool ForDeclarations(std::span<const uint32_t> module, const Visit& visit) {
   return true;
 }
 
+void Append(std::vector<uint32_t>* words, uint32_t opcode, std::span<const uint32_t> operands) {
+  words->push_back(static_cast<uint32_t>(operands.size() + 1) << 16 | opcode);
+  words->insert(words->end(), operands.begin(), operands.end());
+}
+
 }  // namespace
 
 std::string MissingFor(std::span<const uint32_t> module, const VulkanHardware& hardware) {
@@ -113,6 +122,36 @@ bool HasMatrices(std::span<const uint32_t> module) {
     return !has;
   });
   return has;
+}
+
+// Declarations have their order: the capability stands with the others, the extension behind them, modes
+// behind the entry point.
+std::vector<uint32_t> KeepingNan(std::span<const uint32_t> module, const VulkanHardware& hardware) {
+  std::vector<uint32_t> words(module.begin(), module.begin() + kHeaderWords);
+  bool keeps64 = false, has_extension = false;
+  auto keep = [&](uint32_t entry_point, uint32_t bits) {
+    Append(&words, kOpExecutionMode, std::array{entry_point, kModeKeepsNan, bits});
+  };
+  if (hardware.keeps_nan32) Append(&words, kOpCapability, std::array{kCapabilityKeepsNan});
+  size_t copied = kHeaderWords;
+  ForDeclarations(module, [&](uint16_t opcode, std::span<const uint32_t> declaration) {
+    if (!hardware.keeps_nan32) return false;
+    if (opcode == kOpCapability && declaration.size() == 2 && declaration[1] == kCapabilityFloat64)
+      keeps64 = hardware.keeps_nan64;
+    if (opcode != kOpCapability && !std::exchange(has_extension, true)) {
+      std::array<uint32_t, 6> name{};
+      std::memcpy(name.data(), "SPV_KHR_float_controls", sizeof "SPV_KHR_float_controls");
+      Append(&words, kOpExtension, name);
+    }
+    words.insert(words.end(), declaration.begin(), declaration.end());
+    copied += declaration.size();
+    if (opcode != kOpEntryPoint || !IsMain(declaration)) return true;
+    keep(declaration[2], 32);
+    if (keeps64) keep(declaration[2], 64);
+    return true;
+  });
+  words.insert(words.end(), module.begin() + static_cast<ptrdiff_t>(copied), module.end());
+  return words;
 }
 
 std::span<const uint32_t> ModuleFor(const SpirvLibrary& library, const std::string& symbol,

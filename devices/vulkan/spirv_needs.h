@@ -1,9 +1,10 @@
-// What a SPIR-V module asks of a device, read from its words.
+// What a SPIR-V module asks of a device, read from its words, and what it is to ask for besides.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "bytecode/spirv_library.h"
 #include "devices/vulkan/vulkan_features.h"
@@ -19,5 +20,9 @@ bool HasMatrices(std::span<const uint32_t> module);
 // empty: the library has none.
 std::span<const uint32_t> ModuleFor(const SpirvLibrary& library, const std::string& symbol,
                                     const VulkanHardware& hardware);
+
+// The module with the request to keep NaN, where the device can (SPV_KHR_float_controls). Drivers may compile
+// as if there were none: x < 1 ? 1 : x becomes a maximum then, which loses them. Nothing is missing for it.
+std::vector<uint32_t> KeepingNan(std::span<const uint32_t> module, const VulkanHardware& hardware);
 
 }  // namespace tvmvm

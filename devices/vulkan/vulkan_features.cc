@@ -34,6 +34,8 @@ void ReadProperties(const VulkanInstanceFunctions& f, VulkanHardware* hardware) 
   VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
   VkPhysicalDeviceMaintenance3Properties maintenance{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
+  VkPhysicalDeviceFloatControlsProperties floats{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+  driver.pNext = &floats;
   hardware->subgroup = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
   hardware->subgroup.pNext = &maintenance;
   if (hardware->properties.apiVersion >= VK_API_VERSION_1_2) maintenance.pNext = &driver;
@@ -43,6 +45,8 @@ void ReadProperties(const VulkanInstanceFunctions& f, VulkanHardware* hardware) 
   hardware->subgroup.pNext = nullptr;
   hardware->driver = std::string(driver.driverName) + " " + driver.driverInfo;
   if (driver.driverName[0] == 0) hardware->driver = std::to_string(hardware->properties.driverVersion);
+  hardware->keeps_nan32 = floats.shaderSignedZeroInfNanPreserveFloat32 != VK_FALSE;
+  hardware->keeps_nan64 = floats.shaderSignedZeroInfNanPreserveFloat64 != VK_FALSE;
   hardware->largest_allocation =
       static_cast<int64_t>(std::min<VkDeviceSize>(maintenance.maxMemoryAllocationSize, INT64_MAX));
   constexpr VkSubgroupFeatureFlags kWanted =

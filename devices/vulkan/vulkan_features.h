@@ -57,6 +57,7 @@ struct VulkanHardware {
   bool has_f16 = false, has_i8 = false, has_i16 = false, has_f64 = false, has_i64 = false;
   bool has_storage16 = false, has_storage8 = false, has_subgroups = false;
   bool has_memory_model = false;
+  bool keeps_nan32 = false, keeps_nan64 = false;  // where a module asks for it
   // 16 x 16 x 16, f16 summed in f32, by subgroups of 32, and 48 KB of shared memory
   bool has_matrices = false;
   bool asks_for_subgroups = false;  // kernels with matrices name the size of subgroups; else it is always 32

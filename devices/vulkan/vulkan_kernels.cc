@@ -128,9 +128,10 @@ Expected<VkPipeline> VulkanKernelSet::PipelineOf(uint32_t index) const {
 
 Expected<VkPipeline> VulkanKernelSet::CreatePipeline(const VulkanKernel& kernel) const {
   const VulkanDeviceFunctions& f = context_->f();
+  const std::vector<uint32_t> module = KeepingNan(kernel.module, context_->hardware());
   VkShaderModuleCreateInfo shader{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-  shader.codeSize = kernel.module.size_bytes();
-  shader.pCode = kernel.module.data();
+  shader.codeSize = std::span(module).size_bytes();
+  shader.pCode = module.data();
   VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
   info.layout = layout_;
   info.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO};

@@ -12,7 +12,7 @@ namespace {
 // What the driver's cache depends on: device, driver, the modules.
 std::string CacheKey(const VulkanHardware& hardware, std::span<const std::byte> library) {
   const VkPhysicalDeviceProperties& properties = hardware.properties;
-  std::string key = "vulkan pipelines 1\n" + std::string(properties.deviceName) + "\n" + hardware.driver;
+  std::string key = "vulkan pipelines 2\n" + std::string(properties.deviceName) + "\n" + hardware.driver;
   for (uint32_t number : {properties.vendorID, properties.deviceID, properties.driverVersion})
     key += "\n" + std::to_string(number);
   Digest uuid;
