@@ -48,7 +48,8 @@ Expected<std::unique_ptr<KernelSet>> VulkanKernelSet::Create(std::shared_ptr<Vul
 }
 
 VulkanKernelSet::~VulkanKernelSet() {
-  if (cache_) cache_->Save();  // should the driver have compiled once more what was stored
+  // The driver may have compiled once more what was stored. A set that was not made whole leaves nothing.
+  if (cache_ && cache_->was_stored()) cache_->Save();
   for (VkPipeline pipeline : pipelines_) context_->f().DestroyPipeline(context_->device(), pipeline, nullptr);
   context_->f().DestroyPipelineLayout(context_->device(), layout_, nullptr);
 }
