@@ -113,8 +113,7 @@ TVMVM_API int64_t tvmvm_program_output_dim(const tvmvm_program* program, size_t 
 TVMVM_API const char* tvmvm_program_input_symbol(const tvmvm_program* program, size_t index, int axis);
 TVMVM_API const char* tvmvm_program_output_symbol(const tvmvm_program* program, size_t index, int axis);
 
-/* The devices of this machine, in a list that does not change. Of index < size; texts live as long as the
- * list.
+/* The devices of this machine, in a list that does not change. Of index < size; texts live as long as it.
  * ..._name is what selects the device; ..._unusable is "" or says why it cannot be opened. */
 TVMVM_API tvmvm_status* tvmvm_device_list_create(tvmvm_device_list** list);
 TVMVM_API void tvmvm_device_list_free(tvmvm_device_list* list);

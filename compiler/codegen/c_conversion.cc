@@ -107,7 +107,7 @@ CPrinter::Text CPrinter::Cast(DType from, DType to, const Text& a) {
                       {a, FloatText(number, IsSigned(to) ? -limit : 0), FloatText(number, limit - 1)});
     return IsSigned(to) ? whole : fmt::format("to_u32({})", whole);
   }
-  if (to == DType::kI64 && IsSigned(from)) return from == to ? a : Call("widen_i32", {a});
+  if (to == DType::kI64 && from != to && IsSigned(from)) return Call("widen_i32", {a});
   Text number = from_type == to_type ? a : fmt::format("to_{}({})", to_type, a);
   return Fits(from, to) ? number : WrapTo(to, number);
 }

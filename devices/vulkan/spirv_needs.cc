@@ -127,15 +127,15 @@ bool HasMatrices(std::span<const uint32_t> module) {
 // Declarations have their order: the capability stands with the others, the extension behind them, modes
 // behind the entry point.
 std::vector<uint32_t> KeepingNan(std::span<const uint32_t> module, const VulkanHardware& hardware) {
+  if (!hardware.keeps_nan32) return {module.begin(), module.end()};
   std::vector<uint32_t> words(module.begin(), module.begin() + kHeaderWords);
   bool keeps64 = false, has_extension = false;
   auto keep = [&](uint32_t entry_point, uint32_t bits) {
     Append(&words, kOpExecutionMode, std::array{entry_point, kModeKeepsNan, bits});
   };
-  if (hardware.keeps_nan32) Append(&words, kOpCapability, std::array{kCapabilityKeepsNan});
+  Append(&words, kOpCapability, std::array{kCapabilityKeepsNan});
   size_t copied = kHeaderWords;
   ForDeclarations(module, [&](uint16_t opcode, std::span<const uint32_t> declaration) {
-    if (!hardware.keeps_nan32) return false;
     if (opcode == kOpCapability && declaration.size() == 2 && declaration[1] == kCapabilityFloat64)
       keeps64 = hardware.keeps_nan64;
     if (opcode != kOpCapability && !std::exchange(has_extension, true)) {
@@ -145,9 +145,10 @@ std::vector<uint32_t> KeepingNan(std::span<const uint32_t> module, const VulkanH
     }
     words.insert(words.end(), declaration.begin(), declaration.end());
     copied += declaration.size();
-    if (opcode != kOpEntryPoint || !IsMain(declaration)) return true;
-    keep(declaration[2], 32);
-    if (keeps64) keep(declaration[2], 64);
+    if (opcode == kOpEntryPoint && IsMain(declaration)) {
+      keep(declaration[2], 32);
+      if (keeps64) keep(declaration[2], 64);
+    }
     return true;
   });
   words.insert(words.end(), module.begin() + static_cast<ptrdiff_t>(copied), module.end());

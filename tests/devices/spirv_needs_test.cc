@@ -7,6 +7,7 @@
 namespace tvmvm {
 namespace {
 
+using testing::SpirvInstruction;
 using testing::SpirvWords;
 
 VulkanHardware Hardware() {
@@ -124,31 +125,21 @@ TEST(SpirvNeeds, NanIsKeptWhereTheDeviceCan) {
   const std::vector<uint32_t> memory_model = {14, 0, 1}, label = {248, 4};
   const auto module =
       SpirvWords({Capability(1), Capability(10), memory_model, kMain, LocalSize(8, 1, 1), label});
+  const SpirvInstruction extension = {10,         0x5f565053, 0x5f52484b, 0x616f6c66,
+                                      0x6f635f74, 0x6f72746e, 0x0000736c};  // "SPV_KHR_float_controls"
+  auto with = [&](const std::vector<SpirvInstruction>& modes) {
+    std::vector<SpirvInstruction> all = {Capability(4466), Capability(1), Capability(10),
+                                         extension,        memory_model,  kMain};
+    all.insert(all.end(), modes.begin(), modes.end());
+    all.insert(all.end(), {LocalSize(8, 1, 1), label});
+    return SpirvWords(all);
+  };
   VulkanHardware hardware = Hardware();
   EXPECT_EQ(KeepingNan(module, hardware), module);
   hardware.keeps_nan32 = true;
-  const std::vector<uint32_t> extension = {10,         0x5f565053, 0x5f52484b, 0x616f6c66,
-                                           0x6f635f74, 0x6f72746e, 0x0000736c};  // "SPV_KHR_float_controls"
-  EXPECT_EQ(KeepingNan(module, hardware), SpirvWords({Capability(4466),
-                                                      Capability(1),
-                                                      Capability(10),
-                                                      extension,
-                                                      memory_model,
-                                                      kMain,
-                                                      {16, 1, 4461, 32},
-                                                      LocalSize(8, 1, 1),
-                                                      label}));
+  EXPECT_EQ(KeepingNan(module, hardware), with({{16, 1, 4461, 32}}));
   hardware.keeps_nan64 = true;
-  EXPECT_EQ(KeepingNan(module, hardware), SpirvWords({Capability(4466),
-                                                      Capability(1),
-                                                      Capability(10),
-                                                      extension,
-                                                      memory_model,
-                                                      kMain,
-                                                      {16, 1, 4461, 32},
-                                                      {16, 1, 4461, 64},
-                                                      LocalSize(8, 1, 1),
-                                                      label}));
+  EXPECT_EQ(KeepingNan(module, hardware), with({{16, 1, 4461, 32}, {16, 1, 4461, 64}}));
 }
 
 }  // namespace
