@@ -16,9 +16,9 @@
 #include <fstream>
 
 #include "compiler/codegen/gpu_codegen.h"
-#include "compiler/ops/core_op.h"
-#include "compiler/tensor/group.h"
-#include "compiler/tensor/schedule_gpu_product.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/schedules/gpu/schedule_gpu_product.h"
+#include "compiler/schedules/group.h"
 
 namespace tvmvm {
 namespace {

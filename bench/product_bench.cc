@@ -12,8 +12,8 @@
 
 #include "bytecode/kernel_abi.h"
 #include "compiler/codegen/codegen.h"
-#include "compiler/ops/core_op.h"
-#include "compiler/tensor/group.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/schedules/group.h"
 #include "devices/cpu/kernel_loader.h"
 
 namespace tvmvm {

@@ -6,8 +6,8 @@
 
 #include "cli/compiler_library.h"
 #include "cli/console.h"
-#include "cli/open_devices.h"
 #include "cli/files.h"
+#include "cli/open_devices.h"
 #include "serializer/vmexe.h"
 
 namespace tvmvm::cli {

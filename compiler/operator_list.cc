@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "compiler/ops/onnx_op.h"
+#include "compiler/onnx/ops/onnx_op.h"
 
 namespace tvmvm {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "compiler/ir/printer.h"
-#include "compiler/ir/verifier.h"
+#include "compiler/graph/printer.h"
+#include "compiler/graph/verifier.h"
 #include "fmt/format.h"
 
 namespace tvmvm {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "compiler/ir/op_builder.h"
+#include "compiler/graph/op_builder.h"
 
 namespace tvmvm::autodiff {
 

@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "compiler/autodiff/gradient_rule.h"
-#include "compiler/tensor/expr.h"
+#include "compiler/expr/expr.h"
 
 namespace tvmvm::autodiff {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/core_op.h"
 
 namespace tvmvm::autodiff {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/ir/graph.h"
-#include "compiler/ir/op_builder.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/op_builder.h"
 
 namespace tvmvm::autodiff {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "compiler/autodiff/gradient_rule.h"
-#include "compiler/tensor/expr.h"
+#include "compiler/expr/expr.h"
 
 namespace tvmvm::autodiff {
 namespace {

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "compiler/autodiff/gradient_rule.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/core_op.h"
 
 namespace tvmvm::autodiff {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "compiler/autodiff/gradient_rule.h"
-#include "compiler/ops/core_op.h"
-#include "compiler/tensor/expr.h"
+#include "compiler/expr/expr.h"
+#include "compiler/graph/core_op.h"
 
 namespace tvmvm::autodiff {
 namespace {

@@ -9,7 +9,7 @@
 #include "bytecode/program.h"
 #include "bytecode/status.h"
 #include "bytecode/target_info.h"
-#include "compiler/tensor/loop_ir.h"
+#include "compiler/loops/loop_ir.h"
 
 namespace tvmvm::codegen {
 

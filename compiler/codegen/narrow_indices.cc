@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "compiler/tensor/rewrite.h"
+#include "compiler/expr/rewrite.h"
 
 namespace tvmvm::codegen {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "compiler/tensor/loop_ir.h"
+#include "compiler/loops/loop_ir.h"
 
 namespace tvmvm::codegen {
 

@@ -2,8 +2,8 @@
 
 #include <unordered_map>
 
-#include "compiler/tensor/loop_rewrite.h"
-#include "compiler/tensor/rewrite.h"
+#include "compiler/expr/rewrite.h"
+#include "compiler/loops/loop_rewrite.h"
 
 namespace tvmvm::codegen {
 namespace {

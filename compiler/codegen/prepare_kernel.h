@@ -1,7 +1,7 @@
 // What every printer does to loop IR first.
 #pragma once
 
-#include "compiler/tensor/loop_ir.h"
+#include "compiler/loops/loop_ir.h"
 
 namespace tvmvm::codegen {
 

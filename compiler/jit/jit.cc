@@ -6,7 +6,7 @@
 #include <llvm/IR/Verifier.h>
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/codegen/target_machine.h"
+#include "compiler/codegen/llvm/target_machine.h"
 
 namespace tvmvm::jit {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bytecode/builder.h"
-#include "compiler/ir/dim.h"
+#include "compiler/dim/dim.h"
 
 namespace tvmvm::lowering {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "compiler/ir/control.h"
-#include "compiler/ir/type_join.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/graph/type_join.h"
 #include "fmt/format.h"
 
 namespace tvmvm::lowering {

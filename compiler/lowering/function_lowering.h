@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "bytecode/builder.h"
-#include "compiler/ir/graph.h"
-#include "compiler/ir/requirements.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/requirements.h"
+#include "compiler/graph/storage.h"
 #include "compiler/lowering/constant_table.h"
 #include "compiler/lowering/dim_emitter.h"
 #include "compiler/lowering/kernel_table.h"
 #include "compiler/lowering/memory_table.h"
 #include "compiler/lowering/steps.h"
-#include "compiler/lowering/storage.h"
 
 namespace tvmvm::lowering {
 

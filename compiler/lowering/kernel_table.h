@@ -9,7 +9,7 @@
 #include "bytecode/builder.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/lowering/lower_module.h"
-#include "compiler/tensor/group.h"
+#include "compiler/schedules/group.h"
 
 namespace tvmvm::lowering {
 

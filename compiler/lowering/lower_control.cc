@@ -3,9 +3,9 @@
 #include <array>
 
 #include "bytecode/host_functions.h"
-#include "compiler/ir/control.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/lowering/function_lowering.h"
-#include "compiler/ops/core_op.h"
 #include "fmt/format.h"
 
 namespace tvmvm::lowering {

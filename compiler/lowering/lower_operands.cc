@@ -1,6 +1,6 @@
 // Registers and addresses of values.
+#include "compiler/graph/core_op.h"
 #include "compiler/lowering/function_lowering.h"
-#include "compiler/ops/core_op.h"
 #include "fmt/format.h"
 
 namespace tvmvm::lowering {

@@ -1,6 +1,6 @@
 // Outlined loops as bytecode: launches of so many steps each that limits and cancelling are noticed in time.
 #include "bytecode/host_functions.h"
-#include "compiler/ir/control.h"
+#include "compiler/graph/control.h"
 #include "compiler/lowering/function_lowering.h"
 #include "fmt/format.h"
 

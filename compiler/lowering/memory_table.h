@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "bytecode/builder.h"
-#include "compiler/ir/graph.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/storage.h"
 #include "compiler/lowering/steps.h"
-#include "compiler/lowering/storage.h"
 
 namespace tvmvm::lowering {
 

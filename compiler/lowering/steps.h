@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "bytecode/status.h"
-#include "compiler/ir/graph.h"
+#include "compiler/graph/graph.h"
 #include "compiler/lowering/kernel_table.h"
-#include "compiler/lowering/outline_loop.h"
-#include "compiler/tensor/group.h"
+#include "compiler/schedules/group.h"
+#include "compiler/schedules/loops/outline_loop.h"
 
 namespace tvmvm::lowering {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
 

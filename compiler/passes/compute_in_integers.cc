@@ -14,11 +14,11 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/ir/evaluate.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/graph/evaluate.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
-#include "compiler/tensor/product_group.h"
+#include "compiler/schedules/product_group.h"
 
 namespace tvmvm::passes {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "compiler/ir/control.h"
-#include "compiler/ir/requirements.h"
-#include "compiler/ir/tensor_elements.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/graph/requirements.h"
+#include "compiler/graph/tensor_elements.h"
 #include "compiler/passes/region_edit.h"
 
 namespace tvmvm::passes {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bytecode/status.h"
-#include "compiler/ir/graph.h"
+#include "compiler/graph/graph.h"
 
 namespace tvmvm::passes {
 

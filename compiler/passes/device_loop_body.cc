@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/ir/control.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/passes/dim_tensor.h"
 #include "compiler/passes/region_edit.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/ir/op_builder.h"
+#include "compiler/graph/op_builder.h"
 #include "compiler/passes/device_loop.h"
 
 namespace tvmvm::passes {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "compiler/ir/op_builder.h"
+#include "compiler/graph/op_builder.h"
 
 namespace tvmvm::passes {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
 #include "fmt/format.h"

@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "compiler/ir/control.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/passes/pass.h"
 
 namespace tvmvm::passes {

@@ -1,8 +1,8 @@
 // What depends on constants alone is computed here, once. Results much larger than their inputs (a broadcast
 // constant) and long computations are left to run time.
 
-#include "compiler/ir/evaluate.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/graph/evaluate.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
 

@@ -16,9 +16,9 @@
 #include <numeric>
 #include <set>
 
-#include "compiler/ir/control.h"
-#include "compiler/ir/tensor_elements.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/graph/tensor_elements.h"
 #include "compiler/passes/pass.h"
 
 namespace tvmvm::passes {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "compiler/ir/control.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
 
 namespace tvmvm::passes {
 namespace {

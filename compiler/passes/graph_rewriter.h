@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
-#include "compiler/ir/graph.h"
-#include "compiler/ir/op_builder.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/op_builder.h"
 
 namespace tvmvm::passes {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "compiler/tensor/scalar_math.h"
+#include "compiler/expr/scalar_math.h"
 
 namespace tvmvm::passes {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "compiler/ir/graph.h"
+#include "compiler/graph/graph.h"
 
 namespace tvmvm::passes {
 

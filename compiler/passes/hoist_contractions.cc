@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "compiler/ir/control.h"
-#include "compiler/ir/op_builder.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/graph/op_builder.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/region_edit.h"
 

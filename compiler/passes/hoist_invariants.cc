@@ -2,9 +2,9 @@
 // no open requirement moves: a loop without a step must not fail for what its body would have done. Branches
 // keep what is theirs, because they may not be taken.
 
-#include "compiler/ir/control.h"
-#include "compiler/ir/requirements.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/graph/requirements.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/region_edit.h"
 

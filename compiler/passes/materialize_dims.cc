@@ -1,7 +1,7 @@
 // Shape arithmetic never becomes a kernel: an integer tensor whose contents are known as dims is made from
 // the dims.
 
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
 

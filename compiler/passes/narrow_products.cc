@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/ir/control.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/half_weights.h"
 #include "compiler/passes/pass.h"

@@ -1,5 +1,5 @@
-#include "compiler/ir/control.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/passes/pass.h"
 
 namespace tvmvm::passes {

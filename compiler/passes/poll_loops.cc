@@ -11,8 +11,8 @@
 // of scalars, where it is used after the loop.
 #include <algorithm>
 
-#include "compiler/ir/control.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/passes/device_loop_body.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/region_edit.h"

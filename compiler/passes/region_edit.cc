@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/control.h"
+#include "compiler/graph/control.h"
 
 namespace tvmvm::passes {
 

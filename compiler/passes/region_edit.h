@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/ir/graph.h"
+#include "compiler/graph/graph.h"
 
 namespace tvmvm::passes {
 

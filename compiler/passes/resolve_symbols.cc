@@ -3,8 +3,8 @@
 #include <cstring>
 #include <map>
 
-#include "compiler/ir/tensor_elements.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/graph/tensor_elements.h"
 #include "compiler/passes/pass.h"
 
 namespace tvmvm::passes {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
 

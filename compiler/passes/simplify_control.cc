@@ -2,8 +2,8 @@
 // before the loop; results that nobody uses go;
 // positions are told by a loop's index itself where it is known to be in range.
 
-#include "compiler/ir/control.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/region_edit.h"
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <span>
 
-#include "compiler/ir/control.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
 #include "compiler/placement/placer.h"
 
 namespace tvmvm::placement {

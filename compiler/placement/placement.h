@@ -10,7 +10,7 @@
 
 #include "bytecode/status.h"
 #include "bytecode/target_info.h"
-#include "compiler/ir/graph.h"
+#include "compiler/graph/graph.h"
 
 namespace tvmvm::placement {
 

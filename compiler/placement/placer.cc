@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "compiler/codegen/gpu_codegen.h"
-#include "compiler/ir/control.h"
-#include "compiler/lowering/outline_loop.h"
-#include "compiler/ops/core_op.h"
-#include "compiler/tensor/group.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/schedules/group.h"
+#include "compiler/schedules/loops/outline_loop.h"
 
 namespace tvmvm::placement {
 namespace {

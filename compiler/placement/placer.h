@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/lowering/storage.h"
+#include "compiler/graph/storage.h"
 #include "compiler/placement/min_cut.h"
 #include "compiler/placement/placement.h"
 

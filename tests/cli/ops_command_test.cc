@@ -7,7 +7,7 @@
 
 #include "cli/console.h"
 #include "tests/cli/scratch.h"
-#include "tests/compiler/importers/onnx_writer.h"
+#include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "tests/golden/golden.h"
 
 namespace tvmvm::cli {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/elements.h"
-#include "tests/compiler/importers/onnx_writer.h"
+#include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "vm/vm.h"
 
 namespace tvmvm {

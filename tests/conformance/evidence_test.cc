@@ -13,7 +13,7 @@
 #include <tuple>
 
 #include "compiler/compiler.h"
-#include "compiler/ops/onnx_op.h"
+#include "compiler/onnx/ops/onnx_op.h"
 #include "tests/golden/golden.h"
 
 namespace tvmvm {

@@ -12,7 +12,7 @@
 #include "cli/compare.h"
 #include "compiler/autodiff/gradient_rule.h"
 #include "compiler/compiler.h"
-#include "compiler/ops/core_op.h"
+#include "compiler/graph/core_op.h"
 #include "tests/conformance/case_text.h"
 
 namespace tvmvm {

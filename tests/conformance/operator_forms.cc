@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "tests/compiler/importers/onnx_writer.h"
+#include "tests/compiler/onnx/importer/onnx_writer.h"
 
 namespace tvmvm {
 namespace {

@@ -11,9 +11,9 @@
 #include <sstream>
 
 #include "compiler/compiler.h"
-#include "compiler/ops/onnx_op.h"
+#include "compiler/onnx/ops/onnx_op.h"
 #include "compiler/pipeline.h"
-#include "tests/compiler/importers/onnx_writer.h"
+#include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "tests/sanitizer.h"
 
 namespace tvmvm {

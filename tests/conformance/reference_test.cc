@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "compiler/compiler.h"
-#include "tests/compiler/importers/onnx_writer.h"
+#include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "tests/golden/golden.h"
 #include "tests/sanitizer.h"
 #include "vm/vm.h"

@@ -50,9 +50,9 @@ TEST(SourcesTest, LibrariesThrowOnlyWhereTheFolderCatches) {
   const std::set<std::string> exceptions = {
       "allocator/host_memory.cc",  // an allocator for standard containers: their protocol
       // protozero throws on malformed input, and so do its readers; all is caught where the importer begins.
-      "compiler/importers/onnx_model.cc",
-      "compiler/importers/onnx_tensor.cc",
-      "compiler/importers/onnx_tensor.h",
+      "compiler/onnx/model/onnx_model.cc",
+      "compiler/onnx/model/onnx_tensor.cc",
+      "compiler/onnx/model/onnx_tensor.h",
   };
   EXPECT_THAT(LibraryLines(std::regex(R"(\bthrow\b)"), exceptions), ::testing::IsEmpty());
 }

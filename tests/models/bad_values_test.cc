@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "compiler/compiler.h"
-#include "tests/compiler/importers/onnx_writer.h"
+#include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "vm/vm.h"
 
 namespace tvmvm {

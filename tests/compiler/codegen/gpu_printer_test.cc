@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bytecode/spirv_library.h"
-#include "compiler/codegen/glsl_to_spirv.h"
+#include "compiler/codegen/c/glsl_to_spirv.h"
 #include "compiler/codegen/gpu_codegen.h"
 
 namespace tvmvm::codegen {

@@ -10,8 +10,8 @@
 #include <functional>
 #include <random>
 
-#include "compiler/tensor/evaluate_loops.h"
-#include "compiler/tensor/scalar_math.h"
+#include "compiler/expr/scalar_math.h"
+#include "compiler/loops/evaluate_loops.h"
 
 namespace tvmvm::codegen {
 

@@ -1,4 +1,4 @@
-#include "compiler/codegen/spirv_matrices.h"
+#include "compiler/codegen/c/spirv_matrices.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/compiler.h"
-#include "tests/compiler/importers/onnx_writer.h"
+#include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "vm/vm.h"
 
 namespace tvmvm {

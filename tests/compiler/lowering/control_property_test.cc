@@ -12,11 +12,11 @@
 #include <random>
 #include <span>
 
-#include "compiler/ir/evaluate.h"
-#include "compiler/ir/printer.h"
-#include "compiler/ir/verifier.h"
+#include "compiler/graph/evaluate.h"
+#include "compiler/graph/printer.h"
+#include "compiler/graph/verifier.h"
 #include "compiler/lowering/lower_module.h"
-#include "compiler/ops/onnx_control.h"
+#include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/pipeline.h"
 #include "vm/vm.h"
 

@@ -10,9 +10,9 @@
 #include <cstring>
 
 #include "compiler/compiler.h"
-#include "compiler/ir/evaluate.h"
-#include "compiler/ir/parser.h"
-#include "compiler/ir/printer.h"
+#include "compiler/graph/evaluate.h"
+#include "compiler/graph/parser.h"
+#include "compiler/graph/printer.h"
 #include "compiler/passes/pass.h"
 #include "devices/device_list.h"
 #include "fmt/format.h"

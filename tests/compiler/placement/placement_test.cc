@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/ir/parser.h"
-#include "compiler/ir/printer.h"
-#include "compiler/ir/verifier.h"
+#include "compiler/graph/parser.h"
+#include "compiler/graph/printer.h"
+#include "compiler/graph/verifier.h"
 #include "compiler/placement/min_cut.h"
 #include "tests/golden/golden.h"
 

@@ -1,0 +1,137 @@
+// Prints one loop IR kernel as LLVM IR. Private to this folder.
+//
+// Two functions come out. `symbol` is the entry of the kernel ABI: it loads buffer addresses and scalars once
+// and calls `symbol.body`, whose pointers are noalias parameters and which loops over the grid points.
+//
+// Values: f16 and bf16 are held as f32 that is always rounded to the type; bool as i1; 8- and 4-bit floats
+// and 4- and 2-bit integers as i8 (bits, or the extended number). Memory: bool is a byte, sub-byte types are
+// packed.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bytecode/status.h"
+#include "compiler/loops/loop_ir.h"
+
+namespace tvmvm::codegen {
+
+// What dot products of bytes become.
+struct ByteDots {
+  enum class Form : uint8_t {
+    kPortable,  // widened to 32 bits
+    kPairs,     // x86: widened to 16 bits, two products an instruction
+    kVnni,      // x86: one instruction
+  };
+  Form form = Form::kPortable;
+  int vector_bits = 0;  // widest vector that has the form; others are portable
+};
+
+class KernelPrinter {
+ public:
+  // `kernel` has no kVectorized loops and no functions that ExpandMath replaces.
+  // `scalars`: what a launch passes, in order.
+  KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol,
+                std::vector<ir::Dim> scalars, ByteDots byte_dots);
+  // Errors: kUnsupported or kInternal naming the kernel.
+  Status Print();
+
+ private:
+  using Expr = tensor::Expr;
+  using ExprOp = tensor::ExprOp;
+  using Value = llvm::Value;
+
+  // kernel_printer.cc: functions, grid, statements.
+  llvm::Function* DeclareBody();
+  void PrintEntry(llvm::Function* body);
+  void PrintGridLoop(llvm::Function* body);
+  Value* ScalarOf(const ir::Dim& dim);
+  void Statement(const tensor::Stmt& s);
+  void Loop(const tensor::Stmt& s);
+  void UnrolledLoop(const tensor::Stmt& s);
+  void Condition(const tensor::Stmt& s);
+  void Fail(int32_t code);
+  llvm::BasicBlock* NewBlock(const char* name);
+  // Emits `body` under a scalar condition.
+  void Guarded(Value* condition, const std::function<void()>& body);
+
+  // print_expression.cc
+  Value* Emit(const Expr& e);
+  Value* EmitUncached(const Expr& e);
+  Value* EmitConstant(const Expr& e);
+  Value* EmitUnary(const Expr& e);
+  Value* EmitFloatUnary(ExprOp op, Value* a);
+  Value* EmitIntegerUnary(const Expr& e, Value* a);
+  Value* EmitBinary(const Expr& e);
+  Value* EmitFloatBinary(ExprOp op, DType dtype, Value* a, Value* b);
+  Value* EmitIntegerBinary(ExprOp op, DType dtype, Value* a, Value* b);
+  Value* EmitComparison(const Expr& e);
+  Value* EmitTailMask(const Expr& e);
+  Value* EmitDivision(ExprOp op, DType dtype, Value* a, Value* b);
+  Value* EmitDivisionByPowerOfTwo(ExprOp op, DType dtype, Value* a, Value* b);
+  Value* EmitShift(ExprOp op, DType dtype, Value* a, Value* b);
+  Value* EmitLaneReduction(const Expr& e);
+  Value* EmitDotBytes(const Expr& e);
+  Value* EmitRamp(const Expr& e);
+  // One operation on values of a dtype, result rounded or wrapped to it.
+  Value* Combine(ExprOp op, DType dtype, Value* a, Value* b);
+  Value* Defect(const Expr& e, const char* why);
+
+  // print_conversion.cc
+  Value* EmitCast(const Expr& e);
+  Value* EmitBitcast(const Expr& e);
+  Value* ToInteger(DType to, Value* a);
+  Value* RoundTo(DType dtype, Value* f32);     // f16 and bf16; others unchanged
+  Value* WrapTo(DType dtype, Value* i8);       // sub-byte integers; others unchanged
+  Value* ToMemory(DType dtype, Value* value);  // representation in registers <-> in memory
+  Value* FromMemory(DType dtype, Value* value);
+
+  // print_memory.cc
+  Value* EmitLoad(const Expr& e);
+  Value* LoadScalar(uint32_t buffer, Value* index, Value* mask);
+  Value* LoadWide(uint32_t buffer, Value* base, int lanes, Value* mask);
+  Value* LoadGather(uint32_t buffer, Value* index, int lanes, Value* mask);
+  Value* LoadPacked(uint32_t buffer, Value* index, int lanes, Value* mask);
+  void EmitStore(const tensor::Stmt& s);
+  void StorePacked(const tensor::Stmt& s, Value* index, Value* value, Value* mask);
+  Value* Address(uint32_t buffer, Value* index);
+  Value* Nowhere();
+  void Allocate(uint32_t buffer);
+  llvm::Align AlignmentOf(uint32_t buffer) const;
+
+  // Types.
+  llvm::Type* ScalarType(DType dtype) const;  // in registers
+  llvm::Type* ValueType(DType dtype, int lanes) const;
+  llvm::Type* MemoryType(DType dtype) const;
+  llvm::Type* WithLanes(llvm::Type* scalar, int lanes) const;
+  Value* Splat(Value* scalar, int lanes);
+  Value* Integer(llvm::Type* type, int64_t value) const;
+  static int LanesOf(const Value* value);
+  Value* Iota(llvm::Type* element, int lanes) const;
+  Value* Intrinsic(llvm::Intrinsic::ID id, Value* a);
+
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<>
+      builder_;  // folds constants only: loop variables are phis without their second value while printing
+  const tensor::LoopKernel& kernel_;
+  std::string symbol_;
+  ByteDots byte_dots_;
+  Status status_;
+
+  std::vector<ir::Dim> dims_;  // LaunchScalars()
+  std::vector<Value*> scalars_;
+  std::vector<Value*> buffers_;  // addresses; local ones once allocated
+  Value* scratch_ = nullptr;
+  Value* nowhere_ = nullptr;  // readable bytes for masked-off scalar loads
+  llvm::Function* body_ = nullptr;
+  std::unordered_map<tensor::VariableId, Value*> variables_;
+  std::unordered_map<const tensor::ExprNode*, Value*> emitted_;  // of the current statement
+};
+
+}  // namespace tvmvm::codegen

@@ -1,0 +1,101 @@
+#include "compiler/codegen/llvm/llvm_module.h"
+
+#include <fmt/format.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include "compiler/codegen/llvm/kernel_printer.h"
+#include "compiler/codegen/prepare_kernel.h"
+
+namespace tvmvm::codegen {
+namespace {
+
+ByteDots ByteDotsOf(const CpuDescription& cpu, const llvm::TargetMachine* machine) {
+  if (machine == nullptr || !machine->getTargetTriple().isX86()) return {};
+  return {cpu.has_vnni ? ByteDots::Form::kVnni : ByteDots::Form::kPairs, cpu.vector_bits};
+}
+
+Status PrintKernel(llvm::Module& module, const KernelSource& source, ByteDots byte_dots) {
+  TVMVM_CHECK_OK(tensor::VerifyLoops(*source.kernel));
+  tensor::LoopKernel prepared = PrepareKernel(*source.kernel);
+  TVMVM_CHECK_OK(tensor::VerifyLoops(prepared));
+  std::vector<ir::Dim> scalars =
+      source.scalars.empty() ? tensor::LaunchScalars(*source.kernel) : source.scalars;
+  return KernelPrinter(module, prepared, source.symbol, std::move(scalars), byte_dots).Print();
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<llvm::Module>> MakeModule(llvm::LLVMContext& context,
+                                                   std::span<const KernelSource> kernels,
+                                                   const CpuDescription& cpu, llvm::TargetMachine* machine) {
+  auto module = std::make_unique<llvm::Module>("kernels", context);
+  module->setTargetTriple(cpu.triple);
+  if (machine) module->setDataLayout(machine->createDataLayout());
+  module->setPICLevel(llvm::PICLevel::BigPIC);
+  ByteDots byte_dots = ByteDotsOf(cpu, machine);
+  for (const KernelSource& source : kernels) TVMVM_CHECK_OK(PrintKernel(*module, source, byte_dots));
+  for (llvm::Function& function : *module)
+    if (!function.isDeclaration()) function.addFnAttr("no-builtins");
+  std::string defect;
+  llvm::raw_string_ostream stream(defect);
+  if (llvm::verifyModule(*module, &stream)) {
+    std::string names;
+    for (const KernelSource& source : kernels) names += (names.empty() ? "" : ", ") + source.kernel->name;
+    return MakeError(Code::kInternal,
+                     fmt::format("malformed LLVM IR in one of the kernels {}: {}", names, defect));
+  }
+  Optimize(*module, machine);
+  if (machine) SetTargetAttributes(*module, cpu);
+  return module;
+}
+
+void Optimize(llvm::Module& module, llvm::TargetMachine* machine) {
+  llvm::PassBuilder builder(machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager call_graph;
+  llvm::ModuleAnalysisManager modules;
+  // Nothing may become a call: kernels import nothing.
+  llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
+  library.disableAllFunctions();
+  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(call_graph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, call_graph, modules);
+
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(true));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+  passes.addPass(llvm::EarlyCSEPass(true));
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration()) passes.run(function, functions);
+}
+
+Expected<std::vector<char>> EmitObject(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  llvm::TargetLibraryInfoImpl library((llvm::Triple(module.getTargetTriple())));
+  library.disableAllFunctions();
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return MakeError(Code::kInternal, "the LLVM target cannot write object files");
+  passes.run(module);
+  return std::vector<char>(object.begin(), object.end());
+}
+
+}  // namespace tvmvm::codegen

@@ -1,0 +1,401 @@
+#include <fmt/format.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <bit>
+
+#include "compiler/codegen/llvm/kernel_printer.h"
+#include "compiler/expr/scalar_math.h"
+
+namespace tvmvm::codegen {
+namespace {
+
+using tensor::ExprOp;
+
+bool IsPowerOfTwo(const llvm::Value* value) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+  if (!constant) return false;
+  if (constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+  auto* integer = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
+  return integer && integer->getValue().isStrictlyPositive() && integer->getValue().isPowerOf2();
+}
+
+// A nonzero constant other than -1: division by it can neither trap nor overflow.
+bool IsSafeDivisor(const llvm::Value* value) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+  if (!constant) return false;
+  if (constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+  auto* integer = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
+  return integer && !integer->isZero() && !integer->isMinusOne();
+}
+
+}  // namespace
+
+llvm::Value* KernelPrinter::Defect(const Expr& e, const char* why) {
+  if (status_) {
+    status_ = MakeError(Code::kUnsupported,
+                        fmt::format("kernel '{}': {} x {} {}: {}", kernel_.name, DTypeName(e.dtype()),
+                                    e.lanes(), why, ToString(e).substr(0, 200)));
+  }
+  return llvm::Constant::getNullValue(ValueType(e.dtype(), e.lanes()));
+}
+
+llvm::Value* KernelPrinter::Emit(const Expr& e) {
+  if (auto found = emitted_.find(e.get()); found != emitted_.end()) return found->second;
+  Value* value = EmitUncached(e);
+  emitted_.emplace(e.get(), value);
+  return value;
+}
+
+llvm::Value* KernelPrinter::EmitUncached(const Expr& e) {
+  switch (e.op()) {
+    case ExprOp::kConstant:
+      return EmitConstant(e);
+    case ExprOp::kDim:
+      return ScalarOf(e->dim);
+    case ExprOp::kVariable:
+      return variables_[e->id];
+    case ExprOp::kLoad:
+      return EmitLoad(e);
+    case ExprOp::kCast:
+      return EmitCast(e);
+    case ExprOp::kBitcast:
+      return EmitBitcast(e);
+    case ExprOp::kRamp:
+      return EmitRamp(e);
+    case ExprOp::kBroadcast:
+      return Splat(Emit(e->operands[0]), e.lanes());
+    case ExprOp::kSelect: {
+      Value* condition = Emit(e->operands[0]);
+      Value* then = Emit(e->operands[1]);
+      return builder_.CreateSelect(condition, then, Emit(e->operands[2]));
+    }
+    case ExprOp::kFma: {
+      Value *a = Emit(e->operands[0]), *b = Emit(e->operands[1]), *c = Emit(e->operands[2]);
+      return RoundTo(e.dtype(), builder_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c}));
+    }
+    case ExprOp::kDotBytes:
+      return EmitDotBytes(e);
+    case ExprOp::kEqual:
+    case ExprOp::kNotEqual:
+    case ExprOp::kLess:
+    case ExprOp::kLessEqual:
+      return EmitComparison(e);
+    default:
+      break;
+  }
+  if (e.op() >= ExprOp::kReduceAdd && e.op() <= ExprOp::kReduceOr) return EmitLaneReduction(e);
+  if (e->operands.size() == 2) return EmitBinary(e);
+  if (e->operands.size() == 1) return EmitUnary(e);
+  return Defect(e, "cannot be printed");
+}
+
+llvm::Value* KernelPrinter::EmitConstant(const Expr& e) {
+  llvm::Type* type = ScalarType(e.dtype());
+  if (type->isFloatingPointTy()) return llvm::ConstantFP::get(type, e->number);
+  if (e.dtype() == DType::kBool) return builder_.getInt1(e->integer != 0);
+  if (IsFloat(e.dtype()))
+    return llvm::ConstantInt::get(type, tensor::EncodeScalar(e.dtype(), {.integer = 0, .number = e->number}));
+  if (IsComplex(e.dtype())) return llvm::Constant::getNullValue(type);
+  return Integer(type, e->integer);
+}
+
+llvm::Value* KernelPrinter::EmitRamp(const Expr& e) {
+  Value *base = Emit(e->operands[0]), *step = Emit(e->operands[1]);
+  int lanes = e.lanes();
+  Value* offsets = builder_.CreateMul(Iota(base->getType(), lanes), Splat(step, lanes));
+  return builder_.CreateAdd(Splat(base, lanes), offsets);
+}
+
+llvm::Value* KernelPrinter::EmitUnary(const Expr& e) {
+  Value* a = Emit(e->operands[0]);
+  DType dtype = e->operands[0].dtype();
+  if (e.op() == ExprOp::kIsNan) return builder_.CreateFCmpUNO(a, a);
+  if (e.op() == ExprOp::kIsInf)
+    return builder_.CreateFCmpOEQ(Intrinsic(llvm::Intrinsic::fabs, a),
+                                  llvm::ConstantFP::getInfinity(a->getType()));
+  if (!IsFloat(dtype)) return EmitIntegerUnary(e, a);
+  if (DTypeBits(dtype) < 16) return Defect(e, "has no arithmetic");
+  Value* result = EmitFloatUnary(e.op(), a);
+  return result ? RoundTo(dtype, result) : Defect(e, "was not expanded");
+}
+
+llvm::Value* KernelPrinter::EmitFloatUnary(ExprOp op, Value* a) {
+  switch (op) {
+    case ExprOp::kNegate:
+      return builder_.CreateFNeg(a);
+    case ExprOp::kAbs:
+      return Intrinsic(llvm::Intrinsic::fabs, a);
+    case ExprOp::kSqrt:
+      return Intrinsic(llvm::Intrinsic::sqrt, a);
+    case ExprOp::kReciprocalSqrt:
+      return builder_.CreateFDiv(llvm::ConstantFP::get(a->getType(), 1.0),
+                                 Intrinsic(llvm::Intrinsic::sqrt, a));
+    case ExprOp::kFloor:
+      return Intrinsic(llvm::Intrinsic::floor, a);
+    case ExprOp::kCeil:
+      return Intrinsic(llvm::Intrinsic::ceil, a);
+    case ExprOp::kRound:
+      return Intrinsic(llvm::Intrinsic::roundeven, a);
+    case ExprOp::kTruncate:
+      return Intrinsic(llvm::Intrinsic::trunc, a);
+    default:
+      return nullptr;
+  }
+}
+
+llvm::Value* KernelPrinter::EmitIntegerUnary(const Expr& e, Value* a) {
+  switch (e.op()) {
+    case ExprOp::kNegate:
+      return WrapTo(e.dtype(), builder_.CreateNeg(a));
+    case ExprOp::kNot:
+      return WrapTo(e.dtype(), builder_.CreateNot(a));
+    case ExprOp::kAbs:
+      if (!IsSignedInteger(e.dtype())) return a;
+      return WrapTo(e.dtype(),
+                    builder_.CreateIntrinsic(llvm::Intrinsic::abs, {a->getType()}, {a, builder_.getFalse()}));
+    case ExprOp::kPopCount: {
+      // A sub-byte number is extended: count its own bits only.
+      Value* bits = IsSubByte(e.dtype())
+                        ? builder_.CreateAnd(a, Integer(a->getType(), (1 << DTypeBits(e.dtype())) - 1))
+                        : a;
+      return WrapTo(e.dtype(), Intrinsic(llvm::Intrinsic::ctpop, bits));
+    }
+    default:
+      return Defect(e, "has no integer form");
+  }
+}
+
+llvm::Value* KernelPrinter::EmitBinary(const Expr& e) {
+  Value *a = Emit(e->operands[0]), *b = Emit(e->operands[1]);
+  Value* result = Combine(e.op(), e.dtype(), a, b);
+  return result ? result : Defect(e, "was not expanded");
+}
+
+llvm::Value* KernelPrinter::Combine(ExprOp op, DType dtype, Value* a, Value* b) {
+  if (!IsFloat(dtype)) {
+    Value* result = EmitIntegerBinary(op, dtype, a, b);
+    return result ? WrapTo(dtype, result) : nullptr;
+  }
+  if (DTypeBits(dtype) < 16) return nullptr;
+  Value* result = EmitFloatBinary(op, dtype, a, b);
+  return result ? RoundTo(dtype, result) : nullptr;
+}
+
+llvm::Value* KernelPrinter::EmitFloatBinary(ExprOp op, DType, Value* a, Value* b) {
+  auto propagating =
+      [&](llvm::Intrinsic::ID id) {  // NaN wins; the sign of zero is open, which saves instructions
+        llvm::CallInst* call = builder_.CreateIntrinsic(id, {a->getType()}, {a, b});
+        call->setHasNoSignedZeros(true);
+        return call;
+      };
+  switch (op) {
+    case ExprOp::kAdd:
+      return builder_.CreateFAdd(a, b);
+    case ExprOp::kSub:
+      return builder_.CreateFSub(a, b);
+    case ExprOp::kMul:
+      return builder_.CreateFMul(a, b);
+    case ExprOp::kDiv:
+      return builder_.CreateFDiv(a, b);
+    case ExprOp::kFloorDiv:
+      return Intrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
+    case ExprOp::kMin:
+      return propagating(llvm::Intrinsic::minimum);
+    case ExprOp::kMax:
+      return propagating(llvm::Intrinsic::maximum);
+    default:
+      return nullptr;
+  }
+}
+
+llvm::Value* KernelPrinter::EmitIntegerBinary(ExprOp op, DType dtype, Value* a, Value* b) {
+  bool is_signed = IsSignedInteger(dtype);
+  auto call = [&](llvm::Intrinsic::ID id) { return builder_.CreateIntrinsic(id, {a->getType()}, {a, b}); };
+  switch (op) {
+    case ExprOp::kAdd:
+      return builder_.CreateAdd(a, b);
+    case ExprOp::kSub:
+      return builder_.CreateSub(a, b);
+    case ExprOp::kMul:
+      return builder_.CreateMul(a, b);
+    case ExprOp::kDiv:
+    case ExprOp::kRemainder:
+    case ExprOp::kFloorDiv:
+    case ExprOp::kFloorMod:
+      return EmitDivision(op, dtype, a, b);
+    case ExprOp::kMin:
+      return call(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin);
+    case ExprOp::kMax:
+      return call(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
+    case ExprOp::kAnd:
+      return builder_.CreateAnd(a, b);
+    case ExprOp::kOr:
+      return builder_.CreateOr(a, b);
+    case ExprOp::kXor:
+      return builder_.CreateXor(a, b);
+    case ExprOp::kShiftLeft:
+    case ExprOp::kShiftRight:
+      return EmitShift(op, dtype, a, b);
+    default:
+      return nullptr;
+  }
+}
+
+llvm::Value* KernelPrinter::EmitDivisionByPowerOfTwo(ExprOp op, DType dtype, Value* a, Value* b) {
+  Value* low_bits = builder_.CreateSub(b, Integer(b->getType(), 1));
+  if (op == ExprOp::kFloorMod || op == ExprOp::kRemainder) return builder_.CreateAnd(a, low_bits);
+  Value* shift = Intrinsic(llvm::Intrinsic::ctpop, low_bits);
+  return IsSignedInteger(dtype) ? builder_.CreateAShr(a, shift) : builder_.CreateLShr(a, shift);
+}
+
+// Both arms of a select are computed, so no division may trap: a divisor of 0 or -1 is replaced beforehand.
+// The result for 0 is unspecified, for -1 it is the wrapped negation.
+llvm::Value* KernelPrinter::EmitDivision(ExprOp op, DType dtype, Value* a, Value* b) {
+  bool is_signed = IsSignedInteger(dtype), floors = op == ExprOp::kFloorDiv || op == ExprOp::kFloorMod;
+  bool gives_quotient = op == ExprOp::kDiv || op == ExprOp::kFloorDiv;
+  if ((floors || !is_signed) && IsPowerOfTwo(b)) return EmitDivisionByPowerOfTwo(op, dtype, a, b);
+  llvm::Type* type = a->getType();
+  Value *zero = Integer(type, 0), *one = Integer(type, 1);
+  if (!is_signed) {
+    Value* divisor = IsSafeDivisor(b) ? b : builder_.CreateSelect(builder_.CreateICmpEQ(b, zero), one, b);
+    return gives_quotient ? builder_.CreateUDiv(a, divisor) : builder_.CreateURem(a, divisor);
+  }
+  Value *divisor = b, *is_minus_one = nullptr;
+  if (!IsSafeDivisor(b)) {
+    is_minus_one = builder_.CreateICmpEQ(b, Integer(type, -1));
+    divisor = builder_.CreateSelect(builder_.CreateOr(is_minus_one, builder_.CreateICmpEQ(b, zero)), one, b);
+  }
+  Value* quotient = builder_.CreateSDiv(a, divisor);
+  Value* remainder = builder_.CreateSub(a, builder_.CreateMul(quotient, divisor));
+  if (is_minus_one) quotient = builder_.CreateSelect(is_minus_one, builder_.CreateNeg(a), quotient);
+  if (!floors) return gives_quotient ? quotient : remainder;
+  Value* signs_differ = builder_.CreateICmpSLT(builder_.CreateXor(remainder, divisor), zero);
+  Value* adjust = builder_.CreateAnd(signs_differ, builder_.CreateICmpNE(remainder, zero));
+  if (gives_quotient) return builder_.CreateAdd(quotient, builder_.CreateSExt(adjust, type));
+  return builder_.CreateSelect(adjust, builder_.CreateAdd(remainder, divisor), remainder);
+}
+
+// Shifting by the width or more gives what the last bit shifted out leaves: 0, or the sign.
+llvm::Value* KernelPrinter::EmitShift(ExprOp op, DType dtype, Value* a, Value* b) {
+  llvm::Type* type = a->getType();
+  Value* width = Integer(type, DTypeBits(dtype));
+  Value* in_range = builder_.CreateICmpULT(b, width);
+  if (op == ExprOp::kShiftRight && IsSignedInteger(dtype))
+    return builder_.CreateAShr(a, builder_.CreateSelect(in_range, b, Integer(type, DTypeBits(dtype) - 1)));
+  Value* zero = Integer(type, 0);
+  Value* amount = builder_.CreateSelect(in_range, b, zero);
+  Value* shifted = op == ExprOp::kShiftLeft ? builder_.CreateShl(a, amount) : builder_.CreateLShr(a, amount);
+  return builder_.CreateSelect(in_range, shifted, zero);
+}
+
+// base + {0, 1, ...} < limit, the mask of a last partial tile: clamp the count once, compare in 32 bits.
+llvm::Value* KernelPrinter::EmitTailMask(const Expr& e) {
+  const Expr &ramp = e->operands[0], &limit = e->operands[1];
+  bool matches = ramp.op() == ExprOp::kRamp && limit.op() == ExprOp::kBroadcast &&
+                 ramp.dtype() == DType::kI64 && tensor::IsIntConstant(ramp->operands[1], 1);
+  if (!matches || (e.op() != ExprOp::kLess && e.op() != ExprOp::kLessEqual)) return nullptr;
+  int lanes = e.lanes();
+  Value* base = Emit(ramp->operands[0]);
+  Value* count = builder_.CreateSub(Emit(limit->operands[0]), base);
+  if (e.op() == ExprOp::kLessEqual) count = builder_.CreateAdd(count, builder_.getInt64(1));
+  Value* most = builder_.getInt64(static_cast<uint64_t>(lanes));
+  count = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, most);
+  count = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, builder_.getInt64(0));
+  Value* wide = Splat(builder_.CreateTrunc(count, builder_.getInt32Ty()), lanes);
+  return builder_.CreateICmpULT(Iota(builder_.getInt32Ty(), lanes), wide);
+}
+
+llvm::Value* KernelPrinter::EmitComparison(const Expr& e) {
+  if (Value* mask = EmitTailMask(e)) return mask;
+  DType dtype = e->operands[0].dtype();
+  Value *a = Emit(e->operands[0]), *b = Emit(e->operands[1]);
+  bool is_signed = IsSignedInteger(dtype), is_float = IsFloat(dtype);
+  if (is_float && DTypeBits(dtype) < 16) return Defect(e, "compares in a storage-only type");
+  using P = llvm::CmpInst;
+  switch (e.op()) {
+    case ExprOp::kEqual:
+      return is_float ? builder_.CreateFCmpOEQ(a, b) : builder_.CreateICmpEQ(a, b);
+    case ExprOp::kNotEqual:
+      return is_float ? builder_.CreateFCmpUNE(a, b) : builder_.CreateICmpNE(a, b);
+    case ExprOp::kLess:
+      return is_float ? builder_.CreateFCmpOLT(a, b)
+                      : builder_.CreateICmp(is_signed ? P::ICMP_SLT : P::ICMP_ULT, a, b);
+    default:
+      return is_float ? builder_.CreateFCmpOLE(a, b)
+                      : builder_.CreateICmp(is_signed ? P::ICMP_SLE : P::ICMP_ULE, a, b);
+  }
+}
+
+// Halves the lanes until one is left: lane i of the lower half meets lane i of the upper half, whose length
+// is the smaller one for odd counts. The evaluator adds in the same order.
+llvm::Value* KernelPrinter::EmitLaneReduction(const Expr& e) {
+  static constexpr ExprOp kCombine[] = {ExprOp::kAdd, ExprOp::kMul, ExprOp::kMin,
+                                        ExprOp::kMax, ExprOp::kAnd, ExprOp::kOr};
+  ExprOp op = kCombine[static_cast<int>(e.op()) - static_cast<int>(ExprOp::kReduceAdd)];
+  Value* rest = Emit(e->operands[0]);
+  auto range = [](int from, int to) {
+    std::vector<int> lanes;
+    for (int i = from; i < to; ++i) lanes.push_back(i);
+    return lanes;
+  };
+  while (LanesOf(rest) > 1) {
+    int count = LanesOf(rest), low = (count + 1) / 2, high = count - low;
+    Value* lower = builder_.CreateShuffleVector(rest, range(0, high));
+    Value* upper = builder_.CreateShuffleVector(rest, range(low, count));
+    Value* middle = low == high ? nullptr : builder_.CreateExtractElement(rest, static_cast<uint64_t>(high));
+    if (high == 1) {
+      lower = builder_.CreateExtractElement(rest, uint64_t{0});
+      upper = builder_.CreateExtractElement(rest, static_cast<uint64_t>(low));
+    }
+    Value* sum = Combine(op, e.dtype(), lower, upper);
+    if (!sum) return Defect(e, "cannot be reduced");
+    if (middle) {
+      llvm::Type* wide = WithLanes(ScalarType(e.dtype()), low);
+      Value* joined = llvm::PoisonValue::get(wide);
+      for (int i = 0; i < high; ++i) {
+        Value* lane = high == 1 ? sum : builder_.CreateExtractElement(sum, static_cast<uint64_t>(i));
+        joined = builder_.CreateInsertElement(joined, lane, static_cast<uint64_t>(i));
+      }
+      sum = builder_.CreateInsertElement(joined, middle, static_cast<uint64_t>(high));
+    }
+    rest = sum;
+  }
+  return rest;
+}
+
+// Every form gives the exact sum. Parts that neighbouring dot products share are found by later passes.
+llvm::Value* KernelPrinter::EmitDotBytes(const Expr& e) {
+  Value *a = Emit(e->operands[0]), *b = Emit(e->operands[1]), *sum = Emit(e->operands[2]);
+  int bits = 32 * e.lanes();
+  bool fits = (bits == 128 || bits == 256 || bits == 512) && bits <= byte_dots_.vector_bits;
+  if (fits && byte_dots_.form == ByteDots::Form::kVnni) {
+    llvm::Intrinsic::ID id = bits == 512   ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
+                             : bits == 256 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
+                                           : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
+    return builder_.CreateIntrinsic(id, {}, {sum, a, b});
+  }
+  if (fits && byte_dots_.form == ByteDots::Form::kPairs) {
+    llvm::Intrinsic::ID id = bits == 512   ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
+                             : bits == 256 ? llvm::Intrinsic::x86_avx2_pmadd_wd
+                                           : llvm::Intrinsic::x86_sse2_pmadd_wd;
+    llvm::Type* pairs = WithLanes(builder_.getInt16Ty(), 2 * e.lanes());
+    Value *x = builder_.CreateBitCast(a, pairs), *y = builder_.CreateBitCast(b, pairs);
+    Value* byte = Integer(pairs, 8);
+    Value* even = builder_.CreateIntrinsic(
+        id, {},
+        {builder_.CreateAnd(x, Integer(pairs, 255)), builder_.CreateAShr(builder_.CreateShl(y, byte), byte)});
+    Value* odd =
+        builder_.CreateIntrinsic(id, {}, {builder_.CreateLShr(x, byte), builder_.CreateAShr(y, byte)});
+    return builder_.CreateAdd(builder_.CreateAdd(sum, even), odd);
+  }
+  for (int byte = 0; byte < 4; ++byte) {
+    Value* x = builder_.CreateAnd(builder_.CreateLShr(a, Integer(a->getType(), 8 * byte)),
+                                  Integer(a->getType(), 255));
+    Value* y = builder_.CreateAShr(builder_.CreateShl(b, Integer(b->getType(), 24 - 8 * byte)),
+                                   Integer(b->getType(), 24));
+    sum = builder_.CreateAdd(sum, builder_.CreateMul(x, y));
+  }
+  return sum;
+}
+
+}  // namespace tvmvm::codegen

@@ -1,0 +1,205 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include "compiler/codegen/llvm/kernel_printer.h"
+
+namespace tvmvm::codegen {
+
+using tensor::BufferInfo;
+using tensor::Memory;
+
+void KernelPrinter::Allocate(uint32_t buffer) {
+  const BufferInfo& info = kernel_.buffers[buffer];
+  if (info.memory == Memory::kScratch) {
+    emitted_.clear();
+    buffers_[buffer] = builder_.CreateGEP(builder_.getInt8Ty(), scratch_, Emit(info.scratch_offset));
+    return;
+  }
+  if (buffers_[buffer]) return;  // in an unrolled loop: one place serves all copies
+  llvm::BasicBlock& entry = body_->getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.begin());
+  bool is_packed = IsSubByte(info.dtype);
+  llvm::Type* element = is_packed ? builder_.getInt8Ty() : MemoryType(info.dtype);
+  auto count = static_cast<uint64_t>(is_packed ? DTypeBytes(info.dtype, info.size) : info.size);
+  auto* place = at_entry.CreateAlloca(llvm::ArrayType::get(element, count), nullptr, info.name);
+  place->setAlignment(llvm::Align(64));
+  buffers_[buffer] = place;
+}
+
+llvm::Align KernelPrinter::AlignmentOf(uint32_t buffer) const {
+  int bits = DTypeBits(kernel_.buffers[buffer].dtype);
+  return llvm::Align(static_cast<uint64_t>(std::max(1, std::min(bits, 64) / 8)));
+}
+
+llvm::Value* KernelPrinter::Address(uint32_t buffer, Value* index) {
+  return builder_.CreateGEP(MemoryType(kernel_.buffers[buffer].dtype), buffers_[buffer], index);
+}
+
+llvm::Value* KernelPrinter::EmitLoad(const Expr& e) {
+  const Expr& index = e->operands[0];
+  Value* mask = e->operands.size() > 1 ? Emit(e->operands[1]) : nullptr;
+  DType dtype = e.dtype();
+  if (!buffers_[e->id]) return Defect(e, "loads from a buffer that was not allocated");
+  if (IsSubByte(dtype)) return LoadPacked(e->id, Emit(index), e.lanes(), mask);
+  if (e.lanes() == 1) return LoadScalar(e->id, Emit(index), mask);
+  bool is_wide = index.op() == ExprOp::kRamp && tensor::IsIntConstant(index->operands[1], 1);
+  if (is_wide) return LoadWide(e->id, Emit(index->operands[0]), e.lanes(), mask);
+  bool is_reversed = index.op() == ExprOp::kRamp && tensor::IsIntConstant(index->operands[1], -1);
+  if (is_reversed && !mask) {
+    Value* first =
+        builder_.CreateSub(Emit(index->operands[0]), builder_.getInt64(static_cast<uint64_t>(e.lanes() - 1)));
+    return builder_.CreateVectorReverse(LoadWide(e->id, first, e.lanes(), nullptr));
+  }
+  return LoadGather(e->id, Emit(index), e.lanes(), mask);
+}
+
+llvm::Value* KernelPrinter::Nowhere() {
+  if (nowhere_) return nowhere_;
+  llvm::BasicBlock& entry = body_->getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.begin());
+  auto* place = at_entry.CreateAlloca(llvm::ArrayType::get(builder_.getInt8Ty(), 16), nullptr, "nowhere");
+  place->setAlignment(llvm::Align(16));
+  return nowhere_ = place;
+}
+
+// Masked off: reads bytes that are always there, without a branch.
+llvm::Value* KernelPrinter::LoadScalar(uint32_t buffer, Value* index, Value* mask) {
+  DType dtype = kernel_.buffers[buffer].dtype;
+  Value* address = Address(buffer, index);
+  if (mask) address = builder_.CreateSelect(mask, address, Nowhere());
+  Value* value = builder_.CreateAlignedLoad(MemoryType(dtype), address, AlignmentOf(buffer));
+  if (mask) value = builder_.CreateSelect(mask, value, llvm::Constant::getNullValue(value->getType()));
+  return FromMemory(dtype, value);
+}
+
+llvm::Value* KernelPrinter::LoadWide(uint32_t buffer, Value* base, int lanes, Value* mask) {
+  DType dtype = kernel_.buffers[buffer].dtype;
+  llvm::Type* type = WithLanes(MemoryType(dtype), lanes);
+  Value* address = Address(buffer, base);
+  llvm::Align alignment = AlignmentOf(buffer);
+  Value* value = mask ? static_cast<Value*>(builder_.CreateMaskedLoad(type, address, alignment, mask,
+                                                                      llvm::Constant::getNullValue(type)))
+                      : builder_.CreateAlignedLoad(type, address, alignment);
+  return FromMemory(dtype, value);
+}
+
+llvm::Value* KernelPrinter::LoadGather(uint32_t buffer, Value* index, int lanes, Value* mask) {
+  DType dtype = kernel_.buffers[buffer].dtype;
+  llvm::Type* type = WithLanes(MemoryType(dtype), lanes);
+  Value* addresses = Address(buffer, index);
+  if (!mask) {
+    Value* value = llvm::PoisonValue::get(type);
+    for (int i = 0; i < lanes; ++i) {
+      auto lane = static_cast<uint64_t>(i);
+      Value* address = Address(buffer, builder_.CreateExtractElement(index, lane));
+      Value* element = builder_.CreateAlignedLoad(MemoryType(dtype), address, AlignmentOf(buffer));
+      value = builder_.CreateInsertElement(value, element, lane);
+    }
+    return FromMemory(dtype, value);
+  }
+  Value* value = builder_.CreateMaskedGather(type, addresses, AlignmentOf(buffer), mask,
+                                             llvm::Constant::getNullValue(type));
+  return FromMemory(dtype, value);
+}
+
+// Elements below a byte: read the byte, shift the element down, extend it.
+llvm::Value* KernelPrinter::LoadPacked(uint32_t buffer, Value* index, int lanes, Value* mask) {
+  DType dtype = kernel_.buffers[buffer].dtype;
+  int bits = DTypeBits(dtype), per_byte_log2 = bits == 4 ? 1 : 2;
+  llvm::Type *i8 = builder_.getInt8Ty(), *type = WithLanes(i8, lanes);
+  auto load_one = [&](Value* at, Value* lane_mask) -> Value* {
+    Value* address = builder_.CreateGEP(i8, buffers_[buffer],
+                                        builder_.CreateLShr(at, static_cast<uint64_t>(per_byte_log2)));
+    if (lane_mask) address = builder_.CreateSelect(lane_mask, address, Nowhere());
+    Value* byte = builder_.CreateAlignedLoad(i8, address, llvm::Align(1));
+    return lane_mask ? builder_.CreateSelect(lane_mask, byte, builder_.getInt8(0)) : byte;
+  };
+  Value* bytes = nullptr;
+  if (lanes == 1) {
+    bytes = load_one(index, mask);
+  } else {
+    bytes = llvm::PoisonValue::get(type);
+    for (int i = 0; i < lanes; ++i) {
+      auto lane = static_cast<uint64_t>(i);
+      Value* lane_mask = mask ? builder_.CreateExtractElement(mask, lane) : nullptr;
+      Value* byte = load_one(builder_.CreateExtractElement(index, lane), lane_mask);
+      bytes = builder_.CreateInsertElement(bytes, byte, lane);
+    }
+  }
+  Value* place = builder_.CreateTrunc(
+      builder_.CreateAnd(index, Integer(index->getType(), (1 << per_byte_log2) - 1)), type);
+  Value* shifted = builder_.CreateLShr(bytes, builder_.CreateMul(place, Integer(type, bits)));
+  return WrapTo(dtype == DType::kF4E2M1 ? DType::kU4 : dtype, shifted);
+}
+
+void KernelPrinter::EmitStore(const tensor::Stmt& s) {
+  const BufferInfo& info = kernel_.buffers[s.buffer];
+  if (!buffers_[s.buffer]) {
+    Defect(s.value, "is stored to a buffer that was not allocated");
+    return;
+  }
+  int lanes = s.value.lanes();
+  if (lanes == 1 && s.mask.valid()) {  // nothing of a masked-off scalar store runs
+    Guarded(Emit(s.mask), [&] {
+      tensor::Stmt bare = s;
+      bare.mask = {};
+      EmitStore(bare);
+    });
+    return;
+  }
+  bool is_ramp = s.index.op() == ExprOp::kRamp && tensor::IsIntConstant(s.index->operands[1], 1);
+  Value* index = Emit(is_ramp ? s.index->operands[0] : s.index);
+  bool is_wide = is_ramp || (lanes > 1 && s.index.lanes() == 1);
+  Value* value = Emit(s.value);
+  Value* mask = nullptr;
+  if (s.mask.valid()) mask = s.mask.lanes() == lanes ? Emit(s.mask) : Splat(Emit(s.mask), lanes);
+  if (IsSubByte(info.dtype)) {
+    if (is_wide) index = builder_.CreateAdd(Splat(index, lanes), Iota(builder_.getInt64Ty(), lanes));
+    StorePacked(s, index, value, mask);
+    return;
+  }
+  Value* bits = ToMemory(info.dtype, value);
+  Value* address = Address(s.buffer, index);
+  llvm::Align alignment = AlignmentOf(s.buffer);
+  if (lanes == 1) {
+    builder_.CreateAlignedStore(bits, address, alignment);
+  } else if (is_wide) {
+    if (mask) {
+      builder_.CreateMaskedStore(bits, address, alignment, mask);
+    } else {
+      builder_.CreateAlignedStore(bits, address, alignment);
+    }
+  } else {
+    if (!mask) mask = llvm::Constant::getAllOnesValue(WithLanes(builder_.getInt1Ty(), lanes));
+    builder_.CreateMaskedScatter(bits, address, alignment, mask);
+  }
+}
+
+// Reads, changes and writes a byte for each element, one after the other: neighbours within a byte belong to
+// one worker.
+void KernelPrinter::StorePacked(const tensor::Stmt& s, Value* index, Value* value, Value* mask) {
+  DType dtype = kernel_.buffers[s.buffer].dtype;
+  int bits = DTypeBits(dtype), per_byte_log2 = bits == 4 ? 1 : 2;
+  llvm::Type* i8 = builder_.getInt8Ty();
+  Value* low_bits = Integer(i8, (1 << bits) - 1);
+  auto store_one = [&](Value* at, Value* element) {
+    Value* address = builder_.CreateGEP(i8, buffers_[s.buffer],
+                                        builder_.CreateLShr(at, static_cast<uint64_t>(per_byte_log2)));
+    Value* place =
+        builder_.CreateTrunc(builder_.CreateAnd(at, builder_.getInt64((1u << per_byte_log2) - 1)), i8);
+    Value* shift = builder_.CreateMul(place, Integer(i8, bits));
+    Value* old = builder_.CreateAlignedLoad(i8, address, llvm::Align(1));
+    Value* kept = builder_.CreateAnd(old, builder_.CreateNot(builder_.CreateShl(low_bits, shift)));
+    Value* placed = builder_.CreateShl(builder_.CreateAnd(element, low_bits), shift);
+    builder_.CreateAlignedStore(builder_.CreateOr(kept, placed), address, llvm::Align(1));
+  };
+  int lanes = s.value.lanes();
+  for (int i = 0; i < lanes; ++i) {
+    auto lane_of = [&](Value* v) {
+      return lanes == 1 ? v : builder_.CreateExtractElement(v, static_cast<uint64_t>(i));
+    };
+    auto store = [&] { store_one(lane_of(index), lane_of(value)); };
+    mask ? Guarded(lane_of(mask), store) : store();
+  }
+}
+
+}  // namespace tvmvm::codegen

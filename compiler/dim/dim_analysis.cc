@@ -1,0 +1,284 @@
+// What can be said of a dim when its symbols are replaced, given values, or bounded.
+#include <algorithm>
+#include <array>
+
+#include "compiler/dim/dim.h"
+
+namespace tvmvm::ir {
+namespace {
+
+using Wide = __int128;
+
+// Bounds beyond int64 stand for "unbounded".
+constexpr Wide kInfinity = Wide{1} << 100;
+
+struct Interval {
+  Wide low, high;
+};
+
+Wide Saturate(Wide value) {
+  if (value > INT64_MAX) return kInfinity;
+  if (value < INT64_MIN) return -kInfinity;
+  return value;
+}
+
+bool IsInfinite(Wide value) { return value >= kInfinity || value <= -kInfinity; }
+
+Wide Times(Wide a, Wide b) {
+  if (a == 0 || b == 0) return 0;
+  if (IsInfinite(a) || IsInfinite(b)) return (a < 0) == (b < 0) ? kInfinity : -kInfinity;
+  return Saturate(a * b);
+}
+
+Wide FloorQuotient(Wide a, Wide b) {
+  if (IsInfinite(b)) return (a < 0) != (b < 0) && a != 0 ? -1 : 0;
+  if (IsInfinite(a)) return (a < 0) == (b < 0) ? kInfinity : -kInfinity;
+  Wide quotient = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+Interval Hull(std::initializer_list<Wide> values) { return {std::min(values), std::max(values)}; }
+
+Interval Add(Interval a, Interval b) {
+  bool no_low = a.low <= -kInfinity || b.low <= -kInfinity,
+       no_high = a.high >= kInfinity || b.high >= kInfinity;
+  return {no_low ? -kInfinity : Saturate(a.low + b.low), no_high ? kInfinity : Saturate(a.high + b.high)};
+}
+Interval Negate(Interval a) { return {-a.high, -a.low}; }
+Interval Multiply(Interval a, Interval b) {
+  return Hull({Times(a.low, b.low), Times(a.low, b.high), Times(a.high, b.low), Times(a.high, b.high)});
+}
+
+constexpr Interval kAnything{-kInfinity, kInfinity};
+
+Interval FloorDivide(Interval a, Interval b) {
+  if (b.low <= 0 && b.high >= 0) return kAnything;
+  return Hull({FloorQuotient(a.low, b.low), FloorQuotient(a.low, b.high), FloorQuotient(a.high, b.low),
+               FloorQuotient(a.high, b.high)});
+}
+
+Interval FloorModulo(Interval a, Interval b) {
+  if (b.low <= 0) return b.high < 0 ? Interval{b.low + 1, 0} : kAnything;
+  if (a.low >= 0 && a.high < b.low) return a;
+  Interval remainder{0, IsInfinite(b.high) ? kInfinity : b.high - 1};
+  if (a.low >= 0) remainder.high = std::min(remainder.high, a.high);
+  return remainder;
+}
+
+Interval Decided(bool is_true, bool is_false) { return {is_true ? 1 : 0, is_false ? 0 : 1}; }
+
+Interval Truth(Interval a) { return Decided(a.low > 0 || a.high < 0, a.low == 0 && a.high == 0); }
+
+Interval Not(Interval a) {
+  Interval truth = Truth(a);
+  return {1 - truth.high, 1 - truth.low};
+}
+
+Interval IntervalOf(const Dim& dim, const RangeLookup& lookup);
+
+// Of a - b as one polynomial, which is tighter than the difference of the intervals; not where `a - b` could
+// wrap.
+Interval DifferenceOf(const Dim& a, const Dim& b, const RangeLookup& lookup) {
+  bool may_wrap = (a.is_constant() && b.is_constant()) || a.IsConstant(INT64_MIN) || b.IsConstant(INT64_MIN);
+  if (may_wrap) return Add(IntervalOf(a, lookup), Negate(IntervalOf(b, lookup)));
+  return IntervalOf(a - b, lookup);
+}
+
+Interval BinaryInterval(const Dim& dim, const RangeLookup& lookup) {
+  const Dim& x = dim.operands()[0];
+  const Dim& y = dim.operands()[1];
+  Interval a = IntervalOf(x, lookup), b = IntervalOf(y, lookup);
+  switch (dim.op()) {
+    case DimOp::kFloorDiv:
+      return FloorDivide(a, b);
+    case DimOp::kCeilDiv:
+      return Negate(FloorDivide(Negate(a), b));
+    case DimOp::kFloorMod:
+      return FloorModulo(a, b);
+    case DimOp::kMin:
+      return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    case DimOp::kMax:
+      return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    case DimOp::kAnd: {
+      Interval p = Truth(a), q = Truth(b);
+      return {std::min(p.low, q.low), std::min(p.high, q.high)};
+    }
+    case DimOp::kOr: {
+      Interval p = Truth(a), q = Truth(b);
+      return {std::max(p.low, q.low), std::max(p.high, q.high)};
+    }
+    default:
+      break;
+  }
+  Interval difference = DifferenceOf(x, y, lookup);
+  switch (dim.op()) {
+    case DimOp::kEqual:
+      return Decided(difference.low == 0 && difference.high == 0, difference.low > 0 || difference.high < 0);
+    case DimOp::kNotEqual:
+      return Not(
+          Decided(difference.low == 0 && difference.high == 0, difference.low > 0 || difference.high < 0));
+    case DimOp::kLess:
+      return Decided(difference.high < 0, difference.low >= 0);
+    case DimOp::kLessEqual:
+      return Decided(difference.high <= 0, difference.low > 0);
+    default:
+      return kAnything;
+  }
+}
+
+Interval IntervalOf(const Dim& dim, const RangeLookup& lookup) {
+  switch (dim.op()) {
+    case DimOp::kConstant:
+      return {dim.value(), dim.value()};
+    case DimOp::kSymbol: {
+      DimRange range = lookup(dim.symbol());
+      return {range.low == INT64_MIN ? -kInfinity : range.low,
+              range.high == INT64_MAX ? kInfinity : range.high};
+    }
+    case DimOp::kAdd: {
+      Interval sum{0, 0};
+      for (const Dim& operand : dim.operands()) sum = Add(sum, IntervalOf(operand, lookup));
+      return sum;
+    }
+    case DimOp::kMul: {
+      Interval product{1, 1};
+      for (const Dim& operand : dim.operands()) product = Multiply(product, IntervalOf(operand, lookup));
+      return product;
+    }
+    case DimOp::kNot:
+      return Not(IntervalOf(dim.operands()[0], lookup));
+    case DimOp::kSelect: {
+      Interval condition = Truth(IntervalOf(dim.operands()[0], lookup));
+      if (condition.low == 1) return IntervalOf(dim.operands()[1], lookup);
+      if (condition.high == 0) return IntervalOf(dim.operands()[2], lookup);
+      Interval a = IntervalOf(dim.operands()[1], lookup), b = IntervalOf(dim.operands()[2], lookup);
+      return {std::min(a.low, b.low), std::max(a.high, b.high)};
+    }
+    default:
+      return BinaryInterval(dim, lookup);
+  }
+}
+
+std::optional<int64_t> EvaluateBinary(DimOp op, int64_t a, int64_t b) {
+  bool divides = op == DimOp::kFloorDiv || op == DimOp::kCeilDiv || op == DimOp::kFloorMod;
+  if (divides && (b == 0 || (b == -1 && a == INT64_MIN))) return std::nullopt;
+  switch (op) {
+    case DimOp::kFloorDiv:
+      return static_cast<int64_t>(FloorQuotient(a, b));
+    case DimOp::kCeilDiv:
+      return static_cast<int64_t>(-FloorQuotient(-Wide{a}, b));
+    case DimOp::kFloorMod:
+      return static_cast<int64_t>(a - FloorQuotient(a, b) * b);
+    case DimOp::kMin:
+      return std::min(a, b);
+    case DimOp::kMax:
+      return std::max(a, b);
+    case DimOp::kEqual:
+      return a == b;
+    case DimOp::kNotEqual:
+      return a != b;
+    case DimOp::kLess:
+      return a < b;
+    case DimOp::kLessEqual:
+      return a <= b;
+    case DimOp::kAnd:
+      return a != 0 && b != 0;
+    default:
+      return a != 0 || b != 0;
+  }
+}
+
+// Rebuilds with other operands, simplified again.
+Dim Rebuild(const Dim& dim, const std::function<Dim(const Dim&)>& visit) {
+  bool changed = false;
+  std::vector<Dim> operands;
+  for (const Dim& operand : dim.operands()) {
+    operands.push_back(visit(operand));
+    changed = changed || !(operands.back() == operand);
+  }
+  return changed ? Apply(dim.op(), operands) : dim;
+}
+
+}  // namespace
+
+Dim Substitute(const Dim& dim, const std::function<std::optional<Dim>(const std::string&)>& lookup) {
+  if (dim.is_constant()) return dim;
+  if (dim.is_symbol()) return lookup(dim.symbol()).value_or(dim);
+  return Rebuild(dim, [&lookup](const Dim& operand) { return Substitute(operand, lookup); });
+}
+
+void CollectSymbols(const Dim& dim, std::vector<std::string>* symbols) {
+  if (dim.is_symbol()) {
+    if (std::find(symbols->begin(), symbols->end(), dim.symbol()) == symbols->end())
+      symbols->push_back(dim.symbol());
+    return;
+  }
+  for (const Dim& operand : dim.operands()) CollectSymbols(operand, symbols);
+}
+
+std::optional<int64_t> Evaluate(const Dim& dim,
+                                const std::function<std::optional<int64_t>(const std::string&)>& lookup) {
+  if (dim.is_constant()) return dim.value();
+  if (dim.is_symbol()) return lookup(dim.symbol());
+  const std::vector<Dim>& operands = dim.operands();
+  std::optional<int64_t> result = Evaluate(operands[0], lookup);
+  if (!result) return std::nullopt;
+  if (dim.op() == DimOp::kNot) return *result == 0;
+  if (dim.op() == DimOp::kSelect) return Evaluate(operands[*result ? 1 : 2], lookup);
+  bool is_sum = dim.op() == DimOp::kAdd, is_product = dim.op() == DimOp::kMul;
+  for (size_t i = 1; i < operands.size(); ++i) {
+    std::optional<int64_t> operand = Evaluate(operands[i], lookup);
+    if (!operand) return std::nullopt;
+    int64_t value = 0;
+    if (is_sum ? __builtin_add_overflow(*result, *operand, &value)
+               : is_product && __builtin_mul_overflow(*result, *operand, &value))
+      return std::nullopt;
+    result = is_sum || is_product ? value : EvaluateBinary(dim.op(), *result, *operand);
+    if (!result) return std::nullopt;
+  }
+  return result;
+}
+
+DimRange RangeOf(const Dim& dim, const RangeLookup& lookup) {
+  Interval interval = IntervalOf(dim, lookup);
+  auto clamp = [](Wide bound) { return static_cast<int64_t>(std::clamp<Wide>(bound, INT64_MIN, INT64_MAX)); };
+  return {clamp(interval.low), clamp(interval.high)};
+}
+
+DimRange RangeOf(const Dim& dim) {
+  return RangeOf(dim, [](const std::string&) { return DimRange(); });
+}
+
+Dim Simplify(const Dim& dim, const RangeLookup& lookup) {
+  if (dim.is_constant() || dim.is_symbol()) return dim;
+  Dim rebuilt = Rebuild(dim, [&lookup](const Dim& operand) { return Simplify(operand, lookup); });
+  if (rebuilt.is_constant() || rebuilt.is_symbol()) return rebuilt;
+  DimRange range = RangeOf(rebuilt, lookup);
+  if (range.low == range.high) return range.low;
+  const std::vector<Dim>& operands = rebuilt.operands();
+  switch (rebuilt.op()) {
+    case DimOp::kMin:
+    case DimOp::kMax: {
+      Interval difference = DifferenceOf(operands[0], operands[1], lookup);
+      bool is_min = rebuilt.op() == DimOp::kMin;
+      if (difference.high <= 0) return operands[is_min ? 0 : 1];
+      if (difference.low >= 0) return operands[is_min ? 1 : 0];
+      return rebuilt;
+    }
+    case DimOp::kSelect: {
+      DimRange condition = RangeOf(operands[0], lookup);
+      if (condition.low == 1) return operands[1];
+      if (condition.high == 0) return operands[2];
+      return rebuilt;
+    }
+    case DimOp::kFloorMod: {
+      DimRange value = RangeOf(operands[0], lookup);
+      if (value.low >= 0 && value.high < RangeOf(operands[1], lookup).low) return operands[0];
+      return rebuilt;
+    }
+    default:
+      return rebuilt;
+  }
+}
+
+}  // namespace tvmvm::ir

@@ -1,0 +1,19 @@
+// Functions that CPUs have no instruction for, as branch-free arithmetic on expressions of any lanes: nothing
+// is called.
+//
+// Errors are stated in ulp of the result type and tested against long double; every function is right at 0,
+// infinities, NaN, denormals and beyond overflow. f16 and bf16 compute in f32 and round once.
+#pragma once
+
+#include "compiler/expr/expr.h"
+
+namespace tvmvm::tensor {
+
+// One node whose operands are expanded already: gives the same value in operations that every CPU target has.
+// Other nodes come back as they are.
+Expr ExpandNode(const Expr& e);
+
+// All nodes of a graph.
+Expr ExpandMath(const Expr& e);
+
+}  // namespace tvmvm::tensor

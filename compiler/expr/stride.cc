@@ -1,0 +1,47 @@
+#include "compiler/expr/stride.h"
+
+#include "compiler/expr/rewrite.h"
+
+namespace tvmvm::tensor {
+
+bool DependsOn(const Expr& a, VariableId variable) {
+  bool found = false;
+  VisitOnce(a, [&](const Expr& e) { found |= e.op() == ExprOp::kVariable && e->id == variable; });
+  return found;
+}
+
+std::optional<ir::Dim> AsDim(const Expr& a) {
+  if (a.dtype() != DType::kI64 || a.lanes() != 1) return std::nullopt;
+  if (a.op() == ExprOp::kConstant) return ir::Dim(a->integer);
+  if (a.op() == ExprOp::kDim) return a->dim;
+  return std::nullopt;
+}
+
+std::optional<ir::Dim> Coefficient(const Expr& index, VariableId variable) {
+  switch (index.op()) {
+    case ExprOp::kConstant:
+    case ExprOp::kDim:
+      return ir::Dim(0);
+    case ExprOp::kVariable:
+      return ir::Dim(index->id == variable ? 1 : 0);
+    case ExprOp::kAdd:
+    case ExprOp::kSub: {
+      auto a = Coefficient(index->operands[0], variable), b = Coefficient(index->operands[1], variable);
+      if (!a || !b) return std::nullopt;
+      return index.op() == ExprOp::kAdd ? *a + *b : *a - *b;
+    }
+    case ExprOp::kMul: {
+      auto a = Coefficient(index->operands[0], variable), b = Coefficient(index->operands[1], variable);
+      if (!a || !b) return std::nullopt;
+      if (a->IsConstant(0) && b->IsConstant(0)) return ir::Dim(0);
+      if (auto factor = AsDim(index->operands[1]); factor && b->IsConstant(0)) return *a * *factor;
+      if (auto factor = AsDim(index->operands[0]); factor && a->IsConstant(0)) return *b * *factor;
+      return std::nullopt;
+    }
+    default:
+      if (DependsOn(index, variable)) return std::nullopt;
+      return ir::Dim(0);
+  }
+}
+
+}  // namespace tvmvm::tensor

@@ -1,0 +1,229 @@
+// Pools over regions of images that data tells: x [N, C, H, W]. One channel of one region a grid point.
+//
+//   roi_align(x, rois [R, 4], batch [R]) {mode "avg" or "max", height, width, samples, scale, half_pixel}
+//   roi_pool(x, rois [R, 5]) {height, width, scale}: the first of the five is the image's number
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "compiler/graph/core/core_families.h"
+#include "compiler/graph/core/loop_access.h"
+
+namespace tvmvm::ir {
+namespace {
+
+using tensor::DimValue;
+using tensor::ExprOp;
+using tensor::IntConstant;
+using tensor::Store;
+using tensor::Variable;
+
+Expected<std::vector<Type>> InferRois(const InferContext& context, int64_t fields) {
+  TVMVM_TRY(Type x, RankedTensor(context, 0));
+  TVMVM_TRY(Type rois, RankedTensor(context, 1));
+  bool fits = x.rank() == 4 && rois.rank() == 2 && rois.dims[1].constant().value_or(fields) == fields &&
+              IsFloat(x.dtype) && rois.dtype == x.dtype;
+  if (!fits)
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("x is {} and the regions are {}, wanted [N, C, H, W] and [R, {}] "
+                                 "of one type of float",
+                                 x.ToString(), rois.ToString(), fields));
+  int64_t height = context.node.Int("height"), width = context.node.Int("width");
+  if (height < 1 || width < 1)
+    return MakeError(Code::kInvalidArgument, fmt::format("pools of {} by {}", height, width));
+  return One(x.dtype, {rois.dims[0], x.dims[1], Dim(height), Dim(width)});
+}
+
+Expected<std::vector<Type>> InferRoiAlign(const InferContext& context) {
+  TVMVM_TRY(Type batch, RankedTensor(context, 2));
+  if (batch.rank() != 1 || !IsInteger(batch.dtype))
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("numbers of images are {}, wanted a list of integers", batch.ToString()));
+  return InferRois(context, 4);
+}
+
+Expected<std::vector<Type>> InferRoiPool(const InferContext& context) { return InferRois(context, 5); }
+
+// What both pools share: the grid, the loops over the places of the result, the value that collects.
+class RoiLoops {
+ public:
+  explicit RoiLoops(LoopContext& context)
+      : context_(context),
+        node_(context.node()),
+        nest_(&context.kernel()),
+        x_(context.input_type(0)),
+        wide_(x_.dtype == DType::kF64 ? DType::kF64 : DType::kF32) {
+    channel_ = Variable(nest_.Grid(0, "channel", x_.dims[1]));
+    roi_ = Variable(nest_.Grid(1, "roi", context.output_type(0).dims[0]));
+  }
+
+  tensor::StmtPtr BuildAlign() {
+    Expr number[] = {roi_};
+    image_ = nest_.Let("image", WrapIndex(context_.Load(2, number), x_.dims[0]));
+    AlignedSide vertical = ReadAligned("height", 1, x_.dims[2]);
+    AlignedSide horizontal = ReadAligned("width", 0, x_.dims[3]);
+    bool is_max = node_.String("mode") == "max";
+    OpenPlaces(is_max ? -std::numeric_limits<double>::infinity() : 0);
+    nest_.OpenIf(Less(IntConstant(0), DimValue(Product(x_.dims))));
+    Expr i = Variable(nest_.Open("i", IntConstant(0), vertical.samples));
+    Tap y = TapAt(vertical, row_, i);
+    Expr j = Variable(nest_.Open("j", IntConstant(0), horizontal.samples));
+    Tap x = TapAt(horizontal, column_, j);
+    Expr value = nest_.Let("value", nest_.Place(Interpolated(y, x, is_max)));
+    nest_.Add(Store(collected_, IntConstant(0), is_max ? Max(Collected(), value) : Collected() + value));
+    nest_.Close();
+    nest_.Close();
+    nest_.Close();
+    Expr count = vertical.samples * horizontal.samples;
+    Expr mean = Collected() / tensor::Cast(wide_, Max(count, IntConstant(1)));
+    return ClosePlaces(is_max ? Select(Less(IntConstant(0), count), Collected(), K(0)) : mean);
+  }
+
+  tensor::StmtPtr BuildPool() {
+    image_ = nest_.Let("image", WrapIndex(tensor::Cast(DType::kI64, Field(0)), x_.dims[0]));
+    PooledSide vertical = ReadPooled("height", 2);
+    PooledSide horizontal = ReadPooled("width", 1);
+    OpenPlaces(-std::numeric_limits<double>::infinity());
+    nest_.OpenIf(Less(IntConstant(0), DimValue(x_.dims[0])));
+    Expr top = nest_.Let("top", EdgeOf(vertical, row_, x_.dims[2], ExprOp::kFloor));
+    Expr bottom = nest_.Let("bottom", EdgeOf(vertical, row_ + IntConstant(1), x_.dims[2], ExprOp::kCeil));
+    Expr left = nest_.Let("left", EdgeOf(horizontal, column_, x_.dims[3], ExprOp::kFloor));
+    Expr right = nest_.Let("right", EdgeOf(horizontal, column_ + IntConstant(1), x_.dims[3], ExprOp::kCeil));
+    Expr i = Variable(nest_.Open("i", top, bottom));
+    Expr j = Variable(nest_.Open("j", left, right));
+    nest_.Add(Store(collected_, IntConstant(0), Max(Collected(), At(i, j))));
+    nest_.Close();
+    nest_.Close();
+    // An empty part gives 0.
+    nest_.OpenIf(Or(LessEqual(bottom, top), LessEqual(right, left)));
+    nest_.Add(Store(collected_, IntConstant(0), K(0)));
+    nest_.Close();
+    nest_.Close();
+    return ClosePlaces(Collected());
+  }
+
+ private:
+  struct AlignedSide {
+    Expr start, bin, samples;
+    Dim size;
+  };
+  struct Tap {
+    Expr outside, low, high, weight;  // weight of `high`
+  };
+  struct PooledSide {
+    Expr start, bin;
+  };
+
+  Expr K(double value) const { return tensor::Constant(wide_, value); }
+  Expr Wide(const Expr& a) const { return tensor::Cast(wide_, a); }
+  Expr Collected() const { return tensor::Load(collected_, wide_, IntConstant(0)); }
+  Expr Field(int64_t which) {
+    Expr index[] = {roi_, IntConstant(which)};
+    return Wide(context_.Load(1, index));
+  }
+  Expr Scaled(int64_t which) { return Field(which) * K(node_.Float("scale", 1)); }
+  Expr At(const Expr& row, const Expr& column) {
+    Expr index[] = {image_, channel_, row, column};
+    return Wide(context_.Load(0, index));
+  }
+
+  void OpenPlaces(double initial) {
+    row_ = Variable(nest_.Open("row", IntConstant(0), IntConstant(node_.Int("height"))));
+    column_ = Variable(nest_.Open("column", IntConstant(0), IntConstant(node_.Int("width"))));
+    collected_ = nest_.Local("collected", wide_, tensor::Memory::kLocal, 1);
+    nest_.Add(Store(collected_, IntConstant(0), K(initial)));
+  }
+
+  tensor::StmtPtr ClosePlaces(const Expr& result) {
+    Expr index[] = {roi_, channel_, row_, column_};
+    nest_.Add(context_.Store(0, index, tensor::Cast(x_.dtype, result)));
+    return nest_.Finish();
+  }
+
+  // Regions end at fields 2 and 3. Samples a bin: as given, or one for each element that the bin covers.
+  AlignedSide ReadAligned(const std::string& name, int64_t field, const Dim& size) {
+    bool half_pixel = node_.Int("half_pixel") != 0;
+    Expr offset = K(half_pixel ? 0.5 : 0);
+    Expr start = nest_.Let(name + "_start", Scaled(field) - offset);
+    Expr extent = Scaled(field + 2) - offset - start;
+    if (!half_pixel) extent = Max(extent, K(1));
+    Expr bin = nest_.Let(name + "_bin", extent / K(static_cast<double>(node_.Int(name))));
+    int64_t given = node_.Int("samples");
+    Expr covered = Max(tensor::Cast(DType::kI64, Unary(ExprOp::kCeil, bin)), IntConstant(0));
+    return {start, bin, given > 0 ? IntConstant(given) : nest_.Let(name + "_samples", covered), size};
+  }
+
+  Tap TapAt(const AlignedSide& side, const Expr& bin, const Expr& sample) {
+    Expr within = (Wide(sample) + K(0.5)) * side.bin / Wide(side.samples);
+    Expr y = nest_.Let("y", side.start + Wide(bin) * side.bin + within);
+    Expr size = DimValue(side.size), last = size - IntConstant(1);
+    Expr outside = Or(Less(y, K(-1)), Less(Wide(size), y));
+    Expr low = nest_.Let("low", Min(tensor::Cast(DType::kI64, Max(y, K(0))), last));
+    Expr weight = Select(Equal(low, last), K(0), Max(y, K(0)) - Wide(low));
+    low = Max(low, IntConstant(0));
+    return {nest_.Let("outside", outside), low, Min(low + IntConstant(1), last), nest_.Let("weight", weight)};
+  }
+
+  // A maximum is one over the weighted neighbours, as the specification's reference has it.
+  Expr Interpolated(const Tap& y, const Tap& x, bool is_max) {
+    Expr top = K(1) - y.weight, left = K(1) - x.weight;
+    Expr parts[] = {top * left * At(y.low, x.low), top * x.weight * At(y.low, x.high),
+                    y.weight * left * At(y.high, x.low), y.weight * x.weight * At(y.high, x.high)};
+    Expr joined = parts[0];
+    for (int i = 1; i < 4; ++i) joined = is_max ? Max(joined, parts[i]) : joined + parts[i];
+    return Select(Or(y.outside, x.outside), K(0), joined);
+  }
+
+  // Fields first and first + 2, rounded with halves away from 0, are the first and last element.
+  PooledSide ReadPooled(const std::string& name, int64_t first) {
+    auto rounded = [&](int64_t field) {
+      Expr value = Scaled(field);
+      Expr magnitude = Unary(ExprOp::kFloor, Unary(ExprOp::kAbs, value) + K(0.5));
+      return Select(Less(value, K(0)), Unary(ExprOp::kNegate, magnitude), magnitude);
+    };
+    Expr start = nest_.Let(name + "_start", rounded(first));
+    Expr extent = Max(rounded(first + 2) - start + K(1), K(1));
+    return {start, nest_.Let(name + "_bin", extent / K(static_cast<double>(node_.Int(name))))};
+  }
+
+  static Expr Clamped(const Expr& a, const Dim& size) {
+    return Max(Min(tensor::Cast(DType::kI64, a), DimValue(size)), IntConstant(0));
+  }
+  Expr EdgeOf(const PooledSide& side, const Expr& bin, const Dim& size, ExprOp round) const {
+    return Clamped(Unary(round, Wide(bin) * side.bin) + side.start, size);
+  }
+
+  LoopContext& context_;
+  const Node& node_;
+  tensor::Nest nest_;
+  const Type& x_;
+  DType wide_;
+  Expr channel_, roi_, image_, row_, column_;
+  uint32_t collected_ = 0;
+};
+
+Expected<tensor::StmtPtr> RoiAlignLoops(LoopContext& context) { return RoiLoops(context).BuildAlign(); }
+Expected<tensor::StmtPtr> RoiPoolLoops(LoopContext& context) { return RoiLoops(context).BuildPool(); }
+
+constexpr CoreOp kRows[] = {
+    {.name = "roi_align",
+     .kind = OpKind::kProcedural,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .infer = InferRoiAlign,
+     .loops = RoiAlignLoops,
+     .meaning = "regions of images, each divided into bins; mean or maximum of points interpolated in a bin"},
+    {.name = "roi_pool",
+     .kind = OpKind::kProcedural,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .infer = InferRoiPool,
+     .loops = RoiPoolLoops,
+     .meaning = "regions of images, each divided into bins; the largest element of each bin"},
+};
+
+}  // namespace
+
+std::span<const CoreOp> RoiFamily() { return kRows; }
+
+}  // namespace tvmvm::ir

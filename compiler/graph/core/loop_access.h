@@ -1,0 +1,23 @@
+// What operators that build their own loops share: flat positions, axes seen as [outer, axis, inner].
+#pragma once
+
+#include "compiler/graph/core_op.h"
+#include "compiler/loops/lower_reductions.h"
+#include "compiler/loops/nest.h"
+#include "compiler/schedules/group_kernel.h"
+
+namespace tvmvm::ir {
+
+// A row-major position as an index for LoopContext: all other coordinates are 0.
+std::vector<tensor::Expr> FlatPosition(const Type& type, const tensor::Expr& position);
+
+// Sizes before, along and after an axis, which may be known only at run time.
+struct AxisSplit {
+  Dim outer, size, inner;
+};
+AxisSplit SplitAt(const Dims& dims, const Dim& axis);
+
+// Vector lanes for a type of this width.
+int LanesOf(const TargetInfo& target, DType dtype);
+
+}  // namespace tvmvm::ir

@@ -1,0 +1,141 @@
+#include "compiler/graph/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/graph/core_op.h"
+
+namespace tvmvm::ir {
+namespace {
+
+// The attribute where it is there and of the wanted kind, else a static empty one.
+template <class T>
+const T& AttributeOr(const Node& node, std::string_view name, const T& otherwise) {
+  const Attribute* attribute = node.Find(name);
+  const T* value = attribute ? std::get_if<T>(attribute) : nullptr;
+  return value ? *value : otherwise;
+}
+
+}  // namespace
+
+Type Type::Tensor(DType dtype, Dims dims) {
+  Type type;
+  type.dtype = dtype;
+  type.dims = std::move(dims);
+  return type;
+}
+
+std::string Type::ToString() const {
+  if (kind == TypeKind::kTensor) {
+    std::string text = fmt::format("tensor<{}", DTypeName(dtype));
+    if (!ranked && ranks == kAnyRank) return text + ">";
+    if (!ranked) {
+      text += ",rank";
+      for (int rank = 0; rank < kMostRanks; ++rank)
+        if ((ranks >> rank & 1) != 0) text += fmt::format(" {}", rank);
+      return text + ">";
+    }
+    text += ",[";
+    for (size_t i = 0; i < dims.size(); ++i) text += (i ? "," : "") + dims[i].ToString();
+    return text + "]>";
+  }
+  std::string text = kind == TypeKind::kSequence   ? "sequence<"
+                     : kind == TypeKind::kOptional ? "optional<"
+                                                   : "tuple<";
+  for (size_t i = 0; i < elements.size(); ++i) text += (i ? "," : "") + elements[i].ToString();
+  return text + ">";
+}
+
+TensorData TensorData::Owned(DType dtype, std::vector<int64_t> dims, std::vector<std::byte> bytes) {
+  auto storage = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  TensorData data;
+  data.dtype = dtype;
+  data.dims = std::move(dims);
+  data.bytes = *storage;
+  data.owner = std::move(storage);
+  return data;
+}
+
+int64_t TensorData::element_count() const {
+  int64_t count = 1;
+  for (int64_t dim : dims)
+    if (__builtin_mul_overflow(count, dim, &count)) return INT64_MAX;
+  return count;
+}
+
+const Attribute* Node::Find(std::string_view name) const {
+  for (const auto& [key, value] : attributes)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+int64_t Node::Int(std::string_view name, int64_t otherwise) const {
+  return AttributeOr<int64_t>(*this, name, otherwise);
+}
+
+double Node::Float(std::string_view name, double otherwise) const {
+  return AttributeOr<double>(*this, name, otherwise);
+}
+
+const std::string& Node::String(std::string_view name) const {
+  static const std::string kEmpty;
+  return AttributeOr<std::string>(*this, name, kEmpty);
+}
+
+const std::vector<int64_t>& Node::Ints(std::string_view name) const {
+  static const std::vector<int64_t> kEmpty;
+  return AttributeOr<std::vector<int64_t>>(*this, name, kEmpty);
+}
+
+const Dims& Node::DimList(std::string_view name) const {
+  static const Dims kEmpty;
+  return AttributeOr<Dims>(*this, name, kEmpty);
+}
+
+const TensorData* Node::Data(std::string_view name) const {
+  static const std::shared_ptr<const TensorData> kNone;
+  return AttributeOr<std::shared_ptr<const TensorData>>(*this, name, kNone).get();
+}
+
+ValueId Function::AddValue(Type type, std::string name) {
+  Value value;
+  value.type = std::move(type);
+  value.name = std::move(name);
+  values.push_back(std::move(value));
+  return ValueId{static_cast<uint32_t>(values.size() - 1)};
+}
+
+RegionId Function::AddRegion() {
+  regions.emplace_back();
+  return RegionId{static_cast<uint32_t>(regions.size() - 1)};
+}
+
+NodeId Function::AddNode(Node node) {
+  NodeId id{static_cast<uint32_t>(nodes.size())};
+  for (ValueId output : node.outputs) values[output.index].producer = id;
+  nodes.push_back(std::move(node));
+  return id;
+}
+
+const TensorData* Function::ConstantOf(ValueId id) const {
+  if (!id.valid() || !values[id.index].producer.valid()) return nullptr;
+  const Node& node = nodes[values[id.index].producer.index];
+  return node.op && node.op->kind == OpKind::kConstant ? node.Data("data") : nullptr;
+}
+
+Dim Module::FreshSymbol(SymbolInfo info) {
+  for (;;) {
+    std::string name = fmt::format("s{}", next_symbol++);
+    if (symbols.emplace(name, info).second) return Dim::Symbol(std::move(name));
+  }
+}
+
+RangeLookup Module::Ranges() const {
+  return [this](const std::string& name) {
+    auto found = symbols.find(name);
+    return found == symbols.end() ? DimRange{} : found->second.range;
+  };
+}
+
+}  // namespace tvmvm::ir

@@ -1,0 +1,152 @@
+// The graph IR: modules of functions of regions of nodes over SSA values, with symbolic dimensions.
+//
+// Everything is a vector addressed by ids. Nodes of a region are in execution order; a value is defined
+// before it is used; regions see the values of the regions around them. Text form: printer.h and parser.h;
+// rules: verifier.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "bytecode/dtype.h"
+#include "bytecode/ids.h"
+#include "bytecode/status.h"
+#include "bytecode/target_info.h"
+#include "compiler/dim/dim.h"
+
+namespace tvmvm::ir {
+
+using ValueId = Id<struct ValueTag>;
+using NodeId = Id<struct NodeTag>;
+using RegionId = Id<struct RegionTag>;
+
+struct CoreOp;  // a row of the operator table, see compiler/graph/core_op.h
+
+enum class TypeKind : uint8_t { kTensor, kSequence, kOptional, kTuple };
+
+struct Type {
+  static constexpr int kMostRanks = 9;  // a tensor of unknown rank has 0 to 8 axes
+  static constexpr uint32_t kAnyRank = (1u << kMostRanks) - 1;
+
+  TypeKind kind = TypeKind::kTensor;
+  DType dtype = DType::kInvalid;  // tensors
+  bool ranked = true;             // tensors; false: even the rank is unknown
+  uint32_t ranks = kAnyRank;      // unranked tensors: bit r tells that the rank may be r
+  Dims dims;                      // tensors
+  std::vector<Type> elements;     // sequence, optional: one; tuple: any number
+
+  static Type Tensor(DType dtype, Dims dims);
+  int rank() const { return static_cast<int>(dims.size()); }
+  std::string ToString() const;  // "tensor<f32,[n,4]>"
+  friend bool operator==(const Type&, const Type&) = default;
+};
+
+// Dense constant data: a view of a mapped model file or owned memory, never changed.
+struct TensorData {
+  DType dtype = DType::kInvalid;
+  std::vector<int64_t> dims;
+  std::span<const std::byte> bytes;  // DTypeBytes(dtype, count); no alignment is promised
+  std::shared_ptr<const void> owner;
+  std::vector<std::string> strings;  // kString only
+
+  static TensorData Owned(DType dtype, std::vector<int64_t> dims, std::vector<std::byte> bytes);
+  template <class T>
+  static TensorData FromVector(DType dtype, std::vector<int64_t> dims, const std::vector<T>& values) {
+    auto begin = reinterpret_cast<const std::byte*>(values.data());
+    return Owned(dtype, std::move(dims), std::vector<std::byte>(begin, begin + values.size() * sizeof(T)));
+  }
+  int64_t element_count() const;  // INT64_MAX where it is larger
+};
+
+using Attribute =
+    std::variant<int64_t, double, std::string, DType, Dim, Dims, std::vector<int64_t>, std::vector<double>,
+                 std::vector<std::string>, std::shared_ptr<const TensorData>>;
+
+struct Value {
+  Type type;
+  std::string name;  // of the ONNX value where there is one; not unique
+  NodeId producer;   // none: a parameter of a function or region
+  // Integer and bool tensors of few elements whose contents are known as dims: the contents, row-major.
+  std::optional<Dims> elements;
+  // Where it lives, decided by placement. A node's inputs live where its outputs do, but for constants, which
+  // are everywhere, and what `transfer` reads.
+  DeviceClass device = DeviceClass::kCpu;
+};
+
+struct Node {
+  const CoreOp* op = nullptr;
+  std::vector<ValueId> inputs;  // an invalid id stands for an absent optional input
+  std::vector<ValueId> outputs;
+  std::map<std::string, Attribute> attributes;
+  std::vector<RegionId> regions;
+  std::string source;  // "name (OpType)" of the ONNX node it came from
+
+  const Attribute* Find(std::string_view name) const;
+  int64_t Int(std::string_view name, int64_t otherwise = 0) const;
+  double Float(std::string_view name, double otherwise = 0) const;
+  const std::string& String(std::string_view name) const;         // "" where absent
+  const std::vector<int64_t>& Ints(std::string_view name) const;  // empty where absent
+  const Dims& DimList(std::string_view name) const;               // empty where absent
+  const TensorData* Data(std::string_view name) const;            // null where absent
+};
+
+struct Region {
+  std::vector<ValueId> parameters;
+  std::vector<NodeId> nodes;
+  std::vector<ValueId> results;
+};
+
+// One function owns all values, nodes and regions in it. Nodes that no region lists are dead storage.
+struct Function {
+  std::string name;
+  std::deque<Value> values;  // references to values and their types stay right while others are added
+  std::vector<Node> nodes;
+  std::vector<Region> regions;
+  RegionId body;                         // parameters = inputs, results = outputs
+  std::vector<std::string> input_names;  // unique, in order
+  std::vector<std::string> output_names;
+
+  Value& value(ValueId id) { return values[id.index]; }
+  const Value& value(ValueId id) const { return values[id.index]; }
+  Node& node(NodeId id) { return nodes[id.index]; }
+  const Node& node(NodeId id) const { return nodes[id.index]; }
+  Region& region(RegionId id) { return regions[id.index]; }
+  const Region& region(RegionId id) const { return regions[id.index]; }
+  const Type& type(ValueId id) const { return values[id.index].type; }
+
+  ValueId AddValue(Type type, std::string name = {});
+  RegionId AddRegion();
+  // Adds the node to the storage and makes it the producer of its outputs; the caller puts it into a region.
+  NodeId AddNode(Node node);
+  // The data of a value that a `constant` node makes, else null.
+  const TensorData* ConstantOf(ValueId id) const;
+};
+
+// What is known of a symbol. Symbols of inputs come from the signature; others are defined by a define_dims
+// node.
+struct SymbolInfo {
+  DimRange range;
+  bool from_input = false;
+};
+
+struct Module {
+  std::vector<Function> functions;  // functions[0] is the entry
+  std::map<std::string, SymbolInfo> symbols;
+  int next_symbol = 0;
+
+  Function& main() { return functions[0]; }
+  const Function& main() const { return functions[0]; }
+  Dim FreshSymbol(SymbolInfo info = {});  // "s0", "s1", ... not used before
+  RangeLookup Ranges() const;
+};
+
+}  // namespace tvmvm::ir

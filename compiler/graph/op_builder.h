@@ -1,0 +1,137 @@
+// OpBuilder: appends core nodes to a region, infers their types and the contents of shape-like tensors.
+//
+// Errors stick: after the first one every call returns a poison value, an f32 of the highest rank there is,
+// so that its dims can be indexed like those of any other; so decompositions are written as plain expressions
+// and the importer asks once a node. Check failed() before indexing into what ReadDims gives.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bytecode/host_functions.h"
+#include "compiler/expr/expr.h"
+#include "compiler/graph/graph.h"
+
+namespace tvmvm::ir {
+
+using Attributes = std::map<std::string, Attribute>;
+
+class OpBuilder {
+ public:
+  OpBuilder(Module* module, Function* function, RegionId region);
+
+  Module& module() { return *module_; }
+  Function& function() { return *function_; }
+  RegionId region() const { return region_; }
+  // Continues in a region of a node that is being made. The symbols that are read from values there mean
+  // nothing after its end.
+  void EnterRegion(RegionId region);
+  void LeaveRegion();
+  // Nodes made from now on come from this ONNX node.
+  void SetSource(std::string source) { source_ = std::move(source); }
+  const std::string& source() const { return source_; }
+
+  // Any core operator by name. Emit returns the first output.
+  ValueId Emit(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
+  std::vector<ValueId> EmitMulti(std::string_view op, std::vector<ValueId> inputs,
+                                 Attributes attributes = {});
+
+  // A function of the host library. Dims of the results that are symbols unknown so far are read from the
+  // results (Instantiate in type_join.h makes such types); `symbols` get the scalar results.
+  std::vector<ValueId> Host(HostFunctionId function, std::vector<ValueId> inputs, std::vector<Type> results,
+                            Dims scalars = {}, std::vector<std::string> symbols = {});
+
+  bool failed() const { return error_.has_value(); }
+  ValueId Fail(Code code, std::string message);  // records the error, returns a poison value
+  // And clears it; `unreadable` is the value whose contents ReadDims could not give, if that was the error.
+  std::optional<Error> TakeError(ValueId* unreadable = nullptr);
+
+  const Type& type(ValueId value) const { return function_->type(value); }
+  DType dtype(ValueId value) const { return type(value).dtype; }
+  int rank(ValueId value) const { return type(value).rank(); }
+  const Dims& dims(ValueId value) const { return type(value).dims; }
+  Dim dim(ValueId value, int axis) const;  // axis may be negative; 1 (and failure later) when out of range
+  // axis in [-rank, rank) made nonnegative; records an error naming both otherwise.
+  int NormalizeAxis(int64_t axis, int rank);
+
+  // Contents of an integer tensor of known small size as dims (rank 0 or 1); unknown ones get symbols that a
+  // define_dims node defines, the same ones each time. Constant contents give constant dims.
+  Dims ReadDims(ValueId value);
+  // The same of a single integer or bool in a tensor of any rank.
+  Dim ReadDim(ValueId value);
+  std::optional<std::vector<int64_t>> ConstantInts(
+      ValueId value) const;                                   // known at compile time, any integer dtype
+  std::optional<double> ConstantScalar(ValueId value) const;  // one element, any numeric dtype
+  const TensorData* ConstantData(ValueId value) const;        // null when not a constant
+
+  // The run fails with the message, whose {0}, {1}, ... are the values, where the condition is 0; the compile,
+  // where that is known.
+  void Require(Dim condition, std::string message, Dims values);
+
+  // Constants.
+  ValueId Constant(TensorData data, std::string name = {});
+  ValueId Scalar(DType dtype, double value);                            // rank 0
+  ValueId ScalarInt(DType dtype, int64_t value);                        // rank 0
+  ValueId DimsTensor(const Dims& elements, DType dtype = DType::kI64);  // rank 1
+  ValueId DimScalar(const Dim& element, DType dtype = DType::kI64);     // rank 0
+
+  // Elementwise; operands broadcast and must agree in dtype.
+  ValueId Unary(tensor::ExprOp op, ValueId a);
+  ValueId Binary(tensor::ExprOp op, ValueId a, ValueId b);
+  ValueId Add(ValueId a, ValueId b) { return Binary(tensor::ExprOp::kAdd, a, b); }
+  ValueId Sub(ValueId a, ValueId b) { return Binary(tensor::ExprOp::kSub, a, b); }
+  ValueId Mul(ValueId a, ValueId b) { return Binary(tensor::ExprOp::kMul, a, b); }
+  ValueId Div(ValueId a, ValueId b) { return Binary(tensor::ExprOp::kDiv, a, b); }
+  ValueId Min(ValueId a, ValueId b) { return Binary(tensor::ExprOp::kMin, a, b); }
+  ValueId Max(ValueId a, ValueId b) { return Binary(tensor::ExprOp::kMax, a, b); }
+  ValueId Where(ValueId condition, ValueId a, ValueId b);
+  ValueId Cast(ValueId a, DType to, bool saturate = true);  // the value itself when it has the dtype
+
+  // Movement. A result equal to the operand in type and meaning is the operand itself.
+  ValueId Reshape(ValueId a, const Dims& dims);
+  ValueId Unsqueeze(ValueId a, std::vector<int64_t> axes);  // positions in the result, nonnegative
+  ValueId Squeeze(ValueId a, std::vector<int64_t> axes);
+  ValueId Transpose(ValueId a, std::vector<int64_t> perm);
+  ValueId Expand(ValueId a, const Dims& dims);  // full target dims, numpy rules
+  ValueId Slice(ValueId a, const Dims& starts, const Dims& steps,
+                const Dims& sizes);  // one entry an axis, in range
+  ValueId SliceAxis(ValueId a, int axis, const Dim& start, const Dim& size);
+  ValueId Pad(ValueId a, ValueId value, const Dims& low, const Dims& high,
+              std::string_view mode = "constant");
+  ValueId Concat(std::vector<ValueId> values, int axis);
+  ValueId Gather(ValueId a, ValueId indices, int axis);
+  bool IsKnownIndex(ValueId indices) const;  // one index that is a dim: Gather makes a slice of it
+  ValueId Iota(DType dtype, const Dims& dims, int axis);
+
+  // Keeps the rank (reduced axes have size 1).
+  ValueId Reduce(tensor::ReduceKind kind, ValueId a, std::vector<int64_t> axes, bool select_last = false);
+  ValueId ReduceFlags(tensor::ReduceKind kind, ValueId a, const Dims& flags, bool select_last = false);
+  // a[..., m, k] x b[..., k, n] with numpy's broadcasting of the leading axes.
+  ValueId MatMul(ValueId a, ValueId b);
+  ValueId Contract(ValueId a, ValueId b, std::vector<int64_t> lhs_batch, std::vector<int64_t> rhs_batch,
+                   std::vector<int64_t> lhs_contract, std::vector<int64_t> rhs_contract,
+                   DType dtype = DType::kInvalid);
+
+ private:
+  void InferElements(NodeId node);
+  void FoldSmall(NodeId node);
+  Module* module_;
+  Function* function_;
+  RegionId region_;
+  std::string source_;
+  std::optional<Error> error_;
+  ValueId unreadable_;  // what ReadDims failed on
+  std::map<ValueId, Dims> defined_;  // symbols that define_dims nodes gave to values
+  struct Scope {
+    RegionId region;
+    std::map<ValueId, Dims> defined;
+  };
+  std::vector<Scope> outer_;  // of the regions around this one
+};
+
+}  // namespace tvmvm::ir

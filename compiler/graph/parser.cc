@@ -1,0 +1,523 @@
+#include "compiler/graph/parser.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "compiler/graph/core_op.h"
+#include "compiler/graph/tensor_elements.h"
+#include "compiler/graph/text_reader.h"
+#include "compiler/graph/type_join.h"
+#include "compiler/graph/verifier.h"
+
+namespace tvmvm::ir {
+namespace {
+
+constexpr int kMaxDepth = 100;
+
+class ModuleParser {
+ public:
+  explicit ModuleParser(std::string_view text) : in_(text) {}
+
+  Expected<Module> Run() {
+    while (!in_.AtEnd()) {
+      function_ = nullptr;
+      if (in_.Take("symbol")) {
+        TVMVM_CHECK_OK(ParseSymbol());
+      } else if (in_.Take("type")) {
+        TVMVM_CHECK_OK(ParseDataType());
+      } else if (in_.Take("func")) {
+        TVMVM_CHECK_OK(ParseFunction());
+      } else {
+        return in_.Fail("'symbol', 'type' or 'func'");
+      }
+    }
+    for (const auto& [name, constructor] : constructors_)
+      for (const TypeText& field : constructor.fields)
+        if (!field.data_type.empty() && !data_types_.contains(field.data_type))
+          return in_.Fail(
+              fmt::format("a declaration of the type '{}' of a field of {}", field.data_type, name));
+    return std::move(module_);
+  }
+
+ private:
+  struct TypeText {
+    Type type;
+    std::string data_type;  // the declared name, where the type is one
+  };
+  // One way to make a value of a data type: in the graph a tuple whose tag is the constructor's position.
+  struct Constructor {
+    std::string data_type;
+    int64_t tag = 0;
+    std::vector<TypeText> fields;
+  };
+  struct Arm {
+    RegionId region;
+    bool given = false;
+  };
+
+  Status ParseSymbol() {
+    TVMVM_TRY(std::string name, SymbolName(":"));
+    TVMVM_CHECK_OK(in_.Want(":"));
+    TVMVM_CHECK_OK(in_.Want("["));
+    SymbolInfo info;
+    TVMVM_TRY(info.range.low, in_.Integer());
+    TVMVM_CHECK_OK(in_.Want(","));
+    TVMVM_TRY(info.range.high, in_.Integer());
+    TVMVM_CHECK_OK(in_.Want("]"));
+    info.from_input = in_.Take("input");
+    module_.symbols[name] = info;
+    return {};
+  }
+
+  // type Tree = Leaf(tensor<f32,[]>) | Node(Tree, Tree)
+  Status ParseDataType() {
+    std::string name(in_.Word());
+    if (name.empty() || data_types_.contains(name)) return in_.Fail("a new type's name");
+    std::vector<std::string>& constructors = data_types_[name];
+    TVMVM_CHECK_OK(in_.Want("="));
+    do {
+      std::string constructor_name(in_.Word());
+      Constructor constructor{.data_type = name, .tag = static_cast<int64_t>(constructors.size())};
+      TVMVM_CHECK_OK(in_.Want("("));
+      if (!in_.Take(")")) {
+        do {
+          TVMVM_TRY(TypeText field, ParseTypeText());
+          constructor.fields.push_back(std::move(field));
+        } while (in_.Take(","));
+        TVMVM_CHECK_OK(in_.Want(")"));
+      }
+      bool is_new = !constructor_name.empty() && FindCoreOp(constructor_name) == nullptr &&
+                    constructors_.emplace(constructor_name, std::move(constructor)).second;
+      if (!is_new)
+        return in_.Fail(fmt::format("a new constructor's name in place of '{}'", constructor_name));
+      constructors.push_back(std::move(constructor_name));
+    } while (in_.Take("|"));
+    return {};
+  }
+
+  Expected<std::string> SymbolName(std::string_view stops) {
+    TVMVM_TRY(Dim dim, in_.DimUntil(stops));
+    if (!dim.is_symbol()) return in_.Fail("a name before this");
+    return dim.symbol();
+  }
+
+  Status ParseFunction() {
+    module_.functions.emplace_back();
+    function_ = &module_.functions.back();
+    values_.clear();
+    data_type_of_.clear();
+    TVMVM_CHECK_OK(in_.Want("@"));
+    TVMVM_TRY(function_->name, SymbolName("{"));
+    TVMVM_CHECK_OK(in_.Want("{"));
+    function_->body = function_->AddRegion();
+    while (in_.Take("input")) {
+      TVMVM_TRY(std::string name, in_.Quoted());
+      TVMVM_CHECK_OK(in_.Want("="));
+      TVMVM_TRY(ValueId value, ParseDefinition());
+      function_->input_names.push_back(std::move(name));
+      function_->region(function_->body).parameters.push_back(value);
+    }
+    while (!in_.Sees("output") && !in_.Sees("}")) TVMVM_CHECK_OK(ParseNode(function_->body, 0));
+    while (in_.Take("output")) {
+      TVMVM_TRY(std::string name, in_.Quoted());
+      TVMVM_CHECK_OK(in_.Want("="));
+      TVMVM_TRY(ValueId value, ParseUse());
+      function_->output_names.push_back(std::move(name));
+      function_->region(function_->body).results.push_back(value);
+    }
+    return in_.Want("}");
+  }
+
+  // %3 "name": type of [elements] on device
+  Expected<ValueId> ParseDefinition() {
+    TVMVM_CHECK_OK(in_.Want("%"));
+    TVMVM_TRY(int64_t number, in_.Integer());
+    std::string name;
+    if (in_.Sees("\"")) {
+      TVMVM_TRY(name, in_.Quoted());
+    }
+    TVMVM_CHECK_OK(in_.Want(":"));
+    TVMVM_TRY(TypeText type, ParseTypeText());
+    ValueId value = function_->AddValue(std::move(type.type), std::move(name));
+    if (!type.data_type.empty()) data_type_of_[value] = std::move(type.data_type);
+    if (in_.Take("of")) {
+      TVMVM_TRY(function_->value(value).elements, in_.DimList());
+    }
+    if (in_.Take("on")) {
+      if (!in_.Take("gpu")) return in_.Fail("'gpu'");
+      function_->value(value).device = DeviceClass::kGpu;
+    }
+    TVMVM_CHECK_OK(Bind(number, value));
+    return value;
+  }
+
+  Status Bind(int64_t number, ValueId value) {
+    if (!values_.emplace(number, value).second)
+      return in_.Fail(fmt::format("%{} to be defined once", number));
+    return {};
+  }
+
+  Expected<ValueId> ParseUse() {
+    if (in_.Take("_")) return ValueId{};
+    TVMVM_CHECK_OK(in_.Want("%"));
+    TVMVM_TRY(int64_t number, in_.Integer());
+    auto found = values_.find(number);
+    if (found == values_.end()) return in_.Fail(fmt::format("%{} to be defined before its use", number));
+    return found->second;
+  }
+
+  Expected<DType> ParseDType() {
+    std::string_view word = in_.Word();
+    if (word == "invalid") return DType::kInvalid;
+    if (auto dtype = DTypeFromName(word)) return *dtype;
+    return in_.Fail(fmt::format("an element type in place of '{}'", word));
+  }
+
+  // A type, or the name of a declared one.
+  Expected<TypeText> ParseTypeText() {
+    for (std::string_view builtin : {"tensor", "sequence", "optional", "tuple"})
+      if (in_.Sees(builtin)) {
+        TVMVM_TRY(Type type, ParseType(0));
+        return TypeText{std::move(type), ""};
+      }
+    std::string name(in_.Word());
+    // Declarations of types, which lie outside of functions, may name those that follow.
+    if (name.empty() || (function_ != nullptr && !data_types_.contains(name)))
+      return in_.Fail(fmt::format("a type in place of '{}'", name));
+    Type tuple;
+    tuple.kind = TypeKind::kTuple;
+    return TypeText{std::move(tuple), std::move(name)};
+  }
+
+  Expected<Type> ParseType(int depth) {
+    if (depth > kMaxDepth) return in_.Fail("a less deeply nested type");
+    Type type;
+    if (in_.Take("tensor")) {
+      TVMVM_CHECK_OK(in_.Want("<"));
+      TVMVM_TRY(type.dtype, ParseDType());
+      type.ranked = in_.Take(",");
+      if (type.ranked && in_.Take("rank")) {
+        type.ranked = false;
+        type.ranks = 0;
+        while (!in_.Sees(">")) {
+          TVMVM_TRY(int64_t rank, in_.Integer());
+          if (rank < 0 || rank >= Type::kMostRanks) return in_.Fail("a rank");
+          type.ranks |= 1u << rank;
+        }
+      } else if (type.ranked) {
+        TVMVM_TRY(type.dims, in_.DimList());
+      }
+      TVMVM_CHECK_OK(in_.Want(">"));
+      return type;
+    }
+    if (in_.Take("sequence"))
+      type.kind = TypeKind::kSequence;
+    else if (in_.Take("optional"))
+      type.kind = TypeKind::kOptional;
+    else if (in_.Take("tuple"))
+      type.kind = TypeKind::kTuple;
+    else
+      return in_.Fail("a type");
+    TVMVM_CHECK_OK(in_.Want("<"));
+    if (in_.Take(">")) return type;
+    do {
+      TVMVM_TRY(Type element, ParseType(depth + 1));
+      type.elements.push_back(std::move(element));
+    } while (in_.Take(","));
+    TVMVM_CHECK_OK(in_.Want(">"));
+    return type;
+  }
+
+  Status ParseNode(RegionId region, int depth) {
+    if (depth > kMaxDepth) return in_.Fail("less deeply nested regions");
+    Node node;
+    // Results become usable after the node.
+    while (in_.Sees("%")) {
+      TVMVM_TRY(ValueId value, ParseDefinition());
+      node.outputs.push_back(value);
+      if (!in_.Take(",")) break;
+    }
+    if (!node.outputs.empty()) TVMVM_CHECK_OK(in_.Want("="));
+    std::string name(in_.Word());
+    if (name == "match") return ParseMatch(region, depth, node.outputs);
+    node.op = FindCoreOp(name);
+    if (auto found = constructors_.find(name); found != constructors_.end()) {
+      node.op = FindCoreOp("tuple.make");
+      node.attributes["scalars"] = Dims{found->second.tag};
+    }
+    if (!node.op) return in_.Fail(fmt::format("an operator in place of '{}'", name));
+    TVMVM_CHECK_OK(in_.Want("("));
+    if (!in_.Take(")")) {
+      do {
+        TVMVM_TRY(ValueId input, ParseUse());
+        node.inputs.push_back(input);
+      } while (in_.Take(","));
+      TVMVM_CHECK_OK(in_.Want(")"));
+    }
+    if (auto found = constructors_.find(name); found != constructors_.end())
+      TVMVM_CHECK_OK(CheckConstruction(name, found->second, node));
+    TVMVM_CHECK_OK(ParseAttributes(&node));
+    if (in_.Take("from")) {
+      TVMVM_TRY(node.source, in_.Quoted());
+    }
+    while (in_.Sees("(")) {
+      TVMVM_TRY(RegionId inner, ParseRegion(depth));
+      node.regions.push_back(inner);
+    }
+    function_->region(region).nodes.push_back(function_->AddNode(std::move(node)));
+    return {};
+  }
+
+  Expected<RegionId> ParseRegion(int depth) {
+    RegionId region = function_->AddRegion();
+    TVMVM_CHECK_OK(in_.Want("("));
+    if (!in_.Take(")")) {
+      do {
+        TVMVM_TRY(ValueId parameter, ParseDefinition());
+        function_->region(region).parameters.push_back(parameter);
+      } while (in_.Take(","));
+      TVMVM_CHECK_OK(in_.Want(")"));
+    }
+    TVMVM_CHECK_OK(ParseBody(region, depth));
+    return region;
+  }
+
+  // { ... yield %1, %2 }
+  Status ParseBody(RegionId region, int depth) {
+    TVMVM_CHECK_OK(in_.Want("{"));
+    while (!in_.Take("yield")) TVMVM_CHECK_OK(ParseNode(region, depth + 1));
+    if (in_.Take("}")) return {};
+    do {
+      TVMVM_TRY(ValueId result, ParseUse());
+      function_->region(region).results.push_back(result);
+    } while (in_.Take(","));
+    return in_.Want("}");
+  }
+
+  // %9: Tree = Node(%7, %8)
+  Status CheckConstruction(const std::string& name, const Constructor& constructor, const Node& node) {
+    if (node.inputs.size() != constructor.fields.size())
+      return in_.Fail(
+          fmt::format("{} fields of {} in place of {}", constructor.fields.size(), name, node.inputs.size()));
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const TypeText& field = constructor.fields[i];
+      const Type& given = function_->type(node.inputs[i]);
+      if (given.kind != field.type.kind || given.dtype != field.type.dtype ||
+          DataTypeOf(node.inputs[i]) != field.data_type)
+        return in_.Fail(fmt::format("field {} of {} as declared", i, name));
+    }
+    for (ValueId output : node.outputs)
+      if (DataTypeOf(output) != constructor.data_type)
+        return in_.Fail(fmt::format("a result of type {} for {}", constructor.data_type, name));
+    return {};
+  }
+
+  std::string DataTypeOf(ValueId value) const {
+    auto found = data_type_of_.find(value);
+    return found == data_type_of_.end() ? "" : found->second;
+  }
+
+  // %1: tensor<f32,[]> = match(%0) Leaf(%2) { yield %2 } Node(%3, %4) { ... }
+  // becomes the tuple's tag and a branch for each constructor.
+  Status ParseMatch(RegionId region, int depth, const std::vector<ValueId>& outputs) {
+    TVMVM_CHECK_OK(in_.Want("("));
+    TVMVM_TRY(ValueId matched, ParseUse());
+    TVMVM_CHECK_OK(in_.Want(")"));
+    auto type = data_types_.find(DataTypeOf(matched));
+    if (type == data_types_.end()) return in_.Fail("a value of a declared type before this");
+    std::string source;
+    if (in_.Take("from")) {
+      TVMVM_TRY(source, in_.Quoted());
+    }
+    std::vector<Arm> arms(type->second.size());
+    for (size_t i = 0; i < arms.size(); ++i) {
+      auto constructor = constructors_.find(std::string(in_.Word()));
+      bool fits = constructor != constructors_.end() && constructor->second.data_type == type->first;
+      if (!fits || arms[static_cast<size_t>(constructor->second.tag)].given)
+        return in_.Fail(fmt::format("each constructor of {} once", type->first));
+      TVMVM_TRY(RegionId body, ParseArm(matched, constructor->second, depth));
+      arms[static_cast<size_t>(constructor->second.tag)] = {body, true};
+    }
+    Dim tag = module_.FreshSymbol({.range = {0, static_cast<int64_t>(arms.size())}});
+    Node which{.op = FindCoreOp("tuple.case"), .inputs = {matched}, .source = source};
+    which.attributes = {{"scalars", Dims{static_cast<int64_t>(arms.size())}},
+                        {"symbols", std::vector<std::string>{tag.symbol()}}};
+    function_->region(region).nodes.push_back(function_->AddNode(std::move(which)));
+    AddBranch(region, arms, 0, tag, outputs, source);
+    return {};
+  }
+
+  Expected<RegionId> ParseArm(ValueId matched, const Constructor& constructor, int depth) {
+    RegionId region = function_->AddRegion();
+    TVMVM_CHECK_OK(in_.Want("("));
+    for (size_t i = 0; i < constructor.fields.size(); ++i) {
+      if (i > 0) TVMVM_CHECK_OK(in_.Want(","));
+      TVMVM_CHECK_OK(in_.Want("%"));
+      TVMVM_TRY(int64_t number, in_.Integer());
+      ValueId field = function_->AddValue(Instantiate(&module_, constructor.fields[i].type));
+      data_type_of_[field] = constructor.fields[i].data_type;
+      TVMVM_CHECK_OK(Bind(number, field));
+      Node get{.op = FindCoreOp("tuple.get"), .inputs = {matched}, .outputs = {field}};
+      get.attributes = {{"scalars", Dims{static_cast<int64_t>(i)}}};
+      function_->region(region).nodes.push_back(function_->AddNode(std::move(get)));
+    }
+    TVMVM_CHECK_OK(in_.Want(")"));
+    TVMVM_CHECK_OK(ParseBody(region, depth));
+    return region;
+  }
+
+  // The arms from `first` on; the last needs no test.
+  void AddBranch(RegionId region, const std::vector<Arm>& arms, size_t first, const Dim& tag,
+                 const std::vector<ValueId>& outputs, const std::string& source) {
+    bool is_last = first + 2 >= arms.size();
+    RegionId otherwise = arms.back().region;
+    if (!is_last) {
+      otherwise = function_->AddRegion();
+      std::vector<ValueId> results;
+      for (ValueId output : outputs) results.push_back(function_->AddValue(function_->type(output)));
+      AddBranch(otherwise, arms, first + 1, tag, results, source);
+      function_->region(otherwise).results = results;
+    }
+    Node branch{.op = FindCoreOp("if"), .outputs = outputs, .source = source};
+    branch.regions = {arms[first].region, otherwise};
+    branch.attributes = {{"condition", arms.size() == 1 ? Dim(1) : Equal(tag, static_cast<int64_t>(first))},
+                         {"symbols", std::vector<std::string>()},
+                         {"then_values", Dims()},
+                         {"else_values", Dims()}};
+    function_->region(region).nodes.push_back(function_->AddNode(std::move(branch)));
+  }
+
+  Status ParseAttributes(Node* node) {
+    if (!in_.Take("{")) return {};
+    do {
+      std::string name(in_.Word());
+      if (name.empty()) return in_.Fail("an attribute's name");
+      TVMVM_CHECK_OK(in_.Want("="));
+      TVMVM_TRY(node->attributes[name], ParseAttribute());
+    } while (in_.Take(","));
+    return in_.Want("}");
+  }
+
+  template <class T, class Parse>
+  Expected<Attribute> ParseList(Parse parse) {
+    TVMVM_CHECK_OK(in_.Want("["));
+    std::vector<T> list;
+    if (in_.Take("]")) return Attribute(std::move(list));
+    do {
+      TVMVM_TRY(T value, parse());
+      list.push_back(std::move(value));
+    } while (in_.Take(","));
+    TVMVM_CHECK_OK(in_.Want("]"));
+    return Attribute(std::move(list));
+  }
+
+  Expected<Attribute> ParseAttribute() {
+    if (in_.Sees("\"")) {
+      TVMVM_TRY(std::string text, in_.Quoted());
+      return Attribute(std::move(text));
+    }
+    if (in_.Sees("[")) return ParseList<int64_t>([this] { return in_.Integer(); });
+    if (in_.Take("floats")) return ParseList<double>([this] { return in_.Number(); });
+    if (in_.Take("strings")) return ParseList<std::string>([this] { return in_.Quoted(); });
+    if (in_.Take("dims")) {
+      TVMVM_TRY(Dims dims, in_.DimList());
+      return Attribute(std::move(dims));
+    }
+    if (in_.Take("dim")) {
+      TVMVM_CHECK_OK(in_.Want("("));
+      TVMVM_TRY(Dim dim, in_.DimUntil(")"));
+      TVMVM_CHECK_OK(in_.Want(")"));
+      return Attribute(std::move(dim));
+    }
+    if (in_.Take("float")) {
+      TVMVM_CHECK_OK(in_.Want("("));
+      TVMVM_TRY(double value, in_.Number());
+      TVMVM_CHECK_OK(in_.Want(")"));
+      return Attribute(value);
+    }
+    if (in_.Take("dense")) return ParseData();
+    Expected<int64_t> integer = in_.Integer();
+    if (integer) return Attribute(*integer);
+    TVMVM_TRY(DType dtype, ParseDType());
+    return Attribute(dtype);
+  }
+
+  // dense<f32,[2,3]>[1, 2, 3, 4, 5, 6]
+  Expected<Attribute> ParseData() {
+    TensorData data;
+    TVMVM_CHECK_OK(in_.Want("<"));
+    TVMVM_TRY(data.dtype, ParseDType());
+    TVMVM_CHECK_OK(in_.Want(","));
+    TVMVM_TRY(Attribute dims, ParseList<int64_t>([this] { return in_.Integer(); }));
+    data.dims = std::get<std::vector<int64_t>>(dims);
+    TVMVM_CHECK_OK(in_.Want(">"));
+    if (in_.Sees("#")) return in_.Fail("the elements: a digest cannot be read back");
+    int64_t count = 1;
+    for (int64_t dim : data.dims) {
+      constexpr int64_t kMaxElements = 1 << 20;
+      if (dim < 0 || dim > kMaxElements || (count *= dim) > kMaxElements) return in_.Fail("a small tensor");
+    }
+    if (data.dtype == DType::kString) {
+      TVMVM_TRY(Attribute strings, ParseList<std::string>([this] { return in_.Quoted(); }));
+      data.strings = std::get<std::vector<std::string>>(strings);
+      if (static_cast<int64_t>(data.strings.size()) != count)
+        return in_.Fail(fmt::format("{} elements before this", count));
+      return Attribute(std::make_shared<const TensorData>(std::move(data)));
+    }
+    if (!IsNumeric(data.dtype)) return in_.Fail("elements of a numeric type");
+    return ParseElements(std::move(data), count);
+  }
+
+  Expected<Attribute> ParseElements(TensorData data, int64_t count) {
+    std::vector<std::byte> bytes(static_cast<size_t>(DTypeBytes(data.dtype, count)));
+    TVMVM_CHECK_OK(in_.Want("["));
+    for (int64_t i = 0; i < count; ++i) {
+      if (i > 0) TVMVM_CHECK_OK(in_.Want(","));
+      tensor::Scalar value;
+      if (IsFloat(data.dtype)) {
+        TVMVM_TRY(value.number, in_.Number());
+      } else if (data.dtype == DType::kU64) {
+        TVMVM_TRY(Dim dim, UnsignedInteger());
+        value.integer = dim.value();
+      } else {
+        TVMVM_TRY(value.integer, in_.Integer());
+      }
+      WriteElement(data.dtype, bytes, i, value);
+    }
+    TVMVM_CHECK_OK(in_.Want("]"));
+    return Attribute(std::make_shared<const TensorData>(
+        TensorData::Owned(data.dtype, std::move(data.dims), std::move(bytes))));
+  }
+
+  // Beyond the range of int64 too; wrapped.
+  Expected<Dim> UnsignedInteger() {
+    std::string_view digits = in_.Word();
+    uint64_t value = 0;
+    for (char c : digits) {
+      if (c < '0' || c > '9' || __builtin_mul_overflow(value, uint64_t{10}, &value) ||
+          __builtin_add_overflow(value, static_cast<uint64_t>(c - '0'), &value))
+        return in_.Fail("an unsigned integer before this");
+    }
+    return Dim(static_cast<int64_t>(value));
+  }
+
+  TextReader in_;
+  Module module_;
+  Function* function_ = nullptr;
+  std::map<int64_t, ValueId> values_;
+  std::map<std::string, std::vector<std::string>> data_types_;  // constructors of each, by tag
+  std::map<std::string, Constructor> constructors_;
+  std::map<ValueId, std::string> data_type_of_;  // of the function's values that have one
+};
+
+}  // namespace
+
+Expected<Module> ParseModule(std::string_view text) {
+  TVMVM_TRY(Module module, ModuleParser(text).Run());
+  if (Status status = VerifyModule(module); !status)
+    return MakeError(Code::kInvalidArgument, status.error().message);
+  return module;
+}
+
+}  // namespace tvmvm::ir

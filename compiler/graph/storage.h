@@ -1,0 +1,35 @@
+// Where the values of a function live: its inputs, constants, outputs, an arena, or inside another value
+// (views).
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "compiler/graph/graph.h"
+
+namespace tvmvm::lowering {
+
+// A value seen as part of the value that owns the memory.
+struct Place {
+  ir::ValueId root;
+  ir::Dim byte_offset = 0;
+};
+
+// Views: reshapes always, slices where the elements are contiguous. `root` maps each value to its owner.
+class Views {
+ public:
+  explicit Views(const ir::Function& function);
+  Place PlaceOf(ir::ValueId value) const;
+  // True when the node only gives another view of its input: nothing runs for it.
+  static bool IsView(const ir::Function& function, const ir::Node& node);
+
+ private:
+  void Add(const ir::Function& function, ir::RegionId region);
+
+  std::map<ir::ValueId, Place> places_;
+};
+
+// Bytes of a tensor as a dim.
+ir::Dim BytesOf(DType dtype, const ir::Dims& dims);
+
+}  // namespace tvmvm::lowering

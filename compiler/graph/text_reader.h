@@ -1,0 +1,37 @@
+// Characters of the graph IR's text form: spaces, words, numbers, quoted text, and errors that say where.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "bytecode/status.h"
+#include "compiler/dim/dim.h"
+
+namespace tvmvm::ir {
+
+class TextReader {
+ public:
+  explicit TextReader(std::string_view text) : text_(text) {}
+
+  bool AtEnd();
+  // Takes the token when it comes next.
+  bool Take(std::string_view token);
+  bool Sees(std::string_view token);
+  Status Want(std::string_view token);
+  // Letters, digits, '_' and '.'; empty where none comes next.
+  std::string_view Word();
+  Expected<int64_t> Integer();  // "inf" and "-inf" give the extremes
+  Expected<double> Number();
+  Expected<std::string> Quoted();
+  Expected<Dim> DimUntil(
+      std::string_view stops);  // up to one of these characters outside of parentheses and quotes
+  Expected<Dims> DimList();     // "[n, 4]"
+  tl::unexpected<Error> Fail(std::string_view wanted);
+
+ private:
+  void SkipSpace();
+  std::string_view text_;
+  size_t position_ = 0;
+};
+
+}  // namespace tvmvm::ir

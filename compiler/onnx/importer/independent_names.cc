@@ -1,0 +1,28 @@
+#include "compiler/onnx/importer/independent_names.h"
+
+#include <string_view>
+
+namespace tvmvm::ir {
+namespace {
+
+void Collect(const std::vector<OnnxNode>& nodes, std::set<std::string>* names) {
+  for (const OnnxNode& node : nodes) {
+    bool is_gradient = node.domain == "ai.onnx.preview.training" && node.op_type == "Gradient";
+    for (const auto& [name, attribute] : node.attributes) {
+      if (is_gradient) names->insert(attribute.texts.begin(), attribute.texts.end());
+      if (attribute.graph != nullptr) Collect(attribute.graph->nodes, names);
+      for (const auto& graph : attribute.graphs) Collect(graph->nodes, names);
+    }
+  }
+}
+
+}  // namespace
+
+std::set<std::string> IndependentNames(const OnnxModel& model) {
+  std::set<std::string> names;
+  Collect(model.graph.nodes, &names);
+  for (const OnnxFunction& function : model.functions) Collect(function.nodes, &names);
+  return names;
+}
+
+}  // namespace tvmvm::ir

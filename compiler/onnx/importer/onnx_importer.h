@@ -1,0 +1,25 @@
+// From an ONNX model to the graph IR: the signature with symbolic dims, and every node decomposed by its row.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bytecode/status.h"
+#include "compiler/graph/graph.h"
+#include "compiler/onnx/model/onnx_model.h"
+
+namespace tvmvm::ir {
+
+struct ImportOptions {
+  std::map<std::string, DimRange> dims;  // facts by dim_param or symbol; low == high fixes the dimension
+  bool keep_all_values = false;          // every named tensor becomes an output, after the model's own
+};
+
+// Errors: kUnsupported (everything of the model that is not supported, with operator, domain, version and
+// node names), kInvalidArgument (malformed nodes, each with name, operator and reason; a dim option that
+// names no symbol). `warnings` may be null.
+Expected<Module> ImportOnnx(const OnnxModel& model, const ImportOptions& options,
+                            std::vector<std::string>* warnings = nullptr);
+
+}  // namespace tvmvm::ir

@@ -1,0 +1,107 @@
+#include "compiler/onnx/importer/onnx_signature.h"
+
+#include <fmt/core.h>
+
+#include <cctype>
+
+#include "bytecode/shape.h"
+#include "compiler/graph/type_join.h"
+
+namespace tvmvm::ir {
+
+std::string SymbolName(const std::string& text) {
+  std::string name;
+  for (char c : text) {
+    bool allowed = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    name += allowed ? c : '_';
+  }
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(0, "_");
+  static const std::set<std::string> kWords = {"min", "max", "floordiv", "ceildiv", "mod",   "and",
+                                               "or",  "not", "select",   "true",    "false", "floormod"};
+  if (kWords.contains(name)) name += '_';
+  return name;
+}
+
+Dim SignatureTypes::SymbolFor(const std::string& dim_param, const std::string& otherwise) {
+  if (!dim_param.empty()) {
+    if (auto found = by_param_.find(dim_param); found != by_param_.end()) return found->second;
+  }
+  const std::string& wanted = dim_param.empty() ? otherwise : dim_param;
+  std::string name = SymbolName(wanted);
+  while (module_.symbols.contains(name)) name += '_';
+  DimRange range;
+  for (const std::string& key : {wanted, name}) {
+    if (auto fact = facts_.find(key); fact != facts_.end()) range = fact->second;
+    known_.insert(key);
+  }
+  Dim dim = range.low == range.high ? Dim(range.low) : Dim::Symbol(name);
+  // A fixed dimension's name stays taken, so that no other symbol gets it.
+  if (dim.is_symbol()) module_.symbols[name] = SymbolInfo{range, true};
+  if (!dim_param.empty()) by_param_.emplace(dim_param, dim);
+  return dim;
+}
+
+Expected<Type> SignatureTypes::TypeOf(const OnnxType& type, const std::string& name) {
+  return TypeOf(type, name, [this, &name](const OnnxDim& dim, size_t axis) {
+    return SymbolFor(dim.symbol, fmt::format("{}_{}", SymbolName(name), axis));
+  });
+}
+
+Expected<Type> SignatureTypes::TypeOf(const OnnxType& type, const std::string& name,
+                                      const UnknownDims& unknown) {
+  Type result;
+  switch (type.kind) {
+    case OnnxType::Kind::kTensor:
+      break;
+    case OnnxType::Kind::kSequence:
+    case OnnxType::Kind::kOptional: {
+      result.kind = type.kind == OnnxType::Kind::kSequence ? TypeKind::kSequence : TypeKind::kOptional;
+      // Each element has its own dims.
+      TVMVM_TRY(Type element,
+                TypeOf(type.elements.at(0), name, [](const OnnxDim&, size_t) { return UnknownDim(); }));
+      result.elements.push_back(std::move(element));
+      return result;
+    }
+    case OnnxType::Kind::kMap: {
+      const OnnxType& values = type.elements.at(0);
+      if (values.kind != OnnxType::Kind::kTensor || values.dtype == DType::kInvalid)
+        return MakeError(Code::kUnsupported,
+                         fmt::format("'{}' is a map whose values are no numbers or strings", name));
+      result.kind = TypeKind::kTuple;
+      for (DType dtype : {type.dtype, values.dtype})
+        result.elements.push_back(Type::Tensor(dtype, {UnknownDim()}));
+      return result;
+    }
+    default:
+      return MakeError(Code::kUnsupported,
+                       fmt::format("'{}' is neither a tensor, a sequence, an optional nor a map", name));
+  }
+  if (type.dtype == DType::kInvalid)
+    return MakeError(Code::kInvalidArgument, fmt::format("'{}' has no element type", name));
+  if (type.dims.size() > kMaxRank)
+    return MakeError(Code::kUnsupported, fmt::format("'{}' has {} dimensions, at most {} are supported", name,
+                                                     type.dims.size(), kMaxRank));
+  result.dtype = type.dtype;
+  result.ranked = type.ranked;
+  for (size_t axis = 0; axis < type.dims.size(); ++axis) {
+    const OnnxDim& dim = type.dims[axis];
+    // Some exporters write -1 or 0 and a name, or -1 alone, for "unknown".
+    bool known = dim.value.has_value() && *dim.value >= 0 && dim.symbol.empty();
+    result.dims.push_back(known ? Dim(*dim.value) : unknown(dim, axis));
+  }
+  return result;
+}
+
+Status SignatureTypes::CheckFacts() const {
+  for (const auto& [name, range] : facts_) {
+    if (known_.contains(name)) continue;
+    std::string list;
+    for (const auto& [symbol, info] : module_.symbols)
+      list += fmt::format("{}'{}'", list.empty() ? "" : ", ", symbol);
+    return MakeError(Code::kInvalidArgument, fmt::format("no input has a dimension '{}'; there is {}", name,
+                                                         list.empty() ? "none" : list));
+  }
+  return {};
+}
+
+}  // namespace tvmvm::ir

@@ -1,0 +1,44 @@
+// Types of a model's inputs as types of the graph IR: every dimension a number or a symbol with what is known
+// of it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bytecode/status.h"
+#include "compiler/graph/graph.h"
+#include "compiler/onnx/model/onnx_model.h"
+
+namespace tvmvm::ir {
+
+class SignatureTypes {
+ public:
+  // `facts` are ImportOptions::dims; both must outlive the object.
+  SignatureTypes(Module* module, const std::map<std::string, DimRange>& facts)
+      : module_(*module), facts_(facts) {}
+
+  // The type of the input `name`. Unnamed unknown dims become symbols "name_axis"; in elements of sequences
+  // and optionals all unknown dims stay so. Errors: kInvalidArgument, kUnsupported (no element type, unknown
+  // rank).
+  Expected<Type> TypeOf(const OnnxType& type, const std::string& name);
+  // kInvalidArgument where a fact names no symbol that TypeOf has seen.
+  Status CheckFacts() const;
+
+ private:
+  using UnknownDims = std::function<Dim(const OnnxDim&, size_t axis)>;
+  static Expected<Type> TypeOf(const OnnxType& type, const std::string& name, const UnknownDims& unknown);
+  Dim SymbolFor(const std::string& dim_param, const std::string& otherwise);
+
+  Module& module_;
+  const std::map<std::string, DimRange>& facts_;
+  std::map<std::string, Dim> by_param_;  // what a dim_param has become
+  std::set<std::string> known_;          // names that a fact may use
+};
+
+// Letters, digits and '_', not starting with a digit, no word of the expression language.
+std::string SymbolName(const std::string& text);
+
+}  // namespace tvmvm::ir

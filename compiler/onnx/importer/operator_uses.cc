@@ -1,0 +1,86 @@
+#include "compiler/onnx/importer/operator_uses.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "compiler/onnx/ops/onnx_op.h"
+
+namespace tvmvm::ir {
+namespace {
+
+using Opsets = std::map<std::string, int64_t>;
+
+// Why a node cannot be imported, as far as its operator and attributes tell; "" where nothing speaks against
+// it.
+std::string ProblemOf(const OnnxNode& node, int64_t version) {
+  if (version == 0) return "the domain is not imported";
+  if (node.domain.empty() && version > kNewestOpset)
+    return fmt::format("versions 1 to {} of ai.onnx are supported", kNewestOpset);
+  const OnnxOp* row =
+      FindOnnxOp(node.domain, node.op_type, static_cast<int>(std::min<int64_t>(version, kLatest)));
+  if (row == nullptr) return "no such operator in this version";
+  for (const auto& [name, attribute] : node.attributes)
+    if (!Understands(*row, name, static_cast<int>(version))) return fmt::format("attribute '{}'", name);
+  return "";
+}
+
+class Counter {
+ public:
+  explicit Counter(const OnnxModel& model) : model_(model) {
+    for (const OnnxFunction& function : model.functions)
+      functions_.emplace(std::tuple(function.domain, function.name, function.overload), &function);
+  }
+
+  std::vector<OperatorUse> Count() {
+    Add(model_.graph.nodes, model_.opset_imports);
+    while (!waiting_.empty()) {
+      auto [nodes, opsets] = waiting_.back();
+      waiting_.pop_back();
+      for (const OnnxNode& node : *nodes) CountNode(node, *opsets);
+    }
+    std::vector<OperatorUse> uses;
+    for (auto& [key, use] : uses_) uses.push_back(std::move(use));
+    return uses;
+  }
+
+ private:
+  void Add(const std::vector<OnnxNode>& nodes, const Opsets& opsets) {
+    waiting_.emplace_back(&nodes, &opsets);
+  }
+
+  void CountNode(const OnnxNode& node, const Opsets& opsets) {
+    for (const auto& [name, attribute] : node.attributes) {
+      if (attribute.graph) Add(attribute.graph->nodes, opsets);
+      for (const auto& graph : attribute.graphs) Add(graph->nodes, opsets);
+    }
+    auto function = functions_.find(std::tuple(node.domain, node.op_type, node.overload));
+    if (function != functions_.end()) {
+      const OnnxFunction* callee = function->second;
+      if (called_.insert(callee).second) Add(callee->nodes, callee->opset_imports);
+      return;
+    }
+    auto opset = opsets.find(node.domain);
+    int64_t version = opset == opsets.end() ? 0 : opset->second;
+    OperatorUse& use = uses_[std::tuple(node.domain, node.op_type, version)];
+    use.domain = node.domain;
+    use.name = node.op_type;
+    use.version = version;
+    ++use.count;
+    if (use.problem.empty()) use.problem = ProblemOf(node, version);
+  }
+
+  const OnnxModel& model_;
+  std::map<std::tuple<std::string, std::string, std::string>, const OnnxFunction*> functions_;
+  std::set<const OnnxFunction*> called_;
+  std::vector<std::pair<const std::vector<OnnxNode>*, const Opsets*>> waiting_;
+  std::map<std::tuple<std::string, std::string, int64_t>, OperatorUse> uses_;
+};
+
+}  // namespace
+
+std::vector<OperatorUse> ListOperatorUses(const OnnxModel& model) { return Counter(model).Count(); }
+
+}  // namespace tvmvm::ir

@@ -1,0 +1,50 @@
+// TensorProto and SparseTensorProto. Private to the reader of ONNX files.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "compiler/onnx/model/mapped_file.h"
+#include "compiler/onnx/model/onnx_model.h"
+
+namespace tvmvm::ir {
+
+// How the reader leaves its nested functions; never leaves ReadOnnxFile and its like.
+class OnnxReadError : public std::runtime_error {
+ public:
+  OnnxReadError(Code code, const std::string& message) : std::runtime_error(message), code(code) {}
+  Code code;
+};
+
+}  // namespace tvmvm::ir
+
+// A field of another wire type than ONNX gives it is an error of the file, in every build.
+#define protozero_assert(condition)                                                \
+  ((condition) ? void()                                                            \
+               : throw ::tvmvm::ir::OnnxReadError(::tvmvm::Code::kInvalidArgument, \
+                                                  "a field has the wrong wire type"))
+// Hidden, so that the reader in a program that links this library, which lacks this check, does not take the
+// place of this one.
+#pragma GCC visibility push(hidden)
+#include <protozero/pbf_reader.hpp>
+#pragma GCC visibility pop
+
+namespace tvmvm::ir {
+
+// Where tensors' bytes come from.
+struct OnnxSource {
+  std::shared_ptr<const void> owner;    // of the bytes that are read; null: the caller keeps them
+  const ModelFolder* folder = nullptr;  // of external data
+  std::map<std::string, std::shared_ptr<const MappedFile>> external;  // by location, each mapped once
+};
+
+// All throw OnnxReadError or protozero's exceptions.
+OnnxInitializer ReadTensorProto(protozero::pbf_reader reader, OnnxSource& source);
+OnnxInitializer ReadSparseTensorProto(protozero::pbf_reader reader, OnnxSource& source);
+
+// Values of a repeated varint or fixed field, packed or not.
+void AppendInt64(protozero::pbf_reader& reader, std::vector<int64_t>* values);
+
+}  // namespace tvmvm::ir

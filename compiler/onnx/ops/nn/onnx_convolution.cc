@@ -1,0 +1,226 @@
+// Convolutions and their transposes.
+#include <fmt/core.h>
+
+#include "compiler/onnx/ops/onnx_families.h"
+#include "compiler/onnx/ops/onnx_quantized.h"
+#include "compiler/onnx/ops/onnx_window.h"
+
+namespace tvmvm::ir {
+namespace {
+
+bool CheckRanks(OnnxContext& c, ValueId x, ValueId w) {
+  if (c.b.failed()) return false;
+  if (c.b.rank(x) >= 3 && c.b.rank(w) == c.b.rank(x)) return true;
+  c.b.Fail(Code::kInvalidArgument,
+           fmt::format("data of rank {} and weights of rank {}; one rank of at least 3 is wanted",
+                       c.b.rank(x), c.b.rank(w)));
+  return false;
+}
+
+Dims Spatial(OpBuilder& b, ValueId value) { return Dims(b.dims(value).begin() + 2, b.dims(value).end()); }
+
+bool CheckKernelShape(OnnxContext& c, const Dims& kernel) {
+  std::vector<int64_t> given = c.Ints("kernel_shape");
+  bool fits = given.empty() || given.size() == kernel.size();
+  for (size_t i = 0; fits && i < given.size(); ++i)
+    fits = !kernel[i].is_constant() || kernel[i].IsConstant(given[i]);
+  if (!fits) c.b.Fail(Code::kInvalidArgument, "the attribute 'kernel_shape' differs from the weights");
+  return fits && !c.b.failed();
+}
+
+ValueId Convolve(OnnxContext& c, ValueId x, ValueId w, DType dtype) {
+  OpBuilder& b = c.b;
+  if (!CheckRanks(c, x, w)) return x;
+  Dims kernel = Spatial(b, w);
+  if (!CheckKernelShape(c, kernel)) return x;
+  WindowGeometry geometry = ReadWindow(c, Spatial(b, x), kernel);
+  if (b.failed()) return x;
+  return b.Emit("conv", {x, w},
+                {{"strides", geometry.strides},
+                 {"dilations", geometry.dilations},
+                 {"low", geometry.low},
+                 {"high", geometry.high},
+                 {"groups", c.Int("group", 1)},
+                 {"dtype", dtype}});
+}
+
+ValueId WithBias(OnnxContext& c, ValueId result, size_t bias) {
+  if (!c.has(bias) || c.b.failed()) return result;
+  return c.b.Add(result, PerChannel(c.b, c.in(bias), c.b.rank(result)));
+}
+
+void Conv(OnnxContext& c) { c.Out(0, WithBias(c, Convolve(c, c.in(0), c.in(1), c.b.dtype(c.in(0))), 2)); }
+
+// Zero points are one number, or one an output channel of the weights. Padding is with the zero point: 0 once
+// it is taken off.
+ValueId IntegerConvolve(OnnxContext& c, size_t x, size_t x_zero, size_t w, size_t w_zero) {
+  OpBuilder& b = c.b;
+  ValueId weights = b.Cast(c.in(w), DType::kI32);
+  if (c.has(w_zero)) {
+    Dims dims(static_cast<size_t>(b.rank(weights)), Dim(1));
+    if (!dims.empty()) dims[0] = Product(b.dims(c.in(w_zero)));
+    weights = b.Sub(weights, b.Cast(b.Reshape(c.in(w_zero), dims), DType::kI32));
+  }
+  ValueId data = b.Cast(c.in(x), DType::kI32);
+  if (c.has(x_zero)) data = b.Sub(data, b.Cast(b.Reshape(c.in(x_zero), {}), DType::kI32));
+  return Convolve(c, data, weights, DType::kI32);
+}
+
+void ConvInteger(OnnxContext& c) { c.Out(0, IntegerConvolve(c, 0, 2, 1, 3)); }
+
+// x, its scale and zero point, w, its scale and zero point, the result's scale and zero point, bias.
+void QLinearConv(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId sum = WithBias(c, IntegerConvolve(c, 0, 2, 3, 5), 8);
+  if (b.failed()) return;
+  ValueId scale = b.Div(b.Mul(c.in(1), c.in(4)), c.in(6));
+  scale = PerChannel(b, scale, b.rank(sum));
+  c.Out(0,
+        Requantize(b, b.Mul(b.Cast(sum, DType::kF32), b.Cast(scale, DType::kF32)), b.Reshape(c.in(7), {})));
+}
+
+// Sizes of the result: from output_shape (which may hold batch and channels too), or from strides and
+// padding.
+struct TransposedGeometry {
+  Dims low;
+  Dims dims;
+};
+
+TransposedGeometry TransposedOutput(OnnxContext& c, const Dims& spatial, const Dims& kernel,
+                                    const WindowGeometry& geometry) {
+  size_t count = spatial.size();
+  std::vector<int64_t> extra = SpatialInts(c, "output_padding", count, 0);
+  std::vector<int64_t> wanted = c.Ints("output_shape");
+  if (wanted.size() == count + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  if (!wanted.empty() && wanted.size() != count) {
+    c.b.Fail(Code::kInvalidArgument,
+             fmt::format("the attribute 'output_shape' has {} entries, {} are wanted", wanted.size(), count));
+    wanted.clear();
+  }
+  std::string mode = c.Text("auto_pad", "NOTSET");
+  bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
+  TransposedGeometry result;
+  for (size_t i = 0; i < count; ++i) {
+    Dim full = (spatial[i] - Dim(1)) * Dim(geometry.strides[i]) + Dim(extra[i]) +
+               WindowExtent(kernel[i], geometry.dilations[i]);
+    if (wanted.empty() && !same) {
+      result.low.push_back(geometry.low[i]);
+      result.dims.push_back(full - geometry.low[i] - geometry.high[i]);
+      continue;
+    }
+    Dim size = wanted.empty() ? spatial[i] * Dim(geometry.strides[i]) : Dim(wanted[i]);
+    Dim low, high;
+    DividePadding(Max(full - size, 0), mode == "SAME_UPPER", &low, &high);
+    result.low.push_back(low);
+    result.dims.push_back(size);
+  }
+  return result;
+}
+
+void ConvTranspose(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId x = c.in(0);
+  ValueId w = c.in(1);
+  if (!CheckRanks(c, x, w)) return;
+  Dims kernel = Spatial(b, w);
+  if (!CheckKernelShape(c, kernel)) return;
+  WindowGeometry geometry = ReadWindow(c, Spatial(b, x), kernel);
+  TransposedGeometry output = TransposedOutput(c, Spatial(b, x), kernel, geometry);
+  if (b.failed()) return;
+  ValueId result = b.Emit("conv_transpose", {x, w},
+                          {{"strides", geometry.strides},
+                           {"dilations", geometry.dilations},
+                           {"low", output.low},
+                           {"dims", output.dims},
+                           {"groups", c.Int("group", 1)}});
+  c.Out(0, WithBias(c, result, 2));
+}
+
+// Columns of blocks back to images, overlaps added: a transposed convolution whose weights put each block
+// element in its place.
+void Col2Im(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  Dims image = b.ReadDims(c.in(1));
+  Dims block = b.ReadDims(c.in(2));
+  if (b.failed()) return;
+  Dims d = b.dims(c.in(0));
+  WindowGeometry geometry = ReadWindow(c, image, block);
+  if (b.failed()) return;
+  if (d.size() != 3 || block.size() != image.size() || block.empty()) {
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("data {} with blocks {} of images {}", ToString(d), ToString(block), ToString(image)));
+    return;
+  }
+  // Channels are independent: they count as batch entries, each with one input channel an element of a block.
+  Dim size = Product(block);
+  Dim channels = FloorDiv(d[1], size);
+  Dims columns{d[0] * channels, size};
+  for (size_t i = 0; i < image.size(); ++i) {
+    Dim room = image[i] + geometry.low[i] + geometry.high[i] - WindowExtent(block[i], geometry.dilations[i]);
+    columns.push_back(FloorDiv(room, geometry.strides[i]) + Dim(1));
+  }
+  ValueId hit = b.Binary(tensor::ExprOp::kEqual, b.Iota(DType::kI64, {size, size}, 0),
+                         b.Iota(DType::kI64, {size, size}, 1));
+  Dims weight_dims{size, Dim(1)};
+  weight_dims.insert(weight_dims.end(), block.begin(), block.end());
+  ValueId weights = b.Reshape(b.Cast(hit, b.dtype(c.in(0))), weight_dims);
+  ValueId images = b.Emit("conv_transpose", {b.Reshape(c.in(0), columns), weights},
+                          {{"strides", geometry.strides},
+                           {"dilations", geometry.dilations},
+                           {"low", geometry.low},
+                           {"dims", image},
+                           {"groups", int64_t{1}}});
+  Dims result{d[0], channels};
+  result.insert(result.end(), image.begin(), image.end());
+  c.Out(0, b.Reshape(images, result));
+}
+
+// A depthwise convolution over what came before and the data: [batch, channels, length].
+void CausalConvWithState(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  ValueId x = c.in(0);
+  ValueId w = c.in(1);
+  std::string activation = c.Text("activation", "none");
+  bool gated = activation == "silu" || activation == "swish";
+  auto channels = b.dim(w, 0).constant();
+  if (b.rank(x) != 3 || b.rank(w) != 3 || !channels.has_value() || (!gated && activation != "none")) {
+    b.Fail(Code::kInvalidArgument, fmt::format("data of rank {}, weights of rank {}, activation '{}'",
+                                               b.rank(x), b.rank(w), activation));
+    return;
+  }
+  Dim reach = b.dim(w, 2) - Dim(1);
+  Dims d = b.dims(x);
+  ValueId before = c.has(3) ? c.in(3) : b.Expand(b.Scalar(b.dtype(x), 0), {d[0], d[1], reach});
+  ValueId padded = b.Concat({before, x}, 2);
+  std::vector<int64_t> one{1};
+  Dims none{Dim(0)};
+  ValueId result =
+      b.Emit("conv", {padded, w},
+             {{"strides", one}, {"dilations", one}, {"low", none}, {"high", none}, {"groups", *channels}});
+  result = WithBias(c, result, 2);
+  if (gated) {
+    ValueId wide = b.Cast(result, DType::kF32);
+    result = b.Cast(b.Mul(wide, b.Unary(tensor::ExprOp::kSigmoid, wide)), b.dtype(x));
+  }
+  c.Out(0, result);
+  c.Out(1, b.SliceAxis(padded, 2, d[2], reach));
+}
+
+constexpr std::string_view kAttributes = "auto_pad dilations group kernel_shape pads strides";
+
+constexpr OnnxOp kRows[] = {
+    {"", "Conv", 1, kLatest, 2, 3, kAttributes, Conv, kFloats},
+    {"", "ConvInteger", 10, kLatest, 2, 4, kAttributes, ConvInteger, kBytes},
+    {"", "QLinearConv", 10, kLatest, 8, 9, kAttributes, QLinearConv, kBytes},
+    {"", "ConvTranspose", 1, kLatest, 2, 3,
+     "auto_pad dilations group kernel_shape output_padding output_shape pads strides", ConvTranspose,
+     kFloats},
+    {"", "Col2Im", 18, kLatest, 3, 3, "dilations pads strides", Col2Im, kNumbers | kBools},
+    {"", "CausalConvWithState", 27, kLatest, 2, 4, "activation", CausalConvWithState, kFloats},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> OnnxConvolutionRows() { return kRows; }
+
+}  // namespace tvmvm::ir

@@ -1,0 +1,140 @@
+// ONNX operators: one row for each operator and range of versions, saying how it is decomposed into core
+// operators. Families live in one file each (elementwise.cc, movement.cc, ...), core rows and ONNX rows
+// together.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/graph/core/element_types.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/op_builder.h"
+
+namespace tvmvm::ir {
+
+struct OnnxGraph;  // an attribute's subgraph, importers/onnx_model.h
+struct OnnxType;   // an attribute's type, importers/onnx_model.h
+
+struct OnnxAttribute {
+  enum class Kind : uint8_t {
+    kFloat,
+    kInt,
+    kString,
+    kTensor,
+    kGraph,
+    kFloats,
+    kInts,
+    kStrings,
+    kTensors,
+    kGraphs,
+    kType,
+    kOther
+  };
+  Kind kind = Kind::kOther;
+  std::string reference;  // inside a model function: the attribute of the caller's node that it stands for
+  double number = 0;
+  int64_t integer = 0;
+  std::string text;
+  std::shared_ptr<const TensorData> tensor;
+  std::shared_ptr<const OnnxGraph> graph;
+  std::shared_ptr<const OnnxType> type;
+  std::vector<double> numbers;
+  std::vector<int64_t> integers;
+  std::vector<std::string> texts;
+  std::vector<std::shared_ptr<const TensorData>> tensors;
+  std::vector<std::shared_ptr<const OnnxGraph>> graphs;
+};
+
+// What a row's decomposition sees of one node.
+class OnnxContext {
+ public:
+  OpBuilder& b;
+  int version = 0;  // of the opset of the node's domain
+  std::string op_type;
+  std::vector<ValueId> inputs;            // invalid: absent
+  std::vector<std::string> output_names;  // "" : not wanted
+  std::map<std::string, OnnxAttribute> attributes;
+  std::vector<ValueId> outputs;  // filled by the row, one for each wanted output
+  // Imports a subgraph attribute in place: its inputs are the arguments, the values are its outputs; captured
+  // names resolve outside. Into a region of a control node where the builder has entered one.
+  std::function<Expected<std::vector<ValueId>>(const OnnxGraph&, const std::vector<ValueId>& arguments)>
+      import_graph;
+  // Notes how far the import's report has come; the function that it gives forgets what was reported since.
+  std::function<std::function<void()>()> checkpoint;
+  // The value that the node sees by this name; null: there is none (yet); no id: its node is not imported.
+  std::function<const std::optional<ValueId>*(const std::string&)> find_value;
+  // What is known of the types that loops carry, by their body; null: nothing is kept.
+  std::map<const void*, std::vector<Type>>* carried_types = nullptr;
+
+  explicit OnnxContext(OpBuilder& builder) : b(builder) {}
+  bool has(size_t input) const { return input < inputs.size() && inputs[input].valid(); }
+  ValueId in(size_t input) const { return input < inputs.size() ? inputs[input] : ValueId{}; }
+  bool wants(size_t output) const { return output < output_names.size() && !output_names[output].empty(); }
+  void Out(size_t output, ValueId value);  // ignored when it is not wanted
+  bool HasAttribute(std::string_view name) const;
+  int64_t Int(std::string_view name, int64_t otherwise) const;
+  double Float(std::string_view name, double otherwise) const;
+  std::string Text(std::string_view name, std::string otherwise) const;
+  std::vector<int64_t> Ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<double> Floats(std::string_view name) const;
+  std::vector<std::string> Texts(std::string_view name) const;  // empty where absent
+  const OnnxAttribute* Attr(std::string_view name) const;
+
+ private:
+  // Null where absent; records an error where the attribute has another kind.
+  const OnnxAttribute* AttrOfKind(std::string_view name, OnnxAttribute::Kind kind,
+                                  std::string_view kind_name) const;
+};
+
+inline constexpr int kLatest = 1 << 20;
+inline constexpr int kNewestOpset = 28;  // of ai.onnx
+
+// What a row does with strings where it takes them.
+enum class StringUse : uint8_t {
+  kNative,  // understands them
+  kMoved,   // only moves elements: the importer gives it positions, and takes the strings at those it returns
+};
+
+// The element types that a row takes: of one input, or of its first output. The importer refuses others, and
+// strings in any input where they are not among them.
+struct OnnxTypes {
+  static constexpr int kFirstOutput = -1;
+
+  DTypeSet set;
+  int input = 0;
+
+  constexpr OnnxTypes() = default;
+  constexpr OnnxTypes(DTypeSet types, int of_input = 0) : set(types), input(of_input) {}
+};
+constexpr OnnxTypes OfInput(int input, DTypeSet types) { return {types, input}; }
+constexpr OnnxTypes OfOutput(DTypeSet types) { return {types, OnnxTypes::kFirstOutput}; }
+
+struct OnnxOp {
+  std::string_view domain;  // "" is ai.onnx
+  std::string_view name;
+  int since;  // first and last opset version that this row serves
+  int until;
+  int min_inputs;
+  int max_inputs;               // -1: any number
+  std::string_view attributes;  // the names it understands, separated by spaces
+  void (*lower)(OnnxContext&);  // errors go through OnnxContext::b.Fail
+  OnnxTypes types;
+  StringUse strings = StringUse::kNative;
+
+  // Sequences, optionals, maps and tensors of unknown rank are taken as they are.
+  constexpr bool takes_any_value() const { return types.set.contains(kAnyValue); }
+};
+
+std::span<const OnnxOp* const> OnnxOps();
+const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int version);  // null: none
+
+bool Understands(const OnnxOp& row, std::string_view attribute, int version);
+
+}  // namespace tvmvm::ir

@@ -1,0 +1,40 @@
+// What a convolution node says, by name.
+#pragma once
+
+#include <vector>
+
+#include "compiler/loops/nest.h"
+#include "compiler/schedules/group.h"
+
+namespace tvmvm::tensor {
+
+struct ConvolutionShape {
+  bool channels_last = false;
+  ir::Dim batch;
+  int64_t groups = 1;
+  ir::Dim channels, outputs;       // of one group
+  ir::Dims input, output, kernel;  // spatial
+  std::vector<int64_t> strides, dilations;
+  ir::Dims low;  // padding before each axis
+
+  size_t axes() const { return kernel.size(); }
+  // Every output reads one pixel, its own position times the stride.
+  bool is_pointwise() const;
+  bool has_unit_strides() const;
+  ir::Dim taps() const { return ir::Product(kernel); }
+  // Position of the data's element (batch, spatial..., channel of all groups) in its buffer.
+  Expr InputOffset(const Expr& batch_index, const std::vector<Expr>& position, const Expr& channel) const;
+  // Coordinates of the result's element in the order of its axes.
+  std::vector<Expr> OutputCoordinates(const Expr& batch_index, const std::vector<Expr>& position,
+                                      const Expr& channel) const;
+};
+
+ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node);
+
+// The two schedules of convolutions; each gives the whole program of the group.
+Expected<GroupProgram> ScheduleImplicitProduct(const GroupView& group, const TargetInfo& target,
+                                               ir::NodeId anchor);
+bool TakesDepthwise(const GroupView& group, ir::NodeId anchor);
+Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo& target, ir::NodeId anchor);
+
+}  // namespace tvmvm::tensor

@@ -1,0 +1,346 @@
+#include "compiler/schedules/cpu/matrix_product.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "compiler/schedules/cpu/micro_kernel.h"
+#include "compiler/schedules/packing.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+constexpr int kMaxBlockPanels = 4;
+constexpr int64_t kCacheLine = 64;
+constexpr int64_t kBytesOfWord = 4;
+// Up to this many panels a row of a tile is stored without a loop.
+constexpr int kUnrolledPanels = 2;
+// What a block of the right operand may take so that it stays in the second level of cache beside the rows.
+constexpr int64_t kCachedRightBytes = 640 * 1024;
+
+ir::Dim RoundUp(const ir::Dim& a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
+
+class ProductBuilder {
+ public:
+  ProductBuilder(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel)
+      : product_(product), kernel_(kernel), nest_(kernel) {
+    block_panels_ = BlockPanels(product.columns);
+    tiles_ = PlanTiles(target, product.accumulator, block_panels_, product.of_bytes);
+    if (product.columns.constant().value_or(INT64_MAX) > kMaxBlockPanels * kPanelColumns)
+      block_panels_ = std::max(block_panels_, product.block_panels);
+    lanes_ = VectorLanes(target, product.accumulator);
+    row_blocks_ = CeilDiv(product.rows, product.block_rows);
+    steps_ = product.steps();
+    step_type_ = product.of_bytes ? DType::kU32 : product.accumulator;
+  }
+
+  Status Build() {
+    OpenGrid();
+    AddScratch();
+    int64_t tile_elements = tiles_.rows * tiles_.panels;
+    for (const TilePlan::Few& few : tiles_.few)
+      tile_elements = std::max<int64_t>(tile_elements, few.max_rows * few.panels);
+    tile_ = nest_.Local("tile", product_.accumulator, Memory::kLocal, tile_elements * kPanelColumns);
+
+    Heights heights = PossibleHeights();
+    int below = 0;
+    for (const TilePlan::Few& few : tiles_.few) {
+      std::set<int> block = Between(heights.few, below, few.max_rows);
+      if (!block.empty()) {
+        nest_.OpenIf(And(Less(IntConstant(below), rows_), LessEqual(rows_, IntConstant(few.max_rows))));
+        TVMVM_CHECK_OK(FewRows(block, few.panels));
+        nest_.Close();
+      }
+      below = few.max_rows;
+    }
+    if (!heights.many.empty()) {
+      nest_.OpenIf(Less(IntConstant(below), rows_));
+      TVMVM_CHECK_OK(ManyRows(heights.many));
+      nest_.Close();
+    }
+    kernel_->flops = product_.batch * product_.rows * product_.columns * product_.depth * 2;
+    kernel_->body = nest_.Finish();
+    return {};
+  }
+
+ private:
+  // Heights of register tiles that can occur: in blocks of few rows and in all others.
+  struct Heights {
+    std::set<int> few, many;
+  };
+
+  static std::set<int> Between(const std::set<int>& heights, int above, int to) {
+    return {heights.upper_bound(above), heights.upper_bound(to)};
+  }
+
+  Heights PossibleHeights() const {
+    Heights heights;
+    int few_rows = tiles_.few_rows();
+    auto rows = product_.rows.constant();
+    if (!rows) {
+      for (int h = 1; h <= few_rows; ++h) heights.few.insert(h);
+      for (int h = std::min(few_rows + 1, (tiles_.rows + 1) / 2); h <= tiles_.rows; ++h)
+        heights.many.insert(h);
+      return heights;
+    }
+    int64_t blocks = row_blocks_.value();
+    for (int64_t size :
+         {*rows / std::max<int64_t>(blocks, 1), (*rows + blocks - 1) / std::max<int64_t>(blocks, 1)}) {
+      if (size < 1) continue;
+      if (size <= few_rows) {
+        heights.few.insert(static_cast<int>(size));
+        continue;
+      }
+      int64_t count = (size + tiles_.rows - 1) / tiles_.rows;
+      heights.many.insert(static_cast<int>(size / count));
+      heights.many.insert(static_cast<int>((size + count - 1) / count));
+    }
+    return heights;
+  }
+
+  void OpenGrid() {
+    ir::Dim column_blocks = CeilDiv(product_.columns, block_panels_ * kPanelColumns);
+    // Blocks of rows run fastest: neighbouring grid points share a block of the right operand, most often
+    // weights.
+    Expr row_block = Variable(nest_.Grid(0, "row_block", row_blocks_));
+    Expr column_block = Variable(nest_.Grid(1, "column_block", column_blocks));
+    Expr batch = Variable(nest_.Grid(2, "batch", product_.batch));
+    if (product_.begin) product_.begin(nest_, batch);
+    // Balanced blocks: sizes differ by one at most.
+    Expr rows = DimValue(product_.rows), blocks = DimValue(Max(row_blocks_, 1));
+    first_row_ = nest_.Let("first_row", FloorDiv(row_block * rows, blocks));
+    Expr end = nest_.Let("end_row", FloorDiv((row_block + IntConstant(1)) * rows, blocks));
+    rows_ = nest_.Let("rows", end - first_row_);
+    first_column_ = nest_.Let("first_column", column_block * IntConstant(block_panels_ * kPanelColumns));
+  }
+
+  void AddScratch() {
+    DType dtype = product_.accumulator;
+    int64_t element_bytes = DTypeBits(dtype) / 8;
+    ir::Dim bytes = 0;
+    if (product_.left.gather) {
+      left_scratch_ = AddScratchBuffer("left", step_type_, bytes);
+      // Bytes are written one by one and read four together.
+      uint32_t target = product_.of_bytes ? AddScratchBuffer("left_bytes", DType::kU8, bytes) : left_scratch_;
+      ir::Dim row_elements = product_.of_bytes ? steps_ * kBytesOfWord : steps_;
+      ir::Dim rows = Min(product_.rows, product_.block_rows);
+      bytes = bytes + RoundUp(rows * steps_ * element_bytes, kCacheLine);
+      Expr row = Variable(nest_.Open("row", IntConstant(0), rows_));
+      product_.left.gather(nest_, first_row_ + row, target, row * DimValue(row_elements));
+      nest_.Close();
+    }
+    if (product_.right.form == RightForm::kGathered) {
+      right_scratch_ = AddScratchBuffer("right", dtype, bytes);
+      bytes = bytes + product_.depth * (block_panels_ * kPanelColumns * element_bytes);
+      product_.right.gather(nest_, first_column_, block_panels_, right_scratch_);
+    }
+    kernel_->scratch_bytes = bytes;
+  }
+
+  uint32_t AddScratchBuffer(const char* name, DType dtype, const ir::Dim& offset) {
+    uint32_t buffer = kernel_->AddLocal(name, dtype, Memory::kScratch, 0, DimValue(offset));
+    nest_.Add(Allocate(buffer));
+    return buffer;
+  }
+
+  // The block is one row of tiles.
+  Status FewRows(const std::set<int>& heights, int panels) {
+    FindRows(first_row_, rows_);
+    return ColumnGroups(
+        panels, [&](const Expr& column) { return OneTile(heights, panels, first_row_, rows_, column); });
+  }
+
+  // Columns inside of rows as long as the block of the right operand stays in cache; else its panels one
+  // after the other.
+  Status ManyRows(const std::set<int>& heights) {
+    int64_t element_bytes = DTypeBits(product_.accumulator) / 8;
+    ir::Dim right_bytes = steps_ * (block_panels_ * kPanelColumns * element_bytes);
+    int panels = tiles_.panels;
+    if (right_bytes.constant().value_or(0) <= kCachedRightBytes) {
+      return Tiles([&](const Expr& row, const Expr& height) {
+        FindRows(row, height);
+        return ColumnGroups(
+            panels, [&](const Expr& column) { return OneTile(heights, panels, row, height, column); });
+      });
+    }
+    return ColumnGroups(panels, [&](const Expr& column) {
+      return Tiles([&](const Expr& row, const Expr& height) {
+        FindRows(row, height);
+        return OneTile(heights, panels, row, height, column);
+      });
+    });
+  }
+
+  // Calls `body` with the first column of each group of `panels` panels in the block.
+  template <class Body>
+  Status ColumnGroups(int panels, Body body) {
+    int64_t width = panels * kPanelColumns;
+    if (block_panels_ == panels) return body(first_column_);
+    Expr group = Variable(nest_.Open("group", IntConstant(0), IntConstant(block_panels_ / panels)));
+    Expr column = nest_.Let("column", first_column_ + group * IntConstant(width));
+    bool all_exist = FloorMod(product_.columns, block_panels_ * kPanelColumns).IsConstant(0);
+    if (!all_exist) nest_.OpenIf(Less(column, DimValue(product_.columns)));
+    TVMVM_CHECK_OK(body(column));
+    if (!all_exist) nest_.Close();
+    nest_.Close();
+    return {};
+  }
+
+  // Calls `body` with the first row and the height of each tile in the block; heights differ by one at most.
+  template <class Body>
+  Status Tiles(Body body) {
+    Expr count = nest_.Let("tiles", FloorDiv(rows_ + IntConstant(tiles_.rows - 1), IntConstant(tiles_.rows)));
+    Expr t = Variable(nest_.Open("tile", IntConstant(0), count));
+    Expr first = nest_.Let("tile_first", FloorDiv(t * rows_, count));
+    Expr end = nest_.Let("tile_end", FloorDiv((t + IntConstant(1)) * rows_, count));
+    Expr height = nest_.Let("height", end - first);
+    TVMVM_CHECK_OK(body(nest_.Let("tile_row", first_row_ + first), height));
+    nest_.Close();
+    return {};
+  }
+
+  Status OneTile(const std::set<int>& heights, int panels, const Expr& row, const Expr& height,
+                 const Expr& column) {
+    for (int h : heights) {
+      bool is_only = heights.size() == 1;
+      if (!is_only) nest_.OpenIf(Equal(height, IntConstant(h)));
+      AddMicroKernel({h, panels}, row, column);
+      if (!is_only) nest_.Close();
+    }
+    return Epilogue(panels, row, height, column);
+  }
+
+  // Computes where the tile's rows begin, once for all heights, where that is not simple.
+  void FindRows(const Expr& row, const Expr& height) {
+    if (product_.left.gather || product_.left.is_linear) return;
+    row_offsets_ =
+        nest_.Local("row_offsets", DType::kI64, Memory::kLocal, std::max(tiles_.rows, tiles_.few_rows()));
+    Expr r = Variable(nest_.Open("r", IntConstant(0), height));
+    Expr offset = nest_.Place(product_.left.offset(nest_, row + r));
+    nest_.Add(Store(row_offsets_, r, std::move(offset)));
+    nest_.Close();
+  }
+
+  void AddMicroKernel(RegisterTile shape, const Expr& row, const Expr& column) {
+    MicroKernelOperands operands;
+    operands.accumulator = product_.accumulator;
+    operands.depth = steps_;
+    SetLeft(shape.rows, row, &operands);
+    SetRight(column, &operands);
+    nest_.Add(MicroKernel(kernel_, operands, shape, lanes_, tile_));
+  }
+
+  void SetLeft(int rows, const Expr& row, MicroKernelOperands* operands) {
+    const LeftOperand& left = product_.left;
+    bool in_place = !left.gather;
+    operands->a_buffer = in_place ? left.buffer : left_scratch_;
+    operands->a_dtype = in_place ? left.dtype : step_type_;
+    operands->a_step = in_place ? left.step : IntConstant(1);
+    for (int r = 0; r < rows; ++r) {
+      Expr offset = (row - first_row_ + IntConstant(r)) * DimValue(steps_);
+      if (in_place && left.is_linear) offset = left.offset(nest_, row + IntConstant(r));
+      if (in_place && !left.is_linear) offset = Load(row_offsets_, DType::kI64, IntConstant(r));
+      operands->a_rows.push_back(nest_.Let("a_row", std::move(offset)));
+    }
+  }
+
+  void SetRight(const Expr& column, MicroKernelOperands* operands) {
+    const RightOperand& right = product_.right;
+    Expr panel_size = DimValue(steps_ * kPanelColumns);
+    operands->b_buffer = right.form == RightForm::kGathered ? right_scratch_ : right.buffer;
+    operands->b_dtype = right.form == RightForm::kGathered ? product_.accumulator : right.dtype;
+    if (right.form == RightForm::kInPlace) {
+      operands->b_base = nest_.Let("b_base", right.base(nest_) + column);
+      operands->b_panel_step = IntConstant(kPanelColumns);
+      operands->b_step = right.step;
+      return;
+    }
+    // (column / 16) * panel_size, with column a multiple of 16.
+    Expr base = right.form == RightForm::kGathered ? (column - first_column_) * DimValue(steps_)
+                                                   : right.base(nest_) + column * DimValue(steps_);
+    operands->b_base = nest_.Let("b_base", std::move(base));
+    operands->b_panel_step = panel_size;
+    operands->b_step = IntConstant(kPanelColumns);
+  }
+
+  // Hands the tile to `store`, a row of a panel at a time.
+  Status Epilogue(int panels, const Expr& first_row, const Expr& height, const Expr& first_column) {
+    Expr r = Variable(nest_.Open("r", IntConstant(0), height));
+    Expr row = nest_.Let("row", first_row + r);
+    Expr source = nest_.Let("source", r * IntConstant(panels * kPanelColumns));
+    if (panels > kUnrolledPanels) {
+      Expr panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(panels)));
+      Expr distance = nest_.Let("distance", panel * IntConstant(kPanelColumns));
+      TVMVM_CHECK_OK(
+          StorePanel(row, nest_.Let("column", first_column + distance), source + distance, panels));
+      nest_.Close();
+    } else {
+      for (int panel = 0; panel < panels; ++panel) {
+        Expr distance = IntConstant(panel * kPanelColumns);
+        TVMVM_CHECK_OK(StorePanel(row, first_column + distance, source + distance, panels));
+      }
+    }
+    nest_.Close();
+    return {};
+  }
+
+  // Stores one row of a panel: those of its columns that exist.
+  Status StorePanel(const Expr& row, const Expr& column, const Expr& source, int panels) {
+    Expr columns = DimValue(product_.columns), end = column + IntConstant(kPanelColumns);
+    bool has_tail = !FloorMod(product_.columns, kPanelColumns).IsConstant(0);
+    bool all_exist = FloorMod(product_.columns, panels * kPanelColumns).IsConstant(0);
+    if (!all_exist) nest_.OpenIf(LessEqual(end, columns));
+    TVMVM_CHECK_OK(StoreLoop(row, column, source, false));
+    if (!all_exist) nest_.Close();
+    if (!has_tail) return {};
+    nest_.OpenIf(And(Less(column, columns), Less(columns, end)));
+    TVMVM_CHECK_OK(StoreLoop(row, column, source, true));
+    nest_.Close();
+    return {};
+  }
+
+  Status StoreLoop(const Expr& row, const Expr& column, const Expr& source, bool is_masked) {
+    Expr j = Variable(nest_.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
+    if (is_masked) nest_.OpenIf(Less(column + j, DimValue(product_.columns)));
+    TVMVM_CHECK_OK(product_.store(nest_, row, column + j, Load(tile_, product_.accumulator, source + j)));
+    if (is_masked) nest_.Close();
+    nest_.Close();
+    return {};
+  }
+
+  const MatrixProduct& product_;
+  LoopKernel* kernel_;
+  Nest nest_;
+  int block_panels_ = 0;
+  TilePlan tiles_;
+  int lanes_ = 1;
+  ir::Dim row_blocks_;
+  ir::Dim steps_;                      // of the depth, as the micro-kernel counts them
+  DType step_type_ = DType::kInvalid;  // of one step of a gathered row
+  Expr first_row_, rows_, first_column_;
+  uint32_t tile_ = 0, row_offsets_ = 0, left_scratch_ = 0, right_scratch_ = 0;
+};
+
+}  // namespace
+
+int BlockPanels(const ir::Dim& columns) {
+  auto count = columns.constant();
+  if (!count) return kMaxBlockPanels;
+  return static_cast<int>(
+      std::clamp<int64_t>((*count + kPanelColumns - 1) / kPanelColumns, 1, kMaxBlockPanels));
+}
+
+ir::Dim PackedPanels(const ir::Dim& columns) {
+  int panels = BlockPanels(columns);
+  return CeilDiv(columns, panels * kPanelColumns) * panels;
+}
+
+ir::Dim MatrixProduct::steps() const { return of_bytes ? CeilDiv(depth, kBytesOfWord) : depth; }
+
+ir::Dim MatrixProduct::packed_elements() const { return PackedPanels(columns) * steps() * kPanelColumns; }
+
+Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel) {
+  return ProductBuilder(product, target, kernel).Build();
+}
+
+}  // namespace tvmvm::tensor

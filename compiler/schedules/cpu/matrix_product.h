@@ -1,0 +1,76 @@
+// One kernel that computes a batch of matrix products: the shape shared by contractions and convolutions.
+//
+// The result is cut into blocks of rows and columns, one grid point each; block sizes do not depend on the
+// CPU level. Within a block, tiles are summed in registers (micro_kernel.h), written to a small local buffer
+// and from there, row by row and panel by panel, handed to the epilogue.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "bytecode/target_info.h"
+#include "compiler/loops/loop_ir.h"
+#include "compiler/loops/nest.h"
+
+namespace tvmvm::tensor {
+
+// The left operand. Read where it lies when the elements of a row have one step; else rows are gathered into
+// scratch first, converted to the accumulator's type (to u8 in products of bytes).
+struct LeftOperand {
+  uint32_t buffer = 0;            // in place only
+  DType dtype = DType::kInvalid;  // in place only
+  Expr step;                      // in place only: distance of neighbours along the depth
+  std::function<Expr(Nest&, const Expr& row)> offset;  // in place only: element index of (row, 0)
+  bool is_linear = true;  // in place only: `offset` is linear in the row, so that it costs nothing to repeat
+  // Gathered: writes the row's elements to target[base ...]. Empty: in place.
+  std::function<void(Nest&, const Expr& row, uint32_t target, const Expr& base)> gather;
+};
+
+enum class RightForm : uint8_t {
+  kPanels,    // a constant packed at compile time
+  kInPlace,   // rows of consecutive columns; the number of columns is a multiple of 16
+  kGathered,  // packed into scratch by the grid point
+  kColumns,   // columns whose elements lie side by side: BuildDotProducts only
+};
+
+struct RightOperand {
+  RightForm form = RightForm::kPanels;
+  uint32_t buffer = 0;              // not kGathered
+  DType dtype = DType::kInvalid;    // not kGathered
+  std::function<Expr(Nest&)> base;  // not kGathered: element index of the batch's first element
+  Expr step;                        // kInPlace: distance of neighbours along the depth; kColumns: of columns
+  // kGathered: writes columns [first, first + 16 * panels) to `target` as panels of the accumulator's type;
+  // columns that do not exist are zero.
+  std::function<void(Nest&, const Expr& first, int panels, uint32_t target)> gather;
+};
+
+struct MatrixProduct {
+  ir::Dim batch = 1, rows, columns, depth;
+  DType accumulator = DType::kInvalid;
+  // Products of bytes, u8 by i8, summed in i32: rows are gathered as u8, panels are PackBytePanels.
+  bool of_bytes = false;
+  ir::Dim steps() const;            // along the depth; of bytes four are one
+  ir::Dim packed_elements() const;  // of the right operand as panels, in one batch entry
+  LeftOperand left;
+  RightOperand right;
+  int64_t block_rows = 96;  // at most; a multiple of the register tiles' heights is best
+  int block_panels = 0;     // of one grid point; 0: BlockPanels(columns); else a multiple of 4
+  // Binds what the operands and the epilogue need of the batch's number.
+  std::function<void(Nest&, const Expr& batch)> begin;
+  // Stores one finished element; called inside of a loop over columns that may be vectorised.
+  std::function<Status(Nest&, const Expr& row, const Expr& column, const Expr& sum)> store;
+};
+
+// Panels of 16 columns in one block of columns, and in a packed operand as a whole (a multiple of the
+// former).
+int BlockPanels(const ir::Dim& columns);
+ir::Dim PackedPanels(const ir::Dim& columns);
+
+// Fills grid, scratch, estimates and body of `kernel`, whose arguments exist already.
+Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel);
+
+// The same for a few rows, where both operands lie side by side along the depth (left in place, right
+// kColumns).
+Status BuildDotProducts(const MatrixProduct& product, LoopKernel* kernel);
+
+}  // namespace tvmvm::tensor

@@ -1,0 +1,109 @@
+// Few rows times columns that lie side by side along the depth (the scores of one query against a cache of
+// keys): each element is a dot product, and the right operand is read once where it lies.
+#include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/packing.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+constexpr int64_t kBlockPanels = 4;
+constexpr int64_t kColumnsAtOnce = 4;
+constexpr int kLanes = static_cast<int>(kPanelColumns);
+
+class DotBuilder {
+ public:
+  DotBuilder(const MatrixProduct& product, LoopKernel* kernel)
+      : product_(product), kernel_(kernel), nest_(kernel), dtype_(product.accumulator) {
+    whole_ = FloorDiv(product.depth, kLanes) * kLanes;
+  }
+
+  Status Build() {
+    int64_t width = kBlockPanels * kPanelColumns;
+    Expr block = Variable(nest_.Grid(0, "column_block", CeilDiv(product_.columns, width)));
+    nest_.Grid(1, "unused", 1);
+    Expr batch = Variable(nest_.Grid(2, "batch", product_.batch));
+    if (product_.begin) product_.begin(nest_, batch);
+    base_ = nest_.Let("base", product_.right.base(nest_));
+    Expr row = Variable(nest_.Open("row", IntConstant(0), DimValue(product_.rows)));
+    left_ = nest_.Let("left", product_.left.offset(nest_, row));
+    Expr panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(kBlockPanels)));
+    Expr column = nest_.Let("column", block * IntConstant(width) + panel * IntConstant(kPanelColumns));
+    nest_.OpenIf(Less(column, DimValue(product_.columns)));
+    tile_ = nest_.Local("tile", dtype_, Memory::kLocal, kPanelColumns);
+    Expr j = Variable(
+        nest_.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kSerial, kColumnsAtOnce));
+    Dots(column, j);
+    nest_.Close();
+    TVMVM_CHECK_OK(StorePanel(row, column));
+    kernel_->flops = product_.batch * product_.rows * product_.columns * product_.depth * 2;
+    kernel_->body = nest_.Finish();
+    return {};
+  }
+
+ private:
+  static Expr SumIndex(int64_t i) { return Ramp(IntConstant(i * kLanes), IntConstant(1), kLanes); }
+
+  // Columns column + j and the three after it; one that does not exist repeats the last.
+  void Dots(const Expr& column, const Expr& j) {
+    uint32_t sums = nest_.Local("sums", dtype_, Memory::kRegisters, kColumnsAtOnce * kLanes);
+    uint32_t tails = nest_.Local("tails", dtype_, Memory::kRegisters, kColumnsAtOnce);
+    std::vector<Expr> right;
+    for (int64_t i = 0; i < kColumnsAtOnce; ++i) {
+      Expr existing = Min(column + j + IntConstant(i), DimValue(product_.columns - 1));
+      right.push_back(nest_.Let("right", base_ + existing * product_.right.step));
+      nest_.Add(Store(sums, SumIndex(i), Broadcast(Constant(dtype_, 0), kLanes)));
+      nest_.Add(Store(tails, IntConstant(i), Constant(dtype_, 0)));
+    }
+    if (!whole_.IsConstant(0)) {
+      Expr k = Variable(nest_.Open("k", IntConstant(0), DimValue(whole_), LoopKind::kSerial, kLanes));
+      auto vector = [&](uint32_t buffer, const Expr& at) {
+        return Load(buffer, dtype_, Ramp(at + k, IntConstant(1), kLanes));
+      };
+      Expr a = nest_.Let("a", vector(product_.left.buffer, left_));
+      for (int64_t i = 0; i < kColumnsAtOnce; ++i)
+        nest_.Add(Store(sums, SumIndex(i),
+                        Fma(a, vector(product_.right.buffer, right[i]), Load(sums, dtype_, SumIndex(i)))));
+      nest_.Close();
+    }
+    if (!(whole_ == product_.depth)) {
+      Expr k = Variable(nest_.Open("k", DimValue(whole_), DimValue(product_.depth)));
+      Expr a = nest_.Let("a", Load(product_.left.buffer, dtype_, left_ + k));
+      for (int64_t i = 0; i < kColumnsAtOnce; ++i) {
+        Expr b = Load(product_.right.buffer, dtype_, right[i] + k);
+        nest_.Add(Store(tails, IntConstant(i), Fma(a, b, Load(tails, dtype_, IntConstant(i)))));
+      }
+      nest_.Close();
+    }
+    for (int64_t i = 0; i < kColumnsAtOnce; ++i) {
+      Expr sum =
+          Unary(ExprOp::kReduceAdd, Load(sums, dtype_, SumIndex(i))) + Load(tails, dtype_, IntConstant(i));
+      nest_.Add(Store(tile_, j + IntConstant(i), std::move(sum)));
+    }
+  }
+
+  Status StorePanel(const Expr& row, const Expr& column) {
+    bool has_tail = !FloorMod(product_.columns, kPanelColumns).IsConstant(0);
+    Expr j = Variable(nest_.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
+    if (has_tail) nest_.OpenIf(Less(column + j, DimValue(product_.columns)));
+    TVMVM_CHECK_OK(product_.store(nest_, row, column + j, Load(tile_, dtype_, j)));
+    if (has_tail) nest_.Close();
+    nest_.Close();
+    return {};
+  }
+
+  const MatrixProduct& product_;
+  LoopKernel* kernel_;
+  Nest nest_;
+  DType dtype_;
+  ir::Dim whole_;
+  Expr base_, left_;
+  uint32_t tile_ = 0;
+};
+
+}  // namespace
+
+Status BuildDotProducts(const MatrixProduct& product, LoopKernel* kernel) {
+  return DotBuilder(product, kernel).Build();
+}
+
+}  // namespace tvmvm::tensor

@@ -1,0 +1,135 @@
+#include "compiler/schedules/cpu/micro_kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/schedules/packing.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+// Updates of sums per round of the main loop: enough to hide the loop's own instructions, few enough to
+// compile fast.
+constexpr int kUpdatesPerRound = 48;
+constexpr int kMaxDepthUnroll = 4;
+
+class TileEmitter {
+ public:
+  TileEmitter(LoopKernel* kernel, const MicroKernelOperands& operands, RegisterTile shape, int lanes)
+      : kernel_(kernel), operands_(operands), shape_(shape), lanes_(lanes) {
+    vectors_ = shape.panels * static_cast<int>(kPanelColumns) / lanes;
+    sums_ = kernel->AddLocal("sums", operands.accumulator, Memory::kRegisters,
+                             static_cast<int64_t>(shape.rows) * vectors_ * lanes);
+  }
+
+  StmtPtr Emit(uint32_t tile) {
+    std::vector<StmtPtr> body{Allocate(sums_)};
+    for (int i = 0; i < shape_.rows * vectors_; ++i)
+      body.push_back(Store(sums_, SumIndex(i), Broadcast(Constant(operands_.accumulator, 0), lanes_)));
+    int unroll = std::clamp(kUpdatesPerRound / (shape_.rows * vectors_), 1, kMaxDepthUnroll);
+    Expr whole = DimValue(FloorDiv(operands_.depth, unroll) * unroll);
+    AddDepthLoop(IntConstant(0), whole, unroll, &body);
+    AddDepthLoop(whole, DimValue(operands_.depth), 1, &body);
+    for (int i = 0; i < shape_.rows * vectors_; ++i)
+      body.push_back(Store(tile, SumIndex(i), Load(sums_, operands_.accumulator, SumIndex(i))));
+    return Block(std::move(body));
+  }
+
+ private:
+  Expr SumIndex(int vector) const {
+    return Ramp(IntConstant(static_cast<int64_t>(vector) * lanes_), IntConstant(1), lanes_);
+  }
+
+  void AddDepthLoop(Expr begin, Expr end, int64_t step, std::vector<StmtPtr>* body) {
+    if (Same(begin, end)) return;
+    VariableId k = kernel_->NewVariable("k");
+    std::vector<StmtPtr> steps;
+    // Offsets of this round, so that what is left are constants.
+    Expr b = Bind("b_at", operands_.b_base + Variable(k) * operands_.b_step, &steps);
+    std::vector<Expr> rows;
+    for (const Expr& row : operands_.a_rows)
+      rows.push_back(Bind("a_at", row + Variable(k) * operands_.a_step, &steps));
+    for (int64_t i = 0; i < step; ++i) AddStep(IntConstant(i), rows, b, &steps);
+    body->push_back(
+        For(k, std::move(begin), std::move(end), Block(std::move(steps)), LoopKind::kSerial, step));
+  }
+
+  // One rank-1 update of the tile, `i` steps of the depth beyond the offsets.
+  void AddStep(const Expr& i, const std::vector<Expr>& rows, const Expr& b, std::vector<StmtPtr>* steps) {
+    DType dtype = operands_.accumulator;
+    std::vector<Expr> columns;
+    for (int v = 0; v < vectors_; ++v) {
+      int64_t column = static_cast<int64_t>(v) * lanes_, panel = column / kPanelColumns;
+      Expr offset = operands_.b_panel_step * IntConstant(panel) + i * operands_.b_step +
+                    IntConstant(column % kPanelColumns);
+      Expr load = Load(operands_.b_buffer, operands_.b_dtype, Ramp(b + offset, IntConstant(1), lanes_));
+      columns.push_back(Bind("b", Element(std::move(load)), steps));
+    }
+    for (int r = 0; r < shape_.rows; ++r) {
+      Expr load = Load(operands_.a_buffer, operands_.a_dtype, rows[r] + i * operands_.a_step);
+      Expr row = Bind("a", Broadcast(Element(std::move(load)), lanes_), steps);
+      for (int v = 0; v < vectors_; ++v) {
+        Expr index = SumIndex(r * vectors_ + v);
+        steps->push_back(Store(sums_, index, Sum(row, columns[v], Load(sums_, dtype, index))));
+      }
+    }
+  }
+
+  bool HoldsBytes() const { return operands_.a_dtype == DType::kU32 && operands_.b_dtype == DType::kU32; }
+
+  // An operand's element as it is multiplied.
+  Expr Element(Expr load) const { return HoldsBytes() ? load : Cast(operands_.accumulator, std::move(load)); }
+
+  Expr Sum(const Expr& a, const Expr& b, const Expr& sum) const {
+    if (HoldsBytes()) return DotBytes(a, b, sum);
+    return IsFloat(operands_.accumulator) ? Fma(a, b, sum) : sum + a * b;
+  }
+
+  Expr Bind(const char* name, Expr value, std::vector<StmtPtr>* steps) {
+    VariableId variable = kernel_->NewVariable(name);
+    Expr bound = Variable(variable, value.dtype(), value.lanes());
+    steps->push_back(Let(variable, std::move(value)));
+    return bound;
+  }
+
+  LoopKernel* kernel_;
+  const MicroKernelOperands& operands_;
+  RegisterTile shape_;
+  int lanes_;
+  int vectors_ = 0;
+  uint32_t sums_ = 0;
+};
+
+}  // namespace
+
+int VectorLanes(const TargetInfo& target, DType accumulator) {
+  int lanes = target.vector_bits / DTypeBits(accumulator);
+  return std::clamp(lanes, 1, static_cast<int>(kPanelColumns));
+}
+
+TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels, bool dots) {
+  int panel_vectors = static_cast<int>(kPanelColumns) / VectorLanes(target, accumulator);
+  // Registers for sums: the rest holds a few vectors of B and one broadcast element of A.
+  int budget = target.vector_registers >= 32 ? 24 : 12;
+  if (dots && !target.has_vnni) budget = target.vector_registers >= 32 ? 20 : 8;
+  int few_budget = target.vector_registers >= 32 ? 24 : 8;
+  auto width = [&](int panels) { return panels * panel_vectors; };
+  TilePlan plan;
+  // Two vectors a row balance loads of A and B; a narrower block is taken whole, as is one of three panels.
+  plan.panels = block_panels == 3 && width(3) <= 3 ? 3 : 1;
+  if (block_panels % 2 == 0 && width(2) <= 2) plan.panels = 2;
+  plan.rows = std::clamp(budget / width(plan.panels), 1, 12);
+  for (int panels : {4, 3, 2, 1}) {
+    if (block_panels % panels != 0 || panels <= plan.panels) continue;
+    int rows = std::min(few_budget / width(panels), plan.rows);
+    if (rows > plan.few_rows()) plan.few.push_back({rows, panels});
+  }
+  return plan;
+}
+
+StmtPtr MicroKernel(LoopKernel* kernel, const MicroKernelOperands& operands, RegisterTile shape, int lanes,
+                    uint32_t tile) {
+  return TileEmitter(kernel, operands, shape, lanes).Emit(tile);
+}
+
+}  // namespace tvmvm::tensor

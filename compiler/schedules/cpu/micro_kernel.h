@@ -1,0 +1,59 @@
+// The innermost loops of matrix products: a tile of the result in registers, summed over the whole depth.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bytecode/target_info.h"
+#include "compiler/loops/loop_ir.h"
+
+namespace tvmvm::tensor {
+
+// Rows x panels of 16 columns.
+struct RegisterTile {
+  int rows = 1;
+  int panels = 1;
+};
+
+// The register tiles that one kernel uses: blocks of at most `few_rows` rows take tiles of exactly their
+// height and `few_panels` width (so that no row is wasted and several panels stream at once); larger blocks
+// are cut into tiles of nearly equal heights, at most `rows`, and `panels` width.
+struct TilePlan {
+  struct Few {
+    int max_rows = 0;  // heights above the entry before, up to this
+    int panels = 1;
+  };
+  std::vector<Few> few;  // ascending
+  int rows = 1;
+  int panels = 1;
+  int few_rows() const { return few.empty() ? 0 : few.back().max_rows; }
+};
+
+// For sums of type `accumulator` where a block is `block_panels` (1 to 4) panels wide. Every width divides
+// block_panels. `dots`: products are DotBytes, which take more registers where the target has none.
+TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels, bool dots);
+
+// Lanes of one vector of `accumulator`, at most a panel.
+int VectorLanes(const TargetInfo& target, DType accumulator);
+
+// A[r, k] is a_buffer[a_rows[r] + k * a_step]; panel p of B at depth k is the 16 elements of b_buffer from
+// b_base + p * b_panel_step + k * b_step on. Elements are converted to `accumulator`; where both buffers hold
+// u32, an element is four bytes of the depth (DotBytes).
+struct MicroKernelOperands {
+  uint32_t a_buffer = 0;
+  DType a_dtype = DType::kInvalid;
+  std::vector<Expr> a_rows;  // one a row of the tile
+  Expr a_step;
+  uint32_t b_buffer = 0;
+  DType b_dtype = DType::kInvalid;
+  Expr b_base, b_panel_step, b_step;
+  ir::Dim depth;
+  DType accumulator = DType::kInvalid;
+};
+
+// Sums over the depth and writes the tile to local buffer `tile`, row-major with rows of `panels` * 16
+// elements.
+StmtPtr MicroKernel(LoopKernel* kernel, const MicroKernelOperands& operands, RegisterTile shape, int lanes,
+                    uint32_t tile);
+
+}  // namespace tvmvm::tensor

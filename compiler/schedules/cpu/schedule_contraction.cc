@@ -1,0 +1,391 @@
+// Contractions: any axes, any number of batch axes, constants packed at compile time, elementwise work fused
+// on both sides.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "compiler/expr/rewrite.h"
+#include "compiler/expr/stride.h"
+#include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/gather_operands.h"
+#include "compiler/schedules/group.h"
+#include "compiler/schedules/product_group.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+// Up to this many rows a right operand that changes from call to call is read in place; with more it pays to
+// pack it.
+constexpr int64_t kRowsToPack = 24;
+// Up to this many rows, dot products with columns where they lie are faster than packing them.
+constexpr int64_t kRowsForDots = 4;
+
+// One operand with its axes by role.
+struct Operand {
+  ir::ValueId value;
+  OperandAxes axes;
+  ir::Dims Sizes(const GroupView& group, const std::vector<int64_t>& list) const {
+    ir::Dims sizes;
+    for (int64_t axis : list) sizes.push_back(group.type(value).dims[static_cast<size_t>(axis)]);
+    return sizes;
+  }
+};
+
+Operand MakeOperand(const GroupView& group, ir::ValueId value, const std::vector<int64_t>& batch,
+                    const std::vector<int64_t>& depth) {
+  Operand operand{value, {batch, depth, {}}};
+  for (int64_t axis = 0; axis < group.type(value).rank(); ++axis) {
+    bool taken = std::find(batch.begin(), batch.end(), axis) != batch.end() ||
+                 std::find(depth.begin(), depth.end(), axis) != depth.end();
+    if (!taken) operand.axes.free.push_back(axis);
+  }
+  return operand;
+}
+
+// Steps along the axes of one role as one step along their flattened position, where that exists.
+std::optional<ir::Dim> FlattenedStep(const ir::Dims& sizes, const std::vector<ir::Dim>& steps) {
+  std::optional<ir::Dim> inner, extent;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i].IsConstant(1)) continue;
+    if (inner && !(steps[i] == *extent)) return std::nullopt;
+    if (!inner) inner = steps[i];
+    extent = steps[i] * sizes[i];
+  }
+  return inner ? *inner : ir::Dim(1);
+}
+
+// Where an operand's elements lie when they are plain loads at linear offsets.
+struct LinearAccess {
+  uint32_t buffer = 0;
+  DType dtype = DType::kInvalid;
+  Expr base;                                     // with free and depth coordinates 0
+  std::vector<ir::Dim> free_steps;               // by free axis
+  std::optional<ir::Dim> free_step, depth_step;  // of flattened positions
+};
+
+class ContractionKernel {
+ public:
+  ContractionKernel(const GroupView& group, const TargetInfo& target, ir::NodeId anchor)
+      : group_(group), target_(target), anchor_(anchor), node_(group.function().node(anchor)) {
+    lhs_ = MakeOperand(group, node_.inputs[0], node_.Ints("lhs_batch"), node_.Ints("lhs_contract"));
+    rhs_ = MakeOperand(group, node_.inputs[1], node_.Ints("rhs_batch"), node_.Ints("rhs_contract"));
+    swapped_ = ir::Product(rhs_.Sizes(group, rhs_.axes.free)).IsConstant(1);
+    if (swapped_) std::swap(lhs_, rhs_);
+    batch_sizes_ = lhs_.Sizes(group, lhs_.axes.batch);
+    depth_sizes_ = lhs_.Sizes(group, lhs_.axes.depth);
+    row_sizes_ = lhs_.Sizes(group, lhs_.axes.free);
+    column_sizes_ = rhs_.Sizes(group, rhs_.axes.free);
+    accumulator_ = ProductAccumulator(group.type(lhs_.value).dtype, group.type(rhs_.value).dtype,
+                                      group.type(node_.outputs[0]).dtype);
+  }
+
+  Expected<GroupProgram> Schedule() {
+    GroupProgram program;
+    TVMVM_CHECK_OK(PackRight(&program));
+    if (packed_) {
+      TVMVM_CHECK_OK(AddCall(RightForm::kPanels, 1, &program));
+      return program;
+    }
+    ir::Dim rows = ir::Product(row_sizes_), columns = ir::Product(column_sizes_);
+    if (!CanReadRightInPlace()) {
+      ir::Dim is_few = CanUseDots() ? LessEqual(rows, kRowsForDots) : ir::Dim(0);
+      if (!is_few.IsConstant(0)) TVMVM_CHECK_OK(AddCall(RightForm::kColumns, is_few, &program));
+      if (!is_few.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_few), &program));
+    } else if (columns.constant().value_or(INT64_MAX) <= 4 * kPanelColumns) {
+      TVMVM_CHECK_OK(AddCall(RightForm::kInPlace, 1, &program));
+    } else {
+      ir::Dim is_small = LessEqual(rows, kRowsToPack);
+      if (!is_small.IsConstant(0)) TVMVM_CHECK_OK(AddCall(RightForm::kInPlace, is_small, &program));
+      if (!is_small.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_small), &program));
+    }
+    return program;
+  }
+
+ private:
+  Status PackRight(GroupProgram* program) {
+    int input = group_.InputNumber(rhs_.value);
+    if (input < 0) return {};
+    const ir::TensorData* data =
+        group_.function().ConstantOf(group_.outer_inputs()[static_cast<size_t>(input)]);
+    if (data == nullptr) return {};
+    auto panels = PackedPanels(ir::Product(column_sizes_)).constant();
+    if (!panels || !CheckPackable(*data, rhs_.axes, *panels)) return {};
+    packed_ = true;
+    of_bytes_ = IsProductOfBytes(group_.type(lhs_.value).dtype, data->dtype, accumulator_);
+    program->packed.push_back([data = *data, axes = rhs_.axes, panels = *panels, of_bytes = of_bytes_] {
+      return of_bytes ? PackBytePanels(data, axes, panels) : PackPanels(data, axes, panels);
+    });
+    return {};
+  }
+
+  bool CanReadRightInPlace() {
+    LoopKernel draft;
+    InputReader reader(group_, {}, &draft);
+    auto access = Access(rhs_, AnyBatch(), draft, reader);
+    bool whole_panels = FloorMod(ir::Product(column_sizes_), kPanelColumns).IsConstant(0);
+    return whole_panels && access && access->dtype == accumulator_ && access->free_step == ir::Dim(1) &&
+           access->depth_step.has_value();
+  }
+
+  bool CanUseDots() {
+    LoopKernel draft;
+    InputReader reader(group_, {}, &draft);
+    auto lies_along_depth = [&](const Operand& operand) {
+      auto access = Access(operand, AnyBatch(), draft, reader);
+      return access && access->dtype == accumulator_ && access->free_step && access->depth_step == ir::Dim(1);
+    };
+    return accumulator_ == DType::kF32 && lies_along_depth(lhs_) && lies_along_depth(rhs_);
+  }
+
+  // Batch coordinates for looking at how an operand is read.
+  std::vector<Expr> AnyBatch() const { return std::vector<Expr>(batch_sizes_.size(), IntConstant(0)); }
+
+  Status AddCall(RightForm form, const ir::Dim& when, GroupProgram* program) {
+    std::set<int> wanted;
+    {
+      LoopKernel draft;
+      TVMVM_TRY(wanted, BuildKernel(form, {}, &draft, nullptr));
+    }
+    KernelCall call;
+    call.when = when;
+    TVMVM_TRY(wanted, BuildKernel(form, wanted, &call.kernel, &call.arguments));
+    program->calls.push_back(std::move(call));
+    return {};
+  }
+
+  // Builds the kernel with arguments for the inputs `wanted`; gives the inputs that it reads.
+  Expected<std::set<int>> BuildKernel(RightForm form, const std::set<int>& wanted, LoopKernel* kernel,
+                                      std::vector<KernelArgument>* arguments) {
+    kernel->name = "contract";
+    InputReader reader(group_, wanted, kernel);
+    std::vector<KernelArgument> list = reader.arguments();
+    MatrixProduct product;
+    product.batch = ir::Product(batch_sizes_);
+    product.rows = ir::Product(row_sizes_);
+    product.columns = ir::Product(column_sizes_);
+    product.depth = ir::Product(depth_sizes_);
+    product.accumulator = accumulator_;
+    uint32_t packed_buffer = 0;
+    if (form == RightForm::kPanels) {
+      product.of_bytes = of_bytes_;
+      DType dtype = of_bytes_ ? DType::kU32 : group_.type(rhs_.value).dtype;
+      packed_buffer = kernel->AddArgument("panels", dtype, Access::kRead);
+      list.push_back({ArgumentKind::kPacked, 0});
+    }
+    std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
+    if (arguments) *arguments = std::move(list);
+
+    std::vector<Expr> batch;  // the grid point's batch coordinates
+    Expr batch_number;
+    product.begin = [&](Nest& nest, const Expr& number) {
+      batch_number = number;
+      for (const Expr& coordinate : Unflatten(number, batch_sizes_))
+        batch.push_back(nest.Let("batch", coordinate));
+    };
+    SetLeft(*kernel, reader, batch, &product);
+    SetRight(form, packed_buffer, *kernel, reader, batch, batch_number, &product);
+    auto results = ProductResults::Find(group_, anchor_);
+    if (!results) return MakeError(Code::kInternal, "a contraction whose results cannot be placed");
+    product.store = [&](Nest& nest, const Expr& row, const Expr& column, const Expr& sum) -> Status {
+      return results->Store(nest, PositionAt(batch, batch_number, row, column), sum, reader, outputs);
+    };
+    if (form == RightForm::kColumns) {
+      TVMVM_CHECK_OK(BuildDotProducts(product, kernel));
+    } else {
+      TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
+    }
+    return reader.touched();
+  }
+
+  ProductResults::Position PositionAt(const std::vector<Expr>& batch, const Expr& batch_number,
+                                      const Expr& row, const Expr& column) const {
+    ProductResults::Position position;
+    position.coordinates = batch;
+    std::vector<Expr> rows = Unflatten(row, row_sizes_), columns = Unflatten(column, column_sizes_);
+    if (swapped_) std::swap(rows, columns);
+    position.coordinates.insert(position.coordinates.end(), rows.begin(), rows.end());
+    position.coordinates.insert(position.coordinates.end(), columns.begin(), columns.end());
+    Expr flat_row = row;
+    if (!batch_sizes_.empty()) flat_row = batch_number * DimValue(ir::Product(row_sizes_)) + row;
+    position.flat = flat_row * DimValue(ir::Product(column_sizes_)) + column;
+    return position;
+  }
+
+  // The operand's element at coordinates by role.
+  Expr ElementOf(const Operand& operand, const std::vector<Expr>& batch, const std::vector<Expr>& free,
+                 const std::vector<Expr>& depth, LoopKernel* kernel, InputReader& reader) {
+    std::vector<Expr> index(static_cast<size_t>(group_.type(operand.value).rank()));
+    auto place = [&](const std::vector<int64_t>& axes, const std::vector<Expr>& coordinates) {
+      for (size_t i = 0; i < axes.size(); ++i) index[static_cast<size_t>(axes[i])] = coordinates[i];
+    };
+    place(operand.axes.batch, batch);
+    place(operand.axes.free, free);
+    place(operand.axes.depth, depth);
+    return group_.Expand(
+        operand.value, index, [&](ir::ValueId value, std::span<const Expr> at) { return reader(value, at); },
+        kernel);
+  }
+
+  std::optional<LinearAccess> Access(const Operand& operand, const std::vector<Expr>& batch,
+                                     LoopKernel& kernel, InputReader& reader) {
+    std::vector<std::pair<VariableId, Expr>> zeros;
+    auto variables = [&](size_t count) {
+      std::vector<Expr> list;
+      for (size_t i = 0; i < count; ++i) {
+        VariableId variable = kernel.NewVariable("at");
+        zeros.emplace_back(variable, IntConstant(0));
+        list.push_back(Variable(variable));
+      }
+      return list;
+    };
+    std::vector<Expr> free = variables(operand.axes.free.size()),
+                      depth = variables(operand.axes.depth.size());
+    Expr element = ElementOf(operand, batch, free, depth, &kernel, reader);
+    if (!element.valid() || element.op() != ExprOp::kLoad || element->operands.size() != 1)
+      return std::nullopt;
+    const Expr& index = element->operands[0];
+    LinearAccess access{.buffer = element->id, .dtype = element.dtype()};
+    std::vector<ir::Dim> depth_steps;
+    for (const auto& [list, steps] :
+         {std::pair(&free, &access.free_steps), std::pair(&depth, &depth_steps)}) {
+      for (const Expr& variable : *list) {
+        auto step = Coefficient(index, variable->id);
+        if (!step) return std::nullopt;
+        steps->push_back(*step);
+      }
+    }
+    access.base = Substitute(index, zeros);
+    access.free_step = FlattenedStep(operand.Sizes(group_, operand.axes.free), access.free_steps);
+    access.depth_step = FlattenedStep(operand.Sizes(group_, operand.axes.depth), depth_steps);
+    return access;
+  }
+
+  void SetLeft(LoopKernel& kernel, InputReader& reader, std::vector<Expr>& batch, MatrixProduct* product) {
+    auto access = Access(lhs_, AnyBatch(), kernel, reader);
+    if (of_bytes_ || !access || !access->depth_step || access->dtype != accumulator_) {
+      product->left.gather = [this, &reader, &batch](Nest& nest, const Expr& row, uint32_t target,
+                                                     const Expr& base) {
+        GatherRow(nest, row, target, base, reader, batch);
+      };
+      product->block_rows = GatheredBlockRows(product->depth);
+      return;
+    }
+    product->left.buffer = access->buffer;
+    product->left.dtype = access->dtype;
+    product->left.step = DimValue(*access->depth_step);
+    product->left.is_linear = access->free_step.has_value();
+    auto bound = std::make_shared<std::optional<LinearAccess>>();
+    product->left.offset = [this, &reader, &batch, bound](Nest& nest, const Expr& row) {
+      if (!*bound) *bound = Access(lhs_, batch, *nest.kernel(), reader);
+      const LinearAccess& at = **bound;
+      if (at.free_step) return at.base + row * DimValue(*at.free_step);
+      Expr offset = at.base;
+      std::vector<Expr> coordinates = Unflatten(row, row_sizes_);
+      for (size_t i = 0; i < coordinates.size(); ++i)
+        offset = offset + coordinates[i] * DimValue(at.free_steps[i]);
+      return offset;
+    };
+  }
+
+  void GatherRow(Nest& nest, const Expr& row, uint32_t target, const Expr& base, InputReader& reader,
+                 const std::vector<Expr>& batch) {
+    std::vector<Expr> free;
+    for (const Expr& coordinate : Unflatten(row, row_sizes_)) free.push_back(nest.Let("at", coordinate));
+    std::vector<Expr> depth;
+    Expr flat = IntConstant(0);
+    size_t count = depth_sizes_.size();
+    for (size_t i = 0; i + 1 < count; ++i) {
+      depth.push_back(Variable(nest.Open("k", IntConstant(0), DimValue(depth_sizes_[i]))));
+      flat = (flat + depth.back()) * DimValue(depth_sizes_[i + 1]);
+    }
+    Expr from = nest.Let("from", base + flat);
+    auto store = [&](const Expr& k) {
+      std::vector<Expr> at = depth;
+      if (count > 0) at.push_back(k);
+      Expr value = ElementOf(lhs_, batch, free, at, nest.kernel(), reader);
+      if (!of_bytes_) value = Cast(accumulator_, value);
+      std::vector<Expr> placed = nest.Place(std::vector<Expr>{from + k, value});
+      nest.Add(Store(target, placed[0], placed[1]));
+    };
+    InChunks(nest, count > 0 ? depth_sizes_.back() : ir::Dim(1), store);
+    for (size_t i = 0; i + 1 < count; ++i) nest.Close();
+  }
+
+  void SetRight(RightForm form, uint32_t packed_buffer, LoopKernel& kernel, InputReader& reader,
+                std::vector<Expr>& batch, const Expr& batch_number, MatrixProduct* product) {
+    RightOperand& right = product->right;
+    right.form = form;
+    right.dtype = group_.type(rhs_.value).dtype;
+    if (form == RightForm::kPanels) {
+      right.buffer = packed_buffer;
+      if (of_bytes_) right.dtype = DType::kU32;
+      right.base = [&batch_number, elements = product->packed_elements()](Nest&) {
+        return batch_number * DimValue(elements);
+      };
+      return;
+    }
+    if (form == RightForm::kInPlace || form == RightForm::kColumns) {
+      auto access = Access(rhs_, AnyBatch(), kernel, reader);
+      right.buffer = access->buffer;
+      right.dtype = access->dtype;
+      right.step = DimValue(form == RightForm::kInPlace ? *access->depth_step : *access->free_step);
+      right.base = [this, &reader, &batch](Nest& nest) {
+        return Access(rhs_, batch, *nest.kernel(), reader)->base;
+      };
+      return;
+    }
+    product->block_rows =
+        std::max<int64_t>(product->block_rows, product->left.gather ? product->block_rows : 384);
+    right.gather = [this, &reader, &batch](Nest& nest, const Expr& first, int panels, uint32_t target) {
+      GatherRight(nest, first, panels, target, reader, batch);
+    };
+  }
+
+  // Packs columns [first, first + 16 * panels) of the right operand.
+  void GatherRight(Nest& nest, const Expr& first, int panels, uint32_t target, InputReader& reader,
+                   const std::vector<Expr>& batch) {
+    auto access = Access(rhs_, batch, *nest.kernel(), reader);
+    PanelGather gather{.depth = ir::Product(depth_sizes_),
+                       .columns = ir::Product(column_sizes_),
+                       .first = first,
+                       .panels = panels,
+                       .target = target};
+    gather.depth_is_contiguous =
+        access && access->depth_step == ir::Dim(1) && !(access->free_step == ir::Dim(1));
+    gather.element = [&](const Expr& k, const Expr& column) {
+      return Cast(accumulator_, ElementOf(rhs_, batch, Unflatten(column, column_sizes_),
+                                          Unflatten(k, depth_sizes_), nest.kernel(), reader));
+    };
+    GatherPanels(nest, gather);
+  }
+
+  const GroupView& group_;
+  const TargetInfo& target_;
+  ir::NodeId anchor_;
+  const ir::Node& node_;
+  Operand lhs_, rhs_;  // swapped where the right one has a single column
+  bool swapped_ = false, packed_ = false, of_bytes_ = false;
+  ir::Dims batch_sizes_, depth_sizes_, row_sizes_, column_sizes_;
+  DType accumulator_ = DType::kInvalid;
+};
+
+}  // namespace
+
+bool TakesContraction(const GroupView& group) {
+  ir::NodeId anchor = FindAnchor(group, ir::OpKind::kContraction);
+  if (!anchor.valid()) return false;
+  const ir::Node& node = group.function().node(anchor);
+  DType accumulator = ProductAccumulator(group.type(node.inputs[0]).dtype, group.type(node.inputs[1]).dtype,
+                                         group.type(node.outputs[0]).dtype);
+  return accumulator != DType::kInvalid && ProductResults::Find(group, anchor).has_value();
+}
+
+Expected<GroupProgram> ScheduleContraction(const GroupView& group, const TargetInfo& target) {
+  ir::NodeId anchor = FindAnchor(group, ir::OpKind::kContraction);
+  if (!anchor.valid()) return MakeError(Code::kInternal, "not a group around a contraction");
+  return ContractionKernel(group, target, anchor).Schedule();
+}
+
+}  // namespace tvmvm::tensor

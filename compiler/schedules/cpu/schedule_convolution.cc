@@ -1,0 +1,91 @@
+// Convolutions: which of the two schedules takes a group.
+#include <algorithm>
+
+#include "compiler/schedules/convolution_shape.h"
+#include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/product_group.h"
+
+namespace tvmvm::tensor {
+
+bool ConvolutionShape::has_unit_strides() const {
+  return std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; });
+}
+
+bool ConvolutionShape::is_pointwise() const {
+  for (size_t i = 0; i < axes(); ++i) {
+    if (!kernel[i].IsConstant(1) || !low[i].IsConstant(0)) return false;
+    // With padding behind, the last positions may lie outside.
+    if (!(FloorDiv(input[i] - 1, strides[i]) + 1 == output[i])) return false;
+  }
+  return true;
+}
+
+Expr ConvolutionShape::InputOffset(const Expr& batch_index, const std::vector<Expr>& position,
+                                   const Expr& channel) const {
+  ir::Dims dims{batch};
+  std::vector<Expr> index{batch_index};
+  ir::Dim all_channels = channels * groups;
+  if (!channels_last) dims.push_back(all_channels), index.push_back(channel);
+  dims.insert(dims.end(), input.begin(), input.end());
+  index.insert(index.end(), position.begin(), position.end());
+  if (channels_last) dims.push_back(all_channels), index.push_back(channel);
+  return FlatIndex(dims, index);
+}
+
+std::vector<Expr> ConvolutionShape::OutputCoordinates(const Expr& batch_index,
+                                                      const std::vector<Expr>& position,
+                                                      const Expr& channel) const {
+  std::vector<Expr> index{batch_index};
+  if (!channels_last) index.push_back(channel);
+  index.insert(index.end(), position.begin(), position.end());
+  if (channels_last) index.push_back(channel);
+  return index;
+}
+
+ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node) {
+  const ir::Dims &data = group.type(node.inputs[0]).dims, &weights = group.type(node.inputs[1]).dims,
+                 &result = group.type(node.outputs[0]).dims;
+  ConvolutionShape shape;
+  shape.channels_last = node.String("layout") == "channels_last";
+  shape.groups = node.Int("groups", 1);
+  shape.batch = data[0];
+  shape.channels = weights[1];
+  shape.outputs = FloorDiv(weights[0], shape.groups);
+  shape.kernel.assign(weights.begin() + 2, weights.end());
+  size_t first = shape.channels_last ? 1 : 2;
+  for (size_t i = 0; i < shape.kernel.size(); ++i) {
+    shape.input.push_back(data[first + i]);
+    shape.output.push_back(result[first + i]);
+  }
+  shape.strides = node.Ints("strides");
+  shape.dilations = node.Ints("dilations");
+  shape.low = node.DimList("low");
+  return shape;
+}
+
+bool TakesConvolution(const GroupView& group) {
+  ir::NodeId anchor = FindAnchor(group, ir::OpKind::kConvolution);
+  if (!anchor.valid()) return false;
+  const ir::Node& node = group.function().node(anchor);
+  if (node.op->name != "conv" || node.String("weights") == "channels_last" ||
+      !ProductResults::Find(group, anchor))
+    return false;
+  LoopKernel draft;
+  InputReader reader(group, {}, &draft);
+  if (reader.InputOf(node.inputs[0]) < 0 || reader.InputOf(node.inputs[1]) < 0) return false;
+  DType a = group.type(node.inputs[0]).dtype, b = group.type(node.inputs[1]).dtype;
+  if (ProductAccumulator(a, b, group.type(node.outputs[0]).dtype) == DType::kInvalid) return false;
+  ConvolutionShape shape = ShapeOf(group, node);
+  if (TakesDepthwise(group, anchor)) return true;
+  // One channel in, a few out: a product would leave most of a panel empty.
+  return !(shape.channels.IsConstant(1) && shape.groups > 1);
+}
+
+Expected<GroupProgram> ScheduleConvolution(const GroupView& group, const TargetInfo& target) {
+  ir::NodeId anchor = FindAnchor(group, ir::OpKind::kConvolution);
+  if (!anchor.valid()) return MakeError(Code::kInternal, "not a group around a convolution");
+  if (TakesDepthwise(group, anchor)) return ScheduleDepthwise(group, target, anchor);
+  return ScheduleImplicitProduct(group, target, anchor);
+}
+
+}  // namespace tvmvm::tensor

@@ -1,0 +1,270 @@
+// Depthwise convolutions of channels_last data: vectors run along channels, one grid point is a row of output
+// pixels. Pixels whose windows lie inside along the last axis are computed a few at a time with its taps
+// unrolled; others one by one over the taps that exist.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "compiler/schedules/convolution_shape.h"
+#include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/packing.h"
+#include "compiler/schedules/product_group.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+constexpr int64_t kMaxUnrolledTaps = 16;
+constexpr int kTilePixels = 4;
+
+const ir::TensorData* ConstantWeights(const GroupView& group, const ir::Node& node) {
+  int input = group.InputNumber(node.inputs[1]);
+  return input < 0 ? nullptr : group.function().ConstantOf(group.outer_inputs()[static_cast<size_t>(input)]);
+}
+
+// Sums of a few products of bytes are integers that f32 holds exactly.
+bool SumsOfBytesAreExact(const ConvolutionShape& shape, DType data, DType weights) {
+  constexpr int64_t kMaxTaps = (int64_t{1} << 24) / (255 * 255);
+  auto is_byte = [](DType t) { return t == DType::kI8 || t == DType::kU8; };
+  return is_byte(data) && is_byte(weights) && shape.taps().constant().value_or(INT64_MAX) <= kMaxTaps;
+}
+
+class DepthwiseKernel {
+ public:
+  DepthwiseKernel(const GroupView& group, ir::NodeId anchor, const std::set<int>& wanted, LoopKernel* kernel)
+      : group_(group),
+        anchor_(anchor),
+        node_(group.function().node(anchor)),
+        shape_(ShapeOf(group, node_)),
+        kernel_(kernel),
+        nest_(kernel),
+        reader_(group, wanted, kernel) {
+    accumulator_ = group.type(node_.inputs[0]).dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+  }
+
+  Expected<std::set<int>> Build(std::vector<KernelArgument>* arguments) {
+    kernel_->name = "depthwise_conv";
+    std::vector<KernelArgument> list = reader_.arguments();
+    panels_ = kernel_->AddArgument("panels", group_.type(node_.inputs[1]).dtype, Access::kRead);
+    list.push_back({ArgumentKind::kPacked, 0});
+    outputs_ = AddOutputs(group_, kernel_, &list);
+    if (arguments) *arguments = std::move(list);
+    results_ = ProductResults::Find(group_, anchor_);
+    if (!results_) return MakeError(Code::kInternal, "a convolution whose results cannot be placed");
+    last_ = shape_.axes() - 1;
+    TVMVM_CHECK_OK(Rows());
+    kernel_->flops = shape_.batch * ir::Product(shape_.output) * shape_.groups * shape_.taps() * 2;
+    kernel_->body = nest_.Finish();
+    return reader_.touched();
+  }
+
+ private:
+  // One row of output pixels: all positions but the last axis' are the grid point's.
+  Status Rows() {
+    ir::Dims outer{shape_.batch};
+    outer.insert(outer.end(), shape_.output.begin(), shape_.output.end() - 1);
+    Expr row = Variable(nest_.Grid(0, "row", ir::Product(outer)));
+    nest_.Grid(1, "unused", 1);
+    nest_.Grid(2, "unused", 1);
+    std::vector<Expr> index = Unflatten(row, outer);
+    batch_ = nest_.Let("n", index[0]);
+    row_ = row;
+    for (size_t i = 0; i < last_; ++i) {
+      position_.push_back(nest_.Let("o", index[i + 1]));
+      BindTaps(i, position_[i]);
+    }
+    // Output positions along the last axis whose taps are all inside.
+    int64_t taps = shape_.kernel[last_].value(), stride = shape_.strides[last_],
+            dilation = shape_.dilations[last_];
+    ir::Dim low = shape_.low[last_], count = shape_.output[last_];
+    ir::Dim begin = Min(Max(CeilDiv(low, stride), 0), count);
+    ir::Dim end =
+        Min(Max(FloorDiv(shape_.input[last_] - 1 + low - (taps - 1) * dilation, stride) + 1, begin), count);
+    ir::Dim tiles_end = begin + FloorDiv(end - begin, kTilePixels) * kTilePixels;
+
+    int64_t channels = shape_.groups, whole = channels / kPanelColumns * kPanelColumns;
+    auto panel = [&](const Expr& channel, bool is_tail) -> Status {
+      channel_ = channel;
+      is_tail_ = is_tail;
+      TVMVM_CHECK_OK(Pixels(DimValue(0), DimValue(begin), 1, false));
+      TVMVM_CHECK_OK(Pixels(DimValue(begin), DimValue(tiles_end), kTilePixels, true));
+      TVMVM_CHECK_OK(Pixels(DimValue(tiles_end), DimValue(end), 1, true));
+      return Pixels(DimValue(end), DimValue(count), 1, false);
+    };
+    if (whole > 0) {
+      Expr c = Variable(
+          nest_.Open("channel", IntConstant(0), IntConstant(whole), LoopKind::kSerial, kPanelColumns));
+      TVMVM_CHECK_OK(panel(c, false));
+      nest_.Close();
+    }
+    return whole < channels ? panel(IntConstant(whole), true) : Status{};
+  }
+
+  // The taps of an axis that are inside for an output position: [begin, end), and the input position of tap
+  // 0.
+  struct Taps {
+    Expr corner, begin, end;
+  };
+
+  Taps TapsAt(size_t axis, const Expr& position) {
+    int64_t dilation = shape_.dilations[axis];
+    Expr corner =
+        nest_.Let("corner", position * IntConstant(shape_.strides[axis]) - DimValue(shape_.low[axis]));
+    Expr zero = IntConstant(0), step = IntConstant(dilation), count = DimValue(shape_.kernel[axis]);
+    Expr begin = FloorDiv(zero - corner + IntConstant(dilation - 1), step);
+    Expr end = FloorDiv(DimValue(shape_.input[axis]) - IntConstant(1) - corner, step) + IntConstant(1);
+    return {corner, nest_.Let("begin", Max(zero, begin)), nest_.Let("end", Min(count, end))};
+  }
+
+  void BindTaps(size_t axis, const Expr& position) { taps_.push_back(TapsAt(axis, position)); }
+
+  // Output pixels [begin, end) of the row, `tile` at a time.
+  Status Pixels(const Expr& begin, const Expr& end, int tile, bool is_inside) {
+    if (Same(begin, end)) return {};
+    Expr first = Variable(nest_.Open("x", begin, end, LoopKind::kSerial, tile));
+    uint32_t sums = nest_.Local("sums", accumulator_, Memory::kRegisters, tile * kPanelColumns);
+    for (int i = 0; i < tile; ++i)
+      nest_.Add(Store(sums, SumIndex(i), Broadcast(Constant(accumulator_, 0), kPanelColumns)));
+    OuterTaps(0, IntConstant(0), {}, first, tile, is_inside, sums);
+    for (int i = 0; i < tile; ++i) TVMVM_CHECK_OK(StorePixel(first + IntConstant(i), sums, i));
+    nest_.Close();
+    return {};
+  }
+
+  static Expr SumIndex(int pixel) {
+    return Ramp(IntConstant(pixel * kPanelColumns), IntConstant(1), kPanelColumns);
+  }
+
+  // Loops over the taps of all axes but the last. `tap` is the flattened number of those before `axis`.
+  void OuterTaps(size_t axis, const Expr& tap, std::vector<Expr> at, const Expr& first, int tile,
+                 bool is_inside, uint32_t sums) {
+    Expr inner = tap * DimValue(shape_.kernel[axis]);
+    if (axis == last_) {
+      is_inside ? UnrolledTaps(inner, at, first, tile, sums) : ExistingTaps(inner, at, first, sums);
+      return;
+    }
+    const Taps& taps = taps_[axis];
+    Expr k = Variable(nest_.Open("tap", taps.begin, taps.end));
+    at.push_back(nest_.Let("at", taps.corner + k * IntConstant(shape_.dilations[axis])));
+    OuterTaps(axis + 1, inner + k, std::move(at), first, tile, is_inside, sums);
+    nest_.Close();
+  }
+
+  // The input's vector at a position along the last axis.
+  Expr Data(std::vector<Expr> at, const Expr& last, const Expr& offset) {
+    at.push_back(last);
+    Expr base = shape_.InputOffset(batch_, at, channel_) + offset;
+    Expr index = Ramp(base, IntConstant(1), kPanelColumns);
+    DType dtype = group_.type(node_.inputs[0]).dtype;
+    uint32_t buffer = reader_.Buffer(reader_.InputOf(node_.inputs[0]));
+    Expr mask;
+    if (is_tail_)
+      mask = Less(Ramp(channel_, IntConstant(1), kPanelColumns),
+                  Broadcast(IntConstant(shape_.groups), kPanelColumns));
+    return Cast(accumulator_, Load(buffer, dtype, std::move(index), std::move(mask)));
+  }
+
+  Expr Weights(const Expr& tap) {
+    // Panels are [channels / 16][taps][16].
+    Expr base = channel_ * DimValue(shape_.taps()) + tap * IntConstant(kPanelColumns);
+    Expr load = Load(panels_, group_.type(node_.inputs[1]).dtype,
+                     Ramp(std::move(base), IntConstant(1), kPanelColumns));
+    return Cast(accumulator_, std::move(load));
+  }
+
+  void Accumulate(uint32_t sums, int pixel, const Expr& data, const Expr& weights) {
+    Expr index = SumIndex(pixel);
+    nest_.Add(Store(sums, index, Fma(data, weights, Load(sums, accumulator_, index))));
+  }
+
+  void UnrolledTaps(const Expr& tap, const std::vector<Expr>& at, const Expr& first, int tile,
+                    uint32_t sums) {
+    int64_t stride = shape_.strides[last_], dilation = shape_.dilations[last_];
+    Expr corner = nest_.Let("corner", first * IntConstant(stride) - DimValue(shape_.low[last_]));
+    std::map<int64_t, Expr> columns;  // by distance from the corner: neighbouring pixels share them
+    for (int64_t k = 0; k < shape_.kernel[last_].value(); ++k) {
+      Expr weights = nest_.Let("w", Weights(tap + IntConstant(k)));
+      for (int i = 0; i < tile; ++i) {
+        int64_t distance = i * stride + k * dilation;
+        Expr& column = columns[distance];
+        if (!column.valid()) column = nest_.Let("x", Data(at, corner, IntConstant(distance * shape_.groups)));
+        Accumulate(sums, i, column, weights);
+      }
+    }
+  }
+
+  void ExistingTaps(const Expr& tap, const std::vector<Expr>& at, const Expr& pixel, uint32_t sums) {
+    Taps taps = TapsAt(last_, pixel);
+    Expr k = Variable(nest_.Open("tap", taps.begin, taps.end));
+    Expr column = taps.corner + k * IntConstant(shape_.dilations[last_]);
+    Accumulate(sums, 0, Data(at, column, IntConstant(0)), Weights(tap + k));
+    nest_.Close();
+  }
+
+  Status StorePixel(const Expr& pixel, uint32_t sums, int number) {
+    Expr end = is_tail_ ? IntConstant(shape_.groups % kPanelColumns) : IntConstant(kPanelColumns);
+    Expr j = Variable(nest_.Open("j", IntConstant(0), end, LoopKind::kVectorized));
+    ProductResults::Position position;
+    std::vector<Expr> at = position_;
+    at.push_back(pixel);
+    Expr channel = channel_ + j;
+    position.coordinates = shape_.OutputCoordinates(batch_, at, channel);
+    position.flat = (row_ * DimValue(shape_.output[last_]) + pixel) * IntConstant(shape_.groups) + channel;
+    Expr sum = Load(sums, accumulator_, IntConstant(number * kPanelColumns) + j);
+    TVMVM_CHECK_OK(results_->Store(nest_, position, sum, reader_, outputs_));
+    nest_.Close();
+    return {};
+  }
+
+  const GroupView& group_;
+  ir::NodeId anchor_;
+  const ir::Node& node_;
+  ConvolutionShape shape_;
+  LoopKernel* kernel_;
+  Nest nest_;
+  InputReader reader_;
+  std::optional<ProductResults> results_;
+  DType accumulator_ = DType::kInvalid;
+  uint32_t panels_ = 0;
+  std::vector<uint32_t> outputs_;
+  size_t last_ = 0;
+  Expr batch_, row_, channel_;
+  bool is_tail_ = false;
+  std::vector<Expr> position_;  // along all axes but the last
+  std::vector<Taps> taps_;
+};
+
+}  // namespace
+
+bool TakesDepthwise(const GroupView& group, ir::NodeId anchor) {
+  const ir::Node& node = group.function().node(anchor);
+  ConvolutionShape shape = ShapeOf(group, node);
+  DType dtype = group.type(node.inputs[0]).dtype;
+  if (!shape.channels_last || !shape.channels.IsConstant(1) || !shape.outputs.IsConstant(1)) return false;
+  DType weight_type = group.type(node.inputs[1]).dtype;
+  bool of_floats = IsFloat(dtype) && DTypeBits(dtype) >= 16 && weight_type == dtype;
+  if (!of_floats && !SumsOfBytesAreExact(shape, dtype, weight_type)) return false;
+  const ir::TensorData* weights = ConstantWeights(group, node);
+  return weights != nullptr && shape.kernel.back().constant().value_or(INT64_MAX) <= kMaxUnrolledTaps;
+}
+
+Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo&, ir::NodeId anchor) {
+  const ir::Node& node = group.function().node(anchor);
+  const ir::TensorData* weights = ConstantWeights(group, node);
+  GroupProgram program;
+  OperandAxes axes{{}, {1}, {0}};
+  for (size_t i = 2; i < weights->dims.size(); ++i) axes.depth.push_back(static_cast<int64_t>(i));
+  int64_t panels = (weights->dims[0] + kPanelColumns - 1) / kPanelColumns;
+  TVMVM_CHECK_OK(CheckPackable(*weights, axes, panels));
+  program.packed.push_back([data = *weights, axes, panels] { return PackPanels(data, axes, panels); });
+  std::set<int> wanted;
+  {
+    LoopKernel draft;
+    TVMVM_TRY(wanted, DepthwiseKernel(group, anchor, {}, &draft).Build(nullptr));
+  }
+  KernelCall call;
+  TVMVM_TRY(wanted, DepthwiseKernel(group, anchor, wanted, &call.kernel).Build(&call.arguments));
+  program.calls.push_back(std::move(call));
+  return program;
+}
+
+}  // namespace tvmvm::tensor

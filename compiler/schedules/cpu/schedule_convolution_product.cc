@@ -1,0 +1,289 @@
+// Convolutions as matrix products that are never written out: a row is an output pixel, the depth runs over
+// taps and channels, a column is an output channel. Rows of several taps are gathered a block at a time,
+// padding as zeros; single taps are read where they lie.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/schedules/convolution_shape.h"
+#include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/gather_operands.h"
+#include "compiler/schedules/product_group.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+// Panels of one block where rows are gathered: the wider, the fewer times each row is.
+constexpr int kGatheredBlockPanels = 8;
+
+class ConvolutionKernel {
+ public:
+  ConvolutionKernel(const GroupView& group, const TargetInfo& target, ir::NodeId anchor)
+      : group_(group),
+        target_(target),
+        anchor_(anchor),
+        node_(group.function().node(anchor)),
+        shape_(ShapeOf(group, node_)) {
+    rows_ = shape_.batch * ir::Product(shape_.output);
+    depth_ = shape_.taps() * shape_.channels;
+    accumulator_ = ProductAccumulator(group.type(node_.inputs[0]).dtype, group.type(node_.inputs[1]).dtype,
+                                      group.type(node_.outputs[0]).dtype);
+  }
+
+  Expected<GroupProgram> Schedule() {
+    GroupProgram program;
+    PackWeights(&program);
+    std::set<int> wanted;
+    {
+      LoopKernel draft;
+      TVMVM_TRY(wanted, BuildKernel({}, &draft, nullptr));
+    }
+    KernelCall call;
+    TVMVM_TRY(wanted, BuildKernel(wanted, &call.kernel, &call.arguments));
+    program.calls.push_back(std::move(call));
+    return program;
+  }
+
+ private:
+  void PackWeights(GroupProgram* program) {
+    int input = group_.InputNumber(node_.inputs[1]);
+    if (input < 0) return;
+    const ir::TensorData* data =
+        group_.function().ConstantOf(group_.outer_inputs()[static_cast<size_t>(input)]);
+    auto panels = PackedPanels(shape_.outputs).constant();
+    if (data == nullptr || !panels) return;
+    // [groups, outputs, channels, taps...]
+    ir::TensorData split = *data;
+    split.dims[0] = data->dims[0] / shape_.groups;
+    split.dims.insert(split.dims.begin(), shape_.groups);
+    OperandAxes axes{{0}, {}, {1}};
+    for (size_t i = 0; i < shape_.axes(); ++i) axes.depth.push_back(static_cast<int64_t>(i) + 3);
+    axes.depth.push_back(2);
+    if (!CheckPackable(split, axes, *panels)) return;
+    packed_ = true;
+    of_bytes_ = IsProductOfBytes(group_.type(node_.inputs[0]).dtype, data->dtype, accumulator_);
+    program->packed.push_back([split, axes, panels = *panels, of_bytes = of_bytes_] {
+      return of_bytes ? PackBytePanels(split, axes, panels) : PackPanels(split, axes, panels);
+    });
+  }
+
+  Expected<std::set<int>> BuildKernel(const std::set<int>& wanted, LoopKernel* kernel,
+                                      std::vector<KernelArgument>* arguments) {
+    kernel->name = "conv";
+    InputReader reader(group_, wanted, kernel);
+    std::vector<KernelArgument> list = reader.arguments();
+    uint32_t panels = 0;
+    if (packed_) {
+      DType dtype = of_bytes_ ? DType::kU32 : group_.type(node_.inputs[1]).dtype;
+      panels = kernel->AddArgument("panels", dtype, Access::kRead);
+      list.push_back({ArgumentKind::kPacked, 0});
+    }
+    std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
+    if (arguments) *arguments = std::move(list);
+
+    MatrixProduct product;
+    product.batch = shape_.groups;
+    product.rows = rows_;
+    product.columns = shape_.outputs;
+    product.depth = depth_;
+    product.accumulator = accumulator_;
+    product.of_bytes = of_bytes_;
+    Expr group_number;
+    product.begin = [&](Nest&, const Expr& number) {
+      group_number = shape_.groups == 1 ? IntConstant(0) : number;
+    };
+    SetLeft(reader, group_number, &product);
+    SetRight(panels, reader, group_number, &product);
+    auto results = ProductResults::Find(group_, anchor_);
+    if (!results) return MakeError(Code::kInternal, "a convolution whose results cannot be placed");
+    product.store = [&](Nest& nest, const Expr& row, const Expr& column, const Expr& sum) -> Status {
+      Pixel pixel = PixelOf(row);
+      Expr channel = group_number * DimValue(shape_.outputs) + column;
+      ProductResults::Position position;
+      position.coordinates = shape_.OutputCoordinates(pixel.batch, pixel.position, channel);
+      position.flat = shape_.channels_last
+                          ? row * DimValue(shape_.outputs * shape_.groups) + channel
+                          : FlatIndex(group_.type(node_.outputs[0]).dims, position.coordinates);
+      return results->Store(nest, position, sum, reader, outputs);
+    };
+    TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
+    return reader.touched();
+  }
+
+  struct Pixel {
+    Expr batch;
+    std::vector<Expr> position;
+  };
+
+  // The output pixel that a row stands for.
+  Pixel PixelOf(const Expr& row) const {
+    ir::Dims dims{shape_.batch};
+    dims.insert(dims.end(), shape_.output.begin(), shape_.output.end());
+    std::vector<Expr> index = Unflatten(row, dims);
+    return {index[0], {index.begin() + 1, index.end()}};
+  }
+
+  void SetLeft(InputReader& reader, Expr& group_number, MatrixProduct* product) {
+    int input = reader.InputOf(node_.inputs[0]);
+    DType dtype = group_.type(node_.inputs[0]).dtype;
+    if (!of_bytes_ && shape_.is_pointwise() && dtype == accumulator_) {
+      LeftOperand& left = product->left;
+      left.buffer = reader.Buffer(input);
+      left.dtype = dtype;
+      left.step = shape_.channels_last ? IntConstant(1) : DimValue(ir::Product(shape_.input));
+      left.is_linear = shape_.channels_last && shape_.has_unit_strides();
+      left.offset = [this, &group_number](Nest&, const Expr& row) {
+        Expr channel = group_number * DimValue(shape_.channels);
+        if (shape_.channels_last && shape_.has_unit_strides())
+          return row * DimValue(shape_.channels * shape_.groups) + channel;
+        Pixel pixel = PixelOf(row);
+        for (size_t i = 0; i < shape_.axes(); ++i)
+          pixel.position[i] = pixel.position[i] * IntConstant(shape_.strides[i]);
+        return shape_.InputOffset(pixel.batch, pixel.position, channel);
+      };
+      return;
+    }
+    product->block_rows = GatheredBlockRows(depth_);
+    product->block_panels = kGatheredBlockPanels;
+    product->left.gather = [this, &reader, &group_number](Nest& nest, const Expr& row, uint32_t target,
+                                                          const Expr& base) {
+      GatherRow(nest, row, target, base, reader, group_number);
+    };
+  }
+
+  // Writes all taps of one output pixel.
+  void GatherRow(Nest& nest, const Expr& row, uint32_t target, const Expr& base, InputReader& reader,
+                 const Expr& group_number) {
+    Pixel pixel = PixelOf(row);
+    pixel.batch = nest.Let("n", pixel.batch);
+    std::vector<Expr> corner;  // position of the first tap
+    for (size_t i = 0; i < shape_.axes(); ++i) {
+      Expr first = pixel.position[i] * IntConstant(shape_.strides[i]) - DimValue(shape_.low[i]);
+      corner.push_back(nest.Let("corner", std::move(first)));
+    }
+    std::vector<Expr> position;
+    Expr tap = IntConstant(0);
+    GatherAxis(nest, 0, pixel.batch, corner, BoolConstant(true), &position, tap, target, base, reader,
+               group_number);
+  }
+
+  // Loops over the taps of one axis and, inside, of those after it. `tap` counts the taps of the axes before.
+  void GatherAxis(Nest& nest, size_t axis, const Expr& batch, const std::vector<Expr>& corner,
+                  const Expr& inside, std::vector<Expr>* position, const Expr& tap, uint32_t target,
+                  const Expr& base, InputReader& reader, const Expr& group_number) {
+    if (axis == shape_.axes()) {
+      CopyTap(nest, batch, *position, inside, nest.Let("to", base + tap * DimValue(shape_.channels)),
+              shape_.channels, target, reader, group_number);
+      return;
+    }
+    bool is_last = axis + 1 == shape_.axes();
+    if (is_last && LastAxisIsContiguous()) {
+      // All taps of the row at once where they are all inside.
+      Expr first = corner[axis], end = first + DimValue(shape_.kernel[axis]);
+      Expr whole = And(LessEqual(IntConstant(0), first), LessEqual(end, DimValue(shape_.input[axis])));
+      Expr is_whole = nest.Let("is_whole", IsConstant(inside) ? whole : And(inside, whole));
+      position->push_back(first);
+      Expr to = nest.Let("to", base + tap * DimValue(shape_.kernel[axis] * shape_.channels));
+      nest.OpenIf(is_whole);
+      CopyRun(nest, batch, *position, to, shape_.kernel[axis] * shape_.channels, target, reader,
+              group_number);
+      nest.Close();
+      position->pop_back();
+      nest.OpenIf(Unary(ExprOp::kNot, is_whole));
+      TapLoop(nest, axis, batch, corner, inside, position, tap, target, base, reader, group_number);
+      nest.Close();
+      return;
+    }
+    TapLoop(nest, axis, batch, corner, inside, position, tap, target, base, reader, group_number);
+  }
+
+  void TapLoop(Nest& nest, size_t axis, const Expr& batch, const std::vector<Expr>& corner,
+               const Expr& inside, std::vector<Expr>* position, const Expr& tap, uint32_t target,
+               const Expr& base, InputReader& reader, const Expr& group_number) {
+    Expr k = Variable(nest.Open("tap", IntConstant(0), DimValue(shape_.kernel[axis])));
+    Expr at = nest.Let("at", corner[axis] + k * IntConstant(shape_.dilations[axis]));
+    Expr here = And(LessEqual(IntConstant(0), at), Less(at, DimValue(shape_.input[axis])));
+    Expr all_inside = nest.Let("inside", IsConstant(inside) ? here : And(inside, here));
+    position->push_back(at);
+    GatherAxis(nest, axis + 1, batch, corner, all_inside, position, tap * DimValue(shape_.kernel[axis]) + k,
+               target, base, reader, group_number);
+    position->pop_back();
+    nest.Close();
+  }
+
+  DType gathered_type() const { return of_bytes_ ? DType::kU8 : accumulator_; }
+
+  bool LastAxisIsContiguous() const {
+    return shape_.channels_last && shape_.groups == 1 && shape_.dilations.back() == 1;
+  }
+
+  void CopyTap(Nest& nest, const Expr& batch, const std::vector<Expr>& position, const Expr& inside,
+               const Expr& to, const ir::Dim& count, uint32_t target, InputReader& reader,
+               const Expr& group_number) {
+    nest.OpenIf(inside);
+    CopyRun(nest, batch, position, to, count, target, reader, group_number);
+    nest.Close();
+    nest.OpenIf(Unary(ExprOp::kNot, inside));
+    InChunks(nest, count,
+             [&](const Expr& c) { nest.Add(Store(target, to + c, Constant(gathered_type(), 0))); });
+    nest.Close();
+  }
+
+  // `count` elements from a pixel's first channel (of the group) on.
+  void CopyRun(Nest& nest, const Expr& batch, const std::vector<Expr>& position, const Expr& to,
+               const ir::Dim& count, uint32_t target, InputReader& reader, const Expr& group_number) {
+    Expr channel = group_number * DimValue(shape_.channels);
+    Expr from = nest.Let("from", shape_.InputOffset(batch, position, channel));
+    Expr step = shape_.channels_last ? IntConstant(1) : DimValue(ir::Product(shape_.input));
+    int input = reader.InputOf(node_.inputs[0]);
+    DType dtype = group_.type(node_.inputs[0]).dtype;
+    InChunks(nest, count, [&](const Expr& c) {
+      nest.Add(Store(target, to + c, Cast(gathered_type(), reader.AtFlat(input, dtype, from + c * step))));
+    });
+  }
+
+  void SetRight(uint32_t panels, InputReader& reader, Expr& group_number, MatrixProduct* product) {
+    RightOperand& right = product->right;
+    if (packed_) {
+      right.form = RightForm::kPanels;
+      right.buffer = panels;
+      right.dtype = of_bytes_ ? DType::kU32 : group_.type(node_.inputs[1]).dtype;
+      right.base = [&group_number, elements = product->packed_elements()](Nest&) {
+        return group_number * DimValue(elements);
+      };
+      return;
+    }
+    right.form = RightForm::kGathered;
+    right.gather = [this, &reader, &group_number](Nest& nest, const Expr& first, int count, uint32_t target) {
+      PanelGather gather{
+          .depth = depth_, .columns = shape_.outputs, .first = first, .panels = count, .target = target};
+      gather.element = [&](const Expr& k, const Expr& column) {
+        std::vector<Expr> index{group_number * DimValue(shape_.outputs) + column,
+                                FloorMod(k, DimValue(shape_.channels))};
+        for (const Expr& tap : Unflatten(FloorDiv(k, DimValue(shape_.channels)), shape_.kernel))
+          index.push_back(tap);
+        return Cast(accumulator_, reader(node_.inputs[1], index));
+      };
+      GatherPanels(nest, gather);
+    };
+  }
+
+  const GroupView& group_;
+  const TargetInfo& target_;
+  ir::NodeId anchor_;
+  const ir::Node& node_;
+  ConvolutionShape shape_;
+  ir::Dim rows_, depth_;
+  DType accumulator_ = DType::kInvalid;
+  bool packed_ = false, of_bytes_ = false;
+};
+
+}  // namespace
+
+Expected<GroupProgram> ScheduleImplicitProduct(const GroupView& group, const TargetInfo& target,
+                                               ir::NodeId anchor) {
+  return ConvolutionKernel(group, target, anchor).Schedule();
+}
+
+}  // namespace tvmvm::tensor

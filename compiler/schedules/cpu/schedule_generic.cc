@@ -1,0 +1,244 @@
+// Schedules for pulls: every output element is an expression over its coordinates.
+//
+// The coordinates of an output become a grid of blocks of about kBlockElements elements, in each block loops
+// over rows, and innermost a loop of vectors with a scalar tail. Outputs of equal dims share a kernel.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/expr/rewrite.h"
+#include "compiler/expr/stride.h"
+#include "compiler/loops/lower_reductions.h"
+#include "compiler/loops/nest.h"
+#include "compiler/schedules/collapse_axes.h"
+#include "compiler/schedules/group.h"
+#include "compiler/schedules/group_kernel.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+
+constexpr int64_t kBlockElements = 8192;  // of a grid point, where an element costs a few operations
+constexpr int64_t kLeastInnerBlock =
+    64;  // the least part of a row that a grid point takes: full vectors at every level
+
+// Coordinates of a row-major position.
+std::vector<Expr> Unflatten(const Dims& dims, Expr position) {
+  std::vector<Expr> index(dims.size());
+  for (size_t axis = dims.size(); axis-- > 0;) {
+    Expr extent = DimValue(Max(dims[axis], Dim(1)));
+    index[axis] = axis == 0 ? position : FloorMod(position, extent);
+    position = FloorDiv(position, extent);
+  }
+  return index;
+}
+
+// A kernel in the making, for outputs that all have the dims `dims`.
+class PullKernel {
+ public:
+  PullKernel(const GroupView& group, const TargetInfo& target, std::vector<uint32_t> outputs)
+      : group_(group),
+        target_(target),
+        outputs_(std::move(outputs)),
+        made_(group),
+        nest_(&made_.kernel()),
+        dims_(group.type(group.outputs()[outputs_[0]]).dims) {}
+
+  Expected<KernelCall> Build() {
+    TVMVM_CHECK_OK(ExpandOutputs());
+    ChooseLanes();
+    BuildLoops();
+    made_.Estimate(Product(dims_) * WorkPerElement(), roots_);
+    return made_.Take(nest_.Finish());
+  }
+
+ private:
+  // --- what to compute ---
+  Status ExpandOutputs() {
+    const Dims shape = dims_;
+    // Elements that share a byte must belong to one grid point: such outputs are walked in memory order.
+    if (IsSubByte(group_.type(group_.outputs()[outputs_[0]]).dtype)) dims_ = {Product(shape)};
+    for (size_t axis = 0; axis < dims_.size(); ++axis) {
+      bool is_single = dims_[axis].IsConstant(1);
+      variables_.push_back(made_.kernel().NewVariable(fmt::format("i{}", axis)));
+      coordinates_.push_back(is_single ? IntConstant(0) : Variable(variables_.back()));
+      if (!is_single) axes_.push_back(static_cast<int>(axis));
+    }
+    std::vector<Expr> index = dims_ == shape ? coordinates_ : Unflatten(shape, coordinates_[0]);
+    auto leaf = [this](ir::ValueId value, std::span<const Expr> at) { return made_.LoadInput(value, at); };
+    Expander expander(group_, leaf, &made_.kernel());
+    for (uint32_t output : outputs_) roots_.push_back(expander.Expand(group_.outputs()[output], index));
+    if (expander.missing().valid()) return tl::unexpected(NoSchedule(group_, expander.missing()));
+    for (uint32_t output : outputs_) stores_.push_back(made_.AddOutput(output));
+    return {};
+  }
+
+  // --- how ---
+  void ChooseLanes() {
+    width_ = LanesFor(roots_, target_);
+    // Along the reduced axis, or along the innermost axis of the result: where fewer loads gather.
+    inner_is_vector_ = width_ > 1 && !axes_.empty();
+    if (!inner_is_vector_) return;
+    VariableId inner = variables_[axes_.back()];
+    int across = 0, along = 0;
+    for (const Expr& root : roots_) {
+      VisitOnce(root, [&](const Expr& e) {
+        if (e.op() != ExprOp::kReduce || e->reduction->axes.empty() || !DependsOn(e, inner)) return;
+        has_inner_reduction_ = true;
+        across += GatheredLoads(e->operands[0], inner);
+        along += GatheredLoads(e->operands[0], e->reduction->axes[InnermostAxis(e)]);
+      });
+    }
+    if (along < across) inner_is_vector_ = false;
+  }
+
+  // Elements of work behind one output element, as a dim.
+  Dim WorkPerElement() const {
+    Dim work = 1;
+    for (const Expr& root : roots_) {
+      VisitOnce(root, [&](const Expr& e) {
+        if (e.op() != ExprOp::kReduce) return;
+        Dim count = 1;
+        for (const Expr& extent : e->reduction->extents) {
+          if (auto dim = AsDim(extent)) count = count * *dim;
+        }
+        work = work.IsConstant(1) ? count : Max(work, count);
+      });
+    }
+    return Max(work, Dim(1));
+  }
+
+  // --- loops ---
+  void BuildLoops() {
+    Dim budget = Max(FloorDiv(Dim(kBlockElements), WorkPerElement()), Dim(1));
+    size_t rank = axes_.size();
+    Dim inner = rank > 0 ? dims_[axes_[rank - 1]] : Dim(1);
+    Dim middle = rank > 1 ? dims_[axes_[rank - 2]] : Dim(1);
+    Dim outer = 1;
+    for (size_t i = 0; i + 2 < rank; ++i) outer = outer * dims_[axes_[i]];
+
+    Dim least(has_inner_reduction_ && inner_is_vector_ ? kLeastInnerBlock : 1);
+    Dim inner_block = Max(CeilDiv(budget, least) * least, least);
+    Dim row = Max(inner, Dim(1));
+    Dim middle_block = Max(FloorDiv(budget, row), Dim(1));
+    Dim plane = Max(inner * middle, Dim(1));
+    Dim outer_block = Max(FloorDiv(budget, plane), Dim(1));
+
+    inner_range_ = BlockOf(nest_, 0, "inner", inner, inner_block);
+    Range middle_range = BlockOf(nest_, 1, "middle", middle, middle_block);
+    Range outer_range = BlockOf(nest_, 2, "outer", outer, outer_block);
+    std::vector<std::pair<VariableId, Expr>> bound;
+    if (rank > 2) {
+      Dims extents;
+      for (size_t i = 0; i + 2 < rank; ++i) extents.push_back(dims_[axes_[i]]);
+      std::vector<Expr> outer_index = BindCoordinates(nest_, extents, OpenRange("outer", outer_range));
+      for (size_t i = 0; i + 2 < rank; ++i) bound.emplace_back(variables_[axes_[i]], outer_index[i]);
+    }
+    if (rank > 1) {
+      int axis = axes_[rank - 2];
+      bound.emplace_back(variables_[axis], OpenRange(fmt::format("i{}", axis), middle_range));
+    }
+    BuildRow(bound);
+  }
+
+  Expr OpenRange(const std::string& name, const Range& range) {
+    return Variable(nest_.Open(name, range.begin, range.end));
+  }
+
+  // The innermost loops: groups of vectors, vectors, single elements.
+  void BuildRow(const std::vector<std::pair<VariableId, Expr>>& bound) {
+    ReductionLowering reductions(&nest_, width_);
+    std::vector<Expr> roots, places;
+    for (size_t i = 0; i < roots_.size(); ++i) {
+      roots.push_back(Substitute(roots_[i], bound));
+      places.push_back(Substitute(FlatIndex(dims_, coordinates_), bound));
+    }
+    if (axes_.empty()) return StoreElements(reductions, roots, places, Lanes{});
+    VariableId inner = variables_[axes_.back()];
+    Expr from = inner_range_.begin, end = inner_range_.end;
+    auto store = [&](const Expr& position, const Lanes& lanes) {
+      std::pair<VariableId, Expr> here(inner, position);
+      std::vector<Expr> elements, targets;
+      for (size_t r = 0; r < roots.size(); ++r) {
+        elements.push_back(Guarded(Substitute(roots[r], std::span(&here, 1)), lanes));
+        targets.push_back(Substitute(places[r], std::span(&here, 1)));
+      }
+      StoreElements(reductions, elements, targets, lanes);
+    };
+    auto loop = [&](const Expr& to, int width, int unroll) {
+      if (Same(from, to)) return;
+      Lanes lanes = Lanes::Make(nest_.kernel(), width, unroll);
+      VariableId i = nest_.Open(fmt::format("i{}", axes_.back()), from, to, LoopKind::kSerial, lanes.count());
+      store(Variable(i) + lanes.Number(), lanes);
+      nest_.Close();
+      from = to;
+    };
+    int width = std::min<int64_t>(width_, WidestUseful());
+    if (inner_is_vector_ && width > 1) {
+      if (has_inner_reduction_) loop(WholeSteps(nest_, {from, end}, 4 * width), width, 4);
+      loop(WholeSteps(nest_, {from, end}, width), width, 1);
+    }
+    if (!inner_is_vector_ || width == 1 || !SuitsMasks(roots, inner)) return loop(end, 1, 1);
+    if (Same(from, end)) return;
+    nest_.OpenIf(Less(from, end));
+    Lanes lanes = Lanes::Make(nest_.kernel(), width, 1);
+    Expr position = from + lanes.Number();
+    lanes.guard = Less(position, end);
+    store(position, lanes);
+    nest_.Close();
+  }
+
+  // The largest power of two within the innermost extent.
+  int64_t WidestUseful() const {
+    const Dim& inner = dims_[axes_.back()];
+    if (!inner.is_constant()) return width_;
+    int64_t width = 1;
+    while (width * 2 <= std::min<int64_t>(inner.value(), width_)) width *= 2;
+    return width;
+  }
+
+  void StoreElements(ReductionLowering& reductions, std::vector<Expr> elements,
+                     const std::vector<Expr>& targets, const Lanes& lanes) {
+    for (Expr& element : elements) element = reductions.Lower(element, lanes);
+    ForLanes(nest_, lanes, [&] {
+      std::vector<Expr> all = elements;
+      all.insert(all.end(), targets.begin(), targets.end());
+      std::vector<Expr> placed = nest_.Place(all);
+      // An output may lie where an input lay: all elements are read before the first is written.
+      if (elements.size() > 1) {
+        for (size_t i = 0; i < elements.size(); ++i) placed[i] = nest_.Let("value", placed[i]);
+      }
+      for (size_t i = 0; i < elements.size(); ++i) {
+        nest_.Add(Store(stores_[i], placed[elements.size() + i], placed[i], lanes.guard));
+      }
+    });
+  }
+
+  const GroupView& group_;
+  const TargetInfo& target_;
+  std::vector<uint32_t> outputs_;  // of the group
+  GroupKernel made_;
+  Nest nest_;
+  Dims dims_;                          // of the outputs as the loops see them
+  std::vector<VariableId> variables_;  // one for each axis of the outputs; replaced by loop variables
+  std::vector<Expr> coordinates_;
+  std::vector<int> axes_;         // those that are not of size 1
+  std::vector<uint32_t> stores_;  // arguments that are written
+  std::vector<Expr> roots_;       // the outputs' elements
+  Range inner_range_;
+  int width_ = 1;
+  bool inner_is_vector_ = false;
+  bool has_inner_reduction_ = false;  // one that differs along the innermost axis
+};
+
+}  // namespace
+
+Expected<GroupProgram> ScheduleGeneric(const GroupView& group, const TargetInfo& target) {
+  return ScheduleByDims(group, [&](const GroupView& collapsed, std::vector<uint32_t> outputs) {
+    return PullKernel(collapsed, target, std::move(outputs)).Build();
+  });
+}
+
+}  // namespace tvmvm::tensor

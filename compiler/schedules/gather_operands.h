@@ -1,0 +1,30 @@
+// Bringing operands of matrix products into the layout that register tiles read, at run time.
+#pragma once
+
+#include <functional>
+
+#include "compiler/loops/nest.h"
+
+namespace tvmvm::tensor {
+
+// Runs `body` for each c in [0, count): vectors of 16 first, then narrower ones, then single steps.
+void InChunks(Nest& nest, const ir::Dim& count, const std::function<void(const Expr& c)>& body);
+
+// Columns [first, first + 16 * panels) of a right operand, as panels of `depth` rows of 16; columns that do
+// not exist are zero.
+struct PanelGather {
+  ir::Dim depth, columns;
+  Expr first;
+  int panels = 1;
+  uint32_t target = 0;
+  // Neighbours along the depth lie side by side, neighbouring columns do not.
+  bool depth_is_contiguous = false;
+  // The element at (k, column), in the target's type.
+  std::function<Expr(const Expr& k, const Expr& column)> element;
+};
+void GatherPanels(Nest& nest, const PanelGather& gather);
+
+// Rows of a block of gathered left operands, so that the block stays in the second level of cache.
+int64_t GatheredBlockRows(const ir::Dim& depth);
+
+}  // namespace tvmvm::tensor

@@ -1,0 +1,29 @@
+// Which schedule a group gets on a GPU.
+#include "compiler/schedules/gpu/schedule_gpu.h"
+
+#include <algorithm>
+
+#include "compiler/schedules/gpu/work_items.h"
+#include "compiler/schedules/group.h"
+#include "compiler/schedules/small_sizes.h"
+
+namespace tvmvm::tensor {
+
+Expected<GroupProgram> ScheduleForGpu(const GroupView& group, const TargetInfo& target) {
+  bool is_procedural = std::any_of(group.nodes().begin(), group.nodes().end(), [&](ir::NodeId id) {
+    const ir::CoreOp* op = group.function().node(id).op;
+    return op != nullptr && op->kind == ir::OpKind::kProcedural;
+  });
+  if (is_procedural) {
+    TVMVM_TRY(GroupProgram program, ScheduleProcedural(group, target));
+    for (KernelCall& call : program.calls) GiveItemsToPoints(&call, &program);
+    return program;
+  }
+  if (TakesProductForGpu(group)) return ScheduleProductForGpu(group, target);
+  TVMVM_TRY(GroupProgram program,
+            TakesRowsForGpu(group) ? ScheduleRowsForGpu(group, target) : SchedulePullsForGpu(group, target));
+  SplitBySize(group, &program);
+  return program;
+}
+
+}  // namespace tvmvm::tensor

@@ -1,0 +1,19 @@
+// Schedules whose grid points are work-groups; ScheduleForGpu chooses.
+#pragma once
+
+#include "compiler/schedules/group.h"
+
+namespace tvmvm::tensor {
+
+// Anything made of pulls: a work-item computes an element of the output (as many as share a byte), reductions
+// one after the other.
+Expected<GroupProgram> SchedulePullsForGpu(const GroupView& group, const TargetInfo& target);
+
+// Reductions with elementwise operators around them (row_shape.h).
+bool TakesRowsForGpu(const GroupView& group);
+Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& group, const TargetInfo& target);
+// Contractions, and convolutions in one group.
+bool TakesProductForGpu(const GroupView& group);
+Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const TargetInfo& target);
+
+}  // namespace tvmvm::tensor

@@ -1,0 +1,164 @@
+#include "compiler/schedules/group.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "compiler/graph/tensor_elements.h"
+#include "compiler/schedules/expand.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+// The element functions of core operators see this: inputs are expanded on demand.
+class InliningContext final : public ir::ElementContext {
+ public:
+  InliningContext(Expander& expander, const ir::Node& node) : expander_(expander), node_(node) {}
+
+  const ir::Node& node() const override { return node_; }
+  const ir::Type& input_type(int input) const override {
+    return has_input(input) ? expander_.group().type(node_.inputs[input]) : absent_;
+  }
+  const ir::Type& output_type(int output) const override {
+    return expander_.group().type(node_.outputs[output]);
+  }
+  bool has_input(int input) const override {
+    return input >= 0 && input < static_cast<int>(node_.inputs.size()) && node_.inputs[input].valid();
+  }
+  Expr Input(int input, std::span<const Expr> index) override {
+    return expander_.Expand(node_.inputs[input], index);
+  }
+  VariableId NewAxis(std::string_view name) override {
+    return expander_.kernel()->NewVariable(std::string(name));
+  }
+
+ private:
+  Expander& expander_;
+  const ir::Node& node_;
+  const ir::Type absent_;
+};
+
+// The one element of a constant as an immediate; invalid for strings and complex numbers.
+Expr ImmediateOf(const ir::TensorData& data) {
+  if (data.element_count() != 1 || static_cast<int64_t>(data.bytes.size()) < DTypeBytes(data.dtype, 1))
+    return {};
+  return ir::IsNumeric(data.dtype) ? ir::ElementConstant(data, 0) : Expr();
+}
+
+// The element of a value whose contents are known without memory: a constant of one element, or dims.
+Expr KnownElement(const ir::Function& function, ir::ValueId value, std::span<const Expr> index) {
+  if (const ir::TensorData* data = function.ConstantOf(value)) return ImmediateOf(*data);
+  const ir::Value& info = function.value(value);
+  if (!info.elements || (!IsInteger(info.type.dtype) && info.type.dtype != DType::kBool)) return {};
+  if (info.elements->size() == 1) return Cast(info.type.dtype, DimValue(info.elements->front()));
+  if (index.size() != 1 || !IsConstant(index[0])) return {};
+  int64_t position = index[0]->integer;
+  if (position < 0 || position >= static_cast<int64_t>(info.elements->size())) return {};
+  return Cast(info.type.dtype, DimValue((*info.elements)[position]));
+}
+
+// A small tensor made of dims, at an index known only at run time: a chain of selections over the flat
+// position.
+Expr DimsElement(const ir::Value& info, std::span<const Expr> index) {
+  Expr position = FlatIndex(info.type.dims, index);
+  Expr result;
+  for (size_t i = 0; i < info.elements->size(); ++i) {
+    Expr element = Cast(info.type.dtype, DimValue((*info.elements)[i]));
+    result = result.valid() ? Select(Equal(position, IntConstant(static_cast<int64_t>(i))), element, result)
+                            : element;
+  }
+  return result;
+}
+
+}  // namespace
+
+uint32_t ExprNumbering::Number(const Expr& a) {
+  if (auto found = by_node_.find(a.get()); found != by_node_.end()) return found->second;
+  Key key{.op = a->op,
+          .dtype = a->dtype,
+          .lanes = a->lanes,
+          .id = a->id,
+          .integer = a->integer,
+          .number = std::bit_cast<uint64_t>(a->number),
+          .saturate = a->saturate,
+          .dim = 0,
+          .reduction = a->reduction.get(),
+          .operands = {}};
+  if (a->op == ExprOp::kDim) {
+    key.dim = dims_.try_emplace(a->dim, static_cast<uint32_t>(dims_.size() + 1)).first->second;
+  }
+  key.operands.reserve(a->operands.size());
+  for (const Expr& operand : a->operands) key.operands.push_back(Number(operand));
+  uint32_t number = by_key_.try_emplace(std::move(key), static_cast<uint32_t>(by_key_.size())).first->second;
+  by_node_.emplace(a.get(), number);
+  kept_.push_back(a);
+  return number;
+}
+
+Expr Expander::Expand(ir::ValueId value, std::span<const Expr> index) {
+  std::vector<uint32_t> numbers;
+  numbers.reserve(index.size());
+  for (const Expr& i : index) numbers.push_back(numbering_.Number(i));
+  std::pair key(value.index, std::move(numbers));
+  if (auto found = done_.find(key); found != done_.end()) return found->second;
+  Expr result = ExpandNew(value, index);
+  if (!result.valid()) {
+    missing_ = value;
+    result = Constant(group_.type(value).dtype, 0);
+  }
+  done_.emplace(std::move(key), result);
+  return result;
+}
+
+Expr Expander::ExpandNew(ir::ValueId value, std::span<const Expr> index) {
+  const ir::Function& function = group_.function();
+  if (Expr known = KnownElement(function, value, index); known.valid()) return known;
+  int input = group_.InputNumber(value);
+  if (input >= 0) {
+    Expr known = KnownElement(function, group_.outer_inputs()[input], index);
+    if (known.valid()) return known;
+  }
+  if (Expr leaf = leaf_(value, index); leaf.valid()) return leaf;
+  const ir::Value& info = function.value(value);
+  if (info.elements && !info.elements->empty()) return DimsElement(info, index);
+  if (input >= 0 || !info.producer.valid()) return {};
+  const ir::Node& node = function.node(info.producer);
+  if (node.op == nullptr || node.op->element == nullptr) return {};
+  InliningContext context(*this, node);
+  return node.op->element(context, index);
+}
+
+GroupView::GroupView(const ir::Function& function, ir::NodeId group) : function_(&function) {
+  const ir::Node& node = function.node(group);
+  if (node.regions.empty()) {
+    nodes_ = {group};
+    outputs_ = node.outputs;
+    inputs_ = outer_inputs_ = node.inputs;
+    return;
+  }
+  const ir::Region& region = function.region(node.regions[0]);
+  nodes_ = region.nodes;
+  inputs_ = region.parameters;
+  outer_inputs_ = node.inputs;
+  outputs_ = region.results;
+}
+
+int GroupView::InputNumber(ir::ValueId value) const {
+  auto found = std::find(inputs_.begin(), inputs_.end(), value);
+  return found == inputs_.end() ? -1 : static_cast<int>(found - inputs_.begin());
+}
+
+Expr GroupView::Expand(ir::ValueId value, std::span<const Expr> index, const Leaf& leaf,
+                       LoopKernel* kernel) const {
+  Expander expander(*this, leaf, kernel);
+  Expr result = expander.Expand(value, index);
+  return expander.missing().valid() ? Expr() : result;
+}
+
+Expr FlatIndex(const ir::Dims& dims, std::span<const Expr> index) {
+  if (index.empty()) return IntConstant(0);
+  Expr flat = index[0];
+  for (size_t axis = 1; axis < index.size(); ++axis) flat = flat * DimValue(dims[axis]) + index[axis];
+  return flat;
+}
+
+}  // namespace tvmvm::tensor

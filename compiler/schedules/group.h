@@ -1,0 +1,100 @@
+// From a group of core nodes to kernels: the seam between the graph IR and loop IR.
+//
+// A group is a `fused` node, or one core node on its own. ScheduleGroup chooses a schedule by the group's
+// anchor (its contraction, convolution, window, reduction, or none) and returns the kernels to launch, in
+// order. For one program that holds several CPU levels it is called once a level: the calls, their arguments,
+// grid sizes, guards, workspaces and packed constants must be the same at every level; only loop bodies and
+// their scalar arguments may differ.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bytecode/target_info.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/graph/graph.h"
+#include "compiler/loops/loop_ir.h"
+
+namespace tvmvm::tensor {
+
+enum class ArgumentKind : uint8_t { kInput, kOutput, kWorkspace, kPacked };
+
+struct KernelArgument {
+  ArgumentKind kind = ArgumentKind::kInput;
+  uint32_t index = 0;  // of the group's inputs, outputs, workspaces or packed constants
+};
+
+struct KernelCall {
+  LoopKernel kernel;
+  std::vector<KernelArgument> arguments;  // one for each buffer argument of the kernel
+  ir::Dim when = 1;                       // launched only where this is not 0
+};
+
+struct Workspace {
+  DType dtype = DType::kInvalid;
+  ir::Dim elements;
+};
+
+struct GroupProgram {
+  std::vector<KernelCall> calls;
+  std::vector<Workspace> workspaces;  // alive from the first to the last call
+  // Constants in the layout that the kernels read, made on demand: called once, for one of the targets.
+  std::vector<std::function<ir::TensorData()>> packed;
+};
+
+// Errors: kUnsupported or kInternal naming the group's node.
+Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId group,
+                                     const TargetInfo& target);
+
+// A group seen as a unit: its inputs (values from outside, constants included; numbered as the node's inputs,
+// so that a lone node may have repeated and absent ones), nodes in order, results.
+class GroupView {
+ public:
+  GroupView(const ir::Function& function, ir::NodeId group);
+
+  const ir::Function& function() const { return *function_; }
+  const std::vector<ir::ValueId>& inputs() const {
+    return inputs_;
+  }  // as seen inside: region parameters, or the node's inputs
+  const std::vector<ir::ValueId>& outer_inputs() const { return outer_inputs_; }  // the same, as seen outside
+  const std::vector<ir::NodeId>& nodes() const { return nodes_; }
+  const std::vector<ir::ValueId>& outputs() const { return outputs_; }  // as seen inside
+  const ir::Type& type(ir::ValueId value) const { return function_->type(value); }
+  // Position in inputs(), or -1.
+  int InputNumber(ir::ValueId value) const;
+
+  // The element of `value` at `index`: asks `leaf` first (a load of an input, a tile in registers, a row's
+  // statistic); where it gives nothing, the element of the node that makes the value, with its inputs
+  // expanded in the same way. Constants of one element and known dims become immediates and are not asked
+  // for. Invalid: the value has no element.
+  using Leaf = std::function<Expr(ir::ValueId value, std::span<const Expr> index)>;  // an invalid Expr: go on
+  Expr Expand(ir::ValueId value, std::span<const Expr> index, const Leaf& leaf, LoopKernel* kernel) const;
+
+ private:
+  const ir::Function* function_;
+  std::vector<ir::ValueId> inputs_, outer_inputs_, outputs_;
+  std::vector<ir::NodeId> nodes_;
+};
+
+// Row-major element offset: ((i0 * d1) + i1) * d2 + ...
+Expr FlatIndex(const ir::Dims& dims, std::span<const Expr> index);
+
+// The schedules of targets whose grid points are work-groups (schedule_gpu.cc): ScheduleGroup goes there
+// itself.
+Expected<GroupProgram> ScheduleForGpu(const GroupView& group, const TargetInfo& target);
+
+// Schedules, tried in order by ScheduleGroup. Each says whether it takes the group.
+bool TakesContraction(const GroupView& group);
+Expected<GroupProgram> ScheduleContraction(const GroupView& group, const TargetInfo& target);
+bool TakesConvolution(const GroupView& group);
+Expected<GroupProgram> ScheduleConvolution(const GroupView& group, const TargetInfo& target);
+// One or more reductions over trailing axes (softmax, normalisation), elementwise before, between and after.
+bool TakesRows(const GroupView& group);
+Expected<GroupProgram> ScheduleRows(const GroupView& group, const TargetInfo& target);
+// Anything made of pulls: elementwise, movement, window, a reduction of any axes, a naive contraction or
+// convolution.
+Expected<GroupProgram> ScheduleGeneric(const GroupView& group, const TargetInfo& target);
+Expected<GroupProgram> ScheduleProcedural(const GroupView& group, const TargetInfo& target);
+
+}  // namespace tvmvm::tensor

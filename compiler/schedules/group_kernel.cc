@@ -1,0 +1,173 @@
+#include "compiler/schedules/group_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/expr/rewrite.h"
+#include "compiler/schedules/collapse_axes.h"
+#include "compiler/schedules/expand.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+using ir::Dim;
+
+// "exp_add_mul": the first few operators that compute.
+std::string NameOf(const GroupView& group) {
+  std::string name;
+  int count = 0;
+  for (ir::NodeId id : group.nodes()) {
+    const ir::Node& node = group.function().node(id);
+    if (node.op == nullptr || node.op->kind == ir::OpKind::kConstant || node.op->kind == ir::OpKind::kView)
+      continue;
+    if (++count > 4) break;
+    if (!name.empty()) name += '_';
+    name += node.op->name;
+  }
+  return name.empty() ? "copy" : name;
+}
+
+}  // namespace
+
+GroupKernel::GroupKernel(const GroupView& group)
+    : group_(group), input_arguments_(group.inputs().size(), -1) {
+  call_.kernel.name = NameOf(group);
+}
+
+Expr GroupKernel::LoadInput(ir::ValueId value, std::span<const Expr> index) {
+  int input = group_.InputNumber(value);
+  if (input < 0) return {};
+  const ir::Type& type = group_.type(value);
+  if (input_arguments_[input] < 0) {
+    uint32_t argument = call_.kernel.AddArgument(fmt::format("in{}", input), type.dtype, Access::kRead);
+    input_arguments_[input] = static_cast<int>(argument);
+    call_.arguments.push_back({ArgumentKind::kInput, static_cast<uint32_t>(input)});
+  }
+  return Load(static_cast<uint32_t>(input_arguments_[input]), type.dtype, FlatIndex(type.dims, index));
+}
+
+uint32_t GroupKernel::AddOutput(uint32_t output) {
+  DType dtype = group_.type(group_.outputs()[output]).dtype;
+  call_.arguments.push_back({ArgumentKind::kOutput, output});
+  return call_.kernel.AddArgument(fmt::format("out{}", output), dtype, Access::kWrite);
+}
+
+uint32_t GroupKernel::AddWorkspace(uint32_t workspace, DType dtype, Access access) {
+  call_.arguments.push_back({ArgumentKind::kWorkspace, workspace});
+  return call_.kernel.AddArgument("workspace", dtype, access);
+}
+
+void GroupKernel::Estimate(const Dim& space, std::span<const Expr> per_element) {
+  int64_t operations = 0;
+  for (const Expr& root : per_element) {
+    VisitOnce(root, [&](const Expr& e) {
+      operations += IsFloat(e.dtype()) && !e->operands.empty() && e.op() != ExprOp::kLoad;
+    });
+  }
+  call_.kernel.flops = space * Dim(operations);
+  call_.kernel.bytes = 0;
+  for (const KernelArgument& argument : call_.arguments) {
+    if (argument.kind == ArgumentKind::kWorkspace) continue;
+    bool is_input = argument.kind == ArgumentKind::kInput;
+    const ir::Type& type =
+        group_.type(is_input ? group_.inputs()[argument.index] : group_.outputs()[argument.index]);
+    call_.kernel.bytes =
+        call_.kernel.bytes + CeilDiv(Product(type.dims) * Dim(DTypeBits(type.dtype)), Dim(8));
+  }
+}
+
+Status GroupKernel::DeclareArguments(const std::function<std::vector<Expr>(ir::ValueId)>& index,
+                                     std::vector<Expr>* elements, std::vector<uint32_t>* outputs,
+                                     const GroupView::Leaf& known) {
+  auto leaf = [&](ir::ValueId value, std::span<const Expr> at) {
+    Expr element = known ? known(value, at) : Expr();
+    return element.valid() ? element : LoadInput(value, at);
+  };
+  Expander expander(group_, leaf, &call_.kernel);
+  for (ir::ValueId output : group_.outputs()) elements->push_back(expander.Expand(output, index(output)));
+  if (expander.missing().valid()) return tl::unexpected(NoSchedule(group_, expander.missing()));
+  for (uint32_t i = 0; i < group_.outputs().size(); ++i) outputs->push_back(AddOutput(i));
+  return {};
+}
+
+KernelCall GroupKernel::Take(StmtPtr body) {
+  call_.kernel.body = std::move(body);
+  return std::move(call_);
+}
+
+Expected<GroupProgram> ScheduleByDims(const GroupView& original, const BuildKernel& build) {
+  CollapsedGroup collapsed = CollapseAxes(original);
+  GroupView group(collapsed.function, collapsed.node);
+  std::vector<std::vector<uint32_t>> sets;  // outputs by dims
+  for (uint32_t i = 0; i < group.outputs().size(); ++i) {
+    const ir::Dims& dims = group.type(group.outputs()[i]).dims;
+    auto same = std::find_if(sets.begin(), sets.end(), [&](const std::vector<uint32_t>& set) {
+      return group.type(group.outputs()[set[0]]).dims == dims;
+    });
+    if (same != sets.end()) {
+      same->push_back(i);
+    } else {
+      sets.push_back({i});
+    }
+  }
+  GroupProgram program;
+  for (std::vector<uint32_t>& set : sets) {
+    TVMVM_TRY(KernelCall call, build(group, std::move(set)));
+    for (KernelArgument& argument : call.arguments) {
+      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
+    }
+    program.calls.push_back(std::move(call));
+  }
+  return program;
+}
+
+Error NoSchedule(const GroupView& group, ir::ValueId value) {
+  ir::NodeId producer = group.function().value(value).producer;
+  std::string_view name = producer.valid() ? group.function().node(producer).op->name : "an input";
+  return Error{Code::kUnsupported, fmt::format("no schedule for '{}' as part of a group", name)};
+}
+
+Range BlockOf(Nest& nest, int axis, const std::string& name, const Dim& extent, const Dim& block) {
+  Dim count = extent.IsConstant(1) ? Dim(1) : CeilDiv(extent, block);
+  VariableId g = nest.Grid(axis, "g" + name, count);
+  if (count.IsConstant(1)) return {IntConstant(0), DimValue(extent)};
+  Expr begin = nest.Let(name + "_begin", Variable(g) * DimValue(block));
+  if (block.IsConstant(1)) return {begin, begin + IntConstant(1)};
+  return {begin, nest.Let(name + "_end", Min(begin + DimValue(block), DimValue(extent)))};
+}
+
+std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position) {
+  std::vector<Expr> coordinates(extents.size());
+  for (size_t i = extents.size(); i-- > 0;) {
+    Expr extent = DimValue(Max(extents[i], Dim(1)));
+    coordinates[i] = nest.Let("coordinate", i == 0 ? position : FloorMod(position, extent));
+    if (i > 0) position = nest.Let("position", FloorDiv(position, extent));
+  }
+  return coordinates;
+}
+
+int LanesFor(std::span<const Expr> roots, const TargetInfo& target) {
+  int widest = 8;
+  bool is_packed = false;
+  auto see = [&](DType dtype) {
+    widest = std::max(widest, DTypeBits(dtype));
+    is_packed |= IsSubByte(dtype);
+  };
+  for (const Expr& root : roots) {
+    see(root.dtype());
+    VisitOnce(root, [&](const Expr& e) {
+      if (IsFloat(e.dtype())) widest = std::max(widest, 32);  // narrow floats compute in f32
+      if (e.op() == ExprOp::kLoad || (e.op() == ExprOp::kCast && e.dtype() != DType::kI64)) see(e.dtype());
+    });
+  }
+  return is_packed ? 1 : target.vector_bits / std::min(widest, 32);
+}
+
+Expr WholeSteps(Nest& nest, const Range& range, int64_t step) {
+  if (step == 1) return range.end;
+  return nest.Let("whole",
+                  range.begin + FloorDiv(range.end - range.begin, IntConstant(step)) * IntConstant(step));
+}
+
+}  // namespace tvmvm::tensor

@@ -1,0 +1,69 @@
+// GroupKernel: the parts that kernels of every schedule for pulls have in common: buffers, grid blocks,
+// lanes, estimates.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bytecode/target_info.h"
+#include "compiler/loops/nest.h"
+#include "compiler/schedules/group.h"
+
+namespace tvmvm::tensor {
+
+// begin <= position < end.
+struct Range {
+  Expr begin, end;
+};
+
+class GroupKernel {
+ public:
+  explicit GroupKernel(const GroupView& group);
+
+  LoopKernel& kernel() { return call_.kernel; }
+  // The element of an input of the group, which becomes an argument of the kernel; invalid where `value` is
+  // no input.
+  Expr LoadInput(ir::ValueId value, std::span<const Expr> index);
+  // An argument to write; all inputs must have been asked for before.
+  uint32_t AddOutput(uint32_t output);
+  // The same for one of the program's workspaces.
+  uint32_t AddWorkspace(uint32_t workspace, DType dtype, Access access);
+  // Expands the outputs' elements once, which asks for every input, and then adds the outputs: so arguments
+  // exist before local buffers do. `index`: the coordinates of an output's element. `known`: values that are
+  // not expanded.
+  Status DeclareArguments(const std::function<std::vector<Expr>(ir::ValueId)>& index,
+                          std::vector<Expr>* elements, std::vector<uint32_t>* outputs,
+                          const GroupView::Leaf& known = {});
+  // Sets the estimates: operations per element of `space`, all arguments once.
+  void Estimate(const ir::Dim& space, std::span<const Expr> per_element);
+  KernelCall Take(StmtPtr body);
+
+ private:
+  const GroupView& group_;
+  KernelCall call_;
+  std::vector<int> input_arguments_;  // argument of the kernel, or -1
+};
+
+// A kernel for each set of outputs with the same dims, made by `build` on the group with its axes collapsed.
+using BuildKernel =
+    std::function<Expected<KernelCall>(const GroupView& group, std::vector<uint32_t> outputs)>;
+Expected<GroupProgram> ScheduleByDims(const GroupView& group, const BuildKernel& build);
+
+// The error for a value without element.
+Error NoSchedule(const GroupView& group, ir::ValueId value);
+
+// The part of an axis that a grid point takes: blocks of `block` elements along grid axis `axis`.
+Range BlockOf(Nest& nest, int axis, const std::string& name, const ir::Dim& extent, const ir::Dim& block);
+
+// Binds the coordinates of the row-major position within `extents` of the listed axes to loop variables.
+std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position);
+
+// Lanes that suit the element types in the expressions: as many of the widest type as a register holds; 1
+// where elements share bytes.
+int LanesFor(std::span<const Expr> roots, const TargetInfo& target);
+
+// begin + as many whole steps as fit before end, bound to a variable.
+Expr WholeSteps(Nest& nest, const Range& range, int64_t step);
+
+}  // namespace tvmvm::tensor

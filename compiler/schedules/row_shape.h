@@ -1,0 +1,28 @@
+// Groups of rows: reductions over one set of axes, elementwise operators before, between and after them.
+#pragma once
+
+#include <optional>
+#include <set>
+
+#include "compiler/schedules/group.h"
+
+namespace tvmvm::tensor {
+
+// What makes a group one of rows. A row: all elements that are reduced to one.
+struct RowShape {
+  ir::Dims whole, row;  // dims of elements, and of what there is once a row
+  ir::Dims flags;       // 1: reduced
+  int reductions = 0;
+  bool has_whole_output = false;
+};
+
+// Nothing where the group is of another form.
+std::optional<RowShape> FindRowShape(const GroupView& group);
+
+// Whether an element costs so much to compute that it is better kept than computed again.
+bool IsExpensive(const GroupView& group, const RowShape& shape, ir::ValueId element);
+
+// Elements that a reduction needs, that something else needs as well, and that are expensive.
+std::set<ir::ValueId> ValuesWorthKeeping(const GroupView& group, const RowShape& shape);
+
+}  // namespace tvmvm::tensor

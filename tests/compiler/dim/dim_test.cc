@@ -1,0 +1,210 @@
+#include "compiler/dim/dim.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace tvmvm::ir {
+namespace {
+
+Dim n() { return Dim::Symbol("n"); }
+Dim m() { return Dim::Symbol("m"); }
+
+TEST(DimTest, SumsAndProductsAreCanonical) {
+  EXPECT_EQ(n() * 4 + n(), n() * 5);
+  EXPECT_EQ((n() + 1) * (n() - 1), n() * n() - 1);
+  EXPECT_EQ(n() - n(), Dim(0));
+  EXPECT_EQ((n() + m()).ToString(), (m() + n()).ToString());
+  EXPECT_EQ((n() * 4 + 1).ToString(), "n*4+1");
+  EXPECT_EQ((Dim(1) - n() * 2).ToString(), "-n*2+1");
+}
+
+TEST(DimTest, DivisionsFold) {
+  EXPECT_EQ(FloorDiv(n() * 4, 4), n());
+  EXPECT_EQ(FloorDiv(n() * 4 + 7, 4), n() + 1);
+  EXPECT_EQ(FloorDiv(n() * m() * 6, m() * 3), n() * 2);
+  EXPECT_EQ(FloorDiv((n() + 1) * m(), n() + 1), m());
+  EXPECT_EQ(FloorDiv(FloorDiv(n(), 2), 3), FloorDiv(n(), 6));
+  EXPECT_EQ(CeilDiv(n(), 2), FloorDiv(n() - 1, 2) + 1);
+  EXPECT_EQ(CeilDiv(n(), 2).ToString(), "ceildiv(n, 2)");
+  EXPECT_EQ(FloorMod(n() * 8 + 3, 4), Dim(3));
+  EXPECT_EQ(FloorMod(FloorMod(n(), 8), 4), FloorMod(n(), 4));
+  EXPECT_FALSE(FloorDiv(Dim(7), 0).is_constant());
+  EXPECT_EQ(FloorDiv(Dim(INT64_MIN), -1), Dim(INT64_MIN));
+}
+
+TEST(DimTest, ChoicesFold) {
+  EXPECT_EQ(Min(n(), INT64_MAX), n());
+  EXPECT_EQ(Min(n() + 1, n()), n());
+  EXPECT_EQ(Max(Dim(INT64_MAX), -1), Dim(INT64_MAX));
+  EXPECT_EQ(Min(Min(n(), 7), 5), Min(5, n()));
+  EXPECT_EQ(Select(Equal(Dim(-1), -1), n(), m()), n());
+  EXPECT_EQ(Select(Equal(n(), 1), 1, n()), n());
+  EXPECT_EQ(Select(Equal(n(), m()), n(), m()), m());
+  EXPECT_EQ(Select(Less(n(), m()), n(), m()), Min(n(), m()));
+  EXPECT_EQ(Equal(n() * 2, 1), Dim(0));
+  EXPECT_EQ(Not(Less(n(), m())), LessEqual(m(), n()));
+  EXPECT_EQ(And(Equal(n(), 3), NotEqual(n(), 3)), Dim(0));
+  // Symbols may be negative here; whoever knows better asks Simplify.
+  EXPECT_FALSE(Less(n(), 0).is_constant());
+  EXPECT_EQ(Simplify(Less(n(), 0), [](const std::string&) { return DimRange{}; }), Dim(0));
+  EXPECT_EQ(Simplify(Max(n(), 0), [](const std::string&) { return DimRange{}; }), n());
+}
+
+TEST(DimTest, ParseErrorsSayWhere) {
+  for (std::string_view text :
+       {"", "n+", "min(n)", "min(n,2", "n 2", "9223372036854775808", "'n", "(n", "2n", "*"}) {
+    Expected<Dim> dim = ParseDim(text);
+    ASSERT_FALSE(dim) << text;
+    EXPECT_EQ(dim.error().code, Code::kInvalidArgument);
+  }
+  EXPECT_EQ(ParseDim("min(n, 2").error().message, "dim 'min(n, 2': at 8: found the end, wanted ')'");
+  EXPECT_FALSE(ParseDim(std::string(100000, '(')));
+}
+
+TEST(DimTest, OddSymbolNamesAreQuoted) {
+  for (const char* name : {"min", "batch size", "it's", "1n", "", "a\\b"}) {
+    Dim symbol = Dim::Symbol(name);
+    EXPECT_EQ(ParseDim((symbol * 2).ToString()).value(), symbol * 2);
+  }
+}
+
+// Random expressions, computed twice: as built (simplified) and naively from the same operands' values.
+struct Sample {
+  Dim dim;
+  std::vector<std::optional<int64_t>> values;  // one for each assignment
+};
+
+constexpr int kAssignments = 12;
+const char* const kSymbols[] = {"a", "b", "c"};
+
+int64_t SymbolValue(int assignment, const std::string& name) {
+  static constexpr int64_t kTable[3][kAssignments] = {{0, 1, 2, 3, 5, 8, 13, 64, 1, 7, 100, 6},
+                                                      {1, 1, 4, 2, 5, 9, 1, 63, 0, 7, 31, 12},
+                                                      {3, 0, 2, 7, 1, 8, 4, 65, 2, 0, 17, 4}};
+  return kTable[name[0] - 'a'][assignment];
+}
+
+std::optional<int64_t> NaiveValue(DimOp op, const std::vector<std::optional<int64_t>>& v) {
+  for (const auto& value : v)
+    if (!value || std::abs(*value) > (int64_t{1} << 20)) return std::nullopt;
+  int64_t a = *v[0], b = v.size() > 1 ? *v[1] : 0;
+  auto floor_div = [](int64_t x, int64_t y) {
+    int64_t q = static_cast<int64_t>(std::floor(static_cast<double>(x) / static_cast<double>(y)));
+    return q;
+  };
+  bool divides = op == DimOp::kFloorDiv || op == DimOp::kCeilDiv || op == DimOp::kFloorMod;
+  if (divides && b == 0) return std::nullopt;
+  switch (op) {
+    case DimOp::kAdd:
+      return a + b;
+    case DimOp::kMul:
+      return a * b;
+    case DimOp::kFloorDiv:
+      return floor_div(a, b);
+    case DimOp::kCeilDiv:
+      return -floor_div(-a, b);
+    case DimOp::kFloorMod:
+      return a - floor_div(a, b) * b;
+    case DimOp::kMin:
+      return std::min(a, b);
+    case DimOp::kMax:
+      return std::max(a, b);
+    case DimOp::kEqual:
+      return a == b;
+    case DimOp::kNotEqual:
+      return a != b;
+    case DimOp::kLess:
+      return a < b;
+    case DimOp::kLessEqual:
+      return a <= b;
+    case DimOp::kAnd:
+      return a != 0 && b != 0;
+    case DimOp::kOr:
+      return a != 0 || b != 0;
+    case DimOp::kNot:
+      return a == 0;
+    case DimOp::kSelect:
+      return a != 0 ? b : *v[2];
+    default:
+      return std::nullopt;
+  }
+}
+
+class DimPropertyTest : public ::testing::Test {
+ protected:
+  Sample Leaf() {
+    Sample sample;
+    if (random_() % 2) {
+      sample.dim = Dim::Symbol(kSymbols[random_() % 3]);
+    } else {
+      static constexpr int64_t kConstants[] = {-8, -3, -1, 0, 1, 2, 3, 4, 6, 8};
+      sample.dim = kConstants[random_() % 10];
+    }
+    for (int k = 0; k < kAssignments; ++k)
+      sample.values.push_back(sample.dim.is_symbol() ? SymbolValue(k, sample.dim.symbol())
+                                                     : sample.dim.value());
+    return sample;
+  }
+
+  Sample Random(int depth) {
+    if (depth == 0 || random_() % 5 == 0) return Leaf();
+    // Sums and products more often than the rest.
+    static constexpr DimOp kOps[] = {DimOp::kAdd,      DimOp::kAdd,      DimOp::kAdd,      DimOp::kMul,
+                                     DimOp::kMul,      DimOp::kFloorDiv, DimOp::kFloorDiv, DimOp::kCeilDiv,
+                                     DimOp::kFloorMod, DimOp::kFloorMod, DimOp::kMin,      DimOp::kMax,
+                                     DimOp::kEqual,    DimOp::kNotEqual, DimOp::kLess,     DimOp::kLessEqual,
+                                     DimOp::kAnd,      DimOp::kOr,       DimOp::kNot,      DimOp::kSelect};
+    DimOp op = kOps[random_() % std::size(kOps)];
+    size_t arity = op == DimOp::kNot ? 1 : op == DimOp::kSelect ? 3 : 2;
+    std::vector<Sample> operands;
+    std::vector<Dim> dims;
+    for (size_t i = 0; i < arity; ++i) {
+      operands.push_back(Random(depth - 1));
+      dims.push_back(operands.back().dim);
+    }
+    Sample sample;
+    sample.dim = Apply(op, dims);
+    for (int k = 0; k < kAssignments; ++k) {
+      std::vector<std::optional<int64_t>> values;
+      for (const Sample& operand : operands) values.push_back(operand.values[k]);
+      sample.values.push_back(NaiveValue(op, values));
+    }
+    return sample;
+  }
+
+  std::mt19937 random_{7};
+};
+
+TEST_F(DimPropertyTest, SimplifiedValueIsTheNaiveValue) {
+  auto anything = [](const std::string&) { return DimRange{0, 100}; };
+  int compared = 0;
+  for (int i = 0; i < 60000; ++i) {
+    Sample sample = Random(1 + i % 5);
+    Dim parsed = ParseDim(sample.dim.ToString()).value();
+    ASSERT_EQ(parsed, sample.dim) << sample.dim.ToString() << " read back as " << parsed.ToString();
+    DimRange range = RangeOf(sample.dim, anything);
+    Dim simplified = Simplify(sample.dim, anything);
+    for (int k = 0; k < kAssignments; ++k) {
+      if (!sample.values[k]) continue;
+      auto lookup = [k](const std::string& name) -> std::optional<int64_t> { return SymbolValue(k, name); };
+      auto substitute = [k](const std::string& name) -> std::optional<Dim> {
+        return Dim(SymbolValue(k, name));
+      };
+      std::optional<int64_t> value = Evaluate(sample.dim, lookup);
+      ASSERT_EQ(value, sample.values[k]) << sample.dim.ToString() << " assignment " << k;
+      ASSERT_EQ(Evaluate(simplified, lookup), sample.values[k])
+          << sample.dim.ToString() << " simplified to " << simplified.ToString();
+      ASSERT_EQ(Substitute(sample.dim, substitute).constant(), sample.values[k]) << sample.dim.ToString();
+      ASSERT_LE(range.low, *value) << sample.dim.ToString();
+      ASSERT_GE(range.high, *value) << sample.dim.ToString();
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 100000);
+}
+
+}  // namespace
+}  // namespace tvmvm::ir
