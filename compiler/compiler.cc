@@ -13,12 +13,13 @@
 #include "compiler/jit/jit.h"
 #include "compiler/lowering/lower_module.h"
 #include "compiler/onnx/importer/onnx_importer.h"
-#include "compiler/onnx/importer/operator_uses.h"
 #include "compiler/onnx/model/mapped_file.h"
 #include "compiler/onnx/model/onnx_model.h"
 #include "compiler/operator_list.h"
+#include "compiler/operator_uses.h"
 #include "compiler/pipeline.h"
 #include "compiler/placement/placement.h"
+#include "compiler/schedules/product_group.h"
 #include "fmt/format.h"
 
 namespace tvmvm {
@@ -245,7 +246,7 @@ Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> by
   }
 
   // Beside the levels that are packed by default, one for the machines that multiply bytes at once.
-  if (options.targets.empty() && passes::HasProductsOfBytes(module))
+  if (options.targets.empty() && tensor::HasProductsOfBytes(module))
     targets.push_back(TargetInfoFor(CpuLevel::kX86_64_V4Vnni));
 
   Clock::time_point lower_start = Clock::now();

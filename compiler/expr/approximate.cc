@@ -3,8 +3,6 @@
 #include "compiler/expr/approximate_build.h"
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/scalar_math.h"
-#include "compiler/loops/loop_ir.h"
-#include "compiler/loops/loop_rewrite.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -116,12 +114,6 @@ Expr ExpandNode(const Expr& e) {
 Expr ExpandMath(const Expr& e) {
   Rewriter expand(ExpandNode);
   return expand(e);
-}
-
-LoopKernel ExpandMath(const LoopKernel& kernel) {
-  LoopKernel result = kernel;
-  result.body = MapExpressions(kernel.body, [](const Expr& e) { return ExpandMath(e); });
-  return result;
 }
 
 }  // namespace tvmvm::tensor

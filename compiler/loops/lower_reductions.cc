@@ -5,7 +5,7 @@
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
-#include "compiler/schedules/group_kernel.h"
+#include "compiler/loops/loop_blocks.h"
 
 namespace tvmvm::tensor {
 namespace {

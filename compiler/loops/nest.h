@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/expr/expr_numbering.h"
 #include "compiler/loops/loop_ir.h"
-#include "compiler/schedules/expand.h"
 
 namespace tvmvm::tensor {
 

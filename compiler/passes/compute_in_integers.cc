@@ -18,7 +18,6 @@
 #include "compiler/graph/evaluate.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
-#include "compiler/schedules/product_group.h"
 
 namespace tvmvm::passes {
 namespace {
@@ -324,20 +323,6 @@ class IntegerProducts {
 Status ComputeInIntegers(ir::Module& module, const PassContext&) {
   for (ir::Function& function : module.functions) TVMVM_CHECK_OK(IntegerProducts(&module, &function).Run());
   return {};
-}
-
-bool HasProductsOfBytes(const ir::Module& module) {
-  for (const ir::Function& function : module.functions) {
-    for (const Node& node : function.nodes) {
-      bool is_product = node.op != nullptr &&
-                        (node.op->kind == OpKind::kContraction || node.op->kind == OpKind::kConvolution);
-      if (!is_product) continue;
-      auto dtype = [&](ValueId value) { return function.type(value).dtype; };
-      if (tensor::IsProductOfBytes(dtype(node.inputs[0]), dtype(node.inputs[1]), dtype(node.outputs[0])))
-        return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace tvmvm::passes

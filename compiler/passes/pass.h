@@ -28,8 +28,6 @@ struct Pass {
 Status FoldConstants(ir::Module& module, const PassContext& context);
 // Products and convolutions of quantized numbers with constant weights are computed in integers.
 Status ComputeInIntegers(ir::Module& module, const PassContext& context);
-// Whether a module computes such products: machines with instructions for them gain by code of their own.
-bool HasProductsOfBytes(const ir::Module& module);
 // Symbols that are read from constants become numbers.
 Status ResolveSymbols(ir::Module& module, const PassContext& context);
 // Integer tensors whose contents are known as dims are made from the dims; what computed them is left to

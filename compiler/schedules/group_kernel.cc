@@ -128,46 +128,4 @@ Error NoSchedule(const GroupView& group, ir::ValueId value) {
   return Error{Code::kUnsupported, fmt::format("no schedule for '{}' as part of a group", name)};
 }
 
-Range BlockOf(Nest& nest, int axis, const std::string& name, const Dim& extent, const Dim& block) {
-  Dim count = extent.IsConstant(1) ? Dim(1) : CeilDiv(extent, block);
-  VariableId g = nest.Grid(axis, "g" + name, count);
-  if (count.IsConstant(1)) return {IntConstant(0), DimValue(extent)};
-  Expr begin = nest.Let(name + "_begin", Variable(g) * DimValue(block));
-  if (block.IsConstant(1)) return {begin, begin + IntConstant(1)};
-  return {begin, nest.Let(name + "_end", Min(begin + DimValue(block), DimValue(extent)))};
-}
-
-std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position) {
-  std::vector<Expr> coordinates(extents.size());
-  for (size_t i = extents.size(); i-- > 0;) {
-    Expr extent = DimValue(Max(extents[i], Dim(1)));
-    coordinates[i] = nest.Let("coordinate", i == 0 ? position : FloorMod(position, extent));
-    if (i > 0) position = nest.Let("position", FloorDiv(position, extent));
-  }
-  return coordinates;
-}
-
-int LanesFor(std::span<const Expr> roots, const TargetInfo& target) {
-  int widest = 8;
-  bool is_packed = false;
-  auto see = [&](DType dtype) {
-    widest = std::max(widest, DTypeBits(dtype));
-    is_packed |= IsSubByte(dtype);
-  };
-  for (const Expr& root : roots) {
-    see(root.dtype());
-    VisitOnce(root, [&](const Expr& e) {
-      if (IsFloat(e.dtype())) widest = std::max(widest, 32);  // narrow floats compute in f32
-      if (e.op() == ExprOp::kLoad || (e.op() == ExprOp::kCast && e.dtype() != DType::kI64)) see(e.dtype());
-    });
-  }
-  return is_packed ? 1 : target.vector_bits / std::min(widest, 32);
-}
-
-Expr WholeSteps(Nest& nest, const Range& range, int64_t step) {
-  if (step == 1) return range.end;
-  return nest.Let("whole",
-                  range.begin + FloorDiv(range.end - range.begin, IntConstant(step)) * IntConstant(step));
-}
-
 }  // namespace tvmvm::tensor

@@ -56,6 +56,19 @@ bool IsProductOfBytes(DType left, DType right, DType accumulator) {
   return left == DType::kU8 && right == DType::kI8 && accumulator == DType::kI32;
 }
 
+bool HasProductsOfBytes(const ir::Module& module) {
+  for (const ir::Function& function : module.functions) {
+    for (const ir::Node& node : function.nodes) {
+      bool is_product = node.op != nullptr && (node.op->kind == ir::OpKind::kContraction ||
+                                               node.op->kind == ir::OpKind::kConvolution);
+      if (!is_product) continue;
+      auto dtype = [&](ir::ValueId value) { return function.type(value).dtype; };
+      if (IsProductOfBytes(dtype(node.inputs[0]), dtype(node.inputs[1]), dtype(node.outputs[0]))) return true;
+    }
+  }
+  return false;
+}
+
 std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel,
                                  std::vector<KernelArgument>* arguments) {
   std::vector<uint32_t> outputs;

@@ -22,6 +22,8 @@ DType ProductAccumulator(DType a, DType b, DType result);
 // True for products of u8 with i8 that are summed in i32: constants of the right operand are packed for dot
 // products of bytes.
 bool IsProductOfBytes(DType left, DType right, DType accumulator);
+// Whether a module computes such products: machines with instructions for them gain by code of their own.
+bool HasProductsOfBytes(const ir::Module& module);
 
 // Adds an argument to the kernel for each output of the group.
 std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel,

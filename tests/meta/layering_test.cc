@@ -22,6 +22,49 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"cli", {"bytecode", "serializer", "allocator", "devices", "vm", "compiler/compiler.h"}},
 };
 
+// The same inside of the compiler, whose folders are listed from the ground up: each may include itself and
+// those named.
+struct CompilerFolder {
+  std::string name;
+  std::set<std::string> allowed;
+};
+
+const std::vector<CompilerFolder> kCompilerFolders = {
+    {"dim", {}},
+    {"expr", {"dim"}},
+    {"loops", {"dim", "expr"}},
+    {"graph", {"dim", "expr", "loops"}},
+    {"graph/core", {"graph", "loops", "expr", "dim"}},
+    {"autodiff", {"graph", "expr", "dim"}},
+    {"passes", {"graph", "expr", "dim"}},
+    {"onnx/model", {"graph", "dim"}},
+    {"onnx/ops", {"graph", "graph/core", "onnx/model", "dim"}},
+    {"onnx/ops/attention", {"onnx/ops", "graph", "dim"}},
+    {"onnx/ops/control", {"onnx/ops", "graph", "dim"}},
+    {"onnx/ops/math", {"onnx/ops", "graph", "dim"}},
+    {"onnx/ops/microsoft", {"onnx/ops", "graph", "dim"}},
+    {"onnx/ops/ml", {"onnx/ops", "graph", "dim"}},
+    {"onnx/ops/movement", {"onnx/ops", "graph", "dim"}},
+    {"onnx/ops/nn", {"onnx/ops", "graph", "dim"}},
+    {"onnx/ops/quantized", {"onnx/ops", "onnx/ops/nn", "graph", "dim"}},
+    {"onnx/ops/sequence", {"onnx/ops", "graph", "dim"}},
+    {"onnx/ops/training", {"onnx/ops", "autodiff", "graph", "dim"}},
+    {"onnx/importer", {"onnx/model", "onnx/ops", "autodiff", "graph", "dim"}},
+    {"schedules", {"graph", "loops", "expr", "dim"}},
+    {"schedules/cpu", {"schedules", "graph", "loops", "expr", "dim"}},
+    {"schedules/gpu", {"schedules", "graph", "loops", "expr", "dim"}},
+    {"schedules/loops", {"schedules", "graph", "loops", "expr", "dim"}},
+    {"codegen", {"loops", "expr", "dim"}},
+    {"codegen/c", {"codegen", "loops", "expr", "dim"}},
+    {"codegen/llvm", {"codegen", "loops", "expr", "dim"}},
+    {"placement", {"codegen", "schedules", "schedules/loops", "graph", "dim"}},
+    {"lowering", {"codegen", "schedules", "schedules/loops", "graph", "dim"}},
+    {"jit", {"codegen", "codegen/llvm"}},
+};
+
+// More sources than this in one folder are hard to find one's way in.
+constexpr int kMostSources = 25;
+
 struct Include {
   std::string file, target;
 };
@@ -77,6 +120,51 @@ TEST(LayeringTest, ArrowsHaveNoCycle) {
       auto found = std::find(order.begin(), order.end(), FolderOf(target));
       EXPECT_LT(found - order.begin(), static_cast<ptrdiff_t>(i)) << order[i] << " -> " << target;
     }
+}
+
+// "graph/core" of "compiler/graph/core/core_ops.cc"; "" of the compiler's own first level.
+std::string CompilerFolderOf(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder == "compiler" ? "" : folder.substr(std::string("compiler/").size());
+}
+
+TEST(LayeringTest, IncludesInsideTheCompilerFollowTheArrows) {
+  std::map<std::string, std::set<std::string>> allowed;
+  for (const CompilerFolder& folder : kCompilerFolders) allowed[folder.name] = folder.allowed;
+  int seen = 0;
+  for (const std::string& file : FilesBelow("compiler", {".h", ".cc"})) {
+    const std::string from = CompilerFolderOf(file);
+    if (from.empty()) continue;  // what joins the folders may include all of them
+    ASSERT_TRUE(allowed.contains(from)) << file << " lies in a folder that has no row in this test";
+    for (const Include& include : IncludesOf(file)) {
+      if (!include.target.starts_with("compiler/")) continue;
+      ++seen;
+      const std::string to = CompilerFolderOf(include.target);
+      EXPECT_TRUE(to == from || allowed.at(from).contains(to)) << file << " includes " << include.target;
+    }
+  }
+  EXPECT_GT(seen, 500);
+}
+
+TEST(LayeringTest, CompilerFoldersStandFromTheGroundUp) {
+  std::set<std::string> below;
+  for (const CompilerFolder& folder : kCompilerFolders) {
+    for (const std::string& target : folder.allowed)
+      EXPECT_TRUE(below.contains(target)) << folder.name << " -> " << target;
+    below.insert(folder.name);
+  }
+}
+
+TEST(LayeringTest, NoFolderOfTheCompilerHoldsTooMuch) {
+  std::map<std::string, int> sources;
+  for (const std::string& file : FilesBelow("compiler", {".cc"})) ++sources[CompilerFolderOf(file)];
+  for (const auto& [folder, count] : sources) EXPECT_LE(count, kMostSources) << folder;
+}
+
+TEST(LayeringTest, SourcesOfTheCompilerAreShort) {
+  constexpr size_t kMostLines = 500;
+  for (const std::string& file : FilesBelow("compiler", {".h", ".cc"}))
+    EXPECT_LE(ReadLines(SourceRoot() / file).size(), kMostLines) << file;
 }
 
 TEST(LayeringTest, IncludesInQuotesExist) {

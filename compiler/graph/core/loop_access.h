@@ -4,7 +4,6 @@
 #include "compiler/graph/core_op.h"
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/loops/nest.h"
-#include "compiler/schedules/group_kernel.h"
 
 namespace tvmvm::ir {
 

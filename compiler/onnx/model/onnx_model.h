@@ -15,7 +15,7 @@
 #include "bytecode/status.h"
 #include "compiler/graph/graph.h"
 #include "compiler/onnx/model/mapped_file.h"
-#include "compiler/onnx/ops/onnx_op.h"
+#include "compiler/onnx/model/onnx_attribute.h"
 
 namespace tvmvm::ir {
 

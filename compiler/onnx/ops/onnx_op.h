@@ -16,41 +16,9 @@
 #include "compiler/graph/core/element_types.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/op_builder.h"
+#include "compiler/onnx/model/onnx_attribute.h"
 
 namespace tvmvm::ir {
-
-struct OnnxGraph;  // an attribute's subgraph, importers/onnx_model.h
-struct OnnxType;   // an attribute's type, importers/onnx_model.h
-
-struct OnnxAttribute {
-  enum class Kind : uint8_t {
-    kFloat,
-    kInt,
-    kString,
-    kTensor,
-    kGraph,
-    kFloats,
-    kInts,
-    kStrings,
-    kTensors,
-    kGraphs,
-    kType,
-    kOther
-  };
-  Kind kind = Kind::kOther;
-  std::string reference;  // inside a model function: the attribute of the caller's node that it stands for
-  double number = 0;
-  int64_t integer = 0;
-  std::string text;
-  std::shared_ptr<const TensorData> tensor;
-  std::shared_ptr<const OnnxGraph> graph;
-  std::shared_ptr<const OnnxType> type;
-  std::vector<double> numbers;
-  std::vector<int64_t> integers;
-  std::vector<std::string> texts;
-  std::vector<std::shared_ptr<const TensorData>> tensors;
-  std::vector<std::shared_ptr<const OnnxGraph>> graphs;
-};
 
 // What a row's decomposition sees of one node.
 class OnnxContext {

@@ -1,4 +1,4 @@
-#include "compiler/onnx/importer/operator_uses.h"
+#include "compiler/operator_uses.h"
 
 #include <fmt/core.h>
 

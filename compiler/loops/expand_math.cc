@@ -1,0 +1,13 @@
+#include "compiler/expr/approximate.h"
+#include "compiler/loops/loop_ir.h"
+#include "compiler/loops/loop_rewrite.h"
+
+namespace tvmvm::tensor {
+
+LoopKernel ExpandMath(const LoopKernel& kernel) {
+  LoopKernel result = kernel;
+  result.body = MapExpressions(kernel.body, [](const Expr& e) { return ExpandMath(e); });
+  return result;
+}
+
+}  // namespace tvmvm::tensor

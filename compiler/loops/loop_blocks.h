@@ -1,0 +1,31 @@
+// Ranges, blocks and lanes of loops: how an axis is divided over grid points and vectors.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bytecode/target_info.h"
+#include "compiler/loops/nest.h"
+
+namespace tvmvm::tensor {
+
+// begin <= position < end.
+struct Range {
+  Expr begin, end;
+};
+
+// The part of an axis that a grid point takes: blocks of `block` elements along grid axis `axis`.
+Range BlockOf(Nest& nest, int axis, const std::string& name, const ir::Dim& extent, const ir::Dim& block);
+
+// Binds the coordinates of the row-major position within `extents` of the listed axes to loop variables.
+std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position);
+
+// Lanes that suit the element types in the expressions: as many of the widest type as a register holds; 1
+// where elements share bytes.
+int LanesFor(std::span<const Expr> roots, const TargetInfo& target);
+
+// begin + as many whole steps as fit before end, bound to a variable.
+Expr WholeSteps(Nest& nest, const Range& range, int64_t step);
+
+}  // namespace tvmvm::tensor
