@@ -5,9 +5,9 @@
 #include <cassert>
 #include <cmath>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
+#include "compiler/expr/expr_simplify.h"
 #include "compiler/expr/scalar_math.h"
 
 namespace tvmvm::tensor {
@@ -23,16 +23,6 @@ Expr Make(ExprOp op, DType dtype, int lanes, std::vector<Expr> operands) {
   node.operands = std::move(operands);
   return Make(std::move(node));
 }
-
-Expr FromScalar(DType dtype, Scalar value) {
-  ExprNode node;
-  node.dtype = dtype;
-  node.integer = value.integer;
-  node.number = value.number;
-  return Make(std::move(node));
-}
-
-Scalar ScalarOf(const Expr& constant) { return {constant->integer, constant->number}; }
 
 bool IsComparison(ExprOp op) {
   return op == ExprOp::kEqual || op == ExprOp::kNotEqual || op == ExprOp::kLess || op == ExprOp::kLessEqual;
@@ -56,206 +46,6 @@ bool IsCommutative(ExprOp op) {
 }
 
 bool IsLaneReduction(ExprOp op) { return op >= ExprOp::kReduceAdd && op <= ExprOp::kReduceOr; }
-
-bool IsFloatConstant(const Expr& a, double value) {
-  return IsConstant(a) && IsFloat(a.dtype()) &&
-         std::bit_cast<uint64_t>(a->number) == std::bit_cast<uint64_t>(value);
-}
-
-// The dim that an i64 or bool expression is, when it is one: dims, integers, and logic over comparisons of
-// them.
-std::optional<ir::Dim> AsDim(const Expr& a, int depth = 0) {
-  if (a.lanes() != 1 || depth > 64) return std::nullopt;
-  bool is_bool = a.dtype() == DType::kBool;
-  if (!is_bool && a.dtype() != DType::kI64) return std::nullopt;
-  if (a.op() == ExprOp::kConstant) return ir::Dim(a->integer);
-  if (a.op() == ExprOp::kDim) return a->dim;
-  if (!is_bool || a->operands.empty()) return std::nullopt;
-  std::optional<ir::Dim> x = AsDim(a->operands[0], depth + 1);
-  if (!x) return std::nullopt;
-  if (a.op() == ExprOp::kNot) return Not(*x);
-  if (a->operands.size() != 2) return std::nullopt;
-  std::optional<ir::Dim> y = AsDim(a->operands[1], depth + 1);
-  if (!y) return std::nullopt;
-  switch (a.op()) {
-    case ExprOp::kEqual:
-      return Equal(*x, *y);
-    case ExprOp::kNotEqual:
-      return NotEqual(*x, *y);
-    case ExprOp::kLess:
-      return Less(*x, *y);
-    case ExprOp::kLessEqual:
-      return LessEqual(*x, *y);
-    case ExprOp::kAnd:
-      return And(*x, *y);
-    case ExprOp::kOr:
-      return Or(*x, *y);
-    default:
-      return std::nullopt;
-  }
-}
-
-// Division that truncates, where the operands' signs are known (symbols are >= 0).
-std::optional<ir::Dim> TruncatingDivision(ExprOp op, const ir::Dim& x, const ir::Dim& y) {
-  if (RangeOf(x).low < 0 || RangeOf(y).low < 1) return std::nullopt;
-  return op == ExprOp::kDiv ? FloorDiv(x, y) : FloorMod(x, y);
-}
-
-// i64 arithmetic on dims. Comparisons fold only when they are decided: see AsDim for the rest.
-std::optional<Expr> FoldDims(ExprOp op, const Expr& a, const Expr& b) {
-  if (a.op() != ExprOp::kDim && b.op() != ExprOp::kDim) return std::nullopt;
-  std::optional<ir::Dim> x = AsDim(a), y = AsDim(b);
-  if (!x || !y) return std::nullopt;
-  auto decided = [](const ir::Dim& dim) -> std::optional<Expr> {
-    if (auto value = dim.constant()) return BoolConstant(*value != 0);
-    return std::nullopt;
-  };
-  bool divides = op == ExprOp::kFloorDiv || op == ExprOp::kFloorMod;
-  if (divides && y->IsConstant(0)) return std::nullopt;
-  switch (op) {
-    case ExprOp::kAdd:
-      return DimValue(*x + *y);
-    case ExprOp::kSub:
-      return DimValue(*x - *y);
-    case ExprOp::kMul:
-      return DimValue(*x * *y);
-    case ExprOp::kMin:
-      return DimValue(Min(*x, *y));
-    case ExprOp::kMax:
-      return DimValue(Max(*x, *y));
-    case ExprOp::kFloorDiv:
-      return DimValue(FloorDiv(*x, *y));
-    case ExprOp::kFloorMod:
-      return DimValue(FloorMod(*x, *y));
-    case ExprOp::kDiv:
-    case ExprOp::kRemainder:
-      if (auto dim = TruncatingDivision(op, *x, *y)) return DimValue(*dim);
-      return std::nullopt;
-    case ExprOp::kEqual:
-      return decided(Equal(*x, *y));
-    case ExprOp::kNotEqual:
-      return decided(NotEqual(*x, *y));
-    case ExprOp::kLess:
-      return decided(Less(*x, *y));
-    case ExprOp::kLessEqual:
-      return decided(LessEqual(*x, *y));
-    default:
-      return std::nullopt;
-  }
-}
-
-// Identities with a constant on the right: exact for every value of `a`, NaN and -0 included.
-std::optional<Expr> SimplifyRightConstant(ExprOp op, const Expr& a, const Expr& b) {
-  DType dtype = a.dtype();
-  if (IsFloat(dtype)) {
-    bool is_one = IsFloatConstant(b, 1.0);
-    if ((op == ExprOp::kMul || op == ExprOp::kDiv) && is_one) return a;
-    if (op == ExprOp::kPow && is_one) return a;
-    if (op == ExprOp::kSub && IsFloatConstant(b, 0.0)) return a;
-    if (op == ExprOp::kAdd && IsFloatConstant(b, -0.0)) return a;
-    return std::nullopt;
-  }
-  int64_t c = b->integer;
-  int64_t ones = dtype == DType::kBool ? 1 : WrapInteger(dtype, -1);
-  switch (op) {
-    case ExprOp::kAdd:
-    case ExprOp::kSub:
-    case ExprOp::kXor:
-    case ExprOp::kShiftLeft:
-    case ExprOp::kShiftRight:
-      if (c == 0) return a;
-      break;
-    case ExprOp::kOr:
-      if (c == 0) return a;
-      if (c == ones) return b;
-      break;
-    case ExprOp::kAnd:
-      if (c == ones) return a;
-      if (c == 0) return b;
-      break;
-    case ExprOp::kMul:
-      if (c == 1) return a;
-      if (c == 0) return b;
-      break;
-    case ExprOp::kDiv:
-    case ExprOp::kFloorDiv:
-      if (c == 1) return a;
-      break;
-    case ExprOp::kFloorMod:
-    case ExprOp::kRemainder:
-      if (c == 1) return FromScalar(dtype, {});
-      break;
-    case ExprOp::kPow:
-      if (c == 1) return a;
-      break;
-    case ExprOp::kEqual:
-    case ExprOp::kNotEqual:
-      if (dtype == DType::kBool) return (c != 0) == (op == ExprOp::kEqual) ? a : Unary(ExprOp::kNot, a);
-      break;
-    default:
-      break;
-  }
-  // (x + c1) + c2 and (x * c1) * c2.
-  if ((op == ExprOp::kAdd || op == ExprOp::kMul) && a.op() == op && IsConstant(a->operands[1])) {
-    Scalar folded = EvaluateBinary(op, dtype, ScalarOf(a->operands[1]), ScalarOf(b));
-    return Binary(op, a->operands[0], FromScalar(dtype, folded));
-  }
-  return std::nullopt;
-}
-
-std::optional<Expr> SimplifySameOperands(ExprOp op, const Expr& a) {
-  if (IsFloat(a.dtype())) return std::nullopt;
-  switch (op) {
-    case ExprOp::kSub:
-    case ExprOp::kXor:
-      return FromScalar(a.dtype(), {});
-    case ExprOp::kMin:
-    case ExprOp::kMax:
-    case ExprOp::kAnd:
-    case ExprOp::kOr:
-      return a;
-    case ExprOp::kEqual:
-    case ExprOp::kLessEqual:
-      return BoolConstant(true);
-    case ExprOp::kNotEqual:
-    case ExprOp::kLess:
-      return BoolConstant(false);
-    default:
-      return std::nullopt;
-  }
-}
-
-// Not of a comparison; floats keep the Not where NaN would tell the difference.
-std::optional<Expr> InvertComparison(const Expr& a) {
-  if (a.op() == ExprOp::kEqual) return Binary(ExprOp::kNotEqual, a->operands[0], a->operands[1]);
-  if (a.op() == ExprOp::kNotEqual) return Binary(ExprOp::kEqual, a->operands[0], a->operands[1]);
-  bool is_order = a.op() == ExprOp::kLess || a.op() == ExprOp::kLessEqual;
-  if (!is_order || IsFloat(a->operands[0].dtype())) return std::nullopt;
-  return Binary(a.op() == ExprOp::kLess ? ExprOp::kLessEqual : ExprOp::kLess, a->operands[1], a->operands[0]);
-}
-
-// Ramps stay ramps under what keeps them affine, so that a load's stride remains visible.
-std::optional<Expr> FoldRamps(ExprOp op, const Expr& a, const Expr& b) {
-  if (a.op() != ExprOp::kRamp && b.op() != ExprOp::kRamp) return std::nullopt;
-  if (!IsInteger(a.dtype()) || (op != ExprOp::kAdd && op != ExprOp::kSub && op != ExprOp::kMul))
-    return std::nullopt;
-  int lanes = std::max(a.lanes(), b.lanes());
-  Expr zero = FromScalar(a.dtype(), {});
-  auto parts = [&](const Expr& e) -> std::optional<std::pair<Expr, Expr>> {  // base, step
-    if (e.op() == ExprOp::kRamp) return std::pair{e->operands[0], e->operands[1]};
-    if (e.op() == ExprOp::kBroadcast) return std::pair{e->operands[0], zero};
-    if (e.lanes() == 1) return std::pair{e, zero};
-    return std::nullopt;
-  };
-  auto x = parts(a), y = parts(b);
-  if (!x || !y) return std::nullopt;
-  if (op != ExprOp::kMul)
-    return Ramp(Binary(op, x->first, y->first), Binary(op, x->second, y->second), lanes);
-  if (a.op() == ExprOp::kRamp && b.op() == ExprOp::kRamp) return std::nullopt;
-  const Expr& factor = a.op() == ExprOp::kRamp ? y->first : x->first;
-  const auto& ramp = a.op() == ExprOp::kRamp ? *x : *y;
-  return Ramp(ramp.first * factor, ramp.second * factor, lanes);
-}
 
 // Integer x - c is written x + (-c), so that sums of constants meet.
 bool NormalisesSubtraction(ExprOp op, const Expr& a, const Expr& b) {
@@ -298,45 +88,15 @@ Expr WidenTo(const Expr& a, int lanes) {
   return a.lanes() == lanes ? a : Broadcast(a, lanes);
 }
 
-// Memory of earlier answers for pairs of shared nodes; a tree may be a graph with many paths.
-struct PairHash {
-  size_t operator()(const std::pair<const ExprNode*, const ExprNode*>& p) const {
-    return std::hash<const void*>()(p.first) * 31 + std::hash<const void*>()(p.second);
-  }
-};
-using SeenPairs = std::unordered_map<std::pair<const ExprNode*, const ExprNode*>, bool, PairHash>;
-
-bool SameNodes(const Expr& a, const Expr& b, SeenPairs& seen);
-
-bool SameReductions(const Reduction* a, const Reduction* b, SeenPairs& seen) {
-  if (a == b) return true;
-  if (!a || !b || a->kind != b->kind || a->accumulator != b->accumulator ||
-      a->select_last != b->select_last || a->axes != b->axes || a->extents.size() != b->extents.size())
-    return false;
-  for (size_t i = 0; i < a->extents.size(); ++i)
-    if (!SameNodes(a->extents[i], b->extents[i], seen)) return false;
-  return true;
-}
-
-bool SameNodes(const Expr& a, const Expr& b, SeenPairs& seen) {
-  if (a.get() == b.get()) return true;
-  if (!a.valid() || !b.valid()) return false;
-  if (a->op != b->op || a->dtype != b->dtype || a->lanes != b->lanes || a->id != b->id ||
-      a->integer != b->integer || std::bit_cast<uint64_t>(a->number) != std::bit_cast<uint64_t>(b->number) ||
-      a->saturate != b->saturate || a->operands.size() != b->operands.size())
-    return false;
-  if (a->op == ExprOp::kDim && !(a->dim == b->dim)) return false;
-  if (a->operands.empty()) return true;
-  auto [found, is_new] = seen.try_emplace({a.get(), b.get()}, true);
-  if (!is_new) return found->second;
-  bool same = SameReductions(a->reduction.get(), b->reduction.get(), seen);
-  for (size_t i = 0; same && i < a->operands.size(); ++i)
-    same = SameNodes(a->operands[i], b->operands[i], seen);
-  seen[{a.get(), b.get()}] = same;
-  return same;
-}
-
 }  // namespace
+
+Expr FromScalar(DType dtype, Scalar value) {
+  ExprNode node;
+  node.dtype = dtype;
+  node.integer = value.integer;
+  node.number = value.number;
+  return Make(std::move(node));
+}
 
 Expr IntConstant(int64_t value, DType dtype) {
   return FromScalar(dtype, {.integer = WrapInteger(dtype, value)});
@@ -535,11 +295,6 @@ bool IsConstant(const Expr& a) { return a.valid() && a.op() == ExprOp::kConstant
 
 bool IsIntConstant(const Expr& a, int64_t value) {
   return IsConstant(a) && !IsFloat(a.dtype()) && a->integer == value;
-}
-
-bool Same(const Expr& a, const Expr& b) {
-  SeenPairs seen;
-  return SameNodes(a, b, seen);
 }
 
 }  // namespace tvmvm::tensor

@@ -1,0 +1,207 @@
+#include "compiler/expr/expr_simplify.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace tvmvm::tensor {
+namespace {
+
+bool IsFloatConstant(const Expr& a, double value) {
+  return IsConstant(a) && IsFloat(a.dtype()) &&
+         std::bit_cast<uint64_t>(a->number) == std::bit_cast<uint64_t>(value);
+}
+
+// Division that truncates, where the operands' signs are known (symbols are >= 0).
+std::optional<ir::Dim> TruncatingDivision(ExprOp op, const ir::Dim& x, const ir::Dim& y) {
+  if (RangeOf(x).low < 0 || RangeOf(y).low < 1) return std::nullopt;
+  return op == ExprOp::kDiv ? FloorDiv(x, y) : FloorMod(x, y);
+}
+
+}  // namespace
+
+std::optional<ir::Dim> AsDim(const Expr& a, int depth) {
+  if (a.lanes() != 1 || depth > 64) return std::nullopt;
+  bool is_bool = a.dtype() == DType::kBool;
+  if (!is_bool && a.dtype() != DType::kI64) return std::nullopt;
+  if (a.op() == ExprOp::kConstant) return ir::Dim(a->integer);
+  if (a.op() == ExprOp::kDim) return a->dim;
+  if (!is_bool || a->operands.empty()) return std::nullopt;
+  std::optional<ir::Dim> x = AsDim(a->operands[0], depth + 1);
+  if (!x) return std::nullopt;
+  if (a.op() == ExprOp::kNot) return Not(*x);
+  if (a->operands.size() != 2) return std::nullopt;
+  std::optional<ir::Dim> y = AsDim(a->operands[1], depth + 1);
+  if (!y) return std::nullopt;
+  switch (a.op()) {
+    case ExprOp::kEqual:
+      return Equal(*x, *y);
+    case ExprOp::kNotEqual:
+      return NotEqual(*x, *y);
+    case ExprOp::kLess:
+      return Less(*x, *y);
+    case ExprOp::kLessEqual:
+      return LessEqual(*x, *y);
+    case ExprOp::kAnd:
+      return And(*x, *y);
+    case ExprOp::kOr:
+      return Or(*x, *y);
+    default:
+      return std::nullopt;
+  }
+}
+
+// Of comparisons only those that are decided: see AsDim for the rest.
+std::optional<Expr> FoldDims(ExprOp op, const Expr& a, const Expr& b) {
+  if (a.op() != ExprOp::kDim && b.op() != ExprOp::kDim) return std::nullopt;
+  std::optional<ir::Dim> x = AsDim(a), y = AsDim(b);
+  if (!x || !y) return std::nullopt;
+  auto decided = [](const ir::Dim& dim) -> std::optional<Expr> {
+    if (auto value = dim.constant()) return BoolConstant(*value != 0);
+    return std::nullopt;
+  };
+  bool divides = op == ExprOp::kFloorDiv || op == ExprOp::kFloorMod;
+  if (divides && y->IsConstant(0)) return std::nullopt;
+  switch (op) {
+    case ExprOp::kAdd:
+      return DimValue(*x + *y);
+    case ExprOp::kSub:
+      return DimValue(*x - *y);
+    case ExprOp::kMul:
+      return DimValue(*x * *y);
+    case ExprOp::kMin:
+      return DimValue(Min(*x, *y));
+    case ExprOp::kMax:
+      return DimValue(Max(*x, *y));
+    case ExprOp::kFloorDiv:
+      return DimValue(FloorDiv(*x, *y));
+    case ExprOp::kFloorMod:
+      return DimValue(FloorMod(*x, *y));
+    case ExprOp::kDiv:
+    case ExprOp::kRemainder:
+      if (auto dim = TruncatingDivision(op, *x, *y)) return DimValue(*dim);
+      return std::nullopt;
+    case ExprOp::kEqual:
+      return decided(Equal(*x, *y));
+    case ExprOp::kNotEqual:
+      return decided(NotEqual(*x, *y));
+    case ExprOp::kLess:
+      return decided(Less(*x, *y));
+    case ExprOp::kLessEqual:
+      return decided(LessEqual(*x, *y));
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Expr> SimplifyRightConstant(ExprOp op, const Expr& a, const Expr& b) {
+  DType dtype = a.dtype();
+  if (IsFloat(dtype)) {
+    bool is_one = IsFloatConstant(b, 1.0);
+    if ((op == ExprOp::kMul || op == ExprOp::kDiv) && is_one) return a;
+    if (op == ExprOp::kPow && is_one) return a;
+    if (op == ExprOp::kSub && IsFloatConstant(b, 0.0)) return a;
+    if (op == ExprOp::kAdd && IsFloatConstant(b, -0.0)) return a;
+    return std::nullopt;
+  }
+  int64_t c = b->integer;
+  int64_t ones = dtype == DType::kBool ? 1 : WrapInteger(dtype, -1);
+  switch (op) {
+    case ExprOp::kAdd:
+    case ExprOp::kSub:
+    case ExprOp::kXor:
+    case ExprOp::kShiftLeft:
+    case ExprOp::kShiftRight:
+      if (c == 0) return a;
+      break;
+    case ExprOp::kOr:
+      if (c == 0) return a;
+      if (c == ones) return b;
+      break;
+    case ExprOp::kAnd:
+      if (c == ones) return a;
+      if (c == 0) return b;
+      break;
+    case ExprOp::kMul:
+      if (c == 1) return a;
+      if (c == 0) return b;
+      break;
+    case ExprOp::kDiv:
+    case ExprOp::kFloorDiv:
+      if (c == 1) return a;
+      break;
+    case ExprOp::kFloorMod:
+    case ExprOp::kRemainder:
+      if (c == 1) return FromScalar(dtype, {});
+      break;
+    case ExprOp::kPow:
+      if (c == 1) return a;
+      break;
+    case ExprOp::kEqual:
+    case ExprOp::kNotEqual:
+      if (dtype == DType::kBool) return (c != 0) == (op == ExprOp::kEqual) ? a : Unary(ExprOp::kNot, a);
+      break;
+    default:
+      break;
+  }
+  // (x + c1) + c2 and (x * c1) * c2.
+  if ((op == ExprOp::kAdd || op == ExprOp::kMul) && a.op() == op && IsConstant(a->operands[1])) {
+    Scalar folded = EvaluateBinary(op, dtype, ScalarOf(a->operands[1]), ScalarOf(b));
+    return Binary(op, a->operands[0], FromScalar(dtype, folded));
+  }
+  return std::nullopt;
+}
+
+std::optional<Expr> SimplifySameOperands(ExprOp op, const Expr& a) {
+  if (IsFloat(a.dtype())) return std::nullopt;
+  switch (op) {
+    case ExprOp::kSub:
+    case ExprOp::kXor:
+      return FromScalar(a.dtype(), {});
+    case ExprOp::kMin:
+    case ExprOp::kMax:
+    case ExprOp::kAnd:
+    case ExprOp::kOr:
+      return a;
+    case ExprOp::kEqual:
+    case ExprOp::kLessEqual:
+      return BoolConstant(true);
+    case ExprOp::kNotEqual:
+    case ExprOp::kLess:
+      return BoolConstant(false);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Expr> InvertComparison(const Expr& a) {
+  if (a.op() == ExprOp::kEqual) return Binary(ExprOp::kNotEqual, a->operands[0], a->operands[1]);
+  if (a.op() == ExprOp::kNotEqual) return Binary(ExprOp::kEqual, a->operands[0], a->operands[1]);
+  bool is_order = a.op() == ExprOp::kLess || a.op() == ExprOp::kLessEqual;
+  if (!is_order || IsFloat(a->operands[0].dtype())) return std::nullopt;
+  return Binary(a.op() == ExprOp::kLess ? ExprOp::kLessEqual : ExprOp::kLess, a->operands[1], a->operands[0]);
+}
+
+std::optional<Expr> FoldRamps(ExprOp op, const Expr& a, const Expr& b) {
+  if (a.op() != ExprOp::kRamp && b.op() != ExprOp::kRamp) return std::nullopt;
+  if (!IsInteger(a.dtype()) || (op != ExprOp::kAdd && op != ExprOp::kSub && op != ExprOp::kMul))
+    return std::nullopt;
+  int lanes = std::max(a.lanes(), b.lanes());
+  Expr zero = FromScalar(a.dtype(), {});
+  auto parts = [&](const Expr& e) -> std::optional<std::pair<Expr, Expr>> {  // base, step
+    if (e.op() == ExprOp::kRamp) return std::pair{e->operands[0], e->operands[1]};
+    if (e.op() == ExprOp::kBroadcast) return std::pair{e->operands[0], zero};
+    if (e.lanes() == 1) return std::pair{e, zero};
+    return std::nullopt;
+  };
+  auto x = parts(a), y = parts(b);
+  if (!x || !y) return std::nullopt;
+  if (op != ExprOp::kMul)
+    return Ramp(Binary(op, x->first, y->first), Binary(op, x->second, y->second), lanes);
+  if (a.op() == ExprOp::kRamp && b.op() == ExprOp::kRamp) return std::nullopt;
+  const Expr& factor = a.op() == ExprOp::kRamp ? y->first : x->first;
+  const auto& ramp = a.op() == ExprOp::kRamp ? *x : *y;
+  return Ramp(ramp.first * factor, ramp.second * factor, lanes);
+}
+
+}  // namespace tvmvm::tensor
