@@ -15,6 +15,7 @@
 #include "compiler/expr/rewrite.h"
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/schedules/collapse_axes.h"
+#include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/group_kernel.h"
 #include "compiler/schedules/row_shape.h"

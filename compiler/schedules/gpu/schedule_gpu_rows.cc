@@ -13,6 +13,7 @@
 #include "compiler/expr/rewrite.h"
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/schedules/collapse_axes.h"
+#include "compiler/schedules/expand.h"
 #include "compiler/schedules/gpu/schedule_gpu.h"
 #include "compiler/schedules/gpu/work_items.h"
 #include "compiler/schedules/group_kernel.h"
