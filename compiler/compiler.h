@@ -87,7 +87,7 @@ struct OperatorUse {
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  // The model is ONNX, or the graph IR's text form (ir/printer.h). Errors: kInvalidArgument (malformed model;
+  // The model is ONNX, or the graph IR's text form (graph/printer.h). Errors: kInvalidArgument (malformed model;
   // place and reason), kUnsupported (every unsupported operator and attribute of the model at once),
   // kNotFound.
   virtual Expected<CompileResult> CompileFile(const std::string& path,

@@ -1,4 +1,4 @@
-// Small building blocks that the approximations share. Private to compiler/tensor.
+// Small building blocks that the approximations share. Private to compiler/expr.
 #pragma once
 
 #include <initializer_list>

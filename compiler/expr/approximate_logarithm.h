@@ -1,4 +1,4 @@
-// What powers need from exponentials and logarithms. Private to compiler/tensor.
+// What powers need from exponentials and logarithms. Private to compiler/expr.
 #pragma once
 
 #include "compiler/expr/expr.h"

@@ -1,5 +1,5 @@
 // What looks at strings. Operators that only move them run on positions instead
-// (importers/string_positions.h).
+// (importer/string_positions.h).
 #include <fmt/core.h>
 
 #include "compiler/graph/core_op.h"
