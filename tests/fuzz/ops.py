@@ -5,7 +5,8 @@ Makes models of one node or a short chain of nodes, of every operator and opset 
 (operators/), computes what they give with ONNX Runtime, or ONNX's reference evaluator where that does not run them,
 and hands them in batches to `tvm-vm test`. About one case in eight is damaged on purpose: of those only a clean end
 is wanted. A finding is a difference to every reference that runs the case, an error where they give a result, a crash,
-a hang or a sanitizer's report. Needs onnx and onnxruntime from PyPI.
+a hang or a sanitizer's report. The run ends with a table of what was compared and what was left out, and fails where an
+operator was never compared. Needs onnx and onnxruntime from PyPI.
 """
 import argparse
 import collections
@@ -23,6 +24,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+CHANCES = 60  # cases of an operator, none of which can be compared, until it counts as never compared
 CLEAN_END = re.compile(r"\((\w+)\)$")  # an error of the tool ends in its code
 SANITIZED = {
     "ASAN_OPTIONS": "allocator_may_return_null=1:intercept_tls_get_addr=0",
@@ -47,6 +49,11 @@ def arguments():
     return parser.parse_args()
 
 
+def named(operator):
+    domain, name = operator
+    return f"{domain}.{name}" if domain else name
+
+
 class Worker:
     """A process of its own for the references: some of the cases end theirs."""
 
@@ -67,10 +74,14 @@ class Worker:
                 return self.pipe.recv()
         except (EOFError, OSError):
             pass
-        self.process.kill()
-        self.process.join()
-        self.process = None
+        self.end()
         return None
+
+    def end(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+        self.process = None
 
 
 def work(pipe, seed, only):
@@ -144,14 +155,16 @@ class Session:
         self.keep = pathlib.Path(options.keep or tempfile.mkdtemp(prefix="fuzz-ops-findings-"))
         self.keep.mkdir(parents=True, exist_ok=True)
         self.worker = Worker(options.seed, options.only)
+        self.never_compared = []
         self.counts = collections.Counter()
         self.by_operator = collections.defaultdict(collections.Counter)
+        self.reasons = collections.defaultdict(collections.Counter)  # why cases of an operator were left out
         self.findings = collections.defaultdict(list)
 
-    def batch(self, numbers):
+    def batch(self, numbers, worker=None):
         cases = []
         for number in numbers:
-            case = self.worker.ask("make", number, str(self.scratch))
+            case = (worker or self.worker).ask("make", number, str(self.scratch))
             if case is None:
                 self.counts["ended the references' process"] += 1
             else:
@@ -176,9 +189,12 @@ class Session:
         self.counts["cases"] += 1
         kind = "wild" if case["wild"] else case["reference"] or "no reference"
         self.counts[kind] += 1
-        for operator in case["operators"]:
-            self.by_operator[operator][kind] += 1
-            self.by_operator[operator]["passed" if outcome == "pass" else "other"] += 1
+        for operator in zip(case["domains"], case["operators"]):
+            tally = self.by_operator[operator]
+            tally[kind] += 1
+            tally["passed" if outcome == "pass" else "other"] += 1
+            if kind == "no reference":
+                self.reasons[operator][case["why"] or "the references ended"] += 1
 
     def consider(self, case, kind, detail):
         """A difference counts where every reference that runs the case differs."""
@@ -237,25 +253,47 @@ class Session:
             running = fresh
             self.take(finished, results)
             progress(f"{self.counts['cases']} cases, {len(self.findings)} findings")
+        if not self.options.cases:
+            self.compare_the_rest()
         progress("")
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def summary(self):
         print(f"\nseed {self.options.seed}: " + ", ".join(f"{count} {name}" for name, count in self.counts.most_common()))
-        print(f"{len(self.by_operator)} operators:")
-        line = ""
-        for operator in sorted(self.by_operator):
-            counts = self.by_operator[operator]
-            total = counts["passed"] + counts["other"]
-            word = f"{operator} {counts['passed']}/{total}"
-            if len(line) + len(word) > 110:
-                print(" ", line)
-                line = ""
-            line += word + "  "
-        print(" ", line)
+        self.table()
         for (kind, operators, _), names in sorted(self.findings.items()):
             print(f"{kind}: {operators}: {len(names)} times: {' '.join(names[:3])}")
+        for operator in self.never_compared:
+            print(f"never compared: {named(operator)}: " + "; ".join(self.reasons[operator]))
         print(f"{len(self.findings)} findings" + (f", kept in {self.keep}" if self.findings else ""))
+
+    def table(self):
+        """Of each operator: how many cases were compared, with which reference, how many were left out and why."""
+        print(f"{'operator':44} {'onnxruntime':>11} {'evaluator':>9} {'left out':>8} {'damaged':>7} {'passed':>6}")
+        for operator in sorted(self.by_operator):
+            tally = self.by_operator[operator]
+            reasons = "; ".join(f"{reason[:100]} ({count})" for reason, count in self.reasons[operator].most_common(2))
+            print(f"{named(operator):44} {tally['onnxruntime']:11} {tally['onnx.reference']:9} {tally['no reference']:8} "
+                  f"{tally['wild']:7} {tally['passed']:6}  {reasons}".rstrip())
+
+    def compare_the_rest(self):
+        """Makes cases of the operators that were not compared yet, until each was or has had its chances."""
+        from known_defects import INCOMPARABLE
+        from maker import Maker
+        wanted = [key for key in Maker(0, self.options.only).operators if key not in INCOMPARABLE]
+        for operator in wanted:
+            worker, first = Worker(self.options.seed, [operator[1]]), 0
+            while not self.was_compared(operator) and first < CHANCES:
+                cases = self.batch(range(first, first + 10), worker)
+                first += 10
+                if cases:
+                    self.take(cases, Tool(self.options).run([case["folder"] for case in cases]))
+            worker.end()
+            if not self.was_compared(operator):
+                self.never_compared.append(operator)
+
+    def was_compared(self, operator):
+        return any(self.by_operator[operator][reference] for reference in ("onnxruntime", "onnx.reference"))
 
 
 def progress(text):
@@ -293,7 +331,7 @@ def main():
     except KeyboardInterrupt:
         progress("")
     session.summary()
-    return 1 if session.findings else 0
+    return 1 if session.findings or session.never_compared else 0
 
 
 if __name__ == "__main__":
