@@ -1,5 +1,5 @@
-// The ONNX backend tests, all in one run of `tvm-vm test`: nothing crashes or hangs, and what passes stays
-// passing.
+// The ONNX backend tests, all in one run of `tvm-vm test`: nothing crashes or hangs, and all pass but those
+// named here.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -15,8 +15,10 @@
 namespace tvmvm {
 namespace {
 
-// Raised with every operator that is added; a fall below is a regression.
-constexpr int kPassingNodeTests = 1800;
+// Node tests that do not pass, each with its reason; none today.
+const std::set<std::string> kExcepted = {};
+
+constexpr size_t kNodeTests = 1802;
 
 // Under a sanitizer every eighth folder, for time.
 constexpr int kStep = kSanitized ? 8 : 1;
@@ -43,9 +45,12 @@ TEST(OnnxBackend, NodeTests) {
   nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
   ASSERT_TRUE(json.is_object()) << "no report in " << report;
   if (kStep > 1) std::printf("every %dth folder only: a sanitizer makes all take too long\n", kStep);
-  EXPECT_GE(json["passed"].get<int>(), kStep > 1 ? kPassingNodeTests / kStep / 2 : kPassingNodeTests);
+  EXPECT_GE(json["tests"].size(), kNodeTests / kStep);
   for (const auto& test : json["tests"]) {
     std::string detail = test.value("detail", "");
+    const bool passes = test["outcome"] == "pass";
+    EXPECT_NE(passes, kExcepted.contains(test["name"].get<std::string>()))
+        << test["name"] << ": " << test["outcome"] << ": " << detail;
     EXPECT_EQ(detail.find("crashed"), std::string::npos) << test["name"] << ": " << detail;
     EXPECT_EQ(detail.find("no answer within"), std::string::npos) << test["name"] << ": " << detail;
   }
