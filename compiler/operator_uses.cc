@@ -1,31 +1,13 @@
 #include "compiler/operator_uses.h"
 
-#include <fmt/core.h>
-
 #include <map>
 #include <set>
 #include <tuple>
 
-#include "compiler/onnx/ops/onnx_op.h"
+#include "compiler/onnx/importer/operator_choice.h"
 
 namespace tvmvm::ir {
 namespace {
-
-using Opsets = std::map<std::string, int64_t>;
-
-// Why a node cannot be imported, as far as its operator and attributes tell; "" where nothing speaks against
-// it.
-std::string ProblemOf(const OnnxNode& node, int64_t version) {
-  if (version == 0) return "the domain is not imported";
-  if (node.domain.empty() && version > kNewestOpset)
-    return fmt::format("versions 1 to {} of ai.onnx are supported", kNewestOpset);
-  const OnnxOp* row =
-      FindOnnxOp(node.domain, node.op_type, static_cast<int>(std::min<int64_t>(version, kLatest)));
-  if (row == nullptr) return "no such operator in this version";
-  for (const auto& [name, attribute] : node.attributes)
-    if (!Understands(*row, name, static_cast<int>(version))) return fmt::format("attribute '{}'", name);
-  return "";
-}
 
 class Counter {
  public:
@@ -62,14 +44,16 @@ class Counter {
       if (called_.insert(callee).second) Add(callee->nodes, callee->opset_imports);
       return;
     }
+    OperatorChoice choice = ChooseOperator(node, node.attributes, opsets, model_.opset_imports);
     auto opset = opsets.find(node.domain);
-    int64_t version = opset == opsets.end() ? 0 : opset->second;
+    int64_t version = opset == opsets.end() ? choice.version : opset->second;
     OperatorUse& use = uses_[std::tuple(node.domain, node.op_type, version)];
     use.domain = node.domain;
     use.name = node.op_type;
     use.version = version;
     ++use.count;
-    if (use.problem.empty()) use.problem = ProblemOf(node, version);
+    if (choice.row == nullptr)
+      use.problem = choice.is_malformed ? "the domain is not imported" : "no such operator in this version";
   }
 
   const OnnxModel& model_;

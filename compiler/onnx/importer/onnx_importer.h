@@ -13,12 +13,15 @@ namespace tvmvm::ir {
 
 struct ImportOptions {
   std::map<std::string, DimRange> dims;  // facts by dim_param or symbol; low == high fixes the dimension
-  bool keep_all_values = false;          // every named tensor becomes an output, after the model's own
+  bool keep_all_values =
+      false;                   // every named tensor that is computed becomes an output, after the model's own
+  bool strict = false;         // where the model breaks ONNX's rules it is an error, not a warning
+  bool distinct_dims = false;  // dims of the inputs that have one name may differ
 };
 
 // Errors: kUnsupported (everything of the model that is not supported, with operator, domain, version and
 // node names), kInvalidArgument (malformed nodes, each with name, operator and reason; a dim option that
-// names no symbol). `warnings` may be null.
+// names no symbol). `warnings` may be null; it gets what was assumed where the model breaks ONNX's rules.
 Expected<Module> ImportOnnx(const OnnxModel& model, const ImportOptions& options,
                             std::vector<std::string>* warnings = nullptr);
 

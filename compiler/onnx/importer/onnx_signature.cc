@@ -22,22 +22,37 @@ std::string SymbolName(const std::string& text) {
   return name;
 }
 
-Dim SignatureTypes::SymbolFor(const std::string& dim_param, const std::string& otherwise) {
-  if (!dim_param.empty()) {
-    if (auto found = by_param_.find(dim_param); found != by_param_.end()) return found->second;
+bool IsPlaceholder(const std::string& dim_param) {
+  static const std::set<std::string> kWords = {"none", "null", "nil", "nan", "unknown", "dynamic", "any"};
+  std::string word;
+  bool is_number = true;
+  for (char c : dim_param) {
+    auto byte = static_cast<unsigned char>(c);
+    bool has_meaning = std::isalnum(byte) != 0 || byte >= 0x80;
+    if (has_meaning) word += static_cast<char>(std::tolower(byte));
+    is_number = is_number && (!has_meaning || std::isdigit(byte) != 0);
   }
-  const std::string& wanted = dim_param.empty() ? otherwise : dim_param;
+  return is_number || kWords.contains(word) || dim_param.starts_with("unk__");
+}
+
+Dim SignatureTypes::SymbolFor(const std::string& dim_param, const std::string& otherwise) {
+  bool is_named = !IsPlaceholder(dim_param);
+  auto found = by_param_.find(dim_param);
+  bool is_first = found == by_param_.end();
+  if (is_named && !is_first && !distinct_) return found->second;
+  const std::string& wanted = is_named && is_first ? dim_param : otherwise;
   std::string name = SymbolName(wanted);
   while (module_.symbols.contains(name)) name += '_';
   DimRange range;
-  for (const std::string& key : {wanted, name}) {
+  // The nearest name last: what is known of one dim goes before what is known of all that share its name.
+  for (const std::string& key : {dim_param, wanted, name}) {
     if (auto fact = facts_.find(key); fact != facts_.end()) range = fact->second;
     known_.insert(key);
   }
   Dim dim = range.low == range.high ? Dim(range.low) : Dim::Symbol(name);
   // A fixed dimension's name stays taken, so that no other symbol gets it.
   if (dim.is_symbol()) module_.symbols[name] = SymbolInfo{range, true};
-  if (!dim_param.empty()) by_param_.emplace(dim_param, dim);
+  if (is_named) by_param_.emplace(dim_param, dim);
   return dim;
 }
 
@@ -76,6 +91,9 @@ Expected<Type> SignatureTypes::TypeOf(const OnnxType& type, const std::string& n
       return MakeError(Code::kUnsupported,
                        fmt::format("'{}' is neither a tensor, a sequence, an optional nor a map", name));
   }
+  if (type.unknown_element != 0)
+    return MakeError(Code::kUnsupported, fmt::format("'{}' is of element type {}, which is not known", name,
+                                                     type.unknown_element));
   if (type.dtype == DType::kInvalid)
     return MakeError(Code::kInvalidArgument, fmt::format("'{}' has no element type", name));
   if (type.dims.size() > kMaxRank)

@@ -16,13 +16,14 @@ namespace tvmvm::ir {
 
 class SignatureTypes {
  public:
-  // `facts` are ImportOptions::dims; both must outlive the object.
-  SignatureTypes(Module* module, const std::map<std::string, DimRange>& facts)
-      : module_(*module), facts_(facts) {}
+  // `facts` are ImportOptions::dims; both must outlive the object. `distinct`: dims of one name are symbols
+  // of their own, as unnamed ones are.
+  SignatureTypes(Module* module, const std::map<std::string, DimRange>& facts, bool distinct = false)
+      : module_(*module), facts_(facts), distinct_(distinct) {}
 
-  // The type of the input `name`. Unnamed unknown dims become symbols "name_axis"; in elements of sequences
-  // and optionals all unknown dims stay so. Errors: kInvalidArgument, kUnsupported (no element type, unknown
-  // rank).
+  // The type of the input `name`. Unnamed unknown dims (IsPlaceholder) become symbols "name_axis"; in
+  // elements of sequences and optionals all unknown dims stay so. Errors: kInvalidArgument, kUnsupported (no
+  // element type, unknown rank).
   Expected<Type> TypeOf(const OnnxType& type, const std::string& name);
   // kInvalidArgument where a fact names no symbol that TypeOf has seen.
   Status CheckFacts() const;
@@ -34,9 +35,13 @@ class SignatureTypes {
 
   Module& module_;
   const std::map<std::string, DimRange>& facts_;
+  const bool distinct_;
   std::map<std::string, Dim> by_param_;  // what a dim_param has become
   std::set<std::string> known_;          // names that a fact may use
 };
+
+// Whether a dim_param only says that the size is not known: "", "?", "_", "None", "-1", "unk__12", ...
+bool IsPlaceholder(const std::string& dim_param);
 
 // Letters, digits and '_', not starting with a digit, no word of the expression language.
 std::string SymbolName(const std::string& text);

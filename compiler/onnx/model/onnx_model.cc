@@ -4,10 +4,14 @@
 
 #include <bit>
 #include <filesystem>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "compiler/onnx/model/mapped_file.h"
+#include "compiler/onnx/model/onnx_attribute_kind.h"
 #include "compiler/onnx/model/onnx_tensor.h"
+#include "compiler/onnx/model/onnx_type.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -15,9 +19,8 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-constexpr int64_t kMinIrVersion = 3;
-constexpr int64_t kMaxIrVersion = 14;
-constexpr int kMaxDepth = 64;  // of graphs in attributes and of types in types
+constexpr int64_t kNewestIrVersion = 14;
+constexpr int kMaxDepth = 64;  // of graphs in attributes
 
 std::string NormalizeDomain(std::string domain) { return domain == "ai.onnx" ? std::string() : domain; }
 
@@ -25,12 +28,10 @@ std::string NormalizeDomain(std::string domain) { return domain == "ai.onnx" ? s
 // message.
 class Reader {
  public:
-  explicit Reader(OnnxSource* source) : source_(*source) {}
+  Reader(std::span<const std::byte> bytes, OnnxSource* source) : source_(*source), bytes_(bytes) {}
 
   OnnxModel ReadModel(pbf_reader reader);
-  std::string Place() const;
-  // First byte behind what was read last, where known.
-  const char* position() const { return position_; }
+  std::string Where() const;  // "at byte 12 (graph[0].node[3])"
 
  private:
   struct PlaceEntry {
@@ -52,231 +53,59 @@ class Reader {
     return result;
   }
 
+  // A tensor that cannot be read has no data and the reason: only who uses it is concerned.
+  template <class F>
+  OnnxInitializer ReadTensor(F&& read);
+  void Assume(std::string text) { assumptions_.push_back(std::move(text)); }
+  void ImportOpset(pbf_reader reader, const std::string& where, std::map<std::string, int64_t>* imports);
+
   OnnxGraph ReadGraph(pbf_reader reader);
+  void SeparateDefaults(OnnxGraph* graph);
   OnnxNode ReadNode(pbf_reader reader);
   std::pair<std::string, OnnxAttribute> ReadAttribute(pbf_reader reader);
   void ReadAttributeField(pbf_reader& reader, OnnxAttribute* attribute);
-  OnnxValueInfo ReadValueInfo(pbf_reader reader);
-  OnnxType ReadType(pbf_reader reader);
-  OnnxType ReadTensorType(pbf_reader reader, OnnxType::Kind kind);
-  OnnxType ReadElementType(pbf_reader reader, OnnxType::Kind kind);
-  OnnxType ReadMapType(pbf_reader reader);
-  OnnxDim ReadDim(pbf_reader reader);
   OnnxFunction ReadFunction(pbf_reader reader);
   std::pair<std::string, int64_t> ReadOpset(pbf_reader reader);
 
   OnnxSource& source_;
+  std::span<const std::byte> bytes_;
+  std::vector<std::string> assumptions_;
+  std::optional<Error> problem_;  // of the attributes of the node that is being read
   std::vector<PlaceEntry> places_;
-  const char* position_ = nullptr;
+  const char* position_ = nullptr;  // first byte behind what was read last, where known
 };
 
-std::string Reader::Place() const {
+std::string Reader::Where() const {
   std::string place;
   for (const PlaceEntry& entry : places_)
     place += fmt::format("{}{}[{}]", place.empty() ? "" : ".", entry.name, entry.index);
-  return place.empty() ? "model" : place;
+  auto begin = reinterpret_cast<const char*>(bytes_.data());
+  return fmt::format("at byte {} ({})", position_ == nullptr ? 0 : position_ - begin,
+                     place.empty() ? "model" : place);
 }
 
-OnnxDim Reader::ReadDim(pbf_reader reader) {
-  OnnxDim dim;
-  while (Next(reader)) {
-    switch (reader.tag()) {
-      case 1:
-        dim.value = reader.get_int64();
-        break;
-      case 2:
-        dim.symbol = reader.get_string();
-        break;
-      default:
-        reader.skip();
-    }
+template <class F>
+OnnxInitializer Reader::ReadTensor(F&& read) {
+  try {
+    return read();
+  } catch (const OnnxReadError& error) {
+    if (!error.tensor.has_value()) throw;
+    return {*error.tensor, nullptr, Error{error.code, fmt::format("{} {}", error.what(), Where())}};
   }
-  return dim;
-}
-
-OnnxType Reader::ReadTensorType(pbf_reader reader, OnnxType::Kind kind) {
-  OnnxType type;
-  type.kind = kind;
-  while (Next(reader)) {
-    switch (reader.tag()) {
-      case 1: {
-        int32_t code = reader.get_int32();
-        auto dtype = DTypeFromOnnx(code);
-        if (!dtype.has_value() && code != 0)
-          throw OnnxReadError(Code::kUnsupported, fmt::format("element type {} is unknown", code));
-        type.dtype = dtype.value_or(DType::kInvalid);
-        break;
-      }
-      case 2: {
-        type.ranked = true;
-        pbf_reader shape = reader.get_message();
-        while (Next(shape)) {
-          if (shape.tag() == 1) {
-            type.dims.push_back(ReadDim(shape.get_message()));
-          } else {
-            shape.skip();
-          }
-        }
-        break;
-      }
-      default:
-        reader.skip();
-    }
-  }
-  return type;
-}
-
-OnnxType Reader::ReadElementType(pbf_reader reader, OnnxType::Kind kind) {
-  OnnxType type;
-  type.kind = kind;
-  while (Next(reader)) {
-    if (reader.tag() == 1) {
-      pbf_reader element = reader.get_message();
-      type.elements.push_back(Inside("elem_type", 0, [&] { return ReadType(element); }));
-    } else {
-      reader.skip();
-    }
-  }
-  if (type.elements.size() != 1)
-    throw OnnxReadError(Code::kInvalidArgument, "a container type without element type");
-  return type;
-}
-
-OnnxType Reader::ReadMapType(pbf_reader reader) {
-  OnnxType type;
-  type.kind = OnnxType::Kind::kMap;
-  while (Next(reader)) {
-    switch (reader.tag()) {
-      case 1:
-        type.dtype = DTypeFromOnnx(reader.get_int32()).value_or(DType::kInvalid);
-        break;
-      case 2: {
-        pbf_reader values = reader.get_message();
-        type.elements.push_back(Inside("value_type", 0, [&] { return ReadType(values); }));
-        break;
-      }
-      default:
-        reader.skip();
-    }
-  }
-  if (type.elements.size() != 1 || type.dtype == DType::kInvalid)
-    throw OnnxReadError(Code::kInvalidArgument, "a map type without the types of its keys and values");
-  return type;
-}
-
-OnnxType Reader::ReadType(pbf_reader reader) {
-  OnnxType type;
-  type.kind = OnnxType::Kind::kOpaque;
-  while (Next(reader)) {
-    switch (reader.tag()) {
-      case 1:
-        type = ReadTensorType(reader.get_message(), OnnxType::Kind::kTensor);
-        break;
-      case 4:
-        type = ReadElementType(reader.get_message(), OnnxType::Kind::kSequence);
-        break;
-      case 5:
-        type = ReadMapType(reader.get_message());
-        break;
-      case 8:
-        type = ReadTensorType(reader.get_message(), OnnxType::Kind::kSparseTensor);
-        break;
-      case 9:
-        type = ReadElementType(reader.get_message(), OnnxType::Kind::kOptional);
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  return type;
-}
-
-OnnxValueInfo Reader::ReadValueInfo(pbf_reader reader) {
-  OnnxValueInfo info;
-  while (Next(reader)) {
-    switch (reader.tag()) {
-      case 1:
-        info.name = reader.get_string();
-        break;
-      case 2:
-        info.type = ReadType(reader.get_message());
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  return info;
 }
 
 using Kind = OnnxAttribute::Kind;
-
-Kind KindFromOnnx(int32_t type) {
-  switch (type) {
-    case 1:
-      return Kind::kFloat;
-    case 2:
-      return Kind::kInt;
-    case 3:
-      return Kind::kString;
-    case 4:
-    case 11:
-      return Kind::kTensor;
-    case 5:
-      return Kind::kGraph;
-    case 6:
-      return Kind::kFloats;
-    case 7:
-      return Kind::kInts;
-    case 8:
-      return Kind::kStrings;
-    case 9:
-    case 12:
-      return Kind::kTensors;
-    case 10:
-      return Kind::kGraphs;
-    case 13:
-      return Kind::kType;
-    default:
-      return Kind::kOther;
-  }
-}
-
-// The kind that a field stands for: what counts in files that leave the type out.
-Kind KindFromField(uint32_t tag) {
-  switch (tag) {
-    case 2:
-      return Kind::kFloat;
-    case 3:
-      return Kind::kInt;
-    case 4:
-      return Kind::kString;
-    case 5:
-    case 22:
-      return Kind::kTensor;
-    case 6:
-      return Kind::kGraph;
-    case 7:
-      return Kind::kFloats;
-    case 8:
-      return Kind::kInts;
-    case 9:
-      return Kind::kStrings;
-    case 10:
-    case 23:
-      return Kind::kTensors;
-    case 11:
-      return Kind::kGraphs;
-    case 14:
-      return Kind::kType;
-    default:
-      return Kind::kOther;
-  }
-}
 
 void Reader::ReadAttributeField(pbf_reader& reader, OnnxAttribute* attribute) {
   auto graph = [&](size_t index) {
     pbf_reader message = reader.get_message();
     return std::make_shared<const OnnxGraph>(Inside("graph", index, [&] { return ReadGraph(message); }));
+  };
+  auto tensor = [&](auto read) {
+    pbf_reader message = reader.get_message();
+    OnnxInitializer result = ReadTensor([&] { return read(message, source_); });
+    if (result.problem.has_value()) problem_ = result.problem;
+    return result.data;
   };
   switch (reader.tag()) {
     case 2:
@@ -289,7 +118,7 @@ void Reader::ReadAttributeField(pbf_reader& reader, OnnxAttribute* attribute) {
       attribute->text = reader.get_string();
       break;
     case 5:
-      attribute->tensor = ReadTensorProto(reader.get_message(), source_).data;
+      attribute->tensor = tensor(ReadTensorProto);
       break;
     case 6:
       attribute->graph = graph(0);
@@ -308,19 +137,19 @@ void Reader::ReadAttributeField(pbf_reader& reader, OnnxAttribute* attribute) {
       attribute->texts.push_back(reader.get_string());
       break;
     case 10:
-      attribute->tensors.push_back(ReadTensorProto(reader.get_message(), source_).data);
+      attribute->tensors.push_back(tensor(ReadTensorProto));
       break;
     case 11:
       attribute->graphs.push_back(graph(attribute->graphs.size()));
       break;
     case 14:
-      attribute->type = std::make_shared<const OnnxType>(ReadType(reader.get_message()));
+      attribute->type = std::make_shared<const OnnxType>(ReadTypeProto(reader.get_message()));
       break;
     case 22:
-      attribute->tensor = ReadSparseTensorProto(reader.get_message(), source_).data;
+      attribute->tensor = tensor(ReadSparseTensorProto);
       break;
     case 23:
-      attribute->tensors.push_back(ReadSparseTensorProto(reader.get_message(), source_).data);
+      attribute->tensors.push_back(tensor(ReadSparseTensorProto));
       break;
     default:
       reader.skip();
@@ -344,15 +173,15 @@ std::pair<std::string, OnnxAttribute> Reader::ReadAttribute(pbf_reader reader) {
         attribute.reference = reader.get_string();
         break;
       default:
-        if (Kind kind = KindFromField(reader.tag()); kind != Kind::kOther) seen = kind;
+        if (Kind kind = AttributeKindOfField(reader.tag()); kind != Kind::kOther) seen = kind;
         ReadAttributeField(reader, &attribute);
     }
   }
-  attribute.kind = type.value_or(0) != 0 ? KindFromOnnx(*type) : seen;
+  attribute.kind = type.value_or(0) != 0 ? AttributeKindOfType(*type) : seen;
   bool missing = (attribute.kind == Kind::kTensor && attribute.tensor == nullptr) ||
                  (attribute.kind == Kind::kGraph && attribute.graph == nullptr) ||
                  (attribute.kind == Kind::kType && attribute.type == nullptr);
-  if (missing && attribute.reference.empty())
+  if (missing && attribute.reference.empty() && !problem_.has_value())
     throw OnnxReadError(Code::kInvalidArgument,
                         fmt::format("attribute '{}' has no value of its type", named.first));
   return named;
@@ -360,6 +189,7 @@ std::pair<std::string, OnnxAttribute> Reader::ReadAttribute(pbf_reader reader) {
 
 OnnxNode Reader::ReadNode(pbf_reader reader) {
   OnnxNode node;
+  std::optional<Error> around = std::exchange(problem_, std::nullopt);
   while (Next(reader)) {
     switch (reader.tag()) {
       case 1:
@@ -376,10 +206,11 @@ OnnxNode Reader::ReadNode(pbf_reader reader) {
         break;
       case 5: {
         pbf_reader message = reader.get_message();
-        auto named = Inside("attribute", node.attributes.size(), [&] { return ReadAttribute(message); });
-        if (!node.attributes.insert(std::move(named)).second)
-          throw OnnxReadError(Code::kInvalidArgument,
-                              fmt::format("node '{}' has an attribute twice", node.name));
+        auto [name, attribute] =
+            Inside("attribute", node.attributes.size(), [&] { return ReadAttribute(message); });
+        if (!node.attributes.insert_or_assign(name, std::move(attribute)).second)
+          Assume(fmt::format("the attribute '{}' of node '{}' is there twice: the last one counts", name,
+                             node.name));
         break;
       }
       case 7:
@@ -392,6 +223,7 @@ OnnxNode Reader::ReadNode(pbf_reader reader) {
         reader.skip();
     }
   }
+  node.problem = std::exchange(problem_, std::move(around));
   return node;
 }
 
@@ -407,26 +239,43 @@ OnnxGraph Reader::ReadGraph(pbf_reader reader) {
       case 2:
         graph.name = reader.get_string();
         break;
-      case 5: {
+      case 5:
+      case 15: {
+        auto read = reader.tag() == 5 ? ReadTensorProto : ReadSparseTensorProto;
         pbf_reader message = reader.get_message();
-        graph.initializers.push_back(Inside("initializer", graph.initializers.size(),
-                                            [&] { return ReadTensorProto(message, source_); }));
+        graph.initializers.push_back(Inside("initializer", graph.initializers.size(), [&] {
+          return ReadTensor([&] { return read(message, source_); });
+        }));
         break;
       }
       case 11:
-        graph.inputs.push_back(ReadValueInfo(reader.get_message()));
+        graph.inputs.push_back(ReadValueInfoProto(reader.get_message()));
         break;
       case 12:
-        graph.outputs.push_back(ReadValueInfo(reader.get_message()));
+        graph.outputs.push_back(ReadValueInfoProto(reader.get_message()));
         break;
-      case 15:
-        graph.initializers.push_back(ReadSparseTensorProto(reader.get_message(), source_));
+      case 13: {
+        OnnxValueInfo info = ReadValueInfoProto(reader.get_message());
+        if (info.type.has_value()) graph.value_types.insert_or_assign(info.name, std::move(*info.type));
         break;
+      }
       default:
         reader.skip();
     }
   }
+  SeparateDefaults(&graph);
   return graph;
+}
+
+// Until IR version 4 every initializer had to be an input, too. What is declared of it says nothing more.
+void Reader::SeparateDefaults(OnnxGraph* graph) {
+  std::set<std::string_view> initialized;
+  for (const OnnxInitializer& initializer : graph->initializers) initialized.insert(initializer.name);
+  std::erase_if(graph->inputs, [&](const OnnxValueInfo& input) {
+    bool has_default = initialized.contains(input.name);
+    if (has_default) graph->defaults.push_back(input.name);
+    return has_default;
+  });
 }
 
 std::pair<std::string, int64_t> Reader::ReadOpset(pbf_reader reader) {
@@ -444,6 +293,16 @@ std::pair<std::string, int64_t> Reader::ReadOpset(pbf_reader reader) {
     }
   }
   return opset;
+}
+
+void Reader::ImportOpset(pbf_reader reader, const std::string& where,
+                         std::map<std::string, int64_t>* imports) {
+  auto [domain, version] = ReadOpset(reader);
+  auto [known, is_new] = imports->emplace(domain, version);
+  if (is_new || known->second == version) return;
+  Assume(fmt::format("{} imports the opsets {} and {} of {}: the one named last counts", where, known->second,
+                     version, domain.empty() ? "ai.onnx" : domain));
+  known->second = version;
 }
 
 OnnxFunction Reader::ReadFunction(pbf_reader reader) {
@@ -468,7 +327,7 @@ OnnxFunction Reader::ReadFunction(pbf_reader reader) {
         break;
       }
       case 9:
-        function.opset_imports.insert(ReadOpset(reader.get_message()));
+        ImportOpset(reader.get_message(), "a function", &function.opset_imports);
         break;
       case 10:
         function.domain = NormalizeDomain(reader.get_string());
@@ -504,11 +363,9 @@ OnnxModel Reader::ReadModel(pbf_reader reader) {
         model.graph = Inside("graph", 0, [&] { return ReadGraph(message); });
         break;
       }
-      case 8: {
-        auto [domain, version] = ReadOpset(reader.get_message());
-        model.opset_imports[domain] = version;
+      case 8:
+        ImportOpset(reader.get_message(), "the model", &model.opset_imports);
         break;
-      }
       case 25: {
         pbf_reader message = reader.get_message();
         model.functions.push_back(
@@ -522,10 +379,12 @@ OnnxModel Reader::ReadModel(pbf_reader reader) {
   if (model.ir_version == 0 && !has_graph)
     throw OnnxReadError(Code::kInvalidArgument,
                         "not an ONNX model: neither an IR version nor a graph was found");
-  if (model.ir_version < kMinIrVersion || model.ir_version > kMaxIrVersion)
-    throw OnnxReadError(Code::kUnsupported, fmt::format("IR version {}, versions {} to {} are supported",
-                                                        model.ir_version, kMinIrVersion, kMaxIrVersion));
   if (!has_graph) throw OnnxReadError(Code::kInvalidArgument, "the model has no graph");
+  if (model.ir_version < 1) Assume("the model does not say its IR version: it is read as any is");
+  if (model.ir_version > kNewestIrVersion)
+    Assume(fmt::format("IR version {} is not known: the model is read as one of version {}", model.ir_version,
+                       kNewestIrVersion));
+  model.assumptions = std::move(assumptions_);
   return model;
 }
 
@@ -534,21 +393,17 @@ pbf_reader ReaderOf(std::span<const std::byte> bytes) {
 }
 
 Expected<OnnxModel> Read(std::span<const std::byte> bytes, OnnxSource* source) {
-  Reader reader(source);
-  auto where = [&] {
-    auto begin = reinterpret_cast<const char*>(bytes.data());
-    return fmt::format("at byte {} ({})", reader.position() == nullptr ? 0 : reader.position() - begin,
-                       reader.Place());
-  };
+  Reader reader(bytes, source);
   try {
     OnnxModel model = reader.ReadModel(ReaderOf(bytes));
     model.bytes = bytes;
     model.owner = source->owner;
     return model;
   } catch (const OnnxReadError& error) {
-    return MakeError(error.code, fmt::format("{} {}", error.what(), where()));
+    return MakeError(error.code, fmt::format("{} {}", error.what(), reader.Where()));
   } catch (const protozero::exception& error) {
-    return MakeError(Code::kInvalidArgument, fmt::format("malformed protobuf {}: {}", where(), error.what()));
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("malformed protobuf {}: {}", reader.Where(), error.what()));
   } catch (const std::bad_alloc&) {
     return MakeError(Code::kOutOfMemory, "the model does not fit into memory");
   }

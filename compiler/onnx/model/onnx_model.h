@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "bytecode/status.h"
@@ -28,7 +29,8 @@ struct OnnxType {
   enum class Kind : uint8_t { kTensor, kSequence, kOptional, kMap, kSparseTensor, kOpaque };
   Kind kind = Kind::kTensor;
   DType dtype = DType::kInvalid;
-  bool ranked = false;  // a shape was given
+  int32_t unknown_element = 0;  // the number of an element type that is not known
+  bool ranked = false;          // a shape was given
   std::vector<OnnxDim> dims;
   std::vector<OnnxType> elements;  // sequence, optional: one; map: its values, `dtype` is that of its keys
 };
@@ -46,19 +48,23 @@ struct OnnxNode {
   std::vector<std::string> inputs;  // "" : absent
   std::vector<std::string> outputs;
   std::map<std::string, OnnxAttribute> attributes;
+  std::optional<Error> problem;  // why a tensor among the attributes cannot be read
 };
 
 struct OnnxInitializer {
   std::string name;
-  std::shared_ptr<const TensorData> data;
+  std::shared_ptr<const TensorData> data;  // null: it cannot be read
+  std::optional<Error> problem;            // why
 };
 
 struct OnnxGraph {
   std::string name;
   std::vector<OnnxNode> nodes;
   std::vector<OnnxInitializer> initializers;  // sparse ones are made dense
-  std::vector<OnnxValueInfo> inputs;
+  std::vector<OnnxValueInfo> inputs;          // without those that an initializer has the value of
+  std::vector<std::string> defaults;          // the names of those
   std::vector<OnnxValueInfo> outputs;
+  std::unordered_map<std::string, OnnxType> value_types;  // declared of values inside
 };
 
 struct OnnxFunction {
@@ -79,12 +85,13 @@ struct OnnxModel {
   std::map<std::string, int64_t> opset_imports;  // domain -> version
   OnnxGraph graph;
   std::vector<OnnxFunction> functions;
-  std::span<const std::byte> bytes;   // what it was read from
-  std::shared_ptr<const void> owner;  // of the bytes; null: the caller
+  std::vector<std::string> assumptions;  // where the file breaks ONNX's rules, and how it was read
+  std::span<const std::byte> bytes;      // what it was read from
+  std::shared_ptr<const void> owner;     // of the bytes; null: the caller
 };
 
-// Errors: kNotFound (no such file), kInvalidArgument (malformed: byte position, place and reason),
-// kUnsupported (IR version, element type).
+// Errors: kNotFound (no such file), kInvalidArgument (malformed: byte position, place and reason). Tensors
+// that cannot be read (of an unknown type, outside of the file, ...) are errors where they are used.
 // `file`: the mapping of `path`, which the model keeps; external data is looked for beside it.
 Expected<OnnxModel> ReadOnnxFile(const std::string& path, const std::shared_ptr<const MappedFile>& file);
 // The bytes must outlive everything made from the model. External data is refused: there is no folder to look

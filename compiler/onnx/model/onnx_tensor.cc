@@ -124,8 +124,6 @@ TensorFields ReadFields(pbf_reader reader) {
       case 2:
         fields.data_type = reader.get_int32();
         break;
-      case 3:
-        Refuse("segmented tensors are not supported");
       case 4:
         fields.floats.ReadFixed(reader);
         break;
@@ -325,6 +323,61 @@ int64_t SparsePosition(const int64_t* indices, int64_t width, const std::vector<
   return position;
 }
 
+template <class T>
+std::vector<int64_t> ReadIndicesOf(std::span<const std::byte> bytes) {
+  std::vector<T> numbers(bytes.size() / sizeof(T));
+  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(T));
+  return {numbers.begin(), numbers.end()};
+}
+
+// None where they are of another type. ONNX wants i64; ONNX Runtime writes the smallest that is enough.
+std::vector<int64_t> ReadIndices(const TensorData& indices) {
+  switch (indices.dtype) {
+    case DType::kI64:
+      return ReadIndicesOf<int64_t>(indices.bytes);
+    case DType::kI32:
+      return ReadIndicesOf<int32_t>(indices.bytes);
+    case DType::kI16:
+      return ReadIndicesOf<int16_t>(indices.bytes);
+    case DType::kI8:
+      return ReadIndicesOf<int8_t>(indices.bytes);
+    default:
+      return {};
+  }
+}
+
+std::shared_ptr<const TensorData> MakeDense(const OnnxInitializer& values, const OnnxInitializer& indices,
+                                            std::vector<int64_t> dims) {
+  if (values.data == nullptr || indices.data == nullptr) Refuse("a sparse tensor needs values and indices");
+  const TensorData& from = *values.data;
+  int64_t count = CountElements(dims);
+  int bits = DTypeBits(from.dtype);
+  if (bits % 8 != 0 || bits == 0)
+    Refuse(fmt::format("a sparse tensor of {} elements", DTypeName(from.dtype)));
+  int64_t element = bits / 8;
+  if (count > kMaxDenseBytes / element)
+    Refuse(fmt::format("a sparse tensor of {} elements is too large", count));
+  bool linear = indices.data->dims.size() == 1;
+  int64_t width = linear ? 1 : static_cast<int64_t>(dims.size());
+  int64_t given = from.element_count();
+  std::vector<int64_t> positions = ReadIndices(*indices.data);
+  if (std::ssize(positions) != given * width)
+    Refuse(fmt::format("{} sparse values want {} indices of i64, i32, i16 or i8; there are {} of {}", given,
+                       given * width, indices.data->element_count(), DTypeName(indices.data->dtype)));
+  std::vector<std::byte> dense(static_cast<size_t>(count * element));
+  for (int64_t i = 0; i < given; ++i) {
+    int64_t to = SparsePosition(positions.data() + i * width, width, dims, linear, count);
+    std::memcpy(dense.data() + to * element, from.bytes.data() + i * element, static_cast<size_t>(element));
+  }
+  return std::make_shared<TensorData>(TensorData::Owned(from.dtype, std::move(dims), std::move(dense)));
+}
+
+OnnxReadError ErrorOf(const std::string& tensor, const OnnxReadError& error) {
+  OnnxReadError named(error.code, fmt::format("tensor '{}': {}", tensor, error.what()));
+  named.tensor = tensor;
+  return named;
+}
+
 }  // namespace
 
 void AppendInt64(pbf_reader& reader, std::vector<int64_t>* values) {
@@ -341,7 +394,7 @@ OnnxInitializer ReadTensorProto(pbf_reader reader, OnnxSource& source) {
   try {
     return {name, Decode(std::move(fields), source)};
   } catch (const OnnxReadError& error) {
-    throw OnnxReadError(error.code, fmt::format("tensor '{}': {}", name, error.what()));
+    throw ErrorOf(name, error);
   }
 }
 
@@ -349,44 +402,29 @@ OnnxInitializer ReadSparseTensorProto(pbf_reader reader, OnnxSource& source) {
   OnnxInitializer values;
   OnnxInitializer indices;
   std::vector<int64_t> dims;
-  while (reader.next()) {
-    switch (reader.tag()) {
-      case 1:
-        values = ReadTensorProto(reader.get_message(), source);
-        break;
-      case 2:
-        indices = ReadTensorProto(reader.get_message(), source);
-        break;
-      case 3:
-        AppendInt64(reader, &dims);
-        break;
-      default:
-        reader.skip();
+  try {
+    while (reader.next()) {
+      switch (reader.tag()) {
+        case 1:
+          values = ReadTensorProto(reader.get_message(), source);
+          break;
+        case 2:
+          indices = ReadTensorProto(reader.get_message(), source);
+          break;
+        case 3:
+          AppendInt64(reader, &dims);
+          break;
+        default:
+          reader.skip();
+      }
     }
+    values.data = MakeDense(values, indices, std::move(dims));
+    return values;
+  } catch (OnnxReadError& error) {
+    // The values' name is the tensor's.
+    error.tensor = values.name.empty() ? std::nullopt : std::optional(values.name);
+    throw;
   }
-  if (values.data == nullptr || indices.data == nullptr) Refuse("a sparse tensor needs values and indices");
-  const TensorData& from = *values.data;
-  int64_t count = CountElements(dims);
-  int bits = DTypeBits(from.dtype);
-  if (bits % 8 != 0 || bits == 0)
-    Refuse(fmt::format("a sparse tensor of {} elements", DTypeName(from.dtype)));
-  int64_t element = bits / 8;
-  if (count > kMaxDenseBytes / element)
-    Refuse(fmt::format("a sparse tensor of {} elements is too large", count));
-  bool linear = indices.data->dims.size() == 1;
-  int64_t width = linear ? 1 : static_cast<int64_t>(dims.size());
-  int64_t given = from.element_count();
-  if (indices.data->dtype != DType::kI64 || indices.data->element_count() != given * width)
-    Refuse(fmt::format("{} sparse values want {} i64 indices", given, given * width));
-  std::vector<int64_t> positions(static_cast<size_t>(given * width));
-  if (!positions.empty()) std::memcpy(positions.data(), indices.data->bytes.data(), positions.size() * 8);
-  std::vector<std::byte> dense(static_cast<size_t>(count * element));
-  for (int64_t i = 0; i < given; ++i) {
-    int64_t to = SparsePosition(positions.data() + i * width, width, dims, linear, count);
-    std::memcpy(dense.data() + to * element, from.bytes.data() + i * element, static_cast<size_t>(element));
-  }
-  auto data = std::make_shared<TensorData>(TensorData::Owned(from.dtype, std::move(dims), std::move(dense)));
-  return {values.name, std::move(data)};
 }
 
 }  // namespace tvmvm::ir

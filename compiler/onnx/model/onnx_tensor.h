@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +17,7 @@ class OnnxReadError : public std::runtime_error {
  public:
   OnnxReadError(Code code, const std::string& message) : std::runtime_error(message), code(code) {}
   Code code;
+  std::optional<std::string> tensor;  // the name of the one tensor that is concerned
 };
 
 }  // namespace tvmvm::ir

@@ -98,6 +98,10 @@ inline std::string ValueMessage(const std::string& name, int32_t type, const std
   return ValueOfType(name, TensorType(type, dims));
 }
 
+inline std::string UntypedValue(const std::string& name) {
+  return Message([&](auto& w) { w.add_string(1, name); });
+}
+
 inline std::string IntAttribute(const std::string& name, int64_t value) {
   return Message([&](auto& w) {
     w.add_string(1, name);
@@ -135,6 +139,14 @@ inline std::string TextsAttribute(const std::string& name, const std::vector<std
     w.add_string(1, name);
     for (const std::string& text : texts) w.add_bytes(9, text);
     w.add_int32(20, 8);
+  });
+}
+
+inline std::string TensorAttribute(const std::string& name, const std::string& tensor) {
+  return Message([&](auto& w) {
+    w.add_string(1, name);
+    w.add_message(5, tensor);
+    w.add_int32(20, 4);
   });
 }
 
@@ -179,6 +191,7 @@ struct GraphText {
   std::vector<std::string> inputs;  // messages
   std::vector<std::string> outputs;
   std::vector<std::string> initializers = {};
+  std::vector<std::string> value_infos = {};
 };
 
 inline std::string GraphMessage(const GraphText& graph) {
@@ -188,6 +201,7 @@ inline std::string GraphMessage(const GraphText& graph) {
     for (const std::string& tensor : graph.initializers) w.add_message(5, tensor);
     for (const std::string& input : graph.inputs) w.add_message(11, input);
     for (const std::string& output : graph.outputs) w.add_message(12, output);
+    for (const std::string& info : graph.value_infos) w.add_message(13, info);
   });
 }
 
