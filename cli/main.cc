@@ -127,6 +127,13 @@ void AddPrecision(CLI::App* app, Precision* precision) {
       ->type_name("fp32|fp16");
 }
 
+void AddImport(CLI::App* app, bool* strict_onnx, bool* distinct_dims) {
+  app->add_flag("--strict-onnx", *strict_onnx,
+                "An error where a model breaks ONNX's rules; else a warning says what is assumed");
+  app->add_flag("--distinct-dims", *distinct_dims,
+                "Dimensions of the inputs that have one name may differ in a call");
+}
+
 void AddThreads(CLI::App* app, int* threads) {
   app->add_option("--threads", *threads, "Threads to use; 0: as many as the process may use")
       ->check(CLI::Range(0, 4096))
@@ -140,6 +147,7 @@ void AddModel(CLI::App* app, ModelArguments* model) {
       ->type_name("FILE");
   AddDevices(app, &model->devices);
   AddPrecision(app, &model->precision);
+  AddImport(app, &model->import.strict_onnx, &model->import.distinct_dims);
   AddThreads(app, &model->threads);
 }
 
@@ -169,6 +177,7 @@ void AddCompile(CLI::App& app, Action* action) {
   AddPrecision(command, &options.precision);
   AddTargets(command, &options.targets, "x86-64-v3, x86-64-v4, and x86-64-v4-vnni for quantized models");
   AddDims(command, &options.dims, false);
+  AddImport(command, &options.strict_onnx, &options.distinct_dims);
   command->add_flag("--bitcode", options.bitcode,
                     "Also pack LLVM bitcode, to be compiled where no packed level fits");
   command
@@ -278,6 +287,7 @@ void AddTest(CLI::App& app, Action* action) {
   command->add_flag("--strict", arguments->strict,
                     "With a GPU: an error where anything would run on the CPU");
   AddPrecision(command, &arguments->precision);
+  AddImport(command, &arguments->import.strict_onnx, &arguments->import.distinct_dims);
   AddTargets(command, &arguments->targets, "host");
   command->add_option("--jobs", arguments->jobs, "Tests at a time; 0: one for each CPU")
       ->check(CLI::Range(0, 4096))

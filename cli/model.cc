@@ -44,6 +44,8 @@ Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view) 
   options.devices = model.devices;
   options.targets = model.targets;
   options.precision = model.precision;
+  options.strict_onnx = model.import.strict_onnx;
+  options.distinct_dims = model.import.distinct_dims;
   options.keep_all_values = view.keep_all_values;
   options.trace_values = view.trace_values;
   if (view.trace_values) options.disabled_passes = {"outline-loops"};  // so that each step is seen

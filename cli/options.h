@@ -51,12 +51,19 @@ struct InputArguments {
   uint64_t seed = 0;
 };
 
+// How an ONNX model is read, as in CompileOptions.
+struct ImportArguments {
+  bool strict_onnx = false;
+  bool distinct_dims = false;
+};
+
 // How a model is loaded: the file, and how to compile it where it is ONNX.
 struct ModelArguments {
   std::string path;
   std::vector<std::string> devices = {"cpu"};
   std::vector<std::string> targets = {"host"};
   Precision precision = Precision::kF32;
+  ImportArguments import;
   int threads = 0;
 };
 
@@ -97,6 +104,7 @@ struct TestArguments {
   bool strict = false;  // what would run on the CPU beside a GPU is an error
   std::vector<std::string> targets = {"host"};
   Precision precision = Precision::kF32;
+  ImportArguments import;
   int jobs = 0;  // 0: one for each CPU
   double timeout_seconds = 60;
   int64_t max_bytes = 0;  // of one run; 0: as much as it wants

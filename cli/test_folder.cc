@@ -117,6 +117,8 @@ Expected<TestResult> RunDataSets(const std::string& folder, const std::vector<st
   options.strict = arguments.strict;
   options.targets = arguments.targets;
   options.precision = arguments.precision;
+  options.strict_onnx = arguments.import.strict_onnx;
+  options.distinct_dims = arguments.import.distinct_dims;
   options.threads = arguments.threads;
   TVMVM_TRY(CompileResult compiled, compiler->CompileFile(folder + "/model.onnx", options));
   TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(compiled.program, arguments.threads, arguments.devices));

@@ -91,6 +91,7 @@ std::string OptionsText(const CompileOptions& options, const std::vector<TargetI
   if (options.precision == Precision::kF16) text += " --precision fp16";
   for (const auto& [name, bound] : options.dims)
     text += fmt::format(" --dim {}={}..{}", name, bound.low, bound.high);
+  if (options.distinct_dims) text += " --distinct-dims";
   return text;
 }
 
@@ -116,6 +117,8 @@ Expected<ir::Module> Import(const ir::OnnxModel& model, const CompileOptions& op
                             std::vector<std::string>* warnings) {
   ir::ImportOptions import;
   import.keep_all_values = options.keep_all_values;
+  import.strict = options.strict_onnx;
+  import.distinct_dims = options.distinct_dims;
   for (const auto& [name, bound] : options.dims) import.dims[name] = {bound.low, bound.high};
   return ir::ImportOnnx(model, import, warnings);
 }

@@ -32,8 +32,8 @@ struct CompileOptions {
   // In order of preference: "cpu", "opencl", "vulkan", "null"; what follows a ':' picks one of several when a
   // program runs. With a GPU the program runs on the CPU alone and with one, on each of the APIs named.
   std::vector<std::string> devices = {"cpu"};
-  bool strict = false;           // with a GPU: an error where something would run on the CPU
-  bool print_placement = false;  // with a GPU: what runs where, and why
+  bool strict = false;                    // with a GPU: an error where something would run on the CPU
+  bool print_placement = false;           // with a GPU: what runs where, and why
   Precision precision = Precision::kF32;  // of the GPUs' code; the CPU's is f32
   std::vector<std::string> targets;  // CPU levels: "host", "x86-64-v3", ...; empty: x86-64-v3 and x86-64-v4,
                                      // and x86-64-v4-vnni where products of bytes gain by it
@@ -41,6 +41,8 @@ struct CompileOptions {
   bool keep_all_values = false;      // every intermediate value becomes an output (run --dump)
   bool trace_values = false;         // the program tells a TraceObserver what each step makes
   std::map<std::string, DimBound> dims;
+  bool distinct_dims = false;  // dims of the inputs that have one name may differ in a call
+  bool strict_onnx = false;    // a model that breaks ONNX's rules is an error where it else is a warning
   std::vector<std::string> print_after;      // pass names, or "all"
   std::vector<std::string> disabled_passes;  // optional passes that do not run, or "all" of them
   std::string stop_after;                    // pass name; then no Program is made
@@ -55,7 +57,7 @@ struct CompileOptions {
 
 struct CompileResult {
   std::shared_ptr<const Program> program;  // null when stop_after ended the pipeline
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings;       // what was assumed of the model, and what is worth knowing
 };
 
 // A row of the operator table: what an operator takes in a range of versions of its domain.

@@ -41,6 +41,8 @@ std::string TypeText(const TypeSpec& type) {
   return text + "]";
 }
 
+constexpr const char* kDistinctDims = "; compile the model with --distinct-dims if they may differ";
+
 // Where a value stands: an input, or an element of what stands at `parent`.
 struct Place {
   const ParameterSpec& input;
@@ -209,11 +211,13 @@ Status Signature::BindSymbols(const Arguments& inputs, std::span<int64_t> bound)
       return candidate.expression.plain_symbol() == symbol;
     });
     const ParameterSpec& parameter = function_.inputs[dim.input];
-    return WrongDim({parameter}, parameter.type, dim.axis,
-                    symbols_.name(symbol) + " = " + std::to_string(bound[symbol]) + " as in dimension " +
-                        std::to_string(first.axis) + " of input " +
-                        Quoted(function_.inputs[first.input].name),
-                    tensor);
+    auto wrong =
+        WrongDim({parameter}, parameter.type, dim.axis,
+                 symbols_.name(symbol) + " = " + std::to_string(bound[symbol]) + " as in dimension " +
+                     std::to_string(first.axis) + " of input " + Quoted(function_.inputs[first.input].name),
+                 tensor);
+    wrong.value().message += kDistinctDims;
+    return wrong;
   }
   return {};
 }

@@ -114,7 +114,7 @@ TEST_F(SignatureCheck, SymbolsAgreeAcrossInputs) {
   EXPECT_EQ(Check({P("x", {"n", "m"}), P("z", {"m"})}, {F32({5, 3}), F32({3})}), "");
   EXPECT_EQ(Check({P("x", {"n", "m"}), P("z", {"m"})}, {F32({5, 3}), F32({4})}),
             "input 'z': dimension 0 must be m = 3 as in dimension 1 of input 'x', given 4 (shape [4], wanted "
-            "f32[m])");
+            "f32[m]); compile the model with --distinct-dims if they may differ");
   EXPECT_THAT(Check({P("x", {"n", "n"})}, {F32({5, 3})}), HasSubstr("n = 5 as in dimension 0 of input 'x'"));
 }
 
