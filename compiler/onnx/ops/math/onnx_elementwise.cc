@@ -181,11 +181,15 @@ void Clip(OnnxContext& c) {
 
 void Where(OnnxContext& c) { c.Out(0, c.b.Where(c.in(0), c.in(1), c.in(2))); }
 
-// CNTK's experimental operators of opset 1: alpha * x + beta, and scale * x + bias[channel].
+// Experimental operators of opset 1: alpha * x + beta, scale * x, and scale * x + bias[channel].
 void Affine(OnnxContext& c) {
   OpBuilder& b = c.b;
   DType dtype = b.dtype(c.in(0));
   c.Out(0, b.Add(b.Mul(c.in(0), b.Scalar(dtype, c.Float("alpha", 1))), b.Scalar(dtype, c.Float("beta", 0))));
+}
+
+void Scale(OnnxContext& c) {
+  c.Out(0, c.b.Mul(c.in(0), c.b.Scalar(c.b.dtype(c.in(0)), c.Float("scale", 1))));
 }
 
 void ImageScaler(OnnxContext& c) {
@@ -277,6 +281,7 @@ constexpr OnnxOp kRows[] = {
     {"", "Clip", 11, kLatest, 1, 3, "", Clip, kNumbers},
     {"", "Where", 9, kLatest, 3, 3, "", Where, OfInput(1, kAllTypes), StringUse::kMoved},
     {"", "Affine", 1, 9, 1, 1, "alpha beta", Affine, kFloats},
+    {"", "Scale", 1, 9, 1, 1, "scale", Scale, kFloats},
     {"", "ImageScaler", 1, 9, 1, 1, "scale bias", ImageScaler, kFloats},
 };
 

@@ -213,6 +213,9 @@ void Expand(OnnxContext& c) {
 
 constexpr OnnxOp kRows[] = {
     {"", "Identity", 1, kLatest, 1, 1, "", Identity, kAnyValue},
+    // Between a GPU and the host, in models that ONNX Runtime wrote.
+    {"", "MemcpyFromHost", 1, kLatest, 1, 1, "", Identity, kAnyValue},
+    {"", "MemcpyToHost", 1, kLatest, 1, 1, "", Identity, kAnyValue},
     {"", "Shape", 1, kLatest, 1, 1, "start end", Shape, kAllTypes},
     {"", "Size", 1, kLatest, 1, 1, "", Size, kAllTypes},
     {"", "Reshape", 1, 4, 1, 1, "shape", Reshape, kAllTypes, StringUse::kMoved},

@@ -67,7 +67,7 @@ AxisSlice SliceOf(const Dim& start, const Dim& end, const Dim& step, const Dim& 
 void Slice(OnnxContext& c) {
   OpBuilder& b = c.b;
   Dims dims = b.dims(c.in(0));
-  bool by_input = c.version >= 10;
+  bool by_input = c.has(1);  // from opset 10 on, and in DynamicSlice
   Dims starts = by_input ? b.ReadDims(c.in(1)) : DimsOf(c.Ints("starts"));
   Dims ends = by_input ? b.ReadDims(c.in(2)) : DimsOf(c.Ints("ends"));
   Dims axes;
@@ -159,6 +159,7 @@ void CenterCropPad(OnnxContext& c) {
 constexpr OnnxOp kRows[] = {
     {"", "Slice", 1, 9, 1, 1, "starts ends axes", Slice, kAllTypes, StringUse::kMoved},
     {"", "Slice", 10, kLatest, 3, 5, "", Slice, kAllTypes, StringUse::kMoved},
+    {"", "DynamicSlice", 1, 9, 3, 4, "", Slice, kAllTypes, StringUse::kMoved},
     {"", "Crop", 1, 9, 1, 1, "border scale", Crop, kFloats},
     {"", "CenterCropPad", 18, kLatest, 2, 2, "axes", CenterCropPad, kAllTypes - kStrings - kComplex},
 };

@@ -91,19 +91,19 @@ void HardSwish(OnnxContext& c) {
 }
 
 // log(1 + e^x) without overflow.
-ValueId SoftplusOf(Activation& a) {
-  ValueId tail = a.Unary(ExprOp::kExp, a.Unary(ExprOp::kNegate, a.Unary(ExprOp::kAbs, a.x)));
-  return a.b.Add(a.b.Max(a.x, a.K(0)), a.Unary(ExprOp::kLog1p, tail));
+ValueId SoftplusOf(Activation& a, ValueId x) {
+  ValueId tail = a.Unary(ExprOp::kExp, a.Unary(ExprOp::kNegate, a.Unary(ExprOp::kAbs, x)));
+  return a.b.Add(a.b.Max(x, a.K(0)), a.Unary(ExprOp::kLog1p, tail));
 }
 
 void Softplus(OnnxContext& c) {
   Activation a(c);
-  a.Out(SoftplusOf(a));
+  a.Out(SoftplusOf(a, a.x));
 }
 
 void Mish(OnnxContext& c) {
   Activation a(c);
-  a.Out(a.b.Mul(a.x, a.Unary(ExprOp::kTanh, SoftplusOf(a))));
+  a.Out(a.b.Mul(a.x, a.Unary(ExprOp::kTanh, SoftplusOf(a, a.x))));
 }
 
 void Softsign(OnnxContext& c) {
@@ -155,6 +155,17 @@ void Shrink(OnnxContext& c) {
 void ThresholdedRelu(OnnxContext& c) {
   Activation a(c);
   a.Out(a.b.Where(a.Less(a.K(c.Float("alpha", 1)), a.x), a.x, a.K(0)));
+}
+
+// Experimental operators of opset 1, which went with opset 10.
+void ParametricSoftplus(OnnxContext& c) {
+  Activation a(c);
+  a.Out(a.b.Mul(a.K(c.Float("alpha", 1)), SoftplusOf(a, a.b.Mul(a.K(c.Float("beta", 1)), a.x))));
+}
+
+void ScaledTanh(OnnxContext& c) {
+  Activation a(c);
+  a.Out(a.b.Mul(a.K(c.Float("alpha", 1)), a.Unary(ExprOp::kTanh, a.b.Mul(a.K(c.Float("beta", 1)), a.x))));
 }
 
 // Until opset 12 the axes from `axis` on counted as one, and the default was 1.
@@ -227,7 +238,9 @@ constexpr OnnxOp kRows[] = {
     {"", "Swish", 24, kLatest, 1, 1, "alpha", Swish, kFloats},
     {"", "SwiGLU", 28, kLatest, 2, 2, "alpha", SwiGlu, kFloats},
     {"", "Shrink", 9, kLatest, 1, 1, "bias lambd", Shrink, kNumbers},
-    {"", "ThresholdedRelu", 10, kLatest, 1, 1, "alpha", ThresholdedRelu, kFloats},
+    {"", "ThresholdedRelu", 1, kLatest, 1, 1, "alpha", ThresholdedRelu, kFloats},
+    {"", "ParametricSoftplus", 1, 9, 1, 1, "alpha beta", ParametricSoftplus, kFloats},
+    {"", "ScaledTanh", 1, 9, 1, 1, "alpha beta", ScaledTanh, kFloats},
     {"", "Softmax", 1, kLatest, 1, 1, "axis", Softmax, kFloats},
     {"", "LogSoftmax", 1, kLatest, 1, 1, "axis", LogSoftmax, kFloats},
     {"", "Hardmax", 1, kLatest, 1, 1, "axis", Hardmax, kFloats},

@@ -109,7 +109,9 @@ void InstanceNormalization(OnnxContext& c) {
   c.Out(0, b.Cast(b.Add(scaled, PerChannel(b, b.Cast(c.in(2), wide), rank)), dtype));
 }
 
+// 0 is no type; ONNX Runtime takes it as f32.
 DType StashType(OnnxContext& c) {
+  if (c.Int("stash_type", 1) == 0) return DType::kF32;
   auto dtype = DTypeFromOnnx(static_cast<int32_t>(c.Int("stash_type", 1)));
   if (dtype.has_value() && IsFloat(*dtype)) return *dtype;
   c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'stash_type' is {}", c.Int("stash_type", 1)));
@@ -234,7 +236,11 @@ void MeanVarianceNormalization(OnnxContext& c) {
   ValueId x = b.Cast(c.in(0), wide);
   Axes axes = c.Ints("axes", {0, 2, 3});
   if (c.version < 9) axes = c.Int("across_channels", 0) != 0 ? Axes{0, 1, 2, 3} : Axes{0, 2, 3};
+  // The axes are those of images: other data does not have them all.
+  std::erase_if(axes, [&](int64_t axis) { return axis >= b.rank(x); });
   for (int64_t& axis : axes) axis = b.NormalizeAxis(axis, b.rank(x));
+  if (axes.empty())
+    b.Fail(Code::kInvalidArgument, fmt::format("data of rank {} has none of the axes", b.rank(x)));
   if (b.failed()) return;
   ValueId centered = b.Sub(x, MeanOver(b, x, axes));
   if (c.version < 9 && c.Int("normalize_variance", 1) == 0) return c.Out(0, b.Cast(centered, dtype));
