@@ -165,7 +165,7 @@ bool MarkLoops(const std::vector<placement::WaitingLoop>& loops, ir::Module* mod
     for (ir::Node& node : function.nodes)
       for (const placement::WaitingLoop& loop : loops)
         if (ir::IsLoop(node) && node.String("index") == loop.index && loop.most_steps > 1) {
-          node.attributes["poll"] = loop.most_steps;
+          node.decided.poll = loop.most_steps;
           any = true;
         }
   return any;

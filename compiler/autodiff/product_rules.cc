@@ -187,7 +187,7 @@ struct Sliding {
 };
 
 void Convolution(RuleContext& c) {
-  if (c.node.String("layout") == "channels_last") return c.Unsupported("of channels_last data");
+  if (c.node.LayoutOf("layout") == ir::Layout::kChannelsLast) return c.Unsupported("of channels_last data");
   OpBuilder& b = c.b;
   Sliding s(c);
   DType dtype = b.dtype(c.out());

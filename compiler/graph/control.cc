@@ -4,9 +4,9 @@
 
 namespace tvmvm::ir {
 
-bool IsIf(const Node& node) { return node.op->name == "if"; }
+bool IsIf(const Node& node) { return node.op->kind == OpKind::kIf; }
 
-bool IsLoop(const Node& node) { return node.op->name == "loop"; }
+bool IsLoop(const Node& node) { return node.op->kind == OpKind::kLoop; }
 
 bool HasControlRegions(const Node& node) { return IsIf(node) || IsLoop(node); }
 
@@ -51,7 +51,7 @@ std::vector<std::string> DefinedSymbols(const Function& function, const Node& no
     return names;
   }
   std::vector<std::string> names = SymbolList(node, "symbols");
-  if (node.op->kind != OpKind::kHost && node.op->name != "call") return names;
+  if (node.op->kind != OpKind::kHost && node.op->kind != OpKind::kCall) return names;
   for (ValueId output : node.outputs)
     if (output.valid())
       for (const Dim& dim : function.type(output).dims)

@@ -15,8 +15,7 @@
 //   finals[k] is a symbol that is defined after the loop: next[k] of the last step, or initial[k] where there
 //   was none. `count`, where it is not "", is a symbol defined after the loop: the number of steps. A
 //   collected result has the steps as its first axis; where that has the size `trip` and there were fewer
-//   steps, the other rows are undefined. `expected_steps`, where it is there, is what estimates take for the
-//   number of steps; `polls` = 1: the loop is the outer one of two that PollLoops made of one.
+//   steps, the other rows are undefined.
 #pragma once
 
 #include <string>

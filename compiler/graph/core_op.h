@@ -1,33 +1,9 @@
 // Core operators: the small vocabulary that every ONNX operator is decomposed into. One row each: its type
-// rule and its meaning as a tensor expression (or as loops), stated once and used by shape inference,
-// folding, fusion and all devices.
+// rule, its meaning as a tensor expression (or as loops), and its traits, which are all that passes, fusion,
+// placement and schedules ask of it. Stated once and used everywhere: nobody asks for an operator's name.
 //
-// The catalogue, by kind ("dims" attributes may be symbolic; results keep numpy's broadcasting rules where it
-// says so):
-//   kConstant     constant() {data}
-//   kDefineDims   define_dims(x) {symbols}: gives names to the elements of a small integer tensor; no results
-//   kDimsTensor   dims_tensor() {elements, dims, dtype}: a small integer tensor made of dims
-//   kTransfer     transfer(x): x on the device of the result; placement makes them
-//   kElementwise  unary, binary and ternary arithmetic (one row for each ExprOp), where(c, a, b), cast(x)
-//   {to, saturate, finite}: with `finite`, finite numbers beyond f16's range become its largest;
-//                 bitcast(x) {to}; operands broadcast
-//   kMovement     iota() {dims, axis, dtype}; transpose(x) {perm}; expand(x) {dims}; slice(x) {starts, steps,
-//   dims};
-//                 pad(x, value) {low, high, mode}; concat(x...) {axis}; gather(x, i) {axis};
-//                 gather_elements(x, i) {axis}; gather_nd(x, i) {batch_dims}; resize(x, ...) {...}; others
-//                 whose element is a pull from inputs
-//   kView         reshape(x) {dims}: same elements, same order
-//   kReduce       reduce(x) {flags, kind, select_last}: flags has one 0/1 dim an axis (may be symbolic); rank
-//   is kept kContraction  contract(a, b) {lhs_batch, rhs_batch, lhs_contract, rhs_contract, dtype}: result
-//   axes are the batch axes,
-//                 then a's free axes, then b's, each in order of appearance
-//   kConvolution  conv(x, w) {strides, dilations, low, high, groups, layout, dtype}; conv_transpose(x, w)
-//   {..., dims} kWindow       window(x) {kind, kernel, strides, dilations, low, dims, include_padding}: full
-//   rank lists kProcedural   what is no pull: scan, scatter_nd, scatter_elements, topk, ...:
-//   builds loops itself
-//   kControl      nodes with regions; control.h tells their attributes
-//   kHost         a function of the host library (bytecode/host_functions.def) by its name: {scalars}; the
-//                 scalar results define {symbols}, as do the dims of the results that are no known symbols
+// docs/core_operators.md lists them. "Dims" attributes may be symbolic; results keep numpy's broadcasting
+// rules where a row says so.
 #pragma once
 
 #include <optional>
@@ -35,29 +11,37 @@
 #include <string_view>
 #include <vector>
 
+#include "bytecode/host_functions.h"
 #include "bytecode/status.h"
 #include "compiler/expr/expr.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/traits.h"
 #include "compiler/loops/loop_ir.h"
 
 namespace tvmvm::ir {
 
 enum class OpKind : uint8_t {
   kConstant,
-  kDefineDims,
+  kDefineDims,  // gives names to the elements of a small integer tensor; no results
   kRequire,
-  kDimsTensor,
-  kTransfer,
+  kDimsTensor,  // a small integer tensor made of dims
+  kTransfer,    // its input on the device of the result; placement makes them
   kElementwise,
-  kMovement,
-  kView,
+  kMovement,  // the result's element is a pull from inputs, at an index that is arithmetic on the result's
+  kView,      // same elements, same order
   kReduce,
   kContraction,
   kConvolution,
+  kTransposedConvolution,
   kWindow,
-  kProcedural,
-  kControl,
-  kHost,
+  kProcedural,  // what is no pull: builds loops itself
+  // Nodes with regions or a callee; control.h tells their attributes.
+  kFused,
+  kIf,
+  kLoop,
+  kCall,
+  kHost,  // a function of the host library (bytecode/host_functions.def) by its name: {scalars}; the scalar
+          // results define {symbols}, as do the dims of the results that are no known symbols
 };
 
 // What a type rule sees. Errors name what was found and wanted; the caller adds operator and node.
@@ -96,29 +80,67 @@ class LoopContext {
                                   std::span<const tensor::Expr> index) = 0;  // what was stored before
 };
 
+// A result whose element at an index is the input's at an offset that is affine in the index.
+struct StridedCopy {
+  int64_t offset = 0;            // in elements
+  std::vector<int64_t> strides;  // for each axis of the result
+};
+
+struct Requirement;  // requirements.h
+
 struct CoreOp {
   std::string_view name;
-  OpKind kind;
+  OpKind kind = {};
   int min_inputs = 0;
   int max_inputs = 0;  // -1: any number
   Expected<std::vector<Type>> (*infer)(const InferContext&) = nullptr;
-  // Kinds kElementwise, kMovement, kView, kReduce, kContraction, kConvolution, kWindow: the result's element
-  // at `index`.
+  // Kinds kElementwise, kMovement, kView, kReduce, kContraction, kConvolution, kTransposedConvolution,
+  // kWindow: the result's element at `index`.
   tensor::Expr (*element)(ElementContext&, std::span<const tensor::Expr> index) = nullptr;
   // kProcedural: the body of one grid point.
   Expected<tensor::StmtPtr> (*loops)(LoopContext&) = nullptr;
-  // kElementwise: the operation on one element; kConstant: none (where, cast, bitcast).
+  // kElementwise: the operation on one element, where it is one; kConstant: none, the element is more.
   tensor::ExprOp scalar = tensor::ExprOp::kConstant;
-  std::string_view meaning;  // one line for the docs
+  std::string_view meaning;     // one line for the docs
+  std::string_view attributes;  // the names of those it may have, separated by spaces
+
+  Traits traits = {};
+  // What the type rule takes for granted about dims; null: nothing.
+  void (*requirements)(const Function&, const Node&, std::vector<Requirement>*) = nullptr;
+  // Where the result lies in the memory of input 0, in bytes from its beginning, if it does; null: never.
+  std::optional<Dim> (*view_offset)(const Function&, const Node&) = nullptr;
+  // Constant folding's short way, for an input of these dims and a result of these sizes; null: there is
+  // none.
+  std::optional<StridedCopy> (*copy)(const Node&, const std::vector<int64_t>& dims,
+                                     const std::vector<int64_t>& sizes) = nullptr;
+  std::optional<HostFunctionId> host = std::nullopt;  // kHost
 };
 
-// All rows; the explicit list of families is in core_ops.cc.
+// Sums of products of two inputs.
+inline bool IsProduct(const CoreOp& op) {
+  return op.kind == OpKind::kContraction || op.kind == OpKind::kConvolution ||
+         op.kind == OpKind::kTransposedConvolution;
+}
+// Nodes whose regions or callee tell what they do.
+inline bool IsControl(const CoreOp& op) {
+  return op.kind == OpKind::kFused || op.kind == OpKind::kIf || op.kind == OpKind::kLoop ||
+         op.kind == OpKind::kCall;
+}
+
+// The number of inputs whose axes are those that the traits speak of.
+inline size_t DataInputs(const Node& node) {
+  return node.op->traits.data_inputs < 0 ? node.inputs.size()
+                                         : static_cast<size_t>(node.op->traits.data_inputs);
+}
+
+// All rows; core/families.def lists the families.
 std::span<const CoreOp* const> CoreOps();
 const CoreOp* FindCoreOp(std::string_view name);  // null: none
 const CoreOp& GetCoreOp(std::string_view name);   // a name that exists
 
 // The row of an elementwise operation ("add", "exp", ...); null for an ExprOp that is none.
 const CoreOp* ElementwiseOp(tensor::ExprOp op);
+const CoreOp& HostOp(HostFunctionId function);
 // "sum", "product", "min", "max", "and", "or", "argmin", "argmax": the `kind` attribute of reduce.
 std::string_view ReduceKindName(tensor::ReduceKind kind);
 std::optional<tensor::ReduceKind> ReduceKindFromName(std::string_view name);

@@ -104,49 +104,6 @@ Expected<TensorData> EvaluateElements(const Node& node, const std::vector<Type>&
 
 // ---- copies ----
 
-// A result element is the input's at a byte offset that is affine in the index.
-struct StridedCopy {
-  int64_t offset = 0;            // in elements
-  std::vector<int64_t> strides;  // for each axis of the result
-};
-
-std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t axis = dims.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * dims[axis];
-  return strides;
-}
-
-// transpose, expand and slice of whole bytes, all sizes known; nothing for other operators.
-std::optional<StridedCopy> CopyOf(const Node& node, const TensorData& input,
-                                  const std::vector<int64_t>& sizes) {
-  if (DTypeBits(input.dtype) < 8) return std::nullopt;
-  std::vector<int64_t> own = RowMajorStrides(input.dims);
-  StridedCopy copy;
-  if (node.op->name == "transpose") {
-    for (int64_t axis : node.Ints("perm")) copy.strides.push_back(own[static_cast<size_t>(axis)]);
-    return copy;
-  }
-  if (node.op->name == "expand") {
-    size_t added = sizes.size() - input.dims.size();
-    copy.strides.assign(sizes.size(), 0);
-    for (size_t axis = 0; axis < input.dims.size(); ++axis)
-      copy.strides[added + axis] = input.dims[axis] == 1 ? 0 : own[axis];
-    return copy;
-  }
-  if (node.op->name != "slice") return std::nullopt;
-  for (size_t axis = 0; axis < sizes.size(); ++axis) {
-    std::optional<int64_t> start = node.DimList("starts")[axis].constant(),
-                           step = node.DimList("steps")[axis].constant();
-    if (!start || !step) return std::nullopt;
-    copy.offset += *start * own[axis];
-    copy.strides.push_back(*step * own[axis]);
-    __int128 last = *start + static_cast<__int128>(*step) * (sizes[axis] - 1);
-    if (sizes[axis] > 0 && (*start < 0 || *start >= input.dims[axis] || last < 0 || last >= input.dims[axis]))
-      return std::nullopt;
-  }
-  return copy;
-}
-
 template <size_t size>
 void CopyElements(const StridedCopy& copy, const std::byte* from, const std::vector<int64_t>& sizes,
                   std::byte* to, int64_t count) {
@@ -179,7 +136,8 @@ Expected<std::optional<TensorData>> EvaluateMovement(const Node& node, const Typ
                                                            inputs[0]->element_count(), output.ToString()));
     return std::optional(std::move(view));
   }
-  std::optional<StridedCopy> copy = CopyOf(node, *inputs[0], sizes);
+  if (node.op->copy == nullptr || DTypeBits(output.dtype) < 8) return std::optional<TensorData>();
+  std::optional<StridedCopy> copy = node.op->copy(node, inputs[0]->dims, sizes);
   if (!copy) return std::optional<TensorData>();
   std::vector<std::byte>* bytes = nullptr;
   TVMVM_TRY(TensorData result, Allocate(output.dtype, sizes, &bytes));
@@ -267,7 +225,7 @@ class FunctionEvaluation {
     if (node.op->kind == OpKind::kDefineDims) return DefineDims(node);
     if (node.op->kind == OpKind::kRequire) return Check(node);
     std::vector<TensorData> results;
-    if (node.op->name == "fused") {
+    if (node.op->kind == OpKind::kFused) {
       const Region& region = function_.region(node.regions[0]);
       for (size_t i = 0; i < node.inputs.size(); ++i)
         values_[region.parameters[i].index] = values_[node.inputs[i].index];

@@ -19,6 +19,10 @@ const T& AttributeOr(const Node& node, std::string_view name, const T& otherwise
 
 }  // namespace
 
+std::string_view LayoutName(Layout layout) {
+  return layout == Layout::kChannelsLast ? "channels_last" : "channels_first";
+}
+
 Type Type::Tensor(DType dtype, Dims dims) {
   Type type;
   type.dtype = dtype;
@@ -93,6 +97,33 @@ const Dims& Node::DimList(std::string_view name) const {
   return AttributeOr<Dims>(*this, name, kEmpty);
 }
 
+Layout Node::LayoutOf(std::string_view name) const {
+  return AttributeOr<Layout>(*this, name, Layout::kChannelsFirst);
+}
+
+int64_t DecisionField::Get(const Decisions& decisions) const {
+  return std::visit([&](auto member) { return static_cast<int64_t>(decisions.*member); }, field);
+}
+
+void DecisionField::Set(Decisions* decisions, int64_t value) const {
+  if (auto* flag = std::get_if<bool Decisions::*>(&field))
+    decisions->** flag = value != 0;
+  else
+    decisions->*std::get<int64_t Decisions::*>(field) = value;
+}
+
+std::span<const DecisionField> DecisionFields() {
+  static constexpr auto kIsLoop = [](const CoreOp& op) { return op.kind == OpKind::kLoop; };
+  static constexpr DecisionField kFields[] = {
+      {"expected_steps", &Decisions::expected_steps, kIsLoop},
+      {"in_place", &Decisions::in_place, [](const CoreOp& op) { return op.traits.updates; }},
+      {"outline", &Decisions::outline, kIsLoop},
+      {"poll", &Decisions::poll, kIsLoop},
+      {"polls", &Decisions::polls, kIsLoop},
+  };
+  return kFields;
+}
+
 const TensorData* Node::Data(std::string_view name) const {
   static const std::shared_ptr<const TensorData> kNone;
   return AttributeOr<std::shared_ptr<const TensorData>>(*this, name, kNone).get();
@@ -126,6 +157,7 @@ const TensorData* Function::ConstantOf(ValueId id) const {
 
 Dim Module::FreshSymbol(SymbolInfo info) {
   for (;;) {
+    info.serial = next_symbol;
     std::string name = fmt::format("s{}", next_symbol++);
     if (symbols.emplace(name, info).second) return Dim::Symbol(std::move(name));
   }

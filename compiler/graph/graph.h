@@ -67,9 +67,13 @@ struct TensorData {
   int64_t element_count() const;  // INT64_MAX where it is larger
 };
 
+// Where the channels are: [N, C, spatial...] or [N, spatial..., C].
+enum class Layout : uint8_t { kChannelsFirst, kChannelsLast };
+std::string_view LayoutName(Layout layout);  // "channels_first", "channels_last"
+
 using Attribute =
-    std::variant<int64_t, double, std::string, DType, Dim, Dims, std::vector<int64_t>, std::vector<double>,
-                 std::vector<std::string>, std::shared_ptr<const TensorData>>;
+    std::variant<int64_t, double, std::string, DType, Layout, Dim, Dims, std::vector<int64_t>,
+                 std::vector<double>, std::vector<std::string>, std::shared_ptr<const TensorData>>;
 
 struct Value {
   Type type;
@@ -82,11 +86,35 @@ struct Value {
   DeviceClass device = DeviceClass::kCpu;
 };
 
+// What passes decide about a node: not what it computes, but how. Printed among the attributes.
+struct Decisions {
+  bool in_place = false;  // the result takes the memory of input 0, which nobody reads afterwards
+  // Of loops.
+  bool outline = false;        // may become one kernel
+  bool polls = false;          // the outer one of two that PollLoops made of one
+  int64_t poll = 0;            // steps after which the host looks at the condition, at most; 0: undecided
+  int64_t expected_steps = 0;  // what estimates take for the number of steps; 0: they look at the trip count
+
+  friend bool operator==(const Decisions&, const Decisions&) = default;
+};
+
+// One row for each field: how the text form writes it, and which nodes may have it.
+struct DecisionField {
+  std::string_view name;
+  std::variant<bool Decisions::*, int64_t Decisions::*> field;
+  bool (*fits)(const CoreOp&);
+
+  int64_t Get(const Decisions& decisions) const;
+  void Set(Decisions* decisions, int64_t value) const;
+};
+std::span<const DecisionField> DecisionFields();
+
 struct Node {
   const CoreOp* op = nullptr;
   std::vector<ValueId> inputs;  // an invalid id stands for an absent optional input
   std::vector<ValueId> outputs;
   std::map<std::string, Attribute> attributes;
+  Decisions decided;
   std::vector<RegionId> regions;
   std::string source;  // "name (OpType)" of the ONNX node it came from
 
@@ -97,6 +125,7 @@ struct Node {
   const std::vector<int64_t>& Ints(std::string_view name) const;  // empty where absent
   const Dims& DimList(std::string_view name) const;               // empty where absent
   const TensorData* Data(std::string_view name) const;            // null where absent
+  Layout LayoutOf(std::string_view name) const;                   // channels_first where absent
 };
 
 struct Region {
@@ -136,6 +165,7 @@ struct Function {
 struct SymbolInfo {
   DimRange range;
   bool from_input = false;
+  int serial = -1;  // fresh symbols are counted in the order they are made; -1: the model's own names
 };
 
 struct Module {

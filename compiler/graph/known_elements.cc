@@ -189,7 +189,7 @@ class Evaluation final : public ElementContext {
 bool MayBeKnown(const Function& function, const Node& node, const std::map<ValueId, Dims>& defined) {
   if (!node.op->element || node.outputs.size() != 1 || !IsSmallInteger(function.type(node.outputs[0])))
     return false;
-  if (node.op->name == "bitcast") return false;  // elements are numbers here, which have no bits
+  if (node.op->traits.reads_bits) return false;  // elements are numbers here, which have no bits
   auto is_known = [&](ValueId input) {
     return input.valid() &&
            (function.value(input).elements || function.ConstantOf(input) || defined.count(input));

@@ -42,6 +42,20 @@ Status CheckResult(const Type& type) {
   return {};
 }
 
+Status CheckAttributes(const CoreOp& op, const Attributes& attributes) {
+  auto knows = [&op](std::string_view name) {
+    for (std::string_view rest = op.attributes; !rest.empty();) {
+      const size_t end = std::min(rest.find(' '), rest.size());
+      if (rest.substr(0, end) == name) return true;
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return false;
+  };
+  for (const auto& [name, value] : attributes)
+    if (!knows(name)) return MakeError(Code::kInternal, fmt::format("its row has no attribute '{}'", name));
+  return {};
+}
+
 DimRange RangeOfType(DType dtype) {
   if (dtype == DType::kBool) return {0, 1};
   if (IsUnsignedInteger(dtype))
@@ -100,6 +114,8 @@ std::vector<ValueId> OpBuilder::EmitMulti(std::string_view op, std::vector<Value
   const CoreOp* row = FindCoreOp(op);
   if (!row || !row->infer) return fail(Code::kInternal, "no core operator with a type rule has this name");
   if (Status status = CheckInputs(*row, inputs, *function_); !status)
+    return fail(status.error().code, status.error().message);
+  if (Status status = CheckAttributes(*row, attributes); !status)
     return fail(status.error().code, status.error().message);
   Node node;
   node.op = row;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "compiler/graph/core_op.h"
@@ -243,7 +244,7 @@ class ModuleParser {
     if (name == "match") return ParseMatch(region, depth, node.outputs);
     node.op = FindCoreOp(name);
     if (auto found = constructors_.find(name); found != constructors_.end()) {
-      node.op = FindCoreOp("tuple.make");
+      node.op = &HostOp(HostFunctionId::kTupleMake);
       node.attributes["scalars"] = Dims{found->second.tag};
     }
     if (!node.op) return in_.Fail(fmt::format("an operator in place of '{}'", name));
@@ -340,7 +341,7 @@ class ModuleParser {
       arms[static_cast<size_t>(constructor->second.tag)] = {body, true};
     }
     Dim tag = module_.FreshSymbol({.range = {0, static_cast<int64_t>(arms.size())}});
-    Node which{.op = FindCoreOp("tuple.case"), .inputs = {matched}, .source = source};
+    Node which{.op = &HostOp(HostFunctionId::kTupleCase), .inputs = {matched}, .source = source};
     which.attributes = {{"scalars", Dims{static_cast<int64_t>(arms.size())}},
                         {"symbols", std::vector<std::string>{tag.symbol()}}};
     function_->region(region).nodes.push_back(function_->AddNode(std::move(which)));
@@ -358,7 +359,7 @@ class ModuleParser {
       ValueId field = function_->AddValue(Instantiate(&module_, constructor.fields[i].type));
       data_type_of_[field] = constructor.fields[i].data_type;
       TVMVM_CHECK_OK(Bind(number, field));
-      Node get{.op = FindCoreOp("tuple.get"), .inputs = {matched}, .outputs = {field}};
+      Node get{.op = &HostOp(HostFunctionId::kTupleGet), .inputs = {matched}, .outputs = {field}};
       get.attributes = {{"scalars", Dims{static_cast<int64_t>(i)}}};
       function_->region(region).nodes.push_back(function_->AddNode(std::move(get)));
     }
@@ -388,12 +389,23 @@ class ModuleParser {
     function_->region(region).nodes.push_back(function_->AddNode(std::move(branch)));
   }
 
+  static const DecisionField* FindDecision(std::string_view name) {
+    std::span<const DecisionField> fields = DecisionFields();
+    auto found = std::ranges::find(fields, name, &DecisionField::name);
+    return found == fields.end() ? nullptr : &*found;
+  }
+
   Status ParseAttributes(Node* node) {
     if (!in_.Take("{")) return {};
     do {
       std::string name(in_.Word());
       if (name.empty()) return in_.Fail("an attribute's name");
       TVMVM_CHECK_OK(in_.Want("="));
+      if (const DecisionField* field = FindDecision(name)) {
+        TVMVM_TRY(int64_t value, in_.Integer());
+        field->Set(&node->decided, value);
+        continue;
+      }
       TVMVM_TRY(node->attributes[name], ParseAttribute());
     } while (in_.Take(","));
     return in_.Want("}");
@@ -437,6 +449,8 @@ class ModuleParser {
       return Attribute(value);
     }
     if (in_.Take("dense")) return ParseData();
+    for (Layout layout : {Layout::kChannelsFirst, Layout::kChannelsLast})
+      if (in_.Take(LayoutName(layout))) return Attribute(layout);
     Expected<int64_t> integer = in_.Integer();
     if (integer) return Attribute(*integer);
     TVMVM_TRY(DType dtype, ParseDType());

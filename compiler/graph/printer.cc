@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <unordered_map>
 
 #include "bytecode/digest.h"
@@ -47,6 +48,7 @@ struct AttributeText {
   std::string operator()(double value) const { return fmt::format("float({})", FloatText(value)); }
   std::string operator()(const std::string& value) const { return QuoteText(value); }
   std::string operator()(DType value) const { return std::string(DTypeName(value)); }
+  std::string operator()(Layout value) const { return std::string(LayoutName(value)); }
   std::string operator()(const Dim& value) const { return fmt::format("dim({})", value.ToString()); }
   std::string operator()(const Dims& value) const { return "dims" + ToString(value); }
   std::string operator()(const std::vector<int64_t>& value) const {
@@ -86,11 +88,15 @@ class FunctionPrinter {
   }
 
   std::string Line(const Node& node) {
-    std::vector<std::string> outputs, inputs, attributes;
+    std::vector<std::string> outputs, inputs;
     for (ValueId input : node.inputs) inputs.push_back(Use(input));
     for (ValueId output : node.outputs) outputs.push_back(Definition(output));
-    for (const auto& [name, value] : node.attributes)
-      attributes.push_back(fmt::format("{} = {}", name, std::visit(AttributeText{}, value)));
+    std::map<std::string_view, std::string> written;
+    for (const auto& [name, value] : node.attributes) written[name] = std::visit(AttributeText{}, value);
+    for (const DecisionField& field : DecisionFields())
+      if (int64_t value = field.Get(node.decided); value != 0) written[field.name] = std::to_string(value);
+    std::vector<std::string> attributes;
+    for (const auto& [name, text] : written) attributes.push_back(fmt::format("{} = {}", name, text));
     std::string text = outputs.empty() ? "" : Join(outputs) + " = ";
     text += fmt::format("{}({})", node.op ? node.op->name : "?", Join(inputs));
     if (!attributes.empty()) text += fmt::format(" {{{}}}", Join(attributes));

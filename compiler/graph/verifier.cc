@@ -171,14 +171,15 @@ class Verifier {
     if (HasControlRegions(node)) TVMVM_CHECK_OK(CheckControlAttributes(node));
     for (const auto& [name, attribute] : node.attributes)
       if (!BelongsToRegion(node, name)) TVMVM_CHECK_OK(CheckAttribute(attribute));
+    TVMVM_CHECK_OK(CheckDecisions(node));
     TVMVM_CHECK_OK(CheckResultTypes(node));
     for (size_t i = 0; i < node.regions.size(); ++i)
       TVMVM_CHECK_OK(CheckRegion(node.regions[i], depth + 1, &node, i == 0 ? "then_values" : "else_values"));
-    if (node.op->kind == OpKind::kControl) TVMVM_CHECK_OK(CheckControl(node));
+    if (IsControl(*node.op)) TVMVM_CHECK_OK(CheckControl(node));
     TVMVM_CHECK_OK(CheckDevices(node));
     for (const std::string& name : DefinedSymbols(function_, node)) {
       // A size of a host function's result may be a symbol that is known already.
-      if (node.op->kind == OpKind::kHost || node.op->name == "call")
+      if (node.op->kind == OpKind::kHost || node.op->kind == OpKind::kCall)
         symbols_.insert(name);
       else
         TVMVM_CHECK_OK(DefineSymbol(name));
@@ -198,6 +199,16 @@ class Verifier {
       ValueId input = node.inputs[static_cast<size_t>(i)];
       if (!input.valid() && i >= node.op->min_inputs) continue;
       TVMVM_CHECK_OK(CheckUse(input, fmt::format("input {}", i)));
+    }
+    return {};
+  }
+
+  static Status CheckDecisions(const Node& node) {
+    for (const DecisionField& field : DecisionFields()) {
+      const int64_t value = field.Get(node.decided);
+      if (value != 0 && !field.fits(*node.op))
+        return Fail(fmt::format("'{}' is not decided of {}", field.name, node.op->name));
+      if (value < 0) return Fail(fmt::format("'{}' is {}", field.name, value));
     }
     return {};
   }
@@ -225,7 +236,7 @@ class Verifier {
     if (node.op->kind == OpKind::kTransfer || node.op->kind == OpKind::kConstant || HasControlRegions(node))
       return {};
     const bool is_host = node.op->kind == OpKind::kHost || node.op->kind == OpKind::kDimsTensor ||
-                         node.op->name == "call";
+                         node.op->kind == OpKind::kCall;
     const DeviceClass device = is_host ? DeviceClass::kCpu : DeviceOf(function_, node);
     for (ValueId output : node.outputs)
       if (output.valid() && function_.value(output).device != device)
@@ -243,15 +254,14 @@ class Verifier {
     while (function_.value(value).producer.valid()) {
       const Node& node = function_.node(function_.value(value).producer);
       if (node.op->kind == OpKind::kConstant) return true;
-      const bool may_be_view = node.op->kind == OpKind::kView || node.op->name == "slice";
-      if (!may_be_view || node.inputs.empty()) return false;
+      if (node.op->view_offset == nullptr || node.inputs.empty()) return false;
       value = node.inputs[0];
     }
     return false;
   }
 
   Status CheckControl(const Node& node) const {
-    if (node.op->name == "fused") {
+    if (node.op->kind == OpKind::kFused) {
       if (node.regions.size() != 1) return Fail(fmt::format("{} regions, wanted 1", node.regions.size()));
       return CheckSameTypes(node.inputs, function_.region(node.regions[0]).parameters, node.outputs,
                             function_.region(node.regions[0]).results);

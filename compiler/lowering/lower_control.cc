@@ -27,8 +27,7 @@ std::vector<uint32_t> IndicesOf(const std::vector<ScalarReg>& registers) {
 
 // Whose last scalar tells that the sequence may be changed where it is.
 bool TakesSequence(const Node& node) {
-  return node.op->name == HostSignatures()[static_cast<size_t>(HostFunctionId::kSequenceInsert)].name ||
-         node.op->name == HostSignatures()[static_cast<size_t>(HostFunctionId::kSequenceErase)].name;
+  return node.op->host == HostFunctionId::kSequenceInsert || node.op->host == HostFunctionId::kSequenceErase;
 }
 
 std::vector<uint32_t> IndicesOf(const std::vector<RefReg>& registers) {
@@ -383,13 +382,12 @@ void FunctionLowering::EmitHost(const Step& step) {
     numbers.push_back(f_->NewScalar());
     dims_->Define(symbol, numbers.back());
   }
-  f_->Emit(Opcode::kHostCall, {{OperandKind::kIndex, static_cast<int64_t>(*FindHostFunction(node.op->name))},
+  f_->Emit(Opcode::kHostCall, {{OperandKind::kIndex, static_cast<int64_t>(*node.op->host)},
                                {OperandKind::kScalarList, IndicesOf(scalars)},
                                {OperandKind::kRefList, IndicesOf(arguments)},
                                {OperandKind::kScalarDstList, IndicesOf(numbers)},
                                {OperandKind::kRefDstList, IndicesOf(results)}});
-  if (node.op->name == HostSignatures()[static_cast<size_t>(HostFunctionId::kTupleGet)].name)
-    EmitFieldCheck(node);
+  if (node.op->host == HostFunctionId::kTupleGet) EmitFieldCheck(node);
   EmitResultDims(node);
 }
 

@@ -34,11 +34,8 @@ int MemoryTable::Add(Memory memory) {
 }
 
 int MemoryTable::AddArena(const Dim& bytes, const Step& step, DeviceClass device) {
-  return Add({.kind = MemoryKind::kArena,
-              .device = device,
-              .bytes = bytes,
-              .first = step.first,
-              .last = step.last});
+  return Add(
+      {.kind = MemoryKind::kArena, .device = device, .bytes = bytes, .first = step.first, .last = step.last});
 }
 
 int MemoryTable::AddArena(ValueId value, const Step& step) {
@@ -170,18 +167,16 @@ void MemoryTable::AssignCarried(const Step& step, size_t number) {
   int current, next;
   if (NeedsObject(type, ir::RegionSymbols(node))) {
     // The object after the last step is another memory: the steps' own may be changed where it lies.
-    Memory object{
-        .kind = MemoryKind::kObject, .device = device, .first = step.first, .last = step.first};
+    Memory object{.kind = MemoryKind::kObject, .device = device, .first = step.first, .last = step.first};
     current = Add(object);
     next = Add(object);
     of_[node.outputs[number]] = AddObject(node.outputs[number], step);
   } else {
-    Memory moving{
-        .kind = MemoryKind::kMoving, .device = device, .first = step.first, .last = step.last};
+    Memory moving{.kind = MemoryKind::kMoving, .device = device, .first = step.first, .last = step.last};
     moving.parts = {AddArena(parameter, step)};
     ValueId result = function_.region(node.regions[0]).results[number];
     ir::NodeId producer = function_.value(result).producer;
-    bool in_place = producer.valid() && function_.node(producer).Int("in_place") != 0;
+    bool in_place = producer.valid() && function_.node(producer).decided.in_place;
     if (!in_place) moving.parts.push_back(AddArena(parameter, step));
     current = Add(moving);
     next = in_place ? current : Add(moving);

@@ -75,7 +75,7 @@ class Scheduler {
     if (step.kind == StepKind::kLaunch) {
       TVMVM_CHECK_OK(Schedule(&step));
       position_ += static_cast<uint32_t>(std::max<size_t>(1, step.uses.size()) - 1);
-    } else if (step.kind == StepKind::kLoop && node.Int("outline") != 0 && Outline(&step)) {
+    } else if (step.kind == StepKind::kLoop && node.decided.outline && Outline(&step)) {
       step.kind = StepKind::kOutlinedLoop;
     } else {
       for (ir::RegionId region : node.regions) {
@@ -97,13 +97,12 @@ class Scheduler {
         return StepKind::kTransfer;
       case OpKind::kHost:
         return StepKind::kHost;
-      case OpKind::kControl:
-        if (ir::IsIf(node)) return StepKind::kIf;
-        if (ir::IsLoop(node)) return StepKind::kLoop;
-        if (node.op->name == "call") return StepKind::kCall;
-        if (node.op->name == "fused") return StepKind::kLaunch;
-        return MakeError(Code::kUnsupported,
-                         fmt::format("'{}' has no lowering (node {})", node.op->name, node.source));
+      case OpKind::kIf:
+        return StepKind::kIf;
+      case OpKind::kLoop:
+        return StepKind::kLoop;
+      case OpKind::kCall:
+        return StepKind::kCall;
       default:
         return StepKind::kLaunch;
     }
@@ -116,8 +115,7 @@ class Scheduler {
     for (const TargetInfo& target : targets) {
       TVMVM_TRY(GroupProgram program, tensor::ScheduleGroup(function_, step->node, target));
       if (!step->programs.empty() && !SameStructure(step->programs[0], program))
-        return MakeError(Code::kInternal,
-                         fmt::format("schedules differ between targets (node {})", source));
+        return MakeError(Code::kInternal, fmt::format("schedules differ between targets (node {})", source));
       step->programs.push_back(std::move(program));
     }
     for (size_t call = 0; call < step->programs[0].calls.size(); ++call) {

@@ -19,6 +19,7 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpBuilder;
 using ir::OpKind;
+using ir::Reorder;
 using ir::ValueId;
 
 std::vector<int64_t> ToLast(int rank) {
@@ -109,35 +110,28 @@ class LayoutChoice {
   }
 
   bool Convert(const Node& node) {
-    if (node.op->name == "conv" && node.String("layout") != "channels_last") return ConvertConvolution(node);
+    if (node.op->kind == OpKind::kConvolution && node.LayoutOf("layout") != ir::Layout::kChannelsLast)
+      return ConvertConvolution(node);
     int rank = 0;
     for (ValueId input : node.inputs)
       if (HasLast(input)) rank = function_.type(input).rank();
     if (rank == 0 || node.outputs.size() != 1 || function_.type(node.outputs[0]).rank() != rank) return false;
     Attributes attributes = node.attributes;
-    switch (node.op->kind) {
-      case OpKind::kElementwise:
+    switch (node.op->traits.reorder) {
+      case Reorder::kNever:
+        return false;
+      case Reorder::kFreely:
         break;
-      case OpKind::kWindow:
-      case OpKind::kReduce:
+      case Reorder::kLists:
         PermuteLists(&attributes, rank);
         break;
-      case OpKind::kMovement:
-        if (node.op->name == "pad" || node.op->name == "slice")
-          PermuteLists(&attributes, rank);
-        else if (node.op->name == "concat")
-          attributes["axis"] = PermutedAxis(node.Int("axis"), rank);
-        else
-          return false;
+      case Reorder::kAxis:
+        attributes["axis"] = PermutedAxis(node.Int("axis"), rank);
         break;
-      default:
-        return false;
     }
     std::vector<ValueId> inputs;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      bool scalar_operand = node.op->name == "pad" && i > 0;
-      inputs.push_back(scalar_operand ? rewriter_.Map(node.inputs[i]) : Last(node.inputs[i], rank));
-    }
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      inputs.push_back(i < ir::DataInputs(node) ? Last(node.inputs[i], rank) : rewriter_.Map(node.inputs[i]));
     Define(node, b().Emit(node.op->name, std::move(inputs), std::move(attributes)));
     return true;
   }
@@ -147,7 +141,7 @@ class LayoutChoice {
     if (rank < 3) return false;
     NeedFirst(node.inputs[1]);
     Attributes attributes = node.attributes;
-    attributes["layout"] = std::string("channels_last");
+    attributes["layout"] = ir::Layout::kChannelsLast;
     Define(node, b().Emit("conv", {Last(node.inputs[0], rank), rewriter_.Map(node.inputs[1])},
                           std::move(attributes)));
     return true;

@@ -29,6 +29,7 @@ using ir::OpBuilder;
 using ir::OpKind;
 using ir::TensorData;
 using ir::ValueId;
+using tensor::ExprOp;
 
 // Values of the old function.
 struct Quantized {
@@ -67,20 +68,20 @@ class Matcher {
  public:
   explicit Matcher(const ir::Function& function) : function_(function) {}
 
-  const Node* Producer(ValueId value, std::string_view op) const {
+  const Node* Producer(ValueId value, ExprOp op) const {
     ir::NodeId producer = function_.value(value).producer;
     if (!producer.valid()) return nullptr;
     const Node& node = function_.node(producer);
-    return node.op->name == op ? &node : nullptr;
+    return node.op->scalar == op ? &node : nullptr;
   }
 
   std::optional<Quantized> Match(ValueId value) const {
     DType dtype = function_.type(value).dtype;
     if (dtype == DType::kI32) return Integers(value);
-    const Node* product = dtype == DType::kF32 ? Producer(value, "mul") : nullptr;
+    const Node* product = dtype == DType::kF32 ? Producer(value, ExprOp::kMul) : nullptr;
     if (product == nullptr) return std::nullopt;
     for (int side = 0; side < 2; ++side) {
-      const Node* number = Producer(product->inputs[side], "cast");
+      const Node* number = Producer(product->inputs[side], ExprOp::kCast);
       if (number == nullptr) continue;
       std::optional<Quantized> quantized = Integers(number->inputs[0]);
       if (!quantized) continue;
@@ -98,7 +99,7 @@ class Matcher {
     const Node& node = function_.node(producer);
     if (node.inputs.size() != 1) return std::nullopt;
     const ir::Type &from = function_.type(node.inputs[0]), &to = function_.type(value);
-    bool widens = node.op->name == "cast" && to.dtype == DType::kI32 && IsByte(from.dtype);
+    bool widens = node.op->scalar == ExprOp::kCast && to.dtype == DType::kI32 && IsByte(from.dtype);
     bool moves = node.op->kind == OpKind::kView || node.op->kind == OpKind::kMovement;
     if (!widens && !moves) return std::nullopt;
     std::optional<TensorData> data = Constant(node.inputs[0]);
@@ -113,13 +114,13 @@ class Matcher {
   // x, widened or not, perhaps less a zero point.
   std::optional<Quantized> Integers(ValueId value) const {
     if (IsByte(function_.type(value).dtype)) return Quantized{value, {}, {}};
-    if (const Node* wide = Producer(value, "cast")) {
+    if (const Node* wide = Producer(value, ExprOp::kCast)) {
       if (IsByte(function_.type(wide->inputs[0]).dtype)) return Quantized{wide->inputs[0], {}, {}};
       return std::nullopt;
     }
-    const Node* difference = Producer(value, "sub");
+    const Node* difference = Producer(value, ExprOp::kSub);
     if (difference == nullptr || function_.type(value).dtype != DType::kI32) return std::nullopt;
-    const Node* wide = Producer(difference->inputs[0], "cast");
+    const Node* wide = Producer(difference->inputs[0], ExprOp::kCast);
     if (wide == nullptr || !IsByte(function_.type(wide->inputs[0]).dtype)) return std::nullopt;
     if (!(function_.type(value).dims == function_.type(wide->inputs[0]).dims)) return std::nullopt;
     if (!HoldsBytes(difference->inputs[1])) return std::nullopt;
@@ -139,7 +140,7 @@ class Matcher {
     if (!producer.valid()) return false;
     const Node& node = function_.node(producer);
     if (node.op->kind == OpKind::kView) return HoldsBytes(node.inputs[0]);
-    return node.op->name == "cast" && IsByte(function_.type(node.inputs[0]).dtype);
+    return node.op->scalar == ExprOp::kCast && IsByte(function_.type(node.inputs[0]).dtype);
   }
 
   const ir::Function& function_;
@@ -198,7 +199,7 @@ class IntegerProducts {
   Status Run() {
     rewriter_.Run([&](ir::NodeId id) {
       const Node& node = old_.node(id);
-      bool is_product = node.op->kind == OpKind::kContraction || node.op->name == "conv";
+      bool is_product = node.op->kind == OpKind::kContraction || node.op->kind == OpKind::kConvolution;
       return is_product && Rewrite(node);
     });
     return rewriter_.Finish();
@@ -240,7 +241,8 @@ class IntegerProducts {
 
   // The weights' axis that is the result's channels or last axis; -1: none is.
   int ColumnAxis(const Node& node) const {
-    if (node.op->kind == OpKind::kConvolution) return node.String("layout") == "channels_last" ? -1 : 0;
+    if (node.op->kind == OpKind::kConvolution)
+      return node.LayoutOf("layout") == ir::Layout::kChannelsLast ? -1 : 0;
     if (!node.Ints("rhs_batch").empty()) return -1;
     int axis = -1;
     const std::vector<int64_t>& contracted = node.Ints("rhs_contract");

@@ -127,7 +127,7 @@ class Analysis {
   }
 
   Status CheckNode(const Node& node, const Loops& loops) const {
-    if (node.op->kind == OpKind::kHost || node.op->name == "call") return Unfit("runs on the host");
+    if (node.op->kind == OpKind::kHost || node.op->kind == OpKind::kCall) return Unfit("runs on the host");
     if (node.op->kind == OpKind::kDefineDims) {
       return loops.size() == 1 && result_.reads.contains(ir::SymbolList(node, "symbols").at(0))
                  ? Status()
@@ -181,7 +181,7 @@ bool DeviceLoop::Mentions(const Dim& dim) const {
 }
 
 int DevicePosition(const DeviceLoop& loop, const Node& slice) {
-  if (slice.op->name != "slice") return -1;
+  if (slice.op->traits.axes != ir::AxisMap::kSlice) return -1;
   const Dims& starts = slice.DimList("starts");
   int axis = -1;
   for (size_t i = 0; i < starts.size(); ++i) {

@@ -22,7 +22,7 @@ using ir::ValueId;
 
 bool IsPure(const Node& node) {
   return node.regions.empty() && node.op->kind != OpKind::kDefineDims && node.op->kind != OpKind::kRequire &&
-         node.op->kind != OpKind::kHost && node.op->kind != OpKind::kControl;
+         node.op->kind != OpKind::kHost && !IsControl(*node.op);
 }
 
 std::string DataKey(const TensorData& data) {
@@ -37,6 +37,7 @@ struct AttributeKey {
   std::string operator()(double value) const { return fmt::format("{:a}", value); }
   std::string operator()(const std::string& value) const { return fmt::format("{}:{}", value.size(), value); }
   std::string operator()(DType value) const { return std::string(DTypeName(value)); }
+  std::string operator()(ir::Layout value) const { return std::string(ir::LayoutName(value)); }
   std::string operator()(const ir::Dim& value) const { return value.ToString(); }
   std::string operator()(const ir::Dims& value) const { return ir::ToString(value); }
   std::string operator()(const std::vector<int64_t>& value) const {
@@ -60,6 +61,8 @@ std::string KeyOf(const Node& node, const std::vector<ValueId>& inputs) {
   for (ValueId input : inputs) key += fmt::format(" {}", input.index);
   for (const auto& [name, attribute] : node.attributes)
     key += fmt::format(" {}={}", name, std::visit(AttributeKey{}, attribute));
+  for (const ir::DecisionField& field : ir::DecisionFields())
+    if (int64_t value = field.Get(node.decided); value != 0) key += fmt::format(" {}={}", field.name, value);
   return key;
 }
 

@@ -7,7 +7,7 @@
 //   - rows: reductions of the same axes of the same dims, elementwise nodes of the whole or of the reduced
 //   dims;
 //   - elementwise nodes of one dims, fed by pulls (slice, expand, ...), perhaps moved at the end (transpose,
-//   slice).
+//   slice). Which operators these are, their traits tell.
 // The post-dominator walk follows the published description of operator fusion in TVM (Chen et al., OSDI
 // 2018).
 
@@ -36,17 +36,7 @@ constexpr size_t kMaxNodes = 64;
 constexpr size_t kMaxInputs = 24;
 constexpr int kExit = -1;  // the region's results, or a consumer that is never fused
 
-bool IsPull(const Node& node) {
-  return node.op->name == "slice" || node.op->name == "expand" || node.op->name == "iota" ||
-         node.op->name == "gather";
-}
-
-bool IsFinalMove(const Node& node) { return node.op->name == "transpose" || node.op->name == "slice"; }
-
-bool IsAnchor(const Node& node) {
-  return node.op->kind == OpKind::kContraction || node.op->kind == OpKind::kConvolution ||
-         node.op->kind == OpKind::kWindow;
-}
+bool IsAnchor(const Node& node) { return IsProduct(*node.op) || node.op->kind == OpKind::kWindow; }
 
 bool IsLaunched(const Node& node) {
   return IsAnchor(node) || node.op->kind == OpKind::kElementwise || node.op->kind == OpKind::kMovement ||
@@ -55,7 +45,7 @@ bool IsLaunched(const Node& node) {
 
 // Costs nothing to repeat in every group that uses it.
 bool IsFree(const Node& node) {
-  if (node.op->name == "iota" || node.op->name == "expand") return true;
+  if (node.op->traits.free) return true;
   if (node.op->kind != OpKind::kConstant) return false;
   const ir::TensorData* data = node.Data("data");
   return data != nullptr && ir::IsNumeric(data->dtype) && data->element_count() == 1;
@@ -273,10 +263,10 @@ bool Fusion::IsPointwise(const std::vector<int>& members, int tail) const {
   for (int member : members) {
     const Node& candidate = node(member);
     if (candidate.op->kind == OpKind::kElementwise) continue;
-    bool feeds =
-        member != tail && IsPull(candidate) && dims(member) == *common && !ReadsMember(candidate, members);
-    bool ends =
-        member == tail && IsFinalMove(candidate) && function_.type(candidate.inputs[0]).dims == *common;
+    bool feeds = member != tail && candidate.op->traits.pull && dims(member) == *common &&
+                 !ReadsMember(candidate, members);
+    bool ends = member == tail && candidate.op->traits.final_move &&
+                function_.type(candidate.inputs[0]).dims == *common;
     if (!feeds && !ends) return false;
   }
   return true;
@@ -359,7 +349,7 @@ void Fusion::Rewrite() {
   std::vector<NodeId> body;
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const std::vector<int>& members = members_[Find(i)];
-    bool alone = members.size() == 1 && node(i).op->name == "slice";  // may be a view: left to the lowering
+    bool alone = members.size() == 1 && node(i).op->view_offset != nullptr;  // left to the lowering
     if (!IsLaunched(node(i)) || alone) {
       body.push_back(nodes_[i]);
       continue;
@@ -384,7 +374,7 @@ void Fusion::Run() {
   grow([](const Node& node) { return IsAnchor(node); });
   grow([](const Node& node) { return node.op->kind == OpKind::kReduce; });
   grow([](const Node& node) { return node.op->kind == OpKind::kElementwise; });
-  grow([](const Node& node) { return IsPull(node); });
+  grow([](const Node& node) { return node.op->traits.pull; });
   Rewrite();
 }
 

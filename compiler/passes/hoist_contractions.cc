@@ -1,6 +1,6 @@
-// x[i] W for every step i of a loop is X W, computed once before it: one large product reads W once, where the
-// steps would read it each time. Taken where the loop runs over all of X, in branches, too: the large product
-// costs less than a few small ones.
+// x[i] W for every step i of a loop is X W, computed once before it: one large product reads W once, where
+// the steps would read it each time. Taken where the loop runs over all of X, in branches, too: the large
+// product costs less than a few small ones.
 
 #include <algorithm>
 #include <optional>
@@ -76,8 +76,8 @@ class ContractionHoist {
   // X, where the value is X[index], perhaps with axes of size 1 more or less; all of X is gone through.
   std::optional<ValueId> Scanned(ValueId value) const {
     const Node* node = Producer(value);
-    while (node != nullptr && node->op->name == "reshape") node = Producer(node->inputs[0]);
-    if (node == nullptr || node->op->name != "slice") return std::nullopt;
+    while (node != nullptr && node->op->kind == ir::OpKind::kView) node = Producer(node->inputs[0]);
+    if (node == nullptr || node->op->traits.axes != ir::AxisMap::kSlice) return std::nullopt;
     ValueId whole = node->inputs[0];
     const Dims &dims = function_.type(whole).dims, &sizes = node->DimList("dims");
     if (dims.empty() || inside_->Defines(whole) || !(dims[0] == trip_)) return std::nullopt;

@@ -18,8 +18,8 @@ using ir::OpKind;
 using ir::RegionId;
 
 bool MayMove(const Function& function, const Node& node) {
-  return node.op->kind != OpKind::kHost && node.op->kind != OpKind::kControl &&
-         node.op->kind != OpKind::kRequire && ir::RequirementsOf(function, node).empty();
+  return node.op->kind != OpKind::kHost && !IsControl(*node.op) && node.op->kind != OpKind::kRequire &&
+         ir::RequirementsOf(function, node).empty();
 }
 
 // Moves nodes of the loop's body to `before`.

@@ -36,42 +36,39 @@ using ir::ValueId;
 
 constexpr int64_t kFewestChannels = 8;  // and multiples: what is read at once
 
-// Elementwise operators that make errors of their operands large.
-constexpr std::string_view kDelicate[] = {"exp", "exp2", "expm1", "log", "log1p", "pow", "sin", "cos", "tan"};
-
 bool IsProductNode(const Function& function, const Node& node) {
-  if (node.op->kind != OpKind::kContraction && node.op->kind != OpKind::kConvolution) return false;
-  return std::all_of(node.inputs.begin(), node.inputs.end(),
+  return IsProduct(*node.op) &&
+         std::all_of(node.inputs.begin(), node.inputs.end(),
                      [&](ValueId input) { return function.type(input).dtype == DType::kF32; }) &&
          function.type(node.outputs[0]).dtype == DType::kF32;
 }
 
 // Operators that give what they read, f16 or f32, as it is.
 bool IsMove(const Node& node) {
-  if (node.op->kind == OpKind::kView) return true;
   if (node.op->kind == OpKind::kWindow) return node.String("kind") == "max" || node.String("kind") == "min";
-  static constexpr std::string_view kMoves[] = {"transpose", "slice", "concat", "expand", "pad"};
-  return std::find(std::begin(kMoves), std::end(kMoves), node.op->name) != std::end(kMoves);
+  return node.op->traits.moves;
 }
 
-// Operators whose result a conversion joins in one kernel (fuse_groups.cc).
+// Operators that have a kernel anyway, which a conversion of the result joins (fuse_groups.cc).
 bool TakesConversion(const Node& node) {
+  const ir::Traits& traits = node.op->traits;
   switch (node.op->kind) {
     case OpKind::kElementwise:
     case OpKind::kContraction:
     case OpKind::kConvolution:
+    case OpKind::kTransposedConvolution:
     case OpKind::kWindow:
     case OpKind::kReduce:
       return true;
     default:
-      return node.op->name == "transpose" || node.op->name == "gather";
+      return (traits.pull || traits.final_move) && !traits.free && node.op->view_offset == nullptr;
   }
 }
 
 // The axis of a product's factor whose slices go into different elements of the result: -1 where there is not
 // just one.
 int SliceAxis(const Function& function, const Node& product, size_t factor) {
-  if (product.op->name == "conv") return factor == 1 ? 0 : -1;
+  if (product.op->kind == OpKind::kConvolution) return factor == 1 ? 0 : -1;
   if (product.op->kind != OpKind::kContraction) return -1;
   const auto& batch = product.Ints(factor == 0 ? "lhs_batch" : "rhs_batch");
   const auto& contract = product.Ints(factor == 0 ? "lhs_contract" : "rhs_contract");
@@ -127,7 +124,8 @@ class HalfValues {
   // Whether a node gives f16 because it reads f16.
   bool MovesHalf(const Node& node) const {
     if (!IsMove(node) || !Holds(node.outputs[0])) return false;
-    return std::all_of(node.inputs.begin(), node.inputs.begin() + DataInputs(node),
+    return std::all_of(node.inputs.begin(),
+                       node.inputs.begin() + static_cast<std::ptrdiff_t>(DataInputs(node)),
                        [&](ValueId input) { return Holds(input); });
   }
 
@@ -136,10 +134,6 @@ class HalfValues {
     NodeId node;
     size_t input;
   };
-
-  static std::ptrdiff_t DataInputs(const Node& node) {
-    return node.op->name == "pad" ? 1 : static_cast<std::ptrdiff_t>(node.inputs.size());
-  }
 
   void FindUses() {
     for (ir::RegionId region : ir::RunningRegions(function_)) {
@@ -167,9 +161,8 @@ class HalfValues {
     }
     wanted_.insert(value);
     if (!IsMove(*producer)) return;
-    for (std::ptrdiff_t i = 0; i < DataInputs(*producer); ++i)
-      Want(producer->inputs[static_cast<size_t>(i)],
-           {function_.value(value).producer, static_cast<size_t>(i)});
+    for (size_t i = 0; i < DataInputs(*producer); ++i)
+      Want(producer->inputs[i], {function_.value(value).producer, i});
   }
 
   bool CanBeHalf(ValueId value) const {
@@ -186,9 +179,7 @@ class HalfValues {
     if (IsProductNode(function_, node) || MovesHalf(node)) return true;
     // The conversion joins an elementwise operator of the same dims.
     if (node.op->kind != OpKind::kElementwise) return false;
-    bool is_delicate =
-        std::find(std::begin(kDelicate), std::end(kDelicate), node.op->name) != std::end(kDelicate);
-    return !is_delicate && function_.type(node.outputs[0]).dims == function_.type(value).dims;
+    return !node.op->traits.delicate && function_.type(node.outputs[0]).dims == function_.type(value).dims;
   }
 
   const Function& function_;
@@ -219,7 +210,7 @@ class NarrowedProducts {
     } else if (values_.MovesHalf(node)) {
       Move(node);
       return true;
-    } else if (node.op->name == "transpose" && values_.Holds(node.outputs[0])) {
+    } else if (node.op->traits.axes == ir::AxisMap::kPermute && values_.Holds(node.outputs[0])) {
       // In this order, so that the conversion joins the transpose.
       half_[node.outputs[0]] =
           b().Emit("transpose", {Narrow(rewriter_.Map(node.inputs[0]))}, node.attributes);
@@ -241,13 +232,14 @@ class NarrowedProducts {
     for (ValueId input : node.inputs) factors.push_back(Factor(input));
     if (TakesWeightsByChannels(node)) {
       factors[1] = b().Constant(ChannelsLast(values_.weights(node.inputs[1])));
-      attributes["weights"] = std::string("channels_last");
+      attributes["weights"] = ir::Layout::kChannelsLast;
     }
     rewriter_.SetMap(node.outputs[0], b().Emit(node.op->name, std::move(factors), std::move(attributes)));
   }
 
   bool TakesWeightsByChannels(const Node& node) const {
-    if (node.op->name != "conv" || node.String("layout") != "channels_last") return false;
+    if (node.op->kind != OpKind::kConvolution || node.LayoutOf("layout") != ir::Layout::kChannelsLast)
+      return false;
     ValueId weights = node.inputs[1];
     if (!values_.Holds(weights) || old_.ConstantOf(weights) == nullptr) return false;
     const std::vector<int64_t>& dims = old_.ConstantOf(weights)->dims;

@@ -7,7 +7,7 @@ namespace tvmvm::passes {
 Status OutlineLoops(ir::Module& module, const PassContext&) {
   for (ir::Function& function : module.functions)
     for (ir::Node& node : function.nodes)
-      if (node.op != nullptr && ir::IsLoop(node)) node.attributes["outline"] = int64_t{1};
+      if (node.op != nullptr && ir::IsLoop(node)) node.decided.outline = true;
   return {};
 }
 

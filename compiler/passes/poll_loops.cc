@@ -172,8 +172,12 @@ class LoopPoller {
     for (size_t i = 0; i < host_.names.size(); ++i)
       symbols.Add(host_.names[i], after_[i], Dim::Symbol(between_[i]), host_.next[i]);
     if (has_host_condition_) symbols.Add(Fresh({0, 1}), host_goes_on_, 1, plan_.host_condition);
-    node.attributes = {{"trip", steps_},   {"start", Dim(1)},      {"continue", plan_.host_condition},
-                       {"index", Fresh()}, {"count", host_count_}, {"expected_steps", most_steps_}};
+    node.attributes = {{"trip", steps_},
+                       {"start", Dim(1)},
+                       {"continue", plan_.host_condition},
+                       {"index", Fresh()},
+                       {"count", host_count_}};
+    node.decided = {.expected_steps = most_steps_};
     symbols.Give(&node);
     if (has_host_condition_) steps_ = Dim::Symbol(host_count_);
     node.inputs.clear();
@@ -231,10 +235,12 @@ class LoopPoller {
     node.inputs = initial_;
     Dim go_on = And(lives, Less(base + steps_, trip));
     if (has_host_condition_) go_on = And(go_on, Dim::Symbol(host_goes_on_));
-    node.attributes = {
-        {"trip", Dim(INT64_MAX)}, {"start", And(ir::DimAttribute(loop, "start"), Less(0, trip))},
-        {"continue", go_on},      {"index", Fresh()},
-        {"count", std::string()}, {"polls", int64_t{1}}};
+    node.attributes = {{"trip", Dim(INT64_MAX)},
+                       {"start", And(ir::DimAttribute(loop, "start"), Less(0, trip))},
+                       {"continue", go_on},
+                       {"index", Fresh()},
+                       {"count", std::string()}};
+    node.decided.polls = true;
     symbols.Give(&node);
     const ir::Region region = function_.region(outer_);
     for (size_t i = 0; i < region.parameters.size(); ++i) node.outputs.push_back(OuterOutput(loop, i));
@@ -322,8 +328,7 @@ class LoopPoller {
 
 // True where it was taken; else the loop stays as it is.
 Expected<bool> Poll(Module* module, Function* function, NodeId id, std::vector<NodeId>* nodes) {
-  const int64_t most_steps = function->node(id).Int("poll");
-  function->node(id).attributes.erase("poll");
+  const int64_t most_steps = std::exchange(function->node(id).decided.poll, 0);
   if (most_steps < 1) return false;
   Expected<DeviceLoop> plan = AnalyzeDeviceLoop(*function, id, module->Ranges());
   if (!plan || (!plan->polls() && plan->carried.empty())) return false;

@@ -17,6 +17,8 @@ using ir::OpBuilder;
 using ir::OpKind;
 using ir::ValueId;
 
+using tensor::ExprOp;
+
 using Rule = bool (*)(GraphRewriter& rewriter, const Node& node);
 
 const Node* OldProducer(const GraphRewriter& rewriter, ValueId value) {
@@ -24,10 +26,14 @@ const Node* OldProducer(const GraphRewriter& rewriter, ValueId value) {
   return producer.valid() ? &rewriter.old().node(producer) : nullptr;
 }
 
+bool IsPermutation(const Node* node) {
+  return node != nullptr && node->op->traits.axes == ir::AxisMap::kPermute;
+}
+
 // ---- pow(x, constant) ----
 
 bool RewritePower(GraphRewriter& rewriter, const Node& node) {
-  if (node.op->name != "pow") return false;
+  if (node.op->scalar != ExprOp::kPow) return false;
   OpBuilder& b = rewriter.builder();
   ValueId base = rewriter.Map(node.inputs[0]);
   std::optional<double> exponent = b.ConstantScalar(rewriter.Map(node.inputs[1]));
@@ -49,9 +55,9 @@ bool RewritePower(GraphRewriter& rewriter, const Node& node) {
 // ---- transpose(transpose(x)) ----
 
 bool ComposeTransposes(GraphRewriter& rewriter, const Node& node) {
-  if (node.op->name != "transpose") return false;
+  if (!IsPermutation(&node)) return false;
   const Node* inner = rewriter.Producer(rewriter.Map(node.inputs[0]));
-  if (inner == nullptr || inner->op->name != "transpose") return false;
+  if (!IsPermutation(inner)) return false;
   ValueId source = inner->inputs[0];
   std::vector<int64_t> perm = node.Ints("perm");
   std::vector<int64_t> inner_perm = inner->Ints("perm");
@@ -63,7 +69,7 @@ bool ComposeTransposes(GraphRewriter& rewriter, const Node& node) {
 // ---- an expansion that repeats nothing ----
 
 bool DropExpansion(GraphRewriter& rewriter, const Node& node) {
-  if (node.op->name != "expand") return false;
+  if (node.op->kind != OpKind::kMovement || node.op->traits.axes != ir::AxisMap::kBroadcast) return false;
   if (!(rewriter.old().type(node.inputs[0]) == rewriter.old().type(node.outputs[0]))) return false;
   rewriter.SetMap(node.outputs[0], rewriter.Map(node.inputs[0]));
   return true;
@@ -76,7 +82,7 @@ bool DropExpansion(GraphRewriter& rewriter, const Node& node) {
 bool ReadThroughTranspose(const GraphRewriter& rewriter, ValueId* operand, std::vector<int64_t>* batch,
                           std::vector<int64_t>* contract) {
   const Node* producer = rewriter.Producer(*operand);
-  if (producer == nullptr || producer->op->name != "transpose") return false;
+  if (!IsPermutation(producer)) return false;
   const std::vector<int64_t>& perm = producer->Ints("perm");
   auto is_free = [&](int64_t axis) {
     return std::find(batch->begin(), batch->end(), axis) == batch->end() &&
@@ -136,7 +142,7 @@ ValueId ScaledWeights(GraphRewriter& rewriter, const ir::TensorData& weights,
 
 // mul(conv(x, w), c) -> conv(x, w * c);  mul(add(conv(x, w), b), c) -> add(conv(x, w * c), b * c)
 bool FoldScale(GraphRewriter& rewriter, const Node& node) {
-  if (node.op->name != "mul") return false;
+  if (node.op->scalar != ExprOp::kMul) return false;
   const ir::Function& old = rewriter.old();
   for (int side = 0; side < 2; ++side) {
     const ir::TensorData* scale_data = old.ConstantOf(node.inputs[side]);
@@ -144,15 +150,15 @@ bool FoldScale(GraphRewriter& rewriter, const Node& node) {
     if (scale_data == nullptr || scaled == nullptr || rewriter.UseCount(node.inputs[1 - side]) != 1) continue;
     const Node* convolution = scaled;
     ValueId bias;
-    if (scaled->op->name == "add") {
+    if (scaled->op->scalar == ExprOp::kAdd) {
       int constant_side = old.ConstantOf(scaled->inputs[1]) != nullptr ? 1 : 0;
       bias = scaled->inputs[constant_side];
       convolution = OldProducer(rewriter, scaled->inputs[1 - constant_side]);
       if (old.ConstantOf(bias) == nullptr || rewriter.UseCount(scaled->inputs[1 - constant_side]) != 1)
         continue;
     }
-    if (convolution == nullptr || convolution->op->name != "conv") continue;
-    if (convolution->String("layout") == "channels_last") continue;
+    if (convolution == nullptr || convolution->op->kind != OpKind::kConvolution) continue;
+    if (convolution->LayoutOf("layout") == ir::Layout::kChannelsLast) continue;
     const ir::TensorData* weights = old.ConstantOf(convolution->inputs[1]);
     const ir::Type& type = old.type(convolution->outputs[0]);
     if (weights == nullptr || weights->dtype != DType::kF32 || weights->dims.empty() || weights->dims[0] == 0)

@@ -77,7 +77,8 @@ void SimplifyIf(Function* function, NodeId id) {
 void SimplifyPositions(Function* function, RegionId id, const Node& loop, const ir::RangeLookup& ranges) {
   for (NodeId node_id : function->region(id).nodes) {
     Node& node = function->node(node_id);
-    if (auto* starts = node.op->name == "slice" ? std::get_if<ir::Dims>(&node.attributes["starts"]) : nullptr)
+    const bool moves = node.op->traits.axes == ir::AxisMap::kSlice;
+    if (auto* starts = moves ? std::get_if<ir::Dims>(&node.attributes["starts"]) : nullptr)
       for (ir::Dim& start : *starts) start = ir::SimplifyInLoop(start, loop, ranges);
     for (RegionId inner : node.regions) SimplifyPositions(function, inner, loop, ranges);
   }

@@ -29,8 +29,8 @@ std::vector<ValueId> Aliases(const Function& function, const Region& region, Val
   std::vector<ValueId> aliases{value};
   for (NodeId id : region.nodes) {
     const Node& node = function.node(id);
-    bool view = node.op->kind == ir::OpKind::kView || node.op->name == "slice";
-    if (view && std::find(aliases.begin(), aliases.end(), node.inputs[0]) != aliases.end())
+    if (node.op->view_offset != nullptr &&
+        std::find(aliases.begin(), aliases.end(), node.inputs[0]) != aliases.end())
       aliases.push_back(node.outputs[0]);
   }
   return aliases;
@@ -43,7 +43,7 @@ void UpdateCarried(Function* function, const Node& loop) {
     ValueId parameter = region.parameters[i];
     if (!producer.valid()) continue;
     Node& node = function->node(producer);
-    if (!node.op->name.starts_with("scatter_") || node.inputs[0] != parameter) continue;
+    if (!node.op->traits.updates || node.inputs[0] != parameter) continue;
     auto place = std::find(region.nodes.begin(), region.nodes.end(), producer);
     if (place == region.nodes.end()) continue;
     bool free = std::count(node.inputs.begin(), node.inputs.end(), parameter) == 1;
@@ -55,13 +55,14 @@ void UpdateCarried(Function* function, const Node& loop) {
     }
     // The same result for two carried values would have two places.
     free = free && std::count(region.results.begin(), region.results.end(), region.results[i]) == 1;
-    if (free) node.attributes["in_place"] = int64_t{1};
+    if (free) node.decided.in_place = true;
   }
 }
 
 // Where the rows of a concat go behind those of a carried tensor: its axis has none but 1 before it.
 bool Appends(const Function& function, const Node& node, ValueId parameter) {
-  if (node.op->name != "concat" || node.inputs.size() != 2 || node.inputs[0] != parameter) return false;
+  if (node.op->traits.axes != ir::AxisMap::kConcat || node.inputs.size() != 2 || node.inputs[0] != parameter)
+    return false;
   const ir::Type& type = function.type(parameter);
   int64_t axis = node.Int("axis");
   bool leading = axis >= 0 && std::all_of(type.dims.begin(), type.dims.begin() + axis,
@@ -76,7 +77,7 @@ void AppendToCarried(Function* function, const Node& loop) {
     if (!producer.valid() || !Appends(*function, function->node(producer), region.parameters[i])) continue;
     Node& node = function->node(producer);
     node.attributes = {{"scalars", ir::Dims{node.Int("axis")}}};
-    node.op = ir::FindCoreOp("tensor.append");
+    node.op = &ir::HostOp(HostFunctionId::kTensorAppend);
   }
 }
 

@@ -48,7 +48,7 @@ bool IsTensorOfNumbers(const Type& type) {
 }
 
 std::string Described(const ir::Function& function, const Node& node) {
-  if (node.op->name != "fused") return std::string(node.op->name);
+  if (node.op->kind != OpKind::kFused) return std::string(node.op->name);
   const std::vector<NodeId>& inner = function.region(node.regions[0]).nodes;
   std::string text;
   constexpr size_t kShown = 3;
@@ -178,7 +178,7 @@ void Placer::Visit(NodeId id, int64_t times) {
   if (lowering::Views::IsView(function_, node)) return;
   if (ir::IsIf(node)) return VisitIf(id, times);
   if (ir::IsLoop(node)) return VisitLoop(id, times);
-  if (node.op->name == "call") return OnCpu(id, times, "parameters of functions are on the CPU");
+  if (node.op->kind == OpKind::kCall) return OnCpu(id, times, "parameters of functions are on the CPU");
   VisitLaunch(id, times);
 }
 
@@ -235,7 +235,7 @@ void Placer::VisitLoop(NodeId id, int64_t times) {
   const Node& node = function_.node(id);
   const ir::Region& region = function_.region(node.regions[0]);
   const Dim& trip = ir::DimAttribute(node, "trip");
-  const int64_t expected = node.Int("expected_steps");
+  const int64_t expected = node.decided.expected_steps;
   const bool unbounded = trip.is_constant() && trip.value() > kMostTimes;
   const int64_t steps = std::clamp<int64_t>(expected > 0 ? expected
                                             : unbounded  ? kAssumedSteps
@@ -269,7 +269,7 @@ void Placer::VisitLoop(NodeId id, int64_t times) {
   for (size_t i = 0; i < items.size(); ++i) {
     Use(region.results[i], items[i]);
     const NodeId producer = function_.value(region.results[i]).producer;
-    if (i >= carried || !producer.valid() || function_.node(producer).Int("in_place") == 0) continue;
+    if (i >= carried || !producer.valid() || !function_.node(producer).decided.in_place) continue;
     // The result lies where the parameter lies.
     if (auto made = roots_.find(region.results[i]); made != roots_.end()) Tie(made->second.item, items[i]);
   }
@@ -278,7 +278,7 @@ void Placer::VisitLoop(NodeId id, int64_t times) {
 
 bool Placer::VisitOutlined(NodeId id, int64_t times) {
   const Node& node = function_.node(id);
-  if (node.Int("outline") == 0) return false;
+  if (!node.decided.outline) return false;
   std::optional<lowering::OutlinedLoop> outlined =
       lowering::OutlineLoop(function_, id, views_, ranges_, options_.cpu);
   if (!outlined) return false;
@@ -320,7 +320,7 @@ void Placer::Assign(const std::vector<bool>& on_cpu) {
   for (const OpenLoop& loop : loops_) {
     bool mixed = false;
     for (Item item = loop.first; item < loop.last; ++item) mixed = mixed || !on_cpu[item];
-    if (mixed) function_.node(loop.node).attributes.erase("outline");
+    if (mixed) function_.node(loop.node).decided.outline = false;
   }
 }
 
@@ -346,7 +346,7 @@ std::vector<WaitingLoop> Placer::FindWaitingLoops() const {
   std::vector<WaitingLoop> waiting;
   for (const OpenLoop& loop : loops_) {
     const Node& node = function_.node(loop.node);
-    if (node.Int("polls") == 0 && CopiesOut(function_, node.regions[0]))
+    if (!node.decided.polls && CopiesOut(function_, node.regions[0]))
       waiting.push_back({node.String("index"), StepsWorthAWait(loop)});
   }
   return waiting;

@@ -8,6 +8,7 @@
 namespace tvmvm::tensor {
 namespace {
 
+using ir::AxisMap;
 using ir::Dim;
 using ir::Dims;
 using ir::Node;
@@ -129,34 +130,38 @@ class Collapser {
 
   // --- what each operator demands ---
   void Constrain(const Node& node) {
-    std::string_view name = node.op->name;
     if (node.op->kind == OpKind::kConstant || node.op->kind == OpKind::kDimsTensor) return;
-    if (node.op->kind == OpKind::kElementwise || name == "expand") {
-      for (ValueId input : node.inputs) Broadcast(input, node.outputs[0]);
-    } else if (node.op->kind == OpKind::kView) {
-      Reshape(node.inputs[0], node.outputs[0]);
-    } else if (name == "reduce") {
-      Reduction(node);
-    } else if (name == "transpose") {
-      Transpose(node);
-    } else if (name == "slice") {
-      Slice(node);
-    } else if (name == "pad") {
-      Pad(node);
-    } else if (name == "concat") {
-      Concat(node);
-    } else if (name == "gather") {
-      Gather(node);
-    } else if (name == "iota") {
-      int axis = static_cast<int>(node.Int("axis"));
-      boundaries_.Keep(node.outputs[0], axis);
-      boundaries_.Keep(node.outputs[0], axis + 1);
-    } else {
-      for (ValueId value : node.inputs) {
-        if (value.valid()) boundaries_.KeepAll(value);
-      }
-      for (ValueId value : node.outputs) boundaries_.KeepAll(value);
+    switch (node.op->traits.axes) {
+      case AxisMap::kBroadcast:
+        for (ValueId input : node.inputs) Broadcast(input, node.outputs[0]);
+        return;
+      case AxisMap::kRegroup:
+        return Reshape(node.inputs[0], node.outputs[0]);
+      case AxisMap::kReduce:
+        return Reduction(node);
+      case AxisMap::kPermute:
+        return Transpose(node);
+      case AxisMap::kSlice:
+        return Slice(node);
+      case AxisMap::kPad:
+        return Pad(node);
+      case AxisMap::kConcat:
+        return Concat(node);
+      case AxisMap::kGather:
+        return Gather(node);
+      case AxisMap::kIndex:
+        return KeepAxis(node.outputs[0], static_cast<int>(node.Int("axis")));
+      case AxisMap::kOpaque:
+        for (ValueId value : node.inputs) {
+          if (value.valid()) boundaries_.KeepAll(value);
+        }
+        for (ValueId value : node.outputs) boundaries_.KeepAll(value);
     }
+  }
+
+  void KeepAxis(ValueId value, int axis) {
+    boundaries_.Keep(value, axis);
+    boundaries_.Keep(value, axis + 1);
   }
 
   const Dims& dims(ValueId value) const { return group_.type(value).dims; }
@@ -379,6 +384,7 @@ class Collapser {
     node.op = old.op;
     node.source = old.source;
     node.attributes = old.attributes;
+    node.decided = old.decided;
     for (ValueId input : old.inputs) node.inputs.push_back(input.valid() ? NewValue(input) : ValueId{});
     for (ValueId output : old.outputs) node.outputs.push_back(NewValue(output));
     RewriteAttributes(old, &node);
@@ -387,29 +393,39 @@ class Collapser {
   }
 
   void RewriteAttributes(const Node& old, Node* node) {
-    std::string_view name = old.op->name;
     ValueId result = old.outputs[0];
-    if (name == "expand" || name == "iota" || old.op->kind == OpKind::kView) {
+    auto new_axis = [&](ValueId value) {
+      return int64_t{RunOf(RunsOf(value), static_cast<int>(old.Int("axis")))};
+    };
+    if (old.op->traits.axes != AxisMap::kOpaque && old.Find("dims") != nullptr)
       node->attributes["dims"] = NewType(result).dims;
-    }
-    if (name == "iota" || name == "concat") {
-      node->attributes["axis"] = int64_t{RunOf(RunsOf(result), static_cast<int>(old.Int("axis")))};
-    }
-    if (name == "gather") {
-      node->attributes["axis"] = int64_t{RunOf(RunsOf(old.inputs[0]), static_cast<int>(old.Int("axis")))};
-    }
-    if (name == "reduce") node->attributes["flags"] = NewFlags(old);
-    if (name == "transpose") node->attributes["perm"] = NewPermutation(old);
-    if (name == "slice") {
-      Dims starts = Scaled(old, "starts"), steps;
-      for (const AxisRun& run : RunsOf(result)) steps.push_back(old.DimList("steps")[run.begin]);
-      node->attributes["starts"] = std::move(starts);
-      node->attributes["steps"] = std::move(steps);
-      node->attributes["dims"] = NewType(result).dims;
-    }
-    if (name == "pad") {
-      node->attributes["low"] = Scaled(old, "low");
-      node->attributes["high"] = Scaled(old, "high");
+    switch (old.op->traits.axes) {
+      case AxisMap::kIndex:
+      case AxisMap::kConcat:
+        node->attributes["axis"] = new_axis(result);
+        break;
+      case AxisMap::kGather:
+        node->attributes["axis"] = new_axis(old.inputs[0]);
+        break;
+      case AxisMap::kReduce:
+        node->attributes["flags"] = NewFlags(old);
+        break;
+      case AxisMap::kPermute:
+        node->attributes["perm"] = NewPermutation(old);
+        break;
+      case AxisMap::kSlice: {
+        Dims steps;
+        for (const AxisRun& run : RunsOf(result)) steps.push_back(old.DimList("steps")[run.begin]);
+        node->attributes["starts"] = Scaled(old, "starts");
+        node->attributes["steps"] = std::move(steps);
+        break;
+      }
+      case AxisMap::kPad:
+        node->attributes["low"] = Scaled(old, "low");
+        node->attributes["high"] = Scaled(old, "high");
+        break;
+      default:
+        break;
     }
   }
 

@@ -59,9 +59,7 @@ bool IsProductOfBytes(DType left, DType right, DType accumulator) {
 bool HasProductsOfBytes(const ir::Module& module) {
   for (const ir::Function& function : module.functions) {
     for (const ir::Node& node : function.nodes) {
-      bool is_product = node.op != nullptr && (node.op->kind == ir::OpKind::kContraction ||
-                                               node.op->kind == ir::OpKind::kConvolution);
-      if (!is_product) continue;
+      if (node.op == nullptr || !IsProduct(*node.op)) continue;
       auto dtype = [&](ir::ValueId value) { return function.type(value).dtype; };
       if (IsProductOfBytes(dtype(node.inputs[0]), dtype(node.inputs[1]), dtype(node.outputs[0]))) return true;
     }
@@ -149,7 +147,7 @@ bool ProductResults::Trace(ir::NodeId anchor) {
       if (input.valid() && traced_.contains(input)) sources.push_back(input);
     if (sources.empty()) continue;
     for (ir::ValueId output : node.outputs) traced_[output] = id;
-    if (node.op->kind == ir::OpKind::kView || node.op->name == "transpose") continue;
+    if (node.op->kind == ir::OpKind::kView || node.op->traits.axes == ir::AxisMap::kPermute) continue;
     // Elementwise: all traced operands have the result's own dims and stand at the same position.
     if (node.op->kind != ir::OpKind::kElementwise) return false;
     Position probe;
@@ -175,7 +173,7 @@ ProductResults::Position ProductResults::PositionOf(ir::ValueId value, const Pos
   Position from = PositionOf(*source, position);
   const ir::Dims& dims = function.type(value).dims;
   if (node.op->kind == ir::OpKind::kView) return {Unflatten(from.flat, dims), from.flat};
-  if (node.op->name != "transpose") return from;
+  if (node.op->traits.axes != ir::AxisMap::kPermute) return from;
   const std::vector<int64_t>& perm = node.Ints("perm");
   std::vector<Expr> coordinates;
   for (int64_t axis : perm) coordinates.push_back(from.coordinates[static_cast<size_t>(axis)]);

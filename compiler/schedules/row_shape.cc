@@ -19,11 +19,7 @@ int CostOf(const GroupView& group, const RowShape& shape, ValueId value) {
   if (group.type(value).dims != shape.whole || group.InputNumber(value) >= 0 || !producer.valid()) return 0;
   const ir::Node& node = group.function().node(producer);
   if (node.op->kind != OpKind::kElementwise) return 0;
-  static constexpr std::string_view kCheap[] = {"add",  "sub", "mul",  "neg",   "negate", "abs",
-                                                "min",  "max", "cast", "where", "select", "equal",
-                                                "less", "and", "or",   "not",   "fma"};
-  bool is_cheap = std::find(std::begin(kCheap), std::end(kCheap), node.op->name) != std::end(kCheap);
-  int cost = is_cheap ? 1 : kWorthKeeping;
+  int cost = node.op->traits.cheap ? 1 : kWorthKeeping;
   for (ValueId input : node.inputs)
     if (input.valid() && cost < kWorthKeeping) cost += CostOf(group, shape, input);
   return std::min(cost, kWorthKeeping);

@@ -11,7 +11,8 @@ using ir::Dim;
 bool HasCoordinatesAsElements(const GroupView& group) {
   return std::ranges::any_of(group.nodes(), [&](ir::NodeId id) {
     const ir::Node& node = group.function().node(id);
-    return node.op != nullptr && node.op->name == "iota" && group.type(node.outputs[0]).dtype == DType::kI64;
+    return node.op != nullptr && node.op->traits.axes == ir::AxisMap::kIndex &&
+           group.type(node.outputs[0]).dtype == DType::kI64;
   });
 }
 

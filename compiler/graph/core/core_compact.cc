@@ -51,7 +51,8 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 1,
      .infer = InferCompact,
      .loops = CompactLoops,
-     .meaning = "the positions of the set flags, ascending, as many as `count`"},
+     .meaning = "the positions of the set flags, ascending, as many as `count`",
+     .attributes = "count"},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/core_values.h"
+#include "compiler/graph/requirements.h"
 #include "fmt/format.h"
 
 namespace tvmvm::ir {
@@ -101,6 +102,17 @@ Expr ContractElement(ElementContext& context, std::span<const Expr> index) {
                                 : tensor::Reduce(std::move(reduction), product, dtype);
 }
 
+void RequireEqualAxes(const Function& function, const Node& node, Requirements* list) {
+  const Dims &a = function.type(node.inputs[0]).dims, &b = function.type(node.inputs[1]).dims;
+  for (auto [lhs, rhs] : {std::pair{"lhs_batch", "rhs_batch"}, std::pair{"lhs_contract", "rhs_contract"}}) {
+    const std::vector<int64_t>&left = node.Ints(lhs), &right = node.Ints(rhs);
+    for (size_t i = 0; i < left.size(); ++i)
+      RequireEqual(
+          list, a[static_cast<size_t>(left[i])], b[static_cast<size_t>(right[i])],
+          fmt::format("axis {} of the left operand, paired with axis {} of the right,", left[i], right[i]));
+  }
+}
+
 constexpr CoreOp kContractionOps[] = {
     {.name = "contract",
      .kind = OpKind::kContraction,
@@ -108,7 +120,9 @@ constexpr CoreOp kContractionOps[] = {
      .max_inputs = 2,
      .infer = InferContract,
      .element = ContractElement,
-     .meaning = "sum of products over the contracted axes, for each point of the batch and free axes"},
+     .meaning = "sum of products over the contracted axes, for each point of the batch and free axes",
+     .attributes = "lhs_batch rhs_batch lhs_contract rhs_contract dtype",
+     .requirements = RequireEqualAxes},
 };
 
 }  // namespace

@@ -7,20 +7,23 @@ namespace {
 
 constexpr CoreOp kRows[] = {
     {.name = "fused",
-     .kind = OpKind::kControl,
+     .kind = OpKind::kFused,
      .max_inputs = -1,
      .meaning = "a group that runs as one unit; inputs are the region's parameters, outputs its results"},
     {.name = "if",
-     .kind = OpKind::kControl,
-     .meaning = "the results of the first region where `condition` is not 0, else of the second"},
+     .kind = OpKind::kIf,
+     .meaning = "the results of the first region where `condition` is not 0, else of the second",
+     .attributes = "condition symbols then_values else_values"},
     {.name = "loop",
-     .kind = OpKind::kControl,
+     .kind = OpKind::kLoop,
      .max_inputs = -1,
-     .meaning = "a region repeated with carried values; collects a value of each step"},
+     .meaning = "a region repeated with carried values; collects a value of each step",
+     .attributes = "trip start continue index count symbols initial next finals"},
     {.name = "call",
-     .kind = OpKind::kControl,
+     .kind = OpKind::kCall,
      .max_inputs = -1,
-     .meaning = "the results of function `callee`"},
+     .meaning = "the results of function `callee`",
+     .attributes = "callee"},
 };
 
 }  // namespace

@@ -6,11 +6,12 @@
 //   spatial dims of
 //                                                                         the result; data is channels_first
 // `low` and `high` are the padding before and after each spatial axis (dims). `layout` says where the data's
-// channels are: "channels_first" [N, C, spatial...] (the default) or "channels_last" [N, spatial..., C];
+// channels are: channels_first [N, C, spatial...] (the default) or channels_last [N, spatial..., C];
 // `weights` says so of the weights, by the same names: [M, k..., C/groups] are summed in that order.
 
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/core_values.h"
+#include "compiler/graph/requirements.h"
 #include "fmt/format.h"
 
 namespace tvmvm::ir {
@@ -18,13 +19,22 @@ namespace {
 
 using tensor::Expr;
 
-struct Layout {
+struct Places {
   int channel;  // axis of the channels in the data
   int spatial;  // first spatial axis in the data
 };
 
-Layout LayoutOf(const Node& node, int rank, const char* attribute = "layout") {
-  return node.String(attribute) == "channels_last" ? Layout{rank - 1, 1} : Layout{1, 2};
+Places PlacesOf(const Node& node, int rank, const char* attribute = "layout") {
+  return node.LayoutOf(attribute) == Layout::kChannelsLast ? Places{rank - 1, 1} : Places{1, 2};
+}
+
+Status CheckLayouts(const Node& node) {
+  for (const char* name : {"layout", "weights"})
+    if (const Attribute* attribute = node.Find(name);
+        attribute && !std::holds_alternative<Layout>(*attribute))
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("'{}' is no layout, want channels_first or channels_last", name));
+  return {};
 }
 
 Status CheckLists(const Node& node, size_t spatial, std::initializer_list<const char*> dims_lists) {
@@ -58,8 +68,9 @@ Expected<std::vector<Type>> InferConv(const InferContext& context) {
   TVMVM_CHECK_OK(CheckRanks(x, w));
   size_t spatial = x.dims.size() - 2;
   TVMVM_CHECK_OK(CheckLists(context.node, spatial, {"low", "high"}));
-  Layout layout = LayoutOf(context.node, x.rank());
-  const Layout weights = LayoutOf(context.node, x.rank(), "weights");
+  TVMVM_CHECK_OK(CheckLayouts(context.node));
+  const Places layout = PlacesOf(context.node, x.rank());
+  const Places weights = PlacesOf(context.node, x.rank(), "weights");
   int64_t groups = context.node.Int("groups", 1);
   Dim channels = w.dims[static_cast<size_t>(weights.channel)] * Dim(groups);
   const Dim& given = x.dims[static_cast<size_t>(layout.channel)];
@@ -91,7 +102,7 @@ Expected<std::vector<Type>> InferConv(const InferContext& context) {
 Expr ConvElement(ElementContext& context, std::span<const Expr> index) {
   const Node& node = context.node();
   const Type &x = context.input_type(0), &w = context.input_type(1);
-  const Layout layout = LayoutOf(node, x.rank()), weights = LayoutOf(node, x.rank(), "weights");
+  const Places layout = PlacesOf(node, x.rank()), weights = PlacesOf(node, x.rank(), "weights");
   DType dtype = context.output_type().dtype;
   tensor::Reduction reduction;
   reduction.accumulator = AccumulatorOf(dtype);
@@ -169,6 +180,21 @@ Expr ConvTransposeElement(ElementContext& context, std::span<const Expr> index) 
   return tensor::Reduce(std::move(reduction), value, dtype);
 }
 
+constexpr std::string_view kChannels = "the number of channels";
+
+void RequireChannels(const Function& function, const Node& node, Requirements* list) {
+  const Dims &x = function.type(node.inputs[0]).dims, &w = function.type(node.inputs[1]).dims;
+  const int rank = static_cast<int>(x.size());
+  const Dim& given = x[static_cast<size_t>(PlacesOf(node, rank).channel)];
+  const Dim& wanted = w[static_cast<size_t>(PlacesOf(node, rank, "weights").channel)];
+  RequireEqual(list, given, wanted * Dim(node.Int("groups", 1)), std::string(kChannels));
+}
+
+void RequireTransposedChannels(const Function& function, const Node& node, Requirements* list) {
+  RequireEqual(list, function.type(node.inputs[0]).dims[1], function.type(node.inputs[1]).dims[0],
+               std::string(kChannels));
+}
+
 constexpr CoreOp kConvolutionOps[] = {
     {.name = "conv",
      .kind = OpKind::kConvolution,
@@ -176,14 +202,18 @@ constexpr CoreOp kConvolutionOps[] = {
      .max_inputs = 2,
      .infer = InferConv,
      .element = ConvElement,
-     .meaning = "convolution of data with weights [M, C/groups, k...]; padding reads as 0"},
+     .meaning = "convolution of data with weights [M, C/groups, k...]; padding reads as 0",
+     .attributes = "strides dilations low high groups layout weights dtype",
+     .requirements = RequireChannels},
     {.name = "conv_transpose",
-     .kind = OpKind::kConvolution,
+     .kind = OpKind::kTransposedConvolution,
      .min_inputs = 2,
      .max_inputs = 2,
      .infer = InferConvTranspose,
      .element = ConvTransposeElement,
-     .meaning = "the transposed convolution with weights [C, M/groups, k...]"},
+     .meaning = "the transposed convolution with weights [C, M/groups, k...]",
+     .attributes = "strides dilations low dims groups dtype",
+     .requirements = RequireTransposedChannels},
 };
 
 }  // namespace

@@ -159,7 +159,8 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 1,
      .infer = InferCouplePairs,
      .loops = CouplePairsLoops,
-     .meaning = "probabilities of `classes` classes from those of each pair of them"},
+     .meaning = "probabilities of `classes` classes from those of each pair of them",
+     .attributes = "classes"},
 };
 
 }  // namespace

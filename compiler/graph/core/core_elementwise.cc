@@ -4,6 +4,7 @@
 
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/element_types.h"
+#include "compiler/graph/requirements.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -169,65 +170,78 @@ Expr BitcastElement(ElementContext& context, std::span<const Expr> index) {
   return Bitcast(context.output_type().dtype, context.Input(0, index));
 }
 
-template <ExprOp op>
-constexpr CoreOp UnaryRow(std::string_view name, std::string_view meaning) {
-  return {.name = name,
-          .kind = OpKind::kElementwise,
-          .min_inputs = 1,
-          .max_inputs = 1,
-          .infer = InferArithmetic<op>,
-          .element = UnaryElement<op>,
-          .scalar = op,
-          .meaning = meaning};
+// The row of an operator whose element is made of the operands' elements at the same place: what is left out
+// of `row` is what holds of all of these.
+constexpr CoreOp Elementwise(CoreOp row) {
+  row.kind = OpKind::kElementwise;
+  row.traits.axes = AxisMap::kBroadcast;
+  row.traits.reorder = Reorder::kFreely;
+  row.requirements = RequireBroadcast;
+  return row;
 }
 
 template <ExprOp op>
-constexpr CoreOp BinaryRow(std::string_view name, std::string_view meaning) {
-  return {.name = name,
-          .kind = OpKind::kElementwise,
-          .min_inputs = 2,
-          .max_inputs = 2,
-          .infer = InferArithmetic<op>,
-          .element = BinaryElement<op>,
-          .scalar = op,
-          .meaning = meaning};
+constexpr CoreOp UnaryRow(std::string_view name, std::string_view meaning, Traits traits = {}) {
+  return Elementwise({.name = name,
+                      .min_inputs = 1,
+                      .max_inputs = 1,
+                      .infer = InferArithmetic<op>,
+                      .element = UnaryElement<op>,
+                      .scalar = op,
+                      .meaning = meaning,
+                      .traits = traits});
 }
+
+template <ExprOp op>
+constexpr CoreOp BinaryRow(std::string_view name, std::string_view meaning, Traits traits = {}) {
+  return Elementwise({.name = name,
+                      .min_inputs = 2,
+                      .max_inputs = 2,
+                      .infer = InferArithmetic<op>,
+                      .element = BinaryElement<op>,
+                      .scalar = op,
+                      .meaning = meaning,
+                      .traits = traits});
+}
+
+constexpr Traits kCheap{.cheap = true};
+constexpr Traits kDelicate{.delicate = true};
 
 constexpr CoreOp kRows[] = {
-    BinaryRow<ExprOp::kAdd>("add", "a + b"),
-    BinaryRow<ExprOp::kSub>("sub", "a - b"),
-    BinaryRow<ExprOp::kMul>("mul", "a * b"),
+    BinaryRow<ExprOp::kAdd>("add", "a + b", kCheap),
+    BinaryRow<ExprOp::kSub>("sub", "a - b", kCheap),
+    BinaryRow<ExprOp::kMul>("mul", "a * b", kCheap),
     BinaryRow<ExprOp::kDiv>("div", "a / b; integers truncate, by zero gives 0"),
     BinaryRow<ExprOp::kFloorDiv>("floor_div", "a / b rounded down; integers by zero give 0"),
     BinaryRow<ExprOp::kFloorMod>("floor_mod", "a - b * floor(a / b); integers by zero give 0"),
     BinaryRow<ExprOp::kRemainder>("remainder",
                                   "remainder of division with the sign of a; integers by zero give 0"),
-    BinaryRow<ExprOp::kMin>("min", "the lesser; NaN if either is"),
-    BinaryRow<ExprOp::kMax>("max", "the greater; NaN if either is"),
-    BinaryRow<ExprOp::kPow>("pow", "a to the power of b"),
+    BinaryRow<ExprOp::kMin>("min", "the lesser; NaN if either is", kCheap),
+    BinaryRow<ExprOp::kMax>("max", "the greater; NaN if either is", kCheap),
+    BinaryRow<ExprOp::kPow>("pow", "a to the power of b", kDelicate),
     BinaryRow<ExprOp::kAtan2>("atan2", "angle of the point (b, a)"),
-    BinaryRow<ExprOp::kAnd>("and", "a and b, bit by bit"),
-    BinaryRow<ExprOp::kOr>("or", "a or b, bit by bit"),
+    BinaryRow<ExprOp::kAnd>("and", "a and b, bit by bit", kCheap),
+    BinaryRow<ExprOp::kOr>("or", "a or b, bit by bit", kCheap),
     BinaryRow<ExprOp::kXor>("xor", "a xor b, bit by bit"),
     BinaryRow<ExprOp::kShiftLeft>("shift_left", "a * 2^b; 0 for b of the width or more"),
     BinaryRow<ExprOp::kShiftRight>("shift_right", "floor(a / 2^b)"),
-    BinaryRow<ExprOp::kEqual>("equal", "a == b"),
+    BinaryRow<ExprOp::kEqual>("equal", "a == b", kCheap),
     BinaryRow<ExprOp::kNotEqual>("not_equal", "a != b"),
-    BinaryRow<ExprOp::kLess>("less", "a < b"),
+    BinaryRow<ExprOp::kLess>("less", "a < b", kCheap),
     BinaryRow<ExprOp::kLessEqual>("less_equal", "a <= b"),
-    UnaryRow<ExprOp::kNegate>("neg", "-a"),
-    UnaryRow<ExprOp::kAbs>("abs", "magnitude of a"),
-    UnaryRow<ExprOp::kNot>("not", "logical not of bools, bit by bit of integers"),
-    UnaryRow<ExprOp::kExp>("exp", "e^a"),
-    UnaryRow<ExprOp::kExp2>("exp2", "2^a"),
-    UnaryRow<ExprOp::kLog>("log", "natural logarithm"),
-    UnaryRow<ExprOp::kLog1p>("log1p", "log(1 + a)"),
-    UnaryRow<ExprOp::kExpm1>("expm1", "e^a - 1"),
+    UnaryRow<ExprOp::kNegate>("neg", "-a", kCheap),
+    UnaryRow<ExprOp::kAbs>("abs", "magnitude of a", kCheap),
+    UnaryRow<ExprOp::kNot>("not", "logical not of bools, bit by bit of integers", kCheap),
+    UnaryRow<ExprOp::kExp>("exp", "e^a", kDelicate),
+    UnaryRow<ExprOp::kExp2>("exp2", "2^a", kDelicate),
+    UnaryRow<ExprOp::kLog>("log", "natural logarithm", kDelicate),
+    UnaryRow<ExprOp::kLog1p>("log1p", "log(1 + a)", kDelicate),
+    UnaryRow<ExprOp::kExpm1>("expm1", "e^a - 1", kDelicate),
     UnaryRow<ExprOp::kSqrt>("sqrt", "square root"),
     UnaryRow<ExprOp::kReciprocalSqrt>("rsqrt", "1 / sqrt(a)"),
-    UnaryRow<ExprOp::kSin>("sin", "sine"),
-    UnaryRow<ExprOp::kCos>("cos", "cosine"),
-    UnaryRow<ExprOp::kTan>("tan", "tangent"),
+    UnaryRow<ExprOp::kSin>("sin", "sine", kDelicate),
+    UnaryRow<ExprOp::kCos>("cos", "cosine", kDelicate),
+    UnaryRow<ExprOp::kTan>("tan", "tangent", kDelicate),
     UnaryRow<ExprOp::kAsin>("asin", "inverse sine"),
     UnaryRow<ExprOp::kAcos>("acos", "inverse cosine"),
     UnaryRow<ExprOp::kAtan>("atan", "inverse tangent"),
@@ -246,35 +260,42 @@ constexpr CoreOp kRows[] = {
     UnaryRow<ExprOp::kIsNan>("is_nan", "whether a is NaN"),
     UnaryRow<ExprOp::kIsInf>("is_inf", "whether a is infinite"),
     UnaryRow<ExprOp::kPopCount>("pop_count", "number of bits set"),
-    {.name = "fma",
-     .kind = OpKind::kElementwise,
-     .min_inputs = 3,
-     .max_inputs = 3,
-     .infer = InferArithmetic<ExprOp::kFma>,
-     .element = FmaElement,
-     .scalar = ExprOp::kFma,
-     .meaning = "a * b + c, rounded once"},
-    {.name = "where",
-     .kind = OpKind::kElementwise,
-     .min_inputs = 3,
-     .max_inputs = 3,
-     .infer = InferWhere,
-     .element = WhereElement,
-     .meaning = "a where the condition holds, else b"},
-    {.name = "cast",
-     .kind = OpKind::kElementwise,
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .infer = InferCast,
-     .element = CastElement,
-     .meaning = "converted to the element type `to`"},
-    {.name = "bitcast",
-     .kind = OpKind::kElementwise,
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .infer = InferBitcast,
-     .element = BitcastElement,
-     .meaning = "the same bits as the element type `to`"},
+    Elementwise({.name = "fma",
+                 .min_inputs = 3,
+                 .max_inputs = 3,
+                 .infer = InferArithmetic<ExprOp::kFma>,
+                 .element = FmaElement,
+                 .scalar = ExprOp::kFma,
+                 .meaning = "a * b + c, rounded once",
+                 .traits = kCheap}),
+    Elementwise({.name = "where",
+                 .min_inputs = 3,
+                 .max_inputs = 3,
+                 .infer = InferWhere,
+                 .element = WhereElement,
+                 .scalar = ExprOp::kSelect,
+                 .meaning = "a where the condition holds, else b",
+                 .traits = kCheap}),
+    Elementwise({.name = "cast",
+                 .min_inputs = 1,
+                 .max_inputs = 1,
+                 .infer = InferCast,
+                 .element = CastElement,
+                 .scalar = ExprOp::kCast,
+                 .meaning =
+                     "converted to the element type `to`; with `finite`, finite numbers beyond f16's range "
+                     "become its largest",
+                 .attributes = "to saturate finite",
+                 .traits = kCheap}),
+    Elementwise({.name = "bitcast",
+                 .min_inputs = 1,
+                 .max_inputs = 1,
+                 .infer = InferBitcast,
+                 .element = BitcastElement,
+                 .scalar = ExprOp::kBitcast,
+                 .meaning = "the same bits as the element type `to`",
+                 .attributes = "to",
+                 .traits = {.reads_bits = true}}),
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The families of core operators, one file each. core_ops.cc joins them; nobody else includes this.
+// The families of core operators, one file each, and what they share. families.def lists them; nobody but
+// they and core_ops.cc includes this.
 #pragma once
 
 #include <span>
@@ -7,25 +8,9 @@
 
 namespace tvmvm::ir {
 
-std::span<const CoreOp> ElementwiseFamily();    // core_elementwise.cc
-std::span<const CoreOp> MovementFamily();       // core_movement.cc
-std::span<const CoreOp> IndexingFamily();       // core_indexing.cc
-std::span<const CoreOp> PaddingFamily();        // core_padding.cc
-std::span<const CoreOp> ReduceFamily();         // core_reduce.cc
-std::span<const CoreOp> ContractionFamily();    // core_contraction.cc
-std::span<const CoreOp> ConvolutionFamily();    // core_convolution.cc
-std::span<const CoreOp> WindowFamily();         // core_window.cc
-std::span<const CoreOp> ScanFamily();           // core_scan.cc
-std::span<const CoreOp> SortFamily();           // core_sort.cc
-std::span<const CoreOp> ScatterFamily();        // core_scatter.cc
-std::span<const CoreOp> CompactFamily();        // core_compact.cc
-std::span<const CoreOp> TreeFamily();           // core_trees.cc
-std::span<const CoreOp> CouplingFamily();       // core_coupling.cc
-std::span<const CoreOp> RandomFamily();         // core_random.cc
-std::span<const CoreOp> LinearAlgebraFamily();  // core_linear_algebra.cc
-std::span<const CoreOp> RoiFamily();            // core_roi.cc
-std::span<const CoreOp> ControlFamily();        // core_control.cc
-std::span<const CoreOp> HostFamily();           // core_host.cc
+#define FAMILY(Name) std::span<const CoreOp> Name##Family();
+#include "compiler/graph/core/families.def"
+#undef FAMILY
 
 // ---- what the rows share (core_ops.cc) ----
 

@@ -11,7 +11,12 @@ constexpr uint32_t kAny = HostSignature::kAny;
 
 constexpr CoreOp kRows[] = {
 #define HOST(Name, host_name, scalars, refs, scalar_results, ref_results, about) \
-  {.name = host_name, .kind = OpKind::kHost, .max_inputs = Count(refs), .meaning = about},
+  {.name = host_name,                                                            \
+   .kind = OpKind::kHost,                                                        \
+   .max_inputs = Count(refs),                                                    \
+   .meaning = about,                                                             \
+   .attributes = "scalars symbols",                                              \
+   .host = HostFunctionId::k##Name},
 #include "bytecode/host_functions.def"
 #undef HOST
 };

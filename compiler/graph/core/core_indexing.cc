@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/graph/core/core_families.h"
+#include "compiler/graph/requirements.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -88,6 +89,20 @@ Expr GatherNdElement(ElementContext& context, std::span<const Expr> index) {
   return InputUnlessEmpty(context, 0, source, std::span(data).first(batch + depth));
 }
 
+void RequireSmallerIndices(const Function& function, const Node& node, Requirements* list) {
+  const Type &data = function.type(node.inputs[0]), &indices = function.type(node.inputs[1]);
+  int64_t axis = node.Int("axis");
+  if (axis < 0) axis += data.rank();
+  for (int other = 0; other < data.rank(); ++other) {
+    const Dim &found = indices.dims[static_cast<size_t>(other)],
+              &limit = data.dims[static_cast<size_t>(other)];
+    if (other != axis && !(found == limit))
+      Require(list, LessEqual(found, limit),
+              fmt::format("the indices have size {{0}} along axis {}, the data {{1}}", other),
+              {found, limit});
+  }
+}
+
 constexpr CoreOp kRows[] = {
     {.name = "gather",
      .kind = OpKind::kMovement,
@@ -95,21 +110,26 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 2,
      .infer = InferGather,
      .element = GatherElement,
-     .meaning = "slices of x along `axis` chosen by the indices"},
+     .meaning = "slices of x along `axis` chosen by the indices",
+     .attributes = "axis",
+     .traits = {.axes = AxisMap::kGather, .pull = true}},
     {.name = "gather_elements",
      .kind = OpKind::kMovement,
      .min_inputs = 2,
      .max_inputs = 2,
      .infer = InferGatherElements,
      .element = GatherElementsElement,
-     .meaning = "each element of x along `axis` at the index of the same place"},
+     .meaning = "each element of x along `axis` at the index of the same place",
+     .attributes = "axis",
+     .requirements = RequireSmallerIndices},
     {.name = "gather_nd",
      .kind = OpKind::kMovement,
      .min_inputs = 2,
      .max_inputs = 2,
      .infer = InferGatherNd,
      .element = GatherNdElement,
-     .meaning = "slices of x addressed by tuples along the last axis of the indices"},
+     .meaning = "slices of x addressed by tuples along the last axis of the indices",
+     .attributes = "batch_dims"},
 };
 
 }  // namespace

@@ -6,41 +6,13 @@
 #include <numeric>
 
 #include "compiler/graph/core/core_families.h"
+#include "compiler/graph/requirements.h"
 
 namespace tvmvm::ir {
 namespace {
 
 using tensor::DimValue;
 using tensor::IntConstant;
-
-Expected<std::vector<Type>> InferConstant(const InferContext& context) {
-  const TensorData* data = context.node.Data("data");
-  if (!data) return MakeError(Code::kInvalidArgument, "attribute 'data' is absent");
-  return One(data->dtype, Dims(data->dims.begin(), data->dims.end()));
-}
-
-Expected<std::vector<Type>> InferDefineDims(const InferContext& context) {
-  TVMVM_TRY(Type type, RankedTensor(context, 0));
-  const Attribute* attribute = context.node.Find("symbols");
-  const auto* symbols = attribute ? std::get_if<std::vector<std::string>>(attribute) : nullptr;
-  if (!symbols) return MakeError(Code::kInvalidArgument, "attribute 'symbols' is absent");
-  if (!IsInteger(type.dtype) && type.dtype != DType::kBool)
-    return MakeError(Code::kInvalidArgument, fmt::format("input is {}, wanted integers", type.ToString()));
-  if (!Product(type.dims).IsConstant(static_cast<int64_t>(symbols->size())))
-    return MakeError(Code::kInvalidArgument,
-                     fmt::format("{} symbols for {}", symbols->size(), type.ToString()));
-  return std::vector<Type>{};
-}
-
-Expected<std::vector<Type>> InferDimsTensor(const InferContext& context) {
-  TVMVM_TRY(Dims elements, DimsAttribute(context.node, "elements"));
-  TVMVM_TRY(Dims dims, DimsAttribute(context.node, "dims"));
-  TVMVM_TRY(DType dtype, DTypeAttribute(context.node, "dtype"));
-  if (!Product(dims).IsConstant(static_cast<int64_t>(elements.size())))
-    return MakeError(Code::kInvalidArgument,
-                     fmt::format("{} elements for shape {}", elements.size(), ToString(dims)));
-  return One(dtype, std::move(dims));
-}
 
 Expected<std::vector<Type>> InferIota(const InferContext& context) {
   TVMVM_TRY(Dims dims, DimsAttribute(context.node, "dims"));
@@ -270,81 +242,169 @@ Expr ReshapeElement(ElementContext& context, std::span<const Expr> index) {
   return context.Input(0, Regroup(context.output_type().dims, index, context.input_type(0).dims));
 }
 
-Expected<std::vector<Type>> InferRequire(const InferContext& c) {
-  const Attribute* condition = c.node.Find("condition");
-  bool has_condition = condition != nullptr && std::holds_alternative<Dim>(*condition);
-  if (has_condition && !c.node.String("message").empty()) return std::vector<Type>();
-  return MakeError(Code::kInvalidArgument, "a condition and a message are wanted");
+// ---- what else rows tell ----
+
+std::optional<Dim> WholeView(const Function&, const Node&) { return Dim(0); }
+
+// The bytes before a slice whose elements lie together: unit steps, and the sliced axis has only axes of size
+// 1 before it and only whole axes after it.
+std::optional<Dim> SliceOffset(const Function& function, const Node& node) {
+  const Type& type = function.type(node.inputs[0]);
+  if (DTypeBits(type.dtype) < 8) return std::nullopt;
+  const Dims &sizes = node.DimList("dims"), &steps = node.DimList("steps"), &starts = node.DimList("starts");
+  auto is_whole = [&](size_t axis) { return sizes[axis] == type.dims[axis] && steps[axis].IsConstant(1); };
+  size_t inner = type.dims.size();  // whole axes from here on
+  while (inner > 0 && is_whole(inner - 1)) --inner;
+  if (inner > 0 && !steps[inner - 1].IsConstant(1) && !sizes[inner - 1].IsConstant(1)) return std::nullopt;
+  for (size_t outer = 0; outer + 1 < inner; ++outer)
+    if (!sizes[outer].IsConstant(1)) return std::nullopt;
+  Dim offset = 0;
+  for (size_t axis = 0; axis < type.dims.size(); ++axis) {
+    offset = offset * type.dims[axis];
+    if (!is_whole(axis)) offset = offset + starts[axis];
+  }
+  return offset * Dim(DTypeBits(type.dtype) / 8);
 }
 
-Expected<std::vector<Type>> InferTransfer(const InferContext& c) {
-  const Type& type = c.inputs[0];
-  if (type.kind == TypeKind::kTensor && type.ranked && type.dtype != DType::kString) return std::vector{type};
-  return MakeError(Code::kInvalidArgument, type.ToString() + " cannot be copied between devices");
+std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& dims) {
+  std::vector<int64_t> strides(dims.size(), 1);
+  for (size_t axis = dims.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * dims[axis];
+  return strides;
+}
+
+std::optional<StridedCopy> CopyTransposed(const Node& node, const std::vector<int64_t>& dims,
+                                          const std::vector<int64_t>&) {
+  StridedCopy copy;
+  std::vector<int64_t> own = RowMajorStrides(dims);
+  for (int64_t axis : node.Ints("perm")) copy.strides.push_back(own[static_cast<size_t>(axis)]);
+  return copy;
+}
+
+std::optional<StridedCopy> CopyExpanded(const Node&, const std::vector<int64_t>& dims,
+                                        const std::vector<int64_t>& sizes) {
+  StridedCopy copy;
+  std::vector<int64_t> own = RowMajorStrides(dims);
+  size_t added = sizes.size() - dims.size();
+  copy.strides.assign(sizes.size(), 0);
+  for (size_t axis = 0; axis < dims.size(); ++axis)
+    copy.strides[added + axis] = dims[axis] == 1 ? 0 : own[axis];
+  return copy;
+}
+
+std::optional<StridedCopy> CopySliced(const Node& node, const std::vector<int64_t>& dims,
+                                      const std::vector<int64_t>& sizes) {
+  StridedCopy copy;
+  std::vector<int64_t> own = RowMajorStrides(dims);
+  for (size_t axis = 0; axis < sizes.size(); ++axis) {
+    std::optional<int64_t> start = node.DimList("starts")[axis].constant(),
+                           step = node.DimList("steps")[axis].constant();
+    if (!start || !step) return std::nullopt;
+    copy.offset += *start * own[axis];
+    copy.strides.push_back(*step * own[axis]);
+    __int128 last = *start + static_cast<__int128>(*step) * (sizes[axis] - 1);
+    if (sizes[axis] > 0 && (*start < 0 || *start >= dims[axis] || last < 0 || last >= dims[axis]))
+      return std::nullopt;
+  }
+  return copy;
+}
+
+void RequireJoinable(const Function& function, const Node& node, Requirements* list) {
+  const Type& first = function.type(node.inputs[0]);
+  int64_t axis = node.Int("axis");
+  if (axis < 0) axis += first.rank();
+  for (size_t i = 1; i < node.inputs.size(); ++i)
+    for (int other = 0; other < first.rank(); ++other)
+      if (other != axis)
+        RequireEqual(list, function.type(node.inputs[i]).dims[static_cast<size_t>(other)],
+                     first.dims[static_cast<size_t>(other)], fmt::format("axis {} of input {}", other, i));
+}
+
+void RequireInside(const Function& function, const Node& node, Requirements* list) {
+  const Type& type = function.type(node.inputs[0]);
+  const Dims &starts = node.DimList("starts"), &steps = node.DimList("steps"), &sizes = node.DimList("dims");
+  for (size_t axis = 0; axis < type.dims.size(); ++axis) {
+    if (starts[axis].IsConstant(0) && steps[axis].IsConstant(1) && sizes[axis] == type.dims[axis]) continue;
+    Dim last = starts[axis] + (sizes[axis] - Dim(1)) * steps[axis];
+    auto inside = [&](const Dim& position) {
+      return And(LessEqual(0, position), Less(position, type.dims[axis]));
+    };
+    Require(list, Or(Equal(sizes[axis], 0), And(inside(starts[axis]), inside(last))),
+            fmt::format("a slice of axis {} goes from {{0}} to {{1}}, the axis has size {{2}}", axis),
+            {starts[axis], last, type.dims[axis]});
+  }
+}
+
+void RequireEqualCounts(const Function& function, const Node& node, Requirements* list) {
+  RequireEqual(list, Product(function.type(node.outputs[0]).dims),
+               Product(function.type(node.inputs[0]).dims), "the number of elements of the new shape");
 }
 
 constexpr CoreOp kRows[] = {
-    {.name = "constant", .kind = OpKind::kConstant, .infer = InferConstant, .meaning = "the tensor `data`"},
-    {.name = "define_dims",
-     .kind = OpKind::kDefineDims,
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .infer = InferDefineDims,
-     .meaning = "names the elements of a small integer tensor, so that dims can use them"},
-    {.name = "require",
-     .kind = OpKind::kRequire,
-     .infer = InferRequire,
-     .meaning = "fails with `message`, whose {0}, {1}, ... are `values`, where `condition` is 0"},
-    {.name = "dims_tensor",
-     .kind = OpKind::kDimsTensor,
-     .infer = InferDimsTensor,
-     .meaning = "a small tensor of shape `dims` whose elements are dims"},
-    {.name = "transfer",
-     .kind = OpKind::kTransfer,
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .infer = InferTransfer,
-     .meaning = "the same tensor on another device"},
     {.name = "iota",
      .kind = OpKind::kMovement,
      .infer = InferIota,
      .element = IotaElement,
-     .meaning = "the index along `axis`"},
+     .meaning = "the index along `axis`",
+     .attributes = "dims axis dtype",
+     .traits = {.axes = AxisMap::kIndex, .pull = true, .free = true}},
     {.name = "transpose",
      .kind = OpKind::kMovement,
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferTranspose,
      .element = TransposeElement,
-     .meaning = "axis k of the result is axis perm[k] of x"},
+     .meaning = "axis k of the result is axis perm[k] of x",
+     .attributes = "perm",
+     .traits = {.axes = AxisMap::kPermute, .moves = true, .final_move = true},
+     .copy = CopyTransposed},
     {.name = "expand",
      .kind = OpKind::kMovement,
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferExpand,
      .element = ExpandElement,
-     .meaning = "x broadcast to `dims`"},
+     .meaning = "x broadcast to `dims`",
+     .attributes = "dims",
+     .traits = {.axes = AxisMap::kBroadcast, .moves = true, .pull = true, .free = true},
+     .requirements = RequireBroadcast,
+     .copy = CopyExpanded},
     {.name = "slice",
      .kind = OpKind::kMovement,
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferSlice,
      .element = SliceElement,
-     .meaning = "elements starts + index * steps; steps may be negative"},
+     .meaning = "elements starts + index * steps; steps may be negative",
+     .attributes = "starts steps dims",
+     .traits = {.axes = AxisMap::kSlice,
+                .reorder = Reorder::kLists,
+                .moves = true,
+                .pull = true,
+                .final_move = true},
+     .requirements = RequireInside,
+     .view_offset = SliceOffset,
+     .copy = CopySliced},
     {.name = "concat",
      .kind = OpKind::kMovement,
      .min_inputs = 1,
      .max_inputs = -1,
      .infer = InferConcat,
      .element = ConcatElement,
-     .meaning = "inputs one after the other along `axis`"},
+     .meaning = "inputs one after the other along `axis`",
+     .attributes = "axis",
+     .traits = {.axes = AxisMap::kConcat, .reorder = Reorder::kAxis, .moves = true},
+     .requirements = RequireJoinable},
     {.name = "reshape",
      .kind = OpKind::kView,
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferReshape,
      .element = ReshapeElement,
-     .meaning = "the same elements in the same order in shape `dims`"},
+     .meaning = "the same elements in the same order in shape `dims`",
+     .attributes = "dims",
+     .traits = {.axes = AxisMap::kRegroup, .moves = true},
+     .requirements = RequireEqualCounts,
+     .view_offset = WholeView},
 };
 
 }  // namespace

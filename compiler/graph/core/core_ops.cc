@@ -10,24 +10,20 @@
 namespace tvmvm::ir {
 namespace {
 
-// The list of families: a new file of rows is named here.
-std::vector<std::span<const CoreOp>> Families() {
-  return {ElementwiseFamily(),   MovementFamily(),    IndexingFamily(), PaddingFamily(),  ReduceFamily(),
-          ContractionFamily(),   ConvolutionFamily(), WindowFamily(),   ScanFamily(),     SortFamily(),
-          ScatterFamily(),       CompactFamily(),     TreeFamily(),     CouplingFamily(), RandomFamily(),
-          LinearAlgebraFamily(), RoiFamily(),         ControlFamily(),  HostFamily()};
-}
-
 struct Table {
   std::vector<const CoreOp*> rows;
   std::map<std::string_view, const CoreOp*> by_name;
 
   Table() {
-    for (std::span<const CoreOp> family : Families()) {
-      for (const CoreOp& row : family) {
-        rows.push_back(&row);
-        by_name.emplace(row.name, &row);
-      }
+#define FAMILY(Name) Add(Name##Family());
+#include "compiler/graph/core/families.def"
+#undef FAMILY
+  }
+
+  void Add(std::span<const CoreOp> family) {
+    for (const CoreOp& row : family) {
+      rows.push_back(&row);
+      by_name.emplace(row.name, &row);
     }
   }
 };
@@ -63,6 +59,10 @@ const CoreOp& GetCoreOp(std::string_view name) {
   const CoreOp* op = FindCoreOp(name);
   assert(op != nullptr);
   return *op;
+}
+
+const CoreOp& HostOp(HostFunctionId function) {
+  return GetCoreOp(HostSignatures()[static_cast<size_t>(function)].name);
 }
 
 std::string_view ReduceKindName(tensor::ReduceKind kind) { return kReduceKinds[static_cast<size_t>(kind)]; }

@@ -89,7 +89,9 @@ constexpr CoreOp kRows[] = {
      .infer = InferPad,
      .element = PadElement,
      .meaning =
-         "x with `low` elements before and `high` after each axis; mode constant, reflect, edge or wrap"},
+         "x with `low` elements before and `high` after each axis; mode constant, reflect, edge or wrap",
+     .attributes = "low high mode",
+     .traits = {.axes = AxisMap::kPad, .reorder = Reorder::kLists, .data_inputs = 1, .moves = true}},
 };
 
 }  // namespace

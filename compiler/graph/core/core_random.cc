@@ -120,7 +120,8 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 0,
      .infer = InferRandomWords,
      .loops = RandomWordsLoops,
-     .meaning = "the first `count` words of the Mersenne Twister MT19937 that `seed` starts"},
+     .meaning = "the first `count` words of the Mersenne Twister MT19937 that `seed` starts",
+     .attributes = "seed count"},
 };
 
 }  // namespace

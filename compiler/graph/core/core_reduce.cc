@@ -70,7 +70,9 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 1,
      .infer = InferReduce,
      .element = ReduceElement,
-     .meaning = "x reduced by `kind` over the axes whose flag is 1; the rank is kept"},
+     .meaning = "x reduced by `kind` over the axes whose flag is 1; the rank is kept",
+     .attributes = "flags kind select_last",
+     .traits = {.axes = AxisMap::kReduce, .reorder = Reorder::kLists}},
 };
 
 }  // namespace

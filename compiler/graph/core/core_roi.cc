@@ -212,14 +212,16 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 3,
      .infer = InferRoiAlign,
      .loops = RoiAlignLoops,
-     .meaning = "regions of images, each divided into bins; mean or maximum of points interpolated in a bin"},
+     .meaning = "regions of images, each divided into bins; mean or maximum of points interpolated in a bin",
+     .attributes = "height width scale samples mode half_pixel"},
     {.name = "roi_pool",
      .kind = OpKind::kProcedural,
      .min_inputs = 2,
      .max_inputs = 2,
      .infer = InferRoiPool,
      .loops = RoiPoolLoops,
-     .meaning = "regions of images, each divided into bins; the largest element of each bin"},
+     .meaning = "regions of images, each divided into bins; the largest element of each bin",
+     .attributes = "height width scale"},
 };
 
 }  // namespace

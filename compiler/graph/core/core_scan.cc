@@ -77,7 +77,8 @@ constexpr CoreOp kRows[] = {
      .infer = InferScan,
      .loops = ScanLoops,
      .meaning = "running sum or product along `axis`; exclusive leaves out the element itself, reverse runs "
-                "from the end"},
+                "from the end",
+     .attributes = "axis kind exclusive reverse"},
 };
 
 }  // namespace

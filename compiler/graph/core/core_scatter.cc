@@ -67,7 +67,7 @@ Expr Reduced(const std::string& reduction, const Expr& old, const Expr& update) 
 
 // With `in_place` the result lies where x lies.
 void CopyData(LoopContext& context, tensor::Nest& nest) {
-  if (context.node().Int("in_place") != 0) return;
+  if (context.node().decided.in_place) return;
   const Type& type = context.input_type(0);
   tensor::ForVectors(
       nest, "i", IntConstant(0), DimValue(Product(type.dims)), LanesOf(context.target(), type.dtype), 1,
@@ -132,14 +132,18 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 3,
      .infer = InferScatterElements,
      .loops = ScatterElementsLoops,
-     .meaning = "x with each update written along `axis` at the index of the same place"},
+     .meaning = "x with each update written along `axis` at the index of the same place",
+     .attributes = "axis reduction",
+     .traits = {.updates = true}},
     {.name = "scatter_nd",
      .kind = OpKind::kProcedural,
      .min_inputs = 3,
      .max_inputs = 3,
      .infer = InferScatterNd,
      .loops = ScatterNdLoops,
-     .meaning = "x with slices, addressed by tuples along the last axis of the indices, updated"},
+     .meaning = "x with slices, addressed by tuples along the last axis of the indices, updated",
+     .attributes = "reduction",
+     .traits = {.updates = true}},
 };
 
 }  // namespace

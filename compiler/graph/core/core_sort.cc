@@ -118,7 +118,8 @@ constexpr CoreOp kRows[] = {
      .infer = InferTopK,
      .loops = TopKLoops,
      .meaning =
-         "the k largest or smallest elements along `axis` and their indices, in order; equal ones by index"},
+         "the k largest or smallest elements along `axis` and their indices, in order; equal ones by index",
+     .attributes = "axis k largest"},
 };
 
 }  // namespace

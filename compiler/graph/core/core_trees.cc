@@ -75,7 +75,8 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 4,
      .infer = InferTreeLeaves,
      .loops = TreeLeavesLoops,
-     .meaning = "the node of each decision tree that a row of features comes to after `levels` steps"},
+     .meaning = "the node of each decision tree that a row of features comes to after `levels` steps",
+     .attributes = "levels"},
 };
 
 }  // namespace

@@ -152,7 +152,9 @@ constexpr CoreOp kWindowOps[] = {
      .max_inputs = 1,
      .infer = InferWindow,
      .element = WindowElement,
-     .meaning = "a reduction over sliding windows; padding is left out"},
+     .meaning = "a reduction over sliding windows; padding is left out",
+     .attributes = "kind kernel strides dilations low high dims include_padding",
+     .traits = {.reorder = Reorder::kLists}},
 };
 
 }  // namespace

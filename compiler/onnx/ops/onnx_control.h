@@ -17,7 +17,9 @@ class InnerSymbols {
 
  private:
   bool IsInner(const std::string& symbol) const;
-  int first_;
+
+  const Module* module_;
+  int first_;  // SymbolInfo::serial of the first one
 };
 
 // Emits the nodes of a branch; gives its results.

@@ -1,4 +1,4 @@
-// The families of ONNX rows, one file each. A new family is listed here and in onnx_op.cc.
+// The families of ONNX rows, one file each, and what they share. families.def lists them.
 #pragma once
 
 #include <span>
@@ -7,55 +7,9 @@
 
 namespace tvmvm::ir {
 
-std::span<const OnnxOp> OnnxElementwiseRows();
-std::span<const OnnxOp> OnnxActivationRows();
-std::span<const OnnxOp> OnnxCastRows();
-std::span<const OnnxOp> OnnxReduceRows();
-std::span<const OnnxOp> OnnxShapeRows();
-std::span<const OnnxOp> OnnxMovementRows();
-std::span<const OnnxOp> OnnxSliceRows();
-std::span<const OnnxOp> OnnxGatherRows();
-std::span<const OnnxOp> OnnxGenerateRows();
-std::span<const OnnxOp> OnnxControlRows();
-std::span<const OnnxOp> OnnxConvolutionRows();
-std::span<const OnnxOp> OnnxPoolingRows();
-std::span<const OnnxOp> OnnxMatMulRows();
-std::span<const OnnxOp> OnnxEinsumRows();
-std::span<const OnnxOp> OnnxNormalizationRows();
-std::span<const OnnxOp> OnnxQuantizeRows();
-std::span<const OnnxOp> OnnxResizeRows();
-std::span<const OnnxOp> OnnxLossRows();
-std::span<const OnnxOp> OnnxDropoutRows();
-std::span<const OnnxOp> OnnxAttentionRows();
-std::span<const OnnxOp> OnnxGridRows();
-std::span<const OnnxOp> OnnxTrainingRows();
-std::span<const OnnxOp> OnnxSpectralRows();
-std::span<const OnnxOp> OnnxScanRows();
-std::span<const OnnxOp> OnnxSortRows();
-std::span<const OnnxOp> OnnxScatterRows();
-std::span<const OnnxOp> OnnxRecurrentRows();
-std::span<const OnnxOp> OnnxLinearAttentionRows();
-std::span<const OnnxOp> OnnxSequenceRows();
-std::span<const OnnxOp> OnnxOptionalRows();
-std::span<const OnnxOp> OnnxStringRows();
-std::span<const OnnxOp> OnnxSelectionRows();
-std::span<const OnnxOp> OnnxLabelRows();
-std::span<const OnnxOp> OnnxFeatureRows();
-std::span<const OnnxOp> OnnxLinearModelRows();
-std::span<const OnnxOp> OnnxSupportVectorRows();
-std::span<const OnnxOp> OnnxTreeRows();
-std::span<const OnnxOp> OnnxMapRows();
-std::span<const OnnxOp> OnnxNgramRows();
-std::span<const OnnxOp> OnnxImageRows();
-std::span<const OnnxOp> OnnxRandomRows();
-std::span<const OnnxOp> OnnxRoiRows();
-std::span<const OnnxOp> OnnxDeformableRows();
-std::span<const OnnxOp> OnnxLinearAlgebraRows();
-std::span<const OnnxOp> OnnxFusedRows();
-std::span<const OnnxOp> OnnxFusedAttentionRows();
-std::span<const OnnxOp> OnnxGroupedAttentionRows();
-std::span<const OnnxOp> OnnxQLinearRows();
-std::span<const OnnxOp> OnnxBlockQuantizedRows();
+#define FAMILY(Name) std::span<const OnnxOp> Onnx##Name##Rows();
+#include "compiler/onnx/ops/families.def"
+#undef FAMILY
 
 // Axes given as an attribute or, in newer versions, as an input whose values may be known only at run time:
 // one 0/1 flag for each of `rank` axes. Records an error where their number is unknown or a constant one is

@@ -14,64 +14,14 @@ namespace {
 
 using Kind = OnnxAttribute::Kind;
 
-using Family = std::span<const OnnxOp> (*)();
-constexpr Family kFamilies[] = {
-    OnnxElementwiseRows,
-    OnnxActivationRows,
-    OnnxCastRows,
-    OnnxReduceRows,
-    OnnxShapeRows,
-    OnnxMovementRows,
-    OnnxSliceRows,
-    OnnxGatherRows,
-    OnnxGenerateRows,
-    OnnxControlRows,
-    OnnxConvolutionRows,
-    OnnxPoolingRows,
-    OnnxMatMulRows,
-    OnnxEinsumRows,
-    OnnxNormalizationRows,
-    OnnxQuantizeRows,
-    OnnxResizeRows,
-    OnnxLossRows,
-    OnnxDropoutRows,
-    OnnxAttentionRows,
-    OnnxGridRows,
-    OnnxTrainingRows,
-    OnnxSpectralRows,
-    OnnxScanRows,
-    OnnxSortRows,
-    OnnxScatterRows,
-    OnnxRecurrentRows,
-    OnnxLinearAttentionRows,
-    OnnxSequenceRows,
-    OnnxOptionalRows,
-    OnnxStringRows,
-    OnnxSelectionRows,
-    OnnxLabelRows,
-    OnnxFeatureRows,
-    OnnxLinearModelRows,
-    OnnxSupportVectorRows,
-    OnnxTreeRows,
-    OnnxMapRows,
-    OnnxNgramRows,
-    OnnxImageRows,
-    OnnxRandomRows,
-    OnnxRoiRows,
-    OnnxDeformableRows,
-    OnnxLinearAlgebraRows,
-    OnnxFusedRows,
-    OnnxFusedAttentionRows,
-    OnnxGroupedAttentionRows,
-    OnnxQLinearRows,
-    OnnxBlockQuantizedRows,
-};
-
 std::vector<const OnnxOp*> ListRows() {
   std::vector<const OnnxOp*> rows;
-  for (Family family : kFamilies) {
-    for (const OnnxOp& row : family()) rows.push_back(&row);
-  }
+  auto add = [&](std::span<const OnnxOp> family) {
+    for (const OnnxOp& row : family) rows.push_back(&row);
+  };
+#define FAMILY(Name) add(Onnx##Name##Rows());
+#include "compiler/onnx/ops/families.def"
+#undef FAMILY
   return rows;
 }
 

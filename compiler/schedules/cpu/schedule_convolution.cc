@@ -46,7 +46,7 @@ ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node) {
   const ir::Dims &data = group.type(node.inputs[0]).dims, &weights = group.type(node.inputs[1]).dims,
                  &result = group.type(node.outputs[0]).dims;
   ConvolutionShape shape;
-  shape.channels_last = node.String("layout") == "channels_last";
+  shape.channels_last = node.LayoutOf("layout") == ir::Layout::kChannelsLast;
   shape.groups = node.Int("groups", 1);
   shape.batch = data[0];
   shape.channels = weights[1];
@@ -67,8 +67,7 @@ bool TakesConvolution(const GroupView& group) {
   ir::NodeId anchor = FindAnchor(group, ir::OpKind::kConvolution);
   if (!anchor.valid()) return false;
   const ir::Node& node = group.function().node(anchor);
-  if (node.op->name != "conv" || node.String("weights") == "channels_last" ||
-      !ProductResults::Find(group, anchor))
+  if (node.LayoutOf("weights") == ir::Layout::kChannelsLast || !ProductResults::Find(group, anchor))
     return false;
   LoopKernel draft;
   InputReader reader(group, {}, &draft);

@@ -14,7 +14,7 @@ class BufferLoops final : public ir::LoopContext {
     for (VariableId& g : call_.kernel.grid) g = call_.kernel.NewVariable("g");
     for (size_t i = 0; i < node_.inputs.size(); ++i) {
       // What is changed in place is the output's argument.
-      if (!node_.inputs[i].valid() || (i == 0 && node_.Int("in_place") != 0)) {
+      if (!node_.inputs[i].valid() || (i == 0 && node_.decided.in_place)) {
         input_arguments_.push_back(-1);
         continue;
       }

@@ -44,8 +44,10 @@ constexpr ProductTile kHalfTiles[] = {
 constexpr int64_t kBusyHalfTiles = 64;
 
 ir::NodeId AnchorOf(const GroupView& group) {
-  ir::NodeId anchor = FindAnchor(group, ir::OpKind::kContraction);
-  return anchor.valid() ? anchor : FindAnchor(group, ir::OpKind::kConvolution);
+  for (ir::OpKind kind :
+       {ir::OpKind::kContraction, ir::OpKind::kConvolution, ir::OpKind::kTransposedConvolution})
+    if (ir::NodeId anchor = FindAnchor(group, kind); anchor.valid()) return anchor;
+  return {};
 }
 
 // How many tiles hold the result.

@@ -34,7 +34,7 @@ bool IsNumbers(const Type& type) {
 Dim ElementsOf(const Type& type) { return ir::Product(type.dims); }
 
 // The result lies where the first input lies.
-bool IsInPlace(const Node& node) { return node.Int("in_place") != 0; }
+bool IsInPlace(const Node& node) { return node.decided.in_place; }
 
 int64_t CountStatements(const tensor::LoopKernel& kernel) {
   int64_t count = 0;
@@ -301,10 +301,11 @@ bool LoopDescriber::AddNode(NodeId id, Steps* steps) {
       steps->push_back(std::move(step));
       return true;
     }
-    case OpKind::kControl:
-      if (ir::IsIf(node)) return AddBranch(id, steps);
-      if (node.op->name != "fused") return false;
-      [[fallthrough]];
+    case OpKind::kIf:
+      return AddBranch(id, steps);
+    case OpKind::kLoop:
+    case OpKind::kCall:
+      return false;
     default:
       return AddGroup(id, steps);
   }
@@ -313,7 +314,7 @@ bool LoopDescriber::AddNode(NodeId id, Steps* steps) {
 // What operators that build their own loops do not tell: linear for scatter, up to quadratic for others.
 Dim LoopDescriber::WorkOf(const Node& node) const {
   Dim elements = 1;
-  bool is_scatter = node.op->name.starts_with("scatter_");
+  bool is_scatter = node.op->traits.updates;
   for (size_t i = IsInPlace(node) ? 1 : 0; i < node.inputs.size(); ++i)
     if (node.inputs[i].valid()) elements = elements + ElementsOf(function_.type(node.inputs[i]));
   for (ValueId output : node.outputs)

@@ -11,6 +11,8 @@
 namespace tvmvm::ir {
 namespace {
 
+using ::testing::HasSubstr;
+
 constexpr std::string_view kEverything = R"TEXT(symbol 'batch size': [1, 512] input
 symbol n: [0, inf] input
 symbol s0: [-inf, inf]
@@ -51,6 +53,55 @@ TEST(TextTest, EverythingRoundTrips) {
         "[18446744073709551615]", R"(["a\x0ab", "\"\\"])", "pad(%0, _) {any = float(0.1), high",
         "one = dim(n*4+1)", R"(from "Pad \xc3\xa9")", "    yield %13\n  }\n", "perm = [2, 0, 1]"})
     EXPECT_THAT(once, ::testing::HasSubstr(std::string(part)));
+}
+
+// What passes decide stands among the attributes; each where it has a meaning.
+TEST(TextTest, DecisionsAndLayoutsRoundTrip) {
+  const std::string scatter = R"(func @main {
+  input "x" = %0: tensor<f32,[4,2]>
+  input "i" = %1: tensor<i64,[1,1]>
+  input "u" = %2: tensor<f32,[1,2]>
+  %3: tensor<f32,[4,2]> = scatter_nd(%0, %1, %2) {in_place = 1, reduction = "none"}
+  output "y" = %3
+}
+)";
+  EXPECT_EQ(Normal(scatter), scatter);
+  EXPECT_THAT(Normal(R"(func @main {
+  input "x" = %0: tensor<f32,[4,2]>
+  %1: tensor<f32,[4,2]> = neg(%0) {in_place = 1}
+  output "y" = %1
+}
+)"),
+              HasSubstr("'in_place' is not decided of neg"));
+  auto loop = [](const std::string& decided) {
+    return R"(symbol i: [0, inf]
+func @main {
+  input "x" = %0: tensor<f32,[3]>
+  %1: tensor<f32,[3]> = loop(%0) {continue = dim(1), count = "", )" +
+           decided +
+           R"(finals = strings[], index = "i", initial = dims[], next = dims[], outline = 1, poll = 10, )"
+           R"(polls = 1, start = dim(1), symbols = strings[], trip = dim(3)} (%2: tensor<f32,[3]>) {
+    %3: tensor<f32,[3]> = neg(%2)
+    yield %3
+  }
+  output "y" = %1
+}
+)";
+  };
+  EXPECT_EQ(Normal(loop("expected_steps = 7, ")), loop("expected_steps = 7, "));
+  EXPECT_THAT(Normal(loop("expected_steps = -7, ")), HasSubstr("'expected_steps' is -7"));
+  auto convolution = [](const std::string& layout) {
+    return R"(func @main {
+  input "x" = %0: tensor<f32,[1,5,5,2]>
+  input "w" = %1: tensor<f32,[3,2,1,1]>
+  %2: tensor<f32,[1,5,5,3]> = conv(%0, %1) {dilations = [1, 1], high = dims[0, 0], layout = )" +
+           layout + R"(, low = dims[0, 0], strides = [1, 1]}
+  output "y" = %2
+}
+)";
+  };
+  EXPECT_EQ(Normal(convolution("channels_last")), convolution("channels_last"));
+  EXPECT_THAT(Normal(convolution("\"channels_last\"")), HasSubstr("'layout' is no layout"));
 }
 
 TEST(TextTest, BigConstantsAreDigests) {

@@ -279,13 +279,11 @@ class LoopBuilder {
 
 }  // namespace
 
-InnerSymbols::InnerSymbols(const Module& module) : first_(module.next_symbol) {}
+InnerSymbols::InnerSymbols(const Module& module) : module_(&module), first_(module.next_symbol) {}
 
-// Fresh symbols are "s" and a number.
 bool InnerSymbols::IsInner(const std::string& symbol) const {
-  if (symbol.size() < 2 || symbol.size() > 9 || symbol[0] != 's') return false;
-  if (symbol.find_first_not_of("0123456789", 1) != std::string::npos) return false;
-  return std::stoi(symbol.substr(1)) >= first_;
+  auto found = module_->symbols.find(symbol);
+  return found != module_->symbols.end() && found->second.serial >= first_;
 }
 
 bool InnerSymbols::Mentioned(const Dim& dim) const {

@@ -18,6 +18,23 @@ TEST(OnnxImporter, DimensionsBecomeSymbols) {
   EXPECT_TRUE(model.module->symbols.at("x_1").from_input);
 }
 
+// Whether a symbol comes from inside of a branch, its definition tells, not its name.
+TEST(OnnxImporter, SymbolsOfTheModelMayBeNamedLikeFreshOnes) {
+  auto branch = [](const char* op) {
+    return GraphMessage({{{op, {"x"}, {"b"}}}, {}, {ValueMessage("b", kOnnxFloat, {""})}});
+  };
+  NodeText choice{"If", {"c"}, {"y"}};
+  choice.attributes = {GraphAttribute("then_branch", branch("Neg")),
+                       GraphAttribute("else_branch", branch("Abs"))};
+  GraphText graph{{choice},
+                  {ValueMessage("x", kOnnxFloat, {"s5"}), ValueMessage("c", kOnnxBool, {})},
+                  {ValueMessage("y", kOnnxFloat, {""})}};
+  Imported model(ModelMessage(graph));
+  EXPECT_EQ(model.output(), "tensor<f32,[s5]>");
+  ASSERT_TRUE(model.module);
+  EXPECT_EQ(model.module->symbols.at("s5").serial, -1);
+}
+
 TEST(OnnxImporter, FactsBoundAndFixDimensions) {
   ImportOptions options;
   options.dims["n"] = {2, 2};

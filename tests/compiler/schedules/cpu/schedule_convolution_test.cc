@@ -54,7 +54,7 @@ void Check(const Convolution& c, double tolerance = 1e-4) {
                        {"high", dims(c.high)},
                        {"groups", c.groups},
                        {"dtype", sum_type},
-                       {"layout", std::string(c.channels_last ? "channels_last" : "channels_first")}});
+                       {"layout", c.channels_last ? ir::Layout::kChannelsLast : ir::Layout::kChannelsFirst}});
     b.Output(b.Add("max", {b.Add("add", {y, bias}), bias}));
     ir::NodeId node = b.Finish();
     ASSERT_TRUE(TakesConvolution(GroupView(b.function(), node)));
