@@ -84,9 +84,9 @@ class Reverse {
     if (!has_gradient) return;
     for (ValueId input : node.inputs) wanted.push_back(input.valid() && active_.contains(input));
     RuleContext context(b_, node, std::move(gradients), std::move(wanted));
-    const GradientRule* row = FindRule(node.op->name);
-    if (row == nullptr) return context.Unsupported("");
-    row->rule(context);
+    const Rule rule = FindRule(*node.op);
+    if (rule == nullptr) return context.Unsupported("");
+    rule(context);
     for (size_t k = 0; k < node.inputs.size() && !b_.failed(); ++k)
       if (context.terms()[k].valid()) Add(node.inputs[k], context.terms()[k]);
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <utility>
 
 #include "compiler/graph/core_op.h"
@@ -50,12 +51,27 @@ ValueId InShape(OpBuilder& b, ValueId x, const Dims& dims) {
 
 ValueId Zeros(OpBuilder& b, DType dtype, const Dims& dims) { return b.Expand(b.Scalar(dtype, 0), dims); }
 
-const GradientRule* FindRule(std::string_view op) {
-  for (std::span<const GradientRule> family :
-       {ElementwiseRules(), MovementRules(), IndexingRules(), ReductionRules(), ProductRules()})
-    for (const GradientRule& rule : family)
-      if (rule.op == op) return &rule;
-  return nullptr;
+namespace {
+
+using RulesByRow = std::map<const ir::CoreOp*, Rule>;
+
+const RulesByRow& StatedRules() {
+  static const RulesByRow* const kRules = [] {
+    auto* rules = new RulesByRow;
+    for (std::span<const GradientRule> family :
+         {ElementwiseRules(), MovementRules(), IndexingRules(), ReductionRules(), ProductRules()})
+      for (const GradientRule& row : family) rules->emplace(&ir::GetCoreOp(row.op), row.rule);
+    return rules;
+  }();
+  return *kRules;
+}
+
+}  // namespace
+
+Rule FindRule(const ir::CoreOp& op) {
+  if (auto found = StatedRules().find(&op); found != StatedRules().end()) return found->second;
+  bool is_composed = op.kind == ir::OpKind::kElementwise && op.scalar == tensor::ExprOp::kConstant;
+  return is_composed ? DerivedRule : nullptr;
 }
 
 }  // namespace tvmvm::autodiff

@@ -56,7 +56,10 @@ struct GradientRule {
   void (*rule)(RuleContext&);
 };
 
-const GradientRule* FindRule(std::string_view op);  // null: the operator has none
+// The rule of the families below; an elementwise operator that they leave out and that is no single operation
+// has one all the same, which follows from its element (derived_rule.cc). Null: the operator has none.
+using Rule = void (*)(RuleContext&);
+Rule FindRule(const ir::CoreOp& op);
 
 // ---- what rules share (gradient_rule.cc) ----
 
@@ -72,6 +75,7 @@ std::span<const GradientRule> ElementwiseRules();  // elementwise_rules.cc
 std::span<const GradientRule> MovementRules();     // movement_rules.cc
 std::span<const GradientRule> IndexingRules();     // indexing_rules.cc
 std::span<const GradientRule> ReductionRules();    // reduction_rules.cc
+void DerivedRule(RuleContext& context);            // derived_rule.cc
 std::span<const GradientRule> ProductRules();      // product_rules.cc
 
 }  // namespace tvmvm::autodiff

@@ -172,7 +172,7 @@ void AddNode(const OperatorForm& form, DType type, ir::GraphText* graph) {
 }  // namespace
 
 std::vector<OperatorForm> ReadOperatorForms() {
-  std::ifstream file(TVMVM_SOURCE_DIR "/tests/conformance/operator_forms.txt");
+  std::ifstream file(TVMVM_OPERATOR_FORMS);
   std::vector<OperatorForm> forms;
   for (std::string line; std::getline(file, line);)
     if (!line.empty() && !line.starts_with("#")) forms.push_back(ReadForm(line));
