@@ -66,7 +66,8 @@ compares this file with the table.
 - **versions** are those of the domain's opset that one row of the table serves.
 - **types** are the element types of the first input, or of the value in parentheses. Which types belong together in one call is
   ONNX's matter.
-- **devices** run the operator: it becomes kernels, which each of them runs.
+- **devices** run the operator: it becomes kernels, which each of them runs, or on the CPU alone a function of the host library.
+  Which of several devices runs a node of a model, `tvm-vm compile --print-placement` tells.
 
 Some types have a name together:
 

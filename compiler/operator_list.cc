@@ -8,9 +8,15 @@
 namespace tvmvm {
 namespace {
 
-// Those that code is generated for. Operators become tensor programs, which each of them runs: none has
-// operators of its own.
-constexpr DeviceKind kDevices[] = {DeviceKind::kCpu};
+// Operators become tensor programs, which every device runs: none has operators of its own. Functions of the
+// host library run beside the CPU.
+std::vector<std::string> DevicesOf(const ir::OnnxOp& row) {
+  std::vector<std::string> names;
+  for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kOpenCl, DeviceKind::kVulkan})
+    if (device == DeviceKind::kCpu || row.runs == ir::Runs::kAnywhere)
+      names.emplace_back(DeviceKindName(device));
+  return names;
+}
 
 OperatorInfo InfoOf(const ir::OnnxOp& row) {
   OperatorInfo info;
@@ -23,7 +29,7 @@ OperatorInfo InfoOf(const ir::OnnxOp& row) {
     info.until = ir::kNewestOpset;
   info.types = ir::TypeNames(row.types.set);
   info.types_of = row.types.input;
-  for (DeviceKind device : kDevices) info.devices.emplace_back(DeviceKindName(device));
+  info.devices = DevicesOf(row);
   return info;
 }
 

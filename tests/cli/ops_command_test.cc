@@ -41,7 +41,7 @@ TEST_F(OpsCommandTest, TableAsJson) {
   EXPECT_EQ((*row)["domain"], "ai.onnx");
   EXPECT_EQ((*row)["until"], 4);
   EXPECT_EQ((*row)["types_of"], "input 0");
-  EXPECT_EQ((*row)["devices"], json({"cpu"}));
+  EXPECT_EQ((*row)["devices"], json({"cpu", "opencl", "vulkan"}));
   EXPECT_EQ((*row)["types"].size(), 26u);
 }
 

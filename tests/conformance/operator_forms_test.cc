@@ -14,16 +14,11 @@
 #include "compiler/onnx/ops/onnx_op.h"
 #include "compiler/pipeline.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
+#include "tests/conformance/operator_evidence.h"
 #include "tests/sanitizer.h"
 
 namespace tvmvm {
 namespace {
-
-// They take graphs, maps or names of values, for which forms have no words. control_test.cc, gradient_test.cc,
-// references/ml.json and the conformance folders run them.
-constexpr std::string_view kWithoutForm[] = {"If",      "Loop",           "Scan",  "SequenceMap",
-                                             "CastMap", "DictVectorizer", "ZipMap",
-                                             "Gradient"};
 
 std::string NameOf(const ir::OnnxOp& row) {
   return fmt::format("{}{}{} {}", row.domain, row.domain.empty() ? "" : ".", row.name, row.since);
@@ -80,7 +75,7 @@ void CheckOutputs(const OperatorForm& form, const std::vector<DType>& types, con
 TEST(OperatorForms, EveryRowHasOne) {
   auto forms = FormsByRow();
   for (const ir::OnnxOp* row : ir::OnnxOps()) {
-    if (std::ranges::find(kWithoutForm, row->name) != std::end(kWithoutForm)) continue;
+    if (IsWithoutForm(*row)) continue;
     EXPECT_TRUE(forms.contains(row)) << NameOf(*row);
   }
 }
@@ -126,12 +121,51 @@ TEST(OperatorForms, TakeTheTypesOfTheTable) {
   }
 }
 
+// Whether a kernel runs for the form, or would where it is worth the copies; and whether the host library
+// does.
+struct WhatRuns {
+  bool kernels = false, host = false;
+};
+
+WhatRuns RunsOf(const OperatorForm& form, DType type) {
+  std::string model = ModelOf(form, {type}), table;
+  CompileOptions options;
+  options.targets = {"host"};
+  options.devices = {"opencl", "cpu"};
+  options.print_placement = true;
+  options.print = [&](const std::string& text) { table += text; };
+  auto compiled = GetCompiler().CompileBytes(ir::BytesOf(model), options);
+  EXPECT_TRUE(compiled) << form.text << ": " << compiled.error().message;
+  auto has = [&](const char* reason) { return table.find(reason) != std::string::npos; };
+  return {has("has a kernel") || has("small, copies would cost more"), has("a function of the host library")};
+}
+
+// An operator that becomes kernels runs on every device; one that becomes a function of the host library and
+// none, on the CPU alone.
+TEST(OperatorForms, RunWhereTheTableSays) {
+  for (const auto& [row, forms] : FormsByRow()) {
+    WhatRuns found;
+    for (const OperatorForm& form : forms) {
+      for (int i = 1; i < kDTypeCount; ++i) {
+        DType type = static_cast<DType>(i);
+        if (!row->types.set.contains(type) || !Compile(form, {type}, "import")) continue;
+        const WhatRuns more = RunsOf(form, type);
+        found.kernels |= more.kernels, found.host |= more.host;
+        if (more.kernels) break;
+      }
+    }
+    const bool is_on_host = found.host && !found.kernels;
+    EXPECT_EQ(row->runs == ir::Runs::kOnHost, is_on_host) << NameOf(*row);
+  }
+}
+
 // What a hostile model may write where `value` stands: numbers at the ends of their range and just past those
 // that mean something.
 std::vector<nlohmann::json> HostileValues(const nlohmann::json& value) {
   std::vector<nlohmann::json> hostile;
   if (value.is_number_integer())
-    for (int64_t number : {INT64_MAX, INT64_MIN, int64_t{INT32_MAX} + 1, int64_t{-1}, int64_t{0}, int64_t{1} << 62})
+    for (int64_t number :
+         {INT64_MAX, INT64_MIN, int64_t{INT32_MAX} + 1, int64_t{-1}, int64_t{0}, int64_t{1} << 62})
       hostile.emplace_back(number);
   if (!value.is_array() || value.empty() || !value[0].is_number_integer()) return hostile;
   for (const nlohmann::json& number : HostileValues(value[0])) {

@@ -1,6 +1,5 @@
 // ONNX operators: one row for each operator and range of versions, saying how it is decomposed into core
-// operators. Families live in one file each (elementwise.cc, movement.cc, ...), core rows and ONNX rows
-// together.
+// operators (compiler/graph/core_op.h). families.def lists the families and their files.
 #pragma once
 
 #include <cstdint>
@@ -84,6 +83,12 @@ struct OnnxTypes {
 constexpr OnnxTypes OfInput(int input, DTypeSet types) { return {types, input}; }
 constexpr OnnxTypes OfOutput(DTypeSet types) { return {types, OnnxTypes::kFirstOutput}; }
 
+// Where that runs which a row makes of an operator.
+enum class Runs : uint8_t {
+  kAnywhere,  // kernels, which every device runs, or control flow around them
+  kOnHost,    // a function of the host library: strings, sequences, optionals, maps, files
+};
+
 struct OnnxOp {
   std::string_view domain;  // "" is ai.onnx
   std::string_view name;
@@ -95,6 +100,7 @@ struct OnnxOp {
   void (*lower)(OnnxContext&);  // errors go through OnnxContext::b.Fail
   OnnxTypes types;
   StringUse strings = StringUse::kNative;
+  Runs runs = Runs::kAnywhere;
 
   // Sequences, optionals, maps and tensors of unknown rank are taken as they are.
   constexpr bool takes_any_value() const { return types.set.contains(kAnyValue); }
