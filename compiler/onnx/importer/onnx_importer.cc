@@ -16,6 +16,7 @@
 #include "compiler/onnx/importer/independent_names.h"
 #include "compiler/onnx/importer/onnx_signature.h"
 #include "compiler/onnx/importer/rank_dispatch.h"
+#include "compiler/onnx/importer/rank_region.h"
 #include "compiler/onnx/ops/onnx_op.h"
 
 namespace tvmvm::ir {
@@ -65,6 +66,12 @@ std::string InputProblem(const OnnxOp& row, int index, const Type& type) {
   return type.dtype == DType::kString && !row.types.set.contains(DType::kString) ? "strings" : "";
 }
 
+std::set<std::string> ResultNames(const OnnxGraph& graph) {
+  std::set<std::string> names;
+  for (const OnnxValueInfo& output : graph.outputs) names.insert(output.name);
+  return names;
+}
+
 class Importer {
  public:
   Importer(const OnnxModel& model, const ImportOptions& options, std::vector<std::string>* warnings)
@@ -89,7 +96,12 @@ class Importer {
   void CompareOutput(const OnnxValueInfo& declared, const Type& type, const std::string& place = "");
 
   Status ImportInitializers(const OnnxGraph& graph, Scope* scope);
-  Status ImportNodes(const std::vector<OnnxNode>& nodes, Scope* scope);
+  // `results`: the names that are read after the nodes.
+  Status ImportNodes(const std::vector<OnnxNode>& nodes, const std::set<std::string>& results, Scope* scope);
+  bool ReadsUnranked(const OnnxNode& node, const Scope& scope) const;
+  bool MayJoinRegion(const OnnxNode& node, const Scope& scope) const;
+  RankRegionImporter RegionImporter(const std::vector<OnnxNode>& nodes, Scope* scope,
+                                    std::vector<bool>* done);
   Status ImportNode(const std::vector<OnnxNode>& nodes, size_t index, Scope* scope);
   Status ImportCall(const OnnxFunction& callee, const OnnxNode& node, const std::string& name,
                     const std::vector<ValueId>& inputs, Scope* scope);
@@ -124,7 +136,8 @@ class Importer {
   ImportReport report_;
   std::map<std::tuple<std::string, std::string, std::string>, const OnnxFunction*> functions_;
   std::map<const void*, std::vector<Type>> carried_types_;  // by loop body
-  std::map<std::string, int> unnamed_;                      // nodes without a name, by operator
+  FlatViews flat_views_;
+  std::map<std::string, int> unnamed_;  // nodes without a name, by operator
   int64_t node_count_ = 0;
 };
 
@@ -250,17 +263,93 @@ void Importer::CheckSupport(const OnnxNode& node, const std::string& name, const
   if (row == nullptr) report_.Unsupported(OperatorText(node, version->second), name);
 }
 
-Status Importer::ImportNodes(const std::vector<OnnxNode>& nodes, Scope* scope) {
+Status Importer::ImportNodes(const std::vector<OnnxNode>& nodes, const std::set<std::string>& results,
+                             Scope* scope) {
   if (scope->depth > kMaxCallDepth)
     return MakeError(Code::kInvalidArgument,
                      "functions or graphs are nested too deeply, or a function calls itself");
+  std::vector<bool> done(nodes.size(), false);
+  std::optional<NodeNames> names;  // where some node reads a value of unknown rank
   for (size_t i = 0; i < nodes.size(); ++i) {
+    if (done[i]) continue;
     if (++node_count_ > kMaxNodes)
       return MakeError(Code::kUnsupported,
                        fmt::format("the model has more than {} nodes after inlining", kMaxNodes));
+    if (ReadsUnranked(nodes[i], *scope)) {
+      if (!names) names.emplace(nodes, results);
+      RankRegion region(nodes, *names, &builder_, &flat_views_, RegionImporter(nodes, scope, &done), &done);
+      if (region.Import(i)) continue;
+    }
     TVMVM_CHECK_OK(ImportNode(nodes, i, scope));
   }
   return {};
+}
+
+bool Importer::ReadsUnranked(const OnnxNode& node, const Scope& scope) const {
+  return std::ranges::any_of(node.inputs, [&](const std::string& input) {
+    const std::optional<ValueId>* found = input.empty() ? nullptr : scope.Find(input);
+    return found != nullptr && found->has_value() && (*found)->valid() && IsUnranked(builder_.type(**found));
+  });
+}
+
+// Operators that need to know ranks, without subgraphs.
+bool Importer::MayJoinRegion(const OnnxNode& node, const Scope& scope) const {
+  if (FindFunction(node) != nullptr) return false;
+  for (const auto& [name, attribute] : node.attributes)
+    if (attribute.graph != nullptr || attribute.kind == OnnxAttribute::Kind::kGraphs) return false;
+  for (const std::string& output : node.outputs)
+    if (independent_names_.contains(output) || scope.values.contains(output)) return false;
+  auto version = scope.opsets->find(node.domain);
+  if (version == scope.opsets->end()) return false;
+  const OnnxOp* row = FindOnnxOp(node.domain, node.op_type, static_cast<int>(version->second));
+  return row != nullptr && !row->takes_any_value();
+}
+
+RankRegionImporter Importer::RegionImporter(const std::vector<OnnxNode>& nodes, Scope* scope,
+                                            std::vector<bool>* done) {
+  RankRegionImporter importer;
+  importer.keep_all_values = options_.keep_all_values;
+  importer.find = [scope](const std::string& name) {
+    const std::optional<ValueId>* found = scope->Find(name);
+    return found == nullptr ? std::nullopt : *found;
+  };
+  importer.may_join = [this, scope](const OnnxNode& node) { return MayJoinRegion(node, *scope); };
+  importer.lower = [this, scope](const OnnxNode& node,
+                                 const std::vector<ValueId>& inputs) -> std::optional<std::vector<ValueId>> {
+    const ImportReport report = report_;
+    const std::map<std::string, int> unnamed = unnamed_;
+    Scope branch;
+    branch.outer = scope;
+    branch.opsets = scope->opsets;
+    branch.arguments = scope->arguments;
+    branch.prefix = scope->prefix;
+    branch.depth = scope->depth;
+    ++node_count_;
+    ImportOperator(node, NodeName(node, *scope), inputs, &branch);
+    unnamed_ = unnamed;
+    std::vector<ValueId> outputs;
+    for (const std::string& output : node.outputs) {
+      const auto made = branch.values.find(output);
+      if (!output.empty() && (made == branch.values.end() || !made->second)) {
+        report_ = report;
+        return std::nullopt;
+      }
+      outputs.push_back(output.empty() ? ValueId() : *made->second);
+    }
+    return outputs;
+  };
+  importer.import_before = [this, &nodes, scope, done](size_t index) {
+    if (!ImportNode(nodes, index, scope)) return false;
+    (*done)[index] = true;
+    return true;
+  };
+  importer.abandon = [this, unnamed = unnamed_] { unnamed_ = unnamed; };
+  importer.joined = [this, scope](const OnnxNode& node) { NodeName(node, *scope); };
+  importer.define = [this, scope](const std::string& name, ValueId value) {
+    if (std::string& known = function().value(value).name; known.empty()) known = scope->prefix + name;
+    scope->values.emplace(name, value);
+  };
+  return importer;
 }
 
 Status Importer::ImportNode(const std::vector<OnnxNode>& nodes, size_t index, Scope* scope) {
@@ -328,10 +417,10 @@ Status Importer::ImportCall(const OnnxFunction& callee, const OnnxNode& node, co
   inner.prefix = name + "/";
   inner.depth = scope->depth + 1;
   for (size_t i = 0; i < callee.inputs.size(); ++i)
-    TVMVM_CHECK_OK(
-        Define(callee.inputs[i], i < inputs.size() ? ValueFor(callee.inputs[i], inputs[i]) : ValueId(), &inner,
-               "a function input"));
-  TVMVM_CHECK_OK(ImportNodes(callee.nodes, &inner));
+    TVMVM_CHECK_OK(Define(callee.inputs[i],
+                          i < inputs.size() ? ValueFor(callee.inputs[i], inputs[i]) : ValueId(), &inner,
+                          "a function input"));
+  TVMVM_CHECK_OK(ImportNodes(callee.nodes, {callee.outputs.begin(), callee.outputs.end()}, &inner));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     const std::optional<ValueId>* result = inner.Find(callee.outputs[i]);
@@ -416,7 +505,7 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
   }
   if (!understood) return "";
   context->outputs.resize(node.outputs.size());
-  LowerForRanks(row, context);
+  LowerForRanks(row, context, &flat_views_);
   if (auto error = builder_.TakeError()) {
     if (error->code != Code::kUnsupported) return error->message;
     report_.Unsupported(fmt::format("{}: {}", OperatorText(node, context->version), error->message), name);
@@ -468,10 +557,11 @@ Expected<std::vector<ValueId>> Importer::ImportSubgraph(const OnnxGraph& graph,
   inner.prefix = scope.prefix;
   inner.depth = scope.depth + 1;
   for (size_t i = 0; i < arguments.size(); ++i)
-    TVMVM_CHECK_OK(Define(graph.inputs[i].name, ValueFor(graph.inputs[i].name, arguments[i]), &inner,
-                          "a graph input"));
+    TVMVM_CHECK_OK(
+        Define(graph.inputs[i].name, ValueFor(graph.inputs[i].name, arguments[i]), &inner, "a graph input"));
   TVMVM_CHECK_OK(ImportInitializers(graph, &inner));
-  TVMVM_CHECK_OK(ImportNodes(graph.nodes, &inner));
+  if (options_.counters != nullptr) ++options_.counters->imported_graphs;
+  TVMVM_CHECK_OK(ImportNodes(graph.nodes, ResultNames(graph), &inner));
   TVMVM_TRY(std::vector<ValueId> results, GraphResults(graph, inner));
   // What nodes compute decides, as for the model's own outputs: declarations are wrong more often than nodes.
   for (size_t i = 0; i < results.size(); ++i)
@@ -541,7 +631,7 @@ Expected<Module> Importer::Run() {
   scope.opsets = &model_.opset_imports;
   TVMVM_CHECK_OK(ImportInputs(&scope));
   TVMVM_CHECK_OK(ImportInitializers(model_.graph, &scope));
-  TVMVM_CHECK_OK(ImportNodes(model_.graph.nodes, &scope));
+  TVMVM_CHECK_OK(ImportNodes(model_.graph.nodes, ResultNames(model_.graph), &scope));
   TVMVM_CHECK_OK(ImportOutputs(scope));
   if (!report_.empty()) return tl::unexpected<Error>(report_.ToError());
   if (options_.keep_all_values) KeepAllValues(scope);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bytecode/status.h"
+#include "compiler/graph/compile_counters.h"
 #include "compiler/graph/graph.h"
 #include "compiler/onnx/model/onnx_model.h"
 
@@ -14,6 +15,7 @@ namespace tvmvm::ir {
 struct ImportOptions {
   std::map<std::string, DimRange> dims;  // facts by dim_param or symbol; low == high fixes the dimension
   bool keep_all_values = false;          // every named tensor becomes an output, after the model's own
+  CompileCounters* counters = nullptr;   // may be null
 };
 
 // Errors: kUnsupported (everything of the model that is not supported, with operator, domain, version and
