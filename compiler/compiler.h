@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bytecode/program.h"
@@ -32,8 +33,8 @@ struct CompileOptions {
   // In order of preference: "cpu", "opencl", "vulkan", "null"; what follows a ':' picks one of several when a
   // program runs. With a GPU the program runs on the CPU alone and with one, on each of the APIs named.
   std::vector<std::string> devices = {"cpu"};
-  bool strict = false;           // with a GPU: an error where something would run on the CPU
-  bool print_placement = false;  // with a GPU: what runs where, and why
+  bool strict = false;                    // with a GPU: an error where something would run on the CPU
+  bool print_placement = false;           // with a GPU: what runs where, and why
   Precision precision = Precision::kF32;  // of the GPUs' code; the CPU's is f32
   std::vector<std::string> targets;  // CPU levels: "host", "x86-64-v3", ...; empty: x86-64-v3 and x86-64-v4,
                                      // and x86-64-v4-vnni where products of bytes gain by it
@@ -56,6 +57,8 @@ struct CompileOptions {
 struct CompileResult {
   std::shared_ptr<const Program> program;  // null when stop_after ended the pipeline
   std::vector<std::string> warnings;
+  // What the compiler did, counted, by names for people: the same on every machine.
+  std::vector<std::pair<std::string, int64_t>> work;
 };
 
 // A row of the operator table: what an operator takes in a range of versions of its domain.

@@ -34,11 +34,8 @@ int MemoryTable::Add(Memory memory) {
 }
 
 int MemoryTable::AddArena(const Dim& bytes, const Step& step, DeviceClass device) {
-  return Add({.kind = MemoryKind::kArena,
-              .device = device,
-              .bytes = bytes,
-              .first = step.first,
-              .last = step.last});
+  return Add(
+      {.kind = MemoryKind::kArena, .device = device, .bytes = bytes, .first = step.first, .last = step.last});
 }
 
 int MemoryTable::AddArena(ValueId value, const Step& step) {
@@ -119,7 +116,7 @@ void MemoryTable::AssignStep(Step* step) {
   for (ValueId output : node.outputs)
     if (output.valid()) of_[output] = AddArena(output, *step);
   if (step->programs.empty()) return;
-  for (const tensor::Workspace& workspace : step->programs[0].workspaces)
+  for (const tensor::Workspace& workspace : step->programs[0]->workspaces)
     step->workspaces.push_back(
         AddArena(lowering::BytesOf(workspace.dtype, {workspace.elements}), *step, step->device));
 }
@@ -170,14 +167,12 @@ void MemoryTable::AssignCarried(const Step& step, size_t number) {
   int current, next;
   if (NeedsObject(type, ir::RegionSymbols(node))) {
     // The object after the last step is another memory: the steps' own may be changed where it lies.
-    Memory object{
-        .kind = MemoryKind::kObject, .device = device, .first = step.first, .last = step.first};
+    Memory object{.kind = MemoryKind::kObject, .device = device, .first = step.first, .last = step.first};
     current = Add(object);
     next = Add(object);
     of_[node.outputs[number]] = AddObject(node.outputs[number], step);
   } else {
-    Memory moving{
-        .kind = MemoryKind::kMoving, .device = device, .first = step.first, .last = step.last};
+    Memory moving{.kind = MemoryKind::kMoving, .device = device, .first = step.first, .last = step.last};
     moving.parts = {AddArena(parameter, step)};
     ValueId result = function_.region(node.regions[0]).results[number];
     ir::NodeId producer = function_.value(result).producer;

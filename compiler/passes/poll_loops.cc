@@ -13,9 +13,13 @@
 
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
+#include "compiler/graph/storage.h"
+#include "compiler/graph/transfers.h"
 #include "compiler/passes/device_loop_body.h"
+#include "compiler/passes/fuse_groups.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/region_edit.h"
+#include "compiler/passes/update_in_place.h"
 
 namespace tvmvm::passes {
 namespace {
@@ -42,19 +46,20 @@ std::vector<T> Joined(std::vector<T> a, const std::vector<T>& b) {
 
 class LoopPoller {
  public:
-  LoopPoller(Module* module, Function* function, NodeId loop, DeviceLoop plan, int64_t most_steps)
-      : module_(*module),
-        function_(*function),
+  LoopPoller(PolledFunction* in, NodeId loop, DeviceLoop plan, int64_t most_steps)
+      : in_(*in),
+        module_(in->module),
+        function_(in->function),
         loop_(loop),
         plan_(std::move(plan)),
         most_steps_(most_steps),
-        maker_(module, function, function->node(loop).source) {}
+        maker_(in, in->function.node(loop).source) {}
 
   // The nodes that take the loop's place.
   Expected<std::vector<NodeId>> Run() {
     const Node loop = function_.node(loop_);  // as it was
     outputs_ = loop.outputs;
-    TVMVM_CHECK_OK(DeviceLoopBody(&module_, &function_, loop_, plan_).Rewrite());
+    TVMVM_CHECK_OK(DeviceLoopBody(&in_, loop_, plan_).Rewrite());
     SplitSymbols(loop);
     std::vector<NodeId> nodes = Initial(loop);
     if (plan_.polls()) {
@@ -69,6 +74,9 @@ class LoopPoller {
       return MakeError(Code::kInternal, "poll-loops: " + maker_.builder().TakeError()->message);
     return nodes;
   }
+
+  // What was collected of all steps: its length is known after the loop only, so it grows on the host.
+  const std::set<ValueId>& rows_on_host() const { return rows_on_host_; }
 
  private:
   struct Symbols {
@@ -113,6 +121,7 @@ class LoopPoller {
       Dims none = function_.type(outputs_[i]).dims;
       none[0] = 0;
       initial_.push_back(b.Expand(b.ScalarInt(function_.type(outputs_[i]).dtype, 0), none));
+      rows_on_host_.insert(initial_.back());
     }
     return maker_.Take();
   }
@@ -207,6 +216,7 @@ class LoopPoller {
       function_.region(outer_).parameters.push_back(parameter);
       const ValueId made = maker_.builder().SliceAxis(chunks_[i], 0, 0, steps_);
       appended.push_back(maker_.builder().Concat({parameter, made}, 0));
+      rows_on_host_.insert({parameter, appended.back()});
     }
     return appended;
   }
@@ -249,7 +259,10 @@ class LoopPoller {
     if (!is_symbol && !is_counter) type.dims[0] = Dim::Symbol(rows_after_);
     const ValueId value = function_.AddValue(std::move(type));
     if (is_symbol) carried_out_.push_back(value);
-    if (!is_symbol && !is_counter) collected_.push_back(value);
+    if (!is_symbol && !is_counter) {
+      collected_.push_back(value);
+      rows_on_host_.insert(value);
+    }
     return value;
   }
 
@@ -257,8 +270,8 @@ class LoopPoller {
   std::vector<NodeId> Cut(const Node& loop) {
     OpBuilder& b = maker_.builder();
     for (size_t i = 0; i < collected_.size() && !b.failed(); ++i)
-      ReplaceUses(&function_, outputs_[loop.inputs.size() + i],
-                  b.SliceAxis(collected_[i], 0, 0, Dim::Symbol(count_)));
+      in_.uses.Replace(outputs_[loop.inputs.size() + i],
+                       b.SliceAxis(collected_[i], 0, 0, Dim::Symbol(count_)));
     return maker_.Take();
   }
 
@@ -268,10 +281,10 @@ class LoopPoller {
     std::vector<NodeId> nodes;
     OpBuilder& b = maker_.builder();
     for (size_t i = 0; i < device_.names.size(); ++i)
-      if (IsMentioned(function_, device_.finals[i]))
+      if (in_.mentioned.contains(device_.finals[i]))
         b.EmitMulti("define_dims", {carried_out_[i]}, {{"symbols", Names{device_.finals[i]}}});
     if (plan_.polls() && std::ranges::any_of(host_.finals, [&](const std::string& name) {
-          return IsMentioned(function_, name);
+          return in_.mentioned.contains(name);
         }))
       nodes.push_back(CountAgain(loop));
     return Joined(maker_.Take(), nodes);
@@ -303,6 +316,7 @@ class LoopPoller {
     return function_.AddNode(std::move(node));
   }
 
+  PolledFunction& in_;
   Module& module_;
   Function& function_;
   const NodeId loop_;
@@ -317,38 +331,127 @@ class LoopPoller {
   std::string base_, width_, rows_, rows_after_, count_, host_goes_on_, host_count_;
   Names between_, after_;
   Dim steps_;  // of the inner loop
+  std::set<ValueId> rows_on_host_;
   bool has_host_condition_ = false;
 };
 
-// True where it was taken; else the loop stays as it is.
-Expected<bool> Poll(Module* module, Function* function, NodeId id, std::vector<NodeId>* nodes) {
-  const int64_t most_steps = function->node(id).Int("poll");
-  function->node(id).attributes.erase("poll");
-  if (most_steps < 1) return false;
-  Expected<DeviceLoop> plan = AnalyzeDeviceLoop(*function, id, module->Ranges());
-  if (!plan || (!plan->polls() && plan->carried.empty())) return false;
-  TVMVM_TRY(std::vector<NodeId> made, LoopPoller(module, function, id, std::move(*plan), most_steps).Run());
-  nodes->insert(nodes->end(), made.begin(), made.end());
-  return true;
-}
+bool IsAskedFor(const Node& node) { return ir::IsLoop(node) && node.Int("poll") >= 1; }
+
+// All loops of one function. Where it has devices, what the steps of such a loop compute goes to the GPU, in
+// groups of its own.
+class FunctionPoller {
+ public:
+  FunctionPoller(Module* module, Function* function) : module_(*module), function_(*function) {
+    for (const ir::Value& value : function->values)
+      is_placed_ = is_placed_ || value.device == DeviceClass::kGpu;
+  }
+
+  Status Run() {
+    std::vector<NodeId> asked;
+    for (RegionId region : ir::RunningRegions(function_))
+      for (NodeId id : function_.region(region).nodes)
+        if (IsAskedFor(function_.node(id))) asked.push_back(id);
+    if (asked.empty()) return {};
+    if (!is_placed_) return Poll();
+    ir::RemoveTransfers(&function_);
+    for (NodeId loop : asked) TakeGroupsApart(&function_, function_.node(loop).regions[0]);
+    TVMVM_CHECK_OK(Poll());
+    for (NodeId node : taken_)
+      if (ir::IsLoop(function_.node(node))) UpdateLoopInPlace(&function_, node);
+    PlaceNew();
+    for (NodeId loop : asked) taken_.push_back(loop);
+    std::set<RegionId> regions;
+    for (NodeId loop : taken_) ListRegions(loop, &regions);
+    for (RegionId region : regions) FuseRegion(&function_, region);
+    DropDead(&function_);
+    ir::InsertTransfers(&function_, lowering::Views(function_));
+    return {};
+  }
+
+ private:
+  Status Poll() {
+    PolledFunction in{module_, function_};
+    std::vector<RegionId> regions = ir::RunningRegions(function_);
+    for (auto region = regions.rbegin(); region != regions.rend(); ++region) {
+      std::vector<NodeId> nodes;
+      for (NodeId id : std::vector<NodeId>(function_.region(*region).nodes)) {
+        bool taken = false;
+        if (IsAskedFor(function_.node(id))) {
+          TVMVM_TRY(taken, PollOne(&in, id, &nodes));
+        }
+        if (!taken) nodes.push_back(id);
+      }
+      function_.region(*region).nodes = std::move(nodes);
+    }
+    return {};
+  }
+
+  // True where it was taken; else the loop stays as it is.
+  Expected<bool> PollOne(PolledFunction* in, NodeId id, std::vector<NodeId>* nodes) {
+    const int64_t most_steps = function_.node(id).Int("poll");
+    function_.node(id).attributes.erase("poll");
+    Expected<DeviceLoop> plan = AnalyzeDeviceLoop(function_, id, module_.Ranges());
+    if (!plan || (!plan->polls() && plan->carried.empty())) return false;
+    LoopPoller poller(in, id, std::move(*plan), most_steps);
+    TVMVM_TRY(std::vector<NodeId> made, poller.Run());
+    on_host_.insert(poller.rows_on_host().begin(), poller.rows_on_host().end());
+    nodes->insert(nodes->end(), made.begin(), made.end());
+    taken_.insert(taken_.end(), made.begin(), made.end());
+    return true;
+  }
+
+  // ---- devices ----
+
+  void PlaceNew() {
+    for (NodeId node : taken_) PlaceOnGpu(node);
+    const lowering::Views views(function_);
+    for (size_t i = 0; i < function_.values.size(); ++i) {
+      const ValueId value{static_cast<uint32_t>(i)};
+      if (ValueId root = views.PlaceOf(value).root; !(root == value))
+        function_.value(value).device = function_.value(root).device;
+    }
+  }
+
+  void PlaceOnGpu(NodeId id) {
+    Node& node = function_.node(id);
+    const ir::OpKind kind = node.op->kind;
+    if (kind == ir::OpKind::kConstant || kind == ir::OpKind::kDimsTensor) return;
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (!ir::IsLoop(node) || !ir::CollectsUnknownLength(function_, node, i)) Move(node.outputs[i]);
+    if (!ir::HasControlRegions(node)) return;
+    node.attributes.erase("outline");
+    const std::vector<RegionId> regions = node.regions;
+    for (RegionId region : regions) {
+      for (ValueId parameter : function_.region(region).parameters) Move(parameter);
+      for (NodeId inner : function_.region(region).nodes) PlaceOnGpu(inner);
+    }
+  }
+
+  void Move(ValueId value) {
+    if (value.valid() && !on_host_.contains(value) && ir::IsTensorOfNumbers(function_.type(value)))
+      function_.value(value).device = DeviceClass::kGpu;
+  }
+
+  void ListRegions(NodeId id, std::set<RegionId>* regions) const {
+    const Node& node = function_.node(id);
+    if (!ir::HasControlRegions(node)) return;
+    for (RegionId region : node.regions) {
+      regions->insert(region);
+      for (NodeId inner : function_.region(region).nodes) ListRegions(inner, regions);
+    }
+  }
+
+  Module& module_;
+  Function& function_;
+  bool is_placed_ = false;
+  std::set<ValueId> on_host_;
+  std::vector<NodeId> taken_;  // what stands in the place of loops that were taken
+};
 
 }  // namespace
 
 Status PollLoops(Module& module, const PassContext&) {
-  for (Function& function : module.functions) {
-    std::vector<RegionId> regions = ir::RunningRegions(function);
-    for (auto region = regions.rbegin(); region != regions.rend(); ++region) {
-      std::vector<NodeId> nodes;
-      for (NodeId id : std::vector<NodeId>(function.region(*region).nodes)) {
-        bool taken = false;
-        if (ir::IsLoop(function.node(id))) {
-          TVMVM_TRY(taken, Poll(&module, &function, id, &nodes));
-        }
-        if (!taken) nodes.push_back(id);
-      }
-      function.region(*region).nodes = std::move(nodes);
-    }
-  }
+  for (Function& function : module.functions) TVMVM_CHECK_OK(FunctionPoller(&module, &function).Run());
   return {};
 }
 
