@@ -208,17 +208,27 @@ void InsertTransfers(Function* function, const lowering::Views& views) { Inserte
 
 void RemoveTransfers(Function* function) {
   std::map<ValueId, ValueId> originals;  // by their copies
-  for (RegionId region : RunningRegions(*function))
-    std::erase_if(function->region(region).nodes, [&](NodeId id) {
-      const Node& node = function->node(id);
-      if (node.op->kind != OpKind::kTransfer) return false;
-      originals[node.outputs[0]] = node.inputs[0];
-      return true;
-    });
   auto restore = [&](ValueId& value) {
     if (auto found = originals.find(value); found != originals.end()) value = found->second;
   };
-  for (Node& node : function->nodes) std::ranges::for_each(node.inputs, restore);
+  for (RegionId region : RunningRegions(*function)) {
+    const Node* before = nullptr;
+    std::erase_if(function->region(region).nodes, [&](NodeId id) {
+      Node& node = function->node(id);
+      std::ranges::for_each(node.inputs, restore);
+      if (node.op->kind == OpKind::kTransfer) {
+        originals[node.outputs[0]] = node.inputs[0];
+        return true;
+      }
+      // A view that was taken of the copy, too, stands behind the first one.
+      const bool is_again = before != nullptr && lowering::Views::IsView(*function, node) &&
+                            before->op == node.op && before->inputs == node.inputs &&
+                            before->attributes == node.attributes;
+      if (is_again) originals[node.outputs[0]] = before->outputs[0];
+      if (!is_again) before = &node;
+      return is_again;
+    });
+  }
   for (Region& region : function->regions) std::ranges::for_each(region.results, restore);
   // Views of a copy are views of the value now.
   const lowering::Views views(*function);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 
 #include "compiler/compiler.h"
@@ -183,6 +184,42 @@ TEST(CompileWork, OfUnknownRank) {
   EXPECT_LE(mixed.at("nodes imported"), 1500);
   EXPECT_LE(mixed.at("schedules made"), 8 * 6);
   EXPECT_LE(mixed.at("kernels generated"), 8 * 6);
+}
+
+// Real models, where they are: at most so much work for the CPU and a GPU.
+struct ModelBudget {
+  const char* name;
+  int64_t nodes_after_passes, schedules_made, kernels_generated;
+};
+
+TEST(CompileWork, OfRealModels) {
+  constexpr ModelBudget kBudgets[] = {
+      {"mnist-8", 485, 12, 12},
+      {"scan9_sum", 84, 1, 1},
+      {"nuphar_tiny_model_with_loop", 3373, 31, 42},
+      {"fp16model_loop", 210, 3, 2},
+      {"dummy_transformer_mlm", 3416, 37, 97},
+      {"super_resolution", 658, 12, 37},
+      {"yolox_nano", 18525, 304, 164},
+      {"shufflenet-v2-12-int8", 34073, 205, 183},
+  };
+  int found = 0;
+  for (const ModelBudget& budget : kBudgets) {
+    CompileOptions options;
+    options.devices = kBoth;
+    options.targets = {"x86-64-v3"};
+    const std::string path = fmt::format("{}/models/{}/model.onnx", TVMVM_SHARED_DIR, budget.name);
+    if (!std::filesystem::exists(path)) continue;
+    ++found;
+    auto compiled = GetCompiler().CompileFile(path, options);
+    ASSERT_TRUE(compiled) << compiled.error().message;
+    Work work{compiled->work.begin(), compiled->work.end()};
+    EXPECT_EQ(work.at("placements"), 1) << budget.name;
+    EXPECT_LE(work.at("nodes after passes"), budget.nodes_after_passes) << budget.name;
+    EXPECT_LE(work.at("schedules made"), budget.schedules_made) << budget.name;
+    EXPECT_LE(work.at("kernels generated"), budget.kernels_generated) << budget.name;
+  }
+  if (found == 0) GTEST_SKIP() << "no models in " << TVMVM_SHARED_DIR << "/models";
 }
 
 }  // namespace
