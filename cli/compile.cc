@@ -24,10 +24,13 @@ Expected<int> CompileCommand(const CompileArguments& arguments) {
   uintmax_t bytes =
       IsSpecialFile(arguments.output) ? 0 : std::filesystem::file_size(arguments.output, ignored);
   if (arguments.json) {
+    Json work = Json::object();
+    for (const auto& [name, count] : result.work) work[name] = count;
     PrintResult(FormatJson(Json{{"output", arguments.output},
                                 {"bytes", bytes},
                                 {"seconds", seconds},
                                 {"kernels", result.program->kernels.size()},
+                                {"work", work},
                                 {"warnings", result.warnings}}));
   } else {
     PrintNote(fmt::format("wrote {}: {}, {} kernels, in {:.2f} s", arguments.output,

@@ -7,8 +7,6 @@
 #include <thread>
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/graph/control.h"
-#include "compiler/graph/core_op.h"
 #include "compiler/graph/parser.h"
 #include "compiler/jit/jit.h"
 #include "compiler/lowering/lower_module.h"
@@ -105,6 +103,8 @@ void PrintTimes(const CompileOptions& options, const PassRunner& runner, double 
   }
   text += fmt::format("{:24} {:>10.2f} ms\n{:24} {:>10.2f} ms\n", "lower and generate code", lower_ms,
                       "total", total);
+  for (const auto& [name, count] : runner.counters->List())
+    text += fmt::format("{:24} {:>10}\n", name, count);
   options.print(text);
 }
 
@@ -114,8 +114,9 @@ std::string DigestOf(std::span<const std::byte> bytes) {
 }
 
 Expected<ir::Module> Import(const ir::OnnxModel& model, const CompileOptions& options,
-                            std::vector<std::string>* warnings) {
+                            ir::CompileCounters* counters, std::vector<std::string>* warnings) {
   ir::ImportOptions import;
+  import.counters = counters;
   import.keep_all_values = options.keep_all_values;
   import.strict = options.strict_onnx;
   import.distinct_dims = options.distinct_dims;
@@ -123,97 +124,30 @@ Expected<ir::Module> Import(const ir::OnnxModel& model, const CompileOptions& op
   return ir::ImportOnnx(model, import, warnings);
 }
 
-// The model as it runs where there is a GPU: passes, then placement. The module is empty where `stop_after`
-// ended it.
-struct PlacedModule {
-  std::optional<ir::Module> module;
-  std::vector<placement::WaitingLoop> waiting;
-};
-
-Expected<PlacedModule> PlaceForGpu(const ir::Module& given, const placement::PlacementOptions& place,
-                                   PassRunner* runner) {
-  const CompileOptions& options = *runner->options;
-  ir::Module module = given;
-  bool stopped = false;
-  TVMVM_CHECK_OK(runner->Run(module, &stopped));
-  if (stopped) return PlacedModule();
-  Clock::time_point start = Clock::now();
-  TVMVM_TRY(placement::Placement placed, placement::PlaceModule(&module, place));
-  runner->milliseconds.emplace_back("place", MillisecondsSince(start));
-  if (options.print_placement && options.print) options.print(placement::PlacementTable(placed.rows, place));
-  TVMVM_CHECK_OK(runner->After("place", module, &stopped));
-  if (stopped) return PlacedModule();
-  return PlacedModule{std::move(module), std::move(placed.waiting)};
-}
-
-// Whether scalars are read from data in the steps of a loop.
-bool ReadsInLoops(const ir::Module& module) {
-  return std::ranges::any_of(module.functions, [](const ir::Function& function) {
-    return std::ranges::any_of(function.nodes, [&](const ir::Node& node) {
-      return ir::IsLoop(node) &&
-             std::ranges::any_of(function.region(node.regions[0]).nodes, [&](ir::NodeId id) {
-               return function.node(id).op->kind == ir::OpKind::kDefineDims;
-             });
-    });
-  });
-}
-
 // Loops that are to be polled get the attribute that PollLoops asks for. False: there are none.
 bool MarkLoops(const std::vector<placement::WaitingLoop>& loops, ir::Module* module) {
   bool any = false;
-  for (ir::Function& function : module->functions)
-    for (ir::Node& node : function.nodes)
-      for (const placement::WaitingLoop& loop : loops)
-        if (ir::IsLoop(node) && node.String("index") == loop.index && loop.most_steps > 1) {
-          node.decided.poll = loop.most_steps;
-          any = true;
-        }
+  for (const placement::WaitingLoop& loop : loops) {
+    if (loop.most_steps <= 1) continue;
+    module->functions[loop.function].node(loop.loop).decided.poll = loop.most_steps;
+    any = true;
+  }
   return any;
 }
 
-// Whether it waits in loops where the other one does not.
-bool WaitsElsewhere(const PlacedModule& placed, const PlacedModule& other) {
-  return std::ranges::any_of(placed.waiting, [&](const placement::WaitingLoop& loop) {
-    return std::ranges::none_of(
-        other.waiting, [&](const placement::WaitingLoop& known) { return known.index == loop.index; });
-  });
-}
-
-// Only placement tells in which loops the host waits in each step: those are marked, and it is all done
-// again.
-Expected<PlacedModule> PlaceWithLoops(const ir::Module& module, const placement::PlacementOptions& place,
-                                      PassRunner* runner) {
+// Gives the module's groups to the CPU and the GPU. `stopped` is set when options->stop_after ended it.
+Status PlaceOnDevices(const placement::PlacementOptions& place, tensor::ScheduleCache* schedules,
+                      PassRunner* runner, ir::Module* module, bool* stopped) {
   const CompileOptions& options = *runner->options;
-  CompileOptions silent = options;
-  silent.print = nullptr;
-  silent.stop_after.clear();
-  PassRunner silent_runner{&silent, runner->context, {}};
-  TVMVM_TRY(PlacedModule placed, PlaceForGpu(module, place, &silent_runner));
-  ir::Module marked = module;
-  bool is_better = MarkLoops(placed.waiting, &marked);
-  if (is_better) {
-    TVMVM_TRY(PlacedModule polled, PlaceForGpu(marked, place, &silent_runner));
-    is_better = !WaitsElsewhere(polled, placed);
-    if (is_better) placed = std::move(polled);
-  }
-  if (!options.print_placement && options.print_after.empty() && options.stop_after.empty()) {
-    runner->milliseconds = std::move(silent_runner.milliseconds);
-    return placed;
-  }
-  return PlaceForGpu(is_better ? marked : module, place, runner);
-}
-
-Expected<std::optional<ir::Module>> CompileForGpu(const ir::Module& module,
-                                                  const std::vector<TargetInfo>& targets, DeviceKind gpu,
-                                                  PassRunner* runner) {
-  placement::PlacementOptions place;
-  place.gpu = GpuTargetInfo(gpu);
-  place.cpu = targets;
-  place.gpu_name = DeviceKindName(gpu);
-  place.strict = runner->options->strict;
-  auto compile = ReadsInLoops(module) ? PlaceWithLoops : PlaceForGpu;
-  TVMVM_TRY(PlacedModule placed, compile(module, place, runner));
-  return std::move(placed.module);
+  Clock::time_point start = Clock::now();
+  TVMVM_TRY(placement::Placement placed, placement::PlaceModule(module, place, schedules));
+  const bool polls = MarkLoops(placed.waiting, module);
+  runner->milliseconds.emplace_back("place", MillisecondsSince(start));
+  TVMVM_CHECK_OK(runner->After("place", *module, stopped));
+  if (!*stopped) TVMVM_CHECK_OK(runner->Run(passes::PassStage::kPlaced, *module, stopped));
+  if (polls) placed.rows = placement::RowsOf(*module, placed.rows);
+  if (options.print_placement && options.print) options.print(placement::PlacementTable(placed.rows, place));
+  return {};
 }
 
 std::vector<KernelForm> GpuForms(const std::vector<DeviceKind>& gpus) {
@@ -225,28 +159,66 @@ std::vector<KernelForm> GpuForms(const std::vector<DeviceKind>& gpus) {
   return forms;
 }
 
+// A model on its way to a Program: as the CPU runs it, and as it runs where there is a GPU.
+struct Variants {
+  ir::Module cpu;
+  std::optional<ir::Module> gpu;
+};
+
+// All passes, and placement. Passes run once for both variants as long as these are alike. Nothing:
+// stop_after ended it.
+Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector<TargetInfo>& targets,
+                                            const std::vector<DeviceKind>& gpus,
+                                            tensor::ScheduleCache* schedules, PassRunner* runner) {
+  using passes::PassStage;
+  const CompileOptions& options = *runner->options;
+  Variants variants{std::move(module), {}};
+  bool stopped = false;
+  TVMVM_CHECK_OK(runner->After("import", variants.cpu, &stopped));
+  if (!stopped) TVMVM_CHECK_OK(runner->Run(PassStage::kModel, variants.cpu, &stopped));
+  if (stopped) return std::nullopt;
+  const bool differ = !gpus.empty() && options.precision == Precision::kF16;
+  if (differ) variants.gpu = variants.cpu;
+  TVMVM_CHECK_OK(runner->Run(PassStage::kDevice, variants.cpu, &stopped));
+  if (stopped) return std::nullopt;
+  if (gpus.empty()) TVMVM_CHECK_OK(runner->Run(PassStage::kPlaced, variants.cpu, &stopped));
+  if (stopped) return std::nullopt;
+  if (gpus.empty()) return variants;
+
+  PassRunner gpu{&options, {targets, differ}, runner->counters, {}};
+  if (!differ) variants.gpu = variants.cpu;
+  if (differ) TVMVM_CHECK_OK(gpu.Run(PassStage::kDevice, *variants.gpu, &stopped));
+  placement::PlacementOptions place;
+  place.gpu = GpuTargetInfo(gpus[0]);
+  place.cpu = targets;
+  place.gpu_name = DeviceKindName(gpus[0]);
+  place.strict = options.strict;
+  TVMVM_CHECK_OK(PlaceOnDevices(place, schedules, &gpu, &*variants.gpu, &stopped));
+  for (auto& [name, milliseconds] : gpu.milliseconds)
+    runner->milliseconds.emplace_back("gpu: " + name, milliseconds);
+  if (stopped) return std::nullopt;
+  return variants;
+}
+
 // `bytes`: what the module was read from.
-Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> bytes,
-                                const CompileOptions& options, Clock::time_point start) {
+Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> bytes,
+                                const CompileOptions& options, ir::CompileCounters* counters,
+                                Clock::time_point start) {
   CompileResult result;
   TVMVM_TRY(std::vector<TargetInfo> targets, TargetsOf(options));
   double import_ms = MillisecondsSince(start);
-
   TVMVM_TRY(std::vector<DeviceKind> gpus, GpusOf(options));
   if (gpus.empty() && options.precision == Precision::kF16)
     result.warnings.emplace_back("--precision fp16 is for GPUs: there is none among the devices");
-  std::optional<ir::Module> gpu_module;
-  if (!gpus.empty()) gpu_module = module;
-  PassRunner runner{&options, {.targets = targets}, {}};
-  bool stopped = false;
-  TVMVM_CHECK_OK(runner.After("import", module, &stopped));
-  if (!stopped) TVMVM_CHECK_OK(runner.Run(module, &stopped));
-  if (stopped) return result;
-  PassRunner gpu_runner{&options, {targets, options.precision == Precision::kF16}, {}};
-  if (gpu_module) {
-    TVMVM_TRY(gpu_module, CompileForGpu(*gpu_module, targets, gpus[0], &gpu_runner));
-    if (!gpu_module) return result;
-  }
+  for (const ir::Function& function : imported.functions)
+    counters->imported_nodes += static_cast<int64_t>(function.nodes.size());
+  tensor::ScheduleCache schedules(counters);
+  PassRunner runner{&options, {.targets = targets}, counters, {}};
+  TVMVM_TRY(std::optional<Variants> variants,
+            Transform(std::move(imported), targets, gpus, &schedules, &runner));
+  if (!variants) return result;
+  const ir::Module& module = variants->cpu;
+  const std::optional<ir::Module>& gpu_module = variants->gpu;
 
   // Beside the levels that are packed by default, one for the machines that multiply bytes at once.
   if (options.targets.empty() && tensor::HasProductsOfBytes(module))
@@ -268,9 +240,9 @@ Expected<CompileResult> Compile(ir::Module module, std::span<const std::byte> by
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   lower.provenance = {"tvm-vm 0.1.0", options.model_name, DigestOf(bytes), OptionsText(options, targets)};
   lower.progress = options.progress;
-  TVMVM_TRY(result.program, lowering::LowerModule(module, lower, gpu_module ? &*gpu_module : nullptr));
-  for (auto& time : gpu_runner.milliseconds)
-    runner.milliseconds.emplace_back("gpu: " + time.first, time.second);
+  TVMVM_TRY(result.program,
+            lowering::LowerModule(module, lower, &schedules, gpu_module ? &*gpu_module : nullptr));
+  result.work = counters->List();
   PrintTimes(options, runner, import_ms, MillisecondsSince(lower_start));
   return result;
 }
@@ -290,14 +262,16 @@ Expected<CompileResult> CompileText(std::span<const std::byte> bytes, const Comp
                                     Clock::time_point start) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   TVMVM_TRY(ir::Module module, ir::ParseModule(text));
-  return Compile(std::move(module), bytes, options, start);
+  ir::CompileCounters counters;
+  return Compile(std::move(module), bytes, options, &counters, start);
 }
 
 Expected<CompileResult> CompileOnnx(const ir::OnnxModel& model, const CompileOptions& options,
                                     Clock::time_point start) {
   std::vector<std::string> warnings;
-  TVMVM_TRY(ir::Module module, Import(model, options, &warnings));
-  TVMVM_TRY(CompileResult result, Compile(std::move(module), model.bytes, options, start));
+  ir::CompileCounters counters;
+  TVMVM_TRY(ir::Module module, Import(model, options, &counters, &warnings));
+  TVMVM_TRY(CompileResult result, Compile(std::move(module), model.bytes, options, &counters, start));
   result.warnings.insert(result.warnings.begin(), warnings.begin(), warnings.end());
   return result;
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bytecode/program.h"
@@ -58,6 +59,8 @@ struct CompileOptions {
 struct CompileResult {
   std::shared_ptr<const Program> program;  // null when stop_after ended the pipeline
   std::vector<std::string> warnings;       // what was assumed of the model, and what is worth knowing
+  // What the compiler did, counted, by names for people: the same on every machine.
+  std::vector<std::pair<std::string, int64_t>> work;
 };
 
 // A row of the operator table: what an operator takes in a range of versions of its domain.

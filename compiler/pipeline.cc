@@ -11,6 +11,7 @@ namespace tvmvm {
 namespace {
 
 using passes::Pass;
+using passes::PassStage;
 
 constexpr Pass kPipeline[] = {
     {"compute-in-integers", "products of quantized numbers become products of bytes",
@@ -31,12 +32,16 @@ constexpr Pass kPipeline[] = {
     {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants, true},
     {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
     {"clean-up", "drop what the rewrites left over", passes::EliminateDead},
-    {"poll-loops", "loops on a GPU look once in several steps whether they go on", passes::PollLoops, true},
-    {"narrow-products", "with --precision fp16: factors of products are kept as f16", passes::NarrowProducts},
-    {"update-in-place", "change what loops carry where it lies", passes::UpdateInPlace, true},
-    {"fuse-groups", "decide what runs as one unit", passes::FuseGroups, true},
-    {"drop-fused", "drop what was copied into groups", passes::EliminateDead},
-    {"outline-loops", "let small loops run as one kernel each", passes::OutlineLoops, true},
+    {"narrow-products", "with --precision fp16: factors of products are kept as f16", passes::NarrowProducts,
+     false, PassStage::kDevice},
+    {"update-in-place", "change what loops carry where it lies", passes::UpdateInPlace, true,
+     PassStage::kDevice},
+    {"fuse-groups", "decide what runs as one unit", passes::FuseGroups, true, PassStage::kDevice},
+    {"drop-fused", "drop what was copied into groups", passes::EliminateDead, false, PassStage::kDevice},
+    {"outline-loops", "let small loops run as one kernel each", passes::OutlineLoops, true,
+     PassStage::kDevice},
+    {"poll-loops", "loops on a GPU look once in several steps whether they go on", passes::PollLoops, true,
+     PassStage::kPlaced},
 };
 
 double MillisecondsSince(std::chrono::steady_clock::time_point start) {
@@ -63,14 +68,20 @@ Status PassRunner::After(std::string_view stage, const ir::Module& module, bool*
   return {};
 }
 
-Status PassRunner::Run(ir::Module& module, bool* stopped) {
+Status PassRunner::Run(PassStage stage, ir::Module& module, bool* stopped) {
   double done = 0;
   for (const Pass& pass : kPipeline) {
+    if (pass.stage != stage) {
+      ++done;
+      continue;
+    }
     if (options->progress) options->progress(std::string(pass.name), done++ / std::size(kPipeline));
     auto start = std::chrono::steady_clock::now();
     if (pass.optional && Wanted(options->disabled_passes, pass.name)) continue;
     TVMVM_CHECK_OK(pass.run(module, context));
     milliseconds.emplace_back(pass.name, MillisecondsSince(start));
+    for (const ir::Function& function : module.functions)
+      counters->pass_nodes += static_cast<int64_t>(function.nodes.size());
     TVMVM_CHECK_OK(After(pass.name, module, stopped));
     if (*stopped) return {};
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/compiler.h"
+#include "compiler/graph/compile_counters.h"
 #include "compiler/passes/pass.h"
 
 namespace tvmvm {
@@ -17,10 +18,11 @@ std::span<const passes::Pass> PassPipeline();
 struct PassRunner {
   const CompileOptions* options = nullptr;
   passes::PassContext context;
+  ir::CompileCounters* counters = nullptr;
   std::vector<std::pair<std::string, double>> milliseconds;  // one for each stage that ran
 
-  // Runs the pipeline on the module. `stopped` is set when options->stop_after ended it.
-  Status Run(ir::Module& module, bool* stopped);
+  // Runs the passes of one stage on the module. `stopped` is set when options->stop_after ended it.
+  Status Run(passes::PassStage stage, ir::Module& module, bool* stopped);
   // After a stage that is no pass ("import"): prints when asked.
   Status After(std::string_view stage, const ir::Module& module, bool* stopped);
 };

@@ -90,15 +90,49 @@ void BecomeConstant(Node* node, TensorData data) {
 OpBuilder::OpBuilder(Module* module, Function* function, RegionId region)
     : module_(module), function_(function), region_(region) {}
 
-void OpBuilder::EnterRegion(RegionId region) {
-  outer_.push_back({region_, defined_});
+void OpBuilder::EnterRegion(RegionId region, const Definitions& known) {
+  Begin();
   region_ = region;
+  for (auto made = known.rbegin(); made != known.rend(); ++made) Define(made->first, made->second);
 }
 
-void OpBuilder::LeaveRegion() {
+OpBuilder::Definitions OpBuilder::LeaveRegion() {
+  Definitions made;
+  for (; changes_.size() > outer_.back().changes; changes_.pop_back()) {
+    Change& change = changes_.back();
+    auto place = defined_.find(change.value);
+    made.emplace_back(change.value, std::move(place->second));
+    if (change.before)
+      place->second = *std::move(change.before);
+    else
+      defined_.erase(place);
+  }
   region_ = outer_.back().region;
-  defined_ = std::move(outer_.back().defined);
   outer_.pop_back();
+  return made;
+}
+
+void OpBuilder::Begin() {
+  outer_.push_back({region_, changes_.size(), function_->region(region_).nodes.size()});
+}
+
+void OpBuilder::Undo() {
+  function_->region(region_).nodes.resize(outer_.back().nodes);
+  LeaveRegion();
+}
+
+void OpBuilder::Keep() { outer_.pop_back(); }
+
+bool OpBuilder::IsOpen(RegionId region) const {
+  return region == region_ ||
+         std::ranges::any_of(outer_, [&](const Scope& scope) { return scope.region == region; });
+}
+
+void OpBuilder::Define(ValueId value, Dims symbols) {
+  auto [place, is_new] = defined_.try_emplace(value);
+  if (!outer_.empty())
+    changes_.push_back({value, is_new ? std::nullopt : std::optional(std::move(place->second))});
+  place->second = std::move(symbols);
 }
 
 ValueId OpBuilder::Emit(std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
@@ -161,11 +195,10 @@ void OpBuilder::InferElements(NodeId id) {
   Node& node = function_->node(id);
   if (node.op->kind == OpKind::kDefineDims) {
     // They do not become the value's `elements`: the value is what they are read from.
-    Dims& symbols = defined_[node.inputs[0]];
-    symbols.clear();
+    Dims symbols;
     for (const std::string& name : std::get<std::vector<std::string>>(*node.Find("symbols")))
       symbols.push_back(Dim::Symbol(name));
-    return;
+    return Define(node.inputs[0], std::move(symbols));
   }
   if (node.op->kind == OpKind::kRequire) return;
   Value& value = function_->value(node.outputs[0]);

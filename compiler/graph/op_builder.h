@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bytecode/host_functions.h"
@@ -30,8 +31,17 @@ class OpBuilder {
   RegionId region() const { return region_; }
   // Continues in a region of a node that is being made. The symbols that are read from values there mean
   // nothing after its end.
-  void EnterRegion(RegionId region);
-  void LeaveRegion();
+  // `known`: what LeaveRegion gave when the region was left before.
+  using Definitions = std::vector<std::pair<ValueId, Dims>>;
+  void EnterRegion(RegionId region, const Definitions& known = {});
+  Definitions LeaveRegion();
+  // An attempt in the region at hand: after Undo it is as if nothing had been built since Begin. Errors stay
+  // recorded.
+  void Begin();
+  void Undo();
+  void Keep();
+  // Whether it builds in the region or in one inside of it: what the region has made so far can be used.
+  bool IsOpen(RegionId region) const;
   // Nodes made from now on come from this ONNX node.
   void SetSource(std::string source) { source_ = std::move(source); }
   const std::string& source() const { return source_; }
@@ -69,8 +79,8 @@ class OpBuilder {
   std::optional<double> ConstantScalar(ValueId value) const;  // one element, any numeric dtype
   const TensorData* ConstantData(ValueId value) const;        // null when not a constant
 
-  // The run fails with the message, whose {0}, {1}, ... are the values, where the condition is 0; the compile,
-  // where that is known.
+  // The run fails with the message, whose {0}, {1}, ... are the values, where the condition is 0; the
+  // compile, where that is known.
   void Require(Dim condition, std::string message, Dims values);
 
   // Constants.
@@ -120,17 +130,26 @@ class OpBuilder {
  private:
   void InferElements(NodeId node);
   void FoldSmall(NodeId node);
+  void Define(ValueId value, Dims symbols);
   Module* module_;
   Function* function_;
   RegionId region_;
   std::string source_;
   std::optional<Error> error_;
-  ValueId unreadable_;  // what ReadDims failed on
+  ValueId unreadable_;               // what ReadDims failed on
   std::map<ValueId, Dims> defined_;  // symbols that define_dims nodes gave to values
+  // What `defined_` held before a region changed it, so that leaving the region costs no more than was done
+  // there.
+  struct Change {
+    ValueId value;
+    std::optional<Dims> before;
+  };
   struct Scope {
     RegionId region;
-    std::map<ValueId, Dims> defined;
+    size_t changes = 0;  // made before the region within it was entered
+    size_t nodes = 0;    // of `region` at that time
   };
+  std::vector<Change> changes_;
   std::vector<Scope> outer_;  // of the regions around this one
 };
 

@@ -1,5 +1,7 @@
 #include "compiler/graph/storage.h"
 
+#include <algorithm>
+
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
 
@@ -48,3 +50,21 @@ Dim BytesOf(DType dtype, const Dims& dims) {
 }
 
 }  // namespace tvmvm::lowering
+
+namespace tvmvm::ir {
+
+bool IsTensorOfNumbers(const Type& type) {
+  return type.kind == TypeKind::kTensor && type.ranked && type.dtype != DType::kString;
+}
+
+bool CollectsUnknownLength(const Function& function, const Node& loop, size_t number) {
+  if (number < CarriedCount(loop)) return false;
+  const std::vector<std::string> unknown = DefinedSymbols(function, loop);
+  std::vector<std::string> symbols;
+  for (const Dim& dim : function.type(loop.outputs[number]).dims) CollectSymbols(dim, &symbols);
+  return std::ranges::any_of(symbols, [&](const std::string& symbol) {
+    return std::find(unknown.begin(), unknown.end(), symbol) != unknown.end();
+  });
+}
+
+}  // namespace tvmvm::ir

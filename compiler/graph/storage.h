@@ -33,3 +33,13 @@ class Views {
 ir::Dim BytesOf(DType dtype, const ir::Dims& dims);
 
 }  // namespace tvmvm::lowering
+
+namespace tvmvm::ir {
+
+// What a GPU can hold: a tensor of known rank whose elements are no strings.
+bool IsTensorOfNumbers(const Type& type);
+// Whether output `number` of the loop is collected into memory whose size only the loop tells: that grows on
+// the host.
+bool CollectsUnknownLength(const Function& function, const Node& loop, size_t number);
+
+}  // namespace tvmvm::ir

@@ -14,7 +14,6 @@ using ir::Dim;
 using ir::Node;
 using ir::NodeId;
 using ir::ValueId;
-using tensor::GroupProgram;
 using tensor::KernelCall;
 
 DimSpec SpecOf(const Dim& dim, const ir::RangeLookup& ranges) {
@@ -52,6 +51,7 @@ FunctionLowering::FunctionLowering(const ir::Function& function, std::string nam
       ranges_(std::move(ranges)),
       options_(*context.options),
       kernels_(context.kernels),
+      schedules_(context.schedules),
       constant_table_(context.constants),
       builder_(context.builder),
       views_(function),
@@ -73,7 +73,7 @@ FunctionSpec FunctionLowering::Signature(std::string name) const {
 Status FunctionLowering::Run(const std::map<std::string, FunctionId>& callees) {
   callees_ = &callees;
   dims_ = std::make_unique<DimEmitter>(f_);
-  TVMVM_TRY(RegionSteps body, ScheduleSteps(function_, ranges_, options_, kernels_));
+  TVMVM_TRY(RegionSteps body, ScheduleSteps(function_, ranges_, options_, kernels_, schedules_));
   memory_.Assign(&body);
   size_t outputs = function_.region(function_.body).results.size();
   output_refs_.resize(outputs);
@@ -266,7 +266,7 @@ void FunctionLowering::EmitLaunches(const Step& step) {
 }
 
 void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
-  const KernelCall& first = step.programs[0].calls[call];
+  const KernelCall& first = step.programs[0]->calls[call];
   const KernelUse& use = step.uses[call];
   if (first.when.IsConstant(0)) return;
   Label after = f_->NewLabel();
@@ -277,9 +277,9 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
   }
   const tensor::LoopKernel& kernel = first.kernel;
   Dim scratch = kernel.scratch_bytes;
-  for (const GroupProgram& program : step.programs)
-    if (!(program.calls[call].kernel.scratch_bytes == scratch))
-      scratch = Max(scratch, program.calls[call].kernel.scratch_bytes);
+  for (const auto& program : step.programs)
+    if (!(program->calls[call].kernel.scratch_bytes == scratch))
+      scratch = Max(scratch, program->calls[call].kernel.scratch_bytes);
   FunctionBuilder::LaunchShape shape;
   for (int axis = 0; axis < 3; ++axis) shape.grid[axis] = dims_->Emit(kernel.grid_size[axis]);
   shape.scratch_bytes = dims_->Emit(scratch);

@@ -25,6 +25,7 @@ namespace tvmvm::lowering {
 struct LoweringContext {
   const LoweringOptions* options;
   KernelTable* kernels;
+  tensor::ScheduleCache* schedules;
   ConstantTable* constants;
   Builder* builder;
 };
@@ -127,6 +128,7 @@ class FunctionLowering {
   ir::RangeLookup ranges_;
   const LoweringOptions& options_;
   KernelTable* kernels_;
+  tensor::ScheduleCache* schedules_;
   ConstantTable* constant_table_;
   Builder* builder_;
   FunctionBuilder* f_ = nullptr;

@@ -46,6 +46,12 @@ KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variant
   return use;
 }
 
+int64_t KernelTable::CountGenerated() const {
+  int64_t count = 0;
+  for (const Entry& entry : entries_) count += static_cast<int64_t>(entry.variants.size());
+  return count;
+}
+
 std::vector<codegen::KernelSource> KernelTable::Sources(DeviceClass device, size_t target) const {
   std::vector<codegen::KernelSource> sources;
   for (const Entry& entry : entries_)

@@ -31,6 +31,8 @@ class KernelTable {
   // entry.
   Expected<std::vector<KernelId>> AddTo(Builder* builder) const;
   size_t size() const { return entries_.size(); }
+  // Pairs of a kernel and a target.
+  int64_t CountGenerated() const;
 
  private:
   struct Entry {

@@ -27,11 +27,12 @@ Expected<FunctionId> LowerFunctions(const ir::Module& module, const std::string&
 }  // namespace
 
 Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, const LoweringOptions& options,
+                                                     tensor::ScheduleCache* schedules,
                                                      const ir::Module* gpu) {
   Builder builder;
   KernelTable kernels(&options);
   ConstantTable constants(&builder, gpu != nullptr);
-  const LoweringContext context{&options, &kernels, &constants, &builder};
+  const LoweringContext context{&options, &kernels, schedules, &constants, &builder};
   TVMVM_TRY(FunctionId entry, LowerFunctions(module, "", context));
   builder.SetEntry(entry);
   if (gpu != nullptr) {
@@ -39,6 +40,7 @@ Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, c
     builder.SetGpuEntry(gpu_entry);
   }
   builder.SetProvenance(options.provenance);
+  schedules->counters().kernels_generated += kernels.CountGenerated();
   TVMVM_CHECK_OK(kernels.AddTo(&builder));  // ids follow the table's order, as the launches assume
   return builder.Finish();
 }

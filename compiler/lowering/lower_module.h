@@ -11,6 +11,7 @@
 #include "bytecode/status.h"
 #include "bytecode/target_info.h"
 #include "compiler/graph/graph.h"
+#include "compiler/schedules/schedule_cache.h"
 
 namespace tvmvm::lowering {
 
@@ -19,9 +20,9 @@ struct LoweringOptions {
   // For what is placed on a GPU: what schedules are made for, and the libraries that are packed.
   std::vector<TargetInfo> gpu_targets;
   std::vector<KernelForm> gpu_forms;
-  bool bitcode = false;             // also pack LLVM bitcode, generic
-  bool trace_values = false;        // emit what a TraceObserver is told
-  int threads = 1;                  // for code generation
+  bool bitcode = false;       // also pack LLVM bitcode, generic
+  bool trace_values = false;  // emit what a TraceObserver is told
+  int threads = 1;            // for code generation
   Provenance provenance;
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
 };
@@ -29,6 +30,7 @@ struct LoweringOptions {
 // `gpu`, where given, is the same model with groups placed on the GPU: the program then has an entry for
 // devices of that class, too. Errors: kUnsupported or kInternal naming the source node.
 Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, const LoweringOptions& options,
+                                                     tensor::ScheduleCache* schedules,
                                                      const ir::Module* gpu = nullptr);
 
 }  // namespace tvmvm::lowering

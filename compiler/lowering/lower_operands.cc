@@ -90,7 +90,7 @@ BufferOperand FunctionLowering::BufferOf(const Step& step, const tensor::KernelA
   auto found = packed_.find(key);
   if (found == packed_.end()) {
     ConstantId id = PackedConstant(fmt::format("packed.{}.{}", step.node.index, argument.index),
-                                   step.programs[0].packed[argument.index]());
+                                   step.programs[0]->packed[argument.index]());
     found = packed_.emplace(key, id).first;
   }
   return {found->second.index | BufferOperand::kConstantBit, BufferOperand::kNoOffset};

@@ -116,7 +116,7 @@ void MemoryTable::AssignStep(Step* step) {
   for (ValueId output : node.outputs)
     if (output.valid()) of_[output] = AddArena(output, *step);
   if (step->programs.empty()) return;
-  for (const tensor::Workspace& workspace : step->programs[0].workspaces)
+  for (const tensor::Workspace& workspace : step->programs[0]->workspaces)
     step->workspaces.push_back(
         AddArena(lowering::BytesOf(workspace.dtype, {workspace.elements}), *step, step->device));
 }

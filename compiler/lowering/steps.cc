@@ -40,8 +40,13 @@ bool SameStructure(const GroupProgram& a, const GroupProgram& b) {
 class Scheduler {
  public:
   Scheduler(const ir::Function& function, const ir::RangeLookup& ranges, const LoweringOptions& options,
-            KernelTable* kernels)
-      : function_(function), ranges_(ranges), options_(options), kernels_(kernels), views_(function) {}
+            KernelTable* kernels, tensor::ScheduleCache* schedules)
+      : function_(function),
+        ranges_(ranges),
+        options_(options),
+        kernels_(kernels),
+        schedules_(schedules),
+        views_(function) {}
 
   Expected<RegionSteps> Region(ir::RegionId id) {
     RegionSteps steps;
@@ -113,21 +118,22 @@ class Scheduler {
     const std::vector<TargetInfo>& targets =
         step->device == DeviceClass::kCpu ? options_.targets : options_.gpu_targets;
     for (const TargetInfo& target : targets) {
-      TVMVM_TRY(GroupProgram program, tensor::ScheduleGroup(function_, step->node, target));
-      if (!step->programs.empty() && !SameStructure(step->programs[0], program))
+      TVMVM_TRY(std::shared_ptr<const GroupProgram> program,
+                schedules_->Schedule(function_, step->node, target));
+      if (!step->programs.empty() && !SameStructure(*step->programs[0], *program))
         return MakeError(Code::kInternal, fmt::format("schedules differ between targets (node {})", source));
       step->programs.push_back(std::move(program));
     }
-    for (size_t call = 0; call < step->programs[0].calls.size(); ++call) {
+    for (size_t call = 0; call < step->programs[0]->calls.size(); ++call) {
       std::vector<const KernelCall*> variants;
-      for (const GroupProgram& program : step->programs) variants.push_back(&program.calls[call]);
+      for (const auto& program : step->programs) variants.push_back(&program->calls[call]);
       step->uses.push_back(kernels_->Add(variants, source, step->device));
     }
     return {};
   }
 
   bool Outline(Step* step) {
-    step->outlined = OutlineLoop(function_, step->node, views_, ranges_, options_.targets);
+    step->outlined = OutlineLoop(function_, step->node, views_, ranges_, options_.targets, schedules_);
     if (!step->outlined) return false;
     std::vector<KernelCall> calls;
     for (const tensor::LoopKernel& kernel : step->outlined->kernels) calls.push_back({.kernel = kernel});
@@ -141,6 +147,7 @@ class Scheduler {
   const ir::RangeLookup& ranges_;
   const LoweringOptions& options_;
   KernelTable* kernels_;
+  tensor::ScheduleCache* schedules_;
   const Views views_;
   uint32_t position_ = kEntryPosition + 1;
 };
@@ -148,8 +155,9 @@ class Scheduler {
 }  // namespace
 
 Expected<RegionSteps> ScheduleSteps(const ir::Function& function, const ir::RangeLookup& ranges,
-                                    const LoweringOptions& options, KernelTable* kernels) {
-  return Scheduler(function, ranges, options, kernels).Region(function.body);
+                                    const LoweringOptions& options, KernelTable* kernels,
+                                    tensor::ScheduleCache* schedules) {
+  return Scheduler(function, ranges, options, kernels, schedules).Region(function.body);
 }
 
 }  // namespace tvmvm::lowering

@@ -2,6 +2,7 @@
 // line that goes through all regions. Memory is planned on these positions.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "bytecode/status.h"
@@ -12,22 +13,33 @@
 
 namespace tvmvm::lowering {
 
-enum class StepKind : uint8_t { kLaunch, kDefineDims, kDimsTensor, kTransfer, kHost, kCall, kIf, kLoop, kOutlinedLoop };
+enum class StepKind : uint8_t {
+  kLaunch,
+  kDefineDims,
+  kDimsTensor,
+  kTransfer,
+  kHost,
+  kCall,
+  kIf,
+  kLoop,
+  kOutlinedLoop
+};
 
 struct RegionSteps;
 
 struct Step {
   StepKind kind = StepKind::kLaunch;
   ir::NodeId node;
-  DeviceClass device = DeviceClass::kCpu;      // where it runs
-  std::vector<tensor::GroupProgram> programs;  // kLaunch: one for each target of the device
-  std::vector<KernelUse> uses;                 // kLaunch: one for each call of a program
-  std::vector<RegionSteps> regions;            // kIf: then, else; kLoop: the body
-  uint32_t first = 0, last = 0;                // positions, those of the regions included
-  std::optional<OutlinedLoop> outlined;        // kOutlinedLoop
-  KernelUse outlined_use;                      // kOutlinedLoop
-  std::vector<int> workspaces;  // kLaunch: numbers in the memory table; kOutlinedLoop: its state
-  int stage = 0;                // begins after the step; 0: none does
+  DeviceClass device = DeviceClass::kCpu;  // where it runs
+  // kLaunch: one for each target of the device
+  std::vector<std::shared_ptr<const tensor::GroupProgram>> programs;
+  std::vector<KernelUse> uses;           // kLaunch: one for each call of a program
+  std::vector<RegionSteps> regions;      // kIf: then, else; kLoop: the body
+  uint32_t first = 0, last = 0;          // positions, those of the regions included
+  std::optional<OutlinedLoop> outlined;  // kOutlinedLoop
+  KernelUse outlined_use;                // kOutlinedLoop
+  std::vector<int> workspaces;           // kLaunch: numbers in the memory table; kOutlinedLoop: its state
+  int stage = 0;                         // begins after the step; 0: none does
 };
 
 struct RegionSteps {
@@ -40,7 +52,8 @@ struct RegionSteps {
 // Chooses schedules for everything in the body of a function; kernels go into the table. Errors: kUnsupported
 // or kInternal naming the source node.
 Expected<RegionSteps> ScheduleSteps(const ir::Function& function, const ir::RangeLookup& ranges,
-                                    const LoweringOptions& options, KernelTable* kernels);
+                                    const LoweringOptions& options, KernelTable* kernels,
+                                    tensor::ScheduleCache* schedules);
 
 // Position 0 is the function's entry, the first step has position 1.
 inline constexpr uint32_t kEntryPosition = 0;

@@ -32,13 +32,13 @@ Dim Unwrapped(const Dim& position, const Dim& size) {
 
 }  // namespace
 
-DeviceLoopBody::DeviceLoopBody(ir::Module* module, ir::Function* function, NodeId loop,
-                               const DeviceLoop& plan)
-    : function_(*function),
+DeviceLoopBody::DeviceLoopBody(PolledFunction* in, NodeId loop, const DeviceLoop& plan)
+    : in_(*in),
+      function_(in->function),
       loop_(loop),
-      region_(function->node(loop).regions[0]),
+      region_(in->function.node(loop).regions[0]),
       plan_(plan),
-      maker_(module, function, function->node(loop).source) {}
+      maker_(in, in->function.node(loop).source) {}
 
 Status DeviceLoopBody::Rewrite() {
   const std::vector<std::string> names = ir::SymbolList(function_.node(loop_), "symbols");
@@ -53,7 +53,7 @@ Status DeviceLoopBody::Rewrite() {
   if (plan_.polls()) Hold();
   for (size_t i = 0; i < plan_.carried.size(); ++i) {
     ValueId result = Number(next[plan_.carried[i]]);
-    if (plan_.polls() && IsMentioned(function_, finals[plan_.carried[i]]))
+    if (plan_.polls() && in_.mentioned.contains(finals[plan_.carried[i]]))
       result = maker_.builder().Where(Goes({}), result, parameters_[i]);
     AddCarried(parameters_[i], result);
   }
@@ -65,7 +65,7 @@ Status DeviceLoopBody::Rewrite() {
     AddCarried(counter_, b.Where(Goes({}), b.Where(goes_on, more, b.Sub(zero, more)), counter_));
   }
   for (NodeId node : maker_.Take()) function_.region(region_).nodes.push_back(node);
-  ForgetElements();
+  ForgetElements(region_);
   if (!maker_.builder().failed()) return {};
   return MakeError(Code::kInternal, "poll-loops: " + maker_.builder().TakeError()->message);
 }
@@ -90,7 +90,7 @@ void DeviceLoopBody::RewriteRegion(RegionId region) {
       Read(node);
     } else if (is_tensor || DevicePosition(plan_, node) >= 0) {
       const ValueId made = is_tensor ? Tensor(node) : Gather(node);
-      if (!maker_.builder().failed()) ReplaceUses(&function_, node.outputs[0], made);
+      if (!maker_.builder().failed()) in_.uses.Replace(node.outputs[0], made);
     } else {
       if (ir::HasControlRegions(node))
         for (RegionId inner : node.regions) RewriteRegion(inner);
@@ -145,18 +145,20 @@ ValueId DeviceLoopBody::Goes(const Dims& dims) {
 }
 
 void DeviceLoopBody::Hold() {
-  const std::vector<int> uses = CountUses(function_);
   const std::vector<ValueId> outputs = function_.node(loop_).outputs;
   for (size_t i = 0; i < ir::CarriedCount(function_.node(loop_)); ++i)
-    if (uses[outputs[i].index] > 0) HoldValue(i);
+    if (in_.uses.Count(outputs[i]) > 0) HoldValue(i);
 }
 
-// Where the step makes the new value, its other uses may see the held one: so the two are one group.
+// Where the step makes the new value, its other uses may see the held one: so the two are one group. The old
+// value is read once more, so the new one cannot be made in its place.
 void DeviceLoopBody::HoldValue(size_t number) {
   OpBuilder& b = maker_.builder();
   const ValueId old = function_.region(region_).parameters[number];
   const ValueId made = function_.region(region_).results[number];
   if (made == old) return;
+  if (NodeId producer = function_.value(made).producer; producer.valid())
+    function_.node(producer).decided.in_place = false;
   auto held = [&] { return b.Where(Goes(function_.type(old).dims), made, old); };
   const auto carried = static_cast<std::ptrdiff_t>(ir::CarriedCount(function_.node(loop_)));
   const std::vector<ValueId>& results = function_.region(region_).results;
@@ -170,9 +172,9 @@ void DeviceLoopBody::HoldValue(size_t number) {
   }
   const auto behind = place - nodes.begin() + 1;
   const ValueId stand_in = function_.AddValue(function_.type(made));
-  ReplaceUses(&function_, made, stand_in);
+  in_.uses.Replace(made, stand_in);
   const ValueId value = held();
-  ReplaceUses(&function_, stand_in, value);
+  in_.uses.Replace(stand_in, value);
   const std::vector<NodeId> added = maker_.Take();
   std::vector<NodeId>& all = function_.region(region_).nodes;
   all.insert(all.begin() + behind, added.begin(), added.end());
@@ -186,11 +188,17 @@ void DeviceLoopBody::AddCarried(ValueId parameter, ValueId result) {
 }
 
 // Contents in terms of what bytecode does not know any more.
-void DeviceLoopBody::ForgetElements() {
-  for (ir::Value& value : function_.values)
-    if (value.elements &&
-        std::ranges::any_of(*value.elements, [&](const Dim& dim) { return plan_.Mentions(dim); }))
-      value.elements.reset();
+void DeviceLoopBody::ForgetElements(RegionId region) {
+  auto is_forgotten = [&](const Dim& dim) { return plan_.Mentions(dim); };
+  for (NodeId id : function_.region(region).nodes) {
+    const Node& node = function_.node(id);
+    for (ValueId output : node.outputs) {
+      if (!output.valid()) continue;
+      std::optional<Dims>& elements = function_.value(output).elements;
+      if (elements && std::ranges::any_of(*elements, is_forgotten)) elements.reset();
+    }
+    for (RegionId inner : node.regions) ForgetElements(inner);
+  }
 }
 
 }  // namespace tvmvm::passes

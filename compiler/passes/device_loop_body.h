@@ -7,29 +7,42 @@
 
 #include "compiler/graph/op_builder.h"
 #include "compiler/passes/device_loop.h"
+#include "compiler/passes/region_edit.h"
 
 namespace tvmvm::passes {
+
+// What PollLoops knows of a function, found once for all its loops.
+struct PolledFunction {
+  ir::Module& module;
+  ir::Function& function;
+  UseLists uses{&function};
+  std::set<std::string> mentioned = MentionedSymbols(function);
+};
 
 // Builds nodes apart from the regions, to be put where they belong.
 class NodeMaker {
  public:
-  NodeMaker(ir::Module* module, ir::Function* function, std::string source)
-      : function_(*function), region_(function->AddRegion()), builder_(module, function, region_) {
+  NodeMaker(PolledFunction* in, std::string source)
+      : in_(*in), region_(in->function.AddRegion()), builder_(&in->module, &in->function, region_) {
     builder_.SetSource(std::move(source));
   }
   ir::OpBuilder& builder() { return builder_; }
   // The nodes made since the last call.
-  std::vector<ir::NodeId> Take() { return std::exchange(function_.region(region_).nodes, {}); }
+  std::vector<ir::NodeId> Take() {
+    std::vector<ir::NodeId> nodes = std::exchange(in_.function.region(region_).nodes, {});
+    for (ir::NodeId node : nodes) in_.uses.Add(node);
+    return nodes;
+  }
 
  private:
-  ir::Function& function_;
+  PolledFunction& in_;
   ir::RegionId region_;
   ir::OpBuilder builder_;
 };
 
 class DeviceLoopBody {
  public:
-  DeviceLoopBody(ir::Module* module, ir::Function* function, ir::NodeId loop, const DeviceLoop& plan);
+  DeviceLoopBody(PolledFunction* in, ir::NodeId loop, const DeviceLoop& plan);
 
   // Reads, slices and tensors of dims become tensors of the device; the region gets a parameter and a result
   // for each carried symbol of the device, behind the carried values. Where the loop polls, another pair
@@ -48,8 +61,9 @@ class DeviceLoopBody {
   void Hold();
   void HoldValue(size_t number);
   void AddCarried(ir::ValueId parameter, ir::ValueId result);
-  void ForgetElements();
+  void ForgetElements(ir::RegionId region);
 
+  PolledFunction& in_;
   ir::Function& function_;
   const ir::NodeId loop_;
   const ir::RegionId region_;

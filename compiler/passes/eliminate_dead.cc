@@ -8,6 +8,7 @@
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
 #include "compiler/passes/pass.h"
+#include "compiler/passes/region_edit.h"
 
 namespace tvmvm::passes {
 namespace {
@@ -104,8 +105,10 @@ class Liveness {
 }  // namespace
 
 Status EliminateDead(ir::Module& module, const PassContext&) {
-  for (Function& function : module.functions) Liveness(&function).Run();
+  for (Function& function : module.functions) DropDead(&function);
   return {};
 }
+
+void DropDead(Function* function) { Liveness(function).Run(); }
 
 }  // namespace tvmvm::passes

@@ -11,6 +11,8 @@
 // The post-dominator walk follows the published description of operator fusion in TVM (Chen et al., OSDI
 // 2018).
 
+#include "compiler/passes/fuse_groups.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -204,6 +206,7 @@ bool Fusion::IsLegal(const std::vector<int>& members, int tail) const {
     const Node& candidate = node(member);
     if (candidate.outputs.size() != 1 || DTypeBits(function_.type(candidate.outputs[0]).dtype) < 8)
       return false;
+    if (ir::DeviceOf(function_, candidate) != ir::DeviceOf(function_, node(tail))) return false;
     if (IsAnchor(candidate)) ++anchors, anchor = member;
     if (candidate.op->kind == OpKind::kReduce) ++reductions;
   }
@@ -282,6 +285,7 @@ class GroupBuilder {
   }
 
   NodeId Build(NodeId tail) {
+    device_ = ir::DeviceOf(function_, function_.node(tail));
     for (NodeId member : members_) {
       std::vector<ValueId> inputs = function_.node(member).inputs;
       for (ValueId& input : inputs) input = Import(input);
@@ -304,6 +308,7 @@ class GroupBuilder {
   ValueId CopyValue(ValueId value, NodeId producer) {
     ir::Value copy = function_.value(value);
     copy.producer = producer;
+    copy.device = device_;
     function_.values.push_back(std::move(copy));
     return ValueId{static_cast<uint32_t>(function_.values.size() - 1)};
   }
@@ -341,6 +346,7 @@ class GroupBuilder {
   Function& function_;
   std::vector<NodeId> members_;  // in execution order
   RegionId region_;
+  DeviceClass device_ = DeviceClass::kCpu;
   Node fused_;
   std::map<ValueId, ValueId> inner_;
 };
@@ -378,12 +384,50 @@ void Fusion::Run() {
   Rewrite();
 }
 
+// The nodes of a group as nodes of the region around it, with the values of that.
+void TakeApart(Function* function, const Node& group, std::vector<NodeId>* to) {
+  const ir::Region& region = function->region(group.regions[0]);
+  const DeviceClass device = ir::DeviceOf(*function, group);
+  std::map<ValueId, ValueId> outside;
+  for (size_t i = 0; i < region.parameters.size(); ++i) outside[region.parameters[i]] = group.inputs[i];
+  for (size_t i = 0; i < region.results.size(); ++i) outside[region.results[i]] = group.outputs[i];
+  auto rename = [&](ValueId& value) {
+    if (auto found = outside.find(value); found != outside.end()) value = found->second;
+  };
+  for (NodeId id : region.nodes) {
+    Node& node = function->node(id);
+    std::ranges::for_each(node.inputs, rename);
+    std::ranges::for_each(node.outputs, rename);
+    for (ValueId output : node.outputs) {
+      function->value(output).producer = id;
+      function->value(output).device = device;
+    }
+    to->push_back(id);
+  }
+}
+
 }  // namespace
 
 Status FuseGroups(ir::Module& module, const PassContext&) {
   for (Function& function : module.functions)
-    for (RegionId region : ir::RunningRegions(function)) Fusion(&function, region).Run();
+    for (RegionId region : ir::RunningRegions(function)) FuseRegion(&function, region);
   return {};
+}
+
+void FuseRegion(Function* function, RegionId region) { Fusion(function, region).Run(); }
+
+void TakeGroupsApart(Function* function, RegionId region) {
+  std::vector<NodeId> nodes;
+  for (NodeId id : std::vector<NodeId>(function->region(region).nodes)) {
+    const Node node = function->node(id);
+    if (node.op->kind == ir::OpKind::kFused) {
+      TakeApart(function, node, &nodes);
+      continue;
+    }
+    for (RegionId inner : node.regions) TakeGroupsApart(function, inner);
+    nodes.push_back(id);
+  }
+  function->region(region).nodes = std::move(nodes);
 }
 
 }  // namespace tvmvm::passes

@@ -33,7 +33,8 @@ std::vector<int64_t> RealAxes(const Dims& dims, size_t first) {
 
 class ContractionHoist {
  public:
-  ContractionHoist(ir::Module* module, Function* function) : module_(module), function_(*function) {}
+  ContractionHoist(ir::Module* module, Function* function)
+      : module_(module), function_(*function), uses_(function) {}
 
   void Run() {
     for (RegionId region : ir::RunningRegions(function_)) {
@@ -96,6 +97,7 @@ class ContractionHoist {
     ValueId value = build(b);
     const std::vector<NodeId>& made = function_.region(region).nodes;
     if (!b.failed()) to->insert(to->end(), made.begin(), made.end());
+    for (NodeId node : made) uses_.Add(node);
     return b.failed() ? ValueId{} : value;
   }
 
@@ -125,12 +127,13 @@ class ContractionHoist {
       return b.Reshape(b.SliceAxis(product, 0, index_, 1), result.dims);
     });
     if (!step.valid()) return false;
-    ReplaceUses(&function_, node.outputs[0], step);
+    uses_.Replace(node.outputs[0], step);
     return true;
   }
 
   ir::Module* module_;
   Function& function_;
+  UseLists uses_;
   Dim index_, trip_;
   const RegionDefinitions* inside_ = nullptr;
   std::vector<NodeId>* before_ = nullptr;

@@ -17,11 +17,19 @@ struct PassContext {
   bool half_factors = false;  // factors of products are kept as f16 (--precision fp16, for GPUs)
 };
 
+// When a pass runs.
+enum class PassStage : uint8_t {
+  kModel,   // once: what it does is the same for all devices
+  kDevice,  // for each device class whose code may differ from here on
+  kPlaced,  // once placement has decided what runs on the GPU
+};
+
 struct Pass {
   std::string_view name;     // "fold-constants"
   std::string_view purpose;  // one line
   Status (*run)(ir::Module& module, const PassContext& context);
   bool optional = false;  // may be left out (--disable-pass); the others are needed
+  PassStage stage = PassStage::kModel;
 };
 
 // Computations on constants become constants.
@@ -44,7 +52,8 @@ Status HoistInvariants(ir::Module& module, const PassContext& context);
 // Products of scanned inputs with what does not change become one product before the loop.
 Status HoistContractions(ir::Module& module, const PassContext& context);
 // Loops with the attribute `poll` = n compute on the device what the host would wait for in each step; the
-// host looks at a condition that is computed there once in n steps at most.
+// host looks at a condition that is computed there once in n steps at most. Where values have devices, all
+// that the steps compute lies on the GPU afterwards, in groups, and transfers are as they have to be.
 Status PollLoops(ir::Module& module, const PassContext& context);
 // Carried values that are changed in few places are changed where they lie.
 Status UpdateInPlace(ir::Module& module, const PassContext& context);

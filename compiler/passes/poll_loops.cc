@@ -1,359 +1,143 @@
-// Loops whose steps depend on numbers that a device computes, without a wait of the host in each step. Where
-// the condition comes from the host, those numbers are carried as tensors. Where it comes from the device,
-// the loop becomes two:
-//
-//   outer: base = 0, width = 2, done = 0; while the counter is >= 0 and base < trip:
-//     inner: `width` steps (fewer at the end), without a condition; nothing changes any more once the counter
-//     is negative the host reads the counter; what the inner steps collected goes behind what was collected
-//     before base += width; width = min(2 width, poll)
-//
-// Rows beyond the number of steps are cut off. What scalar bytecode carries is counted once more, in a loop
-// of scalars, where it is used after the loop.
+// Loops on a GPU in whose steps the host would wait for numbers: loop_poller.h tells what becomes of one.
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
-#include "compiler/passes/device_loop_body.h"
+#include "compiler/graph/storage.h"
+#include "compiler/graph/transfers.h"
+#include "compiler/passes/fuse_groups.h"
+#include "compiler/passes/loop_poller.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/region_edit.h"
+#include "compiler/passes/update_in_place.h"
 
 namespace tvmvm::passes {
 namespace {
 
-using ir::Dim;
-using ir::Dims;
 using ir::Function;
 using ir::Module;
 using ir::Node;
 using ir::NodeId;
-using ir::OpBuilder;
 using ir::RegionId;
-using ir::Type;
 using ir::ValueId;
-using Names = std::vector<std::string>;
 
-constexpr int64_t kFirstWidth = 2;
+bool IsAskedFor(const Node& node) { return ir::IsLoop(node) && node.decided.poll >= 1; }
 
-template <class T>
-std::vector<T> Joined(std::vector<T> a, const std::vector<T>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-class LoopPoller {
+// All loops of one function. Where it has devices, what the steps of such a loop compute goes to the GPU, in
+// groups of its own.
+class FunctionPoller {
  public:
-  LoopPoller(Module* module, Function* function, NodeId loop, DeviceLoop plan, int64_t most_steps)
-      : module_(*module),
-        function_(*function),
-        loop_(loop),
-        plan_(std::move(plan)),
-        most_steps_(most_steps),
-        maker_(module, function, function->node(loop).source) {}
+  FunctionPoller(Module* module, Function* function) : module_(*module), function_(*function) {
+    for (const ir::Value& value : function->values)
+      is_placed_ = is_placed_ || value.device == DeviceClass::kGpu;
+  }
 
-  // The nodes that take the loop's place.
-  Expected<std::vector<NodeId>> Run() {
-    const Node loop = function_.node(loop_);  // as it was
-    outputs_ = loop.outputs;
-    TVMVM_CHECK_OK(DeviceLoopBody(&module_, &function_, loop_, plan_).Rewrite());
-    SplitSymbols(loop);
-    std::vector<NodeId> nodes = Initial(loop);
-    if (plan_.polls()) {
-      nodes.push_back(Outer(loop));
-      nodes = Joined(nodes, Cut(loop));
-    } else {
-      Carry(loop);
-      nodes.push_back(loop_);
-    }
-    nodes = Joined(nodes, Finals(loop));
-    if (maker_.builder().failed())
-      return MakeError(Code::kInternal, "poll-loops: " + maker_.builder().TakeError()->message);
-    return nodes;
+  Status Run() {
+    std::vector<NodeId> asked;
+    for (RegionId region : ir::RunningRegions(function_))
+      for (NodeId id : function_.region(region).nodes)
+        if (IsAskedFor(function_.node(id))) asked.push_back(id);
+    if (asked.empty()) return {};
+    if (!is_placed_) return Poll();
+    ir::RemoveTransfers(&function_);
+    for (NodeId loop : asked) TakeGroupsApart(&function_, function_.node(loop).regions[0]);
+    TVMVM_CHECK_OK(Poll());
+    for (NodeId node : taken_)
+      if (ir::IsLoop(function_.node(node))) UpdateLoopInPlace(&function_, node);
+    PlaceNew();
+    for (NodeId loop : asked) taken_.push_back(loop);
+    std::set<RegionId> regions;
+    for (NodeId loop : taken_) ListRegions(loop, &regions);
+    for (RegionId region : regions) FuseRegion(&function_, region);
+    DropDead(&function_);
+    ir::InsertTransfers(&function_, lowering::Views(function_));
+    return {};
   }
 
  private:
-  struct Symbols {
-    Names names, finals;
-    Dims initial, next;
-
-    void Add(std::string name, std::string final_name, Dim first, Dim after) {
-      names.push_back(std::move(name));
-      finals.push_back(std::move(final_name));
-      initial.push_back(std::move(first));
-      next.push_back(std::move(after));
-    }
-    void Give(Node* node) const {
-      node->attributes["symbols"] = names;
-      node->attributes["finals"] = finals;
-      node->attributes["initial"] = initial;
-      node->attributes["next"] = next;
-    }
-  };
-
-  std::string Fresh(ir::DimRange range = {}) { return module_.FreshSymbol({.range = range}).symbol(); }
-  std::string Like(const std::string& symbol) { return Fresh(module_.symbols.at(symbol).range); }
-  size_t CarriedCount() const { return function_.region(Body()).parameters.size(); }
-  RegionId Body() const { return function_.node(loop_).regions[0]; }
-
-  void SplitSymbols(const Node& loop) {
-    const Names &names = ir::SymbolList(loop, "symbols"), &finals = ir::SymbolList(loop, "finals");
-    for (size_t i = 0; i < names.size(); ++i) {
-      const bool on_device = std::find(plan_.carried.begin(), plan_.carried.end(), i) != plan_.carried.end();
-      Symbols& side = on_device ? device_ : host_;
-      side.Add(names[i], finals[i], loop.DimList("initial")[i], loop.DimList("next")[i]);
-    }
-  }
-
-  // The values that all carried ones begin with.
-  std::vector<NodeId> Initial(const Node& loop) {
-    OpBuilder& b = maker_.builder();
-    initial_ = loop.inputs;
-    for (const Dim& first : device_.initial) initial_.push_back(b.DimScalar(first));
-    if (plan_.polls()) initial_.push_back(b.ScalarInt(DType::kI64, 0));
-    for (size_t i = loop.inputs.size(); plan_.polls() && i < outputs_.size(); ++i) {
-      Dims none = function_.type(outputs_[i]).dims;
-      none[0] = 0;
-      initial_.push_back(b.Expand(b.ScalarInt(function_.type(outputs_[i]).dtype, 0), none));
-    }
-    return maker_.Take();
-  }
-
-  // One loop still: the carried symbols of the device are carried as tensors.
-  void Carry(const Node& loop) {
-    for (size_t i = loop.inputs.size(); i < CarriedCount(); ++i)
-      carried_out_.push_back(function_.AddValue(Type::Tensor(DType::kI64, {})));
-    Node node = loop;
-    node.inputs = initial_;
-    node.outputs.insert(node.outputs.begin() + static_cast<std::ptrdiff_t>(loop.inputs.size()),
-                        carried_out_.begin(), carried_out_.end());
-    host_.Give(&node);
-    Put(loop_, std::move(node));
-  }
-
-  void Put(NodeId id, Node node) {
-    for (ValueId output : node.outputs) function_.value(output).producer = id;
-    function_.node(id) = std::move(node);
-  }
-
-  // ---- a condition of the device ----
-
-  NodeId Outer(const Node& loop) {
-    base_ = Fresh(), width_ = Fresh({1, INT64_MAX}), rows_ = Fresh();
-    const Dim trip = ir::DimAttribute(loop, "trip"), base = Dim::Symbol(base_);
-    outer_ = function_.AddRegion();
-    NameHost(loop);
-    steps_ = Min(Dim::Symbol(width_), trip - base);
-    std::vector<NodeId> nodes{Inner(loop)};
-    const std::vector<ValueId> appended = Append(loop.inputs.size());
-    const Dim counter = maker_.builder().ReadDim(counter_);
-    nodes = Joined(nodes, maker_.Take());
-    function_.region(outer_).nodes = std::move(nodes);
-    function_.region(outer_).results = Joined(inner_carried_, appended);
-    return OuterNode(loop, counter);
-  }
-
-  // The names of the host's carried symbols in the outer loop, and after the inner one.
-  void NameHost(const Node& loop) {
-    for (const std::string& name : host_.names) {
-      between_.push_back(Like(name));
-      after_.push_back(Like(name));
-    }
-    has_host_condition_ = !plan_.host_condition.IsConstant(1);
-    if (has_host_condition_) host_goes_on_ = Fresh({0, 1}), host_count_ = Fresh();
-    const std::string& count = loop.String("count");
-    count_ = count.empty() ? Fresh() : count;
-  }
-
-  // The loop itself, from `base` on.
-  NodeId Inner(const Node& loop) {
-    Node node = loop;
-    const std::string& index = loop.String("index");
-    Symbols symbols;
-    symbols.Add(index, Like(index), Dim::Symbol(base_), Dim::Symbol(index) + 1);
-    for (size_t i = 0; i < host_.names.size(); ++i)
-      symbols.Add(host_.names[i], after_[i], Dim::Symbol(between_[i]), host_.next[i]);
-    if (has_host_condition_) symbols.Add(Fresh({0, 1}), host_goes_on_, 1, plan_.host_condition);
-    node.attributes = {{"trip", steps_},
-                       {"start", Dim(1)},
-                       {"continue", plan_.host_condition},
-                       {"index", Fresh()},
-                       {"count", host_count_}};
-    node.decided = {.expected_steps = most_steps_};
-    symbols.Give(&node);
-    if (has_host_condition_) steps_ = Dim::Symbol(host_count_);
-    node.inputs.clear();
-    node.outputs.clear();
-    const ir::Region body = function_.region(Body());
-    for (size_t i = 0; i < body.results.size(); ++i) {
-      Type type = function_.type(body.results[i]);
-      if (i < body.parameters.size()) {
-        node.inputs.push_back(function_.AddValue(type));
-        inner_carried_.push_back(function_.AddValue(type));
-        node.outputs.push_back(inner_carried_.back());
-      } else {
-        type.dims.insert(type.dims.begin(), ir::DimAttribute(node, "trip"));
-        chunks_.push_back(function_.AddValue(type));
-        node.outputs.push_back(chunks_.back());
+  Status Poll() {
+    PolledFunction in{module_, function_};
+    std::vector<RegionId> regions = ir::RunningRegions(function_);
+    for (auto region = regions.rbegin(); region != regions.rend(); ++region) {
+      std::vector<NodeId> nodes;
+      for (NodeId id : std::vector<NodeId>(function_.region(*region).nodes)) {
+        bool taken = false;
+        if (IsAskedFor(function_.node(id))) {
+          TVMVM_TRY(taken, PollOne(&in, id, &nodes));
+        }
+        if (!taken) nodes.push_back(id);
       }
+      function_.region(*region).nodes = std::move(nodes);
     }
-    function_.region(outer_).parameters = node.inputs;
-    counter_ = inner_carried_.back();
-    Put(loop_, std::move(node));
-    return loop_;
+    return {};
   }
 
-  // What the inner loop collected, behind what was collected before.
-  std::vector<ValueId> Append(size_t carried) {
-    std::vector<ValueId> appended;
-    for (size_t i = 0; i < chunks_.size(); ++i) {
-      Type type = function_.type(outputs_[carried + i]);
-      type.dims[0] = Dim::Symbol(rows_);
-      const ValueId parameter = function_.AddValue(type);
-      function_.region(outer_).parameters.push_back(parameter);
-      const ValueId made = maker_.builder().SliceAxis(chunks_[i], 0, 0, steps_);
-      appended.push_back(maker_.builder().Concat({parameter, made}, 0));
+  // True where it was taken; else the loop stays as it is.
+  Expected<bool> PollOne(PolledFunction* in, NodeId id, std::vector<NodeId>* nodes) {
+    const int64_t most_steps = std::exchange(function_.node(id).decided.poll, 0);
+    Expected<DeviceLoop> plan = AnalyzeDeviceLoop(function_, id, module_.Ranges());
+    if (!plan || (!plan->polls() && plan->carried.empty())) return false;
+    TVMVM_TRY(PolledLoop polled, PollLoop(in, id, *std::move(plan), most_steps));
+    on_host_.insert(polled.rows_on_host.begin(), polled.rows_on_host.end());
+    nodes->insert(nodes->end(), polled.nodes.begin(), polled.nodes.end());
+    taken_.insert(taken_.end(), polled.nodes.begin(), polled.nodes.end());
+    return true;
+  }
+
+  // ---- devices ----
+
+  void PlaceNew() {
+    for (NodeId node : taken_) PlaceOnGpu(node);
+    const lowering::Views views(function_);
+    for (size_t i = 0; i < function_.values.size(); ++i) {
+      const ValueId value{static_cast<uint32_t>(i)};
+      if (ValueId root = views.PlaceOf(value).root; !(root == value))
+        function_.value(value).device = function_.value(root).device;
     }
-    return appended;
   }
 
-  NodeId OuterNode(const Node& loop, const Dim& counter) {
-    const Dim base = Dim::Symbol(base_), width = Dim::Symbol(width_), trip = ir::DimAttribute(loop, "trip");
-    const Dim lives = LessEqual(0, counter);
-    Symbols symbols;
-    symbols.Add(base_, Fresh(), 0, base + steps_);
-    symbols.Add(width_, Fresh(), std::min(kFirstWidth, most_steps_), Min(width * 2, most_steps_));
-    symbols.Add(Fresh(), count_, 0, Select(lives, counter, 0 - counter));
-    for (size_t i = 0; i < host_.names.size(); ++i)
-      symbols.Add(between_[i], Fresh(), host_.initial[i], Dim::Symbol(after_[i]));
-    if (!chunks_.empty()) {
-      rows_after_ = Fresh();
-      symbols.Add(rows_, rows_after_, 0, Dim::Symbol(rows_) + steps_);
+  void PlaceOnGpu(NodeId id) {
+    Node& node = function_.node(id);
+    const ir::OpKind kind = node.op->kind;
+    if (kind == ir::OpKind::kConstant || kind == ir::OpKind::kDimsTensor) return;
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (!ir::IsLoop(node) || !ir::CollectsUnknownLength(function_, node, i)) Move(node.outputs[i]);
+    if (!ir::HasControlRegions(node)) return;
+    node.decided.outline = false;
+    const std::vector<RegionId> regions = node.regions;
+    for (RegionId region : regions) {
+      for (ValueId parameter : function_.region(region).parameters) Move(parameter);
+      for (NodeId inner : function_.region(region).nodes) PlaceOnGpu(inner);
     }
-    Node node;
-    node.op = loop.op;
-    node.source = loop.source;
-    node.regions = {outer_};
-    node.inputs = initial_;
-    Dim go_on = And(lives, Less(base + steps_, trip));
-    if (has_host_condition_) go_on = And(go_on, Dim::Symbol(host_goes_on_));
-    node.attributes = {{"trip", Dim(INT64_MAX)},
-                       {"start", And(ir::DimAttribute(loop, "start"), Less(0, trip))},
-                       {"continue", go_on},
-                       {"index", Fresh()},
-                       {"count", std::string()}};
-    node.decided.polls = true;
-    symbols.Give(&node);
-    const ir::Region region = function_.region(outer_);
-    for (size_t i = 0; i < region.parameters.size(); ++i) node.outputs.push_back(OuterOutput(loop, i));
-    return function_.AddNode(std::move(node));
   }
 
-  ValueId OuterOutput(const Node& loop, size_t number) {
-    if (number < loop.inputs.size()) return outputs_[number];
-    Type type = function_.type(function_.region(outer_).parameters[number]);
-    const bool is_symbol = number < loop.inputs.size() + device_.names.size();
-    const bool is_counter = number == loop.inputs.size() + device_.names.size();
-    if (!is_symbol && !is_counter) type.dims[0] = Dim::Symbol(rows_after_);
-    const ValueId value = function_.AddValue(std::move(type));
-    if (is_symbol) carried_out_.push_back(value);
-    if (!is_symbol && !is_counter) collected_.push_back(value);
-    return value;
+  void Move(ValueId value) {
+    if (value.valid() && !on_host_.contains(value) && ir::IsTensorOfNumbers(function_.type(value)))
+      function_.value(value).device = DeviceClass::kGpu;
   }
 
-  // Without the rows of steps after the end.
-  std::vector<NodeId> Cut(const Node& loop) {
-    OpBuilder& b = maker_.builder();
-    for (size_t i = 0; i < collected_.size() && !b.failed(); ++i)
-      ReplaceUses(&function_, outputs_[loop.inputs.size() + i],
-                  b.SliceAxis(collected_[i], 0, 0, Dim::Symbol(count_)));
-    return maker_.Take();
-  }
-
-  // ---- symbols after the loop ----
-
-  std::vector<NodeId> Finals(const Node& loop) {
-    std::vector<NodeId> nodes;
-    OpBuilder& b = maker_.builder();
-    for (size_t i = 0; i < device_.names.size(); ++i)
-      if (IsMentioned(function_, device_.finals[i]))
-        b.EmitMulti("define_dims", {carried_out_[i]}, {{"symbols", Names{device_.finals[i]}}});
-    if (plan_.polls() && std::ranges::any_of(host_.finals, [&](const std::string& name) {
-          return IsMentioned(function_, name);
-        }))
-      nodes.push_back(CountAgain(loop));
-    return Joined(maker_.Take(), nodes);
-  }
-
-  NodeId CountAgain(const Node& loop) {
-    Node node;
-    node.op = loop.op;
-    node.source = loop.source;
-    node.regions = {function_.AddRegion()};
-    const std::string index = Like(loop.String("index"));
-    Names again;
-    for (const std::string& name : host_.names) again.push_back(Like(name));
-    auto rename = [&](const std::string& symbol) -> std::optional<Dim> {
-      if (symbol == loop.String("index")) return Dim::Symbol(index);
-      const auto found = std::find(host_.names.begin(), host_.names.end(), symbol);
-      if (found == host_.names.end()) return std::nullopt;
-      return Dim::Symbol(again[static_cast<size_t>(found - host_.names.begin())]);
-    };
-    Symbols symbols;
-    for (size_t i = 0; i < again.size(); ++i)
-      symbols.Add(again[i], host_.finals[i], host_.initial[i], Substitute(host_.next[i], rename));
-    node.attributes = {{"trip", Dim::Symbol(count_)},
-                       {"start", Dim(1)},
-                       {"continue", Dim(1)},
-                       {"index", index},
-                       {"count", std::string()}};
-    symbols.Give(&node);
-    return function_.AddNode(std::move(node));
+  void ListRegions(NodeId id, std::set<RegionId>* regions) const {
+    const Node& node = function_.node(id);
+    if (!ir::HasControlRegions(node)) return;
+    for (RegionId region : node.regions) {
+      regions->insert(region);
+      for (NodeId inner : function_.region(region).nodes) ListRegions(inner, regions);
+    }
   }
 
   Module& module_;
   Function& function_;
-  const NodeId loop_;
-  const DeviceLoop plan_;
-  const int64_t most_steps_;
-  NodeMaker maker_;
-  Symbols host_, device_;         // the loop's carried symbols
-  std::vector<ValueId> outputs_;  // of the loop as it was
-  std::vector<ValueId> initial_, carried_out_, inner_carried_, chunks_, collected_;
-  ValueId counter_;
-  RegionId outer_;
-  std::string base_, width_, rows_, rows_after_, count_, host_goes_on_, host_count_;
-  Names between_, after_;
-  Dim steps_;  // of the inner loop
-  bool has_host_condition_ = false;
+  bool is_placed_ = false;
+  std::set<ValueId> on_host_;
+  std::vector<NodeId> taken_;  // what stands in the place of loops that were taken
 };
-
-// True where it was taken; else the loop stays as it is.
-Expected<bool> Poll(Module* module, Function* function, NodeId id, std::vector<NodeId>* nodes) {
-  const int64_t most_steps = std::exchange(function->node(id).decided.poll, 0);
-  if (most_steps < 1) return false;
-  Expected<DeviceLoop> plan = AnalyzeDeviceLoop(*function, id, module->Ranges());
-  if (!plan || (!plan->polls() && plan->carried.empty())) return false;
-  TVMVM_TRY(std::vector<NodeId> made, LoopPoller(module, function, id, std::move(*plan), most_steps).Run());
-  nodes->insert(nodes->end(), made.begin(), made.end());
-  return true;
-}
 
 }  // namespace
 
 Status PollLoops(Module& module, const PassContext&) {
-  for (Function& function : module.functions) {
-    std::vector<RegionId> regions = ir::RunningRegions(function);
-    for (auto region = regions.rbegin(); region != regions.rend(); ++region) {
-      std::vector<NodeId> nodes;
-      for (NodeId id : std::vector<NodeId>(function.region(*region).nodes)) {
-        bool taken = false;
-        if (ir::IsLoop(function.node(id))) {
-          TVMVM_TRY(taken, Poll(&module, &function, id, &nodes));
-        }
-        if (!taken) nodes.push_back(id);
-      }
-      function.region(*region).nodes = std::move(nodes);
-    }
-  }
+  for (Function& function : module.functions) TVMVM_CHECK_OK(FunctionPoller(&module, &function).Run());
   return {};
 }
 

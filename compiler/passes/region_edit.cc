@@ -62,53 +62,97 @@ void RegionDefinitions::MoveOut(const Function& function, const Node& node) {
   for (const std::string& symbol : ir::DefinedSymbols(function, node)) symbols_.erase(symbol);
 }
 
-void ReplaceUses(Function* function, ValueId from, ValueId to) {
-  for (Node& node : function->nodes) std::replace(node.inputs.begin(), node.inputs.end(), from, to);
-  for (ir::Region& region : function->regions)
-    std::replace(region.results.begin(), region.results.end(), from, to);
+// ---- uses ----
+
+UseLists::UseLists(Function* function) : function_(*function), uses_(function->values.size()) {
+  AddRegion(function->body);
 }
 
-std::vector<int> CountUses(const Function& function) {
-  std::vector<int> uses(function.values.size(), 0);
-  auto count = [&](ValueId value) {
-    if (value.valid()) ++uses[value.index];
-  };
-  for (RegionId id : ir::RunningRegions(function)) {
-    const ir::Region& region = function.region(id);
-    for (NodeId node : region.nodes) {
-      for (ValueId input : function.node(node).inputs) count(input);
-      if (ir::HasControlRegions(function.node(node))) continue;  // their regions are visited themselves
-      for (RegionId inner : function.node(node).regions) {
-        for (NodeId fused : function.region(inner).nodes)
-          for (ValueId input : function.node(fused).inputs) count(input);
-        for (ValueId result : function.region(inner).results) count(result);
-      }
-    }
-    for (ValueId result : region.results) count(result);
+void UseLists::AddUse(ValueId value, User user) {
+  if (!value.valid()) return;
+  if (value.index >= uses_.size()) uses_.resize(function_.values.size());
+  Uses& uses = uses_[value.index];
+  ++uses.count;
+  uses.users.push_back(user);
+}
+
+void UseLists::AddRegion(RegionId region) {
+  for (NodeId node : function_.region(region).nodes) Add(node);
+  for (ValueId result : function_.region(region).results) AddUse(result, {true, region.index});
+}
+
+void UseLists::Add(NodeId node) {
+  for (ValueId input : function_.node(node).inputs) AddUse(input, {false, node.index});
+  for (RegionId region : function_.node(node).regions) AddRegion(region);
+}
+
+void UseLists::Replace(ValueId from, ValueId to) {
+  if (from == to || from.index >= uses_.size()) return;
+  if (to.index >= uses_.size()) uses_.resize(function_.values.size());
+  Uses &old = uses_[from.index], &now = uses_[to.index];
+  for (const User& user : old.users) {
+    std::vector<ValueId>& list =
+        user.is_region ? function_.regions[user.index].results : function_.nodes[user.index].inputs;
+    std::replace(list.begin(), list.end(), from, to);
   }
-  return uses;
+  if (now.users.size() < old.users.size()) now.users.swap(old.users);
+  now.users.insert(now.users.end(), old.users.begin(), old.users.end());
+  now.count += old.count;
+  old = {};
 }
 
-bool IsMentioned(const Function& function, const std::string& symbol) {
-  auto in_dim = [&](const Dim& dim) {
+void UseLists::Drop(ValueId value) {
+  if (value.valid()) --uses_[value.index].count;
+}
+
+void UseLists::DropRegion(RegionId region) {
+  for (NodeId id : function_.region(region).nodes) {
+    for (ValueId input : function_.node(id).inputs) Drop(input);
+    for (RegionId inner : function_.node(id).regions) DropRegion(inner);
+  }
+  for (ValueId result : function_.region(region).results) Drop(result);
+}
+
+// ---- symbols ----
+
+namespace {
+
+class Mentions {
+ public:
+  explicit Mentions(const Function& function) : function_(function) { AddRegion(function.body); }
+  std::set<std::string> Take() { return std::move(symbols_); }
+
+ private:
+  void AddRegion(RegionId region) {
+    for (NodeId id : function_.region(region).nodes) {
+      const Node& node = function_.node(id);
+      for (const auto& [name, attribute] : node.attributes) {
+        if (const auto* dim = std::get_if<Dim>(&attribute)) Add(*dim);
+        if (const auto* dims = std::get_if<ir::Dims>(&attribute)) Add(*dims);
+      }
+      for (ValueId output : node.outputs)
+        if (output.valid()) Add(function_.type(output).dims);
+      for (RegionId inner : node.regions) AddRegion(inner);
+    }
+  }
+
+  void Add(const ir::Dims& dims) {
+    for (const Dim& dim : dims) Add(dim);
+  }
+
+  void Add(const Dim& dim) {
+    if (dim.is_constant()) return;
     std::vector<std::string> symbols;
     CollectSymbols(dim, &symbols);
-    return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
-  };
-  auto in_node = [&](const Node& node) {
-    for (const auto& [name, attribute] : node.attributes) {
-      if (const auto* dim = std::get_if<Dim>(&attribute); dim && in_dim(*dim)) return true;
-      if (const auto* dims = std::get_if<ir::Dims>(&attribute); dims && std::ranges::any_of(*dims, in_dim))
-        return true;
-    }
-    return std::ranges::any_of(node.outputs, [&](ValueId output) {
-      return output.valid() && std::ranges::any_of(function.type(output).dims, in_dim);
-    });
-  };
-  for (RegionId region : ir::RunningRegions(function))
-    for (NodeId id : function.region(region).nodes)
-      if (in_node(function.node(id))) return true;
-  return false;
-}
+    symbols_.insert(symbols.begin(), symbols.end());
+  }
+
+  const Function& function_;
+  std::set<std::string> symbols_;
+};
+
+}  // namespace
+
+std::set<std::string> MentionedSymbols(const Function& function) { return Mentions(function).Take(); }
 
 }  // namespace tvmvm::passes

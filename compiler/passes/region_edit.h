@@ -1,6 +1,7 @@
 // Changes to a function in place, for passes on control nodes.
 #pragma once
 
+#include <deque>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,11 +30,44 @@ class RegionDefinitions {
   std::set<std::string> symbols_;
 };
 
-// Every use of `from`, in the whole function, becomes one of `to`.
-void ReplaceUses(ir::Function* function, ir::ValueId from, ir::ValueId to);
-// How often each value is used, by its number.
-std::vector<int> CountUses(const ir::Function& function);
-// Whether a type or a dim of a node mentions the symbol; who defines it does not.
-bool IsMentioned(const ir::Function& function, const std::string& symbol);
+// Who uses which value, found once for a function and kept up to date by the pass that changes it: so that a
+// replacement costs as much as there are uses.
+class UseLists {
+ public:
+  // Of the regions that run and the groups in them.
+  explicit UseLists(ir::Function* function);
+
+  int Count(ir::ValueId value) const { return uses_[value.index].count; }
+  // Every use of `from` becomes one of `to`.
+  void Replace(ir::ValueId from, ir::ValueId to);
+  // A node that was added or got other inputs, with its regions.
+  void Add(ir::NodeId node);
+  // A use of the value is gone.
+  void Drop(ir::ValueId value);
+  // All that a region uses and the regions in it are gone.
+  void DropRegion(ir::RegionId region);
+
+ private:
+  struct User {
+    bool is_region = false;  // its results
+    uint32_t index = 0;
+  };
+  struct Uses {
+    int count = 0;
+    std::vector<User> users;  // all of them, and perhaps some that are none any more
+  };
+
+  void AddUse(ir::ValueId value, User user);
+  void AddRegion(ir::RegionId region);
+
+  ir::Function& function_;
+  std::deque<Uses> uses_;  // by value
+};
+
+// The symbols that types and dims of nodes mention, those in groups included; who defines them does not.
+std::set<std::string> MentionedSymbols(const ir::Function& function);
+
+// Takes out what nobody uses, as the pass eliminate-dead does.
+void DropDead(ir::Function* function);
 
 }  // namespace tvmvm::passes

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
+#include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
+#include "compiler/graph/transfers.h"
 #include "compiler/placement/placer.h"
 
 namespace tvmvm::placement {
@@ -23,24 +27,81 @@ Error NotStrict(const std::vector<std::string>& obstacles, const std::string& de
 
 }  // namespace
 
-Expected<Placement> PlaceModule(ir::Module* module, const PlacementOptions& options) {
+Expected<Placement> PlaceModule(ir::Module* module, const PlacementOptions& options,
+                                tensor::ScheduleCache* schedules) {
   Placement placement;
   std::vector<PlacementRow>& rows = placement.rows;
   std::vector<std::string> obstacles;
   for (ir::Function& function : module->functions) {
-    Placer placer(&function, module->Ranges(), options);
+    ++schedules->counters().placements;
+    Placer placer(&function, module->Ranges(), options, schedules);
     placer.Run();
     rows.insert(rows.end(), placer.rows().begin(), placer.rows().end());
     obstacles.insert(obstacles.end(), placer.obstacles().begin(), placer.obstacles().end());
     for (const PlacementRow& row : placer.rows())
       if (row.device == DeviceClass::kCpu && placer.obstacles().empty())
         obstacles.push_back(fmt::format("{} ({}): {}", row.what, row.source, row.reason));
-    InsertTransfers(&function, lowering::Views(function));
-    const std::vector<WaitingLoop> waiting = placer.FindWaitingLoops();
-    placement.waiting.insert(placement.waiting.end(), waiting.begin(), waiting.end());
+    ir::InsertTransfers(&function, lowering::Views(function));
+    for (WaitingLoop waiting : placer.FindWaitingLoops()) {
+      waiting.function = static_cast<size_t>(&function - module->functions.data());
+      placement.waiting.push_back(waiting);
+    }
   }
   if (options.strict && !obstacles.empty()) return tl::unexpected(NotStrict(obstacles, options.gpu_name));
   return placement;
+}
+
+namespace {
+
+// The rows of one function, in the order in which it runs.
+class RowList {
+ public:
+  RowList(const ir::Function& function, const std::vector<PlacementRow>& before) : function_(function) {
+    for (const PlacementRow& row : before)
+      if (row.function == function.name) known_[row.node] = &row;
+  }
+
+  void AddRegion(ir::RegionId region, std::vector<PlacementRow>* rows) const {
+    for (ir::NodeId id : function_.region(region).nodes) {
+      const ir::Node& node = function_.node(id);
+      auto known = known_.find(id);
+      const bool runs_regions = ir::HasControlRegions(node) && known == known_.end();
+      for (ir::RegionId inner : node.regions)
+        if (runs_regions) AddRegion(inner, rows);
+      if (runs_regions || (known == known_.end() && !Runs(node))) continue;
+      PlacementRow row{function_.name, Described(function_, node),
+                       node.source,    ir::DeviceOf(function_, node),
+                       "has a kernel", id};
+      if (known != known_.end() && known->second->device == row.device) row.reason = known->second->reason;
+      rows->push_back(std::move(row));
+    }
+  }
+
+ private:
+  bool Runs(const ir::Node& node) const {
+    switch (node.op->kind) {
+      case ir::OpKind::kConstant:
+      case ir::OpKind::kRequire:
+      case ir::OpKind::kTransfer:
+      case ir::OpKind::kDefineDims:
+      case ir::OpKind::kDimsTensor:
+        return false;
+      default:
+        return !lowering::Views::IsView(function_, node);
+    }
+  }
+
+  const ir::Function& function_;
+  std::map<ir::NodeId, const PlacementRow*> known_;
+};
+
+}  // namespace
+
+std::vector<PlacementRow> RowsOf(const ir::Module& module, const std::vector<PlacementRow>& before) {
+  std::vector<PlacementRow> rows;
+  for (const ir::Function& function : module.functions)
+    RowList(function, before).AddRegion(function.body, &rows);
+  return rows;
 }
 
 std::string PlacementTable(const std::vector<PlacementRow>& rows, const PlacementOptions& options) {

@@ -11,6 +11,7 @@
 #include "bytecode/status.h"
 #include "bytecode/target_info.h"
 #include "compiler/graph/graph.h"
+#include "compiler/schedules/schedule_cache.h"
 
 namespace tvmvm::placement {
 
@@ -28,11 +29,14 @@ struct PlacementRow {
   std::string source;  // the model's node
   DeviceClass device = DeviceClass::kCpu;
   std::string reason;
+  ir::NodeId node;
 };
 
-// A loop in whose steps the host waits for the GPU.
+// A loop in whose steps the host waits for the GPU, although all that a step computes could be computed
+// there.
 struct WaitingLoop {
-  std::string index;       // its attribute: who it is, before and after the passes
+  size_t function = 0;  // its number in the module
+  ir::NodeId loop;
   int64_t most_steps = 1;  // so many steps could be worth as much as a wait: see PollLoops
 };
 
@@ -43,7 +47,11 @@ struct Placement {
 
 // Places all functions of a module whose groups are formed. Errors: kUnsupported where `strict` is not
 // possible, with all reasons; kInternal.
-Expected<Placement> PlaceModule(ir::Module* module, const PlacementOptions& options);
+Expected<Placement> PlaceModule(ir::Module* module, const PlacementOptions& options,
+                                tensor::ScheduleCache* schedules);
+
+// The rows of a module that was changed after its groups were placed; `before` holds the reasons.
+std::vector<PlacementRow> RowsOf(const ir::Module& module, const std::vector<PlacementRow>& before);
 
 // The rows as a table for people.
 std::string PlacementTable(const std::vector<PlacementRow>& rows, const PlacementOptions& options);

@@ -16,6 +16,7 @@ namespace tvmvm::placement {
 namespace {
 
 using ir::Dim;
+using ir::IsTensorOfNumbers;
 using ir::Node;
 using ir::NodeId;
 using ir::OpKind;
@@ -43,9 +44,7 @@ int64_t Times(int64_t cost, int64_t times) {
   return std::min(product, kMostCost);
 }
 
-bool IsTensorOfNumbers(const Type& type) {
-  return type.kind == TypeKind::kTensor && type.ranked && type.dtype != DType::kString;
-}
+}  // namespace
 
 std::string Described(const ir::Function& function, const Node& node) {
   if (node.op->kind != OpKind::kFused) return std::string(node.op->name);
@@ -61,11 +60,15 @@ std::string Described(const ir::Function& function, const Node& node) {
   return text;
 }
 
+namespace {
+
+using Schedule = std::shared_ptr<const tensor::GroupProgram>;
+
 // The kernels of a group, all of which code can be made for.
-Expected<tensor::GroupProgram> ScheduleForGpu(const ir::Function& function, NodeId id,
-                                              const TargetInfo& gpu) {
-  TVMVM_TRY(tensor::GroupProgram program, tensor::ScheduleGroup(function, id, gpu));
-  for (const tensor::KernelCall& call : program.calls)
+Expected<Schedule> ScheduleForGpu(const ir::Function& function, NodeId id, const TargetInfo& gpu,
+                                  tensor::ScheduleCache* schedules) {
+  TVMVM_TRY(Schedule program, schedules->Schedule(function, id, gpu));
+  for (const tensor::KernelCall& call : program->calls)
     TVMVM_CHECK_OK(codegen::CheckGpuKernel(call.kernel, gpu));
   return program;
 }
@@ -87,8 +90,13 @@ int64_t CountLaunches(const ir::Function& function, ir::RegionId region) {
 
 }  // namespace
 
-Placer::Placer(ir::Function* function, ir::RangeLookup ranges, const PlacementOptions& options)
-    : function_(*function), ranges_(std::move(ranges)), options_(options), views_(*function) {}
+Placer::Placer(ir::Function* function, ir::RangeLookup ranges, const PlacementOptions& options,
+               tensor::ScheduleCache* schedules)
+    : function_(*function),
+      ranges_(std::move(ranges)),
+      options_(options),
+      schedules_(*schedules),
+      views_(*function) {}
 
 void Placer::Run() {
   cpu_ = Fixed();
@@ -186,16 +194,17 @@ void Placer::OnCpu(NodeId id, int64_t times, std::string reason) {
   const Node& node = function_.node(id);
   for (ValueId value : ir::UsesOf(function_, node)) Use(value, cpu_);
   for (ValueId output : node.outputs) Define(output, cpu_, times);
+  bound_.insert(id);
   obstacles_.push_back(fmt::format("{} ({}): {}", Described(function_, node), node.source, reason));
   AddRow(id, cpu_, std::move(reason));
 }
 
 void Placer::VisitLaunch(NodeId id, int64_t times) {
   const Node& node = function_.node(id);
-  Expected<tensor::GroupProgram> program = ScheduleForGpu(function_, id, options_.gpu);
+  Expected<Schedule> program = ScheduleForGpu(function_, id, options_.gpu, &schedules_);
   if (!program) return OnCpu(id, times, "no kernel: " + program.error().message);
   int64_t flops = 0, bytes = 0, launches = 0;
-  for (const tensor::KernelCall& call : program->calls) {
+  for (const tensor::KernelCall& call : (*program)->calls) {
     if (Estimate(call.when, 1) == 0) continue;  // sizes choose between kernels
     ++launches;
     flops += Estimate(call.kernel.flops, kMostTimes);
@@ -245,17 +254,9 @@ void Placer::VisitLoop(NodeId id, int64_t times) {
   const size_t carried = ir::CarriedCount(node);
   const Item first = items_;
   std::vector<Item> items;
-  const std::vector<std::string> unknown = ir::DefinedSymbols(function_, node);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const Type& type = function_.type(node.outputs[i]);
-    // What is collected into memory of unknown size grows on the host.
-    const bool grows = i >= carried && std::ranges::any_of(type.dims, [&](const Dim& dim) {
-                         std::vector<std::string> symbols;
-                         CollectSymbols(dim, &symbols);
-                         return std::ranges::any_of(symbols, [&](const std::string& symbol) {
-                           return std::find(unknown.begin(), unknown.end(), symbol) != unknown.end();
-                         });
-                       });
+    const bool grows = ir::CollectsUnknownLength(function_, node, i);
     items.push_back(ItemFor(type, !grows));
     Define(node.outputs[i], items[i], times);
     if (i >= carried) continue;
@@ -280,7 +281,7 @@ bool Placer::VisitOutlined(NodeId id, int64_t times) {
   const Node& node = function_.node(id);
   if (!node.decided.outline) return false;
   std::optional<lowering::OutlinedLoop> outlined =
-      lowering::OutlineLoop(function_, id, views_, ranges_, options_.cpu);
+      lowering::OutlineLoop(function_, id, views_, ranges_, options_.cpu, &schedules_);
   if (!outlined) return false;
   const int64_t flops = Estimate(outlined->kernels[0].flops, kMostTimes);
   const int64_t bytes = Estimate(outlined->kernels[0].bytes, kMostTimes);
@@ -288,6 +289,7 @@ bool Placer::VisitOutlined(NodeId id, int64_t times) {
   if (step > CountLaunches(function_, node.regions[0]) * kLaunch) return false;
   for (ValueId value : ir::UsesOf(function_, node)) Use(value, cpu_);
   for (ValueId output : node.outputs) Define(output, cpu_, times);
+  bound_.insert(id);
   AddRow(id, cpu_, "a loop of small steps is one kernel on the CPU");
   return true;
 }
@@ -298,7 +300,7 @@ void Placer::AddRow(NodeId id, Item item, std::string reason) {
   const Node& node = function_.node(id);
   if (reason.empty()) decided_.push_back({item, rows_.size()});
   rows_.push_back(
-      {function_.name, Described(function_, node), node.source, DeviceClass::kCpu, std::move(reason)});
+      {function_.name, Described(function_, node), node.source, DeviceClass::kCpu, std::move(reason), id});
 }
 
 void Placer::Assign(const std::vector<bool>& on_cpu) {
@@ -340,16 +342,35 @@ bool CopiesOut(const ir::Function& function, ir::RegionId region) {
   });
 }
 
+// Whether scalar bytecode reads in each step what the step computes.
+bool ReadsNumbers(const ir::Function& function, const Node& loop) {
+  return std::ranges::any_of(function.region(loop.regions[0]).nodes,
+                             [&](NodeId id) { return function.node(id).op->kind == OpKind::kDefineDims; });
+}
+
 }  // namespace
 
 std::vector<WaitingLoop> Placer::FindWaitingLoops() const {
   std::vector<WaitingLoop> waiting;
   for (const OpenLoop& loop : loops_) {
     const Node& node = function_.node(loop.node);
-    if (!node.decided.polls && CopiesOut(function_, node.regions[0]))
-      waiting.push_back({node.String("index"), StepsWorthAWait(loop)});
+    if (!node.decided.polls && ReadsNumbers(function_, node) && CopiesOut(function_, node.regions[0]) &&
+        CouldMove(node.regions[0]))
+      waiting.push_back({0, loop.node, StepsWorthAWait(loop)});
   }
   return waiting;
+}
+
+// Whether nothing that the region runs is bound to the CPU.
+bool Placer::CouldMove(ir::RegionId region) const {
+  return std::ranges::all_of(function_.region(region).nodes, [&](NodeId id) {
+    const Node& node = function_.node(id);
+    if (bound_.contains(id)) return false;
+    for (size_t i = 0; ir::IsLoop(node) && i < node.outputs.size(); ++i)
+      if (ir::CollectsUnknownLength(function_, node, i)) return false;
+    return !ir::HasControlRegions(node) ||
+           std::ranges::all_of(node.regions, [&](ir::RegionId inner) { return CouldMove(inner); });
+  });
 }
 
 // With a wait once in k of N steps, N / k waits are paid and k / 2 steps too many are made, on average: least

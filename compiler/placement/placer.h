@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,14 +15,15 @@ namespace tvmvm::placement {
 
 class Placer {
  public:
-  Placer(ir::Function* function, ir::RangeLookup ranges, const PlacementOptions& options);
+  Placer(ir::Function* function, ir::RangeLookup ranges, const PlacementOptions& options,
+         tensor::ScheduleCache* schedules);
 
   // Gives a device to every value and takes the attribute `outline` from loops that are not to be one kernel.
   void Run();
   const std::vector<PlacementRow>& rows() const { return rows_; }
   // Reasons why something cannot be on the GPU.
   const std::vector<std::string>& obstacles() const { return obstacles_; }
-  // After transfers were put in.
+  // After transfers were put in: those that could run on the GPU alone.
   std::vector<WaitingLoop> FindWaitingLoops() const;
 
  private:
@@ -66,10 +68,12 @@ class Placer {
   int64_t Estimate(const ir::Dim& dim, int64_t otherwise) const;
   int64_t CopyTime(ir::ValueId value) const;
   int64_t StepsWorthAWait(const OpenLoop& loop) const;
+  bool CouldMove(ir::RegionId region) const;
 
   ir::Function& function_;
   ir::RangeLookup ranges_;
   const PlacementOptions& options_;
+  tensor::ScheduleCache& schedules_;
   lowering::Views views_;
   MinCut cut_;
   Item cpu_ = 0;
@@ -78,11 +82,12 @@ class Placer {
   std::vector<PlacementRow> rows_;
   std::vector<Row> decided_;  // rows whose device the cut decides
   std::vector<OpenLoop> loops_;
-  int64_t time_ = 0;  // of the GPU for what was visited of the region in hand
+  std::set<ir::NodeId> bound_;  // to the CPU
+  int64_t time_ = 0;            // of the GPU for what was visited of the region in hand
   std::vector<std::string> obstacles_;
 };
 
-// Puts transfers where a node reads a value of the other device. placement's last step.
-void InsertTransfers(ir::Function* function, const lowering::Views& views);
+// "gemm", or "add+mul+neg+..." of a group.
+std::string Described(const ir::Function& function, const ir::Node& node);
 
 }  // namespace tvmvm::placement

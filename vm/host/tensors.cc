@@ -40,6 +40,17 @@ Expected<Shape> AppendedShape(const TensorObject& tensor, const TensorObject& ro
                                                std::to_string(axis));
 }
 
+// The same elements in another shape, which has as many. The memory is shared where it may be.
+Status GiveShaped(HostCall& call, TensorObject* tensor, const Shape& shape) {
+  TVMVM_TRY(Object * retained, Retained(call, tensor));
+  Owned<TensorObject> kept(call.pool, static_cast<TensorObject*>(retained));
+  ObjectPool::Retain(kept->buffer);
+  TensorObject* result = call.pool.NewTensor(kept->buffer, kept->dtype, shape);
+  result->data = kept->data;
+  call.ref_results[0] = result;
+  return {};
+}
+
 }  // namespace
 
 // ()(indices, sizes)
@@ -109,6 +120,22 @@ Status HostTensorRanked(HostCall& call) {
   ObjectPool::Retain(tensor);
   call.ref_results[0] = tensor;
   return {};
+}
+
+// ()(tensor) -> its elements along one axis
+Status HostTensorFlat(HostCall& call) {
+  TVMVM_TRY(TensorObject * tensor, TensorOperand(call, 0, "tensor"));
+  return GiveShaped(call, tensor, Shape({ElementCount(*tensor)}));
+}
+
+// ()(tensor, like) -> the tensor in the shape of the other one
+Status HostTensorShapedLike(HostCall& call) {
+  TVMVM_TRY(TensorObject * tensor, TensorOperand(call, 0, "tensor"));
+  TVMVM_TRY(const TensorObject* like, TensorOperand(call, 1, "like"));
+  if (ElementCount(*tensor) != ElementCount(*like))
+    return MakeError(Code::kInvalidArgument,
+                     tensor->shape.ToString() + " cannot have the shape " + like->shape.ToString());
+  return GiveShaped(call, tensor, like->shape);
 }
 
 }  // namespace tvmvm

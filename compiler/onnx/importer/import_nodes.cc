@@ -105,16 +105,32 @@ void Importer::NoteUnused(const std::vector<OnnxNode>& nodes, const Scope& scope
   }
 }
 
-Status Importer::ImportNodes(const std::vector<OnnxNode>& nodes, Scope* scope) {
+std::set<std::string> ResultNames(const OnnxGraph& graph) {
+  std::set<std::string> names;
+  for (const OnnxValueInfo& output : graph.outputs) names.insert(output.name);
+  return names;
+}
+
+Status Importer::ImportNodes(const std::vector<OnnxNode>& nodes, const std::set<std::string>& results,
+                             Scope* scope) {
   if (scope->depth > kMaxCallDepth)
     return MakeError(Code::kInvalidArgument,
                      "functions or graphs are nested too deeply, or a function calls itself");
   NoteUnused(nodes, *scope);
   if (!scope->order->is_sorted) report_.Assumed("nodes are not in execution order: they are sorted");
+  std::vector<bool> done(nodes.size(), false);
+  for (size_t unused : scope->order->unused) done[unused] = true;
+  std::optional<NodeNames> names;  // where some node reads a value of unknown rank
   for (size_t index : scope->order->nodes) {
+    if (done[index]) continue;
     if (++node_count_ > kMaxNodes)
       return MakeError(Code::kUnsupported,
                        fmt::format("the model has more than {} nodes after inlining", kMaxNodes));
+    if (ReadsUnranked(nodes[index], *scope)) {
+      if (!names) names.emplace(nodes, results);
+      RankRegion region(nodes, *names, &builder_, &flat_views_, RegionImporter(nodes, scope, &done), &done);
+      if (region.Import(index)) continue;
+    }
     TVMVM_CHECK_OK(ImportNode(nodes[index], scope));
   }
   return {};
@@ -186,7 +202,7 @@ Status Importer::ImportCall(const OnnxFunction& callee, const OnnxNode& node, co
     TVMVM_CHECK_OK(Define(callee.inputs[i],
                           i < inputs.size() ? ValueFor(callee.inputs[i], inputs[i]) : ValueId(), &inner,
                           "a function input"));
-  TVMVM_CHECK_OK(ImportNodes(callee.nodes, &inner));
+  TVMVM_CHECK_OK(ImportNodes(callee.nodes, {callee.outputs.begin(), callee.outputs.end()}, &inner));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!wanted[i]) continue;
     const std::optional<ValueId>* result = inner.Find(callee.outputs[i]);
@@ -235,7 +251,8 @@ Expected<std::vector<ValueId>> Importer::ImportSubgraph(const OnnxGraph& graph,
     TVMVM_CHECK_OK(
         Define(graph.inputs[i].name, ValueFor(graph.inputs[i].name, arguments[i]), &inner, "a graph input"));
   TVMVM_CHECK_OK(ImportInitializers(graph, &inner));
-  TVMVM_CHECK_OK(ImportNodes(graph.nodes, &inner));
+  if (options_.counters != nullptr) ++options_.counters->imported_graphs;
+  TVMVM_CHECK_OK(ImportNodes(graph.nodes, ResultNames(graph), &inner));
   TVMVM_TRY(std::vector<ValueId> results, GraphResults(graph, inner));
   // What nodes compute decides, as for the model's own outputs: declarations are wrong more often than nodes.
   for (size_t i = 0; i < results.size(); ++i)

@@ -88,7 +88,7 @@ std::optional<std::string> Importer::Lower(const OnnxOp& row, const OnnxNode& no
                                            const std::string& name, const Scope& scope) {
   if (auto problem = CheckInputs(row, node, context, name)) return problem;
   context->outputs.resize(node.outputs.size());
-  LowerForRanks(row, context);
+  LowerForRanks(row, context, &flat_views_);
   if (auto error = builder_.TakeError()) {
     if (error->code != Code::kUnsupported) return error->message;
     report_.Unsupported(fmt::format("{}: {}", OperatorText(node, context->version), error->message), name);

@@ -1,6 +1,6 @@
 // The import of one model, as onnx_importer.h describes it. Private to the importer's sources:
 // onnx_importer.cc has the model, import_nodes.cc graphs and calls of functions, import_operator.cc one
-// operator.
+// operator, import_rank_region.cc what hangs together by values of unknown rank.
 #pragma once
 
 #include <map>
@@ -16,9 +16,13 @@
 #include "compiler/onnx/importer/node_order.h"
 #include "compiler/onnx/importer/onnx_importer.h"
 #include "compiler/onnx/importer/operator_choice.h"
+#include "compiler/onnx/importer/rank_region.h"
 #include "compiler/onnx/ops/onnx_op.h"
 
 namespace tvmvm::ir {
+
+// What is read after the nodes of a graph.
+std::set<std::string> ResultNames(const OnnxGraph& graph);
 
 using OnnxAttributes = std::map<std::string, OnnxAttribute>;
 
@@ -63,7 +67,8 @@ class Importer {
 
   // ---- graphs and calls ----
   Status ImportInitializers(const OnnxGraph& graph, Scope* scope);
-  Status ImportNodes(const std::vector<OnnxNode>& nodes, Scope* scope);
+  // `results`: the names that are read after the nodes.
+  Status ImportNodes(const std::vector<OnnxNode>& nodes, const std::set<std::string>& results, Scope* scope);
   Status ImportNode(const OnnxNode& node, Scope* scope);
   Status ImportCall(const OnnxFunction& callee, const OnnxNode& node, const std::string& name,
                     const std::vector<ValueId>& inputs, Scope* scope);
@@ -74,6 +79,12 @@ class Importer {
   void CheckSupport(const OnnxNode& node, const std::string& name, const Scope& scope);
   void NoteUnused(const std::vector<OnnxNode>& nodes, const Scope& scope);
   const OnnxFunction* FindFunction(const OnnxNode& node) const;
+
+  // ---- nodes that hang together by values of unknown rank (import_rank_region.cc) ----
+  bool ReadsUnranked(const OnnxNode& node, const Scope& scope) const;
+  bool MayJoinRegion(const OnnxNode& node, const Scope& scope) const;
+  RankRegionImporter RegionImporter(const std::vector<OnnxNode>& nodes, Scope* scope,
+                                    std::vector<bool>* done);
 
   // ---- one operator ----
   void ImportOperator(const OnnxNode& node, const std::string& name, std::vector<ValueId> inputs,
@@ -108,6 +119,7 @@ class Importer {
   NodeOrders orders_;
   std::map<std::tuple<std::string, std::string, std::string>, const OnnxFunction*> functions_;
   std::map<const void*, std::vector<Type>> carried_types_;  // by loop body
+  FlatViews flat_views_;
   std::map<std::string, int> unnamed_;                      // nodes without a name, by operator
   int64_t node_count_ = 0;
 };

@@ -140,7 +140,7 @@ Expected<Module> Importer::Run() {
   TVMVM_TRY(scope.order, orders_.Of(model_.graph));
   TVMVM_CHECK_OK(ImportInputs(&scope));
   TVMVM_CHECK_OK(ImportInitializers(model_.graph, &scope));
-  TVMVM_CHECK_OK(ImportNodes(model_.graph.nodes, &scope));
+  TVMVM_CHECK_OK(ImportNodes(model_.graph.nodes, ResultNames(model_.graph), &scope));
   TVMVM_CHECK_OK(ImportOutputs(scope));
   if (report_.has_errors() || (options_.strict && report_.has_assumptions()))
     return tl::unexpected<Error>(report_.ToError(options_.strict));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bytecode/status.h"
+#include "compiler/graph/compile_counters.h"
 #include "compiler/graph/graph.h"
 #include "compiler/onnx/model/onnx_model.h"
 
@@ -17,6 +18,7 @@ struct ImportOptions {
       false;                   // every named tensor that is computed becomes an output, after the model's own
   bool strict = false;         // where the model breaks ONNX's rules it is an error, not a warning
   bool distinct_dims = false;  // dims of the inputs that have one name may differ
+  CompileCounters* counters = nullptr;  // may be null
 };
 
 // Errors: kUnsupported (everything of the model that is not supported, with operator, domain, version and

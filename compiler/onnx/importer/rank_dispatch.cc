@@ -5,47 +5,57 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <utility>
 
+#include "compiler/onnx/importer/choice_branches.h"
+#include "compiler/onnx/importer/elementwise_probe.h"
 #include "compiler/onnx/importer/string_positions.h"
-#include "compiler/onnx/ops/onnx_control.h"
 
 namespace tvmvm::ir {
 namespace {
 
 class RankDispatch {
  public:
-  RankDispatch(const OnnxOp& row, OnnxContext* context) : row_(row), c_(*context), b_(context->b) {}
+  RankDispatch(const OnnxOp& row, OnnxContext* context, FlatViews* flats)
+      : row_(row), c_(*context), b_(context->b), flats_(*flats) {}
 
   void Run() {
-    if (std::optional<size_t> input = FirstOfUnknownRank()) return DispatchOnRank(*input);
-    if (std::optional<size_t> input = FirstUnreadableList()) return DispatchOnLength(*input);
-    LowerRow();
+    std::optional<size_t> input = FirstOfUnknownRank();
+    if (!input) return LowerRanked();
+    if (!LowerFlat()) DispatchOnRank(*input);
   }
 
  private:
   std::optional<size_t> FirstOfUnknownRank() const {
     if (row_.takes_any_value()) return std::nullopt;
     for (size_t i = 0; i < c_.inputs.size(); ++i)
-      if (c_.has(i) && !b_.type(c_.inputs[i]).ranked && b_.type(c_.inputs[i]).kind == TypeKind::kTensor)
-        return i;
+      if (c_.has(i) && IsUnranked(b_.type(c_.inputs[i]))) return i;
     return std::nullopt;
   }
 
-  // A list whose elements the row wants to read although only running tells how many there are.
-  std::optional<size_t> FirstUnreadableList() {
-    auto may_be_unreadable = [&](ValueId input) {
-      return input.valid() && b_.type(input).kind == TypeKind::kTensor && IsInteger(b_.dtype(input)) &&
-             b_.rank(input) == 1 && !b_.dims(input)[0].is_constant();
-    };
-    if (std::ranges::none_of(c_.inputs, may_be_unreadable)) return std::nullopt;
-    ValueId list;
-    Try([&] { LowerRow(); }, &list);
-    auto found = std::ranges::find(c_.inputs, list);
-    if (!list.valid() || found == c_.inputs.end() || !may_be_unreadable(list)) return std::nullopt;
-    return static_cast<size_t>(found - c_.inputs.begin());
+  // ---- elements alone ----
+
+  // Values of one shape, and single numbers. False: the operator needs to know the rank.
+  bool LowerFlat() {
+    const ValueId like = c_.inputs[*FirstOfUnknownRank()];
+    for (ValueId input : c_.inputs) {
+      if (!input.valid()) continue;
+      const Type& type = b_.type(input);
+      if (type.kind != TypeKind::kTensor || type.dtype == DType::kString) return false;
+      if (type.ranked ? type.rank() != 0 : !flats_.SameShape(input, like)) return false;
+    }
+    if (!IsElementwise([this] { LowerRow(); }, &c_, &flats_)) return false;
+    const std::vector<ValueId> inputs = c_.inputs;
+    for (ValueId& input : c_.inputs)
+      if (input.valid() && IsUnranked(b_.type(input))) input = flats_.Flat(b_, input);
+    LowerRow();
+    c_.inputs = inputs;
+    for (ValueId& output : c_.outputs)
+      if (output.valid() && !b_.failed()) output = flats_.Shaped(b_, output, like);
+    return true;
   }
+
+  // ---- branches ----
 
   void DispatchOnRank(size_t input) {
     Type type = b_.type(c_.inputs[input]);
@@ -75,31 +85,31 @@ class RankDispatch {
   // is that choice, and fails at run time where it is another.
   template <typename Narrow>
   void Dispatch(size_t input, const Dim& decision, const std::vector<int>& choices, Narrow narrow) {
-    auto lower = [&](int choice) { return LowerWith(input, [&] { return narrow(choice); }); };
-    std::vector<int> taken;
+    ChoiceBranches branches(&b_, choices);
+    std::vector<std::vector<ValueId>> results;
+    std::vector<size_t> taken;
     std::optional<Error> first;
-    for (int choice : choices) {
-      std::optional<Error> error = Try([&] { lower(choice); });
-      if (!error) taken.push_back(choice);
-      if (error && !first) first = error;
+    for (size_t branch = 0; branch < branches.size(); ++branch) {
+      std::vector<ValueId> made;
+      auto rewind = c_.checkpoint ? c_.checkpoint() : std::function<void()>();
+      std::optional<Error> error = branches.Build(
+          branch, [&] { made = LowerWith(input, [&] { return narrow(branches.choice(branch)); }); });
+      if (!error) {
+        taken.push_back(branch);
+        results.push_back(std::move(made));
+        continue;
+      }
+      if (rewind) rewind();
+      if (!first) first = error;
     }
     if (taken.empty()) {
       if (first) b_.Fail(first->code, first->message);
       return;
     }
-    std::vector<ValueId> results = Branches(decision, taken, lower);
+    branches.Keep(taken);
+    std::vector<ValueId> joined = branches.Join(decision, results);
     for (size_t i = 0, next = 0; i < c_.outputs.size(); ++i)
-      c_.outputs[i] = c_.wants(i) && next < results.size() ? results[next++] : ValueId{};
-  }
-
-  // The last choice needs no test.
-  template <typename Lower>
-  std::vector<ValueId> Branches(const Dim& decision, std::span<const int> choices, Lower lower) {
-    if (choices.size() == 1) return lower(choices[0]);
-    return BuildIf(
-        b_, Equal(decision, choices[0]),
-        [&]() -> Expected<std::vector<ValueId>> { return lower(choices[0]); },
-        [&]() -> Expected<std::vector<ValueId>> { return Branches(decision, choices.subspan(1), lower); });
+      c_.outputs[i] = c_.wants(i) && next < joined.size() ? joined[next++] : ValueId{};
   }
 
   // The row with another value for one input, in the region that the builder is in. Its wanted outputs.
@@ -121,15 +131,34 @@ class RankDispatch {
     return wanted;
   }
 
-  // Tries in a region that is thrown away; `list` as OpBuilder::TakeError gives it.
-  template <typename Lower>
-  std::optional<Error> Try(Lower lower, ValueId* list = nullptr) {
-    b_.EnterRegion(b_.function().AddRegion());
-    std::vector<ValueId> outputs = c_.outputs;
-    lower();
-    c_.outputs = std::move(outputs);
-    b_.LeaveRegion();
-    return b_.TakeError(list);
+  // ---- known ranks ----
+
+  bool MayBeUnreadable(ValueId input) const {
+    return input.valid() && b_.type(input).kind == TypeKind::kTensor && IsInteger(b_.dtype(input)) &&
+           b_.type(input).ranked && b_.rank(input) == 1 && !b_.dims(input)[0].is_constant();
+  }
+
+  // A list whose elements the row wants to read may have a length that only running tells: that shows when
+  // the row fails for it.
+  void LowerRanked() {
+    if (std::ranges::none_of(c_.inputs, [this](ValueId input) { return MayBeUnreadable(input); }))
+      return LowerRow();
+    const std::vector<ValueId> outputs = c_.outputs;
+    auto rewind = c_.checkpoint ? c_.checkpoint() : std::function<void()>();
+    b_.Begin();
+    LowerRow();
+    if (!b_.failed()) return b_.Keep();
+    b_.Undo();
+    ValueId list;
+    const std::optional<Error> error = b_.TakeError(&list);
+    auto found = std::ranges::find(c_.inputs, list);
+    if (!list.valid() || found == c_.inputs.end() || !MayBeUnreadable(list)) {
+      b_.Fail(error->code, error->message);
+      return;
+    }
+    if (rewind) rewind();
+    c_.outputs = outputs;
+    DispatchOnLength(static_cast<size_t>(found - c_.inputs.begin()));
   }
 
   void LowerRow() {
@@ -142,10 +171,13 @@ class RankDispatch {
   const OnnxOp& row_;
   OnnxContext& c_;
   OpBuilder& b_;
+  FlatViews& flats_;
 };
 
 }  // namespace
 
-void LowerForRanks(const OnnxOp& row, OnnxContext* context) { RankDispatch(row, context).Run(); }
+void LowerForRanks(const OnnxOp& row, OnnxContext* context, FlatViews* flats) {
+  RankDispatch(row, context, flats).Run();
+}
 
 }  // namespace tvmvm::ir

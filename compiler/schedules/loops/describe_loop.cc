@@ -45,13 +45,15 @@ int64_t CountStatements(const tensor::LoopKernel& kernel) {
 }  // namespace
 
 LoopDescriber::LoopDescriber(const ir::Function& function, NodeId loop, const Views& views,
-                             const ir::RangeLookup& ranges, const TargetInfo& target)
+                             const ir::RangeLookup& ranges, const TargetInfo& target,
+                             tensor::ScheduleCache* schedules)
     : function_(function),
       loop_(function.node(loop)),
       region_(function.region(loop_.regions[0])),
       views_(views),
       ranges_(ranges),
-      target_(target) {
+      target_(target),
+      schedules_(*schedules) {
   body_.name = "loop";
   body_.index = loop_.String("index");
   body_.symbols = ir::SymbolList(loop_, "symbols");
@@ -246,9 +248,9 @@ bool LoopDescriber::UpdatesInPlace(NodeId producer, ValueId read, ValueId writte
 // ---- steps ----
 
 const GroupProgram* LoopDescriber::Schedule(NodeId id) {
-  if (auto found = programs_.find(id); found != programs_.end()) return &found->second;
-  Expected<GroupProgram> program = tensor::ScheduleGroup(function_, id, target_);
-  return program ? &programs_.emplace(id, std::move(*program)).first->second : nullptr;
+  if (auto found = programs_.find(id); found != programs_.end()) return found->second.get();
+  auto program = schedules_.Schedule(function_, id, target_);
+  return program ? programs_.emplace(id, *std::move(program)).first->second.get() : nullptr;
 }
 
 bool LoopDescriber::Region(ir::RegionId region, Steps* steps) {

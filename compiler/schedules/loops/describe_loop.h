@@ -18,7 +18,7 @@ namespace tvmvm::lowering {
 class LoopDescriber {
  public:
   LoopDescriber(const ir::Function& function, ir::NodeId loop, const Views& views,
-                const ir::RangeLookup& ranges, const TargetInfo& target);
+                const ir::RangeLookup& ranges, const TargetInfo& target, tensor::ScheduleCache* schedules);
 
   bool Run();
   const tensor::LoopBody& body() const { return body_; }
@@ -62,12 +62,13 @@ class LoopDescriber {
   const Views& views_;
   const ir::RangeLookup& ranges_;
   const TargetInfo& target_;
+  tensor::ScheduleCache& schedules_;
   tensor::LoopBody body_;
   std::vector<tensor::BodyBuffer> values_;  // appended to the arguments in the end
   std::vector<LoopArgument> arguments_;
   std::vector<std::function<ir::TensorData()>> packed_;
   std::map<ir::ValueId, tensor::BufferPart> places_;  // by root
-  std::map<ir::NodeId, tensor::GroupProgram> programs_;
+  std::map<ir::NodeId, std::shared_ptr<const tensor::GroupProgram>> programs_;
   std::map<ir::ValueId, int> last_read_;  // position of the last reader in the body
   std::map<ir::ValueId, int> made_at_;    // position of the producer in the body
   std::map<ir::ValueId, ir::NodeId> made_by_;

@@ -20,11 +20,12 @@ bool IsSmall(const ir::Dim& flops) {
 }  // namespace
 
 std::optional<OutlinedLoop> OutlineLoop(const ir::Function& function, ir::NodeId loop, const Views& views,
-                                        const ir::RangeLookup& ranges,
-                                        const std::vector<TargetInfo>& targets) {
+                                        const ir::RangeLookup& ranges, const std::vector<TargetInfo>& targets,
+                                        tensor::ScheduleCache* schedules) {
   OutlinedLoop outlined;
   for (const TargetInfo& target : targets) {
-    LoopDescriber describer(function, loop, views, ranges, target);
+    ++schedules->counters().loops_described;
+    LoopDescriber describer(function, loop, views, ranges, target, schedules);
     if (!describer.Run()) return std::nullopt;
     const tensor::LoopBody& body = describer.body();
     Expected<tensor::LoopKernel> kernel = tensor::OutlineLoop(body);

@@ -10,6 +10,7 @@
 #include "compiler/graph/graph.h"
 #include "compiler/graph/storage.h"
 #include "compiler/loops/loop_ir.h"
+#include "compiler/schedules/schedule_cache.h"
 
 namespace tvmvm::lowering {
 
@@ -45,7 +46,7 @@ inline constexpr int64_t kStateStepsDone = 0, kStateGoOn = 1, kStateSymbols = 2;
 // it computes itself, or a step is so much work that it should be divided among threads. `views` covers the
 // loop's region.
 std::optional<OutlinedLoop> OutlineLoop(const ir::Function& function, ir::NodeId loop, const Views& views,
-                                        const ir::RangeLookup& ranges,
-                                        const std::vector<TargetInfo>& targets);
+                                        const ir::RangeLookup& ranges, const std::vector<TargetInfo>& targets,
+                                        tensor::ScheduleCache* schedules);
 
 }  // namespace tvmvm::lowering

@@ -235,7 +235,9 @@ Expected<std::shared_ptr<const Program>> Lower(ir::Module module, bool optimise)
     if (Status status = ir::VerifyModule(module); !status)
       return MakeError(Code::kInternal, fmt::format("after {}: {}", pass.name, status.error().message));
   }
-  return lowering::LowerModule(module, options);
+  ir::CompileCounters counters;
+  tensor::ScheduleCache schedules(&counters);
+  return lowering::LowerModule(module, options, &schedules);
 }
 
 Expected<std::vector<Tensor>> RunProgram(const std::shared_ptr<const Program>& program,

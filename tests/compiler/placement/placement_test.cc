@@ -21,7 +21,9 @@ std::string Placed(const std::string& text) {
   options.cpu = {TargetInfoFor(CpuLevel::kX86_64_V3)};
   options.gpu_name = "vulkan";
   options.strict = text.starts_with("// strict");
-  Expected<Placement> placement = PlaceModule(&*module, options);
+  ir::CompileCounters counters;
+  tensor::ScheduleCache schedules(&counters);
+  Expected<Placement> placement = PlaceModule(&*module, options, &schedules);
   if (!placement)
     return std::string(CodeName(placement.error().code)) + ": " + placement.error().message + "\n";
   if (Status status = ir::VerifyModule(*module); !status)

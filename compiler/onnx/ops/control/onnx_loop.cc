@@ -14,6 +14,9 @@ namespace tvmvm::ir {
 namespace {
 
 constexpr int kMaxAttempts = 64;
+// Imports of a body after which all its sizes may change from step to step: sizes that depend on one another
+// would need an import each.
+constexpr int kExactAttempts = 3;
 
 // One carried value, or one dim of one: a symbol that the loop carries.
 struct CarriedSymbol {
@@ -38,6 +41,7 @@ class LoopBuilder {
       bool fits = Attempt();
       if (fits || b_.failed()) break;
       rewind();
+      if (attempt + 1 >= kExactAttempts) ForgetSizes();
     }
     if (b_.failed()) return {};
     known.clear();
@@ -60,6 +64,12 @@ class LoopBuilder {
       for (Dim& dim : type.dims)
         if (!dim.is_constant() && !IsUnknown(dim)) dim = UnknownDim();
     return type;
+  }
+
+  void ForgetSizes() {
+    for (size_t i = 0; i < types_.size(); ++i)
+      if (types_[i].kind == TypeKind::kTensor && types_[i].ranked && !IsScalar(i))
+        for (Dim& dim : types_[i].dims) dim = UnknownDim();
   }
 
   CarriedSymbol& Carry(DimRange range, Dim initial) {

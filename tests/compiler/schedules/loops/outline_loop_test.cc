@@ -37,7 +37,9 @@ std::shared_ptr<const Program> Compile(const std::string& text, bool outlined) {
       return nullptr;
     }
   }
-  Expected<std::shared_ptr<const Program>> program = lowering::LowerModule(*module, options);
+  ir::CompileCounters counters;
+  tensor::ScheduleCache schedules(&counters);
+  Expected<std::shared_ptr<const Program>> program = lowering::LowerModule(*module, options, &schedules);
   if (!program) {
     ADD_FAILURE() << program.error().message << "\n" << text;
     return nullptr;

@@ -1,7 +1,8 @@
-// Copies between devices as nodes: one for each value and device that needs it, in the region that makes the
-// value, just before the first node that needs it there. What a loop does not change is so copied before it.
-// A view is not copied but taken again of the copy. Where one value goes to the CPU, for which the host
-// waits, the others that later nodes of the region need there and that are made by then go with it.
+// What a loop does not change is copied before it. A view is not copied but taken again of the copy. Where
+// one value goes to the CPU, for which the host waits, the others that later nodes of the region need there
+// and that are made by then go with it.
+#include "compiler/graph/transfers.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,17 +10,9 @@
 
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
-#include "compiler/placement/placer.h"
 
-namespace tvmvm::placement {
+namespace tvmvm::ir {
 namespace {
-
-using ir::Function;
-using ir::Node;
-using ir::NodeId;
-using ir::OpKind;
-using ir::RegionId;
-using ir::ValueId;
 
 struct Need {
   ValueId value;
@@ -77,7 +70,7 @@ class Inserter {
     for (NodeId node : function_.region(id).nodes) {
       if (!IsView(node)) Collect(node, &needs_);
       for (RegionId inner : function_.node(node).regions)
-        if (ir::HasControlRegions(function_.node(node))) Gather(inner, &function_.node(node));
+        if (HasControlRegions(function_.node(node))) Gather(inner, &function_.node(node));
     }
     const std::vector<ValueId>& results = function_.region(id).results;
     for (size_t i = 0; i < results.size(); ++i) AddNeed(results[i], ResultDevice(owner, i), &needs_);
@@ -98,8 +91,8 @@ class Inserter {
 
   // The device on which a node wants an input.
   DeviceClass Wanted(const Node& node, size_t input) const {
-    if (ir::IsLoop(node)) return function_.value(function_.region(node.regions[0]).parameters[input]).device;
-    return ir::DeviceOf(function_, node);
+    if (IsLoop(node)) return function_.value(function_.region(node.regions[0]).parameters[input]).device;
+    return DeviceOf(function_, node);
   }
 
   void AddNeed(ValueId value, DeviceClass device, std::set<Need>* needs) const {
@@ -116,7 +109,7 @@ class Inserter {
       return;
     }
     for (size_t i = 0; i < node.inputs.size(); ++i) AddNeed(node.inputs[i], Wanted(node, i), needs);
-    if (!ir::HasControlRegions(node)) return;
+    if (!HasControlRegions(node)) return;
     for (RegionId region : node.regions) {
       for (NodeId inner : function_.region(region).nodes) Collect(inner, needs);
       const std::vector<ValueId>& results = function_.region(region).results;
@@ -135,7 +128,7 @@ class Inserter {
 
   // Where the result of a region goes.
   ValueId ResultPlace(const Node& node, size_t number) const {
-    if (ir::IsLoop(node) && number < ir::CarriedCount(node))
+    if (IsLoop(node) && number < CarriedCount(node))
       return function_.region(node.regions[0]).parameters[number];
     return node.outputs[number];
   }
@@ -146,7 +139,7 @@ class Inserter {
     if (!open_.contains(need.value) || copies_.contains(need)) return false;
     const ValueId value = NewValue(need);
     Node node;
-    node.op = &ir::GetCoreOp("transfer");
+    node.op = &GetCoreOp("transfer");
     node.inputs = {need.value};
     node.outputs = {value};
     node.source = source;
@@ -165,7 +158,7 @@ class Inserter {
   }
 
   ValueId NewValue(const Need& need) {
-    ir::Value copy = function_.value(need.value);
+    Value copy = function_.value(need.value);
     const ValueId value = function_.AddValue(copy.type, copy.name);
     function_.value(value).device = need.device;
     function_.value(value).elements = copy.elements;
@@ -183,7 +176,7 @@ class Inserter {
     if (function_.node(id).op->kind == OpKind::kRequire || IsView(id)) return;
     for (size_t i = 0; i < function_.node(id).inputs.size(); ++i)
       function_.node(id).inputs[i] = On(function_.node(id).inputs[i], Wanted(function_.node(id), i));
-    if (!ir::HasControlRegions(function_.node(id))) return;
+    if (!HasControlRegions(function_.node(id))) return;
     const std::vector<RegionId> regions = function_.node(id).regions;
     for (RegionId region : regions) {
       const Node owner = function_.node(id);  // nodes move while others are added
@@ -213,4 +206,37 @@ class Inserter {
 
 void InsertTransfers(Function* function, const lowering::Views& views) { Inserter(function, views).Run(); }
 
-}  // namespace tvmvm::placement
+void RemoveTransfers(Function* function) {
+  std::map<ValueId, ValueId> originals;  // by their copies
+  auto restore = [&](ValueId& value) {
+    if (auto found = originals.find(value); found != originals.end()) value = found->second;
+  };
+  for (RegionId region : RunningRegions(*function)) {
+    const Node* before = nullptr;
+    std::erase_if(function->region(region).nodes, [&](NodeId id) {
+      Node& node = function->node(id);
+      std::ranges::for_each(node.inputs, restore);
+      if (node.op->kind == OpKind::kTransfer) {
+        originals[node.outputs[0]] = node.inputs[0];
+        return true;
+      }
+      // A view that was taken of the copy, too, stands behind the first one.
+      const bool is_again = before != nullptr && lowering::Views::IsView(*function, node) &&
+                            before->op == node.op && before->inputs == node.inputs &&
+                            before->attributes == node.attributes;
+      if (is_again) originals[node.outputs[0]] = before->outputs[0];
+      if (!is_again) before = &node;
+      return is_again;
+    });
+  }
+  for (Region& region : function->regions) std::ranges::for_each(region.results, restore);
+  // Views of a copy are views of the value now.
+  const lowering::Views views(*function);
+  for (size_t i = 0; i < function->values.size(); ++i) {
+    const ValueId value{static_cast<uint32_t>(i)};
+    if (ValueId root = views.PlaceOf(value).root; !(root == value))
+      function->value(value).device = function->value(root).device;
+  }
+}
+
+}  // namespace tvmvm::ir
