@@ -116,7 +116,8 @@ Status Importer::ImportNodes(const std::vector<OnnxNode>& nodes, const std::set<
   if (scope->depth > kMaxCallDepth)
     return MakeError(Code::kInvalidArgument,
                      "functions or graphs are nested too deeply, or a function calls itself");
-  NoteUnused(nodes, *scope);
+  // Once, however often a function is called.
+  if (noted_.insert(scope->order).second) NoteUnused(nodes, *scope);
   if (!scope->order->is_sorted) report_.Assumed("nodes are not in execution order: they are sorted");
   std::vector<bool> done(nodes.size(), false);
   for (size_t unused : scope->order->unused) done[unused] = true;

@@ -117,6 +117,7 @@ class Importer {
   OpBuilder builder_;
   ImportReport report_;
   NodeOrders orders_;
+  std::set<const NodeOrder*> noted_;  // whose unused nodes have been looked at
   std::map<std::tuple<std::string, std::string, std::string>, const OnnxFunction*> functions_;
   std::map<const void*, std::vector<Type>> carried_types_;  // by loop body
   FlatViews flat_views_;
