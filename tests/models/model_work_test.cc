@@ -58,7 +58,7 @@ class WorkCounter {
       default:
         break;
     }
-    if (node.op->kind == ir::OpKind::kControl && node.op != &ir::GetCoreOp("fused")) {
+    if (IsControl(*node.op) && node.op->kind != ir::OpKind::kFused) {
       for (ir::RegionId region : node.regions) Region(region);
       return;
     }
