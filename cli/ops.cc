@@ -44,11 +44,15 @@ void PrintColumns(const std::vector<Columns>& rows) {
   }
 }
 
-void PrintTable(const std::vector<OperatorInfo>& operators) {
+void PrintTable(const Compiler& compiler) {
   std::vector<Columns> rows;
-  for (const OperatorInfo& info : operators)
+  for (const OperatorInfo& info : compiler.Operators())
     rows.push_back({DomainText(info.domain) + "." + info.name, VersionsText(info), TypesText(info),
                     fmt::format("{}", fmt::join(info.devices, ", "))});
+  PrintColumns(rows);
+  rows.clear();
+  for (const MissingOperatorInfo& info : compiler.MissingOperators())
+    rows.push_back({info.domain + "." + info.name, "not supported: " + info.reason});
   PrintColumns(rows);
 }
 
@@ -57,6 +61,15 @@ std::vector<std::string> NamesOf(const std::vector<DType>& types) {
   for (DType type : types) names.emplace_back(DTypeName(type));
   return names;
 }
+
+constexpr const char* kMarkdownMissing = R"(
+## Not supported
+
+What ONNX Runtime has for the CPU in its own domains, and this table has not:
+
+| operator | reason |
+| --- | --- |
+)";
 
 constexpr const char* kMarkdownHead = R"(# Operators
 
@@ -87,6 +100,9 @@ std::string Markdown(const Compiler& compiler) {
     text += fmt::format("| {} | {} | {} | {} |\n", info.name, VersionsText(info), TypesText(info),
                         fmt::join(info.devices, ", "));
   }
+  text += kMarkdownMissing;
+  for (const MissingOperatorInfo& info : compiler.MissingOperators())
+    text += fmt::format("| {}.{} | {} |\n", info.domain, info.name, info.reason);
   return text;
 }
 
@@ -111,6 +127,8 @@ Json TableJson(const Compiler& compiler) {
                     {"types_of", info.types_of < 0 ? "output 0" : fmt::format("input {}", info.types_of)},
                     {"devices", info.devices}});
   }
+  for (const MissingOperatorInfo& info : compiler.MissingOperators())
+    rows.push_back({{"domain", info.domain}, {"operator", info.name}, {"missing", info.reason}});
   return rows;
 }
 
@@ -156,7 +174,7 @@ Expected<int> OpsCommand(const OpsArguments& arguments) {
   else if (arguments.json)
     PrintResult(FormatJson(TableJson(*compiler)));
   else
-    PrintTable(compiler->Operators());
+    PrintTable(*compiler);
   return kExitOk;
 }
 

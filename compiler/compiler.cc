@@ -305,6 +305,7 @@ class ModelCompiler : public Compiler {
   }
 
   std::vector<OperatorInfo> Operators() const override { return ListOperators(); }
+  std::vector<MissingOperatorInfo> MissingOperators() const override { return ListMissingOperators(); }
   std::vector<ElementTypeSet> ElementTypeSets() const override { return ListElementTypeSets(); }
 
   Expected<std::vector<OperatorUse>> OperatorsOf(const std::string& path) const override {

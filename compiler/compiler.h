@@ -74,6 +74,13 @@ struct OperatorInfo {
   std::vector<std::string> devices;
 };
 
+// An operator that another runtime has and this compiler has not.
+struct MissingOperatorInfo {
+  std::string domain;
+  std::string name;
+  std::string reason;
+};
+
 // A named set of element types.
 struct ElementTypeSet {
   std::string name;
@@ -101,6 +108,8 @@ class Compiler {
                                                const CompileOptions& options) const = 0;
   virtual std::vector<std::pair<std::string, std::string>> Passes() const = 0;  // name, purpose
   virtual std::vector<OperatorInfo> Operators() const = 0;                      // by domain, name and version
+  // Of the domains of ONNX Runtime, what runs on its CPU; by domain and name.
+  virtual std::vector<MissingOperatorInfo> MissingOperators() const = 0;
   virtual std::vector<ElementTypeSet> ElementTypeSets() const = 0;
   // What an ONNX model needs, in its subgraphs and functions too; it need not be one that compiles. Errors:
   // kInvalidArgument, kNotFound.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "compiler/onnx/ops/microsoft/missing_operators.h"
 #include "compiler/onnx/ops/onnx_op.h"
 
 namespace tvmvm {
@@ -41,6 +42,13 @@ std::vector<OperatorInfo> ListOperators() {
   auto key = [](const OperatorInfo& info) { return std::tie(info.domain, info.name, info.since); };
   std::ranges::sort(operators, [&](const auto& a, const auto& b) { return key(a) < key(b); });
   return operators;
+}
+
+std::vector<MissingOperatorInfo> ListMissingOperators() {
+  std::vector<MissingOperatorInfo> missing;
+  for (const ir::MissingOperator& each : ir::MissingOperators())
+    missing.push_back({std::string(each.domain), std::string(each.name), std::string(each.reason)});
+  return missing;
 }
 
 std::vector<ElementTypeSet> ListElementTypeSets() {

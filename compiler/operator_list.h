@@ -8,6 +8,7 @@
 namespace tvmvm {
 
 std::vector<OperatorInfo> ListOperators();
+std::vector<MissingOperatorInfo> ListMissingOperators();
 std::vector<ElementTypeSet> ListElementTypeSets();
 
 }  // namespace tvmvm

@@ -5,9 +5,16 @@
 #include <tuple>
 
 #include "compiler/onnx/importer/operator_choice.h"
+#include "compiler/onnx/ops/microsoft/missing_operators.h"
 
 namespace tvmvm::ir {
 namespace {
+
+std::string WhyNot(const OnnxNode& node, const OperatorChoice& choice) {
+  if (choice.is_malformed) return "the domain is not imported";
+  const MissingOperator* missing = FindMissingOperator(node.domain, node.op_type);
+  return std::string(missing == nullptr ? "no such operator in this version" : missing->reason);
+}
 
 class Counter {
  public:
@@ -52,8 +59,7 @@ class Counter {
     use.name = node.op_type;
     use.version = version;
     ++use.count;
-    if (choice.row == nullptr)
-      use.problem = choice.is_malformed ? "the domain is not imported" : "no such operator in this version";
+    if (choice.row == nullptr) use.problem = WhyNot(node, choice);
   }
 
   const OnnxModel& model_;

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/console.h"
 #include "tests/cli/scratch.h"
@@ -43,6 +44,36 @@ TEST_F(OpsCommandTest, TableAsJson) {
   EXPECT_EQ((*row)["types_of"], "input 0");
   EXPECT_EQ((*row)["devices"], json({"cpu", "opencl", "vulkan"}));
   EXPECT_EQ((*row)["types"].size(), 26u);
+}
+
+// What is missing has a reason, and no row.
+TEST_F(OpsCommandTest, MissingOperators) {
+  json table = json::parse(RunShell("tvm-vm ops --json").out, nullptr, false);
+  ASSERT_TRUE(table.is_array());
+  std::set<std::pair<std::string, std::string>> supported, missing;
+  for (const json& row : table) {
+    std::pair<std::string, std::string> key{row["domain"], row["operator"]};
+    if (!row.contains("missing")) {
+      supported.insert(key);
+      continue;
+    }
+    EXPECT_TRUE(missing.insert(key).second) << key.second;
+    EXPECT_FALSE(row["missing"].get<std::string>().empty()) << key.second;
+  }
+  for (const auto& key : missing) EXPECT_FALSE(supported.contains(key)) << key.second;
+  EXPECT_TRUE(missing.contains({"com.microsoft", "BeamSearch"}));
+  EXPECT_TRUE(supported.contains({"com.microsoft", "QMoE"}));
+  EXPECT_THAT(RunShell("tvm-vm ops").out, HasSubstr("com.microsoft.Tokenizer"));
+}
+
+TEST_F(OpsCommandTest, ModelWithAMissingOperator) {
+  ir::GraphText graph{{{"Tokenizer", {"x"}, {"y"}, {}, "", "com.microsoft"}},
+                      {ir::ValueMessage("x", ir::kOnnxFloat, {2})},
+                      {ir::ValueMessage("y", ir::kOnnxFloat, {2})}};
+  WriteBytes(scratch_ / "model.onnx", ir::ModelMessage(graph));
+  ToolResult result = RunShell("tvm-vm ops --model '" + scratch_ / "model.onnx" + "'");
+  EXPECT_EQ(result.exit_code, kExitFailed);
+  EXPECT_THAT(result.out, HasSubstr("com.microsoft.Tokenizer"));
 }
 
 TEST_F(OpsCommandTest, ModelWithGraphsAndFunctions) {

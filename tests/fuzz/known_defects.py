@@ -253,6 +253,8 @@ DEFECTS = [
            lambda step, version: step.attributes.get("coordinate_transformation_mode") in ("pytorch_half_pixel", "half_pixel_symmetric")),
     Defect("MaxPool", RUNTIME, "a window of padding alone gives the lowest finite number, not minus infinity",
            has_window_of_padding),
+    Defect("MatMulBnb4", RUNTIME, "with transB = 0 it multiplies other memory than the weights",
+           lambda step, version: step.attributes.get("transB") == 0),
 ]
 
 # Operators that no reference can be compared with, and why. ops.py fails for any other one that was never compared.

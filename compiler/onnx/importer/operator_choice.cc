@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/onnx/ops/microsoft/missing_operators.h"
+
 namespace tvmvm::ir {
 namespace {
 
@@ -102,6 +104,8 @@ OperatorChoice ChooseOperator(const OnnxNode& node, const std::map<std::string, 
   choice.row = FindOnnxOp(node.domain, node.op_type, choice.version);
   if (choice.row == nullptr) {
     choice.problem = OperatorText(node, *version);
+    if (const MissingOperator* missing = FindMissingOperator(node.domain, node.op_type))
+      choice.problem += fmt::format(" ({})", missing->reason);
     return choice;
   }
   FitAttributes(node, attributes, &choice);

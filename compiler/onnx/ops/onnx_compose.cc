@@ -32,6 +32,13 @@ OnnxAttribute TextAttribute(std::string value) {
   return attribute;
 }
 
+OnnxAttribute IntsAttribute(std::vector<int64_t> values) {
+  OnnxAttribute attribute;
+  attribute.kind = OnnxAttribute::Kind::kInts;
+  attribute.integers = std::move(values);
+  return attribute;
+}
+
 OnnxAttributes Passed(const OnnxContext& c, std::string_view names) {
   OnnxAttributes passed;
   while (!names.empty()) {

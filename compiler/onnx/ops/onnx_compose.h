@@ -15,6 +15,7 @@ using OnnxAttributes = std::map<std::string, OnnxAttribute>;
 OnnxAttribute IntAttribute(int64_t value);
 OnnxAttribute FloatAttribute(double value);
 OnnxAttribute TextAttribute(std::string value);
+OnnxAttribute IntsAttribute(std::vector<int64_t> values);
 
 // Attributes of the node by these names, separated by spaces, where it has them.
 OnnxAttributes Passed(const OnnxContext& c, std::string_view names);

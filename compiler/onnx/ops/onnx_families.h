@@ -29,6 +29,9 @@ void CheckIndices(OpBuilder& b, ValueId indices, const Dims& sizes);
 // The same for tuples along the last axis of `indices`, which address x behind its batch axes.
 void CheckTuples(OpBuilder& b, ValueId x, ValueId indices, int64_t batch_dims);
 
+// The positions of the set flags of bool[n], ascending (onnx_selection.cc).
+ValueId PositionsOf(OpBuilder& b, ValueId flags);
+
 // Equal numbers for equal texts, through all of the tensors; their dims are the tensors' (onnx_string.cc).
 std::vector<ValueId> StringIds(OpBuilder& b, std::vector<ValueId> strings);
 // The strings at the positions, which count through all the tensors (onnx_string.cc).

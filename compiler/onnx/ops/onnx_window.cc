@@ -65,4 +65,17 @@ ValueId PerChannel(OpBuilder& b, ValueId vector, int rank) {
   return b.Reshape(vector, dims);
 }
 
+ValueId ChannelsFirst(OpBuilder& b, ValueId x) {
+  std::vector<int64_t> order{0, b.rank(x) - 1};
+  for (int64_t i = 1; i < b.rank(x) - 1; ++i) order.push_back(i);
+  return b.rank(x) < 3 ? x : b.Transpose(x, order);
+}
+
+ValueId ChannelsLast(OpBuilder& b, ValueId x) {
+  std::vector<int64_t> order{0};
+  for (int64_t i = 2; i < b.rank(x); ++i) order.push_back(i);
+  order.push_back(1);
+  return b.rank(x) < 3 ? x : b.Transpose(x, order);
+}
+
 }  // namespace tvmvm::ir

@@ -24,6 +24,11 @@ WindowGeometry ReadWindow(OnnxContext& c, const Dims& spatial, const Dims& kerne
 std::vector<int64_t> SpatialInts(OnnxContext& c, std::string_view name, size_t count, int64_t otherwise);
 // Total padding divided as SAME_UPPER or SAME_LOWER wants it.
 void DividePadding(const Dim& total, bool upper, Dim* low, Dim* high);
+inline constexpr std::string_view kWindowAttributes = "auto_pad dilations group kernel_shape pads strides";
+
+// [N, spatial..., C] as [N, C, spatial...], and back.
+ValueId ChannelsFirst(OpBuilder& b, ValueId x);
+ValueId ChannelsLast(OpBuilder& b, ValueId x);
 // A vector of one element a channel as [C, 1, ...], to go with data [N, C, spatial...] of this rank.
 ValueId PerChannel(OpBuilder& b, ValueId vector, int rank);
 

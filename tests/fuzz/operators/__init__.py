@@ -2,9 +2,11 @@
 import onnxruntime.capi.onnxruntime_pybind11_state as runtime
 from onnx import defs
 
-from . import elementwise, linear, microsoft, ml, movement, quantized, reductions, values, windows
+from . import (elementwise, linear, microsoft, microsoft_language, microsoft_values, ml, movement, quantized, reductions, values,
+               windows)
 
-FAMILIES = [elementwise, reductions, movement, quantized, windows, linear, values, ml, microsoft]
+FAMILIES = [elementwise, reductions, movement, quantized, windows, linear, values, ml, microsoft, microsoft_language,
+            microsoft_values]
 
 GENERATORS = {}
 for family in FAMILIES:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/onnx/ops/attention/attention_subgraph.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -14,16 +15,9 @@ using tensor::ReduceKind;
 
 constexpr double kMasked = -std::numeric_limits<double>::infinity();
 
-// [batch, length, heads * size] as [batch, heads, length, size]; rank 4 is that already.
+// The same where the heads may be apart already.
 ValueId SplitHeads(OpBuilder& b, ValueId x, int64_t heads) {
-  if (b.rank(x) == 4) return x;
-  Dims d = b.dims(x);
-  return b.Transpose(b.Reshape(x, {d[0], d[1], Dim(heads), FloorDiv(d[2], heads)}), {0, 2, 1, 3});
-}
-
-ValueId JoinHeads(OpBuilder& b, ValueId x) {
-  Dims d = b.dims(x);
-  return b.Reshape(b.Transpose(x, {0, 2, 1, 3}), {d[0], d[2], d[1] * d[3]});
+  return b.rank(x) == 4 ? x : HeadsApart(b, x, heads);
 }
 
 bool CheckRanks(OnnxContext& c) {
@@ -125,57 +119,38 @@ ScoreBias MakeBias(OnnxContext& c, DType dtype, const Dim& queries, const Dim& k
   return bias;
 }
 
-// Rows without any key left give zeros. Floats of 16 bits are computed in f32 and rounded once.
-ValueId SoftmaxOf(OpBuilder& b, ValueId narrow, const ScoreBias& bias) {
-  DType dtype = b.dtype(narrow);
-  ValueId scores = b.Cast(narrow, WideType(dtype));
-  int64_t last = b.rank(scores) - 1;
-  ValueId zero = b.Scalar(b.dtype(scores), 0);
-  ValueId largest = b.Reduce(ReduceKind::kMax, scores, {last});
-  if (bias.may_mask_rows()) {
-    ValueId empty = b.Binary(ExprOp::kEqual, largest, b.Scalar(b.dtype(scores), kMasked));
-    largest = b.Where(empty, zero, largest);
-  }
-  ValueId exponentials = b.Unary(ExprOp::kExp, b.Sub(scores, largest));
-  ValueId sum = b.Reduce(ReduceKind::kSum, exponentials, {last});
-  if (!bias.may_mask_rows()) return b.Cast(b.Div(exponentials, sum), dtype);
-  ValueId safe = b.Where(b.Binary(ExprOp::kEqual, sum, zero), b.Scalar(b.dtype(scores), 1), sum);
+// The rows of scores that no key is left for: [..., 1]; none where every row has one.
+ValueId RowsWithoutKeys(OpBuilder& b, const ScoreBias& bias) {
+  if (!bias.may_mask_rows()) return {};
   ValueId highest = b.Reduce(ReduceKind::kMax, bias.value(), {b.rank(bias.value()) - 1});
-  ValueId masked = b.Binary(ExprOp::kEqual, highest, b.Scalar(b.dtype(highest), kMasked));
-  return b.Cast(b.Where(masked, zero, b.Div(exponentials, safe)), dtype);
+  return b.Binary(ExprOp::kEqual, highest, b.Scalar(b.dtype(highest), kMasked));
 }
 
-ValueId ScaleOf(OnnxContext& c, const Dim& head_size, DType dtype, bool root) {
-  OpBuilder& b = c.b;
-  auto known = head_size.constant();
-  if (c.HasAttribute("scale") || known.has_value()) {
-    double scale = c.Float("scale", 1 / std::sqrt(static_cast<double>(known.value_or(1))));
-    return b.Scalar(dtype, root ? std::sqrt(scale) : scale);
-  }
-  ValueId size = b.Cast(b.DimScalar(head_size), DType::kF32);
-  ValueId inverse = b.Div(b.Scalar(DType::kF32, 1), b.Unary(ExprOp::kSqrt, size));
-  return b.Cast(root ? b.Unary(ExprOp::kSqrt, inverse) : inverse, dtype);
+// Floats of 16 bits are computed in f32 and rounded once.
+ValueId SoftmaxOf(OpBuilder& b, ValueId narrow, ValueId empty) {
+  ValueId scores = b.Cast(narrow, WideType(b.dtype(narrow)));
+  return b.Cast(AttentionWeights(b, scores, {{}, empty, false}), b.dtype(narrow));
 }
 
-// Query and key products by groups of query heads that share a key head: [batch, heads, queries, keys].
-ValueId Scores(OnnxContext& c, ValueId q, ValueId k, const Dim& groups) {
+// Scaled products of queries and keys. Narrow floats scale both sides by the root, which keeps the products
+// in range.
+ValueId Scores(OnnxContext& c, ValueId q, ValueId k) {
   OpBuilder& b = c.b;
   DType dtype = b.dtype(q);
-  Dims d = b.dims(q);
-  // Narrow floats scale both sides by the root, which keeps the products in range.
   bool narrow = DTypeBits(dtype) < 32;
-  ValueId scale = ScaleOf(c, d[3], dtype, narrow);
-  ValueId left = b.Mul(q, scale);
-  ValueId right = narrow ? b.Mul(k, scale) : k;
-  ValueId grouped = b.Reshape(left, {d[0], b.dim(k, 1), groups, d[2], d[3]});
-  ValueId product = b.Contract(grouped, right, {0, 1}, {0, 1}, {4}, {3});
-  return b.Reshape(product, {d[0], d[1], d[2], b.dim(k, 2)});
+  std::optional<double> scale;
+  if (c.HasAttribute("scale")) scale = c.Float("scale", 1);
+  ValueId factor = AttentionFactor(b, narrow ? DType::kF32 : dtype, scale, b.dim(q, 3));
+  if (!narrow) return AttentionScores(b, b.Mul(q, factor), k);
+  ValueId root = b.Cast(b.Unary(ExprOp::kSqrt, factor), dtype);
+  return AttentionScores(b, b.Mul(q, root), b.Mul(k, root));
 }
 
-ValueId Softcap(OpBuilder& b, ValueId scores, double limit) {
-  if (limit <= 0) return scores;
-  ValueId cap = b.Scalar(b.dtype(scores), limit);
-  return b.Mul(b.Unary(ExprOp::kTanh, b.Div(scores, cap)), cap);
+// The type that an attribute wants the softmax in.
+DType SoftmaxPrecision(OnnxContext& c, DType otherwise) {
+  if (!c.HasAttribute("softmax_precision")) return otherwise;
+  auto wanted = DTypeFromOnnx(static_cast<int32_t>(c.Int("softmax_precision", 0)));
+  return wanted.has_value() && IsFloat(*wanted) ? *wanted : otherwise;
 }
 
 // Query, key, value, mask, past key, past value, number of keys that are no padding.
@@ -190,23 +165,15 @@ void Attention(OnnxContext& c) {
   if (c.has(5)) v = b.Concat({c.in(5), v}, 2);
   if (b.failed()) return;
   DType dtype = b.dtype(q);
-  Dim groups = b.dim(q, 1) == b.dim(k, 1) ? Dim(1) : FloorDiv(b.dim(q, 1), b.dim(k, 1));
   ScoreBias bias = MakeBias(c, dtype, b.dim(q, 2), b.dim(k, 2));
-  ValueId raw = Scores(c, q, k, groups);
-  ValueId capped = Softcap(b, raw, c.Float("softcap", 0));
+  ValueId raw = Scores(c, q, k);
+  ValueId capped = Softcapped(b, raw, c.Float("softcap", 0));
   ValueId biased = bias.value().valid() ? b.Add(capped, bias.value()) : capped;
-  DType precision = dtype;
-  if (c.HasAttribute("softmax_precision")) {
-    auto wanted = DTypeFromOnnx(static_cast<int32_t>(c.Int("softmax_precision", 0)));
-    if (wanted.has_value() && IsFloat(*wanted)) precision = *wanted;
-  }
-  ValueId weights = b.Cast(SoftmaxOf(b, b.Cast(biased, precision), bias), dtype);
+  ValueId wide = b.Cast(biased, SoftmaxPrecision(c, dtype));
+  ValueId weights = b.Cast(SoftmaxOf(b, wide, RowsWithoutKeys(b, bias)), dtype);
+  ValueId result = AttentionResult(b, weights, v);
   if (b.failed()) return;
-  Dims d = b.dims(weights);
-  ValueId grouped = b.Reshape(weights, {d[0], b.dim(k, 1), groups, d[2], d[3]});
-  ValueId product = b.Contract(grouped, v, {0, 1}, {0, 1}, {4}, {2});
-  ValueId result = b.Reshape(product, {d[0], d[1], d[2], b.dim(v, 3)});
-  c.Out(0, joined ? JoinHeads(b, result) : result);
+  c.Out(0, joined ? HeadsJoined(b, result) : result);
   c.Out(1, k);
   c.Out(2, v);
   int64_t mode = c.Int("qk_matmul_output_mode", 0);
@@ -239,22 +206,12 @@ void FlexAttention(OnnxContext& c) {
                                                b.rank(q), b.rank(k), b.rank(v)));
     return;
   }
-  DType dtype = b.dtype(q);
-  DType wide = WideType(dtype);
-  if (c.HasAttribute("softmax_precision")) {
-    auto wanted = DTypeFromOnnx(static_cast<int32_t>(c.Int("softmax_precision", 0)));
-    if (wanted.has_value() && IsFloat(*wanted)) wide = *wanted;
-  }
-  Dim groups = b.dim(q, 1) == b.dim(k, 1) ? Dim(1) : FloorDiv(b.dim(q, 1), b.dim(k, 1));
-  ValueId scores = Modified(c, "score_mod", b.Cast(Scores(c, q, k, groups), wide));
+  DType wide = SoftmaxPrecision(c, WideType(b.dtype(q)));
+  ValueId scores = Modified(c, "score_mod", b.Cast(Scores(c, q, k), wide));
   if (b.failed()) return;
-  ScoreBias none(c, wide, b.dim(q, 2), b.dim(k, 2));
-  ValueId weights = Modified(c, "prob_mod", SoftmaxOf(b, scores, none));
+  ValueId weights = Modified(c, "prob_mod", SoftmaxOf(b, scores, {}));
   if (b.failed()) return;
-  Dims d = b.dims(weights);
-  ValueId grouped = b.Reshape(weights, {d[0], b.dim(k, 1), groups, d[2], d[3]});
-  ValueId product = b.Contract(grouped, b.Cast(v, wide), {0, 1}, {0, 1}, {4}, {2});
-  c.Out(0, b.Cast(b.Reshape(product, {d[0], d[1], d[2], b.dim(v, 3)}), b.dtype(v)));
+  c.Out(0, b.Cast(AttentionResult(b, weights, b.Cast(v, wide)), b.dtype(v)));
 }
 
 // Rotates pairs of the first elements of each head by an angle that depends on the position.

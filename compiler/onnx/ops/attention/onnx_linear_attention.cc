@@ -1,9 +1,9 @@
-// Attention without softmax: a state of outer products that each step of the sequence changes and reads.
-// Sequences have a length known at compile time; the steps are written out.
+// Attention without softmax: a state of outer products that each step of the sequence changes and reads. A
+// few steps are written out; more of them, or as many as only running tells, are a loop.
 #include <fmt/core.h>
 
-#include <cmath>
-
+#include "compiler/onnx/ops/attention/attention_subgraph.h"
+#include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -11,7 +11,7 @@ namespace {
 
 using tensor::ExprOp;
 
-constexpr int64_t kMaxSteps = 256;
+constexpr int64_t kMostWrittenOut = 4;
 
 // [batch, length, heads * size] as [batch, heads, length, size] in f32.
 ValueId ByHeads(OpBuilder& b, ValueId x, const Dim& heads) {
@@ -24,15 +24,15 @@ ValueId ByHeads(OpBuilder& b, ValueId x, const Dim& heads) {
 struct Recurrence {
   OpBuilder& b;
   ValueId query, key, value;
-  ValueId decay;  // none: the state stays
-  ValueId beta;   // none: no correction by what the state holds already
-  Dim groups;     // query heads a state
-  double scale = 1;
+  ValueId decay;                    // none: the state stays
+  ValueId beta;                     // none: no correction by what the state holds already
+  bool ranges_over_queries = true;  // several query heads share a state, else several states a query head
+  ValueId scale;
 
-  ValueId At(ValueId x, int64_t t) const { return b.Squeeze(b.SliceAxis(x, 2, t, 1), {2}); }
+  ValueId At(ValueId x, const Dim& t) const { return b.Squeeze(b.SliceAxis(x, 2, t, 1), {2}); }
 
   // The state [batch, heads, key size, value size] after step t.
-  ValueId Advance(ValueId state, int64_t t) const {
+  ValueId Advance(ValueId state, const Dim& t) const {
     if (decay.valid()) state = b.Mul(state, b.Unsqueeze(b.Unary(ExprOp::kExp, At(decay, t)), {3}));
     ValueId k = At(key, t);
     ValueId v = At(value, t);
@@ -44,65 +44,97 @@ struct Recurrence {
   }
 
   // What the queries of step t read: [batch, query heads, value size].
-  ValueId Read(ValueId state, int64_t t) const {
+  ValueId Read(ValueId state, const Dim& t) const {
     ValueId q = At(query, t);
     Dims d = b.dims(q);
-    ValueId grouped = b.Reshape(q, {d[0], b.dim(state, 1), groups, d[2]});
-    ValueId result = b.Contract(grouped, state, {0, 1}, {0, 1}, {3}, {2});
-    return b.Mul(b.Reshape(result, {d[0], d[1], b.dim(state, 3)}), b.Scalar(DType::kF32, scale));
+    Dim heads = b.dim(state, 1);
+    ValueId result;
+    if (ranges_over_queries) {
+      ValueId grouped = b.Reshape(q, {d[0], heads, FloorDiv(d[1], heads), d[2]});
+      result = b.Contract(grouped, state, {0, 1}, {0, 1}, {3}, {2});
+      result = b.Reshape(result, {d[0], d[1], b.dim(state, 3)});
+    } else {
+      Dims grouped{d[0], d[1], FloorDiv(heads, d[1]), b.dim(state, 2), b.dim(state, 3)};
+      result = b.Contract(q, b.Reshape(state, grouped), {0, 1}, {0, 1}, {2}, {3});
+      result = b.Reshape(result, {d[0], heads, b.dim(state, 3)});
+    }
+    return b.Mul(result, scale);
+  }
+
+  // All steps: what is read, [batch, steps, heads, value size], and the last state.
+  std::pair<ValueId, ValueId> Run(OnnxContext& c, ValueId state) const {
+    Dim steps = b.dim(query, 2);
+    if (steps.is_constant() && steps.value() >= 1 && steps.value() <= kMostWrittenOut) {
+      std::vector<ValueId> rows;
+      for (int64_t t = 0; t < steps.value(); ++t) {
+        state = Advance(state, t);
+        rows.push_back(b.Unsqueeze(Read(state, t), {1}));
+      }
+      return {b.Concat(std::move(rows), 1), state};
+    }
+    LoopSpec spec;
+    spec.trip = steps;
+    spec.initial = {state};
+    spec.body = [&](const Dim& t, const std::vector<ValueId>& carried) -> Expected<std::vector<ValueId>> {
+      ValueId next = Advance(carried[0], t);
+      return std::vector{next, Read(next, t)};
+    };
+    std::vector<ValueId> results = BuildLoop(c, spec);
+    if (b.failed() || results.size() != 2) return {state, state};
+    return {b.Transpose(results[1], {1, 0, 2, 3}), results[0]};
   }
 };
+
+// The rules by which the state changes.
+struct UpdateRule {
+  bool is_gated = false;
+  bool is_corrected = false;
+};
+UpdateRule ReadRule(OnnxContext& c) {
+  std::string name = c.Text("update_rule", "gated_delta");
+  UpdateRule rule{name == "gated" || name == "gated_delta", name == "delta" || name == "gated_delta"};
+  if (!rule.is_gated && !rule.is_corrected && name != "linear")
+    c.b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'update_rule' is '{}'", name));
+  return rule;
+}
 
 // Query, key, value, past state, decay, beta.
 void LinearAttention(OnnxContext& c) {
   OpBuilder& b = c.b;
-  int64_t query_heads = c.Int("q_num_heads", 0);
-  int64_t heads = c.Int("kv_num_heads", 0);
-  std::string rule = c.Text("update_rule", "gated_delta");
-  bool gated = rule == "gated" || rule == "gated_delta";
-  bool corrected = rule == "delta" || rule == "gated_delta";
-  if (!gated && !corrected && rule != "linear") {
-    b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'update_rule' is '{}'", rule));
-    return;
-  }
+  int64_t query_heads = c.Int("q_num_heads", 0), heads = c.Int("kv_num_heads", 0);
+  UpdateRule rule = ReadRule(c);
+  if (b.failed()) return;
   bool ranks = b.rank(c.in(0)) == 3 && b.rank(c.in(1)) == 3 && b.rank(c.in(2)) == 3;
-  if (!ranks || heads < 1 || query_heads < heads || query_heads % heads != 0 || gated != c.has(4) ||
-      corrected != c.has(5)) {
+  bool divides = heads > 0 && query_heads > 0 && (query_heads % heads == 0 || heads % query_heads == 0);
+  if (!ranks || !divides || (rule.is_gated && !c.has(4)) || (rule.is_corrected && !c.has(5))) {
     b.Fail(Code::kInvalidArgument,
-           fmt::format("{} query heads over {} heads, rule '{}': heads, ranks or optional inputs do not fit",
-                       query_heads, heads, rule));
+           fmt::format("{} query heads over {} heads, query, key and value of ranks {}, {} and {}, or what "
+                       "the rule needs is missing",
+                       query_heads, heads, b.rank(c.in(0)), b.rank(c.in(1)), b.rank(c.in(2))));
     return;
   }
-  auto steps = b.dim(c.in(0), 1).constant();
-  auto size = FloorDiv(b.dim(c.in(0), 2), query_heads).constant();
-  if (!steps.has_value() || *steps < 1 || *steps > kMaxSteps || !size.has_value()) {
-    b.Fail(Code::kUnsupported, fmt::format("a sequence of length {}", b.dim(c.in(0), 1).ToString()));
-    return;
-  }
-  Recurrence r{
-      b,  ByHeads(b, c.in(0), query_heads), ByHeads(b, c.in(1), heads), ByHeads(b, c.in(2), heads), {},
-      {}, Dim(query_heads / heads),         c.Float("scale", 0)};
-  if (r.scale == 0) r.scale = 1 / std::sqrt(static_cast<double>(*size));
-  if (gated) r.decay = ByHeads(b, c.in(4), heads);
-  if (corrected) r.beta = ByHeads(b, c.in(5), b.dim(c.in(5), 2));
+  Recurrence r{b, ByHeads(b, c.in(0), query_heads), ByHeads(b, c.in(1), heads), ByHeads(b, c.in(2), heads)};
+  r.ranges_over_queries = query_heads >= heads;
+  std::optional<double> scale;
+  if (c.Float("scale", 0) != 0) scale = c.Float("scale", 0);
+  r.scale = AttentionFactor(b, DType::kF32, scale, b.dim(r.query, 3));
+  if (rule.is_gated) r.decay = ByHeads(b, c.in(4), heads);
+  if (rule.is_corrected) r.beta = ByHeads(b, c.in(5), b.dim(c.in(5), 2));
   if (b.failed()) return;
-  Dims state_dims{b.dim(c.in(0), 0), Dim(heads), Dim(*size), b.dim(r.value, 3)};
+  Dims state_dims{b.dim(c.in(0), 0), Dim(heads), b.dim(r.key, 3), b.dim(r.value, 3)};
   ValueId state = c.has(3) ? b.Cast(c.in(3), DType::kF32) : b.Expand(b.Scalar(DType::kF32, 0), state_dims);
-  std::vector<ValueId> outputs;
-  for (int64_t t = 0; t < *steps && !b.failed(); ++t) {
-    state = r.Advance(state, t);
-    outputs.push_back(b.Unsqueeze(r.Read(state, t), {1}));  // [batch, 1, heads, size]
-  }
+  auto [rows, last] = r.Run(c, state);
   if (b.failed()) return;
-  ValueId joined = b.Concat(std::move(outputs), 1);
-  Dims d = b.dims(joined);
-  c.Out(0, b.Cast(b.Reshape(joined, {d[0], d[1], d[2] * d[3]}), b.dtype(c.in(0))));
-  c.Out(1, b.Cast(state, b.dtype(c.has(3) ? c.in(3) : c.in(0))));
+  Dims d = b.dims(rows);
+  c.Out(0, b.Cast(b.Reshape(rows, {d[0], d[1], d[2] * d[3]}), b.dtype(c.in(0))));
+  c.Out(1, b.Cast(last, b.dtype(c.has(3) ? c.in(3) : c.in(0))));
 }
 
 constexpr OnnxOp kRows[] = {
     {"", "LinearAttention", 27, kLatest, 3, 6, "chunk_size kv_num_heads q_num_heads scale update_rule",
      LinearAttention, kFloats},
+    {"com.microsoft", "LinearAttention", 1, kLatest, 3, 6,
+     "chunk_size kv_num_heads q_num_heads scale update_rule", LinearAttention, kFloats},
 };
 
 }  // namespace

@@ -5,13 +5,12 @@
 
 #include "compiler/onnx/ops/onnx_compose.h"
 #include "compiler/onnx/ops/onnx_families.h"
+#include "compiler/onnx/ops/onnx_window.h"
 
 namespace tvmvm::ir {
 namespace {
 
 using tensor::ExprOp;
-
-constexpr std::string_view kWindowAttributes = "auto_pad dilations group kernel_shape pads strides";
 
 // The activation that an attribute names; "" is none. `parameters` are its numbers in the order of its
 // attributes' names.
@@ -50,13 +49,9 @@ void NhwcConv(OnnxContext& c) {
            fmt::format("data of rank {} and weights of rank {}", rank, b.rank(c.in(1))));
     return;
   }
-  std::vector<int64_t> to_first{0, rank - 1}, to_last{0};
-  for (int64_t i = 1; i < rank - 1; ++i) to_first.push_back(i);
-  for (int64_t i = 2; i < rank; ++i) to_last.push_back(i);
-  to_last.push_back(1);
-  ValueId result = Apply(c, "Conv", {b.Transpose(c.in(0), to_first), b.Transpose(c.in(1), to_first), c.in(2)},
+  ValueId result = Apply(c, "Conv", {ChannelsFirst(b, c.in(0)), ChannelsFirst(b, c.in(1)), c.in(2)},
                          Passed(c, kWindowAttributes));
-  c.Out(0, b.Transpose(result, to_last));
+  c.Out(0, ChannelsLast(b, result));
 }
 
 // The first axis becomes the last but one, then the last two are swapped, each where it is asked for.
@@ -124,38 +119,6 @@ void SkipSimplifiedLayerNormalization(OnnxContext& c) {
   c.Out(3, sum);
 }
 
-// Word and segment numbers [batch, length], the tables of words, positions and segments, scale and bias of
-// the normalization, a mask [batch, length], position numbers.
-void EmbedLayerNormalization(OnnxContext& c) {
-  OpBuilder& b = c.b;
-  bool is_complete = c.has(2) && c.has(3) && c.has(5) && c.has(6) && c.has(1) == c.has(4);
-  if (b.rank(c.in(0)) != 2 || !is_complete) {
-    b.Fail(Code::kInvalidArgument,
-           fmt::format("word numbers of rank {}, 2 is wanted, or a table, a scale or a bias is "
-                       "missing",
-                       b.rank(c.in(0))));
-    return;
-  }
-  Dims dims = b.dims(c.in(0));
-  auto look_up = [&](size_t table, ValueId numbers) { return Apply(c, "Gather", {c.in(table), numbers}); };
-  ValueId positions = c.has(8) ? c.in(8) : b.Iota(DType::kI64, {dims[1]}, 0);
-  ValueId sum = b.Add(look_up(2, c.in(0)), look_up(3, positions));
-  if (c.has(1)) sum = b.Add(sum, look_up(4, c.in(1)));
-  c.Out(0, Normalized(c, sum, c.in(5), c.in(6))[0]);
-  if (c.wants(1)) {
-    ValueId counts = b.Expand(b.ScalarInt(DType::kI32, 0), {dims[0]});
-    if (c.has(7)) {
-      ValueId hits = b.Binary(ExprOp::kEqual, b.Cast(c.in(7), DType::kI32), b.ScalarInt(DType::kI32, 1));
-      counts = b.Squeeze(b.Reduce(tensor::ReduceKind::kSum, b.Cast(hits, DType::kI32), {1}), {1});
-    }
-    c.Out(1, counts);
-  }
-  c.Out(2, sum);
-}
-
-// Operators that are those of ai.onnx under another name.
-void TriluOfVendor(OnnxContext& c) { c.Out(0, Apply(c, "Trilu", {c.in(0), c.in(1)}, Passed(c, "upper"))); }
-
 constexpr std::string_view kDomain = "com.microsoft";
 
 constexpr OnnxOp kRows[] = {
@@ -164,6 +127,7 @@ constexpr OnnxOp kRows[] = {
     {kDomain, "NhwcConv", 1, kLatest, 2, 3, kWindowAttributes, NhwcConv, kFloats},
     {kDomain, "FusedMatMul", 1, kLatest, 2, 2, "alpha transA transB transBatchA transBatchB", FusedMatMul,
      kFloats},
+    {kDomain, "TransposeMatMul", 1, kLatest, 2, 2, "alpha transA transB", FusedMatMul, kFloats},
     {kDomain, "FusedGemm", 1, kLatest, 2, 3,
      "activation activation_alpha activation_beta activation_gamma alpha beta transA transB", FusedGemm,
      kFloats},
@@ -173,9 +137,6 @@ constexpr OnnxOp kRows[] = {
     {kDomain, "SkipLayerNormalization", 1, kLatest, 3, 5, "epsilon", SkipLayerNormalization, kFloats},
     {kDomain, "SkipSimplifiedLayerNormalization", 1, kLatest, 3, 4, "epsilon",
      SkipSimplifiedLayerNormalization, kFloats},
-    {kDomain, "EmbedLayerNormalization", 1, kLatest, 1, 9, "epsilon mask_index_type", EmbedLayerNormalization,
-     OfInput(2, kFloats)},
-    {kDomain, "Trilu", 1, kLatest, 1, 2, "upper", TriluOfVendor, kAllTypes - kStrings - kComplex},
 };
 
 }  // namespace

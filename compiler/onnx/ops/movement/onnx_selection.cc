@@ -10,14 +10,6 @@ using tensor::ExprOp;
 
 Dim FreshSize(OpBuilder& b) { return b.module().FreshSymbol({.range = {0, INT64_MAX}}); }
 
-// The positions of the set flags of bool[n], ascending.
-ValueId PositionsOf(OpBuilder& b, ValueId flags) {
-  // Counted without a sign, so that the symbol is known not to be negative.
-  ValueId total = b.Reduce(tensor::ReduceKind::kSum, b.Cast(flags, DType::kU64), {0});
-  Dims count = b.ReadDims(total);
-  return b.failed() ? flags : b.Emit("compact", {flags}, {{"count", count[0]}});
-}
-
 void NonZero(OnnxContext& c) {
   OpBuilder& b = c.b;
   ValueId x = c.in(0);
@@ -112,6 +104,13 @@ constexpr OnnxOp kRows[] = {
 };
 
 }  // namespace
+
+ValueId PositionsOf(OpBuilder& b, ValueId flags) {
+  // Counted without a sign, so that the symbol is known not to be negative.
+  ValueId total = b.Reduce(tensor::ReduceKind::kSum, b.Cast(flags, DType::kU64), {0});
+  Dims count = b.ReadDims(total);
+  return b.failed() ? flags : b.Emit("compact", {flags}, {{"count", count[0]}});
+}
 
 std::span<const OnnxOp> OnnxSelectionRows() { return kRows; }
 

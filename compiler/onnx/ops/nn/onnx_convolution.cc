@@ -117,7 +117,8 @@ TransposedGeometry TransposedOutput(OnnxContext& c, const Dims& spatial, const D
   return result;
 }
 
-void ConvTranspose(OnnxContext& c) {
+// `pads`: instead of those of the attributes.
+void TransposedConvolution(OnnxContext& c, const std::optional<Dims>& pads, size_t bias) {
   OpBuilder& b = c.b;
   ValueId x = c.in(0);
   ValueId w = c.in(1);
@@ -125,6 +126,15 @@ void ConvTranspose(OnnxContext& c) {
   Dims kernel = Spatial(b, w);
   if (!CheckKernelShape(c, kernel)) return;
   WindowGeometry geometry = ReadWindow(c, Spatial(b, x), kernel);
+  if (pads.has_value() && pads->size() != 2 * kernel.size()) {
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("{} pads for {} spatial axes, two for each are wanted", pads->size(), kernel.size()));
+  } else if (pads.has_value()) {
+    auto half = pads->begin() + static_cast<std::ptrdiff_t>(kernel.size());
+    geometry.low = Dims(pads->begin(), half);
+    geometry.high = Dims(half, pads->end());
+  }
+  if (b.failed()) return;
   TransposedGeometry output = TransposedOutput(c, Spatial(b, x), kernel, geometry);
   if (b.failed()) return;
   ValueId result = b.Emit("conv_transpose", {x, w},
@@ -133,7 +143,19 @@ void ConvTranspose(OnnxContext& c) {
                            {"low", output.low},
                            {"dims", output.dims},
                            {"groups", c.Int("group", 1)}});
-  c.Out(0, WithBias(c, result, 2));
+  c.Out(0, WithBias(c, result, bias));
+}
+
+void ConvTranspose(OnnxContext& c) { TransposedConvolution(c, std::nullopt, 2); }
+
+// com.microsoft: the pads are an input.
+void ConvTransposeWithDynamicPads(OnnxContext& c) {
+  if (!c.has(2)) {
+    c.b.Fail(Code::kInvalidArgument, "the pads are missing");
+    return;
+  }
+  Dims pads = c.b.ReadDims(c.in(2));
+  if (!c.b.failed()) TransposedConvolution(c, pads, 3);
 }
 
 // Columns of blocks back to images, overlaps added: a transposed convolution whose weights put each block
@@ -175,48 +197,16 @@ void Col2Im(OnnxContext& c) {
   c.Out(0, b.Reshape(images, result));
 }
 
-// A depthwise convolution over what came before and the data: [batch, channels, length].
-void CausalConvWithState(OnnxContext& c) {
-  OpBuilder& b = c.b;
-  ValueId x = c.in(0);
-  ValueId w = c.in(1);
-  std::string activation = c.Text("activation", "none");
-  bool gated = activation == "silu" || activation == "swish";
-  auto channels = b.dim(w, 0).constant();
-  if (b.rank(x) != 3 || b.rank(w) != 3 || !channels.has_value() || (!gated && activation != "none")) {
-    b.Fail(Code::kInvalidArgument, fmt::format("data of rank {}, weights of rank {}, activation '{}'",
-                                               b.rank(x), b.rank(w), activation));
-    return;
-  }
-  Dim reach = b.dim(w, 2) - Dim(1);
-  Dims d = b.dims(x);
-  ValueId before = c.has(3) ? c.in(3) : b.Expand(b.Scalar(b.dtype(x), 0), {d[0], d[1], reach});
-  ValueId padded = b.Concat({before, x}, 2);
-  std::vector<int64_t> one{1};
-  Dims none{Dim(0)};
-  ValueId result =
-      b.Emit("conv", {padded, w},
-             {{"strides", one}, {"dilations", one}, {"low", none}, {"high", none}, {"groups", *channels}});
-  result = WithBias(c, result, 2);
-  if (gated) {
-    ValueId wide = b.Cast(result, DType::kF32);
-    result = b.Cast(b.Mul(wide, b.Unary(tensor::ExprOp::kSigmoid, wide)), b.dtype(x));
-  }
-  c.Out(0, result);
-  c.Out(1, b.SliceAxis(padded, 2, d[2], reach));
-}
-
-constexpr std::string_view kAttributes = "auto_pad dilations group kernel_shape pads strides";
-
 constexpr OnnxOp kRows[] = {
-    {"", "Conv", 1, kLatest, 2, 3, kAttributes, Conv, kFloats},
-    {"", "ConvInteger", 10, kLatest, 2, 4, kAttributes, ConvInteger, kBytes},
-    {"", "QLinearConv", 10, kLatest, 8, 9, kAttributes, QLinearConv, kBytes},
+    {"", "Conv", 1, kLatest, 2, 3, kWindowAttributes, Conv, kFloats},
+    {"", "ConvInteger", 10, kLatest, 2, 4, kWindowAttributes, ConvInteger, kBytes},
+    {"", "QLinearConv", 10, kLatest, 8, 9, kWindowAttributes, QLinearConv, kBytes},
     {"", "ConvTranspose", 1, kLatest, 2, 3,
      "auto_pad dilations group kernel_shape output_padding output_shape pads strides", ConvTranspose,
      kFloats},
+    {"com.microsoft", "ConvTransposeWithDynamicPads", 1, kLatest, 2, 4,
+     "auto_pad dilations group kernel_shape output_padding strides", ConvTransposeWithDynamicPads, kFloats},
     {"", "Col2Im", 18, kLatest, 3, 3, "dilations pads strides", Col2Im, kNumbers | kBools},
-    {"", "CausalConvWithState", 27, kLatest, 2, 4, "activation", CausalConvWithState, kFloats},
 };
 
 }  // namespace

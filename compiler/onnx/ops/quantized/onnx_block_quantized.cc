@@ -1,26 +1,16 @@
-// com.microsoft: products with weights that are quantized block by block.
+// com.microsoft: weights and tables that are quantized block by block.
 #include <fmt/core.h>
 
 #include "compiler/onnx/ops/onnx_compose.h"
 #include "compiler/onnx/ops/onnx_families.h"
+#include "compiler/onnx/ops/onnx_quantized.h"
 
 namespace tvmvm::ir {
 namespace {
 
 using tensor::ExprOp;
 
-// The last axis of bytes, each of which holds numbers of `bits` bits, the lowest first, as an axis of
-// numbers.
-ValueId Unpacked(OpBuilder& b, ValueId bytes, int64_t bits) {
-  if (bits == 8) return bytes;
-  Dims dims = b.dims(bytes);
-  int64_t count = 8 / bits;
-  ValueId shift = b.Mul(b.Iota(DType::kU8, {Dim(count)}, 0), b.ScalarInt(DType::kU8, bits));
-  ValueId moved = b.Binary(ExprOp::kShiftRight, b.Unsqueeze(bytes, {b.rank(bytes)}), shift);
-  ValueId numbers = b.Binary(ExprOp::kAnd, moved, b.ScalarInt(DType::kU8, (int64_t{1} << bits) - 1));
-  dims.back() = dims.back() * Dim(count);
-  return b.Reshape(numbers, dims);
-}
+bool IsWeightSize(int64_t size) { return size > 0 && size <= INT32_MAX; }
 
 // a [..., K], packed weights [N, blocks, bytes], scales and zero points of the blocks, the block of each of
 // the K numbers (where they are not in order), bias [N].
@@ -28,9 +18,8 @@ void MatMulNBits(OnnxContext& c) {
   OpBuilder& b = c.b;
   int64_t bits = c.Int("bits", 4), block = c.Int("block_size", 0), rows = c.Int("N", 0),
           depth = c.Int("K", 0);
-  auto is_size = [](int64_t size) { return size > 0 && size <= INT32_MAX; };
-  bool fits = (bits == 2 || bits == 4 || bits == 8) && is_size(block) && block * bits % 8 == 0;
-  if (!fits || !is_size(rows) || !is_size(depth)) {
+  bool fits = (bits == 2 || bits == 4 || bits == 8) && IsWeightSize(block) && block * bits % 8 == 0;
+  if (!fits || !IsWeightSize(rows) || !IsWeightSize(depth)) {
     b.Fail(Code::kInvalidArgument,
            fmt::format("{} bits in blocks of {} for weights of {} by {}", bits, block, rows, depth));
     return;
@@ -43,13 +32,13 @@ void MatMulNBits(OnnxContext& c) {
   DType dtype = b.dtype(c.in(0));
   DType wide = WideType(dtype);
   Dims apart{Dim(rows), Dim(blocks), Dim(block)}, one{Dim(rows), Dim(blocks), Dim(1)};
-  ValueId numbers =
-      b.Cast(Unpacked(b, b.Reshape(c.in(1), {Dim(rows), Dim(blocks), Dim(block * bits / 8)}), bits), wide);
+  ValueId numbers = b.Cast(
+      UnpackedBits(b, b.Reshape(c.in(1), {Dim(rows), Dim(blocks), Dim(block * bits / 8)}), bits), wide);
   ValueId zero = b.Scalar(wide, static_cast<double>(int64_t{1} << (bits - 1)));
   if (c.has(3)) {
     ValueId given = c.in(3);
     if (b.dtype(given) == DType::kU8) {
-      ValueId unpacked = Unpacked(b, b.Reshape(given, {Dim(rows), Dim((blocks * bits + 7) / 8)}), bits);
+      ValueId unpacked = UnpackedBits(b, b.Reshape(given, {Dim(rows), Dim((blocks * bits + 7) / 8)}), bits);
       given = b.SliceAxis(unpacked, 1, 0, blocks);
     }
     zero = b.Reshape(b.Cast(given, wide), one);
@@ -73,12 +62,123 @@ void MatMulNBits(OnnxContext& c) {
   c.Out(0, b.Cast(result, dtype));
 }
 
+// What the codes of 4 bits stand for: floats of bitsandbytes, and quantiles of the normal distribution.
+constexpr float kFloat4[] = {
+    0,     5.208333333e-03F,  0.66666667F,  1,  0.33333333F,  0.5F,  0.16666667F,  0.25F,
+    -0.0F, -5.208333333e-03F, -0.66666667F, -1, -0.33333333F, -0.5F, -0.16666667F, -0.25F};
+constexpr float kNormal4[] = {-1,
+                              -0.6961928009986877F,
+                              -0.5250730514526367F,
+                              -0.39491748809814453F,
+                              -0.28444138169288635F,
+                              -0.18477343022823334F,
+                              -0.09105003625154495F,
+                              0,
+                              0.07958029955625534F,
+                              0.16093020141124725F,
+                              0.24611230194568634F,
+                              0.33791524171829224F,
+                              0.44070982933044434F,
+                              0.5626170039176941F,
+                              0.7229568362236023F,
+                              1};
+
+// a [..., K], codes of weights [N, K] in one row of bytes, the first of each two in the high bits; the
+// largest number of each block of them.
+void MatMulBnb4(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  int64_t block = c.Int("block_size", 0), rows = c.Int("N", 0), depth = c.Int("K", 0),
+          kind = c.Int("quant_type", 0);
+  if (!IsWeightSize(block) || !IsWeightSize(rows) || !IsWeightSize(depth) || (kind != 0 && kind != 1)) {
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("weights of {} by {} in blocks of {}, of the kind {}", rows, depth, block, kind));
+    return;
+  }
+  int64_t count = rows * depth, blocks = (count + block - 1) / block;
+  DType dtype = b.dtype(c.in(0)), wide = WideType(dtype);
+  std::span<const float> numbers = kind == 0 ? kFloat4 : kNormal4;
+  ValueId table =
+      b.Constant(TensorData::FromVector(DType::kF32, {16}, std::vector(numbers.begin(), numbers.end())));
+  ValueId bytes = b.Reshape(c.in(1), {Dim((count + 1) / 2), Dim(1)});
+  ValueId four = b.ScalarInt(DType::kU8, 4), low = b.ScalarInt(DType::kU8, 15);
+  ValueId codes =
+      b.Concat({b.Binary(ExprOp::kShiftRight, bytes, four), b.Binary(ExprOp::kAnd, bytes, low)}, 1);
+  codes = b.SliceAxis(b.Reshape(codes, {Dim((count + 1) / 2 * 2)}), 0, 0, count);
+  ValueId code = b.Gather(b.Cast(table, wide), b.Cast(codes, DType::kI64), 0);
+  ValueId largest =
+      b.Expand(b.Reshape(b.Cast(c.in(2), wide), {Dim(blocks), Dim(1)}), {Dim(blocks), Dim(block)});
+  largest = b.SliceAxis(b.Reshape(largest, {Dim(blocks * block)}), 0, 0, count);
+  ValueId weights = b.Reshape(b.Mul(code, largest), {Dim(rows), Dim(depth)});
+  int64_t summed = c.Int("transB", 1) != 0 ? 1 : 0;
+  ValueId result = b.Contract(b.Cast(c.in(0), wide), weights, {}, {}, {b.rank(c.in(0)) - 1}, {summed});
+  c.Out(0, b.Cast(result, dtype));
+}
+
+// Slices of a table whose numbers are quantized in blocks along another axis: table, indices, scales, zero
+// points. Bytes hold numbers of `bits` bits. An index that is out of range gives zeros.
+void GatherBlockQuantized(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  bool is_packed = b.dtype(c.in(0)) == DType::kU8;
+  int64_t bits = is_packed ? c.Int("bits", 4) : 8;
+  int rank = b.rank(c.in(0));
+  int from = b.NormalizeAxis(c.Int("gather_axis", 0), rank),
+      along = b.NormalizeAxis(c.Int("quantize_axis", 1), rank);
+  if (b.failed()) return;
+  if ((bits != 2 && bits != 4 && bits != 8) || b.rank(c.in(2)) != rank || (is_packed && from == along) ||
+      (c.has(3) && b.rank(c.in(3)) != rank)) {
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("{} bits, data of rank {}, scales of rank {}, slices of axis {}, blocks of axis {}",
+                       bits, rank, b.rank(c.in(2)), from, along));
+    return;
+  }
+  Dim size = b.dim(c.in(0), from);
+  ValueId index = b.Cast(c.in(1), DType::kI64), zero = b.ScalarInt(DType::kI64, 0);
+  ValueId place = b.Where(b.Binary(ExprOp::kLess, index, zero), b.Add(index, b.DimScalar(size)), index);
+  ValueId inside = b.Binary(ExprOp::kAnd, b.Binary(ExprOp::kLessEqual, zero, place),
+                            b.Binary(ExprOp::kLess, place, b.DimScalar(size)));
+  place = b.Where(inside, place, zero);
+  auto slices = [&](ValueId x) { return b.Gather(x, place, from); };
+  auto unpacked = [&](ValueId x) { return is_packed ? UnpackedBits(b, x, bits) : x; };
+  ValueId origin = b.Scalar(DType::kI32, is_packed ? static_cast<double>(int64_t{1} << (bits - 1)) : 0);
+  if (c.has(3)) {
+    origin = b.SliceAxis(unpacked(c.in(3)), along, 0, b.dim(c.in(2), along));
+    if (from != along) origin = slices(origin);
+  }
+  auto numbers = [&](ValueId x, ValueId scale, ValueId zero_point, int64_t axis) {
+    return Apply(c, "DequantizeLinear", {x, scale, zero_point},
+                 {{"axis", IntAttribute(axis)}, {"block_size", IntAttribute(c.Int("block_size", 128))}});
+  };
+  ValueId table = unpacked(c.in(0));
+  ValueId result = from == along ? slices(numbers(table, c.in(2), origin, along))
+                                 : numbers(slices(table), slices(c.in(2)), origin,
+                                           along > from ? along + b.rank(index) - 1 : along);
+  if (b.failed()) return;
+  Dims spread(static_cast<size_t>(b.rank(result)), Dim(1));
+  for (int i = 0; i < b.rank(index); ++i) spread[static_cast<size_t>(from + i)] = b.dim(index, i);
+  c.Out(0, b.Where(b.Reshape(inside, spread), result, b.Scalar(b.dtype(result), 0)));
+}
+
 constexpr OnnxOp kRows[] = {
     {"com.microsoft", "MatMulNBits", 1, kLatest, 3, 6, "K N accuracy_level bits block_size weight_prepacked",
      MatMulNBits, kFloats},
+    {"com.microsoft", "MatMulBnb4", 1, kLatest, 3, 3, "K N block_size quant_type training_mode transB",
+     MatMulBnb4, kFloats},
+    {"com.microsoft", "GatherBlockQuantized", 1, kLatest, 3, 4, "bits block_size gather_axis quantize_axis",
+     GatherBlockQuantized, DTypeSet{DType::kU8, DType::kI4, DType::kU4}},
 };
 
 }  // namespace
+
+ValueId UnpackedBits(OpBuilder& b, ValueId bytes, int64_t bits) {
+  if (bits == 8) return bytes;
+  Dims dims = b.dims(bytes);
+  int64_t count = 8 / bits;
+  ValueId shift = b.Mul(b.Iota(DType::kU8, {Dim(count)}, 0), b.ScalarInt(DType::kU8, bits));
+  ValueId moved = b.Binary(ExprOp::kShiftRight, b.Unsqueeze(bytes, {b.rank(bytes)}), shift);
+  ValueId numbers = b.Binary(ExprOp::kAnd, moved, b.ScalarInt(DType::kU8, (int64_t{1} << bits) - 1));
+  dims.back() = dims.back() * Dim(count);
+  return b.Reshape(numbers, dims);
+}
 
 std::span<const OnnxOp> OnnxBlockQuantizedRows() { return kRows; }
 

@@ -8,30 +8,23 @@
 #include "compiler/onnx/ops/onnx_compose.h"
 #include "compiler/onnx/ops/onnx_families.h"
 #include "compiler/onnx/ops/onnx_quantized.h"
+#include "compiler/onnx/ops/onnx_window.h"
 
 namespace tvmvm::ir {
 namespace {
 
 using tensor::ExprOp;
 
-// One number as rank 0, so that it goes with everything; others as they are.
-ValueId Parameter(OpBuilder& b, ValueId x) {
-  return b.rank(x) == 1 && b.dim(x, 0).IsConstant(1) ? b.Reshape(x, {}) : x;
-}
-
 // The numbers that input x, its scale and its zero point stand for.
 ValueId Real(OnnxContext& c, size_t x, size_t scale, size_t zero) {
-  OpBuilder& b = c.b;
-  ValueId number = b.Cast(c.in(x), DType::kI32);
-  if (c.has(zero)) number = b.Sub(number, b.Cast(Parameter(b, c.in(zero)), DType::kI32));
-  return b.Mul(b.Cast(number, DType::kF32), b.Cast(Parameter(b, c.in(scale)), DType::kF32));
+  return Dequantized(c.b, c.in(x), c.in(scale), c.in(zero));
 }
 
 // Numbers as quantized ones of type `dtype`, which the zero point has too where there is one.
 ValueId Quantized(OnnxContext& c, ValueId real, size_t scale, size_t zero, DType dtype) {
   OpBuilder& b = c.b;
-  ValueId scaled = b.Div(real, Parameter(b, c.in(scale)));
-  return c.has(zero) ? Requantize(b, scaled, Parameter(b, c.in(zero))) : RoundTo(b, scaled, dtype);
+  ValueId scaled = b.Div(real, OneOrMany(b, c.in(scale)));
+  return c.has(zero) ? Requantize(b, scaled, OneOrMany(b, c.in(zero))) : RoundTo(b, scaled, dtype);
 }
 
 // x, its scale and zero point, the result's scale and zero point.
@@ -50,23 +43,12 @@ void QLinearLeakyRelu(OnnxContext& c) {
   });
 }
 
-ValueId ChannelsFirst(OpBuilder& b, ValueId x, bool back) {
-  std::vector<int64_t> perm{0};
-  for (int64_t i = 1; i < b.rank(x); ++i) perm.push_back(i);
-  if (perm.size() < 3) return x;
-  if (back)
-    std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
-  else
-    std::rotate(perm.begin() + 1, perm.end() - 1, perm.end());
-  return b.Transpose(x, perm);
-}
-
 ValueId Pooled(OnnxContext& c, ValueId x, std::string_view op) {
   bool is_last = c.Int("channels_last", 0) != 0;
-  if (is_last) x = ChannelsFirst(c.b, x, false);
+  if (is_last) x = ChannelsFirst(c.b, x);
   ValueId result =
       Apply(c, op, {x}, Passed(c, "auto_pad ceil_mode count_include_pad kernel_shape pads strides"));
-  return is_last ? ChannelsFirst(c.b, result, true) : result;
+  return is_last ? ChannelsLast(c.b, result) : result;
 }
 
 void QLinearAveragePool(OnnxContext& c) {
@@ -106,6 +88,22 @@ void QLinearConcat(OnnxContext& c) {
   c.Out(0, b.Concat(parts, axis));
 }
 
+// x, its scale and zero point, w, its scale and zero point, the result's scale and zero point, bias. With
+// channels last the weights keep their order.
+void QLinearConv(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  bool is_last = c.Int("channels_last", 0) != 0;
+  std::vector<ValueId> inputs = c.inputs;
+  if (is_last) inputs[0] = ChannelsFirst(b, inputs[0]);
+  ValueId result = Apply(c, "QLinearConv", inputs, Passed(c, kWindowAttributes));
+  c.Out(0, is_last ? ChannelsLast(b, result) : result);
+}
+
+void NhwcMaxPool(OnnxContext& c) {
+  OnnxAttributes attributes = Passed(c, "auto_pad ceil_mode dilations kernel_shape pads strides");
+  c.Out(0, ChannelsLast(c.b, Apply(c, "MaxPool", {ChannelsFirst(c.b, c.in(0))}, attributes)));
+}
+
 // Condition, then x, y and the result's parameters.
 void QLinearWhere(OnnxContext& c) {
   ValueId left = Quantized(c, Real(c, 1, 2, 3), 7, 8, DType::kU8);
@@ -116,6 +114,11 @@ void QLinearWhere(OnnxContext& c) {
 // The product of integers less their zero points.
 ValueId IntegerProduct(OnnxContext& c, ValueId left, ValueId left_zero, ValueId right, ValueId right_zero) {
   return Apply(c, "MatMulInteger", {left, right, left_zero, right_zero});
+}
+
+void MatMulInteger16(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  c.Out(0, Apply(c, "MatMul", {b.Cast(c.in(0), DType::kI32), b.Cast(c.in(1), DType::kI32)}));
 }
 
 // a, its scale and zero point, b, its scale and zero point, addend, the result's scale and zero point.
@@ -130,7 +133,7 @@ void QGemm(OnnxContext& c) {
   ValueId right = c.Int("transB", 0) != 0 ? b.Transpose(c.in(3), {1, 0}) : c.in(3);
   ValueId sum = IntegerProduct(c, left, c.in(2), right, c.in(5));
   if (c.has(6)) sum = b.Add(sum, c.in(6));
-  ValueId scale = b.Mul(Parameter(b, c.in(1)), Parameter(b, c.in(4)));
+  ValueId scale = b.Mul(OneOrMany(b, c.in(1)), OneOrMany(b, c.in(4)));
   double alpha = c.Float("alpha", 1);
   if (alpha != 1) scale = b.Mul(scale, b.Scalar(DType::kF32, alpha));
   ValueId real = b.Mul(b.Cast(sum, DType::kF32), scale);
@@ -142,7 +145,7 @@ ValueId Scaled(OnnxContext& c, ValueId sum, ValueId left_scale, ValueId right_sc
   OpBuilder& b = c.b;
   DType dtype = b.dtype(right_scale);
   ValueId scale =
-      b.Mul(b.Cast(Parameter(b, left_scale), DType::kF32), b.Cast(Parameter(b, right_scale), DType::kF32));
+      b.Mul(b.Cast(OneOrMany(b, left_scale), DType::kF32), b.Cast(OneOrMany(b, right_scale), DType::kF32));
   ValueId result = b.Cast(b.Mul(b.Cast(sum, DType::kF32), scale), dtype);
   return c.has(bias) ? b.Add(result, c.in(bias)) : result;
 }
@@ -183,6 +186,8 @@ void DynamicQuantizeLstm(OnnxContext& c) {
 }
 
 constexpr std::string_view kDomain = "com.microsoft";
+constexpr std::string_view kConvAttributes =
+    "auto_pad channels_last dilations group kernel_shape pads strides";
 
 constexpr OnnxOp kRows[] = {
     {kDomain, "QLinearSigmoid", 1, kLatest, 4, 5, "", QLinearSigmoid, kBytes},
@@ -195,6 +200,10 @@ constexpr OnnxOp kRows[] = {
     {kDomain, "QLinearSoftmax", 1, kLatest, 5, 5, "axis opset", QLinearSoftmax, kBytes},
     {kDomain, "QLinearConcat", 1, kLatest, 3, -1, "axis", QLinearConcat, OfInput(2, kBytes)},
     {kDomain, "QLinearWhere", 1, kLatest, 9, 9, "", QLinearWhere, OfInput(1, kBytes)},
+    {kDomain, "QLinearConv", 1, kLatest, 8, 9, kConvAttributes, QLinearConv, kBytes},
+    {kDomain, "NhwcMaxPool", 1, kLatest, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads strides",
+     NhwcMaxPool, kNumbers},
+    {kDomain, "MatMulInteger16", 1, kLatest, 2, 2, "", MatMulInteger16, DTypeSet{DType::kI16}},
     {kDomain, "QGemm", 1, kLatest, 6, 9, "alpha transA transB", QGemm, kBytes},
     {kDomain, "MatMulIntegerToFloat", 1, kLatest, 4, 7, "", MatMulIntegerToFloat, kBytes},
     {kDomain, "DynamicQuantizeMatMul", 1, kLatest, 3, 5, "", DynamicQuantizeMatMul, DTypeSet{DType::kF32}},

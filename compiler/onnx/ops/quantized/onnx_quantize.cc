@@ -136,20 +136,14 @@ void DynamicQuantizeLinear(OnnxContext& c) {
   c.Out(2, zero_point);
 }
 
-ValueId Dequantized(OpBuilder& b, ValueId x, ValueId scale, ValueId zero) {
-  ValueId number = b.Cast(x, DType::kI32);
-  if (zero.valid()) number = b.Sub(number, b.Cast(zero, DType::kI32));
-  return b.Mul(b.Cast(number, DType::kF32), b.Cast(scale, DType::kF32));
-}
-
 // com.microsoft: a, its scale and zero point, b, its scale and zero point, the result's scale and zero point.
 template <ExprOp op>
 void QLinearBinary(OnnxContext& c) {
   OpBuilder& b = c.b;
   ValueId left = Dequantized(b, c.in(0), c.in(1), c.in(2));
   ValueId right = Dequantized(b, c.in(3), c.in(4), c.in(5));
-  ValueId scaled = b.Div(b.Binary(op, left, right), c.in(6));
-  c.Out(0, c.has(7) ? Requantize(b, scaled, c.in(7)) : RoundTo(b, scaled, b.dtype(c.in(0))));
+  ValueId scaled = b.Div(b.Binary(op, left, right), OneOrMany(b, c.in(6)));
+  c.Out(0, c.has(7) ? Requantize(b, scaled, OneOrMany(b, c.in(7))) : RoundTo(b, scaled, b.dtype(c.in(0))));
 }
 
 constexpr OnnxOp kRows[] = {
@@ -174,6 +168,16 @@ ValueId Requantize(OpBuilder& b, ValueId scaled, ValueId zero_point) {
 
 ValueId RoundTo(OpBuilder& b, ValueId scaled, DType dtype) {
   return Saturate(b, b.Unary(ExprOp::kRound, scaled), dtype);
+}
+
+ValueId Dequantized(OpBuilder& b, ValueId x, ValueId scale, ValueId zero) {
+  ValueId number = b.Cast(x, DType::kI32);
+  if (zero.valid()) number = b.Sub(number, b.Cast(OneOrMany(b, zero), DType::kI32));
+  return b.Mul(b.Cast(number, DType::kF32), b.Cast(OneOrMany(b, scale), DType::kF32));
+}
+
+ValueId OneOrMany(OpBuilder& b, ValueId x) {
+  return b.rank(x) == 1 && b.dim(x, 0).IsConstant(1) ? b.Reshape(x, {}) : x;
 }
 
 std::span<const OnnxOp> OnnxQuantizeRows() { return kRows; }
