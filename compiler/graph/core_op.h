@@ -25,6 +25,8 @@
 //   {..., dims} kWindow       window(x) {kind, kernel, strides, dilations, low, dims, include_padding}: full
 //   rank lists kProcedural   what is no pull: scan, scatter_nd, scatter_elements, topk, ...:
 //   builds loops itself
+//   kCheck        check_indices(indices, when?) {sizes}: no results; the call fails where the indices are out
+//                 of range. Builds loops itself, too. Readers behind it limit what they read all the same
 //   kControl      nodes with regions; control.h tells their attributes
 //   kHost         a function of the host library (bytecode/host_functions.def) by its name: {scalars}; the
 //                 scalar results define {symbols}, as do the dims of the results that are no known symbols
@@ -56,6 +58,7 @@ enum class OpKind : uint8_t {
   kConvolution,
   kWindow,
   kProcedural,
+  kCheck,
   kControl,
   kHost,
 };
@@ -94,6 +97,26 @@ class LoopContext {
   virtual tensor::StmtPtr Store(int output, std::span<const tensor::Expr> index, tensor::Expr value) = 0;
   virtual tensor::Expr LoadOutput(int output,
                                   std::span<const tensor::Expr> index) = 0;  // what was stored before
+  // An operator may take several kernels, which run one after another: `body` ends the one in hand, and
+  // kernel() is the next one from then on.
+  virtual void EndKernel(tensor::StmtPtr body) = 0;
+  // The kernel in hand runs only where `condition` is not 0.
+  virtual void LaunchWhere(const Dim& condition) = 0;
+  // Memory that lives from kernel to kernel; before any local buffer of the kernel in hand.
+  virtual int AddWorkspace(DType dtype, const Dim& elements) = 0;
+  virtual tensor::Expr LoadWorkspace(int space, const tensor::Expr& index) = 0;
+  virtual tensor::StmtPtr StoreWorkspace(int space, const tensor::Expr& index, tensor::Expr value) = 0;
+};
+
+// What a kernel costs, an estimate: operations, and bytes read and written.
+struct Work {
+  Dim flops, bytes;
+};
+
+// What the rule for it sees.
+struct WorkContext {
+  const Node& node;
+  std::vector<Type> inputs, outputs;  // an absent one has dtype kInvalid
 };
 
 struct CoreOp {
@@ -105,8 +128,11 @@ struct CoreOp {
   // Kinds kElementwise, kMovement, kView, kReduce, kContraction, kConvolution, kWindow: the result's element
   // at `index`.
   tensor::Expr (*element)(ElementContext&, std::span<const tensor::Expr> index) = nullptr;
-  // kProcedural: the body of one grid point.
+  // kProcedural, kCheck: the body of one grid point of the last kernel.
   Expected<tensor::StmtPtr> (*loops)(LoopContext&) = nullptr;
+  // kProcedural, kCheck: what each of the kernels costs, in their order. A kernel that touches memory costs
+  // bytes. What runs on many threads, when a cancel is looked for and which device takes it follow from this.
+  std::vector<Work> (*work)(const WorkContext&) = nullptr;
   // kElementwise: the operation on one element; kConstant: none (where, cast, bitcast).
   tensor::ExprOp scalar = tensor::ExprOp::kConstant;
   std::string_view meaning;  // one line for the docs
@@ -114,6 +140,8 @@ struct CoreOp {
 
 // All rows; the explicit list of families is in core_ops.cc.
 std::span<const CoreOp* const> CoreOps();
+// Whether nodes of the kind build their loops themselves.
+constexpr bool BuildsLoops(OpKind kind) { return kind == OpKind::kProcedural || kind == OpKind::kCheck; }
 const CoreOp* FindCoreOp(std::string_view name);  // null: none
 const CoreOp& GetCoreOp(std::string_view name);   // a name that exists
 

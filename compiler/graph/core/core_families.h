@@ -19,6 +19,7 @@ std::span<const CoreOp> ScanFamily();           // core_scan.cc
 std::span<const CoreOp> SortFamily();           // core_sort.cc
 std::span<const CoreOp> ScatterFamily();        // core_scatter.cc
 std::span<const CoreOp> CompactFamily();        // core_compact.cc
+std::span<const CoreOp> CheckFamily();          // core_check.cc
 std::span<const CoreOp> TreeFamily();           // core_trees.cc
 std::span<const CoreOp> CouplingFamily();       // core_coupling.cc
 std::span<const CoreOp> RandomFamily();         // core_random.cc

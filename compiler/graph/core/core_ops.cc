@@ -12,10 +12,10 @@ namespace {
 
 // The list of families: a new file of rows is named here.
 std::vector<std::span<const CoreOp>> Families() {
-  return {ElementwiseFamily(),   MovementFamily(),    IndexingFamily(), PaddingFamily(),  ReduceFamily(),
-          ContractionFamily(),   ConvolutionFamily(), WindowFamily(),   ScanFamily(),     SortFamily(),
-          ScatterFamily(),       CompactFamily(),     TreeFamily(),     CouplingFamily(), RandomFamily(),
-          LinearAlgebraFamily(), RoiFamily(),         ControlFamily(),  HostFamily()};
+  return {ElementwiseFamily(), MovementFamily(),      IndexingFamily(), PaddingFamily(), ReduceFamily(),
+          ContractionFamily(), ConvolutionFamily(),   WindowFamily(),   ScanFamily(),    SortFamily(),
+          ScatterFamily(),     CompactFamily(),       CheckFamily(),    TreeFamily(),    CouplingFamily(),
+          RandomFamily(),      LinearAlgebraFamily(), RoiFamily(),      ControlFamily(), HostFamily()};
 }
 
 struct Table {
