@@ -151,7 +151,7 @@ void OpBuilder::InferElements(NodeId id) {
       symbols.push_back(Dim::Symbol(name));
     return;
   }
-  if (node.op->kind == OpKind::kRequire) return;
+  if (node.op->kind == OpKind::kRequire || node.op->kind == OpKind::kCheck) return;
   Value& value = function_->value(node.outputs[0]);
   if (node.op->kind == OpKind::kConstant) {
     value.elements = ElementsOf(*node.Data("data"));
