@@ -211,6 +211,7 @@ Expected<std::optional<ir::Module>> CompileForGpu(const ir::Module& module,
   place.cpu = targets;
   place.gpu_name = DeviceKindName(gpu);
   place.strict = runner->options->strict;
+  place.prefer_gpu = runner->options->prefer_gpu;
   auto compile = ReadsInLoops(module) ? PlaceWithLoops : PlaceForGpu;
   TVMVM_TRY(PlacedModule placed, compile(module, place, runner));
   return std::move(placed.module);
