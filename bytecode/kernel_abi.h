@@ -20,6 +20,17 @@ struct KernelArgs {
 // kernel's signature gives a message for (an index out of range, a division by zero).
 using KernelFunction = int32_t (*)(const KernelArgs* args, int64_t grid_begin, int64_t grid_end);
 
+// The code of a failure: in its lowest bits the number of the message, from 1 on; above them what was found
+// plus kMostFound + 1, limited to kMostFound either way, or 0 where nothing is told. It stands for "{}" in
+// the message.
+inline constexpr int kFailureBits = 11;
+inline constexpr int32_t kMostFailures = (1 << kFailureBits) - 1;
+inline constexpr int64_t kMostFound = (int64_t{1} << (30 - kFailureBits)) - 1;
+
+constexpr int32_t FailureNumber(int32_t code) { return code & kMostFailures; }
+constexpr bool TellsFound(int32_t code) { return code >> kFailureBits != 0; }
+constexpr int64_t FoundIn(int32_t code) { return (code >> kFailureBits) - (kMostFound + 1); }
+
 // ---- GPUs ----
 //
 // A kernel runs in work-groups; a launch's grid counts them. The device lays the groups out in two dimensions

@@ -172,6 +172,8 @@ void AddCompile(CLI::App& app, Action* action) {
       command->add_option("-o,--output", arguments->output, "The file to write")->type_name("FILE");
   AddDevices(command, &options.devices);
   command->add_flag("--strict", options.strict, "With a GPU: an error where anything would run on the CPU");
+  command->add_flag("--prefer-gpu", options.prefer_gpu,
+                    "With a GPU: small models run there, too, though the CPU alone is faster");
   command->add_flag("--print-placement", options.print_placement,
                     "With a GPU: print what runs on which device, and why");
   AddPrecision(command, &options.precision);

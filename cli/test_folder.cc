@@ -115,6 +115,7 @@ Expected<TestResult> RunDataSets(const std::string& folder, const std::vector<st
   CompileOptions options;
   options.devices = arguments.devices;
   options.strict = arguments.strict;
+  options.prefer_gpu = true;  // it is the device that is tested
   options.targets = arguments.targets;
   options.precision = arguments.precision;
   options.strict_onnx = arguments.import.strict_onnx;

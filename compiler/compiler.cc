@@ -193,6 +193,7 @@ Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector
   place.cpu = targets;
   place.gpu_name = DeviceKindName(gpus[0]);
   place.strict = options.strict;
+  place.prefer_gpu = options.prefer_gpu;
   TVMVM_CHECK_OK(PlaceOnDevices(place, schedules, &gpu, &*variants.gpu, &stopped));
   for (auto& [name, milliseconds] : gpu.milliseconds)
     runner->milliseconds.emplace_back("gpu: " + name, milliseconds);

@@ -33,8 +33,9 @@ struct CompileOptions {
   // In order of preference: "cpu", "opencl", "vulkan", "null"; what follows a ':' picks one of several when a
   // program runs. With a GPU the program runs on the CPU alone and with one, on each of the APIs named.
   std::vector<std::string> devices = {"cpu"};
-  bool strict = false;                    // with a GPU: an error where something would run on the CPU
-  bool print_placement = false;           // with a GPU: what runs where, and why
+  bool strict = false;           // with a GPU: an error where something would run on the CPU
+  bool prefer_gpu = false;       // with a GPU: small models run there, too, though the CPU alone is faster
+  bool print_placement = false;  // with a GPU: what runs where, and why
   Precision precision = Precision::kF32;  // of the GPUs' code; the CPU's is f32
   std::vector<std::string> targets;  // CPU levels: "host", "x86-64-v3", ...; empty: x86-64-v3 and x86-64-v4,
                                      // and x86-64-v4-vnni where products of bytes gain by it
@@ -99,8 +100,8 @@ struct OperatorUse {
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  // The model is ONNX, or the graph IR's text form (graph/printer.h). Errors: kInvalidArgument (malformed model;
-  // place and reason), kUnsupported (every unsupported operator and attribute of the model at once),
+  // The model is ONNX, or the graph IR's text form (graph/printer.h). Errors: kInvalidArgument (malformed
+  // model; place and reason), kUnsupported (every unsupported operator and attribute of the model at once),
   // kNotFound.
   virtual Expected<CompileResult> CompileFile(const std::string& path,
                                               const CompileOptions& options) const = 0;

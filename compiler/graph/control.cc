@@ -92,6 +92,7 @@ bool BelongsToRegion(const Node& node, std::string_view attribute) {
 DeviceClass DeviceOf(const Function& function, const Node& node) {
   for (ValueId output : node.outputs)
     if (output.valid()) return function.value(output).device;
+  if (node.op->kind == OpKind::kCheck) return function.value(node.inputs[0]).device;
   return DeviceClass::kCpu;
 }
 

@@ -35,6 +35,7 @@ enum class OpKind : uint8_t {
   kTransposedConvolution,
   kWindow,
   kProcedural,  // what is no pull: builds loops itself
+  kCheck,       // fails where what it reads is wrong: no results; builds loops itself, too
   // Nodes with regions or a callee; control.h tells their attributes.
   kFused,
   kIf,
@@ -78,6 +79,26 @@ class LoopContext {
   virtual tensor::StmtPtr Store(int output, std::span<const tensor::Expr> index, tensor::Expr value) = 0;
   virtual tensor::Expr LoadOutput(int output,
                                   std::span<const tensor::Expr> index) = 0;  // what was stored before
+  // An operator may take several kernels, which run one after another: `body` ends the one in hand, and
+  // kernel() is the next one from then on.
+  virtual void EndKernel(tensor::StmtPtr body) = 0;
+  // The kernel in hand runs only where `condition` is not 0.
+  virtual void LaunchWhere(const Dim& condition) = 0;
+  // Memory that lives from kernel to kernel; before any local buffer of the kernel in hand.
+  virtual int AddWorkspace(DType dtype, const Dim& elements) = 0;
+  virtual tensor::Expr LoadWorkspace(int space, const tensor::Expr& index) = 0;
+  virtual tensor::StmtPtr StoreWorkspace(int space, const tensor::Expr& index, tensor::Expr value) = 0;
+};
+
+// What a kernel costs, an estimate: operations, and bytes read and written.
+struct Work {
+  Dim flops, bytes;
+};
+
+// What the rule for it sees.
+struct WorkContext {
+  const Node& node;
+  std::vector<Type> inputs, outputs;  // an absent one has dtype kInvalid
 };
 
 // A result whose element at an index is the input's at an offset that is affine in the index.
@@ -97,8 +118,11 @@ struct CoreOp {
   // Kinds kElementwise, kMovement, kView, kReduce, kContraction, kConvolution, kTransposedConvolution,
   // kWindow: the result's element at `index`.
   tensor::Expr (*element)(ElementContext&, std::span<const tensor::Expr> index) = nullptr;
-  // kProcedural: the body of one grid point.
+  // kProcedural, kCheck: the body of one grid point of the last kernel.
   Expected<tensor::StmtPtr> (*loops)(LoopContext&) = nullptr;
+  // kProcedural, kCheck: what each of the kernels costs, in their order. A kernel that touches memory costs
+  // bytes. What runs on many threads, when a cancel is looked for and which device takes it follow from this.
+  std::vector<Work> (*work)(const WorkContext&) = nullptr;
   // kElementwise: the operation on one element, where it is one; kConstant: none, the element is more.
   tensor::ExprOp scalar = tensor::ExprOp::kConstant;
   std::string_view meaning;     // one line for the docs
@@ -135,6 +159,8 @@ inline size_t DataInputs(const Node& node) {
 
 // All rows; core/families.def lists the families.
 std::span<const CoreOp* const> CoreOps();
+// Whether nodes of the kind build their loops themselves.
+constexpr bool BuildsLoops(OpKind kind) { return kind == OpKind::kProcedural || kind == OpKind::kCheck; }
 const CoreOp* FindCoreOp(std::string_view name);  // null: none
 const CoreOp& GetCoreOp(std::string_view name);   // a name that exists
 

@@ -200,7 +200,7 @@ void OpBuilder::InferElements(NodeId id) {
       symbols.push_back(Dim::Symbol(name));
     return Define(node.inputs[0], std::move(symbols));
   }
-  if (node.op->kind == OpKind::kRequire) return;
+  if (node.op->kind == OpKind::kRequire || node.op->kind == OpKind::kCheck) return;
   Value& value = function_->value(node.outputs[0]);
   if (node.op->kind == OpKind::kConstant) {
     value.elements = ElementsOf(*node.Data("data"));

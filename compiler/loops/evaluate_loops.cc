@@ -213,7 +213,7 @@ class Evaluator {
         Allocate(s.buffer);
         break;
       case StmtKind::kFail:
-        code_ = s.code;
+        code_ = static_cast<int32_t>(Integer(FailureValue(s)));
         break;
       case StmtKind::kBarrier:      // of a group of one
       case StmtKind::kGroupReduce:  // there is none left

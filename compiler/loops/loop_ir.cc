@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "bytecode/kernel_abi.h"
 #include "compiler/expr/rewrite.h"
 #include "compiler/loops/loop_rewrite.h"
 
@@ -91,11 +92,19 @@ StmtPtr Allocate(uint32_t buffer) {
   return Make(std::move(s));
 }
 
-StmtPtr Fail(int32_t code) {
+StmtPtr Fail(int32_t code, Expr found) {
   Stmt s;
   s.kind = StmtKind::kFail;
   s.code = code;
+  s.value = std::move(found);
   return Make(std::move(s));
+}
+
+Expr FailureValue(const Stmt& fail) {
+  if (!fail.value.valid()) return IntConstant(fail.code, DType::kI32);
+  Expr found = Max(Min(fail.value, IntConstant(kMostFound)), IntConstant(-kMostFound));
+  Expr above = (found + IntConstant(kMostFound + 1)) * IntConstant(int64_t{1} << kFailureBits);
+  return Cast(DType::kI32, above + IntConstant(fail.code));
 }
 
 StmtPtr Barrier() {

@@ -22,7 +22,8 @@ enum class StmtKind : uint8_t {
            // and the value is stored to `lanes` consecutive elements
   kLet,    // variable = value for the rest of the enclosing block
   kAllocate,  // declares local buffer `buffer` for the rest of the enclosing block
-  kFail,      // leave the kernel with error code `code` (>= 1) for the whole launch
+  kFail,      // leave the kernel with error code `code` (>= 1) for the whole launch; `value`, an i64, is what
+              // was found, if it tells that
   kBarrier,   // every work-item of the group gets here before any goes on; what they wrote to shared memory
               // is seen by all of the group. Not under conditions or in loops that differ
               // between the work-items, and not in a kernel that can fail
@@ -71,7 +72,7 @@ struct Stmt {
   VariableId variable = 0;    // for, let, group reduce
   LoopKind loop = LoopKind::kSerial;
   Expr begin, end, step;                  // for (i64); step is a positive constant
-  Expr value;                             // store, let, group reduce (scalar); if: the condition
+  Expr value;                             // store, let, group reduce (scalar), fail; if: the condition
   Expr index, mask;                       // store
   uint32_t buffer = 0;                    // store, allocate
   int32_t code = 0;                       // fail
@@ -115,7 +116,9 @@ struct LoopKernel {
   ir::Dim scratch_bytes = 0;         // per worker
   ir::Dim flops = 0;                 // of the whole launch, an estimate
   ir::Dim bytes = 0;
-  std::vector<std::string> error_messages;  // for kFail codes 1, 2, ...
+  // For kFail codes 1, 2, ..., at most kMostFailures. "{}" stands for what was found, "{|n*2}" for the value
+  // of a dim, by its text.
+  std::vector<std::string> error_messages;
   StmtPtr body;
 
   int GroupItems() const { return group_size[0] * group_size[1] * group_size[2]; }
@@ -135,7 +138,9 @@ StmtPtr If(Expr condition, StmtPtr then, StmtPtr otherwise = nullptr);
 StmtPtr Store(uint32_t buffer, Expr index, Expr value, Expr mask = {});
 StmtPtr Let(VariableId variable, Expr value);
 StmtPtr Allocate(uint32_t buffer);
-StmtPtr Fail(int32_t code);
+StmtPtr Fail(int32_t code, Expr found = {});
+// What a kFail returns, an i32: FailureCode of bytecode/kernel_abi.h.
+Expr FailureValue(const Stmt& fail);
 StmtPtr Barrier();
 StmtPtr GroupReduce(VariableId variable, ExprOp combine, Expr value);
 StmtPtr MatrixZero(uint32_t sum, Expr at);

@@ -188,7 +188,7 @@ class Printer {
         break;
       }
       case StmtKind::kFail:
-        Line(depth, fmt::format("fail {}", s.code));
+        Line(depth, fmt::format("fail {}{}", s.code, s.value.valid() ? " " + Text(s.value) : ""));
         break;
       case StmtKind::kBarrier:
         Line(depth, "barrier");

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "bytecode/kernel_abi.h"
 #include "compiler/expr/rewrite.h"
 #include "compiler/loops/loop_ir.h"
 
@@ -101,6 +102,8 @@ class Verifier {
       case StmtKind::kFail:
         if (s.code < 1 || static_cast<size_t>(s.code) > kernel_.error_messages.size())
           return Defect(fmt::format("fails with code {}, which has no message", s.code));
+        if (s.code > kMostFailures) return Defect(fmt::format("fails with code {}", s.code));
+        if (s.value.valid()) TVMVM_CHECK_OK(Index(s.value));
         return {};
       case StmtKind::kBarrier:
         return {};

@@ -109,6 +109,7 @@ class BodyVectorizer {
       case StmtKind::kAllocate:
         return Allocate(s.buffer);
       case StmtKind::kFail:
+        if (s.value.valid()) return Impossible();  // one found value a lane
         return mask.valid() ? If(Unary(ExprOp::kReduceOr, mask), Fail(s.code)) : Fail(s.code);
       case StmtKind::kMatrix:
       case StmtKind::kBarrier:

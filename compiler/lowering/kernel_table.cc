@@ -25,6 +25,18 @@ std::string SymbolFor(std::string_view name, size_t number) {
   return fmt::format("{}_{}", symbol.empty() ? "kernel" : symbol, number);
 }
 
+// "{|n*2}" becomes "{k|n*2}" where the launch passes that dim as scalar k.
+std::string WithScalars(std::string message, const std::vector<ir::Dim>& scalars) {
+  for (size_t k = 0; k < scalars.size(); ++k) {
+    const std::string text = scalars[k].ToString(), place = "{|" + text + "}";
+    const std::string numbered = fmt::format("{{{}|{}}}", k, text);
+    for (size_t at = message.find(place); at != std::string::npos;
+         at = message.find(place, at + numbered.size()))
+      message.replace(at, place.size(), numbered);
+  }
+  return message;
+}
+
 }  // namespace
 
 KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source,
@@ -123,7 +135,8 @@ Expected<std::vector<KernelId>> KernelTable::AddTo(Builder* builder) const {
     spec.device = entry.device;
     spec.scalar_count = static_cast<uint32_t>(entry.scalars.size());
     for (uint32_t i = 0; i < kernel.argument_count; ++i) spec.buffers.push_back(kernel.buffers[i].access);
-    spec.error_messages = kernel.error_messages;
+    for (const std::string& message : kernel.error_messages)
+      spec.error_messages.push_back(WithScalars(message, entry.scalars));
     spec.source_node = entry.source;
     ids.push_back(builder->AddKernel(std::move(spec)));
     has[static_cast<size_t>(entry.device)] = true;

@@ -92,9 +92,12 @@ void DeviceLoopBody::RewriteRegion(RegionId region) {
       const ValueId made = is_tensor ? Tensor(node) : Gather(node);
       if (!maker_.builder().failed()) in_.uses.Replace(node.outputs[0], made);
     } else {
+      if (node.op->kind == OpKind::kCheck && plan_.polls()) CheckWhileItGoes(id);
       if (ir::HasControlRegions(node))
         for (RegionId inner : node.regions) RewriteRegion(inner);
+      for (NodeId made : maker_.Take()) nodes.push_back(made);
       nodes.push_back(id);
+      continue;
     }
     for (NodeId made : maker_.Take()) nodes.push_back(made);
   }
@@ -142,6 +145,15 @@ ValueId DeviceLoopBody::Goes(const Dims& dims) {
   OpBuilder& b = maker_.builder();
   const ValueId counter = b.Expand(counter_, dims);
   return b.Binary(ExprOp::kLessEqual, b.ScalarInt(DType::kI64, 0), counter);
+}
+
+// A step after the last one must not fail.
+void DeviceLoopBody::CheckWhileItGoes(NodeId check) {
+  OpBuilder& b = maker_.builder();
+  ValueId when = Goes({});
+  const std::vector<ValueId> given = function_.node(check).inputs;
+  if (given.size() > 1) when = b.Binary(ExprOp::kAnd, given[1], when);
+  function_.node(check).inputs = {given[0], when};
 }
 
 void DeviceLoopBody::Hold() {

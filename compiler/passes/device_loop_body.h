@@ -58,6 +58,7 @@ class DeviceLoopBody {
   ir::ValueId Gather(const ir::Node& slice);
   ir::ValueId Number(const ir::Dim& dim);
   ir::ValueId Goes(const ir::Dims& dims);
+  void CheckWhileItGoes(ir::NodeId check);
   void Hold();
   void HoldValue(size_t number);
   void AddCarried(ir::ValueId parameter, ir::ValueId result);

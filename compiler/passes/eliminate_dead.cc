@@ -60,7 +60,7 @@ class Liveness {
     for (const std::string& symbol : symbols)
       if (symbols_.count(symbol)) return true;
     // A check: it gives nothing but the error.
-    if (node.op->kind == ir::OpKind::kRequire) return true;
+    if (node.op->kind == ir::OpKind::kRequire || node.op->kind == ir::OpKind::kCheck) return true;
     if (node.op->kind == ir::OpKind::kHost && node.outputs.empty() && symbols.empty()) return true;
     return false;
   }

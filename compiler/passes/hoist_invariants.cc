@@ -19,6 +19,7 @@ using ir::RegionId;
 
 bool MayMove(const Function& function, const Node& node) {
   return node.op->kind != OpKind::kHost && !IsControl(*node.op) && node.op->kind != OpKind::kRequire &&
+         node.op->kind != OpKind::kCheck &&
          ir::RequirementsOf(function, node).empty();
 }
 

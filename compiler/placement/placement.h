@@ -2,7 +2,8 @@
 // is needed on the other device, a `transfer` node copies it. What only the CPU can do (strings, sequences,
 // the numbers that scalar bytecode reads, groups without a kernel for the GPU) stays there; of the rest, as
 // much as possible goes to the GPU, but for what is tiny and lies between things of the CPU: the division is
-// the cheapest one by an estimate of work and copies, found as a minimum cut.
+// the cheapest one by an estimate of work and copies, found as a minimum cut. Where the CPU alone takes less
+// time than a call of the GPU with all that belongs to it, everything stays on the CPU.
 #pragma once
 
 #include <string>
@@ -20,6 +21,7 @@ struct PlacementOptions {
   std::vector<TargetInfo> cpu;   // CPU levels, at least one
   std::string gpu_name = "gpu";  // of the device that comes first, for the table
   bool strict = false;           // everything on the GPU; errors name what cannot be there
+  bool prefer_gpu = false;       // the division as it is, though the CPU alone may take less time
 };
 
 // One group or other step of a model.

@@ -10,6 +10,7 @@
 #include "compiler/graph/storage.h"
 #include "compiler/placement/min_cut.h"
 #include "compiler/placement/placement.h"
+#include "compiler/schedules/group.h"
 
 namespace tvmvm::placement {
 
@@ -40,6 +41,15 @@ class Placer {
     Item item;
     size_t row;
   };
+  // What an item takes in a call, in nanoseconds.
+  struct Work {
+    Item item;
+    int64_t on_gpu, on_cpu;
+  };
+  // Of a group's kernels; the GPU's without launches.
+  struct KernelTimes {
+    int64_t on_gpu = 0, on_cpu = 0, launches = 0;
+  };
   struct OpenLoop {
     ir::NodeId node;
     Item first, last;   // items of what is in it
@@ -49,6 +59,8 @@ class Placer {
   void Region(ir::RegionId region, int64_t times);
   void Visit(ir::NodeId id, int64_t times);
   void VisitLaunch(ir::NodeId id, int64_t times);
+  void VisitCheck(ir::NodeId id, int64_t times);
+  KernelTimes TimesOf(const tensor::GroupProgram& program) const;
   void VisitIf(ir::NodeId id, int64_t times);
   void VisitLoop(ir::NodeId id, int64_t times);
   // A loop that runs as one kernel on the CPU.
@@ -63,7 +75,9 @@ class Placer {
   void Tie(Item a, Item b);
   void AddCopies();
   void AddRow(ir::NodeId id, Item item, std::string reason);
-  void Assign(const std::vector<bool>& on_cpu);
+  void AddWork(Item item, int64_t on_gpu, int64_t on_cpu);
+  int64_t TimeOf(const std::vector<bool>& on_cpu) const;
+  void Assign(const std::vector<bool>& on_cpu, const std::string& why_cpu);
 
   int64_t Estimate(const ir::Dim& dim, int64_t otherwise) const;
   int64_t CopyTime(ir::ValueId value) const;
@@ -81,6 +95,7 @@ class Placer {
   std::map<ir::ValueId, Root> roots_;
   std::vector<PlacementRow> rows_;
   std::vector<Row> decided_;  // rows whose device the cut decides
+  std::vector<Work> work_;
   std::vector<OpenLoop> loops_;
   std::set<ir::NodeId> bound_;  // to the CPU
   int64_t time_ = 0;            // of the GPU for what was visited of the region in hand

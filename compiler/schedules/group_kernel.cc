@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "compiler/expr/rewrite.h"
+#include "compiler/expr/stride.h"
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/expand.h"
 
@@ -58,23 +60,45 @@ uint32_t GroupKernel::AddWorkspace(uint32_t workspace, DType dtype, Access acces
   return call_.kernel.AddArgument("workspace", dtype, access);
 }
 
+// Gathers and slices read what they want of an input, others all of it.
+Dim GroupKernel::BytesRead(const KernelArgument& argument, int64_t loads, const Dim& space) const {
+  constexpr int64_t kCounted = 64 << 10;  // what has fewer bytes is not looked at closely
+  bool is_input = argument.kind == ArgumentKind::kInput;
+  const ir::Type& type =
+      group_.type(is_input ? group_.inputs()[argument.index] : group_.outputs()[argument.index]);
+  Dim all = CeilDiv(Product(type.dims) * Dim(DTypeBits(type.dtype)), Dim(8));
+  if (!is_input || loads == 0 || all.constant().value_or(INT64_MAX) <= kCounted) return all;
+  return Min(all, CeilDiv(space * Dim(loads * DTypeBits(type.dtype)), Dim(8)));
+}
+
 void GroupKernel::Estimate(const Dim& space, std::span<const Expr> per_element) {
   int64_t operations = 0;
+  std::map<uint32_t, int64_t> loads;  // by buffer
   for (const Expr& root : per_element) {
     VisitOnce(root, [&](const Expr& e) {
       operations += IsFloat(e.dtype()) && !e->operands.empty() && e.op() != ExprOp::kLoad;
+      if (e.op() == ExprOp::kLoad) loads[e->id] += e.lanes();
     });
   }
   call_.kernel.flops = space * Dim(operations);
   call_.kernel.bytes = 0;
-  for (const KernelArgument& argument : call_.arguments) {
-    if (argument.kind == ArgumentKind::kWorkspace) continue;
-    bool is_input = argument.kind == ArgumentKind::kInput;
-    const ir::Type& type =
-        group_.type(is_input ? group_.inputs()[argument.index] : group_.outputs()[argument.index]);
-    call_.kernel.bytes =
-        call_.kernel.bytes + CeilDiv(Product(type.dims) * Dim(DTypeBits(type.dtype)), Dim(8));
+  for (uint32_t i = 0; i < call_.arguments.size(); ++i)
+    if (call_.arguments[i].kind != ArgumentKind::kWorkspace)
+      call_.kernel.bytes = call_.kernel.bytes + BytesRead(call_.arguments[i], loads[i], space);
+}
+
+Dim ReductionSteps(std::span<const Expr> per_element) {
+  Dim steps = 1;
+  for (const Expr& root : per_element) {
+    VisitOnce(root, [&](const Expr& e) {
+      if (e.op() != ExprOp::kReduce) return;
+      Dim count = 1;
+      for (const Expr& extent : e->reduction->extents)
+        if (auto dim = AsDim(extent)) count = count * *dim;
+      steps = steps.IsConstant(1) ? count : Max(steps, count);
+    });
   }
+  return Max(steps, Dim(1));
 }
 
 Status GroupKernel::DeclareArguments(const std::function<std::vector<Expr>(ir::ValueId)>& index,

@@ -31,15 +31,20 @@ class GroupKernel {
   Status DeclareArguments(const std::function<std::vector<Expr>(ir::ValueId)>& index,
                           std::vector<Expr>* elements, std::vector<uint32_t>* outputs,
                           const GroupView::Leaf& known = {});
-  // Sets the estimates: operations per element of `space`, all arguments once.
+  // Sets the estimates: operations per element of `space`; of an input at most what the elements load.
   void Estimate(const ir::Dim& space, std::span<const Expr> per_element);
   KernelCall Take(StmtPtr body);
 
  private:
+  ir::Dim BytesRead(const KernelArgument& argument, int64_t loads, const ir::Dim& space) const;
+
   const GroupView& group_;
   KernelCall call_;
   std::vector<int> input_arguments_;  // argument of the kernel, or -1
 };
+
+// How often the innermost of an element's reductions runs; 1: there is none.
+ir::Dim ReductionSteps(std::span<const Expr> per_element);
 
 // A kernel for each set of outputs with the same dims, made by `build` on the group with its axes collapsed.
 using BuildKernel =

@@ -10,8 +10,42 @@ namespace {
 bool IsProcedural(const GroupView& group) {
   return std::any_of(group.nodes().begin(), group.nodes().end(), [&](ir::NodeId id) {
     const ir::CoreOp* op = group.function().node(id).op;
-    return op != nullptr && op->kind == ir::OpKind::kProcedural;
+    return op != nullptr && ir::BuildsLoops(op->kind);
   });
+}
+
+ir::Dim BytesOf(const ir::Type& type) {
+  return CeilDiv(Product(type.dims) * ir::Dim(DTypeBits(type.dtype)), ir::Dim(8));
+}
+
+// What one argument holds. Panels are made of the group's constants.
+ir::Dim BytesOf(const GroupView& group, const GroupProgram& program, const KernelArgument& argument) {
+  switch (argument.kind) {
+    case ArgumentKind::kInput:
+      return BytesOf(group.type(group.inputs()[argument.index]));
+    case ArgumentKind::kOutput:
+      return BytesOf(group.type(group.outputs()[argument.index]));
+    case ArgumentKind::kWorkspace: {
+      const Workspace& space = program.workspaces[argument.index];
+      return space.elements * ir::Dim(DTypeBits(space.dtype) / 8);
+    }
+    case ArgumentKind::kPacked:
+      break;
+  }
+  ir::Dim bytes = 0;
+  for (size_t i = 0; i < group.outer_inputs().size(); ++i)
+    if (group.function().ConstantOf(group.outer_inputs()[i]) != nullptr)
+      bytes = bytes + BytesOf(group.type(group.inputs()[i]));
+  return bytes;
+}
+
+// Products say what they compute; they move everything once at least.
+void StateBytes(const GroupView& group, GroupProgram* program) {
+  for (KernelCall& call : program->calls) {
+    if (!call.kernel.bytes.IsConstant(0)) continue;
+    for (const KernelArgument& argument : call.arguments)
+      call.kernel.bytes = call.kernel.bytes + BytesOf(group, *program, argument);
+  }
 }
 
 Expected<GroupProgram> Schedule(const GroupView& group, const TargetInfo& target) {
@@ -27,11 +61,13 @@ Expected<GroupProgram> Schedule(const GroupView& group, const TargetInfo& target
 
 Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId group,
                                      const TargetInfo& target) {
-  Expected<GroupProgram> program = Schedule(GroupView(function, group), target);
+  const GroupView view(function, group);
+  Expected<GroupProgram> program = Schedule(view, target);
   if (!program) {
     return MakeError(program.error().code,
                      fmt::format("{}: {}", function.node(group).source, program.error().message));
   }
+  StateBytes(view, &*program);
 #ifndef NDEBUG
   for (const KernelCall& call : program->calls) TVMVM_CHECK_OK(VerifyLoops(call.kernel));
 #endif

@@ -85,8 +85,7 @@ std::string OneNamed(const std::string& name) { return ValueMessage(name, kOnnxI
 TEST(BadValues, PositionsOutOfRange) {
   Model gather({"Gather", {"x", "k"}, {"y"}}, {kRows, NumbersNamed("k")});
   EXPECT_EQ(gather.Run({Rows(4, 2), List({3, -4})}), "");
-  EXPECT_THAT(gather.Run({Rows(4, 2), List({1, 4})}),
-              Says("index 4 (number 1 of the indices) is out of range [-4, 4)", "Gather"));
+  EXPECT_THAT(gather.Run({Rows(4, 2), List({1, 4})}), Says("index 4 is out of range [-4, 4)", "Gather"));
   EXPECT_THAT(gather.Run({Rows(4, 2), List({-5})}), Says("index -5", "Gather"));
   EXPECT_EQ(gather.Run({Rows(5, 2), List({4})}), "");
 
@@ -117,8 +116,7 @@ TEST(BadValues, ConstantPositionsOutOfRange) {
   inputs[0] = Rows(5, 2);
   Status status = invocation.Run(inputs, outputs);
   ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message,
-              Says("index 5 (number 1 of the indices) is out of range [-5, 5)", "Gather"));
+  EXPECT_THAT(status.error().message, Says("index 5 is out of range [-5, 5)", "Gather"));
 }
 
 TEST(BadValues, StepsOfZero) {

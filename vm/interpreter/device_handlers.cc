@@ -227,7 +227,7 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   if (!submitted) [[unlikely]]
     return FailWork(m, pc, submitted.error());
   if (*submitted != 0) [[unlikely]]
-    return m.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *submitted));
+    return m.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *submitted, request.scalars));
   if (m.observer) {  // whoever looks wants to know what it took, not when it was submitted
     if (!m.WaitForDevice(pc)) return nullptr;
     ObserveLaunch(m, pc, request, begin_ns);

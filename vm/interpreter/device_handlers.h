@@ -2,6 +2,7 @@
 // instruction and gives the next one, or null after Machine::Fail.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "vm/interpreter/machine.h"
@@ -21,7 +22,8 @@ const uint32_t* FailOnDevice(Machine& m, const uint32_t* pc, uint32_t reg);
 
 // launch.cc
 // "kernel 'x': index out of range"
-std::string KernelFailureText(const KernelSpec& kernel, int32_t code);
+// `scalars`: of the launch, where they are still known.
+std::string KernelFailureText(const KernelSpec& kernel, int32_t code, std::span<const int64_t> scalars = {});
 void ObserveLaunch(Machine& m, const uint32_t* pc, const LaunchRequest& request, int64_t begin_ns);
 // Work that was stopped: the machine knows whether by cancel or by the deadline.
 const uint32_t* FailWork(Machine& m, const uint32_t* pc, const Error& error);

@@ -236,7 +236,7 @@ void CPrinter::Statement(const Stmt& s) {
       prelude_.Need("fail");
       Line(fmt::format("fail({}, {});",
                        dialect_ == Dialect::kOpenClC ? "status + status_offset" : "arguments.status",
-                       s.code));
+                       Scalar(tensor::FailureValue(s))));
       Line("return;");
       break;
     case StmtKind::kBarrier:

@@ -181,7 +181,7 @@ void KernelPrinter::Statement(const Stmt& s) {
       Allocate(s.buffer);
       break;
     case StmtKind::kFail:
-      Fail(s.code);
+      Fail(Emit(tensor::FailureValue(s)));
       break;
     case StmtKind::kBarrier:  // of a group of one
     case StmtKind::kMatrix:   // of groups of 32 and more
@@ -240,8 +240,8 @@ void KernelPrinter::Condition(const Stmt& s) {
   builder_.SetInsertPoint(after);
 }
 
-void KernelPrinter::Fail(int32_t code) {
-  builder_.CreateRet(builder_.getInt32(static_cast<uint32_t>(code)));
+void KernelPrinter::Fail(Value* code) {
+  builder_.CreateRet(code);
   builder_.SetInsertPoint(NewBlock("unreached"));
 }
 

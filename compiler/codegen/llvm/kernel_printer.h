@@ -55,7 +55,7 @@ class KernelPrinter {
   void Loop(const tensor::Stmt& s);
   void UnrolledLoop(const tensor::Stmt& s);
   void Condition(const tensor::Stmt& s);
-  void Fail(int32_t code);
+  void Fail(llvm::Value* code);
   llvm::BasicBlock* NewBlock(const char* name);
   // Emits `body` under a scalar condition.
   void Guarded(Value* condition, const std::function<void()>& body);

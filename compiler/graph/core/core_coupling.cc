@@ -152,6 +152,13 @@ Expected<tensor::StmtPtr> CouplePairsLoops(LoopContext& context) {
   return nest.Finish();
 }
 
+std::vector<Work> CouplePairsWork(const WorkContext& context) {
+  constexpr int64_t kUsualRounds = 16;
+  const int64_t classes = context.node.Int("classes");
+  return {{context.inputs[0].dims[0] * Dim(classes * classes * (kUsualRounds * 6 + kScalarStep)),
+           BytesOnce(context)}};
+}
+
 constexpr CoreOp kRows[] = {
     {.name = "couple_pairs",
      .kind = OpKind::kProcedural,
@@ -159,6 +166,7 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 1,
      .infer = InferCouplePairs,
      .loops = CouplePairsLoops,
+     .work = CouplePairsWork,
      .meaning = "probabilities of `classes` classes from those of each pair of them",
      .attributes = "classes"},
 };

@@ -172,6 +172,15 @@ Expected<tensor::StmtPtr> DeterminantLoops(LoopContext& context) {
 }
 Expected<tensor::StmtPtr> InverseLoops(LoopContext& context) { return Elimination(context, true).Build(); }
 
+// Products of rows: a third of the cube below the pivots, or all rows of twice the columns.
+std::vector<Work> EliminationWork(const WorkContext& context, int64_t thirds) {
+  const Dim& size = context.inputs[0].dims.back();
+  const Dim elements = ElementsOf(context.inputs[0]);
+  return {{elements * (CeilDiv(size * Dim(2 * thirds), Dim(3)) + Dim(kScalarStep)), BytesOnce(context)}};
+}
+std::vector<Work> DeterminantWork(const WorkContext& context) { return EliminationWork(context, 1); }
+std::vector<Work> InverseWork(const WorkContext& context) { return EliminationWork(context, 4); }
+
 constexpr CoreOp kRows[] = {
     {.name = "determinant",
      .kind = OpKind::kProcedural,
@@ -179,6 +188,7 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 1,
      .infer = InferDeterminant,
      .loops = DeterminantLoops,
+     .work = DeterminantWork,
      .meaning = "determinants of the matrices along the last two axes"},
     {.name = "inverse",
      .kind = OpKind::kProcedural,
@@ -186,6 +196,7 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 1,
      .infer = InferInverse,
      .loops = InverseLoops,
+     .work = InverseWork,
      .meaning = "inverses of the matrices along the last two axes; of singular ones not finite"},
 };
 

@@ -113,6 +113,11 @@ class Twister {
 
 Expected<tensor::StmtPtr> RandomWordsLoops(LoopContext& context) { return Twister(context).Build(); }
 
+// The seed is a chain of steps; then words come in vectors.
+std::vector<Work> RandomWordsWork(const WorkContext& context) {
+  return {{ElementsOf(context.outputs[0]) * Dim(40) + Dim(kWords * kScalarStep), BytesOnce(context)}};
+}
+
 constexpr CoreOp kRows[] = {
     {.name = "random_words",
      .kind = OpKind::kProcedural,
@@ -120,6 +125,7 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 0,
      .infer = InferRandomWords,
      .loops = RandomWordsLoops,
+     .work = RandomWordsWork,
      .meaning = "the first `count` words of the Mersenne Twister MT19937 that `seed` starts",
      .attributes = "seed count"},
 };

@@ -4,6 +4,7 @@
 //   roi_pool(x, rois [R, 5]) {height, width, scale}: the first of the five is the image's number
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "compiler/graph/core/core_families.h"
@@ -205,6 +206,22 @@ class RoiLoops {
 Expected<tensor::StmtPtr> RoiAlignLoops(LoopContext& context) { return RoiLoops(context).BuildAlign(); }
 Expected<tensor::StmtPtr> RoiPoolLoops(LoopContext& context) { return RoiLoops(context).BuildPool(); }
 
+// Bins have as many samples as elements; where that is not given, regions are taken for parts of 4 x 4
+// elements a bin.
+std::vector<Work> RoiAlignWork(const WorkContext& context) {
+  const int64_t given = context.node.Int("samples"), side = given > 0 ? std::min<int64_t>(given, 1 << 10) : 4;
+  const Dim samples = ElementsOf(context.outputs[0]) * Dim(side * side);
+  return {{samples * Dim(2 * kScalarStep),
+           BytesOf(context.outputs[0]) + Min(BytesOf(context.inputs[0]), samples * Dim(16))}};
+}
+
+// Regions are taken for a quarter of their image.
+std::vector<Work> RoiPoolWork(const WorkContext& context) {
+  const Dims& x = context.inputs[0].dims;
+  const Dim looked_at = context.outputs[0].dims[0] * x[1] * CeilDiv(x[2] * x[3], Dim(4));
+  return {{(looked_at + ElementsOf(context.outputs[0])) * Dim(kScalarStep), BytesOnce(context)}};
+}
+
 constexpr CoreOp kRows[] = {
     {.name = "roi_align",
      .kind = OpKind::kProcedural,
@@ -212,6 +229,7 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 3,
      .infer = InferRoiAlign,
      .loops = RoiAlignLoops,
+     .work = RoiAlignWork,
      .meaning = "regions of images, each divided into bins; mean or maximum of points interpolated in a bin",
      .attributes = "height width scale samples mode half_pixel"},
     {.name = "roi_pool",
@@ -220,6 +238,7 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 2,
      .infer = InferRoiPool,
      .loops = RoiPoolLoops,
+     .work = RoiPoolWork,
      .meaning = "regions of images, each divided into bins; the largest element of each bin",
      .attributes = "height width scale"},
 };

@@ -34,39 +34,195 @@ Expected<std::vector<Type>> InferScan(const InferContext& context) {
   return One(type.dtype, type.dims);
 }
 
-// Step by step along the axis, vectors across what lies inside of it.
-Expected<tensor::StmtPtr> ScanLoops(LoopContext& context) {
-  const Node& node = context.node();
-  const Type& type = context.input_type(0);
-  AxisSplit split = SplitAt(type.dims, AxisOf(node));
-  bool is_product = node.String("kind") == "product";
-  bool is_exclusive = node.Int("exclusive") != 0, is_reverse = node.Int("reverse") != 0;
-  Expr identity = tensor::Constant(type.dtype, is_product ? 1 : 0);
-  tensor::Nest nest(&context.kernel());
-  Expr outer = Variable(nest.Grid(0, "outer", split.outer));
-  Expr size = DimValue(split.size), inner = DimValue(split.inner);
-  auto at = [&](const Expr& step, const Expr& j) {
-    Expr place = is_reverse ? size - IntConstant(1) - step : step;
-    return FlatPosition(type, (outer * size + place) * inner + j);
-  };
-  int width = LanesOf(context.target(), type.dtype);
-  auto store = [&](const Expr& step, const Expr& j, const Lanes& lanes, bool is_first) {
-    Expr value = is_first ? identity : context.LoadOutput(0, at(step - IntConstant(1), j));
-    if (is_first && !is_exclusive) value = context.Load(0, at(step, j));
-    if (!is_first) {
-      Expr next = context.Load(0, at(is_exclusive ? step - IntConstant(1) : step, j));
-      value = Binary(is_product ? ExprOp::kMul : ExprOp::kAdd, value, next);
+// Rows that are too few to keep threads busy are cut into blocks where they are so long.
+constexpr int64_t kLongRow = 1 << 15;
+constexpr int64_t kFewRows = 16;
+constexpr int64_t kBlocks = 128, kGpuBlocks = 256;  // of a row
+constexpr int64_t kStreams = 4;                     // blocks that one grid point sums side by side
+constexpr int64_t kColumns = 256;                  // of a grid point, where steps run across rows
+
+// How the work is divided: what depends on the node and its types alone.
+struct ScanPlan {
+  ScanPlan(const Node& node, const Type& type) : split(SplitAt(type.dims, AxisOf(node))) {
+    // Sums of narrow floats are rounded in each step; elements that share a byte have one writer.
+    const bool may_cut = IsInteger(type.dtype) || DTypeBits(type.dtype) >= 32;
+    is_across = Not(Equal(split.inner, 1));
+    is_cut = And(And(LessEqual(kLongRow, split.size), Less(split.outer, kFewRows)), Not(is_across));
+    if (!may_cut || IsSubByte(type.dtype)) is_cut = 0;
+    is_whole = And(Not(is_across), Not(is_cut));
+  }
+  bool may_cut() const { return !is_cut.IsConstant(0); }
+  AxisSplit split;
+  Dim is_across, is_whole, is_cut;  // which kernels run
+};
+
+class ScanLoops {
+ public:
+  explicit ScanLoops(LoopContext& context)
+      : context_(context),
+        type_(context.input_type(0)),
+        plan_(context.node(), type_),
+        combine_(context.node().String("kind") == "product" ? ExprOp::kMul : ExprOp::kAdd),
+        is_exclusive_(context.node().Int("exclusive") != 0),
+        is_reverse_(context.node().Int("reverse") != 0),
+        is_gpu_(IsGpu(context.target())),
+        size_(DimValue(plan_.split.size)),
+        inner_(DimValue(plan_.split.inner)),
+        width_(LanesOf(context.target(), type_.dtype)),
+        blocks_(is_gpu_ ? kGpuBlocks : kBlocks),
+        block_size_(CeilDiv(plan_.split.size, Dim(blocks_))) {}
+
+  tensor::StmtPtr Build() {
+    context_.LaunchWhere(plan_.is_across);
+    context_.EndKernel(Across());
+    context_.LaunchWhere(plan_.is_whole);
+    if (!plan_.may_cut()) return Whole();
+    context_.EndKernel(Whole());
+    totals_ = context_.AddWorkspace(type_.dtype, plan_.is_cut * plan_.split.outer * Dim(blocks_));
+    context_.LaunchWhere(plan_.is_cut);
+    context_.EndKernel(Totals());
+    context_.LaunchWhere(plan_.is_cut);
+    return Blocks();
+  }
+
+ private:
+  std::vector<Expr> At(const Expr& outer, const Expr& step, const Expr& column) const {
+    Expr place = is_reverse_ ? size_ - IntConstant(1) - step : step;
+    return FlatPosition(type_, (outer * size_ + place) * inner_ + column);
+  }
+  Expr Identity() const { return tensor::Constant(type_.dtype, combine_ == ExprOp::kMul ? 1 : 0); }
+  // What inclusive sums begin with: -0, which changes no element.
+  Expr Start() const {
+    bool is_sum_of_floats = combine_ == ExprOp::kAdd && IsFloat(type_.dtype) && !is_exclusive_;
+    return is_sum_of_floats ? tensor::Constant(type_.dtype, -0.0) : Identity();
+  }
+
+  // Step by step along the axis, vectors across what lies inside of it.
+  tensor::StmtPtr Across() {
+    tensor::Nest nest(&context_.kernel());
+    Expr outer = Variable(nest.Grid(0, "outer", plan_.split.outer));
+    const Dim columns = IsSubByte(type_.dtype) ? Max(plan_.split.inner, 1) : Dim(is_gpu_ ? 1 : kColumns);
+    Expr first = nest.Let(
+        "first", Variable(nest.Grid(1, "columns", CeilDiv(plan_.split.inner, columns))) * DimValue(columns));
+    Expr end = nest.Let("end", Min(first + DimValue(columns), inner_));
+    auto store = [&](const Expr& step, const Expr& j, const Lanes& lanes, bool is_first) {
+      Expr before = step - IntConstant(1), value = Identity();
+      if (is_first && !is_exclusive_) value = context_.Load(0, At(outer, step, j));
+      if (!is_first)
+        value = Binary(combine_, context_.LoadOutput(0, At(outer, before, j)),
+                       context_.Load(0, At(outer, is_exclusive_ ? before : step, j)));
+      ForLanes(nest, lanes, [&] { nest.Add(context_.Store(0, At(outer, step, j), nest.Place(value))); });
+    };
+    nest.OpenIf(Less(IntConstant(0), size_));
+    tensor::ForVectors(nest, "j", first, end, width_, 1,
+                       [&](const Expr& j, const Lanes& lanes) { store(IntConstant(0), j, lanes, true); });
+    nest.Close();
+    Expr step = Variable(nest.Open("step", IntConstant(1), size_));
+    tensor::ForVectors(nest, "j", first, end, width_, 1,
+                       [&](const Expr& j, const Lanes& lanes) { store(step, j, lanes, false); });
+    return nest.Finish();
+  }
+
+  Expr Sum(int64_t stream) const { return tensor::Load(sums_, type_.dtype, IntConstant(stream)); }
+  void SetSum(tensor::Nest& nest, int64_t stream, Expr value) const {
+    nest.Add(tensor::Store(sums_, IntConstant(stream), std::move(value)));
+  }
+  // One step with the sum so far in a register.
+  void Advance(tensor::Nest& nest, int64_t stream, const Expr& outer, const Expr& step) {
+    std::vector<Expr> at = At(outer, step, IntConstant(0));
+    if (is_exclusive_) nest.Add(context_.Store(0, at, Sum(stream)));
+    SetSum(nest, stream, Binary(combine_, Sum(stream), context_.Load(0, at)));
+    if (!is_exclusive_) nest.Add(context_.Store(0, at, Sum(stream)));
+  }
+
+  // A row at a grid point.
+  tensor::StmtPtr Whole() {
+    tensor::Nest nest(&context_.kernel());
+    Expr outer = Variable(nest.Grid(0, "outer", plan_.split.outer));
+    sums_ = nest.Local("sums", type_.dtype, tensor::Memory::kRegisters, 1);
+    SetSum(nest, 0, Start());
+    Expr step = Variable(nest.Open("step", IntConstant(0), size_));
+    Advance(nest, 0, outer, step);
+    return nest.Finish();
+  }
+
+  // What each block of a row comes to.
+  tensor::StmtPtr Totals() {
+    tensor::Nest nest(&context_.kernel());
+    Expr outer = Variable(nest.Grid(0, "outer", plan_.split.outer));
+    Expr block = Variable(nest.Grid(1, "block", Dim(blocks_)));
+    Expr first = nest.Let("first", Min(block * DimValue(block_size_), size_));
+    Expr count = nest.Let("count", Min(first + DimValue(block_size_), size_) - first);
+    tensor::Reduction reduction;
+    reduction.kind = combine_ == ExprOp::kMul ? tensor::ReduceKind::kProduct : tensor::ReduceKind::kSum;
+    reduction.accumulator = type_.dtype;
+    reduction.axes = {nest.kernel()->NewVariable("k")};
+    reduction.extents = {count};
+    Expr element = context_.Load(0, At(outer, first + Variable(reduction.axes[0]), IntConstant(0)));
+    Expr total = tensor::Reduce(reduction, element, type_.dtype);
+    Expr lowered = tensor::ReductionLowering(&nest, width_).Lower(total, Lanes());
+    nest.Add(context_.StoreWorkspace(totals_, outer * IntConstant(blocks_) + block, nest.Place(lowered)));
+    return nest.Finish();
+  }
+
+  // Some blocks of a row at a grid point, side by side: a sum waits for the sum before it.
+  tensor::StmtPtr Blocks() {
+    tensor::Nest nest(&context_.kernel());
+    const int64_t streams = is_gpu_ ? 1 : kStreams;
+    Expr outer = Variable(nest.Grid(0, "outer", plan_.split.outer));
+    Expr block =
+        nest.Let("block", Variable(nest.Grid(1, "blocks", Dim(blocks_ / streams))) * IntConstant(streams));
+    sums_ = nest.Local("sums", type_.dtype, tensor::Memory::kRegisters, streams);
+    auto total = [&](const Expr& of) {
+      return context_.LoadWorkspace(totals_, outer * IntConstant(blocks_) + of);
+    };
+    SetSum(nest, 0, Start());
+    Expr earlier = Variable(nest.Open("earlier", IntConstant(0), block));
+    SetSum(nest, 0, Binary(combine_, Sum(0), total(earlier)));
+    nest.Close();
+    for (int64_t k = 1; k < streams; ++k)
+      SetSum(nest, k, Binary(combine_, Sum(k - 1), total(block + IntConstant(k - 1))));
+    Expr length = DimValue(block_size_);
+    Expr is_full = nest.Let("is_full", LessEqual((block + IntConstant(streams)) * length, size_));
+    nest.OpenIf(is_full);
+    Expr step = Variable(nest.Open("step", IntConstant(0), length));
+    for (int64_t k = 0; k < streams; ++k) Advance(nest, k, outer, (block + IntConstant(k)) * length + step);
+    nest.Close();
+    nest.Close();
+    nest.OpenIf(Unary(ExprOp::kNot, is_full));
+    for (int64_t k = 0; k < streams; ++k) {
+      Expr from = nest.Let("from", (block + IntConstant(k)) * length);
+      Expr one = Variable(nest.Open("step", from, Min(from + length, size_)));
+      Advance(nest, k, outer, one);
+      nest.Close();
     }
-    ForLanes(nest, lanes, [&] { nest.Add(context.Store(0, at(step, j), nest.Place(value))); });
-  };
-  nest.OpenIf(Less(IntConstant(0), size));
-  tensor::ForVectors(nest, "j", IntConstant(0), inner, width, 1,
-                     [&](const Expr& j, const Lanes& lanes) { store(IntConstant(0), j, lanes, true); });
-  nest.Close();
-  Expr step = Variable(nest.Open("step", IntConstant(1), size));
-  tensor::ForVectors(nest, "j", IntConstant(0), inner, width, 1,
-                     [&](const Expr& j, const Lanes& lanes) { store(step, j, lanes, false); });
-  return nest.Finish();
+    nest.Close();
+    return nest.Finish();
+  }
+
+  LoopContext& context_;
+  const Type& type_;
+  const ScanPlan plan_;
+  ExprOp combine_;
+  bool is_exclusive_, is_reverse_, is_gpu_;
+  Expr size_, inner_;
+  int width_;
+  int64_t blocks_;
+  Dim block_size_;
+  uint32_t sums_ = 0;
+  int totals_ = 0;
+};
+
+Expected<tensor::StmtPtr> BuildScan(LoopContext& context) { return ScanLoops(context).Build(); }
+
+// A sum that waits for the one before it is a step; side by side, a part of one.
+std::vector<Work> ScanWork(const WorkContext& context) {
+  const Dim elements = ElementsOf(context.inputs[0]), bytes = BytesOnce(context);
+  std::vector<Work> work{{elements, bytes}, {elements * Dim(kScalarStep), bytes}};
+  if (!ScanPlan(context.node, context.inputs[0]).may_cut()) return work;
+  work.push_back({elements, BytesOf(context.inputs[0])});
+  work.push_back({elements * Dim(kScalarStep / kStreams), bytes});
+  return work;
 }
 
 constexpr CoreOp kRows[] = {
@@ -75,7 +231,8 @@ constexpr CoreOp kRows[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferScan,
-     .loops = ScanLoops,
+     .loops = BuildScan,
+     .work = ScanWork,
      .meaning = "running sum or product along `axis`; exclusive leaves out the element itself, reverse runs "
                 "from the end",
      .attributes = "axis kind exclusive reverse"},

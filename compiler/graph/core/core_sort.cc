@@ -110,6 +110,13 @@ Expected<tensor::StmtPtr> TopKLoops(LoopContext& context) {
   return nest.Finish();
 }
 
+// Every pass looks at all elements, and waits for most of them.
+std::vector<Work> TopKWork(const WorkContext& context) {
+  const Dim& size = SplitAt(context.inputs[0].dims, Dim(context.node.Int("axis"))).size;
+  const Dim passes = Select(Less(size, 1 << 6), 6, Select(Less(size, 1 << 12), 12, 20));
+  return {{ElementsOf(context.inputs[0]) * passes * Dim(4 * kScalarStep), BytesOnce(context)}};
+}
+
 constexpr CoreOp kRows[] = {
     {.name = "topk",
      .kind = OpKind::kProcedural,
@@ -117,6 +124,7 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 1,
      .infer = InferTopK,
      .loops = TopKLoops,
+     .work = TopKWork,
      .meaning =
          "the k largest or smallest elements along `axis` and their indices, in order; equal ones by index",
      .attributes = "axis k largest"},

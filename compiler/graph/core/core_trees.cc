@@ -7,6 +7,8 @@
 //   node that each walk is at after `levels` steps. Features and nodes out of range are clamped.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/loop_access.h"
 
@@ -68,6 +70,13 @@ Expected<tensor::StmtPtr> TreeLeavesLoops(LoopContext& context) {
   return nest.Finish();
 }
 
+// A node's fields, the feature and the threshold are waited for one after another. A leaf leads to itself:
+// all walks are of one length.
+std::vector<Work> TreeLeavesWork(const WorkContext& context) {
+  const int64_t levels = std::min<int64_t>(context.node.Int("levels"), 1 << 20);
+  return {{ElementsOf(context.outputs[0]) * Dim((levels + 1) * 4 * kScalarStep), BytesOnce(context)}};
+}
+
 constexpr CoreOp kRows[] = {
     {.name = "tree_leaves",
      .kind = OpKind::kProcedural,
@@ -75,6 +84,7 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 4,
      .infer = InferTreeLeaves,
      .loops = TreeLeavesLoops,
+     .work = TreeLeavesWork,
      .meaning = "the node of each decision tree that a row of features comes to after `levels` steps",
      .attributes = "levels"},
 };

@@ -21,6 +21,17 @@ AxisSplit SplitAt(const Dims& dims, const Dim& axis) {
   return split;
 }
 
+Dim ElementsOf(const Type& type) { return type.dtype == DType::kInvalid ? Dim(0) : Product(type.dims); }
+
+Dim BytesOf(const Type& type) { return CeilDiv(ElementsOf(type) * Dim(DTypeBits(type.dtype)), Dim(8)); }
+
+Dim BytesOnce(const WorkContext& context) {
+  Dim bytes = 0;
+  for (const Type& type : context.inputs) bytes = bytes + BytesOf(type);
+  for (const Type& type : context.outputs) bytes = bytes + BytesOf(type);
+  return bytes;
+}
+
 int LanesOf(const TargetInfo& target, DType dtype) {
   if (IsSubByte(dtype) || IsGpu(target)) return 1;
   return target.vector_bits / std::clamp(DTypeBits(dtype), IsFloat(dtype) ? 32 : 8, 64);

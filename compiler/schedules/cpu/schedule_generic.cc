@@ -96,20 +96,7 @@ class PullKernel {
   }
 
   // Elements of work behind one output element, as a dim.
-  Dim WorkPerElement() const {
-    Dim work = 1;
-    for (const Expr& root : roots_) {
-      VisitOnce(root, [&](const Expr& e) {
-        if (e.op() != ExprOp::kReduce) return;
-        Dim count = 1;
-        for (const Expr& extent : e->reduction->extents) {
-          if (auto dim = AsDim(extent)) count = count * *dim;
-        }
-        work = work.IsConstant(1) ? count : Max(work, count);
-      });
-    }
-    return Max(work, Dim(1));
-  }
+  Dim WorkPerElement() const { return ReductionSteps(roots_); }
 
   // --- loops ---
   void BuildLoops() {

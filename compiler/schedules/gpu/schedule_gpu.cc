@@ -12,7 +12,7 @@ namespace tvmvm::tensor {
 Expected<GroupProgram> ScheduleForGpu(const GroupView& group, const TargetInfo& target) {
   bool is_procedural = std::any_of(group.nodes().begin(), group.nodes().end(), [&](ir::NodeId id) {
     const ir::CoreOp* op = group.function().node(id).op;
-    return op != nullptr && op->kind == ir::OpKind::kProcedural;
+    return op != nullptr && ir::BuildsLoops(op->kind);
   });
   if (is_procedural) {
     TVMVM_TRY(GroupProgram program, ScheduleProcedural(group, target));

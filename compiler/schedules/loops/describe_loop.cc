@@ -313,17 +313,6 @@ bool LoopDescriber::AddNode(NodeId id, Steps* steps) {
   }
 }
 
-// What operators that build their own loops do not tell: linear for scatter, up to quadratic for others.
-Dim LoopDescriber::WorkOf(const Node& node) const {
-  Dim elements = 1;
-  bool is_scatter = node.op->traits.updates;
-  for (size_t i = IsInPlace(node) ? 1 : 0; i < node.inputs.size(); ++i)
-    if (node.inputs[i].valid()) elements = elements + ElementsOf(function_.type(node.inputs[i]));
-  for (ValueId output : node.outputs)
-    if (output.valid() && !is_scatter) elements = elements + ElementsOf(function_.type(output));
-  return is_scatter ? elements * Dim(4) : elements * elements;
-}
-
 bool LoopDescriber::AddGroup(NodeId id, Steps* steps) {
   const Node& node = function_.node(id);
   const GroupProgram* program = Schedule(id);
@@ -339,9 +328,7 @@ bool LoopDescriber::AddGroup(NodeId id, Steps* steps) {
   for (const KernelCall& call : program->calls) {
     if (call.when.IsConstant(0)) continue;
     BodyStep step;
-    auto kernel = std::make_shared<tensor::LoopKernel>(call.kernel);
-    if (node.op->kind == OpKind::kProcedural) kernel->flops = WorkOf(node);
-    step.kernel = std::move(kernel);
+    step.kernel = std::make_shared<tensor::LoopKernel>(call.kernel);
     step.condition = call.when;
     for (uint32_t a = 0; a < call.arguments.size(); ++a) {
       const tensor::KernelArgument& argument = call.arguments[a];

@@ -46,7 +46,6 @@ class LoopDescriber {
   // --- steps ---
   bool Region(ir::RegionId region, Steps* steps);
   bool AddNode(ir::NodeId id, Steps* steps);
-  ir::Dim WorkOf(const ir::Node& node) const;
   bool AddGroup(ir::NodeId id, Steps* steps);
   bool AddBranch(ir::NodeId id, Steps* steps);
   bool BranchResults(const ir::Node& node, ir::RegionId region, Steps* steps);

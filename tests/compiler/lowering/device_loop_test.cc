@@ -54,6 +54,7 @@ func @main {{
     %16: tensor<f32,[1,1]> = reduce(%15) {{flags = dims[1, 1], kind = "max"}}
     %17: tensor<i64,[1,1]> = cast(%16) {{to = i64}}
     %18: tensor<i64,[1]> = reshape(%17) {{dims = dims[1]}}
+    check_indices(%18) {{sizes = dims[m]}}
     %19: tensor<bool,[1]> = gather(%2, %18) {{axis = 0}}
     define_dims(%19) {{symbols = strings["g"]}}
     define_dims(%18) {{symbols = strings["d"]}}
@@ -83,6 +84,7 @@ std::shared_ptr<const Program> Compiled(const std::string& text, const std::stri
   CompileOptions options;
   options.targets = {"host"};
   options.devices = {gpu, "cpu"};
+  options.prefer_gpu = true;
   auto compiled = GetCompiler().CompileBytes(std::as_bytes(std::span(text)), options);
   if (compiled) return compiled->program;
   ADD_FAILURE() << compiled.error().message << "\n" << text;
@@ -224,7 +226,7 @@ std::vector<bool> EndsAfter(int64_t steps, int64_t m) {
   return go;
 }
 
-// z would be NaN after the end.
+// z would be NaN after the end, and the index of `go` out of range.
 TEST_P(DeviceLoopOn, EndsWhereTheConditionFirstFails) {
   const auto program = Compiled(Model({}), GetParam());
   for (const int64_t steps : {1, 2, 3, 5, 6, 7, 13, 14, 15, 23, 24, 25})
@@ -257,6 +259,13 @@ TEST_P(MoreDeviceLoopsOn, TheHostMayEndItToo) {
 TEST_P(MoreDeviceLoopsOn, ItNeedNoBound) {
   const auto program = Compiled(Model({.trip = "dim(9223372036854775807)"}), GetParam());
   for (const int64_t steps : {1, 17}) ExpectAsOnCpu(program, Inputs(EndsAfter(steps, 40), 20), "");
+}
+
+TEST_P(MoreDeviceLoopsOn, AnIndexOutOfRangeEndsIt) {
+  const auto program = Compiled(Model({.trip = "dim(9223372036854775807)"}), GetParam());
+  for (std::shared_ptr<Device> device : {std::shared_ptr<Device>(), device_})
+    EXPECT_THAT(RunOn(program, device, Inputs(std::vector<bool>(20, true), 50)).error,
+                HasSubstr("index 20 is out of range"));
 }
 
 TEST_P(MoreDeviceLoopsOn, ALoopOfKnownLengthCarriesNumbersOfTheDevice) {

@@ -104,6 +104,7 @@ std::shared_ptr<const Program> Compiled(const std::string& text, const std::stri
                                         Precision precision) {
   CompileOptions options;
   options.devices = {device, "cpu"};
+  options.prefer_gpu = true;
   options.strict = device != "cpu";
   options.targets = {"host"};
   options.precision = precision;

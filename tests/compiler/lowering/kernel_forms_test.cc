@@ -42,6 +42,7 @@ std::shared_ptr<const Program> Compiled(const std::string& device, int64_t lengt
     text.replace(at, 1, std::to_string(length));
   CompileOptions options;
   options.devices = {device, "cpu"};
+  options.prefer_gpu = true;
   options.strict = device != "cpu";
   options.targets = {"host"};
   auto compiled = GetCompiler().CompileBytes(std::as_bytes(std::span(text)), options);

@@ -32,6 +32,7 @@ class ResidentOn : public ::testing::TestWithParam<const char*> {
     device_ = *device;
     CompileOptions options;
     options.devices = {GetParam(), "cpu"};
+    options.prefer_gpu = true;
     options.strict = true;
     options.targets = {"host"};
     auto compiled = GetCompiler().CompileBytes(std::as_bytes(std::span(kText, sizeof kText - 1)), options);

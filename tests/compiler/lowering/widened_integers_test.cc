@@ -35,6 +35,7 @@ class WidenedIntegers : public ::testing::TestWithParam<const char*> {
     const std::string text = Text(type, comparison);
     CompileOptions options;
     options.devices = {GetParam(), "cpu"};
+    options.prefer_gpu = true;
     options.strict = true;
     options.targets = {"host"};
     auto compiled = GetCompiler().CompileBytes(std::as_bytes(std::span(text)), options);

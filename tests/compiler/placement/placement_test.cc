@@ -1,5 +1,6 @@
 // Placement on small modules: tests/golden/placement/*.txt hold the input, "----", the table and the module
-// with its transfers. A first line "// strict" asks for everything on the GPU.
+// with its transfers. A first line "// strict" asks for everything on the GPU, "// by time" for the CPU alone
+// where that takes less time.
 #include "compiler/placement/placement.h"
 
 #include <gtest/gtest.h>
@@ -21,6 +22,7 @@ std::string Placed(const std::string& text) {
   options.cpu = {TargetInfoFor(CpuLevel::kX86_64_V3)};
   options.gpu_name = "vulkan";
   options.strict = text.starts_with("// strict");
+  options.prefer_gpu = !text.starts_with("// by time");
   ir::CompileCounters counters;
   tensor::ScheduleCache schedules(&counters);
   Expected<Placement> placement = PlaceModule(&*module, options, &schedules);

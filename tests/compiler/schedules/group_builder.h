@@ -132,7 +132,7 @@ class GroupBuilder {
     for (const ir::Type& type : *types) node.outputs.push_back(function_.AddValue(type));
     ir::NodeId id = function_.AddNode(std::move(node));
     nodes_.push_back(id);
-    return function_.node(id).outputs[0];
+    return types->empty() ? ir::ValueId{} : function_.node(id).outputs[0];
   }
   ir::ValueId Number(float value) {
     auto data =

@@ -105,12 +105,8 @@ ValueId Leaves(OpBuilder& b, ValueId x, const Forest& forest, const Numbering& n
   }
   for (int64_t root : forest.roots) roots.push_back(number(root));
   Dim features = b.dim(x, 1);
-  if (features.constant().value_or(INT64_MAX) <= most_feature)
-    return b.Fail(Code::kInvalidArgument,
-                  fmt::format("a node looks at feature {} of {}", most_feature, features.ToString()));
-  if (!features.is_constant() && most_feature >= 0)
-    b.Host(HostFunctionId::kIndicesCheck, {b.Constant(IntegerList({most_feature})), b.DimsTensor({features})},
-           {});
+  b.Require(Less(most_feature, features), fmt::format("a node looks at feature {} of {{0}}", most_feature),
+            {features});
   auto trees = static_cast<int64_t>(roots.size());
   return b.Emit("tree_leaves",
                 {x, b.Constant(TensorData::FromVector(DType::kI32, {trees}, roots)),

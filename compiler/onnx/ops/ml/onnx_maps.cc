@@ -35,8 +35,7 @@ std::optional<MapParts> PartsOf(OnnxContext& c) {
   if (b.failed()) return std::nullopt;
   // As many values as keys, no fewer and no more.
   Dim keys = b.dim(parts.keys, 0), values = b.dim(parts.values, 0);
-  for (const auto& [count, limit] : {std::pair(keys, values), std::pair(values, keys)})
-    b.Host(HostFunctionId::kIndicesCheck, {b.DimsTensor({count}), b.DimsTensor({limit + 1})}, {});
+  b.Require(Equal(keys, values), "the map has {0} keys and {1} values", {keys, values});
   return parts;
 }
 

@@ -43,10 +43,9 @@ ValueId GatherTuplesUpTo(OnnxContext& c, int depth) {
     return std::vector{GatherTuples(c, b.Reshape(c.in(1), dims))};
   };
   if (depth == 1) return (*gather())[0];
-  std::vector<ValueId> results =
-      BuildIf(b, Equal(given, depth), gather, [&]() -> Expected<std::vector<ValueId>> {
-        return std::vector{GatherTuplesUpTo(c, depth - 1)};
-      });
+  std::vector<ValueId> results = BuildIf(
+      b, Equal(given, depth), gather,
+      [&]() -> Expected<std::vector<ValueId>> { return std::vector{GatherTuplesUpTo(c, depth - 1)}; });
   return results.empty() ? c.in(0) : results[0];
 }
 
@@ -132,7 +131,7 @@ void CheckIndices(OpBuilder& b, ValueId indices, const Dims& sizes) {
   DType dtype = b.dtype(indices);
   if (b.failed() || (dtype != DType::kI64 && dtype != DType::kI32)) return;
   if (AreInside(b, indices, sizes) || b.failed()) return;
-  b.Host(HostFunctionId::kIndicesCheck, {indices, b.DimsTensor(sizes)}, {});
+  b.EmitMulti("check_indices", {indices}, {{"sizes", sizes}});
 }
 
 void CheckTuples(OpBuilder& b, ValueId x, ValueId indices, int64_t batch_dims) {
