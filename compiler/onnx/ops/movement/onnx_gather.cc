@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "compiler/graph/tensor_elements.h"
+#include "compiler/onnx/ops/onnx_checks.h"
 #include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
@@ -43,10 +44,9 @@ ValueId GatherTuplesUpTo(OnnxContext& c, int depth) {
     return std::vector{GatherTuples(c, b.Reshape(c.in(1), dims))};
   };
   if (depth == 1) return (*gather())[0];
-  std::vector<ValueId> results =
-      BuildIf(b, Equal(given, depth), gather, [&]() -> Expected<std::vector<ValueId>> {
-        return std::vector{GatherTuplesUpTo(c, depth - 1)};
-      });
+  std::vector<ValueId> results = BuildIf(
+      b, Equal(given, depth), gather,
+      [&]() -> Expected<std::vector<ValueId>> { return std::vector{GatherTuplesUpTo(c, depth - 1)}; });
   return results.empty() ? c.in(0) : results[0];
 }
 
@@ -72,6 +72,8 @@ void ReverseSequence(OnnxContext& c) {
   Dims plane{b.dim(x, 0), b.dim(x, 1)};
   ValueId step = b.Iota(DType::kI64, plane, static_cast<int>(time_axis));
   ValueId length = b.Cast(c.in(1), DType::kI64);
+  Dim steps = b.dim(x, static_cast<int>(time_axis));
+  RequireBetween(b, length, 0, steps, "the lengths of sequences");
   if (batch_axis == 0) length = b.Unsqueeze(length, {1});
   ValueId reversed = b.Sub(b.Sub(length, b.ScalarInt(DType::kI64, 1)), step);
   ValueId from = b.Where(b.Binary(ExprOp::kLess, step, length), reversed, step);
