@@ -82,6 +82,18 @@ compares this file with the table.
 - **devices** run the operator: it becomes kernels, which each of them runs, or on the CPU alone a function of the host library.
   Which of several devices runs a node of a model, `tvm-vm compile --print-placement` tells.
 
+What operators give where ONNX leaves it open, on every device:
+
+- Integers divided by 0 give 0, the remainder too. Integers wrap; the smallest one divided by -1 is itself.
+- Cast of a float to an integer truncates. What does not fit is as ONNX Runtime and ONNX's reference have it, number by number:
+  the float becomes an i64 first (i32 for i32 and types of fewer bits), whose smallest number stands for all that does not fit there
+  and for NaN; its low bits are the result. u64 holds what it can, and 2^64 or more is 0. So NaN is 0 in i8, u8, i16, u16 and u32,
+  and the smallest number in i32 and i64. Where the two differ (bf16 to i8 and u8, lists of numbers to u32), ONNX Runtime's
+  results of single numbers hold.
+- A size, axis, index or count that its operator does not allow ends the run with an error that names the node. An axis that a
+  list names twice counts once; where the rank of the result depends on how many there are, and the length of the list is known,
+  it is an error.
+
 Some types have a name together:
 
 )";

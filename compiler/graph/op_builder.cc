@@ -30,6 +30,25 @@ Status CheckInputs(const CoreOp& op, const std::vector<ValueId>& inputs, const F
   return {};
 }
 
+// The number that a dim is a multiple of, as it is written.
+int64_t FactorOf(const Dim& dim) {
+  if (dim.op() == DimOp::kMul) return dim.operands().back().constant().value_or(1);
+  return dim.constant().value_or(1);
+}
+
+// Constants in dims wrap, so a tensor that is too large is told before its bytes are counted.
+Status CheckBytes(const Type& type) {
+  int64_t bytes = 16;  // no element has more
+  for (const Dim& dim : type.dims) {
+    int64_t factor = FactorOf(dim);
+    if (factor == 0) return {};
+    if (__builtin_mul_overflow(bytes, factor, &bytes))
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("the result's shape {} is too large", ToString(type.dims)));
+  }
+  return {};
+}
+
 Status CheckResult(const Type& type) {
   for (const Dim& dim : type.dims) {
     if (dim.constant().value_or(0) < 0)
@@ -39,7 +58,7 @@ Status CheckResult(const Type& type) {
       return MakeError(Code::kUnsupported,
                        "a size of the result is too large an expression of the inputs' sizes");
   }
-  return {};
+  return CheckBytes(type);
 }
 
 Status CheckAttributes(const CoreOp& op, const Attributes& attributes) {

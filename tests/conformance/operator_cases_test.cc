@@ -11,7 +11,7 @@
 
 #include "cli/compare.h"
 #include "compiler/compiler.h"
-#include "tests/conformance/case_text.h"
+#include "tests/conformance/case_model.h"
 #include "vm/vm.h"
 
 namespace tvmvm {
@@ -29,55 +29,8 @@ std::vector<std::string> CaseFiles() {
   return names;
 }
 
-struct Model {
-  std::string bytes;
-  std::vector<Tensor> inputs, outputs;
-};
-
-Model ModelOf(const json& text, bool has_symbols) {
-  Model model;
-  ir::NodeText node{text["op"], {}, {}};
-  node.domain = text.value("domain", "");
-  ir::GraphText graph;
-  for (const json& input : text["inputs"]) {
-    std::string name = input.is_null() ? "" : "input" + std::to_string(node.inputs.size());
-    node.inputs.push_back(name);
-    if (input.is_null()) continue;
-    Tensor tensor = TensorOf(input);
-    int32_t type = DTypeToOnnx(tensor.dtype());
-    std::vector<int64_t> sizes = input["dims"];
-    if (input.value("constant", false)) {
-      graph.initializers.push_back(ir::TensorMessage(name, type, sizes, BytesOfTensor(tensor)));
-      continue;
-    }
-    std::vector<ir::DimText> dims;
-    for (size_t i = 0; i < sizes.size(); ++i)
-      dims.push_back(has_symbols ? ir::DimText(name + "_" + std::to_string(i)) : ir::DimText(sizes[i]));
-    graph.inputs.push_back(ir::ValueMessage(name, type, dims));
-    model.inputs.push_back(tensor);
-  }
-  for (const json& output : text["outputs"]) {
-    std::string name = output.is_null() ? "" : "output" + std::to_string(node.outputs.size());
-    node.outputs.push_back(name);
-    if (output.is_null()) continue;
-    model.outputs.push_back(TensorOf(output));
-    std::vector<ir::DimText> dims(output["dims"].size());
-    graph.outputs.push_back(ir::ValueMessage(name, DTypeToOnnx(model.outputs.back().dtype()), dims));
-  }
-  for (const auto& [name, value] : text["attributes"].items())
-    node.attributes.push_back(AttributeOf(name, value));
-  graph.nodes.push_back(node);
-  model.bytes = ir::Message([&](auto& w) {
-    w.add_int64(1, 10);
-    w.add_message(7, ir::GraphMessage(graph));
-    w.add_message(8, ir::OpsetMessage("", node.domain.empty() ? text["opset"].get<int64_t>() : 21));
-    if (!node.domain.empty()) w.add_message(8, ir::OpsetMessage(node.domain, text["opset"]));
-  });
-  return model;
-}
-
 void RunCase(const json& text, bool has_symbols) {
-  Model model = ModelOf(text, has_symbols);
+  CaseModel model = ModelOfCase(text, has_symbols);
   CompileOptions options;
   options.targets = {"host"};
   auto compiled = GetCompiler().CompileBytes(ir::BytesOf(model.bytes), options);

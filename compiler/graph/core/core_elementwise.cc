@@ -2,6 +2,8 @@
 // (numpy) and agree in element type.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/element_types.h"
 #include "compiler/graph/requirements.h"
@@ -142,6 +144,22 @@ Expr Bounded(const Expr& a, double limit) {
   return Select(Unary(ExprOp::kIsInf, a), a, Min(Max(a, low), high));
 }
 
+// A float as an integer of the type, as ONNX Runtime and ONNX's reference have it: truncated in i64, or in
+// i32 where the type has fewer bits or is i32; what does not fit there, NaN too, is the least number there;
+// and the low bits are the result. Numbers in [2^63, 2^64) fit in u64, and more is 0 there.
+Expr WrappedInteger(DType to, Expr a) {
+  if (a.dtype() != DType::kF64) a = Cast(DType::kF32, a);
+  auto power = [&](int exponent) { return tensor::Constant(a.dtype(), __builtin_ldexp(1.0, exponent)); };
+  bool is_narrow = DTypeBits(to) < 32 || to == DType::kI32;
+  DType wide = is_narrow ? DType::kI32 : DType::kI64;
+  Expr fits = Less(a, power(is_narrow ? 31 : 63));
+  int64_t least = is_narrow ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
+  Expr whole = Cast(to, Select(fits, Cast(wide, a), IntConstant(least, wide)));
+  if (to != DType::kU64) return whole;
+  Expr upper = Select(Less(a, power(64)), Cast(to, a), IntConstant(0, to));
+  return Select(LessEqual(power(63), a), upper, whole);
+}
+
 Expr CastElement(ElementContext& context, std::span<const Expr> index) {
   Expr a = context.Input(0, index);
   DType to = context.output_type().dtype;
@@ -149,9 +167,10 @@ Expr CastElement(ElementContext& context, std::span<const Expr> index) {
   if (to == DType::kBool && IsInteger(a.dtype()))
     return Binary(ExprOp::kNotEqual, a, IntConstant(0, a.dtype()));
   // As ONNX has it: integers below 8 bits wrap, and small floats have no NaN.
-  if (IsInteger(to) && IsSubByte(to) && IsFloat(a.dtype())) a = Cast(DType::kI32, a);
+  if (IsInteger(to) && IsSubByte(to) && IsFloat(a.dtype())) return Cast(to, Cast(DType::kI32, a));
   if (kFloatsWithoutNan.contains(to) && IsFloat(a.dtype()))
     a = Select(Unary(ExprOp::kIsNan, a), tensor::Constant(a.dtype(), -0.0), a);
+  if (context.node().Int("wraps") != 0 && IsInteger(to) && IsFloat(a.dtype())) return WrappedInteger(to, a);
   constexpr double kLargestHalf = 65504;
   if (context.node().Int("finite") != 0 && to == DType::kF16) a = Bounded(a, kLargestHalf);
   return Cast(to, a, context.node().Int("saturate", 1) != 0);

@@ -66,18 +66,21 @@ class RoiLoops {
     bool is_max = node_.String("mode") == "max";
     OpenPlaces(is_max ? -std::numeric_limits<double>::infinity() : 0);
     nest_.OpenIf(Less(IntConstant(0), DimValue(Product(x_.dims))));
-    Expr i = Variable(nest_.Open("i", IntConstant(0), vertical.samples));
+    Span rows = NearImage("row", vertical, row_), columns = NearImage("column", horizontal, column_);
+    Expr i = Variable(nest_.Open("i", rows.first, rows.last));
     Tap y = TapAt(vertical, row_, i);
-    Expr j = Variable(nest_.Open("j", IntConstant(0), horizontal.samples));
+    Expr j = Variable(nest_.Open("j", columns.first, columns.last));
     Tap x = TapAt(horizontal, column_, j);
     Expr value = nest_.Let("value", nest_.Place(Interpolated(y, x, is_max)));
     nest_.Add(Store(collected_, IntConstant(0), is_max ? Max(Collected(), value) : Collected() + value));
     nest_.Close();
     nest_.Close();
     nest_.Close();
-    Expr count = vertical.samples * horizontal.samples;
-    Expr mean = Collected() / tensor::Cast(wide_, Max(count, IntConstant(1)));
-    return ClosePlaces(is_max ? Select(Less(IntConstant(0), count), Collected(), K(0)) : mean);
+    Expr mean = Collected() / Max(Wide(vertical.samples) * Wide(horizontal.samples), K(1));
+    // Points that were left out are 0.
+    Expr most = Select(And(rows.has_all, columns.has_all), Collected(), Max(Collected(), K(0)));
+    Expr is_empty = Or(Equal(vertical.samples, IntConstant(0)), Equal(horizontal.samples, IntConstant(0)));
+    return ClosePlaces(is_max ? Select(is_empty, K(0), most) : mean);
   }
 
   tensor::StmtPtr BuildPool() {
@@ -110,6 +113,9 @@ class RoiLoops {
   };
   struct Tap {
     Expr outside, low, high, weight;  // weight of `high`
+  };
+  struct Span {
+    Expr first, last, has_all;  // [first, last); whether these are all samples of the bin
   };
   struct PooledSide {
     Expr start, bin;
@@ -150,8 +156,25 @@ class RoiLoops {
     if (!half_pixel) extent = Max(extent, K(1));
     Expr bin = nest_.Let(name + "_bin", extent / K(static_cast<double>(node_.Int(name))));
     int64_t given = node_.Int("samples");
-    Expr covered = Max(tensor::Cast(DType::kI64, Unary(ExprOp::kCeil, bin)), IntConstant(0));
+    constexpr int64_t kMostSamples = int64_t{1} << 48;  // whose sums and products do not overflow
+    Expr elements = tensor::Cast(DType::kI64, Unary(ExprOp::kCeil, bin));
+    Expr covered = Min(Max(elements, IntConstant(0)), IntConstant(kMostSamples));
     return {start, bin, given > 0 ? IntConstant(given) : nest_.Let(name + "_samples", covered), size};
+  }
+
+  // The samples of a bin that may lie in the image; others are 0, and there may be any number of them.
+  Span NearImage(const std::string& name, const AlignedSide& side, const Expr& bin) {
+    Expr base = side.start + Wide(bin) * side.bin;
+    Expr step = nest_.Let(name + "_step", side.bin / Max(Wide(side.samples), K(1)));
+    auto sample = [&](const Expr& place, int64_t margin) {
+      Expr number = tensor::Cast(DType::kI64, (place - base) / step);
+      Expr clamped = Min(Max(number, IntConstant(-margin)), side.samples);
+      return Min(Max(clamped + IntConstant(margin), IntConstant(0)), side.samples);
+    };
+    bool is_bounded = node_.Int("samples") > 0;
+    Expr first = is_bounded ? IntConstant(0) : nest_.Let(name + "_first", sample(K(-1), -2));
+    Expr last = is_bounded ? side.samples : nest_.Let(name + "_last", sample(Wide(DimValue(side.size)), 2));
+    return {first, last, And(Equal(first, IntConstant(0)), Equal(last, side.samples))};
   }
 
   Tap TapAt(const AlignedSide& side, const Expr& bin, const Expr& sample) {

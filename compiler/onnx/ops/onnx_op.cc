@@ -135,6 +135,8 @@ Dims AxisFlags(OnnxContext& c, const Dims& axes, int rank) {
       if (!c.b.failed()) flags[static_cast<size_t>(position)] = 1;
       continue;
     }
+    c.b.Require(And(LessEqual(-rank, axis), Less(axis, rank)),
+                fmt::format("axis {{0}} is out of range for rank {}", rank), {axis});
     Dim position = Select(Less(axis, 0), axis + Dim(rank), axis);
     for (int i = 0; i < rank; ++i)
       flags[static_cast<size_t>(i)] = Or(flags[static_cast<size_t>(i)], Equal(position, i));

@@ -1,4 +1,6 @@
 // CumSum, CumProd.
+#include <fmt/core.h>
+
 #include "compiler/onnx/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -17,6 +19,8 @@ void Cumulative(OnnxContext& c, const char* kind) {
   if (axis.is_constant()) {
     axis = Dim(b.NormalizeAxis(axis.value(), rank));
   } else {
+    b.Require(And(LessEqual(-rank, axis), Less(axis, rank)),
+              fmt::format("axis {{0}} is out of range for rank {}", rank), {axis});
     axis = Select(Less(axis, 0), axis + Dim(rank), axis);
   }
   if (b.failed()) return;

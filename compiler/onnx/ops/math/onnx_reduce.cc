@@ -1,6 +1,7 @@
 // Reductions over axes.
 #include <fmt/core.h>
 
+#include "compiler/onnx/ops/onnx_axes.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -9,20 +10,33 @@ namespace {
 using tensor::ExprOp;
 using tensor::ReduceKind;
 
-// The axes of one node: flags for all of them, and how many there are.
+// The axes of one node: flags for all of them, and how many are set, where that is known.
 struct ReducedAxes {
   Dims flags;
-  int count = 0;
+  std::optional<int> count;
   bool nothing =
       false;  // no axes given and noop_with_empty_axes: the reduction leaves each element by itself
 };
 
+// With keepdims 0 the number of axes gives the rank, so none may be listed twice where only running tells.
+void CheckCount(OnnxContext& c, const ReducedAxes& axes) {
+  if (c.Int("keepdims", 1) != 0 || !axes.count.has_value()) return;
+  Dim found = CountOf(axes.flags);
+  c.b.Require(Equal(found, *axes.count), fmt::format("{{0}} different ones among {} axes", *axes.count),
+              {found});
+}
+
 ReducedAxes Axes(OnnxContext& c) {
   int rank = c.b.rank(c.in(0));
   ReducedAxes result;
+  bool none_is_nothing = c.Int("noop_with_empty_axes", 0) != 0;
+  if (IsListOfAnyLength(c, 1)) {
+    result.flags = FlagsOfList(c, c.in(1), rank, none_is_nothing ? 0 : 1);
+    return result;
+  }
   auto axes = ReadAxes(c, 1);
   if (!axes.has_value() || axes->empty()) {
-    result.nothing = c.Int("noop_with_empty_axes", 0) != 0;
+    result.nothing = none_is_nothing;
     result.flags.assign(static_cast<size_t>(rank), Dim(result.nothing ? 0 : 1));
     result.count = result.nothing ? 0 : rank;
     return result;
@@ -30,8 +44,9 @@ ReducedAxes Axes(OnnxContext& c) {
   result.flags = AxisFlags(c, *axes, rank);
   auto known = ConstantFlags(result.flags);
   result.count = static_cast<int>(known.has_value() ? known->size() : axes->size());
-  if (result.count > rank)
-    c.b.Fail(Code::kInvalidArgument, fmt::format("{} axes, the input has {}", result.count, rank));
+  if (*result.count > rank && c.Int("keepdims", 1) == 0)
+    c.b.Fail(Code::kInvalidArgument, fmt::format("{} axes, the input has {}", *result.count, rank));
+  CheckCount(c, result);
   return result;
 }
 
@@ -45,9 +60,10 @@ ValueId ReduceOver(OnnxContext& c, ReduceKind kind, ValueId x, const ReducedAxes
 void Finish(OnnxContext& c, ValueId reduced, const ReducedAxes& axes) {
   if (c.b.failed()) return;
   if (c.Int("keepdims", 1) != 0 || axes.nothing) return c.Out(0, reduced);
-  if (auto known = ConstantFlags(axes.flags)) return c.Out(0, c.b.Squeeze(reduced, *known));
+  if (ConstantFlags(axes.flags).has_value() || !axes.count.has_value())
+    return c.Out(0, DropAxes(c, reduced, axes.flags));
   Dims dims = c.b.dims(reduced);
-  c.Out(0, c.b.Reshape(reduced, KeptDims(dims, axes.flags, static_cast<int>(dims.size()) - axes.count)));
+  c.Out(0, c.b.Reshape(reduced, KeptDims(dims, axes.flags, static_cast<int>(dims.size()) - *axes.count)));
 }
 
 template <ReduceKind kind>

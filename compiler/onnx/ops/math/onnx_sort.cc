@@ -8,6 +8,8 @@ void EmitTopK(OnnxContext& c, const Dim& k, bool largest) {
   OpBuilder& b = c.b;
   int axis = b.NormalizeAxis(c.Int("axis", -1), b.rank(c.in(0)));
   if (b.failed()) return;
+  Dim size = b.dim(c.in(0), axis);
+  b.Require(And(LessEqual(0, k), LessEqual(k, size)), "k is {0}, wanted 0 to {1}", {k, size});
   std::vector<ValueId> results =
       b.EmitMulti("topk", {c.in(0)}, {{"axis", int64_t{axis}}, {"k", k}, {"largest", int64_t{largest}}});
   if (b.failed()) return;

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "compiler/onnx/ops/math/onnx_fourier.h"
+#include "compiler/onnx/ops/onnx_checks.h"
 #include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
@@ -47,7 +48,8 @@ Complex PartsOf(OnnxContext& c, ValueId x) {
   int last = b.rank(x) - 1;
   auto part = [&](const Dim& at) { return b.Squeeze(b.SliceAxis(x, last, at, 1), {last}); };
   Dim count = b.dim(x, last);
-  b.Require(Or(Equal(count, 1), Equal(count, 2)), "the last axis has {0} elements, 1 or 2 are wanted", {count});
+  b.Require(Or(Equal(count, 1), Equal(count, 2)), "the last axis has {0} elements, 1 or 2 are wanted",
+            {count});
   if (b.failed()) return {x, x};
   if (count.is_constant()) return {part(0), count.IsConstant(2) ? part(1) : ValueId()};
   ValueId is_complex = b.Binary(ExprOp::kEqual, b.DimScalar(count), b.ScalarInt(DType::kI64, 2));
@@ -193,6 +195,10 @@ void Stft(OnnxContext& c) {
     return;
   }
   if (b.rank(signal) == 2) signal = b.Unsqueeze(signal, {2});
+  b.Require(LessEqual(1, step[0]), "a step of {0}", {step[0]});
+  b.Require(And(LessEqual(1, frame), LessEqual(frame, b.dim(signal, 1))),
+            "frames of {0} in a signal of {1} elements", {frame, b.dim(signal, 1)});
+  if (b.failed()) return;
   Dim frames = Max(FloorDiv(b.dim(signal, 1) - frame, Max(step[0], 1)) + Dim(1), 0);
   Complex parts = PartsOf(c, signal);
   ValueId start = b.Mul(b.Iota(DType::kI64, {frames, frame}, 0), b.DimScalar(step[0]));
@@ -213,12 +219,6 @@ void Stft(OnnxContext& c) {
 // numbers.
 void MelWeightMatrix(OnnxContext& c) {
   OpBuilder& b = c.b;
-  for (size_t i = 0; i < 5; ++i) {
-    auto known = b.ConstantScalar(c.in(i));
-    if (!known.has_value() || (*known >= (i < 3 ? 1 : 0) && *known < 1e9)) continue;
-    b.Fail(Code::kInvalidArgument, fmt::format("the input {} is {}", i, *known));
-    return;
-  }
   Dim bins = ReadScalar(c, 0, 1), length = ReadScalar(c, 1, 1);
   b.Require(And(LessEqual(1, bins), LessEqual(1, length)), "{0} bins over a transform of {1} elements",
             {bins, length});
@@ -231,8 +231,15 @@ void MelWeightMatrix(OnnxContext& c) {
     return b.Mul(b.Div(logarithm, k(kLog10)), k(2595));
   };
   ValueId low = mel(number(3));
+  Dim rows = FloorDiv(length, 2) + Dim(1);
+  for (size_t i : {size_t{3}, size_t{4}}) {
+    ValueId row = b.Div(b.Mul(b.Add(number(1), k(1)), number(i)), number(2));
+    ValueId is_row = b.Binary(ExprOp::kLess, row, b.Cast(b.DimScalar(rows), DType::kF64));
+    RequireAll(b, b.Binary(ExprOp::kAnd, IsWithin(b, row, 0, 0x1p62), is_row),
+               fmt::format("the input {} is a frequency that the transform does not have", i));
+  }
   ValueId step = b.Div(b.Sub(mel(number(4)), low), b.Add(number(0), k(2)));
-  Dims plane{FloorDiv(length, 2) + Dim(1), Max(bins, 0)};
+  Dims plane{rows, Max(bins, 0)};
   ValueId bin = b.Cast(b.Iota(DType::kI64, plane, 1), DType::kF64);
   auto edge = [&](double which) {
     ValueId place = b.Add(b.Mul(b.Add(bin, k(which)), step), low);

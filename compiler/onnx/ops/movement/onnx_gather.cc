@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "compiler/graph/tensor_elements.h"
+#include "compiler/onnx/ops/onnx_checks.h"
 #include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
@@ -71,6 +72,8 @@ void ReverseSequence(OnnxContext& c) {
   Dims plane{b.dim(x, 0), b.dim(x, 1)};
   ValueId step = b.Iota(DType::kI64, plane, static_cast<int>(time_axis));
   ValueId length = b.Cast(c.in(1), DType::kI64);
+  Dim steps = b.dim(x, static_cast<int>(time_axis));
+  RequireBetween(b, length, 0, steps, "the lengths of sequences");
   if (batch_axis == 0) length = b.Unsqueeze(length, {1});
   ValueId reversed = b.Sub(b.Sub(length, b.ScalarInt(DType::kI64, 1)), step);
   ValueId from = b.Where(b.Binary(ExprOp::kLess, step, length), reversed, step);

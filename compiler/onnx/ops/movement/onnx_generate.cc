@@ -1,8 +1,11 @@
 // What makes values out of little: constants, ranges, one-hot rows, masks, windows.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
+#include "compiler/onnx/ops/onnx_checks.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -64,21 +67,37 @@ void ConstantOfShape(OnnxContext& c) {
     b.Fail(Code::kInvalidArgument, "the attribute 'value' is no tensor of one element");
     return;
   }
+  for (size_t i = 0; i < dims.size(); ++i)
+    b.Require(LessEqual(0, dims[i]), fmt::format("element {} of the shape is {{0}}", i), {dims[i]});
   ValueId element = value == nullptr ? b.Scalar(DType::kF32, 0) : b.Reshape(b.Constant(*value->tensor), {});
   c.Out(0, b.Expand(element, dims));
+}
+
+// Where all are known: without overflow.
+Dim CountOfKnown(int64_t start, int64_t limit, int64_t delta) {
+  __int128 span = static_cast<__int128>(limit) - start, step = delta;
+  if (step < 0) {
+    span = -span;
+    step = -step;
+  }
+  __int128 count = span <= 0 ? 0 : (span + step - 1) / step;
+  return static_cast<int64_t>(std::min<__int128>(count, INT64_MAX));
 }
 
 // Number of elements of [start, limit) by steps of delta.
 Dim CountOf(const Dim& start, const Dim& limit, const Dim& delta) {
   auto up = [&](const Dim& step) { return Max(CeilDiv(limit - start, step), 0); };
   auto down = [&](const Dim& step) { return Max(CeilDiv(start - limit, step), 0); };
-  if (auto known = delta.constant()) return *known > 0 ? up(delta) : down(Dim(0) - delta);
+  if (start.is_constant() && limit.is_constant() && delta.is_constant() && delta.value() != 0)
+    return CountOfKnown(start.value(), limit.value(), delta.value());
+  if (auto known = delta.constant())
+    return *known > 0 ? up(delta) : down(*known == INT64_MIN ? Dim(INT64_MAX) : Dim(0) - delta);
   return Select(Less(delta, 0), down(Max(Dim(0) - delta, 1)), up(Max(delta, 1)));
 }
 
 Dim KnownCount(OpBuilder& b, double count) {
   constexpr double kLimit = 1e15;
-  if (count < kLimit) return Dim(static_cast<int64_t>(std::max(count, 0.0)));
+  if (count > -kLimit && count < kLimit) return Dim(static_cast<int64_t>(std::max(count, 0.0)));
   b.Fail(Code::kInvalidArgument, fmt::format("{} elements", count));
   return Dim(0);
 }
@@ -90,6 +109,8 @@ Dim FloatCount(OpBuilder& b, ValueId start, ValueId limit, ValueId delta) {
   if (from.has_value() && to.has_value() && by.has_value())
     return KnownCount(b, std::ceil((*to - *from) / *by));
   ValueId steps = b.Unary(ExprOp::kCeil, b.Div(b.Sub(limit, start), delta));
+  steps = b.Cast(steps, DType::kF64);
+  RequireAll(b, IsWithin(b, steps, -0x1p62, 0x1p62), "the number of elements is not finite");
   Dims count = b.ReadDims(b.Cast(steps, DType::kI64));
   return b.failed() || count.empty() ? Dim(0) : Max(count[0], 0);
 }
@@ -129,6 +150,9 @@ DType AttributeDType(OnnxContext& c, std::string_view name, DType otherwise) {
   return otherwise;
 }
 
+// No matrix reaches this diagonal, and row numbers can be added to it.
+constexpr int64_t kFarDiagonal = int64_t{1} << 48;
+
 void EyeLike(OnnxContext& c) {
   OpBuilder& b = c.b;
   Dims dims = b.dims(c.in(0));
@@ -139,7 +163,8 @@ void EyeLike(OnnxContext& c) {
   DType dtype = AttributeDType(c, "dtype", b.dtype(c.in(0)));
   ValueId row = b.Iota(DType::kI64, dims, 0);
   ValueId column = b.Iota(DType::kI64, dims, 1);
-  ValueId diagonal = b.Add(row, b.ScalarInt(DType::kI64, c.Int("k", 0)));
+  ValueId diagonal =
+      b.Add(row, b.ScalarInt(DType::kI64, std::clamp(c.Int("k", 0), -kFarDiagonal, kFarDiagonal)));
   c.Out(0, b.Cast(b.Binary(ExprOp::kEqual, diagonal, column), dtype));
 }
 
@@ -153,6 +178,7 @@ void Trilu(OnnxContext& c) {
   }
   Dims plane{b.dim(c.in(0), -2), b.dim(c.in(0), -1)};
   ValueId k = c.has(1) ? b.Reshape(c.in(1), {}) : b.ScalarInt(DType::kI64, 0);
+  k = b.Max(b.Min(k, b.ScalarInt(DType::kI64, kFarDiagonal)), b.ScalarInt(DType::kI64, -kFarDiagonal));
   ValueId diagonal = b.Add(b.Iota(DType::kI64, plane, 0), k);
   ValueId column = b.Iota(DType::kI64, plane, 1);
   bool upper = c.Int("upper", 1) != 0;
@@ -170,6 +196,7 @@ void OneHot(OnnxContext& c) {
   ValueId depth_value = b.Reshape(b.Cast(c.in(1), DType::kI64), {});
   Dims depth = b.ReadDims(depth_value);
   if (b.failed()) return;
+  b.Require(LessEqual(1, depth[0]), "a depth of {0}", {depth[0]});
   ValueId index = b.Cast(c.in(0), DType::kI64);
   ValueId from_end = b.Add(index, b.DimScalar(depth[0]));
   index = b.Where(b.Binary(ExprOp::kLess, index, b.ScalarInt(DType::kI64, 0)), from_end, index);
@@ -187,6 +214,7 @@ void CosineWindow(OnnxContext& c, double a0, double a1, double a2) {
   OpBuilder& b = c.b;
   DType dtype = AttributeDType(c, "output_datatype", DType::kF32);
   Dims size = b.ReadDims(b.Reshape(c.in(0), {}));
+  b.Require(LessEqual(0, size[0]), "a window of {0} elements", {size[0]});
   if (b.failed()) return;
   bool periodic = c.Int("periodic", 1) != 0;
   DType wide = dtype == DType::kF64 ? DType::kF64 : DType::kF32;

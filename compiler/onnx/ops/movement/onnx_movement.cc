@@ -73,14 +73,12 @@ void Split(OnnxContext& c) {
   if (b.failed()) return;
   Dim start = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
+    b.Require(LessEqual(0, sizes[i]), fmt::format("part {} has size {{0}}", i), {sizes[i]});
     if (c.wants(i)) c.Out(i, b.SliceAxis(c.in(0), axis, start, sizes[i]));
     start = start + sizes[i];
   }
-  auto known = start.constant();
-  auto wanted = total.constant();
-  if (known.has_value() && wanted.has_value() && *known != *wanted)
-    b.Fail(Code::kInvalidArgument,
-           fmt::format("the parts have {} elements together, the axis has {}", *known, *wanted));
+  if (c.has(1) || c.HasAttribute("split"))
+    b.Require(Equal(start, total), "the parts have {0} elements together, the axis has {1}", {start, total});
 }
 
 // Repeats whole copies: each axis gets one of size `repeats` in front of it.
@@ -120,6 +118,7 @@ void Tile(OnnxContext& c) {
     b.Fail(Code::kInvalidArgument, fmt::format("{} repeats, the input has rank {}", repeats.size(), rank));
     return;
   }
+  for (const Dim& repeat : repeats) b.Require(LessEqual(0, repeat), "{0} repeats", {repeat});
   c.Out(0, TileBy(b, c.in(0), repeats));
 }
 
@@ -129,6 +128,9 @@ struct PadAmounts {
   Dims low;
   Dims high;
 };
+
+// Amounts beyond this one could overflow.
+constexpr int64_t kMostPadding = int64_t{1} << 60;
 
 PadAmounts ReadPads(OnnxContext& c) {
   OpBuilder& b = c.b;
@@ -146,6 +148,9 @@ PadAmounts ReadPads(OnnxContext& c) {
            fmt::format("{} amounts of padding, {} axes want {}", pads.size(), count, 2 * count));
     return amounts;
   }
+  for (const Dim& amount : pads)
+    b.Require(And(LessEqual(-kMostPadding, amount), LessEqual(amount, kMostPadding)), "padding of {0}",
+              {amount});
   for (size_t k = 0; k < count; ++k) {
     Dims flags(rank, Dim(0));
     if (axes.has_value()) {
@@ -173,6 +178,9 @@ ValueId CropNegative(OpBuilder& b, ValueId x, PadAmounts* amounts) {
     bool back = RangeOf(amounts->high[i], ranges).low < 0;
     if (!front && !back) continue;
     crops = true;
+    b.Require(LessEqual(0, dims[i] + Min(amounts->low[i], 0) + Min(amounts->high[i], 0)),
+              fmt::format("padding {{0}} and {{1}} of axis {}, which has {{2}} elements", i),
+              {amounts->low[i], amounts->high[i], dims[i]});
     Dim removed_front = front ? Min(Max(Dim(0) - amounts->low[i], 0), dims[i]) : Dim(0);
     Dim removed_back = back ? Max(Dim(0) - amounts->high[i], 0) : Dim(0);
     starts[i] = removed_front;
@@ -181,6 +189,18 @@ ValueId CropNegative(OpBuilder& b, ValueId x, PadAmounts* amounts) {
     amounts->high[i] = Max(amounts->high[i], 0);
   }
   return crops ? b.Slice(x, starts, Dims(dims.size(), Dim(1)), sizes) : x;
+}
+
+// Modes that repeat elements need some; a reflection leaves the border out.
+void RequireElements(OpBuilder& b, const Dims& dims, const PadAmounts& amounts, const std::string& mode) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    Dim most = Max(amounts.low[i], amounts.high[i]);
+    Dim fits =
+        mode == "reflect" ? Or(Equal(most, 0), Less(most, dims[i])) : Or(Equal(most, 0), Less(0, dims[i]));
+    b.Require(fits,
+              fmt::format("mode '{}': padding of {{0}} along axis {}, which has {{1}} elements", mode, i),
+              {most, dims[i]});
+  }
 }
 
 void Pad(OnnxContext& c) {
@@ -197,6 +217,7 @@ void Pad(OnnxContext& c) {
                   : dtype == DType::kBool     ? b.ScalarInt(dtype, 0)
                                               : b.Scalar(dtype, c.version < 11 ? c.Float("value", 0) : 0);
   ValueId x = CropNegative(b, c.in(0), &amounts);
+  if (mode != "constant") RequireElements(b, b.dims(x), amounts, mode);
   c.Out(0, b.Pad(x, value, amounts.low, amounts.high, mode));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/graph/core_op.h"
+#include "compiler/onnx/ops/onnx_axes.h"
 #include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
@@ -62,6 +63,13 @@ Dim Quotient(Dims numerator, Dims denominator) {
 // that is known only at run time may be either; one that comes from shapes is a size.
 Dims ReshapeDims(OnnxContext& c, const Dims& from, const Dims& wanted, bool allow_zero) {
   OpBuilder& b = c.b;
+  auto has = [&wanted](int64_t size) {
+    return std::ranges::any_of(wanted, [&](const Dim& d) { return d.IsConstant(size); });
+  };
+  if (allow_zero && has(0) && has(-1)) {
+    b.Fail(Code::kInvalidArgument, "the shape has an element -1 beside one that is 0");
+    return {};
+  }
   Dims result;
   std::optional<size_t> inferred;
   bool dynamic = false;
@@ -98,8 +106,15 @@ Dims ReshapeDims(OnnxContext& c, const Dims& from, const Dims& wanted, bool allo
     result[*inferred] = Quotient(from, others);
     return result;
   }
-  Dim known = 1;
-  for (const Dim& size : result) known = known * Select(Equal(size, -1), 1, size);
+  Dim known = 1, unknown = 0;
+  for (const Dim& size : result) {
+    b.Require(LessEqual(-1, size), "the shape has the element {0}", {size});
+    known = known * Select(Equal(size, -1), 1, size);
+    unknown = unknown + Equal(size, -1);
+  }
+  b.Require(LessEqual(unknown, 1), "the shape has {0} elements -1", {unknown});
+  b.Require(Or(Equal(unknown, 0), NotEqual(known, 0)), "the shape has an element -1 beside one that is 0",
+            {});
   Dim rest = FloorDiv(Product(from), Max(known, 1));
   for (Dim& size : result) size = Select(Equal(size, -1), rest, size);
   return result;
@@ -153,18 +168,33 @@ ValueId SqueezeOnes(OnnxContext& c, size_t axis, Dims kept) {
   return b.Reshape(c.in(0), kept);
 }
 
+void RequireOnes(OpBuilder& b, const Dims& dims, const Dims& flags) {
+  for (size_t axis = 0; axis < flags.size(); ++axis)
+    b.Require(Or(Not(flags[axis]), Equal(dims[axis], 1)),
+              fmt::format("axis {} has size {{0}}, only one of size 1 can go", axis), {dims[axis]});
+}
+
+void RequireDifferent(OpBuilder& b, const Dims& flags, size_t count) {
+  Dim found = CountOf(flags);
+  b.Require(Equal(found, static_cast<int64_t>(count)),
+            fmt::format("{{0}} different ones among {} axes", count), {found});
+}
+
 // Without axes every axis of size 1 goes.
 void Squeeze(OnnxContext& c) {
   OpBuilder& b = c.b;
-  auto axes = ReadAxes(c, 1);
-  if (b.failed()) return;
   Dims dims = b.dims(c.in(0));
-  if (!axes.has_value()) return c.Out(0, SqueezeOnes(c, 0, {}));
-  Dims flags = AxisFlags(c, *axes, static_cast<int>(dims.size()));
+  bool is_any = IsListOfAnyLength(c, 1);
+  auto axes = is_any ? std::optional(Dims()) : ReadAxes(c, 1);
   if (b.failed()) return;
-  if (auto known = ConstantFlags(flags)) return c.Out(0, b.Squeeze(c.in(0), *known));
-  c.Out(0, b.Reshape(c.in(0),
-                     KeptDims(dims, flags, static_cast<int>(dims.size()) - static_cast<int>(axes->size()))));
+  if (!axes.has_value()) return c.Out(0, SqueezeOnes(c, 0, {}));
+  int rank = static_cast<int>(dims.size());
+  Dims flags = is_any ? FlagsOfList(c, c.in(1), rank, 0) : AxisFlags(c, *axes, rank);
+  RequireOnes(b, dims, flags);
+  if (b.failed()) return;
+  if (is_any || ConstantFlags(flags).has_value()) return c.Out(0, DropAxes(c, c.in(0), flags));
+  RequireDifferent(b, flags, axes->size());
+  c.Out(0, b.Reshape(c.in(0), KeptDims(dims, flags, rank - static_cast<int>(axes->size()))));
 }
 
 void Unsqueeze(OnnxContext& c) {
@@ -186,6 +216,7 @@ void Unsqueeze(OnnxContext& c) {
     }
     return c.Out(0, b.Unsqueeze(c.in(0), *known));
   }
+  RequireDifferent(b, flags, axes->size());
   Dims result;
   Dim before = 0;  // number of the input's axes so far
   for (int i = 0; i < rank; ++i) {
@@ -199,9 +230,24 @@ void Unsqueeze(OnnxContext& c) {
   c.Out(0, b.Reshape(c.in(0), result));
 }
 
+// Each size that is wanted is the axis's own, or 1, or any where the axis has size 1 or is not there.
+void RequireExpands(OpBuilder& b, const Dims& dims, const Dims& wanted) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Dim& size = wanted[wanted.size() - 1 - i];
+    b.Require(LessEqual(0, size), fmt::format("element {} of the shape is {{0}}", wanted.size() - 1 - i),
+              {size});
+    if (i >= dims.size()) continue;
+    const Dim& dim = dims[dims.size() - 1 - i];
+    b.Require(Or(Or(Equal(size, dim), Equal(size, 1)), Equal(dim, 1)),
+              fmt::format("element {} of the shape is {{0}}, the axis has size {{1}}", wanted.size() - 1 - i),
+              {size, dim});
+  }
+}
+
 void Expand(OnnxContext& c) {
   OpBuilder& b = c.b;
   Dims wanted = b.ReadDims(c.in(1));
+  RequireExpands(b, b.dims(c.in(0)), wanted);
   if (b.failed()) return;
   auto dims = BroadcastDims(b.dims(c.in(0)), wanted);
   if (!dims) {

@@ -32,6 +32,9 @@ Dim ClampBound(const Dim& bound, const Dim& size, int64_t low, int64_t high_offs
   return rest.low >= 0 ? from_end : Min(from_end, high);
 }
 
+// Longer steps, which leave one element as well, could overflow.
+constexpr int64_t kLongestStep = int64_t{1} << 48;
+
 struct AxisSlice {
   Dim start;
   Dim size;
@@ -90,13 +93,16 @@ void Slice(OnnxContext& c) {
   RangeLookup ranges = b.module().Ranges();
   Dims from(dims.size(), Dim(0));
   Dims by(dims.size(), Dim(1));
-  Dims sizes = dims;
+  Dims sizes = dims, taken(dims.size(), Dim(0));
   for (size_t k = 0; k < starts.size(); ++k) {
     b.Require(NotEqual(steps[k], 0), fmt::format("step {} is 0", k), {});
+    steps[k] = Max(Min(steps[k], kLongestStep), -kLongestStep);
     Dims flags = AxisFlags(c, {axes[k]}, static_cast<int>(dims.size()));
     if (b.failed()) return;
     for (size_t i = 0; i < dims.size(); ++i) {
       if (flags[i].IsConstant(0)) continue;
+      b.Require(Not(And(flags[i], taken[i])), fmt::format("axis {} is listed twice", i), {});
+      taken[i] = Or(taken[i], flags[i]);
       AxisSlice part = SliceOf(starts[k], ends[k], steps[k], dims[i], ranges);
       from[i] = Select(flags[i], part.start, from[i]);
       by[i] = Select(flags[i], steps[k], by[i]);
@@ -145,6 +151,7 @@ void CenterCropPad(OnnxContext& c) {
   for (size_t k = 0; k < axes.size(); ++k) {
     auto axis = static_cast<size_t>(b.NormalizeAxis(axes[k], static_cast<int>(rank)));
     if (b.failed()) return;
+    b.Require(LessEqual(0, wanted[k]), fmt::format("element {} of the shape is {{0}}", k), {wanted[k]});
     Dim surplus = Max(dims[axis] - wanted[k], 0);
     Dim missing = Max(wanted[k] - dims[axis], 0);
     starts[axis] = FloorDiv(surplus, 2);

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "compiler/onnx/ops/nn/onnx_random.h"
+#include "compiler/onnx/ops/onnx_checks.h"
 #include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
@@ -62,6 +63,9 @@ void Dropout(OnnxContext& c) {
   if (b.failed()) return;
   auto known = b.ConstantScalar(ratio);
   if (!CheckRatio(c, known)) return;
+  if (!known.has_value())
+    RequireAll(b, IsWithin(b, b.Cast(ratio, DType::kF64), 0, 1),
+               "a ratio that is not 0 or more and less than 1");
   Dim trains = known == 0.0 ? Dim(0) : ReadScalar(c, 2, 0);
   if (b.failed()) return;
   if (trains.is_constant()) return Output(c, trains.value() != 0 ? AtRandom(c, x, ratio) : Everything(b, x));

@@ -172,6 +172,9 @@ void AffineGrid(OnnxContext& c) {
   }
   DType dtype = b.dtype(c.in(0));
   Dims out(size.begin() + 2, size.end());
+  b.Require(Equal(size[0], b.dim(c.in(0), 0)), "a size for {0} images with maps for {1}",
+            {size[0], b.dim(c.in(0), 0)});
+  for (const Dim& side : out) b.Require(LessEqual(1, side), "a grid of {0} points along an axis", {side});
   ValueId theta = c.in(0);
   auto column = [&](int at) {  // [N, 1, ..., rows]
     Dims dims(static_cast<size_t>(spatial) + 2, Dim(1));

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "compiler/onnx/ops/onnx_checks.h"
 #include "compiler/onnx/ops/onnx_families.h"
 #include "compiler/onnx/ops/onnx_window.h"
 
@@ -171,7 +172,7 @@ void MaxUnpool(OnnxContext& c) {
   }
   Dim total = Product(whole), given = Product(dims);
   ValueId positions = b.Reshape(c.in(1), {given});
-  CheckIndices(b, positions, {total});
+  RequireBetween(b, positions, 0, total - Dim(1), "the positions in the unpooled image");
   ValueId zero = b.Scalar(b.dtype(c.in(0)), 0);
   ValueId flat = b.Emit("scatter_elements", {b.Expand(zero, {total}), positions, b.Reshape(c.in(0), {given})},
                         {{"axis", int64_t{0}}, {"reduction", std::string("none")}});
@@ -184,6 +185,11 @@ void MaxUnpool(OnnxContext& c) {
              fmt::format("an output shape of {} entries for data of rank {}", wanted.size(), whole.size()));
       return;
     }
+    for (size_t i = 0; i < whole.size(); ++i)
+      b.Require(
+          i < 2 ? Equal(wanted[i], whole[i]) : LessEqual(whole[i], wanted[i]),
+          fmt::format("element {} of the output shape is {{0}}, want {{1}}{}", i, i < 2 ? "" : " or more"),
+          {wanted[i], whole[i]});
     Dims none(whole.size(), Dim(0)), ones(whole.size(), Dim(1)), kept, missing;
     for (size_t i = 0; i < whole.size(); ++i) {
       kept.push_back(Min(whole[i], wanted[i]));

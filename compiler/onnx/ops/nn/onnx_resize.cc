@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "compiler/onnx/ops/onnx_checks.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -259,6 +260,9 @@ Dim ScaledSize(OpBuilder& b, const Dim& size, ValueId scale) {
   return b.failed() ? Dim(1) : Max(dims[0], 0);
 }
 
+// The least scale that is positive.
+constexpr double kLeastScale = 0x1p-126;
+
 std::vector<int64_t> ResizedAxes(OnnxContext& c) {
   int rank = c.b.rank(c.in(0));
   std::vector<int64_t> axes = c.Ints("axes");
@@ -269,13 +273,15 @@ std::vector<int64_t> ResizedAxes(OnnxContext& c) {
   return axes;
 }
 
-void FromScales(OnnxContext& c, ValueId scales, std::vector<ResizeAxis>* axes) {
+void FromScales(OnnxContext& c, ValueId scales, double least, std::vector<ResizeAxis>* axes) {
   OpBuilder& b = c.b;
   auto count = static_cast<int64_t>(axes->size());
   Dim given = b.rank(scales) == 1 ? b.dim(scales, 0) : Dim(-1);
   b.Require(Equal(given, count), fmt::format("{{0}} scales for {} axes", count), {given});
   if (!given.is_constant()) scales = b.Reshape(scales, {count});
   if (b.failed()) return;
+  RequireAll(b, IsWithin(b, b.Cast(scales, DType::kF32), least, 0x1p60),
+             fmt::format("a scale that is not {} and finite", least == 1 ? "at least 1" : "positive"));
   for (size_t i = 0; i < axes->size(); ++i) {
     (*axes)[i].scale = ElementAt(b, scales, i);
     (*axes)[i].to = ScaledSize(b, (*axes)[i].from, (*axes)[i].scale);
@@ -296,6 +302,7 @@ void FromSizes(OnnxContext& c, ValueId sizes, std::vector<ResizeAxis>* axes) {
   ValueId common;
   for (size_t i = 0; i < axes->size(); ++i) {
     ResizeAxis& axis = (*axes)[i];
+    b.Require(LessEqual(1, wanted[i]), fmt::format("element {} of the sizes is {{0}}", i), {wanted[i]});
     axis.to = wanted[i];
     axis.scale = b.Div(n.Size(axis.to), n.Size(axis.from));
     if (policy == "not_larger") common = i == 0 ? axis.scale : b.Min(common, axis.scale);
@@ -348,14 +355,18 @@ void Resize(OnnxContext& c) {
   if (by_sizes) {
     FromSizes(c, c.in(3), &axes);
   } else {
-    FromScales(c, c.in(scales), &axes);
+    FromScales(c, c.in(scales), kLeastScale, &axes);
   }
   if (b.failed()) return;
   if (options.coordinates == "tf_crop_and_resize") {
-    if (!c.has(1) || !b.dim(c.in(1), 0).IsConstant(static_cast<int64_t>(2 * axes.size()))) {
-      b.Fail(Code::kInvalidArgument, "tf_crop_and_resize wants a region with two numbers an axis");
+    if (!c.has(1) || b.rank(c.in(1)) != 1) {
+      b.Fail(Code::kInvalidArgument, "tf_crop_and_resize wants a region, a list of numbers");
       return;
     }
+    auto numbers = static_cast<int64_t>(2 * axes.size());
+    Dim given = b.dim(c.in(1), 0);
+    b.Require(Equal(given, numbers), fmt::format("a region of {{0}} numbers, want {}", numbers), {given});
+    if (b.failed()) return;
     for (size_t i = 0; i < axes.size(); ++i) {
       axes[i].start = ElementAt(b, c.in(1), i);
       axes[i].end = ElementAt(b, c.in(1), i + axes.size());
@@ -385,7 +396,7 @@ void Upsample(OnnxContext& c) {
                 static_cast<float>(c.Float("width_scale", 1))};
     scales = b.Constant(TensorData::FromVector(DType::kF32, {static_cast<int64_t>(values.size())}, values));
   }
-  FromScales(c, scales, &axes);
+  FromScales(c, scales, 1, &axes);
   if (!b.failed()) c.Out(0, ResizeAll(c, axes, options));
 }
 

@@ -1,6 +1,7 @@
 // Pools over regions of images.
 #include <fmt/core.h>
 
+#include "compiler/onnx/ops/onnx_checks.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -19,7 +20,7 @@ void RoiAlign(OnnxContext& c) {
            fmt::format("mode '{}', coordinate_transformation_mode '{}'", mode, transform));
     return;
   }
-  CheckIndices(b, c.in(2), {b.dim(c.in(0), 0)});
+  RequireBetween(b, c.in(2), 0, b.dim(c.in(0), 0) - Dim(1), "the numbers of images");
   c.Out(0, b.Emit("roi_align", {c.in(0), c.in(1), c.in(2)},
                   {{"mode", mode},
                    {"height", c.Int("output_height", 1)},
@@ -38,7 +39,11 @@ void MaxRoiPool(OnnxContext& c) {
                        size.size(), b.rank(c.in(1))));
     return;
   }
-  CheckIndices(b, b.Cast(b.SliceAxis(c.in(1), 1, 0, 1), DType::kI64), {b.dim(c.in(0), 0)});
+  ValueId image = b.Cast(b.SliceAxis(c.in(1), 1, 0, 1), DType::kF64);
+  ValueId images = b.Cast(b.DimScalar(b.dim(c.in(0), 0)), DType::kF64);
+  ValueId is_there = b.Binary(tensor::ExprOp::kAnd, IsWithin(b, image, 0, 0x1p62),
+                              b.Binary(tensor::ExprOp::kLess, image, images));
+  RequireAll(b, is_there, "a region of an image that is not there");
   c.Out(0, b.Emit("roi_pool", {c.in(0), c.in(1)},
                   {{"height", size[0]}, {"width", size[1]}, {"scale", c.Float("spatial_scale", 1)}}));
 }
