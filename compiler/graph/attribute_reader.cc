@@ -40,46 +40,46 @@ class AttributeReader {
   Expected<Attribute> ParseList(Parse parse) {
     TVMVM_CHECK_OK(in_.Want("["));
     std::vector<T> list;
-    if (in_.Take("]")) return Attribute(std::move(list));
+    if (in_.Take("]")) return list;
     do {
       TVMVM_TRY(T value, parse());
       list.push_back(std::move(value));
     } while (in_.Take(","));
     TVMVM_CHECK_OK(in_.Want("]"));
-    return Attribute(std::move(list));
+    return list;
   }
 
   Expected<Attribute> ParseAttribute() {
     if (in_.Sees("\"")) {
       TVMVM_TRY(std::string text, in_.Quoted());
-      return Attribute(std::move(text));
+      return text;
     }
     if (in_.Sees("[")) return ParseList<int64_t>([this] { return in_.Integer(); });
     if (in_.Take("floats")) return ParseList<double>([this] { return in_.Number(); });
     if (in_.Take("strings")) return ParseList<std::string>([this] { return in_.Quoted(); });
     if (in_.Take("dims")) {
       TVMVM_TRY(Dims dims, in_.DimList());
-      return Attribute(std::move(dims));
+      return dims;
     }
     if (in_.Take("dim")) {
       TVMVM_CHECK_OK(in_.Want("("));
       TVMVM_TRY(Dim dim, in_.DimUntil(")"));
       TVMVM_CHECK_OK(in_.Want(")"));
-      return Attribute(std::move(dim));
+      return dim;
     }
     if (in_.Take("float")) {
       TVMVM_CHECK_OK(in_.Want("("));
       TVMVM_TRY(double value, in_.Number());
       TVMVM_CHECK_OK(in_.Want(")"));
-      return Attribute(value);
+      return value;
     }
     if (in_.Take("dense")) return ParseData();
     for (Layout layout : {Layout::kChannelsFirst, Layout::kChannelsLast})
-      if (in_.Take(LayoutName(layout))) return Attribute(layout);
+      if (in_.Take(LayoutName(layout))) return layout;
     Expected<int64_t> integer = in_.Integer();
-    if (integer) return Attribute(*integer);
+    if (integer) return *integer;
     TVMVM_TRY(DType dtype, ReadDType(in_));
-    return Attribute(dtype);
+    return dtype;
   }
 
   // dense<f32,[2,3]>[1, 2, 3, 4, 5, 6]
@@ -102,7 +102,7 @@ class AttributeReader {
       data.strings = std::get<std::vector<std::string>>(strings);
       if (static_cast<int64_t>(data.strings.size()) != count)
         return in_.Fail(fmt::format("{} elements before this", count));
-      return Attribute(std::make_shared<const TensorData>(std::move(data)));
+      return std::make_shared<const TensorData>(std::move(data));
     }
     if (!IsNumeric(data.dtype)) return in_.Fail("elements of a numeric type");
     return ParseElements(std::move(data), count);
@@ -125,8 +125,8 @@ class AttributeReader {
       WriteElement(data.dtype, bytes, i, value);
     }
     TVMVM_CHECK_OK(in_.Want("]"));
-    return Attribute(std::make_shared<const TensorData>(
-        TensorData::Owned(data.dtype, std::move(data.dims), std::move(bytes))));
+    return std::make_shared<const TensorData>(
+        TensorData::Owned(data.dtype, std::move(data.dims), std::move(bytes)));
   }
 
   // Beyond the range of int64 too; wrapped.

@@ -23,6 +23,7 @@ struct AttributeText {
   std::string operator()(int64_t value) const { return fmt::format("i{}", value); }
   std::string operator()(double value) const { return fmt::format("f{:a}", value); }
   std::string operator()(const std::string& value) const { return Quoted(value); }
+  std::string operator()(ir::Layout value) const { return std::string(LayoutName(value)); }
   std::string operator()(DType value) const { return std::string(DTypeName(value)); }
   std::string operator()(const ir::Dim& value) const { return value.ToString(); }
   std::string operator()(const ir::Dims& value) const { return ir::ToString(value); }
