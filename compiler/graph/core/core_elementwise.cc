@@ -304,7 +304,7 @@ constexpr CoreOp kRows[] = {
                  .meaning =
                      "converted to the element type `to`; with `finite`, finite numbers beyond f16's range "
                      "become its largest",
-                 .attributes = "to saturate finite",
+                 .attributes = "to saturate finite wraps",
                  .traits = kCheap}),
     Elementwise({.name = "bitcast",
                  .min_inputs = 1,
