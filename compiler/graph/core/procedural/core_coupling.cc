@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "compiler/graph/core/core_families.h"
-#include "compiler/graph/core/loop_access.h"
+#include "compiler/graph/core/procedural/loop_access.h"
 
 namespace tvmvm::ir {
 namespace {

@@ -14,7 +14,7 @@
 #include <set>
 #include <vector>
 
-#include "compiler/passes/device_loop_body.h"
+#include "compiler/passes/loops/device_loop_body.h"
 
 namespace tvmvm::passes {
 

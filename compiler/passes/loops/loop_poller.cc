@@ -1,4 +1,4 @@
-#include "compiler/passes/loop_poller.h"
+#include "compiler/passes/loops/loop_poller.h"
 
 #include <algorithm>
 

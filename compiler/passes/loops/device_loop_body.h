@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compiler/graph/op_builder.h"
-#include "compiler/passes/device_loop.h"
+#include "compiler/passes/loops/device_loop.h"
 #include "compiler/passes/region_edit.h"
 
 namespace tvmvm::passes {

@@ -1,4 +1,4 @@
-#include "compiler/graph/core/loop_access.h"
+#include "compiler/graph/core/procedural/loop_access.h"
 
 #include <algorithm>
 

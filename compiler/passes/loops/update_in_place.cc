@@ -4,7 +4,7 @@
 // step makes longer (a cache) gets the new rows behind the old ones: concat becomes tensor.append, whose
 // memory grows geometrically.
 
-#include "compiler/passes/update_in_place.h"
+#include "compiler/passes/loops/update_in_place.h"
 
 #include <algorithm>
 #include <map>

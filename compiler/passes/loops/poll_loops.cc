@@ -8,10 +8,10 @@
 #include "compiler/graph/storage.h"
 #include "compiler/graph/transfers.h"
 #include "compiler/passes/fuse_groups.h"
-#include "compiler/passes/loop_poller.h"
+#include "compiler/passes/loops/loop_poller.h"
+#include "compiler/passes/loops/update_in_place.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/region_edit.h"
-#include "compiler/passes/update_in_place.h"
 
 namespace tvmvm::passes {
 namespace {

@@ -1,4 +1,4 @@
-#include "compiler/passes/device_loop_body.h"
+#include "compiler/passes/loops/device_loop_body.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "compiler/passes/device_loop.h"
+#include "compiler/passes/loops/device_loop.h"
 
 #include <fmt/format.h>
 
