@@ -75,7 +75,7 @@ TEST(KernelWork, ScattersAreDividedByWhatTheyWrite) {
             i = b.Input(DType::kI64, takes_tuples ? ir::Dims{K(), 1} : ir::Dims{K(), M()}),
             u = b.Input(DType::kF32, {K(), M()});
     b.Add(op, {x, i, u}, {{"axis", int64_t{0}}, {"reduction", std::string("add")}});
-    ExpectParallel(b, {{"n", 1000}, {"m", 1000}, {"k", 1000}}, 2, 8);
+    ExpectParallel(b, {{"n", 250}, {"m", 4000}, {"k", 250}}, 2, 8);
     EXPECT_EQ(KernelsOf(b, {{"n", 10}, {"m", 10}, {"k", 10}}, TargetInfoFor(CpuLevel::kX86_64_V3)).size(), 1u)
         << "small ones are one launch";
     std::vector<Kernel> gpu =

@@ -39,7 +39,7 @@ constexpr int64_t kLongRow = 1 << 15;
 constexpr int64_t kFewRows = 16;
 constexpr int64_t kBlocks = 128, kGpuBlocks = 256;  // of a row
 constexpr int64_t kStreams = 4;                     // blocks that one grid point sums side by side
-constexpr int64_t kColumns = 256;                  // of a grid point, where steps run across rows
+constexpr int64_t kColumns = 512;                   // of a grid point, where steps run across rows
 
 // How the work is divided: what depends on the node and its types alone.
 struct ScanPlan {

@@ -80,14 +80,17 @@ struct ScatterPlan {
   Dim is_small;  // one kernel copies and updates
 };
 
-constexpr int64_t kCopyBlock = 16 << 10;                      // elements
-constexpr int64_t kLeastColumns = 64, kMostColumnBlocks = 8;  // of a slice, or of the last axis
+constexpr int64_t kCopyBlock = 16 << 10;  // elements
+constexpr int64_t kMostColumnBlocks = 8;
+// The least columns of a block: parts of rows are read one after another, and the shorter they are, the
+// slower.
+constexpr int64_t kLeastOfSlice = 128, kLeastOfLastAxis = 256;
 
 // Blocks of columns as wide as it takes to look at the indices only a few times.
-Dim ColumnsOfBlock(const Dim& columns, const ScatterPlan& plan, bool is_gpu) {
+Dim ColumnsOfBlock(const Dim& columns, int64_t least, const ScatterPlan& plan, bool is_gpu) {
   if (!plan.is_divided) return Max(columns, 1);
   if (is_gpu) return 1;
-  return CeilDiv(Max(columns, 1), Dim(kLeastColumns * kMostColumnBlocks)) * Dim(kLeastColumns);
+  return CeilDiv(Max(columns, 1), Dim(least * kMostColumnBlocks)) * Dim(least);
 }
 
 class ScatterLoops {
@@ -179,7 +182,7 @@ void ScatterLoops::UpdateElements(tensor::Nest& nest, bool has_grid) {
     }
     Expr begin = IntConstant(0), end = DimValue(dims[last]);
     if (axis != last) {
-      const Dim columns = ColumnsOfBlock(dims[last], plan_, is_gpu_);
+      const Dim columns = ColumnsOfBlock(dims[last], kLeastOfLastAxis, plan_, is_gpu_);
       Expr block = Variable(nest.Grid(0, "columns", CeilDiv(dims[last], columns)));
       begin = nest.Let("begin", block * DimValue(columns));
       end = nest.Let("end", Min(begin + DimValue(columns), end));
@@ -202,7 +205,7 @@ void ScatterLoops::UpdateSlices(tensor::Nest& nest, bool has_grid) {
   const Dim slice = Product(Dims(data_.dims.begin() + static_cast<std::ptrdiff_t>(depth), data_.dims.end()));
   Expr first = IntConstant(0), end = DimValue(slice);
   if (has_grid) {
-    const Dim columns = ColumnsOfBlock(slice, plan_, is_gpu_);
+    const Dim columns = ColumnsOfBlock(slice, kLeastOfSlice, plan_, is_gpu_);
     first = nest.Let("first", Variable(nest.Grid(0, "columns", CeilDiv(slice, columns))) * DimValue(columns));
     end = nest.Let("end", Min(first + DimValue(columns), end));
   }
