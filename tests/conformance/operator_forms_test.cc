@@ -149,6 +149,8 @@ TEST(OperatorForms, RunWhereTheTableSays) {
       for (int i = 1; i < kDTypeCount; ++i) {
         DType type = static_cast<DType>(i);
         if (!row->types.set.contains(type) || !Compile(form, {type}, "import")) continue;
+        // Strings are the host's, also of an operator that takes other types.
+        if (type == DType::kString && !(row->types.set == ir::kStrings)) continue;
         const WhatRuns more = RunsOf(form, type);
         found.kernels |= more.kernels, found.host |= more.host;
         if (more.kernels) break;

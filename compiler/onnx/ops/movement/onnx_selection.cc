@@ -98,9 +98,9 @@ void NonMaxSuppression(OnnxContext& c) {
 constexpr OnnxOp kRows[] = {
     {"", "NonZero", 9, kLatest, 1, 1, "", NonZero, kNumbers | kBools | kStrings},
     {"", "Compress", 9, kLatest, 2, 2, "axis", Compress, kAllTypes, StringUse::kMoved},
-    {"", "Unique", 11, kLatest, 1, 1, "axis sorted", Unique, kAllTypes},
-    {"", "NonMaxSuppression", 10, kLatest, 2, 5, "center_point_box", NonMaxSuppression,
-     DTypeSet{DType::kF32}},
+    {"", "Unique", 11, kLatest, 1, 1, "axis sorted", Unique, kAllTypes, StringUse::kNative, Runs::kOnHost},
+    {"", "NonMaxSuppression", 10, kLatest, 2, 5, "center_point_box", NonMaxSuppression, DTypeSet{DType::kF32},
+     StringUse::kNative, Runs::kOnHost},
 };
 
 }  // namespace

@@ -30,7 +30,8 @@ void ImageDecoder(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "ImageDecoder", 20, kLatest, 1, 1, "pixel_format", ImageDecoder, DTypeSet{DType::kU8}},
+    {"", "ImageDecoder", 20, kLatest, 1, 1, "pixel_format", ImageDecoder, DTypeSet{DType::kU8},
+     StringUse::kNative, Runs::kOnHost},
 };
 
 }  // namespace

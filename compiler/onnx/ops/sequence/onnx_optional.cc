@@ -36,9 +36,11 @@ void GetElement(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "Optional", 15, kLatest, 0, 1, "type", Optional, kAnyValue},
-    {"", "OptionalHasElement", 15, kLatest, 0, 1, "", HasElement, kAnyValue},
-    {"", "OptionalGetElement", 15, kLatest, 1, 1, "", GetElement, kAnyValue},
+    {"", "Optional", 15, kLatest, 0, 1, "type", Optional, kAnyValue, StringUse::kNative, Runs::kOnHost},
+    {"", "OptionalHasElement", 15, kLatest, 0, 1, "", HasElement, kAnyValue, StringUse::kNative,
+     Runs::kOnHost},
+    {"", "OptionalGetElement", 15, kLatest, 1, 1, "", GetElement, kAnyValue, StringUse::kNative,
+     Runs::kOnHost},
 };
 
 }  // namespace

@@ -126,14 +126,20 @@ void ConcatFromSequence(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "SequenceEmpty", 11, kLatest, 0, 0, "dtype", SequenceEmpty, OfOutput(kAnyValue)},
-    {"", "SequenceConstruct", 11, kLatest, 1, -1, "", SequenceConstruct, kAnyValue},
-    {"", "SequenceInsert", 11, kLatest, 2, 3, "", SequenceInsert, kAnyValue},
-    {"", "SequenceErase", 11, kLatest, 1, 2, "", SequenceErase, kAnyValue},
-    {"", "SequenceAt", 11, kLatest, 2, 2, "", SequenceAt, kAnyValue},
-    {"", "SequenceLength", 11, kLatest, 1, 1, "", SequenceLength, kAnyValue},
-    {"", "SplitToSequence", 11, kLatest, 1, 2, "axis keepdims", SplitToSequence, kAllTypes},
-    {"", "ConcatFromSequence", 11, kLatest, 1, 1, "axis new_axis", ConcatFromSequence, kAnyValue},
+    {"", "SequenceEmpty", 11, kLatest, 0, 0, "dtype", SequenceEmpty, OfOutput(kAnyValue), StringUse::kNative,
+     Runs::kOnHost},
+    {"", "SequenceConstruct", 11, kLatest, 1, -1, "", SequenceConstruct, kAnyValue, StringUse::kNative,
+     Runs::kOnHost},
+    {"", "SequenceInsert", 11, kLatest, 2, 3, "", SequenceInsert, kAnyValue, StringUse::kNative,
+     Runs::kOnHost},
+    {"", "SequenceErase", 11, kLatest, 1, 2, "", SequenceErase, kAnyValue, StringUse::kNative, Runs::kOnHost},
+    {"", "SequenceAt", 11, kLatest, 2, 2, "", SequenceAt, kAnyValue, StringUse::kNative, Runs::kOnHost},
+    {"", "SequenceLength", 11, kLatest, 1, 1, "", SequenceLength, kAnyValue, StringUse::kNative,
+     Runs::kOnHost},
+    {"", "SplitToSequence", 11, kLatest, 1, 2, "axis keepdims", SplitToSequence, kAllTypes,
+     StringUse::kNative, Runs::kOnHost},
+    {"", "ConcatFromSequence", 11, kLatest, 1, 1, "axis new_axis", ConcatFromSequence, kAnyValue,
+     StringUse::kNative, Runs::kOnHost},
 };
 
 }  // namespace

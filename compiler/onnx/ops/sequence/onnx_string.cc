@@ -107,11 +107,13 @@ void StringNormalizer(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "StringConcat", 20, kLatest, 2, 2, "", StringConcat, kStrings},
-    {"", "StringSplit", 20, kLatest, 1, 1, "delimiter maxsplit", StringSplit, kStrings},
-    {"", "RegexFullMatch", 20, kLatest, 1, 1, "pattern", RegexFullMatch, kStrings},
+    {"", "StringConcat", 20, kLatest, 2, 2, "", StringConcat, kStrings, StringUse::kNative, Runs::kOnHost},
+    {"", "StringSplit", 20, kLatest, 1, 1, "delimiter maxsplit", StringSplit, kStrings, StringUse::kNative,
+     Runs::kOnHost},
+    {"", "RegexFullMatch", 20, kLatest, 1, 1, "pattern", RegexFullMatch, kStrings, StringUse::kNative,
+     Runs::kOnHost},
     {"", "StringNormalizer", 10, kLatest, 1, 1, "case_change_action is_case_sensitive locale stopwords",
-     StringNormalizer, kStrings},
+     StringNormalizer, kStrings, StringUse::kNative, Runs::kOnHost},
 };
 
 }  // namespace
