@@ -81,7 +81,7 @@ Status PassRunner::Run(PassStage stage, ir::Module& module, bool* stopped) {
     TVMVM_CHECK_OK(pass.run(module, context));
     milliseconds.emplace_back(pass.name, MillisecondsSince(start));
     for (const ir::Function& function : module.functions)
-      counters->pass_nodes += static_cast<int64_t>(function.nodes.size());
+      if (counters != nullptr) counters->pass_nodes += static_cast<int64_t>(function.nodes.size());
     TVMVM_CHECK_OK(After(pass.name, module, stopped));
     if (*stopped) return {};
   }

@@ -18,7 +18,7 @@ std::span<const passes::Pass> PassPipeline();
 struct PassRunner {
   const CompileOptions* options = nullptr;
   passes::PassContext context;
-  ir::CompileCounters* counters = nullptr;
+  ir::CompileCounters* counters = nullptr;                   // may be null
   std::vector<std::pair<std::string, double>> milliseconds;  // one for each stage that ran
 
   // Runs the passes of one stage on the module. `stopped` is set when options->stop_after ended it.

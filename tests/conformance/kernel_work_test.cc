@@ -37,8 +37,10 @@ bool IsLaunched(const ir::Function& function, const ir::Node& node) {
     case OpKind::kTransfer:
     case OpKind::kHost:
       return false;
-    case OpKind::kControl:
-      return node.op->name == "fused";
+    case OpKind::kIf:
+    case OpKind::kLoop:
+    case OpKind::kCall:
+      return false;
     default:
       return !lowering::Views::IsView(function, node);
   }
@@ -91,9 +93,10 @@ Expected<ir::Module> Prepared(const std::string& bytes, const TargetInfo& target
   TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxBytes(ir::BytesOf(bytes)));
   TVMVM_TRY(ir::Module module, ir::ImportOnnx(model, {}));
   CompileOptions options;
-  PassRunner runner{&options, {.targets = {target}}, {}};
+  PassRunner runner{.options = &options, .context = {.targets = {target}}};
   bool stopped = false;
-  TVMVM_CHECK_OK(runner.Run(module, &stopped));
+  for (passes::PassStage stage : {passes::PassStage::kModel, passes::PassStage::kDevice})
+    TVMVM_CHECK_OK(runner.Run(stage, module, &stopped));
   return module;
 }
 

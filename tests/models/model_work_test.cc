@@ -87,9 +87,10 @@ std::string WorkOf(const std::filesystem::path& path) {
   if (!module) return module.error().message;
   const TargetInfo cpu = TargetInfoFor(CpuLevel::kX86_64_V3), gpu = GpuTargetInfo(DeviceKind::kVulkan);
   CompileOptions options;
-  PassRunner runner{&options, {.targets = {cpu}}, {}};
+  PassRunner runner{.options = &options, .context = {.targets = {cpu}}};
   bool stopped = false;
-  if (Status status = runner.Run(*module, &stopped); !status) return status.error().message;
+  for (passes::PassStage stage : {passes::PassStage::kModel, passes::PassStage::kDevice})
+    if (Status status = runner.Run(stage, *module, &stopped); !status) return status.error().message;
   std::ostringstream text;
   for (const auto& [name, target] : {std::pair{"cpu", &cpu}, std::pair{"gpu", &gpu}}) {
     Work sum;
