@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "compiler/onnx/ops/microsoft/missing_operators.h"
+#include "compiler/onnx/ops/missing_operators.h"
 #include "compiler/onnx/ops/onnx_op.h"
 
 namespace tvmvm {

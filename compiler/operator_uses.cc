@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "compiler/onnx/importer/operator_choice.h"
-#include "compiler/onnx/ops/microsoft/missing_operators.h"
+#include "compiler/onnx/ops/missing_operators.h"
 
 namespace tvmvm::ir {
 namespace {

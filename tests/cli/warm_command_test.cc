@@ -27,7 +27,7 @@ class WarmCommand : public ::testing::Test {
     WriteBytes(scratch_ / "abs.ir",
                "symbol n: [0, inf]\nfunc @main {\n  input \"x\" = %0: tensor<f32,[n]>\n"
                "  %1 \"y\": tensor<f32,[n]> = abs(%0)\n  output \"y\" = %1\n}\n");
-    ToolResult made = Run("tvm-vm compile abs.ir -o abs.vmexe --device vulkan,opencl,cpu");
+    ToolResult made = Run("tvm-vm compile abs.ir -o abs.vmexe --device vulkan,opencl,cpu --prefer-gpu");
     ASSERT_EQ(made.exit_code, kExitOk) << made.err;
   }
 

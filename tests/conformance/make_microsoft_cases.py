@@ -231,6 +231,10 @@ def microsoft_values():
     for mode in ("bilinear", "nearest"):
         yield case(f"crop_{mode}", "CropAndResize", [floats(2, 3, 6, 5), boxes, i32(0, 1, 1, 0), i32(3, 2)],
                    {"mode": mode, "extrapolation_value": 7.0}, atol=1e-4)
+    for a, b in ((0, 0), (0, 1), (1, 0)):
+        x, y = floats(*((4, 3) if a else (3, 4))), floats(*((5, 4) if b else (4, 5)))
+        yield case(f"transpose_matmul_{a}{b}", "TransposeMatMul", [x, y], {"transA": a, "transB": b, "alpha": 0.5})
+    yield case("sample_op", "SampleOp", [floats(2, 3)])
     yield case("crop_point", "CropAndResize", [floats(2, 3, 6, 5), boxes, i32(0, 1, 1, 0), i32(1, 1)], atol=1e-4)
 
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "compiler/onnx/ops/microsoft/missing_operators.h"
+#include "compiler/onnx/ops/missing_operators.h"
 
 namespace tvmvm::ir {
 namespace {

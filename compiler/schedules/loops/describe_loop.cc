@@ -328,7 +328,11 @@ bool LoopDescriber::AddGroup(NodeId id, Steps* steps) {
   for (const KernelCall& call : program->calls) {
     if (call.when.IsConstant(0)) continue;
     BodyStep step;
-    step.kernel = std::make_shared<tensor::LoopKernel>(call.kernel);
+    auto kernel = std::make_shared<tensor::LoopKernel>(call.kernel);
+    // The loop's kernel has many nodes.
+    for (std::string& message : kernel->error_messages)
+      if (!node.source.empty()) message = fmt::format("node {}: {}", node.source, message);
+    step.kernel = std::move(kernel);
     step.condition = call.when;
     for (uint32_t a = 0; a < call.arguments.size(); ++a) {
       const tensor::KernelArgument& argument = call.arguments[a];

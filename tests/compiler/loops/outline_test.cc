@@ -15,7 +15,8 @@ namespace {
 using ir::Dim;
 using ir::ValueId;
 
-// The only kernel of a group whose inputs are arguments; packed constants are given by `packed`.
+// The kernel of a group whose inputs are arguments; where sizes choose among several, the one of small sizes. Packed
+// constants are given by `packed`.
 struct Part {
   std::shared_ptr<const LoopKernel> kernel;
   std::vector<KernelArgument> arguments;
@@ -24,7 +25,8 @@ struct Part {
 
 Part ScheduleOne(GroupBuilder& builder, ir::NodeId node, CpuLevel level) {
   Expected<GroupProgram> program = ScheduleGroup(builder.function(), node, TargetInfoFor(level));
-  if (!program || program->calls.size() != 1) {
+  const bool has_one = program && (program->calls.size() == 1 || !program->calls[0].when.is_constant());
+  if (!has_one) {
     ADD_FAILURE() << (program ? "not one call" : program.error().message);
     return {};
   }

@@ -172,8 +172,8 @@ TEST(DeviceLoop, AConditionOfTheDeviceIsLookedAtOnceInSeveralSteps) {
   EXPECT_EQ(Polls(105, 10), 13);
   // And twice after the loop, for its numbers and for the results. A step that collects is longer.
   for (const int64_t steps : {1, 2, 3, 6, 7, 14, 15, 24, 25, 26, 104, 105}) {
-    EXPECT_EQ(WaitsOfNull({.collects = false}, steps), Polls(steps, 11) + 2) << steps << " steps";
-    EXPECT_EQ(WaitsOfNull({.collects = true}, steps), Polls(steps, 10) + 2) << steps << " steps";
+    EXPECT_EQ(WaitsOfNull({.collects = false}, steps), Polls(steps, 10) + 2) << steps << " steps";
+    EXPECT_EQ(WaitsOfNull({.collects = true}, steps), Polls(steps, 9) + 2) << steps << " steps";
     EXPECT_EQ(WaitsOfNull({.go_on = "dim(and(lt(i, 7), g))"}, steps),
               Polls(std::min<int64_t>(steps, 8), 10) + 2);
   }

@@ -179,7 +179,7 @@ std::string Convolutions(int64_t height, int64_t channels) {
   };
   auto conv = [](const char* stride, const char* padding) {
     return fmt::format(
-        "{{dilations = [1, 1], groups = 1, high = dims[{1}, {1}], layout = \"channels_last\", low = "
+        "{{dilations = [1, 1], groups = 1, high = dims[{1}, {1}], layout = channels_last, low = "
         "dims[{1}, "
         "{1}], strides = [{0}, {0}]}}\n",
         stride, padding);
@@ -203,7 +203,7 @@ TEST(HalfPrecision, WeightsOfConvolutionsLieByChannels) {
     ASSERT_TRUE(module) << module.error().message;
     ASSERT_TRUE(passes::NarrowProducts(*module, {.targets = {}, .half_factors = true}));
     std::string text = ir::PrintModule(*module);
-    EXPECT_EQ(text.find("weights = \"channels_last\"") != std::string::npos, channels == 8) << text;
+    EXPECT_EQ(text.find("weights = channels_last") != std::string::npos, channels == 8) << text;
     EXPECT_EQ(text.find("f16,[16,3,3,8]") != std::string::npos, channels == 8) << text;
   }
 }

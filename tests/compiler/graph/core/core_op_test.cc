@@ -43,7 +43,8 @@ TEST(CoreOpTest, RowsHaveWhatTheirKindNeeds) {
         break;
     }
     EXPECT_EQ(op->element != nullptr, is_pull);
-    EXPECT_EQ(op->loops != nullptr, op->kind == OpKind::kProcedural);
+    EXPECT_EQ(op->loops != nullptr, BuildsLoops(op->kind));
+    EXPECT_EQ(op->work != nullptr, BuildsLoops(op->kind)) << "what runs in threads and where follows from it";
     EXPECT_EQ(op->infer == nullptr, IsControl(*op) || op->kind == OpKind::kHost);
     EXPECT_EQ(op->host.has_value(), op->kind == OpKind::kHost);
     EXPECT_EQ(op->kind == OpKind::kElementwise,

@@ -1,4 +1,4 @@
-#include "compiler/onnx/ops/microsoft/missing_operators.h"
+#include "compiler/onnx/ops/missing_operators.h"
 
 #include <algorithm>
 
