@@ -126,7 +126,9 @@ bool Machine::PushFrame(const FunctionSpec& function, const uint32_t* call) {
   if (!allowed || !frames_.Reserve(depth) || !scalar_stack_.Reserve(scalar_end) ||
       !ref_stack_.Reserve(ref_end)) {
     Fail(call, Code::kOutOfMemory,
-         "no memory for the registers of @" + function.name + " at depth " + std::to_string(depth));
+         "no memory for the registers of @" + function.name + " at depth " + std::to_string(depth) + ": " +
+             std::to_string(bytes) + " bytes" +
+             (allowed ? "" : ", the limit is " + std::to_string(limits_.max_bytes)));
     return false;
   }
   frames_.data()[depth_++] = next;
