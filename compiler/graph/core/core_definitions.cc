@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/graph/core/core_families.h"
+#include "compiler/graph/requirements.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -48,6 +49,10 @@ Expected<std::vector<Type>> InferTransfer(const InferContext& c) {
   return MakeError(Code::kInvalidArgument, type.ToString() + " cannot be copied between devices");
 }
 
+void RequireCondition(const Function&, const Node& node, Requirements* list) {
+  Require(list, std::get<Dim>(*node.Find("condition")), node.String("message"), node.DimList("values"));
+}
+
 constexpr CoreOp kRows[] = {
     {.name = "constant",
      .kind = OpKind::kConstant,
@@ -65,7 +70,8 @@ constexpr CoreOp kRows[] = {
      .kind = OpKind::kRequire,
      .infer = InferRequire,
      .meaning = "fails with `message`, whose {0}, {1}, ... are `values`, where `condition` is 0",
-     .attributes = "condition message values"},
+     .attributes = "condition message values",
+     .requirements = RequireCondition},
     {.name = "dims_tensor",
      .kind = OpKind::kDimsTensor,
      .infer = InferDimsTensor,
