@@ -116,6 +116,8 @@ class LayoutChoice {
     for (ValueId input : node.inputs)
       if (HasLast(input)) rank = function_.type(input).rank();
     if (rank == 0 || node.outputs.size() != 1 || function_.type(node.outputs[0]).rank() != rank) return false;
+    // Its result counts elements row by row: the order of the axes has a meaning.
+    if (node.op->kind == OpKind::kWindow && node.String("kind") == "argmax") return false;
     Attributes attributes = node.attributes;
     switch (node.op->traits.reorder) {
       case Reorder::kNever:

@@ -181,7 +181,7 @@ constexpr OnnxOp kRows[] = {
     {kDomain, "ExpandDims", 1, kLatest, 2, 2, "", ExpandDims, kAllTypes, StringUse::kMoved},
     {kDomain, "Pad", 1, kLatest, 2, 3, "mode", Pad, kFloats},
     {kDomain, "GridSample", 1, kLatest, 2, 2, "align_corners mode padding_mode", GridSample, kFloats},
-    {kDomain, "Unique", 1, kLatest, 1, 1, "", Unique, kNumbers},
+    {kDomain, "Unique", 1, kLatest, 1, 1, "", Unique, kNumbers, StringUse::kNative, Runs::kOnHost},
     {kDomain, "UnfoldTensor", 1, kLatest, 1, 1, "dim size step", UnfoldTensor, kAllTypes, StringUse::kMoved},
     {kDomain, "CDist", 1, kLatest, 2, 2, "metric", CDist, kFloats},
     {kDomain, "NGramRepeatBlock", 1, kLatest, 2, 2, "ngram_size", NGramRepeatBlock, OfInput(1, kFloats)},
