@@ -214,6 +214,7 @@ void CosineWindow(OnnxContext& c, double a0, double a1, double a2) {
   OpBuilder& b = c.b;
   DType dtype = AttributeDType(c, "output_datatype", DType::kF32);
   Dims size = b.ReadDims(b.Reshape(c.in(0), {}));
+  if (b.failed()) return;
   b.Require(LessEqual(0, size[0]), "a window of {0} elements", {size[0]});
   if (b.failed()) return;
   bool periodic = c.Int("periodic", 1) != 0;
