@@ -127,8 +127,8 @@ DEFECTS = [
            lambda step, version: version < 13),
     Defect("GlobalMaxPool", EVALUATOR, "reduces other axes where there are not two spatial ones",
            lambda step, version: first_rank(step) != 4),
-    Defect("LRN", EVALUATOR, "leaves elements out where there are fewer channels than batch entries",
-           lambda step, version: step.operands[0].value.shape[1] < step.operands[0].value.shape[0]),
+    Defect("LRN", EVALUATOR, "takes the number of batch entries for that of channels",
+           lambda step, version: step.operands[0].value.shape[0] != step.operands[0].value.shape[1]),
     Defect("RNN GRU LSTM", EVALUATOR, "ignores sequence_lens, activations, clip and input_forget",
            lambda step, version: has_attribute("activations", "clip", "input_forget")(step, version)
            or (len(step.operands) > 4 and step.operands[4].value is not None)),

@@ -65,8 +65,8 @@ class RoiLoops {
     AlignedSide horizontal = ReadAligned("width", 0, x_.dims[3]);
     bool is_max = node_.String("mode") == "max";
     OpenPlaces(is_max ? -std::numeric_limits<double>::infinity() : 0);
-    nest_.OpenIf(Less(IntConstant(0), DimValue(Product(x_.dims))));
     Span rows = NearImage("row", vertical, row_), columns = NearImage("column", horizontal, column_);
+    nest_.OpenIf(Less(IntConstant(0), DimValue(Product(x_.dims))));
     Expr i = Variable(nest_.Open("i", rows.first, rows.last));
     Tap y = TapAt(vertical, row_, i);
     Expr j = Variable(nest_.Open("j", columns.first, columns.last));
