@@ -7,6 +7,7 @@
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
+#include "compiler/graph/storage.h"
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/expand.h"
 
@@ -66,7 +67,7 @@ Dim GroupKernel::BytesRead(const KernelArgument& argument, int64_t loads, const 
   bool is_input = argument.kind == ArgumentKind::kInput;
   const ir::Type& type =
       group_.type(is_input ? group_.inputs()[argument.index] : group_.outputs()[argument.index]);
-  Dim all = CeilDiv(Product(type.dims) * Dim(DTypeBits(type.dtype)), Dim(8));
+  Dim all = lowering::BytesOf(type.dtype, type.dims);
   if (!is_input || loads == 0 || all.constant().value_or(INT64_MAX) <= kCounted) return all;
   return Min(all, CeilDiv(space * Dim(loads * DTypeBits(type.dtype)), Dim(8)));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/graph/storage.h"
 #include "compiler/schedules/group.h"
 
 namespace tvmvm::tensor {
@@ -14,9 +15,7 @@ bool IsProcedural(const GroupView& group) {
   });
 }
 
-ir::Dim BytesOf(const ir::Type& type) {
-  return CeilDiv(Product(type.dims) * ir::Dim(DTypeBits(type.dtype)), ir::Dim(8));
-}
+ir::Dim BytesOf(const ir::Type& type) { return lowering::BytesOf(type.dtype, type.dims); }
 
 // What one argument holds. Panels are made of the group's constants.
 ir::Dim BytesOf(const GroupView& group, const GroupProgram& program, const KernelArgument& argument) {
