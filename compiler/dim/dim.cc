@@ -1,5 +1,7 @@
 #include "compiler/dim/dim.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -73,6 +75,16 @@ Dim Dim::Symbol(std::string name) {
   return DimFactory::Wrap({.op = DimOp::kSymbol, .symbol = std::move(name)});
 }
 
+Dim Dim::Named(const Dim& definition, DimRange range) {
+  if (definition.size() <= kMaxPlain) return definition;
+  uint64_t digest = 0xcbf29ce484222325u;  // FNV-1a
+  for (char c : definition.ToString()) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  Node node{.op = DimOp::kNamed, .symbol = fmt::format("e.{:012x}", digest >> 16), .operands = {definition}};
+  node.range = range;
+  CollectSymbols(definition, &node.symbols);
+  return DimFactory::Wrap(std::move(node));
+}
+
 DimOp Dim::op() const { return node_->op; }
 std::optional<int64_t> Dim::constant() const {
   if (!is_constant()) return std::nullopt;
@@ -83,19 +95,24 @@ int64_t Dim::value() const {
   return node_->value;
 }
 const std::string& Dim::symbol() const {
-  assert(is_symbol());
+  assert(is_symbol() || op() == DimOp::kNamed);
   return node_->symbol;
 }
 const std::vector<Dim>& Dim::operands() const { return node_->operands; }
 size_t Dim::Hash() const { return node_->hash; }
 size_t Dim::size() const { return node_->size; }
+int Dim::depth() const { return node_->depth; }
+DimRange Dim::range() const {
+  assert(op() == DimOp::kNamed);
+  return node_->range;
+}
 
 bool operator==(const Dim& a, const Dim& b) {
   if (a.node_ == b.node_) return true;
   const Dim::Node& x = *a.node_;
   const Dim::Node& y = *b.node_;
   return x.hash == y.hash && x.op == y.op && x.value == y.value && x.size == y.size && x.symbol == y.symbol &&
-         x.operands == y.operands;
+         (x.op == DimOp::kNamed || x.operands == y.operands);  // hash and name stand for the definition
 }
 
 Dim operator+(const Dim& a, const Dim& b) {

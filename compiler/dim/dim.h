@@ -38,6 +38,13 @@ enum class DimOp : uint8_t {
   kOr,
   kNot,
   kSelect,  // condition, then, else
+  kNamed,   // its operand, under a name: counts as one node
+};
+
+// Closed interval; INT64_MIN/MAX mean unbounded.
+struct DimRange {
+  int64_t low = 0;
+  int64_t high = INT64_MAX;
 };
 
 class Dim {
@@ -46,13 +53,21 @@ class Dim {
   Dim(int64_t value);                                   // NOLINT: numbers are dims
   Dim(int value) : Dim(static_cast<int64_t>(value)) {}  // NOLINT
   static Dim Symbol(std::string name);
+  // The same value under a name that follows from the expression: one node in whatever is built of it, so
+  // that sizes which depend on sizes grow by a node a step and not by a factor. Nobody looks into it but who
+  // asks for symbols, values or replacements. `range`: what is known of the value; that of `definition` is
+  // forgotten. Expressions of at most kMaxPlain nodes stay what they are.
+  static Dim Named(const Dim& definition, DimRange range);
+  static constexpr size_t kMaxPlain = 128;
+  // Who has to write an expression out, named ones too, does so up to this depth of them.
+  static constexpr int kMaxWritten = 1;
 
   DimOp op() const;
   bool is_constant() const { return op() == DimOp::kConstant; }
   bool is_symbol() const { return op() == DimOp::kSymbol; }
   std::optional<int64_t> constant() const;
   int64_t value() const;              // kConstant only
-  const std::string& symbol() const;  // kSymbol only
+  const std::string& symbol() const;  // kSymbol and kNamed: the name
   const std::vector<Dim>& operands() const;
 
   bool IsConstant(int64_t value) const { return constant() == value; }
@@ -82,6 +97,8 @@ class Dim {
   // Nodes of the expression written out as a tree, saturating: whoever builds on untrusted input stops at
   // some size.
   size_t size() const;
+  DimRange range() const;  // kNamed only
+  int depth() const;       // named expressions within one another: 0 where there are none
 
  private:
   struct Node;
@@ -98,19 +115,17 @@ Dim Apply(DimOp op, const std::vector<Dim>& operands);
 std::string ToString(const Dims& dims);         // "[n, 4]"
 Expected<Dim> ParseDim(std::string_view text);  // kInvalidArgument with the position
 
-// Replaces symbols; a symbol that `lookup` gives nothing for stays.
+// Replaces symbols by values that they may have (ranges of named expressions stay); a symbol that `lookup`
+// gives nothing for stays.
 Dim Substitute(const Dim& dim, const std::function<std::optional<Dim>(const std::string&)>& lookup);
 // Names of all symbols in it, each once, in order of first appearance.
 void CollectSymbols(const Dim& dim, std::vector<std::string>* symbols);
+// The named expressions in it, each once, before those that are built of it.
+void CollectNamed(const Dim& dim, std::vector<Dim>* named);
 // Value for given symbol values; nullopt for an unknown symbol, an overflow or a division by zero.
 std::optional<int64_t> Evaluate(const Dim& dim,
                                 const std::function<std::optional<int64_t>(const std::string&)>& lookup);
 
-// Closed interval; INT64_MIN/MAX mean unbounded.
-struct DimRange {
-  int64_t low = 0;
-  int64_t high = INT64_MAX;
-};
 // Facts about symbols: every symbol is >= 0 unless said otherwise.
 using RangeLookup = std::function<DimRange(const std::string&)>;
 DimRange RangeOf(const Dim& dim, const RangeLookup& lookup);

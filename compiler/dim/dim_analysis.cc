@@ -1,8 +1,10 @@
 // What can be said of a dim when its symbols are replaced, given values, or bounded.
 #include <algorithm>
 #include <array>
+#include <unordered_map>
+#include <unordered_set>
 
-#include "compiler/dim/dim.h"
+#include "compiler/dim/dim_polynomial.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -130,8 +132,9 @@ Interval IntervalOf(const Dim& dim, const RangeLookup& lookup) {
   switch (dim.op()) {
     case DimOp::kConstant:
       return {dim.value(), dim.value()};
+    case DimOp::kNamed:
     case DimOp::kSymbol: {
-      DimRange range = lookup(dim.symbol());
+      DimRange range = dim.is_symbol() ? lookup(dim.symbol()) : dim.range();
       return {range.low == INT64_MIN ? -kInfinity : range.low,
               range.high == INT64_MAX ? kInfinity : range.high};
     }
@@ -199,35 +202,60 @@ Dim Rebuild(const Dim& dim, const std::function<Dim(const Dim&)>& visit) {
   return changed ? Apply(dim.op(), operands) : dim;
 }
 
-}  // namespace
+using SymbolDims = std::function<std::optional<Dim>(const std::string&)>;
+using SymbolNumbers = std::function<std::optional<int64_t>(const std::string&)>;
+template <class T>
+using Memo = std::unordered_map<Dim, T>;  // what became of named expressions; free while there are none
 
-Dim Substitute(const Dim& dim, const std::function<std::optional<Dim>(const std::string&)>& lookup) {
+// Calls `visit` for the named expressions in `dim`, each before those that are built of it: who remembers
+// what it gave needs no deep recursion.
+template <class Visit>
+void VisitNamed(const Dim& dim, std::unordered_set<Dim>* seen, Visit visit) {
+  std::vector<std::pair<const Dim*, bool>> open{{&dim, false}};
+  while (!open.empty()) {
+    auto [at, is_done] = open.back();
+    open.pop_back();
+    if (is_done) visit(*at);
+    if (is_done || at->depth() == 0) continue;
+    if (at->op() == DimOp::kNamed) {
+      if (!seen->insert(*at).second) continue;
+      open.emplace_back(at, true);
+    }
+    for (const Dim& operand : at->operands()) open.emplace_back(&operand, false);
+  }
+}
+
+// The visitor of a named expression's definition, which knows what became of those within.
+template <class T, class Visit>
+T VisitDefinitions(const Dim& dim, Visit visit) {
+  Memo<T> memo;
+  std::unordered_set<Dim> seen;
+  if (dim.depth() > 0)
+    VisitNamed(dim, &seen, [&](const Dim& named) { memo.insert_or_assign(named, visit(named, memo)); });
+  if (dim.op() == DimOp::kNamed) return memo.at(dim);
+  return visit(dim, memo);
+}
+
+Dim Replaced(const Dim& dim, const SymbolDims& lookup, const Memo<Dim>& memo) {
   if (dim.is_constant()) return dim;
   if (dim.is_symbol()) return lookup(dim.symbol()).value_or(dim);
-  return Rebuild(dim, [&lookup](const Dim& operand) { return Substitute(operand, lookup); });
+  if (dim.op() == DimOp::kNamed) return memo.at(dim);
+  return Rebuild(dim, [&](const Dim& operand) { return Replaced(operand, lookup, memo); });
 }
 
-void CollectSymbols(const Dim& dim, std::vector<std::string>* symbols) {
-  if (dim.is_symbol()) {
-    if (std::find(symbols->begin(), symbols->end(), dim.symbol()) == symbols->end())
-      symbols->push_back(dim.symbol());
-    return;
-  }
-  for (const Dim& operand : dim.operands()) CollectSymbols(operand, symbols);
-}
-
-std::optional<int64_t> Evaluate(const Dim& dim,
-                                const std::function<std::optional<int64_t>(const std::string&)>& lookup) {
+std::optional<int64_t> Evaluated(const Dim& dim, const SymbolNumbers& lookup,
+                                 const Memo<std::optional<int64_t>>& memo) {
   if (dim.is_constant()) return dim.value();
   if (dim.is_symbol()) return lookup(dim.symbol());
+  if (dim.op() == DimOp::kNamed) return memo.at(dim);
   const std::vector<Dim>& operands = dim.operands();
-  std::optional<int64_t> result = Evaluate(operands[0], lookup);
+  std::optional<int64_t> result = Evaluated(operands[0], lookup, memo);
   if (!result) return std::nullopt;
   if (dim.op() == DimOp::kNot) return *result == 0;
-  if (dim.op() == DimOp::kSelect) return Evaluate(operands[*result ? 1 : 2], lookup);
+  if (dim.op() == DimOp::kSelect) return Evaluated(operands[*result ? 1 : 2], lookup, memo);
   bool is_sum = dim.op() == DimOp::kAdd, is_product = dim.op() == DimOp::kMul;
   for (size_t i = 1; i < operands.size(); ++i) {
-    std::optional<int64_t> operand = Evaluate(operands[i], lookup);
+    std::optional<int64_t> operand = Evaluated(operands[i], lookup, memo);
     if (!operand) return std::nullopt;
     int64_t value = 0;
     if (is_sum ? __builtin_add_overflow(*result, *operand, &value)
@@ -237,6 +265,41 @@ std::optional<int64_t> Evaluate(const Dim& dim,
     if (!result) return std::nullopt;
   }
   return result;
+}
+
+}  // namespace
+
+Dim Substitute(const Dim& dim, const SymbolDims& lookup) {
+  return VisitDefinitions<Dim>(dim, [&](const Dim& at, const Memo<Dim>& memo) {
+    if (at.op() != DimOp::kNamed) return Replaced(at, lookup, memo);
+    const bool changes = std::ranges::any_of(
+        DimFactory::SymbolsOf(at), [&](const std::string& symbol) { return lookup(symbol).has_value(); });
+    return changes ? Dim::Named(Replaced(at.operands()[0], lookup, memo), at.range()) : at;
+  });
+}
+
+std::optional<int64_t> Evaluate(const Dim& dim, const SymbolNumbers& lookup) {
+  using Number = std::optional<int64_t>;
+  return VisitDefinitions<Number>(dim, [&](const Dim& at, const Memo<Number>& memo) {
+    return Evaluated(at.op() == DimOp::kNamed ? at.operands()[0] : at, lookup, memo);
+  });
+}
+
+void CollectSymbols(const Dim& dim, std::vector<std::string>* symbols) {
+  auto add = [symbols](const std::string& symbol) {
+    if (std::ranges::find(*symbols, symbol) == symbols->end()) symbols->push_back(symbol);
+  };
+  if (dim.is_symbol()) return add(dim.symbol());
+  if (dim.op() == DimOp::kNamed) {
+    for (const std::string& symbol : DimFactory::SymbolsOf(dim)) add(symbol);
+    return;
+  }
+  for (const Dim& operand : dim.operands()) CollectSymbols(operand, symbols);
+}
+
+void CollectNamed(const Dim& dim, std::vector<Dim>* named) {
+  std::unordered_set<Dim> seen(named->begin(), named->end());
+  VisitNamed(dim, &seen, [named](const Dim& found) { named->push_back(found); });
 }
 
 DimRange RangeOf(const Dim& dim, const RangeLookup& lookup) {
@@ -250,7 +313,7 @@ DimRange RangeOf(const Dim& dim) {
 }
 
 Dim Simplify(const Dim& dim, const RangeLookup& lookup) {
-  if (dim.is_constant() || dim.is_symbol()) return dim;
+  if (dim.is_constant() || dim.is_symbol() || dim.op() == DimOp::kNamed) return dim;
   Dim rebuilt = Rebuild(dim, [&lookup](const Dim& operand) { return Simplify(operand, lookup); });
   if (rebuilt.is_constant() || rebuilt.is_symbol()) return rebuilt;
   DimRange range = RangeOf(rebuilt, lookup);

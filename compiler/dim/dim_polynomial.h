@@ -1,6 +1,7 @@
 // Dims as polynomials over atoms, the form in which they are simplified. Private to compiler/dim.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,10 +16,13 @@ namespace tvmvm::ir {
 struct Dim::Node {
   DimOp op = DimOp::kConstant;
   int64_t value = 0;
-  std::string symbol;
+  std::string symbol;  // kSymbol, kNamed
   std::vector<Dim> operands;
+  DimRange range = {};                    // kNamed
+  std::vector<std::string> symbols = {};  // kNamed: those of the definition
   size_t hash = 0;
   size_t size = 1;
+  int depth = 0;
 };
 
 struct DimFactory {
@@ -30,6 +34,11 @@ struct DimFactory {
     for (const Dim& operand : node.operands) {
       mix(operand.Hash());
       if (__builtin_add_overflow(node.size, operand.size(), &node.size)) node.size = SIZE_MAX;
+      node.depth = std::max(node.depth, operand.depth());
+    }
+    if (node.op == DimOp::kNamed) {
+      node.size = 1;
+      ++node.depth;
     }
     node.hash = hash;
     return Dim(std::make_shared<const Dim::Node>(std::move(node)));
@@ -39,6 +48,8 @@ struct DimFactory {
   }
   static Dim Constant(int64_t value) { return Wrap({.op = DimOp::kConstant, .value = value}); }
   static std::shared_ptr<const Dim::Node> SmallConstant(int64_t value);
+  // Of a kNamed.
+  static const std::vector<std::string>& SymbolsOf(const Dim& named) { return named.node_->symbols; }
 };
 
 // Integers that wrap.

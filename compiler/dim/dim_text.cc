@@ -2,7 +2,7 @@
 //   sum := ["-"] product {("+" | "-") product}      product := atom {"*" atom}
 //   atom := number | symbol | function "(" sum {"," sum} ")" | "(" sum ")"
 // Symbols that are no identifiers are quoted: 'my dim'. The nameless symbol, which stands for a dim that
-// nobody knows, is "?".
+// nobody knows, is "?". Of a named expression the text has the name alone.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -223,6 +223,7 @@ std::string Dim::ToString() const {
     case DimOp::kConstant:
       return fmt::format("{}", value());
     case DimOp::kSymbol:
+    case DimOp::kNamed:
       return SymbolText(symbol());
     case DimOp::kAdd:
       return SumText(*this);

@@ -142,6 +142,11 @@ RegionId Function::AddRegion() {
   return RegionId{static_cast<uint32_t>(regions.size() - 1)};
 }
 
+void Type::NameLargeDims(const RangeLookup& ranges) {
+  for (Dim& dim : dims)
+    if (dim.size() > Dim::kMaxPlain) dim = Dim::Named(dim, RangeOf(dim, ranges));
+}
+
 NodeId Function::AddNode(Node node) {
   NodeId id{static_cast<uint32_t>(nodes.size())};
   for (ValueId output : node.outputs) values[output.index].producer = id;

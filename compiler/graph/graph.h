@@ -47,6 +47,8 @@ struct Type {
   static Type Tensor(DType dtype, Dims dims);
   int rank() const { return static_cast<int>(dims.size()); }
   std::string ToString() const;  // "tensor<f32,[n,4]>"
+  // Gives large expressions among the dims a name (Dim::Named).
+  void NameLargeDims(const RangeLookup& ranges);
   friend bool operator==(const Type&, const Type&) = default;
 };
 

@@ -14,8 +14,8 @@ using tensor::ExprOp;
 using tensor::ReduceKind;
 using tensor::VariableId;
 
-// Dims that grow beyond this stop being tracked.
-constexpr size_t kMaxDimSize = 300;
+// Dims that grow beyond this in one operator stop being tracked.
+constexpr size_t kMaxDimSize = 5000;
 
 DType Widened(DType dtype) { return IsInteger(dtype) ? DType::kI64 : dtype; }
 
@@ -39,7 +39,7 @@ bool Fits(DType dtype, const Dim& dim) {
 // Whether sizes of tensors could take the dim out of 64 bits. Arithmetic of dims ends with an error there,
 // that of tensors wraps around.
 bool MayOverflow(const Dim& dim) {
-  if (dim.is_constant() || dim.is_symbol()) return false;
+  if (dim.is_constant() || dim.is_symbol() || dim.op() == DimOp::kNamed) return false;
   for (const Dim& operand : dim.operands()) {
     int64_t limit = dim.op() == DimOp::kMul   ? int64_t{1} << 31
                     : dim.op() == DimOp::kAdd ? int64_t{1} << 62
@@ -237,8 +237,10 @@ std::optional<Dims> InferElements(const Function& function, const Node& node,
       index[axis] = tensor::IntConstant(rest % type.dims[axis].value());
     std::optional<Dim> element = evaluation.ElementAt(index);
     if (!element || element->size() > kMaxDimSize) return std::nullopt;
-    elements.push_back(Simplify(*element, ranges));
-    if (!Fits(type.dtype, elements.back()) || MayOverflow(elements.back())) return std::nullopt;
+    Dim simple = Simplify(*element, ranges);
+    if (!Fits(type.dtype, simple) || MayOverflow(simple)) return std::nullopt;
+    if (simple.size() > Dim::kMaxPlain) simple = Dim::Named(simple, RangeOf(simple, ranges));
+    elements.push_back(std::move(simple));
   }
   return elements;
 }

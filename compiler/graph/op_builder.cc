@@ -13,7 +13,10 @@
 namespace tvmvm::ir {
 namespace {
 
-// A dim of more nodes than this is no longer worth computing with; only odd models come here.
+// Sizes that are made of one another in more steps than this come from no real model, and whoever walks them
+// may recurse.
+constexpr int kMaxDimDepth = 256;
+// A dim of more nodes than this is not worth computing with: no operator's rule makes it from named ones.
 constexpr size_t kMaxDimSize = 20000;
 
 Status CheckInputs(const CoreOp& op, const std::vector<ValueId>& inputs, const Function& function) {
@@ -54,7 +57,7 @@ Status CheckResult(const Type& type) {
     if (dim.constant().value_or(0) < 0)
       return MakeError(Code::kInvalidArgument,
                        fmt::format("the result's shape {} has a negative size", ToString(type.dims)));
-    if (dim.size() > kMaxDimSize)
+    if (dim.size() > kMaxDimSize || dim.depth() > kMaxDimDepth)
       return MakeError(Code::kUnsupported,
                        "a size of the result is too large an expression of the inputs' sizes");
   }
@@ -181,6 +184,7 @@ std::vector<ValueId> OpBuilder::EmitMulti(std::string_view op, std::vector<Value
   Expected<std::vector<Type>> types = row->infer(context);
   if (!types) return fail(types.error().code, types.error().message);
   for (Type& result : *types) {
+    result.NameLargeDims(module_->Ranges());
     if (Status status = CheckResult(result); !status)
       return fail(status.error().code, status.error().message);
     node.outputs.push_back(function_->AddValue(std::move(result)));
@@ -204,7 +208,10 @@ std::vector<ValueId> OpBuilder::Host(HostFunctionId host, std::vector<ValueId> i
   node.inputs = std::move(inputs);
   if (!scalars.empty()) node.attributes["scalars"] = std::move(scalars);
   if (!symbols.empty()) node.attributes["symbols"] = std::move(symbols);
-  for (Type& result : results) node.outputs.push_back(function_->AddValue(std::move(result)));
+  for (Type& result : results) {
+    result.NameLargeDims(module_->Ranges());
+    node.outputs.push_back(function_->AddValue(std::move(result)));
+  }
   std::vector<ValueId> outputs = node.outputs;
   function_->region(region_).nodes.push_back(function_->AddNode(std::move(node)));
   return outputs;

@@ -24,12 +24,14 @@ class ModuleParser {
       function_ = nullptr;
       if (in_.Take("symbol")) {
         TVMVM_CHECK_OK(ParseSymbol());
+      } else if (in_.Take("let")) {
+        TVMVM_CHECK_OK(ParseNamedDim());
       } else if (in_.Take("type")) {
         TVMVM_CHECK_OK(ParseDataType());
       } else if (in_.Take("func")) {
         TVMVM_CHECK_OK(ParseFunction());
       } else {
-        return in_.Fail("'symbol', 'type' or 'func'");
+        return in_.Fail("'symbol', 'let', 'type' or 'func'");
       }
     }
     for (const auto& [name, constructor] : constructors_)
@@ -56,17 +58,33 @@ class ModuleParser {
     bool given = false;
   };
 
+  Expected<DimRange> ParseRange() {
+    DimRange range;
+    TVMVM_CHECK_OK(in_.Want("["));
+    TVMVM_TRY(range.low, in_.Integer());
+    TVMVM_CHECK_OK(in_.Want(","));
+    TVMVM_TRY(range.high, in_.Integer());
+    TVMVM_CHECK_OK(in_.Want("]"));
+    return range;
+  }
+
   Status ParseSymbol() {
     TVMVM_TRY(std::string name, SymbolName(":"));
     TVMVM_CHECK_OK(in_.Want(":"));
-    TVMVM_CHECK_OK(in_.Want("["));
     SymbolInfo info;
-    TVMVM_TRY(info.range.low, in_.Integer());
-    TVMVM_CHECK_OK(in_.Want(","));
-    TVMVM_TRY(info.range.high, in_.Integer());
-    TVMVM_CHECK_OK(in_.Want("]"));
+    TVMVM_TRY(info.range, ParseRange());
     info.from_input = in_.Take("input");
     module_.symbols[name] = info;
+    return {};
+  }
+
+  Status ParseNamedDim() {
+    TVMVM_TRY(std::string name, SymbolName(":"));
+    TVMVM_CHECK_OK(in_.Want(":"));
+    TVMVM_TRY(DimRange range, ParseRange());
+    TVMVM_CHECK_OK(in_.Want("="));
+    TVMVM_TRY(Dim definition, in_.DimUntil("\n"));
+    in_.NameDim(std::move(name), Dim::Named(definition, range));
     return {};
   }
 

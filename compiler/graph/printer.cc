@@ -150,6 +150,27 @@ class FunctionPrinter {
   std::unordered_map<uint32_t, size_t> numbers_;
 };
 
+// All named expressions of the module, those first that others are built of.
+std::vector<Dim> NamedDims(const Module& module) {
+  std::vector<Dim> named;
+  auto add = [&named](const Dims& dims) {
+    for (const Dim& dim : dims)
+      if (dim.depth() > 0) CollectNamed(dim, &named);
+  };
+  for (const Function& function : module.functions) {
+    for (const Value& value : function.values) {
+      add(value.type.dims);
+      if (value.elements) add(*value.elements);
+    }
+    for (const Node& node : function.nodes)
+      for (const auto& [name, attribute] : node.attributes) {
+        if (const auto* dim = std::get_if<Dim>(&attribute)) add({*dim});
+        if (const auto* dims = std::get_if<Dims>(&attribute)) add(*dims);
+      }
+  }
+  return named;
+}
+
 std::string BoundText(int64_t bound) {
   return bound == INT64_MIN ? "-inf" : bound == INT64_MAX ? "inf" : fmt::format("{}", bound);
 }
@@ -182,6 +203,9 @@ std::string PrintModule(const Module& module) {
     text += fmt::format("symbol {}: [{}, {}]{}\n", Dim::Symbol(name).ToString(), BoundText(info.range.low),
                         BoundText(info.range.high), info.from_input ? " input" : "");
   }
+  for (const Dim& named : NamedDims(module))
+    text += fmt::format("let {}: [{}, {}] = {}\n", named.ToString(), BoundText(named.range().low),
+                        BoundText(named.range().high), named.operands()[0].ToString());
   for (const Function& function : module.functions) text += PrintFunction(function);
   return text;
 }

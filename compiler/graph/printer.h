@@ -1,15 +1,17 @@
 // The text form of modules, for people, golden tests and --print-after. parser.h reads it back.
 //
 //   symbol n: [0, 512] input
+//   let e.1f07: [0, 260] = floordiv(n+7, 2)
 //   func @main {
 //     input "x" = %0: tensor<f32,[n,4]>
 //     %1 "total": tensor<f32,[n,1]> = reduce(%0) {flags = dims[0, 1], kind = "sum"} from "ReduceSum_0"
 //     output "y" = %1
 //   }
 //
-// Values are numbered in order of definition. "of [n, 4]" after a type gives the known contents of a small
-// integer tensor, "_" stands for an absent input. Constants of more than 64 elements are printed as a digest
-// and are not read back.
+// `let` lines give dims that are too large to be written out where they are used (Dim::Named), and their
+// ranges. Values are numbered in order of definition. "of [n, 4]" after a type gives the known contents of a
+// small integer tensor, "_" stands for an absent input. Constants of more than 64 elements are printed as a
+// digest and are not read back.
 //
 // Data types are written with declarations and `match`, and are tuples and branches once read:
 //

@@ -132,7 +132,12 @@ Expected<Dim> TextReader::DimUntil(std::string_view stops) {
   }
   position_ = std::min(position_, text_.size());
   Expected<Dim> dim = ParseDim(text_.substr(begin, position_ - begin));
-  if (dim) return dim;
+  if (dim && named_.empty()) return dim;
+  if (dim)
+    return Substitute(*dim, [this](const std::string& symbol) {
+      auto found = named_.find(symbol);
+      return found == named_.end() ? std::nullopt : std::optional(found->second);
+    });
   position_ = begin;
   return Fail(dim.error().message);
 }

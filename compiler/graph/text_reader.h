@@ -1,6 +1,7 @@
 // Characters of the graph IR's text form: spaces, words, numbers, quoted text, and errors that say where.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -23,15 +24,18 @@ class TextReader {
   Expected<int64_t> Integer();  // "inf" and "-inf" give the extremes
   Expected<double> Number();
   Expected<std::string> Quoted();
-  Expected<Dim> DimUntil(
-      std::string_view stops);  // up to one of these characters outside of parentheses and quotes
-  Expected<Dims> DimList();     // "[n, 4]"
+  // Up to one of the characters `stops` outside of parentheses and quotes.
+  Expected<Dim> DimUntil(std::string_view stops);
+  Expected<Dims> DimList();  // "[n, 4]"
+  // From here on the symbol stands for the dim.
+  void NameDim(std::string symbol, Dim dim) { named_.emplace(std::move(symbol), std::move(dim)); }
   tl::unexpected<Error> Fail(std::string_view wanted);
 
  private:
   void SkipSpace();
   std::string_view text_;
   size_t position_ = 0;
+  std::map<std::string, Dim> named_;
 };
 
 }  // namespace tvmvm::ir

@@ -223,6 +223,7 @@ class Verifier {
     if (types->size() != node.outputs.size())
       return Fail(fmt::format("{} results, its rule gives {}", node.outputs.size(), types->size()));
     for (size_t i = 0; i < types->size(); ++i) {
+      (*types)[i].NameLargeDims(module_.Ranges());
       if (!InRange(node.outputs[i])) return Fail("a result is out of range");
       if (!((*types)[i] == function_.type(node.outputs[i])))
         return Fail(fmt::format("result {} is {}, its rule gives {}", i,

@@ -22,7 +22,7 @@ DimSpec SpecOf(const Dim& dim, const ir::RangeLookup& ranges) {
     spec.value = dim.value();
     return spec;
   }
-  if (ir::IsUnknown(dim)) return spec;
+  if (ir::IsUnknown(dim) || dim.depth() > 0) return spec;  // names of expressions tell a caller nothing
   spec.symbol = dim.ToString();
   // The range of a symbol is a fact that the code relies on: the caller's dims are held to it.
   if (dim.is_symbol()) {

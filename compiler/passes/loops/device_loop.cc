@@ -137,10 +137,15 @@ class Analysis {
       if (output.valid() && MentionsAny(function_.type(output).dims)) return Unfit("its size is data");
     const bool moves = DevicePosition(result_, node) >= 0;
     for (const auto& [name, attribute] : node.attributes) {
-      if (name == "elements" && node.op->kind == OpKind::kDimsTensor) continue;
-      if (name == "starts" && moves) continue;
       const auto* dim = std::get_if<Dim>(&attribute);
       const auto* dims = std::get_if<Dims>(&attribute);
+      auto is_large = [&](const Dim& each) {
+        return each.depth() > Dim::kMaxWritten && result_.Mentions(each);
+      };
+      if ((dim && is_large(*dim)) || (dims && std::ranges::any_of(*dims, is_large)))
+        return Unfit(fmt::format("its '{}' is a large expression of data", name));
+      if (name == "elements" && node.op->kind == OpKind::kDimsTensor) continue;
+      if (name == "starts" && moves) continue;
       if ((dim && result_.Mentions(*dim)) || (dims && MentionsAny(*dims)))
         return Unfit(fmt::format("its '{}' is data", name));
     }

@@ -128,6 +128,16 @@ bool LoopDescriber::IsInner(const Dim& dim) const {
                      [&](const std::string& name) { return inner_symbols_.contains(name); });
 }
 
+// Kernels write out what changes from step to step, named expressions too.
+bool LoopDescriber::HasLargeDims(const Node& node) const {
+  return std::ranges::any_of(node.attributes, [&](const auto& attribute) {
+    const auto* dim = std::get_if<Dim>(&attribute.second);
+    const auto* dims = std::get_if<ir::Dims>(&attribute.second);
+    auto is_large = [&](const Dim& each) { return each.depth() > Dim::kMaxWritten && IsInner(each); };
+    return (dim && is_large(*dim)) || (dims && std::ranges::any_of(*dims, is_large));
+  });
+}
+
 // ---- buffers ----
 
 uint32_t LoopDescriber::AddArgument(std::string name, const Type& type, Access access,
@@ -278,6 +288,7 @@ bool LoopDescriber::MakeOutputs(const Node& node) {
 bool LoopDescriber::AddNode(NodeId id, Steps* steps) {
   const Node& node = function_.node(id);
   if (node.op->kind == OpKind::kConstant) return true;
+  if (HasLargeDims(node)) return false;
   AddRequirements(node, steps);
   if (node.op->kind == OpKind::kRequire || Views::IsView(function_, node)) return true;
   switch (node.op->kind) {

@@ -33,6 +33,7 @@ class LoopDescriber {
   void Read(ir::ValueId value, int position);
   void ReadAll(const ir::Node& node, int position);
   bool IsInner(const ir::Dim& dim) const;
+  bool HasLargeDims(const ir::Node& node) const;
   // --- buffers ---
   uint32_t AddArgument(std::string name, const ir::Type& type, Access access, LoopArgument argument);
   tensor::BufferPart AddValue(const std::string& name, DType dtype, const ir::Dim& elements);

@@ -53,6 +53,59 @@ TEST(DimTest, ChoicesFold) {
   EXPECT_EQ(Simplify(Max(n(), 0), [](const std::string&) { return DimRange{}; }), n());
 }
 
+// n, then ever larger expressions of it.
+Dim Large(int terms) {
+  Dim sum = n();
+  for (int i = 2; i < terms + 2; ++i) sum = sum + Max(FloorDiv(n(), i), m());
+  return sum;
+}
+
+TEST(DimTest, NamedExpressionsCountAsOneNode) {
+  EXPECT_EQ(Dim::Named(n() + 1, {}), n() + 1);  // small ones are what they are
+  const Dim large = Large(40), named = Dim::Named(large, {2, 9});
+  ASSERT_EQ(named.op(), DimOp::kNamed);
+  EXPECT_EQ(named.size(), 1u);
+  EXPECT_EQ(named.depth(), 1);
+  EXPECT_EQ(named, Dim::Named(Large(40), {})) << "the same expression has the same name";
+  EXPECT_FALSE(named == Dim::Named(Large(41), {}));
+  EXPECT_EQ(named - named, Dim(0));
+  EXPECT_EQ(RangeOf(named * 3 + 1).high, 28);
+  std::vector<std::string> symbols;
+  CollectSymbols(named * 2, &symbols);
+  EXPECT_THAT(symbols, testing::UnorderedElementsAre("n", "m"));
+  auto value = [](const std::string& symbol) { return std::optional<int64_t>(symbol == "n" ? 60 : 7); };
+  EXPECT_EQ(Evaluate(named * 2, value), *Evaluate(large, value) * 2);
+  EXPECT_EQ(Evaluate(named, [](const std::string&) { return std::optional<int64_t>(); }), std::nullopt);
+  auto number = [](const std::string& symbol) { return std::optional<Dim>(symbol == "n" ? 60 : 7); };
+  EXPECT_EQ(Substitute(named * 2, number), Dim(*Evaluate(large, value) * 2));
+  auto other = [](const std::string& symbol) {
+    return symbol == "m" ? std::optional<Dim>(Dim::Symbol("k")) : std::nullopt;
+  };
+  EXPECT_EQ(Substitute(named, other), Dim::Named(Substitute(large, other), {2, 9}));
+  EXPECT_EQ(Substitute(named, [](const std::string&) { return std::optional<Dim>(); }), named);
+  EXPECT_EQ(Dim::Named(Large(40), {}).ToString(), named.ToString());
+  EXPECT_TRUE(ParseDim(named.ToString())->is_symbol());
+}
+
+TEST(DimTest, NamedExpressionsOfOneAnotherStaySmall) {
+  Dim size = n();
+  constexpr int kSteps = 200;
+  for (int step = 0; step < kSteps; ++step)  // three times the one before in each
+    size = Dim::Named(Max(Min(FloorDiv(size * size + step, 7), 500), Min(size + Large(30), 100)), {0, 500});
+  EXPECT_EQ(size.depth(), kSteps);
+  std::vector<Dim> named;
+  CollectNamed(size + 1, &named);
+  ASSERT_EQ(named.size(), static_cast<size_t>(kSteps));
+  EXPECT_EQ(named.back(), size);
+  for (size_t i = 0; i < named.size(); ++i) EXPECT_EQ(named[i].depth(), static_cast<int>(i) + 1);
+  int64_t wanted = 5;
+  auto value = [](const std::string& symbol) { return std::optional<int64_t>(symbol == "n" ? 5 : 3); };
+  for (int step = 0; step < kSteps; ++step)
+    wanted = std::max(std::min<int64_t>((wanted * wanted + step) / 7, 500),
+                      std::min<int64_t>(wanted + *Evaluate(Large(30), value), 100));
+  EXPECT_EQ(Evaluate(size, value), wanted);
+}
+
 TEST(DimTest, ParseErrorsSayWhere) {
   for (std::string_view text :
        {"", "n+", "min(n)", "min(n,2", "n 2", "9223372036854775808", "'n", "(n", "2n", "*"}) {

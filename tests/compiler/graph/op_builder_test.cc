@@ -54,6 +54,25 @@ TEST_F(OpBuilderTest, ElementwiseOperatorsBroadcast) {
             "tensor<f32,[select(eq(p, 1), q, p)]>");
 }
 
+// Sizes made of one another stay small, their ranges known, in as many steps as the limit allows.
+TEST_F(OpBuilderTest, SizesOfSizesStaySmall) {
+  const Dim m = Symbol("m");
+  ValueId value = Input(DType::kF32, {Symbol("n")});
+  auto shrink = [&](int step) {
+    const Dim size = b_->dim(value, 0);
+    value = b_->SliceAxis(value, 0, 0, Max(Min(FloorDiv(size * m + step, 7), 500), Min(size, m)));
+  };
+  for (int step = 0; step < 100; ++step) {
+    shrink(step);
+    ASSERT_LE(b_->dim(value, 0).size(), Dim::kMaxPlain);
+  }
+  ASSERT_FALSE(b_->failed());
+  EXPECT_GT(b_->dim(value, 0).depth(), 20);
+  EXPECT_EQ(RangeOf(b_->dim(value, 0), module_.Ranges()).low, 14);  // (size * m + 99) / 7
+  for (int step = 100; step < 20000 && !b_->failed(); ++step) shrink(step);
+  EXPECT_THAT(b_->TakeError()->message, testing::HasSubstr("too large an expression"));
+}
+
 TEST_F(OpBuilderTest, ErrorsStick) {
   ValueId a = Input(DType::kF32, {4});
   ValueId poison = b_->Emit("nothing", {a});

@@ -55,6 +55,28 @@ TEST(TextTest, EverythingRoundTrips) {
     EXPECT_THAT(once, ::testing::HasSubstr(std::string(part)));
 }
 
+// Large expressions are written once, under names that follow from them.
+TEST(TextTest, NamedDimsRoundTrip) {
+  std::string large = "n";
+  for (int i = 2; i < 50; ++i) large += "+floordiv(n, " + std::to_string(i) + ")";
+  std::string larger = "big*big";
+  for (int i = 2; i < 50; ++i) larger += "+floordiv(big, " + std::to_string(i) + ")";
+  const std::string text = "symbol n: [0, 512] input\nlet big: [0, 2048] = " + large +
+                           "\nlet 'bigger one': [0, inf] = " + larger + R"(
+func @main {
+  input "x" = %0: tensor<f32,[n]>
+  %1: tensor<i64,[2]> of [big, 'bigger one'*2] = dims_tensor() {dims = dims[2], dtype = i64, elements = dims[big, 'bigger one'*2]}
+  output "y" = %1
+}
+)";
+  const std::string once = Normal(text);
+  EXPECT_EQ(Normal(once), once);
+  EXPECT_THAT(once, HasSubstr("let e."));
+  EXPECT_THAT(once, HasSubstr(": [0, 2048] = n+"));
+  EXPECT_LT(once.size(), 2 * text.size());
+  EXPECT_THAT(Normal("let big [0, 1] = n\n"), HasSubstr("wanted"));
+}
+
 // What passes decide stands among the attributes; each where it has a meaning.
 TEST(TextTest, DecisionsAndLayoutsRoundTrip) {
   const std::string scatter = R"(func @main {
@@ -127,7 +149,7 @@ std::string ErrorOf(std::string body) {
 }
 
 TEST(TextTest, ErrorsSayWhere) {
-  EXPECT_EQ(Normal("what"), "line 1, column 1: found 'w', wanted 'symbol', 'type' or 'func'");
+  EXPECT_EQ(Normal("what"), "line 1, column 1: found 'w', wanted 'symbol', 'let', 'type' or 'func'");
   EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = nothing(%0)"),
             "line 4, column 32: found '(', wanted an operator in place of 'nothing'");
   EXPECT_EQ(ErrorOf("%1: tensor<f33,[n,4]> = neg(%0)"),
