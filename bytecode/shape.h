@@ -1,7 +1,6 @@
 // A tensor's dimensions at run time: a fixed-capacity vector of int64, no heap.
 #pragma once
 
-#include <array>
 #include <cassert>
 #include <cstdint>
 #include <initializer_list>
@@ -11,21 +10,26 @@
 
 namespace tvmvm {
 
-inline constexpr int kMaxRank = 16;
+inline constexpr int kMaxRank = 32;
 
 class Shape {
  public:
-  Shape() = default;
+  Shape() {}  // not defaulted: Shape{} would fill the dims with zeros
+  Shape(const Shape& other) { Take(other.dims()); }
   Shape(std::initializer_list<int64_t> dims) : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const int64_t> dims) {
     assert(dims.size() <= kMaxRank);
-    for (int64_t dim : dims) dims_[rank_++] = dim;
+    Take(dims);
+  }
+  Shape& operator=(const Shape& other) {
+    Take(other.dims());
+    return *this;
   }
 
   int rank() const { return rank_; }
   int64_t operator[](int axis) const { return dims_[axis]; }
   int64_t& operator[](int axis) { return dims_[axis]; }
-  std::span<const int64_t> dims() const { return {dims_.data(), static_cast<size_t>(rank_)}; }
+  std::span<const int64_t> dims() const { return {dims_, static_cast<size_t>(rank_)}; }
   void push_back(int64_t dim) {
     assert(rank_ < kMaxRank);
     dims_[rank_++] = dim;
@@ -36,8 +40,8 @@ class Shape {
     int64_t count = 1, signs = 0;
     bool overflow = false;
     for (int i = 0; i < rank_; ++i) {
-      signs |= dims_[static_cast<size_t>(i)];
-      overflow |= __builtin_mul_overflow(count, dims_[static_cast<size_t>(i)], &count);
+      signs |= dims_[i];
+      overflow |= __builtin_mul_overflow(count, dims_[i], &count);
     }
     if (signs >= 0 && !overflow) [[likely]]
       return count;
@@ -56,8 +60,14 @@ class Shape {
  private:
   std::optional<int64_t> UnusualCount() const;
 
-  std::array<int64_t, kMaxRank> dims_{};
+  void Take(std::span<const int64_t> dims) {
+    rank_ = static_cast<int>(dims.size());
+    for (int axis = 0; axis < rank_; ++axis) dims_[axis] = dims[static_cast<size_t>(axis)];
+  }
+
+  // The rank and the first dims share a cache line. Dims from the rank on are not set, and not copied.
   int rank_ = 0;
+  int64_t dims_[kMaxRank];
 };
 
 }  // namespace tvmvm

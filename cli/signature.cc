@@ -21,13 +21,14 @@ std::string InputNames(const FunctionSpec& main) {
 Expected<Shape> RandomShape(const ParameterSpec& input, const InputSpec& spec, const DimBounds& bounds) {
   if (spec.dims) {
     if (spec.dims->size() > kMaxRank)
-      return MakeError(Code::kInvalidArgument,
-                       fmt::format("input '{}': more than {} dims", input.name, kMaxRank));
+      return MakeError(Code::kInvalidArgument, fmt::format("input '{}': {} dims, at most {}", input.name,
+                                                           spec.dims->size(), kMaxRank));
     return Shape(*spec.dims);
   }
   Shape shape;
   if (input.type.dims.size() > kMaxRank)
-    return MakeError(Code::kUnsupported, fmt::format("input '{}': more than {} dims", input.name, kMaxRank));
+    return MakeError(Code::kUnsupported, fmt::format("input '{}': {} dims, at most {}", input.name,
+                                                     input.type.dims.size(), kMaxRank));
   for (const DimSpec& dim : input.type.dims) {
     auto given = bounds.find(dim.symbol);
     if (dim.value >= 0) {

@@ -45,6 +45,9 @@ Expected<Tensor> StringsOf(const nlohmann::json& json) {
     dims.push_back(static_cast<int64_t>(first->size()));
     if (first->empty()) break;
   }
+  if (first->is_array() && !first->empty())
+    return MakeError(Code::kUnsupported,
+                     fmt::format("strings in more than {} lists within one another", kMaxRank));
   std::vector<std::string> texts;
   TVMVM_CHECK_OK(CollectTexts(json, 0, &dims, &texts));
   return Tensor::FromStrings(Shape(dims), std::move(texts));

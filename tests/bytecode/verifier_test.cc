@@ -161,7 +161,7 @@ const Mutation kTableMutations[] = {
      [](Program& p) { Main(p).inputs[0].type.elements.push_back(Main(p).inputs[0].type); }},
     {"@main input 'x': dimensions without a rank",
      [](Program& p) { Main(p).inputs[0].type.has_rank = false; }},
-    {"@main input 'x': rank 17, at most 16", [](Program& p) { Main(p).inputs[0].type.dims.resize(17); }},
+    {"@main input 'x': rank 33, at most 32", [](Program& p) { Main(p).inputs[0].type.dims.resize(33); }},
     {"@main input 'x': a dimension is -2", [](Program& p) { Main(p).inputs[0].type.dims[0].value = -2; }},
     {"@main input 'x': a dimension is 3 and 'm' at once",
      [](Program& p) { Main(p).inputs[0].type.dims[1].symbol = "m"; }},
@@ -205,7 +205,7 @@ const Mutation kTableMutations[] = {
        p.libraries.push_back({DeviceKind::kCpu, KernelForm{4}, "host", {}});
      }},
     {"constant c0 'w': unknown dtype 0", [](Program& p) { p.constants[0].dtype = DType::kInvalid; }},
-    {"constant c0 'w': rank 17, at most 16", [](Program& p) { p.constants[0].dims.resize(17, 1); }},
+    {"constant c0 'w': rank 33, at most 32", [](Program& p) { p.constants[0].dims.resize(33, 1); }},
     {"constant c0 'w': dims [-2] have no element count", [](Program& p) { p.constants[0].dims[0] = -2; }},
     {"constant c0 'w': 8 bytes for 3 elements of f32", [](Program& p) { p.constants[0].dims[0] = 3; }},
     {"constant c0 'w': 8 bytes for 4611686018427387906 elements of f32",
@@ -374,26 +374,26 @@ const Mutation kUseMutations[] = {
      [](Program& p) { Word(p, Opcode::kOutput, 1) = 2; }},
     {"@main:23 output: output 1 is no tensor (node /start)",
      [](Program& p) { Word(p, Opcode::kOutput, 1) = 1; }},
-    {"@main:23 output: rank 17, at most 16 (node /start)",
+    {"@main:23 output: rank 33, at most 32 (node /start)",
      [](Program& p) {
        Replace(p, Opcode::kOutput,
-               {{kRefDst, 4}, {kIndex, 0}, List(kScalarList, std::vector<uint32_t>(17, 0))});
+               {{kRefDst, 4}, {kIndex, 0}, List(kScalarList, std::vector<uint32_t>(33, 0))});
      }},
-    {"@main:29 alloc: rank 17, at most 16 (node /start)",
+    {"@main:29 alloc: rank 33, at most 32 (node /start)",
      [](Program& p) {
        Replace(p, Opcode::kAllocate,
-               {{kRefDst, 5}, {kDType, 1}, List(kScalarList, std::vector<uint32_t>(17, 0))});
+               {{kRefDst, 5}, {kDType, 1}, List(kScalarList, std::vector<uint32_t>(33, 0))});
      }},
-    {"@main:34 view: rank 17, at most 16 (node /start)",
+    {"@main:34 view: rank 33, at most 32 (node /start)",
      [](Program& p) {
        Replace(p, Opcode::kView,
                {{kRefDst, 6},
                 {kRefSrc, 3},
                 {kScalarSrc, 3},
                 {kDType, 1},
-                List(kScalarList, std::vector<uint32_t>(17, 0))});
+                List(kScalarList, std::vector<uint32_t>(33, 0))});
      }},
-    {"@main:41 dim: axis 16, at most 15 (node /start)", [](Program& p) { Word(p, Opcode::kDim, 2) = 16; }},
+    {"@main:41 dim: axis 32, at most 31 (node /start)", [](Program& p) { Word(p, Opcode::kDim, 2) = 32; }},
     {"@main:45 load: an element of string does not fit a scalar register (node /start)",
      [](Program& p) { Word(p, Opcode::kLoad, 3) = static_cast<uint32_t>(DType::kString); }},
     {"@main:45 load: an element of c64 does not fit a scalar register (node /start)",
@@ -457,10 +457,10 @@ const Mutation kUseMutations[] = {
        Replace(p, Opcode::kAllocate, {{kRefDst, 5}, {kIndex, 2}, {kDType, 1}, List(kScalarList, {0})},
                Opcode::kAllocateOn);
      }},
-    {"@main:29 alloc.on: rank 17, at most 16 (node /start)",
+    {"@main:29 alloc.on: rank 33, at most 32 (node /start)",
      [](Program& p) {
        Replace(p, Opcode::kAllocate,
-               {{kRefDst, 5}, {kIndex, 1}, {kDType, 1}, List(kScalarList, std::vector<uint32_t>(17, 0))},
+               {{kRefDst, 5}, {kIndex, 1}, {kDType, 1}, List(kScalarList, std::vector<uint32_t>(33, 0))},
                Opcode::kAllocateOn);
      }},
     {kNoSuchHostFunction.c_str(),

@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <cstring>
+#include <numeric>
 
 #include "cli/elements.h"
 #include "tests/cli/scratch.h"
@@ -174,6 +175,27 @@ TEST_F(NpyTest, ShapesAreTuples) {
   EXPECT_THAT(ReadBytes(scratch_ / "y.npy"), HasSubstr("'|b1', 'fortran_order': False, 'shape': (), }"));
   ASSERT_TRUE(WriteNpy(scratch_ / "y.npy", Tensor::Borrow(DType::kBool, {4}, value)));
   EXPECT_THAT(ReadBytes(scratch_ / "y.npy"), HasSubstr("'shape': (4,), }"));
+}
+
+// Of NumPy's 64 dims.
+TEST_F(NpyTest, TheMostDimsComeBack) {
+  Shape shape;
+  std::string tuple;
+  for (int axis = 0; axis < kMaxRank; ++axis) {
+    shape.push_back(axis % 8 == 1 ? 2 : 1);
+    tuple += axis % 8 == 1 ? "2, " : "1, ";
+  }
+  std::vector<float> values(16);
+  std::iota(values.begin(), values.end(), 1.0f);
+  ASSERT_TRUE(WriteNpy(scratch_ / "y.npy", Tensor::Borrow(DType::kF32, shape, values.data())));
+  EXPECT_THAT(ReadBytes(scratch_ / "y.npy"),
+              HasSubstr("'shape': (" + tuple.substr(0, tuple.size() - 2) + "), }"));
+  auto back = ReadNpy(scratch_ / "y.npy");
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->shape(), shape);
+  EXPECT_EQ(std::memcmp(back->data(), values.data(), 64), 0);
+  EXPECT_THAT(ErrorOf(NumpyFile(1, Dict("<f4", "(" + tuple + "1)"), std::string(64, 'x'))),
+              HasSubstr("33 dimensions; at most 32 are supported"));
 }
 
 TEST_F(NpyTest, EveryTypeComesBack) {

@@ -124,7 +124,7 @@ TEST(OnnxDataTest, SaysWhatIsWrong) {
   EXPECT_THAT(Proto(DType::kI8, {1}).Int32s({1, 2}).ErrorText(),
               HasSubstr("2 values in int32_data, 1 wanted"));
   EXPECT_THAT(Proto(DType::kString, {1ll << 40}).ErrorText(), HasSubstr("0 values in string_data"));
-  EXPECT_THAT(Proto(DType::kF32, std::vector<int64_t>(17, 1)).ErrorText(), HasSubstr("at most 16"));
+  EXPECT_THAT(Proto(DType::kF32, std::vector<int64_t>(33, 1)).ErrorText(), HasSubstr("at most 32"));
   Proto external(DType::kF32, {1});
   external.writer.add_int32(14, 1);
   EXPECT_THAT(external.ErrorText(), HasSubstr("external data"));

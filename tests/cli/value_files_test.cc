@@ -95,6 +95,10 @@ TEST(ValueFiles, JsonHoldsStrings) {
             "y: sequence of 2\n  y[0]: string[1] [\"a\"]\n  y[1]: string[2] [\"b\", \"c\"]");
   for (const char* wrong : {R"([["a"], ["b", "c"]])", R"(["a", ["b"]])", R"([["a"], "b"])", "[1]", "{}"})
     EXPECT_THAT(read(wrong, kTexts), HasSubstr("the strings are no lists of one shape")) << wrong;
+  const std::string opened(32, '['), closed(32, ']');
+  EXPECT_THAT(read(opened + "\"a\"" + closed, kTexts), HasSubstr("1, 1] [\"a\"]"));
+  EXPECT_THAT(read("[" + opened + "\"a\"" + closed + "]", kTexts),
+              HasSubstr("strings in more than 32 lists within one another"));
   EXPECT_THAT(read("[\"a\"", kTexts), HasSubstr("not JSON"));
   EXPECT_THAT(read(std::string(100, '['), kTexts), HasSubstr("not JSON, or nested too deeply"));
   EXPECT_THAT(read(std::string(100, '[') + std::string(100, ']'), kTexts), HasSubstr("nested too deeply"));

@@ -248,8 +248,8 @@ TEST(Damage, MetadataIsCheckedBeyondItsStructure) {
               HasSubstr("4 bytes for 5 elements of u8"));
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->constants[0]->dtype = 200; }),
               HasSubstr("unknown dtype 200"));
-  EXPECT_THAT(error_after([](schema::ProgramT* program) { program->constants[0]->dims.assign(17, 1); }),
-              HasSubstr("rank 17, at most 16"));
+  EXPECT_THAT(error_after([](schema::ProgramT* program) { program->constants[0]->dims.assign(33, 1); }),
+              HasSubstr("rank 33, at most 32"));
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->kernels[0]->device = 9; }),
               HasSubstr("kernel 'scale': unknown device 9"));
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->kernels[0]->buffers[0] = 9; }),

@@ -189,6 +189,12 @@ TEST(CApiErrors, BadArgumentsAndFiles) {
               HasSubstr("no element type 99"));
   EXPECT_THAT(Take(tvmvm_tensor_allocate(TVMVM_F32, nullptr, 3, &tensor)), HasSubstr("dims is null"));
   EXPECT_THAT(Take(tvmvm_tensor_allocate(TVMVM_F32, nullptr, -1, &tensor)), HasSubstr("rank -1"));
+  const std::vector<int64_t> many(33, 1);
+  EXPECT_THAT(Take(tvmvm_tensor_allocate(TVMVM_F32, many.data(), 33, &tensor)),
+              HasSubstr("rank 33, wanted 0 to 32"));
+  EXPECT_EQ(Take(tvmvm_tensor_allocate(TVMVM_F32, many.data(), 32, &tensor)), "");
+  EXPECT_EQ(tvmvm_tensor_rank(tensor), 32);
+  tvmvm_tensor_free(std::exchange(tensor, nullptr));
   EXPECT_THAT(Take(tvmvm_tensor_borrow(TVMVM_STRING, nullptr, 0, nullptr, &tensor)), HasSubstr("strings"));
   EXPECT_EQ(tvmvm_status_code(nullptr), TVMVM_OK);
   EXPECT_STREQ(tvmvm_status_message(nullptr), "");

@@ -44,6 +44,24 @@ TEST(Tensor, RefusesImpossibleShapes) {
   EXPECT_EQ(Tensor::Allocate(DType::kInvalid, Shape{1}).error().code, Code::kInvalidArgument);
 }
 
+TEST(Shape, CopiesHaveTheDimsThatThereAre) {
+  Shape many;
+  for (int axis = 0; axis < kMaxRank; ++axis) many.push_back(axis % 3 + 1);
+  Shape copy(many), few{5, 7};
+  EXPECT_EQ(copy, many);
+  EXPECT_EQ(copy.rank(), kMaxRank);
+  copy = few;
+  EXPECT_EQ(copy.ToString(), "[5, 7]");
+  copy = Shape();
+  EXPECT_EQ(copy.rank(), 0);
+  few = many;
+  EXPECT_EQ(few, many);
+  const Shape& same = few;
+  few = same;
+  EXPECT_EQ(few, many);
+  EXPECT_EQ(few.ElementCount(), 120932352);  // 2 * 6^10
+}
+
 TEST(Tensor, CopiesShare) {
   Tensor tensor = *Tensor::Allocate(DType::kI32, Shape{1});
   Tensor copy = tensor;
@@ -71,6 +89,17 @@ TEST(DLPack, RoundTripSharesTheMemory) {
     tensor = Tensor();
     static_cast<char*>(back->data())[0] = 1;  // still alive
   }
+}
+
+TEST(DLPack, TakesAndGivesTheMostDims) {
+  Shape shape;
+  for (int axis = 0; axis < kMaxRank; ++axis) shape.push_back(axis % 8 == 0 ? 2 : 1);
+  Tensor tensor = *Tensor::Allocate(DType::kF32, shape);
+  DLManagedTensor* managed = *tensor.ToDLPack();
+  EXPECT_EQ(managed->dl_tensor.ndim, kMaxRank);
+  auto back = Tensor::FromDLPack(managed);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->shape(), shape);
 }
 
 // A producer's tensor that notes its deletion.
@@ -132,6 +161,8 @@ TEST(DLPack, RefusesAndStillDeletes) {
               HasSubstr("only dense row-major"));
   EXPECT_THAT(error([](Produced& p) { p.shape[0] = -1; }), HasSubstr("negative"));
   EXPECT_THAT(error([](Produced& p) { p.managed.dl_tensor.ndim = 99; }), HasSubstr("rank 99"));
+  EXPECT_THAT(error([](Produced& p) { p.managed.dl_tensor.ndim = 33; }),
+              HasSubstr("rank 33, at most 32 is possible"));
   EXPECT_FALSE(Tensor::FromDLPack(nullptr));
   EXPECT_THAT(Tensor::FromStrings(Shape{1}, {"a"}).ToDLPack().error().message,
               HasSubstr("no element type for string"));

@@ -137,7 +137,8 @@ std::optional<std::string> Importer::CheckOutputs(const OnnxOp& row, const OnnxN
       return "";
     }
     if (int rank = builder_.rank(context.outputs[i]); rank > kMaxRank)
-      return fmt::format("the output {} has {} dimensions, at most {} are supported", i, rank, kMaxRank);
+      return fmt::format("the output '{}' has {} dimensions, at most {} are supported", node.outputs[i], rank,
+                         kMaxRank);
   }
   bool is_typed = row.types.input == OnnxTypes::kFirstOutput && context.wants(0) && !row.takes_any_value();
   if (!is_typed || !context.outputs[0].valid()) return std::nullopt;
