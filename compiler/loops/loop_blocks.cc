@@ -17,6 +17,13 @@ Range BlockOf(Nest& nest, int axis, const std::string& name, const Dim& extent, 
   return {begin, nest.Let(name + "_end", Min(begin + DimValue(block), DimValue(extent)))};
 }
 
+Range BlocksOf(Nest& nest, const std::string& name, const Dim& extent, const Dim& block) {
+  auto [first, end] = nest.GridRange("g" + name, CeilDiv(extent, block));
+  if (block.IsConstant(1)) return {Variable(first), Variable(end)};
+  return {nest.Let(name + "_begin", Variable(first) * DimValue(block)),
+          nest.Let(name + "_end", Min(Variable(end) * DimValue(block), DimValue(extent)))};
+}
+
 std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position) {
   std::vector<Expr> coordinates(extents.size());
   for (size_t i = extents.size(); i-- > 0;) {

@@ -18,6 +18,9 @@ struct Range {
 // The part of an axis that a grid point takes: blocks of `block` elements along grid axis `axis`.
 Range BlockOf(Nest& nest, int axis, const std::string& name, const ir::Dim& extent, const ir::Dim& block);
 
+// The same along grid axis x for neighbouring blocks that are taken together.
+Range BlocksOf(Nest& nest, const std::string& name, const ir::Dim& extent, const ir::Dim& block);
+
 // Binds the coordinates of the row-major position within `extents` of the listed axes to loop variables.
 std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position);
 

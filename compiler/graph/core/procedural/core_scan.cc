@@ -39,7 +39,7 @@ constexpr int64_t kLongRow = 1 << 15;
 constexpr int64_t kFewRows = 16;
 constexpr int64_t kBlocks = 128, kGpuBlocks = 256;  // of a row
 constexpr int64_t kStreams = 4;                     // blocks that one grid point sums side by side
-constexpr int64_t kColumns = 512;                   // of a grid point, where steps run across rows
+constexpr int64_t kColumns = 64;                    // of a grid point, where steps run across rows
 
 // How the work is divided: what depends on the node and its types alone.
 struct ScanPlan {
@@ -100,11 +100,10 @@ class ScanLoops {
   // Step by step along the axis, vectors across what lies inside of it.
   tensor::StmtPtr Across() {
     tensor::Nest nest(&context_.kernel());
-    Expr outer = Variable(nest.Grid(0, "outer", plan_.split.outer));
     const Dim columns = IsSubByte(type_.dtype) ? Max(plan_.split.inner, 1) : Dim(is_gpu_ ? 1 : kColumns);
-    Expr first = nest.Let(
-        "first", Variable(nest.Grid(1, "columns", CeilDiv(plan_.split.inner, columns))) * DimValue(columns));
-    Expr end = nest.Let("end", Min(first + DimValue(columns), inner_));
+    const tensor::Range part = BlocksOf(nest, "columns", plan_.split.inner, columns);
+    const Expr &first = part.begin, &end = part.end;
+    Expr outer = Variable(nest.Grid(1, "outer", plan_.split.outer));
     auto store = [&](const Expr& step, const Expr& j, const Lanes& lanes, bool is_first) {
       Expr before = step - IntConstant(1), value = Identity();
       if (is_first && !is_exclusive_) value = context_.Load(0, At(outer, step, j));
