@@ -102,8 +102,15 @@ class ScanLoops {
     tensor::Nest nest(&context_.kernel());
     const Dim columns = IsSubByte(type_.dtype) ? Max(plan_.split.inner, 1) : Dim(is_gpu_ ? 1 : kColumns);
     const tensor::Range part = BlocksOf(nest, "columns", plan_.split.inner, columns);
-    const Expr &first = part.begin, &end = part.end;
     Expr outer = Variable(nest.Grid(1, "outer", plan_.split.outer));
+    if (is_gpu_)
+      Steps(nest, outer, part);
+    else
+      WholeOrPart(nest, part, plan_.split.inner, [&](const tensor::Range& all) { Steps(nest, outer, all); });
+    return nest.Finish();
+  }
+
+  void Steps(tensor::Nest& nest, const Expr& outer, const tensor::Range& columns) {
     auto store = [&](const Expr& step, const Expr& j, const Lanes& lanes, bool is_first) {
       Expr before = step - IntConstant(1), value = Identity();
       if (is_first && !is_exclusive_) value = context_.Load(0, At(outer, step, j));
@@ -112,14 +119,14 @@ class ScanLoops {
                        context_.Load(0, At(outer, is_exclusive_ ? before : step, j)));
       ForLanes(nest, lanes, [&] { nest.Add(context_.Store(0, At(outer, step, j), nest.Place(value))); });
     };
+    auto row = [&](const Expr& step, bool is_first) {
+      tensor::ForVectors(nest, "j", columns.begin, columns.end, width_, 1,
+                         [&](const Expr& j, const Lanes& lanes) { store(step, j, lanes, is_first); });
+    };
     nest.OpenIf(Less(IntConstant(0), size_));
-    tensor::ForVectors(nest, "j", first, end, width_, 1,
-                       [&](const Expr& j, const Lanes& lanes) { store(IntConstant(0), j, lanes, true); });
+    row(IntConstant(0), true);
     nest.Close();
-    Expr step = Variable(nest.Open("step", IntConstant(1), size_));
-    tensor::ForVectors(nest, "j", first, end, width_, 1,
-                       [&](const Expr& j, const Lanes& lanes) { store(step, j, lanes, false); });
-    return nest.Finish();
+    row(Variable(nest.Open("step", IntConstant(1), size_)), false);
   }
 
   Expr Sum(int64_t stream) const { return tensor::Load(sums_, type_.dtype, IntConstant(stream)); }

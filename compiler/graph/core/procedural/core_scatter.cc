@@ -81,8 +81,8 @@ struct ScatterPlan {
 };
 
 constexpr int64_t kCopyBlock = 16 << 10;  // elements
-// The least part of a row: four lines of a cache or more.
-const Dim kColumns = 64;
+// The least part of a row: at each of its beginnings memory is waited for.
+const Dim kColumns = 512;
 
 // Axes of x, indices and updates, where neighbouring ones that lie alike in all of them are one; the axis
 // that is scattered along stays by itself.
@@ -170,6 +170,7 @@ class ScatterLoops {
 
   void UpdateElements(tensor::Nest& nest, bool has_grid);
   void UpdateSlices(tensor::Nest& nest, bool has_grid);
+  void UpdateColumns(tensor::Nest& nest, const Dim& slice, const tensor::Range& columns);
 
   LoopContext& context_;
   const bool takes_tuples_;
@@ -213,15 +214,17 @@ void ScatterLoops::UpdateElements(tensor::Nest& nest, bool has_grid) {
 
 // A tuple of indices addresses a slice of x that lies contiguous in memory.
 void ScatterLoops::UpdateSlices(tensor::Nest& nest, bool has_grid) {
+  const auto depth = static_cast<std::ptrdiff_t>(indices_.dims.back().value());
+  const Dim slice = Product(Dims(data_.dims.begin() + depth, data_.dims.end()));
+  if (!has_grid) return UpdateColumns(nest, slice, {IntConstant(0), DimValue(slice)});
+  const tensor::Range part = BlocksOf(nest, "columns", slice, is_gpu_ ? Dim(1) : kColumns);
+  if (is_gpu_) return UpdateColumns(nest, slice, part);
+  WholeOrPart(nest, part, slice, [&](const tensor::Range& columns) { UpdateColumns(nest, slice, columns); });
+}
+
+void ScatterLoops::UpdateColumns(tensor::Nest& nest, const Dim& slice, const tensor::Range& columns) {
   const auto depth = static_cast<size_t>(indices_.dims.back().value());
   const Dim count = Product(Dims(indices_.dims.begin(), indices_.dims.end() - 1));
-  const Dim slice = Product(Dims(data_.dims.begin() + static_cast<std::ptrdiff_t>(depth), data_.dims.end()));
-  Expr first = IntConstant(0), end = DimValue(slice);
-  if (has_grid) {
-    const tensor::Range part = BlocksOf(nest, "columns", slice, is_gpu_ ? Dim(1) : kColumns);
-    first = part.begin;
-    end = part.end;
-  }
   Expr tuple = Variable(nest.Open("tuple", IntConstant(0), DimValue(count)));
   Expr place = IntConstant(0);
   for (size_t k = 0; k < depth; ++k) {
@@ -230,12 +233,13 @@ void ScatterLoops::UpdateSlices(tensor::Nest& nest, bool has_grid) {
     place = place * DimValue(data_.dims[k]) + WrapIndex(position, data_.dims[k]);
   }
   Expr begin = nest.Let("begin", place * DimValue(slice));
-  tensor::ForVectors(nest, "j", first, end, lanes_, 1, [&](const Expr& j, const Lanes& lanes) {
+  auto update = [&](const Expr& j, const Lanes& lanes) {
     ForLanes(nest, lanes, [&] {
-      Expr update = context_.Load(2, FlatPosition(updates_, tuple * DimValue(slice) + j));
-      Apply(nest, FlatPosition(data_, begin + j), update);
+      Expr value = context_.Load(2, FlatPosition(updates_, tuple * DimValue(slice) + j));
+      Apply(nest, FlatPosition(data_, begin + j), value);
     });
-  });
+  };
+  tensor::ForVectors(nest, "j", columns.begin, columns.end, lanes_, 1, update);
 }
 
 Expected<tensor::StmtPtr> ScatterElementsLoops(LoopContext& context) {
