@@ -82,6 +82,7 @@ class Evaluator {
     variables_[kernel_.grid[2]] = {{.integer = z}};
     variables_[kernel_.grid[1]] = {{.integer = y}};
     variables_[kernel_.grid[0]] = {{.integer = x}};
+    if (kernel_.range_end) variables_[*kernel_.range_end] = {{.integer = x + 1}};
     if (items_.empty()) return Statement(*kernel_.body);
     ForItems([&](int number) {
       const int* size = kernel_.group_size;

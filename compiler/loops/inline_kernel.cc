@@ -76,7 +76,12 @@ class Inliner {
     StmtPtr body = Statement(*kernel_.body);
     for (int axis = 0; axis < 3; ++axis) {  // x runs fastest
       Expr size = ValueOfDim(kernel_.grid_size[axis], symbols_);
-      body = For(first_variable_ + kernel_.grid[axis], IntConstant(0), size, body);
+      VariableId point = first_variable_ + kernel_.grid[axis];
+      if (axis == 0 && kernel_.range_end)
+        body = If(Binary(ExprOp::kLess, IntConstant(0), size),
+                  Block({Let(point, IntConstant(0)), Let(first_variable_ + *kernel_.range_end, size), body}));
+      else
+        body = For(point, IntConstant(0), size, body);
     }
     return body;
   }

@@ -17,6 +17,34 @@ Range BlockOf(Nest& nest, int axis, const std::string& name, const Dim& extent, 
   return {begin, nest.Let(name + "_end", Min(begin + DimValue(block), DimValue(extent)))};
 }
 
+Range BlocksOf(Nest& nest, const std::string& name, const Dim& extent, const Dim& block) {
+  const Dim count = CeilDiv(extent, block);
+  if (count.IsConstant(1)) {
+    nest.Grid(0, "g" + name, count);
+    return {IntConstant(0), DimValue(extent)};
+  }
+  auto [first, end] = nest.GridRange("g" + name, count);
+  if (block.IsConstant(1)) return {Variable(first), Variable(end)};
+  return {nest.Let(name + "_begin", Variable(first) * DimValue(block)),
+          nest.Let(name + "_end", Min(Variable(end) * DimValue(block), DimValue(extent)))};
+}
+
+void WholeOrPart(Nest& nest, const Range& part, const Dim& extent,
+                 const std::function<void(const Range&)>& build) {
+  const int depth = nest.depth();
+  if (Same(part.begin, IntConstant(0)) && Same(part.end, DimValue(extent))) {
+    build(part);
+    while (nest.depth() > depth) nest.Close();
+    return;
+  }
+  Expr is_whole = nest.Let("is_whole", Equal(part.end - part.begin, DimValue(extent)));
+  for (bool whole : {true, false}) {
+    nest.OpenIf(whole ? is_whole : Unary(ExprOp::kNot, is_whole));
+    build(whole ? Range{IntConstant(0), DimValue(extent)} : part);
+    while (nest.depth() > depth) nest.Close();
+  }
+}
+
 std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position) {
   std::vector<Expr> coordinates(extents.size());
   for (size_t i = extents.size(); i-- > 0;) {

@@ -1,6 +1,7 @@
 // Ranges, blocks and lanes of loops: how an axis is divided over grid points and vectors.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,13 @@ struct Range {
 
 // The part of an axis that a grid point takes: blocks of `block` elements along grid axis `axis`.
 Range BlockOf(Nest& nest, int axis, const std::string& name, const ir::Dim& extent, const ir::Dim& block);
+
+// The same along grid axis x for neighbouring blocks that are taken together.
+Range BlocksOf(Nest& nest, const std::string& name, const ir::Dim& extent, const ir::Dim& block);
+// Builds loops over the part, and others for where that is the whole axis: what the launch knows of their
+// bounds need not be computed within them.
+void WholeOrPart(Nest& nest, const Range& part, const ir::Dim& extent,
+                 const std::function<void(const Range&)>& build);
 
 // Binds the coordinates of the row-major position within `extents` of the listed axes to loop variables.
 std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position);

@@ -110,6 +110,10 @@ struct LoopKernel {
   std::vector<std::string> variable_names;  // by VariableId; for reading only
   VariableId grid[3] = {0, 0, 0};           // variables bound to the grid point's coordinates
   ir::Dim grid_size[3] = {1, 1, 1};
+  // With it, the body stands for neighbouring points along x that a CPU was given together: those from
+  // grid[0] up to this variable, exclusive, at least one. What they share is done once, and loops go on from
+  // one to the next. However they are cut, the result is the same.
+  std::optional<VariableId> range_end;
   int group_size[3] = {1, 1, 1};     // work-items
   VariableId thread[3] = {0, 0, 0};  // variables bound to the work-item's coordinates in its group
   bool small_sizes = false;          // launched only where all that it indexes is within kSmallSize

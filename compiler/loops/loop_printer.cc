@@ -88,7 +88,8 @@ class Printer {
     }
     out_ += ") grid(";
     for (int axis = 0; axis < 3; ++axis)
-      out_ += fmt::format("{}{} < {}", axis ? ", " : "", Variable(kernel_.grid[axis]),
+      out_ += fmt::format("{}{}{} < {}", axis ? ", " : "", Variable(kernel_.grid[axis]),
+                          axis == 0 && kernel_.range_end ? ".." + Variable(*kernel_.range_end) : "",
                           Dim(kernel_.grid_size[axis]));
     out_ += ")";
     if (kernel_.GroupItems() != 1) {

@@ -33,6 +33,8 @@ class Verifier {
     if (!kernel_.body) return Defect("has no body");
     if (kernel_.argument_count > kernel_.buffers.size()) return Defect("counts more arguments than buffers");
     for (VariableId v : kernel_.grid) bound_[v] = {};
+    if (kernel_.range_end) bound_[*kernel_.range_end] = {};
+    if (kernel_.range_end && kernel_.GroupItems() != 1) return Defect("has ranges of work-groups");
     if (kernel_.GroupItems() != 1) {
       for (VariableId v : kernel_.thread) bound_[v] = {};
     }

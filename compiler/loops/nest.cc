@@ -188,6 +188,14 @@ VariableId Nest::Grid(int axis, std::string name, const ir::Dim& size) {
   return variable;
 }
 
+std::pair<VariableId, VariableId> Nest::GridRange(std::string name, const ir::Dim& size) {
+  VariableId end = kernel_->NewVariable(name + "_end");
+  VariableId first = Grid(0, std::move(name), size);
+  kernel_->range_end = end;
+  Bind(end, 0);
+  return {first, end};
+}
+
 int Nest::InnermostCondition() const {
   int scope = depth();
   while (scope > 0 && scopes_[static_cast<size_t>(scope)].is_loop) --scope;

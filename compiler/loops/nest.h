@@ -10,6 +10,7 @@
 #include <map>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "compiler/expr/expr_numbering.h"
@@ -42,6 +43,8 @@ class Nest {
   Expr GroupReduce(std::string name, ExprOp combine, Expr value);
   // A grid coordinate.
   VariableId Grid(int axis, std::string name, const ir::Dim& size);
+  // Points along x that are taken together: the first one, and the one behind the last.
+  std::pair<VariableId, VariableId> GridRange(std::string name, const ir::Dim& size);
   // A local buffer, allocated at the innermost scope.
   uint32_t Local(std::string name, DType dtype, Memory memory, int64_t size);
 

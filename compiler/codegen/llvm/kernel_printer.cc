@@ -90,7 +90,8 @@ llvm::Value* KernelPrinter::ScalarOf(const ir::Dim& dim) {
   return scalars_[static_cast<size_t>(found - dims_.begin())];
 }
 
-// The first point's coordinates come from divisions; later ones by counting, x fastest.
+// The first point's coordinates come from divisions; later ones by counting, x fastest, one by one or as many
+// as a row has left.
 void KernelPrinter::PrintGridLoop(llvm::Function* body) {
   Value *begin = body->getArg(body->arg_size() - 2), *end = body->getArg(body->arg_size() - 1);
   bool has_z = !kernel_.grid_size[2].IsConstant(1), has_y = has_z || !kernel_.grid_size[1].IsConstant(1);
@@ -131,13 +132,23 @@ void KernelPrinter::PrintGridLoop(llvm::Function* body) {
                                      : axis == 0      ? point
                                                       : zero;
 
+  // Points that are taken together: the rest of the row, as far as the call goes.
+  Value* taken = one;
+  if (kernel_.range_end) {
+    Value *x = variables_[kernel_.grid[0]], *left = builder_.CreateNSWSub(end, point);
+    if (has_y)
+      left = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, builder_.CreateNSWSub(size_x, x));
+    taken = left;
+    variables_[*kernel_.range_end] = builder_.CreateNSWAdd(x, taken);
+  }
+
   Statement(*kernel_.body);
 
   llvm::BasicBlock* latch = builder_.GetInsertBlock();
-  Value* next = builder_.CreateNSWAdd(point, one);
+  Value* next = builder_.CreateNSWAdd(point, taken);
   point->addIncoming(next, latch);
   if (has_y) {
-    Value* x = builder_.CreateNSWAdd(coordinate[0], one);
+    Value* x = builder_.CreateNSWAdd(coordinate[0], taken);
     Value* carry = builder_.CreateICmpEQ(x, size_x);
     coordinate[0]->addIncoming(builder_.CreateSelect(carry, zero, x), latch);
     Value* y = builder_.CreateSelect(carry, builder_.CreateNSWAdd(coordinate[1], one), coordinate[1]);

@@ -102,6 +102,8 @@ void GiveItemsToPoints(KernelCall* call, GroupProgram* program) {
     if (axis < 2) rest = FloorDiv(rest, size);
     body.push_back(Let(kernel.grid[axis], coordinate));
   }
+  if (kernel.range_end) body.push_back(Let(*kernel.range_end, Variable(kernel.grid[0]) + IntConstant(1)));
+  kernel.range_end.reset();
   body.push_back(kernel.body);
   for (VariableId& axis : kernel.grid) axis = kernel.NewVariable("group");
   int items = points.IsConstant(1) ? 1 : kGroupItems;

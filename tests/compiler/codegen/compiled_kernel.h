@@ -57,10 +57,11 @@ class CompiledKernel {
   CompiledKernel(const CompiledKernel&) = delete;
   CompiledKernel& operator=(const CompiledKernel&) = delete;
 
-  // Runs the whole grid for the given values of symbols. -1: did not compile.
+  // Runs the whole grid for the given values of symbols, in so many pieces, the last one first. -1: did not
+  // compile.
   int32_t Run(std::vector<void*> buffers,
               const std::function<std::optional<int64_t>(const std::string&)>& symbols = {},
-              void* scratch = nullptr) const {
+              void* scratch = nullptr, int64_t pieces = 1) const {
     if (!function_) return -1;
     auto value_of = [&](const ir::Dim& dim) {
       return dim.is_constant() ? dim.value() : ir::Evaluate(dim, symbols).value();
@@ -70,7 +71,11 @@ class CompiledKernel {
     int64_t points = 1;
     for (const ir::Dim& size : kernel_.grid_size) points *= value_of(size);
     KernelArgs arguments{buffers.data(), scalars.data(), scratch};
-    return function_(&arguments, 0, points);
+    for (int64_t piece = pieces; piece-- > 0;) {
+      const int64_t begin = points * piece / pieces, end = points * (piece + 1) / pieces;
+      if (int32_t code = function_(&arguments, begin, end); code != 0) return code;
+    }
+    return 0;
   }
   KernelFunction function() const { return function_; }
 

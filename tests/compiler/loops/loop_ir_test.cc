@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compiler/loops/evaluate_loops.h"
+#include "compiler/loops/inline_kernel.h"
+#include "compiler/loops/loop_blocks.h"
+
 namespace tvmvm::tensor {
 namespace {
 
@@ -64,6 +68,48 @@ TEST(LoopIr, LaunchScalarsAddGridSizesOnlyWhereNeeded) {
   EXPECT_EQ(ir::ToString(LaunchScalars(kernel)), "[n, rows]");  // n is there already
 }
 
+// out[0 .. 10) += 1, rows of 5 in the parts that a call takes of them.
+LoopKernel ExampleOfRanges() {
+  LoopKernel kernel;
+  kernel.name = "ranges";
+  for (VariableId& axis : kernel.grid) axis = kernel.NewVariable("g");
+  uint32_t out = kernel.AddArgument("out", DType::kI32, Access::kReadWrite);
+  Nest nest(&kernel);
+  const Range part = BlocksOf(nest, "part", 5, 2);
+  Expr row = Variable(nest.Grid(1, "row", 2)), i = Variable(nest.Open("i", part.begin, part.end));
+  Expr at = row * IntConstant(5) + i;
+  nest.Add(Store(out, at, Load(out, DType::kI32, at) + IntConstant(1, DType::kI32)));
+  kernel.body = nest.Finish();
+  return kernel;
+}
+
+std::vector<int32_t> Evaluated(const LoopKernel& kernel) {
+  EXPECT_TRUE(VerifyLoops(kernel).has_value()) << ToString(kernel);
+  std::vector<int32_t> out(10);
+  std::span<std::byte> bytes = std::as_writable_bytes(std::span(out));
+  EXPECT_EQ(EvaluateLoops(kernel, {&bytes, 1}, {}).value(), 0);
+  return out;
+}
+
+TEST(LoopIr, NeighbouringGridPointsAreTakenTogether) {
+  LoopKernel kernel = ExampleOfRanges();
+  EXPECT_THAT(ToString(kernel), HasSubstr("grid(gpart..gpart_end < 3, row < 2, "));
+  LoopKernel single = kernel;
+  single.range_end.reset();
+  EXPECT_NE(CanonicalText(kernel), CanonicalText(single));
+  EXPECT_THAT(VerifyLoops(single).error().message, HasSubstr("unbound variable"));
+  EXPECT_THAT(Evaluated(kernel), testing::Each(1));
+}
+
+TEST(LoopIr, RangesAreWholeRowsWithinAnotherKernel) {
+  LoopKernel outer;
+  outer.name = "outer";
+  for (VariableId& axis : outer.grid) axis = outer.NewVariable("g");
+  const BufferAt out{outer.AddArgument("out", DType::kI32, Access::kReadWrite), IntConstant(0)};
+  outer.body = InlineKernel(ExampleOfRanges(), {&out, 1}, {}, 0, &outer);
+  EXPECT_THAT(Evaluated(outer), testing::Each(1));
+}
+
 TEST(LoopIr, ConstantExtentSeesSymbolicBegins) {
   VariableId v = 0;
   Expr begin = Variable(5) * IntConstant(8);
@@ -99,6 +145,11 @@ TEST(LoopVerifier, NamesEachDefect) {
   EXPECT_THAT(with_body(For(9, zero, Variable(0), Block({}), LoopKind::kUnrolled)),
               HasSubstr("without a constant extent"));
   EXPECT_THAT(with_body(Fail(1)), HasSubstr("no message"));
+  EXPECT_THAT(Defect([](LoopKernel& k) {
+                k.range_end = k.NewVariable("end");
+                k.group_size[0] = 64;
+              }),
+              HasSubstr("has ranges of work-groups"));
   EXPECT_THAT(with_body(Allocate(0)), HasSubstr("not local"));
   EXPECT_THAT(Defect([](LoopKernel& k) { k.AddLocal("big", DType::kF64, Memory::kLocal, 200'000); }),
               HasSubstr("bytes of stack"));

@@ -38,37 +38,18 @@ class ScheduledGroup {
     }
   }
 
-  // The outputs, level by level, then those from GPUs.
+  // The outputs, level by level, then those from GPUs. Where kernels take neighbouring grid points together,
+  // also of the grid in pieces: the bytes are those of the whole.
   std::vector<std::vector<HostTensor>> Run(std::vector<HostTensor> inputs, const Symbols& symbols) {
     std::vector<std::vector<HostTensor>> all;
     for (size_t level = 0; level < programs_.size(); ++level) {
-      std::vector<HostTensor> outputs, workspaces;
-      for (ir::ValueId output : group_.outputs()) {
-        outputs.push_back(
-            HostTensor::Zeros(group_.type(output).dtype, ValuesOf(group_.type(output).dims, symbols)));
-        std::fill(outputs.back().bytes.begin(), outputs.back().bytes.end(), std::byte{0xcc});
+      all.push_back(RunInPieces(level, 1, inputs, symbols));
+      for (int64_t pieces : {2, 3, 11}) {
+        if (!HasRanges(*programs_[level])) break;
+        std::vector<HostTensor> outputs = RunInPieces(level, pieces, inputs, symbols);
+        for (size_t i = 0; i < outputs.size(); ++i)
+          EXPECT_TRUE(outputs[i].bytes == all.back()[i].bytes) << pieces << " pieces, output " << i;
       }
-      for (const Workspace& space : programs_[level]->workspaces) {
-        workspaces.push_back(HostTensor::Zeros(space.dtype, {ValueOf(space.elements, symbols)}));
-      }
-      for (size_t i = 0; i < kernels_[level].size(); ++i) {
-        const KernelCall& call = programs_[level]->calls[i];
-        if (ValueOf(call.when, symbols) == 0) continue;
-        std::vector<void*> buffers;
-        for (const KernelArgument& argument : call.arguments) {
-          auto& from = argument.kind == ArgumentKind::kInput    ? inputs
-                       : argument.kind == ArgumentKind::kOutput ? outputs
-                       : argument.kind == ArgumentKind::kPacked ? packed_[level]
-                                                                : workspaces;
-          buffers.push_back(from[argument.index].bytes.data());
-        }
-        std::vector<std::byte> scratch(static_cast<size_t>(ValueOf(call.kernel.scratch_bytes, symbols)) + 64);
-        auto aligned =
-            reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
-        auto lookup = [&](const std::string& name) -> std::optional<int64_t> { return symbols.at(name); };
-        EXPECT_EQ(kernels_[level][i]->Run(buffers, lookup, aligned), 0) << ToString(call.kernel);
-      }
-      all.push_back(std::move(outputs));
     }
     for (std::vector<HostTensor>& outputs : gpu_.Run(inputs, symbols)) all.push_back(std::move(outputs));
     return all;
@@ -91,6 +72,42 @@ class ScheduledGroup {
   }
 
  private:
+  static bool HasRanges(const GroupProgram& program) {
+    return std::any_of(program.calls.begin(), program.calls.end(),
+                       [](const KernelCall& call) { return call.kernel.range_end.has_value(); });
+  }
+
+  std::vector<HostTensor> RunInPieces(size_t level, int64_t pieces, std::vector<HostTensor>& inputs,
+                                      const Symbols& symbols) {
+    std::vector<HostTensor> outputs, workspaces;
+    for (ir::ValueId output : group_.outputs()) {
+      outputs.push_back(
+          HostTensor::Zeros(group_.type(output).dtype, ValuesOf(group_.type(output).dims, symbols)));
+      std::fill(outputs.back().bytes.begin(), outputs.back().bytes.end(), std::byte{0xcc});
+    }
+    for (const Workspace& space : programs_[level]->workspaces) {
+      workspaces.push_back(HostTensor::Zeros(space.dtype, {ValueOf(space.elements, symbols)}));
+    }
+    for (size_t i = 0; i < kernels_[level].size(); ++i) {
+      const KernelCall& call = programs_[level]->calls[i];
+      if (ValueOf(call.when, symbols) == 0) continue;
+      std::vector<void*> buffers;
+      for (const KernelArgument& argument : call.arguments) {
+        auto& from = argument.kind == ArgumentKind::kInput    ? inputs
+                     : argument.kind == ArgumentKind::kOutput ? outputs
+                     : argument.kind == ArgumentKind::kPacked ? packed_[level]
+                                                              : workspaces;
+        buffers.push_back(from[argument.index].bytes.data());
+      }
+      std::vector<std::byte> scratch(static_cast<size_t>(ValueOf(call.kernel.scratch_bytes, symbols)) + 64);
+      auto aligned =
+          reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
+      auto lookup = [&](const std::string& name) -> std::optional<int64_t> { return symbols.at(name); };
+      EXPECT_EQ(kernels_[level][i]->Run(buffers, lookup, aligned, pieces), 0) << ToString(call.kernel);
+    }
+    return outputs;
+  }
+
   static std::string GridsOf(const GroupProgram& program) {
     std::string text;
     for (const KernelCall& call : program.calls) {

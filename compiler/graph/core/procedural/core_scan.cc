@@ -39,7 +39,7 @@ constexpr int64_t kLongRow = 1 << 15;
 constexpr int64_t kFewRows = 16;
 constexpr int64_t kBlocks = 128, kGpuBlocks = 256;  // of a row
 constexpr int64_t kStreams = 4;                     // blocks that one grid point sums side by side
-constexpr int64_t kColumns = 512;                   // of a grid point, where steps run across rows
+constexpr int64_t kColumns = 64;                    // of a grid point, where steps run across rows
 
 // How the work is divided: what depends on the node and its types alone.
 struct ScanPlan {
@@ -100,11 +100,17 @@ class ScanLoops {
   // Step by step along the axis, vectors across what lies inside of it.
   tensor::StmtPtr Across() {
     tensor::Nest nest(&context_.kernel());
-    Expr outer = Variable(nest.Grid(0, "outer", plan_.split.outer));
     const Dim columns = IsSubByte(type_.dtype) ? Max(plan_.split.inner, 1) : Dim(is_gpu_ ? 1 : kColumns);
-    Expr first = nest.Let(
-        "first", Variable(nest.Grid(1, "columns", CeilDiv(plan_.split.inner, columns))) * DimValue(columns));
-    Expr end = nest.Let("end", Min(first + DimValue(columns), inner_));
+    const tensor::Range part = BlocksOf(nest, "columns", plan_.split.inner, columns);
+    Expr outer = Variable(nest.Grid(1, "outer", plan_.split.outer));
+    if (is_gpu_)
+      Steps(nest, outer, part);
+    else
+      WholeOrPart(nest, part, plan_.split.inner, [&](const tensor::Range& all) { Steps(nest, outer, all); });
+    return nest.Finish();
+  }
+
+  void Steps(tensor::Nest& nest, const Expr& outer, const tensor::Range& columns) {
     auto store = [&](const Expr& step, const Expr& j, const Lanes& lanes, bool is_first) {
       Expr before = step - IntConstant(1), value = Identity();
       if (is_first && !is_exclusive_) value = context_.Load(0, At(outer, step, j));
@@ -113,14 +119,14 @@ class ScanLoops {
                        context_.Load(0, At(outer, is_exclusive_ ? before : step, j)));
       ForLanes(nest, lanes, [&] { nest.Add(context_.Store(0, At(outer, step, j), nest.Place(value))); });
     };
+    auto row = [&](const Expr& step, bool is_first) {
+      tensor::ForVectors(nest, "j", columns.begin, columns.end, width_, 1,
+                         [&](const Expr& j, const Lanes& lanes) { store(step, j, lanes, is_first); });
+    };
     nest.OpenIf(Less(IntConstant(0), size_));
-    tensor::ForVectors(nest, "j", first, end, width_, 1,
-                       [&](const Expr& j, const Lanes& lanes) { store(IntConstant(0), j, lanes, true); });
+    row(IntConstant(0), true);
     nest.Close();
-    Expr step = Variable(nest.Open("step", IntConstant(1), size_));
-    tensor::ForVectors(nest, "j", first, end, width_, 1,
-                       [&](const Expr& j, const Lanes& lanes) { store(step, j, lanes, false); });
-    return nest.Finish();
+    row(Variable(nest.Open("step", IntConstant(1), size_)), false);
   }
 
   Expr Sum(int64_t stream) const { return tensor::Load(sums_, type_.dtype, IntConstant(stream)); }

@@ -81,16 +81,34 @@ struct ScatterPlan {
 };
 
 constexpr int64_t kCopyBlock = 16 << 10;  // elements
-constexpr int64_t kMostColumnBlocks = 8;
-// The least columns of a block: parts of rows are read one after another, and the shorter they are, the
-// slower.
-constexpr int64_t kLeastOfSlice = 128, kLeastOfLastAxis = 256;
+// The least part of a row: at each of its beginnings memory is waited for.
+const Dim kColumns = 512;
 
-// Blocks of columns as wide as it takes to look at the indices only a few times.
-Dim ColumnsOfBlock(const Dim& columns, int64_t least, const ScatterPlan& plan, bool is_gpu) {
-  if (!plan.is_divided) return Max(columns, 1);
-  if (is_gpu) return 1;
-  return CeilDiv(Max(columns, 1), Dim(least * kMostColumnBlocks)) * Dim(least);
+// Axes of x, indices and updates, where neighbouring ones that lie alike in all of them are one; the axis
+// that is scattered along stays by itself.
+struct MergedAxes {
+  MergedAxes(const Dims& x, const Dims& of_indices, const Dims& of_updates, size_t scattered) {
+    for (size_t i = 0; i < x.size(); ++i) {
+      const bool is_alone = i == 0 || i == scattered || i == scattered + 1;
+      if (i == scattered) axis = data.size();
+      if (is_alone || !(x[i] == of_indices[i]) || !(x[i] == of_updates[i])) {
+        data.push_back(x[i]);
+        indices.push_back(of_indices[i]);
+        updates.push_back(of_updates[i]);
+      } else {
+        for (Dims* dims : {&data, &indices, &updates}) dims->back() = dims->back() * x[i];
+      }
+    }
+  }
+  Dims data, indices, updates;
+  size_t axis = 0;
+};
+
+// The row-major position of coordinates.
+Expr RowMajor(const Dims& dims, std::span<const Expr> index) {
+  Expr position = IntConstant(0);
+  for (size_t i = 0; i < dims.size(); ++i) position = position * DimValue(dims[i]) + index[i];
+  return position;
 }
 
 class ScatterLoops {
@@ -152,6 +170,7 @@ class ScatterLoops {
 
   void UpdateElements(tensor::Nest& nest, bool has_grid);
   void UpdateSlices(tensor::Nest& nest, bool has_grid);
+  void UpdateColumns(tensor::Nest& nest, const Dim& slice, const tensor::Range& columns);
 
   LoopContext& context_;
   const bool takes_tuples_;
@@ -162,53 +181,50 @@ class ScatterLoops {
   int lanes_;
 };
 
-// Lines along the axis have targets of their own: a grid point takes one, or several side by side.
+// Lines along the axis have targets of their own: a call takes neighbouring ones, in the order of memory.
 void ScatterLoops::UpdateElements(tensor::Nest& nest, bool has_grid) {
-  const Dims& dims = indices_.dims;
-  const size_t axis = static_cast<size_t>(node_.Int("axis")), last = dims.size() - 1;
-  std::vector<Expr> index(dims.size());
-  auto open = [&](size_t at, const Expr& begin, const Expr& end) {
-    index[at] = Variable(nest.Open("i", begin, end));
-  };
+  const MergedAxes axes(data_.dims, indices_.dims, updates_.dims, static_cast<size_t>(node_.Int("axis")));
+  const size_t count = axes.indices.size(), axis = axes.axis;
+  // The axis that is divided: the first one inside of `axis`, where there is one, else the last one outside.
+  const size_t divided = axis + 1 < count ? axis + 1 : axis - 1;
+  has_grid = has_grid && count > 1;
+  tensor::Range part;
+  std::vector<Expr> index(count);
   if (has_grid) {
-    Dim lines = 1;
-    for (size_t i = 0; i < last; ++i)
-      if (i != axis) lines = lines * dims[i];
-    Expr line = Variable(nest.Grid(1, "line", lines));
-    for (size_t i = last; i-- > 0;) {
-      if (i == axis) continue;
-      index[i] = nest.Let("i", FloorMod(line, DimValue(Max(dims[i], 1))));
-      line = FloorDiv(line, DimValue(Max(dims[i], 1)));
-    }
-    Expr begin = IntConstant(0), end = DimValue(dims[last]);
-    if (axis != last) {
-      const Dim columns = ColumnsOfBlock(dims[last], kLeastOfLastAxis, plan_, is_gpu_);
-      Expr block = Variable(nest.Grid(0, "columns", CeilDiv(dims[last], columns)));
-      begin = nest.Let("begin", block * DimValue(columns));
-      end = nest.Let("end", Min(begin + DimValue(columns), end));
-      open(axis, IntConstant(0), DimValue(dims[axis]));
-    }
-    open(last, begin, end);
-  } else {
-    for (size_t i = 0; i <= last; ++i) open(i, IntConstant(0), DimValue(dims[i]));
+    const bool is_last = divided + 1 == count;
+    part = BlocksOf(nest, "part", axes.indices[divided], is_last && !is_gpu_ ? kColumns : Dim(1));
+    const size_t outside = std::min(axis, divided);
+    const Dims lines(axes.indices.begin(), axes.indices.begin() + static_cast<std::ptrdiff_t>(outside));
+    Expr line = Variable(nest.Grid(1, "line", Product(lines)));
+    std::vector<Expr> coordinates = BindCoordinates(nest, lines, line);
+    std::copy(coordinates.begin(), coordinates.end(), index.begin());
   }
-  std::vector<Expr> target = index;
-  Expr position = tensor::Cast(DType::kI64, context_.Load(1, index));
-  target[axis] = nest.Let("position", WrapIndex(position, data_.dims[axis]));
-  Apply(nest, target, context_.Load(2, index));
+  for (size_t i = 0; i < count; ++i) {
+    if (index[i].valid()) continue;
+    const bool is_part = has_grid && i == divided;
+    index[i] = Variable(nest.Open("i", is_part ? part.begin : IntConstant(0),
+                                  is_part ? part.end : DimValue(axes.indices[i])));
+  }
+  Expr update = context_.Load(2, FlatPosition(updates_, RowMajor(axes.updates, index)));
+  Expr position =
+      tensor::Cast(DType::kI64, context_.Load(1, FlatPosition(indices_, RowMajor(axes.indices, index))));
+  index[axis] = nest.Let("position", WrapIndex(position, axes.data[axis]));
+  Apply(nest, FlatPosition(data_, RowMajor(axes.data, index)), update);
 }
 
 // A tuple of indices addresses a slice of x that lies contiguous in memory.
 void ScatterLoops::UpdateSlices(tensor::Nest& nest, bool has_grid) {
+  const auto depth = static_cast<std::ptrdiff_t>(indices_.dims.back().value());
+  const Dim slice = Product(Dims(data_.dims.begin() + depth, data_.dims.end()));
+  if (!has_grid) return UpdateColumns(nest, slice, {IntConstant(0), DimValue(slice)});
+  const tensor::Range part = BlocksOf(nest, "columns", slice, is_gpu_ ? Dim(1) : kColumns);
+  if (is_gpu_) return UpdateColumns(nest, slice, part);
+  WholeOrPart(nest, part, slice, [&](const tensor::Range& columns) { UpdateColumns(nest, slice, columns); });
+}
+
+void ScatterLoops::UpdateColumns(tensor::Nest& nest, const Dim& slice, const tensor::Range& columns) {
   const auto depth = static_cast<size_t>(indices_.dims.back().value());
   const Dim count = Product(Dims(indices_.dims.begin(), indices_.dims.end() - 1));
-  const Dim slice = Product(Dims(data_.dims.begin() + static_cast<std::ptrdiff_t>(depth), data_.dims.end()));
-  Expr first = IntConstant(0), end = DimValue(slice);
-  if (has_grid) {
-    const Dim columns = ColumnsOfBlock(slice, kLeastOfSlice, plan_, is_gpu_);
-    first = nest.Let("first", Variable(nest.Grid(0, "columns", CeilDiv(slice, columns))) * DimValue(columns));
-    end = nest.Let("end", Min(first + DimValue(columns), end));
-  }
   Expr tuple = Variable(nest.Open("tuple", IntConstant(0), DimValue(count)));
   Expr place = IntConstant(0);
   for (size_t k = 0; k < depth; ++k) {
@@ -217,12 +233,13 @@ void ScatterLoops::UpdateSlices(tensor::Nest& nest, bool has_grid) {
     place = place * DimValue(data_.dims[k]) + WrapIndex(position, data_.dims[k]);
   }
   Expr begin = nest.Let("begin", place * DimValue(slice));
-  tensor::ForVectors(nest, "j", first, end, lanes_, 1, [&](const Expr& j, const Lanes& lanes) {
+  auto update = [&](const Expr& j, const Lanes& lanes) {
     ForLanes(nest, lanes, [&] {
-      Expr update = context_.Load(2, FlatPosition(updates_, tuple * DimValue(slice) + j));
-      Apply(nest, FlatPosition(data_, begin + j), update);
+      Expr value = context_.Load(2, FlatPosition(updates_, tuple * DimValue(slice) + j));
+      Apply(nest, FlatPosition(data_, begin + j), value);
     });
-  });
+  };
+  tensor::ForVectors(nest, "j", columns.begin, columns.end, lanes_, 1, update);
 }
 
 Expected<tensor::StmtPtr> ScatterElementsLoops(LoopContext& context) {

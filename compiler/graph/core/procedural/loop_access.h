@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/graph/core_op.h"
+#include "compiler/loops/loop_blocks.h"
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/loops/nest.h"
 
