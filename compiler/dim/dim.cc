@@ -133,9 +133,10 @@ Dim operator*(const Dim& a, const Dim& b) {
   if (a.IsConstant(1) || b.IsConstant(0)) return b;
   if (b.IsConstant(1) || a.IsConstant(0)) return a;
   Polynomial x = PolynomialOf(a), y = PolynomialOf(b);
-  constexpr size_t kMaxTerms = 64;
-  if (x.size() * y.size() <= kMaxTerms) return DimOf(Multiply(x, y));
-  // Too many terms to write out: the product of two sums stays one term.
+  constexpr size_t kMaxTerms = 64, kMaxNodes = 1024;
+  const bool is_small = y.size() * a.size() + x.size() * b.size() <= kMaxNodes;
+  if (x.size() * y.size() <= (is_small ? kMaxTerms : 1)) return DimOf(Multiply(x, y));
+  // Too much to write out: the product of two sums stays one term.
   return DimOf(Multiply(a.op() == DimOp::kAdd ? Term{{a}, 1} : TermOf(a),
                         b.op() == DimOp::kAdd ? Term{{b}, 1} : TermOf(b)));
 }

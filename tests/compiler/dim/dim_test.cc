@@ -106,6 +106,16 @@ TEST(DimTest, NamedExpressionsOfOneAnotherStaySmall) {
   EXPECT_EQ(Evaluate(size, value), wanted);
 }
 
+// Products of many sums are written out in part; what stays is a factor, once.
+TEST(DimTest, ProductsOfManySumsStaySmall) {
+  Dims dims;
+  for (int i = 0; i < 32; ++i)
+    dims.push_back(Dim::Symbol("a" + std::to_string(i)) + Dim::Symbol("b" + std::to_string(i)) + 1);
+  EXPECT_LT(Product(dims).size(), 10000u);
+  auto value = [](const std::string&) { return std::optional<int64_t>(1); };
+  EXPECT_EQ(Evaluate(Product({dims.begin(), dims.begin() + 20}), value), 3486784401);
+}
+
 TEST(DimTest, ParseErrorsSayWhere) {
   for (std::string_view text :
        {"", "n+", "min(n)", "min(n,2", "n 2", "9223372036854775808", "'n", "(n", "2n", "*"}) {
