@@ -687,6 +687,7 @@ def ranks():
         pads[0, second], pads[1, first], pads[0, fifth] = 1, 2, -1
         yield of("pad", "Pad", [x, constant(pads.ravel()), constant(np.array(0.5, np.float32))])
         yield of("pad_edge", "Pad", [x, constant(np.maximum(pads, 0).ravel())], {"mode": "edge"})
+        yield of("pad_by", "Pad", [x, pads.ravel(), np.array(0.5, np.float32)])
         matrix = np.concatenate([with_sizes(first=2)[:rank - 2], [3, 4]])
         factor = np.concatenate([np.where(np.arange(rank - 2) % 2, matrix[:-2], 1), [4, 5]])
         yield of("matmul", "MatMul", [floats(*matrix), floats(*factor)])
