@@ -321,6 +321,17 @@ Dims OpBuilder::ReadDims(ValueId value) {
   return elements;
 }
 
+Dims OpBuilder::ReadDims(ValueId value, size_t count) {
+  if (failed() || !value.valid()) return {};
+  const Type& t = type(value);
+  if (t.ranked && t.rank() == 1 && !t.dims[0].is_constant() && count <= kMaxKnownElements) {
+    const Dim length = t.dims[0], wanted = static_cast<int64_t>(count);
+    Require(Equal(length, wanted), "a list of {0} numbers where {1} are wanted", {length, wanted});
+    value = Reshape(value, {wanted});
+  }
+  return ReadDims(value);
+}
+
 Dim OpBuilder::ReadDim(ValueId value) {
   if (failed() || !value.valid()) return 0;
   const Type& t = type(value);

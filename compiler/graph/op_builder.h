@@ -72,6 +72,9 @@ class OpBuilder {
   // Contents of an integer tensor of known small size as dims (rank 0 or 1); unknown ones get symbols that a
   // define_dims node defines, the same ones each time. Constant contents give constant dims.
   Dims ReadDims(ValueId value);
+  // Of a list whose length follows from something else: one whose length is known only when it runs is held
+  // to it. The result's length differs where the list's is known and another.
+  Dims ReadDims(ValueId value, size_t count);
   // The same of a single integer or bool in a tensor of any rank.
   Dim ReadDim(ValueId value);
   std::optional<std::vector<int64_t>> ConstantInts(

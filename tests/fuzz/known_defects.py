@@ -107,6 +107,12 @@ def pads_a_rounded_up_result(step, version):
     return step.attributes.get("ceil_mode", 0) == 1 and any(before + after for before, after in axis_paddings(step))
 
 
+def pads_differ_as_pairs(step, version):
+    pads = list(step.attributes.get("pads", []))
+    axes = len(pads) // 2
+    return list(zip(pads[:axes], pads[axes:])) != list(zip(pads[::2], pads[1::2]))
+
+
 def hardly_deviates(step, version):
     """Some group of numbers whose deviation is not far above 1e-9."""
     value = step.operands[0].value.astype(np.float64)
@@ -164,6 +170,7 @@ DEFECTS = [
     Defect("ConvTranspose", RUNTIME, "SAME pads below 0 are left out", transposed_pads_below_zero),
     Defect("ConvTranspose", EVALUATOR, "SAME pads below 0 go to the other side", transposed_pads_below_zero),
     Defect("MaxPool", EVALUATOR, "counts pads twice where ceil_mode is 1", pads_a_rounded_up_result),
+    Defect("MaxPool", EVALUATOR, "takes pads for pairs, one of each axis", pads_differ_as_pairs),
     Defect("MaxPool", EVALUATOR, "gives 0 for windows of padding alone", has_window_of_padding),
     Defect("OneHot", EVALUATOR, "computes on values that are only chosen",
            lambda step, version: step.operands[2].value.dtype.kind not in "iub"

@@ -138,4 +138,21 @@ Status HostTensorShapedLike(HostCall& call) {
   return GiveShaped(call, tensor, like->shape);
 }
 
+// (rank)(tensor) -> the tensor with axes of size 1 in front, or without them
+Status HostTensorWithRank(HostCall& call) {
+  TVMVM_TRY(TensorObject * tensor, TensorOperand(call, 0, "tensor"));
+  const int64_t rank = call.scalars[0], given = tensor->shape.rank();
+  bool fits = rank >= 0 && rank <= kMaxRank;
+  for (int64_t axis = 0; fits && axis < given - rank; ++axis)
+    fits = tensor->shape[static_cast<int>(axis)] == 1;
+  if (!fits)
+    return MakeError(Code::kInvalidArgument,
+                     tensor->shape.ToString() + " cannot have rank " + std::to_string(rank));
+  Shape shape;
+  for (int64_t axis = given; axis < rank; ++axis) shape.push_back(1);
+  for (int64_t axis = std::max<int64_t>(given - rank, 0); axis < given; ++axis)
+    shape.push_back(tensor->shape[static_cast<int>(axis)]);
+  return GiveShaped(call, tensor, shape);
+}
+
 }  // namespace tvmvm

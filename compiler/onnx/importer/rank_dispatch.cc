@@ -9,6 +9,7 @@
 
 #include "compiler/onnx/importer/choice_branches.h"
 #include "compiler/onnx/importer/elementwise_probe.h"
+#include "compiler/onnx/importer/overlaid.h"
 #include "compiler/onnx/importer/string_positions.h"
 
 namespace tvmvm::ir {
@@ -22,7 +23,7 @@ class RankDispatch {
   void Run() {
     std::optional<size_t> input = FirstOfUnknownRank();
     if (!input) return LowerRanked();
-    if (!LowerFlat()) DispatchOnRank(*input);
+    if (!LowerFlat() && !LowerOverlaid(row_, &c_)) DispatchOnRank(*input);
   }
 
  private:

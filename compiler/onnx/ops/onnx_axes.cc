@@ -1,5 +1,7 @@
 #include "compiler/onnx/ops/onnx_axes.h"
 
+#include <algorithm>
+
 #include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
@@ -53,7 +55,13 @@ Dim CountOf(const Dims& flags) {
 
 ValueId DropAxes(OnnxContext& c, ValueId x, const Dims& flags) {
   if (auto known = ConstantFlags(flags)) return c.b.Squeeze(x, *known);
-  return DropAllBut(c, x, flags, 0);
+  // Whoever sees to it that only axes of size 1 go leaves at least the others.
+  const RangeLookup ranges = c.b.module().Ranges();
+  auto stays = [&](const Dim& dim) {
+    const DimRange range = RangeOf(dim, ranges);
+    return range.high < 1 || range.low > 1;
+  };
+  return DropAllBut(c, x, flags, static_cast<int>(std::ranges::count_if(c.b.dims(x), stays)));
 }
 
 }  // namespace tvmvm::ir

@@ -89,6 +89,13 @@ enum class Runs : uint8_t {
   kOnHost,    // a function of the host library: strings, sequences, optionals, maps, files
 };
 
+// How the inputs lie over one another, where their ranks differ.
+enum class Overlay : uint8_t {
+  kNone,
+  kElements,  // from the right: axes of size 1 in front of an input change nothing but the result's rank
+  kProduct,   // the same of matrices; a vector is a row on the left and a column on the right
+};
+
 struct OnnxOp {
   std::string_view domain;  // "" is ai.onnx
   std::string_view name;
@@ -101,10 +108,16 @@ struct OnnxOp {
   OnnxTypes types;
   StringUse strings = StringUse::kNative;
   Runs runs = Runs::kAnywhere;
+  Overlay overlay = Overlay::kNone;
 
   // Sequences, optionals, maps and tensors of unknown rank are taken as they are.
   constexpr bool takes_any_value() const { return types.set.contains(kAnyValue); }
 };
+
+constexpr OnnxOp With(Overlay overlay, OnnxOp row) {
+  row.overlay = overlay;
+  return row;
+}
 
 std::span<const OnnxOp* const> OnnxOps();
 const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int version);  // null: none

@@ -202,6 +202,57 @@ TEST(UnknownRank, SeveralInputs) {
                          Two({2, 1, 3}, {4, 1}), Two({1, 2, 1, 2, 1, 2, 1, 2}, {2, 1})});
 }
 
+// Axes of which running tells the number: only those of size 1 can go, whatever the sizes of the others.
+TEST(UnknownRank, SomeAxesOfAnEmptyTensorGo) {
+  ir::GraphText graph;
+  graph.nodes = {{"Squeeze", {"x", "axes"}, {"y"}}};
+  graph.inputs = {ir::ValueMessage("x", ir::kOnnxFloat, {int64_t{2}, int64_t{5}, int64_t{1}, int64_t{0}}),
+                  ir::ValueMessage("axes", ir::kOnnxInt64, {"k"})};
+  graph.outputs = {ir::ValueOfType("y", UnrankedType(DType::kF32))};
+  auto vm = CompiledGraph(graph, 20);
+  ASSERT_NE(vm, nullptr);
+  int64_t axis = 2;
+  Tensor y = FirstOutput(
+      *vm, {*Tensor::Allocate(DType::kF32, {2, 5, 1, 0}), Tensor::Borrow(DType::kI64, {1}, &axis)});
+  EXPECT_EQ(y.shape(), Shape({2, 5, 0}));
+}
+
+// Values of several unknown ranks that lie over one another from the right: no branch, so few kernels.
+TEST(UnknownRank, OverlaidInputsNeedNoBranches) {
+  const RankCase graph{{{"Greater", {"x0", "x1"}, {"more"}},
+                        {"Where", {"more", "x0", "x1"}, {"a"}},
+                        {"Max", {"a", "x0", "x1"}, {"b"}},
+                        {"Pow", {"b", "x1"}, {"p"}},
+                        {"Sub", {"a", "b"}, {"y"}}},
+                       {"y"}};
+  auto vm = Compiled(graph, 2, nullptr);
+  ASSERT_NE(vm, nullptr);
+  EXPECT_LE(vm->program().kernels.size(), 5U);
+  ExpectAsRanked(graph, {Two({3}, {3}), Two({}, {2, 3}), Two({3}, {2, 1}), Two({2, 3}, {}), Two({}, {}),
+                         Two({2, 1, 3}, {4, 1}), Two({1, 2, 1, 2, 1, 2, 1, 2}, {2, 1}), Two({0}, {2, 1})});
+  std::vector<Tensor> inputs{*Tensor::Allocate(DType::kF32, Shape({2})),
+                             *Tensor::Allocate(DType::kF32, Shape({3}))},
+      outputs(1);
+  EXPECT_FALSE(vm->NewInvocation().Run(inputs, outputs));
+}
+
+TEST(UnknownRank, Products) {
+  const RankCase graph{{{"MatMul", {"x0", "x1"}, {"y"}}}, {"y"}};
+  auto vm = Compiled(graph, 2, nullptr);
+  ASSERT_NE(vm, nullptr);
+  EXPECT_LE(vm->program().kernels.size(), 8U);
+  ExpectAsRanked(graph, {Two({3}, {3}), Two({3}, {3, 2}), Two({2, 3}, {3}), Two({2, 3}, {3, 5}),
+                         Two({4, 2, 3}, {3}), Two({3}, {4, 3, 2}), Two({4, 1, 2, 3}, {5, 3, 2}),
+                         Two({2, 3}, {2, 1, 2, 1, 1, 1, 3, 4}), Two({2, 1, 2, 1, 1, 1, 3, 4}, {4})});
+  std::vector<Tensor> inputs{*Tensor::Allocate(DType::kF32, Shape()),
+                             *Tensor::Allocate(DType::kF32, Shape({3}))},
+      outputs(1);
+  const Status status = vm->NewInvocation().Run(inputs, outputs);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("a product of tensors of rank 0"), std::string::npos)
+      << status.error().message;
+}
+
 std::string Graph(const ir::GraphText& graph) { return ir::GraphMessage(graph); }
 
 TEST(UnknownRank, InLoopsAndBranches) {

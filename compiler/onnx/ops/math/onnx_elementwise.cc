@@ -223,7 +223,7 @@ void Equal(OnnxContext& c) {
 
 template <ExprOp op>
 constexpr OnnxOp BinaryRow(std::string_view name, DTypeSet types = kNumbers) {
-  return {"", name, 1, kLatest, 2, 2, "axis broadcast", Binary<op>, types};
+  return With(Overlay::kElements, {"", name, 1, kLatest, 2, 2, "axis broadcast", Binary<op>, types});
 }
 
 constexpr OnnxOp kRows[] = {
@@ -262,24 +262,29 @@ constexpr OnnxOp kRows[] = {
     BinaryRow<ExprOp::kAnd>("And", kBools),
     BinaryRow<ExprOp::kOr>("Or", kBools),
     BinaryRow<ExprOp::kXor>("Xor", kBools),
-    {"", "Equal", 1, kLatest, 2, 2, "axis broadcast", Equal, kNumbers | kBools | kStrings},
+    With(Overlay::kElements,
+         {"", "Equal", 1, kLatest, 2, 2, "axis broadcast", Equal, kNumbers | kBools | kStrings}),
     BinaryRow<ExprOp::kLess>("Less"),
-    {"", "Greater", 1, kLatest, 2, 2, "axis broadcast", Swapped<ExprOp::kLess>, kNumbers},
-    {"", "LessOrEqual", 12, kLatest, 2, 2, "", Binary<ExprOp::kLessEqual>, kNumbers},
-    {"", "GreaterOrEqual", 12, kLatest, 2, 2, "", Swapped<ExprOp::kLessEqual>, kNumbers},
-    {"", "BitwiseAnd", 18, kLatest, 2, 2, "", Binary<ExprOp::kAnd>, kIntegers},
-    {"", "BitwiseOr", 18, kLatest, 2, 2, "", Binary<ExprOp::kOr>, kIntegers},
-    {"", "BitwiseXor", 18, kLatest, 2, 2, "", Binary<ExprOp::kXor>, kIntegers},
-    {"", "BitShift", 11, kLatest, 2, 2, "direction", BitShift, kIntegers},
-    {"", "Pow", 1, kLatest, 2, 2, "axis broadcast", Pow, kNumbers},
-    {"", "Mod", 10, kLatest, 2, 2, "fmod", Mod, kNumbers},
-    {"", "Sum", 1, kLatest, 1, -1, "", Variadic<ExprOp::kAdd>, kNumbers},
-    {"", "Max", 1, kLatest, 1, -1, "", Variadic<ExprOp::kMax>, kNumbers},
-    {"", "Min", 1, kLatest, 1, -1, "", Variadic<ExprOp::kMin>, kNumbers},
-    {"", "Mean", 1, kLatest, 1, -1, "", Mean, kNumbers},
+    With(Overlay::kElements,
+         {"", "Greater", 1, kLatest, 2, 2, "axis broadcast", Swapped<ExprOp::kLess>, kNumbers}),
+    With(Overlay::kElements,
+         {"", "LessOrEqual", 12, kLatest, 2, 2, "", Binary<ExprOp::kLessEqual>, kNumbers}),
+    With(Overlay::kElements,
+         {"", "GreaterOrEqual", 12, kLatest, 2, 2, "", Swapped<ExprOp::kLessEqual>, kNumbers}),
+    With(Overlay::kElements, {"", "BitwiseAnd", 18, kLatest, 2, 2, "", Binary<ExprOp::kAnd>, kIntegers}),
+    With(Overlay::kElements, {"", "BitwiseOr", 18, kLatest, 2, 2, "", Binary<ExprOp::kOr>, kIntegers}),
+    With(Overlay::kElements, {"", "BitwiseXor", 18, kLatest, 2, 2, "", Binary<ExprOp::kXor>, kIntegers}),
+    With(Overlay::kElements, {"", "BitShift", 11, kLatest, 2, 2, "direction", BitShift, kIntegers}),
+    With(Overlay::kElements, {"", "Pow", 1, kLatest, 2, 2, "axis broadcast", Pow, kNumbers}),
+    With(Overlay::kElements, {"", "Mod", 10, kLatest, 2, 2, "fmod", Mod, kNumbers}),
+    With(Overlay::kElements, {"", "Sum", 1, kLatest, 1, -1, "", Variadic<ExprOp::kAdd>, kNumbers}),
+    With(Overlay::kElements, {"", "Max", 1, kLatest, 1, -1, "", Variadic<ExprOp::kMax>, kNumbers}),
+    With(Overlay::kElements, {"", "Min", 1, kLatest, 1, -1, "", Variadic<ExprOp::kMin>, kNumbers}),
+    With(Overlay::kElements, {"", "Mean", 1, kLatest, 1, -1, "", Mean, kNumbers}),
     {"", "Clip", 1, 10, 1, 1, "min max", Clip, kNumbers},
     {"", "Clip", 11, kLatest, 1, 3, "", Clip, kNumbers},
-    {"", "Where", 9, kLatest, 3, 3, "", Where, OfInput(1, kAllTypes), StringUse::kMoved},
+    With(Overlay::kElements,
+         {"", "Where", 9, kLatest, 3, 3, "", Where, OfInput(1, kAllTypes), StringUse::kMoved}),
     {"", "Affine", 1, 9, 1, 1, "alpha beta", Affine, kFloats},
     {"", "Scale", 1, 9, 1, 1, "scale", Scale, kFloats},
     {"", "ImageScaler", 1, 9, 1, 1, "scale bias", ImageScaler, kFloats},

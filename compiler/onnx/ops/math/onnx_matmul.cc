@@ -79,7 +79,7 @@ void QLinearMatMul(OnnxContext& c) {
 }
 
 constexpr OnnxOp kRows[] = {
-    {"", "MatMul", 1, kLatest, 2, 2, "", MatMul, kNumbers},
+    With(Overlay::kProduct, {"", "MatMul", 1, kLatest, 2, 2, "", MatMul, kNumbers}),
     {"", "Gemm", 1, 6, 3, 3, "alpha beta broadcast transA transB", Gemm, kFloats},
     {"", "Gemm", 7, kLatest, 2, 3, "alpha beta transA transB", Gemm, kNumbers},
     {"", "MatMulInteger", 10, kLatest, 2, 4, "", MatMulInteger, kBytes},

@@ -47,7 +47,7 @@ Dims SplitSizes(OnnxContext& c, const Dim& total) {
   size_t parts = c.output_names.size();
   Dims sizes;
   if (c.has(1)) {
-    sizes = b.ReadDims(c.in(1));
+    sizes = b.ReadDims(c.in(1), parts);
   } else if (c.HasAttribute("split")) {
     sizes = DimsOf(c.Ints("split"));
   } else {
@@ -111,7 +111,7 @@ void Tile(OnnxContext& c) {
     if (b.failed()) return;
     repeats[static_cast<size_t>(position)] = tiles[0];
   } else {
-    repeats = b.ReadDims(c.in(1));
+    repeats = b.ReadDims(c.in(1), rank);
   }
   if (b.failed()) return;
   if (repeats.size() != rank) {
@@ -135,14 +135,14 @@ constexpr int64_t kMostPadding = int64_t{1} << 60;
 PadAmounts ReadPads(OnnxContext& c) {
   OpBuilder& b = c.b;
   auto rank = static_cast<size_t>(b.rank(c.in(0)));
-  Dims pads = c.version < 2    ? DimsOf(c.Ints("paddings"))
-              : c.version < 11 ? DimsOf(c.Ints("pads"))
-                               : b.ReadDims(c.in(1));
   PadAmounts amounts{Dims(rank, Dim(0)), Dims(rank, Dim(0))};
   std::optional<Dims> axes;
   if (c.version >= 18 && c.has(3)) axes = b.ReadDims(c.in(3));
-  if (b.failed()) return amounts;
   size_t count = axes.has_value() ? axes->size() : rank;
+  Dims pads = c.version < 2    ? DimsOf(c.Ints("paddings"))
+              : c.version < 11 ? DimsOf(c.Ints("pads"))
+                               : b.ReadDims(c.in(1), 2 * count);
+  if (b.failed()) return amounts;
   if (pads.size() != 2 * count) {
     b.Fail(Code::kInvalidArgument,
            fmt::format("{} amounts of padding, {} axes want {}", pads.size(), count, 2 * count));

@@ -72,17 +72,17 @@ void Slice(OnnxContext& c) {
   Dims dims = b.dims(c.in(0));
   bool by_input = c.has(1);  // from opset 10 on, and in DynamicSlice
   Dims starts = by_input ? b.ReadDims(c.in(1)) : DimsOf(c.Ints("starts"));
-  Dims ends = by_input ? b.ReadDims(c.in(2)) : DimsOf(c.Ints("ends"));
+  Dims ends = by_input ? b.ReadDims(c.in(2), starts.size()) : DimsOf(c.Ints("ends"));
   Dims axes;
   if (by_input && c.has(3)) {
-    axes = b.ReadDims(c.in(3));
+    axes = b.ReadDims(c.in(3), starts.size());
   } else {
     axes = DimsOf(c.Ints("axes"));
     if (axes.empty()) {
       for (size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
     }
   }
-  Dims steps = by_input && c.has(4) ? b.ReadDims(c.in(4)) : Dims(starts.size(), Dim(1));
+  Dims steps = by_input && c.has(4) ? b.ReadDims(c.in(4), starts.size()) : Dims(starts.size(), Dim(1));
   if (b.failed()) return;
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
     b.Fail(Code::kInvalidArgument,
@@ -136,11 +136,11 @@ void Crop(OnnxContext& c) {
 void CenterCropPad(OnnxContext& c) {
   OpBuilder& b = c.b;
   Dims dims = b.dims(c.in(0));
-  Dims wanted = b.ReadDims(c.in(1));
   std::vector<int64_t> axes = c.Ints("axes");
   if (axes.empty()) {
     for (size_t i = 0; i < dims.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   }
+  Dims wanted = b.ReadDims(c.in(1), axes.size());
   if (b.failed()) return;
   if (axes.size() != wanted.size()) {
     b.Fail(Code::kInvalidArgument, fmt::format("{} sizes for {} axes", wanted.size(), axes.size()));

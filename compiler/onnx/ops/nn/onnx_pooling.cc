@@ -178,7 +178,7 @@ void MaxUnpool(OnnxContext& c) {
                         {{"axis", int64_t{0}}, {"reduction", std::string("none")}});
   ValueId result = b.Reshape(flat, whole);
   if (c.has(2)) {
-    Dims wanted = b.ReadDims(c.in(2));
+    Dims wanted = b.ReadDims(c.in(2), whole.size());
     if (b.failed()) return;
     if (wanted.size() != whole.size()) {
       b.Fail(Code::kInvalidArgument,

@@ -292,7 +292,7 @@ void FromScales(OnnxContext& c, ValueId scales, double least, std::vector<Resize
 void FromSizes(OnnxContext& c, ValueId sizes, std::vector<ResizeAxis>* axes) {
   OpBuilder& b = c.b;
   Numbers n(b);
-  Dims wanted = b.ReadDims(sizes);
+  Dims wanted = b.ReadDims(sizes, axes->size());
   if (b.failed()) return;
   if (wanted.size() != axes->size()) {
     b.Fail(Code::kInvalidArgument, fmt::format("{} sizes for {} axes", wanted.size(), axes->size()));
