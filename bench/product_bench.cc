@@ -23,8 +23,9 @@ using Ints = std::vector<int64_t>;
 using Symbols = std::map<std::string, int64_t>;
 
 int64_t ValueOf(const ir::Dim& dim, const Symbols& symbols) {
-  return ir::Evaluate(dim,
-                      [&](const std::string& name) -> std::optional<int64_t> { return symbols.at(name); })
+  return ir::Evaluate(
+             dim,
+             [&](const ir::SymbolId& symbol) -> std::optional<int64_t> { return symbols.at(symbol.name()); })
       .value_or(0);
 }
 

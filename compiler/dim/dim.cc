@@ -71,17 +71,17 @@ Dim::Dim(int64_t value)
     : node_(value >= kFirstSmall && value <= kLastSmall ? DimFactory::SmallConstant(value)
                                                         : DimFactory::Constant(value).node_) {}
 
-Dim Dim::Symbol(std::string name) {
-  return DimFactory::Wrap({.op = DimOp::kSymbol, .symbol = std::move(name)});
+Dim Dim::Symbol(SymbolId symbol) {
+  return DimFactory::Wrap({.op = DimOp::kSymbol, .symbol = std::move(symbol)});
 }
 
 Dim Dim::Named(const Dim& definition, DimRange range) {
   if (definition.size() <= kMaxPlain) return definition;
   uint64_t digest = 0xcbf29ce484222325u;  // FNV-1a
   for (char c : definition.ToString()) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  Node node{.op = DimOp::kNamed, .symbol = fmt::format("e.{:012x}", digest >> 16), .operands = {definition}};
+  Node node{.op = DimOp::kNamed, .name = fmt::format("e.{:012x}", digest >> 16), .operands = {definition}};
   node.range = range;
-  CollectSymbols(definition, &node.symbols);
+  node.symbols = SymbolsOf(definition);
   return DimFactory::Wrap(std::move(node));
 }
 
@@ -94,9 +94,13 @@ int64_t Dim::value() const {
   assert(is_constant());
   return node_->value;
 }
-const std::string& Dim::symbol() const {
-  assert(is_symbol() || op() == DimOp::kNamed);
+const SymbolId& Dim::symbol() const {
+  assert(is_symbol());
   return node_->symbol;
+}
+const std::string& Dim::name() const {
+  assert(op() == DimOp::kNamed);
+  return node_->name;
 }
 const std::vector<Dim>& Dim::operands() const { return node_->operands; }
 size_t Dim::Hash() const { return node_->hash; }
@@ -112,6 +116,7 @@ bool operator==(const Dim& a, const Dim& b) {
   const Dim::Node& x = *a.node_;
   const Dim::Node& y = *b.node_;
   return x.hash == y.hash && x.op == y.op && x.value == y.value && x.size == y.size && x.symbol == y.symbol &&
+         x.name == y.name &&
          (x.op == DimOp::kNamed || x.operands == y.operands);  // hash and name stand for the definition
 }
 

@@ -14,9 +14,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bytecode/status.h"
+#include "compiler/dim/symbol.h"
 
 namespace tvmvm::ir {
 
@@ -52,7 +54,8 @@ class Dim {
   Dim() : Dim(int64_t{0}) {}
   Dim(int64_t value);                                   // NOLINT: numbers are dims
   Dim(int value) : Dim(static_cast<int64_t>(value)) {}  // NOLINT
-  static Dim Symbol(std::string name);
+  static Dim Symbol(SymbolId symbol);
+  static Dim Symbol(std::string name) { return Symbol(SymbolId(std::move(name))); }
   // The same value under a name that follows from the expression: one node in whatever is built of it, so
   // that sizes which depend on sizes grow by a node a step and not by a factor. Nobody looks into it but who
   // asks for symbols, values or replacements. `range`: what is known of the value; that of `definition` is
@@ -66,8 +69,9 @@ class Dim {
   bool is_constant() const { return op() == DimOp::kConstant; }
   bool is_symbol() const { return op() == DimOp::kSymbol; }
   std::optional<int64_t> constant() const;
-  int64_t value() const;              // kConstant only
-  const std::string& symbol() const;  // kSymbol and kNamed: the name
+  int64_t value() const;            // kConstant only
+  const SymbolId& symbol() const;   // kSymbol only
+  const std::string& name() const;  // kNamed only; no symbol
   const std::vector<Dim>& operands() const;
 
   bool IsConstant(int64_t value) const { return constant() == value; }
@@ -117,17 +121,21 @@ Expected<Dim> ParseDim(std::string_view text);  // kInvalidArgument with the pos
 
 // Replaces symbols by values that they may have (ranges of named expressions stay); a symbol that `lookup`
 // gives nothing for stays.
-Dim Substitute(const Dim& dim, const std::function<std::optional<Dim>(const std::string&)>& lookup);
-// Names of all symbols in it, each once, in order of first appearance.
-void CollectSymbols(const Dim& dim, std::vector<std::string>* symbols);
+Dim Substitute(const Dim& dim, const std::function<std::optional<Dim>(const SymbolId&)>& lookup);
+// Whether one of the symbols in it is `wanted`, or one of `symbols`.
+bool AnySymbol(const Dim& dim, const std::function<bool(const SymbolId&)>& wanted);
+bool MentionsAny(const Dim& dim, const SymbolSet& symbols);
+// All symbols in it, each once, in order of first appearance.
+std::vector<SymbolId> SymbolsOf(const Dim& dim);
+void CollectSymbols(const Dim& dim, SymbolSet* symbols);
 // The named expressions in it, each once, before those that are built of it.
 void CollectNamed(const Dim& dim, std::vector<Dim>* named);
 // Value for given symbol values; nullopt for an unknown symbol, an overflow or a division by zero.
 std::optional<int64_t> Evaluate(const Dim& dim,
-                                const std::function<std::optional<int64_t>(const std::string&)>& lookup);
+                                const std::function<std::optional<int64_t>(const SymbolId&)>& lookup);
 
 // Facts about symbols: every symbol is >= 0 unless said otherwise.
-using RangeLookup = std::function<DimRange(const std::string&)>;
+using RangeLookup = std::function<DimRange(const SymbolId&)>;
 DimRange RangeOf(const Dim& dim, const RangeLookup& lookup);
 DimRange RangeOf(const Dim& dim);  // with no other facts
 // Folds min, max, comparisons and selects that the facts decide: max(n, 0) is n where n >= 0.

@@ -202,8 +202,8 @@ Dim Rebuild(const Dim& dim, const std::function<Dim(const Dim&)>& visit) {
   return changed ? Apply(dim.op(), operands) : dim;
 }
 
-using SymbolDims = std::function<std::optional<Dim>(const std::string&)>;
-using SymbolNumbers = std::function<std::optional<int64_t>(const std::string&)>;
+using SymbolDims = std::function<std::optional<Dim>(const SymbolId&)>;
+using SymbolNumbers = std::function<std::optional<int64_t>(const SymbolId&)>;
 template <class T>
 using Memo = std::unordered_map<Dim, T>;  // what became of named expressions; free while there are none
 
@@ -272,8 +272,7 @@ std::optional<int64_t> Evaluated(const Dim& dim, const SymbolNumbers& lookup,
 Dim Substitute(const Dim& dim, const SymbolDims& lookup) {
   return VisitDefinitions<Dim>(dim, [&](const Dim& at, const Memo<Dim>& memo) {
     if (at.op() != DimOp::kNamed) return Replaced(at, lookup, memo);
-    const bool changes = std::ranges::any_of(
-        DimFactory::SymbolsOf(at), [&](const std::string& symbol) { return lookup(symbol).has_value(); });
+    const bool changes = AnySymbol(at, [&](const SymbolId& symbol) { return lookup(symbol).has_value(); });
     return changes ? Dim::Named(Replaced(at.operands()[0], lookup, memo), at.range()) : at;
   });
 }
@@ -285,16 +284,31 @@ std::optional<int64_t> Evaluate(const Dim& dim, const SymbolNumbers& lookup) {
   });
 }
 
-void CollectSymbols(const Dim& dim, std::vector<std::string>* symbols) {
-  auto add = [symbols](const std::string& symbol) {
-    if (std::ranges::find(*symbols, symbol) == symbols->end()) symbols->push_back(symbol);
-  };
-  if (dim.is_symbol()) return add(dim.symbol());
-  if (dim.op() == DimOp::kNamed) {
-    for (const std::string& symbol : DimFactory::SymbolsOf(dim)) add(symbol);
-    return;
-  }
-  for (const Dim& operand : dim.operands()) CollectSymbols(operand, symbols);
+bool AnySymbol(const Dim& dim, const std::function<bool(const SymbolId&)>& wanted) {
+  if (dim.is_symbol()) return wanted(dim.symbol());
+  if (dim.op() == DimOp::kNamed) return std::ranges::any_of(DimFactory::SymbolsOf(dim), std::cref(wanted));
+  return std::ranges::any_of(dim.operands(), [&](const Dim& operand) { return AnySymbol(operand, wanted); });
+}
+
+std::vector<SymbolId> SymbolsOf(const Dim& dim) {
+  std::vector<SymbolId> symbols;
+  SymbolSet seen;
+  AnySymbol(dim, [&](const SymbolId& symbol) {
+    if (seen.insert(symbol).second) symbols.push_back(symbol);
+    return false;
+  });
+  return symbols;
+}
+
+bool MentionsAny(const Dim& dim, const SymbolSet& symbols) {
+  return AnySymbol(dim, [&](const SymbolId& symbol) { return symbols.contains(symbol); });
+}
+
+void CollectSymbols(const Dim& dim, SymbolSet* symbols) {
+  AnySymbol(dim, [&](const SymbolId& symbol) {
+    symbols->insert(symbol);
+    return false;
+  });
 }
 
 void CollectNamed(const Dim& dim, std::vector<Dim>* named) {
@@ -309,7 +323,7 @@ DimRange RangeOf(const Dim& dim, const RangeLookup& lookup) {
 }
 
 DimRange RangeOf(const Dim& dim) {
-  return RangeOf(dim, [](const std::string&) { return DimRange(); });
+  return RangeOf(dim, [](const SymbolId&) { return DimRange(); });
 }
 
 Dim Simplify(const Dim& dim, const RangeLookup& lookup) {

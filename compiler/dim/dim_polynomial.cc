@@ -66,7 +66,8 @@ int Compare(const Dim& a, const Dim& b) {
   if (a == b) return 0;
   if (a.op() != b.op()) return a.op() < b.op() ? -1 : 1;
   if (a.is_constant()) return a.value() < b.value() ? -1 : 1;
-  if (a.is_symbol() || a.op() == DimOp::kNamed) return a.symbol() < b.symbol() ? -1 : 1;
+  if (a.is_symbol()) return a.symbol() < b.symbol() ? -1 : 1;
+  if (a.op() == DimOp::kNamed) return a.name() < b.name() ? -1 : 1;
   const auto& x = a.operands();
   const auto& y = b.operands();
   if (x.size() != y.size()) return x.size() < y.size() ? -1 : 1;

@@ -16,10 +16,11 @@ namespace tvmvm::ir {
 struct Dim::Node {
   DimOp op = DimOp::kConstant;
   int64_t value = 0;
-  std::string symbol;  // kSymbol, kNamed
+  SymbolId symbol;   // kSymbol
+  std::string name;  // kNamed
   std::vector<Dim> operands;
-  DimRange range = {};                    // kNamed
-  std::vector<std::string> symbols = {};  // kNamed: those of the definition
+  DimRange range = {};                 // kNamed
+  std::vector<SymbolId> symbols = {};  // kNamed: those of the definition
   size_t hash = 0;
   size_t size = 1;
   int depth = 0;
@@ -30,7 +31,8 @@ struct DimFactory {
     size_t hash = static_cast<size_t>(node.op) * 0x9e3779b97f4a7c15u;
     auto mix = [&hash](size_t part) { hash = (hash ^ part) * 0xff51afd7ed558ccdu + (hash >> 29); };
     mix(static_cast<size_t>(node.value));
-    if (!node.symbol.empty()) mix(std::hash<std::string>{}(node.symbol));
+    if (!node.symbol.is_none()) mix(node.symbol.Hash());
+    if (!node.name.empty()) mix(std::hash<std::string>{}(node.name));
     for (const Dim& operand : node.operands) {
       mix(operand.Hash());
       if (__builtin_add_overflow(node.size, operand.size(), &node.size)) node.size = SIZE_MAX;
@@ -49,7 +51,7 @@ struct DimFactory {
   static Dim Constant(int64_t value) { return Wrap({.op = DimOp::kConstant, .value = value}); }
   static std::shared_ptr<const Dim::Node> SmallConstant(int64_t value);
   // Of a kNamed.
-  static const std::vector<std::string>& SymbolsOf(const Dim& named) { return named.node_->symbols; }
+  static const std::vector<SymbolId>& SymbolsOf(const Dim& named) { return named.node_->symbols; }
 };
 
 // Integers that wrap.

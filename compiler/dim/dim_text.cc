@@ -32,7 +32,7 @@ bool ContinuesIdentifier(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
 }
 
-std::string SymbolText(const std::string& name) {
+std::string NameText(const std::string& name) {
   if (name.empty()) return "?";
   bool plain = StartsIdentifier(name[0]);
   for (char c : name) plain = plain && ContinuesIdentifier(c);
@@ -157,7 +157,7 @@ class Parser {
     if (position_ >= text_.size()) return Fail("a number, symbol or '('");
     char c = text_[position_];
     if (std::isdigit(static_cast<unsigned char>(c))) return Number(negative);
-    if (Take('?')) return Dim::Symbol("");
+    if (Take('?')) return Dim::Symbol(SymbolId());
     TVMVM_TRY(Dim dim, c == '(' ? Parenthesized() : c == '\'' ? Quoted() : Named());
     return negative ? Dim(0) - dim : dim;
   }
@@ -218,13 +218,16 @@ class Parser {
 
 }  // namespace
 
+std::string SymbolId::ToString() const { return NameText(name()); }
+
 std::string Dim::ToString() const {
   switch (op()) {
     case DimOp::kConstant:
       return fmt::format("{}", value());
     case DimOp::kSymbol:
+      return symbol().ToString();
     case DimOp::kNamed:
-      return SymbolText(symbol());
+      return NameText(name());
     case DimOp::kAdd:
       return SumText(*this);
     case DimOp::kMul: {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/graph/control.h"
 #include "compiler/graph/tensor_elements.h"
 
 namespace tvmvm::ir {
@@ -30,12 +31,22 @@ class AttributeReader {
         field->Set(&node->decided, value);
         continue;
       }
-      TVMVM_TRY(node->attributes[name], ParseAttribute());
+      TVMVM_TRY(Attribute value, ParseAttribute());
+      node->attributes[name] = NamesSymbols(*node->op, name) ? AsSymbols(std::move(value)) : std::move(value);
     } while (in_.Take(","));
     return in_.Want("}");
   }
 
  private:
+  static Attribute AsSymbols(Attribute value) {
+    if (auto* name = std::get_if<std::string>(&value)) return SymbolId(std::move(*name));
+    auto* names = std::get_if<std::vector<std::string>>(&value);
+    if (!names) return value;
+    std::vector<SymbolId> symbols;
+    for (std::string& name : *names) symbols.emplace_back(std::move(name));
+    return symbols;
+  }
+
   template <class T, class Parse>
   Expected<Attribute> ParseList(Parse parse) {
     TVMVM_CHECK_OK(in_.Want("["));

@@ -12,13 +12,6 @@ bool HasControlRegions(const Node& node) { return IsIf(node) || IsLoop(node); }
 
 const Dim& DimAttribute(const Node& node, std::string_view name) { return std::get<Dim>(*node.Find(name)); }
 
-const std::vector<std::string>& SymbolList(const Node& node, std::string_view name) {
-  static const std::vector<std::string> none;
-  const Attribute* attribute = node.Find(name);
-  const auto* list = attribute ? std::get_if<std::vector<std::string>>(attribute) : nullptr;
-  return list ? *list : none;
-}
-
 std::vector<ValueId> UsesOf(const Function& function, const Node& node) {
   std::vector<ValueId> uses;
   for (ValueId input : node.inputs)
@@ -44,40 +37,52 @@ std::vector<RegionId> RunningRegions(const Function& function) {
   return regions;
 }
 
-std::vector<std::string> DefinedSymbols(const Function& function, const Node& node) {
+SymbolSet ParameterSymbols(const Function& function) {
+  SymbolSet symbols;
+  for (ValueId parameter : function.region(function.body).parameters)
+    for (const Dim& dim : function.type(parameter).dims) CollectSymbols(dim, &symbols);
+  return symbols;
+}
+
+std::vector<SymbolId> DefinedSymbols(const Function& function, const Node& node) {
   if (IsLoop(node)) {
-    std::vector<std::string> names = SymbolList(node, "finals");
-    if (!node.String("count").empty()) names.push_back(node.String("count"));
-    return names;
+    std::vector<SymbolId> symbols = node.Symbols("finals");
+    if (!node.Symbol("count").is_none()) symbols.push_back(node.Symbol("count"));
+    return symbols;
   }
-  std::vector<std::string> names = SymbolList(node, "symbols");
-  if (node.op->kind != OpKind::kHost && node.op->kind != OpKind::kCall) return names;
+  std::vector<SymbolId> symbols = node.Symbols("symbols");
+  if (node.op->kind != OpKind::kHost && node.op->kind != OpKind::kCall) return symbols;
   for (ValueId output : node.outputs)
     if (output.valid())
       for (const Dim& dim : function.type(output).dims)
-        if (dim.is_symbol()) names.push_back(dim.symbol());
-  return names;
+        if (dim.is_symbol()) symbols.push_back(dim.symbol());
+  return symbols;
 }
 
-std::vector<std::string> RegionSymbols(const Node& loop) {
-  std::vector<std::string> names = SymbolList(loop, "symbols");
-  names.push_back(loop.String("index"));
-  return names;
+std::vector<SymbolId> RegionSymbols(const Node& loop) {
+  std::vector<SymbolId> symbols = loop.Symbols("symbols");
+  symbols.push_back(loop.Symbol("index"));
+  return symbols;
+}
+
+bool NamesSymbols(const CoreOp& op, std::string_view attribute) {
+  if (attribute == "symbols") return true;
+  return op.kind == OpKind::kLoop && (attribute == "finals" || attribute == "index" || attribute == "count");
 }
 
 Dim SimplifyInLoop(const Dim& dim, const Node& loop, const RangeLookup& ranges) {
-  static const std::string kRest = "steps after this one";  // no symbol of a module has this name
+  static const SymbolId kRest("steps after this one");  // no symbol of a module has this name
   const Dim& trip = DimAttribute(loop, "trip");
   if (!trip.is_symbol()) return Simplify(dim, ranges);
   // With trip = index + 1 + rest, rest >= 0, the facts about the two are facts about symbols.
-  Dim index = Dim::Symbol(loop.String("index"));
-  auto replace = [](const std::string& name, const Dim& by) {
-    return [&name, by](const std::string& symbol) {
-      return symbol == name ? std::optional<Dim>(by) : std::nullopt;
+  Dim index = Dim::Symbol(loop.Symbol("index"));
+  auto replace = [](const SymbolId& wanted, const Dim& by) {
+    return [&wanted, by](const SymbolId& symbol) {
+      return symbol == wanted ? std::optional<Dim>(by) : std::nullopt;
     };
   };
   Dim written = Substitute(dim, replace(trip.symbol(), index + 1 + Dim::Symbol(kRest)));
-  auto with_rest = [&](const std::string& symbol) {
+  auto with_rest = [&](const SymbolId& symbol) {
     return symbol == kRest ? DimRange{0, INT64_MAX / 4} : ranges(symbol);
   };
   Dim simple = Substitute(Simplify(written, with_rest), replace(kRest, trip - 1 - index));

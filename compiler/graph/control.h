@@ -13,7 +13,7 @@
 //   != 0, for others, `continue` of the step before != 0 (`continue` is in terms of the region). symbols[k],
 //   defined in the region, is initial[k] in the first step and next[k] of the step before in others;
 //   finals[k] is a symbol that is defined after the loop: next[k] of the last step, or initial[k] where there
-//   was none. `count`, where it is not "", is a symbol defined after the loop: the number of steps. A
+//   was none. `count`, where there is one, is a symbol defined after the loop: the number of steps. A
 //   collected result has the steps as its first axis; where that has the size `trip` and there were fewer
 //   steps, the other rows are undefined.
 #pragma once
@@ -30,9 +30,8 @@ bool IsLoop(const Node& node);
 // Regions that see the values around them and run as code of their own: not those of `fused`.
 bool HasControlRegions(const Node& node);
 
-// Attributes that must be there: VerifyFunction has seen them.
+// An attribute that must be there: VerifyFunction has seen it.
 const Dim& DimAttribute(const Node& node, std::string_view name);
-const std::vector<std::string>& SymbolList(const Node& node, std::string_view name);  // empty where absent
 
 // How many results of a loop are carried; the others are collected.
 inline size_t CarriedCount(const Node& loop) { return loop.inputs.size(); }
@@ -44,10 +43,14 @@ DeviceClass DeviceOf(const Function& function, const Node& node);
 // The body and all control regions in it, outer ones first.
 std::vector<RegionId> RunningRegions(const Function& function);
 
-// The names of the symbols that are defined where the node stands, for what follows it.
-std::vector<std::string> DefinedSymbols(const Function& function, const Node& node);
-// The names of the symbols that a loop defines for its region.
-std::vector<std::string> RegionSymbols(const Node& loop);
+// The symbols that the types of a function's parameters define.
+SymbolSet ParameterSymbols(const Function& function);
+// The symbols that are defined where the node stands, for what follows it.
+std::vector<SymbolId> DefinedSymbols(const Function& function, const Node& node);
+// The symbols that a loop defines for its region.
+std::vector<SymbolId> RegionSymbols(const Node& loop);
+// Whether the attribute names symbols, so that its text is that of strings but it holds none.
+bool NamesSymbols(const CoreOp& op, std::string_view attribute);
 // A dim of the loop's region, knowing that 0 <= index < trip: min(index, n - 1) is index where trip is n.
 Dim SimplifyInLoop(const Dim& dim, const Node& loop, const RangeLookup& ranges);
 // The attributes whose dims are in terms of a region of the node, not of what is around it.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <unordered_map>
 
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
@@ -183,8 +183,8 @@ class FunctionEvaluation {
  public:
   explicit FunctionEvaluation(const Function& function)
       : function_(function), values_(function.values.size()) {
-    lookup_ = [this](const std::string& name) -> std::optional<int64_t> {
-      auto found = symbols_.find(name);
+    lookup_ = [this](const SymbolId& symbol) -> std::optional<int64_t> {
+      auto found = symbols_.find(symbol);
       return found == symbols_.end() ? std::nullopt : std::optional(found->second);
     };
   }
@@ -258,7 +258,7 @@ class FunctionEvaluation {
   }
 
   // Gives the symbols the values of the dims, all at once.
-  Status Assign(const std::vector<std::string>& symbols, const Dims& dims) {
+  Status Assign(const std::vector<SymbolId>& symbols, const Dims& dims) {
     std::vector<int64_t> values;
     for (const Dim& dim : dims) {
       TVMVM_TRY(int64_t value, Number(dim));
@@ -272,7 +272,7 @@ class FunctionEvaluation {
     TVMVM_TRY(int64_t condition, Number(DimAttribute(node, "condition")));
     TVMVM_TRY(std::vector<TensorData> results, RunRegion(node.regions[condition != 0 ? 0 : 1]));
     TVMVM_CHECK_OK(
-        Assign(SymbolList(node, "symbols"), node.DimList(condition != 0 ? "then_values" : "else_values")));
+        Assign(node.Symbols("symbols"), node.DimList(condition != 0 ? "then_values" : "else_values")));
     return results;
   }
 
@@ -284,22 +284,22 @@ class FunctionEvaluation {
     std::vector<TensorData> carried;
     for (ValueId input : node.inputs) carried.push_back(values_[input.index]);
     std::vector<std::vector<TensorData>> steps;
-    TVMVM_CHECK_OK(Assign(SymbolList(node, "symbols"), node.DimList("initial")));
+    TVMVM_CHECK_OK(Assign(node.Symbols("symbols"), node.DimList("initial")));
     int64_t index = 0;
     for (; index < trip && going != 0; ++index) {
-      symbols_[node.String("index")] = index;
+      symbols_[node.Symbol("index")] = index;
       for (size_t i = 0; i < carried_count; ++i) values_[region.parameters[i].index] = std::move(carried[i]);
       TVMVM_TRY(std::vector<TensorData> results, RunRegion(node.regions[0]));
       TVMVM_TRY(going, Number(DimAttribute(node, "continue")));
-      TVMVM_CHECK_OK(Assign(SymbolList(node, "symbols"), node.DimList("next")));
+      TVMVM_CHECK_OK(Assign(node.Symbols("symbols"), node.DimList("next")));
       carried.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(carried_count));
       results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(carried_count));
       steps.push_back(std::move(results));
     }
     Dims finals;
-    for (const std::string& symbol : SymbolList(node, "symbols")) finals.push_back(Dim::Symbol(symbol));
-    TVMVM_CHECK_OK(Assign(SymbolList(node, "finals"), finals));
-    if (!node.String("count").empty()) symbols_[node.String("count")] = index;
+    for (const SymbolId& symbol : node.Symbols("symbols")) finals.push_back(Dim::Symbol(symbol));
+    TVMVM_CHECK_OK(Assign(node.Symbols("finals"), finals));
+    if (!node.Symbol("count").is_none()) symbols_[node.Symbol("count")] = index;
     for (size_t i = carried_count; i < node.outputs.size(); ++i) {
       TVMVM_TRY(TensorData collected, Collect(function_.type(node.outputs[i]), steps, i - carried_count));
       carried.push_back(std::move(collected));
@@ -324,8 +324,7 @@ class FunctionEvaluation {
   Status DefineDims(const Node& node) {
     const TensorData& data = values_[node.inputs[0].index];
     int64_t i = 0;
-    for (const std::string& name : std::get<std::vector<std::string>>(*node.Find("symbols")))
-      symbols_[name] = ReadElement(data, i++).integer;
+    for (const SymbolId& symbol : node.Symbols("symbols")) symbols_[symbol] = ReadElement(data, i++).integer;
     return {};
   }
 
@@ -337,7 +336,7 @@ class FunctionEvaluation {
 
   const Function& function_;
   std::vector<TensorData> values_;
-  std::map<std::string, int64_t> symbols_;
+  std::unordered_map<SymbolId, int64_t> symbols_;
   SymbolValues lookup_;
 };
 

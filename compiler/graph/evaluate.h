@@ -13,7 +13,7 @@
 
 namespace tvmvm::ir {
 
-using SymbolValues = std::function<std::optional<int64_t>(const std::string&)>;
+using SymbolValues = std::function<std::optional<int64_t>(const SymbolId&)>;
 
 // The results of one node. `inputs` are in the node's order, null for an absent one. `types` are the inputs'
 // types and `outputs` the results', whose symbols `symbols` gives values to. Errors: kUnsupported for

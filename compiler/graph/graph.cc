@@ -97,6 +97,16 @@ const Dims& Node::DimList(std::string_view name) const {
   return AttributeOr<Dims>(*this, name, kEmpty);
 }
 
+const SymbolId& Node::Symbol(std::string_view name) const {
+  static const SymbolId kNone;
+  return AttributeOr<SymbolId>(*this, name, kNone);
+}
+
+const std::vector<SymbolId>& Node::Symbols(std::string_view name) const {
+  static const std::vector<SymbolId> kEmpty;
+  return AttributeOr<std::vector<SymbolId>>(*this, name, kEmpty);
+}
+
 Layout Node::LayoutOf(std::string_view name) const {
   return AttributeOr<Layout>(*this, name, Layout::kChannelsFirst);
 }
@@ -162,15 +172,20 @@ const TensorData* Function::ConstantOf(ValueId id) const {
 
 Dim Module::FreshSymbol(SymbolInfo info) {
   for (;;) {
-    info.serial = next_symbol;
-    std::string name = fmt::format("s{}", next_symbol++);
-    if (symbols.emplace(name, info).second) return Dim::Symbol(std::move(name));
+    info.made = now_;
+    SymbolId symbol(fmt::format("s{}", now_.count++));
+    if (symbols.emplace(symbol, info).second) return Dim::Symbol(std::move(symbol));
   }
 }
 
+bool Module::IsMadeSince(const SymbolId& symbol, SymbolTime time) const {
+  auto found = symbols.find(symbol);
+  return found != symbols.end() && found->second.made >= time;
+}
+
 RangeLookup Module::Ranges() const {
-  return [this](const std::string& name) {
-    auto found = symbols.find(name);
+  return [this](const SymbolId& symbol) {
+    auto found = symbols.find(symbol);
     return found == symbols.end() ? DimRange{} : found->second.range;
   };
 }

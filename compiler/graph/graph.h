@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -73,9 +74,9 @@ struct TensorData {
 enum class Layout : uint8_t { kChannelsFirst, kChannelsLast };
 std::string_view LayoutName(Layout layout);  // "channels_first", "channels_last"
 
-using Attribute =
-    std::variant<int64_t, double, std::string, DType, Layout, Dim, Dims, std::vector<int64_t>,
-                 std::vector<double>, std::vector<std::string>, std::shared_ptr<const TensorData>>;
+using Attribute = std::variant<int64_t, double, std::string, DType, Layout, Dim, Dims, std::vector<int64_t>,
+                               std::vector<double>, std::vector<std::string>, SymbolId, std::vector<SymbolId>,
+                               std::shared_ptr<const TensorData>>;
 
 struct Value {
   Type type;
@@ -123,11 +124,13 @@ struct Node {
   const Attribute* Find(std::string_view name) const;
   int64_t Int(std::string_view name, int64_t otherwise = 0) const;
   double Float(std::string_view name, double otherwise = 0) const;
-  const std::string& String(std::string_view name) const;         // "" where absent
-  const std::vector<int64_t>& Ints(std::string_view name) const;  // empty where absent
-  const Dims& DimList(std::string_view name) const;               // empty where absent
-  const TensorData* Data(std::string_view name) const;            // null where absent
-  Layout LayoutOf(std::string_view name) const;                   // channels_first where absent
+  const std::string& String(std::string_view name) const;             // "" where absent
+  const std::vector<int64_t>& Ints(std::string_view name) const;      // empty where absent
+  const Dims& DimList(std::string_view name) const;                   // empty where absent
+  const SymbolId& Symbol(std::string_view name) const;                // none where absent
+  const std::vector<SymbolId>& Symbols(std::string_view name) const;  // empty where absent
+  const TensorData* Data(std::string_view name) const;                // null where absent
+  Layout LayoutOf(std::string_view name) const;                       // channels_first where absent
 };
 
 struct Region {
@@ -162,23 +165,42 @@ struct Function {
   const TensorData* ConstantOf(ValueId id) const;
 };
 
-// What is known of a symbol. Symbols of inputs come from the signature; others are defined by a define_dims
-// node.
+// Where a symbol means something.
+enum class SymbolScope : uint8_t {
+  kInput,  // everywhere: the types of a function's parameters define it, no node does
+  kNode,   // a node defines it (DefinedSymbols, RegionSymbols in control.h): from there to the region's end
+};
+
+// A moment in the making of a module, told by the fresh symbols that were made before it. A region is built
+// in one go, those within it in between: so what was made since its beginning, until its end, is defined in
+// it or in one of those, and means nothing outside.
+struct SymbolTime {
+  int count = -1;  // -1: before all of them, as are the names that a model or a text brings
+
+  friend auto operator<=>(SymbolTime, SymbolTime) = default;
+};
+
+// What is known of a symbol.
 struct SymbolInfo {
   DimRange range;
-  bool from_input = false;
-  int serial = -1;  // fresh symbols are counted in the order they are made; -1: the model's own names
+  SymbolScope scope = SymbolScope::kNode;
+  SymbolTime made;  // set by FreshSymbol
 };
 
 struct Module {
   std::vector<Function> functions;  // functions[0] is the entry
-  std::map<std::string, SymbolInfo> symbols;
-  int next_symbol = 0;
+  std::unordered_map<SymbolId, SymbolInfo> symbols;
 
   Function& main() { return functions[0]; }
   const Function& main() const { return functions[0]; }
   Dim FreshSymbol(SymbolInfo info = {});  // "s0", "s1", ... not used before
+  SymbolTime now() const { return now_; }
+  // False for what is not listed.
+  bool IsMadeSince(const SymbolId& symbol, SymbolTime time) const;
   RangeLookup Ranges() const;
+
+ private:
+  SymbolTime now_{0};
 };
 
 }  // namespace tvmvm::ir

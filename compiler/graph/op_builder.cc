@@ -198,8 +198,7 @@ std::vector<ValueId> OpBuilder::EmitMulti(std::string_view op, std::vector<Value
 }
 
 std::vector<ValueId> OpBuilder::Host(HostFunctionId host, std::vector<ValueId> inputs,
-                                     std::vector<Type> results, Dims scalars,
-                                     std::vector<std::string> symbols) {
+                                     std::vector<Type> results, Dims scalars, std::vector<SymbolId> symbols) {
   if (failed()) return std::vector<ValueId>(std::max<size_t>(1, results.size()), Fail(Code::kInternal, ""));
   const HostSignature& signature = HostSignatures()[static_cast<size_t>(host)];
   Node node;
@@ -222,8 +221,7 @@ void OpBuilder::InferElements(NodeId id) {
   if (node.op->kind == OpKind::kDefineDims) {
     // They do not become the value's `elements`: the value is what they are read from.
     Dims symbols;
-    for (const std::string& name : std::get<std::vector<std::string>>(*node.Find("symbols")))
-      symbols.push_back(Dim::Symbol(name));
+    for (const SymbolId& symbol : node.Symbols("symbols")) symbols.push_back(Dim::Symbol(symbol));
     return Define(node.inputs[0], std::move(symbols));
   }
   if (node.op->kind == OpKind::kRequire || node.op->kind == OpKind::kCheck) return;
@@ -266,7 +264,7 @@ void OpBuilder::FoldSmall(NodeId id) {
     types.push_back(input.valid() ? function_->type(input) : Type());
   }
   constexpr int64_t kMaxSteps = 100'000;
-  auto no_symbols = [](const std::string&) { return std::optional<int64_t>(); };
+  auto no_symbols = [](const SymbolId&) { return std::optional<int64_t>(); };
   auto results = EvaluateNode(node, types, {type}, inputs, no_symbols, kMaxSteps);
   if (results) BecomeConstant(&node, std::move(results->front()));
 }
@@ -312,12 +310,12 @@ Dims OpBuilder::ReadDims(ValueId value) {
   if (auto found = defined_.find(value); found != defined_.end()) return found->second;
   SymbolInfo info{.range = RangeOfType(t.dtype)};
   Dims elements;
-  std::vector<std::string> names;
+  std::vector<SymbolId> symbols;
   for (int64_t i = 0; i < *count; ++i) {
     elements.push_back(module_->FreshSymbol(info));
-    names.push_back(elements.back().symbol());
+    symbols.push_back(elements.back().symbol());
   }
-  EmitMulti("define_dims", {value}, {{"symbols", std::move(names)}});
+  EmitMulti("define_dims", {value}, {{"symbols", std::move(symbols)}});
   return elements;
 }
 

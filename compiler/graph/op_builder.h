@@ -54,7 +54,7 @@ class OpBuilder {
   // A function of the host library. Dims of the results that are symbols unknown so far are read from the
   // results (Instantiate in type_join.h makes such types); `symbols` get the scalar results.
   std::vector<ValueId> Host(HostFunctionId function, std::vector<ValueId> inputs, std::vector<Type> results,
-                            Dims scalars = {}, std::vector<std::string> symbols = {});
+                            Dims scalars = {}, std::vector<SymbolId> symbols = {});
 
   bool failed() const { return error_.has_value(); }
   ValueId Fail(Code code, std::string message);  // records the error, returns a poison value

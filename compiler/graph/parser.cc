@@ -5,6 +5,7 @@
 #include <map>
 
 #include "compiler/graph/attribute_reader.h"
+#include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/text_reader.h"
 #include "compiler/graph/type_join.h"
@@ -34,6 +35,10 @@ class ModuleParser {
         return in_.Fail("'symbol', 'let', 'type' or 'func'");
       }
     }
+    for (const Function& function : module_.functions)
+      for (const SymbolId& symbol : ParameterSymbols(function))
+        if (auto known = module_.symbols.find(symbol); known != module_.symbols.end())
+          known->second.scope = SymbolScope::kInput;
     for (const auto& [name, constructor] : constructors_)
       for (const TypeText& field : constructor.fields)
         if (!field.data_type.empty() && !data_types_.contains(field.data_type))
@@ -69,17 +74,17 @@ class ModuleParser {
   }
 
   Status ParseSymbol() {
-    TVMVM_TRY(std::string name, SymbolName(":"));
+    TVMVM_TRY(SymbolId symbol, Symbol(":"));
     TVMVM_CHECK_OK(in_.Want(":"));
     SymbolInfo info;
     TVMVM_TRY(info.range, ParseRange());
-    info.from_input = in_.Take("input");
-    module_.symbols[name] = info;
+    if (in_.Take("input")) info.scope = SymbolScope::kInput;
+    module_.symbols[symbol] = info;
     return {};
   }
 
   Status ParseNamedDim() {
-    TVMVM_TRY(std::string name, SymbolName(":"));
+    TVMVM_TRY(SymbolId name, Symbol(":"));
     TVMVM_CHECK_OK(in_.Want(":"));
     TVMVM_TRY(DimRange range, ParseRange());
     TVMVM_CHECK_OK(in_.Want("="));
@@ -114,7 +119,7 @@ class ModuleParser {
     return {};
   }
 
-  Expected<std::string> SymbolName(std::string_view stops) {
+  Expected<SymbolId> Symbol(std::string_view stops) {
     TVMVM_TRY(Dim dim, in_.DimUntil(stops));
     if (!dim.is_symbol()) return in_.Fail("a name before this");
     return dim.symbol();
@@ -126,7 +131,8 @@ class ModuleParser {
     values_.clear();
     data_type_of_.clear();
     TVMVM_CHECK_OK(in_.Want("@"));
-    TVMVM_TRY(function_->name, SymbolName("{"));
+    TVMVM_TRY(SymbolId name, Symbol("{"));
+    function_->name = name.name();
     TVMVM_CHECK_OK(in_.Want("{"));
     function_->body = function_->AddRegion();
     while (in_.Take("input")) {
@@ -353,7 +359,7 @@ class ModuleParser {
     Dim tag = module_.FreshSymbol({.range = {0, static_cast<int64_t>(arms.size())}});
     Node which{.op = &HostOp(HostFunctionId::kTupleCase), .inputs = {matched}, .source = source};
     which.attributes = {{"scalars", Dims{static_cast<int64_t>(arms.size())}},
-                        {"symbols", std::vector<std::string>{tag.symbol()}}};
+                        {"symbols", std::vector<SymbolId>{tag.symbol()}}};
     function_->region(region).nodes.push_back(function_->AddNode(std::move(which)));
     AddBranch(region, arms, 0, tag, outputs, source);
     return {};
@@ -393,7 +399,7 @@ class ModuleParser {
     Node branch{.op = FindCoreOp("if"), .outputs = outputs, .source = source};
     branch.regions = {arms[first].region, otherwise};
     branch.attributes = {{"condition", arms.size() == 1 ? Dim(1) : Equal(tag, static_cast<int64_t>(first))},
-                         {"symbols", std::vector<std::string>()},
+                         {"symbols", std::vector<SymbolId>()},
                          {"then_values", Dims()},
                          {"else_values", Dims()}};
     function_->region(region).nodes.push_back(function_->AddNode(std::move(branch)));

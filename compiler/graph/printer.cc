@@ -64,6 +64,12 @@ struct AttributeText {
     for (const std::string& text : value) parts.push_back(QuoteText(text));
     return fmt::format("strings[{}]", Join(parts));
   }
+  std::string operator()(const SymbolId& value) const { return QuoteText(value.name()); }
+  std::string operator()(const std::vector<SymbolId>& value) const {
+    std::vector<std::string> parts;
+    for (const SymbolId& symbol : value) parts.push_back(QuoteText(symbol.name()));
+    return fmt::format("strings[{}]", Join(parts));
+  }
   std::string operator()(const std::shared_ptr<const TensorData>& value) const {
     return value ? DataText(*value) : "none";
   }
@@ -76,7 +82,7 @@ class FunctionPrinter {
 
   std::string Print() {
     const Region& body = function_.region(function_.body);
-    text_ = fmt::format("func @{} {{\n", SymbolText(function_.name));
+    text_ = fmt::format("func @{} {{\n", SymbolId(function_.name).ToString());
     for (size_t i = 0; i < body.parameters.size(); ++i)
       text_ += fmt::format("  input {} = {}\n", QuoteText(NameAt(function_.input_names, i)),
                            Definition(body.parameters[i]));
@@ -108,7 +114,6 @@ class FunctionPrinter {
   static std::string NameAt(const std::vector<std::string>& names, size_t i) {
     return i < names.size() ? names[i] : "";
   }
-  static std::string SymbolText(const std::string& name) { return Dim::Symbol(name).ToString(); }
 
   void PrintNode(const Node& node, int depth) {
     std::string indent(static_cast<size_t>(depth) * 2, ' ');
@@ -199,9 +204,10 @@ std::string PrintNode(const Function& function, const Node& node) {
 
 std::string PrintModule(const Module& module) {
   std::string text;
-  for (const auto& [name, info] : module.symbols) {
-    text += fmt::format("symbol {}: [{}, {}]{}\n", Dim::Symbol(name).ToString(), BoundText(info.range.low),
-                        BoundText(info.range.high), info.from_input ? " input" : "");
+  const std::map<SymbolId, SymbolInfo> by_name(module.symbols.begin(), module.symbols.end());
+  for (const auto& [symbol, info] : by_name) {
+    text += fmt::format("symbol {}: [{}, {}]{}\n", symbol.ToString(), BoundText(info.range.low),
+                        BoundText(info.range.high), info.scope == SymbolScope::kInput ? " input" : "");
   }
   for (const Dim& named : NamedDims(module))
     text += fmt::format("let {}: [{}, {}] = {}\n", named.ToString(), BoundText(named.range().low),

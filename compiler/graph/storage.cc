@@ -59,12 +59,10 @@ bool IsTensorOfNumbers(const Type& type) {
 
 bool CollectsUnknownLength(const Function& function, const Node& loop, size_t number) {
   if (number < CarriedCount(loop)) return false;
-  const std::vector<std::string> unknown = DefinedSymbols(function, loop);
-  std::vector<std::string> symbols;
-  for (const Dim& dim : function.type(loop.outputs[number]).dims) CollectSymbols(dim, &symbols);
-  return std::ranges::any_of(symbols, [&](const std::string& symbol) {
-    return std::find(unknown.begin(), unknown.end(), symbol) != unknown.end();
-  });
+  const std::vector<SymbolId> defined = DefinedSymbols(function, loop);
+  const SymbolSet unknown(defined.begin(), defined.end());
+  const Dims& dims = function.type(loop.outputs[number]).dims;
+  return std::ranges::any_of(dims, [&](const Dim& dim) { return MentionsAny(dim, unknown); });
 }
 
 }  // namespace tvmvm::ir

@@ -134,7 +134,7 @@ Expected<Dim> TextReader::DimUntil(std::string_view stops) {
   Expected<Dim> dim = ParseDim(text_.substr(begin, position_ - begin));
   if (dim && named_.empty()) return dim;
   if (dim)
-    return Substitute(*dim, [this](const std::string& symbol) {
+    return Substitute(*dim, [this](const SymbolId& symbol) {
       auto found = named_.find(symbol);
       return found == named_.end() ? std::nullopt : std::optional(found->second);
     });

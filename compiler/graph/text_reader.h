@@ -1,9 +1,9 @@
 // Characters of the graph IR's text form: spaces, words, numbers, quoted text, and errors that say where.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "bytecode/status.h"
 #include "compiler/dim/dim.h"
@@ -28,14 +28,14 @@ class TextReader {
   Expected<Dim> DimUntil(std::string_view stops);
   Expected<Dims> DimList();  // "[n, 4]"
   // From here on the symbol stands for the dim.
-  void NameDim(std::string symbol, Dim dim) { named_.emplace(std::move(symbol), std::move(dim)); }
+  void NameDim(SymbolId symbol, Dim dim) { named_.emplace(std::move(symbol), std::move(dim)); }
   tl::unexpected<Error> Fail(std::string_view wanted);
 
  private:
   void SkipSpace();
   std::string_view text_;
   size_t position_ = 0;
-  std::map<std::string, Dim> named_;
+  std::unordered_map<SymbolId, Dim> named_;
 };
 
 }  // namespace tvmvm::ir

@@ -5,8 +5,6 @@
 namespace tvmvm::ir {
 namespace {
 
-constexpr const char* kUnknown = "";  // no model can name a dimension so; printed as "?"
-
 Type Wrap(TypeKind kind, const Type& element) {
   Type type;
   type.kind = kind;
@@ -34,9 +32,9 @@ std::optional<Type> JoinTensors(const Type& a, const Type& b) {
 
 }  // namespace
 
-Dim UnknownDim() { return Dim::Symbol(kUnknown); }
+Dim UnknownDim() { return Dim::Symbol(SymbolId()); }
 
-bool IsUnknown(const Dim& dim) { return dim.is_symbol() && dim.symbol() == kUnknown; }
+bool IsUnknown(const Dim& dim) { return dim.is_symbol() && dim.symbol().is_none(); }
 
 Type SequenceOf(const Type& element) { return Wrap(TypeKind::kSequence, element); }
 

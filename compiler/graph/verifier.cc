@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
@@ -36,10 +35,13 @@ class Verifier {
       return Fail("the function has no body");
     const Region& body = function_.region(function_.body);
     // The inputs' own symbols are defined by their types.
-    for (ValueId parameter : body.parameters) {
+    for (ValueId parameter : body.parameters)
       if (!InRange(parameter)) return Fail("a parameter is out of range");
-      DefineSymbols(function_.type(parameter));
-    }
+    symbols_ = ParameterSymbols(function_);
+    for (const SymbolId& symbol : symbols_)
+      if (const auto known = module_.symbols.find(symbol);
+          known != module_.symbols.end() && known->second.scope != SymbolScope::kInput)
+        return Fail(fmt::format("the symbol {} is not listed as an input's", symbol.ToString()));
     defined_.resize(function_.values.size());
     placed_.resize(function_.nodes.size());
     return CheckRegion(function_.body, 0);
@@ -47,22 +49,15 @@ class Verifier {
 
   bool InRange(ValueId value) const { return value.valid() && value.index < function_.values.size(); }
 
-  void DefineSymbols(const Type& type) {
-    std::vector<std::string> names;
-    for (const Dim& dim : type.dims) CollectSymbols(dim, &names);
-    symbols_.insert(names.begin(), names.end());
-    for (const Type& element : type.elements) DefineSymbols(element);
-  }
-
   // `owner`: the node whose region it is; null for a function's body.
   Status CheckRegion(RegionId id, int depth, const Node* owner = nullptr, std::string_view own_dims = {}) {
     if (depth > kMaxDepth) return Fail(fmt::format("regions nest deeper than {}", kMaxDepth));
     if (!id.valid() || id.index >= function_.regions.size()) return Fail("a region is out of range");
     const Region& region = function_.region(id);
     std::vector<ValueId> own;
-    std::set<std::string> outer_symbols = symbols_;
+    const size_t outer_symbols = inner_symbols_.size();
     if (owner && IsLoop(*owner))
-      for (const std::string& name : RegionSymbols(*owner)) TVMVM_CHECK_OK(DefineSymbol(name));
+      for (const SymbolId& symbol : RegionSymbols(*owner)) TVMVM_CHECK_OK(DefineSymbol(symbol));
     for (ValueId parameter : region.parameters) {
       TVMVM_CHECK_OK(Define(parameter, NodeId{}));
       own.push_back(parameter);
@@ -79,14 +74,20 @@ class Verifier {
     if (owner) TVMVM_CHECK_OK(CheckRegionDims(*owner, own_dims));
     // What the region defined means nothing outside of it.
     for (ValueId value : own) defined_[value.index] = false;
-    symbols_ = std::move(outer_symbols);
+    for (; inner_symbols_.size() > outer_symbols; inner_symbols_.pop_back())
+      symbols_.erase(inner_symbols_.back());
     return {};
   }
 
-  Status DefineSymbol(const std::string& name) {
-    if (!symbols_.insert(name).second) return Fail(fmt::format("the symbol {} is defined twice", name));
-    if (!module_.symbols.count(name))
-      return Fail(fmt::format("the module does not list the symbol {}", name));
+  Status DefineSymbol(const SymbolId& symbol) {
+    if (!symbols_.insert(symbol).second)
+      return Fail(fmt::format("the symbol {} is defined twice", symbol.ToString()));
+    inner_symbols_.push_back(symbol);
+    const auto known = module_.symbols.find(symbol);
+    if (known == module_.symbols.end())
+      return Fail(fmt::format("the module does not list the symbol {}", symbol.ToString()));
+    if (known->second.scope == SymbolScope::kInput)
+      return Fail(fmt::format("the symbol {} is listed as an input's", symbol.ToString()));
     return {};
   }
 
@@ -129,14 +130,15 @@ class Verifier {
   }
 
   Status CheckDim(const Dim& dim) const {
-    std::vector<std::string> names;
-    CollectSymbols(dim, &names);
-    for (const std::string& name : names) {
-      if (!symbols_.count(name)) return Fail(fmt::format("the symbol {} is not defined here", name));
-      if (!module_.symbols.count(name))
-        return Fail(fmt::format("the module does not list the symbol {}", name));
-    }
-    return {};
+    Status status;
+    AnySymbol(dim, [&](const SymbolId& symbol) {
+      if (!symbols_.contains(symbol))
+        status = Fail(fmt::format("the symbol {} is not defined here", symbol.ToString()));
+      else if (!module_.symbols.contains(symbol))
+        status = Fail(fmt::format("the module does not list the symbol {}", symbol.ToString()));
+      return !status;
+    });
+    return status;
   }
 
   Status CheckType(const Type& type) const {
@@ -168,6 +170,7 @@ class Verifier {
     const Node& node = function_.node(id);
     if (!node.op) return Fail("no operator");
     TVMVM_CHECK_OK(CheckInputs(node));
+    TVMVM_CHECK_OK(CheckSymbolAttributes(node));
     if (HasControlRegions(node)) TVMVM_CHECK_OK(CheckControlAttributes(node));
     for (const auto& [name, attribute] : node.attributes)
       if (!BelongsToRegion(node, name)) TVMVM_CHECK_OK(CheckAttribute(attribute));
@@ -177,13 +180,10 @@ class Verifier {
       TVMVM_CHECK_OK(CheckRegion(node.regions[i], depth + 1, &node, i == 0 ? "then_values" : "else_values"));
     if (IsControl(*node.op)) TVMVM_CHECK_OK(CheckControl(node));
     TVMVM_CHECK_OK(CheckDevices(node));
-    for (const std::string& name : DefinedSymbols(function_, node)) {
-      // A size of a host function's result may be a symbol that is known already.
-      if (node.op->kind == OpKind::kHost || node.op->kind == OpKind::kCall)
-        symbols_.insert(name);
-      else
-        TVMVM_CHECK_OK(DefineSymbol(name));
-    }
+    // A size of a host function's result may be a symbol that is known already.
+    const bool may_be_known = node.op->kind == OpKind::kHost || node.op->kind == OpKind::kCall;
+    for (const SymbolId& symbol : DefinedSymbols(function_, node))
+      if (!may_be_known || !symbols_.contains(symbol)) TVMVM_CHECK_OK(DefineSymbol(symbol));
     for (ValueId output : node.outputs) {
       TVMVM_CHECK_OK(Define(output, id));
       own->push_back(output);
@@ -199,6 +199,16 @@ class Verifier {
       ValueId input = node.inputs[static_cast<size_t>(i)];
       if (!input.valid() && i >= node.op->min_inputs) continue;
       TVMVM_CHECK_OK(CheckUse(input, fmt::format("input {}", i)));
+    }
+    return {};
+  }
+
+  static Status CheckSymbolAttributes(const Node& node) {
+    for (const auto& [name, attribute] : node.attributes) {
+      const bool is_symbols = std::holds_alternative<SymbolId>(attribute) ||
+                              std::holds_alternative<std::vector<SymbolId>>(attribute);
+      if (is_symbols != NamesSymbols(*node.op, name))
+        return Fail(fmt::format("the attribute {} is of another kind", name));
     }
     return {};
   }
@@ -279,7 +289,7 @@ class Verifier {
 
   static Status WantLengths(const Node& node, std::string_view symbols, std::string_view a,
                             std::string_view b) {
-    size_t count = SymbolList(node, symbols).size();
+    size_t count = node.Symbols(symbols).size();
     if (node.DimList(a).size() == count && node.DimList(b).size() == count) return {};
     return Fail(fmt::format("{} {} with {} {} and {} {}", count, symbols, node.DimList(a).size(), a,
                             node.DimList(b).size(), b));
@@ -291,8 +301,8 @@ class Verifier {
       return WantLengths(node, "symbols", "then_values", "else_values");
     }
     for (const char* name : {"trip", "start", "continue"}) TVMVM_CHECK_OK(WantAttribute<Dim>(node, name));
-    for (const char* name : {"index", "count"}) TVMVM_CHECK_OK(WantAttribute<std::string>(node, name));
-    if (SymbolList(node, "finals").size() != SymbolList(node, "symbols").size())
+    for (const char* name : {"index", "count"}) TVMVM_CHECK_OK(WantAttribute<SymbolId>(node, name));
+    if (node.Symbols("finals").size() != node.Symbols("symbols").size())
       return Fail("the finals do not fit the symbols");
     return WantLengths(node, "symbols", "initial", "next");
   }
@@ -354,9 +364,10 @@ class Verifier {
 
   const Module& module_;
   const Function& function_;
-  std::vector<bool> defined_;      // values that may be used at this point
-  std::vector<bool> placed_;       // nodes seen in some region
-  std::set<std::string> symbols_;  // symbols that may be used at this point
+  std::vector<bool> defined_;            // values that may be used at this point
+  std::vector<bool> placed_;             // nodes seen in some region
+  SymbolSet symbols_;                    // symbols that may be used at this point
+  std::vector<SymbolId> inner_symbols_;  // those of them that nodes defined, in that order
 };
 
 }  // namespace
@@ -366,7 +377,16 @@ Status VerifyFunction(const Module& module, const Function& function) {
 }
 
 Status VerifyModule(const Module& module) {
-  for (const Function& function : module.functions) TVMVM_CHECK_OK(VerifyFunction(module, function));
+  SymbolSet of_inputs;
+  for (const Function& function : module.functions) {
+    TVMVM_CHECK_OK(VerifyFunction(module, function));
+    of_inputs.merge(ParameterSymbols(function));
+  }
+  for (const auto& [symbol, info] : module.symbols)
+    if (info.scope == SymbolScope::kInput && !of_inputs.contains(symbol))
+      return MakeError(
+          Code::kInternal,
+          fmt::format("the symbol {} is listed as an input's, but no input has it", symbol.ToString()));
   return {};
 }
 

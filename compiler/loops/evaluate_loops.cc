@@ -39,7 +39,7 @@ struct WorkItem {
 
 class Evaluator {
  public:
-  using Symbols = std::function<std::optional<int64_t>(const std::string&)>;
+  using Symbols = std::function<std::optional<int64_t>(const ir::SymbolId&)>;
   Evaluator(const LoopKernel& kernel, const Symbols& symbols, const EvaluateOptions& options)
       : kernel_(kernel), symbols_(symbols), options_(options), storage_(kernel.buffers.size()) {}
 
@@ -472,7 +472,7 @@ class Evaluator {
 }  // namespace
 
 Expected<int32_t> EvaluateLoops(const LoopKernel& kernel, std::span<const std::span<std::byte>> buffers,
-                                const std::function<std::optional<int64_t>(const std::string&)>& symbols,
+                                const std::function<std::optional<int64_t>(const ir::SymbolId&)>& symbols,
                                 const EvaluateOptions& options) {
   TVMVM_CHECK_OK(VerifyLoops(kernel));
   const LoopKernel lowered = LowerGroupReduce(kernel);

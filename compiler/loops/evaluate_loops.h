@@ -25,7 +25,7 @@ struct EvaluateOptions {
 // buffer; kInternal for what no kernel may do: an access out of bounds, a read of a local element that was
 // never written, a division by 0.
 Expected<int32_t> EvaluateLoops(const LoopKernel& kernel, std::span<const std::span<std::byte>> buffers,
-                                const std::function<std::optional<int64_t>(const std::string&)>& symbols,
+                                const std::function<std::optional<int64_t>(const ir::SymbolId&)>& symbols,
                                 const EvaluateOptions& options = {});
 
 }  // namespace tvmvm::tensor

@@ -9,11 +9,7 @@ using ir::Dim;
 using ir::DimOp;
 
 bool UsesAny(const Dim& dim, const SymbolValues& symbols) {
-  std::vector<std::string> names;
-  CollectSymbols(dim, &names);
-  for (const std::string& name : names)
-    if (symbols.contains(name)) return true;
-  return false;
+  return AnySymbol(dim, [&](const ir::SymbolId& symbol) { return symbols.contains(symbol); });
 }
 
 Expr IsNotZero(const Expr& a) { return Binary(ExprOp::kNotEqual, a, IntConstant(0)); }

@@ -1,16 +1,15 @@
 // Kernels as parts of another kernel, and dims as values computed within one.
 #pragma once
 
-#include <map>
 #include <span>
-#include <string>
+#include <unordered_map>
 
 #include "compiler/loops/loop_ir.h"
 
 namespace tvmvm::tensor {
 
 // What symbols are inside of a kernel; those that are not listed are known at launch.
-using SymbolValues = std::map<std::string, Expr>;
+using SymbolValues = std::unordered_map<ir::SymbolId, Expr>;
 
 // The dim's value, i64.
 Expr ValueOfDim(const ir::Dim& dim, const SymbolValues& symbols);

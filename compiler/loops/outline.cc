@@ -89,7 +89,7 @@ class Outliner {
     std::vector<StmtPtr> list;
     for (size_t k = 0; k < body_.symbols.size(); ++k)
       symbols_[body_.symbols[k]] =
-          Bind(&list, body_.symbols[k], State(kFirstSymbol + static_cast<int64_t>(k)));
+          Bind(&list, body_.symbols[k].name(), State(kFirstSymbol + static_cast<int64_t>(k)));
     Steps(body_.steps, &list);
     if (!body_.has_state()) return Block(std::move(list));
     std::vector<Expr> next;  // all of them before the first is stored
@@ -175,7 +175,7 @@ class Outliner {
     BufferAt at = At(step.parts[0]);
     for (size_t k = 0; k < step.symbols.size(); ++k) {
       Expr element = Load(at.buffer, TypeOf(step.parts[0]), at.offset + IntConstant(static_cast<int64_t>(k)));
-      symbols_[step.symbols[k]] = Bind(list, step.symbols[k], Cast(DType::kI64, element));
+      symbols_[step.symbols[k]] = Bind(list, step.symbols[k].name(), Cast(DType::kI64, element));
     }
   }
 
@@ -195,8 +195,8 @@ class Outliner {
   void Branch(const BodyStep& step, std::vector<StmtPtr>* list) {
     Expr condition = ConditionOfDim(step.condition, symbols_);
     std::vector<uint32_t> values;  // a place for each symbol
-    for (const std::string& symbol : step.symbols) {
-      values.push_back(kernel_.AddLocal(symbol, DType::kI64, Memory::kLocal, 1));
+    for (const ir::SymbolId& symbol : step.symbols) {
+      values.push_back(kernel_.AddLocal(symbol.name(), DType::kI64, Memory::kLocal, 1));
       list->push_back(Allocate(values.back()));
     }
     auto side = [&](const std::vector<BodyStep>& steps, const ir::Dims& dims) {
@@ -211,7 +211,8 @@ class Outliner {
     StmtPtr then = side(step.then, step.then_values), otherwise = side(step.otherwise, step.else_values);
     list->push_back(If(condition, then, otherwise));
     for (size_t k = 0; k < values.size(); ++k)
-      symbols_[step.symbols[k]] = Bind(list, step.symbols[k], Load(values[k], DType::kI64, IntConstant(0)));
+      symbols_[step.symbols[k]] =
+          Bind(list, step.symbols[k].name(), Load(values[k], DType::kI64, IntConstant(0)));
   }
 
   const LoopBody& body_;

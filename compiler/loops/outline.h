@@ -45,7 +45,7 @@ struct BodyStep {
   std::vector<BufferPart> parts;
   ir::Dim condition = 1;
   ir::Dim elements = 0;
-  std::vector<std::string> symbols;
+  std::vector<ir::SymbolId> symbols;
   ir::Dims values;
   std::string message;
   std::vector<BodyStep> then, otherwise;
@@ -56,11 +56,11 @@ struct LoopBody {
   std::string name;
   std::vector<BodyBuffer> buffers;  // arguments first
   std::vector<BodyStep> steps;
-  std::string index;                 // symbol: the number of the step
-  std::string begin, end;            // symbols outside: which steps to run
-  std::vector<std::string> symbols;  // carried from step to step
-  ir::Dims next;                     // their values in the next step
-  ir::Dim go_on = 1;                 // in terms of the body: 0 after the last step
+  ir::SymbolId index;                 // the number of the step
+  ir::SymbolId begin, end;            // known outside: which steps to run
+  std::vector<ir::SymbolId> symbols;  // carried from step to step
+  ir::Dims next;                      // their values in the next step
+  ir::Dim go_on = 1;                  // in terms of the body: 0 after the last step
   int vector_bits = 256;
 
   // A body that carries symbols or decides whether to go on keeps them in an i64 buffer, which is then the

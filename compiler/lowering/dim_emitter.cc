@@ -50,23 +50,19 @@ bool IsNegated(const Dim& dim, Dim* positive) {
 
 }  // namespace
 
-void DimEmitter::Define(const std::string& symbol, ScalarReg reg) {
+void DimEmitter::Define(const ir::SymbolId& symbol, ScalarReg reg) {
   symbols_[symbol] = reg;
   if (!scopes_.empty()) scopes_.back().symbols.push_back(symbol);
 }
 
 void DimEmitter::LeaveScope() {
-  for (const std::string& symbol : scopes_.back().symbols) symbols_.erase(symbol);
+  for (const ir::SymbolId& symbol : scopes_.back().symbols) symbols_.erase(symbol);
   for (const Dim& dim : scopes_.back().emitted) emitted_.erase(dim);
   scopes_.pop_back();
 }
 
 bool DimEmitter::CanEmit(const Dim& dim) const {
-  std::vector<std::string> symbols;
-  CollectSymbols(dim, &symbols);
-  for (const std::string& symbol : symbols)
-    if (!IsDefined(symbol)) return false;
-  return true;
+  return !AnySymbol(dim, [this](const ir::SymbolId& symbol) { return !IsDefined(symbol); });
 }
 
 ScalarReg DimEmitter::Emit(const Dim& dim) {
@@ -100,7 +96,7 @@ ScalarReg DimEmitter::EmitNew(const Dim& dim) {
     case DimOp::kSymbol: {
       auto found = symbols_.find(dim.symbol());
       if (found != symbols_.end()) return found->second;
-      if (missing_.empty()) missing_ = dim.symbol();
+      if (missing_.is_none()) missing_ = dim.symbol();
       return function_->Immediate(0);
     }
     case DimOp::kAdd:

@@ -1,7 +1,6 @@
 // Emits symbolic dims as scalar bytecode: each distinct expression once per function.
 #pragma once
 
-#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -15,8 +14,8 @@ class DimEmitter {
   explicit DimEmitter(FunctionBuilder* function) : function_(function) {}
 
   // From here on, until the scope ends, the symbol is in this register.
-  void Define(const std::string& symbol, ScalarReg reg);
-  bool IsDefined(const std::string& symbol) const { return symbols_.count(symbol) != 0; }
+  void Define(const ir::SymbolId& symbol, ScalarReg reg);
+  bool IsDefined(const ir::SymbolId& symbol) const { return symbols_.contains(symbol); }
   // True when all symbols of the dim are defined.
   bool CanEmit(const ir::Dim& dim) const;
   // The register that holds the dim's value; emits code the first time. All symbols must be defined; an
@@ -25,22 +24,22 @@ class DimEmitter {
   // Code between EnterScope and LeaveScope may not run, or run again: what it computes is not used after it.
   void EnterScope() { scopes_.emplace_back(); }
   void LeaveScope();
-  const std::string& missing() const { return missing_; }
+  const ir::SymbolId& missing() const { return missing_; }
 
  private:
   ScalarReg EmitNew(const ir::Dim& dim);
   ScalarReg EmitSum(const ir::Dim& dim);
 
   struct Scope {
-    std::vector<std::string> symbols;
+    std::vector<ir::SymbolId> symbols;
     std::vector<ir::Dim> emitted;
   };
 
   FunctionBuilder* function_;
   std::vector<Scope> scopes_;
-  std::unordered_map<std::string, ScalarReg> symbols_;
+  std::unordered_map<ir::SymbolId, ScalarReg> symbols_;
   std::unordered_map<ir::Dim, ScalarReg> emitted_;
-  std::string missing_;
+  ir::SymbolId missing_;
 };
 
 }  // namespace tvmvm::lowering

@@ -81,9 +81,9 @@ Status FunctionLowering::Run(const std::map<std::string, FunctionId>& callees) {
   EmitEntry(body);
   TVMVM_CHECK_OK(EmitSteps(body));
   EmitReturn();
-  if (!dims_->missing().empty())
+  if (!dims_->missing().is_none())
     return MakeError(Code::kInternal, fmt::format("@{}: symbol '{}' is used before it is defined",
-                                                  function_.name, dims_->missing()));
+                                                  function_.name, dims_->missing().name()));
   return {};
 }
 
@@ -311,7 +311,7 @@ void FunctionLowering::EmitDefineDims(const Node& node) {
   if (memory.kind == MemoryKind::kArena || memory.kind == MemoryKind::kMoving)
     base = place.byte_offset.IsConstant(0) ? memory.offset : f_->Binary(Opcode::kAdd, memory.offset, base);
   int64_t size = DTypeBits(dtype) / 8;
-  const std::vector<std::string>& symbols = ir::SymbolList(node, "symbols");
+  const std::vector<ir::SymbolId>& symbols = node.Symbols("symbols");
   for (size_t i = 0; i < symbols.size(); ++i) {
     ScalarReg offset =
         i == 0 ? base : f_->Binary(Opcode::kAdd, base, f_->Immediate(static_cast<int64_t>(i) * size));

@@ -64,7 +64,7 @@ void FunctionLowering::ReleaseArenas() {
 
 Status FunctionLowering::EmitIf(const Step& step) {
   const Node& node = function_.node(step.node);
-  const std::vector<std::string>& symbols = ir::SymbolList(node, "symbols");
+  const std::vector<ir::SymbolId>& symbols = node.Symbols("symbols");
   ScalarReg condition = dims_->Emit(ir::DimAttribute(node, "condition"));
   std::vector<ScalarReg> merged;
   for (size_t i = 0; i < symbols.size(); ++i) merged.push_back(f_->NewScalar());
@@ -112,7 +112,7 @@ Status FunctionLowering::EmitBranch(const Step& step, size_t branch, std::span<c
 // exit:
 Status FunctionLowering::EmitLoop(const Step& step) {
   const Node& node = function_.node(step.node);
-  const std::vector<std::string>& names = ir::SymbolList(node, "symbols");
+  const std::vector<ir::SymbolId>& names = node.Symbols("symbols");
   const Dim& start = ir::DimAttribute(node, "start");
   const Dim& go_on = ir::DimAttribute(node, "continue");
   ScalarReg trip = dims_->Emit(ir::DimAttribute(node, "trip"));
@@ -132,7 +132,7 @@ Status FunctionLowering::EmitLoop(const Step& step) {
   HoistDims(body);
   dims_->EnterScope();
   f_->Bind(head);
-  dims_->Define(node.String("index"), index);
+  dims_->Define(node.Symbol("index"), index);
   for (size_t i = 0; i < names.size(); ++i) dims_->Define(names[i], symbols[i]);
   if (options_.trace_values) f_->Trace(fmt::format("{}: step {{0}}", TraceName(node)), std::array{index});
   EmitGuards();
@@ -165,9 +165,9 @@ Status FunctionLowering::EmitLoop(const Step& step) {
   dims_->LeaveScope();
   f_->Bind(exit);
   EmitCarriedResults(step);
-  const std::vector<std::string>& finals = ir::SymbolList(node, "finals");
+  const std::vector<ir::SymbolId>& finals = node.Symbols("finals");
   for (size_t i = 0; i < finals.size(); ++i) dims_->Define(finals[i], symbols[i]);
-  if (!node.String("count").empty()) dims_->Define(node.String("count"), index);
+  if (!node.Symbol("count").is_none()) dims_->Define(node.Symbol("count"), index);
   EmitCollectedResults(step, index);
   return {};
 }
@@ -378,7 +378,7 @@ void FunctionLowering::EmitHost(const Step& step) {
   std::vector<ScalarReg> scalars = EmitDims(node.DimList("scalars")), numbers;
   bool takes = TakesSequence(node) && memory_.IsLastUse(node.inputs[0], step);
   if (TakesSequence(node)) scalars.back() = f_->Immediate(takes);
-  for (const std::string& symbol : ir::SymbolList(node, "symbols")) {
+  for (const ir::SymbolId& symbol : node.Symbols("symbols")) {
     numbers.push_back(f_->NewScalar());
     dims_->Define(symbol, numbers.back());
   }

@@ -158,11 +158,11 @@ void FunctionLowering::EmitOutlinedResults(const Step& step, ScalarReg index) {
   auto state = [&](int64_t element) {
     return f_->Load(memory_[step.workspaces[0]].ref, StateOffset(step, element), DType::kI64);
   };
-  const std::vector<std::string>& finals = ir::SymbolList(node, "finals");
+  const std::vector<ir::SymbolId>& finals = node.Symbols("finals");
   for (size_t k = 0; k < finals.size(); ++k)
     dims_->Define(finals[k], state(kStateSymbols + static_cast<int64_t>(k)));
   ScalarReg count = step.outlined->decides ? state(kStateStepsDone) : index;
-  if (!node.String("count").empty()) dims_->Define(node.String("count"), count);
+  if (!node.Symbol("count").is_none()) dims_->Define(node.Symbol("count"), count);
   EmitCollectedResults(step, count);
 }
 

@@ -16,13 +16,7 @@ using ir::Type;
 using ir::TypeKind;
 using ir::ValueId;
 
-bool Mentions(const Dim& dim, const std::vector<std::string>& names) {
-  std::vector<std::string> symbols;
-  CollectSymbols(dim, &symbols);
-  return std::any_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
-    return std::find(names.begin(), names.end(), symbol) != names.end();
-  });
-}
+ir::SymbolSet SetOf(const std::vector<ir::SymbolId>& symbols) { return {symbols.begin(), symbols.end()}; }
 
 Dim BytesOf(const Type& type) { return lowering::BytesOf(type.dtype, type.dims); }
 
@@ -62,10 +56,9 @@ bool MemoryTable::IsComputed(ValueId value) {
 }
 
 // No tensor of numbers, or of a size that depends on `unknown` symbols.
-bool MemoryTable::NeedsObject(const Type& type, const std::vector<std::string>& unknown) const {
+bool MemoryTable::NeedsObject(const Type& type, const ir::SymbolSet& unknown) const {
   if (type.kind != TypeKind::kTensor || !type.ranked || type.dtype == DType::kString) return true;
-  return std::any_of(type.dims.begin(), type.dims.end(),
-                     [&](const Dim& dim) { return Mentions(dim, unknown); });
+  return std::ranges::any_of(type.dims, [&](const Dim& dim) { return MentionsAny(dim, unknown); });
 }
 
 void MemoryTable::Assign(RegionSteps* body) {
@@ -147,7 +140,7 @@ void MemoryTable::PlaceResult(const RegionSteps& region, ValueId result, int des
 
 void MemoryTable::AssignIf(Step* step) {
   const Node& node = function_.node(step->node);
-  std::vector<std::string> unknown = ir::DefinedSymbols(function_, node);
+  const ir::SymbolSet unknown = SetOf(ir::DefinedSymbols(function_, node));
   for (ValueId output : node.outputs) {
     const Type& type = function_.type(output);
     of_[output] = NeedsObject(type, unknown) ? AddObject(output, *step) : AddArena(output, *step);
@@ -159,13 +152,13 @@ void MemoryTable::AssignIf(Step* step) {
   }
 }
 
-void MemoryTable::AssignCarried(const Step& step, size_t number) {
+void MemoryTable::AssignCarried(const Step& step, size_t number, const ir::SymbolSet& unknown) {
   const Node& node = function_.node(step.node);
   ValueId parameter = function_.region(node.regions[0]).parameters[number];
   const Type& type = function_.type(parameter);
   const DeviceClass device = function_.value(parameter).device;
   int current, next;
-  if (NeedsObject(type, ir::RegionSymbols(node))) {
+  if (NeedsObject(type, unknown)) {
     // The object after the last step is another memory: the steps' own may be changed where it lies.
     Memory object{.kind = MemoryKind::kObject, .device = device, .first = step.first, .last = step.first};
     current = Add(object);
@@ -186,12 +179,12 @@ void MemoryTable::AssignCarried(const Step& step, size_t number) {
   next_of_[parameter] = next;
 }
 
-void MemoryTable::AssignCollected(const Step& step, size_t number) {
+void MemoryTable::AssignCollected(const Step& step, size_t number, const ir::SymbolSet& unknown) {
   const Node& node = function_.node(step.node);
   ValueId output = node.outputs[number];
   const Type& type = function_.type(output);
   int element = -1;
-  if (NeedsObject(type, ir::DefinedSymbols(function_, node))) {
+  if (NeedsObject(type, unknown)) {
     of_[output] = AddObject(output, step);
   } else {
     of_[output] = AddArena(output, step);
@@ -207,8 +200,10 @@ void MemoryTable::AssignCollected(const Step& step, size_t number) {
 void MemoryTable::AssignLoop(Step* step) {
   const Node& node = function_.node(step->node);
   size_t carried = ir::CarriedCount(node);
-  for (size_t i = 0; i < carried; ++i) AssignCarried(*step, i);
-  for (size_t i = carried; i < node.outputs.size(); ++i) AssignCollected(*step, i);
+  const ir::SymbolSet in_region = SetOf(ir::RegionSymbols(node));
+  const ir::SymbolSet after = SetOf(ir::DefinedSymbols(function_, node));
+  for (size_t i = 0; i < carried; ++i) AssignCarried(*step, i, in_region);
+  for (size_t i = carried; i < node.outputs.size(); ++i) AssignCollected(*step, i, after);
   RegionSteps& body = step->regions[0];
   AssignRegion(&body);
   const Region& region = function_.region(body.region);
@@ -221,10 +216,11 @@ void MemoryTable::AssignLoop(Step* step) {
 void MemoryTable::AssignOutlinedLoop(Step* step) {
   const Node& node = function_.node(step->node);
   const Region& region = function_.region(node.regions[0]);
+  const ir::SymbolSet unknown = SetOf(ir::DefinedSymbols(function_, node));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     bool is_carried = i < ir::CarriedCount(node);
     const Type& type = function_.type(is_carried ? region.parameters[i] : node.outputs[i]);
-    of_[node.outputs[i]] = !is_carried && NeedsObject(type, ir::DefinedSymbols(function_, node))
+    of_[node.outputs[i]] = !is_carried && NeedsObject(type, unknown)
                                ? AddObject(node.outputs[i], *step)
                                : AddArena(BytesOf(type), *step, DeviceClass::kCpu);
   }
@@ -305,12 +301,12 @@ void MemoryTable::AssignOutputs(const RegionSteps& body) {
 // ---- stages ----
 
 int MemoryTable::StageOf(const Dim& dim) const {
-  std::vector<std::string> symbols;
-  CollectSymbols(dim, &symbols);
   int stage = 0;
-  for (const std::string& symbol : symbols)
+  AnySymbol(dim, [&](const ir::SymbolId& symbol) {
     if (auto found = symbol_stage_.find(symbol); found != symbol_stage_.end())
       stage = std::max(stage, found->second);
+    return false;
+  });
   return stage;
 }
 
@@ -321,16 +317,16 @@ void MemoryTable::NumberStages(RegionSteps* region, bool is_body) {
     const Node& node = function_.node(step.node);
     if (step.kind == StepKind::kLoop) {
       step.regions[0].stage = ++stages_;
-      for (const std::string& symbol : ir::RegionSymbols(node)) symbol_stage_[symbol] = stages_;
+      for (const ir::SymbolId& symbol : ir::RegionSymbols(node)) symbol_stage_[symbol] = stages_;
     }
     for (RegionSteps& inner : step.regions) NumberStages(&inner, false);
-    std::vector<std::string> symbols = ir::DefinedSymbols(function_, node);
-    std::erase_if(symbols, [&](const std::string& symbol) { return symbol_stage_.count(symbol) != 0; });
+    std::vector<ir::SymbolId> symbols = ir::DefinedSymbols(function_, node);
+    std::erase_if(symbols, [&](const ir::SymbolId& symbol) { return symbol_stage_.contains(symbol); });
     if (symbols.empty()) continue;
     // Contents of inputs are read at the entry.
     bool at_entry = step.kind == StepKind::kDefineDims && is_body && !IsComputed(node.inputs[0]);
     if (!at_entry) step.stage = ++stages_;
-    for (const std::string& symbol : symbols) symbol_stage_[symbol] = at_entry ? 0 : stages_;
+    for (const ir::SymbolId& symbol : symbols) symbol_stage_[symbol] = at_entry ? 0 : stages_;
   }
 }
 

@@ -81,14 +81,15 @@ class MemoryTable {
   int AddArena(const ir::Dim& bytes, const Step& step, DeviceClass device);
   int AddArena(ir::ValueId value, const Step& step);  // as large as the value, on its device
   int AddObject(ir::ValueId value, const Step& step);
-  bool NeedsObject(const ir::Type& type, const std::vector<std::string>& unknown) const;
+  bool NeedsObject(const ir::Type& type, const ir::SymbolSet& unknown) const;
   void AssignRegion(RegionSteps* region);
   void AssignStep(Step* step);
   void AssignIf(Step* step);
   void AssignLoop(Step* step);
   void AssignOutlinedLoop(Step* step);
-  void AssignCarried(const Step& step, size_t number);
-  void AssignCollected(const Step& step, size_t number);
+  // `unknown`: symbols of the region; symbols that are known after the loop.
+  void AssignCarried(const Step& step, size_t number, const ir::SymbolSet& unknown);
+  void AssignCollected(const Step& step, size_t number, const ir::SymbolSet& unknown);
   void PlaceResult(const RegionSteps& region, ir::ValueId result, int destination);
   void UseRegion(const RegionSteps& region);
   void Use(ir::ValueId value, uint32_t position);
@@ -105,7 +106,7 @@ class MemoryTable {
   std::map<ir::ValueId, int> next_of_, element_of_;
   std::vector<LoopRange> loops_;  // around the step in hand
   ir::RegionId region_;           // of the step in hand
-  std::map<std::string, int> symbol_stage_;
+  std::unordered_map<ir::SymbolId, int> symbol_stage_;
   int stages_ = 0;
   std::vector<int> output_sources_;
 };

@@ -105,7 +105,7 @@ class Matcher {
     std::optional<TensorData> data = Constant(node.inputs[0]);
     if (!data) return std::nullopt;
     const TensorData* inputs[] = {&*data};
-    auto no_symbols = [](const std::string&) { return std::optional<int64_t>(); };
+    auto no_symbols = [](const ir::SymbolId&) { return std::optional<int64_t>(); };
     auto results = ir::EvaluateNode(node, {from}, {to}, inputs, no_symbols);
     return results ? std::optional(std::move(results->front())) : std::nullopt;
   }

@@ -1,7 +1,5 @@
 #include "compiler/passes/dim_tensor.h"
 
-#include <algorithm>
-
 namespace tvmvm::passes {
 namespace {
 
@@ -12,9 +10,7 @@ using ir::ValueId;
 using tensor::ExprOp;
 
 bool NeedsTensor(const Dim& dim, const SymbolTensors& tensors) {
-  std::vector<std::string> symbols;
-  CollectSymbols(dim, &symbols);
-  return std::ranges::any_of(symbols, [&](const std::string& symbol) { return tensors(symbol).has_value(); });
+  return AnySymbol(dim, [&](const ir::SymbolId& symbol) { return tensors(symbol).has_value(); });
 }
 
 ValueId Zero(OpBuilder& b) { return b.ScalarInt(DType::kI64, 0); }

@@ -11,7 +11,7 @@
 namespace tvmvm::passes {
 
 // The i64 scalar tensor that stands for a symbol; none: scalar bytecode knows the symbol.
-using SymbolTensors = std::function<std::optional<ir::ValueId>(const std::string&)>;
+using SymbolTensors = std::function<std::optional<ir::ValueId>(const ir::SymbolId&)>;
 
 // The value of `dim` as an i64 tensor of rank 0. Parts without a symbol of `tensors` are left to scalar
 // bytecode. Wraps where bytecode would report an overflow; a divisor must not be 0.

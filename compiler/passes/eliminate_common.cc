@@ -51,6 +51,12 @@ struct AttributeKey {
     for (const std::string& text : value) key += (*this)(text);
     return key;
   }
+  std::string operator()(const ir::SymbolId& value) const { return (*this)(value.name()); }
+  std::string operator()(const std::vector<ir::SymbolId>& value) const {
+    std::string key;
+    for (const ir::SymbolId& symbol : value) key += (*this)(symbol);
+    return key;
+  }
   std::string operator()(const std::shared_ptr<const TensorData>& value) const {
     return value ? DataKey(*value) : "none";
   }

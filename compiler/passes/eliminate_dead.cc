@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <set>
-#include <string>
 
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
@@ -32,17 +31,8 @@ class Liveness {
   }
 
  private:
-  void MarkDim(const ir::Dim& dim) {
-    std::vector<std::string> symbols;
-    CollectSymbols(dim, &symbols);
-    symbols_.insert(symbols.begin(), symbols.end());
-  }
-
-  bool IsGone(const ir::Dim& dim) const {
-    std::vector<std::string> symbols;
-    CollectSymbols(dim, &symbols);
-    return std::ranges::any_of(symbols, [&](const std::string& name) { return gone_.contains(name); });
-  }
+  void MarkDim(const ir::Dim& dim) { CollectSymbols(dim, &symbols_); }
+  bool IsGone(const ir::Dim& dim) const { return MentionsAny(dim, gone_); }
 
   void MarkType(const ir::Type& type) {
     for (const ir::Dim& dim : type.dims) MarkDim(dim);
@@ -56,9 +46,9 @@ class Liveness {
   bool IsLive(const Node& node) const {
     for (ValueId output : node.outputs)
       if (output.valid() && live_.count(output)) return true;
-    std::vector<std::string> symbols = ir::DefinedSymbols(function_, node);
-    for (const std::string& symbol : symbols)
-      if (symbols_.count(symbol)) return true;
+    const std::vector<ir::SymbolId> symbols = ir::DefinedSymbols(function_, node);
+    for (const ir::SymbolId& symbol : symbols)
+      if (symbols_.contains(symbol)) return true;
     // A check: it gives nothing but the error.
     if (node.op->kind == ir::OpKind::kRequire || node.op->kind == ir::OpKind::kCheck) return true;
     if (node.op->kind == ir::OpKind::kHost && node.outputs.empty() && symbols.empty()) return true;
@@ -87,7 +77,7 @@ class Liveness {
     const std::vector<NodeId> nodes = function_.region(id).nodes;
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
       if (!IsLive(function_.node(*node))) {
-        for (std::string& symbol : ir::DefinedSymbols(function_, function_.node(*node)))
+        for (ir::SymbolId& symbol : ir::DefinedSymbols(function_, function_.node(*node)))
           gone_.insert(std::move(symbol));
         continue;
       }
@@ -99,7 +89,7 @@ class Liveness {
 
   Function& function_;
   std::set<ValueId> live_;
-  std::set<std::string> symbols_, gone_;  // used; defined by what is taken out
+  ir::SymbolSet symbols_, gone_;  // used; defined by what is taken out
 };
 
 }  // namespace

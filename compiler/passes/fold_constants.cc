@@ -50,7 +50,7 @@ std::optional<TensorData> Fold(const GraphRewriter& rewriter, const Node& node) 
   const Type& type = rewriter.old().type(node.outputs[0]);
   std::optional<int64_t> bytes = BytesOf(type);
   if (!bytes || (*bytes > kSmallBytes && *bytes > 2 * input_bytes)) return std::nullopt;
-  auto no_symbols = [](const std::string&) { return std::optional<int64_t>(); };
+  auto no_symbols = [](const ir::SymbolId&) { return std::optional<int64_t>(); };
   auto results = ir::EvaluateNode(node, types, {type}, inputs, no_symbols, kMaxSteps);
   if (!results) return std::nullopt;  // left to run time
   return std::move(results->front());

@@ -15,7 +15,7 @@ using ir::ValueId;
 
 RegionDefinitions::RegionDefinitions(const Function& function, const Node& owner, RegionId region) {
   if (ir::IsLoop(owner))
-    for (const std::string& symbol : ir::RegionSymbols(owner)) symbols_.insert(symbol);
+    for (const ir::SymbolId& symbol : ir::RegionSymbols(owner)) symbols_.insert(symbol);
   Add(function, region);
 }
 
@@ -25,19 +25,14 @@ void RegionDefinitions::Add(const Function& function, RegionId id) {
   for (NodeId node_id : region.nodes) {
     const Node& node = function.node(node_id);
     values_.insert(node.outputs.begin(), node.outputs.end());
-    for (const std::string& symbol : ir::DefinedSymbols(function, node)) symbols_.insert(symbol);
+    for (const ir::SymbolId& symbol : ir::DefinedSymbols(function, node)) symbols_.insert(symbol);
     if (ir::IsLoop(node))
-      for (const std::string& symbol : ir::RegionSymbols(node)) symbols_.insert(symbol);
+      for (const ir::SymbolId& symbol : ir::RegionSymbols(node)) symbols_.insert(symbol);
     for (RegionId inner : node.regions) Add(function, inner);
   }
 }
 
-bool RegionDefinitions::Mentions(const Dim& dim) const {
-  std::vector<std::string> symbols;
-  CollectSymbols(dim, &symbols);
-  return std::any_of(symbols.begin(), symbols.end(),
-                     [&](const std::string& symbol) { return symbols_.count(symbol) != 0; });
-}
+bool RegionDefinitions::Mentions(const Dim& dim) const { return MentionsAny(dim, symbols_); }
 
 bool RegionDefinitions::Needed(const Function& function, const Node& node) const {
   auto mentions = [&](const ir::Dims& dims) {
@@ -59,7 +54,7 @@ bool RegionDefinitions::Needed(const Function& function, const Node& node) const
 
 void RegionDefinitions::MoveOut(const Function& function, const Node& node) {
   for (ValueId output : node.outputs) values_.erase(output);
-  for (const std::string& symbol : ir::DefinedSymbols(function, node)) symbols_.erase(symbol);
+  for (const ir::SymbolId& symbol : ir::DefinedSymbols(function, node)) symbols_.erase(symbol);
 }
 
 // ---- uses ----
@@ -120,7 +115,7 @@ namespace {
 class Mentions {
  public:
   explicit Mentions(const Function& function) : function_(function) { AddRegion(function.body); }
-  std::set<std::string> Take() { return std::move(symbols_); }
+  ir::SymbolSet Take() { return std::move(symbols_); }
 
  private:
   void AddRegion(RegionId region) {
@@ -140,19 +135,14 @@ class Mentions {
     for (const Dim& dim : dims) Add(dim);
   }
 
-  void Add(const Dim& dim) {
-    if (dim.is_constant()) return;
-    std::vector<std::string> symbols;
-    CollectSymbols(dim, &symbols);
-    symbols_.insert(symbols.begin(), symbols.end());
-  }
+  void Add(const Dim& dim) { CollectSymbols(dim, &symbols_); }
 
   const Function& function_;
-  std::set<std::string> symbols_;
+  ir::SymbolSet symbols_;
 };
 
 }  // namespace
 
-std::set<std::string> MentionedSymbols(const Function& function) { return Mentions(function).Take(); }
+ir::SymbolSet MentionedSymbols(const Function& function) { return Mentions(function).Take(); }
 
 }  // namespace tvmvm::passes

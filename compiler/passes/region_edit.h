@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "compiler/graph/graph.h"
@@ -17,6 +16,7 @@ class RegionDefinitions {
   RegionDefinitions(const ir::Function& function, const ir::Node& owner, ir::RegionId region);
 
   bool Defines(ir::ValueId value) const { return values_.count(value) != 0; }
+  bool Defines(const ir::SymbolId& symbol) const { return symbols_.contains(symbol); }
   bool Mentions(const ir::Dim& dim) const;
   // Whether the node needs anything that is defined inside: inputs, attributes, types of its results.
   bool Needed(const ir::Function& function, const ir::Node& node) const;
@@ -27,7 +27,7 @@ class RegionDefinitions {
   void Add(const ir::Function& function, ir::RegionId region);
 
   std::set<ir::ValueId> values_;
-  std::set<std::string> symbols_;
+  ir::SymbolSet symbols_;
 };
 
 // Who uses which value, found once for a function and kept up to date by the pass that changes it: so that a
@@ -65,7 +65,7 @@ class UseLists {
 };
 
 // The symbols that types and dims of nodes mention, those in groups included; who defines them does not.
-std::set<std::string> MentionedSymbols(const ir::Function& function);
+ir::SymbolSet MentionedSymbols(const ir::Function& function);
 
 // Takes out what nobody uses, as the pass eliminate-dead does.
 void DropDead(ir::Function* function);

@@ -1,7 +1,7 @@
 // Symbols that turned out constant: a define_dims of a constant tells their values, which go into every dim.
 
 #include <cstring>
-#include <map>
+#include <unordered_map>
 
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/tensor_elements.h"
@@ -14,10 +14,10 @@ using ir::Dim;
 using ir::Dims;
 using ir::Function;
 using ir::Node;
-using Values = std::map<std::string, Dim>;
+using Values = std::unordered_map<ir::SymbolId, Dim>;
 
 void Resolve(Dim* dim, const Values& values) {
-  *dim = Substitute(*dim, [&](const std::string& symbol) -> std::optional<Dim> {
+  *dim = Substitute(*dim, [&](const ir::SymbolId& symbol) -> std::optional<Dim> {
     auto found = values.find(symbol);
     return found == values.end() ? std::nullopt : std::optional<Dim>(found->second);
   });
@@ -41,7 +41,7 @@ Values TakeConstants(Function* function) {
       if (node.op->kind != ir::OpKind::kDefineDims) return false;
       const ir::TensorData* data = function->ConstantOf(node.inputs[0]);
       if (data == nullptr) return false;
-      const auto& symbols = std::get<std::vector<std::string>>(*node.Find("symbols"));
+      const auto& symbols = node.Symbols("symbols");
       for (size_t i = 0; i < symbols.size(); ++i)
         values[symbols[i]] = Dim(ir::ReadElement(*data, static_cast<int64_t>(i)).integer);
       return true;

@@ -60,7 +60,7 @@ class Simplifier {
   // sizes have names of their own.
   bool TakeBranch(const Node& node, std::vector<NodeId>* to) {
     const ir::Dim& condition = ir::DimAttribute(node, "condition");
-    if (!condition.is_constant() || !ir::SymbolList(node, "symbols").empty()) return false;
+    if (!condition.is_constant() || !node.Symbols("symbols").empty()) return false;
     const ir::Region& branch = function_.region(node.regions[condition.value() != 0 ? 0 : 1]);
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (!(function_.type(node.outputs[i]) == function_.type(branch.results[i]))) return false;

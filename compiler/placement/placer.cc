@@ -58,14 +58,8 @@ int64_t TimeOnCpu(int64_t flops, int64_t bytes) {
   return alone <= kWakeThreads ? alone : kWakeThreads + (alone - kWakeThreads) / kAssumedThreads;
 }
 
-bool MentionsAny(const ir::Dims& dims, const std::vector<std::string>& symbols) {
-  return std::ranges::any_of(dims, [&](const Dim& dim) {
-    std::vector<std::string> names;
-    CollectSymbols(dim, &names);
-    return std::ranges::any_of(names, [&](const std::string& name) {
-      return std::find(symbols.begin(), symbols.end(), name) != symbols.end();
-    });
-  });
+bool MentionsAny(const ir::Dims& dims, const ir::SymbolSet& symbols) {
+  return std::ranges::any_of(dims, [&](const Dim& dim) { return ir::MentionsAny(dim, symbols); });
 }
 
 std::string Described(const ir::Function& function, const Node& node) {
@@ -202,7 +196,7 @@ void Placer::AddCopies() {
 }
 
 int64_t Placer::Estimate(const Dim& dim, int64_t otherwise) const {
-  auto assume = [&](const std::string& symbol) -> std::optional<int64_t> {
+  auto assume = [&](const ir::SymbolId& symbol) -> std::optional<int64_t> {
     const ir::DimRange range = ranges_(symbol);
     return std::clamp(kAssumedSize, std::max<int64_t>(range.low, 0), std::max<int64_t>(range.high, 0));
   };
@@ -335,7 +329,8 @@ void Placer::VisitLoop(NodeId id, int64_t times) {
   const size_t carried = ir::CarriedCount(node);
   const Item first = items_;
   std::vector<Item> items;
-  const std::vector<std::string> own = ir::RegionSymbols(node);
+  const std::vector<ir::SymbolId> symbols = ir::RegionSymbols(node);
+  const ir::SymbolSet own(symbols.begin(), symbols.end());
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const Type& type = function_.type(node.outputs[i]);
     const bool grows = ir::CollectsUnknownLength(function_, node, i);

@@ -38,6 +38,12 @@ struct AttributeText {
     for (const std::string& element : value) text += Quoted(element);
     return text;
   }
+  std::string operator()(const ir::SymbolId& value) const { return Quoted(value.name()); }
+  std::string operator()(const std::vector<ir::SymbolId>& value) const {
+    std::string text;
+    for (const ir::SymbolId& symbol : value) text += Quoted(symbol.name());
+    return text;
+  }
   std::string operator()(const Data& value) const {
     if (value) data.push_back(value);
     return fmt::format("@{}", static_cast<const void*>(value.get()));

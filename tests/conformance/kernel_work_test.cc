@@ -24,7 +24,7 @@ using ir::OpKind;
 constexpr int64_t kUnknownSize = 3;  // of what only running tells
 
 int64_t ValueOf(const ir::Dim& dim) {
-  auto assume = [](const std::string&) { return std::optional<int64_t>(kUnknownSize); };
+  auto assume = [](const ir::SymbolId&) { return std::optional<int64_t>(kUnknownSize); };
   return ir::Evaluate(dim, assume).value_or(-1);
 }
 

@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kSize = 16;
 
 int64_t ValueOf(const ir::Dim& dim) {
-  return ir::Evaluate(dim, [](const std::string&) { return std::optional<int64_t>(kSize); }).value_or(0);
+  return ir::Evaluate(dim, [](const ir::SymbolId&) { return std::optional<int64_t>(kSize); }).value_or(0);
 }
 
 struct Work {

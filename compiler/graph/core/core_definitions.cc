@@ -16,7 +16,7 @@ Expected<std::vector<Type>> InferConstant(const InferContext& context) {
 Expected<std::vector<Type>> InferDefineDims(const InferContext& context) {
   TVMVM_TRY(Type type, RankedTensor(context, 0));
   const Attribute* attribute = context.node.Find("symbols");
-  const auto* symbols = attribute ? std::get_if<std::vector<std::string>>(attribute) : nullptr;
+  const auto* symbols = attribute ? std::get_if<std::vector<SymbolId>>(attribute) : nullptr;
   if (!symbols) return MakeError(Code::kInvalidArgument, "attribute 'symbols' is absent");
   if (!IsInteger(type.dtype) && type.dtype != DType::kBool)
     return MakeError(Code::kInvalidArgument, fmt::format("input is {}, wanted integers", type.ToString()));

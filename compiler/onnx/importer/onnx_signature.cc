@@ -42,7 +42,7 @@ Dim SignatureTypes::SymbolFor(const std::string& dim_param, const std::string& o
   if (is_named && !is_first && !distinct_) return found->second;
   const std::string& wanted = is_named && is_first ? dim_param : otherwise;
   std::string name = SymbolName(wanted);
-  while (module_.symbols.contains(name)) name += '_';
+  while (module_.symbols.contains(SymbolId(name))) name += '_';
   DimRange range;
   // The nearest name last: what is known of one dim goes before what is known of all that share its name.
   for (const std::string& key : {dim_param, wanted, name}) {
@@ -51,7 +51,7 @@ Dim SignatureTypes::SymbolFor(const std::string& dim_param, const std::string& o
   }
   Dim dim = range.low == range.high ? Dim(range.low) : Dim::Symbol(name);
   // A fixed dimension's name stays taken, so that no other symbol gets it.
-  if (dim.is_symbol()) module_.symbols[name] = SymbolInfo{range, true};
+  if (dim.is_symbol()) module_.symbols[dim.symbol()] = {.range = range, .scope = SymbolScope::kInput};
   if (is_named) by_param_.emplace(dim_param, dim);
   return dim;
 }
@@ -113,9 +113,11 @@ Expected<Type> SignatureTypes::TypeOf(const OnnxType& type, const std::string& n
 Status SignatureTypes::CheckFacts() const {
   for (const auto& [name, range] : facts_) {
     if (known_.contains(name)) continue;
+    std::set<SymbolId> symbols;
+    for (const auto& [symbol, info] : module_.symbols) symbols.insert(symbol);
     std::string list;
-    for (const auto& [symbol, info] : module_.symbols)
-      list += fmt::format("{}'{}'", list.empty() ? "" : ", ", symbol);
+    for (const SymbolId& symbol : symbols)
+      list += fmt::format("{}'{}'", list.empty() ? "" : ", ", symbol.name());
     return MakeError(Code::kInvalidArgument, fmt::format("no input has a dimension '{}'; there is {}", name,
                                                          list.empty() ? "none" : list));
   }

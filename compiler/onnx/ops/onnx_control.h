@@ -16,10 +16,8 @@ class InnerSymbols {
   bool Mentioned(const Dim& dim) const;
 
  private:
-  bool IsInner(const std::string& symbol) const;
-
   const Module* module_;
-  int first_;  // SymbolInfo::serial of the first one
+  SymbolTime begin_;
 };
 
 // Emits the nodes of a branch; gives its results.

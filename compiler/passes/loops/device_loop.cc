@@ -47,7 +47,7 @@ class Analysis {
     for (NodeId id : function_.region(loop_.regions[0]).nodes) {
       const Node& node = function_.node(id);
       if (node.op->kind != OpKind::kDefineDims) continue;
-      const std::vector<std::string>& names = ir::SymbolList(node, "symbols");
+      const std::vector<ir::SymbolId>& names = node.Symbols("symbols");
       for (size_t i = 0; i < names.size(); ++i) {
         result_.reads[names[i]] = {node.inputs[0], static_cast<int64_t>(i)};
         result_.symbols.insert(names[i]);
@@ -57,7 +57,7 @@ class Analysis {
 
   // What depends on what is read, over any number of steps.
   void FindCarried() {
-    const std::vector<std::string>& names = ir::SymbolList(loop_, "symbols");
+    const std::vector<ir::SymbolId>& names = loop_.Symbols("symbols");
     for (bool grows = true; grows;) {
       grows = false;
       for (size_t i = 0; i < names.size(); ++i)
@@ -84,14 +84,15 @@ class Analysis {
   // The host's symbols are counted once more when the number of steps is known.
   Status CheckSymbols() const {
     if (!result_.polls()) return {};
-    const std::vector<std::string> own = ir::RegionSymbols(loop_);
+    const std::vector<ir::SymbolId> symbols = ir::RegionSymbols(loop_);
+    const ir::SymbolSet own(symbols.begin(), symbols.end());
+    auto is_of_step = [&](const ir::SymbolId& symbol) {
+      return inside_.Defines(symbol) && !own.contains(symbol);
+    };
     for (size_t i = 0; i < loop_.DimList("next").size(); ++i) {
       if (IsCarried(i)) continue;
-      std::vector<std::string> used;
-      CollectSymbols(loop_.DimList("next")[i], &used);
-      for (const std::string& symbol : used)
-        if (inside_.Mentions(Dim::Symbol(symbol)) && std::find(own.begin(), own.end(), symbol) == own.end())
-          return Unfit("a carried size comes from inside of a step");
+      if (AnySymbol(loop_.DimList("next")[i], is_of_step))
+        return Unfit("a carried size comes from inside of a step");
     }
     return {};
   }
@@ -129,7 +130,7 @@ class Analysis {
   Status CheckNode(const Node& node, const Loops& loops) const {
     if (node.op->kind == OpKind::kHost || node.op->kind == OpKind::kCall) return Unfit("runs on the host");
     if (node.op->kind == OpKind::kDefineDims) {
-      return loops.size() == 1 && result_.reads.contains(ir::SymbolList(node, "symbols").at(0))
+      return loops.size() == 1 && result_.reads.contains(node.Symbols("symbols").at(0))
                  ? Status()
                  : Unfit("is read by the host in a region of a step");
     }
@@ -179,11 +180,7 @@ class Analysis {
 
 }  // namespace
 
-bool DeviceLoop::Mentions(const Dim& dim) const {
-  std::vector<std::string> names;
-  CollectSymbols(dim, &names);
-  return std::ranges::any_of(names, [&](const std::string& name) { return symbols.contains(name); });
-}
+bool DeviceLoop::Mentions(const Dim& dim) const { return ir::MentionsAny(dim, symbols); }
 
 int DevicePosition(const DeviceLoop& loop, const Node& slice) {
   if (slice.op->traits.axes != ir::AxisMap::kSlice) return -1;

@@ -2,9 +2,7 @@
 // bytecode reads (the condition, carried integers, positions). For PollLoops.
 #pragma once
 
-#include <map>
-#include <set>
-#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "bytecode/status.h"
@@ -18,10 +16,10 @@ struct DeviceLoop {
     ir::ValueId tensor;
     int64_t element = 0;
   };
-  std::map<std::string, Read> reads;  // by the symbol that it gave
+  std::unordered_map<ir::SymbolId, Read> reads;  // by the symbol that it gave
   // Carried symbols, by their positions in the loop's `symbols`, whose next values depend on what is read.
   std::vector<size_t> carried;
-  std::set<std::string> symbols;  // of both
+  ir::SymbolSet symbols;  // of both
   // `continue` is the host's part and the device's part.
   ir::Dim host_condition = 1, device_condition = 1;
 

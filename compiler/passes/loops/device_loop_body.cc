@@ -41,12 +41,12 @@ DeviceLoopBody::DeviceLoopBody(PolledFunction* in, NodeId loop, const DeviceLoop
       maker_(in, in->function.node(loop).source) {}
 
 Status DeviceLoopBody::Rewrite() {
-  const std::vector<std::string> names = ir::SymbolList(function_.node(loop_), "symbols");
-  const std::vector<std::string> finals = ir::SymbolList(function_.node(loop_), "finals");
+  const std::vector<ir::SymbolId> symbols = function_.node(loop_).Symbols("symbols");
+  const std::vector<ir::SymbolId> finals = function_.node(loop_).Symbols("finals");
   const Dims next = function_.node(loop_).DimList("next");
-  for (size_t symbol : plan_.carried) {
-    parameters_.push_back(function_.AddValue(Type::Tensor(DType::kI64, {}), names[symbol]));
-    tensors_[names[symbol]] = parameters_.back();
+  for (size_t i : plan_.carried) {
+    parameters_.push_back(function_.AddValue(Type::Tensor(DType::kI64, {}), symbols[i].name()));
+    tensors_[symbols[i]] = parameters_.back();
   }
   if (plan_.polls()) counter_ = function_.AddValue(Type::Tensor(DType::kI64, {}), "steps");
   RewriteRegion(region_);
@@ -71,7 +71,7 @@ Status DeviceLoopBody::Rewrite() {
 }
 
 ValueId DeviceLoopBody::Number(const Dim& dim) {
-  return EmitDim(maker_.builder(), dim, [this](const std::string& symbol) {
+  return EmitDim(maker_.builder(), dim, [this](const ir::SymbolId& symbol) {
     auto found = tensors_.find(symbol);
     return found == tensors_.end() ? std::nullopt : std::optional(found->second);
   });
@@ -106,7 +106,7 @@ void DeviceLoopBody::RewriteRegion(RegionId region) {
 
 void DeviceLoopBody::Read(const Node& node) {
   OpBuilder& b = maker_.builder();
-  for (const std::string& symbol : ir::SymbolList(node, "symbols")) {
+  for (const ir::SymbolId& symbol : node.Symbols("symbols")) {
     ValueId value = node.inputs[0];
     if (b.rank(value) == 1) value = b.SliceAxis(value, 0, plan_.reads.at(symbol).element, 1);
     tensors_[symbol] = b.Cast(b.Reshape(value, {}), DType::kI64);

@@ -16,7 +16,7 @@ struct PolledFunction {
   ir::Module& module;
   ir::Function& function;
   UseLists uses{&function};
-  std::set<std::string> mentioned = MentionedSymbols(function);
+  ir::SymbolSet mentioned = MentionedSymbols(function);
 };
 
 // Builds nodes apart from the regions, to be put where they belong.
@@ -70,8 +70,8 @@ class DeviceLoopBody {
   const ir::RegionId region_;
   const DeviceLoop& plan_;
   NodeMaker maker_;
-  std::map<std::string, ir::ValueId> tensors_;  // by symbol: an i64 scalar
-  std::vector<ir::ValueId> parameters_;         // of the carried symbols
+  std::unordered_map<ir::SymbolId, ir::ValueId> tensors_;  // i64 scalars
+  std::vector<ir::ValueId> parameters_;                    // of the carried symbols
   ir::ValueId counter_;
 };
 

@@ -52,7 +52,7 @@ class ContractionHoist {
     const Node loop = function_.node(id);
     if (!ir::DimAttribute(loop, "continue").IsConstant(1)) return;
     RegionDefinitions inside(function_, loop, loop.regions[0]);
-    index_ = Dim::Symbol(loop.String("index"));
+    index_ = Dim::Symbol(loop.Symbol("index"));
     trip_ = ir::DimAttribute(loop, "trip");
     inside_ = &inside;
     before_ = before;

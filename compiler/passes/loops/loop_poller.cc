@@ -16,9 +16,10 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpBuilder;
 using ir::RegionId;
+using ir::SymbolId;
 using ir::Type;
 using ir::ValueId;
-using Names = std::vector<std::string>;
+using SymbolIds = std::vector<SymbolId>;
 
 constexpr int64_t kFirstWidth = 2;
 
@@ -64,34 +65,34 @@ class LoopPoller {
 
  private:
   struct Symbols {
-    Names names, finals;
+    SymbolIds ids, finals;
     Dims initial, next;
 
-    void Add(std::string name, std::string final_name, Dim first, Dim after) {
-      names.push_back(std::move(name));
-      finals.push_back(std::move(final_name));
+    void Add(SymbolId symbol, SymbolId last, Dim first, Dim after) {
+      ids.push_back(std::move(symbol));
+      finals.push_back(std::move(last));
       initial.push_back(std::move(first));
       next.push_back(std::move(after));
     }
     void Give(Node* node) const {
-      node->attributes["symbols"] = names;
+      node->attributes["symbols"] = ids;
       node->attributes["finals"] = finals;
       node->attributes["initial"] = initial;
       node->attributes["next"] = next;
     }
   };
 
-  std::string Fresh(ir::DimRange range = {}) { return module_.FreshSymbol({.range = range}).symbol(); }
-  std::string Like(const std::string& symbol) { return Fresh(module_.symbols.at(symbol).range); }
+  SymbolId Fresh(ir::DimRange range = {}) { return module_.FreshSymbol({.range = range}).symbol(); }
+  SymbolId Like(const SymbolId& symbol) { return Fresh(module_.symbols.at(symbol).range); }
   size_t CarriedCount() const { return function_.region(Body()).parameters.size(); }
   RegionId Body() const { return function_.node(loop_).regions[0]; }
 
   void SplitSymbols(const Node& loop) {
-    const Names &names = ir::SymbolList(loop, "symbols"), &finals = ir::SymbolList(loop, "finals");
-    for (size_t i = 0; i < names.size(); ++i) {
+    const SymbolIds &symbols = loop.Symbols("symbols"), &finals = loop.Symbols("finals");
+    for (size_t i = 0; i < symbols.size(); ++i) {
       const bool on_device = std::find(plan_.carried.begin(), plan_.carried.end(), i) != plan_.carried.end();
       Symbols& side = on_device ? device_ : host_;
-      side.Add(names[i], finals[i], loop.DimList("initial")[i], loop.DimList("next")[i]);
+      side.Add(symbols[i], finals[i], loop.DimList("initial")[i], loop.DimList("next")[i]);
     }
   }
 
@@ -146,27 +147,30 @@ class LoopPoller {
 
   // The names of the host's carried symbols in the outer loop, and after the inner one.
   void NameHost(const Node& loop) {
-    for (const std::string& name : host_.names) {
-      between_.push_back(Like(name));
-      after_.push_back(Like(name));
+    for (const SymbolId& symbol : host_.ids) {
+      between_.push_back(Like(symbol));
+      after_.push_back(Like(symbol));
     }
     has_host_condition_ = !plan_.host_condition.IsConstant(1);
     if (has_host_condition_) host_goes_on_ = Fresh({0, 1}), host_count_ = Fresh();
-    const std::string& count = loop.String("count");
-    count_ = count.empty() ? Fresh() : count;
+    const SymbolId& count = loop.Symbol("count");
+    count_ = count.is_none() ? Fresh() : count;
   }
 
   // The loop itself, from `base` on.
   NodeId Inner(const Node& loop) {
     Node node = loop;
-    const std::string& index = loop.String("index");
+    const SymbolId& index = loop.Symbol("index");
     Symbols symbols;
     symbols.Add(index, Like(index), Dim::Symbol(base_), Dim::Symbol(index) + 1);
-    for (size_t i = 0; i < host_.names.size(); ++i)
-      symbols.Add(host_.names[i], after_[i], Dim::Symbol(between_[i]), host_.next[i]);
+    for (size_t i = 0; i < host_.ids.size(); ++i)
+      symbols.Add(host_.ids[i], after_[i], Dim::Symbol(between_[i]), host_.next[i]);
     if (has_host_condition_) symbols.Add(Fresh({0, 1}), host_goes_on_, 1, plan_.host_condition);
-    node.attributes = {{"trip", steps_},   {"start", Dim(1)},      {"continue", plan_.host_condition},
-                       {"index", Fresh()}, {"count", host_count_}};
+    node.attributes = {{"trip", steps_},
+                       {"start", Dim(1)},
+                       {"continue", plan_.host_condition},
+                       {"index", Fresh()},
+                       {"count", host_count_}};
     node.decided = {.expected_steps = most_steps_};
     symbols.Give(&node);
     if (has_host_condition_) steps_ = Dim::Symbol(host_count_);
@@ -213,7 +217,7 @@ class LoopPoller {
     symbols.Add(base_, Fresh(), 0, base + steps_);
     symbols.Add(width_, Fresh(), std::min(kFirstWidth, most_steps_), Min(width * 2, most_steps_));
     symbols.Add(Fresh(), count_, 0, Select(lives, counter, 0 - counter));
-    for (size_t i = 0; i < host_.names.size(); ++i)
+    for (size_t i = 0; i < host_.ids.size(); ++i)
       symbols.Add(between_[i], Fresh(), host_.initial[i], Dim::Symbol(after_[i]));
     if (!chunks_.empty()) {
       rows_after_ = Fresh();
@@ -226,10 +230,11 @@ class LoopPoller {
     node.inputs = initial_;
     Dim go_on = And(lives, Less(base + steps_, trip));
     if (has_host_condition_) go_on = And(go_on, Dim::Symbol(host_goes_on_));
-    node.attributes = {
-        {"trip", Dim(INT64_MAX)}, {"start", And(ir::DimAttribute(loop, "start"), Less(0, trip))},
-        {"continue", go_on},      {"index", Fresh()},
-        {"count", std::string()}};
+    node.attributes = {{"trip", Dim(INT64_MAX)},
+                       {"start", And(ir::DimAttribute(loop, "start"), Less(0, trip))},
+                       {"continue", go_on},
+                       {"index", Fresh()},
+                       {"count", SymbolId()}};
     node.decided.polls = true;
     symbols.Give(&node);
     const ir::Region region = function_.region(outer_);
@@ -240,8 +245,8 @@ class LoopPoller {
   ValueId OuterOutput(const Node& loop, size_t number) {
     if (number < loop.inputs.size()) return outputs_[number];
     Type type = function_.type(function_.region(outer_).parameters[number]);
-    const bool is_symbol = number < loop.inputs.size() + device_.names.size();
-    const bool is_counter = number == loop.inputs.size() + device_.names.size();
+    const bool is_symbol = number < loop.inputs.size() + device_.ids.size();
+    const bool is_counter = number == loop.inputs.size() + device_.ids.size();
     if (!is_symbol && !is_counter) type.dims[0] = Dim::Symbol(rows_after_);
     const ValueId value = function_.AddValue(std::move(type));
     if (is_symbol) carried_out_.push_back(value);
@@ -266,11 +271,11 @@ class LoopPoller {
   std::vector<NodeId> Finals(const Node& loop) {
     std::vector<NodeId> nodes;
     OpBuilder& b = maker_.builder();
-    for (size_t i = 0; i < device_.names.size(); ++i)
+    for (size_t i = 0; i < device_.ids.size(); ++i)
       if (in_.mentioned.contains(device_.finals[i]))
-        b.EmitMulti("define_dims", {carried_out_[i]}, {{"symbols", Names{device_.finals[i]}}});
-    if (plan_.polls() && std::ranges::any_of(host_.finals, [&](const std::string& name) {
-          return in_.mentioned.contains(name);
+        b.EmitMulti("define_dims", {carried_out_[i]}, {{"symbols", SymbolIds{device_.finals[i]}}});
+    if (plan_.polls() && std::ranges::any_of(host_.finals, [&](const SymbolId& symbol) {
+          return in_.mentioned.contains(symbol);
         }))
       nodes.push_back(CountAgain(loop));
     return Joined(maker_.Take(), nodes);
@@ -281,14 +286,14 @@ class LoopPoller {
     node.op = loop.op;
     node.source = loop.source;
     node.regions = {function_.AddRegion()};
-    const std::string index = Like(loop.String("index"));
-    Names again;
-    for (const std::string& name : host_.names) again.push_back(Like(name));
-    auto rename = [&](const std::string& symbol) -> std::optional<Dim> {
-      if (symbol == loop.String("index")) return Dim::Symbol(index);
-      const auto found = std::find(host_.names.begin(), host_.names.end(), symbol);
-      if (found == host_.names.end()) return std::nullopt;
-      return Dim::Symbol(again[static_cast<size_t>(found - host_.names.begin())]);
+    const SymbolId index = Like(loop.Symbol("index"));
+    SymbolIds again;
+    for (const SymbolId& symbol : host_.ids) again.push_back(Like(symbol));
+    auto rename = [&](const SymbolId& symbol) -> std::optional<Dim> {
+      if (symbol == loop.Symbol("index")) return Dim::Symbol(index);
+      const auto found = std::find(host_.ids.begin(), host_.ids.end(), symbol);
+      if (found == host_.ids.end()) return std::nullopt;
+      return Dim::Symbol(again[static_cast<size_t>(found - host_.ids.begin())]);
     };
     Symbols symbols;
     for (size_t i = 0; i < again.size(); ++i)
@@ -297,7 +302,7 @@ class LoopPoller {
                        {"start", Dim(1)},
                        {"continue", Dim(1)},
                        {"index", index},
-                       {"count", std::string()}};
+                       {"count", SymbolId()}};
     symbols.Give(&node);
     return function_.AddNode(std::move(node));
   }
@@ -314,8 +319,8 @@ class LoopPoller {
   std::vector<ValueId> initial_, carried_out_, inner_carried_, chunks_, collected_;
   ValueId counter_;
   RegionId outer_;
-  std::string base_, width_, rows_, rows_after_, count_, host_goes_on_, host_count_;
-  Names between_, after_;
+  SymbolId base_, width_, rows_, rows_after_, count_, host_goes_on_, host_count_;
+  SymbolIds between_, after_;
   Dim steps_;  // of the inner loop
   std::set<ValueId> rows_on_host_;
   bool has_host_condition_ = false;

@@ -55,14 +55,14 @@ LoopDescriber::LoopDescriber(const ir::Function& function, NodeId loop, const Vi
       target_(target),
       schedules_(*schedules) {
   body_.name = "loop";
-  body_.index = loop_.String("index");
-  body_.symbols = ir::SymbolList(loop_, "symbols");
+  body_.index = loop_.Symbol("index");
+  body_.symbols = loop_.Symbols("symbols");
   body_.next = loop_.DimList("next");
   body_.go_on = ir::DimAttribute(loop_, "continue");
-  body_.begin = "$begin";
-  body_.end = "$end";
+  body_.begin = ir::SymbolId("$begin");
+  body_.end = ir::SymbolId("$end");
   body_.vector_bits = target.vector_bits;
-  for (const std::string& symbol : ir::RegionSymbols(loop_)) inner_symbols_.insert(symbol);
+  for (const ir::SymbolId& symbol : ir::RegionSymbols(loop_)) inner_symbols_.insert(symbol);
 }
 
 bool LoopDescriber::Run() {
@@ -98,9 +98,9 @@ void LoopDescriber::Read(ValueId value, int position) {
 
 void LoopDescriber::ReadAll(const Node& node, int position) {
   for (ValueId input : node.inputs) Read(input, position);
-  for (const std::string& symbol : ir::DefinedSymbols(function_, node)) inner_symbols_.insert(symbol);
+  for (const ir::SymbolId& symbol : ir::DefinedSymbols(function_, node)) inner_symbols_.insert(symbol);
   if (ir::IsLoop(node))
-    for (const std::string& symbol : ir::RegionSymbols(node)) inner_symbols_.insert(symbol);
+    for (const ir::SymbolId& symbol : ir::RegionSymbols(node)) inner_symbols_.insert(symbol);
   for (ValueId output : node.outputs) inside_.insert(output);
   if (!ir::HasControlRegions(node)) return;
   for (ir::RegionId region : node.regions) {
@@ -121,12 +121,7 @@ void LoopDescriber::NumberNodes() {
   }
 }
 
-bool LoopDescriber::IsInner(const Dim& dim) const {
-  std::vector<std::string> names;
-  CollectSymbols(dim, &names);
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return inner_symbols_.contains(name); });
-}
+bool LoopDescriber::IsInner(const Dim& dim) const { return MentionsAny(dim, inner_symbols_); }
 
 // Kernels write out what changes from step to step, named expressions too.
 bool LoopDescriber::HasLargeDims(const Node& node) const {
@@ -301,7 +296,7 @@ bool LoopDescriber::AddNode(NodeId id, Steps* steps) {
       BodyStep step;
       step.kind = BodyStepKind::kDefine;
       step.parts = {*part};
-      step.symbols = ir::SymbolList(node, "symbols");
+      step.symbols = node.Symbols("symbols");
       steps->push_back(std::move(step));
       return true;
     }
@@ -374,7 +369,7 @@ bool LoopDescriber::AddBranch(NodeId id, Steps* steps) {
   BodyStep step;
   step.kind = BodyStepKind::kIf;
   step.condition = ir::DimAttribute(node, "condition");
-  step.symbols = ir::SymbolList(node, "symbols");
+  step.symbols = node.Symbols("symbols");
   step.then_values = node.DimList("then_values");
   step.else_values = node.DimList("else_values");
   ++branches_;

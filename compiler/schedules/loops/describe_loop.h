@@ -73,7 +73,7 @@ class LoopDescriber {
   std::map<ir::ValueId, int> made_at_;    // position of the producer in the body
   std::map<ir::ValueId, ir::NodeId> made_by_;
   std::set<ir::ValueId> inside_;  // made by some region of the loop
-  std::set<std::string> inner_symbols_;
+  ir::SymbolSet inner_symbols_;
   std::vector<bool> is_direct_;  // by result: made where it belongs
   int64_t statements_ = 0;
   int branches_ = 0;  // around the node at hand

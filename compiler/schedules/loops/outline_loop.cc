@@ -13,7 +13,7 @@ constexpr int64_t kMostFlops = 2'000'000;
 constexpr int64_t kAssumedSize = 32;
 
 bool IsSmall(const ir::Dim& flops) {
-  auto assume = [](const std::string&) { return std::optional<int64_t>(kAssumedSize); };
+  auto assume = [](const ir::SymbolId&) { return std::optional<int64_t>(kAssumedSize); };
   return ir::Evaluate(flops, assume).value_or(INT64_MAX) <= kMostFlops;
 }
 

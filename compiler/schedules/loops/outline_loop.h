@@ -34,7 +34,7 @@ struct OutlinedLoop {
   std::vector<tensor::LoopKernel> kernels;  // one for each target; `flops` and `bytes` are of one step
   std::vector<LoopArgument> arguments;
   std::vector<std::function<ir::TensorData()>> packed;
-  std::string begin, end;      // symbols among the kernels' scalars
+  ir::SymbolId begin, end;     // among the kernels' scalars
   int64_t state_elements = 0;  // 0: no state
   bool decides = false;        // the body says whether to go on
 };

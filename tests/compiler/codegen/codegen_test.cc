@@ -35,7 +35,7 @@ TEST(Codegen, RunsAMaskedVectorLoop) {
       CompiledKernel compiled(kernel, level);
       std::vector<float> a(37), b(37), out(40, -1);
       for (int i = 0; i < 37; ++i) a[i] = static_cast<float>(i), b[i] = static_cast<float>(100 * i);
-      ASSERT_EQ(compiled.Run({a.data(), b.data(), out.data()}, [](const std::string&) { return 37; }), 0);
+      ASSERT_EQ(compiled.Run({a.data(), b.data(), out.data()}, [](const ir::SymbolId&) { return 37; }), 0);
       for (int i = 0; i < 37; ++i) ASSERT_EQ(out[i], 102 * i) << i;
       for (int i = 37; i < 40; ++i) ASSERT_EQ(out[i], -1) << i;
     }
@@ -110,7 +110,7 @@ TEST(Codegen, LocalAndScratchBuffersHoldValues) {
   alignas(64) float scratch_memory[16 + 20];
   float out_memory[20];
   ASSERT_EQ(compiled.Run(
-                {out_memory}, [](const std::string&) { return 20; }, scratch_memory),
+                {out_memory}, [](const ir::SymbolId&) { return 20; }, scratch_memory),
             0);
   for (int x = 0; x < 20; ++x) EXPECT_EQ(out_memory[x], 10 * (19 - x) + x % 8);
 }

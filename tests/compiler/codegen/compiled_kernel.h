@@ -60,7 +60,7 @@ class CompiledKernel {
   // Runs the whole grid for the given values of symbols, in so many pieces, the last one first. -1: did not
   // compile.
   int32_t Run(std::vector<void*> buffers,
-              const std::function<std::optional<int64_t>(const std::string&)>& symbols = {},
+              const std::function<std::optional<int64_t>(const ir::SymbolId&)>& symbols = {},
               void* scratch = nullptr, int64_t pieces = 1) const {
     if (!function_) return -1;
     auto value_of = [&](const ir::Dim& dim) {

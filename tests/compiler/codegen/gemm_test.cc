@@ -93,7 +93,7 @@ TEST_P(GemmTile, ComputesTheProduct) {
       c(static_cast<size_t>(m * n));
   for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 13) - 6;
   for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 7) - 3;
-  auto symbols = [&](const std::string& s) { return s == "m" ? m : s == "n" ? n : k; };
+  auto symbols = [&](const ir::SymbolId& s) { return s.name() == "m" ? m : s.name() == "n" ? n : k; };
   ASSERT_EQ(compiled.Run({a.data(), b.data(), c.data()}, symbols), 0);
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {

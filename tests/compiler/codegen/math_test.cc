@@ -141,7 +141,7 @@ void Check(const Case& c, DType dtype, double limit) {
   for (CpuLevel level : LevelsHere()) {
     CompiledKernel compiled(kernel, level);
     int64_t points = static_cast<int64_t>(inputs.size()) / kLanes;
-    ASSERT_EQ(compiled.Run({inputs.data(), outputs.data()}, [&](const std::string&) { return points; }), 0);
+    ASSERT_EQ(compiled.Run({inputs.data(), outputs.data()}, [&](const ir::SymbolId&) { return points; }), 0);
     double worst = 0;
     T worst_input = 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -207,7 +207,7 @@ void CheckBinary(ExprOp op, long double (*reference)(long double, long double), 
   for (CpuLevel level : LevelsHere()) {
     int64_t points = static_cast<int64_t>(a.size()) / kLanes;
     ASSERT_EQ(CompiledKernel(kernel, level)
-                  .Run({a.data(), b.data(), out.data()}, [&](const std::string&) { return points; }),
+                  .Run({a.data(), b.data(), out.data()}, [&](const ir::SymbolId&) { return points; }),
               0);
     double worst = 0;
     size_t at = 0;

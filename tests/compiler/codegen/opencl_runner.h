@@ -32,7 +32,7 @@ class OpenClRunner {
 
   // Runs the whole grid; the code of the first failure, or -1 with `message`.
   int32_t Run(const tensor::LoopKernel& kernel, const std::vector<std::span<std::byte>>& buffers,
-              const std::function<std::optional<int64_t>(const std::string&)>& symbols,
+              const std::function<std::optional<int64_t>(const ir::SymbolId&)>& symbols,
               std::string* message) {
     KernelSource source{"kernel_under_test", &kernel};
     Expected<std::string> text = PrintOpenClC({&source, 1});
@@ -84,7 +84,7 @@ class OpenClRunner {
 
   int32_t Launch(const tensor::LoopKernel& kernel, cl_kernel function,
                  const std::vector<std::span<std::byte>>& buffers,
-                 const std::function<std::optional<int64_t>(const std::string&)>& symbols,
+                 const std::function<std::optional<int64_t>(const ir::SymbolId&)>& symbols,
                  std::string* message) {
     cl_int error = 0;
     auto make = [&](void* from, size_t bytes) {

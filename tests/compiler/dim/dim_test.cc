@@ -49,8 +49,8 @@ TEST(DimTest, ChoicesFold) {
   EXPECT_EQ(And(Equal(n(), 3), NotEqual(n(), 3)), Dim(0));
   // Symbols may be negative here; whoever knows better asks Simplify.
   EXPECT_FALSE(Less(n(), 0).is_constant());
-  EXPECT_EQ(Simplify(Less(n(), 0), [](const std::string&) { return DimRange{}; }), Dim(0));
-  EXPECT_EQ(Simplify(Max(n(), 0), [](const std::string&) { return DimRange{}; }), n());
+  EXPECT_EQ(Simplify(Less(n(), 0), [](const SymbolId&) { return DimRange{}; }), Dim(0));
+  EXPECT_EQ(Simplify(Max(n(), 0), [](const SymbolId&) { return DimRange{}; }), n());
 }
 
 // n, then ever larger expressions of it.
@@ -70,19 +70,17 @@ TEST(DimTest, NamedExpressionsCountAsOneNode) {
   EXPECT_FALSE(named == Dim::Named(Large(41), {}));
   EXPECT_EQ(named - named, Dim(0));
   EXPECT_EQ(RangeOf(named * 3 + 1).high, 28);
-  std::vector<std::string> symbols;
-  CollectSymbols(named * 2, &symbols);
-  EXPECT_THAT(symbols, testing::UnorderedElementsAre("n", "m"));
-  auto value = [](const std::string& symbol) { return std::optional<int64_t>(symbol == "n" ? 60 : 7); };
+  EXPECT_THAT(SymbolsOf(named * 2), testing::UnorderedElementsAre(SymbolId("n"), SymbolId("m")));
+  auto value = [](const SymbolId& symbol) { return std::optional<int64_t>(symbol.name() == "n" ? 60 : 7); };
   EXPECT_EQ(Evaluate(named * 2, value), *Evaluate(large, value) * 2);
-  EXPECT_EQ(Evaluate(named, [](const std::string&) { return std::optional<int64_t>(); }), std::nullopt);
-  auto number = [](const std::string& symbol) { return std::optional<Dim>(symbol == "n" ? 60 : 7); };
+  EXPECT_EQ(Evaluate(named, [](const SymbolId&) { return std::optional<int64_t>(); }), std::nullopt);
+  auto number = [](const SymbolId& symbol) { return std::optional<Dim>(symbol.name() == "n" ? 60 : 7); };
   EXPECT_EQ(Substitute(named * 2, number), Dim(*Evaluate(large, value) * 2));
-  auto other = [](const std::string& symbol) {
-    return symbol == "m" ? std::optional<Dim>(Dim::Symbol("k")) : std::nullopt;
+  auto other = [](const SymbolId& symbol) {
+    return symbol == SymbolId("m") ? std::optional<Dim>(Dim::Symbol("k")) : std::nullopt;
   };
   EXPECT_EQ(Substitute(named, other), Dim::Named(Substitute(large, other), {2, 9}));
-  EXPECT_EQ(Substitute(named, [](const std::string&) { return std::optional<Dim>(); }), named);
+  EXPECT_EQ(Substitute(named, [](const SymbolId&) { return std::optional<Dim>(); }), named);
   EXPECT_EQ(Dim::Named(Large(40), {}).ToString(), named.ToString());
   EXPECT_TRUE(ParseDim(named.ToString())->is_symbol());
 }
@@ -99,7 +97,7 @@ TEST(DimTest, NamedExpressionsOfOneAnotherStaySmall) {
   EXPECT_EQ(named.back(), size);
   for (size_t i = 0; i < named.size(); ++i) EXPECT_EQ(named[i].depth(), static_cast<int>(i) + 1);
   int64_t wanted = 5;
-  auto value = [](const std::string& symbol) { return std::optional<int64_t>(symbol == "n" ? 5 : 3); };
+  auto value = [](const SymbolId& symbol) { return std::optional<int64_t>(symbol.name() == "n" ? 5 : 3); };
   for (int step = 0; step < kSteps; ++step)
     wanted = std::max(std::min<int64_t>((wanted * wanted + step) / 7, 500),
                       std::min<int64_t>(wanted + *Evaluate(Large(30), value), 100));
@@ -112,7 +110,7 @@ TEST(DimTest, ProductsOfManySumsStaySmall) {
   for (int i = 0; i < 32; ++i)
     dims.push_back(Dim::Symbol("a" + std::to_string(i)) + Dim::Symbol("b" + std::to_string(i)) + 1);
   EXPECT_LT(Product(dims).size(), 10000u);
-  auto value = [](const std::string&) { return std::optional<int64_t>(1); };
+  auto value = [](const SymbolId&) { return std::optional<int64_t>(1); };
   EXPECT_EQ(Evaluate(Product({dims.begin(), dims.begin() + 20}), value), 3486784401);
 }
 
@@ -143,11 +141,11 @@ struct Sample {
 constexpr int kAssignments = 12;
 const char* const kSymbols[] = {"a", "b", "c"};
 
-int64_t SymbolValue(int assignment, const std::string& name) {
+int64_t SymbolValue(int assignment, const SymbolId& symbol) {
   static constexpr int64_t kTable[3][kAssignments] = {{0, 1, 2, 3, 5, 8, 13, 64, 1, 7, 100, 6},
                                                       {1, 1, 4, 2, 5, 9, 1, 63, 0, 7, 31, 12},
                                                       {3, 0, 2, 7, 1, 8, 4, 65, 2, 0, 17, 4}};
-  return kTable[name[0] - 'a'][assignment];
+  return kTable[symbol.name()[0] - 'a'][assignment];
 }
 
 std::optional<int64_t> NaiveValue(DimOp op, const std::vector<std::optional<int64_t>>& v) {
@@ -242,7 +240,7 @@ class DimPropertyTest : public ::testing::Test {
 };
 
 TEST_F(DimPropertyTest, SimplifiedValueIsTheNaiveValue) {
-  auto anything = [](const std::string&) { return DimRange{0, 100}; };
+  auto anything = [](const SymbolId&) { return DimRange{0, 100}; };
   int compared = 0;
   for (int i = 0; i < 60000; ++i) {
     Sample sample = Random(1 + i % 5);
@@ -252,9 +250,9 @@ TEST_F(DimPropertyTest, SimplifiedValueIsTheNaiveValue) {
     Dim simplified = Simplify(sample.dim, anything);
     for (int k = 0; k < kAssignments; ++k) {
       if (!sample.values[k]) continue;
-      auto lookup = [k](const std::string& name) -> std::optional<int64_t> { return SymbolValue(k, name); };
-      auto substitute = [k](const std::string& name) -> std::optional<Dim> {
-        return Dim(SymbolValue(k, name));
+      auto lookup = [k](const SymbolId& symbol) -> std::optional<int64_t> { return SymbolValue(k, symbol); };
+      auto substitute = [k](const SymbolId& symbol) -> std::optional<Dim> {
+        return Dim(SymbolValue(k, symbol));
       };
       std::optional<int64_t> value = Evaluate(sample.dim, lookup);
       ASSERT_EQ(value, sample.values[k]) << sample.dim.ToString() << " assignment " << k;

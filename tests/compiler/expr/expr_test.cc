@@ -62,8 +62,8 @@ TEST(Expr, ArithmeticOnDimsGivesOneDim) {
   EXPECT_EQ((n / IntConstant(2)).op(), ExprOp::kDim);
   Expr clamped = Select(Less(n, IntConstant(8)), n, IntConstant(8));
   EXPECT_EQ(clamped.op(), ExprOp::kDim);
-  EXPECT_EQ(ir::Evaluate(clamped->dim, [](const std::string&) { return 20; }), 8);
-  EXPECT_EQ(ir::Evaluate(clamped->dim, [](const std::string&) { return 3; }), 3);
+  EXPECT_EQ(ir::Evaluate(clamped->dim, [](const ir::SymbolId&) { return 20; }), 8);
+  EXPECT_EQ(ir::Evaluate(clamped->dim, [](const ir::SymbolId&) { return 3; }), 3);
   EXPECT_EQ(Cast(DType::kI64, Less(n, IntConstant(8))).op(), ExprOp::kDim);
   EXPECT_EQ(FloorDiv(n, IntConstant(0)).op(), ExprOp::kFloorDiv);
 }

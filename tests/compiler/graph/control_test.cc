@@ -10,6 +10,7 @@
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/parser.h"
 #include "compiler/graph/printer.h"
+#include "compiler/graph/verifier.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -176,6 +177,26 @@ TEST(ControlTest, SymbolsOfALoopAreScoped) {
             "@main: loop: the module does not list the symbol b");
   EXPECT_EQ(Broken(kLoop, "symbol steps: [0, inf]\n", ""),
             "@main: loop: the module does not list the symbol steps");
+  EXPECT_EQ(Broken(kLoop, "symbol i: [0, inf]\n", "symbol i: [0, inf] input\n"),
+            "@main: loop: the symbol i is listed as an input's");
+  EXPECT_EQ(Broken(kLoop, "symbol steps", "symbol other: [0, inf] input\nsymbol steps"),
+            "the symbol other is listed as an input's, but no input has it");
+}
+
+TEST(ControlTest, InputsTellWhichSymbolsAreTheirs) {
+  std::string text(kLoop);
+  text.replace(text.find(" input\n"), 6, "");
+  Module module = *ParseModule(text);
+  EXPECT_EQ(PrintModule(module), kLoop);
+  module.symbols.at(SymbolId("n")).scope = SymbolScope::kNode;
+  EXPECT_EQ(VerifyModule(module).error().message, "@main: the symbol n is not listed as an input's");
+}
+
+TEST(ControlTest, AttributesThatNameSymbolsHoldSymbols) {
+  Module module = *ParseModule(kLoop);
+  for (Node& node : module.main().nodes)
+    if (IsLoop(node)) node.attributes["symbols"] = std::vector<std::string>{"a"};
+  EXPECT_EQ(VerifyModule(module).error().message, "@main: loop: the attribute symbols is of another kind");
 }
 
 TEST(ControlTest, RegionsOfALoop) {

@@ -186,7 +186,9 @@ TEST_F(EvaluateTest, ReshapeKeepsTheOrder) {
     node.op = &reshape;
     node.inputs = {ValueId{0}};
     node.attributes["dims"] = to;
-    auto value = [](const std::string& name) -> std::optional<int64_t> { return name == "n" ? 4 : 6; };
+    auto value = [](const SymbolId& symbol) -> std::optional<int64_t> {
+      return symbol.name() == "n" ? 4 : 6;
+    };
     std::vector<int64_t> sizes;
     for (const Dim& dim : from) sizes.push_back(*Evaluate(dim, value));
     TensorData data = Counting(sizes);

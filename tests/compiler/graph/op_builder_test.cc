@@ -21,7 +21,7 @@ class OpBuilderTest : public ::testing::Test {
     return value;
   }
   Dim Symbol(const std::string& name) {
-    module_.symbols[name] = {.from_input = true};
+    module_.symbols[SymbolId(name)] = {.scope = SymbolScope::kInput};
     return Dim::Symbol(name);
   }
   ValueId Ints(std::vector<int64_t> values) {

@@ -22,8 +22,8 @@ class BodyInterpreter {
     for (int64_t i = begin; i < end; ++i) {
       if (!body_.go_on.IsConstant(1) && state_[1] == 0) break;
       Symbols outside = symbols_;
-      symbols_[body_.index] = i;
-      for (size_t k = 0; k < body_.symbols.size(); ++k) symbols_[body_.symbols[k]] = state_[2 + k];
+      symbols_[body_.index.name()] = i;
+      for (size_t k = 0; k < body_.symbols.size(); ++k) symbols_[body_.symbols[k].name()] = state_[2 + k];
       values_.clear();
       for (size_t b = 0; b < body_.buffers.size(); ++b)
         values_.push_back(
@@ -63,7 +63,7 @@ class BodyInterpreter {
         return true;
       case BodyStepKind::kDefine:
         for (size_t k = 0; k < step.symbols.size(); ++k)
-          symbols_[step.symbols[k]] =
+          symbols_[step.symbols[k].name()] =
               Buffer(step.parts[0]).at(Offset(step.parts[0]) + static_cast<int64_t>(k)).integer;
         return true;
       case BodyStepKind::kStore:
@@ -78,7 +78,7 @@ class BodyInterpreter {
         if (!Steps(is_then ? step.then : step.otherwise)) return false;
         const ir::Dims& values = is_then ? step.then_values : step.else_values;
         for (size_t k = 0; k < step.symbols.size(); ++k)
-          symbols_[step.symbols[k]] = ValueOf(values[k], symbols_);
+          symbols_[step.symbols[k].name()] = ValueOf(values[k], symbols_);
         return true;
       }
     }
@@ -95,7 +95,9 @@ class BodyInterpreter {
       memory.emplace_back(buffer.bytes.begin() + static_cast<std::ptrdiff_t>(from), buffer.bytes.end());
     }
     for (std::vector<std::byte>& bytes : memory) spans.push_back(bytes);
-    auto lookup = [&](const std::string& name) -> std::optional<int64_t> { return symbols_.at(name); };
+    auto lookup = [&](const ir::SymbolId& symbol) -> std::optional<int64_t> {
+      return symbols_.at(symbol.name());
+    };
     Expected<int32_t> code = EvaluateLoops(*step.kernel, spans, lookup, {.eager_select = true});
     ASSERT_TRUE(code.has_value()) << code.error().message;
     for (size_t a = 0; a < step.parts.size(); ++a) {

@@ -55,20 +55,20 @@ BodyStep CopyOf(BufferPart from, BufferPart to, Dim elements) {
   return step;
 }
 
-BodyStep DefineOf(BufferPart from, std::vector<std::string> symbols) {
+BodyStep DefineOf(BufferPart from, const char* symbol) {
   BodyStep step;
   step.kind = BodyStepKind::kDefine;
   step.parts = {from};
-  step.symbols = std::move(symbols);
+  step.symbols = {ir::SymbolId(symbol)};
   return step;
 }
 
 LoopBody NewBody() {
   LoopBody body;
   body.name = "loop";
-  body.index = "i";
-  body.begin = "begin";
-  body.end = "end";
+  body.index = ir::SymbolId("i");
+  body.begin = ir::SymbolId("begin");
+  body.end = ir::SymbolId("end");
   return body;
 }
 
@@ -108,7 +108,9 @@ class OutlinedLoopRun {
       symbols["begin"] = begin;
       symbols["end"] = end;
       begin = end;
-      auto lookup = [&](const std::string& name) -> std::optional<int64_t> { return symbols.at(name); };
+      auto lookup = [&](const ir::SymbolId& symbol) -> std::optional<int64_t> {
+        return symbols.at(symbol.name());
+      };
       std::vector<std::span<std::byte>> spans;
       for (HostTensor& tensor : at.arguments)
         spans.push_back(std::span(tensor.bytes).first(tensor.bytes.size() - 64));
@@ -245,8 +247,8 @@ TEST_P(OutlineTest, CarriedSymbolsAndEarlyExit) {
   store.kind = BodyStepKind::kStore;
   store.parts = {{1, Dim::Symbol("i")}};
   store.values = {s};
-  body.steps = {DefineOf({0, s}, {"d"}), store};
-  body.symbols = {"s"};
+  body.steps = {DefineOf({0, s}, "d"), store};
+  body.symbols = {ir::SymbolId("s")};
   body.next = {s + d};
   body.go_on = LessEqual(s + d, 30);
   HostTensor table = HostTensor::Zeros(DType::kI64, {64});
@@ -266,8 +268,8 @@ TEST_P(OutlineTest, BranchesAndRequirements) {
   BodyStep branch;
   branch.kind = BodyStepKind::kIf;
   branch.condition = Equal(FloorMod(Dim::Symbol("i"), 2), 0);
-  branch.symbols = {"to"};
-  branch.then = {DefineOf({2, Dim::Symbol("i")}, {"place"}), CopyOf({0, Dim::Symbol("place")}, {1, 0}, 3)};
+  branch.symbols = {ir::SymbolId("to")};
+  branch.then = {DefineOf({2, Dim::Symbol("i")}, "place"), CopyOf({0, Dim::Symbol("place")}, {1, 0}, 3)};
   branch.otherwise = {CopyOf({0, 2}, {1, 5}, 2)};
   branch.then_values = {Dim::Symbol("place") + 1};
   branch.else_values = {9};

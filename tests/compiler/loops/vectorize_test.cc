@@ -51,7 +51,7 @@ Result Evaluate(const LoopKernel& kernel, bool eager) {
   std::vector<std::span<std::byte>> buffers = {std::as_writable_bytes(std::span(in)),
                                                std::as_writable_bytes(std::span(at)),
                                                std::as_writable_bytes(std::span(result.out))};
-  auto code = EvaluateLoops(kernel, buffers, [](const std::string&) { return 19; }, {.eager_select = eager});
+  auto code = EvaluateLoops(kernel, buffers, [](const ir::SymbolId&) { return 19; }, {.eager_select = eager});
   EXPECT_TRUE(code) << code.error().message << "\n" << ToString(kernel);
   result.code = code.value_or(-1);
   return result;
@@ -170,8 +170,8 @@ TEST(EvaluateLoops, ReportsWhatNoKernelMayDo) {
     std::vector<std::span<std::byte>> buffers = {std::as_writable_bytes(std::span(in)),
                                                  std::as_writable_bytes(std::span(at)),
                                                  std::as_writable_bytes(std::span(out))};
-    auto code = EvaluateLoops(b.kernel, buffers, [](const std::string& s) {
-      return s == "n" ? std::optional<int64_t>(1) : std::nullopt;
+    auto code = EvaluateLoops(b.kernel, buffers, [](const ir::SymbolId& s) {
+      return s.name() == "n" ? std::optional<int64_t>(1) : std::nullopt;
     });
     return code ? "" : code.error().message;
   };

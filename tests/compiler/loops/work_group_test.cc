@@ -123,7 +123,7 @@ Expected<int32_t> Evaluate(const LoopKernel& kernel, std::vector<int32_t> in, st
   std::vector<std::span<std::byte>> buffers = {std::as_writable_bytes(std::span(in)),
                                                std::as_writable_bytes(std::span(*out))};
   int64_t groups = static_cast<int64_t>(out->size());
-  return EvaluateLoops(kernel, buffers, [&](const std::string&) { return std::optional(groups); });
+  return EvaluateLoops(kernel, buffers, [&](const ir::SymbolId&) { return std::optional(groups); });
 }
 
 TEST(WorkGroup, EvaluatorRunsGroupsInStep) {

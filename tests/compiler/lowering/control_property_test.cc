@@ -41,7 +41,7 @@ class NestBuilder {
   }
 
   ir::Module Build() {
-    module_.symbols["n"] = {.range = {1, 64}, .from_input = true};
+    module_.symbols[ir::SymbolId("n")] = {.range = {1, 64}, .scope = ir::SymbolScope::kInput};
     Dim n = Dim::Symbol("n");
     for (const Dims& dims : {Dims{n, 4}, Dims{4}, Dims{}}) {
       ValueId input = module_.main().AddValue(ir::Type::Tensor(DType::kF32, dims), "x");
@@ -223,7 +223,7 @@ class NestBuilder {
   std::map<const void*, std::vector<ir::Type>> carried_types_;
   std::vector<std::shared_ptr<int>> keys_;
   std::vector<ValueId> pool_;
-  std::vector<std::string> index_;  // of the loops around
+  std::vector<ir::SymbolId> index_;  // of the loops around
 };
 
 Expected<std::shared_ptr<const Program>> Lower(ir::Module module, bool optimise) {

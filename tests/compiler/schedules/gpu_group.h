@@ -100,7 +100,9 @@ class GpuGroup {
     }
     for (const Workspace& space : program_.workspaces)
       workspaces.push_back(HostTensor::Zeros(space.dtype, {ValueOf(space.elements, symbols)}));
-    auto lookup = [&](const std::string& name) -> std::optional<int64_t> { return symbols.at(name); };
+    auto lookup = [&](const ir::SymbolId& symbol) -> std::optional<int64_t> {
+      return symbols.at(symbol.name());
+    };
     for (const KernelCall& call : program_.calls) {
       if (ValueOf(call.when, symbols) == 0) continue;
       std::vector<std::span<std::byte>> buffers;
@@ -113,7 +115,7 @@ class GpuGroup {
         buffers.push_back(
             std::span(tensor.bytes).first(static_cast<size_t>(DTypeBytes(tensor.dtype, tensor.count()))));
       }
-      EXPECT_EQ(run(call.kernel, buffers, std::function<std::optional<int64_t>(const std::string&)>(lookup)),
+      EXPECT_EQ(run(call.kernel, buffers, std::function<std::optional<int64_t>(const ir::SymbolId&)>(lookup)),
                 0)
           << ToString(call.kernel);
     }

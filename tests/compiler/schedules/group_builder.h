@@ -76,8 +76,8 @@ inline ir::Dim M() { return ir::Dim::Symbol("m"); }
 inline ir::Dim K() { return ir::Dim::Symbol("k"); }
 
 inline int64_t ValueOf(const ir::Dim& dim, const Symbols& symbols) {
-  auto lookup = [&](const std::string& name) -> std::optional<int64_t> {
-    auto found = symbols.find(name);
+  auto lookup = [&](const ir::SymbolId& symbol) -> std::optional<int64_t> {
+    auto found = symbols.find(symbol.name());
     return found == symbols.end() ? std::nullopt : std::optional(found->second);
   };
   std::optional<int64_t> value = ir::Evaluate(dim, lookup);

@@ -102,7 +102,9 @@ class ScheduledGroup {
       std::vector<std::byte> scratch(static_cast<size_t>(ValueOf(call.kernel.scratch_bytes, symbols)) + 64);
       auto aligned =
           reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
-      auto lookup = [&](const std::string& name) -> std::optional<int64_t> { return symbols.at(name); };
+      auto lookup = [&](const ir::SymbolId& symbol) -> std::optional<int64_t> {
+        return symbols.at(symbol.name());
+      };
       EXPECT_EQ(kernels_[level][i]->Run(buffers, lookup, aligned, pieces), 0) << ToString(call.kernel);
     }
     return outputs;

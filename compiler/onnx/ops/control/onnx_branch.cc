@@ -98,7 +98,7 @@ class IfBuilder {
   Node node_;
   RegionId regions_[2];
   std::vector<ValueId> results_[2];
-  std::vector<std::string> symbols_;
+  std::vector<SymbolId> symbols_;
   Dims values_[2];
   std::vector<Dims> elements_;  // by output
 };

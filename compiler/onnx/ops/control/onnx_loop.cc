@@ -20,9 +20,9 @@ constexpr int kExactAttempts = 3;
 
 // One carried value, or one dim of one: a symbol that the loop carries.
 struct CarriedSymbol {
-  std::string name;
+  SymbolId symbol;
   Dim initial, next;
-  std::string final_name;
+  SymbolId after;
 };
 
 class LoopBuilder {
@@ -74,7 +74,7 @@ class LoopBuilder {
 
   CarriedSymbol& Carry(DimRange range, Dim initial) {
     CarriedSymbol symbol;
-    symbol.name = b_.module().FreshSymbol({.range = range}).symbol();
+    symbol.symbol = b_.module().FreshSymbol({.range = range}).symbol();
     symbol.initial = std::move(initial);
     return symbols_.emplace_back(std::move(symbol));
   }
@@ -93,13 +93,13 @@ class LoopBuilder {
       Dims elements = b_.ReadDims(initial);
       if (b_.failed()) return initial;
       CarriedSymbol& symbol = Carry(RangeOf(type.dtype), elements[0]);
-      return b_.Reshape(b_.DimScalar(Dim::Symbol(symbol.name), type.dtype), type.dims);
+      return b_.Reshape(b_.DimScalar(Dim::Symbol(symbol.symbol), type.dtype), type.dims);
     }
     const Type& first = b_.type(initial);
     if (type.kind == TypeKind::kTensor && type.ranked)
       for (size_t axis = 0; axis < type.dims.size(); ++axis)
         if (IsUnknown(type.dims[axis]))
-          type.dims[axis] = Dim::Symbol(Carry({0, INT64_MAX}, first.dims[axis]).name);
+          type.dims[axis] = Dim::Symbol(Carry({0, INT64_MAX}, first.dims[axis]).symbol);
     ValueId parameter = b_.function().AddValue(type, b_.function().value(initial).name);
     b_.function().region(region_).parameters.push_back(parameter);
     return parameter;
@@ -193,7 +193,7 @@ class LoopBuilder {
                        {"start", start},
                        {"continue", continue_},
                        {"index", index_},
-                       {"count", counted ? std::string() : count.symbol()}};
+                       {"count", counted ? SymbolId() : count.symbol()}};
     std::vector<ValueId> region_results, outputs(results_.size());
     size_t symbol = 0;
     for (size_t i = 0; i < types_.size(); ++i) {
@@ -222,14 +222,14 @@ class LoopBuilder {
     b_.function().region(region_).results = std::move(region_results);
     b_.function().region(b_.region()).nodes.push_back(b_.function().AddNode(std::move(node)));
     for (auto [number, of] : scalar_finals_)
-      outputs[number] = b_.Reshape(b_.DimScalar(Dim::Symbol(symbols_[of].final_name), types_[number].dtype),
+      outputs[number] = b_.Reshape(b_.DimScalar(Dim::Symbol(symbols_[of].after), types_[number].dtype),
                                    types_[number].dims);
     return outputs;
   }
 
   Dim Final(CarriedSymbol* symbol, DimRange range) {
     Dim dim = b_.module().FreshSymbol({.range = range});
-    symbol->final_name = dim.symbol();
+    symbol->after = dim.symbol();
     return dim;
   }
 
@@ -249,7 +249,7 @@ class LoopBuilder {
       CarriedSymbol& symbol = Carry({0, INT64_MAX}, 0);
       symbol.next = dim;
       dims.push_back(Final(&symbol, {0, INT64_MAX}));
-      Dim last = Dim::Symbol(symbol.name), index = Dim::Symbol(index_);
+      Dim last = Dim::Symbol(symbol.symbol), index = Dim::Symbol(index_);
       b_.EnterRegion(region_);
       b_.Require(Or(Equal(index, 0), Equal(dim, last)),
                  "step {0} collects a size of {1}, the steps before it one of {2}", {index, dim, last});
@@ -259,15 +259,15 @@ class LoopBuilder {
   }
 
   void SetSymbols(Node* node) {
-    std::vector<std::string> names, finals;
+    std::vector<SymbolId> symbols, finals;
     Dims initial, next;
     for (CarriedSymbol& symbol : symbols_) {
-      names.push_back(symbol.name);
-      finals.push_back(symbol.final_name);
+      symbols.push_back(symbol.symbol);
+      finals.push_back(symbol.after);
       initial.push_back(symbol.initial);
       next.push_back(symbol.next);
     }
-    node->attributes["symbols"] = std::move(names);
+    node->attributes["symbols"] = std::move(symbols);
     node->attributes["finals"] = std::move(finals);
     node->attributes["initial"] = std::move(initial);
     node->attributes["next"] = std::move(next);
@@ -280,7 +280,7 @@ class LoopBuilder {
   std::vector<Type> types_;  // of the carried values; unknown dims are carried as symbols
   InnerSymbols inner_{c_.b.module()};
   RegionId region_;
-  std::string index_;
+  SymbolId index_;
   std::vector<CarriedSymbol> symbols_;  // in the order of the carried values
   std::vector<ValueId> results_;        // of the body, without the condition
   Dim continue_ = 1;
@@ -289,17 +289,10 @@ class LoopBuilder {
 
 }  // namespace
 
-InnerSymbols::InnerSymbols(const Module& module) : module_(&module), first_(module.next_symbol) {}
-
-bool InnerSymbols::IsInner(const std::string& symbol) const {
-  auto found = module_->symbols.find(symbol);
-  return found != module_->symbols.end() && found->second.serial >= first_;
-}
+InnerSymbols::InnerSymbols(const Module& module) : module_(&module), begin_(module.now()) {}
 
 bool InnerSymbols::Mentioned(const Dim& dim) const {
-  std::vector<std::string> symbols;
-  CollectSymbols(dim, &symbols);
-  return std::any_of(symbols.begin(), symbols.end(), [this](const std::string& s) { return IsInner(s); });
+  return AnySymbol(dim, [this](const SymbolId& symbol) { return module_->IsMadeSince(symbol, begin_); });
 }
 
 std::vector<ValueId> BuildLoop(OnnxContext& c, const LoopSpec& spec) { return LoopBuilder(c, spec).Run(); }

@@ -278,7 +278,7 @@ void FixBatch(OpBuilder& b, const Dim& batch, const Dim& state_batch) {
   auto known = state_batch.constant();
   if (!known.has_value() || !batch.is_symbol()) return;
   auto symbol = b.module().symbols.find(batch.symbol());
-  if (symbol == b.module().symbols.end() || !symbol->second.from_input) return;
+  if (symbol == b.module().symbols.end() || symbol->second.scope != SymbolScope::kInput) return;
   DimRange& range = symbol->second.range;
   if (range.low <= *known && *known <= range.high) range = {*known, *known};
 }

@@ -262,8 +262,8 @@ TEST(ForeignModels, DimsOfOneNameCanBeDistinct) {
   ASSERT_TRUE(model.module) << model.error();
   EXPECT_EQ(model.output(), "tensor<f32,[n,x_1]>");
   EXPECT_EQ(model.output(1), "tensor<f32,[z_0,m]>");
-  EXPECT_EQ(model.module->symbols.at("x_1").range.high, 8);
-  EXPECT_EQ(model.module->symbols.at("z_0").range.high, 4);
+  EXPECT_EQ(model.module->symbols.at(SymbolId("x_1")).range.high, 8);
+  EXPECT_EQ(model.module->symbols.at(SymbolId("z_0")).range.high, 4);
 }
 
 }  // namespace

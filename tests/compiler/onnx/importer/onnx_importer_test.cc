@@ -15,7 +15,7 @@ TEST(OnnxImporter, DimensionsBecomeSymbols) {
   Imported model(ModelMessage(
       OneNode({"Relu", {"x"}, {"y"}}, {"batch size", "", int64_t{3}, "batch size", int64_t{-1}})));
   EXPECT_EQ(model.output(), "tensor<f32,[batch_size,x_1,3,batch_size,x_4]>");
-  EXPECT_TRUE(model.module->symbols.at("x_1").from_input);
+  EXPECT_EQ(model.module->symbols.at(SymbolId("x_1")).scope, SymbolScope::kInput);
 }
 
 // Whether a symbol comes from inside of a branch, its definition tells, not its name.
@@ -32,7 +32,7 @@ TEST(OnnxImporter, SymbolsOfTheModelMayBeNamedLikeFreshOnes) {
   Imported model(ModelMessage(graph));
   EXPECT_EQ(model.output(), "tensor<f32,[s5]>");
   ASSERT_TRUE(model.module);
-  EXPECT_EQ(model.module->symbols.at("s5").serial, -1);
+  EXPECT_FALSE(model.module->IsMadeSince(SymbolId("s5"), {0}));
 }
 
 TEST(OnnxImporter, FactsBoundAndFixDimensions) {
@@ -41,7 +41,7 @@ TEST(OnnxImporter, FactsBoundAndFixDimensions) {
   options.dims["m"] = {1, 512};
   Imported model(ModelMessage(OneNode({"Relu", {"x"}, {"y"}}, {"n", "m"})), options);
   EXPECT_EQ(model.output(), "tensor<f32,[2,m]>");
-  EXPECT_EQ(model.module->symbols.at("m").range.high, 512);
+  EXPECT_EQ(model.module->symbols.at(SymbolId("m")).range.high, 512);
   options.dims["k"] = {1, 1};
   Imported wrong(ModelMessage(OneNode({"Relu", {"x"}, {"y"}}, {"n", "m"})), options);
   EXPECT_EQ(wrong.error(), "no input has a dimension 'k'; there is 'm'");
