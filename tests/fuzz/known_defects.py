@@ -171,6 +171,8 @@ DEFECTS = [
     Defect("ConvTranspose", EVALUATOR, "SAME pads below 0 go to the other side", transposed_pads_below_zero),
     Defect("MaxPool", EVALUATOR, "counts pads twice where ceil_mode is 1", pads_a_rounded_up_result),
     Defect("MaxPool", EVALUATOR, "takes pads for pairs, one of each axis", pads_differ_as_pairs),
+    Defect("LpPool AveragePool", EVALUATOR, "with VALID pads dilations do not count for the result's shape",
+           lambda step, version: step.attributes.get("auto_pad") == "VALID" and any(d != 1 for d in step.attributes.get("dilations", []))),
     Defect("MaxPool", EVALUATOR, "gives 0 for windows of padding alone", has_window_of_padding),
     Defect("OneHot", EVALUATOR, "computes on values that are only chosen",
            lambda step, version: step.operands[2].value.dtype.kind not in "iub"
