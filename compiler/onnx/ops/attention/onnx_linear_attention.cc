@@ -15,6 +15,10 @@ constexpr int64_t kMostWrittenOut = 4;
 
 // [batch, length, heads * size] as [batch, heads, length, size] in f32.
 ValueId ByHeads(OpBuilder& b, ValueId x, const Dim& heads) {
+  if (b.rank(x) != 3)
+    return b.Fail(
+        Code::kInvalidArgument,
+        fmt::format("a tensor of rank {} where [batch, length, heads * size] is wanted", b.rank(x)));
   Dims d = b.dims(x);
   ValueId apart = b.Reshape(b.Cast(x, DType::kF32), {d[0], d[1], heads, FloorDiv(d[2], heads)});
   return b.Transpose(apart, {0, 2, 1, 3});
@@ -121,6 +125,10 @@ void LinearAttention(OnnxContext& c) {
   if (rule.is_gated) r.decay = ByHeads(b, c.in(4), heads);
   if (rule.is_corrected) r.beta = ByHeads(b, c.in(5), b.dim(c.in(5), 2));
   if (b.failed()) return;
+  if (c.has(3) && b.rank(c.in(3)) != 4) {
+    b.Fail(Code::kInvalidArgument, fmt::format("a past state of rank {}, wanted 4", b.rank(c.in(3))));
+    return;
+  }
   Dims state_dims{b.dim(c.in(0), 0), Dim(heads), b.dim(r.key, 3), b.dim(r.value, 3)};
   ValueId state = c.has(3) ? b.Cast(c.in(3), DType::kF32) : b.Expand(b.Scalar(DType::kF32, 0), state_dims);
   auto [rows, last] = r.Run(c, state);
