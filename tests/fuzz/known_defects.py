@@ -107,6 +107,9 @@ def pads_a_rounded_up_result(step, version):
     return step.attributes.get("ceil_mode", 0) == 1 and any(before + after for before, after in axis_paddings(step))
 
 
+UNBOUNDED = {"relu", "leakyrelu", "thresholdedrelu", "affine", "elu", "softplus", "scaledtanh"}  # activations
+
+
 def pads_differ_as_pairs(step, version):
     pads = list(step.attributes.get("pads", []))
     axes = len(pads) // 2
@@ -170,6 +173,9 @@ DEFECTS = [
     Defect("ConvTranspose", RUNTIME, "SAME pads below 0 are left out", transposed_pads_below_zero),
     Defect("ConvTranspose", EVALUATOR, "SAME pads below 0 go to the other side", transposed_pads_below_zero),
     Defect("MaxPool", EVALUATOR, "counts pads twice where ceil_mode is 1", pads_a_rounded_up_result),
+    Defect("RNN GRU LSTM", RUNTIME, "keeps the state of f16 in f32, where activations without bound do not overflow",
+           lambda step, version: step.operands[0].value.dtype == np.float16
+           and UNBOUNDED.intersection(name.lower() for name in step.attributes.get("activations", []))),
     Defect("MaxPool", EVALUATOR, "takes pads for pairs, one of each axis", pads_differ_as_pairs),
     Defect("LpPool AveragePool", EVALUATOR, "with VALID pads dilations do not count for the result's shape",
            lambda step, version: step.attributes.get("auto_pad") == "VALID" and any(d != 1 for d in step.attributes.get("dilations", []))),
