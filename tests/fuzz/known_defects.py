@@ -107,7 +107,7 @@ def pads_a_rounded_up_result(step, version):
     return step.attributes.get("ceil_mode", 0) == 1 and any(before + after for before, after in axis_paddings(step))
 
 
-UNBOUNDED = {"relu", "leakyrelu", "thresholdedrelu", "affine", "elu", "softplus", "scaledtanh"}  # activations
+UNBOUNDED = {"relu", "leakyrelu", "thresholdedrelu", "affine", "elu", "softplus"}  # activations
 
 
 def pads_differ_as_pairs(step, version):
