@@ -4,6 +4,13 @@ namespace tvmvm::ir {
 
 bool IsUnranked(const Type& type) { return type.kind == TypeKind::kTensor && !type.ranked; }
 
+Dim RankOf(OpBuilder& b, ValueId value) {
+  if (b.type(value).ranked) return b.rank(value);
+  const Dim rank = b.module().FreshSymbol({.range = {0, Type::kMostRanks}});
+  b.Host(HostFunctionId::kTensorRank, {value}, {}, {}, {rank.symbol()});
+  return rank;
+}
+
 ValueId FlatViews::ShapeOf(ValueId value) const {
   auto found = shape_of_.find(value);
   return found == shape_of_.end() ? value : found->second;

@@ -41,5 +41,7 @@ class FlatViews {
 
 // A tensor of which not even the rank is known.
 bool IsUnranked(const Type& type);
+// The rank of a tensor; of one of unknown rank a symbol, which the tensor is asked for.
+Dim RankOf(OpBuilder& b, ValueId value);
 
 }  // namespace tvmvm::ir

@@ -16,7 +16,7 @@ class Overlaid {
   void Run(const OnnxOp& row) {
     const std::vector<ValueId> inputs = c_.inputs;
     for (ValueId& input : c_.inputs) {
-      ranks_.push_back(input.valid() ? RankOf(input) : Dim(0));
+      ranks_.push_back(input.valid() ? RankOf(b_, input) : Dim(0));
       if (input.valid()) input = WithMostAxes(input);
     }
     Dim rank = 0;
@@ -36,13 +36,6 @@ class Overlaid {
   }
 
  private:
-  Dim RankOf(ValueId value) {
-    if (b_.type(value).ranked) return b_.rank(value);
-    const Dim rank = b_.module().FreshSymbol({.range = {0, Type::kMostRanks}});
-    b_.Host(HostFunctionId::kTensorRank, {value}, {}, {}, {rank.symbol()});
-    return rank;
-  }
-
   ValueId WithMostAxes(ValueId value) {
     Dims dims;
     if (b_.type(value).ranked) {

@@ -63,8 +63,7 @@ class RankDispatch {
     std::vector<int> ranks;
     for (int rank = 0; rank < Type::kMostRanks; ++rank)
       if ((type.ranks >> rank & 1) != 0) ranks.push_back(rank);
-    Dim rank = b_.module().FreshSymbol({.range = {0, Type::kMostRanks}});
-    b_.Host(HostFunctionId::kTensorRank, {c_.inputs[input]}, {}, {}, {rank.symbol()});
+    const Dim rank = RankOf(b_, c_.inputs[input]);
     // tensor.ranked fails where the rank is another one.
     Dispatch(input, rank, ranks, [this, type, x = c_.inputs[input]](int rank) {
       Type ranked = Type::Tensor(type.dtype, {});

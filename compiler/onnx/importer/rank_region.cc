@@ -258,9 +258,7 @@ void RankRegion::Close() {
           same_shape[i] && type.kind == TypeKind::kTensor && type.ranked && type.dims == dims_[branch];
     }
   b_.SetSource(nodes_[members_[0]].name.empty() ? nodes_[members_[0]].op_type : nodes_[members_[0]].name);
-  const Dim rank = b_.module().FreshSymbol({.range = {0, Type::kMostRanks}});
-  b_.Host(HostFunctionId::kTensorRank, {decided_}, {}, {}, {rank.symbol()});
-  const std::vector<ValueId> joined = branches_->Join(rank, results);
+  const std::vector<ValueId> joined = branches_->Join(RankOf(b_, decided_), results);
   for (size_t i = 0; i < names.size() && i < joined.size(); ++i) {
     if (same_shape[i] && IsUnranked(b_.type(joined[i]))) flats_.SetSameShape(joined[i], decided_);
     importer_.define(names[i], joined[i]);
