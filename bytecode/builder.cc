@@ -194,8 +194,7 @@ RefReg FunctionBuilder::Allocate(DType dtype, std::span<const ScalarReg> dims, D
   if (device == DeviceClass::kCpu)
     Emit(Opcode::kAllocate, {{kRefDst, result.index}, type, shape});
   else
-    Emit(Opcode::kAllocateOn,
-         {{kRefDst, result.index}, {kIndex, static_cast<int64_t>(device)}, type, shape});
+    Emit(Opcode::kAllocateOn, {{kRefDst, result.index}, {kIndex, static_cast<int64_t>(device)}, type, shape});
   return result;
 }
 
@@ -221,9 +220,8 @@ RefReg FunctionBuilder::Arena(ScalarReg bytes, DeviceClass device) {
   if (device == DeviceClass::kCpu)
     Emit(Opcode::kArena, {{kRefDst, result.index}, {kScalarSrc, bytes.index}});
   else
-    Emit(Opcode::kArenaOn, {{kRefDst, result.index},
-                            {kIndex, static_cast<int64_t>(device)},
-                            {kScalarSrc, bytes.index}});
+    Emit(Opcode::kArenaOn,
+         {{kRefDst, result.index}, {kIndex, static_cast<int64_t>(device)}, {kScalarSrc, bytes.index}});
   return result;
 }
 

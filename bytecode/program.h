@@ -74,8 +74,8 @@ inline constexpr int64_t kArgumentAlignment = 16;
 constexpr bool IsWritten(Access access) { return access == Access::kWrite || access == Access::kReadWrite; }
 
 struct KernelSpec {
-  std::string name;    // unique; "fused.exp_add.12"
-  std::string symbol;  // the function's symbol in each kernel library that holds it
+  std::string name;                         // unique; "fused.exp_add.12"
+  std::string symbol;                       // the function's symbol in each kernel library that holds it
   DeviceClass device = DeviceClass::kCpu;   // launches name the queue of the class
   uint32_t scalar_count = 0;                // scalar arguments of a launch
   std::vector<Access> buffers;              // one for each buffer argument

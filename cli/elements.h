@@ -15,7 +15,7 @@ double ReadFloat(const Tensor& tensor, int64_t index);                  // float
 std::complex<double> ReadComplex(const Tensor& tensor, int64_t index);  // complex types
 // Integers and bools; u64 comes as the i64 of the same bits.
 int64_t ReadInteger(const Tensor& tensor, int64_t index);
-void WriteFloat(Tensor& tensor, int64_t index, double value);     // rounded to the nearest of the type; NaN kept
+void WriteFloat(Tensor& tensor, int64_t index, double value);  // rounded to the nearest of the type; NaN kept
 void WriteInteger(Tensor& tensor, int64_t index, int64_t value);  // low bits
 // "1.5", "-3", "true", "\"text\"", "(1+2j)"
 std::string FormatElement(const Tensor& tensor, int64_t index);

@@ -67,8 +67,8 @@ void PrintText(const Program& program, const std::vector<SectionInfo>& sections)
                             function.code.size(), function.scalar_registers, function.ref_registers));
   PrintResult(fmt::format("kernels: {}", program.kernels.size()));
   for (const KernelSpec& kernel : program.kernels)
-    PrintResult(fmt::format("  {} ({}): {} scalars, {} buffers{}", kernel.name, DeviceClassName(kernel.device),
-                            kernel.scalar_count, kernel.buffers.size(),
+    PrintResult(fmt::format("  {} ({}): {} scalars, {} buffers{}", kernel.name,
+                            DeviceClassName(kernel.device), kernel.scalar_count, kernel.buffers.size(),
                             kernel.source_node.empty() ? "" : ", from " + kernel.source_node));
   PrintResult(fmt::format("kernel libraries: {}", program.libraries.size()));
   for (const KernelLibrarySpec& library : program.libraries)

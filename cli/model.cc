@@ -27,9 +27,10 @@ Expected<CompileResult> CompileWithProgress(const std::string& path, CompileOpti
 Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view) {
   if (!IsModelFile(model.path)) {
     if (model.precision != Precision::kF32)
-      return MakeError(Code::kInvalidArgument,
-                       fmt::format("'{}': the precision is chosen where a model is compiled; this is a program",
-                                   model.path));
+      return MakeError(
+          Code::kInvalidArgument,
+          fmt::format("'{}': the precision is chosen where a model is compiled; this is a program",
+                      model.path));
     if (!view.trace_values && !view.keep_all_values) return LoadProgram(model.path);
     return MakeError(Code::kInvalidArgument,
                      fmt::format("'{}': values inside the model can be shown for models only, which are "

@@ -25,8 +25,8 @@ struct InputSpec {
   bool absent = false;                       // an optional without element
   std::optional<std::vector<int64_t>> dims;  // random: all dims as given; none: from the signature and --dim
 };
-// "x.npy", "NAME=x.npy", "NAME=random", "NAME=random:4x128", "random:4x128", "NAME=none". A text that names an existing
-// file is a path even where it holds a '='.
+// "x.npy", "NAME=x.npy", "NAME=random", "NAME=random:4x128", "random:4x128", "NAME=none". A text that names
+// an existing file is a path even where it holds a '='.
 Expected<InputSpec> ParseInput(std::string_view text);
 
 struct Expectation {

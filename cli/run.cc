@@ -132,7 +132,8 @@ void PrintJson(const FunctionSpec& main, const Outcome& outcome, const RunArgume
 }  // namespace
 
 Expected<int> RunCommand(const RunArguments& arguments) {
-  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model, {!arguments.dump.empty(), arguments.trace_values}));
+  TVMVM_TRY(ProgramPointer program,
+            LoadModel(arguments.model, {!arguments.dump.empty(), arguments.trace_values}));
   const FunctionSpec& main = program->main();
   bool any_wanted = std::ranges::any_of(
       main.outputs, [&](const ParameterSpec& output) { return IsWanted(output.name, arguments.dump); });

@@ -1,6 +1,6 @@
 #include "vm/warm.h"
 
-#include "vm/interpreter/uses.h"
+#include "vm/binding/uses.h"
 
 namespace tvmvm {
 namespace {

@@ -10,7 +10,7 @@
 namespace tvmvm::text {
 
 inline constexpr std::array<std::string_view, 4> kAccessNames = {"read", "write", "readwrite",
-                                                               "read_aligned"};
+                                                                 "read_aligned"};
 inline constexpr std::array<std::string_view, 4> kValueKindNames = {"tensor", "sequence", "optional",
                                                                     "tuple"};
 inline constexpr std::array<std::string_view, 4> kDeviceNames = {"cpu", "opencl", "vulkan", "null"};

@@ -82,8 +82,8 @@ Status Element(const Context& context, const Instruction& instruction, size_t op
 Status Device(const Context& context, const Instruction& instruction, size_t operand) {
   int64_t queue = instruction.operand(operand).value;
   if (queue < kDeviceClassCount) return {};
-  return context.Fail(instruction, fmt::format("queue {} is of no device, the last one is {}", queue,
-                                               kDeviceClassCount - 1));
+  return context.Fail(
+      instruction, fmt::format("queue {} is of no device, the last one is {}", queue, kDeviceClassCount - 1));
 }
 
 Status Writable(const Context& context, const Instruction& instruction, size_t operand, size_t position) {
@@ -97,9 +97,9 @@ Status Launch(const Context& context, const Instruction& instruction) {
   const KernelSpec& kernel = context.program.kernels[instruction.operand(0).value];
   std::string who = fmt::format("kernel '{}'", kernel.name);
   if (int64_t queue = instruction.operand(1).value; queue != static_cast<int64_t>(kernel.device))
-    return context.Fail(instruction, fmt::format("{} runs on {}, whose queue is {}, not {}", who,
-                                                 DeviceClassName(kernel.device),
-                                                 static_cast<int>(kernel.device), queue));
+    return context.Fail(instruction,
+                        fmt::format("{} runs on {}, whose queue is {}, not {}", who,
+                                    DeviceClassName(kernel.device), static_cast<int>(kernel.device), queue));
   TVMVM_CHECK_OK(Count(context, instruction, "shape scalars", instruction.operand(2).list_size(), "a launch",
                        kLaunchShapeSize));
   TVMVM_CHECK_OK(

@@ -33,8 +33,8 @@ class MinCut {
   int64_t Push(uint32_t node, int64_t limit);
 
   static constexpr uint32_t kSource = 0, kSink = 1, kFirstItem = 2;  // nodes of the network
-  std::vector<Arc> arcs_;                                           // arc k's reverse is k ^ 1
-  std::vector<std::vector<uint32_t>> out_;                          // by node: its arcs
+  std::vector<Arc> arcs_;                                            // arc k's reverse is k ^ 1
+  std::vector<std::vector<uint32_t>> out_;                           // by node: its arcs
   std::vector<int> level_;
   std::vector<size_t> next_;
 };

@@ -1,6 +1,6 @@
 // The smallest device: memory that the host may not touch directly and that begins as zeros, any kernels, and
-// nothing computed. It shows what a device must do (docs/adding_a_device.md) and lets tests make a device fail
-// where they like.
+// nothing computed. It shows what a device must do (docs/adding_a_device.md) and lets tests make a device
+// fail where they like.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* kCommands[] = {"compile", "run", "bench",  "test", "inspect",
-                                     "disasm",  "asm", "verify", "ops", "devices"};
+                                     "disasm",  "asm", "verify", "ops",  "devices"};
 
 void ExpectUsageError(const std::string& command, const std::string& message) {
   ToolResult result = RunShell(command);

@@ -1,5 +1,5 @@
-// What every device has to give alike: casts of floats beyond an integer's range (cases/casts.json), and regions
-// of any size (roi_region of hostile/values.json), which must not take forever.
+// What every device has to give alike: casts of floats beyond an integer's range (cases/casts.json), and
+// regions of any size (roi_region of hostile/values.json), which must not take forever.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -2,8 +2,8 @@
 #include "tests/image/pictures.h"
 
 // clang-format off: jpeglib.h wants stdio.h first
-#include <stdio.h>
 #include <jpeglib.h>
+#include <stdio.h>
 // clang-format on
 #include <openjpeg.h>
 #include <png.h>

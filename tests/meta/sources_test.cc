@@ -51,7 +51,8 @@ TEST(SourcesTest, LibrariesThrowOnlyWhereTheFolderCatches) {
       "allocator/host_memory.cc",  // an allocator for standard containers: their protocol
       // protozero throws on malformed input, and so do its readers; all is caught where the importer begins.
       "compiler/onnx/model/onnx_model.cc",
-      "compiler/onnx/model/onnx_tensor.cc", "compiler/onnx/model/onnx_type.cc",
+      "compiler/onnx/model/onnx_tensor.cc",
+      "compiler/onnx/model/onnx_type.cc",
       "compiler/onnx/model/onnx_tensor.h",
   };
   EXPECT_THAT(LibraryLines(std::regex(R"(\bthrow\b)"), exceptions), ::testing::IsEmpty());

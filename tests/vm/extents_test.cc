@@ -1,4 +1,4 @@
-#include "vm/interpreter/extents.h"
+#include "vm/binding/extents.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "tests/vm/text_program.h"
-#include "vm/interpreter/element_access.h"
 #include "vm/interpreter/plan_cache.h"
+#include "vm/objects/element_access.h"
 
 namespace tvmvm {
 namespace {

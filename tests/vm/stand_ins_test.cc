@@ -1,5 +1,5 @@
 // Which values of plans a caller's tensors on the GPU stand in for, and what is copied then.
-#include "vm/interpreter/stand_ins.h"
+#include "vm/binding/stand_ins.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include "bytecode/host_functions.h"
 #include "bytecode/status.h"
 #include "devices/device.h"
-#include "vm/interpreter/object.h"
+#include "vm/objects/object.h"
 
 namespace tvmvm {
 

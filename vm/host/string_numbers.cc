@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "vm/host/operands.h"
-#include "vm/interpreter/element_access.h"
+#include "vm/objects/element_access.h"
 
 namespace tvmvm {
 namespace {

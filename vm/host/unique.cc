@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "vm/host/blocks.h"
-#include "vm/interpreter/element_access.h"
+#include "vm/objects/element_access.h"
 
 namespace tvmvm {
 namespace {

@@ -1,8 +1,8 @@
 // JPEG by libjpeg-turbo.
 // clang-format off: jpeglib.h wants stdio.h first
-#include <stdio.h>
-#include <jpeglib.h>
 #include <jerror.h>
+#include <jpeglib.h>
+#include <stdio.h>
 // clang-format on
 
 #include <csetjmp>

@@ -5,7 +5,7 @@
 
 #include "allocator/arena.h"
 #include "devices/device.h"
-#include "vm/interpreter/object.h"
+#include "vm/objects/object.h"
 
 namespace tvmvm {
 
@@ -18,8 +18,8 @@ class DeviceWork final : public DeviceMemoryOwner, private BlockSource {
   DeviceWork(const DeviceWork&) = delete;
   DeviceWork& operator=(const DeviceWork&) = delete;
 
-  // Makes the queue where there is none or the device was lost, and waits for work that was abandoned. Errors:
-  // the device's.
+  // Makes the queue where there is none or the device was lost, and waits for work that was abandoned.
+  // Errors: the device's.
   Status Open();
   Queue& queue() { return *queue_; }  // after Open
 

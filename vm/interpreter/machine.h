@@ -11,12 +11,12 @@
 
 #include "allocator/arena.h"
 #include "allocator/budget.h"
-#include "vm/arguments.h"
-#include "vm/interpreter/binding.h"
+#include "vm/binding/arguments.h"
+#include "vm/binding/binding.h"
 #include "vm/interpreter/device_work.h"
-#include "vm/interpreter/object.h"
 #include "vm/interpreter/plan_cache.h"
 #include "vm/interpreter/register_stack.h"
+#include "vm/objects/object.h"
 #include "vm/vm.h"
 
 namespace tvmvm {

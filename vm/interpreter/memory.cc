@@ -2,8 +2,8 @@
 #include <string>
 
 #include "vm/interpreter/device_handlers.h"
-#include "vm/interpreter/element_access.h"
 #include "vm/interpreter/handlers.h"
+#include "vm/objects/element_access.h"
 
 namespace tvmvm {
 namespace {

@@ -1,5 +1,6 @@
-/* The regular expressions' own library, libtvm-vm-regex: RE2 behind three C functions. The runtime opens it when
- * a program first matches a pattern, so that whoever never does needs neither it nor RE2. No exception passes. */
+/* The regular expressions' own library, libtvm-vm-regex: RE2 behind three C functions. The runtime opens it
+ * when a program first matches a pattern, so that whoever never does needs neither it nor RE2. No exception
+ * passes. */
 #pragma once
 
 #include <stddef.h>
@@ -7,8 +8,8 @@
 extern "C" {
 
 /* Null when the pattern is wrong: `error` then holds why, cut to `error_size` - 1 characters. */
-__attribute__((visibility("default"))) void* tvmvm_regex_compile(const char* pattern, size_t size, char* error,
-                                                                 size_t error_size);
+__attribute__((visibility("default"))) void* tvmvm_regex_compile(const char* pattern, size_t size,
+                                                                 char* error, size_t error_size);
 /* 1 when the pattern matches all of the text, 0 when not, -1 when there is no memory. Thread-safe. */
 __attribute__((visibility("default"))) int tvmvm_regex_full_match(const void* regex, const char* text,
                                                                   size_t size);

@@ -16,9 +16,10 @@ namespace {
 constexpr spv_target_env kEnvironment = SPV_ENV_VULKAN_1_1;
 
 spvtools::MessageConsumer AppendTo(std::string* messages) {
-  return [messages](spv_message_level_t level, const char*, const spv_position_t& position, const char* text) {
-    if (level <= SPV_MSG_ERROR) *messages += fmt::format("\n  {}: {}", position.index, text);
-  };
+  return
+      [messages](spv_message_level_t level, const char*, const spv_position_t& position, const char* text) {
+        if (level <= SPV_MSG_ERROR) *messages += fmt::format("\n  {}: {}", position.index, text);
+      };
 }
 
 spvtools::ValidatorOptions Rules() {

@@ -121,7 +121,7 @@ class Importer {
   std::map<std::tuple<std::string, std::string, std::string>, const OnnxFunction*> functions_;
   std::map<const void*, std::vector<Type>> carried_types_;  // by loop body
   FlatViews flat_views_;
-  std::map<std::string, int> unnamed_;                      // nodes without a name, by operator
+  std::map<std::string, int> unnamed_;  // nodes without a name, by operator
   int64_t node_count_ = 0;
 };
 

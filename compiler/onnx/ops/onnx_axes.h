@@ -11,8 +11,8 @@ bool IsListOfAnyLength(OnnxContext& c, size_t input);
 // an axis is out of range.
 Dims FlagsOfList(OnnxContext& c, ValueId list, int rank, const Dim& of_none);
 Dim CountOf(const Dims& flags);
-// x without the axes whose flag is 1, which have size 1. Where only running tells how many these are, there is
-// a branch for each number, and the result has no known rank.
+// x without the axes whose flag is 1, which have size 1. Where only running tells how many these are, there
+// is a branch for each number, and the result has no known rank.
 ValueId DropAxes(OnnxContext& c, ValueId x, const Dims& flags);
 
 }  // namespace tvmvm::ir

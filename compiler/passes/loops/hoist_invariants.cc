@@ -19,8 +19,7 @@ using ir::RegionId;
 
 bool MayMove(const Function& function, const Node& node) {
   return node.op->kind != OpKind::kHost && !IsControl(*node.op) && node.op->kind != OpKind::kRequire &&
-         node.op->kind != OpKind::kCheck &&
-         ir::RequirementsOf(function, node).empty();
+         node.op->kind != OpKind::kCheck && ir::RequirementsOf(function, node).empty();
 }
 
 // Moves nodes of the loop's body to `before`.

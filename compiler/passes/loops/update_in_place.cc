@@ -66,8 +66,7 @@ NodeId ScatterInto(const Function& function, const Region& region, size_t carrie
   const NodeId producer = function.value(region.results[carried]).producer;
   if (!producer.valid()) return {};
   const Node& node = function.node(producer);
-  return node.op->traits.updates && node.inputs[0] == region.parameters[carried] ? producer
-                                                                                               : NodeId();
+  return node.op->traits.updates && node.inputs[0] == region.parameters[carried] ? producer : NodeId();
 }
 
 void UpdateCarried(Function* function, const Node& loop) {

@@ -15,8 +15,8 @@ namespace {
 using ir::Dim;
 using ir::ValueId;
 
-// The kernel of a group whose inputs are arguments; where sizes choose among several, the one of small sizes. Packed
-// constants are given by `packed`.
+// The kernel of a group whose inputs are arguments; where sizes choose among several, the one of small sizes.
+// Packed constants are given by `packed`.
 struct Part {
   std::shared_ptr<const LoopKernel> kernel;
   std::vector<KernelArgument> arguments;

@@ -105,8 +105,8 @@ constexpr DTypeSet kLabels{DType::kI64, DType::kString};
 
 constexpr OnnxOp kRows[] = {
     {"ai.onnx.ml", "CategoryMapper", 1, kLatest, 1, 1,
-     "cats_int64s cats_strings default_int64 default_string", CategoryMapper, kLabels,
-     StringUse::kNative, Runs::kOnHost},
+     "cats_int64s cats_strings default_int64 default_string", CategoryMapper, kLabels, StringUse::kNative,
+     Runs::kOnHost},
     {"ai.onnx.ml", "LabelEncoder", 1, 1, 1, 1, "classes_strings default_int64 default_string", ClassesEncoder,
      kLabels, StringUse::kNative, Runs::kOnHost},
     {"ai.onnx.ml", "LabelEncoder", 2, kLatest, 1, 1,

@@ -34,8 +34,8 @@ void Gradient(OnnxContext& c) {
   for (const std::string& name : c.Texts("zs")) names.push_back(name);
   if (xs.empty() || xs.size() < c.output_names.size() || names.size() != c.inputs.size()) {
     b.Fail(Code::kInvalidArgument,
-           fmt::format("{} inputs and {} outputs for {} names in 'xs' and {} in 'xs' and 'zs'", c.inputs.size(),
-                       c.output_names.size(), xs.size(), names.size()));
+           fmt::format("{} inputs and {} outputs for {} names in 'xs' and {} in 'xs' and 'zs'",
+                       c.inputs.size(), c.output_names.size(), xs.size(), names.size()));
     return;
   }
   std::vector<ValueId> originals = NamedValues(c, names), y = NamedValues(c, {c.Text("y", "")});

@@ -1,9 +1,9 @@
-#include "vm/interpreter/binding.h"
+#include "vm/binding/binding.h"
 
 #include <algorithm>
 #include <string>
 
-#include "vm/interpreter/uses.h"
+#include "vm/binding/uses.h"
 
 namespace tvmvm {
 namespace {

@@ -1,4 +1,4 @@
-#include "vm/interpreter/stand_ins.h"
+#include "vm/binding/stand_ins.h"
 
 #include "bytecode/encoding.h"
 

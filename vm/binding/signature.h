@@ -7,8 +7,8 @@
 
 #include "bytecode/program.h"
 #include "bytecode/status.h"
-#include "vm/arguments.h"
-#include "vm/dim_expression.h"
+#include "vm/binding/arguments.h"
+#include "vm/binding/dim_expression.h"
 #include "vm/value.h"
 
 namespace tvmvm {

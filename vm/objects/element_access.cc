@@ -1,4 +1,4 @@
-#include "vm/interpreter/element_access.h"
+#include "vm/objects/element_access.h"
 
 #include <bit>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "vm/interpreter/uses.h"
+#include "vm/binding/uses.h"
 
 #include "bytecode/encoding.h"
 
@@ -43,9 +43,8 @@ Uses UsesOf(const Program& program, FunctionId entry) {
   while (!open.empty()) {
     const std::vector<uint32_t>& code = program.functions[open.back()].code;
     open.pop_back();
-    ForEachInstruction(code, [&](const DecodedInstruction& instruction) {
-      AddUse(program, instruction, &uses, &open);
-    });
+    ForEachInstruction(
+        code, [&](const DecodedInstruction& instruction) { AddUse(program, instruction, &uses, &open); });
   }
   return uses;
 }

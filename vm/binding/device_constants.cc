@@ -1,4 +1,4 @@
-#include "vm/interpreter/device_constants.h"
+#include "vm/binding/device_constants.h"
 
 namespace tvmvm {
 

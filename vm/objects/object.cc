@@ -1,4 +1,4 @@
-#include "vm/interpreter/object.h"
+#include "vm/objects/object.h"
 
 #include <algorithm>
 #include <exception>

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "bytecode/program.h"
-#include "vm/interpreter/extents.h"
-#include "vm/interpreter/residency.h"
+#include "vm/binding/extents.h"
+#include "vm/binding/residency.h"
 
 namespace tvmvm {
 

@@ -1,4 +1,4 @@
-#include "vm/signature.h"
+#include "vm/binding/signature.h"
 
 #include <algorithm>
 #include <string>

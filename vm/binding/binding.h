@@ -6,12 +6,12 @@
 
 #include "bytecode/program.h"
 #include "devices/device.h"
-#include "vm/interpreter/device_constants.h"
-#include "vm/interpreter/extents.h"
-#include "vm/interpreter/object.h"
-#include "vm/interpreter/residency.h"
-#include "vm/interpreter/stand_ins.h"
-#include "vm/signature.h"
+#include "vm/binding/device_constants.h"
+#include "vm/binding/extents.h"
+#include "vm/binding/residency.h"
+#include "vm/binding/signature.h"
+#include "vm/binding/stand_ins.h"
+#include "vm/objects/object.h"
 
 namespace tvmvm {
 

@@ -1,4 +1,4 @@
-#include "vm/dim_expression.h"
+#include "vm/binding/dim_expression.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "vm/interpreter/residency.h"
+#include "vm/binding/residency.h"
 
 #include <optional>
 
