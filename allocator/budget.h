@@ -6,7 +6,7 @@
 #include <limits>
 #include <string_view>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "bytecode/program.h"
+#include "tvm-vm/program.h"
 
 namespace tvmvm {
 

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "allocator/arena.h"
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

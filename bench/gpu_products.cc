@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "devices/device_list.h"
+#include "tvm-vm/device_list.h"
 
 namespace tvmvm {
 namespace {

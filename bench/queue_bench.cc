@@ -11,7 +11,7 @@
 #include <iterator>
 
 #include "bytecode/spirv_library.h"
-#include "devices/device_list.h"
+#include "tvm-vm/device_list.h"
 
 namespace tvmvm {
 namespace {

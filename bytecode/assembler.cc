@@ -1,4 +1,4 @@
-#include "bytecode/assembler.h"
+#include "tvm-vm/assembler.h"
 
 #include "bytecode/text/parser.h"
 #include "bytecode/verifier.h"

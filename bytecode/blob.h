@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

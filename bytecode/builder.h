@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bytecode/encoding.h"
-#include "bytecode/program.h"
-#include "bytecode/status.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

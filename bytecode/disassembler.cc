@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "bytecode/assembler.h"
 #include "bytecode/digest.h"
 #include "bytecode/encoding.h"
 #include "bytecode/host_functions.h"
 #include "bytecode/text/lexer.h"
 #include "bytecode/text/names.h"
+#include "tvm-vm/assembler.h"
 
 namespace tvmvm {
 namespace {

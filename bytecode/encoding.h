@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bytecode/instruction.h"
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

@@ -1,8 +1,12 @@
-#include "bytecode/program.h"
+#include "tvm-vm/program.h"
 
 #include <algorithm>
 
+#include "bytecode/derived_cache.h"
+
 namespace tvmvm {
+
+Program::Program() : derived(std::make_shared<DerivedCache>()) {}
 
 std::optional<FunctionId> Program::FindFunction(std::string_view name) const {
   for (uint32_t i = 0; i < functions.size(); ++i)

@@ -1,4 +1,4 @@
-#include "bytecode/shape.h"
+#include "tvm-vm/shape.h"
 
 namespace tvmvm {
 

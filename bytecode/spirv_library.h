@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

@@ -1,4 +1,4 @@
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

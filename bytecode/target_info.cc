@@ -1,4 +1,4 @@
-#include "bytecode/target_info.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm {
 

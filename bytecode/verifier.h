@@ -6,8 +6,8 @@
 // tensor, a sequence), byte offsets and sizes.
 #pragma once
 
-#include "bytecode/program.h"
-#include "bytecode/status.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

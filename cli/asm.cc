@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include "bytecode/assembler.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/files.h"
 #include "cli/model.h"
+#include "tvm-vm/assembler.h"
 
 namespace tvmvm::cli {
 

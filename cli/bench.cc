@@ -9,7 +9,7 @@
 #include "cli/json.h"
 #include "cli/model.h"
 #include "cli/signature.h"
-#include "vm/profiler.h"
+#include "tvm-vm/profiler.h"
 
 namespace tvmvm::cli {
 namespace {

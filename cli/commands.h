@@ -1,8 +1,8 @@
 // The commands: each does its work and returns an exit code (console.h), or an error that main prints.
 #pragma once
 
-#include "bytecode/status.h"
 #include "cli/options.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::cli {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "vm/value.h"
+#include "tvm-vm/value.h"
 
 namespace tvmvm::cli {
 

@@ -1,8 +1,8 @@
 // The compiler, opened when it is first needed: running a packaged program never loads LLVM.
 #pragma once
 
-#include "bytecode/status.h"
-#include "compiler/compiler.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::cli {
 

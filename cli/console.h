@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::cli {
 

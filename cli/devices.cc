@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
-#include "devices/device_list.h"
+#include "tvm-vm/device_list.h"
 
 namespace tvmvm::cli {
 namespace {

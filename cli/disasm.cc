@@ -1,8 +1,8 @@
-#include "bytecode/assembler.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/files.h"
 #include "cli/model.h"
+#include "tvm-vm/assembler.h"
 
 namespace tvmvm::cli {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "vm/tensor.h"
+#include "tvm-vm/tensor.h"
 
 namespace tvmvm::cli {
 

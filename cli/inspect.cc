@@ -6,7 +6,7 @@
 #include "cli/console.h"
 #include "cli/json.h"
 #include "cli/value_text.h"
-#include "serializer/vmexe.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/console.h"
 #include "cli/files.h"
 #include "cli/open_devices.h"
-#include "serializer/vmexe.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm::cli {
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "bytecode/program.h"
 #include "cli/options.h"
-#include "vm/vm.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm::cli {
 

@@ -10,10 +10,10 @@
 #include <span>
 #include <string>
 
-#include "bytecode/dtype.h"
-#include "bytecode/status.h"
 #include "cli/files.h"
-#include "vm/tensor.h"
+#include "tvm-vm/dtype.h"
+#include "tvm-vm/status.h"
+#include "tvm-vm/tensor.h"
 
 namespace tvmvm::cli {
 

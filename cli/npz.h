@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/dtype.h"
-#include "bytecode/status.h"
-#include "vm/tensor.h"
+#include "tvm-vm/dtype.h"
+#include "tvm-vm/status.h"
+#include "tvm-vm/tensor.h"
 
 namespace tvmvm::cli {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "bytecode/program.h"
-#include "vm/value.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/value.h"
 
 namespace tvmvm::cli {
 

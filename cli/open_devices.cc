@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "devices/device_list.h"
+#include "tvm-vm/device_list.h"
 
 namespace tvmvm::cli {
 

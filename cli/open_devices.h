@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/status.h"
-#include "devices/device.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::cli {
 

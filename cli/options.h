@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "bytecode/status.h"
-#include "compiler/compiler.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::cli {
 

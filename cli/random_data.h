@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "vm/tensor.h"
+#include "tvm-vm/tensor.h"
 
 namespace tvmvm::cli {
 

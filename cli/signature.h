@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "bytecode/program.h"
 #include "cli/options.h"
-#include "vm/value.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/value.h"
 
 namespace tvmvm::cli {
 

@@ -9,7 +9,7 @@
 #include "cli/json.h"
 #include "cli/process_pool.h"
 #include "cli/test_folder.h"
-#include "devices/cpu/cpu_device.h"
+#include "tvm-vm/cpu_device.h"
 
 namespace tvmvm::cli {
 namespace {

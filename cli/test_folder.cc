@@ -12,7 +12,7 @@
 #include "cli/model.h"
 #include "cli/onnx_data.h"
 #include "cli/signature.h"
-#include "vm/vm.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm::cli {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "bytecode/program.h"
-#include "vm/value.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/value.h"
 
 namespace tvmvm::cli {
 

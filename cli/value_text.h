@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "bytecode/program.h"
 #include "cli/json.h"
-#include "vm/value.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/value.h"
 
 namespace tvmvm::cli {
 

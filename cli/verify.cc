@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
-#include "serializer/vmexe.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "vm/warm.h"
+#include "tvm-vm/warm.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
-#include "devices/device_list.h"
-#include "serializer/vmexe.h"
+#include "tvm-vm/device_list.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm::cli {
 namespace {

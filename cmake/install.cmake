@@ -1,22 +1,16 @@
 # What `cmake --install` puts where, and the packages for find_package(tvm-vm) and pkg-config.
 #
-# Headers keep their folders below include/tvm-vm, which is on the include path together with include: a program writes
-# <tvm-vm/vm/vm.h>, and the headers' own "bytecode/program.h" are found beside it.
+# A program includes <tvm-vm/vm.h>.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tvm-vm)
 
-# A folder's first level is its public headers. The compiler shows one.
-foreach(folder bytecode serializer allocator devices devices/cpu devices/null devices/opencl devices/vulkan vm)
-  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.h ${CMAKE_SOURCE_DIR}/${folder}/*.def)
-  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tvm-vm/${folder})
-endforeach()
-install(FILES ${CMAKE_SOURCE_DIR}/compiler/compiler.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tvm-vm/compiler)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/tvm-vm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # Runtime and compiler are two export sets, so that a machine may hold the runtime alone.
 function(tvmvm_install_library target export_name export_set)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${export_name})
   target_include_directories(${target} INTERFACE
-    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tvm-vm>)
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${target} INTERFACE cxx_std_20)
   install(TARGETS ${target} EXPORT ${export_set} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT ${export_set} NAMESPACE tvm-vm:: DESTINATION ${package_dir})

@@ -1,4 +1,4 @@
-#include "compiler/compiler.h"
+#include "tvm-vm/compiler.h"
 
 #include <xxhash.h>
 

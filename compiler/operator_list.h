@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "compiler/compiler.h"
+#include "tvm-vm/compiler.h"
 
 namespace tvmvm {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "compiler/compiler.h"
 #include "compiler/onnx/model/onnx_model.h"
+#include "tvm-vm/compiler.h"
 
 namespace tvmvm::ir {
 

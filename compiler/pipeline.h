@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "compiler/compiler.h"
 #include "compiler/graph/compile_counters.h"
 #include "compiler/passes/pass.h"
+#include "tvm-vm/compiler.h"
 
 namespace tvmvm {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "devices/device.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

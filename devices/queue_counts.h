@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "allocator/suballocator.h"
-#include "devices/device.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

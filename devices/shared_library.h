@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "devices/device.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

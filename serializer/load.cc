@@ -5,10 +5,10 @@
 
 #include "bytecode/blob.h"
 #include "bytecode/verifier.h"
-#include "serializer/vmexe.h"
 #include "serializer/wire/layout.h"
 #include "serializer/wire/mapped_file.h"
 #include "serializer/wire/metadata.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm {
 namespace {

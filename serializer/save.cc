@@ -6,10 +6,10 @@
 #include <array>
 
 #include "bytecode/verifier.h"
-#include "serializer/vmexe.h"
 #include "serializer/wire/layout.h"
 #include "serializer/wire/metadata.h"
 #include "serializer/wire/sink.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm {
 namespace {

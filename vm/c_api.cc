@@ -1,9 +1,9 @@
-#include "vm/c_api.h"
+#include "tvm-vm/c_api.h"
 
 #include <cstddef>
 #include <vector>
 
-#include "serializer/vmexe.h"
+#include "tvm-vm/vmexe.h"
 #include "vm/c/objects.h"
 
 using tvmvm::Code;

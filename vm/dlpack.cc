@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "vm/tensor.h"
+#include "tvm-vm/tensor.h"
 
 namespace tvmvm {
 namespace {

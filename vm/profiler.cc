@@ -1,4 +1,4 @@
-#include "vm/profiler.h"
+#include "tvm-vm/profiler.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "vm/tensor.h"
+#include "tvm-vm/tensor.h"
 
 #include <cstring>
 #include <exception>

@@ -1,4 +1,4 @@
-#include "vm/value.h"
+#include "tvm-vm/value.h"
 
 #include <exception>
 

@@ -1,8 +1,8 @@
-#include "vm/vm.h"
+#include "tvm-vm/vm.h"
 
 #include <algorithm>
 
-#include "devices/cpu/cpu_device.h"
+#include "tvm-vm/cpu_device.h"
 #include "vm/interpreter/vm_impl.h"
 
 namespace tvmvm {

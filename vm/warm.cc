@@ -1,4 +1,4 @@
-#include "vm/warm.h"
+#include "tvm-vm/warm.h"
 
 #include "vm/binding/uses.h"
 

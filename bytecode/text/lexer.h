@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::text {
 

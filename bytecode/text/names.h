@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "bytecode/program.h"
+#include "tvm-vm/program.h"
 
 namespace tvmvm::text {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "bytecode/encoding.h"
-#include "bytecode/program.h"
-#include "bytecode/status.h"
 #include "bytecode/text/lexer.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::text {
 

@@ -3,9 +3,9 @@
 #include <unordered_set>
 
 #include "bytecode/blob.h"
-#include "bytecode/shape.h"
 #include "bytecode/verifier.h"
 #include "bytecode/verifier/checks.h"
+#include "tvm-vm/shape.h"
 
 namespace tvmvm::verifier {
 namespace {

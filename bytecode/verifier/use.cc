@@ -1,7 +1,7 @@
 // Checks of what each opcode demands of its operands together.
 #include "bytecode/host_functions.h"
-#include "bytecode/shape.h"
 #include "bytecode/verifier/checks.h"
+#include "tvm-vm/shape.h"
 
 namespace tvmvm::verifier {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/program.h"
-#include "bytecode/status.h"
-#include "bytecode/target_info.h"
 #include "compiler/loops/loop_ir.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::codegen {
 

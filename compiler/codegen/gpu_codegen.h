@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/status.h"
 #include "compiler/codegen/codegen.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::codegen {
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "bytecode/status.h"
 #include "compiler/dim/symbol.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::ir {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/dtype.h"
 #include "compiler/dim/dim.h"
+#include "tvm-vm/dtype.h"
 
 namespace tvmvm::tensor {
 

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "bytecode/host_functions.h"
-#include "bytecode/status.h"
 #include "compiler/expr/expr.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/traits.h"
 #include "compiler/loops/loop_ir.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::ir {
 

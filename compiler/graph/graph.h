@@ -18,11 +18,11 @@
 #include <variant>
 #include <vector>
 
-#include "bytecode/dtype.h"
-#include "bytecode/ids.h"
-#include "bytecode/status.h"
-#include "bytecode/target_info.h"
 #include "compiler/dim/dim.h"
+#include "tvm-vm/dtype.h"
+#include "tvm-vm/ids.h"
+#include "tvm-vm/status.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::ir {
 

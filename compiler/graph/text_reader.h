@@ -5,8 +5,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "bytecode/status.h"
 #include "compiler/dim/dim.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::ir {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "devices/device.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm::jit {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "bytecode/status.h"
 #include "compiler/loops/loop_ir.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::tensor {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/target_info.h"
 #include "compiler/loops/nest.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/program.h"
 #include "compiler/dim/dim.h"
 #include "compiler/expr/expr.h"
+#include "tvm-vm/program.h"
 
 namespace tvmvm::tensor {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/program.h"
-#include "bytecode/status.h"
-#include "bytecode/target_info.h"
 #include "compiler/graph/graph.h"
 #include "compiler/schedules/schedule_cache.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::lowering {
 

@@ -5,11 +5,11 @@
 #include <memory>
 #include <vector>
 
-#include "bytecode/status.h"
 #include "compiler/graph/graph.h"
 #include "compiler/lowering/kernel_table.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/loops/outline_loop.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::lowering {
 

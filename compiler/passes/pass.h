@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "bytecode/status.h"
-#include "bytecode/target_info.h"
 #include "compiler/graph/graph.h"
+#include "tvm-vm/status.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::passes {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/status.h"
-#include "bytecode/target_info.h"
 #include "compiler/graph/graph.h"
 #include "compiler/schedules/schedule_cache.h"
+#include "tvm-vm/status.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::placement {
 

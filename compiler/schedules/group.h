@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/target_info.h"
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/graph.h"
 #include "compiler/loops/loop_ir.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/target_info.h"
 #include "compiler/loops/loop_blocks.h"
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/group.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
 

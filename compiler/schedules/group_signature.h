@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/target_info.h"
 #include "compiler/graph/graph.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "bytecode/status.h"
 #include "compiler/graph/graph.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::tensor {
 

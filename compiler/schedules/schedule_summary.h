@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "bytecode/target_info.h"
 #include "compiler/schedules/group.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "devices/cpu/cpu_device.h"
+#include "tvm-vm/cpu_device.h"
 
 namespace tvmvm {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "devices/cpu/cpu_device.h"
+#include "tvm-vm/cpu_device.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

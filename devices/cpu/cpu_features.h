@@ -1,8 +1,8 @@
 // What this CPU can run: levels of packed code and the numbers that schedules and the JIT read.
 #pragma once
 
-#include "bytecode/target_info.h"
-#include "devices/device.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

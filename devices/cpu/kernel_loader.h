@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bytecode/kernel_abi.h"
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "devices/cpu/cpu_device.h"
+#include "tvm-vm/cpu_device.h"
 
 namespace tvmvm {
 namespace {

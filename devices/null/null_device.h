@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "devices/device.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "allocator/suballocator.h"
-#include "devices/device.h"
 #include "devices/opencl/opencl_hardware.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

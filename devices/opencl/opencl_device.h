@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "devices/device.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

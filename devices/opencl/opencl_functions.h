@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

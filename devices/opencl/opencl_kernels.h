@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "devices/cache_folder.h"
-#include "devices/device.h"
 #include "devices/opencl/opencl_context.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

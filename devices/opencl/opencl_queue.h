@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "devices/device.h"
 #include "devices/opencl/opencl_kernels.h"
 #include "devices/queue_counts.h"
 #include "devices/status_words.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

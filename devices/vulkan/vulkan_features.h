@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/target_info.h"
-#include "devices/device.h"
 #include "devices/vulkan/vulkan_functions.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm {
 

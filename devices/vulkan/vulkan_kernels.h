@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bytecode/spirv_library.h"
-#include "devices/device.h"
 #include "devices/vulkan/vulkan_pipeline_cache.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

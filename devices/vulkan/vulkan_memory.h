@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "allocator/suballocator.h"
-#include "devices/device.h"
 #include "devices/vulkan/vulkan_context.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

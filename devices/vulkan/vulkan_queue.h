@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "devices/device.h"
 #include "devices/hazards.h"
 #include "devices/queue_counts.h"
 #include "devices/status_words.h"
 #include "devices/vulkan/vulkan_kernels.h"
 #include "devices/vulkan/vulkan_stream.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

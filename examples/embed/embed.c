@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <tvm-vm/vm/c_api.h>
+#include <tvm-vm/c_api.h>
 
 enum { kWidth = 64 };
 

@@ -2,8 +2,8 @@
 //
 // usage: embed demo.vmexe      (the model of examples/make_demo_model, x[batch, length, 64] -> y of the same
 // shape)
-#include <tvm-vm/serializer/vmexe.h>
-#include <tvm-vm/vm/vm.h>
+#include <tvm-vm/vm.h>
+#include <tvm-vm/vmexe.h>
 
 #include <array>
 #include <cmath>

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bytecode/digest.h"
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::wire {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bytecode/blob.h"
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::wire {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/program.h"
-#include "bytecode/status.h"
 #include "serializer/wire/layout.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::wire {
 

@@ -5,10 +5,10 @@
 
 #include <cstring>
 
-#include "bytecode/shape.h"
 #include "bytecode/verifier.h"
 #include "serializer/program_generated.h"
 #include "serializer/wire/metadata.h"
+#include "tvm-vm/shape.h"
 
 namespace tvmvm::wire {
 namespace {

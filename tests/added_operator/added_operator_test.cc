@@ -10,13 +10,13 @@
 #include <functional>
 
 #include "compiler/autodiff/differentiate.h"
-#include "compiler/compiler.h"
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/evaluate.h"
 #include "compiler/onnx/ops/onnx_op.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "tests/conformance/operator_forms.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

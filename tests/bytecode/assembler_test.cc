@@ -1,4 +1,4 @@
-#include "bytecode/assembler.h"
+#include "tvm-vm/assembler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,10 +6,10 @@
 #include <set>
 #include <sstream>
 
-#include "bytecode/assembler.h"
 #include "bytecode/host_functions.h"
 #include "bytecode/instruction.h"
 #include "tests/golden/golden.h"
+#include "tvm-vm/assembler.h"
 
 namespace tvmvm {
 namespace {

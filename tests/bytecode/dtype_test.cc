@@ -1,4 +1,4 @@
-#include "bytecode/dtype.h"
+#include "tvm-vm/dtype.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "bytecode/program.h"
+#include "tvm-vm/program.h"
 
 #include <gtest/gtest.h>
 
 #include "bytecode/digest.h"
-#include "bytecode/status.h"
-#include "bytecode/target_info.h"
+#include "tvm-vm/status.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm {
 namespace {

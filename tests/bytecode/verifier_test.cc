@@ -6,10 +6,10 @@
 
 #include <functional>
 
-#include "bytecode/assembler.h"
 #include "bytecode/builder.h"
 #include "bytecode/encoding.h"
 #include "bytecode/host_functions.h"
+#include "tvm-vm/assembler.h"
 
 namespace tvmvm {
 namespace {

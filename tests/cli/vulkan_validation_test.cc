@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "cli/console.h"
-#include "devices/device_list.h"
 #include "tests/cli/scratch.h"
+#include "tvm-vm/device_list.h"
 
 namespace tvmvm::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 
-#include "compiler/compiler.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
+#include "tvm-vm/compiler.h"
 
 namespace tvmvm {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cli/elements.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
-#include "vm/vm.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 

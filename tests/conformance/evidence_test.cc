@@ -8,9 +8,9 @@
 #include <set>
 #include <string>
 
-#include "compiler/compiler.h"
 #include "tests/conformance/operator_evidence.h"
 #include "tests/golden/golden.h"
+#include "tvm-vm/compiler.h"
 
 namespace tvmvm {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "cli/compare.h"
 #include "compiler/autodiff/gradient_rule.h"
-#include "compiler/compiler.h"
 #include "compiler/graph/core_op.h"
 #include "tests/conformance/case_text.h"
+#include "tvm-vm/compiler.h"
 
 namespace tvmvm {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "cli/compare.h"
-#include "compiler/compiler.h"
-#include "devices/device_list.h"
 #include "tests/conformance/case_model.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/device_list.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

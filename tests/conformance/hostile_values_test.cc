@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "cli/compare.h"
-#include "compiler/compiler.h"
 #include "tests/conformance/case_model.h"
 #include "tests/sanitizer.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

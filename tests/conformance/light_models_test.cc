@@ -9,9 +9,9 @@
 
 #include "cli/compare.h"
 #include "cli/onnx_data.h"
-#include "compiler/compiler.h"
 #include "tests/sanitizer.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "cli/compare.h"
-#include "compiler/compiler.h"
 #include "tests/conformance/case_model.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/dtype.h"
+#include "tvm-vm/dtype.h"
 
 namespace tvmvm {
 

@@ -10,12 +10,12 @@
 #include <map>
 #include <sstream>
 
-#include "compiler/compiler.h"
 #include "compiler/onnx/ops/onnx_op.h"
 #include "compiler/pipeline.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "tests/conformance/operator_evidence.h"
 #include "tests/sanitizer.h"
+#include "tvm-vm/compiler.h"
 
 namespace tvmvm {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "compiler/autodiff/gradient_rule.h"
-#include "compiler/compiler.h"
 #include "compiler/graph/core_op.h"
 #include "tests/conformance/operator_evidence.h"
+#include "tvm-vm/compiler.h"
 
 namespace tvmvm {
 namespace {

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "compiler/compiler.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "tests/golden/golden.h"
 #include "tests/sanitizer.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "devices/device.h"
-#include "devices/device_list.h"
 #include "tests/devices/kernel_files.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/device_list.h"
 
 namespace tvmvm::testing {
 

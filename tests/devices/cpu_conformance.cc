@@ -1,6 +1,6 @@
 // The conformance suite on the CPU.
-#include "devices/cpu/cpu_device.h"
 #include "tests/devices/conformance.h"
+#include "tvm-vm/cpu_device.h"
 
 namespace tvmvm::testing {
 

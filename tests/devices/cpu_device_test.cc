@@ -1,4 +1,4 @@
-#include "devices/cpu/cpu_device.h"
+#include "tvm-vm/cpu_device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

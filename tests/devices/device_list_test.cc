@@ -1,4 +1,4 @@
-#include "devices/device_list.h"
+#include "tvm-vm/device_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,9 +5,9 @@
 
 #include <numeric>
 
-#include "compiler/compiler.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "compiler/compiler.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

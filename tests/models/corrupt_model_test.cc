@@ -3,10 +3,10 @@
 
 #include <protozero/pbf_reader.hpp>
 
-#include "compiler/compiler.h"
 #include "tests/models/corruption.h"
 #include "tests/models/demo_model.h"
 #include "tests/sanitizer.h"
+#include "tvm-vm/compiler.h"
 
 namespace tvmvm {
 namespace {

@@ -3,14 +3,14 @@
 
 #include <chrono>
 
-#include "bytecode/assembler.h"
-#include "compiler/compiler.h"
-#include "serializer/vmexe.h"
 #include "tests/models/corruption.h"
 #include "tests/models/demo_model.h"
 #include "tests/sanitizer.h"
 #include "tests/serializer/editable_file.h"
-#include "vm/vm.h"
+#include "tvm-vm/assembler.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/vm.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm {
 namespace {

@@ -6,11 +6,11 @@
 #include <fstream>
 #include <functional>
 
-#include "bytecode/assembler.h"
 #include "serializer/program_generated.h"
-#include "serializer/vmexe.h"
 #include "tests/serializer/editable_file.h"
 #include "tests/serializer/sample_program.h"
+#include "tvm-vm/assembler.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm {
 namespace {

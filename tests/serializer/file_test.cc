@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "serializer/vmexe.h"
 #include "tests/serializer/sample_program.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "serializer/vmexe.h"
 #include "tests/serializer/sample_program.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm {
 namespace {

@@ -1,4 +1,4 @@
 /* The header is C: this file only has to compile. */
-#include "vm/c_api.h"
+#include "tvm-vm/c_api.h"
 
 tvmvm_code tvmvm_test_code(const tvmvm_status* status) { return tvmvm_status_code(status); }

@@ -1,4 +1,4 @@
-#include "vm/c_api.h"
+#include "tvm-vm/c_api.h"
 
 #include <dlpack/dlpack.h>
 #include <gmock/gmock.h>
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "bytecode/assembler.h"
-#include "serializer/vmexe.h"
+#include "tvm-vm/assembler.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "devices/null/null_device.h"
 #include "tests/vm/text_program.h"
-#include "vm/profiler.h"
+#include "tvm-vm/profiler.h"
 
 namespace tvmvm {
 namespace {

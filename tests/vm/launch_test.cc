@@ -8,7 +8,7 @@
 
 #include "tests/vm/allocation_count.h"
 #include "tests/vm/text_program.h"
-#include "vm/profiler.h"
+#include "tvm-vm/profiler.h"
 
 namespace tvmvm {
 namespace {

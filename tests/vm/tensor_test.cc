@@ -1,4 +1,4 @@
-#include "vm/tensor.h"
+#include "tvm-vm/tensor.h"
 
 #include <dlpack/dlpack.h>
 #include <gmock/gmock.h>

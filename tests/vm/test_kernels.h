@@ -9,7 +9,7 @@
 #include <string>
 
 #include "bytecode/builder.h"
-#include "vm/vm.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm::testing {
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "bytecode/assembler.h"
 #include "tests/vm/test_kernels.h"
+#include "tvm-vm/assembler.h"
 
 namespace tvmvm::testing {
 

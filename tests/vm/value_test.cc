@@ -1,5 +1,5 @@
 // Sequences, optionals and tuples in and out of programs.
-#include "vm/value.h"
+#include "tvm-vm/value.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "vm/vm.h"
+#include "tvm-vm/vm.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

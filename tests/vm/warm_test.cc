@@ -1,10 +1,10 @@
-#include "vm/warm.h"
+#include "tvm-vm/warm.h"
 
 #include <gmock/gmock.h>
 
-#include "devices/cpu/cpu_device.h"
 #include "devices/null/null_device.h"
 #include "tests/vm/text_program.h"
+#include "tvm-vm/cpu_device.h"
 
 namespace tvmvm {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "vm/value.h"
+#include "tvm-vm/value.h"
 
 namespace tvmvm {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "bytecode/derived_cache.h"
+#include "bytecode/instruction.h"
 #include "vm/binding/uses.h"
 
 namespace tvmvm {

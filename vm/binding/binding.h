@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "bytecode/program.h"
-#include "devices/device.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/program.h"
 #include "vm/binding/device_constants.h"
 #include "vm/binding/extents.h"
 #include "vm/binding/residency.h"

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "bytecode/program.h"
-#include "devices/device.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/program.h"
 
 namespace tvmvm {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "bytecode/program.h"
+#include "tvm-vm/program.h"
 
 namespace tvmvm {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "bytecode/program.h"
+#include "tvm-vm/program.h"
 #include "vm/binding/extents.h"
 #include "vm/binding/residency.h"
 

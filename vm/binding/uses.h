@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "bytecode/program.h"
+#include "tvm-vm/program.h"
 
 namespace tvmvm {
 

@@ -1,6 +1,6 @@
 // The functions of c_api.h for devices.
+#include "tvm-vm/warm.h"
 #include "vm/c/objects.h"
-#include "vm/warm.h"
 
 using tvmvm::Code;
 using tvmvm::MakeError;

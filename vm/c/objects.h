@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "devices/device_list.h"
-#include "vm/c_api.h"
-#include "vm/vm.h"
+#include "tvm-vm/c_api.h"
+#include "tvm-vm/device_list.h"
+#include "tvm-vm/vm.h"
 
 struct tvmvm_status {
   tvmvm::Error error;

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "bytecode/host_functions.h"
-#include "bytecode/status.h"
-#include "devices/device.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/status.h"
 #include "vm/objects/object.h"
 
 namespace tvmvm {

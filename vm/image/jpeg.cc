@@ -1,8 +1,9 @@
 // JPEG by libjpeg-turbo.
-// clang-format off: jpeglib.h wants stdio.h first
-#include <jerror.h>
-#include <jpeglib.h>
+// jpeglib.h wants stdio.h first.
+// clang-format off
 #include <stdio.h>
+#include <jpeglib.h>
+#include <jerror.h>
 // clang-format on
 
 #include <csetjmp>

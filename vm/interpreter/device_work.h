@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "allocator/arena.h"
-#include "devices/device.h"
+#include "tvm-vm/device.h"
 #include "vm/objects/object.h"
 
 namespace tvmvm {

@@ -11,13 +11,14 @@
 
 #include "allocator/arena.h"
 #include "allocator/budget.h"
+#include "bytecode/instruction.h"
+#include "tvm-vm/vm.h"
 #include "vm/binding/arguments.h"
 #include "vm/binding/binding.h"
 #include "vm/interpreter/device_work.h"
 #include "vm/interpreter/plan_cache.h"
 #include "vm/interpreter/register_stack.h"
 #include "vm/objects/object.h"
-#include "vm/vm.h"
 
 namespace tvmvm {
 

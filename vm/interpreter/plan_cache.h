@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "allocator/planner.h"
-#include "bytecode/program.h"
+#include "tvm-vm/program.h"
 
 namespace tvmvm {
 

@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "tvm-vm/vm.h"
 #include "vm/interpreter/machine.h"
-#include "vm/vm.h"
 
 namespace tvmvm {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "bytecode/dtype.h"
+#include "tvm-vm/dtype.h"
 
 namespace tvmvm {
 

@@ -10,9 +10,9 @@
 
 #include "allocator/arena.h"
 #include "allocator/budget.h"
-#include "bytecode/dtype.h"
-#include "bytecode/shape.h"
-#include "devices/device.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/dtype.h"
+#include "tvm-vm/shape.h"
 
 namespace tvmvm {
 

@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bytecode/status.h"
 #include "compiler/codegen/c/c_prelude.h"
 #include "compiler/loops/loop_ir.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::codegen {
 

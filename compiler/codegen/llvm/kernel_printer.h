@@ -16,8 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bytecode/status.h"
 #include "compiler/loops/loop_ir.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::codegen {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "bytecode/status.h"
-#include "bytecode/target_info.h"
+#include "tvm-vm/status.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::codegen {
 

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "bytecode/shape.h"
 #include "compiler/onnx/importer/declared_types.h"
 #include "compiler/onnx/importer/importer.h"
 #include "compiler/onnx/importer/rank_dispatch.h"
+#include "tvm-vm/shape.h"
 
 namespace tvmvm::ir {
 namespace {

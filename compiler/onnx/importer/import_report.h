@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::ir {
 

@@ -12,8 +12,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "bytecode/status.h"
 #include "compiler/onnx/model/onnx_model.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::ir {
 

@@ -4,8 +4,8 @@
 
 #include <cctype>
 
-#include "bytecode/shape.h"
 #include "compiler/graph/type_join.h"
+#include "tvm-vm/shape.h"
 
 namespace tvmvm::ir {
 

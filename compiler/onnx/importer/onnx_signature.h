@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/status.h"
 #include "compiler/graph/graph.h"
 #include "compiler/onnx/model/onnx_model.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::ir {
 

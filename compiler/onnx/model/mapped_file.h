@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "bytecode/status.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::ir {
 

@@ -13,10 +13,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bytecode/status.h"
 #include "compiler/graph/graph.h"
 #include "compiler/onnx/model/mapped_file.h"
 #include "compiler/onnx/model/onnx_attribute.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::ir {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "bytecode/shape.h"
+#include "tvm-vm/shape.h"
 
 namespace tvmvm::ir {
 namespace {

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bytecode/status.h"
 #include "compiler/graph/graph.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm::passes {
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <functional>
 
-#include "bytecode/target_info.h"
 #include "compiler/loops/loop_ir.h"
 #include "compiler/loops/nest.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "bytecode/target_info.h"
 #include "compiler/loops/loop_ir.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/target_info.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/storage.h"
 #include "compiler/loops/loop_ir.h"
 #include "compiler/schedules/schedule_cache.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::lowering {
 

@@ -143,16 +143,17 @@ class OpenClRunner {
 
   bool is_cpu_ = false;  // a group is one work-item there
 
-#define TVMVM_CL_FUNCTIONS(X)                                                                          \
-  X(clGetPlatformIDs)                                                                                  \
-  X(clGetPlatformInfo)                                                                                 \
-  X(clGetDeviceIDs)                                                                                    \
-  X(clGetDeviceInfo)                                                                                   \
-  X(clCreateContext)                                                                                   \
-  X(clCreateCommandQueue)                                                                              \
-  X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) X(clCreateKernel)            \
-      X(clReleaseKernel) X(clReleaseProgram) X(clCreateBuffer) X(clReleaseMemObject) X(clSetKernelArg) \
-          X(clEnqueueNDRangeKernel) X(clEnqueueReadBuffer)
+#define TVMVM_CL_FUNCTIONS(X)                                                                         \
+  X(clGetPlatformIDs)                                                                                 \
+  X(clGetPlatformInfo)                                                                                \
+  X(clGetDeviceIDs)                                                                                   \
+  X(clGetDeviceInfo)                                                                                  \
+  X(clCreateContext)                                                                                  \
+  X(clCreateCommandQueue)                                                                             \
+  X(clCreateProgramWithSource)                                                                        \
+  X(clBuildProgram)                                                                                   \
+  X(clGetProgramBuildInfo) X(clCreateKernel) X(clReleaseKernel) X(clReleaseProgram) X(clCreateBuffer) \
+      X(clReleaseMemObject) X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clEnqueueReadBuffer)
 #define TVMVM_CL_DECLARE(name) decltype(&::name) name##_ = nullptr;
   TVMVM_CL_FUNCTIONS(TVMVM_CL_DECLARE)
   void Load(void* library) {

@@ -5,8 +5,8 @@
 
 #include <numeric>
 
-#include "compiler/compiler.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

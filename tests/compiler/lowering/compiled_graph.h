@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/compiler.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 

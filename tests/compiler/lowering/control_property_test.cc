@@ -18,7 +18,7 @@
 #include "compiler/lowering/lower_module.h"
 #include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/pipeline.h"
-#include "vm/vm.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <random>
 
-#include "compiler/compiler.h"
-#include "devices/device_list.h"
 #include "devices/null/null_device.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/device_list.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

@@ -9,16 +9,16 @@
 #include <cmath>
 #include <cstring>
 
-#include "compiler/compiler.h"
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/parser.h"
 #include "compiler/graph/printer.h"
 #include "compiler/passes/pass.h"
-#include "devices/device_list.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
-#include "serializer/vmexe.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/device_list.h"
+#include "tvm-vm/vm.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm {
 namespace {

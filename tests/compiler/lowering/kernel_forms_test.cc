@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "bytecode/spirv_library.h"
-#include "compiler/compiler.h"
-#include "devices/device_list.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/device_list.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

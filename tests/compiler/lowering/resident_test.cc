@@ -1,9 +1,9 @@
 // Programs whose inputs and outputs stay in a GPU's memory give what they give from and to the host.
 #include <gtest/gtest.h>
 
-#include "compiler/compiler.h"
-#include "devices/device_list.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/device_list.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

@@ -1,8 +1,8 @@
 // Sequences that loops build: inserting at the end is done in place, so that the work grows with the length.
 #include <gtest/gtest.h>
 
-#include "compiler/compiler.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <string>
 
-#include "compiler/compiler.h"
-#include "devices/device_list.h"
-#include "vm/vm.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/device_list.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

@@ -9,12 +9,12 @@
 #include <cstring>
 #include <random>
 
-#include "bytecode/assembler.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/graph/parser.h"
 #include "compiler/lowering/lower_module.h"
 #include "compiler/pipeline.h"
-#include "vm/vm.h"
+#include "tvm-vm/assembler.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 namespace {

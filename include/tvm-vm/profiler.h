@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "vm/vm.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "bytecode/kernel_abi.h"
-#include "bytecode/program.h"
-#include "bytecode/status.h"
-#include "bytecode/target_info.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm {
 

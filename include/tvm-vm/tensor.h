@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/dtype.h"
-#include "bytecode/shape.h"
-#include "bytecode/status.h"
-#include "devices/device.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/dtype.h"
+#include "tvm-vm/shape.h"
+#include "tvm-vm/status.h"
 
 struct DLManagedTensor;
 

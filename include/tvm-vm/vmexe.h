@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/program.h"
-#include "bytecode/status.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

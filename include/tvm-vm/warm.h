@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "bytecode/program.h"
-#include "devices/device.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/program.h"
 
 namespace tvmvm {
 

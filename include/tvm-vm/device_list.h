@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "devices/cpu/cpu_device.h"
-#include "devices/device.h"
+#include "tvm-vm/cpu_device.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

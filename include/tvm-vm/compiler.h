@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "bytecode/program.h"
-#include "bytecode/status.h"
-#include "devices/device.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "devices/device.h"
+#include "tvm-vm/device.h"
 
 namespace tvmvm {
 

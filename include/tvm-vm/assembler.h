@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "bytecode/program.h"
-#include "bytecode/status.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "bytecode/program.h"
-#include "bytecode/status.h"
-#include "devices/device.h"
-#include "vm/tensor.h"
-#include "vm/value.h"
+#include "tvm-vm/device.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
+#include "tvm-vm/tensor.h"
+#include "tvm-vm/value.h"
 
 namespace tvmvm {
 

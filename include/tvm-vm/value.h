@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "bytecode/program.h"
-#include "vm/tensor.h"
+#include "tvm-vm/program.h"
+#include "tvm-vm/tensor.h"
 
 namespace tvmvm {
 

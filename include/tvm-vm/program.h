@@ -11,11 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/derived_cache.h"
-#include "bytecode/dtype.h"
-#include "bytecode/ids.h"
-#include "bytecode/instruction.h"
-#include "bytecode/target_info.h"
+#include "tvm-vm/dtype.h"
+#include "tvm-vm/ids.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm {
 
@@ -121,8 +119,12 @@ struct Provenance {
   std::string options;        // the compile options that matter, as given
 };
 
+class DerivedCache;
+
 class Program {
  public:
+  Program();
+
   // What the builder and the loader fill in; public data because a Program is only ever handed out as const.
   std::vector<FunctionSpec> functions;
   std::vector<KernelSpec> kernels;
@@ -136,7 +138,7 @@ class Program {
   Provenance provenance;
   std::vector<std::shared_ptr<const void>> storage;  // keeps mapped files and owned blobs alive
   // What VMs make from the program and share; the one part that changes, and nobody sees it.
-  std::shared_ptr<DerivedCache> derived = std::make_shared<DerivedCache>();
+  std::shared_ptr<DerivedCache> derived;
 
   std::optional<FunctionId> FindFunction(std::string_view name) const;
   const FunctionSpec& function(FunctionId id) const { return functions[id.index]; }
