@@ -84,6 +84,7 @@ Expected<FunctionSpec> FunctionBuilder::State::Assemble() {
 
 ScalarReg FunctionBuilder::NewScalar() { return {state_->spec.scalar_registers++}; }
 RefReg FunctionBuilder::NewRef() { return {state_->spec.ref_registers++}; }
+SlotReg FunctionBuilder::NewSlot() { return {state_->spec.slots++}; }
 
 Label FunctionBuilder::NewLabel() {
   state_->labels.push_back(kUnbound);
@@ -96,6 +97,11 @@ void FunctionBuilder::Bind(Label label) {
     return;
   }
   state_->labels[label.index] = static_cast<uint32_t>(state_->spec.code.size());
+}
+
+void FunctionBuilder::SetDeviceParameters(std::vector<uint32_t> inputs, std::vector<uint32_t> outputs) {
+  state_->spec.device_inputs = std::move(inputs);
+  state_->spec.device_outputs = std::move(outputs);
 }
 
 void FunctionBuilder::SetSourceNode(std::string_view name) { state_->node = owner_->Intern(name); }
@@ -215,26 +221,55 @@ RefReg FunctionBuilder::Constant(ConstantId constant) {
   return result;
 }
 
-RefReg FunctionBuilder::Arena(ScalarReg bytes, DeviceClass device) {
+SlotReg FunctionBuilder::Slots(PlanId plan, std::span<const ScalarReg> sizes, DeviceClass device,
+                               RefReg* arena) {
+  *arena = NewRef();
+  const SlotReg first{state_->spec.slots};
+  state_->spec.slots += static_cast<uint32_t>(sizes.size());
+  Emit(Opcode::kSlots, {{kRefDst, arena->index},
+                        {kSlotDst, first.index},
+                        {kPlan, plan.index},
+                        {kIndex, static_cast<int64_t>(device)},
+                        {kScalarList, IndicesOf(sizes)}});
+  return first;
+}
+
+void FunctionBuilder::SlotPart(SlotReg part, SlotReg whole, ScalarReg byte_offset, ScalarReg bytes) {
+  Emit(Opcode::kSlotPart, {{kSlotDst, part.index},
+                           {kSlotSrc, whole.index},
+                           {kScalarSrc, byte_offset.index},
+                           {kScalarSrc, bytes.index}});
+}
+
+void FunctionBuilder::SlotSwap(SlotReg a, SlotReg b) {
+  Emit(Opcode::kSlotSwap, {{kSlotSrc, a.index}, {kSlotSrc, b.index}});
+}
+
+RefReg FunctionBuilder::View(SlotReg source, ScalarReg byte_offset, DType dtype,
+                             std::span<const ScalarReg> dims) {
   RefReg result = NewRef();
-  if (device == DeviceClass::kCpu)
-    Emit(Opcode::kArena, {{kRefDst, result.index}, {kScalarSrc, bytes.index}});
-  else
-    Emit(Opcode::kArenaOn,
-         {{kRefDst, result.index}, {kIndex, static_cast<int64_t>(device)}, {kScalarSrc, bytes.index}});
+  Emit(Opcode::kSlotView, {{kRefDst, result.index},
+                           {kSlotSrc, source.index},
+                           {kScalarSrc, byte_offset.index},
+                           {kDType, static_cast<int64_t>(dtype)},
+                           {kScalarList, IndicesOf(dims)}});
   return result;
 }
 
-std::vector<ScalarReg> FunctionBuilder::Plan(PlanId plan, std::span<const ScalarReg> sizes,
-                                             ScalarReg* total) {
-  *total = NewScalar();
-  std::vector<ScalarReg> offsets;
-  for (size_t i = 0; i < sizes.size(); ++i) offsets.push_back(NewScalar());
-  Emit(Opcode::kPlan, {{kPlan, plan.index},
-                       {kScalarList, IndicesOf(sizes)},
-                       {kScalarDst, total->index},
-                       {kScalarDstList, IndicesOf(std::span<const ScalarReg>(offsets))}});
-  return offsets;
+ScalarReg FunctionBuilder::Load(SlotReg slot, ScalarReg byte_offset, DType dtype) {
+  ScalarReg result = NewScalar();
+  Emit(Opcode::kSlotLoad, {{kScalarDst, result.index},
+                           {kSlotSrc, slot.index},
+                           {kScalarSrc, byte_offset.index},
+                           {kDType, static_cast<int64_t>(dtype)}});
+  return result;
+}
+
+void FunctionBuilder::Store(SlotReg slot, ScalarReg byte_offset, DType dtype, ScalarReg value) {
+  Emit(Opcode::kSlotStore, {{kSlotSrc, slot.index},
+                            {kScalarSrc, byte_offset.index},
+                            {kDType, static_cast<int64_t>(dtype)},
+                            {kScalarSrc, value.index}});
 }
 
 void FunctionBuilder::Launch(KernelId kernel, DeviceClass device, const LaunchShape& shape,

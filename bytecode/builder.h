@@ -22,6 +22,10 @@ struct ScalarReg {
 struct RefReg {
   uint32_t index = 0;
 };
+// A place of a plan's value.
+struct SlotReg {
+  uint32_t index = 0;
+};
 struct Label {
   uint32_t index = 0;
 };
@@ -34,8 +38,13 @@ class FunctionBuilder {
 
   ScalarReg NewScalar();
   RefReg NewRef();
+  SlotReg NewSlot();
   Label NewLabel();
   void Bind(Label label);  // the label means the next instruction
+
+  // The parameters that may stay in the memory of the run's device: FunctionSpec::device_inputs,
+  // device_outputs.
+  void SetDeviceParameters(std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
 
   // Instructions emitted from now on come from this source node.
   void SetSourceNode(std::string_view name);
@@ -58,9 +67,13 @@ class FunctionBuilder {
   RefReg Allocate(DType dtype, std::span<const ScalarReg> dims, DeviceClass device = DeviceClass::kCpu);
   RefReg View(RefReg source, ScalarReg byte_offset, DType dtype, std::span<const ScalarReg> dims);
   RefReg Constant(ConstantId constant);
-  RefReg Arena(ScalarReg bytes, DeviceClass device = DeviceClass::kCpu);
-  // Returns the offsets; `total` receives the arena's bytes.
-  std::vector<ScalarReg> Plan(PlanId plan, std::span<const ScalarReg> sizes, ScalarReg* total);
+  // Returns the first of the slots, one for each size; `arena` receives the register of their memory.
+  SlotReg Slots(PlanId plan, std::span<const ScalarReg> sizes, DeviceClass device, RefReg* arena);
+  void SlotPart(SlotReg part, SlotReg whole, ScalarReg byte_offset, ScalarReg bytes);
+  void SlotSwap(SlotReg a, SlotReg b);
+  RefReg View(SlotReg source, ScalarReg byte_offset, DType dtype, std::span<const ScalarReg> dims);
+  ScalarReg Load(SlotReg slot, ScalarReg byte_offset, DType dtype);
+  void Store(SlotReg slot, ScalarReg byte_offset, DType dtype, ScalarReg value);
   struct LaunchShape {
     ScalarReg grid[3];
     ScalarReg scratch_bytes;

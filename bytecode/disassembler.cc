@@ -57,6 +57,10 @@ std::string PrintParameters(const std::vector<ParameterSpec>& parameters) {
   return "(" + text + ")";
 }
 
+std::string PrintNumbers(const std::vector<uint32_t>& numbers) {
+  return Listed(numbers, [](uint32_t number) { return std::to_string(number); });
+}
+
 std::string PrintHex(std::span<const std::byte> bytes) {
   std::string text;
   for (std::byte byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
@@ -135,8 +139,14 @@ class Printer {
     if (function.scalar_inputs != 0 || function.scalar_outputs != 0)
       scalars = fmt::format(" scalars {} -> {}", function.scalar_inputs, function.scalar_outputs);
     out_ += '\n';
-    Line("func @{}{} -> {}{} frame {}, {} {{", Name(function.name), PrintParameters(function.inputs),
-         PrintParameters(function.outputs), scalars, function.scalar_registers, function.ref_registers);
+    std::string slots = function.slots == 0 ? "" : fmt::format(", {}", function.slots);
+    std::string on_device;
+    if (!function.device_inputs.empty() || !function.device_outputs.empty())
+      on_device = fmt::format(" device {} -> {}", PrintNumbers(function.device_inputs),
+                              PrintNumbers(function.device_outputs));
+    Line("func @{}{} -> {}{} frame {}, {}{}{} {{", Name(function.name), PrintParameters(function.inputs),
+         PrintParameters(function.outputs), scalars, function.scalar_registers, function.ref_registers, slots,
+         on_device);
     PrintCode(function);
     Line("}}");
   }
@@ -194,6 +204,9 @@ class Printer {
       case OperandKind::kRefDst:
       case OperandKind::kRefSrc:
         return fmt::format("r{}", operand.value);
+      case OperandKind::kSlotDst:
+      case OperandKind::kSlotSrc:
+        return fmt::format("s{}", operand.value);
       case OperandKind::kImmediate:
       case OperandKind::kIndex:
         return std::to_string(operand.value);
@@ -227,7 +240,8 @@ class Printer {
     std::vector<BufferOperand> buffers;
     for (size_t i = 0; i < operand.list_size(); ++i) buffers.push_back(operand.buffer(i));
     return Listed(buffers, [](BufferOperand buffer) {
-      std::string text = fmt::format("{}{}", buffer.is_constant() ? 'c' : 'r', buffer.index());
+      const char letter = buffer.is_constant() ? 'c' : buffer.is_slot() ? 's' : 'r';
+      std::string text = fmt::format("{}{}", letter, buffer.index());
       return buffer.offset == BufferOperand::kNoOffset ? text : text + fmt::format("+i{}", buffer.offset);
     });
   }

@@ -49,6 +49,8 @@ constexpr KindRow kKinds[] = {
     {kScalarDstList, "scalar destination list"},
     {kRefDstList, "reference destination list"},
     {kBufferList, "buffer list"},
+    {kSlotDst, "slot destination"},
+    {kSlotSrc, "slot"},
 };
 
 constexpr bool KindsAreInOrder() {

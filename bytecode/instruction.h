@@ -37,16 +37,21 @@ enum class OperandKind : uint8_t {
   kScalarDstList,
   kRefDstList,
   kBufferList,
+  kSlotDst,
+  kSlotSrc,
 };
 
-inline constexpr int kOperandKindCount = 18;
+inline constexpr int kOperandKindCount = 20;
 
 // "scalar", "scalar list", "target", ...; a destination reads "scalar destination".
 std::string_view OperandKindName(OperandKind kind);
-constexpr bool IsList(OperandKind kind) { return kind >= OperandKind::kScalarList; }
+constexpr bool IsList(OperandKind kind) {
+  return kind >= OperandKind::kScalarList && kind <= OperandKind::kBufferList;
+}
 constexpr bool IsDestination(OperandKind kind) {
   return kind == OperandKind::kScalarDst || kind == OperandKind::kRefDst ||
-         kind == OperandKind::kScalarDstList || kind == OperandKind::kRefDstList;
+         kind == OperandKind::kScalarDstList || kind == OperandKind::kRefDstList ||
+         kind == OperandKind::kSlotDst;
 }
 
 // The scalars of a launch's shape list, in this order.
@@ -70,15 +75,18 @@ std::span<const OpcodeInfo> Opcodes();
 inline const OpcodeInfo& InfoOf(Opcode opcode) { return Opcodes()[static_cast<size_t>(opcode)]; }
 std::optional<Opcode> OpcodeFromMnemonic(std::string_view mnemonic);
 
-// One entry of a kBufferList: memory of a reference register or of a constant, plus a byte offset.
+// One entry of a kBufferList: memory of a reference register, a slot or a constant, plus a byte offset.
 struct BufferOperand {
   static constexpr uint32_t kNoOffset = 0xffffffffu;
   static constexpr uint32_t kConstantBit = 0x80000000u;
-  uint32_t base = 0;            // a reference register; with kConstantBit set, a constant's index
+  static constexpr uint32_t kSlotBit = 0x40000000u;
+  uint32_t base = 0;            // the index of a reference register, or, with its bit set, of another kind
   uint32_t offset = kNoOffset;  // a scalar register that holds the byte offset, or kNoOffset for 0
 
   bool is_constant() const { return (base & kConstantBit) != 0; }
-  uint32_t index() const { return base & ~kConstantBit; }
+  bool is_slot() const { return (base & (kConstantBit | kSlotBit)) == kSlotBit; }
+  bool is_register() const { return (base & (kConstantBit | kSlotBit)) == 0; }
+  uint32_t index() const { return base & ~(is_constant() ? kConstantBit : kSlotBit); }
 };
 
 }  // namespace tvmvm

@@ -34,7 +34,7 @@ class BodyParser {
   struct Destination {
     Token start;
     bool is_list = false;
-    char file = 0;  // 'i', 'r'; 0 for an empty list
+    char file = 0;  // 'i', 'r', 's'; 0 for an empty list
     std::vector<uint32_t> registers;
   };
 
@@ -62,7 +62,8 @@ class BodyParser {
 
   Status ParseInstruction() {
     destinations_.clear();
-    if (tokens_.Peek().Is("[") || NumberBehind('i', tokens_.Peek()) || NumberBehind('r', tokens_.Peek()))
+    const Token& first = tokens_.Peek();
+    if (first.Is("[") || NumberBehind('i', first) || NumberBehind('r', first) || NumberBehind('s', first))
       TVMVM_CHECK_OK(ParseDestinations());
     Token mnemonic = tokens_.Peek();
     TVMVM_TRY(std::string name, tokens_.Word("an instruction"));
@@ -102,9 +103,11 @@ class BodyParser {
   }
 
   Status ParseDestinationRegister(Destination* destination) {
-    char file = NumberBehind('r', tokens_.Peek()) ? 'r' : 'i';
+    char file = 'i';
+    for (char letter : {'r', 's'})
+      if (NumberBehind(letter, tokens_.Peek())) file = letter;
     if (destination->file != 0 && destination->file != file)
-      return ErrorAt(tokens_.Peek(), "scalar and reference registers in one list");
+      return ErrorAt(tokens_.Peek(), "registers of several files in one list");
     destination->file = file;
     TVMVM_TRY(uint32_t reg, tokens_.Numbered(file, "a register"));
     destination->registers.push_back(reg);
@@ -134,7 +137,7 @@ class BodyParser {
 
   Status TakeDestination(OperandKind kind, const Destination& destination, std::vector<Operand>* operands) {
     bool scalar = kind == OperandKind::kScalarDst || kind == OperandKind::kScalarDstList;
-    char file = scalar ? 'i' : 'r';
+    char file = scalar ? 'i' : kind == OperandKind::kSlotDst ? 's' : 'r';
     if (destination.is_list != IsList(kind) || (destination.file != 0 && destination.file != file))
       return ErrorAt(destination.start, fmt::format("wanted a {}", OperandKindName(kind)));
     if (IsList(kind))
@@ -151,6 +154,8 @@ class BodyParser {
         return Numbered(kind, 'i', operands);
       case OperandKind::kRefSrc:
         return Numbered(kind, 'r', operands);
+      case OperandKind::kSlotSrc:
+        return Numbered(kind, 's', operands);
       case OperandKind::kConstant:
         return Numbered(kind, 'c', operands);
       case OperandKind::kPlan:
@@ -221,17 +226,19 @@ class BodyParser {
     return {};
   }
 
-  // "[r0, c1, r2+i3]"
+  // "[r0, c1, s2+i3]"
   Status BufferList(std::vector<Operand>* operands) {
     std::vector<uint32_t> words;
     TVMVM_CHECK_OK(tokens_.Expect("["));
     while (!tokens_.Accept("]")) {
       if (!words.empty()) TVMVM_CHECK_OK(tokens_.Expect(","));
-      bool is_constant = NumberBehind('c', tokens_.Peek()).has_value();
-      TVMVM_TRY(uint32_t base, tokens_.Numbered(is_constant ? 'c' : 'r', "a buffer such as r0 or c0"));
-      if (is_constant && (base & BufferOperand::kConstantBit) != 0)
-        return tokens_.Wanted("a smaller number of a constant");
-      words.push_back(is_constant ? base | BufferOperand::kConstantBit : base);
+      char letter = 'r';
+      uint32_t bit = 0;
+      if (NumberBehind('c', tokens_.Peek())) letter = 'c', bit = BufferOperand::kConstantBit;
+      if (NumberBehind('s', tokens_.Peek())) letter = 's', bit = BufferOperand::kSlotBit;
+      TVMVM_TRY(uint32_t base, tokens_.Numbered(letter, "a buffer such as r0, s0 or c0"));
+      if (base >= BufferOperand::kSlotBit) return tokens_.Wanted("a smaller number of a buffer");
+      words.push_back(base | bit);
       uint32_t offset = BufferOperand::kNoOffset;
       if (tokens_.Accept("+")) {
         TVMVM_TRY(offset, tokens_.Numbered('i', "an offset such as i0"));

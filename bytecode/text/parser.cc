@@ -194,6 +194,14 @@ class ProgramParser {
     return static_cast<uint32_t>(count);
   }
 
+  Status ParseNumbers(std::vector<uint32_t>* numbers) {
+    return ParseList([&]() -> Status {
+      TVMVM_TRY(uint32_t number, ParseCount());
+      numbers->push_back(number);
+      return {};
+    });
+  }
+
   Status ParseFunction() {
     FunctionSpec function;
     TVMVM_CHECK_OK(tokens_.Expect("@"));
@@ -210,6 +218,14 @@ class ProgramParser {
     TVMVM_TRY(function.scalar_registers, ParseCount());
     TVMVM_CHECK_OK(tokens_.Expect(","));
     TVMVM_TRY(function.ref_registers, ParseCount());
+    if (tokens_.Accept(",")) {
+      TVMVM_TRY(function.slots, ParseCount());
+    }
+    if (tokens_.AcceptWord("device")) {
+      TVMVM_CHECK_OK(ParseNumbers(&function.device_inputs));
+      TVMVM_CHECK_OK(tokens_.Expect("->"));
+      TVMVM_CHECK_OK(ParseNumbers(&function.device_outputs));
+    }
     program_.functions.push_back(std::move(function));
     return ParseBody(&state_, static_cast<uint32_t>(program_.functions.size() - 1));
   }

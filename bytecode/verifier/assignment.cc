@@ -15,20 +15,24 @@ namespace {
 constexpr uint64_t kMaxVisits = uint64_t{1} << 26;
 constexpr uint32_t kNever = 0xffffffffu;
 
-// Registers of both files in one numbering: scalars first.
+// Registers of both files and slots in one numbering: scalars first, slots last.
 struct RegisterNumbers {
   uint32_t scalars = 0;
   uint32_t references = 0;
-  uint32_t count() const { return scalars + references; }
+  uint32_t slots = 0;
+  uint32_t count() const { return scalars + references + slots; }
+  uint32_t Slot(int64_t slot) const { return scalars + references + static_cast<uint32_t>(slot); }
   std::string Name(uint32_t reg) const {
-    return reg < scalars ? fmt::format("scalar register i{}", reg)
-                         : fmt::format("reference register r{}", reg - scalars);
+    if (reg < scalars) return fmt::format("scalar register i{}", reg);
+    if (reg < scalars + references) return fmt::format("reference register r{}", reg - scalars);
+    return fmt::format("slot s{}", reg - scalars - references);
   }
 };
 
-// Calls `visit(register)` for each register that the operand reads or writes.
+// Calls `visit(register)` for each register and slot that the operand reads or writes.
 template <class Visit>
-void ForEachRegister(const DecodedOperand& operand, const RegisterNumbers& numbers, Visit visit) {
+void ForEachRegister(const DecodedInstruction& instruction, const DecodedOperand& operand,
+                     const RegisterNumbers& numbers, Visit visit) {
   switch (operand.kind) {
     case OperandKind::kScalarDst:
     case OperandKind::kScalarSrc:
@@ -49,9 +53,21 @@ void ForEachRegister(const DecodedOperand& operand, const RegisterNumbers& numbe
     case OperandKind::kBufferList:
       for (size_t i = 0; i < operand.list_size(); ++i) {
         BufferOperand buffer = operand.buffer(i);
-        if (!buffer.is_constant()) visit(numbers.scalars + buffer.base);
+        if (buffer.is_register()) visit(numbers.scalars + buffer.base);
+        if (buffer.is_slot()) visit(numbers.Slot(buffer.index()));
         if (buffer.offset != BufferOperand::kNoOffset) visit(buffer.offset);
       }
+      break;
+    case OperandKind::kSlotDst:
+      // One for each value of the plan.
+      if (instruction.info->opcode == Opcode::kSlots) {
+        for (size_t k = 0; k < instruction.operand(4).list_size(); ++k)
+          visit(numbers.Slot(operand.value + static_cast<int64_t>(k)));
+        break;
+      }
+      [[fallthrough]];
+    case OperandKind::kSlotSrc:
+      visit(numbers.Slot(operand.value));
       break;
     default:
       break;
@@ -71,7 +87,7 @@ class AssignmentChecker {
   explicit AssignmentChecker(const FunctionContext& context)
       : context_(context),
         flow_(context),
-        numbers_{context.function.scalar_registers, context.function.ref_registers} {}
+        numbers_{context.function.scalar_registers, context.function.ref_registers, context.function.slots} {}
 
   Status Check() {
     CollectReadsAndAssignments();
@@ -94,8 +110,8 @@ class AssignmentChecker {
 
  private:
   bool IsParameter(uint32_t reg) const {
-    return reg < numbers_.scalars ? reg < context_.function.scalar_inputs
-                                  : reg - numbers_.scalars < context_.function.inputs.size();
+    if (reg < numbers_.scalars) return reg < context_.function.scalar_inputs;
+    return reg < numbers_.Slot(0) && reg - numbers_.scalars < context_.function.inputs.size();
   }
 
   // Reads that no assignment earlier in their block covers, once for each register and block; and which
@@ -109,7 +125,7 @@ class AssignmentChecker {
         DecodedInstruction instruction = context_.At(position);
         for (const DecodedOperand& operand : instruction.operands()) {
           if (IsDestination(operand.kind)) continue;
-          ForEachRegister(operand, numbers_, [&](uint32_t reg) {
+          ForEachRegister(instruction, operand, numbers_, [&](uint32_t reg) {
             if (assigned_in[reg] == block || read_in[reg] == block || IsParameter(reg)) return;
             read_in[reg] = block;
             reads_.push_back({reg, block, position});
@@ -117,7 +133,7 @@ class AssignmentChecker {
         }
         for (const DecodedOperand& operand : instruction.operands()) {
           if (!IsDestination(operand.kind)) continue;
-          ForEachRegister(operand, numbers_, [&](uint32_t reg) {
+          ForEachRegister(instruction, operand, numbers_, [&](uint32_t reg) {
             if (assigned_in[reg] == block) return;
             assigned_in[reg] = block;
             assignments_.push_back({reg, block});

@@ -21,6 +21,19 @@ Status VerifyRegisterFile(const FunctionSpec& function, std::string_view file, u
   return {};
 }
 
+Status VerifyDeviceParameters(const FunctionSpec& function, std::string_view role,
+                              const std::vector<uint32_t>& numbers, size_t parameters) {
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] >= parameters)
+      return Refuse("@{}: {} {} may stay on a device, the function has {}", function.name, role, numbers[i],
+                    parameters);
+    if (i > 0 && numbers[i] <= numbers[i - 1])
+      return Refuse("@{}: {} {} that may stay on a device follows {}", function.name, role, numbers[i],
+                    numbers[i - 1]);
+  }
+  return {};
+}
+
 Status VerifyTargets(const FunctionContext& context, const DecodedInstruction& instruction) {
   for (const DecodedOperand& operand : instruction.operands()) {
     if (operand.kind != OperandKind::kTarget) continue;
@@ -59,6 +72,11 @@ Status VerifyFrame(const FunctionContext& context) {
   const FunctionSpec& function = context.function;
   TVMVM_CHECK_OK(VerifyRegisterFile(function, "scalar", function.scalar_registers, function.scalar_inputs));
   TVMVM_CHECK_OK(VerifyRegisterFile(function, "reference", function.ref_registers, function.inputs.size()));
+  if (function.slots > kMaxRegisters)
+    return Refuse("@{}: {} slots, at most {}", function.name, function.slots, kMaxRegisters);
+  TVMVM_CHECK_OK(VerifyDeviceParameters(function, "input", function.device_inputs, function.inputs.size()));
+  TVMVM_CHECK_OK(
+      VerifyDeviceParameters(function, "output", function.device_outputs, function.outputs.size()));
   return VerifyLines(context);
 }
 

@@ -38,6 +38,9 @@ class OperandChecker {
         return References(operand);
       case OperandKind::kBufferList:
         return Buffers(operand);
+      case OperandKind::kSlotDst:
+      case OperandKind::kSlotSrc:
+        return Slot(operand.value);
       case OperandKind::kImmediate:  // any number
       case OperandKind::kTarget:     // VerifyLayout
       case OperandKind::kIndex:      // VerifyUse: it means something else for each opcode
@@ -57,6 +60,12 @@ class OperandChecker {
     if (reg < context_.function.ref_registers) return {};
     return context_.Fail(instruction_, fmt::format("reference register r{} is out of range, the frame has {}",
                                                    reg, context_.function.ref_registers));
+  }
+
+  Status Slot(int64_t slot) const {
+    if (slot < context_.function.slots) return {};
+    return context_.Fail(instruction_, fmt::format("slot s{} is out of range, the frame has {}", slot,
+                                                   context_.function.slots));
   }
 
   Status Index(std::string_view what, int64_t index, size_t size) const {
@@ -85,7 +94,7 @@ class OperandChecker {
       BufferOperand buffer = operand.buffer(i);
       if (buffer.offset != BufferOperand::kNoOffset) TVMVM_CHECK_OK(Scalar(buffer.offset));
       if (!buffer.is_constant()) {
-        TVMVM_CHECK_OK(Reference(buffer.base));
+        TVMVM_CHECK_OK(buffer.is_slot() ? Slot(buffer.index()) : Reference(buffer.base));
         continue;
       }
       TVMVM_CHECK_OK(Index("constant", buffer.index(), context_.program.constants.size()));

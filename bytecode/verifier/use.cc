@@ -47,6 +47,37 @@ Status Plan(const Context& context, const Instruction& instruction) {
   return Count(context, instruction, "offset destinations", instruction.operand(3).list_size(), who, values);
 }
 
+// The queue of a device class.
+Status Device(const Context& context, const Instruction& instruction, size_t operand) {
+  int64_t queue = instruction.operand(operand).value;
+  if (queue < kDeviceClassCount) return {};
+  return context.Fail(
+      instruction, fmt::format("queue {} is of no device, the last one is {}", queue, kDeviceClassCount - 1));
+}
+
+Status Slots(const Context& context, const Instruction& instruction) {
+  const int64_t plan = instruction.operand(2).value;
+  const size_t values = context.program.plans[plan].values.size();
+  TVMVM_CHECK_OK(Device(context, instruction, 3));
+  TVMVM_CHECK_OK(Count(context, instruction, "sizes", instruction.operand(4).list_size(),
+                       fmt::format("plan p{}", plan), values));
+  const int64_t first = instruction.operand(1).value;
+  if (static_cast<size_t>(first) + values <= context.function.slots) return {};
+  return context.Fail(instruction, fmt::format("{} slots from s{} on are out of range, the frame has {}",
+                                               values, first, context.function.slots));
+}
+
+// What a slot stands for: a tensor among the function's inputs or outputs.
+Status StandsFor(const Context& context, const Instruction& instruction, std::string_view role,
+                 const std::vector<ParameterSpec>& parameters) {
+  const auto number = static_cast<size_t>(instruction.operand(1).value);
+  if (number >= parameters.size())
+    return context.Fail(instruction, fmt::format("{} {} does not exist, the function has {}", role, number,
+                                                 parameters.size()));
+  if (parameters[number].type.kind == ValueKind::kTensor) return {};
+  return context.Fail(instruction, fmt::format("{} {} is no tensor", role, number));
+}
+
 Status Rank(const Context& context, const Instruction& instruction, size_t operand) {
   size_t rank = instruction.operand(operand).list_size();
   if (rank <= kMaxRank) return {};
@@ -76,14 +107,6 @@ Status Element(const Context& context, const Instruction& instruction, size_t op
   if (dtype != DType::kString && !IsComplex(dtype) && !IsSubByte(dtype)) return {};
   return context.Fail(instruction,
                       fmt::format("an element of {} does not fit a scalar register", DTypeName(dtype)));
-}
-
-// The queue of a device class.
-Status Device(const Context& context, const Instruction& instruction, size_t operand) {
-  int64_t queue = instruction.operand(operand).value;
-  if (queue < kDeviceClassCount) return {};
-  return context.Fail(
-      instruction, fmt::format("queue {} is of no device, the last one is {}", queue, kDeviceClassCount - 1));
 }
 
 Status Writable(const Context& context, const Instruction& instruction, size_t operand, size_t position) {
@@ -182,6 +205,18 @@ Status VerifyUse(const FunctionContext& context, const DecodedInstruction& instr
       return Device(context, instruction, 0);
     case Opcode::kHostCall:
       return HostCall(context, instruction);
+    case Opcode::kSlots:
+      return Slots(context, instruction);
+    case Opcode::kSlotInput:
+      return StandsFor(context, instruction, "input", context.function.inputs);
+    case Opcode::kSlotOutput:
+      return StandsFor(context, instruction, "output", context.function.outputs);
+    case Opcode::kSlotView:
+      return Rank(context, instruction, 4);
+    case Opcode::kSlotLoad:
+      return Element(context, instruction, 3);
+    case Opcode::kSlotStore:
+      return Element(context, instruction, 2);
     default:
       return {};  // the operands' kinds say it all
   }

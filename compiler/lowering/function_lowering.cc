@@ -78,9 +78,12 @@ Status FunctionLowering::Run(const std::map<std::string, FunctionId>& callees) {
   size_t outputs = function_.region(function_.body).results.size();
   output_refs_.resize(outputs);
   output_allocated_.assign(outputs, false);
+  on_host_inputs_.assign(function_.region(function_.body).parameters.size(), false);
+  on_host_outputs_.assign(outputs, false);
   EmitEntry(body);
   TVMVM_CHECK_OK(EmitSteps(body));
   EmitReturn();
+  DeclareDeviceParameters();
   if (!dims_->missing().is_none())
     return MakeError(Code::kInternal, fmt::format("@{}: symbol '{}' is used before it is defined",
                                                   function_.name, dims_->missing().name()));
@@ -103,6 +106,20 @@ void FunctionLowering::EmitEntry(const RegionSteps& body) {
     if (step.kind == StepKind::kDefineDims && step.stage == 0) EmitDefineDims(function_.node(step.node));
   EmitGuards();
   EmitStage(0);
+}
+
+// What nothing on the host works on may stay in the memory of the run's GPU.
+void FunctionLowering::DeclareDeviceParameters() {
+  bool uses_gpu = false;
+  for (size_t i = 0; i < memory_.size(); ++i)
+    uses_gpu |= memory_[static_cast<int>(i)].device == DeviceClass::kGpu;
+  if (!uses_gpu) return;
+  std::vector<uint32_t> inputs, outputs;
+  for (uint32_t i = 0; i < on_host_inputs_.size(); ++i)
+    if (!on_host_inputs_[i]) inputs.push_back(i);
+  for (uint32_t i = 0; i < on_host_outputs_.size(); ++i)
+    if (output_allocated_[i] && !on_host_outputs_[i]) outputs.push_back(i);
+  f_->SetDeviceParameters(std::move(inputs), std::move(outputs));
 }
 
 // ---- guards and stages ----
@@ -163,13 +180,16 @@ void FunctionLowering::EmitStage(int stage, DeviceClass device) {
     members.push_back(i);
   }
   if (members.empty()) return;
-  ScalarReg total;
-  std::vector<ScalarReg> offsets = f_->Plan(builder_->AddPlan(std::move(plan)), sizes, &total);
-  RefReg arena = f_->Arena(total, device);
+  RefReg arena;
+  const SlotReg first = f_->Slots(builder_->AddPlan(std::move(plan)), sizes, device, &arena);
   open_.back().arenas.push_back(arena);
-  for (size_t i = 0; i < members.size(); ++i) {
-    memory_[static_cast<int>(members[i])].ref = arena;
-    memory_[static_cast<int>(members[i])].offset = offsets[i];
+  for (size_t i = 0; i < members.size(); ++i)
+    memory_[static_cast<int>(members[i])].slot = {first.index + static_cast<uint32_t>(i)};
+  for (const StandIn& stand_in : memory_.stand_ins()) {
+    const Memory& memory = memory_[stand_in.memory];
+    if (memory.stage != stage || memory.device != device) continue;
+    f_->Emit(stand_in.is_input ? Opcode::kSlotInput : Opcode::kSlotOutput,
+             {{OperandKind::kSlotSrc, memory.slot.index}, {OperandKind::kIndex, stand_in.number}});
   }
 }
 
@@ -298,37 +318,27 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
 void FunctionLowering::EmitTransfer(const Step& step) {
   const Node& node = function_.node(step.node);
   const ir::Type& type = function_.type(node.outputs[0]);
-  f_->Copy(BufferOf(node.outputs[0]), BufferOf(node.inputs[0]), dims_->Emit(BytesOf(type.dtype, type.dims)));
+  f_->Copy(AddressOf(node.outputs[0]), AddressOf(node.inputs[0]),
+           dims_->Emit(BytesOf(type.dtype, type.dims)));
 }
 
 void FunctionLowering::EmitDefineDims(const Node& node) {
   f_->SetSourceNode(node.source);
-  Place place = views_.PlaceOf(node.inputs[0]);
-  const Memory& memory = memory_[memory_.Of(node.inputs[0])];
-  RefReg ref = memory.kind == MemoryKind::kConstant ? f_->Constant(ConstantFor(memory.value)) : memory.ref;
   DType dtype = function_.type(node.inputs[0]).dtype;
-  ScalarReg base = dims_->Emit(place.byte_offset);
-  if (memory.kind == MemoryKind::kArena || memory.kind == MemoryKind::kMoving)
-    base = place.byte_offset.IsConstant(0) ? memory.offset : f_->Binary(Opcode::kAdd, memory.offset, base);
   int64_t size = DTypeBits(dtype) / 8;
   const std::vector<ir::SymbolId>& symbols = node.Symbols("symbols");
-  for (size_t i = 0; i < symbols.size(); ++i) {
-    ScalarReg offset =
-        i == 0 ? base : f_->Binary(Opcode::kAdd, base, f_->Immediate(static_cast<int64_t>(i) * size));
-    dims_->Define(symbols[i], f_->Load(ref, offset, dtype));
-  }
+  const Dim begin = views_.PlaceOf(node.inputs[0]).byte_offset;
+  for (size_t i = 0; i < symbols.size(); ++i)
+    dims_->Define(symbols[i], LoadElement(memory_.Of(node.inputs[0]),
+                                          begin + Dim(static_cast<int64_t>(i) * size), dtype));
 }
 
 void FunctionLowering::EmitDimsTensor(const Step& step) {
   const Node& node = function_.node(step.node);
   const ir::Dims& elements = node.DimList("elements");
-  const Memory& memory = memory_[memory_.Of(node.outputs[0])];
-  bool shifted = memory.kind == MemoryKind::kArena || memory.kind == MemoryKind::kMoving;
   DType dtype = function_.type(node.outputs[0]).dtype;
   int64_t size = DTypeBits(dtype) / 8;
   for (size_t i = 0; i < elements.size(); ++i) {
-    ScalarReg offset = f_->Immediate(static_cast<int64_t>(i) * size);
-    if (shifted) offset = i == 0 ? memory.offset : f_->Binary(Opcode::kAdd, memory.offset, offset);
     ScalarReg value = dims_->Emit(elements[i]);
     if (IsFloat(dtype)) {
       ScalarReg converted = f_->NewScalar();
@@ -336,7 +346,7 @@ void FunctionLowering::EmitDimsTensor(const Step& step) {
                {{OperandKind::kScalarDst, converted.index}, {OperandKind::kScalarSrc, value.index}});
       value = converted;
     }
-    f_->Store(memory.ref, offset, dtype, value);
+    StoreElement(memory_.Of(node.outputs[0]), Dim(static_cast<int64_t>(i) * size), dtype, value);
   }
 }
 
@@ -372,7 +382,8 @@ void FunctionLowering::EmitReturn() {
       continue;
     }
     output_refs_[i] = f_->Output(static_cast<uint32_t>(i), EmitDims(type.dims));
-    f_->Copy({output_refs_[i].index, BufferOperand::kNoOffset}, BufferOf(result),
+    output_allocated_[i] = true;
+    f_->Copy({output_refs_[i].index, BufferOperand::kNoOffset}, AddressOf(result),
              dims_->Emit(BytesOf(type.dtype, type.dims)));
   }
   f_->Return({}, output_refs_);

@@ -52,6 +52,7 @@ class FunctionLowering {
 
   // ---- function_lowering.cc ----
   void EmitEntry(const RegionSteps& body);
+  void DeclareDeviceParameters();
   // `loop`: the node whose body the region is; null for others.
   void OpenGuards(ir::RegionId region, const ir::Node* loop = nullptr);
   // Guards for what dims leave open: each as soon as its symbols are known.
@@ -94,7 +95,6 @@ class FunctionLowering {
   void EmitOutlinedResults(const Step& step, ScalarReg index);
   void GrowCollected(const Step& step, ScalarReg end);
   ir::Dim StepsOfLaunch(const Step& step);
-  ScalarReg StateOffset(const Step& step, int64_t element);
   BufferOperand BufferOf(const Step& step, const LoopArgument& argument);
   // ---- lower_control.cc ----
   void EmitCall(const Step& step);
@@ -108,8 +108,14 @@ class FunctionLowering {
   void EmitResult(ir::ValueId value, int memory);
 
   // ---- lower_operands.cc ----
+  // Memory that something on the CPU or on a device works on. Of copies, which know both, AddressOf.
   BufferOperand BufferOf(int memory, const ir::Dim& byte_offset);
   BufferOperand BufferOf(ir::ValueId value);
+  BufferOperand AddressOf(int memory, const ir::Dim& byte_offset);
+  BufferOperand AddressOf(ir::ValueId value);
+  void WorksOnHost(const Memory& memory);
+  ScalarReg LoadElement(int memory, const ir::Dim& byte_offset, DType dtype);
+  void StoreElement(int memory, const ir::Dim& byte_offset, DType dtype, ScalarReg value);
   BufferOperand BufferOf(const Step& step, const tensor::KernelArgument& argument);
   // A register that holds the value as a tensor or other object. `lasting`: it is still right when arena
   // memory is written again.
@@ -139,6 +145,7 @@ class FunctionLowering {
   std::vector<OpenRegion> open_;
   std::vector<RefReg> output_refs_;
   std::vector<bool> output_allocated_;
+  std::vector<bool> on_host_inputs_, on_host_outputs_;  // that something on the host works on
   std::map<ir::ValueId, ConstantId> constants_;
   std::map<std::pair<ir::NodeId, uint32_t>, ConstantId> packed_;
 };

@@ -51,7 +51,7 @@ void FunctionLowering::EmitResult(ValueId value, int number) {
     MoveRef(memory.ref, LastingObjectOn(memory.device, value));
     return;
   }
-  f_->Copy(BufferOf(number, 0), BufferOf(value), dims_->Emit(BytesOf(type.dtype, type.dims)));
+  f_->Copy(BufferOf(number, 0), AddressOf(value), dims_->Emit(BytesOf(type.dtype, type.dims)));
 }
 
 void FunctionLowering::ReleaseArenas() {
@@ -186,16 +186,8 @@ void FunctionLowering::EmitLoopEntry(const Step& step, const std::vector<ScalarR
       MoveRef(current.ref, LastingObjectOn(current.device, node.inputs[i]));
       continue;
     }
-    const Memory& home = memory_[current.parts[0]];
-    current.ref = next.ref = home.ref;
-    current.offset = f_->NewScalar();
-    Move(current.offset, home.offset);
-    if (other != number) {
-      next.offset = f_->NewScalar();
-      Move(next.offset, memory_[current.parts[1]].offset);
-    }
     const Type& type = function_.type(region.parameters[i]);
-    f_->Copy(BufferOf(number, 0), BufferOf(node.inputs[i]), dims_->Emit(BytesOf(type.dtype, type.dims)));
+    f_->Copy(BufferOf(number, 0), AddressOf(node.inputs[i]), dims_->Emit(BytesOf(type.dtype, type.dims)));
   }
   // The steps may change an object that nobody else holds where it lies.
   for (ValueId initial : node.inputs)
@@ -235,13 +227,16 @@ void FunctionLowering::EmitElementAddresses(const Step& step, ScalarReg index) {
   for (size_t i = ir::CarriedCount(node); i < node.outputs.size(); ++i) {
     int element = memory_.ElementOf(node.outputs[i]);
     if (element < 0) continue;
-    const Memory& whole = memory_[memory_[element].parts[0]];
+    Memory& part = memory_[element];
+    const Memory& whole = memory_[part.whole];
     const Type& type = function_.type(node.outputs[i]);
     ir::Dims dims(type.dims.begin() + 1, type.dims.end());
-    ScalarReg offset = f_->Binary(Opcode::kMul, index, dims_->Emit(BytesOf(type.dtype, dims)));
-    if (whole.kind == MemoryKind::kArena) offset = f_->Binary(Opcode::kAdd, whole.offset, offset);
-    memory_[element].ref = whole.ref;
-    memory_[element].offset = offset;
+    ScalarReg bytes = dims_->Emit(BytesOf(type.dtype, dims));
+    part.offset = f_->Binary(Opcode::kMul, index, bytes);
+    part.ref = whole.ref;
+    if (whole.kind != MemoryKind::kArena) continue;
+    part.slot = f_->NewSlot();
+    f_->SlotPart(part.slot, whole.slot, part.offset, bytes);
   }
 }
 
@@ -273,7 +268,7 @@ void FunctionLowering::EmitCollectedCopy(const Step& step, size_t number, Scalar
                                {OperandKind::kRefList, std::vector<uint32_t>{buffer.index}},
                                {OperandKind::kScalarDstList, std::vector<uint32_t>()},
                                {OperandKind::kRefDstList, std::vector<uint32_t>{buffer.index}}});
-  f_->Copy({buffer.index, offset.index}, BufferOf(value), bytes);
+  f_->Copy({buffer.index, offset.index}, AddressOf(value), bytes);
 }
 
 // Next values become current ones.
@@ -291,8 +286,6 @@ void FunctionLowering::EmitNextStep(const Step& step, const std::vector<ScalarRe
     next = saved;
   }
   for (size_t i = 0; i < symbols.size(); ++i) Move(symbols[i], next_symbols[i]);
-  ScalarReg saved;
-  bool has_saved = false;
   for (ValueId parameter : region.parameters) {
     int number = memory_.Of(parameter), other = memory_.NextOf(parameter);
     const Memory &current = memory_[number], &next = memory_[other];
@@ -300,11 +293,7 @@ void FunctionLowering::EmitNextStep(const Step& step, const std::vector<ScalarRe
       MoveRef(current.ref, next.ref);
       Release(next.ref);
     } else if (other != number) {
-      if (!has_saved) saved = f_->NewScalar();
-      has_saved = true;
-      Move(saved, current.offset);
-      Move(current.offset, next.offset);
-      Move(next.offset, saved);
+      f_->SlotSwap(current.slot, next.slot);
     }
   }
 }

@@ -54,7 +54,22 @@ ConstantId FunctionLowering::PackedConstant(std::string name, const ir::TensorDa
   return constant_table_->Add(std::move(spec), data.owner);
 }
 
+void FunctionLowering::WorksOnHost(const Memory& memory) {
+  if (memory.kind == MemoryKind::kPart) return WorksOnHost(memory_[memory.whole]);
+  if (memory.kind == MemoryKind::kInput) on_host_inputs_[memory.number] = true;
+  if (memory.kind == MemoryKind::kOutput) on_host_outputs_[memory.number] = true;
+}
+
 BufferOperand FunctionLowering::BufferOf(int number, const Dim& byte_offset) {
+  WorksOnHost(memory_[number]);
+  return AddressOf(number, byte_offset);
+}
+
+BufferOperand FunctionLowering::AddressOf(ValueId value) {
+  return AddressOf(memory_.Of(value), views_.PlaceOf(value).byte_offset);
+}
+
+BufferOperand FunctionLowering::AddressOf(int number, const Dim& byte_offset) {
   BufferOperand operand;
   bool shifted = !byte_offset.IsConstant(0);
   if (shifted) operand.offset = dims_->Emit(byte_offset).index;
@@ -63,11 +78,35 @@ BufferOperand FunctionLowering::BufferOf(int number, const Dim& byte_offset) {
     operand.base = ConstantFor(memory.value).index | BufferOperand::kConstantBit;
     return operand;
   }
+  const bool is_part = memory.kind == MemoryKind::kPart;
+  if (memory.kind == MemoryKind::kArena || (is_part && memory_[memory.whole].kind == MemoryKind::kArena)) {
+    operand.base = memory.slot.index | BufferOperand::kSlotBit;
+    return operand;
+  }
   operand.base = memory.ref.index;
-  if (memory.kind == MemoryKind::kArena || memory.kind == MemoryKind::kMoving)
+  if (is_part)
     operand.offset = shifted ? f_->Binary(Opcode::kAdd, memory.offset, ScalarReg{operand.offset}).index
                              : memory.offset.index;
   return operand;
+}
+
+ScalarReg FunctionLowering::LoadElement(int number, const Dim& byte_offset, DType dtype) {
+  if (const Memory& memory = memory_[number]; memory.kind == MemoryKind::kConstant)
+    return f_->Load(f_->Constant(ConstantFor(memory.value)), dims_->Emit(byte_offset), dtype);
+  const BufferOperand from = AddressOf(number, byte_offset);
+  const ScalarReg offset =
+      from.offset == BufferOperand::kNoOffset ? f_->Immediate(0) : ScalarReg{from.offset};
+  return from.is_slot() ? f_->Load(SlotReg{from.index()}, offset, dtype)
+                        : f_->Load(RefReg{from.base}, offset, dtype);
+}
+
+void FunctionLowering::StoreElement(int number, const Dim& byte_offset, DType dtype, ScalarReg value) {
+  const BufferOperand to = BufferOf(number, byte_offset);
+  const ScalarReg offset = to.offset == BufferOperand::kNoOffset ? f_->Immediate(0) : ScalarReg{to.offset};
+  if (to.is_slot())
+    f_->Store(SlotReg{to.index()}, offset, dtype, value);
+  else
+    f_->Store(RefReg{to.base}, offset, dtype, value);
 }
 
 BufferOperand FunctionLowering::BufferOf(ValueId value) {
@@ -104,7 +143,7 @@ RefReg FunctionLowering::LastingObjectOn(DeviceClass device, ValueId value) {
 RefReg FunctionLowering::CopyOf(ValueId value, DeviceClass device) {
   const ir::Type& type = function_.type(value);
   RefReg copy = f_->Allocate(type.dtype, EmitDims(type.dims), device);
-  f_->Copy({copy.index, BufferOperand::kNoOffset}, BufferOf(value),
+  f_->Copy({copy.index, BufferOperand::kNoOffset}, AddressOf(value),
            dims_->Emit(BytesOf(type.dtype, type.dims)));
   return copy;
 }
@@ -114,6 +153,7 @@ RefReg FunctionLowering::ObjectOf(ValueId value, bool lasting) {
   Place place = views_.PlaceOf(value);
   bool whole = place.root == value;
   const ir::Type& type = function_.type(value);
+  WorksOnHost(memory);
   switch (memory.kind) {
     case MemoryKind::kConstant: {
       RefReg constant = f_->Constant(ConstantFor(memory.value));
@@ -126,13 +166,15 @@ RefReg FunctionLowering::ObjectOf(ValueId value, bool lasting) {
                    : f_->View(memory.ref, dims_->Emit(place.byte_offset), type.dtype, EmitDims(type.dims));
     case MemoryKind::kOutput:
     case MemoryKind::kArena:
-    case MemoryKind::kMoving:
+    case MemoryKind::kPart:
       break;
   }
   if (lasting) return CopyOf(value, memory.device);
   BufferOperand buffer = BufferOf(value);
   ScalarReg offset = buffer.offset == BufferOperand::kNoOffset ? f_->Immediate(0) : ScalarReg{buffer.offset};
-  return f_->View({buffer.base}, offset, type.dtype, EmitDims(type.dims));
+  const std::vector<ScalarReg> dims = EmitDims(type.dims);
+  return buffer.is_slot() ? f_->View(SlotReg{buffer.index()}, offset, type.dtype, dims)
+                          : f_->View(RefReg{buffer.base}, offset, type.dtype, dims);
 }
 
 }  // namespace tvmvm::lowering

@@ -65,8 +65,7 @@ void FunctionLowering::EmitOutlinedLoop(const Step& step) {
   EmitOutlinedLaunch(step, f_->Binary(Opcode::kSub, end, index));
   Move(index, end);
   if (loop.decides) {
-    const Memory& state = memory_[step.workspaces[0]];
-    f_->BranchIfNot(f_->Load(state.ref, StateOffset(step, kStateGoOn), DType::kI64), exit);
+    f_->BranchIfNot(LoadElement(step.workspaces[0], 8 * kStateGoOn, DType::kI64), exit);
     Move(steps, f_->Binary(Opcode::kMin, f_->Binary(Opcode::kAdd, steps, steps), most));
   }
   f_->BranchIf(f_->Binary(Opcode::kLess, index, trip), next);
@@ -82,7 +81,7 @@ void FunctionLowering::EmitOutlinedEntry(const Step& step) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     int number = memory_.Of(node.outputs[i]);
     if (i < ir::CarriedCount(node)) {
-      f_->Copy(BufferOf(number, 0), BufferOf(node.inputs[i]),
+      f_->Copy(BufferOf(number, 0), AddressOf(node.inputs[i]),
                dims_->Emit(BytesOf(function_.type(region.parameters[i]))));
     } else if (memory_[number].kind == MemoryKind::kObject) {
       memory_[number].ref = f_->NewRef();
@@ -92,15 +91,8 @@ void FunctionLowering::EmitOutlinedEntry(const Step& step) {
   if (step.workspaces.empty()) return;
   ir::Dims state = {0, ir::DimAttribute(node, "start")};
   for (const Dim& initial : node.DimList("initial")) state.push_back(initial);
-  const Memory& memory = memory_[step.workspaces[0]];
   for (size_t k = 0; k < state.size(); ++k)
-    f_->Store(memory.ref, StateOffset(step, static_cast<int64_t>(k)), DType::kI64, dims_->Emit(state[k]));
-}
-
-ScalarReg FunctionLowering::StateOffset(const Step& step, int64_t element) {
-  const Memory& memory = memory_[step.workspaces[0]];
-  ScalarReg offset = f_->Immediate(element * 8);
-  return memory.kind == MemoryKind::kArena ? f_->Binary(Opcode::kAdd, memory.offset, offset) : offset;
+    StoreElement(step.workspaces[0], 8 * static_cast<int64_t>(k), DType::kI64, dims_->Emit(state[k]));
 }
 
 Dim FunctionLowering::StepsOfLaunch(const Step& step) {
@@ -155,9 +147,7 @@ void FunctionLowering::EmitOutlinedLaunch(const Step& step, ScalarReg steps) {
 
 void FunctionLowering::EmitOutlinedResults(const Step& step, ScalarReg index) {
   const Node& node = function_.node(step.node);
-  auto state = [&](int64_t element) {
-    return f_->Load(memory_[step.workspaces[0]].ref, StateOffset(step, element), DType::kI64);
-  };
+  auto state = [&](int64_t element) { return LoadElement(step.workspaces[0], 8 * element, DType::kI64); };
   const std::vector<ir::SymbolId>& finals = node.Symbols("finals");
   for (size_t k = 0; k < finals.size(); ++k)
     dims_->Define(finals[k], state(kStateSymbols + static_cast<int64_t>(k)));

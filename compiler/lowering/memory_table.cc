@@ -1,6 +1,7 @@
 #include "compiler/lowering/memory_table.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "compiler/graph/control.h"
@@ -71,6 +72,7 @@ void MemoryTable::Assign(RegionSteps* body) {
   AssignRegion(body);
   UseRegion(*body);
   AssignOutputs(*body);
+  FindStandIns(*body);
   NumberStages(body, true);
   for (size_t i = 0; i < memory_.size(); ++i) {
     Memory& memory = memory_[i];
@@ -165,14 +167,15 @@ void MemoryTable::AssignCarried(const Step& step, size_t number, const ir::Symbo
     next = Add(object);
     of_[node.outputs[number]] = AddObject(node.outputs[number], step);
   } else {
-    Memory moving{.kind = MemoryKind::kMoving, .device = device, .first = step.first, .last = step.last};
-    moving.parts = {AddArena(parameter, step)};
+    current = next = AddArena(parameter, step);
     ValueId result = function_.region(node.regions[0]).results[number];
     ir::NodeId producer = function_.value(result).producer;
     bool in_place = producer.valid() && function_.node(producer).decided.in_place;
-    if (!in_place) moving.parts.push_back(AddArena(parameter, step));
-    current = Add(moving);
-    next = in_place ? current : Add(moving);
+    if (!in_place) next = AddArena(parameter, step);
+    for (auto [one, other] : {std::pair(current, next), std::pair(next, current)}) {
+      memory_[static_cast<size_t>(one)].carried = true;
+      if (one != other) memory_[static_cast<size_t>(one)].twin = other;
+    }
     of_[node.outputs[number]] = current;
   }
   of_[parameter] = current;
@@ -188,11 +191,11 @@ void MemoryTable::AssignCollected(const Step& step, size_t number, const ir::Sym
     of_[output] = AddObject(output, step);
   } else {
     of_[output] = AddArena(output, step);
-    element = Add({.kind = MemoryKind::kMoving,
+    element = Add({.kind = MemoryKind::kPart,
                    .device = function_.value(output).device,
                    .first = step.first,
                    .last = step.last,
-                   .parts = {of_[output]}});
+                   .whole = of_[output]});
   }
   element_of_[output] = element;
 }
@@ -239,7 +242,9 @@ void MemoryTable::Extend(int number, uint32_t position) {
       break;
     }
   memory.last = std::max(memory.last, position);
-  for (int part : std::vector<int>(memory.parts)) Extend(part, position);
+  // After the loop either half may hold the value.
+  if (memory.twin >= 0) memory_[static_cast<size_t>(memory.twin)].last = memory.last;
+  if (memory.whole >= 0) Extend(memory.whole, position);
 }
 
 void MemoryTable::Use(ValueId value, uint32_t position) {
@@ -289,12 +294,52 @@ void MemoryTable::AssignOutputs(const RegionSteps& body) {
     auto found = of_.find(place.root);
     if (found == of_.end()) continue;
     Memory& memory = memory_[static_cast<size_t>(found->second)];
-    if (memory.kind != MemoryKind::kArena || !place.byte_offset.IsConstant(0)) continue;
+    if (memory.kind != MemoryKind::kArena || memory.carried || !place.byte_offset.IsConstant(0)) continue;
     if (memory.device != DeviceClass::kCpu) continue;
     if (!(BytesOf(function_.type(place.root)) == BytesOf(function_.type(results[i])))) continue;
     memory.kind = MemoryKind::kOutput;
     memory.number = static_cast<uint32_t>(i);
     output_sources_[i] = found->second;
+  }
+}
+
+int MemoryTable::WholeOf(ValueId value) const {
+  const Place place = views_.PlaceOf(value);
+  auto found = of_.find(place.root);
+  if (found == of_.end() || !place.byte_offset.IsConstant(0)) return -1;
+  return BytesOf(function_.type(place.root)) == BytesOf(function_.type(value)) ? found->second : -1;
+}
+
+void MemoryTable::FindStandIns(const RegionSteps& body) {
+  std::map<int, int> values;  // in each place
+  for (const auto& [value, memory] : of_) ++values[memory];
+  std::set<int> taken;
+  auto on_gpu = [&](int number) -> const Memory* {
+    if (number < 0) return nullptr;
+    const Memory& memory = memory_[static_cast<size_t>(number)];
+    const bool is =
+        memory.kind == MemoryKind::kArena && memory.device == DeviceClass::kGpu && !memory.carried;
+    return is && !taken.contains(number) ? &memory : nullptr;
+  };
+  auto stands_in = [&](int number, bool is_input, uint32_t parameter) {
+    taken.insert(number);
+    stand_ins_.push_back({number, is_input, parameter});
+  };
+  std::map<int, ValueId> copied;  // what fills an output's memory
+  for (const Step& step : body.steps) {
+    if (step.kind != StepKind::kTransfer) continue;
+    const Node& node = function_.node(step.node);
+    const int from = WholeOf(node.inputs[0]), to = WholeOf(node.outputs[0]);
+    if (to >= 0 && memory_[static_cast<size_t>(to)].kind == MemoryKind::kOutput) copied[to] = node.inputs[0];
+    if (from < 0 || on_gpu(to) == nullptr || values[to] != 1) continue;
+    const Memory& source = memory_[static_cast<size_t>(from)];
+    if (source.kind == MemoryKind::kInput) stands_in(to, true, source.number);
+  }
+  const std::vector<ValueId>& results = function_.region(body.region).results;
+  for (uint32_t i = 0; i < results.size(); ++i) {
+    auto found = output_sources_[i] >= 0 ? copied.find(output_sources_[i]) : copied.end();
+    const int number = WholeOf(found == copied.end() ? results[i] : found->second);
+    if (on_gpu(number) != nullptr) stands_in(number, false, i);
   }
 }
 

@@ -4,7 +4,7 @@
 // - A tensor whose size is known before it is made has a place in the arena of a *stage*: a point of the
 //   program from which its dims are known. Sizes that do not depend on what a region computes belong to a
 //   stage outside of it, so that a loop's step allocates nothing.
-// - A carried value of fixed size has two places that change roles with every step ("moving"): the step reads
+// - A carried value of fixed size has two places that change roles with every step ("twins"): the step reads
 //   one and writes the other. With the attribute `in_place` on the node that makes the next value it has one.
 // - What has no fixed size, or is no tensor of numbers, is an object in a reference register.
 // - Results of a region are made where they belong (the place of the node's result, the other half of a
@@ -27,8 +27,8 @@ enum class MemoryKind : uint8_t {
   kInput,  // an input of the function
   kConstant,
   kOutput,  // an output of the function, in the caller's memory where it gave some
-  kArena,   // at an offset of the arena of a stage
-  kMoving,  // at an offset, in a register, of an arena: half of a carried value, or a part of a collected one
+  kArena,   // a slot of a stage's plan
+  kPart,    // a step's part of a collected value: of a slot, or of an output
   kObject,  // a register holds it
 };
 
@@ -40,11 +40,21 @@ struct Memory {
   ir::Dim bytes;                 // kArena
   uint32_t first = 0, last = 0;  // positions
   int stage = 0;                 // kArena
-  std::vector<int> parts;        // kMoving: the memory that it moves in
+  int whole = -1;                // kPart: what it is part of
+  bool carried = false;          // kArena: a carried value's
+  int twin = -1;                 // the other half of a carried value's, where it has two
   ir::RegionId region;           // kObject: of the steps after whose last the register is released, if any
   // Once emitted:
   RefReg ref;
-  ScalarReg offset;  // kArena, kMoving
+  SlotReg slot;      // kArena, and parts of it
+  ScalarReg offset;  // kPart of an output
+};
+
+// The tensor of a caller's that can stand in for a place, so that nothing is copied.
+struct StandIn {
+  int memory = -1;
+  bool is_input = false;  // else an output
+  uint32_t number = 0;
 };
 
 class MemoryTable {
@@ -71,6 +81,8 @@ class MemoryTable {
   std::vector<int> DeadAfter(ir::RegionId region, uint32_t first, uint32_t last) const;
   // The memory that is the function's output itself, or -1: the value is copied (or, an object, given).
   int OutputSource(size_t output) const { return output_sources_[output]; }
+  // Places on the GPU that hold an input as a whole and nothing else, or, in the end, an output.
+  const std::vector<StandIn>& stand_ins() const { return stand_ins_; }
 
  private:
   struct LoopRange {
@@ -95,6 +107,9 @@ class MemoryTable {
   void Use(ir::ValueId value, uint32_t position);
   void Extend(int memory, uint32_t position);
   void AssignOutputs(const RegionSteps& body);
+  void FindStandIns(const RegionSteps& body);
+  // The value's own place, which is as large as the value; -1: it has none.
+  int WholeOf(ir::ValueId value) const;
   void NumberStages(RegionSteps* region, bool is_body);
   int StageOf(const ir::Dim& dim) const;
 
@@ -109,6 +124,7 @@ class MemoryTable {
   std::unordered_map<ir::SymbolId, int> symbol_stage_;
   int stages_ = 0;
   std::vector<int> output_sources_;
+  std::vector<StandIn> stand_ins_;
 };
 
 }  // namespace tvmvm::lowering

@@ -11,12 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "bytecode/kernel_abi.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
 #include "tvm-vm/target_info.h"
 
 namespace tvmvm {
+
+struct KernelArgs;
+// A kernel's code on the CPU: runs the grid points [grid_begin, grid_end); 0, or the number of a failure.
+using KernelFunction = int32_t (*)(const KernelArgs* args, int64_t grid_begin, int64_t grid_end);
 
 // A block of device memory. `host` is its address where the host can read and write it directly and
 // coherently, else null. The host touches it only while no unfinished work of a queue uses it.

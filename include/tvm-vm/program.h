@@ -61,6 +61,11 @@ struct FunctionSpec {
   uint32_t scalar_outputs = 0;
   uint32_t scalar_registers = 0;  // size of the frame's scalar file
   uint32_t ref_registers = 0;     // size of the frame's reference file
+  uint32_t slots = 0;             // of the frame: places of plans' values
+  // Numbers of the inputs and outputs that may stay in the memory of the run's device, counting up: inputs
+  // that are only copied from, element by element read or asked for their dims; outputs that are made once,
+  // only copied to, and returned.
+  std::vector<uint32_t> device_inputs, device_outputs;
   std::vector<uint32_t> code;
   std::vector<LineEntry> lines;
 };

@@ -54,9 +54,12 @@ Offset<schema::Function> PackFunction(FlatBufferBuilder& builder, const Function
   auto name = builder.CreateString(function.name);
   auto inputs = PackEach<schema::Parameter>(builder, function.inputs, PackParameter);
   auto outputs = PackEach<schema::Parameter>(builder, function.outputs, PackParameter);
+  auto device_inputs = builder.CreateVector(function.device_inputs);
+  auto device_outputs = builder.CreateVector(function.device_outputs);
   return schema::CreateFunction(builder, name, inputs, outputs, function.scalar_inputs,
                                 function.scalar_outputs, function.scalar_registers, function.ref_registers,
-                                code_begin, function.code.size());
+                                code_begin, function.code.size(), function.slots, device_inputs,
+                                device_outputs);
 }
 
 Offset<schema::Kernel> PackKernel(FlatBufferBuilder& builder, const KernelSpec& kernel) {

@@ -130,6 +130,9 @@ class Unpacker {
     to->scalar_outputs = from.scalar_outputs();
     to->scalar_registers = from.scalar_registers();
     to->ref_registers = from.ref_registers();
+    to->slots = from.slots();
+    TVMVM_CHECK_OK(Numbers(from.device_inputs(), &to->device_inputs));
+    TVMVM_CHECK_OK(Numbers(from.device_outputs(), &to->device_outputs));
     uint64_t left = code_.size() / sizeof(uint32_t) - code_words_;
     if (from.code_begin() != code_words_ || from.code_words() > left)
       return Malformed("function '{}': {} words of code at {}, wanted at {} and at most {}", to->name,
@@ -139,6 +142,12 @@ class Unpacker {
       std::memcpy(to->code.data(), code_.data() + code_words_ * sizeof(uint32_t),
                   to->code.size() * sizeof(uint32_t));
     code_words_ += from.code_words();
+    return {};
+  }
+
+  Status Numbers(const flatbuffers::Vector<uint32_t>* from, std::vector<uint32_t>* to) {
+    TVMVM_CHECK_OK(Take(SizeOf(from)));
+    if (from != nullptr) to->assign(from->begin(), from->end());
     return {};
   }
 

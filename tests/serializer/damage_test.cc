@@ -176,7 +176,7 @@ TEST(Versions, NewerMajorIsRefusedAndNewerMinorIsRead) {
   auto program = LoadProgramFromMemory(file);
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().code, Code::kUnsupported);
-  EXPECT_EQ(program.error().message, "the file has format version 2.3, this build reads version 1.1");
+  EXPECT_EQ(program.error().message, "the file has format version 2.3, this build reads version 1.2");
   newer.header.major = 1;
   newer.Seal(&file);
   EXPECT_EQ(LoadError(file), "");

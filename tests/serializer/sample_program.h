@@ -73,16 +73,16 @@ inline std::shared_ptr<const Program> SampleProgram(bool large_constant) {
   ScalarReg n = body.Dim(x, 0);
   body.Guard(body.Binary(Opcode::kLess, n, body.Immediate(513)), "n is {0}, at most 512", std::array{n});
   body.SetSourceNode("/Mul (Mul)");
-  ScalarReg total;
   ScalarReg bytes = body.Binary(Opcode::kMul, n, body.Immediate(12));
-  std::vector<ScalarReg> offsets = body.Plan(plan, std::array{bytes, bytes}, &total);
-  RefReg arena = body.Arena(total);
+  RefReg arena;
+  SlotReg slot = body.Slots(plan, std::array{bytes, bytes}, DeviceClass::kCpu, &arena);
+  const BufferOperand second{(slot.index + 1) | BufferOperand::kSlotBit};
   RefReg y = body.Output(0, std::array{n, body.Immediate(3)});
   ScalarReg one = body.Immediate(1);
   body.Launch(kernel, DeviceClass::kCpu, {{n, one, one}, body.Immediate(0), bytes, bytes}, std::array{n},
               std::array{BufferOperand{x.index}, BufferOperand{constant.index | BufferOperand::kConstantBit},
-                         BufferOperand{arena.index, offsets[1].index}});
-  body.Copy(BufferOperand{y.index}, BufferOperand{arena.index, offsets[1].index}, bytes);
+                         second});
+  body.Copy(BufferOperand{y.index}, second, bytes);
   body.Return({}, std::array{y, x});
   builder.SetEntry(body.id());
 

@@ -20,8 +20,9 @@ VmOptions WithNull(NullDeviceOptions options = {}) {
 
 // A program over x: i64[2] whose entry for GPUs writes y: i64[2]; there i0 = 0, i1 = 1, i2 = 8, i3 = 16, r0 =
 // x, r1 = y; i4... and r2... are free. Its entry for the CPU gives [1, 1].
-std::string Body(std::string_view body) {
-  const std::string signature = "(\"x\": i64[2]) -> (\"y\": i64[2]) frame 20, 10 {\n";
+// `frame`: behind the numbers of registers.
+std::string Body(std::string_view body, const std::string& frame = "") {
+  const std::string signature = "(\"x\": i64[2]) -> (\"y\": i64[2]) frame 20, 10" + frame + " {\n";
   return "entry @main gpu @gpu\n"
          "kernel @k gpu symbol \"k\" scalars 0 buffers [read, write] errors [\"an index is out of range\"]\n"
          "kernel @aligned gpu symbol \"a\" scalars 0 buffers [read_aligned, write]\n"
@@ -153,10 +154,11 @@ TEST(Device, WhatAKernelReadsInVectorsIsCopiedWhereItBeginsBetweenThem) {
 }
 
 // Runs a body with input and output in the device's memory.
-std::vector<int64_t> ResidentNumbers(std::string_view body, int64_t* waits) {
+std::vector<int64_t> ResidentNumbers(std::string_view body, int64_t* waits,
+                                     const std::string& stay = " device [0] -> [0]") {
   const VmOptions options = WithNull();
   const std::shared_ptr<Device>& device = options.devices[0];
-  auto vm = VmFromText(Body(body), options);
+  auto vm = VmFromText(Body(body, stay), options);
   EXPECT_TRUE(vm);
   if (!vm) return {};
   EXPECT_EQ(vm->gpu(), device);
@@ -185,11 +187,11 @@ TEST(Device, InputsAndOutputsThatTheHostUsesAreCopied) {
   int64_t waits = 0;
   EXPECT_THAT(ResidentNumbers("r2 = arena.on 1, i3\n r3 = view r0, i2, i64, [i1]\n copy [r1, r3], i2\n"
                               "copy [r1+i2, r0], i2\n",
-                              &waits),
+                              &waits, " device [] -> [0]"),
               ElementsAre(4, 3));
   EXPECT_THAT(ResidentNumbers("store r1, i0, i64, i4\n r2 = arena.on 1, i3\n copy [r2, r0], i3\n"
                               "copy [r1+i2, r2], i2\n",
-                              &waits),
+                              &waits, " device [0] -> []"),
               ElementsAre(2, 3));
 }
 

@@ -145,13 +145,13 @@ inline void BuildAddTwo(Builder& builder) {
   body.SetSourceNode("/first (Add)");
   ScalarReg n = body.Dim(x, 0);
   ScalarReg bytes = body.Binary(Opcode::kMul, n, body.Immediate(4));
-  ScalarReg total;
-  std::vector<ScalarReg> offsets = body.Plan(plan_id, std::array{bytes}, &total);
-  RefReg arena = body.Arena(total);
+  RefReg arena;
+  const BufferOperand slot{body.Slots(plan_id, std::array{bytes}, DeviceClass::kCpu, &arena).index |
+                           BufferOperand::kSlotBit};
   RefReg y = body.Output(0, std::array{n});
-  LaunchAdd(body, add, n, body.Immediate(1), {x.index}, {arena.index, offsets[0].index}, n);
+  LaunchAdd(body, add, n, body.Immediate(1), {x.index}, slot, n);
   body.SetSourceNode("/second (Add)");
-  LaunchAdd(body, add, n, body.Immediate(1), {arena.index, offsets[0].index}, {y.index}, n);
+  LaunchAdd(body, add, n, body.Immediate(1), slot, {y.index}, n);
   body.Return({}, std::array{y});
   builder.SetEntry(body.id());
 }

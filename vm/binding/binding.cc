@@ -129,14 +129,11 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
   ScanCode(binding.get());
   BindConstants(binding.get());
   TVMVM_CHECK_OK(UploadConstants(uses, binding.get()));
-  if (binding->devices.size() > 1) {
-    const FunctionSpec& entry = binding->program->function(binding->entry);
-    binding->residency = ResidencyOf(entry);
-    for (const FunctionSpec& function : binding->program->functions)
-      binding->extents.push_back(ExtentsOf(function));
-    binding->stand_ins =
-        StandInsOf(*binding->program, entry, binding->residency, binding->extents[binding->entry.index]);
-  }
+  const FunctionSpec& entry = binding->program->function(binding->entry);
+  binding->inputs_stay.resize(entry.inputs.size());
+  binding->outputs_stay.resize(entry.outputs.size());
+  for (uint32_t input : entry.device_inputs) binding->inputs_stay[input] = true;
+  for (uint32_t output : entry.device_outputs) binding->outputs_stay[output] = true;
   binding->signature = std::make_unique<Signature>(binding->program->main());
   return binding;
 }

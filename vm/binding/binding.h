@@ -7,10 +7,7 @@
 #include "tvm-vm/device.h"
 #include "tvm-vm/program.h"
 #include "vm/binding/device_constants.h"
-#include "vm/binding/extents.h"
-#include "vm/binding/residency.h"
 #include "vm/binding/signature.h"
-#include "vm/binding/stand_ins.h"
 #include "vm/objects/object.h"
 
 namespace tvmvm {
@@ -28,9 +25,8 @@ struct Binding {
   std::vector<KernelBinding> kernels;                   // by KernelId
   std::vector<Bytes> constants;                         // by ConstantId
   std::shared_ptr<const DeviceConstants> device_constants;  // where the GPU's launches name constants
-  std::vector<std::vector<Extent>> extents;                 // by FunctionId; of none where no GPU is used
-  Residency residency;              // of the entry function; of none where no GPU is used
-  std::vector<uint32_t> stand_ins;  // likewise: StandInsOf
+  // Which inputs and outputs may stay in the GPU's memory during a run.
+  std::vector<bool> inputs_stay, outputs_stay;
   std::unique_ptr<Signature> signature;
   uint32_t longest_list = 0;  // words of the longest list operand in the code
 };

@@ -18,6 +18,9 @@ void AddUse(const Program& program, const DecodedInstruction& instruction, Uses*
     case Opcode::kAllocateOn:
       uses->classes[instruction.operand(1).value] = true;
       return;
+    case Opcode::kSlots:
+      uses->classes[instruction.operand(3).value] = true;
+      return;
     case Opcode::kLaunch:
       break;
     default:

@@ -36,7 +36,7 @@ void Machine::FindResidents(const Arguments& inputs) {
   residents_.clear();
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     const Tensor* tensor = inputs.tensor(i);
-    const bool may_stay = tensor != nullptr && IsResident(*tensor) && binding.residency.inputs[i];
+    const bool may_stay = tensor != nullptr && IsResident(*tensor) && binding.inputs_stay[i];
     residents_.push_back(may_stay ? tensor : nullptr);
   }
   auto shares = [&](const Tensor* one, const Tensor* other) {

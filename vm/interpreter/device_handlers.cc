@@ -29,7 +29,7 @@ uint64_t TagOf(Machine& m, const uint32_t* pc) {
                                               BufferOperand operand, int64_t bytes) {
   const std::string name = operand.is_constant()
                                ? "constant '" + m.program.constants[operand.index()].name + "'"
-                               : "r" + std::to_string(operand.base);
+                               : (operand.is_slot() ? "slot s" : "r") + std::to_string(operand.index());
   m.Fail(pc, Code::kInvalidArgument,
          std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
              ", which has " + std::to_string(bytes) + " bytes");
@@ -63,28 +63,32 @@ bool PlaceAt(Machine& m, const uint32_t* pc, uint32_t reg, int64_t offset, int64
   return MoveTo(m, pc, offset, wanted, {reg, BufferOperand::kNoOffset}, place);
 }
 
-bool PlaceOf(Machine& m, const uint32_t* pc, BufferOperand operand, int64_t wanted, Place* place) {
-  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : m.scalars[operand.offset];
-  if (!operand.is_constant()) {
-    const Tensor* tensor = m.StandIn(operand);
-    if (tensor == nullptr) [[likely]]
-      return PlaceAt(m, pc, operand.base, offset, wanted, place);
-    *place = {{tensor->device_memory()}, tensor->byte_count(), false};
-    return MoveTo(m, pc, 0, wanted, operand, place);
+// Of a slot, all of its bytes.
+bool PlaceOfSlot(Machine& m, const uint32_t* pc, uint32_t number, Place* place) {
+  const Slot& slot = m.slots[number];
+  const Buffer* buffer = m.ArenaOf(pc, number);
+  if (buffer == nullptr) return false;
+  if (buffer->device == DeviceClass::kCpu) [[unlikely]] {
+    m.Fail(pc, Code::kInvalidProgram, "slot s" + std::to_string(number) + " is on the cpu");
+    return false;
   }
-  const uint32_t id = operand.index();
-  const ConstantSpec& constant = m.program.constants[id];
-  *place = {{(*m.binding.device_constants)[id], 0}, static_cast<int64_t>(constant.bytes.size()), true};
-  return MoveTo(m, pc, offset, wanted, operand, place);
+  *place = {slot.stand_in != nullptr ? DeviceSpan{slot.stand_in->device_memory()} : buffer->place, slot.bytes,
+            slot.read_only};
+  place->span.offset += slot.offset;
+  return true;
 }
 
-// How much of a place a launch touches: the value behind a plan's offset, else all of it.
-int64_t BytesTouched(const Machine& m, const std::vector<Extent>& extents, BufferOperand operand,
-                     const Place& place) {
-  if (operand.offset == BufferOperand::kNoOffset) return place.bytes;
-  const Extent& extent = extents[operand.offset];
-  if (operand.is_constant() || extent.arena != operand.base) return place.bytes;
-  return std::min(place.bytes, m.scalars[extent.size]);
+bool PlaceOf(Machine& m, const uint32_t* pc, BufferOperand operand, int64_t wanted, Place* place) {
+  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : m.scalars[operand.offset];
+  if (operand.is_register()) return PlaceAt(m, pc, operand.base, offset, wanted, place);
+  if (operand.is_slot()) {
+    if (!PlaceOfSlot(m, pc, operand.index(), place)) return false;
+  } else {
+    const uint32_t id = operand.index();
+    const ConstantSpec& constant = m.program.constants[id];
+    *place = {{(*m.binding.device_constants)[id], 0}, static_cast<int64_t>(constant.bytes.size()), true};
+  }
+  return MoveTo(m, pc, offset, wanted, operand, place);
 }
 
 // Submission failed or succeeded.
@@ -128,7 +132,12 @@ bool LeavesHostMemoryAlone(const uint32_t* pc) {
   const auto opcode = static_cast<Opcode>(*pc & 0xff);
   if (opcode == Opcode::kLaunch) return pc[2] != 0;
   return (opcode >= Opcode::kConstant64 && opcode <= Opcode::kF64ToInt) || opcode == Opcode::kPlan ||
-         opcode == Opcode::kDim;
+         opcode == Opcode::kDim || (opcode >= Opcode::kSlotPart && opcode <= Opcode::kSlotOutput);
+}
+
+// Whether a caller's tensor stands in for one side of a copy, and is the other.
+bool IsSame(const Place& one, const Place& other) {
+  return one.span.memory.handle == other.span.memory.handle && one.span.offset == other.span.offset;
 }
 
 // Whether another copy follows before anything can see what this one writes: then one wait serves both.
@@ -195,7 +204,6 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   const uint32_t* shape = pc + 3;  // grid x, y, z, scratch bytes, flops, bytes
   const uint32_t* scalar_list = AfterList(shape);
   const uint32_t* list = AfterList(scalar_list);
-  const std::vector<Extent>& extents = m.binding.extents[FunctionIndex(m)];
   AlignedCopies copies(m);
   for (uint32_t i = 0; i < list[0]; ++i) {
     const BufferOperand operand{list[1 + 2 * i], list[2 + 2 * i]};
@@ -206,7 +214,7 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
           pc, Code::kInvalidProgram,
           "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
     m.places[i] = place.span;
-    m.places[i].bytes = BytesTouched(m, extents, operand, place);
+    m.places[i].bytes = place.bytes;
     const bool is_aligned =
         kernel.buffers[i] != Access::kReadAligned || m.places[i].offset % kArgumentAlignment == 0;
     if (!is_aligned && !copies.Replace(pc, &m.places[i])) [[unlikely]]
@@ -247,16 +255,24 @@ const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc) {
   return after + 2;
 }
 
-const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, const Shape& shape) {
+const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, BufferOperand source, const Shape& shape) {
   const auto dtype = static_cast<DType>(pc[4]);
-  const int64_t offset = m.scalars[pc[3]];
   Place place;
   if (dtype == DType::kString) return m.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
-  if (!PlaceAt(m, pc, pc[2], offset, DTypeBytes(dtype, *shape.ElementCount()), &place)) return nullptr;
-  Buffer* buffer = BufferOf(m.refs[pc[2]]);
-  ObjectPool::Retain(buffer);
-  TensorObject* tensor = m.pool.NewTensor(buffer, dtype, shape);
-  tensor->begin = place.span.offset - buffer->place.offset;
+  if (!PlaceOf(m, pc, source, DTypeBytes(dtype, *shape.ElementCount()), &place)) return nullptr;
+  const Slot* slot = source.is_slot() ? &m.slots[source.index()] : nullptr;
+  TensorObject* tensor = nullptr;
+  if (slot != nullptr && slot->stand_in != nullptr) {
+    tensor = m.TensorOnDevice(*slot->stand_in, slot->read_only);
+    tensor->dtype = dtype;
+    tensor->shape = shape;
+    tensor->bytes = DTypeBytes(dtype, *shape.ElementCount());
+  } else {
+    Buffer* buffer = BufferOf(m.refs[slot != nullptr ? slot->arena : source.base]);
+    ObjectPool::Retain(buffer);
+    tensor = m.pool.NewTensor(buffer, dtype, shape);
+  }
+  tensor->begin = place.span.offset - tensor->buffer->place.offset;
   m.SetRef(pc[1], tensor);
   return AfterList(pc + 5);
 }
@@ -302,21 +318,20 @@ const uint32_t* CopyNow(Machine& m, const uint32_t* pc) {
   if (!m.IsOnDevice(from)) return CopyIn(m, pc, to, from, count, after + 1);
   Place target, source;
   if (!PlaceOf(m, pc, to, count, &target) || !PlaceOf(m, pc, from, count, &source)) return nullptr;
-  if (target.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  const bool same =
-      target.span.memory.handle == source.span.memory.handle && target.span.offset == source.span.offset;
+  const bool same = IsSame(target, source);
+  if (target.read_only && !same) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   if (count > 0 && !same && !Check(m, pc, m.gpu->queue().Copy(target.span, source.span, count)))
     return nullptr;
   if (m.gpu->writes_host() && !MoreCopiesFollow(after + 1) && !m.WaitForDevice(pc)) return nullptr;
   return after + 1;
 }
 
-const uint32_t* LoadNow(Machine& m, const uint32_t* pc) {
+const uint32_t* LoadNow(Machine& m, const uint32_t* pc, BufferOperand operand) {
   const auto dtype = static_cast<DType>(pc[4]);
   const int64_t bytes = DTypeBits(dtype) / 8;
   Place place;
   alignas(8) char element[16];
-  if (!m.PollBeforeWork(pc) || !PlaceAt(m, pc, pc[2], m.scalars[pc[3]], bytes, &place)) return nullptr;
+  if (!m.PollBeforeWork(pc) || !PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
   if (!Check(m, pc, m.gpu->queue().CopyOut(element, place.span, bytes), true)) {
     m.gpu->Abandon();  // nothing may be written here later
     return nullptr;
@@ -326,21 +341,20 @@ const uint32_t* LoadNow(Machine& m, const uint32_t* pc) {
   return pc + 5;
 }
 
-const uint32_t* StoreNow(Machine& m, const uint32_t* pc) {
+const uint32_t* StoreNow(Machine& m, const uint32_t* pc, BufferOperand operand) {
   const auto dtype = static_cast<DType>(pc[3]);
   const int64_t bytes = DTypeBits(dtype) / 8;
   Place place;
   alignas(8) char element[16];
-  if (!PlaceAt(m, pc, pc[1], m.scalars[pc[2]], bytes, &place)) return nullptr;
+  if (!PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
   if (place.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   StoreElement(dtype, element, m.scalars[pc[4]]);
   if (!Check(m, pc, m.gpu->queue().CopyIn(place.span, element, bytes))) return nullptr;
   return pc + 5;
 }
 
-using Work = const uint32_t* (*)(Machine& m, const uint32_t* pc);
-
 // The copy alone, and all of it: waits before and after.
+template <class Work>
 const uint32_t* Observed(Machine& m, const uint32_t* pc, DeviceClass from, DeviceClass to, int64_t bytes,
                          Work work) {
   if (!m.WaitForDevice(pc)) return nullptr;
@@ -348,19 +362,17 @@ const uint32_t* Observed(Machine& m, const uint32_t* pc, DeviceClass from, Devic
   record.function = FunctionId{FunctionIndex(m)};
   record.word = static_cast<uint32_t>(pc - m.code);
   record.begin_ns = SteadyNanoseconds();
-  const uint32_t* next = work(m, pc);
+  const uint32_t* next = work();
   if (next == nullptr || !m.WaitForDevice(pc)) return nullptr;
   record.end_ns = SteadyNanoseconds();
   if (bytes > 0) m.copy_observer(record);
   return next;
 }
 
-// Whether a caller's tensor stands in for one side of a copy, and is the other.
-bool IsThere(Machine& m, BufferOperand to, BufferOperand from) {
-  if (m.StandIn(to) != nullptr) return true;
-  const Tensor* tensor = m.StandIn(from);
-  const Buffer* buffer = tensor != nullptr && !to.is_constant() ? BufferOf(m.refs[to.base]) : nullptr;
-  return buffer != nullptr && buffer->place.memory.handle == tensor->device_memory().handle;
+bool IsThere(Machine& m, const uint32_t* pc, BufferOperand to, BufferOperand from) {
+  Place target, source;
+  return m.IsOnDevice(to) && m.IsOnDevice(from) && PlaceOf(m, pc, to, 0, &target) &&
+         PlaceOf(m, pc, from, 0, &source) && IsSame(target, source);
 }
 
 DeviceClass ClassOf(Machine& m, BufferOperand operand) {
@@ -371,27 +383,27 @@ DeviceClass ClassOf(Machine& m, BufferOperand operand) {
 
 const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
-  if (!m.copy_observer || IsThere(m, {list[1], list[2]}, {list[3], list[4]})) [[likely]]
+  if (!m.copy_observer || IsThere(m, pc, {list[1], list[2]}, {list[3], list[4]})) [[likely]]
     return CopyNow(m, pc);
   const DeviceClass to = ClassOf(m, {list[1], list[2]});
   // A constant is wherever it is copied to, but for copies to the CPU.
   const BufferOperand source{list[3], list[4]};
   const DeviceClass from = source.is_constant() ? DeviceClass::kGpu : ClassOf(m, source);
-  return Observed(m, pc, from, to, m.scalars[*(list + 1 + 2 * list[0])], CopyNow);
+  return Observed(m, pc, from, to, m.scalars[*(list + 1 + 2 * list[0])], [&] { return CopyNow(m, pc); });
 }
 
-const uint32_t* LoadFromDevice(Machine& m, const uint32_t* pc) {
+const uint32_t* LoadFromDevice(Machine& m, const uint32_t* pc, BufferOperand source) {
   if (!m.copy_observer) [[likely]]
-    return LoadNow(m, pc);
+    return LoadNow(m, pc, source);
   return Observed(m, pc, DeviceClass::kGpu, DeviceClass::kCpu, DTypeBits(static_cast<DType>(pc[4])) / 8,
-                  LoadNow);
+                  [&] { return LoadNow(m, pc, source); });
 }
 
-const uint32_t* StoreToDevice(Machine& m, const uint32_t* pc) {
+const uint32_t* StoreToDevice(Machine& m, const uint32_t* pc, BufferOperand target) {
   if (!m.copy_observer) [[likely]]
-    return StoreNow(m, pc);
+    return StoreNow(m, pc, target);
   return Observed(m, pc, DeviceClass::kCpu, DeviceClass::kGpu, DTypeBits(static_cast<DType>(pc[3])) / 8,
-                  StoreNow);
+                  [&] { return StoreNow(m, pc, target); });
 }
 
 }  // namespace tvmvm

@@ -14,9 +14,9 @@ inline constexpr const char* kWritesReadOnly = "writes to an input or a constant
 const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc);
 const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc);  // at least one side is on the device
 const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc);
-const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, const Shape& shape);
-const uint32_t* LoadFromDevice(Machine& m, const uint32_t* pc);
-const uint32_t* StoreToDevice(Machine& m, const uint32_t* pc);
+const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, BufferOperand source, const Shape& shape);
+const uint32_t* LoadFromDevice(Machine& m, const uint32_t* pc, BufferOperand source);
+const uint32_t* StoreToDevice(Machine& m, const uint32_t* pc, BufferOperand target);
 // For instructions that know the CPU's memory only.
 const uint32_t* FailOnDevice(Machine& m, const uint32_t* pc, uint32_t reg);
 

@@ -54,6 +54,7 @@ void Machine::Trim() {
   plans.Clear();
   scalar_stack_.Clear();
   ref_stack_.Clear();
+  slot_stack_.Clear();
   frames_.Clear();
 }
 
@@ -111,20 +112,23 @@ const uint32_t* Machine::Fail(const uint32_t* pc, const Error& error) {
 }
 
 bool Machine::PushFrame(const FunctionSpec& function, const uint32_t* call) {
-  Frame next{&function, call, 0, 0};
+  Frame next{&function, call, 0, 0, 0};
   if (depth_ > 0) {
     const Frame& top = frame();
     next.scalar_base = top.scalar_base + top.function->scalar_registers;
     next.ref_base = top.ref_base + top.function->ref_registers;
+    next.slot_base = top.slot_base + top.function->slots;
   }
   const size_t depth = static_cast<size_t>(depth_) + 1;
   const size_t scalar_end = next.scalar_base + function.scalar_registers;
   const size_t ref_end = next.ref_base + function.ref_registers;
+  const size_t slot_end = next.slot_base + function.slots;
   // A run that is limited in memory is limited in its stacks, too.
-  const size_t bytes = depth * sizeof(Frame) + scalar_end * sizeof(int64_t) + ref_end * sizeof(Object*);
+  const size_t bytes = depth * sizeof(Frame) + scalar_end * sizeof(int64_t) + ref_end * sizeof(Object*) +
+                       slot_end * sizeof(Slot);
   const bool allowed = limits_.max_bytes <= 0 || bytes <= static_cast<size_t>(limits_.max_bytes);
   if (!allowed || !frames_.Reserve(depth) || !scalar_stack_.Reserve(scalar_end) ||
-      !ref_stack_.Reserve(ref_end)) {
+      !ref_stack_.Reserve(ref_end) || !slot_stack_.Reserve(slot_end)) {
     Fail(call, Code::kOutOfMemory,
          "no memory for the registers of @" + function.name + " at depth " + std::to_string(depth) + ": " +
              std::to_string(bytes) + " bytes" +
@@ -134,6 +138,7 @@ bool Machine::PushFrame(const FunctionSpec& function, const uint32_t* call) {
   frames_.data()[depth_++] = next;
   scalars = scalar_stack_.data() + next.scalar_base;
   refs = ref_stack_.data() + next.ref_base;
+  slots = slot_stack_.data() + next.slot_base;
   code = function.code.data();
   std::fill_n(refs, function.ref_registers, nullptr);
   return true;
@@ -146,6 +151,7 @@ void Machine::PopFrame() {
   const Frame& caller = frame();
   scalars = scalar_stack_.data() + caller.scalar_base;
   refs = ref_stack_.data() + caller.ref_base;
+  slots = slot_stack_.data() + caller.slot_base;
   code = caller.function->code.data();
 }
 
@@ -188,9 +194,43 @@ bool Machine::BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t 
   return true;
 }
 
-bool Machine::BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes,
-                      bool* read_only) {
+Buffer* Machine::ArenaOf(const uint32_t* pc, uint32_t number) {
+  const Slot& slot = slots[number];
+  Object* object = refs[slot.arena];
+  if (object == nullptr || object->kind != ObjectKind::kBuffer) [[unlikely]] {
+    Fail(pc, Code::kInvalidProgram,
+         "slot s" + std::to_string(number) + " lies in r" + std::to_string(slot.arena) +
+             ", which holds no memory");
+    return nullptr;
+  }
+  auto* buffer = static_cast<Buffer*>(object);
+  // The register may hold other memory by now.
+  if (slot.offset > buffer->bytes || slot.bytes > buffer->bytes - slot.offset) [[unlikely]] {
+    Fail(pc, Code::kInvalidProgram,
+         "slot s" + std::to_string(number) + " ends at byte " + std::to_string(slot.offset + slot.bytes) +
+             " of r" + std::to_string(slot.arena) + ", which has " + std::to_string(buffer->bytes));
+    return nullptr;
+  }
+  return buffer;
+}
+
+bool Machine::FailSlot(const uint32_t* pc, uint32_t number, int64_t offset, int64_t wanted) {
+  const Buffer* buffer = ArenaOf(pc, number);
+  if (buffer == nullptr) return false;
+  const std::string name = "slot s" + std::to_string(number);
+  if (buffer->device != DeviceClass::kCpu)
+    Fail(pc, Code::kInvalidProgram, name + " is on the gpu");
+  else
+    Fail(pc, Code::kInvalidArgument,
+         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
+             ", which has " + std::to_string(slots[number].bytes) + " bytes");
+  return false;
+}
+
+bool Machine::BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes,
+                         bool* read_only) {
   const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : scalars[operand.offset];
+  if (operand.is_slot()) return FailSlot(pc, operand.index(), offset, wanted);
   if (!operand.is_constant()) return BytesAt(pc, operand.base, offset, wanted, bytes, read_only);
   *bytes = binding.constants[operand.index()];
   *read_only = true;

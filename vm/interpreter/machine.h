@@ -22,12 +22,23 @@
 
 namespace tvmvm {
 
-// One active function. The register files of the frames lie one after another on two stacks.
+// A place of a plan's value, within the buffer that a reference register of the frame holds, or the caller's
+// tensor in the run's device's memory that stands in for it.
+struct Slot {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  uint32_t arena = 0;  // the register
+  bool read_only = false;
+  const Tensor* stand_in = nullptr;
+};
+
+// One active function. The register files and slots of the frames lie one after another on stacks.
 struct Frame {
   const FunctionSpec* function = nullptr;
   const uint32_t* call = nullptr;  // the caller's instruction; null in the entry function
   size_t scalar_base = 0;
   size_t ref_base = 0;
+  size_t slot_base = 0;
 };
 
 class Machine final : public CancelToken, private BlockSource {
@@ -56,6 +67,7 @@ class Machine final : public CancelToken, private BlockSource {
   // The registers and code of the topmost frame.
   int64_t* scalars = nullptr;
   Object** refs = nullptr;
+  Slot* slots = nullptr;
   const uint32_t* code = nullptr;
   uint64_t steps = 0;  // instructions so far; up to date in all but pure instructions
 
@@ -100,6 +112,8 @@ class Machine final : public CancelToken, private BlockSource {
   // The bytes from `offset` on of a register's tensor or buffer, at least `wanted`; false after Fail.
   bool BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes,
                bool* read_only);
+  // The buffer that a slot lies in; null after Fail.
+  Buffer* ArenaOf(const uint32_t* pc, uint32_t number);
   // Whether a register's memory is on a device with memory of its own.
   bool IsOnDevice(uint32_t reg) const {
     if (gpu == nullptr) [[likely]]
@@ -107,9 +121,30 @@ class Machine final : public CancelToken, private BlockSource {
     const Buffer* buffer = BufferOf(refs[reg]);
     return buffer != nullptr && buffer->device != DeviceClass::kCpu;
   }
-  bool IsOnDevice(BufferOperand operand) const { return !operand.is_constant() && IsOnDevice(operand.base); }
+  bool IsOnDevice(BufferOperand operand) const {
+    if (gpu == nullptr || operand.is_constant()) [[likely]]
+      return false;
+    return IsOnDevice(operand.is_slot() ? slots[operand.index()].arena : operand.base);
+  }
   // The same of an entry of a kBufferList.
-  bool BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
+  bool BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only) {
+    if (operand.is_slot()) [[likely]] {
+      const Slot& slot = slots[operand.index()];
+      const Object* object = refs[slot.arena];
+      const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : scalars[operand.offset];
+      if (object != nullptr && object->kind == ObjectKind::kBuffer) [[likely]] {
+        const auto* buffer = static_cast<const Buffer*>(object);
+        const bool fits = slot.bytes <= buffer->bytes - slot.offset && offset >= 0 && offset <= slot.bytes &&
+                          wanted >= 0 && wanted <= slot.bytes - offset;
+        if (fits && buffer->device == DeviceClass::kCpu) [[likely]] {
+          *bytes = {buffer->data + slot.offset + offset, slot.bytes - offset};
+          *read_only = false;
+          return true;
+        }
+      }
+    }
+    return BytesOfAny(pc, operand, wanted, bytes, read_only);
+  }
 
   // New tensors with one reference; null after Fail. `purpose` is for the message when there is no memory.
   TensorObject* NewTensor(const uint32_t* pc, DType dtype, const Shape& shape, std::string_view purpose);
@@ -126,14 +161,10 @@ class Machine final : public CancelToken, private BlockSource {
   // Whether a caller's tensor lies in the memory of the run's GPU, and the object that stands for it then.
   bool IsResident(const Tensor& tensor) const;
   TensorObject* TensorOnDevice(const Tensor& tensor, bool read_only);
-  // The caller's tensor that stands in for the value of a plan; null: the value is where the plan says.
-  const Tensor* StandIn(BufferOperand operand) const {
-    if (operand.offset == BufferOperand::kNoOffset || depth_ != 1) return nullptr;
-    const uint32_t number = binding.stand_ins[operand.offset];
-    if (number == 0 || residents_[number - 1] == nullptr) return nullptr;
-    const Tensor* tensor = residents_[number - 1];
-    const int64_t wanted = scalars[binding.extents[binding.entry.index][operand.offset].size];
-    return tensor->byte_count() == wanted ? tensor : nullptr;
+  // The caller's tensor in the memory of the run's GPU for input `number`, or, behind the inputs, for an
+  // output; null: it lies elsewhere, or its memory is another tensor's, too, or another function asks.
+  const Tensor* Resident(size_t number) const {
+    return gpu != nullptr && depth_ == 1 ? residents_[number] : nullptr;
   }
   // All of a resident tensor, out to the host or in, at once.
   Status CopyOut(const Tensor& tensor, void* to);
@@ -160,6 +191,9 @@ class Machine final : public CancelToken, private BlockSource {
   std::vector<Object*> objects;
 
  private:
+  bool BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
+  // Why a slot is no memory of the host; always false.
+  [[gnu::cold]] bool FailSlot(const uint32_t* pc, uint32_t number, int64_t offset, int64_t wanted);
   bool Look(const uint32_t* pc);
   Status OpenQueues();
   Status Begin(const Arguments& inputs, const Results& outputs);
@@ -180,6 +214,7 @@ class Machine final : public CancelToken, private BlockSource {
   Arena arena_;
   RegisterStack<int64_t> scalar_stack_;
   RegisterStack<Object*> ref_stack_;
+  RegisterStack<Slot> slot_stack_;
   RegisterStack<Frame> frames_;
   int32_t depth_ = 0;
   std::vector<Object*> results_;          // of the entry function

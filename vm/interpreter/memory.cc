@@ -104,7 +104,7 @@ const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
     return m.Fail(pc, Code::kInvalidArgument,
                   OutputName(m.program, number) + ": memory for shape " + given->shape().ToString() +
                       " given, the result has " + shape.ToString());
-  const bool is_resident = given != nullptr && m.IsResident(*given) && m.binding.residency.outputs[number];
+  const bool is_resident = given != nullptr && m.IsResident(*given) && m.binding.outputs_stay[number];
   TensorObject* tensor =
       is_resident ? m.TensorOnDevice(*given, false) : OutputInPlace(m, given, dtype, shape);
   if (tensor == nullptr) tensor = m.NewTensor(pc, dtype, shape, "output");
@@ -123,20 +123,19 @@ const uint32_t* HandleAllocate(Machine& m, const uint32_t* pc) {
   return AfterList(list);
 }
 
-const uint32_t* HandleView(Machine& m, const uint32_t* pc) {
+namespace {
+
+// As of view and slot.view: register or slot, offset, dtype, dims.
+const uint32_t* View(Machine& m, const uint32_t* pc, BufferOperand source) {
   const uint32_t* list = pc + 5;
   const auto dtype = static_cast<DType>(pc[4]);
   Shape shape;
   if (!m.ShapeOf(pc, list, &shape)) return nullptr;
-  if (m.IsOnDevice(pc[2])) return ViewOnDevice(m, pc, shape);
-  const int64_t offset = m.scalars[pc[3]];
+  if (m.IsOnDevice(source)) return ViewOnDevice(m, pc, source, shape);
   Bytes bytes;
   bool read_only = false;
-  if (!m.BytesAt(pc, pc[2], offset, DTypeBytes(dtype, *shape.ElementCount()), &bytes, &read_only))
-    return nullptr;
-  Object* source = m.refs[pc[2]];
-  Buffer* buffer = source->kind == ObjectKind::kBuffer ? static_cast<Buffer*>(source)
-                                                       : static_cast<TensorObject*>(source)->buffer;
+  if (!m.BytesOf(pc, source, DTypeBytes(dtype, *shape.ElementCount()), &bytes, &read_only)) return nullptr;
+  Buffer* buffer = BufferOf(m.refs[source.is_slot() ? m.slots[source.index()].arena : source.base]);
   if (dtype == DType::kString &&
       (!buffer->strings || static_cast<int64_t>(buffer->strings->size()) != *shape.ElementCount()))
     return m.Fail(pc, Code::kInvalidProgram, "a view of strings takes all of them");
@@ -146,6 +145,42 @@ const uint32_t* HandleView(Machine& m, const uint32_t* pc) {
   m.SetRef(pc[1], tensor);
   return AfterList(list);
 }
+
+const uint32_t* Load(Machine& m, const uint32_t* pc, BufferOperand source) {
+  const auto dtype = static_cast<DType>(pc[4]);
+  Bytes bytes;
+  bool read_only = false;
+  if (!CheckScalarForm(m, pc, dtype)) return nullptr;
+  if (m.IsOnDevice(source)) return LoadFromDevice(m, pc, source);
+  if (!m.BytesOf(pc, source, DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
+  m.scalars[pc[1]] = LoadElement(dtype, bytes.data);
+  return pc + 5;
+}
+
+const uint32_t* Store(Machine& m, const uint32_t* pc, BufferOperand target) {
+  const auto dtype = static_cast<DType>(pc[3]);
+  Bytes bytes;
+  bool read_only = false;
+  if (!CheckScalarForm(m, pc, dtype)) return nullptr;
+  if (m.IsOnDevice(target)) return StoreToDevice(m, pc, target);
+  if (!m.BytesOf(pc, target, DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
+  if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  StoreElement(dtype, bytes.data, m.scalars[pc[4]]);
+  return pc + 5;
+}
+
+BufferOperand SlotAt(const uint32_t* operands) {
+  return {operands[0] | BufferOperand::kSlotBit, operands[1]};
+}
+
+}  // namespace
+
+const uint32_t* HandleView(Machine& m, const uint32_t* pc) { return View(m, pc, {pc[2], pc[3]}); }
+const uint32_t* HandleSlotView(Machine& m, const uint32_t* pc) { return View(m, pc, SlotAt(pc + 2)); }
+const uint32_t* HandleLoad(Machine& m, const uint32_t* pc) { return Load(m, pc, {pc[2], pc[3]}); }
+const uint32_t* HandleSlotLoad(Machine& m, const uint32_t* pc) { return Load(m, pc, SlotAt(pc + 2)); }
+const uint32_t* HandleStore(Machine& m, const uint32_t* pc) { return Store(m, pc, {pc[1], pc[2]}); }
+const uint32_t* HandleSlotStore(Machine& m, const uint32_t* pc) { return Store(m, pc, SlotAt(pc + 1)); }
 
 const uint32_t* HandleDim(Machine& m, const uint32_t* pc) {
   const TensorObject* tensor = m.TensorAt(pc, pc[2]);
@@ -163,29 +198,6 @@ const uint32_t* HandleRank(Machine& m, const uint32_t* pc) {
   if (tensor == nullptr) return nullptr;
   m.scalars[pc[1]] = tensor->shape.rank();
   return pc + 3;
-}
-
-const uint32_t* HandleLoad(Machine& m, const uint32_t* pc) {
-  const auto dtype = static_cast<DType>(pc[4]);
-  Bytes bytes;
-  bool read_only = false;
-  if (!CheckScalarForm(m, pc, dtype)) return nullptr;
-  if (m.IsOnDevice(pc[2])) return LoadFromDevice(m, pc);
-  if (!m.BytesAt(pc, pc[2], m.scalars[pc[3]], DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
-  m.scalars[pc[1]] = LoadElement(dtype, bytes.data);
-  return pc + 5;
-}
-
-const uint32_t* HandleStore(Machine& m, const uint32_t* pc) {
-  const auto dtype = static_cast<DType>(pc[3]);
-  Bytes bytes;
-  bool read_only = false;
-  if (!CheckScalarForm(m, pc, dtype)) return nullptr;
-  if (m.IsOnDevice(pc[1])) return StoreToDevice(m, pc);
-  if (!m.BytesAt(pc, pc[1], m.scalars[pc[2]], DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
-  if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  StoreElement(dtype, bytes.data, m.scalars[pc[4]]);
-  return pc + 5;
 }
 
 }  // namespace tvmvm

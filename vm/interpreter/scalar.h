@@ -1,8 +1,10 @@
-// Handlers of the scalar instructions, inline so that dispatch and work are one piece of code.
+// Handlers of the scalar instructions, and of what loops do as often, inline so that dispatch and work are
+// one piece of code.
 #pragma once
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "vm/interpreter/handlers.h"
 
@@ -133,6 +135,11 @@ inline const uint32_t* HandleF64ToInt(Machine& m, const uint32_t* pc) {
   else if (value == value)
     result = static_cast<int64_t>(value);
   m.scalars[pc[1]] = result;
+  return pc + 3;
+}
+
+inline const uint32_t* HandleSlotSwap(Machine& m, const uint32_t* pc) {
+  std::swap(m.slots[pc[1]], m.slots[pc[2]]);
   return pc + 3;
 }
 
