@@ -1,6 +1,7 @@
 // What the machine itself costs: one scalar instruction, one call, one launch, one empty invocation.
 #include <benchmark/benchmark.h>
 
+#include "bytecode/kernel_abi.h"
 #include "tests/vm/text_program.h"
 
 namespace tvmvm {

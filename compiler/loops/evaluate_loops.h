@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "bytecode/kernel_abi.h"
 #include "compiler/loops/loop_ir.h"
 #include "tvm-vm/status.h"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "allocator/host_memory.h"
+#include "bytecode/kernel_abi.h"
 #include "devices/cpu/cpu_features.h"
 #include "devices/cpu/kernel_loader.h"
 #include "devices/memory_range.h"

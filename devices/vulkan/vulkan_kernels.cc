@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "bytecode/kernel_abi.h"
 #include "devices/vulkan/spirv_needs.h"
 
 namespace tvmvm {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bytecode/kernel_abi.h"
 #include "devices/cpu/elf_check.h"
 #include "tests/devices/kernel_files.h"
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "bytecode/kernel_abi.h"
 #include "tests/models/corruption.h"
 #include "tests/models/demo_model.h"
 #include "tests/sanitizer.h"

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bytecode/builder.h"
+#include "bytecode/kernel_abi.h"
 #include "tvm-vm/vm.h"
 
 namespace tvmvm::testing {

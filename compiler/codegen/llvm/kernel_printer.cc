@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "bytecode/kernel_abi.h"
+
 namespace tvmvm::codegen {
 
 using tensor::LoopKind;

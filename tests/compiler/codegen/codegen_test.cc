@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bytecode/kernel_abi.h"
 #include "tests/compiler/codegen/compiled_kernel.h"
 
 namespace tvmvm::codegen {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bytecode/kernel_abi.h"
 #include "compiler/codegen/codegen.h"
 
 namespace tvmvm::jit {
