@@ -72,11 +72,13 @@ const uint32_t* HandlePlan(Machine& m, const uint32_t* pc) {
     if (sizes[k] < 0)
       return m.Fail(pc, Code::kInvalidArgument,
                     "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
-  const MemoryPlan& plan = m.plans.Get(PlanId{pc[1]}, sizes);
+  const MemoryPlan* plan = m.plans.Get(PlanId{pc[1]}, sizes, &m);
+  if (plan == nullptr) [[unlikely]]
+    return FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
   const uint32_t* total = AfterList(list);
-  m.scalars[*total] = plan.total_bytes;
+  m.scalars[*total] = plan->total_bytes;
   const uint32_t* offsets = total + 1;
-  for (uint32_t i = 0; i < offsets[0]; ++i) m.scalars[offsets[1 + i]] = plan.offsets[i];
+  for (uint32_t i = 0; i < offsets[0]; ++i) m.scalars[offsets[1 + i]] = plan->offsets[i];
   return AfterList(offsets);
 }
 
