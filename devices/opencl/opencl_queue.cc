@@ -284,10 +284,15 @@ void OpenClQueue::SealEpoch() {
   const OpenClFunctions& f = context_->f();
   const size_t count = open_.pieces.size() + open_.staging.size();
   if (count < kEpochPieces && open_.bytes < kEpochBytes) return;
-  if (f.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &open_.done) != CL_SUCCESS)
+  try {
+    sealed_.emplace_back();
+  } catch (const std::bad_alloc&) {
     return;  // the next wait frees
+  }
+  if (f.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &open_.done) != CL_SUCCESS)
+    return sealed_.pop_back();  // as above
   f.Flush(queue_);
-  sealed_.push_back(std::exchange(open_, {}));
+  sealed_.back() = std::exchange(open_, {});
   size_t done = 0;
   for (; done < sealed_.size(); ++done) {
     cl_int state = CL_QUEUED;

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "vm/interpreter/machine.h"
+#include "vm/objects/owned.h"
 
 namespace tvmvm {
 namespace {
@@ -86,13 +87,11 @@ Expected<Object*> Machine::BindTensor(const Tensor& tensor) {
     Buffer* buffer = NewArenaBuffer(nullptr, tensor.byte_count());
     if (buffer == nullptr) return tl::unexpected(error_);
     buffer->read_only = true;
-    TensorObject* object = pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
-    Status status = IsResident(tensor)
-                        ? CopyOut(tensor, buffer->data)
-                        : Tensor::Borrow(tensor.dtype(), tensor.shape(), buffer->data).CopyFrom(tensor);
-    if (status) return object;
-    pool.Release(object);
-    return tl::unexpected(status.error());
+    Owned<TensorObject> object(pool, pool.NewTensor(buffer, tensor.dtype(), tensor.shape()));
+    TVMVM_CHECK_OK(IsResident(tensor)
+                       ? CopyOut(tensor, buffer->data)
+                       : Tensor::Borrow(tensor.dtype(), tensor.shape(), buffer->data).CopyFrom(tensor));
+    return object.Give();
   }
   Buffer* buffer = nullptr;
   const int64_t bytes = tensor.byte_count();
@@ -111,36 +110,35 @@ Expected<Object*> Machine::BindTensor(const Tensor& tensor) {
 }
 
 // A sequence or a tuple, and all that is in it, with a list of what is left to do instead of recursion. What
-// values share, objects share. `to` is set first, so that whatever was made before an error goes with the
-// frame.
+// values share, objects share. Each object is put in its place as soon as it is made, so that whatever was
+// made before an error goes with the frame.
 Status Machine::BindContainer(const Value& value, Object** to) {
   std::unordered_map<const void*, ContainerObject*> made;
   std::vector<Pending> pending;
-  auto make = [&](const Value& from) -> Expected<ContainerObject*> {
+  auto make = [&](const Value& from, Object** place) -> Status {
     ContainerObject*& object = made[&from.elements()];
     if (object != nullptr) {
       ObjectPool::Retain(object);
-      return object;
+      *place = object;
+      return {};
     }
     const std::vector<Value>& elements = from.elements();
     object = pool.NewContainer(from.is_tuple() ? ObjectKind::kTuple : ObjectKind::kSequence);
+    *place = object;
     object->tag = from.tag();
-    if (Status status = pool.Reserve(object, std::max<size_t>(1, elements.size())); !status) {
-      pool.Release(object);
-      return tl::unexpected(status.error());
-    }
+    TVMVM_CHECK_OK(pool.Reserve(object, std::max<size_t>(1, elements.size())));
     object->elements.resize(elements.size());
     for (size_t i = 0; i < elements.size(); ++i)
       if (!elements[i].is_none()) pending.push_back({&elements[i], object, i});
-    return object;
+    return {};
   };
-  TVMVM_TRY(*to, make(value));
+  TVMVM_CHECK_OK(make(value, to));
   while (!pending.empty()) {
     const Pending next = pending.back();
     pending.pop_back();
     Object*& element = next.container->elements[next.number];
     if (!next.value->is_tensor()) {
-      TVMVM_TRY(element, make(*next.value));
+      TVMVM_CHECK_OK(make(*next.value, &element));
       continue;
     }
     // The tensors of tuples whose type names no fields have not been looked at yet.

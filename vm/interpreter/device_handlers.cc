@@ -108,9 +108,10 @@ class AlignedCopies {
 
   // Puts a copy in the span's place; false after Fail.
   bool Replace(const uint32_t* pc, DeviceSpan* span) {
+    buffers_.push_back(nullptr);
     Buffer* copy = m_.NewDeviceBuffer(pc, span->bytes, false);
     if (copy == nullptr) return false;
-    buffers_.push_back(copy);
+    buffers_.back() = copy;
     DeviceSpan source = *span;
     *span = copy->place;
     span->bytes = source.bytes;

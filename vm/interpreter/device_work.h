@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "allocator/arena.h"
 #include "tvm-vm/device.h"
@@ -49,11 +50,15 @@ class DeviceWork final : public DeviceMemoryOwner, private BlockSource {
  private:
   Expected<Block> AllocateBlock(int64_t bytes) override;
   void FreeBlock(const Block& block) override;
-  void Free(const DeviceMemory& memory);
+  Expected<DeviceMemory> AllocateMemory(int64_t bytes);
+  void Free(const DeviceMemory& memory) noexcept;
+  void FreeUnfreed() noexcept;
 
   Device* device_;
   std::unique_ptr<Queue> queue_;
   Arena arena_;
+  size_t held_ = 0;                    // memories that are yet to be freed
+  std::vector<DeviceMemory> unfreed_;  // after the next wait; room for all that are held
   bool is_busy_ = false;
   bool writes_host_ = false;
   bool is_lost_ = false;

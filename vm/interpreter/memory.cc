@@ -4,6 +4,7 @@
 #include "vm/interpreter/device_handlers.h"
 #include "vm/interpreter/handlers.h"
 #include "vm/objects/element_access.h"
+#include "vm/objects/owned.h"
 
 namespace tvmvm {
 namespace {
@@ -15,14 +16,14 @@ inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[
 TensorObject* OutputInPlace(Machine& m, const Tensor* given, DType dtype, const Shape& shape) {
   if (given == nullptr || given->device()) return nullptr;
   if (dtype != DType::kString && !IsElementAligned(given->data(), dtype)) return nullptr;
-  Buffer* buffer = m.pool.NewBuffer();
+  Owned<Buffer> buffer(m.pool, m.pool.NewBuffer());
   if (given->data() != nullptr) buffer->data = static_cast<char*>(given->data());
   buffer->bytes = given->byte_count();
   if (dtype == DType::kString) {
     buffer->strings = given->shared_strings();
     buffer->strings->resize(static_cast<size_t>(given->element_count()));
   }
-  return m.pool.NewTensor(buffer, dtype, shape);
+  return m.pool.NewTensor(buffer.Give(), dtype, shape);
 }
 
 bool CheckScalarForm(Machine& m, const uint32_t* pc, DType dtype) {
