@@ -249,6 +249,8 @@ TEST(Device, PlacesOutsideOfMemoryAreErrors) {
               HasSubstr("8 bytes at offset 16 of r2"));
   EXPECT_THAT(ErrorOf(std::string(kThere) + "store r2, i3, i64, i0\n"),
               HasSubstr("8 bytes at offset 16 of r2"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "r3 = view r2, i4, i64, [i1]\n"),
+              HasSubstr("elements of i64 at offset 2 of r2, whose address is no multiple of 8"));
   EXPECT_THAT(ErrorOf(std::string(kThere) + "r3 = view r2, i3, i64, [i1]\n"),
               HasSubstr("8 bytes at offset 16 of r2"));
 }

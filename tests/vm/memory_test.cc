@@ -77,6 +77,19 @@ TEST(Memory, EveryAccessIsChecked) {
               HasSubstr("r1 holds nothing"));
 }
 
+// So that whoever reads a tensor's elements reads them where they may lie.
+TEST(Memory, TensorsBeginWhereTheirElementsMay) {
+  EXPECT_THAT(RunError(Body("i3 = const 64\n r2 = arena i3\n r3 = view r2, i1, i64, [i1]\n"), {Ints({1})}),
+              HasSubstr("view: elements of i64 at offset 1 of r2, whose address is no multiple of 8 (node"));
+  EXPECT_THAT(RunError(Body("r2 = view r0, i1, u8, [i2]\n i3 = const 3\n r3 = view r2, i3, i32, [i1]\n"
+                            "i4 = const 4\n r4 = view r2, i4, f16, [i1]\n"),
+                       {Ints({1, 2})}),
+              HasSubstr("view: elements of f16 at offset 4 of r2"))
+      << "1 + 3 is a multiple of 4, 1 + 4 none of 2";
+  EXPECT_THAT(RunError(Body("i3 = const 2\n r3 = view r0, i3, c128, []\n"), {Ints({1, 2, 3})}),
+              HasSubstr("elements of c128 at offset 2 of r0, whose address is no multiple of 8"));
+}
+
 TEST(Memory, InputsAndConstantsAreNeverWritten) {
   EXPECT_THAT(RunError(Body("store r0, i0, i64, i0\n"), {Ints({1})}),
               HasSubstr("writes to an input or a constant"));

@@ -254,6 +254,8 @@ const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, const Shape& shape)
   Place place;
   if (dtype == DType::kString) return m.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
   if (!PlaceAt(m, pc, pc[2], offset, DTypeBytes(dtype, *shape.ElementCount()), &place)) return nullptr;
+  if ((place.span.offset & (ElementAlignment(dtype) - 1)) != 0) [[unlikely]]
+    return m.FailUnaligned(pc, dtype, pc[2], offset);
   Buffer* buffer = BufferOf(m.refs[pc[2]]);
   ObjectPool::Retain(buffer);
   TensorObject* tensor = m.pool.NewTensor(buffer, dtype, shape);

@@ -11,6 +11,28 @@ namespace {
 
 inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
 
+// Tensors begin where their elements may; at an offset of one, so does what a kernel is given. The arena
+// holds values of any type, of which only the kernel knows.
+bool IsAlignedAt(const Machine& m, BufferOperand operand, const void* data) {
+  if (operand.is_constant()) return IsElementAligned(data, m.program.constants[operand.index()].dtype);
+  const Object* object = m.refs[operand.base];
+  return object->kind != ObjectKind::kTensor ||
+         IsElementAligned(data, static_cast<const TensorObject*>(object)->dtype);
+}
+
+[[gnu::cold, gnu::noinline]] void FailUnaligned(Machine& m, const uint32_t* pc, BufferOperand operand) {
+  const int64_t offset = m.scalars[operand.offset];
+  if (operand.is_constant()) {
+    const ConstantSpec& constant = m.program.constants[operand.index()];
+    m.Fail(pc, Code::kInvalidProgram,
+           "elements of " + std::string(DTypeName(constant.dtype)) + " at offset " + std::to_string(offset) +
+               " of constant '" + constant.name + "'");
+  } else {
+    const auto* tensor = static_cast<const TensorObject*>(m.refs[operand.base]);
+    m.FailUnaligned(pc, tensor->dtype, operand.base, offset);
+  }
+}
+
 // Addresses of a launch's buffers; false after Fail.
 bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const uint32_t* list) {
   for (uint32_t i = 0; i < list[0]; ++i) {
@@ -18,6 +40,10 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
     Bytes bytes;
     bool read_only = false;
     if (!m.BytesOf(pc, operand, 0, &bytes, &read_only)) return false;
+    if (operand.offset != BufferOperand::kNoOffset && !IsAlignedAt(m, operand, bytes.data)) [[unlikely]] {
+      FailUnaligned(m, pc, operand);
+      return false;
+    }
     if (read_only && IsWritten(kernel.buffers[i])) [[unlikely]] {
       m.Fail(pc, Code::kInvalidProgram,
              "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");

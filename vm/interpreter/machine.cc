@@ -208,6 +208,13 @@ bool Machine::BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted,
   return true;
 }
 
+const uint32_t* Machine::FailUnaligned(const uint32_t* pc, DType dtype, uint32_t reg, int64_t offset) {
+  return Fail(pc, Code::kInvalidProgram,
+              "elements of " + std::string(DTypeName(dtype)) + " at offset " + std::to_string(offset) +
+                  " of r" + std::to_string(reg) + ", whose address is no multiple of " +
+                  std::to_string(ElementAlignment(dtype)));
+}
+
 bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
   if (list[0] > kMaxRank) {
     Fail(pc, Code::kUnsupported,

@@ -137,6 +137,8 @@ const uint32_t* HandleView(Machine& m, const uint32_t* pc) {
   bool read_only = false;
   if (!m.BytesAt(pc, pc[2], offset, DTypeBytes(dtype, *shape.ElementCount()), &bytes, &read_only))
     return nullptr;
+  if (!IsElementAligned(bytes.data, dtype)) [[unlikely]]
+    return m.FailUnaligned(pc, dtype, pc[2], offset);
   Object* source = m.refs[pc[2]];
   Buffer* buffer = source->kind == ObjectKind::kBuffer ? static_cast<Buffer*>(source)
                                                        : static_cast<TensorObject*>(source)->buffer;
