@@ -10,30 +10,43 @@ DeviceWork::~DeviceWork() {
 }
 
 Status DeviceWork::Open() {
-  if (is_busy_ && !is_lost_) (void)Wait(nullptr);  // what failed there was another run's
-  if (queue_ != nullptr && !is_lost_) return {};
-  queue_.reset();
-  FreeUnfreed();
+  if (is_lost_) Drop();
+  if (is_busy_) (void)Wait(nullptr);  // what failed there was another run's
+  if (queue_ != nullptr) return {};
   arena_.Trim();
   TVMVM_TRY(queue_, device_->NewQueue());
-  is_lost_ = is_busy_ = writes_host_ = false;
   return {};
 }
 
 Expected<std::optional<KernelFailure>> DeviceWork::Wait(const CancelToken* cancel) {
   if (!is_busy_) return std::optional<KernelFailure>();
   Expected<std::optional<KernelFailure>> done = queue_->Wait(cancel);
-  if (done || done.error().code != Code::kCancelled || writes_host_) {
-    if (!done && done.error().code == Code::kCancelled) (void)queue_->Wait(nullptr);
-    is_busy_ = writes_host_ = false;
-    if (done) FreeUnfreed();
+  if (!done && done.error().code != Code::kCancelled) {
+    Drop();
+    return done;
   }
-  is_lost_ = is_lost_ || (!done && done.error().code == Code::kDeviceLost);
+  if (!done && !writes_host_) return done;
+  if (!done && !queue_->Wait(nullptr)) {
+    Drop();
+    return done;
+  }
+  is_busy_ = writes_host_ = false;
+  FreeUnfreed();
   return done;
 }
 
+// The queue may still know memory of the host that it is to write, so it is not to be waited for again.
+void DeviceWork::Drop() {
+  queue_.reset();  // waits for what the device does, and writes nothing
+  FreeUnfreed();
+  is_busy_ = writes_host_ = is_lost_ = false;
+}
+
 void DeviceWork::Abandon() {
-  if (writes_host_) (void)Wait(nullptr);
+  if (is_lost_)
+    Drop();
+  else if (writes_host_)
+    (void)Wait(nullptr);
 }
 
 Status DeviceWork::AllocateArena(int64_t bytes, Buffer* buffer) {
