@@ -51,6 +51,7 @@ void Arena::Trim() {
 
 Status Arena::AddBlock(int64_t bytes) {
   bytes = (bytes + kLine - 1) & ~(kLine - 1);
+  blocks_.reserve(blocks_.size() + 1);  // first, as it may throw
   TVMVM_TRY(Block block, source_->AllocateBlock(bytes));
   block.bytes = bytes;
   blocks_.push_back(block);

@@ -7,6 +7,7 @@
 namespace tvmvm {
 namespace {
 
+constexpr int64_t kLine = 64;
 constexpr int64_t kMaxBytes = std::numeric_limits<int64_t>::max() / 4;
 
 int64_t AlignUp(int64_t value, int64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
@@ -41,77 +42,155 @@ std::vector<Value> ValuesByFirst(const PlanSpec& spec, std::span<const int64_t> 
   return values;
 }
 
-// For each value, the values that are alive at a common position; and the largest sum of sizes alive at one
-// position.
-struct Conflicts {
-  std::vector<std::vector<uint32_t>> of;  // positions in the list of values
-  int64_t lower_bound = 0;
+// What one walk along the positions tells of the values alive together.
+struct Survey {
+  int64_t alignment = kLine;  // the smallest, if less than a line, to which arenas round anyway
+  int64_t size_bound = 0;     // the largest sum of sizes at one position
+  int64_t rounded_bound = 0;  // the same of sizes rounded up to the alignment
+  uint64_t pairs = 0;         // of values that are alive together
+
+  // Of all values at one position only the topmost may end before a multiple of the alignment.
+  int64_t lower_bound() const { return std::max(size_bound, rounded_bound - (alignment - 1)); }
+  bool IsBest(int64_t total_bytes) const { return AlignUp(total_bytes, alignment) <= rounded_bound; }
 };
 
-Conflicts FindConflicts(const std::vector<Value>& values) {
-  Conflicts conflicts;
-  conflicts.of.resize(values.size());
-  std::vector<uint32_t> alive;
-  for (uint32_t v = 0; v < values.size(); ++v) {
-    std::erase_if(alive, [&](uint32_t u) { return values[u].last < values[v].first; });
-    int64_t live_bytes = values[v].size;
-    for (uint32_t u : alive) {
-      conflicts.of[u].push_back(v);
-      conflicts.of[v].push_back(u);
-      live_bytes = SaturatingAdd(live_bytes, values[u].size);
+Survey SurveyOf(const std::vector<Value>& values) {
+  Survey survey;
+  std::vector<uint32_t> by_last(values.size());
+  std::iota(by_last.begin(), by_last.end(), 0u);
+  std::sort(by_last.begin(), by_last.end(),
+            [&](uint32_t a, uint32_t b) { return values[a].last < values[b].last; });
+  for (const Value& value : values) survey.alignment = std::min(survey.alignment, value.alignment);
+
+  __extension__ using Wide = __int128;  // a sum of many sizes
+  Wide bytes = 0, rounded = 0;
+  size_t ended = 0;
+  // What is alive only grows when a value begins, so its maxima are at beginnings.
+  for (size_t v = 0; v < values.size(); ++v) {
+    for (; values[by_last[ended]].last < values[v].first; ++ended) {
+      bytes -= values[by_last[ended]].size;
+      rounded -= AlignUp(values[by_last[ended]].size, survey.alignment);
     }
-    alive.push_back(v);
-    // The live set only grows when a value begins, so its maxima are at beginnings.
-    conflicts.lower_bound = std::max(conflicts.lower_bound, live_bytes);
+    survey.pairs += v - ended;
+    bytes += values[v].size;
+    rounded += AlignUp(values[v].size, survey.alignment);
+    survey.size_bound = std::max(survey.size_bound, static_cast<int64_t>(std::min<Wide>(bytes, kMaxBytes)));
+    survey.rounded_bound =
+        std::max(survey.rounded_bound, static_cast<int64_t>(std::min<Wide>(rounded, kMaxBytes)));
   }
-  return conflicts;
+  return survey;
 }
 
+// Memory that a value has.
 struct Range {
   int64_t begin = 0;
   int64_t end = 0;
 };
 
-// The smallest gap between `taken` (sorted here) that holds the value, else the place above all of them.
-int64_t BestFit(std::vector<Range>& taken, const Value& value) {
-  std::sort(taken.begin(), taken.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  int64_t best_offset = -1;
-  int64_t best_gap = std::numeric_limits<int64_t>::max();
-  int64_t free_from = 0;
-  for (const Range& range : taken) {
-    int64_t offset = AlignUp(free_from, value.alignment);
-    int64_t gap = range.begin - free_from;
-    if (range.begin - offset >= value.size && gap < best_gap) {
-      best_gap = gap;
-      best_offset = offset;
+// The smallest gap that holds a value between ranges that come in ascending order, else the place above all.
+class BestFit {
+ public:
+  explicit BestFit(const Value& value) : size_(value.size), alignment_(value.alignment) {}
+  void Pass(const Range& taken) {
+    const int64_t gap = taken.begin - free_from_;
+    if (gap >= size_ && gap < best_gap_) {
+      const int64_t offset = AlignUp(free_from_, alignment_);
+      if (taken.begin - offset >= size_) {
+        best_gap_ = gap;
+        best_offset_ = offset;
+      }
     }
-    free_from = std::max(free_from, range.end);
+    free_from_ = std::max(free_from_, taken.end);
   }
-  return best_offset >= 0 ? best_offset : AlignUp(free_from, value.alignment);
-}
+  int64_t offset() const { return best_offset_ >= 0 ? best_offset_ : AlignUp(free_from_, alignment_); }
+
+ private:
+  int64_t size_, alignment_;
+  int64_t best_offset_ = -1;
+  int64_t best_gap_ = std::numeric_limits<int64_t>::max();
+  int64_t free_from_ = 0;
+};
+
+// What has a place already, where few values are alive together: each value knows those that it meets.
+class FewTogether {
+ public:
+  // On average a value meets so many earlier ones at most, which bounds the memory.
+  static constexpr uint64_t kMostEarlier = 64;
+
+  FewTogether(const std::vector<Value>& values, uint64_t pairs) : values_(values) {
+    earlier_.reserve(pairs);
+    first_earlier_.reserve(values.size() + 1);
+    std::vector<uint32_t> alive;
+    for (uint32_t v = 0; v < values.size(); ++v) {
+      std::erase_if(alive, [&](uint32_t u) { return values[u].last < values[v].first; });
+      first_earlier_.push_back(earlier_.size());
+      earlier_.insert(earlier_.end(), alive.begin(), alive.end());
+      alive.push_back(v);
+    }
+    first_earlier_.push_back(earlier_.size());
+  }
+  void Clear() { places_.assign(values_.size(), {}); }
+
+  // Shows the places of what is alive together with value v to `fit`; gives how much work that was.
+  uint64_t Show(uint32_t v, BestFit* fit) {
+    met_.clear();
+    for (size_t i = first_earlier_[v]; i < first_earlier_[v + 1]; ++i) Meet(earlier_[i]);
+    // Those that begin while it is alive follow it in the list.
+    for (size_t u = size_t{v} + 1; u < values_.size() && values_[u].first <= values_[v].last; ++u) Meet(u);
+    std::sort(met_.begin(), met_.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    for (const Range& range : met_) fit->Pass(range);
+    return 16 + 16 * met_.size();
+  }
+  void Put(uint32_t v, const Range& place) { places_[v] = place; }
+
+ private:
+  void Meet(size_t v) {
+    if (places_[v].end > 0) met_.push_back(places_[v]);
+  }
+
+  const std::vector<Value>& values_;
+  std::vector<uint32_t> earlier_;      // what is alive already when value v begins: v's part ...
+  std::vector<size_t> first_earlier_;  // ... begins here
+  std::vector<Range> places_;          // by value; end 0: has none yet
+  std::vector<Range> met_;
+};
+
+// The same where many values are alive together: all places in ascending order, which each value looks
+// through.
+class ManyTogether {
+ public:
+  ManyTogether(const std::vector<Value>& values, uint64_t) : values_(values) {
+    places_.reserve(values.size());
+  }
+  void Clear() { places_.clear(); }
+
+  uint64_t Show(uint32_t v, BestFit* fit) {
+    const Value& value = values_[v];
+    for (const Place& place : places_)
+      if (place.first <= value.last && place.last >= value.first) fit->Pass(place.range);
+    return 1 + places_.size();
+  }
+  void Put(uint32_t v, const Range& range) {
+    auto above =
+        std::lower_bound(places_.begin(), places_.end(), range.begin,
+                         [](const Place& place, int64_t begin) { return place.range.begin < begin; });
+    places_.insert(above, {range, values_[v].first, values_[v].last});
+  }
+
+ private:
+  struct Place {
+    Range range;
+    uint32_t first = 0;
+    uint32_t last = 0;
+  };
+  const std::vector<Value>& values_;
+  std::vector<Place> places_;
+};
 
 struct Placement {
   std::vector<int64_t> offsets;  // by position in the list of values
   int64_t total_bytes = 0;
 };
-
-// Places the values one after another in the given order.
-Placement Place(const std::vector<Value>& values, const Conflicts& conflicts,
-                const std::vector<uint32_t>& order) {
-  Placement placement;
-  placement.offsets.assign(values.size(), -1);
-  std::vector<Range> taken;
-  for (uint32_t v : order) {
-    taken.clear();
-    for (uint32_t u : conflicts.of[v])
-      if (int64_t offset = placement.offsets[u]; offset >= 0)
-        taken.push_back({offset, SaturatingAdd(offset, values[u].size)});
-    int64_t offset = BestFit(taken, values[v]);
-    placement.offsets[v] = offset;
-    placement.total_bytes = std::max(placement.total_bytes, SaturatingAdd(offset, values[v].size));
-  }
-  return placement;
-}
 
 template <class Key>
 std::vector<uint32_t> OrderBy(size_t count, Key key) {
@@ -121,36 +200,86 @@ std::vector<uint32_t> OrderBy(size_t count, Key key) {
   return order;
 }
 
+template <class Placed>
+class Planner {
+ public:
+  Planner(const std::vector<Value>& values, const Survey& survey, const std::function<bool()>& cancelled)
+      : values_(values), survey_(survey), cancelled_(cancelled), placed_(values, survey.pairs) {}
+
+  // Each order is good where the others are not; the first that reaches the bound ends the search.
+  Expected<Placement> Plan() {
+    Consider([&](uint32_t v) { return values_[v].size; });
+    Consider([&](uint32_t v) { return -static_cast<int64_t>(values_[v].first); });
+    Consider([&](uint32_t v) {
+      return static_cast<double>(values_[v].size) *
+             (static_cast<double>(values_[v].last) - values_[v].first + 1);
+    });
+    Consider([&](uint32_t v) { return values_[v].last - values_[v].first; });
+    if (is_stopped_) return MakeError(Code::kCancelled, "the memory plan was given up");
+    return std::move(best_);
+  }
+
+ private:
+  static constexpr uint64_t kWorkBetweenLooks = 1 << 20;
+
+  // Places the values one after another in the order of their keys, the largest first.
+  template <class Key>
+  void Consider(Key key) {
+    if (is_stopped_ || (!best_.offsets.empty() && survey_.IsBest(best_.total_bytes))) return;
+    Placement placement;
+    placement.offsets.resize(values_.size());
+    placed_.Clear();
+    for (uint32_t v : OrderBy(values_.size(), key)) {
+      BestFit fit(values_[v]);
+      if (IsStopped(placed_.Show(v, &fit))) return;
+      const Range range{fit.offset(), SaturatingAdd(fit.offset(), values_[v].size)};
+      placed_.Put(v, range);
+      placement.offsets[v] = range.begin;
+      placement.total_bytes = std::max(placement.total_bytes, range.end);
+    }
+    if (best_.offsets.empty() || placement.total_bytes < best_.total_bytes) best_ = std::move(placement);
+  }
+
+  bool IsStopped(uint64_t work) {
+    work_ += work;
+    if (work_ < kWorkBetweenLooks) [[likely]]
+      return false;
+    work_ = 0;
+    is_stopped_ = cancelled_ && cancelled_();
+    return is_stopped_;
+  }
+
+  const std::vector<Value>& values_;
+  const Survey& survey_;
+  const std::function<bool()>& cancelled_;
+  Placed placed_;
+  Placement best_;
+  uint64_t work_ = 0;
+  bool is_stopped_ = false;
+};
+
 }  // namespace
 
-MemoryPlan PlanMemory(const PlanSpec& spec, std::span<const int64_t> sizes) {
+Expected<MemoryPlan> PlanMemory(const PlanSpec& spec, std::span<const int64_t> sizes,
+                                const std::function<bool()>& cancelled) {
   MemoryPlan plan;
   plan.offsets.assign(spec.values.size(), 0);
   const std::vector<Value> values = ValuesByFirst(spec, sizes);
-  const Conflicts conflicts = FindConflicts(values);
-  plan.lower_bound = conflicts.lower_bound;
-
-  // Each order is good where the others are not; the first that reaches the bound ends the search.
-  auto size = [&](uint32_t v) { return values[v].size; };
-  auto area = [&](uint32_t v) {
-    return static_cast<double>(values[v].size) * (static_cast<double>(values[v].last) - values[v].first + 1);
-  };
-  auto duration = [&](uint32_t v) { return values[v].last - values[v].first; };
-  auto beginning = [&](uint32_t v) { return -static_cast<int64_t>(values[v].first); };
-
-  Placement best = Place(values, conflicts, OrderBy(values.size(), size));
-  auto consider = [&](auto key) {
-    if (best.total_bytes <= plan.lower_bound) return;
-    Placement other = Place(values, conflicts, OrderBy(values.size(), key));
-    if (other.total_bytes < best.total_bytes) best = std::move(other);
-  };
-  consider(beginning);
-  consider(area);
-  consider(duration);
-
+  if (values.empty()) return plan;
+  const Survey survey = SurveyOf(values);
+  const uint64_t count = values.size();
+  // Looking through everything costs n^2 / 2, sorting what a value meets some 16 a pair.
+  const bool many = survey.pairs > std::min(FewTogether::kMostEarlier, count / 32) * count;
+  TVMVM_TRY(const Placement best, many ? Planner<ManyTogether>(values, survey, cancelled).Plan()
+                                       : Planner<FewTogether>(values, survey, cancelled).Plan());
   for (uint32_t v = 0; v < values.size(); ++v) plan.offsets[values[v].index] = best.offsets[v];
   plan.total_bytes = best.total_bytes;
+  plan.lower_bound = survey.lower_bound();
   return plan;
+}
+
+MemoryPlan PlanMemory(const PlanSpec& spec, std::span<const int64_t> sizes) {
+  return *PlanMemory(spec, sizes, {});
 }
 
 }  // namespace tvmvm

@@ -1,23 +1,30 @@
-// The memory planner: lifetimes and sizes in, offsets out. A pure function, used by the compiler (bounds) and
-// by the VM.
+// The memory planner: lifetimes and sizes in, offsets out. A pure function.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "tvm-vm/program.h"
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 
 struct MemoryPlan {
   std::vector<int64_t> offsets;  // one for each value, multiples of its alignment
   int64_t total_bytes = 0;       // bytes of the arena
-  int64_t lower_bound = 0;       // the largest sum of sizes alive at one position
+  // No plan needs less: the largest sum at one position of the sizes alive there, each rounded up to the
+  // smallest alignment in the plan, 64 bytes at most (but for one, whose end nothing follows).
+  int64_t lower_bound = 0;
 };
 
 // sizes[k] >= 0 is the byte size of spec.values[k]; values that are alive at a common position never overlap.
-// Values of size 0 get offset 0. Deterministic. O(n^2) at worst in the number of values.
+// Values of size 0 get offset 0. Deterministic. Time O(n log n) where few values are alive together, O(n^2)
+// at worst; memory O(n).
 MemoryPlan PlanMemory(const PlanSpec& spec, std::span<const int64_t> sizes);
+// The same for plans that may take long: `cancelled` is asked every millisecond or so. Errors: kCancelled.
+Expected<MemoryPlan> PlanMemory(const PlanSpec& spec, std::span<const int64_t> sizes,
+                                const std::function<bool()>& cancelled);
 
 }  // namespace tvmvm

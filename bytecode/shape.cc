@@ -2,6 +2,13 @@
 
 namespace tvmvm {
 
+Expected<Shape> Shape::Create(std::span<const int64_t> dims) {
+  if (dims.size() > kMaxRank)
+    return MakeError(Code::kInvalidArgument, "rank " + std::to_string(dims.size()) + ", at most " +
+                                                 std::to_string(kMaxRank) + " is possible");
+  return Shape(dims);
+}
+
 // A dim is negative, or the product of some dims exceeds int64; a dim of 0 makes it 0 nevertheless.
 std::optional<int64_t> Shape::UnusualCount() const {
   bool empty = false;

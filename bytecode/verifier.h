@@ -13,6 +13,7 @@ namespace tvmvm {
 
 // Limits of every program; the verifier refuses what exceeds them.
 inline constexpr uint32_t kMaxRegisters = 1u << 20;  // of one register file of a frame
+inline constexpr uint32_t kFreeRegisters = 64;       // so many a file may always have; more only as needed
 inline constexpr size_t kMaxCodeWords = 1u << 24;    // of one function
 inline constexpr size_t kMaxPlanValues = 1u << 16;   // of one plan
 inline constexpr uint32_t kMaxPlanAlignment = 4096;  // bytes

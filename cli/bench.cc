@@ -141,7 +141,8 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model.threads, arguments.model.devices));
   timing.load_ms = MillisecondsSince(begin);
 
-  TVMVM_TRY(std::vector<Value> inputs, MakeInputs(program->main(), arguments.inputs));
+  TVMVM_TRY(std::vector<Value> inputs,
+            MakeInputs(program->main(), arguments.inputs, arguments.limits.max_bytes));
   std::vector<Value> outputs(program->main().outputs.size());
   Profiler profiler(program, !arguments.trace.empty(), vm->Devices());
   Invocation invocation = vm->NewInvocation();

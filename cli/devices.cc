@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
+#include "devices/cache_folder.h"
 #include "tvm-vm/device_list.h"
 
 namespace tvmvm::cli {
@@ -39,14 +40,17 @@ std::string ToText(const ListedDevice& device) {
 
 Expected<int> DevicesCommand(const DevicesArguments& arguments) {
   const DeviceListing listing = ListDevices();
+  const std::string problem = CacheFolder(DefaultCacheFolder()).Problem();
   if (arguments.json) {
     Json json = {{"devices", Json::array()}, {"absent", listing.absent}};
+    if (!problem.empty()) json["cache_problem"] = problem;
     for (const ListedDevice& device : listing.devices) json["devices"].push_back(ToJson(device));
     PrintResult(FormatJson(json, 2));
     return kExitOk;
   }
   for (const ListedDevice& device : listing.devices) PrintResult(ToText(device));
   for (const std::string& absent : listing.absent) PrintNote(absent);
+  if (!problem.empty()) PrintNote(fmt::format("kernels are not kept: {}", problem));
   return kExitOk;
 }
 

@@ -22,15 +22,15 @@ tl::unexpected<Error> SystemError(std::string_view action, const std::string& pa
 }  // namespace
 
 Expected<InputFile> InputFile::Open(const std::string& path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe that nobody writes to opens at once, too, and is refused.
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return SystemError("open", path, errno);
-  struct stat info;
-  if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {
-    int error = S_ISDIR(info.st_mode) ? EISDIR : errno;
-    close(fd);
-    return SystemError("read", path, error);
-  }
-  return InputFile(path, fd, info.st_size);
+  struct stat info {};
+  const int error = fstat(fd, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : 0;
+  if (error == 0 && S_ISREG(info.st_mode)) return InputFile(path, fd, info.st_size);
+  close(fd);
+  if (error != 0) return SystemError("read", path, error);
+  return MakeError(Code::kInvalidArgument, fmt::format("'{}' is not a regular file", path));
 }
 
 InputFile::InputFile(InputFile&& other) noexcept

@@ -15,7 +15,8 @@ namespace tvmvm::cli {
 // An open file to read, or bytes that stand for one; closed by the destructor.
 class InputFile {
  public:
-  // Errors: kNotFound, or kInvalidArgument naming path and system error. A folder is refused.
+  // Errors: kNotFound, or kInvalidArgument naming path and system error. What is not a regular
+  // file is refused, and waited for nothing: a folder, a pipe.
   static Expected<InputFile> Open(const std::string& path);
   // `path` is for messages.
   static InputFile FromBytes(std::string path, std::vector<std::byte> bytes);

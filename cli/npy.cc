@@ -211,6 +211,19 @@ Expected<OpenedNpy> ReadHeader(const InputFile& file, const std::string& path) {
 
 }  // namespace
 
+Expected<int64_t> NpyFileBytes(const InputFile& beginning, DType wanted) {
+  TVMVM_TRY(OpenedNpy opened, ReadHeader(beginning, beginning.path()));
+  TVMVM_TRY(Layout layout, ParseDescr(opened.header.descr, wanted, beginning.path()));
+  int64_t count = 1, bytes = 0;
+  bool fits = true;
+  for (int64_t dim : opened.header.shape)
+    fits = fits && dim >= 0 && !__builtin_mul_overflow(count, dim, &count);
+  if (!fits || __builtin_mul_overflow(count, layout.item_bytes, &bytes) ||
+      __builtin_add_overflow(bytes, opened.data_offset, &bytes))
+    return Wrong(beginning.path(), Code::kInvalidArgument, "no file is as large as its header says");
+  return bytes;
+}
+
 Expected<Tensor> ReadNpy(const std::string& path, DType wanted) {
   TVMVM_TRY(InputFile file, InputFile::Open(path));
   return ReadNpy(file, wanted);

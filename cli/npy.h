@@ -22,6 +22,8 @@ namespace tvmvm::cli {
 // kInvalidArgument or kUnsupported with the path and what was found.
 Expected<Tensor> ReadNpy(const std::string& path, DType wanted = DType::kInvalid);
 Expected<Tensor> ReadNpy(const InputFile& file, DType wanted = DType::kInvalid);
+// The size of the whole file that begins so, by its header. Errors: as above.
+Expected<int64_t> NpyFileBytes(const InputFile& beginning, DType wanted = DType::kInvalid);
 Status WriteNpy(const std::string& path, const Tensor& tensor);
 
 }  // namespace tvmvm::cli

@@ -11,7 +11,9 @@
 namespace tvmvm::cli {
 
 // The arrays in the order of the archive, whatever their names are; numpy.savez writes its arguments in
-// order. `wanted` as for ReadNpy. Errors name the archive and the entry.
-Expected<std::vector<Tensor>> ReadNpz(const std::string& path, DType wanted = DType::kInvalid);
+// order. `wanted` as for ReadNpy. Nothing is unpacked beyond what an entry's header tells of; with
+// `max_bytes`, no entry that makes all of them larger than that. Errors name the archive and the entry.
+Expected<std::vector<Tensor>> ReadNpz(const std::string& path, DType wanted = DType::kInvalid,
+                                      int64_t max_bytes = 0);
 
 }  // namespace tvmvm::cli

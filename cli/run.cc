@@ -82,7 +82,8 @@ Expected<std::vector<ExpectedOutput>> ReadExpectations(const FunctionSpec& main,
   std::vector<ExpectedOutput> result;
   for (size_t i = 0; i < arguments.expectations.size(); ++i) {
     TVMVM_TRY(size_t output, FindOutput(main, arguments.expectations[i], i));
-    TVMVM_TRY(Value want, ReadValueFile(arguments.expectations[i].path, main.outputs[output].type));
+    TVMVM_TRY(Value want, ReadValueFile(arguments.expectations[i].path, main.outputs[output].type,
+                                        arguments.limits.max_bytes));
     result.push_back({output, std::move(want)});
   }
   return result;
@@ -140,7 +141,7 @@ Expected<int> RunCommand(const RunArguments& arguments) {
   if (!arguments.dump.empty() && !any_wanted)
     return MakeError(Code::kInvalidArgument,
                      fmt::format("the model has no value or node named '{}'", arguments.dump));
-  TVMVM_TRY(std::vector<Value> inputs, MakeInputs(main, arguments.inputs));
+  TVMVM_TRY(std::vector<Value> inputs, MakeInputs(main, arguments.inputs, arguments.limits.max_bytes));
   TVMVM_TRY(std::vector<ExpectedOutput> expected, ReadExpectations(main, arguments));
   TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model.threads, arguments.model.devices));
   TVMVM_TRY(Outcome outcome, Execute(*vm, inputs, arguments));

@@ -43,20 +43,21 @@ Expected<Shape> RandomShape(const ParameterSpec& input, const InputSpec& spec, c
 }
 
 Expected<Value> MakeInput(const ParameterSpec& input, const InputSpec& spec, const DimBounds& bounds,
-                          uint64_t seed) {
-  if (!spec.path.empty()) return ReadValueFile(spec.path, input.type);
+                          uint64_t seed, int64_t max_bytes) {
+  if (!spec.path.empty()) return ReadValueFile(spec.path, input.type, max_bytes);
   const TypeSpec& type = input.type;
   if (spec.absent) {
     if (type.kind == ValueKind::kOptional) return Value();
     return MakeError(Code::kInvalidArgument,
                      fmt::format("input '{}' is {}, which cannot be none", input.name, FormatType(type)));
   }
-  if (type.kind == ValueKind::kOptional) return MakeInput({input.name, type.elements[0]}, spec, bounds, seed);
+  if (type.kind == ValueKind::kOptional)
+    return MakeInput({input.name, type.elements[0]}, spec, bounds, seed, max_bytes);
   if (type.kind == ValueKind::kSequence) {
     constexpr uint64_t kElements = 3;
     std::vector<Value> elements;
     for (uint64_t i = 0; i < kElements; ++i) {
-      TVMVM_TRY(Value element, MakeInput({input.name, type.elements[0]}, spec, bounds, seed + i));
+      TVMVM_TRY(Value element, MakeInput({input.name, type.elements[0]}, spec, bounds, seed + i, max_bytes));
       elements.push_back(std::move(element));
     }
     return Value::Sequence(std::move(elements));
@@ -122,14 +123,15 @@ Status CheckDimNames(const FunctionSpec& main, const DimBounds& bounds) {
 
 }  // namespace
 
-Expected<std::vector<Value>> MakeInputs(const FunctionSpec& main, const InputArguments& arguments) {
+Expected<std::vector<Value>> MakeInputs(const FunctionSpec& main, const InputArguments& arguments,
+                                        int64_t max_bytes) {
   TVMVM_CHECK_OK(CheckDimNames(main, arguments.dims));
   TVMVM_TRY(std::vector<InputSpec> specs, AssignInputs(main, arguments.inputs));
   std::vector<Value> inputs;
   for (size_t i = 0; i < main.inputs.size(); ++i) {
     constexpr uint64_t kSeedStep = 0x2545f4914f6cdd1du;  // so that inputs differ from each other
-    TVMVM_TRY(Value input,
-              MakeInput(main.inputs[i], specs[i], arguments.dims, arguments.seed + kSeedStep * (i + 1)));
+    TVMVM_TRY(Value input, MakeInput(main.inputs[i], specs[i], arguments.dims,
+                                     arguments.seed + kSeedStep * (i + 1), max_bytes));
     inputs.push_back(std::move(input));
   }
   return inputs;

@@ -109,24 +109,24 @@ Expected<std::vector<std::string>> NumberedFiles(const std::string& folder) {
   return paths;
 }
 
-Expected<Value> ReadFolder(const std::string& path, const TypeSpec& element) {
+Expected<Value> ReadFolder(const std::string& path, const TypeSpec& element, int64_t max_bytes) {
   TVMVM_TRY(std::vector<std::string> files, NumberedFiles(path));
   std::vector<Value> elements;
   for (const std::string& file : files) {
-    TVMVM_TRY(Value value, ReadValueFile(file, element));
+    TVMVM_TRY(Value value, ReadValueFile(file, element, max_bytes));
     elements.push_back(std::move(value));
   }
   return Value::Sequence(std::move(elements));
 }
 
-Expected<Value> ReadArchive(const std::string& path, const TypeSpec& element) {
-  TVMVM_TRY(std::vector<Tensor> tensors, ReadNpz(path, element.dtype));
+Expected<Value> ReadArchive(const std::string& path, const TypeSpec& element, int64_t max_bytes) {
+  TVMVM_TRY(std::vector<Tensor> tensors, ReadNpz(path, element.dtype, max_bytes));
   return Value::Sequence(std::vector<Value>(tensors.begin(), tensors.end()));
 }
 
 }  // namespace
 
-Expected<Value> ReadValueFile(const std::string& path, const TypeSpec& wanted) {
+Expected<Value> ReadValueFile(const std::string& path, const TypeSpec& wanted, int64_t max_bytes) {
   if (path.ends_with(".pb")) {
     TVMVM_TRY(NamedValue named, ReadValueProto(path, wanted));
     return std::move(named.value);
@@ -141,7 +141,7 @@ Expected<Value> ReadValueFile(const std::string& path, const TypeSpec& wanted) {
     if (type.kind != ValueKind::kSequence)
       return Wrong(path, fmt::format("a sequence, {} is wanted", FormatType(wanted)));
     TypeSpec element = type.elements.empty() ? TypeSpec() : type.elements[0];
-    return is_folder ? ReadFolder(path, element) : ReadArchive(path, element);
+    return is_folder ? ReadFolder(path, element, max_bytes) : ReadArchive(path, element, max_bytes);
   }
   if (type.kind != ValueKind::kTensor)
     return Wrong(path, fmt::format("{} is wanted: a folder, an .npz or a .pb file", FormatType(wanted)));

@@ -11,7 +11,8 @@
 namespace tvmvm::cli {
 
 // Reads what a parameter of this type is given. Errors name the path, what was found and what is wanted.
-Expected<Value> ReadValueFile(const std::string& path, const TypeSpec& wanted);
+// `max_bytes`: of what is unpacked; 0: any.
+Expected<Value> ReadValueFile(const std::string& path, const TypeSpec& wanted, int64_t max_bytes = 0);
 
 // Writes beside one another `stem`.npy, `stem`.json or the folder `stem`; the path that it took.
 Expected<std::string> WriteValueFile(const std::string& stem, const Value& value);

@@ -1,9 +1,11 @@
 #include "devices/cache_folder.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -29,15 +31,22 @@ struct Header {
   Digest digest;  // of key and bytes
 };
 
+// Whether it is this user's and nobody else may write to it.
+bool IsPrivate(const struct stat& info) {
+  return info.st_uid == geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// A descriptor that is closed.
 class File {
  public:
-  File(const std::string& path, int flags) : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  explicit File(int descriptor) : descriptor_(descriptor) {}
   ~File() {
     if (descriptor_ >= 0) close(descriptor_);
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
 
   bool Read(void* to, size_t bytes) const {
     for (auto* at = static_cast<char*>(to); bytes > 0;) {
@@ -69,22 +78,55 @@ Digest DigestOfBoth(std::string_view key, std::span<const std::byte> bytes) {
   return stream.Finish();
 }
 
+std::string FileOf(std::string_view key) { return DigestOf(std::as_bytes(std::span(key))).Hex() + kSuffix; }
+
+File OpenFolder(const std::string& path) {
+  return File(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+// Why files in the open folder are not to be trusted; "" where they are.
+std::string ProblemOf(const File& folder, const std::string& path) {
+  struct stat info {};
+  if (fstat(folder.descriptor(), &info) != 0) return "'" + path + "' cannot be looked at";
+  if (info.st_uid != geteuid())
+    return "'" + path + "' belongs to user " + std::to_string(info.st_uid) + ", not to user " +
+           std::to_string(geteuid());
+  return IsPrivate(info) ? "" : "others than its owner may write to '" + path + "'";
+}
+
+// The folder and those above it that are missing.
+void MakeFolders(const fs::path& path) {
+  if (path.has_parent_path() && path.parent_path() != path) {
+    std::error_code error;
+    if (!fs::exists(path.parent_path(), error)) MakeFolders(path.parent_path());
+  }
+  mkdir(path.c_str(), 0700);
+}
+
 }  // namespace
 
-std::string CacheFolder::FileOf(std::string_view key) const {
-  const Digest digest = DigestOf(std::as_bytes(std::span(key)));
-  return path_ + "/" + digest.Hex() + kSuffix;
+std::string CacheFolder::Problem() const {
+  if (path_.empty()) return {};
+  const File folder = OpenFolder(path_);
+  if (folder.is_open()) return ProblemOf(folder, path_);
+  return errno == ENOENT ? "" : "'" + path_ + "' cannot be opened: " + std::strerror(errno);
 }
 
 std::optional<std::vector<std::byte>> CacheFolder::Load(std::string_view key) const {
   if (path_.empty()) return std::nullopt;
-  const std::string path = FileOf(key);
-  const File file(path, O_RDONLY);
+  const File folder = OpenFolder(path_);
+  if (!folder.is_open() || !ProblemOf(folder, path_).empty()) return std::nullopt;
+  // What is no regular file (a pipe, say) opens at once, too.
+  const File file(openat(folder.descriptor(), FileOf(key).c_str(),
+                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat info {};
   Header header;
-  std::error_code error;
-  const uint64_t size = file.is_open() ? fs::file_size(path, error) : 0;
-  if (!file.is_open() || error || !file.Read(&header, sizeof header)) return std::nullopt;
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key_bytes != key.size() ||
+  if (!file.is_open() || fstat(file.descriptor(), &info) != 0 || !S_ISREG(info.st_mode) || !IsPrivate(info) ||
+      !file.Read(&header, sizeof header))
+    return std::nullopt;
+  const auto size = static_cast<uint64_t>(info.st_size);
+  if (header.bytes > static_cast<uint64_t>(max_bytes_) ||
+      std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key_bytes != key.size() ||
       header.bytes > size || sizeof header + header.key_bytes + header.bytes != size)
     return std::nullopt;
   std::string stored_key(key.size(), 0);
@@ -92,35 +134,35 @@ std::optional<std::vector<std::byte>> CacheFolder::Load(std::string_view key) co
   if (!file.Read(stored_key.data(), stored_key.size()) || !file.Read(bytes.data(), bytes.size()))
     return std::nullopt;
   if (stored_key != key || !(DigestOfBoth(key, bytes) == header.digest)) return std::nullopt;
-  fs::last_write_time(path, fs::file_time_type::clock::now(), error);
+  futimens(file.descriptor(), nullptr);  // used now
   return bytes;
 }
 
 void CacheFolder::Store(std::string_view key, std::span<const std::byte> bytes) const {
   if (path_.empty() || static_cast<int64_t>(bytes.size()) > max_bytes_) return;
-  std::error_code error;
-  if (!fs::exists(path_, error)) {
-    fs::create_directories(path_, error);
-    fs::permissions(path_, fs::perms::owner_all, error);
-  }
+  MakeFolders(path_);
+  const File folder = OpenFolder(path_);
+  if (!folder.is_open() || !ProblemOf(folder, path_).empty()) return;
   Header header;
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.key_bytes = key.size();
   header.bytes = bytes.size();
   header.digest = DigestOfBoth(key, bytes);
-  const std::string path = FileOf(key);
+  const std::string name = FileOf(key);
   // Nobody else writes a file of this name: process and address of this call.
-  const std::string temporary = path + "." + std::to_string(getpid()) + "." +
+  const std::string temporary = name + "." + std::to_string(getpid()) + "." +
                                 std::to_string(reinterpret_cast<uintptr_t>(&header)) + ".tmp";
   bool written = false;
   {
-    const File file(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+    const File file(openat(folder.descriptor(), temporary.c_str(),
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file.is_open()) return;
     written = file.Write(&header, sizeof header) && file.Write(key.data(), key.size()) &&
               file.Write(bytes.data(), bytes.size());
   }
-  if (written) fs::rename(temporary, path, error);
-  if (!written || error) fs::remove(temporary, error);
+  written =
+      written && renameat(folder.descriptor(), temporary.c_str(), folder.descriptor(), name.c_str()) == 0;
+  if (!written) unlinkat(folder.descriptor(), temporary.c_str(), 0);
   Shrink();
 }
 
@@ -153,10 +195,10 @@ void CacheFolder::Shrink() const {
 }
 
 std::string DefaultCacheFolder() {
-  if (const char* folder = std::getenv("TVMVM_CACHE_DIR")) return folder;
-  if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder != nullptr && *folder == '/')
+  if (const char* folder = secure_getenv("TVMVM_CACHE_DIR")) return folder;
+  if (const char* folder = secure_getenv("XDG_CACHE_HOME"); folder != nullptr && *folder == '/')
     return std::string(folder) + "/tvm-vm";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+  if (const char* home = secure_getenv("HOME"); home != nullptr && *home == '/')
     return std::string(home) + "/.cache/tvm-vm";
   return {};
 }

@@ -1,5 +1,6 @@
 // Binaries that drivers made of kernels, kept on disk. Any number of processes use one folder at once;
-// whatever is damaged, cut off or of another device counts as absent.
+// whatever is damaged, cut off or of another device counts as absent. What is stored is code: the folder and
+// its files are this user's, and nobody else may write to them, or they are not used.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,13 @@ class CacheFolder {
  public:
   static constexpr int64_t kMostBytes = int64_t{512} << 20;
 
-  // `path` "" is a cache that holds nothing. It is made, for this user alone, when something is first stored.
+  // `path` "" is a cache that holds nothing. It is made with all folders above it, for this user alone, when
+  // something is first stored.
   explicit CacheFolder(std::string path, int64_t max_bytes = kMostBytes)
       : path_(std::move(path)), max_bytes_(max_bytes) {}
+
+  // Why an existing folder is not used; "" where it is, or is yet to be made.
+  std::string Problem() const;
 
   // `key` is everything that the bytes depend on: the device, its driver, what was compiled.
   std::optional<std::vector<std::byte>> Load(std::string_view key) const;
@@ -29,7 +34,6 @@ class CacheFolder {
   void Store(std::string_view key, std::span<const std::byte> bytes) const;
 
  private:
-  std::string FileOf(std::string_view key) const;
   void Shrink() const;
 
   std::string path_;
@@ -37,7 +41,8 @@ class CacheFolder {
 };
 
 // $TVMVM_CACHE_DIR, else tvm-vm in $XDG_CACHE_HOME or ~/.cache; "" where there is none of them. An empty
-// $TVMVM_CACHE_DIR turns caches off.
+// $TVMVM_CACHE_DIR turns caches off. The environment counts for nothing in a process with privileges that its
+// caller lacks.
 std::string DefaultCacheFolder();
 
 }  // namespace tvmvm

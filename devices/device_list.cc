@@ -117,7 +117,7 @@ std::string WhatThereIs(const Kind& kind, const std::vector<Found>& found) {
 DeviceOptions DeviceOptions::FromEnvironment() {
   DeviceOptions options;
   options.cache_folder = DefaultCacheFolder();
-  const char* validation = std::getenv("TVMVM_VULKAN_VALIDATION");
+  const char* validation = secure_getenv("TVMVM_VULKAN_VALIDATION");
   options.validation = validation != nullptr && std::strcmp(validation, "1") == 0;
   return options;
 }

@@ -15,7 +15,7 @@ Status RunGuarded(Machine& machine, const Arguments& inputs, Results outputs) {
     return machine.Run(inputs, outputs);
   } catch (const std::bad_alloc&) {
     machine.End();
-    return MakeError(Code::kOutOfMemory, "the host has no memory left");
+    return MakeError(Code::kOutOfMemory, "no memory left");  // short enough to need none
   }
 }
 

@@ -33,7 +33,8 @@ struct FunctionContext {
 Status VerifyTables(const Program& program);
 // Frame sizes, and the line table.
 Status VerifyFrame(const FunctionContext& context);
-// Instructions tile the code; jumps go to instruction starts; the last one does not fall off the end.
+// Instructions tile the code; jumps go to instruction starts; the last one does not fall off the end; the
+// frame holds no more registers than there are parameters and destinations, unless it is small.
 Status VerifyLayout(FunctionContext* context);
 // Operands of one instruction by kind and range.
 Status VerifyOperands(const FunctionContext& context, const DecodedInstruction& instruction);

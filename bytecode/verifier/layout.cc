@@ -45,6 +45,37 @@ Status VerifyTargets(const FunctionContext& context, const DecodedInstruction& i
   return {};
 }
 
+// A register that nothing sets cannot be read, so a frame has no use for more registers than there are
+// parameters and destinations. Without this rule a file of a few bytes could ask for frames of any size.
+Status VerifyFrameSize(const FunctionContext& context) {
+  const FunctionSpec& function = context.function;
+  uint64_t scalars = function.scalar_inputs, references = function.inputs.size(), slots = 0;
+  for (size_t i = 0; i < context.starts.size(); ++i) {
+    const DecodedInstruction instruction = context.At(i);
+    for (const DecodedOperand& operand : instruction.operands()) {
+      if (!IsDestination(operand.kind)) continue;
+      if (operand.kind == OperandKind::kSlotDst) {
+        const bool is_plan = instruction.info->opcode == Opcode::kSlots;
+        slots += is_plan ? instruction.operand(4).list_size() : 1;
+        continue;
+      }
+      const bool is_list =
+          operand.kind == OperandKind::kScalarDstList || operand.kind == OperandKind::kRefDstList;
+      const bool is_scalar =
+          operand.kind == OperandKind::kScalarDst || operand.kind == OperandKind::kScalarDstList;
+      (is_scalar ? scalars : references) += is_list ? operand.list.size() : 1;
+    }
+  }
+  auto verify = [&](std::string_view file, uint32_t registers, uint64_t settable) -> Status {
+    if (registers <= std::max<uint64_t>(settable, kFreeRegisters)) return {};
+    return Refuse("@{}: {} {} registers, but only {} can be set; at most {} may be declared", function.name,
+                  registers, file, settable, std::max<uint64_t>(settable, kFreeRegisters));
+  };
+  TVMVM_CHECK_OK(verify("slot", function.slots, slots));
+  TVMVM_CHECK_OK(verify("scalar", function.scalar_registers, scalars));
+  return verify("reference", function.ref_registers, references);
+}
+
 Status VerifyLines(const FunctionContext& context) {
   const std::vector<LineEntry>& lines = context.function.lines;
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -95,6 +126,7 @@ Status VerifyLayout(FunctionContext* context) {
   }
   if (!ends_path) return Refuse("@{}: the last instruction falls off the end", function.name);
   for (size_t i = 0; i < context->starts.size(); ++i) TVMVM_CHECK_OK(VerifyTargets(*context, context->At(i)));
+  TVMVM_CHECK_OK(VerifyFrameSize(*context));
   return VerifyLinePositions(*context);
 }
 

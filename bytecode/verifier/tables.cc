@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "bytecode/blob.h"
+#include "bytecode/dim_expression.h"
 #include "bytecode/verifier.h"
 #include "bytecode/verifier/checks.h"
 #include "tvm-vm/shape.h"
@@ -77,6 +78,20 @@ Status VerifyParameters(const FunctionSpec& function, const std::vector<Paramete
   return {};
 }
 
+// The dims of what callers give are read as expressions; those of all else only tell what to expect.
+Status VerifyDimTexts(const FunctionSpec& entry) {
+  SymbolTable symbols;
+  for (const ParameterSpec& input : entry.inputs)
+    for (size_t axis = 0; axis < input.type.dims.size(); ++axis) {
+      const DimSpec& dim = input.type.dims[axis];
+      if (dim.value >= 0 || dim.symbol.empty()) continue;
+      if (auto parsed = DimExpression::Parse(dim.symbol, &symbols); !parsed)
+        return Refuse("@{} input '{}': dimension {}: {}", entry.name, input.name, axis,
+                      parsed.error().message);
+    }
+  return {};
+}
+
 Status VerifySignatures(const Program& program) {
   UniqueNames names;
   for (const FunctionSpec& function : program.functions) {
@@ -92,7 +107,7 @@ Status VerifySignatures(const Program& program) {
   if (main.scalar_inputs != 0 || main.scalar_outputs != 0)
     return Refuse("@{}: the entry function takes {} and returns {} scalars, wanted none", main.name,
                   main.scalar_inputs, main.scalar_outputs);
-  return {};
+  return VerifyDimTexts(main);
 }
 
 // The entry of a device class stands in for the entry: whoever calls sees no difference.

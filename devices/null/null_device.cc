@@ -71,9 +71,11 @@ class NullDevice final : public Device {
     if (options_.lose_at_submit == 0 || submits_ < options_.lose_at_submit) return {};
     return MakeError(Code::kDeviceLost, name_ + ": the device is lost");
   }
-  void CountWait() {
+  // Errors: kOutOfMemory from the chosen one.
+  Status CountWait() {
     std::lock_guard lock(mutex_);
-    ++statistics_.waits;
+    if (++statistics_.waits != options_.fail_wait) return {};
+    return MakeError(Code::kOutOfMemory, name_ + ": no memory to submit with");
   }
   // The code that this launch ends with.
   int32_t CountLaunch() {
@@ -148,7 +150,7 @@ class NullQueue final : public Queue {
   Status Flush() override { return {}; }
 
   Expected<std::optional<KernelFailure>> Wait(const CancelToken*) override {
-    if (!std::exchange(is_idle_, true)) device_->CountWait();
+    if (!std::exchange(is_idle_, true)) TVMVM_CHECK_OK(device_->CountWait());
     TVMVM_CHECK_OK(device_->CheckHealth());
     for (const CopiedOut& copy : copies_out_)
       if (!copy.bytes.empty()) std::memcpy(copy.to, copy.bytes.data(), copy.bytes.size());

@@ -49,6 +49,13 @@ Status OpenClContext::Check(cl_int result, const char* what) {
   return tl::unexpected(std::move(error));
 }
 
+Status OpenClContext::CheckWork(cl_int result, const char* what) {
+  if (result != CL_OUT_OF_RESOURCES) [[likely]]
+    return Check(result, what);
+  lost_.store(true);
+  return MakeError(Code::kDeviceLost, name_ + ": " + what + ": " + OpenClResultName(result));
+}
+
 Status OpenClContext::CheckHealth() const {
   if (!lost_.load(std::memory_order_relaxed)) [[likely]]
     return {};
@@ -57,23 +64,26 @@ Status OpenClContext::CheckHealth() const {
 
 // Memory of the host's own that the device is told to use.
 Expected<Block> OpenClContext::AllocateBlock(int64_t bytes) {
+  auto memory = std::make_unique<Memory>();
   void* host = nullptr;
   if (shares_memory_) {
     TVMVM_TRY(host, AllocateHost(bytes));
   }
   cl_int result = CL_SUCCESS;
   const cl_mem_flags flags = CL_MEM_READ_WRITE | (host != nullptr ? CL_MEM_USE_HOST_PTR : 0);
-  cl_mem buffer = f_.CreateBuffer(context_, flags, static_cast<size_t>(bytes), host, &result);
+  memory->id = ++blocks_;
+  memory->buffer = f_.CreateBuffer(context_, flags, static_cast<size_t>(bytes), host, &result);
   if (Status status = Check(result, "clCreateBuffer"); !status) {
     FreeHost(host);
     return tl::unexpected(std::move(status).error());
   }
-  return Block{host, reinterpret_cast<uint64_t>(buffer), bytes};
+  return Block{host, reinterpret_cast<uint64_t>(memory.release()), bytes};
 }
 
 void OpenClContext::FreeBlock(const Block& block) {
-  f_.ReleaseMemObject(reinterpret_cast<cl_mem>(block.handle));
+  f_.ReleaseMemObject(MemoryOf(block).buffer);
   FreeHost(block.host);
+  delete &MemoryOf(block);
 }
 
 // The standard lets a device keep a copy of the host's memory. What CPUs do instead is tried: each side must
@@ -88,7 +98,7 @@ bool OpenClContext::ProbeSharing() {
   bool shared = false;
   if (block) {
     auto* host = static_cast<unsigned char*>(block->host);
-    auto* buffer = reinterpret_cast<cl_mem>(block->handle);
+    cl_mem buffer = MemoryOf(*block).buffer;
     unsigned char seen = 0;
     const unsigned char from_device = 0xa5;
     std::memset(host, 0x11, kBytes);

@@ -30,6 +30,9 @@ class OpenClContext final : private BlockSource {
   Expected<cl_command_queue> NewQueue();
   // The result as a Status; a lost device is remembered.
   Status Check(cl_int result, const char* what);
+  // The same of waiting for work: where that lacks resources, a kernel before has faulted and the device is
+  // lost.
+  Status CheckWork(cl_int result, const char* what);
   Status CheckHealth() const;  // kDeviceLost once it was
 
   using Piece = Suballocator::Piece;
@@ -37,7 +40,10 @@ class OpenClContext final : private BlockSource {
   void Free(const Piece* piece) { memory_->Free(piece); }
   SuballocatorStatistics statistics() const { return memory_->statistics(); }
 
-  static cl_mem BufferOf(const Piece& piece) { return reinterpret_cast<cl_mem>(piece.block.handle); }
+  static cl_mem BufferOf(const Piece& piece) { return MemoryOf(piece.block).buffer; }
+  // Tells the block that a piece lies in from all others, those that are gone included: a driver may give a
+  // new one an old one's address.
+  static uint64_t BlockIdOf(const Piece& piece) { return MemoryOf(piece.block).id; }
   // Null where the host cannot reach it.
   static char* HostOf(const Piece& piece) {
     char* host = static_cast<char*>(piece.block.host);
@@ -45,6 +51,13 @@ class OpenClContext final : private BlockSource {
   }
 
  private:
+  // What a block's handle points to.
+  struct Memory {
+    cl_mem buffer = nullptr;
+    uint64_t id = 0;  // from 1 on
+  };
+  static const Memory& MemoryOf(const Block& block) { return *reinterpret_cast<const Memory*>(block.handle); }
+
   OpenClContext(const OpenClFunctions& f, const OpenClHardware& hardware, std::string name)
       : f_(f), hardware_(hardware), name_(std::move(name)) {}
   Expected<Block> AllocateBlock(int64_t bytes) override;
@@ -57,6 +70,7 @@ class OpenClContext final : private BlockSource {
   cl_context context_ = nullptr;
   bool shares_memory_ = false;
   std::atomic<bool> lost_{false};
+  std::atomic<uint64_t> blocks_{0};  // ever made
   std::unique_ptr<Suballocator> memory_;
 };
 

@@ -28,6 +28,10 @@ cl_mem BufferOf(const DeviceSpan& span) {
   return span.memory.handle == 0 ? nullptr : OpenClContext::BufferOf(OpenClPieceOf(span.memory));
 }
 
+uint64_t BlockIdOf(const DeviceSpan& span) {
+  return span.memory.handle == 0 ? 0 : OpenClContext::BlockIdOf(OpenClPieceOf(span.memory));
+}
+
 char* HostOf(const DeviceSpan& span) { return static_cast<char*>(span.memory.host) + span.offset; }
 
 }  // namespace
@@ -57,8 +61,11 @@ OpenClQueue::~OpenClQueue() {
   if (queue_ != nullptr) f.ReleaseCommandQueue(queue_);
 }
 
+// Where resources are missing it is asked whether the work before was still done: if not, the device is lost.
 Status OpenClQueue::Submitted(cl_int result, const char* what) {
   idle_ = false;
+  if (result == CL_OUT_OF_RESOURCES) [[unlikely]]
+    TVMVM_CHECK_OK(context_->CheckWork(context_->f().Finish(queue_), what));
   return context_->Check(result, what);
 }
 
@@ -144,25 +151,31 @@ Expected<OpenClQueue::KernelObject*> OpenClQueue::ObjectOf(const OpenClKernelSet
 Status OpenClQueue::SetArguments(const OpenClKernel& kernel, const LaunchRequest& request, int64_t points,
                                  KernelObject* object) {
   arguments_.clear();
-  auto add_place = [this](cl_mem buffer, size_t offset) {
-    arguments_.push_back(reinterpret_cast<uint64_t>(buffer));
-    arguments_.push_back(offset);
+  identities_.clear();
+  auto add = [this](uint64_t argument, uint64_t identity) {
+    arguments_.push_back(argument);
+    identities_.push_back(identity);
   };
-  add_place(OpenClContext::BufferOf(*status_),
+  auto add_place = [&](cl_mem buffer, uint64_t block, size_t offset) {
+    add(reinterpret_cast<uint64_t>(buffer), block);
+    add(offset, offset);
+  };
+  add_place(OpenClContext::BufferOf(*status_), OpenClContext::BlockIdOf(*status_),
             static_cast<size_t>(status_->offset) + status_words_.Take(request) * sizeof(int32_t));
-  for (const DeviceSpan& buffer : request.buffers) add_place(BufferOf(buffer), OffsetOf(buffer));
-  for (int64_t scalar : request.scalars) arguments_.push_back(static_cast<uint64_t>(scalar));
-  arguments_.push_back(static_cast<uint64_t>(points));
+  for (const DeviceSpan& buffer : request.buffers)
+    add_place(BufferOf(buffer), BlockIdOf(buffer), OffsetOf(buffer));
+  for (int64_t scalar : request.scalars) add(static_cast<uint64_t>(scalar), static_cast<uint64_t>(scalar));
+  add(static_cast<uint64_t>(points), static_cast<uint64_t>(points));
 
   const bool first = object->arguments.empty();
   const std::vector<uint64_t> before = std::exchange(object->arguments, {});  // none, should one fail
   static_assert(sizeof(cl_mem) == sizeof(uint64_t));
   for (uint32_t i = 0; i < kernel.argument_count(); ++i) {
-    if (!first && before[i] == arguments_[i]) continue;
+    if (!first && before[i] == identities_[i]) continue;
     TVMVM_CHECK_OK(context_->Check(
         context_->f().SetKernelArg(object->kernel, i, sizeof(uint64_t), &arguments_[i]), "clSetKernelArg"));
   }
-  object->arguments = arguments_;
+  object->arguments = identities_;
   return {};
 }
 
@@ -199,7 +212,7 @@ Expected<int32_t> OpenClQueue::Launch(const LaunchRequest& request, const Cancel
 Status OpenClQueue::Flush() {
   if (idle_) return {};
   unflushed_ = 0;
-  return context_->Check(context_->f().Flush(queue_), "clFlush");
+  return context_->CheckWork(context_->f().Flush(queue_), "clFlush");
 }
 
 // An event behind all work. The status words that are used arrive with it.
@@ -207,8 +220,8 @@ Expected<cl_event> OpenClQueue::Finished() {
   const OpenClFunctions& f = context_->f();
   cl_event done = nullptr;
   if (status_copy_.empty() || status_words_.used() == 0) {
-    TVMVM_CHECK_OK(context_->Check(f.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &done),
-                                   "clEnqueueMarkerWithWaitList"));
+    TVMVM_CHECK_OK(context_->CheckWork(f.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &done),
+                                       "clEnqueueMarkerWithWaitList"));
   } else {
     TVMVM_CHECK_OK(Submitted(
         f.EnqueueReadBuffer(queue_, OpenClContext::BufferOf(*status_), CL_FALSE,
@@ -225,14 +238,14 @@ Status OpenClQueue::Await(cl_event event, const CancelToken* cancel) {
   const auto begin = Clock::now();
   while (true) {
     cl_int state = CL_COMPLETE;
-    TVMVM_CHECK_OK(context_->Check(
+    TVMVM_CHECK_OK(context_->CheckWork(
         f.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, nullptr),
         "clGetEventInfo"));
     if (state == CL_COMPLETE) return {};
     if (state < 0) return context_->Check(CL_DEVICE_NOT_AVAILABLE, OpenClResultName(state).c_str());
     const auto passed = Clock::now() - begin;
     if (passed < kPolling) continue;
-    if (cancel == nullptr) return context_->Check(f.Finish(queue_), "clFinish");
+    if (cancel == nullptr) return context_->CheckWork(f.Finish(queue_), "clFinish");
     if (cancel->cancelled())
       return MakeError(Code::kCancelled, "stopped while waiting for " + context_->name());
     std::this_thread::sleep_for(
@@ -245,7 +258,7 @@ Status OpenClQueue::Drain(const CancelToken* cancel) {
   if (!idle_) {
     QueueCounts::Add(&counts_->waits);
     TVMVM_TRY(cl_event done, Finished());
-    Status status = context_->Check(context_->f().Flush(queue_), "clFlush");
+    Status status = context_->CheckWork(context_->f().Flush(queue_), "clFlush");
     if (status) status = Await(done, cancel);
     context_->f().ReleaseEvent(done);
     TVMVM_CHECK_OK(std::move(status));
@@ -284,10 +297,15 @@ void OpenClQueue::SealEpoch() {
   const OpenClFunctions& f = context_->f();
   const size_t count = open_.pieces.size() + open_.staging.size();
   if (count < kEpochPieces && open_.bytes < kEpochBytes) return;
-  if (f.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &open_.done) != CL_SUCCESS)
+  try {
+    sealed_.emplace_back();
+  } catch (const std::bad_alloc&) {
     return;  // the next wait frees
+  }
+  if (f.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &open_.done) != CL_SUCCESS)
+    return sealed_.pop_back();  // as above
   f.Flush(queue_);
-  sealed_.push_back(std::exchange(open_, {}));
+  sealed_.back() = std::exchange(open_, {});
   size_t done = 0;
   for (; done < sealed_.size(); ++done) {
     cl_int state = CL_QUEUED;

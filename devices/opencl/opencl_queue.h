@@ -32,7 +32,7 @@ class OpenClQueue final : public Queue {
   // A kernel with the arguments that it had last.
   struct KernelObject {
     cl_kernel kernel = nullptr;
-    std::vector<uint64_t> arguments;  // empty: none are set
+    std::vector<uint64_t> arguments;  // their identities; empty: none are set
   };
   // The objects of one kernel: after each wait they are used in turn, so that a call that launches what an
   // earlier one did, as calls with the same dims do, finds its arguments set.
@@ -76,7 +76,8 @@ class OpenClQueue final : public Queue {
   std::vector<KernelObjects> objects_;
   uint64_t round_ = 0;                                  // counts waits
   uint32_t unflushed_ = 0, flush_after_ = kFirstFlush;  // launches
-  std::vector<uint64_t> arguments_;
+  std::vector<uint64_t> arguments_, identities_;  // of a launch: words as the driver takes them, and as they
+                                                  // are compared
   Epoch open_;
   std::vector<Epoch> sealed_;  // in order
   bool idle_ = true;           // nothing was submitted since the last wait

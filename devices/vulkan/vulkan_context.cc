@@ -103,6 +103,11 @@ Status VulkanContext::CheckHealth() {
   return MakeError(Code::kInternal, name_ + ": " + reports);
 }
 
+void VulkanContext::WaitIdle() {
+  std::lock_guard lock(queue_mutex_);
+  functions_.DeviceWaitIdle(device_);
+}
+
 Status VulkanContext::Submit(VkCommandBuffer commands, VkFence fence) {
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   info.commandBufferCount = 1;

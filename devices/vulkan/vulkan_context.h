@@ -28,6 +28,8 @@ class VulkanContext {
 
   // Errors: kDeviceLost.
   Status Submit(VkCommandBuffer commands, VkFence fence);
+  // For everything that was submitted, whatever has become of it.
+  void WaitIdle();
   // The result as a Status; a lost device is remembered.
   Status Check(VkResult result, const char* what);
   // kDeviceLost once it was; kInternal with what the validation layer reported since the last call.

@@ -30,7 +30,9 @@ Expected<std::unique_ptr<VulkanStream>> VulkanStream::Create(std::shared_ptr<Vul
 }
 
 VulkanStream::~VulkanStream() {
-  (void)Wait(nullptr);
+  // What was collected and not submitted is nobody's any more. Fences tell nothing of a device that fails.
+  open_ = nullptr;
+  if (!in_flight_.empty() && !WaitFor(in_flight_.back()->fence, nullptr)) context_->WaitIdle();
   for (auto& batch : batches_) Destroy(batch.get());
   context_->f().DestroyCommandPool(context_->device(), pool_, nullptr);
 }

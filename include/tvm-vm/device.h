@@ -106,7 +106,8 @@ class Queue {
   // null. Errors: kCancelled, and the work goes on: a later Wait waits for it.
   virtual Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel) = 0;
 
-  // Gives memory back when the work submitted so far is done; waits for nothing.
+  // Gives memory back when the work submitted so far is done; waits for nothing. Where it throws bad_alloc the
+  // memory stays the caller's.
   virtual void FreeAfterWork(const DeviceMemory& memory) = 0;
 };
 

@@ -1,26 +1,33 @@
 // A tensor's dimensions at run time: a fixed-capacity vector of int64, no heap.
 #pragma once
 
-#include <cassert>
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "tvm-vm/status.h"
+
 namespace tvmvm {
 
 inline constexpr int kMaxRank = 32;
 
+// More than kMaxRank dims give a shape that cannot be: kMaxRank dims, the first of them -1, so that it has no
+// element count and no tensor can have it. Whoever takes dims from outside says so better with Create.
 class Shape {
  public:
   Shape() {}  // not defaulted: Shape{} would fill the dims with zeros
   Shape(const Shape& other) { Take(other.dims()); }
   Shape(std::initializer_list<int64_t> dims) : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const int64_t> dims) {
-    assert(dims.size() <= kMaxRank);
-    Take(dims);
+    Take(dims.first(std::min<size_t>(dims.size(), kMaxRank)));
+    if (dims.size() > kMaxRank) [[unlikely]]
+      dims_[0] = -1;
   }
+  // Errors: kInvalidArgument where there are more than kMaxRank dims.
+  static Expected<Shape> Create(std::span<const int64_t> dims);
   Shape& operator=(const Shape& other) {
     Take(other.dims());
     return *this;
@@ -31,7 +38,10 @@ class Shape {
   int64_t& operator[](int axis) { return dims_[axis]; }
   std::span<const int64_t> dims() const { return {dims_, static_cast<size_t>(rank_)}; }
   void push_back(int64_t dim) {
-    assert(rank_ < kMaxRank);
+    if (rank_ == kMaxRank) [[unlikely]] {
+      dims_[0] = -1;
+      return;
+    }
     dims_[rank_++] = dim;
   }
 

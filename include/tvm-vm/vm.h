@@ -82,8 +82,8 @@ class Invocation {
   // Runs the entry function. `inputs` in the order of the signature. `outputs` has one element for each
   // output: an empty handle asks for a new tensor; a tensor given there receives the result in its memory
   // (dtype and shape must fit) and stays the caller's. Tensors on the run's GPU are read and written there,
-  // across the bus only where the program itself wants them on the host; outputs there may not share memory
-  // with inputs. Inputs are checked before anything runs: count, dtype,
+  // across the bus only where the program itself wants them on the host. Memory given for an output is apart
+  // from that of all other outputs and, on the host, from all inputs. Inputs are checked before anything runs: count, dtype,
   // rank, dims, shared symbols. On an error no output is changed other than by partial writes into the
   // caller's own memory, and the Invocation can be used again.
   // Inputs and outputs that are optional tensors may be empty handles.

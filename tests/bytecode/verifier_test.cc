@@ -204,6 +204,8 @@ const Mutation kTableMutations[] = {
      [](Program& p) {
        p.libraries.push_back({DeviceKind::kCpu, KernelForm{4}, "host", {}});
      }},
+    {"@main input 'x': dimension 0: 'n*' is no expression, from character 2 on",
+     [](Program& p) { Main(p).inputs[0].type.dims[0].symbol = "n*"; }},
     {"constant c0 'w': unknown dtype 0", [](Program& p) { p.constants[0].dtype = DType::kInvalid; }},
     {"constant c0 'w': rank 33, at most 32", [](Program& p) { p.constants[0].dims.resize(33, 1); }},
     {"constant c0 'w': dims [-2] have no element count", [](Program& p) { p.constants[0].dims[0] = -2; }},
@@ -238,6 +240,12 @@ const Mutation kLayoutMutations[] = {
      [](Program& p) { Main(p).ref_registers = 1048577; }},
     {"@helper: 1 scalar parameters in 0 registers", [](Program& p) { p.functions[0].scalar_registers = 0; }},
     {"@main: 2 reference parameters in 1 registers", [](Program& p) { Main(p).ref_registers = 1; }},
+    {"@helper: 65 scalar registers, but only 1 can be set; at most 64 may be declared",
+     [](Program& p) { p.functions[0].scalar_registers = 65; }},
+    {"@helper: 1048576 reference registers, but only 1 can be set; at most 64 may be declared",
+     [](Program& p) { p.functions[0].ref_registers = 1048576; }},
+    {"@main: 65 scalar registers, but only 9 can be set; at most 64 may be declared",
+     [](Program& p) { Main(p).scalar_registers = 65; }},
     {"@main: line table entry 1 at word 0 follows word 0", [](Program& p) { Main(p).lines[1].word = 0; }},
     {"@main: line table entry 0 names string 99, the program has 3",
      [](Program& p) { Main(p).lines[0].node.index = 99; }},

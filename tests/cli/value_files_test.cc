@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <minizip/zip.h>
+#include <sys/stat.h>
 
 #include "cli/compare.h"
 #include "cli/npy.h"
@@ -131,6 +132,42 @@ TEST(ValueFiles, AnArchiveHoldsASequence) {
   EXPECT_THAT(Read(scratch / "none.npz", SequenceOf(kNumbers)), HasSubstr("cannot open"));
   WriteBytes(scratch / "text.npz", "no archive");
   EXPECT_THAT(Read(scratch / "text.npz", SequenceOf(kNumbers)), HasSubstr("not a zip archive"));
+}
+
+// A few kilobytes of archive that become many: its header says one number, a gigabyte of zeros follows.
+TEST(ValueFiles, AnArchiveIsUnpackedNoFurtherThanItsHeadersAndTheLimitAllow) {
+  ScratchFolder scratch;
+  const std::string path = MakeArchive(scratch);  // entries of 152 and 136 bytes
+  EXPECT_TRUE(ReadNpz(path, DType::kInvalid, 288));
+  auto refused = ReadNpz(path, DType::kInvalid, 287);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kOutOfMemory);
+  EXPECT_THAT(
+      refused.error().message,
+      HasSubstr("x.npz/arr_1.npy': unpacked it has 136 bytes and makes 288 with the entries before, the "
+                "limit is 287"));
+
+  const std::string bomb = scratch / "bomb.npz";
+  zipFile zip = zipOpen64(bomb.c_str(), APPEND_STATUS_CREATE);
+  EXPECT_TRUE(WriteNpy(scratch / "part.npy", Numbers({1})));
+  const std::string begin = ReadBytes(scratch / "part.npy"), zeros(1 << 20, '\0');
+  zipOpenNewFileInZip64(zip, "a.npy", nullptr, nullptr, 0, nullptr, 0, nullptr, Z_DEFLATED, 1, 1);
+  zipWriteInFileInZip(zip, begin.data(), static_cast<unsigned>(begin.size()));
+  for (int i = 0; i < 64; ++i) zipWriteInFileInZip(zip, zeros.data(), static_cast<unsigned>(zeros.size()));
+  zipCloseFileInZip(zip);
+  zipClose(zip, nullptr);
+  EXPECT_THAT(Read(bomb, SequenceOf(kNumbers)),
+              HasSubstr("bomb.npz/a.npy': the entry unpacks to 67109000 bytes, its header tells of 136"));
+}
+
+TEST(ValueFiles, APipeIsNoFile) {
+  ScratchFolder scratch;
+  for (const char* name : {"x.npy", "x.npz", "x.pb", "x.json"}) {
+    const std::string path = scratch / name;
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    EXPECT_EQ(Read(path, std::string_view(name) == "x.npz" ? SequenceOf(kNumbers) : kNumbers),
+              "'" + path + "' is not a regular file");
+  }
 }
 
 // Every byte changed in turn: an error or a value, never a crash; the data's own bytes are under a checksum.

@@ -1,6 +1,7 @@
 #include "devices/cache_folder.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -74,6 +75,65 @@ TEST_F(CacheFolderTest, TakesDamageForAbsence) {
   EXPECT_FALSE(cache.Load("key"));
   write(good);
   EXPECT_TRUE(cache.Load("key"));
+}
+
+TEST_F(CacheFolderTest, IsMadeForThisUserAlone) {
+  const mode_t before = umask(0);
+  CacheFolder(path_ + "/deep/er").Store("key", Bytes(1, 1));
+  umask(before);
+  for (const std::string& folder : {path_, path_ + "/deep", path_ + "/deep/er"}) {
+    struct stat info {};
+    ASSERT_EQ(stat(folder.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0700u) << folder;
+  }
+}
+
+TEST_F(CacheFolderTest, IsNotUsedWhereOthersMayWrite) {
+  const CacheFolder cache(path_);
+  EXPECT_EQ(cache.Problem(), "");
+  cache.Store("key", Bytes(100, 7));
+  EXPECT_EQ(cache.Problem(), "");
+  for (mode_t mode : {0770, 0702}) {
+    ASSERT_EQ(chmod(path_.c_str(), mode), 0);
+    EXPECT_EQ(cache.Problem(), "others than its owner may write to '" + path_ + "'");
+    EXPECT_FALSE(cache.Load("key"));
+    cache.Store("other", Bytes(1, 1));
+    EXPECT_EQ(Files().size(), 1u);
+  }
+  ASSERT_EQ(chmod(path_.c_str(), 0755), 0);
+  EXPECT_TRUE(cache.Load("key"));
+  if (geteuid() != 0) {
+    EXPECT_EQ(CacheFolder("/usr").Problem(),
+              "'/usr' belongs to user 0, not to user " + std::to_string(geteuid()));
+  }
+  EXPECT_EQ(CacheFolder(Files()[0].string()).Problem(),
+            "'" + Files()[0].string() + "' cannot be opened: Not a directory");
+}
+
+TEST_F(CacheFolderTest, TakesFilesOfOthersForAbsence) {
+  const CacheFolder cache(path_);
+  cache.Store("key", Bytes(100, 7));
+  const std::string file = Files()[0].string(), kept = path_ + "_kept";
+  ASSERT_EQ(chmod(file.c_str(), 0620), 0);
+  EXPECT_FALSE(cache.Load("key")) << "others may have written to it";
+  ASSERT_EQ(chmod(file.c_str(), 0600), 0);
+  EXPECT_TRUE(cache.Load("key"));
+  fs::rename(file, kept);
+  fs::create_symlink(kept, file);
+  EXPECT_FALSE(cache.Load("key")) << "a link";
+  fs::remove(file);
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+  EXPECT_FALSE(cache.Load("key")) << "a pipe that nobody writes to";
+  fs::remove(file);
+  fs::rename(kept, file);
+  EXPECT_TRUE(cache.Load("key"));
+  // A header that tells of more than there may ever be, in a file of that size without any blocks.
+  const uint64_t bytes = uint64_t{1} << 40;
+  std::fstream header(file, std::ios::binary | std::ios::in | std::ios::out);
+  header.seekp(16).write(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+  header.close();
+  fs::resize_file(file, 48 + 3 + bytes);
+  EXPECT_FALSE(cache.Load("key"));
 }
 
 TEST_F(CacheFolderTest, StaysBelowItsLimit) {

@@ -4,12 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tvm-vm/assembler.h"
 #include "tvm-vm/vmexe.h"
+#include "vm/c/objects.h"
 
 namespace tvmvm {
 namespace {
@@ -47,6 +50,23 @@ std::string Take(tvmvm_status* status) {
   if (tvmvm_status_code(status) != TVMVM_OK && message.empty()) message = "no message";
   tvmvm_status_free(status);
   return message;
+}
+
+// The code and the message of what a function of the interface gives where its body throws.
+template <class Exception>
+std::pair<tvmvm_code, std::string> Thrown(const Exception& exception) {
+  tvmvm_status* status = c::Guarded([&]() -> Status { throw exception; });
+  std::pair<tvmvm_code, std::string> result{tvmvm_status_code(status), tvmvm_status_message(status)};
+  tvmvm_status_free(status);
+  return result;
+}
+
+TEST(CExceptions, OnlyMissingMemoryIsMissingMemory) {
+  EXPECT_EQ(Thrown(std::bad_alloc()), std::pair(TVMVM_OUT_OF_MEMORY, std::string()));
+  EXPECT_EQ(Thrown(std::runtime_error("disk on fire")),
+            std::pair(TVMVM_INTERNAL, std::string("an exception came up: disk on fire")));
+  EXPECT_EQ(Thrown(7), std::pair(TVMVM_INTERNAL,
+                                 std::string("an exception came up: not one of the standard library's")));
 }
 
 class CApi : public ::testing::Test {

@@ -251,8 +251,40 @@ TEST(Device, PlacesOutsideOfMemoryAreErrors) {
               HasSubstr("8 bytes at offset 16 of r2"));
   EXPECT_THAT(ErrorOf(std::string(kThere) + "store r2, i3, i64, i0\n"),
               HasSubstr("8 bytes at offset 16 of r2"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "r3 = view r2, i4, i64, [i1]\n"),
+              HasSubstr("elements of i64 at offset 2 of r2, whose address is no multiple of 8"));
   EXPECT_THAT(ErrorOf(std::string(kThere) + "r3 = view r2, i3, i64, [i1]\n"),
               HasSubstr("8 bytes at offset 16 of r2"));
+}
+
+// The wait fails with copies to the host on their way: they never arrive, in that run or in the next.
+TEST(Device, NothingIsWrittenToTheHostAfterAWaitThatFailed) {
+  const VmOptions options = WithNull({.fail_wait = 1});
+  auto vm = VmFromText(Body(std::string(kThere) + "copy [r1, r2], i3\n"), options);
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::array first{Ints({7, 7})};
+  EXPECT_THAT(TextOf(invocation.Run(std::array{Ints({3, 4})}, first)),
+              HasSubstr("out_of_memory: @gpu:36 copy: null: no memory to submit with (node"));
+  std::array second{Ints({0, 0})};
+  EXPECT_EQ(TextOf(invocation.Run(std::array{Ints({5, 6})}, second)), "");
+  EXPECT_THAT(ToInts(second[0]), ElementsAre(5, 6));
+  EXPECT_THAT(ToInts(first[0]), ElementsAre(7, 7)) << "the caller has it back";
+}
+
+// The same where an element was to arrive on the stack.
+TEST(Device, AnElementIsNotWrittenAfterAWaitThatFailed) {
+  const VmOptions options = WithNull({.fail_wait = 1});
+  auto vm = VmFromText(Body(std::string(kThere) + "i5 = load r2, i2, i64\n store r1, i0, i64, i5\n"
+                                                  "store r1, i2, i64, i5\n"),
+                       options);
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::array outputs{Tensor()};
+  EXPECT_THAT(TextOf(invocation.Run(std::array{Ints({3, 4})}, outputs)),
+              HasSubstr("no memory to submit with"));
+  EXPECT_EQ(TextOf(invocation.Run(std::array{Ints({3, 4})}, outputs)), "");
+  EXPECT_THAT(ToInts(outputs[0]), ElementsAre(4, 4));
 }
 
 TEST(Device, AFailedKernelIsNamedWhereTheHostWaits) {

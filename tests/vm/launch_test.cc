@@ -171,6 +171,28 @@ TEST(Threads, AnInvocationOutlivesItsVm) {
   EXPECT_TRUE(invocation.Run(std::array{Floats({1})}, outputs));
 }
 
+TEST(Launch, AnOffsetOfATensorIsOneOfItsElements) {
+  const std::string begin = R"---(
+entry @main
+constant c0 "w": f32[2] hex "0000803f00000040"
+kernel @add cpu symbol "add" scalars 1 buffers [read, write]
+func @main("x": f32[k]) -> ("y": f32[k]) frame 10, 4 {
+  i0 = const 0
+  i1 = const 1
+  i2 = const 6
+  i4 = dim r0, 0
+  i5 = const 64
+  r1 = output 0, [i4]
+  r2 = arena i5
+  launch @add, 0, [i1, i1, i1, i0, i0, i0], [i1], )---";
+  const std::string end = "\n  return [], [r1]\n}\n";
+  EXPECT_THAT(RunError(begin + "[r0+i2, r1]" + end, {Floats({1, 2})}),
+              HasSubstr("launch: elements of f32 at offset 6 of r0, whose address is no multiple of 4"));
+  EXPECT_THAT(RunError(begin + "[c0+i2, r1]" + end, {Floats({1, 2})}),
+              HasSubstr("launch: elements of f32 at offset 6 of constant 'w'"));
+  EXPECT_EQ(RunError(begin + "[r0, r1]" + end, {Floats({1, 2})}), "");
+}
+
 TEST(Launch, ACancelWithinAKernelIsACancel) {
   // A kernel that cancels its own Invocation: the next part does not run.
   static Invocation* running = nullptr;

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 
 #include <bit>
+#include <chrono>
 #include <cmath>
 
+#include "tests/vm/allocation_count.h"
 #include "tests/vm/text_program.h"
 #include "vm/interpreter/plan_cache.h"
 #include "vm/objects/element_access.h"
@@ -73,6 +75,19 @@ TEST(Memory, EveryAccessIsChecked) {
               HasSubstr("-8 bytes at offset 0"));
   EXPECT_THAT(RunError(Body("r1 = release\n r1 = move.ref r1\n i3 = dim r1, 0\n"), {Ints({1})}),
               HasSubstr("r1 holds nothing"));
+}
+
+// So that whoever reads a tensor's elements reads them where they may lie.
+TEST(Memory, TensorsBeginWhereTheirElementsMay) {
+  EXPECT_THAT(RunError(Body("i3 = const 64\n r2 = arena i3\n r3 = view r2, i1, i64, [i1]\n"), {Ints({1})}),
+              HasSubstr("view: elements of i64 at offset 1 of r2, whose address is no multiple of 8 (node"));
+  EXPECT_THAT(RunError(Body("r2 = view r0, i1, u8, [i2]\n i3 = const 3\n r3 = view r2, i3, i32, [i1]\n"
+                            "i4 = const 4\n r4 = view r2, i4, f16, [i1]\n"),
+                       {Ints({1, 2})}),
+              HasSubstr("view: elements of f16 at offset 4 of r2"))
+      << "1 + 3 is a multiple of 4, 1 + 4 none of 2";
+  EXPECT_THAT(RunError(Body("i3 = const 2\n r3 = view r0, i3, c128, []\n"), {Ints({1, 2, 3})}),
+              HasSubstr("elements of c128 at offset 2 of r0, whose address is no multiple of 8"));
 }
 
 TEST(Memory, InputsAndConstantsAreNeverWritten) {
@@ -192,16 +207,75 @@ TEST(PlanCache, KeepsABoundedNumberOfPlans) {
   std::vector<PlanSpec> specs(1);
   specs[0].values = {{0, 1}, {1, 2}};
   PlanCache cache(specs);
+  auto total = [&](int64_t a, int64_t b) {
+    return cache.Get(PlanId{0}, std::array{a, b}, nullptr)->total_bytes;
+  };
   for (int round = 0; round < 2; ++round)
     for (int64_t n = 1; n <= static_cast<int64_t>(PlanCache::kPlansKept); ++n)
-      EXPECT_EQ(cache.Get(PlanId{0}, std::array{n * 64, n * 64}).total_bytes, n * 128);
+      EXPECT_EQ(total(n * 64, n * 64), n * 128);
   EXPECT_EQ(cache.misses(), static_cast<int64_t>(PlanCache::kPlansKept));
-  EXPECT_EQ(cache.Get(PlanId{0}, std::array<int64_t, 2>{64'000, 64}).total_bytes, 64'064);
+  EXPECT_EQ(total(64'000, 64), 64'064);
   EXPECT_EQ(cache.misses(), static_cast<int64_t>(PlanCache::kPlansKept) + 1);
-  cache.Get(PlanId{0}, std::array<int64_t, 2>{128, 128});
+  total(128, 128);
   EXPECT_EQ(cache.misses(), static_cast<int64_t>(PlanCache::kPlansKept) + 1);
-  cache.Get(PlanId{0}, std::array<int64_t, 2>{64, 64});  // gone: the oldest made room
+  total(64, 64);  // gone: the oldest made room
   EXPECT_EQ(cache.misses(), static_cast<int64_t>(PlanCache::kPlansKept) + 2);
+}
+
+// Whichever allocation fails, the plans that are kept are right.
+TEST(PlanCache, IsWholeAfterMemoryRanOut) {
+  std::vector<PlanSpec> specs(1);
+  specs[0].values = {{0, 1}, {1, 2}};
+  for (int64_t filled : {int64_t{0}, int64_t{1}, static_cast<int64_t>(PlanCache::kPlansKept)}) {
+    PlanCache cache(specs);
+    auto total = [&](int64_t bytes) {
+      return cache.Get(PlanId{0}, std::array{bytes, bytes}, nullptr)->total_bytes;
+    };
+    for (int64_t n = 1; n <= filled; ++n) total(n * 64);
+    bool has_failed = true;
+    for (int64_t number = 0; has_failed; ++number) {
+      try {
+        FailingAllocation failing(number);
+        const int64_t bytes = 64'000 + 64 * number;
+        EXPECT_EQ(total(bytes), 2 * bytes);
+        has_failed = failing.has_failed();
+      } catch (const std::bad_alloc&) {
+      }
+      EXPECT_EQ(total(64'000 + 64 * number), 2 * (64'000 + 64 * number)) << "allocation " << number;
+      EXPECT_EQ(total(64), 128);
+    }
+  }
+}
+
+TEST(PlanCache, PlanningEndsWhenTheRunIsToEnd) {
+  struct Cancelled final : CancelToken {
+    bool cancelled() const override { return true; }
+  } cancelled;
+  std::vector<PlanSpec> specs(1);
+  specs[0].values.assign(8192, {0, 1});
+  PlanCache cache(specs);
+  const std::vector<int64_t> sizes(8192, 64);
+  EXPECT_EQ(cache.Get(PlanId{0}, sizes, &cancelled), nullptr);
+  EXPECT_EQ(cache.Get(PlanId{0}, sizes, nullptr)->total_bytes, 8192 * 64);
+}
+
+// 65,536 values that are all alive, in a program of a few hundred kilobytes: seconds of planning.
+TEST(Memory, ALongPlanEndsAtTheDeadline) {
+  std::string lifetimes, sizes, offsets;
+  for (int k = 0; k < 65536; ++k) {
+    lifetimes += k == 0 ? "0..1 align 64" : ", 0..1 align 64";
+    sizes += k == 0 ? "i0" : ", i0";
+    offsets += k == 0 ? "i1" : ", i1";
+  }
+  Limits limits;
+  limits.timeout = std::chrono::milliseconds(20);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(RunError("entry @main\nplan p0 [" + lifetimes +
+                           "]\nfunc @main() -> (\"y\": i64[]) frame 2, 1 {\n i0 = const 1\n i1, [" + offsets +
+                           "] = plan p0, [" + sizes + "]\n r0 = output 0, []\n return [], [r0]\n}\n",
+                       {}, limits),
+              HasSubstr("deadline_exceeded: @main:4 plan: the limit of 20000 microseconds is reached"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
 }
 
 double Round(DType dtype, double value) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "tests/vm/test_kernels.h"
 
 namespace tvmvm {
@@ -14,7 +16,7 @@ using testing::TensorType;
 std::optional<int64_t> Evaluate(std::string_view text,
                                 std::initializer_list<std::pair<std::string_view, int64_t>> values) {
   SymbolTable symbols;
-  DimExpression expression = DimExpression::Parse(text, &symbols);
+  const DimExpression expression = *DimExpression::Parse(text, &symbols);
   std::vector<int64_t> bound(symbols.size(), DimExpression::kUnbound);
   for (uint32_t i = 0; i < symbols.size(); ++i)
     for (const auto& [name, value] : values)
@@ -42,18 +44,36 @@ TEST(DimExpression, IsUnknownWhereASymbolOrAValueIs) {
   EXPECT_EQ(Evaluate("n*n", {{"n", INT64_MAX}}), std::nullopt);
 }
 
-TEST(DimExpression, AnyOtherTextIsASymbol) {
-  for (const char* text :
-       {"batch size", "n*", "f(n)", "min(n)", "(n", "1n", "99999999999999999999", "?", "größe", "n)"}) {
+TEST(DimExpression, SymbolsThatAreNoIdentifiersAreQuoted) {
+  EXPECT_EQ(Evaluate("'batch size'*2", {{"'batch size'", 5}}), 10);
+  EXPECT_EQ(Evaluate(R"('it\'s' + '\\' + 'größe')", {{R"('it\'s')", 1}, {R"('\\')", 2}, {"'größe'", 3}}), 6);
+  EXPECT_EQ(Evaluate("mod(n, 4)", {{"n", 7}}), 3);
+}
+
+TEST(DimExpression, AnyOtherTextIsAnError) {
+  auto error = [](const std::string& text) {
     SymbolTable symbols;
-    EXPECT_TRUE(DimExpression::Parse(text, &symbols).plain_symbol()) << text;
-    ASSERT_EQ(symbols.size(), 1u) << text;
-    EXPECT_EQ(symbols.name(0), text);
-  }
+    auto parsed = DimExpression::Parse(text, &symbols);
+    return parsed ? "" : parsed.error().message;
+  };
+  EXPECT_EQ(error("batch size"), "'batch size' is no expression, from character 6 on");
+  EXPECT_EQ(error("n*"), "'n*' is no expression, from character 2 on");
+  for (const char* text : {"f(n)", "min(n)", "(n", "1n", "99999999999999999999", "?", "größe", "n)", "'n",
+                           R"('n\')", "'", "n 'm'"})
+    EXPECT_NE(error(text), "") << text;
   const std::string deep = std::string(100'000, '(') + "n" + std::string(100'000, ')');
-  EXPECT_EQ(Evaluate(deep, {{deep, 5}}), 5);
-  std::string minus(100'000, '-');
-  EXPECT_EQ(Evaluate(minus, {{minus, 5}}), 5);
+  EXPECT_EQ(error(deep), "'" + std::string(100, '(') + "...' is no expression, from character 201 on");
+  EXPECT_NE(error(std::string(100'000, '-')), "");
+}
+
+// Signatures of many symbols are read in milliseconds.
+TEST(DimExpression, ManySymbols) {
+  SymbolTable symbols;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100'000; ++i) ASSERT_TRUE(DimExpression::Parse("n" + std::to_string(i), &symbols));
+  EXPECT_EQ(symbols.size(), 100'000u);
+  EXPECT_EQ(symbols.Intern("n99999"), 99'999u);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
 }
 
 class SignatureCheck : public ::testing::Test {

@@ -151,9 +151,10 @@ Signature::Signature(const FunctionSpec& function) : function_(function) {
     for (uint32_t axis = 0; axis < type.dims.size(); ++axis) {
       const DimSpec& dim = type.dims[axis];
       if (dim.value >= 0 || dim.symbol.empty()) continue;
-      DimExpression expression = DimExpression::Parse(dim.symbol, &symbols_);
-      bool plain = expression.plain_symbol().has_value();
-      (plain ? plain_ : expressions_).push_back({input, axis, std::move(expression)});
+      Expected<DimExpression> expression = DimExpression::Parse(dim.symbol, &symbols_);
+      if (!expression) continue;  // the verifier refuses such a program
+      const bool plain = expression->plain_symbol().has_value();
+      (plain ? plain_ : expressions_).push_back({input, axis, *std::move(expression)});
     }
   }
 }

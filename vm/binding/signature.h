@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "bytecode/dim_expression.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
 #include "tvm-vm/value.h"
 #include "vm/binding/arguments.h"
-#include "vm/binding/dim_expression.h"
 
 namespace tvmvm {
 

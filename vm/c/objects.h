@@ -1,6 +1,7 @@
 // What is behind the opaque objects of c_api.h, and what all of its functions share.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <new>
 #include <string>
@@ -41,11 +42,19 @@ struct tvmvm_value {
 
 namespace tvmvm::c {
 
-// What there is when there is no memory for a status.
-inline tvmvm_status* NoMemory() {
-  static tvmvm_status status;
-  status.error.code = Code::kOutOfMemory;  // the message stays empty
+// What there is when there is no memory for a status. Nothing writes to it.
+inline tvmvm_status* NoMemory() noexcept {
+  static tvmvm_status status{{Code::kOutOfMemory, {}}};  // the message stays empty
   return &status;
+}
+
+// For an exception that nobody expected: a defect of ours.
+[[gnu::cold]] inline tvmvm_status* Unexpected(const char* what) noexcept {
+  try {
+    return new tvmvm_status{{Code::kInternal, std::string("an exception came up: ") + what}};
+  } catch (...) {
+    return NoMemory();
+  }
 }
 
 // Runs `body`, which gives a Status; no exception passes.
@@ -57,8 +66,10 @@ tvmvm_status* Guarded(Body body) noexcept {
     return new tvmvm_status{std::move(result.error())};
   } catch (const std::bad_alloc&) {
     return NoMemory();
+  } catch (const std::exception& exception) {
+    return Unexpected(exception.what());
   } catch (...) {
-    return NoMemory();
+    return Unexpected("not one of the standard library's");
   }
 }
 

@@ -1,6 +1,7 @@
 #include "vm/host/host_library.h"
 
 #include <exception>
+#include <new>
 #include <string>
 
 namespace tvmvm {
@@ -18,7 +19,7 @@ Status RunGuarded(HostFunction function, HostCall& call) {
   try {
     return function(call);
   } catch (const std::exception&) {  // allocations of the standard library, and sizes beyond what it can do
-    return MakeError(Code::kOutOfMemory, "the host has no memory left");
+    return MakeError(Code::kOutOfMemory, "no memory left");  // short enough to need none
   }
 }
 
@@ -26,7 +27,11 @@ Status RunGuarded(HostFunction function, HostCall& call) {
 
 Status RunHostFunction(uint32_t number, HostCall& call) {
   Status status = RunGuarded(kFunctions[number], call);
-  if (!status) status.error().message.insert(0, std::string(HostSignatures()[number].name) + ": ");
+  if (status) return status;
+  try {
+    status.error().message.insert(0, std::string(HostSignatures()[number].name) + ": ");
+  } catch (const std::bad_alloc&) {  // without its name, then
+  }
   return status;
 }
 

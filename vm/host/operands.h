@@ -6,26 +6,9 @@
 #include <utility>
 
 #include "vm/host/host_library.h"
+#include "vm/objects/owned.h"
 
 namespace tvmvm {
-
-// Owns one reference, so that an early return gives it back.
-template <class T>
-class Owned {
- public:
-  Owned(ObjectPool& pool, T* object) : pool_(&pool), object_(object) {}
-  Owned(Owned&& other) noexcept : pool_(other.pool_), object_(std::exchange(other.object_, nullptr)) {}
-  Owned& operator=(Owned&&) = delete;
-  ~Owned() { pool_->Release(object_); }
-  T* operator->() const { return object_; }
-  T& operator*() const { return *object_; }
-  T* get() const { return object_; }
-  T* Give() { return std::exchange(object_, nullptr); }
-
- private:
-  ObjectPool* pool_;
-  T* object_;
-};
 
 // "tensor", or "nothing" for null.
 std::string_view KindOf(const Object* object);

@@ -7,7 +7,7 @@
 namespace tvmvm {
 namespace {
 
-// The number of the first index that is out of range, or -1.
+// The number of the first index that is out of range, or -1. No size is negative.
 template <class T>
 int64_t FirstOutside(const TensorObject& indices, const int64_t* sizes, int64_t columns) {
   const T* values = DataOf<T>(indices);
@@ -64,6 +64,10 @@ Status HostIndicesCheck(HostCall& call) {
     return MakeError(Code::kInvalidProgram,
                      "indices must be i32 or i64, they are " + std::string(DTypeName(indices->dtype)));
   const int64_t* bounds = DataOf<int64_t>(*sizes);
+  for (int64_t column = 0; column < columns; ++column)
+    if (bounds[column] < 0)
+      return MakeError(Code::kInvalidArgument, "size " + std::to_string(bounds[column]) + " (number " +
+                                                   std::to_string(column) + " of the sizes) is negative");
   const int64_t at = wide ? FirstOutside<int64_t>(*indices, bounds, columns)
                           : FirstOutside<int32_t>(*indices, bounds, columns);
   if (at < 0) return {};

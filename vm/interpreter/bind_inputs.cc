@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "vm/interpreter/machine.h"
+#include "vm/objects/owned.h"
 
 namespace tvmvm {
 namespace {
@@ -14,7 +15,40 @@ struct Pending {
   size_t number;
 };
 
+// Whether two tensors have a byte or a string in common. Tensors on different devices have not.
+bool Overlap(const Tensor& a, const Tensor& b) {
+  if (a.device() != b.device()) return false;
+  if (a.dtype() == DType::kString || b.dtype() == DType::kString)
+    return a.dtype() == b.dtype() && a.shared_strings() == b.shared_strings();
+  if (a.device()) return a.device_memory().handle == b.device_memory().handle;
+  const auto a_begin = reinterpret_cast<uintptr_t>(a.data()), b_begin = reinterpret_cast<uintptr_t>(b.data());
+  return a_begin < b_begin + static_cast<uintptr_t>(b.byte_count()) &&
+         b_begin < a_begin + static_cast<uintptr_t>(a.byte_count());
+}
+
+tl::unexpected<Error> NotApart(const std::string& one, const std::string& other) {
+  return MakeError(Code::kInvalidArgument,
+                   one + " and " + other + " share memory; what a run writes must be apart from all else");
+}
+
 }  // namespace
+
+Status Machine::CheckOutputsApart() const {
+  for (uint32_t k = 1; k < given_outputs.size(); ++k)
+    for (uint32_t other = 0; given_outputs[k] != nullptr && other < k; ++other)
+      if (given_outputs[other] != nullptr && Overlap(*given_outputs[k], *given_outputs[other]))
+        return NotApart(OutputName(program, other), OutputName(program, k));
+  return {};
+}
+
+// An output on a device may lie in an input's memory there: it is written when all else is done.
+Status Machine::CheckApart(const Tensor& tensor, uint32_t input) const {
+  for (uint32_t k = 0; k < given_outputs.size(); ++k)
+    if (given_outputs[k] != nullptr && !tensor.device() && Overlap(tensor, *given_outputs[k]))
+      return NotApart("input " + std::to_string(input) + " '" + program.main().inputs[input].name + "'",
+                      OutputName(program, k));
+  return {};
+}
 
 Status Machine::BindInputs(const Arguments& inputs) {
   for (uint32_t i = 0; i < inputs.size(); ++i) {
@@ -22,10 +56,10 @@ Status Machine::BindInputs(const Arguments& inputs) {
       if (gpu != nullptr && residents_[i] != nullptr) {
         refs[i] = TensorOnDevice(*tensor, true);
       } else {
-        TVMVM_TRY(refs[i], BindTensor(*tensor));
+        TVMVM_TRY(refs[i], BindTensor(*tensor, i));
       }
     } else if (const Value* value = inputs.value(i); value != nullptr && !value->is_none()) {
-      TVMVM_CHECK_OK(BindContainer(*value, &refs[i]));
+      TVMVM_CHECK_OK(BindContainer(*value, i, &refs[i]));
     }
   }
   return {};
@@ -81,18 +115,17 @@ Status Machine::CopyIn(const Tensor& tensor, const void* from) {
   return {};
 }
 
-Expected<Object*> Machine::BindTensor(const Tensor& tensor) {
+Expected<Object*> Machine::BindTensor(const Tensor& tensor, uint32_t input) {
+  if (has_given_outputs_) TVMVM_CHECK_OK(CheckApart(tensor, input));
   if (tensor.device()) {  // the program wants it on the host
     Buffer* buffer = NewArenaBuffer(nullptr, tensor.byte_count());
     if (buffer == nullptr) return tl::unexpected(error_);
     buffer->read_only = true;
-    TensorObject* object = pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
-    Status status = IsResident(tensor)
-                        ? CopyOut(tensor, buffer->data)
-                        : Tensor::Borrow(tensor.dtype(), tensor.shape(), buffer->data).CopyFrom(tensor);
-    if (status) return object;
-    pool.Release(object);
-    return tl::unexpected(status.error());
+    Owned<TensorObject> object(pool, pool.NewTensor(buffer, tensor.dtype(), tensor.shape()));
+    TVMVM_CHECK_OK(IsResident(tensor)
+                       ? CopyOut(tensor, buffer->data)
+                       : Tensor::Borrow(tensor.dtype(), tensor.shape(), buffer->data).CopyFrom(tensor));
+    return object.Give();
   }
   Buffer* buffer = nullptr;
   const int64_t bytes = tensor.byte_count();
@@ -111,41 +144,40 @@ Expected<Object*> Machine::BindTensor(const Tensor& tensor) {
 }
 
 // A sequence or a tuple, and all that is in it, with a list of what is left to do instead of recursion. What
-// values share, objects share. `to` is set first, so that whatever was made before an error goes with the
-// frame.
-Status Machine::BindContainer(const Value& value, Object** to) {
+// values share, objects share. Each object is put in its place as soon as it is made, so that whatever was
+// made before an error goes with the frame.
+Status Machine::BindContainer(const Value& value, uint32_t input, Object** to) {
   std::unordered_map<const void*, ContainerObject*> made;
   std::vector<Pending> pending;
-  auto make = [&](const Value& from) -> Expected<ContainerObject*> {
+  auto make = [&](const Value& from, Object** place) -> Status {
     ContainerObject*& object = made[&from.elements()];
     if (object != nullptr) {
       ObjectPool::Retain(object);
-      return object;
+      *place = object;
+      return {};
     }
     const std::vector<Value>& elements = from.elements();
     object = pool.NewContainer(from.is_tuple() ? ObjectKind::kTuple : ObjectKind::kSequence);
+    *place = object;
     object->tag = from.tag();
-    if (Status status = pool.Reserve(object, std::max<size_t>(1, elements.size())); !status) {
-      pool.Release(object);
-      return tl::unexpected(status.error());
-    }
+    TVMVM_CHECK_OK(pool.Reserve(object, std::max<size_t>(1, elements.size())));
     object->elements.resize(elements.size());
     for (size_t i = 0; i < elements.size(); ++i)
       if (!elements[i].is_none()) pending.push_back({&elements[i], object, i});
-    return object;
+    return {};
   };
-  TVMVM_TRY(*to, make(value));
+  TVMVM_CHECK_OK(make(value, to));
   while (!pending.empty()) {
     const Pending next = pending.back();
     pending.pop_back();
     Object*& element = next.container->elements[next.number];
     if (!next.value->is_tensor()) {
-      TVMVM_TRY(element, make(*next.value));
+      TVMVM_CHECK_OK(make(*next.value, &element));
       continue;
     }
     // The tensors of tuples whose type names no fields have not been looked at yet.
     TVMVM_CHECK_OK(Signature::CheckMemory(next.value->tensor()));
-    TVMVM_TRY(element, BindTensor(next.value->tensor()));
+    TVMVM_TRY(element, BindTensor(next.value->tensor(), input));
   }
   return {};
 }

@@ -112,9 +112,10 @@ class AlignedCopies {
 
   // Puts a copy in the span's place; false after Fail.
   bool Replace(const uint32_t* pc, DeviceSpan* span) {
+    buffers_.push_back(nullptr);
     Buffer* copy = m_.NewDeviceBuffer(pc, span->bytes, false);
     if (copy == nullptr) return false;
-    buffers_.push_back(copy);
+    buffers_.back() = copy;
     DeviceSpan source = *span;
     *span = copy->place;
     span->bytes = source.bytes;
@@ -260,6 +261,8 @@ const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, BufferOperand sourc
   Place place;
   if (dtype == DType::kString) return m.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
   if (!PlaceOf(m, pc, source, DTypeBytes(dtype, *shape.ElementCount()), &place)) return nullptr;
+  if ((place.span.offset & (ElementAlignment(dtype) - 1)) != 0) [[unlikely]]
+    return m.FailUnaligned(pc, dtype, source);
   const Slot* slot = source.is_slot() ? &m.slots[source.index()] : nullptr;
   TensorObject* tensor = nullptr;
   if (slot != nullptr && slot->stand_in != nullptr) {

@@ -1,34 +1,52 @@
 #include "vm/interpreter/device_work.h"
 
+#include <new>
+
 namespace tvmvm {
 
 DeviceWork::~DeviceWork() {
   queue_.reset();  // waits, so that the arena's blocks can go at once
+  FreeUnfreed();
 }
 
 Status DeviceWork::Open() {
-  if (is_busy_ && !is_lost_) (void)Wait(nullptr);  // what failed there was another run's
-  if (queue_ != nullptr && !is_lost_) return {};
-  queue_.reset();
+  if (is_lost_) Drop();
+  if (is_busy_) (void)Wait(nullptr);  // what failed there was another run's
+  if (queue_ != nullptr) return {};
   arena_.Trim();
   TVMVM_TRY(queue_, device_->NewQueue());
-  is_lost_ = is_busy_ = writes_host_ = false;
   return {};
 }
 
 Expected<std::optional<KernelFailure>> DeviceWork::Wait(const CancelToken* cancel) {
   if (!is_busy_) return std::optional<KernelFailure>();
   Expected<std::optional<KernelFailure>> done = queue_->Wait(cancel);
-  if (done || done.error().code != Code::kCancelled || writes_host_) {
-    if (!done && done.error().code == Code::kCancelled) (void)queue_->Wait(nullptr);
-    is_busy_ = writes_host_ = false;
+  if (!done && done.error().code != Code::kCancelled) {
+    Drop();
+    return done;
   }
-  is_lost_ = is_lost_ || (!done && done.error().code == Code::kDeviceLost);
+  if (!done && !writes_host_) return done;
+  if (!done && !queue_->Wait(nullptr)) {
+    Drop();
+    return done;
+  }
+  is_busy_ = writes_host_ = false;
+  FreeUnfreed();
   return done;
 }
 
+// The queue may still know memory of the host that it is to write, so it is not to be waited for again.
+void DeviceWork::Drop() {
+  queue_.reset();  // waits for what the device does, and writes nothing
+  FreeUnfreed();
+  is_busy_ = writes_host_ = is_lost_ = false;
+}
+
 void DeviceWork::Abandon() {
-  if (writes_host_) (void)Wait(nullptr);
+  if (is_lost_)
+    Drop();
+  else if (writes_host_)
+    (void)Wait(nullptr);
 }
 
 Status DeviceWork::AllocateArena(int64_t bytes, Buffer* buffer) {
@@ -41,7 +59,7 @@ Status DeviceWork::AllocateArena(int64_t bytes, Buffer* buffer) {
 }
 
 Status DeviceWork::Allocate(int64_t bytes, Buffer* buffer) {
-  TVMVM_TRY(buffer->place.memory, device_->Allocate(bytes));
+  TVMVM_TRY(buffer->place.memory, AllocateMemory(bytes));
   buffer->origin = BufferOrigin::kDevice;
   buffer->device = DeviceClass::kGpu;
   buffer->place.offset = 0;
@@ -56,17 +74,36 @@ void DeviceWork::TakeBack(const Buffer& buffer) noexcept {
 }
 
 Expected<Block> DeviceWork::AllocateBlock(int64_t bytes) {
-  TVMVM_TRY(DeviceMemory memory, device_->Allocate(bytes));
+  TVMVM_TRY(DeviceMemory memory, AllocateMemory(bytes));
   return Block{memory.host, memory.handle, memory.bytes};
 }
 
 void DeviceWork::FreeBlock(const Block& block) { Free({block.host, block.handle, block.bytes}); }
 
-void DeviceWork::Free(const DeviceMemory& memory) {
-  if (queue_ != nullptr)
+Expected<DeviceMemory> DeviceWork::AllocateMemory(int64_t bytes) {
+  if (unfreed_.capacity() == held_) unfreed_.reserve(2 * held_ + 4);
+  TVMVM_TRY(DeviceMemory memory, device_->Allocate(bytes));
+  ++held_;
+  return memory;
+}
+
+void DeviceWork::Free(const DeviceMemory& memory) noexcept {
+  if (queue_ == nullptr) {
+    --held_;
+    return device_->Free(memory);
+  }
+  try {
     queue_->FreeAfterWork(memory);
-  else
-    device_->Free(memory);
+    --held_;
+  } catch (const std::bad_alloc&) {  // the queue has no memory to remember it
+    unfreed_.push_back(memory);
+  }
+}
+
+void DeviceWork::FreeUnfreed() noexcept {
+  for (const DeviceMemory& memory : unfreed_) device_->Free(memory);
+  held_ -= unfreed_.size();
+  unfreed_.clear();
 }
 
 }  // namespace tvmvm

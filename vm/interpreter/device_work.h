@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "allocator/arena.h"
 #include "tvm-vm/device.h"
@@ -21,7 +22,7 @@ class DeviceWork final : public DeviceMemoryOwner, private BlockSource {
   // Makes the queue where there is none or the device was lost, and waits for work that was abandoned.
   // Errors: the device's.
   Status Open();
-  Queue& queue() { return *queue_; }  // after Open
+  Queue& queue() { return *queue_; }  // after Open, until Wait fails
 
   // Something was submitted, or could not be: `status` comes from the queue. `writes_host`: it writes memory
   // of the host, which nobody may touch until Wait.
@@ -33,8 +34,8 @@ class DeviceWork final : public DeviceMemoryOwner, private BlockSource {
   }
   bool is_busy() const { return is_busy_; }
   bool writes_host() const { return writes_host_; }
-  // Waits for everything that was submitted. When it is cancelled, too, no memory of the host is written any
-  // more. Errors: as Queue::Wait.
+  // Waits for everything that was submitted. After every error no memory of the host is written any more;
+  // after all but kCancelled the queue is gone, too, until Open makes another. Errors: as Queue::Wait.
   Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel);
   // The work's results are not wanted: waits only where memory of the host is written.
   void Abandon();
@@ -49,11 +50,16 @@ class DeviceWork final : public DeviceMemoryOwner, private BlockSource {
  private:
   Expected<Block> AllocateBlock(int64_t bytes) override;
   void FreeBlock(const Block& block) override;
-  void Free(const DeviceMemory& memory);
+  void Drop();
+  Expected<DeviceMemory> AllocateMemory(int64_t bytes);
+  void Free(const DeviceMemory& memory) noexcept;
+  void FreeUnfreed() noexcept;
 
   Device* device_;
   std::unique_ptr<Queue> queue_;
   Arena arena_;
+  size_t held_ = 0;                    // memories that are yet to be freed
+  std::vector<DeviceMemory> unfreed_;  // after the next wait; room for all that are held
   bool is_busy_ = false;
   bool writes_host_ = false;
   bool is_lost_ = false;

@@ -11,6 +11,15 @@ namespace {
 
 inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
 
+// Tensors begin where their elements may; at an offset of one, so does what a kernel is given. Arenas hold
+// values of any type, of which only the kernel knows: kInvalid.
+DType ElementsOf(const Machine& m, BufferOperand operand) {
+  if (operand.is_constant()) return m.program.constants[operand.index()].dtype;
+  const Object* object = m.refs[operand.base];
+  return object->kind == ObjectKind::kTensor ? static_cast<const TensorObject*>(object)->dtype
+                                             : DType::kInvalid;
+}
+
 // Addresses of a launch's buffers; false after Fail.
 bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const uint32_t* list) {
   for (uint32_t i = 0; i < list[0]; ++i) {
@@ -18,6 +27,13 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
     Bytes bytes;
     bool read_only = false;
     if (!m.BytesOf(pc, operand, 0, &bytes, &read_only)) return false;
+    if (operand.offset != BufferOperand::kNoOffset && !operand.is_slot()) {
+      const DType dtype = ElementsOf(m, operand);
+      if (dtype != DType::kInvalid && !IsElementAligned(bytes.data, dtype)) [[unlikely]] {
+        m.FailUnaligned(pc, dtype, operand);
+        return false;
+      }
+    }
     if (read_only && IsWritten(kernel.buffers[i])) [[unlikely]] {
       m.Fail(pc, Code::kInvalidProgram,
              "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "vm/objects/owned.h"
+
 namespace tvmvm {
 namespace {
 
@@ -246,6 +248,17 @@ bool Machine::BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t want
   return true;
 }
 
+const uint32_t* Machine::FailUnaligned(const uint32_t* pc, DType dtype, BufferOperand operand) {
+  const std::string place = operand.is_constant()
+                                ? "constant '" + program.constants[operand.index()].name + "'"
+                            : operand.is_slot() ? "slot s" + std::to_string(operand.index())
+                                                : "r" + std::to_string(operand.base);
+  return Fail(pc, Code::kInvalidProgram,
+              "elements of " + std::string(DTypeName(dtype)) + " at offset " +
+                  std::to_string(scalars[operand.offset]) + " of " + place +
+                  ", whose address is no multiple of " + std::to_string(ElementAlignment(dtype)));
+}
+
 bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
   if (list[0] > kMaxRank) {
     Fail(pc, Code::kUnsupported,
@@ -271,42 +284,40 @@ TensorObject* Machine::NewTensor(const uint32_t* pc, DType dtype, const Shape& s
   return nullptr;
 }
 
+// What is charged and taken belongs to the buffer at once, so that it goes back whatever fails after.
 Buffer* Machine::NewArenaBuffer(const uint32_t* pc, int64_t bytes) {
+  Owned<Buffer> buffer(pool, pool.NewBuffer());
   if (Status status = bytes < 0 ? Status() : budget.Reserve(bytes, "arena"); !status) {
     Fail(pc, status.error());
     return nullptr;
   }
+  buffer->charged = std::max<int64_t>(bytes, 0);
   Expected<Arena::Region> region = arena_.Push(bytes);
   if (!region) {
-    if (bytes >= 0) budget.Release(bytes);
     Fail(pc, region.error());
     return nullptr;
   }
-  Buffer* buffer = pool.NewBuffer();
   buffer->origin = BufferOrigin::kArena;
   buffer->data = static_cast<char*>(region->block.host) + region->offset;
   buffer->bytes = bytes;
-  buffer->charged = bytes;
   buffer->region = region->id;
-  return buffer;
+  return buffer.Give();
 }
 
 Buffer* Machine::NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena) {
+  Owned<Buffer> buffer(pool, pool.NewBuffer());
   if (Status status = bytes < 0 ? Status() : budget.Reserve(bytes, in_arena ? "arena" : "tensor"); !status) {
     Fail(pc, status.error());
     return nullptr;
   }
-  Buffer* buffer = pool.NewBuffer();
-  Status status = in_arena ? gpu->AllocateArena(bytes, buffer) : gpu->Allocate(bytes, buffer);
+  buffer->charged = std::max<int64_t>(bytes, 0);
+  Status status = in_arena ? gpu->AllocateArena(bytes, buffer.get()) : gpu->Allocate(bytes, buffer.get());
   if (!status) {
-    if (bytes >= 0) budget.Release(bytes);
-    pool.Release(buffer);
     Fail(pc, status.error());
     return nullptr;
   }
   buffer->bytes = bytes;
-  buffer->charged = bytes;
-  return buffer;
+  return buffer.Give();
 }
 
 Expected<Block> Machine::AllocateBlock(int64_t bytes) {

@@ -152,6 +152,9 @@ class Machine final : public CancelToken, private BlockSource {
   Buffer* NewArenaBuffer(const uint32_t* pc, int64_t bytes);
   // Memory on the device: a region of its arena there, or a block of its own; null after Fail.
   Buffer* NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena);
+  // Ends the run because elements of the type may not begin there.
+  [[gnu::cold, gnu::noinline]] const uint32_t* FailUnaligned(const uint32_t* pc, DType dtype,
+                                                             BufferOperand operand);
   // The listed scalars as dims; false after Fail.
   bool ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape);
   std::span<const int64_t> Gather(const uint32_t* list, int64_t* to) const {
@@ -200,8 +203,11 @@ class Machine final : public CancelToken, private BlockSource {
   Status CheckOutputs(const Results& outputs) const;
   Status BindInputs(const Arguments& inputs);
   void FindResidents(const Arguments& inputs);
-  Expected<Object*> BindTensor(const Tensor& tensor);
-  Status BindContainer(const Value& value, Object** to);
+  // `input`: the number of the input that it is, or is in.
+  Expected<Object*> BindTensor(const Tensor& tensor, uint32_t input);
+  Status BindContainer(const Value& value, uint32_t input, Object** to);
+  Status CheckOutputsApart() const;
+  Status CheckApart(const Tensor& tensor, uint32_t input) const;
   Status Collect(Results outputs);
   Status CollectOne(uint32_t number);
   Status CopyToGiven(const TensorObject& result, const Tensor& given);
@@ -220,6 +226,7 @@ class Machine final : public CancelToken, private BlockSource {
   std::vector<Object*> results_;          // of the entry function
   std::vector<Value> staged_;             // outputs, until all is well
   std::vector<int64_t> symbols_;          // of the signature
+  bool has_given_outputs_ = false;        // any
   std::vector<const Tensor*> residents_;  // inputs, then outputs; null where a tensor cannot stand in
   Limits limits_;
   uint64_t next_look_ = 0;   // steps at which Poll looks closer
@@ -235,7 +242,12 @@ void Interpret(Machine& machine, const uint32_t* pc);
 int64_t SteadyNanoseconds();
 // "output 0 'y'"
 std::string OutputName(const Program& program, uint32_t number);
-// Kernels read and write whole elements: memory at odd addresses is served through a copy.
-bool IsElementAligned(const void* data, DType dtype);
+// What the address of an element is a multiple of: its size, but no more than 8.
+int64_t ElementAlignment(DType dtype);
+// Kernels and host functions read and write whole elements: a caller's memory at odd addresses is served
+// through a copy, and tensors of the program's begin where their elements may.
+inline bool IsElementAligned(const void* data, DType dtype) {
+  return (reinterpret_cast<uintptr_t>(data) & static_cast<uintptr_t>(ElementAlignment(dtype) - 1)) == 0;
+}
 
 }  // namespace tvmvm

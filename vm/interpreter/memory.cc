@@ -4,6 +4,7 @@
 #include "vm/interpreter/device_handlers.h"
 #include "vm/interpreter/handlers.h"
 #include "vm/objects/element_access.h"
+#include "vm/objects/owned.h"
 
 namespace tvmvm {
 namespace {
@@ -15,14 +16,14 @@ inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[
 TensorObject* OutputInPlace(Machine& m, const Tensor* given, DType dtype, const Shape& shape) {
   if (given == nullptr || given->device()) return nullptr;
   if (dtype != DType::kString && !IsElementAligned(given->data(), dtype)) return nullptr;
-  Buffer* buffer = m.pool.NewBuffer();
+  Owned<Buffer> buffer(m.pool, m.pool.NewBuffer());
   if (given->data() != nullptr) buffer->data = static_cast<char*>(given->data());
   buffer->bytes = given->byte_count();
   if (dtype == DType::kString) {
     buffer->strings = given->shared_strings();
     buffer->strings->resize(static_cast<size_t>(given->element_count()));
   }
-  return m.pool.NewTensor(buffer, dtype, shape);
+  return m.pool.NewTensor(buffer.Give(), dtype, shape);
 }
 
 bool CheckScalarForm(Machine& m, const uint32_t* pc, DType dtype) {
@@ -72,11 +73,13 @@ const uint32_t* HandlePlan(Machine& m, const uint32_t* pc) {
     if (sizes[k] < 0)
       return m.Fail(pc, Code::kInvalidArgument,
                     "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
-  const MemoryPlan& plan = m.plans.Get(PlanId{pc[1]}, sizes);
+  const MemoryPlan* plan = m.plans.Get(PlanId{pc[1]}, sizes, &m);
+  if (plan == nullptr) [[unlikely]]
+    return FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
   const uint32_t* total = AfterList(list);
-  m.scalars[*total] = plan.total_bytes;
+  m.scalars[*total] = plan->total_bytes;
   const uint32_t* offsets = total + 1;
-  for (uint32_t i = 0; i < offsets[0]; ++i) m.scalars[offsets[1 + i]] = plan.offsets[i];
+  for (uint32_t i = 0; i < offsets[0]; ++i) m.scalars[offsets[1 + i]] = plan->offsets[i];
   return AfterList(offsets);
 }
 
@@ -135,6 +138,8 @@ const uint32_t* View(Machine& m, const uint32_t* pc, BufferOperand source) {
   Bytes bytes;
   bool read_only = false;
   if (!m.BytesOf(pc, source, DTypeBytes(dtype, *shape.ElementCount()), &bytes, &read_only)) return nullptr;
+  if (!IsElementAligned(bytes.data, dtype)) [[unlikely]]
+    return m.FailUnaligned(pc, dtype, source);
   Buffer* buffer = BufferOf(m.refs[source.is_slot() ? m.slots[source.index()].arena : source.base]);
   if (dtype == DType::kString &&
       (!buffer->strings || static_cast<int64_t>(buffer->strings->size()) != *shape.ElementCount()))

@@ -20,32 +20,34 @@ bool SameSizes(const std::vector<int64_t>& a, std::span<const int64_t> b) {
 
 }  // namespace
 
-const MemoryPlan& PlanCache::Get(PlanId plan, std::span<const int64_t> sizes) {
+const MemoryPlan* PlanCache::Get(PlanId plan, std::span<const int64_t> sizes, const CancelToken* cancel) {
   Table& table = tables_[plan.index];
   if (table.last < table.entries.size() && SameSizes(table.entries[table.last].sizes, sizes))
-    return table.entries[table.last].plan;
+    return &table.entries[table.last].plan;
 
   const uint64_t hash = HashOf(sizes);
   for (size_t i = 0; i < table.entries.size(); ++i) {
     const Entry& entry = table.entries[i];
     if (entry.hash != hash || !SameSizes(entry.sizes, sizes)) continue;
     table.last = i;
-    return entry.plan;
+    return &entry.plan;
   }
 
   ++misses_;
+  // All that may fail comes first; only then does anything here change.
+  Expected<MemoryPlan> made =
+      PlanMemory(specs_[plan.index], sizes, [cancel] { return cancel != nullptr && cancel->cancelled(); });
+  if (!made) return nullptr;
+  Entry entry{hash, {sizes.begin(), sizes.end()}, std::move(*made)};
   if (table.entries.size() < kPlansKept) {
-    table.last = table.entries.size();
-    table.entries.emplace_back();
+    table.entries.push_back(std::move(entry));
+    table.last = table.entries.size() - 1;
   } else {
+    table.entries[table.victim] = std::move(entry);
     table.last = table.victim;
     table.victim = (table.victim + 1) % kPlansKept;
   }
-  Entry& entry = table.entries[table.last];
-  entry.hash = hash;
-  entry.sizes.assign(sizes.begin(), sizes.end());
-  entry.plan = PlanMemory(specs_[plan.index], sizes);
-  return entry.plan;
+  return &table.entries[table.last].plan;
 }
 
 void PlanCache::Clear() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "allocator/planner.h"
+#include "tvm-vm/device.h"
 #include "tvm-vm/program.h"
 
 namespace tvmvm {
@@ -17,8 +18,9 @@ class PlanCache {
 
   explicit PlanCache(const std::vector<PlanSpec>& specs) : specs_(specs), tables_(specs.size()) {}
 
-  // sizes[k] >= 0 for every value of the plan. Valid until the next call. A hit allocates nothing.
-  const MemoryPlan& Get(PlanId plan, std::span<const int64_t> sizes);
+  // sizes[k] >= 0 for every value of the plan. Valid until the next call; null where `cancel` (which may be
+  // null) ended the planning. A hit allocates nothing. When memory runs out, what is kept stays as it was.
+  const MemoryPlan* Get(PlanId plan, std::span<const int64_t> sizes, const CancelToken* cancel);
 
   int64_t misses() const { return misses_; }
   void Clear();

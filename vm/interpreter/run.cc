@@ -1,4 +1,5 @@
 // Machine::Run: what is given is checked, the entry function's frame is opened, interpretation, results out.
+#include <algorithm>
 
 #include "vm/interpreter/machine.h"
 
@@ -8,11 +9,7 @@ std::string OutputName(const Program& program, uint32_t number) {
   return "output " + std::to_string(number) + " '" + program.main().outputs[number].name + "'";
 }
 
-bool IsElementAligned(const void* data, DType dtype) {
-  const int bytes = DTypeBits(dtype) / 8;
-  const int alignment = bytes > 8 ? 8 : bytes < 1 ? 1 : bytes;
-  return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(alignment) == 0;
-}
+int64_t ElementAlignment(DType dtype) { return std::clamp(DTypeBits(dtype) / 8, 1, 8); }
 
 Status Machine::Run(const Arguments& inputs, Results outputs) {
   TVMVM_CHECK_OK(binding.signature->CheckInputs(inputs, symbols_));
@@ -68,9 +65,13 @@ Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
   if (limits_.timeout.count() > 0 &&
       __builtin_add_overflow(SteadyNanoseconds(), limits_.timeout.count(), &deadline_ns_))
     deadline_ns_ = INT64_MAX;
-  for (size_t k = 0; k < outputs.size(); ++k)
+  has_given_outputs_ = false;
+  for (size_t k = 0; k < outputs.size(); ++k) {
     given_outputs[k] =
         program.main().outputs[k].type.kind == ValueKind::kTensor ? outputs.tensor(k) : nullptr;
+    has_given_outputs_ = has_given_outputs_ || given_outputs[k] != nullptr;
+  }
+  if (has_given_outputs_) TVMVM_CHECK_OK(CheckOutputsApart());
   if (gpu != nullptr) FindResidents(inputs);
   if (!PushFrame(program.function(binding.entry), nullptr)) return tl::unexpected(error_);
   return BindInputs(inputs);

@@ -29,15 +29,17 @@ const uint32_t* HandleSlots(Machine& m, const uint32_t* pc) {
     if (sizes[k] < 0)
       return m.Fail(pc, Code::kInvalidArgument,
                     "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
-  const MemoryPlan& plan = m.plans.Get(PlanId{pc[3]}, sizes);
+  const MemoryPlan* plan = m.plans.Get(PlanId{pc[3]}, sizes, &m);
+  if (plan == nullptr) [[unlikely]]
+    return FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
   // What the register held goes first: in a loop the same memory serves every turn.
   m.SetRef(pc[1], nullptr);
   Buffer* buffer =
-      pc[4] == 0 ? m.NewArenaBuffer(pc, plan.total_bytes) : m.NewDeviceBuffer(pc, plan.total_bytes, true);
+      pc[4] == 0 ? m.NewArenaBuffer(pc, plan->total_bytes) : m.NewDeviceBuffer(pc, plan->total_bytes, true);
   if (buffer == nullptr) return nullptr;
   m.SetRef(pc[1], buffer);
   Slot* slots = m.slots + pc[2];
-  for (size_t k = 0; k < sizes.size(); ++k) slots[k] = {plan.offsets[k], sizes[k], pc[1]};
+  for (size_t k = 0; k < sizes.size(); ++k) slots[k] = {plan->offsets[k], sizes[k], pc[1]};
   return AfterList(list);
 }
 

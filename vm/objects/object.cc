@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "allocator/host_memory.h"
+#include "vm/objects/owned.h"
 
 namespace tvmvm {
 namespace {
@@ -79,7 +80,9 @@ Buffer* ObjectPool::NewBuffer() {
 }
 
 TensorObject* ObjectPool::NewTensor(Buffer* buffer, DType dtype, const Shape& shape) {
+  Owned<Buffer> owned(*this, buffer);
   TensorObject* tensor = tensors_.Take();
+  owned.Give();
   tensor->kind = ObjectKind::kTensor;
   tensor->dtype = dtype;
   tensor->shape = shape;
@@ -99,35 +102,32 @@ ContainerObject* ObjectPool::NewContainer(ObjectKind kind) {
 }
 
 Expected<Buffer*> ObjectPool::AllocateBuffer(int64_t bytes, std::string_view purpose) {
+  Owned<Buffer> buffer(*this, NewBuffer());
   TVMVM_CHECK_OK(budget_->Reserve(bytes, purpose));
+  buffer->charged = bytes;
   void* data = TryAllocateHost(bytes);
-  if (data == nullptr) {
-    budget_->Release(bytes);
+  if (data == nullptr)
     return MakeError(Code::kOutOfMemory, "the host has no memory for " + std::to_string(bytes) +
                                              " bytes of " + std::string(purpose));
-  }
-  Buffer* buffer = NewBuffer();
   buffer->origin = BufferOrigin::kHost;
   buffer->data = static_cast<char*>(data);
   buffer->bytes = buffer->used = bytes;
-  buffer->charged = bytes;
-  return buffer;
+  return buffer.Give();
 }
 
 Expected<Buffer*> ObjectPool::AllocateStrings(int64_t count, std::string_view purpose) {
   constexpr int64_t kMost = INT64_MAX / static_cast<int64_t>(sizeof(std::string));
   const int64_t bytes = count > kMost ? INT64_MAX : count * static_cast<int64_t>(sizeof(std::string));
+  Owned<Buffer> buffer(*this, NewBuffer());
   TVMVM_CHECK_OK(budget_->Reserve(bytes, purpose));
-  Buffer* buffer = NewBuffer();
   buffer->charged = bytes;
   try {
     buffer->strings = std::make_shared<std::vector<std::string>>(static_cast<size_t>(count));
   } catch (const std::exception&) {
-    Release(buffer);
     return MakeError(Code::kOutOfMemory, "the host has no memory for " + std::to_string(count) +
                                              " strings of " + std::string(purpose));
   }
-  return buffer;
+  return buffer.Give();
 }
 
 Expected<TensorObject*> ObjectPool::AllocateTensor(DType dtype, const Shape& shape,

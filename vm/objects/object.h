@@ -98,7 +98,8 @@ class ObjectPool {
 
   // With one reference, which is the caller's. Never null.
   Buffer* NewBuffer();
-  // The tensor takes the caller's reference to the buffer; it begins where the buffer begins.
+  // The tensor takes the caller's reference to the buffer, also where there is no memory for the tensor; it
+  // begins where the buffer begins.
   TensorObject* NewTensor(Buffer* buffer, DType dtype, const Shape& shape);
   // Empty. `kind`: kSequence or kTuple.
   ContainerObject* NewContainer(ObjectKind kind);

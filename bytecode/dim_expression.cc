@@ -1,4 +1,4 @@
-#include "vm/binding/dim_expression.h"
+#include "bytecode/dim_expression.h"
 
 #include <algorithm>
 #include <array>
@@ -6,9 +6,10 @@
 namespace tvmvm {
 
 uint32_t SymbolTable::Intern(std::string_view name) {
-  auto found = std::find(names_.begin(), names_.end(), name);
-  if (found == names_.end()) found = names_.emplace(names_.end(), name);
-  return static_cast<uint32_t>(found - names_.begin());
+  if (auto found = positions_.find(name); found != positions_.end()) return found->second;
+  const auto position = static_cast<uint32_t>(names_.size());
+  positions_.emplace(names_.emplace_back(name), position);
+  return position;
 }
 
 // Recursive descent to postfix; depth of the input and of the evaluation stack are both limited by kMaxDepth.
@@ -24,6 +25,7 @@ class DimParser {
     steps_ = steps;
     return Sum(0) && (SkipSpace(), rest_.empty()) && EvaluationDepth() <= DimExpression::kMaxDepth;
   }
+  size_t rest() const { return rest_.size(); }
 
  private:
   struct Function {
@@ -32,10 +34,10 @@ class DimParser {
   };
   static constexpr Function kFunctions[] = {
       {"floordiv", Op::kFloorDiv}, {"ceildiv", Op::kCeilDiv}, {"floormod", Op::kFloorMod},
-      {"min", Op::kMin},           {"max", Op::kMax},         {"eq", Op::kEqual},
-      {"ne", Op::kNotEqual},       {"lt", Op::kLess},         {"le", Op::kLessEqual},
-      {"and", Op::kAnd},           {"or", Op::kOr},           {"not", Op::kNot},
-      {"select", Op::kSelect}};
+      {"mod", Op::kFloorMod},      {"min", Op::kMin},         {"max", Op::kMax},
+      {"eq", Op::kEqual},          {"ne", Op::kNotEqual},     {"lt", Op::kLess},
+      {"le", Op::kLessEqual},      {"and", Op::kAnd},         {"or", Op::kOr},
+      {"not", Op::kNot},           {"select", Op::kSelect}};
 
   static bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
   static bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -92,6 +94,7 @@ class DimParser {
     SkipSpace();
     if (rest_.empty()) return false;
     if (IsDigit(rest_.front())) return Number();
+    if (rest_.front() == '\'') return Quoted();
     if (!IsNameStart(rest_.front())) return false;
     size_t size = 0;
     while (size < rest_.size() && IsNamePart(rest_[size])) ++size;
@@ -99,6 +102,15 @@ class DimParser {
     rest_.remove_prefix(size);
     if (Accept("(")) return Call(name, depth);
     Emit(Op::kSymbol, symbols_->Intern(name));
+    return true;
+  }
+
+  bool Quoted() {
+    size_t size = 1;
+    while (size < rest_.size() && rest_[size] != '\'') size += rest_[size] == '\\' ? 2 : 1;
+    if (size >= rest_.size()) return false;
+    Emit(Op::kSymbol, symbols_->Intern(rest_.substr(0, size + 1)));
+    rest_.remove_prefix(size + 1);
     return true;
   }
 
@@ -138,16 +150,15 @@ class DimParser {
   std::vector<Step>* steps_ = nullptr;
 };
 
-DimExpression DimExpression::Parse(std::string_view text, SymbolTable* symbols) {
+Expected<DimExpression> DimExpression::Parse(std::string_view text, SymbolTable* symbols) {
   DimExpression expression;
-  // Symbols of a text that turns out to be a name are not to be left behind.
-  SymbolTable trial = *symbols;
-  if (DimParser(text, &trial).Parse(&expression.steps_)) {
-    *symbols = std::move(trial);
-  } else {
-    expression.steps_ = {{Op::kSymbol, symbols->Intern(text)}};
-  }
-  return expression;
+  DimParser parser(text, symbols);
+  if (parser.Parse(&expression.steps_)) return expression;
+  constexpr size_t kShown = 100;
+  const bool is_long = text.size() > kShown;
+  return MakeError(Code::kInvalidProgram, "'" + std::string(text.substr(0, kShown)) + (is_long ? "..." : "") +
+                                              "' is no expression, from character " +
+                                              std::to_string(text.size() - parser.rest()) + " on");
 }
 
 std::optional<uint32_t> DimExpression::plain_symbol() const {
@@ -217,7 +228,7 @@ std::optional<int64_t> DimExpression::Apply(Op op, const int64_t* operands) {
 }
 
 std::optional<int64_t> DimExpression::Evaluate(std::span<const int64_t> symbols) const {
-  std::array<int64_t, kMaxDepth + 1> stack{};
+  std::array<int64_t, kMaxDepth + 1> stack;  // NOLINT: each place is set before it is read
   int top = 0;
   for (const Step& step : steps_) {
     if (step.op == Op::kNumber) {
