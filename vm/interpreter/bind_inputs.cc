@@ -83,7 +83,6 @@ Status Machine::CopyIn(const Tensor& tensor, const void* from) {
 }
 
 Expected<Object*> Machine::BindTensor(const Tensor& tensor, uint32_t input) {
-  if (has_given_outputs_) TVMVM_CHECK_OK(CheckApart(tensor, input));
   if (tensor.device()) {  // the program wants it on the host
     Buffer* buffer = NewArenaBuffer(nullptr, tensor.byte_count());
     if (buffer == nullptr) return tl::unexpected(error_);
@@ -96,6 +95,8 @@ Expected<Object*> Machine::BindTensor(const Tensor& tensor, uint32_t input) {
   }
   Buffer* buffer = nullptr;
   const int64_t bytes = tensor.byte_count();
+  if (has_given_outputs_ && MayOverlap(tensor, bytes)) [[unlikely]]
+    TVMVM_CHECK_OK(CheckApart(tensor, input));
   if (tensor.dtype() != DType::kString && !IsElementAligned(tensor.data(), tensor.dtype())) {
     buffer = NewArenaBuffer(nullptr, bytes);
     if (buffer == nullptr) return tl::unexpected(error_);

@@ -13,8 +13,9 @@ bool Overlap(const Tensor& a, const Tensor& b) {
     return a.dtype() == b.dtype() && a.shared_strings() == b.shared_strings();
   if (a.device()) return a.device_memory().handle == b.device_memory().handle;
   const auto a_begin = reinterpret_cast<uintptr_t>(a.data()), b_begin = reinterpret_cast<uintptr_t>(b.data());
-  return a_begin < b_begin + static_cast<uintptr_t>(b.byte_count()) &&
-         b_begin < a_begin + static_cast<uintptr_t>(a.byte_count());
+  const auto a_bytes = static_cast<uintptr_t>(a.byte_count()),
+             b_bytes = static_cast<uintptr_t>(b.byte_count());
+  return a_bytes > 0 && b_bytes > 0 && a_begin < b_begin + b_bytes && b_begin < a_begin + a_bytes;
 }
 
 tl::unexpected<Error> NotApart(const std::string& one, const std::string& other) {
