@@ -1,8 +1,9 @@
 #include "allocator/planner.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
-#include <numeric>
+#include <utility>
 
 namespace tvmvm {
 namespace {
@@ -27,9 +28,29 @@ struct Value {
   int64_t alignment = 64;
 };
 
+// The positions of the keys, the largest key first; equal ones in their order.
+std::vector<uint32_t> OrderOf(const std::vector<int64_t>& keys) {
+  std::vector<std::pair<int64_t, uint32_t>> sorted;
+  sorted.reserve(keys.size());
+  for (uint32_t k = 0; k < keys.size(); ++k) sorted.emplace_back(~keys[k], k);
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<uint32_t> order;
+  order.reserve(keys.size());
+  for (const auto& [key, position] : sorted) order.push_back(position);
+  return order;
+}
+
+template <class Key>
+std::vector<uint32_t> OrderBy(const std::vector<Value>& values, Key key) {
+  std::vector<int64_t> keys;
+  keys.reserve(values.size());
+  for (const Value& value : values) keys.push_back(key(value));
+  return OrderOf(keys);
+}
+
 // The values that take memory, in the order of their first position.
 std::vector<Value> ValuesByFirst(const PlanSpec& spec, std::span<const int64_t> sizes) {
-  std::vector<Value> values;
+  std::vector<Value> values, sorted;
   values.reserve(spec.values.size());
   for (uint32_t k = 0; k < spec.values.size(); ++k) {
     if (k >= sizes.size() || sizes[k] <= 0) continue;
@@ -37,9 +58,10 @@ std::vector<Value> ValuesByFirst(const PlanSpec& spec, std::span<const int64_t> 
     values.push_back({k, interval.first, std::max(interval.first, interval.last),
                       std::min(sizes[k], kMaxBytes), std::max<int64_t>(interval.alignment, 1)});
   }
-  std::stable_sort(values.begin(), values.end(),
-                   [](const Value& a, const Value& b) { return a.first < b.first; });
-  return values;
+  sorted.reserve(values.size());
+  for (uint32_t v : OrderBy(values, [](const Value& value) { return -int64_t{value.first}; }))
+    sorted.push_back(values[v]);
+  return sorted;
 }
 
 // What one walk along the positions tells of the values alive together.
@@ -56,10 +78,8 @@ struct Survey {
 
 Survey SurveyOf(const std::vector<Value>& values) {
   Survey survey;
-  std::vector<uint32_t> by_last(values.size());
-  std::iota(by_last.begin(), by_last.end(), 0u);
-  std::sort(by_last.begin(), by_last.end(),
-            [&](uint32_t a, uint32_t b) { return values[a].last < values[b].last; });
+  const std::vector<uint32_t> by_last =
+      OrderBy(values, [](const Value& value) { return -int64_t{value.last}; });
   for (const Value& value : values) survey.alignment = std::min(survey.alignment, value.alignment);
 
   __extension__ using Wide = __int128;  // a sum of many sizes
@@ -192,13 +212,17 @@ struct Placement {
   int64_t total_bytes = 0;
 };
 
-template <class Key>
-std::vector<uint32_t> OrderBy(size_t count, Key key) {
-  std::vector<uint32_t> order(count);
-  std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) > key(b); });
-  return order;
-}
+// In which orders values are placed, the largest key first. Each order is good where the others are not.
+constexpr int64_t (*kKeys[])(const Value& value) = {
+    [](const Value& value) { return value.size; },
+    [](const Value& value) { return -int64_t{value.first}; },
+    // Bits of numbers that are not negative are in their order.
+    [](const Value& value) {
+      return std::bit_cast<int64_t>(static_cast<double>(value.size) *
+                                    (static_cast<double>(value.last) - value.first + 1));
+    },
+    [](const Value& value) { return int64_t{value.last} - value.first; },
+};
 
 template <class Placed>
 class Planner {
@@ -206,15 +230,13 @@ class Planner {
   Planner(const std::vector<Value>& values, const Survey& survey, const std::function<bool()>& cancelled)
       : values_(values), survey_(survey), cancelled_(cancelled), placed_(values, survey.pairs) {}
 
-  // Each order is good where the others are not; the first that reaches the bound ends the search.
+  // The first order that reaches the bound ends the search.
   Expected<Placement> Plan() {
-    Consider([&](uint32_t v) { return values_[v].size; });
-    Consider([&](uint32_t v) { return -static_cast<int64_t>(values_[v].first); });
-    Consider([&](uint32_t v) {
-      return static_cast<double>(values_[v].size) *
-             (static_cast<double>(values_[v].last) - values_[v].first + 1);
-    });
-    Consider([&](uint32_t v) { return values_[v].last - values_[v].first; });
+    for (auto key : kKeys) {
+      if (!best_.offsets.empty() && survey_.IsBest(best_.total_bytes)) break;
+      Consider(OrderBy(values_, key));
+      if (is_stopped_) break;
+    }
     if (is_stopped_) return MakeError(Code::kCancelled, "the memory plan was given up");
     return std::move(best_);
   }
@@ -222,14 +244,12 @@ class Planner {
  private:
   static constexpr uint64_t kWorkBetweenLooks = 1 << 20;
 
-  // Places the values one after another in the order of their keys, the largest first.
-  template <class Key>
-  void Consider(Key key) {
-    if (is_stopped_ || (!best_.offsets.empty() && survey_.IsBest(best_.total_bytes))) return;
+  // Places the values one after another.
+  void Consider(const std::vector<uint32_t>& order) {
     Placement placement;
     placement.offsets.resize(values_.size());
     placed_.Clear();
-    for (uint32_t v : OrderBy(values_.size(), key)) {
+    for (uint32_t v : order) {
       BestFit fit(values_[v]);
       if (IsStopped(placed_.Show(v, &fit))) return;
       const Range range{fit.offset(), SaturatingAdd(fit.offset(), values_[v].size)};

@@ -46,6 +46,17 @@ TEST(Overlap, OutputsAreApartFromInputs) {
   EXPECT_EQ(RunTwice(Part(memory, 3, 4), Part(memory, 0, 4), Tensor()), refused);
   EXPECT_EQ(RunTwice(Part(memory, 4, 4), Part(memory, 0, 4), Part(memory, 8, 4)), "") << "side by side";
   EXPECT_EQ(RunTwice(Part(memory, 4, 0), Part(memory, 4, 0), Part(memory, 4, 0)), "") << "nothing at all";
+  auto vm = VmFromText(R"---(
+entry @main
+func @main("x": i64[n]) -> ("y": i64[4]) frame 4, 4 {
+  i0 = const 4
+  r1 = output 0, [i0]
+  return [], [r1]
+}
+)---");
+  ASSERT_TRUE(vm);
+  std::array outputs{Part(memory, 0, 4)};
+  EXPECT_EQ(TextOf(vm->NewInvocation().Run(std::array{Part(memory, 2, 0)}, outputs)), "") << "nothing within";
 }
 
 TEST(Overlap, OutputsAreApartFromOneAnother) {

@@ -15,40 +15,7 @@ struct Pending {
   size_t number;
 };
 
-// Whether two tensors have a byte or a string in common. Tensors on different devices have not.
-bool Overlap(const Tensor& a, const Tensor& b) {
-  if (a.device() != b.device()) return false;
-  if (a.dtype() == DType::kString || b.dtype() == DType::kString)
-    return a.dtype() == b.dtype() && a.shared_strings() == b.shared_strings();
-  if (a.device()) return a.device_memory().handle == b.device_memory().handle;
-  const auto a_begin = reinterpret_cast<uintptr_t>(a.data()), b_begin = reinterpret_cast<uintptr_t>(b.data());
-  return a_begin < b_begin + static_cast<uintptr_t>(b.byte_count()) &&
-         b_begin < a_begin + static_cast<uintptr_t>(a.byte_count());
-}
-
-tl::unexpected<Error> NotApart(const std::string& one, const std::string& other) {
-  return MakeError(Code::kInvalidArgument,
-                   one + " and " + other + " share memory; what a run writes must be apart from all else");
-}
-
 }  // namespace
-
-Status Machine::CheckOutputsApart() const {
-  for (uint32_t k = 1; k < given_outputs.size(); ++k)
-    for (uint32_t other = 0; given_outputs[k] != nullptr && other < k; ++other)
-      if (given_outputs[other] != nullptr && Overlap(*given_outputs[k], *given_outputs[other]))
-        return NotApart(OutputName(program, other), OutputName(program, k));
-  return {};
-}
-
-// An output on a device may lie in an input's memory there: it is written when all else is done.
-Status Machine::CheckApart(const Tensor& tensor, uint32_t input) const {
-  for (uint32_t k = 0; k < given_outputs.size(); ++k)
-    if (given_outputs[k] != nullptr && !tensor.device() && Overlap(tensor, *given_outputs[k]))
-      return NotApart("input " + std::to_string(input) + " '" + program.main().inputs[input].name + "'",
-                      OutputName(program, k));
-  return {};
-}
 
 Status Machine::BindInputs(const Arguments& inputs) {
   for (uint32_t i = 0; i < inputs.size(); ++i) {
@@ -116,7 +83,6 @@ Status Machine::CopyIn(const Tensor& tensor, const void* from) {
 }
 
 Expected<Object*> Machine::BindTensor(const Tensor& tensor, uint32_t input) {
-  if (has_given_outputs_) TVMVM_CHECK_OK(CheckApart(tensor, input));
   if (tensor.device()) {  // the program wants it on the host
     Buffer* buffer = NewArenaBuffer(nullptr, tensor.byte_count());
     if (buffer == nullptr) return tl::unexpected(error_);
@@ -129,6 +95,8 @@ Expected<Object*> Machine::BindTensor(const Tensor& tensor, uint32_t input) {
   }
   Buffer* buffer = nullptr;
   const int64_t bytes = tensor.byte_count();
+  if (has_given_outputs_ && MayOverlap(tensor, bytes)) [[unlikely]]
+    TVMVM_CHECK_OK(CheckApart(tensor, input));
   if (tensor.dtype() != DType::kString && !IsElementAligned(tensor.data(), tensor.dtype())) {
     buffer = NewArenaBuffer(nullptr, bytes);
     if (buffer == nullptr) return tl::unexpected(error_);

@@ -32,7 +32,8 @@ Machine::Machine(std::shared_ptr<const Binding> owner)
       arena_(this),
       results_(program.main().outputs.size()),
       staged_(program.main().outputs.size()),
-      symbols_(binding.signature->symbol_count()) {
+      symbols_(binding.signature->symbol_count()),
+      given_memory_(program.main().outputs.size()) {
   if (binding.devices.size() < 2) return;
   gpu = std::make_unique<DeviceWork>(binding.devices[1].get());
   pool.set_device_memory(gpu.get());

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "allocator/arena.h"
@@ -208,6 +209,14 @@ class Machine final : public CancelToken, private BlockSource {
   Status BindContainer(const Value& value, uint32_t input, Object** to);
   Status CheckOutputsApart() const;
   Status CheckApart(const Tensor& tensor, uint32_t input) const;
+  // Whether CheckApart is to have a closer look at a tensor of the host.
+  bool MayOverlap(const Tensor& tensor, int64_t bytes) const {
+    const auto begin = reinterpret_cast<uintptr_t>(tensor.data());
+    bool may = tensor.dtype() == DType::kString;
+    for (const auto& [from, to] : given_memory_)
+      may = may || (begin < to && from < begin + static_cast<uintptr_t>(bytes));
+    return may;
+  }
   Status Collect(Results outputs);
   Status CollectOne(uint32_t number);
   Status CopyToGiven(const TensorObject& result, const Tensor& given);
@@ -223,9 +232,11 @@ class Machine final : public CancelToken, private BlockSource {
   RegisterStack<Slot> slot_stack_;
   RegisterStack<Frame> frames_;
   int32_t depth_ = 0;
-  std::vector<Object*> results_;          // of the entry function
-  std::vector<Value> staged_;             // outputs, until all is well
-  std::vector<int64_t> symbols_;          // of the signature
+  std::vector<Object*> results_;  // of the entry function
+  std::vector<Value> staged_;     // outputs, until all is well
+  std::vector<int64_t> symbols_;  // of the signature
+  // Addresses of host memory that the caller gave for outputs, begin and end; twice 0 where it gave none.
+  std::vector<std::pair<uintptr_t, uintptr_t>> given_memory_;
   bool has_given_outputs_ = false;        // any
   std::vector<const Tensor*> residents_;  // inputs, then outputs; null where a tensor cannot stand in
   Limits limits_;

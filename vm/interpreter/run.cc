@@ -69,9 +69,14 @@ Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
   for (size_t k = 0; k < outputs.size(); ++k) {
     given_outputs[k] =
         program.main().outputs[k].type.kind == ValueKind::kTensor ? outputs.tensor(k) : nullptr;
-    has_given_outputs_ = has_given_outputs_ || given_outputs[k] != nullptr;
+    given_memory_[k] = {};
+    if (given_outputs[k] == nullptr) continue;
+    has_given_outputs_ = true;
+    const auto begin = reinterpret_cast<uintptr_t>(given_outputs[k]->data());  // 0 on a device
+    if (begin != 0)
+      given_memory_[k] = {begin, begin + static_cast<uintptr_t>(given_outputs[k]->byte_count())};
   }
-  if (has_given_outputs_) TVMVM_CHECK_OK(CheckOutputsApart());
+  if (has_given_outputs_ && outputs.size() > 1) TVMVM_CHECK_OK(CheckOutputsApart());
   if (gpu != nullptr) FindResidents(inputs);
   if (!PushFrame(program.function(binding.entry), nullptr)) return tl::unexpected(error_);
   return BindInputs(inputs);
