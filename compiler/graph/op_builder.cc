@@ -280,6 +280,13 @@ std::optional<Error> OpBuilder::TakeError(ValueId* unreadable) {
   return std::exchange(error_, std::nullopt);
 }
 
+Dims OpBuilder::dims(ValueId value, int rank, std::string_view what) {
+  const Type& t = type(value);
+  if (t.rank() == rank) return t.dims;
+  Fail(Code::kInvalidArgument, fmt::format("{} has rank {}, wanted {}", what, t.rank(), rank));
+  return Dims(static_cast<size_t>(rank), Dim(1));
+}
+
 Dim OpBuilder::dim(ValueId value, int axis) const {
   const Dims& all = dims(value);
   int count = static_cast<int>(all.size());

@@ -65,6 +65,9 @@ class OpBuilder {
   DType dtype(ValueId value) const { return type(value).dtype; }
   int rank(ValueId value) const { return type(value).rank(); }
   const Dims& dims(ValueId value) const { return type(value).dims; }
+  // The same of a value that has to have this rank: where it has another one, an error that calls the value
+  // `what`, and as many dims of size 1, so that whoever asks may index into them and look for errors later.
+  Dims dims(ValueId value, int rank, std::string_view what);
   Dim dim(ValueId value, int axis) const;  // axis may be negative; 1 (and failure later) when out of range
   // axis in [-rank, rank) made nonnegative; records an error naming both otherwise.
   int NormalizeAxis(int64_t axis, int rank);

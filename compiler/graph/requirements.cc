@@ -41,6 +41,20 @@ void RequireBroadcast(const Function& function, const Node& node, Requirements* 
   }
 }
 
+void RequireSmallerIndices(const Function& function, const Node& node, Requirements* list) {
+  const Type &data = function.type(node.inputs[0]), &indices = function.type(node.inputs[1]);
+  int64_t axis = node.Int("axis");
+  if (axis < 0) axis += data.rank();
+  for (int other = 0; other < data.rank(); ++other) {
+    const Dim &found = indices.dims[static_cast<size_t>(other)],
+              &limit = data.dims[static_cast<size_t>(other)];
+    if (other != axis && !(found == limit))
+      Require(list, LessEqual(found, limit),
+              fmt::format("the indices have size {{0}} along axis {}, the data {{1}}", other),
+              {found, limit});
+  }
+}
+
 std::vector<Requirement> RequirementsOf(const Function& function, const Node& node) {
   std::vector<Requirement> list;
   RequireAll(function, node, &list);

@@ -28,5 +28,7 @@ void Require(Requirements* list, Dim condition, std::string message, Dims values
 void RequireEqual(Requirements* list, const Dim& found, const Dim& wanted, const std::string& what);
 // Every input broadcasts to the result.
 void RequireBroadcast(const Function& function, const Node& node, Requirements* list);
+// The indices, input 1, are no longer than the data, input 0, along any axis but the node's `axis`.
+void RequireSmallerIndices(const Function& function, const Node& node, Requirements* list);
 
 }  // namespace tvmvm::ir

@@ -124,6 +124,30 @@ def hardly_deviates(step, version):
         return value.size == 0 or not bool(np.all(np.std(value, axis=axes) > 1e-5))
 
 
+def hardly_varies(step, version):
+    """Some plane of bfloat16 whose deviation is not far above the steps of its numbers."""
+    value = step.operands[0].value
+    if value.dtype.name != "bfloat16" or value.size == 0:
+        return False
+    planes = value.astype(np.float64).reshape(*value.shape[:2], -1)
+    with np.errstate(all="ignore"):
+        return bool(np.any(np.std(planes, axis=-1) < 2**-4 * np.abs(planes).max(axis=-1)))
+
+
+def starts_backward_before_the_first(step, version):
+    """Some axis is sliced backward from a place before its first element."""
+    if len(step.operands) < 5:
+        return False
+    starts, axes, steps = (step.operands[i].value for i in (1, 3, 4))
+    sizes = step.operands[0].value.shape
+    axes = range(len(starts)) if axes is None else axes
+    return any(by < 0 and start < -sizes[axis] for start, axis, by in zip(starts.tolist(), axes, steps))
+
+
+def gives_float8e8m0(step):
+    return step.attributes.get("to") == 24 or (step.op == "CastLike" and "e8m0" in step.operands[1].value.dtype.name)
+
+
 def has_accents(step, version):
     """Letters that are a plain one and a mark."""
     return any(unicodedata.combining(c) for w in step.operands[0].value.ravel() for c in unicodedata.normalize("NFKD", str(w)))
@@ -146,7 +170,7 @@ DEFECTS = [
     Defect("MaxPool AveragePool LpPool", EVALUATOR, "with SAME pads the result has ceil(size / stride) places",
            pads_automatically),
     Defect("AveragePool", EVALUATOR, "before opset 7 padding does not count", lambda step, version: version < 7),
-    Defect("Scaler LinearRegressor", EVALUATOR, "the result is always of type float",
+    Defect("Scaler LinearRegressor AffineGrid", EVALUATOR, "the result is always of type float",
            lambda step, version: step.operands[0].value.dtype != np.float32),
     Defect("LpNormalization", EVALUATOR, "p = 1 adds up values, not their magnitudes",
            lambda step, version: step.attributes.get("p", 2) == 1),
@@ -188,8 +212,7 @@ DEFECTS = [
     Defect("LRN", RUNTIME, "takes what leaves the window off its sum, where infinity stays as NaN",
            lambda step, version: not np.all(np.isfinite(step.operands[0].value.astype(np.float64)))),
     Defect("Slice", EVALUATOR, "the start of a backward slice is clamped to the first element",
-           lambda step, version: len(step.operands) == 5 and np.any(step.operands[1].value < -2**30)
-           and np.any(step.operands[4].value < 0)),
+           starts_backward_before_the_first),
     Defect("LpPool", EVALUATOR, "reads other elements where ceil_mode adds a window",
            lambda step, version: step.attributes.get("ceil_mode", 0) == 1),
     Defect("Gemm", EVALUATOR, "adds C where beta is 0", lambda step, version: step.attributes.get("beta", 1) == 0),
@@ -211,8 +234,8 @@ DEFECTS = [
            lambda step, version: is_float(step.operands[0].value.dtype)
            and (step.attributes.get("to") == 8 or (step.op == "CastLike" and step.operands[1].value.dtype == object))),
     Defect("Slice", RUNTIME, "2147483647 and more as the end of a backward slice is clamped to the last element",
-           lambda step, version: len(step.operands) == 5 and np.any(step.operands[2].value > 2**30)
-           and np.any(step.operands[4].value < 0)),
+           lambda step, version: len(step.operands) == 5
+           and np.any((step.operands[2].value > 2**30) & (step.operands[4].value < 0))),
     Defect("StringSplit", RUNTIME, "a delimiter splits the empty string into one empty string",
            lambda step, version: "" in list(step.operands[0].value.ravel())),
     Defect("LogSoftmax", EVALUATOR, "takes the logarithm of quotients that underflow",
@@ -231,6 +254,8 @@ DEFECTS = [
            lambda step, version: version < 16),
     Defect("Cast CastLike", EVALUATOR, "without saturation what float8e8m0 cannot hold is not NaN",
            lambda step, version: step.attributes.get("saturate", 1) == 0),
+    Defect("Cast CastLike", EVALUATOR, "with saturation infinity becomes NaN in float8e8m0, not its largest number",
+           lambda step, version: gives_float8e8m0(step) and holds_infinity(step, version)),
     Defect("Gemm", EVALUATOR, "before opset 7 C without broadcasting is not scaled", lambda step, version: version < 7),
     Defect("Gemm", EVALUATOR, "multiplies integers as floats",
            lambda step, version: any(o.value is not None and o.value.dtype.kind in "iu"
@@ -238,6 +263,8 @@ DEFECTS = [
     Defect("Gemm", RUNTIME, "without a depth C is not scaled", lambda step, version: step.operands[0].value.size == 0),
     Defect("InstanceNormalization", RUNTIME, "takes mean times scale off the bias, which an infinite scale makes NaN",
            lambda step, version: not np.all(np.isfinite(step.operands[1].value.astype(np.float64)))),
+    Defect("InstanceNormalization", EVALUATOR, "rounds the mean to bfloat16, which is coarse beside a small deviation",
+           hardly_varies),
     Defect("Expand", EVALUATOR, "multiplies by ones", lambda step, version: step.operands[0].value.dtype.kind == "c"),
     Defect("Cast CastLike", EVALUATOR, "writes bools as words",
            lambda step, version: step.operands[0].value.dtype.kind == "b"),

@@ -61,6 +61,7 @@ class Prober {
     uint32_t ranks = Type::kAnyRank;
     for (ValueId input : c_.inputs)
       if (input.valid() && IsUnranked(b_.type(input))) ranks &= b_.type(input).ranks;
+    ranks |= 1u << 1;  // of the list of the elements
     std::optional<Probe> first;
     for (int rank = 0; rank < Type::kMostRanks; ++rank) {
       if ((ranks >> rank & 1) == 0) continue;

@@ -24,18 +24,23 @@ void DividePadding(const Dim& total, bool upper, Dim* low, Dim* high) {
 }
 
 WindowGeometry ReadWindow(OnnxContext& c, const Dims& spatial, const Dims& kernel) {
+  constexpr int64_t kLimit = int64_t{1} << 31;  // below, no extent of a window overflows
   size_t count = spatial.size();
   WindowGeometry geometry;
   geometry.strides = SpatialInts(c, "strides", count, 1);
   geometry.dilations = SpatialInts(c, "dilations", count, 1);
   for (size_t i = 0; i < count; ++i) {
-    constexpr int64_t kLimit = int64_t{1} << 31;
     int64_t stride = geometry.strides[i];
     int64_t dilation = geometry.dilations[i];
     if (stride > 0 && dilation > 0 && stride < kLimit && dilation < kLimit) continue;
     c.b.Fail(Code::kInvalidArgument,
              fmt::format("stride {} and dilation {}, positive ones are wanted", stride, dilation));
     geometry.strides[i] = geometry.dilations[i] = 1;
+  }
+  for (const Dim& size : kernel) {
+    if (size.constant().value_or(0) < kLimit) continue;
+    c.b.Fail(Code::kInvalidArgument, fmt::format("a window of {} elements along an axis", size.ToString()));
+    return geometry;
   }
   std::vector<int64_t> pads = SpatialInts(c, "pads", 2 * count, 0);
   geometry.low = Dims(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(count));

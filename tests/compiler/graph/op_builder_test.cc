@@ -54,6 +54,16 @@ TEST_F(OpBuilderTest, ElementwiseOperatorsBroadcast) {
             "tensor<f32,[select(eq(p, 1), q, p)]>");
 }
 
+TEST_F(OpBuilderTest, DimsOfAnotherRankAreAnErrorThatNamesTheValue) {
+  const ValueId x = Input(DType::kF32, {Symbol("n"), 3});
+  EXPECT_EQ(ToString(b_->dims(x, 2, "the key")), "[n, 3]");
+  EXPECT_FALSE(b_->failed());
+  EXPECT_EQ(ToString(b_->dims(x, 4, "the key")), "[1, 1, 1, 1]");
+  EXPECT_EQ(b_->TakeError()->message, "the key has rank 2, wanted 4");
+  EXPECT_EQ(ToString(b_->dims(x, 0, "the number of keys")), "[]");
+  EXPECT_EQ(b_->TakeError()->message, "the number of keys has rank 2, wanted 0");
+}
+
 // Sizes made of one another stay small, their ranges known, in as many steps as the limit allows.
 TEST_F(OpBuilderTest, SizesOfSizesStaySmall) {
   const Dim m = Symbol("m");

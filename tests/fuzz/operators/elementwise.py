@@ -20,9 +20,15 @@ def unary(d):
 
 
 def limited(low, high):
-    """Where the function is steep or its rounding depends on the library beyond."""
+    """Where the function is steep or its rounding depends on the library beyond. What an earlier node gives in 16
+    bits is rounded so coarsely that a steep function makes something else of it."""
     def generate(d):
-        return Node([d.main("T", values=lambda t, s: d.array(t, s, low, high))], scalars(d, "consumed_inputs"))
+        x = d.main("T", values=lambda t, s: d.array(t, s, low, high))
+        if x.name == "carried" and is_float(x.value.dtype) and x.value.dtype.itemsize < 4:
+            numbers = x.value.astype(np.float64)
+            if np.any(np.isfinite(numbers) & ((numbers < low) | (numbers > high))):
+                raise Impossible("too steep")
+        return Node([x], scalars(d, "consumed_inputs"))
     return generate
 
 

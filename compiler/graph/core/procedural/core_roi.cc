@@ -9,6 +9,7 @@
 
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/procedural/loop_access.h"
+#include "compiler/graph/requirements.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -19,16 +20,20 @@ using tensor::IntConstant;
 using tensor::Store;
 using tensor::Variable;
 
+constexpr const char* kFields = "the number of fields of a region";
+
 Expected<std::vector<Type>> InferRois(const InferContext& context, int64_t fields) {
   TVMVM_TRY(Type x, RankedTensor(context, 0));
   TVMVM_TRY(Type rois, RankedTensor(context, 1));
-  bool fits = x.rank() == 4 && rois.rank() == 2 && rois.dims[1].constant().value_or(fields) == fields &&
-              IsFloat(x.dtype) && rois.dtype == x.dtype;
+  bool fits = x.rank() == 4 && rois.rank() == 2 && IsFloat(x.dtype) && rois.dtype == x.dtype;
   if (!fits)
     return MakeError(Code::kInvalidArgument,
                      fmt::format("x is {} and the regions are {}, wanted [N, C, H, W] and [R, {}] "
                                  "of one type of float",
                                  x.ToString(), rois.ToString(), fields));
+  if (rois.dims[1].constant().value_or(fields) != fields)
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("{} is {}, want {}", kFields, rois.dims[1].ToString(), fields));
   int64_t height = context.node.Int("height"), width = context.node.Int("width");
   if (height < 1 || width < 1)
     return MakeError(Code::kInvalidArgument, fmt::format("pools of {} by {}", height, width));
@@ -245,6 +250,16 @@ std::vector<Work> RoiPoolWork(const WorkContext& context) {
   return {{(looked_at + ElementsOf(context.outputs[0])) * Dim(kScalarStep), BytesOnce(context)}};
 }
 
+void RequireAligned(const Function& function, const Node& node, Requirements* list) {
+  const Dims &rois = function.type(node.inputs[1]).dims, &batch = function.type(node.inputs[2]).dims;
+  RequireEqual(list, rois[1], 4, kFields);
+  RequireEqual(list, batch[0], rois[0], "the number of numbers of images");
+}
+
+void RequirePooled(const Function& function, const Node& node, Requirements* list) {
+  RequireEqual(list, function.type(node.inputs[1]).dims[1], 5, kFields);
+}
+
 constexpr CoreOp kRows[] = {
     {.name = "roi_align",
      .kind = OpKind::kProcedural,
@@ -254,7 +269,8 @@ constexpr CoreOp kRows[] = {
      .loops = RoiAlignLoops,
      .work = RoiAlignWork,
      .meaning = "regions of images, each divided into bins; mean or maximum of points interpolated in a bin",
-     .attributes = "height width scale samples mode half_pixel"},
+     .attributes = "height width scale samples mode half_pixel",
+     .requirements = RequireAligned},
     {.name = "roi_pool",
      .kind = OpKind::kProcedural,
      .min_inputs = 2,
@@ -263,7 +279,8 @@ constexpr CoreOp kRows[] = {
      .loops = RoiPoolLoops,
      .work = RoiPoolWork,
      .meaning = "regions of images, each divided into bins; the largest element of each bin",
-     .attributes = "height width scale"},
+     .attributes = "height width scale",
+     .requirements = RequirePooled},
 };
 
 }  // namespace

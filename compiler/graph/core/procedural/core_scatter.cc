@@ -8,6 +8,7 @@
 
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/procedural/loop_access.h"
+#include "compiler/graph/requirements.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -258,6 +259,25 @@ std::vector<Work> ScatterWork(const WorkContext& context) {
   return {{copy.flops + update.flops, copy.bytes + update.bytes}, copy, update};
 }
 
+void RequireUpdates(const Dims& found, const Dims& wanted, Requirements* list) {
+  for (size_t axis = 0; axis < found.size(); ++axis)
+    RequireEqual(list, found[axis], wanted[axis], fmt::format("the updates' size along axis {}", axis));
+}
+
+// There is an update for each index, at its place.
+void RequireElements(const Function& function, const Node& node, Requirements* list) {
+  RequireSmallerIndices(function, node, list);
+  RequireUpdates(function.type(node.inputs[2]).dims, function.type(node.inputs[1]).dims, list);
+}
+
+// There is a slice of x for each tuple of indices.
+void RequireSlices(const Function& function, const Node& node, Requirements* list) {
+  const Dims &data = function.type(node.inputs[0]).dims, &indices = function.type(node.inputs[1]).dims;
+  Dims wanted(indices.begin(), indices.end() - 1);
+  wanted.insert(wanted.end(), data.begin() + static_cast<std::ptrdiff_t>(indices.back().value()), data.end());
+  RequireUpdates(function.type(node.inputs[2]).dims, wanted, list);
+}
+
 constexpr CoreOp kRows[] = {
     {.name = "scatter_elements",
      .kind = OpKind::kProcedural,
@@ -268,7 +288,8 @@ constexpr CoreOp kRows[] = {
      .work = ScatterWork,
      .meaning = "x with each update written along `axis` at the index of the same place",
      .attributes = "axis reduction",
-     .traits = {.updates = true}},
+     .traits = {.updates = true},
+     .requirements = RequireElements},
     {.name = "scatter_nd",
      .kind = OpKind::kProcedural,
      .min_inputs = 3,
@@ -278,7 +299,8 @@ constexpr CoreOp kRows[] = {
      .work = ScatterWork,
      .meaning = "x with slices, addressed by tuples along the last axis of the indices, updated",
      .attributes = "reduction",
-     .traits = {.updates = true}},
+     .traits = {.updates = true},
+     .requirements = RequireSlices},
 };
 
 }  // namespace

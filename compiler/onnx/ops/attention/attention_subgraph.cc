@@ -14,7 +14,7 @@ namespace {
 
 // [batch, query heads, ...] as [batch, heads, query heads a head, ...].
 ValueId Grouped(OpBuilder& b, ValueId x, const Dim& heads) {
-  Dims d = b.dims(x);
+  Dims d = b.dims(x, 4, "the left operand of a product by heads");
   Dim groups = d[1] == heads ? Dim(1) : FloorDiv(d[1], heads);
   return b.Reshape(x, {d[0], heads, groups, d[2], d[3]});
 }
@@ -24,19 +24,19 @@ ValueId ProductByHeads(OpBuilder& b, ValueId left, ValueId right, int64_t summed
   if (b.failed()) return left;
   ValueId grouped = Grouped(b, left, b.dim(right, 1));
   ValueId product = b.Contract(grouped, right, {0, 1}, {0, 1}, {4}, {summed_axis});
-  Dims d = b.dims(left);
-  return b.Reshape(product, {d[0], d[1], d[2], b.dim(right, summed_axis == 3 ? 2 : 3)});
+  return b.Reshape(product,
+                   {b.dim(left, 0), b.dim(left, 1), b.dim(left, 2), b.dim(right, summed_axis == 3 ? 2 : 3)});
 }
 
 }  // namespace
 
-ValueId HeadsApart(OpBuilder& b, ValueId x, int64_t heads) {
-  Dims d = b.dims(x);
-  return b.Transpose(b.Reshape(x, {d[0], d[1], Dim(heads), FloorDiv(d[2], heads)}), {0, 2, 1, 3});
+ValueId HeadsApart(OpBuilder& b, ValueId x, const Dim& heads, std::string_view what) {
+  Dims d = b.dims(x, 3, what);
+  return b.Transpose(b.Reshape(x, {d[0], d[1], heads, FloorDiv(d[2], heads)}), {0, 2, 1, 3});
 }
 
 ValueId HeadsJoined(OpBuilder& b, ValueId x) {
-  Dims d = b.dims(x);
+  Dims d = b.dims(x, 4, "the result of the attention");
   return b.Reshape(b.Transpose(x, {0, 2, 1, 3}), {d[0], d[2], d[1] * d[3]});
 }
 

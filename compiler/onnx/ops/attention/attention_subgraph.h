@@ -3,13 +3,14 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "compiler/graph/op_builder.h"
 
 namespace tvmvm::ir {
 
-// [batch, length, heads * size] as [batch, heads, length, size], and back.
-ValueId HeadsApart(OpBuilder& b, ValueId x, int64_t heads);
+// [batch, length, heads * size] as [batch, heads, length, size], and back. Errors call the operand `what`.
+ValueId HeadsApart(OpBuilder& b, ValueId x, const Dim& heads, std::string_view what);
 ValueId HeadsJoined(OpBuilder& b, ValueId x);
 
 // What scores are multiplied by: the scale, or 1 / sqrt(size) where there is none.

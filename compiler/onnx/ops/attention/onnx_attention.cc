@@ -17,7 +17,7 @@ constexpr double kMasked = -std::numeric_limits<double>::infinity();
 
 // The same where the heads may be apart already.
 ValueId SplitHeads(OpBuilder& b, ValueId x, int64_t heads) {
-  return b.rank(x) == 4 ? x : HeadsApart(b, x, heads);
+  return b.rank(x) == 4 ? x : HeadsApart(b, x, heads, "an operand");
 }
 
 bool CheckRanks(OnnxContext& c) {

@@ -76,12 +76,10 @@ void AttendProjected(OnnxContext& c, ValueId projected, Dims sizes, ValueId mask
            fmt::format("the attribute 'qkv_hidden_sizes' has {} entries, 3 are wanted", sizes.size()));
     return;
   }
-  if (past.valid() && b.rank(past) != 5) {
-    b.Fail(Code::kInvalidArgument, fmt::format("past keys and values of rank {}, 5 is wanted", b.rank(past)));
-    return;
-  }
+  if (past.valid()) b.dims(past, 5, "the past of keys and values");
+  if (b.failed()) return;
   auto part = [&](const Dim& start, const Dim& size) {
-    return HeadsApart(b, b.SliceAxis(projected, 2, start, size), heads);
+    return HeadsApart(b, b.SliceAxis(projected, 2, start, size), heads, "a projection");
   };
   AttentionOperands operands;
   operands.query = part(0, sizes[0]);
@@ -102,10 +100,9 @@ void AttendProjected(OnnxContext& c, ValueId projected, Dims sizes, ValueId mask
 bool CheckProjection(OnnxContext& c) {
   OpBuilder& b = c.b;
   if (!HasHeads(c, "num_heads")) return false;
-  if (b.rank(c.in(0)) == 3 && b.rank(c.in(1)) == 2) return true;
-  b.Fail(Code::kInvalidArgument, fmt::format("data of rank {} and weights of rank {}, 3 and 2 are wanted",
-                                             b.rank(c.in(0)), b.rank(c.in(1))));
-  return false;
+  b.dims(c.in(0), 3, "the data");
+  b.dims(c.in(1), 2, "the weights");
+  return !b.failed();
 }
 
 // Data [batch, length, inputs], weights [inputs, query + key + value], their bias, mask, past keys and values
@@ -166,7 +163,8 @@ class MultiHeadOperands {
   }
   // Of rank 4 are the keys and values of another sequence, which have been through it all.
   ValueId ReadHeads(size_t input) {
-    return b_.rank(c_.in(input)) == 4 ? c_.in(input) : Biased(HeadsApart(b_, c_.in(input), heads_));
+    return b_.rank(c_.in(input)) == 4 ? c_.in(input)
+                                      : Biased(HeadsApart(b_, c_.in(input), heads_, "an operand"));
   }
   // Biases of the projections stand one after another.
   ValueId Biased(ValueId x) {
@@ -189,12 +187,14 @@ class MultiHeadOperands {
 // `indirection` [batch, beams, room] names.
 ValueId OfBeams(OpBuilder& b, ValueId entries, ValueId indirection, const Dim& past) {
   if (b.failed()) return entries;
-  Dims d = b.dims(entries);  // [batch * beams, heads, length, size]
-  ValueId beams = b.DimScalar(b.dim(indirection, 1));
+  Dims d = b.dims(entries, 4, "the cache");  // [batch * beams, heads, length, size]
+  Dims beams_of = b.dims(indirection, 3, "cache_indirection");
+  if (b.failed()) return entries;
+  ValueId beams = b.DimScalar(beams_of[1]);
   ValueId row = b.Iota(DType::kI64, {d[0], Dim(1)}, 0);
   ValueId step = b.Iota(DType::kI64, {d[2]}, 0);
   ValueId first = b.Sub(row, b.Binary(ExprOp::kFloorMod, row, beams));
-  ValueId named = b.Cast(b.Reshape(indirection, {d[0], b.dim(indirection, 2)}), DType::kI64);
+  ValueId named = b.Cast(b.Reshape(indirection, {d[0], beams_of[2]}), DType::kI64);
   named = b.Add(first, b.SliceAxis(named, 1, 0, d[2]));
   ValueId from = b.Where(b.Binary(ExprOp::kLess, step, b.DimScalar(past)), named, row);
   CheckIndices(b, from, {d[0]});
@@ -221,11 +221,6 @@ void AttendAfterPast(OnnxContext& c, AttentionOperands operands, const CacheInpu
     operands.key = key.used;
     operands.value = value.used;
     if (c.has(at.indirection)) {
-      if (b.rank(c.in(at.indirection)) != 3) {
-        b.Fail(Code::kInvalidArgument,
-               fmt::format("cache_indirection of rank {}, 3 is wanted", b.rank(c.in(at.indirection))));
-        return;
-      }
       operands.key = OfBeams(b, operands.key, c.in(at.indirection), past);
       operands.value = OfBeams(b, operands.value, c.in(at.indirection), past);
     }
@@ -315,14 +310,12 @@ ValueId SumOfBiases(OpBuilder& b, ValueId x, ValueId y) {
 SharedBuffer WrittenInto(OnnxContext& c, ValueId buffer, ValueId fresh, const Dim& past) {
   OpBuilder& b = c.b;
   if (b.failed()) return {buffer, buffer};
-  if (b.rank(buffer) != 4 || b.rank(fresh) != 4) {
-    b.Fail(Code::kInvalidArgument, fmt::format("a cache of rank {}, 4 is wanted", b.rank(buffer)));
-    return {buffer, buffer};
-  }
-  Dim total = past + b.dim(fresh, 2);
-  b.Require(And(LessEqual(0, past), LessEqual(total, b.dim(buffer, 2))),
-            "{0} past and {1} new entries in a cache of {2}", {past, b.dim(fresh, 2), b.dim(buffer, 2)});
-  ValueId places = b.Expand(b.DimScalar(past), {b.dim(fresh, 0)});
+  Dims room = b.dims(buffer, 4, "the cache"), added = b.dims(fresh, 4, "what the cache takes");
+  if (b.failed()) return {buffer, buffer};
+  Dim total = past + added[2];
+  b.Require(And(LessEqual(0, past), LessEqual(total, room[2])),
+            "{0} past and {1} new entries in a cache of {2}", {past, added[2], room[2]});
+  ValueId places = b.Expand(b.DimScalar(past), {added[0]});
   ValueId whole = Apply(c, "TensorScatter", {buffer, fresh, places});
   return {whole, b.SliceAxis(whole, 2, 0, total)};
 }

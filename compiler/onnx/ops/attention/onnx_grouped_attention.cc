@@ -64,24 +64,22 @@ class GroupedQueries {
     if (Refuses(c_, kQueryNorm, "norms of query and key") || Refuses(c_, kKeyNorm, "norms of query and key"))
       return false;
     bool rotates = c_.Int("do_rotary", 0) != 0;
-    if (b_.rank(c_.in(0)) != 3 || c_.has(1) != c_.has(2) || !c_.has(kLengths) || !c_.has(kTotal) ||
+    if (c_.has(1) != c_.has(2) || !c_.has(kLengths) || !c_.has(kTotal) ||
         c_.has(kPastKey) != c_.has(kPastValue) || (rotates && !(c_.has(kCosines) && c_.has(kSines)))) {
-      b_.Fail(Code::kInvalidArgument,
-              fmt::format("a query of rank {}, 3 is wanted, or a key, a value, lengths or the "
-                          "caches of angles are missing",
-                          b_.rank(c_.in(0))));
+      b_.Fail(Code::kInvalidArgument, "a key, a value, lengths or the caches of angles are missing");
       return false;
     }
     int64_t heads = c_.Int("num_heads", 1), shared = c_.Int("kv_num_heads", 1);
     if (c_.has(1)) {
-      operands_.query = HeadsApart(b_, c_.in(0), heads);
-      operands_.key = HeadsApart(b_, c_.in(1), shared);
-      operands_.value = HeadsApart(b_, c_.in(2), shared);
+      operands_.query = HeadsApart(b_, c_.in(0), heads, "the query");
+      operands_.key = HeadsApart(b_, c_.in(1), shared, "the key");
+      operands_.value = HeadsApart(b_, c_.in(2), shared, "the value");
       return !b_.failed();
     }
-    Dim size = FloorDiv(b_.dim(c_.in(0), 2), heads + 2 * shared);
+    Dim size = FloorDiv(b_.dims(c_.in(0), 3, "the query")[2], heads + 2 * shared);
     auto part = [&](int64_t start, int64_t count) {
-      return HeadsApart(b_, b_.SliceAxis(c_.in(0), 2, size * Dim(start), size * Dim(count)), count);
+      return HeadsApart(b_, b_.SliceAxis(c_.in(0), 2, size * Dim(start), size * Dim(count)), count,
+                        "a part of the query");
     };
     operands_.query = part(0, heads);
     operands_.key = part(heads, shared);
@@ -121,7 +119,7 @@ class GroupedQueries {
 
   ValueId Rotated(ValueId x) {
     if (b_.failed()) return x;
-    Dims d = b_.dims(x);
+    Dims d = b_.dims(x, 4, "what is rotated");
     OnnxAttributes attributes{{"interleaved", IntAttribute(c_.Int("rotary_interleaved", 0))}};
     Dim rotated = b_.dim(c_.in(kCosines), 1) * Dim(2);
     if (rotated.is_constant() && !(rotated == d[3]))
@@ -176,9 +174,7 @@ class GroupedQueries {
   // The given bias has a column for each place of the sequence.
   ValueId GivenBias(const KeyValueCache& cache, ValueId key) {
     ValueId bias = b_.Cast(c_.in(kBias), DType::kF32);
-    if (b_.rank(bias) != 4)
-      return b_.Fail(Code::kInvalidArgument, fmt::format("a bias of rank {}, 4 is wanted", b_.rank(bias)));
-    Dims d = b_.dims(bias);
+    Dims d = b_.dims(bias, 4, "the bias of the scores");
     Dim keys = b_.dim(operands_.key, 2);
     if (!cache.positions.valid()) {
       Dims none(4, Dim(0)), more = none;

@@ -11,11 +11,9 @@ namespace {
 using tensor::ExprOp;
 
 bool CheckRanks(OpBuilder& b, const CacheStep& step) {
-  if (b.failed()) return false;
-  if (b.rank(step.past_key) == 4 && b.rank(step.past_value) == 4) return true;
-  b.Fail(Code::kInvalidArgument, fmt::format("caches of ranks {} and {}, 4 is wanted", b.rank(step.past_key),
-                                             b.rank(step.past_value)));
-  return false;
+  b.dims(step.past_key, 4, "the past key");
+  b.dims(step.past_value, 4, "the past value");
+  return !b.failed();
 }
 
 // The cache, longer where it is too short, with the new entries after the old ones.
@@ -33,7 +31,7 @@ ValueId Packed(OpBuilder& b, ValueId x, ValueId scale, int64_t bits) {
   ValueId codes = RoundTo(b, b.Div(b.Cast(x, DType::kF32), scale), bits == 8 ? DType::kI8 : DType::kI4);
   if (bits == 8) return codes;
   ValueId wide = b.Cast(b.Add(b.Cast(codes, DType::kI32), b.ScalarInt(DType::kI32, 8)), DType::kU8);
-  Dims d = b.dims(wide);
+  Dims d = b.dims(wide, 4, "what a cache takes");
   Dims apart{d[0], d[1], d[2], FloorDiv(d[3], 2), 2};
   ValueId pairs = b.Reshape(wide, apart);
   auto half = [&](int64_t which) { return b.Squeeze(b.SliceAxis(pairs, 4, which, 1), {4}); };

@@ -13,17 +13,6 @@ using tensor::ExprOp;
 
 constexpr int64_t kMostWrittenOut = 4;
 
-// [batch, length, heads * size] as [batch, heads, length, size] in f32.
-ValueId ByHeads(OpBuilder& b, ValueId x, const Dim& heads) {
-  if (b.rank(x) != 3)
-    return b.Fail(
-        Code::kInvalidArgument,
-        fmt::format("a tensor of rank {} where [batch, length, heads * size] is wanted", b.rank(x)));
-  Dims d = b.dims(x);
-  ValueId apart = b.Reshape(b.Cast(x, DType::kF32), {d[0], d[1], heads, FloorDiv(d[2], heads)});
-  return b.Transpose(apart, {0, 2, 1, 3});
-}
-
 // The inputs of all steps; each is [batch, heads, length, size].
 struct Recurrence {
   OpBuilder& b;
@@ -50,7 +39,7 @@ struct Recurrence {
   // What the queries of step t read: [batch, query heads, value size].
   ValueId Read(ValueId state, const Dim& t) const {
     ValueId q = At(query, t);
-    Dims d = b.dims(q);
+    Dims d = b.dims(q, 3, "the query of a step");
     Dim heads = b.dim(state, 1);
     ValueId result;
     if (ranges_over_queries) {
@@ -108,32 +97,31 @@ void LinearAttention(OnnxContext& c) {
   int64_t query_heads = c.Int("q_num_heads", 0), heads = c.Int("kv_num_heads", 0);
   UpdateRule rule = ReadRule(c);
   if (b.failed()) return;
-  bool ranks = b.rank(c.in(0)) == 3 && b.rank(c.in(1)) == 3 && b.rank(c.in(2)) == 3;
   bool divides = heads > 0 && query_heads > 0 && (query_heads % heads == 0 || heads % query_heads == 0);
-  if (!ranks || !divides || (rule.is_gated && !c.has(4)) || (rule.is_corrected && !c.has(5))) {
-    b.Fail(Code::kInvalidArgument,
-           fmt::format("{} query heads over {} heads, query, key and value of ranks {}, {} and {}, or what "
-                       "the rule needs is missing",
-                       query_heads, heads, b.rank(c.in(0)), b.rank(c.in(1)), b.rank(c.in(2))));
+  if (!divides || (rule.is_gated && !c.has(4)) || (rule.is_corrected && !c.has(5))) {
+    b.Fail(
+        Code::kInvalidArgument,
+        fmt::format("{} query heads over {} heads, or what the rule needs is missing", query_heads, heads));
     return;
   }
-  Recurrence r{b, ByHeads(b, c.in(0), query_heads), ByHeads(b, c.in(1), heads), ByHeads(b, c.in(2), heads)};
+  auto apart = [&](size_t input, const Dim& count, std::string_view what) {
+    return HeadsApart(b, b.Cast(c.in(input), DType::kF32), count, what);
+  };
+  Recurrence r{b, apart(0, query_heads, "the query"), apart(1, heads, "the key"),
+               apart(2, heads, "the value")};
   r.ranges_over_queries = query_heads >= heads;
   std::optional<double> scale;
   if (c.Float("scale", 0) != 0) scale = c.Float("scale", 0);
   r.scale = AttentionFactor(b, DType::kF32, scale, b.dim(r.query, 3));
-  if (rule.is_gated) r.decay = ByHeads(b, c.in(4), heads);
-  if (rule.is_corrected) r.beta = ByHeads(b, c.in(5), b.dim(c.in(5), 2));
+  if (rule.is_gated) r.decay = apart(4, heads, "the decay");
+  if (rule.is_corrected) r.beta = apart(5, b.dim(c.in(5), 2), "the update rate");
+  if (c.has(3)) b.dims(c.in(3), 4, "the past state");
   if (b.failed()) return;
-  if (c.has(3) && b.rank(c.in(3)) != 4) {
-    b.Fail(Code::kInvalidArgument, fmt::format("a past state of rank {}, wanted 4", b.rank(c.in(3))));
-    return;
-  }
   Dims state_dims{b.dim(c.in(0), 0), Dim(heads), b.dim(r.key, 3), b.dim(r.value, 3)};
   ValueId state = c.has(3) ? b.Cast(c.in(3), DType::kF32) : b.Expand(b.Scalar(DType::kF32, 0), state_dims);
   auto [rows, last] = r.Run(c, state);
   if (b.failed()) return;
-  Dims d = b.dims(rows);
+  Dims d = b.dims(rows, 4, "what is read");
   c.Out(0, b.Cast(b.Reshape(rows, {d[0], d[1], d[2] * d[3]}), b.dtype(c.in(0))));
   c.Out(1, b.Cast(last, b.dtype(c.has(3) ? c.in(3) : c.in(0))));
 }

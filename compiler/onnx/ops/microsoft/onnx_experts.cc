@@ -39,7 +39,7 @@ ValueId WeightsOf(OpBuilder& b, const ExpertLayer& layer, const Dim& expert) {
   ValueId given = OfExpert(b, layer.weights, expert);
   if (layer.bits == 0 || b.failed()) return b.Cast(given, DType::kF32);
   ValueId codes = b.Cast(UnpackedBits(b, given, layer.bits), DType::kF32);
-  Dims d = b.dims(codes);
+  Dims d = b.dims(codes, 2, "the weights of an expert");
   Dim blocks = layer.block == 0 ? Dim(1) : FloorDiv(d[1], layer.block);
   Dims apart{d[0], blocks, layer.block == 0 ? d[1] : Dim(layer.block)}, one{d[0], blocks, 1};
   ValueId zero = b.Scalar(DType::kF32, static_cast<double>(int64_t{1} << (layer.bits - 1)));
@@ -123,7 +123,7 @@ class Mixture {
     if (fusion_ == 0 && third_.valid()) {
       linear = Through(b_, third_, rows, expert);
     } else if (fusion_ == 1 || fusion_ == 2) {
-      Dims d = b_.dims(hidden);
+      Dims d = b_.dims(hidden, 2, "what an expert gives");
       Dim half = FloorDiv(d[1], 2);
       int64_t step = fusion_ == 1 ? 2 : 1;
       gate = b_.Slice(hidden, {0, 0}, {1, step}, {d[0], half});

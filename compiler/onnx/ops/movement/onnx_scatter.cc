@@ -43,6 +43,13 @@ void TensorScatter(OnnxContext& c) {
   }
   Dims dims = b.dims(c.in(1));
   Dim size = b.dim(c.in(0), axis);
+  for (int i = 0; i < static_cast<int>(dims.size()); ++i) {
+    const Dim &found = dims[static_cast<size_t>(i)], wanted = b.dim(c.in(0), i);
+    if (i != axis && !(found == wanted))
+      b.Require(Equal(found, wanted),
+                fmt::format("an update of size {{0}} along axis {}, the cache has {{1}}", i),
+                {found, wanted});
+  }
   Dims along(dims.size(), Dim(1)), batch = along;
   along[static_cast<size_t>(axis)] = dims[static_cast<size_t>(axis)];
   batch[0] = dims[0];

@@ -20,6 +20,12 @@ void RoiAlign(OnnxContext& c) {
            fmt::format("mode '{}', coordinate_transformation_mode '{}'", mode, transform));
     return;
   }
+  constexpr int64_t kMostSamples = 1 << 12;
+  if (c.Int("sampling_ratio", 0) > kMostSamples) {
+    b.Fail(Code::kUnsupported, fmt::format("{} samples of a bin along an axis, at most {} are possible",
+                                           c.Int("sampling_ratio", 0), kMostSamples));
+    return;
+  }
   RequireBetween(b, c.in(2), 0, b.dim(c.in(0), 0) - Dim(1), "the numbers of images");
   c.Out(0, b.Emit("roi_align", {c.in(0), c.in(1), c.in(2)},
                   {{"mode", mode},

@@ -171,6 +171,7 @@ constexpr OnnxOp kRows[] = {
 
 ValueId UnpackedBits(OpBuilder& b, ValueId bytes, int64_t bits) {
   if (bits == 8) return bytes;
+  if (b.rank(bytes) == 0) return b.Fail(Code::kInvalidArgument, "packed numbers of rank 0");
   Dims dims = b.dims(bytes);
   int64_t count = 8 / bits;
   ValueId shift = b.Mul(b.Iota(DType::kU8, {Dim(count)}, 0), b.ScalarInt(DType::kU8, bits));

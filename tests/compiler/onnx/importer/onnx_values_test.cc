@@ -5,7 +5,7 @@
 
 #include "compiler/graph/printer.h"
 #include "compiler/graph/verifier.h"
-#include "compiler/onnx/importer/onnx_importer.h"
+#include "tests/compiler/onnx/importer/imported.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
 
 namespace tvmvm::ir {
@@ -324,6 +324,23 @@ TEST(OnnxLists, ABranchForEachLengthThatTheOperatorTakes) {
   EXPECT_THAT(slice, Not(HasSubstr("if(")));
   // A reshape takes them all: the result's rank is known when it runs.
   EXPECT_THAT(ImportNode({"Reshape", {"x", "to"}, {"y"}}, inputs), HasSubstr("output \"y\""));
+}
+
+// A single operand is joined to itself whatever its rank, as long as it has the axis: the list of its
+// elements has it not.
+TEST(OnnxLists, AnAxisIsLookedForInEachRank) {
+  std::vector<std::string> inputs{ValueMessage("x", kOnnxFloat, {"a", "b", "c"}),
+                                  ValueMessage("to", kOnnxInt64, {"n"})};
+  auto joined = [&](int64_t axis) {
+    return Imported(ModelMessage({{{"Expand", {"x", "to"}, {"wide"}},
+                                   {"Concat", {"wide"}, {"y"}, {IntAttribute("axis", axis)}}},
+                                  inputs,
+                                  {UntypedValue("y")}}))
+        .error();
+  };
+  EXPECT_EQ(joined(2), "no error");
+  EXPECT_EQ(joined(-3), "no error");
+  EXPECT_THAT(joined(9), HasSubstr("axis 9 is out of range for rank 3"));
 }
 
 TEST(OnnxLists, OneElementOfATensorOfAnyRankDecides) {
