@@ -138,7 +138,7 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   Timing timing;
   Clock::time_point begin = Clock::now();
   TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model));
-  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model.threads, arguments.model.devices));
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model));
   timing.load_ms = MillisecondsSince(begin);
 
   TVMVM_TRY(std::vector<Value> inputs,

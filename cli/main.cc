@@ -149,6 +149,7 @@ void AddModel(CLI::App* app, ModelArguments* model) {
   AddPrecision(app, &model->precision);
   AddImport(app, &model->import.strict_onnx, &model->import.distinct_dims);
   AddThreads(app, &model->threads);
+  app->add_flag("--no-native", model->no_native, "Refuse a .vmexe file that runs code of its own");
 }
 
 CLI::App* AddCommand(CLI::App& app, const char* name, const char* purpose, const std::string& examples) {

@@ -62,16 +62,22 @@ Status SaveModel(const Program& program, const std::string& path) {
   return file.Commit();
 }
 
+Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model) {
+  const bool is_ours = model.path.ends_with(".onnx");
+  return CreateVm(std::move(program), model.threads, model.devices, is_ours || !model.no_native);
+}
+
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
-                                       const std::vector<std::string>& devices) {
+                                       const std::vector<std::string>& devices, bool allow_native) {
   VmOptions options;
   options.threads = threads;
+  options.allow_native = allow_native;
   TVMVM_TRY(options.devices, OpenGpus(devices));
   auto vm = Vm::Create(program, options);
   bool has_bitcode = std::ranges::any_of(program->libraries, [](const KernelLibrarySpec& library) {
     return library.form == KernelForm::kBitcode;
   });
-  if (vm || vm.error().code != Code::kUnsupported || !has_bitcode) return vm;
+  if (vm || vm.error().code != Code::kUnsupported || !has_bitcode || !allow_native) return vm;
   TVMVM_TRY(const Compiler* compiler, OpenCompiler());
   options.jit = compiler->CreateJit();
   return Vm::Create(std::move(program), options);

@@ -27,9 +27,12 @@ Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view =
 // As SaveProgram; what exists and is not a regular file (/dev/null) is written to, not replaced.
 Status SaveModel(const Program& program, const std::string& path);
 // Binds the program to this machine; opens the compiler library only for a program that holds nothing but
-// bitcode for it.
+// bitcode for it. `allow_native`: as VmOptions.
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
-                                       const std::vector<std::string>& devices = {"cpu"});
+                                       const std::vector<std::string>& devices = {"cpu"},
+                                       bool allow_native = true);
+// The same for what LoadModel gave: what was compiled here is not refused.
+Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model);
 // "12 kernels on vulkan:0 (SPIR-V), 2 on cpu (x86-64-v4 shared object)"
 std::string DescribeDevices(const Vm& vm);
 Limits LimitsOf(const LimitArguments& limits);

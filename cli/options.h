@@ -65,6 +65,7 @@ struct ModelArguments {
   Precision precision = Precision::kF32;
   ImportArguments import;
   int threads = 0;
+  bool no_native = false;
 };
 
 // What a run may take; 0: as much as it wants.

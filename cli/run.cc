@@ -143,7 +143,7 @@ Expected<int> RunCommand(const RunArguments& arguments) {
                      fmt::format("the model has no value or node named '{}'", arguments.dump));
   TVMVM_TRY(std::vector<Value> inputs, MakeInputs(main, arguments.inputs, arguments.limits.max_bytes));
   TVMVM_TRY(std::vector<ExpectedOutput> expected, ReadExpectations(main, arguments));
-  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model.threads, arguments.model.devices));
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model));
   TVMVM_TRY(Outcome outcome, Execute(*vm, inputs, arguments));
 
   std::vector<std::string> differences;

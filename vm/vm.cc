@@ -13,7 +13,6 @@ std::shared_ptr<Device> CpuFrom(const VmOptions& options) {
   cpu.threads = options.threads;
   cpu.pool = options.pool;
   cpu.jit = options.jit;
-  cpu.allow_native = options.allow_native;
   cpu.force_level = options.force_cpu_level;
   return CreateCpuDevice(cpu);
 }
@@ -30,7 +29,7 @@ Expected<std::shared_ptr<Vm>> Vm::Create(std::shared_ptr<const Program> program,
   });
   if (!has_cpu) devices.push_back(CpuFrom(options));
   std::shared_ptr<Vm> vm(new Vm);
-  TVMVM_TRY(vm->impl_->binding, Bind(std::move(program), std::move(devices)));
+  TVMVM_TRY(vm->impl_->binding, Bind(std::move(program), std::move(devices), options.allow_native));
   return vm;
 }
 

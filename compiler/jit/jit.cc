@@ -21,7 +21,12 @@ Expected<std::shared_ptr<llvm::orc::LLJIT>> MakeLlJit() {
   if (!builder) return Refused(builder.takeError(), "detecting the host CPU");
   builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
   builder->setRelocationModel(llvm::Reloc::PIC_);
-  auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(*builder)).create();
+  // Kernels import nothing, so the process has nothing for them, and they need no run-time support either.
+  auto jit = llvm::orc::LLJITBuilder()
+                 .setJITTargetMachineBuilder(std::move(*builder))
+                 .setLinkProcessSymbolsByDefault(false)
+                 .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
+                 .create();
   if (!jit) return Refused(jit.takeError(), "starting the JIT");
   return std::shared_ptr<llvm::orc::LLJIT>(std::move(*jit));
 }
@@ -48,12 +53,21 @@ class OrcJit final : public KernelJit {
                              std::span<const std::string> symbols) override {
     TVMVM_TRY(std::shared_ptr<llvm::orc::LLJIT> jit, MakeLlJit());
     TVMVM_TRY(llvm::orc::ThreadSafeModule module, ParseModule(bitcode, jit->getDataLayout()));
+    // What the session finds wrong it would print.
+    auto found = std::make_shared<std::string>();
+    jit->getExecutionSession().setErrorReporter([found](llvm::Error error) {
+      *found += (found->empty() ? "" : "; ") + llvm::toString(std::move(error));
+    });
     if (llvm::Error error = jit->addIRModule(std::move(module)))
       return Refused(std::move(error), "compiling kernels");
     Compiled compiled;
     for (const std::string& symbol : symbols) {
       auto address = jit->lookup(symbol);
-      if (!address) return Refused(address.takeError(), "finding a kernel");
+      if (!address) {
+        std::string why = llvm::toString(address.takeError());
+        if (!found->empty()) why += ": " + *found;
+        return MakeError(Code::kInvalidProgram, fmt::format("finding a kernel: {}", why));
+      }
       compiled.functions.push_back(address->toPtr<KernelFunction>());
     }
     compiled.owner = std::move(jit);

@@ -195,7 +195,6 @@ bool CpuDevice::Allowed(CpuLevel level) const {
 }
 
 const KernelLibrarySpec* CpuDevice::BestObject(std::span<const KernelLibrarySpec> libraries) const {
-  if (!options_.allow_native) return nullptr;
   // "host" comes last: nothing says which machine it was made on.
   for (CpuLevel level : CpuLevels()) {
     if (!Allowed(level)) continue;
@@ -265,7 +264,6 @@ Error CpuDevice::NoLibrary(std::span<const KernelLibrarySpec> libraries) const {
   std::string message = "the program holds CPU kernels as " + (held.empty() ? "nothing" : held) +
                         "; this machine runs " + CpuLevelName(HostCpuLevel());
   if (!options_.force_level.empty()) message += ", limited to " + options_.force_level;
-  if (!options_.allow_native) message += ", native code is not allowed";
   if (bitcode && !options_.jit) message += ", and there is no JIT for the bitcode";
   return Error{Code::kUnsupported, message};
 }

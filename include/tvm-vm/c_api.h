@@ -160,7 +160,7 @@ TVMVM_API tvmvm_status* tvmvm_device_warm(const tvmvm_device* device, const tvmv
 typedef struct tvmvm_vm_options {
   size_t size;
   int threads;   /* 0: all CPUs that the process may use */
-  int no_native; /* nonzero: packed native code is refused */
+  int no_native; /* nonzero: programs that run code of their own, in whatever form, are refused */
   /* In order of preference, kept alive by the VM; with a GPU in front a program that was compiled for one
    * runs on it. Where "cpu" is not among them one is made. */
   const tvmvm_device* const* devices;

@@ -12,7 +12,6 @@ struct CpuDeviceOptions {
   int threads = 0;                   // 0: AvailableCpus()
   std::shared_ptr<WorkerPool> pool;  // null: the device makes its own of `threads` workers
   std::shared_ptr<KernelJit> jit;    // null: bitcode cannot be used
-  bool allow_native = true;          // false: shared objects are refused, bitcode only
   std::string force_level;           // "": the best the CPU has; "x86-64-v3": at most that (tests)
 };
 

@@ -27,6 +27,8 @@ struct VmOptions {
   // CPU alone; of GPUs the first counts. Where there is no CPU among them, one is made from the options
   // above.
   std::vector<std::shared_ptr<Device>> devices;
+  // False: a program that runs code of its own, in whatever form (shared objects, bitcode, OpenCL C, SPIR-V),
+  // is refused. What the code may do nobody checks.
   bool allow_native = true;
   std::string force_cpu_level;  // tests: run at most this level's kernels
 };
@@ -83,10 +85,10 @@ class Invocation {
   // output: an empty handle asks for a new tensor; a tensor given there receives the result in its memory
   // (dtype and shape must fit) and stays the caller's. Tensors on the run's GPU are read and written there,
   // across the bus only where the program itself wants them on the host. Memory given for an output is apart
-  // from that of all other outputs and, on the host, from all inputs. Inputs are checked before anything runs: count, dtype,
-  // rank, dims, shared symbols. On an error no output is changed other than by partial writes into the
-  // caller's own memory, and the Invocation can be used again.
-  // Inputs and outputs that are optional tensors may be empty handles.
+  // from that of all other outputs and, on the host, from all inputs. Inputs are checked before anything
+  // runs: count, dtype, rank, dims, shared symbols. On an error no output is changed other than by partial
+  // writes into the caller's own memory, and the Invocation can be used again. Inputs and outputs that are
+  // optional tensors may be empty handles.
   [[nodiscard]] Status Run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   // The same with sequences, optionals and tuples among them. Memory may be given for outputs that are
   // tensors; whatever lies at the place of another is replaced. Elements that the program made are handed

@@ -72,6 +72,26 @@ TEST(Device, TheEntryIsThatOfTheFirstDevice) {
   EXPECT_EQ(vm->Devices()[0].name, "cpu");
 }
 
+// Whatever the device, and whatever form its code has.
+TEST(Device, CodeOfTheProgramsOwnCanBeRefused) {
+  auto error = [](const std::string& body, VmOptions options) {
+    auto program = Assemble(Body(body));
+    EXPECT_TRUE(program) << program.error().message;
+    options.allow_native = false;
+    auto vm = Vm::Create(*program, options);
+    return vm ? "" : std::string(CodeName(vm.error().code)) + ": " + vm.error().message;
+  };
+  const std::string launch = "launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2, r2]\n";
+  EXPECT_EQ(
+      error(kThere + launch, WithNull()),
+      "unsupported: the program runs code of its own: 1 kernels, the first is 'k', and native code is not "
+      "allowed");
+  EXPECT_THAT(error("launch @on_cpu, 0, [i1, i1, i1, i0, i0, i0], [i1], [r0, r1]\n", WithNull()),
+              HasSubstr("the first is 'on_cpu'"));
+  EXPECT_EQ(error(std::string(kThere) + "copy [r1, r2], i3\n", WithNull()), "");
+  EXPECT_EQ(error(kThere + launch, TestOptions()), "") << "a run on the CPU alone reaches no kernel";
+}
+
 TEST(Device, CopiesGoThereAndBack) {
   EXPECT_THAT(Numbers(std::string(kThere) + "copy [r1, r2], i3\n"), ElementsAre(3, 4));
   // Between places of the device, and in parts.

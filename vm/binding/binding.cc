@@ -47,6 +47,17 @@ Status BindKernels(uint32_t queue, const Uses& uses, Binding* binding) {
   return {};
 }
 
+// Bitcode and the source of a GPU's kernels become machine code, too.
+Status RefuseKernels(const Program& program, const Uses& uses) {
+  const auto first = std::find(uses.kernels.begin(), uses.kernels.end(), true);
+  if (first == uses.kernels.end()) return {};
+  const auto count = std::count(first, uses.kernels.end(), true);
+  return MakeError(Code::kUnsupported,
+                   "the program runs code of its own: " + std::to_string(count) + " kernels, the first is '" +
+                       program.kernels[static_cast<size_t>(first - uses.kernels.begin())].name +
+                       "', and native code is not allowed");
+}
+
 Status UploadConstants(const Uses& uses, Binding* binding) {
   if (uses.gpu_constants.empty()) return {};
   const std::shared_ptr<Device>& device = binding->devices[1];
@@ -113,7 +124,8 @@ Status CheckEntry(const Program& program) {
 }  // namespace
 
 Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> program,
-                                              std::vector<std::shared_ptr<Device>> devices) {
+                                              std::vector<std::shared_ptr<Device>> devices,
+                                              bool allow_native) {
   if (!program) return MakeError(Code::kInvalidArgument, "no program given");
   auto binding = std::make_shared<Binding>();
   binding->program = std::move(program);
@@ -122,6 +134,7 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
   binding->entry =
       gpu_first ? binding->program->gpu_entry.value_or(binding->program->entry) : binding->program->entry;
   const Uses uses = UsesOf(*binding->program, binding->entry);
+  if (!allow_native) TVMVM_CHECK_OK(RefuseKernels(*binding->program, uses));
   TVMVM_CHECK_OK(ChooseDevices(devices, uses, binding.get()));
   binding->kernels.resize(binding->program->kernels.size());
   for (uint32_t queue = 0; queue < binding->devices.size(); ++queue)

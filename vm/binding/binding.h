@@ -33,8 +33,9 @@ struct Binding {
 
 // `devices` in order of preference: with a GPU in front, and where the program has an entry for that class,
 // it runs that one. There is a CPU among them; of GPUs the first counts. Errors: kUnsupported where no device
-// runs a kernel, naming both; kInvalidProgram.
+// runs a kernel, naming both, or where one is used and `allow_native` is false; kInvalidProgram.
 Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> program,
-                                              std::vector<std::shared_ptr<Device>> devices);
+                                              std::vector<std::shared_ptr<Device>> devices,
+                                              bool allow_native);
 
 }  // namespace tvmvm

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <llvm/Bitcode/BitcodeWriter.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
 
 #include "bytecode/kernel_abi.h"
 #include "compiler/codegen/codegen.h"
@@ -43,6 +46,33 @@ TEST(Jit, RunsBitcode) {
   KernelArgs arguments{buffers, nullptr, nullptr};
   ASSERT_EQ(compiled->functions[0](&arguments, 0, 10), 0);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(out[i], 2 * i);
+}
+
+// int doubled() that calls `callee` of the process.
+std::vector<std::byte> CallerOf(const char* callee) {
+  llvm::LLVMContext context;
+  llvm::Module module("hostile", context);
+  llvm::Type* number = llvm::Type::getInt32Ty(context);
+  auto* type = llvm::FunctionType::get(number, false);
+  auto* outside = llvm::Function::Create(type, llvm::Function::ExternalLinkage, callee, module);
+  auto* kernel = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "doubled", module);
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "entry", kernel));
+  builder.CreateRet(builder.CreateCall(outside));
+  llvm::SmallVector<char> bitcode;
+  llvm::raw_svector_ostream stream(bitcode);
+  llvm::WriteBitcodeToFile(module, stream);
+  const auto* bytes = reinterpret_cast<const std::byte*>(bitcode.data());
+  return {bytes, bytes + bitcode.size()};
+}
+
+TEST(Jit, CodeFindsNothingOfTheProcess) {
+  std::vector<std::string> symbols = {"doubled"};
+  for (const char* callee : {"getpid", "system", "malloc", "dlopen"}) {
+    Expected<KernelJit::Compiled> compiled = MakeJit()->Compile(CallerOf(callee), symbols);
+    ASSERT_FALSE(compiled) << callee;
+    EXPECT_EQ(compiled.error().code, Code::kInvalidProgram);
+    EXPECT_THAT(compiled.error().message, testing::HasSubstr(callee));
+  }
 }
 
 TEST(Jit, RefusesWhatIsNotBitcodeAndUnknownSymbols) {
