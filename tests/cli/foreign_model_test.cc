@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "tests/cli/scratch.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
+#include "tests/require.h"
 
 namespace tvmvm::cli {
 namespace {
@@ -18,7 +19,7 @@ using ::testing::Not;
 class ForeignModelTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!TVMVM_HAS_COMPILER) GTEST_SKIP() << "this build has no compiler";
+    if (!TVMVM_HAS_COMPILER) TVMVM_SKIP_WITHOUT("compiler", "this build has no compiler");
     ir::NodeText relu{"Relu", {"s"}, {"y"}, {ir::IntAttribute("oddity", 1)}, "odd"};
     ir::NodeText sum{"Add", {"a", "b"}, {"s"}};
     ir::GraphText graph{{relu, sum},

@@ -10,6 +10,7 @@
 #include "tests/cli/scratch.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "tests/golden/golden.h"
+#include "tests/require.h"
 
 namespace tvmvm::cli {
 namespace {
@@ -20,7 +21,7 @@ using ::testing::HasSubstr;
 class OpsCommandTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!TVMVM_HAS_COMPILER) GTEST_SKIP() << "this build has no compiler";
+    if (!TVMVM_HAS_COMPILER) TVMVM_SKIP_WITHOUT("compiler", "this build has no compiler");
   }
   ScratchFolder scratch_;
 };

@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/npy.h"
 #include "tests/cli/scratch.h"
+#include "tests/require.h"
 
 namespace tvmvm::cli {
 namespace {
@@ -29,7 +30,7 @@ void WriteTensorProto(const std::string& path, const Tensor& tensor) {
 class TestCommandTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!TVMVM_HAS_COMPILER) GTEST_SKIP() << "this build has no compiler";
+    if (!TVMVM_HAS_COMPILER) TVMVM_SKIP_WITHOUT("compiler", "this build has no compiler");
     ToolResult made = RunShell(
         "cd '" + scratch_.path() + "' && '" + TVMVM_BINARY_DIR +
         "/make_demo_model' demo.onnx && tvm-vm run demo.onnx --input x=random:2x3x64 --output-dir out && "

@@ -7,6 +7,7 @@
 
 #include "cli/console.h"
 #include "tests/cli/scratch.h"
+#include "tests/require.h"
 
 namespace tvmvm::cli {
 namespace {
@@ -89,7 +90,7 @@ TEST(BadFileTest, WhatIsNoProgram) {
 }
 
 TEST(BadFileTest, WhatIsNoModel) {
-  if (!TVMVM_HAS_COMPILER) GTEST_SKIP() << "this build has no compiler";
+  if (!TVMVM_HAS_COMPILER) TVMVM_SKIP_WITHOUT("compiler", "this build has no compiler");
   ExpectFailure("tvm-vm compile /nowhere/a.onnx -o /nowhere/b.vmexe", "/nowhere/a.onnx");
   ScratchFolder scratch;
   WriteBytes(scratch / "text.onnx", std::string(10000, 'x'));
@@ -216,7 +217,7 @@ TEST_F(AssembledTest, AFullDiskIsAnError) {
 class DemoTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!TVMVM_HAS_COMPILER) GTEST_SKIP() << "this build has no compiler";
+    if (!TVMVM_HAS_COMPILER) TVMVM_SKIP_WITHOUT("compiler", "this build has no compiler");
   }
   static void SetUpTestSuite() {
     if (!TVMVM_HAS_COMPILER) return;

@@ -6,6 +6,7 @@
 
 #include "cli/console.h"
 #include "tests/cli/scratch.h"
+#include "tests/require.h"
 #include "tvm-vm/device_list.h"
 
 namespace tvmvm::cli {
@@ -34,11 +35,11 @@ constexpr const char* kSample[] = {"add_bcast",
                                    "reduce_sum_keepdims_random"};
 
 TEST(VulkanValidation, NothingIsReported) {
-  if (!TVMVM_HAS_COMPILER) GTEST_SKIP() << "this build has no compiler";
+  if (!TVMVM_HAS_COMPILER) TVMVM_SKIP_WITHOUT("compiler", "this build has no compiler");
   if (auto device = OpenDevice("vulkan", {.validation = true}); !device)
-    GTEST_SKIP() << device.error().message;
+    TVMVM_SKIP_WITHOUT("vulkan", device.error().message);
   const std::filesystem::path nodes = TVMVM_SHARED_DIR "/onnx/node";
-  if (!std::filesystem::exists(nodes)) GTEST_SKIP() << nodes << " is not there";
+  if (!std::filesystem::exists(nodes)) TVMVM_SKIP_WITHOUT("onnx", nodes << " is not there");
   std::string folders;
   for (const char* name : kSample) {
     const std::filesystem::path folder = nodes / ("test_" + std::string(name));

@@ -6,6 +6,7 @@
 
 #include "cli/console.h"
 #include "tests/cli/scratch.h"
+#include "tests/require.h"
 #include "tvm-vm/device_list.h"
 
 namespace tvmvm::cli {
@@ -35,7 +36,7 @@ class WarmCommand : public ::testing::Test {
 };
 
 TEST_F(WarmCommand, FillsTheCacheOfADevice) {
-  if (!TVMVM_HAS_COMPILER) GTEST_SKIP() << "this build has no compiler";
+  if (!TVMVM_HAS_COMPILER) TVMVM_SKIP_WITHOUT("compiler", "this build has no compiler");
   Compile();
   bool any = false;
   for (const std::string device : {"vulkan", "opencl"}) {
@@ -57,7 +58,7 @@ TEST_F(WarmCommand, FillsTheCacheOfADevice) {
     EXPECT_THAT(text.out, HasSubstr(" are ready after "));
     std::filesystem::remove_all(scratch_ / "cache");
   }
-  if (!any) GTEST_SKIP() << "this machine has no GPU";
+  if (!any) TVMVM_SKIP_WITHOUT("vulkan", "this machine has no GPU");
 }
 
 TEST_F(WarmCommand, SaysWhatIsMissing) {

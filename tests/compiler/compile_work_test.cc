@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tests/compiler/onnx/importer/onnx_writer.h"
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 
 namespace tvmvm {
@@ -221,7 +222,7 @@ TEST(CompileWork, OfRealModels) {
     EXPECT_LE(work.at("schedules made"), budget.schedules_made) << budget.name;
     EXPECT_LE(work.at("kernels generated"), budget.kernels_generated) << budget.name;
   }
-  if (found == 0) GTEST_SKIP() << "no models in " << TVMVM_SHARED_DIR << "/models";
+  if (found == 0) TVMVM_SKIP_WITHOUT("onnx", "no models in " << TVMVM_SHARED_DIR << "/models");
 }
 
 }  // namespace

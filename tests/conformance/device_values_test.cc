@@ -9,6 +9,7 @@
 
 #include "cli/compare.h"
 #include "tests/conformance/case_model.h"
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vm.h"
@@ -27,7 +28,7 @@ class DeviceValues : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     auto device = OpenDevice(GetParam(), {});
-    if (!device) GTEST_SKIP() << device.error().message;
+    if (!device) TVMVM_SKIP_WITHOUT(GetParam(), device.error().message);
     device_ = *device;
   }
 

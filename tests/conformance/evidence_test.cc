@@ -10,6 +10,7 @@
 
 #include "tests/conformance/operator_evidence.h"
 #include "tests/golden/golden.h"
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 
 namespace tvmvm {
@@ -17,7 +18,7 @@ namespace {
 
 TEST(Evidence, ListOfBackendOperatorsIsFresh) {
   const std::filesystem::path root = std::string(TVMVM_SHARED_DIR) + "/onnx";
-  if (!std::filesystem::exists(root)) GTEST_SKIP() << "no " << root << " beside the project";
+  if (!std::filesystem::exists(root)) TVMVM_SKIP_WITHOUT("onnx", "no " << root << " beside the project");
   std::set<Operator> found;
   for (const char* kind : {"node", "simple", "pytorch-converted", "pytorch-operator"}) {
     for (const auto& entry : std::filesystem::directory_iterator(root / kind)) {

@@ -11,6 +11,7 @@
 
 #include "cli/compare.h"
 #include "tests/conformance/case_model.h"
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vm.h"
@@ -44,7 +45,7 @@ class GrowingSizes : public testing::TestWithParam<std::tuple<std::string, std::
 TEST_P(GrowingSizes, GiveWhatOnnxRuntimeGives) {
   const auto& [device_name, name] = GetParam();
   auto device = OpenDevice(device_name, {});
-  if (!device) GTEST_SKIP() << device.error().message;
+  if (!device) TVMVM_SKIP_WITHOUT(device_name, device.error().message);
   CompileOptions options;
   options.targets = {"host"};
   if (device_name != "cpu") {

@@ -9,6 +9,7 @@
 
 #include "cli/compare.h"
 #include "cli/onnx_data.h"
+#include "tests/require.h"
 #include "tests/sanitizer.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/vm.h"
@@ -60,7 +61,7 @@ void RunModel(const std::filesystem::path& path) {
 
 TEST(LightModels, GiveTheReferenceNumbers) {
   std::vector<std::filesystem::path> models = Models();
-  if (models.empty()) GTEST_SKIP() << "no light models beside the project";
+  if (models.empty()) TVMVM_SKIP_WITHOUT("onnx", "no light models beside the project");
   // Under a sanitizer one, for time.
   if (kSanitized) models = {models.back()};
   for (const auto& path : models) {

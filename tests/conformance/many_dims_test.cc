@@ -12,6 +12,7 @@
 
 #include "cli/compare.h"
 #include "tests/conformance/case_model.h"
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vm.h"
@@ -40,7 +41,7 @@ class ManyDims : public testing::TestWithParam<Place> {
   void SetUp() override {
     if (device() == "cpu") return;
     auto opened = OpenDevice(device(), {});
-    if (!opened) GTEST_SKIP() << opened.error().message;
+    if (!opened) TVMVM_SKIP_WITHOUT(device(), opened.error().message);
     opened_.push_back(*opened);
   }
 

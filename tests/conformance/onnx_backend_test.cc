@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "tests/require.h"
 #include "tests/sanitizer.h"
 
 namespace tvmvm {
@@ -36,7 +37,7 @@ std::string TestFolders(const std::string& folder) {
 
 TEST(OnnxBackend, NodeTests) {
   std::string folder = std::string(TVMVM_SHARED_DIR) + "/onnx/node";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder << " beside the project";
+  if (!std::filesystem::exists(folder)) TVMVM_SKIP_WITHOUT("onnx", "no " << folder << " beside the project");
   std::string report = testing::TempDir() + "onnx_node.json";
   std::string command = std::string(TVMVM_BINARY_DIR) + "/tvm-vm test" + TestFolders(folder) +
                         " --json --timeout 120 > " + report + " 2>/dev/null";

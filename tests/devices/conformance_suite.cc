@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/devices/conformance.h"
+#include "tests/require.h"
 
 namespace tvmvm::testing {
 
@@ -58,7 +59,8 @@ class Conformance : public ::testing::Test {
     const char* name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     if (auto found = skipped.find(name); found != skipped.end()) GTEST_SKIP() << found->second;
     auto device = DeviceUnderTest().create({});
-    if (!device && device.error().code == Code::kNotFound) GTEST_SKIP() << device.error().message;
+    if (!device && device.error().code == Code::kNotFound)
+      TVMVM_SKIP_WITHOUT(DeviceKindName(DeviceUnderTest().kind), device.error().message);
     ASSERT_TRUE(device) << device.error().message;
     device_ = std::move(*device);
     auto queue = device_->NewQueue();

@@ -4,13 +4,14 @@
 #include "devices/opencl/opencl_functions.h"
 #include "devices/vulkan/vulkan_device.h"
 #include "devices/vulkan/vulkan_instance.h"
+#include "tests/require.h"
 
 namespace tvmvm {
 namespace {
 
 TEST(ProcessLibraries, TheVulkanInstanceIsOne) {
   auto first = VulkanInstance::Get(false);
-  if (!first) GTEST_SKIP() << first.error().message;
+  if (!first) TVMVM_SKIP_WITHOUT("vulkan", first.error().message);
   EXPECT_TRUE(ListVulkanDevices());
   auto second = VulkanInstance::Get(false);
   ASSERT_TRUE(second);
@@ -25,7 +26,7 @@ TEST(ProcessLibraries, TheVulkanInstanceIsOne) {
 
 TEST(ProcessLibraries, TheOpenClLoaderIsOne) {
   auto first = OpenClFunctions::Get();
-  if (!first) GTEST_SKIP() << first.error().message;
+  if (!first) TVMVM_SKIP_WITHOUT("opencl", first.error().message);
   EXPECT_EQ(*first, *OpenClFunctions::Get());
 }
 

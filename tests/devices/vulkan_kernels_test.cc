@@ -9,6 +9,7 @@
 
 #include "tests/devices/first_vulkan.h"
 #include "tests/devices/spirv_words.h"
+#include "tests/require.h"
 
 namespace tvmvm {
 namespace {
@@ -32,7 +33,7 @@ class VulkanKernelsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto context = testing::FirstVulkan();
-    if (!context) GTEST_SKIP() << context.error().message;
+    if (!context) TVMVM_SKIP_WITHOUT("vulkan", context.error().message);
     context_ = *context;
     std::vector<SpirvModule> modules;
     for (uint32_t i = 0; i < kCount; ++i) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tests/devices/first_vulkan.h"
+#include "tests/require.h"
 
 namespace tvmvm {
 namespace {
@@ -14,7 +15,7 @@ class VulkanStreamTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto context = testing::FirstVulkan();
-    if (!context) GTEST_SKIP() << context.error().message;
+    if (!context) TVMVM_SKIP_WITHOUT("vulkan", context.error().message);
     context_ = *context;
     memories_ = std::make_unique<VulkanMemories>(context_, 0);
     auto stream = VulkanStream::Create(context_, memories_.get());

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/vm.h"
 
@@ -27,7 +28,7 @@ std::vector<uint8_t> ReadGzip(const std::string& path) {
 TEST(Mnist, NamesAtLeast985Of1000PicturesRight) {
   const std::string shared = TVMVM_SHARED_DIR;
   if (!std::filesystem::exists(shared + "/models/mnist-8/model.onnx"))
-    GTEST_SKIP() << "no " << shared << "/models beside the project";
+    TVMVM_SKIP_WITHOUT("onnx", "no " << shared << "/models beside the project");
   std::vector<uint8_t> pictures = ReadGzip(shared + "/models/mnist-data/t10k-images-idx3-ubyte.gz");
   std::vector<uint8_t> labels = ReadGzip(shared + "/models/mnist-data/t10k-labels-idx1-ubyte.gz");
   constexpr size_t kPictureHeader = 16, kLabelHeader = 8, kPixels = 28 * 28;

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/require.h"
+
 namespace tvmvm {
 namespace {
 
@@ -29,7 +31,7 @@ class ModelFolder : public testing::TestWithParam<const char*> {};
 
 TEST_P(ModelFolder, GivesTheReferenceOutputs) {
   std::string folder = std::string(TVMVM_SHARED_DIR) + "/models/" + GetParam();
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder << " beside the project";
+  if (!std::filesystem::exists(folder)) TVMVM_SKIP_WITHOUT("onnx", "no " << folder << " beside the project");
   Outcome outcome = RunTool("test " + folder + " --timeout 500");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
 }

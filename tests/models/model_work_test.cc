@@ -14,6 +14,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/schedules/group.h"
 #include "tests/golden/golden.h"
+#include "tests/require.h"
 
 namespace tvmvm {
 namespace {
@@ -109,7 +110,7 @@ std::string WorkOf(const std::filesystem::path& path) {
 
 TEST(ModelWork, IsAsBefore) {
   const std::filesystem::path folder = std::string(TVMVM_SHARED_DIR) + "/models";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder << " beside the project";
+  if (!std::filesystem::exists(folder)) TVMVM_SKIP_WITHOUT("onnx", "no " << folder << " beside the project");
   std::set<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (std::filesystem::exists(entry.path() / "model.onnx")) paths.insert(entry.path());

@@ -2,6 +2,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include "tests/compiler/codegen/opencl_runner.h"
 #include "tests/compiler/codegen/operation_cases.h"
+#include "tests/require.h"
 
 namespace tvmvm::codegen {
 namespace {
@@ -11,7 +12,7 @@ class GpuArithmeticIn : public testing::TestWithParam<DType> {
   void SetUp() override {
     std::string reason;
     OpenClRunner* opencl = OpenClRunner::Get(&reason);
-    if (opencl == nullptr) GTEST_SKIP() << reason;
+    if (opencl == nullptr) TVMVM_SKIP_WITHOUT("opencl", reason);
     runners_.push_back({"opencl", [opencl](const auto& kernel, const auto& buffers) {
                           std::string message;
                           int32_t code = opencl->Run(kernel, buffers, {}, &message);

@@ -5,6 +5,7 @@
 #include "bytecode/spirv_library.h"
 #include "compiler/codegen/c/glsl_to_spirv.h"
 #include "compiler/codegen/gpu_codegen.h"
+#include "tests/require.h"
 
 namespace tvmvm::codegen {
 namespace {
@@ -200,7 +201,7 @@ void main() {
 }
 
 TEST(GpuPrinter, ModulesBySubgroupsStandBesideTheBaseForm) {
-  if (!CanMakeSpirv()) GTEST_SKIP() << "this build has no glslang";
+  if (!CanMakeSpirv()) TVMVM_SKIP_WITHOUT("glslang", "this build has no glslang");
   CodegenOptions options{GpuTargetInfo(DeviceKind::kVulkan), KernelForm::kSpirV, 1};
   for (DType dtype : {DType::kF32, DType::kF16, DType::kI32, DType::kU32, DType::kI64, DType::kU8}) {
     for (ExprOp combine :
@@ -240,7 +241,7 @@ TEST(GpuPrinter, ManyArgumentsLieInMemory) {
 }
 
 TEST(GpuPrinter, EveryTypeAndOperationIsSpirv) {
-  if (!CanMakeSpirv()) GTEST_SKIP() << "this build has no glslang";
+  if (!CanMakeSpirv()) TVMVM_SKIP_WITHOUT("glslang", "this build has no glslang");
   constexpr DType kTypes[] = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI8,  DType::kI16,
                               DType::kI32, DType::kI64, DType::kU8,  DType::kU16,  DType::kU32, DType::kU64,
                               DType::kI4,  DType::kU4,  DType::kI2,  DType::kU2};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/compiler/codegen/opencl_runner.h"
+#include "tests/require.h"
 
 namespace tvmvm::codegen {
 namespace {
@@ -20,7 +21,7 @@ using tensor::Expr;
 TEST(NarrowIndices, LargeNumbersStayWide) {
   std::string reason;
   OpenClRunner* opencl = OpenClRunner::Get(&reason);
-  if (opencl == nullptr) GTEST_SKIP() << reason;
+  if (opencl == nullptr) TVMVM_SKIP_WITHOUT("opencl", reason);
   for (int64_t number : {INT64_MIN, INT64_MIN + 1, -(int64_t{1} << 32), int64_t{-1}}) {
     tensor::LoopKernel kernel;
     kernel.name = "compare";

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "devices/null/null_device.h"
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vm.h"
@@ -194,7 +195,7 @@ class DeviceLoopOn : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     auto device = OpenDevice(GetParam(), {});
-    if (!device) GTEST_SKIP() << device.error().message;
+    if (!device) TVMVM_SKIP_WITHOUT(GetParam(), device.error().message);
     device_ = *device;
   }
 

@@ -15,6 +15,7 @@
 #include "compiler/passes/pass.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vm.h"
@@ -150,7 +151,7 @@ class HalfPrecisionOn : public testing::TestWithParam<const char*> {
   void SetUp() override {
     std::string reason;
     gpu_ = Gpu(GetParam(), &reason);
-    if (gpu_ == nullptr) GTEST_SKIP() << reason;
+    if (gpu_ == nullptr) TVMVM_SKIP_WITHOUT(GetParam(), reason);
   }
   std::shared_ptr<Device> gpu_;
 };

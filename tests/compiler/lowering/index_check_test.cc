@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vm.h"
@@ -67,7 +68,7 @@ class IndexCheckOn : public testing::TestWithParam<const char*> {
   void SetUp() override {
     if (is_cpu()) return;
     auto device = OpenDevice(GetParam(), {});
-    if (!device) GTEST_SKIP() << device.error().message;
+    if (!device) TVMVM_SKIP_WITHOUT(GetParam(), device.error().message);
     device_ = *device;
   }
   bool is_cpu() const { return std::string_view(GetParam()) == "cpu"; }

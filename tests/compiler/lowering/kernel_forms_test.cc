@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "bytecode/spirv_library.h"
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vm.h"
@@ -114,7 +115,7 @@ int HideAlternatives(const Program& program) {
 // Of rows that a group takes, and of longer ones, which several groups share.
 TEST(KernelForms, GiveTheSame) {
   auto device = OpenDevice("vulkan", DeviceOptions());
-  if (!device) GTEST_SKIP() << device.error().message;
+  if (!device) TVMVM_SKIP_WITHOUT("vulkan", device.error().message);
   for (int64_t length : {700, 20'000}) {
     SCOPED_TRACE(length);
     const std::shared_ptr<const Program> cpu = Compiled("cpu", length), better = Compiled("vulkan", length),

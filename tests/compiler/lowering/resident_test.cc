@@ -1,6 +1,7 @@
 // Programs whose inputs and outputs stay in a GPU's memory give what they give from and to the host.
 #include <gtest/gtest.h>
 
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vm.h"
@@ -28,7 +29,7 @@ class ResidentOn : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     auto device = OpenDevice(GetParam(), {});
-    if (!device) GTEST_SKIP() << device.error().message;
+    if (!device) TVMVM_SKIP_WITHOUT(GetParam(), device.error().message);
     device_ = *device;
     CompileOptions options;
     options.devices = {GetParam(), "cpu"};

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vm.h"
@@ -25,7 +26,7 @@ class WidenedIntegers : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     auto device = OpenDevice(GetParam(), {});
-    if (!device) GTEST_SKIP() << device.error().message;
+    if (!device) TVMVM_SKIP_WITHOUT(GetParam(), device.error().message);
     device_ = *device;
   }
 
