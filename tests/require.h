@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
-namespace tvmvm::testing {
+namespace tvmvm {
 
 // `part` may go on behind the name: "vulkan:1".
-inline bool IsRequired(std::string_view part) {
+inline bool TestsRequire(std::string_view part) {
   const char* variable = std::getenv("TVMVM_REQUIRE");
   std::string_view list = variable == nullptr ? "" : variable;
   while (!list.empty()) {
@@ -23,11 +23,11 @@ inline bool IsRequired(std::string_view part) {
   return false;
 }
 
-}  // namespace tvmvm::testing
+}  // namespace tvmvm
 
 #define TVMVM_SKIP_WITHOUT(part, reason)                                          \
   do {                                                                            \
-    if (::tvmvm::testing::IsRequired(part))                                       \
+    if (::tvmvm::TestsRequire(part))                                              \
       FAIL() << (part) << " is required, but: " << reason; /* NOLINT: a stream */ \
     GTEST_SKIP() << reason;                                                       \
   } while (false)
