@@ -482,6 +482,7 @@ def edges():
     for dtype in (np.float32, np.float64):
         yield onnx_case(f"softmax_of_one_{NAMES[np.dtype(dtype).name]}", "Softmax", [floats(17, 1, dtype=dtype)])
     yield onnx_case("shrink_integers", "Shrink", [integers(-9, 9, 4, 5, dtype=np.int32)], {"bias": 0.6, "lambd": 0.7})
+    yield onnx_case("shrink_at_the_bound_f16", "Shrink", [np.array([1.95, -1.95, 1.9, 2], np.float16)], {"bias": 0.5, "lambd": 1.95})
     far = 2**63 - 1
     yield onnx_case("slice_far", "Slice", [floats(5, 4, 3), list_of(-2**63, 1, -1), list_of(far, far, -2**63),
                                            list_of(0, 1, 2), list_of(2, 1, -1)])

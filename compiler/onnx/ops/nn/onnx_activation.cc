@@ -148,8 +148,11 @@ void Shrink(OnnxContext& c) {
   if (IsInteger(a.dtype)) a.x = a.b.Cast(a.x, DTypeBits(a.dtype) <= 16 ? DType::kF32 : DType::kF64);
   double lambda = c.Float("lambd", 0.5);
   ValueId bias = a.K(c.Float("bias", 0));
-  ValueId above = a.b.Where(a.Less(a.K(lambda), a.x), a.b.Sub(a.x, bias), a.K(0));
-  a.Out(a.b.Where(a.Less(a.x, a.K(-lambda)), a.b.Add(a.x, bias), above));
+  // The bounds are not rounded to the type of a 16-bit input.
+  const DType wide = DTypeBits(a.b.dtype(a.x)) < 32 ? DType::kF32 : a.b.dtype(a.x);
+  ValueId x = a.b.Cast(a.x, wide);
+  ValueId above = a.b.Where(a.Less(a.b.Scalar(wide, lambda), x), a.b.Sub(a.x, bias), a.K(0));
+  a.Out(a.b.Where(a.Less(x, a.b.Scalar(wide, -lambda)), a.b.Add(a.x, bias), above));
 }
 
 void ThresholdedRelu(OnnxContext& c) {
