@@ -10,7 +10,7 @@
 namespace tvmvm::cli {
 namespace {
 
-constexpr const char* kLibrary = "libtvm-vm-compiler.so.0";
+constexpr const char* kLibrary = TVMVM_COMPILER_LIBRARY;
 
 std::string ExecutableFolder() {
   char path[PATH_MAX];

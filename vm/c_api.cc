@@ -126,6 +126,8 @@ tvmvm::Expected<tvmvm::VmOptions> OptionsFrom(const tvmvm_vm_options& options) {
 
 extern "C" {
 
+uint32_t tvmvm_version(void) { return tvmvm::Version(); }
+
 tvmvm_code tvmvm_status_code(const tvmvm_status* status) {
   return status != nullptr ? static_cast<tvmvm_code>(status->error.code) : TVMVM_OK;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tvm-vm/device.h"
+#include "tvm-vm/export.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
 #include "tvm-vm/tensor.h"
@@ -74,7 +75,7 @@ struct DeviceUse {
 
 class Vm;
 
-class Invocation {
+class TVMVM_EXPORT Invocation {
  public:
   ~Invocation();
   Invocation(Invocation&&) noexcept;
@@ -83,10 +84,10 @@ class Invocation {
   // output: an empty handle asks for a new tensor; a tensor given there receives the result in its memory
   // (dtype and shape must fit) and stays the caller's. Tensors on the run's GPU are read and written there,
   // across the bus only where the program itself wants them on the host. Memory given for an output is apart
-  // from that of all other outputs and, on the host, from all inputs. Inputs are checked before anything runs: count, dtype,
-  // rank, dims, shared symbols. On an error no output is changed other than by partial writes into the
-  // caller's own memory, and the Invocation can be used again.
-  // Inputs and outputs that are optional tensors may be empty handles.
+  // from that of all other outputs and, on the host, from all inputs. Inputs are checked before anything
+  // runs: count, dtype, rank, dims, shared symbols. On an error no output is changed other than by partial
+  // writes into the caller's own memory, and the Invocation can be used again. Inputs and outputs that are
+  // optional tensors may be empty handles.
   [[nodiscard]] Status Run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   // The same with sequences, optionals and tuples among them. Memory may be given for outputs that are
   // tensors; whatever lies at the place of another is replaced. Elements that the program made are handed
@@ -107,12 +108,12 @@ class Invocation {
 
  private:
   friend class Vm;
-  struct Impl;
+  struct TVMVM_PRIVATE Impl;
   explicit Invocation(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
-class Vm : public std::enable_shared_from_this<Vm> {
+class TVMVM_EXPORT Vm : public std::enable_shared_from_this<Vm> {
  public:
   // Binds the program's kernels to devices. Errors: kUnsupported when no device can run a kernel, naming
   // both.
@@ -132,7 +133,7 @@ class Vm : public std::enable_shared_from_this<Vm> {
  private:
   Vm();
   friend class Invocation;
-  struct Impl;
+  struct TVMVM_PRIVATE Impl;
   std::unique_ptr<Impl> impl_;
 };
 
