@@ -5,23 +5,36 @@
 
 #include "tvm-vm/vmexe.h"
 #include "vm/c/objects.h"
+#include "vm/c/pool.h"
+#include "vm/c/sized.h"
 
 using tvmvm::Code;
 using tvmvm::MakeError;
 using tvmvm::Status;
 using tvmvm::c::Guarded;
 using tvmvm::c::NullArgument;
+using tvmvm::c::ReadSized;
 
 namespace {
 
 static_assert(TVMVM_INTERNAL == static_cast<int>(Code::kInternal));
 static_assert(TVMVM_TUPLE == static_cast<int>(tvmvm::ValueKind::kTuple));
 
-const tvmvm::ParameterSpec& Input(const tvmvm_program* program, size_t index) {
-  return program->program->main().inputs[index];
+using Parameters = std::vector<tvmvm::ParameterSpec>;
+
+const Parameters& Inputs(const tvmvm_program* program) { return program->program->main().inputs; }
+const Parameters& Outputs(const tvmvm_program* program) { return program->program->main().outputs; }
+
+// Null where there is none.
+const tvmvm::ParameterSpec* Find(const tvmvm_program* program,
+                                 const Parameters& (*list)(const tvmvm_program*), size_t index) {
+  return program != nullptr && index < list(program).size() ? &list(program)[index] : nullptr;
 }
-const tvmvm::ParameterSpec& Output(const tvmvm_program* program, size_t index) {
-  return program->program->main().outputs[index];
+const tvmvm::ParameterSpec* Input(const tvmvm_program* program, size_t index) {
+  return Find(program, Inputs, index);
+}
+const tvmvm::ParameterSpec* Output(const tvmvm_program* program, size_t index) {
+  return Find(program, Outputs, index);
 }
 // The tensors in a sequence or optional.
 const tvmvm::TypeSpec& ElementType(const tvmvm::ParameterSpec& parameter) {
@@ -29,12 +42,24 @@ const tvmvm::TypeSpec& ElementType(const tvmvm::ParameterSpec& parameter) {
   while (type->kind != tvmvm::ValueKind::kTensor && type->elements.size() == 1) type = type->elements.data();
   return *type;
 }
-int RankOf(const tvmvm::ParameterSpec& parameter) {
-  const tvmvm::TypeSpec& type = ElementType(parameter);
+tvmvm_kind KindOf(const tvmvm::ParameterSpec* parameter) {
+  return parameter != nullptr ? static_cast<tvmvm_kind>(parameter->type.kind) : TVMVM_NOTHING;
+}
+const char* NameOf(const tvmvm::ParameterSpec* parameter) {
+  return parameter != nullptr ? parameter->name.c_str() : "";
+}
+tvmvm_dtype DTypeOf(const tvmvm::ParameterSpec* parameter) {
+  return parameter != nullptr ? static_cast<tvmvm_dtype>(ElementType(*parameter).dtype) : TVMVM_INVALID;
+}
+int RankOf(const tvmvm::ParameterSpec* parameter) {
+  if (parameter == nullptr) return -1;
+  const tvmvm::TypeSpec& type = ElementType(*parameter);
   return type.has_rank ? static_cast<int>(type.dims.size()) : -1;
 }
-const tvmvm::DimSpec& DimOf(const tvmvm::ParameterSpec& parameter, int axis) {
-  return ElementType(parameter).dims[static_cast<size_t>(axis)];
+const tvmvm::DimSpec& DimOf(const tvmvm::ParameterSpec* parameter, int axis) {
+  static const tvmvm::DimSpec none;
+  return axis >= 0 && axis < RankOf(parameter) ? ElementType(*parameter).dims[static_cast<size_t>(axis)]
+                                               : none;
 }
 
 tvmvm::Expected<std::vector<tvmvm::Value>> ValuesFrom(const tvmvm_value* const* values, size_t count) {
@@ -45,22 +70,17 @@ tvmvm::Expected<std::vector<tvmvm::Value>> ValuesFrom(const tvmvm_value* const* 
   return result;
 }
 
-// Later versions append members: only those that the caller knows are read.
 tvmvm::Expected<tvmvm::VmOptions> OptionsFrom(const tvmvm_vm_options& options) {
-  constexpr size_t kFirstVersion = offsetof(tvmvm_vm_options, devices);
-  if (options.size < kFirstVersion)
-    return MakeError(Code::kInvalidArgument, "options.size is " + std::to_string(options.size) +
-                                                 ", at least " + std::to_string(kFirstVersion) +
-                                                 " is wanted");
+  TVMVM_TRY(const tvmvm_vm_options read, ReadSized(options, offsetof(tvmvm_vm_options, devices), "options"));
   tvmvm::VmOptions chosen;
-  chosen.threads = options.threads;
-  chosen.allow_native = options.no_native == 0;
-  if (options.size < sizeof options || options.device_count == 0) return chosen;
-  if (options.devices == nullptr) return NullArgument("options.devices");
-  for (size_t i = 0; i < options.device_count; ++i) {
-    if (options.devices[i] == nullptr) return NullArgument("a device");
-    chosen.devices.push_back(options.devices[i]->device);
+  chosen.threads = read.threads;
+  chosen.allow_native = read.no_native == 0;
+  if (read.devices == nullptr && read.device_count > 0) return NullArgument("options.devices");
+  for (size_t i = 0; i < read.device_count; ++i) {
+    if (read.devices[i] == nullptr) return NullArgument("a device");
+    chosen.devices.push_back(read.devices[i]->device);
   }
+  TVMVM_TRY(chosen.pool, tvmvm::c::PoolFrom(read.pool));
   return chosen;
 }
 
@@ -99,28 +119,28 @@ tvmvm_status* tvmvm_program_load_from_memory(const void* bytes, size_t size, tvm
 }
 void tvmvm_program_free(tvmvm_program* program) { delete program; }
 size_t tvmvm_program_input_count(const tvmvm_program* program) {
-  return program->program->main().inputs.size();
+  return program != nullptr ? Inputs(program).size() : 0;
 }
 size_t tvmvm_program_output_count(const tvmvm_program* program) {
-  return program->program->main().outputs.size();
+  return program != nullptr ? Outputs(program).size() : 0;
 }
 const char* tvmvm_program_input_name(const tvmvm_program* program, size_t index) {
-  return Input(program, index).name.c_str();
+  return NameOf(Input(program, index));
 }
 const char* tvmvm_program_output_name(const tvmvm_program* program, size_t index) {
-  return Output(program, index).name.c_str();
+  return NameOf(Output(program, index));
 }
 tvmvm_kind tvmvm_program_input_kind(const tvmvm_program* program, size_t index) {
-  return static_cast<tvmvm_kind>(Input(program, index).type.kind);
+  return KindOf(Input(program, index));
 }
 tvmvm_kind tvmvm_program_output_kind(const tvmvm_program* program, size_t index) {
-  return static_cast<tvmvm_kind>(Output(program, index).type.kind);
+  return KindOf(Output(program, index));
 }
 tvmvm_dtype tvmvm_program_input_dtype(const tvmvm_program* program, size_t index) {
-  return static_cast<tvmvm_dtype>(ElementType(Input(program, index)).dtype);
+  return DTypeOf(Input(program, index));
 }
 tvmvm_dtype tvmvm_program_output_dtype(const tvmvm_program* program, size_t index) {
-  return static_cast<tvmvm_dtype>(ElementType(Output(program, index)).dtype);
+  return DTypeOf(Output(program, index));
 }
 int tvmvm_program_input_rank(const tvmvm_program* program, size_t index) {
   return RankOf(Input(program, index));
@@ -150,14 +170,18 @@ tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_optio
     }
     TVMVM_TRY(auto created, tvmvm::Vm::Create(program->program, chosen));
     std::vector<tvmvm::DeviceUse> devices = created->Devices();
-    *vm = new tvmvm_vm{std::move(created), std::move(devices)};
+    *vm = new tvmvm_vm{program->program, std::move(created), std::move(devices)};
     return {};
   });
 }
 void tvmvm_vm_free(tvmvm_vm* vm) { delete vm; }
-size_t tvmvm_vm_device_count(const tvmvm_vm* vm) { return vm->devices.size(); }
-const char* tvmvm_vm_device_name(const tvmvm_vm* vm, size_t index) { return vm->devices[index].name.c_str(); }
-size_t tvmvm_vm_device_kernel_count(const tvmvm_vm* vm, size_t index) { return vm->devices[index].kernels; }
+size_t tvmvm_vm_device_count(const tvmvm_vm* vm) { return vm != nullptr ? vm->devices.size() : 0; }
+const char* tvmvm_vm_device_name(const tvmvm_vm* vm, size_t index) {
+  return index < tvmvm_vm_device_count(vm) ? vm->devices[index].name.c_str() : "";
+}
+size_t tvmvm_vm_device_kernel_count(const tvmvm_vm* vm, size_t index) {
+  return index < tvmvm_vm_device_count(vm) ? vm->devices[index].kernels : 0;
+}
 
 tvmvm_status* tvmvm_value_from_tensor(const tvmvm_tensor* tensor, tvmvm_value** value) {
   return Guarded([&]() -> Status {
@@ -215,6 +239,6 @@ tvmvm_status* tvmvm_value_element(const tvmvm_value* value, size_t index, tvmvm_
     return {};
   });
 }
-int64_t tvmvm_value_tag(const tvmvm_value* value) { return value->value.tag(); }
+int64_t tvmvm_value_tag(const tvmvm_value* value) { return value != nullptr ? value->value.tag() : 0; }
 
 }  // extern "C"

@@ -3,8 +3,12 @@
  * Objects are opaque; each is freed by its own function, in any order: an object keeps what it needs alive.
  * Freeing null is allowed. A function that can fail returns a status: null when all is well, else an object
  * with a code and a message, which the caller frees. On a failure, output parameters are left as they were.
- * Programs and VMs may be used by many threads at once; an invocation by one at a time, but
- * tvmvm_invocation_cancel by any.
+ * Other functions answer null objects, and indices and axes that there are not, with 0, -1 for ranks and
+ * dimensions, TVMVM_INVALID, TVMVM_NOTHING, "" for texts and null for addresses.
+ * Structs begin with their size, which the caller sets, and later versions append members: smaller ones of
+ * older versions are understood, larger ones where what is behind the known members is zero.
+ * Programs and VMs may be used by many threads at once; an invocation by one at a time, where others get
+ * an error, but tvmvm_invocation_cancel by any.
  */
 #ifndef TVMVM_C_API_H_
 #define TVMVM_C_API_H_
@@ -129,12 +133,27 @@ TVMVM_EXPORT const char* tvmvm_device_list_api(const tvmvm_device_list* list, si
 TVMVM_EXPORT int64_t tvmvm_device_list_memory_bytes(const tvmvm_device_list* list, size_t index);
 TVMVM_EXPORT const char* tvmvm_device_list_unusable(const tvmvm_device_list* list, size_t index);
 
-/* Devices: used by many threads and VMs at once. Set `size` to sizeof(tvmvm_device_options). */
+/* Threads of the caller's that run kernels. Functions are called by many threads at once. */
+typedef void (*tvmvm_task)(void* context, int worker, int64_t begin, int64_t end);
+typedef struct tvmvm_worker_pool {
+  size_t size;
+  void* context; /* given to each function */
+  /* With the one that calls `run`; the same at all times, at least 1. */
+  int (*worker_count)(void* context);
+  /* Calls `task` for parts that cover [0, count), each with at least `grain` where there are as many, and
+   * returns when all are done; `worker` < worker_count, and no two at once have the same. */
+  void (*run)(void* context, int64_t count, int64_t grain, tvmvm_task task, void* task_context);
+  void (*free)(void* context); /* when nothing uses the pool any longer; may be null. Not
+   where the call that is given the pool refuses its options */
+} tvmvm_worker_pool;
+
+/* Devices: used by many threads and VMs at once. */
 typedef struct tvmvm_device_options {
   size_t size;
   int64_t max_bytes;        /* of memory that a GPU holds for all VMs; 0: no limit. Beyond: out of memory */
   int threads;              /* of "cpu"; 0: all CPUs that the process may use */
   const char* cache_folder; /* for what drivers compile; null: that of the user; "": nothing is kept */
+  const tvmvm_worker_pool* pool; /* of "cpu", copied; null: it makes its own of `threads` workers */
 } tvmvm_device_options;
 /* `selection`: "cpu", "opencl", "vulkan", "opencl:1", "vulkan:nvidia". `options` may be null. */
 TVMVM_EXPORT tvmvm_status* tvmvm_device_open(const char* selection, const tvmvm_device_options* options,
@@ -142,7 +161,6 @@ TVMVM_EXPORT tvmvm_status* tvmvm_device_open(const char* selection, const tvmvm_
 TVMVM_EXPORT void tvmvm_device_free(tvmvm_device* device);
 /* Lives as long as the device: "vulkan:0". */
 TVMVM_EXPORT const char* tvmvm_device_name(const tvmvm_device* device);
-/* Set `size` to sizeof(tvmvm_device_statistics). */
 typedef struct tvmvm_device_statistics {
   size_t size;
   int64_t live_bytes; /* handed out, and the most at once */
@@ -159,8 +177,7 @@ TVMVM_EXPORT tvmvm_status* tvmvm_device_get_statistics(const tvmvm_device* devic
 TVMVM_EXPORT tvmvm_status* tvmvm_device_warm(const tvmvm_device* device, const tvmvm_program* program,
                                              size_t* kernels);
 
-/* VMs: a program with its kernels made ready. Set `size` to sizeof(tvmvm_vm_options); zero elsewhere means
- * the default. */
+/* VMs: a program with its kernels made ready. Zero means the default. */
 typedef struct tvmvm_vm_options {
   size_t size;
   int threads;   /* 0: all CPUs that the process may use */
@@ -169,6 +186,7 @@ typedef struct tvmvm_vm_options {
    * runs on it. Where "cpu" is not among them one is made. */
   const tvmvm_device* const* devices;
   size_t device_count;
+  const tvmvm_worker_pool* pool; /* copied; null: the VM makes its own of `threads` workers */
 } tvmvm_vm_options;
 TVMVM_EXPORT tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_options* options,
                                            tvmvm_vm** vm);
@@ -192,12 +210,69 @@ TVMVM_EXPORT tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation,
 TVMVM_EXPORT tvmvm_status* tvmvm_invocation_run_values(tvmvm_invocation* invocation,
                                                        const tvmvm_value* const* inputs, size_t input_count,
                                                        tvmvm_value** outputs, size_t output_count);
-/* 0 means none, for each. */
+/* What holds for one run alone. */
+typedef struct tvmvm_run_options {
+  size_t size;
+  int64_t timeout_ns; /* from now on; 0: none; the earlier of it and that of the limits counts */
+} tvmvm_run_options;
+/* The same two with options, which may be null. */
+TVMVM_EXPORT tvmvm_status* tvmvm_invocation_run_with(tvmvm_invocation* invocation,
+                                                     const tvmvm_run_options* options,
+                                                     const tvmvm_tensor* const* inputs, size_t input_count,
+                                                     tvmvm_tensor** outputs, size_t output_count);
+TVMVM_EXPORT tvmvm_status* tvmvm_invocation_run_values_with(tvmvm_invocation* invocation,
+                                                            const tvmvm_run_options* options,
+                                                            const tvmvm_value* const* inputs,
+                                                            size_t input_count, tvmvm_value** outputs,
+                                                            size_t output_count);
+/* Limits of every run from the next one on; 0 means none, for each. */
+typedef struct tvmvm_limits {
+  size_t size;
+  int64_t max_bytes;
+  int64_t max_steps;
+  int64_t timeout_ns;
+  int32_t max_call_depth;
+} tvmvm_limits;
+TVMVM_EXPORT tvmvm_status* tvmvm_invocation_apply_limits(tvmvm_invocation* invocation,
+                                                         const tvmvm_limits* limits);
+/* The first three of them. */
 TVMVM_EXPORT void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes,
                                               int64_t max_steps, int64_t timeout_ns);
 TVMVM_EXPORT void tvmvm_invocation_cancel(tvmvm_invocation* invocation);
 TVMVM_EXPORT int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation);
 TVMVM_EXPORT void tvmvm_invocation_trim(tvmvm_invocation* invocation);
+
+/* Observers, called on the thread that runs, with `context`. Null: none. Records and texts live for the call;
+ * `size` says which members the library knows. Times are of the steady clock. */
+typedef struct tvmvm_launch_record {
+  size_t size;
+  const char* kernel;
+  const char* source_node; /* "" where it is not known */
+  int64_t begin_ns;
+  int64_t end_ns;
+  int64_t flops; /* estimates of the compiler */
+  int64_t bytes;
+  int64_t grid;
+} tvmvm_launch_record;
+typedef void (*tvmvm_launch_observer)(void* context, const tvmvm_launch_record* launch);
+TVMVM_EXPORT tvmvm_status* tvmvm_invocation_observe_launches(tvmvm_invocation* invocation,
+                                                             tvmvm_launch_observer observer, void* context);
+/* Copies to, from and within a device with memory of its own; each is waited for. */
+typedef struct tvmvm_copy_record {
+  size_t size;
+  int from_device; /* nonzero: out of its memory, into it */
+  int to_device;
+  int64_t begin_ns;
+  int64_t end_ns;
+  int64_t bytes;
+} tvmvm_copy_record;
+typedef void (*tvmvm_copy_observer)(void* context, const tvmvm_copy_record* copy);
+TVMVM_EXPORT tvmvm_status* tvmvm_invocation_observe_copies(tvmvm_invocation* invocation,
+                                                           tvmvm_copy_observer observer, void* context);
+/* What a program that was compiled to be traced says of its values, line by line. */
+typedef void (*tvmvm_trace_observer)(void* context, const char* line, size_t size);
+TVMVM_EXPORT tvmvm_status* tvmvm_invocation_observe_trace(tvmvm_invocation* invocation,
+                                                          tvmvm_trace_observer observer, void* context);
 
 /* Tensors: dense, row-major, in host memory, or in a device's. */
 TVMVM_EXPORT tvmvm_status* tvmvm_tensor_allocate(tvmvm_dtype dtype, const int64_t* dims, int rank,
