@@ -1,7 +1,13 @@
 # Builds examples/embed with the runtime's sources as a part of it: the smallest configuration, as a shared library and as an
-# archive, and holds the shared one's size. Given: BUILD, SOURCE, LAUNCHER, STRIP, MOST_BYTES.
+# archive, and holds the shared one's size. Given: BUILD, SOURCE, HAS_COMPILER, LAUNCHER, STRIP, MOST_BYTES.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
+set(demo ${BUILD}/subproject-test-demo)
+file(MAKE_DIRECTORY ${demo})
+if(HAS_COMPILER)
+  run(${BUILD}/make_demo_model ${demo}/demo.onnx)
+  run(${BUILD}/tvm-vm compile ${demo}/demo.onnx -o ${demo}/demo.vmexe)
+endif()
 foreach(shared ON OFF)
   set(folder ${BUILD}/subproject-test-${shared})
   run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/subproject -B ${folder} -G Ninja -DCMAKE_BUILD_TYPE=Release
@@ -9,7 +15,7 @@ foreach(shared ON OFF)
       -DCMAKE_C_COMPILER_LAUNCHER=${LAUNCHER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
   run(${CMAKE_COMMAND} --build ${folder} --parallel 2)
   foreach(program embed embed_c)
-    run_program(${folder}/${program} ${BUILD})
+    run_program(${folder}/${program} ${demo})
   endforeach()
 endforeach()
 
