@@ -143,8 +143,8 @@ typedef struct tvmvm_worker_pool {
   /* Calls `task` for parts that cover [0, count), each with at least `grain` where there are as many, and
    * returns when all are done; `worker` < worker_count, and no two at once have the same. */
   void (*run)(void* context, int64_t count, int64_t grain, tvmvm_task task, void* task_context);
-  void (*free)(void* context); /* when nothing uses the pool any longer; may be null. Not
-   where the call that is given the pool refuses its options */
+  /* Called when nothing uses the pool any longer, but not where its options are refused; may be null. */
+  void (*free)(void* context);
 } tvmvm_worker_pool;
 
 /* Devices: used by many threads and VMs at once. */
