@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "tvm-vm/version.h"
 
 namespace tvmvm::cli {
 namespace {
@@ -395,7 +396,7 @@ int Main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of FlushResults
   CLI::App app("Compiles dynamic ONNX models into one file and runs them.", "tvm-vm");
   app.footer(kFooter);
-  app.set_version_flag("--version", std::string("tvm-vm " TVMVM_VERSION));
+  app.set_version_flag("--version", "tvm-vm " + VersionText(Version()));
   app.require_subcommand(1);
   Action action;
   for (auto add : {AddCompile, AddRun, AddBench, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify, AddOps,

@@ -19,6 +19,7 @@
 #include "compiler/placement/placement.h"
 #include "compiler/schedules/product_group.h"
 #include "fmt/format.h"
+#include "tvm-vm/version.h"
 
 namespace tvmvm {
 namespace {
@@ -239,7 +240,8 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   lower.trace_values = options.trace_values;
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  lower.provenance = {"tvm-vm 0.1.0", options.model_name, DigestOf(bytes), OptionsText(options, targets)};
+  lower.provenance = {"tvm-vm " + VersionText(TVMVM_VERSION), options.model_name, DigestOf(bytes),
+                      OptionsText(options, targets)};
   lower.progress = options.progress;
   TVMVM_TRY(result.program,
             lowering::LowerModule(module, lower, &schedules, gpu_module ? &*gpu_module : nullptr));
@@ -327,4 +329,5 @@ const Compiler& GetCompiler() {
 
 }  // namespace tvmvm
 
-extern "C" const tvmvm::Compiler* tvmvm_compiler() { return &tvmvm::GetCompiler(); }
+uint32_t tvmvm_compiler_version() { return TVMVM_VERSION; }
+const tvmvm::Compiler* tvmvm_compiler() { return &tvmvm::GetCompiler(); }

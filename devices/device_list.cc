@@ -8,8 +8,12 @@
 
 #include "devices/cache_folder.h"
 #include "devices/null/null_device.h"
+#if TVMVM_HAS_OPENCL
 #include "devices/opencl/opencl_device.h"
+#endif
+#if TVMVM_HAS_VULKAN
 #include "devices/vulkan/vulkan_device.h"
+#endif
 
 namespace tvmvm {
 namespace {
@@ -28,30 +32,34 @@ Expected<std::vector<Found>> FindNull() {
 }
 
 template <class Info>
-Expected<std::vector<Found>> FoundOf(Expected<std::vector<Info>> infos) {
+[[maybe_unused]] Expected<std::vector<Found>> FoundOf(Expected<std::vector<Info>> infos) {
   if (!infos) return tl::unexpected(std::move(infos).error());
   std::vector<Found> found;
   for (Info& info : *infos) found.push_back({std::move(info.description), std::move(info.unusable)});
   return found;
 }
 
-Expected<std::vector<Found>> FindOpenCl() { return FoundOf(ListOpenClDevices()); }
-Expected<std::vector<Found>> FindVulkan() { return FoundOf(ListVulkanDevices()); }
-
 Expected<std::shared_ptr<Device>> OpenCpu(int, const DeviceOptions& options) {
   return CreateCpuDevice(options.cpu);
-}
-Expected<std::shared_ptr<Device>> OpenOpenCl(int index, const DeviceOptions& options) {
-  return CreateOpenClDevice(index, {options.max_bytes, options.cache_folder});
-}
-Expected<std::shared_ptr<Device>> OpenVulkan(int index, const DeviceOptions& options) {
-  return CreateVulkanDevice(index, {options.max_bytes, options.cache_folder, options.validation});
 }
 Expected<std::shared_ptr<Device>> OpenNull(int, const DeviceOptions& options) {
   NullDeviceOptions null;
   null.max_bytes = options.max_bytes;
   return CreateNullDevice(null);
 }
+
+#if TVMVM_HAS_OPENCL
+Expected<std::vector<Found>> FindOpenCl() { return FoundOf(ListOpenClDevices()); }
+Expected<std::shared_ptr<Device>> OpenOpenCl(int index, const DeviceOptions& options) {
+  return CreateOpenClDevice(index, {options.max_bytes, options.cache_folder});
+}
+#endif
+#if TVMVM_HAS_VULKAN
+Expected<std::vector<Found>> FindVulkan() { return FoundOf(ListVulkanDevices()); }
+Expected<std::shared_ptr<Device>> OpenVulkan(int index, const DeviceOptions& options) {
+  return CreateVulkanDevice(index, {options.max_bytes, options.cache_folder, options.validation});
+}
+#endif
 
 struct Kind {
   DeviceKind kind;
@@ -63,8 +71,12 @@ struct Kind {
 // Every kind of device that this build has. A new one gets its row here.
 constexpr Kind kKinds[] = {
     {DeviceKind::kCpu, true, FindCpu, OpenCpu},
+#if TVMVM_HAS_OPENCL
     {DeviceKind::kOpenCl, true, FindOpenCl, OpenOpenCl},
+#endif
+#if TVMVM_HAS_VULKAN
     {DeviceKind::kVulkan, true, FindVulkan, OpenVulkan},
+#endif
     {DeviceKind::kNull, false, FindNull, OpenNull},
 };
 

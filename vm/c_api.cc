@@ -5,23 +5,36 @@
 
 #include "tvm-vm/vmexe.h"
 #include "vm/c/objects.h"
+#include "vm/c/pool.h"
+#include "vm/c/sized.h"
 
 using tvmvm::Code;
 using tvmvm::MakeError;
 using tvmvm::Status;
 using tvmvm::c::Guarded;
 using tvmvm::c::NullArgument;
+using tvmvm::c::ReadSized;
 
 namespace {
 
 static_assert(TVMVM_INTERNAL == static_cast<int>(Code::kInternal));
 static_assert(TVMVM_TUPLE == static_cast<int>(tvmvm::ValueKind::kTuple));
 
-const tvmvm::ParameterSpec& Input(const tvmvm_program* program, size_t index) {
-  return program->program->main().inputs[index];
+using Parameters = std::vector<tvmvm::ParameterSpec>;
+
+const Parameters& Inputs(const tvmvm_program* program) { return program->program->main().inputs; }
+const Parameters& Outputs(const tvmvm_program* program) { return program->program->main().outputs; }
+
+// Null where there is none.
+const tvmvm::ParameterSpec* Find(const tvmvm_program* program,
+                                 const Parameters& (*list)(const tvmvm_program*), size_t index) {
+  return program != nullptr && index < list(program).size() ? &list(program)[index] : nullptr;
 }
-const tvmvm::ParameterSpec& Output(const tvmvm_program* program, size_t index) {
-  return program->program->main().outputs[index];
+const tvmvm::ParameterSpec* Input(const tvmvm_program* program, size_t index) {
+  return Find(program, Inputs, index);
+}
+const tvmvm::ParameterSpec* Output(const tvmvm_program* program, size_t index) {
+  return Find(program, Outputs, index);
 }
 // The tensors in a sequence or optional.
 const tvmvm::TypeSpec& ElementType(const tvmvm::ParameterSpec& parameter) {
@@ -29,70 +42,24 @@ const tvmvm::TypeSpec& ElementType(const tvmvm::ParameterSpec& parameter) {
   while (type->kind != tvmvm::ValueKind::kTensor && type->elements.size() == 1) type = type->elements.data();
   return *type;
 }
-int RankOf(const tvmvm::ParameterSpec& parameter) {
-  const tvmvm::TypeSpec& type = ElementType(parameter);
+tvmvm_kind KindOf(const tvmvm::ParameterSpec* parameter) {
+  return parameter != nullptr ? static_cast<tvmvm_kind>(parameter->type.kind) : TVMVM_NOTHING;
+}
+const char* NameOf(const tvmvm::ParameterSpec* parameter) {
+  return parameter != nullptr ? parameter->name.c_str() : "";
+}
+tvmvm_dtype DTypeOf(const tvmvm::ParameterSpec* parameter) {
+  return parameter != nullptr ? static_cast<tvmvm_dtype>(ElementType(*parameter).dtype) : TVMVM_INVALID;
+}
+int RankOf(const tvmvm::ParameterSpec* parameter) {
+  if (parameter == nullptr) return -1;
+  const tvmvm::TypeSpec& type = ElementType(*parameter);
   return type.has_rank ? static_cast<int>(type.dims.size()) : -1;
 }
-const tvmvm::DimSpec& DimOf(const tvmvm::ParameterSpec& parameter, int axis) {
-  return ElementType(parameter).dims[static_cast<size_t>(axis)];
-}
-
-Status RunInvocation(tvmvm_invocation* self, const tvmvm_tensor* const* inputs, size_t input_count,
-                     tvmvm_tensor** outputs, size_t output_count) {
-  if (self == nullptr) return NullArgument("invocation");
-  if ((input_count > 0 && inputs == nullptr) || (output_count > 0 && outputs == nullptr))
-    return NullArgument("inputs or outputs");
-  self->inputs.resize(input_count);
-  self->outputs.resize(output_count);
-  for (size_t i = 0; i < input_count; ++i) self->inputs[i] = inputs[i] ? inputs[i]->tensor : tvmvm::Tensor();
-  for (size_t i = 0; i < output_count; ++i)
-    self->outputs[i] = outputs[i] ? outputs[i]->tensor : tvmvm::Tensor();
-  TVMVM_CHECK_OK(self->invocation.Run(self->inputs, self->outputs));
-  std::vector<std::unique_ptr<tvmvm_tensor>> created(output_count);
-  for (size_t i = 0; i < output_count; ++i)
-    if (outputs[i] == nullptr) created[i] = std::make_unique<tvmvm_tensor>(tvmvm_tensor{self->outputs[i]});
-  for (size_t i = 0; i < output_count; ++i)
-    if (created[i]) outputs[i] = created[i].release();
-  return {};
-}
-
-Status RunWithValues(tvmvm_invocation* self, const tvmvm_value* const* inputs, size_t input_count,
-                     tvmvm_value** outputs, size_t output_count) {
-  if (self == nullptr) return NullArgument("invocation");
-  if ((input_count > 0 && inputs == nullptr) || (output_count > 0 && outputs == nullptr))
-    return NullArgument("inputs or outputs");
-  self->value_inputs.resize(input_count);
-  self->value_outputs.resize(output_count);
-  for (size_t i = 0; i < input_count; ++i)
-    self->value_inputs[i] = inputs[i] ? inputs[i]->value : tvmvm::Value();
-  for (size_t i = 0; i < output_count; ++i) {
-    if (outputs[i] != nullptr && !outputs[i]->value.is_tensor())
-      return MakeError(Code::kInvalidArgument, "output " + std::to_string(i) +
-                                                   ": only a tensor can receive a result, a " +
-                                                   std::string(outputs[i]->value.kind_name()) + " is given");
-    self->value_outputs[i] = outputs[i] ? outputs[i]->value : tvmvm::Value();
-  }
-  TVMVM_CHECK_OK(self->invocation.Run(self->value_inputs, self->value_outputs));
-  std::vector<std::unique_ptr<tvmvm_value>> created(output_count);
-  for (size_t i = 0; i < output_count; ++i)
-    if (outputs[i] == nullptr)
-      created[i] = std::make_unique<tvmvm_value>(tvmvm_value{self->value_outputs[i]});
-  for (size_t i = 0; i < output_count; ++i) {
-    if (created[i])
-      outputs[i] = created[i].release();
-    else
-      outputs[i]->value = self->value_outputs[i];
-  }
-  return {};
-}
-
-// The invocation keeps nothing of the caller's alive between calls.
-void Forget(tvmvm_invocation* self) {
-  if (self == nullptr) return;
-  for (tvmvm::Tensor& tensor : self->inputs) tensor = {};
-  for (tvmvm::Tensor& tensor : self->outputs) tensor = {};
-  for (tvmvm::Value& value : self->value_inputs) value = {};
-  for (tvmvm::Value& value : self->value_outputs) value = {};
+const tvmvm::DimSpec& DimOf(const tvmvm::ParameterSpec* parameter, int axis) {
+  static const tvmvm::DimSpec none;
+  return axis >= 0 && axis < RankOf(parameter) ? ElementType(*parameter).dims[static_cast<size_t>(axis)]
+                                               : none;
 }
 
 tvmvm::Expected<std::vector<tvmvm::Value>> ValuesFrom(const tvmvm_value* const* values, size_t count) {
@@ -103,28 +70,25 @@ tvmvm::Expected<std::vector<tvmvm::Value>> ValuesFrom(const tvmvm_value* const* 
   return result;
 }
 
-// Later versions append members: only those that the caller knows are read.
 tvmvm::Expected<tvmvm::VmOptions> OptionsFrom(const tvmvm_vm_options& options) {
-  constexpr size_t kFirstVersion = offsetof(tvmvm_vm_options, devices);
-  if (options.size < kFirstVersion)
-    return MakeError(Code::kInvalidArgument, "options.size is " + std::to_string(options.size) +
-                                                 ", at least " + std::to_string(kFirstVersion) +
-                                                 " is wanted");
+  TVMVM_TRY(const tvmvm_vm_options read, ReadSized(options, offsetof(tvmvm_vm_options, devices), "options"));
   tvmvm::VmOptions chosen;
-  chosen.threads = options.threads;
-  chosen.allow_native = options.no_native == 0;
-  if (options.size < sizeof options || options.device_count == 0) return chosen;
-  if (options.devices == nullptr) return NullArgument("options.devices");
-  for (size_t i = 0; i < options.device_count; ++i) {
-    if (options.devices[i] == nullptr) return NullArgument("a device");
-    chosen.devices.push_back(options.devices[i]->device);
+  chosen.threads = read.threads;
+  chosen.allow_native = read.no_native == 0;
+  if (read.devices == nullptr && read.device_count > 0) return NullArgument("options.devices");
+  for (size_t i = 0; i < read.device_count; ++i) {
+    if (read.devices[i] == nullptr) return NullArgument("a device");
+    chosen.devices.push_back(read.devices[i]->device);
   }
+  TVMVM_TRY(chosen.pool, tvmvm::c::PoolFrom(read.pool));
   return chosen;
 }
 
 }  // namespace
 
 extern "C" {
+
+uint32_t tvmvm_version(void) { return tvmvm::Version(); }
 
 tvmvm_code tvmvm_status_code(const tvmvm_status* status) {
   return status != nullptr ? static_cast<tvmvm_code>(status->error.code) : TVMVM_OK;
@@ -155,28 +119,28 @@ tvmvm_status* tvmvm_program_load_from_memory(const void* bytes, size_t size, tvm
 }
 void tvmvm_program_free(tvmvm_program* program) { delete program; }
 size_t tvmvm_program_input_count(const tvmvm_program* program) {
-  return program->program->main().inputs.size();
+  return program != nullptr ? Inputs(program).size() : 0;
 }
 size_t tvmvm_program_output_count(const tvmvm_program* program) {
-  return program->program->main().outputs.size();
+  return program != nullptr ? Outputs(program).size() : 0;
 }
 const char* tvmvm_program_input_name(const tvmvm_program* program, size_t index) {
-  return Input(program, index).name.c_str();
+  return NameOf(Input(program, index));
 }
 const char* tvmvm_program_output_name(const tvmvm_program* program, size_t index) {
-  return Output(program, index).name.c_str();
+  return NameOf(Output(program, index));
 }
 tvmvm_kind tvmvm_program_input_kind(const tvmvm_program* program, size_t index) {
-  return static_cast<tvmvm_kind>(Input(program, index).type.kind);
+  return KindOf(Input(program, index));
 }
 tvmvm_kind tvmvm_program_output_kind(const tvmvm_program* program, size_t index) {
-  return static_cast<tvmvm_kind>(Output(program, index).type.kind);
+  return KindOf(Output(program, index));
 }
 tvmvm_dtype tvmvm_program_input_dtype(const tvmvm_program* program, size_t index) {
-  return static_cast<tvmvm_dtype>(ElementType(Input(program, index)).dtype);
+  return DTypeOf(Input(program, index));
 }
 tvmvm_dtype tvmvm_program_output_dtype(const tvmvm_program* program, size_t index) {
-  return static_cast<tvmvm_dtype>(ElementType(Output(program, index)).dtype);
+  return DTypeOf(Output(program, index));
 }
 int tvmvm_program_input_rank(const tvmvm_program* program, size_t index) {
   return RankOf(Input(program, index));
@@ -206,50 +170,18 @@ tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_optio
     }
     TVMVM_TRY(auto created, tvmvm::Vm::Create(program->program, chosen));
     std::vector<tvmvm::DeviceUse> devices = created->Devices();
-    *vm = new tvmvm_vm{std::move(created), std::move(devices)};
+    *vm = new tvmvm_vm{program->program, std::move(created), std::move(devices)};
     return {};
   });
 }
 void tvmvm_vm_free(tvmvm_vm* vm) { delete vm; }
-size_t tvmvm_vm_device_count(const tvmvm_vm* vm) { return vm->devices.size(); }
-const char* tvmvm_vm_device_name(const tvmvm_vm* vm, size_t index) { return vm->devices[index].name.c_str(); }
-size_t tvmvm_vm_device_kernel_count(const tvmvm_vm* vm, size_t index) { return vm->devices[index].kernels; }
-
-tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** invocation) {
-  return Guarded([&]() -> Status {
-    if (vm == nullptr || invocation == nullptr) return NullArgument("vm or invocation");
-    *invocation = new tvmvm_invocation{vm->vm->NewInvocation(), {}, {}, {}, {}};
-    return {};
-  });
+size_t tvmvm_vm_device_count(const tvmvm_vm* vm) { return vm != nullptr ? vm->devices.size() : 0; }
+const char* tvmvm_vm_device_name(const tvmvm_vm* vm, size_t index) {
+  return index < tvmvm_vm_device_count(vm) ? vm->devices[index].name.c_str() : "";
 }
-void tvmvm_invocation_free(tvmvm_invocation* invocation) { delete invocation; }
-tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation, const tvmvm_tensor* const* inputs,
-                                   size_t input_count, tvmvm_tensor** outputs, size_t output_count) {
-  tvmvm_status* status =
-      Guarded([&] { return RunInvocation(invocation, inputs, input_count, outputs, output_count); });
-  Forget(invocation);
-  return status;
+size_t tvmvm_vm_device_kernel_count(const tvmvm_vm* vm, size_t index) {
+  return index < tvmvm_vm_device_count(vm) ? vm->devices[index].kernels : 0;
 }
-tvmvm_status* tvmvm_invocation_run_values(tvmvm_invocation* invocation, const tvmvm_value* const* inputs,
-                                          size_t input_count, tvmvm_value** outputs, size_t output_count) {
-  tvmvm_status* status =
-      Guarded([&] { return RunWithValues(invocation, inputs, input_count, outputs, output_count); });
-  Forget(invocation);
-  return status;
-}
-void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes, int64_t max_steps,
-                                 int64_t timeout_ns) {
-  tvmvm::Limits limits;
-  limits.max_bytes = max_bytes;
-  limits.max_steps = max_steps;
-  limits.timeout = std::chrono::nanoseconds(timeout_ns);
-  invocation->invocation.SetLimits(limits);
-}
-void tvmvm_invocation_cancel(tvmvm_invocation* invocation) { invocation->invocation.Cancel(); }
-int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation) {
-  return invocation->invocation.peak_bytes();
-}
-void tvmvm_invocation_trim(tvmvm_invocation* invocation) { invocation->invocation.Trim(); }
 
 tvmvm_status* tvmvm_value_from_tensor(const tvmvm_tensor* tensor, tvmvm_value** value) {
   return Guarded([&]() -> Status {
@@ -307,6 +239,6 @@ tvmvm_status* tvmvm_value_element(const tvmvm_value* value, size_t index, tvmvm_
     return {};
   });
 }
-int64_t tvmvm_value_tag(const tvmvm_value* value) { return value->value.tag(); }
+int64_t tvmvm_value_tag(const tvmvm_value* value) { return value != nullptr ? value->value.tag() : 0; }
 
 }  // extern "C"

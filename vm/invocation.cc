@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <new>
 
 #include "vm/interpreter/vm_impl.h"
@@ -10,23 +11,43 @@ Invocation::~Invocation() = default;
 
 namespace {
 
-Status RunGuarded(Machine& machine, const Arguments& inputs, Results outputs) {
+int64_t NanosecondsOf(std::chrono::steady_clock::time_point deadline) {
+  if (deadline == std::chrono::steady_clock::time_point::max()) [[likely]]
+    return 0;
+  return std::max<int64_t>(std::chrono::nanoseconds(deadline.time_since_epoch()).count(), 1);
+}
+
+[[gnu::cold, gnu::noinline]] Status Refuse() {
+  return MakeError(Code::kInvalidArgument, "the invocation is running: another thread runs it");
+}
+
+// Also where an observer throws.
+struct RunEnd {
+  std::atomic<bool>& running;
+  ~RunEnd() { running.store(false, std::memory_order_release); }
+};
+
+template <class Impl>
+Status RunGuarded(Impl& impl, const Arguments& inputs, Results outputs, const RunOptions& options) {
+  if (impl.running.exchange(true, std::memory_order_acquire)) [[unlikely]]
+    return Refuse();
+  const RunEnd end{impl.running};
   try {
-    return machine.Run(inputs, outputs);
+    return impl.machine.Run(inputs, outputs, NanosecondsOf(options.deadline));
   } catch (const std::bad_alloc&) {
-    machine.End();
+    impl.machine.End();
     return MakeError(Code::kOutOfMemory, "no memory left");  // short enough to need none
   }
 }
 
 }  // namespace
 
-Status Invocation::Run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  return RunGuarded(impl_->machine, inputs, outputs);
+Status Invocation::Run(std::span<const Tensor> inputs, std::span<Tensor> outputs, const RunOptions& options) {
+  return RunGuarded(*impl_, inputs, outputs, options);
 }
 
-Status Invocation::Run(std::span<const Value> inputs, std::span<Value> outputs) {
-  return RunGuarded(impl_->machine, inputs, outputs);
+Status Invocation::Run(std::span<const Value> inputs, std::span<Value> outputs, const RunOptions& options) {
+  return RunGuarded(*impl_, inputs, outputs, options);
 }
 
 void Invocation::SetLimits(const Limits& limits) { impl_->machine.SetLimits(limits); }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tvm-vm/export.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
 
@@ -16,9 +17,9 @@ struct DisassembleOptions {
   bool source_nodes = true;     // a line with the source node where it changes
   bool constant_bytes = false;  // constants up to 64 KiB in full; else only those up to 64 bytes
 };
-std::string Disassemble(const Program& program, const DisassembleOptions& options = {});
+TVMVM_EXPORT std::string Disassemble(const Program& program, const DisassembleOptions& options = {});
 
 // Errors: kInvalidArgument with line and column; kInvalidProgram from the verifier.
-[[nodiscard]] Expected<std::shared_ptr<const Program>> Assemble(std::string_view text);
+[[nodiscard]] TVMVM_EXPORT Expected<std::shared_ptr<const Program>> Assemble(std::string_view text);
 
 }  // namespace tvmvm

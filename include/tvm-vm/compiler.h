@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tvm-vm/device.h"
+#include "tvm-vm/export.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
 
@@ -97,7 +98,7 @@ struct OperatorUse {
   std::string problem;  // why it is not supported; empty: it is
 };
 
-class Compiler {
+class TVMVM_EXPORT Compiler {
  public:
   virtual ~Compiler() = default;
   // The model is ONNX, or the graph IR's text form (graph/printer.h). Errors: kInvalidArgument (malformed
@@ -118,8 +119,12 @@ class Compiler {
   virtual std::shared_ptr<KernelJit> CreateJit() const = 0;
 };
 
-const Compiler& GetCompiler();
+TVMVM_EXPORT const Compiler& GetCompiler();
 
 }  // namespace tvmvm
 
-extern "C" const tvmvm::Compiler* tvmvm_compiler();
+extern "C" {
+// What the library is: TVMVM_VERSION of its own. Asked first: the rest of another version cannot be called.
+TVMVM_EXPORT uint32_t tvmvm_compiler_version();
+TVMVM_EXPORT const tvmvm::Compiler* tvmvm_compiler();
+}

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "tvm-vm/device.h"
+#include "tvm-vm/export.h"
 
 namespace tvmvm {
 
@@ -15,14 +16,14 @@ struct CpuDeviceOptions {
   std::string force_level;           // "": the best the CPU has; "x86-64-v3": at most that (tests)
 };
 
-std::shared_ptr<Device> CreateCpuDevice(const CpuDeviceOptions& options);
+TVMVM_EXPORT std::shared_ptr<Device> CreateCpuDevice(const CpuDeviceOptions& options);
 
 // CPUs that this process may use: the affinity mask, limited by the cgroup quota (v2 cpu.max, v1 cfs), at
 // least 1.
-int AvailableCpus();
+TVMVM_EXPORT int AvailableCpus();
 // The best level that this CPU runs.
-CpuLevel HostCpuLevel();
+TVMVM_EXPORT CpuLevel HostCpuLevel();
 // Workers that sleep between launches (a spin of a few microseconds at most) and never outnumber `threads`.
-std::shared_ptr<WorkerPool> CreateWorkerPool(int threads);
+TVMVM_EXPORT std::shared_ptr<WorkerPool> CreateWorkerPool(int threads);
 
 }  // namespace tvmvm

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tvm-vm/export.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
 #include "tvm-vm/target_info.h"
@@ -41,7 +42,7 @@ struct DeviceSpan {
 
 // Kernels of one program made ready on one device; index = position in the span given to LoadKernels.
 // Shared by queues and their threads; outlives the work that was submitted with it.
-class KernelSet {
+class TVMVM_EXPORT KernelSet {
  public:
   virtual ~KernelSet() = default;
   // Which form was taken: "x86-64-v4 shared object", "jit (host)", "OpenCL C", "SPIR-V", ...
@@ -70,7 +71,7 @@ struct KernelFailure {
 };
 
 // Asked by long launches between tiles and by waits. Set by other threads.
-class CancelToken {
+class TVMVM_EXPORT CancelToken {
  public:
   virtual ~CancelToken() = default;
   virtual bool cancelled() const = 0;  // cheap; true when cancelled or past the deadline
@@ -81,7 +82,7 @@ class CancelToken {
 // asynchronously: calls submit and return, Wait gives the result. The CPU does everything before a call
 // returns. Errors of every call: kDeviceLost; kInvalidArgument for bytes outside of the memory. Destroying a
 // queue waits for its work.
-class Queue {
+class TVMVM_EXPORT Queue {
  public:
   virtual ~Queue() = default;
 
@@ -106,8 +107,8 @@ class Queue {
   // null. Errors: kCancelled, and the work goes on: a later Wait waits for it.
   virtual Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel) = 0;
 
-  // Gives memory back when the work submitted so far is done; waits for nothing. Where it throws bad_alloc the
-  // memory stays the caller's.
+  // Gives memory back when the work submitted so far is done; waits for nothing. Where it throws bad_alloc
+  // the memory stays the caller's.
   virtual void FreeAfterWork(const DeviceMemory& memory) = 0;
 };
 
@@ -134,7 +135,7 @@ struct DeviceDescription {
 using LoadProgress = std::function<void(size_t ready)>;
 
 // Thread-safe.
-class Device {
+class TVMVM_EXPORT Device {
  public:
   virtual ~Device() = default;
   virtual const std::string& name() const = 0;  // as it is selected: "cpu", "vulkan:0"
@@ -162,7 +163,7 @@ class Device {
 };
 
 // Runs a kernel's grid on threads. A service may inject its own pool. Implementations are thread-safe.
-class WorkerPool {
+class TVMVM_EXPORT WorkerPool {
  public:
   virtual ~WorkerPool() = default;
   virtual int worker_count() const = 0;  // the caller included
@@ -174,7 +175,7 @@ class WorkerPool {
 
 // Turns LLVM bitcode into kernels for this host; provided by the compiler library, null in a runtime without
 // it.
-class KernelJit {
+class TVMVM_EXPORT KernelJit {
  public:
   virtual ~KernelJit() = default;
   // The returned functions live as long as `owner`; order as in `symbols`.

@@ -9,6 +9,7 @@
 
 #include "tvm-vm/cpu_device.h"
 #include "tvm-vm/device.h"
+#include "tvm-vm/export.h"
 
 namespace tvmvm {
 
@@ -19,7 +20,7 @@ struct DeviceOptions {
   CpuDeviceOptions cpu;
 
   // With DefaultCacheFolder(), and validation where $TVMVM_VULKAN_VALIDATION is 1.
-  static DeviceOptions FromEnvironment();
+  TVMVM_EXPORT static DeviceOptions FromEnvironment();
 };
 
 struct ListedDevice {
@@ -35,12 +36,13 @@ struct DeviceListing {
 };
 
 // Asks every loader of this build. Never fails: what does not answer is in `absent`.
-DeviceListing ListDevices();
+TVMVM_EXPORT DeviceListing ListDevices();
 
 // `selection` is a kind ("cpu", "opencl", "vulkan", "null"), alone or with a position ("opencl:1") or a part
 // of the hardware's or driver's name ("vulkan:nvidia", upper or lower case alike); several that fit: the
 // first usable one. Errors: kInvalidArgument for a kind that does not exist; kNotFound with a list of what
 // there is; whatever opening the device says.
-Expected<std::shared_ptr<Device>> OpenDevice(std::string_view selection, const DeviceOptions& options);
+TVMVM_EXPORT Expected<std::shared_ptr<Device>> OpenDevice(std::string_view selection,
+                                                          const DeviceOptions& options);
 
 }  // namespace tvmvm

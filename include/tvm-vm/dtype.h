@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "tvm-vm/export.h"
+
 namespace tvmvm {
 
 enum class DType : uint8_t {
@@ -43,29 +45,30 @@ enum class DType : uint8_t {
 inline constexpr int kDTypeCount = 29;
 
 // "f32", "i64", "bool", "string", "f8e4m3fn", ...
-std::string_view DTypeName(DType dtype);
-std::optional<DType> DTypeFromName(std::string_view name);
+TVMVM_EXPORT std::string_view DTypeName(DType dtype);
+TVMVM_EXPORT std::optional<DType> DTypeFromName(std::string_view name);
 
 // Bits of one element in memory; 0 for kString and kInvalid.
-int DTypeBits(DType dtype);
+TVMVM_EXPORT int DTypeBits(DType dtype);
 // Bytes of `count` packed elements: rounded up to whole bytes. `count` >= 0.
-int64_t DTypeBytes(DType dtype, int64_t count);
+TVMVM_EXPORT int64_t DTypeBytes(DType dtype, int64_t count);
 
-bool IsFloat(DType dtype);    // all floating-point types, those of 4, 6 and 8 bits included; not complex
-bool IsInteger(DType dtype);  // signed and unsigned integers; not bool
-bool IsSignedInteger(DType dtype);
-bool IsUnsignedInteger(DType dtype);
-bool IsComplex(DType dtype);
-bool IsSubByte(DType dtype);  // 4 and 2 bit types
+// All floating-point types, those of 4, 6 and 8 bits included; not complex.
+TVMVM_EXPORT bool IsFloat(DType dtype);
+TVMVM_EXPORT bool IsInteger(DType dtype);  // signed and unsigned integers; not bool
+TVMVM_EXPORT bool IsSignedInteger(DType dtype);
+TVMVM_EXPORT bool IsUnsignedInteger(DType dtype);
+TVMVM_EXPORT bool IsComplex(DType dtype);
+TVMVM_EXPORT bool IsSubByte(DType dtype);  // 4 and 2 bit types
 
 // Floats of six bits have a byte each here. ONNX's raw data packs four into three bytes, the first in the low
 // bits: `packed` holds PackedFloat6Bytes(elements.size()) bytes.
-bool IsFloat6(DType dtype);
-int64_t PackedFloat6Bytes(int64_t count);
-void UnpackFloat6(std::span<const std::byte> packed, std::span<std::byte> elements);
+TVMVM_EXPORT bool IsFloat6(DType dtype);
+TVMVM_EXPORT int64_t PackedFloat6Bytes(int64_t count);
+TVMVM_EXPORT void UnpackFloat6(std::span<const std::byte> packed, std::span<std::byte> elements);
 
 // ONNX's TensorProto.DataType numbers.
-std::optional<DType> DTypeFromOnnx(int32_t onnx_type);
-int32_t DTypeToOnnx(DType dtype);
+TVMVM_EXPORT std::optional<DType> DTypeFromOnnx(int32_t onnx_type);
+TVMVM_EXPORT int32_t DTypeToOnnx(DType dtype);
 
 }  // namespace tvmvm

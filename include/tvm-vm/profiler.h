@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tvm-vm/export.h"
 #include "tvm-vm/vm.h"
 
 namespace tvmvm {
@@ -27,7 +28,7 @@ struct CopyProfile {
 };
 
 // Not thread-safe; outlives the Invocations that hold its observer.
-class Profiler {
+class TVMVM_EXPORT Profiler {
  public:
   // `devices`: of the Vm whose runs are observed (Vm::Devices), so that kernels are shown with the device
   // that they run on; without it, with its class.

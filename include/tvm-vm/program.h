@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tvm-vm/dtype.h"
+#include "tvm-vm/export.h"
 #include "tvm-vm/ids.h"
 #include "tvm-vm/target_info.h"
 
@@ -126,7 +127,7 @@ struct Provenance {
 
 class DerivedCache;
 
-class Program {
+class TVMVM_EXPORT Program {
  public:
   Program();
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "tvm-vm/export.h"
 #include "tvm-vm/status.h"
 
 namespace tvmvm {
@@ -16,7 +17,7 @@ inline constexpr int kMaxRank = 32;
 
 // More than kMaxRank dims give a shape that cannot be: kMaxRank dims, the first of them -1, so that it has no
 // element count and no tensor can have it. Whoever takes dims from outside says so better with Create.
-class Shape {
+class TVMVM_EXPORT Shape {
  public:
   Shape() {}  // not defaulted: Shape{} would fill the dims with zeros
   Shape(const Shape& other) { Take(other.dims()); }

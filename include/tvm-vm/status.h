@@ -7,6 +7,8 @@
 #include <tl/expected.hpp>
 #include <utility>
 
+#include "tvm-vm/export.h"
+
 namespace tvmvm {
 
 enum class Code : uint8_t {
@@ -22,7 +24,7 @@ enum class Code : uint8_t {
 };
 
 // "invalid_argument", "out_of_memory", ...
-const char* CodeName(Code code);
+TVMVM_EXPORT const char* CodeName(Code code);
 
 // What was found, what was wanted and where.
 struct Error {

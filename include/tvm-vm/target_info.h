@@ -8,26 +8,28 @@
 #include <string_view>
 #include <vector>
 
+#include "tvm-vm/export.h"
+
 namespace tvmvm {
 
 enum class DeviceKind : uint8_t { kCpu = 0, kOpenCl = 1, kVulkan = 2, kNull = 3 };
-const char* DeviceKindName(DeviceKind kind);
+TVMVM_EXPORT const char* DeviceKindName(DeviceKind kind);
 
 // Devices that share schedules and bytecode: OpenCL and Vulkan (and the null device, which stands for one)
 // differ in kernel libraries only. The number is the queue that a program's instructions name the device by.
 enum class DeviceClass : uint8_t { kCpu = 0, kGpu = 1 };
 inline constexpr uint32_t kDeviceClassCount = 2;
-const char* DeviceClassName(DeviceClass device);  // "cpu", "gpu"
+TVMVM_EXPORT const char* DeviceClassName(DeviceClass device);  // "cpu", "gpu"
 constexpr DeviceClass ClassOf(DeviceKind kind) {
   return kind == DeviceKind::kCpu ? DeviceClass::kCpu : DeviceClass::kGpu;
 }
 
 // Levels of CPU code that can stand in one file. A machine runs a level when it has all of its features.
 enum class CpuLevel : uint8_t { kX86_64_V3 = 0, kX86_64_V4 = 1, kAArch64 = 2, kHost = 3, kX86_64_V4Vnni = 4 };
-const char* CpuLevelName(CpuLevel level);  // "x86-64-v3", "x86-64-v4-vnni", ...
-std::optional<CpuLevel> CpuLevelFromName(std::string_view name);
+TVMVM_EXPORT const char* CpuLevelName(CpuLevel level);  // "x86-64-v3", "x86-64-v4-vnni", ...
+TVMVM_EXPORT std::optional<CpuLevel> CpuLevelFromName(std::string_view name);
 // All levels, the most demanding of each architecture first, "host" last.
-std::span<const CpuLevel> CpuLevels();
+TVMVM_EXPORT std::span<const CpuLevel> CpuLevels();
 
 struct TargetInfo {
   DeviceKind device = DeviceKind::kCpu;
@@ -56,12 +58,12 @@ struct TargetInfo {
 // Whether grid points are work-groups.
 inline bool IsGpu(const TargetInfo& target) { return target.device != DeviceKind::kCpu; }
 
-TargetInfo TargetInfoFor(CpuLevel level);
+TVMVM_EXPORT TargetInfo TargetInfoFor(CpuLevel level);
 // The GPU that code is made for when no particular one is known: what OpenCL 1.2 and Vulkan 1.1 devices of
 // any vendor have in common. Its schedules, and so the bytecode, are the same for both.
-TargetInfo GpuTargetInfo(DeviceKind device);
+TVMVM_EXPORT TargetInfo GpuTargetInfo(DeviceKind device);
 // The same with matrices: its schedules differ from those of a target that awaits them in bodies of kernels
 // only.
-TargetInfo GpuTargetWithMatrices(DeviceKind device);
+TVMVM_EXPORT TargetInfo GpuTargetWithMatrices(DeviceKind device);
 
 }  // namespace tvmvm

@@ -9,6 +9,7 @@
 
 #include "tvm-vm/device.h"
 #include "tvm-vm/dtype.h"
+#include "tvm-vm/export.h"
 #include "tvm-vm/shape.h"
 #include "tvm-vm/status.h"
 
@@ -17,7 +18,7 @@ struct DLManagedTensor;
 namespace tvmvm {
 
 // A dense row-major tensor. Copying a Tensor shares the memory.
-class Tensor {
+class TVMVM_EXPORT Tensor {
  public:
   Tensor() = default;
 
@@ -66,7 +67,7 @@ class Tensor {
   Expected<DLManagedTensor*> ToDLPack() const;
 
  private:
-  struct OnDevice;
+  struct TVMVM_PRIVATE OnDevice;
 
   DType dtype_ = DType::kInvalid;
   Shape shape_;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tvm-vm/export.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/tensor.h"
 
@@ -14,7 +15,7 @@ namespace tvmvm {
 
 // Copying a Value shares what it holds. Values hold one another as deep as memory goes: a Value of a million
 // tuples, one in the other, is made and dropped without deep recursion.
-class Value {
+class TVMVM_EXPORT Value {
  public:
   Value() = default;     // nothing: an optional without element, or "make a new one" for an output
   Value(Tensor tensor);  // NOLINT: a tensor is a value; an empty handle is nothing
@@ -34,7 +35,7 @@ class Value {
 
  private:
   enum class Kind : uint8_t { kNone, kTensor, kSequence, kTuple };
-  struct Elements;
+  struct TVMVM_PRIVATE Elements;
   Kind kind_ = Kind::kNone;
   int64_t tag_ = 0;
   Tensor tensor_;

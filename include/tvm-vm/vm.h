@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tvm-vm/device.h"
+#include "tvm-vm/export.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
 #include "tvm-vm/tensor.h"
@@ -39,6 +40,13 @@ struct Limits {
   int64_t max_steps = 0;  // bytecode instructions
   std::chrono::nanoseconds timeout{0};
   int32_t max_call_depth = 1 << 20;
+};
+
+// What holds for one run alone.
+struct RunOptions {
+  // The run ends with kDeadlineExceeded soon behind it, or when Limits::timeout is over, whichever is
+  // earlier.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 // Told of every kernel launch when given to an Invocation; not thread-safe, called on the invoking thread.
@@ -76,7 +84,7 @@ struct DeviceUse {
 
 class Vm;
 
-class Invocation {
+class TVMVM_EXPORT Invocation {
  public:
   ~Invocation();
   Invocation(Invocation&&) noexcept;
@@ -88,13 +96,16 @@ class Invocation {
   // from that of all other outputs and, on the host, from all inputs. Inputs are checked before anything
   // runs: count, dtype, rank, dims, shared symbols. On an error no output is changed other than by partial
   // writes into the caller's own memory, and the Invocation can be used again. Inputs and outputs that are
-  // optional tensors may be empty handles.
-  [[nodiscard]] Status Run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  // optional tensors may be empty handles. While a run is in progress another one is refused
+  // (kInvalidArgument).
+  [[nodiscard]] Status Run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                           const RunOptions& options = {});
   // The same with sequences, optionals and tuples among them. Memory may be given for outputs that are
   // tensors; whatever lies at the place of another is replaced. Elements that the program made are handed
   // out; those that alias inputs or constants are copies. What is one object in the program is shared in the
   // value.
-  [[nodiscard]] Status Run(std::span<const Value> inputs, std::span<Value> outputs);
+  [[nodiscard]] Status Run(std::span<const Value> inputs, std::span<Value> outputs,
+                           const RunOptions& options = {});
 
   void SetLimits(const Limits& limits);
   // From any thread: the run in progress, or else the next one, ends with kCancelled soon.
@@ -109,12 +120,12 @@ class Invocation {
 
  private:
   friend class Vm;
-  struct Impl;
+  struct TVMVM_PRIVATE Impl;
   explicit Invocation(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
-class Vm : public std::enable_shared_from_this<Vm> {
+class TVMVM_EXPORT Vm : public std::enable_shared_from_this<Vm> {
  public:
   // Binds the program's kernels to devices. Errors: kUnsupported when no device can run a kernel, naming
   // both.
@@ -134,7 +145,7 @@ class Vm : public std::enable_shared_from_this<Vm> {
  private:
   Vm();
   friend class Invocation;
-  struct Impl;
+  struct TVMVM_PRIVATE Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tvm-vm/export.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
 
@@ -23,19 +24,19 @@ struct SectionInfo {
 
 // Writes to a temporary file beside `path`, syncs, and renames. Errors: kInvalidArgument naming path and
 // system error.
-[[nodiscard]] Status SaveProgram(const Program& program, const std::string& path);
-[[nodiscard]] Expected<std::vector<std::byte>> SerializeProgram(const Program& program);
+[[nodiscard]] TVMVM_EXPORT Status SaveProgram(const Program& program, const std::string& path);
+[[nodiscard]] TVMVM_EXPORT Expected<std::vector<std::byte>> SerializeProgram(const Program& program);
 
 // Maps the file read-only; constants and kernels are views of the mapping, which the Program keeps alive. All
 // sections are checked by digest but the constants, whose digest only VerifyFile reads: loading does not
 // touch the weights.
-[[nodiscard]] Expected<std::shared_ptr<const Program>> LoadProgram(const std::string& path);
+[[nodiscard]] TVMVM_EXPORT Expected<std::shared_ptr<const Program>> LoadProgram(const std::string& path);
 // `owner` keeps `bytes` alive; null copies them. Bytes must be 64-byte aligned to be used in place.
-[[nodiscard]] Expected<std::shared_ptr<const Program>> LoadProgramFromMemory(
+[[nodiscard]] TVMVM_EXPORT Expected<std::shared_ptr<const Program>> LoadProgramFromMemory(
     std::span<const std::byte> bytes, std::shared_ptr<const void> owner = nullptr);
 
 // Checks every section's digest. Errors: kInvalidProgram naming the section.
-[[nodiscard]] Status VerifyFile(const std::string& path);
-[[nodiscard]] Expected<std::vector<SectionInfo>> ListSections(const std::string& path);
+[[nodiscard]] TVMVM_EXPORT Status VerifyFile(const std::string& path);
+[[nodiscard]] TVMVM_EXPORT Expected<std::vector<SectionInfo>> ListSections(const std::string& path);
 
 }  // namespace tvmvm

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tvm-vm/device.h"
+#include "tvm-vm/export.h"
 #include "tvm-vm/program.h"
 
 namespace tvmvm {
@@ -17,10 +18,10 @@ struct WarmResult {
 // lie in the device's cache folder (DeviceOptions::cache_folder); nothing is kept in memory, no constant is
 // copied. `progress` is told how many are ready, on any thread, one at a time. Errors: kUnsupported where the
 // program was not compiled for GPUs; as Device::LoadKernels.
-[[nodiscard]] Expected<WarmResult> WarmKernels(const Program& program, Device& device,
-                                               const LoadProgress& progress = {});
+[[nodiscard]] TVMVM_EXPORT Expected<WarmResult> WarmKernels(const Program& program, Device& device,
+                                                            const LoadProgress& progress = {});
 
 // How many kernels that is on any GPU.
-size_t GpuKernelCount(const Program& program);
+TVMVM_EXPORT size_t GpuKernelCount(const Program& program);
 
 }  // namespace tvmvm

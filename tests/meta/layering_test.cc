@@ -79,6 +79,8 @@ constexpr int kMostSources = 20;
 
 // Whose each public header is, from the ground up; including it counts as including its folder.
 const std::vector<std::pair<std::string, std::string>> kPublicHeaders = {
+    {"export.h", "bytecode"},
+    {"version.h", "bytecode"},
     {"status.h", "bytecode"},
     {"dtype.h", "bytecode"},
     {"shape.h", "bytecode"},

@@ -510,7 +510,9 @@ TEST(CApiDevices, OldOptionsAreStillTaken) {
   vm = nullptr;
   options.size -= 1;
   EXPECT_THAT(Take(tvmvm_vm_create(program, &options, &vm)), HasSubstr("options.size is 15, at least 16"));
+  options = {};
   options.size = sizeof options;
+  options.device_count = 1;
   options.devices = nullptr;
   EXPECT_EQ(Take(tvmvm_vm_create(program, &options, &vm)), "options.devices is null");
   const tvmvm_device* none[] = {nullptr};

@@ -1,6 +1,7 @@
 // What is behind the opaque objects of c_api.h, and what all of its functions share.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <new>
@@ -18,6 +19,7 @@ struct tvmvm_program {
   std::shared_ptr<const tvmvm::Program> program;
 };
 struct tvmvm_vm {
+  std::shared_ptr<const tvmvm::Program> program;
   std::shared_ptr<tvmvm::Vm> vm;
   std::vector<tvmvm::DeviceUse> devices;  // that it uses
 };
@@ -28,10 +30,12 @@ struct tvmvm_device_list {
   std::vector<tvmvm::ListedDevice> devices;
 };
 struct tvmvm_invocation {
+  std::shared_ptr<const tvmvm::Program> program;
   tvmvm::Invocation invocation;
   // Kept, so that a warm call allocates nothing.
   std::vector<tvmvm::Tensor> inputs, outputs;
   std::vector<tvmvm::Value> value_inputs, value_outputs;
+  std::atomic<bool> busy{false};
 };
 struct tvmvm_tensor {
   tvmvm::Tensor tensor;

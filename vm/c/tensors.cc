@@ -44,6 +44,12 @@ tvmvm::Expected<std::string*> StringAt(const tvmvm_tensor* tensor, int64_t index
   return &strings[static_cast<size_t>(index)];
 }
 
+// One without elements for null.
+const tvmvm::Tensor& Given(const tvmvm_tensor* tensor) {
+  static const tvmvm::Tensor none;
+  return tensor != nullptr ? tensor->tensor : none;
+}
+
 }  // namespace
 
 extern "C" {
@@ -111,19 +117,21 @@ tvmvm_status* tvmvm_tensor_copy_from(tvmvm_tensor* tensor, const tvmvm_tensor* s
   });
 }
 const char* tvmvm_tensor_device_name(const tvmvm_tensor* tensor) {
-  const std::shared_ptr<tvmvm::Device>& device = tensor->tensor.device();
+  const std::shared_ptr<tvmvm::Device>& device = Given(tensor).device();
   return device ? device->name().c_str() : "";
 }
 void tvmvm_tensor_free(tvmvm_tensor* tensor) { delete tensor; }
 tvmvm_dtype tvmvm_tensor_dtype(const tvmvm_tensor* tensor) {
-  return static_cast<tvmvm_dtype>(tensor->tensor.dtype());
+  return static_cast<tvmvm_dtype>(Given(tensor).dtype());
 }
-int tvmvm_tensor_rank(const tvmvm_tensor* tensor) { return tensor->tensor.shape().rank(); }
+int tvmvm_tensor_rank(const tvmvm_tensor* tensor) {
+  return tensor != nullptr ? tensor->tensor.shape().rank() : -1;
+}
 int64_t tvmvm_tensor_dim(const tvmvm_tensor* tensor, int axis) {
-  return axis >= 0 && axis < tensor->tensor.shape().rank() ? tensor->tensor.shape()[axis] : -1;
+  return axis >= 0 && axis < tvmvm_tensor_rank(tensor) ? tensor->tensor.shape()[axis] : -1;
 }
-void* tvmvm_tensor_data(const tvmvm_tensor* tensor) { return tensor->tensor.data(); }
-int64_t tvmvm_tensor_byte_count(const tvmvm_tensor* tensor) { return tensor->tensor.byte_count(); }
+void* tvmvm_tensor_data(const tvmvm_tensor* tensor) { return Given(tensor).data(); }
+int64_t tvmvm_tensor_byte_count(const tvmvm_tensor* tensor) { return Given(tensor).byte_count(); }
 tvmvm_status* tvmvm_tensor_get_string(const tvmvm_tensor* tensor, int64_t index, const char** text,
                                       size_t* size) {
   return Guarded([&]() -> Status {

@@ -13,7 +13,9 @@ struct CompanionFunction {
   void** address;
 };
 
-// Opens the library, for good, and finds the functions. What is wrong, or "".
-std::string OpenCompanion(const char* name, std::initializer_list<CompanionFunction> functions);
+// Opens the library, for good, and finds the functions. `version` is the name of the one that gives its
+// TVMVM_VERSION, which may differ from the runtime's in the last number only. What is wrong, or "".
+std::string OpenCompanion(const char* name, const char* version,
+                          std::initializer_list<CompanionFunction> functions);
 
 }  // namespace tvmvm

@@ -15,7 +15,7 @@ struct ImageLibrary {
 
 ImageLibrary OpenLibrary() {
   ImageLibrary library;
-  library.error = OpenCompanion("libtvm-vm-image.so.0",
+  library.error = OpenCompanion(TVMVM_IMAGE_LIBRARY, "tvmvm_image_version",
                                 {{"tvmvm_image_decode", reinterpret_cast<void**>(&library.decode)}});
   return library;
 }

@@ -17,7 +17,7 @@ struct RegexLibrary {
 
 RegexLibrary OpenLibrary() {
   RegexLibrary library;
-  library.error = OpenCompanion("libtvm-vm-regex.so.0",
+  library.error = OpenCompanion(TVMVM_REGEX_LIBRARY, "tvmvm_regex_version",
                                 {{"tvmvm_regex_compile", reinterpret_cast<void**>(&library.compile)},
                                  {"tvmvm_regex_full_match", reinterpret_cast<void**>(&library.full_match)},
                                  {"tvmvm_regex_free", reinterpret_cast<void**>(&library.free)}});

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "tvm-vm/version.h"
 #include "vm/image/canvas.h"
 
 namespace tvmvm::image {
@@ -22,6 +23,8 @@ void Decode(Canvas& canvas) {
 
 }  // namespace
 }  // namespace tvmvm::image
+
+uint32_t tvmvm_image_version() { return TVMVM_VERSION; }
 
 int32_t tvmvm_image_decode(const tvmvm_image_request* request) {
   tvmvm::image::Canvas canvas(*request);

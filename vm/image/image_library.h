@@ -6,7 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tvm-vm/export.h"
+
 extern "C" {
+
+/* TVMVM_VERSION of the library. */
+TVMVM_EXPORT uint32_t tvmvm_image_version();
 
 struct tvmvm_image_request {
   const uint8_t* bytes;
@@ -29,5 +34,5 @@ enum tvmvm_image_result {
   TVMVM_IMAGE_NO_MEMORY = 3,
 };
 
-__attribute__((visibility("default"))) int32_t tvmvm_image_decode(const struct tvmvm_image_request* request);
+TVMVM_EXPORT int32_t tvmvm_image_decode(const struct tvmvm_image_request* request);
 }

@@ -78,7 +78,9 @@ bool Machine::Look(const uint32_t* pc) {
   }
   if (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_) {
     Fail(pc, Code::kDeadlineExceeded,
-         "the limit of " + std::to_string(limits_.timeout.count() / 1000) + " microseconds is reached");
+         is_deadline_given_
+             ? "the deadline of the run is reached"
+             : "the limit of " + std::to_string(limits_.timeout.count() / 1000) + " microseconds is reached");
     return false;
   }
   const uint64_t after_limit = most == kNoStepLimit ? most : most + 1;

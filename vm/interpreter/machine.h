@@ -49,8 +49,8 @@ class Machine final : public CancelToken, private BlockSource {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // As Invocation::Run.
-  Status Run(const Arguments& inputs, Results outputs);
+  // As Invocation::Run; `deadline_ns` on the steady clock, 0: none.
+  Status Run(const Arguments& inputs, Results outputs, int64_t deadline_ns);
   // Releases everything that a run holds, so that the next one can begin; Run does it itself unless it
   // throws.
   void End();
@@ -200,7 +200,7 @@ class Machine final : public CancelToken, private BlockSource {
   [[gnu::cold]] bool FailSlot(const uint32_t* pc, uint32_t number, int64_t offset, int64_t wanted);
   bool Look(const uint32_t* pc);
   Status OpenQueues();
-  Status Begin(const Arguments& inputs, const Results& outputs);
+  Status Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns);
   Status CheckOutputs(const Results& outputs) const;
   Status BindInputs(const Arguments& inputs);
   void FindResidents(const Arguments& inputs);
@@ -242,6 +242,7 @@ class Machine final : public CancelToken, private BlockSource {
   Limits limits_;
   uint64_t next_look_ = 0;   // steps at which Poll looks closer
   int64_t deadline_ns_ = 0;  // on the steady clock; 0: none
+  bool is_deadline_given_ = false;  // by the caller of the run; else it comes from the limits
   std::atomic<bool> cancel_{false};
   Error error_;
   bool failed_ = false;

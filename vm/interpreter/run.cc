@@ -11,11 +11,11 @@ std::string OutputName(const Program& program, uint32_t number) {
 
 int64_t ElementAlignment(DType dtype) { return std::clamp(DTypeBits(dtype) / 8, 1, 8); }
 
-Status Machine::Run(const Arguments& inputs, Results outputs) {
+Status Machine::Run(const Arguments& inputs, Results outputs, int64_t deadline_ns) {
   TVMVM_CHECK_OK(binding.signature->CheckInputs(inputs, symbols_));
   TVMVM_CHECK_OK(CheckOutputs(outputs));
   if (cpu == nullptr || gpu != nullptr) TVMVM_CHECK_OK(OpenQueues());
-  Status status = Begin(inputs, outputs);
+  Status status = Begin(inputs, outputs, deadline_ns);
   if (status) {
     Interpret(*this, code);
     if (gpu != nullptr && gpu->is_busy() && !failed_) WaitForDevice(nullptr);
@@ -57,7 +57,7 @@ Status Machine::OpenQueues() {
   return gpu != nullptr ? gpu->Open() : Status();
 }
 
-Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
+Status Machine::Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns) {
   failed_ = false;
   steps = 0;
   next_look_ = 0;
@@ -65,6 +65,8 @@ Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
   if (limits_.timeout.count() > 0 &&
       __builtin_add_overflow(SteadyNanoseconds(), limits_.timeout.count(), &deadline_ns_))
     deadline_ns_ = INT64_MAX;
+  is_deadline_given_ = deadline_ns != 0 && (deadline_ns_ == 0 || deadline_ns < deadline_ns_);
+  if (is_deadline_given_) deadline_ns_ = deadline_ns;
   has_given_outputs_ = false;
   for (size_t k = 0; k < outputs.size(); ++k) {
     given_outputs[k] =

@@ -1,6 +1,7 @@
 // What Vm and Invocation hold.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "tvm-vm/vm.h"
@@ -16,6 +17,7 @@ struct Vm::Impl {
 struct Invocation::Impl {
   explicit Impl(std::shared_ptr<const Binding> binding) : machine(std::move(binding)) {}
   Machine machine;
+  std::atomic<bool> running{false};
 };
 
 }  // namespace tvmvm

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "tvm-vm/version.h"
 #include "vm/regex/regex_library.h"
 
 void* tvmvm_regex_compile(const char* pattern, size_t size, char* error, size_t error_size) {
@@ -26,5 +27,7 @@ int tvmvm_regex_full_match(const void* regex, const char* text, size_t size) {
     return -1;
   }
 }
+
+uint32_t tvmvm_regex_version() { return TVMVM_VERSION; }
 
 void tvmvm_regex_free(void* regex) { delete static_cast<RE2*>(regex); }

@@ -1,0 +1,17 @@
+# Writes functions that have the names of those that the runtime has from other libraries, and end the process.
+# Given: NM, LIBRARY, OUT.
+execute_process(COMMAND ${NM} --defined-only ${LIBRARY} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL " [tTwW] (_ZNK?3fmt|_ZNK?11flatbuffers|XXH)[A-Za-z0-9_]+" found "${symbols}")
+list(TRANSFORM found REPLACE "^ . " "")
+list(REMOVE_DUPLICATES found)
+list(LENGTH found count)
+if(count LESS 10)
+  message(FATAL_ERROR "${LIBRARY} has ${count} functions of other libraries: are its symbols stripped?")
+endif()
+set(text "#include <stdlib.h>\n")
+set(number 0)
+foreach(symbol IN LISTS found)
+  string(APPEND text "void impostor_${number}(void) __asm__(\"${symbol}\");\nvoid impostor_${number}(void) { abort(); }\n")
+  math(EXPR number "${number} + 1")
+endforeach()
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,252 @@
+/* The runtime for C and for other languages' foreign-function interfaces.
+ *
+ * Objects are opaque; each is freed by its own function, in any order: an object keeps what it needs alive.
+ * Freeing null is allowed. A function that can fail returns a status: null when all is well, else an object
+ * with a code and a message, which the caller frees. On a failure, output parameters are left as they were.
+ * Programs and VMs may be used by many threads at once; an invocation by one at a time, but
+ * tvmvm_invocation_cancel by any.
+ */
+#ifndef TVMVM_C_API_H_
+#define TVMVM_C_API_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TVMVM_API __attribute__((visibility("default")))
+
+typedef enum tvmvm_code {
+  TVMVM_OK = 0,
+  TVMVM_INVALID_ARGUMENT = 1,
+  TVMVM_INVALID_PROGRAM = 2,
+  TVMVM_NOT_FOUND = 3,
+  TVMVM_UNSUPPORTED = 4,
+  TVMVM_OUT_OF_MEMORY = 5,
+  TVMVM_DEADLINE_EXCEEDED = 6,
+  TVMVM_CANCELLED = 7,
+  TVMVM_DEVICE_LOST = 8,
+  TVMVM_INTERNAL = 9
+} tvmvm_code;
+
+/* Element types. */
+typedef enum tvmvm_dtype {
+  TVMVM_INVALID = 0,
+  TVMVM_F32 = 1,
+  TVMVM_F64 = 2,
+  TVMVM_F16 = 3,
+  TVMVM_BF16 = 4,
+  TVMVM_I8 = 5,
+  TVMVM_I16 = 6,
+  TVMVM_I32 = 7,
+  TVMVM_I64 = 8,
+  TVMVM_U8 = 9,
+  TVMVM_U16 = 10,
+  TVMVM_U32 = 11,
+  TVMVM_U64 = 12,
+  TVMVM_BOOL = 13,
+  TVMVM_STRING = 14,
+  TVMVM_C64 = 15,
+  TVMVM_C128 = 16,
+  TVMVM_F8E4M3FN = 17,
+  TVMVM_F8E4M3FNUZ = 18,
+  TVMVM_F8E5M2 = 19,
+  TVMVM_F8E5M2FNUZ = 20,
+  TVMVM_F8E8M0 = 21,
+  TVMVM_I4 = 22,
+  TVMVM_U4 = 23,
+  TVMVM_F4E2M1 = 24,
+  TVMVM_I2 = 25,
+  TVMVM_U2 = 26,
+  TVMVM_F6E2M3 = 27,
+  TVMVM_F6E3M2 = 28,             /* an element a byte, in the low six bits */
+  TVMVM_DTYPE_RANGE = 0x7fffffff /* no type: makes every int a value that may be passed, and refused */
+} tvmvm_dtype;
+
+typedef struct tvmvm_status tvmvm_status;
+typedef struct tvmvm_program tvmvm_program;
+typedef struct tvmvm_vm tvmvm_vm;
+typedef struct tvmvm_invocation tvmvm_invocation;
+typedef struct tvmvm_tensor tvmvm_tensor;
+typedef struct tvmvm_value tvmvm_value;
+typedef struct tvmvm_device tvmvm_device;
+typedef struct tvmvm_device_list tvmvm_device_list;
+struct DLManagedTensor;
+
+/* Kinds of values, and of inputs and outputs. A value is never an optional: it is nothing, or the element. */
+typedef enum tvmvm_kind {
+  TVMVM_TENSOR = 0,
+  TVMVM_SEQUENCE = 1,
+  TVMVM_OPTIONAL = 2,
+  TVMVM_TUPLE = 3,
+  TVMVM_NOTHING = 4
+} tvmvm_kind;
+
+/* TVMVM_OK and "" for null. The text lives as long as the status. */
+TVMVM_API tvmvm_code tvmvm_status_code(const tvmvm_status* status);
+TVMVM_API const char* tvmvm_status_message(const tvmvm_status* status);
+TVMVM_API void tvmvm_status_free(tvmvm_status* status);
+
+/* Programs. */
+TVMVM_API tvmvm_status* tvmvm_program_load(const char* path, tvmvm_program** program);
+/* The bytes are copied. */
+TVMVM_API tvmvm_status* tvmvm_program_load_from_memory(const void* bytes, size_t size,
+                                                       tvmvm_program** program);
+TVMVM_API void tvmvm_program_free(tvmvm_program* program);
+TVMVM_API size_t tvmvm_program_input_count(const tvmvm_program* program);
+TVMVM_API size_t tvmvm_program_output_count(const tvmvm_program* program);
+/* Of input or output `index` < count. A name lives as long as the program; element type, rank and dimensions
+ * of a sequence or optional are those of its elements; a rank of -1 is unknown until run; a dimension of -1
+ * is symbolic: its symbol or "" comes from ..._symbol. */
+TVMVM_API tvmvm_kind tvmvm_program_input_kind(const tvmvm_program* program, size_t index);
+TVMVM_API tvmvm_kind tvmvm_program_output_kind(const tvmvm_program* program, size_t index);
+TVMVM_API const char* tvmvm_program_input_name(const tvmvm_program* program, size_t index);
+TVMVM_API const char* tvmvm_program_output_name(const tvmvm_program* program, size_t index);
+TVMVM_API tvmvm_dtype tvmvm_program_input_dtype(const tvmvm_program* program, size_t index);
+TVMVM_API tvmvm_dtype tvmvm_program_output_dtype(const tvmvm_program* program, size_t index);
+TVMVM_API int tvmvm_program_input_rank(const tvmvm_program* program, size_t index);
+TVMVM_API int tvmvm_program_output_rank(const tvmvm_program* program, size_t index);
+TVMVM_API int64_t tvmvm_program_input_dim(const tvmvm_program* program, size_t index, int axis);
+TVMVM_API int64_t tvmvm_program_output_dim(const tvmvm_program* program, size_t index, int axis);
+TVMVM_API const char* tvmvm_program_input_symbol(const tvmvm_program* program, size_t index, int axis);
+TVMVM_API const char* tvmvm_program_output_symbol(const tvmvm_program* program, size_t index, int axis);
+
+/* The devices of this machine, in a list that does not change. Of index < size; texts live as long as it.
+ * ..._name is what selects the device; ..._unusable is "" or says why it cannot be opened. */
+TVMVM_API tvmvm_status* tvmvm_device_list_create(tvmvm_device_list** list);
+TVMVM_API void tvmvm_device_list_free(tvmvm_device_list* list);
+TVMVM_API size_t tvmvm_device_list_size(const tvmvm_device_list* list);
+TVMVM_API const char* tvmvm_device_list_name(const tvmvm_device_list* list, size_t index);
+TVMVM_API const char* tvmvm_device_list_hardware(const tvmvm_device_list* list, size_t index);
+TVMVM_API const char* tvmvm_device_list_driver(const tvmvm_device_list* list, size_t index);
+TVMVM_API const char* tvmvm_device_list_api(const tvmvm_device_list* list, size_t index);
+TVMVM_API int64_t tvmvm_device_list_memory_bytes(const tvmvm_device_list* list, size_t index);
+TVMVM_API const char* tvmvm_device_list_unusable(const tvmvm_device_list* list, size_t index);
+
+/* Devices: used by many threads and VMs at once. Set `size` to sizeof(tvmvm_device_options). */
+typedef struct tvmvm_device_options {
+  size_t size;
+  int64_t max_bytes;        /* of memory that a GPU holds for all VMs; 0: no limit. Beyond: out of memory */
+  int threads;              /* of "cpu"; 0: all CPUs that the process may use */
+  const char* cache_folder; /* for what drivers compile; null: that of the user; "": nothing is kept */
+} tvmvm_device_options;
+/* `selection`: "cpu", "opencl", "vulkan", "opencl:1", "vulkan:nvidia". `options` may be null. */
+TVMVM_API tvmvm_status* tvmvm_device_open(const char* selection, const tvmvm_device_options* options,
+                                          tvmvm_device** device);
+TVMVM_API void tvmvm_device_free(tvmvm_device* device);
+/* Lives as long as the device: "vulkan:0". */
+TVMVM_API const char* tvmvm_device_name(const tvmvm_device* device);
+/* Set `size` to sizeof(tvmvm_device_statistics). */
+typedef struct tvmvm_device_statistics {
+  size_t size;
+  int64_t live_bytes; /* handed out, and the most at once */
+  int64_t peak_bytes;
+  int64_t held_bytes; /* taken from the driver or the system, in so many blocks */
+  int64_t blocks;
+  int64_t launches;
+  int64_t waits; /* of the host for work of the device */
+} tvmvm_device_statistics;
+TVMVM_API tvmvm_status* tvmvm_device_get_statistics(const tvmvm_device* device,
+                                                    tvmvm_device_statistics* statistics);
+/* Builds the program's kernels for a GPU ahead of the first VM, into its cache folder. `kernels`, which may
+ * be null, receives how many. */
+TVMVM_API tvmvm_status* tvmvm_device_warm(const tvmvm_device* device, const tvmvm_program* program,
+                                          size_t* kernels);
+
+/* VMs: a program with its kernels made ready. Set `size` to sizeof(tvmvm_vm_options); zero elsewhere means
+ * the default. */
+typedef struct tvmvm_vm_options {
+  size_t size;
+  int threads;   /* 0: all CPUs that the process may use */
+  int no_native; /* nonzero: packed native code is refused */
+  /* In order of preference, kept alive by the VM; with a GPU in front a program that was compiled for one
+   * runs on it. Where "cpu" is not among them one is made. */
+  const tvmvm_device* const* devices;
+  size_t device_count;
+} tvmvm_vm_options;
+TVMVM_API tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_options* options,
+                                        tvmvm_vm** vm);
+TVMVM_API void tvmvm_vm_free(tvmvm_vm* vm);
+/* The devices that a run uses, the CPU first; of index < count. A name lives as long as the VM. */
+TVMVM_API size_t tvmvm_vm_device_count(const tvmvm_vm* vm);
+TVMVM_API const char* tvmvm_vm_device_name(const tvmvm_vm* vm, size_t index);
+TVMVM_API size_t tvmvm_vm_device_kernel_count(const tvmvm_vm* vm, size_t index);
+
+/* Invocations. */
+TVMVM_API tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** invocation);
+TVMVM_API void tvmvm_invocation_free(tvmvm_invocation* invocation);
+/* outputs[k]: null asks for a new tensor, which the caller frees; a tensor given there receives the result.
+ */
+TVMVM_API tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation, const tvmvm_tensor* const* inputs,
+                                             size_t input_count, tvmvm_tensor** outputs, size_t output_count);
+/* The same with values, for programs with sequences, optionals and tuples. inputs[k]: null is nothing, an
+ * optional without element. outputs[k]: null asks for a new value, which the caller frees; a value given
+ * there is a tensor that receives the result, and the output must be one. */
+TVMVM_API tvmvm_status* tvmvm_invocation_run_values(tvmvm_invocation* invocation,
+                                                    const tvmvm_value* const* inputs, size_t input_count,
+                                                    tvmvm_value** outputs, size_t output_count);
+/* 0 means none, for each. */
+TVMVM_API void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes, int64_t max_steps,
+                                           int64_t timeout_ns);
+TVMVM_API void tvmvm_invocation_cancel(tvmvm_invocation* invocation);
+TVMVM_API int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation);
+TVMVM_API void tvmvm_invocation_trim(tvmvm_invocation* invocation);
+
+/* Tensors: dense, row-major, in host memory, or in a device's. */
+TVMVM_API tvmvm_status* tvmvm_tensor_allocate(tvmvm_dtype dtype, const int64_t* dims, int rank,
+                                              tvmvm_tensor** tensor);
+/* The memory stays the caller's and outlives the tensor. */
+TVMVM_API tvmvm_status* tvmvm_tensor_borrow(tvmvm_dtype dtype, const int64_t* dims, int rank, void* data,
+                                            tvmvm_tensor** tensor);
+/* Takes `managed`, also when it fails. */
+TVMVM_API tvmvm_status* tvmvm_tensor_from_dlpack(struct DLManagedTensor* managed, tvmvm_tensor** tensor);
+/* The result shares the memory, which is the host's; its deleter frees it. */
+TVMVM_API tvmvm_status* tvmvm_tensor_to_dlpack(const tvmvm_tensor* tensor, struct DLManagedTensor** managed);
+/* In memory of a device that has its own, uninitialised; of the host for "cpu". A VM on that device takes
+ * such a tensor as an input, and writes it as an output, without a copy across the bus. Not for strings. */
+TVMVM_API tvmvm_status* tvmvm_tensor_allocate_on(const tvmvm_device* device, tvmvm_dtype dtype,
+                                                 const int64_t* dims, int rank, tvmvm_tensor** tensor);
+/* A new tensor with the same elements on a device; null: in host memory. */
+TVMVM_API tvmvm_status* tvmvm_tensor_copy_to(const tvmvm_tensor* tensor, const tvmvm_device* device,
+                                             tvmvm_tensor** copy);
+/* Copies the elements of a tensor of the same element type and dimensions, from wherever they are; they are
+ * here when it returns. Nothing else may be using this tensor's memory. */
+TVMVM_API tvmvm_status* tvmvm_tensor_copy_from(tvmvm_tensor* tensor, const tvmvm_tensor* source);
+TVMVM_API void tvmvm_tensor_free(tvmvm_tensor* tensor);
+/* Of the device whose memory it is in, "vulkan:0"; "" for host memory. Lives as long as the tensor. */
+TVMVM_API const char* tvmvm_tensor_device_name(const tvmvm_tensor* tensor);
+TVMVM_API tvmvm_dtype tvmvm_tensor_dtype(const tvmvm_tensor* tensor);
+TVMVM_API int tvmvm_tensor_rank(const tvmvm_tensor* tensor);
+TVMVM_API int64_t tvmvm_tensor_dim(const tvmvm_tensor* tensor, int axis);
+TVMVM_API void* tvmvm_tensor_data(const tvmvm_tensor* tensor); /* null where the host does not reach it */
+TVMVM_API int64_t tvmvm_tensor_byte_count(const tvmvm_tensor* tensor);
+/* Elements of TVMVM_STRING tensors. */
+TVMVM_API tvmvm_status* tvmvm_tensor_get_string(const tvmvm_tensor* tensor, int64_t index, const char** text,
+                                                size_t* size);
+TVMVM_API tvmvm_status* tvmvm_tensor_set_string(tvmvm_tensor* tensor, int64_t index, const char* text,
+                                                size_t size);
+
+/* Values: tensors, sequences, tuples, nothing. They share what they hold; a sequence or tuple is never
+ * changed once made. Of `elements` and `fields`, null is nothing. */
+TVMVM_API tvmvm_status* tvmvm_value_from_tensor(const tvmvm_tensor* tensor, tvmvm_value** value);
+TVMVM_API tvmvm_status* tvmvm_value_from_elements(const tvmvm_value* const* elements, size_t count,
+                                                  tvmvm_value** sequence);
+/* `tag`: which constructor of an algebraic data type. */
+TVMVM_API tvmvm_status* tvmvm_value_from_fields(int64_t tag, const tvmvm_value* const* fields, size_t count,
+                                                tvmvm_value** tuple);
+TVMVM_API void tvmvm_value_free(tvmvm_value* value);
+TVMVM_API tvmvm_kind tvmvm_value_kind(const tvmvm_value* value); /* TVMVM_NOTHING for null */
+/* The tensor, which the caller frees, on the value's memory. */
+TVMVM_API tvmvm_status* tvmvm_value_tensor(const tvmvm_value* value, tvmvm_tensor** tensor);
+/* Elements of a sequence, fields of a tuple; 0 for other values. */
+TVMVM_API size_t tvmvm_value_size(const tvmvm_value* value);
+/* Element or field `index`, which the caller frees. */
+TVMVM_API tvmvm_status* tvmvm_value_element(const tvmvm_value* value, size_t index, tvmvm_value** element);
+TVMVM_API int64_t tvmvm_value_tag(const tvmvm_value* value); /* of a tuple */
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TVMVM_C_API_H_ */

@@ -1,0 +1,118 @@
+// What was built with another version of c_api.h: structs of other sizes, and a program from before.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/vm/c_api_session.h"
+#include "tvm-vm/version.h"
+
+extern "C" int tvmvm_test_run_0_1_0(const void* bytes, size_t size);
+
+namespace tvmvm {
+namespace {
+
+using testing::CSession;
+using ::testing::HasSubstr;
+using testing::Take;
+
+constexpr std::string_view kAddOne = R"---(
+entry @main
+func @main("x": i64[1]) -> ("y": i64[1]) frame 3, 2 {
+  i0 = const 0
+  i1 = const 1
+  r1 = output 0, [i1]
+  i2 = load r0, i0, i64
+  i2 = add i2, i1
+  store r1, i0, i64, i2
+  return [], [r1]
+}
+)---";
+
+TEST(CApiVersions, TheLibraryTellsItsOwn) {
+  EXPECT_EQ(tvmvm_version(), static_cast<uint32_t>(TVMVM_VERSION));
+  EXPECT_EQ(Version(), static_cast<uint32_t>(TVMVM_VERSION));
+  EXPECT_EQ(VersionText(1002003), "1.2.3");
+}
+
+TEST(CApiVersions, ProgramsOfBeforeRun) {
+  const std::vector<std::byte> bytes = CSession::BytesOf(kAddOne);
+  EXPECT_EQ(tvmvm_test_run_0_1_0(bytes.data(), bytes.size()), 0);
+}
+
+// A struct as a later version may have it: today's members and some more.
+template <class T>
+struct Later {
+  T known;
+  int64_t more[2];
+  Later() : known(), more() { known.size = sizeof *this; }
+};
+
+// What `use` says of structs of all sizes.
+template <class T, class Use>
+void ExpectTolerant(const char* name, size_t first, Use use) {
+  T today = {};
+  today.size = sizeof today;
+  EXPECT_EQ(use(&today), "") << name;
+  today.size = first;
+  EXPECT_EQ(use(&today), "") << name;
+  for (const size_t wrong : {size_t{0}, first - 1, size_t{1} << 40, SIZE_MAX}) {
+    today.size = wrong;
+    EXPECT_THAT(use(&today), HasSubstr(std::string(name) + ".size is " + std::to_string(wrong)));
+  }
+  Later<T> later;
+  EXPECT_EQ(use(&later.known), "") << name;
+}
+template <class T, class Use>
+void ExpectRefusesUnknown(const char* name, Use use) {
+  Later<T> later;
+  later.more[1] = 1;
+  EXPECT_THAT(use(&later.known), HasSubstr("is set: this library knows")) << name;
+}
+
+TEST(CApiVersions, StructsMayBeOlderAndNewer) {
+  CSession session(kAddOne);
+  auto create = [&](const tvmvm_vm_options* options) {
+    tvmvm_vm* vm = nullptr;
+    std::string message = Take(tvmvm_vm_create(session.program, options, &vm));
+    tvmvm_vm_free(vm);
+    return message;
+  };
+  auto open = [&](const tvmvm_device_options* options) {
+    tvmvm_device* device = nullptr;
+    std::string message = Take(tvmvm_device_open("cpu", options, &device));
+    tvmvm_device_free(device);
+    return message;
+  };
+  auto limit = [&](const tvmvm_limits* limits) {
+    return Take(tvmvm_invocation_apply_limits(session.invocation, limits));
+  };
+  auto run = [&](const tvmvm_run_options* options) { return session.Run(1, options); };
+  ExpectTolerant<tvmvm_vm_options>("options", offsetof(tvmvm_vm_options, devices), create);
+  ExpectTolerant<tvmvm_device_options>("options", offsetof(tvmvm_device_options, pool), open);
+  ExpectTolerant<tvmvm_limits>("limits", sizeof(tvmvm_limits), limit);
+  ExpectTolerant<tvmvm_run_options>("options", sizeof(tvmvm_run_options), run);
+  ExpectRefusesUnknown<tvmvm_vm_options>("vm options", create);
+  ExpectRefusesUnknown<tvmvm_device_options>("device options", open);
+  ExpectRefusesUnknown<tvmvm_limits>("limits", limit);
+  ExpectRefusesUnknown<tvmvm_run_options>("run options", run);
+}
+
+TEST(CApiVersions, StatisticsFillWhatTheCallerKnows) {
+  tvmvm_device* device = nullptr;
+  ASSERT_EQ(Take(tvmvm_device_open("cpu", nullptr, &device)), "");
+  auto ask = [&](tvmvm_device_statistics* to) { return Take(tvmvm_device_get_statistics(device, to)); };
+  ExpectTolerant<tvmvm_device_statistics>("statistics", sizeof(tvmvm_device_statistics), ask);
+  Later<tvmvm_device_statistics> later;
+  std::memset(later.more, 0xff, sizeof later.more);
+  EXPECT_EQ(ask(&later.known), "");
+  EXPECT_EQ(later.more[0], 0);
+  EXPECT_EQ(later.more[1], 0);
+  EXPECT_EQ(later.known.size, sizeof later);
+  tvmvm_device_free(device);
+}
+
+}  // namespace
+}  // namespace tvmvm

@@ -1,0 +1,224 @@
+// The functions of c_api.h for invocations.
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "vm/c/objects.h"
+#include "vm/c/sized.h"
+
+using tvmvm::Code;
+using tvmvm::MakeError;
+using tvmvm::Status;
+using tvmvm::c::Guarded;
+using tvmvm::c::NullArgument;
+using tvmvm::c::ReadSized;
+
+namespace {
+
+Status RunInvocation(tvmvm_invocation* self, const tvmvm_tensor* const* inputs, size_t input_count,
+                     tvmvm_tensor** outputs, size_t output_count, const tvmvm::RunOptions& options) {
+  if ((input_count > 0 && inputs == nullptr) || (output_count > 0 && outputs == nullptr))
+    return NullArgument("inputs or outputs");
+  self->inputs.resize(input_count);
+  self->outputs.resize(output_count);
+  for (size_t i = 0; i < input_count; ++i) self->inputs[i] = inputs[i] ? inputs[i]->tensor : tvmvm::Tensor();
+  for (size_t i = 0; i < output_count; ++i)
+    self->outputs[i] = outputs[i] ? outputs[i]->tensor : tvmvm::Tensor();
+  TVMVM_CHECK_OK(self->invocation.Run(self->inputs, self->outputs, options));
+  std::vector<std::unique_ptr<tvmvm_tensor>> created(output_count);
+  for (size_t i = 0; i < output_count; ++i)
+    if (outputs[i] == nullptr) created[i] = std::make_unique<tvmvm_tensor>(tvmvm_tensor{self->outputs[i]});
+  for (size_t i = 0; i < output_count; ++i)
+    if (created[i]) outputs[i] = created[i].release();
+  return {};
+}
+
+Status RunWithValues(tvmvm_invocation* self, const tvmvm_value* const* inputs, size_t input_count,
+                     tvmvm_value** outputs, size_t output_count, const tvmvm::RunOptions& options) {
+  if ((input_count > 0 && inputs == nullptr) || (output_count > 0 && outputs == nullptr))
+    return NullArgument("inputs or outputs");
+  self->value_inputs.resize(input_count);
+  self->value_outputs.resize(output_count);
+  for (size_t i = 0; i < input_count; ++i)
+    self->value_inputs[i] = inputs[i] ? inputs[i]->value : tvmvm::Value();
+  for (size_t i = 0; i < output_count; ++i) {
+    if (outputs[i] != nullptr && !outputs[i]->value.is_tensor())
+      return MakeError(Code::kInvalidArgument, "output " + std::to_string(i) +
+                                                   ": only a tensor can receive a result, a " +
+                                                   std::string(outputs[i]->value.kind_name()) + " is given");
+    self->value_outputs[i] = outputs[i] ? outputs[i]->value : tvmvm::Value();
+  }
+  TVMVM_CHECK_OK(self->invocation.Run(self->value_inputs, self->value_outputs, options));
+  std::vector<std::unique_ptr<tvmvm_value>> created(output_count);
+  for (size_t i = 0; i < output_count; ++i)
+    if (outputs[i] == nullptr)
+      created[i] = std::make_unique<tvmvm_value>(tvmvm_value{self->value_outputs[i]});
+  for (size_t i = 0; i < output_count; ++i) {
+    if (created[i])
+      outputs[i] = created[i].release();
+    else
+      outputs[i]->value = self->value_outputs[i];
+  }
+  return {};
+}
+
+// The invocation keeps nothing of the caller's alive between calls.
+void Forget(tvmvm_invocation* self) {
+  for (tvmvm::Tensor& tensor : self->inputs) tensor = {};
+  for (tvmvm::Tensor& tensor : self->outputs) tensor = {};
+  for (tvmvm::Value& value : self->value_inputs) value = {};
+  for (tvmvm::Value& value : self->value_outputs) value = {};
+}
+
+// Calls `body` with the invocation, which nobody else uses meanwhile.
+template <class Body>
+tvmvm_status* InTurn(tvmvm_invocation* self, const Body& body) {
+  return Guarded([&]() -> Status {
+    if (self == nullptr) return NullArgument("invocation");
+    if (self->busy.exchange(true, std::memory_order_acquire))
+      return MakeError(Code::kInvalidArgument, "the invocation is running: another thread runs it");
+    struct End {
+      tvmvm_invocation* self;
+      ~End() {
+        Forget(self);
+        self->busy.store(false, std::memory_order_release);
+      }
+    } const end{self};
+    return body();
+  });
+}
+
+tvmvm::Expected<tvmvm::RunOptions> OptionsFrom(const tvmvm_run_options* options) {
+  tvmvm::RunOptions chosen;
+  if (options == nullptr) return chosen;
+  TVMVM_TRY(const tvmvm_run_options read, ReadSized(*options, sizeof *options, "options"));
+  if (read.timeout_ns < 0) return MakeError(Code::kInvalidArgument, "options.timeout_ns is negative");
+  if (read.timeout_ns == 0) return chosen;
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds timeout(read.timeout_ns);
+  if (timeout < chosen.deadline - now) chosen.deadline = now + timeout;
+  return chosen;
+}
+
+}  // namespace
+
+extern "C" {
+
+tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** invocation) {
+  return Guarded([&]() -> Status {
+    if (vm == nullptr || invocation == nullptr) return NullArgument("vm or invocation");
+    *invocation = new tvmvm_invocation{vm->program, vm->vm->NewInvocation(), {}, {}, {}, {}};
+    return {};
+  });
+}
+void tvmvm_invocation_free(tvmvm_invocation* invocation) { delete invocation; }
+tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation, const tvmvm_tensor* const* inputs,
+                                   size_t input_count, tvmvm_tensor** outputs, size_t output_count) {
+  return tvmvm_invocation_run_with(invocation, nullptr, inputs, input_count, outputs, output_count);
+}
+tvmvm_status* tvmvm_invocation_run_values(tvmvm_invocation* invocation, const tvmvm_value* const* inputs,
+                                          size_t input_count, tvmvm_value** outputs, size_t output_count) {
+  return tvmvm_invocation_run_values_with(invocation, nullptr, inputs, input_count, outputs, output_count);
+}
+tvmvm_status* tvmvm_invocation_run_with(tvmvm_invocation* invocation, const tvmvm_run_options* options,
+                                        const tvmvm_tensor* const* inputs, size_t input_count,
+                                        tvmvm_tensor** outputs, size_t output_count) {
+  return InTurn(invocation, [&]() -> Status {
+    TVMVM_TRY(const tvmvm::RunOptions chosen, OptionsFrom(options));
+    return RunInvocation(invocation, inputs, input_count, outputs, output_count, chosen);
+  });
+}
+tvmvm_status* tvmvm_invocation_run_values_with(tvmvm_invocation* invocation, const tvmvm_run_options* options,
+                                               const tvmvm_value* const* inputs, size_t input_count,
+                                               tvmvm_value** outputs, size_t output_count) {
+  return InTurn(invocation, [&]() -> Status {
+    TVMVM_TRY(const tvmvm::RunOptions chosen, OptionsFrom(options));
+    return RunWithValues(invocation, inputs, input_count, outputs, output_count, chosen);
+  });
+}
+tvmvm_status* tvmvm_invocation_apply_limits(tvmvm_invocation* invocation, const tvmvm_limits* limits) {
+  return InTurn(invocation, [&]() -> Status {
+    if (limits == nullptr) return NullArgument("limits");
+    TVMVM_TRY(const tvmvm_limits read, ReadSized(*limits, sizeof *limits, "limits"));
+    tvmvm::Limits chosen;
+    chosen.max_bytes = read.max_bytes;
+    chosen.max_steps = read.max_steps;
+    chosen.timeout = std::chrono::nanoseconds(read.timeout_ns);
+    if (read.max_call_depth > 0) chosen.max_call_depth = read.max_call_depth;
+    invocation->invocation.SetLimits(chosen);
+    return {};
+  });
+}
+void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes, int64_t max_steps,
+                                 int64_t timeout_ns) {
+  const tvmvm_limits limits = {.size = sizeof limits,
+                               .max_bytes = max_bytes,
+                               .max_steps = max_steps,
+                               .timeout_ns = timeout_ns,
+                               .max_call_depth = 0};
+  tvmvm_status_free(tvmvm_invocation_apply_limits(invocation, &limits));
+}
+void tvmvm_invocation_cancel(tvmvm_invocation* invocation) {
+  if (invocation != nullptr) invocation->invocation.Cancel();
+}
+int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation) {
+  return invocation != nullptr ? invocation->invocation.peak_bytes() : 0;
+}
+void tvmvm_invocation_trim(tvmvm_invocation* invocation) {
+  tvmvm_status_free(InTurn(invocation, [&]() -> Status {
+    invocation->invocation.Trim();
+    return {};
+  }));
+}
+
+tvmvm_status* tvmvm_invocation_observe_launches(tvmvm_invocation* invocation, tvmvm_launch_observer observer,
+                                                void* context) {
+  return InTurn(invocation, [&]() -> Status {
+    tvmvm::LaunchObserver told;
+    if (observer != nullptr)
+      told = [program = invocation->program, observer, context](const tvmvm::LaunchRecord& launch) {
+        const std::string node(program->SourceNode(program->function(launch.function), launch.word));
+        const tvmvm_launch_record record = {.size = sizeof record,
+                                            .kernel = program->kernels[launch.kernel.index].name.c_str(),
+                                            .source_node = node.c_str(),
+                                            .begin_ns = launch.begin_ns,
+                                            .end_ns = launch.end_ns,
+                                            .flops = launch.flops,
+                                            .bytes = launch.bytes,
+                                            .grid = launch.grid};
+        observer(context, &record);
+      };
+    invocation->invocation.SetLaunchObserver(std::move(told));
+    return {};
+  });
+}
+tvmvm_status* tvmvm_invocation_observe_copies(tvmvm_invocation* invocation, tvmvm_copy_observer observer,
+                                              void* context) {
+  return InTurn(invocation, [&]() -> Status {
+    tvmvm::CopyObserver told;
+    if (observer != nullptr)
+      told = [observer, context](const tvmvm::CopyRecord& copy) {
+        const tvmvm_copy_record record = {.size = sizeof record,
+                                          .from_device = copy.from != tvmvm::DeviceClass::kCpu,
+                                          .to_device = copy.to != tvmvm::DeviceClass::kCpu,
+                                          .begin_ns = copy.begin_ns,
+                                          .end_ns = copy.end_ns,
+                                          .bytes = copy.bytes};
+        observer(context, &record);
+      };
+    invocation->invocation.SetCopyObserver(std::move(told));
+    return {};
+  });
+}
+tvmvm_status* tvmvm_invocation_observe_trace(tvmvm_invocation* invocation, tvmvm_trace_observer observer,
+                                             void* context) {
+  return InTurn(invocation, [&]() -> Status {
+    tvmvm::TraceObserver told;
+    if (observer != nullptr)
+      told = [observer, context](std::string_view line) { observer(context, line.data(), line.size()); };
+    invocation->invocation.SetTraceObserver(std::move(told));
+    return {};
+  });
+}
+
+}  // extern "C"
