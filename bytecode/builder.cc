@@ -34,6 +34,9 @@ std::vector<uint32_t> WordsOf(std::span<const BufferOperand> buffers) {
   return words;
 }
 
+// The register or slot of an operand that is no constant.
+Operand PlaceOf(BufferOperand operand) { return {operand.is_slot() ? kSlotSrc : kRefSrc, operand.index()}; }
+
 }  // namespace
 
 // The body under construction. Words count from the body's first instruction; the prologue that sets the
@@ -161,20 +164,31 @@ ScalarReg FunctionBuilder::Dim(RefReg tensor, uint32_t axis) {
   return result;
 }
 
-ScalarReg FunctionBuilder::Load(RefReg tensor, ScalarReg byte_offset, DType dtype) {
+ScalarReg FunctionBuilder::Load(BufferOperand from, DType dtype) {
   ScalarReg result = NewScalar();
-  Emit(Opcode::kLoad, {{kScalarDst, result.index},
-                       {kRefSrc, tensor.index},
-                       {kScalarSrc, byte_offset.index},
-                       {kDType, static_cast<int64_t>(dtype)}});
+  Emit(from.is_slot() ? Opcode::kSlotLoad : Opcode::kLoad,
+       {{kScalarDst, result.index}, PlaceOf(from), OffsetOf(from), {kDType, static_cast<int64_t>(dtype)}});
   return result;
 }
 
-void FunctionBuilder::Store(RefReg tensor, ScalarReg byte_offset, DType dtype, ScalarReg value) {
-  Emit(Opcode::kStore, {{kRefSrc, tensor.index},
-                        {kScalarSrc, byte_offset.index},
-                        {kDType, static_cast<int64_t>(dtype)},
-                        {kScalarSrc, value.index}});
+void FunctionBuilder::Store(BufferOperand to, DType dtype, ScalarReg value) {
+  Emit(to.is_slot() ? Opcode::kSlotStore : Opcode::kStore,
+       {PlaceOf(to), OffsetOf(to), {kDType, static_cast<int64_t>(dtype)}, {kScalarSrc, value.index}});
+}
+
+RefReg FunctionBuilder::View(BufferOperand source, DType dtype, std::span<const ScalarReg> dims) {
+  RefReg result = NewRef();
+  Emit(source.is_slot() ? Opcode::kSlotView : Opcode::kView, {{kRefDst, result.index},
+                                                              PlaceOf(source),
+                                                              OffsetOf(source),
+                                                              {kDType, static_cast<int64_t>(dtype)},
+                                                              {kScalarList, IndicesOf(dims)}});
+  return result;
+}
+
+Operand FunctionBuilder::OffsetOf(BufferOperand operand) {
+  const bool is_zero = operand.offset == BufferOperand::kNoOffset;
+  return {kScalarSrc, is_zero ? Immediate(0).index : operand.offset};
 }
 
 void FunctionBuilder::Guard(ScalarReg condition, std::string_view message,
@@ -201,17 +215,6 @@ RefReg FunctionBuilder::Allocate(DType dtype, std::span<const ScalarReg> dims, D
     Emit(Opcode::kAllocate, {{kRefDst, result.index}, type, shape});
   else
     Emit(Opcode::kAllocateOn, {{kRefDst, result.index}, {kIndex, static_cast<int64_t>(device)}, type, shape});
-  return result;
-}
-
-RefReg FunctionBuilder::View(RefReg source, ScalarReg byte_offset, DType dtype,
-                             std::span<const ScalarReg> dims) {
-  RefReg result = NewRef();
-  Emit(Opcode::kView, {{kRefDst, result.index},
-                       {kRefSrc, source.index},
-                       {kScalarSrc, byte_offset.index},
-                       {kDType, static_cast<int64_t>(dtype)},
-                       {kScalarList, IndicesOf(dims)}});
   return result;
 }
 
@@ -243,33 +246,6 @@ void FunctionBuilder::SlotPart(SlotReg part, SlotReg whole, ScalarReg byte_offse
 
 void FunctionBuilder::SlotSwap(SlotReg a, SlotReg b) {
   Emit(Opcode::kSlotSwap, {{kSlotSrc, a.index}, {kSlotSrc, b.index}});
-}
-
-RefReg FunctionBuilder::View(SlotReg source, ScalarReg byte_offset, DType dtype,
-                             std::span<const ScalarReg> dims) {
-  RefReg result = NewRef();
-  Emit(Opcode::kSlotView, {{kRefDst, result.index},
-                           {kSlotSrc, source.index},
-                           {kScalarSrc, byte_offset.index},
-                           {kDType, static_cast<int64_t>(dtype)},
-                           {kScalarList, IndicesOf(dims)}});
-  return result;
-}
-
-ScalarReg FunctionBuilder::Load(SlotReg slot, ScalarReg byte_offset, DType dtype) {
-  ScalarReg result = NewScalar();
-  Emit(Opcode::kSlotLoad, {{kScalarDst, result.index},
-                           {kSlotSrc, slot.index},
-                           {kScalarSrc, byte_offset.index},
-                           {kDType, static_cast<int64_t>(dtype)}});
-  return result;
-}
-
-void FunctionBuilder::Store(SlotReg slot, ScalarReg byte_offset, DType dtype, ScalarReg value) {
-  Emit(Opcode::kSlotStore, {{kSlotSrc, slot.index},
-                            {kScalarSrc, byte_offset.index},
-                            {kDType, static_cast<int64_t>(dtype)},
-                            {kScalarSrc, value.index}});
 }
 
 void FunctionBuilder::Launch(KernelId kernel, DeviceClass device, const LaunchShape& shape,

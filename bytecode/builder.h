@@ -21,6 +21,7 @@ struct ScalarReg {
 };
 struct RefReg {
   uint32_t index = 0;
+  BufferOperand operand(ScalarReg byte_offset) const { return {index, byte_offset.index}; }
 };
 // A place of a plan's value.
 struct SlotReg {
@@ -59,21 +60,19 @@ class FunctionBuilder {
   ScalarReg Binary(Opcode opcode, ScalarReg a, ScalarReg b);
   ScalarReg Select(ScalarReg condition, ScalarReg a, ScalarReg b);
   ScalarReg Dim(RefReg tensor, uint32_t axis);
-  ScalarReg Load(RefReg tensor, ScalarReg byte_offset, DType dtype);
-  void Store(RefReg tensor, ScalarReg byte_offset, DType dtype, ScalarReg value);
+  // Of a register or a slot, at its offset.
+  ScalarReg Load(BufferOperand from, DType dtype);
+  void Store(BufferOperand to, DType dtype, ScalarReg value);
+  RefReg View(BufferOperand source, DType dtype, std::span<const ScalarReg> dims);
   void Guard(ScalarReg condition, std::string_view message, std::span<const ScalarReg> values);
   void Trace(std::string_view text, std::span<const ScalarReg> values);
   RefReg Output(uint32_t number, std::span<const ScalarReg> dims);
   RefReg Allocate(DType dtype, std::span<const ScalarReg> dims, DeviceClass device = DeviceClass::kCpu);
-  RefReg View(RefReg source, ScalarReg byte_offset, DType dtype, std::span<const ScalarReg> dims);
   RefReg Constant(ConstantId constant);
   // Returns the first of the slots, one for each size; `arena` receives the register of their memory.
   SlotReg Slots(PlanId plan, std::span<const ScalarReg> sizes, DeviceClass device, RefReg* arena);
   void SlotPart(SlotReg part, SlotReg whole, ScalarReg byte_offset, ScalarReg bytes);
   void SlotSwap(SlotReg a, SlotReg b);
-  RefReg View(SlotReg source, ScalarReg byte_offset, DType dtype, std::span<const ScalarReg> dims);
-  ScalarReg Load(SlotReg slot, ScalarReg byte_offset, DType dtype);
-  void Store(SlotReg slot, ScalarReg byte_offset, DType dtype, ScalarReg value);
   struct LaunchShape {
     ScalarReg grid[3];
     ScalarReg scratch_bytes;
@@ -91,6 +90,7 @@ class FunctionBuilder {
 
  private:
   friend class Builder;
+  Operand OffsetOf(BufferOperand operand);
   FunctionBuilder(Builder* owner, FunctionId id) : owner_(owner), id_(id) {}
   struct State;
   Builder* owner_;

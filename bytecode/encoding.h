@@ -45,6 +45,11 @@ struct DecodedInstruction {
   const DecodedOperand& operand(size_t i) const { return operand_storage[i]; }
 };
 
+// How many slots an instruction sets from its destination on: one for each value of a plan.
+inline size_t SlotsSet(const DecodedInstruction& instruction) {
+  return instruction.info->opcode == Opcode::kSlots ? instruction.operand(4).list_size() : 1;
+}
+
 // Appends the instruction to `code`. `operand_words`, where given, receives the index of each operand's first
 // word. Errors: kInvalidProgram for an operand that does not match the opcode's row or does not fit its
 // words.

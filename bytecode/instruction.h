@@ -88,5 +88,8 @@ struct BufferOperand {
   bool is_register() const { return (base & (kConstantBit | kSlotBit)) == 0; }
   uint32_t index() const { return base & ~(is_constant() ? kConstantBit : kSlotBit); }
 };
+constexpr BufferOperand SlotOperand(uint32_t slot, uint32_t offset = BufferOperand::kNoOffset) {
+  return {slot | BufferOperand::kSlotBit, offset};
+}
 
 }  // namespace tvmvm

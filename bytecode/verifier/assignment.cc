@@ -59,13 +59,9 @@ void ForEachRegister(const DecodedInstruction& instruction, const DecodedOperand
       }
       break;
     case OperandKind::kSlotDst:
-      // One for each value of the plan.
-      if (instruction.info->opcode == Opcode::kSlots) {
-        for (size_t k = 0; k < instruction.operand(4).list_size(); ++k)
-          visit(numbers.Slot(operand.value + static_cast<int64_t>(k)));
-        break;
-      }
-      [[fallthrough]];
+      for (size_t k = 0; k < SlotsSet(instruction); ++k)
+        visit(numbers.Slot(operand.value + static_cast<int64_t>(k)));
+      break;
     case OperandKind::kSlotSrc:
       visit(numbers.Slot(operand.value));
       break;

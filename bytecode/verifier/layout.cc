@@ -55,8 +55,7 @@ Status VerifyFrameSize(const FunctionContext& context) {
     for (const DecodedOperand& operand : instruction.operands()) {
       if (!IsDestination(operand.kind)) continue;
       if (operand.kind == OperandKind::kSlotDst) {
-        const bool is_plan = instruction.info->opcode == Opcode::kSlots;
-        slots += is_plan ? instruction.operand(4).list_size() : 1;
+        slots += SlotsSet(instruction);
         continue;
       }
       const bool is_list =

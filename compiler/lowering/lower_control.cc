@@ -324,7 +324,7 @@ void FunctionLowering::EmitCollectedResults(const Step& step, ScalarReg count) {
     ScalarReg zero = f_->Immediate(0);
     MoveRef(memory.ref, f_->Allocate(DType::kU8, std::vector{zero}));
     f_->Bind(there);
-    MoveRef(memory.ref, f_->View(memory.ref, f_->Immediate(0), type.dtype, EmitDims(type.dims)));
+    MoveRef(memory.ref, f_->View({memory.ref.index}, type.dtype, EmitDims(type.dims)));
   }
 }
 

@@ -80,7 +80,7 @@ BufferOperand FunctionLowering::AddressOf(int number, const Dim& byte_offset) {
   }
   const bool is_part = memory.kind == MemoryKind::kPart;
   if (memory.kind == MemoryKind::kArena || (is_part && memory_[memory.whole].kind == MemoryKind::kArena)) {
-    operand.base = memory.slot.index | BufferOperand::kSlotBit;
+    operand.base = SlotOperand(memory.slot.index).base;
     return operand;
   }
   operand.base = memory.ref.index;
@@ -91,22 +91,13 @@ BufferOperand FunctionLowering::AddressOf(int number, const Dim& byte_offset) {
 }
 
 ScalarReg FunctionLowering::LoadElement(int number, const Dim& byte_offset, DType dtype) {
-  if (const Memory& memory = memory_[number]; memory.kind == MemoryKind::kConstant)
-    return f_->Load(f_->Constant(ConstantFor(memory.value)), dims_->Emit(byte_offset), dtype);
-  const BufferOperand from = AddressOf(number, byte_offset);
-  const ScalarReg offset =
-      from.offset == BufferOperand::kNoOffset ? f_->Immediate(0) : ScalarReg{from.offset};
-  return from.is_slot() ? f_->Load(SlotReg{from.index()}, offset, dtype)
-                        : f_->Load(RefReg{from.base}, offset, dtype);
+  BufferOperand from = AddressOf(number, byte_offset);
+  if (from.is_constant()) from.base = f_->Constant(ConstantId{from.index()}).index;
+  return f_->Load(from, dtype);
 }
 
 void FunctionLowering::StoreElement(int number, const Dim& byte_offset, DType dtype, ScalarReg value) {
-  const BufferOperand to = BufferOf(number, byte_offset);
-  const ScalarReg offset = to.offset == BufferOperand::kNoOffset ? f_->Immediate(0) : ScalarReg{to.offset};
-  if (to.is_slot())
-    f_->Store(SlotReg{to.index()}, offset, dtype, value);
-  else
-    f_->Store(RefReg{to.base}, offset, dtype, value);
+  f_->Store(BufferOf(number, byte_offset), dtype, value);
 }
 
 BufferOperand FunctionLowering::BufferOf(ValueId value) {
@@ -158,23 +149,19 @@ RefReg FunctionLowering::ObjectOf(ValueId value, bool lasting) {
     case MemoryKind::kConstant: {
       RefReg constant = f_->Constant(ConstantFor(memory.value));
       return whole ? constant
-                   : f_->View(constant, dims_->Emit(place.byte_offset), type.dtype, EmitDims(type.dims));
+                   : f_->View(constant.operand(dims_->Emit(place.byte_offset)), type.dtype,
+                              EmitDims(type.dims));
     }
     case MemoryKind::kInput:
     case MemoryKind::kObject:
-      return whole ? memory.ref
-                   : f_->View(memory.ref, dims_->Emit(place.byte_offset), type.dtype, EmitDims(type.dims));
+      return whole ? memory.ref : f_->View(BufferOf(value), type.dtype, EmitDims(type.dims));
     case MemoryKind::kOutput:
     case MemoryKind::kArena:
     case MemoryKind::kPart:
       break;
   }
   if (lasting) return CopyOf(value, memory.device);
-  BufferOperand buffer = BufferOf(value);
-  ScalarReg offset = buffer.offset == BufferOperand::kNoOffset ? f_->Immediate(0) : ScalarReg{buffer.offset};
-  const std::vector<ScalarReg> dims = EmitDims(type.dims);
-  return buffer.is_slot() ? f_->View(SlotReg{buffer.index()}, offset, type.dtype, dims)
-                          : f_->View(RefReg{buffer.base}, offset, type.dtype, dims);
+  return f_->View(BufferOf(value), type.dtype, EmitDims(type.dims));
 }
 
 }  // namespace tvmvm::lowering

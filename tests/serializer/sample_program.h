@@ -76,7 +76,7 @@ inline std::shared_ptr<const Program> SampleProgram(bool large_constant) {
   ScalarReg bytes = body.Binary(Opcode::kMul, n, body.Immediate(12));
   RefReg arena;
   SlotReg slot = body.Slots(plan, std::array{bytes, bytes}, DeviceClass::kCpu, &arena);
-  const BufferOperand second{(slot.index + 1) | BufferOperand::kSlotBit};
+  const BufferOperand second = SlotOperand(slot.index + 1);
   RefReg y = body.Output(0, std::array{n, body.Immediate(3)});
   ScalarReg one = body.Immediate(1);
   body.Launch(kernel, DeviceClass::kCpu, {{n, one, one}, body.Immediate(0), bytes, bytes}, std::array{n},

@@ -147,8 +147,8 @@ inline void BuildAddTwo(Builder& builder) {
   ScalarReg n = body.Dim(x, 0);
   ScalarReg bytes = body.Binary(Opcode::kMul, n, body.Immediate(4));
   RefReg arena;
-  const BufferOperand slot{body.Slots(plan_id, std::array{bytes}, DeviceClass::kCpu, &arena).index |
-                           BufferOperand::kSlotBit};
+  const BufferOperand slot =
+      SlotOperand(body.Slots(plan_id, std::array{bytes}, DeviceClass::kCpu, &arena).index);
   RefReg y = body.Output(0, std::array{n});
   LaunchAdd(body, add, n, body.Immediate(1), {x.index}, slot, n);
   body.SetSourceNode("/second (Add)");

@@ -48,16 +48,17 @@ TEST(VmCosts, StayWhatTheyAre) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
   GTEST_SKIP() << "a build with sanitizers, or of another architecture";
 #endif
+  const std::vector<bench::VmProgram> programs = bench::VmPrograms();
   std::map<std::string, double> found;
-  for (const bench::VmProgram& program : bench::kVmPrograms) {
+  for (const bench::VmProgram& program : programs) {
     const std::optional<int64_t> few = CountInstructions(program.name, kFew);
     const std::optional<int64_t> many = CountInstructions(program.name, kMany);
     if (!few || !many) TVMVM_SKIP_WITHOUT("valgrind", "there is no valgrind, or it does not run here");
-    found[std::string(program.name)] = static_cast<double>(*many - *few) / (kMany - kFew);
+    found[program.name] = static_cast<double>(*many - *few) / (kMany - kFew);
   }
-  for (const bench::VmProgram& program : bench::kVmPrograms)
+  for (const bench::VmProgram& program : programs)
     if (program.has_loop && program.name != "loop_turn") {
-      double& cost = found[std::string(program.name)];
+      double& cost = found[program.name];
       cost = (cost - found["loop_turn"]) / static_cast<double>(program.per_turn);
     }
 

@@ -13,8 +13,6 @@ inline const uint32_t* JumpTo(Machine& m, const uint32_t* pc, uint32_t target) {
   return next;
 }
 
-inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
-
 // Replaces "{0}", "{1}", ... by the listed scalars.
 std::string FillIn(std::string_view message, const int64_t* scalars, const uint32_t* list) {
   std::string text;

@@ -8,8 +8,6 @@
 namespace tvmvm {
 namespace {
 
-inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
-
 // Memory of the device that an operand stands for.
 struct Place {
   DeviceSpan span;
@@ -25,22 +23,11 @@ uint64_t TagOf(Machine& m, const uint32_t* pc) {
   return uint64_t{FunctionIndex(m)} << 32 | static_cast<uint64_t>(pc - m.code);
 }
 
-[[gnu::cold, gnu::noinline]] bool FailOutside(Machine& m, const uint32_t* pc, int64_t offset, int64_t wanted,
-                                              BufferOperand operand, int64_t bytes) {
-  const std::string name = operand.is_constant()
-                               ? "constant '" + m.program.constants[operand.index()].name + "'"
-                               : (operand.is_slot() ? "slot s" : "r") + std::to_string(operand.index());
-  m.Fail(pc, Code::kInvalidArgument,
-         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
-             ", which has " + std::to_string(bytes) + " bytes");
-  return false;
-}
-
 // Narrows a place to what begins at `offset`; false after Fail.
 bool MoveTo(Machine& m, const uint32_t* pc, int64_t offset, int64_t wanted, BufferOperand operand,
             Place* place) {
   if (offset < 0 || wanted < 0 || offset > place->bytes || wanted > place->bytes - offset) [[unlikely]]
-    return FailOutside(m, pc, offset, wanted, operand, place->bytes);
+    return m.FailOutside(pc, operand, offset, wanted, place->bytes);
   place->span.offset += offset;
   place->bytes -= offset;
   return true;
@@ -136,7 +123,6 @@ bool LeavesHostMemoryAlone(const uint32_t* pc) {
          opcode == Opcode::kDim || (opcode >= Opcode::kSlotPart && opcode <= Opcode::kSlotOutput);
 }
 
-// Whether a caller's tensor stands in for one side of a copy, and is the other.
 bool IsSame(const Place& one, const Place& other) {
   return one.span.memory.handle == other.span.memory.handle && one.span.offset == other.span.offset;
 }
@@ -280,16 +266,6 @@ const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, BufferOperand sourc
   return AfterList(pc + 5);
 }
 
-const uint32_t* HandleArenaOn(Machine& m, const uint32_t* pc) {
-  const int64_t bytes = m.scalars[pc[3]];
-  // What the register held goes first: in a loop the same memory serves every turn.
-  m.SetRef(pc[1], nullptr);
-  Buffer* buffer = pc[2] == 0 ? m.NewArenaBuffer(pc, bytes) : m.NewDeviceBuffer(pc, bytes, true);
-  if (buffer == nullptr) return nullptr;
-  m.SetRef(pc[1], buffer);
-  return pc + 4;
-}
-
 const uint32_t* HandleAllocateOn(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 4;
   const auto dtype = static_cast<DType>(pc[3]);
@@ -372,6 +348,7 @@ const uint32_t* Observed(Machine& m, const uint32_t* pc, DeviceClass from, Devic
   return next;
 }
 
+// Whether a caller's tensor stands in for one side of a copy, and is the other.
 bool IsThere(Machine& m, const uint32_t* pc, BufferOperand to, BufferOperand from) {
   Place target, source;
   return m.IsOnDevice(to) && m.IsOnDevice(from) && PlaceOf(m, pc, to, 0, &target) &&

@@ -6,6 +6,9 @@
 
 namespace tvmvm {
 
+// What follows a list operand.
+inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
+
 #define OP(name, mnemonic, operands, effect, meaning) \
   const uint32_t* Handle##name(Machine& m, const uint32_t* pc);
 #include "bytecode/opcodes.def"

@@ -9,8 +9,6 @@
 namespace tvmvm {
 namespace {
 
-inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
-
 // Tensors begin where their elements may; at an offset of one, so does what a kernel is given. Arenas hold
 // values of any type, of which only the kernel knows: kInvalid.
 DType ElementsOf(const Machine& m, BufferOperand operand) {

@@ -170,35 +170,6 @@ TensorObject* Machine::TensorAt(const uint32_t* pc, uint32_t reg) {
   return static_cast<TensorObject*>(object);
 }
 
-bool Machine::BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes,
-                      bool* read_only) {
-  Object* object = refs[reg];
-  const Buffer* buffer = nullptr;
-  if (object != nullptr && object->kind == ObjectKind::kBuffer) [[likely]] {
-    buffer = static_cast<Buffer*>(object);
-    *bytes = {buffer->data, buffer->bytes};
-  } else if (TensorObject* tensor = TensorAt(pc, reg)) {
-    buffer = tensor->buffer;
-    *bytes = {tensor->data, tensor->bytes};
-  } else {
-    return false;
-  }
-  *read_only = buffer->read_only;
-  if (buffer->device != DeviceClass::kCpu) [[unlikely]] {
-    Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + " is on the gpu");
-    return false;
-  }
-  if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]] {
-    Fail(pc, Code::kInvalidArgument,
-         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of r" +
-             std::to_string(reg) + ", which has " + std::to_string(bytes->size) + " bytes");
-    return false;
-  }
-  bytes->data += offset;
-  bytes->size -= offset;
-  return true;
-}
-
 Buffer* Machine::ArenaOf(const uint32_t* pc, uint32_t number) {
   const Slot& slot = slots[number];
   Object* object = refs[slot.arena];
@@ -219,46 +190,55 @@ Buffer* Machine::ArenaOf(const uint32_t* pc, uint32_t number) {
   return buffer;
 }
 
-bool Machine::FailSlot(const uint32_t* pc, uint32_t number, int64_t offset, int64_t wanted) {
-  const Buffer* buffer = ArenaOf(pc, number);
-  if (buffer == nullptr) return false;
-  const std::string name = "slot s" + std::to_string(number);
-  if (buffer->device != DeviceClass::kCpu)
-    Fail(pc, Code::kInvalidProgram, name + " is on the gpu");
-  else
-    Fail(pc, Code::kInvalidArgument,
-         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
-             ", which has " + std::to_string(slots[number].bytes) + " bytes");
-  return false;
-}
-
 bool Machine::BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes,
                          bool* read_only) {
-  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : scalars[operand.offset];
-  if (operand.is_slot()) return FailSlot(pc, operand.index(), offset, wanted);
-  if (!operand.is_constant()) return BytesAt(pc, operand.base, offset, wanted, bytes, read_only);
-  *bytes = binding.constants[operand.index()];
-  *read_only = true;
-  if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]] {
-    Fail(pc, Code::kInvalidArgument,
-         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of constant '" +
-             program.constants[operand.index()].name + "', which has " + std::to_string(bytes->size) +
-             " bytes");
+  const Buffer* buffer = nullptr;  // null: a constant
+  if (operand.is_slot()) {
+    buffer = ArenaOf(pc, operand.index());
+    if (buffer == nullptr) return false;
+    const Slot& slot = slots[operand.index()];
+    *bytes = {buffer->data + slot.offset, slot.bytes};
+  } else if (operand.is_constant()) {
+    *bytes = binding.constants[operand.index()];
+  } else if (Object* object = refs[operand.base]; object != nullptr && object->kind == ObjectKind::kBuffer) {
+    buffer = static_cast<Buffer*>(object);
+    *bytes = {buffer->data, buffer->bytes};
+  } else if (TensorObject* tensor = TensorAt(pc, operand.base)) {
+    buffer = tensor->buffer;
+    *bytes = {tensor->data, tensor->bytes};
+  } else {
     return false;
   }
+  *read_only = buffer == nullptr || buffer->read_only;
+  if (buffer != nullptr && buffer->device != DeviceClass::kCpu) [[unlikely]] {
+    Fail(pc, Code::kInvalidProgram, NameOf(operand) + " is on the gpu");
+    return false;
+  }
+  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : scalars[operand.offset];
+  if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]]
+    return FailOutside(pc, operand, offset, wanted, bytes->size);
   bytes->data += offset;
   bytes->size -= offset;
   return true;
 }
 
+std::string Machine::NameOf(BufferOperand operand) const {
+  if (operand.is_constant()) return "constant '" + program.constants[operand.index()].name + "'";
+  return (operand.is_slot() ? "slot s" : "r") + std::to_string(operand.index());
+}
+
+bool Machine::FailOutside(const uint32_t* pc, BufferOperand operand, int64_t offset, int64_t wanted,
+                          int64_t bytes) {
+  Fail(pc, Code::kInvalidArgument,
+       std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + NameOf(operand) +
+           ", which has " + std::to_string(bytes) + " bytes");
+  return false;
+}
+
 const uint32_t* Machine::FailUnaligned(const uint32_t* pc, DType dtype, BufferOperand operand) {
-  const std::string place = operand.is_constant()
-                                ? "constant '" + program.constants[operand.index()].name + "'"
-                            : operand.is_slot() ? "slot s" + std::to_string(operand.index())
-                                                : "r" + std::to_string(operand.base);
   return Fail(pc, Code::kInvalidProgram,
               "elements of " + std::string(DTypeName(dtype)) + " at offset " +
-                  std::to_string(scalars[operand.offset]) + " of " + place +
+                  std::to_string(scalars[operand.offset]) + " of " + NameOf(operand) +
                   ", whose address is no multiple of " + std::to_string(ElementAlignment(dtype)));
 }
 

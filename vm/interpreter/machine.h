@@ -110,9 +110,6 @@ class Machine final : public CancelToken, private BlockSource {
 
   // What a register stands for; null after Fail.
   TensorObject* TensorAt(const uint32_t* pc, uint32_t reg);
-  // The bytes from `offset` on of a register's tensor or buffer, at least `wanted`; false after Fail.
-  bool BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes,
-               bool* read_only);
   // The buffer that a slot lies in; null after Fail.
   Buffer* ArenaOf(const uint32_t* pc, uint32_t number);
   // Whether a register's memory is on a device with memory of its own.
@@ -127,7 +124,7 @@ class Machine final : public CancelToken, private BlockSource {
       return false;
     return IsOnDevice(operand.is_slot() ? slots[operand.index()].arena : operand.base);
   }
-  // The same of an entry of a kBufferList.
+  // The host's bytes that an operand stands for, at least `wanted`; false after Fail.
   bool BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only) {
     if (operand.is_slot()) [[likely]] {
       const Slot& slot = slots[operand.index()];
@@ -153,7 +150,11 @@ class Machine final : public CancelToken, private BlockSource {
   Buffer* NewArenaBuffer(const uint32_t* pc, int64_t bytes);
   // Memory on the device: a region of its arena there, or a block of its own; null after Fail.
   Buffer* NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena);
-  // Ends the run because elements of the type may not begin there.
+  // The same because an operand's memory does not hold that: "8 bytes at offset 16 of r2, which has 16
+  // bytes".
+  [[gnu::cold, gnu::noinline]] bool FailOutside(const uint32_t* pc, BufferOperand operand, int64_t offset,
+                                                int64_t wanted, int64_t bytes);
+  // The same because elements of the type may not begin there.
   [[gnu::cold, gnu::noinline]] const uint32_t* FailUnaligned(const uint32_t* pc, DType dtype,
                                                              BufferOperand operand);
   // The listed scalars as dims; false after Fail.
@@ -196,8 +197,7 @@ class Machine final : public CancelToken, private BlockSource {
 
  private:
   bool BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
-  // Why a slot is no memory of the host; always false.
-  [[gnu::cold]] bool FailSlot(const uint32_t* pc, uint32_t number, int64_t offset, int64_t wanted);
+  std::string NameOf(BufferOperand operand) const;
   bool Look(const uint32_t* pc);
   Status OpenQueues();
   Status Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns);
@@ -240,8 +240,8 @@ class Machine final : public CancelToken, private BlockSource {
   bool has_given_outputs_ = false;        // any
   std::vector<const Tensor*> residents_;  // inputs, then outputs; null where a tensor cannot stand in
   Limits limits_;
-  uint64_t next_look_ = 0;   // steps at which Poll looks closer
-  int64_t deadline_ns_ = 0;  // on the steady clock; 0: none
+  uint64_t next_look_ = 0;          // steps at which Poll looks closer
+  int64_t deadline_ns_ = 0;         // on the steady clock; 0: none
   bool is_deadline_given_ = false;  // by the caller of the run; else it comes from the limits
   std::atomic<bool> cancel_{false};
   Error error_;

@@ -1,4 +1,4 @@
-// Handlers of references, plans, tensors and element access.
+// Handlers of references, tensors and element access.
 #include <string>
 
 #include "vm/interpreter/device_handlers.h"
@@ -8,8 +8,6 @@
 
 namespace tvmvm {
 namespace {
-
-inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
 
 // The tensor that output number k becomes when the caller gave memory that the program can write in place;
 // null otherwise.
@@ -63,33 +61,6 @@ const uint32_t* HandleLoadConstant(Machine& m, const uint32_t* pc) {
     buffer->strings = std::shared_ptr<std::vector<std::string>>(std::shared_ptr<void>(), strings);
   }
   m.SetRef(pc[1], m.pool.NewTensor(buffer, constant.dtype, Shape(constant.dims)));
-  return pc + 3;
-}
-
-const uint32_t* HandlePlan(Machine& m, const uint32_t* pc) {
-  const uint32_t* list = pc + 2;
-  const std::span<const int64_t> sizes = m.Gather(list, m.numbers.data());
-  for (size_t k = 0; k < sizes.size(); ++k)
-    if (sizes[k] < 0)
-      return m.Fail(pc, Code::kInvalidArgument,
-                    "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
-  const MemoryPlan* plan = m.plans.Get(PlanId{pc[1]}, sizes, &m);
-  if (plan == nullptr) [[unlikely]]
-    return FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
-  const uint32_t* total = AfterList(list);
-  m.scalars[*total] = plan->total_bytes;
-  const uint32_t* offsets = total + 1;
-  for (uint32_t i = 0; i < offsets[0]; ++i) m.scalars[offsets[1 + i]] = plan->offsets[i];
-  return AfterList(offsets);
-}
-
-const uint32_t* HandleArena(Machine& m, const uint32_t* pc) {
-  const int64_t bytes = m.scalars[pc[2]];
-  // What the register held goes first: in a loop the same memory serves every turn.
-  m.SetRef(pc[1], nullptr);
-  Buffer* buffer = m.NewArenaBuffer(pc, bytes);
-  if (buffer == nullptr) return nullptr;
-  m.SetRef(pc[1], buffer);
   return pc + 3;
 }
 
@@ -174,18 +145,20 @@ const uint32_t* Store(Machine& m, const uint32_t* pc, BufferOperand target) {
   return pc + 5;
 }
 
-BufferOperand SlotAt(const uint32_t* operands) {
-  return {operands[0] | BufferOperand::kSlotBit, operands[1]};
-}
-
 }  // namespace
 
 const uint32_t* HandleView(Machine& m, const uint32_t* pc) { return View(m, pc, {pc[2], pc[3]}); }
-const uint32_t* HandleSlotView(Machine& m, const uint32_t* pc) { return View(m, pc, SlotAt(pc + 2)); }
+const uint32_t* HandleSlotView(Machine& m, const uint32_t* pc) {
+  return View(m, pc, SlotOperand(pc[2], pc[3]));
+}
 const uint32_t* HandleLoad(Machine& m, const uint32_t* pc) { return Load(m, pc, {pc[2], pc[3]}); }
-const uint32_t* HandleSlotLoad(Machine& m, const uint32_t* pc) { return Load(m, pc, SlotAt(pc + 2)); }
+const uint32_t* HandleSlotLoad(Machine& m, const uint32_t* pc) {
+  return Load(m, pc, SlotOperand(pc[2], pc[3]));
+}
 const uint32_t* HandleStore(Machine& m, const uint32_t* pc) { return Store(m, pc, {pc[1], pc[2]}); }
-const uint32_t* HandleSlotStore(Machine& m, const uint32_t* pc) { return Store(m, pc, SlotAt(pc + 1)); }
+const uint32_t* HandleSlotStore(Machine& m, const uint32_t* pc) {
+  return Store(m, pc, SlotOperand(pc[1], pc[2]));
+}
 
 const uint32_t* HandleDim(Machine& m, const uint32_t* pc) {
   const TensorObject* tensor = m.TensorAt(pc, pc[2]);

@@ -1,4 +1,4 @@
-// Handlers of slots: places of a plan's values.
+// Handlers of plans, arenas and slots, which are places of a plan's values.
 #include <string>
 
 #include "vm/interpreter/device_handlers.h"
@@ -7,49 +7,83 @@
 namespace tvmvm {
 namespace {
 
-inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[0]; }
-
 // Lets a caller's tensor take the slot's place where it lies on the same device and has its size. What may
 // not lie there stays where the plan put it, and is copied.
 const uint32_t* StandIn(Machine& m, const uint32_t* pc, size_t number, bool read_only) {
   Slot& slot = m.slots[pc[1]];
   const Tensor* tensor = m.Resident(number);
-  const bool fits = tensor != nullptr && tensor->byte_count() == slot.bytes &&
-                    m.IsOnDevice(BufferOperand{pc[1] | BufferOperand::kSlotBit});
+  const bool fits =
+      tensor != nullptr && tensor->byte_count() == slot.bytes && m.IsOnDevice(SlotOperand(pc[1]));
   if (fits) slot = {0, slot.bytes, slot.arena, read_only, tensor};
   return pc + 3;
+}
+
+// The plan for the listed sizes; null after Fail.
+const MemoryPlan* PlanFor(Machine& m, const uint32_t* pc, PlanId id, const uint32_t* list) {
+  const std::span<const int64_t> sizes = m.Gather(list, m.numbers.data());
+  for (size_t k = 0; k < sizes.size(); ++k)
+    if (sizes[k] < 0) {
+      m.Fail(pc, Code::kInvalidArgument,
+             "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
+      return nullptr;
+    }
+  const MemoryPlan* plan = m.plans.Get(id, sizes, &m);
+  if (plan == nullptr) [[unlikely]]
+    FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
+  return plan;
+}
+
+// Puts a region of a queue's arena into a register; false after Fail.
+bool MakeArena(Machine& m, const uint32_t* pc, uint32_t reg, uint32_t queue, int64_t bytes) {
+  // What the register held goes first: in a loop the same memory serves every turn.
+  m.SetRef(reg, nullptr);
+  Buffer* buffer = queue == 0 ? m.NewArenaBuffer(pc, bytes) : m.NewDeviceBuffer(pc, bytes, true);
+  if (buffer == nullptr) return false;
+  m.SetRef(reg, buffer);
+  return true;
 }
 
 }  // namespace
 
 const uint32_t* HandleSlots(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 5;
-  const std::span<const int64_t> sizes = m.Gather(list, m.numbers.data());
-  for (size_t k = 0; k < sizes.size(); ++k)
-    if (sizes[k] < 0)
-      return m.Fail(pc, Code::kInvalidArgument,
-                    "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
-  const MemoryPlan* plan = m.plans.Get(PlanId{pc[3]}, sizes, &m);
-  if (plan == nullptr) [[unlikely]]
-    return FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
-  // What the register held goes first: in a loop the same memory serves every turn.
-  m.SetRef(pc[1], nullptr);
-  Buffer* buffer =
-      pc[4] == 0 ? m.NewArenaBuffer(pc, plan->total_bytes) : m.NewDeviceBuffer(pc, plan->total_bytes, true);
-  if (buffer == nullptr) return nullptr;
-  m.SetRef(pc[1], buffer);
+  const MemoryPlan* plan = PlanFor(m, pc, PlanId{pc[3]}, list);
+  if (plan == nullptr || !MakeArena(m, pc, pc[1], pc[4], plan->total_bytes)) return nullptr;
   Slot* slots = m.slots + pc[2];
-  for (size_t k = 0; k < sizes.size(); ++k) slots[k] = {plan->offsets[k], sizes[k], pc[1]};
+  for (uint32_t k = 0; k < list[0]; ++k) slots[k] = {plan->offsets[k], m.scalars[list[1 + k]], pc[1]};
   return AfterList(list);
 }
+
+// ---- what older files have in place of slots ----
+
+const uint32_t* HandlePlan(Machine& m, const uint32_t* pc) {
+  const uint32_t* list = pc + 2;
+  const MemoryPlan* plan = PlanFor(m, pc, PlanId{pc[1]}, list);
+  if (plan == nullptr) return nullptr;
+  const uint32_t* total = AfterList(list);
+  m.scalars[*total] = plan->total_bytes;
+  const uint32_t* offsets = total + 1;
+  for (uint32_t i = 0; i < offsets[0]; ++i) m.scalars[offsets[1 + i]] = plan->offsets[i];
+  return AfterList(offsets);
+}
+
+const uint32_t* HandleArena(Machine& m, const uint32_t* pc) {
+  return MakeArena(m, pc, pc[1], 0, m.scalars[pc[2]]) ? pc + 3 : nullptr;
+}
+
+const uint32_t* HandleArenaOn(Machine& m, const uint32_t* pc) {
+  return MakeArena(m, pc, pc[1], pc[2], m.scalars[pc[3]]) ? pc + 4 : nullptr;
+}
+
+// ---- slots ----
 
 const uint32_t* HandleSlotPart(Machine& m, const uint32_t* pc) {
   const Slot& whole = m.slots[pc[2]];
   const int64_t offset = m.scalars[pc[3]], bytes = m.scalars[pc[4]];
-  if (offset < 0 || bytes < 0 || offset > whole.bytes || bytes > whole.bytes - offset) [[unlikely]]
-    return m.Fail(pc, Code::kInvalidArgument,
-                  std::to_string(bytes) + " bytes at offset " + std::to_string(offset) + " of slot s" +
-                      std::to_string(pc[2]) + ", which has " + std::to_string(whole.bytes) + " bytes");
+  if (offset < 0 || bytes < 0 || offset > whole.bytes || bytes > whole.bytes - offset) [[unlikely]] {
+    m.FailOutside(pc, SlotOperand(pc[2]), offset, bytes, whole.bytes);
+    return nullptr;
+  }
   Slot part = whole;
   part.offset += offset;
   part.bytes = bytes;
