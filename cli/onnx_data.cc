@@ -4,25 +4,11 @@
 
 #include <cstring>
 #include <optional>
-#include <protozero/exception.hpp>
 #include <vector>
 
 #include "cli/elements.h"
 #include "cli/files.h"
-
-namespace tvmvm::cli {
-namespace {
-
-struct WrongWireType : protozero::exception {
-  const char* what() const noexcept override { return "wrong wire type"; }
-};
-
-}  // namespace
-}  // namespace tvmvm::cli
-
-// A field of another wire type than ONNX gives it is an error of the file, in every build.
-#define protozero_assert(condition) ((condition) ? void() : throw ::tvmvm::cli::WrongWireType())
-#include <protozero/pbf_reader.hpp>
+#include "serializer/protobuf.h"
 
 namespace tvmvm::cli {
 namespace {

@@ -1,8 +1,7 @@
 // Damaged .onnx files: whatever the bytes, the outcome is a program or an error that says something.
 #include <gtest/gtest.h>
 
-#include <protozero/pbf_reader.hpp>
-
+#include "serializer/protobuf.h"
 #include "tests/models/corruption.h"
 #include "tests/models/demo_model.h"
 #include "tests/sanitizer.h"

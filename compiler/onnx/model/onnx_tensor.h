@@ -9,6 +9,7 @@
 
 #include "compiler/onnx/model/mapped_file.h"
 #include "compiler/onnx/model/onnx_model.h"
+#include "serializer/protobuf.h"
 
 namespace tvmvm::ir {
 
@@ -19,21 +20,6 @@ class OnnxReadError : public std::runtime_error {
   Code code;
   std::optional<std::string> tensor;  // the name of the one tensor that is concerned
 };
-
-}  // namespace tvmvm::ir
-
-// A field of another wire type than ONNX gives it is an error of the file, in every build.
-#define protozero_assert(condition)                                                \
-  ((condition) ? void()                                                            \
-               : throw ::tvmvm::ir::OnnxReadError(::tvmvm::Code::kInvalidArgument, \
-                                                  "a field has the wrong wire type"))
-// Hidden, so that the reader in a program that links this library, which lacks this check, does not take the
-// place of this one.
-#pragma GCC visibility push(hidden)
-#include <protozero/pbf_reader.hpp>
-#pragma GCC visibility pop
-
-namespace tvmvm::ir {
 
 // Where tensors' bytes come from.
 struct OnnxSource {
