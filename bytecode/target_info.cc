@@ -2,30 +2,6 @@
 
 namespace tvmvm {
 
-const char* DeviceKindName(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return "cpu";
-    case DeviceKind::kOpenCl:
-      return "opencl";
-    case DeviceKind::kVulkan:
-      return "vulkan";
-    case DeviceKind::kNull:
-      return "null";
-  }
-  return "unknown";
-}
-
-const char* DeviceClassName(DeviceClass device) {
-  switch (device) {
-    case DeviceClass::kCpu:
-      return "cpu";
-    case DeviceClass::kGpu:
-      return "gpu";
-  }
-  return "unknown";
-}
-
 const char* CpuLevelName(CpuLevel level) {
   switch (level) {
     case CpuLevel::kX86_64_V3:

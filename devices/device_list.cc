@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "bytecode/device_kinds.h"
 #include "devices/cache_folder.h"
 #include "devices/null/null_device.h"
 #include "devices/opencl/opencl_device.h"
@@ -55,7 +56,7 @@ Expected<std::shared_ptr<Device>> OpenNull(int, const DeviceOptions& options) {
 
 struct Kind {
   DeviceKind kind;
-  bool listed;  // false: opened by name alone
+  bool is_one;  // there is one such device, without a number
   Expected<std::vector<Found>> (*find)();
   Expected<std::shared_ptr<Device>> (*open)(int index, const DeviceOptions& options);
 };
@@ -63,10 +64,20 @@ struct Kind {
 // Every kind of device that this build has. A new one gets its row here.
 constexpr Kind kKinds[] = {
     {DeviceKind::kCpu, true, FindCpu, OpenCpu},
-    {DeviceKind::kOpenCl, true, FindOpenCl, OpenOpenCl},
-    {DeviceKind::kVulkan, true, FindVulkan, OpenVulkan},
-    {DeviceKind::kNull, false, FindNull, OpenNull},
+    {DeviceKind::kOpenCl, false, FindOpenCl, OpenOpenCl},
+    {DeviceKind::kVulkan, false, FindVulkan, OpenVulkan},
+    {DeviceKind::kNull, true, FindNull, OpenNull},
 };
+
+constexpr bool EveryKindHasItsRow() {
+  if (std::size(kKinds) != std::size(kDeviceKinds)) return false;
+  for (size_t i = 0; i < std::size(kKinds); ++i)
+    if (kKinds[i].kind != kDeviceKinds[i].kind) return false;
+  return true;
+}
+static_assert(EveryKindHasItsRow(), "kKinds has the rows of device_kinds.def, in their order");
+
+const Kind& RowOf(DeviceKind kind) { return kKinds[static_cast<size_t>(kind)]; }
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -77,8 +88,7 @@ std::string LowerCase(std::string_view text) {
 
 std::string NameOf(const Kind& kind, size_t index) {
   const std::string name = DeviceKindName(kind.kind);
-  const bool is_one = kind.kind == DeviceKind::kCpu || kind.kind == DeviceKind::kNull;
-  return is_one ? name : name + ":" + std::to_string(index);
+  return kind.is_one ? name : name + ":" + std::to_string(index);
 }
 
 std::optional<size_t> PositionIn(std::string_view text) {
@@ -125,7 +135,7 @@ DeviceOptions DeviceOptions::FromEnvironment() {
 DeviceListing ListDevices() {
   DeviceListing listing;
   for (const Kind& kind : kKinds) {
-    if (!kind.listed) continue;
+    if (InfoOf(kind.kind)->listing != Listing::kListed) continue;
     Expected<std::vector<Found>> found = kind.find();
     if (!found) {
       listing.absent.push_back(std::string(DeviceKindName(kind.kind)) + ": " + found.error().message);
@@ -140,20 +150,18 @@ DeviceListing ListDevices() {
 
 Expected<std::shared_ptr<Device>> OpenDevice(std::string_view selection, const DeviceOptions& options) {
   const size_t colon = selection.find(':');
-  const std::string kind_name = LowerCase(selection.substr(0, colon));
   const std::string_view wanted = colon == std::string_view::npos ? "" : selection.substr(colon + 1);
-  std::string names;
-  for (const Kind& kind : kKinds) {
-    names += (names.empty() ? "" : ", ") + std::string(DeviceKindName(kind.kind));
-    if (kind_name != DeviceKindName(kind.kind)) continue;
-    if (kind.kind == DeviceKind::kCpu && wanted.empty()) return kind.open(0, options);
-    TVMVM_TRY(const std::vector<Found> found, kind.find());
-    const std::optional<size_t> chosen = Choose(found, wanted);
-    if (chosen) return kind.open(static_cast<int>(*chosen), options);
-    return MakeError(Code::kNotFound,
-                     "no device '" + std::string(selection) + "': there are " + WhatThereIs(kind, found));
-  }
-  return MakeError(Code::kInvalidArgument, "no kind of devices '" + kind_name + "': there are " + names);
+  const std::optional<DeviceKind> named = KindOfSelection(selection);
+  if (!named)
+    return MakeError(Code::kInvalidArgument, "no kind of devices '" + LowerCase(selection.substr(0, colon)) +
+                                                 "': there are " + DeviceKindNames());
+  const Kind& kind = RowOf(*named);
+  if (kind.is_one && wanted.empty()) return kind.open(0, options);
+  TVMVM_TRY(const std::vector<Found> found, kind.find());
+  const std::optional<size_t> chosen = Choose(found, wanted);
+  if (chosen) return kind.open(static_cast<int>(*chosen), options);
+  return MakeError(Code::kNotFound,
+                   "no device '" + std::string(selection) + "': there are " + WhatThereIs(kind, found));
 }
 
 }  // namespace tvmvm
