@@ -3,7 +3,6 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
-#include "devices/cache_folder.h"
 #include "tvm-vm/device_list.h"
 
 namespace tvmvm::cli {
@@ -40,7 +39,7 @@ std::string ToText(const ListedDevice& device) {
 
 Expected<int> DevicesCommand(const DevicesArguments& arguments) {
   const DeviceListing listing = ListDevices();
-  const std::string problem = CacheFolder(DefaultCacheFolder()).Problem();
+  const std::string problem = DeviceOptions::FromEnvironment().CacheProblem();
   if (arguments.json) {
     Json json = {{"devices", Json::array()}, {"absent", listing.absent}};
     if (!problem.empty()) json["cache_problem"] = problem;

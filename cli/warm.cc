@@ -9,7 +9,6 @@
 #include "cli/console.h"
 #include "cli/json.h"
 #include "cli/open_devices.h"
-#include "devices/cache_folder.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vmexe.h"
 
@@ -43,7 +42,7 @@ Expected<int> WarmCommand(const WarmArguments& arguments) {
   if (options.cache_folder.empty())
     return MakeError(Code::kInvalidArgument,
                      "there is no folder to keep kernels in: set TVMVM_CACHE_DIR, XDG_CACHE_HOME or HOME");
-  if (const std::string problem = CacheFolder(options.cache_folder).Problem(); !problem.empty())
+  if (const std::string problem = options.CacheProblem(); !problem.empty())
     return MakeError(Code::kInvalidArgument, fmt::format("kernels are not kept: {}", problem));
   const bool names_gpu =
       std::ranges::any_of(arguments.devices, [](const auto& name) { return !NamesCpu(name); });

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "bytecode/device_kinds.h"
-#include "devices/cache_folder.h"
+#include "devices/driver/cache_folder.h"
 #include "devices/null/null_device.h"
 #include "devices/opencl/opencl_device.h"
 #include "devices/vulkan/vulkan_device.h"
@@ -131,6 +131,8 @@ DeviceOptions DeviceOptions::FromEnvironment() {
   options.validation = validation != nullptr && std::strcmp(validation, "1") == 0;
   return options;
 }
+
+std::string DeviceOptions::CacheProblem() const { return CacheFolder(cache_folder).Problem(); }
 
 DeviceListing ListDevices() {
   DeviceListing listing;

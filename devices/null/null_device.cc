@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "allocator/host_memory.h"
-#include "devices/memory_range.h"
+#include "devices/driver/memory_range.h"
 
 namespace tvmvm {
 namespace {

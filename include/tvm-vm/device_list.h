@@ -20,6 +20,8 @@ struct DeviceOptions {
 
   // With DefaultCacheFolder(), and validation where $TVMVM_VULKAN_VALIDATION is 1.
   static DeviceOptions FromEnvironment();
+  // Why nothing is kept in the folder that is there; "" where it is used, or is yet to be made.
+  std::string CacheProblem() const;
 };
 
 struct ListedDevice {

@@ -29,6 +29,10 @@ struct InnerFolder {
   std::set<std::string> allowed;
 };
 
+const std::vector<InnerFolder> kDeviceFolders = {
+    {"driver", {}}, {"cpu", {"driver"}}, {"null", {"driver"}}, {"opencl", {"driver"}}, {"vulkan", {"driver"}},
+};
+
 const std::vector<InnerFolder> kVmFolders = {
     {"objects", {}},
     {"binding", {"objects"}},
@@ -198,11 +202,12 @@ int CheckInside(const std::string& root, const std::vector<InnerFolder>& folders
 
 TEST(LayeringTest, IncludesInsideOfFoldersFollowTheArrows) {
   EXPECT_GT(CheckInside("compiler", kCompilerFolders), 500);
+  EXPECT_GT(CheckInside("devices", kDeviceFolders), 50);
   EXPECT_GT(CheckInside("vm", kVmFolders), 50);
 }
 
 TEST(LayeringTest, InnerFoldersStandFromTheGroundUp) {
-  for (const auto& folders : {kCompilerFolders, kVmFolders}) {
+  for (const auto& folders : {kCompilerFolders, kDeviceFolders, kVmFolders}) {
     std::set<std::string> below;
     for (const InnerFolder& folder : folders) {
       for (const std::string& target : folder.allowed)
