@@ -99,7 +99,7 @@ void AddDevices(CLI::App* app, std::vector<std::string>* devices) {
   };
   app->add_option("--device", *devices,
                   "Devices in order of preference: " + DeviceKindNames(false) +
-                      "; opencl:1 or vulkan:nvidia takes one of several")
+                      "; the fastest of a kind, or with opencl:1 or vulkan:nvidia a certain one")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Validator(check, ""))

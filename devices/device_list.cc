@@ -8,6 +8,7 @@
 
 #include "bytecode/device_kinds.h"
 #include "devices/driver/cache_folder.h"
+#include "devices/found_device.h"
 #include "devices/null/null_device.h"
 #include "devices/opencl/opencl_device.h"
 #include "devices/vulkan/vulkan_device.h"
@@ -15,29 +16,13 @@
 namespace tvmvm {
 namespace {
 
-struct Found {
-  DeviceDescription description;
-  std::string unusable;
-};
-
-Expected<std::vector<Found>> FindCpu() {
-  return std::vector<Found>{{CreateCpuDevice({})->description(), ""}};
+Expected<std::vector<FoundDevice>> FindCpu() {
+  return std::vector<FoundDevice>{{CreateCpuDevice({})->description(), ""}};
 }
 
-Expected<std::vector<Found>> FindNull() {
-  return std::vector<Found>{{CreateNullDevice({})->description(), ""}};
+Expected<std::vector<FoundDevice>> FindNull() {
+  return std::vector<FoundDevice>{{CreateNullDevice({})->description(), ""}};
 }
-
-template <class Info>
-Expected<std::vector<Found>> FoundOf(Expected<std::vector<Info>> infos) {
-  if (!infos) return tl::unexpected(std::move(infos).error());
-  std::vector<Found> found;
-  for (Info& info : *infos) found.push_back({std::move(info.description), std::move(info.unusable)});
-  return found;
-}
-
-Expected<std::vector<Found>> FindOpenCl() { return FoundOf(ListOpenClDevices()); }
-Expected<std::vector<Found>> FindVulkan() { return FoundOf(ListVulkanDevices()); }
 
 Expected<std::shared_ptr<Device>> OpenCpu(int, const DeviceOptions& options) {
   return CreateCpuDevice(options.cpu);
@@ -57,15 +42,15 @@ Expected<std::shared_ptr<Device>> OpenNull(int, const DeviceOptions& options) {
 struct Kind {
   DeviceKind kind;
   bool is_one;  // there is one such device, without a number
-  Expected<std::vector<Found>> (*find)();
+  Expected<std::vector<FoundDevice>> (*find)();
   Expected<std::shared_ptr<Device>> (*open)(int index, const DeviceOptions& options);
 };
 
 // Every kind of device that this build has. A new one gets its row here.
 constexpr Kind kKinds[] = {
     {DeviceKind::kCpu, true, FindCpu, OpenCpu},
-    {DeviceKind::kOpenCl, false, FindOpenCl, OpenOpenCl},
-    {DeviceKind::kVulkan, false, FindVulkan, OpenVulkan},
+    {DeviceKind::kOpenCl, false, ListOpenClDevices, OpenOpenCl},
+    {DeviceKind::kVulkan, false, ListVulkanDevices, OpenVulkan},
     {DeviceKind::kNull, true, FindNull, OpenNull},
 };
 
@@ -98,24 +83,21 @@ std::optional<size_t> PositionIn(std::string_view text) {
   return position;
 }
 
-bool Matches(const Found& found, std::string_view wanted) {
+bool Matches(const FoundDevice& found, std::string_view wanted) {
   const std::string names = LowerCase(found.description.hardware + "\n" + found.description.driver);
   return names.find(LowerCase(wanted)) != std::string::npos;
 }
 
-// The position of the device that is meant; nothing where there is none.
-std::optional<size_t> Choose(const std::vector<Found>& found, std::string_view wanted) {
+// The position of the device that is meant: of several the fastest. Nothing where there is none.
+std::optional<size_t> Choose(const std::vector<FoundDevice>& found, std::string_view wanted) {
   if (std::optional<size_t> position = PositionIn(wanted))
     return *position < found.size() ? position : std::nullopt;
-  std::optional<size_t> chosen;
-  for (size_t i = found.size(); i-- > 0;) {
-    if (!Matches(found[i], wanted)) continue;
-    if (!chosen || found[i].unusable.empty() || !found[*chosen].unusable.empty()) chosen = i;
-  }
-  return chosen;
+  for (size_t position : FastestFirst(found))
+    if (Matches(found[position], wanted)) return position;
+  return std::nullopt;
 }
 
-std::string WhatThereIs(const Kind& kind, const std::vector<Found>& found) {
+std::string WhatThereIs(const Kind& kind, const std::vector<FoundDevice>& found) {
   std::string text;
   for (size_t i = 0; i < found.size(); ++i)
     text += (i > 0 ? ", " : "") + NameOf(kind, i) + " (" + found[i].description.hardware + ")";
@@ -138,12 +120,12 @@ DeviceListing ListDevices() {
   DeviceListing listing;
   for (const Kind& kind : kKinds) {
     if (InfoOf(kind.kind)->listing != Listing::kListed) continue;
-    Expected<std::vector<Found>> found = kind.find();
+    Expected<std::vector<FoundDevice>> found = kind.find();
     if (!found) {
       listing.absent.push_back(std::string(DeviceKindName(kind.kind)) + ": " + found.error().message);
       continue;
     }
-    for (size_t i = 0; i < found->size(); ++i)
+    for (size_t i : FastestFirst(*found))
       listing.devices.push_back(
           {NameOf(kind, i), kind.kind, std::move((*found)[i].description), std::move((*found)[i].unusable)});
   }
@@ -159,7 +141,7 @@ Expected<std::shared_ptr<Device>> OpenDevice(std::string_view selection, const D
                                                  "': there are " + DeviceKindNames());
   const Kind& kind = RowOf(*named);
   if (kind.is_one && wanted.empty()) return kind.open(0, options);
-  TVMVM_TRY(const std::vector<Found> found, kind.find());
+  TVMVM_TRY(const std::vector<FoundDevice> found, kind.find());
   const std::optional<size_t> chosen = Choose(found, wanted);
   if (chosen) return kind.open(static_cast<int>(*chosen), options);
   return MakeError(Code::kNotFound,
