@@ -62,6 +62,11 @@ class NullDevice final : public Device {
     return statistics_;
   }
 
+  Expected<std::shared_ptr<Device>> Reopen() const override {
+    if (options_.stays_lost) return MakeError(Code::kDeviceLost, name_ + ": the device does not come back");
+    return CreateNullDevice({.kind = options_.kind, .max_bytes = options_.max_bytes});
+  }
+
   // Counts a piece of work. Errors: kDeviceLost from the chosen one on.
   Status Submit() {
     ++submits_;
