@@ -21,12 +21,12 @@ Status Machine::BindInputs(const Arguments& inputs) {
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     if (const Tensor* tensor = inputs.tensor(i)) {
       if (gpu != nullptr && residents_[i] != nullptr) {
-        refs[i] = TensorOnDevice(*tensor, true);
+        frames.refs[i] = TensorOnDevice(*tensor, true);
       } else {
-        TVMVM_TRY(refs[i], BindTensor(*tensor, i));
+        TVMVM_TRY(frames.refs[i], BindTensor(*tensor, i));
       }
     } else if (const Value* value = inputs.value(i); value != nullptr && !value->is_none()) {
-      TVMVM_CHECK_OK(BindContainer(*value, i, &refs[i]));
+      TVMVM_CHECK_OK(BindContainer(*value, i, &frames.refs[i]));
     }
   }
   return {};

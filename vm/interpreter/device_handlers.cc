@@ -18,11 +18,11 @@ struct Place {
 };
 
 uint32_t FunctionIndex(Machine& m) {
-  return static_cast<uint32_t>(m.frame().function - m.program.functions.data());
+  return static_cast<uint32_t>(m.frames.top().function - m.program.functions.data());
 }
 
 uint64_t TagOf(Machine& m, const uint32_t* pc) {
-  return uint64_t{FunctionIndex(m)} << 32 | static_cast<uint64_t>(pc - m.code);
+  return uint64_t{FunctionIndex(m)} << 32 | static_cast<uint64_t>(pc - m.frames.code);
 }
 
 [[gnu::cold, gnu::noinline]] bool FailOutside(Machine& m, const uint32_t* pc, int64_t offset, int64_t wanted,
@@ -47,7 +47,7 @@ bool MoveTo(Machine& m, const uint32_t* pc, int64_t offset, int64_t wanted, Buff
 }
 
 bool PlaceAt(Machine& m, const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Place* place) {
-  Object* object = m.refs[reg];
+  Object* object = m.frames.refs[reg];
   const Buffer* buffer = BufferOf(object);
   if (buffer == nullptr || buffer->device == DeviceClass::kCpu) [[unlikely]] {
     m.Fail(pc, Code::kInvalidProgram,
@@ -65,7 +65,7 @@ bool PlaceAt(Machine& m, const uint32_t* pc, uint32_t reg, int64_t offset, int64
 
 // Of a slot, all of its bytes.
 bool PlaceOfSlot(Machine& m, const uint32_t* pc, uint32_t number, Place* place) {
-  const Slot& slot = m.slots[number];
+  const Slot& slot = m.frames.slots[number];
   const Buffer* buffer = m.ArenaOf(pc, number);
   if (buffer == nullptr) return false;
   if (buffer->device == DeviceClass::kCpu) [[unlikely]] {
@@ -79,7 +79,7 @@ bool PlaceOfSlot(Machine& m, const uint32_t* pc, uint32_t number, Place* place) 
 }
 
 bool PlaceOf(Machine& m, const uint32_t* pc, BufferOperand operand, int64_t wanted, Place* place) {
-  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : m.scalars[operand.offset];
+  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : m.frames.scalars[operand.offset];
   if (operand.is_register()) return PlaceAt(m, pc, operand.base, offset, wanted, place);
   if (operand.is_slot()) {
     if (!PlaceOfSlot(m, pc, operand.index(), place)) return false;
@@ -224,10 +224,10 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   LaunchRequest request;
   request.kernels = binding.kernels;
   request.kernel = binding.index;
-  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.scalars[shape[1 + axis]];
-  request.flops = m.scalars[shape[5]];
-  request.bytes = m.scalars[shape[6]];
-  request.scalars = m.Gather(scalar_list, m.numbers.data());
+  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.frames.scalars[shape[1 + axis]];
+  request.flops = m.frames.scalars[shape[5]];
+  request.bytes = m.frames.scalars[shape[6]];
+  request.scalars = m.frames.Gather(scalar_list, m.numbers.data());
   request.buffers = {m.places.data(), list[0]};
   request.tag = TagOf(m, pc);
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
@@ -247,7 +247,7 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
 const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
   const uint32_t* after = list + 1 + 2 * list[0];
-  const int64_t count = m.scalars[after[0]];
+  const int64_t count = m.frames.scalars[after[0]];
   Place place;
   if (!PlaceOf(m, pc, {list[1], list[2]}, count, &place)) return nullptr;
   if (place.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
@@ -263,7 +263,7 @@ const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, BufferOperand sourc
   if (!PlaceOf(m, pc, source, DTypeBytes(dtype, *shape.ElementCount()), &place)) return nullptr;
   if ((place.span.offset & (ElementAlignment(dtype) - 1)) != 0) [[unlikely]]
     return m.FailUnaligned(pc, dtype, source);
-  const Slot* slot = source.is_slot() ? &m.slots[source.index()] : nullptr;
+  const Slot* slot = source.is_slot() ? &m.frames.slots[source.index()] : nullptr;
   TensorObject* tensor = nullptr;
   if (slot != nullptr && slot->stand_in != nullptr) {
     tensor = m.TensorOnDevice(*slot->stand_in, slot->read_only);
@@ -271,22 +271,22 @@ const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, BufferOperand sourc
     tensor->shape = shape;
     tensor->bytes = DTypeBytes(dtype, *shape.ElementCount());
   } else {
-    Buffer* buffer = BufferOf(m.refs[slot != nullptr ? slot->arena : source.base]);
+    Buffer* buffer = BufferOf(m.frames.refs[slot != nullptr ? slot->arena : source.base]);
     ObjectPool::Retain(buffer);
     tensor = m.pool.NewTensor(buffer, dtype, shape);
   }
   tensor->begin = place.span.offset - tensor->buffer->place.offset;
-  m.SetRef(pc[1], tensor);
+  m.frames.SetRef(pc[1], tensor);
   return AfterList(pc + 5);
 }
 
 const uint32_t* HandleArenaOn(Machine& m, const uint32_t* pc) {
-  const int64_t bytes = m.scalars[pc[3]];
+  const int64_t bytes = m.frames.scalars[pc[3]];
   // What the register held goes first: in a loop the same memory serves every turn.
-  m.SetRef(pc[1], nullptr);
+  m.frames.SetRef(pc[1], nullptr);
   Buffer* buffer = pc[2] == 0 ? m.NewArenaBuffer(pc, bytes) : m.NewDeviceBuffer(pc, bytes, true);
   if (buffer == nullptr) return nullptr;
-  m.SetRef(pc[1], buffer);
+  m.frames.SetRef(pc[1], buffer);
   return pc + 4;
 }
 
@@ -304,7 +304,7 @@ const uint32_t* HandleAllocateOn(Machine& m, const uint32_t* pc) {
     tensor = m.pool.NewTensor(buffer, dtype, shape);
   }
   if (tensor == nullptr) return nullptr;
-  m.SetRef(pc[1], tensor);
+  m.frames.SetRef(pc[1], tensor);
   return AfterList(list);
 }
 
@@ -315,7 +315,7 @@ namespace {
 const uint32_t* CopyNow(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
   const uint32_t* after = list + 1 + 2 * list[0];
-  const int64_t count = m.scalars[*after];
+  const int64_t count = m.frames.scalars[*after];
   const BufferOperand to{list[1], list[2]}, from{list[3], list[4]};
   if (!m.IsOnDevice(to)) return CopyOut(m, pc, to, from, count, after + 1);
   if (!m.IsOnDevice(from)) return CopyIn(m, pc, to, from, count, after + 1);
@@ -340,7 +340,7 @@ const uint32_t* LoadNow(Machine& m, const uint32_t* pc, BufferOperand operand) {
     return nullptr;
   }
   if (!m.WaitForDevice(pc)) return nullptr;
-  m.scalars[pc[1]] = LoadElement(dtype, element);
+  m.frames.scalars[pc[1]] = LoadElement(dtype, element);
   return pc + 5;
 }
 
@@ -351,7 +351,7 @@ const uint32_t* StoreNow(Machine& m, const uint32_t* pc, BufferOperand operand) 
   alignas(8) char element[16];
   if (!PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
   if (place.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  StoreElement(dtype, element, m.scalars[pc[4]]);
+  StoreElement(dtype, element, m.frames.scalars[pc[4]]);
   if (!Check(m, pc, m.gpu->queue().CopyIn(place.span, element, bytes))) return nullptr;
   return pc + 5;
 }
@@ -363,7 +363,7 @@ const uint32_t* Observed(Machine& m, const uint32_t* pc, DeviceClass from, Devic
   if (!m.WaitForDevice(pc)) return nullptr;
   CopyRecord record{.from = from, .to = to, .bytes = bytes};
   record.function = FunctionId{FunctionIndex(m)};
-  record.word = static_cast<uint32_t>(pc - m.code);
+  record.word = static_cast<uint32_t>(pc - m.frames.code);
   record.begin_ns = SteadyNanoseconds();
   const uint32_t* next = work();
   if (next == nullptr || !m.WaitForDevice(pc)) return nullptr;
@@ -392,7 +392,8 @@ const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc) {
   // A constant is wherever it is copied to, but for copies to the CPU.
   const BufferOperand source{list[3], list[4]};
   const DeviceClass from = source.is_constant() ? DeviceClass::kGpu : ClassOf(m, source);
-  return Observed(m, pc, from, to, m.scalars[*(list + 1 + 2 * list[0])], [&] { return CopyNow(m, pc); });
+  return Observed(m, pc, from, to, m.frames.scalars[*(list + 1 + 2 * list[0])],
+                  [&] { return CopyNow(m, pc); });
 }
 
 const uint32_t* LoadFromDevice(Machine& m, const uint32_t* pc, BufferOperand source) {

@@ -15,7 +15,7 @@ inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[
 // values of any type, of which only the kernel knows: kInvalid.
 DType ElementsOf(const Machine& m, BufferOperand operand) {
   if (operand.is_constant()) return m.program.constants[operand.index()].dtype;
-  const Object* object = m.refs[operand.base];
+  const Object* object = m.frames.refs[operand.base];
   return object->kind == ObjectKind::kTensor ? static_cast<const TensorObject*>(object)->dtype
                                              : DType::kInvalid;
 }
@@ -49,8 +49,8 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
 void ObserveLaunch(Machine& m, const uint32_t* pc, const LaunchRequest& request, int64_t begin_ns) {
   LaunchRecord record;
   record.kernel = KernelId{pc[1]};
-  record.function = FunctionId{static_cast<uint32_t>(m.frame().function - m.program.functions.data())};
-  record.word = static_cast<uint32_t>(pc - m.code);
+  record.function = FunctionId{static_cast<uint32_t>(m.frames.top().function - m.program.functions.data())};
+  record.word = static_cast<uint32_t>(pc - m.frames.code);
   record.begin_ns = begin_ns;
   record.end_ns = SteadyNanoseconds();
   record.flops = request.flops;
@@ -77,11 +77,11 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   LaunchRequest request;
   request.kernels = binding.kernels;
   request.kernel = binding.index;
-  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.scalars[shape[1 + axis]];
-  request.scratch_bytes = m.scalars[shape[4]];
-  request.flops = m.scalars[shape[5]];
-  request.bytes = m.scalars[shape[6]];
-  request.scalars = m.Gather(scalar_list, m.numbers.data());
+  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.frames.scalars[shape[1 + axis]];
+  request.scratch_bytes = m.frames.scalars[shape[4]];
+  request.flops = m.frames.scalars[shape[5]];
+  request.bytes = m.frames.scalars[shape[6]];
+  request.scalars = m.frames.Gather(scalar_list, m.numbers.data());
   request.addresses = {m.addresses.data(), buffer_list[0]};
 
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
@@ -97,7 +97,7 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
 const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
   const uint32_t* after = list + 1 + 2 * list[0];
-  const int64_t count = m.scalars[*after];
+  const int64_t count = m.frames.scalars[*after];
   Bytes to, from;
   bool to_read_only = false, from_read_only = false;
   if (!m.PollBeforeWork(pc)) return nullptr;
@@ -116,7 +116,7 @@ const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
 const uint32_t* HandleFill(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
   const uint32_t* after = list + 1 + 2 * list[0];
-  const int64_t count = m.scalars[after[0]];
+  const int64_t count = m.frames.scalars[after[0]];
   Bytes to;
   bool read_only = false;
   if (!m.PollBeforeWork(pc)) return nullptr;
@@ -141,11 +141,11 @@ const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
   const uint32_t* scalar_results = AfterList(ref_list);
   const uint32_t* ref_results = AfterList(scalar_results);
 
-  const std::span<const int64_t> scalars = m.Gather(scalar_list, m.numbers.data());
+  const std::span<const int64_t> scalars = m.frames.Gather(scalar_list, m.numbers.data());
   int64_t* new_scalars = m.numbers.data() + scalar_list[0];
   for (uint32_t i = 0; i < ref_list[0]; ++i) {
     if (m.IsOnDevice(ref_list[1 + i])) return FailOnDevice(m, pc, ref_list[1 + i]);
-    m.objects[i] = m.refs[ref_list[1 + i]];
+    m.objects[i] = m.frames.refs[ref_list[1 + i]];
   }
   Object** new_refs = m.objects.data() + ref_list[0];
   std::fill_n(new_scalars, scalar_results[0], 0);
@@ -161,9 +161,9 @@ const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
     for (uint32_t i = 0; i < ref_results[0]; ++i) m.pool.Release(new_refs[i]);
     return FailWork(m, pc, status.error());
   }
-  if (call.moved != HostCall::kNone) m.refs[ref_list[1 + call.moved]] = nullptr;
-  for (uint32_t i = 0; i < scalar_results[0]; ++i) m.scalars[scalar_results[1 + i]] = new_scalars[i];
-  for (uint32_t i = 0; i < ref_results[0]; ++i) m.SetRef(ref_results[1 + i], new_refs[i]);
+  if (call.moved != HostCall::kNone) m.frames.refs[ref_list[1 + call.moved]] = nullptr;
+  for (uint32_t i = 0; i < scalar_results[0]; ++i) m.frames.scalars[scalar_results[1 + i]] = new_scalars[i];
+  for (uint32_t i = 0; i < ref_results[0]; ++i) m.frames.SetRef(ref_results[1 + i], new_refs[i]);
   return AfterList(ref_results);
 }
 

@@ -22,6 +22,7 @@ Machine::Machine(std::shared_ptr<const Binding> owner)
     : program(*owner->program),
       binding(*owner),
       pool(&arena_, &budget),
+      frames(&pool),
       plans(program.plans),
       given_outputs(program.main().outputs.size()),
       numbers(size_t{2} * owner->longest_list + 8),
@@ -55,10 +56,7 @@ void Machine::Trim() {
   arena_.Trim();
   if (gpu) gpu->Trim();
   plans.Clear();
-  scalar_stack_.Clear();
-  ref_stack_.Clear();
-  slot_stack_.Clear();
-  frames_.Clear();
+  frames.Trim();
 }
 
 bool Machine::cancelled() const {
@@ -89,11 +87,11 @@ bool Machine::Look(const uint32_t* pc) {
 const uint32_t* Machine::Fail(const uint32_t* pc, Code error_code, std::string_view message) {
   failed_ = true;
   error_.code = error_code;
-  if (pc == nullptr || depth_ == 0) {
+  if (pc == nullptr || frames.depth() == 0) {
     error_.message = message;
     return nullptr;
   }
-  const FunctionSpec& function = *frame().function;
+  const FunctionSpec& function = *frames.top().function;
   const FunctionId id{static_cast<uint32_t>(&function - program.functions.data())};
   return FailAt(id, static_cast<uint32_t>(pc - function.code.data()), error_code, message);
 }
@@ -114,52 +112,8 @@ const uint32_t* Machine::Fail(const uint32_t* pc, const Error& error) {
   return Fail(pc, error.code, error.message);
 }
 
-bool Machine::PushFrame(const FunctionSpec& function, const uint32_t* call) {
-  Frame next{&function, call, 0, 0, 0};
-  if (depth_ > 0) {
-    const Frame& top = frame();
-    next.scalar_base = top.scalar_base + top.function->scalar_registers;
-    next.ref_base = top.ref_base + top.function->ref_registers;
-    next.slot_base = top.slot_base + top.function->slots;
-  }
-  const size_t depth = static_cast<size_t>(depth_) + 1;
-  const size_t scalar_end = next.scalar_base + function.scalar_registers;
-  const size_t ref_end = next.ref_base + function.ref_registers;
-  const size_t slot_end = next.slot_base + function.slots;
-  // A run that is limited in memory is limited in its stacks, too.
-  const size_t bytes = depth * sizeof(Frame) + scalar_end * sizeof(int64_t) + ref_end * sizeof(Object*) +
-                       slot_end * sizeof(Slot);
-  const bool allowed = limits_.max_bytes <= 0 || bytes <= static_cast<size_t>(limits_.max_bytes);
-  if (!allowed || !frames_.Reserve(depth) || !scalar_stack_.Reserve(scalar_end) ||
-      !ref_stack_.Reserve(ref_end) || !slot_stack_.Reserve(slot_end)) {
-    Fail(call, Code::kOutOfMemory,
-         "no memory for the registers of @" + function.name + " at depth " + std::to_string(depth) + ": " +
-             std::to_string(bytes) + " bytes" +
-             (allowed ? "" : ", the limit is " + std::to_string(limits_.max_bytes)));
-    return false;
-  }
-  frames_.data()[depth_++] = next;
-  scalars = scalar_stack_.data() + next.scalar_base;
-  refs = ref_stack_.data() + next.ref_base;
-  slots = slot_stack_.data() + next.slot_base;
-  code = function.code.data();
-  std::fill_n(refs, function.ref_registers, nullptr);
-  return true;
-}
-
-void Machine::PopFrame() {
-  // Last register first, so that the arena's regions go in stack order.
-  for (uint32_t reg = frame().function->ref_registers; reg-- > 0;) pool.Release(refs[reg]);
-  if (--depth_ == 0) return;
-  const Frame& caller = frame();
-  scalars = scalar_stack_.data() + caller.scalar_base;
-  refs = ref_stack_.data() + caller.ref_base;
-  slots = slot_stack_.data() + caller.slot_base;
-  code = caller.function->code.data();
-}
-
 TensorObject* Machine::TensorAt(const uint32_t* pc, uint32_t reg) {
-  Object* object = refs[reg];
+  Object* object = frames.refs[reg];
   if (object == nullptr || object->kind != ObjectKind::kTensor) [[unlikely]] {
     Fail(pc, Code::kInvalidProgram,
          "r" + std::to_string(reg) + (object ? " holds no tensor" : " holds nothing"));
@@ -170,7 +124,7 @@ TensorObject* Machine::TensorAt(const uint32_t* pc, uint32_t reg) {
 
 bool Machine::BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Bytes* bytes,
                       bool* read_only) {
-  Object* object = refs[reg];
+  Object* object = frames.refs[reg];
   const Buffer* buffer = nullptr;
   if (object != nullptr && object->kind == ObjectKind::kBuffer) [[likely]] {
     buffer = static_cast<Buffer*>(object);
@@ -198,8 +152,8 @@ bool Machine::BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t 
 }
 
 Buffer* Machine::ArenaOf(const uint32_t* pc, uint32_t number) {
-  const Slot& slot = slots[number];
-  Object* object = refs[slot.arena];
+  const Slot& slot = frames.slots[number];
+  Object* object = frames.refs[slot.arena];
   if (object == nullptr || object->kind != ObjectKind::kBuffer) [[unlikely]] {
     Fail(pc, Code::kInvalidProgram,
          "slot s" + std::to_string(number) + " lies in r" + std::to_string(slot.arena) +
@@ -226,13 +180,13 @@ bool Machine::FailSlot(const uint32_t* pc, uint32_t number, int64_t offset, int6
   else
     Fail(pc, Code::kInvalidArgument,
          std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
-             ", which has " + std::to_string(slots[number].bytes) + " bytes");
+             ", which has " + std::to_string(frames.slots[number].bytes) + " bytes");
   return false;
 }
 
 bool Machine::BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes,
                          bool* read_only) {
-  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : scalars[operand.offset];
+  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : frames.scalars[operand.offset];
   if (operand.is_slot()) return FailSlot(pc, operand.index(), offset, wanted);
   if (!operand.is_constant()) return BytesAt(pc, operand.base, offset, wanted, bytes, read_only);
   *bytes = binding.constants[operand.index()];
@@ -256,7 +210,7 @@ const uint32_t* Machine::FailUnaligned(const uint32_t* pc, DType dtype, BufferOp
                                                 : "r" + std::to_string(operand.base);
   return Fail(pc, Code::kInvalidProgram,
               "elements of " + std::string(DTypeName(dtype)) + " at offset " +
-                  std::to_string(scalars[operand.offset]) + " of " + place +
+                  std::to_string(frames.scalars[operand.offset]) + " of " + place +
                   ", whose address is no multiple of " + std::to_string(ElementAlignment(dtype)));
 }
 
@@ -267,7 +221,7 @@ bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
     return false;
   }
   *shape = Shape();
-  for (uint32_t i = 0; i < list[0]; ++i) shape->push_back(scalars[list[1 + i]]);
+  for (uint32_t i = 0; i < list[0]; ++i) shape->push_back(frames.scalars[list[1 + i]]);
   // 16 bytes is the largest element.
   if (std::optional<int64_t> count = shape->ElementCount(); !count || *count > INT64_MAX / 16) {
     Fail(pc, Code::kInvalidArgument, "a tensor of shape " + shape->ToString() + " cannot be");

@@ -17,30 +17,11 @@
 #include "vm/binding/arguments.h"
 #include "vm/binding/binding.h"
 #include "vm/interpreter/device_work.h"
+#include "vm/interpreter/frames.h"
 #include "vm/interpreter/plan_cache.h"
-#include "vm/interpreter/register_stack.h"
 #include "vm/objects/object.h"
 
 namespace tvmvm {
-
-// A place of a plan's value, within the buffer that a reference register of the frame holds, or the caller's
-// tensor in the run's device's memory that stands in for it.
-struct Slot {
-  int64_t offset = 0;
-  int64_t bytes = 0;
-  uint32_t arena = 0;  // the register
-  bool read_only = false;
-  const Tensor* stand_in = nullptr;
-};
-
-// One active function. The register files and slots of the frames lie one after another on stacks.
-struct Frame {
-  const FunctionSpec* function = nullptr;
-  const uint32_t* call = nullptr;  // the caller's instruction; null in the entry function
-  size_t scalar_base = 0;
-  size_t ref_base = 0;
-  size_t slot_base = 0;
-};
 
 class Machine final : public CancelToken, private BlockSource {
  public:
@@ -65,20 +46,8 @@ class Machine final : public CancelToken, private BlockSource {
 
   // ---- for the handlers ----
 
-  // The registers and code of the topmost frame.
-  int64_t* scalars = nullptr;
-  Object** refs = nullptr;
-  Slot* slots = nullptr;
-  const uint32_t* code = nullptr;
   uint64_t steps = 0;  // instructions so far; up to date in all but pure instructions
 
-  // Opens a frame whose parameters are yet to be set; its reference registers are null. False: failed.
-  bool PushFrame(const FunctionSpec& function, const uint32_t* call);
-  // Releases the references of the topmost frame and makes its caller current.
-  void PopFrame();
-  Frame& frame() { return frames_.data()[depth_ - 1]; }
-  Frame& caller_frame() { return frames_.data()[depth_ - 2]; }
-  int32_t depth() const { return depth_; }
   int32_t max_call_depth() const { return limits_.max_call_depth; }
 
   // Ends the run with an error that names function, instruction and source node; gives null, for handlers to
@@ -92,6 +61,15 @@ class Machine final : public CancelToken, private BlockSource {
   // is lost. `pc` may be null.
   bool WaitForDevice(const uint32_t* pc);
 
+  // Opens a frame of the function; false after Fail.
+  bool PushFrame(const FunctionSpec& function, const uint32_t* call) {
+    const int64_t max_bytes = limits_.max_bytes;
+    if (frames.Push(function, call, max_bytes)) [[likely]]
+      return true;
+    Fail(call, frames.NoMemoryFor(function, max_bytes));
+    return false;
+  }
+
   // Looks for cancel, the step limit and, now and then, the deadline. False: failed.
   bool Poll(const uint32_t* pc) {
     if (steps < next_look_ && !cancel_.load(std::memory_order_relaxed)) [[likely]]
@@ -100,13 +78,6 @@ class Machine final : public CancelToken, private BlockSource {
   }
   // The same before work that may take long: always looks at the deadline.
   bool PollBeforeWork(const uint32_t* pc) { return deadline_ns_ == 0 ? Poll(pc) : Look(pc); }
-
-  // Replaces the object of a reference register; takes the reference.
-  void SetRef(uint32_t reg, Object* object) {
-    Object* old = refs[reg];
-    refs[reg] = object;
-    pool.Release(old);
-  }
 
   // What a register stands for; null after Fail.
   TensorObject* TensorAt(const uint32_t* pc, uint32_t reg);
@@ -119,20 +90,20 @@ class Machine final : public CancelToken, private BlockSource {
   bool IsOnDevice(uint32_t reg) const {
     if (gpu == nullptr) [[likely]]
       return false;
-    const Buffer* buffer = BufferOf(refs[reg]);
+    const Buffer* buffer = BufferOf(frames.refs[reg]);
     return buffer != nullptr && buffer->device != DeviceClass::kCpu;
   }
   bool IsOnDevice(BufferOperand operand) const {
     if (gpu == nullptr || operand.is_constant()) [[likely]]
       return false;
-    return IsOnDevice(operand.is_slot() ? slots[operand.index()].arena : operand.base);
+    return IsOnDevice(operand.is_slot() ? frames.slots[operand.index()].arena : operand.base);
   }
   // The same of an entry of a kBufferList.
   bool BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only) {
     if (operand.is_slot()) [[likely]] {
-      const Slot& slot = slots[operand.index()];
-      const Object* object = refs[slot.arena];
-      const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : scalars[operand.offset];
+      const Slot& slot = frames.slots[operand.index()];
+      const Object* object = frames.refs[slot.arena];
+      const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : frames.scalars[operand.offset];
       if (object != nullptr && object->kind == ObjectKind::kBuffer) [[likely]] {
         const auto* buffer = static_cast<const Buffer*>(object);
         const bool fits = slot.bytes <= buffer->bytes - slot.offset && offset >= 0 && offset <= slot.bytes &&
@@ -158,17 +129,13 @@ class Machine final : public CancelToken, private BlockSource {
                                                              BufferOperand operand);
   // The listed scalars as dims; false after Fail.
   bool ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape);
-  std::span<const int64_t> Gather(const uint32_t* list, int64_t* to) const {
-    for (uint32_t i = 0; i < list[0]; ++i) to[i] = scalars[list[1 + i]];
-    return {to, list[0]};
-  }
   // Whether a caller's tensor lies in the memory of the run's GPU, and the object that stands for it then.
   bool IsResident(const Tensor& tensor) const;
   TensorObject* TensorOnDevice(const Tensor& tensor, bool read_only);
   // The caller's tensor in the memory of the run's GPU for input `number`, or, behind the inputs, for an
   // output; null: it lies elsewhere, or its memory is another tensor's, too, or another function asks.
   const Tensor* Resident(size_t number) const {
-    return gpu != nullptr && depth_ == 1 ? residents_[number] : nullptr;
+    return gpu != nullptr && frames.depth() == 1 ? residents_[number] : nullptr;
   }
   // All of a resident tensor, out to the host or in, at once.
   Status CopyOut(const Tensor& tensor, void* to);
@@ -180,6 +147,7 @@ class Machine final : public CancelToken, private BlockSource {
   const Binding& binding;
   Budget budget;
   ObjectPool pool;
+  Frames frames;
   PlanCache plans;
   std::unique_ptr<Queue> cpu;                // opened by the first run
   std::unique_ptr<DeviceWork> gpu;           // null where the program runs on the CPU alone
@@ -227,11 +195,6 @@ class Machine final : public CancelToken, private BlockSource {
 
   std::shared_ptr<const Binding> binding_owner_;
   Arena arena_;
-  RegisterStack<int64_t> scalar_stack_;
-  RegisterStack<Object*> ref_stack_;
-  RegisterStack<Slot> slot_stack_;
-  RegisterStack<Frame> frames_;
-  int32_t depth_ = 0;
   std::vector<Object*> results_;  // of the entry function
   std::vector<Value> staged_;     // outputs, until all is well
   std::vector<int64_t> symbols_;  // of the signature

@@ -36,14 +36,14 @@ bool CheckScalarForm(Machine& m, const uint32_t* pc, DType dtype) {
 }  // namespace
 
 const uint32_t* HandleMoveRef(Machine& m, const uint32_t* pc) {
-  Object* object = m.refs[pc[2]];
+  Object* object = m.frames.refs[pc[2]];
   ObjectPool::Retain(object);
-  m.SetRef(pc[1], object);
+  m.frames.SetRef(pc[1], object);
   return pc + 3;
 }
 
 const uint32_t* HandleRelease(Machine& m, const uint32_t* pc) {
-  m.SetRef(pc[1], nullptr);
+  m.frames.SetRef(pc[1], nullptr);
   return pc + 2;
 }
 
@@ -62,13 +62,13 @@ const uint32_t* HandleLoadConstant(Machine& m, const uint32_t* pc) {
     auto* strings = const_cast<std::vector<std::string>*>(&constant.strings);
     buffer->strings = std::shared_ptr<std::vector<std::string>>(std::shared_ptr<void>(), strings);
   }
-  m.SetRef(pc[1], m.pool.NewTensor(buffer, constant.dtype, Shape(constant.dims)));
+  m.frames.SetRef(pc[1], m.pool.NewTensor(buffer, constant.dtype, Shape(constant.dims)));
   return pc + 3;
 }
 
 const uint32_t* HandlePlan(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 2;
-  const std::span<const int64_t> sizes = m.Gather(list, m.numbers.data());
+  const std::span<const int64_t> sizes = m.frames.Gather(list, m.numbers.data());
   for (size_t k = 0; k < sizes.size(); ++k)
     if (sizes[k] < 0)
       return m.Fail(pc, Code::kInvalidArgument,
@@ -77,19 +77,19 @@ const uint32_t* HandlePlan(Machine& m, const uint32_t* pc) {
   if (plan == nullptr) [[unlikely]]
     return FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
   const uint32_t* total = AfterList(list);
-  m.scalars[*total] = plan->total_bytes;
+  m.frames.scalars[*total] = plan->total_bytes;
   const uint32_t* offsets = total + 1;
-  for (uint32_t i = 0; i < offsets[0]; ++i) m.scalars[offsets[1 + i]] = plan->offsets[i];
+  for (uint32_t i = 0; i < offsets[0]; ++i) m.frames.scalars[offsets[1 + i]] = plan->offsets[i];
   return AfterList(offsets);
 }
 
 const uint32_t* HandleArena(Machine& m, const uint32_t* pc) {
-  const int64_t bytes = m.scalars[pc[2]];
+  const int64_t bytes = m.frames.scalars[pc[2]];
   // What the register held goes first: in a loop the same memory serves every turn.
-  m.SetRef(pc[1], nullptr);
+  m.frames.SetRef(pc[1], nullptr);
   Buffer* buffer = m.NewArenaBuffer(pc, bytes);
   if (buffer == nullptr) return nullptr;
-  m.SetRef(pc[1], buffer);
+  m.frames.SetRef(pc[1], buffer);
   return pc + 3;
 }
 
@@ -98,11 +98,11 @@ const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 3;
   Shape shape;
   if (!m.ShapeOf(pc, list, &shape)) return nullptr;
-  const FunctionSpec& function = *m.frame().function;
+  const FunctionSpec& function = *m.frames.top().function;
   const DType dtype = function.outputs[number].type.dtype;
   // Only the entry function's outputs are the caller's; another function gives a new tensor to whoever called
   // it.
-  const Tensor* given = m.depth() == 1 ? m.given_outputs[number] : nullptr;
+  const Tensor* given = m.frames.depth() == 1 ? m.given_outputs[number] : nullptr;
   if (given != nullptr && !(given->shape() == shape))
     return m.Fail(pc, Code::kInvalidArgument,
                   OutputName(m.program, number) + ": memory for shape " + given->shape().ToString() +
@@ -112,7 +112,7 @@ const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
       is_resident ? m.TensorOnDevice(*given, false) : OutputInPlace(m, given, dtype, shape);
   if (tensor == nullptr) tensor = m.NewTensor(pc, dtype, shape, "output");
   if (tensor == nullptr) return nullptr;
-  m.SetRef(pc[1], tensor);
+  m.frames.SetRef(pc[1], tensor);
   return AfterList(list);
 }
 
@@ -122,7 +122,7 @@ const uint32_t* HandleAllocate(Machine& m, const uint32_t* pc) {
   if (!m.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
   TensorObject* tensor = m.NewTensor(pc, static_cast<DType>(pc[2]), shape, "tensor");
   if (tensor == nullptr) return nullptr;
-  m.SetRef(pc[1], tensor);
+  m.frames.SetRef(pc[1], tensor);
   return AfterList(list);
 }
 
@@ -140,14 +140,15 @@ const uint32_t* View(Machine& m, const uint32_t* pc, BufferOperand source) {
   if (!m.BytesOf(pc, source, DTypeBytes(dtype, *shape.ElementCount()), &bytes, &read_only)) return nullptr;
   if (!IsElementAligned(bytes.data, dtype)) [[unlikely]]
     return m.FailUnaligned(pc, dtype, source);
-  Buffer* buffer = BufferOf(m.refs[source.is_slot() ? m.slots[source.index()].arena : source.base]);
+  Buffer* buffer =
+      BufferOf(m.frames.refs[source.is_slot() ? m.frames.slots[source.index()].arena : source.base]);
   if (dtype == DType::kString &&
       (!buffer->strings || static_cast<int64_t>(buffer->strings->size()) != *shape.ElementCount()))
     return m.Fail(pc, Code::kInvalidProgram, "a view of strings takes all of them");
   ObjectPool::Retain(buffer);
   TensorObject* tensor = m.pool.NewTensor(buffer, dtype, shape);
   tensor->data = bytes.data;
-  m.SetRef(pc[1], tensor);
+  m.frames.SetRef(pc[1], tensor);
   return AfterList(list);
 }
 
@@ -158,7 +159,7 @@ const uint32_t* Load(Machine& m, const uint32_t* pc, BufferOperand source) {
   if (!CheckScalarForm(m, pc, dtype)) return nullptr;
   if (m.IsOnDevice(source)) return LoadFromDevice(m, pc, source);
   if (!m.BytesOf(pc, source, DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
-  m.scalars[pc[1]] = LoadElement(dtype, bytes.data);
+  m.frames.scalars[pc[1]] = LoadElement(dtype, bytes.data);
   return pc + 5;
 }
 
@@ -170,7 +171,7 @@ const uint32_t* Store(Machine& m, const uint32_t* pc, BufferOperand target) {
   if (m.IsOnDevice(target)) return StoreToDevice(m, pc, target);
   if (!m.BytesOf(pc, target, DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
   if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  StoreElement(dtype, bytes.data, m.scalars[pc[4]]);
+  StoreElement(dtype, bytes.data, m.frames.scalars[pc[4]]);
   return pc + 5;
 }
 
@@ -194,14 +195,14 @@ const uint32_t* HandleDim(Machine& m, const uint32_t* pc) {
     return m.Fail(pc, Code::kInvalidArgument,
                   "dimension " + std::to_string(pc[3]) + " of a tensor of rank " +
                       std::to_string(tensor->shape.rank()));
-  m.scalars[pc[1]] = tensor->shape[static_cast<int>(pc[3])];
+  m.frames.scalars[pc[1]] = tensor->shape[static_cast<int>(pc[3])];
   return pc + 4;
 }
 
 const uint32_t* HandleRank(Machine& m, const uint32_t* pc) {
   const TensorObject* tensor = m.TensorAt(pc, pc[2]);
   if (tensor == nullptr) return nullptr;
-  m.scalars[pc[1]] = tensor->shape.rank();
+  m.frames.scalars[pc[1]] = tensor->shape.rank();
   return pc + 3;
 }
 

@@ -17,7 +17,7 @@ Status Machine::Run(const Arguments& inputs, Results outputs) {
   if (cpu == nullptr || gpu != nullptr) TVMVM_CHECK_OK(OpenQueues());
   Status status = Begin(inputs, outputs);
   if (status) {
-    Interpret(*this, code);
+    Interpret(*this, frames.code);
     if (gpu != nullptr && gpu->is_busy() && !failed_) WaitForDevice(nullptr);
     status = failed_ ? Status(tl::unexpected(error_)) : Collect(outputs);
   }
@@ -84,7 +84,7 @@ Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
 
 void Machine::TakeResults(const uint32_t* list) {
   for (uint32_t k = 0; k < list[0]; ++k) {
-    results_[k] = refs[list[1 + k]];
+    results_[k] = frames.refs[list[1 + k]];
     ObjectPool::Retain(results_[k]);
   }
 }
@@ -98,7 +98,7 @@ void Machine::End() {
   }
   for (Value& value : staged_)
     if (!value.is_none()) value = Value();
-  while (depth_ > 0) PopFrame();
+  while (frames.depth() > 0) frames.Pop();
 }
 
 }  // namespace tvmvm

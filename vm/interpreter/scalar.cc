@@ -10,9 +10,10 @@ const uint32_t* FailOverflow(Machine& m, const uint32_t* pc) {
 }
 
 const uint32_t* FailDivision(Machine& m, const uint32_t* pc) {
-  if (m.scalars[pc[3]] == 0) return m.Fail(pc, Code::kInvalidArgument, "division by zero");
-  return m.Fail(pc, Code::kInvalidArgument,
-                "the quotient of " + std::to_string(m.scalars[pc[2]]) + " and -1 does not fit into 64 bits");
+  if (m.frames.scalars[pc[3]] == 0) return m.Fail(pc, Code::kInvalidArgument, "division by zero");
+  return m.Fail(
+      pc, Code::kInvalidArgument,
+      "the quotient of " + std::to_string(m.frames.scalars[pc[2]]) + " and -1 does not fit into 64 bits");
 }
 
 }  // namespace tvmvm

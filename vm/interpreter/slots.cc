@@ -12,7 +12,7 @@ inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[
 // Lets a caller's tensor take the slot's place where it lies on the same device and has its size. What may
 // not lie there stays where the plan put it, and is copied.
 const uint32_t* StandIn(Machine& m, const uint32_t* pc, size_t number, bool read_only) {
-  Slot& slot = m.slots[pc[1]];
+  Slot& slot = m.frames.slots[pc[1]];
   const Tensor* tensor = m.Resident(number);
   const bool fits = tensor != nullptr && tensor->byte_count() == slot.bytes &&
                     m.IsOnDevice(BufferOperand{pc[1] | BufferOperand::kSlotBit});
@@ -24,7 +24,7 @@ const uint32_t* StandIn(Machine& m, const uint32_t* pc, size_t number, bool read
 
 const uint32_t* HandleSlots(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 5;
-  const std::span<const int64_t> sizes = m.Gather(list, m.numbers.data());
+  const std::span<const int64_t> sizes = m.frames.Gather(list, m.numbers.data());
   for (size_t k = 0; k < sizes.size(); ++k)
     if (sizes[k] < 0)
       return m.Fail(pc, Code::kInvalidArgument,
@@ -33,19 +33,19 @@ const uint32_t* HandleSlots(Machine& m, const uint32_t* pc) {
   if (plan == nullptr) [[unlikely]]
     return FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
   // What the register held goes first: in a loop the same memory serves every turn.
-  m.SetRef(pc[1], nullptr);
+  m.frames.SetRef(pc[1], nullptr);
   Buffer* buffer =
       pc[4] == 0 ? m.NewArenaBuffer(pc, plan->total_bytes) : m.NewDeviceBuffer(pc, plan->total_bytes, true);
   if (buffer == nullptr) return nullptr;
-  m.SetRef(pc[1], buffer);
-  Slot* slots = m.slots + pc[2];
+  m.frames.SetRef(pc[1], buffer);
+  Slot* slots = m.frames.slots + pc[2];
   for (size_t k = 0; k < sizes.size(); ++k) slots[k] = {plan->offsets[k], sizes[k], pc[1]};
   return AfterList(list);
 }
 
 const uint32_t* HandleSlotPart(Machine& m, const uint32_t* pc) {
-  const Slot& whole = m.slots[pc[2]];
-  const int64_t offset = m.scalars[pc[3]], bytes = m.scalars[pc[4]];
+  const Slot& whole = m.frames.slots[pc[2]];
+  const int64_t offset = m.frames.scalars[pc[3]], bytes = m.frames.scalars[pc[4]];
   if (offset < 0 || bytes < 0 || offset > whole.bytes || bytes > whole.bytes - offset) [[unlikely]]
     return m.Fail(pc, Code::kInvalidArgument,
                   std::to_string(bytes) + " bytes at offset " + std::to_string(offset) + " of slot s" +
@@ -53,7 +53,7 @@ const uint32_t* HandleSlotPart(Machine& m, const uint32_t* pc) {
   Slot part = whole;
   part.offset += offset;
   part.bytes = bytes;
-  m.slots[pc[1]] = part;
+  m.frames.slots[pc[1]] = part;
   return pc + 5;
 }
 
