@@ -70,7 +70,7 @@ Status Machine::CopyOut(const Tensor& tensor, void* to) {
   const Status status = gpu->queue().CopyOut(to, {tensor.device_memory()}, tensor.byte_count());
   gpu->Submitted(status, true);
   TVMVM_CHECK_OK(status);
-  TVMVM_CHECK_OK(gpu->Wait(this));
+  TVMVM_CHECK_OK(gpu->Wait(&run));
   return {};
 }
 
@@ -78,14 +78,14 @@ Status Machine::CopyIn(const Tensor& tensor, const void* from) {
   const Status status = gpu->queue().CopyIn({tensor.device_memory()}, from, tensor.byte_count());
   gpu->Submitted(status);
   TVMVM_CHECK_OK(status);
-  TVMVM_CHECK_OK(gpu->Wait(this));
+  TVMVM_CHECK_OK(gpu->Wait(&run));
   return {};
 }
 
 Expected<Object*> Machine::BindTensor(const Tensor& tensor, uint32_t input) {
   if (tensor.device()) {  // the program wants it on the host
     Buffer* buffer = NewArenaBuffer(nullptr, tensor.byte_count());
-    if (buffer == nullptr) return tl::unexpected(error_);
+    if (buffer == nullptr) return tl::unexpected(run.error());
     buffer->read_only = true;
     Owned<TensorObject> object(pool, pool.NewTensor(buffer, tensor.dtype(), tensor.shape()));
     TVMVM_CHECK_OK(IsResident(tensor)
@@ -99,7 +99,7 @@ Expected<Object*> Machine::BindTensor(const Tensor& tensor, uint32_t input) {
     TVMVM_CHECK_OK(CheckApart(tensor, input));
   if (tensor.dtype() != DType::kString && !IsElementAligned(tensor.data(), tensor.dtype())) {
     buffer = NewArenaBuffer(nullptr, bytes);
-    if (buffer == nullptr) return tl::unexpected(error_);
+    if (buffer == nullptr) return tl::unexpected(run.error());
     std::memcpy(buffer->data, tensor.data(), static_cast<size_t>(bytes));
   } else {
     buffer = pool.NewBuffer();

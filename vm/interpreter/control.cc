@@ -9,7 +9,7 @@ namespace {
 // Loops are where a run may stay: only a jump backwards looks for cancel and limits.
 inline const uint32_t* JumpTo(Machine& m, const uint32_t* pc, uint32_t target) {
   const uint32_t* next = m.frames.code + target;
-  if (next <= pc && !m.Poll(pc)) return nullptr;
+  if (next <= pc && !m.run.Poll(pc)) return nullptr;
   return next;
 }
 
@@ -48,10 +48,11 @@ const uint32_t* HandleBranchIfNot(Machine& m, const uint32_t* pc) {
 
 const uint32_t* HandleCall(Machine& m, const uint32_t* pc) {
   const FunctionSpec& callee = m.program.functions[pc[1]];
-  if (!m.Poll(pc)) return nullptr;
-  if (m.frames.depth() >= m.max_call_depth())
-    return m.Fail(pc, Code::kInvalidArgument,
-                  "the limit of " + std::to_string(m.max_call_depth()) + " nested calls is reached");
+  if (!m.run.Poll(pc)) return nullptr;
+  if (m.frames.depth() >= m.run.limits().max_call_depth)
+    return m.run.Fail(
+        pc, Code::kInvalidArgument,
+        "the limit of " + std::to_string(m.run.limits().max_call_depth) + " nested calls is reached");
   if (!m.PushFrame(callee, pc)) return nullptr;
   const Frame& caller = m.frames.caller();
   const int64_t* from_scalars = m.frames.scalars - (m.frames.top().scalar_base - caller.scalar_base);
@@ -97,11 +98,11 @@ const uint32_t* HandleGuard(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 3;
   if (m.frames.scalars[pc[1]] != 0) [[likely]]
     return AfterList(list);
-  return m.Fail(pc, Code::kInvalidArgument, FillIn(m.program.strings[pc[2]], m.frames.scalars, list));
+  return m.run.Fail(pc, Code::kInvalidArgument, FillIn(m.program.strings[pc[2]], m.frames.scalars, list));
 }
 
 const uint32_t* HandleTrace(Machine& m, const uint32_t* pc) {
-  if (!m.Poll(pc)) return nullptr;
+  if (!m.run.Poll(pc)) return nullptr;
   const uint32_t* list = pc + 2;
   if (m.tracer) m.tracer(FillIn(m.program.strings[pc[1]], m.frames.scalars, list));
   return AfterList(list);

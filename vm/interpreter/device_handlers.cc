@@ -30,9 +30,9 @@ uint64_t TagOf(Machine& m, const uint32_t* pc) {
   const std::string name = operand.is_constant()
                                ? "constant '" + m.program.constants[operand.index()].name + "'"
                                : (operand.is_slot() ? "slot s" : "r") + std::to_string(operand.index());
-  m.Fail(pc, Code::kInvalidArgument,
-         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
-             ", which has " + std::to_string(bytes) + " bytes");
+  m.run.Fail(pc, Code::kInvalidArgument,
+             std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
+                 ", which has " + std::to_string(bytes) + " bytes");
   return false;
 }
 
@@ -50,8 +50,8 @@ bool PlaceAt(Machine& m, const uint32_t* pc, uint32_t reg, int64_t offset, int64
   Object* object = m.frames.refs[reg];
   const Buffer* buffer = BufferOf(object);
   if (buffer == nullptr || buffer->device == DeviceClass::kCpu) [[unlikely]] {
-    m.Fail(pc, Code::kInvalidProgram,
-           "r" + std::to_string(reg) + (buffer == nullptr ? " holds no tensor" : " is on the cpu"));
+    m.run.Fail(pc, Code::kInvalidProgram,
+               "r" + std::to_string(reg) + (buffer == nullptr ? " holds no tensor" : " is on the cpu"));
     return false;
   }
   *place = {buffer->place, buffer->bytes, buffer->read_only};
@@ -69,7 +69,7 @@ bool PlaceOfSlot(Machine& m, const uint32_t* pc, uint32_t number, Place* place) 
   const Buffer* buffer = m.ArenaOf(pc, number);
   if (buffer == nullptr) return false;
   if (buffer->device == DeviceClass::kCpu) [[unlikely]] {
-    m.Fail(pc, Code::kInvalidProgram, "slot s" + std::to_string(number) + " is on the cpu");
+    m.run.Fail(pc, Code::kInvalidProgram, "slot s" + std::to_string(number) + " is on the cpu");
     return false;
   }
   *place = {slot.stand_in != nullptr ? DeviceSpan{slot.stand_in->device_memory()} : buffer->place, slot.bytes,
@@ -96,7 +96,7 @@ bool Check(Machine& m, const uint32_t* pc, const Status& status, bool writes_hos
   m.gpu->Submitted(status, writes_host);
   if (status) [[likely]]
     return true;
-  m.Fail(pc, status.error());
+  m.run.Fail(pc, status.error());
   return false;
 }
 
@@ -158,7 +158,7 @@ const uint32_t* CopyOut(Machine& m, const uint32_t* pc, BufferOperand to, Buffer
   Place source;
   if (!m.BytesOf(pc, to, count, &target, &read_only)) return nullptr;
   if (!PlaceOf(m, pc, from, count, &source)) return nullptr;
-  if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   if (count > 0 && !Check(m, pc, m.gpu->queue().CopyOut(target.data, source.span, count), true))
     return nullptr;
   if (m.gpu->writes_host() && !MoreCopiesFollow(next) && !m.WaitForDevice(pc)) return nullptr;
@@ -172,7 +172,7 @@ const uint32_t* CopyIn(Machine& m, const uint32_t* pc, BufferOperand to, BufferO
   Place target;
   if (!PlaceOf(m, pc, to, count, &target)) return nullptr;
   if (!m.BytesOf(pc, from, count, &source, &read_only)) return nullptr;
-  if (target.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (target.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   // What a copy to the CPU is about to write may be the source.
   if (m.gpu->writes_host() && !m.WaitForDevice(pc)) return nullptr;
   if (count > 0 && !Check(m, pc, m.gpu->queue().CopyIn(target.span, source.data, count))) return nullptr;
@@ -182,7 +182,7 @@ const uint32_t* CopyIn(Machine& m, const uint32_t* pc, BufferOperand to, BufferO
 }  // namespace
 
 bool Machine::WaitForDevice(const uint32_t* pc) {
-  const Expected<std::optional<KernelFailure>> done = gpu->Wait(this);
+  const Expected<std::optional<KernelFailure>> done = gpu->Wait(&run);
   if (!done) {
     FailWork(*this, pc, done.error());
     return false;
@@ -191,12 +191,12 @@ bool Machine::WaitForDevice(const uint32_t* pc) {
   const FunctionId function{static_cast<uint32_t>((*done)->tag >> 32)};
   const auto word = static_cast<uint32_t>((*done)->tag);
   const KernelSpec& kernel = program.kernels[program.function(function).code[word + 1]];
-  FailAt(function, word, Code::kInvalidArgument, KernelFailureText(kernel, (*done)->code));
+  run.FailAt(function, word, Code::kInvalidArgument, KernelFailureText(kernel, (*done)->code));
   return false;
 }
 
 const uint32_t* FailOnDevice(Machine& m, const uint32_t* pc, uint32_t reg) {
-  return m.Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + " is on the gpu");
+  return m.run.Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + " is on the gpu");
 }
 
 const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
@@ -211,7 +211,7 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
     Place place;
     if (!PlaceOf(m, pc, operand, 0, &place)) return nullptr;
     if (place.read_only && IsWritten(kernel.buffers[i])) [[unlikely]]
-      return m.Fail(
+      return m.run.Fail(
           pc, Code::kInvalidProgram,
           "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
     m.places[i] = place.span;
@@ -231,12 +231,12 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   request.buffers = {m.places.data(), list[0]};
   request.tag = TagOf(m, pc);
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
-  const Expected<int32_t> submitted = m.gpu->queue().Launch(request, &m);
+  const Expected<int32_t> submitted = m.gpu->queue().Launch(request, &m.run);
   m.gpu->Submitted(submitted);
   if (!submitted) [[unlikely]]
     return FailWork(m, pc, submitted.error());
   if (*submitted != 0) [[unlikely]]
-    return m.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *submitted, request.scalars));
+    return m.run.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *submitted, request.scalars));
   if (m.observer) {  // whoever looks wants to know what it took, not when it was submitted
     if (!m.WaitForDevice(pc)) return nullptr;
     ObserveLaunch(m, pc, request, begin_ns);
@@ -250,7 +250,7 @@ const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc) {
   const int64_t count = m.frames.scalars[after[0]];
   Place place;
   if (!PlaceOf(m, pc, {list[1], list[2]}, count, &place)) return nullptr;
-  if (place.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (place.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   const auto value = static_cast<uint8_t>(after[1] & 0xff);
   if (count > 0 && !Check(m, pc, m.gpu->queue().Fill(place.span, value, count))) return nullptr;
   return after + 2;
@@ -259,7 +259,7 @@ const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc) {
 const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, BufferOperand source, const Shape& shape) {
   const auto dtype = static_cast<DType>(pc[4]);
   Place place;
-  if (dtype == DType::kString) return m.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
+  if (dtype == DType::kString) return m.run.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
   if (!PlaceOf(m, pc, source, DTypeBytes(dtype, *shape.ElementCount()), &place)) return nullptr;
   if ((place.span.offset & (ElementAlignment(dtype) - 1)) != 0) [[unlikely]]
     return m.FailUnaligned(pc, dtype, source);
@@ -294,12 +294,12 @@ const uint32_t* HandleAllocateOn(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 4;
   const auto dtype = static_cast<DType>(pc[3]);
   Shape shape;
-  if (!m.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
+  if (!m.run.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
   TensorObject* tensor = nullptr;
   if (pc[2] == 0) {
     tensor = m.NewTensor(pc, dtype, shape, "tensor");
   } else if (dtype == DType::kString) {
-    return m.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
+    return m.run.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
   } else if (Buffer* buffer = m.NewDeviceBuffer(pc, DTypeBytes(dtype, *shape.ElementCount()), false)) {
     tensor = m.pool.NewTensor(buffer, dtype, shape);
   }
@@ -322,7 +322,7 @@ const uint32_t* CopyNow(Machine& m, const uint32_t* pc) {
   Place target, source;
   if (!PlaceOf(m, pc, to, count, &target) || !PlaceOf(m, pc, from, count, &source)) return nullptr;
   const bool same = IsSame(target, source);
-  if (target.read_only && !same) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (target.read_only && !same) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   if (count > 0 && !same && !Check(m, pc, m.gpu->queue().Copy(target.span, source.span, count)))
     return nullptr;
   if (m.gpu->writes_host() && !MoreCopiesFollow(after + 1) && !m.WaitForDevice(pc)) return nullptr;
@@ -334,7 +334,7 @@ const uint32_t* LoadNow(Machine& m, const uint32_t* pc, BufferOperand operand) {
   const int64_t bytes = DTypeBits(dtype) / 8;
   Place place;
   alignas(8) char element[16];
-  if (!m.PollBeforeWork(pc) || !PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
+  if (!m.run.PollBeforeWork(pc) || !PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
   if (!Check(m, pc, m.gpu->queue().CopyOut(element, place.span, bytes), true)) {
     m.gpu->Abandon();  // nothing may be written here later
     return nullptr;
@@ -350,7 +350,7 @@ const uint32_t* StoreNow(Machine& m, const uint32_t* pc, BufferOperand operand) 
   Place place;
   alignas(8) char element[16];
   if (!PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
-  if (place.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (place.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   StoreElement(dtype, element, m.frames.scalars[pc[4]]);
   if (!Check(m, pc, m.gpu->queue().CopyIn(place.span, element, bytes))) return nullptr;
   return pc + 5;

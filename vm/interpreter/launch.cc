@@ -35,8 +35,8 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
       }
     }
     if (read_only && IsWritten(kernel.buffers[i])) [[unlikely]] {
-      m.Fail(pc, Code::kInvalidProgram,
-             "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
+      m.run.Fail(pc, Code::kInvalidProgram,
+                 "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
       return false;
     }
     m.addresses[i] = bytes.data;
@@ -60,12 +60,12 @@ void ObserveLaunch(Machine& m, const uint32_t* pc, const LaunchRequest& request,
 }
 
 const uint32_t* FailWork(Machine& m, const uint32_t* pc, const Error& error) {
-  if (error.code == Code::kCancelled && !m.PollBeforeWork(pc)) return nullptr;
-  return m.Fail(pc, error);
+  if (error.code == Code::kCancelled && !m.run.PollBeforeWork(pc)) return nullptr;
+  return m.run.Fail(pc, error);
 }
 
 const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
-  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.run.PollBeforeWork(pc)) return nullptr;
   if (pc[2] != 0) return LaunchOnDevice(m, pc);
   const KernelBinding& binding = m.binding.kernels[pc[1]];
   const KernelSpec& kernel = m.program.kernels[pc[1]];
@@ -85,11 +85,11 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   request.addresses = {m.addresses.data(), buffer_list[0]};
 
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
-  const Expected<int32_t> code = m.cpu->Launch(request, &m);
+  const Expected<int32_t> code = m.cpu->Launch(request, &m.run);
   if (!code) [[unlikely]]
     return FailWork(m, pc, code.error());
   if (*code != 0) [[unlikely]]
-    return m.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *code, request.scalars));
+    return m.run.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *code, request.scalars));
   if (m.observer) ObserveLaunch(m, pc, request, begin_ns);
   return buffer_list + 1 + 2 * buffer_list[0];
 }
@@ -100,7 +100,7 @@ const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
   const int64_t count = m.frames.scalars[*after];
   Bytes to, from;
   bool to_read_only = false, from_read_only = false;
-  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.run.PollBeforeWork(pc)) return nullptr;
   if (m.gpu != nullptr) {
     if (m.IsOnDevice(BufferOperand{list[1]}) || m.IsOnDevice(BufferOperand{list[3]}))
       return CopyOnDevice(m, pc);
@@ -108,7 +108,7 @@ const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
   }
   if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &to_read_only)) return nullptr;
   if (!m.BytesOf(pc, {list[3], list[4]}, count, &from, &from_read_only)) return nullptr;
-  if (to_read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (to_read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   std::memmove(to.data, from.data, static_cast<size_t>(count));
   return after + 1;
 }
@@ -119,23 +119,23 @@ const uint32_t* HandleFill(Machine& m, const uint32_t* pc) {
   const int64_t count = m.frames.scalars[after[0]];
   Bytes to;
   bool read_only = false;
-  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.run.PollBeforeWork(pc)) return nullptr;
   if (m.IsOnDevice(BufferOperand{list[1]})) return FillOnDevice(m, pc);
   if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &read_only)) return nullptr;
-  if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   std::memset(to.data, static_cast<int>(after[1] & 0xff), static_cast<size_t>(count));
   return after + 2;
 }
 
 // The CPU has done its work when an instruction ends.
 const uint32_t* HandleWait(Machine& m, const uint32_t* pc) {
-  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.run.PollBeforeWork(pc)) return nullptr;
   if (pc[1] != 0 && m.gpu != nullptr && !m.WaitForDevice(pc)) return nullptr;
   return pc + 2;
 }
 
 const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
-  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.run.PollBeforeWork(pc)) return nullptr;
   const uint32_t* scalar_list = pc + 2;
   const uint32_t* ref_list = AfterList(scalar_list);
   const uint32_t* scalar_results = AfterList(ref_list);
@@ -156,7 +156,7 @@ const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
                 {new_scalars, scalar_results[0]},
                 {new_refs, ref_results[0]},
                 m.pool,
-                m};
+                m.run};
   if (Status status = RunHostFunction(pc[1], call); !status) {
     for (uint32_t i = 0; i < ref_results[0]; ++i) m.pool.Release(new_refs[i]);
     return FailWork(m, pc, status.error());

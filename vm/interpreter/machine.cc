@@ -1,28 +1,15 @@
 #include "vm/interpreter/machine.h"
 
-#include <chrono>
-
 #include "vm/objects/owned.h"
 
 namespace tvmvm {
-namespace {
-
-constexpr uint64_t kNoStepLimit = UINT64_MAX;
-constexpr uint64_t kStepsBetweenLooks = 256;  // a look at the clock costs as much as twenty instructions
-
-}  // namespace
-
-int64_t SteadyNanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 Machine::Machine(std::shared_ptr<const Binding> owner)
     : program(*owner->program),
       binding(*owner),
       pool(&arena_, &budget),
       frames(&pool),
+      run(program, &frames),
       plans(program.plans),
       given_outputs(program.main().outputs.size()),
       numbers(size_t{2} * owner->longest_list + 8),
@@ -47,8 +34,7 @@ Machine::~Machine() {
 }
 
 void Machine::SetLimits(const Limits& limits) {
-  limits_ = limits;
-  if (limits_.max_call_depth <= 0) limits_.max_call_depth = INT32_MAX;
+  run.SetLimits(limits);
   budget.set_limit(limits.max_bytes);
 }
 
@@ -59,64 +45,11 @@ void Machine::Trim() {
   frames.Trim();
 }
 
-bool Machine::cancelled() const {
-  return cancel_.load(std::memory_order_relaxed) || (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_);
-}
-
-bool Machine::Look(const uint32_t* pc) {
-  if (cancel_.exchange(false)) {
-    Fail(pc, Code::kCancelled, "cancelled");
-    return false;
-  }
-  const uint64_t most = limits_.max_steps > 0 ? static_cast<uint64_t>(limits_.max_steps) : kNoStepLimit;
-  if (steps > most) {
-    Fail(pc, Code::kDeadlineExceeded,
-         "the limit of " + std::to_string(limits_.max_steps) + " steps is reached");
-    return false;
-  }
-  if (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_) {
-    Fail(pc, Code::kDeadlineExceeded,
-         "the limit of " + std::to_string(limits_.timeout.count() / 1000) + " microseconds is reached");
-    return false;
-  }
-  const uint64_t after_limit = most == kNoStepLimit ? most : most + 1;
-  next_look_ = deadline_ns_ != 0 ? std::min(after_limit, steps + kStepsBetweenLooks) : after_limit;
-  return true;
-}
-
-const uint32_t* Machine::Fail(const uint32_t* pc, Code error_code, std::string_view message) {
-  failed_ = true;
-  error_.code = error_code;
-  if (pc == nullptr || frames.depth() == 0) {
-    error_.message = message;
-    return nullptr;
-  }
-  const FunctionSpec& function = *frames.top().function;
-  const FunctionId id{static_cast<uint32_t>(&function - program.functions.data())};
-  return FailAt(id, static_cast<uint32_t>(pc - function.code.data()), error_code, message);
-}
-
-const uint32_t* Machine::FailAt(FunctionId id, uint32_t word, Code error_code, std::string_view message) {
-  failed_ = true;
-  error_.code = error_code;
-  const FunctionSpec& function = program.function(id);
-  const auto opcode = static_cast<Opcode>(function.code[word] & 0xff);
-  error_.message = "@" + function.name + ":" + std::to_string(word) + " " +
-                   std::string(InfoOf(opcode).mnemonic) + ": " + std::string(message);
-  if (std::string_view node = program.SourceNode(function, word); !node.empty())
-    error_.message += " (node " + std::string(node) + ")";
-  return nullptr;
-}
-
-const uint32_t* Machine::Fail(const uint32_t* pc, const Error& error) {
-  return Fail(pc, error.code, error.message);
-}
-
 TensorObject* Machine::TensorAt(const uint32_t* pc, uint32_t reg) {
   Object* object = frames.refs[reg];
   if (object == nullptr || object->kind != ObjectKind::kTensor) [[unlikely]] {
-    Fail(pc, Code::kInvalidProgram,
-         "r" + std::to_string(reg) + (object ? " holds no tensor" : " holds nothing"));
+    run.Fail(pc, Code::kInvalidProgram,
+             "r" + std::to_string(reg) + (object ? " holds no tensor" : " holds nothing"));
     return nullptr;
   }
   return static_cast<TensorObject*>(object);
@@ -137,13 +70,13 @@ bool Machine::BytesAt(const uint32_t* pc, uint32_t reg, int64_t offset, int64_t 
   }
   *read_only = buffer->read_only;
   if (buffer->device != DeviceClass::kCpu) [[unlikely]] {
-    Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + " is on the gpu");
+    run.Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + " is on the gpu");
     return false;
   }
   if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]] {
-    Fail(pc, Code::kInvalidArgument,
-         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of r" +
-             std::to_string(reg) + ", which has " + std::to_string(bytes->size) + " bytes");
+    run.Fail(pc, Code::kInvalidArgument,
+             std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of r" +
+                 std::to_string(reg) + ", which has " + std::to_string(bytes->size) + " bytes");
     return false;
   }
   bytes->data += offset;
@@ -155,17 +88,17 @@ Buffer* Machine::ArenaOf(const uint32_t* pc, uint32_t number) {
   const Slot& slot = frames.slots[number];
   Object* object = frames.refs[slot.arena];
   if (object == nullptr || object->kind != ObjectKind::kBuffer) [[unlikely]] {
-    Fail(pc, Code::kInvalidProgram,
-         "slot s" + std::to_string(number) + " lies in r" + std::to_string(slot.arena) +
-             ", which holds no memory");
+    run.Fail(pc, Code::kInvalidProgram,
+             "slot s" + std::to_string(number) + " lies in r" + std::to_string(slot.arena) +
+                 ", which holds no memory");
     return nullptr;
   }
   auto* buffer = static_cast<Buffer*>(object);
   // The register may hold other memory by now.
   if (slot.offset > buffer->bytes || slot.bytes > buffer->bytes - slot.offset) [[unlikely]] {
-    Fail(pc, Code::kInvalidProgram,
-         "slot s" + std::to_string(number) + " ends at byte " + std::to_string(slot.offset + slot.bytes) +
-             " of r" + std::to_string(slot.arena) + ", which has " + std::to_string(buffer->bytes));
+    run.Fail(pc, Code::kInvalidProgram,
+             "slot s" + std::to_string(number) + " ends at byte " + std::to_string(slot.offset + slot.bytes) +
+                 " of r" + std::to_string(slot.arena) + ", which has " + std::to_string(buffer->bytes));
     return nullptr;
   }
   return buffer;
@@ -176,11 +109,11 @@ bool Machine::FailSlot(const uint32_t* pc, uint32_t number, int64_t offset, int6
   if (buffer == nullptr) return false;
   const std::string name = "slot s" + std::to_string(number);
   if (buffer->device != DeviceClass::kCpu)
-    Fail(pc, Code::kInvalidProgram, name + " is on the gpu");
+    run.Fail(pc, Code::kInvalidProgram, name + " is on the gpu");
   else
-    Fail(pc, Code::kInvalidArgument,
-         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
-             ", which has " + std::to_string(frames.slots[number].bytes) + " bytes");
+    run.Fail(pc, Code::kInvalidArgument,
+             std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + name +
+                 ", which has " + std::to_string(frames.slots[number].bytes) + " bytes");
   return false;
 }
 
@@ -192,10 +125,10 @@ bool Machine::BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t want
   *bytes = binding.constants[operand.index()];
   *read_only = true;
   if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]] {
-    Fail(pc, Code::kInvalidArgument,
-         std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of constant '" +
-             program.constants[operand.index()].name + "', which has " + std::to_string(bytes->size) +
-             " bytes");
+    run.Fail(pc, Code::kInvalidArgument,
+             std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of constant '" +
+                 program.constants[operand.index()].name + "', which has " + std::to_string(bytes->size) +
+                 " bytes");
     return false;
   }
   bytes->data += offset;
@@ -208,23 +141,23 @@ const uint32_t* Machine::FailUnaligned(const uint32_t* pc, DType dtype, BufferOp
                                 ? "constant '" + program.constants[operand.index()].name + "'"
                             : operand.is_slot() ? "slot s" + std::to_string(operand.index())
                                                 : "r" + std::to_string(operand.base);
-  return Fail(pc, Code::kInvalidProgram,
-              "elements of " + std::string(DTypeName(dtype)) + " at offset " +
-                  std::to_string(frames.scalars[operand.offset]) + " of " + place +
-                  ", whose address is no multiple of " + std::to_string(ElementAlignment(dtype)));
+  return run.Fail(pc, Code::kInvalidProgram,
+                  "elements of " + std::string(DTypeName(dtype)) + " at offset " +
+                      std::to_string(frames.scalars[operand.offset]) + " of " + place +
+                      ", whose address is no multiple of " + std::to_string(ElementAlignment(dtype)));
 }
 
 bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
   if (list[0] > kMaxRank) {
-    Fail(pc, Code::kUnsupported,
-         "rank " + std::to_string(list[0]) + ", at most " + std::to_string(kMaxRank) + " is possible");
+    run.Fail(pc, Code::kUnsupported,
+             "rank " + std::to_string(list[0]) + ", at most " + std::to_string(kMaxRank) + " is possible");
     return false;
   }
   *shape = Shape();
   for (uint32_t i = 0; i < list[0]; ++i) shape->push_back(frames.scalars[list[1 + i]]);
   // 16 bytes is the largest element.
   if (std::optional<int64_t> count = shape->ElementCount(); !count || *count > INT64_MAX / 16) {
-    Fail(pc, Code::kInvalidArgument, "a tensor of shape " + shape->ToString() + " cannot be");
+    run.Fail(pc, Code::kInvalidArgument, "a tensor of shape " + shape->ToString() + " cannot be");
     return false;
   }
   return true;
@@ -235,7 +168,7 @@ TensorObject* Machine::NewTensor(const uint32_t* pc, DType dtype, const Shape& s
   Expected<TensorObject*> tensor = pool.AllocateTensor(dtype, shape, purpose);
   if (tensor) [[likely]]
     return *tensor;
-  Fail(pc, tensor.error());
+  run.Fail(pc, tensor.error());
   return nullptr;
 }
 
@@ -243,13 +176,13 @@ TensorObject* Machine::NewTensor(const uint32_t* pc, DType dtype, const Shape& s
 Buffer* Machine::NewArenaBuffer(const uint32_t* pc, int64_t bytes) {
   Owned<Buffer> buffer(pool, pool.NewBuffer());
   if (Status status = bytes < 0 ? Status() : budget.Reserve(bytes, "arena"); !status) {
-    Fail(pc, status.error());
+    run.Fail(pc, status.error());
     return nullptr;
   }
   buffer->charged = std::max<int64_t>(bytes, 0);
   Expected<Arena::Region> region = arena_.Push(bytes);
   if (!region) {
-    Fail(pc, region.error());
+    run.Fail(pc, region.error());
     return nullptr;
   }
   buffer->origin = BufferOrigin::kArena;
@@ -262,13 +195,13 @@ Buffer* Machine::NewArenaBuffer(const uint32_t* pc, int64_t bytes) {
 Buffer* Machine::NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena) {
   Owned<Buffer> buffer(pool, pool.NewBuffer());
   if (Status status = bytes < 0 ? Status() : budget.Reserve(bytes, in_arena ? "arena" : "tensor"); !status) {
-    Fail(pc, status.error());
+    run.Fail(pc, status.error());
     return nullptr;
   }
   buffer->charged = std::max<int64_t>(bytes, 0);
   Status status = in_arena ? gpu->AllocateArena(bytes, buffer.get()) : gpu->Allocate(bytes, buffer.get());
   if (!status) {
-    Fail(pc, status.error());
+    run.Fail(pc, status.error());
     return nullptr;
   }
   buffer->bytes = bytes;

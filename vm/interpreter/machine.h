@@ -1,7 +1,6 @@
 // Machine: the state of one Invocation, which the opcode handlers work on.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,11 +18,12 @@
 #include "vm/interpreter/device_work.h"
 #include "vm/interpreter/frames.h"
 #include "vm/interpreter/plan_cache.h"
+#include "vm/interpreter/run_control.h"
 #include "vm/objects/object.h"
 
 namespace tvmvm {
 
-class Machine final : public CancelToken, private BlockSource {
+class Machine final : private BlockSource {
  public:
   explicit Machine(std::shared_ptr<const Binding> binding);
   ~Machine() override;
@@ -36,48 +36,24 @@ class Machine final : public CancelToken, private BlockSource {
   // throws.
   void End();
   void SetLimits(const Limits& limits);
-  void Cancel() { cancel_.store(true, std::memory_order_relaxed); }
+  void Cancel() { run.Cancel(); }
   void Trim();
   int64_t arena_bytes() const { return arena_.held_bytes(); }
   int64_t peak_bytes() const { return budget.peak_bytes(); }
 
-  // True when the run is to end: asked between the tiles of long kernels, by any thread.
-  bool cancelled() const override;
-
   // ---- for the handlers ----
-
-  uint64_t steps = 0;  // instructions so far; up to date in all but pure instructions
-
-  int32_t max_call_depth() const { return limits_.max_call_depth; }
-
-  // Ends the run with an error that names function, instruction and source node; gives null, for handlers to
-  // return.
-  [[gnu::cold, gnu::noinline]] const uint32_t* Fail(const uint32_t* pc, Code code, std::string_view message);
-  [[gnu::cold, gnu::noinline]] const uint32_t* Fail(const uint32_t* pc, const Error& error);
-  // The same for an instruction that was done before.
-  [[gnu::cold]] const uint32_t* FailAt(FunctionId function, uint32_t word, Code code,
-                                       std::string_view message);
-  // Waits for the device's queue; false after Fail: a kernel ended with a code, the run is to end, the device
-  // is lost. `pc` may be null.
-  bool WaitForDevice(const uint32_t* pc);
 
   // Opens a frame of the function; false after Fail.
   bool PushFrame(const FunctionSpec& function, const uint32_t* call) {
-    const int64_t max_bytes = limits_.max_bytes;
+    const int64_t max_bytes = run.limits().max_bytes;
     if (frames.Push(function, call, max_bytes)) [[likely]]
       return true;
-    Fail(call, frames.NoMemoryFor(function, max_bytes));
+    run.Fail(call, frames.NoMemoryFor(function, max_bytes));
     return false;
   }
-
-  // Looks for cancel, the step limit and, now and then, the deadline. False: failed.
-  bool Poll(const uint32_t* pc) {
-    if (steps < next_look_ && !cancel_.load(std::memory_order_relaxed)) [[likely]]
-      return true;
-    return Look(pc);
-  }
-  // The same before work that may take long: always looks at the deadline.
-  bool PollBeforeWork(const uint32_t* pc) { return deadline_ns_ == 0 ? Poll(pc) : Look(pc); }
+  // Waits for the device's queue; false after Fail: a kernel ended with a code, the run is to end, the device
+  // is lost. `pc` may be null.
+  bool WaitForDevice(const uint32_t* pc);
 
   // What a register stands for; null after Fail.
   TensorObject* TensorAt(const uint32_t* pc, uint32_t reg);
@@ -148,6 +124,7 @@ class Machine final : public CancelToken, private BlockSource {
   Budget budget;
   ObjectPool pool;
   Frames frames;
+  RunControl run;
   PlanCache plans;
   std::unique_ptr<Queue> cpu;                // opened by the first run
   std::unique_ptr<DeviceWork> gpu;           // null where the program runs on the CPU alone
@@ -166,7 +143,6 @@ class Machine final : public CancelToken, private BlockSource {
   bool BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
   // Why a slot is no memory of the host; always false.
   [[gnu::cold]] bool FailSlot(const uint32_t* pc, uint32_t number, int64_t offset, int64_t wanted);
-  bool Look(const uint32_t* pc);
   Status OpenQueues();
   Status Begin(const Arguments& inputs, const Results& outputs);
   Status CheckOutputs(const Results& outputs) const;
@@ -202,18 +178,11 @@ class Machine final : public CancelToken, private BlockSource {
   std::vector<std::pair<uintptr_t, uintptr_t>> given_memory_;
   bool has_given_outputs_ = false;        // any
   std::vector<const Tensor*> residents_;  // inputs, then outputs; null where a tensor cannot stand in
-  Limits limits_;
-  uint64_t next_look_ = 0;   // steps at which Poll looks closer
-  int64_t deadline_ns_ = 0;  // on the steady clock; 0: none
-  std::atomic<bool> cancel_{false};
-  Error error_;
-  bool failed_ = false;
 };
 
 // Runs from `pc` until the entry function returns or the run fails. interpreter.cc
 void Interpret(Machine& machine, const uint32_t* pc);
 
-int64_t SteadyNanoseconds();
 // "output 0 'y'"
 std::string OutputName(const Program& program, uint32_t number);
 // What the address of an element is a multiple of: its size, but no more than 8.

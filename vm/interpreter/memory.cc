@@ -29,7 +29,7 @@ TensorObject* OutputInPlace(Machine& m, const Tensor* given, DType dtype, const 
 bool CheckScalarForm(Machine& m, const uint32_t* pc, DType dtype) {
   if (HasScalarForm(dtype)) [[likely]]
     return true;
-  m.Fail(pc, Code::kUnsupported, "a scalar register cannot hold " + std::string(DTypeName(dtype)));
+  m.run.Fail(pc, Code::kUnsupported, "a scalar register cannot hold " + std::string(DTypeName(dtype)));
   return false;
 }
 
@@ -50,8 +50,8 @@ const uint32_t* HandleRelease(Machine& m, const uint32_t* pc) {
 const uint32_t* HandleLoadConstant(Machine& m, const uint32_t* pc) {
   const ConstantSpec& constant = m.program.constants[pc[2]];
   if (constant.dims.size() > kMaxRank)
-    return m.Fail(pc, Code::kUnsupported,
-                  "constant '" + constant.name + "' has rank " + std::to_string(constant.dims.size()));
+    return m.run.Fail(pc, Code::kUnsupported,
+                      "constant '" + constant.name + "' has rank " + std::to_string(constant.dims.size()));
   Buffer* buffer = m.pool.NewBuffer();
   const Bytes& bytes = m.binding.constants[pc[2]];
   buffer->data = bytes.data;
@@ -71,9 +71,9 @@ const uint32_t* HandlePlan(Machine& m, const uint32_t* pc) {
   const std::span<const int64_t> sizes = m.frames.Gather(list, m.numbers.data());
   for (size_t k = 0; k < sizes.size(); ++k)
     if (sizes[k] < 0)
-      return m.Fail(pc, Code::kInvalidArgument,
-                    "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
-  const MemoryPlan* plan = m.plans.Get(PlanId{pc[1]}, sizes, &m);
+      return m.run.Fail(pc, Code::kInvalidArgument,
+                        "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
+  const MemoryPlan* plan = m.plans.Get(PlanId{pc[1]}, sizes, &m.run);
   if (plan == nullptr) [[unlikely]]
     return FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
   const uint32_t* total = AfterList(list);
@@ -104,9 +104,9 @@ const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
   // it.
   const Tensor* given = m.frames.depth() == 1 ? m.given_outputs[number] : nullptr;
   if (given != nullptr && !(given->shape() == shape))
-    return m.Fail(pc, Code::kInvalidArgument,
-                  OutputName(m.program, number) + ": memory for shape " + given->shape().ToString() +
-                      " given, the result has " + shape.ToString());
+    return m.run.Fail(pc, Code::kInvalidArgument,
+                      OutputName(m.program, number) + ": memory for shape " + given->shape().ToString() +
+                          " given, the result has " + shape.ToString());
   const bool is_resident = given != nullptr && m.IsResident(*given) && m.binding.outputs_stay[number];
   TensorObject* tensor =
       is_resident ? m.TensorOnDevice(*given, false) : OutputInPlace(m, given, dtype, shape);
@@ -119,7 +119,7 @@ const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
 const uint32_t* HandleAllocate(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 3;
   Shape shape;
-  if (!m.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
+  if (!m.run.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
   TensorObject* tensor = m.NewTensor(pc, static_cast<DType>(pc[2]), shape, "tensor");
   if (tensor == nullptr) return nullptr;
   m.frames.SetRef(pc[1], tensor);
@@ -144,7 +144,7 @@ const uint32_t* View(Machine& m, const uint32_t* pc, BufferOperand source) {
       BufferOf(m.frames.refs[source.is_slot() ? m.frames.slots[source.index()].arena : source.base]);
   if (dtype == DType::kString &&
       (!buffer->strings || static_cast<int64_t>(buffer->strings->size()) != *shape.ElementCount()))
-    return m.Fail(pc, Code::kInvalidProgram, "a view of strings takes all of them");
+    return m.run.Fail(pc, Code::kInvalidProgram, "a view of strings takes all of them");
   ObjectPool::Retain(buffer);
   TensorObject* tensor = m.pool.NewTensor(buffer, dtype, shape);
   tensor->data = bytes.data;
@@ -170,7 +170,7 @@ const uint32_t* Store(Machine& m, const uint32_t* pc, BufferOperand target) {
   if (!CheckScalarForm(m, pc, dtype)) return nullptr;
   if (m.IsOnDevice(target)) return StoreToDevice(m, pc, target);
   if (!m.BytesOf(pc, target, DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
-  if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   StoreElement(dtype, bytes.data, m.frames.scalars[pc[4]]);
   return pc + 5;
 }
@@ -192,9 +192,9 @@ const uint32_t* HandleDim(Machine& m, const uint32_t* pc) {
   const TensorObject* tensor = m.TensorAt(pc, pc[2]);
   if (tensor == nullptr) return nullptr;
   if (pc[3] >= static_cast<uint32_t>(tensor->shape.rank())) [[unlikely]]
-    return m.Fail(pc, Code::kInvalidArgument,
-                  "dimension " + std::to_string(pc[3]) + " of a tensor of rank " +
-                      std::to_string(tensor->shape.rank()));
+    return m.run.Fail(pc, Code::kInvalidArgument,
+                      "dimension " + std::to_string(pc[3]) + " of a tensor of rank " +
+                          std::to_string(tensor->shape.rank()));
   m.frames.scalars[pc[1]] = tensor->shape[static_cast<int>(pc[3])];
   return pc + 4;
 }

@@ -18,8 +18,8 @@ Status Machine::Run(const Arguments& inputs, Results outputs) {
   Status status = Begin(inputs, outputs);
   if (status) {
     Interpret(*this, frames.code);
-    if (gpu != nullptr && gpu->is_busy() && !failed_) WaitForDevice(nullptr);
-    status = failed_ ? Status(tl::unexpected(error_)) : Collect(outputs);
+    if (gpu != nullptr && gpu->is_busy() && !run.failed()) WaitForDevice(nullptr);
+    status = run.failed() ? Status(tl::unexpected(run.error())) : Collect(outputs);
   }
   End();
   return status;
@@ -58,13 +58,7 @@ Status Machine::OpenQueues() {
 }
 
 Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
-  failed_ = false;
-  steps = 0;
-  next_look_ = 0;
-  deadline_ns_ = 0;
-  if (limits_.timeout.count() > 0 &&
-      __builtin_add_overflow(SteadyNanoseconds(), limits_.timeout.count(), &deadline_ns_))
-    deadline_ns_ = INT64_MAX;
+  run.Begin();
   has_given_outputs_ = false;
   for (size_t k = 0; k < outputs.size(); ++k) {
     given_outputs[k] =
@@ -78,7 +72,7 @@ Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
   }
   if (has_given_outputs_ && outputs.size() > 1) TVMVM_CHECK_OK(CheckOutputsApart());
   if (gpu != nullptr) FindResidents(inputs);
-  if (!PushFrame(program.function(binding.entry), nullptr)) return tl::unexpected(error_);
+  if (!PushFrame(program.function(binding.entry), nullptr)) return tl::unexpected(run.error());
   return BindInputs(inputs);
 }
 

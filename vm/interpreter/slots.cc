@@ -27,9 +27,9 @@ const uint32_t* HandleSlots(Machine& m, const uint32_t* pc) {
   const std::span<const int64_t> sizes = m.frames.Gather(list, m.numbers.data());
   for (size_t k = 0; k < sizes.size(); ++k)
     if (sizes[k] < 0)
-      return m.Fail(pc, Code::kInvalidArgument,
-                    "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
-  const MemoryPlan* plan = m.plans.Get(PlanId{pc[3]}, sizes, &m);
+      return m.run.Fail(pc, Code::kInvalidArgument,
+                        "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
+  const MemoryPlan* plan = m.plans.Get(PlanId{pc[3]}, sizes, &m.run);
   if (plan == nullptr) [[unlikely]]
     return FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
   // What the register held goes first: in a loop the same memory serves every turn.
@@ -47,9 +47,9 @@ const uint32_t* HandleSlotPart(Machine& m, const uint32_t* pc) {
   const Slot& whole = m.frames.slots[pc[2]];
   const int64_t offset = m.frames.scalars[pc[3]], bytes = m.frames.scalars[pc[4]];
   if (offset < 0 || bytes < 0 || offset > whole.bytes || bytes > whole.bytes - offset) [[unlikely]]
-    return m.Fail(pc, Code::kInvalidArgument,
-                  std::to_string(bytes) + " bytes at offset " + std::to_string(offset) + " of slot s" +
-                      std::to_string(pc[2]) + ", which has " + std::to_string(whole.bytes) + " bytes");
+    return m.run.Fail(pc, Code::kInvalidArgument,
+                      std::to_string(bytes) + " bytes at offset " + std::to_string(offset) + " of slot s" +
+                          std::to_string(pc[2]) + ", which has " + std::to_string(whole.bytes) + " bytes");
   Slot part = whole;
   part.offset += offset;
   part.bytes = bytes;
