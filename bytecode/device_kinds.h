@@ -61,7 +61,7 @@ const char* KernelFormMeaning(KernelForm form);
 // The kind that a device's selection begins with: of "vulkan", "vulkan:1", "vulkan:nvidia" kVulkan; upper or
 // lower case alike.
 std::optional<DeviceKind> KindOfSelection(std::string_view selection);
-// "cpu, opencl, vulkan, null"; `with_unlisted` false: without those that are found by name only.
+// All names, with commas between; `with_unlisted` false: without those that are found by name only.
 std::string DeviceKindNames(bool with_unlisted = true);
 
 }  // namespace tvmvm

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "bytecode/device_kinds.h"
 #include "tvm-vm/program.h"
 
 namespace tvmvm::text {
