@@ -87,7 +87,7 @@ const uint32_t* HandleReturn(Machine& m, const uint32_t* pc) {
     Object* result = m.frames.refs[ref_list[1 + i]];
     ObjectPool::Retain(result);
     Object*& to = to_refs[ref_results[1 + i]];
-    m.pool.Release(to);
+    m.memory.pool.Release(to);
     to = result;
   }
   m.frames.Pop();

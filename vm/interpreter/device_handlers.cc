@@ -107,13 +107,13 @@ class AlignedCopies {
   AlignedCopies(const AlignedCopies&) = delete;
   AlignedCopies& operator=(const AlignedCopies&) = delete;
   ~AlignedCopies() {
-    for (Buffer* buffer : buffers_) m_.pool.Release(buffer);
+    for (Buffer* buffer : buffers_) m_.memory.pool.Release(buffer);
   }
 
   // Puts a copy in the span's place; false after Fail.
   bool Replace(const uint32_t* pc, DeviceSpan* span) {
     buffers_.push_back(nullptr);
-    Buffer* copy = m_.NewDeviceBuffer(pc, span->bytes, false);
+    Buffer* copy = m_.memory.NewDeviceBuffer(pc, span->bytes, false);
     if (copy == nullptr) return false;
     buffers_.back() = copy;
     DeviceSpan source = *span;
@@ -273,7 +273,7 @@ const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, BufferOperand sourc
   } else {
     Buffer* buffer = BufferOf(m.frames.refs[slot != nullptr ? slot->arena : source.base]);
     ObjectPool::Retain(buffer);
-    tensor = m.pool.NewTensor(buffer, dtype, shape);
+    tensor = m.memory.pool.NewTensor(buffer, dtype, shape);
   }
   tensor->begin = place.span.offset - tensor->buffer->place.offset;
   m.frames.SetRef(pc[1], tensor);
@@ -284,7 +284,8 @@ const uint32_t* HandleArenaOn(Machine& m, const uint32_t* pc) {
   const int64_t bytes = m.frames.scalars[pc[3]];
   // What the register held goes first: in a loop the same memory serves every turn.
   m.frames.SetRef(pc[1], nullptr);
-  Buffer* buffer = pc[2] == 0 ? m.NewArenaBuffer(pc, bytes) : m.NewDeviceBuffer(pc, bytes, true);
+  Buffer* buffer =
+      pc[2] == 0 ? m.memory.NewArenaBuffer(pc, bytes) : m.memory.NewDeviceBuffer(pc, bytes, true);
   if (buffer == nullptr) return nullptr;
   m.frames.SetRef(pc[1], buffer);
   return pc + 4;
@@ -297,11 +298,11 @@ const uint32_t* HandleAllocateOn(Machine& m, const uint32_t* pc) {
   if (!m.run.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
   TensorObject* tensor = nullptr;
   if (pc[2] == 0) {
-    tensor = m.NewTensor(pc, dtype, shape, "tensor");
+    tensor = m.memory.NewTensor(pc, dtype, shape, "tensor");
   } else if (dtype == DType::kString) {
     return m.run.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
-  } else if (Buffer* buffer = m.NewDeviceBuffer(pc, DTypeBytes(dtype, *shape.ElementCount()), false)) {
-    tensor = m.pool.NewTensor(buffer, dtype, shape);
+  } else if (Buffer* buffer = m.memory.NewDeviceBuffer(pc, DTypeBytes(dtype, *shape.ElementCount()), false)) {
+    tensor = m.memory.pool.NewTensor(buffer, dtype, shape);
   }
   if (tensor == nullptr) return nullptr;
   m.frames.SetRef(pc[1], tensor);

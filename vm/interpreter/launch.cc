@@ -155,10 +155,10 @@ const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
                 {m.objects.data(), ref_list[0]},
                 {new_scalars, scalar_results[0]},
                 {new_refs, ref_results[0]},
-                m.pool,
+                m.memory.pool,
                 m.run};
   if (Status status = RunHostFunction(pc[1], call); !status) {
-    for (uint32_t i = 0; i < ref_results[0]; ++i) m.pool.Release(new_refs[i]);
+    for (uint32_t i = 0; i < ref_results[0]; ++i) m.memory.pool.Release(new_refs[i]);
     return FailWork(m, pc, status.error());
   }
   if (call.moved != HostCall::kNone) m.frames.refs[ref_list[1 + call.moved]] = nullptr;

@@ -5,26 +5,24 @@
 namespace tvmvm {
 
 Machine::Machine(std::shared_ptr<const Binding> owner)
-    : program(*owner->program),
-      binding(*owner),
-      pool(&arena_, &budget),
-      frames(&pool),
+    : binding_owner_(std::move(owner)),
+      program(*binding_owner_->program),
+      binding(*binding_owner_),
+      memory(binding.devices[0].get(), program.plans, &run),
+      frames(&memory.pool),
       run(program, &frames),
-      plans(program.plans),
       given_outputs(program.main().outputs.size()),
-      numbers(size_t{2} * owner->longest_list + 8),
-      addresses(owner->longest_list + 1),
-      places(owner->devices.size() > 1 ? owner->longest_list + 1 : 0),
-      objects(size_t{2} * owner->longest_list + 1),
-      binding_owner_(std::move(owner)),
-      arena_(this),
+      numbers(size_t{2} * binding.longest_list + 8),
+      addresses(binding.longest_list + 1),
+      places(binding.devices.size() > 1 ? binding.longest_list + 1 : 0),
+      objects(size_t{2} * binding.longest_list + 1),
       results_(program.main().outputs.size()),
       staged_(program.main().outputs.size()),
       symbols_(binding.signature->symbol_count()),
       given_memory_(program.main().outputs.size()) {
   if (binding.devices.size() < 2) return;
   gpu = std::make_unique<DeviceWork>(binding.devices[1].get());
-  pool.set_device_memory(gpu.get());
+  memory.SetDevice(gpu.get());
 }
 
 Machine::~Machine() {
@@ -35,13 +33,12 @@ Machine::~Machine() {
 
 void Machine::SetLimits(const Limits& limits) {
   run.SetLimits(limits);
-  budget.set_limit(limits.max_bytes);
+  memory.budget.set_limit(limits.max_bytes);
 }
 
 void Machine::Trim() {
-  arena_.Trim();
+  memory.Trim();
   if (gpu) gpu->Trim();
-  plans.Clear();
   frames.Trim();
 }
 
@@ -161,65 +158,6 @@ bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
     return false;
   }
   return true;
-}
-
-TensorObject* Machine::NewTensor(const uint32_t* pc, DType dtype, const Shape& shape,
-                                 std::string_view purpose) {
-  Expected<TensorObject*> tensor = pool.AllocateTensor(dtype, shape, purpose);
-  if (tensor) [[likely]]
-    return *tensor;
-  run.Fail(pc, tensor.error());
-  return nullptr;
-}
-
-// What is charged and taken belongs to the buffer at once, so that it goes back whatever fails after.
-Buffer* Machine::NewArenaBuffer(const uint32_t* pc, int64_t bytes) {
-  Owned<Buffer> buffer(pool, pool.NewBuffer());
-  if (Status status = bytes < 0 ? Status() : budget.Reserve(bytes, "arena"); !status) {
-    run.Fail(pc, status.error());
-    return nullptr;
-  }
-  buffer->charged = std::max<int64_t>(bytes, 0);
-  Expected<Arena::Region> region = arena_.Push(bytes);
-  if (!region) {
-    run.Fail(pc, region.error());
-    return nullptr;
-  }
-  buffer->origin = BufferOrigin::kArena;
-  buffer->data = static_cast<char*>(region->block.host) + region->offset;
-  buffer->bytes = bytes;
-  buffer->region = region->id;
-  return buffer.Give();
-}
-
-Buffer* Machine::NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena) {
-  Owned<Buffer> buffer(pool, pool.NewBuffer());
-  if (Status status = bytes < 0 ? Status() : budget.Reserve(bytes, in_arena ? "arena" : "tensor"); !status) {
-    run.Fail(pc, status.error());
-    return nullptr;
-  }
-  buffer->charged = std::max<int64_t>(bytes, 0);
-  Status status = in_arena ? gpu->AllocateArena(bytes, buffer.get()) : gpu->Allocate(bytes, buffer.get());
-  if (!status) {
-    run.Fail(pc, status.error());
-    return nullptr;
-  }
-  buffer->bytes = bytes;
-  return buffer.Give();
-}
-
-Expected<Block> Machine::AllocateBlock(int64_t bytes) {
-  TVMVM_TRY(DeviceMemory memory, binding.devices[0]->Allocate(bytes));
-  if (memory.host == nullptr) {
-    binding.devices[0]->Free(memory);
-    return MakeError(Code::kUnsupported,
-                     "device " + binding.devices[0]->name() + " has no memory that the host can reach");
-  }
-  return Block{memory.host, memory.handle, memory.bytes};
-}
-
-void Machine::FreeBlock(const Block& block) {
-  binding.devices[0]->Free({block.host, block.handle, block.bytes});
 }
 
 }  // namespace tvmvm

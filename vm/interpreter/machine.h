@@ -9,24 +9,24 @@
 #include <utility>
 #include <vector>
 
-#include "allocator/arena.h"
-#include "allocator/budget.h"
 #include "bytecode/instruction.h"
 #include "tvm-vm/vm.h"
 #include "vm/binding/arguments.h"
 #include "vm/binding/binding.h"
 #include "vm/interpreter/device_work.h"
 #include "vm/interpreter/frames.h"
-#include "vm/interpreter/plan_cache.h"
 #include "vm/interpreter/run_control.h"
+#include "vm/interpreter/run_memory.h"
 #include "vm/objects/object.h"
 
 namespace tvmvm {
 
-class Machine final : private BlockSource {
+class Machine final {
+  std::shared_ptr<const Binding> binding_owner_;  // outlives all that follows
+
  public:
   explicit Machine(std::shared_ptr<const Binding> binding);
-  ~Machine() override;
+  ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
@@ -38,8 +38,8 @@ class Machine final : private BlockSource {
   void SetLimits(const Limits& limits);
   void Cancel() { run.Cancel(); }
   void Trim();
-  int64_t arena_bytes() const { return arena_.held_bytes(); }
-  int64_t peak_bytes() const { return budget.peak_bytes(); }
+  int64_t arena_bytes() const { return memory.arena_bytes(); }
+  int64_t peak_bytes() const { return memory.budget.peak_bytes(); }
 
   // ---- for the handlers ----
 
@@ -94,12 +94,6 @@ class Machine final : private BlockSource {
     return BytesOfAny(pc, operand, wanted, bytes, read_only);
   }
 
-  // New tensors with one reference; null after Fail. `purpose` is for the message when there is no memory.
-  TensorObject* NewTensor(const uint32_t* pc, DType dtype, const Shape& shape, std::string_view purpose);
-  // Memory for one region of the arena; null after Fail.
-  Buffer* NewArenaBuffer(const uint32_t* pc, int64_t bytes);
-  // Memory on the device: a region of its arena there, or a block of its own; null after Fail.
-  Buffer* NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena);
   // Ends the run because elements of the type may not begin there.
   [[gnu::cold, gnu::noinline]] const uint32_t* FailUnaligned(const uint32_t* pc, DType dtype,
                                                              BufferOperand operand);
@@ -121,11 +115,9 @@ class Machine final : private BlockSource {
 
   const Program& program;
   const Binding& binding;
-  Budget budget;
-  ObjectPool pool;
+  RunMemory memory;
   Frames frames;
   RunControl run;
-  PlanCache plans;
   std::unique_ptr<Queue> cpu;                // opened by the first run
   std::unique_ptr<DeviceWork> gpu;           // null where the program runs on the CPU alone
   std::vector<const Tensor*> given_outputs;  // of the run in progress; null where the caller gave no memory
@@ -166,11 +158,7 @@ class Machine final : private BlockSource {
   Status CopyToGiven(const TensorObject& result, const Tensor& given);
   Expected<Tensor> HandOut(TensorObject& result);
   Expected<Value> ToValue(Object* root, const TypeSpec* root_type);
-  Expected<Block> AllocateBlock(int64_t bytes) override;
-  void FreeBlock(const Block& block) override;
 
-  std::shared_ptr<const Binding> binding_owner_;
-  Arena arena_;
   std::vector<Object*> results_;  // of the entry function
   std::vector<Value> staged_;     // outputs, until all is well
   std::vector<int64_t> symbols_;  // of the signature

@@ -16,14 +16,14 @@ inline const uint32_t* AfterList(const uint32_t* list) { return list + 1 + list[
 TensorObject* OutputInPlace(Machine& m, const Tensor* given, DType dtype, const Shape& shape) {
   if (given == nullptr || given->device()) return nullptr;
   if (dtype != DType::kString && !IsElementAligned(given->data(), dtype)) return nullptr;
-  Owned<Buffer> buffer(m.pool, m.pool.NewBuffer());
+  Owned<Buffer> buffer(m.memory.pool, m.memory.pool.NewBuffer());
   if (given->data() != nullptr) buffer->data = static_cast<char*>(given->data());
   buffer->bytes = given->byte_count();
   if (dtype == DType::kString) {
     buffer->strings = given->shared_strings();
     buffer->strings->resize(static_cast<size_t>(given->element_count()));
   }
-  return m.pool.NewTensor(buffer.Give(), dtype, shape);
+  return m.memory.pool.NewTensor(buffer.Give(), dtype, shape);
 }
 
 bool CheckScalarForm(Machine& m, const uint32_t* pc, DType dtype) {
@@ -52,7 +52,7 @@ const uint32_t* HandleLoadConstant(Machine& m, const uint32_t* pc) {
   if (constant.dims.size() > kMaxRank)
     return m.run.Fail(pc, Code::kUnsupported,
                       "constant '" + constant.name + "' has rank " + std::to_string(constant.dims.size()));
-  Buffer* buffer = m.pool.NewBuffer();
+  Buffer* buffer = m.memory.pool.NewBuffer();
   const Bytes& bytes = m.binding.constants[pc[2]];
   buffer->data = bytes.data;
   buffer->bytes = bytes.size;
@@ -62,7 +62,7 @@ const uint32_t* HandleLoadConstant(Machine& m, const uint32_t* pc) {
     auto* strings = const_cast<std::vector<std::string>*>(&constant.strings);
     buffer->strings = std::shared_ptr<std::vector<std::string>>(std::shared_ptr<void>(), strings);
   }
-  m.frames.SetRef(pc[1], m.pool.NewTensor(buffer, constant.dtype, Shape(constant.dims)));
+  m.frames.SetRef(pc[1], m.memory.pool.NewTensor(buffer, constant.dtype, Shape(constant.dims)));
   return pc + 3;
 }
 
@@ -73,7 +73,7 @@ const uint32_t* HandlePlan(Machine& m, const uint32_t* pc) {
     if (sizes[k] < 0)
       return m.run.Fail(pc, Code::kInvalidArgument,
                         "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
-  const MemoryPlan* plan = m.plans.Get(PlanId{pc[1]}, sizes, &m.run);
+  const MemoryPlan* plan = m.memory.plans.Get(PlanId{pc[1]}, sizes, &m.run);
   if (plan == nullptr) [[unlikely]]
     return FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
   const uint32_t* total = AfterList(list);
@@ -87,7 +87,7 @@ const uint32_t* HandleArena(Machine& m, const uint32_t* pc) {
   const int64_t bytes = m.frames.scalars[pc[2]];
   // What the register held goes first: in a loop the same memory serves every turn.
   m.frames.SetRef(pc[1], nullptr);
-  Buffer* buffer = m.NewArenaBuffer(pc, bytes);
+  Buffer* buffer = m.memory.NewArenaBuffer(pc, bytes);
   if (buffer == nullptr) return nullptr;
   m.frames.SetRef(pc[1], buffer);
   return pc + 3;
@@ -110,7 +110,7 @@ const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
   const bool is_resident = given != nullptr && m.IsResident(*given) && m.binding.outputs_stay[number];
   TensorObject* tensor =
       is_resident ? m.TensorOnDevice(*given, false) : OutputInPlace(m, given, dtype, shape);
-  if (tensor == nullptr) tensor = m.NewTensor(pc, dtype, shape, "output");
+  if (tensor == nullptr) tensor = m.memory.NewTensor(pc, dtype, shape, "output");
   if (tensor == nullptr) return nullptr;
   m.frames.SetRef(pc[1], tensor);
   return AfterList(list);
@@ -120,7 +120,7 @@ const uint32_t* HandleAllocate(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 3;
   Shape shape;
   if (!m.run.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
-  TensorObject* tensor = m.NewTensor(pc, static_cast<DType>(pc[2]), shape, "tensor");
+  TensorObject* tensor = m.memory.NewTensor(pc, static_cast<DType>(pc[2]), shape, "tensor");
   if (tensor == nullptr) return nullptr;
   m.frames.SetRef(pc[1], tensor);
   return AfterList(list);
@@ -146,7 +146,7 @@ const uint32_t* View(Machine& m, const uint32_t* pc, BufferOperand source) {
       (!buffer->strings || static_cast<int64_t>(buffer->strings->size()) != *shape.ElementCount()))
     return m.run.Fail(pc, Code::kInvalidProgram, "a view of strings takes all of them");
   ObjectPool::Retain(buffer);
-  TensorObject* tensor = m.pool.NewTensor(buffer, dtype, shape);
+  TensorObject* tensor = m.memory.pool.NewTensor(buffer, dtype, shape);
   tensor->data = bytes.data;
   m.frames.SetRef(pc[1], tensor);
   return AfterList(list);

@@ -87,7 +87,7 @@ void Machine::TakeResults(const uint32_t* list) {
 void Machine::End() {
   if (gpu != nullptr) gpu->Abandon();
   for (Object*& result : results_) {
-    pool.Release(result);
+    memory.pool.Release(result);
     result = nullptr;
   }
   for (Value& value : staged_)

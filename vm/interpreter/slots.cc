@@ -29,13 +29,13 @@ const uint32_t* HandleSlots(Machine& m, const uint32_t* pc) {
     if (sizes[k] < 0)
       return m.run.Fail(pc, Code::kInvalidArgument,
                         "value " + std::to_string(k) + " has " + std::to_string(sizes[k]) + " bytes");
-  const MemoryPlan* plan = m.plans.Get(PlanId{pc[3]}, sizes, &m.run);
+  const MemoryPlan* plan = m.memory.plans.Get(PlanId{pc[3]}, sizes, &m.run);
   if (plan == nullptr) [[unlikely]]
     return FailWork(m, pc, {Code::kCancelled, "the memory plan was given up"});
   // What the register held goes first: in a loop the same memory serves every turn.
   m.frames.SetRef(pc[1], nullptr);
-  Buffer* buffer =
-      pc[4] == 0 ? m.NewArenaBuffer(pc, plan->total_bytes) : m.NewDeviceBuffer(pc, plan->total_bytes, true);
+  Buffer* buffer = pc[4] == 0 ? m.memory.NewArenaBuffer(pc, plan->total_bytes)
+                              : m.memory.NewDeviceBuffer(pc, plan->total_bytes, true);
   if (buffer == nullptr) return nullptr;
   m.frames.SetRef(pc[1], buffer);
   Slot* slots = m.frames.slots + pc[2];
