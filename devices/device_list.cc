@@ -62,7 +62,7 @@ constexpr bool EveryKindHasItsRow() {
 }
 static_assert(EveryKindHasItsRow(), "kKinds has the rows of device_kinds.def, in their order");
 
-const Kind& RowOf(DeviceKind kind) { return kKinds[static_cast<size_t>(kind)]; }
+const Kind& RowOf(DeviceKind kind) { return *std::ranges::find(kKinds, kind, &Kind::kind); }
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
