@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "bytecode/device_kinds.h"
 #include "bytecode/digest.h"
 #include "bytecode/encoding.h"
 #include "bytecode/host_functions.h"
@@ -100,7 +101,7 @@ class Printer {
 
   void PrintKernel(const KernelSpec& kernel) {
     std::string text = fmt::format("kernel @{} {} symbol {} scalars {} buffers {}", Name(kernel.name),
-                                   NameIn(text::kDeviceClassNames, kernel.device), Quoted(kernel.symbol),
+                                   NameIn(kDeviceClassNames, kernel.device), Quoted(kernel.symbol),
                                    kernel.scalar_count, Listed(kernel.buffers, [](Access access) {
                                      return std::string(NameIn(text::kAccessNames, access));
                                    }));
@@ -110,8 +111,9 @@ class Printer {
   }
 
   void PrintLibrary(const KernelLibrarySpec& library) {
-    Line("; library {} {} {} {} bytes digest {}", NameIn(text::kDeviceNames, library.device),
-         NameIn(text::kFormNames, library.form), Quoted(library.target), library.bytes.size(),
+    const KernelFormInfo* form = InfoOf(library.form);
+    Line("; library {} {} {} {} bytes digest {}", DeviceKindName(library.device),
+         form != nullptr ? form->name : "unknown", Quoted(library.target), library.bytes.size(),
          DigestOf(library.bytes).Hex());
   }
 

@@ -1,29 +1,22 @@
 #include "tvm-vm/target_info.h"
 
+#include "bytecode/device_kinds.h"
+
 namespace tvmvm {
 
 const char* DeviceKindName(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return "cpu";
-    case DeviceKind::kOpenCl:
-      return "opencl";
-    case DeviceKind::kVulkan:
-      return "vulkan";
-    case DeviceKind::kNull:
-      return "null";
-  }
-  return "unknown";
+  const DeviceKindInfo* info = InfoOf(kind);
+  return info != nullptr ? info->name : "unknown";
 }
 
 const char* DeviceClassName(DeviceClass device) {
-  switch (device) {
-    case DeviceClass::kCpu:
-      return "cpu";
-    case DeviceClass::kGpu:
-      return "gpu";
-  }
-  return "unknown";
+  const auto number = static_cast<size_t>(device);
+  return number < kDeviceClassCount ? kDeviceClassNames[number].data() : "unknown";
+}
+
+DeviceClass ClassOf(DeviceKind kind) {
+  const DeviceKindInfo* info = InfoOf(kind);
+  return info != nullptr ? info->device_class : DeviceClass::kGpu;
 }
 
 const char* CpuLevelName(CpuLevel level) {

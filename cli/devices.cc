@@ -3,7 +3,6 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
-#include "devices/cache_folder.h"
 #include "tvm-vm/device_list.h"
 
 namespace tvmvm::cli {
@@ -15,6 +14,7 @@ Json ToJson(const ListedDevice& device) {
                {"hardware", device.description.hardware},
                {"driver", device.description.driver},
                {"api", device.description.api},
+               {"type", DeviceTypeName(device.description.type)},
                {"memory_bytes", device.description.memory_bytes},
                {"features", device.description.features},
                {"usable", device.unusable.empty()}};
@@ -25,7 +25,7 @@ Json ToJson(const ListedDevice& device) {
 std::string ToText(const ListedDevice& device) {
   const DeviceDescription& description = device.description;
   std::string text = fmt::format("{:<10} {}", device.name, description.hardware);
-  std::string details = description.api;
+  std::string details = fmt::format("{}, {}", DeviceTypeName(description.type), description.api);
   if (!description.driver.empty()) details += ", driver " + description.driver;
   if (description.memory_bytes > 0)
     details += ", " + FormatBytes(static_cast<double>(description.memory_bytes));
@@ -40,7 +40,7 @@ std::string ToText(const ListedDevice& device) {
 
 Expected<int> DevicesCommand(const DevicesArguments& arguments) {
   const DeviceListing listing = ListDevices();
-  const std::string problem = CacheFolder(DefaultCacheFolder()).Problem();
+  const std::string problem = DeviceOptions::FromEnvironment().CacheProblem();
   if (arguments.json) {
     Json json = {{"devices", Json::array()}, {"absent", listing.absent}};
     if (!problem.empty()) json["cache_problem"] = problem;

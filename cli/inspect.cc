@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bytecode/device_kinds.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
@@ -10,20 +11,6 @@
 
 namespace tvmvm::cli {
 namespace {
-
-const char* FormName(KernelForm form) {
-  switch (form) {
-    case KernelForm::kSharedObject:
-      return "shared object";
-    case KernelForm::kBitcode:
-      return "LLVM bitcode";
-    case KernelForm::kOpenClC:
-      return "OpenCL C";
-    case KernelForm::kSpirV:
-      return "SPIR-V";
-  }
-  return "unknown";
-}
 
 struct Dim {
   std::string name;
@@ -73,7 +60,8 @@ void PrintText(const Program& program, const std::vector<SectionInfo>& sections)
   PrintResult(fmt::format("kernel libraries: {}", program.libraries.size()));
   for (const KernelLibrarySpec& library : program.libraries)
     PrintResult(fmt::format("  {} {}: {}, {}", DeviceKindName(library.device), library.target,
-                            FormName(library.form), FormatBytes(static_cast<double>(library.bytes.size()))));
+                            KernelFormMeaning(library.form),
+                            FormatBytes(static_cast<double>(library.bytes.size()))));
   PrintResult(fmt::format("constants: {}, {}", program.constants.size(),
                           FormatBytes(static_cast<double>(ConstantBytes(program)))));
   PrintResult("sections");
@@ -133,7 +121,7 @@ Json ToJson(const Program& program, const std::vector<SectionInfo>& sections) {
   for (const KernelLibrarySpec& library : program.libraries)
     json["libraries"].push_back({{"device", DeviceKindName(library.device)},
                                  {"target", library.target},
-                                 {"form", FormName(library.form)},
+                                 {"form", KernelFormMeaning(library.form)},
                                  {"bytes", library.bytes.size()}});
   for (const SectionInfo& section : sections)
     json["sections"].push_back({{"name", section.name},

@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 
+#include "bytecode/device_kinds.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "tvm-vm/version.h"
@@ -95,13 +96,11 @@ void AddLimits(CLI::App* app, LimitArguments* limits) {
 
 void AddDevices(CLI::App* app, std::vector<std::string>* devices) {
   auto check = [](std::string& text) {
-    const std::string name = text.substr(0, text.find(':'));
-    const bool known = name == "cpu" || name == "opencl" || name == "vulkan" || name == "null";
-    return known ? std::string() : text + " is no device; there are: cpu, opencl, vulkan, null";
+    return KindOfSelection(text) ? std::string() : text + " is no device; there are: " + DeviceKindNames();
   };
   app->add_option("--device", *devices,
-                  "Devices in order of preference: cpu, opencl, vulkan; opencl:1 or vulkan:nvidia takes one "
-                  "of several")
+                  "Devices in order of preference: " + DeviceKindNames(false) +
+                      "; the fastest of a kind, or with opencl:1 or vulkan:nvidia a certain one")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Validator(check, ""))
@@ -366,13 +365,21 @@ void AddOps(CLI::App& app, Action* action) {
   command->callback([=] { *action = [arguments] { return OpsCommand(*arguments); }; });
 }
 
+// A line for each kind of device.
+std::string DescribedKinds() {
+  std::string text;
+  for (const DeviceKindInfo& kind : kDeviceKinds) text += fmt::format("\n  {:<8}{}", kind.name, kind.meaning);
+  return text;
+}
+
 void AddListDevices(CLI::App& app, Action* action) {
   auto arguments = std::make_shared<DevicesArguments>();
   CLI::App* command =
       AddCommand(app, "devices", "List the devices of this machine and what they can do",
                  "  tvm-vm devices\n"
-                 "A device is selected by its name, or by a part of its hardware's or driver's: cpu,\n"
-                 "opencl, opencl:1, vulkan:nvidia.");
+                 "A device is selected by its name, or by a part of its hardware's or driver's: opencl,\n"
+                 "opencl:1, vulkan:nvidia. The kinds:" +
+                     DescribedKinds());
   command->add_flag("--json", arguments->json, "Print as JSON");
   command->callback([=] { *action = [arguments] { return DevicesCommand(*arguments); }; });
 }

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
-#include "devices/cache_folder.h"
+#include "cli/open_devices.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vmexe.h"
 
@@ -42,16 +42,16 @@ Expected<int> WarmCommand(const WarmArguments& arguments) {
   if (options.cache_folder.empty())
     return MakeError(Code::kInvalidArgument,
                      "there is no folder to keep kernels in: set TVMVM_CACHE_DIR, XDG_CACHE_HOME or HOME");
-  if (const std::string problem = CacheFolder(options.cache_folder).Problem(); !problem.empty())
+  if (const std::string problem = options.CacheProblem(); !problem.empty())
     return MakeError(Code::kInvalidArgument, fmt::format("kernels are not kept: {}", problem));
   const bool names_gpu =
-      std::ranges::any_of(arguments.devices, [](const auto& name) { return name != "cpu"; });
+      std::ranges::any_of(arguments.devices, [](const auto& name) { return !NamesCpu(name); });
   if (!names_gpu)
     return MakeError(Code::kInvalidArgument, "--device names no GPU: kernels for the CPU are machine code");
   TVMVM_TRY(const std::shared_ptr<const Program> program, LoadProgram(arguments.path));
   Json json = {{"file", arguments.path}, {"folder", options.cache_folder}, {"devices", Json::array()}};
   for (const std::string& name : arguments.devices) {
-    if (name == "cpu") continue;
+    if (NamesCpu(name)) continue;
     TVMVM_TRY(const Warmed warmed, WarmDevice(*program, name, options));
     if (arguments.json)
       json["devices"].push_back({{"device", warmed.device},

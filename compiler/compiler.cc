@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "bytecode/device_kinds.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/graph/parser.h"
 #include "compiler/jit/jit.h"
@@ -43,18 +44,15 @@ Status CheckNames(const std::vector<std::string>& asked, const std::vector<std::
 
 // The GPU APIs among the devices, in order.
 Expected<std::vector<DeviceKind>> GpusOf(const CompileOptions& options) {
-  constexpr DeviceKind kKinds[] = {DeviceKind::kCpu, DeviceKind::kOpenCl, DeviceKind::kVulkan,
-                                   DeviceKind::kNull};
   std::vector<DeviceKind> gpus;
   for (const std::string& device : options.devices) {
-    const std::string name = device.substr(0, device.find(':'));
-    auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
-                              [&](DeviceKind kind) { return name == DeviceKindName(kind); });
-    if (found == std::end(kKinds))
+    const std::optional<DeviceKind> kind = KindOfSelection(device);
+    if (!kind)
       return MakeError(Code::kInvalidArgument,
-                       fmt::format("no device is named '{}'; there are: cpu, opencl, vulkan, null", name));
-    if (*found != DeviceKind::kCpu && std::find(gpus.begin(), gpus.end(), *found) == gpus.end())
-      gpus.push_back(*found);
+                       fmt::format("no device is named '{}'; there are: {}",
+                                   device.substr(0, device.find(':')), DeviceKindNames()));
+    if (ClassOf(*kind) == DeviceClass::kGpu && std::find(gpus.begin(), gpus.end(), *kind) == gpus.end())
+      gpus.push_back(*kind);
   }
   return gpus;
 }
@@ -153,8 +151,7 @@ Status PlaceOnDevices(const placement::PlacementOptions& place, tensor::Schedule
 
 std::vector<KernelForm> GpuForms(const std::vector<DeviceKind>& gpus) {
   std::vector<KernelForm> forms;
-  for (DeviceKind gpu : gpus)
-    forms.push_back(gpu == DeviceKind::kVulkan ? KernelForm::kSpirV : KernelForm::kOpenClC);
+  for (DeviceKind gpu : gpus) forms.push_back(InfoOf(gpu)->form);
   std::sort(forms.begin(), forms.end());
   forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
   return forms;

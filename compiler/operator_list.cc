@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "bytecode/device_kinds.h"
 #include "compiler/onnx/ops/missing_operators.h"
 #include "compiler/onnx/ops/onnx_op.h"
 
@@ -13,9 +14,10 @@ namespace {
 // host library run beside the CPU.
 std::vector<std::string> DevicesOf(const ir::OnnxOp& row) {
   std::vector<std::string> names;
-  for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kOpenCl, DeviceKind::kVulkan})
-    if (device == DeviceKind::kCpu || row.runs == ir::Runs::kAnywhere)
-      names.emplace_back(DeviceKindName(device));
+  for (const DeviceKindInfo& device : kDeviceKinds)
+    if (device.listing == Listing::kListed &&
+        (device.device_class == DeviceClass::kCpu || row.runs == ir::Runs::kAnywhere))
+      names.emplace_back(device.name);
   return names;
 }
 

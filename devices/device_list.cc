@@ -6,7 +6,9 @@
 #include <cstring>
 #include <optional>
 
-#include "devices/cache_folder.h"
+#include "bytecode/device_kinds.h"
+#include "devices/driver/cache_folder.h"
+#include "devices/found_device.h"
 #include "devices/null/null_device.h"
 #if TVMVM_HAS_OPENCL
 #include "devices/opencl/opencl_device.h"
@@ -18,25 +20,12 @@
 namespace tvmvm {
 namespace {
 
-struct Found {
-  DeviceDescription description;
-  std::string unusable;
-};
-
-Expected<std::vector<Found>> FindCpu() {
-  return std::vector<Found>{{CreateCpuDevice({})->description(), ""}};
+Expected<std::vector<FoundDevice>> FindCpu() {
+  return std::vector<FoundDevice>{{CreateCpuDevice({})->description(), ""}};
 }
 
-Expected<std::vector<Found>> FindNull() {
-  return std::vector<Found>{{CreateNullDevice({})->description(), ""}};
-}
-
-template <class Info>
-[[maybe_unused]] Expected<std::vector<Found>> FoundOf(Expected<std::vector<Info>> infos) {
-  if (!infos) return tl::unexpected(std::move(infos).error());
-  std::vector<Found> found;
-  for (Info& info : *infos) found.push_back({std::move(info.description), std::move(info.unusable)});
-  return found;
+Expected<std::vector<FoundDevice>> FindNull() {
+  return std::vector<FoundDevice>{{CreateNullDevice({})->description(), ""}};
 }
 
 Expected<std::shared_ptr<Device>> OpenCpu(int, const DeviceOptions& options) {
@@ -48,37 +37,58 @@ Expected<std::shared_ptr<Device>> OpenNull(int, const DeviceOptions& options) {
   return CreateNullDevice(null);
 }
 
+// Of the kinds that this build was made without.
+[[maybe_unused]] Expected<std::vector<FoundDevice>> FindLeftOut() {
+  return MakeError(Code::kNotFound, "this build has no such devices");
+}
+[[maybe_unused]] Expected<std::shared_ptr<Device>> OpenLeftOut(int, const DeviceOptions&) {
+  return MakeError(Code::kNotFound, "this build has no such devices");
+}
+
 #if TVMVM_HAS_OPENCL
-Expected<std::vector<Found>> FindOpenCl() { return FoundOf(ListOpenClDevices()); }
+constexpr auto FindOpenCl = ListOpenClDevices;
 Expected<std::shared_ptr<Device>> OpenOpenCl(int index, const DeviceOptions& options) {
   return CreateOpenClDevice(index, {options.max_bytes, options.cache_folder});
 }
+#else
+constexpr auto FindOpenCl = FindLeftOut;
+constexpr auto OpenOpenCl = OpenLeftOut;
 #endif
+
 #if TVMVM_HAS_VULKAN
-Expected<std::vector<Found>> FindVulkan() { return FoundOf(ListVulkanDevices()); }
+constexpr auto FindVulkan = ListVulkanDevices;
 Expected<std::shared_ptr<Device>> OpenVulkan(int index, const DeviceOptions& options) {
   return CreateVulkanDevice(index, {options.max_bytes, options.cache_folder, options.validation});
 }
+#else
+constexpr auto FindVulkan = FindLeftOut;
+constexpr auto OpenVulkan = OpenLeftOut;
 #endif
 
 struct Kind {
   DeviceKind kind;
-  bool listed;  // false: opened by name alone
-  Expected<std::vector<Found>> (*find)();
+  bool is_one;  // there is one such device, without a number
+  Expected<std::vector<FoundDevice>> (*find)();
   Expected<std::shared_ptr<Device>> (*open)(int index, const DeviceOptions& options);
 };
 
-// Every kind of device that this build has. A new one gets its row here.
+// Every kind of device. A new one gets its row here.
 constexpr Kind kKinds[] = {
     {DeviceKind::kCpu, true, FindCpu, OpenCpu},
-#if TVMVM_HAS_OPENCL
-    {DeviceKind::kOpenCl, true, FindOpenCl, OpenOpenCl},
-#endif
-#if TVMVM_HAS_VULKAN
-    {DeviceKind::kVulkan, true, FindVulkan, OpenVulkan},
-#endif
-    {DeviceKind::kNull, false, FindNull, OpenNull},
+    {DeviceKind::kOpenCl, false, FindOpenCl, OpenOpenCl},
+    {DeviceKind::kVulkan, false, FindVulkan, OpenVulkan},
+    {DeviceKind::kNull, true, FindNull, OpenNull},
 };
+
+constexpr bool EveryKindHasItsRow() {
+  if (std::size(kKinds) != std::size(kDeviceKinds)) return false;
+  for (size_t i = 0; i < std::size(kKinds); ++i)
+    if (kKinds[i].kind != kDeviceKinds[i].kind) return false;
+  return true;
+}
+static_assert(EveryKindHasItsRow(), "kKinds has the rows of device_kinds.def, in their order");
+
+const Kind& RowOf(DeviceKind kind) { return *std::ranges::find(kKinds, kind, &Kind::kind); }
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -89,8 +99,7 @@ std::string LowerCase(std::string_view text) {
 
 std::string NameOf(const Kind& kind, size_t index) {
   const std::string name = DeviceKindName(kind.kind);
-  const bool is_one = kind.kind == DeviceKind::kCpu || kind.kind == DeviceKind::kNull;
-  return is_one ? name : name + ":" + std::to_string(index);
+  return kind.is_one ? name : name + ":" + std::to_string(index);
 }
 
 std::optional<size_t> PositionIn(std::string_view text) {
@@ -100,24 +109,21 @@ std::optional<size_t> PositionIn(std::string_view text) {
   return position;
 }
 
-bool Matches(const Found& found, std::string_view wanted) {
+bool Matches(const FoundDevice& found, std::string_view wanted) {
   const std::string names = LowerCase(found.description.hardware + "\n" + found.description.driver);
   return names.find(LowerCase(wanted)) != std::string::npos;
 }
 
-// The position of the device that is meant; nothing where there is none.
-std::optional<size_t> Choose(const std::vector<Found>& found, std::string_view wanted) {
+// The position of the device that is meant: of several the fastest. Nothing where there is none.
+std::optional<size_t> Choose(const std::vector<FoundDevice>& found, std::string_view wanted) {
   if (std::optional<size_t> position = PositionIn(wanted))
     return *position < found.size() ? position : std::nullopt;
-  std::optional<size_t> chosen;
-  for (size_t i = found.size(); i-- > 0;) {
-    if (!Matches(found[i], wanted)) continue;
-    if (!chosen || found[i].unusable.empty() || !found[*chosen].unusable.empty()) chosen = i;
-  }
-  return chosen;
+  for (size_t position : FastestFirst(found))
+    if (Matches(found[position], wanted)) return position;
+  return std::nullopt;
 }
 
-std::string WhatThereIs(const Kind& kind, const std::vector<Found>& found) {
+std::string WhatThereIs(const Kind& kind, const std::vector<FoundDevice>& found) {
   std::string text;
   for (size_t i = 0; i < found.size(); ++i)
     text += (i > 0 ? ", " : "") + NameOf(kind, i) + " (" + found[i].description.hardware + ")";
@@ -134,16 +140,18 @@ DeviceOptions DeviceOptions::FromEnvironment() {
   return options;
 }
 
+std::string DeviceOptions::CacheProblem() const { return CacheFolder(cache_folder).Problem(); }
+
 DeviceListing ListDevices() {
   DeviceListing listing;
   for (const Kind& kind : kKinds) {
-    if (!kind.listed) continue;
-    Expected<std::vector<Found>> found = kind.find();
+    if (InfoOf(kind.kind)->listing != Listing::kListed) continue;
+    Expected<std::vector<FoundDevice>> found = kind.find();
     if (!found) {
       listing.absent.push_back(std::string(DeviceKindName(kind.kind)) + ": " + found.error().message);
       continue;
     }
-    for (size_t i = 0; i < found->size(); ++i)
+    for (size_t i : FastestFirst(*found))
       listing.devices.push_back(
           {NameOf(kind, i), kind.kind, std::move((*found)[i].description), std::move((*found)[i].unusable)});
   }
@@ -152,20 +160,18 @@ DeviceListing ListDevices() {
 
 Expected<std::shared_ptr<Device>> OpenDevice(std::string_view selection, const DeviceOptions& options) {
   const size_t colon = selection.find(':');
-  const std::string kind_name = LowerCase(selection.substr(0, colon));
   const std::string_view wanted = colon == std::string_view::npos ? "" : selection.substr(colon + 1);
-  std::string names;
-  for (const Kind& kind : kKinds) {
-    names += (names.empty() ? "" : ", ") + std::string(DeviceKindName(kind.kind));
-    if (kind_name != DeviceKindName(kind.kind)) continue;
-    if (kind.kind == DeviceKind::kCpu && wanted.empty()) return kind.open(0, options);
-    TVMVM_TRY(const std::vector<Found> found, kind.find());
-    const std::optional<size_t> chosen = Choose(found, wanted);
-    if (chosen) return kind.open(static_cast<int>(*chosen), options);
-    return MakeError(Code::kNotFound,
-                     "no device '" + std::string(selection) + "': there are " + WhatThereIs(kind, found));
-  }
-  return MakeError(Code::kInvalidArgument, "no kind of devices '" + kind_name + "': there are " + names);
+  const std::optional<DeviceKind> named = KindOfSelection(selection);
+  if (!named)
+    return MakeError(Code::kInvalidArgument, "no kind of devices '" + LowerCase(selection.substr(0, colon)) +
+                                                 "': there are " + DeviceKindNames());
+  const Kind& kind = RowOf(*named);
+  if (kind.is_one && wanted.empty()) return kind.open(0, options);
+  TVMVM_TRY(const std::vector<FoundDevice> found, kind.find());
+  const std::optional<size_t> chosen = Choose(found, wanted);
+  if (chosen) return kind.open(static_cast<int>(*chosen), options);
+  return MakeError(Code::kNotFound,
+                   "no device '" + std::string(selection) + "': there are " + WhatThereIs(kind, found));
 }
 
 }  // namespace tvmvm

@@ -13,14 +13,10 @@ inline constexpr std::array<std::string_view, 4> kAccessNames = {"read", "write"
                                                                  "read_aligned"};
 inline constexpr std::array<std::string_view, 4> kValueKindNames = {"tensor", "sequence", "optional",
                                                                     "tuple"};
-inline constexpr std::array<std::string_view, 4> kDeviceNames = {"cpu", "opencl", "vulkan", "null"};
-inline constexpr std::array<std::string_view, kDeviceClassCount> kDeviceClassNames = {"cpu", "gpu"};
-inline constexpr std::array<std::string_view, 4> kFormNames = {"shared_object", "bitcode", "opencl_c",
-                                                               "spirv"};
 
 template <class Enum, size_t N>
 std::string_view NameIn(const std::array<std::string_view, N>& names, Enum value) {
-  return names[static_cast<size_t>(value)];
+  return static_cast<size_t>(value) < N ? names[static_cast<size_t>(value)] : "unknown";
 }
 
 template <class Enum, size_t N>

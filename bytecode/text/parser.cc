@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "bytecode/blob.h"
+#include "bytecode/device_kinds.h"
 #include "bytecode/text/names.h"
 #include "bytecode/verifier.h"
 

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "bytecode/blob.h"
+#include "bytecode/device_kinds.h"
 #include "bytecode/dim_expression.h"
 #include "bytecode/verifier.h"
 #include "bytecode/verifier/checks.h"
@@ -12,9 +13,9 @@ namespace tvmvm::verifier {
 namespace {
 
 bool IsValid(DType dtype) { return dtype > DType::kInvalid && static_cast<int>(dtype) < kDTypeCount; }
-bool IsValid(DeviceKind kind) { return kind <= DeviceKind::kNull; }
+bool IsValid(DeviceKind kind) { return InfoOf(kind) != nullptr; }
 bool IsValid(DeviceClass device) { return static_cast<uint32_t>(device) < kDeviceClassCount; }
-bool IsValid(KernelForm form) { return form <= KernelForm::kSpirV; }
+bool IsValid(KernelForm form) { return InfoOf(form) != nullptr; }
 bool IsValid(Access access) { return access <= Access::kReadAligned; }
 
 // Finds the first name that occurs twice.

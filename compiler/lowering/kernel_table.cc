@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bytecode/device_kinds.h"
 #include "bytecode/spirv_library.h"
 #include "compiler/codegen/gpu_codegen.h"
 #include "fmt/format.h"
@@ -115,7 +116,7 @@ Status KernelTable::AddGpuLibraries(Builder* builder) const {
     }
     TVMVM_TRY(std::vector<std::byte> bytes, codegen::GenerateGpuLibrary(sources, options));
     KernelLibrarySpec spec;
-    spec.device = form == KernelForm::kSpirV ? DeviceKind::kVulkan : DeviceKind::kOpenCl;
+    spec.device = InfoOf(form)->device;
     spec.form = form;
     spec.target = "generic";
     auto owner = std::make_shared<std::vector<std::byte>>(std::move(bytes));

@@ -13,7 +13,7 @@
 #include "bytecode/kernel_abi.h"
 #include "devices/cpu/cpu_features.h"
 #include "devices/cpu/kernel_loader.h"
-#include "devices/memory_range.h"
+#include "devices/driver/memory_range.h"
 
 namespace tvmvm {
 namespace {

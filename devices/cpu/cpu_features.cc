@@ -137,6 +137,7 @@ DeviceDescription DescribeHost(int workers) {
   DeviceDescription description;
   description.hardware = Brand();
   if (description.hardware.empty()) description.hardware = "CPU";
+  description.type = DeviceType::kCpu;
   description.api = CpuLevelName(HostCpuLevel());
   description.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   description.features.push_back(std::to_string(workers) + (workers == 1 ? " thread" : " threads"));

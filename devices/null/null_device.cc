@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "allocator/host_memory.h"
-#include "devices/memory_range.h"
+#include "devices/driver/memory_range.h"
 
 namespace tvmvm {
 namespace {
@@ -60,6 +60,11 @@ class NullDevice final : public Device {
   DeviceStatistics statistics() const override {
     std::lock_guard lock(mutex_);
     return statistics_;
+  }
+
+  Expected<std::shared_ptr<Device>> Reopen() const override {
+    if (options_.stays_lost) return MakeError(Code::kDeviceLost, name_ + ": the device does not come back");
+    return CreateNullDevice({.kind = options_.kind, .max_bytes = options_.max_bytes});
   }
 
   // Counts a piece of work. Errors: kDeviceLost from the chosen one on.

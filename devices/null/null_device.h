@@ -15,6 +15,7 @@ struct NullDeviceOptions {
   int64_t max_bytes = 0;                // of memory; 0: no limit
   int64_t fail_allocation = 0;          // the n-th Allocate, from 1, has no memory; 0: none
   int64_t lose_at_submit = 0;  // the n-th copy, fill or launch, from 1, loses the device for good; 0: none
+  bool stays_lost = false;     // it cannot be opened anew; else that device has no faults
   int64_t fail_wait = 0;       // the n-th Wait with work to wait for, from 1, has no memory; 0: none
   int64_t fail_launch = 0;     // the n-th launch, from 1, ends with ...
   int32_t failure_code = 1;    // ... this code

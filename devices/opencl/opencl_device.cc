@@ -9,6 +9,7 @@ class OpenClDevice final : public Device {
  public:
   OpenClDevice(std::shared_ptr<OpenClContext> context, const OpenClDeviceOptions& options)
       : context_(std::move(context)),
+        options_(options),
         target_(TargetOf(context_->hardware(), context_->shares_memory())),
         description_(Describe(context_->hardware(), context_->shares_memory())),
         cache_(options.cache_folder) {}
@@ -37,8 +38,15 @@ class OpenClDevice final : public Device {
 
   DeviceStatistics statistics() const override { return counts_.With(context_->statistics()); }
 
+  Expected<std::shared_ptr<Device>> Reopen() const override {
+    TVMVM_TRY(std::shared_ptr<OpenClContext> context,
+              OpenClContext::Create(context_->f(), context_->hardware(), name(), options_.max_bytes));
+    return std::make_shared<OpenClDevice>(std::move(context), options_);
+  }
+
  private:
   const std::shared_ptr<OpenClContext> context_;
+  const OpenClDeviceOptions options_;
   const TargetInfo target_;
   const DeviceDescription description_;
   const CacheFolder cache_;
@@ -47,10 +55,10 @@ class OpenClDevice final : public Device {
 
 }  // namespace
 
-Expected<std::vector<OpenClDeviceInfo>> ListOpenClDevices() {
+Expected<std::vector<FoundDevice>> ListOpenClDevices() {
   TVMVM_TRY(const OpenClFunctions* f, OpenClFunctions::Get());
   TVMVM_TRY(const std::vector<OpenClHardware> found, FindOpenClHardware(*f));
-  std::vector<OpenClDeviceInfo> devices;
+  std::vector<FoundDevice> devices;
   for (const OpenClHardware& hardware : found)
     devices.push_back({Describe(hardware, hardware.is_cpu && hardware.unified_memory), hardware.unusable});
   return devices;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "devices/found_device.h"
 #include "tvm-vm/device.h"
 
 namespace tvmvm {
@@ -16,14 +17,9 @@ struct OpenClDeviceOptions {
   std::string cache_folder;  // for built programs; "": none are kept
 };
 
-struct OpenClDeviceInfo {
-  DeviceDescription description;
-  std::string unusable;  // "" or what the device lacks
-};
-
 // All devices of all platforms in the loader's order, the unusable ones too. Errors: kNotFound where there is
 // no loader, platform or device, saying which.
-Expected<std::vector<OpenClDeviceInfo>> ListOpenClDevices();
+Expected<std::vector<FoundDevice>> ListOpenClDevices();
 
 // The device at that position of the list. Errors: kNotFound; kUnsupported naming what it lacks.
 Expected<std::shared_ptr<Device>> CreateOpenClDevice(int index, const OpenClDeviceOptions& options);

@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "devices/shared_library.h"
+#include "devices/driver/shared_library.h"
 
 namespace tvmvm {
 

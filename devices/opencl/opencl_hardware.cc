@@ -65,7 +65,9 @@ OpenClHardware Read(const OpenClFunctions& f, cl_platform_id platform, cl_device
       static_cast<int>(std::min<size_t>(Number<size_t>(f, device, CL_DEVICE_MAX_WORK_GROUP_SIZE), INT32_MAX));
   hardware.vector_width =
       std::max(1, static_cast<int>(Number<cl_uint>(f, device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT)));
-  hardware.is_cpu = (Number<cl_device_type>(f, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+  const auto type = Number<cl_device_type>(f, device, CL_DEVICE_TYPE);
+  hardware.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+  hardware.is_gpu = (type & CL_DEVICE_TYPE_GPU) != 0;
   hardware.unified_memory = Number<cl_bool>(f, device, CL_DEVICE_HOST_UNIFIED_MEMORY) != CL_FALSE;
   hardware.has_exact_division = (Number<cl_device_fp_config>(f, device, CL_DEVICE_SINGLE_FP_CONFIG) &
                                  CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
@@ -102,14 +104,25 @@ Expected<std::vector<OpenClHardware>> FindOpenClHardware(const OpenClFunctions& 
   return found;
 }
 
+namespace {
+
+// OpenCL knows no virtual GPUs, and tells an integrated one by its memory.
+DeviceType TypeOf(const OpenClHardware& hardware) {
+  if (hardware.is_cpu) return DeviceType::kCpu;
+  if (!hardware.is_gpu) return DeviceType::kOther;
+  return hardware.unified_memory ? DeviceType::kIntegratedGpu : DeviceType::kDiscreteGpu;
+}
+
+}  // namespace
+
 DeviceDescription Describe(const OpenClHardware& hardware, bool shares_memory) {
   DeviceDescription description;
   description.hardware = hardware.name;
   description.driver = hardware.platform_name + " " + hardware.driver;
   description.api = hardware.version;
   description.memory_bytes = hardware.memory_bytes;
+  description.type = TypeOf(hardware);
   const std::pair<bool, const char*> features[] = {
-      {hardware.is_cpu, "cpu"},
       {hardware.has_f16, "f16"},
       {hardware.has_f64, "f64"},
       {shares_memory, "memory shared with the host"},

@@ -18,7 +18,7 @@ struct OpenClHardware {
   std::string unusable;  // "" or what is missing
   int64_t memory_bytes = 0, largest_allocation = 0, shared_memory_bytes = 0;
   int max_group_size = 1, vector_width = 1;
-  bool is_cpu = false, unified_memory = false;
+  bool is_cpu = false, is_gpu = false, unified_memory = false;
   // PoCL has a cache on disk that takes each kernel as it is launched; asked for a program's binary, it would
   // compile all kernels, and once more those that are launched.
   bool keeps_cache = false;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "devices/cache_folder.h"
+#include "devices/driver/cache_folder.h"
 #include "devices/opencl/opencl_context.h"
 #include "tvm-vm/device.h"
 

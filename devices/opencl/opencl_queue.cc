@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include "devices/memory_range.h"
+#include "devices/driver/memory_range.h"
 
 namespace tvmvm {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "devices/driver/queue_counts.h"
+#include "devices/driver/status_words.h"
 #include "devices/opencl/opencl_kernels.h"
-#include "devices/queue_counts.h"
-#include "devices/status_words.h"
 #include "tvm-vm/device.h"
 
 namespace tvmvm {

@@ -17,6 +17,8 @@ class VulkanContext {
   // Errors: kUnsupported naming what the device lacks.
   static Expected<std::shared_ptr<VulkanContext>> Create(VulkanInstance* instance,
                                                          const VulkanHardware& hardware, std::string name);
+  // Another one of the same hardware, which knows nothing of this one's loss. Errors: as Create.
+  Expected<std::shared_ptr<VulkanContext>> Again() const { return Create(instance_, hardware_, name_); }
   ~VulkanContext();
   VulkanContext(const VulkanContext&) = delete;
   VulkanContext& operator=(const VulkanContext&) = delete;

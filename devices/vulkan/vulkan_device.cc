@@ -9,6 +9,7 @@ class VulkanDevice final : public Device {
  public:
   VulkanDevice(std::shared_ptr<VulkanContext> context, const VulkanDeviceOptions& options)
       : context_(std::move(context)),
+        options_(options),
         target_(TargetOf(context_->hardware())),
         description_(Describe(context_->hardware())),
         cache_(options.cache_folder),
@@ -43,8 +44,14 @@ class VulkanDevice final : public Device {
 
   DeviceStatistics statistics() const override { return counts_.With(memories_.device.statistics()); }
 
+  Expected<std::shared_ptr<Device>> Reopen() const override {
+    TVMVM_TRY(std::shared_ptr<VulkanContext> context, context_->Again());
+    return std::make_shared<VulkanDevice>(std::move(context), options_);
+  }
+
  private:
   const std::shared_ptr<VulkanContext> context_;
+  const VulkanDeviceOptions options_;
   const TargetInfo target_;
   const DeviceDescription description_;
   const CacheFolder cache_;
@@ -54,9 +61,9 @@ class VulkanDevice final : public Device {
 
 }  // namespace
 
-Expected<std::vector<VulkanDeviceInfo>> ListVulkanDevices() {
+Expected<std::vector<FoundDevice>> ListVulkanDevices() {
   TVMVM_TRY(const VulkanInstance* instance, VulkanInstance::Get(false));
-  std::vector<VulkanDeviceInfo> devices;
+  std::vector<FoundDevice> devices;
   for (VkPhysicalDevice device : instance->physical_devices()) {
     const VulkanHardware hardware = ReadHardware(instance->functions(), device);
     devices.push_back({Describe(hardware), hardware.unusable});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "devices/found_device.h"
 #include "tvm-vm/device.h"
 
 namespace tvmvm {
@@ -17,14 +18,9 @@ struct VulkanDeviceOptions {
   bool validation = false;   // with VK_LAYER_KHRONOS_validation: what it reports becomes an error of Wait
 };
 
-struct VulkanDeviceInfo {
-  DeviceDescription description;
-  std::string unusable;  // "" or what the device lacks
-};
-
 // All physical devices in the loader's order, the unusable ones too. Errors: kNotFound where there is no
 // loader or driver, saying which.
-Expected<std::vector<VulkanDeviceInfo>> ListVulkanDevices();
+Expected<std::vector<FoundDevice>> ListVulkanDevices();
 
 // The device at that position of the list. Errors: kNotFound; kUnsupported naming what it lacks or, with
 // validation, that the layer is missing.

@@ -225,12 +225,32 @@ VulkanHardware ReadHardware(const VulkanInstanceFunctions& f, VkPhysicalDevice d
   return hardware;
 }
 
+namespace {
+
+DeviceType TypeOf(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return DeviceType::kDiscreteGpu;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return DeviceType::kIntegratedGpu;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return DeviceType::kVirtualGpu;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return DeviceType::kCpu;
+    default:
+      return DeviceType::kOther;
+  }
+}
+
+}  // namespace
+
 DeviceDescription Describe(const VulkanHardware& hardware) {
   DeviceDescription description;
   description.hardware = hardware.properties.deviceName;
   description.driver = hardware.driver;
   description.api = "Vulkan " + VersionText(hardware.properties.apiVersion);
   description.memory_bytes = hardware.memory_bytes();
+  description.type = TypeOf(hardware.properties.deviceType);
   const std::pair<bool, const char*> features[] = {
       {hardware.has_f16, "f16"},
       {hardware.has_f64, "f64"},

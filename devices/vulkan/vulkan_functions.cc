@@ -1,6 +1,6 @@
 #include "devices/vulkan/vulkan_functions.h"
 
-#include "devices/shared_library.h"
+#include "devices/driver/shared_library.h"
 
 namespace tvmvm {
 

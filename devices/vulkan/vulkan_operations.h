@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "devices/memory_range.h"
+#include "devices/driver/memory_range.h"
 #include "devices/vulkan/vulkan_kernels.h"
 #include "devices/vulkan/vulkan_memory.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "devices/cache_folder.h"
+#include "devices/driver/cache_folder.h"
 #include "devices/vulkan/vulkan_context.h"
 
 namespace tvmvm {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "devices/memory_range.h"
+#include "devices/driver/memory_range.h"
 
 namespace tvmvm {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "devices/hazards.h"
-#include "devices/queue_counts.h"
-#include "devices/status_words.h"
+#include "devices/driver/hazards.h"
+#include "devices/driver/queue_counts.h"
+#include "devices/driver/status_words.h"
 #include "devices/vulkan/vulkan_kernels.h"
 #include "devices/vulkan/vulkan_stream.h"
 #include "tvm-vm/device.h"

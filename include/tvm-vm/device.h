@@ -121,6 +121,16 @@ struct DeviceStatistics {
   int64_t waits = 0;  // of the host for work that was submitted; the CPU has none
 };
 
+// What a device is built as, the fastest first.
+enum class DeviceType : uint8_t {
+  kDiscreteGpu = 0,
+  kIntegratedGpu = 1,
+  kVirtualGpu = 2,
+  kCpu = 3,
+  kOther = 4
+};
+TVMVM_EXPORT const char* DeviceTypeName(DeviceType type);  // "discrete GPU", "CPU", ...; "device" of others
+
 // What `tvm-vm devices` says of a device.
 struct DeviceDescription {
   std::string hardware;  // "NVIDIA H100 80GB HBM3"
@@ -129,6 +139,7 @@ struct DeviceDescription {
   int64_t memory_bytes = 0;
   std::vector<std::string>
       features;  // those that matter: "f16", "subgroups", "shared memory with the host", ...
+  DeviceType type = DeviceType::kOther;
 };
 
 // Told how many kernels are ready, by one thread at a time. With one, nothing is left to the first launches.
@@ -160,6 +171,13 @@ class TVMVM_EXPORT Device {
   virtual Expected<std::unique_ptr<Queue>> NewQueue() = 0;
 
   virtual DeviceStatistics statistics() const = 0;
+
+  // The same hardware opened anew, with the options that this device was opened with: what a service does
+  // after kDeviceLost. This device stays lost: its memory, queues and kernels, and tensors and Vms that use
+  // them, are not carried over and say so at every use; whoever goes on makes them anew on the device that is
+  // returned. What the hardware holds for this device comes back when its last user lets go of it. Errors:
+  // kUnsupported where a device cannot be lost; those of opening a device.
+  virtual Expected<std::shared_ptr<Device>> Reopen() const;
 };
 
 // Runs a kernel's grid on threads. A service may inject its own pool. Implementations are thread-safe.

@@ -21,6 +21,8 @@ struct DeviceOptions {
 
   // With DefaultCacheFolder(), and validation where $TVMVM_VULKAN_VALIDATION is 1.
   TVMVM_EXPORT static DeviceOptions FromEnvironment();
+  // Why nothing is kept in the folder that is there; "" where it is used, or is yet to be made.
+  TVMVM_EXPORT std::string CacheProblem() const;
 };
 
 struct ListedDevice {
@@ -35,12 +37,14 @@ struct DeviceListing {
   std::vector<std::string> absent;  // kinds without device: "opencl: no OpenCL platform is installed"
 };
 
-// Asks every loader of this build. Never fails: what does not answer is in `absent`.
+// Asks every loader of this build; the devices of a kind come with the fastest first (DeviceType, then
+// memory), and each keeps the number that it has in its kind. Never fails: what does not answer is in
+// `absent`.
 TVMVM_EXPORT DeviceListing ListDevices();
 
 // `selection` is a kind ("cpu", "opencl", "vulkan", "null"), alone or with a position ("opencl:1") or a part
-// of the hardware's or driver's name ("vulkan:nvidia", upper or lower case alike); several that fit: the
-// first usable one. Errors: kInvalidArgument for a kind that does not exist; kNotFound with a list of what
+// of the hardware's or driver's name ("vulkan:nvidia", upper or lower case alike); of several that fit the
+// fastest usable one. Errors: kInvalidArgument for a kind that does not exist; kNotFound with a list of what
 // there is; whatever opening the device says.
 TVMVM_EXPORT Expected<std::shared_ptr<Device>> OpenDevice(std::string_view selection,
                                                           const DeviceOptions& options);

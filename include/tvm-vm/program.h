@@ -87,6 +87,7 @@ struct KernelSpec {
   std::string source_node;                  // name(s) of the source nodes that it computes
 };
 
+// What each is stands in bytecode/device_kinds.def.
 enum class KernelForm : uint8_t { kSharedObject = 0, kBitcode = 1, kOpenClC = 2, kSpirV = 3 };
 
 // Compiled kernels for one target, all of a program's kernels for that target in one blob.

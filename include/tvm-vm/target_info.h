@@ -12,17 +12,16 @@
 
 namespace tvmvm {
 
+// What each is stands in bytecode/device_kinds.def.
 enum class DeviceKind : uint8_t { kCpu = 0, kOpenCl = 1, kVulkan = 2, kNull = 3 };
-TVMVM_EXPORT const char* DeviceKindName(DeviceKind kind);
+TVMVM_EXPORT const char* DeviceKindName(DeviceKind kind);  // "cpu", "opencl", ...; "unknown"
 
 // Devices that share schedules and bytecode: OpenCL and Vulkan (and the null device, which stands for one)
 // differ in kernel libraries only. The number is the queue that a program's instructions name the device by.
 enum class DeviceClass : uint8_t { kCpu = 0, kGpu = 1 };
 inline constexpr uint32_t kDeviceClassCount = 2;
 TVMVM_EXPORT const char* DeviceClassName(DeviceClass device);  // "cpu", "gpu"
-constexpr DeviceClass ClassOf(DeviceKind kind) {
-  return kind == DeviceKind::kCpu ? DeviceClass::kCpu : DeviceClass::kGpu;
-}
+TVMVM_EXPORT DeviceClass ClassOf(DeviceKind kind);
 
 // Levels of CPU code that can stand in one file. A machine runs a level when it has all of its features.
 enum class CpuLevel : uint8_t { kX86_64_V3 = 0, kX86_64_V4 = 1, kAArch64 = 2, kHost = 3, kX86_64_V4Vnni = 4 };
@@ -56,7 +55,7 @@ struct TargetInfo {
 };
 
 // Whether grid points are work-groups.
-inline bool IsGpu(const TargetInfo& target) { return target.device != DeviceKind::kCpu; }
+inline bool IsGpu(const TargetInfo& target) { return ClassOf(target.device) != DeviceClass::kCpu; }
 
 TVMVM_EXPORT TargetInfo TargetInfoFor(CpuLevel level);
 // The GPU that code is made for when no particular one is known: what OpenCL 1.2 and Vulkan 1.1 devices of

@@ -24,8 +24,9 @@ TEST(DevicesCommand, ListsTheCpuFirst) {
   ASSERT_GE(listing["devices"].size(), 1u);
   const json& cpu = listing["devices"][0];
   EXPECT_EQ(cpu["name"], "cpu");
+  EXPECT_EQ(cpu["type"], "CPU");
   EXPECT_EQ(cpu["usable"], true);
-  for (const char* key : {"kind", "hardware", "driver", "api", "memory_bytes", "features"})
+  for (const char* key : {"kind", "hardware", "driver", "api", "type", "memory_bytes", "features"})
     EXPECT_TRUE(cpu.contains(key)) << key;
 }
 

@@ -1,4 +1,4 @@
-#include "devices/cache_folder.h"
+#include "devices/driver/cache_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

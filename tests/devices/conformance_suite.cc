@@ -510,6 +510,23 @@ TEST_F(Conformance, FreesMemoryAfterItsWork) {
   EXPECT_EQ(device_->statistics().live_bytes, before);
 }
 
+// What is on one of the two is nothing to the other, which outlives it.
+TEST_F(Conformance, IsOpenedAnew) {
+  const DeviceMemory old = Upload(std::vector<int32_t>(64, 1));
+  auto again = device_->Reopen();
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ((*again)->name(), device_->name());
+  EXPECT_EQ((*again)->description().hardware, device_->description().hardware);
+  EXPECT_EQ((*again)->statistics().live_bytes, 0);
+  EXPECT_THAT(Download<int32_t>({old, 0}, 64), ::testing::Each(1));
+  TearDown();
+  memory_.clear();
+  device_ = std::move(*again);
+  queue_ = std::move(device_->NewQueue().value());
+  const DeviceMemory fresh = Upload(std::vector<int32_t>(64, 2));
+  EXPECT_THAT(Download<int32_t>({fresh, 0}, 64), ::testing::Each(2));
+}
+
 TEST_F(Conformance, NamesUnknownKernels) {
   std::vector<KernelSpec> kernels = Kernels();
   kernels[2].symbol = "nowhere";

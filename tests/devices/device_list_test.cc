@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 
 namespace tvmvm {
 namespace {
@@ -27,6 +28,20 @@ TEST(DeviceList, EveryUsableDeviceOpensByItsName) {
       EXPECT_EQ((*device)->name(), listed.name);
       EXPECT_EQ((*device)->description().hardware, listed.description.hardware);
     }
+  }
+}
+
+// What a kind's name alone selects is the first of those that are listed.
+TEST(DeviceList, AKindMeansItsFastestDevice) {
+  std::map<DeviceKind, ListedDevice> first;
+  for (const ListedDevice& listed : ListDevices().devices) {
+    const auto [entry, is_first] = first.emplace(listed.kind, listed);
+    const ListedDevice& faster = entry->second;
+    EXPECT_TRUE(is_first || !listed.unusable.empty() || faster.description.type <= listed.description.type);
+    if (!is_first || !listed.unusable.empty()) continue;
+    auto device = OpenDevice(DeviceKindName(listed.kind), {});
+    ASSERT_TRUE(device) << device.error().message;
+    EXPECT_EQ((*device)->name(), listed.name);
   }
 }
 

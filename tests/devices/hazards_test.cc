@@ -1,4 +1,4 @@
-#include "devices/hazards.h"
+#include "devices/driver/hazards.h"
 
 #include <gtest/gtest.h>
 

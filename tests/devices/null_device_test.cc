@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tvm-vm/cpu_device.h"
+
 namespace tvmvm {
 namespace {
 
@@ -25,6 +27,32 @@ TEST(NullDevice, IsLostForGood) {
   auto other = *device->NewQueue();
   EXPECT_EQ(other->Wait(nullptr).error().code, Code::kDeviceLost);
   device->Free(memory);
+}
+
+// Opened anew it works; the lost one, and what was on it, does not.
+TEST(NullDevice, IsOpenedAnew) {
+  auto device = CreateNullDevice({.kind = DeviceKind::kVulkan, .max_bytes = 32, .lose_at_submit = 1});
+  auto queue = *device->NewQueue();
+  DeviceMemory memory = *device->Allocate(16);
+  EXPECT_EQ(queue->Fill({memory, 0}, 1, 16).error().code, Code::kDeviceLost);
+  auto again = device->Reopen();
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ((*again)->target().device, DeviceKind::kVulkan);
+  EXPECT_EQ((*again)->statistics().live_bytes, 0);
+  DeviceMemory fresh = *(*again)->Allocate(32);
+  EXPECT_EQ((*again)->Allocate(1).error().code, Code::kOutOfMemory);
+  auto fresh_queue = *(*again)->NewQueue();
+  EXPECT_TRUE(fresh_queue->Fill({fresh, 0}, 1, 32));
+  EXPECT_TRUE(fresh_queue->Wait(nullptr));
+  EXPECT_EQ(queue->Fill({memory, 0}, 1, 16).error().code, Code::kDeviceLost);
+  (*again)->Free(fresh);
+  device->Free(memory);
+}
+
+TEST(NullDevice, MayStayLost) {
+  auto device = CreateNullDevice({.lose_at_submit = 1, .stays_lost = true});
+  EXPECT_EQ(device->Reopen().error().code, Code::kDeviceLost);
+  EXPECT_EQ(CreateCpuDevice({})->Reopen().error().code, Code::kUnsupported);
 }
 
 TEST(NullDevice, FailsALaunch) {

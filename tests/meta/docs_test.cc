@@ -57,6 +57,26 @@ TEST(DocsTest, LinksLeadSomewhere) {
   }
 }
 
+// Whatever names the null device is a place that a new device joins: the list of them is complete.
+TEST(DocsTest, AddingADeviceNamesEveryPlace) {
+  const std::string document = ReadText(SourceRoot() / "docs/adding_a_device.md");
+  std::vector<std::string> files = SourceFiles();
+  for (std::string& file : FilesBelow("include", {".h"})) files.push_back(std::move(file));
+  for (const char* file : {"CMakeLists.txt", "cmake/install.cmake", "tests/devices/CMakeLists.txt"})
+    files.emplace_back(file);
+  static const std::regex names_null(R"re(\bkNull\b|devices/null|"null", \{|vulkan, null|opencl vulkan)re");
+  int places = 0;
+  for (const std::string& file : files) {
+    if (file.starts_with("devices/null/") || (file.starts_with("tests/") && file.ends_with("_test.cc")))
+      continue;
+    if (file == "tests/devices/null_conformance.cc") continue;
+    if (!std::regex_search(ReadText(SourceRoot() / file), names_null)) continue;
+    ++places;
+    EXPECT_NE(document.find('`' + file + '`'), std::string::npos) << file << " names the null device";
+  }
+  EXPECT_GE(places, 5);
+}
+
 TEST(DocsTest, ReadmeIsOnePage) { EXPECT_LE(ReadLines(SourceRoot() / "README.md").size(), 120u); }
 
 TEST(DocsTest, CommandsOfTheToolExist) {

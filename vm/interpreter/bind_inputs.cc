@@ -21,12 +21,12 @@ Status Machine::BindInputs(const Arguments& inputs) {
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     if (const Tensor* tensor = inputs.tensor(i)) {
       if (gpu != nullptr && residents_[i] != nullptr) {
-        refs[i] = TensorOnDevice(*tensor, true);
+        frames.refs[i] = TensorOnDevice(*tensor, true);
       } else {
-        TVMVM_TRY(refs[i], BindTensor(*tensor, i));
+        TVMVM_TRY(frames.refs[i], BindTensor(*tensor, i));
       }
     } else if (const Value* value = inputs.value(i); value != nullptr && !value->is_none()) {
-      TVMVM_CHECK_OK(BindContainer(*value, i, &refs[i]));
+      TVMVM_CHECK_OK(BindContainer(*value, i, &frames.refs[i]));
     }
   }
   return {};
@@ -57,12 +57,12 @@ bool Machine::IsResident(const Tensor& tensor) const {
 }
 
 TensorObject* Machine::TensorOnDevice(const Tensor& tensor, bool read_only) {
-  Buffer* buffer = pool.NewBuffer();
+  Buffer* buffer = memory.pool.NewBuffer();
   buffer->device = DeviceClass::kGpu;
   buffer->bytes = tensor.byte_count();
   buffer->read_only = read_only;
   buffer->place = {tensor.device_memory()};
-  return pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
+  return memory.pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
 }
 
 // By the run's own queue: making one takes long.
@@ -70,7 +70,7 @@ Status Machine::CopyOut(const Tensor& tensor, void* to) {
   const Status status = gpu->queue().CopyOut(to, {tensor.device_memory()}, tensor.byte_count());
   gpu->Submitted(status, true);
   TVMVM_CHECK_OK(status);
-  TVMVM_CHECK_OK(gpu->Wait(this));
+  TVMVM_CHECK_OK(gpu->Wait(&run));
   return {};
 }
 
@@ -78,16 +78,16 @@ Status Machine::CopyIn(const Tensor& tensor, const void* from) {
   const Status status = gpu->queue().CopyIn({tensor.device_memory()}, from, tensor.byte_count());
   gpu->Submitted(status);
   TVMVM_CHECK_OK(status);
-  TVMVM_CHECK_OK(gpu->Wait(this));
+  TVMVM_CHECK_OK(gpu->Wait(&run));
   return {};
 }
 
 Expected<Object*> Machine::BindTensor(const Tensor& tensor, uint32_t input) {
   if (tensor.device()) {  // the program wants it on the host
-    Buffer* buffer = NewArenaBuffer(nullptr, tensor.byte_count());
-    if (buffer == nullptr) return tl::unexpected(error_);
+    Buffer* buffer = memory.NewArenaBuffer(nullptr, tensor.byte_count());
+    if (buffer == nullptr) return tl::unexpected(run.error());
     buffer->read_only = true;
-    Owned<TensorObject> object(pool, pool.NewTensor(buffer, tensor.dtype(), tensor.shape()));
+    Owned<TensorObject> object(memory.pool, memory.pool.NewTensor(buffer, tensor.dtype(), tensor.shape()));
     TVMVM_CHECK_OK(IsResident(tensor)
                        ? CopyOut(tensor, buffer->data)
                        : Tensor::Borrow(tensor.dtype(), tensor.shape(), buffer->data).CopyFrom(tensor));
@@ -98,17 +98,17 @@ Expected<Object*> Machine::BindTensor(const Tensor& tensor, uint32_t input) {
   if (has_given_outputs_ && MayOverlap(tensor, bytes)) [[unlikely]]
     TVMVM_CHECK_OK(CheckApart(tensor, input));
   if (tensor.dtype() != DType::kString && !IsElementAligned(tensor.data(), tensor.dtype())) {
-    buffer = NewArenaBuffer(nullptr, bytes);
-    if (buffer == nullptr) return tl::unexpected(error_);
+    buffer = memory.NewArenaBuffer(nullptr, bytes);
+    if (buffer == nullptr) return tl::unexpected(run.error());
     std::memcpy(buffer->data, tensor.data(), static_cast<size_t>(bytes));
   } else {
-    buffer = pool.NewBuffer();
+    buffer = memory.pool.NewBuffer();
     if (tensor.data() != nullptr) buffer->data = static_cast<char*>(tensor.data());
     buffer->bytes = bytes;
     buffer->strings = tensor.shared_strings();
   }
   buffer->read_only = true;
-  return pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
+  return memory.pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
 }
 
 // A sequence or a tuple, and all that is in it, with a list of what is left to do instead of recursion. What
@@ -125,10 +125,10 @@ Status Machine::BindContainer(const Value& value, uint32_t input, Object** to) {
       return {};
     }
     const std::vector<Value>& elements = from.elements();
-    object = pool.NewContainer(from.is_tuple() ? ObjectKind::kTuple : ObjectKind::kSequence);
+    object = memory.pool.NewContainer(from.is_tuple() ? ObjectKind::kTuple : ObjectKind::kSequence);
     *place = object;
     object->tag = from.tag();
-    TVMVM_CHECK_OK(pool.Reserve(object, std::max<size_t>(1, elements.size())));
+    TVMVM_CHECK_OK(memory.pool.Reserve(object, std::max<size_t>(1, elements.size())));
     object->elements.resize(elements.size());
     for (size_t i = 0; i < elements.size(); ++i)
       if (!elements[i].is_none()) pending.push_back({&elements[i], object, i});

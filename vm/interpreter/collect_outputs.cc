@@ -167,13 +167,13 @@ Expected<Tensor> Machine::HandOut(TensorObject& result) {
   if (buffer.origin == BufferOrigin::kHost) {
     std::shared_ptr<void> owner = OwnHost(buffer.data);
     buffer.origin = BufferOrigin::kBorrowed;
-    budget.Release(buffer.charged);
+    memory.budget.Release(buffer.charged);
     buffer.charged = 0;
     if (!owner) return MakeError(Code::kOutOfMemory, "the host has no memory for an owner");
     return Tensor::Share(result.dtype, result.shape, result.data, std::move(owner));
   }
-  TVMVM_CHECK_OK(budget.Reserve(result.bytes, "copy"));
-  budget.Release(result.bytes);
+  TVMVM_CHECK_OK(memory.budget.Reserve(result.bytes, "copy"));
+  memory.budget.Release(result.bytes);
   TVMVM_TRY(Tensor tensor, Tensor::Allocate(result.dtype, result.shape));
   std::memcpy(tensor.data(), result.data, static_cast<size_t>(result.bytes));
   return tensor;

@@ -16,11 +16,11 @@ struct Place {
 };
 
 uint32_t FunctionIndex(Machine& m) {
-  return static_cast<uint32_t>(m.frame().function - m.program.functions.data());
+  return static_cast<uint32_t>(m.frames.top().function - m.program.functions.data());
 }
 
 uint64_t TagOf(Machine& m, const uint32_t* pc) {
-  return uint64_t{FunctionIndex(m)} << 32 | static_cast<uint64_t>(pc - m.code);
+  return uint64_t{FunctionIndex(m)} << 32 | static_cast<uint64_t>(pc - m.frames.code);
 }
 
 // Narrows a place to what begins at `offset`; false after Fail.
@@ -34,11 +34,11 @@ bool MoveTo(Machine& m, const uint32_t* pc, int64_t offset, int64_t wanted, Buff
 }
 
 bool PlaceAt(Machine& m, const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Place* place) {
-  Object* object = m.refs[reg];
+  Object* object = m.frames.refs[reg];
   const Buffer* buffer = BufferOf(object);
   if (buffer == nullptr || buffer->device == DeviceClass::kCpu) [[unlikely]] {
-    m.Fail(pc, Code::kInvalidProgram,
-           "r" + std::to_string(reg) + (buffer == nullptr ? " holds no tensor" : " is on the cpu"));
+    m.run.Fail(pc, Code::kInvalidProgram,
+               "r" + std::to_string(reg) + (buffer == nullptr ? " holds no tensor" : " is on the cpu"));
     return false;
   }
   *place = {buffer->place, buffer->bytes, buffer->read_only};
@@ -52,11 +52,11 @@ bool PlaceAt(Machine& m, const uint32_t* pc, uint32_t reg, int64_t offset, int64
 
 // Of a slot, all of its bytes.
 bool PlaceOfSlot(Machine& m, const uint32_t* pc, uint32_t number, Place* place) {
-  const Slot& slot = m.slots[number];
+  const Slot& slot = m.frames.slots[number];
   const Buffer* buffer = m.ArenaOf(pc, number);
   if (buffer == nullptr) return false;
   if (buffer->device == DeviceClass::kCpu) [[unlikely]] {
-    m.Fail(pc, Code::kInvalidProgram, "slot s" + std::to_string(number) + " is on the cpu");
+    m.run.Fail(pc, Code::kInvalidProgram, "slot s" + std::to_string(number) + " is on the cpu");
     return false;
   }
   *place = {slot.stand_in != nullptr ? DeviceSpan{slot.stand_in->device_memory()} : buffer->place, slot.bytes,
@@ -66,7 +66,7 @@ bool PlaceOfSlot(Machine& m, const uint32_t* pc, uint32_t number, Place* place) 
 }
 
 bool PlaceOf(Machine& m, const uint32_t* pc, BufferOperand operand, int64_t wanted, Place* place) {
-  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : m.scalars[operand.offset];
+  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : m.frames.scalars[operand.offset];
   if (operand.is_register()) return PlaceAt(m, pc, operand.base, offset, wanted, place);
   if (operand.is_slot()) {
     if (!PlaceOfSlot(m, pc, operand.index(), place)) return false;
@@ -83,7 +83,7 @@ bool Check(Machine& m, const uint32_t* pc, const Status& status, bool writes_hos
   m.gpu->Submitted(status, writes_host);
   if (status) [[likely]]
     return true;
-  m.Fail(pc, status.error());
+  m.run.Fail(pc, status.error());
   return false;
 }
 
@@ -94,13 +94,13 @@ class AlignedCopies {
   AlignedCopies(const AlignedCopies&) = delete;
   AlignedCopies& operator=(const AlignedCopies&) = delete;
   ~AlignedCopies() {
-    for (Buffer* buffer : buffers_) m_.pool.Release(buffer);
+    for (Buffer* buffer : buffers_) m_.memory.pool.Release(buffer);
   }
 
   // Puts a copy in the span's place; false after Fail.
   bool Replace(const uint32_t* pc, DeviceSpan* span) {
     buffers_.push_back(nullptr);
-    Buffer* copy = m_.NewDeviceBuffer(pc, span->bytes, false);
+    Buffer* copy = m_.memory.NewDeviceBuffer(pc, span->bytes, false);
     if (copy == nullptr) return false;
     buffers_.back() = copy;
     DeviceSpan source = *span;
@@ -144,7 +144,7 @@ const uint32_t* CopyOut(Machine& m, const uint32_t* pc, BufferOperand to, Buffer
   Place source;
   if (!m.BytesOf(pc, to, count, &target, &read_only)) return nullptr;
   if (!PlaceOf(m, pc, from, count, &source)) return nullptr;
-  if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   if (count > 0 && !Check(m, pc, m.gpu->queue().CopyOut(target.data, source.span, count), true))
     return nullptr;
   if (m.gpu->writes_host() && !MoreCopiesFollow(next) && !m.WaitForDevice(pc)) return nullptr;
@@ -158,7 +158,7 @@ const uint32_t* CopyIn(Machine& m, const uint32_t* pc, BufferOperand to, BufferO
   Place target;
   if (!PlaceOf(m, pc, to, count, &target)) return nullptr;
   if (!m.BytesOf(pc, from, count, &source, &read_only)) return nullptr;
-  if (target.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (target.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   // What a copy to the CPU is about to write may be the source.
   if (m.gpu->writes_host() && !m.WaitForDevice(pc)) return nullptr;
   if (count > 0 && !Check(m, pc, m.gpu->queue().CopyIn(target.span, source.data, count))) return nullptr;
@@ -168,7 +168,7 @@ const uint32_t* CopyIn(Machine& m, const uint32_t* pc, BufferOperand to, BufferO
 }  // namespace
 
 bool Machine::WaitForDevice(const uint32_t* pc) {
-  const Expected<std::optional<KernelFailure>> done = gpu->Wait(this);
+  const Expected<std::optional<KernelFailure>> done = gpu->Wait(&run);
   if (!done) {
     FailWork(*this, pc, done.error());
     return false;
@@ -177,12 +177,12 @@ bool Machine::WaitForDevice(const uint32_t* pc) {
   const FunctionId function{static_cast<uint32_t>((*done)->tag >> 32)};
   const auto word = static_cast<uint32_t>((*done)->tag);
   const KernelSpec& kernel = program.kernels[program.function(function).code[word + 1]];
-  FailAt(function, word, Code::kInvalidArgument, KernelFailureText(kernel, (*done)->code));
+  run.FailAt(function, word, Code::kInvalidArgument, KernelFailureText(kernel, (*done)->code));
   return false;
 }
 
 const uint32_t* FailOnDevice(Machine& m, const uint32_t* pc, uint32_t reg) {
-  return m.Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + " is on the gpu");
+  return m.run.Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + " is on the gpu");
 }
 
 const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
@@ -197,7 +197,7 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
     Place place;
     if (!PlaceOf(m, pc, operand, 0, &place)) return nullptr;
     if (place.read_only && IsWritten(kernel.buffers[i])) [[unlikely]]
-      return m.Fail(
+      return m.run.Fail(
           pc, Code::kInvalidProgram,
           "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
     m.places[i] = place.span;
@@ -210,19 +210,19 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   LaunchRequest request;
   request.kernels = binding.kernels;
   request.kernel = binding.index;
-  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.scalars[shape[1 + axis]];
-  request.flops = m.scalars[shape[5]];
-  request.bytes = m.scalars[shape[6]];
-  request.scalars = m.Gather(scalar_list, m.numbers.data());
+  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.frames.scalars[shape[1 + axis]];
+  request.flops = m.frames.scalars[shape[5]];
+  request.bytes = m.frames.scalars[shape[6]];
+  request.scalars = m.frames.Gather(scalar_list, m.numbers.data());
   request.buffers = {m.places.data(), list[0]};
   request.tag = TagOf(m, pc);
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
-  const Expected<int32_t> submitted = m.gpu->queue().Launch(request, &m);
+  const Expected<int32_t> submitted = m.gpu->queue().Launch(request, &m.run);
   m.gpu->Submitted(submitted);
   if (!submitted) [[unlikely]]
     return FailWork(m, pc, submitted.error());
   if (*submitted != 0) [[unlikely]]
-    return m.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *submitted, request.scalars));
+    return m.run.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *submitted, request.scalars));
   if (m.observer) {  // whoever looks wants to know what it took, not when it was submitted
     if (!m.WaitForDevice(pc)) return nullptr;
     ObserveLaunch(m, pc, request, begin_ns);
@@ -233,10 +233,10 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
 const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
   const uint32_t* after = list + 1 + 2 * list[0];
-  const int64_t count = m.scalars[after[0]];
+  const int64_t count = m.frames.scalars[after[0]];
   Place place;
   if (!PlaceOf(m, pc, {list[1], list[2]}, count, &place)) return nullptr;
-  if (place.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (place.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   const auto value = static_cast<uint8_t>(after[1] & 0xff);
   if (count > 0 && !Check(m, pc, m.gpu->queue().Fill(place.span, value, count))) return nullptr;
   return after + 2;
@@ -245,11 +245,11 @@ const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc) {
 const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, BufferOperand source, const Shape& shape) {
   const auto dtype = static_cast<DType>(pc[4]);
   Place place;
-  if (dtype == DType::kString) return m.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
+  if (dtype == DType::kString) return m.run.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
   if (!PlaceOf(m, pc, source, DTypeBytes(dtype, *shape.ElementCount()), &place)) return nullptr;
   if ((place.span.offset & (ElementAlignment(dtype) - 1)) != 0) [[unlikely]]
     return m.FailUnaligned(pc, dtype, source);
-  const Slot* slot = source.is_slot() ? &m.slots[source.index()] : nullptr;
+  const Slot* slot = source.is_slot() ? &m.frames.slots[source.index()] : nullptr;
   TensorObject* tensor = nullptr;
   if (slot != nullptr && slot->stand_in != nullptr) {
     tensor = m.TensorOnDevice(*slot->stand_in, slot->read_only);
@@ -257,12 +257,12 @@ const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, BufferOperand sourc
     tensor->shape = shape;
     tensor->bytes = DTypeBytes(dtype, *shape.ElementCount());
   } else {
-    Buffer* buffer = BufferOf(m.refs[slot != nullptr ? slot->arena : source.base]);
+    Buffer* buffer = BufferOf(m.frames.refs[slot != nullptr ? slot->arena : source.base]);
     ObjectPool::Retain(buffer);
-    tensor = m.pool.NewTensor(buffer, dtype, shape);
+    tensor = m.memory.pool.NewTensor(buffer, dtype, shape);
   }
   tensor->begin = place.span.offset - tensor->buffer->place.offset;
-  m.SetRef(pc[1], tensor);
+  m.frames.SetRef(pc[1], tensor);
   return AfterList(pc + 5);
 }
 
@@ -270,17 +270,17 @@ const uint32_t* HandleAllocateOn(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 4;
   const auto dtype = static_cast<DType>(pc[3]);
   Shape shape;
-  if (!m.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
+  if (!m.run.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
   TensorObject* tensor = nullptr;
   if (pc[2] == 0) {
-    tensor = m.NewTensor(pc, dtype, shape, "tensor");
+    tensor = m.memory.NewTensor(pc, dtype, shape, "tensor");
   } else if (dtype == DType::kString) {
-    return m.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
-  } else if (Buffer* buffer = m.NewDeviceBuffer(pc, DTypeBytes(dtype, *shape.ElementCount()), false)) {
-    tensor = m.pool.NewTensor(buffer, dtype, shape);
+    return m.run.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
+  } else if (Buffer* buffer = m.memory.NewDeviceBuffer(pc, DTypeBytes(dtype, *shape.ElementCount()), false)) {
+    tensor = m.memory.pool.NewTensor(buffer, dtype, shape);
   }
   if (tensor == nullptr) return nullptr;
-  m.SetRef(pc[1], tensor);
+  m.frames.SetRef(pc[1], tensor);
   return AfterList(list);
 }
 
@@ -291,14 +291,14 @@ namespace {
 const uint32_t* CopyNow(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
   const uint32_t* after = list + 1 + 2 * list[0];
-  const int64_t count = m.scalars[*after];
+  const int64_t count = m.frames.scalars[*after];
   const BufferOperand to{list[1], list[2]}, from{list[3], list[4]};
   if (!m.IsOnDevice(to)) return CopyOut(m, pc, to, from, count, after + 1);
   if (!m.IsOnDevice(from)) return CopyIn(m, pc, to, from, count, after + 1);
   Place target, source;
   if (!PlaceOf(m, pc, to, count, &target) || !PlaceOf(m, pc, from, count, &source)) return nullptr;
   const bool same = IsSame(target, source);
-  if (target.read_only && !same) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (target.read_only && !same) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   if (count > 0 && !same && !Check(m, pc, m.gpu->queue().Copy(target.span, source.span, count)))
     return nullptr;
   if (m.gpu->writes_host() && !MoreCopiesFollow(after + 1) && !m.WaitForDevice(pc)) return nullptr;
@@ -310,13 +310,13 @@ const uint32_t* LoadNow(Machine& m, const uint32_t* pc, BufferOperand operand) {
   const int64_t bytes = DTypeBits(dtype) / 8;
   Place place;
   alignas(8) char element[16];
-  if (!m.PollBeforeWork(pc) || !PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
+  if (!m.run.PollBeforeWork(pc) || !PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
   if (!Check(m, pc, m.gpu->queue().CopyOut(element, place.span, bytes), true)) {
     m.gpu->Abandon();  // nothing may be written here later
     return nullptr;
   }
   if (!m.WaitForDevice(pc)) return nullptr;
-  m.scalars[pc[1]] = LoadElement(dtype, element);
+  m.frames.scalars[pc[1]] = LoadElement(dtype, element);
   return pc + 5;
 }
 
@@ -326,8 +326,8 @@ const uint32_t* StoreNow(Machine& m, const uint32_t* pc, BufferOperand operand) 
   Place place;
   alignas(8) char element[16];
   if (!PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
-  if (place.read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  StoreElement(dtype, element, m.scalars[pc[4]]);
+  if (place.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  StoreElement(dtype, element, m.frames.scalars[pc[4]]);
   if (!Check(m, pc, m.gpu->queue().CopyIn(place.span, element, bytes))) return nullptr;
   return pc + 5;
 }
@@ -339,7 +339,7 @@ const uint32_t* Observed(Machine& m, const uint32_t* pc, DeviceClass from, Devic
   if (!m.WaitForDevice(pc)) return nullptr;
   CopyRecord record{.from = from, .to = to, .bytes = bytes};
   record.function = FunctionId{FunctionIndex(m)};
-  record.word = static_cast<uint32_t>(pc - m.code);
+  record.word = static_cast<uint32_t>(pc - m.frames.code);
   record.begin_ns = SteadyNanoseconds();
   const uint32_t* next = work();
   if (next == nullptr || !m.WaitForDevice(pc)) return nullptr;
@@ -369,7 +369,8 @@ const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc) {
   // A constant is wherever it is copied to, but for copies to the CPU.
   const BufferOperand source{list[3], list[4]};
   const DeviceClass from = source.is_constant() ? DeviceClass::kGpu : ClassOf(m, source);
-  return Observed(m, pc, from, to, m.scalars[*(list + 1 + 2 * list[0])], [&] { return CopyNow(m, pc); });
+  return Observed(m, pc, from, to, m.frames.scalars[*(list + 1 + 2 * list[0])],
+                  [&] { return CopyNow(m, pc); });
 }
 
 const uint32_t* LoadFromDevice(Machine& m, const uint32_t* pc, BufferOperand source) {

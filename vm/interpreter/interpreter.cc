@@ -17,17 +17,17 @@ void Interpret(Machine& m, const uint32_t* pc) {
 #include "bytecode/opcodes.def"
 #undef OP
   };
-  uint64_t steps = m.steps;
+  uint64_t steps = m.run.steps;
   goto* kLabels[*pc & 0xff];
 
-#define OP(name, mnemonic, operands, effect, meaning)          \
-  do_##name : {                                                \
-    ++steps;                                                   \
-    if constexpr (ReadsSteps(Effect::effect)) m.steps = steps; \
-    pc = Handle##name(m, pc);                                  \
-    if (pc == nullptr) [[unlikely]]                            \
-      return;                                                  \
-    goto* kLabels[*pc & 0xff];                                 \
+#define OP(name, mnemonic, operands, effect, meaning)              \
+  do_##name : {                                                    \
+    ++steps;                                                       \
+    if constexpr (ReadsSteps(Effect::effect)) m.run.steps = steps; \
+    pc = Handle##name(m, pc);                                      \
+    if (pc == nullptr) [[unlikely]]                                \
+      return;                                                      \
+    goto* kLabels[*pc & 0xff];                                     \
   }
 #include "bytecode/opcodes.def"
 #undef OP

@@ -13,7 +13,7 @@ namespace {
 // values of any type, of which only the kernel knows: kInvalid.
 DType ElementsOf(const Machine& m, BufferOperand operand) {
   if (operand.is_constant()) return m.program.constants[operand.index()].dtype;
-  const Object* object = m.refs[operand.base];
+  const Object* object = m.frames.refs[operand.base];
   return object->kind == ObjectKind::kTensor ? static_cast<const TensorObject*>(object)->dtype
                                              : DType::kInvalid;
 }
@@ -33,8 +33,8 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
       }
     }
     if (read_only && IsWritten(kernel.buffers[i])) [[unlikely]] {
-      m.Fail(pc, Code::kInvalidProgram,
-             "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
+      m.run.Fail(pc, Code::kInvalidProgram,
+                 "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
       return false;
     }
     m.addresses[i] = bytes.data;
@@ -47,8 +47,8 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
 void ObserveLaunch(Machine& m, const uint32_t* pc, const LaunchRequest& request, int64_t begin_ns) {
   LaunchRecord record;
   record.kernel = KernelId{pc[1]};
-  record.function = FunctionId{static_cast<uint32_t>(m.frame().function - m.program.functions.data())};
-  record.word = static_cast<uint32_t>(pc - m.code);
+  record.function = FunctionId{static_cast<uint32_t>(m.frames.top().function - m.program.functions.data())};
+  record.word = static_cast<uint32_t>(pc - m.frames.code);
   record.begin_ns = begin_ns;
   record.end_ns = SteadyNanoseconds();
   record.flops = request.flops;
@@ -58,12 +58,12 @@ void ObserveLaunch(Machine& m, const uint32_t* pc, const LaunchRequest& request,
 }
 
 const uint32_t* FailWork(Machine& m, const uint32_t* pc, const Error& error) {
-  if (error.code == Code::kCancelled && !m.PollBeforeWork(pc)) return nullptr;
-  return m.Fail(pc, error);
+  if (error.code == Code::kCancelled && !m.run.PollBeforeWork(pc)) return nullptr;
+  return m.run.Fail(pc, error);
 }
 
 const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
-  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.run.PollBeforeWork(pc)) return nullptr;
   if (pc[2] != 0) return LaunchOnDevice(m, pc);
   const KernelBinding& binding = m.binding.kernels[pc[1]];
   const KernelSpec& kernel = m.program.kernels[pc[1]];
@@ -75,19 +75,19 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   LaunchRequest request;
   request.kernels = binding.kernels;
   request.kernel = binding.index;
-  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.scalars[shape[1 + axis]];
-  request.scratch_bytes = m.scalars[shape[4]];
-  request.flops = m.scalars[shape[5]];
-  request.bytes = m.scalars[shape[6]];
-  request.scalars = m.Gather(scalar_list, m.numbers.data());
+  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.frames.scalars[shape[1 + axis]];
+  request.scratch_bytes = m.frames.scalars[shape[4]];
+  request.flops = m.frames.scalars[shape[5]];
+  request.bytes = m.frames.scalars[shape[6]];
+  request.scalars = m.frames.Gather(scalar_list, m.numbers.data());
   request.addresses = {m.addresses.data(), buffer_list[0]};
 
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
-  const Expected<int32_t> code = m.cpu->Launch(request, &m);
+  const Expected<int32_t> code = m.cpu->Launch(request, &m.run);
   if (!code) [[unlikely]]
     return FailWork(m, pc, code.error());
   if (*code != 0) [[unlikely]]
-    return m.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *code, request.scalars));
+    return m.run.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *code, request.scalars));
   if (m.observer) ObserveLaunch(m, pc, request, begin_ns);
   return buffer_list + 1 + 2 * buffer_list[0];
 }
@@ -95,10 +95,10 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
 const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
   const uint32_t* after = list + 1 + 2 * list[0];
-  const int64_t count = m.scalars[*after];
+  const int64_t count = m.frames.scalars[*after];
   Bytes to, from;
   bool to_read_only = false, from_read_only = false;
-  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.run.PollBeforeWork(pc)) return nullptr;
   if (m.gpu != nullptr) {
     if (m.IsOnDevice(BufferOperand{list[1]}) || m.IsOnDevice(BufferOperand{list[3]}))
       return CopyOnDevice(m, pc);
@@ -106,7 +106,7 @@ const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
   }
   if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &to_read_only)) return nullptr;
   if (!m.BytesOf(pc, {list[3], list[4]}, count, &from, &from_read_only)) return nullptr;
-  if (to_read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (to_read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   std::memmove(to.data, from.data, static_cast<size_t>(count));
   return after + 1;
 }
@@ -114,36 +114,36 @@ const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
 const uint32_t* HandleFill(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
   const uint32_t* after = list + 1 + 2 * list[0];
-  const int64_t count = m.scalars[after[0]];
+  const int64_t count = m.frames.scalars[after[0]];
   Bytes to;
   bool read_only = false;
-  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.run.PollBeforeWork(pc)) return nullptr;
   if (m.IsOnDevice(BufferOperand{list[1]})) return FillOnDevice(m, pc);
   if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &read_only)) return nullptr;
-  if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   std::memset(to.data, static_cast<int>(after[1] & 0xff), static_cast<size_t>(count));
   return after + 2;
 }
 
 // The CPU has done its work when an instruction ends.
 const uint32_t* HandleWait(Machine& m, const uint32_t* pc) {
-  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.run.PollBeforeWork(pc)) return nullptr;
   if (pc[1] != 0 && m.gpu != nullptr && !m.WaitForDevice(pc)) return nullptr;
   return pc + 2;
 }
 
 const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
-  if (!m.PollBeforeWork(pc)) return nullptr;
+  if (!m.run.PollBeforeWork(pc)) return nullptr;
   const uint32_t* scalar_list = pc + 2;
   const uint32_t* ref_list = AfterList(scalar_list);
   const uint32_t* scalar_results = AfterList(ref_list);
   const uint32_t* ref_results = AfterList(scalar_results);
 
-  const std::span<const int64_t> scalars = m.Gather(scalar_list, m.numbers.data());
+  const std::span<const int64_t> scalars = m.frames.Gather(scalar_list, m.numbers.data());
   int64_t* new_scalars = m.numbers.data() + scalar_list[0];
   for (uint32_t i = 0; i < ref_list[0]; ++i) {
     if (m.IsOnDevice(ref_list[1 + i])) return FailOnDevice(m, pc, ref_list[1 + i]);
-    m.objects[i] = m.refs[ref_list[1 + i]];
+    m.objects[i] = m.frames.refs[ref_list[1 + i]];
   }
   Object** new_refs = m.objects.data() + ref_list[0];
   std::fill_n(new_scalars, scalar_results[0], 0);
@@ -153,15 +153,15 @@ const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
                 {m.objects.data(), ref_list[0]},
                 {new_scalars, scalar_results[0]},
                 {new_refs, ref_results[0]},
-                m.pool,
-                m};
+                m.memory.pool,
+                m.run};
   if (Status status = RunHostFunction(pc[1], call); !status) {
-    for (uint32_t i = 0; i < ref_results[0]; ++i) m.pool.Release(new_refs[i]);
+    for (uint32_t i = 0; i < ref_results[0]; ++i) m.memory.pool.Release(new_refs[i]);
     return FailWork(m, pc, status.error());
   }
-  if (call.moved != HostCall::kNone) m.refs[ref_list[1 + call.moved]] = nullptr;
-  for (uint32_t i = 0; i < scalar_results[0]; ++i) m.scalars[scalar_results[1 + i]] = new_scalars[i];
-  for (uint32_t i = 0; i < ref_results[0]; ++i) m.SetRef(ref_results[1 + i], new_refs[i]);
+  if (call.moved != HostCall::kNone) m.frames.refs[ref_list[1 + call.moved]] = nullptr;
+  for (uint32_t i = 0; i < scalar_results[0]; ++i) m.frames.scalars[scalar_results[1 + i]] = new_scalars[i];
+  for (uint32_t i = 0; i < ref_results[0]; ++i) m.frames.SetRef(ref_results[1 + i], new_refs[i]);
   return AfterList(ref_results);
 }
 

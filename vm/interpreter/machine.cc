@@ -1,42 +1,28 @@
 #include "vm/interpreter/machine.h"
 
-#include <chrono>
-
 #include "vm/objects/owned.h"
 
 namespace tvmvm {
-namespace {
-
-constexpr uint64_t kNoStepLimit = UINT64_MAX;
-constexpr uint64_t kStepsBetweenLooks = 256;  // a look at the clock costs as much as twenty instructions
-
-}  // namespace
-
-int64_t SteadyNanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 Machine::Machine(std::shared_ptr<const Binding> owner)
-    : program(*owner->program),
-      binding(*owner),
-      pool(&arena_, &budget),
-      plans(program.plans),
+    : binding_owner_(std::move(owner)),
+      program(*binding_owner_->program),
+      binding(*binding_owner_),
+      memory(binding.devices[0].get(), program.plans, &run),
+      frames(&memory.pool),
+      run(program, &frames),
       given_outputs(program.main().outputs.size()),
-      numbers(size_t{2} * owner->longest_list + 8),
-      addresses(owner->longest_list + 1),
-      places(owner->devices.size() > 1 ? owner->longest_list + 1 : 0),
-      objects(size_t{2} * owner->longest_list + 1),
-      binding_owner_(std::move(owner)),
-      arena_(this),
+      numbers(size_t{2} * binding.longest_list + 8),
+      addresses(binding.longest_list + 1),
+      places(binding.devices.size() > 1 ? binding.longest_list + 1 : 0),
+      objects(size_t{2} * binding.longest_list + 1),
       results_(program.main().outputs.size()),
       staged_(program.main().outputs.size()),
       symbols_(binding.signature->symbol_count()),
       given_memory_(program.main().outputs.size()) {
   if (binding.devices.size() < 2) return;
   gpu = std::make_unique<DeviceWork>(binding.devices[1].get());
-  pool.set_device_memory(gpu.get());
+  memory.SetDevice(gpu.get());
 }
 
 Machine::~Machine() {
@@ -46,145 +32,41 @@ Machine::~Machine() {
 }
 
 void Machine::SetLimits(const Limits& limits) {
-  limits_ = limits;
-  if (limits_.max_call_depth <= 0) limits_.max_call_depth = INT32_MAX;
-  budget.set_limit(limits.max_bytes);
+  run.SetLimits(limits);
+  memory.budget.set_limit(limits.max_bytes);
 }
 
 void Machine::Trim() {
-  arena_.Trim();
+  memory.Trim();
   if (gpu) gpu->Trim();
-  plans.Clear();
-  scalar_stack_.Clear();
-  ref_stack_.Clear();
-  slot_stack_.Clear();
-  frames_.Clear();
-}
-
-bool Machine::cancelled() const {
-  return cancel_.load(std::memory_order_relaxed) || (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_);
-}
-
-bool Machine::Look(const uint32_t* pc) {
-  if (cancel_.exchange(false)) {
-    Fail(pc, Code::kCancelled, "cancelled");
-    return false;
-  }
-  const uint64_t most = limits_.max_steps > 0 ? static_cast<uint64_t>(limits_.max_steps) : kNoStepLimit;
-  if (steps > most) {
-    Fail(pc, Code::kDeadlineExceeded,
-         "the limit of " + std::to_string(limits_.max_steps) + " steps is reached");
-    return false;
-  }
-  if (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_) {
-    Fail(pc, Code::kDeadlineExceeded,
-         is_deadline_given_
-             ? "the deadline of the run is reached"
-             : "the limit of " + std::to_string(limits_.timeout.count() / 1000) + " microseconds is reached");
-    return false;
-  }
-  const uint64_t after_limit = most == kNoStepLimit ? most : most + 1;
-  next_look_ = deadline_ns_ != 0 ? std::min(after_limit, steps + kStepsBetweenLooks) : after_limit;
-  return true;
-}
-
-const uint32_t* Machine::Fail(const uint32_t* pc, Code error_code, std::string_view message) {
-  failed_ = true;
-  error_.code = error_code;
-  if (pc == nullptr || depth_ == 0) {
-    error_.message = message;
-    return nullptr;
-  }
-  const FunctionSpec& function = *frame().function;
-  const FunctionId id{static_cast<uint32_t>(&function - program.functions.data())};
-  return FailAt(id, static_cast<uint32_t>(pc - function.code.data()), error_code, message);
-}
-
-const uint32_t* Machine::FailAt(FunctionId id, uint32_t word, Code error_code, std::string_view message) {
-  failed_ = true;
-  error_.code = error_code;
-  const FunctionSpec& function = program.function(id);
-  const auto opcode = static_cast<Opcode>(function.code[word] & 0xff);
-  error_.message = "@" + function.name + ":" + std::to_string(word) + " " +
-                   std::string(InfoOf(opcode).mnemonic) + ": " + std::string(message);
-  if (std::string_view node = program.SourceNode(function, word); !node.empty())
-    error_.message += " (node " + std::string(node) + ")";
-  return nullptr;
-}
-
-const uint32_t* Machine::Fail(const uint32_t* pc, const Error& error) {
-  return Fail(pc, error.code, error.message);
-}
-
-bool Machine::PushFrame(const FunctionSpec& function, const uint32_t* call) {
-  Frame next{&function, call, 0, 0, 0};
-  if (depth_ > 0) {
-    const Frame& top = frame();
-    next.scalar_base = top.scalar_base + top.function->scalar_registers;
-    next.ref_base = top.ref_base + top.function->ref_registers;
-    next.slot_base = top.slot_base + top.function->slots;
-  }
-  const size_t depth = static_cast<size_t>(depth_) + 1;
-  const size_t scalar_end = next.scalar_base + function.scalar_registers;
-  const size_t ref_end = next.ref_base + function.ref_registers;
-  const size_t slot_end = next.slot_base + function.slots;
-  // A run that is limited in memory is limited in its stacks, too.
-  const size_t bytes = depth * sizeof(Frame) + scalar_end * sizeof(int64_t) + ref_end * sizeof(Object*) +
-                       slot_end * sizeof(Slot);
-  const bool allowed = limits_.max_bytes <= 0 || bytes <= static_cast<size_t>(limits_.max_bytes);
-  if (!allowed || !frames_.Reserve(depth) || !scalar_stack_.Reserve(scalar_end) ||
-      !ref_stack_.Reserve(ref_end) || !slot_stack_.Reserve(slot_end)) {
-    Fail(call, Code::kOutOfMemory,
-         "no memory for the registers of @" + function.name + " at depth " + std::to_string(depth) + ": " +
-             std::to_string(bytes) + " bytes" +
-             (allowed ? "" : ", the limit is " + std::to_string(limits_.max_bytes)));
-    return false;
-  }
-  frames_.data()[depth_++] = next;
-  scalars = scalar_stack_.data() + next.scalar_base;
-  refs = ref_stack_.data() + next.ref_base;
-  slots = slot_stack_.data() + next.slot_base;
-  code = function.code.data();
-  std::fill_n(refs, function.ref_registers, nullptr);
-  return true;
-}
-
-void Machine::PopFrame() {
-  // Last register first, so that the arena's regions go in stack order.
-  for (uint32_t reg = frame().function->ref_registers; reg-- > 0;) pool.Release(refs[reg]);
-  if (--depth_ == 0) return;
-  const Frame& caller = frame();
-  scalars = scalar_stack_.data() + caller.scalar_base;
-  refs = ref_stack_.data() + caller.ref_base;
-  slots = slot_stack_.data() + caller.slot_base;
-  code = caller.function->code.data();
+  frames.Trim();
 }
 
 TensorObject* Machine::TensorAt(const uint32_t* pc, uint32_t reg) {
-  Object* object = refs[reg];
+  Object* object = frames.refs[reg];
   if (object == nullptr || object->kind != ObjectKind::kTensor) [[unlikely]] {
-    Fail(pc, Code::kInvalidProgram,
-         "r" + std::to_string(reg) + (object ? " holds no tensor" : " holds nothing"));
+    run.Fail(pc, Code::kInvalidProgram,
+             "r" + std::to_string(reg) + (object ? " holds no tensor" : " holds nothing"));
     return nullptr;
   }
   return static_cast<TensorObject*>(object);
 }
 
 Buffer* Machine::ArenaOf(const uint32_t* pc, uint32_t number) {
-  const Slot& slot = slots[number];
-  Object* object = refs[slot.arena];
+  const Slot& slot = frames.slots[number];
+  Object* object = frames.refs[slot.arena];
   if (object == nullptr || object->kind != ObjectKind::kBuffer) [[unlikely]] {
-    Fail(pc, Code::kInvalidProgram,
-         "slot s" + std::to_string(number) + " lies in r" + std::to_string(slot.arena) +
-             ", which holds no memory");
+    run.Fail(pc, Code::kInvalidProgram,
+             "slot s" + std::to_string(number) + " lies in r" + std::to_string(slot.arena) +
+                 ", which holds no memory");
     return nullptr;
   }
   auto* buffer = static_cast<Buffer*>(object);
   // The register may hold other memory by now.
   if (slot.offset > buffer->bytes || slot.bytes > buffer->bytes - slot.offset) [[unlikely]] {
-    Fail(pc, Code::kInvalidProgram,
-         "slot s" + std::to_string(number) + " ends at byte " + std::to_string(slot.offset + slot.bytes) +
-             " of r" + std::to_string(slot.arena) + ", which has " + std::to_string(buffer->bytes));
+    run.Fail(pc, Code::kInvalidProgram,
+             "slot s" + std::to_string(number) + " ends at byte " + std::to_string(slot.offset + slot.bytes) +
+                 " of r" + std::to_string(slot.arena) + ", which has " + std::to_string(buffer->bytes));
     return nullptr;
   }
   return buffer;
@@ -196,11 +78,12 @@ bool Machine::BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t want
   if (operand.is_slot()) {
     buffer = ArenaOf(pc, operand.index());
     if (buffer == nullptr) return false;
-    const Slot& slot = slots[operand.index()];
+    const Slot& slot = frames.slots[operand.index()];
     *bytes = {buffer->data + slot.offset, slot.bytes};
   } else if (operand.is_constant()) {
     *bytes = binding.constants[operand.index()];
-  } else if (Object* object = refs[operand.base]; object != nullptr && object->kind == ObjectKind::kBuffer) {
+  } else if (Object* object = frames.refs[operand.base];
+             object != nullptr && object->kind == ObjectKind::kBuffer) {
     buffer = static_cast<Buffer*>(object);
     *bytes = {buffer->data, buffer->bytes};
   } else if (TensorObject* tensor = TensorAt(pc, operand.base)) {
@@ -211,10 +94,10 @@ bool Machine::BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t want
   }
   *read_only = buffer == nullptr || buffer->read_only;
   if (buffer != nullptr && buffer->device != DeviceClass::kCpu) [[unlikely]] {
-    Fail(pc, Code::kInvalidProgram, NameOf(operand) + " is on the gpu");
+    run.Fail(pc, Code::kInvalidProgram, NameOf(operand) + " is on the gpu");
     return false;
   }
-  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : scalars[operand.offset];
+  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : frames.scalars[operand.offset];
   if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]]
     return FailOutside(pc, operand, offset, wanted, bytes->size);
   bytes->data += offset;
@@ -229,92 +112,33 @@ std::string Machine::NameOf(BufferOperand operand) const {
 
 bool Machine::FailOutside(const uint32_t* pc, BufferOperand operand, int64_t offset, int64_t wanted,
                           int64_t bytes) {
-  Fail(pc, Code::kInvalidArgument,
-       std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + NameOf(operand) +
-           ", which has " + std::to_string(bytes) + " bytes");
+  run.Fail(pc, Code::kInvalidArgument,
+           std::to_string(wanted) + " bytes at offset " + std::to_string(offset) + " of " + NameOf(operand) +
+               ", which has " + std::to_string(bytes) + " bytes");
   return false;
 }
 
 const uint32_t* Machine::FailUnaligned(const uint32_t* pc, DType dtype, BufferOperand operand) {
-  return Fail(pc, Code::kInvalidProgram,
-              "elements of " + std::string(DTypeName(dtype)) + " at offset " +
-                  std::to_string(scalars[operand.offset]) + " of " + NameOf(operand) +
-                  ", whose address is no multiple of " + std::to_string(ElementAlignment(dtype)));
+  return run.Fail(pc, Code::kInvalidProgram,
+                  "elements of " + std::string(DTypeName(dtype)) + " at offset " +
+                      std::to_string(frames.scalars[operand.offset]) + " of " + NameOf(operand) +
+                      ", whose address is no multiple of " + std::to_string(ElementAlignment(dtype)));
 }
 
 bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
   if (list[0] > kMaxRank) {
-    Fail(pc, Code::kUnsupported,
-         "rank " + std::to_string(list[0]) + ", at most " + std::to_string(kMaxRank) + " is possible");
+    run.Fail(pc, Code::kUnsupported,
+             "rank " + std::to_string(list[0]) + ", at most " + std::to_string(kMaxRank) + " is possible");
     return false;
   }
   *shape = Shape();
-  for (uint32_t i = 0; i < list[0]; ++i) shape->push_back(scalars[list[1 + i]]);
+  for (uint32_t i = 0; i < list[0]; ++i) shape->push_back(frames.scalars[list[1 + i]]);
   // 16 bytes is the largest element.
   if (std::optional<int64_t> count = shape->ElementCount(); !count || *count > INT64_MAX / 16) {
-    Fail(pc, Code::kInvalidArgument, "a tensor of shape " + shape->ToString() + " cannot be");
+    run.Fail(pc, Code::kInvalidArgument, "a tensor of shape " + shape->ToString() + " cannot be");
     return false;
   }
   return true;
-}
-
-TensorObject* Machine::NewTensor(const uint32_t* pc, DType dtype, const Shape& shape,
-                                 std::string_view purpose) {
-  Expected<TensorObject*> tensor = pool.AllocateTensor(dtype, shape, purpose);
-  if (tensor) [[likely]]
-    return *tensor;
-  Fail(pc, tensor.error());
-  return nullptr;
-}
-
-// What is charged and taken belongs to the buffer at once, so that it goes back whatever fails after.
-Buffer* Machine::NewArenaBuffer(const uint32_t* pc, int64_t bytes) {
-  Owned<Buffer> buffer(pool, pool.NewBuffer());
-  if (Status status = bytes < 0 ? Status() : budget.Reserve(bytes, "arena"); !status) {
-    Fail(pc, status.error());
-    return nullptr;
-  }
-  buffer->charged = std::max<int64_t>(bytes, 0);
-  Expected<Arena::Region> region = arena_.Push(bytes);
-  if (!region) {
-    Fail(pc, region.error());
-    return nullptr;
-  }
-  buffer->origin = BufferOrigin::kArena;
-  buffer->data = static_cast<char*>(region->block.host) + region->offset;
-  buffer->bytes = bytes;
-  buffer->region = region->id;
-  return buffer.Give();
-}
-
-Buffer* Machine::NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena) {
-  Owned<Buffer> buffer(pool, pool.NewBuffer());
-  if (Status status = bytes < 0 ? Status() : budget.Reserve(bytes, in_arena ? "arena" : "tensor"); !status) {
-    Fail(pc, status.error());
-    return nullptr;
-  }
-  buffer->charged = std::max<int64_t>(bytes, 0);
-  Status status = in_arena ? gpu->AllocateArena(bytes, buffer.get()) : gpu->Allocate(bytes, buffer.get());
-  if (!status) {
-    Fail(pc, status.error());
-    return nullptr;
-  }
-  buffer->bytes = bytes;
-  return buffer.Give();
-}
-
-Expected<Block> Machine::AllocateBlock(int64_t bytes) {
-  TVMVM_TRY(DeviceMemory memory, binding.devices[0]->Allocate(bytes));
-  if (memory.host == nullptr) {
-    binding.devices[0]->Free(memory);
-    return MakeError(Code::kUnsupported,
-                     "device " + binding.devices[0]->name() + " has no memory that the host can reach");
-  }
-  return Block{memory.host, memory.handle, memory.bytes};
-}
-
-void Machine::FreeBlock(const Block& block) {
-  binding.devices[0]->Free({block.host, block.handle, block.bytes});
 }
 
 }  // namespace tvmvm

@@ -1,7 +1,6 @@
 // Machine: the state of one Invocation, which the opcode handlers work on.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -10,42 +9,24 @@
 #include <utility>
 #include <vector>
 
-#include "allocator/arena.h"
-#include "allocator/budget.h"
 #include "bytecode/instruction.h"
 #include "tvm-vm/vm.h"
 #include "vm/binding/arguments.h"
 #include "vm/binding/binding.h"
 #include "vm/interpreter/device_work.h"
-#include "vm/interpreter/plan_cache.h"
-#include "vm/interpreter/register_stack.h"
+#include "vm/interpreter/frames.h"
+#include "vm/interpreter/run_control.h"
+#include "vm/interpreter/run_memory.h"
 #include "vm/objects/object.h"
 
 namespace tvmvm {
 
-// A place of a plan's value, within the buffer that a reference register of the frame holds, or the caller's
-// tensor in the run's device's memory that stands in for it.
-struct Slot {
-  int64_t offset = 0;
-  int64_t bytes = 0;
-  uint32_t arena = 0;  // the register
-  bool read_only = false;
-  const Tensor* stand_in = nullptr;
-};
+class Machine final {
+  std::shared_ptr<const Binding> binding_owner_;  // outlives all that follows
 
-// One active function. The register files and slots of the frames lie one after another on stacks.
-struct Frame {
-  const FunctionSpec* function = nullptr;
-  const uint32_t* call = nullptr;  // the caller's instruction; null in the entry function
-  size_t scalar_base = 0;
-  size_t ref_base = 0;
-  size_t slot_base = 0;
-};
-
-class Machine final : public CancelToken, private BlockSource {
  public:
   explicit Machine(std::shared_ptr<const Binding> binding);
-  ~Machine() override;
+  ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
@@ -55,58 +36,24 @@ class Machine final : public CancelToken, private BlockSource {
   // throws.
   void End();
   void SetLimits(const Limits& limits);
-  void Cancel() { cancel_.store(true, std::memory_order_relaxed); }
+  void Cancel() { run.Cancel(); }
   void Trim();
-  int64_t arena_bytes() const { return arena_.held_bytes(); }
-  int64_t peak_bytes() const { return budget.peak_bytes(); }
-
-  // True when the run is to end: asked between the tiles of long kernels, by any thread.
-  bool cancelled() const override;
+  int64_t arena_bytes() const { return memory.arena_bytes(); }
+  int64_t peak_bytes() const { return memory.budget.peak_bytes(); }
 
   // ---- for the handlers ----
 
-  // The registers and code of the topmost frame.
-  int64_t* scalars = nullptr;
-  Object** refs = nullptr;
-  Slot* slots = nullptr;
-  const uint32_t* code = nullptr;
-  uint64_t steps = 0;  // instructions so far; up to date in all but pure instructions
-
-  // Opens a frame whose parameters are yet to be set; its reference registers are null. False: failed.
-  bool PushFrame(const FunctionSpec& function, const uint32_t* call);
-  // Releases the references of the topmost frame and makes its caller current.
-  void PopFrame();
-  Frame& frame() { return frames_.data()[depth_ - 1]; }
-  Frame& caller_frame() { return frames_.data()[depth_ - 2]; }
-  int32_t depth() const { return depth_; }
-  int32_t max_call_depth() const { return limits_.max_call_depth; }
-
-  // Ends the run with an error that names function, instruction and source node; gives null, for handlers to
-  // return.
-  [[gnu::cold, gnu::noinline]] const uint32_t* Fail(const uint32_t* pc, Code code, std::string_view message);
-  [[gnu::cold, gnu::noinline]] const uint32_t* Fail(const uint32_t* pc, const Error& error);
-  // The same for an instruction that was done before.
-  [[gnu::cold]] const uint32_t* FailAt(FunctionId function, uint32_t word, Code code,
-                                       std::string_view message);
+  // Opens a frame of the function; false after Fail.
+  bool PushFrame(const FunctionSpec& function, const uint32_t* call) {
+    const int64_t max_bytes = run.limits().max_bytes;
+    if (frames.Push(function, call, max_bytes)) [[likely]]
+      return true;
+    run.Fail(call, frames.NoMemoryFor(function, max_bytes));
+    return false;
+  }
   // Waits for the device's queue; false after Fail: a kernel ended with a code, the run is to end, the device
   // is lost. `pc` may be null.
   bool WaitForDevice(const uint32_t* pc);
-
-  // Looks for cancel, the step limit and, now and then, the deadline. False: failed.
-  bool Poll(const uint32_t* pc) {
-    if (steps < next_look_ && !cancel_.load(std::memory_order_relaxed)) [[likely]]
-      return true;
-    return Look(pc);
-  }
-  // The same before work that may take long: always looks at the deadline.
-  bool PollBeforeWork(const uint32_t* pc) { return deadline_ns_ == 0 ? Poll(pc) : Look(pc); }
-
-  // Replaces the object of a reference register; takes the reference.
-  void SetRef(uint32_t reg, Object* object) {
-    Object* old = refs[reg];
-    refs[reg] = object;
-    pool.Release(old);
-  }
 
   // What a register stands for; null after Fail.
   TensorObject* TensorAt(const uint32_t* pc, uint32_t reg);
@@ -116,20 +63,20 @@ class Machine final : public CancelToken, private BlockSource {
   bool IsOnDevice(uint32_t reg) const {
     if (gpu == nullptr) [[likely]]
       return false;
-    const Buffer* buffer = BufferOf(refs[reg]);
+    const Buffer* buffer = BufferOf(frames.refs[reg]);
     return buffer != nullptr && buffer->device != DeviceClass::kCpu;
   }
   bool IsOnDevice(BufferOperand operand) const {
     if (gpu == nullptr || operand.is_constant()) [[likely]]
       return false;
-    return IsOnDevice(operand.is_slot() ? slots[operand.index()].arena : operand.base);
+    return IsOnDevice(operand.is_slot() ? frames.slots[operand.index()].arena : operand.base);
   }
   // The host's bytes that an operand stands for, at least `wanted`; false after Fail.
   bool BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only) {
     if (operand.is_slot()) [[likely]] {
-      const Slot& slot = slots[operand.index()];
-      const Object* object = refs[slot.arena];
-      const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : scalars[operand.offset];
+      const Slot& slot = frames.slots[operand.index()];
+      const Object* object = frames.refs[slot.arena];
+      const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : frames.scalars[operand.offset];
       if (object != nullptr && object->kind == ObjectKind::kBuffer) [[likely]] {
         const auto* buffer = static_cast<const Buffer*>(object);
         const bool fits = slot.bytes <= buffer->bytes - slot.offset && offset >= 0 && offset <= slot.bytes &&
@@ -144,13 +91,7 @@ class Machine final : public CancelToken, private BlockSource {
     return BytesOfAny(pc, operand, wanted, bytes, read_only);
   }
 
-  // New tensors with one reference; null after Fail. `purpose` is for the message when there is no memory.
-  TensorObject* NewTensor(const uint32_t* pc, DType dtype, const Shape& shape, std::string_view purpose);
-  // Memory for one region of the arena; null after Fail.
-  Buffer* NewArenaBuffer(const uint32_t* pc, int64_t bytes);
-  // Memory on the device: a region of its arena there, or a block of its own; null after Fail.
-  Buffer* NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena);
-  // The same because an operand's memory does not hold that: "8 bytes at offset 16 of r2, which has 16
+  // Ends the run because an operand's memory does not hold that: "8 bytes at offset 16 of r2, which has 16
   // bytes".
   [[gnu::cold, gnu::noinline]] bool FailOutside(const uint32_t* pc, BufferOperand operand, int64_t offset,
                                                 int64_t wanted, int64_t bytes);
@@ -159,17 +100,13 @@ class Machine final : public CancelToken, private BlockSource {
                                                              BufferOperand operand);
   // The listed scalars as dims; false after Fail.
   bool ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape);
-  std::span<const int64_t> Gather(const uint32_t* list, int64_t* to) const {
-    for (uint32_t i = 0; i < list[0]; ++i) to[i] = scalars[list[1 + i]];
-    return {to, list[0]};
-  }
   // Whether a caller's tensor lies in the memory of the run's GPU, and the object that stands for it then.
   bool IsResident(const Tensor& tensor) const;
   TensorObject* TensorOnDevice(const Tensor& tensor, bool read_only);
   // The caller's tensor in the memory of the run's GPU for input `number`, or, behind the inputs, for an
   // output; null: it lies elsewhere, or its memory is another tensor's, too, or another function asks.
   const Tensor* Resident(size_t number) const {
-    return gpu != nullptr && depth_ == 1 ? residents_[number] : nullptr;
+    return gpu != nullptr && frames.depth() == 1 ? residents_[number] : nullptr;
   }
   // All of a resident tensor, out to the host or in, at once.
   Status CopyOut(const Tensor& tensor, void* to);
@@ -179,9 +116,9 @@ class Machine final : public CancelToken, private BlockSource {
 
   const Program& program;
   const Binding& binding;
-  Budget budget;
-  ObjectPool pool;
-  PlanCache plans;
+  RunMemory memory;
+  Frames frames;
+  RunControl run;
   std::unique_ptr<Queue> cpu;                // opened by the first run
   std::unique_ptr<DeviceWork> gpu;           // null where the program runs on the CPU alone
   std::vector<const Tensor*> given_outputs;  // of the run in progress; null where the caller gave no memory
@@ -198,7 +135,6 @@ class Machine final : public CancelToken, private BlockSource {
  private:
   bool BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
   std::string NameOf(BufferOperand operand) const;
-  bool Look(const uint32_t* pc);
   Status OpenQueues();
   Status Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns);
   Status CheckOutputs(const Results& outputs) const;
@@ -222,16 +158,7 @@ class Machine final : public CancelToken, private BlockSource {
   Status CopyToGiven(const TensorObject& result, const Tensor& given);
   Expected<Tensor> HandOut(TensorObject& result);
   Expected<Value> ToValue(Object* root, const TypeSpec* root_type);
-  Expected<Block> AllocateBlock(int64_t bytes) override;
-  void FreeBlock(const Block& block) override;
 
-  std::shared_ptr<const Binding> binding_owner_;
-  Arena arena_;
-  RegisterStack<int64_t> scalar_stack_;
-  RegisterStack<Object*> ref_stack_;
-  RegisterStack<Slot> slot_stack_;
-  RegisterStack<Frame> frames_;
-  int32_t depth_ = 0;
   std::vector<Object*> results_;  // of the entry function
   std::vector<Value> staged_;     // outputs, until all is well
   std::vector<int64_t> symbols_;  // of the signature
@@ -239,19 +166,11 @@ class Machine final : public CancelToken, private BlockSource {
   std::vector<std::pair<uintptr_t, uintptr_t>> given_memory_;
   bool has_given_outputs_ = false;        // any
   std::vector<const Tensor*> residents_;  // inputs, then outputs; null where a tensor cannot stand in
-  Limits limits_;
-  uint64_t next_look_ = 0;          // steps at which Poll looks closer
-  int64_t deadline_ns_ = 0;         // on the steady clock; 0: none
-  bool is_deadline_given_ = false;  // by the caller of the run; else it comes from the limits
-  std::atomic<bool> cancel_{false};
-  Error error_;
-  bool failed_ = false;
 };
 
 // Runs from `pc` until the entry function returns or the run fails. interpreter.cc
 void Interpret(Machine& machine, const uint32_t* pc);
 
-int64_t SteadyNanoseconds();
 // "output 0 'y'"
 std::string OutputName(const Program& program, uint32_t number);
 // What the address of an element is a multiple of: its size, but no more than 8.

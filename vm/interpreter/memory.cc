@@ -14,43 +14,43 @@ namespace {
 TensorObject* OutputInPlace(Machine& m, const Tensor* given, DType dtype, const Shape& shape) {
   if (given == nullptr || given->device()) return nullptr;
   if (dtype != DType::kString && !IsElementAligned(given->data(), dtype)) return nullptr;
-  Owned<Buffer> buffer(m.pool, m.pool.NewBuffer());
+  Owned<Buffer> buffer(m.memory.pool, m.memory.pool.NewBuffer());
   if (given->data() != nullptr) buffer->data = static_cast<char*>(given->data());
   buffer->bytes = given->byte_count();
   if (dtype == DType::kString) {
     buffer->strings = given->shared_strings();
     buffer->strings->resize(static_cast<size_t>(given->element_count()));
   }
-  return m.pool.NewTensor(buffer.Give(), dtype, shape);
+  return m.memory.pool.NewTensor(buffer.Give(), dtype, shape);
 }
 
 bool CheckScalarForm(Machine& m, const uint32_t* pc, DType dtype) {
   if (HasScalarForm(dtype)) [[likely]]
     return true;
-  m.Fail(pc, Code::kUnsupported, "a scalar register cannot hold " + std::string(DTypeName(dtype)));
+  m.run.Fail(pc, Code::kUnsupported, "a scalar register cannot hold " + std::string(DTypeName(dtype)));
   return false;
 }
 
 }  // namespace
 
 const uint32_t* HandleMoveRef(Machine& m, const uint32_t* pc) {
-  Object* object = m.refs[pc[2]];
+  Object* object = m.frames.refs[pc[2]];
   ObjectPool::Retain(object);
-  m.SetRef(pc[1], object);
+  m.frames.SetRef(pc[1], object);
   return pc + 3;
 }
 
 const uint32_t* HandleRelease(Machine& m, const uint32_t* pc) {
-  m.SetRef(pc[1], nullptr);
+  m.frames.SetRef(pc[1], nullptr);
   return pc + 2;
 }
 
 const uint32_t* HandleLoadConstant(Machine& m, const uint32_t* pc) {
   const ConstantSpec& constant = m.program.constants[pc[2]];
   if (constant.dims.size() > kMaxRank)
-    return m.Fail(pc, Code::kUnsupported,
-                  "constant '" + constant.name + "' has rank " + std::to_string(constant.dims.size()));
-  Buffer* buffer = m.pool.NewBuffer();
+    return m.run.Fail(pc, Code::kUnsupported,
+                      "constant '" + constant.name + "' has rank " + std::to_string(constant.dims.size()));
+  Buffer* buffer = m.memory.pool.NewBuffer();
   const Bytes& bytes = m.binding.constants[pc[2]];
   buffer->data = bytes.data;
   buffer->bytes = bytes.size;
@@ -60,7 +60,7 @@ const uint32_t* HandleLoadConstant(Machine& m, const uint32_t* pc) {
     auto* strings = const_cast<std::vector<std::string>*>(&constant.strings);
     buffer->strings = std::shared_ptr<std::vector<std::string>>(std::shared_ptr<void>(), strings);
   }
-  m.SetRef(pc[1], m.pool.NewTensor(buffer, constant.dtype, Shape(constant.dims)));
+  m.frames.SetRef(pc[1], m.memory.pool.NewTensor(buffer, constant.dtype, Shape(constant.dims)));
   return pc + 3;
 }
 
@@ -69,31 +69,31 @@ const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 3;
   Shape shape;
   if (!m.ShapeOf(pc, list, &shape)) return nullptr;
-  const FunctionSpec& function = *m.frame().function;
+  const FunctionSpec& function = *m.frames.top().function;
   const DType dtype = function.outputs[number].type.dtype;
   // Only the entry function's outputs are the caller's; another function gives a new tensor to whoever called
   // it.
-  const Tensor* given = m.depth() == 1 ? m.given_outputs[number] : nullptr;
+  const Tensor* given = m.frames.depth() == 1 ? m.given_outputs[number] : nullptr;
   if (given != nullptr && !(given->shape() == shape))
-    return m.Fail(pc, Code::kInvalidArgument,
-                  OutputName(m.program, number) + ": memory for shape " + given->shape().ToString() +
-                      " given, the result has " + shape.ToString());
+    return m.run.Fail(pc, Code::kInvalidArgument,
+                      OutputName(m.program, number) + ": memory for shape " + given->shape().ToString() +
+                          " given, the result has " + shape.ToString());
   const bool is_resident = given != nullptr && m.IsResident(*given) && m.binding.outputs_stay[number];
   TensorObject* tensor =
       is_resident ? m.TensorOnDevice(*given, false) : OutputInPlace(m, given, dtype, shape);
-  if (tensor == nullptr) tensor = m.NewTensor(pc, dtype, shape, "output");
+  if (tensor == nullptr) tensor = m.memory.NewTensor(pc, dtype, shape, "output");
   if (tensor == nullptr) return nullptr;
-  m.SetRef(pc[1], tensor);
+  m.frames.SetRef(pc[1], tensor);
   return AfterList(list);
 }
 
 const uint32_t* HandleAllocate(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 3;
   Shape shape;
-  if (!m.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
-  TensorObject* tensor = m.NewTensor(pc, static_cast<DType>(pc[2]), shape, "tensor");
+  if (!m.run.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
+  TensorObject* tensor = m.memory.NewTensor(pc, static_cast<DType>(pc[2]), shape, "tensor");
   if (tensor == nullptr) return nullptr;
-  m.SetRef(pc[1], tensor);
+  m.frames.SetRef(pc[1], tensor);
   return AfterList(list);
 }
 
@@ -111,14 +111,15 @@ const uint32_t* View(Machine& m, const uint32_t* pc, BufferOperand source) {
   if (!m.BytesOf(pc, source, DTypeBytes(dtype, *shape.ElementCount()), &bytes, &read_only)) return nullptr;
   if (!IsElementAligned(bytes.data, dtype)) [[unlikely]]
     return m.FailUnaligned(pc, dtype, source);
-  Buffer* buffer = BufferOf(m.refs[source.is_slot() ? m.slots[source.index()].arena : source.base]);
+  Buffer* buffer =
+      BufferOf(m.frames.refs[source.is_slot() ? m.frames.slots[source.index()].arena : source.base]);
   if (dtype == DType::kString &&
       (!buffer->strings || static_cast<int64_t>(buffer->strings->size()) != *shape.ElementCount()))
-    return m.Fail(pc, Code::kInvalidProgram, "a view of strings takes all of them");
+    return m.run.Fail(pc, Code::kInvalidProgram, "a view of strings takes all of them");
   ObjectPool::Retain(buffer);
-  TensorObject* tensor = m.pool.NewTensor(buffer, dtype, shape);
+  TensorObject* tensor = m.memory.pool.NewTensor(buffer, dtype, shape);
   tensor->data = bytes.data;
-  m.SetRef(pc[1], tensor);
+  m.frames.SetRef(pc[1], tensor);
   return AfterList(list);
 }
 
@@ -129,7 +130,7 @@ const uint32_t* Load(Machine& m, const uint32_t* pc, BufferOperand source) {
   if (!CheckScalarForm(m, pc, dtype)) return nullptr;
   if (m.IsOnDevice(source)) return LoadFromDevice(m, pc, source);
   if (!m.BytesOf(pc, source, DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
-  m.scalars[pc[1]] = LoadElement(dtype, bytes.data);
+  m.frames.scalars[pc[1]] = LoadElement(dtype, bytes.data);
   return pc + 5;
 }
 
@@ -140,8 +141,8 @@ const uint32_t* Store(Machine& m, const uint32_t* pc, BufferOperand target) {
   if (!CheckScalarForm(m, pc, dtype)) return nullptr;
   if (m.IsOnDevice(target)) return StoreToDevice(m, pc, target);
   if (!m.BytesOf(pc, target, DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
-  if (read_only) return m.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  StoreElement(dtype, bytes.data, m.scalars[pc[4]]);
+  if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
+  StoreElement(dtype, bytes.data, m.frames.scalars[pc[4]]);
   return pc + 5;
 }
 
@@ -164,17 +165,17 @@ const uint32_t* HandleDim(Machine& m, const uint32_t* pc) {
   const TensorObject* tensor = m.TensorAt(pc, pc[2]);
   if (tensor == nullptr) return nullptr;
   if (pc[3] >= static_cast<uint32_t>(tensor->shape.rank())) [[unlikely]]
-    return m.Fail(pc, Code::kInvalidArgument,
-                  "dimension " + std::to_string(pc[3]) + " of a tensor of rank " +
-                      std::to_string(tensor->shape.rank()));
-  m.scalars[pc[1]] = tensor->shape[static_cast<int>(pc[3])];
+    return m.run.Fail(pc, Code::kInvalidArgument,
+                      "dimension " + std::to_string(pc[3]) + " of a tensor of rank " +
+                          std::to_string(tensor->shape.rank()));
+  m.frames.scalars[pc[1]] = tensor->shape[static_cast<int>(pc[3])];
   return pc + 4;
 }
 
 const uint32_t* HandleRank(Machine& m, const uint32_t* pc) {
   const TensorObject* tensor = m.TensorAt(pc, pc[2]);
   if (tensor == nullptr) return nullptr;
-  m.scalars[pc[1]] = tensor->shape.rank();
+  m.frames.scalars[pc[1]] = tensor->shape.rank();
   return pc + 3;
 }
 

@@ -23,6 +23,7 @@ class RegisterStack {
   RegisterStack& operator=(const RegisterStack&) = delete;
 
   T* data() { return data_; }
+  const T* data() const { return data_; }
   size_t capacity() const { return capacity_; }
 
   // Room for `count` elements; the old ones stay, the new ones are uninitialised. False when there is no

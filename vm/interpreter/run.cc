@@ -17,9 +17,9 @@ Status Machine::Run(const Arguments& inputs, Results outputs, int64_t deadline_n
   if (cpu == nullptr || gpu != nullptr) TVMVM_CHECK_OK(OpenQueues());
   Status status = Begin(inputs, outputs, deadline_ns);
   if (status) {
-    Interpret(*this, code);
-    if (gpu != nullptr && gpu->is_busy() && !failed_) WaitForDevice(nullptr);
-    status = failed_ ? Status(tl::unexpected(error_)) : Collect(outputs);
+    Interpret(*this, frames.code);
+    if (gpu != nullptr && gpu->is_busy() && !run.failed()) WaitForDevice(nullptr);
+    status = run.failed() ? Status(tl::unexpected(run.error())) : Collect(outputs);
   }
   End();
   return status;
@@ -58,15 +58,7 @@ Status Machine::OpenQueues() {
 }
 
 Status Machine::Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns) {
-  failed_ = false;
-  steps = 0;
-  next_look_ = 0;
-  deadline_ns_ = 0;
-  if (limits_.timeout.count() > 0 &&
-      __builtin_add_overflow(SteadyNanoseconds(), limits_.timeout.count(), &deadline_ns_))
-    deadline_ns_ = INT64_MAX;
-  is_deadline_given_ = deadline_ns != 0 && (deadline_ns_ == 0 || deadline_ns < deadline_ns_);
-  if (is_deadline_given_) deadline_ns_ = deadline_ns;
+  run.Begin(deadline_ns);
   has_given_outputs_ = false;
   for (size_t k = 0; k < outputs.size(); ++k) {
     given_outputs[k] =
@@ -80,13 +72,13 @@ Status Machine::Begin(const Arguments& inputs, const Results& outputs, int64_t d
   }
   if (has_given_outputs_ && outputs.size() > 1) TVMVM_CHECK_OK(CheckOutputsApart());
   if (gpu != nullptr) FindResidents(inputs);
-  if (!PushFrame(program.function(binding.entry), nullptr)) return tl::unexpected(error_);
+  if (!PushFrame(program.function(binding.entry), nullptr)) return tl::unexpected(run.error());
   return BindInputs(inputs);
 }
 
 void Machine::TakeResults(const uint32_t* list) {
   for (uint32_t k = 0; k < list[0]; ++k) {
-    results_[k] = refs[list[1 + k]];
+    results_[k] = frames.refs[list[1 + k]];
     ObjectPool::Retain(results_[k]);
   }
 }
@@ -95,12 +87,12 @@ void Machine::TakeResults(const uint32_t* list) {
 void Machine::End() {
   if (gpu != nullptr) gpu->Abandon();
   for (Object*& result : results_) {
-    pool.Release(result);
+    memory.pool.Release(result);
     result = nullptr;
   }
   for (Value& value : staged_)
     if (!value.is_none()) value = Value();
-  while (depth_ > 0) PopFrame();
+  while (frames.depth() > 0) frames.Pop();
 }
 
 }  // namespace tvmvm

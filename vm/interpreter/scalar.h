@@ -13,14 +13,15 @@ namespace tvmvm {
 // dst = f(a, b)
 template <class F>
 inline const uint32_t* BinaryScalar(Machine& m, const uint32_t* pc, F f) {
-  m.scalars[pc[1]] = f(m.scalars[pc[2]], m.scalars[pc[3]]);
+  m.frames.scalars[pc[1]] = f(m.frames.scalars[pc[2]], m.frames.scalars[pc[3]]);
   return pc + 4;
 }
 
 template <class F>
 inline const uint32_t* BinaryF64(Machine& m, const uint32_t* pc, F f) {
-  const auto a = std::bit_cast<double>(m.scalars[pc[2]]), b = std::bit_cast<double>(m.scalars[pc[3]]);
-  m.scalars[pc[1]] = f(a, b);
+  const auto a = std::bit_cast<double>(m.frames.scalars[pc[2]]),
+             b = std::bit_cast<double>(m.frames.scalars[pc[3]]);
+  m.frames.scalars[pc[1]] = f(a, b);
   return pc + 4;
 }
 
@@ -30,36 +31,39 @@ const uint32_t* FailDivision(Machine& m, const uint32_t* pc);
 // dst = f(quotient, remainder, whether the quotient is inexact and negative, inexact and positive)
 template <class F>
 inline const uint32_t* Division(Machine& m, const uint32_t* pc, F f) {
-  const int64_t a = m.scalars[pc[2]], b = m.scalars[pc[3]];
+  const int64_t a = m.frames.scalars[pc[2]], b = m.frames.scalars[pc[3]];
   if (b == 0 || (b == -1 && a == INT64_MIN)) [[unlikely]]
     return FailDivision(m, pc);
   const int64_t quotient = a / b, remainder = a % b;
-  m.scalars[pc[1]] =
+  m.frames.scalars[pc[1]] =
       f(quotient, remainder, remainder != 0 && (a < 0) != (b < 0), remainder != 0 && (a < 0) == (b < 0), b);
   return pc + 4;
 }
 
 inline const uint32_t* HandleConstant64(Machine& m, const uint32_t* pc) {
-  m.scalars[pc[1]] = static_cast<int64_t>(uint64_t{pc[2]} | uint64_t{pc[3]} << 32);
+  m.frames.scalars[pc[1]] = static_cast<int64_t>(uint64_t{pc[2]} | uint64_t{pc[3]} << 32);
   return pc + 4;
 }
 inline const uint32_t* HandleMove(Machine& m, const uint32_t* pc) {
-  m.scalars[pc[1]] = m.scalars[pc[2]];
+  m.frames.scalars[pc[1]] = m.frames.scalars[pc[2]];
   return pc + 3;
 }
 
 inline const uint32_t* HandleAdd(Machine& m, const uint32_t* pc) {
-  if (__builtin_add_overflow(m.scalars[pc[2]], m.scalars[pc[3]], &m.scalars[pc[1]])) [[unlikely]]
+  if (__builtin_add_overflow(m.frames.scalars[pc[2]], m.frames.scalars[pc[3]], &m.frames.scalars[pc[1]]))
+      [[unlikely]]
     return FailOverflow(m, pc);
   return pc + 4;
 }
 inline const uint32_t* HandleSub(Machine& m, const uint32_t* pc) {
-  if (__builtin_sub_overflow(m.scalars[pc[2]], m.scalars[pc[3]], &m.scalars[pc[1]])) [[unlikely]]
+  if (__builtin_sub_overflow(m.frames.scalars[pc[2]], m.frames.scalars[pc[3]], &m.frames.scalars[pc[1]]))
+      [[unlikely]]
     return FailOverflow(m, pc);
   return pc + 4;
 }
 inline const uint32_t* HandleMul(Machine& m, const uint32_t* pc) {
-  if (__builtin_mul_overflow(m.scalars[pc[2]], m.scalars[pc[3]], &m.scalars[pc[1]])) [[unlikely]]
+  if (__builtin_mul_overflow(m.frames.scalars[pc[2]], m.frames.scalars[pc[3]], &m.frames.scalars[pc[1]]))
+      [[unlikely]]
     return FailOverflow(m, pc);
   return pc + 4;
 }
@@ -97,11 +101,11 @@ inline const uint32_t* HandleOr(Machine& m, const uint32_t* pc) {
   return BinaryScalar(m, pc, [](int64_t a, int64_t b) { return a | b; });
 }
 inline const uint32_t* HandleNot(Machine& m, const uint32_t* pc) {
-  m.scalars[pc[1]] = m.scalars[pc[2]] == 0;
+  m.frames.scalars[pc[1]] = m.frames.scalars[pc[2]] == 0;
   return pc + 3;
 }
 inline const uint32_t* HandleSelect(Machine& m, const uint32_t* pc) {
-  m.scalars[pc[1]] = m.scalars[m.scalars[pc[2]] != 0 ? pc[3] : pc[4]];
+  m.frames.scalars[pc[1]] = m.frames.scalars[m.frames.scalars[pc[2]] != 0 ? pc[3] : pc[4]];
   return pc + 5;
 }
 
@@ -121,11 +125,11 @@ inline const uint32_t* HandleLessF64(Machine& m, const uint32_t* pc) {
   return BinaryF64(m, pc, [](double a, double b) -> int64_t { return a < b; });
 }
 inline const uint32_t* HandleIntToF64(Machine& m, const uint32_t* pc) {
-  m.scalars[pc[1]] = std::bit_cast<int64_t>(static_cast<double>(m.scalars[pc[2]]));
+  m.frames.scalars[pc[1]] = std::bit_cast<int64_t>(static_cast<double>(m.frames.scalars[pc[2]]));
   return pc + 3;
 }
 inline const uint32_t* HandleF64ToInt(Machine& m, const uint32_t* pc) {
-  const double value = std::floor(std::bit_cast<double>(m.scalars[pc[2]]));
+  const double value = std::floor(std::bit_cast<double>(m.frames.scalars[pc[2]]));
   constexpr double kTwoTo63 = 9223372036854775808.0;
   int64_t result = 0;
   if (value >= kTwoTo63)
@@ -134,12 +138,12 @@ inline const uint32_t* HandleF64ToInt(Machine& m, const uint32_t* pc) {
     result = INT64_MIN;
   else if (value == value)
     result = static_cast<int64_t>(value);
-  m.scalars[pc[1]] = result;
+  m.frames.scalars[pc[1]] = result;
   return pc + 3;
 }
 
 inline const uint32_t* HandleSlotSwap(Machine& m, const uint32_t* pc) {
-  std::swap(m.slots[pc[1]], m.slots[pc[2]]);
+  std::swap(m.frames.slots[pc[1]], m.frames.slots[pc[2]]);
   return pc + 3;
 }
 

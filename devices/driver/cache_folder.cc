@@ -1,4 +1,4 @@
-#include "devices/cache_folder.h"
+#include "devices/driver/cache_folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

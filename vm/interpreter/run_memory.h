@@ -1,0 +1,58 @@
+// RunMemory: what one Invocation holds of memory: the budget that counts it, the arena on the host, objects,
+// and the plans of dims that were seen.
+#pragma once
+
+#include <string_view>
+
+#include "allocator/arena.h"
+#include "allocator/budget.h"
+#include "tvm-vm/device.h"
+#include "vm/interpreter/device_work.h"
+#include "vm/interpreter/plan_cache.h"
+#include "vm/interpreter/run_control.h"
+#include "vm/objects/object.h"
+
+namespace tvmvm {
+
+class RunMemory final : private BlockSource {
+ public:
+  // `cpu`: where the arena's blocks come from. `run` is told where there is no memory.
+  RunMemory(Device* cpu, const std::vector<PlanSpec>& plan_specs, RunControl* run)
+      : pool(&arena_, &budget), plans(plan_specs), arena_(this), cpu_(cpu), run_(run) {}
+  // Memory on the device comes from there.
+  void SetDevice(DeviceWork* gpu) {
+    gpu_ = gpu;
+    pool.set_device_memory(gpu);
+  }
+
+  // With one reference, which is the caller's; null after Fail. `purpose` is for the message.
+  TensorObject* NewTensor(const uint32_t* pc, DType dtype, const Shape& shape, std::string_view purpose);
+  // Memory for one region of the arena.
+  Buffer* NewArenaBuffer(const uint32_t* pc, int64_t bytes);
+  // Memory on the device: a region of its arena there, or a block of its own.
+  Buffer* NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena);
+
+  int64_t arena_bytes() const { return arena_.held_bytes(); }
+  // Gives back what is kept for the next run.
+  void Trim() {
+    arena_.Trim();
+    plans.Clear();
+  }
+
+  Budget budget;
+  ObjectPool pool;
+  PlanCache plans;
+
+ private:
+  Expected<Block> AllocateBlock(int64_t bytes) override;
+  void FreeBlock(const Block& block) override;
+  // Takes what a new buffer is to count.
+  bool Charge(const uint32_t* pc, int64_t bytes, std::string_view purpose, Buffer* buffer);
+
+  Arena arena_;
+  Device* cpu_;
+  DeviceWork* gpu_ = nullptr;
+  RunControl* run_;
+};
+
+}  // namespace tvmvm
