@@ -208,13 +208,13 @@ RefReg FunctionBuilder::Output(uint32_t number, std::span<const ScalarReg> dims)
   return result;
 }
 
-RefReg FunctionBuilder::Allocate(DType dtype, std::span<const ScalarReg> dims, DeviceClass device) {
+RefReg FunctionBuilder::Allocate(DType dtype, std::span<const ScalarReg> dims, uint32_t device) {
   RefReg result = NewRef();
   const Operand type(kDType, static_cast<int64_t>(dtype)), shape(kScalarList, IndicesOf(dims));
-  if (device == DeviceClass::kCpu)
+  if (device == kHostDevice)
     Emit(Opcode::kAllocate, {{kRefDst, result.index}, type, shape});
   else
-    Emit(Opcode::kAllocateOn, {{kRefDst, result.index}, {kIndex, static_cast<int64_t>(device)}, type, shape});
+    Emit(Opcode::kAllocateOn, {{kRefDst, result.index}, {kIndex, device}, type, shape});
   return result;
 }
 
@@ -224,7 +224,7 @@ RefReg FunctionBuilder::Constant(ConstantId constant) {
   return result;
 }
 
-SlotReg FunctionBuilder::Slots(PlanId plan, std::span<const ScalarReg> sizes, DeviceClass device,
+SlotReg FunctionBuilder::Slots(PlanId plan, std::span<const ScalarReg> sizes, uint32_t device,
                                RefReg* arena) {
   *arena = NewRef();
   const SlotReg first{state_->spec.slots};
@@ -232,7 +232,7 @@ SlotReg FunctionBuilder::Slots(PlanId plan, std::span<const ScalarReg> sizes, De
   Emit(Opcode::kSlots, {{kRefDst, arena->index},
                         {kSlotDst, first.index},
                         {kPlan, plan.index},
-                        {kIndex, static_cast<int64_t>(device)},
+                        {kIndex, device},
                         {kScalarList, IndicesOf(sizes)}});
   return first;
 }
@@ -248,12 +248,12 @@ void FunctionBuilder::SlotSwap(SlotReg a, SlotReg b) {
   Emit(Opcode::kSlotSwap, {{kSlotSrc, a.index}, {kSlotSrc, b.index}});
 }
 
-void FunctionBuilder::Launch(KernelId kernel, DeviceClass device, const LaunchShape& shape,
+void FunctionBuilder::Launch(KernelId kernel, uint32_t device, const LaunchShape& shape,
                              std::span<const ScalarReg> scalars, std::span<const BufferOperand> buffers) {
   std::vector<uint32_t> shape_words = {shape.grid[0].index,       shape.grid[1].index, shape.grid[2].index,
                                        shape.scratch_bytes.index, shape.flops.index,   shape.bytes.index};
   Emit(Opcode::kLaunch, {{kKernel, kernel.index},
-                         {kIndex, static_cast<int64_t>(device)},
+                         {kIndex, device},
                          {kScalarList, std::move(shape_words)},
                          {kScalarList, IndicesOf(scalars)},
                          {kBufferList, WordsOf(buffers)}});
@@ -345,7 +345,8 @@ StringId Builder::Intern(std::string_view text) {
 }
 
 void Builder::SetEntry(FunctionId id) { impl_->program.entry = id; }
-void Builder::SetGpuEntry(FunctionId id) { impl_->program.gpu_entry = id; }
+void Builder::SetDevices(std::vector<DeviceSpec> devices) { impl_->program.devices = std::move(devices); }
+void Builder::AddEntry(DeviceEntry entry) { impl_->program.device_entries.push_back(std::move(entry)); }
 void Builder::SetProvenance(Provenance provenance) { impl_->program.provenance = std::move(provenance); }
 
 Expected<std::shared_ptr<const Program>> Builder::Finish() {

@@ -67,10 +67,10 @@ class FunctionBuilder {
   void Guard(ScalarReg condition, std::string_view message, std::span<const ScalarReg> values);
   void Trace(std::string_view text, std::span<const ScalarReg> values);
   RefReg Output(uint32_t number, std::span<const ScalarReg> dims);
-  RefReg Allocate(DType dtype, std::span<const ScalarReg> dims, DeviceClass device = DeviceClass::kCpu);
+  RefReg Allocate(DType dtype, std::span<const ScalarReg> dims, uint32_t device = kHostDevice);
   RefReg Constant(ConstantId constant);
   // Returns the first of the slots, one for each size; `arena` receives the register of their memory.
-  SlotReg Slots(PlanId plan, std::span<const ScalarReg> sizes, DeviceClass device, RefReg* arena);
+  SlotReg Slots(PlanId plan, std::span<const ScalarReg> sizes, uint32_t device, RefReg* arena);
   void SlotPart(SlotReg part, SlotReg whole, ScalarReg byte_offset, ScalarReg bytes);
   void SlotSwap(SlotReg a, SlotReg b);
   struct LaunchShape {
@@ -79,8 +79,8 @@ class FunctionBuilder {
     ScalarReg flops;  // work of the whole launch, for profiles and for deciding on threads
     ScalarReg bytes;  // memory traffic of the whole launch
   };
-  // On the queue of the kernel's device class.
-  void Launch(KernelId kernel, DeviceClass device, const LaunchShape& shape,
+  // `device` is of the kernel's class.
+  void Launch(KernelId kernel, uint32_t device, const LaunchShape& shape,
               std::span<const ScalarReg> scalars, std::span<const BufferOperand> buffers);
   void Copy(BufferOperand to, BufferOperand from, ScalarReg bytes);
   void Jump(Label target);
@@ -114,7 +114,8 @@ class Builder {
   PlanId AddPlan(PlanSpec spec);
   StringId Intern(std::string_view text);
   void SetEntry(FunctionId id);
-  void SetGpuEntry(FunctionId id);
+  void SetDevices(std::vector<DeviceSpec> devices);
+  void AddEntry(DeviceEntry entry);
   void SetProvenance(Provenance provenance);
 
   // Resolves labels and verifies. Errors: kInvalidProgram with the function, instruction and reason.

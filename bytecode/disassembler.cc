@@ -74,8 +74,10 @@ class Printer {
 
   std::string Print() {
     PrintProvenance();
-    std::string gpu = program_.gpu_entry ? " gpu @" + Name(program_.function(*program_.gpu_entry).name) : "";
-    Line("entry @{}{}", Name(program_.main().name), gpu);
+    if (program_.devices != Program().devices) PrintDevices();
+    Line("entry @{}", Name(program_.main().name));
+    for (const DeviceEntry& entry : program_.device_entries)
+      Line("entry {} @{}", PrintNumbers(entry.devices), Name(program_.function(entry.function).name));
     for (const KernelSpec& kernel : program_.kernels) PrintKernel(kernel);
     for (const KernelLibrarySpec& library : program_.libraries) PrintLibrary(library);
     for (size_t i = 0; i < program_.constants.size(); ++i) PrintConstant(i, program_.constants[i]);
@@ -97,6 +99,12 @@ class Printer {
       return;
     Line("provenance {} source {} digest {} options {}", Quoted(from.producer), Quoted(from.source),
          Quoted(from.source_digest), Quoted(from.options));
+  }
+
+  void PrintDevices() {
+    Line("devices {}", Listed(program_.devices, [](const DeviceSpec& device) {
+           return fmt::format("{} {}", NameIn(kDeviceClassNames, device.device_class), device.ordinal);
+         }));
   }
 
   void PrintKernel(const KernelSpec& kernel) {

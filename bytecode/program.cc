@@ -8,6 +8,11 @@ namespace tvmvm {
 
 Program::Program() : derived(std::make_shared<DerivedCache>()) {}
 
+std::string DeviceSpecName(const DeviceSpec& device) {
+  const std::string name = DeviceClassName(device.device_class);
+  return device.ordinal == 0 ? name : name + ":" + std::to_string(device.ordinal);
+}
+
 std::optional<FunctionId> Program::FindFunction(std::string_view name) const {
   for (uint32_t i = 0; i < functions.size(); ++i)
     if (functions[i].name == name) return FunctionId{i};

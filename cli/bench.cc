@@ -94,7 +94,7 @@ Json ToJson(const Profiler& profiler, const Program& program) {
   for (const KernelProfile& profile : profiler.Kernels()) {
     const KernelSpec& kernel = program.kernels[profile.kernel.index];
     kernels.push_back({{"name", kernel.name},
-                       {"device", profiler.DeviceOf(profile.kernel)},
+                       {"device", profiler.DeviceName(profile.device)},
                        {"source_node", kernel.source_node},
                        {"launches", profile.launches},
                        {"nanoseconds", profile.nanoseconds},
@@ -107,8 +107,8 @@ Json ToJson(const Profiler& profiler, const Program& program) {
 Json CopiesToJson(const Profiler& profiler) {
   Json copies = Json::array();
   for (const CopyProfile& profile : profiler.Copies())
-    copies.push_back({{"from", profiler.DeviceOf(profile.from)},
-                      {"to", profiler.DeviceOf(profile.to)},
+    copies.push_back({{"from", profiler.DeviceName(profile.from)},
+                      {"to", profiler.DeviceName(profile.to)},
                       {"copies", profile.copies},
                       {"nanoseconds", profile.nanoseconds},
                       {"bytes", profile.bytes}});

@@ -42,7 +42,7 @@ Status CheckNames(const std::vector<std::string>& asked, const std::vector<std::
   return {};
 }
 
-// The GPU APIs among the devices, in order.
+// The kinds of the GPUs among the devices, in order; several of a kind are several devices.
 Expected<std::vector<DeviceKind>> GpusOf(const CompileOptions& options) {
   std::vector<DeviceKind> gpus;
   for (const std::string& device : options.devices) {
@@ -51,8 +51,7 @@ Expected<std::vector<DeviceKind>> GpusOf(const CompileOptions& options) {
       return MakeError(Code::kInvalidArgument,
                        fmt::format("no device is named '{}'; there are: {}",
                                    device.substr(0, device.find(':')), DeviceKindNames()));
-    if (ClassOf(*kind) == DeviceClass::kGpu && std::find(gpus.begin(), gpus.end(), *kind) == gpus.end())
-      gpus.push_back(*kind);
+    if (ClassOf(*kind) == DeviceClass::kGpu) gpus.push_back(*kind);
   }
   return gpus;
 }
@@ -145,7 +144,10 @@ Status PlaceOnDevices(const placement::PlacementOptions& place, tensor::Schedule
   TVMVM_CHECK_OK(runner->After("place", *module, stopped));
   if (!*stopped) TVMVM_CHECK_OK(runner->Run(passes::PassStage::kPlaced, *module, stopped));
   if (polls) placed.rows = placement::RowsOf(*module, placed.rows);
-  if (options.print_placement && options.print) options.print(placement::PlacementTable(placed.rows, place));
+  const size_t gpus = place.gpu_names.size();
+  const bool is_new = gpus == 1 || lowering::GpuCount(*module) == gpus;
+  if (options.print_placement && options.print && is_new)
+    options.print(placement::PlacementTable(placed.rows, place));
   return {};
 }
 
@@ -157,10 +159,11 @@ std::vector<KernelForm> GpuForms(const std::vector<DeviceKind>& gpus) {
   return forms;
 }
 
-// A model on its way to a Program: as the CPU runs it, and as it runs where there is a GPU.
+// A model on its way to a Program: as the CPU runs it, and as it runs where there are GPUs, for each number
+// of them.
 struct Variants {
   ir::Module cpu;
-  std::optional<ir::Module> gpu;
+  std::vector<ir::Module> gpu;
 };
 
 // All passes, and placement. Passes run once for both variants as long as these are alike. Nothing:
@@ -176,7 +179,8 @@ Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector
   if (!stopped) TVMVM_CHECK_OK(runner->Run(PassStage::kModel, variants.cpu, &stopped));
   if (stopped) return std::nullopt;
   const bool differ = !gpus.empty() && options.precision == Precision::kF16;
-  if (differ) variants.gpu = variants.cpu;
+  std::optional<ir::Module> placed;
+  if (differ) placed = variants.cpu;
   TVMVM_CHECK_OK(runner->Run(PassStage::kDevice, variants.cpu, &stopped));
   if (stopped) return std::nullopt;
   if (gpus.empty()) TVMVM_CHECK_OK(runner->Run(PassStage::kPlaced, variants.cpu, &stopped));
@@ -184,15 +188,22 @@ Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector
   if (gpus.empty()) return variants;
 
   PassRunner gpu{&options, {targets, differ}, runner->counters, {}};
-  if (!differ) variants.gpu = variants.cpu;
-  if (differ) TVMVM_CHECK_OK(gpu.Run(PassStage::kDevice, *variants.gpu, &stopped));
+  if (!differ) placed = variants.cpu;
+  if (differ) TVMVM_CHECK_OK(gpu.Run(PassStage::kDevice, *placed, &stopped));
   placement::PlacementOptions place;
   place.gpu = GpuTargetInfo(gpus[0]);
   place.cpu = targets;
-  place.gpu_name = DeviceKindName(gpus[0]);
+  place.gpu_names.clear();
   place.strict = options.strict;
   place.prefer_gpu = options.prefer_gpu;
-  TVMVM_CHECK_OK(PlaceOnDevices(place, schedules, &gpu, &*variants.gpu, &stopped));
+  for (DeviceKind kind : gpus) {
+    place.gpu_names.emplace_back(DeviceKindName(kind));
+    ir::Module divided = *placed;
+    TVMVM_CHECK_OK(PlaceOnDevices(place, schedules, &gpu, &divided, &stopped));
+    if (stopped) break;
+    const bool uses_all = lowering::GpuCount(divided) == place.gpu_names.size();
+    if (uses_all || variants.gpu.empty()) variants.gpu.push_back(std::move(divided));
+  }
   for (auto& [name, milliseconds] : gpu.milliseconds)
     runner->milliseconds.emplace_back("gpu: " + name, milliseconds);
   if (stopped) return std::nullopt;
@@ -217,7 +228,7 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
             Transform(std::move(imported), targets, gpus, &schedules, &runner));
   if (!variants) return result;
   const ir::Module& module = variants->cpu;
-  const std::optional<ir::Module>& gpu_module = variants->gpu;
+  const bool has_gpus = !variants->gpu.empty();
 
   // Beside the levels that are packed by default, one for the machines that multiply bytes at once.
   if (options.targets.empty() && tensor::HasProductsOfBytes(module))
@@ -226,10 +237,10 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   Clock::time_point lower_start = Clock::now();
   lowering::LoweringOptions lower;
   lower.targets = targets;
-  if (gpu_module) lower.gpu_targets = {GpuTargetInfo(gpus[0])};
+  if (has_gpus) lower.gpu_targets = {GpuTargetInfo(gpus[0])};
   lower.gpu_forms = GpuForms(gpus);
   const bool has_spirv = std::ranges::count(lower.gpu_forms, KernelForm::kSpirV) > 0;
-  if (gpu_module && has_spirv && options.precision == Precision::kF16) {
+  if (has_gpus && has_spirv && options.precision == Precision::kF16) {
     lower.gpu_targets[0].awaits_matrices = true;
     lower.gpu_targets.push_back(GpuTargetWithMatrices(gpus[0]));
   }
@@ -240,8 +251,7 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   lower.provenance = {"tvm-vm " + VersionText(TVMVM_VERSION), options.model_name, DigestOf(bytes),
                       OptionsText(options, targets)};
   lower.progress = options.progress;
-  TVMVM_TRY(result.program,
-            lowering::LowerModule(module, lower, &schedules, gpu_module ? &*gpu_module : nullptr));
+  TVMVM_TRY(result.program, lowering::LowerModule(module, lower, &schedules, variants->gpu));
   result.work = counters->List();
   PrintTimes(options, runner, import_ms, MillisecondsSince(lower_start));
   return result;

@@ -51,18 +51,20 @@ Profiler::Profiler(std::shared_ptr<const Program> program, bool keep_launches, s
 }
 
 void Profiler::Clear() {
-  kernels_.assign(program_->kernels.size(), {});
-  for (uint32_t id = 0; id < kernels_.size(); ++id) kernels_[id].kernel = KernelId{id};
+  const auto devices = static_cast<uint32_t>(program_->devices.size());
+  kernels_.clear();
+  for (uint32_t device = 0; device < devices; ++device)
+    for (uint32_t id = 0; id < program_->kernels.size(); ++id) kernels_.push_back({KernelId{id}, device});
   launches_.clear();
   copy_records_.clear();
   copies_.clear();
-  for (const DeviceClass from : {DeviceClass::kCpu, DeviceClass::kGpu})
-    for (const DeviceClass to : {DeviceClass::kCpu, DeviceClass::kGpu}) copies_.push_back({from, to});
+  for (uint32_t from = 0; from < devices; ++from)
+    for (uint32_t to = 0; to < devices; ++to) copies_.push_back({from, to});
 }
 
 LaunchObserver Profiler::observer() {
   return [this](const LaunchRecord& record) {
-    KernelProfile& row = kernels_[record.kernel.index];
+    KernelProfile& row = kernels_[record.device * program_->kernels.size() + record.kernel.index];
     ++row.launches;
     row.nanoseconds += record.end_ns - record.begin_ns;
     row.flops += record.flops;
@@ -73,7 +75,7 @@ LaunchObserver Profiler::observer() {
 
 CopyObserver Profiler::copy_observer() {
   return [this](const CopyRecord& record) {
-    CopyProfile& row = copies_[2 * static_cast<size_t>(record.from) + static_cast<size_t>(record.to)];
+    CopyProfile& row = copies_[record.from * program_->devices.size() + record.to];
     ++row.copies;
     row.nanoseconds += record.end_ns - record.begin_ns;
     row.bytes += record.bytes;
@@ -100,13 +102,10 @@ std::vector<KernelProfile> Profiler::Kernels() const {
   return rows;
 }
 
-std::string Profiler::DeviceOf(KernelId kernel) const {
-  return DeviceOf(program_->kernels[kernel.index].device);
-}
-
-std::string Profiler::DeviceOf(DeviceClass device) const {
-  const auto queue = static_cast<size_t>(device);
-  return queue < devices_.size() ? devices_[queue].name : DeviceClassName(device);
+std::string Profiler::DeviceName(uint32_t device) const {
+  for (const DeviceUse& use : devices_)
+    if (use.device == device) return use.name;
+  return DeviceSpecName(program_->devices[device]);
 }
 
 std::string Profiler::Table() const {
@@ -127,11 +126,11 @@ std::string Profiler::Table() const {
   }
   for (const KernelProfile& row : rows) {
     const KernelSpec& kernel = program_->kernels[row.kernel.index];
-    AppendLine(&text, row, total.nanoseconds, DeviceOf(row.kernel), kernel.name, kernel.source_node);
+    AppendLine(&text, row, total.nanoseconds, DeviceName(row.device), kernel.name, kernel.source_node);
   }
   for (const CopyProfile& row : copies)
-    AppendLine(&text, {{}, row.copies, row.nanoseconds, 0, row.bytes}, total.nanoseconds, DeviceOf(row.to),
-               "copy from " + DeviceOf(row.from), "");
+    AppendLine(&text, {{}, row.to, row.copies, row.nanoseconds, 0, row.bytes}, total.nanoseconds,
+               DeviceName(row.to), "copy from " + DeviceName(row.from), "");
   AppendLine(&text, total, total.nanoseconds, "", "total", "");
   return text;
 }
@@ -142,14 +141,14 @@ std::string Profiler::ChromeTrace() const {
   if (!copy_records_.empty()) origin = std::min(origin, copy_records_.front().begin_ns);
   const char* separator = "";
   // Names and times, up to the arguments.
-  auto begin = [&](std::string_view name, std::string_view category, DeviceClass device, int64_t begin_ns,
+  auto begin = [&](std::string_view name, std::string_view category, uint32_t device, int64_t begin_ns,
                    int64_t end_ns) {
     fmt::format_to(std::back_inserter(text),
                    "{}\n{{\"name\": \"{}\", \"cat\": \"{}\", \"ph\": \"X\", \"pid\": 1, \"tid\": {}, "
                    "\"ts\": {:.3f}, \"dur\": {:.3f}, \"args\": {{\"device\": \"{}\", ",
-                   separator, JsonEscaped(name), category, 1 + static_cast<int>(device),
+                   separator, JsonEscaped(name), category, 1 + device,
                    static_cast<double>(begin_ns - origin) / 1e3, static_cast<double>(end_ns - begin_ns) / 1e3,
-                   DeviceOf(device));
+                   DeviceName(device));
     separator = ",";
   };
   auto place = [&](FunctionId function_id, uint32_t word) {
@@ -160,13 +159,13 @@ std::string Profiler::ChromeTrace() const {
   for (const LaunchRecord& launch : launches_) {
     const KernelSpec& kernel = program_->kernels[launch.kernel.index];
     const int64_t duration = launch.end_ns - launch.begin_ns;
-    begin(kernel.name, "kernel", kernel.device, launch.begin_ns, launch.end_ns);
+    begin(kernel.name, "kernel", launch.device, launch.begin_ns, launch.end_ns);
     place(launch.function, launch.word);
     fmt::format_to(std::back_inserter(text), "\"grid\": {}, \"gflops\": {:.3f}, \"gbytes\": {:.3f}}}}}",
                    launch.grid, PerNanosecond(launch.flops, duration), PerNanosecond(launch.bytes, duration));
   }
   for (const CopyRecord& copy : copy_records_) {
-    begin("copy from " + DeviceOf(copy.from), "copy", copy.to, copy.begin_ns, copy.end_ns);
+    begin("copy from " + DeviceName(copy.from), "copy", copy.to, copy.begin_ns, copy.end_ns);
     place(copy.function, copy.word);
     fmt::format_to(std::back_inserter(text), "\"bytes\": {}, \"gbytes\": {:.3f}}}}}", copy.bytes,
                    PerNanosecond(copy.bytes, copy.end_ns - copy.begin_ns));

@@ -46,15 +46,19 @@ std::vector<std::string> Vm::KernelDescriptions() const {
 
 std::shared_ptr<Device> Vm::gpu() const {
   const std::vector<std::shared_ptr<Device>>& devices = impl_->binding->devices;
-  return devices.size() > 1 ? devices[1] : nullptr;
+  const auto found =
+      std::find_if(devices.begin() + 1, devices.end(), [](const auto& device) { return device != nullptr; });
+  return found != devices.end() ? *found : nullptr;
 }
 
 std::vector<DeviceUse> Vm::Devices() const {
   std::vector<DeviceUse> devices;
   const Binding& binding = *impl_->binding;
-  for (size_t queue = 0; queue < binding.devices.size(); ++queue) {
-    const KernelSet* set = binding.kernel_sets[queue].get();
-    DeviceUse use{binding.devices[queue]->name(), 0, set ? set->description() : ""};
+  for (size_t number = 0; number < binding.devices.size(); ++number) {
+    if (binding.devices[number] == nullptr) continue;
+    const KernelSet* set = binding.kernel_sets[number].get();
+    DeviceUse use{static_cast<uint32_t>(number), binding.devices[number]->name(), 0,
+                  set ? set->description() : ""};
     if (set != nullptr)
       use.kernels = static_cast<size_t>(
           std::count_if(binding.kernels.begin(), binding.kernels.end(),

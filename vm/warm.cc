@@ -1,5 +1,7 @@
 #include "tvm-vm/warm.h"
 
+#include <set>
+
 #include "vm/binding/uses.h"
 
 namespace tvmvm {
@@ -7,9 +9,10 @@ namespace {
 
 std::vector<KernelSpec> GpuKernels(const Program& program) {
   std::vector<KernelSpec> kernels;
-  if (!program.gpu_entry) return kernels;
-  for (uint32_t id : KernelsOf(program, UsesOf(program, *program.gpu_entry), DeviceClass::kGpu))
-    kernels.push_back(program.kernels[id]);
+  std::set<uint32_t> ids;
+  for (const DeviceEntry& entry : program.device_entries)
+    for (uint32_t id : KernelsOf(program, UsesOf(program, entry.function), DeviceClass::kGpu)) ids.insert(id);
+  for (uint32_t id : ids) kernels.push_back(program.kernels[id]);
   return kernels;
 }
 
@@ -20,7 +23,8 @@ size_t GpuKernelCount(const Program& program) { return GpuKernels(program).size(
 Expected<WarmResult> WarmKernels(const Program& program, Device& device, const LoadProgress& progress) {
   if (ClassOf(device.target().device) != DeviceClass::kGpu)
     return MakeError(Code::kInvalidArgument, device.name() + " is no GPU: its kernels are machine code");
-  if (!program.gpu_entry) return MakeError(Code::kUnsupported, "the program was not compiled for a GPU");
+  if (program.device_entries.empty())
+    return MakeError(Code::kUnsupported, "the program was not compiled for a GPU");
   const std::vector<KernelSpec> kernels = GpuKernels(program);
   if (kernels.empty()) return WarmResult{};
   const LoadProgress watched = progress ? progress : [](size_t) {};

@@ -23,14 +23,20 @@ class ProgramParser {
   }
 
  private:
+  struct PendingEntry {
+    std::vector<uint32_t> devices;
+    Token name;
+  };
+
   Status ParseDeclaration() {
     if (tokens_.AcceptWord("provenance")) return ParseProvenance();
+    if (tokens_.AcceptWord("devices")) return ParseDevices();
     if (tokens_.AcceptWord("entry")) return ParseEntry();
     if (tokens_.AcceptWord("kernel")) return ParseKernel();
     if (tokens_.AcceptWord("constant")) return ParseConstant();
     if (tokens_.AcceptWord("plan")) return ParsePlan();
     if (tokens_.AcceptWord("func")) return ParseFunction();
-    return tokens_.Wanted("provenance, entry, kernel, constant, plan or func");
+    return tokens_.Wanted("provenance, devices, entry, kernel, constant, plan or func");
   }
 
   // Calls `parse` for each element of "[a, b]".
@@ -65,15 +71,38 @@ class ProgramParser {
   }
 
   Status ParseEntry() {
+    if (tokens_.Peek().text == "[") return ParseDeviceEntry();
     TVMVM_CHECK_OK(tokens_.Expect("@"));
     entry_ = tokens_.Peek();
     TVMVM_TRY(std::string name, tokens_.Name("the entry function's name"));
-    gpu_entry_.reset();
-    if (!tokens_.AcceptWord("gpu")) return {};
-    TVMVM_CHECK_OK(tokens_.Expect("@"));
-    gpu_entry_ = tokens_.Peek();
-    TVMVM_TRY(std::string gpu_name, tokens_.Name("the entry function of class gpu"));
     return {};
+  }
+
+  // The rest of "entry [1, 0] @main.gpu".
+  Status ParseDeviceEntry() {
+    PendingEntry entry;
+    TVMVM_CHECK_OK(ParseList([&]() -> Status {
+      TVMVM_TRY(int64_t device, tokens_.Integer(0, UINT32_MAX));
+      entry.devices.push_back(static_cast<uint32_t>(device));
+      return {};
+    }));
+    TVMVM_CHECK_OK(tokens_.Expect("@"));
+    entry.name = tokens_.Peek();
+    TVMVM_TRY(std::string name, tokens_.Name("the entry function's name"));
+    device_entries_.push_back(std::move(entry));
+    return {};
+  }
+
+  Status ParseDevices() {
+    program_.devices.clear();
+    return ParseList([&]() -> Status {
+      DeviceSpec device;
+      TVMVM_TRY(device.device_class, ParseEnum<DeviceClass>(kDeviceClassNames, "cpu or gpu"));
+      TVMVM_TRY(int64_t ordinal, tokens_.Integer(0, UINT32_MAX));
+      device.ordinal = static_cast<uint32_t>(ordinal);
+      program_.devices.push_back(device);
+      return {};
+    });
   }
 
   Status ParseKernel() {
@@ -253,15 +282,18 @@ class ProgramParser {
       return FunctionId{found->second};
     };
     TVMVM_TRY(program_.entry, find(*entry_));
-    if (!gpu_entry_) return {};
-    TVMVM_TRY(program_.gpu_entry, find(*gpu_entry_));
+    for (PendingEntry& entry : device_entries_) {
+      TVMVM_TRY(FunctionId function, find(entry.name));
+      program_.device_entries.push_back({function, std::move(entry.devices)});
+    }
     return {};
   }
 
   ParseState state_;
   TokenStream& tokens_ = state_.tokens;
   Program& program_ = state_.program;
-  std::optional<Token> entry_, gpu_entry_;
+  std::optional<Token> entry_;
+  std::vector<PendingEntry> device_entries_;
 };
 
 }  // namespace

@@ -111,18 +111,39 @@ Status VerifySignatures(const Program& program) {
   return VerifyDimTexts(main);
 }
 
-// The entry of a device class stands in for the entry: whoever calls sees no difference.
-Status VerifyGpuEntry(const Program& program) {
-  if (!program.gpu_entry) return {};
-  const uint32_t index = program.gpu_entry->index;
-  if (index >= program.functions.size())
-    return Refuse("entry function {} of class gpu does not exist, the program has {}", index,
+Status VerifyDevices(const Program& program) {
+  if (program.devices.empty() || program.devices[kHostDevice] != DeviceSpec())
+    return Refuse("the first device of the program is not the host's CPU");
+  if (program.devices.size() > kMaxDevices)
+    return Refuse("{} devices, at most {}", program.devices.size(), kMaxDevices);
+  for (size_t i = 0; i < program.devices.size(); ++i) {
+    const DeviceSpec& device = program.devices[i];
+    if (!IsValid(device.device_class))
+      return Refuse("device {}: unknown class {}", i, static_cast<int>(device.device_class));
+    for (size_t other = 0; other < i; ++other)
+      if (program.devices[other] == device)
+        return Refuse("devices {} and {} are both {}", other, i, DeviceSpecName(device));
+  }
+  return {};
+}
+
+// An entry for devices stands in for the entry: whoever calls sees no difference.
+Status VerifyEntry(const Program& program, const DeviceEntry& entry) {
+  if (entry.function.index >= program.functions.size())
+    return Refuse("entry function {} does not exist, the program has {}", entry.function.index,
                   program.functions.size());
-  const FunctionSpec &entry = program.functions[index], &main = program.main();
-  if (entry.inputs != main.inputs || entry.outputs != main.outputs ||
-      entry.scalar_inputs != main.scalar_inputs || entry.scalar_outputs != main.scalar_outputs)
-    return Refuse("@{}: the entry function of class gpu has another signature than @{}", entry.name,
-                  main.name);
+  const FunctionSpec &function = program.function(entry.function), &main = program.main();
+  if (function.inputs != main.inputs || function.outputs != main.outputs ||
+      function.scalar_inputs != main.scalar_inputs || function.scalar_outputs != main.scalar_outputs)
+    return Refuse("@{}: the entry function has another signature than @{}", function.name, main.name);
+  std::unordered_set<uint32_t> seen;
+  for (uint32_t device : entry.devices) {
+    if (device >= program.devices.size())
+      return Refuse("@{}: an entry for device {}, the program has {}", function.name, device,
+                    program.devices.size());
+    if (!seen.insert(device).second)
+      return Refuse("@{}: an entry for device {} twice", function.name, device);
+  }
   return {};
 }
 
@@ -206,7 +227,8 @@ Status VerifyPlans(const Program& program) {
 
 Status VerifyTables(const Program& program) {
   TVMVM_CHECK_OK(VerifySignatures(program));
-  TVMVM_CHECK_OK(VerifyGpuEntry(program));
+  TVMVM_CHECK_OK(VerifyDevices(program));
+  for (const DeviceEntry& entry : program.device_entries) TVMVM_CHECK_OK(VerifyEntry(program, entry));
   TVMVM_CHECK_OK(VerifyKernels(program));
   TVMVM_CHECK_OK(VerifyLibraries(program));
   TVMVM_CHECK_OK(VerifyConstants(program));

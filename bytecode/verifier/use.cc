@@ -47,12 +47,13 @@ Status Plan(const Context& context, const Instruction& instruction) {
   return Count(context, instruction, "offset destinations", instruction.operand(3).list_size(), who, values);
 }
 
-// The queue of a device class.
+// The queue of a device.
 Status Device(const Context& context, const Instruction& instruction, size_t operand) {
-  int64_t queue = instruction.operand(operand).value;
-  if (queue < kDeviceClassCount) return {};
-  return context.Fail(
-      instruction, fmt::format("queue {} is of no device, the last one is {}", queue, kDeviceClassCount - 1));
+  const int64_t queue = instruction.operand(operand).value;
+  const size_t devices = context.program.devices.size();
+  if (static_cast<size_t>(queue) < devices) return {};
+  return context.Fail(instruction,
+                      fmt::format("queue {} is of no device, the last one is {}", queue, devices - 1));
 }
 
 Status Slots(const Context& context, const Instruction& instruction) {
@@ -119,10 +120,12 @@ Status Writable(const Context& context, const Instruction& instruction, size_t o
 Status Launch(const Context& context, const Instruction& instruction) {
   const KernelSpec& kernel = context.program.kernels[instruction.operand(0).value];
   std::string who = fmt::format("kernel '{}'", kernel.name);
-  if (int64_t queue = instruction.operand(1).value; queue != static_cast<int64_t>(kernel.device))
-    return context.Fail(instruction,
-                        fmt::format("{} runs on {}, whose queue is {}, not {}", who,
-                                    DeviceClassName(kernel.device), static_cast<int>(kernel.device), queue));
+  TVMVM_CHECK_OK(Device(context, instruction, 1));
+  const DeviceSpec& device = context.program.devices[instruction.operand(1).value];
+  if (device.device_class != kernel.device)
+    return context.Fail(instruction, fmt::format("{} runs on a device of class {}, queue {} is that of {}",
+                                                 who, DeviceClassName(kernel.device),
+                                                 instruction.operand(1).value, DeviceSpecName(device)));
   TVMVM_CHECK_OK(Count(context, instruction, "shape scalars", instruction.operand(2).list_size(), "a launch",
                        kLaunchShapeSize));
   TVMVM_CHECK_OK(

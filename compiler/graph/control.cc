@@ -94,11 +94,11 @@ bool BelongsToRegion(const Node& node, std::string_view attribute) {
   return IsIf(node) && (attribute == "then_values" || attribute == "else_values");
 }
 
-DeviceClass DeviceOf(const Function& function, const Node& node) {
+uint32_t DeviceOf(const Function& function, const Node& node) {
   for (ValueId output : node.outputs)
     if (output.valid()) return function.value(output).device;
   if (node.op->kind == OpKind::kCheck) return function.value(node.inputs[0]).device;
-  return DeviceClass::kCpu;
+  return kHostDevice;
 }
 
 }  // namespace tvmvm::ir

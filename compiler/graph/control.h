@@ -39,7 +39,7 @@ inline size_t CarriedCount(const Node& loop) { return loop.inputs.size(); }
 // What a node uses: its inputs and whatever is used in its regions, in them or around them.
 std::vector<ValueId> UsesOf(const Function& function, const Node& node);
 // Where a node without control regions runs: where its results live; on the CPU where it has none.
-DeviceClass DeviceOf(const Function& function, const Node& node);
+uint32_t DeviceOf(const Function& function, const Node& node);
 // The body and all control regions in it, outer ones first.
 std::vector<RegionId> RunningRegions(const Function& function);
 

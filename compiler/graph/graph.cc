@@ -7,6 +7,11 @@
 #include "compiler/graph/core_op.h"
 
 namespace tvmvm::ir {
+
+std::string DeviceText(uint32_t device) {
+  if (device == kHostDevice) return DeviceSpecName({});
+  return DeviceSpecName({DeviceClass::kGpu, device - kFirstGpu});
+}
 namespace {
 
 // The attribute where it is there and of the wanted kind, else a static empty one.

@@ -21,6 +21,7 @@
 #include "compiler/dim/dim.h"
 #include "tvm-vm/dtype.h"
 #include "tvm-vm/ids.h"
+#include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
 #include "tvm-vm/target_info.h"
 
@@ -78,6 +79,9 @@ using Attribute = std::variant<int64_t, double, std::string, DType, Layout, Dim,
                                std::vector<double>, std::vector<std::string>, SymbolId, std::vector<SymbolId>,
                                std::shared_ptr<const TensorData>>;
 
+inline constexpr uint32_t kFirstGpu = 1;
+std::string DeviceText(uint32_t device);  // "cpu", "gpu", "gpu:1"
+
 struct Value {
   Type type;
   std::string name;  // of the ONNX value where there is one; not unique
@@ -86,7 +90,7 @@ struct Value {
   std::optional<Dims> elements;
   // Where it lives, decided by placement. A node's inputs live where its outputs do, but for constants, which
   // are everywhere, and what `transfer` reads.
-  DeviceClass device = DeviceClass::kCpu;
+  uint32_t device = kHostDevice;  // its number in the program; GPUs from kFirstGpu on
 };
 
 // What passes decide about a node: not what it computes, but how. Printed among the attributes.

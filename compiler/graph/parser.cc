@@ -169,11 +169,19 @@ class ModuleParser {
       TVMVM_TRY(function_->value(value).elements, in_.DimList());
     }
     if (in_.Take("on")) {
-      if (!in_.Take("gpu")) return in_.Fail("'gpu'");
-      function_->value(value).device = DeviceClass::kGpu;
+      TVMVM_TRY(function_->value(value).device, ParseGpu());
     }
     TVMVM_CHECK_OK(Bind(number, value));
     return value;
+  }
+
+  // "gpu", or "gpu:1" for the second.
+  Expected<uint32_t> ParseGpu() {
+    if (!in_.Take("gpu")) return in_.Fail("'gpu'");
+    if (!in_.Take(":")) return kFirstGpu;
+    TVMVM_TRY(const int64_t ordinal, in_.Integer());
+    if (ordinal < 0 || ordinal >= kMaxDevices - kFirstGpu) return in_.Fail("the number of a GPU");
+    return kFirstGpu + static_cast<uint32_t>(ordinal);
   }
 
   Status Bind(int64_t number, ValueId value) {

@@ -145,7 +145,7 @@ class FunctionPrinter {
     if (!value.name.empty()) text += " " + QuoteText(value.name);
     text += ": " + value.type.ToString();
     if (value.elements) text += " of " + ToString(*value.elements);
-    if (value.device != DeviceClass::kCpu) text += fmt::format(" on {}", DeviceClassName(value.device));
+    if (value.device != kHostDevice) text += " on " + DeviceText(value.device);
     return text;
   }
 

@@ -16,13 +16,15 @@ namespace {
 
 struct Need {
   ValueId value;
-  DeviceClass device;
+  uint32_t device;
   friend auto operator<=>(const Need&, const Need&) = default;
 };
 
 class Inserter {
  public:
-  Inserter(Function* function, const lowering::Views& views) : function_(*function), views_(views) {}
+  Inserter(Function* function, const lowering::Views& views) : function_(*function), views_(views) {
+    for (const Value& value : function->values) devices_ = std::max(devices_, value.device + 1);
+  }
 
   void Run() {
     Gather(function_.body, nullptr);
@@ -40,7 +42,7 @@ class Inserter {
       Collect(node, &needs);
       bool waits = false;
       for (const Need& need : needs)
-        if (Copy(need, function_.node(node).source, &nodes)) waits |= need.device == DeviceClass::kCpu;
+        if (Copy(need, function_.node(node).source, &nodes)) waits |= need.device == kHostDevice;
       if (waits) CopyWithIt(std::span(before).subspan(i + 1), &nodes);
       Rewrite(node);
       nodes.push_back(node);
@@ -59,7 +61,7 @@ class Inserter {
       std::set<Need> needs;
       Collect(node, &needs);
       for (const Need& need : needs)
-        if (need.device == DeviceClass::kCpu) Copy(need, function_.node(node).source, nodes);
+        if (need.device == kHostDevice) Copy(need, function_.node(node).source, nodes);
     }
   }
 
@@ -90,22 +92,22 @@ class Inserter {
   }
 
   // The device on which a node wants an input.
-  DeviceClass Wanted(const Node& node, size_t input) const {
+  uint32_t Wanted(const Node& node, size_t input) const {
     if (IsLoop(node)) return function_.value(function_.region(node.regions[0]).parameters[input]).device;
     return DeviceOf(function_, node);
   }
 
-  void AddNeed(ValueId value, DeviceClass device, std::set<Need>* needs) const {
+  void AddNeed(ValueId value, uint32_t device, std::set<Need>* needs) const {
     if (HasDevice(value) && function_.value(value).device != device) needs->insert({value, device});
   }
 
-  // Everything that the node and the nodes of its regions need from the other device.
+  // Everything that the node and the nodes of its regions need from other devices.
   void Collect(NodeId id, std::set<Need>* needs) const {
     const Node& node = function_.node(id);
     if (node.op->kind == OpKind::kRequire) return;
     if (IsView(id)) {
-      const DeviceClass other = Other(function_.value(node.outputs[0]).device);
-      if (needs_.contains({node.outputs[0], other})) AddNeed(node.inputs[0], other, needs);
+      for (uint32_t device = 0; device < devices_; ++device)
+        if (needs_.contains({node.outputs[0], device})) AddNeed(node.inputs[0], device, needs);
       return;
     }
     for (size_t i = 0; i < node.inputs.size(); ++i) AddNeed(node.inputs[i], Wanted(node, i), needs);
@@ -118,12 +120,8 @@ class Inserter {
     }
   }
 
-  static DeviceClass Other(DeviceClass device) {
-    return device == DeviceClass::kCpu ? DeviceClass::kGpu : DeviceClass::kCpu;
-  }
-
-  DeviceClass ResultDevice(const Node* owner, size_t number) const {
-    return owner == nullptr ? DeviceClass::kCpu : function_.value(ResultPlace(*owner, number)).device;
+  uint32_t ResultDevice(const Node* owner, size_t number) const {
+    return owner == nullptr ? kHostDevice : function_.value(ResultPlace(*owner, number)).device;
   }
 
   // Where the result of a region goes.
@@ -149,12 +147,15 @@ class Inserter {
 
   void CopyView(NodeId id, std::vector<NodeId>* nodes) {
     const ValueId output = function_.node(id).outputs[0];
-    const Need need{output, Other(function_.value(output).device)};
-    if (!needs_.contains(need) || !HasDevice(output)) return;
-    Node node = function_.node(id);
-    node.inputs = {On(node.inputs[0], need.device)};
-    node.outputs = {NewValue(need)};
-    nodes->push_back(function_.AddNode(std::move(node)));
+    if (!HasDevice(output)) return;
+    for (uint32_t device = 0; device < devices_; ++device) {
+      const Need need{output, device};
+      if (device == function_.value(output).device || !needs_.contains(need)) continue;
+      Node node = function_.node(id);
+      node.inputs = {On(node.inputs[0], device)};
+      node.outputs = {NewValue(need)};
+      nodes->push_back(function_.AddNode(std::move(node)));
+    }
   }
 
   ValueId NewValue(const Need& need) {
@@ -167,7 +168,7 @@ class Inserter {
     return value;
   }
 
-  ValueId On(ValueId value, DeviceClass device) const {
+  ValueId On(ValueId value, uint32_t device) const {
     if (!HasDevice(value) || function_.value(value).device == device) return value;
     return copies_.at({value, device});
   }
@@ -187,7 +188,7 @@ class Inserter {
   void Results(RegionId id, const Node* owner, std::vector<NodeId>* nodes) {
     const std::vector<ValueId> results = function_.region(id).results;
     for (size_t i = 0; i < results.size(); ++i) {
-      const DeviceClass device = ResultDevice(owner, i);
+      const uint32_t device = ResultDevice(owner, i);
       std::set<Need> needs;
       AddNeed(results[i], device, &needs);
       for (const Need& need : needs) Copy(need, owner == nullptr ? "" : owner->source, nodes);
@@ -197,6 +198,7 @@ class Inserter {
 
   Function& function_;
   const lowering::Views& views_;
+  uint32_t devices_ = 1;    // numbers of devices that values have
   std::set<Need> needs_;    // of the whole function
   std::set<ValueId> open_;  // made so far
   std::map<Need, ValueId> copies_;

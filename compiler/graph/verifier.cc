@@ -248,14 +248,14 @@ class Verifier {
       return {};
     const bool is_host = node.op->kind == OpKind::kHost || node.op->kind == OpKind::kDimsTensor ||
                          node.op->kind == OpKind::kCall;
-    const DeviceClass device = is_host ? DeviceClass::kCpu : DeviceOf(function_, node);
+    const uint32_t device = is_host ? kHostDevice : DeviceOf(function_, node);
     for (ValueId output : node.outputs)
       if (output.valid() && function_.value(output).device != device)
-        return Fail(fmt::format("a result is on {}", DeviceClassName(function_.value(output).device)));
+        return Fail(fmt::format("a result is on {}", DeviceText(function_.value(output).device)));
     for (ValueId input : node.inputs) {
       if (!input.valid() || function_.value(input).device == device || IsConstant(input)) continue;
-      return Fail(fmt::format("an input is on {}, the node on {}",
-                              DeviceClassName(function_.value(input).device), DeviceClassName(device)));
+      return Fail(fmt::format("an input is on {}, the node on {}", DeviceText(function_.value(input).device),
+                              DeviceText(device)));
     }
     return {};
   }

@@ -108,11 +108,10 @@ void FunctionLowering::EmitEntry(const RegionSteps& body) {
   EmitStage(0);
 }
 
-// What nothing on the host works on may stay in the memory of the run's GPU.
+// What nothing on the host works on may stay in the memory of a device.
 void FunctionLowering::DeclareDeviceParameters() {
   bool uses_gpu = false;
-  for (size_t i = 0; i < memory_.size(); ++i)
-    uses_gpu |= memory_[static_cast<int>(i)].device == DeviceClass::kGpu;
+  for (size_t i = 0; i < memory_.size(); ++i) uses_gpu |= memory_[static_cast<int>(i)].device != kHostDevice;
   if (!uses_gpu) return;
   std::vector<uint32_t> inputs, outputs;
   for (uint32_t i = 0; i < on_host_inputs_.size(); ++i)
@@ -164,18 +163,17 @@ void FunctionLowering::EmitGuards() {
 
 // A plan and an arena on each device.
 void FunctionLowering::EmitStage(int stage) {
-  EmitStage(stage, DeviceClass::kCpu);
-  EmitStage(stage, DeviceClass::kGpu);
+  for (uint32_t device = 0; device < memory_.device_count(); ++device) EmitStage(stage, device);
 }
 
-void FunctionLowering::EmitStage(int stage, DeviceClass device) {
+void FunctionLowering::EmitStage(int stage, uint32_t device) {
   PlanSpec plan;
   std::vector<ScalarReg> sizes;
   std::vector<size_t> members;
   for (size_t i = 0; i < memory_.size(); ++i) {
     const Memory& memory = memory_[static_cast<int>(i)];
     if (memory.kind != MemoryKind::kArena || memory.stage != stage || memory.device != device) continue;
-    plan.values.push_back({memory.first, memory.last, device == DeviceClass::kCpu ? 64u : 256u});
+    plan.values.push_back({memory.first, memory.last, device == kHostDevice ? 64u : 256u});
     sizes.push_back(dims_->Emit(memory.bytes));
     members.push_back(i);
   }

@@ -58,7 +58,7 @@ class FunctionLowering {
   // Guards for what dims leave open: each as soon as its symbols are known.
   void EmitGuards();
   void EmitStage(int stage);
-  void EmitStage(int stage, DeviceClass device);
+  void EmitStage(int stage, uint32_t device);
   Status EmitSteps(const RegionSteps& region);
   Status EmitStep(const Step& step);
   // Objects of the region whose last use lies in [first, last].
@@ -121,8 +121,8 @@ class FunctionLowering {
   // memory is written again.
   RefReg ObjectOf(ir::ValueId value, bool lasting = false);
   // The same on a device; a constant, which is everywhere, is copied there.
-  RefReg LastingObjectOn(DeviceClass device, ir::ValueId value);
-  RefReg CopyOf(ir::ValueId value, DeviceClass device);  // a new tensor
+  RefReg LastingObjectOn(uint32_t device, ir::ValueId value);
+  RefReg CopyOf(ir::ValueId value, uint32_t device);  // a new tensor
   ConstantId ConstantFor(ir::ValueId value);
   ConstantId PackedConstant(std::string name, const ir::TensorData& data);
   std::vector<ScalarReg> EmitDims(const ir::Dims& dims);

@@ -26,19 +26,36 @@ Expected<FunctionId> LowerFunctions(const ir::Module& module, const std::string&
 
 }  // namespace
 
+uint32_t GpuCount(const ir::Module& module) {
+  uint32_t count = 0;
+  for (const ir::Function& function : module.functions)
+    for (const ir::Value& value : function.values)
+      if (value.device != kHostDevice) count = std::max(count, value.device - ir::kFirstGpu + 1);
+  return count;
+}
+
 Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, const LoweringOptions& options,
                                                      tensor::ScheduleCache* schedules,
-                                                     const ir::Module* gpu) {
+                                                     std::span<const ir::Module> gpu_modules) {
   Builder builder;
   KernelTable kernels(&options);
-  ConstantTable constants(&builder, gpu != nullptr);
+  ConstantTable constants(&builder, !gpu_modules.empty());
   const LoweringContext context{&options, &kernels, schedules, &constants, &builder};
   TVMVM_TRY(FunctionId entry, LowerFunctions(module, "", context));
   builder.SetEntry(entry);
-  if (gpu != nullptr) {
-    TVMVM_TRY(FunctionId gpu_entry, LowerFunctions(*gpu, ".gpu", context));
-    builder.SetGpuEntry(gpu_entry);
+  std::vector<DeviceSpec> devices = {{DeviceClass::kCpu, 0}, {DeviceClass::kGpu, 0}};
+  for (const ir::Module& gpu_module : gpu_modules) {
+    const uint32_t gpus = GpuCount(gpu_module);
+    while (devices.size() < ir::kFirstGpu + gpus)
+      devices.push_back({DeviceClass::kGpu, static_cast<uint32_t>(devices.size()) - ir::kFirstGpu});
+    const std::string suffix = gpus <= 1 ? ".gpu" : ".gpu" + std::to_string(gpus);
+    DeviceEntry entry;
+    TVMVM_TRY(entry.function, LowerFunctions(gpu_module, suffix, context));
+    for (uint32_t gpu = 0; gpu < std::max(gpus, 1u); ++gpu) entry.devices.push_back(ir::kFirstGpu + gpu);
+    entry.devices.push_back(kHostDevice);
+    builder.AddEntry(std::move(entry));
   }
+  builder.SetDevices(std::move(devices));
   builder.SetProvenance(options.provenance);
   schedules->counters().kernels_generated += kernels.CountGenerated();
   TVMVM_CHECK_OK(kernels.AddTo(&builder));  // ids follow the table's order, as the launches assume

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,13 @@ struct LoweringOptions {
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
 };
 
-// `gpu`, where given, is the same model with groups placed on the GPU: the program then has an entry for
+// The GPUs that a placed module uses.
+uint32_t GpuCount(const ir::Module& module);
+
+// `gpu_modules` are the same model with groups placed on GPUs: the program then has an entry for so many
 // devices of that class, too. Errors: kUnsupported or kInternal naming the source node.
 Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, const LoweringOptions& options,
                                                      tensor::ScheduleCache* schedules,
-                                                     const ir::Module* gpu = nullptr);
+                                                     std::span<const ir::Module> gpu_modules = {});
 
 }  // namespace tvmvm::lowering

@@ -126,12 +126,12 @@ BufferOperand FunctionLowering::BufferOf(const Step& step, const tensor::KernelA
   return {found->second.index | BufferOperand::kConstantBit, BufferOperand::kNoOffset};
 }
 
-RefReg FunctionLowering::LastingObjectOn(DeviceClass device, ValueId value) {
+RefReg FunctionLowering::LastingObjectOn(uint32_t device, ValueId value) {
   const bool is_constant = memory_[memory_.Of(value)].kind == MemoryKind::kConstant;
-  return is_constant && device != DeviceClass::kCpu ? CopyOf(value, device) : ObjectOf(value, true);
+  return is_constant && device != kHostDevice ? CopyOf(value, device) : ObjectOf(value, true);
 }
 
-RefReg FunctionLowering::CopyOf(ValueId value, DeviceClass device) {
+RefReg FunctionLowering::CopyOf(ValueId value, uint32_t device) {
   const ir::Type& type = function_.type(value);
   RefReg copy = f_->Allocate(type.dtype, EmitDims(type.dims), device);
   f_->Copy({copy.index, BufferOperand::kNoOffset}, AddressOf(value),

@@ -28,7 +28,13 @@ int MemoryTable::Add(Memory memory) {
   return static_cast<int>(memory_.size() - 1);
 }
 
-int MemoryTable::AddArena(const Dim& bytes, const Step& step, DeviceClass device) {
+uint32_t MemoryTable::device_count() const {
+  uint32_t count = 1;
+  for (const Memory& memory : memory_) count = std::max(count, memory.device + 1);
+  return count;
+}
+
+int MemoryTable::AddArena(const Dim& bytes, const Step& step, uint32_t device) {
   return Add(
       {.kind = MemoryKind::kArena, .device = device, .bytes = bytes, .first = step.first, .last = step.last});
 }
@@ -158,7 +164,7 @@ void MemoryTable::AssignCarried(const Step& step, size_t number, const ir::Symbo
   const Node& node = function_.node(step.node);
   ValueId parameter = function_.region(node.regions[0]).parameters[number];
   const Type& type = function_.type(parameter);
-  const DeviceClass device = function_.value(parameter).device;
+  const uint32_t device = function_.value(parameter).device;
   int current, next;
   if (NeedsObject(type, unknown)) {
     // The object after the last step is another memory: the steps' own may be changed where it lies.
@@ -225,10 +231,10 @@ void MemoryTable::AssignOutlinedLoop(Step* step) {
     const Type& type = function_.type(is_carried ? region.parameters[i] : node.outputs[i]);
     of_[node.outputs[i]] = !is_carried && NeedsObject(type, unknown)
                                ? AddObject(node.outputs[i], *step)
-                               : AddArena(BytesOf(type), *step, DeviceClass::kCpu);
+                               : AddArena(BytesOf(type), *step, kHostDevice);
   }
   int64_t state = step->outlined->state_elements;
-  if (state > 0) step->workspaces.push_back(AddArena(state * 8, *step, DeviceClass::kCpu));
+  if (state > 0) step->workspaces.push_back(AddArena(state * 8, *step, kHostDevice));
 }
 
 // ---- lifetimes ----
@@ -295,7 +301,7 @@ void MemoryTable::AssignOutputs(const RegionSteps& body) {
     if (found == of_.end()) continue;
     Memory& memory = memory_[static_cast<size_t>(found->second)];
     if (memory.kind != MemoryKind::kArena || memory.carried || !place.byte_offset.IsConstant(0)) continue;
-    if (memory.device != DeviceClass::kCpu) continue;
+    if (memory.device != kHostDevice) continue;
     if (!(BytesOf(function_.type(place.root)) == BytesOf(function_.type(results[i])))) continue;
     memory.kind = MemoryKind::kOutput;
     memory.number = static_cast<uint32_t>(i);
@@ -317,8 +323,7 @@ void MemoryTable::FindStandIns(const RegionSteps& body) {
   auto on_gpu = [&](int number) -> const Memory* {
     if (number < 0) return nullptr;
     const Memory& memory = memory_[static_cast<size_t>(number)];
-    const bool is =
-        memory.kind == MemoryKind::kArena && memory.device == DeviceClass::kGpu && !memory.carried;
+    const bool is = memory.kind == MemoryKind::kArena && memory.device != kHostDevice && !memory.carried;
     return is && !taken.contains(number) ? &memory : nullptr;
   };
   auto stands_in = [&](int number, bool is_input, uint32_t parameter) {

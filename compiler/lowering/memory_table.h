@@ -34,7 +34,7 @@ enum class MemoryKind : uint8_t {
 
 struct Memory {
   MemoryKind kind = MemoryKind::kArena;
-  DeviceClass device = DeviceClass::kCpu;
+  uint32_t device = kHostDevice;
   uint32_t number = 0;           // input or output number
   ir::ValueId value;             // kConstant
   ir::Dim bytes;                 // kArena
@@ -67,6 +67,8 @@ class MemoryTable {
   Memory& operator[](int number) { return memory_[static_cast<size_t>(number)]; }
   const Memory& operator[](int number) const { return memory_[static_cast<size_t>(number)]; }
   size_t size() const { return memory_.size(); }
+  // One more than the largest number of a device that holds something.
+  uint32_t device_count() const;
   // Of the value's root; made on demand for constants.
   int Of(ir::ValueId value);
   // The other half of a carried value: where a step's result goes. The same as Of(parameter) when in place.
@@ -90,7 +92,7 @@ class MemoryTable {
   };
 
   int Add(Memory memory);
-  int AddArena(const ir::Dim& bytes, const Step& step, DeviceClass device);
+  int AddArena(const ir::Dim& bytes, const Step& step, uint32_t device);
   int AddArena(ir::ValueId value, const Step& step);  // as large as the value, on its device
   int AddObject(ir::ValueId value, const Step& step);
   bool NeedsObject(const ir::Type& type, const ir::SymbolSet& unknown) const;

@@ -116,7 +116,7 @@ class Scheduler {
   Status Schedule(Step* step) {
     const std::string& source = function_.node(step->node).source;
     const std::vector<TargetInfo>& targets =
-        step->device == DeviceClass::kCpu ? options_.targets : options_.gpu_targets;
+        step->device == kHostDevice ? options_.targets : options_.gpu_targets;
     for (const TargetInfo& target : targets) {
       TVMVM_TRY(std::shared_ptr<const GroupProgram> program,
                 schedules_->Schedule(function_, step->node, target));
@@ -127,7 +127,8 @@ class Scheduler {
     for (size_t call = 0; call < step->programs[0]->calls.size(); ++call) {
       std::vector<const KernelCall*> variants;
       for (const auto& program : step->programs) variants.push_back(&program->calls[call]);
-      step->uses.push_back(kernels_->Add(variants, source, step->device));
+      step->uses.push_back(kernels_->Add(
+          variants, source, step->device == kHostDevice ? DeviceClass::kCpu : DeviceClass::kGpu));
     }
     return {};
   }

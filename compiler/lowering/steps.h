@@ -30,7 +30,7 @@ struct RegionSteps;
 struct Step {
   StepKind kind = StepKind::kLaunch;
   ir::NodeId node;
-  DeviceClass device = DeviceClass::kCpu;  // where it runs
+  uint32_t device = kHostDevice;  // where it runs
   // kLaunch: one for each target of the device
   std::vector<std::shared_ptr<const tensor::GroupProgram>> programs;
   std::vector<KernelUse> uses;           // kLaunch: one for each call of a program

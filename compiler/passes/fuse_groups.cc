@@ -346,7 +346,7 @@ class GroupBuilder {
   Function& function_;
   std::vector<NodeId> members_;  // in execution order
   RegionId region_;
-  DeviceClass device_ = DeviceClass::kCpu;
+  uint32_t device_ = kHostDevice;
   Node fused_;
   std::map<ValueId, ValueId> inner_;
 };
@@ -387,7 +387,7 @@ void Fusion::Run() {
 // The nodes of a group as nodes of the region around it, with the values of that.
 void TakeApart(Function* function, const Node& group, std::vector<NodeId>* to) {
   const ir::Region& region = function->region(group.regions[0]);
-  const DeviceClass device = ir::DeviceOf(*function, group);
+  const uint32_t device = ir::DeviceOf(*function, group);
   std::map<ValueId, ValueId> outside;
   for (size_t i = 0; i < region.parameters.size(); ++i) outside[region.parameters[i]] = group.inputs[i];
   for (size_t i = 0; i < region.results.size(); ++i) outside[region.results[i]] = group.outputs[i];

@@ -39,7 +39,7 @@ Expected<Placement> PlaceModule(ir::Module* module, const PlacementOptions& opti
     rows.insert(rows.end(), placer.rows().begin(), placer.rows().end());
     obstacles.insert(obstacles.end(), placer.obstacles().begin(), placer.obstacles().end());
     for (const PlacementRow& row : placer.rows())
-      if (row.device == DeviceClass::kCpu && placer.obstacles().empty())
+      if (row.device == kHostDevice && placer.obstacles().empty())
         obstacles.push_back(fmt::format("{} ({}): {}", row.what, row.source, row.reason));
     ir::InsertTransfers(&function, lowering::Views(function));
     for (WaitingLoop waiting : placer.FindWaitingLoops()) {
@@ -47,7 +47,7 @@ Expected<Placement> PlaceModule(ir::Module* module, const PlacementOptions& opti
       placement.waiting.push_back(waiting);
     }
   }
-  if (options.strict && !obstacles.empty()) return tl::unexpected(NotStrict(obstacles, options.gpu_name));
+  if (options.strict && !obstacles.empty()) return tl::unexpected(NotStrict(obstacles, options.gpu_names[0]));
   return placement;
 }
 
@@ -106,7 +106,7 @@ std::vector<PlacementRow> RowsOf(const ir::Module& module, const std::vector<Pla
 
 std::string PlacementTable(const std::vector<PlacementRow>& rows, const PlacementOptions& options) {
   auto device = [&](const PlacementRow& row) {
-    return row.device == DeviceClass::kCpu ? std::string("cpu") : options.gpu_name;
+    return row.device == kHostDevice ? std::string("cpu") : options.gpu_names[row.device - ir::kFirstGpu];
   };
   size_t widths[3] = {6, 4, 4};  // of the headings
   for (const PlacementRow& row : rows) {
@@ -116,13 +116,15 @@ std::string PlacementTable(const std::vector<PlacementRow>& rows, const Placemen
   }
   std::string text = fmt::format("{:{}}  {:{}}  {:{}}  {}\n", "device", widths[0], "runs", widths[1], "node",
                                  widths[2], "reason");
-  size_t on_gpu = 0;
+  std::vector<size_t> on_gpu(options.gpu_names.size());
   for (const PlacementRow& row : rows) {
-    on_gpu += row.device == DeviceClass::kGpu;
+    if (row.device != kHostDevice) ++on_gpu[row.device - ir::kFirstGpu];
     text += fmt::format("{:{}}  {:{}}  {:{}}  {}\n", device(row), widths[0], row.what, widths[1], row.source,
                         widths[2], row.reason);
   }
-  return text + fmt::format("{} of {} run on {}\n", on_gpu, rows.size(), options.gpu_name);
+  for (size_t gpu = 0; gpu < on_gpu.size(); ++gpu)
+    text += fmt::format("{} of {} run on {}\n", on_gpu[gpu], rows.size(), options.gpu_names[gpu]);
+  return text;
 }
 
 }  // namespace tvmvm::placement

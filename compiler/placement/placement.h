@@ -3,7 +3,8 @@
 // the numbers that scalar bytecode reads, groups without a kernel for the GPU) stays there; of the rest, as
 // much as possible goes to the GPU, but for what is tiny and lies between things of the CPU: the division is
 // the cheapest one by an estimate of work and copies, found as a minimum cut. Where the CPU alone takes less
-// time than a call of the GPU with all that belongs to it, everything stays on the CPU.
+// time than a call of the GPU with all that belongs to it, everything stays on the CPU. Several GPUs share
+// what one would get (divide.h).
 #pragma once
 
 #include <string>
@@ -17,11 +18,11 @@
 namespace tvmvm::placement {
 
 struct PlacementOptions {
-  TargetInfo gpu;                // what kernels are made for
-  std::vector<TargetInfo> cpu;   // CPU levels, at least one
-  std::string gpu_name = "gpu";  // of the device that comes first, for the table
-  bool strict = false;           // everything on the GPU; errors name what cannot be there
-  bool prefer_gpu = false;       // the division as it is, though the CPU alone may take less time
+  TargetInfo gpu;                                // what kernels are made for
+  std::vector<TargetInfo> cpu;                   // CPU levels, at least one
+  std::vector<std::string> gpu_names = {"gpu"};  // one for each GPU that is to be used, for the table
+  bool strict = false;                           // everything on the GPU; errors name what cannot be there
+  bool prefer_gpu = false;  // the division as it is, though the CPU alone may take less time
 };
 
 // One group or other step of a model.
@@ -29,7 +30,7 @@ struct PlacementRow {
   std::string function;
   std::string what;    // "fused (6)", "if", "sequence.insert"
   std::string source;  // the model's node
-  DeviceClass device = DeviceClass::kCpu;
+  uint32_t device = kHostDevice;
   std::string reason;
   ir::NodeId node;
 };

@@ -118,13 +118,26 @@ void Placer::Run() {
   cpu_ = Fixed();
   const ir::Region& body = function_.region(function_.body);
   for (ValueId parameter : body.parameters) Define(parameter, cpu_, 1, true);
-  Region(function_.body, 1);
+  for (NodeId id : std::vector<NodeId>(body.nodes)) {
+    const int64_t before = time_;
+    Visit(id, 1);
+    body_.push_back({id, time_ - before});
+  }
   AddCopies();
   std::vector<bool> on_cpu = cut_.Solve();
   const std::vector<bool> alone(on_cpu.size(), true);
   const bool is_free = !options_.strict && !options_.prefer_gpu;
   const bool stays = is_free && TimeOf(alone) <= TimeOf(on_cpu);
   Assign(stays ? alone : on_cpu, stays ? "the CPU alone is faster" : "small, copies would cost more");
+  Divide();
+}
+
+void Placer::Divide() {
+  DivideAmongGpus(&function_, body_, static_cast<uint32_t>(options_.gpu_names.size()), [&](const Type& type) {
+    return IsTensorOfNumbers(type) ? Estimate(lowering::BytesOf(type.dtype, type.dims), 0) : 0;
+  });
+  for (PlacementRow& row : rows_)
+    if (row.device != kHostDevice) row.device = ir::DeviceOf(function_, function_.node(row.node));
 }
 
 // Nanoseconds that a call takes, by the estimates, where each item is where it is said to be.
@@ -381,11 +394,11 @@ void Placer::AddRow(NodeId id, Item item, std::string reason) {
   const Node& node = function_.node(id);
   if (reason.empty()) decided_.push_back({item, rows_.size()});
   rows_.push_back(
-      {function_.name, Described(function_, node), node.source, DeviceClass::kCpu, std::move(reason), id});
+      {function_.name, Described(function_, node), node.source, kHostDevice, std::move(reason), id});
 }
 
 void Placer::Assign(const std::vector<bool>& on_cpu, const std::string& why_cpu) {
-  auto device = [&](Item item) { return on_cpu[item] ? DeviceClass::kCpu : DeviceClass::kGpu; };
+  auto device = [&](Item item) { return on_cpu[item] ? kHostDevice : ir::kFirstGpu; };
   for (const auto& [value, root] : roots_) {
     if (!IsTensorOfNumbers(function_.type(value))) continue;
     if (!root.is_input) function_.value(value).device = device(root.item);
@@ -415,8 +428,7 @@ namespace {
 bool CopiesOut(const ir::Function& function, ir::RegionId region) {
   return std::ranges::any_of(function.region(region).nodes, [&](NodeId id) {
     const Node& node = function.node(id);
-    if (node.op->kind == OpKind::kTransfer)
-      return function.value(node.outputs[0]).device == DeviceClass::kCpu;
+    if (node.op->kind == OpKind::kTransfer) return function.value(node.outputs[0]).device == kHostDevice;
     return ir::IsIf(node) && std::ranges::any_of(node.regions, [&](ir::RegionId branch) {
              return CopiesOut(function, branch);
            });

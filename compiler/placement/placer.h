@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/graph/storage.h"
+#include "compiler/placement/divide.h"
 #include "compiler/placement/min_cut.h"
 #include "compiler/placement/placement.h"
 #include "compiler/schedules/group.h"
@@ -77,6 +78,7 @@ class Placer {
   void AddRow(ir::NodeId id, Item item, std::string reason);
   void AddWork(Item item, int64_t on_gpu, int64_t on_cpu);
   int64_t TimeOf(const std::vector<bool>& on_cpu) const;
+  void Divide();  // among the GPUs
   void Assign(const std::vector<bool>& on_cpu, const std::string& why_cpu);
 
   int64_t Estimate(const ir::Dim& dim, int64_t otherwise) const;
@@ -99,6 +101,7 @@ class Placer {
   std::vector<OpenLoop> loops_;
   std::set<ir::NodeId> bound_;  // to the CPU
   int64_t time_ = 0;            // of the GPU for what was visited of the region in hand
+  std::vector<BodyNode> body_;
   std::vector<std::string> obstacles_;
 };
 

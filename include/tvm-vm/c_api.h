@@ -253,6 +253,7 @@ typedef struct tvmvm_launch_record {
   int64_t flops; /* estimates of the compiler */
   int64_t bytes;
   int64_t grid;
+  int device; /* its number in the program, 0: the CPU */
 } tvmvm_launch_record;
 typedef void (*tvmvm_launch_observer)(void* context, const tvmvm_launch_record* launch);
 TVMVM_EXPORT tvmvm_status* tvmvm_invocation_observe_launches(tvmvm_invocation* invocation,
@@ -260,7 +261,7 @@ TVMVM_EXPORT tvmvm_status* tvmvm_invocation_observe_launches(tvmvm_invocation* i
 /* Copies to, from and within a device with memory of its own; each is waited for. */
 typedef struct tvmvm_copy_record {
   size_t size;
-  int from_device; /* nonzero: out of its memory, into it */
+  int from_device; /* numbers in the program; 0: memory of the host */
   int to_device;
   int64_t begin_ns;
   int64_t end_ns;

@@ -13,6 +13,7 @@ namespace tvmvm {
 
 struct KernelProfile {
   KernelId kernel;
+  uint32_t device = kHostDevice;  // its number in the program
   int64_t launches = 0;
   int64_t nanoseconds = 0;
   int64_t flops = 0;  // estimates of the compiler
@@ -21,7 +22,7 @@ struct KernelProfile {
 
 // Copies in one direction between devices, or within one.
 struct CopyProfile {
-  DeviceClass from = DeviceClass::kCpu, to = DeviceClass::kCpu;
+  uint32_t from = kHostDevice, to = kHostDevice;
   int64_t copies = 0;
   int64_t nanoseconds = 0;
   int64_t bytes = 0;
@@ -31,7 +32,7 @@ struct CopyProfile {
 class TVMVM_EXPORT Profiler {
  public:
   // `devices`: of the Vm whose runs are observed (Vm::Devices), so that kernels are shown with the device
-  // that they run on; without it, with its class.
+  // that they run on; without it, as "gpu".
   explicit Profiler(std::shared_ptr<const Program> program, bool keep_launches = false,
                     std::vector<DeviceUse> devices = {});
 
@@ -41,13 +42,12 @@ class TVMVM_EXPORT Profiler {
   CopyObserver copy_observer();
   void Clear();
 
-  // Kernels that were launched, the costliest first.
+  // Kernels that were launched, on each device, the costliest first.
   std::vector<KernelProfile> Kernels() const;
   // The directions in which something was copied, the costliest first.
   std::vector<CopyProfile> Copies() const;
   // "cpu", "vulkan:0"
-  std::string DeviceOf(KernelId kernel) const;
-  std::string DeviceOf(DeviceClass device) const;
+  std::string DeviceName(uint32_t device) const;
   // One line per kernel, one per direction of copies, and a total: share, time, launches, time of one launch,
   // GFLOP/s, GB/s, device, name, source node.
   std::string Table() const;
@@ -57,8 +57,8 @@ class TVMVM_EXPORT Profiler {
  private:
   std::shared_ptr<const Program> program_;
   bool keep_launches_;
-  std::vector<DeviceUse> devices_;      // by queue
-  std::vector<KernelProfile> kernels_;  // by KernelId
+  std::vector<DeviceUse> devices_;
+  std::vector<KernelProfile> kernels_;  // by device and KernelId
   std::vector<CopyProfile> copies_;     // by from and to
   std::vector<LaunchRecord> launches_;
   std::vector<CopyRecord> copy_records_;

@@ -63,7 +63,7 @@ struct FunctionSpec {
   uint32_t scalar_registers = 0;  // size of the frame's scalar file
   uint32_t ref_registers = 0;     // size of the frame's reference file
   uint32_t slots = 0;             // of the frame: places of plans' values
-  // Numbers of the inputs and outputs that may stay in the memory of the run's device, counting up: inputs
+  // Numbers of the inputs and outputs that may stay in the memory of a device of the run, counting up: inputs
   // that are only copied from, element by element read or asked for their dims; outputs that are made once,
   // only copied to, and returned.
   std::vector<uint32_t> device_inputs, device_outputs;
@@ -80,11 +80,28 @@ constexpr bool IsWritten(Access access) { return access == Access::kWrite || acc
 struct KernelSpec {
   std::string name;                         // unique; "fused.exp_add.12"
   std::string symbol;                       // the function's symbol in each kernel library that holds it
-  DeviceClass device = DeviceClass::kCpu;   // launches name the queue of the class
+  DeviceClass device = DeviceClass::kCpu;   // launches name the queue of a device of the class
   uint32_t scalar_count = 0;                // scalar arguments of a launch
   std::vector<Access> buffers;              // one for each buffer argument
   std::vector<std::string> error_messages;  // message for the return codes 1, 2, ...
   std::string source_node;                  // name(s) of the source nodes that it computes
+};
+
+// A device that functions use. Its number, the position in Program::devices, names its queue.
+struct DeviceSpec {
+  DeviceClass device_class = DeviceClass::kCpu;
+  uint32_t ordinal = 0;  // among those of its class that a Vm is given, in the order in which it is
+  friend bool operator==(const DeviceSpec&, const DeviceSpec&) = default;
+};
+inline constexpr uint32_t kHostDevice = 0;  // the number of the CPU that the VM itself runs on
+inline constexpr uint32_t kMaxDevices = 64;
+// "cpu", "gpu"; of further ones "gpu:1"
+TVMVM_EXPORT std::string DeviceSpecName(const DeviceSpec& device);
+
+// The function that runs in place of the entry, and has its signature, where a Vm has such devices.
+struct DeviceEntry {
+  FunctionId function;
+  std::vector<uint32_t> devices;  // their numbers, those that are preferred first
 };
 
 // What each is stands in bytecode/device_kinds.def.
@@ -139,9 +156,10 @@ class TVMVM_EXPORT Program {
   std::vector<ConstantSpec> constants;
   std::vector<PlanSpec> plans;
   std::vector<std::string> strings;  // messages and source node names
-  FunctionId entry;                  // the function that Invocation::Run runs
-  // The function of the same signature that runs instead where the VM has a device of class gpu.
-  std::optional<FunctionId> gpu_entry;
+  // The first is the host's CPU.
+  std::vector<DeviceSpec> devices = {{DeviceClass::kCpu, 0}, {DeviceClass::kGpu, 0}};
+  FunctionId entry;                         // the function that Invocation::Run runs
+  std::vector<DeviceEntry> device_entries;  // those that run instead
   Provenance provenance;
   std::vector<std::shared_ptr<const void>> storage;  // keeps mapped files and owned blobs alive
   // What VMs make from the program and share; the one part that changes, and nobody sees it.

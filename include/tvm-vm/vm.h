@@ -54,6 +54,7 @@ struct LaunchRecord {
   KernelId kernel;
   FunctionId function;
   uint32_t word = 0;                 // instruction, for Program::SourceNode
+  uint32_t device = kHostDevice;     // its number in the program
   int64_t begin_ns = 0, end_ns = 0;  // steady clock
   int64_t flops = 0, bytes = 0;
   int64_t grid = 0;
@@ -63,7 +64,7 @@ using LaunchObserver = std::function<void(const LaunchRecord&)>;
 // Told of every copy to, from and within a device with memory of its own; thread rules as of LaunchObserver.
 // While one is given each copy is waited for, before and after, so that the times are those of copies alone.
 struct CopyRecord {
-  DeviceClass from = DeviceClass::kCpu, to = DeviceClass::kCpu;
+  uint32_t from = kHostDevice, to = kHostDevice;  // numbers in the program
   FunctionId function;
   uint32_t word = 0;                 // instruction, for Program::SourceNode
   int64_t begin_ns = 0, end_ns = 0;  // steady clock
@@ -77,9 +78,10 @@ using TraceObserver = std::function<void(std::string_view line)>;
 
 // A device that a Vm uses.
 struct DeviceUse {
-  std::string name;    // "cpu", "vulkan:0"
-  size_t kernels = 0;  // that run there
-  std::string form;    // of the kernels; empty where there are none
+  uint32_t device = kHostDevice;  // its number in the program
+  std::string name;               // "cpu", "vulkan:0"
+  size_t kernels = 0;             // that run there
+  std::string form;               // of the kernels; empty where there are none
 };
 
 class Vm;

@@ -98,6 +98,10 @@ Offset<schema::Plan> PackPlan(FlatBufferBuilder& builder, const PlanSpec& plan) 
   return schema::CreatePlan(builder, builder.CreateVectorOfStructs(values));
 }
 
+Offset<schema::DeviceEntry> PackEntry(FlatBufferBuilder& builder, const DeviceEntry& entry) {
+  return schema::CreateDeviceEntry(builder, entry.function.index, builder.CreateVector(entry.devices));
+}
+
 Offset<schema::Provenance> PackProvenance(FlatBufferBuilder& builder, const Provenance& provenance) {
   auto producer = builder.CreateString(provenance.producer);
   auto source = builder.CreateString(provenance.source);
@@ -170,9 +174,14 @@ Expected<std::vector<std::byte>> PackMetadata(const Program& program, const Plac
   auto plans = PackEach<schema::Plan>(builder, program.plans, PackPlan);
   auto string_vector = builder.CreateVector(strings);
   auto provenance = PackProvenance(builder, program.provenance);
+  std::vector<schema::Device> devices;
+  for (const DeviceSpec& device : program.devices)
+    devices.emplace_back(static_cast<uint8_t>(device.device_class), device.ordinal);
+  auto device_vector = builder.CreateVectorOfStructs(devices);
+  auto entries = PackEach<schema::DeviceEntry>(builder, program.device_entries, PackEntry);
   builder.Finish(schema::CreateProgram(builder, function_vector, program.entry.index, kernels, library_vector,
-                                       constant_vector, plans, string_vector, provenance,
-                                       program.gpu_entry ? program.gpu_entry->index : int64_t{-1}));
+                                       constant_vector, plans, string_vector, provenance, -1, device_vector,
+                                       entries));
   return BytesOf(builder);
 }
 

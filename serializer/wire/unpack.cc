@@ -37,10 +37,7 @@ class Unpacker {
     TVMVM_CHECK_OK(Each(from.plans(), &to->plans, &Unpacker::Plan));
     TVMVM_CHECK_OK(Each(from.strings(), &to->strings, &Unpacker::Text));
     to->entry.index = from.entry();
-    if (int64_t entry = from.gpu_entry(); entry != -1) {
-      if (entry < 0 || entry > UINT32_MAX) return Malformed("entry function {} of class gpu", entry);
-      to->gpu_entry = FunctionId{static_cast<uint32_t>(entry)};
-    }
+    TVMVM_CHECK_OK(Devices(from, to));
     return from.provenance() ? Provenance(*from.provenance(), &to->provenance) : Status();
   }
 
@@ -149,6 +146,26 @@ class Unpacker {
     TVMVM_CHECK_OK(Take(SizeOf(from)));
     if (from != nullptr) to->assign(from->begin(), from->end());
     return {};
+  }
+
+  Status Devices(const schema::Program& from, Program* to) {
+    if (from.devices() != nullptr) {
+      TVMVM_CHECK_OK(Take(uint64_t{SizeOf(from.devices())} * sizeof(schema::Device)));
+      to->devices.clear();
+      for (const schema::Device* device : *from.devices())
+        to->devices.push_back({static_cast<DeviceClass>(device->device_class()), device->ordinal()});
+    }
+    TVMVM_CHECK_OK(Each(from.device_entries(), &to->device_entries, &Unpacker::Entry));
+    const int64_t gpu = from.gpu_entry();
+    if (gpu == -1) return {};
+    if (gpu < 0 || gpu > UINT32_MAX) return Malformed("entry function {} of class gpu", gpu);
+    to->device_entries.push_back({FunctionId{static_cast<uint32_t>(gpu)}, {1, kHostDevice}});
+    return {};
+  }
+
+  Status Entry(const schema::DeviceEntry& from, DeviceEntry* to) {
+    to->function.index = from.function();
+    return Numbers(from.devices(), &to->devices);
   }
 
   Status Kernel(const schema::Kernel& from, KernelSpec* to) {

@@ -16,7 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // y = a kernel of x, on the GPU.
-constexpr const char* kProgram = R"(entry @main gpu @gpu
+constexpr const char* kProgram = R"(entry @main
+entry [1, 0] @gpu
 kernel @k gpu symbol "k" scalars 0 buffers [read, write]
 func @main("x": i64[2]) -> ("y": i64[2]) frame 1, 2 {
   i0 = const 2

@@ -116,9 +116,9 @@ void Host(Program& program, HostFunctionId function, std::array<size_t, 4> count
           Opcode::kHostCall);
 }
 
-// A copy of @main as the entry of class gpu.
+// A copy of @main as the entry for a GPU.
 FunctionSpec& AddGpuEntry(Program& program) {
-  program.gpu_entry = FunctionId{static_cast<uint32_t>(program.functions.size())};
+  program.device_entries.push_back({FunctionId{static_cast<uint32_t>(program.functions.size())}, {1, 0}});
   program.functions.push_back(Main(program));
   program.functions.back().name = "gpu";
   return program.functions.back();
@@ -143,15 +143,34 @@ const Mutation kTableMutations[] = {
      [](Program& p) { p.entry.index = 0; }},
     {"@helper: the entry function takes 0 and returns 1 scalars, wanted none",
      [](Program& p) { p.entry.index = 0, p.functions[0].scalar_inputs = 0; }},
-    {"entry function 2 of class gpu does not exist, the program has 2",
-     [](Program& p) { p.gpu_entry = FunctionId{2}; }},
-    {"@gpu: the entry function of class gpu has another signature than @main",
+    {"the first device of the program is not the host's CPU", [](Program& p) { p.devices.clear(); }},
+    {"the first device of the program is not the host's CPU",
+     [](Program& p) { std::swap(p.devices[0], p.devices[1]); }},
+    {"the first device of the program is not the host's CPU", [](Program& p) { p.devices[0].ordinal = 1; }},
+    {"65 devices, at most 64", [](Program& p) { p.devices.resize(65); }},
+    {"device 1: unknown class 7", [](Program& p) { p.devices[1].device_class = DeviceClass{7}; }},
+    {"devices 1 and 2 are both gpu", [](Program& p) { p.devices.push_back(p.devices[1]); }},
+    {"entry function 2 does not exist, the program has 2",
+     [](Program& p) {
+       p.device_entries.push_back({FunctionId{2}, {1, 0}});
+     }},
+    {"@gpu: an entry for device 2, the program has 2",
+     [](Program& p) {
+       AddGpuEntry(p);
+       p.device_entries[0].devices[0] = 2;
+     }},
+    {"@gpu: an entry for device 1 twice",
+     [](Program& p) {
+       AddGpuEntry(p);
+       p.device_entries[0].devices[1] = 1;
+     }},
+    {"@gpu: the entry function has another signature than @main",
      [](Program& p) { AddGpuEntry(p).inputs[0].type.dims[0].high = 511; }},
-    {"@gpu: the entry function of class gpu has another signature than @main",
+    {"@gpu: the entry function has another signature than @main",
      [](Program& p) { AddGpuEntry(p).outputs[0].name = "other"; }},
-    {"@gpu: the entry function of class gpu has another signature than @main",
+    {"@gpu: the entry function has another signature than @main",
      [](Program& p) { AddGpuEntry(p).scalar_inputs = 1; }},
-    {"@gpu: the entry function of class gpu has another signature than @main",
+    {"@gpu: the entry function has another signature than @main",
      [](Program& p) { AddGpuEntry(p).scalar_outputs = 1; }},
     {"@main input 'x': the name is used twice", [](Program& p) { Main(p).inputs[1].name = "x"; }},
     {"@main output 'y': the name is used twice", [](Program& p) { Main(p).outputs[1].name = "y"; }},
@@ -408,9 +427,9 @@ const Mutation kUseMutations[] = {
      [](Program& p) { Word(p, Opcode::kLoad, 3) = static_cast<uint32_t>(DType::kC64); }},
     {"@main:50 store: an element of i4 does not fit a scalar register (node /start)",
      [](Program& p) { Word(p, Opcode::kStore, 2) = static_cast<uint32_t>(DType::kI4); }},
-    {"@main:55 launch: kernel 'scale' runs on cpu, whose queue is 0, not 1 (node /Mul)",
+    {"@main:55 launch: kernel 'scale' runs on a device of class cpu, queue 1 is that of gpu (node /Mul)",
      [](Program& p) { Word(p, Opcode::kLaunch, 1) = 1; }},
-    {"@main:55 launch: kernel 'scale' runs on gpu, whose queue is 1, not 0 (node /Mul)",
+    {"@main:55 launch: kernel 'scale' runs on a device of class gpu, queue 0 is that of cpu (node /Mul)",
      [](Program& p) { p.kernels[0].device = DeviceClass::kGpu; }},
     {"@main:55 launch: 5 shape scalars given, a launch takes 6 (node /Mul)",
      [](Program& p) {

@@ -264,7 +264,14 @@ TEST(Damage, MetadataIsCheckedBeyondItsStructure) {
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->entry = 1; }),
               HasSubstr("entry function 1 does not exist"));
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->gpu_entry = 1; }),
-              HasSubstr("entry function 1 of class gpu does not exist"));
+              HasSubstr("entry function 1 does not exist"));
+  EXPECT_THAT(error_after([](schema::ProgramT* program) {
+                program->device_entries.push_back(std::make_unique<schema::DeviceEntryT>());
+                program->device_entries.back()->devices = {3};
+              }),
+              HasSubstr("an entry for device 3, the program has 2"));
+  EXPECT_THAT(error_after([](schema::ProgramT* program) { program->devices = {schema::Device(0, 1)}; }),
+              HasSubstr("the first device of the program is not the host's CPU"));
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->gpu_entry = -2; }),
               HasSubstr("entry function -2 of class gpu"));
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->gpu_entry = int64_t{1} << 32; }),

@@ -1,5 +1,5 @@
-// A file of each version of the format: y = z / sum(z) along the last axis with z = relu(x) + {1, 2, 3}, for the CPU
-// (x86-64-v3) and OpenCL. Each is read for ever, or refused with a clear message.
+// A file of each version of the format: y = z / sum(z) along the last axis with z = relu(x) + {1, 2, 3}, for
+// the CPU (x86-64-v3) and OpenCL. Each is read for ever, or refused with a clear message.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,9 @@ TEST_P(GoldenFiles, IsRead) {
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_EQ((*program)->provenance.source, "gold.onnx");
   EXPECT_EQ((*program)->main().inputs[0].type.dims[0].symbol, "n");
-  EXPECT_TRUE((*program)->gpu_entry);
+  EXPECT_EQ((*program)->devices, Program().devices);
+  ASSERT_EQ((*program)->device_entries.size(), 1u);
+  EXPECT_EQ((*program)->device_entries[0].devices, (std::vector<uint32_t>{1, 0}));
 }
 
 TEST_P(GoldenFiles, Runs) {

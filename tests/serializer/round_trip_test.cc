@@ -45,17 +45,23 @@ TEST(RoundTrip, KeepsEverything) {
   EXPECT_EQ(copy.provenance.options, "--target host");
 }
 
-TEST(RoundTrip, KeepsTheEntryOfClassGpu) {
+TEST(RoundTrip, KeepsDevicesAndTheirEntries) {
   Program program = *SampleProgram(false);
-  program.functions.push_back(program.functions[0]);
-  program.functions[1].name = "main.gpu";
-  for (auto entry : {std::optional<FunctionId>(), std::optional(FunctionId{1})}) {
-    program.gpu_entry = entry;
-    auto bytes = SerializeProgram(program);
-    ASSERT_TRUE(bytes) << bytes.error().message;
-    auto loaded = LoadProgramFromMemory(*bytes);
-    ASSERT_TRUE(loaded) << loaded.error().message;
-    EXPECT_EQ((*loaded)->gpu_entry, entry);
+  for (const char* name : {"main.gpu", "main.gpu2"}) {
+    program.functions.push_back(program.functions[0]);
+    program.functions.back().name = name;
+  }
+  program.devices.push_back({DeviceClass::kGpu, 1});
+  program.device_entries = {{FunctionId{1}, {1, 0}}, {FunctionId{2}, {1, 2, 0}}};
+  auto bytes = SerializeProgram(program);
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  auto loaded = LoadProgramFromMemory(*bytes);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ((*loaded)->devices, program.devices);
+  ASSERT_EQ((*loaded)->device_entries.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ((*loaded)->device_entries[i].function, program.device_entries[i].function);
+    EXPECT_EQ((*loaded)->device_entries[i].devices, program.device_entries[i].devices);
   }
 }
 

@@ -75,11 +75,11 @@ inline std::shared_ptr<const Program> SampleProgram(bool large_constant) {
   body.SetSourceNode("/Mul (Mul)");
   ScalarReg bytes = body.Binary(Opcode::kMul, n, body.Immediate(12));
   RefReg arena;
-  SlotReg slot = body.Slots(plan, std::array{bytes, bytes}, DeviceClass::kCpu, &arena);
+  SlotReg slot = body.Slots(plan, std::array{bytes, bytes}, kHostDevice, &arena);
   const BufferOperand second = SlotOperand(slot.index + 1);
   RefReg y = body.Output(0, std::array{n, body.Immediate(3)});
   ScalarReg one = body.Immediate(1);
-  body.Launch(kernel, DeviceClass::kCpu, {{n, one, one}, body.Immediate(0), bytes, bytes}, std::array{n},
+  body.Launch(kernel, kHostDevice, {{n, one, one}, body.Immediate(0), bytes, bytes}, std::array{n},
               std::array{BufferOperand{x.index}, BufferOperand{constant.index | BufferOperand::kConstantBit},
                          second});
   body.Copy(BufferOperand{y.index}, second, bytes);

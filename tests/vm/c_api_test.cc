@@ -348,7 +348,8 @@ TEST(CApiDevices, OpensByName) {
 // A program with an entry for GPUs that copies its input there and back.
 tvmvm_program* GpuProgram() {
   auto program = Assemble(R"---(
-entry @main gpu @gpu
+entry @main
+entry [1, 0] @gpu
 kernel @k gpu symbol "k" scalars 0 buffers [readwrite]
 func @main("x": i64[2]) -> ("y": i64[2]) frame 1, 1 {
   return [], [r0]

@@ -23,7 +23,7 @@ VmOptions WithNull(NullDeviceOptions options = {}) {
 // `frame`: behind the numbers of registers.
 std::string Body(std::string_view body, const std::string& frame = "") {
   const std::string signature = "(\"x\": i64[2]) -> (\"y\": i64[2]) frame 20, 10" + frame + " {\n";
-  return "entry @main gpu @gpu\n"
+  return "entry @main\nentry [1, 0] @gpu\n"
          "kernel @k gpu symbol \"k\" scalars 0 buffers [read, write] errors [\"an index is out of range\"]\n"
          "kernel @aligned gpu symbol \"a\" scalars 0 buffers [read_aligned, write]\n"
          "kernel @on_cpu cpu symbol \"add\" scalars 1 buffers [read, write]\n"
@@ -430,12 +430,12 @@ TEST(Device, AProfileShowsCopies) {
     copies[static_cast<int>(row.from)][static_cast<int>(row.to)] = row.copies;
     bytes[static_cast<int>(row.from)][static_cast<int>(row.to)] = row.bytes;
   }
-  EXPECT_EQ(copies[0][1], 2);  // the input, an element
-  EXPECT_EQ(bytes[0][1], 24);
+  EXPECT_EQ(copies[0][1], 3);  // the input, an element, the constant
+  EXPECT_EQ(bytes[0][1], 40);
   EXPECT_EQ(copies[1][0], 3);  // an element, two halves
   EXPECT_EQ(bytes[1][0], 24);
-  EXPECT_EQ(copies[1][1], 2);  // a half, the constant
-  EXPECT_EQ(bytes[1][1], 24);
+  EXPECT_EQ(copies[1][1], 1);  // a half
+  EXPECT_EQ(bytes[1][1], 8);
   EXPECT_THAT(profiler.Table(), HasSubstr("  null       copy from cpu\n"));
   EXPECT_THAT(profiler.Table(), HasSubstr("  cpu        copy from null\n"));
   EXPECT_THAT(profiler.ChromeTrace(), HasSubstr("\"cat\": \"copy\""));

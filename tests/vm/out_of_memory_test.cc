@@ -103,7 +103,8 @@ func @main("x": i64[n]) -> ("y": i64[n]) frame 12, 8 {
                    Many()});
   cases.push_back({"device",
                    R"---(
-entry @main gpu @gpu
+entry @main
+entry [1, 0] @gpu
 kernel @k gpu symbol "k" scalars 0 buffers [read_aligned, write]
 func @main("x": i64[2]) -> ("y": i64[2]) frame 4, 4 {
   i0 = const 2

@@ -12,7 +12,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // y = x by way of the GPU, where a launch reads a constant.
-constexpr const char* kProgram = R"(entry @main gpu @gpu
+constexpr const char* kProgram = R"(entry @main
+entry [1, 0] @gpu
 kernel @k gpu symbol "k" scalars 0 buffers [read, write]
 constant c0 "w": i64[2] hex "05000000000000000600000000000000"
 func @main("x": i64[2]) -> ("y": i64[2]) frame 1, 2 {

@@ -22,7 +22,7 @@ std::string Body(const std::string& body, int queue = 0) {
       "[i2]\n";
   const std::string code = signature + numbers + "  r2, s0 = slots p0, " + std::to_string(queue) +
                            ", [i9, i9]\n" + body + "  return [], [r1]\n}\n";
-  return "entry @main gpu @gpu\n"
+  return "entry @main\nentry [1, 0] @gpu\n"
          "kernel @k gpu symbol \"k\" scalars 0 buffers [read, write]\n"
          "plan p0 [0..2 align 64, 0..2 align 64]\n"
          "func @main" +

@@ -130,7 +130,7 @@ inline void LaunchAdd(FunctionBuilder& body, KernelId kernel, ScalarReg n, Scala
   shape.scratch_bytes = body.Immediate(0);
   shape.flops = flops;
   shape.bytes = body.Immediate(0);
-  body.Launch(kernel, DeviceClass::kCpu, shape, std::array{amount}, std::array{from, to});
+  body.Launch(kernel, kHostDevice, shape, std::array{amount}, std::array{from, to});
 }
 
 // y[n] = x[n] + 1 + 1: one kernel into the arena, one from there into the output.
@@ -148,7 +148,7 @@ inline void BuildAddTwo(Builder& builder) {
   ScalarReg bytes = body.Binary(Opcode::kMul, n, body.Immediate(4));
   RefReg arena;
   const BufferOperand slot =
-      SlotOperand(body.Slots(plan_id, std::array{bytes}, DeviceClass::kCpu, &arena).index);
+      SlotOperand(body.Slots(plan_id, std::array{bytes}, kHostDevice, &arena).index);
   RefReg y = body.Output(0, std::array{n});
   LaunchAdd(body, add, n, body.Immediate(1), {x.index}, slot, n);
   body.SetSourceNode("/second (Add)");

@@ -12,7 +12,8 @@ namespace {
 using ::testing::ElementsAre;
 
 constexpr const char* kProgram = R"---(
-entry @main gpu @gpu
+entry @main
+entry [1, 0] @gpu
 kernel @used gpu symbol "a" scalars 0 buffers [read]
 kernel @of_the_cpu cpu symbol "b" scalars 0 buffers [read]
 kernel @called gpu symbol "c" scalars 0 buffers [read]

@@ -1,6 +1,8 @@
 #include "vm/binding/binding.h"
 
 #include <algorithm>
+#include <set>
+#include <span>
 #include <string>
 
 #include "bytecode/derived_cache.h"
@@ -16,56 +18,90 @@ std::string NamesOf(const std::vector<std::shared_ptr<Device>>& devices) {
   return names;
 }
 
-// The first device of each class that is used.
-Status ChooseDevices(const std::vector<std::shared_ptr<Device>>& given, const Uses& uses, Binding* binding) {
-  for (uint32_t number = 0; number < kDeviceClassCount; ++number) {
-    if (!uses.classes[number]) continue;
-    const auto wanted = static_cast<DeviceClass>(number);
-    auto found = std::find_if(given.begin(), given.end(), [&](const std::shared_ptr<Device>& device) {
-      return ClassOf(device->target().device) == wanted;
+bool IsOfClass(const std::shared_ptr<Device>& device, DeviceClass wanted) {
+  return ClassOf(device->target().device) == wanted;
+}
+
+// The one of `given` that is meant; null where there is none.
+std::shared_ptr<Device> DeviceFor(const DeviceSpec& wanted, std::span<const std::shared_ptr<Device>> given) {
+  uint32_t ordinal = 0;
+  for (const std::shared_ptr<Device>& device : given)
+    if (IsOfClass(device, wanted.device_class) && ordinal++ == wanted.ordinal) return device;
+  return nullptr;
+}
+
+// Of the entries whose devices are all there, the one with the most: what is preferred to the CPU is what
+// stands in front of it.
+FunctionId ChooseEntry(const Program& program, const std::vector<std::shared_ptr<Device>>& given) {
+  const auto is_cpu = [](const std::shared_ptr<Device>& device) {
+    return IsOfClass(device, DeviceClass::kCpu);
+  };
+  const auto first_cpu = std::find_if(given.begin(), given.end(), is_cpu);
+  const std::span preferred(given.begin(), first_cpu);
+  FunctionId chosen = program.entry;
+  size_t most = 0;
+  for (const DeviceEntry& entry : program.device_entries) {
+    const bool fits = std::ranges::all_of(entry.devices, [&](uint32_t number) {
+      return number == kHostDevice || DeviceFor(program.devices[number], preferred) != nullptr;
     });
-    if (found == given.end())
-      return MakeError(Code::kUnsupported, std::string("the program runs on a device of class ") +
-                                               DeviceClassName(wanted) + "; the devices given are " +
-                                               NamesOf(given));
-    binding->devices.push_back(*found);
+    if (!fits || entry.devices.size() <= most) continue;
+    most = entry.devices.size();
+    chosen = entry.function;
+  }
+  return chosen;
+}
+
+Status ChooseDevices(const std::vector<std::shared_ptr<Device>>& given, const Uses& uses, Binding* binding) {
+  const std::vector<DeviceSpec>& wanted = binding->program->devices;
+  for (size_t number = 0; number < wanted.size(); ++number) {
+    binding->devices.push_back(uses.devices[number].is_used ? DeviceFor(wanted[number], given) : nullptr);
+    if (!uses.devices[number].is_used || binding->devices.back() != nullptr) continue;
+    const uint32_t ordinal = wanted[number].ordinal;
+    return MakeError(Code::kUnsupported,
+                     "the program runs on " +
+                         (ordinal == 0 ? "a device" : std::to_string(ordinal + 1) + " devices") +
+                         " of class " + DeviceClassName(wanted[number].device_class) +
+                         "; the devices given are " + NamesOf(given));
   }
   return {};
 }
 
-// Loads the kernels that are used of a device's class.
-Status BindKernels(uint32_t queue, const Uses& uses, Binding* binding) {
+// Loads the kernels that are launched on a device.
+Status BindKernels(uint32_t number, const Uses& uses, Binding* binding) {
   const Program& program = *binding->program;
-  const std::vector<uint32_t> ids = KernelsOf(program, uses, static_cast<DeviceClass>(queue));
+  const std::set<uint32_t>& ids = uses.devices[number].kernels;
   std::vector<KernelSpec> kernels;
   for (uint32_t id : ids) kernels.push_back(program.kernels[id]);
   binding->kernel_sets.emplace_back();
   if (kernels.empty()) return {};
-  TVMVM_TRY(std::unique_ptr<KernelSet> set, binding->devices[queue]->LoadKernels(kernels, program.libraries));
-  for (uint32_t i = 0; i < ids.size(); ++i) binding->kernels[ids[i]] = {set.get(), i};
+  TVMVM_TRY(std::unique_ptr<KernelSet> set,
+            binding->devices[number]->LoadKernels(kernels, program.libraries));
+  uint32_t index = 0;
+  for (uint32_t id : ids) binding->kernel(number, id) = {set.get(), index++};
   binding->kernel_sets.back() = std::move(set);
   return {};
 }
 
 // Bitcode and the source of a GPU's kernels become machine code, too.
 Status RefuseKernels(const Program& program, const Uses& uses) {
-  const auto first = std::find(uses.kernels.begin(), uses.kernels.end(), true);
-  if (first == uses.kernels.end()) return {};
-  const auto count = std::count(first, uses.kernels.end(), true);
-  return MakeError(Code::kUnsupported,
-                   "the program runs code of its own: " + std::to_string(count) + " kernels, the first is '" +
-                       program.kernels[static_cast<size_t>(first - uses.kernels.begin())].name +
-                       "', and native code is not allowed");
+  std::set<uint32_t> kernels;
+  for (const DeviceUses& device : uses.devices) kernels.insert(device.kernels.begin(), device.kernels.end());
+  if (kernels.empty()) return {};
+  return MakeError(Code::kUnsupported, "the program runs code of its own: " + std::to_string(kernels.size()) +
+                                           " kernels, the first is '" +
+                                           program.kernels[*kernels.begin()].name +
+                                           "', and native code is not allowed");
 }
 
-Status UploadConstants(const Uses& uses, Binding* binding) {
-  if (uses.gpu_constants.empty()) return {};
-  const std::shared_ptr<Device>& device = binding->devices[1];
-  const std::vector<uint32_t> ids(uses.gpu_constants.begin(), uses.gpu_constants.end());
-  auto upload = [&] { return DeviceConstants::Upload(*binding->program, device, ids); };
+Status UploadConstants(const std::set<uint32_t>& ids, uint32_t number, Binding* binding) {
+  binding->device_constants.emplace_back();
+  if (ids.empty()) return {};
+  const std::shared_ptr<Device>& device = binding->devices[number];
+  auto upload = [&] { return DeviceConstants::Upload(*binding->program, device, {ids.begin(), ids.end()}); };
   // One program may run in several ways on one device; each has its own constants.
-  const std::string what = "constants of @" + binding->program->function(binding->entry).name;
-  TVMVM_TRY(binding->device_constants,
+  const std::string what = "constants of @" + binding->program->function(binding->entry).name + " on " +
+                           DeviceSpecName(binding->program->devices[number]);
+  TVMVM_TRY(binding->device_constants.back(),
             binding->program->derived->Get<DeviceConstants>(device.get(), what, upload));
   return {};
 }
@@ -130,18 +166,18 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
   auto binding = std::make_shared<Binding>();
   binding->program = std::move(program);
   TVMVM_CHECK_OK(CheckEntry(*binding->program));
-  const bool gpu_first = !devices.empty() && ClassOf(devices[0]->target().device) == DeviceClass::kGpu;
-  binding->entry =
-      gpu_first ? binding->program->gpu_entry.value_or(binding->program->entry) : binding->program->entry;
+  binding->entry = ChooseEntry(*binding->program, devices);
   const Uses uses = UsesOf(*binding->program, binding->entry);
   if (!allow_native) TVMVM_CHECK_OK(RefuseKernels(*binding->program, uses));
   TVMVM_CHECK_OK(ChooseDevices(devices, uses, binding.get()));
-  binding->kernels.resize(binding->program->kernels.size());
-  for (uint32_t queue = 0; queue < binding->devices.size(); ++queue)
-    TVMVM_CHECK_OK(BindKernels(queue, uses, binding.get()));
+  const auto count = static_cast<uint32_t>(binding->devices.size());
+  binding->kernels.resize(count * binding->program->kernels.size());
+  for (uint32_t number = 0; number < count; ++number)
+    TVMVM_CHECK_OK(BindKernels(number, uses, binding.get()));
   ScanCode(binding.get());
   BindConstants(binding.get());
-  TVMVM_CHECK_OK(UploadConstants(uses, binding.get()));
+  for (uint32_t number = 0; number < count; ++number)
+    TVMVM_CHECK_OK(UploadConstants(uses.devices[number].constants, number, binding.get()));
   const FunctionSpec& entry = binding->program->function(binding->entry);
   binding->inputs_stay.resize(entry.inputs.size());
   binding->outputs_stay.resize(entry.outputs.size());

@@ -1,6 +1,7 @@
 // Binding: a program made ready on devices. Immutable, shared by all Invocations of a Vm.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -19,21 +20,34 @@ struct KernelBinding {
 
 struct Binding {
   std::shared_ptr<const Program> program;
-  FunctionId entry;                                     // that of the devices' class
-  std::vector<std::shared_ptr<Device>> devices;         // by queue: the CPU, then the GPU where one is used
-  std::vector<std::unique_ptr<KernelSet>> kernel_sets;  // by queue; null where none is launched
-  std::vector<KernelBinding> kernels;                   // by KernelId
+  FunctionId entry;                                     // that of the devices
+  std::vector<std::shared_ptr<Device>> devices;         // by number; null where one is not used
+  std::vector<std::unique_ptr<KernelSet>> kernel_sets;  // by device; null where none is launched
+  std::vector<KernelBinding> kernels;                   // by device, then KernelId
   std::vector<Bytes> constants;                         // by ConstantId
-  std::shared_ptr<const DeviceConstants> device_constants;  // where the GPU's launches name constants
-  // Which inputs and outputs may stay in the GPU's memory during a run.
+  std::vector<std::shared_ptr<const DeviceConstants>>
+      device_constants;  // by device; null where none is named
+  // Which inputs and outputs may stay in a device's memory during a run.
   std::vector<bool> inputs_stay, outputs_stay;
   std::unique_ptr<Signature> signature;
   uint32_t longest_list = 0;  // words of the longest list operand in the code
+
+  KernelBinding& kernel(uint32_t device, uint32_t id) {
+    return kernels[device * program->kernels.size() + id];
+  }
+  const KernelBinding& kernel(uint32_t device, uint32_t id) const {
+    return kernels[device * program->kernels.size() + id];
+  }
+  // Whether anything but the CPU is used.
+  bool has_other_devices() const {
+    return std::any_of(devices.begin() + 1, devices.end(),
+                       [](const auto& device) { return device != nullptr; });
+  }
 };
 
-// `devices` in order of preference: with a GPU in front, and where the program has an entry for that class,
-// it runs that one. There is a CPU among them; of GPUs the first counts. Errors: kUnsupported where no device
-// runs a kernel, naming both, or where one is used and `allow_native` is false; kInvalidProgram.
+// `devices` in order of preference: of the program's entries the one runs that uses most of the devices in
+// front of the first CPU; there is a CPU among them. Errors: kUnsupported where no device runs a kernel,
+// naming both, or where one is used and `allow_native` is false; kInvalidProgram.
 Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> program,
                                               std::vector<std::shared_ptr<Device>> devices,
                                               bool allow_native);

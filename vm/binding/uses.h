@@ -9,16 +9,22 @@
 
 namespace tvmvm {
 
+// What is used of a device.
+struct DeviceUses {
+  bool is_used = false;
+  std::set<uint32_t> kernels;    // that are launched there, by KernelId
+  std::set<uint32_t> constants;  // that launches there name, by ConstantId; not of the host's
+};
+
 // What the functions that a run can reach use.
 struct Uses {
-  std::vector<bool> functions, kernels;
-  bool classes[kDeviceClassCount] = {true, false};  // the CPU is always there
-  std::set<uint32_t> gpu_constants;                 // that launches on the GPU name
+  std::vector<bool> functions;
+  std::vector<DeviceUses> devices;  // by number; the host's CPU is always used
 };
 
 // Of the functions that can be called when `entry` is run.
 Uses UsesOf(const Program& program, FunctionId entry);
-// The kernels of a class that a run uses, by KernelId.
+// The kernels that a run launches on devices of the class, by KernelId, counting up.
 std::vector<uint32_t> KernelsOf(const Program& program, const Uses& uses, DeviceClass wanted);
 
 }  // namespace tvmvm

@@ -185,7 +185,8 @@ tvmvm_status* tvmvm_invocation_observe_launches(tvmvm_invocation* invocation, tv
                                             .end_ns = launch.end_ns,
                                             .flops = launch.flops,
                                             .bytes = launch.bytes,
-                                            .grid = launch.grid};
+                                            .grid = launch.grid,
+                                            .device = static_cast<int>(launch.device)};
         observer(context, &record);
       };
     invocation->invocation.SetLaunchObserver(std::move(told));
@@ -199,8 +200,8 @@ tvmvm_status* tvmvm_invocation_observe_copies(tvmvm_invocation* invocation, tvmv
     if (observer != nullptr)
       told = [observer, context](const tvmvm::CopyRecord& copy) {
         const tvmvm_copy_record record = {.size = sizeof record,
-                                          .from_device = copy.from != tvmvm::DeviceClass::kCpu,
-                                          .to_device = copy.to != tvmvm::DeviceClass::kCpu,
+                                          .from_device = static_cast<int>(copy.from),
+                                          .to_device = static_cast<int>(copy.to),
                                           .begin_ns = copy.begin_ns,
                                           .end_ns = copy.end_ns,
                                           .bytes = copy.bytes};

@@ -20,7 +20,7 @@ struct Pending {
 Status Machine::BindInputs(const Arguments& inputs) {
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     if (const Tensor* tensor = inputs.tensor(i)) {
-      if (gpu != nullptr && residents_[i] != nullptr) {
+      if (!devices.empty() && residents_[i] != nullptr) {
         frames.refs[i] = TensorOnDevice(*tensor, true);
       } else {
         TVMVM_TRY(frames.refs[i], BindTensor(*tensor, i));
@@ -37,7 +37,7 @@ void Machine::FindResidents(const Arguments& inputs) {
   residents_.clear();
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     const Tensor* tensor = inputs.tensor(i);
-    const bool may_stay = tensor != nullptr && IsResident(*tensor) && binding.inputs_stay[i];
+    const bool may_stay = tensor != nullptr && DeviceOf(*tensor) != kHostDevice && binding.inputs_stay[i];
     residents_.push_back(may_stay ? tensor : nullptr);
   }
   auto shares = [&](const Tensor* one, const Tensor* other) {
@@ -45,40 +45,45 @@ void Machine::FindResidents(const Arguments& inputs) {
            other->device_memory().handle == one->device_memory().handle;
   };
   for (const Tensor* given : given_outputs) {
-    bool stands_in = given != nullptr && IsResident(*given);
+    bool stands_in = given != nullptr && DeviceOf(*given) != kHostDevice;
     for (uint32_t i = 0; stands_in && i < inputs.size(); ++i) stands_in = !shares(given, inputs.tensor(i));
     for (const Tensor* other : given_outputs) stands_in = stands_in && !shares(given, other);
     residents_.push_back(stands_in ? given : nullptr);
   }
 }
 
-bool Machine::IsResident(const Tensor& tensor) const {
-  return gpu != nullptr && tensor.device() && tensor.device() == binding.devices[1];
+uint32_t Machine::DeviceOf(const Tensor& tensor) const {
+  if (tensor.device())
+    for (uint32_t number = 1; number < devices.size(); ++number)
+      if (tensor.device() == binding.devices[number]) return number;
+  return kHostDevice;
 }
 
 TensorObject* Machine::TensorOnDevice(const Tensor& tensor, bool read_only) {
   Buffer* buffer = memory.pool.NewBuffer();
-  buffer->device = DeviceClass::kGpu;
+  buffer->device = DeviceOf(tensor);
   buffer->bytes = tensor.byte_count();
   buffer->read_only = read_only;
   buffer->place = {tensor.device_memory()};
   return memory.pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
 }
 
-// By the run's own queue: making one takes long.
+// By the run's own queue: making one takes long. The tensor lies on a device of the run.
 Status Machine::CopyOut(const Tensor& tensor, void* to) {
-  const Status status = gpu->queue().CopyOut(to, {tensor.device_memory()}, tensor.byte_count());
-  gpu->Submitted(status, true);
+  DeviceWork& work = *devices[DeviceOf(tensor)];
+  const Status status = work.queue().CopyOut(to, {tensor.device_memory()}, tensor.byte_count());
+  work.Submitted(status, true);
   TVMVM_CHECK_OK(status);
-  TVMVM_CHECK_OK(gpu->Wait(&run));
+  TVMVM_CHECK_OK(work.Wait(&run));
   return {};
 }
 
 Status Machine::CopyIn(const Tensor& tensor, const void* from) {
-  const Status status = gpu->queue().CopyIn({tensor.device_memory()}, from, tensor.byte_count());
-  gpu->Submitted(status);
+  DeviceWork& work = *devices[DeviceOf(tensor)];
+  const Status status = work.queue().CopyIn({tensor.device_memory()}, from, tensor.byte_count());
+  work.Submitted(status);
   TVMVM_CHECK_OK(status);
-  TVMVM_CHECK_OK(gpu->Wait(&run));
+  TVMVM_CHECK_OK(work.Wait(&run));
   return {};
 }
 
@@ -88,7 +93,7 @@ Expected<Object*> Machine::BindTensor(const Tensor& tensor, uint32_t input) {
     if (buffer == nullptr) return tl::unexpected(run.error());
     buffer->read_only = true;
     Owned<TensorObject> object(memory.pool, memory.pool.NewTensor(buffer, tensor.dtype(), tensor.shape()));
-    TVMVM_CHECK_OK(IsResident(tensor)
+    TVMVM_CHECK_OK(DeviceOf(tensor) != kHostDevice
                        ? CopyOut(tensor, buffer->data)
                        : Tensor::Borrow(tensor.dtype(), tensor.shape(), buffer->data).CopyFrom(tensor));
     return object.Give();

@@ -39,10 +39,11 @@ bool Fits(const Object& object, const TypeSpec& type) {
   return false;
 }
 
-bool IsOnCpu(const TensorObject& result) { return result.buffer->device == DeviceClass::kCpu; }
+bool IsOnCpu(const TensorObject& result) { return result.buffer->device == kHostDevice; }
 
-[[gnu::cold]] tl::unexpected<Error> NotOnCpu() {
-  return MakeError(Code::kInvalidProgram, "the program gave a tensor that is on the gpu");
+[[gnu::cold]] tl::unexpected<Error> NotOnCpu(const Program& program, const TensorObject& result) {
+  return MakeError(Code::kInvalidProgram, "the program gave a tensor that is on the " +
+                                              DeviceSpecName(program.devices[result.buffer->device]));
 }
 
 std::string Described(const Object* object) {
@@ -136,13 +137,13 @@ Status Machine::CopyToGiven(const TensorObject& result, const Tensor& given) {
   const bool is_there = !IsOnCpu(result);
   if (is_there && (!given.device() || result.buffer->place.memory.handle != given.device_memory().handle))
       [[unlikely]]
-    return NotOnCpu();
+    return NotOnCpu(program, result);
   if (!(result.shape == given.shape()))
     return MakeError(Code::kInvalidArgument, "memory for shape " + given.shape().ToString() +
                                                  " given, the result has " + result.shape.ToString());
   if (given.device()) {
     if (is_there) return {};
-    if (IsResident(given)) return CopyIn(given, result.data);
+    if (DeviceOf(given) != kHostDevice) return CopyIn(given, result.data);
     return given.CopyFrom(Tensor::Borrow(result.dtype, result.shape, result.data));
   }
   if (result.dtype == DType::kString) {
@@ -157,7 +158,7 @@ Status Machine::CopyToGiven(const TensorObject& result, const Tensor& given) {
 // memory that another output took) is copied.
 Expected<Tensor> Machine::HandOut(TensorObject& result) {
   if (!IsOnCpu(result)) [[unlikely]]
-    return NotOnCpu();
+    return NotOnCpu(program, result);
   Buffer& buffer = *result.buffer;
   if (result.dtype == DType::kString) {
     if (buffer.strings.use_count() == 1 && !buffer.read_only)

@@ -4,12 +4,14 @@
 
 #include "vm/interpreter/handlers.h"
 #include "vm/objects/element_access.h"
+#include "vm/objects/owned.h"
 
 namespace tvmvm {
 namespace {
 
-// Memory of the device that an operand stands for.
+// Memory of a device that an operand stands for.
 struct Place {
+  uint32_t device = kHostDevice;
   DeviceSpan span;
   int64_t bytes = 0;
   bool read_only = false;
@@ -36,12 +38,13 @@ bool MoveTo(Machine& m, const uint32_t* pc, int64_t offset, int64_t wanted, Buff
 bool PlaceAt(Machine& m, const uint32_t* pc, uint32_t reg, int64_t offset, int64_t wanted, Place* place) {
   Object* object = m.frames.refs[reg];
   const Buffer* buffer = BufferOf(object);
-  if (buffer == nullptr || buffer->device == DeviceClass::kCpu) [[unlikely]] {
+  if (buffer == nullptr || buffer->device != place->device) [[unlikely]] {
+    const std::string name = "r" + std::to_string(reg);
     m.run.Fail(pc, Code::kInvalidProgram,
-               "r" + std::to_string(reg) + (buffer == nullptr ? " holds no tensor" : " is on the cpu"));
+               buffer == nullptr ? name + " holds no tensor" : m.PlaceText(name, buffer->device));
     return false;
   }
-  *place = {buffer->place, buffer->bytes, buffer->read_only};
+  *place = {buffer->device, buffer->place, buffer->bytes, buffer->read_only};
   if (object->kind == ObjectKind::kTensor) {
     const auto* tensor = static_cast<const TensorObject*>(object);
     place->span.offset += tensor->begin;
@@ -55,16 +58,18 @@ bool PlaceOfSlot(Machine& m, const uint32_t* pc, uint32_t number, Place* place) 
   const Slot& slot = m.frames.slots[number];
   const Buffer* buffer = m.ArenaOf(pc, number);
   if (buffer == nullptr) return false;
-  if (buffer->device == DeviceClass::kCpu) [[unlikely]] {
-    m.run.Fail(pc, Code::kInvalidProgram, "slot s" + std::to_string(number) + " is on the cpu");
+  if (buffer->device != place->device) [[unlikely]] {
+    m.run.Fail(pc, Code::kInvalidProgram, m.PlaceText("slot s" + std::to_string(number), buffer->device));
     return false;
   }
-  *place = {slot.stand_in != nullptr ? DeviceSpan{slot.stand_in->device_memory()} : buffer->place, slot.bytes,
+  *place = {buffer->device,
+            slot.stand_in != nullptr ? DeviceSpan{slot.stand_in->device_memory()} : buffer->place, slot.bytes,
             slot.read_only};
   place->span.offset += slot.offset;
   return true;
 }
 
+// On the place's device; false after Fail: it is elsewhere, or has less than `wanted` bytes.
 bool PlaceOf(Machine& m, const uint32_t* pc, BufferOperand operand, int64_t wanted, Place* place) {
   const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : m.frames.scalars[operand.offset];
   if (operand.is_register()) return PlaceAt(m, pc, operand.base, offset, wanted, place);
@@ -73,14 +78,17 @@ bool PlaceOf(Machine& m, const uint32_t* pc, BufferOperand operand, int64_t want
   } else {
     const uint32_t id = operand.index();
     const ConstantSpec& constant = m.program.constants[id];
-    *place = {{(*m.binding.device_constants)[id], 0}, static_cast<int64_t>(constant.bytes.size()), true};
+    const DeviceMemory& memory = (*m.binding.device_constants[place->device])[id];
+    *place = {place->device, {memory, 0}, static_cast<int64_t>(constant.bytes.size()), true};
   }
   return MoveTo(m, pc, offset, wanted, operand, place);
 }
 
-// Submission failed or succeeded.
-bool Check(Machine& m, const uint32_t* pc, const Status& status, bool writes_host = false) {
-  m.gpu->Submitted(status, writes_host);
+Queue& QueueOf(Machine& m, uint32_t device) { return m.devices[device]->queue(); }
+
+// Submission to a device failed or succeeded.
+bool Check(Machine& m, const uint32_t* pc, uint32_t device, const Status& status, bool writes_host = false) {
+  m.devices[device]->Submitted(status, writes_host);
   if (status) [[likely]]
     return true;
   m.run.Fail(pc, status.error());
@@ -90,7 +98,7 @@ bool Check(Machine& m, const uint32_t* pc, const Status& status, bool writes_hos
 // Copies of what a launch reads that begin where its kernel cannot read them. They go once it is submitted.
 class AlignedCopies {
  public:
-  explicit AlignedCopies(Machine& m) : m_(m) {}
+  AlignedCopies(Machine& m, uint32_t device) : m_(m), device_(device) {}
   AlignedCopies(const AlignedCopies&) = delete;
   AlignedCopies& operator=(const AlignedCopies&) = delete;
   ~AlignedCopies() {
@@ -100,17 +108,18 @@ class AlignedCopies {
   // Puts a copy in the span's place; false after Fail.
   bool Replace(const uint32_t* pc, DeviceSpan* span) {
     buffers_.push_back(nullptr);
-    Buffer* copy = m_.memory.NewDeviceBuffer(pc, span->bytes, false);
+    Buffer* copy = m_.memory.NewDeviceBuffer(pc, device_, span->bytes, false);
     if (copy == nullptr) return false;
     buffers_.back() = copy;
     DeviceSpan source = *span;
     *span = copy->place;
     span->bytes = source.bytes;
-    return Check(m_, pc, m_.gpu->queue().Copy(*span, source, source.bytes));
+    return Check(m_, pc, device_, QueueOf(m_, device_).Copy(*span, source, source.bytes));
   }
 
  private:
   Machine& m_;
+  uint32_t device_;
   std::vector<Buffer*> buffers_;
 };
 
@@ -137,38 +146,62 @@ bool MoreCopiesFollow(const uint32_t* pc) {
   return false;
 }
 
+// What copies write to the host has arrived, or is waited for by a copy that follows.
+const uint32_t* SettleCopies(Machine& m, const uint32_t* pc, const uint32_t* next) {
+  if (!m.IsHostMemoryWritten() || MoreCopiesFollow(next)) return next;
+  return m.WaitForHostMemory(pc) ? next : nullptr;
+}
+
 const uint32_t* CopyOut(Machine& m, const uint32_t* pc, BufferOperand to, BufferOperand from, int64_t count,
                         const uint32_t* next) {
   Bytes target;
   bool read_only = false;
-  Place source;
+  Place source{m.DeviceOf(from)};
   if (!m.BytesOf(pc, to, count, &target, &read_only)) return nullptr;
   if (!PlaceOf(m, pc, from, count, &source)) return nullptr;
   if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  if (count > 0 && !Check(m, pc, m.gpu->queue().CopyOut(target.data, source.span, count), true))
+  Queue& queue = QueueOf(m, source.device);
+  if (count > 0 && !Check(m, pc, source.device, queue.CopyOut(target.data, source.span, count), true))
     return nullptr;
-  if (m.gpu->writes_host() && !MoreCopiesFollow(next) && !m.WaitForDevice(pc)) return nullptr;
-  return next;
+  return SettleCopies(m, pc, next);
 }
 
 const uint32_t* CopyIn(Machine& m, const uint32_t* pc, BufferOperand to, BufferOperand from, int64_t count,
                        const uint32_t* next) {
   Bytes source;
   bool read_only = false;
-  Place target;
+  Place target{m.DeviceOf(to)};
   if (!PlaceOf(m, pc, to, count, &target)) return nullptr;
   if (!m.BytesOf(pc, from, count, &source, &read_only)) return nullptr;
   if (target.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   // What a copy to the CPU is about to write may be the source.
-  if (m.gpu->writes_host() && !m.WaitForDevice(pc)) return nullptr;
-  if (count > 0 && !Check(m, pc, m.gpu->queue().CopyIn(target.span, source.data, count))) return nullptr;
+  if (!m.WaitForHostMemory(pc)) return nullptr;
+  Queue& queue = QueueOf(m, target.device);
+  if (count > 0 && !Check(m, pc, target.device, queue.CopyIn(target.span, source.data, count)))
+    return nullptr;
   return next;
+}
+
+// Between two devices, through memory of the host.
+const uint32_t* CopyAcross(Machine& m, const uint32_t* pc, const Place& target, const Place& source,
+                           int64_t count, const uint32_t* next) {
+  if (count == 0) return next;
+  Owned<Buffer> between(m.memory.pool, m.memory.NewArenaBuffer(pc, count));
+  if (between.get() == nullptr) return nullptr;
+  char* data = between.get()->data;
+  if (!Check(m, pc, source.device, QueueOf(m, source.device).CopyOut(data, source.span, count), true)) {
+    m.devices[source.device]->Abandon();  // nothing may be written here later
+    return nullptr;
+  }
+  if (!m.WaitFor(pc, source.device)) return nullptr;
+  return Check(m, pc, target.device, QueueOf(m, target.device).CopyIn(target.span, data, count)) ? next
+                                                                                                 : nullptr;
 }
 
 }  // namespace
 
-bool Machine::WaitForDevice(const uint32_t* pc) {
-  const Expected<std::optional<KernelFailure>> done = gpu->Wait(&run);
+bool Machine::WaitFor(const uint32_t* pc, uint32_t device) {
+  const Expected<std::optional<KernelFailure>> done = devices[device]->Wait(&run);
   if (!done) {
     FailWork(*this, pc, done.error());
     return false;
@@ -181,20 +214,33 @@ bool Machine::WaitForDevice(const uint32_t* pc) {
   return false;
 }
 
+bool Machine::WaitForDevices(const uint32_t* pc) {
+  for (uint32_t number = 0; number < devices.size(); ++number)
+    if (devices[number] != nullptr && devices[number]->is_busy() && !WaitFor(pc, number)) return false;
+  return true;
+}
+
+bool Machine::WaitForWriters(const uint32_t* pc) {
+  for (uint32_t number = 0; number < devices.size(); ++number)
+    if (devices[number] != nullptr && devices[number]->writes_host() && !WaitFor(pc, number)) return false;
+  return true;
+}
+
 const uint32_t* FailOnDevice(Machine& m, const uint32_t* pc, uint32_t reg) {
-  return m.run.Fail(pc, Code::kInvalidProgram, "r" + std::to_string(reg) + " is on the gpu");
+  return m.run.Fail(pc, Code::kInvalidProgram, m.PlaceText("r" + std::to_string(reg), m.DeviceOf(reg)));
 }
 
 const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
-  const KernelBinding& binding = m.binding.kernels[pc[1]];
+  const uint32_t device = pc[2];
+  const KernelBinding& binding = m.binding.kernel(device, pc[1]);
   const KernelSpec& kernel = m.program.kernels[pc[1]];
   const uint32_t* shape = pc + 3;  // grid x, y, z, scratch bytes, flops, bytes
   const uint32_t* scalar_list = AfterList(shape);
   const uint32_t* list = AfterList(scalar_list);
-  AlignedCopies copies(m);
+  AlignedCopies copies(m, device);
   for (uint32_t i = 0; i < list[0]; ++i) {
     const BufferOperand operand{list[1 + 2 * i], list[2 + 2 * i]};
-    Place place;
+    Place place{device};
     if (!PlaceOf(m, pc, operand, 0, &place)) return nullptr;
     if (place.read_only && IsWritten(kernel.buffers[i])) [[unlikely]]
       return m.run.Fail(
@@ -217,14 +263,14 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   request.buffers = {m.places.data(), list[0]};
   request.tag = TagOf(m, pc);
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
-  const Expected<int32_t> submitted = m.gpu->queue().Launch(request, &m.run);
-  m.gpu->Submitted(submitted);
+  const Expected<int32_t> submitted = QueueOf(m, device).Launch(request, &m.run);
+  m.devices[device]->Submitted(submitted);
   if (!submitted) [[unlikely]]
     return FailWork(m, pc, submitted.error());
   if (*submitted != 0) [[unlikely]]
     return m.run.Fail(pc, Code::kInvalidArgument, KernelFailureText(kernel, *submitted, request.scalars));
   if (m.observer) {  // whoever looks wants to know what it took, not when it was submitted
-    if (!m.WaitForDevice(pc)) return nullptr;
+    if (!m.WaitFor(pc, device)) return nullptr;
     ObserveLaunch(m, pc, request, begin_ns);
   }
   return list + 1 + 2 * list[0];
@@ -234,17 +280,19 @@ const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
   const uint32_t* after = list + 1 + 2 * list[0];
   const int64_t count = m.frames.scalars[after[0]];
-  Place place;
-  if (!PlaceOf(m, pc, {list[1], list[2]}, count, &place)) return nullptr;
+  const BufferOperand target{list[1], list[2]};
+  Place place{m.DeviceOf(target)};
+  if (!PlaceOf(m, pc, target, count, &place)) return nullptr;
   if (place.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   const auto value = static_cast<uint8_t>(after[1] & 0xff);
-  if (count > 0 && !Check(m, pc, m.gpu->queue().Fill(place.span, value, count))) return nullptr;
+  if (count > 0 && !Check(m, pc, place.device, QueueOf(m, place.device).Fill(place.span, value, count)))
+    return nullptr;
   return after + 2;
 }
 
 const uint32_t* ViewOnDevice(Machine& m, const uint32_t* pc, BufferOperand source, const Shape& shape) {
   const auto dtype = static_cast<DType>(pc[4]);
-  Place place;
+  Place place{m.DeviceOf(source)};
   if (dtype == DType::kString) return m.run.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
   if (!PlaceOf(m, pc, source, DTypeBytes(dtype, *shape.ElementCount()), &place)) return nullptr;
   if ((place.span.offset & (ElementAlignment(dtype) - 1)) != 0) [[unlikely]]
@@ -272,11 +320,12 @@ const uint32_t* HandleAllocateOn(Machine& m, const uint32_t* pc) {
   Shape shape;
   if (!m.run.PollBeforeWork(pc) || !m.ShapeOf(pc, list, &shape)) return nullptr;
   TensorObject* tensor = nullptr;
-  if (pc[2] == 0) {
+  if (pc[2] == kHostDevice) {
     tensor = m.memory.NewTensor(pc, dtype, shape, "tensor");
   } else if (dtype == DType::kString) {
     return m.run.Fail(pc, Code::kInvalidProgram, "strings are on the cpu");
-  } else if (Buffer* buffer = m.memory.NewDeviceBuffer(pc, DTypeBytes(dtype, *shape.ElementCount()), false)) {
+  } else if (Buffer* buffer =
+                 m.memory.NewDeviceBuffer(pc, pc[2], DTypeBytes(dtype, *shape.ElementCount()), false)) {
     tensor = m.memory.pool.NewTensor(buffer, dtype, shape);
   }
   if (tensor == nullptr) return nullptr;
@@ -293,29 +342,30 @@ const uint32_t* CopyNow(Machine& m, const uint32_t* pc) {
   const uint32_t* after = list + 1 + 2 * list[0];
   const int64_t count = m.frames.scalars[*after];
   const BufferOperand to{list[1], list[2]}, from{list[3], list[4]};
-  if (!m.IsOnDevice(to)) return CopyOut(m, pc, to, from, count, after + 1);
-  if (!m.IsOnDevice(from)) return CopyIn(m, pc, to, from, count, after + 1);
-  Place target, source;
+  Place target{m.DeviceOf(to)}, source{m.DeviceOf(from)};
+  if (target.device == kHostDevice) return CopyOut(m, pc, to, from, count, after + 1);
+  if (source.device == kHostDevice) return CopyIn(m, pc, to, from, count, after + 1);
   if (!PlaceOf(m, pc, to, count, &target) || !PlaceOf(m, pc, from, count, &source)) return nullptr;
   const bool same = IsSame(target, source);
   if (target.read_only && !same) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  if (count > 0 && !same && !Check(m, pc, m.gpu->queue().Copy(target.span, source.span, count)))
+  if (target.device != source.device) return CopyAcross(m, pc, target, source, count, after + 1);
+  Queue& queue = QueueOf(m, target.device);
+  if (count > 0 && !same && !Check(m, pc, target.device, queue.Copy(target.span, source.span, count)))
     return nullptr;
-  if (m.gpu->writes_host() && !MoreCopiesFollow(after + 1) && !m.WaitForDevice(pc)) return nullptr;
-  return after + 1;
+  return SettleCopies(m, pc, after + 1);
 }
 
 const uint32_t* LoadNow(Machine& m, const uint32_t* pc, BufferOperand operand) {
   const auto dtype = static_cast<DType>(pc[4]);
   const int64_t bytes = DTypeBits(dtype) / 8;
-  Place place;
+  Place place{m.DeviceOf(operand)};
   alignas(8) char element[16];
   if (!m.run.PollBeforeWork(pc) || !PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
-  if (!Check(m, pc, m.gpu->queue().CopyOut(element, place.span, bytes), true)) {
-    m.gpu->Abandon();  // nothing may be written here later
+  if (!Check(m, pc, place.device, QueueOf(m, place.device).CopyOut(element, place.span, bytes), true)) {
+    m.devices[place.device]->Abandon();  // nothing may be written here later
     return nullptr;
   }
-  if (!m.WaitForDevice(pc)) return nullptr;
+  if (!m.WaitFor(pc, place.device)) return nullptr;
   m.frames.scalars[pc[1]] = LoadElement(dtype, element);
   return pc + 5;
 }
@@ -323,26 +373,27 @@ const uint32_t* LoadNow(Machine& m, const uint32_t* pc, BufferOperand operand) {
 const uint32_t* StoreNow(Machine& m, const uint32_t* pc, BufferOperand operand) {
   const auto dtype = static_cast<DType>(pc[3]);
   const int64_t bytes = DTypeBits(dtype) / 8;
-  Place place;
+  Place place{m.DeviceOf(operand)};
   alignas(8) char element[16];
   if (!PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
   if (place.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   StoreElement(dtype, element, m.frames.scalars[pc[4]]);
-  if (!Check(m, pc, m.gpu->queue().CopyIn(place.span, element, bytes))) return nullptr;
+  if (!Check(m, pc, place.device, QueueOf(m, place.device).CopyIn(place.span, element, bytes)))
+    return nullptr;
   return pc + 5;
 }
 
 // The copy alone, and all of it: waits before and after.
 template <class Work>
-const uint32_t* Observed(Machine& m, const uint32_t* pc, DeviceClass from, DeviceClass to, int64_t bytes,
+const uint32_t* Observed(Machine& m, const uint32_t* pc, uint32_t from, uint32_t to, int64_t bytes,
                          Work work) {
-  if (!m.WaitForDevice(pc)) return nullptr;
+  if (!m.WaitForDevices(pc)) return nullptr;
   CopyRecord record{.from = from, .to = to, .bytes = bytes};
   record.function = FunctionId{FunctionIndex(m)};
   record.word = static_cast<uint32_t>(pc - m.frames.code);
   record.begin_ns = SteadyNanoseconds();
   const uint32_t* next = work();
-  if (next == nullptr || !m.WaitForDevice(pc)) return nullptr;
+  if (next == nullptr || !m.WaitForDevices(pc)) return nullptr;
   record.end_ns = SteadyNanoseconds();
   if (bytes > 0) m.copy_observer(record);
   return next;
@@ -350,13 +401,9 @@ const uint32_t* Observed(Machine& m, const uint32_t* pc, DeviceClass from, Devic
 
 // Whether a caller's tensor stands in for one side of a copy, and is the other.
 bool IsThere(Machine& m, const uint32_t* pc, BufferOperand to, BufferOperand from) {
-  Place target, source;
-  return m.IsOnDevice(to) && m.IsOnDevice(from) && PlaceOf(m, pc, to, 0, &target) &&
+  Place target{m.DeviceOf(to)}, source{m.DeviceOf(from)};
+  return target.device != kHostDevice && target.device == source.device && PlaceOf(m, pc, to, 0, &target) &&
          PlaceOf(m, pc, from, 0, &source) && IsSame(target, source);
-}
-
-DeviceClass ClassOf(Machine& m, BufferOperand operand) {
-  return m.IsOnDevice(operand) ? DeviceClass::kGpu : DeviceClass::kCpu;
 }
 
 }  // namespace
@@ -365,10 +412,8 @@ const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc) {
   const uint32_t* list = pc + 1;
   if (!m.copy_observer || IsThere(m, pc, {list[1], list[2]}, {list[3], list[4]})) [[likely]]
     return CopyNow(m, pc);
-  const DeviceClass to = ClassOf(m, {list[1], list[2]});
-  // A constant is wherever it is copied to, but for copies to the CPU.
-  const BufferOperand source{list[3], list[4]};
-  const DeviceClass from = source.is_constant() ? DeviceClass::kGpu : ClassOf(m, source);
+  const uint32_t to = m.DeviceOf(BufferOperand{list[1], list[2]});
+  const uint32_t from = m.DeviceOf(BufferOperand{list[3], list[4]});
   return Observed(m, pc, from, to, m.frames.scalars[*(list + 1 + 2 * list[0])],
                   [&] { return CopyNow(m, pc); });
 }
@@ -376,14 +421,14 @@ const uint32_t* CopyOnDevice(Machine& m, const uint32_t* pc) {
 const uint32_t* LoadFromDevice(Machine& m, const uint32_t* pc, BufferOperand source) {
   if (!m.copy_observer) [[likely]]
     return LoadNow(m, pc, source);
-  return Observed(m, pc, DeviceClass::kGpu, DeviceClass::kCpu, DTypeBits(static_cast<DType>(pc[4])) / 8,
+  return Observed(m, pc, m.DeviceOf(source), kHostDevice, DTypeBits(static_cast<DType>(pc[4])) / 8,
                   [&] { return LoadNow(m, pc, source); });
 }
 
 const uint32_t* StoreToDevice(Machine& m, const uint32_t* pc, BufferOperand target) {
   if (!m.copy_observer) [[likely]]
     return StoreNow(m, pc, target);
-  return Observed(m, pc, DeviceClass::kCpu, DeviceClass::kGpu, DTypeBits(static_cast<DType>(pc[3])) / 8,
+  return Observed(m, pc, kHostDevice, m.DeviceOf(target), DTypeBits(static_cast<DType>(pc[3])) / 8,
                   [&] { return StoreNow(m, pc, target); });
 }
 

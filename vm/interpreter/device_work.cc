@@ -52,7 +52,7 @@ void DeviceWork::Abandon() {
 Status DeviceWork::AllocateArena(int64_t bytes, Buffer* buffer) {
   TVMVM_TRY(Arena::Region region, arena_.Push(bytes));
   buffer->origin = BufferOrigin::kDeviceArena;
-  buffer->device = DeviceClass::kGpu;
+  buffer->device = number_;
   buffer->place = {{region.block.host, region.block.handle, region.block.bytes}, region.offset};
   buffer->region = region.id;
   return {};
@@ -61,7 +61,7 @@ Status DeviceWork::AllocateArena(int64_t bytes, Buffer* buffer) {
 Status DeviceWork::Allocate(int64_t bytes, Buffer* buffer) {
   TVMVM_TRY(buffer->place.memory, AllocateMemory(bytes));
   buffer->origin = BufferOrigin::kDevice;
-  buffer->device = DeviceClass::kGpu;
+  buffer->device = number_;
   buffer->place.offset = 0;
   return {};
 }

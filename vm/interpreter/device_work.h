@@ -12,10 +12,11 @@ namespace tvmvm {
 
 // The queue is in order, so memory that the program no longer holds is used again at once; blocks go back to
 // the device behind the work that was submitted before.
-class DeviceWork final : public DeviceMemoryOwner, private BlockSource {
+class DeviceWork final : private BlockSource {
  public:
-  explicit DeviceWork(Device* device) : device_(device), arena_(this) {}
-  ~DeviceWork() override;
+  // `number`: the device's in the program.
+  DeviceWork(Device* device, uint32_t number) : device_(device), number_(number), arena_(this) {}
+  ~DeviceWork();
   DeviceWork(const DeviceWork&) = delete;
   DeviceWork& operator=(const DeviceWork&) = delete;
 
@@ -43,7 +44,7 @@ class DeviceWork final : public DeviceMemoryOwner, private BlockSource {
   // Gives the buffer memory, which comes back through TakeBack. Errors: the device's.
   Status AllocateArena(int64_t bytes, Buffer* buffer);
   Status Allocate(int64_t bytes, Buffer* buffer);
-  void TakeBack(const Buffer& buffer) noexcept override;
+  void TakeBack(const Buffer& buffer) noexcept;
   void Trim() { arena_.Trim(); }
   int64_t arena_bytes() const { return arena_.held_bytes(); }
 
@@ -56,6 +57,7 @@ class DeviceWork final : public DeviceMemoryOwner, private BlockSource {
   void FreeUnfreed() noexcept;
 
   Device* device_;
+  uint32_t number_;
   std::unique_ptr<Queue> queue_;
   Arena arena_;
   size_t held_ = 0;                    // memories that are yet to be freed

@@ -49,6 +49,7 @@ void ObserveLaunch(Machine& m, const uint32_t* pc, const LaunchRequest& request,
   record.kernel = KernelId{pc[1]};
   record.function = FunctionId{static_cast<uint32_t>(m.frames.top().function - m.program.functions.data())};
   record.word = static_cast<uint32_t>(pc - m.frames.code);
+  record.device = pc[2];
   record.begin_ns = begin_ns;
   record.end_ns = SteadyNanoseconds();
   record.flops = request.flops;
@@ -64,8 +65,8 @@ const uint32_t* FailWork(Machine& m, const uint32_t* pc, const Error& error) {
 
 const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   if (!m.run.PollBeforeWork(pc)) return nullptr;
-  if (pc[2] != 0) return LaunchOnDevice(m, pc);
-  const KernelBinding& binding = m.binding.kernels[pc[1]];
+  if (pc[2] != kHostDevice) return LaunchOnDevice(m, pc);
+  const KernelBinding& binding = m.binding.kernels[pc[1]];  // those of the host come first
   const KernelSpec& kernel = m.program.kernels[pc[1]];
   const uint32_t* shape = pc + 3;  // grid x, y, z, scratch bytes, flops, bytes
   const uint32_t* scalar_list = AfterList(shape);
@@ -99,10 +100,10 @@ const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
   Bytes to, from;
   bool to_read_only = false, from_read_only = false;
   if (!m.run.PollBeforeWork(pc)) return nullptr;
-  if (m.gpu != nullptr) {
-    if (m.IsOnDevice(BufferOperand{list[1]}) || m.IsOnDevice(BufferOperand{list[3]}))
+  if (!m.devices.empty()) {
+    if ((m.DeviceOf(BufferOperand{list[1]}) | m.DeviceOf(BufferOperand{list[3]})) != kHostDevice)
       return CopyOnDevice(m, pc);
-    if (m.gpu->writes_host() && !m.WaitForDevice(pc)) return nullptr;
+    if (!m.WaitForHostMemory(pc)) return nullptr;
   }
   if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &to_read_only)) return nullptr;
   if (!m.BytesOf(pc, {list[3], list[4]}, count, &from, &from_read_only)) return nullptr;
@@ -118,7 +119,7 @@ const uint32_t* HandleFill(Machine& m, const uint32_t* pc) {
   Bytes to;
   bool read_only = false;
   if (!m.run.PollBeforeWork(pc)) return nullptr;
-  if (m.IsOnDevice(BufferOperand{list[1]})) return FillOnDevice(m, pc);
+  if (m.DeviceOf(BufferOperand{list[1]}) != kHostDevice) return FillOnDevice(m, pc);
   if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &read_only)) return nullptr;
   if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   std::memset(to.data, static_cast<int>(after[1] & 0xff), static_cast<size_t>(count));
@@ -128,7 +129,8 @@ const uint32_t* HandleFill(Machine& m, const uint32_t* pc) {
 // The CPU has done its work when an instruction ends.
 const uint32_t* HandleWait(Machine& m, const uint32_t* pc) {
   if (!m.run.PollBeforeWork(pc)) return nullptr;
-  if (pc[1] != 0 && m.gpu != nullptr && !m.WaitForDevice(pc)) return nullptr;
+  if (pc[1] != kHostDevice && !m.devices.empty() && m.devices[pc[1]] != nullptr && !m.WaitFor(pc, pc[1]))
+    return nullptr;
   return pc + 2;
 }
 
@@ -142,7 +144,7 @@ const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
   const std::span<const int64_t> scalars = m.frames.Gather(scalar_list, m.numbers.data());
   int64_t* new_scalars = m.numbers.data() + scalar_list[0];
   for (uint32_t i = 0; i < ref_list[0]; ++i) {
-    if (m.IsOnDevice(ref_list[1 + i])) return FailOnDevice(m, pc, ref_list[1 + i]);
+    if (m.DeviceOf(ref_list[1 + i]) != kHostDevice) return FailOnDevice(m, pc, ref_list[1 + i]);
     m.objects[i] = m.frames.refs[ref_list[1 + i]];
   }
   Object** new_refs = m.objects.data() + ref_list[0];

@@ -14,20 +14,23 @@ Machine::Machine(std::shared_ptr<const Binding> owner)
       given_outputs(program.main().outputs.size()),
       numbers(size_t{2} * binding.longest_list + 8),
       addresses(binding.longest_list + 1),
-      places(binding.devices.size() > 1 ? binding.longest_list + 1 : 0),
+      places(binding.has_other_devices() ? binding.longest_list + 1 : 0),
       objects(size_t{2} * binding.longest_list + 1),
       results_(program.main().outputs.size()),
       staged_(program.main().outputs.size()),
       symbols_(binding.signature->symbol_count()),
       given_memory_(program.main().outputs.size()) {
-  if (binding.devices.size() < 2) return;
-  gpu = std::make_unique<DeviceWork>(binding.devices[1].get());
-  memory.SetDevice(gpu.get());
+  if (!binding.has_other_devices()) return;
+  devices.resize(binding.devices.size());
+  for (uint32_t number = 1; number < devices.size(); ++number)
+    if (Device* device = binding.devices[number].get())
+      devices[number] = std::make_unique<DeviceWork>(device, number);
+  memory.SetDevices(devices);
 }
 
 Machine::~Machine() {
   End();
-  gpu.reset();  // before the binding, whose kernels and devices it uses
+  devices.clear();  // before the binding, whose kernels and devices they use
   cpu.reset();
 }
 
@@ -38,7 +41,8 @@ void Machine::SetLimits(const Limits& limits) {
 
 void Machine::Trim() {
   memory.Trim();
-  if (gpu) gpu->Trim();
+  for (const std::unique_ptr<DeviceWork>& work : devices)
+    if (work) work->Trim();
   frames.Trim();
 }
 
@@ -93,8 +97,8 @@ bool Machine::BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t want
     return false;
   }
   *read_only = buffer == nullptr || buffer->read_only;
-  if (buffer != nullptr && buffer->device != DeviceClass::kCpu) [[unlikely]] {
-    run.Fail(pc, Code::kInvalidProgram, NameOf(operand) + " is on the gpu");
+  if (buffer != nullptr && buffer->device != kHostDevice) [[unlikely]] {
+    run.Fail(pc, Code::kInvalidProgram, PlaceText(NameOf(operand), buffer->device));
     return false;
   }
   const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : frames.scalars[operand.offset];

@@ -51,25 +51,39 @@ class Machine final {
     run.Fail(call, frames.NoMemoryFor(function, max_bytes));
     return false;
   }
-  // Waits for the device's queue; false after Fail: a kernel ended with a code, the run is to end, the device
+  // Waits for a device's queue; false after Fail: a kernel ended with a code, the run is to end, the device
   // is lost. `pc` may be null.
-  bool WaitForDevice(const uint32_t* pc);
+  bool WaitFor(const uint32_t* pc, uint32_t device);
+  // The same for all devices, or for those that write memory of the host.
+  bool WaitForDevices(const uint32_t* pc);
+  bool WaitForHostMemory(const uint32_t* pc) { return !IsHostMemoryWritten() || WaitForWriters(pc); }
+  // Whether a device may still write memory of the host.
+  bool IsHostMemoryWritten() const {
+    for (const std::unique_ptr<DeviceWork>& work : devices)
+      if (work != nullptr && work->writes_host()) return true;
+    return false;
+  }
 
   // What a register stands for; null after Fail.
   TensorObject* TensorAt(const uint32_t* pc, uint32_t reg);
   // The buffer that a slot lies in; null after Fail.
   Buffer* ArenaOf(const uint32_t* pc, uint32_t number);
-  // Whether a register's memory is on a device with memory of its own.
-  bool IsOnDevice(uint32_t reg) const {
-    if (gpu == nullptr) [[likely]]
-      return false;
+  // The number of the device in whose memory a register's object or an operand lies; constants are the
+  // host's.
+  uint32_t DeviceOf(uint32_t reg) const {
+    if (devices.empty()) [[likely]]
+      return kHostDevice;
     const Buffer* buffer = BufferOf(frames.refs[reg]);
-    return buffer != nullptr && buffer->device != DeviceClass::kCpu;
+    return buffer != nullptr ? buffer->device : kHostDevice;
   }
-  bool IsOnDevice(BufferOperand operand) const {
-    if (gpu == nullptr || operand.is_constant()) [[likely]]
-      return false;
-    return IsOnDevice(operand.is_slot() ? frames.slots[operand.index()].arena : operand.base);
+  uint32_t DeviceOf(BufferOperand operand) const {
+    if (devices.empty() || operand.is_constant()) [[likely]]
+      return kHostDevice;
+    return DeviceOf(operand.is_slot() ? frames.slots[operand.index()].arena : operand.base);
+  }
+  // "r2 is on the gpu": it is to be elsewhere.
+  std::string PlaceText(const std::string& name, uint32_t device) const {
+    return name + " is on the " + DeviceSpecName(program.devices[device]);
   }
   // The host's bytes that an operand stands for, at least `wanted`; false after Fail.
   bool BytesOf(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only) {
@@ -81,7 +95,7 @@ class Machine final {
         const auto* buffer = static_cast<const Buffer*>(object);
         const bool fits = slot.bytes <= buffer->bytes - slot.offset && offset >= 0 && offset <= slot.bytes &&
                           wanted >= 0 && wanted <= slot.bytes - offset;
-        if (fits && buffer->device == DeviceClass::kCpu) [[likely]] {
+        if (fits && buffer->device == kHostDevice) [[likely]] {
           *bytes = {buffer->data + slot.offset + offset, slot.bytes - offset};
           *read_only = false;
           return true;
@@ -100,13 +114,14 @@ class Machine final {
                                                              BufferOperand operand);
   // The listed scalars as dims; false after Fail.
   bool ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape);
-  // Whether a caller's tensor lies in the memory of the run's GPU, and the object that stands for it then.
-  bool IsResident(const Tensor& tensor) const;
+  // The number of the device of the run in whose memory a caller's tensor lies, kHostDevice where it is none
+  // of them, and the object that stands for it on one.
+  uint32_t DeviceOf(const Tensor& tensor) const;
   TensorObject* TensorOnDevice(const Tensor& tensor, bool read_only);
-  // The caller's tensor in the memory of the run's GPU for input `number`, or, behind the inputs, for an
-  // output; null: it lies elsewhere, or its memory is another tensor's, too, or another function asks.
+  // The caller's tensor in the memory of a device of the run for input `number`, or, behind the inputs, for
+  // an output; null: it lies elsewhere, or its memory is another tensor's, too, or another function asks.
   const Tensor* Resident(size_t number) const {
-    return gpu != nullptr && frames.depth() == 1 ? residents_[number] : nullptr;
+    return !devices.empty() && frames.depth() == 1 ? residents_[number] : nullptr;
   }
   // All of a resident tensor, out to the host or in, at once.
   Status CopyOut(const Tensor& tensor, void* to);
@@ -119,8 +134,9 @@ class Machine final {
   RunMemory memory;
   Frames frames;
   RunControl run;
-  std::unique_ptr<Queue> cpu;                // opened by the first run
-  std::unique_ptr<DeviceWork> gpu;           // null where the program runs on the CPU alone
+  std::unique_ptr<Queue> cpu;  // opened by the first run
+  // By number; null for the CPU and what is not used. Empty where the program runs on the CPU alone.
+  std::vector<std::unique_ptr<DeviceWork>> devices;
   std::vector<const Tensor*> given_outputs;  // of the run in progress; null where the caller gave no memory
   LaunchObserver observer;
   CopyObserver copy_observer;
@@ -135,6 +151,7 @@ class Machine final {
  private:
   bool BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
   std::string NameOf(BufferOperand operand) const;
+  bool WaitForWriters(const uint32_t* pc);
   Status OpenQueues();
   Status Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns);
   Status CheckOutputs(const Results& outputs) const;

@@ -78,7 +78,8 @@ const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
     return m.run.Fail(pc, Code::kInvalidArgument,
                       OutputName(m.program, number) + ": memory for shape " + given->shape().ToString() +
                           " given, the result has " + shape.ToString());
-  const bool is_resident = given != nullptr && m.IsResident(*given) && m.binding.outputs_stay[number];
+  const bool is_resident =
+      given != nullptr && m.DeviceOf(*given) != kHostDevice && m.binding.outputs_stay[number];
   TensorObject* tensor =
       is_resident ? m.TensorOnDevice(*given, false) : OutputInPlace(m, given, dtype, shape);
   if (tensor == nullptr) tensor = m.memory.NewTensor(pc, dtype, shape, "output");
@@ -105,7 +106,7 @@ const uint32_t* View(Machine& m, const uint32_t* pc, BufferOperand source) {
   const auto dtype = static_cast<DType>(pc[4]);
   Shape shape;
   if (!m.ShapeOf(pc, list, &shape)) return nullptr;
-  if (m.IsOnDevice(source)) return ViewOnDevice(m, pc, source, shape);
+  if (m.DeviceOf(source) != kHostDevice) return ViewOnDevice(m, pc, source, shape);
   Bytes bytes;
   bool read_only = false;
   if (!m.BytesOf(pc, source, DTypeBytes(dtype, *shape.ElementCount()), &bytes, &read_only)) return nullptr;
@@ -128,7 +129,7 @@ const uint32_t* Load(Machine& m, const uint32_t* pc, BufferOperand source) {
   Bytes bytes;
   bool read_only = false;
   if (!CheckScalarForm(m, pc, dtype)) return nullptr;
-  if (m.IsOnDevice(source)) return LoadFromDevice(m, pc, source);
+  if (m.DeviceOf(source) != kHostDevice) return LoadFromDevice(m, pc, source);
   if (!m.BytesOf(pc, source, DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
   m.frames.scalars[pc[1]] = LoadElement(dtype, bytes.data);
   return pc + 5;
@@ -139,7 +140,7 @@ const uint32_t* Store(Machine& m, const uint32_t* pc, BufferOperand target) {
   Bytes bytes;
   bool read_only = false;
   if (!CheckScalarForm(m, pc, dtype)) return nullptr;
-  if (m.IsOnDevice(target)) return StoreToDevice(m, pc, target);
+  if (m.DeviceOf(target) != kHostDevice) return StoreToDevice(m, pc, target);
   if (!m.BytesOf(pc, target, DTypeBits(dtype) / 8, &bytes, &read_only)) return nullptr;
   if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   StoreElement(dtype, bytes.data, m.frames.scalars[pc[4]]);

@@ -14,11 +14,11 @@ int64_t ElementAlignment(DType dtype) { return std::clamp(DTypeBits(dtype) / 8, 
 Status Machine::Run(const Arguments& inputs, Results outputs, int64_t deadline_ns) {
   TVMVM_CHECK_OK(binding.signature->CheckInputs(inputs, symbols_));
   TVMVM_CHECK_OK(CheckOutputs(outputs));
-  if (cpu == nullptr || gpu != nullptr) TVMVM_CHECK_OK(OpenQueues());
+  if (cpu == nullptr || !devices.empty()) TVMVM_CHECK_OK(OpenQueues());
   Status status = Begin(inputs, outputs, deadline_ns);
   if (status) {
     Interpret(*this, frames.code);
-    if (gpu != nullptr && gpu->is_busy() && !run.failed()) WaitForDevice(nullptr);
+    if (!devices.empty() && !run.failed()) WaitForDevices(nullptr);
     status = run.failed() ? Status(tl::unexpected(run.error())) : Collect(outputs);
   }
   End();
@@ -54,7 +54,9 @@ Status Machine::OpenQueues() {
   if (cpu == nullptr) {
     TVMVM_TRY(cpu, binding.devices[0]->NewQueue());
   }
-  return gpu != nullptr ? gpu->Open() : Status();
+  for (const std::unique_ptr<DeviceWork>& work : devices)
+    if (work != nullptr) TVMVM_CHECK_OK(work->Open());
+  return {};
 }
 
 Status Machine::Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns) {
@@ -71,7 +73,7 @@ Status Machine::Begin(const Arguments& inputs, const Results& outputs, int64_t d
       given_memory_[k] = {begin, begin + static_cast<uintptr_t>(given_outputs[k]->byte_count())};
   }
   if (has_given_outputs_ && outputs.size() > 1) TVMVM_CHECK_OK(CheckOutputsApart());
-  if (gpu != nullptr) FindResidents(inputs);
+  if (!devices.empty()) FindResidents(inputs);
   if (!PushFrame(program.function(binding.entry), nullptr)) return tl::unexpected(run.error());
   return BindInputs(inputs);
 }
@@ -85,7 +87,8 @@ void Machine::TakeResults(const uint32_t* list) {
 
 // Releases everything that the run holds, so that the Invocation can be used again.
 void Machine::End() {
-  if (gpu != nullptr) gpu->Abandon();
+  for (const std::unique_ptr<DeviceWork>& work : devices)
+    if (work != nullptr) work->Abandon();
   for (Object*& result : results_) {
     memory.pool.Release(result);
     result = nullptr;

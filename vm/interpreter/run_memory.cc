@@ -41,10 +41,11 @@ Buffer* RunMemory::NewArenaBuffer(const uint32_t* pc, int64_t bytes) {
   return buffer.Give();
 }
 
-Buffer* RunMemory::NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena) {
+Buffer* RunMemory::NewDeviceBuffer(const uint32_t* pc, uint32_t device, int64_t bytes, bool in_arena) {
   Owned<Buffer> buffer(pool, pool.NewBuffer());
   if (!Charge(pc, bytes, in_arena ? "arena" : "tensor", buffer.get())) return nullptr;
-  Status status = in_arena ? gpu_->AllocateArena(bytes, buffer.get()) : gpu_->Allocate(bytes, buffer.get());
+  DeviceWork& work = *devices_[device];
+  Status status = in_arena ? work.AllocateArena(bytes, buffer.get()) : work.Allocate(bytes, buffer.get());
   if (!status) {
     run_->Fail(pc, status.error());
     return nullptr;

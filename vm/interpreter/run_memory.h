@@ -2,6 +2,8 @@
 // and the plans of dims that were seen.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string_view>
 
 #include "allocator/arena.h"
@@ -14,23 +16,23 @@
 
 namespace tvmvm {
 
-class RunMemory final : private BlockSource {
+class RunMemory final : public DeviceMemoryOwner, private BlockSource {
  public:
   // `cpu`: where the arena's blocks come from. `run` is told where there is no memory.
   RunMemory(Device* cpu, const std::vector<PlanSpec>& plan_specs, RunControl* run)
       : pool(&arena_, &budget), plans(plan_specs), arena_(this), cpu_(cpu), run_(run) {}
-  // Memory on the device comes from there.
-  void SetDevice(DeviceWork* gpu) {
-    gpu_ = gpu;
-    pool.set_device_memory(gpu);
+  // Memory on devices comes from there; by number, null for the CPU and what is not used.
+  void SetDevices(std::span<const std::unique_ptr<DeviceWork>> devices) {
+    devices_ = devices;
+    pool.set_device_memory(this);
   }
 
   // With one reference, which is the caller's; null after Fail. `purpose` is for the message.
   TensorObject* NewTensor(const uint32_t* pc, DType dtype, const Shape& shape, std::string_view purpose);
   // Memory for one region of the arena.
   Buffer* NewArenaBuffer(const uint32_t* pc, int64_t bytes);
-  // Memory on the device: a region of its arena there, or a block of its own.
-  Buffer* NewDeviceBuffer(const uint32_t* pc, int64_t bytes, bool in_arena);
+  // Memory on a device: a region of its arena there, or a block of its own.
+  Buffer* NewDeviceBuffer(const uint32_t* pc, uint32_t device, int64_t bytes, bool in_arena);
 
   int64_t arena_bytes() const { return arena_.held_bytes(); }
   // Gives back what is kept for the next run.
@@ -46,12 +48,13 @@ class RunMemory final : private BlockSource {
  private:
   Expected<Block> AllocateBlock(int64_t bytes) override;
   void FreeBlock(const Block& block) override;
+  void TakeBack(const Buffer& buffer) noexcept override { devices_[buffer.device]->TakeBack(buffer); }
   // Takes what a new buffer is to count.
   bool Charge(const uint32_t* pc, int64_t bytes, std::string_view purpose, Buffer* buffer);
 
   Arena arena_;
   Device* cpu_;
-  DeviceWork* gpu_ = nullptr;
+  std::span<const std::unique_ptr<DeviceWork>> devices_;
   RunControl* run_;
 };
 

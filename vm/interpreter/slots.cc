@@ -12,8 +12,8 @@ namespace {
 const uint32_t* StandIn(Machine& m, const uint32_t* pc, size_t number, bool read_only) {
   Slot& slot = m.frames.slots[pc[1]];
   const Tensor* tensor = m.Resident(number);
-  const bool fits =
-      tensor != nullptr && tensor->byte_count() == slot.bytes && m.IsOnDevice(SlotOperand(pc[1]));
+  const bool fits = tensor != nullptr && tensor->byte_count() == slot.bytes &&
+                    m.DeviceOf(SlotOperand(pc[1])) == m.DeviceOf(*tensor);
   if (fits) slot = {0, slot.bytes, slot.arena, read_only, tensor};
   return pc + 3;
 }
@@ -38,7 +38,7 @@ bool MakeArena(Machine& m, const uint32_t* pc, uint32_t reg, uint32_t queue, int
   // What the register held goes first: in a loop the same memory serves every turn.
   m.frames.SetRef(reg, nullptr);
   Buffer* buffer =
-      queue == 0 ? m.memory.NewArenaBuffer(pc, bytes) : m.memory.NewDeviceBuffer(pc, bytes, true);
+      queue == 0 ? m.memory.NewArenaBuffer(pc, bytes) : m.memory.NewDeviceBuffer(pc, queue, bytes, true);
   if (buffer == nullptr) return false;
   m.frames.SetRef(reg, buffer);
   return true;

@@ -72,7 +72,7 @@ Buffer* ObjectPool::NewBuffer() {
   buffer->kind = ObjectKind::kBuffer;
   buffer->data = EmptyMemory();
   buffer->bytes = buffer->used = 0;
-  buffer->device = DeviceClass::kCpu;
+  buffer->device = kHostDevice;
   buffer->origin = BufferOrigin::kBorrowed;
   buffer->read_only = false;
   buffer->charged = 0;

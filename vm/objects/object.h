@@ -41,7 +41,7 @@ struct Buffer : Object {
   char* data = nullptr;
   int64_t bytes = 0;
   BufferOrigin origin = BufferOrigin::kBorrowed;
-  DeviceClass device = DeviceClass::kCpu;
+  uint32_t device = kHostDevice;  // its number in the program
   bool read_only = false;
   int64_t used = 0;                                   // bytes from the first on that tensors may show
   int64_t charged = 0;                                // bytes that the budget counts for it

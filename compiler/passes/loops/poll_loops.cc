@@ -30,8 +30,7 @@ bool IsAskedFor(const Node& node) { return ir::IsLoop(node) && node.decided.poll
 class FunctionPoller {
  public:
   FunctionPoller(Module* module, Function* function) : module_(*module), function_(*function) {
-    for (const ir::Value& value : function->values)
-      is_placed_ = is_placed_ || value.device == DeviceClass::kGpu;
+    for (const ir::Value& value : function->values) is_placed_ = is_placed_ || value.device != kHostDevice;
   }
 
   Status Run() {
@@ -44,12 +43,12 @@ class FunctionPoller {
     ir::RemoveTransfers(&function_);
     for (NodeId loop : asked) TakeGroupsApart(&function_, function_.node(loop).regions[0]);
     TVMVM_CHECK_OK(Poll());
-    for (NodeId node : taken_)
-      if (ir::IsLoop(function_.node(node))) UpdateLoopInPlace(&function_, node);
+    for (const Taken& taken : taken_)
+      if (ir::IsLoop(function_.node(taken.node))) UpdateLoopInPlace(&function_, taken.node);
     PlaceNew();
-    for (NodeId loop : asked) taken_.push_back(loop);
     std::set<RegionId> regions;
-    for (NodeId loop : taken_) ListRegions(loop, &regions);
+    for (const Taken& taken : taken_) ListRegions(taken.node, &regions);
+    for (NodeId loop : asked) ListRegions(loop, &regions);
     for (RegionId region : regions) FuseRegion(&function_, region);
     DropDead(&function_);
     ir::InsertTransfers(&function_, lowering::Views(function_));
@@ -57,6 +56,12 @@ class FunctionPoller {
   }
 
  private:
+  // What stands in the place of a loop that was taken, and where it goes.
+  struct Taken {
+    NodeId node;
+    uint32_t gpu;
+  };
+
   Status Poll() {
     PolledFunction in{module_, function_};
     std::vector<RegionId> regions = ir::RunningRegions(function_);
@@ -76,20 +81,35 @@ class FunctionPoller {
 
   // True where it was taken; else the loop stays as it is.
   Expected<bool> PollOne(PolledFunction* in, NodeId id, std::vector<NodeId>* nodes) {
+    const uint32_t gpu = GpuOf(id);
     const int64_t most_steps = std::exchange(function_.node(id).decided.poll, 0);
     Expected<DeviceLoop> plan = AnalyzeDeviceLoop(function_, id, module_.Ranges());
     if (!plan || (!plan->polls() && plan->carried.empty())) return false;
     TVMVM_TRY(PolledLoop polled, PollLoop(in, id, *std::move(plan), most_steps));
     on_host_.insert(polled.rows_on_host.begin(), polled.rows_on_host.end());
     nodes->insert(nodes->end(), polled.nodes.begin(), polled.nodes.end());
-    taken_.insert(taken_.end(), polled.nodes.begin(), polled.nodes.end());
+    for (NodeId node : polled.nodes) taken_.push_back({node, gpu});
     return true;
   }
 
   // ---- devices ----
 
+  // The GPU that runs a part of the loop already.
+  uint32_t GpuOf(NodeId loop) const {
+    std::set<RegionId> regions;
+    ListRegions(loop, &regions);
+    for (RegionId region : regions)
+      for (NodeId node : function_.region(region).nodes)
+        if (const uint32_t device = ir::DeviceOf(function_, function_.node(node)); device != kHostDevice)
+          return device;
+    return ir::kFirstGpu;
+  }
+
   void PlaceNew() {
-    for (NodeId node : taken_) PlaceOnGpu(node);
+    for (const Taken& taken : taken_) {
+      gpu_ = taken.gpu;
+      PlaceOnGpu(taken.node);
+    }
     const lowering::Views views(function_);
     for (size_t i = 0; i < function_.values.size(); ++i) {
       const ValueId value{static_cast<uint32_t>(i)};
@@ -115,7 +135,7 @@ class FunctionPoller {
 
   void Move(ValueId value) {
     if (value.valid() && !on_host_.contains(value) && ir::IsTensorOfNumbers(function_.type(value)))
-      function_.value(value).device = DeviceClass::kGpu;
+      function_.value(value).device = gpu_;
   }
 
   void ListRegions(NodeId id, std::set<RegionId>* regions) const {
@@ -131,7 +151,8 @@ class FunctionPoller {
   Function& function_;
   bool is_placed_ = false;
   std::set<ValueId> on_host_;
-  std::vector<NodeId> taken_;  // what stands in the place of loops that were taken
+  std::vector<Taken> taken_;
+  uint32_t gpu_ = ir::kFirstGpu;  // of what is being placed
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ std::string Placed(const std::string& text) {
   PlacementOptions options;
   options.gpu = GpuTargetInfo(DeviceKind::kVulkan);
   options.cpu = {TargetInfoFor(CpuLevel::kX86_64_V3)};
-  options.gpu_name = "vulkan";
+  options.gpu_names = {"vulkan"};
   options.strict = text.starts_with("// strict");
   options.prefer_gpu = !text.starts_with("// by time");
   ir::CompileCounters counters;
