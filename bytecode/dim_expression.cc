@@ -1,9 +1,36 @@
 #include "bytecode/dim_expression.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <utility>
 
 namespace tvmvm {
+namespace {
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool StartsName(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool ContinuesName(char c) { return StartsName(c) || IsDigit(c) || c == '.'; }
+
+}  // namespace
+
+const DimOpRow* FindDimFunction(std::string_view name) {
+  for (const DimOpRow& row : kDimOps)
+    if (!name.empty() && row.function == name) return &row;
+  return nullptr;
+}
+
+std::optional<int64_t> Apply(DimOp op, std::span<const std::optional<int64_t>> operands) {
+  std::optional<int64_t> result = operands[0];
+  if (!result) return std::nullopt;
+  if (op == DimOp::kSelect) return operands[*result != 0 ? 1 : 2];
+  if (operands.size() == 1) return Apply(op, *result, 0);
+  for (const std::optional<int64_t>& operand : operands.subspan(1))
+    if (result) result = operand ? Apply(op, *result, *operand) : std::nullopt;
+  return result;
+}
 
 uint32_t SymbolTable::Intern(std::string_view name) {
   if (auto found = positions_.find(name); found != positions_.end()) return found->second;
@@ -12,236 +39,160 @@ uint32_t SymbolTable::Intern(std::string_view name) {
   return position;
 }
 
-// Recursive descent to postfix; depth of the input and of the evaluation stack are both limited by kMaxDepth.
+std::string DimSymbolText(std::string_view name) {
+  if (name.empty()) return "?";
+  const bool is_plain = StartsName(name[0]) && std::ranges::all_of(name, ContinuesName);
+  if (is_plain && FindDimFunction(name) == nullptr) return std::string(name);
+  std::string text = "'";
+  for (char c : name) {
+    if (c == '\'' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + "'";
+}
+
+// Recursive descent to postfix. Its functions are false, once, where the text is no expression.
 class DimParser {
  public:
-  using Op = DimExpression::Op;
-  using Step = DimExpression::Step;
-
   DimParser(std::string_view text, SymbolTable* symbols) : rest_(text), symbols_(symbols) {}
 
-  // False where the text is no expression.
-  bool Parse(std::vector<Step>* steps) {
-    steps_ = steps;
-    return Sum(0) && (SkipSpace(), rest_.empty()) && EvaluationDepth() <= DimExpression::kMaxDepth;
+  bool Parse() {
+    if (!Infix(1, 0)) return false;
+    SkipSpace();
+    if (!rest_.empty()) return Fail("end of text");
+    return deepest_ <= DimExpression::kMaxDepth || Fail(kLessDeep);
   }
-  size_t rest() const { return rest_.size(); }
+  std::vector<DimExpression::Step> TakeSteps() { return std::move(steps_); }
+
+  Error ErrorIn(std::string_view text) const {
+    constexpr size_t kShown = 100;
+    return {Code::kInvalidArgument,
+            fmt::format("dim '{}{}': at {}: found {}, wanted {}", text.substr(0, kShown),
+                        text.size() > kShown ? "..." : "", text.size() - rest_.size(),
+                        rest_.empty() ? "the end" : fmt::format("'{}'", rest_[0]), wanted_)};
+  }
 
  private:
-  struct Function {
-    std::string_view name;
-    Op op;
-  };
-  static constexpr Function kFunctions[] = {
-      {"floordiv", Op::kFloorDiv}, {"ceildiv", Op::kCeilDiv}, {"floormod", Op::kFloorMod},
-      {"mod", Op::kFloorMod},      {"min", Op::kMin},         {"max", Op::kMax},
-      {"eq", Op::kEqual},          {"ne", Op::kNotEqual},     {"lt", Op::kLess},
-      {"le", Op::kLessEqual},      {"and", Op::kAnd},         {"or", Op::kOr},
-      {"not", Op::kNot},           {"select", Op::kSelect}};
+  static constexpr std::string_view kLessDeep = "a less deeply nested expression",
+                                    kFactor = "a number, symbol or '('";
 
-  static bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-  static bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-  static bool IsNamePart(char c) {
-    return IsNameStart(c) || IsDigit(c) || c == '.' || c == '$' || c == '#' || c == ':';
+  bool Fail(std::string_view wanted) {
+    wanted_ = wanted;
+    return false;
   }
-
   void SkipSpace() {
-    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+    while (!rest_.empty() && (rest_[0] == ' ' || (rest_[0] >= '\t' && rest_[0] <= '\r')))
+      rest_.remove_prefix(1);
   }
-  bool Accept(std::string_view token) {
+  bool Take(std::string_view token) {
     SkipSpace();
     if (!rest_.starts_with(token)) return false;
     rest_.remove_prefix(token.size());
     return true;
   }
-  void Emit(Op op, int64_t value = 0) { steps_->push_back({op, value}); }
+  bool Emit(DimOp op, int64_t value = 0) {
+    depth_ += 1 - RowOf(op).arity;
+    deepest_ = std::max(deepest_, depth_);
+    steps_.push_back({op, value});
+    return true;
+  }
+  bool EmitSymbol(std::string_view name) { return Emit(DimOp::kSymbol, symbols_->Intern(name)); }
 
-  bool Sum(int depth) {
-    if (depth > DimExpression::kMaxDepth || !Product(depth)) return false;
-    while (true) {
-      Op op = Accept("+") ? Op::kAdd : Accept("-") ? Op::kSub : Op::kNumber;
-      if (op == Op::kNumber) return true;
-      if (!Product(depth)) return false;
-      Emit(op);
-    }
+  bool Infix(int precedence, int depth) {
+    constexpr int kTightest = std::ranges::max(kDimOps, {}, &DimOpRow::precedence).precedence;
+    if (depth > DimExpression::kMaxDepth) return Fail(kLessDeep);
+    if (precedence > kTightest) return Factor(depth);
+    if (!Infix(precedence + 1, depth)) return false;
+    while (const DimOpRow* row = TakeInfix(precedence))
+      if (!Infix(precedence + 1, depth) || !Emit(row->op)) return false;
+    return true;
   }
 
-  bool Product(int depth) {
-    if (!Factor(depth)) return false;
-    while (true) {
-      Op op = Op::kNumber;
-      if (Accept("*"))
-        op = Op::kMul;
-      else if (Accept("//") || Accept("/"))
-        op = Op::kFloorDiv;
-      else if (Accept("%"))
-        op = Op::kFloorMod;
-      else
-        return true;
-      if (!Factor(depth)) return false;
-      Emit(op);
-    }
+  const DimOpRow* TakeInfix(int precedence) {
+    for (const DimOpRow& row : kDimOps)
+      if (row.precedence == precedence && Take(row.infix)) return &row;
+    return nullptr;
   }
 
   bool Factor(int depth) {
-    if (Accept("(")) return Sum(depth + 1) && Accept(")");
-    if (Accept("-")) {
-      Emit(Op::kNumber, 0);
-      if (depth > DimExpression::kMaxDepth || !Factor(depth + 1)) return false;
-      Emit(Op::kSub);
-      return true;
-    }
+    if (depth > DimExpression::kMaxDepth) return Fail(kLessDeep);
+    if (Take("(")) return Infix(1, depth + 1) && (Take(")") || Fail("')'"));
+    if (Take("?")) return EmitSymbol("");
+    if (Take("'")) return Quoted();
+    const bool is_negative = Take("-");
     SkipSpace();
-    if (rest_.empty()) return false;
-    if (IsDigit(rest_.front())) return Number();
-    if (rest_.front() == '\'') return Quoted();
-    if (!IsNameStart(rest_.front())) return false;
-    size_t size = 0;
-    while (size < rest_.size() && IsNamePart(rest_[size])) ++size;
-    std::string_view name = rest_.substr(0, size);
+    if (!rest_.empty() && IsDigit(rest_[0])) return Number(is_negative);
+    if (is_negative) return Emit(DimOp::kConstant, 0) && Factor(depth + 1) && Emit(DimOp::kSub);
+    if (rest_.empty() || !StartsName(rest_[0])) return Fail(kFactor);
+    size_t size = 1;
+    while (size < rest_.size() && ContinuesName(rest_[size])) ++size;
+    const std::string_view name = rest_.substr(0, size);
+    const DimOpRow* function = FindDimFunction(name);
     rest_.remove_prefix(size);
-    if (Accept("(")) return Call(name, depth);
-    Emit(Op::kSymbol, symbols_->Intern(name));
-    return true;
+    return function != nullptr && Take("(") ? Call(*function, depth + 1) : EmitSymbol(name);
+  }
+
+  // With its sign, so that the smallest integer can be read.
+  bool Number(bool is_negative) {
+    uint64_t magnitude = 0;
+    auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), magnitude);
+    const uint64_t limit = static_cast<uint64_t>(INT64_MAX) + (is_negative ? 1 : 0);
+    if (error != std::errc() || magnitude > limit) return Fail("a number that fits 64 bits");
+    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+    return Emit(DimOp::kConstant, static_cast<int64_t>(is_negative ? -magnitude : magnitude));
   }
 
   bool Quoted() {
-    size_t size = 1;
-    while (size < rest_.size() && rest_[size] != '\'') size += rest_[size] == '\\' ? 2 : 1;
-    if (size >= rest_.size()) return false;
-    Emit(Op::kSymbol, symbols_->Intern(rest_.substr(0, size + 1)));
-    rest_.remove_prefix(size + 1);
-    return true;
-  }
-
-  bool Number() {
-    int64_t value = 0;
-    while (!rest_.empty() && IsDigit(rest_.front())) {
-      if (__builtin_mul_overflow(value, 10, &value) ||
-          __builtin_add_overflow(value, rest_.front() - '0', &value))
-        return false;
-      rest_.remove_prefix(1);
+    std::string name;
+    for (; !rest_.empty() && rest_[0] != '\''; rest_.remove_prefix(1)) {
+      if (rest_[0] == '\\' && rest_.size() > 1) rest_.remove_prefix(1);
+      name += rest_[0];
     }
-    Emit(Op::kNumber, value);
-    return rest_.empty() || !IsNamePart(rest_.front());
+    return Take("'") ? EmitSymbol(name) : Fail("a closing quote");
   }
 
-  bool Call(std::string_view name, int depth) {
-    auto function = std::find_if(std::begin(kFunctions), std::end(kFunctions),
-                                 [&](const Function& candidate) { return candidate.name == name; });
-    if (function == std::end(kFunctions)) return false;
-    for (int i = 0; i < DimExpression::OperandCount(function->op); ++i)
-      if ((i > 0 && !Accept(",")) || !Sum(depth + 1)) return false;
-    Emit(function->op);
-    return Accept(")");
-  }
-
-  int EvaluationDepth() const {
-    int depth = 0, deepest = 0;
-    for (const Step& step : *steps_) {
-      depth += 1 - DimExpression::OperandCount(step.op);
-      deepest = std::max(deepest, depth);
+  bool Call(const DimOpRow& function, int depth) {
+    for (int i = 0; i < function.arity; ++i) {
+      if (i > 0 && !Take(","))
+        return Fail(fmt::format("',': {} takes {} operands", function.function, function.arity));
+      if (!Infix(1, depth)) return false;
     }
-    return deepest;
+    return Take(")") ? Emit(function.op) : Fail("')'");
   }
 
   std::string_view rest_;
   SymbolTable* symbols_;
-  std::vector<Step>* steps_ = nullptr;
+  std::vector<DimExpression::Step> steps_;
+  int depth_ = 0, deepest_ = 0;  // of the evaluation's stack
+  std::string wanted_;
 };
 
 Expected<DimExpression> DimExpression::Parse(std::string_view text, SymbolTable* symbols) {
-  DimExpression expression;
   DimParser parser(text, symbols);
-  if (parser.Parse(&expression.steps_)) return expression;
-  constexpr size_t kShown = 100;
-  const bool is_long = text.size() > kShown;
-  return MakeError(Code::kInvalidProgram, "'" + std::string(text.substr(0, kShown)) + (is_long ? "..." : "") +
-                                              "' is no expression, from character " +
-                                              std::to_string(text.size() - parser.rest()) + " on");
+  if (!parser.Parse()) return tl::unexpected(parser.ErrorIn(text));
+  DimExpression expression;
+  expression.steps_ = parser.TakeSteps();
+  return expression;
 }
 
 std::optional<uint32_t> DimExpression::plain_symbol() const {
-  if (steps_.size() != 1 || steps_[0].op != Op::kSymbol) return std::nullopt;
+  if (steps_.size() != 1 || steps_[0].op != DimOp::kSymbol) return std::nullopt;
   return static_cast<uint32_t>(steps_[0].value);
 }
 
-int DimExpression::OperandCount(Op op) {
-  switch (op) {
-    case Op::kNumber:
-    case Op::kSymbol:
-      return 0;
-    case Op::kNot:
-      return 1;
-    case Op::kSelect:
-      return 3;
-    default:
-      return 2;
-  }
-}
-
-std::optional<int64_t> DimExpression::Apply(Op op, const int64_t* operands) {
-  const int64_t a = operands[0], b = OperandCount(op) > 1 ? operands[1] : 0;
-  int64_t result = 0;
-  switch (op) {
-    case Op::kAdd:
-      return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case Op::kSub:
-      return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case Op::kMul:
-      return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case Op::kFloorDiv:
-    case Op::kCeilDiv:
-    case Op::kFloorMod: {
-      if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
-      const int64_t quotient = a / b, remainder = a % b;
-      const bool inexact = remainder != 0, negative = (a < 0) != (b < 0);
-      if (op == Op::kFloorDiv) return quotient - (inexact && negative);
-      if (op == Op::kCeilDiv) return quotient + (inexact && !negative);
-      return inexact && negative ? remainder + b : remainder;
-    }
-    case Op::kMin:
-      return std::min(a, b);
-    case Op::kMax:
-      return std::max(a, b);
-    case Op::kEqual:
-      return a == b;
-    case Op::kNotEqual:
-      return a != b;
-    case Op::kLess:
-      return a < b;
-    case Op::kLessEqual:
-      return a <= b;
-    case Op::kAnd:
-      return a & b;
-    case Op::kOr:
-      return a | b;
-    case Op::kNot:
-      return a == 0;
-    case Op::kSelect:
-      return a != 0 ? operands[1] : operands[2];
-    case Op::kNumber:
-    case Op::kSymbol:
-      break;
-  }
-  return std::nullopt;
-}
-
 std::optional<int64_t> DimExpression::Evaluate(std::span<const int64_t> symbols) const {
-  std::array<int64_t, kMaxDepth + 1> stack;  // NOLINT: each place is set before it is read
-  int top = 0;
-  for (const Step& step : steps_) {
-    if (step.op == Op::kNumber) {
-      stack[top++] = step.value;
-    } else if (step.op == Op::kSymbol) {
-      if (symbols[step.value] == kUnbound) return std::nullopt;
-      stack[top++] = symbols[step.value];
-    } else {
-      top -= OperandCount(step.op);
-      std::optional<int64_t> result = Apply(step.op, &stack[top]);
-      if (!result) return std::nullopt;
-      stack[top++] = *result;
-    }
+  std::array<std::optional<int64_t>, kMaxDepth> stack;
+  size_t top = 0;
+  for (const auto& [op, value] : steps_) {
+    const auto arity = static_cast<size_t>(RowOf(op).arity);
+    top -= arity;
+    if (op == DimOp::kConstant)
+      stack[top] = value;
+    else if (op == DimOp::kSymbol)
+      stack[top] = symbols[value] == kUnbound ? std::nullopt : std::optional(symbols[value]);
+    else
+      stack[top] = Apply(op, {&stack[top], arity});
+    ++top;
   }
   return stack[0];
 }

@@ -1,4 +1,11 @@
-// A dimension of a signature as an expression over symbols: "n", "n*4+1", "ceildiv(n, 2)", "min(n, 512)".
+// Dimensions as expressions over symbols: "n", "n*4+1", "ceildiv(n, 2)", "min(n, 512)". The one grammar of
+// their texts, in signatures and in the compiler:
+//   expression := factor {infix factor}       infix := "+" | "-" | "*" | "//" | "/" (as "//") | "%"
+//   factor := ["-"] number | "-" factor | symbol | function "(" expression {"," expression} ")"
+//           | "(" expression ")"
+// Operators: dim_op.def; "floormod" is "mod". Symbols are identifiers of letters, digits, "_" and "."; others
+// are quoted, 'my dim', with \ before quotes and backslashes. "?" is the symbol without a name: a dim that
+// nobody knows.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bytecode/dim_op.h"
 #include "tvm-vm/status.h"
 
 namespace tvmvm {
@@ -29,52 +37,34 @@ class SymbolTable {
   std::unordered_map<std::string_view, uint32_t> positions_;
 };
 
+// A symbol as texts have it.
+std::string DimSymbolText(std::string_view name);
+
+// Immutable; threads may share it.
 class DimExpression {
  public:
-  // Operators + - * // (and /: floor) %, parentheses, and the functions floordiv, ceildiv, floormod (and
-  // mod), min, max, eq, ne, lt, le, and, or, not, select. A symbol that is no identifier stands in quotes,
-  // 'my dim', with \ before quotes and backslashes; its name keeps them. Errors: kInvalidProgram, saying
-  // where the text is no expression.
+  struct Step {
+    DimOp op = DimOp::kConstant;
+    int64_t value = 0;  // kConstant; kSymbol: its position
+  };
+
+  // Errors: kInvalidArgument, saying where the text is no expression.
   static Expected<DimExpression> Parse(std::string_view text, SymbolTable* symbols);
 
+  // In postfix order: an operator follows its operands.
+  std::span<const Step> steps() const { return steps_; }
   // The symbol where the expression is nothing else.
   std::optional<uint32_t> plain_symbol() const;
 
-  // nullopt where a symbol is unbound (kUnbound), a division is by zero, or the result does not fit.
-  // Allocates nothing.
+  // nullopt where a symbol is unbound (kUnbound), a division is by zero, or a value does not fit. Allocates
+  // nothing.
   static constexpr int64_t kUnbound = INT64_MIN;
   std::optional<int64_t> Evaluate(std::span<const int64_t> symbols) const;
 
  private:
   friend class DimParser;
-  enum class Op : uint8_t {
-    kNumber,
-    kSymbol,
-    kAdd,
-    kSub,
-    kMul,
-    kFloorDiv,
-    kCeilDiv,
-    kFloorMod,
-    kMin,
-    kMax,
-    kEqual,
-    kNotEqual,
-    kLess,
-    kLessEqual,
-    kAnd,
-    kOr,
-    kNot,
-    kSelect,
-  };
-  struct Step {  // of the expression in postfix order
-    Op op = Op::kNumber;
-    int64_t value = 0;
-  };
+  // Of the text, and of the evaluation's stack: enough for what people and the compiler write.
   static constexpr int kMaxDepth = 200;
-
-  static int OperandCount(Op op);
-  static std::optional<int64_t> Apply(Op op, const int64_t* operands);
 
   std::vector<Step> steps_;
 };

@@ -33,6 +33,10 @@ Status VerifyDim(const DimSpec& dim, const std::string& place) {
     return Refuse("{}: a dimension is {} and '{}' at once", place, dim.value, dim.symbol);
   if (dim.low < 0 || dim.low > dim.high)
     return Refuse("{}: bounds {}..{} of dimension '{}' are no range", place, dim.low, dim.high, dim.symbol);
+  if (dim.symbol.empty()) return {};
+  SymbolTable symbols;
+  if (auto parsed = DimExpression::Parse(dim.symbol, &symbols); !parsed)
+    return Refuse("{}: {}", place, parsed.error().message);
   return {};
 }
 
@@ -79,20 +83,6 @@ Status VerifyParameters(const FunctionSpec& function, const std::vector<Paramete
   return {};
 }
 
-// The dims of what callers give are read as expressions; those of all else only tell what to expect.
-Status VerifyDimTexts(const FunctionSpec& entry) {
-  SymbolTable symbols;
-  for (const ParameterSpec& input : entry.inputs)
-    for (size_t axis = 0; axis < input.type.dims.size(); ++axis) {
-      const DimSpec& dim = input.type.dims[axis];
-      if (dim.value >= 0 || dim.symbol.empty()) continue;
-      if (auto parsed = DimExpression::Parse(dim.symbol, &symbols); !parsed)
-        return Refuse("@{} input '{}': dimension {}: {}", entry.name, input.name, axis,
-                      parsed.error().message);
-    }
-  return {};
-}
-
 Status VerifySignatures(const Program& program) {
   UniqueNames names;
   for (const FunctionSpec& function : program.functions) {
@@ -108,7 +98,7 @@ Status VerifySignatures(const Program& program) {
   if (main.scalar_inputs != 0 || main.scalar_outputs != 0)
     return Refuse("@{}: the entry function takes {} and returns {} scalars, wanted none", main.name,
                   main.scalar_inputs, main.scalar_outputs);
-  return VerifyDimTexts(main);
+  return {};
 }
 
 Status VerifyDevices(const Program& program) {

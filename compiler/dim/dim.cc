@@ -22,6 +22,12 @@ bool IsBoolean(const Dim& a) {
 // 1 where `a` is not 0.
 Dim Truth(const Dim& a) { return IsBoolean(a) ? a : NotEqual(a, 0); }
 
+// Where both are constants and the result is one, too.
+std::optional<int64_t> Folded(DimOp op, const Dim& a, const Dim& b) {
+  if (!a.is_constant() || !b.is_constant()) return std::nullopt;
+  return tvmvm::Apply(op, a.value(), b.value());
+}
+
 // The operands of nested min(min(a, b), c) in canonical order.
 void Flatten(DimOp op, const Dim& a, std::vector<Dim>* operands) {
   if (a.op() != op) return operands->push_back(a);
@@ -121,20 +127,20 @@ bool operator==(const Dim& a, const Dim& b) {
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return WrapAdd(a.value(), b.value());
+  if (auto folded = Folded(DimOp::kAdd, a, b)) return *folded;
   if (a.IsConstant(0)) return b;
   if (b.IsConstant(0)) return a;
   return DimOf(AddScaled(PolynomialOf(a), PolynomialOf(b), 1));
 }
 
 Dim operator-(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return WrapAdd(a.value(), WrapNegate(b.value()));
+  if (auto folded = Folded(DimOp::kSub, a, b)) return *folded;
   if (b.IsConstant(0)) return a;
   return DimOf(AddScaled(PolynomialOf(a), PolynomialOf(b), -1));
 }
 
 Dim operator*(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return WrapMul(a.value(), b.value());
+  if (auto folded = Folded(DimOp::kMul, a, b)) return *folded;
   if (a.IsConstant(1) || b.IsConstant(0)) return b;
   if (b.IsConstant(1) || a.IsConstant(0)) return a;
   Polynomial x = PolynomialOf(a), y = PolynomialOf(b);
@@ -147,10 +153,10 @@ Dim operator*(const Dim& a, const Dim& b) {
 }
 
 Dim FloorDiv(const Dim& a, const Dim& b) {
+  if (auto folded = Folded(DimOp::kFloorDiv, a, b)) return *folded;
   if (b.IsConstant(0)) return DimFactory::Make(DimOp::kFloorDiv, {a, b});
   if (b.IsConstant(1) || a.IsConstant(0)) return a;
   if (b.IsConstant(-1)) return Dim(0) - a;
-  if (a.is_constant() && b.is_constant()) return FloorDivide(a.value(), b.value());
   if (b.is_constant() && b.value() > 0) return FloorDivByConstant(a, b.value());
   auto [quotient, remainder] = Divide(PolynomialOf(a), PolynomialOf(b));
   if (remainder.empty()) return DimOf(quotient);
@@ -158,10 +164,9 @@ Dim FloorDiv(const Dim& a, const Dim& b) {
 }
 
 Dim CeilDiv(const Dim& a, const Dim& b) {
+  if (auto folded = Folded(DimOp::kCeilDiv, a, b)) return *folded;
   if (b.IsConstant(0)) return DimFactory::Make(DimOp::kCeilDiv, {a, b});
   if (b.IsConstant(1) || a.IsConstant(0)) return a;
-  if (a.is_constant() && b.is_constant() && a.value() != INT64_MIN)
-    return WrapNegate(FloorDivide(WrapNegate(a.value()), b.value()));
   // One canonical form for constant divisors, so that ceildiv(n, 2) equals floordiv(n+1, 2).
   if (b.is_constant() && b.value() > 0) return FloorDiv(a + (b.value() - 1), b);
   auto [quotient, remainder] = Divide(PolynomialOf(a), PolynomialOf(b));
@@ -170,9 +175,9 @@ Dim CeilDiv(const Dim& a, const Dim& b) {
 }
 
 Dim FloorMod(const Dim& a, const Dim& b) {
+  if (auto folded = Folded(DimOp::kFloorMod, a, b)) return *folded;
   if (b.IsConstant(0)) return DimFactory::Make(DimOp::kFloorMod, {a, b});
   if (b.IsConstant(1) || b.IsConstant(-1) || a.IsConstant(0)) return 0;
-  if (a.is_constant() && b.is_constant()) return FloorRemainder(a.value(), b.value());
   if (b.is_constant() && b.value() > 0) return FloorModByConstant(a, b.value());
   Polynomial remainder = Divide(PolynomialOf(a), PolynomialOf(b)).remainder;
   if (remainder.empty()) return 0;
@@ -204,16 +209,14 @@ Dim NotEqual(const Dim& a, const Dim& b) {
 }
 
 Dim Less(const Dim& a, const Dim& b) {
-  if (auto difference = (a - b).constant(); difference && !(a.is_constant() && b.is_constant()))
-    return *difference < 0;
-  if (a.is_constant() && b.is_constant()) return a.value() < b.value();
+  if (auto folded = Folded(DimOp::kLess, a, b)) return *folded;
+  if (auto difference = (a - b).constant()) return *difference < 0;
   return DimFactory::Make(DimOp::kLess, {a, b});
 }
 
 Dim LessEqual(const Dim& a, const Dim& b) {
-  if (auto difference = (a - b).constant(); difference && !(a.is_constant() && b.is_constant()))
-    return *difference <= 0;
-  if (a.is_constant() && b.is_constant()) return a.value() <= b.value();
+  if (auto folded = Folded(DimOp::kLessEqual, a, b)) return *folded;
+  if (auto difference = (a - b).constant()) return *difference <= 0;
   return DimFactory::Make(DimOp::kLessEqual, {a, b});
 }
 
@@ -298,6 +301,8 @@ Dim Apply(DimOp op, const std::vector<Dim>& operands) {
   const Dim& a = operands[0];
   const Dim& b = operands[1];
   switch (op) {
+    case DimOp::kSub:
+      return a - b;
     case DimOp::kFloorDiv:
       return FloorDiv(a, b);
     case DimOp::kCeilDiv:

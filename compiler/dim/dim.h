@@ -17,31 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include "bytecode/dim_op.h"
 #include "compiler/dim/symbol.h"
 #include "tvm-vm/status.h"
 
 namespace tvmvm::ir {
 
-enum class DimOp : uint8_t {
-  kConstant,
-  kSymbol,
-  kAdd,
-  kMul,  // n-ary, canonical
-  kFloorDiv,
-  kCeilDiv,
-  kFloorMod,
-  kMin,
-  kMax,  // binary
-  kEqual,
-  kNotEqual,
-  kLess,
-  kLessEqual,
-  kAnd,
-  kOr,
-  kNot,
-  kSelect,  // condition, then, else
-  kNamed,   // its operand, under a name: counts as one node
-};
+using tvmvm::DimOp;  // of a dim: kAdd and kMul have any number of operands; no kSub
 
 // Closed interval; INT64_MIN/MAX mean unbounded.
 struct DimRange {
@@ -75,7 +57,8 @@ class Dim {
   const std::vector<Dim>& operands() const;
 
   bool IsConstant(int64_t value) const { return constant() == value; }
-  // "n*4+1", "ceildiv(n, 2)", "min(n, 512)": read back by ParseDim.
+  // "n*4+1", "ceildiv(n, 2)", "min(n, 512)": read back by ParseDim and by DimExpression. Of a named
+  // expression it has the name alone.
   std::string ToString() const;
 
   friend Dim operator+(const Dim& a, const Dim& b);
@@ -114,10 +97,11 @@ class Dim {
 using Dims = std::vector<Dim>;
 
 Dim Product(const Dims& dims);  // 1 for none
-// The operation on operands in the order of `Dim::operands()`; not for kConstant and kSymbol.
+// The operation on operands in the order of `Dim::operands()`; not for kConstant, kSymbol and kNamed.
 Dim Apply(DimOp op, const std::vector<Dim>& operands);
-std::string ToString(const Dims& dims);         // "[n, 4]"
-Expected<Dim> ParseDim(std::string_view text);  // kInvalidArgument with the position
+std::string ToString(const Dims& dims);  // "[n, 4]"
+// Of the grammar in bytecode/dim_expression.h. Errors: kInvalidArgument with the position.
+Expected<Dim> ParseDim(std::string_view text);
 
 // Replaces symbols by values that they may have (ranges of named expressions stay); a symbol that `lookup`
 // gives nothing for stays.

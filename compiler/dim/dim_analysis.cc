@@ -162,35 +162,6 @@ Interval IntervalOf(const Dim& dim, const RangeLookup& lookup) {
   }
 }
 
-std::optional<int64_t> EvaluateBinary(DimOp op, int64_t a, int64_t b) {
-  bool divides = op == DimOp::kFloorDiv || op == DimOp::kCeilDiv || op == DimOp::kFloorMod;
-  if (divides && (b == 0 || (b == -1 && a == INT64_MIN))) return std::nullopt;
-  switch (op) {
-    case DimOp::kFloorDiv:
-      return static_cast<int64_t>(FloorQuotient(a, b));
-    case DimOp::kCeilDiv:
-      return static_cast<int64_t>(-FloorQuotient(-Wide{a}, b));
-    case DimOp::kFloorMod:
-      return static_cast<int64_t>(a - FloorQuotient(a, b) * b);
-    case DimOp::kMin:
-      return std::min(a, b);
-    case DimOp::kMax:
-      return std::max(a, b);
-    case DimOp::kEqual:
-      return a == b;
-    case DimOp::kNotEqual:
-      return a != b;
-    case DimOp::kLess:
-      return a < b;
-    case DimOp::kLessEqual:
-      return a <= b;
-    case DimOp::kAnd:
-      return a != 0 && b != 0;
-    default:
-      return a != 0 || b != 0;
-  }
-}
-
 // Rebuilds with other operands, simplified again.
 Dim Rebuild(const Dim& dim, const std::function<Dim(const Dim&)>& visit) {
   bool changed = false;
@@ -248,23 +219,9 @@ std::optional<int64_t> Evaluated(const Dim& dim, const SymbolNumbers& lookup,
   if (dim.is_constant()) return dim.value();
   if (dim.is_symbol()) return lookup(dim.symbol());
   if (dim.op() == DimOp::kNamed) return memo.at(dim);
-  const std::vector<Dim>& operands = dim.operands();
-  std::optional<int64_t> result = Evaluated(operands[0], lookup, memo);
-  if (!result) return std::nullopt;
-  if (dim.op() == DimOp::kNot) return *result == 0;
-  if (dim.op() == DimOp::kSelect) return Evaluated(operands[*result ? 1 : 2], lookup, memo);
-  bool is_sum = dim.op() == DimOp::kAdd, is_product = dim.op() == DimOp::kMul;
-  for (size_t i = 1; i < operands.size(); ++i) {
-    std::optional<int64_t> operand = Evaluated(operands[i], lookup, memo);
-    if (!operand) return std::nullopt;
-    int64_t value = 0;
-    if (is_sum ? __builtin_add_overflow(*result, *operand, &value)
-               : is_product && __builtin_mul_overflow(*result, *operand, &value))
-      return std::nullopt;
-    result = is_sum || is_product ? value : EvaluateBinary(dim.op(), *result, *operand);
-    if (!result) return std::nullopt;
-  }
-  return result;
+  std::vector<std::optional<int64_t>> operands;
+  for (const Dim& operand : dim.operands()) operands.push_back(Evaluated(operand, lookup, memo));
+  return tvmvm::Apply(dim.op(), operands);
 }
 
 }  // namespace

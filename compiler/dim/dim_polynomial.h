@@ -61,17 +61,11 @@ inline int64_t WrapAdd(int64_t a, int64_t b) {
 inline int64_t WrapMul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
-inline int64_t WrapNegate(int64_t a) { return static_cast<int64_t>(-static_cast<uint64_t>(a)); }
 
-inline int64_t FloorDivide(int64_t a, int64_t b) {
-  if (b == -1) return WrapNegate(a);
-  int64_t quotient = a / b;
-  return a % b != 0 && (a % b < 0) != (b < 0) ? quotient - 1 : quotient;
-}
+// By anything but 0.
+inline int64_t FloorDivide(int64_t a, int64_t b) { return tvmvm::Apply(DimOp::kFloorDiv, a, b).value_or(a); }
 inline int64_t FloorRemainder(int64_t a, int64_t b) {
-  if (b == -1) return 0;
-  int64_t remainder = a % b;
-  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+  return tvmvm::Apply(DimOp::kFloorMod, a, b).value_or(0);
 }
 
 // A total order that does not depend on addresses, so that canonical forms and texts are reproducible.

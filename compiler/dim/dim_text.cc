@@ -1,50 +1,13 @@
-// Text of dims: a small expression grammar, printed and parsed here only.
-//   sum := ["-"] product {("+" | "-") product}      product := atom {"*" atom}
-//   atom := number | symbol | function "(" sum {"," sum} ")" | "(" sum ")"
-// Symbols that are no identifiers are quoted: 'my dim'. The nameless symbol, which stands for a dim that
-// nobody knows, is "?". Of a named expression the text has the name alone.
+// Text of dims, in the grammar of bytecode/dim_expression.h.
 #include <fmt/format.h>
 
-#include <cctype>
-#include <charconv>
+#include <utility>
 
+#include "bytecode/dim_expression.h"
 #include "compiler/dim/dim.h"
 
 namespace tvmvm::ir {
 namespace {
-
-struct FunctionRow {
-  std::string_view name;
-  DimOp op;
-  int arity;
-};
-
-constexpr FunctionRow kFunctions[] = {
-    {"floordiv", DimOp::kFloorDiv, 2}, {"ceildiv", DimOp::kCeilDiv, 2}, {"mod", DimOp::kFloorMod, 2},
-    {"min", DimOp::kMin, 2},           {"max", DimOp::kMax, 2},         {"eq", DimOp::kEqual, 2},
-    {"ne", DimOp::kNotEqual, 2},       {"lt", DimOp::kLess, 2},         {"le", DimOp::kLessEqual, 2},
-    {"and", DimOp::kAnd, 2},           {"or", DimOp::kOr, 2},           {"not", DimOp::kNot, 1},
-    {"select", DimOp::kSelect, 3},
-};
-
-bool StartsIdentifier(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-bool ContinuesIdentifier(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
-}
-
-std::string NameText(const std::string& name) {
-  if (name.empty()) return "?";
-  bool plain = StartsIdentifier(name[0]);
-  for (char c : name) plain = plain && ContinuesIdentifier(c);
-  for (const FunctionRow& row : kFunctions) plain = plain && name != row.name;
-  if (plain) return name;
-  std::string text = "'";
-  for (char c : name) {
-    if (c == '\'' || c == '\\') text += '\\';
-    text += c;
-  }
-  return text + "'";
-}
 
 std::string FunctionText(std::string_view name, const std::vector<Dim>& operands) {
   std::string text = fmt::format("{}(", name);
@@ -69,11 +32,11 @@ std::string ProductText(const Dim& dim) {
   return text;
 }
 
-// The term without its sign, and the sign.
+// The term without its sign, and the sign; with it where the rest alone would be no number of 64 bits.
 std::pair<bool, std::string> SignedText(const Dim& term) {
   if (term.is_constant()) {
     std::string text = term.ToString();
-    bool negative = text[0] == '-';
+    bool negative = text[0] == '-' && term.value() != INT64_MIN;
     return {negative, negative ? text.substr(1) : text};
   }
   if (term.op() != DimOp::kMul) return {false, term.ToString()};
@@ -93,132 +56,9 @@ std::string SumText(const Dim& dim) {
   return text;
 }
 
-class Parser {
- public:
-  explicit Parser(std::string_view text) : text_(text) {}
-
-  Expected<Dim> ParseAll() {
-    TVMVM_TRY(Dim dim, Sum());
-    SkipSpace();
-    if (position_ < text_.size()) return Fail("end of text");
-    return dim;
-  }
-
- private:
-  // Deep enough for any expression that a person or this compiler writes.
-  static constexpr int kMaxDepth = 200;
-
-  tl::unexpected<Error> Fail(std::string_view wanted) const {
-    std::string found = position_ < text_.size() ? fmt::format("'{}'", text_[position_]) : "the end";
-    return MakeError(Code::kInvalidArgument,
-                     fmt::format("dim '{}': at {}: found {}, wanted {}", text_, position_, found, wanted));
-  }
-  void SkipSpace() {
-    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_])))
-      ++position_;
-  }
-  bool Take(char c) {
-    SkipSpace();
-    if (position_ >= text_.size() || text_[position_] != c) return false;
-    ++position_;
-    return true;
-  }
-
-  Expected<Dim> Sum() {
-    if (++depth_ > kMaxDepth) return Fail("a less deeply nested expression");
-    Dim sum = 0;
-    bool negative = Take('-');
-    for (;;) {
-      TVMVM_TRY(Dim term, Product(negative));
-      sum = sum + term;
-      if (Take('+'))
-        negative = false;
-      else if (Take('-'))
-        negative = true;
-      else
-        break;
-    }
-    --depth_;
-    return sum;
-  }
-
-  Expected<Dim> Product(bool negative) {
-    TVMVM_TRY(Dim product, Atom(negative));
-    while (Take('*')) {
-      TVMVM_TRY(Dim factor, Atom(false));
-      product = product * factor;
-    }
-    return product;
-  }
-
-  // With its sign, so that the smallest integer can be read.
-  Expected<Dim> Atom(bool negative) {
-    SkipSpace();
-    if (position_ >= text_.size()) return Fail("a number, symbol or '('");
-    char c = text_[position_];
-    if (std::isdigit(static_cast<unsigned char>(c))) return Number(negative);
-    if (Take('?')) return Dim::Symbol(SymbolId());
-    TVMVM_TRY(Dim dim, c == '(' ? Parenthesized() : c == '\'' ? Quoted() : Named());
-    return negative ? Dim(0) - dim : dim;
-  }
-
-  Expected<Dim> Number(bool negative) {
-    const char* begin = text_.data() + position_;
-    uint64_t magnitude = 0;
-    auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), magnitude);
-    uint64_t limit = static_cast<uint64_t>(INT64_MAX) + (negative ? 1 : 0);
-    if (error != std::errc() || magnitude > limit) return Fail("a number that fits 64 bits");
-    position_ += static_cast<size_t>(end - begin);
-    return Dim(static_cast<int64_t>(negative ? -magnitude : magnitude));
-  }
-
-  Expected<Dim> Parenthesized() {
-    ++position_;
-    TVMVM_TRY(Dim dim, Sum());
-    if (!Take(')')) return Fail("')'");
-    return dim;
-  }
-
-  Expected<Dim> Quoted() {
-    std::string name;
-    for (++position_; position_ < text_.size() && text_[position_] != '\''; ++position_) {
-      if (text_[position_] == '\\' && position_ + 1 < text_.size()) ++position_;
-      name += text_[position_];
-    }
-    if (!Take('\'')) return Fail("a closing quote");
-    return Dim::Symbol(std::move(name));
-  }
-
-  Expected<Dim> Named() {
-    size_t begin = position_;
-    if (!StartsIdentifier(text_[position_])) return Fail("a number, symbol or '('");
-    while (position_ < text_.size() && ContinuesIdentifier(text_[position_])) ++position_;
-    std::string_view name = text_.substr(begin, position_ - begin);
-    for (const FunctionRow& row : kFunctions)
-      if (name == row.name) return Call(row);
-    return Dim::Symbol(std::string(name));
-  }
-
-  Expected<Dim> Call(const FunctionRow& row) {
-    if (!Take('(')) return Fail("'('");
-    std::vector<Dim> operands;
-    for (int i = 0; i < row.arity; ++i) {
-      if (i > 0 && !Take(',')) return Fail(fmt::format("',': {} takes {} operands", row.name, row.arity));
-      TVMVM_TRY(Dim operand, Sum());
-      operands.push_back(std::move(operand));
-    }
-    if (!Take(')')) return Fail("')'");
-    return Apply(row.op, operands);
-  }
-
-  std::string_view text_;
-  size_t position_ = 0;
-  int depth_ = 0;
-};
-
 }  // namespace
 
-std::string SymbolId::ToString() const { return NameText(name()); }
+std::string SymbolId::ToString() const { return DimSymbolText(name()); }
 
 std::string Dim::ToString() const {
   switch (op()) {
@@ -227,7 +67,7 @@ std::string Dim::ToString() const {
     case DimOp::kSymbol:
       return symbol().ToString();
     case DimOp::kNamed:
-      return NameText(name());
+      return DimSymbolText(name());
     case DimOp::kAdd:
       return SumText(*this);
     case DimOp::kMul: {
@@ -241,9 +81,7 @@ std::string Dim::ToString() const {
     default:
       break;
   }
-  for (const FunctionRow& row : kFunctions)
-    if (row.op == op()) return FunctionText(row.name, operands());
-  return "?";
+  return FunctionText(RowOf(op()).function, operands());
 }
 
 std::string ToString(const Dims& dims) {
@@ -252,6 +90,19 @@ std::string ToString(const Dims& dims) {
   return text + "]";
 }
 
-Expected<Dim> ParseDim(std::string_view text) { return Parser(text).ParseAll(); }
+Expected<Dim> ParseDim(std::string_view text) {
+  SymbolTable symbols;
+  TVMVM_TRY(DimExpression expression, DimExpression::Parse(text, &symbols));
+  std::vector<Dim> stack;
+  for (const auto& [op, value] : expression.steps()) {
+    const auto first = stack.end() - RowOf(op).arity;
+    Dim dim = op == DimOp::kConstant ? Dim(value)
+              : op == DimOp::kSymbol ? Dim::Symbol(symbols.name(static_cast<uint32_t>(value)))
+                                     : Apply(op, {first, stack.end()});
+    stack.erase(first, stack.end());
+    stack.push_back(std::move(dim));
+  }
+  return stack[0];
+}
 
 }  // namespace tvmvm::ir

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -162,6 +163,10 @@ Expr DimValue(const ir::Dim& dim);  // i64
 Expr Variable(VariableId id, DType dtype = DType::kI64, int lanes = 1);
 Expr Element(uint32_t input, DType dtype, std::vector<Expr> index);
 Expr Load(uint32_t buffer, DType dtype, Expr index, Expr mask = {});
+// The operator on i64 that is one on dims, and the other way round; those on dims that compare give bool
+// here. nullopt: there is none.
+std::optional<ExprOp> ExprOpOf(ir::DimOp op);
+std::optional<ir::DimOp> DimOpOf(ExprOp op);
 Expr Unary(ExprOp op, Expr a);
 Expr Binary(ExprOp op, Expr a, Expr b);
 Expr Select(Expr condition, Expr then, Expr otherwise);

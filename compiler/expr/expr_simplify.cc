@@ -7,6 +7,24 @@
 namespace tvmvm::tensor {
 namespace {
 
+using ir::DimOp;
+
+constexpr std::pair<DimOp, ExprOp> kSameOps[] = {
+    {DimOp::kAdd, ExprOp::kAdd},
+    {DimOp::kSub, ExprOp::kSub},
+    {DimOp::kMul, ExprOp::kMul},
+    {DimOp::kFloorDiv, ExprOp::kFloorDiv},
+    {DimOp::kFloorMod, ExprOp::kFloorMod},
+    {DimOp::kMin, ExprOp::kMin},
+    {DimOp::kMax, ExprOp::kMax},
+    {DimOp::kEqual, ExprOp::kEqual},
+    {DimOp::kNotEqual, ExprOp::kNotEqual},
+    {DimOp::kLess, ExprOp::kLess},
+    {DimOp::kLessEqual, ExprOp::kLessEqual},
+    {DimOp::kAnd, ExprOp::kAnd},
+    {DimOp::kOr, ExprOp::kOr},
+};
+
 bool IsFloatConstant(const Expr& a, double value) {
   return IsConstant(a) && IsFloat(a.dtype()) &&
          std::bit_cast<uint64_t>(a->number) == std::bit_cast<uint64_t>(value);
@@ -19,6 +37,18 @@ std::optional<ir::Dim> TruncatingDivision(ExprOp op, const ir::Dim& x, const ir:
 }
 
 }  // namespace
+
+std::optional<ExprOp> ExprOpOf(DimOp op) {
+  for (const auto& [dim_op, expr_op] : kSameOps)
+    if (dim_op == op) return expr_op;
+  return std::nullopt;
+}
+
+std::optional<DimOp> DimOpOf(ExprOp op) {
+  for (const auto& [dim_op, expr_op] : kSameOps)
+    if (expr_op == op) return dim_op;
+  return std::nullopt;
+}
 
 std::optional<ir::Dim> AsDim(const Expr& a, int depth) {
   if (a.lanes() != 1 || depth > 64) return std::nullopt;
@@ -33,22 +63,9 @@ std::optional<ir::Dim> AsDim(const Expr& a, int depth) {
   if (a->operands.size() != 2) return std::nullopt;
   std::optional<ir::Dim> y = AsDim(a->operands[1], depth + 1);
   if (!y) return std::nullopt;
-  switch (a.op()) {
-    case ExprOp::kEqual:
-      return Equal(*x, *y);
-    case ExprOp::kNotEqual:
-      return NotEqual(*x, *y);
-    case ExprOp::kLess:
-      return Less(*x, *y);
-    case ExprOp::kLessEqual:
-      return LessEqual(*x, *y);
-    case ExprOp::kAnd:
-      return And(*x, *y);
-    case ExprOp::kOr:
-      return Or(*x, *y);
-    default:
-      return std::nullopt;
-  }
+  std::optional<DimOp> op = DimOpOf(a.op());
+  if (!op || *op < DimOp::kEqual) return std::nullopt;
+  return ir::Apply(*op, {*x, *y});
 }
 
 // Of comparisons only those that are decided: see AsDim for the rest.
@@ -56,42 +73,17 @@ std::optional<Expr> FoldDims(ExprOp op, const Expr& a, const Expr& b) {
   if (a.op() != ExprOp::kDim && b.op() != ExprOp::kDim) return std::nullopt;
   std::optional<ir::Dim> x = AsDim(a), y = AsDim(b);
   if (!x || !y) return std::nullopt;
-  auto decided = [](const ir::Dim& dim) -> std::optional<Expr> {
-    if (auto value = dim.constant()) return BoolConstant(*value != 0);
+  if (op == ExprOp::kDiv || op == ExprOp::kRemainder) {
+    if (auto dim = TruncatingDivision(op, *x, *y)) return DimValue(*dim);
     return std::nullopt;
-  };
-  bool divides = op == ExprOp::kFloorDiv || op == ExprOp::kFloorMod;
-  if (divides && y->IsConstant(0)) return std::nullopt;
-  switch (op) {
-    case ExprOp::kAdd:
-      return DimValue(*x + *y);
-    case ExprOp::kSub:
-      return DimValue(*x - *y);
-    case ExprOp::kMul:
-      return DimValue(*x * *y);
-    case ExprOp::kMin:
-      return DimValue(Min(*x, *y));
-    case ExprOp::kMax:
-      return DimValue(Max(*x, *y));
-    case ExprOp::kFloorDiv:
-      return DimValue(FloorDiv(*x, *y));
-    case ExprOp::kFloorMod:
-      return DimValue(FloorMod(*x, *y));
-    case ExprOp::kDiv:
-    case ExprOp::kRemainder:
-      if (auto dim = TruncatingDivision(op, *x, *y)) return DimValue(*dim);
-      return std::nullopt;
-    case ExprOp::kEqual:
-      return decided(Equal(*x, *y));
-    case ExprOp::kNotEqual:
-      return decided(NotEqual(*x, *y));
-    case ExprOp::kLess:
-      return decided(Less(*x, *y));
-    case ExprOp::kLessEqual:
-      return decided(LessEqual(*x, *y));
-    default:
-      return std::nullopt;
   }
+  std::optional<DimOp> dim_op = DimOpOf(op);
+  if (!dim_op || *dim_op >= DimOp::kAnd) return std::nullopt;
+  if ((op == ExprOp::kFloorDiv || op == ExprOp::kFloorMod) && y->IsConstant(0)) return std::nullopt;
+  ir::Dim dim = ir::Apply(*dim_op, {*x, *y});
+  if (*dim_op < DimOp::kEqual) return DimValue(dim);
+  if (auto value = dim.constant()) return BoolConstant(*value != 0);
+  return std::nullopt;
 }
 
 std::optional<Expr> SimplifyRightConstant(ExprOp op, const Expr& a, const Expr& b) {

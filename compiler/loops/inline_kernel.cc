@@ -15,35 +15,9 @@ bool UsesAny(const Dim& dim, const SymbolValues& symbols) {
 Expr IsNotZero(const Expr& a) { return Binary(ExprOp::kNotEqual, a, IntConstant(0)); }
 
 Expr Combine(DimOp op, const Expr& a, const Expr& b) {
-  auto number = [](const Expr& condition) { return Cast(DType::kI64, condition); };
-  switch (op) {
-    case DimOp::kAdd:
-      return a + b;
-    case DimOp::kMul:
-      return a * b;
-    case DimOp::kFloorDiv:
-      return FloorDiv(a, b);
-    case DimOp::kCeilDiv:
-      return IntConstant(0) - FloorDiv(IntConstant(0) - a, b);
-    case DimOp::kFloorMod:
-      return FloorMod(a, b);
-    case DimOp::kMin:
-      return Min(a, b);
-    case DimOp::kMax:
-      return Max(a, b);
-    case DimOp::kEqual:
-      return number(Equal(a, b));
-    case DimOp::kNotEqual:
-      return number(Binary(ExprOp::kNotEqual, a, b));
-    case DimOp::kLess:
-      return number(Less(a, b));
-    case DimOp::kLessEqual:
-      return number(LessEqual(a, b));
-    case DimOp::kAnd:
-      return number(And(IsNotZero(a), IsNotZero(b)));
-    default:  // kOr
-      return number(Or(IsNotZero(a), IsNotZero(b)));
-  }
+  if (op == DimOp::kCeilDiv) return IntConstant(0) - FloorDiv(IntConstant(0) - a, b);
+  const bool is_logic = op == DimOp::kAnd || op == DimOp::kOr;
+  return Cast(DType::kI64, Binary(*ExprOpOf(op), is_logic ? IsNotZero(a) : a, is_logic ? IsNotZero(b) : b));
 }
 
 class Inliner {

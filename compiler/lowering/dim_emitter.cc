@@ -8,35 +8,6 @@ namespace {
 using ir::Dim;
 using ir::DimOp;
 
-Opcode OpcodeFor(DimOp op) {
-  switch (op) {
-    case DimOp::kFloorDiv:
-      return Opcode::kFloorDiv;
-    case DimOp::kCeilDiv:
-      return Opcode::kCeilDiv;
-    case DimOp::kFloorMod:
-      return Opcode::kFloorMod;
-    case DimOp::kMin:
-      return Opcode::kMin;
-    case DimOp::kMax:
-      return Opcode::kMax;
-    case DimOp::kEqual:
-      return Opcode::kEqual;
-    case DimOp::kNotEqual:
-      return Opcode::kNotEqual;
-    case DimOp::kLess:
-      return Opcode::kLess;
-    case DimOp::kLessEqual:
-      return Opcode::kLessEqual;
-    case DimOp::kAnd:
-      return Opcode::kAnd;
-    case DimOp::kOr:
-      return Opcode::kOr;
-    default:
-      return Opcode::kMul;
-  }
-}
-
 // -x for a product with a negative constant factor, so that sums can subtract.
 bool IsNegated(const Dim& dim, Dim* positive) {
   if (dim.op() != DimOp::kMul) return false;
@@ -112,7 +83,7 @@ ScalarReg DimEmitter::EmitNew(const Dim& dim) {
     default: {
       ScalarReg result = Emit(operands[0]);
       for (size_t i = 1; i < operands.size(); ++i)
-        result = function_->Binary(OpcodeFor(dim.op()), result, Emit(operands[i]));
+        result = function_->Binary(RowOf(dim.op()).opcode, result, Emit(operands[i]));
       return result;
     }
   }

@@ -21,36 +21,12 @@ ValueId Truth(OpBuilder& b, ValueId number) { return b.Binary(ExprOp::kNotEqual,
 ValueId Number(OpBuilder& b, ValueId truth) { return b.Cast(truth, DType::kI64); }
 
 ValueId EmitBinary(OpBuilder& b, DimOp op, ValueId x, ValueId y) {
-  switch (op) {
-    case DimOp::kAdd:
-      return b.Add(x, y);
-    case DimOp::kMul:
-      return b.Mul(x, y);
-    case DimOp::kMin:
-      return b.Min(x, y);
-    case DimOp::kMax:
-      return b.Max(x, y);
-    case DimOp::kFloorDiv:
-      return b.Binary(ExprOp::kFloorDiv, x, y);
-    case DimOp::kCeilDiv:
-      return b.Sub(Zero(b), b.Binary(ExprOp::kFloorDiv, b.Sub(Zero(b), x), y));
-    case DimOp::kFloorMod:
-      return b.Binary(ExprOp::kFloorMod, x, y);
-    case DimOp::kEqual:
-      return Number(b, b.Binary(ExprOp::kEqual, x, y));
-    case DimOp::kNotEqual:
-      return Number(b, b.Binary(ExprOp::kNotEqual, x, y));
-    case DimOp::kLess:
-      return Number(b, b.Binary(ExprOp::kLess, x, y));
-    case DimOp::kLessEqual:
-      return Number(b, b.Binary(ExprOp::kLessEqual, x, y));
-    case DimOp::kAnd:
-      return Number(b, b.Binary(ExprOp::kAnd, Truth(b, x), Truth(b, y)));
-    case DimOp::kOr:
-      return Number(b, b.Binary(ExprOp::kOr, Truth(b, x), Truth(b, y)));
-    default:
-      return b.Fail(Code::kInternal, "no tensor operation for a dim");
-  }
+  if (op == DimOp::kCeilDiv) return b.Sub(Zero(b), b.Binary(ExprOp::kFloorDiv, b.Sub(Zero(b), x), y));
+  std::optional<ExprOp> same = tensor::ExprOpOf(op);
+  if (!same) return b.Fail(Code::kInternal, "no tensor operation for a dim");
+  if (op < DimOp::kEqual) return b.Binary(*same, x, y);
+  const bool is_logic = op == DimOp::kAnd || op == DimOp::kOr;
+  return Number(b, b.Binary(*same, is_logic ? Truth(b, x) : x, is_logic ? Truth(b, y) : y));
 }
 
 }  // namespace

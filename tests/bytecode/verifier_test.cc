@@ -223,8 +223,10 @@ const Mutation kTableMutations[] = {
      [](Program& p) {
        p.libraries.push_back({DeviceKind::kCpu, KernelForm{4}, "host", {}});
      }},
-    {"@main input 'x': dimension 0: 'n*' is no expression, from character 2 on",
+    {"@main input 'x': dim 'n*': at 2: found the end, wanted a number, symbol or '('",
      [](Program& p) { Main(p).inputs[0].type.dims[0].symbol = "n*"; }},
+    {"@main output 'y': dim 'batch size': at 6: found 's', wanted end of text",
+     [](Program& p) { Main(p).outputs[0].type.dims[0].symbol = "batch size"; }},
     {"constant c0 'w': unknown dtype 0", [](Program& p) { p.constants[0].dtype = DType::kInvalid; }},
     {"constant c0 'w': rank 33, at most 32", [](Program& p) { p.constants[0].dims.resize(33, 1); }},
     {"constant c0 'w': dims [-2] have no element count", [](Program& p) { p.constants[0].dims[0] = -2; }},

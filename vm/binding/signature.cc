@@ -1,6 +1,7 @@
 #include "vm/binding/signature.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 
 namespace tvmvm {
@@ -152,8 +153,9 @@ Signature::Signature(const FunctionSpec& function) : function_(function) {
       const DimSpec& dim = type.dims[axis];
       if (dim.value >= 0 || dim.symbol.empty()) continue;
       Expected<DimExpression> expression = DimExpression::Parse(dim.symbol, &symbols_);
-      if (!expression) continue;  // the verifier refuses such a program
-      const bool plain = expression->plain_symbol().has_value();
+      assert(expression);  // the verifier refuses every other program
+      const std::optional<uint32_t> symbol = expression->plain_symbol();
+      const bool plain = symbol && !symbols_.name(*symbol).empty();
       (plain ? plain_ : expressions_).push_back({input, axis, *std::move(expression)});
     }
   }
@@ -212,11 +214,11 @@ Status Signature::BindSymbols(const Arguments& inputs, std::span<int64_t> bound)
       return candidate.expression.plain_symbol() == symbol;
     });
     const ParameterSpec& parameter = function_.inputs[dim.input];
-    auto wrong =
-        WrongDim({parameter}, parameter.type, dim.axis,
-                 symbols_.name(symbol) + " = " + std::to_string(bound[symbol]) + " as in dimension " +
-                     std::to_string(first.axis) + " of input " + Quoted(function_.inputs[first.input].name),
-                 tensor);
+    auto wrong = WrongDim({parameter}, parameter.type, dim.axis,
+                          DimSymbolText(symbols_.name(symbol)) + " = " + std::to_string(bound[symbol]) +
+                              " as in dimension " + std::to_string(first.axis) + " of input " +
+                              Quoted(function_.inputs[first.input].name),
+                          tensor);
     wrong.value().message += kDistinctDims;
     return wrong;
   }

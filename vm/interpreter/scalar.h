@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "bytecode/dim_op.h"
 #include "vm/interpreter/handlers.h"
 
 namespace tvmvm {
@@ -25,18 +26,14 @@ inline const uint32_t* BinaryF64(Machine& m, const uint32_t* pc, F f) {
   return pc + 4;
 }
 
-const uint32_t* FailOverflow(Machine& m, const uint32_t* pc);
-const uint32_t* FailDivision(Machine& m, const uint32_t* pc);
+const uint32_t* FailScalar(Machine& m, const uint32_t* pc);
 
-// dst = f(quotient, remainder, whether the quotient is inexact and negative, inexact and positive)
-template <class F>
-inline const uint32_t* Division(Machine& m, const uint32_t* pc, F f) {
-  const int64_t a = m.frames.scalars[pc[2]], b = m.frames.scalars[pc[3]];
-  if (b == 0 || (b == -1 && a == INT64_MIN)) [[unlikely]]
-    return FailDivision(m, pc);
-  const int64_t quotient = a / b, remainder = a % b;
-  m.frames.scalars[pc[1]] =
-      f(quotient, remainder, remainder != 0 && (a < 0) != (b < 0), remainder != 0 && (a < 0) == (b < 0), b);
+// dst = a op b
+template <DimOp kOp>
+inline const uint32_t* Checked(Machine& m, const uint32_t* pc) {
+  int64_t* const scalars = m.frames.scalars;
+  if (!Compute(kOp, scalars[pc[2]], scalars[pc[3]], &scalars[pc[1]])) [[unlikely]]
+    return FailScalar(m, pc);
   return pc + 4;
 }
 
@@ -49,50 +46,27 @@ inline const uint32_t* HandleMove(Machine& m, const uint32_t* pc) {
   return pc + 3;
 }
 
-inline const uint32_t* HandleAdd(Machine& m, const uint32_t* pc) {
-  if (__builtin_add_overflow(m.frames.scalars[pc[2]], m.frames.scalars[pc[3]], &m.frames.scalars[pc[1]]))
-      [[unlikely]]
-    return FailOverflow(m, pc);
-  return pc + 4;
-}
-inline const uint32_t* HandleSub(Machine& m, const uint32_t* pc) {
-  if (__builtin_sub_overflow(m.frames.scalars[pc[2]], m.frames.scalars[pc[3]], &m.frames.scalars[pc[1]]))
-      [[unlikely]]
-    return FailOverflow(m, pc);
-  return pc + 4;
-}
-inline const uint32_t* HandleMul(Machine& m, const uint32_t* pc) {
-  if (__builtin_mul_overflow(m.frames.scalars[pc[2]], m.frames.scalars[pc[3]], &m.frames.scalars[pc[1]]))
-      [[unlikely]]
-    return FailOverflow(m, pc);
-  return pc + 4;
-}
+inline const uint32_t* HandleAdd(Machine& m, const uint32_t* pc) { return Checked<DimOp::kAdd>(m, pc); }
+inline const uint32_t* HandleSub(Machine& m, const uint32_t* pc) { return Checked<DimOp::kSub>(m, pc); }
+inline const uint32_t* HandleMul(Machine& m, const uint32_t* pc) { return Checked<DimOp::kMul>(m, pc); }
 inline const uint32_t* HandleFloorDiv(Machine& m, const uint32_t* pc) {
-  return Division(m, pc, [](int64_t q, int64_t, bool below, bool, int64_t) { return q - below; });
+  return Checked<DimOp::kFloorDiv>(m, pc);
 }
 inline const uint32_t* HandleCeilDiv(Machine& m, const uint32_t* pc) {
-  return Division(m, pc, [](int64_t q, int64_t, bool, bool above, int64_t) { return q + above; });
+  return Checked<DimOp::kCeilDiv>(m, pc);
 }
 inline const uint32_t* HandleFloorMod(Machine& m, const uint32_t* pc) {
-  return Division(m, pc, [](int64_t, int64_t r, bool below, bool, int64_t b) { return below ? r + b : r; });
+  return Checked<DimOp::kFloorMod>(m, pc);
 }
-inline const uint32_t* HandleMin(Machine& m, const uint32_t* pc) {
-  return BinaryScalar(m, pc, [](int64_t a, int64_t b) { return b < a ? b : a; });
-}
-inline const uint32_t* HandleMax(Machine& m, const uint32_t* pc) {
-  return BinaryScalar(m, pc, [](int64_t a, int64_t b) { return a < b ? b : a; });
-}
-inline const uint32_t* HandleEqual(Machine& m, const uint32_t* pc) {
-  return BinaryScalar(m, pc, [](int64_t a, int64_t b) -> int64_t { return a == b; });
-}
+inline const uint32_t* HandleMin(Machine& m, const uint32_t* pc) { return Checked<DimOp::kMin>(m, pc); }
+inline const uint32_t* HandleMax(Machine& m, const uint32_t* pc) { return Checked<DimOp::kMax>(m, pc); }
+inline const uint32_t* HandleEqual(Machine& m, const uint32_t* pc) { return Checked<DimOp::kEqual>(m, pc); }
 inline const uint32_t* HandleNotEqual(Machine& m, const uint32_t* pc) {
-  return BinaryScalar(m, pc, [](int64_t a, int64_t b) -> int64_t { return a != b; });
+  return Checked<DimOp::kNotEqual>(m, pc);
 }
-inline const uint32_t* HandleLess(Machine& m, const uint32_t* pc) {
-  return BinaryScalar(m, pc, [](int64_t a, int64_t b) -> int64_t { return a < b; });
-}
+inline const uint32_t* HandleLess(Machine& m, const uint32_t* pc) { return Checked<DimOp::kLess>(m, pc); }
 inline const uint32_t* HandleLessEqual(Machine& m, const uint32_t* pc) {
-  return BinaryScalar(m, pc, [](int64_t a, int64_t b) -> int64_t { return a <= b; });
+  return Checked<DimOp::kLessEqual>(m, pc);
 }
 inline const uint32_t* HandleAnd(Machine& m, const uint32_t* pc) {
   return BinaryScalar(m, pc, [](int64_t a, int64_t b) { return a & b; });

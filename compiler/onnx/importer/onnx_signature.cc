@@ -4,6 +4,7 @@
 
 #include <cctype>
 
+#include "bytecode/dim_op.h"
 #include "compiler/graph/type_join.h"
 #include "tvm-vm/shape.h"
 
@@ -16,9 +17,7 @@ std::string SymbolName(const std::string& text) {
     name += allowed ? c : '_';
   }
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(0, "_");
-  static const std::set<std::string> kWords = {"min", "max", "floordiv", "ceildiv", "mod",   "and",
-                                               "or",  "not", "select",   "true",    "false", "floormod"};
-  if (kWords.contains(name)) name += '_';
+  if (FindDimFunction(name) != nullptr || name == "true" || name == "false") name += '_';
   return name;
 }
 

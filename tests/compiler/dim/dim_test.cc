@@ -6,6 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "bytecode/dim_expression.h"
+
 namespace tvmvm::ir {
 namespace {
 
@@ -132,6 +134,35 @@ TEST(DimTest, OddSymbolNamesAreQuoted) {
   }
 }
 
+// A dim as whoever reads its text computes it.
+class DimText {
+ public:
+  explicit DimText(const Dim& dim)
+      : expression_(DimExpression::Parse(dim.ToString(), &symbols_).value()), bound_(symbols_.size()) {}
+
+  std::optional<int64_t> Value(const std::function<std::optional<int64_t>(const SymbolId&)>& lookup) {
+    for (uint32_t i = 0; i < symbols_.size(); ++i)
+      bound_[i] = lookup(SymbolId(symbols_.name(i))).value_or(DimExpression::kUnbound);
+    return expression_.Evaluate(bound_);
+  }
+
+ private:
+  SymbolTable symbols_;
+  DimExpression expression_;
+  std::vector<int64_t> bound_;
+};
+
+TEST(DimTest, ExtremeNumbersAreReadBack) {
+  auto value = [](const SymbolId&) { return std::optional<int64_t>(1); };
+  const Dim least = INT64_MIN, most = INT64_MAX;
+  for (const Dim& dim :
+       {least, most, n() + least, n() + most, n() * least, n() * least + least, Min(n(), least),
+        Max(n() * m() * least, Dim(0) - n()), Select(Less(n(), m()), least, n() - most)}) {
+    EXPECT_EQ(ParseDim(dim.ToString()).value(), dim) << dim.ToString();
+    EXPECT_EQ(DimText(dim).Value(value), Evaluate(dim, value)) << dim.ToString();
+  }
+}
+
 // Random expressions, computed twice: as built (simplified) and naively from the same operands' values.
 struct Sample {
   Dim dim;
@@ -219,10 +250,9 @@ class DimPropertyTest : public ::testing::Test {
                                      DimOp::kEqual,    DimOp::kNotEqual, DimOp::kLess,     DimOp::kLessEqual,
                                      DimOp::kAnd,      DimOp::kOr,       DimOp::kNot,      DimOp::kSelect};
     DimOp op = kOps[random_() % std::size(kOps)];
-    size_t arity = op == DimOp::kNot ? 1 : op == DimOp::kSelect ? 3 : 2;
     std::vector<Sample> operands;
     std::vector<Dim> dims;
-    for (size_t i = 0; i < arity; ++i) {
+    for (int i = 0; i < RowOf(op).arity; ++i) {
       operands.push_back(Random(depth - 1));
       dims.push_back(operands.back().dim);
     }
@@ -246,11 +276,17 @@ TEST_F(DimPropertyTest, SimplifiedValueIsTheNaiveValue) {
     Sample sample = Random(1 + i % 5);
     Dim parsed = ParseDim(sample.dim.ToString()).value();
     ASSERT_EQ(parsed, sample.dim) << sample.dim.ToString() << " read back as " << parsed.ToString();
+    DimText text(sample.dim);
     DimRange range = RangeOf(sample.dim, anything);
     Dim simplified = Simplify(sample.dim, anything);
     for (int k = 0; k < kAssignments; ++k) {
-      if (!sample.values[k]) continue;
       auto lookup = [k](const SymbolId& symbol) -> std::optional<int64_t> { return SymbolValue(k, symbol); };
+      auto partly = [k](const SymbolId& symbol) -> std::optional<int64_t> {
+        return symbol.name() == "b" ? std::nullopt : std::optional(SymbolValue(k, symbol));
+      };
+      ASSERT_EQ(text.Value(lookup), Evaluate(sample.dim, lookup)) << sample.dim.ToString();
+      ASSERT_EQ(text.Value(partly), Evaluate(sample.dim, partly)) << sample.dim.ToString();
+      if (!sample.values[k]) continue;
       auto substitute = [k](const SymbolId& symbol) -> std::optional<Dim> {
         return Dim(SymbolValue(k, symbol));
       };
