@@ -18,11 +18,10 @@ Expected<std::vector<std::shared_ptr<Device>>> OpenGpus(const std::vector<std::s
   for (const std::string& name : names) {
     if (NamesCpu(name)) break;
     Expected<std::shared_ptr<Device>> device = OpenDevice(name, DeviceOptions::FromEnvironment());
-    if (device) {
+    if (device)
       devices.push_back(*std::move(device));
-      break;  // of several GPUs the first that is there
-    }
-    if (!first_error) first_error = device.error();
+    else if (!first_error)
+      first_error = device.error();
   }
   if (devices.empty() && first_error) return tl::unexpected(*first_error);
   return devices;

@@ -13,8 +13,8 @@ namespace tvmvm::cli {
 // Whether a device's selection means the CPU.
 bool NamesCpu(const std::string& name);
 
-// For VmOptions::devices: of the GPUs in front of "cpu" the first that is there; nothing where "cpu" comes
-// first, which the Vm makes itself. Errors: where none of them is there, those of the first, as kNotFound.
+// For VmOptions::devices: those GPUs in front of "cpu" that are there; nothing where "cpu" comes first, which
+// the Vm makes itself. Errors: where none of them is there, those of the first, as kNotFound.
 Expected<std::vector<std::shared_ptr<Device>>> OpenGpus(const std::vector<std::string>& names);
 
 }  // namespace tvmvm::cli

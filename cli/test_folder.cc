@@ -128,7 +128,7 @@ Expected<TestResult> RunDataSets(const std::string& folder, const std::vector<st
               RunDataSet(*vm, set, tolerance, {.max_bytes = arguments.max_bytes}));
     if (difference) return TestResult{Outcome::kFail, *difference};
   }
-  return TestResult{Outcome::kPass, ""};
+  return TestResult{Outcome::kPass, DescribeDevices(*vm)};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ const char* OutcomeName(Outcome outcome);
 
 struct TestResult {
   Outcome outcome = Outcome::kError;
-  std::string detail;  // why it did not pass
+  std::string detail;  // why it did not pass; of one that did, what ran where
 };
 
 // True for a folder that is itself a test.

@@ -182,8 +182,8 @@ typedef struct tvmvm_vm_options {
   size_t size;
   int threads;   /* 0: all CPUs that the process may use */
   int no_native; /* nonzero: programs that run code of their own, in whatever form, are refused */
-  /* In order of preference, kept alive by the VM; with a GPU in front a program that was compiled for one
-   * runs on it. Where "cpu" is not among them one is made. */
+  /* In order of preference, kept alive by the VM; a program runs on as many of the GPUs in front of the CPU as
+   * it was compiled for. Where "cpu" is not among them one is made. */
   const tvmvm_device* const* devices;
   size_t device_count;
   const tvmvm_worker_pool* pool; /* copied; null: the VM makes its own of `threads` workers */

@@ -32,7 +32,8 @@ enum class Precision {
 
 struct CompileOptions {
   // In order of preference: "cpu", "opencl", "vulkan", "null"; what follows a ':' picks one of several when a
-  // program runs. With a GPU the program runs on the CPU alone and with one, on each of the APIs named.
+  // program runs. With a GPU the program runs on the CPU alone and with one, on each of the APIs named; with
+  // several ("vulkan:0", "vulkan:1") also divided among as many.
   std::vector<std::string> devices = {"cpu"};
   bool strict = false;           // with a GPU: an error where something would run on the CPU
   bool prefer_gpu = false;       // with a GPU: small models run there, too, though the CPU alone is faster

@@ -24,8 +24,8 @@ struct VmOptions {
   int threads = 0;                   // CPU workers; 0: all that the process may use
   std::shared_ptr<WorkerPool> pool;  // the service's own threads; null: the Vm makes its own
   std::shared_ptr<KernelJit> jit;    // for programs that hold only bitcode for this machine
-  // In order of preference. With a GPU in front a program that was compiled for one runs on it, else on the
-  // CPU alone; of GPUs the first counts. Where there is no CPU among them, one is made from the options
+  // In order of preference. A program runs on as many of the GPUs in front of the CPU as it was compiled for,
+  // the first ones, else on the CPU alone. Where there is no CPU among them, one is made from the options
   // above.
   std::vector<std::shared_ptr<Device>> devices;
   // False: a program that runs code of its own, in whatever form (shared objects, bitcode, OpenCL C, SPIR-V),
@@ -139,7 +139,7 @@ class TVMVM_EXPORT Vm : public std::enable_shared_from_this<Vm> {
   Invocation NewInvocation();
   // Which form of the kernels was taken, per device.
   std::vector<std::string> KernelDescriptions() const;
-  // Where tensors save the way across the bus: the GPU that runs use; null: none.
+  // Where tensors save the way across the bus: the first GPU that runs use; null: none.
   std::shared_ptr<Device> gpu() const;
   // The devices that a run uses, the CPU first.
   std::vector<DeviceUse> Devices() const;

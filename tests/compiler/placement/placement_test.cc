@@ -1,6 +1,6 @@
 // Placement on small modules: tests/golden/placement/*.txt hold the input, "----", the table and the module
 // with its transfers. A first line "// strict" asks for everything on the GPU, "// by time" for the CPU alone
-// where that takes less time.
+// where that takes less time, "// two gpus" for a division.
 #include "compiler/placement/placement.h"
 
 #include <gtest/gtest.h>
@@ -21,6 +21,7 @@ std::string Placed(const std::string& text) {
   options.gpu = GpuTargetInfo(DeviceKind::kVulkan);
   options.cpu = {TargetInfoFor(CpuLevel::kX86_64_V3)};
   options.gpu_names = {"vulkan"};
+  if (text.starts_with("// two gpus")) options.gpu_names.emplace_back("opencl");
   options.strict = text.starts_with("// strict");
   options.prefer_gpu = !text.starts_with("// by time");
   ir::CompileCounters counters;
