@@ -250,8 +250,10 @@ void FunctionBuilder::SlotSwap(SlotReg a, SlotReg b) {
 
 void FunctionBuilder::Launch(KernelId kernel, uint32_t device, const LaunchShape& shape,
                              std::span<const ScalarReg> scalars, std::span<const BufferOperand> buffers) {
-  std::vector<uint32_t> shape_words = {shape.grid[0].index,       shape.grid[1].index, shape.grid[2].index,
-                                       shape.scratch_bytes.index, shape.flops.index,   shape.bytes.index};
+  std::vector<uint32_t> shape_words = {shape.grid[0].index, shape.grid[1].index, shape.grid[2].index};
+  if (shape.cost)
+    for (ScalarReg cost : {shape.cost->scratch_bytes, shape.cost->flops, shape.cost->bytes})
+      shape_words.push_back(cost.index);
   Emit(Opcode::kLaunch, {{kKernel, kernel.index},
                          {kIndex, device},
                          {kScalarList, std::move(shape_words)},

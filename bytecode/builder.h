@@ -73,15 +73,17 @@ class FunctionBuilder {
   SlotReg Slots(PlanId plan, std::span<const ScalarReg> sizes, uint32_t device, RefReg* arena);
   void SlotPart(SlotReg part, SlotReg whole, ScalarReg byte_offset, ScalarReg bytes);
   void SlotSwap(SlotReg a, SlotReg b);
+  // As of KernelSpec.
+  struct LaunchCost {
+    ScalarReg scratch_bytes, flops, bytes;
+  };
   struct LaunchShape {
     ScalarReg grid[3];
-    ScalarReg scratch_bytes;
-    ScalarReg flops;  // work of the whole launch, for profiles and for deciding on threads
-    ScalarReg bytes;  // memory traffic of the whole launch
+    std::optional<LaunchCost> cost;  // nothing: the kernel's
   };
   // `device` is of the kernel's class.
-  void Launch(KernelId kernel, uint32_t device, const LaunchShape& shape,
-              std::span<const ScalarReg> scalars, std::span<const BufferOperand> buffers);
+  void Launch(KernelId kernel, uint32_t device, const LaunchShape& shape, std::span<const ScalarReg> scalars,
+              std::span<const BufferOperand> buffers);
   void Copy(BufferOperand to, BufferOperand from, ScalarReg bytes);
   void Jump(Label target);
   void BranchIf(ScalarReg condition, Label target);

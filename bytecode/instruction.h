@@ -54,9 +54,10 @@ constexpr bool IsDestination(OperandKind kind) {
          kind == OperandKind::kSlotDst;
 }
 
-// The scalars of a launch's shape list, in this order.
+// The scalars of a launch's shape list, in this order. The last three are left out where they are the
+// kernel's: KernelSpec::scratch_bytes, flops, bytes.
 enum class LaunchShapeIndex : uint8_t { kGridX, kGridY, kGridZ, kScratchBytes, kFlops, kBytes };
-inline constexpr uint32_t kLaunchShapeSize = 6;
+inline constexpr uint32_t kLaunchGridSize = 3, kLaunchShapeSize = 6;
 
 enum class Effect : uint8_t { kPure, kControl, kCall, kAllocates, kSubmits, kWaits };
 std::string_view EffectName(Effect effect);

@@ -121,12 +121,30 @@ class ProgramParser {
       kernel.buffers.push_back(access);
       return {};
     }));
+    if (tokens_.AcceptWord("aligned"))
+      TVMVM_CHECK_OK(ParseList([&]() -> Status {
+        TVMVM_TRY(int64_t alignment, tokens_.Integer(1, UINT8_MAX));
+        kernel.alignments.push_back(static_cast<uint8_t>(alignment));
+        return {};
+      }));
+    if (tokens_.AcceptWord("cost")) TVMVM_CHECK_OK(ParseCost(&kernel));
     if (tokens_.AcceptWord("errors")) TVMVM_CHECK_OK(ParseStrings(&kernel.error_messages));
     if (tokens_.AcceptWord("node")) {
       TVMVM_TRY(kernel.source_node, tokens_.String("the source node's name as a string"));
     }
     program_.kernels.push_back(std::move(kernel));
     return {};
+  }
+
+  // "[scratch bytes, flops, bytes]"
+  Status ParseCost(KernelSpec* kernel) {
+    TVMVM_CHECK_OK(tokens_.Expect("["));
+    TVMVM_TRY(kernel->scratch_bytes, tokens_.Integer(0, INT64_MAX));
+    TVMVM_CHECK_OK(tokens_.Expect(","));
+    TVMVM_TRY(kernel->flops, tokens_.Integer(0, INT64_MAX));
+    TVMVM_CHECK_OK(tokens_.Expect(","));
+    TVMVM_TRY(kernel->bytes, tokens_.Integer(0, INT64_MAX));
+    return tokens_.Expect("]");
   }
 
   template <class Enum, size_t N>

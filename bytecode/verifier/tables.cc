@@ -137,6 +137,20 @@ Status VerifyEntry(const Program& program, const DeviceEntry& entry) {
   return {};
 }
 
+Status VerifyKernelNumbers(const KernelSpec& kernel) {
+  if (!kernel.alignments.empty() && kernel.alignments.size() != kernel.buffers.size())
+    return Refuse("kernel '{}': alignments of {} buffers, it has {}", kernel.name, kernel.alignments.size(),
+                  kernel.buffers.size());
+  for (uint8_t alignment : kernel.alignments)
+    if (!std::has_single_bit(alignment) || alignment > kArgumentAlignment)
+      return Refuse("kernel '{}': alignment {}, wanted a power of two up to {}", kernel.name, alignment,
+                    kArgumentAlignment);
+  if (kernel.scratch_bytes < 0 || kernel.flops < 0 || kernel.bytes < 0)
+    return Refuse("kernel '{}': {} bytes of scratch, {} operations, {} bytes: none may be negative",
+                  kernel.name, kernel.scratch_bytes, kernel.flops, kernel.bytes);
+  return {};
+}
+
 Status VerifyKernels(const Program& program) {
   UniqueNames names;
   for (const KernelSpec& kernel : program.kernels) {
@@ -148,6 +162,7 @@ Status VerifyKernels(const Program& program) {
     for (Access access : kernel.buffers)
       if (!IsValid(access))
         return Refuse("kernel '{}': unknown access {}", kernel.name, static_cast<int>(access));
+    TVMVM_CHECK_OK(VerifyKernelNumbers(kernel));
   }
   return {};
 }

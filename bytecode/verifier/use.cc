@@ -126,8 +126,9 @@ Status Launch(const Context& context, const Instruction& instruction) {
     return context.Fail(instruction, fmt::format("{} runs on a device of class {}, queue {} is that of {}",
                                                  who, DeviceClassName(kernel.device),
                                                  instruction.operand(1).value, DeviceSpecName(device)));
-  TVMVM_CHECK_OK(Count(context, instruction, "shape scalars", instruction.operand(2).list_size(), "a launch",
-                       kLaunchShapeSize));
+  if (instruction.operand(2).list_size() != kLaunchGridSize)
+    TVMVM_CHECK_OK(Count(context, instruction, "shape scalars", instruction.operand(2).list_size(),
+                         "a launch", kLaunchShapeSize));
   TVMVM_CHECK_OK(
       Count(context, instruction, "scalars", instruction.operand(3).list_size(), who, kernel.scalar_count));
   TVMVM_CHECK_OK(

@@ -294,15 +294,14 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
     dims_->EnterScope();
   }
   const tensor::LoopKernel& kernel = first.kernel;
-  Dim scratch = kernel.scratch_bytes;
-  for (const auto& program : step.programs)
-    if (!(program->calls[call].kernel.scratch_bytes == scratch))
-      scratch = Max(scratch, program->calls[call].kernel.scratch_bytes);
   FunctionBuilder::LaunchShape shape;
   for (int axis = 0; axis < 3; ++axis) shape.grid[axis] = dims_->Emit(kernel.grid_size[axis]);
-  shape.scratch_bytes = dims_->Emit(scratch);
-  shape.flops = dims_->Emit(kernel.flops);
-  shape.bytes = dims_->Emit(kernel.bytes);
+  if (!use.has_cost) {
+    std::vector<const KernelCall*> variants;
+    for (const auto& program : step.programs) variants.push_back(&program->calls[call]);
+    const LaunchCost cost = CostOf(variants);
+    shape.cost = {dims_->Emit(cost.scratch_bytes), dims_->Emit(cost.flops), dims_->Emit(cost.bytes)};
+  }
   std::vector<ScalarReg> scalars = EmitDims(use.scalars);
   std::vector<BufferOperand> buffers;
   for (const tensor::KernelArgument& argument : first.arguments) buffers.push_back(BufferOf(step, argument));

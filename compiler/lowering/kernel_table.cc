@@ -38,18 +38,39 @@ std::string WithScalars(std::string message, const std::vector<ir::Dim>& scalars
   return message;
 }
 
+bool IsKnown(const LaunchCost& cost) {
+  return cost.scratch_bytes.is_constant() && cost.flops.is_constant() && cost.bytes.is_constant();
+}
+
+// What code generation assumes of an element's address.
+uint8_t AlignmentOf(DType dtype) { return static_cast<uint8_t>(std::clamp(DTypeBits(dtype) / 8, 1, 8)); }
+
 }  // namespace
 
+LaunchCost CostOf(const std::vector<const tensor::KernelCall*>& variants) {
+  const LoopKernel& first = variants[0]->kernel;
+  LaunchCost cost{first.scratch_bytes, first.flops, first.bytes};
+  for (const tensor::KernelCall* call : variants)
+    if (!(call->kernel.scratch_bytes == cost.scratch_bytes))
+      cost.scratch_bytes = Max(cost.scratch_bytes, call->kernel.scratch_bytes);
+  return cost;
+}
+
 KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source,
-                           DeviceClass device) {
+                           DeviceClass device, bool knows_cost) {
   KernelUse use;
   use.scalars = MergedScalars(variants);
   std::string text = DeviceClassName(device);
   for (const tensor::KernelCall* call : variants) text += tensor::CanonicalText(call->kernel, use.scalars);
   auto [found, added] = by_text_.emplace(std::move(text), static_cast<uint32_t>(entries_.size()));
   use.entry = found->second;
-  if (!added) return use;
+  const LaunchCost cost = CostOf(variants);
+  if (!added) {
+    use.has_cost = knows_cost && entries_[use.entry].cost == cost;
+    return use;
+  }
   Entry entry;
+  if (use.has_cost = knows_cost && IsKnown(cost); use.has_cost) entry.cost = cost;
   entry.symbol = SymbolFor(variants[0]->kernel.name, entries_.size());
   entry.scalars = use.scalars;
   entry.source = source;
@@ -135,7 +156,15 @@ Expected<std::vector<KernelId>> KernelTable::AddTo(Builder* builder) const {
     spec.name = spec.symbol = entry.symbol;
     spec.device = entry.device;
     spec.scalar_count = static_cast<uint32_t>(entry.scalars.size());
-    for (uint32_t i = 0; i < kernel.argument_count; ++i) spec.buffers.push_back(kernel.buffers[i].access);
+    for (uint32_t i = 0; i < kernel.argument_count; ++i) {
+      spec.buffers.push_back(kernel.buffers[i].access);
+      spec.alignments.push_back(AlignmentOf(kernel.buffers[i].dtype));
+    }
+    if (entry.cost) {
+      spec.scratch_bytes = entry.cost->scratch_bytes.value();
+      spec.flops = entry.cost->flops.value();
+      spec.bytes = entry.cost->bytes.value();
+    }
     for (const std::string& message : kernel.error_messages)
       spec.error_messages.push_back(WithScalars(message, entry.scalars));
     spec.source_node = entry.source;

@@ -2,6 +2,7 @@
 // target.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,16 +18,25 @@ namespace tvmvm::lowering {
 struct KernelUse {
   uint32_t entry = 0;  // index in the table
   std::vector<ir::Dim> scalars;
+  bool has_cost = false;  // the kernel knows what a launch costs
 };
+
+// What a launch costs, as of KernelSpec.
+struct LaunchCost {
+  ir::Dim scratch_bytes = 0, flops = 0, bytes = 0;
+  friend bool operator==(const LaunchCost&, const LaunchCost&) = default;
+};
+// Of the same call, as scheduled for each target.
+LaunchCost CostOf(const std::vector<const tensor::KernelCall*>& variants);
 
 class KernelTable {
  public:
   explicit KernelTable(const LoweringOptions* options) : options_(options) {}
 
   // `variants` holds the same call as scheduled for each target of the device. `source` names the nodes that
-  // the kernel computes.
+  // the kernel computes. `knows_cost` false: a launch does more than the schedule says.
   KernelUse Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source,
-                DeviceClass device);
+                DeviceClass device, bool knows_cost = true);
   // Generates code for all kernels and adds them and their libraries to the program. Returns the id of each
   // entry.
   Expected<std::vector<KernelId>> AddTo(Builder* builder) const;
@@ -41,6 +51,7 @@ class KernelTable {
     std::vector<tensor::LoopKernel> variants;  // by target of the device
     std::vector<ir::Dim> scalars;              // of the first use: code generation needs names only
     std::string source;
+    std::optional<LaunchCost> cost;  // that of the first use, where it is known
   };
   // Those of a device, as scheduled for one of its targets.
   std::vector<codegen::KernelSource> Sources(DeviceClass device, size_t target) const;

@@ -211,7 +211,8 @@ void FunctionLowering::HoistDims(const RegionSteps& region) {
     for (size_t call = 0; call < step.uses.size(); ++call) {
       const tensor::LoopKernel& kernel = step.programs[0]->calls[call].kernel;
       for (const Dim& size : kernel.grid_size) hoist(size);
-      for (const Dim& dim : {kernel.scratch_bytes, kernel.flops, kernel.bytes}) hoist(dim);
+      if (!step.uses[call].has_cost)
+        for (const Dim& dim : {kernel.scratch_bytes, kernel.flops, kernel.bytes}) hoist(dim);
       for (const Dim& dim : step.uses[call].scalars) hoist(dim);
     }
     for (ValueId output : function_.node(step.node).outputs)

@@ -136,9 +136,7 @@ void FunctionLowering::EmitOutlinedLaunch(const Step& step, ScalarReg steps) {
   };
   FunctionBuilder::LaunchShape shape;
   for (ScalarReg& size : shape.grid) size = f_->Immediate(1);
-  shape.scratch_bytes = dims_->Emit(scratch);
-  shape.flops = total(loop.kernels[0].flops);
-  shape.bytes = total(loop.kernels[0].bytes);
+  shape.cost = {dims_->Emit(scratch), total(loop.kernels[0].flops), total(loop.kernels[0].bytes)};
   std::vector<ScalarReg> scalars = EmitDims(step.outlined_use.scalars);
   std::vector<BufferOperand> buffers;
   for (const LoopArgument& argument : loop.arguments) buffers.push_back(BufferOf(step, argument));

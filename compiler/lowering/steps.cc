@@ -140,7 +140,7 @@ class Scheduler {
     for (const tensor::LoopKernel& kernel : step->outlined->kernels) calls.push_back({.kernel = kernel});
     std::vector<const KernelCall*> variants;
     for (const KernelCall& call : calls) variants.push_back(&call);
-    step->outlined_use = kernels_->Add(variants, function_.node(step->node).source, DeviceClass::kCpu);
+    step->outlined_use = kernels_->Add(variants, function_.node(step->node).source, DeviceClass::kCpu, false);
     return true;
   }
 

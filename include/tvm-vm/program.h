@@ -83,6 +83,13 @@ struct KernelSpec {
   DeviceClass device = DeviceClass::kCpu;   // launches name the queue of a device of the class
   uint32_t scalar_count = 0;                // scalar arguments of a launch
   std::vector<Access> buffers;              // one for each buffer argument
+  // What the address of each is a multiple of, up to 16; empty: nobody says (files before 1.2).
+  std::vector<uint8_t> alignments;
+  // Of a launch that does not give its own: bytes that each worker of a CPU has for itself, and the work of the
+  // whole launch, for profiles and for deciding on threads.
+  int64_t scratch_bytes = 0;
+  int64_t flops = 0;
+  int64_t bytes = 0;  // of memory traffic
   std::vector<std::string> error_messages;  // message for the return codes 1, 2, ...
   std::string source_node;                  // name(s) of the source nodes that it computes
 };

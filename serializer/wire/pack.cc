@@ -70,8 +70,10 @@ Offset<schema::Kernel> PackKernel(FlatBufferBuilder& builder, const KernelSpec& 
   auto buffer_vector = builder.CreateVector(buffers);
   auto messages = PackTexts(builder, kernel.error_messages);
   auto node = builder.CreateString(kernel.source_node);
+  auto alignments = builder.CreateVector(kernel.alignments);
   return schema::CreateKernel(builder, name, symbol, static_cast<uint8_t>(kernel.device), kernel.scalar_count,
-                              buffer_vector, messages, node);
+                              buffer_vector, messages, node, alignments, kernel.scratch_bytes, kernel.flops,
+                              kernel.bytes);
 }
 
 Offset<schema::KernelLibrary> PackLibrary(FlatBufferBuilder& builder, const KernelLibrarySpec& library,

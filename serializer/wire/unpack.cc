@@ -176,6 +176,12 @@ class Unpacker {
     TVMVM_CHECK_OK(Take(SizeOf(from.buffers())));
     for (uint32_t i = 0; i < SizeOf(from.buffers()); ++i)
       to->buffers.push_back(static_cast<Access>(from.buffers()->Get(i)));
+    TVMVM_CHECK_OK(Take(SizeOf(from.alignments())));
+    if (from.alignments() != nullptr)
+      to->alignments.assign(from.alignments()->begin(), from.alignments()->end());
+    to->scratch_bytes = from.scratch_bytes();
+    to->flops = from.flops();
+    to->bytes = from.bytes();
     TVMVM_CHECK_OK(Each(from.error_messages(), &to->error_messages, &Unpacker::Text));
     return String(from.source_node(), &to->source_node);
   }

@@ -143,6 +143,17 @@ const Mutation kTableMutations[] = {
      [](Program& p) { p.entry.index = 0; }},
     {"@helper: the entry function takes 0 and returns 1 scalars, wanted none",
      [](Program& p) { p.entry.index = 0, p.functions[0].scalar_inputs = 0; }},
+    {"kernel 'scale': alignments of 1 buffers, it has 2", [](Program& p) { p.kernels[0].alignments = {4}; }},
+    {"kernel 'scale': alignment 3, wanted a power of two up to 16",
+     [](Program& p) {
+       p.kernels[0].alignments = {4, 3};
+     }},
+    {"kernel 'scale': alignment 32, wanted a power of two up to 16",
+     [](Program& p) {
+       p.kernels[0].alignments = {32, 4};
+     }},
+    {"kernel 'scale': -1 bytes of scratch, 0 operations, 0 bytes: none may be negative",
+     [](Program& p) { p.kernels[0].scratch_bytes = -1; }},
     {"the first device of the program is not the host's CPU", [](Program& p) { p.devices.clear(); }},
     {"the first device of the program is not the host's CPU",
      [](Program& p) { std::swap(p.devices[0], p.devices[1]); }},

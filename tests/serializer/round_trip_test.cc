@@ -40,6 +40,10 @@ TEST(RoundTrip, KeepsEverything) {
   EXPECT_EQ(copy.constants[1].bytes.size(), 70000u);
   EXPECT_TRUE(std::ranges::equal(copy.constants[1].bytes, program->constants[1].bytes));
   EXPECT_EQ(copy.kernels[0].error_messages.at(0), "index out of range");
+  EXPECT_EQ(copy.kernels[0].alignments, (std::vector<uint8_t>{4, 4, 4}));
+  EXPECT_EQ(copy.kernels[0].scratch_bytes, 64);
+  EXPECT_EQ(copy.kernels[0].flops, 6);
+  EXPECT_EQ(copy.kernels[0].bytes, 24);
   EXPECT_EQ(copy.plans[0].values[1].alignment, 128u);
   EXPECT_EQ(copy.libraries[1].form, KernelForm::kBitcode);
   EXPECT_EQ(copy.provenance.options, "--target host");

@@ -57,6 +57,10 @@ inline std::shared_ptr<const Program> SampleProgram(bool large_constant) {
                                        .symbol = "k0",
                                        .scalar_count = 1,
                                        .buffers = {Access::kRead, Access::kRead, Access::kWrite},
+                                       .alignments = {4, 4, 4},
+                                       .scratch_bytes = 64,
+                                       .flops = 6,
+                                       .bytes = 24,
                                        .error_messages = {"index out of range"},
                                        .source_node = "/Mul"});
   builder.AddConstant(SampleConstant("small", std::span(weights).first(5)));
@@ -79,7 +83,7 @@ inline std::shared_ptr<const Program> SampleProgram(bool large_constant) {
   const BufferOperand second = SlotOperand(slot.index + 1);
   RefReg y = body.Output(0, std::array{n, body.Immediate(3)});
   ScalarReg one = body.Immediate(1);
-  body.Launch(kernel, kHostDevice, {{n, one, one}, body.Immediate(0), bytes, bytes}, std::array{n},
+  body.Launch(kernel, kHostDevice, {{n, one, one}, {{body.Immediate(0), bytes, bytes}}}, std::array{n},
               std::array{BufferOperand{x.index}, BufferOperand{constant.index | BufferOperand::kConstantBit},
                          second});
   body.Copy(BufferOperand{y.index}, second, bytes);

@@ -25,6 +25,7 @@ std::string Body(std::string_view body, const std::string& frame = "") {
   const std::string signature = "(\"x\": i64[2]) -> (\"y\": i64[2]) frame 20, 10" + frame + " {\n";
   return "entry @main\nentry [1, 0] @gpu\n"
          "kernel @k gpu symbol \"k\" scalars 0 buffers [read, write] errors [\"an index is out of range\"]\n"
+         "kernel @whole gpu symbol \"w\" scalars 0 buffers [read, write] aligned [8, 8]\n"
          "kernel @aligned gpu symbol \"a\" scalars 0 buffers [read_aligned, write]\n"
          "kernel @on_cpu cpu symbol \"add\" scalars 1 buffers [read, write]\n"
          "constant c0 \"w\": i64[2] hex \"05000000000000000600000000000000\"\n"
@@ -273,6 +274,8 @@ TEST(Device, PlacesOutsideOfMemoryAreErrors) {
               HasSubstr("8 bytes at offset 16 of r2"));
   EXPECT_THAT(ErrorOf(std::string(kThere) + "r3 = view r2, i4, i64, [i1]\n"),
               HasSubstr("elements of i64 at offset 2 of r2, whose address is no multiple of 8"));
+  EXPECT_THAT(ErrorOf(std::string(kThere) + "launch @whole, 1, [i1, i1, i1], [], [r2, r2+i4]\n"),
+              HasSubstr("kernel 'whole' is given r2 (buffer 1) at an address that is no multiple of 8"));
   EXPECT_THAT(ErrorOf(std::string(kThere) + "r3 = view r2, i3, i64, [i1]\n"),
               HasSubstr("8 bytes at offset 16 of r2"));
 }

@@ -171,12 +171,14 @@ TEST(Threads, AnInvocationOutlivesItsVm) {
   EXPECT_TRUE(invocation.Run(std::array{Floats({1})}, outputs));
 }
 
-TEST(Launch, AnOffsetOfATensorIsOneOfItsElements) {
+// In tensors and constants, arenas and slots alike.
+TEST(Launch, AKernelIsGivenElements) {
   const std::string begin = R"---(
 entry @main
 constant c0 "w": f32[2] hex "0000803f00000040"
-kernel @add cpu symbol "add" scalars 1 buffers [read, write]
-func @main("x": f32[k]) -> ("y": f32[k]) frame 10, 4 {
+kernel @add cpu symbol "add" scalars 1 buffers [read, write] aligned [4, 4]
+plan p0 [0..1 align 64]
+func @main("x": f32[k]) -> ("y": f32[k]) frame 10, 4, 2 {
   i0 = const 0
   i1 = const 1
   i2 = const 6
@@ -184,13 +186,47 @@ func @main("x": f32[k]) -> ("y": f32[k]) frame 10, 4 {
   i5 = const 64
   r1 = output 0, [i4]
   r2 = arena i5
-  launch @add, 0, [i1, i1, i1, i0, i0, i0], [i1], )---";
+  r3, s0 = slots p0, 0, [i5]
+  s1 = slot.part s0, i2, i4
+  launch @add, 0, [i1, i1, i1], [i1], )---";
   const std::string end = "\n  return [], [r1]\n}\n";
-  EXPECT_THAT(RunError(begin + "[r0+i2, r1]" + end, {Floats({1, 2})}),
-              HasSubstr("launch: elements of f32 at offset 6 of r0, whose address is no multiple of 4"));
-  EXPECT_THAT(RunError(begin + "[c0+i2, r1]" + end, {Floats({1, 2})}),
-              HasSubstr("launch: elements of f32 at offset 6 of constant 'w'"));
-  EXPECT_EQ(RunError(begin + "[r0, r1]" + end, {Floats({1, 2})}), "");
+  auto error = [&](const std::string& buffers) { return RunError(begin + buffers + end, {Floats({1, 2})}); };
+  EXPECT_THAT(
+      error("[r0+i2, r1]"),
+      HasSubstr("launch: kernel 'add' is given r0 (buffer 0) at an address that is no multiple of 4"));
+  EXPECT_THAT(error("[c0+i2, r1]"), HasSubstr("is given constant 'w' (buffer 0) at"));
+  EXPECT_THAT(error("[r0, r2+i2]"), HasSubstr("is given r2 (buffer 1) at"));
+  EXPECT_THAT(error("[r0, s0+i2]"), HasSubstr("is given slot s0 (buffer 1) at"));
+  EXPECT_THAT(error("[s1, r1]"), HasSubstr("is given slot s1 (buffer 0) at"));
+  EXPECT_EQ(error("[r0, r1]"), "");
+}
+
+TEST(Launch, TheCostIsTheKernelsOrTheLaunchs) {
+  const std::string text = R"---(
+entry @main
+kernel @add cpu symbol "add" scalars 1 buffers [read, write] cost [64, 100, 200]
+func @main("x": f32[k]) -> ("y": f32[k]) frame 10, 2 {
+  i0 = const 0
+  i1 = const 1
+  i2 = const 7
+  i3 = dim r0, 0
+  r1 = output 0, [i3]
+  launch @add, 0, [i3, i1, i1], [i1], [r0, r1]
+  launch @add, 0, [i3, i1, i1, i0, i2, i1], [i1], [r0, r1]
+  return [], [r1]
+}
+)---";
+  auto vm = VmFromText(text, TestOptions());
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::vector<std::pair<int64_t, int64_t>> seen;
+  invocation.SetLaunchObserver([&](const LaunchRecord& launch) {
+    seen.push_back({launch.flops, launch.bytes});
+  });
+  std::array inputs{Floats({1, 2})};
+  std::array outputs{Tensor()};
+  ASSERT_TRUE(invocation.Run(inputs, outputs));
+  EXPECT_EQ(seen, (std::vector<std::pair<int64_t, int64_t>>{{100, 200}, {7, 1}}));
 }
 
 TEST(Launch, ACancelWithinAKernelIsACancel) {

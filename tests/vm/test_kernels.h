@@ -127,9 +127,7 @@ inline void LaunchAdd(FunctionBuilder& body, KernelId kernel, ScalarReg n, Scala
   FunctionBuilder::LaunchShape shape;
   shape.grid[0] = n;
   shape.grid[1] = shape.grid[2] = body.Immediate(1);
-  shape.scratch_bytes = body.Immediate(0);
-  shape.flops = flops;
-  shape.bytes = body.Immediate(0);
+  shape.cost = {body.Immediate(0), flops, body.Immediate(0)};
   body.Launch(kernel, kHostDevice, shape, std::array{amount}, std::array{from, to});
 }
 

@@ -234,7 +234,7 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   const uint32_t device = pc[2];
   const KernelBinding& binding = m.binding.kernel(device, pc[1]);
   const KernelSpec& kernel = m.program.kernels[pc[1]];
-  const uint32_t* shape = pc + 3;  // grid x, y, z, scratch bytes, flops, bytes
+  const uint32_t* shape = pc + 3;
   const uint32_t* scalar_list = AfterList(shape);
   const uint32_t* list = AfterList(scalar_list);
   AlignedCopies copies(m, device);
@@ -246,6 +246,10 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
       return m.run.Fail(
           pc, Code::kInvalidProgram,
           "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
+    if (!kernel.alignments.empty() && (place.span.offset & (kernel.alignments[i] - 1)) != 0) [[unlikely]] {
+      m.FailUnaligned(pc, kernel, i, operand);
+      return nullptr;
+    }
     m.places[i] = place.span;
     m.places[i].bytes = place.bytes;
     const bool is_aligned =
@@ -256,9 +260,7 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   LaunchRequest request;
   request.kernels = binding.kernels;
   request.kernel = binding.index;
-  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.frames.scalars[shape[1 + axis]];
-  request.flops = m.frames.scalars[shape[5]];
-  request.bytes = m.frames.scalars[shape[6]];
+  SetShape(m, kernel, shape, &request);
   request.scalars = m.frames.Gather(scalar_list, m.numbers.data());
   request.buffers = {m.places.data(), list[0]};
   request.tag = TagOf(m, pc);

@@ -24,6 +24,21 @@ const uint32_t* FailOnDevice(Machine& m, const uint32_t* pc, uint32_t reg);
 // "kernel 'x': index out of range"
 // `scalars`: of the launch, where they are still known.
 std::string KernelFailureText(const KernelSpec& kernel, int32_t code, std::span<const int64_t> scalars = {});
+// Grid, scratch and work of a launch, from its shape list and the kernel.
+inline void SetShape(const Machine& m, const KernelSpec& kernel, const uint32_t* shape,
+                     LaunchRequest* request) {
+  const int64_t* scalars = m.frames.scalars;
+  for (int axis = 0; axis < 3; ++axis) request->grid[axis] = scalars[shape[1 + axis]];
+  if (shape[0] == kLaunchGridSize) {
+    request->scratch_bytes = kernel.scratch_bytes;
+    request->flops = kernel.flops;
+    request->bytes = kernel.bytes;
+  } else {
+    request->scratch_bytes = scalars[shape[4]];
+    request->flops = scalars[shape[5]];
+    request->bytes = scalars[shape[6]];
+  }
+}
 void ObserveLaunch(Machine& m, const uint32_t* pc, const LaunchRequest& request, int64_t begin_ns);
 // Work that was stopped: the machine knows whether by cancel or by the deadline.
 const uint32_t* FailWork(Machine& m, const uint32_t* pc, const Error& error);

@@ -9,13 +9,14 @@
 namespace tvmvm {
 namespace {
 
-// Tensors begin where their elements may; at an offset of one, so does what a kernel is given. Arenas hold
-// values of any type, of which only the kernel knows: kInvalid.
-DType ElementsOf(const Machine& m, BufferOperand operand) {
-  if (operand.is_constant()) return m.program.constants[operand.index()].dtype;
-  const Object* object = m.frames.refs[operand.base];
-  return object->kind == ObjectKind::kTensor ? static_cast<const TensorObject*>(object)->dtype
-                                             : DType::kInvalid;
+// Whether the buffers begin where the kernel can read them; false after Fail.
+[[gnu::noinline]] bool CheckAlignments(Machine& m, const uint32_t* pc, const KernelSpec& kernel,
+                                       const uint32_t* list) {
+  for (uint32_t i = 0; i < list[0]; ++i)
+    if ((reinterpret_cast<uintptr_t>(m.addresses[i]) & (kernel.alignments[i] - uintptr_t{1})) != 0)
+        [[unlikely]]
+      return m.FailUnaligned(pc, kernel, i, {list[1 + 2 * i], list[2 + 2 * i]});
+  return true;
 }
 
 // Addresses of a launch's buffers; false after Fail.
@@ -25,13 +26,6 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
     Bytes bytes;
     bool read_only = false;
     if (!m.BytesOf(pc, operand, 0, &bytes, &read_only)) return false;
-    if (operand.offset != BufferOperand::kNoOffset && !operand.is_slot()) {
-      const DType dtype = ElementsOf(m, operand);
-      if (dtype != DType::kInvalid && !IsElementAligned(bytes.data, dtype)) [[unlikely]] {
-        m.FailUnaligned(pc, dtype, operand);
-        return false;
-      }
-    }
     if (read_only && IsWritten(kernel.buffers[i])) [[unlikely]] {
       m.run.Fail(pc, Code::kInvalidProgram,
                  "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
@@ -39,7 +33,7 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
     }
     m.addresses[i] = bytes.data;
   }
-  return true;
+  return kernel.alignments.empty() || CheckAlignments(m, pc, kernel, list);
 }
 
 }  // namespace
@@ -68,7 +62,7 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   if (pc[2] != kHostDevice) return LaunchOnDevice(m, pc);
   const KernelBinding& binding = m.binding.kernels[pc[1]];  // those of the host come first
   const KernelSpec& kernel = m.program.kernels[pc[1]];
-  const uint32_t* shape = pc + 3;  // grid x, y, z, scratch bytes, flops, bytes
+  const uint32_t* shape = pc + 3;
   const uint32_t* scalar_list = AfterList(shape);
   const uint32_t* buffer_list = AfterList(scalar_list);
   if (!ResolveBuffers(m, pc, kernel, buffer_list)) return nullptr;
@@ -76,10 +70,7 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   LaunchRequest request;
   request.kernels = binding.kernels;
   request.kernel = binding.index;
-  for (int axis = 0; axis < 3; ++axis) request.grid[axis] = m.frames.scalars[shape[1 + axis]];
-  request.scratch_bytes = m.frames.scalars[shape[4]];
-  request.flops = m.frames.scalars[shape[5]];
-  request.bytes = m.frames.scalars[shape[6]];
+  SetShape(m, kernel, shape, &request);
   request.scalars = m.frames.Gather(scalar_list, m.numbers.data());
   request.addresses = {m.addresses.data(), buffer_list[0]};
 

@@ -129,6 +129,14 @@ const uint32_t* Machine::FailUnaligned(const uint32_t* pc, DType dtype, BufferOp
                       ", whose address is no multiple of " + std::to_string(ElementAlignment(dtype)));
 }
 
+bool Machine::FailUnaligned(const uint32_t* pc, const KernelSpec& kernel, uint32_t buffer,
+                            BufferOperand operand) {
+  run.Fail(pc, Code::kInvalidProgram,
+           "kernel '" + kernel.name + "' is given " + NameOf(operand) + " (buffer " + std::to_string(buffer) +
+               ") at an address that is no multiple of " + std::to_string(kernel.alignments[buffer]));
+  return false;
+}
+
 bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
   if (list[0] > kMaxRank) {
     run.Fail(pc, Code::kUnsupported,

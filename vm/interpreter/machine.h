@@ -112,6 +112,9 @@ class Machine final {
   // The same because elements of the type may not begin there.
   [[gnu::cold, gnu::noinline]] const uint32_t* FailUnaligned(const uint32_t* pc, DType dtype,
                                                              BufferOperand operand);
+  // The same of what a kernel is given.
+  [[gnu::cold, gnu::noinline]] bool FailUnaligned(const uint32_t* pc, const KernelSpec& kernel,
+                                                  uint32_t buffer, BufferOperand operand);
   // The listed scalars as dims; false after Fail.
   bool ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape);
   // The number of the device of the run in whose memory a caller's tensor lies, kHostDevice where it is none
