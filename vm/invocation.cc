@@ -27,17 +27,33 @@ struct RunEnd {
   ~RunEnd() { running.store(false, std::memory_order_release); }
 };
 
-template <class Impl>
-Status RunGuarded(Impl& impl, const Arguments& inputs, Results outputs, const RunOptions& options) {
+// `body` with the Invocation for itself.
+template <class Impl, class Body>
+Status Alone(Impl& impl, const Body& body) {
   if (impl.running.exchange(true, std::memory_order_acquire)) [[unlikely]]
     return Refuse();
   const RunEnd end{impl.running};
-  try {
-    return impl.machine.Run(inputs, outputs, NanosecondsOf(options.deadline));
-  } catch (const std::bad_alloc&) {
-    impl.machine.End();
-    return MakeError(Code::kOutOfMemory, "no memory left");  // short enough to need none
-  }
+  return body(impl.machine);
+}
+
+template <class Impl>
+Status RunGuarded(Impl& impl, const Arguments& inputs, Results outputs, const RunOptions& options) {
+  return Alone(impl, [&](Machine& machine) -> Status {
+    try {
+      return machine.Run(inputs, outputs, NanosecondsOf(options.deadline));
+    } catch (const std::bad_alloc&) {
+      machine.End();
+      return MakeError(Code::kOutOfMemory, "no memory left");  // short enough to need none
+    }
+  });
+}
+
+template <class Impl, class Set>
+Status Change(Impl& impl, const Set& set) {
+  return Alone(impl, [&](Machine& machine) -> Status {
+    set(machine);
+    return {};
+  });
 }
 
 }  // namespace
@@ -50,15 +66,23 @@ Status Invocation::Run(std::span<const Value> inputs, std::span<Value> outputs, 
   return RunGuarded(*impl_, inputs, outputs, options);
 }
 
-void Invocation::SetLimits(const Limits& limits) { impl_->machine.SetLimits(limits); }
 void Invocation::Cancel() { impl_->machine.Cancel(); }
-void Invocation::SetLaunchObserver(LaunchObserver observer) { impl_->machine.observer = std::move(observer); }
-void Invocation::SetCopyObserver(CopyObserver observer) {
-  impl_->machine.copy_observer = std::move(observer);
+Status Invocation::SetLimits(const Limits& limits) {
+  return Change(*impl_, [&](Machine& machine) { machine.SetLimits(limits); });
 }
-void Invocation::SetTraceObserver(TraceObserver observer) { impl_->machine.tracer = std::move(observer); }
+Status Invocation::SetLaunchObserver(LaunchObserver observer) {
+  return Change(*impl_, [&](Machine& machine) { machine.observer = std::move(observer); });
+}
+Status Invocation::SetCopyObserver(CopyObserver observer) {
+  return Change(*impl_, [&](Machine& machine) { machine.copy_observer = std::move(observer); });
+}
+Status Invocation::SetTraceObserver(TraceObserver observer) {
+  return Change(*impl_, [&](Machine& machine) { machine.tracer = std::move(observer); });
+}
+Status Invocation::Trim() {
+  return Change(*impl_, [](Machine& machine) { machine.Trim(); });
+}
 int64_t Invocation::peak_bytes() const { return impl_->machine.peak_bytes(); }
 int64_t Invocation::arena_bytes() const { return impl_->machine.arena_bytes(); }
-void Invocation::Trim() { impl_->machine.Trim(); }
 
 }  // namespace tvmvm

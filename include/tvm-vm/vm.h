@@ -109,16 +109,19 @@ class TVMVM_EXPORT Invocation {
   [[nodiscard]] Status Run(std::span<const Value> inputs, std::span<Value> outputs,
                            const RunOptions& options = {});
 
-  void SetLimits(const Limits& limits);
   // From any thread: the run in progress, or else the next one, ends with kCancelled soon.
   void Cancel();
-  void SetLaunchObserver(LaunchObserver observer);  // empty: none
-  void SetCopyObserver(CopyObserver observer);      // empty: none
-  void SetTraceObserver(TraceObserver observer);    // empty: none
 
+  // For the runs that follow. While one is in progress these change nothing: kInvalidArgument.
+  Status SetLimits(const Limits& limits);
+  Status SetLaunchObserver(LaunchObserver observer);  // empty: none
+  Status SetCopyObserver(CopyObserver observer);      // empty: none
+  Status SetTraceObserver(TraceObserver observer);    // empty: none
+  Status Trim();  // gives memory back that only serves to make the next call warm
+
+  // Between runs.
   int64_t peak_bytes() const;   // largest arena plus allocated tensors of one run so far
   int64_t arena_bytes() const;  // held now
-  void Trim();                  // gives memory back that only serves to make the next call warm
 
  private:
   friend class Vm;

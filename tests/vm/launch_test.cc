@@ -229,6 +229,25 @@ func @main("x": f32[k]) -> ("y": f32[k]) frame 10, 2 {
   EXPECT_EQ(seen, (std::vector<std::pair<int64_t, int64_t>>{{100, 200}, {7, 1}}));
 }
 
+TEST(Launch, NothingIsChangedUnderARun) {
+  auto vm = AddTwoVm();
+  Invocation invocation = vm->NewInvocation();
+  std::vector<std::string> seen;
+  ASSERT_TRUE(invocation.SetLaunchObserver([&](const LaunchRecord&) {
+    for (const Status& status :
+         {invocation.SetLimits({.max_steps = 1}), invocation.Trim(), invocation.SetLaunchObserver({}),
+          invocation.SetCopyObserver({}), invocation.SetTraceObserver({})})
+      seen.push_back(TextOf(status));
+  }));
+  std::array outputs{Tensor()};
+  ASSERT_TRUE(invocation.Run(std::array{Floats({1})}, outputs));
+  EXPECT_EQ(seen, std::vector<std::string>(
+                      10, "invalid_argument: the invocation is running: another thread runs it"));
+  EXPECT_TRUE(invocation.Trim());
+  EXPECT_TRUE(invocation.SetLimits({.max_steps = 1}));
+  EXPECT_FALSE(invocation.Run(std::array{Floats({1})}, outputs));
+}
+
 TEST(Launch, ACancelWithinAKernelIsACancel) {
   // A kernel that cancels its own Invocation: the next part does not run.
   static Invocation* running = nullptr;
