@@ -21,8 +21,6 @@ constexpr bool FormsFitTheirKinds() {
 }
 static_assert(FormsFitTheirKinds(), "a kind of device takes kernels of another class");
 
-char ToLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 }  // namespace
 
 const char* KernelFormMeaning(KernelForm form) {

@@ -58,6 +58,8 @@ constexpr const KernelFormInfo* InfoOf(KernelForm form) {
 // What libraries of this form are called for people: "SPIR-V"; "unknown" for a number without a row.
 const char* KernelFormMeaning(KernelForm form);
 
+// Of ASCII's letters, whatever the locale.
+constexpr char ToLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 // The kind that a device's selection begins with: of "vulkan", "vulkan:1", "vulkan:nvidia" kVulkan; upper or
 // lower case alike.
 std::optional<DeviceKind> KindOfSelection(std::string_view selection);

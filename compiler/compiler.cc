@@ -179,8 +179,8 @@ Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector
   if (!stopped) TVMVM_CHECK_OK(runner->Run(PassStage::kModel, variants.cpu, &stopped));
   if (stopped) return std::nullopt;
   const bool differ = !gpus.empty() && options.precision == Precision::kF16;
-  std::optional<ir::Module> placed;
-  if (differ) placed = variants.cpu;
+  std::optional<ir::Module> for_gpus;  // where it is another
+  if (differ) for_gpus = variants.cpu;
   TVMVM_CHECK_OK(runner->Run(PassStage::kDevice, variants.cpu, &stopped));
   if (stopped) return std::nullopt;
   if (gpus.empty()) TVMVM_CHECK_OK(runner->Run(PassStage::kPlaced, variants.cpu, &stopped));
@@ -188,8 +188,7 @@ Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector
   if (gpus.empty()) return variants;
 
   PassRunner gpu{&options, {targets, differ}, runner->counters, {}};
-  if (!differ) placed = variants.cpu;
-  if (differ) TVMVM_CHECK_OK(gpu.Run(PassStage::kDevice, *placed, &stopped));
+  if (differ) TVMVM_CHECK_OK(gpu.Run(PassStage::kDevice, *for_gpus, &stopped));
   placement::PlacementOptions place;
   place.gpu = GpuTargetInfo(gpus[0]);
   place.cpu = targets;
@@ -198,11 +197,12 @@ Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector
   place.prefer_gpu = options.prefer_gpu;
   for (DeviceKind kind : gpus) {
     place.gpu_names.emplace_back(DeviceKindName(kind));
-    ir::Module divided = *placed;
+    ir::Module divided = differ ? *for_gpus : variants.cpu;
     TVMVM_CHECK_OK(PlaceOnDevices(place, schedules, &gpu, &divided, &stopped));
     if (stopped) break;
     const bool uses_all = lowering::GpuCount(divided) == place.gpu_names.size();
     if (uses_all || variants.gpu.empty()) variants.gpu.push_back(std::move(divided));
+    if (!uses_all) break;  // nor would it use more
   }
   for (auto& [name, milliseconds] : gpu.milliseconds)
     runner->milliseconds.emplace_back("gpu: " + name, milliseconds);

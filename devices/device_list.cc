@@ -92,8 +92,7 @@ const Kind& RowOf(DeviceKind kind) { return *std::ranges::find(kKinds, kind, &Ki
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::ranges::transform(lower, lower.begin(), ToLower);
   return lower;
 }
 

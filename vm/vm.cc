@@ -44,12 +44,7 @@ std::vector<std::string> Vm::KernelDescriptions() const {
   return descriptions;
 }
 
-std::shared_ptr<Device> Vm::gpu() const {
-  const std::vector<std::shared_ptr<Device>>& devices = impl_->binding->devices;
-  const auto found =
-      std::find_if(devices.begin() + 1, devices.end(), [](const auto& device) { return device != nullptr; });
-  return found != devices.end() ? *found : nullptr;
-}
+std::shared_ptr<Device> Vm::gpu() const { return impl_->binding->first_other(); }
 
 std::vector<DeviceUse> Vm::Devices() const {
   std::vector<DeviceUse> devices;

@@ -8,10 +8,14 @@ namespace tvmvm {
 namespace {
 
 std::vector<KernelSpec> GpuKernels(const Program& program) {
-  std::vector<KernelSpec> kernels;
   std::set<uint32_t> ids;
-  for (const DeviceEntry& entry : program.device_entries)
-    for (uint32_t id : KernelsOf(program, UsesOf(program, entry.function), DeviceClass::kGpu)) ids.insert(id);
+  for (const DeviceEntry& entry : program.device_entries) {
+    const Uses uses = UsesOf(program, entry.function);
+    for (size_t number = 0; number < program.devices.size(); ++number)
+      if (program.devices[number].device_class == DeviceClass::kGpu)
+        ids.insert(uses.devices[number].kernels.begin(), uses.devices[number].kernels.end());
+  }
+  std::vector<KernelSpec> kernels;
   for (uint32_t id : ids) kernels.push_back(program.kernels[id]);
   return kernels;
 }

@@ -81,11 +81,7 @@ class ProgramParser {
   // The rest of "entry [1, 0] @main.gpu".
   Status ParseDeviceEntry() {
     PendingEntry entry;
-    TVMVM_CHECK_OK(ParseList([&]() -> Status {
-      TVMVM_TRY(int64_t device, tokens_.Integer(0, UINT32_MAX));
-      entry.devices.push_back(static_cast<uint32_t>(device));
-      return {};
-    }));
+    TVMVM_CHECK_OK(ParseNumbers(&entry.devices));
     TVMVM_CHECK_OK(tokens_.Expect("@"));
     entry.name = tokens_.Peek();
     TVMVM_TRY(std::string name, tokens_.Name("the entry function's name"));

@@ -8,10 +8,13 @@
 
 namespace tvmvm::ir {
 
-std::string DeviceText(uint32_t device) {
-  if (device == kHostDevice) return DeviceSpecName({});
-  return DeviceSpecName({DeviceClass::kGpu, device - kFirstGpu});
+DeviceSpec SpecOf(uint32_t device) {
+  if (device == kHostDevice) return {};
+  return {DeviceClass::kGpu, device - kFirstGpu};
 }
+
+std::string DeviceText(uint32_t device) { return DeviceSpecName(SpecOf(device)); }
+
 namespace {
 
 // The attribute where it is there and of the wanted kind, else a static empty one.
@@ -173,6 +176,12 @@ const TensorData* Function::ConstantOf(ValueId id) const {
   if (!id.valid() || !values[id.index].producer.valid()) return nullptr;
   const Node& node = nodes[values[id.index].producer.index];
   return node.op && node.op->kind == OpKind::kConstant ? node.Data("data") : nullptr;
+}
+
+uint32_t DeviceCount(const Function& function) {
+  uint32_t count = kHostDevice + 1;
+  for (const Value& value : function.values) count = std::max(count, value.device + 1);
+  return count;
 }
 
 Dim Module::FreshSymbol(SymbolInfo info) {

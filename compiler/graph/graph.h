@@ -80,6 +80,7 @@ using Attribute = std::variant<int64_t, double, std::string, DType, Layout, Dim,
                                std::shared_ptr<const TensorData>>;
 
 inline constexpr uint32_t kFirstGpu = 1;
+DeviceSpec SpecOf(uint32_t device);       // what a device's number stands for
 std::string DeviceText(uint32_t device);  // "cpu", "gpu", "gpu:1"
 
 struct Value {
@@ -168,6 +169,9 @@ struct Function {
   // The data of a value that a `constant` node makes, else null.
   const TensorData* ConstantOf(ValueId id) const;
 };
+
+// One more than the largest number of a device that a value is on.
+uint32_t DeviceCount(const Function& function);
 
 // Where a symbol means something.
 enum class SymbolScope : uint8_t {

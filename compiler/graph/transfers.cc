@@ -22,9 +22,8 @@ struct Need {
 
 class Inserter {
  public:
-  Inserter(Function* function, const lowering::Views& views) : function_(*function), views_(views) {
-    for (const Value& value : function->values) devices_ = std::max(devices_, value.device + 1);
-  }
+  Inserter(Function* function, const lowering::Views& views)
+      : function_(*function), views_(views), devices_(DeviceCount(*function)) {}
 
   void Run() {
     Gather(function_.body, nullptr);
@@ -198,7 +197,7 @@ class Inserter {
 
   Function& function_;
   const lowering::Views& views_;
-  uint32_t devices_ = 1;    // numbers of devices that values have
+  const uint32_t devices_;
   std::set<Need> needs_;    // of the whole function
   std::set<ValueId> open_;  // made so far
   std::map<Need, ValueId> copies_;

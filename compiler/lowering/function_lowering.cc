@@ -48,6 +48,7 @@ TypeSpec SpecOf(const ir::Type& type, const ir::RangeLookup& ranges) {
 FunctionLowering::FunctionLowering(const ir::Function& function, std::string name, ir::RangeLookup ranges,
                                    const LoweringContext& context)
     : function_(function),
+      device_count_(ir::DeviceCount(function)),
       ranges_(std::move(ranges)),
       options_(*context.options),
       kernels_(context.kernels),
@@ -163,7 +164,7 @@ void FunctionLowering::EmitGuards() {
 
 // A plan and an arena on each device.
 void FunctionLowering::EmitStage(int stage) {
-  for (uint32_t device = 0; device < memory_.device_count(); ++device) EmitStage(stage, device);
+  for (uint32_t device = 0; device < device_count_; ++device) EmitStage(stage, device);
 }
 
 void FunctionLowering::EmitStage(int stage, uint32_t device) {
@@ -296,12 +297,9 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
   const tensor::LoopKernel& kernel = first.kernel;
   FunctionBuilder::LaunchShape shape;
   for (int axis = 0; axis < 3; ++axis) shape.grid[axis] = dims_->Emit(kernel.grid_size[axis]);
-  if (!use.has_cost) {
-    std::vector<const KernelCall*> variants;
-    for (const auto& program : step.programs) variants.push_back(&program->calls[call]);
-    const LaunchCost cost = CostOf(variants);
-    shape.cost = {dims_->Emit(cost.scratch_bytes), dims_->Emit(cost.flops), dims_->Emit(cost.bytes)};
-  }
+  if (use.cost)
+    shape.cost = {dims_->Emit(use.cost->scratch_bytes), dims_->Emit(use.cost->flops),
+                  dims_->Emit(use.cost->bytes)};
   std::vector<ScalarReg> scalars = EmitDims(use.scalars);
   std::vector<BufferOperand> buffers;
   for (const tensor::KernelArgument& argument : first.arguments) buffers.push_back(BufferOf(step, argument));

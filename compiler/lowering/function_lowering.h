@@ -131,6 +131,7 @@ class FunctionLowering {
   void Release(RefReg reg);
 
   const ir::Function& function_;
+  const uint32_t device_count_;
   ir::RangeLookup ranges_;
   const LoweringOptions& options_;
   KernelTable* kernels_;

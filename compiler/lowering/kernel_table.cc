@@ -42,11 +42,7 @@ bool IsKnown(const LaunchCost& cost) {
   return cost.scratch_bytes.is_constant() && cost.flops.is_constant() && cost.bytes.is_constant();
 }
 
-// What code generation assumes of an element's address.
-uint8_t AlignmentOf(DType dtype) { return static_cast<uint8_t>(std::clamp(DTypeBits(dtype) / 8, 1, 8)); }
-
-}  // namespace
-
+// Of the same call, as scheduled for each target.
 LaunchCost CostOf(const std::vector<const tensor::KernelCall*>& variants) {
   const LoopKernel& first = variants[0]->kernel;
   LaunchCost cost{first.scratch_bytes, first.flops, first.bytes};
@@ -55,6 +51,8 @@ LaunchCost CostOf(const std::vector<const tensor::KernelCall*>& variants) {
       cost.scratch_bytes = Max(cost.scratch_bytes, call->kernel.scratch_bytes);
   return cost;
 }
+
+}  // namespace
 
 KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source,
                            DeviceClass device, bool knows_cost) {
@@ -65,18 +63,17 @@ KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variant
   auto [found, added] = by_text_.emplace(std::move(text), static_cast<uint32_t>(entries_.size()));
   use.entry = found->second;
   const LaunchCost cost = CostOf(variants);
-  if (!added) {
-    use.has_cost = knows_cost && entries_[use.entry].cost == cost;
-    return use;
+  if (added) {
+    Entry entry;
+    if (knows_cost && IsKnown(cost)) entry.cost = cost;
+    entry.symbol = SymbolFor(variants[0]->kernel.name, entries_.size());
+    entry.scalars = use.scalars;
+    entry.source = source;
+    entry.device = device;
+    for (const tensor::KernelCall* call : variants) entry.variants.push_back(call->kernel);
+    entries_.push_back(std::move(entry));
   }
-  Entry entry;
-  if (use.has_cost = knows_cost && IsKnown(cost); use.has_cost) entry.cost = cost;
-  entry.symbol = SymbolFor(variants[0]->kernel.name, entries_.size());
-  entry.scalars = use.scalars;
-  entry.source = source;
-  entry.device = device;
-  for (const tensor::KernelCall* call : variants) entry.variants.push_back(call->kernel);
-  entries_.push_back(std::move(entry));
+  if (!knows_cost || entries_[use.entry].cost != cost) use.cost = cost;
   return use;
 }
 
@@ -158,7 +155,7 @@ Expected<std::vector<KernelId>> KernelTable::AddTo(Builder* builder) const {
     spec.scalar_count = static_cast<uint32_t>(entry.scalars.size());
     for (uint32_t i = 0; i < kernel.argument_count; ++i) {
       spec.buffers.push_back(kernel.buffers[i].access);
-      spec.alignments.push_back(AlignmentOf(kernel.buffers[i].dtype));
+      spec.alignments.push_back(static_cast<uint8_t>(ElementAlignment(kernel.buffers[i].dtype)));
     }
     if (entry.cost) {
       spec.scratch_bytes = entry.cost->scratch_bytes.value();

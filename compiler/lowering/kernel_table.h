@@ -14,20 +14,18 @@
 
 namespace tvmvm::lowering {
 
-// A kernel together with what a launch of it passes as scalars.
-struct KernelUse {
-  uint32_t entry = 0;  // index in the table
-  std::vector<ir::Dim> scalars;
-  bool has_cost = false;  // the kernel knows what a launch costs
-};
-
 // What a launch costs, as of KernelSpec.
 struct LaunchCost {
   ir::Dim scratch_bytes = 0, flops = 0, bytes = 0;
   friend bool operator==(const LaunchCost&, const LaunchCost&) = default;
 };
-// Of the same call, as scheduled for each target.
-LaunchCost CostOf(const std::vector<const tensor::KernelCall*>& variants);
+
+// A kernel together with what a launch of it passes as scalars.
+struct KernelUse {
+  uint32_t entry = 0;  // index in the table
+  std::vector<ir::Dim> scalars;
+  std::optional<LaunchCost> cost;  // nothing: the kernel's
+};
 
 class KernelTable {
  public:

@@ -209,11 +209,11 @@ void FunctionLowering::HoistDims(const RegionSteps& region) {
   };
   for (const Step& step : region.steps) {
     for (size_t call = 0; call < step.uses.size(); ++call) {
-      const tensor::LoopKernel& kernel = step.programs[0]->calls[call].kernel;
-      for (const Dim& size : kernel.grid_size) hoist(size);
-      if (!step.uses[call].has_cost)
-        for (const Dim& dim : {kernel.scratch_bytes, kernel.flops, kernel.bytes}) hoist(dim);
-      for (const Dim& dim : step.uses[call].scalars) hoist(dim);
+      const KernelUse& use = step.uses[call];
+      for (const Dim& size : step.programs[0]->calls[call].kernel.grid_size) hoist(size);
+      if (use.cost)
+        for (const Dim& dim : {use.cost->scratch_bytes, use.cost->flops, use.cost->bytes}) hoist(dim);
+      for (const Dim& dim : use.scalars) hoist(dim);
     }
     for (ValueId output : function_.node(step.node).outputs)
       if (output.valid() && function_.type(output).kind == TypeKind::kTensor)

@@ -29,8 +29,7 @@ Expected<FunctionId> LowerFunctions(const ir::Module& module, const std::string&
 uint32_t GpuCount(const ir::Module& module) {
   uint32_t count = 0;
   for (const ir::Function& function : module.functions)
-    for (const ir::Value& value : function.values)
-      if (value.device != kHostDevice) count = std::max(count, value.device - ir::kFirstGpu + 1);
+    count = std::max(count, ir::DeviceCount(function) - ir::kFirstGpu);
   return count;
 }
 
@@ -43,11 +42,11 @@ Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, c
   const LoweringContext context{&options, &kernels, schedules, &constants, &builder};
   TVMVM_TRY(FunctionId entry, LowerFunctions(module, "", context));
   builder.SetEntry(entry);
-  std::vector<DeviceSpec> devices = {{DeviceClass::kCpu, 0}, {DeviceClass::kGpu, 0}};
+  std::vector<DeviceSpec> devices = {ir::SpecOf(kHostDevice), ir::SpecOf(ir::kFirstGpu)};
   for (const ir::Module& gpu_module : gpu_modules) {
     const uint32_t gpus = GpuCount(gpu_module);
     while (devices.size() < ir::kFirstGpu + gpus)
-      devices.push_back({DeviceClass::kGpu, static_cast<uint32_t>(devices.size()) - ir::kFirstGpu});
+      devices.push_back(ir::SpecOf(static_cast<uint32_t>(devices.size())));
     const std::string suffix = gpus <= 1 ? ".gpu" : ".gpu" + std::to_string(gpus);
     DeviceEntry entry;
     TVMVM_TRY(entry.function, LowerFunctions(gpu_module, suffix, context));

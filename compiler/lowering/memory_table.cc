@@ -28,12 +28,6 @@ int MemoryTable::Add(Memory memory) {
   return static_cast<int>(memory_.size() - 1);
 }
 
-uint32_t MemoryTable::device_count() const {
-  uint32_t count = 1;
-  for (const Memory& memory : memory_) count = std::max(count, memory.device + 1);
-  return count;
-}
-
 int MemoryTable::AddArena(const Dim& bytes, const Step& step, uint32_t device) {
   return Add(
       {.kind = MemoryKind::kArena, .device = device, .bytes = bytes, .first = step.first, .last = step.last});

@@ -67,8 +67,6 @@ class MemoryTable {
   Memory& operator[](int number) { return memory_[static_cast<size_t>(number)]; }
   const Memory& operator[](int number) const { return memory_[static_cast<size_t>(number)]; }
   size_t size() const { return memory_.size(); }
-  // One more than the largest number of a device that holds something.
-  uint32_t device_count() const;
   // Of the value's root; made on demand for constants.
   int Of(ir::ValueId value);
   // The other half of a carried value: where a step's result goes. The same as Of(parameter) when in place.

@@ -127,8 +127,7 @@ class Scheduler {
     for (size_t call = 0; call < step->programs[0]->calls.size(); ++call) {
       std::vector<const KernelCall*> variants;
       for (const auto& program : step->programs) variants.push_back(&program->calls[call]);
-      step->uses.push_back(kernels_->Add(
-          variants, source, step->device == kHostDevice ? DeviceClass::kCpu : DeviceClass::kGpu));
+      step->uses.push_back(kernels_->Add(variants, source, ir::SpecOf(step->device).device_class));
     }
     return {};
   }

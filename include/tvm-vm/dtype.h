@@ -1,6 +1,7 @@
 // Element types: all of ONNX's. The enumerators' values are wire values of the .vmexe format: append only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -52,6 +53,8 @@ TVMVM_EXPORT std::optional<DType> DTypeFromName(std::string_view name);
 TVMVM_EXPORT int DTypeBits(DType dtype);
 // Bytes of `count` packed elements: rounded up to whole bytes. `count` >= 0.
 TVMVM_EXPORT int64_t DTypeBytes(DType dtype, int64_t count);
+// What the address of an element is a multiple of: its size, but no more than 8.
+inline int ElementAlignment(DType dtype) { return std::clamp(DTypeBits(dtype) / 8, 1, 8); }
 
 // All floating-point types, those of 4, 6 and 8 bits included; not complex.
 TVMVM_EXPORT bool IsFloat(DType dtype);

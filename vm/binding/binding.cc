@@ -72,12 +72,14 @@ Status BindKernels(uint32_t number, const Uses& uses, Binding* binding) {
   const std::set<uint32_t>& ids = uses.devices[number].kernels;
   std::vector<KernelSpec> kernels;
   for (uint32_t id : ids) kernels.push_back(program.kernels[id]);
+  const size_t first = binding->kernels.size();
+  binding->kernels.resize(first + program.kernels.size());
   binding->kernel_sets.emplace_back();
   if (kernels.empty()) return {};
   TVMVM_TRY(std::unique_ptr<KernelSet> set,
             binding->devices[number]->LoadKernels(kernels, program.libraries));
   uint32_t index = 0;
-  for (uint32_t id : ids) binding->kernel(number, id) = {set.get(), index++};
+  for (uint32_t id : ids) binding->kernels[first + id] = {set.get(), index++};
   binding->kernel_sets.back() = std::move(set);
   return {};
 }
@@ -171,7 +173,6 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
   if (!allow_native) TVMVM_CHECK_OK(RefuseKernels(*binding->program, uses));
   TVMVM_CHECK_OK(ChooseDevices(devices, uses, binding.get()));
   const auto count = static_cast<uint32_t>(binding->devices.size());
-  binding->kernels.resize(count * binding->program->kernels.size());
   for (uint32_t number = 0; number < count; ++number)
     TVMVM_CHECK_OK(BindKernels(number, uses, binding.get()));
   ScanCode(binding.get());

@@ -32,16 +32,14 @@ struct Binding {
   std::unique_ptr<Signature> signature;
   uint32_t longest_list = 0;  // words of the longest list operand in the code
 
-  KernelBinding& kernel(uint32_t device, uint32_t id) {
-    return kernels[device * program->kernels.size() + id];
-  }
   const KernelBinding& kernel(uint32_t device, uint32_t id) const {
     return kernels[device * program->kernels.size() + id];
   }
-  // Whether anything but the CPU is used.
-  bool has_other_devices() const {
-    return std::any_of(devices.begin() + 1, devices.end(),
-                       [](const auto& device) { return device != nullptr; });
+  // The first device in use but for the CPU; null where there is none.
+  std::shared_ptr<Device> first_other() const {
+    const auto found = std::find_if(devices.begin() + 1, devices.end(),
+                                    [](const auto& device) { return device != nullptr; });
+    return found != devices.end() ? *found : nullptr;
   }
 };
 

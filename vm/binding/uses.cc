@@ -53,12 +53,4 @@ Uses UsesOf(const Program& program, FunctionId entry) {
   return uses;
 }
 
-std::vector<uint32_t> KernelsOf(const Program& program, const Uses& uses, DeviceClass wanted) {
-  std::set<uint32_t> ids;
-  for (size_t number = 0; number < program.devices.size(); ++number)
-    if (program.devices[number].device_class == wanted)
-      ids.insert(uses.devices[number].kernels.begin(), uses.devices[number].kernels.end());
-  return {ids.begin(), ids.end()};
-}
-
 }  // namespace tvmvm

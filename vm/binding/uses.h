@@ -24,7 +24,5 @@ struct Uses {
 
 // Of the functions that can be called when `entry` is run.
 Uses UsesOf(const Program& program, FunctionId entry);
-// The kernels that a run launches on devices of the class, by KernelId, counting up.
-std::vector<uint32_t> KernelsOf(const Program& program, const Uses& uses, DeviceClass wanted);
 
 }  // namespace tvmvm

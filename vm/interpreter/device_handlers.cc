@@ -216,11 +216,11 @@ bool Machine::WaitFor(const uint32_t* pc, uint32_t device) {
 
 bool Machine::WaitForDevices(const uint32_t* pc) {
   for (uint32_t number = 0; number < devices.size(); ++number)
-    if (devices[number] != nullptr && devices[number]->is_busy() && !WaitFor(pc, number)) return false;
+    if (devices[number] != nullptr && !WaitFor(pc, number)) return false;
   return true;
 }
 
-bool Machine::WaitForWriters(const uint32_t* pc) {
+bool Machine::WaitForHostMemory(const uint32_t* pc) {
   for (uint32_t number = 0; number < devices.size(); ++number)
     if (devices[number] != nullptr && devices[number]->writes_host() && !WaitFor(pc, number)) return false;
   return true;

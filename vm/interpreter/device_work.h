@@ -33,10 +33,10 @@ class DeviceWork final : private BlockSource {
     writes_host_ = writes_host_ || writes_host;
     is_lost_ = is_lost_ || (!status && status.error().code == Code::kDeviceLost);
   }
-  bool is_busy() const { return is_busy_; }
   bool writes_host() const { return writes_host_; }
-  // Waits for everything that was submitted. After every error no memory of the host is written any more;
-  // after all but kCancelled the queue is gone, too, until Open makes another. Errors: as Queue::Wait.
+  // Waits for everything that was submitted; at once where that is nothing. After every error no memory of
+  // the host is written any more; after all but kCancelled the queue is gone, too, until Open makes another.
+  // Errors: as Queue::Wait.
   Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel);
   // The work's results are not wanted: waits only where memory of the host is written.
   void Abandon();

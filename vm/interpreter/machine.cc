@@ -14,13 +14,13 @@ Machine::Machine(std::shared_ptr<const Binding> owner)
       given_outputs(program.main().outputs.size()),
       numbers(size_t{2} * binding.longest_list + 8),
       addresses(binding.longest_list + 1),
-      places(binding.has_other_devices() ? binding.longest_list + 1 : 0),
+      places(binding.first_other() ? binding.longest_list + 1 : 0),
       objects(size_t{2} * binding.longest_list + 1),
       results_(program.main().outputs.size()),
       staged_(program.main().outputs.size()),
       symbols_(binding.signature->symbol_count()),
       given_memory_(program.main().outputs.size()) {
-  if (!binding.has_other_devices()) return;
+  if (!binding.first_other()) return;
   devices.resize(binding.devices.size());
   for (uint32_t number = 1; number < devices.size(); ++number)
     if (Device* device = binding.devices[number].get())

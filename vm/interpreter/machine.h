@@ -56,7 +56,7 @@ class Machine final {
   bool WaitFor(const uint32_t* pc, uint32_t device);
   // The same for all devices, or for those that write memory of the host.
   bool WaitForDevices(const uint32_t* pc);
-  bool WaitForHostMemory(const uint32_t* pc) { return !IsHostMemoryWritten() || WaitForWriters(pc); }
+  bool WaitForHostMemory(const uint32_t* pc);
   // Whether a device may still write memory of the host.
   bool IsHostMemoryWritten() const {
     for (const std::unique_ptr<DeviceWork>& work : devices)
@@ -154,7 +154,6 @@ class Machine final {
  private:
   bool BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
   std::string NameOf(BufferOperand operand) const;
-  bool WaitForWriters(const uint32_t* pc);
   Status OpenQueues();
   Status Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns);
   Status CheckOutputs(const Results& outputs) const;
@@ -193,8 +192,6 @@ void Interpret(Machine& machine, const uint32_t* pc);
 
 // "output 0 'y'"
 std::string OutputName(const Program& program, uint32_t number);
-// What the address of an element is a multiple of: its size, but no more than 8.
-int64_t ElementAlignment(DType dtype);
 // Kernels and host functions read and write whole elements: a caller's memory at odd addresses is served
 // through a copy, and tensors of the program's begin where their elements may.
 inline bool IsElementAligned(const void* data, DType dtype) {

@@ -1,6 +1,4 @@
 // Machine::Run: what is given is checked, the entry function's frame is opened, interpretation, results out.
-#include <algorithm>
-
 #include "vm/interpreter/machine.h"
 
 namespace tvmvm {
@@ -8,8 +6,6 @@ namespace tvmvm {
 std::string OutputName(const Program& program, uint32_t number) {
   return "output " + std::to_string(number) + " '" + program.main().outputs[number].name + "'";
 }
-
-int64_t ElementAlignment(DType dtype) { return std::clamp(DTypeBits(dtype) / 8, 1, 8); }
 
 Status Machine::Run(const Arguments& inputs, Results outputs, int64_t deadline_ns) {
   TVMVM_CHECK_OK(binding.signature->CheckInputs(inputs, symbols_));

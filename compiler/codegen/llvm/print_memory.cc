@@ -26,8 +26,7 @@ void KernelPrinter::Allocate(uint32_t buffer) {
 }
 
 llvm::Align KernelPrinter::AlignmentOf(uint32_t buffer) const {
-  int bits = DTypeBits(kernel_.buffers[buffer].dtype);
-  return llvm::Align(static_cast<uint64_t>(std::max(1, std::min(bits, 64) / 8)));
+  return llvm::Align(static_cast<uint64_t>(ElementAlignment(kernel_.buffers[buffer].dtype)));
 }
 
 llvm::Value* KernelPrinter::Address(uint32_t buffer, Value* index) {
