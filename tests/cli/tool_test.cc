@@ -7,6 +7,7 @@
 
 #include "cli/console.h"
 #include "tests/cli/scratch.h"
+#include "tests/program_texts.h"
 #include "tests/require.h"
 
 namespace tvmvm::cli {
@@ -107,32 +108,6 @@ TEST(BadFileTest, AssemblyErrorsSayWhere) {
   EXPECT_THAT(scratch.Names(), ElementsAre("a.vmasm"));
 }
 
-// A program written in assembly, which needs no compiler: y = x!.
-constexpr const char* kFactorial = R"---(
-entry @main
-func @factorial() -> () scalars 1 -> 1 frame 4, 0 {
-  i1 = const 1
-  i2 = le i0, i1
-  branch.if i2, base
-  i3 = sub i0, i1
-  [i3], [] = call @factorial, [i3], []
-  node "/factorial (Mul)"
-  i0 = mul i0, i3
-  return [i0], []
-base:
-  return [i1], []
-}
-func @main("x": i64[1]) -> ("y": i64[1]) frame 3, 2 {
-  i0 = const 0
-  i1 = const 1
-  i2 = load r0, i0, i64
-  r1 = output 0, [i1]
-  [i2], [] = call @factorial, [i2], []
-  store r1, i0, i64, i2
-  return [], [r1]
-}
-)---";
-
 std::string NpyOf(int64_t number) {
   std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }";
   header.resize(117, ' ');
@@ -143,7 +118,7 @@ std::string NpyOf(int64_t number) {
 class AssembledTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    WriteBytes(scratch_ / "f.vmasm", kFactorial);
+    WriteBytes(scratch_ / "f.vmasm", testing::kFactorial);
     WriteBytes(scratch_ / "x.npy", NpyOf(10));
     ToolResult result = Run("tvm-vm asm f.vmasm -o f.vmexe");
     ASSERT_EQ(result.exit_code, 0) << result.err;

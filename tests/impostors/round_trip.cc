@@ -2,27 +2,15 @@
 #include <array>
 #include <cstdio>
 
+#include "tests/program_texts.h"
 #include "tvm-vm/assembler.h"
 #include "tvm-vm/vm.h"
 #include "tvm-vm/vmexe.h"
 
 namespace {
 
-constexpr std::string_view kText = R"---(
-entry @main
-func @main("x": i64[1]) -> ("y": i64[1]) frame 3, 2 {
-  i0 = const 0
-  i1 = const 1
-  r1 = output 0, [i1]
-  i2 = load r0, i0, i64
-  i2 = add i2, i1
-  store r1, i0, i64, i2
-  return [], [r1]
-}
-)---";
-
 tvmvm::Expected<int64_t> AddOne(int64_t x) {
-  TVMVM_TRY(auto assembled, tvmvm::Assemble(kText));
+  TVMVM_TRY(auto assembled, tvmvm::Assemble(tvmvm::testing::kAddOne));
   TVMVM_TRY(const std::vector<std::byte> bytes, tvmvm::SerializeProgram(*assembled));
   TVMVM_TRY(auto program, tvmvm::LoadProgramFromMemory(bytes));
   TVMVM_TRY(auto vm, tvmvm::Vm::Create(program, {.threads = 1}));

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/vm/c_api_session.h"
 #include "tvm-vm/assembler.h"
 #include "tvm-vm/vmexe.h"
 #include "vm/c/objects.h"
@@ -18,6 +19,7 @@ namespace tvmvm {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::Take;
 
 // y = x + 1, element by element, by the machine itself; words = a constant.
 constexpr std::string_view kProgram = R"---(
@@ -44,13 +46,6 @@ end:
   return [], [r1, r2]
 }
 )---";
-
-std::string Take(tvmvm_status* status) {
-  std::string message = tvmvm_status_message(status);
-  if (tvmvm_status_code(status) != TVMVM_OK && message.empty()) message = "no message";
-  tvmvm_status_free(status);
-  return message;
-}
 
 // The code and the message of what a function of the interface gives where its body throws.
 template <class Exception>

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/program_texts.h"
 #include "tests/vm/c_api_session.h"
 #include "tvm-vm/version.h"
 
@@ -16,20 +17,8 @@ namespace {
 
 using testing::CSession;
 using ::testing::HasSubstr;
+using testing::kAddOne;
 using testing::Take;
-
-constexpr std::string_view kAddOne = R"---(
-entry @main
-func @main("x": i64[1]) -> ("y": i64[1]) frame 3, 2 {
-  i0 = const 0
-  i1 = const 1
-  r1 = output 0, [i1]
-  i2 = load r0, i0, i64
-  i2 = add i2, i1
-  store r1, i0, i64, i2
-  return [], [r1]
-}
-)---";
 
 TEST(CApiVersions, TheLibraryTellsItsOwn) {
   EXPECT_EQ(tvmvm_version(), static_cast<uint32_t>(TVMVM_VERSION));
