@@ -15,7 +15,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-from make_cases import text_of
+from case_maker import text_of
 
 I = np.int64
 LOW, HIGH = -2**63, 2**63 - 1

@@ -4,10 +4,10 @@ make_cases.py does."""
 import ml_dtypes
 import numpy as np
 
-import make_cases
-from make_cases import case, constant, floats, integers, write
+import case_maker
+from case_maker import case, constant, floats, integers, write
 
-make_cases.NAMES.update(int16="i16", uint32="u32", uint4="u4")
+case_maker.NAMES.update(int16="i16", uint32="u32", uint4="u4")
 HALF = np.float16
 
 
@@ -130,7 +130,7 @@ def microsoft_quantized():
     # Turned, ONNX Runtime multiplies other memory than the weights: these are what it gives for unit vectors.
     weights = [constant(u8(90)), constant(positive(12))]
     sizes = {"N": 5, "K": 36, "block_size": 16, "quant_type": 0}
-    columns = make_cases.evaluate("MatMulBnb4", [np.eye(36, dtype=np.float32), *weights], sizes, [0], "com.microsoft", 1)[0]
+    columns = case_maker.evaluate("MatMulBnb4", [np.eye(36, dtype=np.float32), *weights], sizes, [0], "com.microsoft", 1)[0]
     left = floats(2, 5)
     yield case("four_bits_turned", "MatMulBnb4", [left, *weights], dict(sizes, transB=0), given=[left @ columns.T], atol=1e-4)
     index = np.array([[0, 4, 7], [2, -1, -9]], np.int64)
@@ -241,5 +241,5 @@ def microsoft_values():
 if __name__ == "__main__":
     for family in (microsoft_attention, microsoft_grouped, microsoft_quantized, microsoft_experts, microsoft_gates,
                    microsoft_values):
-        make_cases.random.seed(11)
+        case_maker.random.seed(11)
         write(family.__name__, list(family()))
