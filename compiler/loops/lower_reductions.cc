@@ -16,6 +16,20 @@ constexpr int64_t kSumBlock = 512;
 constexpr int kPartialSums =
     4;  // vectors that accumulate independently: as many as hide the latency of an addition
 
+constexpr int64_t kManyTaps = 16;
+
+// How often the reduction combines, where that is a small number; else INT64_MAX.
+int64_t StepsOf(const Reduction& reduction) {
+  constexpr int64_t kSmall = 1 << 20;
+  int64_t count = 1;
+  for (const Expr& extent : reduction.extents) {
+    if (!IsConstant(extent) || extent->integer < 1 || extent->integer > kSmall || count > kSmall)
+      return INT64_MAX;
+    count *= extent->integer;
+  }
+  return count;
+}
+
 Expr Lowest(DType dtype) {
   if (IsFloat(dtype)) return FloatConstant(-std::numeric_limits<double>::infinity(), dtype);
   if (dtype == DType::kBool) return BoolConstant(false);
@@ -90,6 +104,11 @@ Expr CombineReduced(ReduceKind kind, const Expr& accumulator, const Expr& value)
   return Binary(CombineOf(kind, value.dtype()), accumulator, value);
 }
 
+bool IsShort(const Reduction& reduction) {
+  constexpr int64_t kSteps = 64;
+  return StepsOf(reduction) <= kSteps;
+}
+
 DType AccumulatorOf(const Expr& reduce) {
   DType dtype = reduce->reduction->accumulator;
   return dtype == DType::kInvalid ? reduce.dtype() : dtype;
@@ -117,79 +136,6 @@ bool IsArg(const Expr& reduce) {
 Expr Zero() { return IntConstant(0); }
 
 }  // namespace
-
-Lanes Lanes::Make(LoopKernel* kernel, int width, int unroll) {
-  Lanes lanes;
-  lanes.width = width;
-  lanes.unroll = unroll;
-  lanes.lane_variable = kernel->NewVariable("lane");
-  lanes.unroll_variable = kernel->NewVariable("part");
-  return lanes;
-}
-
-Expr Lanes::Number() const {
-  Expr number = IntConstant(0);
-  if (unroll > 1) number = Variable(unroll_variable) * IntConstant(width);
-  return width > 1 ? number + Variable(lane_variable) : number;
-}
-
-bool Lanes::In(const Expr& a) const {
-  return (width > 1 && DependsOn(a, lane_variable)) || (unroll > 1 && DependsOn(a, unroll_variable));
-}
-
-bool SuitsMasks(std::span<const Expr> roots, VariableId variable) {
-  bool suits = true;
-  for (const Expr& root : roots) {
-    suits &= DTypeBits(root.dtype()) >= 32 && GatheredLoads(root, variable) == 0;
-    VisitOnce(root, [&](const Expr& e) { suits &= e.op() != ExprOp::kLoad || DTypeBits(e.dtype()) >= 32; });
-  }
-  return suits;
-}
-
-Expr Guarded(const Expr& a, const Lanes& lanes) {
-  if (!lanes.guard.valid()) return a;
-  Rewriter rewrite([&](const Expr& e) {
-    bool is_plain = e.op() == ExprOp::kLoad && e->operands.size() == 1 && lanes.In(e->operands[0]);
-    return is_plain ? Load(e->id, e.dtype(), e->operands[0], lanes.guard) : e;
-  });
-  return rewrite(a);
-}
-
-void ForLanes(Nest& nest, const Lanes& lanes, const std::function<void()>& build) {
-  if (lanes.unroll > 1)
-    nest.Open(lanes.unroll_variable, Zero(), IntConstant(lanes.unroll), LoopKind::kUnrolled);
-  if (lanes.width > 1)
-    nest.Open(lanes.lane_variable, Zero(), IntConstant(lanes.width), LoopKind::kVectorized);
-  build();
-  if (lanes.width > 1) nest.Close();
-  if (lanes.unroll > 1) nest.Close();
-}
-
-void ForVectors(Nest& nest, const std::string& name, Expr begin, const Expr& end, int width, int unroll,
-                const std::function<void(const Expr&, const Lanes&)>& build) {
-  auto loop = [&](int lanes_width, int parts) {
-    Expr to = WholeSteps(nest, {begin, end}, lanes_width * parts);
-    if (Same(begin, to)) return;
-    Lanes lanes = Lanes::Make(nest.kernel(), lanes_width, parts);
-    VariableId i = nest.Open(name, begin, to, LoopKind::kSerial, lanes.count());
-    build(Variable(i) + lanes.Number(), lanes);
-    nest.Close();
-    begin = to;
-  };
-  if (width > 1 && unroll > 1) loop(width, unroll);
-  if (width > 1) loop(width, 1);
-  loop(1, 1);
-}
-
-int GatheredLoads(const Expr& a, VariableId variable) {
-  int count = 0;
-  VisitOnce(a, [&](const Expr& e) {
-    if (e.op() != ExprOp::kLoad) return;
-    auto stride = Coefficient(e->operands[0], variable);
-    if (!stride || !(stride->IsConstant(0) || stride->IsConstant(1))) ++count;
-  });
-  return count;
-}
 
 size_t InnermostAxis(const Expr& reduce) {
   const Reduction& reduction = *reduce->reduction;
@@ -249,12 +195,12 @@ Expr ReductionLowering::Emit(const Expr& reduce, const Lanes& lanes) {
 }
 
 // Opens loops over all axes but the innermost; gives their number.
-int ReductionLowering::OpenOuterAxes(const Reduction& reduction,
+int ReductionLowering::OpenOuterAxes(const Reduction& reduction, LoopKind loops,
                                      std::vector<std::pair<VariableId, Expr>>* axes) {
   // The variable of each loop is new: one expression may be lowered several times.
   for (size_t i = 0; i + 1 < reduction.axes.size(); ++i) {
     VariableId variable = nest_.Open(nest_.kernel()->variable_names[reduction.axes[i]], Zero(),
-                                     nest_.Place(reduction.extents[i]));
+                                     nest_.Place(reduction.extents[i]), loops);
     axes->emplace_back(reduction.axes[i], Variable(variable));
   }
   return static_cast<int>(reduction.axes.size()) - 1;
@@ -274,15 +220,15 @@ Expr WithInnermostLast(const Expr& reduce) {
 
 }  // namespace
 
-void ReductionLowering::Accumulate(const Expr& reduce, uint32_t buffer, const Lanes& lanes,
-                                   std::span<const std::pair<VariableId, Expr>> axes) {
+void ReductionLowering::Accumulate(const Expr& reduce, uint32_t buffer, const Expr& offset,
+                                   const Lanes& lanes, std::span<const std::pair<VariableId, Expr>> axes) {
   DType dtype = AccumulatorOf(reduce);
   Expr body = Lower(Guarded(Cast(dtype, Substitute(reduce->operands[0], axes)), lanes), lanes);
   ForLanes(nest_, lanes, [&] {
-    Expr so_far = Load(buffer, dtype, lanes.Number());
+    Expr so_far = Load(buffer, dtype, offset + lanes.Number());
     Expr sum = CombineReduced(reduce->reduction->kind, so_far, body);
     if (guards_accumulation_ && lanes.guard.valid()) sum = Select(lanes.guard, sum, so_far);
-    nest_.Add(Store(buffer, lanes.Number(), nest_.Place(sum)));
+    nest_.Add(Store(buffer, offset + lanes.Number(), nest_.Place(sum)));
   });
 }
 
@@ -291,15 +237,23 @@ Expr ReductionLowering::EmitAlongLanes(const Expr& unordered, const Lanes& lanes
   const Reduction& reduction = *reduce->reduction;
   DType dtype = AccumulatorOf(reduce);
   bool has_total = WantsTotal(reduce);
-  uint32_t sums = nest_.Local("sums", dtype, Memory::kRegisters, lanes.count());
+  // One vector of many taps would wait for each addition: taps take turns between a few sums.
+  const bool is_short = IsShort(reduction) && LoadsWide(reduce->operands[0], lanes.lane_variable),
+             takes_turns = is_short && lanes.unroll == 1 && StepsOf(reduction) >= kManyTaps;
+  const int64_t turns = takes_turns ? std::min<int64_t>(kPartialSums, reduction.extents.back()->integer) : 1;
+  const Expr count = IntConstant(lanes.count());
+  uint32_t sums = nest_.Local("sums", dtype, Memory::kRegisters, turns * lanes.count());
   uint32_t totals = has_total ? nest_.Local("totals", DType::kF64, Memory::kRegisters, lanes.count()) : 0;
   auto fill = [&](uint32_t buffer, const Expr& value) {
-    ForLanes(nest_, lanes, [&] { nest_.Add(Store(buffer, lanes.Number(), value)); });
+    for (int64_t turn = 0; turn < (buffer == sums ? turns : 1); ++turn)
+      ForLanes(nest_, lanes,
+               [&] { nest_.Add(Store(buffer, IntConstant(turn) * count + lanes.Number(), value)); });
   };
   if (has_total) fill(totals, FloatConstant(0, DType::kF64));
   if (!has_total) fill(sums, ReductionIdentity(reduction.kind, dtype));
   std::vector<std::pair<VariableId, Expr>> axes;
-  int open = OpenOuterAxes(reduction, &axes);
+  const LoopKind loops = is_short ? LoopKind::kUnrolled : LoopKind::kSerial;
+  int open = OpenOuterAxes(reduction, loops, &axes);
   Expr begin = Zero(), end = nest_.Place(reduction.extents.back());
   if (has_total) {
     VariableId block = nest_.Open("block", Zero(), end, LoopKind::kSerial, kSumBlock);
@@ -307,9 +261,9 @@ Expr ReductionLowering::EmitAlongLanes(const Expr& unordered, const Lanes& lanes
     begin = Variable(block);
     end = nest_.Let("block_end", Min(begin + IntConstant(kSumBlock), end));
   }
-  VariableId k = nest_.Open(nest_.kernel()->variable_names[reduction.axes.back()], begin, end);
+  VariableId k = nest_.Open(nest_.kernel()->variable_names[reduction.axes.back()], begin, end, loops);
   axes.emplace_back(reduction.axes.back(), Variable(k));
-  Accumulate(reduce, sums, lanes, axes);
+  Accumulate(reduce, sums, FloorMod(Variable(k), IntConstant(turns)) * count, lanes, axes);
   nest_.Close();
   if (has_total) {
     ForLanes(nest_, lanes, [&] {
@@ -321,7 +275,11 @@ Expr ReductionLowering::EmitAlongLanes(const Expr& unordered, const Lanes& lanes
   }
   for (int i = 0; i < open; ++i) nest_.Close();
   if (has_total) return Cast(reduce.dtype(), Load(totals, DType::kF64, lanes.Number()));
-  return Cast(reduce.dtype(), Load(sums, dtype, lanes.Number()));
+  Expr sum = Load(sums, dtype, lanes.Number());
+  for (int64_t turn = 1; turn < turns; ++turn)
+    sum = Binary(CombineOf(reduction.kind, dtype), sum,
+                 Load(sums, dtype, IntConstant(turn) * count + lanes.Number()));
+  return Cast(reduce.dtype(), sum);
 }
 
 // Elements [begin, end) of the innermost axis: whole groups of vectors, whole vectors, then single elements
@@ -335,7 +293,7 @@ void ReductionLowering::AccumulateAlongAxis(const Expr& reduce, const Expr& begi
     VariableId k = nest_.Open(name, from, to, LoopKind::kSerial, width * parts);
     Lanes lanes = Lanes::Make(nest_.kernel(), width, parts);
     std::pair<VariableId, Expr> axis(reduction.axes.back(), Variable(k) + lanes.Number());
-    Accumulate(reduce, buffer, lanes, std::span(&axis, 1));
+    Accumulate(reduce, buffer, Zero(), lanes, std::span(&axis, 1));
     nest_.Close();
   };
   Expr from = begin;
@@ -358,7 +316,7 @@ void ReductionLowering::AccumulateAlongAxis(const Expr& reduce, const Expr& begi
   lanes.guard = Less(position, end);
   std::pair<VariableId, Expr> axis(reduction.axes.back(), position);
   guards_accumulation_ = true;
-  Accumulate(reduce, partial, lanes, std::span(&axis, 1));
+  Accumulate(reduce, partial, Zero(), lanes, std::span(&axis, 1));
   guards_accumulation_ = false;
   nest_.Close();
 }
@@ -405,7 +363,7 @@ Expr ReductionLowering::EmitAlongAxis(const Expr& unordered) {
   if (has_total) nest_.Add(Store(total, Zero(), FloatConstant(0, DType::kF64)));
   if (!has_total) clear();
   std::vector<std::pair<VariableId, Expr>> axes;
-  int open = OpenOuterAxes(reduction, &axes);
+  int open = OpenOuterAxes(reduction, LoopKind::kSerial, &axes);
   Expr inner = Reduce(reduction, Substitute(reduce->operands[0], axes), reduce.dtype());
   Expr begin = Zero(), end = nest_.Place(extent);
   int64_t block_size = kSumBlock * width_ * unroll;

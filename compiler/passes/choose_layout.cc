@@ -1,13 +1,16 @@
 // Layout: convolutions compute on channels_last data ([N, spatial..., C]), where vectors run along channels
 // whatever the picture's size. A value that such a convolution makes exists in channels_last form only; nodes
-// that do not care about the order of axes follow it; a node that does gets a transpose back.
+// that do not care about the order of axes follow it; a node that does gets a transpose back. Transposed
+// convolutions become convolutions.
 
+#include <algorithm>
 #include <map>
-#include <numeric>
+#include <set>
 
 #include "compiler/graph/core_op.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
+#include "compiler/passes/transposed_convolution.h"
 
 namespace tvmvm::passes {
 namespace {
@@ -46,7 +49,9 @@ List Permuted(const List& list, int rank) {
 class LayoutChoice {
  public:
   LayoutChoice(ir::Module* module, ir::Function* function)
-      : function_(*function), rewriter_(module, function) {}
+      : function_(*function), rewriter_(module, function) {
+    FindWanted();
+  }
 
   Status Run() {
     for (NodeId id : function_.region(function_.body).nodes) {
@@ -112,6 +117,7 @@ class LayoutChoice {
   bool Convert(const Node& node) {
     if (node.op->kind == OpKind::kConvolution && node.LayoutOf("layout") != ir::Layout::kChannelsLast)
       return ConvertConvolution(node);
+    if (node.op->kind == OpKind::kTransposedConvolution) return ConvertTransposedConvolution(node);
     int rank = 0;
     for (ValueId input : node.inputs)
       if (HasLast(input)) rank = function_.type(input).rank();
@@ -138,14 +144,43 @@ class LayoutChoice {
     return true;
   }
 
+  bool IsDepthwise(const Node& node) const {
+    return node.Int("groups", 1) > 1 && function_.type(node.inputs[1]).dims[1].IsConstant(1);
+  }
+
+  // Values that some convolution will read as channels_last, be it through nodes that follow.
+  void FindWanted() {
+    const std::vector<NodeId>& nodes = function_.region(function_.body).nodes;
+    for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
+      const Node& node = function_.node(*id);
+      const bool convolves = node.op->kind == OpKind::kConvolution,
+                 transposed = node.op->kind == OpKind::kTransposedConvolution;
+      const bool follows = node.outputs.size() == 1 && wanted_.count(node.outputs[0]) != 0 &&
+                           (convolves || node.op->traits.reorder != Reorder::kNever);
+      if (!follows && !transposed && !(convolves && !IsDepthwise(node))) continue;
+      const size_t count = convolves || transposed ? 1 : ir::DataInputs(node);
+      wanted_.insert(node.inputs.begin(),
+                     node.inputs.begin() + static_cast<std::ptrdiff_t>(std::min(count, node.inputs.size())));
+    }
+  }
+
   bool ConvertConvolution(const Node& node) {
     int rank = function_.type(node.inputs[0]).rank();
     if (rank < 3) return false;
+    // What computes each channel for itself has vectors along either axis: it follows what lies around it.
+    if (IsDepthwise(node) && !HasLast(node.inputs[0]) && wanted_.count(node.inputs[0]) == 0) return false;
     NeedFirst(node.inputs[1]);
     Attributes attributes = node.attributes;
     attributes["layout"] = ir::Layout::kChannelsLast;
     Define(node, b().Emit("conv", {Last(node.inputs[0], rank), rewriter_.Map(node.inputs[1])},
                           std::move(attributes)));
+    return true;
+  }
+
+  bool ConvertTransposedConvolution(const Node& node) {
+    NeedFirst(node.inputs[1]);
+    ValueId x = Last(node.inputs[0], function_.type(node.inputs[0]).rank());
+    Define(node, ConvolvePhases(b(), node, x, rewriter_.Map(node.inputs[1])));
     return true;
   }
 
@@ -170,6 +205,7 @@ class LayoutChoice {
 
   ir::Function& function_;
   GraphRewriter rewriter_;
+  std::set<ValueId> wanted_;         // old values that something will want as channels_last
   std::map<ValueId, ValueId> last_;  // old value -> its channels_last form in the new function
 };
 

@@ -71,7 +71,7 @@ class KernelPrinter {
   Value* EmitFloatBinary(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitIntegerBinary(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitComparison(const Expr& e);
-  Value* EmitTailMask(const Expr& e);
+  Value* EmitEdgeMask(const Expr& e);
   Value* EmitDivision(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitDivisionByPowerOfTwo(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitShift(ExprOp op, DType dtype, Value* a, Value* b);
@@ -96,6 +96,8 @@ class KernelPrinter {
   Value* LoadScalar(uint32_t buffer, Value* index, Value* mask);
   Value* LoadWide(uint32_t buffer, Value* base, int lanes, Value* mask);
   Value* LoadGather(uint32_t buffer, Value* index, int lanes, Value* mask);
+  Value* WideBits(uint32_t buffer, Value* base, int lanes, Value* mask);
+  Value* LoadStrided(uint32_t buffer, Value* base, int lanes, int step, Value* mask);
   Value* LoadPacked(uint32_t buffer, Value* index, int lanes, Value* mask);
   void EmitStore(const tensor::Stmt& s);
   void StorePacked(const tensor::Stmt& s, Value* index, Value* value, Value* mask);

@@ -5,6 +5,7 @@
 
 #include "compiler/codegen/llvm/kernel_printer.h"
 #include "compiler/expr/scalar_math.h"
+#include "compiler/loops/lanes.h"
 
 namespace tvmvm::codegen {
 namespace {
@@ -288,25 +289,33 @@ llvm::Value* KernelPrinter::EmitShift(ExprOp op, DType dtype, Value* a, Value* b
   return builder_.CreateSelect(in_range, shifted, zero);
 }
 
-// base + {0, 1, ...} < limit, the mask of a last partial tile: clamp the count once, compare in 32 bits.
-llvm::Value* KernelPrinter::EmitTailMask(const Expr& e) {
-  const Expr &ramp = e->operands[0], &limit = e->operands[1];
-  bool matches = ramp.op() == ExprOp::kRamp && limit.op() == ExprOp::kBroadcast &&
-                 ramp.dtype() == DType::kI64 && tensor::IsIntConstant(ramp->operands[1], 1);
-  if (!matches || (e.op() != ExprOp::kLess && e.op() != ExprOp::kLessEqual)) return nullptr;
-  int lanes = e.lanes();
-  Value* base = Emit(ramp->operands[0]);
-  Value* count = builder_.CreateSub(Emit(limit->operands[0]), base);
-  if (e.op() == ExprOp::kLessEqual) count = builder_.CreateAdd(count, builder_.getInt64(1));
-  Value* most = builder_.getInt64(static_cast<uint64_t>(lanes));
-  count = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, most);
-  count = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, builder_.getInt64(0));
-  Value* wide = Splat(builder_.CreateTrunc(count, builder_.getInt32Ty()), lanes);
-  return builder_.CreateICmpULT(Iota(builder_.getInt32Ty(), lanes), wide);
+// base + {0, step, 2 * step, ...} compared with one limit, as at the edges of tensors: the lanes up to one,
+// or those from it on. Counts them once, compares in 32 bits.
+llvm::Value* KernelPrinter::EmitEdgeMask(const Expr& e) {
+  const bool is_less = e.op() == ExprOp::kLess, is_first = e->operands[0].op() == ExprOp::kRamp;
+  const Expr &ramp = e->operands[is_first ? 0 : 1], &limit = e->operands[is_first ? 1 : 0];
+  const bool matches = ramp.op() == ExprOp::kRamp && limit.op() == ExprOp::kBroadcast &&
+                       ramp.dtype() == DType::kI64 && tensor::IsConstant(ramp->operands[1]) &&
+                       ramp->operands[1]->integer > 0 && ramp->operands[1]->integer <= tensor::kMaxShortStep;
+  if (!matches || (!is_less && e.op() != ExprOp::kLessEqual)) return nullptr;
+  const int lanes = e.lanes();
+  const auto step = static_cast<uint64_t>(ramp->operands[1]->integer);
+  Value* room = builder_.CreateSub(Emit(limit->operands[0]), Emit(ramp->operands[0]));
+  if (is_less != is_first) room = builder_.CreateAdd(room, builder_.getInt64(1));
+  Value* most = builder_.getInt64(step * static_cast<uint64_t>(lanes));
+  room = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, room, most);
+  room = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, room, builder_.getInt64(0));
+  Value* count = builder_.CreateTrunc(room, builder_.getInt32Ty());
+  if (step > 1)
+    count = builder_.CreateUDiv(builder_.CreateAdd(count, builder_.getInt32(static_cast<uint32_t>(step - 1))),
+                                builder_.getInt32(static_cast<uint32_t>(step)));
+  Value* wide = Splat(count, lanes);
+  Value* lane = Iota(builder_.getInt32Ty(), lanes);
+  return is_first ? builder_.CreateICmpULT(lane, wide) : builder_.CreateICmpUGE(lane, wide);
 }
 
 llvm::Value* KernelPrinter::EmitComparison(const Expr& e) {
-  if (Value* mask = EmitTailMask(e)) return mask;
+  if (Value* mask = EmitEdgeMask(e)) return mask;
   DType dtype = e->operands[0].dtype();
   Value *a = Emit(e->operands[0]), *b = Emit(e->operands[1]);
   bool is_signed = IsSignedInteger(dtype), is_float = IsFloat(dtype);

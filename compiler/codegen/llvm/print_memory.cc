@@ -1,11 +1,25 @@
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
+
 #include "compiler/codegen/llvm/kernel_printer.h"
+#include "compiler/loops/lanes.h"
 
 namespace tvmvm::codegen {
 
 using tensor::BufferInfo;
 using tensor::Memory;
+
+namespace {
+
+// The step of a ramp where wide loads and shuffles are cheaper than a load for each lane; else 0.
+int ShortStep(const tensor::Expr& step, int lanes) {
+  for (int short_step = 2; short_step <= std::min<int>(tensor::kMaxShortStep, lanes); ++short_step)
+    if (tensor::IsIntConstant(step, short_step)) return short_step;
+  return 0;
+}
+
+}  // namespace
 
 void KernelPrinter::Allocate(uint32_t buffer) {
   const BufferInfo& info = kernel_.buffers[buffer];
@@ -48,6 +62,8 @@ llvm::Value* KernelPrinter::EmitLoad(const Expr& e) {
         builder_.CreateSub(Emit(index->operands[0]), builder_.getInt64(static_cast<uint64_t>(e.lanes() - 1)));
     return builder_.CreateVectorReverse(LoadWide(e->id, first, e.lanes(), nullptr));
   }
+  int step = index.op() == ExprOp::kRamp ? ShortStep(index->operands[1], e.lanes()) : 0;
+  if (step > 1) return LoadStrided(e->id, Emit(index->operands[0]), e.lanes(), step, mask);
   return LoadGather(e->id, Emit(index), e.lanes(), mask);
 }
 
@@ -71,13 +87,44 @@ llvm::Value* KernelPrinter::LoadScalar(uint32_t buffer, Value* index, Value* mas
 }
 
 llvm::Value* KernelPrinter::LoadWide(uint32_t buffer, Value* base, int lanes, Value* mask) {
-  DType dtype = kernel_.buffers[buffer].dtype;
-  llvm::Type* type = WithLanes(MemoryType(dtype), lanes);
+  return FromMemory(kernel_.buffers[buffer].dtype, WideBits(buffer, base, lanes, mask));
+}
+
+// Elements as they lie in memory; 0 where masked off.
+llvm::Value* KernelPrinter::WideBits(uint32_t buffer, Value* base, int lanes, Value* mask) {
+  llvm::Type* type = WithLanes(MemoryType(kernel_.buffers[buffer].dtype), lanes);
   Value* address = Address(buffer, base);
   llvm::Align alignment = AlignmentOf(buffer);
-  Value* value = mask ? static_cast<Value*>(builder_.CreateMaskedLoad(type, address, alignment, mask,
-                                                                      llvm::Constant::getNullValue(type)))
-                      : builder_.CreateAlignedLoad(type, address, alignment);
+  if (!mask) return builder_.CreateAlignedLoad(type, address, alignment);
+  return builder_.CreateMaskedLoad(type, address, alignment, mask, llvm::Constant::getNullValue(type));
+}
+
+// Every step-th element, as a choice from `step` wide loads. The last one ends with the last element wanted,
+// so that nothing behind it is touched.
+llvm::Value* KernelPrinter::LoadStrided(uint32_t buffer, Value* base, int lanes, int step, Value* mask) {
+  DType dtype = kernel_.buffers[buffer].dtype;
+  Value* nothing = mask ? llvm::Constant::getNullValue(mask->getType()) : nullptr;
+  const int last_begin = step * (lanes - 1) + 1 - lanes;
+  Value* value = nullptr;
+  for (int part = 0; part < step; ++part) {
+    const int begin = std::min(part * lanes, last_begin);
+    Value* at = builder_.CreateAdd(base, builder_.getInt64(static_cast<uint64_t>(begin)));
+    Value* part_mask = nullptr;
+    if (mask) {
+      std::vector<int> wanted;
+      for (int place = begin; place < begin + lanes; ++place)
+        wanted.push_back(place % step == 0 ? place / step : lanes);
+      part_mask = builder_.CreateShuffleVector(mask, nothing, wanted);
+    }
+    Value* wide = WideBits(buffer, at, lanes, part_mask);
+    std::vector<int> choice;
+    for (int lane = 0; lane < lanes; ++lane) {
+      const int place = lane * step - begin;
+      const bool is_here = place >= 0 && place < lanes;
+      choice.push_back(value == nullptr ? (is_here ? place : -1) : is_here ? lanes + place : lane);
+    }
+    value = builder_.CreateShuffleVector(value == nullptr ? wide : value, wide, choice);
+  }
   return FromMemory(dtype, value);
 }
 

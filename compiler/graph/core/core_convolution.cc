@@ -142,7 +142,11 @@ Expected<std::vector<Type>> InferConvTranspose(const InferContext& context) {
     return MakeError(Code::kInvalidArgument,
                      fmt::format("the data {} has {} channels, weights {} want {}", x.ToString(),
                                  x.dims[1].ToString(), w.ToString(), w.dims[0].ToString()));
-  Dims dims{x.dims[0], w.dims[1] * Dim(context.node.Int("groups", 1))};
+  const int64_t groups = context.node.Int("groups", 1);
+  if (x.dims[1].is_constant() && x.dims[1].value() % groups != 0)
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("{} channels do not divide into {} groups", x.dims[1].value(), groups));
+  Dims dims{x.dims[0], w.dims[1] * Dim(groups)};
   for (const Dim& dim : context.node.DimList("dims")) dims.push_back(dim);
   return std::vector<Type>{Type::Tensor(DTypeOr(context.node, x.dtype), std::move(dims))};
 }

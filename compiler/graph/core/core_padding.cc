@@ -41,14 +41,17 @@ Expected<std::vector<Type>> InferPad(const InferContext& context) {
 
 Expr Clamp(const Expr& i, const Expr& size) { return Max(Min(i, size - IntConstant(1)), IntConstant(0)); }
 
-// The source coordinate of an axis for the modes without a value.
+// The source coordinate of an axis for the modes without a value. That of most elements is their own.
 Expr SourceIndex(std::string_view mode, const Expr& i, const Expr& size) {
-  if (mode == "wrap") return FloorMod(i, size);
   if (mode == "edge") return Clamp(i, size);
-  // Reflection without repeating the edge has period 2 * (size - 1); one element alone repeats.
-  Expr period = Max((size - IntConstant(1)) * IntConstant(2), IntConstant(1));
-  Expr phase = FloorMod(i, period);
-  return Clamp(Select(Less(phase, size), phase, period - phase), size);
+  Expr outside = FloorMod(i, size);
+  if (mode == "reflect") {
+    // Reflection without repeating the edge has period 2 * (size - 1); one element alone repeats.
+    Expr period = Max((size - IntConstant(1)) * IntConstant(2), IntConstant(1));
+    Expr phase = FloorMod(i, period);
+    outside = Clamp(Select(Less(phase, size), phase, period - phase), size);
+  }
+  return Select(And(LessEqual(IntConstant(0), i), Less(i, size)), i, outside);
 }
 
 Expr PadElement(ElementContext& context, std::span<const Expr> index) {

@@ -8,6 +8,7 @@
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
+#include "compiler/loops/cut_range.h"
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/collapse_axes.h"
@@ -84,10 +85,11 @@ class PullKernel {
     if (!inner_is_vector_) return;
     VariableId inner = variables_[axes_.back()];
     int across = 0, along = 0;
-    for (const Expr& root : roots_) {
+    for (const Expr& root : InsideOf(inner, dims_[axes_.back()], roots_).roots) {
       VisitOnce(root, [&](const Expr& e) {
         if (e.op() != ExprOp::kReduce || e->reduction->axes.empty() || !DependsOn(e, inner)) return;
         has_inner_reduction_ = true;
+        if (IsShort(*e->reduction)) return;
         across += GatheredLoads(e->operands[0], inner);
         along += GatheredLoads(e->operands[0], e->reduction->axes[InnermostAxis(e)]);
       });
@@ -135,46 +137,115 @@ class PullKernel {
     return Variable(nest_.Open(name, range.begin, range.end));
   }
 
-  // The innermost loops: groups of vectors, vectors, single elements.
+  // The innermost loops. Rows of windows that lie inside along all other axes have loops of their own.
   void BuildRow(const std::vector<std::pair<VariableId, Expr>>& bound) {
+    std::vector<Expr> inside = roots_;
+    Expr condition = BoolConstant(true);
+    for (size_t i = 0; has_inner_reduction_ && i + 1 < axes_.size(); ++i) {
+      const Dim& extent = dims_[axes_[i]];
+      Inside along = InsideOf(variables_[axes_[i]], extent, std::move(inside));
+      inside = std::move(along.roots);
+      if (!along.begin.IsConstant(0))
+        condition = And(condition, LessEqual(DimValue(along.begin), coordinates_[axes_[i]]));
+      if (!(along.end == extent))
+        condition = And(condition, Less(coordinates_[axes_[i]], DimValue(along.end)));
+    }
+    condition = nest_.Let("is_inside", Substitute(condition, bound));
+    if (IsConstant(condition)) return BuildRow(inside, bound);
+    nest_.OpenIf(condition);
+    BuildRow(inside, bound);
+    nest_.Close();
+    nest_.OpenIf(Unary(ExprOp::kNot, condition));
+    BuildRow(roots_, bound);
+    nest_.Close();
+  }
+
+  void BuildRow(const std::vector<Expr>& elements, const std::vector<std::pair<VariableId, Expr>>& bound) {
     ReductionLowering reductions(&nest_, width_);
     std::vector<Expr> roots, places;
-    for (size_t i = 0; i < roots_.size(); ++i) {
-      roots.push_back(Substitute(roots_[i], bound));
+    for (const Expr& element : elements) {
+      roots.push_back(Substitute(element, bound));
       places.push_back(Substitute(FlatIndex(dims_, coordinates_), bound));
     }
     if (axes_.empty()) return StoreElements(reductions, roots, places, Lanes{});
     VariableId inner = variables_[axes_.back()];
-    Expr from = inner_range_.begin, end = inner_range_.end;
-    auto store = [&](const Expr& position, const Lanes& lanes) {
-      std::pair<VariableId, Expr> here(inner, position);
-      std::vector<Expr> elements, targets;
-      for (size_t r = 0; r < roots.size(); ++r) {
-        elements.push_back(Guarded(Substitute(roots[r], std::span(&here, 1)), lanes));
-        targets.push_back(Substitute(places[r], std::span(&here, 1)));
-      }
-      StoreElements(reductions, elements, targets, lanes);
-    };
+    if (BuildWindows(reductions, inner, roots, places)) return;
+    const Dim& extent = dims_[axes_.back()];
+    for (Piece& piece : CutRange(nest_, inner, inner_range_, extent, std::move(roots)))
+      BuildPiece(reductions, inner, piece, places);
+  }
+
+  // Windows that reach beyond the edges of a row: whole vectors in the middle need no conditions, masked ones
+  // before and behind them do the rest.
+  bool BuildWindows(ReductionLowering& reductions, VariableId inner, const std::vector<Expr>& roots,
+                    const std::vector<Expr>& places) {
+    const int width = static_cast<int>(std::min<int64_t>(width_, WidestUseful()));
+    const Dim& extent = dims_[axes_.back()];
+    Inside middle = InsideOf(inner, extent, roots);
+    const bool has_edges = !middle.begin.IsConstant(0) || !(middle.end == extent);
+    std::vector<Expr> masked = MaskedAtEdges(inner, roots);
+    if (!has_inner_reduction_ || !inner_is_vector_ || width == 1 || !has_edges || !SuitsMasks(masked, inner))
+      return false;
+    const Expr begin = inner_range_.begin, end = inner_range_.end, step = IntConstant(width);
+    Expr before = Max(DimValue(middle.begin) - begin, IntConstant(0));
+    Expr from = nest_.Let("middle", Min(begin + FloorDiv(before + step - IntConstant(1), step) * step, end));
+    Expr last = Max(Min(DimValue(middle.end), end), from);
+    Expr to = WholeSteps(nest_, {from, last}, width);
+    BuildPiece(reductions, inner, {{from, to}, std::move(middle.roots)}, places);
+    Expr side = Variable(nest_.Open("side", IntConstant(0), IntConstant(2)));
+    Expr is_first = Equal(side, IntConstant(0));
+    Expr edge = nest_.Let("edge", Select(is_first, begin, to));
+    Expr edge_end = nest_.Let("edge_end", Select(is_first, from, end));
+    Expr first = Variable(nest_.Open("first", edge, edge_end, LoopKind::kSerial, width));
+    StoreGuarded(reductions, inner, masked, places, first, edge_end, width);
+    nest_.Close();
+    nest_.Close();
+    return true;
+  }
+
+  // One vector of elements from `from` on, up to `end`.
+  void StoreGuarded(ReductionLowering& reductions, VariableId inner, const std::vector<Expr>& roots,
+                    const std::vector<Expr>& places, const Expr& from, const Expr& end, int width) {
+    Lanes lanes = Lanes::Make(nest_.kernel(), width, 1);
+    const Expr position = from + lanes.Number();
+    lanes.guard = Less(position, end);
+    StoreAt(reductions, inner, roots, places, position, lanes);
+  }
+
+  void StoreAt(ReductionLowering& reductions, VariableId inner, const std::vector<Expr>& roots,
+               const std::vector<Expr>& places, const Expr& position, const Lanes& lanes) {
+    std::pair<VariableId, Expr> here(inner, position);
+    std::vector<Expr> elements, targets;
+    for (size_t r = 0; r < places.size(); ++r) {
+      elements.push_back(Guarded(Substitute(roots[r], std::span(&here, 1)), lanes));
+      targets.push_back(Substitute(places[r], std::span(&here, 1)));
+    }
+    StoreElements(reductions, elements, targets, lanes);
+  }
+
+  // Groups of vectors, vectors, single elements.
+  void BuildPiece(ReductionLowering& reductions, VariableId inner, const Piece& piece,
+                  const std::vector<Expr>& places) {
+    Expr from = piece.range.begin;
+    const Expr& end = piece.range.end;
     auto loop = [&](const Expr& to, int width, int unroll) {
       if (Same(from, to)) return;
       Lanes lanes = Lanes::Make(nest_.kernel(), width, unroll);
       VariableId i = nest_.Open(fmt::format("i{}", axes_.back()), from, to, LoopKind::kSerial, lanes.count());
-      store(Variable(i) + lanes.Number(), lanes);
+      StoreAt(reductions, inner, piece.roots, places, Variable(i) + lanes.Number(), lanes);
       nest_.Close();
       from = to;
     };
     int width = std::min<int64_t>(width_, WidestUseful());
+    if (piece.is_edge) return loop(end, 1, 1);
     if (inner_is_vector_ && width > 1) {
       if (has_inner_reduction_) loop(WholeSteps(nest_, {from, end}, 4 * width), width, 4);
       loop(WholeSteps(nest_, {from, end}, width), width, 1);
     }
-    if (!inner_is_vector_ || width == 1 || !SuitsMasks(roots, inner)) return loop(end, 1, 1);
+    if (!inner_is_vector_ || width == 1 || !SuitsMasks(piece.roots, inner)) return loop(end, 1, 1);
     if (Same(from, end)) return;
     nest_.OpenIf(Less(from, end));
-    Lanes lanes = Lanes::Make(nest_.kernel(), width, 1);
-    Expr position = from + lanes.Number();
-    lanes.guard = Less(position, end);
-    store(position, lanes);
+    StoreGuarded(reductions, inner, piece.roots, places, from, end, width);
     nest_.Close();
   }
 

@@ -16,8 +16,6 @@ using tensor::Memory;
 using tensor::Store;
 using tensor::Variable;
 
-constexpr int kMostPasses = 40;  // runs of 2^40 elements
-
 Dim CountOf(const Node& node) {
   const Attribute* attribute = node.Find("k");
   const Dim* k = attribute ? std::get_if<Dim>(attribute) : nullptr;
@@ -40,81 +38,273 @@ Expected<std::vector<Type>> InferTopK(const InferContext& context) {
   return std::vector<Type>{Type::Tensor(type.dtype, dims), Type::Tensor(DType::kI64, dims)};
 }
 
-// A stable merge sort of positions, bottom up, one row at a grid point. Scratch: two rows of positions, which
-// passes swap.
-Expected<tensor::StmtPtr> TopKLoops(LoopContext& context) {
-  const Node& node = context.node();
-  const Type& type = context.input_type(0);
-  AxisSplit split = SplitAt(type.dims, Dim(node.Int("axis")));
-  bool wants_largest = node.Int("largest", 1) != 0;
-  Expr size = DimValue(split.size), inner = DimValue(split.inner), k = DimValue(CountOf(node));
-  tensor::LoopKernel& kernel = context.kernel();
-  tensor::Nest nest(&kernel);
-  Expr row = Variable(nest.Grid(0, "row", split.outer * split.inner));
-  Expr outer = nest.Let("outer", FloorDiv(row, DimValue(Max(split.inner, 1))));
-  Expr column = nest.Let("column", FloorMod(row, DimValue(Max(split.inner, 1))));
-  auto element = [&](const Expr& position) {
-    return context.Load(0, FlatPosition(type, (outer * size + position) * inner + column));
-  };
-  kernel.scratch_bytes = CeilDiv(split.size * 16, 64) * 64;
-  uint32_t order = kernel.AddLocal("order", DType::kI64, Memory::kScratch, 0, IntConstant(0));
-  nest.Add(tensor::Allocate(order));
-  uint32_t heads = nest.Local("heads", DType::kI64, Memory::kLocal, 2);
-  uint32_t source = nest.Local("source", DType::kI64, Memory::kLocal, 1);  // where the row in order begins
-  auto position_at = [&](const Expr& i) { return tensor::Load(order, DType::kI64, i); };
-  auto head = [&](int side) { return tensor::Load(heads, DType::kI64, IntConstant(side)); };
-  Expr zero = IntConstant(0), one = IntConstant(1), two = IntConstant(2);
+// Which unsigned number has the order of the elements: the first ones wanted have the smallest numbers.
+class SortKey {
+ public:
+  SortKey(DType element, bool wants_largest) : element_(element), wants_largest_(wants_largest) {
+    const bool is_wide = DTypeBits(element) > 32;
+    type_ = is_wide ? DType::kU64 : DType::kU32;
+    computed_ = IsFloat(element)           ? (is_wide ? DType::kF64 : DType::kF32)
+                : IsSignedInteger(element) ? (is_wide ? DType::kI64 : DType::kI32)
+                                           : type_;
+  }
 
-  Expr i = Variable(nest.Open("i", zero, size));
-  nest.Add(Store(order, i, i));
-  nest.Close();
-  nest.Add(Store(source, zero, zero));
-  Expr pass = Variable(nest.Open("pass", zero, IntConstant(kMostPasses)));
-  Expr width = nest.Let("width", Binary(ExprOp::kShiftLeft, one, pass));
-  nest.OpenIf(Less(width, size));
-  Expr from = nest.Let("from", tensor::Load(source, DType::kI64, zero));
-  Expr to = nest.Let("to", size - from);
-  Expr runs = nest.Let("runs", FloorDiv(size + width * two - one, width * two));
-  Expr run = Variable(nest.Open("run", zero, runs));
-  Expr begin = nest.Let("begin", run * width * two);
-  Expr middle = nest.Let("middle", Min(begin + width, size));
-  Expr end = nest.Let("end", Min(begin + width * two, size));
-  nest.Add(Store(heads, zero, begin));
-  nest.Add(Store(heads, one, middle));
-  Expr place = Variable(nest.Open("place", begin, end));
-  Expr left = nest.Let("left", head(0)), right = nest.Let("right", head(1));
-  Expr last = size - one;
-  Expr left_position = nest.Let("left_position", position_at(from + Min(left, last)));
-  Expr right_position = nest.Let("right_position", position_at(from + Min(right, last)));
-  Expr left_value = nest.Let("left_value", element(left_position)),
-       right_value = nest.Let("right_value", element(right_position));
-  Expr right_first = wants_largest ? Less(left_value, right_value) : Less(right_value, left_value);
-  Expr takes_right = Or(LessEqual(middle, left), And(Less(right, end), right_first));
-  takes_right = nest.Let("takes_right", takes_right);
-  nest.Add(Store(order, to + place, Select(takes_right, right_position, left_position)));
-  nest.Add(Store(heads, zero, left + Select(takes_right, zero, one)));
-  nest.Add(Store(heads, one, right + Select(takes_right, one, zero)));
-  nest.Close();  // place
-  nest.Close();  // run
-  nest.Add(Store(source, zero, to));
-  nest.Close();  // condition
-  nest.Close();  // pass
+  DType type() const { return type_; }
+  int bits() const { return DTypeBits(type_); }
 
-  Expr sorted = nest.Let("sorted", tensor::Load(source, DType::kI64, zero));
-  Expr n = Variable(nest.Open("n", zero, Min(k, size)));
-  Expr found = nest.Let("found", position_at(sorted + n));
-  Expr target = (outer * k + n) * inner + column;
-  nest.Add(context.Store(0, FlatPosition(context.output_type(0), target), element(found)));
-  nest.Add(context.Store(1, FlatPosition(context.output_type(1), target), found));
-  nest.Close();
-  return nest.Finish();
-}
+  Expr Of(const Expr& element) const {
+    Expr value = tensor::Cast(computed_, element), key = value;
+    if (IsFloat(computed_)) {
+      Expr zero = tensor::Constant(computed_, 0);
+      const DType integer = bits() == 64 ? DType::kI64 : DType::kI32;
+      Expr number = Select(Equal(value, zero), zero, value);  // -0 is 0
+      Expr sign =
+          Binary(ExprOp::kShiftRight, tensor::Bitcast(integer, number), IntConstant(bits() - 1, integer));
+      Expr flipped = Binary(ExprOp::kOr, tensor::Bitcast(type_, sign), SignBit());
+      key = Binary(ExprOp::kXor, tensor::Bitcast(type_, number), flipped);
+      key = Select(Unary(ExprOp::kIsNan, value), Ones(), key);  // beyond infinity
+    } else if (IsSignedInteger(computed_)) {
+      key = Binary(ExprOp::kXor, tensor::Bitcast(type_, value), SignBit());
+    }
+    return wants_largest_ ? Unary(ExprOp::kNot, key) : key;
+  }
 
-// Every pass looks at all elements, and waits for most of them.
+ private:
+  Expr SignBit() const { return IntConstant(bits() == 64 ? INT64_MIN : int64_t{1} << 31, type_); }
+  Expr Ones() const { return IntConstant(bits() == 64 ? -1 : (int64_t{1} << 32) - 1, type_); }
+
+  DType element_, type_, computed_;
+  bool wants_largest_;
+};
+
+constexpr int64_t kChunk = 256;     // elements that are looked at before the candidates are
+constexpr int64_t kDigitBits = 8;   // of a key, sorted by at once
+constexpr int64_t kFewToSort = 24;  // by insertion
+
+// Candidates are collected in a buffer of several times k. When it is full it is sorted, the first k stay,
+// and from then on whatever is not before the last of them is passed over, whole vectors at a time. Sorting
+// is by digits from the last (radix sort), which keeps equal ones in order. One row at a grid point.
+class TopKLoops {
+ public:
+  explicit TopKLoops(LoopContext& context)
+      : context_(context),
+        type_(context.input_type(0)),
+        split_(SplitAt(type_.dims, Dim(context.node().Int("axis")))),
+        key_(type_.dtype, context.node().Int("largest", 1) != 0),
+        width_(split_.inner.IsConstant(1) ? LanesOf(context.target(), type_.dtype) : 1),
+        nest_(&context.kernel()) {}
+
+  tensor::StmtPtr Build() {
+    const Dim count = Min(CountOf(context_.node()), split_.size);
+    k_ = DimValue(count);
+    size_ = DimValue(split_.size);
+    inner_ = DimValue(split_.inner);
+    Expr row = Variable(nest_.Grid(0, "row", split_.outer * split_.inner));
+    outer_ = nest_.Let("outer", FloorDiv(row, DimValue(Max(split_.inner, 1))));
+    column_ = nest_.Let("column", FloorMod(row, DimValue(Max(split_.inner, 1))));
+    AllocateBuffers(Capacity(split_.size, count));
+
+    Expr chunks = DimValue(Select(Equal(count, 0), 0, CeilDiv(split_.size, Dim(kChunk))));
+    Expr chunk = Variable(nest_.Open("chunk", IntConstant(0), chunks));
+    Expr begin = nest_.Let("begin", chunk * IntConstant(kChunk));
+    Expr end = nest_.Let("end", Min(begin + IntConstant(kChunk), size_));
+    Collect(begin, end);
+    Expr full = Less(DimValue(Capacity(split_.size, count)), Get(count_));
+    nest_.OpenIf(Or(LessEqual(size_, end), full));
+    Sort();
+    KeepFirst();
+    nest_.Close();
+    nest_.Close();
+    StoreFirst();
+    return nest_.Finish();
+  }
+
+  // How many candidates make it worth while to sort them.
+  static Dim Capacity(const Dim& size, const Dim& count) { return Min(size, count * 4 + Dim(kChunk)); }
+
+ private:
+  Expr Zero() const { return IntConstant(0); }
+  Expr One() const { return IntConstant(1); }
+
+  // --- state of a row: numbers in memory ---
+  uint32_t Number(const char* name, DType type = DType::kI64) {
+    return nest_.Local(name, type, Memory::kLocal, 1);
+  }
+  Expr Get(uint32_t number, DType type = DType::kI64) const { return tensor::Load(number, type, Zero()); }
+  void Set(uint32_t number, const Expr& value) { nest_.Add(Store(number, Zero(), value)); }
+
+  // Two rows each of keys and positions, which passes of the sort swap.
+  void AllocateBuffers(const Dim& capacity) {
+    tensor::LoopKernel& kernel = context_.kernel();
+    const Dim places = capacity + Dim(kChunk);
+    const Dim key_bytes = CeilDiv(places * Dim(2 * key_.bits() / 8), 64) * 64;
+    kernel.scratch_bytes = key_bytes + CeilDiv(places * 16, 64) * 64;
+    places_ = DimValue(places);
+    keys_ = kernel.AddLocal("keys", key_.type(), Memory::kScratch, 0, Zero());
+    positions_ = kernel.AddLocal("positions", DType::kI64, Memory::kScratch, 0, DimValue(key_bytes));
+    for (uint32_t buffer : {keys_, positions_}) nest_.Add(tensor::Allocate(buffer));
+    bins_ = nest_.Local("bins", DType::kI32, Memory::kLocal, 1 << kDigitBits);
+    count_ = Number("count");
+    base_ = Number("base");
+    is_closed_ = Number("is_closed");
+    last_ = Number("last", key_.type());
+    for (uint32_t number : {count_, base_, is_closed_}) Set(number, Zero());
+    Set(last_, IntConstant(0, key_.type()));
+  }
+
+  Expr ElementAt(const Expr& position) {
+    return context_.Load(0, FlatPosition(type_, (outer_ * size_ + position) * inner_ + column_));
+  }
+  Expr KeyAt(const Expr& place) const { return tensor::Load(keys_, key_.type(), place); }
+  Expr PositionAt(const Expr& place) const { return tensor::Load(positions_, DType::kI64, place); }
+
+  // --- one chunk ---
+  void Collect(const Expr& begin, const Expr& end) {
+    Expr is_open = nest_.Let("is_open", Equal(Get(is_closed_), Zero()));
+    Expr last = nest_.Let("last", Get(last_, key_.type()));
+    auto take = [&](const Expr& position) {
+      Expr key = nest_.Let("key", key_.Of(ElementAt(position)));
+      nest_.OpenIf(Or(is_open, Less(key, last)));
+      Expr place = nest_.Let("place", Get(base_) + Get(count_));
+      nest_.Add(Store(keys_, place, key));
+      nest_.Add(Store(positions_, place, position));
+      Set(count_, Get(count_) + One());
+      nest_.Close();
+    };
+    Expr whole = WholeSteps(nest_, {begin, end}, width_);
+    if (width_ > 1) {
+      Expr first = Variable(nest_.Open("first", begin, whole, tensor::LoopKind::kSerial, width_));
+      tensor::Reduction any{.kind = tensor::ReduceKind::kOr, .accumulator = DType::kBool};
+      any.axes = {nest_.kernel()->NewVariable("lane")};
+      any.extents = {IntConstant(width_)};
+      Expr key = key_.Of(ElementAt(first + Variable(any.axes[0])));
+      Expr is_before = Reduce(std::move(any), Less(key, last), DType::kBool);
+      tensor::ReductionLowering reductions(&nest_, width_);
+      nest_.OpenIf(Or(is_open, reductions.Lower(is_before, {})));
+      take(Variable(nest_.Open("position", first, first + IntConstant(width_))));
+      nest_.Close();
+      nest_.Close();
+      nest_.Close();
+    }
+    if (Same(whole, end) && width_ > 1) return;
+    take(Variable(nest_.Open("position", width_ > 1 ? whole : begin, end)));
+    nest_.Close();
+  }
+
+  // --- the candidates in order ---
+  void Sort() {
+    Expr count = nest_.Let("candidates", Get(count_));
+    nest_.OpenIf(LessEqual(count, IntConstant(kFewToSort)));
+    Insert(count);
+    nest_.Close();
+    nest_.OpenIf(Less(IntConstant(kFewToSort), count));
+    Expr shift = Variable(
+        nest_.Open("shift", Zero(), IntConstant(key_.bits()), tensor::LoopKind::kSerial, kDigitBits));
+    SortByDigit(count, shift);
+    nest_.Close();
+    nest_.Close();
+  }
+
+  // Whatever comes first changes places with whatever stands in its place, up to its own.
+  void Insert(const Expr& count) {
+    Expr base = nest_.Let("base", Get(base_));
+    Expr i = Variable(nest_.Open("i", One(), count)), j = Variable(nest_.Open("j", Zero(), i));
+    Expr here = nest_.Let("here", base + i), there = nest_.Let("there", base + j);
+    Expr key = nest_.Let("key", KeyAt(here)), other = nest_.Let("other", KeyAt(there));
+    Expr position = nest_.Let("position", PositionAt(here)),
+         other_position = nest_.Let("other_position", PositionAt(there));
+    Expr swaps =
+        nest_.Let("swaps", Or(Less(key, other), And(Equal(key, other), Less(position, other_position))));
+    nest_.Add(Store(keys_, here, Select(swaps, other, key)));
+    nest_.Add(Store(keys_, there, Select(swaps, key, other)));
+    nest_.Add(Store(positions_, here, Select(swaps, other_position, position)));
+    nest_.Add(Store(positions_, there, Select(swaps, position, other_position)));
+    nest_.Close();
+    nest_.Close();
+  }
+
+  Expr Digit(const Expr& key, const Expr& shift) const {
+    Expr shifted = Binary(ExprOp::kShiftRight, key, tensor::Cast(key_.type(), shift));
+    return tensor::Cast(DType::kI64,
+                        Binary(ExprOp::kAnd, shifted, IntConstant((1 << kDigitBits) - 1, key_.type())));
+  }
+
+  void SortByDigit(const Expr& count, const Expr& shift) {
+    auto bin = [&](const Expr& digit) { return tensor::Load(bins_, DType::kI32, digit); };
+    const Expr digits = IntConstant(1 << kDigitBits), one = IntConstant(1, DType::kI32);
+    Expr from = nest_.Let("from", Get(base_));
+    Expr cleared = Variable(nest_.Open("digit", Zero(), digits));
+    nest_.Add(Store(bins_, cleared, IntConstant(0, DType::kI32)));
+    nest_.Close();
+    Expr i = Variable(nest_.Open("i", Zero(), count));
+    Expr digit = nest_.Let("digit", Digit(KeyAt(from + i), shift));
+    nest_.Add(Store(bins_, digit, bin(digit) + one));
+    nest_.Close();
+    // Nothing is to be done where all have one digit.
+    Expr in_first = nest_.Let("in_first", bin(Digit(KeyAt(from), shift)));
+    nest_.OpenIf(Less(tensor::Cast(DType::kI64, in_first), count));
+    Expr to = nest_.Let("to", places_ - from);
+    uint32_t before = Number("before", DType::kI32);
+    Set(before, IntConstant(0, DType::kI32));
+    Expr summed = Variable(nest_.Open("digit", Zero(), digits));
+    Expr own = nest_.Let("own", bin(summed)), sum = nest_.Let("sum", Get(before, DType::kI32));
+    nest_.Add(Store(bins_, summed, sum));
+    Set(before, sum + own);
+    nest_.Close();
+    Expr moved = Variable(nest_.Open("i", Zero(), count));
+    Expr key = nest_.Let("key", KeyAt(from + moved));
+    Expr position = nest_.Let("position", PositionAt(from + moved));
+    Expr its_digit = nest_.Let("digit", Digit(key, shift));
+    Expr place = nest_.Let("place", bin(its_digit));
+    nest_.Add(Store(bins_, its_digit, place + one));
+    Expr target = nest_.Let("target", to + tensor::Cast(DType::kI64, place));
+    nest_.Add(Store(keys_, target, key));
+    nest_.Add(Store(positions_, target, position));
+    nest_.Close();
+    Set(base_, to);
+    nest_.Close();
+  }
+
+  void KeepFirst() {
+    nest_.OpenIf(LessEqual(k_, Get(count_)));
+    Set(last_, KeyAt(Get(base_) + k_ - One()));
+    Set(is_closed_, One());
+    Set(count_, k_);
+    nest_.Close();
+  }
+
+  void StoreFirst() {
+    Expr n = Variable(nest_.Open("n", Zero(), k_));
+    Expr position = nest_.Let("found", PositionAt(Get(base_) + n));
+    Expr target = (outer_ * k_ + n) * inner_ + column_;
+    nest_.Add(context_.Store(0, FlatPosition(context_.output_type(0), target), ElementAt(position)));
+    nest_.Add(context_.Store(1, FlatPosition(context_.output_type(1), target), position));
+    nest_.Close();
+  }
+
+  LoopContext& context_;
+  const Type& type_;
+  AxisSplit split_;
+  SortKey key_;
+  int width_;
+  tensor::Nest nest_;
+  Expr k_, size_, inner_, outer_, column_;
+  Expr places_;  // in one of the two rows
+  uint32_t keys_ = 0, positions_ = 0, bins_ = 0;
+  uint32_t count_ = 0, base_ = 0;      // the candidates, and where they begin
+  uint32_t is_closed_ = 0, last_ = 0;  // whether k are known, and the key of the last of them
+};
+
+Expected<tensor::StmtPtr> BuildTopK(LoopContext& context) { return TopKLoops(context).Build(); }
+
+// Every element is looked at; those that are sorted are moved once for each digit.
 std::vector<Work> TopKWork(const WorkContext& context) {
   const Dim& size = SplitAt(context.inputs[0].dims, Dim(context.node.Int("axis"))).size;
-  const Dim passes = Select(Less(size, 1 << 6), 6, Select(Less(size, 1 << 12), 12, 20));
-  return {{ElementsOf(context.inputs[0]) * passes * Dim(4 * kScalarStep), BytesOnce(context)}};
+  const int64_t passes = SortKey(context.inputs[0].dtype, true).bits() / kDigitBits;
+  const Dim sorted = TopKLoops::Capacity(size, CountOf(context.node));
+  const Dim rows = FloorDiv(ElementsOf(context.inputs[0]), Max(size, 1));
+  return {{ElementsOf(context.inputs[0]) * 8 + rows * sorted * Dim(passes * 2 * kScalarStep),
+           BytesOnce(context)}};
 }
 
 constexpr CoreOp kRows[] = {
@@ -123,7 +313,7 @@ constexpr CoreOp kRows[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferTopK,
-     .loops = TopKLoops,
+     .loops = BuildTopK,
      .work = TopKWork,
      .meaning =
          "the k largest or smallest elements along `axis` and their indices, in order; equal ones by index",

@@ -104,6 +104,11 @@ TransposedGeometry TransposedOutput(OnnxContext& c, const Dims& spatial, const D
     Dim full = (spatial[i] - Dim(1)) * Dim(geometry.strides[i]) + Dim(extra[i]) +
                WindowExtent(kernel[i], geometry.dilations[i]);
     if (wanted.empty() && !same) {
+      const auto all = full.constant(), low = geometry.low[i].constant(), high = geometry.high[i].constant();
+      if (all && low && high && (*low > *all || *high > *all || *low < -*all || *high < -*all))
+        c.b.Fail(Code::kInvalidArgument,
+                 fmt::format("pads {} and {} for spatial axis {}, of {} elements without them", *low, *high,
+                             i, *all));
       result.low.push_back(geometry.low[i]);
       result.dims.push_back(full - geometry.low[i] - geometry.high[i]);
       continue;

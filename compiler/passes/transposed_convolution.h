@@ -1,0 +1,15 @@
+// Transposed convolutions as convolutions: an output of stride s belongs to one of s phases, and those of one
+// phase are a convolution of stride 1 with every s-th tap. All phases together are one convolution, whose
+// channels are then put side by side (sub-pixel convolution, Shi et al. 2016).
+#pragma once
+
+#include "compiler/graph/graph.h"
+#include "compiler/graph/op_builder.h"
+
+namespace tvmvm::passes {
+
+// The result of `node`, a transposed convolution, in channels_last form, of `x` [N, spatial..., C] in that
+// form and of its weights [C, M/groups, k...].
+ir::ValueId ConvolvePhases(ir::OpBuilder& builder, const ir::Node& node, ir::ValueId x, ir::ValueId weights);
+
+}  // namespace tvmvm::passes
