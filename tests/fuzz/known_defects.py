@@ -116,6 +116,27 @@ def pads_differ_as_pairs(step, version):
     return list(zip(pads[:axes], pads[axes:])) != list(zip(pads[::2], pads[1::2]))
 
 
+def pads_a_single_axis(step, version):
+    return len(windows(step)) == 1 and any(step.attributes.get("pads", []))
+
+
+def symmetric_positions_tie(step, version):
+    """Half-pixel positions that lie on an element or between two, where rounding of the scale decides."""
+    if step.attributes.get("coordinate_transformation_mode") != "half_pixel_symmetric" or step.attributes.get("mode", "nearest") != "nearest":
+        return False
+    given = [operand.value for operand in step.operands[2:] if isinstance(operand.value, np.ndarray) and operand.value.size]
+    if not given:
+        return False
+    shape = step.operands[0].value.shape
+    axes = step.attributes.get("axes", range(len(shape)))
+    for axis, wanted in zip(axes, given[-1]):
+        size = shape[axis]
+        count = int(wanted) if given[-1].dtype.kind == "i" else int(size * float(wanted))
+        if count != size and any(((2 * x + 1) * size - count) % count == 0 for x in range(count)):
+            return True
+    return False
+
+
 def hardly_deviates(step, version):
     """Some group of numbers whose deviation is not far above 1e-9."""
     value = step.operands[0].value.astype(np.float64)
@@ -200,7 +221,8 @@ DEFECTS = [
     Defect("RNN GRU LSTM", RUNTIME, "keeps the state of f16 in f32, where activations without bound do not overflow",
            lambda step, version: step.operands[0].value.dtype == np.float16
            and UNBOUNDED.intersection(name.lower() for name in step.attributes.get("activations", []))),
-    Defect("MaxPool", EVALUATOR, "takes pads for pairs, one of each axis", pads_differ_as_pairs),
+    Defect("MaxPool AveragePool", EVALUATOR, "takes pads for pairs, one of each axis", pads_differ_as_pairs),
+    Defect("MaxPool", EVALUATOR, "pads of a single axis do not count for the result's shape", pads_a_single_axis),
     Defect("LpPool AveragePool", EVALUATOR, "with VALID pads dilations do not count for the result's shape",
            lambda step, version: step.attributes.get("auto_pad") == "VALID" and any(d != 1 for d in step.attributes.get("dilations", []))),
     Defect("MaxPool", EVALUATOR, "gives 0 for windows of padding alone", has_window_of_padding),
@@ -293,6 +315,7 @@ DEFECTS = [
            or (step.attributes.get("n_targets", 1) > 1 and "base_values" in step.attributes)),
     Defect("Resize", EVALUATOR, "asks for the size before it is rounded, and takes whole positions for the ones below",
            lambda step, version: step.attributes.get("coordinate_transformation_mode") in ("pytorch_half_pixel", "half_pixel_symmetric")),
+    Defect("Resize", RUNTIME, "symmetric positions are computed from a rounded scale", symmetric_positions_tie),
     Defect("MaxPool", RUNTIME, "a window of padding alone gives the lowest finite number, not minus infinity",
            has_window_of_padding),
     Defect("MatMulBnb4", RUNTIME, "with transB = 0 it multiplies other memory than the weights",
