@@ -164,11 +164,19 @@ class LayoutChoice {
     }
   }
 
+  // A product whose weights are packed has vectors along pixels, too, which is worth less than two
+  // transposes.
+  bool IsAlone(const Node& node) const {
+    if (HasLast(node.inputs[0]) || wanted_.count(node.outputs[0]) != 0) return false;
+    return function_.ConstantOf(node.inputs[1]) != nullptr && IsFloat(function_.type(node.inputs[0]).dtype);
+  }
+
   bool ConvertConvolution(const Node& node) {
     int rank = function_.type(node.inputs[0]).rank();
     if (rank < 3) return false;
     // What computes each channel for itself has vectors along either axis: it follows what lies around it.
     if (IsDepthwise(node) && !HasLast(node.inputs[0]) && wanted_.count(node.inputs[0]) == 0) return false;
+    if (IsAlone(node)) return false;
     NeedFirst(node.inputs[1]);
     Attributes attributes = node.attributes;
     attributes["layout"] = ir::Layout::kChannelsLast;

@@ -1,6 +1,7 @@
 // What a convolution node says, by name.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "compiler/loops/nest.h"
@@ -31,10 +32,18 @@ struct ConvolutionShape {
 
 ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node);
 
-// The two schedules of convolutions; each gives the whole program of the group.
+// The schedules of convolutions; each gives the whole program of the group.
 Expected<GroupProgram> ScheduleImplicitProduct(const GroupView& group, const TargetInfo& target,
                                                ir::NodeId anchor);
+// A kernel of channels_first data whose weights are packed: calls like those of the implicit product.
+Expected<std::set<int>> BuildPlanarConvolution(const GroupView& group, const TargetInfo& target,
+                                               ir::NodeId anchor, const std::set<int>& wanted,
+                                               LoopKernel* kernel, std::vector<KernelArgument>* arguments);
 bool TakesDepthwise(const GroupView& group, ir::NodeId anchor);
 Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo& target, ir::NodeId anchor);
+
+// The same of channels_first data, be the weights constant or not.
+bool TakesPlanarDepthwise(const GroupView& group, ir::NodeId anchor);
+Expected<GroupProgram> SchedulePlanarDepthwise(const GroupView& group, ir::NodeId anchor);
 
 }  // namespace tvmvm::tensor

@@ -129,9 +129,11 @@ class ProductBuilder {
       product_.left.gather(nest_, first_row_ + row, target, row * DimValue(row_elements));
       nest_.Close();
     }
-    if (product_.right.form == RightForm::kGathered) {
+    if (IsGathered(product_.right.form)) {
       right_scratch_ = AddScratchBuffer("right", dtype, bytes);
-      bytes = bytes + product_.depth * (block_panels_ * kPanelColumns * element_bytes);
+      int64_t row = product_.right.form == RightForm::kRows ? GatheredPitch(block_panels_)
+                                                            : block_panels_ * kPanelColumns;
+      bytes = bytes + product_.depth * (row * element_bytes);
       product_.right.gather(nest_, first_column_, block_panels_, right_scratch_);
     }
     kernel_->scratch_bytes = bytes;
@@ -247,8 +249,14 @@ class ProductBuilder {
   void SetRight(const Expr& column, MicroKernelOperands* operands) {
     const RightOperand& right = product_.right;
     Expr panel_size = DimValue(steps_ * kPanelColumns);
-    operands->b_buffer = right.form == RightForm::kGathered ? right_scratch_ : right.buffer;
-    operands->b_dtype = right.form == RightForm::kGathered ? product_.accumulator : right.dtype;
+    operands->b_buffer = IsGathered(right.form) ? right_scratch_ : right.buffer;
+    operands->b_dtype = IsGathered(right.form) ? product_.accumulator : right.dtype;
+    if (right.form == RightForm::kRows) {
+      operands->b_base = nest_.Let("b_base", column - first_column_);
+      operands->b_panel_step = IntConstant(kPanelColumns);
+      operands->b_step = IntConstant(GatheredPitch(block_panels_));
+      return;
+    }
     if (right.form == RightForm::kInPlace) {
       operands->b_base = nest_.Let("b_base", right.base(nest_) + column);
       operands->b_panel_step = IntConstant(kPanelColumns);

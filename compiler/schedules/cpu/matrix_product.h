@@ -10,6 +10,7 @@
 
 #include "compiler/loops/loop_ir.h"
 #include "compiler/loops/nest.h"
+#include "compiler/schedules/packing.h"
 #include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
@@ -30,16 +31,18 @@ enum class RightForm : uint8_t {
   kPanels,    // a constant packed at compile time
   kInPlace,   // rows of consecutive columns; the number of columns is a multiple of 16
   kGathered,  // packed into scratch by the grid point
+  kRows,      // the same, as rows of all its columns, GatheredPitch() elements apart
   kColumns,   // columns whose elements lie side by side: BuildDotProducts only
 };
 
 struct RightOperand {
   RightForm form = RightForm::kPanels;
-  uint32_t buffer = 0;              // not kGathered
-  DType dtype = DType::kInvalid;    // not kGathered
-  std::function<Expr(Nest&)> base;  // not kGathered: element index of the batch's first element
+  // What lies ready, be it packed:
+  uint32_t buffer = 0;
+  DType dtype = DType::kInvalid;
+  std::function<Expr(Nest&)> base;  // element index of the batch's first element
   Expr step;                        // kInPlace: distance of neighbours along the depth; kColumns: of columns
-  // kGathered: writes columns [first, first + 16 * panels) to `target` as panels of the accumulator's type;
+  // What is gathered: writes columns [first, first + 16 * panels) to `target` in the accumulator's type;
   // columns that do not exist are zero.
   std::function<void(Nest&, const Expr& first, int panels, uint32_t target)> gather;
 };
@@ -60,6 +63,11 @@ struct MatrixProduct {
   // Stores one finished element; called inside of a loop over columns that may be vectorised.
   std::function<Status(Nest&, const Expr& row, const Expr& column, const Expr& sum)> store;
 };
+
+constexpr bool IsGathered(RightForm form) { return form == RightForm::kGathered || form == RightForm::kRows; }
+// Behind the columns there is room for a vector, so that a run that ends among them is written without a
+// mask.
+constexpr int64_t GatheredPitch(int panels) { return (panels + 1) * kPanelColumns; }
 
 // Panels of 16 columns in one block of columns, and in a packed operand as a whole (a multiple of the
 // former).

@@ -1,4 +1,4 @@
-// Convolutions: which of the two schedules takes a group.
+// Convolutions: which of the schedules takes a group.
 #include <algorithm>
 
 #include "compiler/schedules/convolution_shape.h"
@@ -75,7 +75,7 @@ bool TakesConvolution(const GroupView& group) {
   DType a = group.type(node.inputs[0]).dtype, b = group.type(node.inputs[1]).dtype;
   if (ProductAccumulator(a, b, group.type(node.outputs[0]).dtype) == DType::kInvalid) return false;
   ConvolutionShape shape = ShapeOf(group, node);
-  if (TakesDepthwise(group, anchor)) return true;
+  if (TakesDepthwise(group, anchor) || TakesPlanarDepthwise(group, anchor)) return true;
   // One channel in, a few out: a product would leave most of a panel empty.
   return !(shape.channels.IsConstant(1) && shape.groups > 1);
 }
@@ -84,6 +84,7 @@ Expected<GroupProgram> ScheduleConvolution(const GroupView& group, const TargetI
   ir::NodeId anchor = FindAnchor(group, ir::OpKind::kConvolution);
   if (!anchor.valid()) return MakeError(Code::kInternal, "not a group around a convolution");
   if (TakesDepthwise(group, anchor)) return ScheduleDepthwise(group, target, anchor);
+  if (TakesPlanarDepthwise(group, anchor)) return SchedulePlanarDepthwise(group, anchor);
   return ScheduleImplicitProduct(group, target, anchor);
 }
 

@@ -16,6 +16,8 @@ namespace {
 
 // Panels of one block where rows are gathered: the wider, the fewer times each row is.
 constexpr int kGatheredBlockPanels = 8;
+// From this many pixels on, vectors along them waste less than what strided reads of channels cost.
+constexpr int64_t kPlanarPixels = 12;
 
 class ConvolutionKernel {
  public:
@@ -34,18 +36,40 @@ class ConvolutionKernel {
   Expected<GroupProgram> Schedule() {
     GroupProgram program;
     PackWeights(&program);
-    std::set<int> wanted;
-    {
-      LoopKernel draft;
-      TVMVM_TRY(wanted, BuildKernel({}, &draft, nullptr));
-    }
-    KernelCall call;
-    TVMVM_TRY(wanted, BuildKernel(wanted, &call.kernel, &call.arguments));
-    program.calls.push_back(std::move(call));
+    // Vectors along pixels where there are enough of them.
+    ir::Dim is_planar = 0;
+    if (packed_ && !of_bytes_ && !shape_.channels_last)
+      is_planar = LessEqual(kPlanarPixels, ir::Product(shape_.output));
+    if (!is_planar.IsConstant(0))
+      TVMVM_CHECK_OK(AddCall(is_planar, &ConvolutionKernel::BuildPlanar, &program));
+    if (!is_planar.IsConstant(1))
+      TVMVM_CHECK_OK(AddCall(Not(is_planar), &ConvolutionKernel::BuildKernel, &program));
     return program;
   }
 
  private:
+  using Builder = Expected<std::set<int>> (ConvolutionKernel::*)(const std::set<int>& wanted,
+                                                                 LoopKernel* kernel,
+                                                                 std::vector<KernelArgument>* arguments);
+
+  Status AddCall(const ir::Dim& when, Builder build, GroupProgram* program) {
+    std::set<int> wanted;
+    {
+      LoopKernel draft;
+      TVMVM_TRY(wanted, (this->*build)({}, &draft, nullptr));
+    }
+    KernelCall call;
+    call.when = when;
+    TVMVM_TRY(wanted, (this->*build)(wanted, &call.kernel, &call.arguments));
+    program->calls.push_back(std::move(call));
+    return {};
+  }
+
+  Expected<std::set<int>> BuildPlanar(const std::set<int>& wanted, LoopKernel* kernel,
+                                      std::vector<KernelArgument>* arguments) {
+    return BuildPlanarConvolution(group_, target_, anchor_, wanted, kernel, arguments);
+  }
+
   void PackWeights(GroupProgram* program) {
     int input = group_.InputNumber(node_.inputs[1]);
     if (input < 0) return;
