@@ -32,6 +32,8 @@ class ProductBuilder {
     row_blocks_ = CeilDiv(product.rows, product.block_rows);
     steps_ = product.steps();
     step_type_ = product.of_bytes ? DType::kU32 : product.accumulator;
+    overlaps_ =
+        product.right.form == RightForm::kInPlace && !FloorMod(product.columns, kPanelColumns).IsConstant(0);
   }
 
   Status Build() {
@@ -177,12 +179,14 @@ class ProductBuilder {
   template <class Body>
   Status ColumnGroups(int panels, Body body) {
     int64_t width = panels * kPanelColumns;
-    if (block_panels_ == panels) return body(first_column_);
+    Expr last = DimValue(product_.columns) - IntConstant(width);
+    if (block_panels_ == panels)
+      return body(overlaps_ ? nest_.Let("column", Min(first_column_, last)) : first_column_);
     Expr group = Variable(nest_.Open("group", IntConstant(0), IntConstant(block_panels_ / panels)));
     Expr column = nest_.Let("column", first_column_ + group * IntConstant(width));
     bool all_exist = FloorMod(product_.columns, block_panels_ * kPanelColumns).IsConstant(0);
     if (!all_exist) nest_.OpenIf(Less(column, DimValue(product_.columns)));
-    TVMVM_CHECK_OK(body(column));
+    TVMVM_CHECK_OK(body(overlaps_ ? nest_.Let("column", Min(column, last)) : column));
     if (!all_exist) nest_.Close();
     nest_.Close();
     return {};
@@ -238,6 +242,8 @@ class ProductBuilder {
     operands->a_buffer = in_place ? left.buffer : left_scratch_;
     operands->a_dtype = in_place ? left.dtype : step_type_;
     operands->a_step = in_place ? left.step : IntConstant(1);
+    if (!in_place) operands->has_near_rows = steps_.is_constant();
+    if (in_place && left.is_linear) operands->has_near_rows = left.pitch.is_constant();
     for (int r = 0; r < rows; ++r) {
       Expr offset = (row - first_row_ + IntConstant(r)) * DimValue(steps_);
       if (in_place && left.is_linear) offset = left.offset(nest_, row + IntConstant(r));
@@ -295,8 +301,8 @@ class ProductBuilder {
   // Stores one row of a panel: those of its columns that exist.
   Status StorePanel(const Expr& row, const Expr& column, const Expr& source, int panels) {
     Expr columns = DimValue(product_.columns), end = column + IntConstant(kPanelColumns);
-    bool has_tail = !FloorMod(product_.columns, kPanelColumns).IsConstant(0);
-    bool all_exist = FloorMod(product_.columns, panels * kPanelColumns).IsConstant(0);
+    bool has_tail = !overlaps_ && !FloorMod(product_.columns, kPanelColumns).IsConstant(0);
+    bool all_exist = overlaps_ || FloorMod(product_.columns, panels * kPanelColumns).IsConstant(0);
     if (!all_exist) nest_.OpenIf(LessEqual(end, columns));
     TVMVM_CHECK_OK(StoreLoop(row, column, source, false));
     if (!all_exist) nest_.Close();
@@ -322,6 +328,7 @@ class ProductBuilder {
   int block_panels_ = 0;
   TilePlan tiles_;
   int lanes_ = 1;
+  bool overlaps_ = false;  // the last group of columns begins where all its columns exist
   ir::Dim row_blocks_;
   ir::Dim steps_;                      // of the depth, as the micro-kernel counts them
   DType step_type_ = DType::kInvalid;  // of one step of a gathered row

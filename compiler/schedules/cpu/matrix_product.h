@@ -23,13 +23,14 @@ struct LeftOperand {
   Expr step;                      // in place only: distance of neighbours along the depth
   std::function<Expr(Nest&, const Expr& row)> offset;  // in place only: element index of (row, 0)
   bool is_linear = true;  // in place only: `offset` is linear in the row, so that it costs nothing to repeat
+  ir::Dim pitch = 0;      // in place and linear: distance of neighbouring rows
   // Gathered: writes the row's elements to target[base ...]. Empty: in place.
   std::function<void(Nest&, const Expr& row, uint32_t target, const Expr& base)> gather;
 };
 
 enum class RightForm : uint8_t {
   kPanels,    // a constant packed at compile time
-  kInPlace,   // rows of consecutive columns; the number of columns is a multiple of 16
+  kInPlace,   // rows of consecutive columns: a multiple of 16, or at least kMinColumnsInPlace of them
   kGathered,  // packed into scratch by the grid point
   kRows,      // the same, as rows of all its columns, GatheredPitch() elements apart
   kColumns,   // columns whose elements lie side by side: BuildDotProducts only
@@ -63,6 +64,9 @@ struct MatrixProduct {
   // Stores one finished element; called inside of a loop over columns that may be vectorised.
   std::function<Status(Nest&, const Expr& row, const Expr& column, const Expr& sum)> store;
 };
+
+// A block's: the last block begins earlier where columns are left over, so that all its columns exist.
+inline constexpr int64_t kMinColumnsInPlace = 64;
 
 constexpr bool IsGathered(RightForm form) { return form == RightForm::kGathered || form == RightForm::kRows; }
 // Behind the columns there is room for a vector, so that a run that ends among them is written without a

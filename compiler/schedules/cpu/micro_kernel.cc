@@ -12,6 +12,7 @@ namespace {
 // compile fast.
 constexpr int kUpdatesPerRound = 48;
 constexpr int kMaxDepthUnroll = 4;
+constexpr int kFewRows = 4;
 
 class TileEmitter {
  public:
@@ -27,6 +28,8 @@ class TileEmitter {
     for (int i = 0; i < shape_.rows * vectors_; ++i)
       body.push_back(Store(sums_, SumIndex(i), Broadcast(Constant(operands_.accumulator, 0), lanes_)));
     int unroll = std::clamp(kUpdatesPerRound / (shape_.rows * vectors_), 1, kMaxDepthUnroll);
+    // Elements of several steps would all be read where the row's place is at hand, and not fit in registers.
+    if (!operands_.has_near_rows && shape_.rows > kFewRows) unroll = 1;
     Expr whole = DimValue(FloorDiv(operands_.depth, unroll) * unroll);
     AddDepthLoop(IntConstant(0), whole, unroll, &body);
     AddDepthLoop(whole, DimValue(operands_.depth), 1, &body);

@@ -44,6 +44,8 @@ struct MicroKernelOperands {
   DType a_dtype = DType::kInvalid;
   std::vector<Expr> a_rows;  // one a row of the tile
   Expr a_step;
+  // Rows lie at distances that the code can hold: no registers are needed for their places.
+  bool has_near_rows = true;
   uint32_t b_buffer = 0;
   DType b_dtype = DType::kInvalid;
   Expr b_base, b_panel_step, b_step;

@@ -93,10 +93,11 @@ class ContractionKernel {
       ir::Dim is_few = CanUseDots() ? LessEqual(rows, kRowsForDots) : ir::Dim(0);
       if (!is_few.IsConstant(0)) TVMVM_CHECK_OK(AddCall(RightForm::kColumns, is_few, &program));
       if (!is_few.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_few), &program));
-    } else if (columns.constant().value_or(INT64_MAX) <= 4 * kPanelColumns) {
+    } else if (columns.constant().value_or(INT64_MAX) <= kMinColumnsInPlace && HasWholePanels()) {
       TVMVM_CHECK_OK(AddCall(RightForm::kInPlace, 1, &program));
     } else {
       ir::Dim is_small = LessEqual(rows, kRowsToPack);
+      if (!HasWholePanels()) is_small = And(is_small, LessEqual(kMinColumnsInPlace, columns));
       if (!is_small.IsConstant(0)) TVMVM_CHECK_OK(AddCall(RightForm::kInPlace, is_small, &program));
       if (!is_small.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_small), &program));
     }
@@ -124,10 +125,11 @@ class ContractionKernel {
     LoopKernel draft;
     InputReader reader(group_, {}, &draft);
     auto access = Access(rhs_, AnyBatch(), draft, reader);
-    bool whole_panels = FloorMod(ir::Product(column_sizes_), kPanelColumns).IsConstant(0);
-    return whole_panels && access && access->dtype == accumulator_ && access->free_step == ir::Dim(1) &&
+    return access && access->dtype == accumulator_ && access->free_step == ir::Dim(1) &&
            access->depth_step.has_value();
   }
+
+  bool HasWholePanels() const { return FloorMod(ir::Product(column_sizes_), kPanelColumns).IsConstant(0); }
 
   bool CanUseDots() {
     LoopKernel draft;
@@ -276,6 +278,7 @@ class ContractionKernel {
     product->left.dtype = access->dtype;
     product->left.step = DimValue(*access->depth_step);
     product->left.is_linear = access->free_step.has_value();
+    product->left.pitch = access->free_step.value_or(0);
     auto bound = std::make_shared<std::optional<LinearAccess>>();
     product->left.offset = [this, &reader, &batch, bound](Nest& nest, const Expr& row) {
       if (!*bound) *bound = Access(lhs_, batch, *nest.kernel(), reader);
