@@ -22,8 +22,8 @@ ir::Dim RoundUp(const ir::Dim& a, int64_t multiple) { return CeilDiv(a, multiple
 
 class ProductBuilder {
  public:
-  ProductBuilder(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel)
-      : product_(product), kernel_(kernel), nest_(kernel) {
+  ProductBuilder(const MatrixProduct& product, const TargetInfo& target, Nest& nest)
+      : product_(product), kernel_(nest.kernel()), nest_(nest) {
     block_panels_ = BlockPanels(product.columns);
     tiles_ = PlanTiles(target, product.accumulator, block_panels_, product.of_bytes);
     if (product.columns.constant().value_or(INT64_MAX) > kMaxBlockPanels * kPanelColumns)
@@ -38,13 +38,46 @@ class ProductBuilder {
 
   Status Build() {
     OpenGrid();
-    AddScratch();
+    GatherLeft();
+    GatherRight();
+    TVMVM_CHECK_OK(Tile(PossibleHeights()));
+    kernel_->flops = product_.batch * product_.rows * product_.columns * product_.depth * 2;
+    kernel_->body = nest_.Finish();
+    return {};
+  }
+
+  // Inside of other loops.
+  Status Add(const ProductBlock& block) {
+    first_row_ = block.first_row;
+    rows_ = block.rows;
+    pads_rows_ = block.is_padded;
+    GatherLeft();
+    const int64_t width = block_panels_ * kPanelColumns;
+    Expr column_block =
+        Variable(nest_.Open("column_block", IntConstant(0), DimValue(CeilDiv(product_.columns, width))));
+    first_column_ = nest_.Let("first_column", column_block * IntConstant(width));
+    GatherRight();
+    Heights heights;
+    if (pads_rows_) heights.many.insert(tiles_.rows);
+    for (int h = 1; !pads_rows_ && h <= kFewRows; ++h)
+      (h <= tiles_.few_rows() ? heights.few : heights.many).insert(h);
+    TVMVM_CHECK_OK(Tile(heights));
+    nest_.Close();
+    return {};
+  }
+
+ private:
+  // Heights of register tiles that can occur: in blocks of few rows and in all others.
+  struct Heights {
+    std::set<int> few, many;
+  };
+
+  // The block's rows and columns, a register tile after the other.
+  Status Tile(const Heights& heights) {
     int64_t tile_elements = tiles_.rows * tiles_.panels;
     for (const TilePlan::Few& few : tiles_.few)
       tile_elements = std::max<int64_t>(tile_elements, few.max_rows * few.panels);
     tile_ = nest_.Local("tile", product_.accumulator, Memory::kLocal, tile_elements * kPanelColumns);
-
-    Heights heights = PossibleHeights();
     int below = 0;
     for (const TilePlan::Few& few : tiles_.few) {
       std::set<int> block = Between(heights.few, below, few.max_rows);
@@ -55,21 +88,12 @@ class ProductBuilder {
       }
       below = few.max_rows;
     }
-    if (!heights.many.empty()) {
-      nest_.OpenIf(Less(IntConstant(below), rows_));
-      TVMVM_CHECK_OK(ManyRows(heights.many));
-      nest_.Close();
-    }
-    kernel_->flops = product_.batch * product_.rows * product_.columns * product_.depth * 2;
-    kernel_->body = nest_.Finish();
+    if (heights.many.empty()) return {};
+    nest_.OpenIf(Less(IntConstant(pads_rows_ ? 0 : below), rows_));
+    TVMVM_CHECK_OK(ManyRows(heights.many));
+    nest_.Close();
     return {};
   }
-
- private:
-  // Heights of register tiles that can occur: in blocks of few rows and in all others.
-  struct Heights {
-    std::set<int> few, many;
-  };
 
   static std::set<int> Between(const std::set<int>& heights, int above, int to) {
     return {heights.upper_bound(above), heights.upper_bound(to)};
@@ -116,30 +140,32 @@ class ProductBuilder {
     first_column_ = nest_.Let("first_column", column_block * IntConstant(block_panels_ * kPanelColumns));
   }
 
-  void AddScratch() {
-    DType dtype = product_.accumulator;
-    int64_t element_bytes = DTypeBits(dtype) / 8;
-    ir::Dim bytes = 0;
-    if (product_.left.gather) {
-      left_scratch_ = AddScratchBuffer("left", step_type_, bytes);
-      // Bytes are written one by one and read four together.
-      uint32_t target = product_.of_bytes ? AddScratchBuffer("left_bytes", DType::kU8, bytes) : left_scratch_;
-      ir::Dim row_elements = product_.of_bytes ? steps_ * kBytesOfWord : steps_;
-      ir::Dim rows = Min(product_.rows, product_.block_rows);
-      bytes = bytes + RoundUp(rows * steps_ * element_bytes, kCacheLine);
-      Expr row = Variable(nest_.Open("row", IntConstant(0), rows_));
-      product_.left.gather(nest_, first_row_ + row, target, row * DimValue(row_elements));
-      nest_.Close();
-    }
-    if (IsGathered(product_.right.form)) {
-      right_scratch_ = AddScratchBuffer("right", dtype, bytes);
-      int64_t row = product_.right.form == RightForm::kRows ? GatheredPitch(block_panels_)
-                                                            : block_panels_ * kPanelColumns;
-      bytes = bytes + product_.depth * (row * element_bytes);
-      product_.right.gather(nest_, first_column_, block_panels_, right_scratch_);
-    }
-    kernel_->scratch_bytes = bytes;
+  void GatherLeft() {
+    if (!product_.left.gather) return;
+    ir::Dim bytes = kernel_->scratch_bytes;
+    left_scratch_ = AddScratchBuffer("left", step_type_, bytes);
+    // Bytes are written one by one and read four together.
+    uint32_t target = product_.of_bytes ? AddScratchBuffer("left_bytes", DType::kU8, bytes) : left_scratch_;
+    ir::Dim row_elements = product_.of_bytes ? steps_ * kBytesOfWord : steps_;
+    ir::Dim rows = Min(product_.rows, product_.block_rows);
+    if (pads_rows_) rows = PaddedRows(rows);
+    kernel_->scratch_bytes = bytes + RoundUp(rows * steps_ * ElementBytes(), kCacheLine);
+    Expr row = Variable(nest_.Open("row", IntConstant(0), rows_));
+    product_.left.gather(nest_, first_row_ + row, target, row * DimValue(row_elements));
+    nest_.Close();
   }
+
+  void GatherRight() {
+    if (!IsGathered(product_.right.form)) return;
+    ir::Dim bytes = kernel_->scratch_bytes;
+    right_scratch_ = AddScratchBuffer("right", product_.accumulator, bytes);
+    int64_t row = product_.right.form == RightForm::kRows ? GatheredPitch(block_panels_)
+                                                          : block_panels_ * kPanelColumns;
+    kernel_->scratch_bytes = bytes + product_.depth * (row * ElementBytes());
+    product_.right.gather(nest_, first_column_, block_panels_, right_scratch_);
+  }
+
+  int64_t ElementBytes() const { return DTypeBits(product_.accumulator) / 8; }
 
   uint32_t AddScratchBuffer(const char* name, DType dtype, const ir::Dim& offset) {
     uint32_t buffer = kernel_->AddLocal(name, dtype, Memory::kScratch, 0, DimValue(offset));
@@ -195,7 +221,14 @@ class ProductBuilder {
   // Calls `body` with the first row and the height of each tile in the block; heights differ by one at most.
   template <class Body>
   Status Tiles(Body body) {
-    Expr count = nest_.Let("tiles", FloorDiv(rows_ + IntConstant(tiles_.rows - 1), IntConstant(tiles_.rows)));
+    const Expr most = IntConstant(tiles_.rows);
+    if (pads_rows_) {
+      Expr first = Variable(nest_.Open("tile", IntConstant(0), rows_, LoopKind::kSerial, tiles_.rows));
+      TVMVM_CHECK_OK(body(nest_.Let("tile_row", first_row_ + first), nest_.Let("height", Min(most, rows_ - first))));
+      nest_.Close();
+      return {};
+    }
+    Expr count = nest_.Let("tiles", FloorDiv(rows_ + most - IntConstant(1), most));
     Expr t = Variable(nest_.Open("tile", IntConstant(0), count));
     Expr first = nest_.Let("tile_first", FloorDiv(t * rows_, count));
     Expr end = nest_.Let("tile_end", FloorDiv((t + IntConstant(1)) * rows_, count));
@@ -324,7 +357,8 @@ class ProductBuilder {
 
   const MatrixProduct& product_;
   LoopKernel* kernel_;
-  Nest nest_;
+  Nest& nest_;
+  bool pads_rows_ = false;
   int block_panels_ = 0;
   TilePlan tiles_;
   int lanes_ = 1;
@@ -355,7 +389,15 @@ ir::Dim MatrixProduct::steps() const { return of_bytes ? CeilDiv(depth, kBytesOf
 ir::Dim MatrixProduct::packed_elements() const { return PackedPanels(columns) * steps() * kPanelColumns; }
 
 Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel) {
-  return ProductBuilder(product, target, kernel).Build();
+  Nest nest(kernel);
+  return ProductBuilder(product, target, nest).Build();
 }
+
+Status AddMatrixProduct(const MatrixProduct& product, const ProductBlock& block, const TargetInfo& target,
+                        Nest& nest) {
+  return ProductBuilder(product, target, nest).Add(block);
+}
+
+ir::Dim PaddedRows(const ir::Dim& rows) { return rows + kMostTileRows; }
 
 }  // namespace tvmvm::tensor

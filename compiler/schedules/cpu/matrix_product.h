@@ -57,7 +57,7 @@ struct MatrixProduct {
   ir::Dim packed_elements() const;  // of the right operand as panels, in one batch entry
   LeftOperand left;
   RightOperand right;
-  int64_t block_rows = 96;  // at most; a multiple of the register tiles' heights is best
+  ir::Dim block_rows = 96;  // at most; a multiple of the register tiles' heights is best
   int block_panels = 0;     // of one grid point; 0: BlockPanels(columns); else a multiple of 4
   // Binds what the operands and the epilogue need of the batch's number.
   std::function<void(Nest&, const Expr& batch)> begin;
@@ -81,8 +81,24 @@ ir::Dim PackedPanels(const ir::Dim& columns);
 // Fills grid, scratch, estimates and body of `kernel`, whose arguments exist already.
 Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel);
 
+// A product as a part of a kernel that has loops of its own: rows of one block, all columns. `begin` has been
+// done; scratch is added to the kernel's.
+struct ProductBlock {
+  Expr first_row, rows;  // at most block_rows
+  // Rows are gathered, or lie in a buffer with room for whole tiles behind the last: all tiles are of one
+  // height. Else of exactly as many rows as there are, at most `kFewRows`.
+  bool is_padded = true;
+};
+inline constexpr int kFewRows = 4;
+Status AddMatrixProduct(const MatrixProduct& product, const ProductBlock& block, const TargetInfo& target,
+                        Nest& nest);
+// Room for whole tiles behind the last row.
+ir::Dim PaddedRows(const ir::Dim& rows);
+
 // The same for a few rows, where both operands lie side by side along the depth (left in place, right
 // kColumns).
 Status BuildDotProducts(const MatrixProduct& product, LoopKernel* kernel);
+// As a part of a kernel: all columns.
+Status AddDotProducts(const MatrixProduct& product, Nest& nest);
 
 }  // namespace tvmvm::tensor

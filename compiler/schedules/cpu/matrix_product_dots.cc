@@ -12,17 +12,16 @@ constexpr int kLanes = static_cast<int>(kPanelColumns);
 
 class DotBuilder {
  public:
-  DotBuilder(const MatrixProduct& product, LoopKernel* kernel)
-      : product_(product), kernel_(kernel), nest_(kernel), dtype_(product.accumulator) {
+  DotBuilder(const MatrixProduct& product, Nest& nest)
+      : product_(product), nest_(nest), dtype_(product.accumulator) {
     whole_ = FloorDiv(product.depth, kLanes) * kLanes;
   }
 
-  Status Build() {
+  ir::Dim blocks() const { return CeilDiv(product_.columns, kBlockPanels * kPanelColumns); }
+
+  // All rows of one block of columns.
+  Status Block(const Expr& block) {
     int64_t width = kBlockPanels * kPanelColumns;
-    Expr block = Variable(nest_.Grid(0, "column_block", CeilDiv(product_.columns, width)));
-    nest_.Grid(1, "unused", 1);
-    Expr batch = Variable(nest_.Grid(2, "batch", product_.batch));
-    if (product_.begin) product_.begin(nest_, batch);
     base_ = nest_.Let("base", product_.right.base(nest_));
     Expr row = Variable(nest_.Open("row", IntConstant(0), DimValue(product_.rows)));
     left_ = nest_.Let("left", product_.left.offset(nest_, row));
@@ -35,8 +34,7 @@ class DotBuilder {
     Dots(column, j);
     nest_.Close();
     TVMVM_CHECK_OK(StorePanel(row, column));
-    kernel_->flops = product_.batch * product_.rows * product_.columns * product_.depth * 2;
-    kernel_->body = nest_.Finish();
+    for (int i = 0; i < 3; ++i) nest_.Close();
     return {};
   }
 
@@ -92,8 +90,7 @@ class DotBuilder {
   }
 
   const MatrixProduct& product_;
-  LoopKernel* kernel_;
-  Nest nest_;
+  Nest& nest_;
   DType dtype_;
   ir::Dim whole_;
   Expr base_, left_;
@@ -103,7 +100,24 @@ class DotBuilder {
 }  // namespace
 
 Status BuildDotProducts(const MatrixProduct& product, LoopKernel* kernel) {
-  return DotBuilder(product, kernel).Build();
+  Nest nest(kernel);
+  DotBuilder builder(product, nest);
+  Expr block = Variable(nest.Grid(0, "column_block", builder.blocks()));
+  nest.Grid(1, "unused", 1);
+  Expr batch = Variable(nest.Grid(2, "batch", product.batch));
+  if (product.begin) product.begin(nest, batch);
+  TVMVM_CHECK_OK(builder.Block(block));
+  kernel->flops = product.batch * product.rows * product.columns * product.depth * 2;
+  kernel->body = nest.Finish();
+  return {};
+}
+
+Status AddDotProducts(const MatrixProduct& product, Nest& nest) {
+  DotBuilder builder(product, nest);
+  Expr block = Variable(nest.Open("column_block", IntConstant(0), DimValue(builder.blocks())));
+  TVMVM_CHECK_OK(builder.Block(block));
+  nest.Close();
+  return {};
 }
 
 }  // namespace tvmvm::tensor

@@ -12,7 +12,7 @@ namespace {
 // compile fast.
 constexpr int kUpdatesPerRound = 48;
 constexpr int kMaxDepthUnroll = 4;
-constexpr int kFewRows = 4;
+constexpr int kMostUnrolledRows = 4;
 
 class TileEmitter {
  public:
@@ -29,7 +29,7 @@ class TileEmitter {
       body.push_back(Store(sums_, SumIndex(i), Broadcast(Constant(operands_.accumulator, 0), lanes_)));
     int unroll = std::clamp(kUpdatesPerRound / (shape_.rows * vectors_), 1, kMaxDepthUnroll);
     // Elements of several steps would all be read where the row's place is at hand, and not fit in registers.
-    if (!operands_.has_near_rows && shape_.rows > kFewRows) unroll = 1;
+    if (!operands_.has_near_rows && shape_.rows > kMostUnrolledRows) unroll = 1;
     Expr whole = DimValue(FloorDiv(operands_.depth, unroll) * unroll);
     AddDepthLoop(IntConstant(0), whole, unroll, &body);
     AddDepthLoop(whole, DimValue(operands_.depth), 1, &body);
@@ -121,7 +121,7 @@ TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels
   // Two vectors a row balance loads of A and B; a narrower block is taken whole, as is one of three panels.
   plan.panels = block_panels == 3 && width(3) <= 3 ? 3 : 1;
   if (block_panels % 2 == 0 && width(2) <= 2) plan.panels = 2;
-  plan.rows = std::clamp(budget / width(plan.panels), 1, 12);
+  plan.rows = std::clamp(budget / width(plan.panels), 1, kMostTileRows);
   for (int panels : {4, 3, 2, 1}) {
     if (block_panels % panels != 0 || panels <= plan.panels) continue;
     int rows = std::min(few_budget / width(panels), plan.rows);

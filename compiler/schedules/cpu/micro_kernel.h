@@ -9,6 +9,8 @@
 
 namespace tvmvm::tensor {
 
+inline constexpr int kMostTileRows = 12;
+
 // Rows x panels of 16 columns.
 struct RegisterTile {
   int rows = 1;

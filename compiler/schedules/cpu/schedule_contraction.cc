@@ -339,8 +339,7 @@ class ContractionKernel {
       };
       return;
     }
-    product->block_rows =
-        std::max<int64_t>(product->block_rows, product->left.gather ? product->block_rows : 384);
+    if (!product->left.gather) product->block_rows = 384;
     right.gather = [this, &reader, &batch](Nest& nest, const Expr& first, int panels, uint32_t target) {
       GatherRight(nest, first, panels, target, reader, batch);
     };
