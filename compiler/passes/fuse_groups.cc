@@ -2,12 +2,13 @@
 //
 // A group grows from a node towards its immediate post-dominator, the first node that all paths from it pass
 // through, as long as everything between is fusable: so only one value leaves a group, and nothing is
-// computed twice. Three kinds:
+// computed twice. Four kinds:
 //   - one contraction, convolution or window, then elementwise nodes of the same dims (an epilogue);
 //   - rows: reductions of the same axes of the same dims, elementwise nodes of the whole or of the reduced
 //   dims;
 //   - elementwise nodes of one dims, fed by pulls (slice, expand, ...), perhaps moved at the end (transpose,
 //   slice). Which operators these are, their traits tell.
+//   - attention: a contraction, arithmetic on its rows, a contraction with them (CPUs only).
 // The post-dominator walk follows the published description of operator fusion in TVM (Chen et al., OSDI
 // 2018).
 
@@ -18,6 +19,7 @@
 #include <numeric>
 #include <set>
 
+#include "compiler/graph/attention_group.h"
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/tensor_elements.h"
@@ -63,7 +65,7 @@ Dims ReducedDims(const Dims& dims, const Dims& flags) {
 class Fusion {
  public:
   Fusion(Function* function, RegionId region) : function_(*function), region_(region) {}
-  void Run();
+  void Run(bool with_attention);
 
  private:
   void Index();
@@ -73,6 +75,8 @@ class Fusion {
     return parent_[position] == position ? position : parent_[position] = Find(parent_[position]);
   }
   bool TryMerge(int position);
+  void Merge(std::vector<int> members, int tail);
+  void MergeAttention(int result);
   bool CollectPaths(int from, int to, std::set<int>* between) const;
   bool IsLegal(const std::vector<int>& members, int tail) const;
   bool LeavesOnlyByTail(const std::vector<int>& members, int tail) const;
@@ -175,11 +179,29 @@ bool Fusion::TryMerge(int position) {
   int new_tail = tail_[Find(target)];
   if (members.size() > kMaxNodes || CountInputs(members) > kMaxInputs || !IsLegal(members, new_tail))
     return false;
-  int merged = *roots.begin();
-  for (int root : roots) parent_[root] = merged;
-  members_[merged] = std::move(members);
-  tail_[merged] = new_tail;
+  Merge(std::move(members), new_tail);
   return true;
+}
+
+// Makes one group of `members`, which are sorted.
+void Fusion::Merge(std::vector<int> members, int tail) {
+  const int merged = Find(members.front());
+  for (int member : members) parent_[Find(member)] = merged;
+  members_[merged] = std::move(members);
+  tail_[merged] = tail;
+}
+
+void Fusion::MergeAttention(int result) {
+  auto group = ir::FindAttention(function_, nodes_[result], position_);
+  if (!group) return;
+  std::vector<int> members;
+  for (NodeId id : group->members) members.push_back(position_.at(id));
+  const bool on_one_device = std::ranges::all_of(members, [&](int member) {
+    return ir::DeviceOf(function_, node(member)) == ir::DeviceOf(function_, node(result));
+  });
+  if (on_one_device && members.size() <= kMaxNodes && CountInputs(members) <= kMaxInputs &&
+      LeavesOnlyByTail(members, result))
+    Merge(std::move(members), result);
 }
 
 size_t Fusion::CountInputs(const std::vector<int>& members) const {
@@ -368,9 +390,11 @@ void Fusion::Rewrite() {
   function_.region(region_).nodes = std::move(body);
 }
 
-void Fusion::Run() {
+void Fusion::Run(bool with_attention) {
   Index();
   FindPostDominators();
+  for (int i = 0; with_attention && i < static_cast<int>(nodes_.size()); ++i)
+    if (node(i).op->kind == OpKind::kContraction) MergeAttention(i);
   auto grow = [&](auto&& wanted) {
     for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
       if (wanted(node(i)))
@@ -408,13 +432,14 @@ void TakeApart(Function* function, const Node& group, std::vector<NodeId>* to) {
 
 }  // namespace
 
-Status FuseGroups(ir::Module& module, const PassContext&) {
+Status FuseGroups(ir::Module& module, const PassContext& context) {
+  const bool with_attention = std::ranges::none_of(context.targets, IsGpu);
   for (Function& function : module.functions)
-    for (RegionId region : ir::RunningRegions(function)) FuseRegion(&function, region);
+    for (RegionId region : ir::RunningRegions(function)) Fusion(&function, region).Run(with_attention);
   return {};
 }
 
-void FuseRegion(Function* function, RegionId region) { Fusion(function, region).Run(); }
+void FuseRegion(Function* function, RegionId region) { Fusion(function, region).Run(false); }
 
 void TakeGroupsApart(Function* function, RegionId region) {
   std::vector<NodeId> nodes;

@@ -32,7 +32,7 @@ class PanelGatherer {
          depth = DimValue(gather_.depth);
     Expr panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(gather_.panels)));
     column_ = nest_.Let("column", gather_.first + panel * width);
-    base_ = nest_.Let("base", panel * (depth * width));
+    base_ = nest_.Let("base", gather_.base + panel * (depth * width));
     valid_ = nest_.Let("valid", Max(IntConstant(0), Min(width, columns - column_)));
     bool has_tail = !FloorMod(gather_.columns, gather_.panels * kPanelColumns).IsConstant(0);
     if (gather_.depth_is_contiguous) {

@@ -17,6 +17,7 @@ struct PanelGather {
   Expr first;
   int panels = 1;
   uint32_t target = 0;
+  Expr base = IntConstant(0);  // of the target, where the first panel goes
   // Neighbours along the depth lie side by side, neighbouring columns do not.
   bool depth_is_contiguous = false;
   // The element at (k, column), in the target's type.

@@ -85,6 +85,8 @@ Expr FlatIndex(const ir::Dims& dims, std::span<const Expr> index);
 Expected<GroupProgram> ScheduleForGpu(const GroupView& group, const TargetInfo& target);
 
 // Schedules, tried in order by ScheduleGroup. Each says whether it takes the group.
+bool TakesAttention(const GroupView& group);
+Expected<GroupProgram> ScheduleAttention(const GroupView& group, const TargetInfo& target);
 bool TakesContraction(const GroupView& group);
 Expected<GroupProgram> ScheduleContraction(const GroupView& group, const TargetInfo& target);
 bool TakesConvolution(const GroupView& group);

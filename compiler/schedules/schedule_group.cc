@@ -50,6 +50,7 @@ void StateBytes(const GroupView& group, GroupProgram* program) {
 Expected<GroupProgram> Schedule(const GroupView& group, const TargetInfo& target) {
   if (IsGpu(target)) return ScheduleForGpu(group, target);
   if (IsProcedural(group)) return ScheduleProcedural(group, target);
+  if (TakesAttention(group)) return ScheduleAttention(group, target);
   if (TakesContraction(group)) return ScheduleContraction(group, target);
   if (TakesConvolution(group)) return ScheduleConvolution(group, target);
   if (TakesRows(group)) return ScheduleRows(group, target);
