@@ -121,6 +121,7 @@ class LayoutChoice {
     int rank = 0;
     for (ValueId input : node.inputs)
       if (HasLast(input)) rank = function_.type(input).rank();
+    if (rank != 0 && IsOnlyScaled(node)) return false;
     if (rank == 0 || node.outputs.size() != 1 || function_.type(node.outputs[0]).rank() != rank) return false;
     // Its result counts elements row by row: the order of the axes has a meaning.
     if (node.op->kind == OpKind::kWindow && node.String("kind") == "argmax") return false;
@@ -142,6 +143,15 @@ class LayoutChoice {
       inputs.push_back(i < ir::DataInputs(node) ? Last(node.inputs[i], rank) : rewriter_.Map(node.inputs[i]));
     Define(node, b().Emit(node.op->name, std::move(inputs), std::move(attributes)));
     return true;
+  }
+
+  // All that is channels_last is broadcast to the result, as the scale of each channel is, which costs less
+  // to bring back than the picture costs to follow.
+  bool IsOnlyScaled(const Node& node) const {
+    if (node.op->kind != OpKind::kElementwise || wanted_.count(node.outputs[0]) != 0) return false;
+    const Dims& dims = function_.type(node.outputs[0]).dims;
+    return std::none_of(node.inputs.begin(), node.inputs.end(),
+                        [&](ValueId input) { return HasLast(input) && function_.type(input).dims == dims; });
   }
 
   bool IsDepthwise(const Node& node) const {

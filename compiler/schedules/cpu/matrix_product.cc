@@ -16,7 +16,7 @@ constexpr int64_t kBytesOfWord = 4;
 // Up to this many panels a row of a tile is stored without a loop.
 constexpr int kUnrolledPanels = 2;
 // What a block of the right operand may take so that it stays in the second level of cache beside the rows.
-constexpr int64_t kCachedRightBytes = 640 * 1024;
+constexpr int64_t kCachedRightBytes = 384 * 1024;
 
 ir::Dim RoundUp(const ir::Dim& a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
 
@@ -224,7 +224,8 @@ class ProductBuilder {
     const Expr most = IntConstant(tiles_.rows);
     if (pads_rows_) {
       Expr first = Variable(nest_.Open("tile", IntConstant(0), rows_, LoopKind::kSerial, tiles_.rows));
-      TVMVM_CHECK_OK(body(nest_.Let("tile_row", first_row_ + first), nest_.Let("height", Min(most, rows_ - first))));
+      TVMVM_CHECK_OK(
+          body(nest_.Let("tile_row", first_row_ + first), nest_.Let("height", Min(most, rows_ - first))));
       nest_.Close();
       return {};
     }
@@ -238,8 +239,23 @@ class ProductBuilder {
     return {};
   }
 
+  // Pixels are few at times: where one panel holds those that are left, it is enough.
   Status OneTile(const std::set<int>& heights, int panels, const Expr& row, const Expr& height,
                  const Expr& column) {
+    if (product_.right.form != RightForm::kRows || panels != 2)
+      return TileOf(heights, panels, row, height, column);
+    Expr first_end = column + IntConstant(kPanelColumns), columns = DimValue(product_.columns);
+    nest_.OpenIf(Less(first_end, columns));
+    TVMVM_CHECK_OK(TileOf(heights, 2, row, height, column));
+    nest_.Close();
+    nest_.OpenIf(LessEqual(columns, first_end));
+    TVMVM_CHECK_OK(TileOf(heights, 1, row, height, column));
+    nest_.Close();
+    return {};
+  }
+
+  Status TileOf(const std::set<int>& heights, int panels, const Expr& row, const Expr& height,
+                const Expr& column) {
     for (int h : heights) {
       bool is_only = heights.size() == 1;
       if (!is_only) nest_.OpenIf(Equal(height, IntConstant(h)));

@@ -122,6 +122,8 @@ class ContractionKernel {
   }
 
   bool CanReadRightInPlace() {
+    if (!HasWholePanels() && LessEqual(kMinColumnsInPlace, ir::Product(column_sizes_)).IsConstant(0))
+      return false;
     LoopKernel draft;
     InputReader reader(group_, {}, &draft);
     auto access = Access(rhs_, AnyBatch(), draft, reader);
