@@ -177,7 +177,60 @@ bool FoldScale(GraphRewriter& rewriter, const Node& node) {
   return false;
 }
 
-constexpr Rule kRules[] = {RewritePower, ComposeTransposes, DropExpansion, AbsorbTransposes, FoldScale};
+// ---- a window of two axes is a window of each ----
+
+// Maxima, sums, and averages - what counts of a window is a rectangle - along the last axis first. Worth it
+// where the taps that are left out pay for reading and writing what lies between.
+bool SplitWindow(GraphRewriter& rewriter, const Node& node) {
+  if (node.op->kind != OpKind::kWindow || node.String("kind") == "argmax") return false;
+  const DType dtype = rewriter.old().type(node.outputs[0]).dtype;
+  const bool is_exact = node.String("kind") == "max" || node.String("kind") == "min";
+  if (!is_exact && dtype != DType::kF32 && dtype != DType::kF64) return false;
+  const std::vector<int64_t>& kernel = node.Ints("kernel");
+  std::vector<size_t> axes;
+  for (size_t axis = 0; axis < kernel.size(); ++axis)
+    if (kernel[axis] > 1) axes.push_back(axis);
+  if (axes.size() < 2) return false;
+  const size_t last = axes.back();
+  double outer = 1, outer_stride = 1;
+  for (size_t axis = 0; axis < last; ++axis) {
+    outer *= static_cast<double>(kernel[axis]);
+    outer_stride *= static_cast<double>(node.Ints("strides")[axis]);
+  }
+  constexpr double kGain = 1.5;
+  const auto inner = static_cast<double>(kernel[last]);
+  if (inner * outer <= kGain * (inner * outer_stride + outer)) return false;
+
+  ir::Attributes along = node.attributes, across = node.attributes;
+  const ir::Dims& dims = rewriter.old().type(node.inputs[0]).dims;
+  const ir::Dims& result = node.DimList("dims");
+  auto only = [&](ir::Attributes* attributes, auto&& keeps) {
+    for (const char* name : {"kernel", "strides", "dilations"}) {
+      std::vector<int64_t> list = node.Ints(name);
+      for (size_t axis = 0; axis < list.size(); ++axis)
+        if (!keeps(axis)) list[axis] = 1;
+      (*attributes)[name] = std::move(list);
+    }
+    for (const char* name : {"low", "high"}) {
+      ir::Dims list = node.DimList(name);
+      for (size_t axis = 0; axis < list.size(); ++axis)
+        if (!keeps(axis)) list[axis] = ir::Dim(0);
+      (*attributes)[name] = std::move(list);
+    }
+  };
+  only(&along, [&](size_t axis) { return axis == last; });
+  only(&across, [&](size_t axis) { return axis != last; });
+  ir::Dims between = dims;
+  between[last] = result[last];
+  along["dims"] = std::move(between);
+  OpBuilder& b = rewriter.builder();
+  ValueId rows = b.Emit("window", {rewriter.Map(node.inputs[0])}, std::move(along));
+  rewriter.SetMap(node.outputs[0], b.Emit("window", {rows}, std::move(across)));
+  return true;
+}
+
+constexpr Rule kRules[] = {RewritePower,     ComposeTransposes, DropExpansion,
+                           AbsorbTransposes, FoldScale,         SplitWindow};
 
 }  // namespace
 

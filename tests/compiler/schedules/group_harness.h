@@ -12,8 +12,10 @@ namespace tvmvm::tensor {
 // levels must agree in grids.
 class ScheduledGroup {
  public:
-  ScheduledGroup(const ir::Function& function, ir::NodeId node)
-      : group_(function, node), gpu_(function, node) {
+  // `on_gpus`: whether GPUs have a schedule for such a group.
+  ScheduledGroup(const ir::Function& function, ir::NodeId node, bool on_gpus = true)
+      : group_(function, node) {
+    if (on_gpus) gpu_ = std::make_unique<GpuGroup>(function, node);
     for (CpuLevel level : codegen::LevelsHere()) {
       Expected<GroupProgram> program = ScheduleGroup(function, node, TargetInfoFor(level));
       if (!program) {
@@ -51,7 +53,8 @@ class ScheduledGroup {
           EXPECT_TRUE(outputs[i].bytes == all.back()[i].bytes) << pieces << " pieces, output " << i;
       }
     }
-    for (std::vector<HostTensor>& outputs : gpu_.Run(inputs, symbols)) all.push_back(std::move(outputs));
+    if (gpu_ != nullptr)
+      for (std::vector<HostTensor>& outputs : gpu_->Run(inputs, symbols)) all.push_back(std::move(outputs));
     return all;
   }
 
@@ -67,7 +70,8 @@ class ScheduledGroup {
       is_printed_ = true;
       if (!programs_.empty())
         for (const KernelCall& call : programs_.front()->calls) ADD_FAILURE() << ToString(call.kernel);
-      for (const KernelCall& call : gpu_.program().calls) ADD_FAILURE() << ToString(call.kernel);
+      if (gpu_ != nullptr)
+        for (const KernelCall& call : gpu_->program().calls) ADD_FAILURE() << ToString(call.kernel);
     }
   }
 
@@ -120,7 +124,7 @@ class ScheduledGroup {
   }
 
   GroupView group_;
-  GpuGroup gpu_;
+  std::unique_ptr<GpuGroup> gpu_;
   std::vector<std::unique_ptr<GroupProgram>> programs_;
   std::vector<std::vector<std::unique_ptr<codegen::CompiledKernel>>> kernels_;
   std::vector<std::vector<HostTensor>> packed_;  // by level
