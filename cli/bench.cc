@@ -64,11 +64,6 @@ CpuLevel LevelInUse(const Vm& vm) {
   return HostCpuLevel();
 }
 
-MeasuredMachine MachineOf(const Vm& vm, const BenchArguments& arguments) {
-  const int threads = arguments.model.threads > 0 ? arguments.model.threads : AvailableCpus();
-  return MeasuredMachineFor(LevelInUse(vm), std::min(threads, AvailableCpus()), arguments.measure);
-}
-
 // Runs again with every launch observed; the timed runs are not, so that observing costs them nothing. What
 // the shortest of these runs showed is in `profiler` then, or all of them, one after another, with
 // `keep_all`.
@@ -87,6 +82,28 @@ Status ObserveRuns(Invocation& invocation, std::span<const Value> inputs, std::s
   invocation.SetCopyObserver({});
   if (shortest) *profiler = *std::move(shortest);
   return {};
+}
+
+// Whether a kernel did more operations than the machine does at most.
+bool IsFasterThanMachine(const Profiler& profiler) {
+  constexpr double kClearly = 1.03;
+  return std::ranges::any_of(profiler.Kernels(), [](const KernelProfile& kernel) {
+    return kernel.flops_ns > kClearly * static_cast<double>(kernel.nanoseconds);
+  });
+}
+
+Status Profile(const Vm& vm, Invocation& invocation, std::span<const Value> inputs, std::span<Value> outputs,
+               const BenchArguments& arguments, Profiler* profiler, MeasuredMachine* machine) {
+  const int cpus = AvailableCpus(), threads = arguments.model.threads;
+  *machine =
+      MeasuredMachineFor(LevelInUse(vm), threads > 0 ? std::min(threads, cpus) : cpus, arguments.measure);
+  profiler->SetLimits(machine->limits);
+  TVMVM_CHECK_OK(ObserveRuns(invocation, inputs, outputs, false, profiler));
+  if (!IsFasterThanMachine(*profiler)) return {};
+  MeasureAgain(machine);
+  profiler->Clear();
+  profiler->SetLimits(machine->limits);
+  return ObserveRuns(invocation, inputs, outputs, false, profiler);
 }
 
 Status WriteTrace(const Profiler& profiler, const std::string& path) {
@@ -189,11 +206,8 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   }
   Profiler profiler(program, false, vm->Devices());
   MeasuredMachine machine;
-  if (arguments.profile) {
-    machine = MachineOf(*vm, arguments);
-    profiler.SetLimits(machine.limits);
-    TVMVM_CHECK_OK(ObserveRuns(invocation, inputs, outputs, false, &profiler));
-  }
+  if (arguments.profile)
+    TVMVM_CHECK_OK(Profile(*vm, invocation, inputs, outputs, arguments, &profiler, &machine));
 
   if (arguments.json) {
     Json json = ToJson(timing);

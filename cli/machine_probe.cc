@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -23,8 +24,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kRounds = 4096;  // of one call of an arithmetic probe
 constexpr int kChains = 12;        // that depend on themselves alone: latency times issue of every known CPU
-constexpr int kTries = 24;         // each short enough that some are not disturbed
-constexpr auto kTry = std::chrono::microseconds(700);
+constexpr int kTries = 6;          // at least, and for as long as the following says
+constexpr auto kTry = std::chrono::microseconds(500);
+constexpr auto kArithmetic = std::chrono::milliseconds(100), kMemory = std::chrono::milliseconds(20);
 constexpr int64_t kLeast = int64_t{512} << 10;  // bytes between two looks at the clock
 constexpr int64_t kSmallest = int64_t{8} << 10, kLargest = int64_t{256} << 20;
 
@@ -128,19 +130,17 @@ const Probes* ProbesFor(CpuLevel level) {
   }
 }
 
-// Runs the same on several threads at once. `work(thread)` is repeated for kTry in each try; the result is
-// how often all threads together did it in a nanosecond, in the best try. Long work is tried less often.
-double Rate(int threads, const std::function<void(int)>& work) {
+// Runs the same on several threads at once. `work(thread)` is repeated for kTry in each of the tries that fit
+// into `budget`; the result is how often all threads together did it in a nanosecond, in the best try.
+double Rate(int threads, Clock::duration budget, const std::function<void(int)>& work) {
   double best = 0;
-  int tries = 0;
+  std::atomic<bool> is_done{false};
   std::barrier meeting(threads);
   std::vector<double> rates(static_cast<size_t>(threads));
   auto run = [&](int thread) {
-    const Clock::time_point first = Clock::now();
     work(thread);
-    if (thread == 0) tries = Clock::now() - first > 4 * kTry ? kTries / 4 : kTries;
-    meeting.arrive_and_wait();
-    for (int i = 0; i < tries; ++i) {
+    const Clock::time_point first = Clock::now();
+    for (int tries = 0; !is_done.load(); ++tries) {
       meeting.arrive_and_wait();
       int64_t times = 0;
       const Clock::time_point begin = Clock::now();
@@ -149,10 +149,11 @@ double Rate(int threads, const std::function<void(int)>& work) {
       rates[static_cast<size_t>(thread)] =
           static_cast<double>(times) / std::chrono::duration<double, std::nano>(now - begin).count();
       meeting.arrive_and_wait();
-      if (thread != 0) continue;
-      double sum = 0;
-      for (double rate : rates) sum += rate;
-      best = std::max(best, sum);
+      if (thread == 0) {
+        best = std::max(best, std::accumulate(rates.begin(), rates.end(), 0.0));
+        is_done = tries + 1 >= kTries && Clock::now() - first >= budget;
+      }
+      meeting.arrive_and_wait();
     }
   };
   std::vector<std::thread> others;
@@ -163,7 +164,8 @@ double Rate(int threads, const std::function<void(int)>& work) {
 }
 
 double OperationsPerNanosecond(const ArithmeticProbe& probe, int threads) {
-  return Rate(threads, [&](int) { probe.run(); }) * static_cast<double>(probe.operations * kRounds * kChains);
+  return Rate(threads, kArithmetic, [&](int) { probe.run(); }) *
+         static_cast<double>(probe.operations * kRounds * kChains);
 }
 
 struct Free {
@@ -177,10 +179,10 @@ double BandwidthAt(const Probes& probes, char* memory, int64_t size, int threads
   if (part == 0) return 0;
   const int64_t passes = std::max<int64_t>(1, kLeast / part);
   auto own = [&](int thread) { return memory + thread * part; };
-  const double read = Rate(threads, [&](int thread) {
+  const double read = Rate(threads, kMemory, [&](int thread) {
     for (int64_t pass = 0; pass < passes; ++pass) probes.read(own(thread), part);
   });
-  const double copy = Rate(threads, [&](int thread) {
+  const double copy = Rate(threads, kMemory, [&](int thread) {
     char* to = own(thread) + part / 2;
     for (int64_t pass = 0; pass < passes; ++pass) probes.copy(to, own(thread), part / 2);
   });

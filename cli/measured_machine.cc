@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 
@@ -45,6 +46,21 @@ std::string FileName(const MeasuredMachine& machine) {
   return name + ".json";
 }
 
+// Where such files are kept; empty: nowhere.
+std::string Folder() {
+  const DeviceOptions options = DeviceOptions::FromEnvironment();
+  return options.CacheProblem().empty() ? options.cache_folder : "";
+}
+
+MachineLimits Faster(const MachineLimits& a, MachineLimits b) {
+  b.f32 = std::max(a.f32, b.f32);
+  b.f64 = std::max(a.f64, b.f64);
+  b.bytes = std::max(a.bytes, b.bytes);
+  for (size_t i = 0; i < std::min(a.bandwidths.size(), b.bandwidths.size()); ++i)
+    b.bandwidths[i].bytes = std::max(a.bandwidths[i].bytes, b.bandwidths[i].bytes);
+  return b;
+}
+
 // The folder is this user's alone, as its other files ask for.
 Status Store(const MeasuredMachine& machine, const std::filesystem::path& folder) {
   if (folder.has_parent_path()) TVMVM_CHECK_OK(MakeFolder(folder.parent_path()));
@@ -58,18 +74,20 @@ Status Store(const MeasuredMachine& machine, const std::filesystem::path& folder
 
 MeasuredMachine MeasuredMachineFor(CpuLevel level, int threads, bool anew) {
   MeasuredMachine machine{CpuName(), level, threads, {}};
-  const DeviceOptions options = DeviceOptions::FromEnvironment();
-  const bool keeps = !options.cache_folder.empty() && options.CacheProblem().empty();
-  const std::filesystem::path folder = options.cache_folder;
-  if (keeps && !anew)
-    if (Expected<std::string> text = ReadTextFile(folder / FileName(machine)))
+  const std::string folder = Folder();
+  if (!folder.empty() && !anew)
+    if (Expected<std::string> text = ReadTextFile(folder + "/" + FileName(machine)))
       machine.limits = LimitsFromJson(*text, machine);
-  if (!machine.limits.bandwidths.empty()) return machine;
-  PrintNote("measuring what this machine does at most, a second or two");
-  machine.limits = MeasureMachine(level, threads);
-  if (!keeps || machine.limits.bandwidths.empty()) return machine;
-  if (Status stored = Store(machine, folder); !stored) PrintNote("not kept: " + stored.error().message);
+  if (machine.limits.bandwidths.empty()) MeasureAgain(&machine);
   return machine;
+}
+
+void MeasureAgain(MeasuredMachine* machine) {
+  PrintNote("measuring what this machine does at most, a second or two");
+  machine->limits = Faster(machine->limits, MeasureMachine(machine->level, machine->threads));
+  const std::string folder = Folder();
+  if (folder.empty() || machine->limits.bandwidths.empty()) return;
+  if (Status stored = Store(*machine, folder); !stored) PrintNote("not kept: " + stored.error().message);
 }
 
 Json ToJson(const MeasuredMachine& machine) {

@@ -21,6 +21,9 @@ struct MeasuredMachine {
 // From the folder, or measured now and stored there; `anew` measures in any case. An empty folder, or one
 // that others may write to, keeps nothing.
 MeasuredMachine MeasuredMachineFor(CpuLevel level, int threads, bool anew);
+// Measures again, for something was seen to be faster than `machine` says, which was disturbed then: what is
+// faster of both counts from now on.
+void MeasureAgain(MeasuredMachine* machine);
 
 Json ToJson(const MeasuredMachine& machine);
 // The limits that ToJson wrote; without speeds where the text is no such thing, or of another machine.
