@@ -1,9 +1,9 @@
-// What a parallel launch costs beyond its work: a job of one empty part for each thread, by threads and by
-// the microseconds in which the caller does something else between two jobs (the others wait meanwhile, and
-// sleep after a while). `best`, `median` and `p90` are microseconds of one job.
+// What a parallel launch costs beyond its work, by threads and by the microseconds in which the caller does
+// something else between two launches (the others wait meanwhile, and sleep after a while).
 //
-// The caller's own part takes nothing, so this is all barrier: waking, handing out parts, waiting for the
-// last.
+// Each job has one part of the same length for each thread, or eight: what it takes longer than its `job_us`
+// is what waking, handing out parts and waiting for the last one cost. `best`, `median` and `p90` are
+// microseconds. No more than the parts of threads that come too late can be lost: the caller does them.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -28,65 +28,44 @@ void Occupy(double microseconds) {
   }
 }
 
-struct PartLength {
-  double microseconds = 0;
-};
-
-void RunPart(void* context, int, int64_t begin, int64_t end) {
-  const double length = static_cast<const PartLength*>(context)->microseconds;
-  if (length > 0) Occupy(length * static_cast<double>(end - begin));
+void RunParts(void* microseconds, int, int64_t begin, int64_t end) {
+  Occupy(*static_cast<const double*>(microseconds) * static_cast<double>(end - begin));
 }
 
-void Barrier(benchmark::State& state) {
+void TimeJobs(benchmark::State& state, int64_t parts) {
   const auto threads = static_cast<int>(state.range(0));
-  const auto gap = static_cast<double>(state.range(1));
+  const auto gap_us = static_cast<double>(state.range(1)), job_us = static_cast<double>(state.range(2));
   const auto pool = CreateWorkerPool(threads);
-  PartLength part;
-  std::vector<double> times;
-  for (int i = 0; i < 20; ++i) pool->Run(threads, 1, RunPart, &part);
+  double part_us = job_us / static_cast<double>(parts);
+  std::vector<double> costs;
   for (auto _ : state) {
-    if (gap > 0) Occupy(gap);
+    if (gap_us > 0) Occupy(gap_us);
     const Clock::time_point begin = Clock::now();
-    pool->Run(threads, 1, RunPart, &part);
-    times.push_back(MicrosecondsSince(begin));
-    state.SetIterationTime(times.back() * 1e-6);
+    pool->Run(threads * parts, 1, RunParts, &part_us);
+    const double taken = MicrosecondsSince(begin);
+    costs.push_back(taken - job_us);
+    state.SetIterationTime(taken * 1e-6);
   }
-  std::ranges::sort(times);
-  state.counters["best"] = times.front();
-  state.counters["median"] = times[times.size() / 2];
-  state.counters["p90"] = times[times.size() * 9 / 10];
+  std::ranges::sort(costs);
+  state.counters["best"] = costs.front();
+  state.counters["median"] = costs[costs.size() / 2];
+  state.counters["p90"] = costs[costs.size() * 9 / 10];
 }
 
-// How much of the threads' time a job of `part` microseconds a thread is worth: 1 would be no loss at all.
-void Efficiency(benchmark::State& state) {
-  const auto threads = static_cast<int>(state.range(0));
-  const auto pool = CreateWorkerPool(threads);
-  PartLength part{static_cast<double>(state.range(1)) / 8};
-  std::vector<double> times;
-  for (auto _ : state) {
-    const Clock::time_point begin = Clock::now();
-    pool->Run(int64_t{threads} * 8, 1, RunPart, &part);
-    times.push_back(MicrosecondsSince(begin));
-    state.SetIterationTime(times.back() * 1e-6);
-  }
-  std::ranges::sort(times);
-  state.counters["median"] = times[times.size() / 2];
-  state.counters["efficiency"] = static_cast<double>(state.range(1)) / times[times.size() / 2];
-}
+void OnePart(benchmark::State& state) { TimeJobs(state, 1); }
+void EightParts(benchmark::State& state) { TimeJobs(state, 8); }
 
-void EachThreads(benchmark::internal::Benchmark* bench, std::vector<int64_t> numbers) {
+void EachThreads(benchmark::internal::Benchmark* bench) {
   const auto most = static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
   for (int threads = 2; threads <= most; threads *= 2)
-    for (int64_t number : numbers) bench->Args({threads, number});
-  bench->UseManualTime()->Iterations(2000)->Unit(benchmark::kMicrosecond);
+    for (int64_t gap : {0, 5, 20, 50, 200, 1000})
+      for (int64_t job : {20, 100}) bench->Args({threads, gap, job});
+  bench->ArgNames({"threads", "gap_us", "job_us"});
+  bench->UseManualTime()->Iterations(1000)->Unit(benchmark::kMicrosecond);
 }
 
-BENCHMARK(Barrier)->ArgNames({"threads", "gap_us"})->Apply([](benchmark::internal::Benchmark* bench) {
-  EachThreads(bench, {0, 2, 10, 50, 200, 1000});
-});
-BENCHMARK(Efficiency)->ArgNames({"threads", "part_us"})->Apply([](benchmark::internal::Benchmark* bench) {
-  EachThreads(bench, {2, 5, 20, 100});
-});
+BENCHMARK(OnePart)->Apply(EachThreads);
+BENCHMARK(EightParts)->Apply(EachThreads);
 
 }  // namespace
 }  // namespace tvmvm::bench
