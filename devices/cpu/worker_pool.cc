@@ -47,12 +47,13 @@ bool LookFor(Clock::duration time, IsSeen is_seen) {
 // One job at a time: a caller that finds the pool at work runs its own job alone, which is right when many
 // callers share the machine and cannot deadlock when a task starts a job.
 //
-// A job is a number of parts, taken one by one from `untaken_`. Whoever got one holds the job open until it
-// has told `unfinished_`; nobody else reads the job, so that a thread that comes late finds nothing, or the
-// next one.
+// A job is a number of parts, and each worker's share is a row of them, at the same place in each job: what
+// one kernel wrote, the next finds in the cache of the same core. A worker that is done with its own share
+// goes on with those of others. Whoever took a part holds the job open until it has told `unfinished_`;
+// nobody else reads the job, so that a thread that comes late finds nothing, or the next one.
 class Pool final : public WorkerPool {
  public:
-  explicit Pool(int workers) : workers_(std::max(1, workers)) {}
+  explicit Pool(int workers) : workers_(std::max(1, workers)), shares_(static_cast<size_t>(workers_)) {}
   ~Pool() override {
     stop_.store(true);
     jobs_.fetch_add(1);
@@ -72,7 +73,8 @@ class Pool final : public WorkerPool {
     const auto parts = static_cast<int>(count / chunk + (count % chunk != 0));
     job_ = {task, context, count, chunk, parts};
     unfinished_.store(parts, std::memory_order_relaxed);
-    untaken_.store(parts, std::memory_order_release);  // opens the job
+    for (int i = 0; i < workers_; ++i)
+      share(i).store(ShareEnd(i) - ShareEnd(i - 1), std::memory_order_release);
     jobs_.fetch_add(1);
     Wake(std::min(parts, workers_) - 1);
 
@@ -104,6 +106,14 @@ class Pool final : public WorkerPool {
     int64_t count = 0, chunk = 1;
     int parts = 0;
   };
+  // Parts of a worker's share that nobody has taken; 0 and less: none.
+  struct alignas(64) Share {
+    std::atomic<int> untaken{0};
+  };
+
+  std::atomic<int>& share(int worker) { return shares_[static_cast<size_t>(worker)].untaken; }
+  // The first part of the next worker's share.
+  int ShareEnd(int worker) const { return static_cast<int>(int64_t{job_.parts} * (worker + 1) / workers_); }
 
   // In parts too, because a task looks for cancel when it begins.
   static void RunAlone(int64_t count, int64_t grain, void (*task)(void*, int, int64_t, int64_t),
@@ -161,7 +171,7 @@ class Pool final : public WorkerPool {
     const bool was_near = Clock::now() - begin < kMostLooking;
     *looking =
         was_near ? Clock::duration(kMostLooking) : std::max<Clock::duration>(kLeastLooking, *looking / 2);
-    WakeTwo(std::min(untaken_.load(std::memory_order_relaxed), sleeping_.load()));
+    WakeTwo(std::min(unfinished_.load(std::memory_order_relaxed), sleeping_.load()));
   }
 
   void AwaitOthers() {
@@ -172,11 +182,16 @@ class Pool final : public WorkerPool {
   }
 
   void TakeParts(int worker) {
+    for (int i = 0; i < workers_; ++i) TakeShare(worker, (worker + i) % workers_);
+  }
+
+  // What is left of the share of `owner`.
+  void TakeShare(int worker, int owner) {
     int finished = 0;
-    while (untaken_.load(std::memory_order_relaxed) > 0) {
-      const int untaken = untaken_.fetch_sub(1, std::memory_order_acq_rel);
+    while (share(owner).load(std::memory_order_relaxed) > 0) {
+      const int untaken = share(owner).fetch_sub(1, std::memory_order_acq_rel);
       if (untaken <= 0) break;
-      const int64_t begin = (job_.parts - untaken) * job_.chunk;
+      const int64_t begin = (ShareEnd(owner) - untaken) * job_.chunk;
       job_.task(job_.context, worker, begin, std::min(begin + job_.chunk, job_.count));
       ++finished;
     }
@@ -192,7 +207,7 @@ class Pool final : public WorkerPool {
   std::atomic<int64_t> prepared_{0};
   Job job_;
   // Apart, because many threads look at one while others change another.
-  alignas(64) std::atomic<int> untaken_{0};     // parts of the job; 0 and less: none
+  std::vector<Share> shares_;
   alignas(64) std::atomic<int> unfinished_{0};  // parts
   alignas(64) std::atomic<int> jobs_{0};        // changes with each
   alignas(64) std::atomic<int> sleeping_{0};    // threads
