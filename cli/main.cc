@@ -247,11 +247,21 @@ void AddRun(CLI::App& app, Action* action) {
 
 void AddBench(CLI::App& app, Action* action) {
   auto arguments = std::make_shared<BenchArguments>();
-  CLI::App* command = AddCommand(app, "bench", "Time a model",
-                                 "  tvm-vm bench model.vmexe --dim batch=1 --dim seq=128 --threads 1\n"
-                                 "  tvm-vm bench model.vmexe --input x.npy --seconds 5 --json\n"
-                                 "  tvm-vm bench model.vmexe --repeat 100 --profile --trace trace.json\n"
-                                 "  tvm-vm bench gpt2.vmexe --device vulkan,cpu --resident");
+  CLI::App* command =
+      AddCommand(app, "bench", "Time a model",
+                 "  tvm-vm bench model.vmexe --dim batch=1 --dim seq=128 --threads 1\n"
+                 "  tvm-vm bench model.vmexe --input x.npy --seconds 5 --json\n"
+                 "  tvm-vm bench model.vmexe --repeat 100 --profile --trace trace.json\n"
+                 "  tvm-vm bench gpt2.vmexe --device vulkan,cpu --resident\n"
+                 "--profile shows each kernel's time, GFLOP/s and GB/s, and what part that is of "
+                 "what this\n"
+                 "CPU does at most: %flops of the multiply-adds of the level in use, %bytes of the "
+                 "bandwidth\n"
+                 "of the cache or memory that the launch's bytes fit into, %limit of the one that "
+                 "binds it.\n"
+                 "The machine is measured once, for a second, and the figures are kept in the "
+                 "folder of\n"
+                 "kernels ($TVMVM_CACHE_DIR, else ~/.cache/tvm-vm).");
   AddModel(command, &arguments->model);
   AddInputs(command, &arguments->inputs);
   AddLimits(command, &arguments->limits);
@@ -262,7 +272,10 @@ void AddBench(CLI::App& app, Action* action) {
   command->add_option("--repeat", arguments->repeat, "How many times to run after the first run")
       ->check(CLI::Range(int64_t{1}, INT64_MAX))
       ->excludes(seconds);
-  command->add_flag("--profile", arguments->profile, "Add a table of the kernels: time, GFLOP/s, GB/s");
+  CLI::Option* profile =
+      command->add_flag("--profile", arguments->profile, "Add a table of the kernels (see below)");
+  command->add_flag("--measure", arguments->measure, "Measure this machine anew for --profile")
+      ->needs(profile);
   command->add_flag("--resident", arguments->resident,
                     "With a GPU: keep inputs and outputs in its memory, as services do with caches");
   command->add_option("--trace", arguments->trace, "Write a Chrome trace (chrome://tracing, Perfetto)")

@@ -95,6 +95,7 @@ struct BenchArguments {
   int64_t repeat = 0;  // > 0: this many runs, whatever they take
   bool resident = false;
   bool profile = false;
+  bool measure = false;  // the machine anew, for the profile
   std::string trace;  // file for a Chrome trace; empty: none
   bool json = false;
 };

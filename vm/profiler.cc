@@ -29,21 +29,57 @@ double PerNanosecond(int64_t amount, int64_t nanoseconds) {
   return nanoseconds > 0 ? static_cast<double>(amount) / static_cast<double>(nanoseconds) : 0.0;
 }
 
-void AppendLine(std::string* text, const KernelProfile& row, int64_t total_ns, std::string_view device,
-                std::string_view name, std::string_view node) {
+constexpr const char* kHeader = "     %         ms  launches    us each   GFLOP/s     GB/s";
+constexpr const char* kLimitsHeader = "  %flops  %bytes  %limit";
+
+// Shares of the limits; nothing where nobody compared.
+std::string LimitColumns(const KernelProfile& row) {
+  if (row.limit_ns <= 0) return fmt::format("{:>8}{:>8}{:>8}", "-", "-", "-");
+  const double percent = 100.0 / static_cast<double>(std::max<int64_t>(1, row.nanoseconds));
+  return fmt::format("{:8.1f}{:8.1f}{:8.1f}", row.flops_ns * percent, row.bytes_ns * percent,
+                     row.limit_ns * percent);
+}
+
+void AppendLine(std::string* text, const KernelProfile& row, int64_t total_ns, bool has_limits,
+                std::string_view device, std::string_view name, std::string_view node) {
   const double share =
       total_ns > 0 ? 100.0 * static_cast<double>(row.nanoseconds) / static_cast<double>(total_ns) : 0.0;
   const double each =
       row.launches > 0 ? static_cast<double>(row.nanoseconds) / static_cast<double>(row.launches) : 0.0;
-  fmt::format_to(std::back_inserter(*text), "{:6.1f} {:10.3f} {:9} {:10.2f} {:9.2f} {:8.2f}  {:<10} {}",
+  fmt::format_to(std::back_inserter(*text), "{:6.1f} {:10.3f} {:9} {:10.2f} {:9.2f} {:8.2f}{}  {:<10} {}",
                  share, static_cast<double>(row.nanoseconds) / 1e6, row.launches, each / 1e3,
-                 PerNanosecond(row.flops, row.nanoseconds), PerNanosecond(row.bytes, row.nanoseconds), device,
-                 name);
+                 PerNanosecond(row.flops, row.nanoseconds), PerNanosecond(row.bytes, row.nanoseconds),
+                 has_limits ? LimitColumns(row) : "", device, name);
   if (!node.empty()) fmt::format_to(std::back_inserter(*text), "  {}", node);
   *text += '\n';
 }
 
+double Time(int64_t amount, double speed) { return speed > 0 ? static_cast<double>(amount) / speed : 0.0; }
+
+void AddLimits(const MachineLimits& limits, const KernelSpec& kernel, const LaunchRecord& record,
+               KernelProfile* row) {
+  const double flops_ns = Time(record.flops, limits.OperationsOf(kernel));
+  const double bytes_ns = Time(record.bytes, limits.BandwidthOf(record.bytes));
+  row->flops_ns += flops_ns;
+  row->bytes_ns += bytes_ns;
+  row->limit_ns += std::max(flops_ns, bytes_ns);
+}
+
 }  // namespace
+
+double MachineLimits::BandwidthOf(int64_t bytes) const {
+  double speed = bandwidths.empty() ? 0.0 : bandwidths.front().bytes;
+  for (const Bandwidth& bandwidth : bandwidths)
+    if (bandwidth.size <= bytes) speed = bandwidth.bytes;
+  return speed;
+}
+
+double MachineLimits::OperationsOf(const KernelSpec& kernel) const {
+  if (kernel.alignments.empty()) return f32;  // nobody says what it touches
+  const auto [least, most] = std::minmax_element(kernel.alignments.begin(), kernel.alignments.end());
+  if (*least == 1) return std::max(bytes, f32);
+  return *least >= 8 && *most >= 8 ? f64 : f32;
+}
 
 Profiler::Profiler(std::shared_ptr<const Program> program, bool keep_launches, std::vector<DeviceUse> devices)
     : program_(std::move(program)), keep_launches_(keep_launches), devices_(std::move(devices)) {
@@ -69,6 +105,8 @@ LaunchObserver Profiler::observer() {
     row.nanoseconds += record.end_ns - record.begin_ns;
     row.flops += record.flops;
     row.bytes += record.bytes;
+    if (limits_ && record.device == kHostDevice)
+      AddLimits(*limits_, program_->kernels[record.kernel.index], record, &row);
     if (keep_launches_) launches_.push_back(record);
   };
 }
@@ -102,6 +140,13 @@ std::vector<KernelProfile> Profiler::Kernels() const {
   return rows;
 }
 
+int64_t Profiler::total_nanoseconds() const {
+  int64_t total = 0;
+  for (const KernelProfile& row : kernels_) total += row.nanoseconds;
+  for (const CopyProfile& row : copies_) total += row.nanoseconds;
+  return total;
+}
+
 std::string Profiler::DeviceName(uint32_t device) const {
   for (const DeviceUse& use : devices_)
     if (use.device == device) return use.name;
@@ -109,7 +154,7 @@ std::string Profiler::DeviceName(uint32_t device) const {
 }
 
 std::string Profiler::Table() const {
-  std::string text = "     %         ms  launches    us each   GFLOP/s     GB/s  device     kernel\n";
+  std::string text = std::string(kHeader) + (limits_ ? kLimitsHeader : "") + "  device     kernel\n";
   const std::vector<KernelProfile> rows = Kernels();
   KernelProfile total;
   for (const KernelProfile& row : rows) {
@@ -117,6 +162,9 @@ std::string Profiler::Table() const {
     total.nanoseconds += row.nanoseconds;
     total.flops += row.flops;
     total.bytes += row.bytes;
+    total.flops_ns += row.flops_ns;
+    total.bytes_ns += row.bytes_ns;
+    total.limit_ns += row.limit_ns;
   }
   const std::vector<CopyProfile> copies = Copies();
   for (const CopyProfile& row : copies) {
@@ -126,12 +174,13 @@ std::string Profiler::Table() const {
   }
   for (const KernelProfile& row : rows) {
     const KernelSpec& kernel = program_->kernels[row.kernel.index];
-    AppendLine(&text, row, total.nanoseconds, DeviceName(row.device), kernel.name, kernel.source_node);
+    AppendLine(&text, row, total.nanoseconds, limits_.has_value(), DeviceName(row.device), kernel.name,
+               kernel.source_node);
   }
   for (const CopyProfile& row : copies)
     AppendLine(&text, {{}, row.to, row.copies, row.nanoseconds, 0, row.bytes}, total.nanoseconds,
-               DeviceName(row.to), "copy from " + DeviceName(row.from), "");
-  AppendLine(&text, total, total.nanoseconds, "", "total", "");
+               limits_.has_value(), DeviceName(row.to), "copy from " + DeviceName(row.from), "");
+  AppendLine(&text, total, total.nanoseconds, limits_.has_value(), "", "total", "");
   return text;
 }
 

@@ -21,8 +21,13 @@ namespace {
 // One core's rough speed, for deciding whether a launch is worth other threads.
 constexpr int64_t kFlopsPerMicrosecond = 60'000;
 constexpr int64_t kBytesPerMicrosecond = 15'000;
-constexpr int64_t kInlineMicroseconds = 20;    // below it waking threads costs more than it gives
-constexpr int64_t kGrainMicroseconds = 5;      // the smallest part worth a thread
+constexpr int64_t kCachedBytes = int64_t{1}
+                                 << 20;  // so few are in the cache, as a rule, where they were made
+constexpr int64_t kCachedBytesPerMicrosecond = 40'000;
+// Below these one thread is faster: a job costs less than a microsecond where a thread is awake, and 20 where
+// it sleeps (bench/pool_bench.cc).
+constexpr int64_t kInlineMicroseconds = 20, kAwakeInlineMicroseconds = 5;
+constexpr int64_t kGrainMicroseconds = 2;      // the smallest part worth a thread
 constexpr int64_t kCancelMicroseconds = 1000;  // how long one thread may run without asking for cancel
 
 class CpuKernelSet final : public KernelSet {
@@ -90,7 +95,17 @@ struct Job {
 };
 
 int64_t EstimatedMicroseconds(const LaunchRequest& request) {
-  return std::max(request.flops / kFlopsPerMicrosecond, request.bytes / kBytesPerMicrosecond);
+  const int64_t speed = request.bytes <= kCachedBytes ? kCachedBytesPerMicrosecond : kBytesPerMicrosecond;
+  return std::max(request.flops / kFlopsPerMicrosecond, request.bytes / speed);
+}
+
+// Whether one thread should run work of this length, which is more than what an awake thread is worth.
+bool IsForOneThread(WorkerPool& pool, int64_t microseconds) {
+  if (pool.worker_count() == 1) return true;
+  if (microseconds >= kInlineMicroseconds) return false;
+  if (pool.is_awake()) return false;
+  pool.Prepare();
+  return true;
 }
 
 // Launches, counted by each queue for itself: no two threads write one line.
@@ -278,9 +293,9 @@ Expected<int32_t> CpuDevice::Launch(const LaunchRequest& request, const CancelTo
   launches->store(launches->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   Job job{set.functions[request.kernel], &request, cancel};
   const int64_t microseconds = EstimatedMicroseconds(request);
-  if (microseconds < kInlineMicroseconds) {
+  if (microseconds < kAwakeInlineMicroseconds) {
     job.Part(0, points);
-  } else if (points == 1 || pool_->worker_count() == 1) {
+  } else if (points == 1 || IsForOneThread(*pool_, microseconds)) {
     RunInSlices(job, points, microseconds);
   } else {
     int64_t grain = std::max<int64_t>(1, points / std::max<int64_t>(1, microseconds / kGrainMicroseconds));

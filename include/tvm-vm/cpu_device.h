@@ -23,7 +23,9 @@ TVMVM_EXPORT std::shared_ptr<Device> CreateCpuDevice(const CpuDeviceOptions& opt
 TVMVM_EXPORT int AvailableCpus();
 // The best level that this CPU runs.
 TVMVM_EXPORT CpuLevel HostCpuLevel();
-// Workers that sleep between launches (a spin of a few microseconds at most) and never outnumber `threads`.
+// Workers that sleep between launches and never outnumber `threads`, the caller included. While launches come
+// closer than 0.2 ms to one another they stay awake between them: to wake a thread costs 20 us, to find it
+// awake less than one.
 TVMVM_EXPORT std::shared_ptr<WorkerPool> CreateWorkerPool(int threads);
 
 }  // namespace tvmvm

@@ -189,6 +189,13 @@ class TVMVM_EXPORT WorkerPool {
   // returns when all parts are done. `grain`: the smallest part worth a thread.
   virtual void Run(int64_t count, int64_t grain,
                    void (*task)(void* context, int worker, int64_t begin, int64_t end), void* context) = 0;
+
+  // Whether a thread stands by, so that a job reaches it within a microsecond or two: then small jobs are
+  // worth it, too.
+  virtual bool is_awake() const { return false; }
+  // Says that a job was too small to wake threads for. Where such come closely one after another, threads
+  // may be woken for the next ones; returns at once.
+  virtual void Prepare() {}
 };
 
 // Turns LLVM bitcode into kernels for this host; provided by the compiler library, null in a runtime without

@@ -68,6 +68,7 @@ TEST(UsageTest, WrongCommandLines) {
   ExpectUsageError("tvm-vm run a.onnx --dump all", "--output-dir");
   ExpectUsageError("tvm-vm bench a.vmexe --seconds 1 --repeat 2", "--repeat");
   ExpectUsageError("tvm-vm bench a.vmexe --seconds -1", "--seconds");
+  ExpectUsageError("tvm-vm bench a.vmexe --measure", "--profile");
   for (const char* seconds : {"0", "-1", "1e12", "nan", "inf", "soon"})
     ExpectUsageError(std::string("tvm-vm run a.vmexe --timeout ") + seconds, "--timeout");
 }
@@ -339,12 +340,39 @@ TEST_F(DemoTest, BenchReportsItsNumbers) {
 }
 
 TEST_F(DemoTest, BenchShowsTheKernels) {
-  ToolResult result = Run("tvm-vm bench $vmexe --dim length=4 --repeat 2 --profile --trace trace.json");
+  ToolResult result =
+      Run("export TVMVM_CACHE_DIR=$PWD; tvm-vm bench $vmexe --dim length=4 --repeat 2 --profile --trace "
+          "trace.json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("GFLOP/s"));
   nlohmann::json trace = nlohmann::json::parse(ReadBytes(scratch_ / "trace.json"));
   ASSERT_FALSE(trace["traceEvents"].empty());
   EXPECT_EQ(trace["traceEvents"][0]["ph"], "X");
+}
+
+// The machine is measured once: the second profile finds the file.
+TEST_F(DemoTest, BenchComparesKernelsWithTheMachine) {
+  const std::string profile =
+      "export TVMVM_CACHE_DIR=$PWD/cache; tvm-vm bench $vmexe --repeat 2 --threads 1 --profile";
+  const ToolResult first = Run(profile), second = Run(profile), json = Run(profile + " --json");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("%flops  %bytes  %limit"));
+  EXPECT_THAT(first.err, HasSubstr("measuring what this machine does"));
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(Run(profile + " --measure").err, HasSubstr("measuring what this machine does"));
+#if defined(__x86_64__)
+  EXPECT_THAT(second.err, Not(HasSubstr("measuring")));
+  EXPECT_THAT(second.out, HasSubstr(", 1 thread: "));
+  const nlohmann::json shown = nlohmann::json::parse(json.out);
+  EXPECT_GT(shown["machine"]["gflops"]["f32"], 0);
+  EXPECT_GT(shown["machine"]["bandwidths"].size(), 10u);
+  for (const nlohmann::json& kernel : shown["kernels"]) {
+    EXPECT_GT(kernel["limit_ns"], 0) << kernel;
+    EXPECT_GE(kernel["of_limit"],
+              std::max(kernel["of_flops"].get<double>(), kernel["of_bytes"].get<double>()) * 0.999)
+        << kernel;
+  }
+#endif
 }
 
 TEST_F(DemoTest, InspectShowsTheSignature) {

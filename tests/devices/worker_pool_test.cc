@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -80,6 +81,35 @@ TEST(WorkerPool, AJobMayStartAJob) {
     RunOn(*pool, 10 * (end - begin), 1, [&](int, int64_t from, int64_t to) { sum.fetch_add(to - from); });
   });
   EXPECT_EQ(sum.load(), 100);
+}
+
+// Whether it says within a few seconds that `is_awake`; `meanwhile` is done in between.
+template <class Meanwhile>
+bool Becomes(const WorkerPool& pool, bool is_awake, Meanwhile meanwhile) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (pool.is_awake() != is_awake) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    meanwhile();
+  }
+  return true;
+}
+
+TEST(WorkerPool, FallsAsleepAndIsWokenBySmallJobsThatComeClosely) {
+  auto pool = CreateWorkerPool(2);
+  EXPECT_FALSE(pool->is_awake());
+  EXPECT_EQ(Counts(*pool, 8, 1), std::vector<int>(8, 1));
+  EXPECT_TRUE(Becomes(*pool, false, [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }));
+  EXPECT_TRUE(Becomes(*pool, true, [&] { pool->Prepare(); }));
+  EXPECT_TRUE(Becomes(*pool, false, [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }));
+  EXPECT_EQ(Counts(*pool, 100, 1), std::vector<int>(100, 1));
+}
+
+TEST(WorkerPool, JobsAfterPausesOfEveryLengthAreDone) {
+  auto pool = CreateWorkerPool(3);
+  for (int pause = 0; pause < 400; pause += 7) {
+    std::this_thread::sleep_for(std::chrono::microseconds(pause));
+    ASSERT_EQ(Counts(*pool, 12, 1), std::vector<int>(12, 1)) << pause;
+  }
 }
 
 TEST(WorkerPool, OneWorkerIsTheCaller) {

@@ -17,6 +17,7 @@ using namespace testing;  // NOLINT
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Checks x with a kernel, gives x's first element back.
 constexpr std::string_view kCheck = R"---(
@@ -111,6 +112,45 @@ TEST(Launch, AFreshOutputComesFromTheHostHeap) {
   ASSERT_TRUE(invocation.Run(inputs, outputs));
   EXPECT_EQ(AllocationCount(), before) << "tensor and owner are both in the host heap";
   EXPECT_THAT(ToFloats(outputs[0]), ElementsAre(3));
+}
+
+TEST(MachineLimits, BandwidthIsOfTheLevelThatHoldsTheBytes) {
+  const MachineLimits limits{0, 0, 0, {{100, 30}, {200, 20}, {400, 5}}};
+  EXPECT_EQ(limits.BandwidthOf(10), 30);
+  EXPECT_EQ(limits.BandwidthOf(199), 30);
+  EXPECT_EQ(limits.BandwidthOf(200), 20);
+  EXPECT_EQ(limits.BandwidthOf(1 << 30), 5);
+  EXPECT_EQ(MachineLimits{}.BandwidthOf(10), 0);
+}
+
+TEST(MachineLimits, OperationsAreThoseOfTheElements) {
+  const MachineLimits limits{100, 50, 400, {}};
+  KernelSpec kernel;
+  EXPECT_EQ(limits.OperationsOf(kernel), 100);
+  kernel.alignments = {4, 8};
+  EXPECT_EQ(limits.OperationsOf(kernel), 100);
+  kernel.alignments = {8, 8};
+  EXPECT_EQ(limits.OperationsOf(kernel), 50);
+  kernel.alignments = {1, 4};
+  EXPECT_EQ(limits.OperationsOf(kernel), 400);
+}
+
+TEST(Profiler, ComparesWithTheLimits) {
+  auto vm = AddTwoVm();
+  auto program = std::shared_ptr<const Program>(vm, &vm->program());
+  Profiler profiler(program);
+  EXPECT_THAT(profiler.Table(), Not(HasSubstr("%limit")));
+  profiler.SetLimits({2, 2, 2, {{1, 0.5}}});
+  Invocation invocation = vm->NewInvocation();
+  invocation.SetLaunchObserver(profiler.observer());
+  std::array outputs{Tensor()};
+  ASSERT_TRUE(invocation.Run(std::array{Floats({1, 2, 3})}, outputs));
+  const KernelProfile kernel = profiler.Kernels().at(0);
+  EXPECT_EQ(kernel.flops_ns, static_cast<double>(kernel.flops) / 2);
+  EXPECT_EQ(kernel.bytes_ns, static_cast<double>(kernel.bytes) / 0.5);
+  EXPECT_EQ(kernel.limit_ns, std::max(kernel.flops_ns, kernel.bytes_ns));
+  EXPECT_EQ(profiler.total_nanoseconds(), kernel.nanoseconds);
+  EXPECT_THAT(profiler.Table(), HasSubstr("  %flops  %bytes  %limit  device"));
 }
 
 TEST(Profiler, CountsAndShowsLaunches) {
