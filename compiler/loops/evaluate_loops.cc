@@ -219,6 +219,11 @@ class Evaluator {
       case StmtKind::kBarrier:      // of a group of one
       case StmtKind::kGroupReduce:  // there is none left
         break;
+      case StmtKind::kTranspose:
+        for (int64_t r = 0; r < s.rows; ++r)
+          for (int64_t c = 0; c < s.columns; ++c)
+            Write(s.buffer, c * s.rows + r, Read(s.from, r * s.columns + c));
+        break;
       case StmtKind::kMatrix:  // the first of the work-items that hold a matrix does it for all
         if (item_ % kMatrixItems == 0) Matrix(s);
         break;

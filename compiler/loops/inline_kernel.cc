@@ -83,7 +83,9 @@ class Inliner {
       *e = rewrite_(*e);
     if (s.kind == StmtKind::kFor || s.kind == StmtKind::kLet) copy.variable = first_variable_ + s.variable;
     if (s.kind == StmtKind::kStore) copy.index = buffers_[s.buffer].offset + copy.index;
-    if (s.kind == StmtKind::kStore || s.kind == StmtKind::kAllocate) copy.buffer = buffers_[s.buffer].buffer;
+    if (s.kind == StmtKind::kStore || s.kind == StmtKind::kAllocate || s.kind == StmtKind::kTranspose)
+      copy.buffer = buffers_[s.buffer].buffer;
+    if (s.kind == StmtKind::kTranspose) copy.from = buffers_[s.from].buffer;
     if (s.kind == StmtKind::kFail) copy.code = first_code_ + s.code;
     for (StmtPtr& child : copy.body) child = Statement(*child);
     return std::make_shared<const Stmt>(std::move(copy));

@@ -122,6 +122,16 @@ StmtPtr GroupReduce(VariableId variable, ExprOp combine, Expr value) {
   return Make(std::move(s));
 }
 
+StmtPtr Transpose(uint32_t buffer, uint32_t from, int rows, int columns) {
+  Stmt s;
+  s.kind = StmtKind::kTranspose;
+  s.buffer = buffer;
+  s.from = from;
+  s.rows = rows;
+  s.columns = columns;
+  return Make(std::move(s));
+}
+
 namespace {
 
 Stmt MatrixStatement(MatrixStep step, uint32_t buffer, Expr index) {

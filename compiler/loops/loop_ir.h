@@ -29,6 +29,8 @@ enum class StmtKind : uint8_t {
               // between the work-items, and not in a kernel that can fail
   kGroupReduce,  // variable = `value` of every work-item of the group, combined by `combine`, for the rest of
                  // the enclosing block; every work-item gets here. Not in loops; else as kBarrier
+  kTranspose,    // buffer[c * rows + r] = from[r * columns + c] for all of a tile: two local buffers in
+               // registers of rows * columns elements
   kMatrix,  // a step on matrices that 32 neighbouring work-items hold together (`matrix`); all of them get
             // here
 };
@@ -78,9 +80,10 @@ struct Stmt {
   int32_t code = 0;                       // fail
   ExprOp combine = ExprOp::kAdd;          // group reduce: kAdd, kMul, kMin, kMax, kAnd or kOr
   MatrixStep matrix = MatrixStep::kZero;  // matrix, as are those below
-  uint32_t from = 0, right = 0;           // buffers
+  uint32_t from = 0, right = 0;           // buffers; `from` of a transpose, too
   int stride = 0;                         // in elements
   bool by_columns = false;
+  int rows = 0, columns = 0;  // transpose
 };
 
 struct BufferInfo {
@@ -147,6 +150,7 @@ StmtPtr Fail(int32_t code, Expr found = {});
 Expr FailureValue(const Stmt& fail);
 StmtPtr Barrier();
 StmtPtr GroupReduce(VariableId variable, ExprOp combine, Expr value);
+StmtPtr Transpose(uint32_t buffer, uint32_t from, int rows, int columns);
 StmtPtr MatrixZero(uint32_t sum, Expr at);
 StmtPtr MatrixLoad(uint32_t factor, Expr at, uint32_t shared, Expr element, int stride, bool by_columns);
 StmtPtr MatrixMultiply(uint32_t sum, Expr at, uint32_t left, Expr left_at, uint32_t right, Expr right_at);

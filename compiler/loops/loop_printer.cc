@@ -200,6 +200,10 @@ class Printer {
              fmt::format("let {} = group {} of {}", Variable(s.variable), CombineText(s.combine), value));
         break;
       }
+      case StmtKind::kTranspose:
+        Line(depth, fmt::format("transpose {} = {} of {} x {}", Buffer(s.buffer), Buffer(s.from), s.rows,
+                                s.columns));
+        break;
       case StmtKind::kMatrix:
         Line(depth, Matrix(s));
         break;

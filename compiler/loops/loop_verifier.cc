@@ -111,10 +111,25 @@ class Verifier {
         return {};
       case StmtKind::kGroupReduce:
         return GroupReduce(s);
+      case StmtKind::kTranspose:
+        return Transpose(s);
       case StmtKind::kMatrix:
         return Matrix(s);
     }
     return Defect("holds an unknown statement");
+  }
+
+  Status Transpose(const Stmt& s) {
+    if (s.rows < 1 || s.columns < 1 || s.buffer == s.from) return Defect("transposes no tile, or in place");
+    for (uint32_t buffer : {s.buffer, s.from}) {
+      if (!declared_.count(buffer) || kernel_.buffers[buffer].is_argument)
+        return Defect(fmt::format("transposes buffer {}, which is not declared", buffer));
+      const BufferInfo& b = kernel_.buffers[buffer];
+      if (b.memory != Memory::kRegisters || b.size != int64_t{s.rows} * s.columns || IsSubByte(b.dtype) ||
+          b.dtype != kernel_.buffers[s.from].dtype)
+        return Defect(fmt::format("transposes '{}', which is no such tile", b.name));
+    }
+    return {};
   }
 
   Status GroupReduce(const Stmt& s) {

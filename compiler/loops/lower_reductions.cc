@@ -223,8 +223,13 @@ Expr WithInnermostLast(const Expr& reduce) {
 void ReductionLowering::Accumulate(const Expr& reduce, uint32_t buffer, const Expr& offset,
                                    const Lanes& lanes, std::span<const std::pair<VariableId, Expr>> axes) {
   DType dtype = AccumulatorOf(reduce);
-  Expr body = Lower(Guarded(Cast(dtype, Substitute(reduce->operands[0], axes)), lanes), lanes);
+  Expr body = Lower(Guarded(Substitute(reduce->operands[0], axes), lanes), lanes);
   ForLanes(nest_, lanes, [&] {
+    if (kept_.index.valid()) {
+      body = nest_.Let("element", nest_.Place(body));
+      nest_.Add(Store(kept_.buffer, nest_.Place(Substitute(kept_.index, axes)), body, lanes.guard));
+    }
+    body = Cast(dtype, body);
     Expr so_far = Load(buffer, dtype, offset + lanes.Number());
     Expr sum = CombineReduced(reduce->reduction->kind, so_far, body);
     if (guards_accumulation_ && lanes.guard.valid()) sum = Select(lanes.guard, sum, so_far);

@@ -27,7 +27,16 @@ class ReductionLowering {
   // each. Where that is so, the result may only be used inside of ForLanes(lanes) in the current scope.
   Expr Lower(const Expr& a, const Lanes& lanes);
 
+  // From now on elements are stored to `buffer` when they are reduced, at an index over the axes of their
+  // reduction.
+  void Keep(uint32_t buffer, Expr index) { kept_ = {buffer, std::move(index)}; }
+
  private:
+  struct Kept {
+    uint32_t buffer = 0;
+    Expr index;  // invalid: nothing is kept
+  };
+
   Expr LowerOne(const Expr& reduce, const Lanes& lanes);
   Expr Emit(const Expr& reduce, const Lanes& lanes);
   Expr EmitArg(const Expr& reduce, const Lanes& lanes);
@@ -42,6 +51,7 @@ class ReductionLowering {
 
   Nest& nest_;
   int width_;
+  Kept kept_;
   bool guards_accumulation_ =
       false;  // the lanes at hand run along the reduced axis, the last of them past its end
 };

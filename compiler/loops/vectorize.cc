@@ -111,6 +111,7 @@ class BodyVectorizer {
       case StmtKind::kFail:
         if (s.value.valid()) return Impossible();  // one found value a lane
         return mask.valid() ? If(Unary(ExprOp::kReduceOr, mask), Fail(s.code)) : Fail(s.code);
+      case StmtKind::kTranspose:
       case StmtKind::kMatrix:
       case StmtKind::kBarrier:
       case StmtKind::kGroupReduce:

@@ -86,6 +86,10 @@ class Fusion {
   size_t CountInputs(const std::vector<int>& members) const;
   bool ReadsMember(const Node& node, const std::vector<int>& members) const;
   int ProducerOf(ValueId value) const;  // position, or kExit
+  bool IsGrouped(int position);
+  bool IsFreeAlone(int position);
+  bool TakesCopies(int position);
+  bool IsCopied(int position);
   void Rewrite();
 
   const Node& node(int position) const { return function_.node(nodes_[position]); }
@@ -300,8 +304,9 @@ bool Fusion::IsPointwise(const std::vector<int>& members, int tail) const {
 // Makes one `fused` node: members move into its region, whose parameters stand for the values from outside.
 class GroupBuilder {
  public:
-  GroupBuilder(Function* function, std::vector<NodeId> members)
-      : function_(*function), members_(std::move(members)), region_(function_.AddRegion()) {
+  // `clones`: whether it takes copies of operators that are free, not only of constants.
+  GroupBuilder(Function* function, std::vector<NodeId> members, bool clones)
+      : function_(*function), members_(std::move(members)), clones_(clones), region_(function_.AddRegion()) {
     fused_.op = &ir::GetCoreOp("fused");
     fused_.regions = {region_};
   }
@@ -342,11 +347,16 @@ class GroupBuilder {
     NodeId producer = function_.value(value).producer;
     if (producer.valid() && std::find(members_.begin(), members_.end(), producer) != members_.end())
       return value;
-    if (producer.valid() && IsFree(function_.node(producer))) return inner_[value] = Clone(producer);
+    if (producer.valid() && IsTaken(function_.node(producer))) return inner_[value] = Clone(producer);
     ValueId parameter = CopyValue(value, NodeId{});
     function_.region(region_).parameters.push_back(parameter);
     fused_.inputs.push_back(value);
     return inner_[value] = parameter;
+  }
+
+  bool IsTaken(const Node& producer) const {
+    if (!IsFree(producer)) return false;
+    return !IsLaunched(producer) || (clones_ && ir::DeviceOf(function_, producer) == device_);
   }
 
   ValueId Clone(NodeId producer) {
@@ -367,25 +377,56 @@ class GroupBuilder {
 
   Function& function_;
   std::vector<NodeId> members_;  // in execution order
+  bool clones_;
   RegionId region_;
   uint32_t device_ = kHostDevice;
   Node fused_;
   std::map<ValueId, ValueId> inner_;
 };
 
+bool Fusion::IsGrouped(int position) {
+  const bool is_view =
+      node(position).op->view_offset != nullptr;  // left to the lowering where it stands alone
+  return IsLaunched(node(position)) && !(is_view && members_[Find(position)].size() == 1);
+}
+
+bool Fusion::IsFreeAlone(int position) {
+  return IsGrouped(position) && IsFree(node(position)) && members_[Find(position)].size() == 1;
+}
+
+// Groups of pulls take copies of what is free.
+bool Fusion::TakesCopies(int position) {
+  const std::vector<int>& members = members_[Find(position)];
+  return std::all_of(members.begin(), members.end(), [&](int member) {
+    return node(member).op->kind == OpKind::kElementwise || node(member).op->kind == OpKind::kMovement;
+  });
+}
+
+// Whether all that read the value have copies of what makes it.
+bool Fusion::IsCopied(int position) {
+  return std::all_of(consumers_[position].begin(), consumers_[position].end(), [&](int consumer) {
+    return consumer != kExit && IsGrouped(consumer) && TakesCopies(consumer) &&
+           ir::DeviceOf(function_, node(consumer)) == ir::DeviceOf(function_, node(position));
+  });
+}
+
 void Fusion::Rewrite() {
-  std::vector<NodeId> body;
-  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
-    const std::vector<int>& members = members_[Find(i)];
-    bool alone = members.size() == 1 && node(i).op->view_offset != nullptr;  // left to the lowering
-    if (!IsLaunched(node(i)) || alone) {
-      body.push_back(nodes_[i]);
-      continue;
-    }
-    if (tail_[Find(i)] != i) continue;
+  const int count = static_cast<int>(nodes_.size());
+  std::vector<NodeId> groups(static_cast<size_t>(count));
+  auto build = [&](int position) {
     std::vector<NodeId> ids;
-    for (int member : members) ids.push_back(nodes_[member]);
-    body.push_back(GroupBuilder(&function_, std::move(ids)).Build(nodes_[i]));
+    for (int member : members_[Find(position)]) ids.push_back(nodes_[member]);
+    return GroupBuilder(&function_, std::move(ids), TakesCopies(position)).Build(nodes_[position]);
+  };
+  // What is free stays as it is until those that read it have their copies.
+  for (int i = 0; i < count; ++i)
+    if (IsGrouped(i) && tail_[Find(i)] == i && !IsFreeAlone(i)) groups[i] = build(i);
+  for (int i = count; i-- > 0;)
+    if (IsFreeAlone(i) && !IsCopied(i)) groups[i] = build(i);
+  std::vector<NodeId> body;
+  for (int i = 0; i < count; ++i) {
+    if (!IsGrouped(i)) body.push_back(nodes_[i]);
+    if (groups[i].valid()) body.push_back(groups[i]);
   }
   function_.region(region_).nodes = std::move(body);
 }

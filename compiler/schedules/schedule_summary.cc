@@ -65,6 +65,9 @@ class KernelSummary {
       case StmtKind::kMatrix:
         if (statement.matrix == MatrixStep::kMultiply) tally->Add("matrix products", 1, times);
         break;
+      case StmtKind::kTranspose:
+        tally->Add("transposes", int64_t{statement.rows} * statement.columns, times);
+        break;
       case StmtKind::kStore:
         Store(statement, times, tally);
         break;

@@ -1,4 +1,6 @@
 // Distinct elements, or distinct slices along an axis.
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,7 +12,7 @@
 namespace tvmvm {
 namespace {
 
-// What is sorted: `count` items of `width` elements each, side by side.
+// What is grouped: `count` items of `width` elements each, side by side.
 template <class T>
 struct Items {
   const T* elements = nullptr;
@@ -26,42 +28,116 @@ struct Items {
   }
 };
 
-// Items with equal neighbours together: `order` lists the items, `ends` where each group of equals ends.
+// Groups of equal items, in the order of their first items.
 struct Groups {
-  std::vector<int64_t> order;
-  std::vector<int64_t> ends;
+  std::vector<int64_t> firsts;  // the first item of each
+  std::vector<int64_t> counts;
 };
 
-// Sorts in runs that are then merged, so that a cancelled run ends soon.
+uint64_t HashOf(uint64_t element) { return XXH3_64bits(&element, sizeof element); }
+uint64_t HashOf(std::string_view element) { return XXH3_64bits(element.data(), element.size()); }
+
 template <class T>
-Status Sort(const HostCall& call, const Items<T>& items, std::vector<int64_t>* order) {
+uint64_t HashOf(const Items<T>& items, int64_t item) {
+  uint64_t hash = 0;
+  for (int64_t i = 0; i < items.width; ++i)
+    hash = std::rotl(hash, 5) * 0x9e3779b97f4a7c15u ^ HashOf(items.elements[item * items.width + i]);
+  return hash;
+}
+
+// Numbers of groups by the hashes of their items: open addressing, at most half full.
+template <class T>
+class GroupTable {
+ public:
+  GroupTable(const Items<T>& items, Groups* groups) : items_(items), groups_(*groups), slots_(64, kFree) {}
+
+  // The number of the item's group, which is a new one where no item before was equal.
+  int64_t Add(int64_t item) {
+    const uint64_t hash = HashOf(items_, item);
+    size_t slot = SlotOf(hash);
+    for (; slots_[slot] != kFree; slot = (slot + 1) & (slots_.size() - 1)) {
+      const int64_t group = slots_[slot];
+      const auto at = static_cast<size_t>(group);
+      if (hashes_[at] != hash || items_.CompareItems(groups_.firsts[at], item) != 0) continue;
+      ++groups_.counts[at];
+      return group;
+    }
+    const auto group = static_cast<int64_t>(groups_.firsts.size());
+    slots_[slot] = group;
+    groups_.firsts.push_back(item);
+    groups_.counts.push_back(1);
+    hashes_.push_back(hash);
+    if (hashes_.size() * 2 > slots_.size()) Grow();
+    return group;
+  }
+
+ private:
+  static constexpr int64_t kFree = -1;
+
+  size_t SlotOf(uint64_t hash) const { return static_cast<size_t>(hash) & (slots_.size() - 1); }
+
+  void Grow() {
+    slots_.assign(slots_.size() * 2, kFree);
+    for (size_t group = 0; group < hashes_.size(); ++group) {
+      size_t slot = SlotOf(hashes_[group]);
+      while (slots_[slot] != kFree) slot = (slot + 1) & (slots_.size() - 1);
+      slots_[slot] = static_cast<int64_t>(group);
+    }
+  }
+
+  const Items<T>& items_;
+  Groups& groups_;
+  std::vector<uint64_t> hashes_;  // of groups
+  std::vector<int64_t> slots_;
+};
+
+// Numbers of groups as their items are sorted, in runs that are then merged, so that a cancelled run ends
+// soon.
+template <class T>
+Expected<std::vector<int64_t>> SortedGroups(const HostCall& call, const Items<T>& items,
+                                            const Groups& groups) {
   constexpr int64_t kRun = 1 << 14;
-  auto less = [&](int64_t a, int64_t b) { return items.CompareItems(a, b) < 0; };
-  order->resize(static_cast<size_t>(items.count));
-  std::iota(order->begin(), order->end(), 0);
-  auto at = [&](int64_t position) { return order->begin() + std::min(position, items.count); };
-  for (int64_t begin = 0; begin < items.count; begin += kRun) {
-    std::stable_sort(at(begin), at(begin + kRun), less);
+  auto less = [&](int64_t a, int64_t b) {
+    return items.CompareItems(groups.firsts[static_cast<size_t>(a)], groups.firsts[static_cast<size_t>(b)]) <
+           0;
+  };
+  const auto count = static_cast<int64_t>(groups.firsts.size());
+  std::vector<int64_t> order(groups.firsts.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto at = [&](int64_t position) { return order.begin() + std::min(position, count); };
+  for (int64_t begin = 0; begin < count; begin += kRun) {
+    std::sort(at(begin), at(begin + kRun), less);
     TVMVM_CHECK_OK(Poll(call));
   }
-  for (int64_t run = kRun; run < items.count; run *= 2)
-    for (int64_t begin = 0; begin + run < items.count; begin += 2 * run) {
+  for (int64_t run = kRun; run < count; run *= 2)
+    for (int64_t begin = 0; begin + run < count; begin += 2 * run) {
       std::inplace_merge(at(begin), at(begin + run), at(begin + 2 * run), less);
       TVMVM_CHECK_OK(Poll(call));
     }
-  return {};
+  return order;
 }
 
+// Groups in the order of the output; `inverse` gets the group of each item.
 template <class T>
-Expected<Groups> Group(const HostCall& call, const Items<T>& items) {
-  Groups groups;
-  TVMVM_CHECK_OK(Sort(call, items, &groups.order));
-  for (int64_t i = 1; i <= items.count; ++i) {
-    const auto at = static_cast<size_t>(i);
-    if (i == items.count || items.CompareItems(groups.order[at - 1], groups.order[at]) != 0)
-      groups.ends.push_back(i);
-    TVMVM_CHECK_OK(PollStep(call, i));
+Expected<Groups> Group(const HostCall& call, const Items<T>& items, bool sorted, int64_t* inverse) {
+  Groups found;
+  GroupTable<T> table(items, &found);
+  for (int64_t item = 0; item < items.count; ++item) {
+    inverse[item] = table.Add(item);
+    TVMVM_CHECK_OK(PollStep(call, item));
   }
+  if (!sorted) return found;
+  TVMVM_TRY(std::vector<int64_t> order, SortedGroups(call, items, found));
+  Groups groups;
+  std::vector<int64_t> place(order.size());
+  for (size_t k = 0; k < order.size(); ++k) {
+    const auto group = static_cast<size_t>(order[k]);
+    groups.firsts.push_back(found.firsts[group]);
+    groups.counts.push_back(found.counts[group]);
+    place[group] = static_cast<int64_t>(k);
+  }
+  for (int64_t item = 0; item < items.count; ++item)
+    inverse[item] = place[static_cast<size_t>(inverse[item])];
   return groups;
 }
 
@@ -91,9 +167,10 @@ struct TextReader {
   Element At(int64_t index) const { return StringsOf(tensor)[static_cast<size_t>(index)]; }
 };
 
-// Items side by side, and sorted.
+// Items side by side, and grouped.
 template <class Reader>
-Expected<Groups> GroupAs(HostCall& call, const Reader& reader, const AroundAxis& around) {
+Expected<Groups> GroupAs(HostCall& call, const Reader& reader, const AroundAxis& around, bool sorted,
+                         int64_t* inverse) {
   using Element = typename Reader::Element;
   const int64_t width = around.outer * around.inner;
   TVMVM_TRY(Scratch scratch,
@@ -107,30 +184,14 @@ Expected<Groups> GroupAs(HostCall& call, const Reader& reader, const AroundAxis&
       for (int64_t i = 0; i < around.inner; ++i) elements.push_back(reader.At(first + i));
     }
   }
-  return Group(call, Items<Element>{elements.data(), around.axis, width});
+  return Group(call, Items<Element>{elements.data(), around.axis, width}, sorted, inverse);
 }
 
-Expected<Groups> GroupItems(HostCall& call, const TensorObject& tensor, const AroundAxis& around) {
-  if (tensor.dtype == DType::kString) return GroupAs(call, TextReader{tensor}, around);
-  if (HasScalarForm(tensor.dtype)) return GroupAs(call, NumberReader{tensor}, around);
+Expected<Groups> GroupItems(HostCall& call, const TensorObject& tensor, const AroundAxis& around, bool sorted,
+                            int64_t* inverse) {
+  if (tensor.dtype == DType::kString) return GroupAs(call, TextReader{tensor}, around, sorted, inverse);
+  if (HasScalarForm(tensor.dtype)) return GroupAs(call, NumberReader{tensor}, around, sorted, inverse);
   return MakeError(Code::kUnsupported, "elements of " + std::string(DTypeName(tensor.dtype)));
-}
-
-int64_t GroupBegin(const Groups& groups, size_t group) { return group == 0 ? 0 : groups.ends[group - 1]; }
-
-// The item of a group that stands first in the tensor: sorting was stable.
-int64_t FirstItem(const Groups& groups, size_t group) {
-  return groups.order[static_cast<size_t>(GroupBegin(groups, group))];
-}
-
-// The groups in the order of the output.
-std::vector<size_t> OutputOrder(const Groups& groups, bool sorted) {
-  std::vector<size_t> order(groups.ends.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  if (!sorted)
-    std::sort(order.begin(), order.end(),
-              [&](size_t a, size_t b) { return FirstItem(groups, a) < FirstItem(groups, b); });
-  return order;
 }
 
 Expected<Owned<TensorObject>> Distinct(HostCall& call, const TensorObject& tensor, const AroundAxis& around,
@@ -159,28 +220,20 @@ Status HostUnique(HostCall& call) {
     around = Around(tensor->shape, axis);
     shape = tensor->shape;
   }
-  // For the list of items, the ends of groups and the merging of sorted runs.
-  if (around.axis > INT64_MAX / 64) return MakeError(Code::kOutOfMemory, "too many items");
-  TVMVM_TRY(Scratch scratch, Scratch::Charge(call, around.axis * 3 * static_cast<int64_t>(sizeof(int64_t))));
-  TVMVM_TRY(Groups groups, GroupItems(call, *tensor, around));
-
-  const std::vector<size_t> order = OutputOrder(groups, call.scalars[1] != 0);
-  const auto count = static_cast<int64_t>(order.size());
-  TVMVM_TRY(Owned<TensorObject> firsts, NewTensor(call, DType::kI64, Shape{count}));
+  // For the groups and their table, which may be as many as the items.
+  if (around.axis > INT64_MAX / 128) return MakeError(Code::kOutOfMemory, "too many items");
+  TVMVM_TRY(Scratch scratch, Scratch::Charge(call, around.axis * 11 * static_cast<int64_t>(sizeof(int64_t))));
   TVMVM_TRY(Owned<TensorObject> inverse, NewTensor(call, DType::kI64, Shape{around.axis}));
+  TVMVM_TRY(Groups groups,
+            GroupItems(call, *tensor, around, call.scalars[1] != 0, DataOf<int64_t>(*inverse)));
+
+  const auto count = static_cast<int64_t>(groups.firsts.size());
+  TVMVM_TRY(Owned<TensorObject> firsts, NewTensor(call, DType::kI64, Shape{count}));
   TVMVM_TRY(Owned<TensorObject> counts, NewTensor(call, DType::kI64, Shape{count}));
-  std::vector<int64_t> items;
-  for (int64_t k = 0; k < count; ++k) {
-    const size_t group = order[static_cast<size_t>(k)];
-    const int64_t begin = GroupBegin(groups, group);
-    for (int64_t i = begin; i < groups.ends[group]; ++i)
-      DataOf<int64_t>(*inverse)[groups.order[static_cast<size_t>(i)]] = k;
-    items.push_back(FirstItem(groups, group));
-    DataOf<int64_t>(*firsts)[k] = items.back();
-    DataOf<int64_t>(*counts)[k] = groups.ends[group] - begin;
-  }
+  std::copy(groups.firsts.begin(), groups.firsts.end(), DataOf<int64_t>(*firsts));
+  std::copy(groups.counts.begin(), groups.counts.end(), DataOf<int64_t>(*counts));
   shape[axis] = count;
-  TVMVM_TRY(Owned<TensorObject> distinct, Distinct(call, *tensor, around, shape, items));
+  TVMVM_TRY(Owned<TensorObject> distinct, Distinct(call, *tensor, around, shape, groups.firsts));
   call.ref_results[0] = distinct.Give();
   call.ref_results[1] = firsts.Give();
   call.ref_results[2] = inverse.Give();

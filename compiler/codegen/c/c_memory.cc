@@ -88,6 +88,7 @@ void CPrinter::ChooseVectorPlaces() {
       });
     }
     if (s.kind == StmtKind::kStore) see(s.buffer, s.index, s.value.lanes(), s.mask.valid());
+    if (s.kind == StmtKind::kTranspose) impossible.insert({s.buffer, s.from});  // element by element
     if (s.kind == StmtKind::kMatrix)
       impossible.insert(s.buffer);  // is told element by element where it begins
   });
@@ -165,6 +166,15 @@ CPrinter::Indices CPrinter::IndicesOf(uint32_t buffer, const Expr& index, int la
     texts.push_back(LocalIndex(kept_.back(), 1));
   }
   return texts;
+}
+
+void CPrinter::Transpose(const tensor::Stmt& s) {
+  const Text to = places_[s.buffer].name, from = places_[s.from].name;
+  if (to.empty() || from.empty()) return;
+  Line(
+      fmt::format("for (i32 r = 0; r < {0}; r += 1) for (i32 c = 0; c < {1}; c += 1) {2}[c * {0} + r] = "
+                  "{3}[r * {1} + c];",
+                  s.rows, s.columns, to, from));
 }
 
 // An element as it is held in memory.

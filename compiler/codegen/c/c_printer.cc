@@ -246,6 +246,9 @@ void CPrinter::Statement(const Stmt& s) {
     case StmtKind::kGroupReduce:
       GroupReduce(s);
       break;
+    case StmtKind::kTranspose:
+      Transpose(s);
+      break;
     case StmtKind::kMatrix:
       Matrix(s);
       break;

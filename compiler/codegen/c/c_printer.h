@@ -123,6 +123,7 @@ class CPrinter {
   Text Element(uint32_t buffer, const Text& index);
   Text VectorElement(uint32_t buffer, const Expr& base, int lanes);
   void Store(const tensor::Stmt& s);
+  void Transpose(const tensor::Stmt& s);
   void StoreOne(uint32_t buffer, const Text& index, const Text& value, const Text& mask);
   void StorePacked(uint32_t buffer, const Text& index, const Text& value);
   void ChooseVectorPlaces();

@@ -196,6 +196,9 @@ void KernelPrinter::Statement(const Stmt& s) {
     case StmtKind::kFail:
       Fail(Emit(tensor::FailureValue(s)));
       break;
+    case StmtKind::kTranspose:
+      EmitTranspose(s);
+      break;
     case StmtKind::kBarrier:  // of a group of one
     case StmtKind::kMatrix:   // of groups of 32 and more
       break;

@@ -95,7 +95,7 @@ class KernelPrinter {
   Value* EmitLoad(const Expr& e);
   Value* LoadScalar(uint32_t buffer, Value* index, Value* mask);
   Value* LoadWide(uint32_t buffer, Value* base, int lanes, Value* mask);
-  Value* LoadGather(uint32_t buffer, Value* index, int lanes, Value* mask);
+  Value* LoadGather(const Expr& e);
   Value* WideBits(uint32_t buffer, Value* base, int lanes, Value* mask);
   Value* LoadStrided(uint32_t buffer, Value* base, int lanes, int step, Value* mask);
   Value* LoadPacked(uint32_t buffer, Value* index, int lanes, Value* mask);
@@ -105,6 +105,13 @@ class KernelPrinter {
   Value* Nowhere();
   void Allocate(uint32_t buffer);
   llvm::Align AlignmentOf(uint32_t buffer) const;
+
+  // print_transpose.cc
+  void EmitTranspose(const tensor::Stmt& s);
+  std::vector<Value*> TransposeBlocks(std::vector<Value*> rows, int columns, int chunk);
+  std::vector<Value*> TransposeChunks(const std::vector<Value*>& parts, int chunks, int chunk);
+  std::vector<Value*> Interleave(std::vector<Value*> rows, int columns);
+  Value* Joined(Value* a, Value* b);
 
   // Types.
   llvm::Type* ScalarType(DType dtype) const;  // in registers

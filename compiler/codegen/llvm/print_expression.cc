@@ -185,7 +185,8 @@ llvm::Value* KernelPrinter::Combine(ExprOp op, DType dtype, Value* a, Value* b) 
 llvm::Value* KernelPrinter::EmitFloatBinary(ExprOp op, DType, Value* a, Value* b) {
   auto propagating =
       [&](llvm::Intrinsic::ID id) {  // NaN wins; the sign of zero is open, which saves instructions
-        llvm::CallInst* call = builder_.CreateIntrinsic(id, {a->getType()}, {a, b});
+        // The first operand is looked at for NaN: not what a loop collects, which would have to wait for it.
+        llvm::CallInst* call = builder_.CreateIntrinsic(id, {a->getType()}, {b, a});
         call->setHasNoSignedZeros(true);
         return call;
       };

@@ -12,6 +12,13 @@ using tensor::Memory;
 
 namespace {
 
+// Indices that lie side by side in memory: read one by one, they need not be taken out of a vector.
+bool IsListed(const tensor::Expr& index) {
+  if (index.op() != tensor::ExprOp::kLoad || index->operands[0].op() != tensor::ExprOp::kRamp) return false;
+  const bool is_whole = index->operands.size() == 1 || index->operands[1].op() == tensor::ExprOp::kBroadcast;
+  return is_whole && tensor::IsIntConstant(index->operands[0]->operands[1], 1);
+}
+
 // The step of a ramp where wide loads and shuffles are cheaper than a load for each lane; else 0.
 int ShortStep(const tensor::Expr& step, int lanes) {
   for (int short_step = 2; short_step <= std::min<int>(tensor::kMaxShortStep, lanes); ++short_step)
@@ -64,7 +71,7 @@ llvm::Value* KernelPrinter::EmitLoad(const Expr& e) {
   }
   int step = index.op() == ExprOp::kRamp ? ShortStep(index->operands[1], e.lanes()) : 0;
   if (step > 1) return LoadStrided(e->id, Emit(index->operands[0]), e.lanes(), step, mask);
-  return LoadGather(e->id, Emit(index), e.lanes(), mask);
+  return LoadGather(e);
 }
 
 llvm::Value* KernelPrinter::Nowhere() {
@@ -128,22 +135,62 @@ llvm::Value* KernelPrinter::LoadStrided(uint32_t buffer, Value* base, int lanes,
   return FromMemory(dtype, value);
 }
 
-llvm::Value* KernelPrinter::LoadGather(uint32_t buffer, Value* index, int lanes, Value* mask) {
-  DType dtype = kernel_.buffers[buffer].dtype;
-  llvm::Type* type = WithLanes(MemoryType(dtype), lanes);
-  Value* addresses = Address(buffer, index);
-  if (!mask) {
-    Value* value = llvm::PoisonValue::get(type);
-    for (int i = 0; i < lanes; ++i) {
-      auto lane = static_cast<uint64_t>(i);
-      Value* address = Address(buffer, builder_.CreateExtractElement(index, lane));
-      Value* element = builder_.CreateAlignedLoad(MemoryType(dtype), address, AlignmentOf(buffer));
-      value = builder_.CreateInsertElement(value, element, lane);
-    }
+// A load for each lane: no slower than an instruction that gathers, and many machines have only slow ones.
+// Where one condition holds for all lanes, they read what is always there instead.
+llvm::Value* KernelPrinter::LoadGather(const Expr& e) {
+  const uint32_t buffer = e->id;
+  const DType dtype = kernel_.buffers[buffer].dtype;
+  llvm::Type* type = WithLanes(MemoryType(dtype), e.lanes());
+  const Expr* mask = e->operands.size() > 1 ? &e->operands[1] : nullptr;
+  if (mask != nullptr && mask->op() != ExprOp::kBroadcast) {
+    Value* value =
+        builder_.CreateMaskedGather(type, Address(buffer, Emit(e->operands[0])), AlignmentOf(buffer),
+                                    Emit(*mask), llvm::Constant::getNullValue(type));
     return FromMemory(dtype, value);
   }
-  Value* value = builder_.CreateMaskedGather(type, addresses, AlignmentOf(buffer), mask,
-                                             llvm::Constant::getNullValue(type));
+  // What is the same for all lanes goes into the address that they share.
+  Expr index = e->operands[0];
+  Value* base = buffers_[buffer];
+  Value* holds = mask != nullptr ? Emit((*mask)->operands[0]) : nullptr;
+  if (holds != nullptr) base = builder_.CreateSelect(holds, base, Nowhere());
+  auto shift = [&](const Expr& by) {
+    Value* amount = Emit(by->operands[0]);
+    if (holds != nullptr) amount = builder_.CreateSelect(holds, amount, builder_.getInt64(0));
+    base = builder_.CreateGEP(MemoryType(dtype), base, amount);
+  };
+  while (index.op() == ExprOp::kAdd) {
+    const int uniform = index->operands[0].op() == ExprOp::kBroadcast ? 0 : 1;
+    if (index->operands[uniform].op() != ExprOp::kBroadcast) break;
+    shift(index->operands[uniform]);
+    index = Expr(index->operands[1 - uniform]);
+  }
+  const bool is_ramp = holds == nullptr && index.op() == ExprOp::kRamp;
+  if (is_ramp) shift(Broadcast(index->operands[0], e.lanes()));
+  const bool is_listed = !is_ramp && IsListed(index);
+  Value* is_there = holds;
+  if (is_listed && index->operands.size() > 1) {
+    Value* own = Emit(index->operands[1]->operands[0]);
+    is_there = holds == nullptr || holds == own ? own : builder_.CreateAnd(holds, own);
+  }
+  Value* lanes = is_ramp     ? Emit(index->operands[1])
+                 : is_listed ? Emit(index->operands[0]->operands[0])
+                             : Emit(index);
+  if (holds != nullptr && !is_listed)
+    lanes = builder_.CreateAnd(lanes, Splat(builder_.CreateSExt(holds, builder_.getInt64Ty()), e.lanes()));
+  auto number_of = [&](uint64_t lane) -> Value* {
+    if (is_ramp) return builder_.CreateMul(lanes, builder_.getInt64(lane));
+    if (!is_listed) return builder_.CreateExtractElement(lanes, lane);
+    return LoadScalar(index->id, builder_.CreateAdd(lanes, builder_.getInt64(lane)), is_there);
+  };
+  Value* value = llvm::PoisonValue::get(type);
+  for (int i = 0; i < e.lanes(); ++i) {
+    auto lane = static_cast<uint64_t>(i);
+    Value* number = number_of(lane);
+    Value* address = builder_.CreateGEP(MemoryType(dtype), base, number);
+    Value* element = builder_.CreateAlignedLoad(MemoryType(dtype), address, AlignmentOf(buffer));
+    value = builder_.CreateInsertElement(value, element, lane);
+  }
+  if (holds != nullptr) value = builder_.CreateSelect(holds, value, llvm::Constant::getNullValue(type));
   return FromMemory(dtype, value);
 }
 
@@ -192,9 +239,12 @@ void KernelPrinter::EmitStore(const tensor::Stmt& s) {
     });
     return;
   }
-  bool is_ramp = s.index.op() == ExprOp::kRamp && tensor::IsIntConstant(s.index->operands[1], 1);
-  Value* index = Emit(is_ramp ? s.index->operands[0] : s.index);
-  bool is_wide = is_ramp || (lanes > 1 && s.index.lanes() == 1);
+  const bool is_ramp = s.index.op() == ExprOp::kRamp;
+  const bool is_unit = is_ramp && tensor::IsIntConstant(s.index->operands[1], 1);
+  const bool is_strided = is_ramp && !is_unit && !s.mask.valid() && !IsSubByte(info.dtype);
+  Value* index = Emit(is_unit || is_strided ? s.index->operands[0] : s.index);
+  Value* step = is_strided ? Emit(s.index->operands[1]) : nullptr;
+  bool is_wide = is_unit || (lanes > 1 && s.index.lanes() == 1);
   Value* value = Emit(s.value);
   Value* mask = nullptr;
   if (s.mask.valid()) mask = s.mask.lanes() == lanes ? Emit(s.mask) : Splat(Emit(s.mask), lanes);
@@ -214,9 +264,16 @@ void KernelPrinter::EmitStore(const tensor::Stmt& s) {
     } else {
       builder_.CreateAlignedStore(bits, address, alignment);
     }
-  } else {
-    if (!mask) mask = llvm::Constant::getAllOnesValue(WithLanes(builder_.getInt1Ty(), lanes));
+  } else if (mask) {
     builder_.CreateMaskedScatter(bits, address, alignment, mask);
+  } else {  // later lanes win, as they do in instructions that scatter
+    for (int i = 0; i < lanes; ++i) {
+      auto lane = static_cast<uint64_t>(i);
+      Value* place = is_strided ? builder_.CreateAdd(index, builder_.CreateMul(step, builder_.getInt64(lane)))
+                                : builder_.CreateExtractElement(index, lane);
+      builder_.CreateAlignedStore(builder_.CreateExtractElement(bits, lane), Address(s.buffer, place),
+                                  alignment);
+    }
   }
 }
 

@@ -53,7 +53,10 @@ Expected<std::vector<Type>> InferGatherElements(const InferContext& context) {
 Expr GatherElementsElement(ElementContext& context, std::span<const Expr> index) {
   auto axis = static_cast<size_t>(context.node().Int("axis"));
   std::vector<Expr> source(index.begin(), index.end());
-  source[axis] = WrapIndex(context.Input(1, index), context.input_type(0).dims[axis]);
+  const Expr position = context.Input(1, index);
+  const bool is_inside = context.node().Int("inside") != 0;
+  source[axis] =
+      is_inside ? Cast(DType::kI64, position) : WrapIndex(position, context.input_type(0).dims[axis]);
   return InputUnlessEmpty(context, 0, source, {&context.input_type(0).dims[axis], 1});
 }
 
@@ -105,8 +108,10 @@ constexpr CoreOp kRows[] = {
      .max_inputs = 2,
      .infer = InferGatherElements,
      .element = GatherElementsElement,
-     .meaning = "each element of x along `axis` at the index of the same place",
-     .attributes = "axis",
+     .meaning = "each element of x along `axis` at the index of the same place; with `inside` 1, indices are "
+                "neither negative nor too large",
+     .attributes = "axis inside",
+     .traits = {.pull = true},
      .requirements = RequireSmallerIndices},
     {.name = "gather_nd",
      .kind = OpKind::kMovement,
@@ -115,7 +120,8 @@ constexpr CoreOp kRows[] = {
      .infer = InferGatherNd,
      .element = GatherNdElement,
      .meaning = "slices of x addressed by tuples along the last axis of the indices",
-     .attributes = "batch_dims"},
+     .attributes = "batch_dims",
+     .traits = {.pull = true}},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/collapse_axes.h"
+#include "compiler/schedules/cpu/transposed_tiles.h"
 #include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/group_kernel.h"
@@ -23,6 +24,8 @@ using ir::Dim;
 using ir::Dims;
 
 constexpr int64_t kBlockElements = 8192;  // of a grid point, where an element costs a few operations
+constexpr int kMostChoices = 2;
+constexpr int64_t kTileBlock = 128;  // of each of the two axes of tiles
 constexpr int64_t kLeastInnerBlock =
     64;  // the least part of a row that a grid point takes: full vectors at every level
 
@@ -50,8 +53,10 @@ class PullKernel {
 
   Expected<KernelCall> Build() {
     TVMVM_CHECK_OK(ExpandOutputs());
-    ChooseLanes();
-    BuildLoops();
+    if (!BuildTiles()) {
+      ChooseLanes();
+      BuildLoops();
+    }
     made_.Estimate(Product(dims_) * WorkPerElement(), roots_);
     return made_.Take(nest_.Finish());
   }
@@ -101,6 +106,39 @@ class PullKernel {
   Dim WorkPerElement() const { return ReductionSteps(roots_); }
 
   // --- loops ---
+  // Tiles of two axes where the innermost one of the result is none of memory. Grid points take blocks of
+  // both.
+  bool BuildTiles() {
+    std::vector<OutputAxis> axes;
+    for (int axis : axes_) axes.emplace_back(variables_[axis], dims_[axis]);
+    const std::vector<Expr> places(roots_.size(), FlatIndex(dims_, coordinates_));
+    std::optional<TransposedTiles> tiles = FindTransposedTiles(roots_, places[0], axes);
+    if (!tiles) return false;
+    std::vector<VariableId> others;
+    Dims extents;
+    for (const auto& [variable, extent] : axes) {
+      if (variable == tiles->along || variable == tiles->across) continue;
+      others.push_back(variable);
+      extents.push_back(extent);
+    }
+    const Dim along_block(tiles->interleaves ? tiles->along_extent : Dim(kTileBlock));
+    const Dim across_block =
+        tiles->interleaves ? FloorDiv(Dim(kBlockElements), tiles->along_extent) : Dim(kTileBlock);
+    const Dim taken = Min(tiles->along_extent, along_block) * Min(tiles->across_extent, across_block);
+    const Dim outer_block = Max(FloorDiv(Dim(kBlockElements), Max(taken, Dim(1))), Dim(1));
+    const Range along = BlockOf(nest_, 0, "along", tiles->along_extent, along_block);
+    const Range across = BlockOf(nest_, 1, "across", tiles->across_extent, across_block);
+    const Range outer = BlockOf(nest_, 2, "outer", Product(extents), outer_block);
+    std::vector<std::pair<VariableId, Expr>> bound;
+    if (!others.empty()) {
+      std::vector<Expr> index = BindCoordinates(nest_, extents, OpenRange("outer", outer));
+      for (size_t i = 0; i < others.size(); ++i) bound.emplace_back(others[i], index[i]);
+    }
+    const TilePart part{along.begin, along.end, across.begin, across.end};
+    StoreTransposedTiles(nest_, *tiles, part, roots_, places, stores_, bound, target_);
+    return true;
+  }
+
   void BuildLoops() {
     Dim budget = Max(FloorDiv(Dim(kBlockElements), WorkPerElement()), Dim(1));
     size_t rank = axes_.size();
@@ -137,9 +175,49 @@ class PullKernel {
     return Variable(nest_.Open(name, range.begin, range.end));
   }
 
-  // The innermost loops. Rows of windows that lie inside along all other axes have loops of their own.
+  // A choice in the index of a load that a launch makes for all elements of a row: whether an axis is
+  // broadcast.
+  Expr FindChoice(const std::vector<Expr>& roots) const {
+    Expr found;
+    auto see = [&](const Expr& e) {
+      if (found.valid() || e.op() != ExprOp::kSelect || !DependsOn(e, variables_[axes_.back()])) return;
+      bool is_known = true;
+      VisitOnce(e->operands[0], [&](const Expr& part) {
+        is_known &= part.op() != ExprOp::kVariable && part.op() != ExprOp::kLoad;
+      });
+      if (is_known) found = e->operands[0];
+    };
+    for (const Expr& root : roots)
+      VisitOnce(root, [&](const Expr& e) {
+        if (e.op() == ExprOp::kLoad) VisitOnce(e->operands[0], see);
+      });
+    return found;
+  }
+
+  // The innermost loops, for each way that such choices go: then loads are wide.
   void BuildRow(const std::vector<std::pair<VariableId, Expr>>& bound) {
-    std::vector<Expr> inside = roots_;
+    BuildChoices(roots_, kMostChoices, bound);
+  }
+  void BuildChoices(const std::vector<Expr>& roots, int choices,
+                    const std::vector<std::pair<VariableId, Expr>>& bound) {
+    const Expr choice = choices > 0 && !axes_.empty() && width_ > 1 ? FindChoice(roots) : Expr();
+    if (!choice.valid()) return BuildInside(roots, bound);
+    for (bool holds : {true, false}) {
+      Rewriter rewrite([&](const Expr& e) {
+        const bool is_choice = e.op() == ExprOp::kSelect && e.lanes() == 1 && Same(e->operands[0], choice);
+        return is_choice ? Expr(e->operands[holds ? 1 : 2]) : e;
+      });
+      std::vector<Expr> chosen;
+      for (const Expr& root : roots) chosen.push_back(rewrite(root));
+      nest_.OpenIf(holds ? choice : Unary(ExprOp::kNot, choice));
+      BuildChoices(chosen, choices - 1, bound);
+      nest_.Close();
+    }
+  }
+
+  // Rows of windows that lie inside along all other axes have loops of their own.
+  void BuildInside(const std::vector<Expr>& roots, const std::vector<std::pair<VariableId, Expr>>& bound) {
+    std::vector<Expr> inside = roots;
     Expr condition = BoolConstant(true);
     for (size_t i = 0; has_inner_reduction_ && i + 1 < axes_.size(); ++i) {
       const Dim& extent = dims_[axes_[i]];
@@ -156,7 +234,7 @@ class PullKernel {
     BuildRow(inside, bound);
     nest_.Close();
     nest_.OpenIf(Unary(ExprOp::kNot, condition));
-    BuildRow(roots_, bound);
+    BuildRow(roots, bound);
     nest_.Close();
   }
 

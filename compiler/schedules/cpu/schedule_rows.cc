@@ -50,7 +50,7 @@ class RowsKernel {
       if (is_single) continue;
       (shape_.flags[axis].IsConstant(0) ? kept_ : reduced_).push_back(static_cast<int>(axis));
     }
-    has_row_lanes_ = !kept_.empty() && (reduced_.empty() || kept_.back() > reduced_.back());
+    has_row_lanes_ = !kept_.empty() && (reduced_.empty() || kept_.back() > reduced_.back() || HasShortRows());
     if (!reduced_.empty()) kept_values_ = ValuesWorthKeeping(group_, shape_);
     TVMVM_CHECK_OK(
         made_.DeclareArguments([this](ValueId output) { return IndexOf(output); }, &estimate_, &stores_));
@@ -75,6 +75,15 @@ class RowsKernel {
     Dims extents;
     for (int axis : axes) extents.push_back(shape_.whole[axis]);
     return extents;
+  }
+
+  // Rows that would hardly fill a vector, many of them: vectors gather as many rows rather.
+  bool HasShortRows() const {
+    constexpr int64_t kVector = 8, kShortest = 16, kShort = 28, kMany = 16;
+    const Dim row = Product(ExtentsOf(reduced_)), rows = shape_.whole[kept_.back()];
+    if (!row.is_constant() || row.value() > kShort || (rows.is_constant() && rows.value() < kMany))
+      return false;
+    return row.value() < kShortest || row.value() % kVector != 0;
   }
 
   // --- loops ---
@@ -141,11 +150,12 @@ class RowsKernel {
   void BuildStatistic(const ir::Node& node, const Lanes& lanes) {
     ValueId value = node.outputs[0];
     ReductionLowering lowering(&nest_, width_);
-    if (node.op->kind == OpKind::kReduce && kept_values_.contains(node.inputs[0]) &&
-        !scratch_.contains(node.inputs[0])) {
-      FillScratch(node.inputs[0], lanes);
-    }
-    Expr element = lowering.Lower(Expand(value, IndexOf(value), value), lanes);
+    const bool keeps = node.op->kind == OpKind::kReduce && kept_values_.contains(node.inputs[0]) &&
+                       !scratch_.contains(node.inputs[0]);
+    if (keeps) OpenScratch(node.inputs[0], lanes);
+    Expr element = Expand(value, IndexOf(value), value);
+    if (keeps) element = KeptWhileReduced(node.inputs[0], element, &lowering);
+    element = lowering.Lower(element, lanes);
     if (lanes.count() == 1) {
       statistics_[value] = nest_.Let("statistic", nest_.Place(element));
       return;
@@ -169,6 +179,7 @@ class RowsKernel {
       if (asked != wanted) {
         if (auto found = statistics_.find(asked); found != statistics_.end()) return found->second;
         if (auto found = scratch_.find(asked); found != scratch_.end()) {
+          kept_at_.assign(at.begin(), at.end());
           return Load(found->second, group_.type(asked).dtype, ScratchIndex(at));
         }
       }
@@ -195,7 +206,7 @@ class RowsKernel {
                : position * IntConstant(scratch_lanes_.count()) + scratch_lanes_.Number();
   }
 
-  void FillScratch(ValueId value, const Lanes& lanes) {
+  void OpenScratch(ValueId value, const Lanes& lanes) {
     LoopKernel& kernel = made_.kernel();
     DType dtype = group_.type(value).dtype;
     uint32_t buffer;
@@ -210,10 +221,16 @@ class RowsKernel {
     }
     nest_.Add(Allocate(buffer));
     scratch_lanes_ = lanes;
-    ForRow(lanes, [&](const std::vector<Expr>& index, const Lanes& parts) {
-      StoreOne(buffer, ScratchIndex(index), Expand(value, index, value), parts);
-    });
     scratch_[value] = buffer;
+  }
+
+  // A reduction of elements that would be read from the scratch, which are computed instead, and kept there.
+  Expr KeptWhileReduced(ValueId value, const Expr& reduction, ReductionLowering* lowering) {
+    const std::vector<Expr> at = kept_at_;
+    const Expr kept = Load(scratch_[value], group_.type(value).dtype, ScratchIndex(at));
+    const Expr element = Expand(value, at, value);
+    lowering->Keep(kept->id, kept->operands[0]);
+    return Rewriter([&](const Expr& e) { return Same(e, kept) ? element : e; })(reduction);
   }
 
   void StoreRow(ValueId output, uint32_t buffer, const Lanes& lanes) {
@@ -276,6 +293,7 @@ class RowsKernel {
   std::map<ValueId, uint32_t> scratch_;  // filled for the row at hand
   std::map<ValueId, uint32_t> scratch_buffers_;
   Lanes scratch_lanes_;
+  std::vector<Expr> kept_at_;  // where the last element was read that scratch holds
   ValueId missing_;
 };
 

@@ -1,15 +1,18 @@
-// Pools over regions of images that data tells: x [N, C, H, W]. One channel of one region a grid point.
+// Pools over regions of images that data tells: x [N, C, H, W]. A block of channels of one region a grid
+// point: where the samples lie is the same for all channels.
 //
 //   roi_align(x, rois [R, 4], batch [R]) {mode "avg" or "max", height, width, samples, scale, half_pixel}
 //   roi_pool(x, rois [R, 5]) {height, width, scale}: the first of the five is the image's number
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/procedural/loop_access.h"
 #include "compiler/graph/requirements.h"
+#include "compiler/loops/lanes.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -58,9 +61,13 @@ class RoiLoops {
         node_(context.node()),
         nest_(&context.kernel()),
         x_(context.input_type(0)),
-        wide_(x_.dtype == DType::kF64 ? DType::kF64 : DType::kF32) {
-    channel_ = Variable(nest_.Grid(0, "channel", x_.dims[1]));
+        wide_(x_.dtype == DType::kF64 ? DType::kF64 : DType::kF32),
+        block_(IsGpu(context.target()) ? 1 : kChannels),
+        width_(LanesOf(context.target(), wide_)) {
+    Expr first = Variable(nest_.Grid(0, "channels", CeilDiv(x_.dims[1], Dim(block_)))) * IntConstant(block_);
     roi_ = Variable(nest_.Grid(1, "roi", context.output_type(0).dims[0]));
+    first_channel_ = nest_.Let("first", first);
+    channels_ = nest_.Let("count", Min(IntConstant(block_), DimValue(x_.dims[1]) - first_channel_));
   }
 
   tensor::StmtPtr BuildAlign() {
@@ -76,16 +83,20 @@ class RoiLoops {
     Tap y = TapAt(vertical, row_, i);
     Expr j = Variable(nest_.Open("j", columns.first, columns.last));
     Tap x = TapAt(horizontal, column_, j);
-    Expr value = nest_.Let("value", nest_.Place(Interpolated(y, x, is_max)));
-    nest_.Add(Store(collected_, IntConstant(0), is_max ? Max(Collected(), value) : Collected() + value));
+    ForChannels([&] {
+      Expr value = nest_.Let("value", nest_.Place(Interpolated(y, x, is_max)));
+      Collect(is_max ? Max(Collected(), value) : Collected() + value);
+    });
     nest_.Close();
     nest_.Close();
     nest_.Close();
-    Expr mean = Collected() / Max(Wide(vertical.samples) * Wide(horizontal.samples), K(1));
-    // Points that were left out are 0.
-    Expr most = Select(And(rows.has_all, columns.has_all), Collected(), Max(Collected(), K(0)));
-    Expr is_empty = Or(Equal(vertical.samples, IntConstant(0)), Equal(horizontal.samples, IntConstant(0)));
-    return ClosePlaces(is_max ? Select(is_empty, K(0), most) : mean);
+    return ClosePlaces([&](const Expr& collected) {
+      if (!is_max) return collected / Max(Wide(vertical.samples) * Wide(horizontal.samples), K(1));
+      // Points that were left out are 0.
+      Expr most = Select(And(rows.has_all, columns.has_all), collected, Max(collected, K(0)));
+      Expr is_empty = Or(Equal(vertical.samples, IntConstant(0)), Equal(horizontal.samples, IntConstant(0)));
+      return Select(is_empty, K(0), most);
+    });
   }
 
   tensor::StmtPtr BuildPool() {
@@ -100,18 +111,20 @@ class RoiLoops {
     Expr right = nest_.Let("right", EdgeOf(horizontal, column_ + IntConstant(1), x_.dims[3], ExprOp::kCeil));
     Expr i = Variable(nest_.Open("i", top, bottom));
     Expr j = Variable(nest_.Open("j", left, right));
-    nest_.Add(Store(collected_, IntConstant(0), Max(Collected(), At(i, j))));
+    ForChannels([&] { Collect(nest_.Place(Max(Collected(), At(i, j)))); });
     nest_.Close();
     nest_.Close();
     // An empty part gives 0.
     nest_.OpenIf(Or(LessEqual(bottom, top), LessEqual(right, left)));
-    nest_.Add(Store(collected_, IntConstant(0), K(0)));
+    ForChannels([&] { Collect(K(0)); });
     nest_.Close();
     nest_.Close();
-    return ClosePlaces(Collected());
+    return ClosePlaces([](const Expr& collected) { return collected; });
   }
 
  private:
+  static constexpr int64_t kChannels = 64;  // of a grid point
+
   struct AlignedSide {
     Expr start, bin, samples;
     Dim size;
@@ -128,27 +141,40 @@ class RoiLoops {
 
   Expr K(double value) const { return tensor::Constant(wide_, value); }
   Expr Wide(const Expr& a) const { return tensor::Cast(wide_, a); }
-  Expr Collected() const { return tensor::Load(collected_, wide_, IntConstant(0)); }
+  Expr Collected() const { return tensor::Load(collected_, wide_, channel_); }
+  void Collect(const Expr& value) { nest_.Add(Store(collected_, channel_, value)); }
+  void ForChannels(const std::function<void()>& build) {
+    tensor::ForVectors(nest_, "channel", IntConstant(0), channels_, width_, 1,
+                       [&](const Expr& channel, const tensor::Lanes& lanes) {
+                         channel_ = channel;
+                         ForLanes(nest_, lanes, build);
+                       });
+  }
   Expr Field(int64_t which) {
     Expr index[] = {roi_, IntConstant(which)};
     return Wide(context_.Load(1, index));
   }
   Expr Scaled(int64_t which) { return Field(which) * K(node_.Float("scale", 1)); }
   Expr At(const Expr& row, const Expr& column) {
-    Expr index[] = {image_, channel_, row, column};
+    // What differs between channels comes last: the rest is known outside of the loop over them.
+    Expr plane = (first_channel_ + channel_) * DimValue(x_.dims[2] * x_.dims[3]);
+    Expr index[] = {image_, IntConstant(0), row, column + plane};
     return Wide(context_.Load(0, index));
   }
 
   void OpenPlaces(double initial) {
     row_ = Variable(nest_.Open("row", IntConstant(0), IntConstant(node_.Int("height"))));
     column_ = Variable(nest_.Open("column", IntConstant(0), IntConstant(node_.Int("width"))));
-    collected_ = nest_.Local("collected", wide_, tensor::Memory::kLocal, 1);
-    nest_.Add(Store(collected_, IntConstant(0), K(initial)));
+    collected_ = nest_.Local("collected", wide_, tensor::Memory::kLocal, block_);
+    ForChannels([&] { Collect(K(initial)); });
   }
 
-  tensor::StmtPtr ClosePlaces(const Expr& result) {
-    Expr index[] = {roi_, channel_, row_, column_};
-    nest_.Add(context_.Store(0, index, tensor::Cast(x_.dtype, result)));
+  // `result`: what becomes of what was collected.
+  tensor::StmtPtr ClosePlaces(const std::function<Expr(const Expr&)>& result) {
+    ForChannels([&] {
+      Expr index[] = {roi_, first_channel_ + channel_, row_, column_};
+      nest_.Add(context_.Store(0, index, tensor::Cast(x_.dtype, nest_.Place(result(Collected())))));
+    });
     return nest_.Finish();
   }
 
@@ -199,7 +225,8 @@ class RoiLoops {
     Expr parts[] = {top * left * At(y.low, x.low), top * x.weight * At(y.low, x.high),
                     y.weight * left * At(y.high, x.low), y.weight * x.weight * At(y.high, x.high)};
     Expr joined = parts[0];
-    for (int i = 1; i < 4; ++i) joined = is_max ? Max(joined, parts[i]) : joined + parts[i];
+    for (int i = 1; i < 4; ++i)
+      joined = is_max ? Max(joined, parts[i]) : Fma(parts[i]->operands[0], parts[i]->operands[1], joined);
     return Select(Or(y.outside, x.outside), K(0), joined);
   }
 
@@ -227,7 +254,9 @@ class RoiLoops {
   tensor::Nest nest_;
   const Type& x_;
   DType wide_;
-  Expr channel_, roi_, image_, row_, column_;
+  int64_t block_;  // channels
+  int width_;
+  Expr first_channel_, channels_, channel_, roi_, image_, row_, column_;
   uint32_t collected_ = 0;
 };
 

@@ -192,8 +192,10 @@ void Softmax(OnnxContext& c) {
   std::vector<int64_t> axes = SoftmaxAxes(c);
   if (b.failed()) return;
   ValueId exponentials = b.Unary(ExprOp::kExp, BelowLargest(c, axes));
-  ValueId quotient = b.Div(exponentials, b.Reduce(ReduceKind::kSum, exponentials, axes));
-  c.Out(0, b.Cast(quotient, b.dtype(c.in(0))));
+  // The largest element adds 1 to the sum, so that its reciprocal is a number: one division a row.
+  ValueId sum = b.Reduce(ReduceKind::kSum, exponentials, axes);
+  ValueId share = b.Mul(exponentials, b.Div(b.Scalar(b.dtype(sum), 1), sum));
+  c.Out(0, b.Cast(share, b.dtype(c.in(0))));
 }
 
 void LogSoftmax(OnnxContext& c) {

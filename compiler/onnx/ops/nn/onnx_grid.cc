@@ -114,7 +114,7 @@ class GridSampler {
   ValueId SumOver(size_t axis, ValueId index, ValueId weight) {
     if (axis == taps_.size()) {
       ValueId spread = b_.Expand(b_.Unsqueeze(index, {1}), {dims_[0], dims_[1], places_});
-      ValueId value = b_.Emit("gather_elements", {data_, spread}, {{"axis", int64_t{2}}});
+      ValueId value = b_.Emit("gather_elements", {data_, spread}, {{"axis", int64_t{2}}, {"inside", int64_t{1}}});
       if (!weight.valid()) return value;
       return b_.Mul(value, b_.Cast(b_.Unsqueeze(weight, {1}), b_.dtype(value)));
     }

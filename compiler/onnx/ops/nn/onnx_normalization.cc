@@ -177,6 +177,18 @@ void GroupNormalization(OnnxContext& c) {
 }
 
 // Local response: each element over the squares of its neighbours along the channels.
+// A number that is not negative to a power: quarters by square roots.
+ValueId PowerOf(OpBuilder& b, ValueId base, double exponent) {
+  auto root = [&](ValueId a) { return b.Unary(ExprOp::kSqrt, a); };
+  if (exponent == 1) return base;
+  if (exponent == 0.5) return root(base);
+  if (exponent == 0.75) {
+    ValueId half = root(base);
+    return b.Mul(half, root(half));
+  }
+  return b.Binary(ExprOp::kPow, base, b.Scalar(b.dtype(base), exponent));
+}
+
 void Lrn(OnnxContext& c) {
   OpBuilder& b = c.b;
   DType narrow = b.dtype(c.in(0)), dtype = WideType(narrow);
@@ -205,9 +217,11 @@ void Lrn(OnnxContext& c) {
                         {"low", low},
                         {"high", high},
                         {"dims", b.dims(x)}});
-  double alpha = c.Float("alpha", 1e-4) / static_cast<double>(size);
-  ValueId base = b.Add(b.Scalar(dtype, c.Float("bias", 1)), b.Mul(b.Scalar(dtype, alpha), sum));
-  ValueId power = b.Binary(ExprOp::kPow, base, b.Scalar(dtype, c.Float("beta", 0.75)));
+  const double alpha = c.Float("alpha", 1e-4) / static_cast<double>(size), bias = c.Float("bias", 1);
+  const double beta = c.Float("beta", 0.75);
+  ValueId base = b.Add(b.Scalar(dtype, bias), b.Mul(b.Scalar(dtype, alpha), sum));
+  const bool is_positive = alpha >= 0 && bias >= 0;
+  ValueId power = is_positive ? PowerOf(b, base, beta) : b.Binary(ExprOp::kPow, base, b.Scalar(dtype, beta));
   c.Out(0, b.Cast(b.Div(x, power), narrow));
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <map>
 
 #include "compiler/onnx/ops/onnx_checks.h"
 #include "compiler/onnx/ops/onnx_families.h"
@@ -93,6 +94,46 @@ ValueId Along(OpBuilder& b, ValueId vector, int axis, int rank, DType dtype) {
   Dims dims(static_cast<size_t>(rank), Dim(1));
   dims[static_cast<size_t>(axis)] = b.dim(vector, 0);
   return b.Cast(b.Reshape(vector, dims), dtype);
+}
+
+// How often each element stands in the result, where that is the same for all: element i is element
+// floor(i / times) of the old axis. 0: another order.
+int64_t TimesRepeated(OpBuilder& b, const ResizeAxis& axis, const ResizeOptions& options) {
+  constexpr double kMost = 1 << 16;
+  const double scale = b.ConstantScalar(axis.scale).value_or(0);
+  if (scale < 1 || scale > kMost || scale != std::floor(scale)) return 0;
+  const auto times = static_cast<int64_t>(scale);
+  if (!(axis.to == axis.from * Dim(times))) return 0;
+  const bool goes_down = options.nearest == "floor" || options.nearest == "outward";
+  const bool rounds = options.nearest.starts_with("round_prefer");
+  if (options.coordinates == "asymmetric" || options.coordinates == "tf_half_pixel_for_nn")
+    return goes_down ? times : 0;
+  // Centers lie less than half an element from those of the old axis.
+  const bool is_centered = options.coordinates == "half_pixel" ||
+                           options.coordinates == "half_pixel_symmetric" ||
+                           options.coordinates == "pytorch_half_pixel";
+  return is_centered && rounds ? times : 0;
+}
+
+// All axes whose elements are repeated, at once; those leave the list.
+ValueId Repeated(OpBuilder& b, ValueId x, const ResizeOptions& options, std::vector<ResizeAxis>* axes) {
+  std::map<int, int64_t> times;
+  if (options.mode == "nearest")
+    for (const ResizeAxis& axis : *axes)
+      if (int64_t count = TimesRepeated(b, axis, options); count > 0) times[axis.axis] = count;
+  std::erase_if(*axes, [&](const ResizeAxis& axis) { return times.contains(axis.axis); });
+  Dims spread, joined;
+  std::vector<int64_t> places;
+  for (int axis = 0; axis < b.rank(x); ++axis) {
+    const int64_t count = times.contains(axis) ? times[axis] : 1;
+    spread.push_back(b.dim(x, axis));
+    joined.push_back(spread.back() * Dim(count));
+    if (count == 1) continue;
+    places.push_back(static_cast<int64_t>(spread.size()));
+    spread.push_back(Dim(count));
+  }
+  if (places.empty()) return x;
+  return b.Reshape(b.Expand(b.Unsqueeze(x, places), spread), joined);
 }
 
 ValueId Nearest(Numbers& n, ValueId x, const ResizeAxis& axis, ValueId at, const ResizeOptions& options) {
@@ -219,13 +260,14 @@ ValueId ResizeOne(OnnxContext& c, ValueId x, const ResizeAxis& axis, const Resiz
   return b.Where(b.Reshape(outside, dims), b.Scalar(b.dtype(x), options.extrapolation), result);
 }
 
-ValueId ResizeAll(OnnxContext& c, const std::vector<ResizeAxis>& axes, const ResizeOptions& options) {
+ValueId ResizeAll(OnnxContext& c, std::vector<ResizeAxis> axes, const ResizeOptions& options) {
   OpBuilder& b = c.b;
   if (options.mode != "nearest" && options.mode != "linear" && options.mode != "cubic")
     return b.Fail(Code::kInvalidArgument, fmt::format("the attribute 'mode' is '{}'", options.mode));
   ValueId x = c.in(0);
   DType dtype = b.dtype(x);
   if (options.mode != "nearest" && !IsFloat(dtype)) x = b.Cast(x, DType::kF32);
+  x = Repeated(b, x, options, &axes);
   for (const ResizeAxis& axis : axes) {
     // An axis that keeps its size is copied, except where a region is cut out.
     if (axis.from == axis.to && b.ConstantScalar(axis.scale).value_or(0) == 1 &&
