@@ -16,6 +16,8 @@ using passes::PassStage;
 constexpr Pass kPipeline[] = {
     {"compute-in-integers", "products of quantized numbers become products of bytes",
      passes::ComputeInIntegers, true},
+    {"narrow-weights", "products read weights as codes or halves where the model has them so",
+     passes::NarrowWeights, true},
     {"fold-constants", "compute what depends on constants only", passes::FoldConstants},
     {"resolve-symbols", "symbols that are read from constants become numbers", passes::ResolveSymbols},
     {"simplify-control", "take known branches, drop what loops carry for nothing", passes::SimplifyControl,

@@ -53,6 +53,13 @@ bool IsFree(const Node& node) {
   return data != nullptr && ir::IsNumeric(data->dtype) && data->element_count() == 1;
 }
 
+// Decodes constants: each group that reads the result computes it from the codes.
+bool DecodesConstants(const Function& function, const Node& node) {
+  return node.op->traits.decodes && std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+           return !input.valid() || function.ConstantOf(input) != nullptr;
+         });
+}
+
 Dims ReducedDims(const Dims& dims, const Dims& flags) {
   Dims reduced;
   for (size_t axis = 0; axis < dims.size(); ++axis)
@@ -320,7 +327,9 @@ class GroupBuilder {
     NodeId producer = function_.value(value).producer;
     if (producer.valid() && std::find(members_.begin(), members_.end(), producer) != members_.end())
       return value;
-    if (producer.valid() && IsFree(function_.node(producer))) return inner_[value] = Clone(producer);
+    if (producer.valid() &&
+        (IsFree(function_.node(producer)) || DecodesConstants(function_, function_.node(producer))))
+      return inner_[value] = Clone(producer);
     ValueId parameter = CopyValue(value, NodeId{});
     function_.region(region_).parameters.push_back(parameter);
     fused_.inputs.push_back(value);
@@ -355,7 +364,9 @@ void Fusion::Rewrite() {
   std::vector<NodeId> body;
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const std::vector<int>& members = members_[Find(i)];
-    bool alone = members.size() == 1 && node(i).op->view_offset != nullptr;  // left to the lowering
+    // Left to the lowering, or to those who read it.
+    bool alone = members.size() == 1 &&
+                 (node(i).op->view_offset != nullptr || DecodesConstants(function_, node(i)));
     if (!IsLaunched(node(i)) || alone) {
       body.push_back(nodes_[i]);
       continue;

@@ -36,6 +36,8 @@ struct Pass {
 Status FoldConstants(ir::Module& module, const PassContext& context);
 // Products and convolutions of quantized numbers with constant weights are computed in integers.
 Status ComputeInIntegers(ir::Module& module, const PassContext& context);
+// Constant weights of products stay as narrow as the model has them: codes with scales, f16, bf16.
+Status NarrowWeights(ir::Module& module, const PassContext& context);
 // Symbols that are read from constants become numbers.
 Status ResolveSymbols(ir::Module& module, const PassContext& context);
 // Integer tensors whose contents are known as dims are made from the dims; what computed them is left to

@@ -25,7 +25,9 @@ class ProductBuilder {
   ProductBuilder(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel)
       : product_(product), kernel_(kernel), nest_(kernel) {
     block_panels_ = BlockPanels(product.columns);
-    tiles_ = PlanTiles(target, product.accumulator, block_panels_, product.of_bytes);
+    tiles_ = product.right.form == RightForm::kCoded
+                 ? PlanCodedTiles(target, block_panels_)
+                 : PlanTiles(target, product.accumulator, block_panels_, product.of_bytes);
     if (product.columns.constant().value_or(INT64_MAX) > kMaxBlockPanels * kPanelColumns)
       block_panels_ = std::max(block_panels_, product.block_panels);
     lanes_ = VectorLanes(target, product.accumulator);
@@ -222,6 +224,7 @@ class ProductBuilder {
   }
 
   void AddMicroKernel(RegisterTile shape, const Expr& row, const Expr& column) {
+    if (product_.right.form == RightForm::kCoded) return AddCodedKernel(shape, row, column);
     MicroKernelOperands operands;
     operands.accumulator = product_.accumulator;
     operands.depth = steps_;
@@ -230,7 +233,18 @@ class ProductBuilder {
     nest_.Add(MicroKernel(kernel_, operands, shape, lanes_, tile_));
   }
 
-  void SetLeft(int rows, const Expr& row, MicroKernelOperands* operands) {
+  void AddCodedKernel(RegisterTile shape, const Expr& row, const Expr& column) {
+    CodedOperands operands;
+    SetLeft(shape.rows, row, &operands);
+    operands.layout = product_.right.coded;
+    operands.buffers = product_.right.coded_buffers;
+    operands.panel =
+        nest_.Let("panel", product_.right.base(nest_) + FloorDiv(column, IntConstant(kPanelColumns)));
+    nest_.Add(CodedMicroKernel(kernel_, operands, shape, lanes_, tile_));
+  }
+
+  template <class Operands>
+  void SetLeft(int rows, const Expr& row, Operands* operands) {
     const LeftOperand& left = product_.left;
     bool in_place = !left.gather;
     operands->a_buffer = in_place ? left.buffer : left_scratch_;

@@ -10,6 +10,7 @@
 
 #include "compiler/loops/loop_ir.h"
 #include "compiler/loops/nest.h"
+#include "compiler/schedules/cpu/coded_kernel.h"
 #include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
@@ -31,14 +32,18 @@ enum class RightForm : uint8_t {
   kInPlace,   // rows of consecutive columns; the number of columns is a multiple of 16
   kGathered,  // packed into scratch by the grid point
   kColumns,   // columns whose elements lie side by side: BuildDotProducts only
+  kCoded,     // a constant packed as codes, which are decoded in registers
 };
 
 struct RightOperand {
   RightForm form = RightForm::kPanels;
-  uint32_t buffer = 0;              // not kGathered
-  DType dtype = DType::kInvalid;    // not kGathered
-  std::function<Expr(Nest&)> base;  // not kGathered: element index of the batch's first element
-  Expr step;                        // kInPlace: distance of neighbours along the depth; kColumns: of columns
+  uint32_t buffer = 0;            // not kGathered, kCoded
+  DType dtype = DType::kInvalid;  // not kGathered, kCoded
+  // Not kGathered: element index of the batch's first element; kCoded: number of its first panel.
+  std::function<Expr(Nest&)> base;
+  CodedLayout coded;           // kCoded
+  CodedBuffers coded_buffers;  // kCoded
+  Expr step;                   // kInPlace: distance of neighbours along the depth; kColumns: of columns
   // kGathered: writes columns [first, first + 16 * panels) to `target` as panels of the accumulator's type;
   // columns that do not exist are zero.
   std::function<void(Nest&, const Expr& first, int panels, uint32_t target)> gather;
