@@ -32,6 +32,8 @@ constexpr Pass kPipeline[] = {
     {"choose-layout", "convolutions and what lies between them on channels_last data", passes::ChooseLayout,
      true},
     {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants, true},
+    {"quantize-weights", "with --weights: large constant weights become codes with scales",
+     passes::QuantizeWeights},
     {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
     {"clean-up", "drop what the rewrites left over", passes::EliminateDead},
     {"narrow-products", "with --precision fp16: factors of products are kept as f16", passes::NarrowProducts,

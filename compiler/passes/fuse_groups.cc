@@ -365,8 +365,8 @@ void Fusion::Rewrite() {
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const std::vector<int>& members = members_[Find(i)];
     // Left to the lowering, or to those who read it.
-    bool alone = members.size() == 1 &&
-                 (node(i).op->view_offset != nullptr || DecodesConstants(function_, node(i)));
+    bool alone =
+        members.size() == 1 && (node(i).op->view_offset != nullptr || DecodesConstants(function_, node(i)));
     if (!IsLaunched(node(i)) || alone) {
       body.push_back(nodes_[i]);
       continue;

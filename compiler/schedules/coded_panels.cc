@@ -17,6 +17,10 @@ constexpr int64_t kMostBytes = int64_t{1} << 46;
 
 bool HoldsCodes(DType dtype) { return IsInteger(dtype) && DTypeBits(dtype) <= 8 && DTypeBits(dtype) >= 2; }
 
+double NumberOf(DType dtype, const Scalar& scalar) {
+  return IsFloat(dtype) ? scalar.number : static_cast<double>(scalar.integer);
+}
+
 // Bits of the element at `offset`.
 uint32_t CodeAt(const ir::TensorData& data, int bits, int64_t offset) {
   const int64_t bit = offset * bits;
@@ -76,7 +80,7 @@ std::optional<CodedPanels> CodedPanels::Find(const GroupView& group, ir::ValueId
   result.scales_ = source(*inputs[1], blocks);
   if (inputs.size() > 2 && inputs[2] != nullptr) result.zeros_ = source(*inputs[2], blocks);
   if (!result.FindBlocks()) return std::nullopt;
-  result.FindZero();
+  result.FindParameters();
   return result;
 }
 
@@ -107,20 +111,21 @@ bool CodedPanels::FindBlocks() {
   return layout_.block >= std::min(kShortestBlock, layout_.depth) && !overflows && bytes < kMostBytes;
 }
 
-// Whether there is one zero point for all, and which.
-void CodedPanels::FindZero() {
+// The types of the parameters, whether there is one zero point for all, and which.
+void CodedPanels::FindParameters() {
+  if (scales_.data.dtype == DType::kF16) layout_.scale_type = DType::kF16;
   layout_.zero = static_cast<double>(bias());
   if (!zeros_) return;
-  auto number = [&](int64_t i) {
-    const Scalar scalar = ir::ReadElement(zeros_->data, i);
-    return IsFloat(zeros_->data.dtype) ? scalar.number : static_cast<double>(scalar.integer);
-  };
+  auto number = [&](int64_t i) { return NumberOf(zeros_->data.dtype, ir::ReadElement(zeros_->data, i)); };
   const int64_t count = zeros_->data.element_count();
   const double first = count > 0 ? number(0) : 0;
   for (int64_t i = 1; i < count && !layout_.has_zeros; ++i) layout_.has_zeros = number(i) != first;
   // As part of a constant it would be rounded with that.
   layout_.has_zeros |= first != std::floor(first);
   if (!layout_.has_zeros) layout_.zero += first;
+  const DType zero = zeros_->data.dtype, code = codes_.data.dtype;
+  if (zero == code || (IsUnsignedInteger(zero) && DTypeBits(zero) <= 8 && IsUnsignedInteger(code)))
+    layout_.zero_type = DType::kU8;
 }
 
 // Where a column's first element lies in an array of `rows` rows for each group of panels.
@@ -151,33 +156,35 @@ ir::TensorData CodedPanels::PackWords() const {
                                     {batches, layout_.panels / layout_.group, rows, layout_.width()}, words);
 }
 
-ir::TensorData CodedPanels::PackParameter(const Source& source, double bias) const {
+ir::TensorData CodedPanels::PackParameter(const Source& source, DType dtype, double bias) const {
   const auto batches = static_cast<int64_t>(source.batch.size());
   const int64_t rows = layout_.blocks();
-  std::vector<float> packed(static_cast<size_t>(batches * layout_.panels * kPanelColumns * rows));
+  const int64_t count = batches * layout_.panels * kPanelColumns * rows;
+  std::vector<std::byte> packed(static_cast<size_t>(DTypeBytes(dtype, count)));
   for (int64_t b = 0; b < batches; ++b) {
     for (size_t j = 0; j < source.columns.size(); ++j) {
-      float* first = packed.data() + FirstOf(b, j, rows);
+      const int64_t first = FirstOf(b, j, rows);
       const int64_t base = source.batch[static_cast<size_t>(b)] + source.columns[j];
       for (int64_t block = 0; block < rows; ++block) {
         const int64_t at = base + source.depth[static_cast<size_t>(block * layout_.block)];
-        const Scalar scalar = ir::ReadElement(source.data, at);
-        const double number =
-            IsFloat(source.data.dtype) ? scalar.number : static_cast<double>(scalar.integer);
-        first[block * layout_.width()] = static_cast<float>(number + bias);
+        const double number = NumberOf(source.data.dtype, ir::ReadElement(source.data, at)) + bias;
+        ir::WriteElement(dtype, packed, first + block * layout_.width(),
+                         {.integer = static_cast<int64_t>(number), .number = number});
       }
     }
   }
-  return ir::TensorData::FromVector(DType::kF32,
-                                    {batches, layout_.panels / layout_.group, rows, layout_.width()}, packed);
+  return ir::TensorData::Owned(dtype, {batches, layout_.panels / layout_.group, rows, layout_.width()},
+                               std::move(packed));
 }
 
 void CodedPanels::AddTo(GroupProgram* program) const {
   program->packed.push_back([panels = *this] { return panels.PackWords(); });
-  program->packed.push_back([panels = *this] { return panels.PackParameter(panels.scales_, 0); });
+  program->packed.push_back(
+      [panels = *this] { return panels.PackParameter(panels.scales_, panels.layout_.scale_type, 0); });
   if (layout_.has_zeros)
     program->packed.push_back([panels = *this] {
-      return panels.PackParameter(*panels.zeros_, static_cast<double>(panels.bias()));
+      return panels.PackParameter(*panels.zeros_, panels.layout_.zero_type,
+                                  static_cast<double>(panels.bias()));
     });
 }
 

@@ -5,8 +5,8 @@
 // are a word, the first in the lowest bits; every block begins with a word. Panels of 16 columns lie side by
 // side in groups, those that one grid point reads, so that it reads one stream:
 //   words   u32 [batch][groups][blocks][words of a block][panels of a group][16]
-//   scales  f32 [batch][groups][blocks][panels of a group][16]
-//   zeros   f32 likewise, where they are not one for all
+//   scales  f32 or f16 [batch][groups][blocks][panels of a group][16]
+//   zeros   f32 or u8 likewise, where they are not one for all
 // and an element is (code - zero) * scale. Columns that do not exist have the scale 0.
 #pragma once
 
@@ -27,6 +27,7 @@ struct CodedLayout {
   int64_t group = 1;             // panels side by side; divides `panels`
   bool has_zeros = false;
   double zero = 0;  // where it is one for all
+  DType scale_type = DType::kF32, zero_type = DType::kF32;
 
   int codes_of_word() const { return 32 / bits; }
   int64_t words_of_block() const { return (block + codes_of_word() - 1) / codes_of_word(); }
@@ -57,11 +58,11 @@ class CodedPanels {
   Source MakeSource(const ir::TensorData& data, const std::vector<int64_t>& dims,
                     const std::vector<int64_t>& blocks, const OperandAxes& axes) const;
   bool FindBlocks();
-  void FindZero();
+  void FindParameters();
   int64_t FirstOf(int64_t batch, size_t column, int64_t rows) const;
   ir::TensorData PackWords() const;
   // `bias` is added to what exists.
-  ir::TensorData PackParameter(const Source& source, double bias) const;
+  ir::TensorData PackParameter(const Source& source, DType dtype, double bias) const;
   // What is added to codes so that none is negative.
   int64_t bias() const { return IsSignedInteger(codes_.data.dtype) ? int64_t{1} << (layout_.bits - 1) : 0; }
 

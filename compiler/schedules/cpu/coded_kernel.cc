@@ -12,12 +12,37 @@ constexpr int kMantissaBits = 23, kExponentBias = 127;
 
 using Bind = std::function<Expr(const char* name, Expr value)>;
 
+// The power of two in front of a mantissa whose bit `at` then counts 1.
+int ExponentAt(int at) { return kMantissaBits - at; }
+
+// What is taken off the decoded numbers of one vector of columns.
+struct Zeros {
+  Expr points;                // invalid: one zero point for all
+  std::vector<Expr> origins;  // where they are integers: with the power of two, by place in the mantissa
+};
+
+// The places in the mantissa that codes are decoded at; few of them.
+int PlacesOf(const CodedLayout& layout) { return kMantissaBits / layout.bits; }
+
+// Zero points that are integers are exact together with the power of two. `steps`: of the block that they
+// serve.
+Zeros MakeZeros(const CodedLayout& layout, Expr points, int64_t steps, const Bind& bind) {
+  Zeros zeros{std::move(points), {}};
+  const bool pays = PlacesOf(layout) < steps;
+  if (!zeros.points.valid() || !IsInteger(layout.zero_type) || !pays) return zeros;
+  for (int place = 0; place < PlacesOf(layout); ++place) {
+    const double power = std::ldexp(1.0, ExponentAt(place * layout.bits));
+    zeros.origins.push_back(
+        bind("origin", zeros.points + Broadcast(FloatConstant(power), zeros.points.lanes())));
+  }
+  return zeros;
+}
+
 // Reads the codes of one vector of words, step after step.
 class CodeReader {
  public:
-  // `zeros` is valid where zero points differ.
-  CodeReader(const CodedLayout& layout, Expr words, Expr zeros, Bind bind)
-      : layout_(layout), words_(std::move(words)), zeros_(std::move(zeros)), bind_(std::move(bind)) {}
+  CodeReader(const CodedLayout& layout, Expr words, const Zeros& zeros, Bind bind)
+      : layout_(layout), words_(std::move(words)), zeros_(zeros), bind_(std::move(bind)) {}
 
   // code - zero, as f32. Steps are asked for in order.
   Expr Next() {
@@ -26,26 +51,31 @@ class CodeReader {
       words_ = bind_("moved", Binary(ExprOp::kShiftRight, words_, Words(at_)));
       at_ = 0;
     }
-    // With these bits in front, bit `at_` of the mantissa counts 1.
-    const int exponent = kMantissaBits - at_;
-    const int64_t mask = ((int64_t{1} << bits) - 1) << at_;
+    const int at = at_, exponent = ExponentAt(at);
+    const int64_t mask = ((int64_t{1} << bits) - 1) << at;
     const int64_t front = int64_t{kExponentBias + exponent} << kMantissaBits;
     at_ += bits;
     Expr number =
         Bitcast(DType::kF32, Binary(ExprOp::kOr, Binary(ExprOp::kAnd, words_, Words(mask)), Words(front)));
+    if (!zeros_.origins.empty()) return number - zeros_.origins[static_cast<size_t>(at / bits)];
     const double power = std::ldexp(1.0, exponent);
-    if (!zeros_.valid()) return number - Broadcast(FloatConstant(power + layout_.zero), words_.lanes());
-    return number - Broadcast(FloatConstant(power), words_.lanes()) - zeros_;
+    if (!zeros_.points.valid()) return number - Number(power + layout_.zero);
+    return number - Number(power) - zeros_.points;
   }
 
  private:
   Expr Words(int64_t value) const { return Broadcast(IntConstant(value, DType::kU32), words_.lanes()); }
 
+  Expr Number(double value) const { return Broadcast(FloatConstant(value), words_.lanes()); }
+
   const CodedLayout& layout_;
-  Expr words_, zeros_;
+  Expr words_;
+  const Zeros& zeros_;
   Bind bind_;
   int at_ = 0;  // lowest bit of the next code
 };
+
+Expr Numbers(Expr loaded) { return Cast(DType::kF32, std::move(loaded)); }
 
 // Where a panel begins in an array of `rows` rows for each group of panels.
 Expr FirstOf(const CodedLayout& layout, const Expr& panel, int64_t rows) {
@@ -100,11 +130,14 @@ class CodedTile {
     std::vector<StmtPtr> body;
     for (int i = 0; i < shape_.rows * vectors_; ++i) body.push_back(tensor::Store(sums_, At(i), Zero()));
     Expr parameters = BindTo(&body, "parameters", scales_ + block * IntConstant(layout_.width()));
-    std::vector<Expr> zeros(static_cast<size_t>(vectors_));
+    std::vector<Zeros> zeros(static_cast<size_t>(vectors_));
+    const Bind bind = [&](const char* name, Expr value) { return BindTo(&body, name, std::move(value)); };
     if (layout_.has_zeros)
       for (int v = 0; v < vectors_; ++v)
-        zeros[static_cast<size_t>(v)] =
-            BindTo(&body, "zero", LoadVector(operands_.buffers.zeros, DType::kF32, v, parameters));
+        zeros[static_cast<size_t>(v)] = MakeZeros(
+            layout_,
+            bind("zero", Numbers(LoadVector(operands_.buffers.zeros, layout_.zero_type, v, parameters))),
+            steps, bind);
     Expr words =
         BindTo(&body, "words", words_ + block * IntConstant(layout_.words_of_block() * layout_.width()));
     std::vector<Expr> rows;
@@ -120,7 +153,8 @@ class CodedTile {
     if (steps % per > 0)
       AddWord(IntConstant(whole), static_cast<int>(steps % per), words, rows, zeros, &body);
     for (int v = 0; v < vectors_; ++v) {
-      Expr scale = BindTo(&body, "scale", LoadVector(operands_.buffers.scales, DType::kF32, v, parameters));
+      Expr scale = BindTo(&body, "scale",
+                          Numbers(LoadVector(operands_.buffers.scales, layout_.scale_type, v, parameters)));
       for (int r = 0; r < shape_.rows; ++r) {
         Expr at = At(r * vectors_ + v);
         body.push_back(
@@ -132,7 +166,7 @@ class CodedTile {
 
   // The first `codes` codes of a word.
   void AddWord(const Expr& word, int codes, const Expr& words, const std::vector<Expr>& rows,
-               const std::vector<Expr>& zeros, std::vector<StmtPtr>* body) {
+               const std::vector<Zeros>& zeros, std::vector<StmtPtr>* body) {
     Expr at = BindTo(body, "word_at", words + word * IntConstant(layout_.width()));
     Expr step = BindTo(body, "step", word * IntConstant(layout_.codes_of_word()) * operands_.a_step);
     std::vector<CodeReader> readers;
@@ -188,8 +222,8 @@ CodedBuffers AddCodedArguments(const CodedLayout& layout, LoopKernel* kernel,
     return kernel->AddArgument(name, dtype, Access::kRead);
   };
   buffers.words = add("words", DType::kU32);
-  buffers.scales = add("scales", DType::kF32);
-  if (layout.has_zeros) buffers.zeros = add("zeros", DType::kF32);
+  buffers.scales = add("scales", layout.scale_type);
+  if (layout.has_zeros) buffers.zeros = add("zeros", layout.zero_type);
   return buffers;
 }
 
@@ -231,7 +265,7 @@ void DecodePanels(Nest& nest, const CodedLayout& layout, const CodedBuffers& buf
     return Load(buffer, dtype, Ramp(at + IntConstant(lane), IntConstant(1), lanes));
   };
   auto decode_word = [&](const Expr& word, int codes, const Expr& to, int64_t lane, const Expr& scale,
-                         const Expr& zeros) {
+                         const Zeros& zeros) {
     CodeReader reader(layout, nest.Let("codes", vector(buffers.words, DType::kU32, word, lane)), zeros,
                       [&](const char* name, Expr value) { return nest.Let(name, std::move(value)); });
     for (int i = 0; i < codes; ++i)
@@ -243,9 +277,12 @@ void DecodePanels(Nest& nest, const CodedLayout& layout, const CodedBuffers& buf
     Expr words = nest.Let("words", words_of + block * IntConstant(layout.words_of_block() * layout.width()));
     Expr to = nest.Let("to", base + block * IntConstant(layout.block * kPanelColumns));
     for (int64_t lane = 0; lane < kPanelColumns; lane += lanes) {
-      Expr scale = nest.Let("scale", vector(buffers.scales, DType::kF32, parameters, lane));
-      Expr zeros;
-      if (layout.has_zeros) zeros = nest.Let("zero", vector(buffers.zeros, DType::kF32, parameters, lane));
+      Expr scale = nest.Let("scale", Numbers(vector(buffers.scales, layout.scale_type, parameters, lane)));
+      Zeros zeros;
+      if (layout.has_zeros)
+        zeros = MakeZeros(
+            layout, nest.Let("zero", Numbers(vector(buffers.zeros, layout.zero_type, parameters, lane))),
+            steps, [&](const char* name, Expr value) { return nest.Let(name, std::move(value)); });
       if (steps >= per) {
         Expr word = Variable(nest.Open("word", IntConstant(0), IntConstant(steps / per)));
         decode_word(words + word * IntConstant(layout.width()), static_cast<int>(per),

@@ -15,7 +15,7 @@
 namespace tvmvm::tensor {
 
 // Up to this many rows are multiplied with codes; beyond, panels are decoded once for all of them.
-inline constexpr int64_t kRowsOfCodes = 16;
+inline constexpr int64_t kRowsOfCodes = 8;
 
 // Arguments of a kernel.
 struct CodedBuffers {
