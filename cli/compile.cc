@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <filesystem>
@@ -10,12 +11,50 @@
 #include "cli/model.h"
 
 namespace tvmvm::cli {
+namespace {
+
+std::string DimsText(const WeightReport& weight) { return fmt::format("{}", fmt::join(weight.dims, "x")); }
+
+// A line for each weight that --weights changed.
+std::string WeightTable(const std::vector<WeightReport>& weights) {
+  if (weights.empty()) return "no weight is large enough to be kept as integers";
+  std::string text = fmt::format("{:>16} {:>4} {:>6} {:>5} {:>9} {:>9} {:>9} {:>9}  {}\n", "weight", "bits",
+                                 "block", "zero", "before", "after", "error", "largest", "read by");
+  for (const WeightReport& weight : weights)
+    text += fmt::format("{:>16} {:>4} {:>6} {:>5} {:>9} {:>9} {:>8.3f}% {:>8.3f}%  {}\n", DimsText(weight),
+                        weight.bits, weight.block, weight.has_zero_points ? "yes" : "no",
+                        FormatBytes(static_cast<double>(weight.bytes_before)),
+                        FormatBytes(static_cast<double>(weight.bytes)), 100 * weight.relative_error,
+                        100 * weight.largest_error, weight.node);
+  text.pop_back();
+  return text;
+}
+
+Json WeightList(const std::vector<WeightReport>& weights) {
+  Json list = Json::array();
+  for (const WeightReport& weight : weights)
+    list.push_back(Json{{"node", weight.node},
+                        {"name", weight.name},
+                        {"dims", weight.dims},
+                        {"bits", weight.bits},
+                        {"block", weight.block},
+                        {"zero_points", weight.has_zero_points},
+                        {"bytes_before", weight.bytes_before},
+                        {"bytes", weight.bytes},
+                        {"relative_error", weight.relative_error},
+                        {"largest_error", weight.largest_error}});
+  return list;
+}
+
+}  // namespace
+
 Expected<int> CompileCommand(const CompileArguments& arguments) {
   auto begin = std::chrono::steady_clock::now();
   CompileOptions options = arguments.options;
   // With --json the results are one object; what the passes print becomes a remark.
   options.print = [&](const std::string& text) { arguments.json ? PrintNote(text) : PrintResult(text); };
   TVMVM_TRY(CompileResult result, CompileWithProgress(arguments.model, std::move(options)));
+  if (arguments.print_weights) PrintNote(WeightTable(result.weights));
   if (!result.program) return kExitOk;
   TVMVM_CHECK_OK(SaveModel(*result.program, arguments.output));
 
@@ -31,6 +70,7 @@ Expected<int> CompileCommand(const CompileArguments& arguments) {
                                 {"seconds", seconds},
                                 {"kernels", result.program->kernels.size()},
                                 {"work", work},
+                                {"weights", WeightList(result.weights)},
                                 {"warnings", result.warnings}}));
   } else {
     PrintNote(fmt::format("wrote {}: {}, {} kernels, in {:.2f} s", arguments.output,

@@ -127,6 +127,18 @@ void AddPrecision(CLI::App* app, Precision* precision) {
       ->type_name("fp32|fp16");
 }
 
+void AddWeights(CLI::App* app, WeightStorage* weights, bool* prints) {
+  const std::map<std::string, WeightStorage> names{
+      {"as-given", WeightStorage::kAsGiven}, {"int8", WeightStorage::kInt8}, {"int4", WeightStorage::kInt4}};
+  app->add_option("--weights", *weights,
+                  "Keep large weights of products and tables as integers of 8 or 4 bits, in blocks with a "
+                  "scale (off unless asked for; everything is computed in fp32)")
+      ->transform(CLI::CheckedTransformer(names).description(""))
+      ->type_name("int8|int4|as-given");
+  app->add_flag("--print-weights", *prints,
+                "With --weights: print what became of each weight, and its error, to standard error");
+}
+
 void AddImport(CLI::App* app, bool* strict_onnx, bool* distinct_dims) {
   app->add_flag("--strict-onnx", *strict_onnx,
                 "An error where a model breaks ONNX's rules; else a warning says what is assumed");
@@ -166,6 +178,7 @@ void AddCompile(CLI::App& app, Action* action) {
                  "  tvm-vm compile bert.onnx -o bert.vmexe --dim batch=1..8 --dim seq=1..512\n"
                  "  tvm-vm compile bert.onnx -o bert.vmexe --device vulkan,opencl,cpu --print-placement\n"
                  "  tvm-vm compile bert.onnx -o bert.vmexe --target x86-64-v3 --time-passes\n"
+                 "  tvm-vm compile gpt2.onnx -o gpt2.vmexe --weights int4 --print-weights\n"
                  "  tvm-vm compile bert.onnx --print-after fuse --stop-after fuse");
   CompileOptions& options = arguments->options;
   command->add_option("model", arguments->model, "The model")->required()->type_name("MODEL.onnx");
@@ -178,6 +191,7 @@ void AddCompile(CLI::App& app, Action* action) {
   command->add_flag("--print-placement", options.print_placement,
                     "With a GPU: print what runs on which device, and why");
   AddPrecision(command, &options.precision);
+  AddWeights(command, &options.weights, &arguments->print_weights);
   AddTargets(command, &options.targets, "x86-64-v3, x86-64-v4, and x86-64-v4-vnni for quantized models");
   AddDims(command, &options.dims, false);
   AddImport(command, &options.strict_onnx, &options.distinct_dims);

@@ -41,6 +41,7 @@ struct CompileArguments {
   std::string model;
   std::string output;
   CompileOptions options;
+  bool print_weights = false;
   bool json = false;
 };
 

@@ -80,11 +80,25 @@ Expected<std::vector<TargetInfo>> TargetsOf(const CompileOptions& options) {
   return targets;
 }
 
+// 0: weights stay as they are.
+int WeightBits(WeightStorage storage) {
+  switch (storage) {
+    case WeightStorage::kInt8:
+      return 8;
+    case WeightStorage::kInt4:
+      return 4;
+    case WeightStorage::kAsGiven:
+      break;
+  }
+  return 0;
+}
+
 std::string OptionsText(const CompileOptions& options, const std::vector<TargetInfo>& targets) {
   std::string text = "--device " + fmt::format("{}", fmt::join(options.devices, ",")) + " --target ";
   for (size_t i = 0; i < targets.size(); ++i)
     text += (i ? "," : "") + std::string(CpuLevelName(targets[i].cpu_level));
   if (options.precision == Precision::kF16) text += " --precision fp16";
+  if (const int bits = WeightBits(options.weights)) text += fmt::format(" --weights int{}", bits);
   for (const auto& [name, bound] : options.dims)
     text += fmt::format(" --dim {}={}..{}", name, bound.low, bound.high);
   if (options.distinct_dims) text += " --distinct-dims";
@@ -223,7 +237,11 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   for (const ir::Function& function : imported.functions)
     counters->imported_nodes += static_cast<int64_t>(function.nodes.size());
   tensor::ScheduleCache schedules(counters);
-  PassRunner runner{&options, {.targets = targets}, counters, {}};
+  PassRunner runner{
+      &options,
+      {.targets = targets, .weight_bits = WeightBits(options.weights), .weight_reports = &result.weights},
+      counters,
+      {}};
   TVMVM_TRY(std::optional<Variants> variants,
             Transform(std::move(imported), targets, gpus, &schedules, &runner));
   if (!variants) return result;

@@ -16,6 +16,8 @@ using passes::PassStage;
 constexpr Pass kPipeline[] = {
     {"compute-in-integers", "products of quantized numbers become products of bytes",
      passes::ComputeInIntegers, true},
+    {"narrow-weights", "products read weights as codes or halves where the model has them so",
+     passes::NarrowWeights, true},
     {"fold-constants", "compute what depends on constants only", passes::FoldConstants},
     {"resolve-symbols", "symbols that are read from constants become numbers", passes::ResolveSymbols},
     {"simplify-control", "take known branches, drop what loops carry for nothing", passes::SimplifyControl,
@@ -30,6 +32,8 @@ constexpr Pass kPipeline[] = {
     {"choose-layout", "convolutions and what lies between them on channels_last data", passes::ChooseLayout,
      true},
     {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants, true},
+    {"quantize-weights", "with --weights: large constant weights become codes with scales",
+     passes::QuantizeWeights},
     {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
     {"clean-up", "drop what the rewrites left over", passes::EliminateDead},
     {"narrow-products", "with --precision fp16: factors of products are kept as f16", passes::NarrowProducts,

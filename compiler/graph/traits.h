@@ -43,6 +43,9 @@ struct Traits {
   bool final_move = false;
   // Costs nothing to compute again in every group that uses it.
   bool free = false;
+  // Gives the numbers that codes of fewer bits stand for. Whoever reads those of constants decodes them
+  // itself, so that memory holds the codes alone.
+  bool decodes = false;
   // Takes an element a few simple instructions.
   bool cheap = false;
   // Makes errors of its operands large: they are not to be rounded.

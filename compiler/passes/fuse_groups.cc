@@ -55,6 +55,13 @@ bool IsFree(const Node& node) {
   return data != nullptr && ir::IsNumeric(data->dtype) && data->element_count() == 1;
 }
 
+// Decodes constants: each group that reads the result computes it from the codes.
+bool DecodesConstants(const Function& function, const Node& node) {
+  return node.op->traits.decodes && std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+           return !input.valid() || function.ConstantOf(input) != nullptr;
+         });
+}
+
 Dims ReducedDims(const Dims& dims, const Dims& flags) {
   Dims reduced;
   for (size_t axis = 0; axis < dims.size(); ++axis)
@@ -198,6 +205,11 @@ void Fusion::Merge(std::vector<int> members, int tail) {
 void Fusion::MergeAttention(int result) {
   auto group = ir::FindAttention(function_, nodes_[result], position_);
   if (!group) return;
+  const Node &scores = function_.node(group->scores), &last = node(result);
+  for (ValueId input : {scores.inputs[0], scores.inputs[1], last.inputs[1]})
+    if (NodeId producer = function_.value(input).producer;
+        producer.valid() && DecodesConstants(function_, function_.node(producer)))
+      return;  // it would be a part of the group, and is no place to read from
   std::vector<int> members;
   for (NodeId id : group->members) members.push_back(position_.at(id));
   const bool on_one_device = std::ranges::all_of(members, [&](int member) {
@@ -355,6 +367,7 @@ class GroupBuilder {
   }
 
   bool IsTaken(const Node& producer) const {
+    if (DecodesConstants(function_, producer)) return true;
     if (!IsFree(producer)) return false;
     return !IsLaunched(producer) || (clones_ && ir::DeviceOf(function_, producer) == device_);
   }
@@ -385,9 +398,10 @@ class GroupBuilder {
 };
 
 bool Fusion::IsGrouped(int position) {
-  const bool is_view =
-      node(position).op->view_offset != nullptr;  // left to the lowering where it stands alone
-  return IsLaunched(node(position)) && !(is_view && members_[Find(position)].size() == 1);
+  // Left to the lowering, or to those who read it, where it stands alone.
+  const bool is_left =
+      node(position).op->view_offset != nullptr || DecodesConstants(function_, node(position));
+  return IsLaunched(node(position)) && !(is_left && members_[Find(position)].size() == 1);
 }
 
 bool Fusion::IsFreeAlone(int position) {

@@ -36,10 +36,17 @@ using ir::ValueId;
 
 constexpr int64_t kFewestChannels = 8;  // and multiples: what is read at once
 
+// Weights that the model has as f16 are as wanted.
+bool IsHalfConstant(const Function& function, ValueId value) {
+  return function.type(value).dtype == DType::kF16 && function.ConstantOf(value) != nullptr;
+}
+
 bool IsProductNode(const Function& function, const Node& node) {
   return IsProduct(*node.op) &&
          std::all_of(node.inputs.begin(), node.inputs.end(),
-                     [&](ValueId input) { return function.type(input).dtype == DType::kF32; }) &&
+                     [&](ValueId input) {
+                       return function.type(input).dtype == DType::kF32 || IsHalfConstant(function, input);
+                     }) &&
          function.type(node.outputs[0]).dtype == DType::kF32;
 }
 
@@ -231,7 +238,9 @@ class NarrowedProducts {
     std::vector<ValueId> factors;
     for (ValueId input : node.inputs) factors.push_back(Factor(input));
     if (TakesWeightsByChannels(node)) {
-      factors[1] = b().Constant(ChannelsLast(values_.weights(node.inputs[1])));
+      const ValueId weights = node.inputs[1];
+      factors[1] = b().Constant(
+          ChannelsLast(values_.Holds(weights) ? values_.weights(weights) : *old_.ConstantOf(weights)));
       attributes["weights"] = ir::Layout::kChannelsLast;
     }
     rewriter_.SetMap(node.outputs[0], b().Emit(node.op->name, std::move(factors), std::move(attributes)));
@@ -241,7 +250,8 @@ class NarrowedProducts {
     if (node.op->kind != OpKind::kConvolution || node.LayoutOf("layout") != ir::Layout::kChannelsLast)
       return false;
     ValueId weights = node.inputs[1];
-    if (!values_.Holds(weights) || old_.ConstantOf(weights) == nullptr) return false;
+    if (old_.ConstantOf(weights) == nullptr) return false;
+    if (!values_.Holds(weights) && !IsHalfConstant(old_, weights)) return false;
     const std::vector<int64_t>& dims = old_.ConstantOf(weights)->dims;
     int64_t taps = 1;
     for (size_t i = 2; i < dims.size(); ++i) taps *= dims[i];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/graph/graph.h"
+#include "tvm-vm/compiler.h"
 #include "tvm-vm/status.h"
 #include "tvm-vm/target_info.h"
 
@@ -15,6 +16,8 @@ namespace tvmvm::passes {
 struct PassContext {
   std::vector<TargetInfo> targets;
   bool half_factors = false;  // factors of products are kept as f16 (--precision fp16, for GPUs)
+  int weight_bits = 0;        // of large constant weights (--weights); 0: they stay as they are
+  std::vector<WeightReport>* weight_reports = nullptr;  // receives what became of each
 };
 
 // When a pass runs.
@@ -36,8 +39,12 @@ struct Pass {
 Status FoldConstants(ir::Module& module, const PassContext& context);
 // Products and convolutions of quantized numbers with constant weights are computed in integers.
 Status ComputeInIntegers(ir::Module& module, const PassContext& context);
+// Constant weights of products stay as narrow as the model has them: codes with scales, f16, bf16.
+Status NarrowWeights(ir::Module& module, const PassContext& context);
 // Symbols that are read from constants become numbers.
 Status ResolveSymbols(ir::Module& module, const PassContext& context);
+// With weight_bits: large constant weights become codes with a scale for each block.
+Status QuantizeWeights(ir::Module& module, const PassContext& context);
 // Integer tensors whose contents are known as dims are made from the dims; what computed them is left to
 // EliminateDead.
 Status MaterializeDims(ir::Module& module, const PassContext& context);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/loops/nest.h"
+#include "compiler/schedules/coded_panels.h"
 #include "compiler/schedules/group.h"
 
 namespace tvmvm::tensor {
@@ -23,6 +24,8 @@ struct ConvolutionShape {
   bool is_pointwise() const;
   bool has_unit_strides() const;
   ir::Dim taps() const { return ir::Product(kernel); }
+  // Of weights whose outputs are axis `first`: the depth runs over taps, and over the channels of each.
+  OperandAxes WeightAxes(int64_t first) const;
   // Position of the data's element (batch, spatial..., channel of all groups) in its buffer.
   Expr InputOffset(const Expr& batch_index, const std::vector<Expr>& position, const Expr& channel) const;
   // Coordinates of the result's element in the order of its axes.
@@ -31,6 +34,9 @@ struct ConvolutionShape {
 };
 
 ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node);
+
+// The weights as panels of codes, where they are constants that the group decodes.
+std::optional<CodedPanels> CodedWeights(const GroupView& group, ir::NodeId anchor);
 
 // The schedules of convolutions; each gives the whole program of the group.
 Expected<GroupProgram> ScheduleImplicitProduct(const GroupView& group, const TargetInfo& target,

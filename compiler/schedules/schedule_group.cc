@@ -29,6 +29,7 @@ ir::Dim BytesOf(const GroupView& group, const GroupProgram& program, const Kerne
       return space.elements * ir::Dim(DTypeBits(space.dtype) / 8);
     }
     case ArgumentKind::kPacked:
+      if (argument.index > 0) return 0;  // the first one stands for all
       break;
   }
   ir::Dim bytes = 0;

@@ -30,6 +30,13 @@ enum class Precision {
   kF16,  // on GPUs, where products read them; every operator computes in f32 or better
 };
 
+// How large constant weights of products, and tables that rows are gathered from, are kept.
+enum class WeightStorage {
+  kAsGiven,
+  kInt8,  // codes of 8 bits with a scale, and perhaps a zero point, for each block of them
+  kInt4,  // those in 4 bits that bear it, the others in 8 (docs/embedding.md)
+};
+
 struct CompileOptions {
   // In order of preference: "cpu", "opencl", "vulkan", "null"; what follows a ':' picks one of several when a
   // program runs. With a GPU the program runs on the CPU alone and with one, on each of the APIs named; with
@@ -38,7 +45,8 @@ struct CompileOptions {
   bool strict = false;           // with a GPU: an error where something would run on the CPU
   bool prefer_gpu = false;       // with a GPU: small models run there, too, though the CPU alone is faster
   bool print_placement = false;  // with a GPU: what runs where, and why
-  Precision precision = Precision::kF32;  // of the GPUs' code; the CPU's is f32
+  Precision precision = Precision::kF32;            // of the GPUs' code; the CPU's is f32
+  WeightStorage weights = WeightStorage::kAsGiven;  // everything is computed in f32 whatever it is
   std::vector<std::string> targets;  // CPU levels: "host", "x86-64-v3", ...; empty: x86-64-v3 and x86-64-v4,
                                      // and x86-64-v4-vnni where products of bytes gain by it
   bool bitcode = false;              // also pack LLVM bitcode
@@ -59,9 +67,23 @@ struct CompileOptions {
   std::function<void(const std::string& text)> print;
 };
 
+// What CompileOptions::weights made of a constant.
+struct WeightReport {
+  std::string node;  // that reads it: "name (OpType)"
+  std::string name;  // of the constant, where it has one
+  std::vector<int64_t> dims;
+  int bits = 0;       // of a code
+  int64_t block = 0;  // numbers with one scale
+  bool has_zero_points = false;
+  int64_t bytes_before = 0, bytes = 0;
+  double relative_error = 0;  // root mean square of the errors by that of the numbers
+  double largest_error = 0;   // by the largest number
+};
+
 struct CompileResult {
   std::shared_ptr<const Program> program;  // null when stop_after ended the pipeline
   std::vector<std::string> warnings;       // what was assumed of the model, and what is worth knowing
+  std::vector<WeightReport> weights;       // with CompileOptions::weights, in the order of the model
   // What the compiler did, counted, by names for people: the same on every machine.
   std::vector<std::pair<std::string, int64_t>> work;
 };

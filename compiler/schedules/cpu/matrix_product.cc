@@ -25,7 +25,9 @@ class ProductBuilder {
   ProductBuilder(const MatrixProduct& product, const TargetInfo& target, Nest& nest)
       : product_(product), kernel_(nest.kernel()), nest_(nest) {
     block_panels_ = BlockPanels(product.columns);
-    tiles_ = PlanTiles(target, product.accumulator, block_panels_, product.of_bytes);
+    tiles_ = product.right.form == RightForm::kCoded
+                 ? PlanCodedTiles(target, block_panels_)
+                 : PlanTiles(target, product.accumulator, block_panels_, product.of_bytes);
     if (product.columns.constant().value_or(INT64_MAX) > kMaxBlockPanels * kPanelColumns)
       block_panels_ = std::max(block_panels_, product.block_panels);
     lanes_ = VectorLanes(target, product.accumulator);
@@ -277,22 +279,35 @@ class ProductBuilder {
   }
 
   void AddMicroKernel(RegisterTile shape, const Expr& row, const Expr& column) {
+    if (product_.right.form == RightForm::kCoded) return AddCodedKernel(shape, row, column);
     MicroKernelOperands operands;
     operands.accumulator = product_.accumulator;
     operands.depth = steps_;
+    const LeftOperand& left = product_.left;
+    if (left.gather) operands.has_near_rows = steps_.is_constant();
+    if (!left.gather && left.is_linear) operands.has_near_rows = left.pitch.is_constant();
     SetLeft(shape.rows, row, &operands);
     SetRight(column, &operands);
     nest_.Add(MicroKernel(kernel_, operands, shape, lanes_, tile_));
   }
 
-  void SetLeft(int rows, const Expr& row, MicroKernelOperands* operands) {
+  void AddCodedKernel(RegisterTile shape, const Expr& row, const Expr& column) {
+    CodedOperands operands;
+    SetLeft(shape.rows, row, &operands);
+    operands.layout = product_.right.coded;
+    operands.buffers = product_.right.coded_buffers;
+    operands.panel =
+        nest_.Let("panel", product_.right.base(nest_) + FloorDiv(column, IntConstant(kPanelColumns)));
+    nest_.Add(CodedMicroKernel(kernel_, operands, shape, lanes_, tile_));
+  }
+
+  template <class Operands>
+  void SetLeft(int rows, const Expr& row, Operands* operands) {
     const LeftOperand& left = product_.left;
     bool in_place = !left.gather;
     operands->a_buffer = in_place ? left.buffer : left_scratch_;
     operands->a_dtype = in_place ? left.dtype : step_type_;
     operands->a_step = in_place ? left.step : IntConstant(1);
-    if (!in_place) operands->has_near_rows = steps_.is_constant();
-    if (in_place && left.is_linear) operands->has_near_rows = left.pitch.is_constant();
     for (int r = 0; r < rows; ++r) {
       Expr offset = (row - first_row_ + IntConstant(r)) * DimValue(steps_);
       if (in_place && left.is_linear) offset = left.offset(nest_, row + IntConstant(r));

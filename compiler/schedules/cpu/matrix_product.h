@@ -10,6 +10,7 @@
 
 #include "compiler/loops/loop_ir.h"
 #include "compiler/loops/nest.h"
+#include "compiler/schedules/cpu/coded_kernel.h"
 #include "compiler/schedules/packing.h"
 #include "tvm-vm/target_info.h"
 
@@ -34,15 +35,19 @@ enum class RightForm : uint8_t {
   kGathered,  // packed into scratch by the grid point
   kRows,      // the same, as rows of all its columns, GatheredPitch() elements apart
   kColumns,   // columns whose elements lie side by side: BuildDotProducts only
+  kCoded,     // a constant packed as codes, which are decoded in registers
 };
 
 struct RightOperand {
   RightForm form = RightForm::kPanels;
-  // What lies ready, be it packed:
+  // What lies ready, be it packed (kCoded: in the fields below):
   uint32_t buffer = 0;
   DType dtype = DType::kInvalid;
-  std::function<Expr(Nest&)> base;  // element index of the batch's first element
-  Expr step;                        // kInPlace: distance of neighbours along the depth; kColumns: of columns
+  // Element index of the batch's first element; kCoded: number of its first panel.
+  std::function<Expr(Nest&)> base;
+  CodedLayout coded;           // kCoded
+  CodedBuffers coded_buffers;  // kCoded
+  Expr step;                   // kInPlace: distance of neighbours along the depth; kColumns: of columns
   // What is gathered: writes columns [first, first + 16 * panels) to `target` in the accumulator's type;
   // columns that do not exist are zero.
   std::function<void(Nest&, const Expr& first, int panels, uint32_t target)> gather;

@@ -8,6 +8,7 @@
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
+#include "compiler/schedules/coded_panels.h"
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/gather_operands.h"
 #include "compiler/schedules/group.h"
@@ -21,6 +22,9 @@ namespace {
 constexpr int64_t kRowsToPack = 24;
 // Up to this many rows, dot products with columns where they lie are faster than packing them.
 constexpr int64_t kRowsForDots = 4;
+// Rows of one block where the right operand is gathered or decoded for it: at least, where the left one is in
+// place.
+constexpr int64_t kDecodedBlockRows = 384;
 
 // One operand with its axes by role.
 struct Operand {
@@ -89,6 +93,12 @@ class ContractionKernel {
       return program;
     }
     ir::Dim rows = ir::Product(row_sizes_), columns = ir::Product(column_sizes_);
+    if (coded_) {
+      ir::Dim is_few = LessEqual(rows, kRowsOfCodes);
+      if (!is_few.IsConstant(0)) TVMVM_CHECK_OK(AddCall(RightForm::kCoded, is_few, &program));
+      if (!is_few.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_few), &program));
+      return program;
+    }
     if (!CanReadRightInPlace()) {
       ir::Dim is_few = CanUseDots() ? LessEqual(rows, kRowsForDots) : ir::Dim(0);
       if (!is_few.IsConstant(0)) TVMVM_CHECK_OK(AddCall(RightForm::kColumns, is_few, &program));
@@ -106,13 +116,16 @@ class ContractionKernel {
 
  private:
   Status PackRight(GroupProgram* program) {
+    auto panels = PackedPanels(ir::Product(column_sizes_)).constant();
+    if (panels && accumulator_ == DType::kF32)
+      coded_ =
+          CodedPanels::Find(group_, rhs_.value, rhs_.axes, *panels, BlockPanels(ir::Product(column_sizes_)));
+    if (coded_) coded_->AddTo(program);
     int input = group_.InputNumber(rhs_.value);
     if (input < 0) return {};
     const ir::TensorData* data =
         group_.function().ConstantOf(group_.outer_inputs()[static_cast<size_t>(input)]);
-    if (data == nullptr) return {};
-    auto panels = PackedPanels(ir::Product(column_sizes_)).constant();
-    if (!panels || !CheckPackable(*data, rhs_.axes, *panels)) return {};
+    if (data == nullptr || !panels || !CheckPackable(*data, rhs_.axes, *panels)) return {};
     packed_ = true;
     of_bytes_ = IsProductOfBytes(group_.type(lhs_.value).dtype, data->dtype, accumulator_);
     program->packed.push_back([data = *data, axes = rhs_.axes, panels = *panels, of_bytes = of_bytes_] {
@@ -178,6 +191,8 @@ class ContractionKernel {
       packed_buffer = kernel->AddArgument("panels", dtype, Access::kRead);
       list.push_back({ArgumentKind::kPacked, 0});
     }
+    CodedBuffers codes;
+    if (coded_) codes = AddCodedArguments(coded_->layout(), kernel, &list);
     std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
     if (arguments) *arguments = std::move(list);
 
@@ -189,7 +204,11 @@ class ContractionKernel {
         batch.push_back(nest.Let("batch", coordinate));
     };
     SetLeft(*kernel, reader, batch, &product);
-    SetRight(form, packed_buffer, *kernel, reader, batch, batch_number, &product);
+    if (coded_) {
+      SetCodes(form, codes, batch_number, &product);
+    } else {
+      SetRight(form, packed_buffer, *kernel, reader, batch, batch_number, &product);
+    }
     auto results = ProductResults::Find(group_, anchor_);
     if (!results) return MakeError(Code::kInternal, "a contraction whose results cannot be placed");
     product.store = [&](Nest& nest, const Expr& row, const Expr& column, const Expr& sum) -> Status {
@@ -341,9 +360,32 @@ class ContractionKernel {
       };
       return;
     }
-    if (!product->left.gather) product->block_rows = 384;
+    if (!product->left.gather) product->block_rows = kDecodedBlockRows;
     right.gather = [this, &reader, &batch](Nest& nest, const Expr& first, int panels, uint32_t target) {
       GatherRight(nest, first, panels, target, reader, batch);
+    };
+  }
+
+  // The right operand is decoded where it is multiplied, or once for all rows of a block.
+  void SetCodes(RightForm form, const CodedBuffers& buffers, const Expr& batch_number,
+                MatrixProduct* product) {
+    RightOperand& right = product->right;
+    right.form = form;
+    right.dtype = DType::kF32;
+    const CodedLayout& layout = coded_->layout();
+    if (form == RightForm::kCoded) {
+      right.coded = layout;
+      right.coded_buffers = buffers;
+      right.base = [&batch_number, panels = layout.panels](Nest&) {
+        return batch_number * IntConstant(panels);
+      };
+      return;
+    }
+    if (!product->left.gather) product->block_rows = kDecodedBlockRows;
+    right.gather = [&layout, buffers, &batch_number, lanes = VectorLanes(target_, DType::kF32)](
+                       Nest& nest, const Expr& first, int panels, uint32_t target) {
+      DecodePanels(nest, layout, buffers, batch_number, FloorDiv(first, IntConstant(kPanelColumns)), panels,
+                   lanes, target);
     };
   }
 
@@ -371,6 +413,7 @@ class ContractionKernel {
   const ir::Node& node_;
   Operand lhs_, rhs_;  // swapped where the right one has a single column
   bool swapped_ = false, packed_ = false, of_bytes_ = false;
+  std::optional<CodedPanels> coded_;  // the right operand, where it is one that is kept as codes
   ir::Dims batch_sizes_, depth_sizes_, row_sizes_, column_sizes_;
   DType accumulator_ = DType::kInvalid;
 };

@@ -63,6 +63,21 @@ ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node) {
   return shape;
 }
 
+std::optional<CodedPanels> CodedWeights(const GroupView& group, ir::NodeId anchor) {
+  const ir::Node& node = group.function().node(anchor);
+  const ConvolutionShape shape = ShapeOf(group, node);
+  auto panels = PackedPanels(shape.outputs).constant();
+  if (shape.groups != 1 || !panels || group.type(node.inputs[0]).dtype != DType::kF32) return std::nullopt;
+  return CodedPanels::Find(group, node.inputs[1], shape.WeightAxes(0), *panels, BlockPanels(shape.outputs));
+}
+
+OperandAxes ConvolutionShape::WeightAxes(int64_t first) const {
+  OperandAxes axes{{}, {}, {first}};
+  for (size_t i = 0; i < this->axes(); ++i) axes.depth.push_back(first + 2 + static_cast<int64_t>(i));
+  axes.depth.push_back(first + 1);
+  return axes;
+}
+
 bool TakesConvolution(const GroupView& group) {
   ir::NodeId anchor = FindAnchor(group, ir::OpKind::kConvolution);
   if (!anchor.valid()) return false;
@@ -71,7 +86,9 @@ bool TakesConvolution(const GroupView& group) {
     return false;
   LoopKernel draft;
   InputReader reader(group, {}, &draft);
-  if (reader.InputOf(node.inputs[0]) < 0 || reader.InputOf(node.inputs[1]) < 0) return false;
+  const ir::NodeId weights = group.function().value(node.inputs[1]).producer;
+  const bool decodes = weights.valid() && group.function().node(weights).op->traits.decodes;
+  if (reader.InputOf(node.inputs[0]) < 0 || (reader.InputOf(node.inputs[1]) < 0 && !decodes)) return false;
   DType a = group.type(node.inputs[0]).dtype, b = group.type(node.inputs[1]).dtype;
   if (ProductAccumulator(a, b, group.type(node.outputs[0]).dtype) == DType::kInvalid) return false;
   ConvolutionShape shape = ShapeOf(group, node);

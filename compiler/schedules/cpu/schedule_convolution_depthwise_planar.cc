@@ -352,6 +352,8 @@ bool TakesPlanarDepthwise(const GroupView& group, ir::NodeId anchor) {
   const ir::Node& node = group.function().node(anchor);
   ConvolutionShape shape = ShapeOf(group, node);
   if (shape.channels_last || !shape.channels.IsConstant(1) || shape.groups == 1) return false;
+  LoopKernel draft;
+  if (InputReader(group, {}, &draft).InputOf(node.inputs[1]) < 0) return false;
   DType accumulator = ProductAccumulator(group.type(node.inputs[0]).dtype, group.type(node.inputs[1]).dtype,
                                          group.type(node.outputs[0]).dtype);
   return IsFloat(accumulator) && std::all_of(shape.kernel.begin(), shape.kernel.end(),

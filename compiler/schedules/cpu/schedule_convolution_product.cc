@@ -71,6 +71,8 @@ class ConvolutionKernel {
   }
 
   void PackWeights(GroupProgram* program) {
+    coded_ = CodedWeights(group_, anchor_);
+    if (coded_) return coded_->AddTo(program);
     int input = group_.InputNumber(node_.inputs[1]);
     if (input < 0) return;
     const ir::TensorData* data =
@@ -81,9 +83,8 @@ class ConvolutionKernel {
     ir::TensorData split = *data;
     split.dims[0] = data->dims[0] / shape_.groups;
     split.dims.insert(split.dims.begin(), shape_.groups);
-    OperandAxes axes{{0}, {}, {1}};
-    for (size_t i = 0; i < shape_.axes(); ++i) axes.depth.push_back(static_cast<int64_t>(i) + 3);
-    axes.depth.push_back(2);
+    OperandAxes axes = shape_.WeightAxes(1);
+    axes.batch = {0};
     if (!CheckPackable(split, axes, *panels)) return;
     packed_ = true;
     of_bytes_ = IsProductOfBytes(group_.type(node_.inputs[0]).dtype, data->dtype, accumulator_);
@@ -103,6 +104,8 @@ class ConvolutionKernel {
       panels = kernel->AddArgument("panels", dtype, Access::kRead);
       list.push_back({ArgumentKind::kPacked, 0});
     }
+    CodedBuffers codes;
+    if (coded_) codes = AddCodedArguments(coded_->layout(), kernel, &list);
     std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
     if (arguments) *arguments = std::move(list);
 
@@ -118,7 +121,16 @@ class ConvolutionKernel {
       group_number = shape_.groups == 1 ? IntConstant(0) : number;
     };
     SetLeft(reader, group_number, &product);
-    SetRight(panels, reader, group_number, &product);
+    if (coded_) {
+      product.right.form = RightForm::kGathered;
+      product.right.gather = [&](Nest& nest, const Expr& first, int count, uint32_t target) {
+        DecodePanels(nest, coded_->layout(), codes, IntConstant(0),
+                     FloorDiv(first, IntConstant(kPanelColumns)), count, VectorLanes(target_, DType::kF32),
+                     target);
+      };
+    } else {
+      SetRight(panels, reader, group_number, &product);
+    }
     auto results = ProductResults::Find(group_, anchor_);
     if (!results) return MakeError(Code::kInternal, "a convolution whose results cannot be placed");
     product.store = [&](Nest& nest, const Expr& row, const Expr& column, const Expr& sum) -> Status {
@@ -287,7 +299,8 @@ class ConvolutionKernel {
                                 FloorMod(k, DimValue(shape_.channels))};
         for (const Expr& tap : Unflatten(FloorDiv(k, DimValue(shape_.channels)), shape_.kernel))
           index.push_back(tap);
-        return Cast(accumulator_, reader(node_.inputs[1], index));
+        auto leaf = [&](ir::ValueId value, std::span<const Expr> at) { return reader(value, at); };
+        return Cast(accumulator_, group_.Expand(node_.inputs[1], index, leaf, nest.kernel()));
       };
       GatherPanels(nest, gather);
     };
@@ -301,6 +314,7 @@ class ConvolutionKernel {
   ir::Dim rows_, depth_;
   DType accumulator_ = DType::kInvalid;
   bool packed_ = false, of_bytes_ = false;
+  std::optional<CodedPanels> coded_;  // the weights, where they are kept as codes
 };
 
 }  // namespace

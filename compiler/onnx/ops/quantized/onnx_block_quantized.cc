@@ -1,6 +1,10 @@
 // com.microsoft: weights and tables that are quantized block by block.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/graph/tensor_elements.h"
 #include "compiler/onnx/ops/onnx_compose.h"
 #include "compiler/onnx/ops/onnx_families.h"
 #include "compiler/onnx/ops/onnx_quantized.h"
@@ -12,25 +16,97 @@ using tensor::ExprOp;
 
 bool IsWeightSize(int64_t size) { return size > 0 && size <= INT32_MAX; }
 
-// a [..., K], packed weights [N, blocks, bytes], scales and zero points of the blocks, the block of each of
-// the K numbers (where they are not in order), bias [N].
-void MatMulNBits(OnnxContext& c) {
+DType CodeType(int64_t bits) { return bits == 8 ? DType::kU8 : bits == 4 ? DType::kU4 : DType::kU2; }
+
+// Constant bytes as codes of `bits` bits in the given dims, of whose last axis those at `kept` stay.
+TensorData AsCodes(const TensorData& bytes, int64_t bits, std::vector<int64_t> dims,
+                   std::span<const int64_t> kept) {
+  const DType dtype = CodeType(bits);
+  const int64_t count = static_cast<int64_t>(kept.size()), given = dims.back();
+  TensorData codes{dtype, dims, bytes.bytes, bytes.owner, {}};
+  bool is_all = count == given;
+  for (int64_t k = 0; k < count; ++k) is_all &= kept[static_cast<size_t>(k)] == k;
+  if (is_all) return codes;
+  const int64_t rows = given == 0 ? 0 : codes.element_count() / given;
+  dims.back() = count;
+  std::vector<std::byte> cut(static_cast<size_t>(DTypeBytes(dtype, rows * count)));
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t k = 0; k < count; ++k)
+      WriteElement(dtype, cut, row * count + k,
+                   ReadElement(codes, row * given + kept[static_cast<size_t>(k)]));
+  return TensorData::Owned(dtype, std::move(dims), std::move(cut));
+}
+
+// The same data in other dims.
+TensorData InDims(const TensorData& data, std::vector<int64_t> dims) {
+  TensorData result = data;
+  result.dims = std::move(dims);
+  return result;
+}
+
+std::vector<int64_t> FirstPositions(int64_t count) {
+  std::vector<int64_t> positions(static_cast<size_t>(count));
+  std::iota(positions.begin(), positions.end(), 0);
+  return positions;
+}
+
+// Weights of MatMulNBits: `depth` numbers a row, in blocks.
+struct BlockedShape {
+  int64_t bits, block, rows, depth;
+  int64_t blocks() const { return (depth + block - 1) / block; }
+};
+
+// The order in which numbers of one block follow each other, given the block of each; nothing where a block
+// but the last has more or fewer than its size.
+std::optional<std::vector<int64_t>> BlockOrder(const BlockedShape& shape, const TensorData& block_of) {
+  if (block_of.element_count() < shape.depth) return std::nullopt;
+  std::vector<int64_t> order = FirstPositions(shape.depth);
+  auto block = [&](int64_t k) { return ReadElement(block_of, k).integer; };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return block(a) < block(b); });
+  for (int64_t k = 0; k < shape.depth; ++k)
+    if (block(order[static_cast<size_t>(k)]) != k / shape.block) return std::nullopt;
+  return order;
+}
+
+// Constant weights [rows, depth] of MatMulNBits as codes; `order`: in which they stand along the depth, empty
+// if as they are. Invalid: they are not constant, or not as they should be, which others tell.
+ValueId CodedWeights(OnnxContext& c, const BlockedShape& shape, std::vector<int64_t>* order) {
   OpBuilder& b = c.b;
-  int64_t bits = c.Int("bits", 4), block = c.Int("block_size", 0), rows = c.Int("N", 0),
-          depth = c.Int("K", 0);
-  bool fits = (bits == 2 || bits == 4 || bits == 8) && IsWeightSize(block) && block * bits % 8 == 0;
-  if (!fits || !IsWeightSize(rows) || !IsWeightSize(depth)) {
-    b.Fail(Code::kInvalidArgument,
-           fmt::format("{} bits in blocks of {} for weights of {} by {}", bits, block, rows, depth));
-    return;
+  auto constant = [&](int input) { return c.has(input) ? b.ConstantData(c.in(input)) : nullptr; };
+  for (int input = 1; input < 5; ++input)
+    if (c.has(input) && constant(input) == nullptr) return {};
+  const int64_t blocks = shape.blocks(), padded = blocks * shape.block, entries = shape.rows * blocks;
+  const int64_t zero_bytes = (blocks * shape.bits + 7) / 8;
+  const TensorData *zero = constant(3), *block_of = constant(4);
+  if (constant(1)->element_count() != shape.rows * padded * shape.bits / 8) return {};
+  if (constant(2)->element_count() != entries) return {};
+  const bool is_packed = zero != nullptr && zero->dtype == DType::kU8;
+  if (zero != nullptr && zero->element_count() != (is_packed ? shape.rows * zero_bytes : entries)) return {};
+  std::vector<int64_t> kept = FirstPositions(shape.depth);
+  if (block_of != nullptr) {
+    std::optional<std::vector<int64_t>> sorted = BlockOrder(shape, *block_of);
+    if (!sorted) return {};
+    if (*sorted != kept) *order = kept = *sorted;
   }
-  if (c.Int("weight_prepacked", 0) != 0) {
-    b.Fail(Code::kUnsupported, "weights packed for one device");
-    return;
+  TensorData zeros;
+  if (is_packed) {
+    zeros = AsCodes(*zero, shape.bits, {shape.rows, zero_bytes * 8 / shape.bits}, FirstPositions(blocks));
+  } else if (zero != nullptr) {
+    zeros = InDims(*zero, {shape.rows, blocks});
+  } else {
+    zeros = TensorData::FromVector(DType::kU8, {1, 1}, std::vector<uint8_t>{uint8_t(1 << (shape.bits - 1))});
   }
-  int64_t blocks = (depth + block - 1) / block;
-  DType dtype = b.dtype(c.in(0));
-  DType wide = WideType(dtype);
+  return b.Emit("dequantize",
+                {b.Constant(AsCodes(*constant(1), shape.bits, {shape.rows, padded}, kept)),
+                 b.Constant(InDims(*constant(2), {shape.rows, blocks})), b.Constant(std::move(zeros))},
+                {{"blocks", std::vector<int64_t>{1, shape.block}}});
+}
+
+// The same weights decoded when the model runs.
+ValueId DecodedWeights(OnnxContext& c, const BlockedShape& shape, DType wide) {
+  OpBuilder& b = c.b;
+  const int64_t bits = shape.bits, block = shape.block, rows = shape.rows, depth = shape.depth,
+                blocks = shape.blocks();
   Dims apart{Dim(rows), Dim(blocks), Dim(block)}, one{Dim(rows), Dim(blocks), Dim(1)};
   ValueId numbers = b.Cast(
       UnpackedBits(b, b.Reshape(c.in(1), {Dim(rows), Dim(blocks), Dim(block * bits / 8)}), bits), wide);
@@ -54,10 +130,36 @@ void MatMulNBits(OnnxContext& c) {
     numbers = b.SliceAxis(b.Reshape(numbers, {Dim(rows), Dim(blocks * block)}), 1, 0, depth);
   }
   ValueId scaled = b.Mul(b.Sub(numbers, zero), scale);
-  ValueId weights =
-      c.has(4) ? scaled : b.SliceAxis(b.Reshape(scaled, {Dim(rows), Dim(blocks * block)}), 1, 0, depth);
+  return c.has(4) ? scaled : b.SliceAxis(b.Reshape(scaled, {Dim(rows), Dim(blocks * block)}), 1, 0, depth);
+}
+
+// a [..., K], packed weights [N, blocks, bytes], scales and zero points of the blocks, the block of each of
+// the K numbers (where they are not in order), bias [N].
+void MatMulNBits(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  int64_t bits = c.Int("bits", 4), block = c.Int("block_size", 0), rows = c.Int("N", 0),
+          depth = c.Int("K", 0);
+  bool fits = (bits == 2 || bits == 4 || bits == 8) && IsWeightSize(block) && block * bits % 8 == 0;
+  if (!fits || !IsWeightSize(rows) || !IsWeightSize(depth)) {
+    b.Fail(Code::kInvalidArgument,
+           fmt::format("{} bits in blocks of {} for weights of {} by {}", bits, block, rows, depth));
+    return;
+  }
+  if (c.Int("weight_prepacked", 0) != 0) {
+    b.Fail(Code::kUnsupported, "weights packed for one device");
+    return;
+  }
+  DType dtype = b.dtype(c.in(0));
+  DType wide = WideType(dtype);
+  const BlockedShape shape{bits, block, rows, depth};
+  ValueId data = b.Cast(c.in(0), wide);
+  std::vector<int64_t> order;
+  ValueId weights = wide == DType::kF32 ? CodedWeights(c, shape, &order) : ValueId();
+  if (!weights.valid()) weights = DecodedWeights(c, shape, wide);
+  if (!order.empty())
+    data = b.Gather(data, b.Constant(TensorData::FromVector(DType::kI64, {depth}, order)), b.rank(data) - 1);
   if (b.failed()) return;
-  ValueId result = b.Contract(b.Cast(c.in(0), wide), weights, {}, {}, {b.rank(c.in(0)) - 1}, {1});
+  ValueId result = b.Contract(data, weights, {}, {}, {b.rank(data) - 1}, {1});
   if (c.has(5)) result = b.Add(result, b.Cast(c.in(5), wide));
   c.Out(0, b.Cast(result, dtype));
 }
@@ -114,6 +216,65 @@ void MatMulBnb4(OnnxContext& c) {
   c.Out(0, b.Cast(result, dtype));
 }
 
+// A constant table in blocks of axis `along`, decoded where it is read; invalid: it is not constant, or not
+// as it should be. `bits`: of numbers in bytes.
+ValueId CodedTable(OnnxContext& c, int64_t bits, int along) {
+  OpBuilder& b = c.b;
+  const TensorData *data = b.ConstantData(c.in(0)), *scale = b.ConstantData(c.in(2));
+  const TensorData* zero = c.has(3) ? b.ConstantData(c.in(3)) : nullptr;
+  if (data == nullptr || scale == nullptr || (c.has(3) && zero == nullptr)) return {};
+  const bool is_packed = data->dtype == DType::kU8;
+  const int rank = b.rank(c.in(0));
+  // Zero points share bytes along the last axis, which ends with the last block.
+  if (is_packed && zero != nullptr && along != rank - 1) return {};
+  const int64_t block = c.Int("block_size", 128);
+  if (block <= 0) return {};
+  auto unpacked = [&](const TensorData& given, int64_t kept) {
+    if (!is_packed) return given;
+    std::vector<int64_t> dims = given.dims;
+    dims.back() *= 8 / bits;
+    return kept > dims.back() ? given
+                              : AsCodes(given, bits, dims, FirstPositions(kept < 0 ? dims.back() : kept));
+  };
+  TensorData codes = unpacked(*data, -1);
+  std::vector<int64_t> blocks(static_cast<size_t>(rank), 1);
+  blocks[static_cast<size_t>(along)] = block;
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (scale->dims[i] != (codes.dims[i] + blocks[i] - 1) / blocks[i]) return {};
+  std::vector<ValueId> inputs{b.Constant(std::move(codes)), c.in(2)};
+  if (zero != nullptr) {
+    TensorData zeros = unpacked(*zero, scale->dims.back());
+    if (zeros.dims != scale->dims) return {};
+    inputs.push_back(b.Constant(std::move(zeros)));
+  } else if (is_packed) {
+    const std::vector<uint8_t> middle{static_cast<uint8_t>(1 << (bits - 1))};
+    inputs.push_back(b.Constant(
+        TensorData::FromVector(DType::kU8, std::vector<int64_t>(static_cast<size_t>(rank), 1), middle)));
+  }
+  return b.Emit("dequantize", std::move(inputs), {{"blocks", std::move(blocks)}});
+}
+
+// Slices at `place` of axis `from` of any other table.
+ValueId DecodedSlices(OnnxContext& c, int64_t bits, int from, int along, ValueId place) {
+  OpBuilder& b = c.b;
+  const bool is_packed = b.dtype(c.in(0)) == DType::kU8;
+  auto slices = [&](ValueId x) { return b.Gather(x, place, from); };
+  auto unpacked = [&](ValueId x) { return is_packed ? UnpackedBits(b, x, bits) : x; };
+  ValueId origin = b.Scalar(DType::kI32, is_packed ? static_cast<double>(int64_t{1} << (bits - 1)) : 0);
+  if (c.has(3)) {
+    origin = b.SliceAxis(unpacked(c.in(3)), along, 0, b.dim(c.in(2), along));
+    if (from != along) origin = slices(origin);
+  }
+  auto numbers = [&](ValueId x, ValueId scale, ValueId zero_point, int64_t axis) {
+    return Apply(c, "DequantizeLinear", {x, scale, zero_point},
+                 {{"axis", IntAttribute(axis)}, {"block_size", IntAttribute(c.Int("block_size", 128))}});
+  };
+  ValueId table = unpacked(c.in(0));
+  return from == along ? slices(numbers(table, c.in(2), origin, along))
+                       : numbers(slices(table), slices(c.in(2)), origin,
+                                 along > from ? along + b.rank(place) - 1 : along);
+}
+
 // Slices of a table whose numbers are quantized in blocks along another axis: table, indices, scales, zero
 // points. Bytes hold numbers of `bits` bits. An index that is out of range gives zeros.
 void GatherBlockQuantized(OnnxContext& c) {
@@ -138,20 +299,9 @@ void GatherBlockQuantized(OnnxContext& c) {
                             b.Binary(ExprOp::kLess, place, b.DimScalar(size)));
   place = b.Where(inside, place, zero);
   auto slices = [&](ValueId x) { return b.Gather(x, place, from); };
-  auto unpacked = [&](ValueId x) { return is_packed ? UnpackedBits(b, x, bits) : x; };
-  ValueId origin = b.Scalar(DType::kI32, is_packed ? static_cast<double>(int64_t{1} << (bits - 1)) : 0);
-  if (c.has(3)) {
-    origin = b.SliceAxis(unpacked(c.in(3)), along, 0, b.dim(c.in(2), along));
-    if (from != along) origin = slices(origin);
-  }
-  auto numbers = [&](ValueId x, ValueId scale, ValueId zero_point, int64_t axis) {
-    return Apply(c, "DequantizeLinear", {x, scale, zero_point},
-                 {{"axis", IntAttribute(axis)}, {"block_size", IntAttribute(c.Int("block_size", 128))}});
-  };
-  ValueId table = unpacked(c.in(0));
-  ValueId result = from == along ? slices(numbers(table, c.in(2), origin, along))
-                                 : numbers(slices(table), slices(c.in(2)), origin,
-                                           along > from ? along + b.rank(index) - 1 : along);
+  ValueId result = CodedTable(c, bits, along);
+  result =
+      result.valid() ? b.Cast(slices(result), b.dtype(c.in(2))) : DecodedSlices(c, bits, from, along, place);
   if (b.failed()) return;
   Dims spread(static_cast<size_t>(b.rank(result)), Dim(1));
   for (int i = 0; i < b.rank(index); ++i) spread[static_cast<size_t>(from + i)] = b.dim(index, i);

@@ -99,12 +99,35 @@ void QuantizeLinear(OnnxContext& c) {
   c.Out(0, Saturate(b, rounded, to));
 }
 
+// Constants with a scale for each block as one operator, which products decode as they read them. Invalid:
+// they are not such.
+ValueId DequantizedBlocks(OnnxContext& c) {
+  OpBuilder& b = c.b;
+  const TensorData *codes = b.ConstantData(c.in(0)), *scale = b.ConstantData(c.in(1));
+  const int64_t block = c.Int("block_size", 0);
+  if (codes == nullptr || scale == nullptr || block <= 0 || scale->dims.size() != codes->dims.size() ||
+      !IsInteger(codes->dtype) || DTypeBits(codes->dtype) > 8)
+    return {};
+  const TensorData* zero = c.has(2) ? b.ConstantData(c.in(2)) : nullptr;
+  if (c.has(2) && (zero == nullptr || zero->dims != scale->dims)) return {};
+  std::vector<int64_t> blocks(codes->dims.size(), 1);
+  const int axis = b.NormalizeAxis(c.Int("axis", 1), b.rank(c.in(0)));
+  if (b.failed()) return {};
+  blocks[static_cast<size_t>(axis)] = block;
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (scale->dims[i] != (codes->dims[i] + blocks[i] - 1) / blocks[i]) return {};
+  std::vector<ValueId> inputs{c.in(0), c.in(1)};
+  if (zero != nullptr) inputs.push_back(c.in(2));
+  return b.Emit("dequantize", std::move(inputs), {{"blocks", std::move(blocks)}});
+}
+
 // y = (x - zero_point) * scale
 void DequantizeLinear(OnnxContext& c) {
   OpBuilder& b = c.b;
   ValueId x = c.in(0);
   DType dtype = TypeAttribute(c, "output_dtype");
   if (dtype == DType::kInvalid) dtype = b.dtype(c.in(1));
+  if (ValueId blocks = DequantizedBlocks(c); blocks.valid()) return c.Out(0, b.Cast(blocks, dtype));
   ValueId scale = b.Cast(ForElements(c, c.in(1), x), DType::kF32);
   if (b.failed()) return;
   ValueId number;

@@ -1,0 +1,74 @@
+// Constant right operands of products that are kept as codes of 2, 4 or 8 bits: their panels hold words of
+// codes, which kernels decode in registers (cpu/coded_kernel.h).
+//
+// A column's depth is cut into blocks of one scale and one zero point. 32 / bits codes of neighbouring steps
+// are a word, the first in the lowest bits; every block begins with a word. Panels of 16 columns lie side by
+// side in groups, those that one grid point reads, so that it reads one stream:
+//   words   u32 [batch][groups][blocks][words of a block][panels of a group][16]
+//   scales  f32 or f16 [batch][groups][blocks][panels of a group][16]
+//   zeros   f32 or u8 likewise, where they are not one for all
+// and an element is (code - zero) * scale. Columns that do not exist have the scale 0.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "compiler/schedules/group.h"
+#include "compiler/schedules/packing.h"
+
+namespace tvmvm::tensor {
+
+// What kernels know of such panels.
+struct CodedLayout {
+  int bits = 4;
+  int64_t depth = 0, block = 0;  // steps
+  int64_t panels = 0;            // of a batch entry
+  int64_t group = 1;             // panels side by side; divides `panels`
+  bool has_zeros = false;
+  double zero = 0;  // where it is one for all
+  DType scale_type = DType::kF32, zero_type = DType::kF32;
+
+  int codes_of_word() const { return 32 / bits; }
+  int64_t words_of_block() const { return (block + codes_of_word() - 1) / codes_of_word(); }
+  int64_t whole_blocks() const { return depth / block; }
+  int64_t blocks() const { return (depth + block - 1) / block; }
+  int64_t word_rows() const { return blocks() * words_of_block(); }
+  int64_t width() const { return group * kPanelColumns; }
+};
+
+class CodedPanels {
+ public:
+  // Of a value of the group that decodes constants. Nothing: it does not, or its blocks are so short along
+  // the depth that it does not pay. With `batches`, axis 0 of the value is taken as [batches, rest], and
+  // `axes` counts so.
+  static std::optional<CodedPanels> Find(const GroupView& group, ir::ValueId value, const OperandAxes& axes,
+                                         int64_t panels, int64_t panels_of_group);
+
+  const CodedLayout& layout() const { return layout_; }
+  // The program's packed constants, in the order of CodedLayout.
+  void AddTo(GroupProgram* program) const;
+
+ private:
+  // A constant and, for each position along the roles, by how much it moves an element's offset.
+  struct Source {
+    ir::TensorData data;
+    std::vector<int64_t> batch, depth, columns;
+  };
+  Source MakeSource(const ir::TensorData& data, const std::vector<int64_t>& dims,
+                    const std::vector<int64_t>& blocks, const OperandAxes& axes) const;
+  bool FindBlocks();
+  void FindParameters();
+  int64_t FirstOf(int64_t batch, size_t column, int64_t rows) const;
+  ir::TensorData PackWords() const;
+  // `bias` is added to what exists.
+  ir::TensorData PackParameter(const Source& source, DType dtype, double bias) const;
+  // What is added to codes so that none is negative.
+  int64_t bias() const { return IsSignedInteger(codes_.data.dtype) ? int64_t{1} << (layout_.bits - 1) : 0; }
+
+  Source codes_, scales_;
+  std::optional<Source> zeros_;
+  CodedLayout layout_;
+};
+
+}  // namespace tvmvm::tensor
