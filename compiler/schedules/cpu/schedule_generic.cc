@@ -52,7 +52,7 @@ class PullKernel {
     TVMVM_CHECK_OK(ExpandOutputs());
     ChooseLanes();
     BuildLoops();
-    made_.Estimate(Product(dims_) * WorkPerElement(), roots_);
+    made_.Estimate(Product(dims_), WorkPerElement(), roots_);
     return made_.Take(nest_.Finish());
   }
 
