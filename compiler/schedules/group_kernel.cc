@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
@@ -29,6 +30,47 @@ std::string NameOf(const GroupView& group) {
     name += node.op->name;
   }
   return name.empty() ? "copy" : name;
+}
+
+// Operations that an element costs, about: functions are as many as the terms of what approximates them
+// (expr/approximate.h). Coordinates, which are integers, are not counted.
+int64_t OperationsOf(const Expr& e) {
+  if (!IsFloat(e.dtype()) || e->operands.empty() || e.op() == ExprOp::kLoad) return 0;
+  switch (e.op()) {
+    case ExprOp::kDiv:
+    case ExprOp::kSqrt:
+    case ExprOp::kReciprocalSqrt:
+      return 4;
+    case ExprOp::kRemainder:
+    case ExprOp::kFloorMod:
+      return 8;
+    case ExprOp::kExp:
+    case ExprOp::kExp2:
+    case ExprOp::kLog:
+    case ExprOp::kSigmoid:
+      return 16;
+    case ExprOp::kTanh:
+    case ExprOp::kErf:
+    case ExprOp::kExpm1:
+    case ExprOp::kLog1p:
+    case ExprOp::kSin:
+    case ExprOp::kCos:
+    case ExprOp::kAsin:
+    case ExprOp::kAcos:
+    case ExprOp::kAtan:
+    case ExprOp::kSinh:
+    case ExprOp::kCosh:
+      return 24;
+    case ExprOp::kTan:
+    case ExprOp::kAsinh:
+    case ExprOp::kAcosh:
+    case ExprOp::kAtanh:
+    case ExprOp::kAtan2:
+    case ExprOp::kPow:
+      return 48;
+    default:
+      return 1;
+  }
 }
 
 }  // namespace
@@ -72,20 +114,27 @@ Dim GroupKernel::BytesRead(const KernelArgument& argument, int64_t loads, const 
   return Min(all, CeilDiv(space * Dim(loads * DTypeBits(type.dtype)), Dim(8)));
 }
 
-void GroupKernel::Estimate(const Dim& space, std::span<const Expr> per_element) {
-  int64_t operations = 0;
+void GroupKernel::Estimate(const Dim& space, const Dim& steps, std::span<const Expr> per_element) {
+  std::set<const ExprNode*> reduced;  // what each step of a reduction computes
+  auto reduce = [&](const Expr& e) {
+    if (e.op() != ExprOp::kReduce) return;
+    for (const Expr& body : e->operands)
+      VisitOnce(body, [&](const Expr& part) { reduced.insert(part.get()); });
+  };
+  for (const Expr& root : per_element) VisitOnce(root, reduce);
+  int64_t operations = 0, operations_of_step = 0;
   std::map<uint32_t, int64_t> loads;  // by buffer
   for (const Expr& root : per_element) {
     VisitOnce(root, [&](const Expr& e) {
-      operations += IsFloat(e.dtype()) && !e->operands.empty() && e.op() != ExprOp::kLoad;
+      (reduced.contains(e.get()) ? operations_of_step : operations) += OperationsOf(e);
       if (e.op() == ExprOp::kLoad) loads[e->id] += e.lanes();
     });
   }
-  call_.kernel.flops = space * Dim(operations);
+  call_.kernel.flops = space * Dim(operations) + space * steps * Dim(operations_of_step);
   call_.kernel.bytes = 0;
   for (uint32_t i = 0; i < call_.arguments.size(); ++i)
     if (call_.arguments[i].kind != ArgumentKind::kWorkspace)
-      call_.kernel.bytes = call_.kernel.bytes + BytesRead(call_.arguments[i], loads[i], space);
+      call_.kernel.bytes = call_.kernel.bytes + BytesRead(call_.arguments[i], loads[i], space * steps);
 }
 
 Dim ReductionSteps(std::span<const Expr> per_element) {

@@ -31,8 +31,9 @@ class GroupKernel {
   Status DeclareArguments(const std::function<std::vector<Expr>(ir::ValueId)>& index,
                           std::vector<Expr>* elements, std::vector<uint32_t>* outputs,
                           const GroupView::Leaf& known = {});
-  // Sets the estimates: operations per element of `space`; of an input at most what the elements load.
-  void Estimate(const ir::Dim& space, std::span<const Expr> per_element);
+  // Sets the estimates: operations per element of `space`, where reductions take `steps`; of an input at most
+  // what the elements load.
+  void Estimate(const ir::Dim& space, const ir::Dim& steps, std::span<const Expr> per_element);
   KernelCall Take(StmtPtr body);
 
  private:

@@ -57,7 +57,7 @@ class PullKernel {
       ChooseLanes();
       BuildLoops();
     }
-    made_.Estimate(Product(dims_) * WorkPerElement(), roots_);
+    made_.Estimate(Product(dims_), WorkPerElement(), roots_);
     return made_.Take(nest_.Finish());
   }
 

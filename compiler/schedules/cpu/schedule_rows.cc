@@ -57,7 +57,7 @@ class RowsKernel {
     width_ = LanesFor(estimate_, target_);
     BuildLoops();
     if (missing_.valid()) return tl::unexpected(NoSchedule(group_, missing_));
-    made_.Estimate(Product(shape_.whole), estimate_);
+    made_.Estimate(Product(shape_.whole), 1, estimate_);
     return made_.Take(nest_.Finish());
   }
 

@@ -50,7 +50,7 @@ class PullKernel {
     }
     StoreElement(position);
     nest_.Close();
-    made_.Estimate(total * ReductionSteps(roots_), roots_);
+    made_.Estimate(total, ReductionSteps(roots_), roots_);
     return made_.Take(nest_.Finish());
   }
 

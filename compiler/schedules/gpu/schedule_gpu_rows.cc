@@ -94,7 +94,7 @@ class RowsForGpu {
       BuildRow();
     }
     if (missing_.valid()) return tl::unexpected(NoSchedule(group_, missing_));
-    made_.Estimate(Product(form_.part == RowPart::kShares ? kept_sizes_ : shape_.whole), estimate_);
+    made_.Estimate(Product(form_.part == RowPart::kShares ? kept_sizes_ : shape_.whole), 1, estimate_);
     return made_.Take(nest_.Finish());
   }
 

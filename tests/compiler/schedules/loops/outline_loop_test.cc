@@ -332,12 +332,12 @@ TEST(OutlineLoopTest, CodeIsOneLaunchInALoop) {
   i10 = min i9, i2
   i6 = move i10
   i11 = sub i6, i5
-  i12 = mul i1, i11
-  i14 = mul i13, i11
-  launch @loop_0, 0, [i3, i3, i3, i7, i12, i14], [i5, i6], [r5]
+  i13 = mul i12, i11
+  i15 = mul i14, i11
+  launch @loop_0, 0, [i3, i3, i3, i7, i13, i15], [i5, i6], [r5]
   i5 = move i6
-  i15 = lt i5, i2
-  branch.if i15, L0
+  i16 = lt i5, i2
+  branch.if i16, L0
 L1:
   return [], [r5]
 }
