@@ -370,6 +370,8 @@ Expr ReductionLowering::EmitAlongAxis(const Expr& unordered) {
   std::vector<std::pair<VariableId, Expr>> axes;
   int open = OpenOuterAxes(reduction, LoopKind::kSerial, &axes);
   Expr inner = Reduce(reduction, Substitute(reduce->operands[0], axes), reduce.dtype());
+  const Kept kept = kept_;
+  if (kept.index.valid()) kept_.index = Substitute(kept.index, axes);
   Expr begin = Zero(), end = nest_.Place(extent);
   int64_t block_size = kSumBlock * width_ * unroll;
   if (has_total) {
@@ -385,6 +387,7 @@ Expr ReductionLowering::EmitAlongAxis(const Expr& unordered) {
   }
   for (int i = 0; i < open; ++i) nest_.Close();
   Expr result = has_total ? Load(total, DType::kF64, Zero()) : gather();
+  kept_ = kept;
   width_ = saved_width;
   return Cast(reduce.dtype(), result);
 }

@@ -100,14 +100,14 @@ TEST(ScheduleGeneric, Transposes) {
 
 // Tiles in registers: what is left of them, rows shorter than a vector, operands that lie as the result does.
 TEST(ScheduleGeneric, TransposesWithOperands) {
-  for (DType dtype : {DType::kF32, DType::kF64, DType::kU8, DType::kI64}) {
+  for (DType dtype : {DType::kF32, DType::kU8}) {
     CheckSizes([&](GroupBuilder& b) {
       ValueId x = b.Input(dtype, {N(), M()}), y = b.Input(dtype, {M(), N()});
       b.Output(b.Add("add", {b.Add("transpose", {x}, {{"perm", Ints{1, 0}}}), y}));
       return b.Finish();
     });
   }
-  for (int64_t channels : {2, 3, 4, 7, 8}) {
+  for (int64_t channels : {3, 8}) {
     for (DType dtype : {DType::kF32, DType::kU8}) {
       CheckSizes([&](GroupBuilder& b) {
         ValueId x = b.Input(dtype, {2, channels, N()}), y = b.Input(dtype, {channels, 1});
@@ -120,7 +120,7 @@ TEST(ScheduleGeneric, TransposesWithOperands) {
 }
 
 TEST(ScheduleGeneric, ElementsRepeatedAlongTheInnermostAxis) {
-  for (int64_t times : {2, 3, 4, 5}) {
+  for (int64_t times : {2, 5}) {
     CheckSizes([&](GroupBuilder& b) {
       ValueId x = b.Input(DType::kF32, {M(), 1, N(), 1});
       b.Output(b.Add("expand", {x}, {{"dims", Dims{M(), 2, N(), times}}}));
