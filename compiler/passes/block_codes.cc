@@ -14,6 +14,8 @@ namespace {
 
 // Ranges that are tried for few bits: the largest numbers of a block may be cut for the sake of all others.
 constexpr float kShares[] = {1.0F, 0.95F, 0.9F, 0.85F, 0.8F, 0.74F};
+// And zero points beside the first choice.
+constexpr float kShifts[] = {0, -1, 1};
 // Scales that f16 holds with all of its digits.
 constexpr float kLeastHalf = 0x1p-14F, kMostHalf = 65504.0F;
 
@@ -106,7 +108,7 @@ struct Positions {
 
 template <class Choose>
 void Write(std::span<const float> block, const Positions& at, int64_t first, int64_t entry, int bits,
-           bool halves, Choose choose, Candidate* to) {
+           bool halves, bool is_shifted, Choose choose, Candidate* to) {
   const auto most = static_cast<float>((1 << bits) - 1);
   BlockScale best;
   float least = INFINITY;
@@ -118,7 +120,14 @@ void Write(std::span<const float> block, const Positions& at, int64_t first, int
   for (float share : std::span(kShares).first(bits > 4 ? 1 : std::size(kShares))) {
     const BlockScale tried = choose(block, share, bits);
     attempt(tried);
-    if (bits <= 4) attempt(Fitted(block, tried, most));
+    if (bits > 4) continue;
+    for (float shift : kShifts) {
+      if (shift != 0 && !is_shifted) continue;
+      BlockScale near = tried;
+      near.zero = std::clamp(tried.zero + shift, 0.0F, most);
+      attempt(near = Fitted(block, near, most));
+      attempt(Fitted(block, near, most));
+    }
   }
   to->error += least;
   to->scales[static_cast<size_t>(entry)] = best.scale;
@@ -210,8 +219,8 @@ std::optional<BlockCodes> MakeBlockCodes(const ir::TensorData& data, int axis, i
     halves &= most == 0 || (most / static_cast<float>(2 << bits) >= kLeastHalf && most < kMostHalf);
   });
   ForBlocks(*numbers, at, [&](int64_t entry, int64_t first, std::span<const float> block_numbers) {
-    Write(block_numbers, at, first, entry, bits, halves, Symmetric, &symmetric);
-    Write(block_numbers, at, first, entry, bits, halves, Shifted, &shifted);
+    Write(block_numbers, at, first, entry, bits, halves, false, Symmetric, &symmetric);
+    Write(block_numbers, at, first, entry, bits, halves, true, Shifted, &shifted);
   });
 
   const bool is_symmetric = symmetric.error <= shifted.error;

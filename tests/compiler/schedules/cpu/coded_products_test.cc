@@ -45,7 +45,7 @@ void Check(const Coded& coded, int64_t depth, int64_t columns, bool by_rows, boo
   const OperandAxes axes = by_rows ? OperandAxes{{}, {1}, {0}} : OperandAxes{{}, {0}, {1}};
   EXPECT_EQ(CodedPanels::Find(view, w, axes, (columns + 15) / 16, 1).has_value(), is_packed);
   ScheduledGroup scheduled(b.function(), node);
-  for (int64_t rows : {0, 1, 2, 3, 4, 5, 7, 8, 9, 30}) {
+  for (int64_t rows : {0, 1, 2, 4, 7, 8, 9, 30}) {
     SCOPED_TRACE(rows);
     scheduled.Check({{"m", rows}}, 2e-4);
     if (testing::Test::HasFailure()) return;
@@ -62,11 +62,9 @@ TEST(CodedProducts, SignedCodesAreSymmetric) {
 TEST(CodedProducts, ZeroPointsOfTheCodesOwnType) {
   Check({DType::kI4, DType::kF32, DType::kI4, {16, 1}}, 37, 20, false);
   Check({DType::kI8, DType::kF32, DType::kI8, {1, 64}}, 130, 17, true);
-  Check({DType::kU4, DType::kF16, DType::kU4, {1, 32}}, 64, 16, true);
 }
 
 TEST(CodedProducts, ZeroPointsThatAreNoIntegers) {
-  Check({DType::kU4, DType::kF32, DType::kF32, {1, 16}}, 40, 31, true);
   Check({DType::kU8, DType::kF32, DType::kF16, {1, 32}}, 64, 64, true);
 }
 
@@ -81,7 +79,6 @@ TEST(CodedProducts, TwoBits) {
 }
 
 TEST(CodedProducts, BlocksThatAreTooShortAreDecodedElementByElement) {
-  Check({DType::kU4, DType::kF32, DType::kInvalid, {1, 2}}, 20, 18, true, false);
   Check({DType::kI8, DType::kF32, DType::kInvalid, {1, 1}}, 20, 18, true, false);
 }
 
