@@ -201,7 +201,8 @@ Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector
   if (stopped) return std::nullopt;
   if (gpus.empty()) return variants;
 
-  PassRunner gpu{&options, {targets, differ}, runner->counters, {}};
+  PassRunner gpu{
+      &options, {.targets = targets, .half_factors = differ, .for_gpus = true}, runner->counters, {}};
   if (differ) TVMVM_CHECK_OK(gpu.Run(PassStage::kDevice, *for_gpus, &stopped));
   placement::PlacementOptions place;
   place.gpu = GpuTargetInfo(gpus[0]);
@@ -237,11 +238,13 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   for (const ir::Function& function : imported.functions)
     counters->imported_nodes += static_cast<int64_t>(function.nodes.size());
   tensor::ScheduleCache schedules(counters);
-  PassRunner runner{
-      &options,
-      {.targets = targets, .weight_bits = WeightBits(options.weights), .weight_reports = &result.weights},
-      counters,
-      {}};
+  PassRunner runner{&options,
+                    {.targets = targets,
+                     .weight_bits = WeightBits(options.weights),
+                     .weight_reports = &result.weights,
+                     .for_gpus = !gpus.empty() && options.precision != Precision::kF16},
+                    counters,
+                    {}};
   TVMVM_TRY(std::optional<Variants> variants,
             Transform(std::move(imported), targets, gpus, &schedules, &runner));
   if (!variants) return result;

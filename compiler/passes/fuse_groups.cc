@@ -383,9 +383,8 @@ void TakeApart(Function* function, const Node& group, std::vector<NodeId>* to) {
 }  // namespace
 
 Status FuseGroups(ir::Module& module, const PassContext& context) {
-  const bool with_attention = std::ranges::none_of(context.targets, IsGpu);
   for (Function& function : module.functions)
-    for (RegionId region : ir::RunningRegions(function)) Fusion(&function, region).Run(with_attention);
+    for (RegionId region : ir::RunningRegions(function)) Fusion(&function, region).Run(!context.for_gpus);
   return {};
 }
 

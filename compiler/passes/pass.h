@@ -18,6 +18,7 @@ struct PassContext {
   bool half_factors = false;  // factors of products are kept as f16 (--precision fp16, for GPUs)
   int weight_bits = 0;        // of large constant weights (--weights); 0: they stay as they are
   std::vector<WeightReport>* weight_reports = nullptr;  // receives what became of each
+  bool for_gpus = false;                                // placement will give parts of the module to GPUs
 };
 
 // When a pass runs.

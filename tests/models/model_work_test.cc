@@ -88,14 +88,15 @@ std::string WorkOf(const std::filesystem::path& path) {
   if (!module) return module.error().message;
   const TargetInfo cpu = TargetInfoFor(CpuLevel::kX86_64_V3), gpu = GpuTargetInfo(DeviceKind::kVulkan);
   CompileOptions options;
-  PassRunner runner{.options = &options, .context = {.targets = {cpu}}};
-  bool stopped = false;
-  for (passes::PassStage stage : {passes::PassStage::kModel, passes::PassStage::kDevice})
-    if (Status status = runner.Run(stage, *module, &stopped); !status) return status.error().message;
   std::ostringstream text;
   for (const auto& [name, target] : {std::pair{"cpu", &cpu}, std::pair{"gpu", &gpu}}) {
+    ir::Module passed = *module;
+    PassRunner runner{.options = &options, .context = {.targets = {cpu}, .for_gpus = target == &gpu}};
+    bool stopped = false;
+    for (passes::PassStage stage : {passes::PassStage::kModel, passes::PassStage::kDevice})
+      if (Status status = runner.Run(stage, passed, &stopped); !status) return status.error().message;
     Work sum;
-    for (const ir::Function& function : module->functions) {
+    for (const ir::Function& function : passed.functions) {
       const Work work = WorkCounter(function, *target).Count();
       sum.groups += work.groups;
       sum.launches += work.launches;

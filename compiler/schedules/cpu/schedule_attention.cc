@@ -27,7 +27,7 @@ constexpr DType kType = DType::kF32;
 constexpr int64_t kMostQueries = 96;  // of a block; a multiple of the tiles' heights, as is the least
 constexpr int64_t kFewestQueries = 12;
 constexpr int64_t kScoresInCache = 24 * 1024;  // elements
-constexpr int64_t kRowOperations = 12;         // an estimate, for each score
+constexpr int64_t kRowOperations = 40;         // an estimate, for each score
 constexpr int kLanes = static_cast<int>(kPanelColumns);
 
 std::optional<AttentionGroup> FindIn(const GroupView& group) {

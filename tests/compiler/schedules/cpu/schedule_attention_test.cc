@@ -117,10 +117,10 @@ TEST(ScheduleAttention, GuardsAgainstRowsWithoutKeys) {
         ValueId q = b.Input(DType::kF32, {M(), 8}), k = b.Input(DType::kF32, {N(), 8}),
                 v = b.Input(DType::kF32, {N(), 16}), allowed = b.Input(DType::kBool, {M(), N()});
         ValueId scores = Contract(b, q, k, {}, {}, {1}, {1});
-        ValueId masked = b.Add("select", {allowed, scores, b.Number(-1e9f)});
+        ValueId masked = b.Add("where", {allowed, scores, b.Number(-1e9f)});
         ValueId weights = Softmax(b, masked);
-        ValueId some = b.Add("greater", {Reduce(b, weights, "sum"), b.Number(0)});
-        b.Output(Contract(b, b.Add("select", {some, weights, b.Number(0)}), v, {}, {}, {1}, {0}));
+        ValueId some = b.Add("less", {b.Number(0), Reduce(b, weights, "sum")});
+        b.Output(Contract(b, b.Add("where", {some, weights, b.Number(0)}), v, {}, {}, {1}, {0}));
       },
       Lengths());
 }
