@@ -174,8 +174,8 @@ class LayoutChoice {
     }
   }
 
-  // A product whose weights are packed has vectors along pixels, too, which is worth less than two
-  // transposes.
+  // No other convolution shares the layout. With packed weights there are vectors along pixels, too, and what
+  // these cost more is less than two transposes.
   bool IsAlone(const Node& node) const {
     if (HasLast(node.inputs[0]) || wanted_.count(node.outputs[0]) != 0) return false;
     return function_.ConstantOf(node.inputs[1]) != nullptr && IsFloat(function_.type(node.inputs[0]).dtype);

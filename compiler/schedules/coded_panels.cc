@@ -44,13 +44,6 @@ std::vector<int64_t> Offsets(const std::vector<int64_t>& dims, const std::vector
   return offsets;
 }
 
-// The constant that an input of a node in the group is; null: it is none.
-const ir::TensorData* ConstantInput(const GroupView& group, ir::ValueId value) {
-  if (const ir::TensorData* data = group.function().ConstantOf(value)) return data;
-  const int input = group.InputNumber(value);
-  return input < 0 ? nullptr : group.function().ConstantOf(group.outer_inputs()[static_cast<size_t>(input)]);
-}
-
 }  // namespace
 
 std::optional<CodedPanels> CodedPanels::Find(const GroupView& group, ir::ValueId value,
@@ -62,7 +55,8 @@ std::optional<CodedPanels> CodedPanels::Find(const GroupView& group, ir::ValueId
   if (node.op == nullptr || !node.op->traits.decodes) return std::nullopt;
   std::vector<const ir::TensorData*> inputs;
   for (ir::ValueId input : node.inputs) {
-    inputs.push_back(input.valid() ? ConstantInput(group, input) : nullptr);
+    inputs.push_back(input.valid() ? group.function().ConstantOf(input) : nullptr);
+    if (input.valid() && inputs.back() == nullptr) inputs.back() = group.ConstantInput(input);
     if (input.valid() && inputs.back() == nullptr) return std::nullopt;
   }
   const ir::TensorData& codes = *inputs[0];

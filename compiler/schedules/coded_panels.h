@@ -40,8 +40,7 @@ struct CodedLayout {
 class CodedPanels {
  public:
   // Of a value of the group that decodes constants. Nothing: it does not, or its blocks are so short along
-  // the depth that it does not pay. With `batches`, axis 0 of the value is taken as [batches, rest], and
-  // `axes` counts so.
+  // the depth that it does not pay.
   static std::optional<CodedPanels> Find(const GroupView& group, ir::ValueId value, const OperandAxes& axes,
                                          int64_t panels, int64_t panels_of_group);
 

@@ -24,6 +24,7 @@ struct ConvolutionShape {
   bool is_pointwise() const;
   bool has_unit_strides() const;
   ir::Dim taps() const { return ir::Product(kernel); }
+  void RemoveAxis(size_t axis);
   // Of weights whose outputs are axis `first`: the depth runs over taps, and over the channels of each.
   OperandAxes WeightAxes(int64_t first) const;
   // Position of the data's element (batch, spatial..., channel of all groups) in its buffer.

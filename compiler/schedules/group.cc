@@ -118,6 +118,11 @@ GroupView::GroupView(const ir::Function& function, ir::NodeId group) : function_
   outputs_ = region.results;
 }
 
+const ir::TensorData* GroupView::ConstantInput(ir::ValueId value) const {
+  const int input = InputNumber(value);
+  return input < 0 ? nullptr : function_->ConstantOf(outer_inputs_[static_cast<size_t>(input)]);
+}
+
 int GroupView::InputNumber(ir::ValueId value) const {
   auto found = std::find(inputs_.begin(), inputs_.end(), value);
   return found == inputs_.end() ? -1 : static_cast<int>(found - inputs_.begin());

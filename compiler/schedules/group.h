@@ -63,6 +63,8 @@ class GroupView {
   const ir::Type& type(ir::ValueId value) const { return function_->type(value); }
   // Position in inputs(), or -1.
   int InputNumber(ir::ValueId value) const;
+  // The constant that input `value` is; null: it is no input, or none.
+  const ir::TensorData* ConstantInput(ir::ValueId value) const;
 
   // The element of `value` at `index`: asks `leaf` first (a load of an input, a tile in registers, a row's
   // statistic); where it gives nothing, the element of the node that makes the value, with its inputs

@@ -78,6 +78,34 @@ std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel,
   return outputs;
 }
 
+Status AddCall(const ir::Dim& when, const KernelBuilder& build, GroupProgram* program) {
+  std::set<int> wanted;
+  {
+    LoopKernel draft;
+    TVMVM_TRY(wanted, build({}, &draft, nullptr));
+  }
+  KernelCall call;
+  call.when = when;
+  TVMVM_TRY(wanted, build(wanted, &call.kernel, &call.arguments));
+  program->calls.push_back(std::move(call));
+  return {};
+}
+
+ir::Dims ContractionOperand::Sizes(const GroupView& group, const std::vector<int64_t>& list) const {
+  ir::Dims sizes;
+  for (int64_t axis : list) sizes.push_back(group.type(value).dims[static_cast<size_t>(axis)]);
+  return sizes;
+}
+
+ContractionOperand MakeOperand(const GroupView& group, ir::ValueId value, const std::vector<int64_t>& batch,
+                               const std::vector<int64_t>& depth) {
+  ContractionOperand operand{value, {batch, depth, {}}};
+  for (int64_t axis = 0; axis < group.type(value).rank(); ++axis)
+    if (std::ranges::find(batch, axis) == batch.end() && std::ranges::find(depth, axis) == depth.end())
+      operand.axes.free.push_back(axis);
+  return operand;
+}
+
 std::vector<Expr> Unflatten(const Expr& flat, const ir::Dims& dims) {
   std::vector<Expr> index(dims.size(), IntConstant(0));
   std::vector<size_t> axes;
@@ -102,12 +130,12 @@ InputReader::InputReader(const GroupView& group, const std::set<int>& wanted, Lo
   }
 }
 
-int InputReader::InputOf(ir::ValueId value) const {
+int InputOf(const GroupView& group, ir::ValueId value) {
   while (true) {
-    if (int input = group_.InputNumber(value); input >= 0) return input;
-    ir::NodeId producer = group_.function().value(value).producer;
+    if (int input = group.InputNumber(value); input >= 0) return input;
+    ir::NodeId producer = group.function().value(value).producer;
     if (!producer.valid()) return -1;
-    const ir::Node& node = group_.function().node(producer);
+    const ir::Node& node = group.function().node(producer);
     if (node.op == nullptr || node.op->kind != ir::OpKind::kView || node.inputs.empty()) return -1;
     value = node.inputs[0];
   }

@@ -1,6 +1,7 @@
 // A group around one matrix product: elementwise work before it, after it, and what its results are.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,6 +30,26 @@ bool HasProductsOfBytes(const ir::Module& module);
 std::vector<uint32_t> AddOutputs(const GroupView& group, LoopKernel* kernel,
                                  std::vector<KernelArgument>* arguments);
 
+// Builds a kernel with arguments for the inputs `wanted`, which are listed in `arguments` where that is not
+// null; gives the inputs that it reads.
+using KernelBuilder = std::function<Expected<std::set<int>>(const std::set<int>& wanted, LoopKernel* kernel,
+                                                            std::vector<KernelArgument>* arguments)>;
+// Adds a call that is launched where `when` is not 0. A draft of the kernel tells which inputs it reads.
+Status AddCall(const ir::Dim& when, const KernelBuilder& build, GroupProgram* program);
+
+// An operand of a contraction with its axes by role.
+struct ContractionOperand {
+  ir::ValueId value;
+  OperandAxes axes;
+  ir::Dims Sizes(const GroupView& group, const std::vector<int64_t>& list) const;
+};
+// What is neither batch nor depth is free.
+ContractionOperand MakeOperand(const GroupView& group, ir::ValueId value, const std::vector<int64_t>& batch,
+                               const std::vector<int64_t>& depth);
+
+// The input that `value` is, or is a chain of views of: its number, or -1.
+int InputOf(const GroupView& group, ir::ValueId value);
+
 // Flat position -> coordinates within dims; axes of size 1 get 0.
 std::vector<Expr> Unflatten(const Expr& flat, const ir::Dims& dims);
 
@@ -40,8 +61,7 @@ class InputReader {
   // Invalid for a value that is no input; `touched` collects the inputs asked for.
   Expr operator()(ir::ValueId value, std::span<const Expr> index);
   Expr AtFlat(int input, DType dtype, const Expr& flat);
-  // The input that `value` is, or is a chain of views of: its number, or -1.
-  int InputOf(ir::ValueId value) const;
+  int InputOf(ir::ValueId value) const { return tensor::InputOf(group_, value); }
   const std::set<int>& touched() const { return touched_; }
   const std::vector<KernelArgument>& arguments() const { return arguments_; }
   // The buffer of an input that is read without its element being asked for.

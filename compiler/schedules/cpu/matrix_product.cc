@@ -18,8 +18,6 @@ constexpr int kUnrolledPanels = 2;
 // What a block of the right operand may take so that it stays in the second level of cache beside the rows.
 constexpr int64_t kCachedRightBytes = 384 * 1024;
 
-ir::Dim RoundUp(const ir::Dim& a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
-
 class ProductBuilder {
  public:
   ProductBuilder(const MatrixProduct& product, const TargetInfo& target, Nest& nest)

@@ -97,6 +97,7 @@ struct ProductBlock {
 inline constexpr int kFewRows = 4;
 Status AddMatrixProduct(const MatrixProduct& product, const ProductBlock& block, const TargetInfo& target,
                         Nest& nest);
+inline ir::Dim RoundUp(const ir::Dim& a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
 // Room for whole tiles behind the last row.
 ir::Dim PaddedRows(const ir::Dim& rows);
 

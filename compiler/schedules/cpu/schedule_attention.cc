@@ -3,6 +3,7 @@
 // that the second level of cache holds, so that memory grows with the length and not with its square. Keys
 // are packed once for all blocks; a few queries read them where they are.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -39,10 +40,7 @@ std::optional<AttentionGroup> FindIn(const GroupView& group) {
   return ir::FindAttention(group.function(), last, positions);
 }
 
-// An operand of one of the products with its axes by role.
-struct Operand {
-  ValueId value;
-  OperandAxes axes;
+struct Operand : ContractionOperand {
   std::vector<Expr> batch;  // coordinates of the grid point
 };
 
@@ -57,9 +55,11 @@ class AttentionKernel {
   AttentionKernel(const GroupView& group, const TargetInfo& target, AttentionGroup attention)
       : group_(group), function_(group.function()), target_(target), attention_(std::move(attention)) {
     const ir::Node &scores = function_.node(attention_.scores), &result = function_.node(attention_.result);
-    queries_ = OperandOf(scores.inputs[0], scores.Ints("lhs_batch"), scores.Ints("lhs_contract"));
-    keys_ = OperandOf(scores.inputs[1], scores.Ints("rhs_batch"), scores.Ints("rhs_contract"));
-    values_ = OperandOf(result.inputs[1], result.Ints("rhs_batch"), result.Ints("rhs_contract"));
+    queries_ = {MakeOperand(group, scores.inputs[0], scores.Ints("lhs_batch"), scores.Ints("lhs_contract")),
+                {}};
+    keys_ = {MakeOperand(group, scores.inputs[1], scores.Ints("rhs_batch"), scores.Ints("rhs_contract")), {}};
+    values_ = {MakeOperand(group, result.inputs[1], result.Ints("rhs_batch"), result.Ints("rhs_contract")),
+               {}};
     batch_sizes_ = SizesOf(queries_, queries_.axes.batch);
     row_sizes_ = SizesOf(queries_, queries_.axes.free);
     depth_sizes_ = SizesOf(queries_, queries_.axes.depth);
@@ -85,19 +85,8 @@ class AttentionKernel {
   }
 
  private:
-  Operand OperandOf(ValueId value, const std::vector<int64_t>& batch,
-                    const std::vector<int64_t>& depth) const {
-    Operand operand{value, {batch, depth, {}}, {}};
-    for (int64_t axis = 0; axis < group_.type(value).rank(); ++axis)
-      if (std::ranges::find(batch, axis) == batch.end() && std::ranges::find(depth, axis) == depth.end())
-        operand.axes.free.push_back(axis);
-    return operand;
-  }
-
   Dims SizesOf(const Operand& operand, const std::vector<int64_t>& axes) const {
-    Dims sizes;
-    for (int64_t axis : axes) sizes.push_back(group_.type(operand.value).dims[static_cast<size_t>(axis)]);
-    return sizes;
+    return operand.Sizes(group_, axes);
   }
 
   // --- which form ---
@@ -134,8 +123,7 @@ class AttentionKernel {
     KernelCall call;
     call.when = when;
     call.kernel.name = "pack";
-    const int input = InputReader(group_, {}, &call.kernel).InputOf(operand.value);
-    InputReader reader(group_, {input}, &call.kernel);
+    InputReader reader(group_, {InputOf(group_, operand.value)}, &call.kernel);
     call.arguments = reader.arguments();
     const uint32_t target = call.kernel.AddArgument("panels", kType, Access::kWrite);
     call.arguments.push_back({ArgumentKind::kWorkspace, workspace});
@@ -191,16 +179,7 @@ class AttentionKernel {
 
   // --- the kernel ---
   Status AddCall(Form form, const Dim& when, GroupProgram* program) {
-    std::set<int> wanted;
-    {
-      LoopKernel draft;
-      TVMVM_TRY(wanted, BuildKernel(form, {}, &draft, nullptr));
-    }
-    KernelCall call;
-    call.when = when;
-    TVMVM_TRY(wanted, BuildKernel(form, wanted, &call.kernel, &call.arguments));
-    program->calls.push_back(std::move(call));
-    return {};
+    return tensor::AddCall(when, std::bind_front(&AttentionKernel::BuildKernel, this, form), program);
   }
 
   Expected<std::set<int>> BuildKernel(Form form, const std::set<int>& wanted, LoopKernel* kernel,
@@ -231,7 +210,7 @@ class AttentionKernel {
                       .rows = nest.Let("rows", Min(DimValue(block), DimValue(rows_) - first_row_)),
                       .is_padded = !is_few};
     // A vector more than there are keys, so that rows do not all begin in the same lines of the cache.
-    pitch_ = CeilDiv(columns_, kPanelColumns) * kPanelColumns + kPanelColumns;
+    pitch_ = RoundUp(columns_, kPanelColumns) + kPanelColumns;
     scores_ = AddScratch(nest, "scores", PaddedRows(block) * pitch_);
     TVMVM_CHECK_OK(Scores(form, rows, block, nest));
     TVMVM_CHECK_OK(RowArithmetic(rows, nest));
@@ -245,8 +224,7 @@ class AttentionKernel {
     LoopKernel& kernel = *nest.kernel();
     uint32_t buffer = kernel.AddLocal(name, kType, Memory::kScratch, 0, DimValue(kernel.scratch_bytes));
     constexpr int64_t kLine = 64;
-    kernel.scratch_bytes =
-        kernel.scratch_bytes + CeilDiv(elements * Dim(DTypeBits(kType) / 8), kLine) * kLine;
+    kernel.scratch_bytes = kernel.scratch_bytes + RoundUp(elements * Dim(DTypeBits(kType) / 8), kLine);
     nest.Add(Allocate(buffer));
     return buffer;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -25,28 +26,6 @@ constexpr int64_t kRowsForDots = 4;
 // Rows of one block where the right operand is gathered or decoded for it: at least, where the left one is in
 // place.
 constexpr int64_t kDecodedBlockRows = 384;
-
-// One operand with its axes by role.
-struct Operand {
-  ir::ValueId value;
-  OperandAxes axes;
-  ir::Dims Sizes(const GroupView& group, const std::vector<int64_t>& list) const {
-    ir::Dims sizes;
-    for (int64_t axis : list) sizes.push_back(group.type(value).dims[static_cast<size_t>(axis)]);
-    return sizes;
-  }
-};
-
-Operand MakeOperand(const GroupView& group, ir::ValueId value, const std::vector<int64_t>& batch,
-                    const std::vector<int64_t>& depth) {
-  Operand operand{value, {batch, depth, {}}};
-  for (int64_t axis = 0; axis < group.type(value).rank(); ++axis) {
-    bool taken = std::find(batch.begin(), batch.end(), axis) != batch.end() ||
-                 std::find(depth.begin(), depth.end(), axis) != depth.end();
-    if (!taken) operand.axes.free.push_back(axis);
-  }
-  return operand;
-}
 
 // Steps along the axes of one role as one step along their flattened position, where that exists.
 std::optional<ir::Dim> FlattenedStep(const ir::Dims& sizes, const std::vector<ir::Dim>& steps) {
@@ -121,10 +100,7 @@ class ContractionKernel {
       coded_ =
           CodedPanels::Find(group_, rhs_.value, rhs_.axes, *panels, BlockPanels(ir::Product(column_sizes_)));
     if (coded_) coded_->AddTo(program);
-    int input = group_.InputNumber(rhs_.value);
-    if (input < 0) return {};
-    const ir::TensorData* data =
-        group_.function().ConstantOf(group_.outer_inputs()[static_cast<size_t>(input)]);
+    const ir::TensorData* data = group_.ConstantInput(rhs_.value);
     if (data == nullptr || !panels || !CheckPackable(*data, rhs_.axes, *panels)) return {};
     packed_ = true;
     of_bytes_ = IsProductOfBytes(group_.type(lhs_.value).dtype, data->dtype, accumulator_);
@@ -149,7 +125,7 @@ class ContractionKernel {
   bool CanUseDots() {
     LoopKernel draft;
     InputReader reader(group_, {}, &draft);
-    auto lies_along_depth = [&](const Operand& operand) {
+    auto lies_along_depth = [&](const ContractionOperand& operand) {
       auto access = Access(operand, AnyBatch(), draft, reader);
       return access && access->dtype == accumulator_ && access->free_step && access->depth_step == ir::Dim(1);
     };
@@ -160,16 +136,7 @@ class ContractionKernel {
   std::vector<Expr> AnyBatch() const { return std::vector<Expr>(batch_sizes_.size(), IntConstant(0)); }
 
   Status AddCall(RightForm form, const ir::Dim& when, GroupProgram* program) {
-    std::set<int> wanted;
-    {
-      LoopKernel draft;
-      TVMVM_TRY(wanted, BuildKernel(form, {}, &draft, nullptr));
-    }
-    KernelCall call;
-    call.when = when;
-    TVMVM_TRY(wanted, BuildKernel(form, wanted, &call.kernel, &call.arguments));
-    program->calls.push_back(std::move(call));
-    return {};
+    return tensor::AddCall(when, std::bind_front(&ContractionKernel::BuildKernel, this, form), program);
   }
 
   // Builds the kernel with arguments for the inputs `wanted`; gives the inputs that it reads.
@@ -237,8 +204,9 @@ class ContractionKernel {
   }
 
   // The operand's element at coordinates by role.
-  Expr ElementOf(const Operand& operand, const std::vector<Expr>& batch, const std::vector<Expr>& free,
-                 const std::vector<Expr>& depth, LoopKernel* kernel, InputReader& reader) {
+  Expr ElementOf(const ContractionOperand& operand, const std::vector<Expr>& batch,
+                 const std::vector<Expr>& free, const std::vector<Expr>& depth, LoopKernel* kernel,
+                 InputReader& reader) {
     std::vector<Expr> index(static_cast<size_t>(group_.type(operand.value).rank()));
     auto place = [&](const std::vector<int64_t>& axes, const std::vector<Expr>& coordinates) {
       for (size_t i = 0; i < axes.size(); ++i) index[static_cast<size_t>(axes[i])] = coordinates[i];
@@ -251,7 +219,7 @@ class ContractionKernel {
         kernel);
   }
 
-  std::optional<LinearAccess> Access(const Operand& operand, const std::vector<Expr>& batch,
+  std::optional<LinearAccess> Access(const ContractionOperand& operand, const std::vector<Expr>& batch,
                                      LoopKernel& kernel, InputReader& reader) {
     std::vector<std::pair<VariableId, Expr>> zeros;
     auto variables = [&](size_t count) {
@@ -411,7 +379,7 @@ class ContractionKernel {
   const TargetInfo& target_;
   ir::NodeId anchor_;
   const ir::Node& node_;
-  Operand lhs_, rhs_;  // swapped where the right one has a single column
+  ContractionOperand lhs_, rhs_;  // swapped where the right one has a single column
   bool swapped_ = false, packed_ = false, of_bytes_ = false;
   std::optional<CodedPanels> coded_;  // the right operand, where it is one that is kept as codes
   ir::Dims batch_sizes_, depth_sizes_, row_sizes_, column_sizes_;

@@ -11,6 +11,12 @@ bool ConvolutionShape::has_unit_strides() const {
   return std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; });
 }
 
+void ConvolutionShape::RemoveAxis(size_t axis) {
+  const auto at = static_cast<std::ptrdiff_t>(axis);
+  for (ir::Dims* list : {&input, &output, &kernel, &low}) list->erase(list->begin() + at);
+  for (std::vector<int64_t>* list : {&strides, &dilations}) list->erase(list->begin() + at);
+}
+
 bool ConvolutionShape::is_pointwise() const {
   for (size_t i = 0; i < axes(); ++i) {
     if (!kernel[i].IsConstant(1) || !low[i].IsConstant(0)) return false;
@@ -84,11 +90,9 @@ bool TakesConvolution(const GroupView& group) {
   const ir::Node& node = group.function().node(anchor);
   if (node.LayoutOf("weights") == ir::Layout::kChannelsLast || !ProductResults::Find(group, anchor))
     return false;
-  LoopKernel draft;
-  InputReader reader(group, {}, &draft);
   const ir::NodeId weights = group.function().value(node.inputs[1]).producer;
   const bool decodes = weights.valid() && group.function().node(weights).op->traits.decodes;
-  if (reader.InputOf(node.inputs[0]) < 0 || (reader.InputOf(node.inputs[1]) < 0 && !decodes)) return false;
+  if (InputOf(group, node.inputs[0]) < 0 || (InputOf(group, node.inputs[1]) < 0 && !decodes)) return false;
   DType a = group.type(node.inputs[0]).dtype, b = group.type(node.inputs[1]).dtype;
   if (ProductAccumulator(a, b, group.type(node.outputs[0]).dtype) == DType::kInvalid) return false;
   ConvolutionShape shape = ShapeOf(group, node);

@@ -16,11 +16,6 @@ namespace {
 constexpr int64_t kMaxUnrolledTaps = 16;
 constexpr int kTilePixels = 4;
 
-const ir::TensorData* ConstantWeights(const GroupView& group, const ir::Node& node) {
-  int input = group.InputNumber(node.inputs[1]);
-  return input < 0 ? nullptr : group.function().ConstantOf(group.outer_inputs()[static_cast<size_t>(input)]);
-}
-
 // Sums of a few products of bytes are integers that f32 holds exactly.
 bool SumsOfBytesAreExact(const ConvolutionShape& shape, DType data, DType weights) {
   constexpr int64_t kMaxTaps = (int64_t{1} << 24) / (255 * 255);
@@ -243,27 +238,23 @@ bool TakesDepthwise(const GroupView& group, ir::NodeId anchor) {
   DType weight_type = group.type(node.inputs[1]).dtype;
   bool of_floats = IsFloat(dtype) && DTypeBits(dtype) >= 16 && weight_type == dtype;
   if (!of_floats && !SumsOfBytesAreExact(shape, dtype, weight_type)) return false;
-  const ir::TensorData* weights = ConstantWeights(group, node);
+  const ir::TensorData* weights = group.ConstantInput(node.inputs[1]);
   return weights != nullptr && shape.kernel.back().constant().value_or(INT64_MAX) <= kMaxUnrolledTaps;
 }
 
 Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo&, ir::NodeId anchor) {
   const ir::Node& node = group.function().node(anchor);
-  const ir::TensorData* weights = ConstantWeights(group, node);
+  const ir::TensorData* weights = group.ConstantInput(node.inputs[1]);
   GroupProgram program;
   OperandAxes axes{{}, {1}, {0}};
   for (size_t i = 2; i < weights->dims.size(); ++i) axes.depth.push_back(static_cast<int64_t>(i));
   int64_t panels = (weights->dims[0] + kPanelColumns - 1) / kPanelColumns;
   TVMVM_CHECK_OK(CheckPackable(*weights, axes, panels));
   program.packed.push_back([data = *weights, axes, panels] { return PackPanels(data, axes, panels); });
-  std::set<int> wanted;
-  {
-    LoopKernel draft;
-    TVMVM_TRY(wanted, DepthwiseKernel(group, anchor, {}, &draft).Build(nullptr));
-  }
-  KernelCall call;
-  TVMVM_TRY(wanted, DepthwiseKernel(group, anchor, wanted, &call.kernel).Build(&call.arguments));
-  program.calls.push_back(std::move(call));
+  auto build = [&](const std::set<int>& wanted, LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
+    return DepthwiseKernel(group, anchor, wanted, kernel).Build(arguments);
+  };
+  TVMVM_CHECK_OK(AddCall(1, build, &program));
   return program;
 }
 

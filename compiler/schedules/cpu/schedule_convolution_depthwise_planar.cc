@@ -22,8 +22,6 @@ constexpr int kRowVectors = 4;          // where there is only one row
 // Taps along the rows that are unrolled so that the rows of a tile share what they read.
 constexpr int64_t kMaxUnrolledTaps = 11;
 
-ir::Dim RoundUp(const ir::Dim& a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
-
 // Axes of one position say nothing.
 bool IsUnitAxis(const ConvolutionShape& shape, size_t axis) {
   return shape.kernel[axis].IsConstant(1) && shape.input[axis].IsConstant(1) &&
@@ -34,10 +32,7 @@ bool IsUnitAxis(const ConvolutionShape& shape, size_t axis) {
 ConvolutionShape WithoutUnitAxes(ConvolutionShape shape) {
   for (size_t i = shape.axes(); i-- > 0 && shape.axes() > 1;) {
     if (!IsUnitAxis(shape, i)) continue;
-    const auto at = static_cast<std::ptrdiff_t>(i);
-    for (ir::Dims* list : {&shape.input, &shape.output, &shape.kernel, &shape.low})
-      list->erase(list->begin() + at);
-    for (std::vector<int64_t>* list : {&shape.strides, &shape.dilations}) list->erase(list->begin() + at);
+    shape.RemoveAxis(i);
   }
   return shape;
 }
@@ -352,8 +347,7 @@ bool TakesPlanarDepthwise(const GroupView& group, ir::NodeId anchor) {
   const ir::Node& node = group.function().node(anchor);
   ConvolutionShape shape = ShapeOf(group, node);
   if (shape.channels_last || !shape.channels.IsConstant(1) || shape.groups == 1) return false;
-  LoopKernel draft;
-  if (InputReader(group, {}, &draft).InputOf(node.inputs[1]) < 0) return false;
+  if (InputOf(group, node.inputs[1]) < 0) return false;
   DType accumulator = ProductAccumulator(group.type(node.inputs[0]).dtype, group.type(node.inputs[1]).dtype,
                                          group.type(node.outputs[0]).dtype);
   return IsFloat(accumulator) && std::all_of(shape.kernel.begin(), shape.kernel.end(),
@@ -362,14 +356,10 @@ bool TakesPlanarDepthwise(const GroupView& group, ir::NodeId anchor) {
 
 Expected<GroupProgram> SchedulePlanarDepthwise(const GroupView& group, ir::NodeId anchor) {
   GroupProgram program;
-  std::set<int> wanted;
-  {
-    LoopKernel draft;
-    TVMVM_TRY(wanted, PlanarDepthwiseKernel(group, anchor, {}, &draft).Build(nullptr));
-  }
-  KernelCall call;
-  TVMVM_TRY(wanted, PlanarDepthwiseKernel(group, anchor, wanted, &call.kernel).Build(&call.arguments));
-  program.calls.push_back(std::move(call));
+  auto build = [&](const std::set<int>& wanted, LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
+    return PlanarDepthwiseKernel(group, anchor, wanted, kernel).Build(arguments);
+  };
+  TVMVM_CHECK_OK(AddCall(1, build, &program));
   return program;
 }
 

@@ -25,15 +25,8 @@ ConvolutionShape Collapsed(ConvolutionShape shape) {
              shape.input[axis] == shape.output[axis];
     };
     if (!is_plain(i) || !is_plain(i - 1)) continue;
-    for (ir::Dims* sizes : {&shape.input, &shape.output}) {
-      (*sizes)[i - 1] = (*sizes)[i - 1] * (*sizes)[i];
-      sizes->erase(sizes->begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    const auto at = static_cast<std::ptrdiff_t>(i);
-    shape.kernel.erase(shape.kernel.begin() + at);
-    shape.low.erase(shape.low.begin() + at);
-    shape.strides.erase(shape.strides.begin() + at);
-    shape.dilations.erase(shape.dilations.begin() + at);
+    for (ir::Dims* sizes : {&shape.input, &shape.output}) (*sizes)[i - 1] = (*sizes)[i - 1] * (*sizes)[i];
+    shape.RemoveAxis(i);
   }
   return shape;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "compiler/schedules/convolution_shape.h"
@@ -41,42 +42,20 @@ class ConvolutionKernel {
     if (packed_ && !of_bytes_ && !shape_.channels_last)
       is_planar = LessEqual(kPlanarPixels, ir::Product(shape_.output));
     if (!is_planar.IsConstant(0))
-      TVMVM_CHECK_OK(AddCall(is_planar, &ConvolutionKernel::BuildPlanar, &program));
+      TVMVM_CHECK_OK(AddCall(
+          is_planar, std::bind_front(BuildPlanarConvolution, std::cref(group_), std::cref(target_), anchor_),
+          &program));
     if (!is_planar.IsConstant(1))
-      TVMVM_CHECK_OK(AddCall(Not(is_planar), &ConvolutionKernel::BuildKernel, &program));
+      TVMVM_CHECK_OK(
+          AddCall(Not(is_planar), std::bind_front(&ConvolutionKernel::BuildKernel, this), &program));
     return program;
   }
 
  private:
-  using Builder = Expected<std::set<int>> (ConvolutionKernel::*)(const std::set<int>& wanted,
-                                                                 LoopKernel* kernel,
-                                                                 std::vector<KernelArgument>* arguments);
-
-  Status AddCall(const ir::Dim& when, Builder build, GroupProgram* program) {
-    std::set<int> wanted;
-    {
-      LoopKernel draft;
-      TVMVM_TRY(wanted, (this->*build)({}, &draft, nullptr));
-    }
-    KernelCall call;
-    call.when = when;
-    TVMVM_TRY(wanted, (this->*build)(wanted, &call.kernel, &call.arguments));
-    program->calls.push_back(std::move(call));
-    return {};
-  }
-
-  Expected<std::set<int>> BuildPlanar(const std::set<int>& wanted, LoopKernel* kernel,
-                                      std::vector<KernelArgument>* arguments) {
-    return BuildPlanarConvolution(group_, target_, anchor_, wanted, kernel, arguments);
-  }
-
   void PackWeights(GroupProgram* program) {
     coded_ = CodedWeights(group_, anchor_);
     if (coded_) return coded_->AddTo(program);
-    int input = group_.InputNumber(node_.inputs[1]);
-    if (input < 0) return;
-    const ir::TensorData* data =
-        group_.function().ConstantOf(group_.outer_inputs()[static_cast<size_t>(input)]);
+    const ir::TensorData* data = group_.ConstantInput(node_.inputs[1]);
     auto panels = PackedPanels(shape_.outputs).constant();
     if (data == nullptr || !panels) return;
     // [groups, outputs, channels, taps...]
