@@ -211,6 +211,7 @@ void AddCompile(CLI::App& app, Action* action) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PASS");
+  command->add_flag("--verify-passes", options.verify_passes, "Check what each pass leaves");
   command->add_flag("--time-passes", options.time_passes, "Print the time that each pass took");
   AddThreads(command, &options.threads);
   command->add_flag("--json", arguments->json, "Print the result as JSON");

@@ -116,6 +116,7 @@ Expected<TestResult> RunDataSets(const std::string& folder, const std::vector<st
   options.devices = arguments.devices;
   options.strict = arguments.strict;
   options.prefer_gpu = true;  // it is the device that is tested
+  options.verify_passes = true;
   options.targets = arguments.targets;
   options.precision = arguments.precision;
   options.strict_onnx = arguments.import.strict_onnx;

@@ -52,6 +52,12 @@ double MillisecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+#ifdef NDEBUG
+constexpr bool kIsDebug = false;
+#else
+constexpr bool kIsDebug = true;
+#endif
+
 bool Wanted(const std::vector<std::string>& names, std::string_view stage) {
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) { return name == stage || name == "all"; });
@@ -64,10 +70,9 @@ std::span<const Pass> PassPipeline() { return kPipeline; }
 Status PassRunner::After(std::string_view stage, const ir::Module& module, bool* stopped) {
   if (Wanted(options->print_after, stage) && options->print)
     options->print(fmt::format("// after {}\n{}", stage, ir::PrintModule(module)));
-#ifndef NDEBUG
-  if (Status verified = ir::VerifyModule(module); !verified)
-    return MakeError(Code::kInternal, fmt::format("after {}: {}", stage, verified.error().message));
-#endif
+  if (kIsDebug || options->verify_passes)
+    if (Status verified = ir::VerifyModule(module); !verified)
+      return MakeError(Code::kInternal, fmt::format("after {}: {}", stage, verified.error().message));
   *stopped = options->stop_after == stage;
   return {};
 }

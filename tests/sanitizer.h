@@ -1,5 +1,7 @@
-// Whether this build has a sanitizer that makes everything several times slower.
+// Whether this build has a sanitizer that makes everything several times slower, and what is a hang in it.
 #pragma once
+
+#include <chrono>
 
 namespace tvmvm {
 
@@ -17,5 +19,8 @@ inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
+
+// Work of milliseconds that takes as long grows with the square of something.
+inline constexpr std::chrono::seconds kHang(kSanitized ? 30 : 2);
 
 }  // namespace tvmvm

@@ -293,10 +293,11 @@ bool Fusion::IsPointwise(const std::vector<int>& members, int tail) const {
 }
 
 bool Fusion::IsGrouped(int position) {
-  // Left to the lowering, or to those who read it, where it stands alone.
+  if (members_[Find(position)].size() > 1) return true;
+  // What stands alone may be left to the lowering, or to those who read it.
   const bool is_left =
       node(position).op->view_offset != nullptr || DecodesConstants(function_, node(position));
-  return IsLaunched(node(position)) && !(is_left && members_[Find(position)].size() == 1);
+  return IsLaunched(node(position)) && !is_left;
 }
 
 bool Fusion::IsFreeAlone(int position) {

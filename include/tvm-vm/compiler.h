@@ -58,6 +58,7 @@ struct CompileOptions {
   std::vector<std::string> print_after;      // pass names, or "all"
   std::vector<std::string> disabled_passes;  // optional passes that do not run, or "all" of them
   std::string stop_after;                    // pass name; then no Program is made
+  bool verify_passes = false;  // what each pass leaves is checked, as builds without NDEBUG always do
   bool time_passes = false;
   int threads = 0;         // for code generation; 0: all that the process may use
   std::string model_name;  // for messages and provenance; empty: taken from the path

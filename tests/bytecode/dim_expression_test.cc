@@ -5,6 +5,8 @@
 #include <array>
 #include <chrono>
 
+#include "tests/sanitizer.h"
+
 namespace tvmvm {
 namespace {
 
@@ -126,7 +128,7 @@ TEST(DimExpression, ManySymbols) {
   for (int i = 0; i < 100'000; ++i) ASSERT_TRUE(DimExpression::Parse("n" + std::to_string(i), &symbols));
   EXPECT_EQ(symbols.size(), 100'000u);
   EXPECT_EQ(symbols.Intern("n99999"), 99'999u);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kHang);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/console.h"
@@ -354,8 +356,15 @@ TEST_F(DemoTest, BenchShowsTheKernels) {
 TEST_F(DemoTest, BenchComparesKernelsWithTheMachine) {
   const std::string profile =
       "export TVMVM_CACHE_DIR=$PWD/cache; tvm-vm bench $vmexe --repeat 2 --threads 1 --profile";
-  const ToolResult first = Run(profile), second = Run(profile), json = Run(profile + " --json");
+  const ToolResult first = Run(profile);
   ASSERT_EQ(first.exit_code, 0) << first.err;
+  // No kernel of this machine is faster than that, which would have it measured again.
+  for (const auto& file : std::filesystem::directory_iterator(scratch_ / "cache")) {
+    nlohmann::json machine = nlohmann::json::parse(ReadBytes(file.path()));
+    for (nlohmann::json& speed : machine["gflops"]) speed = speed.get<double>() * 1000;
+    std::ofstream(file.path()) << machine;
+  }
+  const ToolResult second = Run(profile), json = Run(profile + " --json");
   EXPECT_THAT(first.out, HasSubstr("%flops  %bytes  %limit"));
   EXPECT_THAT(first.err, HasSubstr("measuring what this machine does"));
   ASSERT_EQ(second.exit_code, 0) << second.err;

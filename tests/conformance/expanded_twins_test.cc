@@ -38,6 +38,7 @@ std::vector<std::pair<std::string, std::string>> Twins(const std::string& folder
 
 Expected<std::vector<Value>> Outputs(const std::string& folder, const std::string& data) {
   CompileOptions options;
+  options.verify_passes = true;
   options.targets = {"host"};
   TVMVM_TRY(CompileResult compiled, GetCompiler().CompileFile(folder + "/model.onnx", options));
   TVMVM_TRY(std::shared_ptr<Vm> vm, Vm::Create(compiled.program, VmOptions{.threads = 1}));

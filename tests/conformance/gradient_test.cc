@@ -69,6 +69,7 @@ std::string ModelOf(const json& text, bool has_symbols) {
 void RunCase(const json& text, bool has_symbols) {
   std::string model = ModelOf(text, has_symbols);
   CompileOptions options;
+  options.verify_passes = true;
   options.targets = {"host"};
   auto compiled = GetCompiler().CompileBytes(ir::BytesOf(model), options);
   ASSERT_TRUE(compiled) << compiled.error().message;

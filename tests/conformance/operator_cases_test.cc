@@ -32,6 +32,7 @@ std::vector<std::string> CaseFiles() {
 void RunCase(const json& text, bool has_symbols) {
   CaseModel model = ModelOfCase(text, has_symbols);
   CompileOptions options;
+  options.verify_passes = true;
   options.targets = {"host"};
   auto compiled = GetCompiler().CompileBytes(ir::BytesOf(model.bytes), options);
   std::string error = text.value("error", "");

@@ -88,6 +88,7 @@ std::string WorkOf(const std::filesystem::path& path) {
   if (!module) return module.error().message;
   const TargetInfo cpu = TargetInfoFor(CpuLevel::kX86_64_V3), gpu = GpuTargetInfo(DeviceKind::kVulkan);
   CompileOptions options;
+  options.verify_passes = true;
   std::ostringstream text;
   for (const auto& [name, target] : {std::pair{"cpu", &cpu}, std::pair{"gpu", &gpu}}) {
     ir::Module passed = *module;

@@ -17,6 +17,7 @@ namespace tvmvm {
 // Null after a failure.
 inline std::shared_ptr<Vm> CompiledGraph(const ir::GraphText& graph, int64_t opset) {
   CompileOptions options;
+  options.verify_passes = true;
   options.targets = {"host"};
   auto compiled = GetCompiler().CompileBytes(ir::BytesOf(ir::ModelMessage(graph, opset)), options);
   if (!compiled) {

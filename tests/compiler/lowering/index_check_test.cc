@@ -56,7 +56,7 @@ func @main {
 template <class T>
 Tensor List(DType dtype, std::vector<int64_t> dims, std::vector<T> values) {
   Tensor tensor = *Tensor::Allocate(dtype, Shape(dims));
-  std::memcpy(tensor.data(), values.data(), values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(tensor.data(), values.data(), values.size() * sizeof(T));
   return tensor;
 }
 Tensor Longs(std::vector<int64_t> values) {
