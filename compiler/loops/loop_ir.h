@@ -51,6 +51,8 @@ enum class LoopKind : uint8_t {
   kSerial,
   kUnrolled,    // constant extent; the printer unrolls it
   kVectorized,  // constant extent = lanes; removed by Vectorize()
+  kStreaming,   // serial; what it writes in wide stores leaves the caches before anyone reads it, so CPUs
+                // write it past them. Everyone sees it once the loop has ended
 };
 
 enum class Memory : uint8_t {

@@ -50,6 +50,8 @@ const char* LoopText(LoopKind kind) {
       return "unroll";
     case LoopKind::kVectorized:
       return "vector";
+    case LoopKind::kStreaming:
+      return "stream";
   }
   return "?";
 }

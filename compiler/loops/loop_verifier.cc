@@ -183,7 +183,8 @@ class Verifier {
     TVMVM_CHECK_OK(Index(s.end));
     if (!IsConstant(s.step) || s.step.dtype() != DType::kI64 || s.step->integer <= 0)
       return Defect("has a loop whose step is not a positive constant");
-    if (s.loop != LoopKind::kSerial && !ConstantExtent(s))
+    const bool is_counted = s.loop == LoopKind::kUnrolled || s.loop == LoopKind::kVectorized;
+    if (is_counted && !ConstantExtent(s))
       return DefectIn(s.end, "unrolls or vectorises a loop without a constant extent, to");
     if (s.body.size() != 1 || !s.body[0]) return Defect("has a loop without a body");
     auto saved = bound_;

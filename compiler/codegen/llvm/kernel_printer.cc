@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <llvm/IR/Attributes.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "bytecode/kernel_abi.h"
 
@@ -215,11 +217,16 @@ void KernelPrinter::Loop(const Stmt& s) {
   llvm::PHINode* variable = builder_.CreatePHI(builder_.getInt64Ty(), 2);
   variable->addIncoming(begin, before);
   variables_[s.variable] = variable;
+  const bool is_outer = s.loop == tensor::LoopKind::kStreaming && !std::exchange(is_streaming_, true);
   Statement(*s.body[0]);
   Value* next = builder_.CreateNSWAdd(variable, builder_.getInt64(static_cast<uint64_t>(s.step->integer)));
   variable->addIncoming(next, builder_.GetInsertBlock());
   builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), loop, after);
   builder_.SetInsertPoint(after);
+  if (is_outer) {
+    builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    is_streaming_ = false;
+  }
 }
 
 void KernelPrinter::UnrolledLoop(const Stmt& s) {

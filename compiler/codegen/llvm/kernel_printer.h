@@ -100,6 +100,7 @@ class KernelPrinter {
   Value* LoadStrided(uint32_t buffer, Value* base, int lanes, int step, Value* mask);
   Value* LoadPacked(uint32_t buffer, Value* index, int lanes, Value* mask);
   void EmitStore(const tensor::Stmt& s);
+  void StoreStreaming(Value* bits, Value* address, llvm::Align alignment);
   void StorePacked(const tensor::Stmt& s, Value* index, Value* value, Value* mask);
   Value* Address(uint32_t buffer, Value* index);
   Value* Nowhere();
@@ -139,6 +140,7 @@ class KernelPrinter {
   Value* scratch_ = nullptr;
   Value* nowhere_ = nullptr;  // readable bytes for masked-off scalar loads
   llvm::Function* body_ = nullptr;
+  bool is_streaming_ = false;  // inside of such a loop
   std::unordered_map<tensor::VariableId, Value*> variables_;
   std::unordered_map<const tensor::ExprNode*, Value*> emitted_;  // of the current statement
 };

@@ -1,4 +1,5 @@
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/Metadata.h>
 
 #include <algorithm>
 
@@ -261,6 +262,8 @@ void KernelPrinter::EmitStore(const tensor::Stmt& s) {
   } else if (is_wide) {
     if (mask) {
       builder_.CreateMaskedStore(bits, address, alignment, mask);
+    } else if (is_streaming_ && info.is_argument) {
+      StoreStreaming(bits, address, alignment);
     } else {
       builder_.CreateAlignedStore(bits, address, alignment);
     }
@@ -275,6 +278,30 @@ void KernelPrinter::EmitStore(const tensor::Stmt& s) {
                                   alignment);
     }
   }
+}
+
+// Past the caches, which takes whole aligned vectors.
+void KernelPrinter::StoreStreaming(Value* bits, Value* address, llvm::Align alignment) {
+  const uint64_t bytes = bits->getType()->getPrimitiveSizeInBits() / 8;
+  if (bytes % 16 != 0) {
+    builder_.CreateAlignedStore(bits, address, alignment);
+    return;
+  }
+  const uint64_t whole = std::min<uint64_t>(bytes, 64);
+  Value* offset = builder_.CreateAnd(builder_.CreatePtrToInt(address, builder_.getInt64Ty()),
+                                     builder_.getInt64(whole - 1));
+  llvm::BasicBlock *aligned = NewBlock("aligned"), *other = NewBlock("other"), *after = NewBlock("after");
+  builder_.CreateCondBr(builder_.CreateICmpEQ(offset, builder_.getInt64(0)), aligned, other);
+  builder_.SetInsertPoint(aligned);
+  llvm::StoreInst* store = builder_.CreateAlignedStore(bits, address, llvm::Align(whole));
+  store->setMetadata(
+      llvm::LLVMContext::MD_nontemporal,
+      llvm::MDNode::get(builder_.getContext(), llvm::ConstantAsMetadata::get(builder_.getInt32(1))));
+  builder_.CreateBr(after);
+  builder_.SetInsertPoint(other);
+  builder_.CreateAlignedStore(bits, address, alignment);
+  builder_.CreateBr(after);
+  builder_.SetInsertPoint(after);
 }
 
 // Reads, changes and writes a byte for each element, one after the other: neighbours within a byte belong to

@@ -17,8 +17,14 @@ namespace {
 
 // Panels of one block where rows are gathered: the wider, the fewer times each row is.
 constexpr int kGatheredBlockPanels = 8;
-// From this many pixels on, vectors along them waste less than what strided reads of channels cost.
-constexpr int64_t kPlanarPixels = 12;
+// Vectors along pixels waste less than what strided reads of channels cost where no more than this part of
+// them is empty.
+constexpr int64_t kPlanarWaste = 24;
+
+ir::Dim FillsVectors(const ir::Dim& pixels) {
+  const ir::Dim whole = RoundUp(pixels, kPanelColumns);
+  return LessEqual((whole - pixels) * kPlanarWaste, whole);
+}
 
 class ConvolutionKernel {
  public:
@@ -37,10 +43,8 @@ class ConvolutionKernel {
   Expected<GroupProgram> Schedule() {
     GroupProgram program;
     PackWeights(&program);
-    // Vectors along pixels where there are enough of them.
     ir::Dim is_planar = 0;
-    if (packed_ && !of_bytes_ && !shape_.channels_last)
-      is_planar = LessEqual(kPlanarPixels, ir::Product(shape_.output));
+    if (packed_ && !of_bytes_ && !shape_.channels_last) is_planar = FillsVectors(ir::Product(shape_.output));
     if (!is_planar.IsConstant(0))
       TVMVM_CHECK_OK(AddCall(
           is_planar, std::bind_front(BuildPlanarConvolution, std::cref(group_), std::cref(target_), anchor_),

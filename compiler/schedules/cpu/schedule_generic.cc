@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
@@ -25,6 +26,9 @@ using ir::Dims;
 
 constexpr int64_t kBlockElements = 8192;  // of a grid point, where an element costs a few operations
 constexpr int kMostChoices = 2;
+// Results that are written past the caches: those of kernels that move more. A third level of cache of
+// 32 MiB holds less beside what else is in it.
+constexpr int64_t kStreamedBytes = 24 << 20;
 constexpr int64_t kTileBlock = 128;  // of each of the two axes of tiles
 constexpr int64_t kLeastInnerBlock =
     64;  // the least part of a row that a grid point takes: full vectors at every level
@@ -157,6 +161,31 @@ class PullKernel {
     inner_range_ = BlockOf(nest_, 0, "inner", inner, inner_block);
     Range middle_range = BlockOf(nest_, 1, "middle", middle, middle_block);
     Range outer_range = BlockOf(nest_, 2, "outer", outer, outer_block);
+    const Expr streams = MovesMoreThanCachesHold();
+    for (bool holds : {true, false}) {
+      const bool is_choice = !IsConstant(streams);
+      if (!is_choice && (streams->integer != 0) != holds) continue;
+      if (is_choice) nest_.OpenIf(holds ? streams : Unary(ExprOp::kNot, streams));
+      outermost_ = holds ? LoopKind::kStreaming : LoopKind::kSerial;
+      BuildBlock(middle_range, outer_range);
+      if (is_choice) nest_.Close();
+    }
+  }
+
+  // Of what one element costs little beside its way to memory.
+  Expr MovesMoreThanCachesHold() {
+    if (!inner_is_vector_ || has_inner_reduction_ || !WorkPerElement().IsConstant(1))
+      return BoolConstant(false);
+    int64_t bytes = 0;
+    for (const BufferInfo& buffer : nest_.kernel()->buffers)
+      bytes += std::max(DTypeBits(buffer.dtype) / 8, 1);
+    Expr elements = IntConstant(1);
+    for (const Dim& dim : dims_) elements = elements * DimValue(dim);
+    return LessEqual(IntConstant(kStreamedBytes / bytes), elements);
+  }
+
+  void BuildBlock(const Range& middle_range, const Range& outer_range) {
+    const size_t rank = axes_.size();
     std::vector<std::pair<VariableId, Expr>> bound;
     if (rank > 2) {
       Dims extents;
@@ -172,7 +201,7 @@ class PullKernel {
   }
 
   Expr OpenRange(const std::string& name, const Range& range) {
-    return Variable(nest_.Open(name, range.begin, range.end));
+    return Variable(nest_.Open(name, range.begin, range.end, std::exchange(outermost_, LoopKind::kSerial)));
   }
 
   // A choice in the index of a load that a launch makes for all elements of a row: whether an axis is
@@ -309,7 +338,7 @@ class PullKernel {
     auto loop = [&](const Expr& to, int width, int unroll) {
       if (Same(from, to)) return;
       Lanes lanes = Lanes::Make(nest_.kernel(), width, unroll);
-      VariableId i = nest_.Open(fmt::format("i{}", axes_.back()), from, to, LoopKind::kSerial, lanes.count());
+      VariableId i = nest_.Open(fmt::format("i{}", axes_.back()), from, to, outermost_, lanes.count());
       StoreAt(reductions, inner, piece.roots, places, Variable(i) + lanes.Number(), lanes);
       nest_.Close();
       from = to;
@@ -365,6 +394,7 @@ class PullKernel {
   std::vector<uint32_t> stores_;  // arguments that are written
   std::vector<Expr> roots_;       // the outputs' elements
   Range inner_range_;
+  LoopKind outermost_ = LoopKind::kSerial;  // of the next loop over elements
   int width_ = 1;
   bool inner_is_vector_ = false;
   bool has_inner_reduction_ = false;  // one that differs along the innermost axis
