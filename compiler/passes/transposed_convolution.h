@@ -1,6 +1,7 @@
 // Transposed convolutions as convolutions: an output of stride s belongs to one of s phases, and those of one
-// phase are a convolution of stride 1 with every s-th tap. All phases together are one convolution, whose
-// channels are then put side by side (sub-pixel convolution, Shi et al. 2016).
+// phase are a convolution of stride 1 with every s-th tap. Phases together are one convolution, whose channels
+// are then put side by side (sub-pixel convolution, Shi et al. 2016): all of them, or where the stride does
+// not divide the kernel and it pays, those that have the same number of taps.
 #pragma once
 
 #include "compiler/graph/graph.h"
