@@ -156,8 +156,8 @@ void Window(RuleContext& c) {
   c.Unsupported("of kind '" + kind + "'");
 }
 
-// Windows of what was added up, cut out again: a convolution whose channels are the elements of a window, each
-// with weights that take this element alone.
+// Windows of what was added up, cut out again: a convolution whose channels are the elements of a window,
+// each with weights that take this element alone.
 void Fold(RuleContext& c) {
   OpBuilder& b = c.b;
   const std::vector<int64_t>&strides = c.node.Ints("strides"), &dilations = c.node.Ints("dilations");
@@ -176,8 +176,8 @@ void Fold(RuleContext& c) {
     weight_dims.push_back(dims[1 + i]);
   }
   weight_dims[0] = elements;
-  ValueId itself = b.Binary(ExprOp::kEqual, b.Iota(DType::kI64, {elements, 1}, 0),
-                            b.Iota(DType::kI64, {1, elements}, 1));
+  ValueId itself =
+      b.Binary(ExprOp::kEqual, b.Iota(DType::kI64, {elements, 1}, 0), b.Iota(DType::kI64, {1, elements}, 1));
   ValueId weights = b.Reshape(b.Cast(itself, b.dtype(c.in(0))), weight_dims);
   ValueId positions = b.Reshape(b.Transpose(c.gradient(), perm), image);
   const Dims none(count, Dim(0));
@@ -186,8 +186,7 @@ void Fold(RuleContext& c) {
   c.Add(0, b.Reshape(windows, dims));
 }
 
-constexpr GradientRule kRules[] = {
-    {"reduce", Reduce}, {"scan", Scan}, {"window", Window}, {"fold", Fold}};
+constexpr GradientRule kRules[] = {{"reduce", Reduce}, {"scan", Scan}, {"window", Window}, {"fold", Fold}};
 
 }  // namespace
 

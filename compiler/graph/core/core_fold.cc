@@ -1,6 +1,7 @@
 // fold: windows put back where they were cut out, overlaps added; the reverse of cutting windows.
 //
-//   fold(x) {strides, dilations, first, dims}     x is [N, k..., places...], the result [N, strides..., dims...]
+//   fold(x) {strides, dilations, first, dims}     x is [N, k..., places...], the result [N, strides...,
+//   dims...]
 // Element k of the window at place p belongs to the position p * stride + k * dilation. The result has the
 // positions of an axis apart by what they leave when divided by its stride: position (first + t) * stride + r
 // is element (r, t), so that neighbours of one remainder are neighbours in memory. `first` and `dims`: where
@@ -67,8 +68,7 @@ Expr FoldElement(ElementContext& context, std::span<const Expr> index) {
       const Expr steps = FloorDiv(remainder, IntConstant(shared));
       first = FloorMod(steps * IntConstant(Inverse(dilation / shared, period)), IntConstant(period));
       ahead = FloorDiv(first * IntConstant(dilation) - remainder, IntConstant(stride));
-      if (shared > 1)
-        inside = And(inside, Equal(FloorMod(remainder, IntConstant(shared)), IntConstant(0)));
+      if (shared > 1) inside = And(inside, Equal(FloorMod(remainder, IntConstant(shared)), IntConstant(0)));
     }
     const Expr tap = first + turn * IntConstant(period);
     const bool divides = period == 1 || (taps.is_constant() && taps.value() % period == 0);

@@ -163,8 +163,8 @@ void ConvTransposeWithDynamicPads(OnnxContext& c) {
   if (!c.b.failed()) TransposedConvolution(c, pads, 3);
 }
 
-// [N, strides..., steps...], of each axis the positions apart by what they leave when divided by its stride, as
-// [N, image...] that begins `skipped` positions behind the first.
+// [N, strides..., steps...], of each axis the positions apart by what they leave when divided by its stride,
+// as [N, image...] that begins `skipped` positions behind the first.
 ValueId JoinRemainders(OpBuilder& b, ValueId folded, const std::vector<int64_t>& strides, const Dims& skipped,
                        const Dims& image) {
   if (b.failed()) return folded;
@@ -208,11 +208,9 @@ void Col2Im(OnnxContext& c) {
     steps.push_back(CeilDiv(image[i] + low, stride) - first.back());
     skipped.push_back(low - first.back() * stride);
   }
-  ValueId folded = b.Emit("fold", {b.Reshape(c.in(0), columns)},
-                          {{"strides", geometry.strides},
-                           {"dilations", geometry.dilations},
-                           {"first", first},
-                           {"dims", steps}});
+  ValueId folded = b.Emit(
+      "fold", {b.Reshape(c.in(0), columns)},
+      {{"strides", geometry.strides}, {"dilations", geometry.dilations}, {"first", first}, {"dims", steps}});
   ValueId images = JoinRemainders(b, folded, geometry.strides, skipped, image);
   Dims result{d[0], channels};
   result.insert(result.end(), image.begin(), image.end());
