@@ -80,7 +80,7 @@ llvm::Value* NarrowOf(llvm::Value* value) {
   if (fence == nullptr || fence->getIntrinsicID() != llvm::Intrinsic::arithmetic_fence) return nullptr;
   auto* widened = llvm::dyn_cast<llvm::FPExtInst>(fence->getArgOperand(0));
   return widened != nullptr && widened->getSrcTy()->getScalarType()->isHalfTy() ? widened->getOperand(0)
-                                                                               : nullptr;
+                                                                                : nullptr;
 }
 
 }  // namespace
