@@ -156,7 +156,37 @@ void Window(RuleContext& c) {
   c.Unsupported("of kind '" + kind + "'");
 }
 
-constexpr GradientRule kRules[] = {{"reduce", Reduce}, {"scan", Scan}, {"window", Window}};
+// Windows of what was added up, cut out again: a convolution whose channels are the elements of a window,
+// each with weights that take this element alone.
+void Fold(RuleContext& c) {
+  OpBuilder& b = c.b;
+  const std::vector<int64_t>&strides = c.node.Ints("strides"), &dilations = c.node.Ints("dilations");
+  const size_t count = strides.size();
+  const Dims dims = b.dims(c.in(0)), folded = b.dims(c.out());
+  std::vector<int64_t> perm{0};
+  Dims image{dims[0], 1}, low(2, Dim(0)), high = low, weight_dims{1, 1};
+  Dim elements = 1;
+  for (size_t i = 0; i < count; ++i) {
+    perm.insert(perm.end(), {static_cast<int64_t>(1 + count + i), static_cast<int64_t>(1 + i)});
+    image.push_back(folded[1 + i] * folded[1 + count + i]);
+    const Dim reach = (dims[1 + count + i] - 1) * Dim(strides[i]) + (dims[1 + i] - 1) * Dim(dilations[i]) + 1;
+    low.push_back(c.node.DimList("first")[i] * Dim(strides[i]));
+    high.push_back(reach - image.back() - low.back());
+    elements = elements * dims[1 + i];
+    weight_dims.push_back(dims[1 + i]);
+  }
+  weight_dims[0] = elements;
+  ValueId itself =
+      b.Binary(ExprOp::kEqual, b.Iota(DType::kI64, {elements, 1}, 0), b.Iota(DType::kI64, {1, elements}, 1));
+  ValueId weights = b.Reshape(b.Cast(itself, b.dtype(c.in(0))), weight_dims);
+  ValueId positions = b.Reshape(b.Transpose(c.gradient(), perm), image);
+  const Dims none(count, Dim(0));
+  ValueId windows = b.Emit("conv", {b.Pad(positions, c.Constant(0), low, high), weights},
+                           {{"strides", strides}, {"dilations", dilations}, {"low", none}, {"high", none}});
+  c.Add(0, b.Reshape(windows, dims));
+}
+
+constexpr GradientRule kRules[] = {{"reduce", Reduce}, {"scan", Scan}, {"window", Window}, {"fold", Fold}};
 
 }  // namespace
 

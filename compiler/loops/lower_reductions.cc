@@ -392,9 +392,41 @@ Expr ReductionLowering::EmitAlongAxis(const Expr& unordered) {
   return Cast(reduce.dtype(), result);
 }
 
+// The extremum in vectors, then the first (or last) position that has it. NaN is none.
+Expr ReductionLowering::EmitArgAlongAxis(const Expr& reduce) {
+  const Reduction& reduction = *reduce->reduction;
+  const DType dtype = reduce->operands[0].dtype();
+  const bool is_max = reduction.kind == ReduceKind::kArgMax, is_last = reduction.select_last;
+  auto over = [&](ReduceKind kind, const std::function<Expr(const Expr& value, const Expr& k)>& body) {
+    const VariableId k = nest_.kernel()->NewVariable("k");
+    const std::pair<VariableId, Expr> axis(reduction.axes[0], Variable(k));
+    Expr value = Substitute(reduce->operands[0], std::span(&axis, 1));
+    Expr element = body(value, Variable(k));
+    Reduction single{.kind = kind, .accumulator = element.dtype(), .axes = {k}, .extents = reduction.extents};
+    const DType type = element.dtype();
+    return nest_.LetVariable("reduced",
+                             nest_.Place(EmitAlongAxis(Reduce(std::move(single), std::move(element), type))));
+  };
+  const Expr best = over(is_max ? ReduceKind::kMax : ReduceKind::kMin, [&](const Expr& value, const Expr&) {
+    return IsFloat(dtype)
+               ? Select(Unary(ExprOp::kIsNan, value), ReductionIdentity(reduction.kind, dtype), value)
+               : value;
+  });
+  const Expr none = IntConstant(is_last ? -1 : std::numeric_limits<int64_t>::max());
+  const Expr place =
+      over(is_last ? ReduceKind::kMax : ReduceKind::kMin,
+           [&](const Expr& value, const Expr& k) { return Select(Equal(value, best), k, none); });
+  return Cast(reduce.dtype(), Select(Equal(place, none), Zero(), place));
+}
+
 Expr ReductionLowering::EmitArg(const Expr& reduce, const Lanes& lanes) {
   const Reduction& reduction = *reduce->reduction;
   DType dtype = reduce->operands[0].dtype();
+  const Expr& extent = reduction.extents[0];
+  const bool is_short = IsConstant(extent) && extent->integer < 2 * width_;
+  if (lanes.count() == 1 && width_ > 1 && !is_short && DTypeBits(dtype) >= 8 && dtype != DType::kBool &&
+      GatheredLoads(reduce->operands[0], reduction.axes[0]) == 0)
+    return EmitArgAlongAxis(reduce);
   uint32_t best = nest_.Local("best", dtype, Memory::kRegisters, lanes.count());
   uint32_t where = nest_.Local("where", DType::kI64, Memory::kRegisters, lanes.count());
   ForLanes(nest_, lanes, [&] {

@@ -40,6 +40,7 @@ class ReductionLowering {
   Expr LowerOne(const Expr& reduce, const Lanes& lanes);
   Expr Emit(const Expr& reduce, const Lanes& lanes);
   Expr EmitArg(const Expr& reduce, const Lanes& lanes);
+  Expr EmitArgAlongAxis(const Expr& reduce);
   Expr EmitAlongLanes(const Expr& reduce, const Lanes& lanes);
   Expr EmitAlongAxis(const Expr& reduce);
   void AccumulateAlongAxis(const Expr& reduce, const Expr& begin, const Expr& end, uint32_t partial,

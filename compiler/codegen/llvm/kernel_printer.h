@@ -72,8 +72,6 @@ class KernelPrinter {
   Value* EmitIntegerBinary(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitComparison(const Expr& e);
   Value* EmitEdgeMask(const Expr& e);
-  Value* EmitDivision(ExprOp op, DType dtype, Value* a, Value* b);
-  Value* EmitDivisionByPowerOfTwo(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitShift(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitLaneReduction(const Expr& e);
   Value* EmitDotBytes(const Expr& e);
@@ -81,6 +79,13 @@ class KernelPrinter {
   // One operation on values of a dtype, result rounded or wrapped to it.
   Value* Combine(ExprOp op, DType dtype, Value* a, Value* b);
   Value* Defect(const Expr& e, const char* why);
+
+  // print_division.cc
+  Value* EmitDivision(ExprOp op, DType dtype, Value* a, Value* b);
+  Value* EmitDivisionByPowerOfTwo(ExprOp op, DType dtype, Value* a, Value* b);
+  Value* EmitWholeDivision(ExprOp op, DType dtype, Value* a, Value* b);  // lane by lane
+  Value* EmitVectorDivision(ExprOp op, DType dtype, Value* a, Value* b);
+  Value* EmitFloatDivision(ExprOp op, DType dtype, Value* a, Value* b);
 
   // print_conversion.cc
   Value* EmitCast(const Expr& e);

@@ -1,3 +1,5 @@
+#include <llvm/IR/IntrinsicInst.h>
+
 #include <cmath>
 
 #include "compiler/codegen/llvm/kernel_printer.h"
@@ -65,10 +67,29 @@ llvm::Value* KernelPrinter::Intrinsic(llvm::Intrinsic::ID id, Value* a) {
   return builder_.CreateUnaryIntrinsic(id, a);
 }
 
+namespace {
+
+// Behind the fence, comparisons stay those of f32: of f16 they would be made lane by lane.
+llvm::Value* Widened(llvm::IRBuilderBase& builder, llvm::Value* half, llvm::Type* wide) {
+  return builder.CreateArithmeticFence(builder.CreateFPExt(half, wide), wide);
+}
+
+// The f16 numbers that `value` was made of by widening alone; null: it was not.
+llvm::Value* NarrowOf(llvm::Value* value) {
+  auto* fence = llvm::dyn_cast<llvm::IntrinsicInst>(value);
+  if (fence == nullptr || fence->getIntrinsicID() != llvm::Intrinsic::arithmetic_fence) return nullptr;
+  auto* widened = llvm::dyn_cast<llvm::FPExtInst>(fence->getArgOperand(0));
+  return widened != nullptr && widened->getSrcTy()->getScalarType()->isHalfTy() ? widened->getOperand(0)
+                                                                                : nullptr;
+}
+
+}  // namespace
+
 llvm::Value* KernelPrinter::ToMemory(DType dtype, Value* value) {
   int lanes = LanesOf(value);
   switch (dtype) {
     case DType::kF16:
+      if (Value* half = NarrowOf(value)) return half;
       return builder_.CreateFPTrunc(value, WithLanes(builder_.getHalfTy(), lanes));
     case DType::kBF16: {
       Value* bits = builder_.CreateBitCast(value, WithLanes(builder_.getInt32Ty(), lanes));
@@ -85,7 +106,7 @@ llvm::Value* KernelPrinter::FromMemory(DType dtype, Value* value) {
   int lanes = LanesOf(value);
   switch (dtype) {
     case DType::kF16:
-      return builder_.CreateFPExt(value, WithLanes(builder_.getFloatTy(), lanes));
+      return Widened(builder_, value, WithLanes(builder_.getFloatTy(), lanes));
     case DType::kBF16: {
       Value* bits = builder_.CreateZExt(value, WithLanes(builder_.getInt32Ty(), lanes));
       return builder_.CreateBitCast(builder_.CreateShl(bits, 16), WithLanes(builder_.getFloatTy(), lanes));

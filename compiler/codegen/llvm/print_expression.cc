@@ -12,23 +12,6 @@ namespace {
 
 using tensor::ExprOp;
 
-bool IsPowerOfTwo(const llvm::Value* value) {
-  auto* constant = llvm::dyn_cast<llvm::Constant>(value);
-  if (!constant) return false;
-  if (constant->getType()->isVectorTy()) constant = constant->getSplatValue();
-  auto* integer = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
-  return integer && integer->getValue().isStrictlyPositive() && integer->getValue().isPowerOf2();
-}
-
-// A nonzero constant other than -1: division by it can neither trap nor overflow.
-bool IsSafeDivisor(const llvm::Value* value) {
-  auto* constant = llvm::dyn_cast<llvm::Constant>(value);
-  if (!constant) return false;
-  if (constant->getType()->isVectorTy()) constant = constant->getSplatValue();
-  auto* integer = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
-  return integer && !integer->isZero() && !integer->isMinusOne();
-}
-
 }  // namespace
 
 llvm::Value* KernelPrinter::Defect(const Expr& e, const char* why) {
@@ -241,40 +224,6 @@ llvm::Value* KernelPrinter::EmitIntegerBinary(ExprOp op, DType dtype, Value* a, 
     default:
       return nullptr;
   }
-}
-
-llvm::Value* KernelPrinter::EmitDivisionByPowerOfTwo(ExprOp op, DType dtype, Value* a, Value* b) {
-  Value* low_bits = builder_.CreateSub(b, Integer(b->getType(), 1));
-  if (op == ExprOp::kFloorMod || op == ExprOp::kRemainder) return builder_.CreateAnd(a, low_bits);
-  Value* shift = Intrinsic(llvm::Intrinsic::ctpop, low_bits);
-  return IsSignedInteger(dtype) ? builder_.CreateAShr(a, shift) : builder_.CreateLShr(a, shift);
-}
-
-// Both arms of a select are computed, so no division may trap: a divisor of 0 or -1 is replaced beforehand.
-// The result for 0 is unspecified, for -1 it is the wrapped negation.
-llvm::Value* KernelPrinter::EmitDivision(ExprOp op, DType dtype, Value* a, Value* b) {
-  bool is_signed = IsSignedInteger(dtype), floors = op == ExprOp::kFloorDiv || op == ExprOp::kFloorMod;
-  bool gives_quotient = op == ExprOp::kDiv || op == ExprOp::kFloorDiv;
-  if ((floors || !is_signed) && IsPowerOfTwo(b)) return EmitDivisionByPowerOfTwo(op, dtype, a, b);
-  llvm::Type* type = a->getType();
-  Value *zero = Integer(type, 0), *one = Integer(type, 1);
-  if (!is_signed) {
-    Value* divisor = IsSafeDivisor(b) ? b : builder_.CreateSelect(builder_.CreateICmpEQ(b, zero), one, b);
-    return gives_quotient ? builder_.CreateUDiv(a, divisor) : builder_.CreateURem(a, divisor);
-  }
-  Value *divisor = b, *is_minus_one = nullptr;
-  if (!IsSafeDivisor(b)) {
-    is_minus_one = builder_.CreateICmpEQ(b, Integer(type, -1));
-    divisor = builder_.CreateSelect(builder_.CreateOr(is_minus_one, builder_.CreateICmpEQ(b, zero)), one, b);
-  }
-  Value* quotient = builder_.CreateSDiv(a, divisor);
-  Value* remainder = builder_.CreateSub(a, builder_.CreateMul(quotient, divisor));
-  if (is_minus_one) quotient = builder_.CreateSelect(is_minus_one, builder_.CreateNeg(a), quotient);
-  if (!floors) return gives_quotient ? quotient : remainder;
-  Value* signs_differ = builder_.CreateICmpSLT(builder_.CreateXor(remainder, divisor), zero);
-  Value* adjust = builder_.CreateAnd(signs_differ, builder_.CreateICmpNE(remainder, zero));
-  if (gives_quotient) return builder_.CreateAdd(quotient, builder_.CreateSExt(adjust, type));
-  return builder_.CreateSelect(adjust, builder_.CreateAdd(remainder, divisor), remainder);
 }
 
 // Shifting by the width or more gives what the last bit shifted out leaves: 0, or the sign.

@@ -5,6 +5,7 @@
 
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/procedural/loop_access.h"
+#include "compiler/graph/core/procedural/topk_loops.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -16,19 +17,13 @@ using tensor::Memory;
 using tensor::Store;
 using tensor::Variable;
 
-Dim CountOf(const Node& node) {
-  const Attribute* attribute = node.Find("k");
-  const Dim* k = attribute ? std::get_if<Dim>(attribute) : nullptr;
-  return k ? *k : Dim(node.Int("k"));
-}
-
 Expected<std::vector<Type>> InferTopK(const InferContext& context) {
   TVMVM_TRY(Type type, RankedTensor(context, 0));
   int64_t axis = context.node.Int("axis");
   if (axis < 0 || axis >= type.rank()) return BadAxis(axis, type.rank());
   if (!IsFloat(type.dtype) && !IsInteger(type.dtype))
     return MakeError(Code::kUnsupported, fmt::format("topk is not defined for {}", DTypeName(type.dtype)));
-  Dim k = CountOf(context.node);
+  Dim k = TopKCount(context.node);
   const Dim& size = type.dims[static_cast<size_t>(axis)];
   if (k.is_constant() && (k.value() < 0 || (size.is_constant() && k.value() > size.value())))
     return MakeError(Code::kInvalidArgument,
@@ -37,45 +32,6 @@ Expected<std::vector<Type>> InferTopK(const InferContext& context) {
   dims[static_cast<size_t>(axis)] = k;
   return std::vector<Type>{Type::Tensor(type.dtype, dims), Type::Tensor(DType::kI64, dims)};
 }
-
-// Which unsigned number has the order of the elements: the first ones wanted have the smallest numbers.
-class SortKey {
- public:
-  SortKey(DType element, bool wants_largest) : element_(element), wants_largest_(wants_largest) {
-    const bool is_wide = DTypeBits(element) > 32;
-    type_ = is_wide ? DType::kU64 : DType::kU32;
-    computed_ = IsFloat(element)           ? (is_wide ? DType::kF64 : DType::kF32)
-                : IsSignedInteger(element) ? (is_wide ? DType::kI64 : DType::kI32)
-                                           : type_;
-  }
-
-  DType type() const { return type_; }
-  int bits() const { return DTypeBits(type_); }
-
-  Expr Of(const Expr& element) const {
-    Expr value = tensor::Cast(computed_, element), key = value;
-    if (IsFloat(computed_)) {
-      Expr zero = tensor::Constant(computed_, 0);
-      const DType integer = bits() == 64 ? DType::kI64 : DType::kI32;
-      Expr number = Select(Equal(value, zero), zero, value);  // -0 is 0
-      Expr sign =
-          Binary(ExprOp::kShiftRight, tensor::Bitcast(integer, number), IntConstant(bits() - 1, integer));
-      Expr flipped = Binary(ExprOp::kOr, tensor::Bitcast(type_, sign), SignBit());
-      key = Binary(ExprOp::kXor, tensor::Bitcast(type_, number), flipped);
-      key = Select(Unary(ExprOp::kIsNan, value), Ones(), key);  // beyond infinity
-    } else if (IsSignedInteger(computed_)) {
-      key = Binary(ExprOp::kXor, tensor::Bitcast(type_, value), SignBit());
-    }
-    return wants_largest_ ? Unary(ExprOp::kNot, key) : key;
-  }
-
- private:
-  Expr SignBit() const { return IntConstant(bits() == 64 ? INT64_MIN : int64_t{1} << 31, type_); }
-  Expr Ones() const { return IntConstant(bits() == 64 ? -1 : (int64_t{1} << 32) - 1, type_); }
-
-  DType element_, type_, computed_;
-  bool wants_largest_;
-};
 
 constexpr int64_t kChunk = 256;     // elements that are looked at before the candidates are
 constexpr int64_t kDigitBits = 8;   // of a key, sorted by at once
@@ -95,7 +51,7 @@ class TopKLoops {
         nest_(&context.kernel()) {}
 
   tensor::StmtPtr Build() {
-    const Dim count = Min(CountOf(context_.node()), split_.size);
+    const Dim count = Min(TopKCount(context_.node()), split_.size);
     k_ = DimValue(count);
     size_ = DimValue(split_.size);
     inner_ = DimValue(split_.inner);
@@ -295,16 +251,30 @@ class TopKLoops {
   uint32_t is_closed_ = 0, last_ = 0;  // whether k are known, and the key of the last of them
 };
 
-Expected<tensor::StmtPtr> BuildTopK(LoopContext& context) { return TopKLoops(context).Build(); }
+// Many rows side by side, few elements in order, or whatever there is: one of three kernels runs. GPUs have
+// the last one alone.
+Expected<tensor::StmtPtr> BuildTopK(LoopContext& context) {
+  TopKPlan plan(context.input_type(0), context.node());
+  if (IsGpu(context.target())) plan.is_beside = plan.is_short = 0;
+  context.LaunchWhere(plan.is_beside);
+  context.EndKernel(plan.is_beside.IsConstant(0) ? tensor::Block({}) : TopKBesideLoops(context, plan));
+  context.LaunchWhere(plan.is_short);
+  context.EndKernel(plan.is_short.IsConstant(0) ? tensor::Block({}) : TopKShortLoops(context, plan));
+  context.LaunchWhere(Equal(Max(plan.is_beside, plan.is_short), 0));
+  return TopKLoops(context).Build();
+}
 
-// Every element is looked at; those that are sorted are moved once for each digit.
+// Every element is looked at. Beside each other, rows take a few steps for each of the k; else those that are
+// sorted are moved once for each digit.
 std::vector<Work> TopKWork(const WorkContext& context) {
-  const Dim& size = SplitAt(context.inputs[0].dims, Dim(context.node.Int("axis"))).size;
+  const TopKPlan plan(context.inputs[0], context.node);
+  const Dim elements = ElementsOf(context.inputs[0]), bytes = BytesOnce(context);
   const int64_t passes = SortKey(context.inputs[0].dtype, true).bits() / kDigitBits;
-  const Dim sorted = TopKLoops::Capacity(size, CountOf(context.node));
-  const Dim rows = FloorDiv(ElementsOf(context.inputs[0]), Max(size, 1));
-  return {{ElementsOf(context.inputs[0]) * 8 + rows * sorted * Dim(passes * 2 * kScalarStep),
-           BytesOnce(context)}};
+  const Dim rows = FloorDiv(elements, Max(plan.split.size, 1));
+  const Dim sorted = TopKLoops::Capacity(plan.split.size, plan.count) * Dim(passes * 2 * kScalarStep);
+  return {{elements * (plan.count * 6 + 12), bytes},
+          {elements * 8 + rows * plan.count * Dim(4 * kScalarStep), bytes},
+          {elements * 8 + rows * sorted, bytes}};
 }
 
 constexpr CoreOp kRows[] = {

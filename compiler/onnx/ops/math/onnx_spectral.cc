@@ -14,16 +14,41 @@ using tensor::ExprOp;
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kLog10 = 2.302585092994045684;
 
-// cos and sin of 2 pi j k / length for j < rows and k < columns. The product is reduced before it becomes a
-// float, so that long transforms keep their precision.
-Complex Rotations(OpBuilder& b, const Dim& rows, const Dim& columns, const Dim& length, DType dtype) {
+// cos and sin of 2 pi j k / length for j < rows and every `step`-th k of the first `columns`. The product is
+// reduced before it becomes a float, so that long transforms keep their precision.
+Complex Rotations(OpBuilder& b, const Dim& rows, const Dim& columns, const Dim& length, DType dtype,
+                  int64_t step = 1) {
   Dims plane{rows, columns};
   ValueId product = b.Mul(b.Iota(DType::kI64, plane, 0), b.Iota(DType::kI64, plane, 1));
+  if (step != 1) product = b.Mul(product, b.ScalarInt(DType::kI64, step));
   ValueId period = b.DimScalar(Max(length, 1));
   ValueId turn =
       b.Div(b.Cast(b.Binary(ExprOp::kFloorMod, product, period), DType::kF64), b.Cast(period, DType::kF64));
   ValueId angle = b.Mul(turn, b.Scalar(DType::kF64, 2 * kPi));
   return {b.Cast(b.Unary(ExprOp::kCos, angle), dtype), b.Cast(b.Unary(ExprOp::kSin, angle), dtype)};
+}
+
+// The same where sizes are known only at run time: columns k = 16 h + l take the product of two rotations,
+// of 16 h and of l, so that few sines are computed.
+Complex RotationsAtRunTime(OpBuilder& b, const Dim& rows, const Dim& columns, const Dim& length,
+                           DType dtype) {
+  constexpr int64_t kTogether = 16;
+  const Dim groups = CeilDiv(columns, Dim(kTogether));
+  Complex coarse = Rotations(b, rows, groups, length, dtype, kTogether);
+  Complex fine = Rotations(b, rows, Dim(kTogether), length, dtype);
+  for (ValueId* part : {&coarse.real, &coarse.imaginary}) *part = b.Unsqueeze(*part, {2});
+  for (ValueId* part : {&fine.real, &fine.imaginary}) *part = b.Unsqueeze(*part, {1});
+  auto joined = [&](ValueId all) {
+    return b.SliceAxis(b.Reshape(all, {rows, groups * Dim(kTogether)}), 1, 0, columns);
+  };
+  return {joined(b.Sub(b.Mul(coarse.real, fine.real), b.Mul(coarse.imaginary, fine.imaginary))),
+          joined(b.Add(b.Mul(coarse.real, fine.imaginary), b.Mul(coarse.imaginary, fine.real)))};
+}
+
+Complex RotationMatrix(OpBuilder& b, const Dim& rows, const Dim& columns, const Dim& length, DType dtype) {
+  const bool is_known = rows.is_constant() && columns.is_constant() && length.is_constant();
+  return is_known ? Rotations(b, rows, columns, length, dtype)
+                  : RotationsAtRunTime(b, rows, columns, length, dtype);
 }
 
 // Product of the last axis with a matrix.
@@ -76,7 +101,7 @@ Complex Transformed(OpBuilder& b, const Complex& x, const Dim& columns, const Di
   DType dtype = b.dtype(x.real);
   auto known = length.constant();
   if (!known.has_value() || !HasFastTransform(*known))
-    return Rotate(b, x, Rotations(b, b.dim(x.real, 2), columns, length, dtype), inverse);
+    return Rotate(b, x, RotationMatrix(b, b.dim(x.real, 2), columns, length, dtype), inverse);
   DType wide = WideType(dtype);
   Dims d = b.dims(x.real), none(3, Dim(0)), rest{0, 0, length - d[2]};
   auto rows = [&](ValueId part) {
@@ -125,7 +150,7 @@ ValueId TransformAlong(OnnxContext& c, int axis) {
     ValueId weights = b.Mul(MirrorWeights(b, used, length, dtype), scale);
     parts.real = b.Mul(parts.real, weights);
     if (parts.imaginary.valid()) parts.imaginary = b.Mul(parts.imaginary, weights);
-    ValueId signal = Rotate(b, parts, Rotations(b, used, length, length, dtype), true).real;
+    ValueId signal = Rotate(b, parts, RotationMatrix(b, used, length, length, dtype), true).real;
     return shaped(swap(signal), length, 1);
   }
   Dim columns = onesided ? FloorDiv(length, 2) + Dim(1) : length;
@@ -211,7 +236,7 @@ void Stft(OnnxContext& c) {
   Complex pieces{cut(parts.real), parts.imaginary.valid() ? cut(parts.imaginary) : ValueId()};
   bool onesided = c.Int("onesided", 1) != 0;
   Dim columns = onesided ? FloorDiv(frame, 2) + Dim(1) : frame;
-  c.Out(0, Joined(b, Rotate(b, pieces, Rotations(b, frame, columns, frame, dtype), false)));
+  c.Out(0, Joined(b, Rotate(b, pieces, RotationMatrix(b, frame, columns, frame, dtype), false)));
 }
 
 // Number of bins, length of the transform, sample rate, lowest and highest frequency. A bin's weights rise

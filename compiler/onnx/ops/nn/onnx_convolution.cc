@@ -163,8 +163,27 @@ void ConvTransposeWithDynamicPads(OnnxContext& c) {
   if (!c.b.failed()) TransposedConvolution(c, pads, 3);
 }
 
-// Columns of blocks back to images, overlaps added: a transposed convolution whose weights put each block
-// element in its place.
+// [N, strides..., steps...], of each axis the positions apart by what they leave when divided by its stride,
+// as [N, image...] that begins `skipped` positions behind the first.
+ValueId JoinRemainders(OpBuilder& b, ValueId folded, const std::vector<int64_t>& strides, const Dims& skipped,
+                       const Dims& image) {
+  if (b.failed()) return folded;
+  const Dims dims = b.dims(folded);
+  const auto count = static_cast<int64_t>(strides.size());
+  std::vector<int64_t> perm{0};
+  Dims joined{dims[0]}, starts{0}, result{dims[0]};
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i);
+    perm.insert(perm.end(), {1 + count + i, 1 + i});
+    joined.push_back(dims[1 + at + strides.size()] * Dim(strides[at]));
+    starts.push_back(skipped[at]);
+    result.push_back(image[at]);
+  }
+  ValueId whole = b.Reshape(b.Transpose(folded, perm), joined);
+  return joined == result ? whole : b.Slice(whole, starts, Dims(starts.size(), Dim(1)), result);
+}
+
+// Columns of blocks back to images, overlaps added. Channels are independent: they count as batch entries.
 void Col2Im(OnnxContext& c) {
   OpBuilder& b = c.b;
   Dims image = b.ReadDims(c.in(1));
@@ -178,25 +197,21 @@ void Col2Im(OnnxContext& c) {
            fmt::format("data {} with blocks {} of images {}", ToString(d), ToString(block), ToString(image)));
     return;
   }
-  // Channels are independent: they count as batch entries, each with one input channel an element of a block.
-  Dim size = Product(block);
-  Dim channels = FloorDiv(d[1], size);
-  Dims columns{d[0] * channels, size};
+  Dim channels = FloorDiv(d[1], Product(block));
+  Dims columns{d[0] * channels}, first, steps, skipped;
+  columns.insert(columns.end(), block.begin(), block.end());
   for (size_t i = 0; i < image.size(); ++i) {
-    Dim room = image[i] + geometry.low[i] + geometry.high[i] - WindowExtent(block[i], geometry.dilations[i]);
-    columns.push_back(FloorDiv(room, geometry.strides[i]) + Dim(1));
+    const Dim stride(geometry.strides[i]), &low = geometry.low[i];
+    Dim room = image[i] + low + geometry.high[i] - WindowExtent(block[i], geometry.dilations[i]);
+    columns.push_back(FloorDiv(room, stride) + Dim(1));
+    first.push_back(FloorDiv(low, stride));
+    steps.push_back(CeilDiv(image[i] + low, stride) - first.back());
+    skipped.push_back(low - first.back() * stride);
   }
-  ValueId hit = b.Binary(tensor::ExprOp::kEqual, b.Iota(DType::kI64, {size, size}, 0),
-                         b.Iota(DType::kI64, {size, size}, 1));
-  Dims weight_dims{size, Dim(1)};
-  weight_dims.insert(weight_dims.end(), block.begin(), block.end());
-  ValueId weights = b.Reshape(b.Cast(hit, b.dtype(c.in(0))), weight_dims);
-  ValueId images = b.Emit("conv_transpose", {b.Reshape(c.in(0), columns), weights},
-                          {{"strides", geometry.strides},
-                           {"dilations", geometry.dilations},
-                           {"low", geometry.low},
-                           {"dims", image},
-                           {"groups", int64_t{1}}});
+  ValueId folded = b.Emit(
+      "fold", {b.Reshape(c.in(0), columns)},
+      {{"strides", geometry.strides}, {"dilations", geometry.dilations}, {"first", first}, {"dims", steps}});
+  ValueId images = JoinRemainders(b, folded, geometry.strides, skipped, image);
   Dims result{d[0], channels};
   result.insert(result.end(), image.begin(), image.end());
   c.Out(0, b.Reshape(images, result));

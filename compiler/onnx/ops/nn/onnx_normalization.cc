@@ -189,6 +189,24 @@ ValueId PowerOf(OpBuilder& b, ValueId base, double exponent) {
   return b.Binary(ExprOp::kPow, base, b.Scalar(b.dtype(base), exponent));
 }
 
+// Sums of x over the channels from `low` before each one to `high` behind it, by a matrix that says which:
+// for windows so long that to walk along them takes longer.
+ValueId SumOfManyChannels(OpBuilder& b, ValueId x, int64_t low, int64_t high) {
+  const Dims dims = b.dims(x);
+  const Dim& channels = dims[1];
+  ValueId from = b.Iota(DType::kI64, {channels, channels}, 0),
+          to = b.Iota(DType::kI64, {channels, channels}, 1);
+  ValueId apart = b.Sub(from, to);
+  auto at_most = [&](int64_t limit) {
+    return b.Binary(ExprOp::kLessEqual, apart, b.ScalarInt(DType::kI64, limit));
+  };
+  ValueId is_behind = b.Binary(ExprOp::kLessEqual, b.ScalarInt(DType::kI64, -high), apart);
+  ValueId band = b.Cast(b.Binary(ExprOp::kAnd, at_most(low), is_behind), b.dtype(x));
+  ValueId flat = b.Reshape(x, {dims[0], channels, Product(Dims(dims.begin() + 2, dims.end()))});
+  ValueId sums = b.Contract(flat, band, {}, {}, {1}, {1});
+  return b.Reshape(b.Transpose(sums, {0, 2, 1}), dims);
+}
+
 void Lrn(OnnxContext& c) {
   OpBuilder& b = c.b;
   DType narrow = b.dtype(c.in(0)), dtype = WideType(narrow);
@@ -209,14 +227,18 @@ void Lrn(OnnxContext& c) {
   Dims high(rank, Dim(0));
   low[1] = reach / 2;
   high[1] = reach - reach / 2;
-  ValueId sum = b.Emit("window", {b.Mul(x, x)},
-                       {{"kind", std::string("sum")},
-                        {"kernel", kernel},
-                        {"strides", ones},
-                        {"dilations", ones},
-                        {"low", low},
-                        {"high", high},
-                        {"dims", b.dims(x)}});
+  constexpr int64_t kManyChannels = 1024;
+  const bool is_long = reach >= kManyChannels && !b.dim(x, 1).is_constant();
+  ValueId squares = b.Mul(x, x);
+  ValueId sum = is_long ? SumOfManyChannels(b, squares, reach / 2, reach - reach / 2)
+                        : b.Emit("window", {squares},
+                                 {{"kind", std::string("sum")},
+                                  {"kernel", kernel},
+                                  {"strides", ones},
+                                  {"dilations", ones},
+                                  {"low", low},
+                                  {"high", high},
+                                  {"dims", b.dims(x)}});
   const double alpha = c.Float("alpha", 1e-4) / static_cast<double>(size), bias = c.Float("bias", 1);
   const double beta = c.Float("beta", 0.75);
   ValueId base = b.Add(b.Scalar(dtype, bias), b.Mul(b.Scalar(dtype, alpha), sum));

@@ -1,0 +1,118 @@
+#include "compiler/graph/core/procedural/topk_loops.h"
+
+#include <limits>
+
+namespace tvmvm::ir {
+
+using tensor::DimValue;
+using tensor::Expr;
+using tensor::ExprOp;
+using tensor::IntConstant;
+using tensor::Load;
+using tensor::Memory;
+using tensor::Nest;
+using tensor::Store;
+using tensor::Variable;
+
+namespace {
+
+constexpr int64_t kMostBeside = 16;  // elements in order that lanes keep
+constexpr int64_t kLeastBeside = 4;  // rows
+
+}  // namespace
+
+Dim TopKCount(const Node& node) {
+  const Attribute* attribute = node.Find("k");
+  const Dim* k = attribute ? std::get_if<Dim>(attribute) : nullptr;
+  return k ? *k : Dim(node.Int("k"));
+}
+
+SortKey::SortKey(DType element, bool wants_largest) : wants_largest_(wants_largest) {
+  const bool is_wide = DTypeBits(element) > 32;
+  type_ = is_wide ? DType::kU64 : DType::kU32;
+  computed_ = IsFloat(element)           ? (is_wide ? DType::kF64 : DType::kF32)
+              : IsSignedInteger(element) ? (is_wide ? DType::kI64 : DType::kI32)
+                                         : type_;
+}
+
+Expr SortKey::SignBit() const { return IntConstant(bits() == 64 ? INT64_MIN : int64_t{1} << 31, type_); }
+Expr SortKey::Ones() const { return IntConstant(bits() == 64 ? -1 : (int64_t{1} << 32) - 1, type_); }
+
+Expr SortKey::Of(const Expr& element) const {
+  Expr value = tensor::Cast(computed_, element), key = value;
+  if (IsFloat(computed_)) {
+    Expr zero = tensor::Constant(computed_, 0);
+    const DType integer = signed_type();
+    Expr number = Select(Equal(value, zero), zero, value);  // -0 is 0
+    Expr sign =
+        Binary(ExprOp::kShiftRight, tensor::Bitcast(integer, number), IntConstant(bits() - 1, integer));
+    Expr flipped = Binary(ExprOp::kOr, tensor::Bitcast(type_, sign), SignBit());
+    key = Binary(ExprOp::kXor, tensor::Bitcast(type_, number), flipped);
+    key = Select(Unary(ExprOp::kIsNan, value), Ones(), key);  // beyond infinity
+  } else if (IsSignedInteger(computed_)) {
+    key = Binary(ExprOp::kXor, tensor::Bitcast(type_, value), SignBit());
+  }
+  return wants_largest_ ? Unary(ExprOp::kNot, key) : key;
+}
+
+Expr SortKey::SignedOf(const Expr& element) const {
+  return tensor::Bitcast(signed_type(), Binary(ExprOp::kXor, Of(element), SignBit()));
+}
+
+Expr SortKey::Least() const {
+  return IntConstant(std::numeric_limits<int64_t>::min() >> (64 - bits()), signed_type());
+}
+Expr SortKey::Most() const {
+  return IntConstant(std::numeric_limits<int64_t>::max() >> (64 - bits()), signed_type());
+}
+
+TopKPlan::TopKPlan(const Type& type, const Node& node)
+    : split(SplitAt(type.dims, Dim(node.Int("axis")))), count(Min(TopKCount(node), split.size)) {
+  // Positions are counted in numbers as wide as the keys.
+  is_short = And(LessEqual(TopKCount(node), kMostInOrder), Less(split.size, int64_t{1} << 31));
+  const Dim k = TopKCount(node);
+  is_beside = 0;
+  if (k.is_constant() && k.value() >= 1 && k.value() <= kMostBeside && !IsSubByte(type.dtype)) {
+    const Dim& rows = split.inner.IsConstant(1) ? split.outer : split.inner;
+    is_beside = And(is_short, LessEqual(kLeastBeside, rows));
+    is_short = And(is_short, Equal(is_beside, 0));
+  }
+}
+
+void StoreFound(LoopContext& context, Nest& nest, const TopKPlan& plan, const SortKey& key,
+                const FoundRow& row) {
+  const Type& type = context.input_type(0);
+  const Expr k = DimValue(plan.count), size = DimValue(plan.split.size), inner = DimValue(plan.split.inner);
+  const Expr one = IntConstant(1), none = IntConstant(0, row.type);
+  auto place = [&](const Expr& n) { return row.first + n * IntConstant(row.step); };
+  auto element = [&](const Expr& position) {
+    return context.Load(0, FlatPosition(type, (row.outer * size + position) * inner + row.column));
+  };
+  nest.OpenIf(LessEqual(one, k));
+  nest.OpenIf(Less(Load(row.found, row.type, place(k - one)), none));
+  uint32_t taken = nest.Local("taken", DType::kI64, Memory::kLocal, 1);
+  nest.Add(Store(taken, IntConstant(0), IntConstant(0)));
+  Expr seen = Variable(nest.Open("n", IntConstant(0), k));
+  nest.OpenIf(LessEqual(none, Load(row.found, row.type, place(seen))));
+  nest.Add(Store(taken, IntConstant(0), seen + one));
+  nest.Close();
+  nest.Close();
+  Expr position = Variable(nest.Open("position", IntConstant(0), size));
+  nest.OpenIf(And(Equal(key.SignedOf(element(position)), key.Most()),
+                  Less(Load(taken, DType::kI64, IntConstant(0)), k)));
+  Expr free = nest.Let("free", Load(taken, DType::kI64, IntConstant(0)));
+  nest.Add(Store(row.found, place(free), tensor::Cast(row.type, position)));
+  nest.Add(Store(taken, IntConstant(0), free + one));
+  nest.Close();
+  nest.Close();
+  nest.Close();
+  nest.Close();
+  Expr n = Variable(nest.Open("n", IntConstant(0), k));
+  Expr found = nest.Let("found", tensor::Cast(DType::kI64, Load(row.found, row.type, place(n))));
+  Expr target = nest.Let("target", (row.outer * k + n) * inner + row.column);
+  nest.Add(context.Store(0, FlatPosition(context.output_type(0), target), element(found)));
+  nest.Add(context.Store(1, FlatPosition(context.output_type(1), target), found));
+  nest.Close();
+}
+
+}  // namespace tvmvm::ir

@@ -1,0 +1,63 @@
+// What the kernels of topk share: which of them runs, and the numbers that elements are compared by.
+#pragma once
+
+#include "compiler/graph/core/procedural/loop_access.h"
+
+namespace tvmvm::ir {
+
+Dim TopKCount(const Node& node);
+
+// Numbers that have the order of the elements: the first ones wanted have the smallest.
+class SortKey {
+ public:
+  SortKey(DType element, bool wants_largest);
+
+  DType type() const { return type_; }  // unsigned
+  int bits() const { return DTypeBits(type_); }
+  tensor::Expr Of(const tensor::Expr& element) const;
+
+  // The same as signed numbers, which vectors compare in one step.
+  DType signed_type() const { return bits() == 64 ? DType::kI64 : DType::kI32; }
+  tensor::Expr SignedOf(const tensor::Expr& element) const;
+  tensor::Expr Least() const;  // of the signed ones
+  tensor::Expr Most() const;
+
+ private:
+  tensor::Expr SignBit() const;
+  tensor::Expr Ones() const;
+
+  DType type_, computed_;
+  bool wants_largest_;
+};
+
+// Which kernel runs: those whose condition is not 0; where none is, the one for any number of elements.
+struct TopKPlan {
+  TopKPlan(const Type& type, const Node& node);
+
+  AxisSplit split;
+  Dim count;      // elements of each row in order
+  Dim is_beside;  // many rows side by side, a lane each; count is a constant
+  Dim is_short;   // the elements in order are few enough to make room for each one more
+};
+
+// Rows that a grid point takes side by side, at every level: lanes of 64 bytes.
+inline int64_t RowsBeside(const SortKey& key) { return 512 / key.bits(); }
+inline constexpr int64_t kMostInOrder = 64;  // elements, where is_short
+
+tensor::StmtPtr TopKBesideLoops(LoopContext& context, const TopKPlan& plan);  // topk_beside.cc
+tensor::StmtPtr TopKShortLoops(LoopContext& context, const TopKPlan& plan);   // topk_short.cc
+
+// The positions of the elements in order of one row, as the two kernels above find them: in `found` at
+// first + n * step. An element with the greatest key is never taken; places that are left hold -1, and get
+// the first such elements here. Then stores the row's results. `key_at` and `position` count along the row.
+struct FoundRow {
+  uint32_t found;
+  DType type;
+  tensor::Expr first;
+  int64_t step;
+  tensor::Expr outer, column;
+};
+void StoreFound(LoopContext& context, tensor::Nest& nest, const TopKPlan& plan, const SortKey& key,
+                const FoundRow& row);
+
+}  // namespace tvmvm::ir

@@ -1,0 +1,56 @@
+import numpy as np
+
+from case_maker import case, constant, integers, random
+
+
+def selections():
+    """Few and many elements in order, of few and many rows, along any axis; and windows put back together."""
+    def different(*dims, dtype=np.float32):
+        count = int(np.prod(dims))
+        return (random.permutation(count) - count // 2).astype(dtype).reshape(dims)
+
+    def top(name, x, k, axis=-1, largest=1, given=None):
+        k = np.array([k], np.int64)
+        return case(f"top_{name}", "TopK", [x, constant(k)], {"axis": axis, "largest": largest}, 2, domain="", opset=24, given=given)
+
+    for rows, size in ((1, 9), (3, 70), (4, 5), (17, 33), (35, 16)):
+        for k in (1, 3, 5, 16, 17, 40, 65):
+            if k <= size:
+                yield top(f"{rows}_{size}_{k}", different(rows, size), k, largest=k % 2)
+    for dims, axis, k in (((3, 40, 21), 1, 4), ((3, 40, 3), 1, 4), ((50, 5), 0, 7), ((2, 33, 18), 1, 20), ((19, 2, 70), 1, 2)):
+        yield top("axis_" + "_".join(map(str, dims)), different(*dims), k, axis)
+    for dtype in (np.float64, np.int64, np.int32):
+        for k in (2, 6, 30):
+            yield top(f"{np.dtype(dtype).name}_{k}", different(9, 37, dtype=dtype) * (dtype(1) if k < 6 else dtype(3)), k, largest=k % 4 // 2)
+    # Numbers that are equal, and those beyond all others: NumPy's stable sorting keeps equal ones in order.
+    for name, x in (("equal", integers(0, 3, 21, 50, dtype=np.float32)), ("infinite", np.full((9, 20), -np.inf, np.float32)),
+                    ("least", np.full((5, 70), -2**31, np.int32)), ("i8", integers(-128, 128, 6, 70, dtype=np.int8)),
+                    ("u8", integers(0, 256, 3, 70, dtype=np.uint8)), ("f16", integers(-40, 40, 7, 45, dtype=np.float16)),
+                    ("i64", integers(-2**62, 2**62, 11, 41) * np.array([0, 1, 2] * 13 + [1, 2]))):
+        if name in ("infinite", "least"):
+            x[:, 3::7] = np.arange(x[:, 3::7].shape[1])
+        for k, largest in ((4, 1), (4, 0), (19, 1)):
+            keys = -x.astype(object) if largest else x.astype(object)
+            order = np.argsort(keys, axis=-1, kind="stable")[:, :k].astype(np.int64)
+            yield top(f"{name}_{k}_{largest}", x, k, largest=largest, given=[np.take_along_axis(x, order, -1), order])
+
+    folds = [
+        ("plain", (1, 2), (5, 6), (3, 2), {}),
+        ("wide", (2, 1), (9, 40), (3, 3), {"pads": [1] * 4}),
+        ("steps", (1, 2), (9, 37), (3, 5), {"strides": [2, 2], "pads": [1, 2, 1, 0]}),
+        ("gaps", (1, 2), (11, 13), (2, 2), {"strides": [3, 4]}),
+        ("patches", (2, 1), (8, 12), (4, 3), {"strides": [4, 3]}),
+        ("spread", (1, 2), (11, 29), (3, 2), {"dilations": [2, 3]}),
+        ("both", (1, 2), (15, 31), (3, 4), {"dilations": [3, 2], "strides": [2, 3], "pads": [1, 0, 2, 1]}),
+        ("shared", (1, 1), (15, 31), (3, 4), {"dilations": [2, 6], "strides": [4, 4], "pads": [1, 2, 2, 3]}),
+        ("row", (2, 3), (45,), (7,), {"pads": [3, 3], "strides": [2]}),
+        ("solid", (1, 2), (4, 5, 6), (2, 2, 3), {"strides": [1, 2, 1], "pads": [0, 1, 1, 0, 0, 1]}),
+    ]
+    for name, (batch, channels), image, block, attributes in folds:
+        axes = len(image)
+        pads, strides = attributes.get("pads", [0] * 2 * axes), attributes.get("strides", [1] * axes)
+        dilations = attributes.get("dilations", [1] * axes)
+        places = [(image[i] + pads[i] + pads[i + axes] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(axes)]
+        x = integers(-9, 10, batch, channels * int(np.prod(block)), int(np.prod(places)), dtype=np.float32)
+        sizes = [constant(np.array(image, np.int64)), constant(np.array(block, np.int64))]
+        yield case(f"fold_{name}", "Col2Im", [x, *sizes], attributes, domain="", opset=18)
