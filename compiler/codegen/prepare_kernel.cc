@@ -77,8 +77,8 @@ class Unroller {
 
 }  // namespace
 
-tensor::LoopKernel PrepareKernel(const tensor::LoopKernel& kernel) {
-  return tensor::ExpandMath(tensor::Vectorize(BindDims(tensor::GuardLoads(kernel))));
+tensor::LoopKernel PrepareKernel(const tensor::LoopKernel& kernel, tensor::MathTarget target) {
+  return tensor::ExpandMath(tensor::Vectorize(BindDims(tensor::GuardLoads(kernel))), target);
 }
 
 tensor::LoopKernel UnrollLoops(const tensor::LoopKernel& kernel) {

@@ -7,7 +7,7 @@ namespace tvmvm::codegen {
 
 // Loads are safe to execute always, kVectorized loops are gone, math functions are arithmetic, and dims are
 // variables that are bound at the start.
-tensor::LoopKernel PrepareKernel(const tensor::LoopKernel& kernel);
+tensor::LoopKernel PrepareKernel(const tensor::LoopKernel& kernel, tensor::MathTarget target = {});
 
 // Writes out kUnrolled loops, with the variable's value in place, so that expressions fold. For printers
 // whose compilers see constants best when they are written down.

@@ -28,13 +28,13 @@ bool HasF32Form(ExprOp op) {
   }
 }
 
-Expr ApproximateUnary(ExprOp op, const Expr& x) {
+Expr ApproximateUnary(ExprOp op, const Expr& x, MathTarget target) {
   using namespace approximate;  // NOLINT: its functions carry the operations' names
   switch (op) {
     case ExprOp::kExp:
-      return Exp(x);
+      return Exp(x, target);
     case ExprOp::kExp2:
-      return Exp2(x);
+      return Exp2(x, target);
     case ExprOp::kExpm1:
       return Expm1(x);
     case ExprOp::kLog:
@@ -42,11 +42,11 @@ Expr ApproximateUnary(ExprOp op, const Expr& x) {
     case ExprOp::kLog1p:
       return Log1p(x);
     case ExprOp::kTanh:
-      return Tanh(x);
+      return Tanh(x, target);
     case ExprOp::kSigmoid:
-      return Sigmoid(x);
+      return Sigmoid(x, target);
     case ExprOp::kErf:
-      return Erf(x);
+      return Erf(x, target);
     case ExprOp::kSin:
       return Sin(x);
     case ExprOp::kCos:
@@ -60,9 +60,9 @@ Expr ApproximateUnary(ExprOp op, const Expr& x) {
     case ExprOp::kAtan:
       return Atan(x);
     case ExprOp::kSinh:
-      return Sinh(x);
+      return Sinh(x, target);
     case ExprOp::kCosh:
-      return Cosh(x);
+      return Cosh(x, target);
     case ExprOp::kAsinh:
       return Asinh(x);
     case ExprOp::kAcosh:
@@ -75,20 +75,20 @@ Expr ApproximateUnary(ExprOp op, const Expr& x) {
 }
 
 // The function in a wider type, rounded once.
-Expr InType(DType wider, const Expr& e) {
+Expr InType(DType wider, const Expr& e, MathTarget target) {
   std::vector<Expr> operands;
   for (const Expr& operand : e->operands) operands.push_back(Cast(wider, operand));
   Expr wide = operands.size() == 2 ? Binary(e.op(), operands[0], operands[1]) : Unary(e.op(), operands[0]);
-  return Cast(e.dtype(), ExpandNode(wide));
+  return Cast(e.dtype(), ExpandNode(wide, target));
 }
 
-Expr ExpandBinary(const Expr& e) {
+Expr ExpandBinary(const Expr& e, MathTarget target) {
   const Expr &x = e->operands[0], &y = e->operands[1];
   switch (e.op()) {
     case ExprOp::kPow:
-      return e.dtype() == DType::kF64 ? approximate::Pow(x, y) : InType(DType::kF64, e);
+      return e.dtype() == DType::kF64 ? approximate::Pow(x, y, target) : InType(DType::kF64, e, target);
     case ExprOp::kAtan2:
-      return e.dtype() == DType::kF64 ? approximate::Atan2(x, y) : InType(DType::kF64, e);
+      return e.dtype() == DType::kF64 ? approximate::Atan2(x, y) : InType(DType::kF64, e, target);
     case ExprOp::kRemainder:
       return approximate::FloatRemainder(x, y);
     default:
@@ -98,21 +98,21 @@ Expr ExpandBinary(const Expr& e) {
 
 }  // namespace
 
-Expr ExpandNode(const Expr& e) {
+Expr ExpandNode(const Expr& e, MathTarget target) {
   if (e.op() == ExprOp::kCast) return approximate::ExpandCast(e);
   DType dtype = e.dtype();
   if (e.op() == ExprOp::kPow && IsInteger(dtype))
     return approximate::PowInteger(e->operands[0], e->operands[1]);
   bool is_remainder = e.op() == ExprOp::kRemainder || e.op() == ExprOp::kFloorMod;
   if (!IsFloat(dtype) || !(IsApproximated(e.op()) || is_remainder)) return e;
-  if (IsShortFloat(dtype)) return InType(DType::kF32, e);
-  if (e->operands.size() == 2) return ExpandBinary(e);
-  if (dtype == DType::kF32 && !HasF32Form(e.op())) return InType(DType::kF64, e);
-  return ApproximateUnary(e.op(), e->operands[0]);
+  if (IsShortFloat(dtype)) return InType(DType::kF32, e, target);
+  if (e->operands.size() == 2) return ExpandBinary(e, target);
+  if (dtype == DType::kF32 && !HasF32Form(e.op())) return InType(DType::kF64, e, target);
+  return ApproximateUnary(e.op(), e->operands[0], target);
 }
 
-Expr ExpandMath(const Expr& e) {
-  Rewriter expand(ExpandNode);
+Expr ExpandMath(const Expr& e, MathTarget target) {
+  Rewriter expand([&](const Expr& node) { return ExpandNode(node, target); });
   return expand(e);
 }
 

@@ -9,11 +9,16 @@
 
 namespace tvmvm::tensor {
 
-// One node whose operands are expanded already: gives the same value in operations that every CPU target has.
+// What a target has beyond the operations that every CPU target has.
+struct MathTarget {
+  bool has_scale = false;  // kScale, and the one of two numbers that is smaller without its sign, in f32 and f64
+};
+
+// One node whose operands are expanded already: gives the same value in operations that the target has.
 // Other nodes come back as they are.
-Expr ExpandNode(const Expr& e);
+Expr ExpandNode(const Expr& e, MathTarget target);
 
 // All nodes of a graph.
-Expr ExpandMath(const Expr& e);
+Expr ExpandMath(const Expr& e, MathTarget target);
 
 }  // namespace tvmvm::tensor

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "compiler/expr/approximate.h"
 #include "compiler/expr/expr.h"
 
 namespace tvmvm::tensor::approximate {
@@ -59,14 +60,14 @@ inline Expr IsNegative(const Expr& x) {  // by the sign bit, -0 included
 
 // f32 and f64. Errors: exp, exp2, expm1, log, log1p, sigmoid, erf <= 2 ulp, tanh <= 3 ulp (f32: see the
 // tests).
-Expr Exp(const Expr& x);
-Expr Exp2(const Expr& x);
+Expr Exp(const Expr& x, MathTarget target);
+Expr Exp2(const Expr& x, MathTarget target);
 Expr Expm1(const Expr& x);
 Expr Log(const Expr& x);
 Expr Log1p(const Expr& x);
-Expr Tanh(const Expr& x);
-Expr Sigmoid(const Expr& x);
-Expr Erf(const Expr& x);
+Expr Tanh(const Expr& x, MathTarget target);
+Expr Sigmoid(const Expr& x, MathTarget target);
+Expr Erf(const Expr& x, MathTarget target);
 // f32 and f64, by reduction modulo pi/2 in f64: accurate to |x| <= 2^40; beyond that the angle is
 // meaningless.
 Expr Sin(const Expr& x);
@@ -77,12 +78,12 @@ Expr Asin(const Expr& x);
 Expr Acos(const Expr& x);
 Expr Atan(const Expr& x);
 Expr Atan2(const Expr& y, const Expr& x);
-Expr Sinh(const Expr& x);
-Expr Cosh(const Expr& x);
+Expr Sinh(const Expr& x, MathTarget target);
+Expr Cosh(const Expr& x, MathTarget target);
 Expr Asinh(const Expr& x);
 Expr Acosh(const Expr& x);
 Expr Atanh(const Expr& x);
-Expr Pow(const Expr& x, const Expr& y);
+Expr Pow(const Expr& x, const Expr& y, MathTarget target);
 
 // Conversions, integer powers and remainders that have no instruction: see expand_conversions.cc.
 Expr ExpandCast(const Expr& cast);

@@ -54,6 +54,64 @@ Expr ExpOfSum(Expr x, const Expr& tail) {
   return ScaleTwice(ExpPolynomial(r), reduction);
 }
 
+// `r` or `limit`, whichever is nearer to 0; `limit` for NaN.
+Expr Bounded(const Expr& r, double limit) {
+  Expr c = Number(r, limit);
+  return Select(LessEqual(Abs(r), c), r, c);
+}
+
+// `scale` x, rounded to an integer by the addition.
+Expr Rounded(const Expr& x, double scale) {
+  Expr magic = Number(x, IsDouble(x) ? 0x1.8p52 : 0x1.8p23);
+  return Fma(x, Number(x, scale), magic) - magic;
+}
+
+// x = n ln2 + r, |r| <= ln2 / 2: exp x = p(r) 2^n, where a target has kScale, which underflows gradually and
+// overflows by itself. Far beyond, where r means nothing and may be NaN, its bound keeps p(r) a positive
+// number, so that n, which infinities and NaN reach, decides.
+Expr ScaledExp(const Expr& x, const Expr& tail) {
+  bool is_double = IsDouble(x);
+  Expr n = Rounded(x, 0x1.71547652b82fep+0);  // 1 / ln2
+  Expr r = Fma(n, Number(x, is_double ? -0x1.62e42fefa39efp-1 : -0x1.62e43p-1), x);
+  r = Fma(n, Number(x, is_double ? -0x1.abc9e3b39803fp-56 : 0x1.05c610ca86c39p-29), r);
+  if (tail.valid()) r = r + tail;
+  r = Bounded(r, 0.36);
+  Expr p = is_double
+               ? Polynomial(r, {1, 1, 0.5000000000000011, 0.1666666666666641, 0.041666666666529725,
+                                0.008333333333494944, 0.001388888894376051, 0.0001984126950585396,
+                                2.480149294911596e-05, 2.755758672964528e-06, 2.7630306427652947e-07,
+                                2.5000042771495888e-08})
+               : Polynomial(r, {1, 1, 0.49999994, 0.166665167, 0.0416681021, 0.00836919248, 0.0013838812});
+  return Scale(p, n);
+}
+
+Expr ScaledExp2(const Expr& x) {
+  Expr n = Rounded(x, 1.0);
+  Expr r = Bounded(x - n, 0.51);
+  Expr p = IsDouble(x) ? Polynomial(r, {1, 0.6931471805599457, 0.24022650695910097, 0.055504108664790296,
+                                        0.009618129107606933, 0.0013333558153457183, 0.0001540353044168771,
+                                        1.5252727374587623e-05, 1.321544260480519e-06, 1.018064982637895e-07,
+                                        7.072584533348699e-09, 4.0780605042374384e-10})
+                       : Polynomial(r, {1, 0.693147242, 0.240226552, 0.0555027276, 0.00961706508,
+                                        0.00134177192, 0.000158246243});
+  return Scale(p, n);
+}
+
+Expr EvenExp2(const Expr& argument) {
+  bool is_double = IsDouble(argument);
+  Expr x = AtLeast(AtMost(argument, is_double ? 1025.0 : 129.0), is_double ? -1080.0 : -152.0);
+  EvenReduction reduction = ReduceEven(x, 0.5);
+  Expr r = Fma(reduction.m, Number(x, -2.0), x);
+  Expr p = is_double ? Polynomial(r, {1, 0.6931471805599453, 0.24022650695910072, 0.05550410866482154,
+                                      0.009618129107628475, 0.0013333558146434476, 0.00015403530393384222,
+                                      1.525273380044119e-05, 1.3215486788577673e-06, 1.017808704280544e-07,
+                                      7.054912068282689e-09, 4.445386770952559e-10, 2.567778002870827e-11,
+                                      1.3801536629803963e-12, 6.826381028029354e-14})
+                     : Polynomial(r, {1, 0.693147182, 0.240226507, 0.0555041358, 0.00961813051, 0.00133322761,
+                                      0.00015402642, 1.54575227e-05, 1.33572939e-06});
+  return ScaleTwice(p, reduction);
+}
+
 // (e^r - 1 - r) / r^2 for |r| <= ln2 / 2
 Expr Expm1Tail(const Expr& r) {
   if (!IsDouble(r))
@@ -79,28 +137,31 @@ Expm1Parts Expm1Reduce(const Expr& x) {
   return {Fma(r * r, Expm1Tail(r), r), PowerOfTwo(shifted)};
 }
 
+// 1 - e^-x for 0 <= x <= 40, with few operations: 2^n q + (1 - 2^n), q = 1 - e^-r. What reducing x by a
+// single constant loses is far below the result wherever n is not 0.
+Expr OneMinusExp(const Expr& x) {
+  bool is_double = IsDouble(x);
+  Expr magic = Number(x, is_double ? 0x1.8p52 + 1023 : 0x1.8p23 + 127), one = Number(x, 1.0);
+  Expr shifted = Fma(x, Number(x, -0x1.71547652b82fep+0), magic);
+  Expr r = Fma(shifted - magic, Number(x, 0x1.62e42fefa39efp-1), x);
+  Expr tail = is_double
+                  ? Negate(Expm1Tail(Negate(r)))
+                  : Polynomial(r, {-0.5, 0.16666576275, -0.041666373625, 0.008363205, -0.001394116553125});
+  Expr power = PowerOfTwo(shifted);
+  return Fma(power, Fma(r * r, tail, r), one - power);
+}
+
 Expr SelectSign(const Expr& magnitude, const Expr& x) { return WithSignOf(magnitude, x); }
 
 }  // namespace
 
-Expr ExpOfLongSum(const Expr& x, const Expr& tail) { return ExpOfSum(x, tail); }
-
-Expr Exp(const Expr& x) { return ExpOfSum(x, {}); }
-
-Expr Exp2(const Expr& argument) {
-  bool is_double = IsDouble(argument);
-  Expr x = AtLeast(AtMost(argument, is_double ? 1025.0 : 129.0), is_double ? -1080.0 : -152.0);
-  EvenReduction reduction = ReduceEven(x, 0.5);
-  Expr r = Fma(reduction.m, Number(x, -2.0), x);
-  Expr p = is_double ? Polynomial(r, {1, 0.6931471805599453, 0.24022650695910072, 0.05550410866482154,
-                                      0.009618129107628475, 0.0013333558146434476, 0.00015403530393384222,
-                                      1.525273380044119e-05, 1.3215486788577673e-06, 1.017808704280544e-07,
-                                      7.054912068282689e-09, 4.445386770952559e-10, 2.567778002870827e-11,
-                                      1.3801536629803963e-12, 6.826381028029354e-14})
-                     : Polynomial(r, {1, 0.693147182, 0.240226507, 0.0555041358, 0.00961813051, 0.00133322761,
-                                      0.00015402642, 1.54575227e-05, 1.33572939e-06});
-  return ScaleTwice(p, reduction);
+Expr ExpOfLongSum(const Expr& x, const Expr& tail, MathTarget target) {
+  return target.has_scale ? ScaledExp(x, tail) : ExpOfSum(x, tail);
 }
+
+Expr Exp(const Expr& x, MathTarget target) { return ExpOfLongSum(x, {}, target); }
+
+Expr Exp2(const Expr& x, MathTarget target) { return target.has_scale ? ScaledExp2(x) : EvenExp2(x); }
 
 // 2^n (e^r - 1) + (2^n - 1)
 Expr Expm1(const Expr& argument) {
@@ -113,7 +174,11 @@ Expr Expm1(const Expr& argument) {
 }
 
 // With t = e^(-2|x|) - 1: tanh|x| = -t / (t + 2).
-Expr Tanh(const Expr& x) {
+Expr Tanh(const Expr& x, MathTarget target) {
+  if (target.has_scale) {  // elsewhere results stay as they were
+    Expr t = OneMinusExp(AtMost(Number(x, 2.0) * Abs(x), IsDouble(x) ? 40.0 : 20.0));
+    return WithSignOf(t / (Number(x, 2.0) - t), x);
+  }
   Expr doubled = AtLeast(Number(x, -2.0) * Abs(x), IsDouble(x) ? -44.0 : -20.0);
   Expm1Parts parts = Expm1Reduce(doubled);
   Expr half_t = Fma(parts.q, parts.half, parts.half - Number(x, 0.5));
@@ -122,13 +187,22 @@ Expr Tanh(const Expr& x) {
 }
 
 // With z = e^-|x|: 1 / (1 + z), or z / (1 + z) on the left; nothing overflows.
-Expr Sigmoid(const Expr& x) {
-  Expr z = Exp(Negate(Abs(x)));
+Expr Sigmoid(const Expr& x, MathTarget target) {
+  Expr z = Exp(Negate(Abs(x)), target);
   Expr one = Number(x, 1.0);
   return Select(Less(x, Number(x, 0.0)), z, one) / (one + z);
 }
 
-Expr Erf(const Expr& x) {
+// f32: 1 - e^-p, p = -log(1 - erf) by a polynomial, right beside 0, too.
+Expr ShortErf(const Expr& x) {
+  Expr t = AtMost(Abs(x), 4.0);
+  Expr rest = Polynomial(t, {0.128379166, 0.636619389, 0.102777831, -0.0191530641, -0.000160395852,
+                             0.00166702655, -0.000632835785, 0.000117640804, -9.25619224e-06});
+  return WithSignOf(OneMinusExp(Fma(t, rest, t)), x);
+}
+
+Expr Erf(const Expr& x, MathTarget target) {
+  if (target.has_scale && !IsDouble(x)) return ShortErf(x);
   Expr magnitude = Abs(x), square = x * x;
   Expr small, large;
   double border = 0;
@@ -148,7 +222,7 @@ Expr Erf(const Expr& x) {
                     4.355558686575482e-05, 0.00017435947400205157, 2.7527175557227246e-05,
                     -2.7562209161129353e-05, -1.3998283772784976e-05, 1.3058577122278017e-06,
                     4.011749647325067e-06, 1.272567661840228e-06, -1.1352571477273627e-06});
-    large = Fma(Negate(Exp(Negate(t * t))), q, Number(x, 1.0));
+    large = Fma(Negate(Exp(Negate(t * t), target)), q, Number(x, 1.0));
   } else {
     border = 0.92;
     Expr p = Polynomial(
@@ -157,23 +231,23 @@ Expr Erf(const Expr& x) {
     Expr log_erfc = Polynomial(AtMost(magnitude, 4.0),
                                {0.000318539649, -1.13023102, -0.631823897, -0.110087164, 0.0264276378,
                                 -0.00476262579, 0.000597585749, -4.61638592e-05, 1.64306368e-06});
-    large = Number(x, 1.0) - Exp(log_erfc);
+    large = Number(x, 1.0) - Exp(log_erfc, target);
   }
   return WithSignOf(Select(Less(magnitude, Number(x, border)), small, Abs(large)), x);
 }
 
-Expr Sinh(const Expr& x) {
+Expr Sinh(const Expr& x, MathTarget target) {
   Expr magnitude = Abs(x), one = Number(x, 1.0), half = Number(x, 0.5);
   Expr t = Expm1(magnitude);
   Expr small = half * (t + t / (t + one));
-  Expr root = Exp(magnitude * half);  // e^(|x|/2): its square overflows only where the result does
+  Expr root = Exp(magnitude * half, target);  // e^(|x|/2): its square overflows only where the result does
   Expr large = (half * root) * root;
   return WithSignOf(Select(Less(magnitude, Number(x, 40.0)), small, large), x);
 }
 
-Expr Cosh(const Expr& x) {
+Expr Cosh(const Expr& x, MathTarget target) {
   Expr half = Number(x, 0.5);
-  Expr root = Exp(Abs(x) * half);
+  Expr root = Exp(Abs(x) * half, target);
   return Fma(half * root, root, half / (root * root));
 }
 

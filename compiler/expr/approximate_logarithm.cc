@@ -132,7 +132,7 @@ Expr Atanh(const Expr& x) {
   return FlipSign(result, x);
 }
 
-Expr Pow(const Expr& x, const Expr& y) {
+Expr Pow(const Expr& x, const Expr& y, MathTarget target) {
   Expr zero = Number(x, 0.0), one = Number(x, 1.0), infinity = Number(x, kInfinity);
   Expr t = Abs(x);
   LongLog log = LogLong(t);
@@ -142,7 +142,7 @@ Expr Pow(const Expr& x, const Expr& y) {
   Expr product = y * high;
   Expr tail = Fma(y, high, Negate(product)) + y * low;
   tail = Select(Less(Abs(product), Number(x, 1000.0)), tail, zero);
-  Expr magnitude = ExpOfLongSum(product, tail);
+  Expr magnitude = ExpOfLongSum(product, tail, target);
 
   Expr half_y = y * Number(x, 0.5);
   Expr is_integer = Equal(Unary(ExprOp::kTruncate, y), y);

@@ -240,6 +240,15 @@ Expr DotBytes(Expr a, Expr b, Expr c) {
               {WidenTo(a, lanes), WidenTo(b, lanes), WidenTo(c, lanes)});
 }
 
+Expr Scale(Expr a, Expr b) {
+  assert(a.dtype() == b.dtype() && IsFloat(a.dtype()));
+  int lanes = std::max(a.lanes(), b.lanes());
+  DType dtype = a.dtype();
+  if (IsConstant(a) && IsConstant(b))
+    return FromScalar(dtype, EvaluateScale(dtype, ScalarOf(a), ScalarOf(b)));
+  return Make(ExprOp::kScale, dtype, lanes, {WidenTo(a, lanes), WidenTo(b, lanes)});
+}
+
 Expr Cast(DType to, Expr a, bool saturate) {
   DType from = a.dtype();
   if (from == to) return a;

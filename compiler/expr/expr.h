@@ -96,6 +96,8 @@ enum class ExprOp : uint8_t {
   kReduceOr,  // all lanes to one
   // tensor expressions only
   kReduce,  // reduction over axes, see Reduction
+  // loop IR for CPUs that have it, after math functions are expanded
+  kScale,  // a * 2^b: f32 or f64, b without a fraction or infinite; rounds once, also to denormal numbers
 };
 
 using VariableId = uint32_t;
@@ -172,6 +174,7 @@ Expr Binary(ExprOp op, Expr a, Expr b);
 Expr Select(Expr condition, Expr then, Expr otherwise);
 Expr Fma(Expr a, Expr b, Expr c);
 Expr DotBytes(Expr a, Expr b, Expr c);
+Expr Scale(Expr a, Expr b);
 Expr Cast(DType to, Expr a, bool saturate = true);  // bool from number: != 0
 Expr Bitcast(DType to, Expr a);
 Expr Ramp(Expr base, Expr step, int lanes);

@@ -126,6 +126,8 @@ const char* CallNameOf(ExprOp op) {
       return "fma";
     case ExprOp::kDotBytes:
       return "dot_bytes";
+    case ExprOp::kScale:
+      return "scale";
     case ExprOp::kReduceAdd:
       return "lanes.add";
     case ExprOp::kReduceMul:

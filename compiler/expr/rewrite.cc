@@ -50,6 +50,8 @@ Expr WithOperands(const Expr& a, std::vector<Expr> operands) {
       return Fma(operands[0], operands[1], operands[2]);
     case ExprOp::kDotBytes:
       return DotBytes(operands[0], operands[1], operands[2]);
+    case ExprOp::kScale:
+      return Scale(operands[0], operands[1]);
     case ExprOp::kRamp:
       return Ramp(operands[0], operands[1], a.lanes());
     case ExprOp::kBroadcast:

@@ -460,6 +460,12 @@ Scalar EvaluateDotBytes(Scalar a, Scalar b, Scalar c) {
   return {.integer = WrapInteger(DType::kI32, sum)};
 }
 
+Scalar EvaluateScale(DType dtype, Scalar a, Scalar b) {
+  if (!std::isfinite(b.number)) return {.number = a.number * std::exp2(b.number)};  // 0, infinity and NaN
+  return {.number =
+              RoundFloat(dtype, std::ldexp(a.number, static_cast<int>(std::clamp(b.number, -4e3, 4e3))))};
+}
+
 bool IsApproximated(ExprOp op) {
   switch (op) {
     case ExprOp::kPow:

@@ -35,6 +35,7 @@ Scalar EvaluateUnary(ExprOp op, DType dtype, Scalar a);
 Scalar EvaluateBinary(ExprOp op, DType dtype, Scalar a, Scalar b);
 Scalar EvaluateFma(DType dtype, Scalar a, Scalar b, Scalar c);
 Scalar EvaluateDotBytes(Scalar a, Scalar b, Scalar c);
+Scalar EvaluateScale(DType dtype, Scalar a, Scalar b);
 
 // True for functions that generated code approximates (exp, sin, pow, ...): these are never folded, so that a
 // constant operand gives the same bits as a variable one.

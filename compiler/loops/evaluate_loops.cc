@@ -404,6 +404,8 @@ class Evaluator {
         return EvaluateFma(dtype, operands[0][i], operands[1][i], operands[2][i]);
       case ExprOp::kDotBytes:
         return EvaluateDotBytes(operands[0][i], operands[1][i], operands[2][i]);
+      case ExprOp::kScale:
+        return EvaluateScale(dtype, operands[0][i], operands[1][i]);
       case ExprOp::kRamp: {
         Scalar offset =
             EvaluateBinary(ExprOp::kMul, dtype, operands[1][0], {.integer = static_cast<int64_t>(i)});

@@ -4,9 +4,9 @@
 
 namespace tvmvm::tensor {
 
-LoopKernel ExpandMath(const LoopKernel& kernel) {
+LoopKernel ExpandMath(const LoopKernel& kernel, MathTarget target) {
   LoopKernel result = kernel;
-  result.body = MapExpressions(kernel.body, [](const Expr& e) { return ExpandMath(e); });
+  result.body = MapExpressions(kernel.body, [&](const Expr& e) { return ExpandMath(e, target); });
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/dim/dim.h"
+#include "compiler/expr/approximate.h"
 #include "compiler/expr/expr.h"
 #include "tvm-vm/program.h"
 
@@ -200,6 +201,6 @@ LoopKernel LowerGroupReduce(const LoopKernel& kernel, bool by_subgroups = false)
 LoopKernel SerializeWorkGroup(const LoopKernel& kernel);
 // Rewrites math functions that the target has no instruction for into arithmetic
 // (compiler/expr/approximate.h).
-LoopKernel ExpandMath(const LoopKernel& kernel);
+LoopKernel ExpandMath(const LoopKernel& kernel, MathTarget target);
 
 }  // namespace tvmvm::tensor

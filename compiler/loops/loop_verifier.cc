@@ -291,6 +291,10 @@ class Verifier {
             e->operands[2].dtype() != DType::kI32)
           return DefectIn(e, "multiplies bytes of other types than u32, summed in i32");
         return Lanes(e);
+      case ExprOp::kScale:
+        if (e.dtype() != DType::kF32 && e.dtype() != DType::kF64)
+          return DefectIn(e, "scales another type than f32 and f64");
+        return Arithmetic(e);
       default:
         return Arithmetic(e);
     }

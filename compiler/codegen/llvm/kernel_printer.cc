@@ -18,13 +18,13 @@ using tensor::StmtKind;
 using tensor::StmtPtr;
 
 KernelPrinter::KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol,
-                             std::vector<ir::Dim> scalars, ByteDots byte_dots)
+                             std::vector<ir::Dim> scalars, CpuForms forms)
     : module_(module),
       context_(module.getContext()),
       builder_(module.getContext()),
       kernel_(kernel),
       symbol_(std::move(symbol)),
-      byte_dots_(byte_dots),
+      forms_(forms),
       dims_(std::move(scalars)) {}
 
 Status KernelPrinter::Print() {

@@ -32,12 +32,18 @@ struct ByteDots {
   int vector_bits = 0;  // widest vector that has the form; others are portable
 };
 
+// What operations become that CPU targets have instructions of their own for.
+struct CpuForms {
+  ByteDots byte_dots;
+  tensor::MathTarget math;
+};
+
 class KernelPrinter {
  public:
   // `kernel` has no kVectorized loops and no functions that ExpandMath replaces.
   // `scalars`: what a launch passes, in order.
   KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol,
-                std::vector<ir::Dim> scalars, ByteDots byte_dots);
+                std::vector<ir::Dim> scalars, CpuForms forms);
   // Errors: kUnsupported or kInternal naming the kernel.
   Status Print();
 
@@ -86,6 +92,11 @@ class KernelPrinter {
   Value* EmitWholeDivision(ExprOp op, DType dtype, Value* a, Value* b);  // lane by lane
   Value* EmitVectorDivision(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitFloatDivision(ExprOp op, DType dtype, Value* a, Value* b);
+
+  // print_scale.cc
+  Value* EmitScale(const Expr& e);
+  Value* EmitSmallerMagnitude(const Expr& e);  // null where `e` is something else
+  Value* ByVectors(Value* a, Value* b, const std::function<Value*(Value*, Value*)>& of_vector);
 
   // print_conversion.cc
   Value* EmitCast(const Expr& e);
@@ -136,7 +147,7 @@ class KernelPrinter {
       builder_;  // folds constants only: loop variables are phis without their second value while printing
   const tensor::LoopKernel& kernel_;
   std::string symbol_;
-  ByteDots byte_dots_;
+  CpuForms forms_;
   Status status_;
 
   std::vector<ir::Dim> dims_;  // LaunchScalars()

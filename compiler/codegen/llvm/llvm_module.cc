@@ -4,6 +4,7 @@
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
@@ -23,13 +24,20 @@ ByteDots ByteDotsOf(const CpuDescription& cpu, const llvm::TargetMachine* machin
   return {cpu.has_vnni ? ByteDots::Form::kVnni : ByteDots::Form::kPairs, cpu.vector_bits};
 }
 
-Status PrintKernel(llvm::Module& module, const KernelSource& source, ByteDots byte_dots) {
+CpuForms FormsOf(const CpuDescription& cpu, const llvm::TargetMachine* machine) {
+  CpuForms forms{ByteDotsOf(cpu, machine), {}};
+  if (machine != nullptr && machine->getTargetTriple().isX86())
+    forms.math.has_scale = machine->getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512dq,+avx512vl");
+  return forms;
+}
+
+Status PrintKernel(llvm::Module& module, const KernelSource& source, const CpuForms& forms) {
   TVMVM_CHECK_OK(tensor::VerifyLoops(*source.kernel));
-  tensor::LoopKernel prepared = PrepareKernel(*source.kernel);
+  tensor::LoopKernel prepared = PrepareKernel(*source.kernel, forms.math);
   TVMVM_CHECK_OK(tensor::VerifyLoops(prepared));
   std::vector<ir::Dim> scalars =
       source.scalars.empty() ? tensor::LaunchScalars(*source.kernel) : source.scalars;
-  return KernelPrinter(module, prepared, source.symbol, std::move(scalars), byte_dots).Print();
+  return KernelPrinter(module, prepared, source.symbol, std::move(scalars), forms).Print();
 }
 
 }  // namespace
@@ -41,8 +49,8 @@ Expected<std::unique_ptr<llvm::Module>> MakeModule(llvm::LLVMContext& context,
   module->setTargetTriple(cpu.triple);
   if (machine) module->setDataLayout(machine->createDataLayout());
   module->setPICLevel(llvm::PICLevel::BigPIC);
-  ByteDots byte_dots = ByteDotsOf(cpu, machine);
-  for (const KernelSource& source : kernels) TVMVM_CHECK_OK(PrintKernel(*module, source, byte_dots));
+  CpuForms forms = FormsOf(cpu, machine);
+  for (const KernelSource& source : kernels) TVMVM_CHECK_OK(PrintKernel(*module, source, forms));
   for (llvm::Function& function : *module)
     if (!function.isDeclaration()) function.addFnAttr("no-builtins");
   std::string defect;

@@ -49,6 +49,7 @@ llvm::Value* KernelPrinter::EmitUncached(const Expr& e) {
     case ExprOp::kBroadcast:
       return Splat(Emit(e->operands[0]), e.lanes());
     case ExprOp::kSelect: {
+      if (Value* smaller = EmitSmallerMagnitude(e)) return smaller;
       Value* condition = Emit(e->operands[0]);
       Value* then = Emit(e->operands[1]);
       return builder_.CreateSelect(condition, then, Emit(e->operands[2]));
@@ -59,6 +60,8 @@ llvm::Value* KernelPrinter::EmitUncached(const Expr& e) {
     }
     case ExprOp::kDotBytes:
       return EmitDotBytes(e);
+    case ExprOp::kScale:
+      return EmitScale(e);
     case ExprOp::kEqual:
     case ExprOp::kNotEqual:
     case ExprOp::kLess:
@@ -326,14 +329,14 @@ llvm::Value* KernelPrinter::EmitLaneReduction(const Expr& e) {
 llvm::Value* KernelPrinter::EmitDotBytes(const Expr& e) {
   Value *a = Emit(e->operands[0]), *b = Emit(e->operands[1]), *sum = Emit(e->operands[2]);
   int bits = 32 * e.lanes();
-  bool fits = (bits == 128 || bits == 256 || bits == 512) && bits <= byte_dots_.vector_bits;
-  if (fits && byte_dots_.form == ByteDots::Form::kVnni) {
+  bool fits = (bits == 128 || bits == 256 || bits == 512) && bits <= forms_.byte_dots.vector_bits;
+  if (fits && forms_.byte_dots.form == ByteDots::Form::kVnni) {
     llvm::Intrinsic::ID id = bits == 512   ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
                              : bits == 256 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
                                            : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
     return builder_.CreateIntrinsic(id, {}, {sum, a, b});
   }
-  if (fits && byte_dots_.form == ByteDots::Form::kPairs) {
+  if (fits && forms_.byte_dots.form == ByteDots::Form::kPairs) {
     llvm::Intrinsic::ID id = bits == 512   ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
                              : bits == 256 ? llvm::Intrinsic::x86_avx2_pmadd_wd
                                            : llvm::Intrinsic::x86_sse2_pmadd_wd;

@@ -114,8 +114,19 @@ std::vector<T> Inputs(const Case& c, size_t count) {
                    20.0,
                    0.92,
                    0.9999999,
-                   1.0000001})
-    for (double sign : {1.0, -1.0}) inputs.push_back(static_cast<T>(sign * v));
+                   1.0000001,
+                   88.73,
+                   87.4,
+                   103.3,
+                   104.0,
+                   127.9,
+                   149.5,
+                   708.5,
+                   744.9,
+                   1e9,
+                   1e30})
+    for (double sign : {1.0, -1.0})
+      if (v <= c.high) inputs.push_back(static_cast<T>(sign * v));
   for (T v :
        {inf, std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::denorm_min(),
         std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), std::numeric_limits<T>::epsilon()}) {
@@ -236,6 +247,27 @@ TEST_P(EveryFunction, F64WithinStatedError) { Check<double>(GetParam(), DType::k
 
 INSTANTIATE_TEST_SUITE_P(All, EveryFunction, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
+
+// Evenly through the bit patterns of all numbers that are neither tiny nor beyond overflow.
+TEST(Functions, ExponentialsHoldTheirErrorAllOver) {
+  for (const Case& c : kCases) {
+    if (c.op != ExprOp::kExp && c.op != ExprOp::kExp2 && c.op != ExprOp::kSigmoid) continue;
+    std::vector<float> inputs;
+    for (uint32_t bits = 0x30000000; bits < 0x43400000; bits += 997)
+      for (uint32_t sign : {0u, 0x80000000u}) inputs.push_back(std::bit_cast<float>(bits | sign));
+    while (inputs.size() % kLanes) inputs.push_back(0);
+    std::vector<float> outputs(inputs.size());
+    LoopKernel kernel = UnaryKernel(c.op, DType::kF32);
+    const CpuLevel level = LevelsHere().back();
+    const int64_t points = static_cast<int64_t>(inputs.size()) / kLanes;
+    ASSERT_EQ(CompiledKernel(kernel, level)
+                  .Run({inputs.data(), outputs.data()}, [&](const ir::SymbolId&) { return points; }),
+              0);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      ASSERT_LE(UlpDistance<float>(outputs[i], c.reference(static_cast<long double>(inputs[i]))), c.limit_f32)
+          << c.name << " at " << inputs[i];
+  }
+}
 
 }  // namespace
 }  // namespace tvmvm::codegen

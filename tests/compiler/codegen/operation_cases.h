@@ -218,6 +218,17 @@ inline void CompareDotProductsOfBytes(std::span<const KernelRunner> runners) {
   compare.Run({1, 3, 4, 8, 16});
 }
 
+inline void CompareScales(std::span<const KernelRunner> runners, DType t) {
+  Comparison compare(runners, {t, t});
+  compare.Add("scale", t, [](const auto& in) { return Scale(in[0], Unary(ExprOp::kRound, in[1])); });
+  // What may be one instruction: the number that is nearer to 0.
+  compare.Add("bound", t, [&](const auto& in) {
+    Expr limit = Constant(t, 2.5);
+    return Select(LessEqual(Unary(ExprOp::kAbs, in[0]), limit), in[0], limit);
+  });
+  compare.Run({1, 2, 3, 4, 8, 16, 24, 32});
+}
+
 constexpr std::pair<const char*, ExprOp> kDivisions[] = {{"div", ExprOp::kDiv},
                                                          {"floordiv", ExprOp::kFloorDiv},
                                                          {"floormod", ExprOp::kFloorMod},

@@ -34,6 +34,14 @@ INSTANTIATE_TEST_SUITE_P(All, ArithmeticIn, testing::ValuesIn(kArithmetic), Name
 
 TEST(DotProductsOfBytes, AgreeWithTheEvaluator) { CompareDotProductsOfBytes(CpuRunners()); }
 
+TEST(Scales, AgreeWithTheEvaluator) {
+  std::vector<KernelRunner> runners = CpuRunners();
+  std::erase_if(runners, [](const KernelRunner& runner) {
+    return runner.name == CpuLevelName(CpuLevel::kX86_64_V3);  // math functions ask it for none
+  });
+  for (DType dtype : {DType::kF32, DType::kF64}) CompareScales(runners, dtype);
+}
+
 class CastFrom : public testing::TestWithParam<DType> {};
 TEST_P(CastFrom, EveryTypeAgreesWithTheEvaluator) { CompareCasts(CpuRunners(), GetParam()); }
 INSTANTIATE_TEST_SUITE_P(All, CastFrom, testing::ValuesIn(kStored), NameOf);

@@ -101,9 +101,12 @@ void Softplus(OnnxContext& c) {
   a.Out(SoftplusOf(a, a.x));
 }
 
+// x tanh(softplus x), which is x w / (w + 2), w = u (u + 2), u = e^x; from x = 20 on the quotient is 1.
 void Mish(OnnxContext& c) {
   Activation a(c);
-  a.Out(a.b.Mul(a.x, a.Unary(ExprOp::kTanh, SoftplusOf(a, a.x))));
+  ValueId u = a.Unary(ExprOp::kExp, a.b.Min(a.x, a.K(20)));
+  ValueId w = a.b.Mul(u, a.b.Add(u, a.K(2)));
+  a.Out(a.b.Mul(a.x, a.b.Div(w, a.b.Add(w, a.K(2)))));
 }
 
 void Softsign(OnnxContext& c) {
