@@ -25,6 +25,7 @@ using ir::Dims;
 
 constexpr int64_t kBlockElements = 8192;  // of a grid point, where an element costs a few operations
 constexpr int kMostChoices = 2;
+constexpr int kNarrowest = 8;        // lanes
 constexpr int64_t kTileBlock = 128;  // of each of the two axes of tiles
 constexpr int64_t kLeastInnerBlock =
     64;  // the least part of a row that a grid point takes: full vectors at every level
@@ -319,6 +320,9 @@ class PullKernel {
     if (inner_is_vector_ && width > 1) {
       if (has_inner_reduction_) loop(WholeSteps(nest_, {from, end}, 4 * width), width, 4);
       loop(WholeSteps(nest_, {from, end}, width), width, 1);
+      // Vectors of short types hold many elements: what is left may be several narrower ones.
+      for (int narrow = width / 2; narrow >= kNarrowest && !SuitsMasks(piece.roots, inner); narrow /= 2)
+        loop(WholeSteps(nest_, {from, end}, narrow), narrow, 1);
     }
     if (!inner_is_vector_ || width == 1 || !SuitsMasks(piece.roots, inner)) return loop(end, 1, 1);
     if (Same(from, end)) return;
