@@ -35,6 +35,8 @@ struct ConvolutionShape {
 };
 
 ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node);
+// Sums of a few products of bytes are integers that f32 holds exactly.
+bool SumsOfBytesAreExact(const ConvolutionShape& shape, DType data, DType weights);
 
 // The weights as panels of codes, where they are constants that the group decodes.
 std::optional<CodedPanels> CodedWeights(const GroupView& group, ir::NodeId anchor);

@@ -84,6 +84,12 @@ OperandAxes ConvolutionShape::WeightAxes(int64_t first) const {
   return axes;
 }
 
+bool SumsOfBytesAreExact(const ConvolutionShape& shape, DType data, DType weights) {
+  constexpr int64_t kMaxTaps = (int64_t{1} << 24) / (255 * 255);
+  auto is_byte = [](DType t) { return t == DType::kI8 || t == DType::kU8; };
+  return is_byte(data) && is_byte(weights) && shape.taps().constant().value_or(INT64_MAX) <= kMaxTaps;
+}
+
 bool TakesConvolution(const GroupView& group) {
   ir::NodeId anchor = FindAnchor(group, ir::OpKind::kConvolution);
   if (!anchor.valid()) return false;

@@ -16,13 +16,6 @@ namespace {
 constexpr int64_t kMaxUnrolledTaps = 16;
 constexpr int kTilePixels = 4;
 
-// Sums of a few products of bytes are integers that f32 holds exactly.
-bool SumsOfBytesAreExact(const ConvolutionShape& shape, DType data, DType weights) {
-  constexpr int64_t kMaxTaps = (int64_t{1} << 24) / (255 * 255);
-  auto is_byte = [](DType t) { return t == DType::kI8 || t == DType::kU8; };
-  return is_byte(data) && is_byte(weights) && shape.taps().constant().value_or(INT64_MAX) <= kMaxTaps;
-}
-
 class DepthwiseKernel {
  public:
   DepthwiseKernel(const GroupView& group, ir::NodeId anchor, const std::set<int>& wanted, LoopKernel* kernel)

@@ -51,6 +51,7 @@ class PlanarDepthwiseKernel {
         reader_(group, wanted, kernel) {
     accumulator_ = ProductAccumulator(group.type(node_.inputs[0]).dtype, group.type(node_.inputs[1]).dtype,
                                       group.type(node_.outputs[0]).dtype);
+    if (!IsFloat(accumulator_)) accumulator_ = DType::kF32;  // sums of bytes that it holds exactly
     last_ = runs_.axes() - 1;
     has_rows_ = runs_.axes() > 1;
     outer_axes_ = has_rows_ ? last_ - 1 : 0;
@@ -350,8 +351,11 @@ bool TakesPlanarDepthwise(const GroupView& group, ir::NodeId anchor) {
   if (InputOf(group, node.inputs[1]) < 0) return false;
   DType accumulator = ProductAccumulator(group.type(node.inputs[0]).dtype, group.type(node.inputs[1]).dtype,
                                          group.type(node.outputs[0]).dtype);
-  return IsFloat(accumulator) && std::all_of(shape.kernel.begin(), shape.kernel.end(),
-                                             [](const ir::Dim& taps) { return taps.is_constant(); });
+  const bool is_exact =
+      SumsOfBytesAreExact(shape, group.type(node.inputs[0]).dtype, group.type(node.inputs[1]).dtype);
+  return (IsFloat(accumulator) || is_exact) &&
+         std::all_of(shape.kernel.begin(), shape.kernel.end(),
+                     [](const ir::Dim& taps) { return taps.is_constant(); });
 }
 
 Expected<GroupProgram> SchedulePlanarDepthwise(const GroupView& group, ir::NodeId anchor) {

@@ -43,6 +43,7 @@ class ConvolutionKernel {
   Expected<GroupProgram> Schedule() {
     GroupProgram program;
     PackWeights(&program);
+    if (!packed_ && !coded_) TVMVM_CHECK_OK(AddPacking(&program));
     ir::Dim is_planar = 0;
     if (packed_ && !of_bytes_ && !shape_.channels_last) is_planar = FillsVectors(ir::Product(shape_.output));
     if (!is_planar.IsConstant(0))
@@ -76,6 +77,50 @@ class ConvolutionKernel {
     });
   }
 
+  // A call that packs weights which no one knows before, once for all grid points.
+  Status AddPacking(GroupProgram* program) {
+    const ir::Dim panels = PackedPanels(shape_.outputs);
+    program->workspaces.push_back({accumulator_, shape_.groups * panels * depth_ * kPanelColumns});
+    auto build = [&](const std::set<int>& wanted, LoopKernel* kernel,
+                     std::vector<KernelArgument>* arguments) -> Expected<std::set<int>> {
+      kernel->name = "pack";
+      InputReader reader(group_, wanted, kernel);
+      const uint32_t target = kernel->AddArgument("panels", accumulator_, Access::kWrite);
+      if (arguments != nullptr) {
+        *arguments = reader.arguments();
+        arguments->push_back({ArgumentKind::kWorkspace, 0});
+      }
+      Nest nest(kernel);
+      Expr panel = Variable(nest.Grid(0, "panel", panels));
+      nest.Grid(1, "unused", 1);
+      Expr number = Variable(nest.Grid(2, "group", shape_.groups));
+      PanelGather gather = GatherOfWeights(reader, kernel, number);
+      gather.first = panel * IntConstant(kPanelColumns);
+      gather.panels = 1;
+      gather.target = target;
+      gather.base = nest.Let("to", (number * DimValue(panels) + panel) * DimValue(depth_ * kPanelColumns));
+      GatherPanels(nest, gather);
+      kernel->flops = shape_.groups * shape_.outputs * depth_;
+      kernel->body = nest.Finish();
+      return reader.touched();
+    };
+    return AddCall(1, build, program);
+  }
+
+  // The weights of a group; where they go is for the caller to say.
+  PanelGather GatherOfWeights(InputReader& reader, LoopKernel* kernel, const Expr& group_number) const {
+    PanelGather gather{.depth = depth_, .columns = shape_.outputs};
+    gather.element = [this, &reader, kernel, group_number](const Expr& k, const Expr& column) {
+      std::vector<Expr> index{group_number * DimValue(shape_.outputs) + column,
+                              FloorMod(k, DimValue(shape_.channels))};
+      for (const Expr& tap : Unflatten(FloorDiv(k, DimValue(shape_.channels)), shape_.kernel))
+        index.push_back(tap);
+      auto leaf = [&](ir::ValueId value, std::span<const Expr> at) { return reader(value, at); };
+      return Cast(accumulator_, group_.Expand(node_.inputs[1], index, leaf, kernel));
+    };
+    return gather;
+  }
+
   Expected<std::set<int>> BuildKernel(const std::set<int>& wanted, LoopKernel* kernel,
                                       std::vector<KernelArgument>* arguments) {
     kernel->name = "conv";
@@ -86,6 +131,9 @@ class ConvolutionKernel {
       DType dtype = of_bytes_ ? DType::kU32 : group_.type(node_.inputs[1]).dtype;
       panels = kernel->AddArgument("panels", dtype, Access::kRead);
       list.push_back({ArgumentKind::kPacked, 0});
+    } else if (!coded_) {
+      panels = kernel->AddArgument("panels", accumulator_, Access::kRead);
+      list.push_back({ArgumentKind::kWorkspace, 0});
     }
     CodedBuffers codes;
     if (coded_) codes = AddCodedArguments(coded_->layout(), kernel, &list);
@@ -112,7 +160,7 @@ class ConvolutionKernel {
                      target);
       };
     } else {
-      SetRight(panels, reader, group_number, &product);
+      SetRight(panels, group_number, &product);
     }
     auto results = ProductResults::Find(group_, anchor_);
     if (!results) return MakeError(Code::kInternal, "a convolution whose results cannot be placed");
@@ -262,30 +310,13 @@ class ConvolutionKernel {
     });
   }
 
-  void SetRight(uint32_t panels, InputReader& reader, Expr& group_number, MatrixProduct* product) {
+  void SetRight(uint32_t panels, Expr& group_number, MatrixProduct* product) {
     RightOperand& right = product->right;
-    if (packed_) {
-      right.form = RightForm::kPanels;
-      right.buffer = panels;
-      right.dtype = of_bytes_ ? DType::kU32 : group_.type(node_.inputs[1]).dtype;
-      right.base = [&group_number, elements = product->packed_elements()](Nest&) {
-        return group_number * DimValue(elements);
-      };
-      return;
-    }
-    right.form = RightForm::kGathered;
-    right.gather = [this, &reader, &group_number](Nest& nest, const Expr& first, int count, uint32_t target) {
-      PanelGather gather{
-          .depth = depth_, .columns = shape_.outputs, .first = first, .panels = count, .target = target};
-      gather.element = [&](const Expr& k, const Expr& column) {
-        std::vector<Expr> index{group_number * DimValue(shape_.outputs) + column,
-                                FloorMod(k, DimValue(shape_.channels))};
-        for (const Expr& tap : Unflatten(FloorDiv(k, DimValue(shape_.channels)), shape_.kernel))
-          index.push_back(tap);
-        auto leaf = [&](ir::ValueId value, std::span<const Expr> at) { return reader(value, at); };
-        return Cast(accumulator_, group_.Expand(node_.inputs[1], index, leaf, nest.kernel()));
-      };
-      GatherPanels(nest, gather);
+    right.form = RightForm::kPanels;
+    right.buffer = panels;
+    right.dtype = of_bytes_ ? DType::kU32 : packed_ ? group_.type(node_.inputs[1]).dtype : accumulator_;
+    right.base = [&group_number, elements = product->packed_elements()](Nest&) {
+      return group_number * DimValue(elements);
     };
   }
 

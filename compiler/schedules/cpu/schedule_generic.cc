@@ -26,6 +26,7 @@ using ir::Dims;
 
 constexpr int64_t kBlockElements = 8192;  // of a grid point, where an element costs a few operations
 constexpr int kMostChoices = 2;
+constexpr int kNarrowest = 8;        // lanes
 // Results that are written past the caches: those of kernels that move more. A third level of cache of
 // 32 MiB holds less beside what else is in it.
 constexpr int64_t kStreamedBytes = 24 << 20;
@@ -349,6 +350,9 @@ class PullKernel {
     if (inner_is_vector_ && width > 1) {
       if (has_inner_reduction_) loop(WholeSteps(nest_, {from, end}, 4 * width), width, 4);
       loop(WholeSteps(nest_, {from, end}, width), width, 1);
+      // Vectors of short types hold many elements: what is left may be several narrower ones.
+      for (int narrow = width / 2; narrow >= kNarrowest && !SuitsMasks(piece.roots, inner); narrow /= 2)
+        loop(WholeSteps(nest_, {from, end}, narrow), narrow, 1);
     }
     if (!inner_is_vector_ || width == 1 || !SuitsMasks(piece.roots, inner)) return loop(end, 1, 1);
     if (Same(from, end)) return;
