@@ -51,6 +51,11 @@ if(TVMVM_COMPILER)
   find_package(LLVM 19.1 REQUIRED CONFIG)
   find_package(LLD REQUIRED CONFIG PATHS /usr/lib/llvm-19)
   find_package(ZLIB REQUIRED)
+  set(TVMVM_LLVM LLVM lldELF lldCommon)
+  if(TVMVM_STATIC_LLVM)  # lld's targets name libLLVM.so: its archives alone are taken
+    llvm_map_components_to_libnames(TVMVM_LLVM X86 AArch64 OrcJIT Passes LTO Option Object BitReader BitWriter)
+    list(PREPEND TVMVM_LLVM $<TARGET_FILE:lldELF> $<TARGET_FILE:lldCommon>)
+  endif()
   # Optional: GLSL -> SPIR-V, without which there are no kernels for Vulkan.
   find_package(glslang CONFIG QUIET)
   set(TVMVM_HAS_GLSLANG 0)
