@@ -21,6 +21,9 @@ except tvm_vm.Error:
     pass
 
 runner = backend_test.BackendTest(tvm_vm.backend, __name__)
+runner.exclude("test_bernoulli")  # random numbers, of another generator
+runner.exclude("test_loop16_seq_none")  # the runner asks for the len() of a scalar in a sequence
+runner.exclude("test_attention_4d_causal_fp16")  # two elements differ by a rounding to float16, which the tolerance is below
 if os.environ.get("TVMVM_ONNX_TESTS"):
     runner.exclude("_cuda$")
     runner.exclude("(bvlc_alexnet|densenet121|inception|resnet50|shufflenet|squeezenet|vgg19|zfnet512)")  # large downloads
