@@ -1,0 +1,148 @@
+// The compiler, opened when it is first needed.
+#include <dlfcn.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler_library.h"
+#include "errors.h"
+#include "programs.h"
+#include "tvm-vm/compiler.h"
+#include "tvm-vm/version.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tvmvm::python {
+namespace {
+
+const Compiler* g_compiler = nullptr;  // set and read by who holds the interpreter's lock
+
+// The library stays open until the process ends.
+const Compiler& OpenCompiler(const std::string& path) {
+  if (g_compiler) return *g_compiler;
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    Raise({Code::kNotFound, std::string("the compiler is not installed (") + dlerror() +
+                                "): pip install tvm-vm[compiler]; programs that are compiled run without it"});
+  const auto entry = reinterpret_cast<decltype(&tvmvm_compiler)>(dlsym(library, "tvmvm_compiler"));
+  const auto version =
+      reinterpret_cast<decltype(&tvmvm_compiler_version)>(dlsym(library, "tvmvm_compiler_version"));
+  if (!entry || !version) Raise({Code::kUnsupported, path + " is not the compiler's library"});
+  if (version() / 1000 != TVMVM_VERSION / 1000)
+    Raise({Code::kUnsupported, path + " is version " + VersionText(version()) + " of the compiler, this is version " +
+                                   VersionText(TVMVM_VERSION) + ": they do not go together"});
+  g_compiler = entry();
+  return *g_compiler;
+}
+
+// Takes an option by its name in Python, where it is given.
+template <class T>
+void Take(nb::dict& given, const char* name, T& option) {
+  nb::object value = given.attr("pop")(name, nb::none());
+  if (!value.is_none()) option = nb::cast<T>(value);
+}
+
+WeightStorage WeightStorageOf(const std::string& name) {
+  if (name == "as given") return WeightStorage::kAsGiven;
+  if (name == "int8") return WeightStorage::kInt8;
+  if (name == "int4") return WeightStorage::kInt4;
+  RaiseInvalid("weights='" + name + "': there are 'int8' and 'int4'");
+}
+
+Precision PrecisionOf(const std::string& name) {
+  if (name == "fp32") return Precision::kF32;
+  if (name == "fp16") return Precision::kF16;
+  RaiseInvalid("precision='" + name + "': there are 'fp32' and 'fp16'");
+}
+
+CompileOptions OptionsOf(nb::dict given) {
+  CompileOptions options;
+  std::string weights = "as given", precision = "fp32";
+  std::map<std::string, std::pair<int64_t, int64_t>> dims;
+  nb::object progress = given.attr("pop")("progress", nb::none());
+  Take(given, "devices", options.devices);
+  Take(given, "strict", options.strict);
+  Take(given, "prefer_gpu", options.prefer_gpu);
+  Take(given, "targets", options.targets);
+  Take(given, "bitcode", options.bitcode);
+  Take(given, "keep_all_values", options.keep_all_values);
+  Take(given, "distinct_dims", options.distinct_dims);
+  Take(given, "strict_onnx", options.strict_onnx);
+  Take(given, "threads", options.threads);
+  Take(given, "model_name", options.model_name);
+  Take(given, "weights", weights);
+  Take(given, "precision", precision);
+  Take(given, "dims", dims);
+  options.weights = WeightStorageOf(weights);
+  options.precision = PrecisionOf(precision);
+  for (const auto& [name, bound] : dims) options.dims[name] = {bound.first, bound.second};
+  if (!progress.is_none())
+    options.progress = [call = progress.ptr()](const std::string& stage, double fraction) {
+      nb::gil_scoped_acquire lock;
+      try {
+        nb::borrow<nb::callable>(call)(stage, fraction);
+      } catch (nb::python_error& error) {
+        error.discard_as_unraisable("tvm_vm.compile: progress");
+      }
+    };
+  return options;
+}
+
+// The program, the warnings, and what became of the weights.
+nb::tuple ResultOf(CompileResult result) {
+  nb::list weights;
+  for (const WeightReport& weight : result.weights) {
+    nb::dict row;
+    row["node"] = weight.node;
+    row["name"] = weight.name;
+    row["dims"] = weight.dims;
+    row["bits"] = weight.bits;
+    row["bytes_before"] = weight.bytes_before;
+    row["bytes"] = weight.bytes;
+    row["relative_error"] = weight.relative_error;
+    row["largest_error"] = weight.largest_error;
+    weights.append(row);
+  }
+  return nb::make_tuple(ProgramPointer{std::move(result.program)}, result.warnings, weights);
+}
+
+nb::tuple CompileFile(const std::string& library, const std::string& path, nb::dict given) {
+  const Compiler& compiler = OpenCompiler(library);
+  const CompileOptions options = OptionsOf(given);
+  nb::gil_scoped_release unlocked;
+  Expected<CompileResult> result = compiler.CompileFile(path, options);
+  nb::gil_scoped_acquire lock;
+  return ResultOf(OrRaise(std::move(result)));
+}
+
+nb::tuple CompileBytes(const std::string& library, nb::handle model, nb::dict given) {
+  const Compiler& compiler = OpenCompiler(library);
+  const CompileOptions options = OptionsOf(given);
+  Py_buffer view;
+  if (PyObject_GetBuffer(model.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  Expected<CompileResult> result = [&] {
+    nb::gil_scoped_release unlocked;
+    return compiler.CompileBytes({static_cast<const std::byte*>(view.buf), static_cast<size_t>(view.len)}, options);
+  }();
+  PyBuffer_Release(&view);
+  return ResultOf(OrRaise(std::move(result)));
+}
+
+}  // namespace
+
+const Compiler* OpenedCompiler() { return g_compiler; }
+
+void AddCompiler(nb::module_& module) {
+  module.def("compile_file", &CompileFile, "library"_a, "path"_a, "options"_a);
+  module.def("compile_bytes", &CompileBytes, "library"_a, "model"_a, "options"_a);
+  module.def("open_compiler", [](const std::string& library) { OpenCompiler(library); });
+}
+
+}  // namespace tvmvm::python

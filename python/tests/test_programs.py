@@ -1,0 +1,147 @@
+"""Programs: compiled, saved, loaded, and what is wrong with others."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import tvm_vm
+
+
+def test_signature_and_metadata(add):
+    x = add.inputs[0]
+    assert (x.name, x.kind, x.dtype, x.dims) == ("x", "tensor", "float32", ("n",))
+    assert [parameter.name for parameter in add.outputs] == ["z"]
+    assert add.metadata["producer"].startswith("tvm-vm ") and add.metadata["kernels"] == 1
+    assert repr(add) == "tvm_vm.Program((x: float32[n], y: float32[n]) -> (z: float32[n]))"
+
+
+def test_round_trips(np, add, tmp_path):
+    path = tmp_path / "add.vmexe"
+    add.save(path)
+    x = np.ones(2, "f4")
+    for program in (
+        tvm_vm.load(path),
+        tvm_vm.load(str(path)),
+        tvm_vm.load(path.read_bytes()),
+        tvm_vm.load(bytearray(add.to_bytes())),
+        pickle.loads(pickle.dumps(add)),
+    ):
+        assert program.inputs == add.inputs
+        assert tvm_vm.Vm(program)(x, x).tolist() == [2, 2]
+    assert tvm_vm.Vm(path)(x, x).tolist() == [2, 2]
+
+
+def test_models_of_every_kind(np, models, tmp_path):
+    model = models.add()
+    path = tmp_path / "add.onnx"
+    path.write_bytes(model.SerializeToString())
+    x = np.ones(2, "f4")
+    for kind in (path, str(path), path.read_bytes(), memoryview(path.read_bytes()), model):
+        assert tvm_vm.Vm(tvm_vm.compile(kind))(x, x).tolist() == [2, 2]
+    with pytest.raises(TypeError):
+        tvm_vm.compile(5)
+
+
+def test_options(np, models):
+    fixed = tvm_vm.compile(models.add(), dims={"n": 3})
+    assert fixed.inputs[0].dims == (3,)
+    stages = []
+    tvm_vm.compile(models.add(), dims={"n": (1, 8)}, targets=["x86-64-v3"], threads=1, progress=lambda s, f: stages.append(f))
+    assert stages and all(0 <= fraction <= 1 for fraction in stages)
+    for wrong in ({"weights": "int3"}, {"precision": "fp8"}, {"dims": {"m": 3}}, {"device": "tpu"}, {"targets": ["z80"]}):
+        with pytest.raises(tvm_vm.InvalidArgument):
+            tvm_vm.compile(models.add(), **wrong)
+    with pytest.raises(TypeError):
+        tvm_vm.compile(models.add(), no_such_option=1)
+
+
+def test_models_that_do_not_compile(models, tmp_path):
+    with pytest.raises(tvm_vm.Unsupported, match="NoSuchOperator") as caught:
+        tvm_vm.compile(models.unsupported())
+    assert caught.value.code == "unsupported" and isinstance(caught.value, NotImplementedError)
+    with pytest.raises(tvm_vm.InvalidArgument):
+        tvm_vm.compile(b"this is no model")
+    with pytest.raises(FileNotFoundError) as caught:
+        tvm_vm.compile(tmp_path / "nothing.onnx")
+    assert isinstance(caught.value, tvm_vm.NotFound) and caught.value.code == "not_found"
+
+
+def test_files_that_are_no_programs(add, tmp_path):
+    with pytest.raises(tvm_vm.NotFound):
+        tvm_vm.load(tmp_path / "nothing.vmexe")
+    whole = add.to_bytes()
+    for bad in (b"", b"abc", whole[: len(whole) // 2], b"X" * len(whole), whole[:100] + b"\xff" * 8 + whole[108:]):
+        with pytest.raises(tvm_vm.InvalidProgram):
+            tvm_vm.load(bad)
+    with pytest.raises(TypeError):
+        tvm_vm.load(5)
+    with pytest.raises(tvm_vm.Error):
+        add.save(tmp_path / "no_such_folder" / "x.vmexe")
+
+
+def test_errors_have_codes_and_relatives():
+    relatives = {
+        tvm_vm.InvalidArgument: ValueError,
+        tvm_vm.InvalidProgram: ValueError,
+        tvm_vm.NotFound: FileNotFoundError,
+        tvm_vm.Unsupported: NotImplementedError,
+        tvm_vm.OutOfMemory: MemoryError,
+        tvm_vm.DeadlineExceeded: TimeoutError,
+        tvm_vm.Cancelled: Exception,
+        tvm_vm.DeviceLost: RuntimeError,
+        tvm_vm.Internal: RuntimeError,
+    }
+    from tvm_vm.errors import BY_CODE
+
+    assert set(BY_CODE.values()) == set(relatives)
+    for kind, relative in relatives.items():
+        assert issubclass(kind, tvm_vm.Error) and issubclass(kind, relative)
+        assert str(kind("what")) == "what" and BY_CODE[kind.code] is kind
+
+
+def test_native_code_can_be_refused(add):
+    with pytest.raises(tvm_vm.Error):
+        tvm_vm.Vm(add, allow_native=False)
+
+
+def test_types_are_declared():
+    import ast
+
+    folder = os.path.dirname(tvm_vm.__file__)
+    assert os.path.exists(os.path.join(folder, "py.typed"))
+    with open(os.path.join(folder, "_core.pyi")) as file:
+        tree = ast.parse(file.read())
+    declared = {node.name: node for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    for name, member in vars(tvm_vm._core).items():
+        if name.startswith("__"):
+            continue
+        assert name in declared, name
+        if isinstance(member, type):
+            inside = {node.name for node in declared[name].body if isinstance(node, ast.FunctionDef)}
+            assert {m for m in vars(member) if not m.startswith("__")} <= inside, name
+
+
+def test_command():
+    shown = subprocess.run([sys.executable, "-m", "tvm_vm", "--version"], capture_output=True, text=True)
+    assert shown.returncode == 0 and tvm_vm.__version__ in shown.stdout + shown.stderr
+
+
+def test_without_the_compiler(add, tmp_path):
+    """A program runs where there is no compiler, and compile says what to install."""
+    path = tmp_path / "add.vmexe"
+    add.save(path)
+    code = f"""
+import tvm_vm, tvm_vm.compilation
+tvm_vm.compilation.library = lambda: "libtvm-vm-compiler.so.none"
+print(tvm_vm.Vm({str(path)!r})(*[tvm_vm.Tensor(memoryview(bytearray(8)).cast("f"))] * 2))
+try:
+    tvm_vm.compile(b"model")
+except tvm_vm.NotFound as error:
+    assert "pip install tvm-vm[compiler]" in str(error), error
+    print("refused")
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "refused" in shown.stdout, shown.stdout + shown.stderr

@@ -1,0 +1,116 @@
+"""Models to programs, by the compiler of the package tvm-vm-compiler."""
+
+import os
+import tempfile
+import warnings
+from typing import Any, Callable, Mapping, Optional, Sequence, Tuple, Union
+
+from . import _core
+from ._core import Program
+
+Dim = Union[int, Tuple[int, int]]
+
+
+class CompileWarning(UserWarning):
+    """What was assumed of a model that breaks ONNX's rules, and what is worth knowing of it."""
+
+
+def device_names(device: Union[str, Sequence[str]]) -> list:
+    """ "vulkan,cpu" and ["vulkan", "cpu"] alike."""
+    return device.split(",") if isinstance(device, str) else list(device)
+
+
+def library() -> str:
+    """Where the compiler is: in this package, which tvm-vm-compiler adds it to, or wherever the loader finds it."""
+    numbers = _core.version().split(".")
+    name = "libtvm-vm-compiler.so." + (f"0.{numbers[1]}" if numbers[0] == "0" else numbers[0])
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", name)
+    return path if os.path.exists(path) else name
+
+
+def compile(
+    model: Any,
+    *,
+    device: Union[str, Sequence[str]] = "cpu",
+    dims: Optional[Mapping[str, Dim]] = None,
+    weights: Optional[str] = None,
+    precision: Optional[str] = None,
+    targets: Optional[Sequence[str]] = None,
+    strict: Optional[bool] = None,
+    prefer_gpu: Optional[bool] = None,
+    bitcode: Optional[bool] = None,
+    keep_all_values: Optional[bool] = None,
+    distinct_dims: Optional[bool] = None,
+    strict_onnx: Optional[bool] = None,
+    threads: Optional[int] = None,
+    model_name: Optional[str] = None,
+    progress: Optional[Callable[[str, float], None]] = None,
+) -> Program:
+    """Compiles an ONNX model: a path, its bytes, an onnx.ModelProto or a torch.onnx.ONNXProgram.
+
+    device: "cpu", "vulkan,cpu", ["opencl", "vulkan", "cpu"]: what the program can run on.
+    dims: of the inputs, by name: {"batch": 1} fixes one, {"length": (1, 512)} bounds one.
+    weights: "int8" or "int4": large weights in so few bits.
+    precision: "fp16": of the GPUs' weights and activations.
+    targets: levels of the CPU, "x86-64-v3", "x86-64-v4" or "host"; without them, those that are common.
+    strict: with a GPU, an error where something would run on the CPU.
+    prefer_gpu: small models run on the GPU, too, though the CPU alone is faster.
+    bitcode: the program also holds LLVM bitcode, for other CPUs.
+    keep_all_values: every value of the model becomes an output.
+    distinct_dims: dimensions of one name may differ in a call.
+    strict_onnx: what else is a CompileWarning is an error.
+    threads: of the compiler; 0: all that the process may use.
+    progress: is called with a stage and its fraction, on the compiling thread.
+
+    Warns with CompileWarning. Raises InvalidArgument, Unsupported (all operators that are not supported, at once),
+    and NotFound where a file or the compiler is not there.
+    """
+    options = {
+        "devices": device_names(device),
+        "dims": {name: (dim, dim) if isinstance(dim, int) else tuple(dim) for name, dim in (dims or {}).items()},
+        "weights": weights,
+        "precision": precision,
+        "targets": None if targets is None else list(targets),
+        "strict": strict,
+        "prefer_gpu": prefer_gpu,
+        "bitcode": bitcode,
+        "keep_all_values": keep_all_values,
+        "distinct_dims": distinct_dims,
+        "strict_onnx": strict_onnx,
+        "threads": threads,
+        "model_name": model_name,
+        "progress": progress,
+    }
+    program, notes, _ = _compile_any(model, options)
+    for note in notes:
+        warnings.warn(note, CompileWarning, stacklevel=2)
+    return program
+
+
+def _compile_any(model: Any, options: dict) -> Any:
+    if isinstance(model, (str, os.PathLike)):
+        return _core.compile_file(library(), os.fspath(model), options)
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return _core.compile_bytes(library(), model, options)
+    if hasattr(model, "SerializeToString"):  # onnx.ModelProto
+        return _compile_proto(model, options)
+    if hasattr(model, "model_proto") and hasattr(model, "save"):  # torch.onnx.ONNXProgram
+        return _compile_saved(lambda path: model.save(path, external_data=True), options)
+    raise TypeError(f"a path, bytes, an onnx.ModelProto or a torch.onnx.ONNXProgram is wanted, not {type(model).__name__}")
+
+
+def _compile_proto(model: Any, options: dict) -> Any:
+    try:
+        serialized = model.SerializeToString()
+    except ValueError:  # protobuf writes no more than 2 GB in one piece
+        import onnx
+
+        return _compile_saved(lambda path: onnx.save(model, path, save_as_external_data=True), options)
+    return _core.compile_bytes(library(), serialized, options)
+
+
+def _compile_saved(save: Callable[[str], None], options: dict) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        save(path)
+        return _core.compile_file(library(), path, options)
