@@ -282,6 +282,14 @@ def graphs():
     yield case("second_product", {"x": np.array([[0.0, 2, 3], [1, 2, 3]])},
                [node("ReduceProd", "x", "p", keepdims=0), node("ReduceProd", "x axes", "q", keepdims=0), node("Mul", "q q", "r"),
                 gradient("x", "r", "dx"), gradient("x", "dx", "dxx")], "dx dxx", {"axes": ints(1)}, atol=1e-4)
+    for name, columns, places, attributes in (("plain", 6, 12, {}), ("steps", 12, 6, {"strides": [2, 1], "pads": [1, 0, 0, 1]}),
+                                              ("spread", 12, 2, {"dilations": [2, 2], "strides": [2, 3], "pads": [1, 0, 1, 0]})):
+        x, block = floats(1, columns, places), ints(columns // 3, 3)
+        if name != "plain":
+            block = ints(2, 3)
+        image = {"plain": ints(5, 5), "steps": ints(4, 4), "spread": ints(4, 6)}[name]
+        yield case(f"fold_{name}", {"x": x}, [node("Col2Im", "x image block", "y", **attributes), node("Mul", "y y", "q"),
+                                              gradient("x", "q", "dx")], "dx", {"image": image, "block": block}, atol=1e-4)
 
 
 if __name__ == "__main__":

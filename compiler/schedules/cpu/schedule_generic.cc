@@ -351,7 +351,8 @@ class PullKernel {
       if (has_inner_reduction_) loop(WholeSteps(nest_, {from, end}, 4 * width), width, 4);
       loop(WholeSteps(nest_, {from, end}, width), width, 1);
       // Vectors of short types hold many elements: what is left may be several narrower ones.
-      for (int narrow = width / 2; narrow >= kNarrowest && !SuitsMasks(piece.roots, inner); narrow /= 2)
+      const bool has_narrow = !has_inner_reduction_ && !SuitsMasks(piece.roots, inner);
+      for (int narrow = width / 2; has_narrow && narrow >= kNarrowest; narrow /= 2)
         loop(WholeSteps(nest_, {from, end}, narrow), narrow, 1);
     }
     if (!inner_is_vector_ || width == 1 || !SuitsMasks(piece.roots, inner)) return loop(end, 1, 1);

@@ -1,6 +1,6 @@
 import numpy as np
 
-from case_maker import case, constant, integers, random
+from case_maker import case, constant, floats, integers, random
 
 
 def selections():
@@ -54,3 +54,55 @@ def selections():
         x = integers(-9, 10, batch, channels * int(np.prod(block)), int(np.prod(places)), dtype=np.float32)
         sizes = [constant(np.array(image, np.int64)), constant(np.array(block, np.int64))]
         yield case(f"fold_{name}", "Col2Im", [x, *sizes], attributes, domain="", opset=18)
+
+    def onnx_case(name, op, inputs, attributes=None, opset=21, **more):
+        return case(name, op, inputs, attributes, domain="", opset=opset, **more)
+
+    for size in (5, 37, 131):
+        x = integers(-4, 5, 6, size, dtype=np.float32)
+        yield onnx_case(f"hardmax_{size}", "Hardmax", [x], {"axis": -1})
+        for dtype in (np.float32, np.int32, np.uint8):
+            for last in (0, 1):
+                for op in ("ArgMax", "ArgMin"):
+                    yield onnx_case(f"{op}_{np.dtype(dtype).name}_{size}_{last}", op, [integers(0, 9, 4, size, dtype=dtype)],
+                                    {"axis": 1, "select_last_index": last})
+
+    # Quotients of numbers that floats hold, and of those that they do not.
+    def signed(high, count, dtype):
+        return integers(1, high, count, dtype=dtype) * random.choice(np.array([-1, 1], dtype), count)
+
+    for dtype, high in ((np.int64, 10**6), (np.int64, 2**51), (np.int64, 2**62), (np.int32, 2**31 - 1), (np.int8, 127)):
+        a, b = signed(high, 75, dtype), signed(min(high, 2**40), 75, dtype)
+        b[:20], a[20:24] = signed(9, 20, dtype), 0
+        for op, attributes in (("Mod", {}), ("Mod", {"fmod": 1}), ("Div", {})):
+            if op == "Div" and dtype == np.int8:
+                continue
+            yield onnx_case(f"{op}_{np.dtype(dtype).name}_{high}_{len(attributes)}", op, [a, b], attributes)
+    for dtype, high in ((np.uint64, 2**62), (np.uint32, 2**32 - 1), (np.uint8, 255)):
+        a, b = integers(0, high, 75, dtype=dtype), integers(1, high, 75, dtype=dtype)
+        b[:30] = integers(1, 9, 30, dtype=dtype)
+        yield onnx_case(f"Mod_{np.dtype(dtype).name}", "Mod", [a, b])
+
+    axis = constant(np.array(1, np.int64))
+    for length in (15, 37, 45):
+        for attributes in ({}, {"onesided": 1}, {"inverse": 1}):
+            parts = 1 if "onesided" in attributes else 2
+            yield onnx_case(f"DFT_{length}_{''.join(attributes)}", "DFT", [floats(2, length, parts), None, axis], attributes,
+                            rtol=1e-4, atol=1e-4)
+
+    for outputs, groups in ((5, 1), (26, 1), (70, 1), (36, 2)):
+        inputs = [floats(1, 6, 5, 9), floats(outputs, 6 // groups, 3, 3, scale=0.3)]
+        yield onnx_case(f"filter_{outputs}_{groups}", "Conv", inputs, {"group": groups, "pads": [1, 0, 1, 2]}, rtol=1e-4, atol=1e-4)
+    for stride in (1, 2):
+        scale = constant(np.float32(0.01))
+        inputs = [integers(0, 256, 1, 5, 7, 41, dtype=np.uint8), constant(np.float32(0.02)), constant(np.uint8(130)),
+                  constant(integers(-127, 128, 5, 1, 3, 3, dtype=np.int8)), scale, constant(np.int8(0)),
+                  constant(np.float32(0.1)), constant(np.uint8(128))]
+        yield onnx_case(f"filter_bytes_{stride}", "QLinearConv", inputs, {"group": 5, "strides": [stride] * 2, "pads": [1] * 4})
+
+    # A window as long as can be is all channels: NumPy.
+    x = floats(2, 6, 3, 4)
+    size, alpha = 2**63 - 1, 1e18
+    sums = (x.astype(np.float64) ** 2).sum(axis=1, keepdims=True)
+    wanted = (x / (2 + np.float64(np.float32(alpha)) / size * sums) ** 0.75).astype(np.float32)
+    yield onnx_case("LRN_endless", "LRN", [x], {"size": size, "alpha": alpha, "bias": 2.0, "beta": 0.75}, given=[wanted])
