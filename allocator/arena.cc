@@ -21,13 +21,13 @@ Expected<Arena::Region> Arena::Push(int64_t bytes) {
   // Nothing in use: one block for all that was ever needed at once.
   if (entries_.empty() && (blocks_.size() != 1 || blocks_[0].bytes < rounded)) {
     FreeBlocks();
-    TVMVM_CHECK_OK(AddBlock(std::max(rounded, high_water_)));
+    TVMVM_CHECK_OK(AddBlockOf(rounded, high_water_));
   }
   while (blocks_[block].bytes - offset < rounded) {
     ++block;
     offset = 0;
     // Deep call stacks grow geometrically, so that the number of blocks stays small.
-    if (block == blocks_.size()) TVMVM_CHECK_OK(AddBlock(std::max(rounded, held_bytes_ / 2)));
+    if (block == blocks_.size()) TVMVM_CHECK_OK(AddBlockOf(rounded, held_bytes_ / 2));
   }
   entries_.push_back({block, offset, rounded, true});
   used_bytes_ += rounded;
@@ -47,6 +47,12 @@ void Arena::Trim() {
   if (!entries_.empty()) return;
   FreeBlocks();
   high_water_ = 0;
+}
+
+// `wished` bytes, or at least those that are needed.
+Status Arena::AddBlockOf(int64_t needed, int64_t wished) {
+  if (wished > needed && AddBlock(wished)) return {};
+  return AddBlock(needed);
 }
 
 Status Arena::AddBlock(int64_t bytes) {

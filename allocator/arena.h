@@ -64,6 +64,7 @@ class Arena {
     bool live = true;
   };
 
+  Status AddBlockOf(int64_t needed, int64_t wished);
   Status AddBlock(int64_t bytes);
   void FreeBlocks();
 

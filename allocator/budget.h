@@ -1,11 +1,13 @@
-// Budget: how many bytes a run may hold at once, how many it holds, and the most it held.
+// Budget: what one run uses at once, and the most it did, over the account of what its Invocation holds.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <memory>
 #include <string_view>
+#include <utility>
 
+#include "allocator/account.h"
 #include "tvm-vm/status.h"
 
 namespace tvmvm {
@@ -13,27 +15,37 @@ namespace tvmvm {
 // Not thread-safe: belongs to one Invocation.
 class Budget {
  public:
-  // 0: no limit.
-  void set_limit(int64_t bytes) { limit_ = bytes > 0 ? bytes : std::numeric_limits<int64_t>::max(); }
+  explicit Budget(std::shared_ptr<MemoryAccount> parent = nullptr) : account_({}, std::move(parent)) {}
 
-  // Takes `bytes` for `purpose` ("arena", "output 'y'"). Errors: kOutOfMemory with what was wanted, held and
-  // allowed.
+  // Of all that is held; 0: no limit.
+  void set_limit(int64_t bytes) { account_.set_limit(bytes); }
+  // What is held without being used, too: blocks of arenas, registers, plans.
+  MemoryAccount& account() { return account_; }
+
+  // Takes `bytes` for `purpose` ("tensor", "output 'y'"), which are held as long as they are used. Errors:
+  // kOutOfMemory with what was wanted, held and allowed.
   Status Reserve(int64_t bytes, std::string_view purpose) {
-    if (bytes > limit_ - live_) [[unlikely]]
-      return Refuse(bytes, purpose);
-    live_ += bytes;
-    peak_ = std::max(peak_, live_);
+    TVMVM_CHECK_OK(account_.Reserve(bytes, purpose));
+    Use(bytes);
     return {};
   }
-  void Release(int64_t bytes) { live_ -= bytes; }
+  void Release(int64_t bytes) {
+    account_.Release(bytes);
+    live_ -= bytes;
+  }
+
+  // The same of a part of what the account has already: a region of an arena.
+  void Use(int64_t bytes) {
+    live_ += bytes;
+    peak_ = std::max(peak_, live_);
+  }
+  void Leave(int64_t bytes) { live_ -= bytes; }
 
   int64_t live_bytes() const { return live_; }
   int64_t peak_bytes() const { return peak_; }
 
  private:
-  Status Refuse(int64_t bytes, std::string_view purpose) const;
-
-  int64_t limit_ = std::numeric_limits<int64_t>::max();
+  MemoryAccount account_;
   int64_t live_ = 0;
   int64_t peak_ = 0;
 };

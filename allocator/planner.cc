@@ -5,28 +5,18 @@
 #include <limits>
 #include <utility>
 
+#include "allocator/plan_exact.h"
+#include "allocator/plan_many.h"
+#include "allocator/plan_values.h"
+
 namespace tvmvm {
 namespace {
 
+using namespace planning;  // NOLINT: its parts
+
 constexpr int64_t kLine = 64;
-constexpr int64_t kMaxBytes = std::numeric_limits<int64_t>::max() / 4;
-
-int64_t AlignUp(int64_t value, int64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
-
-// Saturates, so that absurd sizes give an absurd total (which an allocation refuses) and not a small one.
-int64_t SaturatingAdd(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) return kMaxBytes;
-  return std::min(sum, kMaxBytes);
-}
-
-struct Value {
-  uint32_t index = 0;
-  uint32_t first = 0;
-  uint32_t last = 0;
-  int64_t size = 0;
-  int64_t alignment = 64;
-};
+// Up to so many values each may look through all others.
+constexpr size_t kMostLookedThrough = 1024;
 
 // The positions of the keys, the largest key first; equal ones in their order.
 std::vector<uint32_t> OrderOf(const std::vector<int64_t>& keys) {
@@ -207,11 +197,6 @@ class ManyTogether {
   std::vector<Place> places_;
 };
 
-struct Placement {
-  std::vector<int64_t> offsets;  // by position in the list of values
-  int64_t total_bytes = 0;
-};
-
 // In which orders values are placed, the largest key first. Each order is good where the others are not.
 constexpr int64_t (*kKeys[])(const Value& value) = {
     [](const Value& value) { return value.size; },
@@ -224,58 +209,76 @@ constexpr int64_t (*kKeys[])(const Value& value) = {
     [](const Value& value) { return int64_t{value.last} - value.first; },
 };
 
-template <class Placed>
 class Planner {
  public:
   Planner(const std::vector<Value>& values, const Survey& survey, const std::function<bool()>& cancelled)
-      : values_(values), survey_(survey), cancelled_(cancelled), placed_(values, survey.pairs) {}
+      : values_(values), survey_(survey), watch_(cancelled) {}
 
-  // The first order that reaches the bound ends the search.
+  // The first placement that reaches the bound ends the search.
   Expected<Placement> Plan() {
-    for (auto key : kKeys) {
-      if (!best_.offsets.empty() && survey_.IsBest(best_.total_bytes)) break;
-      Consider(OrderBy(values_, key));
-      if (is_stopped_) break;
-    }
-    if (is_stopped_) return MakeError(Code::kCancelled, "the memory plan was given up");
+    const uint64_t count = values_.size();
+    // Looking through everything costs n^2 / 2, sorting what a value meets some 16 a pair.
+    if (survey_.pairs <= std::min(FewTogether::kMostEarlier, count / 32) * count)
+      PlanByOrders<FewTogether>();
+    else if (count <= kMostLookedThrough)
+      PlanByOrders<ManyTogether>();
+    else
+      PlanMany();
+    if (watch_.is_stopped()) return MakeError(Code::kCancelled, "the memory plan was given up");
+    if (!IsBest() && count <= kMostExactValues)
+      best_ = PlaceExactly(values_, survey_.lower_bound(), std::move(best_));
     return std::move(best_);
   }
 
  private:
-  static constexpr uint64_t kWorkBetweenLooks = 1 << 20;
+  template <class Placed>
+  void PlanByOrders() {
+    Placed placed(values_, survey_.pairs);
+    for (auto key : kKeys) {
+      if (IsBest()) return;
+      Consider(PlaceInOrder(&placed, OrderBy(values_, key)));
+      if (watch_.is_stopped()) return;
+    }
+  }
+
+  void PlanMany() {
+    for (bool backwards : {false, true}) {
+      if (IsBest() || watch_.Look()) return;
+      Consider(PlaceBySweep(values_, backwards, &watch_));
+    }
+    for (auto key : kKeys) {
+      if (IsBest() || watch_.Look()) return;
+      Consider(PlaceOnSkyline(values_, OrderBy(values_, key), &watch_));
+    }
+  }
 
   // Places the values one after another.
-  void Consider(const std::vector<uint32_t>& order) {
+  template <class Placed>
+  Placement PlaceInOrder(Placed* placed, const std::vector<uint32_t>& order) {
     Placement placement;
     placement.offsets.resize(values_.size());
-    placed_.Clear();
+    placed->Clear();
     for (uint32_t v : order) {
       BestFit fit(values_[v]);
-      if (IsStopped(placed_.Show(v, &fit))) return;
+      if (watch_.IsStopped(placed->Show(v, &fit))) return {};
       const Range range{fit.offset(), SaturatingAdd(fit.offset(), values_[v].size)};
-      placed_.Put(v, range);
+      placed->Put(v, range);
       placement.offsets[v] = range.begin;
       placement.total_bytes = std::max(placement.total_bytes, range.end);
     }
-    if (best_.offsets.empty() || placement.total_bytes < best_.total_bytes) best_ = std::move(placement);
+    return placement;
   }
 
-  bool IsStopped(uint64_t work) {
-    work_ += work;
-    if (work_ < kWorkBetweenLooks) [[likely]]
-      return false;
-    work_ = 0;
-    is_stopped_ = cancelled_ && cancelled_();
-    return is_stopped_;
+  void Consider(Placement placement) {
+    if (watch_.is_stopped()) return;
+    if (best_.offsets.empty() || placement.total_bytes < best_.total_bytes) best_ = std::move(placement);
   }
+  bool IsBest() const { return !best_.offsets.empty() && survey_.IsBest(best_.total_bytes); }
 
   const std::vector<Value>& values_;
   const Survey& survey_;
-  const std::function<bool()>& cancelled_;
-  Placed placed_;
+  Watch watch_;
   Placement best_;
-  uint64_t work_ = 0;
-  bool is_stopped_ = false;
 };
 
 }  // namespace
@@ -287,15 +290,15 @@ Expected<MemoryPlan> PlanMemory(const PlanSpec& spec, std::span<const int64_t> s
   const std::vector<Value> values = ValuesByFirst(spec, sizes);
   if (values.empty()) return plan;
   const Survey survey = SurveyOf(values);
-  const uint64_t count = values.size();
-  // Looking through everything costs n^2 / 2, sorting what a value meets some 16 a pair.
-  const bool many = survey.pairs > std::min(FewTogether::kMostEarlier, count / 32) * count;
-  TVMVM_TRY(const Placement best, many ? Planner<ManyTogether>(values, survey, cancelled).Plan()
-                                       : Planner<FewTogether>(values, survey, cancelled).Plan());
+  TVMVM_TRY(const Placement best, Planner(values, survey, cancelled).Plan());
   for (uint32_t v = 0; v < values.size(); ++v) plan.offsets[values[v].index] = best.offsets[v];
   plan.total_bytes = best.total_bytes;
   plan.lower_bound = survey.lower_bound();
   return plan;
+}
+
+int64_t LowerBound(const PlanSpec& spec, std::span<const int64_t> sizes) {
+  return SurveyOf(ValuesByFirst(spec, sizes)).lower_bound();
 }
 
 MemoryPlan PlanMemory(const PlanSpec& spec, std::span<const int64_t> sizes) {

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/files.h"
+#include "cli/forecast.h"
 #include "cli/json.h"
 #include "cli/measured_machine.h"
 #include "cli/model.h"
@@ -28,7 +29,8 @@ double MillisecondsSince(Clock::time_point begin) {
 struct Timing {
   double load_ms = 0;   // loading the program and binding it to the machine
   double first_ms = 0;  // the first run, which makes the outputs and the plan
-  int64_t peak_bytes = 0;
+  int64_t peak_bytes = 0, held_bytes = 0;
+  Planned planned;
   std::vector<double> runs;  // warm runs in milliseconds, sorted
 
   double Percentile(double fraction) const {
@@ -51,6 +53,7 @@ Status TimeRuns(Invocation& invocation, std::span<const Value> inputs, std::span
   }
   std::ranges::sort(timing->runs);
   timing->peak_bytes = invocation.peak_bytes();
+  timing->held_bytes = invocation.held_bytes();
   return {};
 }
 
@@ -128,10 +131,16 @@ Status MakeResident(Vm& vm, Invocation& invocation, std::vector<Value>* inputs, 
 }
 
 Json ToJson(const Timing& timing) {
-  return {{"runs", timing.runs.size()},       {"first_ms", timing.first_ms},
-          {"best_ms", timing.runs.front()},   {"median_ms", timing.Percentile(0.5)},
-          {"p90_ms", timing.Percentile(0.9)}, {"p99_ms", timing.Percentile(0.99)},
-          {"load_ms", timing.load_ms},        {"peak_bytes", timing.peak_bytes}};
+  return {{"runs", timing.runs.size()},
+          {"first_ms", timing.first_ms},
+          {"best_ms", timing.runs.front()},
+          {"median_ms", timing.Percentile(0.5)},
+          {"p90_ms", timing.Percentile(0.9)},
+          {"p99_ms", timing.Percentile(0.99)},
+          {"load_ms", timing.load_ms},
+          {"peak_bytes", timing.peak_bytes},
+          {"planned_bytes", ToJson(timing.planned)},
+          {"held_bytes", timing.held_bytes}};
 }
 
 Json ToJson(const Profiler& profiler, const Program& program) {
@@ -177,10 +186,11 @@ std::string FormatTiming(const Timing& timing) {
   return fmt::format(
       "{} runs: best {:.4f} ms, median {:.4f} ms, p90 {:.4f} ms, p99 {:.4f} ms\nfirst run {:.4f} ms, load "
       "{:.3f} ms, "
-      "peak memory {}",
+      "peak memory {} ({}, held {})",
       timing.runs.size(), timing.runs.front(), timing.Percentile(0.5), timing.Percentile(0.9),
       timing.Percentile(0.99), timing.first_ms, timing.load_ms,
-      FormatBytes(static_cast<double>(timing.peak_bytes)));
+      FormatBytes(static_cast<double>(timing.peak_bytes)), FormatPlanned(timing.planned),
+      FormatBytes(static_cast<double>(timing.held_bytes)));
 }
 
 }  // namespace
@@ -199,6 +209,7 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   invocation.SetLimits(LimitsOf(arguments.limits));
   if (arguments.resident) TVMVM_CHECK_OK(MakeResident(*vm, invocation, &inputs, &outputs));
   TVMVM_CHECK_OK(TimeRuns(invocation, inputs, outputs, arguments, &timing));
+  timing.planned = PlannedFor(*vm, inputs);
   if (!arguments.trace.empty()) {
     Profiler all(program, true, vm->Devices());
     TVMVM_CHECK_OK(ObserveRuns(invocation, inputs, outputs, true, &all));

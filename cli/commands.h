@@ -9,6 +9,7 @@ namespace tvmvm::cli {
 Expected<int> CompileCommand(const CompileArguments& arguments);
 Expected<int> RunCommand(const RunArguments& arguments);
 Expected<int> BenchCommand(const BenchArguments& arguments);
+Expected<int> PlanCommand(const PlanArguments& arguments);
 Expected<int> TestCommand(const TestArguments& arguments);
 Expected<int> InspectCommand(const InspectArguments& arguments);
 Expected<int> DisasmCommand(const DisasmArguments& arguments);

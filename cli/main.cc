@@ -44,7 +44,8 @@ CLI::Option* AddParsed(CLI::App* app, const std::string& flags, Expected<T> (*pa
 }
 
 // With `fixed`, only NAME=N makes sense.
-CLI::Option* AddDims(CLI::App* app, DimBounds* dims, bool fixed) {
+CLI::Option* AddDims(CLI::App* app, DimBounds* dims, bool fixed,
+                     const std::string& help = "What is known of a symbolic dimension, for every call") {
   auto take = [dims, fixed](std::pair<std::string, DimBound> dim) {
     if (fixed && dim.second.low != dim.second.high)
       throw CLI::ValidationError("'" + dim.first + "': one number is wanted here, NAME=N");
@@ -52,8 +53,7 @@ CLI::Option* AddDims(CLI::App* app, DimBounds* dims, bool fixed) {
   };
   return AddParsed<std::pair<std::string, DimBound>>(
              app, "--dim", ParseDim, take,
-             fixed ? "Size of a symbolic dimension for inputs that are made (else 1)"
-                   : "What is known of a symbolic dimension, for every call")
+             fixed ? "Size of a symbolic dimension for inputs that are made (else 1)" : help)
       ->type_name(fixed ? "NAME=N" : "NAME=LO..HI|NAME=N");
 }
 
@@ -299,6 +299,24 @@ void AddBench(CLI::App& app, Action* action) {
   command->callback([=] { *action = [arguments] { return BenchCommand(*arguments); }; });
 }
 
+void AddPlan(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<PlanArguments>();
+  CLI::App* command =
+      AddCommand(app, "plan", "Say what memory a run will take, without running it",
+                 "  tvm-vm plan model.vmexe --dim batch=4 --dim seq=384\n"
+                 "  tvm-vm plan model.vmexe --dim batch=1..8 --dim seq=128 --json\n"
+                 "  tvm-vm plan model.vmexe --dim batch=4 --dim seq=384 --svg memory.svg\n"
+                 "Weights are not read, kernels not loaded and devices not opened. The peak is exact\n"
+                 "where neither sizes nor branches depend on data; with a range, and where they do,\n"
+                 "it is a range. A dimension without a name is called INPUT[AXIS]: --dim 'x[0]=4'.");
+  AddModel(command, &arguments->model);
+  AddDims(command, &arguments->dims, false, "The size of a dimension, or the sizes that it may have");
+  command->add_option("--svg", arguments->svg, "Write a picture: values as boxes over time and place")
+      ->type_name("FILE");
+  command->add_flag("--json", arguments->json, "Print the result as JSON");
+  command->callback([=] { *action = [arguments] { return PlanCommand(*arguments); }; });
+}
+
 void AddTest(CLI::App& app, Action* action) {
   auto arguments = std::make_shared<TestArguments>();
   CLI::App* command =
@@ -434,8 +452,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", "tvm-vm " + VersionText(Version()));
   app.require_subcommand(1);
   Action action;
-  for (auto add : {AddCompile, AddRun, AddBench, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify, AddOps,
-                   AddListDevices, AddWarm})
+  for (auto add : {AddCompile, AddRun, AddBench, AddPlan, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify,
+                   AddOps, AddListDevices, AddWarm})
     add(app, &action);
   try {
     app.parse(argc, argv);

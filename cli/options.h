@@ -101,6 +101,13 @@ struct BenchArguments {
   bool json = false;
 };
 
+struct PlanArguments {
+  ModelArguments model;
+  DimBounds dims;
+  std::string svg;  // file for a picture; empty: none
+  bool json = false;
+};
+
 struct TestArguments {
   std::vector<std::string> folders;
   std::vector<std::string> devices = {"cpu"};

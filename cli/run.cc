@@ -8,6 +8,7 @@
 #include "cli/compare.h"
 #include "cli/console.h"
 #include "cli/files.h"
+#include "cli/forecast.h"
 #include "cli/json.h"
 #include "cli/model.h"
 #include "cli/signature.h"
@@ -39,7 +40,8 @@ struct Outcome {
   std::vector<Value> outputs;
   std::string devices;
   double milliseconds = 0;
-  int64_t peak_bytes = 0;
+  int64_t peak_bytes = 0, held_bytes = 0;
+  Planned planned;
 };
 
 Expected<Outcome> Execute(Vm& vm, std::span<const Value> inputs, const RunArguments& arguments) {
@@ -53,6 +55,8 @@ Expected<Outcome> Execute(Vm& vm, std::span<const Value> inputs, const RunArgume
   outcome.milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   outcome.peak_bytes = invocation.peak_bytes();
+  outcome.held_bytes = invocation.held_bytes();
+  outcome.planned = PlannedFor(vm, inputs);
   outcome.devices = DescribeDevices(vm);
   return outcome;
 }
@@ -109,8 +113,9 @@ void PrintText(const FunctionSpec& main, const Outcome& outcome, const RunArgume
     if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
     PrintResult(FormatValue(main.outputs[i].name, outcome.outputs[i], kLook));
   }
-  PrintNote(fmt::format("ran in {:.3f} ms, peak memory {}, {}", outcome.milliseconds,
-                        FormatBytes(static_cast<double>(outcome.peak_bytes)), outcome.devices));
+  PrintNote(fmt::format("ran in {:.3f} ms, peak memory {} ({}, held {}), {}", outcome.milliseconds,
+                        FormatBytes(static_cast<double>(outcome.peak_bytes)), FormatPlanned(outcome.planned),
+                        FormatBytes(static_cast<double>(outcome.held_bytes)), outcome.devices));
 }
 
 void PrintJson(const FunctionSpec& main, const Outcome& outcome, const RunArguments& arguments,
@@ -126,6 +131,8 @@ void PrintJson(const FunctionSpec& main, const Outcome& outcome, const RunArgume
   PrintResult(FormatJson(Json{{"outputs", outputs},
                               {"ms", outcome.milliseconds},
                               {"peak_bytes", outcome.peak_bytes},
+                              {"planned_bytes", ToJson(outcome.planned)},
+                              {"held_bytes", outcome.held_bytes},
                               {"devices", outcome.devices},
                               {"differences", differences}}));
 }

@@ -81,6 +81,7 @@ tvmvm::Expected<tvmvm::VmOptions> OptionsFrom(const tvmvm_vm_options& options) {
     chosen.devices.push_back(read.devices[i]->device);
   }
   TVMVM_TRY(chosen.pool, tvmvm::c::PoolFrom(read.pool));
+  if (read.memory != nullptr) chosen.memory = read.memory->pool;
   return chosen;
 }
 

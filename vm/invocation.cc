@@ -83,6 +83,7 @@ Status Invocation::Trim() {
   return Change(*impl_, [](Machine& machine) { machine.Trim(); });
 }
 int64_t Invocation::peak_bytes() const { return impl_->machine.peak_bytes(); }
+int64_t Invocation::held_bytes() const { return impl_->machine.held_bytes(); }
 int64_t Invocation::arena_bytes() const { return impl_->machine.arena_bytes(); }
 
 }  // namespace tvmvm

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tvm-vm/cpu_device.h"
+#include "tvm-vm/forecast.h"
+#include "tvm-vm/memory_pool.h"
 #include "vm/interpreter/vm_impl.h"
 
 namespace tvmvm {
@@ -29,13 +31,19 @@ Expected<std::shared_ptr<Vm>> Vm::Create(std::shared_ptr<const Program> program,
   });
   if (!has_cpu) devices.push_back(CpuFrom(options));
   std::shared_ptr<Vm> vm(new Vm);
+  vm->impl_->account = std::make_shared<MemoryAccount>("the program's VM",
+                                                       options.memory ? options.memory->account_ : nullptr);
   TVMVM_TRY(vm->impl_->binding, Bind(std::move(program), std::move(devices), options.allow_native));
   return vm;
 }
 
 const Program& Vm::program() const { return *impl_->binding->program; }
 
-Invocation Vm::NewInvocation() { return Invocation(std::make_unique<Invocation::Impl>(impl_->binding)); }
+Invocation Vm::NewInvocation() {
+  return Invocation(std::make_unique<Invocation::Impl>(impl_->binding, impl_->account));
+}
+
+int64_t Vm::held_bytes() const { return impl_->account->held_bytes(); }
 
 std::vector<std::string> Vm::KernelDescriptions() const {
   std::vector<std::string> descriptions;
@@ -45,6 +53,13 @@ std::vector<std::string> Vm::KernelDescriptions() const {
 }
 
 std::shared_ptr<Device> Vm::gpu() const { return impl_->binding->first_other(); }
+
+Expected<MemoryForecast> Vm::Plan(const DimRanges& dims) const {
+  const Binding& binding = *impl_->binding;
+  const auto gpus = std::count_if(binding.devices.begin() + 1, binding.devices.end(),
+                                  [](const std::shared_ptr<Device>& device) { return device != nullptr; });
+  return ForecastMemory(*binding.program, dims, static_cast<size_t>(gpus));
+}
 
 std::vector<DeviceUse> Vm::Devices() const {
   std::vector<DeviceUse> devices;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "allocator/host_memory.h"
+#include "allocator/thread_scratch.h"
 #include "bytecode/kernel_abi.h"
 #include "devices/cpu/cpu_features.h"
 #include "devices/cpu/kernel_loader.h"
@@ -40,29 +41,6 @@ class CpuKernelSet final : public KernelSet {
   std::string description_;
 };
 
-// Memory of one thread that kernels scribble in: grown when a kernel asks for more, kept until the thread
-// ends.
-class Scratch {
- public:
-  ~Scratch() { FreeHost(memory_); }
-  void* Get(int64_t bytes) {
-    if (bytes <= bytes_) return memory_;
-    FreeHost(memory_);
-    memory_ = TryAllocateHost(bytes);
-    bytes_ = memory_ != nullptr ? bytes : 0;
-    return memory_;
-  }
-
- private:
-  void* memory_ = nullptr;
-  int64_t bytes_ = 0;
-};
-
-void* ThreadScratch(int64_t bytes) {
-  thread_local Scratch scratch;
-  return scratch.Get(bytes);
-}
-
 constexpr int32_t kNoScratch = -1;  // in place of a kernel's return code; kernels return codes > 0
 constexpr int32_t kStopped = -2;
 
@@ -81,8 +59,10 @@ struct Job {
     if (code.load(std::memory_order_relaxed) != 0) return;
     if (cancel != nullptr && cancel->cancelled()) return Stop(kStopped);
     KernelArgs args{request->addresses.data(), request->scalars.data(), nullptr};
+    std::optional<ThreadScratch> scratch;
     if (request->scratch_bytes > 0) {
-      args.scratch = ThreadScratch(request->scratch_bytes);
+      scratch.emplace(request->scratch_bytes);
+      args.scratch = scratch->memory();
       if (args.scratch == nullptr) return Stop(kNoScratch);
     }
     if (int32_t result = function(&args, begin, end); result != 0) Stop(result);
@@ -171,7 +151,8 @@ class CpuDevice final : public Device {
 
   DeviceStatistics statistics() const override {
     DeviceStatistics statistics;
-    statistics.live_bytes = statistics.held_bytes = live_bytes_.load(std::memory_order_relaxed);
+    statistics.live_bytes = live_bytes_.load(std::memory_order_relaxed);
+    statistics.held_bytes = statistics.live_bytes + ThreadScratchBytes();
     statistics.peak_bytes = peak_bytes_.load(std::memory_order_relaxed);
     statistics.launches = launches_.total();
     return statistics;

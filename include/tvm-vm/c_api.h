@@ -77,6 +77,7 @@ typedef struct tvmvm_invocation tvmvm_invocation;
 typedef struct tvmvm_tensor tvmvm_tensor;
 typedef struct tvmvm_value tvmvm_value;
 typedef struct tvmvm_device tvmvm_device;
+typedef struct tvmvm_memory_pool tvmvm_memory_pool;
 typedef struct tvmvm_device_list tvmvm_device_list;
 struct DLManagedTensor;
 
@@ -177,6 +178,13 @@ TVMVM_EXPORT tvmvm_status* tvmvm_device_get_statistics(const tvmvm_device* devic
 TVMVM_EXPORT tvmvm_status* tvmvm_device_warm(const tvmvm_device* device, const tvmvm_program* program,
                                              size_t* kernels);
 
+/* How much memory all VMs that are given it hold at once, on the host and on devices; 0: no limit. What does
+ * not fit ends the run that wanted it: out of memory. */
+TVMVM_EXPORT tvmvm_status* tvmvm_memory_pool_create(int64_t max_bytes, tvmvm_memory_pool** pool);
+TVMVM_EXPORT void tvmvm_memory_pool_free(tvmvm_memory_pool* pool);
+TVMVM_EXPORT int64_t tvmvm_memory_pool_held_bytes(const tvmvm_memory_pool* pool); /* now */
+TVMVM_EXPORT int64_t tvmvm_memory_pool_peak_bytes(const tvmvm_memory_pool* pool); /* the most so far */
+
 /* VMs: a program with its kernels made ready. Zero means the default. */
 typedef struct tvmvm_vm_options {
   size_t size;
@@ -187,6 +195,7 @@ typedef struct tvmvm_vm_options {
   const tvmvm_device* const* devices;
   size_t device_count;
   const tvmvm_worker_pool* pool; /* copied; null: the VM makes its own of `threads` workers */
+  const tvmvm_memory_pool* memory; /* kept alive by the VM; null: no bound but each invocation's own */
 } tvmvm_vm_options;
 TVMVM_EXPORT tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_options* options,
                                            tvmvm_vm** vm);
@@ -195,6 +204,22 @@ TVMVM_EXPORT void tvmvm_vm_free(tvmvm_vm* vm);
 TVMVM_EXPORT size_t tvmvm_vm_device_count(const tvmvm_vm* vm);
 TVMVM_EXPORT const char* tvmvm_vm_device_name(const tvmvm_vm* vm, size_t index);
 TVMVM_EXPORT size_t tvmvm_vm_device_kernel_count(const tvmvm_vm* vm, size_t index);
+
+/* What a run will hold, computed without running (docs/memory.md): upper ends, INT64_MAX where nothing bounds
+ * one. The peak counts what tvmvm_invocation_peak_bytes counts; where it is exact its ends are the same. */
+typedef struct tvmvm_forecast {
+  size_t size;
+  int64_t peak_bytes;
+  int64_t least_peak_bytes; /* the lower end */
+  int64_t lower_bound_bytes; /* no placement of the values needs less */
+  int64_t output_bytes;      /* of the peak: what outputs take, which a caller may give */
+  int64_t scratch_bytes;     /* beside the peak, for each thread of the CPU */
+  int64_t constant_bytes;    /* beside it: of the file */
+} tvmvm_forecast;
+/* Dimension names[k] of `count` has low[k] to high[k] elements; one without a name is "INPUT[AXIS]". Those that
+ * are not given have the program's bounds; an error names those that have none. */
+TVMVM_EXPORT tvmvm_status* tvmvm_vm_plan(const tvmvm_vm* vm, const char* const* names, const int64_t* low,
+                                         const int64_t* high, size_t count, tvmvm_forecast* forecast);
 
 /* Invocations. */
 TVMVM_EXPORT tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** invocation);
@@ -240,6 +265,8 @@ TVMVM_EXPORT void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int6
                                               int64_t max_steps, int64_t timeout_ns);
 TVMVM_EXPORT void tvmvm_invocation_cancel(tvmvm_invocation* invocation);
 TVMVM_EXPORT int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation);
+/* Now: what max_bytes of the limits bounds. */
+TVMVM_EXPORT int64_t tvmvm_invocation_held_bytes(const tvmvm_invocation* invocation);
 TVMVM_EXPORT void tvmvm_invocation_trim(tvmvm_invocation* invocation);
 
 /* Observers, called on the thread that runs, with `context`. Null: none. Records and texts live for the call;

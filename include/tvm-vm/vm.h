@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,10 @@
 
 namespace tvmvm {
 
+struct DimRange;        // forecast.h
+struct MemoryForecast;  // forecast.h
+class MemoryPool;       // memory_pool.h
+
 struct VmOptions {
   int threads = 0;                   // CPU workers; 0: all that the process may use
   std::shared_ptr<WorkerPool> pool;  // the service's own threads; null: the Vm makes its own
@@ -32,11 +37,16 @@ struct VmOptions {
   // is refused. What the code may do nobody checks.
   bool allow_native = true;
   std::string force_cpu_level;  // tests: run at most this level's kernels
+  // Bounds what all Invocations of the Vm hold, together with those of other Vms that are given it; null: no
+  // bound but each Invocation's own.
+  std::shared_ptr<MemoryPool> memory;
 };
 
 // Limits of one Invocation; 0 or max means none.
 struct Limits {
-  int64_t max_bytes = 0;  // arena and tensors that the program allocates
+  // That the Invocation holds: blocks of arenas on the host and on devices, tensors of the program, registers,
+  // plans. A run that would hold more ends with kOutOfMemory, before anything is allocated.
+  int64_t max_bytes = 0;
   int64_t max_steps = 0;  // bytecode instructions
   std::chrono::nanoseconds timeout{0};
   int32_t max_call_depth = 1 << 20;
@@ -117,11 +127,13 @@ class TVMVM_EXPORT Invocation {
   Status SetLaunchObserver(LaunchObserver observer);  // empty: none
   Status SetCopyObserver(CopyObserver observer);      // empty: none
   Status SetTraceObserver(TraceObserver observer);    // empty: none
-  Status Trim();  // gives memory back that only serves to make the next call warm
+  // Gives memory back that only serves to make the next call warm, with the scratch of the process's threads.
+  Status Trim();
 
   // Between runs.
   int64_t peak_bytes() const;   // largest arena plus allocated tensors of one run so far
   int64_t arena_bytes() const;  // held now
+  int64_t held_bytes() const;   // now: what Limits::max_bytes bounds
 
  private:
   friend class Vm;
@@ -144,6 +156,11 @@ class TVMVM_EXPORT Vm : public std::enable_shared_from_this<Vm> {
   std::vector<std::string> KernelDescriptions() const;
   // Where tensors save the way across the bus: the first GPU that runs use; null: none.
   std::shared_ptr<Device> gpu() const;
+  // What a run with these dims will hold, on the devices of this Vm: ForecastMemory (forecast.h), which says
+  // what the dims are. Nothing runs.
+  [[nodiscard]] Expected<MemoryForecast> Plan(const std::map<std::string, DimRange>& dims) const;
+  // What all Invocations of this Vm hold now. From any thread.
+  int64_t held_bytes() const;
   // The devices that a run uses, the CPU first.
   std::vector<DeviceUse> Devices() const;
 

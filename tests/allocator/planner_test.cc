@@ -5,8 +5,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <ctime>
 #include <numeric>
 #include <random>
+
+#include "tests/sanitizer.h"
 
 namespace tvmvm {
 namespace {
@@ -169,9 +172,21 @@ TEST(Planner, TakesMemoryForValuesNotForPairs) {
   }
 }
 
+// Many values alive together, of sizes and lifetimes that no order places well.
+PlanSpec HardSpec(uint32_t count, std::vector<int64_t>* sizes) {
+  Random random{std::mt19937(5)};
+  PlanSpec spec;
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint32_t first = random.Below(count);
+    spec.values.push_back({first, first + random.Below(count), 64u << random.Below(3)});
+    sizes->push_back(1 + random.Below(1'000'000));
+  }
+  return spec;
+}
+
 TEST(Planner, IsGivenUpWhenAskedTo) {
-  const PlanSpec spec = Spec(std::vector<PlanSpec::Interval>(8192, {0, 1, 64}));
-  const std::vector<int64_t> sizes(8192, 64);
+  std::vector<int64_t> sizes;
+  const PlanSpec spec = HardSpec(8192, &sizes);
   int asked = 0;
   auto plan = PlanMemory(spec, sizes, [&] { return ++asked == 3; });
   ASSERT_FALSE(plan);
@@ -180,6 +195,105 @@ TEST(Planner, IsGivenUpWhenAskedTo) {
   plan = PlanMemory(spec, sizes, [] { return false; });
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->offsets, PlanMemory(spec, sizes).offsets);
+}
+
+double MillisecondsToPlan(const PlanSpec& spec, const std::vector<int64_t>& sizes, MemoryPlan* plan) {
+  const std::clock_t begin = std::clock();  // of this process: others may have the machine
+  *plan = PlanMemory(spec, sizes);
+  return static_cast<double>(std::clock() - begin) * 1e3 / CLOCKS_PER_SEC;
+}
+
+// A file may declare as many.
+TEST(Planner, SixtyFiveThousandValuesAtOnceTakeMilliseconds) {
+  const PlanSpec spec = Spec(std::vector<PlanSpec::Interval>(65536, {0, 1, 64}));
+  std::vector<int64_t> sizes;
+  Random random{std::mt19937(3)};
+  for (size_t k = 0; k < spec.values.size(); ++k) sizes.push_back(1 + random.Below(100'000));
+  MemoryPlan plan;
+  double best = 1e9;
+  for (int i = 0; i < 3; ++i) best = std::min(best, MillisecondsToPlan(spec, sizes, &plan));
+  EXPECT_LE(plan.total_bytes, plan.lower_bound + 63);
+  EXPECT_LT(best, kSanitized ? 5000 : 50) << "milliseconds";
+}
+
+// Twice as many take about twice as long: four times would be the square.
+TEST(Planner, TimeGrowsAsTheNumberOfValues) {
+  double best[2] = {1e9, 1e9};
+  for (int large : {0, 1}) {
+    std::vector<int64_t> sizes;
+    const PlanSpec spec = HardSpec(large == 0 ? 16'384 : 65'536, &sizes);
+    MemoryPlan plan;
+    for (int i = 0; i < 3; ++i) best[large] = std::min(best[large], MillisecondsToPlan(spec, sizes, &plan));
+    EXPECT_LT(static_cast<double>(plan.total_bytes), 1.25 * static_cast<double>(plan.lower_bound));
+  }
+  EXPECT_LT(best[1], 9 * best[0]) << best[0] << " and " << best[1] << " milliseconds";
+}
+
+TEST(Planner, ManyValuesNeverOverlap) {
+  for (uint32_t count : {1025u, 3000u}) {
+    std::vector<int64_t> sizes;
+    const PlanSpec spec = HardSpec(count, &sizes);
+    const MemoryPlan plan = PlanMemory(spec, sizes);
+    ASSERT_EQ(plan.offsets.size(), count);
+    int64_t end = 0;
+    for (size_t a = 0; a < count; ++a) {
+      ASSERT_EQ(plan.offsets[a] % spec.values[a].alignment, 0);
+      end = std::max(end, plan.offsets[a] + sizes[a]);
+      for (size_t b = a + 1; b < count; ++b) {
+        const bool together =
+            spec.values[a].first <= spec.values[b].last && spec.values[b].first <= spec.values[a].last;
+        const bool overlap =
+            plan.offsets[a] < plan.offsets[b] + sizes[b] && plan.offsets[b] < plan.offsets[a] + sizes[a];
+        ASSERT_FALSE(together && overlap) << a << " and " << b;
+      }
+    }
+    EXPECT_EQ(end, plan.total_bytes);
+    EXPECT_GE(plan.total_bytes, plan.lower_bound);
+  }
+}
+
+// The least total of all placements on lines: values one after another, each at every multiple of its
+// alignment that could matter.
+void TryAll(const PlanSpec& spec, const std::vector<int64_t>& sizes, size_t k, std::vector<int64_t>* offsets,
+            int64_t total, int64_t* best) {
+  if (total >= *best) return;
+  if (k == sizes.size()) {
+    *best = total;
+    return;
+  }
+  for (int64_t offset = 0; offset + sizes[k] < *best; offset += spec.values[k].alignment) {
+    bool fits = true;
+    for (size_t u = 0; u < k && fits; ++u) {
+      const bool together =
+          spec.values[u].first <= spec.values[k].last && spec.values[k].first <= spec.values[u].last;
+      fits = !together || offset + sizes[k] <= (*offsets)[u] || (*offsets)[u] + sizes[u] <= offset;
+    }
+    (*offsets)[k] = offset;
+    if (fits) TryAll(spec, sizes, k + 1, offsets, std::max(total, offset + sizes[k]), best);
+  }
+}
+
+TEST(Planner, SmallPlansAreTheBestThereAre) {
+  for (int seed = 0; seed < 300; ++seed) {
+    Random random{std::mt19937(seed)};
+    PlanSpec spec;
+    std::vector<int64_t> sizes;
+    const uint32_t count = 3 + random.Below(5);
+    for (uint32_t k = 0; k < count; ++k) {
+      const uint32_t first = random.Below(6);
+      spec.values.push_back({first, first + random.Below(4), 64});
+      sizes.push_back(64 * (1 + random.Below(5)) - random.Below(2) * random.Below(64));
+    }
+    const MemoryPlan plan = PlanMemory(spec, sizes);
+    ExpectValid(spec, sizes, plan);
+    std::vector<int64_t> offsets(count);
+    int64_t best = plan.total_bytes + 1;
+    TryAll(spec, sizes, 0, &offsets, 0, &best);
+    // Arenas have whole lines.
+    const int64_t lines = (best + 63) / 64;
+    EXPECT_EQ((plan.total_bytes + 63) / 64, lines) << "seed " << seed;
+    EXPECT_LE(plan.lower_bound, best) << "seed " << seed;
+  }
 }
 
 TEST(Planner, IsAFunctionOfItsArguments) {

@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr const char* kCommands[] = {"compile", "run", "bench",  "test", "inspect",
+constexpr const char* kCommands[] = {"compile", "run", "bench",  "plan", "test",   "inspect",
                                      "disasm",  "asm", "verify", "ops",  "devices"};
 
 void ExpectUsageError(const std::string& command, const std::string& message) {

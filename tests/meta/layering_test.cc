@@ -36,6 +36,7 @@ const std::vector<InnerFolder> kDeviceFolders = {
 const std::vector<InnerFolder> kVmFolders = {
     {"objects", {}},
     {"binding", {"objects"}},
+    {"forecast", {"binding"}},
     {"regex", {}},
     {"image", {}},
     {"host", {"objects", "regex", "image"}},
@@ -98,6 +99,8 @@ const std::vector<std::pair<std::string, std::string>> kPublicHeaders = {
     {"device_list.h", "devices"},
     {"tensor.h", "vm"},
     {"value.h", "vm"},
+    {"forecast.h", "vm"},
+    {"memory_pool.h", "vm"},
     {"vm.h", "vm"},
     {"profiler.h", "vm"},
     {"warm.h", "vm"},

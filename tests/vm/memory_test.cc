@@ -8,6 +8,7 @@
 #include "tests/sanitizer.h"
 #include "tests/vm/allocation_count.h"
 #include "tests/vm/text_program.h"
+#include "tvm-vm/memory_pool.h"
 #include "vm/interpreter/plan_cache.h"
 #include "vm/objects/element_access.h"
 
@@ -192,16 +193,78 @@ again:
   EXPECT_EQ(invocation.peak_bytes(), 1008);
 }
 
+// Of all that is held: 3584 bytes of registers, the output, a block for the arena.
 TEST(Memory, HasALimit) {
-  Limits limits;
-  limits.max_bytes = 5000;
   const std::string text =
       Body("i3 = const 4000\n r2 = arena i3\n r3 = alloc u8, [i3]\n store r1, i0, i64, i3\n");
+  Limits limits;
+  limits.max_bytes = 9000;
   EXPECT_THAT(
       RunError(text, {Ints({1})}, limits),
-      HasSubstr("alloc: tensor needs 4000 bytes; 4008 bytes are in use and the limit is 5000 (node /m (M))"));
-  limits.max_bytes = 8008;
+      HasSubstr("alloc: tensor needs 4000 bytes; 7624 bytes are in use and the limit is 9000 (node /m (M))"));
+  limits.max_bytes = 7000;
+  EXPECT_THAT(
+      RunError(text, {Ints({1})}, limits),
+      HasSubstr("arena: arena needs 4032 bytes; 3592 bytes are in use and the limit is 7000 (node /m (M))"));
+  limits.max_bytes = 3000;
+  EXPECT_THAT(RunError(text, {Ints({1})}, limits),
+              HasSubstr("no memory for the registers of @main at depth 1: "));
+  limits.max_bytes = 11624;
   EXPECT_EQ(RunError(text, {Ints({1})}, limits), "");
+}
+
+// Every byte that is held comes back to every account above it.
+TEST(Memory, AccountsFormAChain) {
+  auto pool = MemoryPool::Create(20'000, "the service's pool");
+  VmOptions options = TestOptions();
+  options.memory = pool;
+  const std::string text =
+      Body("i3 = const 4000\n r2 = arena i3\n r3 = alloc u8, [i3]\n store r1, i0, i64, i3\n");
+  {
+    auto vm = VmFromText(text, options), other = VmFromText(text, options);
+    ASSERT_TRUE(vm && other);
+    Invocation first = vm->NewInvocation(), second = vm->NewInvocation(), third = other->NewInvocation();
+    auto run = [](Invocation& invocation) {
+      std::array outputs{Tensor()};
+      return TextOf(invocation.Run(std::array{Ints({1})}, outputs));
+    };
+    EXPECT_EQ(run(first), "");
+    EXPECT_EQ(first.held_bytes(), 3584 + 4032) << "the tensor is gone, the output the caller's";
+    EXPECT_EQ(vm->held_bytes(), first.held_bytes());
+    EXPECT_EQ(pool->held_bytes(), first.held_bytes());
+    EXPECT_EQ(pool->peak_bytes(), 3584 + 8 + 4032 + 4000);
+    EXPECT_EQ(run(second), "");
+    EXPECT_EQ(vm->held_bytes(), 2 * first.held_bytes());
+    EXPECT_THAT(run(third),
+                HasSubstr("arena needs 4032 bytes; 18824 bytes are in use by the service's pool and "
+                          "the limit is 20000"));
+    EXPECT_EQ(other->held_bytes(), 3584);
+    ASSERT_TRUE(second.Trim());
+    EXPECT_EQ(second.held_bytes(), 0);
+    EXPECT_EQ(run(third), "") << "what one gives back another has";
+    EXPECT_EQ(pool->held_bytes(), vm->held_bytes() + other->held_bytes());
+  }
+  EXPECT_EQ(pool->held_bytes(), 0);
+}
+
+TEST(Memory, PlansAreHeld) {
+  auto vm = VmFromText(
+      "entry @main\nplan p0 [0..1 align 64, 0..1 align 64]\nfunc @main(\"x\": i64[k]) -> (\"y\": i64[]) "
+      "frame 4, 3 "
+      "{\n i0 = dim r0, 0\n i1, [i2, i3] = plan p0, [i0, i0]\n r1 = output 0, []\n return [], [r1]\n}\n");
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::vector<int64_t> held;
+  for (int64_t n = 1; n <= 3 * static_cast<int64_t>(PlanCache::kPlansKept); ++n) {
+    std::array outputs{Tensor()};
+    ASSERT_EQ(TextOf(invocation.Run(std::array{Ints(std::vector<int64_t>(static_cast<size_t>(n)))}, outputs)),
+              "");
+    held.push_back(invocation.held_bytes());
+  }
+  EXPECT_GT(held[1], held[0]);
+  EXPECT_EQ(held[PlanCache::kPlansKept], held.back()) << "so many, and no more";
+  ASSERT_TRUE(invocation.Trim());
+  EXPECT_EQ(invocation.held_bytes(), 0);
 }
 
 TEST(PlanCache, KeepsABoundedNumberOfPlans) {
@@ -260,22 +323,28 @@ TEST(PlanCache, PlanningEndsWhenTheRunIsToEnd) {
   EXPECT_EQ(cache.Get(PlanId{0}, sizes, nullptr)->total_bytes, 8192 * 64);
 }
 
-// 65,536 values that are all alive, in a program of a few hundred kilobytes: seconds of planning.
+// 65,536 values whose lifetimes cross, in a program of a few hundred kilobytes: a tenth of a second of
+// planning.
 TEST(Memory, ALongPlanEndsAtTheDeadline) {
   std::string lifetimes, sizes, offsets;
+  uint32_t random = 1;
   for (int k = 0; k < 65536; ++k) {
-    lifetimes += k == 0 ? "0..1 align 64" : ", 0..1 align 64";
-    sizes += k == 0 ? "i0" : ", i0";
+    random = random * 1664525 + 1013904223;
+    const uint32_t first = random >> 16, last = first + (random & 0xffff);
+    lifetimes += (k == 0 ? "" : ", ") + std::to_string(first) + ".." + std::to_string(last) + " align 64";
+    sizes += k == 0 ? "i0" : k % 3 == 0 ? ", i0" : k % 3 == 1 ? ", i2" : ", i3";
     offsets += k == 0 ? "i1" : ", i1";
   }
   Limits limits;
-  limits.timeout = std::chrono::milliseconds(20);
+  limits.timeout = std::chrono::milliseconds(2);
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_THAT(RunError("entry @main\nplan p0 [" + lifetimes +
-                           "]\nfunc @main() -> (\"y\": i64[]) frame 2, 1 {\n i0 = const 1\n i1, [" + offsets +
-                           "] = plan p0, [" + sizes + "]\n r0 = output 0, []\n return [], [r0]\n}\n",
-                       {}, limits),
-              HasSubstr("deadline_exceeded: @main:4 plan: the limit of 20000 microseconds is reached"));
+  EXPECT_THAT(
+      RunError("entry @main\nplan p0 [" + lifetimes +
+                   "]\nfunc @main() -> (\"y\": i64[]) frame 4, 1 {\n i0 = const 1\n i2 = const 5000\n"
+                   " i3 = const 77\n i1, [" +
+                   offsets + "] = plan p0, [" + sizes + "]\n r0 = output 0, []\n return [], [r0]\n}\n",
+               {}, limits),
+      HasSubstr("deadline_exceeded: @main:12 plan: the limit of 2000 microseconds is reached"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kHang);
 }
 

@@ -164,6 +164,9 @@ void tvmvm_invocation_cancel(tvmvm_invocation* invocation) {
 int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation) {
   return invocation != nullptr ? invocation->invocation.peak_bytes() : 0;
 }
+int64_t tvmvm_invocation_held_bytes(const tvmvm_invocation* invocation) {
+  return invocation != nullptr ? invocation->invocation.held_bytes() : 0;
+}
 void tvmvm_invocation_trim(tvmvm_invocation* invocation) {
   tvmvm_status_free(InTurn(invocation, [&]() -> Status {
     invocation->invocation.Trim();

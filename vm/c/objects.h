@@ -10,6 +10,7 @@
 
 #include "tvm-vm/c_api.h"
 #include "tvm-vm/device_list.h"
+#include "tvm-vm/memory_pool.h"
 #include "tvm-vm/vm.h"
 
 struct tvmvm_status {
@@ -25,6 +26,9 @@ struct tvmvm_vm {
 };
 struct tvmvm_device {
   std::shared_ptr<tvmvm::Device> device;
+};
+struct tvmvm_memory_pool {
+  std::shared_ptr<tvmvm::MemoryPool> pool;
 };
 struct tvmvm_device_list {
   std::vector<tvmvm::ListedDevice> devices;

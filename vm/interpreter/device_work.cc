@@ -1,6 +1,8 @@
 #include "vm/interpreter/device_work.h"
 
+#include <algorithm>
 #include <new>
+#include <string>
 
 namespace tvmvm {
 
@@ -82,12 +84,19 @@ void DeviceWork::FreeBlock(const Block& block) { Free({block.host, block.handle,
 
 Expected<DeviceMemory> DeviceWork::AllocateMemory(int64_t bytes) {
   if (unfreed_.capacity() == held_) unfreed_.reserve(2 * held_ + 4);
-  TVMVM_TRY(DeviceMemory memory, device_->Allocate(bytes));
+  TVMVM_CHECK_OK(account_->Reserve(std::max<int64_t>(bytes, 0), "memory of " + device_->name()));
+  Expected<DeviceMemory> memory = device_->Allocate(bytes);
+  if (!memory) {
+    account_->Release(std::max<int64_t>(bytes, 0));
+    return memory;
+  }
+  account_->Add(memory->bytes - std::max<int64_t>(bytes, 0));
   ++held_;
   return memory;
 }
 
 void DeviceWork::Free(const DeviceMemory& memory) noexcept {
+  account_->Release(memory.bytes);
   if (queue_ == nullptr) {
     --held_;
     return device_->Free(memory);

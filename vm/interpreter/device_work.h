@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "allocator/account.h"
 #include "allocator/arena.h"
 #include "tvm-vm/device.h"
 #include "vm/objects/object.h"
@@ -15,7 +16,9 @@ namespace tvmvm {
 class DeviceWork final : private BlockSource {
  public:
   // `number`: the device's in the program.
-  DeviceWork(Device* device, uint32_t number) : device_(device), number_(number), arena_(this) {}
+  // `account` counts what is held there, and outlives this.
+  DeviceWork(Device* device, uint32_t number, MemoryAccount* account)
+      : device_(device), number_(number), account_(account), arena_(this) {}
   ~DeviceWork();
   DeviceWork(const DeviceWork&) = delete;
   DeviceWork& operator=(const DeviceWork&) = delete;
@@ -58,6 +61,7 @@ class DeviceWork final : private BlockSource {
 
   Device* device_;
   uint32_t number_;
+  MemoryAccount* account_;
   std::unique_ptr<Queue> queue_;
   Arena arena_;
   size_t held_ = 0;                    // memories that are yet to be freed

@@ -24,13 +24,26 @@ inline Frames::Extent Frames::With(const FunctionSpec& function) const {
           next.ref_base + function.ref_registers, next.slot_base + function.slots};
 }
 
-bool Frames::Push(const FunctionSpec& function, const uint32_t* call, int64_t max_bytes) {
+int64_t Frames::BytesFor(const Extent& extent) const {
+  return static_cast<int64_t>(frames_.CapacityFor(extent.depth) * sizeof(Frame) +
+                              scalars_.CapacityFor(extent.scalars) * sizeof(int64_t) +
+                              refs_.CapacityFor(extent.refs) * sizeof(Object*) +
+                              slots_.CapacityFor(extent.slots) * sizeof(Slot));
+}
+
+bool Frames::Grow(const Extent& extent) {
+  const int64_t held = HeldBytes(), wanted = BytesFor(extent) - held;
+  if (!account_->Reserve(wanted, "registers")) return false;
+  const bool has_grown = frames_.Reserve(extent.depth) && scalars_.Reserve(extent.scalars) &&
+                         refs_.Reserve(extent.refs) && slots_.Reserve(extent.slots);
+  // Some may have grown where others could not.
+  account_->Release(wanted - (HeldBytes() - held));
+  return has_grown;
+}
+
+bool Frames::Push(const FunctionSpec& function, const uint32_t* call) {
   Extent extent = With(function);
-  // A run that is limited in memory is limited in its stacks, too.
-  if (max_bytes > 0 && extent.bytes() > static_cast<size_t>(max_bytes)) [[unlikely]]
-    return false;
-  if (!frames_.Reserve(extent.depth) || !scalars_.Reserve(extent.scalars) || !refs_.Reserve(extent.refs) ||
-      !slots_.Reserve(extent.slots)) [[unlikely]]
+  if (!HasRoom(extent) && !Grow(extent)) [[unlikely]]
     return false;
   extent.frame.call = call;
   frames_.data()[depth_++] = extent.frame;
@@ -39,12 +52,15 @@ bool Frames::Push(const FunctionSpec& function, const uint32_t* call, int64_t ma
   return true;
 }
 
-Error Frames::NoMemoryFor(const FunctionSpec& function, int64_t max_bytes) const {
+Error Frames::NoMemoryFor(const FunctionSpec& function) const {
   const Extent extent = With(function);
   std::string message = "no memory for the registers of @" + function.name + " at depth " +
-                        std::to_string(extent.depth) + ": " + std::to_string(extent.bytes()) + " bytes";
-  if (max_bytes > 0 && extent.bytes() > static_cast<size_t>(max_bytes))
-    message += ", the limit is " + std::to_string(max_bytes);
+                        std::to_string(extent.depth) + ": " + std::to_string(extent.bytes()) +
+                        " bytes, for which " + std::to_string(BytesFor(extent) - HeldBytes()) +
+                        " more are wanted";
+  if (account_->limit() != INT64_MAX)
+    message += "; " + std::to_string(account_->held_bytes()) + " bytes are in use and the limit is " +
+               std::to_string(account_->limit());
   return {Code::kOutOfMemory, std::move(message)};
 }
 
@@ -55,6 +71,7 @@ void Frames::Pop() {
 }
 
 void Frames::Trim() {
+  account_->Release(HeldBytes());
   scalars_.Clear();
   refs_.Clear();
   slots_.Clear();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "allocator/account.h"
 #include "bytecode/instruction.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/tensor.h"
@@ -33,8 +34,11 @@ struct Frame {
 
 class Frames {
  public:
-  // References of registers go back to the pool.
-  explicit Frames(ObjectPool* pool) : pool_(pool) {}
+  // References of registers go back to the pool; `account` counts the stacks.
+  Frames(ObjectPool* pool, MemoryAccount* account) : pool_(pool), account_(account) {}
+  ~Frames() { Trim(); }
+  Frames(const Frames&) = delete;
+  Frames& operator=(const Frames&) = delete;
 
   // The registers and code of the topmost frame.
   int64_t* scalars = nullptr;
@@ -42,10 +46,10 @@ class Frames {
   Slot* slots = nullptr;
   const uint32_t* code = nullptr;
 
-  // Opens a frame whose parameters are yet to be set; its reference registers are null. `max_bytes` bounds
-  // all stacks together, 0: no limit. False: there is no memory, and NoMemoryFor says so.
-  bool Push(const FunctionSpec& function, const uint32_t* call, int64_t max_bytes);
-  [[gnu::cold, gnu::noinline]] Error NoMemoryFor(const FunctionSpec& function, int64_t max_bytes) const;
+  // Opens a frame whose parameters are yet to be set; its reference registers are null. False: there is no
+  // memory, or the account refuses, and NoMemoryFor says so.
+  bool Push(const FunctionSpec& function, const uint32_t* call);
+  [[gnu::cold, gnu::noinline]] Error NoMemoryFor(const FunctionSpec& function) const;
   // Releases the references of the topmost frame and makes its caller current.
   void Pop();
   int32_t depth() const { return depth_; }
@@ -78,8 +82,17 @@ class Frames {
   };
   Extent With(const FunctionSpec& function) const;
   void MakeCurrent(const Frame& frame);
+  bool HasRoom(const Extent& extent) const {
+    return extent.depth <= frames_.capacity() && extent.scalars <= scalars_.capacity() &&
+           extent.refs <= refs_.capacity() && extent.slots <= slots_.capacity();
+  }
+  // What the stacks hold where there is to be room for that, and what they hold now.
+  int64_t BytesFor(const Extent& extent) const;
+  int64_t HeldBytes() const { return BytesFor({{}, 0, 0, 0, 0}); }
+  [[gnu::noinline]] bool Grow(const Extent& extent);
 
   ObjectPool* pool_;
+  MemoryAccount* account_;
   RegisterStack<int64_t> scalars_;
   RegisterStack<Object*> refs_;
   RegisterStack<Slot> slots_;

@@ -1,15 +1,16 @@
 #include "vm/interpreter/machine.h"
 
+#include "allocator/thread_scratch.h"
 #include "vm/objects/owned.h"
 
 namespace tvmvm {
 
-Machine::Machine(std::shared_ptr<const Binding> owner)
+Machine::Machine(std::shared_ptr<const Binding> owner, std::shared_ptr<MemoryAccount> account)
     : binding_owner_(std::move(owner)),
       program(*binding_owner_->program),
       binding(*binding_owner_),
-      memory(binding.devices[0].get(), program.plans, &run),
-      frames(&memory.pool),
+      memory(binding.devices[0].get(), program.plans, &run, std::move(account)),
+      frames(&memory.pool, &memory.budget.account()),
       run(program, &frames),
       given_outputs(program.main().outputs.size()),
       numbers(size_t{2} * binding.longest_list + 8),
@@ -24,7 +25,7 @@ Machine::Machine(std::shared_ptr<const Binding> owner)
   devices.resize(binding.devices.size());
   for (uint32_t number = 1; number < devices.size(); ++number)
     if (Device* device = binding.devices[number].get())
-      devices[number] = std::make_unique<DeviceWork>(device, number);
+      devices[number] = std::make_unique<DeviceWork>(device, number, &memory.budget.account());
   memory.SetDevices(devices);
 }
 
@@ -44,6 +45,7 @@ void Machine::Trim() {
   for (const std::unique_ptr<DeviceWork>& work : devices)
     if (work) work->Trim();
   frames.Trim();
+  TrimThreadScratch();
 }
 
 TensorObject* Machine::TensorAt(const uint32_t* pc, uint32_t reg) {

@@ -25,7 +25,8 @@ class Machine final {
   std::shared_ptr<const Binding> binding_owner_;  // outlives all that follows
 
  public:
-  explicit Machine(std::shared_ptr<const Binding> binding);
+  // `account`: the Vm's.
+  Machine(std::shared_ptr<const Binding> binding, std::shared_ptr<MemoryAccount> account);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -40,15 +41,15 @@ class Machine final {
   void Trim();
   int64_t arena_bytes() const { return memory.arena_bytes(); }
   int64_t peak_bytes() const { return memory.budget.peak_bytes(); }
+  int64_t held_bytes() { return memory.budget.account().held_bytes(); }
 
   // ---- for the handlers ----
 
   // Opens a frame of the function; false after Fail.
   bool PushFrame(const FunctionSpec& function, const uint32_t* call) {
-    const int64_t max_bytes = run.limits().max_bytes;
-    if (frames.Push(function, call, max_bytes)) [[likely]]
+    if (frames.Push(function, call)) [[likely]]
       return true;
-    run.Fail(call, frames.NoMemoryFor(function, max_bytes));
+    run.Fail(call, frames.NoMemoryFor(function));
     return false;
   }
   // Waits for a device's queue; false after Fail: a kernel ended with a code, the run is to end, the device

@@ -39,19 +39,35 @@ const MemoryPlan* PlanCache::Get(PlanId plan, std::span<const int64_t> sizes, co
       PlanMemory(specs_[plan.index], sizes, [cancel] { return cancel != nullptr && cancel->cancelled(); });
   if (!made) return nullptr;
   Entry entry{hash, {sizes.begin(), sizes.end()}, std::move(*made)};
+  // Plans make room where memory is short, but for the one that is wanted.
+  const int64_t bytes = BytesOf(entry);
+  if (account_ != nullptr && bytes > account_->limit() - account_->held_bytes()) Drop(&table);
   if (table.entries.size() < kPlansKept) {
     table.entries.push_back(std::move(entry));
     table.last = table.entries.size() - 1;
   } else {
+    if (account_ != nullptr) account_->Release(BytesOf(table.entries[table.victim]));
     table.entries[table.victim] = std::move(entry);
     table.last = table.victim;
     table.victim = (table.victim + 1) % kPlansKept;
   }
+  if (account_ != nullptr) account_->Add(bytes);
   return &table.entries[table.last].plan;
 }
 
+int64_t PlanCache::BytesOf(const Entry& entry) {
+  return static_cast<int64_t>(sizeof(Entry) +
+                              sizeof(int64_t) * (entry.sizes.size() + entry.plan.offsets.size()));
+}
+
+void PlanCache::Drop(Table* table) {
+  if (account_ != nullptr)
+    for (const Entry& entry : table->entries) account_->Release(BytesOf(entry));
+  *table = {};
+}
+
 void PlanCache::Clear() {
-  for (Table& table : tables_) table = {};
+  for (Table& table : tables_) Drop(&table);
 }
 
 }  // namespace tvmvm

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "allocator/account.h"
 #include "allocator/planner.h"
 #include "tvm-vm/device.h"
 #include "tvm-vm/program.h"
@@ -16,7 +17,12 @@ class PlanCache {
  public:
   static constexpr size_t kPlansKept = 64;  // for each plan of the program
 
-  explicit PlanCache(const std::vector<PlanSpec>& specs) : specs_(specs), tables_(specs.size()) {}
+  // `account` counts what is kept; null: nobody does.
+  explicit PlanCache(const std::vector<PlanSpec>& specs, MemoryAccount* account = nullptr)
+      : specs_(specs), account_(account), tables_(specs.size()) {}
+  ~PlanCache() { Clear(); }
+  PlanCache(const PlanCache&) = delete;
+  PlanCache& operator=(const PlanCache&) = delete;
 
   // sizes[k] >= 0 for every value of the plan. Valid until the next call; null where `cancel` (which may be
   // null) ended the planning. A hit allocates nothing. When memory runs out, what is kept stays as it was.
@@ -37,7 +43,11 @@ class PlanCache {
     size_t victim = 0;  // the entry that goes next
   };
 
+  static int64_t BytesOf(const Entry& entry);
+  void Drop(Table* table);
+
   const std::vector<PlanSpec>& specs_;
+  MemoryAccount* account_;
   std::vector<Table> tables_;
   int64_t misses_ = 0;
 };

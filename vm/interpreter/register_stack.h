@@ -26,13 +26,16 @@ class RegisterStack {
   const T* data() const { return data_; }
   size_t capacity() const { return capacity_; }
 
+  // What the capacity becomes where there is to be room for `count` elements.
+  size_t CapacityFor(size_t count) const {
+    return count <= capacity_ ? capacity_ : std::min(kMost, std::max({count, capacity_ * 2, size_t{64}}));
+  }
   // Room for `count` elements; the old ones stay, the new ones are uninitialised. False when there is no
   // memory.
   bool Reserve(size_t count) {
     if (count <= capacity_) return true;
-    constexpr size_t kMost = std::numeric_limits<int64_t>::max() / sizeof(T) / 2;
     if (count > kMost) return false;
-    const size_t capacity = std::min(kMost, std::max({count, capacity_ * 2, size_t{64}}));
+    const size_t capacity = CapacityFor(count);
     auto* data = static_cast<T*>(TryAllocateHost(static_cast<int64_t>(capacity * sizeof(T))));
     if (data == nullptr) return false;
     if (capacity_ > 0) std::memcpy(data, data_, capacity_ * sizeof(T));
@@ -49,6 +52,8 @@ class RegisterStack {
   }
 
  private:
+  static constexpr size_t kMost = std::numeric_limits<int64_t>::max() / sizeof(T) / 2;
+
   T* data_ = nullptr;
   size_t capacity_ = 0;
 };

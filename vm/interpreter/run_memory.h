@@ -1,10 +1,11 @@
-// RunMemory: what one Invocation holds of memory: the budget that counts it, the arena on the host, objects,
+// RunMemory: what one Invocation holds of memory: the account that counts it, the arena on the host, objects,
 // and the plans of dims that were seen.
 #pragma once
 
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "allocator/arena.h"
 #include "allocator/budget.h"
@@ -19,8 +20,15 @@ namespace tvmvm {
 class RunMemory final : public DeviceMemoryOwner, private BlockSource {
  public:
   // `cpu`: where the arena's blocks come from. `run` is told where there is no memory.
-  RunMemory(Device* cpu, const std::vector<PlanSpec>& plan_specs, RunControl* run)
-      : pool(&arena_, &budget), plans(plan_specs), arena_(this), cpu_(cpu), run_(run) {}
+  // `account`: the Vm's, which counts what is held here, too.
+  RunMemory(Device* cpu, const std::vector<PlanSpec>& plan_specs, RunControl* run,
+            std::shared_ptr<MemoryAccount> account)
+      : budget(std::move(account)),
+        pool(&arena_, &budget),
+        plans(plan_specs, &budget.account()),
+        arena_(this),
+        cpu_(cpu),
+        run_(run) {}
   // Memory on devices comes from there; by number, null for the CPU and what is not used.
   void SetDevices(std::span<const std::unique_ptr<DeviceWork>> devices) {
     devices_ = devices;
@@ -49,8 +57,11 @@ class RunMemory final : public DeviceMemoryOwner, private BlockSource {
   Expected<Block> AllocateBlock(int64_t bytes) override;
   void FreeBlock(const Block& block) override;
   void TakeBack(const Buffer& buffer) noexcept override { devices_[buffer.device]->TakeBack(buffer); }
-  // Takes what a new buffer is to count.
-  bool Charge(const uint32_t* pc, int64_t bytes, std::string_view purpose, Buffer* buffer);
+  // What a new buffer uses of memory that is held.
+  void Use(int64_t bytes, Buffer* buffer) {
+    budget.Use(bytes);
+    buffer->charged = bytes;
+  }
 
   Arena arena_;
   Device* cpu_;

@@ -11,11 +11,13 @@ namespace tvmvm {
 
 struct Vm::Impl {
   std::shared_ptr<const Binding> binding;
+  std::shared_ptr<MemoryAccount> account;  // of all Invocations
 };
 
 // Keeps the binding alive by itself: an Invocation may outlive its Vm.
 struct Invocation::Impl {
-  explicit Impl(std::shared_ptr<const Binding> binding) : machine(std::move(binding)) {}
+  Impl(std::shared_ptr<const Binding> binding, std::shared_ptr<MemoryAccount> account)
+      : machine(std::move(binding), std::move(account)) {}
   Machine machine;
   std::atomic<bool> running{false};
 };

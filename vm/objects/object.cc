@@ -204,19 +204,22 @@ void ObjectPool::ReleaseInto(Object* object, Object** dead) noexcept {
 void ObjectPool::DestroyBuffer(Buffer* buffer) noexcept {
   switch (buffer->origin) {
     case BufferOrigin::kBorrowed:
+      budget_->Release(buffer->charged);
       break;
     case BufferOrigin::kArena:
       arena_->Pop(buffer->region);
+      budget_->Leave(buffer->charged);
       break;
     case BufferOrigin::kHost:
       FreeHost(buffer->data);
+      budget_->Release(buffer->charged);
       break;
     case BufferOrigin::kDeviceArena:
     case BufferOrigin::kDevice:
       device_memory_->TakeBack(*buffer);
+      budget_->Leave(buffer->charged);
       break;
   }
-  budget_->Release(buffer->charged);
   buffer->strings.reset();
   buffers_.Put(buffer);
 }

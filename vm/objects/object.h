@@ -44,7 +44,7 @@ struct Buffer : Object {
   uint32_t device = kHostDevice;  // its number in the program
   bool read_only = false;
   int64_t used = 0;                                   // bytes from the first on that tensors may show
-  int64_t charged = 0;                                // bytes that the budget counts for it
+  int64_t charged = 0;                                // bytes that the budget counts for it, as of its origin
   Arena::RegionId region = 0;                         // kArena
   std::shared_ptr<std::vector<std::string>> strings;  // kString tensors: the elements, instead of data
   DeviceSpan place;                                   // not on the CPU
