@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "element_types.h"
 #include "errors.h"
@@ -34,7 +35,8 @@ void Borrowings::Release() {
 namespace {
 
 std::string TypeNameOf(nb::handle object) {
-  return nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
+  return nb::cast<std::string>(
+      nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
 }
 
 bool IsTorchTensor(nb::handle object) {
@@ -130,23 +132,32 @@ Expected<Tensor> TakeCapsule(nb::handle capsule) {
 }
 
 // torch's types of a byte that DLPack has no number for, or one that is too new.
-std::optional<DType> TorchByteType(nb::handle object) {
-  const nb::object type = object.attr("dtype");
-  const std::string name = nb::cast<std::string>(nb::str(nb::handle(type)));
-  const std::optional<DType> dtype = DTypeFromPythonName(std::string_view(name).substr(name.find('.') + 1));
-  if (!dtype || DTypeBits(*dtype) != 8 || !IsFloat(*dtype)) return std::nullopt;
-  return dtype;
+std::optional<DType> TorchByteType(nb::handle type) {
+  static const auto* types = [] {
+    auto* found = new std::vector<std::pair<nb::handle, DType>>;  // as long as the process lives
+    const nb::object torch = nb::module_::import_("torch");
+    for (int i = 1; i < kDTypeCount; ++i) {
+      const auto dtype = static_cast<DType>(i);
+      if (DTypeBits(dtype) == 8 && IsFloat(dtype) && nb::hasattr(torch, PythonName(dtype)))
+        found->emplace_back(nb::object(torch.attr(PythonName(dtype))).release(), dtype);
+    }
+    return found;
+  }();
+  for (const auto& [torch_type, dtype] : *types)
+    if (torch_type.is(type)) return dtype;
+  return std::nullopt;
 }
 
 Tensor FromTorch(nb::object object, bool is_written) {
   if (nb::object(object.attr("requires_grad")).is(nb::handle(Py_True))) object = object.attr("detach")();
-  if (!is_written) object = object.attr("contiguous")();
-  if (const std::optional<DType> dtype = TorchByteType(object)) {
-    nb::object bytes = object.attr("view")(nb::module_::import_("torch").attr("uint8"));
-    Tensor tensor = OrRaise(TakeCapsule(bytes.attr("__dlpack__")()));
-    return Tensor::Share(*dtype, tensor.shape(), tensor.data(), tensor.owner());
-  }
-  return OrRaise(TakeCapsule(object.attr("__dlpack__")()));
+  const std::optional<DType> byte_type = TorchByteType(nb::object(object.attr("dtype")));
+  if (byte_type) object = object.attr("view")(nb::module_::import_("torch").attr("uint8"));
+  Expected<Tensor> tensor = TakeCapsule(object.attr("__dlpack__")());
+  if (!tensor && !is_written && !nb::cast<bool>(object.attr("is_contiguous")()))
+    tensor = TakeCapsule(object.attr("contiguous")().attr("__dlpack__")());
+  if (!tensor) Raise(tensor.error());
+  return byte_type ? Tensor::Share(*byte_type, tensor->shape(), tensor->data(), tensor->owner())
+                   : *std::move(tensor);
 }
 
 Tensor FromDLPack(nb::handle object, bool is_written, Borrowings& borrowings) {
@@ -269,12 +280,14 @@ nb::object NumPyArrayOf(Tensor tensor) {
 
 nb::object ArrayOf(Tensor tensor, ResultKind kind) {
   switch (kind) {
-    case ResultKind::kNumPy: return NumPyArrayOf(std::move(tensor));
+    case ResultKind::kNumPy:
+      return NumPyArrayOf(std::move(tensor));
     case ResultKind::kTorch:
       if (IsSubByte(tensor.dtype()) || tensor.dtype() == DType::kString)  // which torch has not
         return NumPyArrayOf(std::move(tensor));
       return TorchTensorOf(std::move(tensor));
-    default: return nb::cast(std::move(tensor));
+    default:
+      return nb::cast(std::move(tensor));
   }
 }
 

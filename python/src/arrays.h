@@ -31,7 +31,7 @@ class Borrowings {
 
 // What a call gives its results as.
 enum class ResultKind {
-  kAuto,    // torch tensors where an input is one, else NumPy's arrays, and Tensors where there is no NumPy
+  kAuto,  // torch tensors where an input is one, else NumPy's arrays, and Tensors where there is no NumPy
   kNumPy,
   kTorch,
   kTensor,

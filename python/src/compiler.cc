@@ -1,4 +1,6 @@
 // The compiler, opened when it is first needed.
+#include "tvm-vm/compiler.h"
+
 #include <dlfcn.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
@@ -13,7 +15,6 @@
 #include "compiler_library.h"
 #include "errors.h"
 #include "programs.h"
-#include "tvm-vm/compiler.h"
 #include "tvm-vm/version.h"
 
 namespace nb = nanobind;
@@ -29,15 +30,17 @@ const Compiler& OpenCompiler(const std::string& path) {
   if (g_compiler) return *g_compiler;
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    Raise({Code::kNotFound, std::string("the compiler is not installed (") + dlerror() +
-                                "): pip install tvm-vm[compiler]; programs that are compiled run without it"});
+    Raise(
+        {Code::kNotFound, std::string("the compiler is not installed (") + dlerror() +
+                              "): pip install tvm-vm[compiler]; programs that are compiled run without it"});
   const auto entry = reinterpret_cast<decltype(&tvmvm_compiler)>(dlsym(library, "tvmvm_compiler"));
   const auto version =
       reinterpret_cast<decltype(&tvmvm_compiler_version)>(dlsym(library, "tvmvm_compiler_version"));
   if (!entry || !version) Raise({Code::kUnsupported, path + " is not the compiler's library"});
   if (version() / 1000 != TVMVM_VERSION / 1000)
-    Raise({Code::kUnsupported, path + " is version " + VersionText(version()) + " of the compiler, this is version " +
-                                   VersionText(TVMVM_VERSION) + ": they do not go together"});
+    Raise({Code::kUnsupported, path + " is version " + VersionText(version()) +
+                                   " of the compiler, this is version " + VersionText(TVMVM_VERSION) +
+                                   ": they do not go together"});
   g_compiler = entry();
   return *g_compiler;
 }
@@ -129,7 +132,8 @@ nb::tuple CompileBytes(const std::string& library, nb::handle model, nb::dict gi
   if (PyObject_GetBuffer(model.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
   Expected<CompileResult> result = [&] {
     nb::gil_scoped_release unlocked;
-    return compiler.CompileBytes({static_cast<const std::byte*>(view.buf), static_cast<size_t>(view.len)}, options);
+    return compiler.CompileBytes({static_cast<const std::byte*>(view.buf), static_cast<size_t>(view.len)},
+                                 options);
   }();
   PyBuffer_Release(&view);
   return ResultOf(OrRaise(std::move(result)));

@@ -66,22 +66,28 @@ nb::dict Statistics(const DevicePointer& pointer) {
 }  // namespace
 
 void AddDevices(nb::module_& module) {
-  nb::class_<DevicePointer>(module, "Device", "A device that is open. Shared by any number of Vms and tensors.")
-      .def("__init__",
-           [](DevicePointer* self, const std::string& selection, int64_t max_bytes) {
-             new (self) DevicePointer(Open(selection, max_bytes));
-           },
-           "selection"_a, nb::kw_only(), "max_bytes"_a = 0,
-           "Opens what is selected: \"vulkan\", \"opencl:1\", \"vulkan:nvidia\". `max_bytes` bounds the memory that "
-           "it holds for all who use it.")
+  nb::class_<DevicePointer>(module, "Device",
+                            "A device that is open. Shared by any number of Vms and tensors.")
+      .def(
+          "__init__",
+          [](DevicePointer* self, const std::string& selection, int64_t max_bytes) {
+            new (self) DevicePointer(Open(selection, max_bytes));
+          },
+          "selection"_a, nb::kw_only(), "max_bytes"_a = 0,
+          "Opens what is selected: \"vulkan\", \"opencl:1\", \"vulkan:nvidia\". `max_bytes` bounds the "
+          "memory that "
+          "it holds for all who use it.")
       .def_prop_ro("name", [](const DevicePointer& self) { return self.device->name(); })
-      .def_prop_ro("is_cpu", [](const DevicePointer& self) {
-        return ClassOf(self.device->target().device) == DeviceClass::kCpu;
-      })
-      .def_prop_ro("description",
-                   [](const DevicePointer& self) { return Describe(self.device->name(), self.device->description()); })
+      .def_prop_ro("is_cpu",
+                   [](const DevicePointer& self) {
+                     return ClassOf(self.device->target().device) == DeviceClass::kCpu;
+                   })
+      .def_prop_ro(
+          "description",
+          [](const DevicePointer& self) { return Describe(self.device->name(), self.device->description()); })
       .def("statistics", &Statistics, "Bytes handed out and held, launches, waits.")
-      .def("__repr__", [](const DevicePointer& self) { return "tvm_vm.Device(" + self.device->name() + ")"; });
+      .def("__repr__",
+           [](const DevicePointer& self) { return "tvm_vm.Device(" + self.device->name() + ")"; });
   module.def("list_devices", &List);
 }
 

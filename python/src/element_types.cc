@@ -64,11 +64,16 @@ static_assert([] {
 
 DType IntegerOf(bool is_signed, int64_t bytes) {
   switch (bytes) {
-    case 1: return is_signed ? DType::kI8 : DType::kU8;
-    case 2: return is_signed ? DType::kI16 : DType::kU16;
-    case 4: return is_signed ? DType::kI32 : DType::kU32;
-    case 8: return is_signed ? DType::kI64 : DType::kU64;
-    default: return DType::kInvalid;
+    case 1:
+      return is_signed ? DType::kI8 : DType::kU8;
+    case 2:
+      return is_signed ? DType::kI16 : DType::kU16;
+    case 4:
+      return is_signed ? DType::kI32 : DType::kU32;
+    case 8:
+      return is_signed ? DType::kI64 : DType::kU64;
+    default:
+      return DType::kInvalid;
   }
 }
 
@@ -96,9 +101,7 @@ std::optional<DType> DTypeFromPythonName(std::string_view name) {
   return std::nullopt;
 }
 
-const char* BufferFormat(DType dtype) {
-  return dtype == DType::kInvalid ? nullptr : RowOf(dtype).format;
-}
+const char* BufferFormat(DType dtype) { return dtype == DType::kInvalid ? nullptr : RowOf(dtype).format; }
 
 std::optional<DType> DTypeFromBufferFormat(const char* format, int64_t item_bytes) {
   if (format == nullptr) return DType::kU8;

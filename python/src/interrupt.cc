@@ -34,8 +34,8 @@ bool IsIgnored(const struct sigaction& action) {
 }  // namespace
 
 void FindMainThread() {
-  const auto main = nb::cast<unsigned long>(
-      nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  const auto main =
+      nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   g_main_thread = static_cast<pthread_t>(main);
 }
 

@@ -14,8 +14,8 @@ class Interruptible {
   ~Interruptible() = default;
 };
 
-// While it lives SIGINT cancels the run before Python's own handler hears of it. Does nothing on other threads
-// than the main one, where Python does not handle the signal, and inside of another one.
+// While it lives SIGINT cancels the run before Python's own handler hears of it. Does nothing on other
+// threads than the main one, where Python does not handle the signal, and inside of another one.
 class InterruptScope {
  public:
   explicit InterruptScope(Interruptible& run);

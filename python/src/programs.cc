@@ -40,8 +40,8 @@ nb::object ParameterOf(const std::string& name, const TypeSpec& type) {
   nb::list elements;
   for (const TypeSpec& element : type.elements) elements.append(ParameterOf("", element));
   nb::object dtype = is_tensor ? nb::object(nb::str(PythonName(type.dtype))) : nb::none();
-  return ParameterClass()(nb::str(name.c_str(), name.size()), kKinds[static_cast<size_t>(type.kind)], dtype, dims,
-                          nb::tuple(elements));
+  return ParameterClass()(nb::str(name.c_str(), name.size()), kKinds[static_cast<size_t>(type.kind)], dtype,
+                          dims, nb::tuple(elements));
 }
 
 nb::tuple ParametersOf(const std::vector<ParameterSpec>& parameters) {
@@ -81,7 +81,8 @@ ProgramPointer LoadFile(const std::string& path) {
 ProgramPointer LoadBytes(nb::handle bytes) {
   Py_buffer view;
   if (PyObject_GetBuffer(bytes.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  auto program = LoadProgramFromMemory({static_cast<const std::byte*>(view.buf), static_cast<size_t>(view.len)});
+  auto program =
+      LoadProgramFromMemory({static_cast<const std::byte*>(view.buf), static_cast<size_t>(view.len)});
   PyBuffer_Release(&view);
   return {OrRaise(std::move(program))};
 }
@@ -103,12 +104,15 @@ nb::bytes ToBytes(const ProgramPointer& self) {
 void AddPrograms(nb::module_& module) {
   nb::class_<ProgramPointer>(module, "Program",
                              "A compiled model. Never changes; any number of Vms and threads share it.")
-      .def_prop_ro("inputs", [](const ProgramPointer& self) { return ParametersOf(self.program->main().inputs); },
-                   "A Parameter for each input, in order.")
-      .def_prop_ro("outputs", [](const ProgramPointer& self) { return ParametersOf(self.program->main().outputs); },
-                   "A Parameter for each output, in order.")
-      .def_prop_ro("metadata", [](const ProgramPointer& self) { return MetadataOf(*self.program); },
-                   "What made it, from what, with which options, and the code that it holds.")
+      .def_prop_ro(
+          "inputs", [](const ProgramPointer& self) { return ParametersOf(self.program->main().inputs); },
+          "A Parameter for each input, in order.")
+      .def_prop_ro(
+          "outputs", [](const ProgramPointer& self) { return ParametersOf(self.program->main().outputs); },
+          "A Parameter for each output, in order.")
+      .def_prop_ro(
+          "metadata", [](const ProgramPointer& self) { return MetadataOf(*self.program); },
+          "What made it, from what, with which options, and the code that it holds.")
       .def("_save", &Save)
       .def("to_bytes", &ToBytes, "What `save` writes.");
   module.def("load_file", &LoadFile);

@@ -102,12 +102,14 @@ Tensor CopyTo(const Tensor& tensor, const DevicePointer* device) {
 }  // namespace
 
 void AddTensorClass(nb::module_& module) {
-  nb::class_<Tensor>(module, "Tensor", nb::type_slots(kBufferSlots), nb::is_weak_referenceable(),
-                     "A dense row-major array in memory of the host or of a device. Shares memory with NumPy, "
-                     "and with others by DLPack.")
+  nb::class_<Tensor>(
+      module, "Tensor", nb::type_slots(kBufferSlots), nb::is_weak_referenceable(),
+      "A dense row-major array in memory of the host or of a device. Shares memory with NumPy, "
+      "and with others by DLPack.")
       .def(
           "__init__",
-          [](Tensor* self, nb::handle array, const std::optional<std::string>& dtype, const DevicePointer* device) {
+          [](Tensor* self, nb::handle array, const std::optional<std::string>& dtype,
+             const DevicePointer* device) {
             Tensor tensor = OwningTensor(array, dtype ? DTypeArgument(*dtype) : DType::kInvalid);
             new (self) Tensor(device ? CopyTo(tensor, device) : std::move(tensor));
           },
@@ -118,10 +120,12 @@ void AddTensorClass(nb::module_& module) {
       .def_prop_ro("dtype", [](const Tensor& tensor) { return PythonName(tensor.dtype()); })
       .def_prop_ro("shape", [](const Tensor& tensor) { return ShapeTuple(tensor.shape()); })
       .def_prop_ro("nbytes", &Tensor::byte_count)
-      .def_prop_ro("device", [](const Tensor& tensor) { return tensor.device() ? tensor.device()->name() : "cpu"; })
+      .def_prop_ro("device",
+                   [](const Tensor& tensor) { return tensor.device() ? tensor.device()->name() : "cpu"; })
       .def("to", &CopyTo, "device"_a.none(), "A copy in the device's memory; None: in the host's.")
-      .def("numpy", [](const Tensor& tensor) { return NumPyArrayOf(tensor); },
-           "As a NumPy array that shares the memory, where NumPy has the type.")
+      .def(
+          "numpy", [](const Tensor& tensor) { return NumPyArrayOf(tensor); },
+          "As a NumPy array that shares the memory, where NumPy has the type.")
       .def(
           "__array__",
           [](const Tensor& tensor, nb::object dtype, nb::object copy) {

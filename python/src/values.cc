@@ -43,9 +43,12 @@ Value InputValue(nb::handle object, const TypeSpec& type, Borrowings& borrowings
   if (object.is_none()) return {};
   const TypeSpec& inner = WithoutOptional(type);
   switch (inner.kind) {
-    case ValueKind::kSequence: return InputSequence(object, inner, borrowings);
-    case ValueKind::kTuple: return InputTuple(object, inner, borrowings);
-    default: return InputTensor(object, inner.dtype, borrowings);
+    case ValueKind::kSequence:
+      return InputSequence(object, inner, borrowings);
+    case ValueKind::kTuple:
+      return InputTuple(object, inner, borrowings);
+    default:
+      return InputTensor(object, inner.dtype, borrowings);
   }
 }
 

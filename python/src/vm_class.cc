@@ -23,8 +23,9 @@ ResultKind ResultKindOf(const std::string& name) {
   RaiseInvalid("results='" + name + "': there are 'auto', 'numpy', 'torch' and 'tensor'");
 }
 
-void Construct(VmObject* self, const ProgramPointer& program, const std::vector<DevicePointer>& devices, int threads,
-               double timeout, int64_t max_bytes, int64_t max_steps, bool allow_native, const std::string& results) {
+void Construct(VmObject* self, const ProgramPointer& program, const std::vector<DevicePointer>& devices,
+               int threads, double timeout, int64_t max_bytes, int64_t max_steps, bool allow_native,
+               const std::string& results) {
   VmObjectOptions options;
   for (const DevicePointer& device : devices) options.devices.push_back(device.device);
   options.threads = threads;
@@ -45,12 +46,13 @@ void AddVm(nb::module_& module) {
       .def_prop_ro("cancelled", &CancelToken::cancelled);
 
   nb::class_<VmObject>(module, "Vm")
-      .def("__init__", &Construct, "program"_a, "devices"_a, "threads"_a, "timeout"_a, "max_bytes"_a, "max_steps"_a,
-           "allow_native"_a, "results"_a)
+      .def("__init__", &Construct, "program"_a, "devices"_a, "threads"_a, "timeout"_a, "max_bytes"_a,
+           "max_steps"_a, "allow_native"_a, "results"_a)
       .def("__call__", &VmObject::Call,
            "Runs with inputs by position or by name. Gives the output, or a tuple where there are several.")
-      .def("run", &VmObject::Run, "inputs"_a.none() = nb::none(), "outputs"_a.none() = nb::none(), nb::kw_only(),
-           "out"_a.none() = nb::none(), "timeout"_a.none() = nb::none(), "cancel"_a.none() = nb::none(),
+      .def("run", &VmObject::Run, "inputs"_a.none() = nb::none(), "outputs"_a.none() = nb::none(),
+           nb::kw_only(), "out"_a.none() = nb::none(), "timeout"_a.none() = nb::none(),
+           "cancel"_a.none() = nb::none(),
            "Runs with a dict of inputs; gives a dict of outputs.\n\n"
            "outputs: names of those that are wanted, all without it.\n"
            "out: arrays that outputs are written to, by name.\n"
@@ -60,8 +62,10 @@ void AddVm(nb::module_& module) {
       .def("cancel", &VmObject::Cancel, "Ends all runs in progress with Cancelled.")
       .def("trim", &VmObject::Trim, "Gives memory back that only makes the next calls warm.")
       .def_prop_ro("program", [](const VmObject& self) { return self.program(); })
-      .def_prop_ro("devices", &VmObject::Devices, "The devices of a run, with how many kernels and in which form.")
-      .def_prop_ro("gpu", &VmObject::gpu, "The device where tensors save the way across the bus; None: there is none.")
+      .def_prop_ro("devices", &VmObject::Devices,
+                   "The devices of a run, with how many kernels and in which form.")
+      .def_prop_ro("gpu", &VmObject::gpu,
+                   "The device where tensors save the way across the bus; None: there is none.")
       .def_prop_ro("peak_bytes", &VmObject::peak_bytes, "What the largest run needed so far.");
 }
 

@@ -55,7 +55,8 @@ auto Naming(const char* what, nb::handle name, const Body& body) {
 
 Names::Names(const std::vector<ParameterSpec>& parameters) {
   for (const ParameterSpec& parameter : parameters) {
-    PyObject* name = PyUnicode_FromStringAndSize(parameter.name.data(), static_cast<Py_ssize_t>(parameter.name.size()));
+    PyObject* name =
+        PyUnicode_FromStringAndSize(parameter.name.data(), static_cast<Py_ssize_t>(parameter.name.size()));
     if (name == nullptr) throw nb::python_error();
     PyUnicode_InternInPlace(&name);
     index_.emplace(parameter.name, names_.size());
@@ -140,7 +141,8 @@ std::unique_ptr<Runner> VmObject::NewRunner() {
 }
 
 void VmObject::RaiseUnknown(const char* what, nb::handle name, const Names& names) const {
-  RaiseInvalid(std::string("the program has no ") + what + " '" + TextOf(name) + "'; there are: " + names.Listing());
+  RaiseInvalid(std::string("the program has no ") + what + " '" + TextOf(name) +
+               "'; there are: " + names.Listing());
 }
 
 void VmObject::TakeArguments(Runner& runner, nb::handle inputs) const {
@@ -178,7 +180,8 @@ void VmObject::Convert(Runner& runner) const {
     const nb::handle object = runner.arguments[i];
     if (!object || object.is_none()) {
       if (type.kind != ValueKind::kOptional)
-        RaiseInvalid("input '" + main.inputs[i].name + (object ? "': None is no value of it" : "' is missing"));
+        RaiseInvalid("input '" + main.inputs[i].name +
+                     (object ? "': None is no value of it" : "' is missing"));
       runner.inputs[i] = Tensor();
       continue;
     }
@@ -205,7 +208,8 @@ void VmObject::Execute(Runner& runner, std::optional<double> timeout) {
   if (timeout) {
     const auto now = std::chrono::steady_clock::now();
     const double most = std::chrono::duration<double>(options.deadline - now).count();
-    if (*timeout < most / 2) options.deadline = now + std::chrono::nanoseconds(static_cast<int64_t>(*timeout * 1e9));
+    if (*timeout < most / 2)
+      options.deadline = now + std::chrono::nanoseconds(static_cast<int64_t>(*timeout * 1e9));
   }
   const Status status = [&] {
     InterruptScope interrupt(runner);
@@ -223,7 +227,9 @@ nb::object VmObject::Result(Runner& runner, size_t index) const {
   if (index < runner.memory.size() && runner.memory[index]) return nb::borrow(runner.memory[index]);
   ResultKind kind = options_.results;
   if (kind == ResultKind::kAuto)
-    kind = runner.borrowings.saw_torch ? ResultKind::kTorch : NumPy() ? ResultKind::kNumPy : ResultKind::kTensor;
+    kind = runner.borrowings.saw_torch ? ResultKind::kTorch
+           : NumPy()                   ? ResultKind::kNumPy
+                                       : ResultKind::kTensor;
   if (has_values_) return ObjectOf(std::move(runner.output_values[index]), kind);
   Tensor& tensor = runner.outputs[index];
   return tensor.empty_handle() ? nb::none() : ArrayOf(std::move(tensor), kind);
@@ -252,8 +258,8 @@ nb::object VmObject::Call(const nb::args& positional, const nb::kwargs& named) {
   return nb::tuple(results);
 }
 
-nb::dict VmObject::Run(nb::handle inputs, nb::handle outputs, nb::handle memory, std::optional<double> timeout,
-                       CancelToken* cancel) {
+nb::dict VmObject::Run(nb::handle inputs, nb::handle outputs, nb::handle memory,
+                       std::optional<double> timeout, CancelToken* cancel) {
   std::vector<size_t> wanted;
   if (outputs.is_none())
     for (size_t i = 0; i < outputs_.size(); ++i) wanted.push_back(i);
