@@ -165,10 +165,11 @@ class PullKernel {
     for (bool holds : {true, false}) {
       const bool is_choice = !IsConstant(streams);
       if (!is_choice && (streams->integer != 0) != holds) continue;
+      const int depth = nest_.depth();
       if (is_choice) nest_.OpenIf(holds ? streams : Unary(ExprOp::kNot, streams));
       outermost_ = holds ? LoopKind::kStreaming : LoopKind::kSerial;
       BuildBlock(middle_range, outer_range);
-      if (is_choice) nest_.Close();
+      while (nest_.depth() > depth) nest_.Close();
     }
   }
 
