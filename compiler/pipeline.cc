@@ -38,6 +38,8 @@ constexpr Pass kPipeline[] = {
     {"clean-up", "drop what the rewrites left over", passes::EliminateDead},
     {"narrow-products", "with --precision fp16: factors of products are kept as f16", passes::NarrowProducts,
      false, PassStage::kDevice},
+    {"split-windows", "windows along one axis after the other", passes::SplitWindows, true,
+     PassStage::kDevice},
     {"update-in-place", "change what loops carry where it lies", passes::UpdateInPlace, true,
      PassStage::kDevice},
     {"fuse-groups", "decide what runs as one unit", passes::FuseGroups, true, PassStage::kDevice},

@@ -73,6 +73,8 @@ Status ChooseLayout(ir::Module& module, const PassContext& context);
 Status NarrowProducts(ir::Module& module, const PassContext& context);
 // Marks the loops that may run as one kernel (attribute `outline`); the lowering decides.
 Status OutlineLoops(ir::Module& module, const PassContext& context);
+// Windows of several axes become one along the last axis and one along the others, where that is less work.
+Status SplitWindows(ir::Module& module, const PassContext& context);
 // Core nodes become `fused` nodes: groups that run as one unit.
 Status FuseGroups(ir::Module& module, const PassContext& context);
 

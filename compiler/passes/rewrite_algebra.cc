@@ -1,10 +1,12 @@
-// Local rewrites, one rule each. Every rule keeps the result up to rounding.
+// Local rewrites, one rule each. Every rule keeps the result up to rounding. Windows are split by a pass of
+// its own, later: it depends on the layout and the device.
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "compiler/graph/core_op.h"
+#include "compiler/graph/window_shape.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
 
@@ -177,60 +179,72 @@ bool FoldScale(GraphRewriter& rewriter, const Node& node) {
   return false;
 }
 
-// ---- a window of two axes is a window of each ----
+// ---- a window of several axes is a window along the last one, then one along the others ----
 
-// Maxima, sums, and averages - what counts of a window is a rectangle - along the last axis first. Worth it
-// where the taps that are left out pay for reading and writing what lies between.
-bool SplitWindow(GraphRewriter& rewriter, const Node& node) {
-  if (node.op->kind != OpKind::kWindow || node.String("kind") == "argmax") return false;
-  const DType dtype = rewriter.old().type(node.outputs[0]).dtype;
+// The least ratio of operations before and after: the taps that are left out pay for writing and reading what
+// lies between.
+constexpr double kGain = 1.5;
+
+// Maxima, sums, and averages, because what counts of a window is a rectangle. The last axis that has a
+// window, where splitting pays; else -1.
+int AxisToSplit(const ir::Function& function, const Node& node) {
+  if (node.op->kind != ir::OpKind::kWindow || node.String("kind") == "argmax") return -1;
+  const DType dtype = function.type(node.outputs[0]).dtype;
   const bool is_exact = node.String("kind") == "max" || node.String("kind") == "min";
-  if (!is_exact && dtype != DType::kF32 && dtype != DType::kF64) return false;
+  if (!is_exact && dtype != DType::kF32 && dtype != DType::kF64) return -1;
   const std::vector<int64_t>& kernel = node.Ints("kernel");
-  std::vector<size_t> axes;
-  for (size_t axis = 0; axis < kernel.size(); ++axis)
-    if (kernel[axis] > 1) axes.push_back(axis);
-  if (axes.size() < 2) return false;
-  const size_t last = axes.back();
-  double outer = 1, outer_stride = 1;
-  for (size_t axis = 0; axis < last; ++axis) {
-    outer *= static_cast<double>(kernel[axis]);
-    outer_stride *= static_cast<double>(node.Ints("strides")[axis]);
+  int last = -1, axes = 0;
+  for (size_t axis = 0; axis < kernel.size(); ++axis) {
+    if (kernel[axis] == 1) continue;
+    last = static_cast<int>(axis);
+    ++axes;
   }
-  constexpr double kGain = 1.5;
-  const auto inner = static_cast<double>(kernel[last]);
-  if (inner * outer <= kGain * (inner * outer_stride + outer)) return false;
+  if (axes < 2) return -1;
+  double outer = 1, outer_stride = 1;
+  for (int axis = 0; axis < last; ++axis) {
+    outer *= static_cast<double>(kernel[static_cast<size_t>(axis)]);
+    outer_stride *= static_cast<double>(node.Ints("strides")[static_cast<size_t>(axis)]);
+  }
+  const auto inner = static_cast<double>(kernel[static_cast<size_t>(last)]);
+  return inner * outer > kGain * (inner * outer_stride + outer) ? last : -1;
+}
 
-  ir::Attributes along = node.attributes, across = node.attributes;
-  const ir::Dims& dims = rewriter.old().type(node.inputs[0]).dims;
-  const ir::Dims& result = node.DimList("dims");
-  auto only = [&](ir::Attributes* attributes, auto&& keeps) {
-    for (const char* name : {"kernel", "strides", "dilations"}) {
-      std::vector<int64_t> list = node.Ints(name);
-      for (size_t axis = 0; axis < list.size(); ++axis)
-        if (!keeps(axis)) list[axis] = 1;
-      (*attributes)[name] = std::move(list);
-    }
-    for (const char* name : {"low", "high"}) {
-      ir::Dims list = node.DimList(name);
-      for (size_t axis = 0; axis < list.size(); ++axis)
-        if (!keeps(axis)) list[axis] = ir::Dim(0);
-      (*attributes)[name] = std::move(list);
-    }
-  };
-  only(&along, [&](size_t axis) { return axis == last; });
-  only(&across, [&](size_t axis) { return axis != last; });
-  ir::Dims between = dims;
-  between[last] = result[last];
+// The attributes of a window that has only the axes that `keeps` says.
+template <class Keeps>
+ir::Attributes Only(const Node& node, const Keeps& keeps) {
+  ir::Attributes attributes = node.attributes;
+  for (const char* name : {"kernel", "strides", "dilations"}) {
+    std::vector<int64_t> list = node.Ints(name);
+    for (size_t axis = 0; axis < list.size(); ++axis)
+      if (!keeps(axis)) list[axis] = 1;
+    attributes[name] = std::move(list);
+  }
+  for (const char* name : {"low", "high"}) {
+    ir::Dims list = node.DimList(name);
+    for (size_t axis = 0; axis < list.size(); ++axis)
+      if (!keeps(axis)) list[axis] = ir::Dim(0);
+    attributes[name] = std::move(list);
+  }
+  return attributes;
+}
+
+bool Split(GraphRewriter& rewriter, const Node& node, bool keeps_rows) {
+  const ir::Function& old = rewriter.old();
+  const int axis = AxisToSplit(old, node);
+  if (axis < 0 || (keeps_rows && ir::SlidesAlongRows(old, node))) return false;
+  const auto last = static_cast<size_t>(axis);
+  ir::Attributes along = Only(node, [&](size_t i) { return i == last; });
+  ir::Attributes across = Only(node, [&](size_t i) { return i != last; });
+  ir::Dims between = old.type(node.inputs[0]).dims;
+  between[last] = node.DimList("dims")[last];
   along["dims"] = std::move(between);
-  OpBuilder& b = rewriter.builder();
-  ValueId rows = b.Emit("window", {rewriter.Map(node.inputs[0])}, std::move(along));
+  ir::OpBuilder& b = rewriter.builder();
+  ir::ValueId rows = b.Emit("window", {rewriter.Map(node.inputs[0])}, std::move(along));
   rewriter.SetMap(node.outputs[0], b.Emit("window", {rows}, std::move(across)));
   return true;
 }
 
-constexpr Rule kRules[] = {RewritePower,     ComposeTransposes, DropExpansion,
-                           AbsorbTransposes, FoldScale,         SplitWindow};
+constexpr Rule kRules[] = {RewritePower, ComposeTransposes, DropExpansion, AbsorbTransposes, FoldScale};
 
 }  // namespace
 
@@ -241,6 +255,16 @@ Status RewriteAlgebra(ir::Module& module, const PassContext&) {
       return std::any_of(std::begin(kRules), std::end(kRules),
                          [&](Rule rule) { return rule(rewriter, function.node(id)); });
     });
+    TVMVM_CHECK_OK(rewriter.Finish());
+  }
+  return {};
+}
+
+// CPUs have a kernel for windows along rows that does both.
+Status SplitWindows(ir::Module& module, const PassContext& context) {
+  for (ir::Function& function : module.functions) {
+    GraphRewriter rewriter(&module, &function);
+    rewriter.Run([&](NodeId id) { return Split(rewriter, function.node(id), !context.for_gpus); });
     TVMVM_CHECK_OK(rewriter.Finish());
   }
   return {};

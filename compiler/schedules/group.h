@@ -93,6 +93,9 @@ bool TakesContraction(const GroupView& group);
 Expected<GroupProgram> ScheduleContraction(const GroupView& group, const TargetInfo& target);
 bool TakesConvolution(const GroupView& group);
 Expected<GroupProgram> ScheduleConvolution(const GroupView& group, const TargetInfo& target);
+// Windows that slide along rows, elementwise after it.
+bool TakesPlanarWindow(const GroupView& group);
+Expected<GroupProgram> SchedulePlanarWindow(const GroupView& group);
 // One or more reductions over trailing axes (softmax, normalisation), elementwise before, between and after.
 bool TakesRows(const GroupView& group);
 Expected<GroupProgram> ScheduleRows(const GroupView& group, const TargetInfo& target);

@@ -54,6 +54,7 @@ Expected<GroupProgram> Schedule(const GroupView& group, const TargetInfo& target
   if (TakesAttention(group)) return ScheduleAttention(group, target);
   if (TakesContraction(group)) return ScheduleContraction(group, target);
   if (TakesConvolution(group)) return ScheduleConvolution(group, target);
+  if (TakesPlanarWindow(group)) return SchedulePlanarWindow(group);
   if (TakesRows(group)) return ScheduleRows(group, target);
   return ScheduleGeneric(group, target);
 }
