@@ -43,6 +43,9 @@ class PlanarDepthwiseKernel {
         shape_(ShapeOf(group, node_)),
         planar_(PlanarShapeOf(shape_)),
         accumulator_(AccumulatorOf(group, node_)),
+        kernel_(kernel),
+        nest_(kernel),
+        reader_(group, wanted, kernel),
         blocks_(planar_.WithoutUnitAxes(), {accumulator_, Constant(accumulator_, 0), kLanes}, &nest_) {}
 
   Expected<std::set<int>> Build(std::vector<KernelArgument>* arguments) {
