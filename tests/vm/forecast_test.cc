@@ -209,6 +209,33 @@ func @main("x": i64[n]) -> ("y": sequence<i64[?]>) frame 4, 3 {
   EXPECT_THAT(forecast->reasons, ElementsAre(HasSubstr("sequence.construct makes what only data tell")));
 }
 
+TEST(Forecast, CountsWhatInputsAreMadeOf) {
+  const std::string text = R"---(
+entry @main
+func @main("s": sequence<i64[?]>) -> ("t": sequence<i64[?]>) frame 1, 1 {
+  return [], [r0]
+}
+)---";
+  const auto forecast = Forecast(text, {});
+  ASSERT_TRUE(forecast) << forecast.error().message;
+  EXPECT_FALSE(forecast->peak_bytes.is_bounded());
+  EXPECT_THAT(forecast->reasons, ElementsAre("input 's' is no tensor of a known size"));
+}
+
+// An input that is an output, too, is copied for the caller.
+TEST(Forecast, CountsCopiesOfInputs) {
+  const std::string text = R"---(
+entry @main
+func @main("x": i64[n]) -> ("y": i64[n]) frame 1, 1 {
+  return [], [r0]
+}
+)---";
+  const auto forecast = Forecast(text, {{"n", {100, 100}}});
+  ASSERT_TRUE(forecast) << forecast.error().message;
+  EXPECT_TRUE(forecast->peak_bytes.is_exact());
+  EXPECT_EQ(forecast->peak_bytes.high, PeakOf(text, Elements(100)));
+}
+
 constexpr const char* kCalls = R"---(
 entry @main
 plan p0 [0..1 align 64, 0..1 align 64]

@@ -282,6 +282,7 @@ void FunctionWalk::FollowHost(const Instruction& instruction, State* state) {
                                   results = instruction.operand(4).list;
   auto dims_of = [&](size_t k) { return k < refs.size() ? state->refs[refs[k]].dims : nullptr; };
   Object made{{0, ByteRange::kUnbounded}, kHostDevice, true};
+  ByteRange beside;  // what the function has for itself while it makes that
   Dims dims;
   switch (static_cast<HostFunctionId>(instruction.operand(0).value)) {
     case HostFunctionId::kBufferGrow: {
@@ -296,6 +297,8 @@ void FunctionWalk::FollowHost(const Instruction& instruction, State* state) {
       const int64_t most = std::min((*scores)[2].high, std::max<int64_t>(state->scalars[scalars[1]].high, 0));
       const int64_t rows = MultiplySizes(MultiplySizes((*scores)[0].high, (*scores)[1].high), most);
       made.bytes = {0, MultiplySizes(rows, 3 * 8)};
+      constexpr int64_t kMostBytesOfBox = 64;
+      beside.high = MultiplySizes((*scores)[2].high, kMostBytesOfBox);
       dims = std::make_shared<const std::vector<Interval>>(std::vector<Interval>{{0, rows}, Interval::Of(3)});
       break;
     }
@@ -320,7 +323,7 @@ void FunctionWalk::FollowHost(const Instruction& instruction, State* state) {
   std::vector<ObjectId> objects;
   for (uint32_t number = 0; number < results.size(); ++number) {
     objects.push_back(Make(instruction, state, made, number));
-    NotePeak(state, objects.back());
+    NotePeak(state, objects.back(), beside);
     if (!journey_.is_recording) continue;
     journey_.recorder.AddTensor(place, made.bytes, kHostDevice, "");
     if (!made.bytes.is_bounded())

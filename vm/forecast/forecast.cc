@@ -59,9 +59,18 @@ Expected<MemoryForecast> Forecast(const Program& program, const DimRanges& dims,
   Journey journey{program, recorder};
   journey.is_recording = true;
   Arguments arguments;
-  for (const std::optional<std::vector<Interval>>& size : sizes)
-    arguments.refs.push_back(
-        {kNoObject, size ? std::make_shared<const std::vector<Interval>>(*size) : nullptr});
+  for (uint32_t k = 0; k < sizes.size(); ++k) {
+    Ref ref;
+    if (sizes[k]) ref.dims = std::make_shared<const std::vector<Interval>>(*sizes[k]);
+    if (program.main().inputs[k].type.kind != ValueKind::kTensor) {
+      // Sequences and tuples are made of what is given, as large as that is.
+      ref.object = journey.objects.Find(ObjectTable::Kind::kMade, UINT32_MAX, 0, k);
+      journey.objects.Set(ref.object, {{0, ByteRange::kUnbounded}, kHostDevice, false});
+      forecast.reasons.push_back("input '" + program.main().inputs[k].name +
+                                 "' is no tensor of a known size");
+    }
+    arguments.refs.push_back(std::move(ref));
+  }
   State start;
   start.least_peak.assign(program.devices.size() + 1, 0);
   TVMVM_TRY(const std::optional<State> left,

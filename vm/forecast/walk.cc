@@ -239,6 +239,7 @@ void FunctionWalk::FollowReturn(const Instruction& instruction, State* state) {
   for (uint32_t reg : instruction.operand(0).list) results.scalars.push_back(state->scalars[reg]);
   for (uint32_t reg : instruction.operand(1).list) results.refs.push_back(state->refs[reg]);
   if (caller_ == nullptr) {
+    NotePeak(state, kNoObject);
     // What the program alone holds is handed out; the rest is copied, one result after another.
     std::vector<ObjectId> gone;
     for (size_t k = 0; k < results.refs.size(); ++k) {
@@ -247,8 +248,15 @@ void FunctionWalk::FollowReturn(const Instruction& instruction, State* state) {
       const bool is_handed_out = journey_.objects[ref.object].is_tensor &&
                                  std::find(gone.begin(), gone.end(), ref.object) == gone.end();
       if (is_handed_out) gone.push_back(ref.object);
-      if (is_handed_out || type.kind != ValueKind::kTensor || type.dtype == DType::kString || !ref.dims)
+      const bool is_tensor = type.kind == ValueKind::kTensor || type.kind == ValueKind::kOptional;
+      if (is_handed_out || !is_tensor || type.dtype == DType::kString) continue;
+      if (!ref.dims || type.kind == ValueKind::kOptional) {
+        journey_.recorder.AddReason(
+            PlaceOf(instruction, *state),
+            "gives output '" + function_.outputs[k].name + "' as a copy, whose size only data tell");
+        NotePeak(state, kNoObject, {0, ByteRange::kUnbounded}, gone);
         continue;
+      }
       ByteRange bytes{1, 1};
       for (const Interval& dim : *ref.dims)
         bytes = {MultiplySizes(bytes.low, std::max<int64_t>(dim.low, 0)),
