@@ -127,7 +127,7 @@ class Simplifier {
     bool has_loops = false;
     VisitStatements(loop.body[0], [&](const Stmt& s) {
       ++work;
-      has_loops |= s.kind == StmtKind::kFor && s.loop != LoopKind::kUnrolled;
+      has_loops |= s.kind == StmtKind::kFor && (s.loop == LoopKind::kSerial || s.loop == LoopKind::kStreaming);
       for (const Expr* e : {&s.index, &s.value, &s.mask}) VisitOnce(*e, [&](const Expr&) { ++work; });
     });
     return !has_loops && work * extent <= kMostUnrolled * kMostUnrolledWork;

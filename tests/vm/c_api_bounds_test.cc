@@ -58,6 +58,7 @@ TEST(CApiBounds, NullIsAnswered) {
   tvmvm_value* value = nullptr;
   tvmvm_device* device = nullptr;
   tvmvm_device_list* list = nullptr;
+  tvmvm_forecast forecast = {sizeof(tvmvm_forecast), 0, 0, 0, 0, 0, 0};
   const Calls calls = {
       ANSWERS(tvmvm_version, tvmvm_version()),
       ANSWERS(tvmvm_status_code, TVMVM_OK, nullptr),
@@ -102,6 +103,11 @@ TEST(CApiBounds, NullIsAnswered) {
       ANSWERS(tvmvm_vm_device_count, 0u, nullptr),
       IS_EMPTY(tvmvm_vm_device_name, nullptr, 0),
       ANSWERS(tvmvm_vm_device_kernel_count, 0u, nullptr, 0),
+      REFUSES(tvmvm_vm_plan, nullptr, nullptr, nullptr, nullptr, 0, &forecast),
+      REFUSES(tvmvm_memory_pool_create, 0, nullptr),
+      RETURNS(tvmvm_memory_pool_free, nullptr),
+      ANSWERS(tvmvm_memory_pool_held_bytes, 0, nullptr),
+      ANSWERS(tvmvm_memory_pool_peak_bytes, 0, nullptr),
       REFUSES(tvmvm_invocation_create, nullptr, &invocation),
       RETURNS(tvmvm_invocation_free, nullptr),
       REFUSES(tvmvm_invocation_run, nullptr, nullptr, 0, nullptr, 0),
@@ -112,6 +118,7 @@ TEST(CApiBounds, NullIsAnswered) {
       RETURNS(tvmvm_invocation_set_limits, nullptr, 1, 1, 1),
       RETURNS(tvmvm_invocation_cancel, nullptr),
       ANSWERS(tvmvm_invocation_peak_bytes, 0, nullptr),
+      ANSWERS(tvmvm_invocation_held_bytes, 0, nullptr),
       RETURNS(tvmvm_invocation_trim, nullptr),
       REFUSES(tvmvm_invocation_observe_launches, nullptr, nullptr, nullptr),
       REFUSES(tvmvm_invocation_observe_copies, nullptr, nullptr, nullptr),
