@@ -17,7 +17,7 @@ using tensor::Variable;
 namespace {
 
 constexpr int64_t kMostBeside = 16;  // elements in order that lanes keep
-constexpr int64_t kLeastBeside = 4;  // rows
+constexpr int64_t kLeastBeside = 8;  // rows
 
 }  // namespace
 
