@@ -29,8 +29,7 @@ struct Axis {
   int64_t full_phases = 1;
 };
 
-// How many of `stride` phases have all of `taps` taps, where the others have one less, and that is one at
-// least.
+// How many phases have all taps where the others have one less, and that is one at least; else all of them.
 int64_t FullPhases(int64_t stride, int64_t spread, const Dim& kernel) {
   const auto size = kernel.constant();
   const bool differ = spread == 1 && size && *size > stride && *size % stride != 0;
@@ -147,12 +146,12 @@ ValueId PhasesOfWeights(OpBuilder& b, ValueId weights, const std::vector<Axis>& 
 // phase..., M/groups]: along each axis from `axis` on, full phases before the others.
 template <class Convolve>
 ValueId JoinClasses(OpBuilder& b, const std::vector<Axis>& axes, size_t axis, std::vector<bool> lacks_last,
-                    bool by_classes, const Convolve& convolve) {
+                    const Convolve& convolve) {
   if (axis == axes.size()) return convolve(ClassOf(axes, lacks_last));
-  ValueId full = JoinClasses(b, axes, axis + 1, lacks_last, by_classes, convolve);
-  if (!by_classes || axes[axis].full_phases == axes[axis].stride || b.failed()) return full;
+  ValueId full = JoinClasses(b, axes, axis + 1, lacks_last, convolve);
+  if (axes[axis].full_phases == axes[axis].stride || b.failed()) return full;
   lacks_last[axis] = true;
-  ValueId others = JoinClasses(b, axes, axis + 1, lacks_last, by_classes, convolve);
+  ValueId others = JoinClasses(b, axes, axis + 1, lacks_last, convolve);
   return b.Concat({full, others}, static_cast<int>(2 + axes.size() + axis));
 }
 
@@ -191,11 +190,10 @@ ValueId ConvolvePhases(OpBuilder& b, const ir::Node& node, ValueId x, ValueId we
                           node.DimList("dims")[i]));
     dilations.push_back(axes[i].dilation);
   }
-  const bool by_classes = IsWorthClasses(axes, outputs);
-  auto convolve = [&](PhaseClass wanted) {
-    if (!by_classes) {  // those that lack the last tap have a zero there
-      for (size_t i = 0; i < count; ++i) wanted.phases[i] = axes[i].stride;
-    }
+  // Else one for all: phases that lack the last tap have a zero there.
+  if (!IsWorthClasses(axes, outputs))
+    for (Axis& axis : axes) axis.full_phases = axis.stride;
+  auto convolve = [&](const PhaseClass& wanted) {
     Dims high, split{b.dim(x, 0)};
     for (size_t i = 0; i < count; ++i) {
       high.push_back(axes[i].steps + (wanted.taps[i] - 1) * Dim(axes[i].dilation) -
@@ -216,7 +214,7 @@ ValueId ConvolvePhases(OpBuilder& b, const ir::Node& node, ValueId x, ValueId we
         b.Emit("conv", {x, PhasesOfWeights(b, weights, axes, wanted, groups)}, std::move(attributes));
     return b.failed() ? value : b.Reshape(value, split);
   };
-  ValueId value = JoinClasses(b, axes, 0, std::vector<bool>(count), by_classes, convolve);
+  ValueId value = JoinClasses(b, axes, 0, std::vector<bool>(count), convolve);
   return b.failed() ? value : Interleave(b, value, axes, groups, outputs);
 }
 
