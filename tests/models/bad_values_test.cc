@@ -89,6 +89,15 @@ TEST(BadValues, PositionsOutOfRange) {
   EXPECT_THAT(gather.Run({Rows(4, 2), List({-5})}), Says("index -5", "Gather"));
   EXPECT_EQ(gather.Run({Rows(5, 2), List({4})}), "");
 
+  // Wherever among many it is: indices are looked at in vectors, and what no vector fills one by one.
+  for (size_t count : {1, 5, 31, 32, 33, 100, 5000})
+    for (size_t at : {size_t{0}, count / 2, count - 1}) {
+      std::vector<int64_t> numbers(count, 2);
+      EXPECT_EQ(gather.Run({Rows(4, 2), List(numbers)}), "");
+      numbers[at] = -7;
+      EXPECT_THAT(gather.Run({Rows(4, 2), List(numbers)}), Says("index -7 is out of range [-4, 4)", "Gather"));
+    }
+
   Model one({"Gather", {"x", "k"}, {"y"}}, {kRows, NumberNamed("k")});
   EXPECT_EQ(one.Run({Rows(4, 2), Number(-4)}), "");
   EXPECT_THAT(one.Run({Rows(4, 2), Number(4)}), Says("4", "Gather"));

@@ -26,13 +26,15 @@ using ir::Dims;
 
 constexpr int64_t kBlockElements = 8192;  // of a grid point, where an element costs a few operations
 constexpr int kMostChoices = 2;
-constexpr int kNarrowest = 8;        // lanes
+constexpr int kRowsTogether = 4;
+constexpr int kSums = 8;       // vectors that a pass over what is reduced takes
+constexpr int kNarrowest = 8;  // lanes
 // Results that are written past the caches: those of kernels that move more. A third level of cache of
 // 32 MiB holds less beside what else is in it.
 constexpr int64_t kStreamedBytes = 24 << 20;
 constexpr int64_t kTileBlock = 128;  // of each of the two axes of tiles
 constexpr int64_t kLeastInnerBlock =
-    64;  // the least part of a row that a grid point takes: full vectors at every level
+    128;  // the least part of a row that a grid point takes: full vectors at every level
 
 // Coordinates of a row-major position.
 std::vector<Expr> Unflatten(const Dims& dims, Expr position) {
@@ -44,6 +46,8 @@ std::vector<Expr> Unflatten(const Dims& dims, Expr position) {
   }
   return index;
 }
+
+using Bound = std::vector<std::pair<VariableId, Expr>>;  // coordinates by their variables
 
 // A kernel in the making, for outputs that all have the dims `dims`.
 class PullKernel {
@@ -100,6 +104,7 @@ class PullKernel {
         if (e.op() != ExprOp::kReduce || e->reduction->axes.empty() || !DependsOn(e, inner)) return;
         has_inner_reduction_ = true;
         if (IsShort(*e->reduction)) return;
+        has_long_reduction_ = true;
         across += GatheredLoads(e->operands[0], inner);
         along += GatheredLoads(e->operands[0], e->reduction->axes[InnermostAxis(e)]);
       });
@@ -153,9 +158,10 @@ class PullKernel {
     for (size_t i = 0; i + 2 < rank; ++i) outer = outer * dims_[axes_[i]];
 
     Dim least(has_inner_reduction_ && inner_is_vector_ ? kLeastInnerBlock : 1);
-    Dim inner_block = Max(CeilDiv(budget, least) * least, least);
+    rows_ = RowsTogether();
+    Dim inner_block = Max(CeilDiv(FloorDiv(budget, rows_), least) * least, least);
     Dim row = Max(inner, Dim(1));
-    Dim middle_block = Max(FloorDiv(budget, row), Dim(1));
+    Dim middle_block = Max(FloorDiv(budget, row), Dim(rows_));
     Dim plane = Max(inner * middle, Dim(1));
     Dim outer_block = Max(FloorDiv(budget, plane), Dim(1));
 
@@ -174,32 +180,77 @@ class PullKernel {
     }
   }
 
+  // Rows of the last axis but one that are made together: those whose elements are gathered from the same
+  // places of each, so that a place is found once for all of them.
+  int RowsTogether() const {
+    if (axes_.size() < 2 || !inner_is_vector_ || has_inner_reduction_) return 1;
+    const Dim& rows = dims_[axes_[axes_.size() - 2]];
+    if (rows.is_constant() && rows.value() < kRowsTogether) return 1;
+    const VariableId row = variables_[axes_[axes_.size() - 2]], inner = variables_[axes_.back()];
+    bool is_shared = false;
+    for (const Expr& root : roots_)
+      VisitOnce(root, [&](const Expr& load) {
+        if (load.op() != ExprOp::kLoad || !DependsOn(load, row)) return;
+        VisitOnce(load->operands[0], [&](const Expr& part) {
+          is_shared |= part.op() == ExprOp::kLoad && DependsOn(part, inner) && !DependsOn(part, row);
+        });
+      });
+    return is_shared ? kRowsTogether : 1;
+  }
+
   // Of what one element costs little beside its way to memory.
   Expr MovesMoreThanCachesHold() {
     if (!inner_is_vector_ || has_inner_reduction_ || !WorkPerElement().IsConstant(1))
       return BoolConstant(false);
+    auto product = [](const Dims& dims) {
+      Expr elements = IntConstant(1);
+      for (const Dim& dim : dims) elements = elements * DimValue(dim);
+      return elements;
+    };
+    auto bytes_of = [&](ir::ValueId value) {
+      return int64_t{std::max(DTypeBits(group_.type(value).dtype) / 8, 1)};
+    };
+    const Expr elements = product(dims_);
+    const Dim count = Product(dims_);
     int64_t bytes = 0;
-    for (const BufferInfo& buffer : nest_.kernel()->buffers)
-      bytes += std::max(DTypeBits(buffer.dtype) / 8, 1);
-    Expr elements = IntConstant(1);
-    for (const Dim& dim : dims_) elements = elements * DimValue(dim);
-    return LessEqual(IntConstant(kStreamedBytes / bytes), elements);
+    for (uint32_t output : outputs_) bytes += bytes_of(group_.outputs()[output]);
+    Expr others = IntConstant(0);  // of inputs that are repeated, or read in part
+    for (ir::ValueId input : group_.inputs()) {
+      const Dims& dims = group_.type(input).dims;
+      if (Product(dims) == count)
+        bytes += bytes_of(input);
+      else
+        others = others + Min(product(dims), elements) * IntConstant(bytes_of(input));
+    }
+    return LessEqual(IntConstant(kStreamedBytes), elements * IntConstant(bytes) + others);
   }
 
   void BuildBlock(const Range& middle_range, const Range& outer_range) {
     const size_t rank = axes_.size();
-    std::vector<std::pair<VariableId, Expr>> bound;
+    Bound bound;
     if (rank > 2) {
       Dims extents;
       for (size_t i = 0; i + 2 < rank; ++i) extents.push_back(dims_[axes_[i]]);
       std::vector<Expr> outer_index = BindCoordinates(nest_, extents, OpenRange("outer", outer_range));
       for (size_t i = 0; i + 2 < rank; ++i) bound.emplace_back(variables_[axes_[i]], outer_index[i]);
     }
-    if (rank > 1) {
-      int axis = axes_[rank - 2];
-      bound.emplace_back(variables_[axis], OpenRange(fmt::format("i{}", axis), middle_range));
+    if (rank <= 1) return BuildRow({bound});
+    Expr begin = middle_range.begin;
+    const LoopKind kind = std::exchange(outermost_, LoopKind::kSerial);
+    const int depth = nest_.depth();
+    for (int rows : {rows_, 1}) {
+      if (rows == 1 && rows_ > 1 && Same(begin, middle_range.end)) continue;
+      const Expr end = rows == 1 ? middle_range.end : WholeSteps(nest_, {begin, middle_range.end}, rows);
+      const int axis = axes_[rank - 2];
+      const Expr first = Variable(nest_.Open(fmt::format("i{}", axis), begin, end, kind, rows));
+      std::vector<Bound> of_rows(rows, bound);
+      for (int row = 0; row < rows; ++row)
+        of_rows[row].emplace_back(variables_[axis], first + IntConstant(row));
+      BuildRow(of_rows);
+      while (nest_.depth() > depth) nest_.Close();
+      begin = end;
+      if (rows == 1) break;
     }
-    BuildRow(bound);
   }
 
   Expr OpenRange(const std::string& name, const Range& range) {
@@ -226,13 +277,10 @@ class PullKernel {
   }
 
   // The innermost loops, for each way that such choices go: then loads are wide.
-  void BuildRow(const std::vector<std::pair<VariableId, Expr>>& bound) {
-    BuildChoices(roots_, kMostChoices, bound);
-  }
-  void BuildChoices(const std::vector<Expr>& roots, int choices,
-                    const std::vector<std::pair<VariableId, Expr>>& bound) {
+  void BuildRow(const std::vector<Bound>& rows) { BuildChoices(roots_, kMostChoices, rows); }
+  void BuildChoices(const std::vector<Expr>& roots, int choices, const std::vector<Bound>& rows) {
     const Expr choice = choices > 0 && !axes_.empty() && width_ > 1 ? FindChoice(roots) : Expr();
-    if (!choice.valid()) return BuildInside(roots, bound);
+    if (!choice.valid()) return BuildInside(roots, rows);
     for (bool holds : {true, false}) {
       Rewriter rewrite([&](const Expr& e) {
         const bool is_choice = e.op() == ExprOp::kSelect && e.lanes() == 1 && Same(e->operands[0], choice);
@@ -241,16 +289,17 @@ class PullKernel {
       std::vector<Expr> chosen;
       for (const Expr& root : roots) chosen.push_back(rewrite(root));
       nest_.OpenIf(holds ? choice : Unary(ExprOp::kNot, choice));
-      BuildChoices(chosen, choices - 1, bound);
+      BuildChoices(chosen, choices - 1, rows);
       nest_.Close();
     }
   }
 
   // Rows of windows that lie inside along all other axes have loops of their own.
-  void BuildInside(const std::vector<Expr>& roots, const std::vector<std::pair<VariableId, Expr>>& bound) {
+  void BuildInside(const std::vector<Expr>& roots, const std::vector<Bound>& rows) {
+    if (!has_inner_reduction_) return BuildRow(roots, rows);
     std::vector<Expr> inside = roots;
     Expr condition = BoolConstant(true);
-    for (size_t i = 0; has_inner_reduction_ && i + 1 < axes_.size(); ++i) {
+    for (size_t i = 0; i + 1 < axes_.size(); ++i) {
       const Dim& extent = dims_[axes_[i]];
       Inside along = InsideOf(variables_[axes_[i]], extent, std::move(inside));
       inside = std::move(along.roots);
@@ -259,23 +308,24 @@ class PullKernel {
       if (!(along.end == extent))
         condition = And(condition, Less(coordinates_[axes_[i]], DimValue(along.end)));
     }
-    condition = nest_.Let("is_inside", Substitute(condition, bound));
-    if (IsConstant(condition)) return BuildRow(inside, bound);
+    condition = nest_.Let("is_inside", Substitute(condition, rows[0]));
+    if (IsConstant(condition)) return BuildRow(inside, rows);
     nest_.OpenIf(condition);
-    BuildRow(inside, bound);
+    BuildRow(inside, rows);
     nest_.Close();
     nest_.OpenIf(Unary(ExprOp::kNot, condition));
-    BuildRow(roots, bound);
+    BuildRow(roots, rows);
     nest_.Close();
   }
 
-  void BuildRow(const std::vector<Expr>& elements, const std::vector<std::pair<VariableId, Expr>>& bound) {
+  void BuildRow(const std::vector<Expr>& elements, const std::vector<Bound>& rows) {
     ReductionLowering reductions(&nest_, width_);
     std::vector<Expr> roots, places;
-    for (const Expr& element : elements) {
-      roots.push_back(Substitute(element, bound));
-      places.push_back(Substitute(FlatIndex(dims_, coordinates_), bound));
-    }
+    for (const Bound& bound : rows)
+      for (const Expr& element : elements) {
+        roots.push_back(Substitute(element, bound));
+        places.push_back(Substitute(FlatIndex(dims_, coordinates_), bound));
+      }
     if (axes_.empty()) return StoreElements(reductions, roots, places, Lanes{});
     VariableId inner = variables_[axes_.back()];
     if (BuildWindows(reductions, inner, roots, places)) return;
@@ -312,10 +362,11 @@ class PullKernel {
     return true;
   }
 
-  // One vector of elements from `from` on, up to `end`.
+  // Vectors of elements from `from` on, up to `end`.
   void StoreGuarded(ReductionLowering& reductions, VariableId inner, const std::vector<Expr>& roots,
-                    const std::vector<Expr>& places, const Expr& from, const Expr& end, int width) {
-    Lanes lanes = Lanes::Make(nest_.kernel(), width, 1);
+                    const std::vector<Expr>& places, const Expr& from, const Expr& end, int width,
+                    int unroll = 1) {
+    Lanes lanes = Lanes::Make(nest_.kernel(), width, unroll);
     const Expr position = from + lanes.Number();
     lanes.guard = Less(position, end);
     StoreAt(reductions, inner, roots, places, position, lanes);
@@ -347,19 +398,37 @@ class PullKernel {
     };
     int width = std::min<int64_t>(width_, WidestUseful());
     if (piece.is_edge) return loop(end, 1, 1);
+    const bool suits_masks = inner_is_vector_ && width > 1 && SuitsMasks(piece.roots, inner);
     if (inner_is_vector_ && width > 1) {
-      if (has_inner_reduction_) loop(WholeSteps(nest_, {from, end}, 4 * width), width, 4);
+      for (int sums : has_long_reduction_ ? std::vector{8, 4} : std::vector{4}) {
+        if (!has_inner_reduction_) break;
+        loop(WholeSteps(nest_, {from, end}, sums * width), width, sums);
+        if (has_long_reduction_ && suits_masks)
+          from = BuildMostOfGroup(reductions, inner, piece, places, {from, end}, width, sums);
+      }
       loop(WholeSteps(nest_, {from, end}, width), width, 1);
       // Vectors of short types hold many elements: what is left may be several narrower ones.
-      const bool has_narrow = !has_inner_reduction_ && !SuitsMasks(piece.roots, inner);
+      const bool has_narrow = !has_inner_reduction_ && !suits_masks;
       for (int narrow = width / 2; has_narrow && narrow >= kNarrowest; narrow /= 2)
         loop(WholeSteps(nest_, {from, end}, narrow), narrow, 1);
     }
-    if (!inner_is_vector_ || width == 1 || !SuitsMasks(piece.roots, inner)) return loop(end, 1, 1);
+    if (!suits_masks) return loop(end, 1, 1);
     if (Same(from, end)) return;
     nest_.OpenIf(Less(from, end));
     StoreGuarded(reductions, inner, piece.roots, places, from, end, width);
     nest_.Close();
+  }
+
+  // A masked group of `sums` vectors, where the range fills more than half of one, so that what is reduced is
+  // read in one pass; where what is left begins.
+  Expr BuildMostOfGroup(ReductionLowering& reductions, VariableId inner, const Piece& piece,
+                        const std::vector<Expr>& places, const Range& range, int width, int sums) {
+    const Expr fills = nest_.Let("fills", Less(IntConstant(sums / 2 * width), range.end - range.begin));
+    if (IsConstant(fills) && fills->integer == 0) return range.begin;
+    nest_.OpenIf(fills);
+    StoreGuarded(reductions, inner, piece.roots, places, range.begin, range.end, width, sums);
+    nest_.Close();
+    return nest_.Let("rest", Select(fills, range.end, range.begin));
   }
 
   // The largest power of two within the innermost extent.
@@ -383,7 +452,7 @@ class PullKernel {
         for (size_t i = 0; i < elements.size(); ++i) placed[i] = nest_.Let("value", placed[i]);
       }
       for (size_t i = 0; i < elements.size(); ++i) {
-        nest_.Add(Store(stores_[i], placed[elements.size() + i], placed[i], lanes.guard));
+        nest_.Add(Store(stores_[i % stores_.size()], placed[elements.size() + i], placed[i], lanes.guard));
       }
     });
   }
@@ -402,8 +471,10 @@ class PullKernel {
   Range inner_range_;
   LoopKind outermost_ = LoopKind::kSerial;  // of the next loop over elements
   int width_ = 1;
+  int rows_ = 1;  // that are made together
   bool inner_is_vector_ = false;
   bool has_inner_reduction_ = false;  // one that differs along the innermost axis
+  bool has_long_reduction_ = false;   // such a one that is no window
 };
 
 }  // namespace
