@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "compiler/loops/loop_blocks.h"
 #include "compiler/schedules/cpu/micro_kernel.h"
 #include "compiler/schedules/packing.h"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr int kMaxBlockPanels = 4;
 constexpr int64_t kCacheLine = 64;
 constexpr int64_t kBytesOfWord = 4;
+constexpr int64_t kOffsetBytes = 8;
 // Up to this many panels a row of a tile is stored without a loop.
 constexpr int kUnrolledPanels = 2;
 // What a block of the right operand may take so that it stays in the second level of cache beside the rows.
@@ -159,6 +161,13 @@ class ProductBuilder {
     if (!IsGathered(product_.right.form)) return;
     ir::Dim bytes = kernel_->scratch_bytes;
     right_scratch_ = AddScratchBuffer("right", product_.accumulator, bytes);
+    if (product_.right.form == RightForm::kShared) {
+      const ir::Dim offsets = bytes + RoundUp(product_.right.elements * ElementBytes(), kCacheLine);
+      right_offsets_ = AddScratchBuffer("right_offsets", DType::kI64, offsets);
+      kernel_->scratch_bytes = offsets + RoundUp(product_.depth * kOffsetBytes, kCacheLine);
+      product_.right.offsets(nest_, block_panels_, right_offsets_);
+      return product_.right.gather(nest_, first_column_, block_panels_, right_scratch_);
+    }
     int64_t row = product_.right.form == RightForm::kRows ? GatheredPitch(block_panels_)
                                                           : block_panels_ * kPanelColumns;
     kernel_->scratch_bytes = bytes + product_.depth * (row * ElementBytes());
@@ -242,7 +251,8 @@ class ProductBuilder {
   // Pixels are few at times: where one panel holds those that are left, it is enough.
   Status OneTile(const std::set<int>& heights, int panels, const Expr& row, const Expr& height,
                  const Expr& column) {
-    if (product_.right.form != RightForm::kRows || panels != 2)
+    const RightForm form = product_.right.form;
+    if ((form != RightForm::kRows && form != RightForm::kShared) || panels != 2)
       return TileOf(heights, panels, row, height, column);
     Expr first_end = column + IntConstant(kPanelColumns), columns = DimValue(product_.columns);
     nest_.OpenIf(Less(first_end, columns));
@@ -325,6 +335,12 @@ class ProductBuilder {
       operands->b_step = IntConstant(GatheredPitch(block_panels_));
       return;
     }
+    if (right.form == RightForm::kShared) {
+      operands->b_base = nest_.Let("b_base", column - first_column_);
+      operands->b_panel_step = IntConstant(kPanelColumns);
+      operands->b_offsets = right_offsets_;
+      return;
+    }
     if (right.form == RightForm::kInPlace) {
       operands->b_base = nest_.Let("b_base", right.base(nest_) + column);
       operands->b_panel_step = IntConstant(kPanelColumns);
@@ -341,6 +357,14 @@ class ProductBuilder {
 
   // Hands the tile to `store`, a row of a panel at a time.
   Status Epilogue(int panels, const Expr& first_row, const Expr& height, const Expr& first_column) {
+    for (int panel = 0; product_.runs && panel < panels; ++panel) {
+      const Expr distance = IntConstant(panel * kPanelColumns);
+      TVMVM_CHECK_OK(product_.runs(
+          nest_, first_column + distance, [&](const Expr& begin, const Expr& end, const Expr& first) {
+            return StoreRun({first_row, height}, {begin, end}, first, distance, panels);
+          }));
+    }
+    if (product_.runs) return {};
     Expr r = Variable(nest_.Open("r", IntConstant(0), height));
     Expr row = nest_.Let("row", first_row + r);
     Expr source = nest_.Let("source", r * IntConstant(panels * kPanelColumns));
@@ -360,26 +384,43 @@ class ProductBuilder {
     return {};
   }
 
+  // Stores some of a panel's columns, [begin, end) of its 16, or all. `rows`: the first and how many.
+  Status StoreRun(const Range& rows, const Range& run, const Expr& first, const Expr& distance, int panels) {
+    const Expr all = nest_.Let("all", LessEqual(IntConstant(kPanelColumns), run.end - run.begin));
+    auto is_inside = [&](const Expr& j) { return And(LessEqual(run.begin, j), Less(j, run.end)); };
+    for (bool has_all : {true, false}) {
+      nest_.OpenIf(has_all ? all : Unary(ExprOp::kNot, all));
+      Expr r = Variable(nest_.Open("r", IntConstant(0), rows.end));
+      Expr source = nest_.Let("source", r * IntConstant(panels * kPanelColumns) + distance);
+      TVMVM_CHECK_OK(
+          StoreLoop(rows.begin + r, first, source, has_all ? std::function<Expr(const Expr&)>() : is_inside));
+      nest_.Close();
+      nest_.Close();
+    }
+    return {};
+  }
+
   // Stores one row of a panel: those of its columns that exist.
   Status StorePanel(const Expr& row, const Expr& column, const Expr& source, int panels) {
     Expr columns = DimValue(product_.columns), end = column + IntConstant(kPanelColumns);
     bool has_tail = !overlaps_ && !FloorMod(product_.columns, kPanelColumns).IsConstant(0);
     bool all_exist = overlaps_ || FloorMod(product_.columns, panels * kPanelColumns).IsConstant(0);
     if (!all_exist) nest_.OpenIf(LessEqual(end, columns));
-    TVMVM_CHECK_OK(StoreLoop(row, column, source, false));
+    TVMVM_CHECK_OK(StoreLoop(row, column, source, {}));
     if (!all_exist) nest_.Close();
     if (!has_tail) return {};
     nest_.OpenIf(And(Less(column, columns), Less(columns, end)));
-    TVMVM_CHECK_OK(StoreLoop(row, column, source, true));
+    TVMVM_CHECK_OK(StoreLoop(row, column, source, [&](const Expr& j) { return Less(column + j, columns); }));
     nest_.Close();
     return {};
   }
 
-  Status StoreLoop(const Expr& row, const Expr& column, const Expr& source, bool is_masked) {
+  Status StoreLoop(const Expr& row, const Expr& column, const Expr& source,
+                   const std::function<Expr(const Expr& j)>& mask) {
     Expr j = Variable(nest_.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
-    if (is_masked) nest_.OpenIf(Less(column + j, DimValue(product_.columns)));
+    if (mask) nest_.OpenIf(mask(j));
     TVMVM_CHECK_OK(product_.store(nest_, row, column + j, Load(tile_, product_.accumulator, source + j)));
-    if (is_masked) nest_.Close();
+    if (mask) nest_.Close();
     nest_.Close();
     return {};
   }
@@ -396,7 +437,7 @@ class ProductBuilder {
   ir::Dim steps_;                      // of the depth, as the micro-kernel counts them
   DType step_type_ = DType::kInvalid;  // of one step of a gathered row
   Expr first_row_, rows_, first_column_;
-  uint32_t tile_ = 0, row_offsets_ = 0, left_scratch_ = 0, right_scratch_ = 0;
+  uint32_t tile_ = 0, row_offsets_ = 0, left_scratch_ = 0, right_scratch_ = 0, right_offsets_ = 0;
 };
 
 }  // namespace

@@ -34,6 +34,7 @@ enum class RightForm : uint8_t {
   kInPlace,   // rows of consecutive columns: a multiple of 16, or at least kMinColumnsInPlace of them
   kGathered,  // packed into scratch by the grid point
   kRows,      // the same, as rows of all its columns, GatheredPitch() elements apart
+  kShared,    // the same, as rows that lie anywhere, and share elements
   kColumns,   // columns whose elements lie side by side: BuildDotProducts only
   kCoded,     // a constant packed as codes, which are decoded in registers
 };
@@ -51,6 +52,9 @@ struct RightOperand {
   // What is gathered: writes columns [first, first + 16 * panels) to `target` in the accumulator's type;
   // columns that do not exist are zero.
   std::function<void(Nest&, const Expr& first, int panels, uint32_t target)> gather;
+  ir::Dim elements;  // kShared: that are gathered, at most
+  // kShared: writes where each row's first column is among them, an i64 for each step of the depth.
+  std::function<void(Nest&, int panels, uint32_t target)> offsets;
 };
 
 struct MatrixProduct {
@@ -68,12 +72,18 @@ struct MatrixProduct {
   std::function<void(Nest&, const Expr& batch)> begin;
   // Stores one finished element; called inside of a loop over columns that may be vectorised.
   std::function<Status(Nest&, const Expr& row, const Expr& column, const Expr& sum)> store;
+  // Where columns are not those of the result: calls `run` for runs of the 16 columns from `column` on that
+  // are, [begin, end) of the 16, and `first` + i is what `store` shall take for column + i.
+  using Run = std::function<Status(const Expr& begin, const Expr& end, const Expr& first)>;
+  std::function<Status(Nest&, const Expr& column, const Run& run)> runs;
 };
 
 // A block's: the last block begins earlier where columns are left over, so that all its columns exist.
 inline constexpr int64_t kMinColumnsInPlace = 64;
 
-constexpr bool IsGathered(RightForm form) { return form == RightForm::kGathered || form == RightForm::kRows; }
+constexpr bool IsGathered(RightForm form) {
+  return form == RightForm::kGathered || form == RightForm::kRows || form == RightForm::kShared;
+}
 // Behind the columns there is room for a vector, so that a run that ends among them is written without a
 // mask.
 constexpr int64_t GatheredPitch(int panels) { return (panels + 1) * kPanelColumns; }

@@ -48,23 +48,32 @@ class TileEmitter {
     VariableId k = kernel_->NewVariable("k");
     std::vector<StmtPtr> steps;
     // Offsets of this round, so that what is left are constants.
-    Expr b = Bind("b_at", operands_.b_base + Variable(k) * operands_.b_step, &steps);
+    Expr b;
+    if (!operands_.b_offsets) b = Bind("b_at", operands_.b_base + Variable(k) * operands_.b_step, &steps);
     std::vector<Expr> rows;
     for (const Expr& row : operands_.a_rows)
       rows.push_back(Bind("a_at", row + Variable(k) * operands_.a_step, &steps));
-    for (int64_t i = 0; i < step; ++i) AddStep(IntConstant(i), rows, b, &steps);
+    for (int64_t i = 0; i < step; ++i) {
+      Expr at;
+      if (operands_.b_offsets) {
+        Expr offset = Load(*operands_.b_offsets, DType::kI64, Variable(k) + IntConstant(i));
+        at = Bind("b_at", operands_.b_base + offset, &steps);
+      } else {
+        at = b + IntConstant(i) * operands_.b_step;
+      }
+      AddStep(IntConstant(i), rows, at, &steps);
+    }
     body->push_back(
         For(k, std::move(begin), std::move(end), Block(std::move(steps)), LoopKind::kSerial, step));
   }
 
-  // One rank-1 update of the tile, `i` steps of the depth beyond the offsets.
+  // One rank-1 update of the tile, `i` steps of the depth beyond the rows' offsets, with the row of B at `b`.
   void AddStep(const Expr& i, const std::vector<Expr>& rows, const Expr& b, std::vector<StmtPtr>* steps) {
     DType dtype = operands_.accumulator;
     std::vector<Expr> columns;
     for (int v = 0; v < vectors_; ++v) {
       int64_t column = static_cast<int64_t>(v) * lanes_, panel = column / kPanelColumns;
-      Expr offset = operands_.b_panel_step * IntConstant(panel) + i * operands_.b_step +
-                    IntConstant(column % kPanelColumns);
+      Expr offset = operands_.b_panel_step * IntConstant(panel) + IntConstant(column % kPanelColumns);
       Expr load = Load(operands_.b_buffer, operands_.b_dtype, Ramp(b + offset, IntConstant(1), lanes_));
       columns.push_back(Bind("b", Element(std::move(load)), steps));
     }

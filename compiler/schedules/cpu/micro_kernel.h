@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "compiler/loops/loop_ir.h"
@@ -51,6 +52,8 @@ struct MicroKernelOperands {
   uint32_t b_buffer = 0;
   DType b_dtype = DType::kInvalid;
   Expr b_base, b_panel_step, b_step;
+  // Rows of B lie anywhere: in place of k * b_step, element k of this buffer of i64.
+  std::optional<uint32_t> b_offsets;
   ir::Dim depth;
   DType accumulator = DType::kInvalid;
 };

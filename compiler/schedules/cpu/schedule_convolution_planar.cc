@@ -1,7 +1,9 @@
 // Convolutions of channels_first data as matrix products that are never written out: a row is an output
 // channel, the depth runs over taps and channels, a column is an output pixel. Vectors run along pixels, so
 // that picture and result stay as they are. Pixels are gathered a block at a time, a run of one output row
-// after the other, padding as zeros.
+// after the other, padding as zeros: what each tap sees of them, or, where taps are neighbours, the padded
+// picture once. There a tap sees the same pixels as any other one, some places further; columns are the
+// positions of the padded picture, of which those behind the end of a row are no results.
 #include <algorithm>
 #include <utility>
 
@@ -12,10 +14,14 @@
 namespace tvmvm::tensor {
 namespace {
 
-constexpr int kWideBlockPanels = 8, kBlockPanels = 4;
+constexpr int kWideBlockPanels = 8, kBlockPanels = 4, kMostSharedPanels = 32;
 // What a block of gathered pixels may take so that it stays in the second level of cache.
 constexpr int64_t kCachedBytes = 512 * 1024;
 constexpr int64_t kBlockRows = 384;
+// Pictures are gathered once from this many channels on; fewer are few elements for all that surrounds them.
+constexpr int64_t kSharedChannels = 8;
+// Of the columns, one in so many may be no result.
+constexpr int64_t kSharedWaste = 5;
 
 // Axes whose positions are those of the data become one with the axis before them: longer runs.
 ConvolutionShape Collapsed(ConvolutionShape shape) {
@@ -39,7 +45,9 @@ class PlanarConvolution {
         anchor_(anchor),
         node_(group.function().node(anchor)),
         shape_(ShapeOf(group, node_)),
-        runs_(Collapsed(shape_)) {
+        padded_(Padded(shape_)),
+        shares_(SharesPictures()),
+        runs_(Collapsed(shares_ ? padded_ : shape_)) {
     last_ = runs_.axes() - 1;
     accumulator_ = ProductAccumulator(group.type(node_.inputs[0]).dtype, group.type(node_.inputs[1]).dtype,
                                       group.type(node_.outputs[0]).dtype);
@@ -72,8 +80,9 @@ class PlanarConvolution {
     SetWeights(weights, &product);
     product.right.form = RightForm::kRows;
     product.right.gather = [this](Nest& nest, const Expr& first, int panels, uint32_t target) {
-      Gather(nest, first, panels, target);
+      Gather(nest, first, panels * kPanelColumns, GatheredPitch(panels), target);
     };
+    if (shares_) SharePictures(&product);
     auto results = ProductResults::Find(group_, anchor_);
     if (!results) return MakeError(Code::kInternal, "a convolution whose results cannot be placed");
     product.store = [&](Nest& nest, const Expr& row, const Expr& column, const Expr& sum) -> Status {
@@ -81,7 +90,7 @@ class PlanarConvolution {
       ProductResults::Position position;
       position.coordinates = shape_.OutputCoordinates(batch_, Unflatten(column, shape_.output), channel);
       Expr plane = batch_ * DimValue(shape_.outputs * shape_.groups) + channel;
-      position.flat = plane * DimValue(product.columns) + column;
+      position.flat = plane * DimValue(ir::Product(shape_.output)) + column;
       return results->Store(nest, position, sum, reader, outputs);
     };
     TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
@@ -108,13 +117,117 @@ class PlanarConvolution {
     };
   }
 
-  // Output pixels [first, first + 16 * panels), a run of each output row that they touch.
-  void Gather(Nest& nest, const Expr& first, int panels, uint32_t target) {
-    const Expr count = IntConstant(panels * kPanelColumns), length = DimValue(runs_.output[last_]);
+  // The picture with its padding, as what a convolution of one tap gives.
+  static ConvolutionShape Padded(ConvolutionShape shape) {
+    for (size_t i = 0; i < shape.axes(); ++i) {
+      shape.output[i] = shape.output[i] + (shape.kernel[i] - 1) * shape.dilations[i];
+      shape.kernel[i] = 1;
+      shape.dilations[i] = 1;
+    }
+    return shape;
+  }
+
+  // How far apart neighbours along an axis of the padded picture are.
+  ir::Dim PaddedStep(size_t axis) const {
+    return ir::Product(
+        ir::Dims(padded_.output.begin() + static_cast<std::ptrdiff_t>(axis) + 1, padded_.output.end()));
+  }
+
+  bool SharesPictures() const {
+    if (!shape_.has_unit_strides() || shape_.taps().IsConstant(1)) return false;
+    if (shape_.channels.constant().value_or(kSharedChannels) < kSharedChannels) return false;
+    const ir::Dim results = ir::Product(shape_.output), columns = SharedColumns();
+    return !(LessEqual(columns, (columns - results) * kSharedWaste).IsConstant(1));
+  }
+
+  // Up to the last result.
+  ir::Dim SharedColumns() const {
+    ir::Dim last = 0;
+    for (size_t i = 0; i < shape_.axes(); ++i) last = last + (shape_.output[i] - 1) * PaddedStep(i);
+    return Max(last + 1, 0);
+  }
+
+  // What the last tap is ahead of the first one.
+  ir::Dim SharedReach() const {
+    ir::Dim reach = 0;
+    for (size_t i = 0; i < shape_.axes(); ++i)
+      reach = reach + (shape_.kernel[i] - 1) * shape_.dilations[i] * PaddedStep(i);
+    return reach;
+  }
+
+  ir::Dim SharedElements(int panels) const { return panels * kPanelColumns + SharedReach(); }
+  // With room for a vector behind them, as GatheredPitch.
+  ir::Dim SharedPitch(int panels) const {
+    return CeilDiv(SharedElements(panels), kPanelColumns) * kPanelColumns + kPanelColumns;
+  }
+
+  void SharePictures(MatrixProduct* product) {
+    int panels = kMostSharedPanels;
+    auto takes = [&](int count) {
+      return (shape_.channels * SharedPitch(count)).constant().value_or(0) * DTypeBits(accumulator_) / 8;
+    };
+    while (panels > kBlockPanels && takes(panels) > kCachedBytes / 2) panels /= 2;
+    product->block_panels = panels;
+    product->columns = SharedColumns();
+    product->right.form = RightForm::kShared;
+    product->right.elements = shape_.channels * SharedPitch(panels);
+    product->right.gather = [this](Nest& nest, const Expr& first, int count, uint32_t target) {
+      Gather(nest, first, SharedElements(count), SharedPitch(count), target);
+    };
+    product->right.offsets = [this](Nest& nest, int count, uint32_t target) {
+      AddOffsets(nest, IntConstant(0), IntConstant(0), 0, SharedPitch(count), target);
+    };
+    product->runs = [this](Nest& nest, const Expr& column, const MatrixProduct::Run& run) {
+      return ForResults(nest, column, run);
+    };
+  }
+
+  // Where the channels of each tap begin; `tap` and `offset`: of the taps of the axes before.
+  void AddOffsets(Nest& nest, const Expr& tap, const Expr& offset, size_t axis, const ir::Dim& pitch,
+                  uint32_t target) {
+    const bool is_channel = axis == shape_.axes();
+    const ir::Dim extent = is_channel ? shape_.channels : shape_.kernel[axis];
+    Expr k = Variable(nest.Open(is_channel ? "channel" : "tap", IntConstant(0), DimValue(extent)));
+    Expr number = tap * DimValue(extent) + k;
+    if (is_channel) {
+      nest.Add(Store(target, number, offset + k * DimValue(pitch)));
+    } else {
+      const Expr step = IntConstant(shape_.dilations[axis]) * DimValue(PaddedStep(axis));
+      AddOffsets(nest, number, offset + k * step, axis + 1, pitch, target);
+    }
+    nest.Close();
+  }
+
+  // The results among columns [column, column + 16), those of each row that they touch.
+  Status ForResults(Nest& nest, const Expr& column, const MatrixProduct::Run& run) {
+    const size_t last = shape_.axes() - 1;
+    const Expr length = DimValue(padded_.output[last]), count = DimValue(shape_.output[last]);
+    const Expr begin_row = nest.Let("begin_row", FloorDiv(column, length));
+    const Expr end_row = FloorDiv(column + IntConstant(kPanelColumns - 1), length) + IntConstant(1);
+    Expr row = Variable(nest.Open("result_row", begin_row, nest.Let("end_row", end_row)));
+    ir::Dims outer(padded_.output.begin(), padded_.output.end() - 1);
+    ir::Dims results(shape_.output.begin(), shape_.output.end() - 1);
+    if (outer.empty()) outer = results = {ir::Dim(1)};
+    const std::vector<Expr> at = Unflatten(row, outer);
+    Expr exists = BoolConstant(true);
+    for (size_t i = 0; i < at.size(); ++i) exists = And(exists, Less(at[i], DimValue(results[i])));
+    nest.OpenIf(exists);
+    const Expr start = nest.Let("row_start", row * length - column);  // among the 16
+    const Expr begin = nest.Let("begin", Max(start, IntConstant(0)));
+    const Expr end = nest.Let("end", Min(start + count, IntConstant(kPanelColumns)));
+    nest.OpenIf(Less(begin, end));
+    TVMVM_CHECK_OK(run(begin, end, nest.Let("first_result", FlatIndex(results, at) * count - start)));
+    for (int i = 0; i < 3; ++i) nest.Close();
+    return {};
+  }
+
+  // Columns [first, first + columns), a run of each output row that they touch.
+  void Gather(Nest& nest, const Expr& first, const ir::Dim& columns, const ir::Dim& pitch, uint32_t target) {
+    const Expr count = DimValue(columns), length = DimValue(runs_.output[last_]);
     Expr end = nest.Let("end", Min(first + count, DimValue(ir::Product(runs_.output))));
     Expr row = Variable(nest.Open("pixel_row", FloorDiv(first, length),
                                   FloorDiv(end - IntConstant(1), length) + IntConstant(1)));
-    Run run{.target = target, .pitch = GatheredPitch(panels)};
+    Run run{.target = target, .pitch = pitch};
     Expr row_first = nest.Let("row_first", row * length);
     run.first = nest.Let("x", Max(first - row_first, IntConstant(0)));
     run.count = nest.Let("count", Min(end - row_first, length) - run.first);
@@ -128,14 +241,14 @@ class PlanarConvolution {
     }
     GatherTaps(nest, run, corner, IntConstant(0), BoolConstant(true), {});
     nest.Close();
-    if (!FloorMod(ir::Product(runs_.output), panels * kPanelColumns).IsConstant(0))
+    if (shares_ || !FloorMod(ir::Product(runs_.output), columns).IsConstant(0))
       Clear(nest, run, end - first, count);
   }
 
   // Part of one output row, and where it goes.
   struct Run {
     uint32_t target = 0;
-    int64_t pitch = 0;
+    ir::Dim pitch;
     Expr first, count;  // along the last axis
     Expr to;            // of the block's columns
   };
@@ -177,7 +290,7 @@ class PlanarConvolution {
     Expr c = Variable(nest.Open("channel", zero, DimValue(runs_.channels)));
     Expr channel = group_number_ * DimValue(runs_.channels) + c;
     Expr from = nest.Let("from", runs_.InputOffset(batch_, position, channel) + chunk * step);
-    Expr to = nest.Let("to", (tap * DimValue(runs_.channels) + c) * IntConstant(run.pitch) + run.to + chunk);
+    Expr to = nest.Let("to", (tap * DimValue(runs_.channels) + c) * DimValue(run.pitch) + run.to + chunk);
     Expr lane = Variable(nest.Open("lane", zero, IntConstant(kPanelColumns), LoopKind::kVectorized));
     Expr j = chunk + lane;
     int input = reader_->InputOf(node_.inputs[0]);
@@ -195,7 +308,7 @@ class PlanarConvolution {
     Expr chunk = Variable(nest.Open("chunk", begin, end, LoopKind::kSerial, kPanelColumns));
     Expr lane =
         Variable(nest.Open("lane", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
-    nest.Add(Store(run.target, k * IntConstant(run.pitch) + chunk + lane, Constant(accumulator_, 0)));
+    nest.Add(Store(run.target, k * DimValue(run.pitch) + chunk + lane, Constant(accumulator_, 0)));
     for (int i = 0; i < 4; ++i) nest.Close();
   }
 
@@ -204,7 +317,9 @@ class PlanarConvolution {
   ir::NodeId anchor_;
   const ir::Node& node_;
   ConvolutionShape shape_;
-  ConvolutionShape runs_;  // the same with as few axes as possible
+  const ConvolutionShape padded_;
+  const bool shares_ = false;  // the padded picture is gathered
+  ConvolutionShape runs_;      // what is gathered, with as few axes as possible
   size_t last_ = 0;
   DType accumulator_ = DType::kInvalid;
   InputReader* reader_ = nullptr;
