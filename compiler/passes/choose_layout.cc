@@ -15,6 +15,8 @@
 namespace tvmvm::passes {
 namespace {
 
+constexpr int64_t kFewChannels = 12, kManyTaps = 9;
+
 using ir::Attribute;
 using ir::Attributes;
 using ir::Dims;
@@ -168,10 +170,22 @@ class LayoutChoice {
       const bool follows = node.outputs.size() == 1 && wanted_.count(node.outputs[0]) != 0 &&
                            (convolves || node.op->traits.reorder != Reorder::kNever);
       if (!follows && !transposed && !(convolves && !IsDepthwise(node))) continue;
+      if (convolves && MakesFewChannels(node)) continue;
       const size_t count = convolves || transposed ? 1 : ir::DataInputs(node);
       wanted_.insert(node.inputs.begin(),
                      node.inputs.begin() + static_cast<std::ptrdiff_t>(std::min(count, node.inputs.size())));
     }
+  }
+
+  // Most lanes of vectors along the channels would be empty, and bringing the data here costs less than that.
+  bool MakesFewChannels(const Node& node) const {
+    const Dims& weights = function_.type(node.inputs[1]).dims;
+    const ir::Dim taps = ir::Product(Dims(weights.begin() + 2, weights.end()));
+    const std::vector<int64_t>& strides = node.Ints("strides");
+    return weights[0].constant().value_or(kFewChannels + 1) <= kFewChannels && node.Int("groups", 1) == 1 &&
+           taps.constant().value_or(0) >= kManyTaps && IsFloat(function_.type(node.inputs[0]).dtype) &&
+           std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; }) &&
+           function_.ConstantOf(node.inputs[1]) != nullptr;
   }
 
   // No other convolution shares the layout. With packed weights there are vectors along pixels, too, and what
@@ -186,7 +200,7 @@ class LayoutChoice {
     if (rank < 3) return false;
     // What computes each channel for itself has vectors along either axis: it follows what lies around it.
     if (IsDepthwise(node) && !HasLast(node.inputs[0]) && wanted_.count(node.inputs[0]) == 0) return false;
-    if (IsAlone(node)) return false;
+    if (IsAlone(node) || MakesFewChannels(node)) return false;
     NeedFirst(node.inputs[1]);
     Attributes attributes = node.attributes;
     attributes["layout"] = ir::Layout::kChannelsLast;
