@@ -9,12 +9,23 @@
 #include <cstring>
 
 namespace tvmvm::cli {
+namespace {
+
+bool is_quiet = false;  // written once, while the command line is read
+
+}  // namespace
 
 void PrintResult(std::string_view text) {
   fmt::print(stdout, "{}{}", text, text.ends_with('\n') ? "" : "\n");
 }
 
-void PrintNote(std::string_view text) { fmt::print(stderr, "{}\n", text); }
+void PrintNote(std::string_view text) {
+  if (!is_quiet) fmt::print(stderr, "{}\n", text);
+}
+
+void PrintProblem(std::string_view text) { fmt::print(stderr, "{}\n", text); }
+
+void SetQuiet() { is_quiet = true; }
 
 void PrintError(const Error& error) {
   fmt::print(stderr, "tvm-vm: {} ({})\n", error.message, CodeName(error.code));
@@ -25,6 +36,10 @@ Status FlushResults() {
     return MakeError(Code::kInvalidArgument,
                      fmt::format("cannot write to standard output: {}", std::strerror(errno)));
   return {};
+}
+
+std::string FormatCount(size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::string FormatBytes(double bytes) {
