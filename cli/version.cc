@@ -6,12 +6,12 @@
 #include "cli/compiler_library.h"
 #include "cli/console.h"
 #include "cli/json.h"
-#include "serializer/wire/layout.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm::cli {
 namespace {
 
-std::string FileFormat() { return fmt::format("{}.{}", wire::kMajorVersion, wire::kMinorVersion); }
+std::string FileFormat() { return fmt::format("{}.{}", kFormatMajor, kFormatMinor); }
 
 }  // namespace
 
