@@ -607,6 +607,8 @@ TEST_F(DemoTest, RunsEndAtTheirLimits) {
   ExpectFails("tvm-vm run loop.vmexe --dim n=1000 --max-steps 100", "the limit of 100 steps is reached");
   ExpectFails("tvm-vm run loop.vmexe --dim n=10000000 --timeout 0.001",
               "the limit of 1000 microseconds is reached");
+  ExpectFails("tvm-vm run loop.vmexe --dim n=10000000 --timeout 1e-7",
+              "the limit of 100 nanoseconds is reached");
   ExpectFails("tvm-vm run $vmexe --dim length=1000 --max-bytes 300000", "the limit is 300000");
   ExpectUsageError("tvm-vm run a.vmexe --timeout -1", "--timeout");
 }
