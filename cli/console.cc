@@ -33,8 +33,7 @@ void PrintError(const Error& error) {
 
 Status FlushResults() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    return MakeError(Code::kInvalidArgument,
-                     fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+    return MakeError(Code::kIo, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
   return {};
 }
 

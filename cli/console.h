@@ -24,7 +24,7 @@ void PrintProblem(std::string_view text);
 void SetQuiet();
 // "tvm-vm: MESSAGE (code)" to standard error.
 void PrintError(const Error& error);
-// Pushes buffered results out. Errors: kInvalidArgument when they cannot be written (a full disk, a closed
+// Pushes buffered results out. Errors: kIo when they cannot be written (a full disk, a closed
 // pipe).
 [[nodiscard]] Status FlushResults();
 

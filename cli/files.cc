@@ -17,7 +17,7 @@ namespace tvmvm::cli {
 namespace {
 
 tl::unexpected<Error> SystemError(std::string_view action, const std::string& path, int error) {
-  Code code = error == ENOENT ? Code::kNotFound : Code::kInvalidArgument;
+  Code code = error == ENOENT ? Code::kNotFound : Code::kIo;
   return MakeError(code, fmt::format("cannot {} '{}': {}", action, path, std::strerror(error)));
 }
 

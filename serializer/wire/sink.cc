@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMaxWrite = size_t{1} << 30;
 constexpr int kMaxAttempts = 1000;
 
-Code CodeOf(int error) { return error == ENOENT ? Code::kNotFound : Code::kInvalidArgument; }
+Code CodeOf(int error) { return error == ENOENT ? Code::kNotFound : Code::kIo; }
 
 tl::unexpected<Error> SystemError(const std::string& path, const char* what, int error) {
   return MakeError(CodeOf(error), fmt::format("{}: {}: {}", path, what, std::strerror(error)));

@@ -239,8 +239,10 @@ TEST_F(AssembledTest, VerifyReportsEachFile) {
 }
 
 TEST_F(AssembledTest, AFullDiskIsAnError) {
-  ExpectFailure(InScratch("tvm-vm asm f.vmasm -o /dev/full"), "/dev/full': No space left on device");
-  ExpectFailure(InScratch("tvm-vm verify f.vmexe >/dev/full"), "standard output");
+  ExpectFailure(InScratch("tvm-vm asm f.vmasm -o /dev/full"), "/dev/full': No space left on device (io)");
+  ExpectFailure(InScratch("tvm-vm verify f.vmexe >/dev/full"), "standard output: No space left on device (io)");
+  ExpectFailure(InScratch("mkdir d.bin; tvm-vm run f.vmexe -i d.bin"), "Is a directory (io)");
+  ExpectFailure(InScratch("tvm-vm asm f.vmasm -o /proc/a.vmexe"), "/proc/a.vmexe");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
