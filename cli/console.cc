@@ -13,22 +13,28 @@ namespace {
 
 bool is_quiet = false;  // written once, while the command line is read
 
+// What fails stays to be seen in the stream: FlushResults tells of it.
+void WriteLine(std::FILE* stream, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stream);
+  std::fputc('\n', stream);
+}
+
 }  // namespace
 
 void PrintResult(std::string_view text) {
-  fmt::print(stdout, "{}{}", text, text.ends_with('\n') ? "" : "\n");
+  WriteLine(stdout, text.ends_with('\n') ? text.substr(0, text.size() - 1) : text);
 }
 
 void PrintNote(std::string_view text) {
-  if (!is_quiet) fmt::print(stderr, "{}\n", text);
+  if (!is_quiet) WriteLine(stderr, text);
 }
 
-void PrintProblem(std::string_view text) { fmt::print(stderr, "{}\n", text); }
+void PrintProblem(std::string_view text) { WriteLine(stderr, text); }
 
 void SetQuiet() { is_quiet = true; }
 
 void PrintError(const Error& error) {
-  fmt::print(stderr, "tvm-vm: {} ({})\n", error.message, CodeName(error.code));
+  WriteLine(stderr, fmt::format("tvm-vm: {} ({})", error.message, CodeName(error.code)));
 }
 
 Status FlushResults() {

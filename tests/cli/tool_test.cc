@@ -240,7 +240,8 @@ TEST_F(AssembledTest, VerifyReportsEachFile) {
 
 TEST_F(AssembledTest, AFullDiskIsAnError) {
   ExpectFailure(InScratch("tvm-vm asm f.vmasm -o /dev/full"), "/dev/full': No space left on device (io)");
-  ExpectFailure(InScratch("tvm-vm verify f.vmexe >/dev/full"), "standard output: No space left on device (io)");
+  ExpectFailure(InScratch("tvm-vm verify f.vmexe >/dev/full"),
+                "standard output: No space left on device (io)");
   ExpectFailure(InScratch("mkdir d.bin; tvm-vm run f.vmexe -i d.bin"), "Is a directory (io)");
   ExpectFailure(InScratch("tvm-vm asm f.vmasm -o /proc/a.vmexe"), "/proc/a.vmexe");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
@@ -486,6 +487,12 @@ TEST_F(DemoTest, MadeInputsCountAgainstTheLimit) {
   EXPECT_THAT(Run("tvm-vm run $vmexe -i x=random:1x2x64 --dim length=7").err,
               HasSubstr("--dim length has no effect"));
   ExpectFails("tvm-vm run $vmexe --dim lenght=7", "(did you mean 'length'?)");
+}
+
+TEST_F(DemoTest, AClosedPipeIsAnError) {
+  ToolResult result = Run("tvm-vm ops | true; exit ${PIPESTATUS[0]}");
+  EXPECT_EQ(result.exit_code, kExitFailed);
+  EXPECT_THAT(result.err, HasSubstr("standard output: Broken pipe (io)"));
 }
 
 TEST_F(DemoTest, QuietAndStrict) {
