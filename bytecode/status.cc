@@ -22,6 +22,8 @@ const char* CodeName(Code code) {
       return "device_lost";
     case Code::kInternal:
       return "internal";
+    case Code::kIo:
+      return "io";
   }
   return "unknown";
 }

@@ -11,6 +11,8 @@
 #include "cli/json.h"
 #include "cli/measured_machine.h"
 #include "cli/model.h"
+#include "cli/run_times.h"
+#include "cli/shape_list.h"
 #include "cli/signature.h"
 #include "tvm-vm/cpu_device.h"
 #include "tvm-vm/profiler.h"
@@ -19,43 +21,6 @@ namespace tvmvm::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr int kObservedRuns = 10;
-
-double MillisecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
-
-struct Timing {
-  double load_ms = 0;   // loading the program and binding it to the machine
-  double first_ms = 0;  // the first run, which makes the outputs and the plan
-  int64_t peak_bytes = 0, held_bytes = 0;
-  Planned planned;
-  std::vector<double> runs;  // warm runs in milliseconds, sorted
-
-  double Percentile(double fraction) const {
-    return runs[std::min(runs.size() - 1, static_cast<size_t>(fraction * static_cast<double>(runs.size())))];
-  }
-};
-
-Status TimeRuns(Invocation& invocation, std::span<const Value> inputs, std::span<Value> outputs,
-                const BenchArguments& arguments, Timing* timing) {
-  Clock::time_point begin = Clock::now();
-  TVMVM_CHECK_OK(invocation.Run(inputs, outputs));  // makes the outputs; later runs write into them
-  timing->first_ms = MillisecondsSince(begin);
-  begin = Clock::now();
-  bool by_count = arguments.repeat > 0;
-  while (by_count ? static_cast<int64_t>(timing->runs.size()) < arguments.repeat
-                  : timing->runs.empty() || MillisecondsSince(begin) < arguments.seconds * 1e3) {
-    Clock::time_point run_begin = Clock::now();
-    TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
-    timing->runs.push_back(MillisecondsSince(run_begin));
-  }
-  std::ranges::sort(timing->runs);
-  timing->peak_bytes = invocation.peak_bytes();
-  timing->held_bytes = invocation.held_bytes();
-  return {};
-}
 
 // The level of the kernels that the CPU runs: "x86-64-v4 shared object". What a JIT makes is of the machine's
 // own.
@@ -67,22 +32,51 @@ CpuLevel LevelInUse(const Vm& vm) {
   return HostCpuLevel();
 }
 
+// How often to run again with every launch observed: as often as was asked for, else as often as the time
+// allows.
+int64_t ObservedRuns(const BenchArguments& arguments, const RunTimes& times) {
+  constexpr int64_t kMost = 10;
+  if (arguments.repeat > 0) return arguments.repeat;
+  const double fit = arguments.seconds * 1e3 / std::max(times.Mean(), 1e-3);
+  return std::clamp<int64_t>(static_cast<int64_t>(fit), 1, kMost);
+}
+
+int64_t Now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+// What a run is given and takes: the model's, and what it is run with.
+struct Bench {
+  ProgramPointer program;
+  std::shared_ptr<Vm> vm;
+  Invocation invocation;
+  std::vector<Value> inputs, outputs;
+  const BenchArguments& arguments;
+  int threads = 1;
+};
+
 // Runs again with every launch observed; the timed runs are not, so that observing costs them nothing. What
 // the shortest of these runs showed is in `profiler` then, or all of them, one after another, with
 // `keep_all`.
-Status ObserveRuns(Invocation& invocation, std::span<const Value> inputs, std::span<Value> outputs,
-                   bool keep_all, Profiler* profiler) {
+Status ObserveRuns(Bench& bench, int64_t runs, bool keep_all, Profiler* profiler) {
   std::optional<Profiler> shortest;
-  invocation.SetLaunchObserver(profiler->observer());
-  invocation.SetCopyObserver(profiler->copy_observer());
-  for (int i = 0; i < kObservedRuns; ++i) {
-    TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
-    if (keep_all) continue;
+  bench.invocation.SetLaunchObserver(profiler->observer());
+  bench.invocation.SetCopyObserver(profiler->copy_observer());
+  const std::string shapes = FormatInputs(bench.program->main(), bench.inputs);
+  for (int64_t i = 0; i < runs; ++i) {
+    TraceSlice slice{.name = fmt::format("run {}", i), .begin_ns = Now(), .facts = {{"inputs", shapes}}};
+    TVMVM_CHECK_OK(bench.invocation.Run(bench.inputs, bench.outputs));
+    if (keep_all) {
+      slice.end_ns = Now();
+      slice.held_bytes = bench.invocation.held_bytes();
+      profiler->AddSlice(std::move(slice));
+      continue;
+    }
     if (!shortest || profiler->total_nanoseconds() < shortest->total_nanoseconds()) shortest = *profiler;
     profiler->Clear();
   }
-  invocation.SetLaunchObserver({});
-  invocation.SetCopyObserver({});
+  bench.invocation.SetLaunchObserver({});
+  bench.invocation.SetCopyObserver({});
   if (shortest) *profiler = *std::move(shortest);
   return {};
 }
@@ -95,18 +89,16 @@ bool IsFasterThanMachine(const Profiler& profiler) {
   });
 }
 
-Status Profile(const Vm& vm, Invocation& invocation, std::span<const Value> inputs, std::span<Value> outputs,
-               const BenchArguments& arguments, Profiler* profiler, MeasuredMachine* machine) {
-  const int cpus = AvailableCpus(), threads = arguments.model.threads;
-  *machine =
-      MeasuredMachineFor(LevelInUse(vm), threads > 0 ? std::min(threads, cpus) : cpus, arguments.measure);
+Status Profile(Bench& bench, int64_t runs, Profiler* profiler, MeasuredMachine* machine) {
+  *machine = MeasuredMachineFor(LevelInUse(*bench.vm), std::min(bench.threads, AvailableCpus()),
+                                bench.arguments.measure);
   profiler->SetLimits(machine->limits);
-  TVMVM_CHECK_OK(ObserveRuns(invocation, inputs, outputs, false, profiler));
+  TVMVM_CHECK_OK(ObserveRuns(bench, runs, false, profiler));
   if (!IsFasterThanMachine(*profiler)) return {};
   MeasureAgain(machine);
   profiler->Clear();
   profiler->SetLimits(machine->limits);
-  return ObserveRuns(invocation, inputs, outputs, false, profiler);
+  return ObserveRuns(bench, runs, false, profiler);
 }
 
 Status WriteTrace(const Profiler& profiler, const std::string& path) {
@@ -128,19 +120,6 @@ Status MakeResident(Vm& vm, Invocation& invocation, std::vector<Value>* inputs, 
     }
   }
   return {};
-}
-
-Json ToJson(const Timing& timing) {
-  return {{"runs", timing.runs.size()},
-          {"first_ms", timing.first_ms},
-          {"best_ms", timing.runs.front()},
-          {"median_ms", timing.Percentile(0.5)},
-          {"p90_ms", timing.Percentile(0.9)},
-          {"p99_ms", timing.Percentile(0.99)},
-          {"load_ms", timing.load_ms},
-          {"peak_bytes", timing.peak_bytes},
-          {"planned_bytes", ToJson(timing.planned)},
-          {"held_bytes", timing.held_bytes}};
 }
 
 Json ToJson(const Profiler& profiler, const Program& program) {
@@ -182,57 +161,153 @@ Json ToJson(const std::vector<DeviceUse>& devices) {
   return list;
 }
 
-std::string FormatTiming(const Timing& timing) {
-  return fmt::format(
-      "{} runs: best {:.4f} ms, median {:.4f} ms, p90 {:.4f} ms, p99 {:.4f} ms\nfirst run {:.4f} ms, load "
-      "{:.3f} ms, "
-      "peak memory {} ({}, held {})",
-      timing.runs.size(), timing.runs.front(), timing.Percentile(0.5), timing.Percentile(0.9),
-      timing.Percentile(0.99), timing.first_ms, timing.load_ms,
-      FormatBytes(static_cast<double>(timing.peak_bytes)), FormatPlanned(timing.planned),
-      FormatBytes(static_cast<double>(timing.held_bytes)));
+// The milliseconds of every timed run, in the order of time.
+Status WriteTimes(const std::vector<ShapeLine>& shapes, const std::vector<RunTimes>& times,
+                  const std::string& path) {
+  std::string text = "shape,client,run,ms\n";
+  for (size_t shape = 0; shape < times.size(); ++shape)
+    for (size_t client = 0; client < times[shape].of_client.size(); ++client)
+      for (size_t run = 0; run < times[shape].of_client[client].size(); ++run)
+        text += fmt::format("{},{},{},{:.6f}\n", shapes[shape].text, client, run,
+                            times[shape].of_client[client][run]);
+  TVMVM_TRY(OutputFile file, OutputFile::Create(path));
+  TVMVM_CHECK_OK(file.Write(text));
+  return file.Commit();
+}
+
+Status MakeBenchInputs(const InputArguments& arguments, Bench* bench) {
+  InputReport report;
+  TVMVM_TRY(bench->inputs,
+            MakeInputs(bench->program->main(), arguments, bench->arguments.limits.max_bytes, &report));
+  for (const std::string& note : NotesOf(report)) PrintNote(note);
+  bench->outputs.assign(bench->program->main().outputs.size(), Value());
+  return bench->arguments.resident
+             ? MakeResident(*bench->vm, bench->invocation, &bench->inputs, &bench->outputs)
+             : Status();
+}
+
+Expected<RunTimes> TimeShape(Bench& bench) {
+  const Repetition repetition{bench.arguments.seconds, bench.arguments.repeat, bench.arguments.warm_up};
+  return TimeRuns(*bench.vm, bench.invocation, bench.inputs, bench.outputs, repetition,
+                  LimitsOf(bench.arguments.limits), bench.arguments.clients);
+}
+
+std::string Conditions(const Bench& bench) {
+  const BenchArguments& arguments = bench.arguments;
+  return fmt::format("{}, {}, {} to warm up beside the first",
+                     FormatCount(static_cast<size_t>(bench.threads), "thread"),
+                     FormatCount(static_cast<size_t>(arguments.clients), "client"),
+                     FormatCount(static_cast<size_t>(arguments.warm_up), "run"));
+}
+
+// A table with a line for each shape.
+Expected<int> BenchShapes(Bench& bench, std::string_view text, double load_ms) {
+  std::vector<std::string> dims;
+  for (const ParameterSpec& input : bench.program->main().inputs)
+    for (const DimSpec& dim : input.type.dims) dims.push_back(dim.symbol);
+  auto shapes = ParseShapes(text, bench.arguments.inputs, dims);
+  if (!shapes)
+    return MakeError(shapes.error().code,
+                     fmt::format("'{}': {}", bench.arguments.shapes, shapes.error().message));
+  size_t width = 5;
+  for (const ShapeLine& shape : *shapes) width = std::max(width, shape.text.size());
+  std::vector<RunTimes> times;
+  Json rows = Json::array();
+  if (!bench.arguments.json)
+    PrintResult(fmt::format("{}, load {:.3f} ms\n{:<{}} {}", Conditions(bench), load_ms, "shape", width,
+                            TimesHead()));
+  for (const ShapeLine& shape : *shapes) {
+    TVMVM_CHECK_OK(MakeBenchInputs(shape.inputs, &bench));
+    TVMVM_TRY(RunTimes row, TimeShape(bench));
+    if (bench.arguments.json) {
+      rows.push_back(
+          {{"shape", shape.text}, {"inputs", DescribeInputs(bench.program->main(), bench.inputs)}});
+      rows.back().update(ToJson(row));
+    } else {
+      PrintResult(fmt::format("{:<{}} {}", shape.text, width, TimesRow(row)));
+    }
+    times.push_back(std::move(row));
+  }
+  if (bench.arguments.json)
+    PrintResult(FormatJson(Json{{"load_ms", load_ms},
+                                {"threads", bench.threads},
+                                {"clients", bench.arguments.clients},
+                                {"shapes", rows},
+                                {"devices", ToJson(bench.vm->Devices())}}));
+  if (!bench.arguments.times.empty()) TVMVM_CHECK_OK(WriteTimes(*shapes, times, bench.arguments.times));
+  return kExitOk;
+}
+
+// What was seen of one shape.
+struct Seen {
+  RunTimes times;
+  Planned planned;
+  Profiler profiler;
+  MeasuredMachine machine;
+};
+
+void PrintSeen(const Bench& bench, const Seen& seen, double load_ms) {
+  const RunTimes& times = seen.times;
+  PrintResult(fmt::format("{}\n{}\n{}", FormatInputs(bench.program->main(), bench.inputs), Conditions(bench),
+                          FormatTimes(times)));
+  PrintResult(fmt::format("first run {:.4f} ms, load {:.3f} ms, peak memory {} ({}, held {})", times.first_ms,
+                          load_ms, FormatBytes(static_cast<double>(times.peak_bytes)),
+                          FormatPlanned(seen.planned), FormatBytes(static_cast<double>(times.held_bytes))));
+  if (bench.vm->Devices().size() > 1) PrintResult(DescribeDevices(*bench.vm));
+  if (bench.arguments.profile) PrintResult(seen.profiler.Table() + Describe(seen.machine));
+}
+
+void PrintSeenJson(const Bench& bench, const Seen& seen, double load_ms, int64_t observed) {
+  Json json = ToJson(seen.times);
+  json["load_ms"] = load_ms;
+  json["planned_bytes"] = ToJson(seen.planned);
+  json["inputs"] = DescribeInputs(bench.program->main(), bench.inputs);
+  json["threads"] = bench.threads;
+  json["clients"] = bench.arguments.clients;
+  json["devices"] = ToJson(bench.vm->Devices());
+  if (bench.arguments.profile) {
+    json["machine"] = ToJson(seen.machine);
+    json["profiled_runs"] = observed;
+    json["kernels"] = ToJson(seen.profiler, *bench.program);
+    json["copies"] = CopiesToJson(seen.profiler);
+  }
+  PrintResult(FormatJson(json));
 }
 
 }  // namespace
 
 Expected<int> BenchCommand(const BenchArguments& arguments) {
-  Timing timing;
-  Clock::time_point begin = Clock::now();
+  for (const std::string& output : {arguments.trace, arguments.times})
+    TVMVM_CHECK_OK(CheckOutput(output, arguments.model.path));
+  const int64_t load_begin = Now();
   TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model));
   TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model));
-  timing.load_ms = MillisecondsSince(begin);
-
-  TVMVM_TRY(std::vector<Value> inputs,
-            MakeInputs(program->main(), arguments.inputs, arguments.limits.max_bytes));
-  std::vector<Value> outputs(program->main().outputs.size());
-  Invocation invocation = vm->NewInvocation();
-  invocation.SetLimits(LimitsOf(arguments.limits));
-  if (arguments.resident) TVMVM_CHECK_OK(MakeResident(*vm, invocation, &inputs, &outputs));
-  TVMVM_CHECK_OK(TimeRuns(invocation, inputs, outputs, arguments, &timing));
-  timing.planned = PlannedFor(*vm, inputs);
+  const int64_t load_end = Now();
+  const double load_ms = static_cast<double>(load_end - load_begin) / 1e6;
+  const int threads = arguments.model.threads > 0 ? arguments.model.threads : AvailableCpus();
+  Bench bench{program, vm, vm->NewInvocation(), {}, {}, arguments, threads};
+  bench.invocation.SetLimits(LimitsOf(arguments.limits));
+  if (!arguments.shapes.empty()) {
+    TVMVM_TRY(std::string text, ReadTextOrStandardInput(arguments.shapes));
+    return BenchShapes(bench, text, load_ms);
+  }
+  TVMVM_CHECK_OK(MakeBenchInputs(arguments.inputs, &bench));
+  TVMVM_TRY(RunTimes times, TimeShape(bench));
+  Seen seen{std::move(times), PlannedFor(*vm, bench.inputs), Profiler(program, false, vm->Devices()), {}};
+  if (!arguments.times.empty()) TVMVM_CHECK_OK(WriteTimes({ShapeLine{}}, {seen.times}, arguments.times));
+  const int64_t observed = ObservedRuns(arguments, seen.times);
   if (!arguments.trace.empty()) {
     Profiler all(program, true, vm->Devices());
-    TVMVM_CHECK_OK(ObserveRuns(invocation, inputs, outputs, true, &all));
+    all.AddSlice({.name = "load", .begin_ns = load_begin, .end_ns = load_end});
+    TVMVM_CHECK_OK(ObserveRuns(bench, observed, true, &all));
     TVMVM_CHECK_OK(WriteTrace(all, arguments.trace));
   }
-  Profiler profiler(program, false, vm->Devices());
-  MeasuredMachine machine;
-  if (arguments.profile)
-    TVMVM_CHECK_OK(Profile(*vm, invocation, inputs, outputs, arguments, &profiler, &machine));
-
+  if (arguments.profile) TVMVM_CHECK_OK(Profile(bench, observed, &seen.profiler, &seen.machine));
   if (arguments.json) {
-    Json json = ToJson(timing);
-    json["devices"] = ToJson(vm->Devices());
-    if (arguments.profile) {
-      json["machine"] = ToJson(machine);
-      json["kernels"] = ToJson(profiler, *program);
-      json["copies"] = CopiesToJson(profiler);
-    }
-    PrintResult(FormatJson(json));
+    PrintSeenJson(bench, seen, load_ms, observed);
   } else {
-    PrintResult(FormatTiming(timing));
-    if (vm->Devices().size() > 1) PrintResult(DescribeDevices(*vm));
-    if (arguments.profile) PrintResult(profiler.Table() + Describe(machine));
+    PrintSeen(bench, seen, load_ms);
+    if (arguments.profile) PrintNote(fmt::format("the profile is of the shortest of {} runs", observed));
   }
   return kExitOk;
 }

@@ -1,6 +1,7 @@
 // The commands: each does its work and returns an exit code (console.h), or an error that main prints.
 #pragma once
 
+#include "cli/command_info.h"
 #include "cli/options.h"
 #include "tvm-vm/status.h"
 
@@ -18,5 +19,8 @@ Expected<int> WarmCommand(const WarmArguments& arguments);
 Expected<int> VerifyCommand(const VerifyArguments& arguments);
 Expected<int> OpsCommand(const OpsArguments& arguments);
 Expected<int> DevicesCommand(const DevicesArguments& arguments);
+Expected<int> VersionCommand(const VersionArguments& arguments);
+Expected<int> CompletionCommand(const std::vector<CommandInfo>& commands, const std::string& shell);
+Expected<int> ManCommand(const std::vector<CommandInfo>& commands, const std::string& name);
 
 }  // namespace tvmvm::cli

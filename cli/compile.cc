@@ -50,9 +50,13 @@ Json WeightList(const std::vector<WeightReport>& weights) {
 
 Expected<int> CompileCommand(const CompileArguments& arguments) {
   auto begin = std::chrono::steady_clock::now();
+  TVMVM_CHECK_OK(CheckOutput(arguments.output, arguments.model));
+  const bool to_stdout = IsStandard(arguments.output);
   CompileOptions options = arguments.options;
   // With --json the results are one object; what the passes print becomes a remark.
-  options.print = [&](const std::string& text) { arguments.json ? PrintNote(text) : PrintResult(text); };
+  options.print = [&](const std::string& text) {
+    arguments.json || to_stdout ? PrintNote(text) : PrintResult(text);
+  };
   TVMVM_TRY(CompileResult result, CompileWithProgress(arguments.model, std::move(options)));
   if (arguments.print_weights) PrintNote(WeightTable(result.weights));
   if (!result.program) return kExitOk;
@@ -60,8 +64,10 @@ Expected<int> CompileCommand(const CompileArguments& arguments) {
 
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::error_code ignored;
-  uintmax_t bytes =
-      IsSpecialFile(arguments.output) ? 0 : std::filesystem::file_size(arguments.output, ignored);
+  uintmax_t bytes = to_stdout || IsSpecialFile(arguments.output)
+                        ? 0
+                        : std::filesystem::file_size(arguments.output, ignored);
+  if (to_stdout) return kExitOk;
   if (arguments.json) {
     Json work = Json::object();
     for (const auto& [name, count] : result.work) work[name] = count;
@@ -73,8 +79,9 @@ Expected<int> CompileCommand(const CompileArguments& arguments) {
                                 {"weights", WeightList(result.weights)},
                                 {"warnings", result.warnings}}));
   } else {
-    PrintNote(fmt::format("wrote {}: {}, {} kernels, in {:.2f} s", arguments.output,
-                          FormatBytes(static_cast<double>(bytes)), result.program->kernels.size(), seconds));
+    PrintNote(fmt::format("wrote {}: {}, {}, in {:.2f} s", arguments.output,
+                          FormatBytes(static_cast<double>(bytes)),
+                          FormatCount(result.program->kernels.size(), "kernel"), seconds));
   }
   return kExitOk;
 }

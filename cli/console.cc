@@ -9,22 +9,42 @@
 #include <cstring>
 
 namespace tvmvm::cli {
+namespace {
 
-void PrintResult(std::string_view text) {
-  fmt::print(stdout, "{}{}", text, text.ends_with('\n') ? "" : "\n");
+bool is_quiet = false;  // written once, while the command line is read
+
+// What fails stays to be seen in the stream: FlushResults tells of it.
+void WriteLine(std::FILE* stream, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stream);
+  std::fputc('\n', stream);
 }
 
-void PrintNote(std::string_view text) { fmt::print(stderr, "{}\n", text); }
+}  // namespace
+
+void PrintResult(std::string_view text) {
+  WriteLine(stdout, text.ends_with('\n') ? text.substr(0, text.size() - 1) : text);
+}
+
+void PrintNote(std::string_view text) {
+  if (!is_quiet) WriteLine(stderr, text);
+}
+
+void PrintProblem(std::string_view text) { WriteLine(stderr, text); }
+
+void SetQuiet() { is_quiet = true; }
 
 void PrintError(const Error& error) {
-  fmt::print(stderr, "tvm-vm: {} ({})\n", error.message, CodeName(error.code));
+  WriteLine(stderr, fmt::format("tvm-vm: {} ({})", error.message, CodeName(error.code)));
 }
 
 Status FlushResults() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    return MakeError(Code::kInvalidArgument,
-                     fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+    return MakeError(Code::kIo, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
   return {};
+}
+
+std::string FormatCount(size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::string FormatBytes(double bytes) {

@@ -18,12 +18,18 @@ inline constexpr int kExitUsage = 2;   // the command line is wrong
 void PrintResult(std::string_view text);
 // A remark for a person, to standard error; a newline is added.
 void PrintNote(std::string_view text);
+// What is wrong with a result, to standard error.
+void PrintProblem(std::string_view text);
+// From now on there are no remarks.
+void SetQuiet();
 // "tvm-vm: MESSAGE (code)" to standard error.
 void PrintError(const Error& error);
-// Pushes buffered results out. Errors: kInvalidArgument when they cannot be written (a full disk, a closed
+// Pushes buffered results out. Errors: kIo when they cannot be written (a full disk, a closed
 // pipe).
 [[nodiscard]] Status FlushResults();
 
+// "1 kernel", "2 kernels"
+std::string FormatCount(size_t count, std::string_view what);
 // "1.5 GB", "12.0 KB", "96 B"
 std::string FormatBytes(double bytes);
 

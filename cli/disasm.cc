@@ -7,6 +7,7 @@
 namespace tvmvm::cli {
 
 Expected<int> DisasmCommand(const DisasmArguments& arguments) {
+  TVMVM_CHECK_OK(CheckOutput(arguments.output, arguments.path));
   TVMVM_TRY(ProgramPointer program, LoadModel({.path = arguments.path}));
   std::string text = Disassemble(*program, {.constant_bytes = arguments.constants});
   if (arguments.output.empty()) {

@@ -218,6 +218,26 @@ void WriteInteger(Tensor& tensor, int64_t index, int64_t value) {
   }
 }
 
+Expected<Tensor> FilledTensor(const Tensor& element, const Shape& shape) {
+  const DType dtype = element.dtype();
+  const auto count = static_cast<size_t>(shape.ElementCount().value_or(0));
+  if (dtype == DType::kString)
+    return Tensor::FromStrings(shape, std::vector<std::string>(count, element.strings()[0]));
+  TVMVM_TRY(Tensor tensor, Tensor::Allocate(dtype, shape));
+  const bool is_float = IsFloat(dtype) || IsComplex(dtype);
+  const double number = IsComplex(dtype) ? ReadComplex(element, 0).real()
+                        : is_float       ? ReadFloat(element, 0)
+                                         : 0;
+  for (int64_t i = 0; i < tensor.element_count(); ++i) {
+    if (is_float) {
+      WriteFloat(tensor, i, number);
+    } else {
+      WriteInteger(tensor, i, ReadInteger(element, 0));
+    }
+  }
+  return tensor;
+}
+
 std::string FormatElement(const Tensor& tensor, int64_t index) {
   DType dtype = tensor.dtype();
   if (dtype == DType::kString) return FormatString(tensor.strings()[index]);

@@ -17,6 +17,8 @@ std::complex<double> ReadComplex(const Tensor& tensor, int64_t index);  // compl
 int64_t ReadInteger(const Tensor& tensor, int64_t index);
 void WriteFloat(Tensor& tensor, int64_t index, double value);  // rounded to the nearest of the type; NaN kept
 void WriteInteger(Tensor& tensor, int64_t index, int64_t value);  // low bits
+// A tensor of that shape, all of whose elements are that of `element`.
+Expected<Tensor> FilledTensor(const Tensor& element, const Shape& shape);
 // "1.5", "-3", "true", "\"text\"", "(1+2j)"
 std::string FormatElement(const Tensor& tensor, int64_t index);
 

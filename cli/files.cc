@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -15,9 +17,26 @@ namespace tvmvm::cli {
 namespace {
 
 tl::unexpected<Error> SystemError(std::string_view action, const std::string& path, int error) {
-  Code code = error == ENOENT ? Code::kNotFound : Code::kInvalidArgument;
+  Code code = error == ENOENT ? Code::kNotFound : Code::kIo;
   return MakeError(code, fmt::format("cannot {} '{}': {}", action, path, std::strerror(error)));
 }
+
+std::string TemporaryName(const std::string& path) { return fmt::format("{}.{}.tmp", path, getpid()); }
+
+// Signals wait while a file has its temporary name, so that none leaves it there.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~SignalsWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsWait(const SignalsWait&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
@@ -86,27 +105,74 @@ Expected<std::string> ReadTextFile(const std::string& path) {
   return text;
 }
 
+Expected<std::vector<std::byte>> ReadStandardInput() {
+  constexpr size_t kChunk = 1 << 20;
+  std::vector<std::byte> bytes;
+  for (size_t filled = 0;;) {
+    bytes.resize(filled + kChunk);
+    const ssize_t got = read(STDIN_FILENO, bytes.data() + filled, kChunk);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return SystemError("read", "standard input", errno);
+    filled += static_cast<size_t>(got);
+    bytes.resize(filled);
+    if (got == 0) break;
+  }
+  if (bytes.empty()) return MakeError(Code::kInvalidArgument, "standard input holds nothing");
+  return bytes;
+}
+
+Expected<std::string> ReadTextOrStandardInput(const std::string& path) {
+  if (!IsStandard(path)) return ReadTextFile(path);
+  TVMVM_TRY(std::vector<std::byte> bytes, ReadStandardInput());
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+bool IsSameFile(const std::string& a, const std::string& b) {
+  struct stat first {
+  }, second{};
+  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 && S_ISREG(first.st_mode) &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 bool IsSpecialFile(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
 }
 
-Expected<OutputFile> OutputFile::Create(const std::string& path) {
-  if (IsSpecialFile(path)) {
-    int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return SystemError("write", path, errno);
-    return OutputFile(path, "", fd);
+std::string BehindLinks(const std::string& given) {
+  constexpr int kMost = 40;  // as the system follows
+  std::filesystem::path path = given;
+  std::error_code error;
+  for (int i = 0; i < kMost && std::filesystem::is_symlink(path, error); ++i)
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  return path.string();
+}
+
+Expected<OutputFile> OutputFile::Create(const std::string& given) {
+  if (IsStandard(given)) {
+    std::fflush(stdout);
+    return OutputFile("standard output", "", dup(STDOUT_FILENO), true);
   }
-  std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (IsSpecialFile(given)) {
+    int fd = open(given.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return SystemError("write", given, errno);
+    return OutputFile(given, "", fd, true);
+  }
+  const std::string path = BehindLinks(given);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  int fd = open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (fd >= 0) return OutputFile(path, "", fd, false);
+  std::string temporary = TemporaryName(path);
+  fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return SystemError("write", path, errno);
-  return OutputFile(path, std::move(temporary), fd);
+  return OutputFile(path, std::move(temporary), fd, false);
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
-      fd_(std::exchange(other.fd_, -1)) {}
+      fd_(std::exchange(other.fd_, -1)),
+      is_direct_(other.is_direct_) {}
 
 OutputFile::~OutputFile() {
   if (fd_ < 0) return;
@@ -127,8 +193,16 @@ Status OutputFile::Write(std::span<const std::byte> bytes) {
 Status OutputFile::Write(std::string_view text) { return Write(std::as_bytes(std::span(text))); }
 
 Status OutputFile::Commit() {
+  SignalsWait until_renamed;
+  if (!is_direct_ && temporary_.empty()) {
+    temporary_ = TemporaryName(path_);
+    unlink(temporary_.c_str());
+    const std::string open_file = fmt::format("/proc/self/fd/{}", fd_);
+    if (linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+      return SystemError("write", path_, errno);
+  }
   int error = close(std::exchange(fd_, -1)) == 0 ? 0 : errno;
-  if (temporary_.empty()) return error == 0 ? Status() : SystemError("write", path_, error);
+  if (is_direct_) return error == 0 ? Status() : SystemError("write", path_, error);
   if (error == 0 && rename(temporary_.c_str(), path_.c_str()) != 0) error = errno;
   if (error == 0) return {};
   unlink(temporary_.c_str());

@@ -15,7 +15,7 @@ namespace tvmvm::cli {
 // An open file to read, or bytes that stand for one; closed by the destructor.
 class InputFile {
  public:
-  // Errors: kNotFound, or kInvalidArgument naming path and system error. What is not a regular
+  // Errors: kNotFound or kIo naming path and system error, kInvalidArgument. What is not a regular
   // file is refused, and waited for nothing: a folder, a pipe.
   static Expected<InputFile> Open(const std::string& path);
   // `path` is for messages.
@@ -38,11 +38,19 @@ class InputFile {
 };
 
 Expected<std::vector<std::byte>> ReadFile(const std::string& path);
+// All that is left of standard input. Errors: kIo; kInvalidArgument where that is nothing.
+Expected<std::vector<std::byte>> ReadStandardInput();
+// The file's, or with "-" that of standard input.
+Expected<std::string> ReadTextOrStandardInput(const std::string& path);
+// "-" stands for standard input and output.
+inline bool IsStandard(std::string_view path) { return path == "-"; }
+// Whether both lead to one file that exists.
+bool IsSameFile(const std::string& a, const std::string& b);
 Expected<std::string> ReadTextFile(const std::string& path);
 
-// Writes beside `path` and renames in Commit; without Commit nothing is left behind. What is not a regular
-// file
-// (/dev/null, a pipe) is written directly. Errors name the path and the system error.
+// Writes to a file without a name, or beside `path`, and names it in Commit; without Commit nothing is left
+// behind. A symbolic link stays one: the file that it leads to is replaced. What is not a regular file
+// (/dev/null, a pipe) is written directly; "-" is standard output. Errors name the path and the system error.
 class OutputFile {
  public:
   static Expected<OutputFile> Create(const std::string& path);
@@ -54,13 +62,16 @@ class OutputFile {
   Status Commit();
 
  private:
-  OutputFile(std::string path, std::string temporary, int fd)
-      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  OutputFile(std::string path, std::string temporary, int fd, bool is_direct)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd), is_direct_(is_direct) {}
   std::string path_;
-  std::string temporary_;  // empty: written directly
+  std::string temporary_;  // empty: no file has this name
   int fd_;
+  bool is_direct_;
 };
 
+// Where a symbolic link leads to, else the path itself.
+std::string BehindLinks(const std::string& path);
 // True where `path` exists and is something else than a regular file.
 bool IsSpecialFile(const std::string& path);
 // Makes the folder and its parents.

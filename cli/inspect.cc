@@ -4,8 +4,10 @@
 
 #include "bytecode/device_kinds.h"
 #include "cli/commands.h"
+#include "cli/compiler_library.h"
 #include "cli/console.h"
 #include "cli/json.h"
+#include "cli/model.h"
 #include "cli/value_text.h"
 #include "tvm-vm/vmexe.h"
 
@@ -136,9 +138,65 @@ Json ToJson(const Program& program, const std::vector<SectionInfo>& sections) {
   return json;
 }
 
+std::string DomainName(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
+
+Json ToJson(const ModelInfo& info) {
+  Json json = {{"ir_version", info.ir_version},
+               {"producer", info.producer},
+               {"graph", info.graph},
+               {"opsets", Json::object()},
+               {"inputs", Json::array()},
+               {"outputs", Json::array()},
+               {"nodes", info.nodes},
+               {"functions", info.functions},
+               {"weights", {{"count", info.weights}, {"bytes", info.weight_bytes}}},
+               {"operators", Json::array()}};
+  for (const auto& [domain, version] : info.opsets) json["opsets"][DomainName(domain)] = version;
+  for (const ParameterSpec& input : info.inputs) json["inputs"].push_back(ToJson(input));
+  for (const ParameterSpec& output : info.outputs) json["outputs"].push_back(ToJson(output));
+  for (const OperatorUse& use : info.operators)
+    json["operators"].push_back({{"domain", DomainName(use.domain)},
+                                 {"operator", use.name},
+                                 {"count", use.count},
+                                 {"supported", use.problem.empty()}});
+  return json;
+}
+
+void PrintText(const ModelInfo& info) {
+  PrintResult("an ONNX model, to be compiled by `tvm-vm compile`\nsignature");
+  for (const ParameterSpec& input : info.inputs)
+    PrintResult(fmt::format("  input   {}: {}", input.name, FormatType(input.type)));
+  for (const ParameterSpec& output : info.outputs)
+    PrintResult(fmt::format("  output  {}: {}", output.name, FormatType(output.type)));
+  std::string opsets;
+  for (const auto& [domain, version] : info.opsets)
+    opsets += fmt::format("{}{} {}", opsets.empty() ? "" : ", ", DomainName(domain), version);
+  PrintResult(fmt::format("opsets    {}\nIR        version {}\nproducer  {}\nweights   {}, {}", opsets,
+                          info.ir_version, info.producer, info.weights,
+                          FormatBytes(static_cast<double>(info.weight_bytes))));
+  PrintResult(fmt::format("nodes     {}", info.nodes));
+  for (const OperatorUse& use : info.operators)
+    PrintResult(fmt::format("  {:6} x {}{}", use.count,
+                            use.domain.empty() ? use.name : use.domain + "." + use.name,
+                            use.problem.empty() ? "" : ": not supported, " + use.problem));
+}
+
+// What the model says of itself; nothing is compiled.
+Expected<int> InspectModel(const InspectArguments& arguments) {
+  TVMVM_TRY(const Compiler* compiler, OpenCompiler());
+  TVMVM_TRY(ModelInfo info, compiler->DescribeFile(arguments.path));
+  if (arguments.json) {
+    PrintResult(FormatJson(ToJson(info), 2));
+  } else {
+    PrintText(info);
+  }
+  return kExitOk;
+}
+
 }  // namespace
 
 Expected<int> InspectCommand(const InspectArguments& arguments) {
+  if (IsModelFile(arguments.path)) return InspectModel(arguments);
   TVMVM_TRY(std::shared_ptr<const Program> program, LoadProgram(arguments.path));
   TVMVM_TRY(std::vector<SectionInfo> sections, ListSections(arguments.path));
   if (arguments.json) {

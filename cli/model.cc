@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
 
 #include "cli/compiler_library.h"
 #include "cli/console.h"
@@ -12,32 +15,106 @@
 
 namespace tvmvm::cli {
 
-bool IsModelFile(const std::string& path) { return path.ends_with(".onnx") || path.ends_with(".ir"); }
+namespace {
 
-Expected<CompileResult> CompileWithProgress(const std::string& path, CompileOptions options) {
+constexpr std::string_view kModelEndings[] = {".onnx", ".ir", ".pb"};
+constexpr std::string_view kProgramMagic = "\x89TVMVM\r\n";
+
+std::string_view TextOf(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool IsProgram(std::span<const std::byte> bytes) { return TextOf(bytes).starts_with(kProgramMagic); }
+
+bool BeginsAsProgram(const std::string& path) {
+  auto file = InputFile::Open(path);
+  std::array<std::byte, kProgramMagic.size()> begin;
+  return file && file->ReadAt(0, begin) && IsProgram(begin);
+}
+
+Expected<CompileResult> CompileWithProgress(const std::string& path, std::span<const std::byte> bytes,
+                                            CompileOptions options) {
   TVMVM_TRY(const Compiler* compiler, OpenCompiler());
   ProgressLine line;
   options.progress = [&line](const std::string& stage, double fraction) { line.Update(stage, fraction); };
-  TVMVM_TRY(CompileResult result, compiler->CompileFile(path, options));
+  TVMVM_TRY(CompileResult result,
+            IsStandard(path) ? compiler->CompileBytes(bytes, options) : compiler->CompileFile(path, options));
   line.Clear();
   for (const std::string& warning : result.warnings) PrintNote("warning: " + warning);
   return result;
 }
 
+// A GPU was asked for, and none of the program's kernels is for it.
+Status CheckDevices(const Program& program, const ModelArguments& model) {
+  const bool wants_gpu = !model.devices.empty() && !NamesCpu(model.devices[0]);
+  const auto on_cpu = std::ranges::count(program.kernels, DeviceClass::kCpu, &KernelSpec::device);
+  const bool has_gpu = std::ranges::any_of(
+      program.kernels, [](const KernelSpec& kernel) { return kernel.device == DeviceClass::kGpu; });
+  if (!wants_gpu) return {};
+  if (model.strict && (on_cpu > 0 || !has_gpu))
+    return MakeError(Code::kUnsupported,
+                     fmt::format("'{}': --strict: {} of {} kernels run on the CPU; compile with --strict and "
+                                 "--print-placement says why",
+                                 model.path, on_cpu, program.kernels.size()));
+  if (!has_gpu && !program.kernels.empty())
+    PrintNote(fmt::format("'{}' was compiled for the CPU alone: it runs there", model.path));
+  return {};
+}
+
+Expected<ProgramPointer> LoadChecked(const ModelArguments& model, std::span<const std::byte> bytes) {
+  auto owner = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+  TVMVM_TRY(ProgramPointer program,
+            IsStandard(model.path) ? LoadProgramFromMemory(*owner, owner) : LoadProgram(model.path));
+  TVMVM_CHECK_OK(CheckDevices(*program, model));
+  return program;
+}
+
+}  // namespace
+
+bool IsModelFile(const std::string& path) {
+  return std::ranges::any_of(kModelEndings,
+                             [&](std::string_view ending) { return path.ends_with(ending); }) &&
+         !BeginsAsProgram(path);
+}
+
+std::string ProgramNameFor(const std::string& model) {
+  std::string stem = model;
+  for (std::string_view ending : kModelEndings)
+    if (model.ends_with(ending)) stem = model.substr(0, model.size() - ending.size());
+  return stem + ".vmexe";
+}
+
+Expected<CompileResult> CompileWithProgress(const std::string& path, CompileOptions options) {
+  if (!IsStandard(path)) return CompileWithProgress(path, {}, std::move(options));
+  TVMVM_TRY(std::vector<std::byte> bytes, ReadStandardInput());
+  return CompileWithProgress(path, bytes, std::move(options));
+}
+
+Status CheckOutput(const std::string& output, const std::string& input) {
+  if (!IsSameFile(output, input)) return {};
+  return MakeError(Code::kInvalidArgument,
+                   fmt::format("'{}' would replace '{}', which is read", output, input));
+}
+
 Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view) {
-  if (!IsModelFile(model.path)) {
+  std::vector<std::byte> bytes;
+  if (IsStandard(model.path)) {
+    TVMVM_TRY(bytes, ReadStandardInput());
+  }
+  const bool is_model = IsStandard(model.path) ? !IsProgram(bytes) : IsModelFile(model.path);
+  if (!is_model) {
     if (model.precision != Precision::kF32)
       return MakeError(
           Code::kInvalidArgument,
           fmt::format("'{}': the precision is chosen where a model is compiled; this is a program",
                       model.path));
-    if (!view.trace_values && !view.keep_all_values) return LoadProgram(model.path);
+    if (!view.trace_values && !view.keep_all_values) return LoadChecked(model, bytes);
     return MakeError(Code::kInvalidArgument,
                      fmt::format("'{}': values inside the model can be shown for models only, which are "
                                  "compiled for that; this is a program",
                                  model.path));
   }
-  if (view.keep_all_values && !model.path.ends_with(".onnx"))
+  if (view.keep_all_values && model.path.ends_with(".ir"))
     return MakeError(
         Code::kInvalidArgument,
         fmt::format("'{}': values inside the model can be written for .onnx files only", model.path));
@@ -45,17 +122,18 @@ Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view) 
   options.devices = model.devices;
   options.targets = model.targets;
   options.precision = model.precision;
+  options.strict = model.strict;
   options.strict_onnx = model.import.strict_onnx;
   options.distinct_dims = model.import.distinct_dims;
   options.keep_all_values = view.keep_all_values;
   options.trace_values = view.trace_values;
   if (view.trace_values) options.disabled_passes = {"outline-loops"};  // so that each step is seen
-  TVMVM_TRY(CompileResult result, CompileWithProgress(model.path, std::move(options)));
+  TVMVM_TRY(CompileResult result, CompileWithProgress(model.path, bytes, std::move(options)));
   return result.program;
 }
 
 Status SaveModel(const Program& program, const std::string& path) {
-  if (!IsSpecialFile(path)) return SaveProgram(program, path);
+  if (!IsStandard(path) && !IsSpecialFile(path)) return SaveProgram(program, BehindLinks(path));
   TVMVM_TRY(std::vector<std::byte> bytes, SerializeProgram(program));
   TVMVM_TRY(OutputFile file, OutputFile::Create(path));
   TVMVM_CHECK_OK(file.Write(bytes));
@@ -63,7 +141,7 @@ Status SaveModel(const Program& program, const std::string& path) {
 }
 
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model) {
-  const bool is_ours = model.path.ends_with(".onnx");
+  const bool is_ours = IsModelFile(model.path);
   return CreateVm(std::move(program), model.threads, model.devices, is_ours || !model.no_native);
 }
 
@@ -87,8 +165,9 @@ std::string DescribeDevices(const Vm& vm) {
   std::string text;
   std::vector<DeviceUse> devices = vm.Devices();
   for (auto device = devices.rbegin(); device != devices.rend(); ++device) {  // the GPU first
-    text += fmt::format("{}{}{} on {}", text.empty() ? "" : ", ", device->kernels,
-                        text.empty() ? " kernels" : "", device->name);
+    const std::string count =
+        text.empty() ? FormatCount(device->kernels, "kernel") : std::to_string(device->kernels);
+    text += fmt::format("{}{} on {}", text.empty() ? "" : ", ", count, device->name);
     if (!device->form.empty()) text += fmt::format(" ({})", device->form);
   }
   return text;

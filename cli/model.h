@@ -12,7 +12,13 @@ namespace tvmvm::cli {
 
 using ProgramPointer = std::shared_ptr<const Program>;
 
-bool IsModelFile(const std::string& path);  // by its ending: ".onnx", or ".ir", the graph IR as text
+// By its ending: ".onnx", ".pb", or ".ir", the graph IR as text; and by what it begins with, which is not a
+// program.
+bool IsModelFile(const std::string& path);
+// "a/b.onnx" -> "a/b.vmexe"
+std::string ProgramNameFor(const std::string& model);
+// kInvalidArgument where writing to `output` would replace the file that `input` is.
+Status CheckOutput(const std::string& output, const std::string& input);
 
 // Compiles with a progress line and prints the warnings as notes. `program` is null when options.stop_after
 // ended it.
@@ -24,7 +30,8 @@ struct ModelView {
 };
 // Loads a .vmexe, or compiles an .onnx.
 Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view = {});
-// As SaveProgram; what exists and is not a regular file (/dev/null) is written to, not replaced.
+// As SaveProgram; what exists and is not a regular file (/dev/null) is written to, not replaced; a symbolic
+// link stays one, and "-" is standard output.
 Status SaveModel(const Program& program, const std::string& path);
 // Binds the program to this machine; opens the compiler library only for a program that holds nothing but
 // bitcode for it. `allow_native`: as VmOptions.

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <minizip/unzip.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "cli/files.h"
 #include "cli/npy.h"
@@ -46,14 +49,19 @@ Expected<std::vector<std::byte>> ReadEntry(unzFile archive, const std::string& p
   return bytes;
 }
 
-}  // namespace
+// An entry of an archive.
+struct Entry {
+  std::string place;  // for messages
+  std::string name;   // of the array: without .npy
+  uint64_t bytes = 0;
+};
 
-Expected<std::vector<Tensor>> ReadNpz(const std::string& path, DType wanted, int64_t max_bytes) {
+// Stands at each entry in turn; `see` says whether to go on.
+Status ForEachEntry(const std::string& path,
+                    const std::function<Expected<bool>(unzFile, const Entry&)>& see) {
   TVMVM_CHECK_OK(InputFile::Open(path));  // for an error that says why
   Archive archive(unzOpen64(path.c_str()));
   if (!archive) return Wrong(path, "not a zip archive");
-  std::vector<Tensor> tensors;
-  uint64_t unpacked = 0;  // bytes
   int status = unzGoToFirstFile(archive.get());
   for (; status == UNZ_OK; status = unzGoToNextFile(archive.get())) {
     char name[256] = {};
@@ -61,19 +69,61 @@ Expected<std::vector<Tensor>> ReadNpz(const std::string& path, DType wanted, int
     if (unzGetCurrentFileInfo64(archive.get(), &info, name, sizeof(name) - 1, nullptr, 0, nullptr, 0) !=
         UNZ_OK)
       return Wrong(path, "an entry is damaged");
-    std::string place = fmt::format("{}/{}", path, name);
-    unpacked += std::min<uint64_t>(info.uncompressed_size, INT64_MAX - unpacked);
-    if (max_bytes > 0 && unpacked > static_cast<uint64_t>(max_bytes))
-      return MakeError(Code::kOutOfMemory,
-                       fmt::format("'{}': unpacked it has {} bytes and makes {} with the entries before, the "
-                                   "limit is {}",
-                                   place, info.uncompressed_size, unpacked, max_bytes));
-    TVMVM_TRY(std::vector<std::byte> bytes, ReadEntry(archive.get(), place, wanted, info.uncompressed_size));
-    TVMVM_TRY(Tensor tensor, ReadNpy(InputFile::FromBytes(place, std::move(bytes)), wanted));
-    tensors.push_back(std::move(tensor));
+    Entry entry{fmt::format("{}/{}", path, name), name, info.uncompressed_size};
+    if (entry.name.ends_with(".npy")) entry.name.resize(entry.name.size() - 4);
+    TVMVM_TRY(bool goes_on, see(archive.get(), entry));
+    if (!goes_on) return {};
   }
-  if (status != UNZ_END_OF_LIST_OF_FILE) return Wrong(path, "the archive is damaged");
+  return status == UNZ_END_OF_LIST_OF_FILE ? Status() : Wrong(path, "the archive is damaged");
+}
+
+// `unpacked`: bytes of the entries before; this one's are added.
+Expected<Tensor> ReadArray(unzFile archive, const Entry& entry, DType wanted, int64_t max_bytes,
+                           uint64_t* unpacked) {
+  *unpacked += std::min<uint64_t>(entry.bytes, INT64_MAX - *unpacked);
+  if (max_bytes > 0 && *unpacked > static_cast<uint64_t>(max_bytes))
+    return MakeError(Code::kOutOfMemory,
+                     fmt::format("'{}': unpacked it has {} bytes and makes {} with the entries before, the "
+                                 "limit is {}",
+                                 entry.place, entry.bytes, *unpacked, max_bytes));
+  TVMVM_TRY(std::vector<std::byte> bytes, ReadEntry(archive, entry.place, wanted, entry.bytes));
+  return ReadNpy(InputFile::FromBytes(entry.place, std::move(bytes)), wanted);
+}
+
+}  // namespace
+
+Expected<std::vector<Tensor>> ReadNpz(const std::string& path, DType wanted, int64_t max_bytes) {
+  std::vector<Tensor> tensors;
+  uint64_t unpacked = 0;
+  TVMVM_CHECK_OK(ForEachEntry(path, [&](unzFile archive, const Entry& entry) -> Expected<bool> {
+    TVMVM_TRY(Tensor tensor, ReadArray(archive, entry, wanted, max_bytes, &unpacked));
+    tensors.push_back(std::move(tensor));
+    return true;
+  }));
   return tensors;
+}
+
+Expected<std::vector<std::string>> ArraysInNpz(const std::string& path) {
+  std::vector<std::string> names;
+  TVMVM_CHECK_OK(ForEachEntry(path, [&](unzFile, const Entry& entry) -> Expected<bool> {
+    names.push_back(entry.name);
+    return true;
+  }));
+  return names;
+}
+
+Expected<Tensor> ReadNpzArray(const std::string& path, const std::string& name, DType wanted,
+                              int64_t max_bytes) {
+  std::optional<Tensor> found;
+  uint64_t unpacked = 0;
+  TVMVM_CHECK_OK(ForEachEntry(path, [&](unzFile archive, const Entry& entry) -> Expected<bool> {
+    if (entry.name != name) return true;
+    TVMVM_TRY(Tensor tensor, ReadArray(archive, entry, wanted, max_bytes, &unpacked));
+    found = std::move(tensor);
+    return false;
+  }));
+  if (found) return *std::move(found);
+  return MakeError(Code::kNotFound, fmt::format("'{}' has no array '{}'", path, name));
 }
 
 }  // namespace tvmvm::cli

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cmath>
+
+#include "cli/json_values.h"
 
 namespace tvmvm::cli {
 namespace {
@@ -24,6 +27,13 @@ std::pair<std::string, std::string> SplitName(std::string_view text) {
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
 
+std::optional<double> ParseNumber(std::string_view text) {
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
 Expected<std::vector<int64_t>> ParseDimList(std::string_view text, std::string_view whole) {
   std::vector<int64_t> dims;
   while (!text.empty()) {
@@ -38,6 +48,42 @@ Expected<std::vector<int64_t>> ParseDimList(std::string_view text, std::string_v
     text.remove_prefix(cross + 1);
   }
   return dims;
+}
+
+// What stands behind "random:": DIMS, LO..HI or DIMS:LO..HI.
+Status ParseRandom(std::string_view text, InputSpec* spec) {
+  const size_t colon = text.find(':'), dots = text.find("..");
+  const bool has_dims = dots == std::string_view::npos || colon < dots;
+  if (has_dims) {
+    TVMVM_TRY(auto dims, ParseDimList(text.substr(0, colon), spec->text));
+    spec->dims = std::move(dims);
+    if (colon == std::string_view::npos) return {};
+    text.remove_prefix(colon + 1);
+  }
+  const size_t middle = text.find("..");
+  std::optional<double> low, high;
+  if (middle != std::string_view::npos) {
+    low = ParseNumber(text.substr(0, middle));
+    high = ParseNumber(text.substr(middle + 2));
+  }
+  if (!low || !high || *low >= *high)
+    return MakeError(
+        Code::kInvalidArgument,
+        fmt::format("'{}': a range is LO..HI with LO < HI, as in random:1x128:0..30522", spec->text));
+  spec->range = ValueRange{*low, *high};
+  return {};
+}
+
+// A path; behind that of a raw file may stand its dims.
+Status ParsePath(std::string_view value, InputSpec* spec) {
+  const size_t colon = value.rfind(".bin:");
+  if (colon != std::string_view::npos) {
+    TVMVM_TRY(auto dims, ParseDimList(value.substr(colon + 5), spec->text));
+    spec->dims = std::move(dims);
+    value = value.substr(0, colon + 4);
+  }
+  spec->path = value;
+  return {};
 }
 
 }  // namespace
@@ -76,25 +122,35 @@ Expected<std::pair<std::string, DimBound>> ParseDim(std::string_view text) {
   return std::pair(std::move(name), bound);
 }
 
-Expected<InputSpec> ParseInput(std::string_view text) {
-  auto [name, value] = SplitName(text);
-  InputSpec spec{.name = name};
-  constexpr std::string_view kRandom = "random";
-  if (value == kRandom && !FileExists(value)) return spec;
-  if (value == "none" && !FileExists(value)) {
-    spec.absent = true;
-    return spec;
-  }
-  if (value.starts_with("random:")) {
-    TVMVM_TRY(auto dims, ParseDimList(std::string_view(value).substr(kRandom.size() + 1), text));
-    spec.dims = std::move(dims);
-    return spec;
-  }
+Expected<InputSpec> ParseInput(std::string_view name, std::string_view value) {
+  InputSpec spec{.name = std::string(name)};
+  spec.text = name.empty() ? std::string(value) : fmt::format("{}={}", name, value);
   if (value.empty())
-    return MakeError(Code::kInvalidArgument,
-                     fmt::format("'{}': an input is given as FILE, NAME=FILE or NAME=random:4x128", text));
-  spec.path = value;
+    return MakeError(
+        Code::kInvalidArgument,
+        fmt::format("'{}': an input is given as FILE, NAME=FILE, NAME=VALUE or NAME=random:4x128",
+                    spec.text));
+  constexpr std::string_view kRandom = "random";
+  if (FileExists(std::string(value))) {
+    spec.path = value;
+  } else if (value == kRandom) {
+    return spec;
+  } else if (value == "none") {
+    spec.absent = true;
+  } else if (value.starts_with("random:")) {
+    TVMVM_CHECK_OK(ParseRandom(value.substr(kRandom.size() + 1), &spec));
+  } else if (IsLiteral(value)) {
+    spec.literal = value;
+  } else {
+    TVMVM_CHECK_OK(ParsePath(value, &spec));
+  }
   return spec;
+}
+
+Expected<InputSpec> ParseInput(std::string_view text) {
+  if (text.starts_with('[') || text.starts_with('"')) return ParseInput("", text);
+  auto [name, value] = SplitName(text);
+  return ParseInput(name, value);
 }
 
 Expected<Expectation> ParseExpectation(std::string_view text) {

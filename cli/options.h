@@ -18,16 +18,31 @@ namespace tvmvm::cli {
 // "NAME=N", "NAME=LO..HI", "NAME=LO.." or "NAME=..HI"; 0 <= LO <= HI.
 Expected<std::pair<std::string, DimBound>> ParseDim(std::string_view text);
 
-// Where an input comes from: a file or folder (value_files.h) or seeded random numbers.
+// From `low` up to, but without, `high`.
+struct ValueRange {
+  double low = 0, high = 0;
+};
+
+// Where an input comes from: a file or folder (value_files.h), a value as text (json_values.h) or seeded
+// random numbers.
 struct InputSpec {
   std::string name;                          // empty: the next input in the order of the signature
-  std::string path;                          // empty: random, or absent
+  std::string path;                          // "-": standard input; empty: a literal, random, or absent
+  std::string entry;                         // the array of an .npz file; empty: all of the file
+  std::string literal;                       // "5", "[1, 2]"; empty: none
   bool absent = false;                       // an optional without element
-  std::optional<std::vector<int64_t>> dims;  // random: all dims as given; none: from the signature and --dim
+  std::optional<std::vector<int64_t>> dims;  // random, or of a raw file: all dims as given; none: from the
+                                             // signature and --dim
+  std::optional<ValueRange> range;           // random
+  std::string text;                          // all of it, as it was given
 };
-// "x.npy", "NAME=x.npy", "NAME=random", "NAME=random:4x128", "random:4x128", "NAME=none". A text that names
-// an existing file is a path even where it holds a '='.
+// "x.npy", "NAME=x.npy", "NAME=x.bin:4x128", "NAME=5", "NAME=[1,2]", "NAME=random", "NAME=random:4x128",
+// "NAME=random:0..9", "NAME=random:4x128:0..9", "random:4x128", "NAME=none", "-". A text that names an
+// existing file is a path even where it holds a '='. The name ends at the first '='; MakeInputs (signature.h)
+// knows of names that hold one.
 Expected<InputSpec> ParseInput(std::string_view text);
+// The same with a name that is known.
+Expected<InputSpec> ParseInput(std::string_view name, std::string_view value);
 
 struct Expectation {
   std::string name;  // empty: the next output in order
@@ -66,6 +81,7 @@ struct ModelArguments {
   Precision precision = Precision::kF32;
   ImportArguments import;
   int threads = 0;
+  bool strict = false;  // what would run on the CPU beside a GPU is an error
   bool no_native = false;
 };
 
@@ -93,11 +109,15 @@ struct BenchArguments {
   InputArguments inputs;
   LimitArguments limits;
   double seconds = 1.0;
-  int64_t repeat = 0;  // > 0: this many runs, whatever they take
+  int64_t repeat = 0;   // > 0: this many runs, whatever they take
+  int64_t warm_up = 1;  // runs between the first and the timed ones
+  int clients = 1;      // that run at once
+  std::string shapes;   // file of shapes, one a line; empty: the one of `inputs`
+  std::string times;    // file for the time of every run; empty: none
   bool resident = false;
   bool profile = false;
   bool measure = false;  // the machine anew, for the profile
-  std::string trace;  // file for a Chrome trace; empty: none
+  std::string trace;     // file for a Chrome trace; empty: none
   bool json = false;
 };
 
@@ -156,6 +176,10 @@ struct OpsArguments {
 };
 
 struct DevicesArguments {
+  bool json = false;
+};
+
+struct VersionArguments {
   bool json = false;
 };
 

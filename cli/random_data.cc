@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,45 @@ int64_t NextInteger(Generator& generator, DType dtype) {
   return generator.NextBelow(count) - (IsSignedInteger(dtype) ? count / 2 : 0);
 }
 
+Status MakeIntegers(Generator& generator, const ValueRange& range, Tensor* tensor) {
+  const auto low = static_cast<int64_t>(std::ceil(range.low)),
+             high = static_cast<int64_t>(std::ceil(range.high));
+  auto refuse = [&] {
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("{} has not all integers from {} up to, but without, {}",
+                                 DTypeName(tensor->dtype()), range.low, range.high));
+  };
+  constexpr double kFarthest = 0x1p62;
+  if (std::abs(range.low) > kFarthest || std::abs(range.high) > kFarthest || low >= high) return refuse();
+  if (tensor->element_count() == 0) return {};
+  for (int64_t end : {low, high - 1}) {
+    WriteInteger(*tensor, 0, end);
+    if (ReadInteger(*tensor, 0) != end || (end < 0 && IsUnsignedInteger(tensor->dtype()))) return refuse();
+  }
+  for (int64_t i = 0; i < tensor->element_count(); ++i)
+    WriteInteger(*tensor, i, low + generator.NextBelow(high - low));
+  return {};
+}
+
+Expected<Tensor> MakeInRange(Generator& generator, DType dtype, const Shape& shape, const ValueRange& range) {
+  if (dtype == DType::kString) return MakeError(Code::kInvalidArgument, "strings have no range");
+  TVMVM_TRY(Tensor tensor, Tensor::Allocate(dtype, shape));
+  if (!IsFloat(dtype) && !IsComplex(dtype)) {
+    TVMVM_CHECK_OK(MakeIntegers(generator, range, &tensor));
+    return tensor;
+  }
+  const double middle = (range.low + range.high) / 2, half = (range.high - range.low) / 2;
+  for (int64_t i = 0; i < tensor.element_count(); ++i)
+    WriteFloat(tensor, i, middle + half * generator.NextFloat());
+  return tensor;
+}
+
 }  // namespace
 
-Expected<Tensor> MakeRandomTensor(DType dtype, const Shape& shape, uint64_t seed) {
+Expected<Tensor> MakeRandomTensor(DType dtype, const Shape& shape, uint64_t seed,
+                                  const std::optional<ValueRange>& range) {
   Generator generator(seed);
+  if (range) return MakeInRange(generator, dtype, shape, *range);
   if (dtype == DType::kString) {
     std::vector<std::string> strings(shape.ElementCount().value_or(0));
     for (std::string& text : strings) text = fmt::format("s{}", generator.NextBelow(10));

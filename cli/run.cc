@@ -7,10 +7,12 @@
 #include "cli/commands.h"
 #include "cli/compare.h"
 #include "cli/console.h"
+#include "cli/data_set.h"
 #include "cli/files.h"
 #include "cli/forecast.h"
 #include "cli/json.h"
 #include "cli/model.h"
+#include "cli/npy.h"
 #include "cli/signature.h"
 #include "cli/value_files.h"
 #include "cli/value_text.h"
@@ -85,6 +87,12 @@ Expected<std::vector<ExpectedOutput>> ReadExpectations(const FunctionSpec& main,
                                                        const RunArguments& arguments) {
   std::vector<ExpectedOutput> result;
   for (size_t i = 0; i < arguments.expectations.size(); ++i) {
+    if (arguments.expectations[i].name.empty() && IsDataSet(arguments.expectations[i].path)) {
+      TVMVM_TRY(auto values, ReadDataSet(main.outputs, arguments.expectations[i].path, "output"));
+      for (size_t output = 0; output < values.size(); ++output)
+        if (values[output]) result.push_back({output, *std::move(values[output])});
+      continue;
+    }
     TVMVM_TRY(size_t output, FindOutput(main, arguments.expectations[i], i));
     TVMVM_TRY(Value want, ReadValueFile(arguments.expectations[i].path, main.outputs[output].type,
                                         arguments.limits.max_bytes));
@@ -97,6 +105,12 @@ Status WriteOutputs(const FunctionSpec& main, const Outcome& outcome, const RunA
                     std::vector<std::string>* files) {
   files->resize(outcome.outputs.size());
   if (arguments.output_dir.empty()) return {};
+  if (IsStandard(arguments.output_dir)) {
+    if (outcome.outputs.size() != 1 || !outcome.outputs[0].is_tensor())
+      return MakeError(Code::kInvalidArgument,
+                       "--output-dir -: standard output takes one tensor, the model has other outputs");
+    return WriteNpy(arguments.output_dir, outcome.outputs[0].tensor());
+  }
   TVMVM_CHECK_OK(MakeFolder(arguments.output_dir));
   std::set<std::string> taken;
   for (size_t i = 0; i < outcome.outputs.size(); ++i) {
@@ -118,17 +132,20 @@ void PrintText(const FunctionSpec& main, const Outcome& outcome, const RunArgume
                         FormatBytes(static_cast<double>(outcome.held_bytes)), outcome.devices));
 }
 
-void PrintJson(const FunctionSpec& main, const Outcome& outcome, const RunArguments& arguments,
-               const std::vector<std::string>& files, const std::vector<std::string>& differences) {
+void PrintJson(const FunctionSpec& main, std::span<const Value> inputs, const Outcome& outcome,
+               const RunArguments& arguments, const std::vector<std::string>& files,
+               const std::vector<std::string>& differences) {
   Json outputs = Json::array();
   for (size_t i = 0; i < outcome.outputs.size(); ++i) {
     if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
     Json output = {{"name", main.outputs[i].name}};
     output.update(DescribeValue(outcome.outputs[i]));
+    output.update(DescribeContents(outcome.outputs[i]));
     if (!files[i].empty()) output["file"] = files[i];
     outputs.push_back(std::move(output));
   }
-  PrintResult(FormatJson(Json{{"outputs", outputs},
+  PrintResult(FormatJson(Json{{"inputs", DescribeInputs(main, inputs)},
+                              {"outputs", outputs},
                               {"ms", outcome.milliseconds},
                               {"peak_bytes", outcome.peak_bytes},
                               {"planned_bytes", ToJson(outcome.planned)},
@@ -148,7 +165,10 @@ Expected<int> RunCommand(const RunArguments& arguments) {
   if (!arguments.dump.empty() && !any_wanted)
     return MakeError(Code::kInvalidArgument,
                      fmt::format("the model has no value or node named '{}'", arguments.dump));
-  TVMVM_TRY(std::vector<Value> inputs, MakeInputs(main, arguments.inputs, arguments.limits.max_bytes));
+  InputReport report;
+  TVMVM_TRY(std::vector<Value> inputs,
+            MakeInputs(main, arguments.inputs, arguments.limits.max_bytes, &report));
+  for (const std::string& note : NotesOf(report)) PrintNote(note);
   TVMVM_TRY(std::vector<ExpectedOutput> expected, ReadExpectations(main, arguments));
   TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model));
   TVMVM_TRY(Outcome outcome, Execute(*vm, inputs, arguments));
@@ -164,11 +184,11 @@ Expected<int> RunCommand(const RunArguments& arguments) {
   std::vector<std::string> files;
   TVMVM_CHECK_OK(WriteOutputs(main, outcome, arguments, &files));
   if (arguments.json) {
-    PrintJson(main, outcome, arguments, files, differences);
-  } else {
+    PrintJson(main, inputs, outcome, arguments, files, differences);
+  } else if (!IsStandard(arguments.output_dir)) {
     PrintText(main, outcome, arguments);
   }
-  for (const std::string& difference : differences) PrintNote(difference);
+  for (const std::string& difference : differences) PrintProblem(difference);
   return differences.empty() ? kExitOk : kExitFailed;
 }
 

@@ -58,6 +58,9 @@ Json ToJson(const std::vector<std::string>& folders, const std::vector<TestResul
 
 Expected<int> TestCommand(const TestArguments& arguments) {
   TVMVM_TRY(std::vector<std::string> folders, FindTestFolders(arguments.folders));
+  if (folders.empty())
+    return MakeError(Code::kNotFound,
+                     "there is no test: a test is a folder with model.onnx and test_data_set_0");
   TVMVM_CHECK_OK(OpenCompiler());  // once here, so that no child loads it again
   std::vector<TestResult> results(folders.size());
   size_t ended = 0;

@@ -7,10 +7,10 @@
 
 #include "cli/compare.h"
 #include "cli/compiler_library.h"
+#include "cli/data_set.h"
 #include "cli/files.h"
 #include "cli/json.h"
 #include "cli/model.h"
-#include "cli/onnx_data.h"
 #include "cli/signature.h"
 #include "tvm-vm/vm.h"
 
@@ -35,16 +35,6 @@ bool FileExists(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-// "input_0.pb", "input_1.pb", ... as far as they go.
-std::vector<std::string> NumberedFiles(const std::string& folder, std::string_view stem) {
-  std::vector<std::string> files;
-  for (;;) {
-    std::string path = fmt::format("{}/{}_{}.pb", folder, stem, files.size());
-    if (!FileExists(path)) return files;
-    files.push_back(std::move(path));
-  }
-}
-
 Expected<Tolerance> ReadTolerance(const std::string& folder) {
   Tolerance tolerance{.shape_only = HasRandomOutputs(fs::path(folder).filename().string())};
   std::string path = folder + "/data.json";
@@ -58,35 +48,12 @@ Expected<Tolerance> ReadTolerance(const std::string& folder) {
   return tolerance;
 }
 
-// Values of a data set's files, one for each parameter: matched by name where the files' names are the
-// parameters', else by position. Parameters without a file get nothing.
-Expected<std::vector<std::optional<Value>>> ReadParameters(const std::vector<ParameterSpec>& parameters,
-                                                           const std::vector<std::string>& files) {
-  if (files.size() > parameters.size())
-    return MakeError(Code::kInvalidArgument,
-                     fmt::format("{} data files for {} parameters", files.size(), parameters.size()));
-  std::vector<NamedValue> values;
-  std::vector<size_t> by_name;
-  for (size_t i = 0; i < files.size(); ++i) {
-    TVMVM_TRY(NamedValue value, ReadValueProto(files[i], parameters[i].type));
-    auto found = std::ranges::find(parameters, value.name, &ParameterSpec::name);
-    size_t index = static_cast<size_t>(found - parameters.begin());
-    if (found != parameters.end() && std::ranges::find(by_name, index) == by_name.end())
-      by_name.push_back(index);
-    values.push_back(std::move(value));
-  }
-  std::vector<std::optional<Value>> result(parameters.size());
-  bool all_named = by_name.size() == files.size();
-  for (size_t i = 0; i < values.size(); ++i) result[all_named ? by_name[i] : i] = std::move(values[i].value);
-  return result;
-}
-
 // nullopt when all outputs are as expected.
 Expected<std::optional<std::string>> RunDataSet(Vm& vm, const std::string& folder, const Tolerance& tolerance,
                                                 const Limits& limits) {
   const FunctionSpec& main = vm.program().main();
-  TVMVM_TRY(auto given, ReadParameters(main.inputs, NumberedFiles(folder, "input")));
-  TVMVM_TRY(auto wanted, ReadParameters(main.outputs, NumberedFiles(folder, "output")));
+  TVMVM_TRY(auto given, ReadDataSet(main.inputs, folder, "input"));
+  TVMVM_TRY(auto wanted, ReadDataSet(main.outputs, folder, "output"));
   std::vector<Value> inputs;
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i])
@@ -165,6 +132,14 @@ Expected<std::vector<std::string>> FindTestFolders(const std::vector<std::string
     if (!IsTestFolder(folder))
       for (std::string& child : Subfolders(folder, ""))
         if (IsTestFolder(child)) inside.push_back(std::move(child));
+    if (inside.empty() && !IsTestFolder(folder)) {
+      const bool is_set = IsDataSet(folder);
+      return MakeError(
+          Code::kNotFound,
+          fmt::format("'{}' holds no test: {}", folder,
+                      is_set ? "it is the data of one, whose folder is above it"
+                             : "neither model.onnx with test_data_set_0, nor folders with them"));
+    }
     if (inside.empty()) {
       result.push_back(folder);
     } else {

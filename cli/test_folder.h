@@ -19,7 +19,8 @@ struct TestResult {
 // True for a folder that is itself a test.
 bool IsTestFolder(const std::string& path);
 // The tests among `folders`, and in folders that hold tests, those; in the order given, subfolders sorted by
-// name. Errors: kNotFound naming a folder that does not exist.
+// name. Errors: kNotFound naming a folder that does not exist, or holds
+// no test.
 Expected<std::vector<std::string>> FindTestFolders(const std::vector<std::string>& folders);
 
 // Compiles the model and runs every data set in this process. A model without data is skipped.

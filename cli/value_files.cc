@@ -8,7 +8,7 @@
 #include <map>
 
 #include "cli/files.h"
-#include "cli/json.h"
+#include "cli/json_values.h"
 #include "cli/npy.h"
 #include "cli/npz.h"
 #include "cli/onnx_data.h"
@@ -25,62 +25,11 @@ tl::unexpected<Error> Wrong(const std::string& path, std::string_view why) {
 
 // ---- .json ----
 
-// Collects the texts of nested lists, which have to be of one shape.
-Status CollectTexts(const nlohmann::json& json, size_t depth, std::vector<int64_t>* dims,
-                    std::vector<std::string>* texts) {
-  if (json.is_string() && depth == dims->size()) {
-    texts->push_back(json.get<std::string>());
-    return {};
-  }
-  if (!json.is_array() || depth >= dims->size() || static_cast<int64_t>(json.size()) != (*dims)[depth])
-    return MakeError(Code::kInvalidArgument, "the strings are no lists of one shape");
-  for (const nlohmann::json& item : json) TVMVM_CHECK_OK(CollectTexts(item, depth + 1, dims, texts));
-  return {};
-}
-
-Expected<Tensor> StringsOf(const nlohmann::json& json) {
-  std::vector<int64_t> dims;
-  const nlohmann::json* first = &json;
-  for (; first->is_array() && dims.size() < kMaxRank; first = &(*first)[0]) {
-    dims.push_back(static_cast<int64_t>(first->size()));
-    if (first->empty()) break;
-  }
-  if (first->is_array() && !first->empty())
-    return MakeError(Code::kUnsupported,
-                     fmt::format("strings in more than {} lists within one another", kMaxRank));
-  std::vector<std::string> texts;
-  TVMVM_CHECK_OK(CollectTexts(json, 0, &dims, &texts));
-  return Tensor::FromStrings(Shape(dims), std::move(texts));
-}
-
-Expected<Value> ValueOf(const nlohmann::json& json, const TypeSpec& wanted) {
-  if (wanted.kind == ValueKind::kOptional) {
-    if (json.is_null()) return Value();
-    return ValueOf(json, wanted.elements.empty() ? TypeSpec() : wanted.elements[0]);
-  }
-  if (wanted.kind == ValueKind::kSequence && json.is_array()) {
-    std::vector<Value> elements;
-    for (const nlohmann::json& item : json) {
-      TVMVM_TRY(Value element, ValueOf(item, wanted.elements.empty() ? TypeSpec() : wanted.elements[0]));
-      elements.push_back(std::move(element));
-    }
-    return Value::Sequence(std::move(elements));
-  }
-  TVMVM_TRY(Tensor tensor, StringsOf(json));
-  return Value(std::move(tensor));
-}
-
 Expected<Value> ReadJson(const std::string& path, const TypeSpec& wanted) {
   TVMVM_TRY(std::string text, ReadTextFile(path));
-  constexpr int kDeepest = 64;
-  int deepest = 0;
-  auto limit = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    deepest = std::max(deepest, depth);
-    return depth <= kDeepest;
-  };
-  nlohmann::json json = nlohmann::json::parse(text, limit, false);
-  if (json.is_discarded() || deepest > kDeepest) return Wrong(path, "not JSON, or nested too deeply");
-  Expected<Value> value = ValueOf(json, wanted);
+  auto json = ParseJson(text);
+  if (!json) return Wrong(path, json.error().message);
+  Expected<Value> value = ValueFromJson(*json, wanted);
   if (!value) return Wrong(path, value.error().message);
   return value;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/elements.h"
 
@@ -78,6 +79,36 @@ Json DescribeValue(const Value& value) {
   for (const Value& element : value.elements()) elements.push_back(DescribeValue(element));
   Json json = {{"elements", std::move(elements)}};
   if (value.is_tuple()) json["tag"] = value.tag();
+  return json;
+}
+
+Json DescribeContents(const Value& value) {
+  if (!value.is_tensor() || IsComplex(value.tensor().dtype())) return Json::object();
+  const Tensor& tensor = value.tensor();
+  constexpr int64_t kLook = 8;
+  Json values = Json::array();
+  double least = 0, most = 0, sum = 0;
+  int64_t finite = 0;
+  const bool is_float = IsFloat(tensor.dtype()), is_text = tensor.dtype() == DType::kString;
+  for (int64_t i = 0; i < tensor.element_count(); ++i) {
+    if (is_text) {
+      if (i < kLook) values.push_back(tensor.strings()[static_cast<size_t>(i)]);
+      continue;
+    }
+    const int64_t integer = is_float ? 0 : ReadInteger(tensor, i);
+    const double number = is_float ? ReadFloat(tensor, i) : static_cast<double>(integer);
+    if (i < kLook)
+      values.push_back(is_float ? std::isfinite(number) ? Json(number) : Json(FormatElement(tensor, i))
+                                : Json(integer));
+    if (!std::isfinite(number)) continue;
+    least = finite == 0 ? number : std::min(least, number);
+    most = finite == 0 ? number : std::max(most, number);
+    sum += number;
+    ++finite;
+  }
+  Json json = {{"values", std::move(values)}};
+  if (finite > 0) json.update({{"min", least}, {"max", most}, {"mean", sum / static_cast<double>(finite)}});
+  if (is_float) json["not_finite"] = tensor.element_count() - finite;
   return json;
 }
 

@@ -22,4 +22,8 @@ std::string FormatValue(const std::string& name, const Value& value, int64_t lim
 // {"dtype": "f32", "shape": [2]}, {"elements": [...]} or {"none": true}
 Json DescribeValue(const Value& value);
 
+// Of a tensor of numbers: {"values": the first elements, "min", "max", "mean"}, of finite ones; of all else
+// {}.
+Json DescribeContents(const Value& value);
+
 }  // namespace tvmvm::cli

@@ -12,6 +12,7 @@ option(TVMVM_STATIC_LLVM "LLVM as a part of the compiler library, in place of li
 option(TVMVM_TOOL "The command-line tool" ${PROJECT_IS_TOP_LEVEL})
 option(TVMVM_TESTS "Tests, benchmarks and examples" ${PROJECT_IS_TOP_LEVEL})
 option(TVMVM_INSTALL "Rules to install what is built" ${PROJECT_IS_TOP_LEVEL})
+option(TVMVM_DEBIAN "What Debian packages need beside: changelogs, copyright" OFF)
 option(TVMVM_WERROR "Warnings are errors" OFF)
 set(TVMVM_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined")
 

@@ -11,6 +11,7 @@
 #include "compiler/graph/parser.h"
 #include "compiler/jit/jit.h"
 #include "compiler/lowering/lower_module.h"
+#include "compiler/model_info.h"
 #include "compiler/onnx/importer/onnx_importer.h"
 #include "compiler/onnx/model/mapped_file.h"
 #include "compiler/onnx/model/onnx_model.h"
@@ -346,6 +347,12 @@ class ModelCompiler : public Compiler {
   }
 
   std::shared_ptr<KernelJit> CreateJit() const override { return jit::MakeJit(); }
+
+  Expected<ModelInfo> DescribeFile(const std::string& path) const override {
+    TVMVM_TRY(auto file, ir::MappedFile::Open(path));
+    TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxFile(path, file));
+    return ir::DescribeModel(model);
+  }
 };
 
 }  // namespace

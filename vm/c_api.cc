@@ -18,6 +18,7 @@ using tvmvm::c::ReadSized;
 namespace {
 
 static_assert(TVMVM_INTERNAL == static_cast<int>(Code::kInternal));
+static_assert(TVMVM_IO == static_cast<int>(Code::kIo));
 static_assert(TVMVM_TUPLE == static_cast<int>(tvmvm::ValueKind::kTuple));
 
 using Parameters = std::vector<tvmvm::ParameterSpec>;

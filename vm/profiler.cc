@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace tvmvm {
 namespace {
@@ -64,6 +65,59 @@ void AddLimits(const MachineLimits& limits, const KernelSpec& kernel, const Laun
   row->bytes_ns += bytes_ns;
   row->limit_ns += std::max(flops_ns, bytes_ns);
 }
+
+// Writes events of the Chrome trace format, whose times are microseconds from the first of them.
+class TraceWriter {
+ public:
+  explicit TraceWriter(int64_t origin_ns) : origin_ns_(origin_ns) {}
+
+  // `what`: "process_name" or "thread_name".
+  void Name(std::string_view what, uint32_t row, std::string_view name) {
+    Separate();
+    fmt::format_to(
+        End(), "{{\"name\": \"{}\", \"ph\": \"M\", \"pid\": 1, \"tid\": {}, \"args\": {{\"name\": \"{}\"}}}}",
+        what, row, JsonEscaped(name));
+  }
+  void Counter(std::string_view name, int64_t at_ns, int64_t value) {
+    Separate();
+    fmt::format_to(
+        End(), "{{\"name\": \"{}\", \"ph\": \"C\", \"pid\": 1, \"ts\": {:.3f}, \"args\": {{\"bytes\": {}}}}}",
+        name, Microseconds(at_ns), value);
+  }
+  // Arguments follow, then Close.
+  void Begin(std::string_view name, std::string_view category, uint32_t row, int64_t begin_ns,
+             int64_t end_ns) {
+    Separate();
+    fmt::format_to(End(),
+                   "{{\"name\": \"{}\", \"cat\": \"{}\", \"ph\": \"X\", \"pid\": 1, \"tid\": {}, \"ts\": "
+                   "{:.3f}, \"dur\": {:.3f}, "
+                   "\"args\": {{",
+                   JsonEscaped(name), category, row, Microseconds(begin_ns),
+                   static_cast<double>(end_ns - begin_ns) / 1e3);
+    first_argument_ = true;
+  }
+  void Argument(std::string_view name, std::string_view text) {
+    fmt::format_to(End(), "{}\"{}\": \"{}\"", Comma(), JsonEscaped(name), JsonEscaped(text));
+  }
+  void Argument(std::string_view name, double number) {
+    fmt::format_to(End(), "{}\"{}\": {:.3f}", Comma(), name, number);
+  }
+  void Argument(std::string_view name, int64_t number) {
+    fmt::format_to(End(), "{}\"{}\": {}", Comma(), name, number);
+  }
+  void Close() { text_ += "}}"; }
+  std::string Take() { return std::move(text_) + "\n]}\n"; }
+
+ private:
+  std::back_insert_iterator<std::string> End() { return std::back_inserter(text_); }
+  void Separate() { text_ += std::exchange(first_event_, false) ? "\n" : ",\n"; }
+  const char* Comma() { return std::exchange(first_argument_, false) ? "" : ", "; }
+  double Microseconds(int64_t at_ns) const { return static_cast<double>(at_ns - origin_ns_) / 1e3; }
+
+  int64_t origin_ns_;
+  std::string text_ = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
+  bool first_event_ = true, first_argument_ = true;
+};
 
 }  // namespace
 
@@ -185,41 +239,51 @@ std::string Profiler::Table() const {
 }
 
 std::string Profiler::ChromeTrace() const {
-  std::string text = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
-  int64_t origin = launches_.empty() ? INT64_MAX : launches_.front().begin_ns;
+  int64_t origin = INT64_MAX;
+  for (const TraceSlice& slice : slices_) origin = std::min(origin, slice.begin_ns);
+  if (!launches_.empty()) origin = std::min(origin, launches_.front().begin_ns);
   if (!copy_records_.empty()) origin = std::min(origin, copy_records_.front().begin_ns);
-  const char* separator = "";
-  // Names and times, up to the arguments.
-  auto begin = [&](std::string_view name, std::string_view category, uint32_t device, int64_t begin_ns,
-                   int64_t end_ns) {
-    fmt::format_to(std::back_inserter(text),
-                   "{}\n{{\"name\": \"{}\", \"cat\": \"{}\", \"ph\": \"X\", \"pid\": 1, \"tid\": {}, "
-                   "\"ts\": {:.3f}, \"dur\": {:.3f}, \"args\": {{\"device\": \"{}\", ",
-                   separator, JsonEscaped(name), category, 1 + device,
-                   static_cast<double>(begin_ns - origin) / 1e3, static_cast<double>(end_ns - begin_ns) / 1e3,
-                   DeviceName(device));
-    separator = ",";
-  };
-  auto place = [&](FunctionId function_id, uint32_t word) {
+  constexpr uint32_t kSliceRow = 0;
+  const auto row_of = [](uint32_t device) { return 1 + device; };
+  TraceWriter writer(origin);
+  writer.Name("process_name", 0, "tvm-vm " + program_->provenance.source);
+  if (!slices_.empty()) writer.Name("thread_name", kSliceRow, "runs");
+  for (uint32_t device = 0; device < program_->devices.size(); ++device) {
+    const bool is_used = devices_.empty() || std::any_of(devices_.begin(), devices_.end(), [device](const DeviceUse& use) {
+                           return use.device == device;
+                         });
+    if (is_used) writer.Name("thread_name", row_of(device), DeviceName(device));
+  }
+  for (const TraceSlice& slice : slices_) {
+    writer.Begin(slice.name, "run", kSliceRow, slice.begin_ns, slice.end_ns);
+    for (const auto& [name, text] : slice.facts) writer.Argument(name, text);
+    writer.Close();
+    if (slice.held_bytes >= 0) writer.Counter("memory held", slice.end_ns, slice.held_bytes);
+  }
+  auto place = [&](uint32_t device, FunctionId function_id, uint32_t word) {
     const FunctionSpec& function = program_->functions[function_id.index];
-    fmt::format_to(std::back_inserter(text), "\"function\": \"{}\", \"node\": \"{}\", ",
-                   JsonEscaped(function.name), JsonEscaped(program_->SourceNode(function, word)));
+    writer.Argument("device", DeviceName(device));
+    writer.Argument("function", function.name);
+    writer.Argument("node", program_->SourceNode(function, word));
   };
   for (const LaunchRecord& launch : launches_) {
-    const KernelSpec& kernel = program_->kernels[launch.kernel.index];
     const int64_t duration = launch.end_ns - launch.begin_ns;
-    begin(kernel.name, "kernel", launch.device, launch.begin_ns, launch.end_ns);
-    place(launch.function, launch.word);
-    fmt::format_to(std::back_inserter(text), "\"grid\": {}, \"gflops\": {:.3f}, \"gbytes\": {:.3f}}}}}",
-                   launch.grid, PerNanosecond(launch.flops, duration), PerNanosecond(launch.bytes, duration));
+    writer.Begin(program_->kernels[launch.kernel.index].name, "kernel", row_of(launch.device),
+                 launch.begin_ns, launch.end_ns);
+    place(launch.device, launch.function, launch.word);
+    writer.Argument("grid", launch.grid);
+    writer.Argument("gflops", PerNanosecond(launch.flops, duration));
+    writer.Argument("gbytes", PerNanosecond(launch.bytes, duration));
+    writer.Close();
   }
   for (const CopyRecord& copy : copy_records_) {
-    begin("copy from " + DeviceName(copy.from), "copy", copy.to, copy.begin_ns, copy.end_ns);
-    place(copy.function, copy.word);
-    fmt::format_to(std::back_inserter(text), "\"bytes\": {}, \"gbytes\": {:.3f}}}}}", copy.bytes,
-                   PerNanosecond(copy.bytes, copy.end_ns - copy.begin_ns));
+    writer.Begin("copy from " + DeviceName(copy.from), "copy", row_of(copy.to), copy.begin_ns, copy.end_ns);
+    place(copy.to, copy.function, copy.word);
+    writer.Argument("bytes", copy.bytes);
+    writer.Argument("gbytes", PerNanosecond(copy.bytes, copy.end_ns - copy.begin_ns));
+    writer.Close();
   }
-  return text + "\n]}\n";
+  return writer.Take();
 }
 
 }  // namespace tvmvm

@@ -169,9 +169,11 @@ bool FoldScale(GraphRewriter& rewriter, const Node& node) {
     std::vector<float> scale = ChannelValues(scale_data, type.rank(), weights->dims[0]);
     if (scale.empty()) continue;
     OpBuilder& b = rewriter.builder();
+    b.SetSource(convolution->source);  // it is still that node's work
     ValueId result =
         b.Emit("conv", {rewriter.Map(convolution->inputs[0]), ScaledWeights(rewriter, *weights, scale)},
                convolution->attributes);
+    b.SetSource(node.source);
     if (bias.valid()) result = b.Add(result, b.Mul(rewriter.Map(bias), rewriter.Map(node.inputs[side])));
     rewriter.SetMap(node.outputs[0], result);
     return true;

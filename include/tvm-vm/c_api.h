@@ -33,7 +33,8 @@ typedef enum tvmvm_code {
   TVMVM_DEADLINE_EXCEEDED = 6,
   TVMVM_CANCELLED = 7,
   TVMVM_DEVICE_LOST = 8,
-  TVMVM_INTERNAL = 9
+  TVMVM_INTERNAL = 9,
+  TVMVM_IO = 10
 } tvmvm_code;
 
 /* Element types. */

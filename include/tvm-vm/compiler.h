@@ -122,6 +122,18 @@ struct OperatorUse {
   std::string problem;  // why it is not supported; empty: it is
 };
 
+// What an ONNX model says of itself.
+struct ModelInfo {
+  int64_t ir_version = 0;
+  std::string producer, graph;
+  std::vector<std::pair<std::string, int64_t>> opsets;  // domain ("" is ai.onnx), version
+  std::vector<ParameterSpec> inputs, outputs;           // as declared; without a type where none is
+  int64_t nodes = 0;                                    // of the outermost graph
+  int64_t functions = 0;
+  int64_t weights = 0, weight_bytes = 0;
+  std::vector<OperatorUse> operators;
+};
+
 class TVMVM_EXPORT Compiler {
  public:
   virtual ~Compiler() = default;
@@ -141,6 +153,8 @@ class TVMVM_EXPORT Compiler {
   // kInvalidArgument, kNotFound.
   virtual Expected<std::vector<OperatorUse>> OperatorsOf(const std::string& path) const = 0;
   virtual std::shared_ptr<KernelJit> CreateJit() const = 0;
+  // Reads an ONNX model without compiling it. Errors: kInvalidArgument, kNotFound, kIo.
+  virtual Expected<ModelInfo> DescribeFile(const std::string& path) const = 0;
 };
 
 TVMVM_EXPORT const Compiler& GetCompiler();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tvm-vm/export.h"
@@ -52,6 +53,14 @@ struct CopyProfile {
   int64_t bytes = 0;
 };
 
+// A stretch of time that a trace shows above the launches: a run, loading.
+struct TraceSlice {
+  std::string name;
+  int64_t begin_ns = 0, end_ns = 0;                        // steady clock
+  std::vector<std::pair<std::string, std::string>> facts;  // shown with it: name, text
+  int64_t held_bytes = -1;                                 // when it ended; < 0: not told
+};
+
 // Not thread-safe; outlives the Invocations that hold its observer.
 class TVMVM_EXPORT Profiler {
  public:
@@ -80,7 +89,9 @@ class TVMVM_EXPORT Profiler {
   // GFLOP/s, GB/s, device, name, source node. With limits also their percentages: of the operations, of the
   // bytes, and of the one that binds the kernel.
   std::string Table() const;
-  // The launches and copies as Chrome trace JSON; only with keep_launches.
+  void AddSlice(TraceSlice slice) { slices_.push_back(std::move(slice)); }
+  // The launches and copies, a row for each device, below the slices, with what was held of memory at their
+  // ends; as Chrome trace JSON. Launches only with keep_launches.
   std::string ChromeTrace() const;
 
  private:
@@ -92,6 +103,7 @@ class TVMVM_EXPORT Profiler {
   std::vector<CopyProfile> copies_;     // by from and to
   std::vector<LaunchRecord> launches_;
   std::vector<CopyRecord> copy_records_;
+  std::vector<TraceSlice> slices_;
 };
 
 }  // namespace tvmvm

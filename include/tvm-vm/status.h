@@ -21,6 +21,7 @@ enum class Code : uint8_t {
   kCancelled = 7,         // another thread asked to stop
   kDeviceLost = 8,        // the device is gone; other devices go on
   kInternal = 9,          // a defect of this software
+  kIo = 10,  // the system cannot read or write a file: no room, no right, a folder, a closed pipe
 };
 
 // "invalid_argument", "out_of_memory", ...

@@ -14,6 +14,9 @@
 
 namespace tvmvm {
 
+// Of the files that this version writes; docs/bytecode.md says which it reads.
+inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 2;
+
 struct SectionInfo {
   std::string name;  // "metadata", "code", "constants", "kernels.cpu.x86-64-v3", ...
   uint64_t offset = 0;

@@ -8,7 +8,7 @@ namespace tvmvm::python {
 namespace {
 
 // By Code; borrowed for as long as the process lives.
-std::array<PyObject*, static_cast<size_t>(Code::kInternal) + 1> g_classes;
+std::array<PyObject*, static_cast<size_t>(Code::kIo) + 1> g_classes;
 
 }  // namespace
 

@@ -93,6 +93,7 @@ def test_errors_have_codes_and_relatives():
         tvm_vm.Cancelled: Exception,
         tvm_vm.DeviceLost: RuntimeError,
         tvm_vm.Internal: RuntimeError,
+        tvm_vm.Io: OSError,
     }
     from tvm_vm.errors import BY_CODE
 

@@ -58,6 +58,12 @@ class DeviceLost(Error, RuntimeError):
     code = "device_lost"
 
 
+class Io(Error, OSError):
+    """The system cannot read or write a file: no room, no right, a folder, a closed pipe."""
+
+    code = "io"
+
+
 class Internal(Error, RuntimeError):
     """A defect of this software."""
 
@@ -76,5 +82,6 @@ BY_CODE = {
         Cancelled,
         DeviceLost,
         Internal,
+        Io,
     )
 }

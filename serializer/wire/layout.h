@@ -13,6 +13,7 @@
 
 #include "bytecode/digest.h"
 #include "tvm-vm/status.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm::wire {
 
@@ -20,8 +21,8 @@ static_assert(std::endian::native == std::endian::little, "the file is mapped as
 
 // The high bit and the line end show a file that went through a text-mode transfer.
 inline constexpr std::array<char, 8> kMagic = {'\x89', 'T', 'V', 'M', 'V', 'M', '\r', '\n'};
-inline constexpr uint16_t kMajorVersion = 1;
-inline constexpr uint16_t kMinorVersion = 2;
+inline constexpr uint16_t kMajorVersion = kFormatMajor;
+inline constexpr uint16_t kMinorVersion = kFormatMinor;
 inline constexpr uint64_t kSectionAlignment = 64;
 inline constexpr uint64_t kPageBytes = 4096;
 inline constexpr uint64_t kLargeConstantBytes = 64 << 10;  // from here on a constant starts a page

@@ -13,7 +13,7 @@ namespace tvmvm::wire {
 namespace {
 
 tl::unexpected<Error> SystemError(const std::string& path, const char* what, int error) {
-  Code code = error == ENOENT ? Code::kNotFound : Code::kInvalidArgument;
+  Code code = error == ENOENT ? Code::kNotFound : Code::kIo;
   return MakeError(code, fmt::format("{}: {}: {}", path, what, std::strerror(error)));
 }
 

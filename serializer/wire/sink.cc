@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -18,7 +19,7 @@ namespace {
 constexpr size_t kMaxWrite = size_t{1} << 30;
 constexpr int kMaxAttempts = 1000;
 
-Code CodeOf(int error) { return error == ENOENT ? Code::kNotFound : Code::kInvalidArgument; }
+Code CodeOf(int error) { return error == ENOENT ? Code::kNotFound : Code::kIo; }
 
 tl::unexpected<Error> SystemError(const std::string& path, const char* what, int error) {
   return MakeError(CodeOf(error), fmt::format("{}: {}: {}", path, what, std::strerror(error)));
@@ -32,6 +33,21 @@ void SyncFolder(const std::string& path) {
   (void)::fsync(file);
   ::close(file);
 }
+
+// Signals wait while the file has the temporary name, so that none leaves it there.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~SignalsWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsWait(const SignalsWait&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
@@ -49,6 +65,9 @@ Expected<std::unique_ptr<FileSink>> FileSink::Create(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return MakeError(Code::kInvalidArgument, fmt::format("{}: it exists and is no regular file", path));
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  int nameless = ::open(folder.empty() ? "." : folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
+  if (nameless >= 0) return std::unique_ptr<FileSink>(new FileSink(path, "", nameless));
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     std::string temporary = fmt::format("{}.{}-{}.tmp", path, ::getpid(), attempt);
     int file = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -87,8 +106,24 @@ Status FileSink::Overwrite(uint64_t offset, std::span<const std::byte> bytes) {
   return WriteAll(offset, bytes);
 }
 
+int FileSink::Link() {
+  const std::string open_file = fmt::format("/proc/self/fd/{}", file_);
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    std::string name = fmt::format("{}.{}-{}.tmp", path_, ::getpid(), attempt);
+    if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = std::move(name);
+      return 0;
+    }
+    if (errno != EEXIST) return errno;
+  }
+  return EEXIST;
+}
+
 Status FileSink::Commit() {
   if (::fsync(file_) != 0) return Failed("cannot write", errno);
+  SignalsWait until_renamed;
+  if (temporary_.empty())
+    if (int error = Link()) return Failed("cannot name the file", error);
   if (::close(std::exchange(file_, -1)) != 0) return Failed("cannot write", errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return Failed("cannot rename to it", errno);
   temporary_.clear();

@@ -30,16 +30,18 @@ class MemorySink : public Sink {
   std::vector<std::byte> bytes_;
 };
 
-// Writes to a temporary file beside `path`; without Commit nothing is left behind.
+// Writes to a file without a name in the folder of `path`, which Commit gives it: without Commit nothing is
+// left behind, whatever ends the process. Where the file system has no such files, a temporary one stands
+// beside `path`.
 class FileSink : public Sink {
  public:
-  // Errors: kInvalidArgument, kNotFound with the path and the system's reason.
+  // Errors: kInvalidArgument, kNotFound, kIo with the path and the system's reason.
   static Expected<std::unique_ptr<FileSink>> Create(const std::string& path);
   ~FileSink() override;
 
   Status Append(std::span<const std::byte> bytes) override;
   Status Overwrite(uint64_t offset, std::span<const std::byte> bytes) override;
-  // Syncs and renames to `path`.
+  // Syncs and names it `path`, in place of what had the name.
   Status Commit();
 
  private:
@@ -48,8 +50,11 @@ class FileSink : public Sink {
   Status Failed(const char* what, int error) const;
   Status WriteAll(uint64_t offset, std::span<const std::byte> bytes);
 
+  // Gives a file without a name the temporary one. 0, or the system's error.
+  int Link();
+
   std::string path_;
-  std::string temporary_;  // empty once renamed
+  std::string temporary_;  // empty: the file has no name, or its last one
   int file_;               // -1 once closed
   uint64_t size_ = 0;
 };

@@ -60,7 +60,7 @@ TEST(MakeInputsTest, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf({.inputs = {Random("x", {1, 3}), Random("x", {1, 3})}}), "input 'x' is given twice");
   EXPECT_EQ(ErrorOf({.inputs = {Random("", {1}), Random("", {1}), Random("", {1})}}),
             "3 inputs are given, the model takes 2: x, mask");
-  EXPECT_EQ(ErrorOf({.dims = {{"bach", {4, 4}}}}), "the model's inputs have no dimension named 'bach'");
+  EXPECT_EQ(ErrorOf({.dims = {{"bach", {4, 4}}}}), "the model's inputs have no dimension named 'bach' (did you mean 'batch'?)");
   EXPECT_THAT(ErrorOf({.inputs = {Random("x", {1ll << 40, 1ll << 40}), Random("mask", {1, 1})}}),
               HasSubstr("[1099511627776, 1099511627776]"));
 }

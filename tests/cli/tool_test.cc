@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/console.h"
@@ -21,19 +22,23 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr const char* kCommands[] = {"compile", "run", "bench",  "plan", "test",   "inspect",
-                                     "disasm",  "asm", "verify", "ops",  "devices"};
+constexpr const char* kCommands[] = {"compile", "run",    "bench",   "plan",       "test",
+                                     "inspect", "disasm", "asm",     "verify",     "ops",
+                                     "devices", "warm",   "version", "completion", "man"};
 
 void ExpectUsageError(const std::string& command, const std::string& message) {
   ToolResult result = RunShell(command);
   EXPECT_EQ(result.exit_code, kExitUsage) << command << "\n" << result.err;
   EXPECT_THAT(result.err, HasSubstr(message)) << command;
+  EXPECT_THAT(result.err, StartsWith("tvm-vm: ")) << command;
   EXPECT_THAT(result.out, IsEmpty()) << command;
 }
 
-// One line on standard error that begins with "tvm-vm: ".
+// One line on standard error that begins with "tvm-vm: ", behind what was assumed.
 void ExpectFailure(const std::string& command, const std::string& message) {
   ToolResult result = RunShell(command);
+  if (result.err.starts_with("assumed for inputs that are made: "))
+    result.err.erase(0, result.err.find('\n') + 1);
   EXPECT_EQ(result.exit_code, kExitFailed) << command << "\n" << result.err;
   EXPECT_THAT(result.err, HasSubstr(message)) << command;
   EXPECT_THAT(result.err, StartsWith("tvm-vm: ")) << command;
@@ -60,7 +65,14 @@ TEST(UsageTest, WrongCommandLines) {
   ExpectUsageError("tvm-vm nonsense", "nonsense");
   ExpectUsageError("tvm-vm run", "model is required");
   ExpectUsageError("tvm-vm run a.vmexe --nonsense", "--nonsense");
-  ExpectUsageError("tvm-vm compile a.onnx", "--output is required");
+  ExpectUsageError("tvm-vm compile -", "--output is required");
+  ExpectUsageError("tvm-vm comple a.onnx", "'comple' is no command (did you mean 'compile'?)");
+  ExpectUsageError("tvm-vm run a.vmexe --output-dri x", "did you mean '--output-dir'?");
+  ExpectUsageError("tvm-vm run a.vmexe --dim n=1 --dim n=2", "'n' is given twice");
+  ExpectUsageError("tvm-vm run a.vmexe --rtol 1", "--expect");
+  ExpectUsageError("tvm-vm run a.vmexe --input x=random:4:9..2", "a range is LO..HI with LO < HI");
+  ExpectUsageError("tvm-vm bench a.vmexe --clients 0", "--clients");
+  ExpectUsageError("tvm-vm bench a.vmexe --shapes s --trace t", "--trace");
   ExpectUsageError("tvm-vm compile a.onnx -o b --dim n=5..4",
                    "'n=5..4': a dimension is given as NAME=N or NAME=LO..HI");
   ExpectUsageError("tvm-vm compile a.onnx -o b --device toaster", "toaster");
@@ -75,13 +87,30 @@ TEST(UsageTest, WrongCommandLines) {
     ExpectUsageError(std::string("tvm-vm run a.vmexe --timeout ") + seconds, "--timeout");
 }
 
-TEST(UsageTest, Version) { EXPECT_THAT(RunShell("tvm-vm --version").out, StartsWith("tvm-vm 0.")); }
+TEST(UsageTest, Version) {
+  for (const char* command : {"tvm-vm --version", "tvm-vm -V", "tvm-vm version"})
+    EXPECT_THAT(RunShell(command).out, StartsWith("tvm-vm 0.")) << command;
+  EXPECT_TRUE(nlohmann::json::parse(RunShell("tvm-vm version --json").out).contains("file_format"));
+}
+
+TEST(UsageTest, HelpIsACommand) {
+  EXPECT_EQ(RunShell("tvm-vm help").out, RunShell("tvm-vm --help").out);
+  EXPECT_EQ(RunShell("tvm-vm help run").out, RunShell("tvm-vm run --help").out);
+}
+
+TEST(UsageTest, ErrorsAreJsonWhereMachinesRead) {
+  ToolResult result = RunShell("tvm-vm run /nowhere/a.vmexe --json");
+  EXPECT_EQ(result.exit_code, kExitFailed);
+  EXPECT_EQ(nlohmann::json::parse(result.out)["error"]["code"], "not_found");
+}
 
 TEST(BadFileTest, MissingFiles) {
   for (std::string command : {"run", "bench", "inspect", "disasm", "verify"})
     ExpectFailure("tvm-vm " + command + " /nowhere/a.vmexe", "/nowhere/a.vmexe");
   ExpectFailure("tvm-vm asm /nowhere/a.vmasm -o /nowhere/b.vmexe", "/nowhere/a.vmasm");
   ExpectFailure("tvm-vm test /nowhere/tests", "no such folder: '/nowhere/tests'");
+  ScratchFolder scratch;
+  ExpectFailure("tvm-vm test '" + scratch.path() + "'", "holds no test");
 }
 
 TEST(BadFileTest, WhatIsNoProgram) {
@@ -156,6 +185,30 @@ TEST_F(AssembledTest, RunTimeErrorsNameTheNode) {
   ExpectFailure(InScratch("tvm-vm run f.vmexe --input x.npy"), "(node /factorial (Mul))");
 }
 
+TEST_F(AssembledTest, InputsAreValues) {
+  for (const char* input : {"x=10", "x=[10]", "10", "[10]", "x=random:1:10..11", "x=random:10..11"}) {
+    ToolResult result = Run(std::string("tvm-vm run f.vmexe --input '") + input + "'");
+    EXPECT_EQ(result.exit_code, 0) << input << result.err;
+    EXPECT_EQ(result.out, "y: i64[1] [3628800]\n") << input;
+  }
+  ExpectFailure(InScratch("tvm-vm run f.vmexe --input 'x=[[1]]' -q"), "x");
+  ExpectFailure(InScratch("tvm-vm run f.vmexe --input x=1.5 -q"),
+                "input 'x' = 1.5: 1.5 is no i64, i64[1] is wanted");
+  ExpectFailure(InScratch("tvm-vm run f.vmexe --input z=1 -q"), "the model has no input 'z'");
+}
+
+TEST_F(AssembledTest, InputsAreRawBytesAndStandardInput) {
+  const int64_t ten = 10;
+  WriteBytes(scratch_ / "x.bin", std::string(reinterpret_cast<const char*>(&ten), sizeof ten));
+  for (const char* command : {"tvm-vm run f.vmexe -i x.bin", "tvm-vm run f.vmexe -i x=x.bin:1",
+                              "tvm-vm run f.vmexe -i x=- <x.npy", "tvm-vm run f.vmexe -i - <x.bin"}) {
+    ToolResult result = Run(command);
+    EXPECT_EQ(result.out, "y: i64[1] [3628800]\n") << command << result.err;
+  }
+  ExpectFailure(InScratch("tvm-vm run f.vmexe -i x=x.bin:2"), "'x.bin': 8 bytes, i64[2] has 16");
+  ExpectFailure(InScratch("tvm-vm run f.vmexe -i - </dev/null"), "standard input holds nothing");
+}
+
 TEST_F(AssembledTest, TheDisassemblyAssemblesToTheSameFile) {
   ToolResult result =
       Run("tvm-vm disasm f.vmexe -o again.vmasm && tvm-vm asm again.vmasm -o again.vmexe && cmp f.vmexe "
@@ -186,8 +239,11 @@ TEST_F(AssembledTest, VerifyReportsEachFile) {
 }
 
 TEST_F(AssembledTest, AFullDiskIsAnError) {
-  ExpectFailure(InScratch("tvm-vm asm f.vmasm -o /dev/full"), "/dev/full': No space left on device");
-  ExpectFailure(InScratch("tvm-vm verify f.vmexe >/dev/full"), "standard output");
+  ExpectFailure(InScratch("tvm-vm asm f.vmasm -o /dev/full"), "/dev/full': No space left on device (io)");
+  ExpectFailure(InScratch("tvm-vm verify f.vmexe >/dev/full"),
+                "standard output: No space left on device (io)");
+  ExpectFailure(InScratch("mkdir d.bin; tvm-vm run f.vmexe -i d.bin"), "Is a directory (io)");
+  ExpectFailure(InScratch("tvm-vm asm f.vmasm -o /proc/a.vmexe"), "/proc/a.vmexe");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
@@ -334,11 +390,115 @@ TEST_F(DemoTest, BenchReportsItsNumbers) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   nlohmann::json json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["runs"], 5);
-  for (const char* key : {"first_ms", "best_ms", "median_ms", "p99_ms", "load_ms", "peak_bytes"})
+  for (const char* key : {"first_ms", "best_ms", "median_ms", "p99_ms", "load_ms", "peak_bytes", "mean_ms",
+                          "p95_ms", "max_ms", "runs_per_second", "threads", "clients"})
     EXPECT_GT(json[key], 0) << key;
   EXPECT_EQ(json["devices"][0]["name"], "cpu");
   EXPECT_LE(json["best_ms"], json["median_ms"]);
   EXPECT_LE(json["median_ms"], json["p99_ms"]);
+}
+
+TEST_F(DemoTest, BenchSaysWhatItTimed) {
+  ToolResult result = Run("tvm-vm bench $vmexe --dim length=4 --repeat 5 --threads 1");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* part : {"x: f32[1, 4, 64]", "1 thread, 1 client, 1 run to warm up", "5 runs: mean ",
+                           "deviation ", "runs/s", "p95 ", "max ", "of too few runs"})
+    EXPECT_THAT(result.out, HasSubstr(part));
+  EXPECT_THAT(result.err, HasSubstr("assumed for inputs that are made: batch = 1"));
+}
+
+TEST_F(DemoTest, BenchTimesManyShapesAndClients) {
+  WriteBytes(scratch_ / "shapes.txt", "batch=1 length=3  # short\n\nx=random:2x5x64\n");
+  ToolResult table = Run("tvm-vm bench $vmexe --shapes shapes.txt --repeat 3 --times times.csv");
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("batch=1 length=3 "));
+  EXPECT_THAT(table.out, HasSubstr("x=random:2x5x64 "));
+  const std::string times = ReadBytes(scratch_ / "times.csv");
+  EXPECT_EQ(std::ranges::count(times, '\n'), 1 + 3 + 3);
+  EXPECT_THAT(times, StartsWith("shape,client,run,ms\nbatch=1 length=3,0,0,"));
+  WriteBytes(scratch_ / "bad.txt", "batch=1\nbatch=x\n");
+  ExpectFails("tvm-vm bench $vmexe --shapes bad.txt", "'bad.txt': line 2: ");
+
+  ToolResult clients = Run("tvm-vm bench $vmexe --clients 3 --repeat 4 --threads 1 --json");
+  ASSERT_EQ(clients.exit_code, 0) << clients.err;
+  nlohmann::json json = nlohmann::json::parse(clients.out);
+  EXPECT_EQ(json["clients"], 3);
+  EXPECT_EQ(json["runs"], 12);
+}
+
+TEST_F(DemoTest, ModelsAreReadFromAndWrittenToPipes) {
+  ToolResult result = Run("tvm-vm compile - -o - <$onnx | tvm-vm run - --input 'x=[[[1, 2]]]'");
+  EXPECT_THAT(result.err, HasSubstr("64"));  // the model's x has 64 columns: it was read
+  ToolResult output = Run(
+      "tvm-vm compile - -o p.vmexe <$onnx && tvm-vm run - --dim length=2 --output-dir - <p.vmexe >y.npy && "
+      "tvm-vm run p.vmexe --dim length=2 --expect y.npy");
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+}
+
+TEST_F(DemoTest, TheOutputIsNoInput) {
+  const std::string copy = "cp $onnx m.onnx; ln -s m.onnx link.onnx; ";
+  ExpectFails(copy + "tvm-vm compile m.onnx -o m.onnx", "'m.onnx' would replace 'm.onnx', which is read");
+  ExpectFails("tvm-vm compile m.onnx -o link.onnx", "would replace");
+  ExpectFails("tvm-vm compile link.onnx -o m.onnx", "would replace");
+  ExpectFails("tvm-vm bench m.onnx --trace m.onnx", "would replace");
+  EXPECT_EQ(ReadBytes(scratch_ / "m.onnx"), ReadBytes(Onnx()));
+  EXPECT_EQ(Run("tvm-vm compile m.onnx").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "m.vmexe"));
+  EXPECT_EQ(Run("ln -s kept.vmexe to.vmexe; tvm-vm compile m.onnx -o to.vmexe").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch_ / "to.vmexe"));
+  EXPECT_TRUE(std::filesystem::is_regular_file(scratch_ / "kept.vmexe"));
+}
+
+// Wherever a signal comes, nothing is left: files have names once they are whole.
+TEST_F(DemoTest, SignalsLeaveNothingBehind) {
+  for (const char* signal : {"INT", "TERM", "KILL"}) {
+    for (const char* seconds : {"0.02", "0.06", "0.1", "0.2", "0.4"}) {
+      Run(std::string("timeout -s ") + signal + " " + seconds + " '" + ToolPath() +
+          "' compile $onnx -o out.vmexe");
+      for (const std::string& name : scratch_.Names())
+        EXPECT_EQ(name, "out.vmexe") << signal << " " << seconds;
+      std::filesystem::remove(scratch_ / "out.vmexe");
+    }
+  }
+}
+
+TEST_F(DemoTest, InspectShowsModels) {
+  ToolResult text = Run("tvm-vm inspect $onnx");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("input   x: f32[batch, length, 64]"));
+  EXPECT_THAT(text.out, HasSubstr("MatMul"));
+  nlohmann::json json = nlohmann::json::parse(Run("tvm-vm inspect $onnx --json").out);
+  EXPECT_GT(json["nodes"], 5);
+  EXPECT_GT(json["weights"]["bytes"], 0);
+}
+
+TEST_F(DemoTest, FilesThatAreNoModelsAreNamed) {
+  ExpectFails("cp $vmexe p.onnx; tvm-vm compile p.onnx", "is a .vmexe program, not an ONNX file: run it");
+  EXPECT_EQ(Run("cp $vmexe p.onnx; tvm-vm run p.onnx").exit_code, 0);  // and it runs
+  ExpectFails("echo hello world >t.onnx; tvm-vm compile t.onnx", "is not an ONNX file: it is text");
+  ExpectFails("head -c 5000 $onnx >c.onnx; tvm-vm compile c.onnx", "is cut off at byte 5000");
+  ExpectFails("head -c 5000 $onnx >c.onnx; tvm-vm inspect c.onnx", "is cut off at byte 5000");
+}
+
+TEST_F(DemoTest, MadeInputsCountAgainstTheLimit) {
+  ExpectFails("tvm-vm run $vmexe --dim length=99999999999", "would be made, the machine has");
+  ExpectFails("tvm-vm run $vmexe --dim length=1000 --max-bytes 200000",
+              "would be made, the limit of all is 200000 bytes");
+  EXPECT_THAT(Run("tvm-vm run $vmexe -i x=random:1x2x64 --dim length=7").err,
+              HasSubstr("--dim length has no effect"));
+  ExpectFails("tvm-vm run $vmexe --dim lenght=7", "(did you mean 'length'?)");
+}
+
+TEST_F(DemoTest, AClosedPipeIsAnError) {
+  ToolResult result = Run("tvm-vm ops | true; exit ${PIPESTATUS[0]}");
+  EXPECT_EQ(result.exit_code, kExitFailed);
+  EXPECT_THAT(result.err, HasSubstr("standard output: Broken pipe (io)"));
+}
+
+TEST_F(DemoTest, QuietAndStrict) {
+  EXPECT_THAT(Run("tvm-vm -q run $vmexe").err, IsEmpty());
+  EXPECT_THAT(Run("tvm-vm run $vmexe --quiet").err, IsEmpty());
+  ExpectFails("tvm-vm run $vmexe --device vulkan,cpu --strict", "--strict");
 }
 
 TEST_F(DemoTest, BenchShowsTheKernels) {
@@ -348,8 +508,15 @@ TEST_F(DemoTest, BenchShowsTheKernels) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("GFLOP/s"));
   nlohmann::json trace = nlohmann::json::parse(ReadBytes(scratch_ / "trace.json"));
-  ASSERT_FALSE(trace["traceEvents"].empty());
-  EXPECT_EQ(trace["traceEvents"][0]["ph"], "X");
+  std::map<std::string, int> names;
+  for (const nlohmann::json& event : trace["traceEvents"]) ++names[event["name"]];
+  EXPECT_EQ(names["process_name"], 1);
+  EXPECT_GE(names["thread_name"], 2);  // of the runs, and of the CPU
+  EXPECT_EQ(names["load"], 1);
+  EXPECT_EQ(names["run 1"], 1);  // as many as asked for
+  EXPECT_EQ(names["run 2"], 0);
+  EXPECT_EQ(names["memory held"], 2);
+  EXPECT_THAT(trace.dump(), HasSubstr("x: f32[1, 4, 64]"));
 }
 
 // The machine is measured once: the second profile finds the file.
@@ -449,7 +616,9 @@ TEST_F(DemoTest, RunsEndAtTheirLimits) {
   ExpectFails("tvm-vm run loop.vmexe --dim n=1000 --max-steps 100", "the limit of 100 steps is reached");
   ExpectFails("tvm-vm run loop.vmexe --dim n=10000000 --timeout 0.001",
               "the limit of 1000 microseconds is reached");
-  ExpectFails("tvm-vm run $vmexe --dim length=1000 --max-bytes 1000", "the limit is 1000");
+  ExpectFails("tvm-vm run loop.vmexe --dim n=10000000 --timeout 1e-7",
+              "the limit of 100 nanoseconds is reached");
+  ExpectFails("tvm-vm run $vmexe --dim length=1000 --max-bytes 300000", "the limit is 300000");
   ExpectUsageError("tvm-vm run a.vmexe --timeout -1", "--timeout");
 }
 

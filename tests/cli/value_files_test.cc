@@ -79,7 +79,23 @@ TEST(ValueFiles, AnOptionalWithoutElementIsNull) {
   auto path = WriteValueFile(scratch / "y", Value());
   ASSERT_TRUE(path);
   EXPECT_EQ(Read(*path, OptionalOf(kNumbers)), "y: none");
-  EXPECT_THAT(Read(*path, kNumbers), HasSubstr("the strings are no lists of one shape"));
+  EXPECT_THAT(Read(*path, kNumbers), HasSubstr("null is no i64"));
+}
+
+TEST(ValueFiles, JsonHoldsNumbers) {
+  ScratchFolder scratch;
+  auto read = [&](std::string_view json, DType dtype) {
+    WriteBytes(scratch / "x.json", json);
+    return Read(scratch / "x.json", TypeSpec{.dtype = dtype});
+  };
+  EXPECT_EQ(read("[[1, 2], [3, 4]]", DType::kI64), "y: i64[2, 2] [1, 2, 3, 4]");
+  EXPECT_EQ(read("[1.5, -2]", DType::kF16), "y: f16[2] [1.5, -2]");
+  EXPECT_EQ(read("[true, false]", DType::kBool), "y: bool[2] [true, false]");
+  EXPECT_EQ(read("18446744073709551615", DType::kU64), "y: u64[] [18446744073709551615]");
+  EXPECT_THAT(read("[300]", DType::kU8), HasSubstr("300 is no u8"));
+  EXPECT_THAT(read("[-1]", DType::kU8), HasSubstr("-1 is no u8"));
+  EXPECT_THAT(read("[1.5]", DType::kI32), HasSubstr("1.5 is no i32"));
+  EXPECT_THAT(read("[\"a\"]", DType::kF32), HasSubstr("\"a\" is no f32"));
 }
 
 TEST(ValueFiles, JsonHoldsStrings) {
@@ -94,12 +110,14 @@ TEST(ValueFiles, JsonHoldsStrings) {
   EXPECT_EQ(read("[[], []]", kTexts), "y: string[2, 0] []");
   EXPECT_EQ(read(R"([["a"], ["b", "c"]])", SequenceOf(kTexts)),
             "y: sequence of 2\n  y[0]: string[1] [\"a\"]\n  y[1]: string[2] [\"b\", \"c\"]");
-  for (const char* wrong : {R"([["a"], ["b", "c"]])", R"(["a", ["b"]])", R"([["a"], "b"])", "[1]", "{}"})
-    EXPECT_THAT(read(wrong, kTexts), HasSubstr("the strings are no lists of one shape")) << wrong;
+  for (const char* wrong : {R"([["a"], ["b", "c"]])", R"(["a", ["b"]])", R"([["a"], "b"])"})
+    EXPECT_THAT(read(wrong, kTexts), HasSubstr("the elements are no lists of one shape")) << wrong;
+  for (const char* wrong : {"[1]", "{}"})
+    EXPECT_THAT(read(wrong, kTexts), HasSubstr("is no string")) << wrong;
   const std::string opened(32, '['), closed(32, ']');
   EXPECT_THAT(read(opened + "\"a\"" + closed, kTexts), HasSubstr("1, 1] [\"a\"]"));
   EXPECT_THAT(read("[" + opened + "\"a\"" + closed + "]", kTexts),
-              HasSubstr("strings in more than 32 lists within one another"));
+              HasSubstr("elements in more than 32 lists within one another"));
   EXPECT_THAT(read("[\"a\"", kTexts), HasSubstr("not JSON"));
   EXPECT_THAT(read(std::string(100, '['), kTexts), HasSubstr("not JSON, or nested too deeply"));
   EXPECT_THAT(read(std::string(100, '[') + std::string(100, ']'), kTexts), HasSubstr("nested too deeply"));

@@ -10,6 +10,12 @@ namespace {
 constexpr uint64_t kNoStepLimit = UINT64_MAX;
 constexpr uint64_t kStepsBetweenLooks = 256;  // a look at the clock costs as much as twenty instructions
 
+std::string TimeText(std::chrono::nanoseconds time) {
+  constexpr int64_t kMicrosecond = 1000;
+  if (time.count() < kMicrosecond) return std::to_string(time.count()) + " nanoseconds";
+  return std::to_string(time.count() / kMicrosecond) + " microseconds";
+}
+
 }  // namespace
 
 int64_t SteadyNanoseconds() {
@@ -52,9 +58,8 @@ bool RunControl::Look(const uint32_t* pc) {
   }
   if (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_) {
     Fail(pc, Code::kDeadlineExceeded,
-         is_deadline_given_
-             ? "the deadline of the run is reached"
-             : "the limit of " + std::to_string(limits_.timeout.count() / 1000) + " microseconds is reached");
+         is_deadline_given_ ? "the deadline of the run is reached"
+                            : "the limit of " + TimeText(limits_.timeout) + " is reached");
     return false;
   }
   const uint64_t after_limit = most == kNoStepLimit ? most : most + 1;

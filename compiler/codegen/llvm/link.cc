@@ -5,13 +5,13 @@
 #include <lld/Common/CommonLinkerContext.h>
 #include <lld/Common/Driver.h>
 #include <llvm/Support/raw_ostream.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <cerrno>
 #include <mutex>
+#include <thread>
+#include <utility>
 
 LLD_HAS_DRIVER(elf)
 
@@ -43,44 +43,45 @@ class MemoryFile {
   int descriptor_;
 };
 
-// A folder of our own for the linker's output, which it renames into place; removed with all that is in it.
-class TemporaryFolder {
+// Takes what is written to a path: a pipe, so that nothing is left in any folder when the process ends early.
+class OutputPipe {
  public:
-  TemporaryFolder() {
-    std::error_code error;
-    std::filesystem::path base =
-        access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path(error);
-    std::string pattern = (base / "tvmvm-link-XXXXXX").string();
-    if (mkdtemp(pattern.data())) path_ = pattern;
+  OutputPipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    write_end_ = ends[1];
+    reader_ = std::thread([this, end = ends[0]] { Read(end); });
   }
-  ~TemporaryFolder() {
-    std::error_code error;
-    if (!path_.empty()) std::filesystem::remove_all(path_, error);
+  ~OutputPipe() { (void)Take(); }
+  OutputPipe(const OutputPipe&) = delete;
+
+  bool is_open() const { return write_end_ >= 0; }
+  std::string path() const { return fmt::format("/proc/self/fd/{}", write_end_); }
+  // All that was written. Whoever wrote has closed the path.
+  std::vector<std::byte> Take() {
+    if (write_end_ >= 0) close(std::exchange(write_end_, -1));
+    if (reader_.joinable()) reader_.join();
+    return std::move(bytes_);
   }
-  const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
-};
+  void Read(int end) {
+    constexpr size_t kChunk = 1 << 16;
+    for (size_t filled = 0;;) {
+      bytes_.resize(filled + kChunk);
+      ssize_t count = read(end, bytes_.data() + filled, kChunk);
+      if (count > 0) filled += static_cast<size_t>(count);
+      if (count > 0 || (count < 0 && errno == EINTR)) continue;
+      bytes_.resize(filled);
+      break;
+    }
+    close(end);
+  }
 
-Expected<std::vector<std::byte>> ReadFile(const std::string& path) {
-  int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat status = {};
-  if (descriptor < 0 || fstat(descriptor, &status) != 0) {
-    if (descriptor >= 0) close(descriptor);
-    return MakeError(Code::kInternal, "the linker wrote no output");
-  }
-  std::vector<std::byte> bytes(static_cast<size_t>(status.st_size));
-  size_t done = 0;
-  while (done < bytes.size()) {
-    ssize_t count = read(descriptor, bytes.data() + done, bytes.size() - done);
-    if (count <= 0) break;
-    done += static_cast<size_t>(count);
-  }
-  close(descriptor);
-  if (done != bytes.size()) return MakeError(Code::kInternal, "the linker's output cannot be read");
-  return bytes;
-}
+  int write_end_ = -1;
+  std::vector<std::byte> bytes_;  // the reader's until it has ended
+  std::thread reader_;
+};
 
 // lld keeps its state in globals.
 bool RunLld(std::span<const char* const> arguments, std::string* messages) {
@@ -97,17 +98,16 @@ bool RunLld(std::span<const char* const> arguments, std::string* messages) {
 
 Expected<std::vector<std::byte>> LinkSharedObject(std::span<const std::vector<char>> objects,
                                                   const std::string& triple) {
-  TemporaryFolder folder;
-  if (folder.path().empty()) return MakeError(Code::kInternal, "no folder for temporary files can be made");
+  OutputPipe pipe;
+  if (!pipe.is_open()) return MakeError(Code::kInternal, "no pipe from the linker can be made");
   std::vector<MemoryFile> files(objects.size());
-  std::string output = folder.path() + "/kernels.so";
   bool is_arm = triple.starts_with("aarch64");
   std::vector<std::string> words = {"ld.lld",
                                     "-shared",
                                     "-m",
                                     is_arm ? "aarch64linux" : "elf_x86_64",
                                     "-o",
-                                    output,
+                                    pipe.path(),
                                     "-s",
                                     "-z",
                                     "defs",
@@ -125,7 +125,9 @@ Expected<std::vector<std::byte>> LinkSharedObject(std::span<const std::vector<ch
   std::string messages;
   if (!RunLld(arguments, &messages))
     return MakeError(Code::kInternal, fmt::format("linking kernels: {}", messages));
-  return ReadFile(output);
+  std::vector<std::byte> output = pipe.Take();
+  if (output.empty()) return MakeError(Code::kInternal, "the linker wrote no output");
+  return output;
 }
 
 }  // namespace tvmvm::codegen

@@ -35,7 +35,7 @@ class Descriptor {
 };
 
 tl::unexpected<Error> SystemError(std::string_view shown, int error) {
-  Code code = error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kInvalidArgument;
+  Code code = error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kIo;
   return MakeError(code, fmt::format("cannot open '{}': {}", shown, std::strerror(error)));
 }
 

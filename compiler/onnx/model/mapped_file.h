@@ -14,7 +14,7 @@ namespace tvmvm::ir {
 
 class MappedFile {
  public:
-  // Errors: kNotFound (does not exist), kInvalidArgument (not a regular file, not readable).
+  // Errors: kNotFound (does not exist), kInvalidArgument (not a regular file), kIo (not readable).
   static Expected<std::shared_ptr<const MappedFile>> Open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -43,7 +43,7 @@ class ModelFolder {
   ModelFolder& operator=(ModelFolder&& other) noexcept;
   ~ModelFolder();
 
-  // Errors: kNotFound, kInvalidArgument (leaves the folder, a link, not a regular file).
+  // Errors: kNotFound, kIo, kInvalidArgument (leaves the folder, a link, not a regular file).
   Expected<std::shared_ptr<const MappedFile>> Open(std::string_view location) const;
 
  private:

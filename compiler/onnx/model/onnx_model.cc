@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "compiler/onnx/model/mapped_file.h"
+#include "compiler/onnx/model/no_model.h"
 #include "compiler/onnx/model/onnx_attribute_kind.h"
 #include "compiler/onnx/model/onnx_tensor.h"
 #include "compiler/onnx/model/onnx_type.h"
@@ -377,8 +378,9 @@ OnnxModel Reader::ReadModel(pbf_reader reader) {
     }
   }
   if (model.ir_version == 0 && !has_graph)
-    throw OnnxReadError(Code::kInvalidArgument,
-                        "not an ONNX model: neither an IR version nor a graph was found");
+    throw OnnxReadError(
+        Code::kInvalidArgument,
+        WhyNoModel(bytes_).value_or("is not an ONNX model: neither an IR version nor a graph was found"));
   if (!has_graph) throw OnnxReadError(Code::kInvalidArgument, "the model has no graph");
   if (model.ir_version < 1) Assume("the model does not say its IR version: it is read as any is");
   if (model.ir_version > kNewestIrVersion)
@@ -402,6 +404,7 @@ Expected<OnnxModel> Read(std::span<const std::byte> bytes, OnnxSource* source) {
   } catch (const OnnxReadError& error) {
     return MakeError(error.code, fmt::format("{} {}", error.what(), reader.Where()));
   } catch (const protozero::exception& error) {
+    if (auto reason = WhyNoModel(bytes)) return MakeError(Code::kInvalidArgument, *reason);
     return MakeError(Code::kInvalidArgument,
                      fmt::format("malformed protobuf {}: {}", reader.Where(), error.what()));
   } catch (const std::bad_alloc&) {

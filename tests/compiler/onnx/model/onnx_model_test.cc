@@ -225,7 +225,12 @@ std::string ErrorOf(const std::string& bytes) {
 
 TEST(OnnxModel, WhatIsNoModelIsRefused) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("not an ONNX model"));
-  EXPECT_THAT(ErrorOf("this is text, not protobuf"), HasSubstr("at byte"));
+  EXPECT_THAT(ErrorOf("this is text, not protobuf"), HasSubstr("is not an ONNX file: it is text"));
+  EXPECT_THAT(ErrorOf("\x89TVMVM\r\n and so on"), HasSubstr("is a .vmexe program"));
+  EXPECT_THAT(ErrorOf("PK\x03\x04 and so on"), HasSubstr("zip archive"));
+  const std::string whole = ModelMessage(SmallGraph());
+  EXPECT_THAT(ErrorOf(whole.substr(0, whole.size() - 1)),
+              HasSubstr("is cut off at byte " + std::to_string(whole.size() - 1)));
   std::string twice = ModelMessage(SmallGraph()) + ModelMessage(SmallGraph());
   EXPECT_THAT(ErrorOf(twice), HasSubstr("the model has two graphs"));
   // The IR version as a string.
