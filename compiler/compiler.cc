@@ -63,6 +63,7 @@ Status CheckStageNames(const CompileOptions& options) {
     known.emplace_back(pass.name);
     if (pass.optional) optional.emplace_back(pass.name);
   }
+  optional.emplace_back(lowering::kShareMemory);
   std::vector<std::string> asked = options.print_after;
   if (!options.stop_after.empty()) asked.push_back(options.stop_after);
   TVMVM_CHECK_OK(CheckNames(asked, known, "pass"));
@@ -267,6 +268,9 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   }
   lower.bitcode = options.bitcode;
   lower.trace_values = options.trace_values;
+  lower.share_memory = std::ranges::none_of(options.disabled_passes, [](const std::string& name) {
+    return name == "all" || name == lowering::kShareMemory;
+  });
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   lower.provenance = {"tvm-vm " + VersionText(TVMVM_VERSION), options.model_name, DigestOf(bytes),

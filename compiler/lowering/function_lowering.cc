@@ -75,7 +75,7 @@ Status FunctionLowering::Run(const std::map<std::string, FunctionId>& callees) {
   callees_ = &callees;
   dims_ = std::make_unique<DimEmitter>(f_);
   TVMVM_TRY(RegionSteps body, ScheduleSteps(function_, ranges_, options_, kernels_, schedules_));
-  memory_.Assign(&body);
+  memory_.Assign(&body, options_.share_memory);
   size_t outputs = function_.region(function_.body).results.size();
   output_refs_.resize(outputs);
   output_allocated_.assign(outputs, false);

@@ -158,6 +158,7 @@ RefReg FunctionLowering::ObjectOf(ValueId value, bool lasting) {
     case MemoryKind::kOutput:
     case MemoryKind::kArena:
     case MemoryKind::kPart:
+    case MemoryKind::kShared:
       break;
   }
   if (lasting) return CopyOf(value, memory.device);

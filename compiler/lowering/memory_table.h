@@ -30,6 +30,7 @@ enum class MemoryKind : uint8_t {
   kArena,   // a slot of a stage's plan
   kPart,    // a step's part of a collected value: of a slot, or of an output
   kObject,  // a register holds it
+  kShared,  // none of its own: its values have taken another's
 };
 
 struct Memory {
@@ -61,8 +62,9 @@ class MemoryTable {
  public:
   MemoryTable(const ir::Function& function, const Views& views) : function_(function), views_(views) {}
 
-  // Gives memory to every value and numbers the stages in the steps.
-  void Assign(RegionSteps* body);
+  // Gives memory to every value and numbers the stages in the steps. `shares`: values take the memory of what
+  // dies where they are made.
+  void Assign(RegionSteps* body, bool shares);
 
   Memory& operator[](int number) { return memory_[static_cast<size_t>(number)]; }
   const Memory& operator[](int number) const { return memory_[static_cast<size_t>(number)]; }
@@ -107,6 +109,15 @@ class MemoryTable {
   void Use(ir::ValueId value, uint32_t position);
   void Extend(int memory, uint32_t position);
   void AssignOutputs(const RegionSteps& body);
+  // ---- share_memory.cc ----
+  // Whether what the step makes for `written` may lie where what it reads of memory `read` does.
+  bool CanTakeOver(const Step& step, int read, ir::ValueId written) const;
+  // Values take the memory of what dies where they are made.
+  void ShareMemory(const RegionSteps& region, bool is_body);
+  void ShareMemory(const Step& step, bool is_body);
+  bool MayBeTaken(const Step& step, int number, const ir::Dim& bytes) const;
+  bool IsKnownAtEntry(const ir::Type& type) const;
+  void Merge(int from, int into);
   void FindStandIns(const RegionSteps& body);
   // The value's own place, which is as large as the value; -1: it has none.
   int WholeOf(ir::ValueId value) const;
@@ -124,6 +135,7 @@ class MemoryTable {
   std::unordered_map<ir::SymbolId, int> symbol_stage_;
   int stages_ = 0;
   std::vector<int> output_sources_;
+  std::vector<std::vector<ir::ValueId>> values_;  // by memory, while it is shared
   std::vector<StandIn> stand_ins_;
 };
 

@@ -1,0 +1,143 @@
+// Values in the memory of others: where one is made from another, element by element, that nobody reads
+// afterwards, both have one place.
+#include <algorithm>
+
+#include "compiler/graph/core_op.h"
+#include "compiler/loops/outline.h"
+#include "compiler/lowering/memory_table.h"
+
+namespace tvmvm::lowering {
+
+using ir::Dim;
+using ir::Node;
+using ir::ValueId;
+using tensor::ArgumentKind;
+using tensor::GroupProgram;
+using tensor::KernelCall;
+
+namespace {
+
+// What a call does with two buffers.
+struct Buffers {
+  std::vector<uint32_t> read, written;  // arguments
+};
+
+void AddConditions(const Dim& dim, std::vector<Dim>* conditions) {
+  if (dim.op() != DimOp::kAnd) return conditions->push_back(dim);
+  for (const Dim& operand : dim.operands()) AddConditions(operand, conditions);
+}
+
+// Whether never both are launched.
+bool AreAlternatives(const KernelCall& a, const KernelCall& b) {
+  std::vector<Dim> one, other;
+  AddConditions(a.when, &one);
+  AddConditions(b.when, &other);
+  return std::ranges::any_of(one, [&](const Dim& condition) {
+    return !condition.is_constant() && std::ranges::find(other, Not(condition)) != other.end();
+  });
+}
+
+// Calls run one after another: once one has written, nobody reads.
+bool CanTakeOver(const GroupProgram& program, const std::vector<bool>& read, uint32_t written, bool by_rows) {
+  std::vector<const KernelCall*> writers;
+  for (const KernelCall& call : program.calls) {
+    Buffers buffers;
+    for (uint32_t k = 0; k < call.arguments.size(); ++k) {
+      const tensor::KernelArgument& argument = call.arguments[k];
+      if (argument.kind == ArgumentKind::kInput && read[argument.index]) buffers.read.push_back(k);
+      if (argument.kind == ArgumentKind::kOutput && argument.index == written) buffers.written.push_back(k);
+    }
+    const bool is_late = std::ranges::any_of(
+        writers, [&](const KernelCall* writer) { return !AreAlternatives(*writer, call); });
+    if (is_late && !buffers.read.empty()) return false;
+    if (!buffers.written.empty()) writers.push_back(&call);
+    for (uint32_t from : buffers.read)
+      for (uint32_t to : buffers.written)
+        if (!tensor::CanUpdateInPlace(call.kernel, from, to) &&
+            !(by_rows && tensor::CanUpdateRowsInPlace(call.kernel, from, to)))
+          return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool MemoryTable::CanTakeOver(const Step& step, int read, ValueId written) const {
+  const Node& node = function_.node(step.node);
+  std::vector<bool> reads;
+  for (ValueId input : node.inputs) {
+    auto found = input.valid() ? of_.find(views_.PlaceOf(input).root) : of_.end();
+    reads.push_back(found != of_.end() && found->second == read);
+    // A part of it, or another view, has its elements elsewhere.
+    if (reads.back() && WholeOf(input) != read) return false;
+  }
+  if (step.kind != StepKind::kLaunch) return false;
+  const auto output = static_cast<uint32_t>(std::ranges::find(node.outputs, written) - node.outputs.begin());
+  // Rows of such a group are read and written in the same places.
+  bool by_rows = tensor::TakesRows(tensor::GroupView(function_, step.node));
+  for (size_t k = 0; by_rows && k < reads.size(); ++k)
+    by_rows = !reads[k] || function_.type(node.inputs[k]).dims == function_.type(written).dims;
+  return output < node.outputs.size() && std::ranges::all_of(step.programs, [&](const auto& program) {
+           return lowering::CanTakeOver(*program, reads, output, by_rows);
+         });
+}
+
+bool MemoryTable::IsKnownAtEntry(const ir::Type& type) const {
+  return std::ranges::all_of(type.dims, [&](const Dim& dim) {
+    return !AnySymbol(dim, [&](const ir::SymbolId& symbol) { return !symbol_stage_.contains(symbol); });
+  });
+}
+
+// An arena's place that nobody needs after the step.
+bool MemoryTable::MayBeTaken(const Step& step, int number, const Dim& bytes) const {
+  const Memory& memory = memory_[static_cast<size_t>(number)];
+  return memory.kind == MemoryKind::kArena && memory.device == kHostDevice && !memory.carried &&
+         memory.twin < 0 && memory.last == step.last && memory.first < step.first && memory.bytes == bytes;
+}
+
+void MemoryTable::Merge(int from, int into) {
+  Memory &gone = memory_[static_cast<size_t>(from)], &kept = memory_[static_cast<size_t>(into)];
+  kept.first = std::min(kept.first, gone.first);
+  kept.last = std::max(kept.last, gone.last);
+  gone.kind = MemoryKind::kShared;
+  std::vector<ValueId>& values = values_[static_cast<size_t>(from)];
+  for (ValueId value : values) of_[value] = into;
+  std::vector<ValueId>& all = values_[static_cast<size_t>(into)];
+  all.insert(all.end(), values.begin(), values.end());
+  values.clear();
+}
+
+void MemoryTable::ShareMemory(const Step& step, bool is_body) {
+  const Node& node = function_.node(step.node);
+  if (step.kind != StepKind::kLaunch || step.device != kHostDevice) return;
+  std::vector<int> taken;
+  for (ValueId output : node.outputs) {
+    if (!output.valid() || of_.find(output) == of_.end()) continue;
+    const int number = of_[output];
+    const Memory& memory = memory_[static_cast<size_t>(number)];
+    const bool is_own = (memory.kind == MemoryKind::kArena || memory.kind == MemoryKind::kOutput) &&
+                        memory.first == step.first && !memory.carried && memory.twin < 0;
+    if (!is_own) continue;
+    const bool is_output = memory.kind == MemoryKind::kOutput;
+    // What else is made in an output's memory is made where the output's dims are known.
+    if (is_output && (!is_body || !IsKnownAtEntry(function_.type(output)))) continue;
+    const Dim bytes = lowering::BytesOf(function_.type(output).dtype, function_.type(output).dims);
+    for (ValueId input : node.inputs) {
+      const int read = input.valid() ? WholeOf(input) : -1;
+      if (read < 0 || read == number || std::ranges::count(taken, read) > 0) continue;
+      if (!MayBeTaken(step, read, bytes) || !CanTakeOver(step, read, output)) continue;
+      taken.push_back(is_output ? number : read);
+      is_output ? Merge(read, number) : Merge(number, read);
+      break;
+    }
+  }
+}
+
+void MemoryTable::ShareMemory(const RegionSteps& region, bool is_body) {
+  for (const Step& step : region.steps) {
+    ShareMemory(step, is_body);
+    for (const RegionSteps& inner : step.regions) ShareMemory(inner, false);
+  }
+}
+
+}  // namespace tvmvm::lowering
