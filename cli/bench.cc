@@ -130,6 +130,25 @@ Status MakeResident(Vm& vm, Invocation& invocation, std::vector<Value>* inputs, 
   return {};
 }
 
+// Gives donated inputs memory with room for their outputs, which a run of its own tells the shapes of.
+Status Donate(Vm& vm, std::vector<Value>* inputs, std::vector<Value>* outputs) {
+  const std::vector<Donation> donations = vm.Donations();
+  if (donations.empty()) return {};
+  std::vector<Value> results(outputs->size());
+  TVMVM_CHECK_OK(vm.NewInvocation().Run(*inputs, results));
+  for (const Donation& donation : donations) {
+    const Tensor from = (*inputs)[donation.input].tensor(), to = results[donation.output].tensor();
+    TVMVM_TRY(Tensor memory,
+              Tensor::Allocate(DType::kU8, Shape({std::max(from.byte_count(), to.byte_count())})));
+    const auto owner = std::make_shared<Tensor>(memory);
+    Tensor input = Tensor::Share(from.dtype(), from.shape(), memory.data(), owner);
+    TVMVM_CHECK_OK(input.CopyFrom(from));
+    (*inputs)[donation.input] = std::move(input);
+    (*outputs)[donation.output] = Tensor::Share(to.dtype(), to.shape(), memory.data(), owner);
+  }
+  return {};
+}
+
 Json ToJson(const Timing& timing) {
   return {{"runs", timing.runs.size()},
           {"first_ms", timing.first_ms},
@@ -207,9 +226,12 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   std::vector<Value> outputs(program->main().outputs.size());
   Invocation invocation = vm->NewInvocation();
   invocation.SetLimits(LimitsOf(arguments.limits));
-  if (arguments.resident) TVMVM_CHECK_OK(MakeResident(*vm, invocation, &inputs, &outputs));
+  if (arguments.resident)
+    TVMVM_CHECK_OK(MakeResident(*vm, invocation, &inputs, &outputs));
+  else
+    TVMVM_CHECK_OK(Donate(*vm, &inputs, &outputs));
   TVMVM_CHECK_OK(TimeRuns(invocation, inputs, outputs, arguments, &timing));
-  timing.planned = PlannedFor(*vm, inputs);
+  timing.planned = PlannedFor(*vm, inputs, !arguments.resident);
   if (!arguments.trace.empty()) {
     Profiler all(program, true, vm->Devices());
     TVMVM_CHECK_OK(ObserveRuns(invocation, inputs, outputs, true, &all));

@@ -139,6 +139,22 @@ void AddWeights(CLI::App* app, WeightStorage* weights, bool* prints) {
                 "With --weights: print what became of each weight, and its error, to standard error");
 }
 
+void AddDonations(CLI::App* app, std::vector<std::pair<std::string, std::string>>* donate) {
+  app->add_option_function<std::vector<std::string>>(
+         "--donate",
+         [donate](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             auto pair = ParseDonation(text);
+             if (!pair) throw CLI::ValidationError("--donate", pair.error().message);
+             donate->push_back(std::move(*pair));
+           }
+         },
+         "The output may be written into the input's memory, which the caller hands over")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("INPUT=OUTPUT");
+}
+
 void AddImport(CLI::App* app, bool* strict_onnx, bool* distinct_dims) {
   app->add_flag("--strict-onnx", *strict_onnx,
                 "An error where a model breaks ONNX's rules; else a warning says what is assumed");
@@ -195,6 +211,7 @@ void AddCompile(CLI::App& app, Action* action) {
   AddTargets(command, &options.targets, "x86-64-v3, x86-64-v4, and x86-64-v4-vnni for quantized models");
   AddDims(command, &options.dims, false);
   AddImport(command, &options.strict_onnx, &options.distinct_dims);
+  AddDonations(command, &options.donate);
   command->add_flag("--bitcode", options.bitcode,
                     "Also pack LLVM bitcode, to be compiled where no packed level fits");
   command
@@ -311,6 +328,8 @@ void AddPlan(CLI::App& app, Action* action) {
                  "it is a range. A dimension without a name is called INPUT[AXIS]: --dim 'x[0]=4'.");
   AddModel(command, &arguments->model);
   AddDims(command, &arguments->dims, false, "The size of a dimension, or the sizes that it may have");
+  command->add_option("--html", arguments->html, "Write a page with the picture and the largest values")
+      ->type_name("FILE");
   command->add_option("--svg", arguments->svg, "Write a picture: values as boxes over time and place")
       ->type_name("FILE");
   command->add_flag("--json", arguments->json, "Print the result as JSON");

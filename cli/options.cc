@@ -97,6 +97,14 @@ Expected<InputSpec> ParseInput(std::string_view text) {
   return spec;
 }
 
+Expected<std::pair<std::string, std::string>> ParseDonation(std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("'{}': an input's memory is donated as INPUT=OUTPUT", text));
+  return std::pair(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
+}
+
 Expected<Expectation> ParseExpectation(std::string_view text) {
   auto [name, path] = SplitName(text);
   if (path.empty())

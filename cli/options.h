@@ -29,6 +29,9 @@ struct InputSpec {
 // an existing file is a path even where it holds a '='.
 Expected<InputSpec> ParseInput(std::string_view text);
 
+// "INPUT=OUTPUT"
+Expected<std::pair<std::string, std::string>> ParseDonation(std::string_view text);
+
 struct Expectation {
   std::string name;  // empty: the next output in order
   std::string path;
@@ -97,14 +100,15 @@ struct BenchArguments {
   bool resident = false;
   bool profile = false;
   bool measure = false;  // the machine anew, for the profile
-  std::string trace;  // file for a Chrome trace; empty: none
+  std::string trace;     // file for a Chrome trace; empty: none
   bool json = false;
 };
 
 struct PlanArguments {
   ModelArguments model;
   DimBounds dims;
-  std::string svg;  // file for a picture; empty: none
+  std::string svg;   // file for a picture; empty: none
+  std::string html;  // the same as a page
   bool json = false;
 };
 

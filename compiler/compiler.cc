@@ -103,6 +103,7 @@ std::string OptionsText(const CompileOptions& options, const std::vector<TargetI
   for (const auto& [name, bound] : options.dims)
     text += fmt::format(" --dim {}={}..{}", name, bound.low, bound.high);
   if (options.distinct_dims) text += " --distinct-dims";
+  for (const auto& [input, output] : options.donate) text += fmt::format(" --donate {}={}", input, output);
   return text;
 }
 
@@ -243,7 +244,9 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
                     {.targets = targets,
                      .weight_bits = WeightBits(options.weights),
                      .weight_reports = &result.weights,
-                     .for_gpus = !gpus.empty() && options.precision != Precision::kF16},
+                     .for_gpus = !gpus.empty() && options.precision != Precision::kF16,
+                     .donate = options.donate,
+                     .has_gpus = !gpus.empty()},
                     counters,
                     {}};
   TVMVM_TRY(std::optional<Variants> variants,
@@ -271,6 +274,7 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   lower.share_memory = std::ranges::none_of(options.disabled_passes, [](const std::string& name) {
     return name == "all" || name == lowering::kShareMemory;
   });
+  lower.donate = options.donate;
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   lower.provenance = {"tvm-vm " + VersionText(TVMVM_VERSION), options.model_name, DigestOf(bytes),

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/loops/outline.h"
@@ -82,13 +84,19 @@ class InPlaceCheck {
   }
 
   // Whether two iterations may come to one element: the last tile of many begins where all of it exists, and
-  // what it has in common with the one before is computed twice.
+  // what it has in common with the one before is computed twice. Whole steps of a range, floor((end - begin)
+  // / step), are no place of a tile, wherever the range ends.
   static bool MayMeet(const Expr& index) {
-    bool may = false;
-    VisitOnce(index, [&](const Expr& e) {
-      may = may || e.op() == ExprOp::kMin || e.op() == ExprOp::kMax || e.op() == ExprOp::kSelect;
-    });
-    return may;
+    std::unordered_set<const ExprNode*> seen;
+    return MayMeet(index, &seen);
+  }
+  static bool MayMeet(const Expr& index, std::unordered_set<const ExprNode*>* seen) {
+    if (!seen->insert(index.get()).second) return false;
+    if (index.op() == ExprOp::kMin || index.op() == ExprOp::kMax || index.op() == ExprOp::kSelect)
+      return true;
+    const bool is_count = index.op() == ExprOp::kFloorDiv && index->operands[0].op() == ExprOp::kSub;
+    return !is_count &&
+           std::ranges::any_of(index->operands, [&](const Expr& operand) { return MayMeet(operand, seen); });
   }
 
   Expr Expanded(const Expr& a) const {

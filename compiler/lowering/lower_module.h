@@ -28,6 +28,9 @@ struct LoweringOptions {
   bool share_memory = true;
   bool trace_values = false;  // emit what a TraceObserver is told
   int threads = 1;            // for code generation
+  // Names of inputs of the first function and the outputs that may take their memory; as DonateInputs left
+  // them.
+  std::vector<std::pair<std::string, std::string>> donate;
   Provenance provenance;
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
 };

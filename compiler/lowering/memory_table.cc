@@ -121,6 +121,7 @@ void MemoryTable::AssignStep(Step* step) {
       return;
     case StepKind::kDimsTensor:
     case StepKind::kTransfer:
+    case StepKind::kJoin:
     case StepKind::kLaunch:
       break;
   }
@@ -315,6 +316,7 @@ void MemoryTable::AssignOutputs(const RegionSteps& body) {
     if (memory.kind != MemoryKind::kArena || memory.carried || !place.byte_offset.IsConstant(0)) continue;
     if (memory.device != kHostDevice) continue;
     if (!(BytesOf(function_.type(place.root)) == BytesOf(function_.type(results[i])))) continue;
+    if (DonatedTo(i) >= 0 && !MayWriteOver(body, DonatedTo(i), place.root)) continue;
     memory.kind = MemoryKind::kOutput;
     memory.number = static_cast<uint32_t>(i);
     output_sources_[i] = found->second;

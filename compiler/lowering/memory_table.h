@@ -62,6 +62,8 @@ class MemoryTable {
  public:
   MemoryTable(const ir::Function& function, const Views& views) : function_(function), views_(views) {}
 
+  // By output: the number of the input whose memory the caller may give for it; -1: none. Before Assign.
+  void SetDonations(std::vector<int> inputs) { donated_ = std::move(inputs); }
   // Gives memory to every value and numbers the stages in the steps. `shares`: values take the memory of what
   // dies where they are made.
   void Assign(RegionSteps* body, bool shares);
@@ -83,6 +85,7 @@ class MemoryTable {
   std::vector<int> DeadAfter(ir::RegionId region, uint32_t first, uint32_t last) const;
   // The memory that is the function's output itself, or -1: the value is copied (or, an object, given).
   int OutputSource(size_t output) const { return output_sources_[output]; }
+  int DonatedTo(size_t output) const { return output < donated_.size() ? donated_[output] : -1; }
   // Places on the GPU that hold an input as a whole and nothing else, or, in the end, an output.
   const std::vector<StandIn>& stand_ins() const { return stand_ins_; }
 
@@ -112,6 +115,9 @@ class MemoryTable {
   // ---- share_memory.cc ----
   // Whether what the step makes for `written` may lie where what it reads of memory `read` does.
   bool CanTakeOver(const Step& step, int read, ir::ValueId written) const;
+  // Whether output memory that begins where the input's does may be written: all of the input is read by
+  // then.
+  bool MayWriteOver(const RegionSteps& body, int input, ir::ValueId result) const;
   // Values take the memory of what dies where they are made.
   void ShareMemory(const RegionSteps& region, bool is_body);
   void ShareMemory(const Step& step, bool is_body);
@@ -135,6 +141,7 @@ class MemoryTable {
   std::unordered_map<ir::SymbolId, int> symbol_stage_;
   int stages_ = 0;
   std::vector<int> output_sources_;
+  std::vector<int> donated_;                      // inputs, by output
   std::vector<std::vector<ir::ValueId>> values_;  // by memory, while it is shared
   std::vector<StandIn> stand_ins_;
 };

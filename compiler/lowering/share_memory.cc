@@ -71,6 +71,7 @@ bool MemoryTable::CanTakeOver(const Step& step, int read, ValueId written) const
     // A part of it, or another view, has its elements elsewhere.
     if (reads.back() && WholeOf(input) != read) return false;
   }
+  if (step.kind == StepKind::kJoin) return reads[0] && std::ranges::count(reads, true) == 1;
   if (step.kind != StepKind::kLaunch) return false;
   const auto output = static_cast<uint32_t>(std::ranges::find(node.outputs, written) - node.outputs.begin());
   // Rows of such a group are read and written in the same places.
@@ -80,6 +81,15 @@ bool MemoryTable::CanTakeOver(const Step& step, int read, ValueId written) const
   return output < node.outputs.size() && std::ranges::all_of(step.programs, [&](const auto& program) {
            return lowering::CanTakeOver(*program, reads, output, by_rows);
          });
+}
+
+bool MemoryTable::MayWriteOver(const RegionSteps& body, int input, ValueId result) const {
+  const ValueId parameter = function_.region(function_.body).parameters[static_cast<size_t>(input)];
+  const int read = of_.at(parameter);
+  const Memory &from = memory_[static_cast<size_t>(read)], &to = memory_[static_cast<size_t>(of_.at(result))];
+  if (from.last < to.first) return true;
+  const auto step = std::ranges::find(body.steps, to.first, &Step::first);
+  return step != body.steps.end() && from.last <= step->last && CanTakeOver(*step, read, result);
 }
 
 bool MemoryTable::IsKnownAtEntry(const ir::Type& type) const {
@@ -119,8 +129,10 @@ void MemoryTable::ShareMemory(const Step& step, bool is_body) {
                         memory.first == step.first && !memory.carried && memory.twin < 0;
     if (!is_own) continue;
     const bool is_output = memory.kind == MemoryKind::kOutput;
-    // What else is made in an output's memory is made where the output's dims are known.
-    if (is_output && (!is_body || !IsKnownAtEntry(function_.type(output)))) continue;
+    // What else is made in an output's memory is made where the output's dims are known, and no donated input
+    // may lie there any longer.
+    if (is_output && (!is_body || DonatedTo(memory.number) >= 0 || !IsKnownAtEntry(function_.type(output))))
+      continue;
     const Dim bytes = lowering::BytesOf(function_.type(output).dtype, function_.type(output).dims);
     for (ValueId input : node.inputs) {
       const int read = input.valid() ? WholeOf(input) : -1;
