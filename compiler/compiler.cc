@@ -194,6 +194,7 @@ Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector
   TVMVM_CHECK_OK(runner->After("import", variants.cpu, &stopped));
   if (!stopped) TVMVM_CHECK_OK(runner->Run(PassStage::kModel, variants.cpu, &stopped));
   if (stopped) return std::nullopt;
+  TVMVM_CHECK_OK(passes::DonateInputs(variants.cpu, runner->context));
   const bool differ = !gpus.empty() && options.precision == Precision::kF16;
   std::optional<ir::Module> for_gpus;  // where it is another
   if (differ) for_gpus = variants.cpu;

@@ -36,7 +36,6 @@ constexpr Pass kPipeline[] = {
      passes::QuantizeWeights},
     {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
     {"clean-up", "drop what the rewrites left over", passes::EliminateDead},
-    {"donate-inputs", "with --donate: what grows does so in the memory of an input", passes::DonateInputs},
     {"narrow-products", "with --precision fp16: factors of products are kept as f16", passes::NarrowProducts,
      false, PassStage::kDevice},
     {"split-windows", "windows along one axis after the other", passes::SplitWindows, true,

@@ -3,64 +3,14 @@
 #include <algorithm>
 
 #include "compiler/graph/core_op.h"
-#include "compiler/loops/outline.h"
 #include "compiler/lowering/memory_table.h"
+#include "compiler/schedules/take_over.h"
 
 namespace tvmvm::lowering {
 
 using ir::Dim;
 using ir::Node;
 using ir::ValueId;
-using tensor::ArgumentKind;
-using tensor::GroupProgram;
-using tensor::KernelCall;
-
-namespace {
-
-// What a call does with two buffers.
-struct Buffers {
-  std::vector<uint32_t> read, written;  // arguments
-};
-
-void AddConditions(const Dim& dim, std::vector<Dim>* conditions) {
-  if (dim.op() != DimOp::kAnd) return conditions->push_back(dim);
-  for (const Dim& operand : dim.operands()) AddConditions(operand, conditions);
-}
-
-// Whether never both are launched.
-bool AreAlternatives(const KernelCall& a, const KernelCall& b) {
-  std::vector<Dim> one, other;
-  AddConditions(a.when, &one);
-  AddConditions(b.when, &other);
-  return std::ranges::any_of(one, [&](const Dim& condition) {
-    return !condition.is_constant() && std::ranges::find(other, Not(condition)) != other.end();
-  });
-}
-
-// Calls run one after another: once one has written, nobody reads.
-bool CanTakeOver(const GroupProgram& program, const std::vector<bool>& read, uint32_t written, bool by_rows) {
-  std::vector<const KernelCall*> writers;
-  for (const KernelCall& call : program.calls) {
-    Buffers buffers;
-    for (uint32_t k = 0; k < call.arguments.size(); ++k) {
-      const tensor::KernelArgument& argument = call.arguments[k];
-      if (argument.kind == ArgumentKind::kInput && read[argument.index]) buffers.read.push_back(k);
-      if (argument.kind == ArgumentKind::kOutput && argument.index == written) buffers.written.push_back(k);
-    }
-    const bool is_late = std::ranges::any_of(
-        writers, [&](const KernelCall* writer) { return !AreAlternatives(*writer, call); });
-    if (is_late && !buffers.read.empty()) return false;
-    if (!buffers.written.empty()) writers.push_back(&call);
-    for (uint32_t from : buffers.read)
-      for (uint32_t to : buffers.written)
-        if (!tensor::CanUpdateInPlace(call.kernel, from, to) &&
-            !(by_rows && tensor::CanUpdateRowsInPlace(call.kernel, from, to)))
-          return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 bool MemoryTable::CanTakeOver(const Step& step, int read, ValueId written) const {
   const Node& node = function_.node(step.node);
@@ -74,12 +24,9 @@ bool MemoryTable::CanTakeOver(const Step& step, int read, ValueId written) const
   if (step.kind == StepKind::kJoin) return reads[0] && std::ranges::count(reads, true) == 1;
   if (step.kind != StepKind::kLaunch) return false;
   const auto output = static_cast<uint32_t>(std::ranges::find(node.outputs, written) - node.outputs.begin());
-  // Rows of such a group are read and written in the same places.
-  bool by_rows = tensor::TakesRows(tensor::GroupView(function_, step.node));
-  for (size_t k = 0; by_rows && k < reads.size(); ++k)
-    by_rows = !reads[k] || function_.type(node.inputs[k]).dims == function_.type(written).dims;
+  const tensor::GroupView group(function_, step.node);
   return output < node.outputs.size() && std::ranges::all_of(step.programs, [&](const auto& program) {
-           return lowering::CanTakeOver(*program, reads, output, by_rows);
+           return tensor::CanTakeOver(group, *program, reads, output);
          });
 }
 
@@ -110,6 +57,9 @@ void MemoryTable::Merge(int from, int into) {
   kept.first = std::min(kept.first, gone.first);
   kept.last = std::max(kept.last, gone.last);
   gone.kind = MemoryKind::kShared;
+  // What a loop's steps collect has parts.
+  for (Memory& memory : memory_)
+    if (memory.whole == from) memory.whole = into;
   std::vector<ValueId>& values = values_[static_cast<size_t>(from)];
   for (ValueId value : values) of_[value] = into;
   std::vector<ValueId>& all = values_[static_cast<size_t>(into)];
