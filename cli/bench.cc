@@ -122,6 +122,28 @@ Status MakeResident(Vm& vm, Invocation& invocation, std::vector<Value>* inputs, 
   return {};
 }
 
+// Memory of an input is one client's.
+bool Donates(const BenchArguments& arguments) { return !arguments.resident && arguments.clients == 1; }
+
+// Gives donated inputs memory with room for their outputs, which a run of its own tells the shapes of.
+Status Donate(Vm& vm, std::vector<Value>* inputs, std::vector<Value>* outputs) {
+  const std::vector<Donation> donations = vm.Donations();
+  if (donations.empty()) return {};
+  std::vector<Value> results(outputs->size());
+  TVMVM_CHECK_OK(vm.NewInvocation().Run(*inputs, results));
+  for (const Donation& donation : donations) {
+    const Tensor from = (*inputs)[donation.input].tensor(), to = results[donation.output].tensor();
+    TVMVM_TRY(Tensor memory,
+              Tensor::Allocate(DType::kU8, Shape({std::max(from.byte_count(), to.byte_count())})));
+    const auto owner = std::make_shared<Tensor>(memory);
+    Tensor input = Tensor::Share(from.dtype(), from.shape(), memory.data(), owner);
+    TVMVM_CHECK_OK(input.CopyFrom(from));
+    (*inputs)[donation.input] = std::move(input);
+    (*outputs)[donation.output] = Tensor::Share(to.dtype(), to.shape(), memory.data(), owner);
+  }
+  return {};
+}
+
 Json ToJson(const Profiler& profiler, const Program& program) {
   Json kernels = Json::array();
   for (const KernelProfile& profile : profiler.Kernels()) {
@@ -181,9 +203,9 @@ Status MakeBenchInputs(const InputArguments& arguments, Bench* bench) {
             MakeInputs(bench->program->main(), arguments, bench->arguments.limits.max_bytes, &report));
   for (const std::string& note : NotesOf(report)) PrintNote(note);
   bench->outputs.assign(bench->program->main().outputs.size(), Value());
-  return bench->arguments.resident
-             ? MakeResident(*bench->vm, bench->invocation, &bench->inputs, &bench->outputs)
-             : Status();
+  if (bench->arguments.resident)
+    return MakeResident(*bench->vm, bench->invocation, &bench->inputs, &bench->outputs);
+  return Donates(bench->arguments) ? Donate(*bench->vm, &bench->inputs, &bench->outputs) : Status();
 }
 
 Expected<RunTimes> TimeShape(Bench& bench) {
@@ -293,7 +315,7 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   }
   TVMVM_CHECK_OK(MakeBenchInputs(arguments.inputs, &bench));
   TVMVM_TRY(RunTimes times, TimeShape(bench));
-  Seen seen{std::move(times), PlannedFor(*vm, bench.inputs), Profiler(program, false, vm->Devices()), {}};
+  Seen seen{std::move(times), PlannedFor(*vm, bench.inputs, Donates(arguments)), Profiler(program, false, vm->Devices()), {}};
   if (!arguments.times.empty()) TVMVM_CHECK_OK(WriteTimes({ShapeLine{}}, {seen.times}, arguments.times));
   const int64_t observed = ObservedRuns(arguments, seen.times);
   if (!arguments.trace.empty()) {

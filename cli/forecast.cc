@@ -39,9 +39,16 @@ std::string FormatRange(const ByteRange& range) {
 
 Json UpperEnd(const ByteRange& range) { return range.is_bounded() ? Json(range.high) : Json(nullptr); }
 
-Planned PlannedFor(const Vm& vm, std::span<const Value> inputs) {
+Planned PlannedFor(const Vm& vm, std::span<const Value> inputs, bool donates) {
   const Expected<MemoryForecast> forecast = vm.Plan(DimsOf(vm.program().main(), inputs));
-  return forecast ? Planned{forecast->peak_bytes, true} : Planned();
+  if (!forecast) return {};
+  // What is not donated the program makes, whenever it does: at most beside everything else.
+  ByteRange bytes = forecast->peak_bytes;
+  if (!donates && forecast->donated_bytes.high > 0)
+    bytes.high = bytes.is_bounded() && forecast->donated_bytes.is_bounded()
+                     ? bytes.high + forecast->donated_bytes.high
+                     : ByteRange::kUnbounded;
+  return {bytes, true};
 }
 
 std::string FormatPlanned(const Planned& planned) {

@@ -21,7 +21,8 @@ struct Planned {
   ByteRange bytes;
   bool is_known = false;
 };
-Planned PlannedFor(const Vm& vm, std::span<const Value> inputs);
+// `donates`: the run is given the memory of donated inputs for the outputs.
+Planned PlannedFor(const Vm& vm, std::span<const Value> inputs, bool donates);
 // "planned 17.7 MB"; "no plan".
 std::string FormatPlanned(const Planned& planned);
 // {"low": ..., "high": ...}; null where nothing is known.

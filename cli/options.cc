@@ -147,6 +147,14 @@ Expected<InputSpec> ParseInput(std::string_view name, std::string_view value) {
   return spec;
 }
 
+Expected<std::pair<std::string, std::string>> ParseDonation(std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("'{}': an input's memory is donated as INPUT=OUTPUT", text));
+  return std::pair(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
+}
+
 Expected<InputSpec> ParseInput(std::string_view text) {
   if (text.starts_with('[') || text.starts_with('"')) return ParseInput("", text);
   auto [name, value] = SplitName(text);

@@ -44,6 +44,9 @@ Expected<InputSpec> ParseInput(std::string_view text);
 // The same with a name that is known.
 Expected<InputSpec> ParseInput(std::string_view name, std::string_view value);
 
+// "INPUT=OUTPUT"
+Expected<std::pair<std::string, std::string>> ParseDonation(std::string_view text);
+
 struct Expectation {
   std::string name;  // empty: the next output in order
   std::string path;
@@ -124,7 +127,8 @@ struct BenchArguments {
 struct PlanArguments {
   ModelArguments model;
   DimBounds dims;
-  std::string svg;  // file for a picture; empty: none
+  std::string svg;   // file for a picture; empty: none
+  std::string html;  // the same as a page
   bool json = false;
 };
 

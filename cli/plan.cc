@@ -54,6 +54,9 @@ void PrintText(const MemoryForecast& forecast) {
                           peak.is_exact() ? fmt::format(", peak / bound {:.4f}", OverBound(forecast)) : ""));
   PrintResult(fmt::format("of the peak  {} are outputs, which a caller may give",
                           FormatRange(forecast.output_bytes)));
+  if (forecast.donated_bytes.high > 0)
+    PrintResult(fmt::format("beside it    {} of outputs in the memory of donated inputs",
+                            FormatRange(forecast.donated_bytes)));
   PrintResult(fmt::format(
       "beside it    {} of scratch for each CPU thread, {} of registers, {} of constants in the file",
       FormatRange(forecast.scratch_bytes), FormatBytes(static_cast<double>(forecast.register_bytes)),
@@ -77,6 +80,12 @@ void PrintText(const MemoryForecast& forecast) {
   for (const std::string& reason : forecast.reasons) PrintResult("unbounded: " + reason);
 }
 
+Status WriteText(const std::string& path, const std::string& text) {
+  TVMVM_TRY(OutputFile file, OutputFile::Create(path));
+  TVMVM_CHECK_OK(file.Write(text));
+  return file.Commit();
+}
+
 Json DeviceToJson(const ForecastDevice& device) {
   return {{"device", device.name},
           {"peak_bytes", UpperEnd(device.peak_bytes)},
@@ -97,6 +106,7 @@ Json ToJson(const MemoryForecast& forecast) {
                {"lower_bound_bytes", UpperEnd(forecast.lower_bound_bytes)},
                {"exact", forecast.peak_bytes.is_exact()},
                {"output_bytes", UpperEnd(forecast.output_bytes)},
+               {"donated_bytes", UpperEnd(forecast.donated_bytes)},
                {"scratch_bytes_per_thread", UpperEnd(forecast.scratch_bytes)},
                {"register_bytes", forecast.register_bytes},
                {"constant_bytes", forecast.constant_bytes},
@@ -140,11 +150,9 @@ Expected<int> PlanCommand(const PlanArguments& arguments) {
   if (!forecast && forecast.error().message.starts_with("no size is given"))
     return MakeError(forecast.error().code, forecast.error().message + ", as in --dim NAME=4 or NAME=1..8");
   if (!forecast) return tl::unexpected(forecast.error());
-  if (!arguments.svg.empty()) {
-    TVMVM_TRY(OutputFile file, OutputFile::Create(arguments.svg));
-    TVMVM_CHECK_OK(file.Write(DrawSvg(*forecast, "memory of " + arguments.model.path)));
-    TVMVM_CHECK_OK(file.Commit());
-  }
+  const std::string title = "memory of " + arguments.model.path;
+  if (!arguments.svg.empty()) TVMVM_CHECK_OK(WriteText(arguments.svg, DrawSvg(*forecast, title)));
+  if (!arguments.html.empty()) TVMVM_CHECK_OK(WriteText(arguments.html, DrawHtml(*forecast, title)));
   if (arguments.json)
     PrintResult(FormatJson(ToJson(*forecast), 2));
   else

@@ -159,4 +159,35 @@ std::string DrawSvg(const MemoryForecast& forecast, const std::string& title) {
   return svg;
 }
 
+std::string DrawHtml(const MemoryForecast& forecast, const std::string& title) {
+  static constexpr std::string_view kStyle =
+      "body{font:14px sans-serif;margin:1em}svg{max-width:100%;height:auto}"
+      "#what{min-height:1.4em;font-weight:bold}table{border-collapse:collapse}"
+      "td{padding:2px "
+      "10px;text-align:right}td:last-child{text-align:left}rect.on{stroke:#000;stroke-width:2}";
+  // Boxes are the rectangles with a title; those of one node have one colour.
+  static constexpr std::string_view kScript =
+      "const what=document.getElementById('what'),"
+      "boxes=[...document.querySelectorAll('svg rect')].filter(r=>r.querySelector('title'));"
+      "const node=r=>r.querySelector('title').textContent.replace(/: [^:]*$/,'');"
+      "for(const r of boxes){r.onmouseenter=()=>{what.textContent=r.querySelector('title').textContent;"
+      "for(const o of boxes)o.classList.toggle('on',node(o)===node(r))};"
+      "r.onmouseleave=()=>{what.textContent='';for(const o of boxes)o.classList.remove('on')}}";
+  constexpr size_t kListed = 50;
+  std::vector<const ForecastValue*> values;
+  for (const ForecastValue& value : forecast.values) values.push_back(&value);
+  std::ranges::stable_sort(values, std::greater(),
+                           [](const ForecastValue* value) { return value->bytes.high; });
+  values.resize(std::min(values.size(), kListed));
+  std::string page = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title>"
+      "<style>{1}</style></head>\n<body>\n{2}<p id=\"what\"></p>\n<table>\n",
+      Escaped(title), kStyle, DrawSvg(forecast, title));
+  for (const ForecastValue* value : values)
+    page += fmt::format("<tr><td>{}</td><td>{} to {}</td><td>{}</td></tr>\n",
+                        value->bytes.is_bounded() ? FormatBytes(ToDouble(value->bytes.high)) : "unbounded",
+                        value->first, value->last, Escaped(value->node));
+  return page + fmt::format("</table>\n<script>{}</script>\n</body></html>\n", kScript);
+}
+
 }  // namespace tvmvm::cli

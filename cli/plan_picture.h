@@ -14,4 +14,8 @@ std::string FormatTimeline(const MemoryForecast& forecast);
 // bytes and its lifetime when pointed at. A document of its own.
 std::string DrawSvg(const MemoryForecast& forecast, const std::string& title);
 
+// The picture on a page that names the box which is pointed at, marks all that its node makes, and lists
+// values, the largest first. Needs nothing from elsewhere.
+std::string DrawHtml(const MemoryForecast& forecast, const std::string& title);
+
 }  // namespace tvmvm::cli

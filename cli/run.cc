@@ -58,7 +58,7 @@ Expected<Outcome> Execute(Vm& vm, std::span<const Value> inputs, const RunArgume
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   outcome.peak_bytes = invocation.peak_bytes();
   outcome.held_bytes = invocation.held_bytes();
-  outcome.planned = PlannedFor(vm, inputs);
+  outcome.planned = PlannedFor(vm, inputs, false);
   outcome.devices = DescribeDevices(vm);
   return outcome;
 }

@@ -64,6 +64,7 @@ Status CheckStageNames(const CompileOptions& options) {
     known.emplace_back(pass.name);
     if (pass.optional) optional.emplace_back(pass.name);
   }
+  optional.emplace_back(lowering::kShareMemory);
   std::vector<std::string> asked = options.print_after;
   if (!options.stop_after.empty()) asked.push_back(options.stop_after);
   TVMVM_CHECK_OK(CheckNames(asked, known, "pass"));
@@ -103,6 +104,7 @@ std::string OptionsText(const CompileOptions& options, const std::vector<TargetI
   for (const auto& [name, bound] : options.dims)
     text += fmt::format(" --dim {}={}..{}", name, bound.low, bound.high);
   if (options.distinct_dims) text += " --distinct-dims";
+  for (const auto& [input, output] : options.donate) text += fmt::format(" --donate {}={}", input, output);
   return text;
 }
 
@@ -193,6 +195,7 @@ Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector
   TVMVM_CHECK_OK(runner->After("import", variants.cpu, &stopped));
   if (!stopped) TVMVM_CHECK_OK(runner->Run(PassStage::kModel, variants.cpu, &stopped));
   if (stopped) return std::nullopt;
+  TVMVM_CHECK_OK(passes::DonateInputs(variants.cpu, runner->context));
   const bool differ = !gpus.empty() && options.precision == Precision::kF16;
   std::optional<ir::Module> for_gpus;  // where it is another
   if (differ) for_gpus = variants.cpu;
@@ -243,7 +246,9 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
                     {.targets = targets,
                      .weight_bits = WeightBits(options.weights),
                      .weight_reports = &result.weights,
-                     .for_gpus = !gpus.empty() && options.precision != Precision::kF16},
+                     .for_gpus = !gpus.empty() && options.precision != Precision::kF16,
+                     .donate = options.donate,
+                     .has_gpus = !gpus.empty()},
                     counters,
                     {}};
   TVMVM_TRY(std::optional<Variants> variants,
@@ -268,6 +273,10 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   }
   lower.bitcode = options.bitcode;
   lower.trace_values = options.trace_values;
+  lower.share_memory = std::ranges::none_of(options.disabled_passes, [](const std::string& name) {
+    return name == "all" || name == lowering::kShareMemory;
+  });
+  lower.donate = options.donate;
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   lower.provenance = {"tvm-vm " + VersionText(TVMVM_VERSION), options.model_name, DigestOf(bytes),

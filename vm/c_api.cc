@@ -172,7 +172,8 @@ tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_optio
     }
     TVMVM_TRY(auto created, tvmvm::Vm::Create(program->program, chosen));
     std::vector<tvmvm::DeviceUse> devices = created->Devices();
-    *vm = new tvmvm_vm{program->program, std::move(created), std::move(devices)};
+    std::vector<tvmvm::Donation> donations = created->Donations();
+    *vm = new tvmvm_vm{program->program, std::move(created), std::move(devices), std::move(donations)};
     return {};
   });
 }
@@ -183,6 +184,12 @@ const char* tvmvm_vm_device_name(const tvmvm_vm* vm, size_t index) {
 }
 size_t tvmvm_vm_device_kernel_count(const tvmvm_vm* vm, size_t index) {
   return index < tvmvm_vm_device_count(vm) ? vm->devices[index].kernels : 0;
+}
+int64_t tvmvm_vm_donated_input(const tvmvm_vm* vm, size_t output) {
+  if (vm == nullptr) return -1;
+  for (const tvmvm::Donation& donation : vm->donations)
+    if (donation.output == output) return donation.input;
+  return -1;
 }
 
 tvmvm_status* tvmvm_value_from_tensor(const tvmvm_tensor* tensor, tvmvm_value** value) {

@@ -5,6 +5,7 @@
 #include "tvm-vm/cpu_device.h"
 #include "tvm-vm/forecast.h"
 #include "tvm-vm/memory_pool.h"
+#include "vm/binding/donations.h"
 #include "vm/interpreter/vm_impl.h"
 
 namespace tvmvm {
@@ -59,6 +60,10 @@ Expected<MemoryForecast> Vm::Plan(const DimRanges& dims) const {
   const auto gpus = std::count_if(binding.devices.begin() + 1, binding.devices.end(),
                                   [](const std::shared_ptr<Device>& device) { return device != nullptr; });
   return ForecastMemory(*binding.program, dims, static_cast<size_t>(gpus));
+}
+
+std::vector<Donation> Vm::Donations() const {
+  return DonationsOf(impl_->binding->program->function(impl_->binding->entry));
 }
 
 std::vector<DeviceUse> Vm::Devices() const {

@@ -1,5 +1,6 @@
 // Checks of what each opcode demands of its operands together.
 #include "bytecode/host_functions.h"
+#include "bytecode/output_operand.h"
 #include "bytecode/verifier/checks.h"
 #include "tvm-vm/shape.h"
 
@@ -86,13 +87,26 @@ Status Rank(const Context& context, const Instruction& instruction, size_t opera
 }
 
 Status Output(const Context& context, const Instruction& instruction) {
-  int64_t number = instruction.operand(1).value;
-  size_t outputs = context.function.outputs.size();
-  if (static_cast<size_t>(number) >= outputs)
-    return context.Fail(instruction,
-                        fmt::format("output {} does not exist, the function has {}", number, outputs));
-  if (context.function.outputs[number].type.kind != ValueKind::kTensor)
-    return context.Fail(instruction, fmt::format("output {} is no tensor", number));
+  const auto word = static_cast<uint32_t>(instruction.operand(1).value);
+  const std::vector<ParameterSpec>&outputs = context.function.outputs, &inputs = context.function.inputs;
+  const OutputOperand operand =
+      outputs.empty() ? OutputOperand{word, std::nullopt} : OutputOperand::Of(word, outputs.size());
+  if (operand.output >= outputs.size())
+    return context.Fail(instruction, fmt::format("output {} does not exist, the function has {}",
+                                                 operand.output, outputs.size()));
+  if (operand.donor && *operand.donor >= inputs.size())
+    return context.Fail(instruction, fmt::format("input {} does not exist, the function has {}",
+                                                 *operand.donor, inputs.size()));
+  const TypeSpec& type = outputs[operand.output].type;
+  if (type.kind != ValueKind::kTensor)
+    return context.Fail(instruction, fmt::format("output {} is no tensor", operand.output));
+  if (operand.donor) {
+    const TypeSpec& from = inputs[*operand.donor].type;
+    if (from.kind != ValueKind::kTensor || from.dtype != type.dtype || type.dtype == DType::kString)
+      return context.Fail(instruction,
+                          fmt::format("input {} and output {} are no tensors of one type of numbers",
+                                      *operand.donor, operand.output));
+  }
   return Rank(context, instruction, 2);
 }
 

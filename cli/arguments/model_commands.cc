@@ -38,6 +38,7 @@ void AddCompile(CLI::App& app, Action* action) {
   AddTargets(command, &options.targets, "x86-64-v3, x86-64-v4, and x86-64-v4-vnni for quantized models");
   AddDims(command, &options.dims, false);
   AddImport(command, &options.strict_onnx, &options.distinct_dims);
+  AddDonations(command, &options.donate);
   command->add_flag("--bitcode", options.bitcode,
                     "Also pack LLVM bitcode, to be compiled where no packed level fits");
   command
@@ -196,6 +197,8 @@ void AddPlan(CLI::App& app, Action* action) {
                  "it is a range. A dimension without a name is called INPUT[AXIS]: --dim 'x[0]=4'.");
   AddModel(command, &arguments->model);
   AddDims(command, &arguments->dims, false, "The size of a dimension, or the sizes that it may have");
+  command->add_option("--html", arguments->html, "Write a page with the picture and the largest values")
+      ->type_name("FILE");
   command->add_option("--svg", arguments->svg, "Write a picture: values as boxes over time and place")
       ->type_name("FILE");
   command->add_flag("--json", arguments->json, "Print the result as JSON");

@@ -114,6 +114,22 @@ void AddWeights(CLI::App* app, WeightStorage* weights, bool* prints) {
                 "With --weights: print what became of each weight, and its error, to standard error");
 }
 
+void AddDonations(CLI::App* app, std::vector<std::pair<std::string, std::string>>* donate) {
+  app->add_option_function<std::vector<std::string>>(
+         "--donate",
+         [donate](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             auto pair = ParseDonation(text);
+             if (!pair) throw CLI::ValidationError("--donate", pair.error().message);
+             donate->push_back(std::move(*pair));
+           }
+         },
+         "The output may be written into the input's memory, which the caller hands over")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("INPUT=OUTPUT");
+}
+
 void AddImport(CLI::App* app, bool* strict_onnx, bool* distinct_dims) {
   app->add_flag("--strict-onnx", *strict_onnx,
                 "An error where a model breaks ONNX's rules; else a warning says what is assumed");

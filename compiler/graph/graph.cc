@@ -134,7 +134,8 @@ std::span<const DecisionField> DecisionFields() {
   static constexpr auto kIsLoop = [](const CoreOp& op) { return op.kind == OpKind::kLoop; };
   static constexpr DecisionField kFields[] = {
       {"expected_steps", &Decisions::expected_steps, kIsLoop},
-      {"in_place", &Decisions::in_place, [](const CoreOp& op) { return op.traits.updates; }},
+      {"in_place", &Decisions::in_place,
+       [](const CoreOp& op) { return op.traits.updates || op.traits.axes == AxisMap::kConcat; }},
       {"outline", &Decisions::outline, kIsLoop},
       {"poll", &Decisions::poll, kIsLoop},
       {"polls", &Decisions::polls, kIsLoop},

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/loops/outline.h"
@@ -7,17 +9,22 @@ namespace tvmvm::tensor {
 namespace {
 
 // Follows a kernel in execution order. Allowed: in one iteration of an innermost loop, loads at an index
-// before the stores at that index. A kernel stores each element of a written-only argument once. One that
-// reads and writes it may only copy the elements, before it stores anything else.
+// before the stores at that index, where no other iteration comes. A kernel stores each element of a
+// written-only argument once, but where tiles meet. One that reads and writes it may only copy the elements,
+// before it stores anything else. Of a kernel whose rows are apart, loops that only load may come before all
+// loops that store.
 class InPlaceCheck {
  public:
-  InPlaceCheck(const LoopKernel& kernel, uint32_t read, uint32_t written)
-      : read_(read), written_(written), only_copies_(kernel.buffers[written].access != Access::kWrite) {}
+  InPlaceCheck(const LoopKernel& kernel, uint32_t read, uint32_t written, bool by_rows)
+      : read_(read),
+        written_(written),
+        by_rows_(by_rows),
+        only_copies_(!by_rows && kernel.buffers[written].access != Access::kWrite) {}
 
   bool Run(const Stmt& root) {
     Statement(root);
     CloseLoop();
-    return ok_;
+    return ok_ && (has_met_ || !by_rows_);
   }
 
  private:
@@ -53,8 +60,10 @@ class InPlaceCheck {
     Loads(s.value);
     if (s.buffer != written_) return;
     if (only_copies_ && !is_copy) others_stored_ = true;
+    has_stored_ = true;
+    has_met_ = has_met_ || !loads_.empty();
     Expr index = Expanded(s.index);
-    for (const Expr& load : loads_) ok_ &= Same(load, index);
+    for (const Expr& load : loads_) ok_ &= Same(load, index) && !MayMeet(index);
     stores_.push_back(index);
   }
 
@@ -69,9 +78,25 @@ class InPlaceCheck {
 
   // Loads that no store of the same iteration follows happen at elements that another iteration may write.
   void CloseLoop() {
-    if (!loads_.empty() && stores_.empty()) ok_ = false;
+    if (!loads_.empty() && stores_.empty() && (!by_rows_ || has_stored_)) ok_ = false;
     loads_.clear();
     stores_.clear();
+  }
+
+  // Whether two iterations may come to one element: the last tile of many begins where all of it exists, and
+  // what it has in common with the one before is computed twice. Whole steps of a range, floor((end - begin)
+  // / step), are no place of a tile, wherever the range ends.
+  static bool MayMeet(const Expr& index) {
+    std::unordered_set<const ExprNode*> seen;
+    return MayMeet(index, &seen);
+  }
+  static bool MayMeet(const Expr& index, std::unordered_set<const ExprNode*>* seen) {
+    if (!seen->insert(index.get()).second) return false;
+    if (index.op() == ExprOp::kMin || index.op() == ExprOp::kMax || index.op() == ExprOp::kSelect)
+      return true;
+    const bool is_count = index.op() == ExprOp::kFloorDiv && index->operands[0].op() == ExprOp::kSub;
+    return !is_count &&
+           std::ranges::any_of(index->operands, [&](const Expr& operand) { return MayMeet(operand, seen); });
   }
 
   Expr Expanded(const Expr& a) const {
@@ -84,8 +109,10 @@ class InPlaceCheck {
   }
 
   uint32_t read_, written_;
-  bool only_copies_;
+  bool by_rows_, only_copies_;
   bool ok_ = true, others_stored_ = false;
+  bool has_stored_ = false;           // any loop
+  bool has_met_ = false;              // a load and a store of one iteration
   std::vector<Expr> loads_, stores_;  // indices in the innermost loop at hand
   std::unordered_map<VariableId, Expr> definitions_;
 };
@@ -93,7 +120,11 @@ class InPlaceCheck {
 }  // namespace
 
 bool CanUpdateInPlace(const LoopKernel& kernel, uint32_t read, uint32_t written) {
-  return InPlaceCheck(kernel, read, written).Run(*kernel.body);
+  return InPlaceCheck(kernel, read, written, false).Run(*kernel.body);
+}
+
+bool CanUpdateRowsInPlace(const LoopKernel& kernel, uint32_t read, uint32_t written) {
+  return InPlaceCheck(kernel, read, written, true).Run(*kernel.body);
 }
 
 }  // namespace tvmvm::tensor

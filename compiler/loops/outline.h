@@ -76,5 +76,8 @@ Expected<LoopKernel> OutlineLoop(const LoopBody& body);
 // True when a launch may be given one buffer for both arguments, all of whose elements `read` and `written`
 // pass over in the same order: each element is read before it is written, and never afterwards.
 bool CanUpdateInPlace(const LoopKernel& kernel, uint32_t read, uint32_t written);
+// The same of a kernel that does one row after another, or rows apart from one another, whose rows are the same
+// elements of both: a row is looked through before its first element is written.
+bool CanUpdateRowsInPlace(const LoopKernel& kernel, uint32_t read, uint32_t written);
 
 }  // namespace tvmvm::tensor

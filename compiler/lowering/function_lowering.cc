@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bytecode/output_operand.h"
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/type_join.h"
@@ -60,6 +61,17 @@ FunctionLowering::FunctionLowering(const ir::Function& function, std::string nam
   f_ = &builder_->AddFunction(Signature(std::move(name)));
 }
 
+void FunctionLowering::Donate(std::span<const std::pair<std::string, std::string>> pairs) {
+  donated_.assign(function_.output_names.size(), -1);
+  for (const auto& [from, to] : pairs) {
+    const auto input = std::ranges::find(function_.input_names, from);
+    const auto output = std::ranges::find(function_.output_names, to);
+    if (input != function_.input_names.end() && output != function_.output_names.end())
+      donated_[static_cast<size_t>(output - function_.output_names.begin())] =
+          static_cast<int>(input - function_.input_names.begin());
+  }
+}
+
 FunctionSpec FunctionLowering::Signature(std::string name) const {
   FunctionSpec spec;
   spec.name = std::move(name);
@@ -75,7 +87,9 @@ Status FunctionLowering::Run(const std::map<std::string, FunctionId>& callees) {
   callees_ = &callees;
   dims_ = std::make_unique<DimEmitter>(f_);
   TVMVM_TRY(RegionSteps body, ScheduleSteps(function_, ranges_, options_, kernels_, schedules_));
-  memory_.Assign(&body);
+  memory_.SetDonations(donated_);
+  memory_.Assign(&body, options_.share_memory);
+  TVMVM_CHECK_OK(CheckDonations(body));
   size_t outputs = function_.region(function_.body).results.size();
   output_refs_.resize(outputs);
   output_allocated_.assign(outputs, false);
@@ -235,6 +249,9 @@ Status FunctionLowering::EmitStep(const Step& step) {
     case StepKind::kTransfer:
       EmitTransfer(step);
       return {};
+    case StepKind::kJoin:
+      EmitJoin(step);
+      return {};
     case StepKind::kHost:
       EmitHost(step);
       return {};
@@ -274,7 +291,7 @@ void FunctionLowering::EmitOutputs(const Step& step) {
     Memory& memory = memory_[memory_.Of(output)];
     if (memory.kind != MemoryKind::kOutput || output_allocated_[memory.number]) continue;
     const ir::Type& result = function_.type(function_.region(function_.body).results[memory.number]);
-    output_refs_[memory.number] = f_->Output(memory.number, EmitDims(result.dims));
+    output_refs_[memory.number] = f_->Output(OutputNumber(memory.number), EmitDims(result.dims));
     output_allocated_[memory.number] = true;
     memory.ref = output_refs_[memory.number];
   }
@@ -365,9 +382,63 @@ void FunctionLowering::EmitTrace(const Step& step) {
   }
 }
 
+// As the instruction names the output.
+uint32_t FunctionLowering::OutputNumber(size_t output) const {
+  OutputOperand operand{static_cast<uint32_t>(output), std::nullopt};
+  if (const int input = memory_.DonatedTo(output); input >= 0) operand.donor = static_cast<uint32_t>(input);
+  return operand.word(output_refs_.size()).value_or(operand.output);
+}
+
+// What is copied into a donated input's memory comes after what is copied out of it.
+std::vector<size_t> FunctionLowering::OrderOfResults() {
+  std::vector<size_t> order, last;
+  for (size_t i = 0; i < output_refs_.size(); ++i) (memory_.DonatedTo(i) >= 0 ? last : order).push_back(i);
+  order.insert(order.end(), last.begin(), last.end());
+  return order;
+}
+
+// A value that keeps the memory of an input (a sequence, what a call gives) would change when an output is
+// written there; so would an output that is the input itself, and its own is written there first.
+Status FunctionLowering::CheckDonations(const RegionSteps& region) {
+  const std::vector<ValueId>& parameters = function_.region(function_.body).parameters;
+  const std::vector<ValueId>& results = function_.region(function_.body).results;
+  auto donated = [&](ValueId value) -> int {  // the output, by what is read
+    for (size_t k = 0; value.valid() && k < results.size(); ++k)
+      if (const int input = memory_.DonatedTo(k);
+          input >= 0 && views_.PlaceOf(value).root == parameters[static_cast<size_t>(input)])
+        return static_cast<int>(k);
+    return -1;
+  };
+  auto refuse = [&](int output, const std::string& who) {
+    const auto input = static_cast<size_t>(memory_.DonatedTo(static_cast<size_t>(output)));
+    return MakeError(Code::kUnsupported,
+                     fmt::format("--donate {}={}: {} keeps the input", function_.input_names[input],
+                                 function_.output_names[static_cast<size_t>(output)], who));
+  };
+  for (const Step& step : region.steps) {
+    const Node& node = function_.node(step.node);
+    bool keeps = step.kind == StepKind::kHost || step.kind == StepKind::kCall;
+    if (step.kind == StepKind::kIf || step.kind == StepKind::kLoop)
+      for (ValueId output : node.outputs)
+        keeps = keeps || memory_[memory_.Of(output)].kind == MemoryKind::kObject;
+    for (ValueId used : keeps ? ir::UsesOf(function_, node) : std::vector<ValueId>())
+      if (const int output = donated(used); output >= 0) return refuse(output, std::string(TraceName(node)));
+    for (const RegionSteps& inner : step.regions) TVMVM_CHECK_OK(CheckDonations(inner));
+  }
+  if (region.region != function_.body) return {};
+  for (size_t k = 0; k < results.size(); ++k)
+    if (memory_.DonatedTo(k) >= 0 && memory_[memory_.Of(results[k])].kind == MemoryKind::kObject)
+      return refuse(static_cast<int>(k), "whatever makes the output, whose size only running tells,");
+  for (size_t k = 0; k < results.size(); ++k)
+    if (const int output = donated(results[k]);
+        output >= 0 && static_cast<size_t>(output) != k && memory_.DonatedTo(k) >= 0)
+      return refuse(output, fmt::format("output '{}'", function_.output_names[k]));
+  return {};
+}
+
 void FunctionLowering::EmitReturn() {
   const std::vector<ValueId>& results = function_.region(function_.body).results;
-  for (size_t i = 0; i < results.size(); ++i) {
+  for (size_t i : OrderOfResults()) {
     if (output_allocated_[i] && memory_.OutputSource(i) >= 0) continue;
     ValueId result = results[i];
     const ir::Type& type = function_.type(result);
@@ -376,7 +447,7 @@ void FunctionLowering::EmitReturn() {
       output_refs_[i] = ObjectOf(result);  // immutable objects are shared
       continue;
     }
-    output_refs_[i] = f_->Output(static_cast<uint32_t>(i), EmitDims(type.dims));
+    output_refs_[i] = f_->Output(OutputNumber(i), EmitDims(type.dims));
     output_allocated_[i] = true;
     f_->Copy({output_refs_[i].index, BufferOperand::kNoOffset}, AddressOf(result),
              dims_->Emit(BytesOf(type.dtype, type.dims)));

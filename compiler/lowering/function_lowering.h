@@ -36,6 +36,8 @@ class FunctionLowering {
   FunctionLowering(const ir::Function& function, std::string name, ir::RangeLookup ranges,
                    const LoweringContext& context);
   FunctionId id() const { return f_->id(); }
+  // Inputs whose memory outputs may take, by names (LoweringOptions::donate). Before Run.
+  void Donate(std::span<const std::pair<std::string, std::string>> pairs);
   // Emits the body; all functions are declared by then. `callees`: by name.
   Status Run(const std::map<std::string, FunctionId>& callees);
 
@@ -68,10 +70,14 @@ class FunctionLowering {
   void EmitDefineDims(const ir::Node& node);
   void EmitDimsTensor(const Step& step);
   void EmitTransfer(const Step& step);
+  void EmitJoin(const Step& step);
   // Memory that comes to be with the step: outputs of the function, objects.
   void EmitAllocations(const Step& step);
   void EmitOutputs(const Step& step);
   void EmitReturn();
+  uint32_t OutputNumber(size_t output) const;
+  std::vector<size_t> OrderOfResults();
+  Status CheckDonations(const RegionSteps& region);
   // Tells whoever traces the run what the step has made.
   void EmitTrace(const Step& step);
   static std::string_view TraceName(const ir::Node& node);
@@ -144,6 +150,7 @@ class FunctionLowering {
   MemoryTable memory_;
   std::unique_ptr<DimEmitter> dims_;
   std::vector<OpenRegion> open_;
+  std::vector<int> donated_;  // inputs, by output; -1: none
   std::vector<RefReg> output_refs_;
   std::vector<bool> output_allocated_;
   std::vector<bool> on_host_inputs_, on_host_outputs_;  // that something on the host works on

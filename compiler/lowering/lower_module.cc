@@ -20,6 +20,7 @@ Expected<FunctionId> LowerFunctions(const ir::Module& module, const std::string&
     functions.emplace_back(function, function.name + suffix, module.Ranges(), context);
     ids.emplace(function.name, functions.back().id());
   }
+  if (!context.options->donate.empty()) functions.front().Donate(context.options->donate);
   for (FunctionLowering& function : functions) TVMVM_CHECK_OK(function.Run(ids));
   return functions.front().id();
 }

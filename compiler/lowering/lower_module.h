@@ -16,14 +16,21 @@
 
 namespace tvmvm::lowering {
 
+// As --disable-pass names it: values take the memory of what dies where they are made.
+inline constexpr std::string_view kShareMemory = "share-memory";
+
 struct LoweringOptions {
   std::vector<TargetInfo> targets;  // CPU levels, at least one; a library is packed for each
   // For what is placed on a GPU: what schedules are made for, and the libraries that are packed.
   std::vector<TargetInfo> gpu_targets;
   std::vector<KernelForm> gpu_forms;
-  bool bitcode = false;       // also pack LLVM bitcode, generic
+  bool bitcode = false;  // also pack LLVM bitcode, generic
+  bool share_memory = true;
   bool trace_values = false;  // emit what a TraceObserver is told
   int threads = 1;            // for code generation
+  // Names of inputs of the first function and the outputs that may take their memory; as DonateInputs left
+  // them.
+  std::vector<std::pair<std::string, std::string>> donate;
   Provenance provenance;
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
 };

@@ -126,6 +126,55 @@ BufferOperand FunctionLowering::BufferOf(const Step& step, const tensor::KernelA
   return {found->second.index | BufferOperand::kConstantBit, BufferOperand::kNoOffset};
 }
 
+// Rows of the inputs behind one another, the last row first: the first input may begin where the result does,
+// and each of its rows is read before anything is written there.
+//
+//   row = rows
+// next:
+//   row -= 1; for each input: copy its row to its place in the result's
+//   if row: goto next
+void FunctionLowering::EmitJoin(const Step& step) {
+  const Node& node = function_.node(step.node);
+  const auto axis = static_cast<size_t>(node.Int("axis"));
+  auto sizes_of = [&](ValueId value) { return function_.type(value).dims; };
+  auto row_bytes = [&](ValueId value) {
+    const ir::Dims& dims = sizes_of(value);
+    return dims_->Emit(
+        BytesOf(function_.type(value).dtype, {dims.begin() + static_cast<ptrdiff_t>(axis), dims.end()}));
+  };
+  auto at = [&](BufferOperand buffer, ScalarReg offset) {
+    if (buffer.offset != BufferOperand::kNoOffset)
+      offset = f_->Binary(Opcode::kAdd, ScalarReg{buffer.offset}, offset);
+    return BufferOperand{buffer.base, offset.index};
+  };
+  const ir::Dims& result = sizes_of(node.outputs[0]);
+  const ScalarReg rows =
+      dims_->Emit(ir::Product({result.begin(), result.begin() + static_cast<ptrdiff_t>(axis)}));
+  const ScalarReg bytes = row_bytes(node.outputs[0]), one = f_->Immediate(1);
+  const BufferOperand to = BufferOf(node.outputs[0]);
+  std::vector<BufferOperand> from;
+  std::vector<ScalarReg> parts;
+  for (ValueId input : node.inputs) {
+    from.push_back(BufferOf(input));
+    parts.push_back(row_bytes(input));
+  }
+  const ScalarReg row = f_->NewScalar();
+  const Label next = f_->NewLabel(), exit = f_->NewLabel();
+  Move(row, rows);
+  f_->BranchIfNot(row, exit);
+  f_->Bind(next);
+  f_->Emit(Opcode::kSub, {{OperandKind::kScalarDst, row.index},
+                          {OperandKind::kScalarSrc, row.index},
+                          {OperandKind::kScalarSrc, one.index}});
+  ScalarReg place = f_->Binary(Opcode::kMul, row, bytes);
+  for (size_t k = 0; k < from.size(); ++k) {
+    f_->Copy(at(to, place), at(from[k], f_->Binary(Opcode::kMul, row, parts[k])), parts[k]);
+    if (k + 1 < from.size()) place = f_->Binary(Opcode::kAdd, place, parts[k]);
+  }
+  f_->BranchIf(row, next);
+  f_->Bind(exit);
+}
+
 RefReg FunctionLowering::LastingObjectOn(uint32_t device, ValueId value) {
   const bool is_constant = memory_[memory_.Of(value)].kind == MemoryKind::kConstant;
   return is_constant && device != kHostDevice ? CopyOf(value, device) : ObjectOf(value, true);
@@ -158,6 +207,7 @@ RefReg FunctionLowering::ObjectOf(ValueId value, bool lasting) {
     case MemoryKind::kOutput:
     case MemoryKind::kArena:
     case MemoryKind::kPart:
+    case MemoryKind::kShared:
       break;
   }
   if (lasting) return CopyOf(value, memory.device);

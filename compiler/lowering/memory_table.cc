@@ -21,6 +21,17 @@ ir::SymbolSet SetOf(const std::vector<ir::SymbolId>& symbols) { return {symbols.
 
 Dim BytesOf(const Type& type) { return lowering::BytesOf(type.dtype, type.dims); }
 
+// 1 where any call that reads or writes the workspace is launched, else 0.
+Dim IsUsed(const tensor::GroupProgram& program, uint32_t workspace) {
+  Dim is_used = 0;
+  for (const tensor::KernelCall& call : program.calls)
+    if (std::ranges::any_of(call.arguments, [&](const tensor::KernelArgument& argument) {
+          return argument.kind == tensor::ArgumentKind::kWorkspace && argument.index == workspace;
+        }))
+      is_used = call.when.IsConstant(1) ? Dim(1) : Or(is_used, NotEqual(call.when, 0));
+  return is_used;
+}
+
 }  // namespace
 
 int MemoryTable::Add(Memory memory) {
@@ -62,7 +73,7 @@ bool MemoryTable::NeedsObject(const Type& type, const ir::SymbolSet& unknown) co
   return std::ranges::any_of(type.dims, [&](const Dim& dim) { return MentionsAny(dim, unknown); });
 }
 
-void MemoryTable::Assign(RegionSteps* body) {
+void MemoryTable::Assign(RegionSteps* body, bool shares) {
   const Region& region = function_.region(function_.body);
   for (size_t i = 0; i < region.parameters.size(); ++i)
     of_[region.parameters[i]] = Add({.kind = MemoryKind::kInput, .number = static_cast<uint32_t>(i)});
@@ -72,6 +83,11 @@ void MemoryTable::Assign(RegionSteps* body) {
   AssignRegion(body);
   UseRegion(*body);
   AssignOutputs(*body);
+  if (shares) {
+    values_.resize(memory_.size());
+    for (const auto& [value, number] : of_) values_[static_cast<size_t>(number)].push_back(value);
+    ShareMemory(*body, true);
+  }
   FindStandIns(*body);
   NumberStages(body, true);
   for (size_t i = 0; i < memory_.size(); ++i) {
@@ -105,15 +121,18 @@ void MemoryTable::AssignStep(Step* step) {
       return;
     case StepKind::kDimsTensor:
     case StepKind::kTransfer:
+    case StepKind::kJoin:
     case StepKind::kLaunch:
       break;
   }
   for (ValueId output : node.outputs)
     if (output.valid()) of_[output] = AddArena(output, *step);
   if (step->programs.empty()) return;
-  for (const tensor::Workspace& workspace : step->programs[0]->workspaces)
-    step->workspaces.push_back(
-        AddArena(lowering::BytesOf(workspace.dtype, {workspace.elements}), *step, step->device));
+  const tensor::GroupProgram& program = *step->programs[0];
+  for (uint32_t k = 0; k < program.workspaces.size(); ++k) {
+    const Dim bytes = lowering::BytesOf(program.workspaces[k].dtype, {program.workspaces[k].elements});
+    step->workspaces.push_back(AddArena(IsUsed(program, k) * bytes, *step, step->device));
+  }
 }
 
 // ---- results of regions ----
@@ -297,6 +316,7 @@ void MemoryTable::AssignOutputs(const RegionSteps& body) {
     if (memory.kind != MemoryKind::kArena || memory.carried || !place.byte_offset.IsConstant(0)) continue;
     if (memory.device != kHostDevice) continue;
     if (!(BytesOf(function_.type(place.root)) == BytesOf(function_.type(results[i])))) continue;
+    if (DonatedTo(i) >= 0 && !MayWriteOver(body, DonatedTo(i), place.root)) continue;
     memory.kind = MemoryKind::kOutput;
     memory.number = static_cast<uint32_t>(i);
     output_sources_[i] = found->second;

@@ -30,6 +30,7 @@ enum class MemoryKind : uint8_t {
   kArena,   // a slot of a stage's plan
   kPart,    // a step's part of a collected value: of a slot, or of an output
   kObject,  // a register holds it
+  kShared,  // none of its own: its values have taken another's
 };
 
 struct Memory {
@@ -61,8 +62,11 @@ class MemoryTable {
  public:
   MemoryTable(const ir::Function& function, const Views& views) : function_(function), views_(views) {}
 
-  // Gives memory to every value and numbers the stages in the steps.
-  void Assign(RegionSteps* body);
+  // By output: the number of the input whose memory the caller may give for it; -1: none. Before Assign.
+  void SetDonations(std::vector<int> inputs) { donated_ = std::move(inputs); }
+  // Gives memory to every value and numbers the stages in the steps. `shares`: values take the memory of what
+  // dies where they are made.
+  void Assign(RegionSteps* body, bool shares);
 
   Memory& operator[](int number) { return memory_[static_cast<size_t>(number)]; }
   const Memory& operator[](int number) const { return memory_[static_cast<size_t>(number)]; }
@@ -81,6 +85,7 @@ class MemoryTable {
   std::vector<int> DeadAfter(ir::RegionId region, uint32_t first, uint32_t last) const;
   // The memory that is the function's output itself, or -1: the value is copied (or, an object, given).
   int OutputSource(size_t output) const { return output_sources_[output]; }
+  int DonatedTo(size_t output) const { return output < donated_.size() ? donated_[output] : -1; }
   // Places on the GPU that hold an input as a whole and nothing else, or, in the end, an output.
   const std::vector<StandIn>& stand_ins() const { return stand_ins_; }
 
@@ -107,6 +112,18 @@ class MemoryTable {
   void Use(ir::ValueId value, uint32_t position);
   void Extend(int memory, uint32_t position);
   void AssignOutputs(const RegionSteps& body);
+  // ---- share_memory.cc ----
+  // Whether what the step makes for `written` may lie where what it reads of memory `read` does.
+  bool CanTakeOver(const Step& step, int read, ir::ValueId written) const;
+  // Whether output memory that begins where the input's does may be written: all of the input is read by
+  // then.
+  bool MayWriteOver(const RegionSteps& body, int input, ir::ValueId result) const;
+  // Values take the memory of what dies where they are made.
+  void ShareMemory(const RegionSteps& region, bool is_body);
+  void ShareMemory(const Step& step, bool is_body);
+  bool MayBeTaken(const Step& step, int number, const ir::Dim& bytes) const;
+  bool IsKnownAtEntry(const ir::Type& type) const;
+  void Merge(int from, int into);
   void FindStandIns(const RegionSteps& body);
   // The value's own place, which is as large as the value; -1: it has none.
   int WholeOf(ir::ValueId value) const;
@@ -124,6 +141,8 @@ class MemoryTable {
   std::unordered_map<ir::SymbolId, int> symbol_stage_;
   int stages_ = 0;
   std::vector<int> output_sources_;
+  std::vector<int> donated_;                      // inputs, by output
+  std::vector<std::vector<ir::ValueId>> values_;  // by memory, while it is shared
   std::vector<StandIn> stand_ins_;
 };
 

@@ -93,6 +93,7 @@ class Scheduler {
   }
 
   Expected<StepKind> KindOf(const Node& node) const {
+    if (node.decided.in_place && node.op->traits.axes == ir::AxisMap::kConcat) return StepKind::kJoin;
     switch (node.op->kind) {
       case OpKind::kDefineDims:
         return StepKind::kDefineDims;

@@ -18,6 +18,7 @@ enum class StepKind : uint8_t {
   kDefineDims,
   kDimsTensor,
   kTransfer,
+  kJoin,  // a concat in the memory of its first input
   kHost,
   kCall,
   kIf,

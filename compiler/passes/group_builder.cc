@@ -21,6 +21,8 @@ using ir::ValueId;
 bool IsAnchor(const Node& node) { return IsProduct(*node.op) || node.op->kind == OpKind::kWindow; }
 
 bool IsLaunched(const Node& node) {
+  // A concat in the memory of its first input is copies.
+  if (node.decided.in_place && node.op->traits.axes == ir::AxisMap::kConcat) return false;
   return IsAnchor(node) || node.op->kind == OpKind::kElementwise || node.op->kind == OpKind::kMovement ||
          node.op->kind == OpKind::kReduce;
 }

@@ -17,8 +17,10 @@ struct PassContext {
   std::vector<TargetInfo> targets;
   bool half_factors = false;  // factors of products are kept as f16 (--precision fp16, for GPUs)
   int weight_bits = 0;        // of large constant weights (--weights); 0: they stay as they are
-  std::vector<WeightReport>* weight_reports = nullptr;  // receives what became of each
-  bool for_gpus = false;                                // placement will give parts of the module to GPUs
+  std::vector<WeightReport>* weight_reports = nullptr;      // receives what became of each
+  bool for_gpus = false;                                    // placement will give parts of the module to GPUs
+  std::vector<std::pair<std::string, std::string>> donate;  // inputs and the outputs that take their memory
+  bool has_gpus = false;                                    // the program will run on GPUs, too
 };
 
 // When a pass runs.
@@ -65,6 +67,9 @@ Status HoistContractions(ir::Module& module, const PassContext& context);
 Status PollLoops(ir::Module& module, const PassContext& context);
 // Carried values that are changed in few places are changed where they lie.
 Status UpdateInPlace(ir::Module& module, const PassContext& context);
+// Checks which inputs are donated to which outputs. A concat of a donated input with what goes behind it is
+// marked to be done in the input's memory. Errors: kInvalidArgument naming the pair.
+Status DonateInputs(ir::Module& module, const PassContext& context);
 // Local rewrites: scales into constant weights, transposes into contractions, powers into products.
 Status RewriteAlgebra(ir::Module& module, const PassContext& context);
 // Convolutions compute on channels_last data; what lies between them follows, transposes stay at the edges.

@@ -191,11 +191,11 @@ typedef struct tvmvm_vm_options {
   size_t size;
   int threads;   /* 0: all CPUs that the process may use */
   int no_native; /* nonzero: programs that run code of their own, in whatever form, are refused */
-  /* In order of preference, kept alive by the VM; a program runs on as many of the GPUs in front of the CPU as
-   * it was compiled for. Where "cpu" is not among them one is made. */
+  /* In order of preference, kept alive by the VM; a program runs on as many of the GPUs in front of the CPU
+   * as it was compiled for. Where "cpu" is not among them one is made. */
   const tvmvm_device* const* devices;
   size_t device_count;
-  const tvmvm_worker_pool* pool; /* copied; null: the VM makes its own of `threads` workers */
+  const tvmvm_worker_pool* pool;   /* copied; null: the VM makes its own of `threads` workers */
   const tvmvm_memory_pool* memory; /* kept alive by the VM; null: no bound but each invocation's own */
 } tvmvm_vm_options;
 TVMVM_EXPORT tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_options* options,
@@ -205,20 +205,23 @@ TVMVM_EXPORT void tvmvm_vm_free(tvmvm_vm* vm);
 TVMVM_EXPORT size_t tvmvm_vm_device_count(const tvmvm_vm* vm);
 TVMVM_EXPORT const char* tvmvm_vm_device_name(const tvmvm_vm* vm, size_t index);
 TVMVM_EXPORT size_t tvmvm_vm_device_kernel_count(const tvmvm_vm* vm, size_t index);
+/* The number of the input in whose memory output `output` may be given, as the program was compiled: its
+ * memory begins where the input's does and holds the output afterwards. -1: of none. */
+TVMVM_EXPORT int64_t tvmvm_vm_donated_input(const tvmvm_vm* vm, size_t output);
 
 /* What a run will hold, computed without running (docs/memory.md): upper ends, INT64_MAX where nothing bounds
  * one. The peak counts what tvmvm_invocation_peak_bytes counts; where it is exact its ends are the same. */
 typedef struct tvmvm_forecast {
   size_t size;
   int64_t peak_bytes;
-  int64_t least_peak_bytes; /* the lower end */
+  int64_t least_peak_bytes;  /* the lower end */
   int64_t lower_bound_bytes; /* no placement of the values needs less */
   int64_t output_bytes;      /* of the peak: what outputs take, which a caller may give */
   int64_t scratch_bytes;     /* beside the peak, for each thread of the CPU */
   int64_t constant_bytes;    /* beside it: of the file */
 } tvmvm_forecast;
-/* Dimension names[k] of `count` has low[k] to high[k] elements; one without a name is "INPUT[AXIS]". Those that
- * are not given have the program's bounds; an error names those that have none. */
+/* Dimension names[k] of `count` has low[k] to high[k] elements; one without a name is "INPUT[AXIS]". Those
+ * that are not given have the program's bounds; an error names those that have none. */
 TVMVM_EXPORT tvmvm_status* tvmvm_vm_plan(const tvmvm_vm* vm, const char* const* names, const int64_t* low,
                                          const int64_t* high, size_t count, tvmvm_forecast* forecast);
 

@@ -54,7 +54,10 @@ struct CompileOptions {
   bool trace_values = false;         // the program tells a TraceObserver what each step makes
   std::map<std::string, DimBound> dims;
   bool distinct_dims = false;  // dims of the inputs that have one name may differ in a call
-  bool strict_onnx = false;    // a model that breaks ONNX's rules is an error where it else is a warning
+  // Inputs whose memory an output takes, by names: the caller may hand over an input's memory with room for
+  // the output, which is written there. Both are tensors of one element type, alike along all axes but one.
+  std::vector<std::pair<std::string, std::string>> donate;
+  bool strict_onnx = false;  // a model that breaks ONNX's rules is an error where it else is a warning
   std::vector<std::string> print_after;      // pass names, or "all"
   std::vector<std::string> disabled_passes;  // optional passes that do not run, or "all" of them
   std::string stop_after;                    // pass name; then no Program is made

@@ -66,11 +66,15 @@ struct ForecastDevice {
 };
 
 struct MemoryForecast {
-  ByteRange peak_bytes;  // as Invocation::peak_bytes after a run without memory for outputs
+  // As Invocation::peak_bytes after a run without memory for outputs, but for donated ones.
+  ByteRange peak_bytes;
   // The largest set of values alive at once; sizes in arenas are aligned. Outputs count throughout: they are
   // the caller's, and no other value can lie in their memory. Never above the peak.
   ByteRange lower_bound_bytes;
-  ByteRange output_bytes;      // the part that the program's output tensors are
+  ByteRange output_bytes;  // the part that the program's output tensors are
+  // Beside the peak: outputs whose memory the caller donates with an input. A run that is given none makes
+  // them itself.
+  ByteRange donated_bytes;
   ByteRange scratch_bytes;     // beside that: what each thread of the CPU has for the hungriest kernel
   int64_t register_bytes = 0;  // beside that: registers of all functions, each once
   int64_t constant_bytes = 0;  // all constants in the file

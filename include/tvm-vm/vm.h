@@ -44,8 +44,8 @@ struct VmOptions {
 
 // Limits of one Invocation; 0 or max means none.
 struct Limits {
-  // That the Invocation holds: blocks of arenas on the host and on devices, tensors of the program, registers,
-  // plans. A run that would hold more ends with kOutOfMemory, before anything is allocated.
+  // That the Invocation holds: blocks of arenas on the host and on devices, tensors of the program,
+  // registers, plans. A run that would hold more ends with kOutOfMemory, before anything is allocated.
   int64_t max_bytes = 0;
   int64_t max_steps = 0;  // bytecode instructions
   std::chrono::nanoseconds timeout{0};
@@ -94,6 +94,11 @@ struct DeviceUse {
   std::string form;               // of the kernels; empty where there are none
 };
 
+// An output that may be given in the memory of an input (CompileOptions::donate): numbers in the signature.
+struct Donation {
+  uint32_t input = 0, output = 0;
+};
+
 class Vm;
 
 class TVMVM_EXPORT Invocation {
@@ -105,7 +110,9 @@ class TVMVM_EXPORT Invocation {
   // output: an empty handle asks for a new tensor; a tensor given there receives the result in its memory
   // (dtype and shape must fit) and stays the caller's. Tensors on the run's GPU are read and written there,
   // across the bus only where the program itself wants them on the host. Memory given for an output is apart
-  // from that of all other outputs and, on the host, from all inputs. Inputs are checked before anything
+  // from that of all other outputs and, on the host, from all inputs, but for donated ones: where the program
+  // was compiled so (Vm::Donations), the output's memory may begin where the input's does, be as long as the
+  // output is, and holds the output in place of the input afterwards. Inputs are checked before anything
   // runs: count, dtype, rank, dims, shared symbols. On an error no output is changed other than by partial
   // writes into the caller's own memory, and the Invocation can be used again. Inputs and outputs that are
   // optional tensors may be empty handles. While a run is in progress another one is refused
@@ -163,6 +170,8 @@ class TVMVM_EXPORT Vm : public std::enable_shared_from_this<Vm> {
   int64_t held_bytes() const;
   // The devices that a run uses, the CPU first.
   std::vector<DeviceUse> Devices() const;
+  // Which outputs may be given in the memory of which inputs.
+  std::vector<Donation> Donations() const;
 
  private:
   Vm();

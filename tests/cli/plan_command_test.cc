@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* kProgram = R"---(
@@ -106,6 +107,17 @@ TEST_F(PlanCommand, DrawsAPicture) {
           "<title>/first &lt;Add&gt;: 800 B (800 bytes) in arena 0 at offset 0, positions 1 to 2</title>"));
   EXPECT_THAT(svg, HasSubstr("</svg>\n"));
   EXPECT_EQ(Run("tvm-vm plan model.vmexe --dim n=1 --dim m=1 --svg none/memory.svg").exit_code, kExitFailed);
+}
+
+TEST_F(PlanCommand, WritesAPage) {
+  const ToolResult result = Run("tvm-vm plan model.vmexe --dim n=10 --dim m=10 --html memory.html --json");
+  EXPECT_EQ(result.exit_code, kExitOk) << result.err;
+  const std::string page = ReadBytes(scratch_ / "memory.html");
+  EXPECT_THAT(page, StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(page, HasSubstr("<svg xmlns="));
+  EXPECT_THAT(page, HasSubstr("/first &lt;Add&gt;</td></tr>"));
+  EXPECT_THAT(page, Not(HasSubstr("http://www.w3.org/1999"))) << "nothing from elsewhere";
+  EXPECT_THAT(page, HasSubstr("</html>\n"));
 }
 
 TEST_F(PlanCommand, SaysWhatIsWrong) {

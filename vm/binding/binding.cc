@@ -7,6 +7,7 @@
 
 #include "bytecode/derived_cache.h"
 #include "bytecode/instruction.h"
+#include "vm/binding/donations.h"
 #include "vm/binding/uses.h"
 
 namespace tvmvm {
@@ -184,6 +185,8 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
   binding->outputs_stay.resize(entry.outputs.size());
   for (uint32_t input : entry.device_inputs) binding->inputs_stay[input] = true;
   for (uint32_t output : entry.device_outputs) binding->outputs_stay[output] = true;
+  binding->donated.assign(entry.outputs.size(), Binding::kNotDonated);
+  for (const Donation& donation : DonationsOf(entry)) binding->donated[donation.output] = donation.input;
   binding->signature = std::make_unique<Signature>(binding->program->main());
   return binding;
 }

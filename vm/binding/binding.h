@@ -29,6 +29,9 @@ struct Binding {
       device_constants;  // by device; null where none is named
   // Which inputs and outputs may stay in a device's memory during a run.
   std::vector<bool> inputs_stay, outputs_stay;
+  // By output: the number of the input in whose memory it may be given; kNotDonated: of none.
+  static constexpr uint32_t kNotDonated = UINT32_MAX;
+  std::vector<uint32_t> donated;
   std::unique_ptr<Signature> signature;
   uint32_t longest_list = 0;  // words of the longest list operand in the code
 

@@ -23,6 +23,7 @@ struct tvmvm_vm {
   std::shared_ptr<const tvmvm::Program> program;
   std::shared_ptr<tvmvm::Vm> vm;
   std::vector<tvmvm::DeviceUse> devices;  // that it uses
+  std::vector<tvmvm::Donation> donations;
 };
 struct tvmvm_device {
   std::shared_ptr<tvmvm::Device> device;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "bytecode/host_functions.h"
+#include "bytecode/output_operand.h"
 #include "vm/forecast/walk.h"
 
 namespace tvmvm::forecast {
@@ -153,7 +154,9 @@ Expected<bool> FunctionWalk::FollowReference(const Instruction& instruction, Sta
       return true;
     }
     case Opcode::kOutput: {
-      const ParameterSpec& output = function_.outputs[Register(instruction, 1)];
+      const OutputOperand operand = OutputOperand::Of(Register(instruction, 1), function_.outputs.size());
+      const ParameterSpec& output = function_.outputs[operand.output];
+      if (operand.donor && caller_ == nullptr) return TakeDonated(instruction, state, dst, output.type.dtype);
       TVMVM_CHECK_OK(MakeTensor(instruction, state, dst, output.type.dtype, instruction.operand(2).list,
                                 kHostDevice, caller_ == nullptr ? output.name : ""));
       return true;
@@ -265,6 +268,20 @@ Status FunctionWalk::MakeTensor(const Instruction& instruction, State* state, ui
   if (!bytes.is_bounded()) journey_.recorder.AddReason(place, "makes a tensor whose size only data tell");
   journey_.recorder.AddTensor(place, bytes, device, output);
   return {};
+}
+
+// The caller's memory, which counts as that of its input does: not here.
+bool FunctionWalk::TakeDonated(const Instruction& instruction, State* state, uint32_t reg, DType dtype) {
+  Dims dims = DimsFrom(*state, instruction.operand(2).list);
+  ByteRange elements{1, 1};
+  for (const Interval& dim : *dims)
+    elements = {MultiplySizes(elements.low, dim.low), MultiplySizes(elements.high, dim.high)};
+  auto bytes_of = [dtype](int64_t count) {
+    return count > INT64_MAX / 16 ? ByteRange::kUnbounded : DTypeBytes(dtype, count);
+  };
+  state->refs[reg] = {Make(instruction, state, {{0, 0}, kHostDevice, true}, 0), std::move(dims)};
+  if (journey_.is_recording) journey_.recorder.AddDonated({bytes_of(elements.low), bytes_of(elements.high)});
+  return true;
 }
 
 void FunctionWalk::FollowLaunch(const Instruction& instruction, const State& state) {

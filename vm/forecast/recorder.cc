@@ -131,6 +131,11 @@ void Recorder::AddTensor(const Place& place, const ByteRange& bytes, uint32_t de
   forecast_->values.push_back(std::move(value));
 }
 
+void Recorder::AddDonated(const ByteRange& bytes) {
+  ByteRange& donated = forecast_->donated_bytes;
+  donated = {AddSizes(donated.low, bytes.low), AddSizes(donated.high, bytes.high)};
+}
+
 void Recorder::AddScratch(const ByteRange& bytes) {
   ByteRange& most = forecast_->scratch_bytes;
   most = {std::max(most.low, bytes.low), std::max(most.high, bytes.high)};

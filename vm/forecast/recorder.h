@@ -30,6 +30,7 @@ class Recorder {
                 const std::vector<int64_t>& high, const MemoryPlan* at_high, const ByteRange& bytes,
                 const ByteRange& lower_bound);
   void AddTensor(const Place& place, const ByteRange& bytes, uint32_t device, const std::string& output);
+  void AddDonated(const ByteRange& bytes);
   void AddScratch(const ByteRange& bytes);
   void AddReason(const Place& place, const std::string& what);
   // All that is held at one point, at most: in all, then by device.

@@ -68,6 +68,7 @@ class FunctionWalk {
                    const ByteRange& bytes);
   Status MakeTensor(const Instruction& instruction, State* state, uint32_t reg, DType dtype,
                     std::span<const uint32_t> dims, uint32_t device, const std::string& output);
+  bool TakeDonated(const Instruction& instruction, State* state, uint32_t reg, DType dtype);
   // Memory that the instruction makes, its result number `number`; the state's registers hold what they held.
   ObjectId Make(const Instruction& instruction, State* state, const Object& object, uint32_t number);
   void NotePeak(State* state, ObjectId added, ByteRange more = {}, const std::vector<ObjectId>& gone = {});

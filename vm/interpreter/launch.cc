@@ -99,7 +99,7 @@ const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
   if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &to_read_only)) return nullptr;
   if (!m.BytesOf(pc, {list[3], list[4]}, count, &from, &from_read_only)) return nullptr;
   if (to_read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  std::memmove(to.data, from.data, static_cast<size_t>(count));
+  if (to.data != from.data) std::memmove(to.data, from.data, static_cast<size_t>(count));
   return after + 1;
 }
 

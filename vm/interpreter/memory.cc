@@ -1,6 +1,7 @@
 // Handlers of references, tensors and element access.
 #include <string>
 
+#include "bytecode/output_operand.h"
 #include "vm/interpreter/device_handlers.h"
 #include "vm/interpreter/handlers.h"
 #include "vm/objects/element_access.h"
@@ -65,11 +66,11 @@ const uint32_t* HandleLoadConstant(Machine& m, const uint32_t* pc) {
 }
 
 const uint32_t* HandleOutput(Machine& m, const uint32_t* pc) {
-  const uint32_t number = pc[2];
   const uint32_t* list = pc + 3;
   Shape shape;
   if (!m.ShapeOf(pc, list, &shape)) return nullptr;
   const FunctionSpec& function = *m.frames.top().function;
+  const uint32_t number = OutputOperand::Of(pc[2], function.outputs.size()).output;
   const DType dtype = function.outputs[number].type.dtype;
   // Only the entry function's outputs are the caller's; another function gives a new tensor to whoever called
   // it.

@@ -35,8 +35,12 @@ Status Machine::CheckOutputsApart() const {
 
 // An output on a device may lie in an input's memory there: it is written when all else is done.
 Status Machine::CheckApart(const Tensor& tensor, uint32_t input) const {
+  auto is_donated = [&](uint32_t k) {
+    return binding.donated[k] == input && tensor.data() == given_outputs[k]->data();
+  };
   for (uint32_t k = 0; k < given_outputs.size(); ++k)
-    if (given_outputs[k] != nullptr && !tensor.device() && Overlap(tensor, *given_outputs[k]))
+    if (given_outputs[k] != nullptr && !tensor.device() && Overlap(tensor, *given_outputs[k]) &&
+        !is_donated(k))
       return NotApart("input " + std::to_string(input) + " '" + program.main().inputs[input].name + "'",
                       OutputName(program, k));
   return {};

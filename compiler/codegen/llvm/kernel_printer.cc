@@ -18,14 +18,15 @@ using tensor::StmtKind;
 using tensor::StmtPtr;
 
 KernelPrinter::KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol,
-                             std::vector<ir::Dim> scalars, CpuForms forms)
+                             std::vector<ir::Dim> scalars, std::vector<bool> shared, CpuForms forms)
     : module_(module),
       context_(module.getContext()),
       builder_(module.getContext()),
       kernel_(kernel),
       symbol_(std::move(symbol)),
       forms_(forms),
-      dims_(std::move(scalars)) {}
+      dims_(std::move(scalars)),
+      shared_(std::move(shared)) {}
 
 Status KernelPrinter::Print() {
   body_ = DeclareBody();
@@ -46,7 +47,7 @@ llvm::Function* KernelPrinter::DeclareBody() {
   body->addFnAttr(llvm::Attribute::NoUnwind);
   for (uint32_t i = 0; i < kernel_.argument_count; ++i) {
     const tensor::BufferInfo& info = kernel_.buffers[i];
-    body->addParamAttr(i, llvm::Attribute::NoAlias);
+    if (!shared_[i]) body->addParamAttr(i, llvm::Attribute::NoAlias);
     body->addParamAttr(i, llvm::Attribute::NoCapture);
     if (!IsWritten(info.access)) body->addParamAttr(i, llvm::Attribute::ReadOnly);
     body->getArg(i)->setName(info.name);

@@ -41,9 +41,10 @@ struct CpuForms {
 class KernelPrinter {
  public:
   // `kernel` has no kVectorized loops and no functions that ExpandMath replaces.
-  // `scalars`: what a launch passes, in order.
+  // `scalars`: what a launch passes, in order. `shared`: by argument, whether a launch may be given its
+  // memory for another one, too.
   KernelPrinter(llvm::Module& module, const tensor::LoopKernel& kernel, std::string symbol,
-                std::vector<ir::Dim> scalars, CpuForms forms);
+                std::vector<ir::Dim> scalars, std::vector<bool> shared, CpuForms forms);
   // Errors: kUnsupported or kInternal naming the kernel.
   Status Print();
 
@@ -151,6 +152,7 @@ class KernelPrinter {
   Status status_;
 
   std::vector<ir::Dim> dims_;  // LaunchScalars()
+  std::vector<bool> shared_;
   std::vector<Value*> scalars_;
   std::vector<Value*> buffers_;  // addresses; local ones once allocated
   Value* scratch_ = nullptr;

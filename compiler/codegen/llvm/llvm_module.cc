@@ -15,6 +15,7 @@
 
 #include "compiler/codegen/llvm/kernel_printer.h"
 #include "compiler/codegen/prepare_kernel.h"
+#include "compiler/loops/outline.h"
 
 namespace tvmvm::codegen {
 namespace {
@@ -31,13 +32,28 @@ CpuForms FormsOf(const CpuDescription& cpu, const llvm::TargetMachine* machine) 
   return forms;
 }
 
+// Which arguments a launch may be given one memory for: what is read and what is written in its place.
+std::vector<bool> SharedArguments(const tensor::LoopKernel& kernel) {
+  std::vector<bool> shared(kernel.argument_count, false);
+  for (uint32_t read = 0; read < kernel.argument_count; ++read)
+    for (uint32_t written = 0; written < kernel.argument_count; ++written) {
+      if (IsWritten(kernel.buffers[read].access) || !IsWritten(kernel.buffers[written].access)) continue;
+      if (tensor::CanUpdateInPlace(kernel, read, written) ||
+          tensor::CanUpdateRowsInPlace(kernel, read, written))
+        shared[read] = shared[written] = true;
+    }
+  return shared;
+}
+
 Status PrintKernel(llvm::Module& module, const KernelSource& source, const CpuForms& forms) {
   TVMVM_CHECK_OK(tensor::VerifyLoops(*source.kernel));
   tensor::LoopKernel prepared = PrepareKernel(*source.kernel, forms.math);
   TVMVM_CHECK_OK(tensor::VerifyLoops(prepared));
   std::vector<ir::Dim> scalars =
       source.scalars.empty() ? tensor::LaunchScalars(*source.kernel) : source.scalars;
-  return KernelPrinter(module, prepared, source.symbol, std::move(scalars), forms).Print();
+  return KernelPrinter(module, prepared, source.symbol, std::move(scalars), SharedArguments(*source.kernel),
+                       forms)
+      .Print();
 }
 
 }  // namespace

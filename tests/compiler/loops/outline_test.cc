@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "compiler/loops/nest.h"
 #include "compiler/loops/simplify_loops.h"
 #include "tests/compiler/loops/body_interpreter.h"
 
@@ -328,6 +329,38 @@ TEST(CanUpdateInPlaceTest, OnlyElementByElement) {
                                 {{"starts", ir::Dims{8}}, {"steps", ir::Dims{-1}}, {"dims", ir::Dims{9}}})}));
       },
       0, 1));
+}
+
+TEST(CanUpdateInPlaceTest, RowsAreLookedThroughBeforeTheyAreWritten) {
+  GroupBuilder g;
+  ValueId x = g.Input(DType::kF32, {ir::Dim::Symbol("n"), 300});
+  ValueId most = g.Add("reduce", {x}, {{"kind", "max"}, {"flags", ir::Dims{0, 1}}});
+  g.Output(g.Add("sub", {x, most}));
+  Part part = ScheduleOne(g, g.Finish(), CpuLevel::kX86_64_V3);
+  ASSERT_TRUE(part.kernel);
+  EXPECT_FALSE(CanUpdateInPlace(*part.kernel, 0, 1));
+  EXPECT_TRUE(CanUpdateRowsInPlace(*part.kernel, 0, 1)) << ToString(*part.kernel);
+}
+
+// Of 40 columns the last tile begins at column 24 where two of 16 are done already: what they share is
+// computed twice, and would be added twice.
+TEST(CanUpdateInPlaceTest, NotWhereTilesMeet) {
+  LoopKernel kernel;
+  const uint32_t from = kernel.AddArgument("from", DType::kF32, Access::kRead),
+                 to = kernel.AddArgument("to", DType::kF32, Access::kWrite);
+  for (bool meets : {false, true}) {
+    Nest nest(&kernel);
+    Expr tile = Variable(nest.Grid(0, "tile", 3)) * IntConstant(16);
+    nest.Grid(1, "y", 1);
+    nest.Grid(2, "z", 1);
+    Expr first =
+        nest.Let("first", meets ? Min(tile, DimValue(ir::Dim::Symbol("n")) - IntConstant(16)) : tile);
+    Expr at = first + Variable(nest.Open("i", IntConstant(0), IntConstant(16)));
+    nest.Add(Store(to, at, Load(from, DType::kF32, at) + FloatConstant(1)));
+    nest.Close();
+    kernel.body = nest.Finish();
+    EXPECT_EQ(CanUpdateInPlace(kernel, from, to), !meets) << ToString(kernel);
+  }
 }
 
 TEST(CanUpdateInPlaceTest, ScatterCopiesBeforeItUpdates) {
