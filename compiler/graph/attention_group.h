@@ -29,4 +29,13 @@ struct AttentionGroup {
 std::optional<AttentionGroup> FindAttention(const Function& function, NodeId result,
                                             const std::map<NodeId, int>& positions);
 
+// Attention whose row arithmetic is a softmax: weights are exp(first - shift(max)) times or by something that
+// depends on the row alone. Then parts of a row can be taken one after the other: what was summed so far is
+// scaled by exp(shift(old max) - shift(new max)).
+struct OnlineSoftmax {
+  ValueId maximum, shift;     // the row's largest score, and what is made of it
+  ValueId exponentials, sum;  // elements, and their sum
+};
+std::optional<OnlineSoftmax> FindOnlineSoftmax(const Function& function, const AttentionGroup& group);
+
 }  // namespace tvmvm::ir

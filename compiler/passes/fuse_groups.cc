@@ -8,7 +8,7 @@
 //   dims;
 //   - elementwise nodes of one dims, fed by pulls (slice, expand, ...), perhaps moved at the end (transpose,
 //   slice). Which operators these are, their traits tell.
-//   - attention: a contraction, arithmetic on its rows, a contraction with them (CPUs only).
+//   - attention: a contraction, arithmetic on its rows, a contraction with them.
 // The post-dominator walk follows the published description of operator fusion in TVM (Chen et al., OSDI
 // 2018).
 
@@ -51,7 +51,7 @@ Dims ReducedDims(const Dims& dims, const Dims& flags) {
 class Fusion {
  public:
   Fusion(Function* function, RegionId region) : function_(*function), region_(region) {}
-  void Run(bool with_attention);
+  void Run();
 
  private:
   void Index();
@@ -341,10 +341,10 @@ void Fusion::Rewrite() {
   function_.region(region_).nodes = std::move(body);
 }
 
-void Fusion::Run(bool with_attention) {
+void Fusion::Run() {
   Index();
   FindPostDominators();
-  for (int i = 0; with_attention && i < static_cast<int>(nodes_.size()); ++i)
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
     if (node(i).op->kind == OpKind::kContraction) MergeAttention(i);
   auto grow = [&](auto&& wanted) {
     for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
@@ -383,13 +383,13 @@ void TakeApart(Function* function, const Node& group, std::vector<NodeId>* to) {
 
 }  // namespace
 
-Status FuseGroups(ir::Module& module, const PassContext& context) {
+Status FuseGroups(ir::Module& module, const PassContext&) {
   for (Function& function : module.functions)
-    for (RegionId region : ir::RunningRegions(function)) Fusion(&function, region).Run(!context.for_gpus);
+    for (RegionId region : ir::RunningRegions(function)) Fusion(&function, region).Run();
   return {};
 }
 
-void FuseRegion(Function* function, RegionId region) { Fusion(function, region).Run(false); }
+void FuseRegion(Function* function, RegionId region) { Fusion(function, region).Run(); }
 
 void TakeGroupsApart(Function* function, RegionId region) {
   std::vector<NodeId> nodes;
