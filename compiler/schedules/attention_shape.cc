@@ -8,13 +8,17 @@ namespace tvmvm::tensor {
 using ir::Dim;
 using ir::Dims;
 
-std::optional<AttentionShape> AttentionShape::Find(const GroupView& group) {
+std::optional<AttentionShape> AttentionShape::Find(const GroupView& group, bool with_halves) {
   if (group.nodes().size() < 2 || group.outputs().size() != 1) return std::nullopt;
   std::map<ir::NodeId, int> positions;
   for (ir::NodeId id : group.nodes()) positions.emplace(id, static_cast<int>(positions.size()));
-  const ir::NodeId last = group.function().value(group.outputs()[0]).producer;
+  ir::NodeId last = group.function().value(group.outputs()[0]).producer;
+  if (with_halves && positions.contains(last) &&
+      group.function().node(last).op->scalar == ExprOp::kCast)  // what rounds the result
+    last = group.function().value(group.function().node(last).inputs[0]).producer;
   if (!positions.contains(last) || group.function().node(last).op == nullptr) return std::nullopt;
-  std::optional<ir::AttentionGroup> attention = ir::FindAttention(group.function(), last, positions);
+  std::optional<ir::AttentionGroup> attention =
+      ir::FindAttention(group.function(), last, positions, with_halves);
   if (!attention) return std::nullopt;
   return AttentionShape(group, std::move(*attention));
 }

@@ -15,7 +15,7 @@ namespace tvmvm::tensor {
 class AttentionShape {
  public:
   // Nothing where the group is none around attention (attention_group.h).
-  static std::optional<AttentionShape> Find(const GroupView& group);
+  static std::optional<AttentionShape> Find(const GroupView& group, bool with_halves = false);
 
   const ir::AttentionGroup& attention() const { return attention_; }
   ir::Dim batch() const { return Product(batch_sizes_); }
@@ -23,6 +23,8 @@ class AttentionShape {
   ir::Dim columns() const;
   ir::Dim depth() const { return Product(depth_sizes_); }
   ir::Dim width() const { return Product(width_sizes_); }
+  // Whether weights and values are f16.
+  bool HasHalves() const { return group_->type(values_.value).dtype == DType::kF16; }
 
   // Elements of the operands: flat positions within batch, rows, ...
   Expr Query(InputReader& reader, const Expr& batch, const Expr& row, const Expr& k) const;

@@ -120,21 +120,23 @@ class Parts {
 
   Status Add(const ir::AttentionGroup& attention) {
     all_ = attention.members;
+    const NodeId tail = function_.value(group_.outputs()[0]).producer;
+    if (tail != attention.result) all_.push_back(tail);
     std::vector<NodeId> rest = all_;
     std::vector<NodeId> scores = TakeScores(&rest);
     TVMVM_CHECK_OK(AddPart(scores));
     AddViews(&rest);
-    std::vector<NodeId> rows(rest.begin(), rest.end() - 1);  // without the result
+    std::vector<NodeId> rows(rest.begin(), std::ranges::find(rest, attention.result));
     while (!rows.empty() && IsView(rows.back())) rows.pop_back();
     if (IsOneKernel(rows)) {
       TVMVM_CHECK_OK(AddPart(rows));
       rest.erase(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(rows.size()));
     }
-    for (AddViews(&rest); !rest.empty(); AddViews(&rest)) {
+    for (AddViews(&rest); rest.front() != attention.result; AddViews(&rest)) {
       TVMVM_CHECK_OK(AddPart({rest.front()}));
       rest.erase(rest.begin());
     }
-    return {};
+    return AddPart(rest);
   }
 
  private:
@@ -230,7 +232,7 @@ class Parts {
 
 Status AddAttentionParts(const GroupView& group, const Dim& when, const TargetInfo& target,
                          GroupProgram* program) {
-  const std::optional<AttentionShape> shape = AttentionShape::Find(group);
+  const std::optional<AttentionShape> shape = AttentionShape::Find(group, true);
   if (!shape) return MakeError(Code::kInternal, "not a group around attention");
   return Parts(group, when, target, program).Add(shape->attention());
 }

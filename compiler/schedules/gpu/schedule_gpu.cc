@@ -20,7 +20,7 @@ Expected<GroupProgram> ScheduleForGpu(const GroupView& group, const TargetInfo& 
       if (call.kernel.GroupItems() == 1) GiveItemsToPoints(&call, &program);
     return program;
   }
-  if (TakesAttention(group)) return ScheduleAttentionForGpu(group, target);
+  if (TakesAttentionForGpu(group)) return ScheduleAttentionForGpu(group, target);
   if (TakesProductForGpu(group)) return ScheduleProductForGpu(group, target);
   auto schedule = TakesExtremumForGpu(group) ? ScheduleExtremumForGpu
                   : TakesRowsForGpu(group)   ? ScheduleRowsForGpu

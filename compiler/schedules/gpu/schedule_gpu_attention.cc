@@ -34,14 +34,17 @@ struct AttentionTile {
   int slice_pitch() const { return rows() + 1; }
 };
 
-constexpr int64_t kMostWidth = 128;                // of a value: its sums lie in registers
-constexpr int64_t kFewQueries = 32;                // which leave most of a block empty
-constexpr int64_t kManyScores = int64_t{1} << 22;  // more than caches hold
+constexpr int64_t kMostWidth = 128;  // of a value: its sums lie in registers
+constexpr int64_t kFewQueries = 32;  // which leave most of a block empty
+// Scores that are more than caches hold; of halves, whose products may be those of matrix units, so many that
+// memory speaks for it.
+constexpr int64_t kManyScores = int64_t{1} << 22, kManyScoresOfHalves = int64_t{1} << 26;
 
 // Where the streaming kernel runs.
 Dim Streams(const AttentionShape& shape) {
   const Dim scores = shape.batch() * shape.rows() * shape.columns();
-  return And(Less(kFewQueries, shape.rows()), LessEqual(kManyScores, scores));
+  const int64_t many = shape.HasHalves() ? kManyScoresOfHalves : kManyScores;
+  return And(Less(kFewQueries, shape.rows()), LessEqual(many, scores));
 }
 
 class StreamingAttention {
@@ -329,19 +332,27 @@ class StreamingAttention {
         nest_->OpenIf(Less(column, Number(width_)));
         const Expr so_far = nest_->Let("value", Get(sums_, i * Number(value_columns_) + j));
         // Weights are linear in the exponentials, and so is what they sum to.
-        const Expr result = Expanded(shape_.attention().weights, row, Number(0), [&](ValueId value) {
+        const Expr result = Expanded(softmax_.weights, row, Number(0), [&](ValueId value) {
           if (value == softmax_.exponentials) return so_far;
           if (value == softmax_.maximum) return maximum;
           return value == softmax_.sum ? sum : Expr();
         });
         const Expr flat = (batch_ * DimValue(shape_.rows()) + row) * Number(width_) + column;
-        const DType type = group_.type(group_.outputs()[0]).dtype;
-        std::vector<Expr> placed = nest_->Place(std::vector<Expr>{flat, Cast(type, result)});
+        std::vector<Expr> placed = nest_->Place(std::vector<Expr>{flat, Rounded(result)});
         nest_->Add(Store(output, placed[0], placed[1]));
         nest_->Close();
       });
       nest_->Close();
     });
+  }
+
+  // What is stored of an element of the result.
+  Expr Rounded(const Expr& result) {
+    const ValueId made = group_.function().node(shape_.attention().result).outputs[0];
+    const ValueId output = group_.outputs()[0];
+    const std::vector<Expr> none(group_.type(output).dims.size(), Number(0));
+    auto leaf = [&](ValueId asked, std::span<const Expr>) { return asked == made ? result : Expr(); };
+    return group_.Expand(output, none, leaf, nest_->kernel());
   }
 
   const GroupView& group_;
@@ -359,8 +370,10 @@ class StreamingAttention {
 
 }  // namespace
 
+bool TakesAttentionForGpu(const GroupView& group) { return AttentionShape::Find(group, true).has_value(); }
+
 Expected<GroupProgram> ScheduleAttentionForGpu(const GroupView& group, const TargetInfo& target) {
-  const std::optional<AttentionShape> shape = AttentionShape::Find(group);
+  const std::optional<AttentionShape> shape = AttentionShape::Find(group, true);
   if (!shape) return MakeError(Code::kInternal, "not a group around attention");
   const auto softmax = ir::FindOnlineSoftmax(group.function(), shape->attention());
   const bool is_narrow = shape->width().is_constant() && shape->width().value() <= kMostWidth;
