@@ -22,8 +22,9 @@ constexpr int kItems = 256;
 constexpr int kSteps = 8;  // of an item in a tile; those of items lie a place further apart, in other banks
 constexpr int64_t kTile = int64_t{kItems} * kSteps;
 constexpr int kReadAtOnce = 4;
-constexpr int64_t kShortRow = 32;    // steps that one work-item takes
-constexpr int64_t kManyRows = 8192;  // side by side, where work-items keep a device busy by themselves
+constexpr int64_t kShortRow = 32;    // steps that one work-item takes,
+constexpr int64_t kMiddleRow = 512;  // or so many where there are
+constexpr int64_t kManyRows = 8192;  // rows: then work-items keep a device busy by themselves
 constexpr int64_t kFewRows = 64, kLongRow = 4 * kTile;  // which several groups share
 constexpr int64_t kMostBlocks = 128;
 
@@ -163,7 +164,8 @@ void ScanPlan::ChooseGroups(const Type& type) {
   // Sums of narrow floats are rounded in each step; elements that share a byte have one writer.
   if (DTypeBits(type.dtype) < 8 || (IsFloat(type.dtype) && DTypeBits(type.dtype) < 32)) return;
   const Dim rows = split.outer * split.inner;
-  const Dim by_items = Max(LessEqual(split.size, kShortRow), And(is_across, LessEqual(kManyRows, rows)));
+  const Dim is_fit = Max(is_across, LessEqual(split.size, kMiddleRow));
+  const Dim by_items = Max(LessEqual(split.size, kShortRow), And(is_fit, LessEqual(kManyRows, rows)));
   const Dim fits = LessEqual(Product(type.dims), Dim(tensor::kSmallSize));
   const Dim groups = And(fits, Not(by_items));
   is_cut_groups = And(groups, And(Less(rows, kFewRows), Less(kLongRow, split.size)));
