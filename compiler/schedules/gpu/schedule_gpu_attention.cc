@@ -22,13 +22,13 @@ constexpr DType kType = DType::kF32;
 
 // What a work-group has in hand at a time.
 struct AttentionTile {
-  int side = 16;         // work-items down and across
-  int item_rows = 4;     // of the block of queries, neighbours
-  int item_columns = 4;  // of the tile of keys, `side` apart
-  int slice = 16;        // of the depth, or of the keys, that stand in shared memory
-  int items() const { return side * side; }
-  int rows() const { return side * item_rows; }
-  int columns() const { return side * item_columns; }
+  int down = 8, across = 16;  // work-items
+  int item_rows = 8;          // of the block of queries, neighbours
+  int item_columns = 4;       // of the tile of keys, `across` apart
+  int slice = 16;             // of the depth, or of the keys, that stand in shared memory
+  int items() const { return down * across; }
+  int rows() const { return down * item_rows; }
+  int columns() const { return across * item_columns; }
   int lanes() const { return items() / rows(); }  // items that share the arithmetic of a row
   int pitch() const { return columns() + 4; }     // of the scores: their rows begin in different banks
   int slice_pitch() const { return rows() + 1; }
@@ -54,7 +54,7 @@ class StreamingAttention {
         shape_(shape),
         softmax_(softmax),
         width_(shape.width().value()),
-        value_columns_(static_cast<int>((width_ + tile_.side - 1) / tile_.side)) {}
+        value_columns_(static_cast<int>((width_ + tile_.across - 1) / tile_.across)) {}
 
   Expected<std::set<int>> Build(const std::set<int>& wanted, LoopKernel* kernel,
                                 std::vector<KernelArgument>* arguments) {
@@ -110,13 +110,13 @@ class StreamingAttention {
     nest_->Grid(1, "unused", 1);
     batch_ = Variable(nest_->Grid(2, "batch", shape_.batch()));
     item_ = Variable(kernel.thread[0]);
-    down_ = nest_->Let("down", FloorDiv(item_, Number(tile_.side)));
-    across_ = nest_->Let("across", FloorMod(item_, Number(tile_.side)));
+    down_ = nest_->Let("down", FloorDiv(item_, Number(tile_.across)));
+    across_ = nest_->Let("across", FloorMod(item_, Number(tile_.across)));
     lane_row_ = nest_->Let("lane_row", FloorDiv(item_, Number(tile_.lanes())));
     lane_ = nest_->Let("lane", FloorMod(item_, Number(tile_.lanes())));
     first_row_ = nest_->Let("first_row", block * Number(tile_.rows()));
     const int64_t slices = int64_t{tile_.slice} * (tile_.slice_pitch() + tile_.columns() + 1);
-    slices_ = Shared("slices", std::max(slices, int64_t{tile_.slice} * value_columns_ * tile_.side));
+    slices_ = Shared("slices", std::max(slices, int64_t{tile_.slice} * value_columns_ * tile_.across));
     scores_ = Shared("scores", int64_t{tile_.rows()} * tile_.pitch());
     parts_ = Shared("parts", tile_.items());
     part_sums_ = Shared("part_sums", tile_.items());
@@ -187,14 +187,14 @@ class StreamingAttention {
       const Expr right = nest_->Let("right", k * Number(tile_.columns() + 1) + across_ + Number(key_base));
       MultiplyAdd(
           products, rows, columns, [&](const Expr& i) { return Get(slices_, left + i); },
-          [&](const Expr& j) { return Get(slices_, right + j * Number(tile_.side)); });
+          [&](const Expr& j) { return Get(slices_, right + j * Number(tile_.across)); });
     });
     AddBarrier();
     nest_->Close();
     Unrolled(rows, [&](const Expr& i) {
       Unrolled(columns, [&](const Expr& j) {
         Expr row = nest_->Let("row", first_row_ + RowOf(i));
-        Expr own = nest_->Let("own", across_ + j * Number(tile_.side)),
+        Expr own = nest_->Let("own", across_ + j * Number(tile_.across)),
              column = nest_->Let("column", tile + own);
         Expr to = nest_->Let("to", ScoreAt(RowOf(i), own));
         Expr inside = nest_->Let(
@@ -287,7 +287,7 @@ class StreamingAttention {
 
   // --- the values of the tile's keys ---
   void AddValues(const Expr& tile) {
-    const int rows = tile_.item_rows, columns = value_columns_, across = columns * tile_.side;
+    const int rows = tile_.item_rows, columns = value_columns_, across = columns * tile_.across;
     Unrolled(rows, [&](const Expr& i) {
       const Expr scale = nest_->Let("row_scale", Get(scale_, RowOf(i)));
       Unrolled(columns, [&](const Expr& j) {
@@ -309,7 +309,7 @@ class StreamingAttention {
       const Expr right = nest_->Let("right", k * Number(across) + across_);
       MultiplyAdd(
           sums_, rows, columns, [&](const Expr& i) { return Get(scores_, left + i * Number(tile_.pitch())); },
-          [&](const Expr& j) { return Get(slices_, right + j * Number(tile_.side)); });
+          [&](const Expr& j) { return Get(slices_, right + j * Number(tile_.across)); });
     });
     AddBarrier();
     nest_->Close();
@@ -328,7 +328,7 @@ class StreamingAttention {
       const Expr maximum = nest_->Let("largest", Get(row_maxima_, RowOf(i)));
       const Expr sum = nest_->Let("all", Get(row_sums_, RowOf(i)));
       Unrolled(value_columns_, [&](const Expr& j) {
-        const Expr column = nest_->Let("column", across_ + j * Number(tile_.side));
+        const Expr column = nest_->Let("column", across_ + j * Number(tile_.across));
         nest_->OpenIf(Less(column, Number(width_)));
         const Expr so_far = nest_->Let("value", Get(sums_, i * Number(value_columns_) + j));
         // Weights are linear in the exponentials, and so is what they sum to.
