@@ -12,8 +12,9 @@ namespace {
 
 class AttentionFinder {
  public:
-  AttentionFinder(const Function& function, NodeId result, const std::map<NodeId, int>& positions)
-      : function_(function), positions_(positions) {
+  AttentionFinder(const Function& function, NodeId result, const std::map<NodeId, int>& positions,
+                  bool with_halves)
+      : function_(function), positions_(positions), with_halves_(with_halves) {
     group_.result = result;
   }
 
@@ -124,7 +125,9 @@ class AttentionFinder {
     }
     const Node &scores = function_.node(group_.scores), &result = function_.node(group_.result);
     for (ValueId value : {scores.inputs[0], scores.inputs[1], result.inputs[0], result.inputs[1]})
-      if (function_.type(value).dtype != DType::kF32) return false;
+      if (const DType dtype = function_.type(value).dtype;
+          dtype != DType::kF32 && !(with_halves_ && dtype == DType::kF16))
+        return false;
     return true;
   }
 
@@ -166,6 +169,7 @@ class AttentionFinder {
 
   const Function& function_;
   const std::map<NodeId, int>& positions_;
+  bool with_halves_;
   Dims whole_;  // of the scores
   std::map<NodeId, bool> depends_;
   std::set<ValueId> known_;
@@ -175,8 +179,46 @@ class AttentionFinder {
 }  // namespace
 
 std::optional<AttentionGroup> FindAttention(const Function& function, NodeId result,
-                                            const std::map<NodeId, int>& positions) {
-  return AttentionFinder(function, result, positions).Find();
+                                            const std::map<NodeId, int>& positions, bool with_halves) {
+  return AttentionFinder(function, result, positions, with_halves).Find();
+}
+
+std::optional<OnlineSoftmax> FindOnlineSoftmax(const Function& function, const AttentionGroup& group) {
+  auto made_by = [&](ValueId value, tensor::ExprOp scalar) -> const Node* {
+    const NodeId id = value.valid() ? function.value(value).producer : NodeId{};
+    if (!id.valid() || std::ranges::find(group.members, id) == group.members.end()) return nullptr;
+    const Node& node = function.node(id);
+    return node.op->kind == OpKind::kElementwise && node.op->scalar == scalar ? &node : nullptr;
+  };
+  auto is_row = [&](ValueId value) {
+    const Dims& dims = function.type(value).dims;
+    return dims.size() == function.type(group.weights).dims.size() && dims.back().IsConstant(1);
+  };
+  OnlineSoftmax softmax;
+  for (NodeId id : group.row_nodes) {
+    const Node& node = function.node(id);
+    if (node.op->kind != OpKind::kReduce) continue;
+    const bool is_max = node.String("kind") == "max";
+    if (softmax.sum.valid() || is_max == softmax.maximum.valid()) return std::nullopt;
+    if (is_max && node.inputs[0] != group.first) return std::nullopt;
+    if (!is_max) softmax.exponentials = node.inputs[0];
+    (is_max ? softmax.maximum : softmax.sum) = node.outputs[0];
+  }
+  if (!softmax.sum.valid()) return std::nullopt;
+  const Node* exponential = made_by(softmax.exponentials, tensor::ExprOp::kExp);
+  const Node* difference = exponential ? made_by(exponential->inputs[0], tensor::ExprOp::kSub) : nullptr;
+  if (difference == nullptr || difference->inputs[0] != group.first || !is_row(difference->inputs[1]))
+    return std::nullopt;
+  softmax.shift = difference->inputs[1];
+  const ValueId e = softmax.exponentials;
+  const Node* rounded = made_by(group.weights, tensor::ExprOp::kCast);
+  softmax.weights = rounded ? rounded->inputs[0] : group.weights;
+  const Node* product = made_by(softmax.weights, tensor::ExprOp::kMul);
+  const Node* quotient = made_by(softmax.weights, tensor::ExprOp::kDiv);
+  const bool is_linear = (product && product->inputs[0] == e && is_row(product->inputs[1])) ||
+                         (product && product->inputs[1] == e && is_row(product->inputs[0])) ||
+                         (quotient && quotient->inputs[0] == e && is_row(quotient->inputs[1]));
+  return is_linear ? std::optional(softmax) : std::nullopt;
 }
 
 }  // namespace tvmvm::ir

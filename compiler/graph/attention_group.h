@@ -25,8 +25,18 @@ struct AttentionGroup {
 // The group that ends in contraction `result`, whose left operand the scores become, of nodes that
 // `positions` holds, in whose order they run. Every row can be computed where its scores lie: no element is
 // needed again once what is made of it is in its place. Nothing where the contraction ends no such group. All
-// is f32.
+// is f32; with `with_halves`, factors of the contractions may be f16.
 std::optional<AttentionGroup> FindAttention(const Function& function, NodeId result,
-                                            const std::map<NodeId, int>& positions);
+                                            const std::map<NodeId, int>& positions, bool with_halves = false);
+
+// Attention whose row arithmetic is a softmax: weights are exp(first - shift(max)) times or by something that
+// depends on the row alone. Then parts of a row can be taken one after the other: what was summed so far is
+// scaled by exp(shift(old max) - shift(new max)).
+struct OnlineSoftmax {
+  ValueId maximum, shift;     // the row's largest score, and what is made of it
+  ValueId exponentials, sum;  // elements, and their sum
+  ValueId weights;            // before they are rounded to f16
+};
+std::optional<OnlineSoftmax> FindOnlineSoftmax(const Function& function, const AttentionGroup& group);
 
 }  // namespace tvmvm::ir

@@ -8,7 +8,7 @@
 //   dims;
 //   - elementwise nodes of one dims, fed by pulls (slice, expand, ...), perhaps moved at the end (transpose,
 //   slice). Which operators these are, their traits tell.
-//   - attention: a contraction, arithmetic on its rows, a contraction with them (CPUs only).
+//   - attention: a contraction, arithmetic on its rows, a contraction with them.
 // The post-dominator walk follows the published description of operator fusion in TVM (Chen et al., OSDI
 // 2018).
 
@@ -50,8 +50,10 @@ Dims ReducedDims(const Dims& dims, const Dims& flags) {
 
 class Fusion {
  public:
-  Fusion(Function* function, RegionId region) : function_(*function), region_(region) {}
-  void Run(bool with_attention);
+  // `with_halves`: attention may have factors of f16, which GPUs have schedules for.
+  Fusion(Function* function, RegionId region, bool with_halves)
+      : function_(*function), region_(region), with_halves_(with_halves) {}
+  void Run();
 
  private:
   void Index();
@@ -83,6 +85,7 @@ class Fusion {
 
   Function& function_;
   RegionId region_;
+  bool with_halves_;
   std::vector<NodeId> nodes_;
   std::map<NodeId, int> position_;
   std::vector<std::vector<int>> consumers_;
@@ -182,7 +185,7 @@ void Fusion::Merge(std::vector<int> members, int tail) {
 }
 
 void Fusion::MergeAttention(int result) {
-  auto group = ir::FindAttention(function_, nodes_[result], position_);
+  auto group = ir::FindAttention(function_, nodes_[result], position_, with_halves_);
   if (!group) return;
   const Node &scores = function_.node(group->scores), &last = node(result);
   for (ValueId input : {scores.inputs[0], scores.inputs[1], last.inputs[1]})
@@ -191,12 +194,17 @@ void Fusion::MergeAttention(int result) {
       return;  // it would be a part of the group, and is no place to read from
   std::vector<int> members;
   for (NodeId id : group->members) members.push_back(position_.at(id));
+  // What rounds the result goes with it.
+  int tail = result;
+  if (with_halves_ && consumers_[result].size() == 1 && consumers_[result][0] != kExit &&
+      node(consumers_[result][0]).op->scalar == tensor::ExprOp::kCast)
+    members.push_back(tail = consumers_[result][0]);
   const bool on_one_device = std::ranges::all_of(members, [&](int member) {
     return ir::DeviceOf(function_, node(member)) == ir::DeviceOf(function_, node(result));
   });
   if (on_one_device && members.size() <= kMaxNodes && CountInputs(members) <= kMaxInputs &&
-      LeavesOnlyByTail(members, result))
-    Merge(std::move(members), result);
+      LeavesOnlyByTail(members, tail))
+    Merge(std::move(members), tail);
 }
 
 size_t Fusion::CountInputs(const std::vector<int>& members) const {
@@ -341,10 +349,10 @@ void Fusion::Rewrite() {
   function_.region(region_).nodes = std::move(body);
 }
 
-void Fusion::Run(bool with_attention) {
+void Fusion::Run() {
   Index();
   FindPostDominators();
-  for (int i = 0; with_attention && i < static_cast<int>(nodes_.size()); ++i)
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
     if (node(i).op->kind == OpKind::kContraction) MergeAttention(i);
   auto grow = [&](auto&& wanted) {
     for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
@@ -385,11 +393,12 @@ void TakeApart(Function* function, const Node& group, std::vector<NodeId>* to) {
 
 Status FuseGroups(ir::Module& module, const PassContext& context) {
   for (Function& function : module.functions)
-    for (RegionId region : ir::RunningRegions(function)) Fusion(&function, region).Run(!context.for_gpus);
+    for (RegionId region : ir::RunningRegions(function))
+      Fusion(&function, region, context.half_factors).Run();
   return {};
 }
 
-void FuseRegion(Function* function, RegionId region) { Fusion(function, region).Run(false); }
+void FuseRegion(Function* function, RegionId region) { Fusion(function, region, false).Run(); }
 
 void TakeGroupsApart(Function* function, RegionId region) {
   std::vector<NodeId> nodes;

@@ -16,12 +16,16 @@ Expected<GroupProgram> ScheduleForGpu(const GroupView& group, const TargetInfo& 
   });
   if (is_procedural) {
     TVMVM_TRY(GroupProgram program, ScheduleProcedural(group, target));
-    for (KernelCall& call : program.calls) GiveItemsToPoints(&call, &program);
+    for (KernelCall& call : program.calls)
+      if (call.kernel.GroupItems() == 1) GiveItemsToPoints(&call, &program);
     return program;
   }
+  if (TakesAttentionForGpu(group)) return ScheduleAttentionForGpu(group, target);
   if (TakesProductForGpu(group)) return ScheduleProductForGpu(group, target);
-  TVMVM_TRY(GroupProgram program,
-            TakesRowsForGpu(group) ? ScheduleRowsForGpu(group, target) : SchedulePullsForGpu(group, target));
+  auto schedule = TakesExtremumForGpu(group) ? ScheduleExtremumForGpu
+                  : TakesRowsForGpu(group)   ? ScheduleRowsForGpu
+                                             : SchedulePullsForGpu;
+  TVMVM_TRY(GroupProgram program, schedule(group, target));
   SplitBySize(group, &program);
   return program;
 }

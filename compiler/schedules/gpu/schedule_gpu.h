@@ -12,6 +12,12 @@ Expected<GroupProgram> SchedulePullsForGpu(const GroupView& group, const TargetI
 // Reductions with elementwise operators around them (row_shape.h).
 bool TakesRowsForGpu(const GroupView& group);
 Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& group, const TargetInfo& target);
+// Groups around attention (graph/attention_group.h), whose factors may be f16.
+bool TakesAttentionForGpu(const GroupView& group);
+Expected<GroupProgram> ScheduleAttentionForGpu(const GroupView& group, const TargetInfo& target);
+// The position of the least or the largest element of rows.
+bool TakesExtremumForGpu(const GroupView& group);
+Expected<GroupProgram> ScheduleExtremumForGpu(const GroupView& group, const TargetInfo& target);
 // Contractions, and convolutions in one group.
 bool TakesProductForGpu(const GroupView& group);
 Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const TargetInfo& target);

@@ -27,7 +27,7 @@ class ScratchToWorkspace {
       arguments.back().is_argument = true;
       call->arguments.push_back(
           {ArgumentKind::kWorkspace, static_cast<uint32_t>(program->workspaces.size())});
-      program->workspaces.push_back({info.dtype, points * ElementsOf(info)});
+      program->workspaces.push_back({info.dtype, Select(call->when, points * ElementsOf(info), 0)});
     }
     for (uint32_t i = 0; i < kernel_.buffers.size(); ++i) {
       if (new_ids_.count(i)) continue;

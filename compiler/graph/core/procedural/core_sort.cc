@@ -251,30 +251,55 @@ class TopKLoops {
   uint32_t is_closed_ = 0, last_ = 0;  // whether k are known, and the key of the last of them
 };
 
-// Many rows side by side, few elements in order, or whatever there is: one of three kernels runs. GPUs have
-// the last one alone.
+// One of the kernels runs, or two for rows in shares. CPUs: many rows side by side, few elements in order, or
+// whatever there is; that one runs on GPUs, too, where work-groups take none of it.
 Expected<tensor::StmtPtr> BuildTopK(LoopContext& context) {
   TopKPlan plan(context.input_type(0), context.node());
-  if (IsGpu(context.target())) plan.is_beside = plan.is_short = 0;
-  context.LaunchWhere(plan.is_beside);
-  context.EndKernel(plan.is_beside.IsConstant(0) ? tensor::Block({}) : TopKBesideLoops(context, plan));
-  context.LaunchWhere(plan.is_short);
-  context.EndKernel(plan.is_short.IsConstant(0) ? tensor::Block({}) : TopKShortLoops(context, plan));
-  context.LaunchWhere(Equal(Max(plan.is_beside, plan.is_short), 0));
-  return TopKLoops(context).Build();
+  if (IsGpu(context.target())) plan.ChooseGroups(context.input_type(0));
+  auto add = [&](const Dim& when, auto&& build) {
+    context.LaunchWhere(when);
+    return when.IsConstant(0) ? tensor::Block({}) : build();
+  };
+  auto part = [&](TopKPart its) { return [&, its] { return TopKGroupLoops(context, plan, its); }; };
+  context.EndKernel(add(plan.is_beside, [&] { return TopKBesideLoops(context, plan); }));
+  context.EndKernel(add(plan.is_short, [&] { return TopKShortLoops(context, plan); }));
+  Dim one = Max(plan.is_beside, plan.is_short);
+  if (!plan.by_groups.IsConstant(0)) one = plan.by_groups;
+  const Dim any = Equal(one, 0);
+  context.EndKernel(add(any, [&] { return TopKLoops(context).Build(); }));
+  context.EndKernel(add(plan.is_sorted, part(TopKPart::kShort)));
+  context.EndKernel(add(plan.is_whole, part(TopKPart::kWhole)));
+  int spaces[] = {-1, -1};
+  auto shared = [&](TopKPart its) {
+    return [&, its] { return TopKGroupLoops(context, plan, its, spaces[0], spaces[1]); };
+  };
+  if (!plan.is_shared.IsConstant(0)) {
+    const AxisSplit& split = plan.split;
+    const Dim candidates = plan.is_shared * split.outer * split.inner * plan.shares * plan.count;
+    spaces[0] = context.AddWorkspace(SortKey(context.input_type(0).dtype, true).type(), candidates);
+    spaces[1] = context.AddWorkspace(DType::kI32, candidates);
+  }
+  context.EndKernel(add(plan.is_shared, shared(TopKPart::kShare)));
+  return add(plan.is_shared, shared(TopKPart::kMerge));
 }
 
 // Every element is looked at. Beside each other, rows take a few steps for each of the k; else those that are
-// sorted are moved once for each digit.
+// sorted are moved once for each digit; work-groups look at each element once for some of the digits.
 std::vector<Work> TopKWork(const WorkContext& context) {
-  const TopKPlan plan(context.inputs[0], context.node);
+  TopKPlan plan(context.inputs[0], context.node);
   const Dim elements = ElementsOf(context.inputs[0]), bytes = BytesOnce(context);
   const int64_t passes = SortKey(context.inputs[0].dtype, true).bits() / kDigitBits;
   const Dim rows = FloorDiv(elements, Max(plan.split.size, 1));
   const Dim sorted = TopKLoops::Capacity(plan.split.size, plan.count) * Dim(passes * 2 * kScalarStep);
+  constexpr int64_t kLooks = 48;  // operations of a work-group for an element
+  plan.ChooseGroups(context.inputs[0]);
   return {{elements * (plan.count * 6 + 12), bytes},
           {elements * 8 + rows * plan.count * Dim(4 * kScalarStep), bytes},
-          {elements * 8 + rows * sorted, bytes}};
+          {elements * 8 + rows * sorted, bytes},
+          {elements * Dim(kLooks), bytes},
+          {elements * Dim(kLooks), bytes},
+          {elements * Dim(kLooks), BytesOf(context.inputs[0])},
+          {rows * plan.shares * plan.count * Dim(kLooks), rows * plan.shares * plan.count * Dim(8)}};
 }
 
 constexpr CoreOp kRows[] = {

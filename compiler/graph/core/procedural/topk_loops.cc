@@ -19,6 +19,11 @@ namespace {
 constexpr int64_t kMostBeside = 16;  // elements in order that lanes keep
 constexpr int64_t kLeastBeside = 8;  // rows
 
+// Where rows are too few to keep a GPU busy and long, they are cut into shares.
+constexpr int64_t kFewRows = 128, kLongRow = 8192;
+constexpr int64_t kMostShares = 64, kShortestShare = 2048;
+constexpr int64_t kLeastLeftOut = 4;  // times what is wanted of a share
+
 }  // namespace
 
 Dim TopKCount(const Node& node) {
@@ -77,6 +82,21 @@ TopKPlan::TopKPlan(const Type& type, const Node& node)
     is_beside = And(is_short, LessEqual(kLeastBeside, rows));
     is_short = And(is_short, Equal(is_beside, 0));
   }
+}
+
+void TopKPlan::ChooseGroups(const Type& type) {
+  is_beside = is_short = 0;
+  if (IsSubByte(type.dtype)) return;  // items would write to one byte
+  const SortKey key(type.dtype, true);
+  by_groups = LessEqual(Product(type.dims), Dim(tensor::kSmallSize));
+  share = Max(CeilDiv(split.size, Dim(kMostShares)), Dim(kShortestShare));
+  shares = CeilDiv(split.size, share);
+  const Dim is_long = And(Less(kLongRow, split.size), Less(split.outer * split.inner, kFewRows));
+  const Dim wants_few = And(LessEqual(count, FormOf(TopKPart::kShare, key).results()),
+                            LessEqual(count * Dim(kLeastLeftOut), share));
+  is_sorted = And(by_groups, LessEqual(split.size, kShortestRow));
+  is_shared = And(by_groups, And(is_long, wants_few));
+  is_whole = And(by_groups, Equal(Max(is_sorted, is_shared), 0));
 }
 
 void StoreFound(LoopContext& context, Nest& nest, const TopKPlan& plan, const SortKey& key,

@@ -33,16 +33,41 @@ class SortKey {
 // Which kernel runs: those whose condition is not 0; where none is, the one for any number of elements.
 struct TopKPlan {
   TopKPlan(const Type& type, const Node& node);
+  // The same for kernels of work-groups: theirs are the conditions below, and none of those for CPUs holds.
+  void ChooseGroups(const Type& type);
 
   AxisSplit split;
   Dim count;      // elements of each row in order
   Dim is_beside;  // many rows side by side, a lane each; count is a constant
   Dim is_short;   // the elements in order are few enough to make room for each one more
+
+  Dim by_groups = 0;                // one of these three
+  Dim is_sorted = 0, is_whole = 0;  // TopKPart::kShort, kWhole
+  Dim is_shared = 0;                // kShare, kMerge
+  Dim share = 1, shares = 1;        // elements of one, their number
 };
 
 // Rows that a grid point takes side by side, at every level: lanes of 64 bytes.
 inline int64_t RowsBeside(const SortKey& key) { return 512 / key.bits(); }
 inline constexpr int64_t kMostInOrder = 64;  // elements, where is_short
+
+// Work-groups on a GPU (topk_groups.cc): what each takes.
+enum class TopKPart : uint8_t {
+  kShort,  // a row that is sorted as a whole
+  kWhole,  // a stretch of a row's results
+  kShare,  // the first results of a share of a row, which go into two workspaces: keys and positions (i32)
+  kMerge,  // those of a row
+};
+inline constexpr int64_t kShortestRow = 256;  // elements up to which a row is sorted as a whole
+struct TopKGroupForm {
+  int items;                                    // work-items; a power of two
+  int64_t room;                                 // elements in shared memory; a power of two
+  int64_t results() const { return room / 2; }  // that a group finds
+  int64_t slack() const { return room / 4; }    // elements that may be there besides, at either end
+};
+TopKGroupForm FormOf(TopKPart part, const SortKey& key);
+tensor::StmtPtr TopKGroupLoops(LoopContext& context, const TopKPlan& plan, TopKPart part, int keys_space = -1,
+                               int positions_space = -1);
 
 tensor::StmtPtr TopKBesideLoops(LoopContext& context, const TopKPlan& plan);  // topk_beside.cc
 tensor::StmtPtr TopKShortLoops(LoopContext& context, const TopKPlan& plan);   // topk_short.cc
