@@ -11,6 +11,7 @@
 #include "compiler/loops/loop_ir.h"
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/cpu/coded_kernel.h"
+#include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/packing.h"
 #include "tvm-vm/target_info.h"
 
@@ -27,6 +28,7 @@ struct LeftOperand {
   ir::Dim pitch = 0;      // in place and linear: distance of neighbouring rows
   // Gathered: writes the row's elements to target[base ...]. Empty: in place.
   std::function<void(Nest&, const Expr& row, uint32_t target, const Expr& base)> gather;
+  bool is_dear = false;  // gathered: from many places
 };
 
 enum class RightForm : uint8_t {
@@ -62,8 +64,8 @@ struct MatrixProduct {
   ir::Dim packed_elements() const;  // of the right operand as panels, in one batch entry
   LeftOperand left;
   RightOperand right;
-  ir::Dim block_rows = 96;  // at most; a multiple of the register tiles' heights is best
-  int block_panels = 0;     // of one grid point; 0: BlockPanels(columns); else a multiple of 4
+  ProductSchedule schedule;  // as ChooseProduct, or FitProduct, leaves it
+  DotsSchedule dots;         // of kColumns
   // Binds what the operands and the epilogue need of the batch's number.
   std::function<void(Nest&, const Expr& batch)> begin;
   // Stores one finished element; called inside of a loop over columns that may be vectorised.
@@ -78,10 +80,16 @@ constexpr bool IsGathered(RightForm form) { return form == RightForm::kGathered 
 // mask.
 constexpr int64_t GatheredPitch(int panels) { return (panels + 1) * kPanelColumns; }
 
-// Panels of 16 columns in one block of columns, and in a packed operand as a whole (a multiple of the
-// former).
+// Panels of 16 columns in the narrowest block of columns, and in a packed operand as a whole (a multiple of
+// the former).
 int BlockPanels(const ir::Dim& columns);
+// Whether blocks may be wider.
+bool HasManyPanels(const ir::Dim& columns);
 ir::Dim PackedPanels(const ir::Dim& columns);
+
+// Chooses product->schedule, or product->dots, of a kernel of `group`; `kernel` is what it computes.
+KernelSchedule DecideProduct(const GroupView& group, const TargetInfo& target, std::string_view kernel,
+                             MatrixProduct* product);
 
 // Fills grid, scratch, estimates and body of `kernel`, whose arguments exist already.
 Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel);
@@ -89,7 +97,8 @@ Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target
 // A product as a part of a kernel that has loops of its own: rows of one block, all columns. `begin` has been
 // done; scratch is added to the kernel's.
 struct ProductBlock {
-  Expr first_row, rows;  // at most block_rows
+  Expr first_row, rows;
+  ir::Dim most_rows;
   // Rows are gathered, or lie in a buffer with room for whole tiles behind the last: all tiles are of one
   // height. Else of exactly as many rows as there are, at most `kFewRows`.
   bool is_padded = true;

@@ -12,11 +12,6 @@
 namespace tvmvm::tensor {
 namespace {
 
-constexpr int kWideBlockPanels = 8, kBlockPanels = 4;
-// What a block of gathered pixels may take so that it stays in the second level of cache.
-constexpr int64_t kCachedBytes = 512 * 1024;
-constexpr int64_t kBlockRows = 384;
-
 // Axes whose positions are those of the data become one with the axis before them: longer runs.
 ConvolutionShape Collapsed(ConvolutionShape shape) {
   for (size_t i = shape.axes(); i-- > 1;) {
@@ -46,7 +41,7 @@ class PlanarConvolution {
   }
 
   Expected<std::set<int>> Build(const std::set<int>& wanted, LoopKernel* kernel,
-                                std::vector<KernelArgument>* arguments) {
+                                std::vector<KernelArgument>* arguments, KernelSchedule* made) {
     kernel->name = "conv";
     InputReader reader(group_, wanted, kernel);
     reader_ = &reader;
@@ -62,8 +57,6 @@ class PlanarConvolution {
     product.columns = ir::Product(shape_.output);
     product.depth = shape_.taps() * shape_.channels;
     product.accumulator = accumulator_;
-    product.block_rows = kBlockRows;
-    product.block_panels = BlockPanelsOf(product.depth);
     product.begin = [&](Nest& nest, const Expr& number) {
       Expr groups = IntConstant(shape_.groups);
       batch_ = nest.Let("n", FloorDiv(number, groups));
@@ -84,16 +77,12 @@ class PlanarConvolution {
       position.flat = plane * DimValue(product.columns) + column;
       return results->Store(nest, position, sum, reader, outputs);
     };
+    *made = DecideProduct(group_, target_, "planar_conv", &product);
     TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
     return reader.touched();
   }
 
  private:
-  int BlockPanelsOf(const ir::Dim& depth) const {
-    int64_t bytes = GatheredPitch(kWideBlockPanels) * DTypeBits(accumulator_) / 8;
-    return depth.constant().value_or(INT64_MAX) <= kCachedBytes / bytes ? kWideBlockPanels : kBlockPanels;
-  }
-
   // Panels hold 16 output channels side by side; each of them is a row here.
   void SetWeights(uint32_t buffer, MatrixProduct* product) {
     LeftOperand& left = product->left;
@@ -215,8 +204,9 @@ class PlanarConvolution {
 
 Expected<std::set<int>> BuildPlanarConvolution(const GroupView& group, const TargetInfo& target,
                                                ir::NodeId anchor, const std::set<int>& wanted,
-                                               LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
-  return PlanarConvolution(group, target, anchor).Build(wanted, kernel, arguments);
+                                               LoopKernel* kernel, std::vector<KernelArgument>* arguments,
+                                               KernelSchedule* made) {
+  return PlanarConvolution(group, target, anchor).Build(wanted, kernel, arguments, made);
 }
 
 }  // namespace tvmvm::tensor

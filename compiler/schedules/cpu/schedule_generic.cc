@@ -13,10 +13,12 @@
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/collapse_axes.h"
+#include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/cpu/transposed_tiles.h"
 #include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/group_kernel.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -24,13 +26,8 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-constexpr int64_t kBlockElements = 8192;  // of a grid point, where an element costs a few operations
 constexpr int kMostChoices = 2;
-constexpr int kNarrowest = 8;        // lanes
-// Results that are written past the caches: those of kernels that move more. A third level of cache of
-// 32 MiB holds less beside what else is in it.
-constexpr int64_t kStreamedBytes = 24 << 20;
-constexpr int64_t kTileBlock = 128;  // of each of the two axes of tiles
+constexpr int kNarrowest = 8;  // lanes
 constexpr int64_t kLeastInnerBlock =
     64;  // the least part of a row that a grid point takes: full vectors at every level
 
@@ -58,12 +55,13 @@ class PullKernel {
 
   Expected<KernelCall> Build() {
     TVMVM_CHECK_OK(ExpandOutputs());
+    DecideSchedule();
     if (!BuildTiles()) {
       ChooseLanes();
       BuildLoops();
     }
     made_.Estimate(Product(dims_), WorkPerElement(), roots_);
-    return made_.Take(nest_.Finish());
+    return made_.Take(nest_.Finish(), std::move(decided_));
   }
 
  private:
@@ -88,8 +86,16 @@ class PullKernel {
   }
 
   // --- how ---
+  void DecideSchedule() {
+    const int widest = LanesFor(roots_, target_);
+    schedule_.lanes = widest;
+    std::string problem = WordsOf(group_) + " dims=" + WordOf(dims_);
+    decided_ = Decide(group_, target_, std::move(problem), &schedule_,
+                      [&](PullsSchedule* made) { made->lanes = std::min<int64_t>(made->lanes, widest); });
+  }
+
   void ChooseLanes() {
-    width_ = LanesFor(roots_, target_);
+    width_ = static_cast<int>(schedule_.lanes);
     // Along the reduced axis, or along the innermost axis of the result: where fewer loads gather.
     inner_is_vector_ = width_ > 1 && !axes_.empty();
     if (!inner_is_vector_) return;
@@ -126,11 +132,11 @@ class PullKernel {
       others.push_back(variable);
       extents.push_back(extent);
     }
-    const Dim along_block(tiles->interleaves ? tiles->along_extent : Dim(kTileBlock));
-    const Dim across_block =
-        tiles->interleaves ? FloorDiv(Dim(kBlockElements), tiles->along_extent) : Dim(kTileBlock);
+    const Dim along_block(tiles->interleaves ? tiles->along_extent : Dim(schedule_.tile_block));
+    const Dim across_block = tiles->interleaves ? FloorDiv(Dim(schedule_.block_elements), tiles->along_extent)
+                                                : Dim(schedule_.tile_block);
     const Dim taken = Min(tiles->along_extent, along_block) * Min(tiles->across_extent, across_block);
-    const Dim outer_block = Max(FloorDiv(Dim(kBlockElements), Max(taken, Dim(1))), Dim(1));
+    const Dim outer_block = Max(FloorDiv(Dim(schedule_.block_elements), Max(taken, Dim(1))), Dim(1));
     const Range along = BlockOf(nest_, 0, "along", tiles->along_extent, along_block);
     const Range across = BlockOf(nest_, 1, "across", tiles->across_extent, across_block);
     const Range outer = BlockOf(nest_, 2, "outer", Product(extents), outer_block);
@@ -145,7 +151,7 @@ class PullKernel {
   }
 
   void BuildLoops() {
-    Dim budget = Max(FloorDiv(Dim(kBlockElements), WorkPerElement()), Dim(1));
+    Dim budget = Max(FloorDiv(Dim(schedule_.block_elements), WorkPerElement()), Dim(1));
     size_t rank = axes_.size();
     Dim inner = rank > 0 ? dims_[axes_[rank - 1]] : Dim(1);
     Dim middle = rank > 1 ? dims_[axes_[rank - 2]] : Dim(1);
@@ -183,7 +189,7 @@ class PullKernel {
       bytes += std::max(DTypeBits(buffer.dtype) / 8, 1);
     Expr elements = IntConstant(1);
     for (const Dim& dim : dims_) elements = elements * DimValue(dim);
-    return LessEqual(IntConstant(kStreamedBytes / bytes), elements);
+    return LessEqual(IntConstant(schedule_.streamed_kib * 1024 / bytes), elements);
   }
 
   void BuildBlock(const Range& middle_range, const Range& outer_range) {
@@ -348,7 +354,8 @@ class PullKernel {
     int width = std::min<int64_t>(width_, WidestUseful());
     if (piece.is_edge) return loop(end, 1, 1);
     if (inner_is_vector_ && width > 1) {
-      if (has_inner_reduction_) loop(WholeSteps(nest_, {from, end}, 4 * width), width, 4);
+      const int unroll = static_cast<int>(schedule_.unrolled_vectors);
+      if (has_inner_reduction_) loop(WholeSteps(nest_, {from, end}, unroll * width), width, unroll);
       loop(WholeSteps(nest_, {from, end}, width), width, 1);
       // Vectors of short types hold many elements: what is left may be several narrower ones.
       const bool has_narrow = !has_inner_reduction_ && !SuitsMasks(piece.roots, inner);
@@ -399,6 +406,8 @@ class PullKernel {
   std::vector<int> axes_;         // those that are not of size 1
   std::vector<uint32_t> stores_;  // arguments that are written
   std::vector<Expr> roots_;       // the outputs' elements
+  PullsSchedule schedule_;
+  KernelSchedule decided_;
   Range inner_range_;
   LoopKind outermost_ = LoopKind::kSerial;  // of the next loop over elements
   int width_ = 1;
