@@ -1,5 +1,7 @@
 #include "compiler/schedules/gpu/gpu_schedules.h"
 
+#include "compiler/schedules/gpu/schedule_gpu_product.h"
+
 namespace tvmvm::tensor {
 namespace {
 
@@ -11,9 +13,9 @@ constexpr ScheduleParameter kProduct[] = {
                                               "rows up to which a few tiles are summed by whole groups"),
     Parameter<&GpuProductSchedule::few_tiles>("few_tiles", kCount, kAll, "small tiles that are a few"),
     Parameter<&GpuProductSchedule::busy_large>("busy_large", kCount, kAll,
-                                               "tiles of 128 x 128 from which on they are taken"),
+                                               "large tiles from which on they are taken"),
     Parameter<&GpuProductSchedule::busy_middle>("busy_middle", kCount, kAll,
-                                                "tiles of 64 x 64 from which on they are taken"),
+                                                "middle tiles from which on they are taken"),
     Parameter<&GpuProductSchedule::busy_halves>("busy_halves", kCount, kAll,
                                                 "tiles from which on factors of f16 take them"),
     Parameter<&GpuProductSchedule::many_tiles>("many_tiles", kCount, kAll,
@@ -23,6 +25,19 @@ constexpr ScheduleParameter kProduct[] = {
                                                    "depth of a share, at least"),
     Parameter<&GpuProductSchedule::most_shares>("most_shares", {1, 1024}, kAll, "shares of a tile, at most"),
     Parameter<&GpuProductSchedule::busy_groups>("busy_groups", kSome, kAll, "groups that shares make up to"),
+};
+constexpr AllowedValues kSide{16, 256, 1, true};
+constexpr ScheduleParameter kTile[] = {
+    Parameter<&ProductTile::rows>("rows", kSide, kAll, "rows of a group"),
+    Parameter<&ProductTile::columns>("columns", kSide, kAll, "columns of a group"),
+    Parameter<&ProductTile::depth>("depth", {4, 32, 1, true}, kAll, "of a slice in shared memory"),
+    Parameter<&ProductTile::item_rows>("item_rows", {4, 8, 1, true}, kAll, "rows of a work-item's sums"),
+    Parameter<&ProductTile::item_columns>("item_columns", {4, 8, 1, true}, kAll,
+                                          "columns of a work-item's sums"),
+    Parameter<&ProductTile::lanes_across>("lanes_across", {1, 32, 1, true}, kAll,
+                                          "of 32 neighbouring work-items, so many lie along the columns"),
+    Parameter<&ProductTile::parties>("parties", {1, 8, 1, true}, kAll,
+                                     "that take turns at slices, each summing the whole tile"),
 };
 constexpr ScheduleParameter kRows[] = {
     Parameter<&GpuRowsSchedule::row_items>("row_items", kItems, kAll, "work-items that take a row"),
@@ -48,13 +63,17 @@ constexpr ScheduleParameter kPulls[] = {
 
 const ScheduleFamily GpuProductSchedule::kFamily{"gpu_product", "which kernels a product or convolution gets",
                                                  kProduct};
+const ScheduleFamily ProductTile::kFamily{
+    "gpu_tile",
+    "the tiles of products: what a group computes; a tile that cannot be divided so stays as it is", kTile};
 const ScheduleFamily GpuRowsSchedule::kFamily{"gpu_rows", "softmax, normalisations, reductions", kRows};
 const ScheduleFamily GpuPullsSchedule::kFamily{"gpu_pulls", "everything that is one element after the other",
                                                kPulls};
 
 std::span<const ScheduleFamily* const> GpuScheduleFamilies() {
-  static constexpr const ScheduleFamily* kFamilies[] = {
-      &GpuProductSchedule::kFamily, &GpuRowsSchedule::kFamily, &GpuPullsSchedule::kFamily};
+  static constexpr const ScheduleFamily* kFamilies[] = {&GpuProductSchedule::kFamily, &ProductTile::kFamily,
+                                                        &GpuRowsSchedule::kFamily,
+                                                        &GpuPullsSchedule::kFamily};
   return kFamilies;
 }
 

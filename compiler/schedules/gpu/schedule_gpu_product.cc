@@ -26,8 +26,10 @@ constexpr ProductTile kTiles[] = {
     {64, 64, 8, 8, 4, 8},
     {32, 32, 8, 4, 4, 8, 4},
 };
-// What groups share the depth of.
-constexpr const ProductTile& kSharedTile = kTiles[1];
+constexpr size_t kLarge = 0, kMiddle = 1, kSmall = 2;
+constexpr const char* kTileNames[] = {"large", "middle", "small"};
+// What groups share the depth of, where factors are f16.
+constexpr const ProductTile& kSharedTile = kTiles[kMiddle];
 // For sums of 64 bits, and for indices of so many.
 constexpr ProductTile kModestTile = {32, 32, 8, 4, 4, 8};
 // For factors of f16, which matrices multiply: a tile is done much sooner, and less is gained by sharing it
@@ -121,12 +123,12 @@ BuildTile HalfTilesFor(const TargetInfo& target) {
 }
 
 // The product by tiles of which several groups share the depth of each.
-Status AddShares(const GpuProduct& product, const GpuProductSchedule& schedule, const Dim& when,
-                 GroupProgram* program, const BuildTile& build_tile = BuildProductTile) {
+Status AddShares(const GpuProduct& product, const GpuProductSchedule& schedule, const ProductTile& tile,
+                 const Dim& when, GroupProgram* program, const BuildTile& build_tile = BuildProductTile) {
   if (when.IsConstant(0)) return {};
-  Dim depth = Product(product.depth()), step = std::max(LoopStep(kSharedTile), MatrixLoopStep());
+  Dim depth = Product(product.depth()), step = std::max(LoopStep(tile), MatrixLoopStep());
   Dim size = product.rows().size() * product.columns().size() * product.batch().size();
-  Dim tiles = TilesOf(product, kSharedTile);
+  Dim tiles = TilesOf(product, tile);
   Dim wanted = Min(Min(CeilDiv(Dim(schedule.busy_groups), Max(tiles, Dim(1))),
                        FloorDiv(depth, Dim(schedule.shortest_share))),
                    Dim(schedule.most_shares));
@@ -136,7 +138,7 @@ Status AddShares(const GpuProduct& product, const GpuProductSchedule& schedule, 
   TVMVM_CHECK_OK(AddEither(
       product, {when, true, Partials::kWritten},
       [&](ProductBuilder& builder, bool has_vectors) {
-        return build_tile(builder, kSharedTile, has_vectors, &shares);
+        return build_tile(builder, tile, has_vectors, &shares);
       },
       program));
   TVMVM_CHECK_OK(AddCall(
@@ -154,7 +156,7 @@ Status AddHalfTiles(const GpuProduct& product, const GpuProductSchedule& schedul
     Dim here = LessEqual(Dim(schedule.busy_halves), TilesOf(product, tile));
     if (&tile == &small) {
       Dim is_shared = LessEqual(Dim(schedule.long_depth), Product(product.depth()));
-      TVMVM_CHECK_OK(AddShares(product, schedule, And(rest, is_shared), program, build));
+      TVMVM_CHECK_OK(AddShares(product, schedule, kSharedTile, And(rest, is_shared), program, build));
       rest = And(rest, Not(is_shared));
       here = 1;
     }
@@ -168,6 +170,15 @@ std::string ProblemWords(const GpuProduct& product) {
   return fmt::format("{} batch={} rows={} columns={} depth={}", DTypeName(product.accumulator()),
                      WordOf(product.batch().size()), WordOf(product.rows().size()),
                      WordOf(product.columns().size()), WordOf(Product(product.depth())));
+}
+
+// `size`: which of the tiles.
+KernelSchedule DecideTile(const GpuProduct& product, const TargetInfo& target, std::string_view size,
+                          ProductTile* tile) {
+  return Decide(product.group(), target, fmt::format("{} {}", size, ProblemWords(product)), tile,
+                [chosen = *tile](ProductTile* made) {
+                  if (!IsPossibleEverywhere(*made)) *made = chosen;
+                });
 }
 
 // 1 where everything that the group's kernels index is within kSmallSize.
@@ -197,10 +208,13 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
   GpuProductSchedule schedule;
   const KernelSchedule decided = Decide(group, target, ProblemWords(*product), &schedule);
   const int64_t busy[] = {schedule.busy_large, schedule.busy_middle, 0};
+  ProductTile tiles[] = {kTiles[kLarge], kTiles[kMiddle], kTiles[kSmall]};
+  std::vector<KernelSchedule> made{decided};
+  for (size_t i : {kLarge, kMiddle, kSmall})
+    made.push_back(DecideTile(*product, target, kTileNames[i], &tiles[i]));
   Dim rows = product->rows().size();
-  const ProductTile& small = kTiles[std::size(kTiles) - 1];
   Dim has_few = And(LessEqual(rows, Dim(schedule.thin_rows)),
-                    LessEqual(TilesOf(*product, small), Dim(schedule.few_tiles)));
+                    LessEqual(TilesOf(*product, tiles[kSmall]), Dim(schedule.few_tiles)));
   Dim is_one = Equal(rows, Dim(1)), is_thin = Or(LessEqual(rows, Dim(kFewRows)), has_few);
   Dim is_small = HasSmallSizes(*product);
   auto thin = [&](int count, const Dim& when) {
@@ -222,21 +236,22 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
     TVMVM_CHECK_OK(AddHalfTiles(*product, schedule, rest, target, &program));
     rest = 0;
   }
-  for (const ProductTile& tile : kTiles) {
-    if (&tile == &kSharedTile) {
+  for (size_t i : {kLarge, kMiddle, kSmall}) {
+    const ProductTile& tile = tiles[i];
+    if (i == kMiddle) {
       Dim is_shared = And(LessEqual(Dim(schedule.long_depth), Product(product->depth())),
                           Less(TilesOf(*product, tile), Dim(schedule.many_tiles)));
-      TVMVM_CHECK_OK(AddShares(*product, schedule, And(rest, is_shared), &program));
+      TVMVM_CHECK_OK(AddShares(*product, schedule, tile, And(rest, is_shared), &program));
       rest = And(rest, Not(is_shared));
     }
-    Dim here = LessEqual(Dim(busy[&tile - kTiles]), TilesOf(*product, tile));
-    TVMVM_CHECK_OK(AddTile(*product, tile, {&tile == &small ? rest : And(rest, here), true}, &program));
+    Dim here = LessEqual(Dim(busy[i]), TilesOf(*product, tile));
+    TVMVM_CHECK_OK(AddTile(*product, tile, {i == kSmall ? rest : And(rest, here), true}, &program));
     rest = And(rest, Not(here));
   }
   TVMVM_CHECK_OK(AddCall(
       *product, {Not(is_small), false},
       [&](ProductBuilder& builder) { return BuildProductTile(builder, kModestTile, false); }, &program));
-  program.calls[0].schedules.push_back(decided);
+  program.calls[0].schedules = std::move(made);
   return program;
 }
 

@@ -1,5 +1,6 @@
 // Whatever a schedule says, what it allows gives right results: groups of each family, with random values of
 // all parameters, against the operators' definitions.
+#include "compiler/schedules/gpu/schedule_gpu_product.h"
 #include "compiler/schedules/schedule_overrides.h"
 #include "tests/compiler/schedules/group_harness.h"
 #include "tests/compiler/schedules/random_schedule.h"
@@ -58,6 +59,38 @@ TEST(AnyScheduleTest, ProductsOfTwoInputs) {
           b.Output(Contract(b, x, y, {0}, {2}, {is_transposed ? 2 : 1}));
         },
         {{{"m", 1}, {"n", 70}}, {{"m", 3}, {"n", 20}}, {{"m", 29}, {"n", 130}}});
+}
+
+// Tiles that can be divided so, of any sizes, and groups that share the depth.
+TEST(AnyScheduleTest, TilesOfGpus) {
+  GroupBuilder b;
+  ValueId x = b.Input(DType::kF32, {M(), 84}), y = b.Input(DType::kF32, {84, N()});
+  b.Output(Contract(b, x, y, {}, {1}, {0}));
+  const ir::NodeId node = b.Finish();
+  const GroupView group(b.function(), node);
+  std::mt19937 random(1);
+  for (int i = 0; i < 8; ++i) {
+    ProductTile tile;
+    do {
+      for (const ScheduleParameter& parameter : ProductTile::kFamily.parameters)
+        parameter.set(&tile, RandomValue(parameter.allowed, random));
+    } while (!IsPossibleEverywhere(tile));
+    const std::string text =
+        WriteSchedules({{"gpu", Describe("", tile)}}) +
+        fmt::format(
+            "gpu_product[]@gpu: thin_rows=0 few_tiles=0 long_depth=1 shortest_share={} busy_large={}\n",
+            i % 2 == 0 ? 16 : 1000, i % 4 == 3 ? 0 : 1000);
+    SCOPED_TRACE(text);
+    const ScheduleOverrides overrides = ScheduleOverrides::Parse(text, "random").value();
+    GpuGroup scheduled(b.function(), node, &overrides);
+    const Symbols symbols{{"m", 37}, {"n", 45}};
+    const std::vector<HostTensor> inputs = RandomInputs(group, symbols);
+    const std::vector<HostTensor> wanted = RunNaively(group, inputs, symbols);
+    const auto runs = scheduled.Run(inputs, symbols, 20 * GpuGroup::kMostEvaluated);
+    ASSERT_FALSE(runs.empty());
+    for (const std::vector<HostTensor>& given : runs) CompareTensors(wanted[0], given[0], 1e-4, 0);
+    if (HasFailure()) return;
+  }
 }
 
 void CheckConvolution(bool channels_last, int64_t groups, int64_t channels, int64_t outputs) {
