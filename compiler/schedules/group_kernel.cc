@@ -166,7 +166,7 @@ Status GroupKernel::DeclareArguments(const std::function<std::vector<Expr>(ir::V
 }
 
 KernelCall GroupKernel::Take(StmtPtr body, KernelSchedule schedule) {
-  call_.schedules.push_back(std::move(schedule));
+  if (schedule.family != nullptr) call_.schedules.push_back(std::move(schedule));
   call_.kernel.body = std::move(body);
   return std::move(call_);
 }

@@ -1,10 +1,14 @@
 #include "compiler/schedules/cpu/cpu_schedules.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/cpu/micro_kernel.h"
 #include "compiler/schedules/gather_operands.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -173,6 +177,43 @@ void FitProduct(const MatrixProduct& product, ProductSchedule* schedule) {
     if (least % panels != 0 || *rows <= below) *rows = 0;
     below = std::max(below, *rows);
   }
+}
+
+namespace {
+
+// As a word of a schedule's problem.
+const char* NameOf(RightForm form) {
+  switch (form) {
+    case RightForm::kPanels:
+      return "panels";
+    case RightForm::kInPlace:
+      return "in_place";
+    case RightForm::kGathered:
+      return "gathered";
+    case RightForm::kRows:
+      return "rows";
+    case RightForm::kColumns:
+      return "columns";
+    case RightForm::kCoded:
+      return "codes";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+KernelSchedule DecideProduct(const GroupView& group, const TargetInfo& target, std::string_view kernel,
+                             MatrixProduct* product) {
+  std::string problem =
+      fmt::format("{} {} batch={} rows={} columns={} depth={} left={} right={}", kernel,
+                  product->of_bytes ? "bytes" : DTypeName(product->accumulator), WordOf(product->batch),
+                  WordOf(product->rows), WordOf(product->columns), WordOf(product->depth),
+                  product->left.gather ? "gathered" : "in_place", NameOf(product->right.form));
+  if (product->right.form == RightForm::kColumns)
+    return Decide(group, target, std::move(problem), &product->dots);
+  product->schedule = ChooseProduct(*product, target);
+  return Decide(group, target, std::move(problem), &product->schedule,
+                [&](ProductSchedule* schedule) { FitProduct(*product, schedule); });
 }
 
 }  // namespace tvmvm::tensor

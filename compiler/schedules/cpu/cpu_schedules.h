@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "compiler/schedules/schedule_data.h"
 #include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
 
+class GroupView;
 struct MatrixProduct;
 
 // A matrix product in blocks and register tiles (matrix_product.h).
@@ -29,6 +31,10 @@ struct ProductSchedule {
 ProductSchedule ChooseProduct(const MatrixProduct& product, const TargetInfo& target);
 // Brings it to what the product allows.
 void FitProduct(const MatrixProduct& product, ProductSchedule* schedule);
+// All of that, and overrides, for product->schedule or product->dots of a kernel of `group`; `kernel` is what
+// it computes.
+KernelSchedule DecideProduct(const GroupView& group, const TargetInfo& target, std::string_view kernel,
+                             MatrixProduct* product);
 
 // A few rows by columns that lie along the depth (matrix_product_dots.cc).
 struct DotsSchedule {

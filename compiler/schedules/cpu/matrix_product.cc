@@ -1,14 +1,11 @@
 #include "compiler/schedules/cpu/matrix_product.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "compiler/schedules/cpu/micro_kernel.h"
 #include "compiler/schedules/packing.h"
-#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -426,21 +423,6 @@ ir::Dim PackedPanels(const ir::Dim& columns) {
 ir::Dim MatrixProduct::steps() const { return of_bytes ? CeilDiv(depth, kBytesOfWord) : depth; }
 
 ir::Dim MatrixProduct::packed_elements() const { return PackedPanels(columns) * steps() * kPanelColumns; }
-
-KernelSchedule DecideProduct(const GroupView& group, const TargetInfo& target, std::string_view kernel,
-                             MatrixProduct* product) {
-  constexpr const char* kForms[] = {"panels", "in_place", "gathered", "rows", "columns", "codes"};
-  std::string problem = fmt::format("{} {} batch={} rows={} columns={} depth={} left={} right={}", kernel,
-                                    product->of_bytes ? "bytes" : DTypeName(product->accumulator),
-                                    WordOf(product->batch), WordOf(product->rows), WordOf(product->columns),
-                                    WordOf(product->depth), product->left.gather ? "gathered" : "in_place",
-                                    kForms[static_cast<int>(product->right.form)]);
-  if (product->right.form == RightForm::kColumns)
-    return Decide(group, target, std::move(problem), &product->dots);
-  product->schedule = ChooseProduct(*product, target);
-  return Decide(group, target, std::move(problem), &product->schedule,
-                [&](ProductSchedule* schedule) { FitProduct(*product, schedule); });
-}
 
 Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel) {
   Nest nest(kernel);

@@ -87,10 +87,6 @@ int BlockPanels(const ir::Dim& columns);
 bool HasManyPanels(const ir::Dim& columns);
 ir::Dim PackedPanels(const ir::Dim& columns);
 
-// Chooses product->schedule, or product->dots, of a kernel of `group`; `kernel` is what it computes.
-KernelSchedule DecideProduct(const GroupView& group, const TargetInfo& target, std::string_view kernel,
-                             MatrixProduct* product);
-
 // Fills grid, scratch, estimates and body of `kernel`, whose arguments exist already.
 Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel);
 
