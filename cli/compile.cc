@@ -46,6 +46,12 @@ Json WeightList(const std::vector<WeightReport>& weights) {
   return list;
 }
 
+Status WriteText(const std::string& path, const std::string& text) {
+  TVMVM_TRY(OutputFile file, OutputFile::Create(path));
+  TVMVM_CHECK_OK(file.Write(text));
+  return file.Commit();
+}
+
 }  // namespace
 
 Expected<int> CompileCommand(const CompileArguments& arguments) {
@@ -57,9 +63,15 @@ Expected<int> CompileCommand(const CompileArguments& arguments) {
   options.print = [&](const std::string& text) {
     arguments.json || to_stdout ? PrintNote(text) : PrintResult(text);
   };
+  if (!arguments.schedule.empty()) {
+    TVMVM_TRY(options.schedules, ReadTextFile(arguments.schedule));
+    options.schedules_name = arguments.schedule;
+  }
   TVMVM_TRY(CompileResult result, CompileWithProgress(arguments.model, std::move(options)));
   if (arguments.print_weights) PrintNote(WeightTable(result.weights));
   if (!result.program) return kExitOk;
+  if (!arguments.write_schedule.empty())
+    TVMVM_CHECK_OK(WriteText(arguments.write_schedule, result.schedules));
   TVMVM_CHECK_OK(SaveModel(*result.program, arguments.output));
 
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -60,6 +60,7 @@ struct CompileArguments {
   std::string output;
   CompileOptions options;
   bool print_weights = false;
+  std::string schedule, write_schedule;  // files; empty: none
   bool json = false;
 };
 

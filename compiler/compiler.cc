@@ -20,6 +20,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/placement/placement.h"
 #include "compiler/schedules/product_group.h"
+#include "compiler/schedules/schedule_overrides.h"
 #include "fmt/format.h"
 #include "tvm-vm/version.h"
 
@@ -241,7 +242,9 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
     result.warnings.emplace_back("--precision fp16 is for GPUs: there is none among the devices");
   for (const ir::Function& function : imported.functions)
     counters->imported_nodes += static_cast<int64_t>(function.nodes.size());
-  tensor::ScheduleCache schedules(counters);
+  TVMVM_TRY(const auto overrides,
+            tensor::ScheduleOverrides::Parse(options.schedules, options.schedules_name));
+  tensor::ScheduleCache schedules(counters, &overrides);
   PassRunner runner{&options,
                     {.targets = targets,
                      .weight_bits = WeightBits(options.weights),
@@ -284,6 +287,9 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   lower.progress = options.progress;
   TVMVM_TRY(result.program, lowering::LowerModule(module, lower, &schedules, variants->gpu));
   result.work = counters->List();
+  result.schedules = tensor::WriteSchedules(schedules.chosen());
+  for (std::string& sentence : overrides.Unmatched(schedules.chosen()))
+    result.warnings.push_back(std::move(sentence));
   PrintTimes(options, runner, import_ms, MillisecondsSince(lower_start));
   return result;
 }

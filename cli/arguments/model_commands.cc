@@ -17,6 +17,8 @@ void AddCompile(CLI::App& app, Action* action) {
                  "  tvm-vm compile bert.onnx -o bert.vmexe --device vulkan,opencl,cpu --print-placement\n"
                  "  tvm-vm compile bert.onnx -o bert.vmexe --target x86-64-v3 --time-passes\n"
                  "  tvm-vm compile gpt2.onnx -o gpt2.vmexe --weights int4 --print-weights\n"
+                 "  tvm-vm compile bert.onnx -o bert.vmexe --write-schedule bert.schedule\n"
+                 "  tvm-vm compile bert.onnx -o bert.vmexe --schedule bert.schedule\n"
                  "  tvm-vm compile bert.onnx --print-after fuse-groups --stop-after fuse-groups");
   CompileOptions& options = arguments->options;
   command->add_option("model", arguments->model, "The model; - is standard input")
@@ -55,6 +57,14 @@ void AddCompile(CLI::App& app, Action* action) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PASS");
+  command
+      ->add_option("--schedule", arguments->schedule,
+                   "Build kernels as this file says instead of as the compiler chooses (docs/schedules.md)")
+      ->type_name("FILE");
+  command
+      ->add_option("--write-schedule", arguments->write_schedule,
+                   "Write what the compiler chose for each kernel, as a file for --schedule")
+      ->type_name("FILE");
   command->add_flag("--verify-passes", options.verify_passes, "Check what each pass leaves");
   command->add_flag("--time-passes", options.time_passes, "Print the time that each pass took");
   AddThreads(command, &options.threads);

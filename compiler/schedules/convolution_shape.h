@@ -35,6 +35,8 @@ struct ConvolutionShape {
 };
 
 ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node);
+// As words of a schedule's problem.
+std::string WordsOf(const ConvolutionShape& shape);
 // Sums of a few products of bytes are integers that f32 holds exactly.
 bool SumsOfBytesAreExact(const ConvolutionShape& shape, DType data, DType weights);
 
@@ -47,12 +49,14 @@ Expected<GroupProgram> ScheduleImplicitProduct(const GroupView& group, const Tar
 // A kernel of channels_first data whose weights are packed: calls like those of the implicit product.
 Expected<std::set<int>> BuildPlanarConvolution(const GroupView& group, const TargetInfo& target,
                                                ir::NodeId anchor, const std::set<int>& wanted,
-                                               LoopKernel* kernel, std::vector<KernelArgument>* arguments);
+                                               LoopKernel* kernel, std::vector<KernelArgument>* arguments,
+                                               KernelSchedule* made);
 bool TakesDepthwise(const GroupView& group, ir::NodeId anchor);
 Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo& target, ir::NodeId anchor);
 
 // The same of channels_first data, be the weights constant or not.
 bool TakesPlanarDepthwise(const GroupView& group, ir::NodeId anchor);
-Expected<GroupProgram> SchedulePlanarDepthwise(const GroupView& group, ir::NodeId anchor);
+Expected<GroupProgram> SchedulePlanarDepthwise(const GroupView& group, const TargetInfo& target,
+                                               ir::NodeId anchor);
 
 }  // namespace tvmvm::tensor

@@ -1,6 +1,7 @@
 #include "compiler/schedules/group.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/graph/tensor_elements.h"
 #include "compiler/schedules/expand.h"
@@ -103,7 +104,8 @@ Expr Expander::ExpandNew(ir::ValueId value, std::span<const Expr> index) {
   return node.op->element(context, index);
 }
 
-GroupView::GroupView(const ir::Function& function, ir::NodeId group) : function_(&function) {
+GroupView::GroupView(const ir::Function& function, ir::NodeId group, const ScheduleOverrides* overrides)
+    : function_(&function), overrides_(overrides) {
   const ir::Node& node = function.node(group);
   if (node.regions.empty()) {
     nodes_ = {group};
@@ -133,6 +135,19 @@ Expr GroupView::Expand(ir::ValueId value, std::span<const Expr> index, const Lea
   Expander expander(*this, leaf, kernel);
   Expr result = expander.Expand(value, index);
   return expander.missing().valid() ? Expr() : result;
+}
+
+std::string WordsOf(const GroupView& group) {
+  auto types_of = [&](const std::vector<ir::ValueId>& values) {
+    std::string text;
+    for (ir::ValueId value : values)
+      if (value.valid()) text += (text.empty() ? "" : ",") + std::string(DTypeName(group.type(value).dtype));
+    return WordOf(std::move(text));
+  };
+  std::string operators;
+  for (ir::NodeId node : group.nodes())
+    operators += (operators.empty() ? "" : "+") + std::string(group.function().node(node).op->name);
+  return types_of(group.inputs()) + "->" + types_of(group.outputs()) + " ops=" + WordOf(std::move(operators));
 }
 
 Expr FlatIndex(const ir::Dims& dims, std::span<const Expr> index) {

@@ -14,9 +14,12 @@
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/graph.h"
 #include "compiler/loops/loop_ir.h"
+#include "compiler/schedules/schedule_data.h"
 #include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
+
+class ScheduleOverrides;
 
 enum class ArgumentKind : uint8_t { kInput, kOutput, kWorkspace, kPacked };
 
@@ -29,6 +32,7 @@ struct KernelCall {
   LoopKernel kernel;
   std::vector<KernelArgument> arguments;  // one for each buffer argument of the kernel
   ir::Dim when = 1;                       // launched only where this is not 0
+  std::vector<KernelSchedule> schedules;  // that it was built from
 };
 
 struct Workspace {
@@ -43,17 +47,20 @@ struct GroupProgram {
   std::vector<std::function<ir::TensorData()>> packed;
 };
 
-// Errors: kUnsupported or kInternal naming the group's node.
-Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId group,
-                                     const TargetInfo& target);
+// `overrides`: what is to be chosen otherwise; null: nothing. Errors: kUnsupported or kInternal naming the
+// group's node.
+Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId group, const TargetInfo& target,
+                                     const ScheduleOverrides* overrides = nullptr);
 
 // A group seen as a unit: its inputs (values from outside, constants included; numbered as the node's inputs,
 // so that a lone node may have repeated and absent ones), nodes in order, results.
 class GroupView {
  public:
-  GroupView(const ir::Function& function, ir::NodeId group);
+  // `overrides` may be null.
+  GroupView(const ir::Function& function, ir::NodeId group, const ScheduleOverrides* overrides = nullptr);
 
   const ir::Function& function() const { return *function_; }
+  const ScheduleOverrides* overrides() const { return overrides_; }
   const std::vector<ir::ValueId>& inputs() const {
     return inputs_;
   }  // as seen inside: region parameters, or the node's inputs
@@ -75,9 +82,14 @@ class GroupView {
 
  private:
   const ir::Function* function_;
+  const ScheduleOverrides* overrides_;
   std::vector<ir::ValueId> inputs_, outer_inputs_, outputs_;
   std::vector<ir::NodeId> nodes_;
 };
+
+// What a group computes, as words of a schedule's problem: the types of its inputs and outputs, its
+// operators.
+std::string WordsOf(const GroupView& group);
 
 // Row-major element offset: ((i0 * d1) + i1) * d2 + ...
 Expr FlatIndex(const ir::Dims& dims, std::span<const Expr> index);
@@ -95,7 +107,7 @@ bool TakesConvolution(const GroupView& group);
 Expected<GroupProgram> ScheduleConvolution(const GroupView& group, const TargetInfo& target);
 // Windows that slide along rows, elementwise after it.
 bool TakesPlanarWindow(const GroupView& group);
-Expected<GroupProgram> SchedulePlanarWindow(const GroupView& group);
+Expected<GroupProgram> SchedulePlanarWindow(const GroupView& group, const TargetInfo& target);
 // One or more reductions over trailing axes (softmax, normalisation), elementwise before, between and after.
 bool TakesRows(const GroupView& group);
 Expected<GroupProgram> ScheduleRows(const GroupView& group, const TargetInfo& target);

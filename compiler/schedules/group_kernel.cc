@@ -165,14 +165,15 @@ Status GroupKernel::DeclareArguments(const std::function<std::vector<Expr>(ir::V
   return {};
 }
 
-KernelCall GroupKernel::Take(StmtPtr body) {
+KernelCall GroupKernel::Take(StmtPtr body, KernelSchedule schedule) {
+  if (schedule.family != nullptr) call_.schedules.push_back(std::move(schedule));
   call_.kernel.body = std::move(body);
   return std::move(call_);
 }
 
 Expected<GroupProgram> ScheduleByDims(const GroupView& original, const BuildKernel& build) {
   CollapsedGroup collapsed = CollapseAxes(original);
-  GroupView group(collapsed.function, collapsed.node);
+  GroupView group(collapsed.function, collapsed.node, original.overrides());
   std::vector<std::vector<uint32_t>> sets;  // outputs by dims
   for (uint32_t i = 0; i < group.outputs().size(); ++i) {
     const ir::Dims& dims = group.type(group.outputs()[i]).dims;

@@ -34,7 +34,8 @@ class GroupKernel {
   // Sets the estimates: operations per element of `space`, where reductions take `steps`; of an input at most
   // what the elements load.
   void Estimate(const ir::Dim& space, const ir::Dim& steps, std::span<const Expr> per_element);
-  KernelCall Take(StmtPtr body);
+  // `schedule`: what the kernel was built from; of no family: nothing that could be chosen.
+  KernelCall Take(StmtPtr body, KernelSchedule schedule = {});
 
  private:
   ir::Dim BytesRead(const KernelArgument& argument, int64_t loads, const ir::Dim& space) const;

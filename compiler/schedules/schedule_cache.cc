@@ -15,10 +15,13 @@ Expected<std::shared_ptr<const GroupProgram>> ScheduleCache::Schedule(const ir::
   GroupSignature signature = SignatureOf(function, group, target);
   if (auto found = entries_.find(signature.text); found != entries_.end()) return found->second.program;
   ++counters_.schedules_made;
-  Expected<GroupProgram> made = ScheduleGroup(function, group, target);
+  Expected<GroupProgram> made = ScheduleGroup(function, group, target, overrides_);
   // An error names its node: the next one has another name.
   if (!made) return tl::unexpected(made.error());
   counters_.kernels_built += static_cast<int64_t>(made->calls.size());
+  for (const KernelCall& call : made->calls)
+    for (const KernelSchedule& schedule : call.schedules)
+      chosen_.push_back({ScheduleTarget(target), schedule});
   auto program = std::make_shared<const GroupProgram>(*std::move(made));
   entries_.emplace(std::move(signature.text), Entry{program, std::move(signature.data)});
   return program;

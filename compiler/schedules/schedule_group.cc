@@ -54,16 +54,16 @@ Expected<GroupProgram> Schedule(const GroupView& group, const TargetInfo& target
   if (TakesAttention(group)) return ScheduleAttention(group, target);
   if (TakesContraction(group)) return ScheduleContraction(group, target);
   if (TakesConvolution(group)) return ScheduleConvolution(group, target);
-  if (TakesPlanarWindow(group)) return SchedulePlanarWindow(group);
+  if (TakesPlanarWindow(group)) return SchedulePlanarWindow(group, target);
   if (TakesRows(group)) return ScheduleRows(group, target);
   return ScheduleGeneric(group, target);
 }
 
 }  // namespace
 
-Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId group,
-                                     const TargetInfo& target) {
-  const GroupView view(function, group);
+Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId group, const TargetInfo& target,
+                                     const ScheduleOverrides* overrides) {
+  const GroupView view(function, group, overrides);
   Expected<GroupProgram> program = Schedule(view, target);
   if (!program) {
     return MakeError(program.error().code,

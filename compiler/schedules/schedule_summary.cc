@@ -146,6 +146,7 @@ std::string Head(const KernelCall& call) {
 std::string Summarize(const GroupProgram& program, const TargetInfo& target) {
   std::string text;
   for (const KernelCall& call : program.calls) {
+    for (const KernelSchedule& schedule : call.schedules) text += schedule.ToString() + "\n";
     const LoopKernel kernel = IsGpu(target) ? call.kernel : Vectorize(GuardLoads(call.kernel));
     text += Head(call) + KernelSummary(kernel).Run();
   }

@@ -61,6 +61,8 @@ struct CompileOptions {
   std::vector<std::string> print_after;      // pass names, or "all"
   std::vector<std::string> disabled_passes;  // optional passes that do not run, or "all" of them
   std::string stop_after;                    // pass name; then no Program is made
+  std::string schedules;  // overrides of what the compiler chooses, as docs/schedules.md says
+  std::string schedules_name = "schedules";  // of the file that holds them, for messages
   bool verify_passes = false;  // what each pass leaves is checked, as builds without NDEBUG always do
   bool time_passes = false;
   int threads = 0;         // for code generation; 0: all that the process may use
@@ -88,6 +90,8 @@ struct CompileResult {
   std::shared_ptr<const Program> program;  // null when stop_after ended the pipeline
   std::vector<std::string> warnings;       // what was assumed of the model, and what is worth knowing
   std::vector<WeightReport> weights;       // with CompileOptions::weights, in the order of the model
+  // What was chosen for each kernel, as a text that CompileOptions::schedules takes: it gives this program.
+  std::string schedules;
   // What the compiler did, counted, by names for people: the same on every machine.
   std::vector<std::pair<std::string, int64_t>> work;
 };

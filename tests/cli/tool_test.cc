@@ -628,6 +628,28 @@ TEST_F(DemoTest, PassesCanBePrinted) {
   EXPECT_THAT(result.out, HasSubstr("@main"));
 }
 
+TEST_F(DemoTest, SchedulesGoToAFileAndBack) {
+  ASSERT_EQ(Run("tvm-vm compile $onnx -o a.vmexe --write-schedule a.schedule").exit_code, 0);
+  ToolResult again = Run("tvm-vm compile $onnx -o b.vmexe --schedule a.schedule --write-schedule b.schedule");
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, Not(HasSubstr("warning")));
+  EXPECT_EQ(Run("cmp a.vmexe b.vmexe && cmp a.schedule b.schedule").exit_code, 0);
+}
+
+TEST_F(DemoTest, SchedulesAreChangedByAFile) {
+  WriteBytes(scratch_ / "c.schedule",
+             "product[]@cpu: block_rows=12\nproduct[f32 rows=none]@cpu: block_rows=12\n");
+  ToolResult changed =
+      Run("tvm-vm compile $onnx -o c.vmexe --schedule c.schedule --write-schedule d.schedule");
+  ASSERT_EQ(changed.exit_code, 0) << changed.err;
+  EXPECT_THAT(changed.err,
+              HasSubstr("warning: c.schedule:2: no kernel of this model is product[f32 rows=none]@cpu"));
+  EXPECT_EQ(Run("grep -c 'block_rows=12 ' d.schedule").exit_code, 0);
+  WriteBytes(scratch_ / "e.schedule", "product[]@cpu: block_rows=0\n");
+  ExpectFails("tvm-vm compile $onnx -o c.vmexe --schedule e.schedule",
+              "e.schedule:1: 'block_rows' is 0; allowed is 1 to 4096");
+}
+
 TEST_F(DemoTest, RunningAPackagedProgramStartsQuicklyAndWithoutLlvm) {
   ToolResult traced = Run("LD_DEBUG=files tvm-vm run $vmexe");
   EXPECT_EQ(traced.exit_code, 0);

@@ -14,9 +14,6 @@
 
 namespace tvmvm::tensor {
 
-// Up to this many rows are multiplied with codes; beyond, panels are decoded once for all of them.
-inline constexpr int64_t kRowsOfCodes = 8;
-
 // Arguments of a kernel.
 struct CodedBuffers {
   uint32_t words = 0, scales = 0, zeros = 0;

@@ -17,21 +17,24 @@ constexpr int64_t kBytesOfWord = 4;
 constexpr int64_t kOffsetBytes = 8;
 // Up to this many panels a row of a tile is stored without a loop.
 constexpr int kUnrolledPanels = 2;
-// What a block of the right operand may take so that it stays in the second level of cache beside the rows.
-constexpr int64_t kCachedRightBytes = 384 * 1024;
+
+TilePlan TilesOf(const ProductSchedule& schedule) {
+  TilePlan plan{{}, static_cast<int>(schedule.tile_rows), static_cast<int>(schedule.tile_panels)};
+  for (auto [rows, panels] :
+       {std::pair(schedule.rows_of_4, 4), std::pair(schedule.rows_of_3, 3), std::pair(schedule.rows_of_2, 2)})
+    if (rows > 0) plan.few.push_back({static_cast<int>(rows), panels});
+  return plan;
+}
 
 class ProductBuilder {
  public:
   ProductBuilder(const MatrixProduct& product, const TargetInfo& target, Nest& nest)
       : product_(product), kernel_(nest.kernel()), nest_(nest) {
-    block_panels_ = BlockPanels(product.columns);
-    tiles_ = product.right.form == RightForm::kCoded
-                 ? PlanCodedTiles(target, block_panels_)
-                 : PlanTiles(target, product.accumulator, block_panels_, product.of_bytes);
-    if (product.columns.constant().value_or(INT64_MAX) > kMaxBlockPanels * kPanelColumns)
-      block_panels_ = std::max(block_panels_, product.block_panels);
+    block_panels_ = static_cast<int>(product.schedule.block_panels);
+    block_rows_ = product.schedule.block_rows;
+    tiles_ = TilesOf(product.schedule);
     lanes_ = VectorLanes(target, product.accumulator);
-    row_blocks_ = CeilDiv(product.rows, product.block_rows);
+    row_blocks_ = CeilDiv(product.rows, block_rows_);
     steps_ = product.steps();
     step_type_ = product.of_bytes ? DType::kU32 : product.accumulator;
     overlaps_ =
@@ -52,6 +55,7 @@ class ProductBuilder {
   Status Add(const ProductBlock& block) {
     first_row_ = block.first_row;
     rows_ = block.rows;
+    block_rows_ = block.most_rows;
     pads_rows_ = block.is_padded;
     GatherLeft();
     const int64_t width = block_panels_ * kPanelColumns;
@@ -149,7 +153,7 @@ class ProductBuilder {
     // Bytes are written one by one and read four together.
     uint32_t target = product_.of_bytes ? AddScratchBuffer("left_bytes", DType::kU8, bytes) : left_scratch_;
     ir::Dim row_elements = product_.of_bytes ? steps_ * kBytesOfWord : steps_;
-    ir::Dim rows = Min(product_.rows, product_.block_rows);
+    ir::Dim rows = Min(product_.rows, block_rows_);
     if (pads_rows_) rows = PaddedRows(rows);
     kernel_->scratch_bytes = bytes + RoundUp(rows * steps_ * ElementBytes(), kCacheLine);
     Expr row = Variable(nest_.Open("row", IntConstant(0), rows_));
@@ -162,7 +166,7 @@ class ProductBuilder {
     ir::Dim bytes = kernel_->scratch_bytes;
     right_scratch_ = AddScratchBuffer("right", product_.accumulator, bytes);
     if (product_.right.form == RightForm::kShared) {
-      const ir::Dim offsets = bytes + RoundUp(product_.right.elements * ElementBytes(), kCacheLine);
+      const ir::Dim offsets = bytes + RoundUp(product_.right.elements(block_panels_) * ElementBytes(), kCacheLine);
       right_offsets_ = AddScratchBuffer("right_offsets", DType::kI64, offsets);
       kernel_->scratch_bytes = offsets + RoundUp(product_.depth * kOffsetBytes, kCacheLine);
       product_.right.offsets(nest_, block_panels_, right_offsets_);
@@ -189,13 +193,9 @@ class ProductBuilder {
         panels, [&](const Expr& column) { return OneTile(heights, panels, first_row_, rows_, column); });
   }
 
-  // Columns inside of rows as long as the block of the right operand stays in cache; else its panels one
-  // after the other.
   Status ManyRows(const std::set<int>& heights) {
-    int64_t element_bytes = DTypeBits(product_.accumulator) / 8;
-    ir::Dim right_bytes = steps_ * (block_panels_ * kPanelColumns * element_bytes);
     int panels = tiles_.panels;
-    if (right_bytes.constant().value_or(0) <= kCachedRightBytes) {
+    if (product_.schedule.has_rows_outside) {
       return Tiles([&](const Expr& row, const Expr& height) {
         FindRows(row, height);
         return ColumnGroups(
@@ -296,6 +296,8 @@ class ProductBuilder {
     if (!left.gather && left.is_linear) operands.has_near_rows = left.pitch.is_constant();
     SetLeft(shape.rows, row, &operands);
     SetRight(column, &operands);
+    operands.round_updates = static_cast<int>(product_.schedule.round_updates);
+    operands.round_steps = static_cast<int>(product_.schedule.round_steps);
     nest_.Add(MicroKernel(kernel_, operands, shape, lanes_, tile_));
   }
 
@@ -430,6 +432,7 @@ class ProductBuilder {
   Nest& nest_;
   bool pads_rows_ = false;
   int block_panels_ = 0;
+  ir::Dim block_rows_;
   TilePlan tiles_;
   int lanes_ = 1;
   bool overlaps_ = false;  // the last group of columns begins where all its columns exist
@@ -447,6 +450,10 @@ int BlockPanels(const ir::Dim& columns) {
   if (!count) return kMaxBlockPanels;
   return static_cast<int>(
       std::clamp<int64_t>((*count + kPanelColumns - 1) / kPanelColumns, 1, kMaxBlockPanels));
+}
+
+bool HasManyPanels(const ir::Dim& columns) {
+  return columns.constant().value_or(INT64_MAX) > kMaxBlockPanels * kPanelColumns;
 }
 
 ir::Dim PackedPanels(const ir::Dim& columns) {

@@ -11,6 +11,7 @@
 #include "compiler/loops/loop_ir.h"
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/cpu/coded_kernel.h"
+#include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/packing.h"
 #include "tvm-vm/target_info.h"
 
@@ -27,6 +28,7 @@ struct LeftOperand {
   ir::Dim pitch = 0;      // in place and linear: distance of neighbouring rows
   // Gathered: writes the row's elements to target[base ...]. Empty: in place.
   std::function<void(Nest&, const Expr& row, uint32_t target, const Expr& base)> gather;
+  bool is_dear = false;  // gathered: from many places
 };
 
 enum class RightForm : uint8_t {
@@ -52,7 +54,7 @@ struct RightOperand {
   // What is gathered: writes columns [first, first + 16 * panels) to `target` in the accumulator's type;
   // columns that do not exist are zero.
   std::function<void(Nest&, const Expr& first, int panels, uint32_t target)> gather;
-  ir::Dim elements;  // kShared: that are gathered, at most
+  std::function<ir::Dim(int panels)> elements;  // kShared: that are gathered
   // kShared: writes where each row's first column is among them, an i64 for each step of the depth.
   std::function<void(Nest&, int panels, uint32_t target)> offsets;
 };
@@ -66,8 +68,8 @@ struct MatrixProduct {
   ir::Dim packed_elements() const;  // of the right operand as panels, in one batch entry
   LeftOperand left;
   RightOperand right;
-  ir::Dim block_rows = 96;  // at most; a multiple of the register tiles' heights is best
-  int block_panels = 0;     // of one grid point; 0: BlockPanels(columns); else a multiple of 4
+  ProductSchedule schedule;  // as ChooseProduct, or FitProduct, leaves it
+  DotsSchedule dots;         // of kColumns
   // Binds what the operands and the epilogue need of the batch's number.
   std::function<void(Nest&, const Expr& batch)> begin;
   // Stores one finished element; called inside of a loop over columns that may be vectorised.
@@ -88,9 +90,11 @@ constexpr bool IsGathered(RightForm form) {
 // mask.
 constexpr int64_t GatheredPitch(int panels) { return (panels + 1) * kPanelColumns; }
 
-// Panels of 16 columns in one block of columns, and in a packed operand as a whole (a multiple of the
-// former).
+// Panels of 16 columns in the narrowest block of columns, and in a packed operand as a whole (a multiple of
+// the former).
 int BlockPanels(const ir::Dim& columns);
+// Whether blocks may be wider.
+bool HasManyPanels(const ir::Dim& columns);
 ir::Dim PackedPanels(const ir::Dim& columns);
 
 // Fills grid, scratch, estimates and body of `kernel`, whose arguments exist already.
@@ -99,7 +103,8 @@ Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target
 // A product as a part of a kernel that has loops of its own: rows of one block, all columns. `begin` has been
 // done; scratch is added to the kernel's.
 struct ProductBlock {
-  Expr first_row, rows;  // at most block_rows
+  Expr first_row, rows;
+  ir::Dim most_rows;
   // Rows are gathered, or lie in a buffer with room for whole tiles behind the last: all tiles are of one
   // height. Else of exactly as many rows as there are, at most `kFewRows`.
   bool is_padded = true;

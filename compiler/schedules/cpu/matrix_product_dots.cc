@@ -6,8 +6,6 @@
 namespace tvmvm::tensor {
 namespace {
 
-constexpr int64_t kBlockPanels = 4;
-constexpr int64_t kColumnsAtOnce = 4;
 constexpr int kLanes = static_cast<int>(kPanelColumns);
 
 class DotBuilder {
@@ -17,20 +15,20 @@ class DotBuilder {
     whole_ = FloorDiv(product.depth, kLanes) * kLanes;
   }
 
-  ir::Dim blocks() const { return CeilDiv(product_.columns, kBlockPanels * kPanelColumns); }
+  ir::Dim blocks() const { return CeilDiv(product_.columns, product_.dots.block_panels * kPanelColumns); }
 
   // All rows of one block of columns.
   Status Block(const Expr& block) {
-    int64_t width = kBlockPanels * kPanelColumns;
+    int64_t width = product_.dots.block_panels * kPanelColumns;
     base_ = nest_.Let("base", product_.right.base(nest_));
     Expr row = Variable(nest_.Open("row", IntConstant(0), DimValue(product_.rows)));
     left_ = nest_.Let("left", product_.left.offset(nest_, row));
-    Expr panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(kBlockPanels)));
+    Expr panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(product_.dots.block_panels)));
     Expr column = nest_.Let("column", block * IntConstant(width) + panel * IntConstant(kPanelColumns));
     nest_.OpenIf(Less(column, DimValue(product_.columns)));
     tile_ = nest_.Local("tile", dtype_, Memory::kLocal, kPanelColumns);
-    Expr j = Variable(
-        nest_.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kSerial, kColumnsAtOnce));
+    Expr j = Variable(nest_.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kSerial,
+                                 product_.dots.columns_at_once));
     Dots(column, j);
     nest_.Close();
     TVMVM_CHECK_OK(StorePanel(row, column));
@@ -43,10 +41,10 @@ class DotBuilder {
 
   // Columns column + j and the three after it; one that does not exist repeats the last.
   void Dots(const Expr& column, const Expr& j) {
-    uint32_t sums = nest_.Local("sums", dtype_, Memory::kRegisters, kColumnsAtOnce * kLanes);
-    uint32_t tails = nest_.Local("tails", dtype_, Memory::kRegisters, kColumnsAtOnce);
+    uint32_t sums = nest_.Local("sums", dtype_, Memory::kRegisters, product_.dots.columns_at_once * kLanes);
+    uint32_t tails = nest_.Local("tails", dtype_, Memory::kRegisters, product_.dots.columns_at_once);
     std::vector<Expr> right;
-    for (int64_t i = 0; i < kColumnsAtOnce; ++i) {
+    for (int64_t i = 0; i < product_.dots.columns_at_once; ++i) {
       Expr existing = Min(column + j + IntConstant(i), DimValue(product_.columns - 1));
       right.push_back(nest_.Let("right", base_ + existing * product_.right.step));
       nest_.Add(Store(sums, SumIndex(i), Broadcast(Constant(dtype_, 0), kLanes)));
@@ -58,7 +56,7 @@ class DotBuilder {
         return Load(buffer, dtype_, Ramp(at + k, IntConstant(1), kLanes));
       };
       Expr a = nest_.Let("a", vector(product_.left.buffer, left_));
-      for (int64_t i = 0; i < kColumnsAtOnce; ++i)
+      for (int64_t i = 0; i < product_.dots.columns_at_once; ++i)
         nest_.Add(Store(sums, SumIndex(i),
                         Fma(a, vector(product_.right.buffer, right[i]), Load(sums, dtype_, SumIndex(i)))));
       nest_.Close();
@@ -66,13 +64,13 @@ class DotBuilder {
     if (!(whole_ == product_.depth)) {
       Expr k = Variable(nest_.Open("k", DimValue(whole_), DimValue(product_.depth)));
       Expr a = nest_.Let("a", Load(product_.left.buffer, dtype_, left_ + k));
-      for (int64_t i = 0; i < kColumnsAtOnce; ++i) {
+      for (int64_t i = 0; i < product_.dots.columns_at_once; ++i) {
         Expr b = Load(product_.right.buffer, dtype_, right[i] + k);
         nest_.Add(Store(tails, IntConstant(i), Fma(a, b, Load(tails, dtype_, IntConstant(i)))));
       }
       nest_.Close();
     }
-    for (int64_t i = 0; i < kColumnsAtOnce; ++i) {
+    for (int64_t i = 0; i < product_.dots.columns_at_once; ++i) {
       Expr sum =
           Unary(ExprOp::kReduceAdd, Load(sums, dtype_, SumIndex(i))) + Load(tails, dtype_, IntConstant(i));
       nest_.Add(Store(tile_, j + IntConstant(i), std::move(sum)));

@@ -8,10 +8,6 @@
 namespace tvmvm::tensor {
 namespace {
 
-// Updates of sums per round of the main loop: enough to hide the loop's own instructions, few enough to
-// compile fast.
-constexpr int kUpdatesPerRound = 48;
-constexpr int kMaxDepthUnroll = 4;
 constexpr int kMostUnrolledRows = 4;
 
 class TileEmitter {
@@ -27,7 +23,7 @@ class TileEmitter {
     std::vector<StmtPtr> body{Allocate(sums_)};
     for (int i = 0; i < shape_.rows * vectors_; ++i)
       body.push_back(Store(sums_, SumIndex(i), Broadcast(Constant(operands_.accumulator, 0), lanes_)));
-    int unroll = std::clamp(kUpdatesPerRound / (shape_.rows * vectors_), 1, kMaxDepthUnroll);
+    int unroll = std::clamp(operands_.round_updates / (shape_.rows * vectors_), 1, operands_.round_steps);
     // Elements of several steps would all be read where the row's place is at hand, and not fit in registers.
     if (!operands_.has_near_rows && shape_.rows > kMostUnrolledRows) unroll = 1;
     Expr whole = DimValue(FloorDiv(operands_.depth, unroll) * unroll);

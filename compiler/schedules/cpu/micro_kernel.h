@@ -56,6 +56,9 @@ struct MicroKernelOperands {
   std::optional<uint32_t> b_offsets;
   ir::Dim depth;
   DType accumulator = DType::kInvalid;
+  // Updates of sums per round of the main loop: enough to hide the loop's own instructions, few enough to
+  // compile fast; and the most steps of the depth.
+  int round_updates = 48, round_steps = 4;
 };
 
 // Sums over the depth and writes the tile to local buffer `tile`, row-major with rows of `panels` * 16

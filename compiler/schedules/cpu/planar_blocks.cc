@@ -4,16 +4,9 @@
 
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/product_group.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
-namespace {
-
-constexpr int64_t kBlockColumns = 512;  // of one grid point
-constexpr int kTileRows = 4;            // combined together, two vectors wide
-constexpr int kRowVectors = 4;          // where there is only one row
-
-}  // namespace
-
 bool PlanarShape::IsUnitAxis(size_t axis) const {
   return kernel[axis] == 1 && input[axis].IsConstant(1) && output[axis].IsConstant(1) &&
          low[axis].IsConstant(0);
@@ -43,6 +36,13 @@ std::vector<Expr> PlanarShape::WithUnitAxes(const std::vector<Expr>& at) const {
   return all;
 }
 
+KernelSchedule DecidePlanar(const GroupView& group, const TargetInfo& target, const std::string& problem,
+                            PlanarSchedule* schedule) {
+  return Decide(
+      group, target, WordsOf(group) + " " + problem, schedule,
+      [widest = schedule->lanes](PlanarSchedule* made) { made->lanes = std::min(made->lanes, widest); });
+}
+
 PlanarBlocks::PlanarBlocks(PlanarShape shape, PlanarForm form, Nest* nest)
     : shape_(std::move(shape)), form_(std::move(form)), nest_(*nest), last_(shape_.axes() - 1) {
   for (size_t i = 0; i + 1 < last_; ++i) {
@@ -51,23 +51,25 @@ PlanarBlocks::PlanarBlocks(PlanarShape shape, PlanarForm form, Nest* nest)
   }
 }
 
-int PlanarBlocks::tile_rows() const { return has_rows() ? kTileRows : 1; }
-int64_t PlanarBlocks::wide() const { return has_rows() ? 2 : kRowVectors; }
+int PlanarBlocks::tile_rows() const { return has_rows() ? static_cast<int>(form_.schedule.tile_rows) : 1; }
+int64_t PlanarBlocks::wide() const {
+  return has_rows() ? form_.schedule.tile_vectors : form_.schedule.row_vectors;
+}
 
 void PlanarBlocks::OpenGrid(const ir::Dim& planes) {
-  const ir::Dim row_blocks = CeilDiv(output_rows(), form_.block_rows),
-                column_blocks = CeilDiv(shape_.output[last_], kBlockColumns);
+  const ir::Dim row_blocks = CeilDiv(output_rows(), form_.schedule.block_rows),
+                column_blocks = CeilDiv(shape_.output[last_], form_.schedule.block_columns);
   plane_ = Variable(nest_.Grid(0, "plane", planes));
   Expr outer_block = Variable(nest_.Grid(1, "row_block", row_blocks * ir::Product(outer_)));
   Expr column_block = Variable(nest_.Grid(2, "column_block", column_blocks));
   position_ = Unflatten(FloorDiv(outer_block, DimValue(row_blocks)), outer_);
   for (Expr& at : position_) at = nest_.Let("o", at);
-  const Expr block_rows = IntConstant(form_.block_rows);
+  const Expr block_rows = IntConstant(form_.schedule.block_rows);
   first_row_ = nest_.Let("first_row", FloorMod(outer_block, DimValue(row_blocks)) * block_rows);
   rows_ = nest_.Let("rows", Min(block_rows, DimValue(output_rows()) - first_row_));
-  first_column_ = nest_.Let("first_column", column_block * IntConstant(kBlockColumns));
-  columns_ =
-      nest_.Let("columns", Min(IntConstant(kBlockColumns), DimValue(shape_.output[last_]) - first_column_));
+  first_column_ = nest_.Let("first_column", column_block * IntConstant(form_.schedule.block_columns));
+  columns_ = nest_.Let("columns", Min(IntConstant(form_.schedule.block_columns),
+                                      DimValue(shape_.output[last_]) - first_column_));
 }
 
 uint32_t PlanarBlocks::AddScratch(const char* name, DType dtype, const ir::Dim& elements) {
@@ -83,10 +85,10 @@ void PlanarBlocks::Fill(const Expr& input_plane, const std::function<Expr(const 
   load_ = load;
   const int64_t window_rows = (row_taps() - 1) * row_dilation() + 1, tile = tile_rows();
   const ir::Dim block_rows =
-      has_rows() ? RoundUp(Min(output_rows(), form_.block_rows), kTileRows) : ir::Dim(1);
+      has_rows() ? RoundUp(Min(output_rows(), form_.schedule.block_rows), tile_rows()) : ir::Dim(1);
   input_rows_ = (block_rows - 1) * row_stride() + window_rows;
-  pitch_ = RoundUp(Min(shape_.output[last_], kBlockColumns), wide() * form_.lanes) +
-           (shape_.reach(last_) / stride(last_) / form_.lanes + 2) * form_.lanes;
+  pitch_ = RoundUp(Min(shape_.output[last_], form_.schedule.block_columns), wide() * form_.schedule.lanes) +
+           (shape_.reach(last_) / stride(last_) / form_.schedule.lanes + 2) * form_.schedule.lanes;
   const ir::Dim plane = input_rows_ * stride(last_) * pitch_, taps = ir::Product(outer_taps_);
   scratch_ = AddScratch("rows", form_.dtype, form_.combines ? plane : taps * plane);
   Expr whole_rows = FloorDiv(rows_ + IntConstant(tile - 1), IntConstant(tile)) * IntConstant(tile);
@@ -163,13 +165,13 @@ void PlanarBlocks::Put(const Expr& place, Expr element, bool combines) {
 // A column of vectors after the other, because what the edges mask is the same for all rows.
 void PlanarBlocks::FillMasked(const Columns& columns, const Rows& all, bool combines) {
   const Expr zero = IntConstant(0), step = IntConstant(stride(last_));
-  Expr chunk = Variable(nest_.Open("chunk", zero, columns.count, LoopKind::kSerial, form_.lanes));
+  Expr chunk = Variable(nest_.Open("chunk", zero, columns.count, LoopKind::kSerial, form_.schedule.lanes));
   Expr from = nest_.Let("from", columns.from + chunk * step), to = nest_.Let("to", columns.to + chunk);
   auto rows = [&](const Expr& first, const Expr& last, bool exist) {
     Expr row = Variable(nest_.Open("row", first, last));
     Expr source = nest_.Let("source", from + row * DimValue(shape_.input[last_]));
     Expr place = nest_.Let("place", to + row * DimValue(row_pitch()));
-    Expr lane = Variable(nest_.Open("lane", zero, IntConstant(form_.lanes), LoopKind::kVectorized));
+    Expr lane = Variable(nest_.Open("lane", zero, IntConstant(form_.schedule.lanes), LoopKind::kVectorized));
     Expr element = form_.neutral, j = chunk + lane;
     if (exist)
       element = Select(And(LessEqual(columns.begin, j), Less(j, columns.end)),
@@ -186,7 +188,8 @@ void PlanarBlocks::FillMasked(const Columns& columns, const Rows& all, bool comb
 
 // Neutral elements everywhere, then what exists.
 void PlanarBlocks::FillWhole(const Columns& columns, const Rows& all, bool combines) {
-  const Expr zero = IntConstant(0), step = IntConstant(stride(last_)), lanes = IntConstant(form_.lanes);
+  const Expr zero = IntConstant(0), step = IntConstant(stride(last_)),
+             lanes = IntConstant(form_.schedule.lanes);
   auto vector = [&](const std::function<void(const Expr& lane)>& build) {
     build(Variable(nest_.Open("lane", zero, lanes, LoopKind::kVectorized)));
     nest_.Close();
@@ -194,7 +197,7 @@ void PlanarBlocks::FillWhole(const Columns& columns, const Rows& all, bool combi
   if (!combines) {
     Expr row = Variable(nest_.Open("row", zero, used_rows_));
     Expr place = nest_.Let("place", columns.to + row * DimValue(row_pitch()));
-    Expr chunk = Variable(nest_.Open("chunk", zero, columns.count, LoopKind::kSerial, form_.lanes));
+    Expr chunk = Variable(nest_.Open("chunk", zero, columns.count, LoopKind::kSerial, form_.schedule.lanes));
     vector([&](const Expr& lane) { Put(place + chunk + lane, form_.neutral, false); });
     nest_.Close();
     nest_.Close();
@@ -211,7 +214,7 @@ void PlanarBlocks::FillWhole(const Columns& columns, const Rows& all, bool combi
   Expr source = nest_.Let("source", columns.from + row * DimValue(shape_.input[last_]));
   Expr place = nest_.Let("place", columns.to + row * DimValue(row_pitch()));
   auto bring = [&](const Expr& j) { Put(place + j, Cast(form_.dtype, load_(source + j * step)), combines); };
-  Expr chunk = Variable(nest_.Open("chunk", begin, whole, LoopKind::kSerial, form_.lanes));
+  Expr chunk = Variable(nest_.Open("chunk", begin, whole, LoopKind::kSerial, form_.schedule.lanes));
   vector([&](const Expr& lane) { bring(chunk + lane); });
   nest_.Close();
   if (may_repeat) {
@@ -234,8 +237,9 @@ Expr PlanarBlocks::RowOffset(const Expr& outer_tap, const Expr& row) const {
 }
 
 Expr PlanarBlocks::Data(const Expr& from, const Expr& row, int vector) const {
-  Expr at = from + row * DimValue(row_pitch()) + IntConstant(vector * form_.lanes);
-  return Load(scratch_, form_.dtype, Ramp(std::move(at), IntConstant(1), static_cast<int>(form_.lanes)));
+  Expr at = from + row * DimValue(row_pitch()) + IntConstant(vector * form_.schedule.lanes);
+  return Load(scratch_, form_.dtype,
+              Ramp(std::move(at), IntConstant(1), static_cast<int>(form_.schedule.lanes)));
 }
 
 std::map<int64_t, std::vector<std::pair<int, int64_t>>> PlanarBlocks::RowUses() const {
@@ -246,18 +250,23 @@ std::map<int64_t, std::vector<std::pair<int, int64_t>>> PlanarBlocks::RowUses() 
 }
 
 Expr PlanarBlocks::Lanes(int number) const {
-  return Ramp(IntConstant(number * form_.lanes), IntConstant(1), static_cast<int>(form_.lanes));
+  return Ramp(IntConstant(number * form_.schedule.lanes), IntConstant(1),
+              static_cast<int>(form_.schedule.lanes));
 }
 
 Status PlanarBlocks::ForTiles(const std::function<void(const Expr& row)>& begin_rows, const Build& build) {
   Expr row = IntConstant(0);
-  if (has_rows()) row = Variable(nest_.Open("tile_row", IntConstant(0), rows_, LoopKind::kSerial, kTileRows));
+  if (has_rows())
+    row = Variable(nest_.Open("tile_row", IntConstant(0), rows_, LoopKind::kSerial, tile_rows()));
   if (begin_rows) begin_rows(row);
-  const Expr width = IntConstant(wide() * form_.lanes), lanes = IntConstant(form_.lanes);
-  Expr whole = nest_.Let("whole", FloorDiv(columns_, width) * width);
-  for (int64_t vectors : {wide(), int64_t{1}}) {
-    Expr begin = vectors == 1 ? whole : IntConstant(0), end = vectors == 1 ? columns_ : whole;
-    Expr x = Variable(nest_.Open("x", begin, end, LoopKind::kSerial, vectors * form_.lanes));
+  const Expr width = IntConstant(wide() * form_.schedule.lanes), lanes = IntConstant(form_.schedule.lanes);
+  Expr whole = IntConstant(0);
+  if (wide() > 1) whole = nest_.Let("whole", FloorDiv(columns_, width) * width);
+  for (bool is_wide : {true, false}) {
+    if (is_wide && wide() == 1) continue;
+    const int64_t vectors = is_wide ? wide() : 1;
+    Expr begin = is_wide ? IntConstant(0) : whole, end = is_wide ? whole : columns_;
+    Expr x = Variable(nest_.Open("x", begin, end, LoopKind::kSerial, vectors * form_.schedule.lanes));
     if (vectors == 1 && form_.writes_whole && form_.may_rewrite)
       x = nest_.Let("x", Max(Min(x, columns_ - lanes), IntConstant(0)));
     TVMVM_CHECK_OK(build(row, x, static_cast<int>(vectors)));
@@ -275,8 +284,8 @@ Status PlanarBlocks::StoreTile(const Expr& row, const Expr& x, int vectors, cons
       auto of_vector = [&](const Expr& lane, const Expr& column) {
         return element(r, r * vectors + v, lane, column);
       };
-      TVMVM_CHECK_OK(StoreVector(row + IntConstant(r), x + IntConstant(v * form_.lanes), vectors == 1,
-                                 of_vector, store));
+      TVMVM_CHECK_OK(StoreVector(row + IntConstant(r), x + IntConstant(v * form_.schedule.lanes),
+                                 vectors == 1, of_vector, store));
     }
     if (r > 0) nest_.Close();
   }
@@ -294,7 +303,8 @@ Status PlanarBlocks::StoreVector(const Expr& row, const Expr& x, bool may_end,
     return store(at, flat, value);
   };
   if (may_end && form_.writes_whole) return StoreWhole(x, element, store_at);
-  Expr lane = Variable(nest_.Open("lane", IntConstant(0), IntConstant(form_.lanes), LoopKind::kVectorized));
+  Expr lane =
+      Variable(nest_.Open("lane", IntConstant(0), IntConstant(form_.schedule.lanes), LoopKind::kVectorized));
   if (may_end) nest_.OpenIf(Less(x + lane, columns_));
   TVMVM_CHECK_OK(store_at(x + lane, element(lane, x + lane)));
   if (may_end) nest_.Close();
@@ -306,7 +316,7 @@ Status PlanarBlocks::StoreVector(const Expr& row, const Expr& x, bool may_end,
 Status PlanarBlocks::StoreWhole(const Expr& x,
                                 const std::function<Expr(const Expr& lane, const Expr& column)>& element,
                                 const std::function<Status(const Expr& column, const Expr& element)>& store) {
-  const Expr zero = IntConstant(0), lanes = IntConstant(form_.lanes);
+  const Expr zero = IntConstant(0), lanes = IntConstant(form_.schedule.lanes);
   const Expr exists = nest_.Let("exists", LessEqual(x + lanes, columns_));
   nest_.OpenIf(exists);
   Expr lane = Variable(nest_.Open("lane", zero, lanes, LoopKind::kVectorized));
@@ -314,7 +324,7 @@ Status PlanarBlocks::StoreWhole(const Expr& x,
   nest_.Close();
   nest_.Close();
   nest_.OpenIf(Unary(ExprOp::kNot, exists));
-  uint32_t rest = nest_.Local("rest", form_.dtype, Memory::kLocal, form_.lanes);
+  uint32_t rest = nest_.Local("rest", form_.dtype, Memory::kLocal, form_.schedule.lanes);
   lane = Variable(nest_.Open("lane", zero, lanes, LoopKind::kVectorized));
   nest_.Add(tensor::Store(rest, lane, element(lane, x + lane)));
   nest_.Close();

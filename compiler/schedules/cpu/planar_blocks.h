@@ -9,10 +9,13 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "compiler/loops/nest.h"
+#include "compiler/schedules/cpu/cpu_schedules.h"
+#include "compiler/schedules/group.h"
 
 namespace tvmvm::tensor {
 
@@ -36,8 +39,7 @@ struct PlanarShape {
 struct PlanarForm {
   DType dtype = DType::kInvalid;  // of scratch
   Expr neutral;                   // of that type
-  int64_t lanes = 16;
-  int64_t block_rows = 16;  // of one grid point; a multiple of the tiles' rows
+  PlanarSchedule schedule;
   // Taps along the axes before the rows are combined while they are brought in; else each has rows of its
   // own in scratch.
   std::optional<ExprOp> combines;
@@ -46,6 +48,10 @@ struct PlanarForm {
   bool reads_whole = false, writes_whole = false;
   bool may_rewrite = false;  // with writes_whole: an element may be written twice
 };
+
+// Overrides what was chosen; vectors become no wider. `problem`: words beside those of the group.
+KernelSchedule DecidePlanar(const GroupView& group, const TargetInfo& target, const std::string& problem,
+                            PlanarSchedule* schedule);
 
 class PlanarBlocks {
  public:

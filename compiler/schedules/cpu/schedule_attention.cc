@@ -2,6 +2,8 @@
 // their rows where they lie, and multiplies with the values. Scores exist for one block at a time, in scratch
 // that the second level of cache holds, so that memory grows with the length and not with its square. Keys
 // are packed once for all blocks; a few queries read them where they are.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -15,6 +17,7 @@
 #include "compiler/schedules/gather_operands.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/product_group.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -25,10 +28,8 @@ using ir::Dims;
 using ir::ValueId;
 
 constexpr DType kType = DType::kF32;
-constexpr int64_t kMostQueries = 96;  // of a block; a multiple of the tiles' heights, as is the least
-constexpr int64_t kFewestQueries = 12;
-constexpr int64_t kScoresInCache = 24 * 1024;  // elements
-constexpr int64_t kRowOperations = 40;         // an estimate, for each score
+constexpr int64_t kFewestQueries = 12;  // of a block; a multiple of the tiles' heights
+constexpr int64_t kRowOperations = 40;  // an estimate, for each score
 constexpr int kLanes = static_cast<int>(kPanelColumns);
 
 std::optional<AttentionGroup> FindIn(const GroupView& group) {
@@ -67,8 +68,13 @@ class AttentionKernel {
     batch_ = Product(batch_sizes_), rows_ = Product(row_sizes_), depth_ = Product(depth_sizes_);
     columns_ = group.type(keys_.value).dims[static_cast<size_t>(keys_.axes.free[0])];
     width_ = Product(value_sizes_);
-    Dim fitting = FloorDiv(Dim(kScoresInCache), Max(columns_, Dim(1)) * kFewestQueries) * kFewestQueries;
-    block_rows_ = Min(Max(fitting, Dim(kFewestQueries)), Dim(kMostQueries));
+    std::string problem = fmt::format("batch={} rows={} columns={} depth={} width={}", WordOf(batch_),
+                                      WordOf(rows_), WordOf(columns_), WordOf(depth_), WordOf(width_));
+    AttentionSchedule schedule;
+    made_ = Decide(group, target, std::move(problem), &schedule);
+    Dim fitting =
+        FloorDiv(Dim(schedule.cached_scores), Max(columns_, Dim(1)) * kFewestQueries) * kFewestQueries;
+    block_rows_ = Min(Max(fitting, Dim(kFewestQueries)), Dim(schedule.most_queries));
   }
 
   Expected<GroupProgram> Schedule() {
@@ -81,6 +87,7 @@ class AttentionKernel {
     TVMVM_CHECK_OK(AddPacking(keys_, depth_sizes_, columns_, is_many, &program));
     if (!ReadsValuesInPlace()) TVMVM_CHECK_OK(AddPacking(values_, {columns_}, width_, is_many, &program));
     TVMVM_CHECK_OK(AddCall(Form::kMany, is_many, &program));
+    program.calls.back().schedules.push_back(made_);
     return program;
   }
 
@@ -208,13 +215,14 @@ class AttentionKernel {
     first_row_ = nest.Let("first_row", row_block * DimValue(block));
     ProductBlock rows{.first_row = first_row_,
                       .rows = nest.Let("rows", Min(DimValue(block), DimValue(rows_) - first_row_)),
+                      .most_rows = block,
                       .is_padded = !is_few};
     // A vector more than there are keys, so that rows do not all begin in the same lines of the cache.
     pitch_ = RoundUp(columns_, kPanelColumns) + kPanelColumns;
     scores_ = AddScratch(nest, "scores", PaddedRows(block) * pitch_);
-    TVMVM_CHECK_OK(Scores(form, rows, block, nest));
+    TVMVM_CHECK_OK(Scores(form, rows, nest));
     TVMVM_CHECK_OK(RowArithmetic(rows, nest));
-    TVMVM_CHECK_OK(Results(rows, block, outputs[0], nest));
+    TVMVM_CHECK_OK(Results(rows, outputs[0], nest));
     kernel->flops = batch_ * rows_ * columns_ * ((depth_ + width_) * 2 + kRowOperations);
     kernel->body = nest.Finish();
     return reader.touched();
@@ -250,13 +258,12 @@ class AttentionKernel {
     return index;
   }
 
-  Status Scores(Form form, const ProductBlock& rows, const Dim& block, Nest& nest) {
+  Status Scores(Form form, const ProductBlock& rows, Nest& nest) {
     MatrixProduct product;
     product.rows = rows_;
     product.columns = columns_;
     product.depth = depth_;
     product.accumulator = kType;
-    product.block_rows = block;
     product.store = [&](Nest& inner, const Expr& row, const Expr& column, const Expr& sum) -> Status {
       const ValueId made = function_.node(attention_.scores).outputs[0];
       auto leaf = [&](ValueId value, std::span<const Expr> at) {
@@ -284,6 +291,7 @@ class AttentionKernel {
     } else {
       SetPacked(packed_keys_, &product);
     }
+    product.schedule = ChooseProduct(product, target_);
     return AddMatrixProduct(product, rows, target_, nest);
   }
 
@@ -396,13 +404,12 @@ class AttentionKernel {
     return {};
   }
 
-  Status Results(const ProductBlock& rows, const Dim& block, uint32_t output, Nest& nest) {
+  Status Results(const ProductBlock& rows, uint32_t output, Nest& nest) {
     MatrixProduct product;
     product.rows = rows_;
     product.columns = width_;
     product.depth = columns_;
     product.accumulator = kType;
-    product.block_rows = block;
     product.left.buffer = scores_;
     product.left.dtype = kType;
     product.left.step = IntConstant(1);
@@ -419,6 +426,7 @@ class AttentionKernel {
       inner.Add(Store(output, placed[0], placed[1]));
       return {};
     };
+    product.schedule = ChooseProduct(product, target_);
     return AddMatrixProduct(product, rows, target_, nest);
   }
 
@@ -429,6 +437,7 @@ class AttentionKernel {
   Operand queries_, keys_, values_;
   Dims batch_sizes_, row_sizes_, depth_sizes_, value_sizes_;
   Dim batch_, rows_, depth_, columns_, width_;  // columns: keys; width: of a value
+  KernelSchedule made_;
   Dim block_rows_, pitch_;
   InputReader* reader_ = nullptr;
   uint32_t packed_keys_ = 0, packed_values_ = 0, scores_ = 0;

@@ -14,18 +14,10 @@
 #include "compiler/schedules/gather_operands.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/product_group.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
-
-// Up to this many rows a right operand that changes from call to call is read in place; with more it pays to
-// pack it.
-constexpr int64_t kRowsToPack = 24;
-// Up to this many rows, dot products with columns where they lie are faster than packing them.
-constexpr int64_t kRowsForDots = 4;
-// Rows of one block where the right operand is gathered or decoded for it: at least, where the left one is in
-// place.
-constexpr int64_t kDecodedBlockRows = 384;
 
 // Steps along the axes of one role as one step along their flattened position, where that exists.
 std::optional<ir::Dim> FlattenedStep(const ir::Dims& sizes, const std::vector<ir::Dim>& steps) {
@@ -71,29 +63,35 @@ class ContractionKernel {
       TVMVM_CHECK_OK(AddCall(RightForm::kPanels, 1, &program));
       return program;
     }
-    ir::Dim rows = ir::Product(row_sizes_), columns = ir::Product(column_sizes_);
-    if (coded_) {
-      ir::Dim is_few = LessEqual(rows, kRowsOfCodes);
-      if (!is_few.IsConstant(0)) TVMVM_CHECK_OK(AddCall(RightForm::kCoded, is_few, &program));
-      if (!is_few.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_few), &program));
-      return program;
-    }
-    if (!CanReadRightInPlace()) {
-      ir::Dim is_few = CanUseDots() ? LessEqual(rows, kRowsForDots) : ir::Dim(0);
-      if (!is_few.IsConstant(0)) TVMVM_CHECK_OK(AddCall(RightForm::kColumns, is_few, &program));
-      if (!is_few.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_few), &program));
-    } else if (columns.constant().value_or(INT64_MAX) <= kMinColumnsInPlace && HasWholePanels()) {
-      TVMVM_CHECK_OK(AddCall(RightForm::kInPlace, 1, &program));
-    } else {
-      ir::Dim is_small = LessEqual(rows, kRowsToPack);
-      if (!HasWholePanels()) is_small = And(is_small, LessEqual(kMinColumnsInPlace, columns));
-      if (!is_small.IsConstant(0)) TVMVM_CHECK_OK(AddCall(RightForm::kInPlace, is_small, &program));
-      if (!is_small.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_small), &program));
-    }
+    ContractionSchedule schedule;
+    KernelSchedule made = Decide(group_, target_, ProblemWords(), &schedule);
+    const auto [form, is_few] = FormOfFew(schedule);
+    if (!is_few.IsConstant(0)) TVMVM_CHECK_OK(AddCall(form, is_few, &program));
+    if (!is_few.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_few), &program));
+    program.calls[0].schedules.push_back(std::move(made));
     return program;
   }
 
  private:
+  std::string ProblemWords() const {
+    return fmt::format("{} batch={} rows={} columns={} depth={}", DTypeName(accumulator_),
+                       WordOf(ir::Product(batch_sizes_)), WordOf(ir::Product(row_sizes_)),
+                       WordOf(ir::Product(column_sizes_)), WordOf(ir::Product(depth_sizes_)));
+  }
+
+  // How the right operand is read where there are few rows, and where that is so; else it is gathered.
+  std::pair<RightForm, ir::Dim> FormOfFew(const ContractionSchedule& schedule) {
+    const ir::Dim rows = ir::Product(row_sizes_), columns = ir::Product(column_sizes_);
+    if (coded_) return {RightForm::kCoded, LessEqual(rows, schedule.rows_of_codes)};
+    if (!CanReadRightInPlace())
+      return {RightForm::kColumns, CanUseDots() ? LessEqual(rows, schedule.rows_of_dots) : ir::Dim(0)};
+    if (columns.constant().value_or(INT64_MAX) <= kMinColumnsInPlace && HasWholePanels())
+      return {RightForm::kInPlace, 1};
+    ir::Dim is_few = LessEqual(rows, schedule.rows_in_place);
+    if (!HasWholePanels()) is_few = And(is_few, LessEqual(kMinColumnsInPlace, columns));
+    return {RightForm::kInPlace, is_few};
+  }
+
   Status PackRight(GroupProgram* program) {
     auto panels = PackedPanels(ir::Product(column_sizes_)).constant();
     if (panels && accumulator_ == DType::kF32)
@@ -136,7 +134,10 @@ class ContractionKernel {
   std::vector<Expr> AnyBatch() const { return std::vector<Expr>(batch_sizes_.size(), IntConstant(0)); }
 
   Status AddCall(RightForm form, const ir::Dim& when, GroupProgram* program) {
-    return tensor::AddCall(when, std::bind_front(&ContractionKernel::BuildKernel, this, form), program);
+    TVMVM_CHECK_OK(
+        tensor::AddCall(when, std::bind_front(&ContractionKernel::BuildKernel, this, form), program));
+    program->calls.back().schedules.push_back(made_);
+    return {};
   }
 
   // Builds the kernel with arguments for the inputs `wanted`; gives the inputs that it reads.
@@ -181,6 +182,7 @@ class ContractionKernel {
     product.store = [&](Nest& nest, const Expr& row, const Expr& column, const Expr& sum) -> Status {
       return results->Store(nest, PositionAt(batch, batch_number, row, column), sum, reader, outputs);
     };
+    made_ = DecideProduct(group_, target_, kernel->name, &product);
     if (form == RightForm::kColumns) {
       TVMVM_CHECK_OK(BuildDotProducts(product, kernel));
     } else {
@@ -260,7 +262,6 @@ class ContractionKernel {
                                                      const Expr& base) {
         GatherRow(nest, row, target, base, reader, batch);
       };
-      product->block_rows = GatheredBlockRows(product->depth);
       return;
     }
     product->left.buffer = access->buffer;
@@ -328,7 +329,6 @@ class ContractionKernel {
       };
       return;
     }
-    if (!product->left.gather) product->block_rows = kDecodedBlockRows;
     right.gather = [this, &reader, &batch](Nest& nest, const Expr& first, int panels, uint32_t target) {
       GatherRight(nest, first, panels, target, reader, batch);
     };
@@ -349,7 +349,6 @@ class ContractionKernel {
       };
       return;
     }
-    if (!product->left.gather) product->block_rows = kDecodedBlockRows;
     right.gather = [&layout, buffers, &batch_number, lanes = VectorLanes(target_, DType::kF32)](
                        Nest& nest, const Expr& first, int panels, uint32_t target) {
       DecodePanels(nest, layout, buffers, batch_number, FloorDiv(first, IntConstant(kPanelColumns)), panels,
@@ -381,6 +380,7 @@ class ContractionKernel {
   const ir::Node& node_;
   ContractionOperand lhs_, rhs_;  // swapped where the right one has a single column
   bool swapped_ = false, packed_ = false, of_bytes_ = false;
+  KernelSchedule made_;               // of the last kernel built
   std::optional<CodedPanels> coded_;  // the right operand, where it is one that is kept as codes
   ir::Dims batch_sizes_, depth_sizes_, row_sizes_, column_sizes_;
   DType accumulator_ = DType::kInvalid;

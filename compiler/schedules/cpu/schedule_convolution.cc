@@ -1,4 +1,7 @@
 // Convolutions: which of the schedules takes a group.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "compiler/schedules/convolution_shape.h"
@@ -69,6 +72,12 @@ ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node) {
   return shape;
 }
 
+std::string WordsOf(const ConvolutionShape& shape) {
+  return fmt::format("batch={} groups={} channels={} outputs={} kernel={} strides={} output={}",
+                     WordOf(shape.batch), shape.groups, WordOf(shape.channels), WordOf(shape.outputs),
+                     WordOf(shape.kernel), fmt::join(shape.strides, ","), WordOf(shape.output));
+}
+
 std::optional<CodedPanels> CodedWeights(const GroupView& group, ir::NodeId anchor) {
   const ir::Node& node = group.function().node(anchor);
   const ConvolutionShape shape = ShapeOf(group, node);
@@ -111,7 +120,7 @@ Expected<GroupProgram> ScheduleConvolution(const GroupView& group, const TargetI
   ir::NodeId anchor = FindAnchor(group, ir::OpKind::kConvolution);
   if (!anchor.valid()) return MakeError(Code::kInternal, "not a group around a convolution");
   if (TakesDepthwise(group, anchor)) return ScheduleDepthwise(group, target, anchor);
-  if (TakesPlanarDepthwise(group, anchor)) return SchedulePlanarDepthwise(group, anchor);
+  if (TakesPlanarDepthwise(group, anchor)) return SchedulePlanarDepthwise(group, target, anchor);
   return ScheduleImplicitProduct(group, target, anchor);
 }
 

@@ -9,17 +9,19 @@
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/packing.h"
 #include "compiler/schedules/product_group.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
 
 constexpr int64_t kMaxUnrolledTaps = 16;
-constexpr int kTilePixels = 4;
 
 class DepthwiseKernel {
  public:
-  DepthwiseKernel(const GroupView& group, ir::NodeId anchor, const std::set<int>& wanted, LoopKernel* kernel)
+  DepthwiseKernel(const GroupView& group, const DepthwiseSchedule& schedule, ir::NodeId anchor,
+                  const std::set<int>& wanted, LoopKernel* kernel)
       : group_(group),
+        tile_pixels_(static_cast<int>(schedule.tile_pixels)),
         anchor_(anchor),
         node_(group.function().node(anchor)),
         shape_(ShapeOf(group, node_)),
@@ -67,14 +69,14 @@ class DepthwiseKernel {
     ir::Dim begin = Min(Max(CeilDiv(low, stride), 0), count);
     ir::Dim end =
         Min(Max(FloorDiv(shape_.input[last_] - 1 + low - (taps - 1) * dilation, stride) + 1, begin), count);
-    ir::Dim tiles_end = begin + FloorDiv(end - begin, kTilePixels) * kTilePixels;
+    ir::Dim tiles_end = begin + FloorDiv(end - begin, tile_pixels_) * tile_pixels_;
 
     int64_t channels = shape_.groups, whole = channels / kPanelColumns * kPanelColumns;
     auto panel = [&](const Expr& channel, bool is_tail) -> Status {
       channel_ = channel;
       is_tail_ = is_tail;
       TVMVM_CHECK_OK(Pixels(DimValue(0), DimValue(begin), 1, false));
-      TVMVM_CHECK_OK(Pixels(DimValue(begin), DimValue(tiles_end), kTilePixels, true));
+      TVMVM_CHECK_OK(Pixels(DimValue(begin), DimValue(tiles_end), tile_pixels_, true));
       TVMVM_CHECK_OK(Pixels(DimValue(tiles_end), DimValue(end), 1, true));
       return Pixels(DimValue(end), DimValue(count), 1, false);
     };
@@ -204,6 +206,7 @@ class DepthwiseKernel {
   }
 
   const GroupView& group_;
+  int tile_pixels_;
   ir::NodeId anchor_;
   const ir::Node& node_;
   ConvolutionShape shape_;
@@ -235,7 +238,8 @@ bool TakesDepthwise(const GroupView& group, ir::NodeId anchor) {
   return weights != nullptr && shape.kernel.back().constant().value_or(INT64_MAX) <= kMaxUnrolledTaps;
 }
 
-Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo&, ir::NodeId anchor) {
+Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo& target,
+                                         ir::NodeId anchor) {
   const ir::Node& node = group.function().node(anchor);
   const ir::TensorData* weights = group.ConstantInput(node.inputs[1]);
   GroupProgram program;
@@ -244,10 +248,14 @@ Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInf
   int64_t panels = (weights->dims[0] + kPanelColumns - 1) / kPanelColumns;
   TVMVM_CHECK_OK(CheckPackable(*weights, axes, panels));
   program.packed.push_back([data = *weights, axes, panels] { return PackPanels(data, axes, panels); });
+  DepthwiseSchedule schedule;
+  KernelSchedule made =
+      Decide(group, target, WordsOf(group) + " " + WordsOf(ShapeOf(group, node)), &schedule);
   auto build = [&](const std::set<int>& wanted, LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
-    return DepthwiseKernel(group, anchor, wanted, kernel).Build(arguments);
+    return DepthwiseKernel(group, schedule, anchor, wanted, kernel).Build(arguments);
   };
   TVMVM_CHECK_OK(AddCall(1, build, &program));
+  program.calls.back().schedules.push_back(std::move(made));
   return program;
 }
 

@@ -8,11 +8,11 @@
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/cpu/planar_blocks.h"
 #include "compiler/schedules/product_group.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
 
-constexpr int64_t kLanes = kPanelColumns;
 // Taps along the rows that are unrolled so that the rows of a tile share what they read.
 constexpr int64_t kMaxUnrolledTaps = 11;
 
@@ -35,18 +35,19 @@ PlanarShape PlanarShapeOf(const ConvolutionShape& shape) {
 
 class PlanarDepthwiseKernel {
  public:
-  PlanarDepthwiseKernel(const GroupView& group, ir::NodeId anchor, const std::set<int>& wanted,
-                        LoopKernel* kernel)
+  PlanarDepthwiseKernel(const GroupView& group, const PlanarSchedule& schedule, ir::NodeId anchor,
+                        const std::set<int>& wanted, LoopKernel* kernel)
       : group_(group),
         anchor_(anchor),
         node_(group.function().node(anchor)),
         shape_(ShapeOf(group, node_)),
         planar_(PlanarShapeOf(shape_)),
         accumulator_(AccumulatorOf(group, node_)),
+        lanes_(static_cast<int>(schedule.lanes)),
         kernel_(kernel),
         nest_(kernel),
         reader_(group, wanted, kernel),
-        blocks_(planar_.WithoutUnitAxes(), {accumulator_, Constant(accumulator_, 0), kLanes}, &nest_) {}
+        blocks_(planar_.WithoutUnitAxes(), {accumulator_, Constant(accumulator_, 0), schedule}, &nest_) {}
 
   Expected<std::set<int>> Build(std::vector<KernelArgument>* arguments) {
     kernel_->name = "depthwise_conv";
@@ -78,9 +79,9 @@ class PlanarDepthwiseKernel {
 
   Status Tile(const Expr& row, const Expr& x, int vectors) {
     const int count = blocks_.tile_rows() * vectors;
-    uint32_t sums = nest_.Local("sums", accumulator_, Memory::kRegisters, count * kLanes);
+    uint32_t sums = nest_.Local("sums", accumulator_, Memory::kRegisters, count * lanes_);
     for (int i = 0; i < count; ++i)
-      nest_.Add(Store(sums, blocks_.Lanes(i), Broadcast(Constant(accumulator_, 0), kLanes)));
+      nest_.Add(Store(sums, blocks_.Lanes(i), Broadcast(Constant(accumulator_, 0), lanes_)));
     const Expr outer_taps = DimValue(ir::Product(blocks_.outer_taps()));
     Expr tap = Variable(nest_.Open("outer_tap", IntConstant(0), outer_taps));
     Expr plane = nest_.Let("plane", blocks_.RowOffset(tap, row) + x);
@@ -92,7 +93,7 @@ class PlanarDepthwiseKernel {
     nest_.Close();
     nest_.Close();
     auto sum = [&](int, int number, const Expr& lane, const Expr&) {
-      return Load(sums, accumulator_, IntConstant(number * kLanes) + lane);
+      return Load(sums, accumulator_, IntConstant(number * lanes_) + lane);
     };
     auto store = [&](const std::vector<Expr>& at, const Expr& flat, const Expr& element) {
       const ProductResults::Position position{
@@ -104,7 +105,7 @@ class PlanarDepthwiseKernel {
 
   Expr Weight(const Expr& at) {
     Expr load = reader_.AtFlat(reader_.InputOf(node_.inputs[1]), group_.type(node_.inputs[1]).dtype, at);
-    return nest_.Let("w", Broadcast(Cast(accumulator_, std::move(load)), kLanes));
+    return nest_.Let("w", Broadcast(Cast(accumulator_, std::move(load)), lanes_));
   }
 
   void Accumulate(uint32_t sums, int number, const Expr& data, const Expr& weight) {
@@ -143,6 +144,7 @@ class PlanarDepthwiseKernel {
   ConvolutionShape shape_;
   PlanarShape planar_;
   DType accumulator_;
+  int lanes_;
   LoopKernel* kernel_;
   Nest nest_;
   InputReader reader_;
@@ -166,12 +168,17 @@ bool TakesPlanarDepthwise(const GroupView& group, ir::NodeId anchor) {
                      [](const ir::Dim& taps) { return taps.is_constant(); });
 }
 
-Expected<GroupProgram> SchedulePlanarDepthwise(const GroupView& group, ir::NodeId anchor) {
+Expected<GroupProgram> SchedulePlanarDepthwise(const GroupView& group, const TargetInfo& target,
+                                               ir::NodeId anchor) {
   GroupProgram program;
+  const ConvolutionShape shape = ShapeOf(group, group.function().node(anchor));
+  PlanarSchedule schedule;
+  KernelSchedule made = DecidePlanar(group, target, WordsOf(shape), &schedule);
   auto build = [&](const std::set<int>& wanted, LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
-    return PlanarDepthwiseKernel(group, anchor, wanted, kernel).Build(arguments);
+    return PlanarDepthwiseKernel(group, schedule, anchor, wanted, kernel).Build(arguments);
   };
   TVMVM_CHECK_OK(AddCall(1, build, &program));
+  program.calls.back().schedules.push_back(std::move(made));
   return program;
 }
 

@@ -14,10 +14,6 @@
 namespace tvmvm::tensor {
 namespace {
 
-constexpr int kWideBlockPanels = 8, kBlockPanels = 4, kMostSharedPanels = 32;
-// What a block of gathered pixels may take so that it stays in the second level of cache.
-constexpr int64_t kCachedBytes = 512 * 1024;
-constexpr int64_t kBlockRows = 384;
 // Pictures are gathered once from this many channels on; fewer are few elements for all that surrounds them.
 constexpr int64_t kSharedChannels = 8;
 // Of the columns, one in so many may be no result.
@@ -54,7 +50,7 @@ class PlanarConvolution {
   }
 
   Expected<std::set<int>> Build(const std::set<int>& wanted, LoopKernel* kernel,
-                                std::vector<KernelArgument>* arguments) {
+                                std::vector<KernelArgument>* arguments, KernelSchedule* made) {
     kernel->name = "conv";
     InputReader reader(group_, wanted, kernel);
     reader_ = &reader;
@@ -70,8 +66,6 @@ class PlanarConvolution {
     product.columns = ir::Product(shape_.output);
     product.depth = shape_.taps() * shape_.channels;
     product.accumulator = accumulator_;
-    product.block_rows = kBlockRows;
-    product.block_panels = BlockPanelsOf(product.depth);
     product.begin = [&](Nest& nest, const Expr& number) {
       Expr groups = IntConstant(shape_.groups);
       batch_ = nest.Let("n", FloorDiv(number, groups));
@@ -93,16 +87,12 @@ class PlanarConvolution {
       position.flat = plane * DimValue(ir::Product(shape_.output)) + column;
       return results->Store(nest, position, sum, reader, outputs);
     };
+    *made = DecideProduct(group_, target_, "planar_conv", &product);
     TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
     return reader.touched();
   }
 
  private:
-  int BlockPanelsOf(const ir::Dim& depth) const {
-    int64_t bytes = GatheredPitch(kWideBlockPanels) * DTypeBits(accumulator_) / 8;
-    return depth.constant().value_or(INT64_MAX) <= kCachedBytes / bytes ? kWideBlockPanels : kBlockPanels;
-  }
-
   // Panels hold 16 output channels side by side; each of them is a row here.
   void SetWeights(uint32_t buffer, MatrixProduct* product) {
     LeftOperand& left = product->left;
@@ -162,15 +152,9 @@ class PlanarConvolution {
   }
 
   void SharePictures(MatrixProduct* product) {
-    int panels = kMostSharedPanels;
-    auto takes = [&](int count) {
-      return (shape_.channels * SharedPitch(count)).constant().value_or(0) * DTypeBits(accumulator_) / 8;
-    };
-    while (panels > kBlockPanels && takes(panels) > kCachedBytes / 2) panels /= 2;
-    product->block_panels = panels;
     product->columns = SharedColumns();
     product->right.form = RightForm::kShared;
-    product->right.elements = shape_.channels * SharedPitch(panels);
+    product->right.elements = [this](int panels) { return shape_.channels * SharedPitch(panels); };
     product->right.gather = [this](Nest& nest, const Expr& first, int count, uint32_t target) {
       Gather(nest, first, SharedElements(count), SharedPitch(count), target);
     };
@@ -330,8 +314,9 @@ class PlanarConvolution {
 
 Expected<std::set<int>> BuildPlanarConvolution(const GroupView& group, const TargetInfo& target,
                                                ir::NodeId anchor, const std::set<int>& wanted,
-                                               LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
-  return PlanarConvolution(group, target, anchor).Build(wanted, kernel, arguments);
+                                               LoopKernel* kernel, std::vector<KernelArgument>* arguments,
+                                               KernelSchedule* made) {
+  return PlanarConvolution(group, target, anchor).Build(wanted, kernel, arguments, made);
 }
 
 }  // namespace tvmvm::tensor

@@ -11,19 +11,14 @@
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/gather_operands.h"
 #include "compiler/schedules/product_group.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
 
-// Panels of one block where rows are gathered: the wider, the fewer times each row is.
-constexpr int kGatheredBlockPanels = 8;
-// Vectors along pixels waste less than what strided reads of channels cost where no more than this part of
-// them is empty.
-constexpr int64_t kPlanarWaste = 24;
-
-ir::Dim FillsVectors(const ir::Dim& pixels) {
+ir::Dim FillsVectors(const ir::Dim& pixels, const ConvolutionSchedule& schedule) {
   const ir::Dim whole = RoundUp(pixels, kPanelColumns);
-  return LessEqual((whole - pixels) * kPlanarWaste, whole);
+  return LessEqual((whole - pixels) * schedule.planar_waste, whole);
 }
 
 class ConvolutionKernel {
@@ -44,19 +39,40 @@ class ConvolutionKernel {
     GroupProgram program;
     PackWeights(&program);
     if (!packed_ && !coded_) TVMVM_CHECK_OK(AddPacking(&program));
-    ir::Dim is_planar = 0;
-    if (packed_ && !of_bytes_ && !shape_.channels_last) is_planar = FillsVectors(ir::Product(shape_.output));
-    if (!is_planar.IsConstant(0))
-      TVMVM_CHECK_OK(AddCall(
-          is_planar, std::bind_front(BuildPlanarConvolution, std::cref(group_), std::cref(target_), anchor_),
-          &program));
-    if (!is_planar.IsConstant(1))
-      TVMVM_CHECK_OK(
-          AddCall(Not(is_planar), std::bind_front(&ConvolutionKernel::BuildKernel, this), &program));
+    if (packed_ && !of_bytes_ && !shape_.channels_last) {
+      TVMVM_CHECK_OK(AddEither(&program));
+    } else {
+      TVMVM_CHECK_OK(AddProduct(1, &program));
+    }
     return program;
   }
 
  private:
+  // Vectors along pixels, or along channels.
+  Status AddEither(GroupProgram* program) {
+    ConvolutionSchedule schedule;
+    std::string problem = fmt::format("{} {}", DTypeName(accumulator_), WordsOf(shape_));
+    KernelSchedule made = Decide(group_, target_, std::move(problem), &schedule);
+    const ir::Dim is_planar = FillsVectors(ir::Product(shape_.output), schedule);
+    if (!is_planar.IsConstant(0)) {
+      auto build = [&](const std::set<int>& wanted, LoopKernel* kernel,
+                       std::vector<KernelArgument>* arguments) {
+        return BuildPlanarConvolution(group_, target_, anchor_, wanted, kernel, arguments, &made_);
+      };
+      TVMVM_CHECK_OK(AddCall(is_planar, build, program));
+      program->calls.back().schedules.push_back(made_);
+    }
+    if (!is_planar.IsConstant(1)) TVMVM_CHECK_OK(AddProduct(Not(is_planar), program));
+    program->calls[0].schedules.push_back(std::move(made));
+    return {};
+  }
+
+  Status AddProduct(const ir::Dim& when, GroupProgram* program) {
+    TVMVM_CHECK_OK(AddCall(when, std::bind_front(&ConvolutionKernel::BuildKernel, this), program));
+    program->calls.back().schedules.push_back(made_);
+    return {};
+  }
+
   void PackWeights(GroupProgram* program) {
     coded_ = CodedWeights(group_, anchor_);
     if (coded_) return coded_->AddTo(program);
@@ -174,6 +190,7 @@ class ConvolutionKernel {
                           : FlatIndex(group_.type(node_.outputs[0]).dims, position.coordinates);
       return results->Store(nest, position, sum, reader, outputs);
     };
+    made_ = DecideProduct(group_, target_, kernel->name, &product);
     TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
     return reader.touched();
   }
@@ -211,8 +228,7 @@ class ConvolutionKernel {
       };
       return;
     }
-    product->block_rows = GatheredBlockRows(depth_);
-    product->block_panels = kGatheredBlockPanels;
+    product->left.is_dear = true;
     product->left.gather = [this, &reader, &group_number](Nest& nest, const Expr& row, uint32_t target,
                                                           const Expr& base) {
       GatherRow(nest, row, target, base, reader, group_number);
@@ -328,6 +344,7 @@ class ConvolutionKernel {
   ir::Dim rows_, depth_;
   DType accumulator_ = DType::kInvalid;
   bool packed_ = false, of_bytes_ = false;
+  KernelSchedule made_;               // of the last kernel built
   std::optional<CodedPanels> coded_;  // the weights, where they are kept as codes
 };
 

@@ -13,10 +13,12 @@
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/collapse_axes.h"
+#include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/cpu/transposed_tiles.h"
 #include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/group_kernel.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -24,15 +26,9 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-constexpr int64_t kBlockElements = 8192;  // of a grid point, where an element costs a few operations
 constexpr int kMostChoices = 2;
 constexpr int kRowsTogether = 4;
-constexpr int kSums = 8;       // vectors that a pass over what is reduced takes
 constexpr int kNarrowest = 8;  // lanes
-// Results that are written past the caches: those of kernels that move more. A third level of cache of
-// 32 MiB holds less beside what else is in it.
-constexpr int64_t kStreamedBytes = 24 << 20;
-constexpr int64_t kTileBlock = 128;  // of each of the two axes of tiles
 constexpr int64_t kLeastInnerBlock =
     128;  // the least part of a row that a grid point takes: full vectors at every level
 
@@ -62,12 +58,13 @@ class PullKernel {
 
   Expected<KernelCall> Build() {
     TVMVM_CHECK_OK(ExpandOutputs());
+    DecideSchedule();
     if (!BuildTiles()) {
       ChooseLanes();
       BuildLoops();
     }
     made_.Estimate(Product(dims_), WorkPerElement(), roots_);
-    return made_.Take(nest_.Finish());
+    return made_.Take(nest_.Finish(), std::move(decided_));
   }
 
  private:
@@ -92,8 +89,16 @@ class PullKernel {
   }
 
   // --- how ---
+  void DecideSchedule() {
+    const int widest = LanesFor(roots_, target_);
+    schedule_.lanes = widest;
+    std::string problem = WordsOf(group_) + " dims=" + WordOf(dims_);
+    decided_ = Decide(group_, target_, std::move(problem), &schedule_,
+                      [&](PullsSchedule* made) { made->lanes = std::min<int64_t>(made->lanes, widest); });
+  }
+
   void ChooseLanes() {
-    width_ = LanesFor(roots_, target_);
+    width_ = static_cast<int>(schedule_.lanes);
     // Along the reduced axis, or along the innermost axis of the result: where fewer loads gather.
     inner_is_vector_ = width_ > 1 && !axes_.empty();
     if (!inner_is_vector_) return;
@@ -131,11 +136,11 @@ class PullKernel {
       others.push_back(variable);
       extents.push_back(extent);
     }
-    const Dim along_block(tiles->interleaves ? tiles->along_extent : Dim(kTileBlock));
-    const Dim across_block =
-        tiles->interleaves ? FloorDiv(Dim(kBlockElements), tiles->along_extent) : Dim(kTileBlock);
+    const Dim along_block(tiles->interleaves ? tiles->along_extent : Dim(schedule_.tile_block));
+    const Dim across_block = tiles->interleaves ? FloorDiv(Dim(schedule_.block_elements), tiles->along_extent)
+                                                : Dim(schedule_.tile_block);
     const Dim taken = Min(tiles->along_extent, along_block) * Min(tiles->across_extent, across_block);
-    const Dim outer_block = Max(FloorDiv(Dim(kBlockElements), Max(taken, Dim(1))), Dim(1));
+    const Dim outer_block = Max(FloorDiv(Dim(schedule_.block_elements), Max(taken, Dim(1))), Dim(1));
     const Range along = BlockOf(nest_, 0, "along", tiles->along_extent, along_block);
     const Range across = BlockOf(nest_, 1, "across", tiles->across_extent, across_block);
     const Range outer = BlockOf(nest_, 2, "outer", Product(extents), outer_block);
@@ -150,7 +155,7 @@ class PullKernel {
   }
 
   void BuildLoops() {
-    Dim budget = Max(FloorDiv(Dim(kBlockElements), WorkPerElement()), Dim(1));
+    Dim budget = Max(FloorDiv(Dim(schedule_.block_elements), WorkPerElement()), Dim(1));
     size_t rank = axes_.size();
     Dim inner = rank > 0 ? dims_[axes_[rank - 1]] : Dim(1);
     Dim middle = rank > 1 ? dims_[axes_[rank - 2]] : Dim(1);
@@ -222,7 +227,7 @@ class PullKernel {
       else
         others = others + Min(product(dims), elements) * IntConstant(bytes_of(input));
     }
-    return LessEqual(IntConstant(kStreamedBytes), elements * IntConstant(bytes) + others);
+    return LessEqual(IntConstant(schedule_.streamed_kib * 1024), elements * IntConstant(bytes) + others);
   }
 
   void BuildBlock(const Range& middle_range, const Range& outer_range) {
@@ -400,8 +405,10 @@ class PullKernel {
     if (piece.is_edge) return loop(end, 1, 1);
     const bool suits_masks = inner_is_vector_ && width > 1 && SuitsMasks(piece.roots, inner);
     if (inner_is_vector_ && width > 1) {
-      for (int sums : has_long_reduction_ ? std::vector{8, 4} : std::vector{4}) {
-        if (!has_inner_reduction_) break;
+      const int most = static_cast<int>(schedule_.unrolled_vectors);
+      for (int sums : {most, most / 2}) {
+        // Windows have few taps: what is read of them stays at hand.
+        if (!has_inner_reduction_ || sums == 0 || (sums == most && !has_long_reduction_)) continue;
         loop(WholeSteps(nest_, {from, end}, sums * width), width, sums);
         if (has_long_reduction_ && suits_masks)
           from = BuildMostOfGroup(reductions, inner, piece, places, {from, end}, width, sums);
@@ -468,6 +475,8 @@ class PullKernel {
   std::vector<int> axes_;         // those that are not of size 1
   std::vector<uint32_t> stores_;  // arguments that are written
   std::vector<Expr> roots_;       // the outputs' elements
+  PullsSchedule schedule_;
+  KernelSchedule decided_;
   Range inner_range_;
   LoopKind outermost_ = LoopKind::kSerial;  // of the next loop over elements
   int width_ = 1;

@@ -15,10 +15,12 @@
 #include "compiler/expr/rewrite.h"
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/schedules/collapse_axes.h"
+#include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/group_kernel.h"
 #include "compiler/schedules/row_shape.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -28,8 +30,7 @@ using ir::Dims;
 using ir::OpKind;
 using ir::ValueId;
 
-constexpr int64_t kBlockElements = 8192;  // of a grid point
-constexpr int64_t kMostRows = 64;         // that vectors hold at once, at every CPU level
+constexpr int64_t kMostRows = 64;  // that vectors hold at once, at every CPU level
 
 class RowsKernel {
  public:
@@ -50,18 +51,36 @@ class RowsKernel {
       if (is_single) continue;
       (shape_.flags[axis].IsConstant(0) ? kept_ : reduced_).push_back(static_cast<int>(axis));
     }
-    has_row_lanes_ = !kept_.empty() && (reduced_.empty() || kept_.back() > reduced_.back() || HasShortRows());
     if (!reduced_.empty()) kept_values_ = ValuesWorthKeeping(group_, shape_);
     TVMVM_CHECK_OK(
         made_.DeclareArguments([this](ValueId output) { return IndexOf(output); }, &estimate_, &stores_));
-    width_ = LanesFor(estimate_, target_);
+    DecideSchedule();
     BuildLoops();
     if (missing_.valid()) return tl::unexpected(NoSchedule(group_, missing_));
     made_.Estimate(Product(shape_.whole), 1, estimate_);
-    return made_.Take(nest_.Finish());
+    return made_.Take(nest_.Finish(), std::move(decided_));
   }
 
  private:
+  void DecideSchedule() {
+    RowsSchedule schedule;
+    schedule.has_row_lanes =
+        !kept_.empty() && (reduced_.empty() || kept_.back() > reduced_.back() || HasShortRows());
+    const int widest = LanesFor(estimate_, target_);
+    schedule.lanes = widest;
+    std::string problem =
+        WordsOf(group_) + " dims=" + WordOf(shape_.whole) + " reduced=" + WordOf(shape_.flags);
+    decided_ = Decide(group_, target_, std::move(problem), &schedule, [&](RowsSchedule* made) {
+      made->has_row_lanes = made->has_row_lanes && !kept_.empty();
+      made->lanes = std::min<int64_t>(made->lanes, widest);
+    });
+    has_row_lanes_ = schedule.has_row_lanes;
+    width_ = static_cast<int>(schedule.lanes);
+    unroll_ =
+        std::clamp(static_cast<int>(kMostRows) / width_, 1, static_cast<int>(schedule.unrolled_vectors));
+    block_elements_ = schedule.block_elements;
+  }
+
   bool IsWhole(ValueId value) const { return group_.type(value).dims == shape_.whole; }
 
   std::vector<Expr> IndexOf(ValueId value) const {
@@ -89,7 +108,7 @@ class RowsKernel {
   // --- loops ---
   void BuildLoops() {
     Dim row = Max(Product(ExtentsOf(reduced_)), Dim(1));
-    Dim rows_per_block = Max(FloorDiv(Dim(kBlockElements), row), Dim(1));
+    Dim rows_per_block = Max(FloorDiv(Dim(block_elements_), row), Dim(1));
     std::vector<int> outer = kept_;
     if (has_row_lanes_) outer.pop_back();
     Dim inner_block(kMostRows);
@@ -119,7 +138,7 @@ class RowsKernel {
       from = to;
     };
     if (width_ > 1) {
-      loop(width_, std::min(4, static_cast<int>(kMostRows) / width_));
+      loop(width_, unroll_);
       loop(width_, 1);
     }
     loop(1, 1);
@@ -281,7 +300,9 @@ class RowsKernel {
   const RowShape shape_;
   GroupKernel made_;
   Nest nest_;
-  int width_ = 1;
+  KernelSchedule decided_;
+  int64_t block_elements_ = 0;
+  int width_ = 1, unroll_ = 1;
   std::vector<VariableId> variables_;
   std::vector<Expr> coordinates_;    // of the element at hand; free variables where no loop binds them yet
   std::vector<int> kept_, reduced_;  // axes that are not of size 1
@@ -307,7 +328,7 @@ bool TakesRows(const GroupView& group) {
 
 Expected<GroupProgram> ScheduleRows(const GroupView& original, const TargetInfo& target) {
   CollapsedGroup collapsed = CollapseAxes(original);
-  GroupView group(collapsed.function, collapsed.node);
+  GroupView group(collapsed.function, collapsed.node, original.overrides());
   std::optional<RowShape> shape = FindRowShape(group);
   if (!shape) return MakeError(Code::kInternal, "the group is none of rows");
   TVMVM_TRY(KernelCall call, RowsKernel(group, target, std::move(*shape)).Build());

@@ -1,6 +1,9 @@
 // Windows along the rows of channels_first data (planar_blocks.h): maxima, minima, sums, averages. A window
 // is a rectangle, so its taps are combined along one axis after the other: along the axes before the rows
 // while a block is brought into scratch, along each row there, and across rows in registers.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -11,6 +14,7 @@
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/cpu/planar_blocks.h"
 #include "compiler/schedules/product_group.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -64,7 +68,7 @@ PlanarForm FormOf(const GroupView& group, const ir::Node& node) {
   form.neutral = ReductionIdentity(KindOf(node), form.dtype);
   form.combines = CombineOf(KindOf(node), form.dtype);
   const PlanarShape shape = PlanarShapeOf(group, node).WithoutUnitAxes();
-  form.block_rows = BlockRows(shape);
+  form.schedule.block_rows = BlockRows(shape);
   auto is_narrow = [&](ir::ValueId value) { return DTypeBits(group.type(value).dtype) < 32; };
   form.reads_whole = is_narrow(node.inputs[0]);
   form.writes_whole = std::any_of(group.outputs().begin(), group.outputs().end(), is_narrow);
@@ -72,27 +76,27 @@ PlanarForm FormOf(const GroupView& group, const ir::Node& node) {
   form.may_rewrite = group.inputs().size() == 1;
   // Not much wider than a row. Without masks, no wider.
   const bool is_whole = form.reads_whole || form.writes_whole;
-  form.lanes = kVectorBits / DTypeBits(form.dtype);
+  form.schedule.lanes = kVectorBits / DTypeBits(form.dtype);
   if (auto columns = shape.output.back().constant()) {
     const auto count = static_cast<uint64_t>(std::max<int64_t>(*columns, 4));
-    form.lanes =
-        std::min(form.lanes, static_cast<int64_t>(is_whole ? std::bit_floor(count) : std::bit_ceil(count)));
+    form.schedule.lanes = std::min(
+        form.schedule.lanes, static_cast<int64_t>(is_whole ? std::bit_floor(count) : std::bit_ceil(count)));
   } else if (is_whole) {
-    form.lanes = std::min(form.lanes, kLanesOfAnyRow);
+    form.schedule.lanes = std::min(form.schedule.lanes, kLanesOfAnyRow);
   }
   return form;
 }
 
 class PlanarWindowKernel {
  public:
-  PlanarWindowKernel(const GroupView& group, ir::NodeId anchor, const std::set<int>& wanted,
-                     LoopKernel* kernel)
+  PlanarWindowKernel(const GroupView& group, const PlanarForm& form, ir::NodeId anchor,
+                     const std::set<int>& wanted, LoopKernel* kernel)
       : group_(group),
         anchor_(anchor),
         node_(group.function().node(anchor)),
         first_(FirstAxis(node_)),
         planar_(PlanarShapeOf(group, node_)),
-        form_(FormOf(group, node_)),
+        form_(form),
         kernel_(kernel),
         nest_(kernel),
         reader_(group, wanted, kernel),
@@ -134,7 +138,7 @@ class PlanarWindowKernel {
   // Along each row, the results in the place of the first residue: later vectors read what lies behind.
   void CombineRows() {
     const Expr zero = IntConstant(0);
-    const int lanes = static_cast<int>(form_.lanes);
+    const int lanes = static_cast<int>(form_.schedule.lanes);
     Expr row = Variable(nest_.Open("row", zero, blocks_.used_rows()));
     Expr place = nest_.Let("place", row * DimValue(blocks_.row_pitch()));
     Expr x = Variable(nest_.Open("x", zero, blocks_.columns(), LoopKind::kSerial, lanes));
@@ -160,11 +164,11 @@ class PlanarWindowKernel {
   Status Tile(const Expr& row, const Expr& x, int vectors) {
     const int count = blocks_.tile_rows() * vectors;
     const Expr from = nest_.Let("from", blocks_.RowOffset(IntConstant(0), row) + x);
-    uint32_t sums =
-        nest_.Local("results", dtype(), Memory::kRegisters, static_cast<int64_t>(count) * form_.lanes);
+    uint32_t sums = nest_.Local("results", dtype(), Memory::kRegisters,
+                                static_cast<int64_t>(count) * form_.schedule.lanes);
     blocks_.row_taps() <= kMaxUnrolledTaps ? SharedRows(from, vectors, sums) : OwnRows(from, vectors, sums);
     auto element = [&](int r, int number, const Expr& lane, const Expr& column) {
-      Expr result = Load(sums, dtype(), IntConstant(number * form_.lanes) + lane);
+      Expr result = Load(sums, dtype(), IntConstant(number * form_.schedule.lanes) + lane);
       return is_average() ? result * Scale(r, column) : result;
     };
     auto store = [&](const std::vector<Expr>& at, const Expr& flat, const Expr& result) {
@@ -198,7 +202,8 @@ class PlanarWindowKernel {
   // Too many taps to unroll.
   void OwnRows(const Expr& from, int vectors, uint32_t sums) {
     for (int i = 0; i < blocks_.tile_rows() * vectors; ++i)
-      nest_.Add(Store(sums, blocks_.Lanes(i), Broadcast(form_.neutral, static_cast<int>(form_.lanes))));
+      nest_.Add(
+          Store(sums, blocks_.Lanes(i), Broadcast(form_.neutral, static_cast<int>(form_.schedule.lanes))));
     Expr tap = Variable(nest_.Open("row_tap", IntConstant(0), IntConstant(blocks_.row_taps())));
     for (int r = 0; r < blocks_.tile_rows(); ++r) {
       Expr row = tap * IntConstant(blocks_.row_dilation()) + IntConstant(r * blocks_.row_stride());
@@ -255,10 +260,11 @@ class PlanarWindowKernel {
     const Expr zero = IntConstant(0), one = Constant(dtype(), 1);
     scale_ = one / Constant(dtype(), OuterTaps() * static_cast<double>(planar_.kernel[last]));
     if (IsFull(last)) return;
-    const Expr count = blocks_.columns(), first = blocks_.first_column(), lanes = IntConstant(form_.lanes);
-    uint32_t scales =
-        blocks_.AddScratch("scales", dtype(), RoundUp(planar_.output[last], form_.lanes) + form_.lanes);
-    Expr chunk = Variable(nest_.Open("chunk", zero, count, LoopKind::kSerial, form_.lanes));
+    const Expr count = blocks_.columns(), first = blocks_.first_column(),
+               lanes = IntConstant(form_.schedule.lanes);
+    uint32_t scales = blocks_.AddScratch(
+        "scales", dtype(), RoundUp(planar_.output[last], form_.schedule.lanes) + form_.schedule.lanes);
+    Expr chunk = Variable(nest_.Open("chunk", zero, count, LoopKind::kSerial, form_.schedule.lanes));
     Expr lane = Variable(nest_.Open("lane", zero, lanes, LoopKind::kVectorized));
     nest_.Add(Store(scales, chunk + lane, scale_));
     nest_.Close();
@@ -330,13 +336,20 @@ bool TakesPlanarWindow(const GroupView& group) {
          ProductResults::Find(group, anchor).has_value();
 }
 
-Expected<GroupProgram> SchedulePlanarWindow(const GroupView& group) {
+Expected<GroupProgram> SchedulePlanarWindow(const GroupView& group, const TargetInfo& target) {
   const ir::NodeId anchor = FindAnchor(group, ir::OpKind::kWindow);
+  const ir::Node& node = group.function().node(anchor);
   GroupProgram program;
+  PlanarForm form = FormOf(group, node);
+  const std::string problem =
+      fmt::format("kernel={} strides={} output={}", fmt::join(node.Ints("kernel"), ","),
+                  fmt::join(node.Ints("strides"), ","), WordOf(node.DimList("dims")));
+  KernelSchedule made = DecidePlanar(group, target, problem, &form.schedule);
   auto build = [&](const std::set<int>& wanted, LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
-    return PlanarWindowKernel(group, anchor, wanted, kernel).Build(arguments);
+    return PlanarWindowKernel(group, form, anchor, wanted, kernel).Build(arguments);
   };
   TVMVM_CHECK_OK(AddCall(1, build, &program));
+  program.calls.back().schedules.push_back(std::move(made));
   return program;
 }
 

@@ -1,12 +1,16 @@
 // Which kernels a product gets, and when each runs.
 #include "compiler/schedules/gpu/schedule_gpu_product.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
+#include "compiler/schedules/gpu/gpu_schedules.h"
 #include "compiler/schedules/gpu/schedule_gpu.h"
+#include "compiler/schedules/schedule_overrides.h"
 #include "compiler/schedules/small_sizes.h"
 
 namespace tvmvm::tensor {
@@ -15,23 +19,17 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-constexpr int kFewRows = 8;        // that all work-items of a group sum
-constexpr int64_t kThinRows = 32;  // up to which a result of a few tiles is taken so
-constexpr int64_t kFewTiles = 64;  // small ones, which leave most of a device idle
+constexpr int kFewRows = 8;  // that all work-items of a group sum
 
-// As many tiles keep a device of some hundred processors busy; fewer are better taken by the next smaller
-// ones. Measured by bench/gpu_products.
-constexpr int64_t kBusyTiles[] = {256, 128, 0};
 constexpr ProductTile kTiles[] = {
     {128, 128, 8, 8, 8, 8},
     {64, 64, 8, 8, 4, 8},
     {32, 32, 8, 4, 4, 8, 4},
 };
-// Tiles of kSharedTile below kManyTiles, of a depth of kLongDepth or more, are cut along it until there are
-// kBusyGroups.
-constexpr const ProductTile& kSharedTile = kTiles[1];
-constexpr int64_t kManyTiles = 256, kLongDepth = 256, kShortestShare = 96, kMostShares = 32,
-                  kBusyGroups = 512;
+constexpr size_t kLarge = 0, kMiddle = 1, kSmall = 2;
+constexpr const char* kTileNames[] = {"large", "middle", "small"};
+// What groups share the depth of, where factors are f16.
+constexpr const ProductTile& kSharedTile = kTiles[kMiddle];
 // For sums of 64 bits, and for indices of so many.
 constexpr ProductTile kModestTile = {32, 32, 8, 4, 4, 8};
 // For factors of f16, which matrices multiply: a tile is done much sooner, and less is gained by sharing it
@@ -41,7 +39,6 @@ constexpr ProductTile kHalfTiles[] = {
     {64, 64, 8, 8, 4, 8},
     kModestTile,
 };
-constexpr int64_t kBusyHalfTiles = 64;
 
 ir::NodeId AnchorOf(const GroupView& group) {
   for (ir::OpKind kind :
@@ -126,21 +123,22 @@ BuildTile HalfTilesFor(const TargetInfo& target) {
 }
 
 // The product by tiles of which several groups share the depth of each.
-Status AddShares(const GpuProduct& product, const Dim& when, GroupProgram* program,
-                 const BuildTile& build_tile = BuildProductTile) {
+Status AddShares(const GpuProduct& product, const GpuProductSchedule& schedule, const ProductTile& tile,
+                 const Dim& when, GroupProgram* program, const BuildTile& build_tile = BuildProductTile) {
   if (when.IsConstant(0)) return {};
-  Dim depth = Product(product.depth()), step = std::max(LoopStep(kSharedTile), MatrixLoopStep());
+  Dim depth = Product(product.depth()), step = std::max(LoopStep(tile), MatrixLoopStep());
   Dim size = product.rows().size() * product.columns().size() * product.batch().size();
-  Dim tiles = TilesOf(product, kSharedTile);
-  Dim wanted = Min(Min(CeilDiv(Dim(kBusyGroups), Max(tiles, Dim(1))), FloorDiv(depth, Dim(kShortestShare))),
-                   Dim(kMostShares));
+  Dim tiles = TilesOf(product, tile);
+  Dim wanted = Min(Min(CeilDiv(Dim(schedule.busy_groups), Max(tiles, Dim(1))),
+                       FloorDiv(depth, Dim(schedule.shortest_share))),
+                   Dim(schedule.most_shares));
   DepthShares shares;
   shares.size = Max(CeilDiv(CeilDiv(depth, Max(wanted, Dim(1))), step), Dim(1)) * step;
   shares.count = CeilDiv(depth, shares.size);
   TVMVM_CHECK_OK(AddEither(
       product, {when, true, Partials::kWritten},
       [&](ProductBuilder& builder, bool has_vectors) {
-        return build_tile(builder, kSharedTile, has_vectors, &shares);
+        return build_tile(builder, tile, has_vectors, &shares);
       },
       program));
   TVMVM_CHECK_OK(AddCall(
@@ -150,14 +148,15 @@ Status AddShares(const GpuProduct& product, const Dim& when, GroupProgram* progr
   return {};
 }
 
-Status AddHalfTiles(const GpuProduct& product, Dim rest, const TargetInfo& target, GroupProgram* program) {
+Status AddHalfTiles(const GpuProduct& product, const GpuProductSchedule& schedule, Dim rest,
+                    const TargetInfo& target, GroupProgram* program) {
   const BuildTile build = HalfTilesFor(target);
   const ProductTile& small = kHalfTiles[std::size(kHalfTiles) - 1];
   for (const ProductTile& tile : kHalfTiles) {
-    Dim here = LessEqual(Dim(kBusyHalfTiles), TilesOf(product, tile));
+    Dim here = LessEqual(Dim(schedule.busy_halves), TilesOf(product, tile));
     if (&tile == &small) {
-      Dim is_shared = LessEqual(Dim(kLongDepth), Product(product.depth()));
-      TVMVM_CHECK_OK(AddShares(product, And(rest, is_shared), program, build));
+      Dim is_shared = LessEqual(Dim(schedule.long_depth), Product(product.depth()));
+      TVMVM_CHECK_OK(AddShares(product, schedule, kSharedTile, And(rest, is_shared), program, build));
       rest = And(rest, Not(is_shared));
       here = 1;
     }
@@ -165,6 +164,21 @@ Status AddHalfTiles(const GpuProduct& product, Dim rest, const TargetInfo& targe
     rest = And(rest, Not(here));
   }
   return {};
+}
+
+std::string ProblemWords(const GpuProduct& product) {
+  return fmt::format("{} batch={} rows={} columns={} depth={}", DTypeName(product.accumulator()),
+                     WordOf(product.batch().size()), WordOf(product.rows().size()),
+                     WordOf(product.columns().size()), WordOf(Product(product.depth())));
+}
+
+// `size`: which of the tiles.
+KernelSchedule DecideTile(const GpuProduct& product, const TargetInfo& target, std::string_view size,
+                          ProductTile* tile) {
+  return Decide(product.group(), target, fmt::format("{} {}", size, ProblemWords(product)), tile,
+                [chosen = *tile](ProductTile* made) {
+                  if (!IsPossibleEverywhere(*made)) *made = chosen;
+                });
 }
 
 // 1 where everything that the group's kernels index is within kSmallSize.
@@ -191,9 +205,16 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
   std::optional<GpuProduct> product = GpuProduct::Find(group);
   if (!product) return MakeError(Code::kInternal, "not a group around a sum of products");
   GroupProgram program;
+  GpuProductSchedule schedule;
+  const KernelSchedule decided = Decide(group, target, ProblemWords(*product), &schedule);
+  const int64_t busy[] = {schedule.busy_large, schedule.busy_middle, 0};
+  ProductTile tiles[] = {kTiles[kLarge], kTiles[kMiddle], kTiles[kSmall]};
+  std::vector<KernelSchedule> made{decided};
+  for (size_t i : {kLarge, kMiddle, kSmall})
+    made.push_back(DecideTile(*product, target, kTileNames[i], &tiles[i]));
   Dim rows = product->rows().size();
-  const ProductTile& small = kTiles[std::size(kTiles) - 1];
-  Dim has_few = And(LessEqual(rows, Dim(kThinRows)), LessEqual(TilesOf(*product, small), Dim(kFewTiles)));
+  Dim has_few = And(LessEqual(rows, Dim(schedule.thin_rows)),
+                    LessEqual(TilesOf(*product, tiles[kSmall]), Dim(schedule.few_tiles)));
   Dim is_one = Equal(rows, Dim(1)), is_thin = Or(LessEqual(rows, Dim(kFewRows)), has_few);
   Dim is_small = HasSmallSizes(*product);
   auto thin = [&](int count, const Dim& when) {
@@ -212,23 +233,25 @@ Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const Targe
     rest = 0;
   }
   if (target.awaits_matrices && HasHalves(*product)) {
-    TVMVM_CHECK_OK(AddHalfTiles(*product, rest, target, &program));
+    TVMVM_CHECK_OK(AddHalfTiles(*product, schedule, rest, target, &program));
     rest = 0;
   }
-  for (const ProductTile& tile : kTiles) {
-    if (&tile == &kSharedTile) {
-      Dim is_shared = And(LessEqual(Dim(kLongDepth), Product(product->depth())),
-                          Less(TilesOf(*product, tile), Dim(kManyTiles)));
-      TVMVM_CHECK_OK(AddShares(*product, And(rest, is_shared), &program));
+  for (size_t i : {kLarge, kMiddle, kSmall}) {
+    const ProductTile& tile = tiles[i];
+    if (i == kMiddle) {
+      Dim is_shared = And(LessEqual(Dim(schedule.long_depth), Product(product->depth())),
+                          Less(TilesOf(*product, tile), Dim(schedule.many_tiles)));
+      TVMVM_CHECK_OK(AddShares(*product, schedule, tile, And(rest, is_shared), &program));
       rest = And(rest, Not(is_shared));
     }
-    Dim here = LessEqual(Dim(kBusyTiles[&tile - kTiles]), TilesOf(*product, tile));
-    TVMVM_CHECK_OK(AddTile(*product, tile, {&tile == &small ? rest : And(rest, here), true}, &program));
+    Dim here = LessEqual(Dim(busy[i]), TilesOf(*product, tile));
+    TVMVM_CHECK_OK(AddTile(*product, tile, {i == kSmall ? rest : And(rest, here), true}, &program));
     rest = And(rest, Not(here));
   }
   TVMVM_CHECK_OK(AddCall(
       *product, {Not(is_small), false},
       [&](ProductBuilder& builder) { return BuildProductTile(builder, kModestTile, false); }, &program));
+  program.calls[0].schedules = std::move(made);
   return program;
 }
 

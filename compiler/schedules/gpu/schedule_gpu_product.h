@@ -23,10 +23,17 @@ struct ProductTile {
   int lanes_across = 0;  // of 32 neighbouring work-items, so many lie side by side along the columns
   int parties = 1;       // that take turns at slices, each summing the whole tile
 
+  static const ScheduleFamily kFamily;
+
   int items_down() const { return rows / item_rows; }
   int items_across() const { return columns / item_columns; }
   int items() const { return items_down() * items_across(); }  // of a party
 };
+
+// Whether work-items share the tile and its slices without remainder.
+bool IsPossible(const ProductTile& tile);
+// And whether every GPU has the work-items and the shared memory for it, of numbers of 32 bits.
+bool IsPossibleEverywhere(const ProductTile& tile);
 
 // What the choice is made from, from large to small: the first of which a result holds enough to keep a
 // device busy, else the last.

@@ -57,7 +57,8 @@ struct Slice {
   }
 };
 
-// Whether work-items share the tile and its slices without remainder.
+}  // namespace
+
 bool IsPossible(const ProductTile& tile) {
   for (int size : {tile.rows, tile.columns, tile.depth, tile.lanes_across, tile.parties})
     if (size < 1 || !std::has_single_bit(static_cast<unsigned>(size))) return false;
@@ -69,6 +70,16 @@ bool IsPossible(const ProductTile& tile) {
                    std::min(tile.rows, tile.columns) * tile.depth >= items;
   return has_lanes && has_parts;
 }
+
+bool IsPossibleEverywhere(const ProductTile& tile) {
+  constexpr int64_t kBytes = 4, kSharedBytes = 32 << 10, kMostItems = 256;
+  const int64_t slices = 2 * tile.depth * (tile.rows + tile.columns + 2 * kPadding) * tile.parties;
+  const int64_t partials = (tile.parties - 1) * tile.rows * tile.columns;
+  return IsPossible(tile) && tile.items() * tile.parties <= kMostItems &&
+         (slices + partials) * kBytes <= kSharedBytes;
+}
+
+namespace {
 
 class TileProduct {
  public:

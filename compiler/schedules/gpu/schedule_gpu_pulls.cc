@@ -6,9 +6,11 @@
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/expand.h"
+#include "compiler/schedules/gpu/gpu_schedules.h"
 #include "compiler/schedules/gpu/schedule_gpu.h"
 #include "compiler/schedules/gpu/work_items.h"
 #include "compiler/schedules/group_kernel.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -16,12 +18,10 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-constexpr int kPullItems = 128;
-
 // A kernel for outputs that all have the same dims.
 class PullKernel {
  public:
-  PullKernel(const GroupView& group, std::vector<uint32_t> outputs)
+  PullKernel(const GroupView& group, const TargetInfo& target, std::vector<uint32_t> outputs)
       : group_(group), outputs_(std::move(outputs)), made_(group), nest_(&made_.kernel()) {
     const ir::Type& type = group.type(group.outputs()[outputs_[0]]);
     dims_ = type.dims;
@@ -30,15 +30,18 @@ class PullKernel {
       int bits = DTypeBits(group.type(group.outputs()[output]).dtype);
       if (bits < 8) per_item_ = std::max(per_item_, 8 / bits);
     }
+    GpuPullsSchedule schedule;
+    decided_ = Decide(group, target, WordsOf(group) + " dims=" + WordOf(dims_), &schedule);
+    items_ = static_cast<int>(schedule.group_items);
   }
 
   Expected<KernelCall> Build() {
     TVMVM_CHECK_OK(ExpandOutputs());
     Dim total = Product(dims_);
-    nest_.Grid(0, "group", CeilDiv(total, Dim(kPullItems * per_item_)));
+    nest_.Grid(0, "group", CeilDiv(total, Dim(items_ * per_item_)));
     nest_.Grid(1, "g", 1);
     nest_.Grid(2, "g", 1);
-    Expr item = nest_.Let("item", OneDimensionalGroup(nest_.kernel(), kPullItems));
+    Expr item = nest_.Let("item", OneDimensionalGroup(nest_.kernel(), items_));
     Expr end = DimValue(total);
     Expr position = item;
     if (per_item_ > 1) {
@@ -51,7 +54,7 @@ class PullKernel {
     StoreElement(position);
     nest_.Close();
     made_.Estimate(total, ReductionSteps(roots_), roots_);
-    return made_.Take(nest_.Finish());
+    return made_.Take(nest_.Finish(), std::move(decided_));
   }
 
  private:
@@ -96,6 +99,8 @@ class PullKernel {
   GroupKernel made_;
   Nest nest_;
   Dims dims_;
+  KernelSchedule decided_;
+  int items_ = 0;                      // of a group
   int per_item_ = 1;                   // elements
   std::vector<VariableId> variables_;  // one for each axis; replaced by coordinates
   std::vector<Expr> coordinates_;
@@ -105,9 +110,9 @@ class PullKernel {
 
 }  // namespace
 
-Expected<GroupProgram> SchedulePullsForGpu(const GroupView& group, const TargetInfo&) {
-  return ScheduleByDims(group, [](const GroupView& collapsed, std::vector<uint32_t> outputs) {
-    return PullKernel(collapsed, std::move(outputs)).Build();
+Expected<GroupProgram> SchedulePullsForGpu(const GroupView& group, const TargetInfo& target) {
+  return ScheduleByDims(group, [&](const GroupView& collapsed, std::vector<uint32_t> outputs) {
+    return PullKernel(collapsed, target, std::move(outputs)).Build();
   });
 }
 

@@ -14,10 +14,12 @@
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/expand.h"
+#include "compiler/schedules/gpu/gpu_schedules.h"
 #include "compiler/schedules/gpu/schedule_gpu.h"
 #include "compiler/schedules/gpu/work_items.h"
 #include "compiler/schedules/group_kernel.h"
 #include "compiler/schedules/row_shape.h"
+#include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -26,14 +28,6 @@ using ir::Dim;
 using ir::Dims;
 using ir::OpKind;
 using ir::ValueId;
-
-constexpr int kRowItems = 256;                       // of a group that takes a row
-constexpr int kReadAtOnce = 4;                       // elements that are cheap to compute
-constexpr int64_t kShortRow = 32;                    // elements that one work-item takes
-constexpr int64_t kManyRows = 16384;                 // where work-items keep a device busy by themselves
-constexpr int64_t kFewRows = 256, kLongRow = 16384;  // which several groups share
-constexpr int64_t kBusyGroups = 1024, kShortestShare = 4096;
-constexpr int64_t kHeldBytes = 16 << 10;  // of shared memory, for elements of a row
 
 enum class RowPart {
   kWhole,
@@ -68,8 +62,10 @@ const ir::Node& ReductionOf(const GroupView& group) {
 
 class RowsForGpu {
  public:
-  RowsForGpu(const GroupView& group, RowShape shape, RowForm form)
+  RowsForGpu(const GroupView& group, const GpuRowsSchedule& schedule, RowShape shape, RowForm form)
       : group_(group),
+        row_items_(static_cast<int>(schedule.row_items)),
+        read_at_once_(static_cast<int>(schedule.read_at_once)),
         function_(group.function()),
         shape_(std::move(shape)),
         form_(std::move(form)),
@@ -77,7 +73,7 @@ class RowsForGpu {
         made_(group),
         nest_(&made_.kernel()) {}
 
-  Expected<KernelCall> Build() {
+  Expected<KernelCall> Build(const KernelSchedule& decided) {
     for (size_t axis = 0; axis < shape_.whole.size(); ++axis) {
       bool is_single = shape_.whole[axis].IsConstant(1), is_kept = shape_.flags[axis].IsConstant(0);
       coordinates_.push_back(is_single ? IntConstant(0)
@@ -95,7 +91,7 @@ class RowsForGpu {
     }
     if (missing_.valid()) return tl::unexpected(NoSchedule(group_, missing_));
     made_.Estimate(Product(form_.part == RowPart::kShares ? kept_sizes_ : shape_.whole), 1, estimate_);
-    return made_.Take(nest_.Finish());
+    return made_.Take(nest_.Finish(), decided);
   }
 
  private:
@@ -140,7 +136,7 @@ class RowsForGpu {
     nest_.Grid(0, "row", has_groups_ ? rows : CeilDiv(rows, Dim(kGroupItems)));
     nest_.Grid(1, "share", form_.part == RowPart::kShare ? form_.shares : Dim(1));
     nest_.Grid(2, "g", 1);
-    Expr item = OneDimensionalGroup(kernel, has_groups_ ? kRowItems : kGroupItems);
+    Expr item = OneDimensionalGroup(kernel, has_groups_ ? row_items_ : kGroupItems);
     row_ = has_groups_ ? Variable(kernel->grid[0]) : nest_.Let("row", item);
     if (!has_groups_) nest_.OpenIf(Less(row_, DimValue(rows)));
     std::vector<Expr> index = BindCoordinates(nest_, kept_sizes_, row_);
@@ -161,7 +157,7 @@ class RowsForGpu {
       end = nest_.Let("end", Min(begin + DimValue(form_.share), end));
     }
     if (at_once > 1) {
-      Expr whole = WholeSteps(nest_, {begin, end}, int64_t{at_once} * kRowItems);
+      Expr whole = WholeSteps(nest_, {begin, end}, int64_t{at_once} * row_items_);
       if (!Same(begin, whole)) LoopOver({begin, whole}, at_once, build);
       begin = whole;
     }
@@ -169,7 +165,7 @@ class RowsForGpu {
   }
 
   void LoopOver(const Range& range, int at_once, const BuildElement& build) {
-    int items = has_groups_ ? kRowItems : 1;
+    int items = has_groups_ ? row_items_ : 1;
     Expr begin = has_groups_ ? range.begin + Variable(nest_.kernel()->thread[0]) : range.begin;
     position_ =
         Variable(nest_.Open("position", begin, range.end, LoopKind::kSerial, int64_t{at_once} * items));
@@ -237,7 +233,7 @@ class RowsForGpu {
       nest_.Add(Store(own, zero, nest_.Place(sum)));
     };
     bool reads = has_groups_ && !IsExpensive(group_, shape_, operand);
-    ForElements(add, reads ? kReadAtOnce : 1);
+    ForElements(add, reads ? read_at_once_ : 1);
     if (holds) held_[operand] = buffer;
     Expr result = Load(own, dtype, zero);
     return has_groups_ ? nest_.GroupReduce("reduced", CombineOf(kind, dtype), result) : result;
@@ -265,6 +261,7 @@ class RowsForGpu {
   }
 
   const GroupView& group_;
+  int row_items_, read_at_once_;
   const ir::Function& function_;
   RowShape shape_;
   RowForm form_;
@@ -285,17 +282,18 @@ class RowsForGpu {
 };
 
 // How many elements of each value shared memory holds; numbers take at least 32 bits there.
-int64_t MostHeld(const GroupView& group, const std::set<ValueId>& values) {
+int64_t MostHeld(const GroupView& group, const GpuRowsSchedule& schedule, const std::set<ValueId>& values) {
   int64_t bytes = 0;
   for (ValueId value : values) bytes += std::max(4, DTypeBits(group.type(value).dtype) / 8);
-  return kHeldBytes / bytes;
+  return schedule.held_bytes / bytes;
 }
 
 // By as many groups as keep a device busy.
-RowForm SharedForm(const Dim& rows, const Dim& row) {
+RowForm SharedForm(const GpuRowsSchedule& schedule, const Dim& rows, const Dim& row) {
   RowForm form{true};
-  Dim wanted = Min(CeilDiv(Dim(kBusyGroups), Max(rows, Dim(1))), FloorDiv(row, Dim(kShortestShare)));
-  form.share = CeilDiv(CeilDiv(row, Max(wanted, Dim(1))), Dim(kRowItems)) * Dim(kRowItems);
+  Dim wanted =
+      Min(CeilDiv(Dim(schedule.busy_groups), Max(rows, Dim(1))), FloorDiv(row, Dim(schedule.shortest_share)));
+  form.share = CeilDiv(CeilDiv(row, Max(wanted, Dim(1))), Dim(schedule.row_items)) * Dim(schedule.row_items);
   form.shares = CeilDiv(row, Max(form.share, Dim(1)));
   return form;
 }
@@ -307,9 +305,9 @@ bool TakesRowsForGpu(const GroupView& group) {
   return FindRowShape(GroupView(collapsed.function, collapsed.node)).has_value();
 }
 
-Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const TargetInfo&) {
+Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const TargetInfo& target) {
   CollapsedGroup collapsed = CollapseAxes(original);
-  GroupView group(collapsed.function, collapsed.node);
+  GroupView group(collapsed.function, collapsed.node, original.overrides());
   std::optional<RowShape> shape = FindRowShape(group);
   if (!shape) return MakeError(Code::kInternal, "the group is none of rows");
   Dim row = 1, rows = 1;
@@ -319,13 +317,16 @@ Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const Targe
     (is_kept ? rows : row) = (is_kept ? rows : row) * shape->whole[axis];
     if (!shape->whole[axis].IsConstant(1)) innermost_is_kept = is_kept;
   }
-  Dim is_short = LessEqual(row, Dim(kShortRow));
-  Dim has_many = innermost_is_kept ? LessEqual(Dim(kManyRows), rows) : Dim(0);
+  GpuRowsSchedule schedule;
+  std::string problem = WordsOf(group) + " dims=" + WordOf(shape->whole) + " reduced=" + WordOf(shape->flags);
+  const KernelSchedule decided = Decide(group, target, std::move(problem), &schedule);
+  Dim is_short = LessEqual(row, Dim(schedule.short_row));
+  Dim has_many = innermost_is_kept ? LessEqual(Dim(schedule.many_rows), rows) : Dim(0);
   Dim by_items = Select(is_short, 1, has_many);
   GroupProgram program;
   auto add = [&](const Dim& when, RowForm form) -> Status {
     if (when.IsConstant(0)) return {};
-    TVMVM_TRY(KernelCall call, RowsForGpu(group, *shape, std::move(form)).Build());
+    TVMVM_TRY(KernelCall call, RowsForGpu(group, schedule, *shape, std::move(form)).Build(decided));
     for (KernelArgument& argument : call.arguments) {
       if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
     }
@@ -335,10 +336,10 @@ Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const Targe
   };
   TVMVM_CHECK_OK(add(by_items, {}));
   Dim by_groups = Not(by_items);
-  Dim is_shared = And(Less(rows, Dim(kFewRows)), Less(Dim(kLongRow), row));
+  Dim is_shared = And(Less(rows, Dim(schedule.few_rows)), Less(Dim(schedule.long_row), row));
   if (shape->reductions > 1 || shape->has_whole_output) is_shared = 0;
   if (!is_shared.IsConstant(0)) {
-    RowForm form = SharedForm(rows, row);
+    RowForm form = SharedForm(schedule, rows, row);
     for (RowPart part : {RowPart::kShare, RowPart::kShares}) {
       form.part = part;
       TVMVM_CHECK_OK(add(is_shared, form));
@@ -348,7 +349,7 @@ Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const Targe
     by_groups = And(by_groups, Not(is_shared));
   }
   if (std::set<ValueId> held = ValuesWorthKeeping(group, *shape); !held.empty()) {
-    int64_t most = MostHeld(group, held);
+    int64_t most = MostHeld(group, schedule, held);
     Dim fits = LessEqual(row, Dim(most));
     RowForm form{
         .has_groups = true, .held = held, .most_held = std::min(most, row.constant().value_or(most))};

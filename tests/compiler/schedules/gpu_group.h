@@ -14,8 +14,9 @@ class GpuGroup {
   static constexpr int64_t kMostEvaluated = 200'000;  // operations and bytes
   static constexpr int64_t kMostStack = 256 << 10;    // of a CPU that runs a work-group as loops
 
-  GpuGroup(const ir::Function& function, ir::NodeId node)
-      : GpuGroup(function, node, ScheduleGroup(function, node, GpuTargetInfo(DeviceKind::kOpenCl))) {}
+  GpuGroup(const ir::Function& function, ir::NodeId node, const ScheduleOverrides* overrides = nullptr)
+      : GpuGroup(function, node,
+                 ScheduleGroup(function, node, GpuTargetInfo(DeviceKind::kOpenCl), overrides)) {}
   GpuGroup(const ir::Function& function, ir::NodeId node, Expected<GroupProgram> program)
       : group_(function, node) {
     if (!program) {

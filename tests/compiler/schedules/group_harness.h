@@ -13,11 +13,12 @@ namespace tvmvm::tensor {
 class ScheduledGroup {
  public:
   // `on_gpus`: whether GPUs have a schedule for such a group.
-  ScheduledGroup(const ir::Function& function, ir::NodeId node, bool on_gpus = true)
-      : group_(function, node) {
-    if (on_gpus) gpu_ = std::make_unique<GpuGroup>(function, node);
+  ScheduledGroup(const ir::Function& function, ir::NodeId node, bool on_gpus = true,
+                 const ScheduleOverrides* overrides = nullptr)
+      : group_(function, node), is_overridden_(overrides != nullptr) {
+    if (on_gpus) gpu_ = std::make_unique<GpuGroup>(function, node, overrides);
     for (CpuLevel level : codegen::LevelsHere()) {
-      Expected<GroupProgram> program = ScheduleGroup(function, node, TargetInfoFor(level));
+      Expected<GroupProgram> program = ScheduleGroup(function, node, TargetInfoFor(level), overrides);
       if (!program) {
         ADD_FAILURE() << program.error().message;
         return;
@@ -114,16 +115,19 @@ class ScheduledGroup {
     return outputs;
   }
 
-  static std::string GridsOf(const GroupProgram& program) {
+  // And scratch, which tiles of other heights change.
+  std::string GridsOf(const GroupProgram& program) const {
     std::string text;
     for (const KernelCall& call : program.calls) {
       for (const ir::Dim& size : call.kernel.grid_size) text += size.ToString() + ",";
-      text += call.kernel.scratch_bytes.ToString() + ";";
+      if (!is_overridden_) text += call.kernel.scratch_bytes.ToString();
+      text += ";";
     }
     return text;
   }
 
   GroupView group_;
+  bool is_overridden_;
   std::unique_ptr<GpuGroup> gpu_;
   std::vector<std::unique_ptr<GroupProgram>> programs_;
   std::vector<std::vector<std::unique_ptr<codegen::CompiledKernel>>> kernels_;

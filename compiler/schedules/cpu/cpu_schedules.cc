@@ -1,0 +1,232 @@
+#include "compiler/schedules/cpu/cpu_schedules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/cpu/micro_kernel.h"
+#include "compiler/schedules/gather_operands.h"
+#include "compiler/schedules/schedule_overrides.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+constexpr ParameterScope kAll = ParameterScope::kEveryLevel, kOwn = ParameterScope::kOneLevel;
+constexpr AllowedValues kFlag{0, 1}, kLanes{1, 64, 1, true}, kRowCount{0, 1 << 20};
+
+constexpr ScheduleParameter kProduct[] = {
+    Parameter<&ProductSchedule::block_rows>("block_rows", {1, 4096}, kAll, "rows of a grid point, at most"),
+    Parameter<&ProductSchedule::block_panels>(
+        "block_panels", {1, 32}, kAll,
+        "panels of 16 columns of a grid point; with more than 4 in all, a multiple of 4"),
+    Parameter<&ProductSchedule::tile_rows>("tile_rows", {1, kMostTileRows}, kOwn,
+                                           "rows of a register tile in blocks of many rows"),
+    Parameter<&ProductSchedule::tile_panels>("tile_panels", {1, 4}, kOwn,
+                                             "panels of such a tile; a divisor of the block's"),
+    Parameter<&ProductSchedule::rows_of_4>("rows_of_4", {0, kMostTileRows}, kOwn,
+                                           "blocks of so few rows take tiles 4 panels wide"),
+    Parameter<&ProductSchedule::rows_of_3>("rows_of_3", {0, kMostTileRows}, kOwn, "the same, 3 panels wide"),
+    Parameter<&ProductSchedule::rows_of_2>("rows_of_2", {0, kMostTileRows}, kOwn, "the same, 2 panels wide"),
+    Parameter<&ProductSchedule::round_updates>("round_updates", {1, 192}, kOwn,
+                                               "updates of sums in a round of the loop over the depth"),
+    Parameter<&ProductSchedule::round_steps>("round_steps", {1, 8}, kOwn,
+                                             "steps of the depth in a round, at most"),
+    Parameter<&ProductSchedule::has_rows_outside>("rows_outside", kFlag, kOwn,
+                                                  "1: a row of tiles after the other; 0: a column of them"),
+};
+constexpr ScheduleParameter kDots[] = {
+    Parameter<&DotsSchedule::block_panels>("block_panels", {1, 64}, kAll,
+                                           "panels of 16 columns of a grid point"),
+    Parameter<&DotsSchedule::columns_at_once>("columns_at_once", {1, 16, 1, true}, kOwn,
+                                              "columns that share what is read of the row"),
+};
+constexpr ScheduleParameter kContraction[] = {
+    Parameter<&ContractionSchedule::rows_in_place>(
+        "rows_in_place", kRowCount, kAll, "rows up to which the right operand is read where it lies"),
+    Parameter<&ContractionSchedule::rows_of_dots>("rows_of_dots", kRowCount, kAll,
+                                                  "rows up to which columns along the depth are not packed"),
+    Parameter<&ContractionSchedule::rows_of_codes>("rows_of_codes", kRowCount, kAll,
+                                                   "rows up to which codes are decoded in registers"),
+};
+constexpr ScheduleParameter kConvolution[] = {
+    Parameter<&ConvolutionSchedule::planar_waste>(
+        "planar_waste", {1, 1 << 20}, kAll,
+        "vectors run along pixels where one lane in so many is empty at most"),
+};
+constexpr ScheduleParameter kDepthwise[] = {
+    Parameter<&DepthwiseSchedule::tile_pixels>("tile_pixels", {1, 12}, kOwn, "pixels combined together"),
+};
+constexpr ScheduleParameter kPlanar[] = {
+    Parameter<&PlanarSchedule::block_rows>("block_rows", {1, 1024}, kAll, "rows of a grid point"),
+    Parameter<&PlanarSchedule::block_columns>("block_columns", {64, 1 << 16, 64}, kAll,
+                                              "columns of a grid point"),
+    Parameter<&PlanarSchedule::tile_rows>("tile_rows", {1, 8}, kOwn, "rows combined together"),
+    Parameter<&PlanarSchedule::tile_vectors>("tile_vectors", {1, 4}, kOwn,
+                                             "vectors of each, combined together"),
+    Parameter<&PlanarSchedule::row_vectors>("row_vectors", {1, 8}, kOwn,
+                                            "vectors combined together where there is only one row"),
+    Parameter<&PlanarSchedule::lanes>("lanes", {4, 64, 1, true}, kOwn, "of a vector, at most"),
+};
+constexpr ScheduleParameter kRows[] = {
+    Parameter<&RowsSchedule::block_elements>("block_elements", {64, 1 << 24, 64}, kAll,
+                                             "elements of a grid point"),
+    Parameter<&RowsSchedule::has_row_lanes>("row_lanes", kFlag, kAll,
+                                            "1: a vector holds an element of each of several rows"),
+    Parameter<&RowsSchedule::lanes>("lanes", kLanes, kOwn, "of a vector, at most"),
+    Parameter<&RowsSchedule::unrolled_vectors>("unrolled_vectors", {1, 8}, kOwn,
+                                               "vectors of rows that are taken together"),
+};
+constexpr ScheduleParameter kPulls[] = {
+    Parameter<&PullsSchedule::block_elements>("block_elements", {256, 1 << 24, 256}, kAll,
+                                              "elements of a grid point"),
+    Parameter<&PullsSchedule::tile_block>("tile_block", {16, 4096, 16}, kAll,
+                                          "of each of two axes that are turned, in a grid point"),
+    Parameter<&PullsSchedule::lanes>("lanes", kLanes, kOwn, "of a vector, at most"),
+    Parameter<&PullsSchedule::unrolled_vectors>("unrolled_vectors", {1, 8}, kOwn,
+                                                "vectors of reductions that are taken together"),
+    Parameter<&PullsSchedule::streamed_kib>("streamed_kib", {0, 1 << 30}, kOwn,
+                                            "kernels that move more write past the caches"),
+};
+constexpr ScheduleParameter kAttention[] = {
+    Parameter<&AttentionSchedule::most_queries>("most_queries", {12, 768, 12}, kAll,
+                                                "queries of a grid point, at most"),
+    Parameter<&AttentionSchedule::cached_scores>("cached_scores", {1, 1 << 24}, kAll,
+                                                 "scores of a grid point, at most"),
+};
+
+// What a block of the right operand may take so that it stays in the second level of cache beside the rows.
+constexpr int64_t kCachedRightBytes = 384 * 1024;
+// The same for a block that is gathered in rows.
+constexpr int64_t kCachedGatheredBytes = 512 * 1024;
+// Rows of one block where the right operand is gathered or decoded for it and the left one is in place.
+constexpr int64_t kGatheredRightRows = 384;
+constexpr int64_t kPlainRows = 96;
+// Panels of one block where rows are dear to gather: the wider, the fewer times each row is.
+constexpr int64_t kWidePanels = 8;
+// The same where they share elements, which are the fewer for each column.
+constexpr int64_t kMostSharedPanels = 32;
+
+int64_t BytesOf(DType type) { return DTypeBits(type) / 8; }
+
+int64_t ChoosePanels(const MatrixProduct& product) {
+  const int64_t least = BlockPanels(product.columns);
+  if (!HasManyPanels(product.columns)) return least;
+  if (product.right.form == RightForm::kRows) {
+    const int64_t bytes = GatheredPitch(kWidePanels) * BytesOf(product.accumulator);
+    return product.depth.constant().value_or(INT64_MAX) <= kCachedGatheredBytes / bytes ? kWidePanels : least;
+  }
+  if (product.right.form == RightForm::kShared) {
+    int64_t panels = kMostSharedPanels;
+    auto bytes = [&](int64_t count) {
+      return product.right.elements(static_cast<int>(count)).constant().value_or(0) *
+             BytesOf(product.accumulator);
+    };
+    while (panels > least && bytes(panels) > kCachedGatheredBytes / 2) panels /= 2;
+    return panels;
+  }
+  return product.left.gather && product.left.is_dear ? kWidePanels : least;
+}
+
+}  // namespace
+
+const ScheduleFamily ProductSchedule::kFamily{"product", "matrix products, convolutions among them",
+                                              kProduct};
+const ScheduleFamily DotsSchedule::kFamily{"dots", "a few rows by columns that lie along the depth", kDots};
+const ScheduleFamily ContractionSchedule::kFamily{"contraction", "which kernels a contraction gets",
+                                                  kContraction};
+const ScheduleFamily ConvolutionSchedule::kFamily{"convolution", "which kernels a convolution gets",
+                                                  kConvolution};
+const ScheduleFamily DepthwiseSchedule::kFamily{"depthwise", "depthwise convolutions of channels_last data",
+                                                kDepthwise};
+const ScheduleFamily PlanarSchedule::kFamily{
+    "planar", "windows and depthwise convolutions of channels_first data", kPlanar};
+const ScheduleFamily RowsSchedule::kFamily{"rows", "softmax, normalisations", kRows};
+const ScheduleFamily PullsSchedule::kFamily{"pulls", "elementwise operators, movement, other reductions",
+                                            kPulls};
+const ScheduleFamily AttentionSchedule::kFamily{"attention", "attention in one kernel", kAttention};
+
+std::span<const ScheduleFamily* const> CpuScheduleFamilies() {
+  static constexpr const ScheduleFamily* kFamilies[] = {
+      &ProductSchedule::kFamily,     &DotsSchedule::kFamily,      &ContractionSchedule::kFamily,
+      &ConvolutionSchedule::kFamily, &DepthwiseSchedule::kFamily, &PlanarSchedule::kFamily,
+      &RowsSchedule::kFamily,        &PullsSchedule::kFamily,     &AttentionSchedule::kFamily,
+  };
+  return kFamilies;
+}
+
+ProductSchedule ChooseProduct(const MatrixProduct& product, const TargetInfo& target) {
+  ProductSchedule schedule;
+  schedule.block_rows = IsGathered(product.right.form) ? kGatheredRightRows : kPlainRows;
+  if (product.left.gather) schedule.block_rows = GatheredBlockRows(product.depth);
+  schedule.block_panels = ChoosePanels(product);
+  const int panels = BlockPanels(product.columns);
+  const TilePlan plan = product.right.form == RightForm::kCoded
+                            ? PlanCodedTiles(target, panels)
+                            : PlanTiles(target, product.accumulator, panels, product.of_bytes);
+  schedule.tile_rows = plan.rows;
+  schedule.tile_panels = plan.panels;
+  for (const TilePlan::Few& few : plan.few)
+    (few.panels == 4   ? schedule.rows_of_4
+     : few.panels == 3 ? schedule.rows_of_3
+                       : schedule.rows_of_2) = few.max_rows;
+  const ir::Dim right =
+      product.steps() * (schedule.block_panels * kPanelColumns * BytesOf(product.accumulator));
+  schedule.has_rows_outside = right.constant().value_or(0) <= kCachedRightBytes;
+  return schedule;
+}
+
+void FitProduct(const MatrixProduct& product, ProductSchedule* schedule) {
+  const int64_t least = BlockPanels(product.columns);
+  schedule->block_panels =
+      HasManyPanels(product.columns) ? std::max(schedule->block_panels / least, int64_t{1}) * least : least;
+  while (least % schedule->tile_panels != 0) --schedule->tile_panels;
+  int64_t below = 0;
+  for (auto [rows, panels] : {std::pair(&schedule->rows_of_4, 4), std::pair(&schedule->rows_of_3, 3),
+                              std::pair(&schedule->rows_of_2, 2)}) {
+    if (least % panels != 0 || *rows <= below) *rows = 0;
+    below = std::max(below, *rows);
+  }
+}
+
+namespace {
+
+// As a word of a schedule's problem.
+const char* NameOf(RightForm form) {
+  switch (form) {
+    case RightForm::kPanels:
+      return "panels";
+    case RightForm::kInPlace:
+      return "in_place";
+    case RightForm::kGathered:
+      return "gathered";
+    case RightForm::kRows:
+      return "rows";
+    case RightForm::kShared:
+      return "shared_rows";
+    case RightForm::kColumns:
+      return "columns";
+    case RightForm::kCoded:
+      return "codes";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+KernelSchedule DecideProduct(const GroupView& group, const TargetInfo& target, std::string_view kernel,
+                             MatrixProduct* product) {
+  std::string problem =
+      fmt::format("{} {} batch={} rows={} columns={} depth={} left={} right={}", kernel,
+                  product->of_bytes ? "bytes" : DTypeName(product->accumulator), WordOf(product->batch),
+                  WordOf(product->rows), WordOf(product->columns), WordOf(product->depth),
+                  product->left.gather ? "gathered" : "in_place", NameOf(product->right.form));
+  if (product->right.form == RightForm::kColumns)
+    return Decide(group, target, std::move(problem), &product->dots);
+  product->schedule = ChooseProduct(*product, target);
+  return Decide(group, target, std::move(problem), &product->schedule,
+                [&](ProductSchedule* schedule) { FitProduct(*product, schedule); });
+}
+
+}  // namespace tvmvm::tensor
