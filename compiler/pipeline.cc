@@ -34,6 +34,7 @@ constexpr Pass kPipeline[] = {
     {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants, true},
     {"quantize-weights", "with --weights: large constant weights become codes with scales",
      passes::QuantizeWeights},
+    {"choose-winograd", "3 x 3 convolutions with fewer multiplications", passes::ChooseWinograd, true},
     {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
     {"clean-up", "drop what the rewrites left over", passes::EliminateDead},
     {"narrow-products", "with --precision fp16: factors of products are kept as f16", passes::NarrowProducts,

@@ -10,8 +10,8 @@ def products_in_bytes():
         return constant(integers(0, 256, rows, -(-depth // block), block * bits // 8, dtype=np.uint8))
 
     for bits, rows, depth, block, count, zero in (
-            (4, 83, 200, 32, 1, True), (4, 66, 256, 16, 11, False), (4, 300, 320, 128, 100, True), (4, 90, 640, 64, 3, False),
-            (8, 66, 250, 64, 3, True), (8, 192, 96, 32, 14, False), (4, 128, 512, 256, 5, False), (8, 130, 300, 16, 2, True)):
+            (4, 83, 200, 32, 1, True), (4, 66, 256, 16, 11, False), (4, 130, 160, 128, 100, True), (4, 90, 192, 64, 3, False),
+            (8, 66, 250, 64, 3, True), (8, 192, 96, 32, 14, False), (4, 66, 512, 256, 5, False), (8, 130, 140, 16, 2, True)):
         blocks = -(-depth // block)
         inputs = [floats(count, depth), weights(rows, depth, bits, block),
                   constant(np.abs(floats(rows * blocks, scale=0.01)) + np.float32(0.001))]
