@@ -34,6 +34,8 @@ constexpr Pass kPipeline[] = {
     {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants, true},
     {"quantize-weights", "with --weights: large constant weights become codes with scales",
      passes::QuantizeWeights},
+    {"split-depth", "products with few columns and a long depth become sums of several", passes::SplitDepth,
+     true},
     {"choose-winograd", "3 x 3 convolutions with fewer multiplications", passes::ChooseWinograd, true},
     {"materialize-dims", "shape arithmetic becomes scalars", passes::MaterializeDims},
     {"clean-up", "drop what the rewrites left over", passes::EliminateDead},
