@@ -65,6 +65,9 @@ void AddCompile(CLI::App& app, Action* action) {
       ->add_option("--write-schedule", arguments->write_schedule,
                    "Write what the compiler chose for each kernel, as a file for --schedule")
       ->type_name("FILE");
+  command->add_flag_callback(
+      "--exact-convolutions", [&options] { options.disabled_passes.push_back("choose-winograd"); },
+      "Add up every product of 3 x 3 convolutions, instead of fewer of sums (Winograd): slower");
   command->add_flag("--verify-passes", options.verify_passes, "Check what each pass leaves");
   command->add_flag("--time-passes", options.time_passes, "Print the time that each pass took");
   AddThreads(command, &options.threads);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/expr/dot_bytes.h"
 #include "compiler/expr/expr_simplify.h"
 #include "compiler/expr/scalar_math.h"
 
@@ -238,6 +239,15 @@ Expr DotBytes(Expr a, Expr b, Expr c) {
   int lanes = std::max({a.lanes(), b.lanes(), c.lanes()});
   return Make(ExprOp::kDotBytes, DType::kI32, lanes,
               {WidenTo(a, lanes), WidenTo(b, lanes), WidenTo(c, lanes)});
+}
+
+Expr DotSmallBytes(std::span<const Expr> operands) {
+  assert(operands.size() % 2 == 1 && operands.size() <= 2 * kMostSmallDots + 1);
+  int lanes = 1;
+  for (const Expr& operand : operands) lanes = std::max(lanes, operand.lanes());
+  std::vector<Expr> wide;
+  for (const Expr& operand : operands) wide.push_back(WidenTo(operand, lanes));
+  return Make(ExprOp::kDotBytes, DType::kI32, lanes, std::move(wide));
 }
 
 Expr Scale(Expr a, Expr b) {

@@ -2,6 +2,8 @@
 
 #include <unordered_set>
 
+#include "compiler/expr/dot_bytes.h"
+
 namespace tvmvm::tensor {
 namespace {
 
@@ -49,7 +51,7 @@ Expr WithOperands(const Expr& a, std::vector<Expr> operands) {
     case ExprOp::kFma:
       return Fma(operands[0], operands[1], operands[2]);
     case ExprOp::kDotBytes:
-      return DotBytes(operands[0], operands[1], operands[2]);
+      return operands.size() > 3 ? DotSmallBytes(operands) : DotBytes(operands[0], operands[1], operands[2]);
     case ExprOp::kScale:
       return Scale(operands[0], operands[1]);
     case ExprOp::kRamp:

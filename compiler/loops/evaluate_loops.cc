@@ -402,8 +402,12 @@ class Evaluator {
         return DecodeScalar(e.dtype(), EncodeScalar(dtype, operands[0][i]));
       case ExprOp::kFma:
         return EvaluateFma(dtype, operands[0][i], operands[1][i], operands[2][i]);
-      case ExprOp::kDotBytes:
-        return EvaluateDotBytes(operands[0][i], operands[1][i], operands[2][i]);
+      case ExprOp::kDotBytes: {
+        Scalar sum = operands.back()[i];
+        for (size_t k = 0; k + 1 < operands.size(); k += 2)
+          sum = EvaluateDotBytes(operands[k][i], operands[k + 1][i], sum);
+        return sum;
+      }
       case ExprOp::kScale:
         return EvaluateScale(dtype, operands[0][i], operands[1][i]);
       case ExprOp::kRamp: {

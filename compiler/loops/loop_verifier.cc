@@ -287,9 +287,9 @@ class Verifier {
           return DefectIn(e, "selects between different types");
         return Lanes(e);
       case ExprOp::kDotBytes:
-        if (e->operands[0].dtype() != DType::kU32 || e->operands[1].dtype() != DType::kU32 ||
-            e->operands[2].dtype() != DType::kI32)
-          return DefectIn(e, "multiplies bytes of other types than u32, summed in i32");
+        for (const Expr& operand : e->operands)
+          if (operand.dtype() != (&operand == &e->operands.back() ? DType::kI32 : DType::kU32))
+            return DefectIn(e, "multiplies bytes of other types than u32, summed in i32");
         return Lanes(e);
       case ExprOp::kScale:
         if (e.dtype() != DType::kF32 && e.dtype() != DType::kF64)

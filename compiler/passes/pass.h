@@ -48,6 +48,10 @@ Status NarrowWeights(ir::Module& module, const PassContext& context);
 Status ResolveSymbols(ir::Module& module, const PassContext& context);
 // With weight_bits: large constant weights become codes with a scale for each block.
 Status QuantizeWeights(ir::Module& module, const PassContext& context);
+// Products of few columns and a long depth become sums of several.
+Status SplitDepth(ir::Module& module, const PassContext& context);
+// 3 x 3 convolutions that are made with fewer multiplications are marked.
+Status ChooseWinograd(ir::Module& module, const PassContext& context);
 // Integer tensors whose contents are known as dims are made from the dims; what computed them is left to
 // EliminateDead.
 Status MaterializeDims(ir::Module& module, const PassContext& context);

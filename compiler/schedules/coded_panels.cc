@@ -48,7 +48,7 @@ std::vector<int64_t> Offsets(const std::vector<int64_t>& dims, const std::vector
 
 std::optional<CodedPanels> CodedPanels::Find(const GroupView& group, ir::ValueId value,
                                              const OperandAxes& axes, int64_t panels,
-                                             int64_t panels_of_group) {
+                                             int64_t panels_of_group, bool may_use_bytes) {
   const ir::NodeId producer = group.function().value(value).producer;
   if (!producer.valid() || group.InputNumber(value) >= 0) return std::nullopt;
   const ir::Node& node = group.function().node(producer);
@@ -75,6 +75,7 @@ std::optional<CodedPanels> CodedPanels::Find(const GroupView& group, ir::ValueId
   if (inputs.size() > 2 && inputs[2] != nullptr) result.zeros_ = source(*inputs[2], blocks);
   if (!result.FindBlocks()) return std::nullopt;
   result.FindParameters();
+  if (may_use_bytes && node.Int("byte_data", 0) != 0) result.UseBytes();
   return result;
 }
 
@@ -103,6 +104,12 @@ bool CodedPanels::FindBlocks() {
   const bool overflows = __builtin_mul_overflow(layout_.panels * static_cast<int64_t>(codes_.batch.size()),
                                                 layout_.word_rows() * kPanelColumns * 4, &bytes);
   return layout_.block >= std::min(kShortestBlock, layout_.depth) && !overflows && bytes < kMostBytes;
+}
+
+void CodedPanels::UseBytes() {
+  if (layout_.block % kByteBlock != 0 || layout_.block > kMostByteBlock) return;
+  layout_.by_bytes = true;
+  layout_.group = layout_.group % kPanelsByBytes == 0 ? kPanelsByBytes : 1;
 }
 
 // The types of the parameters, whether there is one zero point for all, and which.
@@ -142,7 +149,7 @@ ir::TensorData CodedPanels::PackWords() const {
         const int64_t step = k % layout_.block;
         const int64_t row = k / layout_.block * layout_.words_of_block() + step / per;
         const uint32_t code = CodeAt(codes_.data, layout_.bits, base + codes_.depth[static_cast<size_t>(k)]);
-        first[row * layout_.width()] |= (code ^ flip) << (step % per * layout_.bits);
+        first[row * layout_.width()] |= (code ^ flip) << layout_.bit_of(step % per);
       }
     }
   }

@@ -28,8 +28,14 @@ struct CodedLayout {
   bool has_zeros = false;
   double zero = 0;  // where it is one for all
   DType scale_type = DType::kF32, zero_type = DType::kF32;
+  // The left operand is multiplied as bytes, too (cpu/coded_bytes.h): step s of a word lies in its byte s % 4,
+  // at the bits of that from s / 4 * bits on, so that a mask gives four neighbouring steps. Blocks are whole
+  // multiples of kByteBlock.
+  bool by_bytes = false;
 
   int codes_of_word() const { return 32 / bits; }
+  // The lowest bit of step `s` of a word.
+  int64_t bit_of(int64_t s) const { return by_bytes ? s % 4 * 8 + s / 4 * bits : s * bits; }
   int64_t words_of_block() const { return (block + codes_of_word() - 1) / codes_of_word(); }
   int64_t whole_blocks() const { return depth / block; }
   int64_t blocks() const { return (depth + block - 1) / block; }
@@ -37,12 +43,17 @@ struct CodedLayout {
   int64_t width() const { return group * kPanelColumns; }
 };
 
+// Blocks of layouts by bytes are multiples of this, and so short that sums of their products fit.
+inline constexpr int64_t kByteBlock = 16, kMostByteBlock = 32768;
+// Panels that one pass over the rows reads, where a group has an even number of them.
+inline constexpr int64_t kPanelsByBytes = 2;
+
 class CodedPanels {
  public:
   // Of a value of the group that decodes constants. Nothing: it does not, or its blocks are so short along
-  // the depth that it does not pay.
+  // the depth that it does not pay. `may_use_bytes`: the layout is one by bytes where the value allows it.
   static std::optional<CodedPanels> Find(const GroupView& group, ir::ValueId value, const OperandAxes& axes,
-                                         int64_t panels, int64_t panels_of_group);
+                                         int64_t panels, int64_t panels_of_group, bool may_use_bytes = false);
 
   const CodedLayout& layout() const { return layout_; }
   // The program's packed constants, in the order of CodedLayout.
@@ -58,6 +69,7 @@ class CodedPanels {
                     const std::vector<int64_t>& blocks, const OperandAxes& axes) const;
   bool FindBlocks();
   void FindParameters();
+  void UseBytes();
   int64_t FirstOf(int64_t batch, size_t column, int64_t rows) const;
   ir::TensorData PackWords() const;
   // `bias` is added to what exists.

@@ -46,11 +46,18 @@ std::optional<CodedPanels> CodedWeights(const GroupView& group, ir::NodeId ancho
 // The schedules of convolutions; each gives the whole program of the group.
 Expected<GroupProgram> ScheduleImplicitProduct(const GroupView& group, const TargetInfo& target,
                                                ir::NodeId anchor);
+// A call that writes the picture of channels_first data as channels_last, where `when` is not 0; gives the
+// workspace that holds it.
+Expected<uint32_t> AddArrangedPicture(const GroupView& group, const TargetInfo& target, ir::NodeId anchor,
+                                      const ir::Dim& when, GroupProgram* program);
 // A kernel of channels_first data whose weights are packed: calls like those of the implicit product.
 Expected<std::set<int>> BuildPlanarConvolution(const GroupView& group, const TargetInfo& target,
                                                ir::NodeId anchor, const std::set<int>& wanted,
                                                LoopKernel* kernel, std::vector<KernelArgument>* arguments,
                                                KernelSchedule* made);
+// Of 3 x 3 taps, where the node's `tile` says so: passes/products/choose_winograd.cc.
+bool TakesWinograd(const GroupView& group, ir::NodeId anchor);
+Expected<GroupProgram> ScheduleWinograd(const GroupView& group, const TargetInfo& target, ir::NodeId anchor);
 bool TakesDepthwise(const GroupView& group, ir::NodeId anchor);
 Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo& target, ir::NodeId anchor);
 

@@ -59,7 +59,9 @@ bool IsProductOfBytes(DType left, DType right, DType accumulator) {
 bool HasProductsOfBytes(const ir::Module& module) {
   for (const ir::Function& function : module.functions) {
     for (const ir::Node& node : function.nodes) {
-      if (node.op == nullptr || !IsProduct(*node.op)) continue;
+      if (node.op == nullptr) continue;
+      if (node.op->traits.decodes && node.Int("byte_data", 0) != 0) return true;
+      if (!IsProduct(*node.op)) continue;
       auto dtype = [&](ir::ValueId value) { return function.type(value).dtype; };
       if (IsProductOfBytes(dtype(node.inputs[0]), dtype(node.inputs[1]), dtype(node.outputs[0]))) return true;
     }

@@ -53,6 +53,7 @@ const std::vector<InnerFolder> kCompilerFolders = {
     {"graph/core/procedural", {"graph/core", "graph", "loops", "expr", "dim"}},
     {"autodiff", {"graph", "expr", "dim"}},
     {"passes", {"graph", "expr", "dim"}},
+    {"passes/products", {"passes", "graph", "expr", "dim"}},
     {"passes/loops", {"passes", "graph", "expr", "dim"}},
     {"onnx/model", {"graph", "dim"}},
     {"onnx/ops", {"graph", "graph/core", "onnx/model", "dim"}},

@@ -191,8 +191,12 @@ CPrinter::Text CPrinter::Lane(const Expr& e, const std::vector<Text>& operands) 
         return WrapTo(to, IntegerBinary(ExprOp::kAdd, to, product, operands[2], nullptr, false));
       }
       return RoundTo(to, fmt::format("fma({}, {}, {})", operands[0], operands[1], operands[2]));
-    case ExprOp::kDotBytes:
-      return Call("dot_bytes", operands);
+    case ExprOp::kDotBytes: {
+      Text sum = operands.back();
+      for (size_t i = 0; i + 1 < operands.size(); i += 2)
+        sum = Call("dot_bytes", {operands[i], operands[i + 1], sum});
+      return sum;
+    }
     case ExprOp::kEqual:
     case ExprOp::kNotEqual:
     case ExprOp::kLess:

@@ -327,8 +327,38 @@ llvm::Value* KernelPrinter::EmitLaneReduction(const Expr& e) {
 
 // Every form gives the exact sum. Parts that neighbouring dot products share are found by later passes.
 llvm::Value* KernelPrinter::EmitDotBytes(const Expr& e) {
-  Value *a = Emit(e->operands[0]), *b = Emit(e->operands[1]), *sum = Emit(e->operands[2]);
-  int bits = 32 * e.lanes();
+  Value* sum = Emit(e->operands.back());
+  const int bits = 32 * e.lanes();
+  const bool fits = (bits == 128 || bits == 256 || bits == 512) && bits <= forms_.byte_dots.vector_bits;
+  if (e->operands.size() > 3 && fits && forms_.byte_dots.form == ByteDots::Form::kPairs)
+    return EmitSmallDots(e, sum);
+  for (size_t i = 0; i + 1 < e->operands.size(); i += 2)
+    sum = EmitDot(Emit(e->operands[i]), Emit(e->operands[i + 1]), sum, e.lanes());
+  return sum;
+}
+
+// Sums of few products of small bytes fit in 16 bits: they are widened once.
+llvm::Value* KernelPrinter::EmitSmallDots(const Expr& e, Value* sum) {
+  const int bits = 32 * e.lanes();
+  const llvm::Intrinsic::ID multiply = bits == 512   ? llvm::Intrinsic::x86_avx512_pmaddubs_w_512
+                                       : bits == 256 ? llvm::Intrinsic::x86_avx2_pmadd_ub_sw
+                                                     : llvm::Intrinsic::x86_ssse3_pmadd_ub_sw_128;
+  const llvm::Intrinsic::ID widen = bits == 512   ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
+                                    : bits == 256 ? llvm::Intrinsic::x86_avx2_pmadd_wd
+                                                  : llvm::Intrinsic::x86_sse2_pmadd_wd;
+  llvm::Type* bytes = WithLanes(builder_.getInt8Ty(), 4 * e.lanes());
+  Value* pairs = nullptr;
+  for (size_t i = 0; i + 1 < e->operands.size(); i += 2) {
+    Value* a = builder_.CreateBitCast(Emit(e->operands[i]), bytes);
+    Value* product =
+        builder_.CreateIntrinsic(multiply, {}, {a, builder_.CreateBitCast(Emit(e->operands[i + 1]), bytes)});
+    pairs = pairs == nullptr ? product : builder_.CreateAdd(pairs, product);
+  }
+  return builder_.CreateAdd(builder_.CreateIntrinsic(widen, {}, {pairs, Integer(pairs->getType(), 1)}), sum);
+}
+
+llvm::Value* KernelPrinter::EmitDot(Value* a, Value* b, Value* sum, int lanes) {
+  int bits = 32 * lanes;
   bool fits = (bits == 128 || bits == 256 || bits == 512) && bits <= forms_.byte_dots.vector_bits;
   if (fits && forms_.byte_dots.form == ByteDots::Form::kVnni) {
     llvm::Intrinsic::ID id = bits == 512   ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
@@ -340,7 +370,7 @@ llvm::Value* KernelPrinter::EmitDotBytes(const Expr& e) {
     llvm::Intrinsic::ID id = bits == 512   ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
                              : bits == 256 ? llvm::Intrinsic::x86_avx2_pmadd_wd
                                            : llvm::Intrinsic::x86_sse2_pmadd_wd;
-    llvm::Type* pairs = WithLanes(builder_.getInt16Ty(), 2 * e.lanes());
+    llvm::Type* pairs = WithLanes(builder_.getInt16Ty(), 2 * lanes);
     Value *x = builder_.CreateBitCast(a, pairs), *y = builder_.CreateBitCast(b, pairs);
     Value* byte = Integer(pairs, 8);
     Value* even = builder_.CreateIntrinsic(

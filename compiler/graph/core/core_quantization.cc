@@ -1,9 +1,10 @@
 // dequantize: numbers that are kept as codes of a few bits, with a scale, and perhaps a zero point, for each
 // block of them.
 //
-//   dequantize(codes, scale[, zero]) {blocks}     (codes - zero) * scale in f32
+//   dequantize(codes, scale[, zero]) {blocks[, byte_data]}     (codes - zero) * scale in f32
 // Scale and zero point have the codes' rank. Along axis k an entry serves `blocks[k]` elements, so that there
 // are ceil(dims[k] / blocks[k]) of them, the last of which may serve fewer; or there is one for all.
+// byte_data = 1 allows products with these numbers to round their other operand to bytes, block by block.
 #include <fmt/format.h>
 
 #include "compiler/graph/core/core_families.h"
@@ -68,7 +69,7 @@ constexpr CoreOp kRows[] = {
      .infer = InferDequantize,
      .element = DequantizeElement,
      .meaning = "(codes - zero) * scale, where scale and zero have an entry for each block of codes",
-     .attributes = "blocks",
+     .attributes = "blocks byte_data",
      .traits = {.pull = true, .decodes = true}},
 };
 

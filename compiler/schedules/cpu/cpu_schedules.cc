@@ -205,6 +205,8 @@ const char* NameOf(RightForm form) {
       return "rows";
     case RightForm::kShared:
       return "shared_rows";
+    case RightForm::kBytes:
+      return "bytes";
     case RightForm::kColumns:
       return "columns";
     case RightForm::kCoded:

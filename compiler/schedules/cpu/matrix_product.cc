@@ -29,7 +29,7 @@ TilePlan TilesOf(const ProductSchedule& schedule) {
 class ProductBuilder {
  public:
   ProductBuilder(const MatrixProduct& product, const TargetInfo& target, Nest& nest)
-      : product_(product), kernel_(nest.kernel()), nest_(nest) {
+      : product_(product), target_(target), kernel_(nest.kernel()), nest_(nest) {
     block_panels_ = static_cast<int>(product.schedule.block_panels);
     block_rows_ = product.schedule.block_rows;
     tiles_ = TilesOf(product.schedule);
@@ -43,9 +43,13 @@ class ProductBuilder {
 
   Status Build() {
     OpenGrid();
-    GatherLeft();
-    GatherRight();
-    TVMVM_CHECK_OK(Tile(PossibleHeights()));
+    if (product_.right.form == RightForm::kBytes) {
+      TVMVM_CHECK_OK(TileOfBytes());
+    } else {
+      GatherLeft();
+      GatherRight();
+      TVMVM_CHECK_OK(Tile(PossibleHeights()));
+    }
     kernel_->flops = product_.batch * product_.rows * product_.columns * product_.depth * 2;
     kernel_->body = nest_.Finish();
     return {};
@@ -65,7 +69,8 @@ class ProductBuilder {
     GatherRight();
     Heights heights;
     if (pads_rows_) heights.many.insert(tiles_.rows);
-    for (int h = 1; !pads_rows_ && h <= kFewRows; ++h)
+    if (block.is_any) heights = PossibleHeights();
+    for (int h = 1; !pads_rows_ && !block.is_any && h <= kFewRows; ++h)
       (h <= tiles_.few_rows() ? heights.few : heights.many).insert(h);
     TVMVM_CHECK_OK(Tile(heights));
     nest_.Close();
@@ -99,6 +104,25 @@ class ProductBuilder {
     TVMVM_CHECK_OK(ManyRows(heights.many));
     nest_.Close();
     return {};
+  }
+
+  // All rows of the block at once.
+  Status TileOfBytes() {
+    const int panels = PanelsByBytes(block_panels_);
+    const int64_t rows = product_.schedule.block_rows;
+    tile_ = nest_.Local("tile", product_.accumulator, Memory::kLocal, rows * panels * kPanelColumns);
+    return ColumnGroups(panels, [&](const Expr& column) {
+      BytesProduct bytes{.layout = product_.right.coded,
+                         .codes = product_.right.coded_buffers,
+                         .left = product_.right.rows,
+                         .rows = rows_,
+                         .panels = panels};
+      bytes.panel =
+          nest_.Let("panel", product_.right.base(nest_) + FloorDiv(column, IntConstant(kPanelColumns)));
+      bytes.first_row = nest_.Let("first_of_bytes", product_.right.first_row() + first_row_);
+      AddBytesProduct(nest_, bytes, target_, tile_);
+      return Epilogue(panels, first_row_, rows_, column);
+    });
   }
 
   static std::set<int> Between(const std::set<int>& heights, int above, int to) {
@@ -428,6 +452,7 @@ class ProductBuilder {
   }
 
   const MatrixProduct& product_;
+  const TargetInfo& target_;
   LoopKernel* kernel_;
   Nest& nest_;
   bool pads_rows_ = false;

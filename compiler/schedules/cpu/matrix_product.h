@@ -10,6 +10,7 @@
 
 #include "compiler/loops/loop_ir.h"
 #include "compiler/loops/nest.h"
+#include "compiler/schedules/cpu/coded_bytes.h"
 #include "compiler/schedules/cpu/coded_kernel.h"
 #include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/packing.h"
@@ -39,18 +40,21 @@ enum class RightForm : uint8_t {
   kShared,    // the same, as rows that lie anywhere, and share elements
   kColumns,   // columns whose elements lie side by side: BuildDotProducts only
   kCoded,     // a constant packed as codes, which are decoded in registers
+  kBytes,     // the same, multiplied as integers with a left operand that was rounded to bytes
 };
 
 struct RightOperand {
   RightForm form = RightForm::kPanels;
-  // What lies ready, be it packed (kCoded: in the fields below):
+  // What lies ready, be it packed (kCoded, kBytes: in the fields below):
   uint32_t buffer = 0;
   DType dtype = DType::kInvalid;
-  // Element index of the batch's first element; kCoded: number of its first panel.
+  // Element index of the batch's first element; kCoded, kBytes: number of its first panel.
   std::function<Expr(Nest&)> base;
-  CodedLayout coded;           // kCoded
-  CodedBuffers coded_buffers;  // kCoded
-  Expr step;                   // kInPlace: distance of neighbours along the depth; kColumns: of columns
+  CodedLayout coded;                // kCoded, kBytes
+  CodedBuffers coded_buffers;       // kCoded, kBytes
+  ByteRows rows;                    // kBytes: the left operand, [batch][rows]
+  std::function<Expr()> first_row;  // kBytes: of the batch
+  Expr step;                        // kInPlace: distance of neighbours along the depth; kColumns: of columns
   // What is gathered: writes columns [first, first + 16 * panels) to `target` in the accumulator's type;
   // columns that do not exist are zero.
   std::function<void(Nest&, const Expr& first, int panels, uint32_t target)> gather;
@@ -106,8 +110,10 @@ struct ProductBlock {
   Expr first_row, rows;
   ir::Dim most_rows;
   // Rows are gathered, or lie in a buffer with room for whole tiles behind the last: all tiles are of one
-  // height. Else of exactly as many rows as there are, at most `kFewRows`.
+  // height. Else of exactly as many rows as there are, at most `kFewRows` unless `is_any`.
   bool is_padded = true;
+  bool is_any =
+      false;  // not padded, of any number of rows up to block_rows, as product.rows divides into blocks
 };
 inline constexpr int kFewRows = 4;
 Status AddMatrixProduct(const MatrixProduct& product, const ProductBlock& block, const TargetInfo& target,

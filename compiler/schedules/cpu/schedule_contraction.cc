@@ -63,6 +63,13 @@ class ContractionKernel {
       TVMVM_CHECK_OK(AddCall(RightForm::kPanels, 1, &program));
       return program;
     }
+    if (coded_ && coded_->layout().by_bytes) {
+      AddByteWorkspaces(coded_->layout(), ir::Product(batch_sizes_) * ir::Product(row_sizes_), &program);
+      TVMVM_CHECK_OK(
+          tensor::AddCall(1, std::bind_front(&ContractionKernel::BuildRowsOfBytes, this), &program));
+      TVMVM_CHECK_OK(AddCall(RightForm::kBytes, 1, &program));
+      return program;
+    }
     ContractionSchedule schedule;
     KernelSchedule made = Decide(group_, target_, ProblemWords(), &schedule);
     const auto [form, is_few] = FormOfFew(schedule);
@@ -95,8 +102,8 @@ class ContractionKernel {
   Status PackRight(GroupProgram* program) {
     auto panels = PackedPanels(ir::Product(column_sizes_)).constant();
     if (panels && accumulator_ == DType::kF32)
-      coded_ =
-          CodedPanels::Find(group_, rhs_.value, rhs_.axes, *panels, BlockPanels(ir::Product(column_sizes_)));
+      coded_ = CodedPanels::Find(group_, rhs_.value, rhs_.axes, *panels,
+                                 BlockPanels(ir::Product(column_sizes_)), true);
     if (coded_) coded_->AddTo(program);
     const ir::TensorData* data = group_.ConstantInput(rhs_.value);
     if (data == nullptr || !panels || !CheckPackable(*data, rhs_.axes, *panels)) return {};
@@ -161,6 +168,8 @@ class ContractionKernel {
     }
     CodedBuffers codes;
     if (coded_) codes = AddCodedArguments(coded_->layout(), kernel, &list);
+    if (form == RightForm::kBytes)
+      product.right.rows = AddByteArguments(coded_->layout(), Access::kRead, kernel, &list);
     std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
     if (arguments) *arguments = std::move(list);
 
@@ -171,7 +180,7 @@ class ContractionKernel {
       for (const Expr& coordinate : Unflatten(number, batch_sizes_))
         batch.push_back(nest.Let("batch", coordinate));
     };
-    SetLeft(*kernel, reader, batch, &product);
+    if (form != RightForm::kBytes) SetLeft(*kernel, reader, batch, &product);
     if (coded_) {
       SetCodes(form, codes, batch_number, &product);
     } else {
@@ -188,6 +197,27 @@ class ContractionKernel {
     } else {
       TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
     }
+    return reader.touched();
+  }
+
+  // The kernel that rounds the left operand's rows to bytes.
+  Expected<std::set<int>> BuildRowsOfBytes(const std::set<int>& wanted, LoopKernel* kernel,
+                                           std::vector<KernelArgument>* arguments) {
+    kernel->name = "round_rows";
+    InputReader reader(group_, wanted, kernel);
+    std::vector<KernelArgument> list = reader.arguments();
+    const ByteRows to = AddByteArguments(coded_->layout(), Access::kWrite, kernel, &list);
+    if (arguments) *arguments = std::move(list);
+    const ir::Dim rows = ir::Product(row_sizes_);
+    auto gather = [&](Nest& nest, const Expr& row, uint32_t buffer) {
+      std::vector<Expr> batch;
+      for (const Expr& coordinate : Unflatten(FloorDiv(row, DimValue(rows)), batch_sizes_))
+        batch.push_back(nest.Let("batch", coordinate));
+      Expr own = batch_sizes_.empty() ? row : nest.Let("own", FloorMod(row, DimValue(rows)));
+      GatherRow(nest, own, buffer, IntConstant(0), reader, batch);
+    };
+    TVMVM_CHECK_OK(
+        BuildByteRows(coded_->layout(), to, ir::Product(batch_sizes_) * rows, target_, gather, kernel));
     return reader.touched();
   }
 
@@ -341,12 +371,13 @@ class ContractionKernel {
     right.form = form;
     right.dtype = DType::kF32;
     const CodedLayout& layout = coded_->layout();
-    if (form == RightForm::kCoded) {
+    if (form == RightForm::kCoded || form == RightForm::kBytes) {
       right.coded = layout;
       right.coded_buffers = buffers;
       right.base = [&batch_number, panels = layout.panels](Nest&) {
         return batch_number * IntConstant(panels);
       };
+      right.first_row = [this, &batch_number] { return batch_number * DimValue(ir::Product(row_sizes_)); };
       return;
     }
     right.gather = [&layout, buffers, &batch_number, lanes = VectorLanes(target_, DType::kF32)](

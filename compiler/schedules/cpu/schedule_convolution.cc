@@ -121,6 +121,7 @@ Expected<GroupProgram> ScheduleConvolution(const GroupView& group, const TargetI
   if (!anchor.valid()) return MakeError(Code::kInternal, "not a group around a convolution");
   if (TakesDepthwise(group, anchor)) return ScheduleDepthwise(group, target, anchor);
   if (TakesPlanarDepthwise(group, anchor)) return SchedulePlanarDepthwise(group, target, anchor);
+  if (TakesWinograd(group, anchor)) return ScheduleWinograd(group, target, anchor);
   return ScheduleImplicitProduct(group, target, anchor);
 }
 

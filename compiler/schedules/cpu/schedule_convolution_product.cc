@@ -1,6 +1,7 @@
 // Convolutions as matrix products that are never written out: a row is an output pixel, the depth runs over
 // taps and channels, a column is an output channel. Rows of several taps are gathered a block at a time,
-// padding as zeros; single taps are read where they lie.
+// padding as zeros; single taps are read where they lie. Pictures whose channels lie apart are first brought
+// into the order in which taps are gathered, by a call of its own.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,12 +10,16 @@
 
 #include "compiler/schedules/convolution_shape.h"
 #include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/cpu/transposed_tiles.h"
 #include "compiler/schedules/gather_operands.h"
 #include "compiler/schedules/product_group.h"
 #include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
 namespace {
+
+// Pixels that one grid point puts in order.
+constexpr int64_t kArrangedPixels = 64;
 
 ir::Dim FillsVectors(const ir::Dim& pixels, const ConvolutionSchedule& schedule) {
   const ir::Dim whole = RoundUp(pixels, kPanelColumns);
@@ -28,7 +33,8 @@ class ConvolutionKernel {
         target_(target),
         anchor_(anchor),
         node_(group.function().node(anchor)),
-        shape_(ShapeOf(group, node_)) {
+        shape_(ShapeOf(group, node_)),
+        read_(shape_) {
     rows_ = shape_.batch * ir::Product(shape_.output);
     depth_ = shape_.taps() * shape_.channels;
     accumulator_ = ProductAccumulator(group.type(node_.inputs[0]).dtype, group.type(node_.inputs[1]).dtype,
@@ -68,6 +74,7 @@ class ConvolutionKernel {
   }
 
   Status AddProduct(const ir::Dim& when, GroupProgram* program) {
+    TVMVM_CHECK_OK(AddArrangement(when, program));
     TVMVM_CHECK_OK(AddCall(when, std::bind_front(&ConvolutionKernel::BuildKernel, this), program));
     program->calls.back().schedules.push_back(made_);
     return {};
@@ -91,6 +98,14 @@ class ConvolutionKernel {
     program->packed.push_back([split, axes, panels = *panels, of_bytes = of_bytes_] {
       return of_bytes ? PackBytePanels(split, axes, panels) : PackPanels(split, axes, panels);
     });
+  }
+
+  // Where gathering taps would take their elements one by one.
+  Status AddArrangement(const ir::Dim& when, GroupProgram* program) {
+    if (shape_.channels_last || shape_.is_pointwise() || shape_.channels.IsConstant(1)) return {};
+    TVMVM_TRY(arranged_, AddArrangedPicture(group_, target_, anchor_, when, program));
+    read_.channels_last = true;
+    return {};
   }
 
   // A call that packs weights which no one knows before, once for all grid points.
@@ -153,6 +168,10 @@ class ConvolutionKernel {
     }
     CodedBuffers codes;
     if (coded_) codes = AddCodedArguments(coded_->layout(), kernel, &list);
+    if (arranged_) {
+      picture_ = kernel->AddArgument("arranged", group_.type(node_.inputs[0]).dtype, Access::kRead);
+      list.push_back({ArgumentKind::kWorkspace, *arranged_});
+    }
     std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
     if (arguments) *arguments = std::move(list);
 
@@ -298,7 +317,7 @@ class ConvolutionKernel {
   DType gathered_type() const { return of_bytes_ ? DType::kU8 : accumulator_; }
 
   bool LastAxisIsContiguous() const {
-    return shape_.channels_last && shape_.groups == 1 && shape_.dilations.back() == 1;
+    return read_.channels_last && read_.groups == 1 && read_.dilations.back() == 1;
   }
 
   void CopyTap(Nest& nest, const Expr& batch, const std::vector<Expr>& position, const Expr& inside,
@@ -317,12 +336,14 @@ class ConvolutionKernel {
   void CopyRun(Nest& nest, const Expr& batch, const std::vector<Expr>& position, const Expr& to,
                const ir::Dim& count, uint32_t target, InputReader& reader, const Expr& group_number) {
     Expr channel = group_number * DimValue(shape_.channels);
-    Expr from = nest.Let("from", shape_.InputOffset(batch, position, channel));
-    Expr step = shape_.channels_last ? IntConstant(1) : DimValue(ir::Product(shape_.input));
+    Expr from = nest.Let("from", read_.InputOffset(batch, position, channel));
+    Expr step = read_.channels_last ? IntConstant(1) : DimValue(ir::Product(shape_.input));
     int input = reader.InputOf(node_.inputs[0]);
     DType dtype = group_.type(node_.inputs[0]).dtype;
     InChunks(nest, count, [&](const Expr& c) {
-      nest.Add(Store(target, to + c, Cast(gathered_type(), reader.AtFlat(input, dtype, from + c * step))));
+      const Expr at = from + c * step;
+      Expr element = arranged_ ? Load(picture_, dtype, at) : reader.AtFlat(input, dtype, at);
+      nest.Add(Store(target, to + c, Cast(gathered_type(), std::move(element))));
     });
   }
 
@@ -341,6 +362,9 @@ class ConvolutionKernel {
   ir::NodeId anchor_;
   const ir::Node& node_;
   ConvolutionShape shape_;
+  ConvolutionShape read_;             // the same as taps are gathered from
+  std::optional<uint32_t> arranged_;  // the workspace of the picture in that order
+  uint32_t picture_ = 0;
   ir::Dim rows_, depth_;
   DType accumulator_ = DType::kInvalid;
   bool packed_ = false, of_bytes_ = false;
@@ -349,6 +373,45 @@ class ConvolutionKernel {
 };
 
 }  // namespace
+
+Expected<uint32_t> AddArrangedPicture(const GroupView& group, const TargetInfo& target, ir::NodeId anchor,
+                                      const ir::Dim& when, GroupProgram* program) {
+  const ir::Node& node = group.function().node(anchor);
+  const ConvolutionShape shape = ShapeOf(group, node);
+  const DType dtype = group.type(node.inputs[0]).dtype;
+  const ir::Dim channels = shape.channels * shape.groups, pixels = ir::Product(shape.input);
+  const auto workspace = static_cast<uint32_t>(program->workspaces.size());
+  program->workspaces.push_back({dtype, when * shape.batch * pixels * channels});
+  auto build = [&](const std::set<int>& wanted, LoopKernel* kernel,
+                   std::vector<KernelArgument>* arguments) -> Expected<std::set<int>> {
+    kernel->name = "arrange";
+    InputReader reader(group, wanted, kernel);
+    const uint32_t to = kernel->AddArgument("arranged", dtype, Access::kWrite);
+    if (arguments != nullptr) {
+      *arguments = reader.arguments();
+      arguments->push_back({ArgumentKind::kWorkspace, workspace});
+    }
+    Nest nest(kernel);
+    Expr block = Variable(nest.Grid(0, "block", CeilDiv(pixels, kArrangedPixels)));
+    nest.Grid(1, "unused", 1);
+    Expr batch = Variable(nest.Grid(2, "n", shape.batch));
+    Expr first = nest.Let("first", block * IntConstant(kArrangedPixels));
+    Expr end = nest.Let("end", Min(first + IntConstant(kArrangedPixels), DimValue(pixels)));
+    const VariableId pixel = kernel->NewVariable("pixel"), channel = kernel->NewVariable("channel");
+    const Expr p = Variable(pixel), c = Variable(channel);
+    const Expr from = (batch * DimValue(channels) + c) * DimValue(pixels) + p;
+    const Expr element = reader.AtFlat(reader.InputOf(node.inputs[0]), dtype, from);
+    const Expr place = (batch * DimValue(pixels) + p) * DimValue(channels) + c;
+    const TransposedTiles tiles{channel, pixel, channels, pixels, {element}, true, false};
+    StoreTransposedTiles(nest, tiles, {IntConstant(0), DimValue(channels), first, end},
+                         std::span(&element, 1), std::span(&place, 1), std::span(&to, 1), {}, target);
+    kernel->bytes = shape.batch * pixels * channels * (2 * DTypeBits(dtype) / 8);
+    kernel->body = nest.Finish();
+    return reader.touched();
+  };
+  TVMVM_CHECK_OK(AddCall(when, build, program));
+  return workspace;
+}
 
 Expected<GroupProgram> ScheduleImplicitProduct(const GroupView& group, const TargetInfo& target,
                                                ir::NodeId anchor) {

@@ -53,6 +53,7 @@ std::vector<int64_t> FirstPositions(int64_t count) {
 // Weights of MatMulNBits: `depth` numbers a row, in blocks.
 struct BlockedShape {
   int64_t bits, block, rows, depth;
+  bool by_bytes;  // the data may be rounded to bytes
   int64_t blocks() const { return (depth + block - 1) / block; }
 };
 
@@ -96,10 +97,12 @@ ValueId CodedWeights(OnnxContext& c, const BlockedShape& shape, std::vector<int6
   } else {
     zeros = TensorData::FromVector(DType::kU8, {1, 1}, std::vector<uint8_t>{uint8_t(1 << (shape.bits - 1))});
   }
+  Attributes attributes{{"blocks", std::vector<int64_t>{1, shape.block}}};
+  if (shape.by_bytes) attributes.emplace("byte_data", int64_t{1});
   return b.Emit("dequantize",
                 {b.Constant(AsCodes(*constant(1), shape.bits, {shape.rows, padded}, kept)),
                  b.Constant(InDims(*constant(2), {shape.rows, blocks})), b.Constant(std::move(zeros))},
-                {{"blocks", std::vector<int64_t>{1, shape.block}}});
+                std::move(attributes));
 }
 
 // The same weights decoded when the model runs.
@@ -133,6 +136,9 @@ ValueId DecodedWeights(OnnxContext& c, const BlockedShape& shape, DType wide) {
   return c.has(4) ? scaled : b.SliceAxis(b.Reshape(scaled, {Dim(rows), Dim(blocks * block)}), 1, 0, depth);
 }
 
+// The accuracy_level that allows products in bytes.
+constexpr int64_t kByteAccuracy = 4;
+
 // a [..., K], packed weights [N, blocks, bytes], scales and zero points of the blocks, the block of each of
 // the K numbers (where they are not in order), bias [N].
 void MatMulNBits(OnnxContext& c) {
@@ -151,7 +157,7 @@ void MatMulNBits(OnnxContext& c) {
   }
   DType dtype = b.dtype(c.in(0));
   DType wide = WideType(dtype);
-  const BlockedShape shape{bits, block, rows, depth};
+  const BlockedShape shape{bits, block, rows, depth, c.Int("accuracy_level", 0) == kByteAccuracy};
   ValueId data = b.Cast(c.in(0), wide);
   std::vector<int64_t> order;
   ValueId weights = wide == DType::kF32 ? CodedWeights(c, shape, &order) : ValueId();

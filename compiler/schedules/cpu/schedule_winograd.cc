@@ -1,0 +1,377 @@
+// Convolutions of 3 x 3 taps with fewer multiplications, after Winograd: F(m, 3). A tile of m x m results is
+// made of (m + 2) x (m + 2) numbers of each channel, which are turned into as many others; of these, products
+// with weights that were turned alike are summed over the channels, and the sums are turned back.
+//
+// A call turns the picture into [place of the tile][tile][channel], a place being one of (m + 2)^2. Another
+// takes blocks of tiles and of columns: for each place a matrix product into scratch, then what is turned
+// back is handed to the epilogue. With m = 2 turning only adds and subtracts, but for halves of weights: the
+// error is near that of adding the products up.
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "compiler/graph/tensor_elements.h"
+#include "compiler/schedules/convolution_shape.h"
+#include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/cpu/micro_kernel.h"
+#include "compiler/schedules/product_group.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+constexpr int64_t kTaps = 3;
+// Tiles of one block: what their places hold in the second level of cache.
+constexpr int64_t kBlockTiles = 48;
+constexpr int64_t kPad = 16;
+
+// How numbers, weights and results are turned along one axis.
+struct Transform {
+  int results = 0;                             // m
+  std::vector<std::vector<double>> numbers;    // [m + 2][m + 2]
+  std::vector<std::vector<double>> weights;    // [m + 2][3]
+  std::vector<std::vector<double>> from_sums;  // [m][m + 2]
+};
+
+const Transform& TransformOf(int64_t results) {
+  static const Transform kTwo{2,
+                              {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
+                              {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
+                              {{1, 1, 1, 0}, {0, 1, -1, -1}}};
+  static const Transform kFour{
+      4,
+      {{4, 0, -5, 0, 1, 0},
+       {0, -4, -4, 1, 1, 0},
+       {0, 4, -4, -1, 1, 0},
+       {0, -2, -1, 2, 1, 0},
+       {0, 2, -1, -2, 1, 0},
+       {0, 4, 0, -5, 0, 1}},
+      {{1.0 / 4, 0, 0},
+       {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+       {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+       {1.0 / 24, 1.0 / 12, 1.0 / 6},
+       {1.0 / 24, -1.0 / 12, 1.0 / 6},
+       {0, 0, 1}},
+      {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}}};
+  return results == 2 ? kTwo : kFour;
+}
+
+// Weights [outputs, channels, 3, 3] as [places, outputs, channels].
+ir::TensorData TurnWeights(const ir::TensorData& data, const Transform& by) {
+  const size_t places = by.weights.size();
+  const int64_t outputs = data.dims[0], channels = data.dims[1];
+  std::vector<float> turned(places * places * static_cast<size_t>(outputs * channels));
+  for (int64_t pair = 0; pair < outputs * channels; ++pair) {
+    std::array<double, kTaps * kTaps> taps{};
+    for (int64_t i = 0; i < kTaps * kTaps; ++i)
+      taps[static_cast<size_t>(i)] = ir::ReadElement(data, pair * kTaps * kTaps + i).number;
+    for (size_t p = 0; p < places; ++p) {
+      for (size_t q = 0; q < places; ++q) {
+        double sum = 0;
+        for (size_t i = 0; i < kTaps; ++i)
+          for (size_t j = 0; j < kTaps; ++j) sum += by.weights[p][i] * taps[i * kTaps + j] * by.weights[q][j];
+        turned[(p * places + q) * static_cast<size_t>(outputs * channels) + static_cast<size_t>(pair)] =
+            static_cast<float>(sum);
+      }
+    }
+  }
+  return ir::TensorData::FromVector(DType::kF32, {static_cast<int64_t>(places * places), outputs, channels},
+                                    std::move(turned));
+}
+
+class WinogradKernels {
+ public:
+  WinogradKernels(const GroupView& group, const TargetInfo& target, ir::NodeId anchor)
+      : group_(group),
+        target_(target),
+        anchor_(anchor),
+        node_(group.function().node(anchor)),
+        shape_(ShapeOf(group, node_)),
+        by_(TransformOf(node_.Int("tile", 2))),
+        tile_(by_.results),
+        side_(tile_ + kTaps - 1),
+        places_(side_ * side_),
+        lanes_(VectorLanes(target, DType::kF32)) {
+    tile_rows_ = CeilDiv(shape_.output[0], tile_);
+    tile_columns_ = CeilDiv(shape_.output[1], tile_);
+    tiles_ = shape_.batch * tile_rows_ * tile_columns_;
+    width_ = BlockPanels(shape_.outputs) * kPanelColumns;
+  }
+
+  Expected<GroupProgram> Schedule() {
+    GroupProgram program;
+    const ir::TensorData* data = group_.ConstantInput(node_.inputs[1]);
+    program.packed.push_back([data = *data, &by = by_, panels = PackedPanels(shape_.outputs).value()] {
+      return PackPanels(TurnWeights(data, by), {{0}, {2}, {1}}, panels);
+    });
+    if (!shape_.channels_last) {
+      TVMVM_TRY(arranged_, AddArrangedPicture(group_, target_, anchor_, 1, &program));
+    }
+    turned_ = static_cast<uint32_t>(program.workspaces.size());
+    program.workspaces.push_back({DType::kF32, PlaceStep() * places_});
+    TVMVM_CHECK_OK(AddCall(1, std::bind_front(&WinogradKernels::BuildTurning, this), &program));
+    TVMVM_CHECK_OK(AddCall(1, std::bind_front(&WinogradKernels::BuildProducts, this), &program));
+    return program;
+  }
+
+ private:
+  // From one place of the turned picture, and of the sums, to the next. The pad keeps places from falling
+  // together in a cache.
+  ir::Dim PlaceStep() const { return tiles_ * shape_.channels + kPad; }
+  int64_t SumStep() const { return kBlockTiles * width_ + kPad; }
+
+  // [i][j] = the sum of by[i][k] * numbers[k][j], then the same along the other axis.
+  std::vector<Expr> Turned(Nest& nest, const std::vector<std::vector<double>>& by,
+                           const std::vector<Expr>& numbers) const {
+    const size_t from = by[0].size(), to = by.size();
+    std::vector<Expr> half(to * from), whole(to * to);
+    for (size_t i = 0; i < to; ++i)
+      for (size_t j = 0; j < from; ++j)
+        half[i * from + j] = Sum(nest, by[i], [&](size_t k) { return numbers[k * from + j]; });
+    for (size_t i = 0; i < to; ++i)
+      for (size_t j = 0; j < to; ++j)
+        whole[i * to + j] = Sum(nest, by[j], [&](size_t k) { return half[i * from + k]; });
+    return whole;
+  }
+
+  Expr Sum(Nest& nest, const std::vector<double>& factors, const std::function<Expr(size_t)>& number) const {
+    Expr sum;
+    // What is added first: a sum that begins with a difference costs one operation more.
+    for (bool is_positive : {true, false}) {
+      for (size_t k = 0; k < factors.size(); ++k) {
+        const double factor = factors[k];
+        if (factor == 0 || (factor > 0) != is_positive) continue;
+        const Expr wide = Broadcast(FloatConstant(factor), lanes_);
+        if (!sum.valid()) {
+          sum = factor == 1 ? number(k) : number(k) * wide;
+        } else if (factor == 1 || factor == -1) {
+          sum = factor == 1 ? sum + number(k) : sum - number(k);
+        } else {
+          sum = Fma(number(k), wide, sum);
+        }
+      }
+    }
+    return nest.LetVariable("turned", sum);
+  }
+
+  Expected<std::set<int>> BuildTurning(const std::set<int>& wanted, LoopKernel* kernel,
+                                       std::vector<KernelArgument>* arguments) {
+    kernel->name = "turn_picture";
+    InputReader reader(group_, wanted, kernel);
+    uint32_t picture = 0;
+    const int input = reader.InputOf(node_.inputs[0]);
+    if (!arranged_) picture = reader.Buffer(input);
+    std::vector<KernelArgument> list = reader.arguments();
+    if (arranged_) {
+      picture = kernel->AddArgument("arranged", DType::kF32, Access::kRead);
+      list.push_back({ArgumentKind::kWorkspace, *arranged_});
+    }
+    const uint32_t target = kernel->AddArgument("turned", DType::kF32, Access::kWrite);
+    list.push_back({ArgumentKind::kWorkspace, turned_});
+    if (arguments != nullptr) *arguments = std::move(list);
+
+    Nest nest(kernel);
+    Expr tile_row = Variable(nest.Grid(0, "tile_row", shape_.batch * tile_rows_));
+    nest.Grid(1, "unused", 1);
+    nest.Grid(2, "none", 1);
+    Expr n = nest.Let("n", FloorDiv(tile_row, DimValue(tile_rows_)));
+    Expr y = nest.Let(
+        "y", FloorMod(tile_row, DimValue(tile_rows_)) * IntConstant(tile_) - DimValue(shape_.low[0]));
+    Expr height = DimValue(shape_.input[0]), width = DimValue(shape_.input[1]), zero = IntConstant(0);
+    std::vector<Expr> has_row, row_at;
+    for (int64_t i = 0; i < side_; ++i) {
+      Expr at = y + IntConstant(i);
+      has_row.push_back(nest.Let("has_row", And(LessEqual(zero, at), Less(at, height))));
+      row_at.push_back(nest.Let("row_at", (n * height + at) * width));
+    }
+    Expr all_rows = nest.Let("all_rows", And(LessEqual(zero, y), LessEqual(y + IntConstant(side_), height)));
+    Expr column = Variable(nest.Open("column", zero, DimValue(tile_columns_)));
+    Expr x = nest.Let("x", column * IntConstant(tile_) - DimValue(shape_.low[1]));
+    Expr channels = DimValue(shape_.channels), place_step = DimValue(PlaceStep());
+    Expr to = nest.Let("to", (tile_row * DimValue(tile_columns_) + column) * channels);
+    Expr is_whole = nest.Let(
+        "is_whole", And(all_rows, And(LessEqual(zero, x), LessEqual(x + IntConstant(side_), width))));
+    for (bool whole : {true, false}) {
+      nest.OpenIf(whole ? is_whole : Unary(ExprOp::kNot, is_whole));
+      std::vector<Expr> inside, from;
+      for (int64_t i = 0; i < side_; ++i)
+        from.push_back(nest.Let("from", (row_at[static_cast<size_t>(i)] + x) * channels));
+      for (int64_t j = 0; j < side_ && !whole; ++j) {
+        Expr at = x + IntConstant(j);
+        inside.push_back(nest.Let("inside", And(LessEqual(zero, at), Less(at, width))));
+      }
+      // What does not change along the channels.
+      std::vector<Expr> masks(static_cast<size_t>(places_)), targets;
+      for (size_t place = 0; place < masks.size(); ++place) {
+        const size_t i = place / static_cast<size_t>(side_), j = place % static_cast<size_t>(side_);
+        if (!whole) masks[place] = nest.LetVariable("mask", Broadcast(And(has_row[i], inside[j]), lanes_));
+        targets.push_back(nest.Let("target", to + IntConstant(static_cast<int64_t>(place)) * place_step));
+      }
+      Expr c = Variable(nest.Open("c", zero, channels, LoopKind::kSerial, lanes_));
+      std::vector<Expr> numbers;
+      for (int64_t place = 0; place < places_; ++place) {
+        Expr at = from[static_cast<size_t>(place / side_)] + IntConstant(place % side_) * channels + c;
+        Expr load =
+            Load(picture, DType::kF32, Ramp(at, IntConstant(1), lanes_), masks[static_cast<size_t>(place)]);
+        numbers.push_back(nest.LetVariable("number", load));
+      }
+      const std::vector<Expr> turned = Turned(nest, by_.numbers, numbers);
+      for (size_t place = 0; place < turned.size(); ++place) {
+        Expr at = targets[place] + c;
+        nest.Add(Store(target, Ramp(at, IntConstant(1), lanes_), turned[place]));
+      }
+      nest.Close();
+      nest.Close();
+    }
+    nest.Close();
+    kernel->flops = tiles_ * shape_.channels * (4 * places_);
+    kernel->bytes = tiles_ * shape_.channels * (4 * places_ + 4 * tile_ * tile_);
+    kernel->body = nest.Finish();
+    return reader.touched();
+  }
+
+  Expected<std::set<int>> BuildProducts(const std::set<int>& wanted, LoopKernel* kernel,
+                                        std::vector<KernelArgument>* arguments) {
+    kernel->name = "conv";
+    InputReader reader(group_, wanted, kernel);
+    std::vector<KernelArgument> list = reader.arguments();
+    const uint32_t panels = kernel->AddArgument("panels", DType::kF32, Access::kRead);
+    list.push_back({ArgumentKind::kPacked, 0});
+    const uint32_t turned = kernel->AddArgument("turned", DType::kF32, Access::kRead);
+    list.push_back({ArgumentKind::kWorkspace, turned_});
+    std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
+    if (arguments != nullptr) *arguments = std::move(list);
+    auto results = ProductResults::Find(group_, anchor_);
+    if (!results) return MakeError(Code::kInternal, "a convolution whose results cannot be placed");
+
+    Nest nest(kernel);
+    const ir::Dim blocks = CeilDiv(tiles_, kBlockTiles);
+    Expr block = Variable(nest.Grid(0, "block", blocks));
+    Expr column_block = Variable(nest.Grid(1, "column_block", CeilDiv(shape_.outputs, width_)));
+    nest.Grid(2, "unused", 1);
+    Expr first = nest.Let("first", FloorDiv(block * DimValue(tiles_), DimValue(Max(blocks, 1))));
+    Expr end = FloorDiv((block + IntConstant(1)) * DimValue(tiles_), DimValue(Max(blocks, 1)));
+    Expr rows = nest.Let("rows", end - first);
+    Expr first_column = nest.Let("first_column", column_block * IntConstant(width_));
+    const uint32_t sums =
+        kernel->AddLocal("place_sums", DType::kF32, Memory::kScratch, 0, DimValue(kernel->scratch_bytes));
+    kernel->scratch_bytes = kernel->scratch_bytes + places_ * SumStep() * 4;
+    nest.Add(Allocate(sums));
+
+    MatrixProduct product;
+    product.rows = tiles_;
+    product.columns = width_;
+    product.depth = shape_.channels;
+    product.accumulator = DType::kF32;
+    Expr place = Variable(nest.Open("place", IntConstant(0), IntConstant(places_)));
+    product.left.buffer = turned;
+    product.left.dtype = DType::kF32;
+    product.left.step = IntConstant(1);
+    product.left.pitch = shape_.channels;
+    product.left.offset = [&](Nest&, const Expr& row) {
+      return place * DimValue(PlaceStep()) + row * DimValue(shape_.channels);
+    };
+    product.right.form = RightForm::kPanels;
+    product.right.buffer = panels;
+    product.right.dtype = DType::kF32;
+    product.right.base = [&](Nest&) {
+      return place * DimValue(PackedPanels(shape_.outputs) * shape_.channels * kPanelColumns) +
+             first_column * DimValue(shape_.channels);
+    };
+    product.store = [&](Nest& inner, const Expr& row, const Expr& column, const Expr& sum) -> Status {
+      Expr at = place * IntConstant(SumStep()) + (row - first) * IntConstant(width_) + column;
+      std::vector<Expr> placed = inner.Place(std::vector<Expr>{at, sum});
+      inner.Add(Store(sums, placed[0], placed[1]));
+      return {};
+    };
+    product.schedule = ChooseProduct(product, target_);
+    product.schedule.block_rows = kBlockTiles;
+    ProductBlock part{.first_row = first, .rows = rows};
+    part.most_rows = kBlockTiles;
+    part.is_padded = false;
+    part.is_any = true;
+    TVMVM_CHECK_OK(AddMatrixProduct(product, part, target_, nest));
+    nest.Close();
+    TVMVM_CHECK_OK(Results(nest, sums, first, rows, first_column, *results, reader, outputs));
+    kernel->flops = tiles_ * shape_.outputs * shape_.channels * (2 * places_);
+    kernel->body = nest.Finish();
+    return reader.touched();
+  }
+
+  // Turns the sums of the block's tiles back and stores the results that exist.
+  Status Results(Nest& nest, uint32_t sums, const Expr& first, const Expr& rows, const Expr& first_column,
+                 const ProductResults& results, InputReader& reader, const std::vector<uint32_t>& outputs) {
+    const uint32_t made =
+        nest.Local("made", DType::kF32, Memory::kLocal, static_cast<int64_t>(tile_) * tile_ * kPanelColumns);
+    Expr r = Variable(nest.Open("r", IntConstant(0), rows));
+    Expr tile = nest.Let("tile", first + r);
+    Expr column = nest.Let("column", FloorMod(tile, DimValue(tile_columns_)) * IntConstant(tile_));
+    Expr rest = nest.Let("rest", FloorDiv(tile, DimValue(tile_columns_)));
+    Expr row = nest.Let("row", FloorMod(rest, DimValue(tile_rows_)) * IntConstant(tile_));
+    Expr n = nest.Let("n", FloorDiv(rest, DimValue(tile_rows_)));
+    Expr panel = Variable(nest.Open("panel", IntConstant(0), IntConstant(width_ / kPanelColumns)));
+    Expr distance = nest.Let("distance", panel * IntConstant(kPanelColumns));
+    Expr channel = nest.Let("channel", first_column + distance);
+    const bool all_exist = FloorMod(shape_.outputs, width_).IsConstant(0);
+    if (!all_exist) nest.OpenIf(Less(channel, DimValue(shape_.outputs)));
+    Expr from = nest.Let("from", r * IntConstant(width_) + distance);
+    for (int64_t lane = 0; lane < kPanelColumns; lane += lanes_) {
+      std::vector<Expr> numbers;
+      for (int64_t place = 0; place < places_; ++place) {
+        Expr at = from + IntConstant(place * SumStep() + lane);
+        numbers.push_back(
+            nest.LetVariable("number", Load(sums, DType::kF32, Ramp(at, IntConstant(1), lanes_))));
+      }
+      const std::vector<Expr> turned = Turned(nest, by_.from_sums, numbers);
+      for (size_t i = 0; i < turned.size(); ++i)
+        nest.Add(Store(
+            made, Ramp(IntConstant(static_cast<int64_t>(i) * kPanelColumns + lane), IntConstant(1), lanes_),
+            turned[i]));
+    }
+    for (int64_t i = 0; i < tile_; ++i) {
+      for (int64_t j = 0; j < tile_; ++j) {
+        Expr y = row + IntConstant(i), x = column + IntConstant(j);
+        nest.OpenIf(And(Less(y, DimValue(shape_.output[0])), Less(x, DimValue(shape_.output[1]))));
+        Expr lane =
+            Variable(nest.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
+        ProductResults::Position position;
+        position.coordinates = shape_.OutputCoordinates(n, {y, x}, channel + lane);
+        position.flat = FlatIndex(group_.type(node_.outputs[0]).dims, position.coordinates);
+        Expr sum = Load(made, DType::kF32, IntConstant((i * tile_ + j) * kPanelColumns) + lane);
+        TVMVM_CHECK_OK(results.Store(nest, position, sum, reader, outputs));
+        nest.Close();
+        nest.Close();
+      }
+    }
+    if (!all_exist) nest.Close();
+    nest.Close();
+    nest.Close();
+    return {};
+  }
+
+  const GroupView& group_;
+  const TargetInfo& target_;
+  ir::NodeId anchor_;
+  const ir::Node& node_;
+  const ConvolutionShape shape_;
+  const Transform& by_;
+  int64_t tile_, side_, places_;  // results along an axis, numbers along an axis, numbers
+  int lanes_ = 1;
+  int64_t width_ = 0;  // of a block of columns
+  ir::Dim tile_rows_, tile_columns_, tiles_;
+  std::optional<uint32_t> arranged_;
+  uint32_t turned_ = 0;
+};
+
+}  // namespace
+
+bool TakesWinograd(const GroupView& group, ir::NodeId anchor) {
+  const ir::Node& node = group.function().node(anchor);
+  return node.Int("tile", 0) != 0 && group.ConstantInput(node.inputs[1]) != nullptr &&
+         InputOf(group, node.inputs[0]) >= 0;
+}
+
+Expected<GroupProgram> ScheduleWinograd(const GroupView& group, const TargetInfo& target, ir::NodeId anchor) {
+  return WinogradKernels(group, target, anchor).Schedule();
+}
+
+}  // namespace tvmvm::tensor
