@@ -134,6 +134,7 @@ Expected<std::vector<std::string>> FindTestFolders(const std::vector<std::string
         if (IsTestFolder(child)) inside.push_back(std::move(child));
     if (inside.empty() && !IsTestFolder(folder)) {
       const bool is_set = IsDataSet(folder);
+      if (folders.size() > 1 && !is_set) continue;  // among DIR/*, too
       return MakeError(
           Code::kNotFound,
           fmt::format("'{}' holds no test: {}", folder,
@@ -146,6 +147,8 @@ Expected<std::vector<std::string>> FindTestFolders(const std::vector<std::string
       result.insert(result.end(), inside.begin(), inside.end());
     }
   }
+  if (result.empty() && folders.size() > 1)
+    return MakeError(Code::kNotFound, fmt::format("none of the {} folders holds a test", folders.size()));
   return result;
 }
 

@@ -66,7 +66,9 @@ class ExamplesTest : public ::testing::Test {
     In("'" + std::string(TVMVM_BINARY_DIR) + "/make_demo_model' model.onnx && cp model.onnx gpt2.onnx");
     WriteBytes(files_ / "bert.onnx", kTwoInputs);
     In("tvm-vm compile bert.onnx && tvm-vm compile model.onnx && "
-       "tvm-vm compile gpt2.onnx --device vulkan,cpu --prefer-gpu && tvm-vm disasm bert.vmexe -o "
+       "tvm-vm compile gpt2.onnx --device vulkan,cpu --prefer-gpu && "
+       "tvm-vm compile bert.onnx --write-schedule bert.schedule && "
+       "tvm-vm compile model.onnx --write-schedule model.schedule && tvm-vm disasm bert.vmexe -o "
        "model.vmasm");
     In("tvm-vm run model.vmexe -i x=random:4x128x64 --output-dir - >x.npy && "
        "tvm-vm run model.vmexe -i x.npy --output-dir - >y.npy && "

@@ -177,6 +177,14 @@ ProductSchedule ChooseProduct(const MatrixProduct& product, const TargetInfo& ta
   return schedule;
 }
 
+TilePlan TilesOf(const ProductSchedule& schedule) {
+  TilePlan plan{{}, static_cast<int>(schedule.tile_rows), static_cast<int>(schedule.tile_panels)};
+  for (auto [rows, panels] :
+       {std::pair(schedule.rows_of_4, 4), std::pair(schedule.rows_of_3, 3), std::pair(schedule.rows_of_2, 2)})
+    if (rows > 0) plan.few.push_back({static_cast<int>(rows), panels});
+  return plan;
+}
+
 void FitProduct(const MatrixProduct& product, ProductSchedule* schedule) {
   const int64_t least = BlockPanels(product.columns);
   schedule->block_panels =

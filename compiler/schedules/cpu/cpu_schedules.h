@@ -12,6 +12,7 @@ namespace tvmvm::tensor {
 
 class GroupView;
 struct MatrixProduct;
+struct TilePlan;
 
 // A matrix product in blocks and register tiles (matrix_product.h).
 struct ProductSchedule {
@@ -29,6 +30,8 @@ struct ProductSchedule {
   static const ScheduleFamily kFamily;
 };
 ProductSchedule ChooseProduct(const MatrixProduct& product, const TargetInfo& target);
+// Its register tiles.
+TilePlan TilesOf(const ProductSchedule& schedule);
 // Brings it to what the product allows.
 void FitProduct(const MatrixProduct& product, ProductSchedule* schedule);
 // All of that, and overrides, for product->schedule or product->dots of a kernel of `group`; `kernel` is what

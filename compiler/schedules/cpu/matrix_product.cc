@@ -18,14 +18,6 @@ constexpr int64_t kOffsetBytes = 8;
 // Up to this many panels a row of a tile is stored without a loop.
 constexpr int kUnrolledPanels = 2;
 
-TilePlan TilesOf(const ProductSchedule& schedule) {
-  TilePlan plan{{}, static_cast<int>(schedule.tile_rows), static_cast<int>(schedule.tile_panels)};
-  for (auto [rows, panels] :
-       {std::pair(schedule.rows_of_4, 4), std::pair(schedule.rows_of_3, 3), std::pair(schedule.rows_of_2, 2)})
-    if (rows > 0) plan.few.push_back({static_cast<int>(rows), panels});
-  return plan;
-}
-
 class ProductBuilder {
  public:
   ProductBuilder(const MatrixProduct& product, const TargetInfo& target, Nest& nest)
@@ -190,7 +182,8 @@ class ProductBuilder {
     ir::Dim bytes = kernel_->scratch_bytes;
     right_scratch_ = AddScratchBuffer("right", product_.accumulator, bytes);
     if (product_.right.form == RightForm::kShared) {
-      const ir::Dim offsets = bytes + RoundUp(product_.right.elements(block_panels_) * ElementBytes(), kCacheLine);
+      const ir::Dim offsets =
+          bytes + RoundUp(product_.right.elements(block_panels_) * ElementBytes(), kCacheLine);
       right_offsets_ = AddScratchBuffer("right_offsets", DType::kI64, offsets);
       kernel_->scratch_bytes = offsets + RoundUp(product_.depth * kOffsetBytes, kCacheLine);
       product_.right.offsets(nest_, block_panels_, right_offsets_);

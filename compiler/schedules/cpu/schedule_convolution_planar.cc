@@ -16,8 +16,11 @@ namespace {
 
 // Pictures are gathered once from this many channels on; fewer are few elements for all that surrounds them.
 constexpr int64_t kSharedChannels = 8;
-// Of the columns, one in so many may be no result.
-constexpr int64_t kSharedWaste = 5;
+// Gathering what each tap sees costs as much as so many rows of the product. Positions that are no results
+// may cost as much, or are few.
+constexpr int64_t kGatherRows = 8, kFewPositions = 24;
+// Smaller pictures are two or three blocks, of which a good part would be no results.
+constexpr int64_t kSharedResults = 384;
 
 // Axes whose positions are those of the data become one with the axis before them: longer runs.
 ConvolutionShape Collapsed(ConvolutionShape shape) {
@@ -89,6 +92,7 @@ class PlanarConvolution {
     };
     *made = DecideProduct(group_, target_, "planar_conv", &product);
     TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
+    kernel->flops = product.batch * product.rows * ir::Product(shape_.output) * product.depth * 2;
     return reader.touched();
   }
 
@@ -126,8 +130,10 @@ class PlanarConvolution {
   bool SharesPictures() const {
     if (!shape_.has_unit_strides() || shape_.taps().IsConstant(1)) return false;
     if (shape_.channels.constant().value_or(kSharedChannels) < kSharedChannels) return false;
-    const ir::Dim results = ir::Product(shape_.output), columns = SharedColumns();
-    return !(LessEqual(columns, (columns - results) * kSharedWaste).IsConstant(1));
+    if (ir::Product(shape_.output).constant().value_or(kSharedResults) < kSharedResults) return false;
+    const ir::Dim columns = SharedColumns(), wasted = columns - ir::Product(shape_.output);
+    return !LessEqual(columns, wasted * kFewPositions).IsConstant(1) ||
+           !LessEqual(columns * kGatherRows, wasted * shape_.outputs).IsConstant(1);
   }
 
   // Up to the last result.

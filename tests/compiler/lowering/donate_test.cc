@@ -74,7 +74,9 @@ void Check(const std::string& text, const Pairs& donate, std::vector<Tensor> inp
     EXPECT_EQ(std::memcmp(apart[k].data(), wanted[k].data(), bytes), 0) << "apart, output " << k;
     EXPECT_EQ(std::memcmp(shared[k].data(), wanted[k].data(), bytes), 0) << "shared, output " << k;
   }
-  if (direct) EXPECT_LT(alone.peak_bytes(), wanted[0].byte_count()) << text;
+  if (direct) {
+    EXPECT_LT(alone.peak_bytes(), wanted[0].byte_count()) << text;
+  }
 }
 
 constexpr const char* kCache = R"(symbol b: [0, inf] input
