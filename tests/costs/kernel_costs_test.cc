@@ -17,6 +17,7 @@
 #include "tests/cli/scratch.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "tests/conformance/case_text.h"
+#include "tests/count_instructions.h"
 #include "tests/golden/golden.h"
 #include "tests/require.h"
 #include "tvm-vm/compiler.h"
@@ -152,12 +153,7 @@ void Compare(const std::map<std::string, int64_t>& found) {
 }
 
 TEST(KernelCosts, StayWhatTheyAre) {
-#ifndef NDEBUG
-  GTEST_SKIP() << "a build without optimisation";
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
-  GTEST_SKIP() << "a build with sanitizers, or of another architecture";
-#endif
+  if (const std::string why = WhyNotCounted(); !why.empty()) GTEST_SKIP() << why;
   if (std::system("valgrind --version >/dev/null 2>&1") != 0)
     TVMVM_SKIP_WITHOUT("valgrind", "there is no valgrind");
   const Json cases = Json::parse(ReadText(TVMVM_SOURCE_DIR "/tests/costs/kernels.json"));

@@ -6,13 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <sstream>
 
 #include "bench/vm_programs.h"
+#include "tests/count_instructions.h"
 #include "tests/golden/golden.h"
 #include "tests/require.h"
 
@@ -25,34 +25,17 @@ constexpr const char* kPath = TVMVM_SOURCE_DIR "/tests/golden/vm_costs.txt";
 
 std::string CompilerName() { return fmt::format("gcc {}", __GNUC__); }
 
-// Instructions that valgrind counts in a whole process; nullopt where there is no valgrind.
-std::optional<int64_t> CountInstructions(std::string_view program, int64_t turns) {
-  const std::string command =
-      fmt::format("valgrind --tool=callgrind --callgrind-out-file=/dev/null '{}/vm_costs' {} {} 2>&1",
-                  TVMVM_BINARY_DIR, program, turns);
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return std::nullopt;
-  std::string text;
-  char buffer[256];
-  while (fgets(buffer, sizeof(buffer), pipe) != nullptr) text += buffer;
-  if (pclose(pipe) != 0) return std::nullopt;
-  const size_t at = text.find("Collected : ");
-  if (at == std::string::npos) return std::nullopt;
-  return std::strtoll(text.c_str() + at + 12, nullptr, 10);
+std::optional<int64_t> InstructionsOf(std::string_view program, int64_t turns) {
+  return CountInstructions(fmt::format("'{}/vm_costs' {} {}", TVMVM_BINARY_DIR, program, turns));
 }
 
 TEST(VmCosts, StayWhatTheyAre) {
-#ifndef NDEBUG
-  GTEST_SKIP() << "a build without optimisation";
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
-  GTEST_SKIP() << "a build with sanitizers, or of another architecture";
-#endif
+  if (const std::string why = WhyNotCounted(); !why.empty()) GTEST_SKIP() << why;
   const std::vector<bench::VmProgram> programs = bench::VmPrograms();
   std::map<std::string, double> found;
   for (const bench::VmProgram& program : programs) {
-    const std::optional<int64_t> few = CountInstructions(program.name, kFew);
-    const std::optional<int64_t> many = CountInstructions(program.name, kMany);
+    const std::optional<int64_t> few = InstructionsOf(program.name, kFew);
+    const std::optional<int64_t> many = InstructionsOf(program.name, kMany);
     if (!few || !many) TVMVM_SKIP_WITHOUT("valgrind", "there is no valgrind, or it does not run here");
     found[program.name] = static_cast<double>(*many - *few) / (kMany - kFew);
   }
