@@ -82,8 +82,8 @@ class Finder {
       if (NodeId node = outline_.nodes[at]; node.valid() && InRegion(node)) starts.insert(node);
     for (NodeId start : starts) AddChains(start);
     std::ranges::stable_sort(changes_, {}, [&](const Change& change) {
-      return std::tuple(change.estimate > target_, change.estimate > target_ ? change.estimate : 0,
-                        change.kind, change.parts * static_cast<int64_t>(change.chain.nodes.size()));
+      const bool is_over = change.estimate > target_;
+      return std::tuple(is_over, is_over ? change.estimate : 0, change.kind, change.parts, change.estimate);
     });
     return std::move(changes_);
   }

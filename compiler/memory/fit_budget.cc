@@ -42,7 +42,7 @@ class Fitter {
     const Measured before = state.measured;
     for (int round = 0; state.measured.peak_bytes > budget_; ++round) {
       // Where no position is beyond it, values lie apart: a little less has to be alive.
-      while (state.measured.Excess(target_) == 0) target_ -= std::max<int64_t>(target_ / 64, 64);
+      while (state.measured.Pressure(target_) == 0) target_ -= std::max<int64_t>(target_ / 64, 64);
       std::optional<State> next;
       if (round < kMostRounds) {
         TVMVM_TRY(next, Improve(state, &report));
@@ -67,8 +67,8 @@ class Fitter {
 
   // The best of the most promising changes; nothing: none makes it better.
   Expected<std::optional<State>> Improve(const State& state, MemoryReport* report) {
-    const int64_t excess = state.measured.Excess(target_);
-    const int64_t here = state.measured.alive[state.measured.Fullest()] - target_;
+    const double pressure = state.measured.Pressure(target_);
+    const double here = state.measured.Pressure(target_, state.measured.Fullest());
     std::optional<State> best;
     std::string text;
     size_t tried = 0;
@@ -78,19 +78,19 @@ class Fitter {
       if (!Apply(change, &function)) continue;
       ++tried;
       TVMVM_TRY(State next, StateOf(std::move(function)));
-      if (next.measured.Excess(target_) >= excess) continue;
+      if (next.measured.Pressure(target_) >= pressure) continue;
       if (best && !IsBetter(next.measured, best->measured)) continue;
       text = TextOf(change, state.function);
       best = std::move(next);
       // All that was to be done here: the changes that follow cost more.
-      if (best->measured.Excess(target_) <= excess - here) break;
+      if (best->measured.Pressure(target_) <= pressure - 0.999 * here) break;
     }
     if (best) report->changes.push_back(std::move(text));
     return best;
   }
 
   bool IsBetter(const Measured& a, const Measured& b) const {
-    return std::pair(a.Excess(target_), a.nanoseconds) < std::pair(b.Excess(target_), b.nanoseconds);
+    return std::pair(a.Pressure(target_), a.nanoseconds) < std::pair(b.Pressure(target_), b.nanoseconds);
   }
 
   // Says what is alive where most is.

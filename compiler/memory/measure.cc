@@ -1,6 +1,7 @@
 #include "compiler/memory/measure.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "allocator/planner.h"
@@ -118,15 +119,16 @@ uint32_t Measured::Fullest() const {
   return static_cast<uint32_t>(std::ranges::max_element(alive) - alive.begin());
 }
 
-int64_t Measured::Excess(int64_t bytes) const {
-  int64_t excess = 0, highest = 0;
-  for (int64_t now : alive) {
-    if (now <= bytes)
-      excess += highest, highest = 0;
-    else
-      highest = std::max(highest, now - bytes);
-  }
-  return excess + highest;
+double Measured::Pressure(int64_t bytes, size_t position) const {
+  const double part =
+      static_cast<double>(alive[position] - bytes) / static_cast<double>(std::max<int64_t>(bytes, 1));
+  return part > 0 ? std::pow(part, 8) : 0;
+}
+
+double Measured::Pressure(int64_t bytes) const {
+  double sum = 0;
+  for (size_t position = 0; position < alive.size(); ++position) sum += Pressure(bytes, position);
+  return sum;
 }
 
 Expected<Measured> Measure(const ir::Module& module, const ir::Function& function,

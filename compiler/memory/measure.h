@@ -17,8 +17,10 @@ struct Measured {
 
   // The position at which most is alive, the first one of them.
   uint32_t Fullest() const;
-  // How far the positions are beyond `bytes`: the sum of that of each stretch of them. 0: nowhere.
-  int64_t Excess(int64_t bytes) const;
+  // How far positions are beyond `bytes`: a high power of the part by which each is, so that a high one
+  // counts more than several low ones. 0: nowhere. Of one position, and the sum of all.
+  double Pressure(int64_t bytes, size_t position) const;
+  double Pressure(int64_t bytes) const;
 };
 
 // At the largest sizes that the module's symbols may have. Errors: kInvalidArgument naming a dimension of the
