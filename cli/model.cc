@@ -140,16 +140,20 @@ Status SaveModel(const Program& program, const std::string& path) {
   return file.Commit();
 }
 
-Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model) {
+Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model,
+                                       std::shared_ptr<MemoryPool> memory) {
   const bool is_ours = IsModelFile(model.path);
-  return CreateVm(std::move(program), model.threads, model.devices, is_ours || !model.no_native);
+  return CreateVm(std::move(program), model.threads, model.devices, is_ours || !model.no_native,
+                  std::move(memory));
 }
 
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
-                                       const std::vector<std::string>& devices, bool allow_native) {
+                                       const std::vector<std::string>& devices, bool allow_native,
+                                       std::shared_ptr<MemoryPool> memory) {
   VmOptions options;
   options.threads = threads;
   options.allow_native = allow_native;
+  options.memory = std::move(memory);
   TVMVM_TRY(options.devices, OpenGpus(devices));
   auto vm = Vm::Create(program, options);
   bool has_bitcode = std::ranges::any_of(program->libraries, [](const KernelLibrarySpec& library) {

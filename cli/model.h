@@ -37,9 +37,11 @@ Status SaveModel(const Program& program, const std::string& path);
 // bitcode for it. `allow_native`: as VmOptions.
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
                                        const std::vector<std::string>& devices = {"cpu"},
-                                       bool allow_native = true);
+                                       bool allow_native = true,
+                                       std::shared_ptr<MemoryPool> memory = nullptr);
 // The same for what LoadModel gave: what was compiled here is not refused.
-Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model);
+Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model,
+                                       std::shared_ptr<MemoryPool> memory = nullptr);
 // "12 kernels on vulkan:0 (SPIR-V), 2 on cpu (x86-64-v4 shared object)"
 std::string DescribeDevices(const Vm& vm);
 Limits LimitsOf(const LimitArguments& limits);

@@ -52,6 +52,13 @@ struct Limits {
   int32_t max_call_depth = 1 << 20;
 };
 
+// When an Invocation gives back by itself what Trim gives back; 0: not for this reason.
+struct TrimPolicy {
+  int64_t runs = 0;                  // after every so many runs
+  std::chrono::nanoseconds idle{0};  // before a run that begins so long after the end of the last one
+  int64_t held_bytes = 0;            // after a run that leaves more than this held
+};
+
 // What holds for one run alone.
 struct RunOptions {
   // The run ends with kDeadlineExceeded soon behind it, or when Limits::timeout is over, whichever is
@@ -131,6 +138,7 @@ class TVMVM_EXPORT Invocation {
 
   // For the runs that follow. While one is in progress these change nothing: kInvalidArgument.
   Status SetLimits(const Limits& limits);
+  Status SetTrimPolicy(const TrimPolicy& policy);
   Status SetLaunchObserver(LaunchObserver observer);  // empty: none
   Status SetCopyObserver(CopyObserver observer);      // empty: none
   Status SetTraceObserver(TraceObserver observer);    // empty: none

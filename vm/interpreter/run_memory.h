@@ -17,7 +17,7 @@
 
 namespace tvmvm {
 
-class RunMemory final : public DeviceMemoryOwner, private BlockSource {
+class RunMemory final : public DeviceMemoryOwner, private BlockSource, private MemoryWaiter {
  public:
   // `cpu`: where the arena's blocks come from. `run` is told where there is no memory.
   // `account`: the Vm's, which counts what is held here, too.
@@ -28,7 +28,9 @@ class RunMemory final : public DeviceMemoryOwner, private BlockSource {
         plans(plan_specs, &budget.account()),
         arena_(this),
         cpu_(cpu),
-        run_(run) {}
+        run_(run) {
+    budget.account().set_waiter(this);
+  }
   // Memory on devices comes from there; by number, null for the CPU and what is not used.
   void SetDevices(std::span<const std::unique_ptr<DeviceWork>> devices) {
     devices_ = devices;
@@ -54,6 +56,7 @@ class RunMemory final : public DeviceMemoryOwner, private BlockSource {
   PlanCache plans;
 
  private:
+  bool GivesUp() const override { return run_->cancelled(); }
   Expected<Block> AllocateBlock(int64_t bytes) override;
   void FreeBlock(const Block& block) override;
   void TakeBack(const Buffer& buffer) noexcept override { devices_[buffer.device]->TakeBack(buffer); }
