@@ -16,6 +16,7 @@
 namespace tvmvm::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -501,6 +502,29 @@ TEST_F(DemoTest, QuietAndStrict) {
   ExpectFails("tvm-vm run $vmexe --device vulkan,cpu --strict", "--strict");
 }
 
+TEST_F(DemoTest, VerboseTellsWhatIsDone) {
+  ToolResult run = Run("tvm-vm run $vmexe -v");
+  for (const char* detail : {"loaded '", "kernels, ", "bound to ", "x: f32[1, 1, 64]"})
+    EXPECT_THAT(run.err, HasSubstr(detail));
+  EXPECT_EQ(run.out, Run("tvm-vm run $vmexe").out);
+  EXPECT_THAT(Run("tvm-vm -v run $onnx").err, AllOf(HasSubstr("the compiler is "), HasSubstr("compiled '")));
+  ExpectUsageError(InScratch("tvm-vm run $vmexe -v -q"), "--quiet");
+}
+
+TEST_F(DemoTest, DigestsTellContentsApart) {
+  auto output = [this](const std::string& options) {
+    return nlohmann::json::parse(Run("tvm-vm run $vmexe --json " + options).out)["outputs"][0]["digest"];
+  };
+  EXPECT_EQ(output("--seed 1"), output("--seed 1"));
+  EXPECT_NE(output("--seed 1"), output("--seed 2"));
+  const nlohmann::json run = nlohmann::json::parse(Run("tvm-vm run $vmexe --json").out);
+  EXPECT_EQ(run["devices"][0]["name"], "cpu");
+  EXPECT_GT(run["devices"][0]["kernels"], 0);
+  const std::string digest = nlohmann::json::parse(Run("tvm-vm inspect $vmexe --json").out)["digest"];
+  EXPECT_EQ(digest.size(), 32u);
+  EXPECT_THAT(Run("cp $vmexe copy.vmexe; tvm-vm inspect copy.vmexe").out, HasSubstr("digest: " + digest));
+}
+
 TEST_F(DemoTest, BenchShowsTheKernels) {
   ToolResult result =
       Run("export TVMVM_CACHE_DIR=$PWD; tvm-vm bench $vmexe --dim length=4 --repeat 2 --profile --trace "
@@ -578,6 +602,13 @@ TEST_F(DemoTest, DumpWritesValuesInsideTheModel) {
   EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_THAT(one.out, StartsWith("scores: f32[1, 1, 1]"));
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "one/y.npy"));
+  ToolResult node = Run("tvm-vm run $onnx --dump /queries --output-dir node");
+  EXPECT_EQ(node.exit_code, 0) << node.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "node/y.npy"));
+  ToolResult input = Run("tvm-vm run $onnx --dump x --output-dir input --seed 3");
+  EXPECT_THAT(input.out, StartsWith("x: f32[1, 1, 64]"));
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "input/x.npy"));
+  EXPECT_EQ(Run("tvm-vm run $vmexe -i x=input/x.npy").out, Run("tvm-vm run $vmexe --seed 3").out);
   ExpectFails("tvm-vm run $onnx --dump nobody --output-dir none", "no value or node named 'nobody'");
   ExpectFails("tvm-vm run $vmexe --dump all --output-dir none", "this is a program");
 }
