@@ -511,6 +511,20 @@ TEST_F(DemoTest, VerboseTellsWhatIsDone) {
   ExpectUsageError(InScratch("tvm-vm run $vmexe -v -q"), "--quiet");
 }
 
+TEST_F(DemoTest, NativeCodeCanBeRefused) {
+  ExpectFails("tvm-vm run $vmexe --no-native", "the program runs code of its own");
+  EXPECT_EQ(Run("tvm-vm run $onnx --no-native").exit_code, 0);  // what is compiled here is ours
+}
+
+TEST_F(DemoTest, TextsHoldNoMachineCode) {
+  ToolResult made = Run("tvm-vm disasm $vmexe --constants -o d.vmasm && tvm-vm asm d.vmasm -o d.vmexe");
+  EXPECT_EQ(made.exit_code, 0);
+  EXPECT_THAT(made.err, HasSubstr("text holds no machine code"));
+  EXPECT_THAT(Run("tvm-vm inspect d.vmexe").out, HasSubstr("input   x: f32[batch, length, 64]"));
+  ExpectFails("tvm-vm run d.vmexe", "holds no code of its CPU kernels");
+  EXPECT_THAT(Run("tvm-vm asm --help").out, HasSubstr("holds no machine code"));
+}
+
 TEST_F(DemoTest, DigestsTellContentsApart) {
   auto output = [this](const std::string& options) {
     return nlohmann::json::parse(Run("tvm-vm run $vmexe --json " + options).out)["outputs"][0]["digest"];
