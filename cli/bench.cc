@@ -185,13 +185,6 @@ Json CopiesToJson(const Profiler& profiler) {
   return copies;
 }
 
-Json ToJson(const std::vector<DeviceUse>& devices) {
-  Json list = Json::array();
-  for (const DeviceUse& device : devices)
-    list.push_back({{"name", device.name}, {"kernels", device.kernels}, {"form", device.form}});
-  return list;
-}
-
 // The milliseconds of every timed run, in the order of time.
 Status WriteTimes(const std::vector<ShapeLine>& shapes, const std::vector<RunTimes>& times,
                   const std::string& path) {
@@ -264,7 +257,7 @@ Expected<int> BenchShapes(Bench& bench, std::string_view text, double load_ms) {
                                 {"threads", bench.threads},
                                 {"clients", bench.arguments.clients},
                                 {"shapes", rows},
-                                {"devices", ToJson(bench.vm->Devices())}}));
+                                {"devices", DevicesToJson(*bench.vm)}}));
   if (!bench.arguments.times.empty()) TVMVM_CHECK_OK(WriteTimes(*shapes, times, bench.arguments.times));
   return kExitOk;
 }
@@ -299,7 +292,7 @@ void PrintSeenJson(const Bench& bench, const Seen& seen, double load_ms, int64_t
   json["inputs"] = DescribeInputs(bench.program->main(), bench.inputs);
   json["threads"] = bench.threads;
   json["clients"] = bench.arguments.clients;
-  json["devices"] = ToJson(bench.vm->Devices());
+  json["devices"] = DevicesToJson(*bench.vm);
   if (bench.pool)
     json["pool"] = {{"max_bytes", bench.pool->max_bytes()}, {"peak_bytes", bench.pool->peak_bytes()}};
   if (bench.arguments.profile) {

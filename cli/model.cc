@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <span>
 #include <string_view>
 
@@ -61,6 +62,18 @@ Status CheckDevices(const Program& program, const ModelArguments& model) {
   return {};
 }
 
+std::string Since(std::chrono::steady_clock::time_point begin) {
+  const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin;
+  return fmt::format("in {:.3f} ms", taken.count());
+}
+
+std::string ContentsOf(const Program& program) {
+  uint64_t bytes = 0;
+  for (const ConstantSpec& constant : program.constants) bytes += constant.bytes.size();
+  return fmt::format("{}, {} of constants", FormatCount(program.kernels.size(), "kernel"),
+                     FormatBytes(static_cast<double>(bytes)));
+}
+
 Expected<ProgramPointer> LoadChecked(const ModelArguments& model, std::span<const std::byte> bytes) {
   auto owner = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
   TVMVM_TRY(ProgramPointer program,
@@ -96,7 +109,10 @@ Status CheckOutput(const std::string& output, const std::string& input) {
                    fmt::format("'{}' would replace '{}', which is read", output, input));
 }
 
-Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view) {
+Expected<ProgramPointer> LoadModel(const ModelArguments& model, const ModelView& view,
+                                   std::vector<std::string>* kept) {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool shows_inside = view.trace_values || view.keep_all_values || !view.keep_values.empty();
   std::vector<std::byte> bytes;
   if (IsStandard(model.path)) {
     TVMVM_TRY(bytes, ReadStandardInput());
@@ -108,13 +124,17 @@ Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view) 
           Code::kInvalidArgument,
           fmt::format("'{}': the precision is chosen where a model is compiled; this is a program",
                       model.path));
-    if (!view.trace_values && !view.keep_all_values) return LoadChecked(model, bytes);
+    if (!shows_inside) {
+      TVMVM_TRY(ProgramPointer program, LoadChecked(model, bytes));
+      PrintDetail(fmt::format("loaded '{}': {}, {}", model.path, ContentsOf(*program), Since(begin)));
+      return program;
+    }
     return MakeError(Code::kInvalidArgument,
                      fmt::format("'{}': values inside the model can be shown for models only, which are "
                                  "compiled for that; this is a program",
                                  model.path));
   }
-  if (view.keep_all_values && model.path.ends_with(".ir"))
+  if (shows_inside && !view.trace_values && model.path.ends_with(".ir"))
     return MakeError(
         Code::kInvalidArgument,
         fmt::format("'{}': values inside the model can be written for .onnx files only", model.path));
@@ -126,9 +146,12 @@ Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view) 
   options.strict_onnx = model.import.strict_onnx;
   options.distinct_dims = model.import.distinct_dims;
   options.keep_all_values = view.keep_all_values;
+  options.keep_values = view.keep_values;
   options.trace_values = view.trace_values;
   if (view.trace_values) options.disabled_passes = {"outline-loops"};  // so that each step is seen
   TVMVM_TRY(CompileResult result, CompileWithProgress(model.path, bytes, std::move(options)));
+  if (kept) *kept = std::move(result.kept_values);
+  PrintDetail(fmt::format("compiled '{}': {}, {}", model.path, ContentsOf(*result.program), Since(begin)));
   return result.program;
 }
 
@@ -154,8 +177,10 @@ Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
   options.threads = threads;
   options.allow_native = allow_native;
   options.memory = std::move(memory);
+  const auto begin = std::chrono::steady_clock::now();
   TVMVM_TRY(options.devices, OpenGpus(devices));
   auto vm = Vm::Create(program, options);
+  if (vm) PrintDetail(fmt::format("bound to {}, {}", DescribeDevices(**vm), Since(begin)));
   bool has_bitcode = std::ranges::any_of(program->libraries, [](const KernelLibrarySpec& library) {
     return library.form == KernelForm::kBitcode;
   });
@@ -175,6 +200,13 @@ std::string DescribeDevices(const Vm& vm) {
     if (!device->form.empty()) text += fmt::format(" ({})", device->form);
   }
   return text;
+}
+
+Json DevicesToJson(const Vm& vm) {
+  Json list = Json::array();
+  for (const DeviceUse& device : vm.Devices())
+    list.push_back({{"name", device.name}, {"kernels", device.kernels}, {"form", device.form}});
+  return list;
 }
 
 Limits LimitsOf(const LimitArguments& limits) {

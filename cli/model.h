@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "cli/json.h"
 #include "cli/options.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/vm.h"
@@ -27,9 +29,11 @@ Expected<CompileResult> CompileWithProgress(const std::string& path, CompileOpti
 struct ModelView {
   bool keep_all_values = false;
   bool trace_values = false;
+  std::vector<std::string> keep_values;
 };
-// Loads a .vmexe, or compiles an .onnx.
-Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view = {});
+// Loads a .vmexe, or compiles an .onnx. `kept`, if any, gets CompileResult::kept_values.
+Expected<ProgramPointer> LoadModel(const ModelArguments& model, const ModelView& view = {},
+                                   std::vector<std::string>* kept = nullptr);
 // As SaveProgram; what exists and is not a regular file (/dev/null) is written to, not replaced; a symbolic
 // link stays one, and "-" is standard output.
 Status SaveModel(const Program& program, const std::string& path);
@@ -44,6 +48,8 @@ Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArgume
                                        std::shared_ptr<MemoryPool> memory = nullptr);
 // "12 kernels on vulkan:0 (SPIR-V), 2 on cpu (x86-64-v4 shared object)"
 std::string DescribeDevices(const Vm& vm);
+// The same for machines: a list of {name, kernels, form}.
+Json DevicesToJson(const Vm& vm);
 Limits LimitsOf(const LimitArguments& limits);
 
 }  // namespace tvmvm::cli

@@ -13,6 +13,7 @@
 #include "compiler/lowering/lower_module.h"
 #include "compiler/memory/fit_budget.h"
 #include "compiler/model_info.h"
+#include "compiler/onnx/importer/keep_values.h"
 #include "compiler/onnx/importer/onnx_importer.h"
 #include "compiler/onnx/model/mapped_file.h"
 #include "compiler/onnx/model/onnx_model.h"
@@ -321,13 +322,15 @@ Expected<CompileResult> CompileText(std::span<const std::byte> bytes, const Comp
   return Compile(std::move(module), bytes, options, &counters, start);
 }
 
-Expected<CompileResult> CompileOnnx(const ir::OnnxModel& model, const CompileOptions& options,
+Expected<CompileResult> CompileOnnx(ir::OnnxModel model, const CompileOptions& options,
                                     Clock::time_point start) {
   std::vector<std::string> warnings;
+  TVMVM_TRY(std::vector<std::string> kept, ir::KeepValues(options.keep_values, &model));
   ir::CompileCounters counters;
   TVMVM_TRY(ir::Module module, Import(model, options, &counters, &warnings));
   TVMVM_TRY(CompileResult result, Compile(std::move(module), model.bytes, options, &counters, start));
   result.warnings.insert(result.warnings.begin(), warnings.begin(), warnings.end());
+  result.kept_values = std::move(kept);
   return result;
 }
 
@@ -341,7 +344,7 @@ class ModelCompiler : public Compiler {
     TVMVM_TRY(auto file, ir::MappedFile::Open(path));
     if (IsGraphText(file->bytes())) return CompileText(file->bytes(), options, start);
     TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxFile(path, file));
-    return CompileOnnx(model, options, start);
+    return CompileOnnx(std::move(model), options, start);
   }
 
   Expected<CompileResult> CompileBytes(std::span<const std::byte> bytes,
@@ -350,7 +353,7 @@ class ModelCompiler : public Compiler {
     TVMVM_CHECK_OK(CheckStageNames(options));
     if (IsGraphText(bytes)) return CompileText(bytes, options, start);
     TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxBytes(bytes));
-    return CompileOnnx(model, options, start);
+    return CompileOnnx(std::move(model), options, start);
   }
 
   std::vector<std::pair<std::string, std::string>> Passes() const override {

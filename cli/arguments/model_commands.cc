@@ -126,7 +126,9 @@ void AddRun(CLI::App& app, Action* action) {
       ->needs(expect);
   command
       ->add_option("--dump", arguments->dump,
-                   "Write the values of this node of an .onnx model, or of \"all\", to --output-dir")
+                   "Write the values of this node, or the value of this name, of an .onnx model, or \"all\" "
+                   "values, to "
+                   "--output-dir; in the body of a loop by name, an element for each step")
       ->needs(folder)
       ->type_name("NODE|all");
   command->add_flag("--trace-values", arguments->trace_values,

@@ -51,7 +51,10 @@ struct CompileOptions {
                                      // and x86-64-v4-vnni where products of bytes gain by it
   bool bitcode = false;              // also pack LLVM bitcode
   bool keep_all_values = false;      // every intermediate value becomes an output (run --dump)
-  bool trace_values = false;         // the program tells a TraceObserver what each step makes
+  // Names of nodes and of values that become outputs, behind the model's own; in bodies of loops they are
+  // collected, an element for each step, under their names with "_steps" (run --dump NAME).
+  std::vector<std::string> keep_values;
+  bool trace_values = false;  // the program tells a TraceObserver what each step makes
   std::map<std::string, DimBound> dims;
   bool distinct_dims = false;  // dims of the inputs that have one name may differ in a call
   // Inputs whose memory an output takes, by names: the caller may hand over an input's memory with room for
@@ -105,6 +108,7 @@ struct CompileResult {
   std::vector<std::string> warnings;       // what was assumed of the model, and what is worth knowing
   std::vector<WeightReport> weights;       // with CompileOptions::weights, in the order of the model
   MemoryReport memory;                     // with CompileOptions::memory_budget
+  std::vector<std::string> kept_values;    // the outputs that CompileOptions::keep_values are
   // What was chosen for each kernel, as a text that CompileOptions::schedules takes: it gives this program.
   std::string schedules;
   // What the compiler did, counted, by names for people: the same on every machine.

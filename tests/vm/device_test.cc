@@ -85,7 +85,7 @@ TEST(Device, CodeOfTheProgramsOwnCanBeRefused) {
   const std::string launch = "launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2, r2]\n";
   EXPECT_EQ(
       error(kThere + launch, WithNull()),
-      "unsupported: the program runs code of its own: 1 kernels, the first is 'k', and native code is not "
+      "unsupported: the program runs code of its own: 1 kernel, 'k', and native code is not "
       "allowed");
   EXPECT_THAT(error("launch @on_cpu, 0, [i1, i1, i1, i0, i0, i0], [i1], [r0, r1]\n", WithNull()),
               HasSubstr("the first is 'on_cpu'"));

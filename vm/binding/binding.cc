@@ -91,7 +91,7 @@ Status RefuseKernels(const Program& program, const Uses& uses) {
   for (const DeviceUses& device : uses.devices) kernels.insert(device.kernels.begin(), device.kernels.end());
   if (kernels.empty()) return {};
   return MakeError(Code::kUnsupported, "the program runs code of its own: " + std::to_string(kernels.size()) +
-                                           " kernels, the first is '" +
+                                           (kernels.size() == 1 ? " kernel, '" : " kernels, the first is '") +
                                            program.kernels[*kernels.begin()].name +
                                            "', and native code is not allowed");
 }
