@@ -30,8 +30,17 @@ void MemoryAccount::set_max_wait(std::chrono::nanoseconds wait) {
   if (queue_) queue_->max_wait = wait;
 }
 
+bool MemoryAccount::Take(int64_t bytes) {
+  int64_t held = held_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > limit() - held) return false;
+  } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_seq_cst));
+  return true;
+}
+
 Status MemoryAccount::TakeInTurn(int64_t bytes, std::string_view purpose, const MemoryWaiter* waiter) {
-  if (queue_ == nullptr || waiter == nullptr || bytes > limit()) return Refuse(bytes, purpose, false);
+  if (queue_ == nullptr || waiter == nullptr || bytes > limit())
+    return Take(bytes) ? Status() : Refuse(bytes, purpose, false);
   constexpr std::chrono::milliseconds kLook{5};  // between looks at whether it is still of use
   const Clock::time_point begin = Clock::now();
   std::unique_lock lock(queue_->mutex);

@@ -43,27 +43,32 @@ class MemoryAccount {
   bool is_over() const { return held_bytes() > limit(); }
 
   // What does not fit is waited for, at most so long, by those who have a waiter; first come, first served.
-  // Before anything is reserved.
+  // Of an account without one above, before anything is reserved.
   void set_max_wait(std::chrono::nanoseconds wait);
   // For all that is reserved here; null: nobody waits. It outlives the account.
   void set_waiter(const MemoryWaiter* waiter) { waiter_ = waiter; }
-  // How many wait for this account's memory, and whether anybody waits for that of this or one above.
+  // How many wait for this account's memory, and whether anybody waits for that of the topmost one.
   int waiting() const { return waiting_.load(std::memory_order_relaxed); }
-  bool is_awaited() const { return waiting() > 0 || (parent_ != nullptr && parent_->is_awaited()); }
+  bool is_awaited() const { return parent_ != nullptr ? parent_->is_awaited() : waiting() > 0; }
 
   // Takes `bytes` >= 0 for `purpose` ("arena", "registers") here and above, or nowhere. Errors: kOutOfMemory
   // with what was wanted, held and allowed.
   Status Reserve(int64_t bytes, std::string_view purpose, const MemoryWaiter* waiter = nullptr) {
     if (waiter == nullptr) waiter = waiter_;
-    const bool is_taken = (waiter == nullptr || waiting() == 0) && Take(bytes);
-    if (!is_taken) [[unlikely]]
-      TVMVM_CHECK_OK(TakeInTurn(bytes, purpose, waiter));
+    int64_t held = held_.load(std::memory_order_relaxed);
+    do {
+      if (bytes > limit() - held || (parent_ == nullptr && waiting() > 0)) [[unlikely]] {
+        TVMVM_CHECK_OK(TakeInTurn(bytes, purpose, waiter));
+        held = held_bytes() - bytes;
+        break;
+      }
+    } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_seq_cst));
     if (parent_ != nullptr)
       if (Status status = parent_->Reserve(bytes, purpose, waiter); !status) [[unlikely]] {
         held_.fetch_sub(bytes, std::memory_order_relaxed);
         return status;
       }
-    NotePeak(held_bytes());
+    NotePeak(held + bytes);
     return {};
   }
   // The same of what is taken already, and cannot be refused.
@@ -73,23 +78,17 @@ class MemoryAccount {
   }
   void Release(int64_t bytes) noexcept {
     held_.fetch_sub(bytes, std::memory_order_seq_cst);
-    if (waiting_.load(std::memory_order_seq_cst) > 0) [[unlikely]]
+    if (parent_ != nullptr)
+      parent_->Release(bytes);
+    else if (waiting_.load(std::memory_order_seq_cst) > 0) [[unlikely]]
       Wake();
-    if (parent_ != nullptr) parent_->Release(bytes);
   }
 
  private:
   struct Queue;
 
   // False: that is more than is allowed.
-  bool Take(int64_t bytes) {
-    int64_t held = held_.load(std::memory_order_relaxed);
-    do {
-      if (bytes > limit() - held) [[unlikely]]
-        return false;
-    } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_seq_cst));
-    return true;
-  }
+  bool Take(int64_t bytes);
   // The same behind all who wait. Errors: kOutOfMemory, at once where it can never be.
   [[gnu::cold, gnu::noinline]] Status TakeInTurn(int64_t bytes, std::string_view purpose,
                                                  const MemoryWaiter* waiter);

@@ -34,6 +34,7 @@ Expected<std::shared_ptr<Vm>> Vm::Create(std::shared_ptr<const Program> program,
   std::shared_ptr<Vm> vm(new Vm);
   vm->impl_->account = std::make_shared<MemoryAccount>("the program's VM",
                                                        options.memory ? options.memory->account_ : nullptr);
+  vm->impl_->plans = std::make_shared<SharedPlans>(program->plans.size(), vm->impl_->account);
   TVMVM_TRY(vm->impl_->binding, Bind(std::move(program), std::move(devices), options.allow_native));
   return vm;
 }
@@ -41,7 +42,7 @@ Expected<std::shared_ptr<Vm>> Vm::Create(std::shared_ptr<const Program> program,
 const Program& Vm::program() const { return *impl_->binding->program; }
 
 Invocation Vm::NewInvocation() {
-  return Invocation(std::make_unique<Invocation::Impl>(impl_->binding, impl_->account));
+  return Invocation(std::make_unique<Invocation::Impl>(impl_->binding, impl_->account, impl_->plans));
 }
 
 int64_t Vm::held_bytes() const { return impl_->account->held_bytes(); }

@@ -174,7 +174,7 @@ class TVMVM_EXPORT Vm : public std::enable_shared_from_this<Vm> {
   // What a run with these dims will hold, on the devices of this Vm: ForecastMemory (forecast.h), which says
   // what the dims are. Nothing runs.
   [[nodiscard]] Expected<MemoryForecast> Plan(const std::map<std::string, DimRange>& dims) const;
-  // What all Invocations of this Vm hold now. From any thread.
+  // What all Invocations of this Vm hold now, and the plans that they share. From any thread.
   int64_t held_bytes() const;
   // The devices that a run uses, the CPU first.
   std::vector<DeviceUse> Devices() const;

@@ -5,11 +5,13 @@
 
 namespace tvmvm {
 
-Machine::Machine(std::shared_ptr<const Binding> owner, std::shared_ptr<MemoryAccount> account)
+Machine::Machine(std::shared_ptr<const Binding> owner, std::shared_ptr<MemoryAccount> account,
+                 std::shared_ptr<SharedPlans> plans)
     : binding_owner_(std::move(owner)),
+      shared_plans_(std::move(plans)),
       program(*binding_owner_->program),
       binding(*binding_owner_),
-      memory(binding.devices[0].get(), program.plans, &run, std::move(account)),
+      memory(binding.devices[0].get(), program.plans, &run, std::move(account), shared_plans_.get()),
       frames(&memory.pool, &memory.budget.account()),
       run(program, &frames),
       given_outputs(program.main().outputs.size()),

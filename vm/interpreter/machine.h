@@ -23,10 +23,12 @@ namespace tvmvm {
 
 class Machine final {
   std::shared_ptr<const Binding> binding_owner_;  // outlives all that follows
+  std::shared_ptr<SharedPlans> shared_plans_;
 
  public:
-  // `account`: the Vm's.
-  Machine(std::shared_ptr<const Binding> binding, std::shared_ptr<MemoryAccount> account);
+  // `account`, `plans`: the Vm's.
+  Machine(std::shared_ptr<const Binding> binding, std::shared_ptr<MemoryAccount> account,
+          std::shared_ptr<SharedPlans> plans);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;

@@ -20,12 +20,12 @@ namespace tvmvm {
 class RunMemory final : public DeviceMemoryOwner, private BlockSource, private MemoryWaiter {
  public:
   // `cpu`: where the arena's blocks come from. `run` is told where there is no memory.
-  // `account`: the Vm's, which counts what is held here, too.
+  // `account`: the Vm's, which counts what is held here, too. `shared`: its plans, which outlive this.
   RunMemory(Device* cpu, const std::vector<PlanSpec>& plan_specs, RunControl* run,
-            std::shared_ptr<MemoryAccount> account)
+            std::shared_ptr<MemoryAccount> account, SharedPlans* shared)
       : budget(std::move(account)),
         pool(&arena_, &budget),
-        plans(plan_specs, &budget.account()),
+        plans(plan_specs, &budget.account(), shared),
         arena_(this),
         cpu_(cpu),
         run_(run) {
