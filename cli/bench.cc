@@ -302,8 +302,9 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   for (const std::string& output : {arguments.trace, arguments.times})
     TVMVM_CHECK_OK(CheckOutput(output, arguments.model.path));
   const int64_t load_begin = Now();
-  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model));
-  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model));
+  bool is_compiled_here = false;
+  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model, {}, &is_compiled_here));
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model, is_compiled_here));
   const int64_t load_end = Now();
   const double load_ms = static_cast<double>(load_end - load_begin) / 1e6;
   const int threads = arguments.model.threads > 0 ? arguments.model.threads : AvailableCpus();
@@ -315,7 +316,10 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   }
   TVMVM_CHECK_OK(MakeBenchInputs(arguments.inputs, &bench));
   TVMVM_TRY(RunTimes times, TimeShape(bench));
-  Seen seen{std::move(times), PlannedFor(*vm, bench.inputs, Donates(arguments)), Profiler(program, false, vm->Devices()), {}};
+  Seen seen{std::move(times),
+            PlannedFor(*vm, bench.inputs, Donates(arguments)),
+            Profiler(program, false, vm->Devices()),
+            {}};
   if (!arguments.times.empty()) TVMVM_CHECK_OK(WriteTimes({ShapeLine{}}, {seen.times}, arguments.times));
   const int64_t observed = ObservedRuns(arguments, seen.times);
   if (!arguments.trace.empty()) {

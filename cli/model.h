@@ -28,18 +28,22 @@ struct ModelView {
   bool keep_all_values = false;
   bool trace_values = false;
 };
-// Loads a .vmexe, or compiles an .onnx.
-Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view = {});
+// Loads a .vmexe, or compiles an .onnx, and says which.
+Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view = {},
+                                   bool* is_compiled_here = nullptr);
 // As SaveProgram; what exists and is not a regular file (/dev/null) is written to, not replaced; a symbolic
 // link stays one, and "-" is standard output.
 Status SaveModel(const Program& program, const std::string& path);
 // Binds the program to this machine; opens the compiler library only for a program that holds nothing but
-// bitcode for it. `allow_native`: as VmOptions.
+// bitcode for it. `options` say what is trusted.
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
                                        const std::vector<std::string>& devices = {"cpu"},
-                                       bool allow_native = true);
+                                       VmOptions options = {});
 // The same for what LoadModel gave: what was compiled here is not refused.
-Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model);
+Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model,
+                                       bool is_compiled_here);
+// Errors: kInvalidArgument where signatures are wanted and no key is named; those of ReadPublicKey.
+Expected<VmOptions> TrustOf(const TrustArguments& trust);
 // "12 kernels on vulkan:0 (SPIR-V), 2 on cpu (x86-64-v4 shared object)"
 std::string DescribeDevices(const Vm& vm);
 Limits LimitsOf(const LimitArguments& limits);

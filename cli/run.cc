@@ -157,8 +157,9 @@ void PrintJson(const FunctionSpec& main, std::span<const Value> inputs, const Ou
 }  // namespace
 
 Expected<int> RunCommand(const RunArguments& arguments) {
+  bool is_compiled_here = false;
   TVMVM_TRY(ProgramPointer program,
-            LoadModel(arguments.model, {!arguments.dump.empty(), arguments.trace_values}));
+            LoadModel(arguments.model, {!arguments.dump.empty(), arguments.trace_values}, &is_compiled_here));
   const FunctionSpec& main = program->main();
   bool any_wanted = std::ranges::any_of(
       main.outputs, [&](const ParameterSpec& output) { return IsWanted(output.name, arguments.dump); });
@@ -170,7 +171,7 @@ Expected<int> RunCommand(const RunArguments& arguments) {
             MakeInputs(main, arguments.inputs, arguments.limits.max_bytes, &report));
   for (const std::string& note : NotesOf(report)) PrintNote(note);
   TVMVM_TRY(std::vector<ExpectedOutput> expected, ReadExpectations(main, arguments));
-  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model));
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model, is_compiled_here));
   TVMVM_TRY(Outcome outcome, Execute(*vm, inputs, arguments));
 
   std::vector<std::string> differences;

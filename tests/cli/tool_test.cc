@@ -22,9 +22,9 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr const char* kCommands[] = {"compile", "run",    "bench",   "plan",       "test",
-                                     "inspect", "disasm", "asm",     "verify",     "ops",
-                                     "devices", "warm",   "version", "completion", "man"};
+constexpr const char* kCommands[] = {"compile", "run",  "bench",   "plan",       "test",   "inspect",
+                                     "disasm",  "asm",  "verify",  "ops",        "keygen", "sign",
+                                     "devices", "warm", "version", "completion", "man"};
 
 void ExpectUsageError(const std::string& command, const std::string& message) {
   ToolResult result = RunShell(command);
