@@ -15,6 +15,7 @@
 #include "cli/shape_list.h"
 #include "cli/signature.h"
 #include "tvm-vm/cpu_device.h"
+#include "tvm-vm/memory_pool.h"
 #include "tvm-vm/profiler.h"
 
 namespace tvmvm::cli {
@@ -53,7 +54,15 @@ struct Bench {
   std::vector<Value> inputs, outputs;
   const BenchArguments& arguments;
   int threads = 1;
+  std::shared_ptr<MemoryPool> pool;  // null: none was asked for
 };
+
+std::shared_ptr<MemoryPool> PoolOf(const BenchArguments& arguments) {
+  if (arguments.memory_pool == 0) return nullptr;
+  const auto wait = std::chrono::duration<double>(arguments.pool_wait);
+  return MemoryPool::Create({.max_bytes = arguments.memory_pool,
+                             .max_wait = std::chrono::duration_cast<std::chrono::nanoseconds>(wait)});
+}
 
 // Runs again with every launch observed; the timed runs are not, so that observing costs them nothing. What
 // the shortest of these runs showed is in `profiler` then, or all of them, one after another, with
@@ -176,13 +185,6 @@ Json CopiesToJson(const Profiler& profiler) {
   return copies;
 }
 
-Json ToJson(const std::vector<DeviceUse>& devices) {
-  Json list = Json::array();
-  for (const DeviceUse& device : devices)
-    list.push_back({{"name", device.name}, {"kernels", device.kernels}, {"form", device.form}});
-  return list;
-}
-
 // The milliseconds of every timed run, in the order of time.
 Status WriteTimes(const std::vector<ShapeLine>& shapes, const std::vector<RunTimes>& times,
                   const std::string& path) {
@@ -255,7 +257,7 @@ Expected<int> BenchShapes(Bench& bench, std::string_view text, double load_ms) {
                                 {"threads", bench.threads},
                                 {"clients", bench.arguments.clients},
                                 {"shapes", rows},
-                                {"devices", ToJson(bench.vm->Devices())}}));
+                                {"devices", DevicesToJson(*bench.vm)}}));
   if (!bench.arguments.times.empty()) TVMVM_CHECK_OK(WriteTimes(*shapes, times, bench.arguments.times));
   return kExitOk;
 }
@@ -275,6 +277,10 @@ void PrintSeen(const Bench& bench, const Seen& seen, double load_ms) {
   PrintResult(fmt::format("first run {:.4f} ms, load {:.3f} ms, peak memory {} ({}, held {})", times.first_ms,
                           load_ms, FormatBytes(static_cast<double>(times.peak_bytes)),
                           FormatPlanned(seen.planned), FormatBytes(static_cast<double>(times.held_bytes))));
+  if (bench.pool)
+    PrintResult(fmt::format("the pool of {} held at most {}",
+                            FormatBytes(static_cast<double>(bench.pool->max_bytes())),
+                            FormatBytes(static_cast<double>(bench.pool->peak_bytes()))));
   if (bench.vm->Devices().size() > 1) PrintResult(DescribeDevices(*bench.vm));
   if (bench.arguments.profile) PrintResult(seen.profiler.Table() + Describe(seen.machine));
 }
@@ -286,7 +292,9 @@ void PrintSeenJson(const Bench& bench, const Seen& seen, double load_ms, int64_t
   json["inputs"] = DescribeInputs(bench.program->main(), bench.inputs);
   json["threads"] = bench.threads;
   json["clients"] = bench.arguments.clients;
-  json["devices"] = ToJson(bench.vm->Devices());
+  json["devices"] = DevicesToJson(*bench.vm);
+  if (bench.pool)
+    json["pool"] = {{"max_bytes", bench.pool->max_bytes()}, {"peak_bytes", bench.pool->peak_bytes()}};
   if (bench.arguments.profile) {
     json["machine"] = ToJson(seen.machine);
     json["profiled_runs"] = observed;
@@ -304,11 +312,12 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   const int64_t load_begin = Now();
   bool is_compiled_here = false;
   TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model, {}, &is_compiled_here));
-  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model, is_compiled_here));
+  const std::shared_ptr<MemoryPool> pool = PoolOf(arguments);
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model, is_compiled_here, pool));
   const int64_t load_end = Now();
   const double load_ms = static_cast<double>(load_end - load_begin) / 1e6;
   const int threads = arguments.model.threads > 0 ? arguments.model.threads : AvailableCpus();
-  Bench bench{program, vm, vm->NewInvocation(), {}, {}, arguments, threads};
+  Bench bench{program, vm, vm->NewInvocation(), {}, {}, arguments, threads, pool};
   bench.invocation.SetLimits(LimitsOf(arguments.limits));
   if (!arguments.shapes.empty()) {
     TVMVM_TRY(std::string text, ReadTextOrStandardInput(arguments.shapes));

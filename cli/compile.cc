@@ -46,6 +46,30 @@ Json WeightList(const std::vector<WeightReport>& weights) {
   return list;
 }
 
+// What --memory-budget came to.
+std::string MemoryText(const MemoryReport& memory) {
+  if (memory.changes.empty())
+    return fmt::format("a run holds {}, within the budget as it is",
+                       FormatBytes(static_cast<double>(memory.bytes)));
+  return fmt::format(
+      "a run holds {} ({} bytes) in place of {}, at about {:.2f} x the time ({:.2f} x the arithmetic, {:.2f} "
+      "x "
+      "the memory traffic):\n  {}",
+      FormatBytes(static_cast<double>(memory.bytes)), memory.bytes,
+      FormatBytes(static_cast<double>(memory.bytes_before)), memory.time, memory.flops, memory.traffic,
+      fmt::join(memory.changes, "\n  "));
+}
+
+Json MemoryJson(const MemoryReport& memory) {
+  return Json{{"budget_bytes", memory.budget_bytes},
+              {"bytes_before", memory.bytes_before},
+              {"bytes", memory.bytes},
+              {"time", memory.time},
+              {"flops", memory.flops},
+              {"traffic", memory.traffic},
+              {"changes", memory.changes}};
+}
+
 Status WriteText(const std::string& path, const std::string& text) {
   TVMVM_TRY(OutputFile file, OutputFile::Create(path));
   TVMVM_CHECK_OK(file.Write(text));
@@ -70,6 +94,7 @@ Expected<int> CompileCommand(const CompileArguments& arguments) {
   TVMVM_TRY(CompileResult result, CompileWithProgress(arguments.model, std::move(options)));
   if (arguments.print_weights) PrintNote(WeightTable(result.weights));
   if (!result.program) return kExitOk;
+  if (result.memory.budget_bytes > 0 && !arguments.json) PrintNote(MemoryText(result.memory));
   if (!arguments.write_schedule.empty())
     TVMVM_CHECK_OK(WriteText(arguments.write_schedule, result.schedules));
   TVMVM_CHECK_OK(SaveModel(*result.program, arguments.output));
@@ -83,13 +108,15 @@ Expected<int> CompileCommand(const CompileArguments& arguments) {
   if (arguments.json) {
     Json work = Json::object();
     for (const auto& [name, count] : result.work) work[name] = count;
-    PrintResult(FormatJson(Json{{"output", arguments.output},
-                                {"bytes", bytes},
-                                {"seconds", seconds},
-                                {"kernels", result.program->kernels.size()},
-                                {"work", work},
-                                {"weights", WeightList(result.weights)},
-                                {"warnings", result.warnings}}));
+    Json object{{"output", arguments.output},
+                {"bytes", bytes},
+                {"seconds", seconds},
+                {"kernels", result.program->kernels.size()},
+                {"work", work},
+                {"weights", WeightList(result.weights)},
+                {"warnings", result.warnings}};
+    if (result.memory.budget_bytes > 0) object["memory"] = MemoryJson(result.memory);
+    PrintResult(FormatJson(object));
   } else {
     PrintNote(fmt::format("wrote {}: {}, {}, in {:.2f} s", arguments.output,
                           FormatBytes(static_cast<double>(bytes)),

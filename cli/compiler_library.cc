@@ -7,6 +7,7 @@
 #include <climits>
 #include <string>
 
+#include "cli/console.h"
 #include "tvm-vm/version.h"
 
 namespace tvmvm::cli {
@@ -50,6 +51,7 @@ Expected<const Compiler*> OpenCompiler() {
     if (entry && version) {
       TVMVM_CHECK_OK(CheckCompilerVersion(version(), path));
       opened = entry();
+      PrintDetail(fmt::format("the compiler is {}, version {}", path, VersionText(version())));
       return opened;
     }
     reason = fmt::format("{} has no tvmvm_compiler or no version", path);

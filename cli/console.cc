@@ -11,7 +11,7 @@
 namespace tvmvm::cli {
 namespace {
 
-bool is_quiet = false;  // written once, while the command line is read
+bool is_quiet = false, is_verbose = false;  // written once, while the command line is read
 
 // What fails stays to be seen in the stream: FlushResults tells of it.
 void WriteLine(std::FILE* stream, std::string_view text) {
@@ -29,9 +29,15 @@ void PrintNote(std::string_view text) {
   if (!is_quiet) WriteLine(stderr, text);
 }
 
+void PrintDetail(std::string_view text) {
+  if (is_verbose) WriteLine(stderr, text);
+}
+
 void PrintProblem(std::string_view text) { WriteLine(stderr, text); }
 
 void SetQuiet() { is_quiet = true; }
+
+void SetVerbose() { is_verbose = true; }
 
 void PrintError(const Error& error) {
   WriteLine(stderr, fmt::format("tvm-vm: {} ({})", error.message, CodeName(error.code)));

@@ -18,10 +18,14 @@ inline constexpr int kExitUsage = 2;   // the command line is wrong
 void PrintResult(std::string_view text);
 // A remark for a person, to standard error; a newline is added.
 void PrintNote(std::string_view text);
+// A remark that only --verbose shows.
+void PrintDetail(std::string_view text);
 // What is wrong with a result, to standard error.
 void PrintProblem(std::string_view text);
 // From now on there are no remarks.
 void SetQuiet();
+// From now on there are details.
+void SetVerbose();
 // "tvm-vm: MESSAGE (code)" to standard error.
 void PrintError(const Error& error);
 // Pushes buffered results out. Errors: kIo when they cannot be written (a full disk, a closed

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/compiler_library.h"
 #include "cli/console.h"
+#include "cli/digest.h"
 #include "cli/json.h"
 #include "cli/model.h"
 #include "cli/value_text.h"
@@ -66,6 +67,7 @@ void PrintText(const Program& program, const std::vector<SectionInfo>& sections)
                             FormatBytes(static_cast<double>(library.bytes.size()))));
   PrintResult(fmt::format("constants: {}, {}", program.constants.size(),
                           FormatBytes(static_cast<double>(ConstantBytes(program)))));
+  PrintResult(fmt::format("digest: {}", FileDigest(sections)));
   PrintResult("sections");
   for (const SectionInfo& section : sections)
     PrintResult(fmt::format("  {:28} offset {:>10}  {:>10}  {}", section.name, section.offset,
@@ -102,6 +104,7 @@ Json ToJson(const Program& program, const std::vector<SectionInfo>& sections) {
                {"kernels", Json::array()},
                {"libraries", Json::array()},
                {"constants", {{"count", program.constants.size()}, {"bytes", ConstantBytes(program)}}},
+               {"digest", FileDigest(sections)},
                {"sections", Json::array()}};
   for (const ParameterSpec& input : program.main().inputs) json["inputs"].push_back(ToJson(input));
   for (const ParameterSpec& output : program.main().outputs) json["outputs"].push_back(ToJson(output));

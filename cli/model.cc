@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <span>
 #include <string_view>
 
@@ -62,6 +63,18 @@ Status CheckDevices(const Program& program, const ModelArguments& model) {
   return {};
 }
 
+std::string Since(std::chrono::steady_clock::time_point begin) {
+  const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin;
+  return fmt::format("in {:.3f} ms", taken.count());
+}
+
+std::string ContentsOf(const Program& program) {
+  uint64_t bytes = 0;
+  for (const ConstantSpec& constant : program.constants) bytes += constant.bytes.size();
+  return fmt::format("{}, {} of constants", FormatCount(program.kernels.size(), "kernel"),
+                     FormatBytes(static_cast<double>(bytes)));
+}
+
 Expected<ProgramPointer> LoadChecked(const ModelArguments& model, std::span<const std::byte> bytes) {
   auto owner = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
   const LoadOptions options{.check_constants = model.trust.check_constants};
@@ -98,7 +111,10 @@ Status CheckOutput(const std::string& output, const std::string& input) {
                    fmt::format("'{}' would replace '{}', which is read", output, input));
 }
 
-Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view, bool* is_compiled_here) {
+Expected<ProgramPointer> LoadModel(const ModelArguments& model, const ModelView& view, bool* is_compiled_here,
+                                   std::vector<std::string>* kept) {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool shows_inside = view.trace_values || view.keep_all_values || !view.keep_values.empty();
   std::vector<std::byte> bytes;
   if (is_compiled_here != nullptr) *is_compiled_here = false;
   if (IsStandard(model.path)) {
@@ -111,13 +127,17 @@ Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view, 
           Code::kInvalidArgument,
           fmt::format("'{}': the precision is chosen where a model is compiled; this is a program",
                       model.path));
-    if (!view.trace_values && !view.keep_all_values) return LoadChecked(model, bytes);
+    if (!shows_inside) {
+      TVMVM_TRY(ProgramPointer program, LoadChecked(model, bytes));
+      PrintDetail(fmt::format("loaded '{}': {}, {}", model.path, ContentsOf(*program), Since(begin)));
+      return program;
+    }
     return MakeError(Code::kInvalidArgument,
                      fmt::format("'{}': values inside the model can be shown for models only, which are "
                                  "compiled for that; this is a program",
                                  model.path));
   }
-  if (view.keep_all_values && model.path.ends_with(".ir"))
+  if (shows_inside && !view.trace_values && model.path.ends_with(".ir"))
     return MakeError(
         Code::kInvalidArgument,
         fmt::format("'{}': values inside the model can be written for .onnx files only", model.path));
@@ -129,10 +149,13 @@ Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view, 
   options.strict_onnx = model.import.strict_onnx;
   options.distinct_dims = model.import.distinct_dims;
   options.keep_all_values = view.keep_all_values;
+  options.keep_values = view.keep_values;
   options.trace_values = view.trace_values;
   if (view.trace_values) options.disabled_passes = {"outline-loops"};  // so that each step is seen
   TVMVM_TRY(CompileResult result, CompileWithProgress(model.path, bytes, std::move(options)));
   if (is_compiled_here != nullptr) *is_compiled_here = true;
+  if (kept) *kept = std::move(result.kept_values);
+  PrintDetail(fmt::format("compiled '{}': {}, {}", model.path, ContentsOf(*result.program), Since(begin)));
   return result.program;
 }
 
@@ -155,20 +178,23 @@ Expected<VmOptions> TrustOf(const TrustArguments& trust) {
 }
 
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model,
-                                       bool is_compiled_here) {
+                                       bool is_compiled_here, std::shared_ptr<MemoryPool> memory) {
   VmOptions options;
   if (!is_compiled_here) {
     TVMVM_TRY(options, TrustOf(model.trust));
     options.allow_native = !model.no_native;
   }
+  options.memory = std::move(memory);
   return CreateVm(std::move(program), model.threads, model.devices, std::move(options));
 }
 
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
                                        const std::vector<std::string>& devices, VmOptions options) {
   options.threads = threads;
+  const auto begin = std::chrono::steady_clock::now();
   TVMVM_TRY(options.devices, OpenGpus(devices));
   auto vm = Vm::Create(program, options);
+  if (vm) PrintDetail(fmt::format("bound to {}, {}", DescribeDevices(**vm), Since(begin)));
   bool has_bitcode = std::ranges::any_of(program->libraries, [](const KernelLibrarySpec& library) {
     return library.form == KernelForm::kBitcode;
   });
@@ -188,6 +214,13 @@ std::string DescribeDevices(const Vm& vm) {
     if (!device->form.empty()) text += fmt::format(" ({})", device->form);
   }
   return text;
+}
+
+Json DevicesToJson(const Vm& vm) {
+  Json list = Json::array();
+  for (const DeviceUse& device : vm.Devices())
+    list.push_back({{"name", device.name}, {"kernels", device.kernels}, {"form", device.form}});
+  return list;
 }
 
 Limits LimitsOf(const LimitArguments& limits) {

@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "cli/json.h"
 #include "cli/options.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/vm.h"
@@ -27,10 +29,12 @@ Expected<CompileResult> CompileWithProgress(const std::string& path, CompileOpti
 struct ModelView {
   bool keep_all_values = false;
   bool trace_values = false;
+  std::vector<std::string> keep_values;
 };
-// Loads a .vmexe, or compiles an .onnx, and says which.
-Expected<ProgramPointer> LoadModel(const ModelArguments& model, ModelView view = {},
-                                   bool* is_compiled_here = nullptr);
+// Loads a .vmexe, or compiles an .onnx, and says which. `kept`, if any, gets CompileResult::kept_values.
+Expected<ProgramPointer> LoadModel(const ModelArguments& model, const ModelView& view = {},
+                                   bool* is_compiled_here = nullptr,
+                                   std::vector<std::string>* kept = nullptr);
 // As SaveProgram; what exists and is not a regular file (/dev/null) is written to, not replaced; a symbolic
 // link stays one, and "-" is standard output.
 Status SaveModel(const Program& program, const std::string& path);
@@ -41,11 +45,13 @@ Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
                                        VmOptions options = {});
 // The same for what LoadModel gave: what was compiled here is not refused.
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model,
-                                       bool is_compiled_here);
+                                       bool is_compiled_here, std::shared_ptr<MemoryPool> memory = nullptr);
 // Errors: kInvalidArgument where signatures are wanted and no key is named; those of ReadPublicKey.
 Expected<VmOptions> TrustOf(const TrustArguments& trust);
 // "12 kernels on vulkan:0 (SPIR-V), 2 on cpu (x86-64-v4 shared object)"
 std::string DescribeDevices(const Vm& vm);
+// The same for machines: a list of {name, kernels, form}.
+Json DevicesToJson(const Vm& vm);
 Limits LimitsOf(const LimitArguments& limits);
 
 }  // namespace tvmvm::cli

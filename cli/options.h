@@ -122,11 +122,13 @@ struct BenchArguments {
   InputArguments inputs;
   LimitArguments limits;
   double seconds = 1.0;
-  int64_t repeat = 0;   // > 0: this many runs, whatever they take
-  int64_t warm_up = 1;  // runs between the first and the timed ones
-  int clients = 1;      // that run at once
-  std::string shapes;   // file of shapes, one a line; empty: the one of `inputs`
-  std::string times;    // file for the time of every run; empty: none
+  int64_t repeat = 0;       // > 0: this many runs, whatever they take
+  int64_t warm_up = 1;      // runs between the first and the timed ones
+  int clients = 1;          // that run at once
+  int64_t memory_pool = 0;  // bytes that all clients share; 0: as much as each wants
+  double pool_wait = 0;     // seconds that a run waits for them
+  std::string shapes;       // file of shapes, one a line; empty: the one of `inputs`
+  std::string times;        // file for the time of every run; empty: none
   bool resident = false;
   bool profile = false;
   bool measure = false;  // the machine anew, for the profile

@@ -31,16 +31,28 @@ std::string FileName(std::string name, std::set<std::string>& taken) {
   return unique;
 }
 
-// Which outputs to write: with --dump NAME those of the value or node of that name, else all.
-bool IsWanted(const std::string& output, const std::string& dump) {
-  if (dump.empty() || dump == "all" || output == dump) return true;
-  // Exporters name a node's values after the node: "/layer/MatMul" gives "/layer/MatMul_output_0".
-  return output.starts_with(dump + "_output_") || output.starts_with(dump + ":");
+// What to show and to write: with --dump NAME the values of that name, else all outputs.
+struct Shown {
+  std::vector<std::pair<std::string, Value>> values;
+  std::vector<std::string> files;  // one for each, where they are written
+};
+
+// `kept`: the outputs that --dump NAME is about.
+Shown ChooseShown(const FunctionSpec& main, std::span<const Value> inputs, std::span<const Value> outputs,
+                  const std::string& dump, const std::vector<std::string>& kept) {
+  Shown shown;
+  const bool has_name = !dump.empty() && dump != "all";
+  for (size_t i = 0; has_name && i < inputs.size(); ++i)
+    if (main.inputs[i].name == dump) shown.values.emplace_back(dump, inputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!has_name || std::ranges::count(kept, main.outputs[i].name) > 0)
+      shown.values.emplace_back(main.outputs[i].name, outputs[i]);
+  shown.files.resize(shown.values.size());
+  return shown;
 }
 
 struct Outcome {
   std::vector<Value> outputs;
-  std::string devices;
   double milliseconds = 0;
   int64_t peak_bytes = 0, held_bytes = 0;
   Planned planned;
@@ -59,7 +71,6 @@ Expected<Outcome> Execute(Vm& vm, std::span<const Value> inputs, const RunArgume
   outcome.peak_bytes = invocation.peak_bytes();
   outcome.held_bytes = invocation.held_bytes();
   outcome.planned = PlannedFor(vm, inputs, false);
-  outcome.devices = DescribeDevices(vm);
   return outcome;
 }
 
@@ -101,75 +112,72 @@ Expected<std::vector<ExpectedOutput>> ReadExpectations(const FunctionSpec& main,
   return result;
 }
 
-Status WriteOutputs(const FunctionSpec& main, const Outcome& outcome, const RunArguments& arguments,
-                    std::vector<std::string>* files) {
-  files->resize(outcome.outputs.size());
+Status WriteShown(const RunArguments& arguments, Shown* shown) {
   if (arguments.output_dir.empty()) return {};
   if (IsStandard(arguments.output_dir)) {
-    if (outcome.outputs.size() != 1 || !outcome.outputs[0].is_tensor())
+    if (shown->values.size() != 1 || !shown->values[0].second.is_tensor())
       return MakeError(Code::kInvalidArgument,
                        "--output-dir -: standard output takes one tensor, the model has other outputs");
-    return WriteNpy(arguments.output_dir, outcome.outputs[0].tensor());
+    return WriteNpy(arguments.output_dir, shown->values[0].second.tensor());
   }
   TVMVM_CHECK_OK(MakeFolder(arguments.output_dir));
   std::set<std::string> taken;
-  for (size_t i = 0; i < outcome.outputs.size(); ++i) {
-    if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
-    std::string stem = arguments.output_dir + "/" + FileName(main.outputs[i].name, taken);
-    TVMVM_TRY((*files)[i], WriteValueFile(stem, outcome.outputs[i]));
+  for (size_t i = 0; i < shown->values.size(); ++i) {
+    const auto& [name, value] = shown->values[i];
+    TVMVM_TRY(shown->files[i], WriteValueFile(arguments.output_dir + "/" + FileName(name, taken), value));
   }
   return {};
 }
 
-void PrintText(const FunctionSpec& main, const Outcome& outcome, const RunArguments& arguments) {
+void PrintText(const Vm& vm, const Outcome& outcome, const Shown& shown) {
   constexpr int64_t kLook = 8;
-  for (size_t i = 0; i < outcome.outputs.size(); ++i) {
-    if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
-    PrintResult(FormatValue(main.outputs[i].name, outcome.outputs[i], kLook));
-  }
+  for (const auto& [name, value] : shown.values) PrintResult(FormatValue(name, value, kLook));
+  for (const std::string& file : shown.files)
+    if (!file.empty()) PrintDetail(fmt::format("wrote {}", file));
   PrintNote(fmt::format("ran in {:.3f} ms, peak memory {} ({}, held {}), {}", outcome.milliseconds,
                         FormatBytes(static_cast<double>(outcome.peak_bytes)), FormatPlanned(outcome.planned),
-                        FormatBytes(static_cast<double>(outcome.held_bytes)), outcome.devices));
+                        FormatBytes(static_cast<double>(outcome.held_bytes)), DescribeDevices(vm)));
 }
 
-void PrintJson(const FunctionSpec& main, std::span<const Value> inputs, const Outcome& outcome,
-               const RunArguments& arguments, const std::vector<std::string>& files,
+void PrintJson(const Vm& vm, std::span<const Value> inputs, const Outcome& outcome, const Shown& shown,
                const std::vector<std::string>& differences) {
   Json outputs = Json::array();
-  for (size_t i = 0; i < outcome.outputs.size(); ++i) {
-    if (!IsWanted(main.outputs[i].name, arguments.dump)) continue;
-    Json output = {{"name", main.outputs[i].name}};
-    output.update(DescribeValue(outcome.outputs[i]));
-    output.update(DescribeContents(outcome.outputs[i]));
-    if (!files[i].empty()) output["file"] = files[i];
+  for (size_t i = 0; i < shown.values.size(); ++i) {
+    const auto& [name, value] = shown.values[i];
+    Json output = {{"name", name}};
+    output.update(DescribeValue(value));
+    output.update(DescribeContents(value));
+    if (!shown.files[i].empty()) output["file"] = shown.files[i];
     outputs.push_back(std::move(output));
   }
-  PrintResult(FormatJson(Json{{"inputs", DescribeInputs(main, inputs)},
+  PrintResult(FormatJson(Json{{"inputs", DescribeInputs(vm.program().main(), inputs)},
                               {"outputs", outputs},
                               {"ms", outcome.milliseconds},
                               {"peak_bytes", outcome.peak_bytes},
                               {"planned_bytes", ToJson(outcome.planned)},
                               {"held_bytes", outcome.held_bytes},
-                              {"devices", outcome.devices},
+                              {"devices", DevicesToJson(vm)},
                               {"differences", differences}}));
+}
+
+ModelView ViewOf(const RunArguments& arguments) {
+  ModelView view{.keep_all_values = arguments.dump == "all", .trace_values = arguments.trace_values};
+  if (!arguments.dump.empty() && !view.keep_all_values) view.keep_values = {arguments.dump};
+  return view;
 }
 
 }  // namespace
 
 Expected<int> RunCommand(const RunArguments& arguments) {
   bool is_compiled_here = false;
-  TVMVM_TRY(ProgramPointer program,
-            LoadModel(arguments.model, {!arguments.dump.empty(), arguments.trace_values}, &is_compiled_here));
+  std::vector<std::string> kept;
+  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model, ViewOf(arguments), &is_compiled_here, &kept));
   const FunctionSpec& main = program->main();
-  bool any_wanted = std::ranges::any_of(
-      main.outputs, [&](const ParameterSpec& output) { return IsWanted(output.name, arguments.dump); });
-  if (!arguments.dump.empty() && !any_wanted)
-    return MakeError(Code::kInvalidArgument,
-                     fmt::format("the model has no value or node named '{}'", arguments.dump));
   InputReport report;
   TVMVM_TRY(std::vector<Value> inputs,
             MakeInputs(main, arguments.inputs, arguments.limits.max_bytes, &report));
   for (const std::string& note : NotesOf(report)) PrintNote(note);
+  PrintDetail(FormatInputs(main, inputs));
   TVMVM_TRY(std::vector<ExpectedOutput> expected, ReadExpectations(main, arguments));
   TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model, is_compiled_here));
   TVMVM_TRY(Outcome outcome, Execute(*vm, inputs, arguments));
@@ -182,12 +190,12 @@ Expected<int> RunCommand(const RunArguments& arguments) {
       differences.push_back(
           fmt::format("output '{}': {}", main.outputs[expectation.output].name, *difference));
   }
-  std::vector<std::string> files;
-  TVMVM_CHECK_OK(WriteOutputs(main, outcome, arguments, &files));
+  Shown shown = ChooseShown(main, inputs, outcome.outputs, arguments.dump, kept);
+  TVMVM_CHECK_OK(WriteShown(arguments, &shown));
   if (arguments.json) {
-    PrintJson(main, inputs, outcome, arguments, files, differences);
+    PrintJson(*vm, inputs, outcome, shown, differences);
   } else if (!IsStandard(arguments.output_dir)) {
-    PrintText(main, outcome, arguments);
+    PrintText(*vm, outcome, shown);
   }
   for (const std::string& difference : differences) PrintProblem(difference);
   return differences.empty() ? kExitOk : kExitFailed;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/digest.h"
 #include "cli/elements.h"
 
 namespace tvmvm::cli {
@@ -83,8 +84,9 @@ Json DescribeValue(const Value& value) {
 }
 
 Json DescribeContents(const Value& value) {
-  if (!value.is_tensor() || IsComplex(value.tensor().dtype())) return Json::object();
+  if (!value.is_tensor()) return Json::object();
   const Tensor& tensor = value.tensor();
+  if (IsComplex(tensor.dtype())) return {{"digest", ElementsDigest(tensor)}};
   constexpr int64_t kLook = 8;
   Json values = Json::array();
   double least = 0, most = 0, sum = 0;
@@ -108,6 +110,7 @@ Json DescribeContents(const Value& value) {
   }
   Json json = {{"values", std::move(values)}};
   if (finite > 0) json.update({{"min", least}, {"max", most}, {"mean", sum / static_cast<double>(finite)}});
+  json["digest"] = ElementsDigest(tensor);
   if (is_float) json["not_finite"] = tensor.element_count() - finite;
   return json;
 }

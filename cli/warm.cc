@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -39,6 +40,15 @@ Expected<Warmed> WarmDevice(const Program& program, const std::string& name, con
   return Warmed{device->name(), result, taken.count()};
 }
 
+// What the folder of kernels holds, of all programs.
+uint64_t BytesIn(const std::string& folder) {
+  uint64_t bytes = 0;
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder, ignored))
+    if (file.is_regular_file(ignored)) bytes += file.file_size(ignored);
+  return bytes;
+}
+
 }  // namespace
 
 Expected<int> WarmCommand(const WarmArguments& arguments) {
@@ -68,7 +78,12 @@ Expected<int> WarmCommand(const WarmArguments& arguments) {
       PrintResult(fmt::format("{}: {} kernels ({}) are ready after {:.0f} ms", warmed.device,
                               warmed.result.kernels, warmed.result.form, warmed.seconds * 1e3));
   }
-  if (arguments.json) PrintResult(FormatJson(json, 2));
+  json["folder_bytes"] = BytesIn(options.cache_folder);
+  if (arguments.json)
+    PrintResult(FormatJson(json, 2));
+  else
+    PrintNote(fmt::format("'{}' holds {} now", options.cache_folder,
+                          FormatBytes(json["folder_bytes"].get<double>())));
   return kExitOk;
 }
 

@@ -80,6 +80,15 @@ if(TVMVM_DEBIAN)
     execute_process(COMMAND ${GZIP} -9nf ${folder}/changelog.Debian COMMAND_ERROR_IS_FATAL ANY)
     install(FILES ${folder}/changelog.Debian.gz ${PROJECT_SOURCE_DIR}/cmake/debian/copyright
       DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package} COMPONENT ${component})
+    set(overrides "# These packages are not Debian's own: no bug asked for them.\ninitial-upload-closes-no-bugs\n")
+    if(component MATCHES "runtime|compiler")
+      string(APPEND overrides
+        "# One package for all 0.x; its library of another x is another file, and what is linked to it says so.\n"
+        "package-name-doesnt-match-sonames\n# CPack calls it beside the trigger.\nmaintscript-calls-ldconfig\n")
+    endif()
+    file(WRITE ${folder}/overrides "${overrides}")
+    install(FILES ${folder}/overrides DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/lintian/overrides RENAME ${package}
+      COMPONENT ${component})
   endforeach()
   foreach(part RUNTIME COMPILER)
     set(CPACK_DEBIAN_${part}_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers)

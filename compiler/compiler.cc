@@ -11,7 +11,9 @@
 #include "compiler/graph/parser.h"
 #include "compiler/jit/jit.h"
 #include "compiler/lowering/lower_module.h"
+#include "compiler/memory/fit_budget.h"
 #include "compiler/model_info.h"
+#include "compiler/onnx/importer/keep_values.h"
 #include "compiler/onnx/importer/onnx_importer.h"
 #include "compiler/onnx/model/mapped_file.h"
 #include "compiler/onnx/model/onnx_model.h"
@@ -60,7 +62,7 @@ Expected<std::vector<DeviceKind>> GpusOf(const CompileOptions& options) {
 
 // Names that --print-after, --stop-after and --disable-pass accept.
 Status CheckStageNames(const CompileOptions& options) {
-  std::vector<std::string> known{"import", "place"}, optional;
+  std::vector<std::string> known{"import", "place", "fit-budget"}, optional;
   for (const passes::Pass& pass : PassPipeline()) {
     known.emplace_back(pass.name);
     if (pass.optional) optional.emplace_back(pass.name);
@@ -105,6 +107,7 @@ std::string OptionsText(const CompileOptions& options, const std::vector<TargetI
   for (const auto& [name, bound] : options.dims)
     text += fmt::format(" --dim {}={}..{}", name, bound.low, bound.high);
   if (options.distinct_dims) text += " --distinct-dims";
+  if (options.memory_budget > 0) text += fmt::format(" --memory-budget {}", options.memory_budget);
   for (const auto& [input, output] : options.donate) text += fmt::format(" --donate {}={}", input, output);
   return text;
 }
@@ -257,7 +260,7 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   TVMVM_TRY(std::optional<Variants> variants,
             Transform(std::move(imported), targets, gpus, &schedules, &runner));
   if (!variants) return result;
-  const ir::Module& module = variants->cpu;
+  ir::Module& module = variants->cpu;
   const bool has_gpus = !variants->gpu.empty();
 
   // Beside the levels that are packed by default, one for the machines that multiply bytes at once.
@@ -282,6 +285,12 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   lower.donate = options.donate;
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (options.memory_budget > 0) {
+    TVMVM_TRY(result.memory, memory::FitBudget(options.memory_budget, lower, overrides, &module));
+    bool stopped = false;
+    TVMVM_CHECK_OK(runner.After("fit-budget", module, &stopped));
+    if (stopped) return result;
+  }
   lower.provenance = {"tvm-vm " + VersionText(TVMVM_VERSION), options.model_name, DigestOf(bytes),
                       OptionsText(options, targets)};
   lower.progress = options.progress;
@@ -313,13 +322,15 @@ Expected<CompileResult> CompileText(std::span<const std::byte> bytes, const Comp
   return Compile(std::move(module), bytes, options, &counters, start);
 }
 
-Expected<CompileResult> CompileOnnx(const ir::OnnxModel& model, const CompileOptions& options,
+Expected<CompileResult> CompileOnnx(ir::OnnxModel model, const CompileOptions& options,
                                     Clock::time_point start) {
   std::vector<std::string> warnings;
+  TVMVM_TRY(std::vector<std::string> kept, ir::KeepValues(options.keep_values, &model));
   ir::CompileCounters counters;
   TVMVM_TRY(ir::Module module, Import(model, options, &counters, &warnings));
   TVMVM_TRY(CompileResult result, Compile(std::move(module), model.bytes, options, &counters, start));
   result.warnings.insert(result.warnings.begin(), warnings.begin(), warnings.end());
+  result.kept_values = std::move(kept);
   return result;
 }
 
@@ -333,7 +344,7 @@ class ModelCompiler : public Compiler {
     TVMVM_TRY(auto file, ir::MappedFile::Open(path));
     if (IsGraphText(file->bytes())) return CompileText(file->bytes(), options, start);
     TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxFile(path, file));
-    return CompileOnnx(model, options, start);
+    return CompileOnnx(std::move(model), options, start);
   }
 
   Expected<CompileResult> CompileBytes(std::span<const std::byte> bytes,
@@ -342,7 +353,7 @@ class ModelCompiler : public Compiler {
     TVMVM_CHECK_OK(CheckStageNames(options));
     if (IsGraphText(bytes)) return CompileText(bytes, options, start);
     TVMVM_TRY(ir::OnnxModel model, ir::ReadOnnxBytes(bytes));
-    return CompileOnnx(model, options, start);
+    return CompileOnnx(std::move(model), options, start);
   }
 
   std::vector<std::pair<std::string, std::string>> Passes() const override {

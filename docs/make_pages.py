@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/ and the README as the sources of a site for MkDocs: links between them stay, links to sources are text.
+"""Writes docs/, the README and the reference of the Python package as the sources of a site for MkDocs: links between them
+stay, links to sources are text.
 
 usage: make_pages.py FOLDER
 """
@@ -7,6 +8,8 @@ usage: make_pages.py FOLDER
 import pathlib
 import re
 import sys
+
+import python_reference
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUTSIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
@@ -43,6 +46,8 @@ def main():
         name = OUTSIDE.get(str(path.relative_to(ROOT)), path.name)
         (pages / name).write_text(with_links(text, path.parent))
         listed.append((title(text), name))
+    (pages / "python_reference.md").write_text(python_reference.page())
+    listed.append(("Python reference", "python_reference.md"))
     nav = "".join(f"  - {name!r}: {file}\n" for name, file in listed)
     (out / "mkdocs.yml").write_text(
         f"site_name: tvm-vm\ndocs_dir: docs\nuse_directory_urls: false\ntheme: {{name: mkdocs}}\nplugins: [search]\nnav:\n{nav}"

@@ -72,6 +72,9 @@ void Invocation::Cancel() { impl_->machine.Cancel(); }
 Status Invocation::SetLimits(const Limits& limits) {
   return Change(*impl_, [&](Machine& machine) { machine.SetLimits(limits); });
 }
+Status Invocation::SetTrimPolicy(const TrimPolicy& policy) {
+  return Change(*impl_, [&](Machine& machine) { machine.SetTrimPolicy(policy); });
+}
 Status Invocation::SetLaunchObserver(LaunchObserver observer) {
   return Change(*impl_, [&](Machine& machine) { machine.observer = std::move(observer); });
 }

@@ -34,6 +34,7 @@ Expected<std::shared_ptr<Vm>> Vm::Create(std::shared_ptr<const Program> program,
   std::shared_ptr<Vm> vm(new Vm);
   vm->impl_->account = std::make_shared<MemoryAccount>("the program's VM",
                                                        options.memory ? options.memory->account_ : nullptr);
+  vm->impl_->plans = std::make_shared<SharedPlans>(program->plans.size(), vm->impl_->account);
   TVMVM_TRY(vm->impl_->binding, Bind(std::move(program), std::move(devices), options.allow_native,
                                      {options.trust, options.trusted_keys, options.signed_constants}));
   return vm;
@@ -42,7 +43,8 @@ Expected<std::shared_ptr<Vm>> Vm::Create(std::shared_ptr<const Program> program,
 const Program& Vm::program() const { return *impl_->binding->program; }
 
 Invocation Vm::NewInvocation() {
-  return Invocation(std::make_unique<Invocation::Impl>(impl_->binding, impl_->account, impl_->runs));
+  return Invocation(
+      std::make_unique<Invocation::Impl>(impl_->binding, impl_->account, impl_->plans, impl_->runs));
 }
 
 RunCounters Vm::counters() const { return impl_->runs->Sum(); }

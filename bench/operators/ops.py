@@ -16,6 +16,7 @@ import tempfile
 
 import numpy as np
 
+import page
 from case_text import all_cases
 from runners import Failed, TvmVm, installed_peers
 import onnx
@@ -34,6 +35,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=3, help="how often they take turns (3)")
     parser.add_argument("--floor", type=float, default=0.9, help="the smallest ratio that is no failure (0.9)")
     parser.add_argument("--json", metavar="FILE", help="write all figures there")
+    parser.add_argument("--page", metavar="FILE.html", help="write a page with plots there (page.py)")
     parser.add_argument("--list", action="store_true", help="name the cases and end")
     return parser.parse_args()
 
@@ -138,8 +140,11 @@ def main():
                 print(f"{case.name:36} WRONG: {error}", flush=True)
     text, low = summary(rows, wrong, options.floor)
     print(text)
+    figures = {"threads": options.threads, "cases": rows, "wrong": wrong}
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({"threads": options.threads, "cases": rows, "wrong": wrong}, indent=1))
+        pathlib.Path(options.json).write_text(json.dumps(figures, indent=1))
+    if options.page:
+        pathlib.Path(options.page).write_text(page.page([figures]))
     sys.exit(1 if wrong or low else 0)
 
 

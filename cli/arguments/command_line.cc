@@ -101,8 +101,12 @@ std::unique_ptr<CLI::App> MakeCommandLine(Action* action) {
       std::make_unique<CLI::App>("Compiles dynamic ONNX models into one file and runs them.", "tvm-vm");
   app->footer(kFooter);
   app->set_version_flag("-V,--version", "tvm-vm " + VersionText(Version()));
-  app->add_flag_callback(
+  CLI::Option* quiet = app->add_flag_callback(
       "-q,--quiet", [] { SetQuiet(); }, "No notes on standard error, errors alone");
+  app->add_flag_callback(
+         "-v,--verbose", [] { SetVerbose(); },
+         "More notes: what is loaded, compiled and bound to which device, what that takes, what inputs are")
+      ->excludes(quiet);
   app->require_subcommand(1);
   for (auto add : {AddCompile, AddRun, AddBench, AddPlan, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify,
                    AddKeygen, AddSign, AddOps, AddListDevices, AddWarm, AddVersion, AddCompletion, AddMan})

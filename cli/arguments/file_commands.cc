@@ -35,8 +35,10 @@ void AddDisasm(CLI::App& app, Action* action) {
 
 void AddAsm(CLI::App& app, Action* action) {
   auto arguments = std::make_shared<AsmArguments>();
-  CLI::App* command = AddCommand(app, "asm", "Assemble bytecode text into a .vmexe file",
-                                 "  tvm-vm asm model.vmasm -o model.vmexe");
+  CLI::App* command =
+      AddCommand(app, "asm", "Assemble bytecode text into a .vmexe file",
+                 "  tvm-vm asm model.vmasm -o model.vmexe\n"
+                 "Text holds no machine code: a program with kernels can be looked at then, not run.");
   command->add_option("file", arguments->path, "The text")->required()->type_name("FILE");
   command->add_option("-o,--output", arguments->output, "The file to write")->required()->type_name("FILE");
   command->callback([=] { *action = [arguments] { return AsmCommand(*arguments); }; });

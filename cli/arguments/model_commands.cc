@@ -9,17 +9,18 @@ namespace tvmvm::cli {
 
 void AddCompile(CLI::App& app, Action* action) {
   auto arguments = std::make_shared<CompileArguments>();
-  CLI::App* command =
-      AddCommand(app, "compile", "Compile an ONNX model into a .vmexe file",
-                 "  tvm-vm compile bert.onnx -o bert.vmexe\n"
-                 "  tvm-vm compile - -o bert.vmexe < bert.onnx\n"
-                 "  tvm-vm compile bert.onnx -o bert.vmexe --dim batch=1..8 --dim seq=1..512\n"
-                 "  tvm-vm compile bert.onnx -o bert.vmexe --device vulkan,opencl,cpu --print-placement\n"
-                 "  tvm-vm compile bert.onnx -o bert.vmexe --target x86-64-v3 --time-passes\n"
-                 "  tvm-vm compile gpt2.onnx -o gpt2.vmexe --weights int4 --print-weights\n"
-                 "  tvm-vm compile bert.onnx -o bert.vmexe --write-schedule bert.schedule\n"
-                 "  tvm-vm compile bert.onnx -o bert.vmexe --schedule bert.schedule\n"
-                 "  tvm-vm compile bert.onnx --print-after fuse-groups --stop-after fuse-groups");
+  CLI::App* command = AddCommand(
+      app, "compile", "Compile an ONNX model into a .vmexe file",
+      "  tvm-vm compile bert.onnx -o bert.vmexe\n"
+      "  tvm-vm compile - -o bert.vmexe < bert.onnx\n"
+      "  tvm-vm compile bert.onnx -o bert.vmexe --dim batch=1..8 --dim seq=1..512\n"
+      "  tvm-vm compile bert.onnx -o bert.vmexe --dim batch=1 --dim seq=1..384 --memory-budget 6MB\n"
+      "  tvm-vm compile bert.onnx -o bert.vmexe --device vulkan,opencl,cpu --print-placement\n"
+      "  tvm-vm compile bert.onnx -o bert.vmexe --target x86-64-v3 --time-passes\n"
+      "  tvm-vm compile gpt2.onnx -o gpt2.vmexe --weights int4 --print-weights\n"
+      "  tvm-vm compile bert.onnx -o bert.vmexe --write-schedule bert.schedule\n"
+      "  tvm-vm compile bert.onnx -o bert.vmexe --schedule bert.schedule\n"
+      "  tvm-vm compile bert.onnx --print-after fuse-groups --stop-after fuse-groups");
   CompileOptions& options = arguments->options;
   command->add_option("model", arguments->model, "The model; - is standard input")
       ->required()
@@ -41,6 +42,7 @@ void AddCompile(CLI::App& app, Action* action) {
   AddDims(command, &options.dims, false);
   AddImport(command, &options.strict_onnx, &options.distinct_dims);
   AddDonations(command, &options.donate);
+  AddMemoryBudget(command, &options.memory_budget);
   command->add_flag("--bitcode", options.bitcode,
                     "Also pack LLVM bitcode, to be compiled where no packed level fits");
   command
@@ -126,7 +128,9 @@ void AddRun(CLI::App& app, Action* action) {
       ->needs(expect);
   command
       ->add_option("--dump", arguments->dump,
-                   "Write the values of this node of an .onnx model, or of \"all\", to --output-dir")
+                   "Write the values of this node, or the value of this name, of an .onnx model, or \"all\" "
+                   "values, to "
+                   "--output-dir; in the body of a loop by name, an element for each step")
       ->needs(folder)
       ->type_name("NODE|all");
   command->add_flag("--trace-values", arguments->trace_values,
@@ -144,6 +148,7 @@ void AddBench(CLI::App& app, Action* action) {
       "  tvm-vm bench model.vmexe --repeat 100 --profile --trace trace.json\n"
       "  tvm-vm bench model.vmexe --shapes shapes.txt --repeat 20 --times times.csv\n"
       "  tvm-vm bench model.vmexe --clients 4 --threads 1\n"
+      "  tvm-vm bench model.vmexe --clients 4 --memory-pool 100M --pool-wait 5\n"
       "  tvm-vm bench gpt2.vmexe --device vulkan,cpu --resident\n"
       "A line of --shapes is a shape: NAME=N for dims, and inputs as --input takes them, without spaces\n"
       "inside; # begins a remark. The runs of --profile and --trace come after the timed ones, as many\n"
@@ -179,6 +184,17 @@ void AddBench(CLI::App& app, Action* action) {
           ->check(Within(1, 4096))
           ->type_name("N")
           ->capture_default_str();
+  CLI::Option* pool =
+      command->add_option("--memory-pool", arguments->memory_pool, "Memory that all clients share: 500M, 2G")
+          ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""))
+          ->check(CLI::Validator(CLI::PositiveNumber).description(""))
+          ->type_name("SIZE");
+  command
+      ->add_option("--pool-wait", arguments->pool_wait,
+                   "Seconds that a run waits for memory of the pool, else it fails at once")
+      ->check(Seconds())
+      ->type_name("SECONDS")
+      ->needs(pool);
   CLI::Option* shapes = command
                             ->add_option("--shapes", arguments->shapes,
                                          "Time every shape of this file, in one table; - is standard input")

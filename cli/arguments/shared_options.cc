@@ -115,6 +115,15 @@ void AddWeights(CLI::App* app, WeightStorage* weights, bool* prints) {
                 "With --weights: print what became of each weight, and its error, to standard error");
 }
 
+void AddMemoryBudget(CLI::App* app, int64_t* bytes) {
+  app->add_option("--memory-budget", *bytes,
+                  "Memory that a run on the CPU may hold at the largest sizes of --dim: 4MB, 500K; what does "
+                  "not fit is computed later, again or in parts")
+      ->transform(CLI::Validator(CLI::AsSizeValue(true)).description(""))
+      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
+      ->type_name("SIZE");
+}
+
 void AddDonations(CLI::App* app, std::vector<std::pair<std::string, std::string>>* donate) {
   app->add_option_function<std::vector<std::string>>(
          "--donate",

@@ -46,6 +46,7 @@ CLI::Option* AddDevices(CLI::App* app, std::vector<std::string>* devices);
 void AddTargets(CLI::App* app, std::vector<std::string>* targets, const std::string& otherwise);
 void AddPrecision(CLI::App* app, Precision* precision);
 void AddWeights(CLI::App* app, WeightStorage* weights, bool* prints);
+void AddMemoryBudget(CLI::App* app, int64_t* bytes);
 void AddDonations(CLI::App* app, std::vector<std::pair<std::string, std::string>>* donate);
 void AddImport(CLI::App* app, bool* strict_onnx, bool* distinct_dims);
 void AddThreads(CLI::App* app, int* threads);

@@ -23,6 +23,8 @@ class AttentionFinder {
     if (result.op->kind != OpKind::kContraction) return std::nullopt;
     group_.weights = result.inputs[0];
     whole_ = dims(group_.weights);
+    if (const std::vector<int64_t>& summed = result.Ints("rhs_contract"); summed.size() == 1)
+      keys_ = dims(result.inputs[1])[static_cast<size_t>(summed[0])];
     if (whole_.empty() || !DependsOnScores(group_.weights)) return std::nullopt;
     while (IsView(group_.weights)) group_.weights = Producer(group_.weights)->inputs[0];
     if (!group_.scores.valid() || !HasFittingAxes(function_.node(group_.scores), result)) return std::nullopt;
@@ -39,7 +41,7 @@ class AttentionFinder {
     return !dims.empty() && leading(dims) == leading(whole_);
   }
   bool IsWhole(const Dims& dims) const {
-    return dims == whole_ || (HasLeading(dims) && dims.back() == whole_.back());
+    return dims == whole_ || (HasLeading(dims) && (dims.back() == whole_.back() || dims.back() == keys_));
   }
   bool IsRow(const Dims& dims) const { return HasLeading(dims) && dims.back().IsConstant(1); }
 
@@ -170,7 +172,9 @@ class AttentionFinder {
   const Function& function_;
   const std::map<NodeId, int>& positions_;
   bool with_halves_;
-  Dims whole_;  // of the scores
+  Dims whole_;  // of the weights
+  // What the result sums over. It is the size of their rows: that of masks, as far as types tell, may be another.
+  Dim keys_;
   std::map<NodeId, bool> depends_;
   std::set<ValueId> known_;
   AttentionGroup group_;

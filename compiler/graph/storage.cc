@@ -19,19 +19,39 @@ std::optional<Dim> OffsetOf(const Function& function, const Node& node) {
 
 }  // namespace
 
+bool IsJoin(const Node& node) {
+  return node.op->traits.axes == ir::AxisMap::kConcat && node.Int("joined") != 0;
+}
+
 bool Views::IsView(const Function& function, const Node& node) {
-  return OffsetOf(function, node).has_value();
+  return IsJoin(node) || OffsetOf(function, node).has_value();
 }
 
 Views::Views(const Function& function) { Add(function, function.body); }
 
+// The last one first: what joins may be joined to others.
+void Views::AddJoined(const Function& function, ir::RegionId region) {
+  const std::vector<ir::NodeId>& nodes = function.region(region).nodes;
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const Node& node = function.node(nodes[i]);
+    if (!IsJoin(node)) continue;
+    Place place = PlaceOf(node.outputs[0]);
+    for (ir::ValueId input : node.inputs) {
+      places_[input] = place;
+      joined_.insert(input);
+      place.byte_offset = place.byte_offset + BytesOf(function.type(input).dtype, function.type(input).dims);
+    }
+  }
+}
+
 void Views::Add(const Function& function, ir::RegionId region) {
+  AddJoined(function, region);
   for (ir::NodeId id : function.region(region).nodes) {
     const Node& node = function.node(id);
     if (ir::HasControlRegions(node))
       for (ir::RegionId inner : node.regions) Add(function, inner);
     std::optional<Dim> offset = OffsetOf(function, node);
-    if (!offset) continue;
+    if (!offset || IsJoin(node)) continue;
     Place place = PlaceOf(node.inputs[0]);
     place.byte_offset = place.byte_offset + *offset;
     places_[node.outputs[0]] = place;

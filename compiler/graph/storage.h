@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "compiler/graph/graph.h"
@@ -15,18 +16,27 @@ struct Place {
   ir::Dim byte_offset = 0;
 };
 
-// Views: reshapes always, slices where the elements are contiguous. `root` maps each value to its owner.
+// Whether the node is a concat whose inputs are made where they lie in the result, so that nothing runs for
+// it. They are whole rows of the result's memory, each made by a step and part of no other value.
+bool IsJoin(const ir::Node& node);
+
+// Views: reshapes always, slices where the elements are contiguous, what a concat joins (IsJoin).
+// `root` maps each value to its owner.
 class Views {
  public:
   explicit Views(const ir::Function& function);
   Place PlaceOf(ir::ValueId value) const;
+  // True where the value has its place in one that is complete later.
+  bool IsJoined(ir::ValueId value) const { return joined_.contains(value); }
   // True when the node only gives another view of its input: nothing runs for it.
   static bool IsView(const ir::Function& function, const ir::Node& node);
 
  private:
   void Add(const ir::Function& function, ir::RegionId region);
+  void AddJoined(const ir::Function& function, ir::RegionId region);
 
   std::map<ir::ValueId, Place> places_;
+  std::set<ir::ValueId> joined_;
 };
 
 // Bytes of a tensor as a dim.

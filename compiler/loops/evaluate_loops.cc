@@ -3,33 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "compiler/expr/scalar_math.h"
+#include "compiler/loops/evaluate_parts.h"
 
 namespace tvmvm::tensor {
 namespace {
 
 using Lanes = std::vector<Scalar>;
 using Mask = std::vector<bool>;  // lanes that are really executed
-
-// Memory of one buffer, in elements.
-struct Storage {
-  std::span<std::byte> bytes;
-  std::vector<std::byte> owned;
-  std::vector<bool> written;  // of local buffers
-  int64_t size = 0;
-};
-
-// The last work-items that touched an element of shared memory, and between which barriers.
-struct SharedUse {
-  int64_t written = -1, read = -1;  // number of barriers before
-  int writer = 0, reader = 0;       // kSeveral: more than one since that barrier
-  static constexpr int kSeveral = -1;
-};
 
 // What a work-item has of its own.
 struct WorkItem {
@@ -166,16 +152,7 @@ class Evaluator {
     if (items_.empty() || kernel_.buffers[buffer].is_argument ||
         kernel_.buffers[buffer].memory != Memory::kShared)
       return true;
-    SharedUse& use = shared_[buffer][static_cast<size_t>(index)];
-    bool races = use.written == barriers_ && use.writer != item_;
-    if (writes) races |= use.read == barriers_ && use.reader != item_;
-    if (writes) {
-      use.written = barriers_;
-      use.writer = item_;
-    } else {
-      use.reader = use.read == barriers_ && use.reader != item_ ? SharedUse::kSeveral : item_;
-      use.read = barriers_;
-    }
+    const bool races = shared_[buffer][static_cast<size_t>(index)].Races(item_, barriers_, writes);
     if (races)
       Raise(Code::kInternal,
             fmt::format("work-items race for '{}' at {}", kernel_.buffers[buffer].name, index));
@@ -298,33 +275,12 @@ class Evaluator {
             fmt::format("'{}' is read at {} before it is written", kernel_.buffers[buffer].name, index));
       return {};
     }
-    DType dtype = kernel_.buffers[buffer].dtype;
-    int bits = DTypeBits(dtype);
-    if (bits < 8) {
-      auto byte = static_cast<uint64_t>(storage.bytes[static_cast<size_t>(index * bits / 8)]);
-      return DecodeScalar(dtype, (byte >> (index * bits % 8)) & ((1u << bits) - 1));
-    }
-    uint64_t raw = 0;
-    std::memcpy(&raw, storage.bytes.data() + index * (bits / 8), static_cast<size_t>(bits) / 8);
-    return DecodeScalar(dtype, raw);
+    return storage.Get(kernel_.buffers[buffer].dtype, index);
   }
 
   void Write(uint32_t buffer, int64_t index, Scalar value) {
     if (!InBounds(buffer, index, "store") || !Share(buffer, index, true)) return;
-    Storage& storage = storage_[buffer];
-    if (!storage.written.empty()) storage.written[static_cast<size_t>(index)] = true;
-    DType dtype = kernel_.buffers[buffer].dtype;
-    int bits = DTypeBits(dtype);
-    uint64_t raw = EncodeScalar(dtype, value);
-    if (bits >= 8) {
-      std::memcpy(storage.bytes.data() + index * (bits / 8), &raw, static_cast<size_t>(bits) / 8);
-      return;
-    }
-    std::byte& place = storage.bytes[static_cast<size_t>(index * bits / 8)];
-    auto shift = static_cast<unsigned>(index * bits % 8);
-    unsigned field = ((1u << bits) - 1) << shift;
-    place = static_cast<std::byte>((static_cast<unsigned>(place) & ~field) |
-                                   (static_cast<unsigned>(raw) << shift));
+    storage_[buffer].Put(kernel_.buffers[buffer].dtype, index, value);
   }
 
   void Store(const Stmt& s) {
@@ -342,15 +298,67 @@ class Evaluator {
     }
   }
 
-  int64_t Integer(const Expr& e) { return Root(e)[0].integer; }
+  int64_t Integer(const Expr& e) {
+    if (e.lanes() > 1) return Root(e)[0].integer;
+    BeginRoot();
+    return One(e).integer;
+  }
 
   Lanes Root(const Expr& e) {
-    done_.clear();
+    BeginRoot();
     return Evaluate(e, Mask(static_cast<size_t>(e.lanes()), true));
+  }
+
+  void BeginRoot() {
+    done_.clear();
+    ++root_;
+  }
+
+  // The value of an expression of one lane.
+  Scalar One(const Expr& e) {
+    switch (e.op()) {
+      case ExprOp::kConstant:
+        return {.integer = e->integer, .number = e->number};
+      case ExprOp::kVariable:
+        return variables_[e->id][0];
+      default:
+        break;
+    }
+    Known& known = known_[e.get()];  // stays where it is
+    if (known.root == root_) return known.value;
+    known.value = OneNode(e);
+    known.root = root_;
+    return known.value;
+  }
+
+  Scalar OneNode(const Expr& e) {
+    switch (e.op()) {
+      case ExprOp::kDim:
+        return {.integer = DimOf(e->dim)};
+      case ExprOp::kLoad:
+        if (e->operands.size() > 1 && One(e->operands[1]).integer == 0) return {};
+        return Read(e->id, One(e->operands[0]).integer);
+      case ExprOp::kSelect: {
+        const bool holds = One(e->operands[0]).integer != 0;
+        if (!options_.eager_select) return One(e->operands[holds ? 1 : 2]);
+        const Scalar x = One(e->operands[1]), y = One(e->operands[2]);
+        return holds ? x : y;
+      }
+      default:
+        break;
+    }
+    const bool is_wide = std::any_of(e->operands.begin(), e->operands.end(),
+                                     [](const Expr& operand) { return operand.lanes() > 1; });
+    if (is_wide || e->operands.size() > 3 || e.op() == ExprOp::kRamp || e.op() == ExprOp::kBroadcast)
+      return EvaluateNode(e, Mask(1, true))[0];
+    Scalar operands[3];
+    for (size_t i = 0; i < e->operands.size(); ++i) operands[i] = One(e->operands[i]);
+    return Lane(e, e->operands[0].dtype(), std::span(operands, e->operands.size()), 0);
   }
 
   // Values of lanes outside `active` are arbitrary.
   Lanes Evaluate(const Expr& e, const Mask& active) {
+    if (active.size() == 1) return {active[0] ? One(e) : Scalar{}};
     auto key = std::pair(e.get(), active);
     if (auto found = done_.find(key); found != done_.end()) return found->second;
     Lanes result = EvaluateNode(e, active);
@@ -388,42 +396,48 @@ class Evaluator {
     Lanes result(lanes);
     if (e.op() == ExprOp::kBroadcast) return Lanes(lanes, operands[0][0]);
     if (e.op() >= ExprOp::kReduceAdd && e.op() <= ExprOp::kReduceOr)
-      return {Combine(e.op(), dtype, operands[0])};
-    for (size_t i = 0; i < lanes; ++i)
-      if (active[i]) result[i] = Lane(e, dtype, operands, i);
+      return {EvaluateReduction(e.op(), dtype, std::move(operands[0]))};
+    // Only a ramp's have fewer lanes, one.
+    std::vector<Scalar> of_lane(operands.size());
+    for (size_t i = 0; i < lanes; ++i) {
+      if (!active[i]) continue;
+      for (size_t k = 0; k < operands.size(); ++k) of_lane[k] = operands[k][operands[k].size() == 1 ? 0 : i];
+      result[i] = Lane(e, dtype, of_lane, i);
+    }
     return result;
   }
 
-  Scalar Lane(const Expr& e, DType dtype, const std::vector<Lanes>& operands, size_t i) {
+  // `operands`: those of lane i.
+  Scalar Lane(const Expr& e, DType dtype, std::span<const Scalar> operands, size_t i) {
     switch (e.op()) {
       case ExprOp::kCast:
-        return ConvertScalar(dtype, e.dtype(), operands[0][i], e->saturate);
+        return ConvertScalar(dtype, e.dtype(), operands[0], e->saturate);
       case ExprOp::kBitcast:
-        return DecodeScalar(e.dtype(), EncodeScalar(dtype, operands[0][i]));
+        return DecodeScalar(e.dtype(), EncodeScalar(dtype, operands[0]));
       case ExprOp::kFma:
-        return EvaluateFma(dtype, operands[0][i], operands[1][i], operands[2][i]);
+        return EvaluateFma(dtype, operands[0], operands[1], operands[2]);
       case ExprOp::kDotBytes: {
-        Scalar sum = operands.back()[i];
+        Scalar sum = operands.back();
         for (size_t k = 0; k + 1 < operands.size(); k += 2)
-          sum = EvaluateDotBytes(operands[k][i], operands[k + 1][i], sum);
+          sum = EvaluateDotBytes(operands[k], operands[k + 1], sum);
         return sum;
       }
       case ExprOp::kScale:
-        return EvaluateScale(dtype, operands[0][i], operands[1][i]);
+        return EvaluateScale(dtype, operands[0], operands[1]);
       case ExprOp::kRamp: {
         Scalar offset =
-            EvaluateBinary(ExprOp::kMul, dtype, operands[1][0], {.integer = static_cast<int64_t>(i)});
-        return EvaluateBinary(ExprOp::kAdd, dtype, operands[0][0], offset);
+            EvaluateBinary(ExprOp::kMul, dtype, operands[1], {.integer = static_cast<int64_t>(i)});
+        return EvaluateBinary(ExprOp::kAdd, dtype, operands[0], offset);
       }
       default:
         break;
     }
-    if (operands.size() == 1) return EvaluateUnary(e.op(), dtype, operands[0][i]);
+    if (operands.size() == 1) return EvaluateUnary(e.op(), dtype, operands[0]);
     bool divides = e.op() == ExprOp::kDiv || e.op() == ExprOp::kFloorDiv || e.op() == ExprOp::kFloorMod ||
                    e.op() == ExprOp::kRemainder;
-    if (divides && !IsFloat(dtype) && operands[1][i].integer == 0 && !options_.eager_select)
+    if (divides && !IsFloat(dtype) && operands[1].integer == 0 && !options_.eager_select)
       Raise(Code::kInternal, fmt::format("division by 0 in {}", ToString(e).substr(0, 200)));
-    return EvaluateBinary(e.op(), dtype, operands[0][i], operands[1][i]);
+    return EvaluateBinary(e.op(), dtype, operands[0], operands[1]);
   }
 
   Lanes EvaluateLoad(const Expr& e, const Mask& active) {
@@ -450,20 +464,6 @@ class Evaluator {
     return x;
   }
 
-  // Halving, in the order that generated code uses: lane i meets lane i + ceil(n / 2).
-  static Scalar Combine(ExprOp reduce, DType dtype, Lanes rest) {
-    static constexpr ExprOp kCombine[] = {ExprOp::kAdd, ExprOp::kMul, ExprOp::kMin,
-                                          ExprOp::kMax, ExprOp::kAnd, ExprOp::kOr};
-    ExprOp op = kCombine[static_cast<int>(reduce) - static_cast<int>(ExprOp::kReduceAdd)];
-    while (rest.size() > 1) {
-      size_t low = (rest.size() + 1) / 2;
-      for (size_t i = 0; i + low < rest.size(); ++i)
-        rest[i] = EvaluateBinary(op, dtype, rest[i], rest[i + low]);
-      rest.resize(low);
-    }
-    return rest[0];
-  }
-
   const LoopKernel& kernel_;
   const Symbols& symbols_;
   EvaluateOptions options_;
@@ -474,7 +474,14 @@ class Evaluator {
   std::vector<std::vector<SharedUse>> shared_;
   int item_ = 0;
   int64_t barriers_ = 0;                                    // so far
-  std::map<std::pair<const ExprNode*, Mask>, Lanes> done_;  // of the current root
+  std::map<std::pair<const ExprNode*, Mask>, Lanes> done_;  // wide ones, of the current root
+  // The same of one lane.
+  struct Known {
+    int64_t root = 0;
+    Scalar value;
+  };
+  std::unordered_map<const ExprNode*, Known> known_;
+  int64_t root_ = 0;
   std::optional<Error> error_;
   int32_t code_ = 0;
   int64_t steps_ = 0;

@@ -103,6 +103,12 @@ void MemoryTable::AssignRegion(RegionSteps* region) {
   region_ = outer;
 }
 
+// What is joined to others lies in the memory of all, which the first of them brings.
+void MemoryTable::AssignMade(ValueId value, const Step& step) {
+  const ValueId root = views_.IsJoined(value) ? views_.PlaceOf(value).root : value;
+  if (root == value || of_.find(root) == of_.end()) of_[root] = AddArena(root, step);
+}
+
 void MemoryTable::AssignStep(Step* step) {
   const Node& node = function_.node(step->node);
   switch (step->kind) {
@@ -126,7 +132,7 @@ void MemoryTable::AssignStep(Step* step) {
       break;
   }
   for (ValueId output : node.outputs)
-    if (output.valid()) of_[output] = AddArena(output, *step);
+    if (output.valid()) AssignMade(output, *step);
   if (step->programs.empty()) return;
   const tensor::GroupProgram& program = *step->programs[0];
   for (uint32_t k = 0; k < program.workspaces.size(); ++k) {

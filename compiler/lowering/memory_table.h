@@ -71,6 +71,8 @@ class MemoryTable {
   Memory& operator[](int number) { return memory_[static_cast<size_t>(number)]; }
   const Memory& operator[](int number) const { return memory_[static_cast<size_t>(number)]; }
   size_t size() const { return memory_.size(); }
+  // The memory of each root.
+  const std::map<ir::ValueId, int>& places() const { return of_; }
   // Of the value's root; made on demand for constants.
   int Of(ir::ValueId value);
   // The other half of a carried value: where a step's result goes. The same as Of(parameter) when in place.
@@ -101,6 +103,7 @@ class MemoryTable {
   bool NeedsObject(const ir::Type& type, const ir::SymbolSet& unknown) const;
   void AssignRegion(RegionSteps* region);
   void AssignStep(Step* step);
+  void AssignMade(ir::ValueId value, const Step& step);
   void AssignIf(Step* step);
   void AssignLoop(Step* step);
   void AssignOutlinedLoop(Step* step);

@@ -48,6 +48,10 @@ Status NarrowWeights(ir::Module& module, const PassContext& context);
 Status ResolveSymbols(ir::Module& module, const PassContext& context);
 // With weight_bits: large constant weights become codes with a scale for each block.
 Status QuantizeWeights(ir::Module& module, const PassContext& context);
+// Products whose right operand is repeated for several batches read it once.
+Status ShareRepeated(ir::Module& module, const PassContext& context);
+// Contractions of a depth of 1, and of one row with one column, become elementwise products.
+Status RewritePlainProducts(ir::Module& module, const PassContext& context);
 // Products of few columns and a long depth become sums of several.
 Status SplitDepth(ir::Module& module, const PassContext& context);
 // 3 x 3 convolutions that are made with fewer multiplications are marked.

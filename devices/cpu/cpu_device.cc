@@ -259,7 +259,8 @@ Error CpuDevice::NoLibrary(std::span<const KernelLibrarySpec> libraries) const {
     held += (held.empty() ? "" : ", ") + library.target +
             (library.form == KernelForm::kBitcode ? " bitcode" : " shared object");
   }
-  std::string message = "the program holds CPU kernels as " + (held.empty() ? "nothing" : held) +
+  std::string message = (held.empty() ? "the program holds no code of its CPU kernels"
+                                      : "the program holds CPU kernels as " + held) +
                         "; this machine runs " + CpuLevelName(HostCpuLevel());
   if (!options_.force_level.empty()) message += ", limited to " + options_.force_level;
   if (bitcode && !options_.jit) message += ", and there is no JIT for the bitcode";

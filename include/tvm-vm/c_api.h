@@ -189,6 +189,14 @@ TVMVM_EXPORT tvmvm_status* tvmvm_device_warm(const tvmvm_device* device, const t
 /* How much memory all VMs that are given it hold at once, on the host and on devices; 0: no limit. What does
  * not fit ends the run that wanted it: out of memory. */
 TVMVM_EXPORT tvmvm_status* tvmvm_memory_pool_create(int64_t max_bytes, tvmvm_memory_pool** pool);
+typedef struct tvmvm_memory_pool_options {
+  size_t size;
+  int64_t max_bytes;   /* 0: no limit */
+  int64_t max_wait_ns; /* that a run waits for what does not fit, first come first served; 0: it does not */
+  const char* name;    /* for messages; null: "the memory pool" */
+} tvmvm_memory_pool_options;
+TVMVM_EXPORT tvmvm_status* tvmvm_memory_pool_open(const tvmvm_memory_pool_options* options,
+                                                  tvmvm_memory_pool** pool);
 TVMVM_EXPORT void tvmvm_memory_pool_free(tvmvm_memory_pool* pool);
 TVMVM_EXPORT int64_t tvmvm_memory_pool_held_bytes(const tvmvm_memory_pool* pool); /* now */
 TVMVM_EXPORT int64_t tvmvm_memory_pool_peak_bytes(const tvmvm_memory_pool* pool); /* the most so far */
@@ -306,6 +314,15 @@ TVMVM_EXPORT int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocat
 /* Now: what max_bytes of the limits bounds. */
 TVMVM_EXPORT int64_t tvmvm_invocation_held_bytes(const tvmvm_invocation* invocation);
 TVMVM_EXPORT void tvmvm_invocation_trim(tvmvm_invocation* invocation);
+/* When it does so by itself; 0: not for this reason. */
+typedef struct tvmvm_trim_policy {
+  size_t size;
+  int64_t runs;       /* after every so many runs */
+  int64_t idle_ns;    /* before a run that begins so long after the end of the last one */
+  int64_t held_bytes; /* after a run that leaves more than this held */
+} tvmvm_trim_policy;
+TVMVM_EXPORT tvmvm_status* tvmvm_invocation_set_trim_policy(tvmvm_invocation* invocation,
+                                                            const tvmvm_trim_policy* policy);
 
 /* Observers, called on the thread that runs, with `context`. Null: none. Records and texts live for the call;
  * `size` says which members the library knows. Times are of the steady clock. */

@@ -51,12 +51,20 @@ struct CompileOptions {
                                      // and x86-64-v4-vnni where products of bytes gain by it
   bool bitcode = false;              // also pack LLVM bitcode
   bool keep_all_values = false;      // every intermediate value becomes an output (run --dump)
-  bool trace_values = false;         // the program tells a TraceObserver what each step makes
+  // Names of nodes and of values that become outputs, behind the model's own; in bodies of loops they are
+  // collected, an element for each step, under their names with "_steps" (run --dump NAME).
+  std::vector<std::string> keep_values;
+  bool trace_values = false;  // the program tells a TraceObserver what each step makes
   std::map<std::string, DimBound> dims;
   bool distinct_dims = false;  // dims of the inputs that have one name may differ in a call
   // Inputs whose memory an output takes, by names: the caller may hand over an input's memory with room for
   // the output, which is written there. Both are tensors of one element type, alike along all axes but one.
   std::vector<std::pair<std::string, std::string>> donate;
+  // Bytes that a run on the CPU may hold, weights apart, at the largest sizes of `dims`; 0: as many as it is
+  // fastest with. Nodes run later, again or in stretches until the plan fits, which takes time
+  // (MemoryReport). Errors: kOutOfMemory with the least that was reached; kInvalidArgument naming a dim
+  // without an upper end.
+  int64_t memory_budget = 0;
   bool strict_onnx = false;  // a model that breaks ONNX's rules is an error where it else is a warning
   std::vector<std::string> print_after;      // pass names, or "all"
   std::vector<std::string> disabled_passes;  // optional passes that do not run, or "all" of them
@@ -86,10 +94,21 @@ struct WeightReport {
   double largest_error = 0;   // by the largest number
 };
 
+// What CompileOptions::memory_budget made of the plan, all of it at the largest sizes of dims.
+struct MemoryReport {
+  int64_t budget_bytes = 0;             // 0: there was none
+  int64_t bytes_before = 0, bytes = 0;  // that a run holds: MemoryForecast::peak_bytes
+  double time = 1, flops = 1,
+         traffic = 1;                // estimates, as parts of those before; traffic: bytes read and written
+  std::vector<std::string> changes;  // what is done otherwise, a line each
+};
+
 struct CompileResult {
   std::shared_ptr<const Program> program;  // null when stop_after ended the pipeline
   std::vector<std::string> warnings;       // what was assumed of the model, and what is worth knowing
   std::vector<WeightReport> weights;       // with CompileOptions::weights, in the order of the model
+  MemoryReport memory;                     // with CompileOptions::memory_budget
+  std::vector<std::string> kept_values;    // the outputs that CompileOptions::keep_values are
   // What was chosen for each kernel, as a text that CompileOptions::schedules takes: it gives this program.
   std::string schedules;
   // What the compiler did, counted, by names for people: the same on every machine.

@@ -59,6 +59,13 @@ struct Limits {
   int32_t max_call_depth = 1 << 20;
 };
 
+// When an Invocation gives back by itself what Trim gives back; 0: not for this reason.
+struct TrimPolicy {
+  int64_t runs = 0;                  // after every so many runs
+  std::chrono::nanoseconds idle{0};  // before a run that begins so long after the end of the last one
+  int64_t held_bytes = 0;            // after a run that leaves more than this held
+};
+
 // What holds for one run alone.
 struct RunOptions {
   // The run ends with kDeadlineExceeded soon behind it, or when Limits::timeout is over, whichever is
@@ -148,6 +155,7 @@ class TVMVM_EXPORT Invocation {
 
   // For the runs that follow. While one is in progress these change nothing: kInvalidArgument.
   Status SetLimits(const Limits& limits);
+  Status SetTrimPolicy(const TrimPolicy& policy);
   Status SetLaunchObserver(LaunchObserver observer);  // empty: none
   Status SetCopyObserver(CopyObserver observer);      // empty: none
   Status SetTraceObserver(TraceObserver observer);    // empty: none
@@ -183,7 +191,7 @@ class TVMVM_EXPORT Vm : public std::enable_shared_from_this<Vm> {
   // What a run with these dims will hold, on the devices of this Vm: ForecastMemory (forecast.h), which says
   // what the dims are. Nothing runs.
   [[nodiscard]] Expected<MemoryForecast> Plan(const std::map<std::string, DimRange>& dims) const;
-  // What all Invocations of this Vm hold now. From any thread.
+  // What all Invocations of this Vm hold now, and the plans that they share. From any thread.
   int64_t held_bytes() const;
   // From any thread; runs in progress are in none of them.
   RunCounters counters() const;

@@ -11,6 +11,7 @@
 
 #include "element_types.h"
 #include "errors.h"
+#include "exchange.h"
 #include "sub_byte.h"
 
 namespace nb = nanobind;
@@ -37,11 +38,6 @@ namespace {
 std::string TypeNameOf(nb::handle object) {
   return nb::cast<std::string>(
       nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
-}
-
-bool IsTorchTensor(nb::handle object) {
-  nb::object module = nb::getattr(object.type(), "__module__", nb::none());
-  return PyUnicode_Check(module.ptr()) && nb::cast<std::string_view>(module).starts_with("torch");
 }
 
 bool IsNumPyArray(nb::handle object) {
@@ -150,6 +146,8 @@ std::optional<DType> TorchByteType(nb::handle type) {
 
 Tensor FromTorch(nb::object object, bool is_written) {
   if (nb::object(object.attr("requires_grad")).is(nb::handle(Py_True))) object = object.attr("detach")();
+  if (!is_written && nb::cast<bool>(object.attr("is_neg")())) object = object.attr("resolve_neg")();
+  if (!is_written && nb::cast<bool>(object.attr("is_conj")())) object = object.attr("resolve_conj")();
   const std::optional<DType> byte_type = TorchByteType(nb::object(object.attr("dtype")));
   if (byte_type) object = object.attr("view")(nb::module_::import_("torch").attr("uint8"));
   Expected<Tensor> tensor = TakeCapsule(object.attr("__dlpack__")());
@@ -160,11 +158,31 @@ Tensor FromTorch(nb::object object, bool is_written) {
                    : *std::move(tensor);
 }
 
-Tensor FromDLPack(nb::handle object, bool is_written, Borrowings& borrowings) {
-  if (IsTorchTensor(object)) {
-    borrowings.saw_torch = true;
-    return FromTorch(nb::borrow(object), is_written);
+// The object's memory without a capsule, which `borrowings` keep; an empty handle where that takes more.
+Tensor FromExchange(nb::handle object, const ExchangeApi& api, Borrowings& borrowings) {
+  DLManagedTensor managed{};
+  managed.deleter = [](DLManagedTensor*) {};
+  if (api.view_of_object(object.ptr(), &managed.dl_tensor) != 0) {
+    PyErr_Clear();
+    return {};
   }
+  if (managed.dl_tensor.dtype.code == kDLComplex) return {};  // torch may owe a conjugation
+  const Expected<Tensor> tensor = Tensor::FromDLPack(&managed);
+  if (!tensor || (tensor->data() == nullptr && tensor->element_count() > 0)) return {};
+  borrowings.Keep(nb::borrow(object));
+  return Tensor::Borrow(tensor->dtype(), tensor->shape(), const_cast<void*>(tensor->data()));
+}
+
+Tensor FromDLPack(nb::handle object, bool is_written, Borrowings& borrowings) {
+  const ArrayClass& about = ClassOfArray(object.type());
+  if (about.is_torch) borrowings.saw_torch = true;
+  // A negation that torch owes is not in the memory.
+  const bool is_plain = !about.is_torch || nb::object(object.attr("is_neg")()).is(nb::handle(Py_False));
+  if (is_plain && about.api != nullptr && about.api->view_of_object != nullptr) {
+    Tensor tensor = FromExchange(object, *about.api, borrowings);
+    if (!tensor.empty_handle()) return tensor;
+  }
+  if (about.is_torch) return FromTorch(nb::borrow(object), is_written);
   Expected<Tensor> tensor = TakeCapsule(object.attr("__dlpack__")());
   if (tensor || is_written || NumPy() == nullptr) return OrRaise(std::move(tensor));
   return FromNumPy(NumPy()->attr("from_dlpack")(object), is_written, borrowings);
@@ -207,13 +225,31 @@ nb::object NumPyStrings(const Tensor& tensor) {
   return array.attr("reshape")(ShapeTuple(tensor.shape()));
 }
 
+// An object of the class that the functions are of, which shares the memory.
+nb::object ToExchange(const Tensor& tensor, const ExchangeApi& api) {
+  DLManagedTensor* managed = OrRaise(tensor.ToDLPack());
+  auto* versioned = new ManagedTensor1{};
+  versioned->version = {1, 0};
+  versioned->manager_ctx = managed;
+  versioned->dl_tensor = managed->dl_tensor;
+  versioned->deleter = [](ManagedTensor1* self) {
+    auto* inner = static_cast<DLManagedTensor*>(self->manager_ctx);
+    inner->deleter(inner);
+    delete self;
+  };
+  void* object = nullptr;
+  if (api.managed_to_object(versioned, &object) != 0) throw nb::python_error();
+  return nb::steal(static_cast<PyObject*>(object));
+}
+
 nb::object TorchTensorOf(Tensor tensor) {
   static const nb::handle torch = nb::object(nb::module_::import_("torch")).release();
   static const nb::handle from_dlpack = nb::object(torch.attr("from_dlpack")).release();
   const DType dtype = tensor.dtype();
   const bool is_byte_float = IsFloat(dtype) && DTypeBits(dtype) == 8;
   if (is_byte_float) tensor = Tensor::Share(DType::kU8, tensor.shape(), tensor.data(), tensor.owner());
-  nb::object result = from_dlpack(CapsuleOf(tensor));
+  static const ArrayClass about = ClassOfArray(nb::object(torch.attr("Tensor")));
+  nb::object result = about.api ? ToExchange(tensor, *about.api) : from_dlpack(CapsuleOf(tensor));
   return is_byte_float ? nb::object(result.attr("view")(torch.attr(PythonName(dtype)))) : result;
 }
 

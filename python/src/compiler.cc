@@ -69,6 +69,7 @@ CompileOptions OptionsOf(nb::dict given) {
   CompileOptions options;
   std::string weights = "as given", precision = "fp32";
   std::map<std::string, std::pair<int64_t, int64_t>> dims;
+  bool exact_convolutions = false;
   nb::object progress = given.attr("pop")("progress", nb::none());
   Take(given, "devices", options.devices);
   Take(given, "strict", options.strict);
@@ -76,6 +77,7 @@ CompileOptions OptionsOf(nb::dict given) {
   Take(given, "targets", options.targets);
   Take(given, "bitcode", options.bitcode);
   Take(given, "keep_all_values", options.keep_all_values);
+  Take(given, "keep_values", options.keep_values);
   Take(given, "distinct_dims", options.distinct_dims);
   Take(given, "strict_onnx", options.strict_onnx);
   Take(given, "threads", options.threads);
@@ -83,6 +85,11 @@ CompileOptions OptionsOf(nb::dict given) {
   Take(given, "weights", weights);
   Take(given, "precision", precision);
   Take(given, "dims", dims);
+  Take(given, "donate", options.donate);
+  Take(given, "schedule", options.schedules);
+  Take(given, "schedule_name", options.schedules_name);
+  Take(given, "exact_convolutions", exact_convolutions);
+  if (exact_convolutions) options.disabled_passes.emplace_back("choose-winograd");
   options.weights = WeightStorageOf(weights);
   options.precision = PrecisionOf(precision);
   for (const auto& [name, bound] : dims) options.dims[name] = {bound.first, bound.second};
@@ -98,7 +105,7 @@ CompileOptions OptionsOf(nb::dict given) {
   return options;
 }
 
-// The program, the warnings, and what became of the weights.
+// The program, the warnings, what became of the weights, and the schedules that were chosen.
 nb::tuple ResultOf(CompileResult result) {
   nb::list weights;
   for (const WeightReport& weight : result.weights) {
@@ -113,7 +120,8 @@ nb::tuple ResultOf(CompileResult result) {
     row["largest_error"] = weight.largest_error;
     weights.append(row);
   }
-  return nb::make_tuple(ProgramPointer{std::move(result.program)}, result.warnings, weights);
+  return nb::make_tuple(ProgramPointer{std::move(result.program)}, result.warnings, weights,
+                        result.schedules);
 }
 
 nb::tuple CompileFile(const std::string& library, const std::string& path, nb::dict given) {

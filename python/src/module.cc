@@ -6,6 +6,7 @@
 #include "devices.h"
 #include "errors.h"
 #include "interrupt.h"
+#include "memory.h"
 #include "programs.h"
 #include "tvm-vm/version.h"
 #include "vm_object.h"
@@ -17,6 +18,7 @@ NB_MODULE(_core, module) {
   AddDevices(module);
   AddTensorClass(module);
   AddPrograms(module);
+  AddMemory(module);
   AddCompiler(module);
   AddVm(module);
   module.def("version", [] { return tvmvm::VersionText(tvmvm::Version()); });

@@ -1,5 +1,7 @@
 // The classes of vm_object.h and runner.h in Python.
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -25,7 +27,7 @@ ResultKind ResultKindOf(const std::string& name) {
 
 void Construct(VmObject* self, const ProgramPointer& program, const std::vector<DevicePointer>& devices,
                int threads, double timeout, int64_t max_bytes, int64_t max_steps, bool allow_native,
-               const std::string& results) {
+               const std::string& results, const PoolPointer* memory) {
   VmObjectOptions options;
   for (const DevicePointer& device : devices) options.devices.push_back(device.device);
   options.threads = threads;
@@ -34,6 +36,7 @@ void Construct(VmObject* self, const ProgramPointer& program, const std::vector<
   options.limits.max_steps = max_steps;
   options.limits.timeout = std::chrono::nanoseconds(static_cast<int64_t>(timeout * 1e9));
   options.results = ResultKindOf(results);
+  if (memory) options.memory = memory->pool;
   new (self) VmObject(program, options);
 }
 
@@ -47,7 +50,7 @@ void AddVm(nb::module_& module) {
 
   nb::class_<VmObject>(module, "Vm")
       .def("__init__", &Construct, "program"_a, "devices"_a, "threads"_a, "timeout"_a, "max_bytes"_a,
-           "max_steps"_a, "allow_native"_a, "results"_a)
+           "max_steps"_a, "allow_native"_a, "results"_a, "memory"_a.none())
       .def("__call__", &VmObject::Call,
            "Runs with inputs by position or by name. Gives the output, or a tuple where there are several.")
       .def("run", &VmObject::Run, "inputs"_a.none() = nb::none(), "outputs"_a.none() = nb::none(),
@@ -58,6 +61,7 @@ void AddVm(nb::module_& module) {
            "out: arrays that outputs are written to, by name.\n"
            "timeout: seconds after which the run ends with DeadlineExceeded.\n"
            "cancel: a CancelToken that ends it from another thread.")
+      .def("_plan", &VmObject::Plan, "dims"_a)
       .def("_profile", &VmObject::Profile, "inputs"_a, "runs"_a, "trace"_a)
       .def("cancel", &VmObject::Cancel, "Ends all runs in progress with Cancelled.")
       .def("trim", &VmObject::Trim, "Gives memory back that only makes the next calls warm.")
@@ -66,6 +70,9 @@ void AddVm(nb::module_& module) {
                    "The devices of a run, with how many kernels and in which form.")
       .def_prop_ro("gpu", &VmObject::gpu,
                    "The device where tensors save the way across the bus; None: there is none.")
+      .def_prop_ro("donations", &VmObject::Donations,
+                   "Inputs whose memory an output may be given in, by names: compile(donate=).")
+      .def_prop_ro("held_bytes", &VmObject::held_bytes, "What all calls' memory is now.")
       .def_prop_ro("peak_bytes", &VmObject::peak_bytes, "What the largest run needed so far.");
 }
 

@@ -24,6 +24,7 @@ std::shared_ptr<Vm> CreateVm(const ProgramPointer& program, const VmObjectOption
   options.threads = given.threads;
   options.allow_native = given.allow_native;
   options.devices = given.devices;
+  options.memory = given.memory;
   if (const Compiler* compiler = OpenedCompiler()) options.jit = compiler->CreateJit();
   nb::gil_scoped_release unlocked;
   auto vm = Vm::Create(program.program, options);
@@ -280,6 +281,8 @@ nb::dict VmObject::Run(nb::handle inputs, nb::handle outputs, nb::handle memory,
   return results;
 }
 
+nb::dict VmObject::Plan(const GivenDims& dims) const { return PlanOf(OrRaise(vm_->Plan(RangesOf(dims)))); }
+
 nb::dict VmObject::Profile(nb::handle inputs, int64_t runs, bool trace) {
   Profiler profiler(program_.program, trace, vm_->Devices());
   std::unique_ptr<Runner> runner = NewRunner();
@@ -335,6 +338,13 @@ nb::list VmObject::Devices() const {
     devices.append(row);
   }
   return devices;
+}
+
+nb::dict VmObject::Donations() const {
+  nb::dict donations;
+  for (const Donation& donation : vm_->Donations())
+    donations[inputs_[donation.input]] = outputs_[donation.output];
+  return donations;
 }
 
 nb::object VmObject::gpu() const {

@@ -13,6 +13,7 @@
 
 #include "arrays.h"
 #include "devices.h"
+#include "memory.h"
 #include "programs.h"
 #include "runner.h"
 #include "tvm-vm/vm.h"
@@ -24,6 +25,7 @@ struct VmObjectOptions {
   int threads = 0;
   bool allow_native = true;
   Limits limits;
+  std::shared_ptr<MemoryPool> memory;
   ResultKind results = ResultKind::kAuto;
 };
 
@@ -48,6 +50,7 @@ class VmObject {
   nanobind::object Call(const nanobind::args& positional, const nanobind::kwargs& named);
   nanobind::dict Run(nanobind::handle inputs, nanobind::handle outputs, nanobind::handle memory,
                      std::optional<double> timeout, CancelToken* cancel);
+  nanobind::dict Plan(const GivenDims& dims) const;
   nanobind::dict Profile(nanobind::handle inputs, int64_t runs, bool trace);
   void Cancel();  // all runs in progress
   void Trim();
@@ -55,6 +58,8 @@ class VmObject {
   const ProgramPointer& program() const { return program_; }
   nanobind::list Devices() const;
   nanobind::object gpu() const;
+  nanobind::dict Donations() const;
+  int64_t held_bytes() const { return vm_->held_bytes(); }
   int64_t peak_bytes() const { return peak_bytes_; }
 
  private:

@@ -80,3 +80,9 @@ def matches():
 
 def unsupported():
     return make([helper.make_node("NoSuchOperator", ["x"], ["y"])], [value("x")], [value("y")])
+
+
+def grow():
+    """As a cache of keys and values: what was there, with something behind it."""
+    nodes = [helper.make_node("Concat", ["past", "x"], ["present"], axis=0)]
+    return make(nodes, [value("past", dims=("p", 4)), value("x", dims=("n", 4))], [value("present", dims=("q", 4))])

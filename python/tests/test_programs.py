@@ -125,6 +125,20 @@ def test_types_are_declared():
             assert {m for m in vars(member) if not m.startswith("__")} <= inside, name
 
 
+def test_everything_is_documented():
+    undocumented = []
+    for name in tvm_vm.__all__:
+        member = getattr(tvm_vm, name)
+        if name.startswith("__"):
+            continue
+        if not member.__doc__:
+            undocumented.append(name)
+        inside = vars(member).items() if isinstance(member, type) and not issubclass(member, tuple) else []
+        fields = getattr(member, "__dataclass_fields__", {})
+        undocumented += [f"{name}.{key}" for key, value in inside if callable(value) and key[0] != "_" and key not in fields and not value.__doc__]
+    assert not undocumented
+
+
 def test_command():
     shown = subprocess.run([sys.executable, "-m", "tvm_vm", "--version"], capture_output=True, text=True)
     assert shown.returncode == 0 and tvm_vm.__version__ in shown.stdout + shown.stderr

@@ -100,6 +100,33 @@ def test_asyncio(np, endless, vm):
     asyncio.run(main())
 
 
+def test_tasks_are_cancelled_at_random(np, endless, vm):
+    """Of 60 tasks some end by themselves, some are cancelled before, while or after they run; none is lost."""
+    choose = random.Random(7)
+    x = np.ones(8, "f4")
+
+    async def main():
+        tasks = []
+        for i in range(60):
+            if i % 3 == 0:
+                tasks.append(asyncio.create_task(endless.run_async({"steps": LONG, "x": x})))
+            else:
+                tasks.append(asyncio.create_task(vm.run_async({"x": x, "y": x})))
+            if choose.randrange(2):
+                await asyncio.sleep(0)
+            if choose.randrange(3) == 0:
+                choose.choice(tasks).cancel()
+        for task in tasks[::3]:  # which would never end
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(result, asyncio.CancelledError) for result in results[::3])
+        for result in results:
+            assert isinstance(result, asyncio.CancelledError) or result["z"].tolist() == [2] * 8
+        assert (await vm.run_async({"x": x, "y": x}))["z"].tolist() == [2] * 8
+
+    asyncio.run(main())
+
+
 CTRL_C = """
 import os, signal, sys, threading, time
 import numpy as np, tvm_vm

@@ -29,6 +29,33 @@ def test_what_needs_a_copy_or_a_gradient(torch, vm):
         vm(x, x.double())
 
 
+def test_views_that_owe_something(torch, vm, models):
+    x = torch.tensor([1 + 2j, 3 - 4j]).conj().imag  # a negation that is not in the memory
+    assert x.is_neg() and vm(x, x).tolist() == [-4, 8]
+    assert vm(torch._neg_view(torch.ones(3)), torch.zeros(3)).tolist() == [-1, -1, -1]
+    import onnx
+
+    same = tvm_vm.Vm(tvm_vm.compile(models.identity(onnx.TensorProto.COMPLEX64)))
+    assert same(torch.tensor([1 + 2j]).conj()).tolist() == [1 - 2j]
+
+
+def test_tensors_live_as_long_as_they_are_needed(torch, vm):
+    kept = [tvm_vm.Tensor(torch.full((1000,), float(i))) for i in range(100)]
+    others = [torch.full((1000,), -1.0) for _ in range(100)]
+    assert [vm(tensor, others[0])[0].item() for tensor in kept] == [i - 1 for i in range(100)]
+    results = [vm(others[0], others[0]) for _ in range(100)]
+    del kept, others
+    assert all(result[7] == -2 and result.data_ptr() % 64 == 0 for result in results)
+
+
+def test_parameters_and_empty_tensors(torch, vm):
+    parameter = torch.nn.Parameter(torch.ones(3))
+    assert vm(parameter, parameter).tolist() == [2, 2, 2]
+    assert vm(torch.ones(0), torch.ones(0)).shape == (0,)
+    with pytest.raises(BufferError):
+        vm(torch.ones(3, device="meta"), torch.ones(3))
+
+
 def test_mixed_with_numpy(np, torch, add):
     x = torch.ones(2)
     assert isinstance(tvm_vm.Vm(add)(x, x.numpy()), torch.Tensor)

@@ -5,7 +5,7 @@
     y = vm(x)                                    # NumPy arrays, torch tensors, whatever speaks DLPack
 """
 
-from ._core import CancelToken, Device, Program, Tensor, version
+from ._core import CancelToken, Device, MemoryPool, Program, Tensor, version
 from .compilation import CompileWarning, compile
 from .errors import (
     Cancelled,
@@ -20,6 +20,7 @@ from .errors import (
     OutOfMemory,
     Unsupported,
 )
+from .memory import MemoryPlan
 from .parameter import Parameter
 from .profile import KernelProfile, Profile
 from .programs import load
@@ -41,6 +42,8 @@ __all__ = [
     "InvalidProgram",
     "Io",
     "KernelProfile",
+    "MemoryPlan",
+    "MemoryPool",
     "NotFound",
     "OutOfMemory",
     "Parameter",

@@ -1,6 +1,7 @@
 from os import PathLike
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
+from .memory import Dims, MemoryPlan
 from .parameter import Parameter
 
 class CancelToken:
@@ -50,6 +51,21 @@ class Tensor:
     def __dlpack__(self, **kwargs: Any) -> Any: ...
     def __dlpack_device__(self) -> Tuple[int, int]: ...
 
+class MemoryPool:
+    """Bounds what all Vms that are given it hold together. First come, first served: a run that would hold more ends with
+    OutOfMemory."""
+
+    def __init__(self, max_bytes: int, name: str = "the memory pool") -> None:
+        """`max_bytes`: 0 for none. `name`: for messages."""
+    @property
+    def max_bytes(self) -> int: ...
+    @property
+    def held_bytes(self) -> int:
+        """Now."""
+    @property
+    def peak_bytes(self) -> int:
+        """The most that was held at once."""
+
 class Program:
     """A compiled model. Never changes; any number of Vms and threads share it."""
 
@@ -64,6 +80,8 @@ class Program:
         """What made it, from what, with which options, and the code that it holds."""
     def save(self, path: Union[str, PathLike[str]]) -> None:
         """Writes a .vmexe file, beside its name first, so that no reader sees a half."""
+    def plan(self, dims: Optional[Dims] = None, *, gpus: int = 0) -> MemoryPlan:
+        """As Vm.plan, without a Vm: `gpus` is how many GPUs the program would run on."""
     def _save(self, path: str) -> None: ...
     def to_bytes(self) -> bytes:
         """What `save` writes."""
@@ -79,6 +97,7 @@ class Vm:
         max_steps: int,
         allow_native: bool,
         results: str,
+        memory: Optional[MemoryPool],
     ) -> None: ...
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Runs with inputs by position or by name. Gives the output, or a tuple where there are several."""
@@ -98,6 +117,7 @@ class Vm:
         timeout: seconds after which the run ends with DeadlineExceeded.
         cancel: a CancelToken that ends it from another thread.
         """
+    def _plan(self, dims: Dict[str, Tuple[int, int]]) -> Dict[str, Any]: ...
     def _profile(self, inputs: Optional[Mapping[str, Any]], runs: int, trace: bool) -> Dict[str, Any]: ...
     def cancel(self) -> None:
         """Ends all runs in progress with Cancelled."""
@@ -112,13 +132,20 @@ class Vm:
     def gpu(self) -> Optional[Device]:
         """The device where tensors save the way across the bus; None: there is none."""
     @property
+    def donations(self) -> Dict[str, str]:
+        """Inputs whose memory an output may be given in, by names: compile(donate=)."""
+    @property
+    def held_bytes(self) -> int:
+        """What all calls' memory is now."""
+    @property
     def peak_bytes(self) -> int:
         """What the largest run needed so far."""
 
-def compile_bytes(library: str, model: Any, options: Dict[str, Any]) -> Tuple[Program, List[str], List[Dict[str, Any]]]: ...
-def compile_file(library: str, path: str, options: Dict[str, Any]) -> Tuple[Program, List[str], List[Dict[str, Any]]]: ...
+def compile_bytes(library: str, model: Any, options: Dict[str, Any]) -> Tuple[Program, List[str], List[Dict[str, Any]], str]: ...
+def compile_file(library: str, path: str, options: Dict[str, Any]) -> Tuple[Program, List[str], List[Dict[str, Any]], str]: ...
 def list_devices() -> List[Dict[str, Any]]: ...
 def load_bytes(bytes: Any) -> Program: ...
 def load_file(path: str) -> Program: ...
+def plan(program: Program, dims: Dict[str, Tuple[int, int]], gpus: int) -> Dict[str, Any]: ...
 def open_compiler(library: str) -> None: ...
 def version() -> str: ...

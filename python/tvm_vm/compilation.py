@@ -3,12 +3,13 @@
 import os
 import tempfile
 import warnings
-from typing import Any, Callable, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Mapping, Optional, Sequence, TextIO, Tuple, Union
 
 from . import _core
 from ._core import Program
 
 Dim = Union[int, Tuple[int, int]]
+TextFile = Union[str, "os.PathLike[str]", TextIO]
 
 
 class CompileWarning(UserWarning):
@@ -40,6 +41,11 @@ def compile(
     prefer_gpu: Optional[bool] = None,
     bitcode: Optional[bool] = None,
     keep_all_values: Optional[bool] = None,
+    keep_values: Optional[Sequence[str]] = None,
+    donate: Optional[Mapping[str, str]] = None,
+    schedule: Optional[TextFile] = None,
+    write_schedule: Optional[TextFile] = None,
+    exact_convolutions: Optional[bool] = None,
     distinct_dims: Optional[bool] = None,
     strict_onnx: Optional[bool] = None,
     threads: Optional[int] = None,
@@ -57,6 +63,13 @@ def compile(
     prefer_gpu: small models run on the GPU, too, though the CPU alone is faster.
     bitcode: the program also holds LLVM bitcode, for other CPUs.
     keep_all_values: every value of the model becomes an output.
+    keep_values: names of nodes and of values that become outputs, behind the model's own; in the body of a loop
+        they are collected, an element for each step, as NAME_steps.
+    donate: inputs whose memory an output takes, {"past": "present"}: give `out=` memory that begins where the input's
+        does, and no copy is made (Vm.donations).
+    schedule: a file, or its path, that says how kernels are built (docs/schedules.md).
+    write_schedule: a file, or its path, that gets what was chosen for each kernel, as `schedule` takes it.
+    exact_convolutions: 3 x 3 convolutions add up every product, instead of fewer of sums (Winograd); slower.
     distinct_dims: dimensions of one name may differ in a call.
     strict_onnx: what else is a CompileWarning is an error.
     threads: of the compiler; 0: all that the process may use.
@@ -75,16 +88,39 @@ def compile(
         "prefer_gpu": prefer_gpu,
         "bitcode": bitcode,
         "keep_all_values": keep_all_values,
+        "keep_values": None if keep_values is None else list(keep_values),
+        "donate": None if donate is None else list(donate.items()),
+        "exact_convolutions": exact_convolutions,
         "distinct_dims": distinct_dims,
         "strict_onnx": strict_onnx,
         "threads": threads,
         "model_name": model_name,
         "progress": progress,
     }
-    program, notes, _ = _compile_any(model, options)
+    if schedule is not None:
+        options["schedule"], options["schedule_name"] = _read(schedule)
+    program, notes, _, chosen = _compile_any(model, options)
+    if write_schedule is not None:
+        _write(write_schedule, chosen)
     for note in notes:
         warnings.warn(note, CompileWarning, stacklevel=2)
     return program
+
+
+def _read(file: TextFile) -> Tuple[str, str]:
+    """The text, and what messages call it."""
+    if not isinstance(file, (str, os.PathLike)):
+        return file.read(), str(getattr(file, "name", "schedule"))
+    with open(file) as opened:
+        return opened.read(), os.fspath(file)
+
+
+def _write(file: TextFile, text: str) -> None:
+    if not isinstance(file, (str, os.PathLike)):
+        file.write(text)
+        return
+    with open(file, "w") as opened:
+        opened.write(text)
 
 
 def _compile_any(model: Any, options: dict) -> Any:

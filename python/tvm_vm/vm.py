@@ -6,9 +6,10 @@ import os
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from . import _core
-from ._core import CancelToken, Device, Program
+from ._core import CancelToken, Device, MemoryPool, Program
 from .compilation import device_names, library
 from .errors import NotFound
+from .memory import Dims, MemoryPlan, ends_of
 from .profile import KernelProfile, Profile
 from .programs import load
 
@@ -48,6 +49,7 @@ class Vm(_core.Vm):
     max_bytes: of memory that a run may need; 0: any.
     max_steps: instructions of a run; 0: any.
     allow_native: False refuses programs that run code of their own.
+    memory: a MemoryPool that bounds this Vm together with others.
     results: "numpy", "torch", "tensor" (tvm_vm.Tensor), or "auto": torch's where an input is, else NumPy's.
     """
 
@@ -62,12 +64,13 @@ class Vm(_core.Vm):
         max_steps: int = 0,
         allow_native: bool = True,
         results: str = "auto",
+        memory: Optional[MemoryPool] = None,
     ) -> None:
         if not isinstance(program, Program):
             program = load(program)
         if allow_native and _has_only_bitcode(program):
             _core.open_compiler(library())
-        super().__init__(program, _open_gpus(device), threads, timeout, max_bytes, max_steps, allow_native, results)
+        super().__init__(program, _open_gpus(device), threads, timeout, max_bytes, max_steps, allow_native, results, memory)
 
     async def run_async(
         self,
@@ -88,6 +91,11 @@ class Vm(_core.Vm):
             await asyncio.wait([running])
             running.exception()  # seen
             raise
+
+    def plan(self, dims: Optional[Dims] = None) -> MemoryPlan:
+        """What a run with these dims will hold, without running it: {"batch": 4, "seq": (1, 128)}. A dimension
+        without a name is called INPUT[AXIS], as in "x[0]"."""
+        return MemoryPlan(**self._plan(ends_of(dims)))
 
     def profile(self, inputs: Optional[Mapping[str, Any]] = None, *, runs: int = 10, trace: bool = False) -> Profile:
         """Runs once to warm up and `runs` times to measure. With `trace`, `chrome_trace` is JSON for a trace viewer."""

@@ -9,13 +9,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/console.h"
+#include "tests/cli/expect_tool.h"
 #include "tests/cli/scratch.h"
-#include "tests/program_texts.h"
 #include "tests/require.h"
 
 namespace tvmvm::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -25,25 +26,6 @@ using ::testing::StartsWith;
 constexpr const char* kCommands[] = {"compile", "run",  "bench",   "plan",       "test",   "inspect",
                                      "disasm",  "asm",  "verify",  "ops",        "keygen", "sign",
                                      "devices", "warm", "version", "completion", "man"};
-
-void ExpectUsageError(const std::string& command, const std::string& message) {
-  ToolResult result = RunShell(command);
-  EXPECT_EQ(result.exit_code, kExitUsage) << command << "\n" << result.err;
-  EXPECT_THAT(result.err, HasSubstr(message)) << command;
-  EXPECT_THAT(result.err, StartsWith("tvm-vm: ")) << command;
-  EXPECT_THAT(result.out, IsEmpty()) << command;
-}
-
-// One line on standard error that begins with "tvm-vm: ", behind what was assumed.
-void ExpectFailure(const std::string& command, const std::string& message) {
-  ToolResult result = RunShell(command);
-  if (result.err.starts_with("assumed for inputs that are made: "))
-    result.err.erase(0, result.err.find('\n') + 1);
-  EXPECT_EQ(result.exit_code, kExitFailed) << command << "\n" << result.err;
-  EXPECT_THAT(result.err, HasSubstr(message)) << command;
-  EXPECT_THAT(result.err, StartsWith("tvm-vm: ")) << command;
-  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << command << "\n" << result.err;
-}
 
 TEST(UsageTest, HelpNamesEveryCommandAndTheExitCodes) {
   ToolResult result = RunShell("tvm-vm --help");
@@ -138,113 +120,6 @@ TEST(BadFileTest, AssemblyErrorsSayWhere) {
   ExpectFailure("tvm-vm asm '" + (scratch / "a.vmasm") + "' -o '" + (scratch / "a.vmexe") + "'",
                 "a.vmasm': ");
   EXPECT_THAT(scratch.Names(), ElementsAre("a.vmasm"));
-}
-
-std::string NpyOf(int64_t number) {
-  std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }";
-  header.resize(117, ' ');
-  return std::string("\x93NUMPY\x01\0v\0", 10) + header + "\n" +
-         std::string(reinterpret_cast<const char*>(&number), 8);
-}
-
-class AssembledTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    WriteBytes(scratch_ / "f.vmasm", testing::kFactorial);
-    WriteBytes(scratch_ / "x.npy", NpyOf(10));
-    ToolResult result = Run("tvm-vm asm f.vmasm -o f.vmexe");
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-  }
-  std::string InScratch(const std::string& command) const {
-    return "cd '" + scratch_.path() + "'; " + command;
-  }
-  ToolResult Run(const std::string& command) const { return RunShell(InScratch(command)); }
-
-  ScratchFolder scratch_;
-};
-
-TEST_F(AssembledTest, Runs) {
-  ToolResult result = Run("tvm-vm run f.vmexe --input x.npy --output-dir out");
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out, "y: i64[1] [3628800]\n");
-  EXPECT_EQ(ReadBytes(scratch_ / "out/y.npy"), NpyOf(3628800));
-}
-
-TEST_F(AssembledTest, ComparesWithWhatIsExpected) {
-  WriteBytes(scratch_ / "good.npy", NpyOf(3628800));
-  WriteBytes(scratch_ / "wrong.npy", NpyOf(3628801));
-  EXPECT_EQ(Run("tvm-vm run f.vmexe --input x.npy --expect good.npy").exit_code, kExitOk);
-  ToolResult wrong = Run("tvm-vm run f.vmexe --input x.npy --expect y=wrong.npy");
-  EXPECT_EQ(wrong.exit_code, kExitFailed);
-  EXPECT_THAT(wrong.err,
-              HasSubstr("output 'y': 1 of 1 elements differ, worst at [0]: 3628800, want 3628801"));
-}
-
-TEST_F(AssembledTest, RunTimeErrorsNameTheNode) {
-  WriteBytes(scratch_ / "x.npy", NpyOf(100));  // 100! is beyond 64 bits
-  ExpectFailure(InScratch("tvm-vm run f.vmexe --input x.npy"), "(node /factorial (Mul))");
-}
-
-TEST_F(AssembledTest, InputsAreValues) {
-  for (const char* input : {"x=10", "x=[10]", "10", "[10]", "x=random:1:10..11", "x=random:10..11"}) {
-    ToolResult result = Run(std::string("tvm-vm run f.vmexe --input '") + input + "'");
-    EXPECT_EQ(result.exit_code, 0) << input << result.err;
-    EXPECT_EQ(result.out, "y: i64[1] [3628800]\n") << input;
-  }
-  ExpectFailure(InScratch("tvm-vm run f.vmexe --input 'x=[[1]]' -q"), "x");
-  ExpectFailure(InScratch("tvm-vm run f.vmexe --input x=1.5 -q"),
-                "input 'x' = 1.5: 1.5 is no i64, i64[1] is wanted");
-  ExpectFailure(InScratch("tvm-vm run f.vmexe --input z=1 -q"), "the model has no input 'z'");
-}
-
-TEST_F(AssembledTest, InputsAreRawBytesAndStandardInput) {
-  const int64_t ten = 10;
-  WriteBytes(scratch_ / "x.bin", std::string(reinterpret_cast<const char*>(&ten), sizeof ten));
-  for (const char* command : {"tvm-vm run f.vmexe -i x.bin", "tvm-vm run f.vmexe -i x=x.bin:1",
-                              "tvm-vm run f.vmexe -i x=- <x.npy", "tvm-vm run f.vmexe -i - <x.bin"}) {
-    ToolResult result = Run(command);
-    EXPECT_EQ(result.out, "y: i64[1] [3628800]\n") << command << result.err;
-  }
-  ExpectFailure(InScratch("tvm-vm run f.vmexe -i x=x.bin:2"), "'x.bin': 8 bytes, i64[2] has 16");
-  ExpectFailure(InScratch("tvm-vm run f.vmexe -i - </dev/null"), "standard input holds nothing");
-}
-
-TEST_F(AssembledTest, TheDisassemblyAssemblesToTheSameFile) {
-  ToolResult result =
-      Run("tvm-vm disasm f.vmexe -o again.vmasm && tvm-vm asm again.vmasm -o again.vmexe && cmp f.vmexe "
-          "again.vmexe");
-  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-}
-
-TEST_F(AssembledTest, EveryFlippedByteIsFoundOrHarmless) {
-  std::string whole = ReadBytes(scratch_ / "f.vmexe");
-  for (size_t at = 0; at < whole.size(); at += 37) {
-    std::string flipped = whole;
-    flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
-    WriteBytes(scratch_ / "flipped.vmexe", flipped);
-    EXPECT_LE(Run("tvm-vm verify flipped.vmexe && tvm-vm run flipped.vmexe --input x.npy").exit_code,
-              kExitFailed)
-        << at;
-  }
-}
-
-TEST_F(AssembledTest, VerifyReportsEachFile) {
-  EXPECT_EQ(Run("tvm-vm verify f.vmexe f.vmexe").out, "f.vmexe: valid\nf.vmexe: valid\n");
-  ToolResult mixed = Run("tvm-vm verify f.vmexe x.npy --json");
-  EXPECT_EQ(mixed.exit_code, kExitFailed);
-  nlohmann::json json = nlohmann::json::parse(mixed.out);
-  EXPECT_EQ(json[0]["valid"], true);
-  EXPECT_EQ(json[1]["valid"], false);
-  EXPECT_THAT(json[1]["error"], HasSubstr("x.npy"));
-}
-
-TEST_F(AssembledTest, AFullDiskIsAnError) {
-  ExpectFailure(InScratch("tvm-vm asm f.vmasm -o /dev/full"), "/dev/full': No space left on device (io)");
-  ExpectFailure(InScratch("tvm-vm verify f.vmexe >/dev/full"),
-                "standard output: No space left on device (io)");
-  ExpectFailure(InScratch("mkdir d.bin; tvm-vm run f.vmexe -i d.bin"), "Is a directory (io)");
-  ExpectFailure(InScratch("tvm-vm asm f.vmasm -o /proc/a.vmexe"), "/proc/a.vmexe");
-  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
 // Everything below runs the demo model, x[batch, length, 64] -> y of the same shape.
@@ -501,6 +376,43 @@ TEST_F(DemoTest, QuietAndStrict) {
   ExpectFails("tvm-vm run $vmexe --device vulkan,cpu --strict", "--strict");
 }
 
+TEST_F(DemoTest, VerboseTellsWhatIsDone) {
+  ToolResult run = Run("tvm-vm run $vmexe -v");
+  for (const char* detail : {"loaded '", "kernels, ", "bound to ", "x: f32[1, 1, 64]"})
+    EXPECT_THAT(run.err, HasSubstr(detail));
+  EXPECT_EQ(run.out, Run("tvm-vm run $vmexe").out);
+  EXPECT_THAT(Run("tvm-vm -v run $onnx").err, AllOf(HasSubstr("the compiler is "), HasSubstr("compiled '")));
+  ExpectUsageError(InScratch("tvm-vm run $vmexe -v -q"), "--quiet");
+}
+
+TEST_F(DemoTest, NativeCodeCanBeRefused) {
+  ExpectFails("tvm-vm run $vmexe --no-native", "the program runs code of its own");
+  EXPECT_EQ(Run("tvm-vm run $onnx --no-native").exit_code, 0);  // what is compiled here is ours
+}
+
+TEST_F(DemoTest, TextsHoldNoMachineCode) {
+  ToolResult made = Run("tvm-vm disasm $vmexe --constants -o d.vmasm && tvm-vm asm d.vmasm -o d.vmexe");
+  EXPECT_EQ(made.exit_code, 0);
+  EXPECT_THAT(made.err, HasSubstr("text holds no machine code"));
+  EXPECT_THAT(Run("tvm-vm inspect d.vmexe").out, HasSubstr("input   x: f32[batch, length, 64]"));
+  ExpectFails("tvm-vm run d.vmexe", "holds no code of its CPU kernels");
+  EXPECT_THAT(Run("tvm-vm asm --help").out, HasSubstr("holds no machine code"));
+}
+
+TEST_F(DemoTest, DigestsTellContentsApart) {
+  auto output = [this](const std::string& options) {
+    return nlohmann::json::parse(Run("tvm-vm run $vmexe --json " + options).out)["outputs"][0]["digest"];
+  };
+  EXPECT_EQ(output("--seed 1"), output("--seed 1"));
+  EXPECT_NE(output("--seed 1"), output("--seed 2"));
+  const nlohmann::json run = nlohmann::json::parse(Run("tvm-vm run $vmexe --json").out);
+  EXPECT_EQ(run["devices"][0]["name"], "cpu");
+  EXPECT_GT(run["devices"][0]["kernels"], 0);
+  const std::string digest = nlohmann::json::parse(Run("tvm-vm inspect $vmexe --json").out)["digest"];
+  EXPECT_EQ(digest.size(), 32u);
+  EXPECT_THAT(Run("cp $vmexe copy.vmexe; tvm-vm inspect copy.vmexe").out, HasSubstr("digest: " + digest));
+}
+
 TEST_F(DemoTest, BenchShowsTheKernels) {
   ToolResult result =
       Run("export TVMVM_CACHE_DIR=$PWD; tvm-vm bench $vmexe --dim length=4 --repeat 2 --profile --trace "
@@ -578,6 +490,13 @@ TEST_F(DemoTest, DumpWritesValuesInsideTheModel) {
   EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_THAT(one.out, StartsWith("scores: f32[1, 1, 1]"));
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "one/y.npy"));
+  ToolResult node = Run("tvm-vm run $onnx --dump /queries --output-dir node");
+  EXPECT_EQ(node.exit_code, 0) << node.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "node/y.npy"));
+  ToolResult input = Run("tvm-vm run $onnx --dump x --output-dir input --seed 3");
+  EXPECT_THAT(input.out, StartsWith("x: f32[1, 1, 64]"));
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "input/x.npy"));
+  EXPECT_EQ(Run("tvm-vm run $vmexe -i x=input/x.npy").out, Run("tvm-vm run $vmexe --seed 3").out);
   ExpectFails("tvm-vm run $onnx --dump nobody --output-dir none", "no value or node named 'nobody'");
   ExpectFails("tvm-vm run $vmexe --dump all --output-dir none", "this is a program");
 }

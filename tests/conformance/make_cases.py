@@ -11,7 +11,8 @@ from case_maker import write
 # In this order: they draw from one source of random numbers.
 FAMILIES = """fused attention quantized old_versions integer_products recurrent first_versions random_numbers further edges
     contributed casts regions ranks windows convolutions movement narrow_weights transposed_convolutions
-    selections sliding_windows products_in_bytes winograd gathers""".split()
+    selections sliding_windows products_in_bytes winograd gathers
+    shared_operands""".split()
 
 if __name__ == "__main__":
     for family in FAMILIES:

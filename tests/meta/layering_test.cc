@@ -77,6 +77,7 @@ const std::vector<InnerFolder> kCompilerFolders = {
     {"codegen/llvm", {"codegen", "loops", "expr", "dim"}},
     {"placement", {"codegen", "schedules", "schedules/loops", "graph", "dim"}},
     {"lowering", {"codegen", "schedules", "schedules/loops", "graph", "dim"}},
+    {"memory", {"lowering", "schedules", "graph", "dim"}},
     {"jit", {"codegen", "codegen/llvm"}},
 };
 

@@ -21,7 +21,8 @@ in_root 'apt-get update -q && apt-get install -y -q --no-install-recommends /pac
 echo "without the compiler:"
 in_root 'tvm-vm version && ! tvm-vm compile /packages/*.onnx -o /tmp/m.vmexe'
 in_root 'apt-get install -y -q --no-install-recommends /packages/*.deb' >/dev/null
-echo "with all packages:"
+echo "with all packages, the first answer:"
+in_root 'cd /tmp && tvm-vm run /packages/*.onnx'
 in_root 'cd /tmp && tvm-vm compile /packages/*.onnx -o m.vmexe && tvm-vm run m.vmexe && tvm-vm verify m.vmexe && tvm-vm completion bash >/dev/null'
 in_root 'test -e /usr/include/tvm-vm/vm.h && test -e /usr/share/man/man1/tvm-vm.1.gz || [ -e /etc/dpkg/dpkg.cfg.d/docker ]'
 in_root 'apt-get purge -y -q tvm-vm libtvm-vm0 libtvm-vm-compiler0 libtvm-vm-dev' >/dev/null

@@ -83,12 +83,11 @@ TEST(Device, CodeOfTheProgramsOwnCanBeRefused) {
     return vm ? "" : std::string(CodeName(vm.error().code)) + ": " + vm.error().message;
   };
   const std::string launch = "launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2, r2]\n";
-  EXPECT_EQ(
-      error(kThere + launch, WithNull()),
-      "unsupported: the program runs code of its own: 1 kernels, the first is 'k', and native code is not "
-      "allowed");
+  EXPECT_EQ(error(kThere + launch, WithNull()),
+            "unsupported: the program runs code of its own: 1 kernel, 'k', and native code is not "
+            "allowed");
   EXPECT_THAT(error("launch @on_cpu, 0, [i1, i1, i1, i0, i0, i0], [i1], [r0, r1]\n", WithNull()),
-              HasSubstr("the first is 'on_cpu'"));
+              HasSubstr("1 kernel, 'on_cpu'"));
   EXPECT_EQ(error(std::string(kThere) + "copy [r1, r2], i3\n", WithNull()), "");
   EXPECT_EQ(error(kThere + launch, TestOptions()), "") << "a run on the CPU alone reaches no kernel";
 }

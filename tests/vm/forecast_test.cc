@@ -440,15 +440,17 @@ TEST(MemoryPool, FromC) {
     return message;
   };
   EXPECT_EQ(run(100), "");
-  EXPECT_EQ(tvmvm_memory_pool_held_bytes(pool), tvmvm_invocation_held_bytes(invocation));
-  EXPECT_GT(tvmvm_memory_pool_held_bytes(pool), 800);
+  const int64_t held = tvmvm_invocation_held_bytes(invocation);
+  EXPECT_GT(tvmvm_memory_pool_held_bytes(pool), held) << "the plan is the VM's";
+  EXPECT_LT(tvmvm_memory_pool_held_bytes(pool), held + 400);
+  EXPECT_GT(held, 800);
   EXPECT_THAT(run(10'000), HasSubstr("are in use by the memory pool and the limit is 20000"));
   EXPECT_EQ(run(100), "");
   EXPECT_GT(tvmvm_memory_pool_peak_bytes(pool), tvmvm_memory_pool_held_bytes(pool));
   tvmvm_invocation_free(invocation);
+  tvmvm_vm_free(vm);
   EXPECT_EQ(tvmvm_memory_pool_held_bytes(pool), 0);
   tvmvm_memory_pool_free(pool);
-  tvmvm_vm_free(vm);
   tvmvm_program_free(program);
   EXPECT_EQ(tvmvm_memory_pool_held_bytes(nullptr), 0);
 }

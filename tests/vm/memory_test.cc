@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "tests/sanitizer.h"
 #include "tests/vm/allocation_count.h"
@@ -259,12 +260,13 @@ TEST(Memory, PlansAreHeld) {
     std::array outputs{Tensor()};
     ASSERT_EQ(TextOf(invocation.Run(std::array{Ints(std::vector<int64_t>(static_cast<size_t>(n)))}, outputs)),
               "");
-    held.push_back(invocation.held_bytes());
+    held.push_back(vm->held_bytes());
   }
   EXPECT_GT(held[1], held[0]);
-  EXPECT_EQ(held[PlanCache::kPlansKept], held.back()) << "so many, and no more";
+  EXPECT_EQ(held[SharedPlans::kPlansKept + PlanCache::kPlansKept], held.back()) << "so many, and no more";
   ASSERT_TRUE(invocation.Trim());
   EXPECT_EQ(invocation.held_bytes(), 0);
+  EXPECT_GT(vm->held_bytes(), 0) << "what others may use, too";
 }
 
 TEST(PlanCache, KeepsABoundedNumberOfPlans) {
@@ -284,6 +286,53 @@ TEST(PlanCache, KeepsABoundedNumberOfPlans) {
   EXPECT_EQ(cache.misses(), static_cast<int64_t>(PlanCache::kPlansKept) + 1);
   total(64, 64);  // gone: the oldest made room
   EXPECT_EQ(cache.misses(), static_cast<int64_t>(PlanCache::kPlansKept) + 2);
+}
+
+TEST(PlanCache, WhatOneInvocationPlannedNoOtherOnePlans) {
+  std::vector<PlanSpec> specs(1);
+  specs[0].values = {{0, 1}, {1, 2}};
+  auto account = std::make_shared<MemoryAccount>();
+  {
+    SharedPlans shared(1, account);
+    auto plan_all = [&](PlanCache* cache, int64_t count) {
+      for (int64_t n = 1; n <= count; ++n)
+        EXPECT_EQ(cache->Get(PlanId{0}, std::array{n * 64, n * 64}, nullptr)->total_bytes, n * 128);
+    };
+    const auto kept = static_cast<int64_t>(SharedPlans::kPlansKept);
+    PlanCache first(specs, nullptr, &shared), second(specs, nullptr, &shared);
+    plan_all(&first, kept + 1);
+    EXPECT_EQ(first.misses(), kept + 1);
+    plan_all(&second, kept);
+    EXPECT_EQ(second.misses(), 0);
+    plan_all(&second, kept + 1);
+    EXPECT_EQ(second.misses(), 1) << "there is no room for it beside the others";
+    first.Clear();
+    plan_all(&first, kept);
+    EXPECT_EQ(first.misses(), kept + 1);
+    EXPECT_GT(account->held_bytes(), 0);
+    account->set_limit(account->held_bytes());
+  }
+  EXPECT_EQ(account->held_bytes(), 0);
+  account->set_limit(1);
+  SharedPlans none(1, account);
+  PlanCache third(specs, nullptr, &none);
+  EXPECT_EQ(third.Get(PlanId{0}, std::array{int64_t{64}, int64_t{64}}, nullptr)->total_bytes, 128);
+  EXPECT_EQ(account->held_bytes(), 0) << "no room: it is kept elsewhere";
+}
+
+TEST(PlanCache, IsReadWhileOthersAdd) {
+  std::vector<PlanSpec> specs(1);
+  specs[0].values = {{0, 1}, {1, 2}};
+  SharedPlans shared(1, nullptr);
+  std::vector<std::jthread> threads;
+  for (int64_t thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&, thread] {
+      PlanCache cache(specs, nullptr, &shared);
+      for (int64_t turn = 0; turn < 1000; ++turn) {
+        const int64_t n = 1 + (turn * (2 * thread + 3)) % 100;
+        ASSERT_EQ(cache.Get(PlanId{0}, std::array{n * 64, n * 64}, nullptr)->total_bytes, n * 128);
+      }
+    });
 }
 
 // Whichever allocation fails, the plans that are kept are right.

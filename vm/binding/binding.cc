@@ -75,7 +75,7 @@ Status RefuseKernels(const Program& program, const Uses& uses) {
   const std::set<uint32_t> kernels = KernelsOf(uses);
   if (kernels.empty()) return {};
   return MakeError(Code::kUnsupported, "the program runs code of its own: " + std::to_string(kernels.size()) +
-                                           " kernels, the first is '" +
+                                           (kernels.size() == 1 ? " kernel, '" : " kernels, the first is '") +
                                            program.kernels[*kernels.begin()].name +
                                            "', and native code is not allowed");
 }

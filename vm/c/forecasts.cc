@@ -7,6 +7,7 @@
 using tvmvm::Status;
 using tvmvm::c::Guarded;
 using tvmvm::c::NullArgument;
+using tvmvm::c::ReadSized;
 
 extern "C" {
 
@@ -33,15 +34,29 @@ tvmvm_status* tvmvm_vm_plan(const tvmvm_vm* vm, const char* const* names, const 
   });
 }
 
-tvmvm_status* tvmvm_memory_pool_create(int64_t max_bytes, tvmvm_memory_pool** pool) {
+tvmvm_status* tvmvm_memory_pool_open(const tvmvm_memory_pool_options* options, tvmvm_memory_pool** pool) {
   return Guarded([&]() -> Status {
-    if (pool == nullptr) return NullArgument("pool");
-    if (max_bytes < 0)
-      return tvmvm::MakeError(tvmvm::Code::kInvalidArgument,
-                              "max_bytes is " + std::to_string(max_bytes) + ", at least 0 is wanted");
-    *pool = new tvmvm_memory_pool{tvmvm::MemoryPool::Create(max_bytes)};
+    if (options == nullptr || pool == nullptr) return NullArgument("options or pool");
+    TVMVM_TRY(const tvmvm_memory_pool_options read, ReadSized(*options, sizeof *options, "options"));
+    for (const auto& [value, name] :
+         {std::pair(read.max_bytes, "max_bytes"), std::pair(read.max_wait_ns, "max_wait_ns")})
+      if (value < 0)
+        return tvmvm::MakeError(
+            tvmvm::Code::kInvalidArgument,
+            std::string(name) + " is " + std::to_string(value) + ", at least 0 is wanted");
+    tvmvm::MemoryPoolOptions chosen;
+    chosen.max_bytes = read.max_bytes;
+    chosen.max_wait = std::chrono::nanoseconds(read.max_wait_ns);
+    if (read.name != nullptr) chosen.name = read.name;
+    *pool = new tvmvm_memory_pool{tvmvm::MemoryPool::Create(chosen)};
     return {};
   });
+}
+tvmvm_status* tvmvm_memory_pool_create(int64_t max_bytes, tvmvm_memory_pool** pool) {
+  tvmvm_memory_pool_options options = {};
+  options.size = sizeof options;
+  options.max_bytes = max_bytes;
+  return tvmvm_memory_pool_open(&options, pool);
 }
 void tvmvm_memory_pool_free(tvmvm_memory_pool* pool) { delete pool; }
 int64_t tvmvm_memory_pool_held_bytes(const tvmvm_memory_pool* pool) {

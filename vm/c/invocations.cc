@@ -173,6 +173,18 @@ void tvmvm_invocation_trim(tvmvm_invocation* invocation) {
     return {};
   }));
 }
+tvmvm_status* tvmvm_invocation_set_trim_policy(tvmvm_invocation* invocation,
+                                               const tvmvm_trim_policy* policy) {
+  return InTurn(invocation, [&]() -> Status {
+    if (policy == nullptr) return NullArgument("policy");
+    TVMVM_TRY(const tvmvm_trim_policy read, ReadSized(*policy, sizeof *policy, "policy"));
+    tvmvm::TrimPolicy chosen;
+    chosen.runs = read.runs;
+    chosen.idle = std::chrono::nanoseconds(read.idle_ns);
+    chosen.held_bytes = read.held_bytes;
+    return invocation->invocation.SetTrimPolicy(chosen);
+  });
+}
 
 tvmvm_status* tvmvm_invocation_observe_launches(tvmvm_invocation* invocation, tvmvm_launch_observer observer,
                                                 void* context) {

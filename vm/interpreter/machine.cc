@@ -5,11 +5,13 @@
 
 namespace tvmvm {
 
-Machine::Machine(std::shared_ptr<const Binding> owner, std::shared_ptr<MemoryAccount> account)
+Machine::Machine(std::shared_ptr<const Binding> owner, std::shared_ptr<MemoryAccount> account,
+                 std::shared_ptr<SharedPlans> plans)
     : binding_owner_(std::move(owner)),
+      shared_plans_(std::move(plans)),
       program(*binding_owner_->program),
       binding(*binding_owner_),
-      memory(binding.devices[0].get(), program.plans, &run, std::move(account)),
+      memory(binding.devices[0].get(), program.plans, &run, std::move(account), shared_plans_.get()),
       frames(&memory.pool, &memory.budget.account()),
       run(program, &frames),
       given_outputs(program.main().outputs.size()),
@@ -41,11 +43,33 @@ void Machine::SetLimits(const Limits& limits) {
 }
 
 void Machine::Trim() {
+  runs_ = 0;
   memory.Trim();
   for (const std::unique_ptr<DeviceWork>& work : devices)
     if (work) work->Trim();
   frames.Trim();
   TrimThreadScratch();
+}
+
+void Machine::SetTrimPolicy(const TrimPolicy& policy) {
+  policy_ = policy;
+  has_policy_ = policy.runs > 0 || policy.idle.count() > 0 || policy.held_bytes > 0;
+  runs_ = last_end_ns_ = 0;
+}
+
+void Machine::TrimBefore() {
+  const bool is_late = policy_.idle.count() > 0 && last_end_ns_ != 0 &&
+                       SteadyNanoseconds() - last_end_ns_ >= policy_.idle.count();
+  if (is_late) Trim();
+}
+
+void Machine::TrimAfter() {
+  ++runs_;
+  const bool is_wanted = memory.budget.account().is_awaited() ||
+                         (policy_.runs > 0 && runs_ >= policy_.runs) ||
+                         (policy_.held_bytes > 0 && held_bytes() > policy_.held_bytes);
+  if (is_wanted) Trim();
+  if (policy_.idle.count() > 0) last_end_ns_ = SteadyNanoseconds();
 }
 
 TensorObject* Machine::TensorAt(const uint32_t* pc, uint32_t reg) {

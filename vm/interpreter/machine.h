@@ -23,10 +23,12 @@ namespace tvmvm {
 
 class Machine final {
   std::shared_ptr<const Binding> binding_owner_;  // outlives all that follows
+  std::shared_ptr<SharedPlans> shared_plans_;
 
  public:
-  // `account`: the Vm's.
-  Machine(std::shared_ptr<const Binding> binding, std::shared_ptr<MemoryAccount> account);
+  // `account`, `plans`: the Vm's.
+  Machine(std::shared_ptr<const Binding> binding, std::shared_ptr<MemoryAccount> account,
+          std::shared_ptr<SharedPlans> plans);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -39,6 +41,7 @@ class Machine final {
   void SetLimits(const Limits& limits);
   void Cancel() { run.Cancel(); }
   void Trim();
+  void SetTrimPolicy(const TrimPolicy& policy);
   int64_t arena_bytes() const { return memory.arena_bytes(); }
   int64_t peak_bytes() const { return memory.budget.peak_bytes(); }
   int64_t held_bytes() { return memory.budget.account().held_bytes(); }
@@ -155,6 +158,9 @@ class Machine final {
  private:
   bool BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
   std::string NameOf(BufferOperand operand) const;
+  // Gives back what the policy, or those who wait for memory, want back: before a run, after it.
+  void TrimBefore();
+  void TrimAfter();
   Status OpenQueues();
   Status Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns);
   Status CheckOutputs(const Results& outputs) const;
@@ -179,6 +185,10 @@ class Machine final {
   Expected<Tensor> HandOut(TensorObject& result);
   Expected<Value> ToValue(Object* root, const TypeSpec* root_type);
 
+  TrimPolicy policy_;
+  bool has_policy_ = false;
+  int64_t runs_ = 0;              // since the last trim
+  int64_t last_end_ns_ = 0;       // of a run; 0: there was none, or nobody asks
   std::vector<Object*> results_;  // of the entry function
   std::vector<Value> staged_;     // outputs, until all is well
   std::vector<int64_t> symbols_;  // of the signature

@@ -1,68 +1,49 @@
 #include "vm/interpreter/plan_cache.h"
 
-#include <algorithm>
-
 namespace tvmvm {
-namespace {
-
-uint64_t HashOf(std::span<const int64_t> sizes) {
-  uint64_t hash = 0x9e3779b97f4a7c15u;
-  for (int64_t size : sizes) {
-    hash = (hash ^ static_cast<uint64_t>(size)) * 0xff51afd7ed558ccdu;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
-
-bool SameSizes(const std::vector<int64_t>& a, std::span<const int64_t> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end());
-}
-
-}  // namespace
 
 const MemoryPlan* PlanCache::Get(PlanId plan, std::span<const int64_t> sizes, const CancelToken* cancel) {
   Table& table = tables_[plan.index];
-  if (table.last < table.entries.size() && SameSizes(table.entries[table.last].sizes, sizes))
-    return &table.entries[table.last].plan;
+  if (table.last != nullptr && table.last->IsFor(sizes)) return &table.last->plan;
 
-  const uint64_t hash = HashOf(sizes);
-  for (size_t i = 0; i < table.entries.size(); ++i) {
-    const Entry& entry = table.entries[i];
-    if (entry.hash != hash || !SameSizes(entry.sizes, sizes)) continue;
-    table.last = i;
-    return &entry.plan;
-  }
+  const uint64_t hash = KeptPlan::HashOf(sizes);
+  const KeptPlan* found = shared_ != nullptr ? shared_->Find(plan, hash, sizes) : nullptr;
+  for (size_t i = 0; found == nullptr && i < table.own.size(); ++i)
+    if (table.own[i]->hash == hash && table.own[i]->IsFor(sizes)) found = table.own[i].get();
+  if (found != nullptr) return &(table.last = found)->plan;
 
   ++misses_;
   // All that may fail comes first; only then does anything here change.
   Expected<MemoryPlan> made =
       PlanMemory(specs_[plan.index], sizes, [cancel] { return cancel != nullptr && cancel->cancelled(); });
   if (!made) return nullptr;
-  Entry entry{hash, {sizes.begin(), sizes.end()}, std::move(*made)};
-  // Plans make room where memory is short, but for the one that is wanted.
-  const int64_t bytes = BytesOf(entry);
-  if (account_ != nullptr && bytes > account_->limit() - account_->held_bytes()) Drop(&table);
-  if (table.entries.size() < kPlansKept) {
-    table.entries.push_back(std::move(entry));
-    table.last = table.entries.size() - 1;
-  } else {
-    if (account_ != nullptr) account_->Release(BytesOf(table.entries[table.victim]));
-    table.entries[table.victim] = std::move(entry);
-    table.last = table.victim;
-    table.victim = (table.victim + 1) % kPlansKept;
-  }
-  if (account_ != nullptr) account_->Add(bytes);
-  return &table.entries[table.last].plan;
+  return Keep(
+      plan, std::make_unique<const KeptPlan>(KeptPlan{hash, {sizes.begin(), sizes.end()}, std::move(*made)}));
 }
 
-int64_t PlanCache::BytesOf(const Entry& entry) {
-  return static_cast<int64_t>(sizeof(Entry) +
-                              sizeof(int64_t) * (entry.sizes.size() + entry.plan.offsets.size()));
+const MemoryPlan* PlanCache::Keep(PlanId plan, std::unique_ptr<const KeptPlan> made) {
+  Table& table = tables_[plan.index];
+  if (shared_ != nullptr)
+    if (const KeptPlan* kept = shared_->Keep(plan, &made)) return &(table.last = kept)->plan;
+  // Plans make room where memory is short, but for the one that is wanted.
+  const int64_t bytes = made->bytes();
+  if (account_ != nullptr && bytes > account_->limit() - account_->held_bytes()) Drop(&table);
+  const KeptPlan* kept = made.get();
+  if (table.own.size() < kPlansKept) {
+    table.own.push_back(std::move(made));
+  } else {
+    if (account_ != nullptr) account_->Release(table.own[table.victim]->bytes());
+    table.own[table.victim] = std::move(made);
+    table.victim = (table.victim + 1) % kPlansKept;
+  }
+  table.last = kept;
+  if (account_ != nullptr) account_->Add(bytes);
+  return &kept->plan;
 }
 
 void PlanCache::Drop(Table* table) {
   if (account_ != nullptr)
-    for (const Entry& entry : table->entries) account_->Release(BytesOf(entry));
+    for (const auto& kept : table->own) account_->Release(kept->bytes());
   *table = {};
 }
 

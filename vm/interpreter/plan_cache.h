@@ -1,25 +1,26 @@
-// Memory plans by the sizes they were made for. Belongs to one Invocation; bounded, so that a service that
-// sees ever new shapes does not grow.
+// The memory plans that one Invocation uses, by the sizes they were made for: its Vm's, and beside them its
+// own. Bounded, so that a service that sees ever new shapes does not grow.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "allocator/account.h"
-#include "allocator/planner.h"
 #include "tvm-vm/device.h"
-#include "tvm-vm/program.h"
+#include "vm/interpreter/shared_plans.h"
 
 namespace tvmvm {
 
 class PlanCache {
  public:
-  static constexpr size_t kPlansKept = 64;  // for each plan of the program
+  static constexpr size_t kPlansKept = 64;  // of its own, for each plan of the program
 
-  // `account` counts what is kept; null: nobody does.
-  explicit PlanCache(const std::vector<PlanSpec>& specs, MemoryAccount* account = nullptr)
-      : specs_(specs), account_(account), tables_(specs.size()) {}
+  // `account` counts what is kept here; null: nobody does. `shared`: what all Invocations of the Vm know;
+  // null: nothing. It outlives this.
+  explicit PlanCache(const std::vector<PlanSpec>& specs, MemoryAccount* account = nullptr,
+                     SharedPlans* shared = nullptr)
+      : specs_(specs), account_(account), shared_(shared), tables_(specs.size()) {}
   ~PlanCache() { Clear(); }
   PlanCache(const PlanCache&) = delete;
   PlanCache& operator=(const PlanCache&) = delete;
@@ -32,22 +33,18 @@ class PlanCache {
   void Clear();
 
  private:
-  struct Entry {
-    uint64_t hash = 0;
-    std::vector<int64_t> sizes;
-    MemoryPlan plan;
-  };
   struct Table {
-    std::vector<Entry> entries;
-    size_t last = 0;    // the entry that the last call gave
-    size_t victim = 0;  // the entry that goes next
+    std::vector<std::unique_ptr<const KeptPlan>> own;
+    const KeptPlan* last = nullptr;  // that the last call gave
+    size_t victim = 0;               // of its own, that goes next
   };
 
-  static int64_t BytesOf(const Entry& entry);
+  const MemoryPlan* Keep(PlanId plan, std::unique_ptr<const KeptPlan> made);
   void Drop(Table* table);
 
   const std::vector<PlanSpec>& specs_;
   MemoryAccount* account_;
+  SharedPlans* shared_;
   std::vector<Table> tables_;
   int64_t misses_ = 0;
 };

@@ -10,6 +10,8 @@ std::string OutputName(const Program& program, uint32_t number) {
 Status Machine::Run(const Arguments& inputs, Results outputs, int64_t deadline_ns) {
   TVMVM_CHECK_OK(binding.signature->CheckInputs(inputs, symbols_));
   TVMVM_CHECK_OK(CheckOutputs(outputs));
+  if (has_policy_) [[unlikely]]
+    TrimBefore();
   if (cpu == nullptr || !devices.empty()) TVMVM_CHECK_OK(OpenQueues());
   Status status = Begin(inputs, outputs, deadline_ns);
   if (status) {
@@ -18,6 +20,11 @@ Status Machine::Run(const Arguments& inputs, Results outputs, int64_t deadline_n
     status = run.failed() ? Status(tl::unexpected(run.error())) : Collect(outputs);
   }
   End();
+  // Also of a run that waited for memory when it was cancelled.
+  if (!status && status.error().code == Code::kOutOfMemory && run.TakeCancel())
+    status = MakeError(Code::kCancelled, "cancelled");
+  if (has_policy_ || memory.budget.account().is_awaited()) [[unlikely]]
+    TrimAfter();
   return status;
 }
 

@@ -25,6 +25,8 @@ class RunControl final : public CancelToken {
   void Begin(int64_t deadline_ns);
   // By any thread; ends the run in progress, else the next one.
   void Cancel() { cancel_.store(true, std::memory_order_relaxed); }
+  // Whether that was asked for; afterwards it is not.
+  bool TakeCancel() { return cancel_.exchange(false, std::memory_order_relaxed); }
   // True when the run is to end: asked between the tiles of long kernels, by any thread.
   bool cancelled() const override;
 

@@ -17,18 +17,20 @@
 
 namespace tvmvm {
 
-class RunMemory final : public DeviceMemoryOwner, private BlockSource {
+class RunMemory final : public DeviceMemoryOwner, private BlockSource, private MemoryWaiter {
  public:
   // `cpu`: where the arena's blocks come from. `run` is told where there is no memory.
-  // `account`: the Vm's, which counts what is held here, too.
+  // `account`: the Vm's, which counts what is held here, too. `shared`: its plans, which outlive this.
   RunMemory(Device* cpu, const std::vector<PlanSpec>& plan_specs, RunControl* run,
-            std::shared_ptr<MemoryAccount> account)
+            std::shared_ptr<MemoryAccount> account, SharedPlans* shared)
       : budget(std::move(account)),
         pool(&arena_, &budget),
-        plans(plan_specs, &budget.account()),
+        plans(plan_specs, &budget.account(), shared),
         arena_(this),
         cpu_(cpu),
-        run_(run) {}
+        run_(run) {
+    budget.account().set_waiter(this);
+  }
   // Memory on devices comes from there; by number, null for the CPU and what is not used.
   void SetDevices(std::span<const std::unique_ptr<DeviceWork>> devices) {
     devices_ = devices;
@@ -54,6 +56,7 @@ class RunMemory final : public DeviceMemoryOwner, private BlockSource {
   PlanCache plans;
 
  private:
+  bool GivesUp() const override { return run_->cancelled(); }
   Expected<Block> AllocateBlock(int64_t bytes) override;
   void FreeBlock(const Block& block) override;
   void TakeBack(const Buffer& buffer) noexcept override { devices_[buffer.device]->TakeBack(buffer); }

@@ -391,7 +391,7 @@ constexpr CoreOp kRows[] = {
      .infer = InferConcat,
      .element = ConcatElement,
      .meaning = "inputs one after the other along `axis`",
-     .attributes = "axis",
+     .attributes = "axis joined",
      .traits = {.axes = AxisMap::kConcat, .reorder = Reorder::kAxis, .moves = true},
      .requirements = RequireJoinable},
     {.name = "reshape",

@@ -245,11 +245,13 @@ void SequenceMap(OnnxContext& c) {
 
 constexpr OnnxOp kRows[] = {
     {"", "If", 1, kLatest, 1, 1, "then_branch else_branch", If, kBools},
-    {"", "Loop", 1, kLatest, 0, -1, "body", Loop, kAnyValue},
-    {"", "Scan", 8, 8, 0, -1, "body num_scan_inputs directions", Scan8, OfInput(1, kAllTypes - kStrings)},
-    {"", "Scan", 9, kLatest, 1, -1,
-     "body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes scan_output_directions",
-     Scan9, kAllTypes - kStrings},
+    Collecting(1, {"", "Loop", 1, kLatest, 0, -1, "body", Loop, kAnyValue}),  // the condition
+    Collecting(0, {"", "Scan", 8, 8, 0, -1, "body num_scan_inputs directions", Scan8,
+                   OfInput(1, kAllTypes - kStrings)}),
+    Collecting(0, {"", "Scan", 9, kLatest, 1, -1,
+                   "body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
+                   "scan_output_directions",
+                   Scan9, kAllTypes - kStrings}),
     {"", "SequenceMap", 17, kLatest, 1, -1, "body", SequenceMap, kAnyValue},
 };
 

@@ -109,6 +109,9 @@ struct OnnxOp {
   StringUse strings = StringUse::kNative;
   Runs runs = Runs::kAnywhere;
   Overlay overlay = Overlay::kNone;
+  // How many results of the row's attribute "body" are none of the node's; what is behind those that the body
+  // is given again is collected, an element for each step. -1: it collects nothing.
+  int results_apart = -1;
 
   // Sequences, optionals, maps and tensors of unknown rank are taken as they are.
   constexpr bool takes_any_value() const { return types.set.contains(kAnyValue); }
@@ -116,6 +119,11 @@ struct OnnxOp {
 
 constexpr OnnxOp With(Overlay overlay, OnnxOp row) {
   row.overlay = overlay;
+  return row;
+}
+
+constexpr OnnxOp Collecting(int results_apart, OnnxOp row) {
+  row.results_apart = results_apart;
   return row;
 }
 

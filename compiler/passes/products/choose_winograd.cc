@@ -23,6 +23,28 @@ constexpr int64_t kFewestChannels = 32, kVector = 16;
 // Fewer pixels leave too little to multiply for weights that take more memory.
 constexpr int64_t kFewestPixels = 25;
 
+// Taps that lie far apart leave tiles half empty, unless the picture is known to fill them: at most so many
+// results are made for each that there is.
+constexpr int64_t kFurthestApart = 4;
+constexpr double kMostMade = 1.3;
+
+bool FillsTiles(const Function& function, const Node& node, const std::vector<int64_t>& dilations) {
+  const ir::Dims& result = function.type(node.outputs[0]).dims;
+  const size_t first = node.LayoutOf("layout") == ir::Layout::kChannelsLast ? 1 : 2;
+  double made = 1;
+  for (size_t axis = 0; axis < dilations.size(); ++axis) {
+    const Dim& size = result[first + axis];
+    if (!size.is_constant()) {
+      if (dilations[axis] > kFurthestApart) return false;
+      continue;
+    }
+    const int64_t reach = kTile * dilations[axis];
+    made *=
+        static_cast<double>((size.value() + reach - 1) / reach * reach) / static_cast<double>(size.value());
+  }
+  return made <= kMostMade;
+}
+
 bool IsOne(const std::vector<int64_t>& list) {
   return std::all_of(list.begin(), list.end(), [](int64_t step) { return step == 1; });
 }
@@ -40,9 +62,11 @@ bool Suits(const Function& function, const Node& node) {
   for (int64_t channels : {dims[0], dims[1]})
     if (channels < kFewestChannels || channels % kVector != 0) return false;
   if (dims[2] != kTaps || dims[3] != kTaps) return false;
-  if (!IsOne(node.Ints("strides")) || !IsOne(node.Ints("dilations"))) return false;
+  if (!IsOne(node.Ints("strides"))) return false;
   const ir::Dims& result = function.type(node.outputs[0]).dims;
   const Dim pixels = ir::Product(result);
+  const std::vector<int64_t> dilations = node.Ints("dilations");
+  if (!IsOne(dilations) && !FillsTiles(function, node, dilations)) return false;
   return !pixels.is_constant() || pixels.value() / dims[0] >= kFewestPixels;
 }
 

@@ -6,6 +6,9 @@
 // takes blocks of tiles and of columns: for each place a matrix product into scratch, then what is turned
 // back is handed to the epilogue. With m = 2 turning only adds and subtracts, but for halves of weights: the
 // error is near that of adding the products up.
+//
+// Where taps lie d pixels apart, so do the numbers and the results of a tile: tiles of d neighbouring first
+// results stand between one another.
 #include <array>
 #include <functional>
 #include <utility>
@@ -91,8 +94,8 @@ class WinogradKernels {
         side_(tile_ + kTaps - 1),
         places_(side_ * side_),
         lanes_(VectorLanes(target, DType::kF32)) {
-    tile_rows_ = CeilDiv(shape_.output[0], tile_);
-    tile_columns_ = CeilDiv(shape_.output[1], tile_);
+    tile_rows_ = TilesAlong(0);
+    tile_columns_ = TilesAlong(1);
     tiles_ = shape_.batch * tile_rows_ * tile_columns_;
     width_ = BlockPanels(shape_.outputs) * kPanelColumns;
   }
@@ -114,6 +117,18 @@ class WinogradKernels {
   }
 
  private:
+  ir::Dim TilesAlong(size_t axis) const {
+    const int64_t apart = shape_.dilations[axis];
+    return CeilDiv(CeilDiv(shape_.output[axis], apart), tile_) * apart;
+  }
+  // The first result of a tile along an axis; the others lie a dilation apart.
+  Expr FirstOf(const Expr& tile, size_t axis) const {
+    const int64_t apart = shape_.dilations[axis];
+    if (apart == 1) return tile * IntConstant(tile_);
+    return FloorDiv(tile, IntConstant(apart)) * IntConstant(tile_ * apart) +
+           FloorMod(tile, IntConstant(apart));
+  }
+
   // From one place of the turned picture, and of the sums, to the next. The pad keeps places from falling
   // together in a cache.
   ir::Dim PlaceStep() const { return tiles_ * shape_.channels + kPad; }
@@ -174,29 +189,31 @@ class WinogradKernels {
     nest.Grid(1, "unused", 1);
     nest.Grid(2, "none", 1);
     Expr n = nest.Let("n", FloorDiv(tile_row, DimValue(tile_rows_)));
-    Expr y = nest.Let(
-        "y", FloorMod(tile_row, DimValue(tile_rows_)) * IntConstant(tile_) - DimValue(shape_.low[0]));
+    const int64_t apart_y = shape_.dilations[0], apart_x = shape_.dilations[1];
+    const int64_t reach_y = (side_ - 1) * apart_y + 1, reach_x = (side_ - 1) * apart_x + 1;
+    Expr y = nest.Let("y", FirstOf(FloorMod(tile_row, DimValue(tile_rows_)), 0) - DimValue(shape_.low[0]));
     Expr height = DimValue(shape_.input[0]), width = DimValue(shape_.input[1]), zero = IntConstant(0);
     std::vector<Expr> has_row, row_at;
     for (int64_t i = 0; i < side_; ++i) {
-      Expr at = y + IntConstant(i);
+      Expr at = y + IntConstant(i * apart_y);
       has_row.push_back(nest.Let("has_row", And(LessEqual(zero, at), Less(at, height))));
       row_at.push_back(nest.Let("row_at", (n * height + at) * width));
     }
-    Expr all_rows = nest.Let("all_rows", And(LessEqual(zero, y), LessEqual(y + IntConstant(side_), height)));
+    Expr all_rows =
+        nest.Let("all_rows", And(LessEqual(zero, y), LessEqual(y + IntConstant(reach_y), height)));
     Expr column = Variable(nest.Open("column", zero, DimValue(tile_columns_)));
-    Expr x = nest.Let("x", column * IntConstant(tile_) - DimValue(shape_.low[1]));
+    Expr x = nest.Let("x", FirstOf(column, 1) - DimValue(shape_.low[1]));
     Expr channels = DimValue(shape_.channels), place_step = DimValue(PlaceStep());
     Expr to = nest.Let("to", (tile_row * DimValue(tile_columns_) + column) * channels);
     Expr is_whole = nest.Let(
-        "is_whole", And(all_rows, And(LessEqual(zero, x), LessEqual(x + IntConstant(side_), width))));
+        "is_whole", And(all_rows, And(LessEqual(zero, x), LessEqual(x + IntConstant(reach_x), width))));
     for (bool whole : {true, false}) {
       nest.OpenIf(whole ? is_whole : Unary(ExprOp::kNot, is_whole));
       std::vector<Expr> inside, from;
       for (int64_t i = 0; i < side_; ++i)
         from.push_back(nest.Let("from", (row_at[static_cast<size_t>(i)] + x) * channels));
       for (int64_t j = 0; j < side_ && !whole; ++j) {
-        Expr at = x + IntConstant(j);
+        Expr at = x + IntConstant(j * apart_x);
         inside.push_back(nest.Let("inside", And(LessEqual(zero, at), Less(at, width))));
       }
       // What does not change along the channels.
@@ -209,7 +226,8 @@ class WinogradKernels {
       Expr c = Variable(nest.Open("c", zero, channels, LoopKind::kSerial, lanes_));
       std::vector<Expr> numbers;
       for (int64_t place = 0; place < places_; ++place) {
-        Expr at = from[static_cast<size_t>(place / side_)] + IntConstant(place % side_) * channels + c;
+        Expr at =
+            from[static_cast<size_t>(place / side_)] + IntConstant(place % side_ * apart_x) * channels + c;
         Expr load =
             Load(picture, DType::kF32, Ramp(at, IntConstant(1), lanes_), masks[static_cast<size_t>(place)]);
         numbers.push_back(nest.LetVariable("number", load));
@@ -304,9 +322,9 @@ class WinogradKernels {
         nest.Local("made", DType::kF32, Memory::kLocal, static_cast<int64_t>(tile_) * tile_ * kPanelColumns);
     Expr r = Variable(nest.Open("r", IntConstant(0), rows));
     Expr tile = nest.Let("tile", first + r);
-    Expr column = nest.Let("column", FloorMod(tile, DimValue(tile_columns_)) * IntConstant(tile_));
+    Expr column = nest.Let("column", FirstOf(FloorMod(tile, DimValue(tile_columns_)), 1));
     Expr rest = nest.Let("rest", FloorDiv(tile, DimValue(tile_columns_)));
-    Expr row = nest.Let("row", FloorMod(rest, DimValue(tile_rows_)) * IntConstant(tile_));
+    Expr row = nest.Let("row", FirstOf(FloorMod(rest, DimValue(tile_rows_)), 0));
     Expr n = nest.Let("n", FloorDiv(rest, DimValue(tile_rows_)));
     Expr panel = Variable(nest.Open("panel", IntConstant(0), IntConstant(width_ / kPanelColumns)));
     Expr distance = nest.Let("distance", panel * IntConstant(kPanelColumns));
@@ -329,7 +347,8 @@ class WinogradKernels {
     }
     for (int64_t i = 0; i < tile_; ++i) {
       for (int64_t j = 0; j < tile_; ++j) {
-        Expr y = row + IntConstant(i), x = column + IntConstant(j);
+        Expr y = row + IntConstant(i * shape_.dilations[0]),
+             x = column + IntConstant(j * shape_.dilations[1]);
         nest.OpenIf(And(Less(y, DimValue(shape_.output[0])), Less(x, DimValue(shape_.output[1]))));
         Expr lane =
             Variable(nest.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));

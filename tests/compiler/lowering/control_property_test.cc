@@ -1,7 +1,8 @@
 // Random nests of branches and loops over random pure bodies: the program, with the optional passes and
 // without, gives what the plain evaluator of the graph IR gives. Numbers are small integers in f32, so that
-// every order of computing gives the same bits. TVMVM_NESTS sets how many nests are tried,
-// TVMVM_FIRST_NEST from which on.
+// every order of computing gives the same bits. With values that share memory and without, with an input's
+// memory donated and not; no two values that are alive at once lie in the same bytes. TVMVM_NESTS sets how
+// many nests are tried, TVMVM_FIRST_NEST from which on.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <random>
 #include <span>
+#include <utility>
 
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/printer.h"
@@ -18,6 +20,7 @@
 #include "compiler/lowering/lower_module.h"
 #include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/pipeline.h"
+#include "tvm-vm/forecast.h"
 #include "tvm-vm/vm.h"
 
 namespace tvmvm {
@@ -226,12 +229,29 @@ class NestBuilder {
   std::vector<ir::SymbolId> index_;  // of the loops around
 };
 
-Expected<std::shared_ptr<const Program>> Lower(ir::Module module, bool optimise) {
+// How a nest is compiled.
+struct Form {
+  bool optimise = true;
+  bool shares = true;   // memory
+  int donated_to = -1;  // the output in the memory of input 0
+  std::string ToString() const {
+    return fmt::format("optimise {}, share {}, donate to {}", optimise, shares, donated_to);
+  }
+};
+
+Expected<std::shared_ptr<const Program>> Lower(ir::Module module, const Form& form) {
   lowering::LoweringOptions options;
   options.targets = {TargetInfoFor(CpuLevel::kX86_64_V3)};
+  options.share_memory = form.shares;
+  if (form.donated_to >= 0)
+    options.donate = {
+        {module.main().input_names[0], module.main().output_names[static_cast<size_t>(form.donated_to)]}};
+  bool is_donated = options.donate.empty();
   for (const passes::Pass& pass : PassPipeline()) {
-    if (pass.optional && !optimise) continue;
-    TVMVM_CHECK_OK(pass.run(module, {.targets = options.targets}));
+    if (pass.stage != passes::PassStage::kModel && !std::exchange(is_donated, true))
+      TVMVM_CHECK_OK(passes::DonateInputs(module, {.targets = options.targets, .donate = options.donate}));
+    if (pass.optional && !form.optimise) continue;
+    TVMVM_CHECK_OK(pass.run(module, {.targets = options.targets, .donate = options.donate}));
     if (Status status = ir::VerifyModule(module); !status)
       return MakeError(Code::kInternal, fmt::format("after {}: {}", pass.name, status.error().message));
   }
@@ -241,7 +261,7 @@ Expected<std::shared_ptr<const Program>> Lower(ir::Module module, bool optimise)
 }
 
 Expected<std::vector<Tensor>> RunProgram(const std::shared_ptr<const Program>& program,
-                                         const std::vector<ir::TensorData>& data) {
+                                         const std::vector<ir::TensorData>& data, const Form& form) {
   TVMVM_TRY(std::shared_ptr<Vm> vm, Vm::Create(program, {.threads = 1}));
   Invocation invocation = vm->NewInvocation();
   std::vector<Tensor> inputs, outputs(program->main().outputs.size());
@@ -250,8 +270,26 @@ Expected<std::vector<Tensor>> RunProgram(const std::shared_ptr<const Program>& p
     std::memcpy(input.data(), tensor.bytes.data(), tensor.bytes.size());
     inputs.push_back(std::move(input));
   }
+  if (form.donated_to >= 0) outputs[static_cast<size_t>(form.donated_to)] = inputs[0];
   TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
   return outputs;
+}
+
+// Values of one arena that are alive at one time and lie in the same bytes, where a plan can be foretold.
+std::string OverlapsIn(const Program& program, int64_t n) {
+  const auto forecast = ForecastMemory(program, {{"n", {n, n}}});
+  if (!forecast) return "";
+  const std::vector<ForecastValue>& values = forecast->values;
+  for (size_t i = 0; i < values.size(); ++i)
+    for (size_t k = i + 1; k < values.size(); ++k) {
+      const ForecastValue &a = values[i], &b = values[k];
+      if (a.stage < 0 || a.stage != b.stage || a.offset < 0 || b.offset < 0) continue;
+      const bool together = a.first <= b.last && b.first <= a.last;
+      const bool overlap = a.offset < b.offset + b.bytes.high && b.offset < a.offset + a.bytes.high;
+      if (together && overlap && a.bytes.high > 0 && b.bytes.high > 0)
+        return fmt::format("{} and {} lie at {} and {}", a.node, b.node, a.offset, b.offset);
+    }
+  return "";
 }
 
 std::vector<ir::TensorData> MakeInputs(std::mt19937* random, int64_t n) {
@@ -266,33 +304,57 @@ std::vector<ir::TensorData> MakeInputs(std::mt19937* random, int64_t n) {
   return inputs;
 }
 
+// The forms in which a nest is tried: the slower ones of some.
+std::vector<Form> FormsOf(const ir::Module& module, uint32_t seed) {
+  std::vector<Form> forms{{.optimise = false}, {.optimise = true}};
+  if (seed % 4 == 0) forms.push_back({.optimise = true, .shares = false});
+  const ir::Function& main = module.main();
+  const ir::Region& body = main.region(main.body);
+  for (size_t i = 0; i < body.results.size() && seed % 2 == 1; ++i) {
+    if (!(main.type(body.results[i]) == main.type(body.parameters[0]))) continue;
+    forms.push_back({.optimise = true, .donated_to = static_cast<int>(i)});
+    break;
+  }
+  return forms;
+}
+
+// "" where the program gives what is wanted of the inputs.
+std::string TryRun(const std::shared_ptr<const Program>& program, const Form& form, int64_t n,
+                   const std::vector<ir::TensorData>& inputs, const std::vector<ir::TensorData>& wanted) {
+  if (std::string overlap = OverlapsIn(*program, n); !overlap.empty()) return overlap;
+  auto found = RunProgram(program, inputs, form);
+  if (!found) return found.error().message;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    size_t count = wanted[i].bytes.size() / sizeof(float);
+    auto floats = [count](const void* data) { return std::span(static_cast<const float*>(data), count); };
+    // Zero has two signs; a NaN is the same NaN.
+    auto same_number = [](float a, float b) {
+      return a == b || std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+    };
+    bool same = (*found)[i].shape() == Shape(wanted[i].dims) &&
+                std::ranges::equal(floats((*found)[i].data()), floats(wanted[i].bytes.data()), same_number);
+    if (!same) return fmt::format("output {} differs at n = {}", i, n);
+  }
+  return "";
+}
+
 // "" where all agree.
 std::string TryNest(uint32_t seed) {
   ir::Module module = NestBuilder(seed).Build();
   std::string text = fmt::format("seed {}\n{}", seed, ir::PrintModule(module));
   if (Status status = ir::VerifyModule(module); !status) return status.error().message + "\n" + text;
-  for (bool optimise : {false, true}) {
-    auto program = Lower(module, optimise);
-    if (!program) return fmt::format("optimise {}: {}\n{}", optimise, program.error().message, text);
+  for (const Form& form : FormsOf(module, seed)) {
+    auto program = Lower(module, form);
+    // What something keeps cannot be donated.
+    if (!program && form.donated_to >= 0 && program.error().code == Code::kUnsupported) continue;
+    if (!program) return fmt::format("{}: {}\n{}", form.ToString(), program.error().message, text);
     std::mt19937 random(seed);
-    for (int64_t n : {1, 2, 5}) {
+    for (int64_t n : {int64_t{1}, int64_t{2}, int64_t{5}, 1 + static_cast<int64_t>(random() % 64)}) {
       std::vector<ir::TensorData> inputs = MakeInputs(&random, n);
       auto wanted = ir::EvaluateFunction(module.main(), inputs);
       if (!wanted) return fmt::format("evaluator: {}\n{}", wanted.error().message, text);
-      auto found = RunProgram(*program, inputs);
-      if (!found) return fmt::format("optimise {}: {}\n{}", optimise, found.error().message, text);
-      for (size_t i = 0; i < wanted->size(); ++i) {
-        size_t count = (*wanted)[i].bytes.size() / sizeof(float);
-        auto floats = [count](const void* data) { return std::span(static_cast<const float*>(data), count); };
-        // Zero has two signs; a NaN is the same NaN.
-        auto same_number = [](float a, float b) {
-          return a == b || std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
-        };
-        bool same =
-            (*found)[i].shape() == Shape((*wanted)[i].dims) &&
-            std::ranges::equal(floats((*found)[i].data()), floats((*wanted)[i].bytes.data()), same_number);
-        if (!same) return fmt::format("optimise {}: output {} differs at n = {}\n{}", optimise, i, n, text);
-      }
+      if (std::string problem = TryRun(*program, form, n, inputs, *wanted); !problem.empty())
+        return fmt::format("{}: {}\n{}", form.ToString(), problem, text);
     }
   }
   return "";

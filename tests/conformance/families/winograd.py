@@ -1,4 +1,4 @@
-"""Convolutions of 3 x 3 taps and many channels: tiles that stand over the edges, blocks of columns that are not whole."""
+"""Convolutions of 3 x 3 taps and many channels: tiles that stand over the edges, blocks of columns that are not whole, taps that lie apart."""
 import numpy as np
 
 from case_maker import case, constant, floats
@@ -11,3 +11,8 @@ def winograd():
         weights = floats(outputs, channels, 3, 3, scale=1 / np.sqrt(9 * channels))
         yield case(f"winograd_{name}", "Conv", [floats(n, channels, height, width), constant(weights), constant(floats(outputs))],
                    {"pads": pads}, domain="", opset=20, rtol=1e-5, atol=1e-5)
+    for name, height, width, dilations, pads in (("dilated", 21, 15, [2, 2], [2, 2, 2, 2]), ("dilated_apart", 9, 26, [1, 4], [0, 5, 1, 3]),
+                                                 ("dilated_valid", 17, 12, [3, 3], [0, 0, 0, 0])):
+        weights = floats(32, 48, 3, 3, scale=1 / np.sqrt(9 * 48))
+        yield case(f"winograd_{name}", "Conv", [floats(2, 48, height, width), constant(weights), constant(floats(32))],
+                   {"pads": pads, "dilations": dilations}, domain="", opset=20, rtol=1e-5, atol=1e-5)

@@ -38,6 +38,7 @@ bool IsMarked(const Convolution& c) {
 TEST(ChooseWinograd, TakesThreeTapsOfManyChannels) {
   EXPECT_TRUE(IsMarked({}));
   EXPECT_TRUE(IsMarked({.channels = 48, .outputs = 80}));
+  EXPECT_TRUE(IsMarked({.dilation = 2, .size = 16})) << "12 results in tiles of 4";
 }
 
 TEST(ChooseWinograd, LeavesWhatDoesNotPay) {
@@ -45,7 +46,7 @@ TEST(ChooseWinograd, LeavesWhatDoesNotPay) {
   EXPECT_FALSE(IsMarked({.outputs = 40}));
   EXPECT_FALSE(IsMarked({.taps = 5}));
   EXPECT_FALSE(IsMarked({.stride = 2}));
-  EXPECT_FALSE(IsMarked({.dilation = 2}));
+  EXPECT_FALSE(IsMarked({.dilation = 2, .size = 13})) << "9 results an axis in 3 tiles of 4";
   EXPECT_FALSE(IsMarked({.size = 6})) << "16 results";
 }
 

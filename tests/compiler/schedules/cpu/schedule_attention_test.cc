@@ -111,6 +111,25 @@ TEST(ScheduleAttention, GroupsOfHeadsAsViews) {
       Lengths());
 }
 
+// Types cannot tell that a mask is as wide as the scores: it may be repeated, or repeat one score.
+TEST(ScheduleAttention, MasksOfAnySize) {
+  std::vector<Symbols> cases;
+  for (Symbols symbols : Lengths()) {
+    symbols.emplace("k", symbols.at("n"));
+    cases.push_back(symbols);
+    symbols["k"] = 1;
+    cases.push_back(symbols);
+  }
+  Check(
+      [](GroupBuilder& b) {
+        ValueId q = b.Input(DType::kF32, {2, M(), 8}), k = b.Input(DType::kF32, {2, N(), 8}),
+                v = b.Input(DType::kF32, {2, N(), 16}), mask = b.Input(DType::kF32, {M(), K()});
+        ValueId scores = b.Add("add", {Contract(b, q, k, {0}, {0}, {2}, {2}), mask});
+        b.Output(Contract(b, Softmax(b, scores), v, {0}, {0}, {2}, {1}));
+      },
+      cases);
+}
+
 TEST(ScheduleAttention, GuardsAgainstRowsWithoutKeys) {
   Check(
       [](GroupBuilder& b) {
