@@ -12,6 +12,10 @@
 
 namespace tvmvm {
 
+namespace wire {
+struct SignedFile;  // serializer
+}
+
 // Thread-safe. Whoever is first makes it; others wait for that one.
 class DerivedCache {
  public:
@@ -27,6 +31,9 @@ class DerivedCache {
     if (fresh) known = *fresh;
     return fresh;
   }
+
+  // What the program was loaded from, where that is signed; set before anyone shares the program.
+  std::shared_ptr<const wire::SignedFile> signed_file;
 
  private:
   std::mutex mutex_;

@@ -16,7 +16,7 @@ Digest Canonical(XXH128_hash_t hash) {
 
 }  // namespace
 
-std::string Digest::Hex() const {
+std::string HexOf(std::span<const uint8_t> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
   for (uint8_t byte : bytes) {
@@ -25,6 +25,8 @@ std::string Digest::Hex() const {
   }
   return text;
 }
+
+std::string Digest::Hex() const { return HexOf(bytes); }
 
 Digest DigestOf(std::span<const std::byte> bytes) {
   return Canonical(XXH3_128bits(bytes.data(), bytes.size()));

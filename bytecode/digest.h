@@ -10,6 +10,8 @@
 
 namespace tvmvm {
 
+std::string HexOf(std::span<const uint8_t> bytes);
+
 struct Digest {
   std::array<uint8_t, 16> bytes{};  // canonical (big-endian) order
   std::string Hex() const;

@@ -310,9 +310,10 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   for (const std::string& output : {arguments.trace, arguments.times})
     TVMVM_CHECK_OK(CheckOutput(output, arguments.model.path));
   const int64_t load_begin = Now();
-  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model));
+  bool is_compiled_here = false;
+  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model, {}, &is_compiled_here));
   const std::shared_ptr<MemoryPool> pool = PoolOf(arguments);
-  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model, pool));
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model, is_compiled_here, pool));
   const int64_t load_end = Now();
   const double load_ms = static_cast<double>(load_end - load_begin) / 1e6;
   const int threads = arguments.model.threads > 0 ? arguments.model.threads : AvailableCpus();

@@ -16,6 +16,8 @@ Expected<int> InspectCommand(const InspectArguments& arguments);
 Expected<int> DisasmCommand(const DisasmArguments& arguments);
 Expected<int> AsmCommand(const AsmArguments& arguments);
 Expected<int> WarmCommand(const WarmArguments& arguments);
+Expected<int> KeygenCommand(const KeygenArguments& arguments);
+Expected<int> SignCommand(const SignArguments& arguments);
 Expected<int> VerifyCommand(const VerifyArguments& arguments);
 Expected<int> OpsCommand(const OpsArguments& arguments);
 Expected<int> DevicesCommand(const DevicesArguments& arguments);

@@ -12,6 +12,7 @@
 #include "cli/console.h"
 #include "cli/files.h"
 #include "cli/open_devices.h"
+#include "cli/trusted_keys.h"
 #include "tvm-vm/vmexe.h"
 
 namespace tvmvm::cli {
@@ -76,8 +77,9 @@ std::string ContentsOf(const Program& program) {
 
 Expected<ProgramPointer> LoadChecked(const ModelArguments& model, std::span<const std::byte> bytes) {
   auto owner = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
-  TVMVM_TRY(ProgramPointer program,
-            IsStandard(model.path) ? LoadProgramFromMemory(*owner, owner) : LoadProgram(model.path));
+  const LoadOptions options{.check_constants = model.trust.check_constants};
+  TVMVM_TRY(ProgramPointer program, IsStandard(model.path) ? LoadProgramFromMemory(*owner, owner, options)
+                                                           : LoadProgram(model.path, options));
   TVMVM_CHECK_OK(CheckDevices(*program, model));
   return program;
 }
@@ -109,11 +111,12 @@ Status CheckOutput(const std::string& output, const std::string& input) {
                    fmt::format("'{}' would replace '{}', which is read", output, input));
 }
 
-Expected<ProgramPointer> LoadModel(const ModelArguments& model, const ModelView& view,
+Expected<ProgramPointer> LoadModel(const ModelArguments& model, const ModelView& view, bool* is_compiled_here,
                                    std::vector<std::string>* kept) {
   const auto begin = std::chrono::steady_clock::now();
   const bool shows_inside = view.trace_values || view.keep_all_values || !view.keep_values.empty();
   std::vector<std::byte> bytes;
+  if (is_compiled_here != nullptr) *is_compiled_here = false;
   if (IsStandard(model.path)) {
     TVMVM_TRY(bytes, ReadStandardInput());
   }
@@ -150,6 +153,7 @@ Expected<ProgramPointer> LoadModel(const ModelArguments& model, const ModelView&
   options.trace_values = view.trace_values;
   if (view.trace_values) options.disabled_passes = {"outline-loops"};  // so that each step is seen
   TVMVM_TRY(CompileResult result, CompileWithProgress(model.path, bytes, std::move(options)));
+  if (is_compiled_here != nullptr) *is_compiled_here = true;
   if (kept) *kept = std::move(result.kept_values);
   PrintDetail(fmt::format("compiled '{}': {}, {}", model.path, ContentsOf(*result.program), Since(begin)));
   return result.program;
@@ -163,20 +167,30 @@ Status SaveModel(const Program& program, const std::string& path) {
   return file.Commit();
 }
 
+Expected<VmOptions> TrustOf(const TrustArguments& trust) {
+  if (trust.trust == Trust::kSigned && trust.keys.empty())
+    return MakeError(Code::kInvalidArgument, "--trust signed: --key names no public key to trust");
+  VmOptions options;
+  options.trust = trust.trust;
+  options.signed_constants = trust.check_constants;
+  TVMVM_TRY(options.trusted_keys, ReadPublicKeys(trust.keys));
+  return options;
+}
+
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model,
-                                       std::shared_ptr<MemoryPool> memory) {
-  const bool is_ours = IsModelFile(model.path);
-  return CreateVm(std::move(program), model.threads, model.devices, is_ours || !model.no_native,
-                  std::move(memory));
+                                       bool is_compiled_here, std::shared_ptr<MemoryPool> memory) {
+  VmOptions options;
+  if (!is_compiled_here) {
+    TVMVM_TRY(options, TrustOf(model.trust));
+    options.allow_native = !model.no_native;
+  }
+  options.memory = std::move(memory);
+  return CreateVm(std::move(program), model.threads, model.devices, std::move(options));
 }
 
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
-                                       const std::vector<std::string>& devices, bool allow_native,
-                                       std::shared_ptr<MemoryPool> memory) {
-  VmOptions options;
+                                       const std::vector<std::string>& devices, VmOptions options) {
   options.threads = threads;
-  options.allow_native = allow_native;
-  options.memory = std::move(memory);
   const auto begin = std::chrono::steady_clock::now();
   TVMVM_TRY(options.devices, OpenGpus(devices));
   auto vm = Vm::Create(program, options);
@@ -184,7 +198,7 @@ Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
   bool has_bitcode = std::ranges::any_of(program->libraries, [](const KernelLibrarySpec& library) {
     return library.form == KernelForm::kBitcode;
   });
-  if (vm || vm.error().code != Code::kUnsupported || !has_bitcode || !allow_native) return vm;
+  if (vm || vm.error().code != Code::kUnsupported || !has_bitcode || !options.allow_native) return vm;
   TVMVM_TRY(const Compiler* compiler, OpenCompiler());
   options.jit = compiler->CreateJit();
   return Vm::Create(std::move(program), options);

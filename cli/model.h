@@ -31,21 +31,23 @@ struct ModelView {
   bool trace_values = false;
   std::vector<std::string> keep_values;
 };
-// Loads a .vmexe, or compiles an .onnx. `kept`, if any, gets CompileResult::kept_values.
+// Loads a .vmexe, or compiles an .onnx, and says which. `kept`, if any, gets CompileResult::kept_values.
 Expected<ProgramPointer> LoadModel(const ModelArguments& model, const ModelView& view = {},
+                                   bool* is_compiled_here = nullptr,
                                    std::vector<std::string>* kept = nullptr);
 // As SaveProgram; what exists and is not a regular file (/dev/null) is written to, not replaced; a symbolic
 // link stays one, and "-" is standard output.
 Status SaveModel(const Program& program, const std::string& path);
 // Binds the program to this machine; opens the compiler library only for a program that holds nothing but
-// bitcode for it. `allow_native`: as VmOptions.
+// bitcode for it. `options` say what is trusted.
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, int threads,
                                        const std::vector<std::string>& devices = {"cpu"},
-                                       bool allow_native = true,
-                                       std::shared_ptr<MemoryPool> memory = nullptr);
+                                       VmOptions options = {});
 // The same for what LoadModel gave: what was compiled here is not refused.
 Expected<std::shared_ptr<Vm>> CreateVm(ProgramPointer program, const ModelArguments& model,
-                                       std::shared_ptr<MemoryPool> memory = nullptr);
+                                       bool is_compiled_here, std::shared_ptr<MemoryPool> memory = nullptr);
+// Errors: kInvalidArgument where signatures are wanted and no key is named; those of ReadPublicKey.
+Expected<VmOptions> TrustOf(const TrustArguments& trust);
 // "12 kernels on vulkan:0 (SPIR-V), 2 on cpu (x86-64-v4 shared object)"
 std::string DescribeDevices(const Vm& vm);
 // The same for machines: a list of {name, kernels, form}.

@@ -12,6 +12,7 @@
 
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/status.h"
+#include "tvm-vm/trust.h"
 
 namespace tvmvm::cli {
 
@@ -77,6 +78,13 @@ struct ImportArguments {
   bool distinct_dims = false;
 };
 
+// Whose kernels run.
+struct TrustArguments {
+  Trust trust = Trust::kAny;
+  std::vector<std::string> keys;  // files
+  bool check_constants = false;
+};
+
 // How a model is loaded: the file, and how to compile it where it is ONNX.
 struct ModelArguments {
   std::string path;
@@ -87,6 +95,7 @@ struct ModelArguments {
   int threads = 0;
   bool strict = false;  // what would run on the CPU beside a GPU is an error
   bool no_native = false;
+  TrustArguments trust;
 };
 
 // What a run may take; 0: as much as it wants.
@@ -167,11 +176,22 @@ struct AsmArguments {
 
 struct VerifyArguments {
   std::vector<std::string> paths;
+  std::vector<std::string> keys;  // files; none: signatures do not count
   bool json = false;
+};
+
+struct KeygenArguments {
+  std::string path;
+};
+
+struct SignArguments {
+  std::string path, key;
+  std::string output;  // empty: `path` is replaced
 };
 
 struct WarmArguments {
   std::string path;
+  TrustArguments trust;
   std::vector<std::string> devices;
   bool json = false;
 };

@@ -169,8 +169,9 @@ ModelView ViewOf(const RunArguments& arguments) {
 }  // namespace
 
 Expected<int> RunCommand(const RunArguments& arguments) {
+  bool is_compiled_here = false;
   std::vector<std::string> kept;
-  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model, ViewOf(arguments), &kept));
+  TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model, ViewOf(arguments), &is_compiled_here, &kept));
   const FunctionSpec& main = program->main();
   InputReport report;
   TVMVM_TRY(std::vector<Value> inputs,
@@ -178,7 +179,7 @@ Expected<int> RunCommand(const RunArguments& arguments) {
   for (const std::string& note : NotesOf(report)) PrintNote(note);
   PrintDetail(FormatInputs(main, inputs));
   TVMVM_TRY(std::vector<ExpectedOutput> expected, ReadExpectations(main, arguments));
-  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model));
+  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model, is_compiled_here));
   TVMVM_TRY(Outcome outcome, Execute(*vm, inputs, arguments));
 
   std::vector<std::string> differences;

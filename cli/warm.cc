@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
+#include "cli/model.h"
 #include "cli/open_devices.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vmexe.h"
@@ -23,15 +24,18 @@ struct Warmed {
 };
 
 // Fills the cache of one device.
-Expected<Warmed> WarmDevice(const Program& program, const std::string& name, const DeviceOptions& options) {
+Expected<Warmed> WarmDevice(const Program& program, const std::string& name, const DeviceOptions& options,
+                            const VmOptions& trusted) {
   TVMVM_TRY(const std::shared_ptr<Device> device, OpenDevice(name, options));
   const auto count = static_cast<double>(GpuKernelCount(program));
   ProgressLine line;
   const auto begin = std::chrono::steady_clock::now();
-  TVMVM_TRY(const WarmResult result, WarmKernels(program, *device, [&](size_t ready) {
-              line.Update(fmt::format("{}: {} of {} kernels", device->name(), ready, count),
-                          static_cast<double>(ready) / count);
-            }));
+  const auto watch = [&](size_t ready) {
+    line.Update(fmt::format("{}: {} of {} kernels", device->name(), ready, count),
+                static_cast<double>(ready) / count);
+  };
+  TVMVM_TRY(const WarmResult result,
+            WarmKernels(program, *device, watch, trusted.trust, trusted.trusted_keys));
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   return Warmed{device->name(), result, taken.count()};
 }
@@ -58,11 +62,13 @@ Expected<int> WarmCommand(const WarmArguments& arguments) {
       std::ranges::any_of(arguments.devices, [](const auto& name) { return !NamesCpu(name); });
   if (!names_gpu)
     return MakeError(Code::kInvalidArgument, "--device names no GPU: kernels for the CPU are machine code");
-  TVMVM_TRY(const std::shared_ptr<const Program> program, LoadProgram(arguments.path));
+  TVMVM_TRY(const VmOptions trusted, TrustOf(arguments.trust));
+  TVMVM_TRY(const std::shared_ptr<const Program> program,
+            LoadProgram(arguments.path, {.check_constants = arguments.trust.check_constants}));
   Json json = {{"file", arguments.path}, {"folder", options.cache_folder}, {"devices", Json::array()}};
   for (const std::string& name : arguments.devices) {
     if (NamesCpu(name)) continue;
-    TVMVM_TRY(const Warmed warmed, WarmDevice(*program, name, options));
+    TVMVM_TRY(const Warmed warmed, WarmDevice(*program, name, options, trusted));
     if (arguments.json)
       json["devices"].push_back({{"device", warmed.device},
                                  {"kernels", warmed.result.kernels},

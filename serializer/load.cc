@@ -4,10 +4,12 @@
 #include <algorithm>
 
 #include "bytecode/blob.h"
+#include "bytecode/derived_cache.h"
 #include "bytecode/verifier.h"
 #include "serializer/wire/layout.h"
 #include "serializer/wire/mapped_file.h"
 #include "serializer/wire/metadata.h"
+#include "serializer/wire/signed_file.h"
 #include "tvm-vm/vmexe.h"
 
 namespace tvmvm {
@@ -20,12 +22,16 @@ Expected<T> InFile(const std::string& path, Expected<T> result) {
   return result;
 }
 
-Expected<std::shared_ptr<const Program>> LoadBlob(Blob blob) {
+Expected<std::shared_ptr<const Program>> LoadBlob(Blob blob, const LoadOptions& options) {
   TVMVM_TRY(std::vector<wire::Section> sections, wire::ReadSections(blob.bytes));
   for (const wire::Section& section : sections)
-    if (section.name != wire::kConstantsSection) TVMVM_CHECK_OK(wire::CheckDigest(section));
+    if (section.name != wire::kConstantsSection || options.check_constants)
+      TVMVM_CHECK_OK(wire::CheckDigest(section));
   TVMVM_TRY(Program program, wire::UnpackProgram(sections));
   TVMVM_CHECK_OK(VerifyProgram(program));
+  if (wire::FindSection(sections, wire::kSignatureSection) != nullptr)
+    program.derived->signed_file =
+        std::make_shared<const wire::SignedFile>(wire::SignedFile{std::move(sections)});
   program.storage.push_back(std::move(blob.owner));
   return std::make_shared<const Program>(std::move(program));
 }
@@ -47,22 +53,23 @@ Status VerifyBlob(const Blob& blob) {
     position = section.offset + section.bytes.size();
   }
   TVMVM_CHECK_OK(CheckPadding(blob.bytes, position, blob.bytes.size()));
-  TVMVM_TRY(std::shared_ptr<const Program> program, LoadBlob(blob));
+  TVMVM_TRY(std::shared_ptr<const Program> program, LoadBlob(blob, {}));
   return {};
 }
 
 }  // namespace
 
-Expected<std::shared_ptr<const Program>> LoadProgram(const std::string& path) {
+Expected<std::shared_ptr<const Program>> LoadProgram(const std::string& path, const LoadOptions& options) {
   TVMVM_TRY(Blob blob, wire::MapFile(path));
-  return InFile(path, LoadBlob(std::move(blob)));
+  return InFile(path, LoadBlob(std::move(blob), options));
 }
 
 Expected<std::shared_ptr<const Program>> LoadProgramFromMemory(std::span<const std::byte> bytes,
-                                                               std::shared_ptr<const void> owner) {
-  if (owner != nullptr && IsBlobAligned(bytes.data())) return LoadBlob({bytes, std::move(owner)});
+                                                               std::shared_ptr<const void> owner,
+                                                               const LoadOptions& options) {
+  if (owner != nullptr && IsBlobAligned(bytes.data())) return LoadBlob({bytes, std::move(owner)}, options);
   TVMVM_TRY(Blob copy, CopyToBlob(bytes));
-  return LoadBlob(std::move(copy));
+  return LoadBlob(std::move(copy), options);
 }
 
 Status VerifyFile(const std::string& path) {

@@ -3,34 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "bytecode/verifier.h"
 #include "serializer/wire/layout.h"
 #include "serializer/wire/metadata.h"
 #include "serializer/wire/sink.h"
+#include "serializer/wire/writer.h"
 #include "tvm-vm/vmexe.h"
 
 namespace tvmvm {
 namespace {
 
 using wire::AlignUp;
-using wire::FileHeader;
-using wire::SectionEntry;
-
-// A section to be written: pieces at ascending offsets of it, zeros between them.
-struct OutgoingSection {
-  struct Piece {
-    uint64_t offset = 0;
-    std::span<const std::byte> bytes;
-  };
-  std::string name;
-  bool required = true;
-  uint64_t alignment = wire::kSectionAlignment;
-  std::vector<Piece> pieces;
-
-  uint64_t bytes() const { return pieces.empty() ? 0 : pieces.back().offset + pieces.back().bytes.size(); }
-};
+using wire::OutgoingSection;
 
 OutgoingSection ConstantsSection(const Program& program, std::vector<uint64_t>* offsets) {
   OutgoingSection section{.name = std::string(wire::kConstantsSection)};
@@ -64,57 +49,6 @@ std::string LibrarySectionName(const KernelLibrarySpec& library, std::span<const
   return unique;
 }
 
-uint64_t SectionsBegin(size_t count) { return sizeof(FileHeader) + count * sizeof(SectionEntry); }
-
-Status AppendZeros(wire::Sink* sink, uint64_t count, DigestStream* digest) {
-  constexpr std::array<std::byte, wire::kPageBytes> kZeros{};
-  while (count > 0) {
-    auto part = std::span(kZeros).first(std::min<uint64_t>(count, kZeros.size()));
-    if (digest) digest->Update(part);
-    TVMVM_CHECK_OK(sink->Append(part));
-    count -= part.size();
-  }
-  return {};
-}
-
-Expected<Digest> WriteSection(wire::Sink* sink, const OutgoingSection& section) {
-  DigestStream digest;
-  uint64_t position = 0;
-  for (const OutgoingSection::Piece& piece : section.pieces) {
-    TVMVM_CHECK_OK(AppendZeros(sink, piece.offset - position, &digest));
-    digest.Update(piece.bytes);
-    TVMVM_CHECK_OK(sink->Append(piece.bytes));
-    position = piece.offset + piece.bytes.size();
-  }
-  return digest.Finish();
-}
-
-// Sections first, with zeros in place of header and table, which hold the digests and come last.
-Status WriteSections(wire::Sink* sink, std::span<const OutgoingSection> sections) {
-  std::vector<SectionEntry> entries(sections.size());
-  uint64_t position = SectionsBegin(sections.size());
-  TVMVM_CHECK_OK(AppendZeros(sink, position, nullptr));
-  for (size_t i = 0; i < sections.size(); ++i) {
-    const OutgoingSection& section = sections[i];
-    SectionEntry& entry = entries[i];
-    std::copy(section.name.begin(), section.name.end(), entry.name.begin());
-    entry.flags = section.required ? wire::kRequiredFlag : 0;
-    entry.offset = AlignUp(position, section.alignment);
-    entry.bytes = section.bytes();
-    TVMVM_CHECK_OK(AppendZeros(sink, entry.offset - position, nullptr));
-    TVMVM_TRY(Digest digest, WriteSection(sink, section));
-    entry.digest = digest.bytes;
-    position = entry.offset + entry.bytes;
-  }
-
-  FileHeader header;
-  header.file_bytes = position;
-  header.section_count = static_cast<uint32_t>(sections.size());
-  header.digest = wire::HeaderDigest(header, entries).bytes;
-  TVMVM_CHECK_OK(sink->Overwrite(0, std::as_bytes(std::span(&header, 1))));
-  return sink->Overwrite(sizeof(header), std::as_bytes(std::span(entries)));
-}
-
 Status WriteProgram(const Program& program, wire::Sink* sink) {
   TVMVM_CHECK_OK(VerifyProgram(program));
   wire::Placement placement;
@@ -133,10 +67,7 @@ Status WriteProgram(const Program& program, wire::Sink* sink) {
   sections.push_back({.name = std::string(wire::kDebugSection), .required = false, .pieces = {{0, debug}}});
   std::move(libraries.begin(), libraries.end(), std::back_inserter(sections));
   sections.push_back(std::move(constants));
-  if (sections.size() > wire::kMaxSections)
-    return MakeError(Code::kUnsupported,
-                     fmt::format("{} sections, at most {}", sections.size(), wire::kMaxSections));
-  return WriteSections(sink, sections);
+  return wire::WriteSections(sink, sections);
 }
 
 }  // namespace

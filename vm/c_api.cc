@@ -7,6 +7,7 @@
 #include "vm/c/objects.h"
 #include "vm/c/pool.h"
 #include "vm/c/sized.h"
+#include "vm/c/trust.h"
 
 using tvmvm::Code;
 using tvmvm::MakeError;
@@ -83,6 +84,7 @@ tvmvm::Expected<tvmvm::VmOptions> OptionsFrom(const tvmvm_vm_options& options) {
   }
   TVMVM_TRY(chosen.pool, tvmvm::c::PoolFrom(read.pool));
   if (read.memory != nullptr) chosen.memory = read.memory->pool;
+  TVMVM_CHECK_OK(tvmvm::c::TrustFrom(read, &chosen));
   return chosen;
 }
 

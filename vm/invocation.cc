@@ -38,7 +38,7 @@ Status Alone(Impl& impl, const Body& body) {
 
 template <class Impl>
 Status RunGuarded(Impl& impl, const Arguments& inputs, Results outputs, const RunOptions& options) {
-  return Alone(impl, [&](Machine& machine) -> Status {
+  Status status = Alone(impl, [&](Machine& machine) -> Status {
     try {
       return machine.Run(inputs, outputs, NanosecondsOf(options.deadline));
     } catch (const std::bad_alloc&) {
@@ -46,6 +46,8 @@ Status RunGuarded(Impl& impl, const Arguments& inputs, Results outputs, const Ru
       return MakeError(Code::kOutOfMemory, "no memory left");  // short enough to need none
     }
   });
+  impl.runs->Count(impl.line, status);
+  return status;
 }
 
 template <class Impl, class Set>

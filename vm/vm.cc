@@ -35,15 +35,19 @@ Expected<std::shared_ptr<Vm>> Vm::Create(std::shared_ptr<const Program> program,
   vm->impl_->account = std::make_shared<MemoryAccount>("the program's VM",
                                                        options.memory ? options.memory->account_ : nullptr);
   vm->impl_->plans = std::make_shared<SharedPlans>(program->plans.size(), vm->impl_->account);
-  TVMVM_TRY(vm->impl_->binding, Bind(std::move(program), std::move(devices), options.allow_native));
+  TVMVM_TRY(vm->impl_->binding, Bind(std::move(program), std::move(devices), options.allow_native,
+                                     {options.trust, options.trusted_keys, options.signed_constants}));
   return vm;
 }
 
 const Program& Vm::program() const { return *impl_->binding->program; }
 
 Invocation Vm::NewInvocation() {
-  return Invocation(std::make_unique<Invocation::Impl>(impl_->binding, impl_->account, impl_->plans));
+  return Invocation(
+      std::make_unique<Invocation::Impl>(impl_->binding, impl_->account, impl_->plans, impl_->runs));
 }
+
+RunCounters Vm::counters() const { return impl_->runs->Sum(); }
 
 int64_t Vm::held_bytes() const { return impl_->account->held_bytes(); }
 

@@ -1,7 +1,9 @@
 #include "tvm-vm/warm.h"
 
+#include <algorithm>
 #include <set>
 
+#include "serializer/trusted_libraries.h"
 #include "vm/binding/uses.h"
 
 namespace tvmvm {
@@ -24,15 +26,22 @@ std::vector<KernelSpec> GpuKernels(const Program& program) {
 
 size_t GpuKernelCount(const Program& program) { return GpuKernels(program).size(); }
 
-Expected<WarmResult> WarmKernels(const Program& program, Device& device, const LoadProgress& progress) {
+Expected<WarmResult> WarmKernels(const Program& program, Device& device, const LoadProgress& progress,
+                                 Trust trust, std::span<const PublicKey> keys) {
   if (ClassOf(device.target().device) != DeviceClass::kGpu)
     return MakeError(Code::kInvalidArgument, device.name() + " is no GPU: its kernels are machine code");
   if (program.device_entries.empty())
     return MakeError(Code::kUnsupported, "the program was not compiled for a GPU");
   const std::vector<KernelSpec> kernels = GpuKernels(program);
   if (kernels.empty()) return WarmResult{};
+  const TrustedLibraries trusted = LibrariesToTrust(program, {trust, keys});
+  const bool has_kernels = std::ranges::any_of(trusted.libraries, [&](const KernelLibrarySpec& library) {
+    return library.device == device.target().device;
+  });
+  if (!has_kernels && !trusted.refused.empty())
+    return MakeError(Code::kInvalidProgram, "the program's kernels are refused: " + trusted.refused);
   const LoadProgress watched = progress ? progress : [](size_t) {};
-  TVMVM_TRY(const std::unique_ptr<KernelSet> set, device.LoadKernels(kernels, program.libraries, watched));
+  TVMVM_TRY(const std::unique_ptr<KernelSet> set, device.LoadKernels(kernels, trusted.libraries, watched));
   return WarmResult{kernels.size(), set->description()};
 }
 

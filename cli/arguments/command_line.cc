@@ -109,7 +109,7 @@ std::unique_ptr<CLI::App> MakeCommandLine(Action* action) {
       ->excludes(quiet);
   app->require_subcommand(1);
   for (auto add : {AddCompile, AddRun, AddBench, AddPlan, AddTest, AddInspect, AddDisasm, AddAsm, AddVerify,
-                   AddOps, AddListDevices, AddWarm, AddVersion, AddCompletion, AddMan})
+                   AddKeygen, AddSign, AddOps, AddListDevices, AddWarm, AddVersion, AddCompletion, AddMan})
     add(*app, action);
   for (CLI::App* command : app->get_subcommands({})) command->fallthrough();
   return app;

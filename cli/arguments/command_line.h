@@ -29,6 +29,8 @@ void AddInspect(CLI::App& app, Action* action);
 void AddDisasm(CLI::App& app, Action* action);
 void AddAsm(CLI::App& app, Action* action);
 void AddVerify(CLI::App& app, Action* action);
+void AddKeygen(CLI::App& app, Action* action);
+void AddSign(CLI::App& app, Action* action);
 void AddOps(CLI::App& app, Action* action);
 void AddListDevices(CLI::App& app, Action* action);
 void AddWarm(CLI::App& app, Action* action);

@@ -46,11 +46,43 @@ void AddAsm(CLI::App& app, Action* action) {
 
 void AddVerify(CLI::App& app, Action* action) {
   auto arguments = std::make_shared<VerifyArguments>();
-  CLI::App* command = AddCommand(app, "verify", "Check .vmexe files: digests, structure, bytecode",
-                                 "  tvm-vm verify model.vmexe");
+  CLI::App* command =
+      AddCommand(app, "verify", "Check .vmexe files: digests, structure, bytecode, and signatures",
+                 "  tvm-vm verify model.vmexe\n  tvm-vm verify signed.vmexe --key release.key.pub");
   command->add_option("files", arguments->paths, "The files")->required()->type_name("FILE...");
+  command
+      ->add_option("--key", arguments->keys,
+                   "A public key: the owner of one of those given has to have signed all of each file")
+      ->allow_extra_args(false)
+      ->type_name("FILE.pub");
   command->add_flag("--json", arguments->json, "Print as JSON");
   command->callback([=] { *action = [arguments] { return VerifyCommand(*arguments); }; });
+}
+
+void AddKeygen(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<KeygenArguments>();
+  CLI::App* command =
+      AddCommand(app, "keygen", "Make a pair of keys to sign .vmexe files with",
+                 "  tvm-vm keygen new.key\n"
+                 "The secret key is for its owner alone (mode 0600); FILE.pub, the public one, is for all\n"
+                 "who check. Neither may exist before.");
+  command->add_option("file", arguments->path, "Where the secret key goes")->required()->type_name("FILE");
+  command->callback([=] { *action = [arguments] { return KeygenCommand(*arguments); }; });
+}
+
+void AddSign(CLI::App& app, Action* action) {
+  auto arguments = std::make_shared<SignArguments>();
+  CLI::App* command = AddCommand(app, "sign", "Sign a .vmexe file",
+                                 "  tvm-vm sign model.vmexe --key release.key\n"
+                                 "  tvm-vm sign model.vmexe --key release.key -o signed.vmexe\n"
+                                 "Signatures that others made of the same contents stay.");
+  command->add_option("file", arguments->path, "The file")->required()->type_name("FILE");
+  command->add_option("--key", arguments->key, "The secret key, which nobody else may read")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("-o,--output", arguments->output, "Write here instead of in its place")
+      ->type_name("FILE");
+  command->callback([=] { *action = [arguments] { return SignCommand(*arguments); }; });
 }
 
 void AddOps(CLI::App& app, Action* action) {
@@ -102,6 +134,7 @@ void AddWarm(CLI::App& app, Action* action) {
   command->add_option("file", arguments->path, "The file")->required()->type_name("FILE");
   AddDevices(command, &arguments->devices);
   command->get_option("--device")->required();
+  AddTrust(command, &arguments->trust);
   command->add_flag("--json", arguments->json, "Print as JSON");
   command->callback([=] { *action = [arguments] { return WarmCommand(*arguments); }; });
 }

@@ -97,11 +97,13 @@ void AddRun(CLI::App& app, Action* action) {
       "  tvm-vm run model.vmexe --input test_data_set_0 --expect test_data_set_0\n"
       "  tvm-vm run model.vmexe --input x=random:4x128x64 --seed 7\n"
       "  tvm-vm run model.vmexe --dim batch=4 --dim length=128\n"
+      "  tvm-vm run signed.vmexe --trust signed --key release.key.pub\n"
       "  tvm-vm run model.vmexe --input - --output-dir - < x.npy > y.npy\n"
       "  tvm-vm run model.vmexe --input x.npy --expect y=y.npy --rtol 1e-4\n"
       "  tvm-vm run model.onnx --dump all --output-dir values\n"
       "  tvm-vm run model.onnx --trace-values --timeout 10 --max-bytes 2G");
   AddModel(command, &arguments->model);
+  AddTrust(command, &arguments->model.trust);
   AddInputs(command, &arguments->inputs);
   AddLimits(command, &arguments->limits);
   CLI::Option* folder = command
@@ -161,6 +163,7 @@ void AddBench(CLI::App& app, Action* action) {
       "folder of\n"
       "kernels ($TVMVM_CACHE_DIR, else ~/.cache/tvm-vm).");
   AddModel(command, &arguments->model);
+  AddTrust(command, &arguments->model.trust);
   AddInputs(command, &arguments->inputs);
   AddLimits(command, &arguments->limits);
   CLI::Option* seconds =

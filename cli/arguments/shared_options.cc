@@ -1,6 +1,7 @@
 #include "cli/arguments/shared_options.h"
 
 #include <charconv>
+#include <map>
 
 #include "bytecode/device_kinds.h"
 
@@ -151,6 +152,21 @@ void AddThreads(CLI::App* app, int* threads) {
       ->check(Within(0, 4096))
       ->type_name("N")
       ->capture_default_str();
+}
+
+void AddTrust(CLI::App* app, TrustArguments* trust) {
+  const std::map<std::string, Trust> names{
+      {"any", Trust::kAny}, {"signed", Trust::kSigned}, {"none", Trust::kNone}};
+  CLI::Option* level = app->add_option("--trust", trust->trust,
+                                       "Whose kernels run: any, those that a key of --key signed, or none")
+                           ->transform(CLI::CheckedTransformer(names).description(""))
+                           ->type_name("any|signed|none");
+  app->add_option("--key", trust->keys, "A public key to trust, which `tvm-vm keygen` wrote")
+      ->needs(level)
+      ->allow_extra_args(false)
+      ->type_name("FILE.pub");
+  app->add_flag("--check-constants", trust->check_constants,
+                "Read all weights first: their digest, and with --trust signed what was signed");
 }
 
 void AddModel(CLI::App* app, ModelArguments* model) {

@@ -50,6 +50,8 @@ void AddMemoryBudget(CLI::App* app, int64_t* bytes);
 void AddDonations(CLI::App* app, std::vector<std::pair<std::string, std::string>>* donate);
 void AddImport(CLI::App* app, bool* strict_onnx, bool* distinct_dims);
 void AddThreads(CLI::App* app, int* threads);
+// What has to hold for a file's kernels to run.
+void AddTrust(CLI::App* app, TrustArguments* trust);
 // The model and how it is loaded.
 void AddModel(CLI::App* app, ModelArguments* model);
 // `examples`: a line each, then what else is to be said.

@@ -140,9 +140,10 @@ class CpuDevice final : public Device {
     FreeHost(memory.host);
   }
 
-  Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
-                                                   std::span<const KernelLibrarySpec> libraries,
-                                                   const LoadProgress&) override;
+  // Loading is rare: cold code is small code.
+  [[gnu::cold]] Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
+                                                                 std::span<const KernelLibrarySpec> libraries,
+                                                                 const LoadProgress&) override;
   Expected<std::unique_ptr<Queue>> NewQueue() override;
   // `launches` is of the queue alone.
   Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel,
@@ -159,12 +160,13 @@ class CpuDevice final : public Device {
   }
 
  private:
-  bool Allowed(CpuLevel level) const;
-  const KernelLibrarySpec* BestObject(std::span<const KernelLibrarySpec> libraries) const;
-  Status LoadObject(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels,
-                    CpuKernelSet* set) const;
-  Status Jit(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels, CpuKernelSet* set) const;
-  Error NoLibrary(std::span<const KernelLibrarySpec> libraries) const;
+  [[gnu::cold]] bool Allowed(CpuLevel level) const;
+  [[gnu::cold]] const KernelLibrarySpec* BestObject(std::span<const KernelLibrarySpec> libraries) const;
+  [[gnu::cold]] Status LoadObject(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels,
+                                  CpuKernelSet* set) const;
+  [[gnu::cold]] Status Jit(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels,
+                           CpuKernelSet* set) const;
+  [[gnu::cold]] Error NoLibrary(std::span<const KernelLibrarySpec> libraries) const;
   void RunInSlices(Job& job, int64_t points, int64_t microseconds) const;
 
   const CpuDeviceOptions options_;

@@ -104,6 +104,13 @@ TVMVM_EXPORT tvmvm_status* tvmvm_program_load(const char* path, tvmvm_program** 
 /* The bytes are copied. */
 TVMVM_EXPORT tvmvm_status* tvmvm_program_load_from_memory(const void* bytes, size_t size,
                                                           tvmvm_program** program);
+typedef struct tvmvm_load_options {
+  size_t size;
+  int check_constants; /* nonzero: their digest, too, which reads all of them */
+} tvmvm_load_options;
+/* `options` may be null. */
+TVMVM_EXPORT tvmvm_status* tvmvm_program_load_with(const char* path, const tvmvm_load_options* options,
+                                                   tvmvm_program** program);
 TVMVM_EXPORT void tvmvm_program_free(tvmvm_program* program);
 TVMVM_EXPORT size_t tvmvm_program_input_count(const tvmvm_program* program);
 TVMVM_EXPORT size_t tvmvm_program_output_count(const tvmvm_program* program);
@@ -194,6 +201,15 @@ TVMVM_EXPORT void tvmvm_memory_pool_free(tvmvm_memory_pool* pool);
 TVMVM_EXPORT int64_t tvmvm_memory_pool_held_bytes(const tvmvm_memory_pool* pool); /* now */
 TVMVM_EXPORT int64_t tvmvm_memory_pool_peak_bytes(const tvmvm_memory_pool* pool); /* the most so far */
 
+/* Whose kernels run, in whatever form they come (docs/trust.md). */
+typedef enum tvmvm_trust {
+  TVMVM_TRUST_ANY = 0,
+  TVMVM_TRUST_SIGNED = 1, /* those of files that one of the trusted keys signed */
+  TVMVM_TRUST_NONE = 2    /* none: only programs that launch none run */
+} tvmvm_trust;
+/* The 32 bytes of the public key in the file, as `tvm-vm keygen` writes it. */
+TVMVM_EXPORT tvmvm_status* tvmvm_public_key_read(const char* path, uint8_t key[32]);
+
 /* VMs: a program with its kernels made ready. Zero means the default. */
 typedef struct tvmvm_vm_options {
   size_t size;
@@ -205,10 +221,28 @@ typedef struct tvmvm_vm_options {
   size_t device_count;
   const tvmvm_worker_pool* pool;   /* copied; null: the VM makes its own of `threads` workers */
   const tvmvm_memory_pool* memory; /* kept alive by the VM; null: no bound but each invocation's own */
+  int trust;                       /* a tvmvm_trust: which kernels may run */
+  int signed_constants;        /* nonzero: with TVMVM_TRUST_SIGNED the constants have to be as signed, too */
+  const uint8_t* trusted_keys; /* 32 bytes each, copied */
+  size_t trusted_key_count;
 } tvmvm_vm_options;
 TVMVM_EXPORT tvmvm_status* tvmvm_vm_create(const tvmvm_program* program, const tvmvm_vm_options* options,
                                            tvmvm_vm** vm);
 TVMVM_EXPORT void tvmvm_vm_free(tvmvm_vm* vm);
+/* How the runs of a VM ended so far, of all its invocations together. */
+typedef struct tvmvm_run_counters {
+  size_t size;
+  int64_t ok;
+  int64_t refused;   /* what was given is wrong: TVMVM_INVALID_ARGUMENT, TVMVM_UNSUPPORTED */
+  int64_t limited;   /* by a limit on memory, steps or time: TVMVM_OUT_OF_MEMORY, TVMVM_DEADLINE_EXCEEDED */
+  int64_t cancelled; /* TVMVM_CANCELLED */
+  int64_t lost;      /* with a device: TVMVM_DEVICE_LOST */
+  int64_t failed;    /* everything else */
+} tvmvm_run_counters;
+TVMVM_EXPORT tvmvm_status* tvmvm_vm_get_counters(const tvmvm_vm* vm, tvmvm_run_counters* counters);
+/* As tvmvm_device_warm, of kernels that these options trust; their other members do not count. */
+TVMVM_EXPORT tvmvm_status* tvmvm_device_warm_with(const tvmvm_device* device, const tvmvm_program* program,
+                                                  const tvmvm_vm_options* options, size_t* kernels);
 /* The devices that a run uses, the CPU first; of index < count. A name lives as long as the VM. */
 TVMVM_EXPORT size_t tvmvm_vm_device_count(const tvmvm_vm* vm);
 TVMVM_EXPORT const char* tvmvm_vm_device_name(const tvmvm_vm* vm, size_t index);

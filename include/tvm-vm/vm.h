@@ -17,6 +17,7 @@
 #include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
 #include "tvm-vm/tensor.h"
+#include "tvm-vm/trust.h"
 #include "tvm-vm/value.h"
 
 namespace tvmvm {
@@ -40,6 +41,12 @@ struct VmOptions {
   // Bounds what all Invocations of the Vm hold, together with those of other Vms that are given it; null: no
   // bound but each Invocation's own.
   std::shared_ptr<MemoryPool> memory;
+  // Which kernels may run. Where it refuses those of the entry for the GPUs given, one runs that needs none
+  // of them, with fewer GPUs; where there is none such, Create fails with kInvalidProgram.
+  Trust trust = Trust::kAny;
+  std::vector<PublicKey> trusted_keys;  // kSigned: whose signatures count
+  // kSigned: the constants have to be as they were signed, too. Reads all of them.
+  bool signed_constants = false;
 };
 
 // Limits of one Invocation; 0 or max means none.
@@ -99,6 +106,16 @@ struct DeviceUse {
   std::string name;               // "cpu", "vulkan:0"
   size_t kernels = 0;             // that run there
   std::string form;               // of the kernels; empty where there are none
+};
+
+// How the runs of a Vm ended so far, of all its Invocations together.
+struct RunCounters {
+  int64_t ok = 0;
+  int64_t refused = 0;    // what was given is wrong: kInvalidArgument, kUnsupported
+  int64_t limited = 0;    // by a limit on memory, steps or time: kOutOfMemory, kDeadlineExceeded
+  int64_t cancelled = 0;  // kCancelled
+  int64_t lost = 0;       // with a device: kDeviceLost
+  int64_t failed = 0;     // everything else
 };
 
 // An output that may be given in the memory of an input (CompileOptions::donate): numbers in the signature.
@@ -176,6 +193,8 @@ class TVMVM_EXPORT Vm : public std::enable_shared_from_this<Vm> {
   [[nodiscard]] Expected<MemoryForecast> Plan(const std::map<std::string, DimRange>& dims) const;
   // What all Invocations of this Vm hold now, and the plans that they share. From any thread.
   int64_t held_bytes() const;
+  // From any thread; runs in progress are in none of them.
+  RunCounters counters() const;
   // The devices that a run uses, the CPU first.
   std::vector<DeviceUse> Devices() const;
   // Which outputs may be given in the memory of which inputs.

@@ -18,7 +18,7 @@ namespace tvmvm {
 inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 2;
 
 struct SectionInfo {
-  std::string name;  // "metadata", "code", "constants", "kernels.cpu.x86-64-v3", ...
+  std::string name;  // "metadata", "code", "constants", "kernels.cpu.x86-64-v3", "signature", ...
   uint64_t offset = 0;
   uint64_t bytes = 0;
   std::string digest;  // xxh3-128, hex
@@ -30,13 +30,19 @@ struct SectionInfo {
 [[nodiscard]] TVMVM_EXPORT Status SaveProgram(const Program& program, const std::string& path);
 [[nodiscard]] TVMVM_EXPORT Expected<std::vector<std::byte>> SerializeProgram(const Program& program);
 
+struct LoadOptions {
+  bool check_constants = false;  // their digest, too: reads all of them
+};
+
 // Maps the file read-only; constants and kernels are views of the mapping, which the Program keeps alive. All
-// sections are checked by digest but the constants, whose digest only VerifyFile reads: loading does not
-// touch the weights.
-[[nodiscard]] TVMVM_EXPORT Expected<std::shared_ptr<const Program>> LoadProgram(const std::string& path);
+// sections are checked by digest but the constants, which are checked on request and by VerifyFile: loading
+// does not touch the weights. Who may write to the file while the Program lives is trusted (docs/trust.md).
+[[nodiscard]] TVMVM_EXPORT Expected<std::shared_ptr<const Program>> LoadProgram(
+    const std::string& path, const LoadOptions& options = {});
 // `owner` keeps `bytes` alive; null copies them. Bytes must be 64-byte aligned to be used in place.
 [[nodiscard]] TVMVM_EXPORT Expected<std::shared_ptr<const Program>> LoadProgramFromMemory(
-    std::span<const std::byte> bytes, std::shared_ptr<const void> owner = nullptr);
+    std::span<const std::byte> bytes, std::shared_ptr<const void> owner = nullptr,
+    const LoadOptions& options = {});
 
 // Checks every section's digest. Errors: kInvalidProgram naming the section.
 [[nodiscard]] TVMVM_EXPORT Status VerifyFile(const std::string& path);

@@ -35,7 +35,7 @@ Expected<FileHeader> ReadHeader(std::span<const std::byte> file) {
 
 bool IsKnown(std::string_view name) {
   return name == kMetadataSection || name == kCodeSection || name == kDebugSection ||
-         name == kConstantsSection || name.starts_with(kKernelsPrefix);
+         name == kConstantsSection || name == kSignatureSection || name.starts_with(kKernelsPrefix);
 }
 
 Expected<Section> ReadEntry(std::span<const std::byte> file, const SectionEntry& entry) {

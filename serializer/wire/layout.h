@@ -58,6 +58,7 @@ inline constexpr std::string_view kMetadataSection = "metadata";
 inline constexpr std::string_view kCodeSection = "code";
 inline constexpr std::string_view kDebugSection = "debug";
 inline constexpr std::string_view kConstantsSection = "constants";
+inline constexpr std::string_view kSignatureSection = "signature";  // signature_section.h
 inline constexpr std::string_view kKernelsPrefix = "kernels.";
 
 constexpr uint64_t AlignUp(uint64_t offset, uint64_t alignment) {

@@ -84,6 +84,7 @@ class ExamplesTest : public ::testing::Test {
     WriteBytes(files_ / "test_data_set_0/input_0.pb", TensorMessage("x", x.substr(x.size() - kBytes)));
     WriteBytes(files_ / "test_data_set_0/output_0.pb", TensorMessage("y", y.substr(y.size() - kBytes)));
     In("cp -r model.onnx test_data_set_0 onnx/node/test_add");
+    In("tvm-vm keygen release.key && tvm-vm sign model.vmexe --key release.key -o signed.vmexe");
     WriteBytes(files_ / "shapes.txt", "batch=1 length=4\nbatch=2 length=7  # longer\n");
   }
 

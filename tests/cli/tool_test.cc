@@ -23,9 +23,9 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr const char* kCommands[] = {"compile", "run",    "bench",   "plan",       "test",
-                                     "inspect", "disasm", "asm",     "verify",     "ops",
-                                     "devices", "warm",   "version", "completion", "man"};
+constexpr const char* kCommands[] = {"compile", "run",  "bench",   "plan",       "test",   "inspect",
+                                     "disasm",  "asm",  "verify",  "ops",        "keygen", "sign",
+                                     "devices", "warm", "version", "completion", "man"};
 
 TEST(UsageTest, HelpNamesEveryCommandAndTheExitCodes) {
   ToolResult result = RunShell("tvm-vm --help");

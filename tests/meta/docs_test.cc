@@ -14,6 +14,7 @@ namespace {
 std::vector<std::string> Documents() {
   std::vector<std::string> documents = FilesBelow("docs", {".md"});
   documents.push_back("README.md");
+  documents.push_back("SECURITY.md");
   return documents;
 }
 
@@ -107,6 +108,22 @@ TEST(DocsTest, CommandsOfDevExist) {
     for (const std::string& command : MatchesOf(ReadText(SourceRoot() / document), R"(\./dev ([a-z]+))"))
       EXPECT_TRUE(std::regex_search(help, std::regex("\\b" + command + "\\b")))
           << document << ": ./dev " << command;
+}
+
+// A promise without its test is none.
+TEST(DocsTest, TestsThatAreNamedExist) {
+  std::string tests;
+  for (const std::string& file : FilesBelow("tests", {".cc"})) tests += ReadText(SourceRoot() / file);
+  const std::string text = ReadText(SourceRoot() / "docs/trust.md");
+  int count = 0;
+  static const std::regex name(R"(`([A-Z]\w+)\.([A-Z]\w+)`)");
+  for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at, ++count)
+    EXPECT_TRUE(std::regex_search(
+        tests, std::regex("TEST(_F|_P)?\\(" + (*at)[1].str() + ",\\s*" + (*at)[2].str() + "\\)")))
+        << "docs/trust.md names " << (*at)[0];
+  EXPECT_GT(count, 20);
+  for (const std::string& path : MatchesOf(text, R"(`(tests/[\w/.]+)`)"))
+    EXPECT_TRUE(std::filesystem::exists(SourceRoot() / path)) << path;
 }
 
 TEST(DocsTest, FoldersInTheMapExist) {

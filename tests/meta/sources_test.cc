@@ -46,6 +46,14 @@ TEST(SourcesTest, LibrariesDoNotPrintOrExit) {
   EXPECT_THAT(LibraryLines(pattern, {}), ::testing::IsEmpty());
 }
 
+TEST(SourcesTest, TheEnvironmentIsReadInTwoPlaces) {
+  const std::set<std::string> places = {"devices/device_list.cc", "devices/driver/cache_folder.cc"};
+  EXPECT_THAT(LibraryLines(std::regex(R"(getenv\s*\(|\benviron\b)"), places), ::testing::IsEmpty());
+  for (const std::string& place : places)
+    EXPECT_FALSE(std::regex_search(ReadText(SourceRoot() / place), std::regex(R"([^_]getenv\s*\()")))
+        << place;
+}
+
 TEST(SourcesTest, LibrariesThrowOnlyWhereTheFolderCatches) {
   const std::set<std::string> exceptions = {
       "allocator/host_memory.cc",  // an allocator for standard containers: their protocol

@@ -59,6 +59,8 @@ TEST(CApiBounds, NullIsAnswered) {
   tvmvm_device* device = nullptr;
   tvmvm_device_list* list = nullptr;
   tvmvm_forecast forecast = {sizeof(tvmvm_forecast), 0, 0, 0, 0, 0, 0};
+  tvmvm_run_counters counters = {sizeof(tvmvm_run_counters), 0, 0, 0, 0, 0, 0};
+  uint8_t key[32] = {};
   const Calls calls = {
       ANSWERS(tvmvm_version, tvmvm_version()),
       ANSWERS(tvmvm_status_code, TVMVM_OK, nullptr),
@@ -66,6 +68,8 @@ TEST(CApiBounds, NullIsAnswered) {
       RETURNS(tvmvm_status_free, nullptr),
       REFUSES(tvmvm_program_load, nullptr, &program),
       REFUSES(tvmvm_program_load, "a", nullptr),
+      REFUSES(tvmvm_program_load_with, nullptr, nullptr, &program),
+      REFUSES(tvmvm_program_load_with, "a", nullptr, nullptr),
       REFUSES(tvmvm_program_load_from_memory, nullptr, 1, &program),
       REFUSES(tvmvm_program_load_from_memory, "a", 1, nullptr),
       RETURNS(tvmvm_program_free, nullptr),
@@ -98,6 +102,10 @@ TEST(CApiBounds, NullIsAnswered) {
       IS_EMPTY(tvmvm_device_name, nullptr),
       REFUSES(tvmvm_device_get_statistics, nullptr, nullptr),
       REFUSES(tvmvm_device_warm, nullptr, nullptr, nullptr),
+      REFUSES(tvmvm_device_warm_with, nullptr, nullptr, nullptr, nullptr),
+      REFUSES(tvmvm_public_key_read, nullptr, key),
+      REFUSES(tvmvm_public_key_read, "a", nullptr),
+      REFUSES(tvmvm_vm_get_counters, nullptr, &counters),
       REFUSES(tvmvm_vm_create, nullptr, nullptr, &vm),
       RETURNS(tvmvm_vm_free, nullptr),
       ANSWERS(tvmvm_vm_device_count, 0u, nullptr),

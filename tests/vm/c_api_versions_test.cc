@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -101,6 +102,25 @@ TEST(CApiVersions, StatisticsFillWhatTheCallerKnows) {
   EXPECT_EQ(later.more[1], 0);
   EXPECT_EQ(later.known.size, sizeof later);
   tvmvm_device_free(device);
+}
+
+TEST(CApiVersions, CountersAndLoadOptionsMayBeOlderAndNewer) {
+  CSession session(kAddOne);
+  auto count = [&](tvmvm_run_counters* to) { return Take(tvmvm_vm_get_counters(session.vm, to)); };
+  ExpectTolerant<tvmvm_run_counters>("counters", sizeof(tvmvm_run_counters), count);
+  const std::string path = ::testing::TempDir() + "tvm-vm-c-load-options.vmexe";
+  auto assembled = Assemble(kAddOne);
+  ASSERT_TRUE(assembled);
+  ASSERT_TRUE(SaveProgram(**assembled, path));
+  auto load = [&](const tvmvm_load_options* options) {
+    tvmvm_program* program = nullptr;
+    std::string message = Take(tvmvm_program_load_with(path.c_str(), options, &program));
+    tvmvm_program_free(program);
+    return message;
+  };
+  ExpectTolerant<tvmvm_load_options>("options", sizeof(tvmvm_load_options), load);
+  ExpectRefusesUnknown<tvmvm_load_options>("load options", load);
+  std::remove(path.c_str());
 }
 
 }  // namespace

@@ -31,27 +31,6 @@ std::shared_ptr<Device> DeviceFor(const DeviceSpec& wanted, std::span<const std:
   return nullptr;
 }
 
-// Of the entries whose devices are all there, the one with the most: what is preferred to the CPU is what
-// stands in front of it.
-FunctionId ChooseEntry(const Program& program, const std::vector<std::shared_ptr<Device>>& given) {
-  const auto is_cpu = [](const std::shared_ptr<Device>& device) {
-    return IsOfClass(device, DeviceClass::kCpu);
-  };
-  const auto first_cpu = std::find_if(given.begin(), given.end(), is_cpu);
-  const std::span preferred(given.begin(), first_cpu);
-  FunctionId chosen = program.entry;
-  size_t most = 0;
-  for (const DeviceEntry& entry : program.device_entries) {
-    const bool fits = std::ranges::all_of(entry.devices, [&](uint32_t number) {
-      return number == kHostDevice || DeviceFor(program.devices[number], preferred) != nullptr;
-    });
-    if (!fits || entry.devices.size() <= most) continue;
-    most = entry.devices.size();
-    chosen = entry.function;
-  }
-  return chosen;
-}
-
 Status ChooseDevices(const std::vector<std::shared_ptr<Device>>& given, const Uses& uses, Binding* binding) {
   const std::vector<DeviceSpec>& wanted = binding->program->devices;
   for (size_t number = 0; number < wanted.size(); ++number) {
@@ -68,7 +47,8 @@ Status ChooseDevices(const std::vector<std::shared_ptr<Device>>& given, const Us
 }
 
 // Loads the kernels that are launched on a device.
-Status BindKernels(uint32_t number, const Uses& uses, Binding* binding) {
+Status BindKernels(uint32_t number, const Uses& uses, std::span<const KernelLibrarySpec> libraries,
+                   Binding* binding) {
   const Program& program = *binding->program;
   const std::set<uint32_t>& ids = uses.devices[number].kernels;
   std::vector<KernelSpec> kernels;
@@ -77,18 +57,22 @@ Status BindKernels(uint32_t number, const Uses& uses, Binding* binding) {
   binding->kernels.resize(first + program.kernels.size());
   binding->kernel_sets.emplace_back();
   if (kernels.empty()) return {};
-  TVMVM_TRY(std::unique_ptr<KernelSet> set,
-            binding->devices[number]->LoadKernels(kernels, program.libraries));
+  TVMVM_TRY(std::unique_ptr<KernelSet> set, binding->devices[number]->LoadKernels(kernels, libraries));
   uint32_t index = 0;
   for (uint32_t id : ids) binding->kernels[first + id] = {set.get(), index++};
   binding->kernel_sets.back() = std::move(set);
   return {};
 }
 
-// Bitcode and the source of a GPU's kernels become machine code, too.
-Status RefuseKernels(const Program& program, const Uses& uses) {
+std::set<uint32_t> KernelsOf(const Uses& uses) {
   std::set<uint32_t> kernels;
   for (const DeviceUses& device : uses.devices) kernels.insert(device.kernels.begin(), device.kernels.end());
+  return kernels;
+}
+
+// Bitcode and the source of a GPU's kernels become machine code, too.
+Status RefuseKernels(const Program& program, const Uses& uses) {
+  const std::set<uint32_t> kernels = KernelsOf(uses);
   if (kernels.empty()) return {};
   return MakeError(Code::kUnsupported, "the program runs code of its own: " + std::to_string(kernels.size()) +
                                            (kernels.size() == 1 ? " kernel, '" : " kernels, the first is '") +
@@ -151,6 +135,62 @@ void ScanCode(Binding* binding) {
   }
 }
 
+// Whether `libraries` hold something for every device that launches kernels, in whatever form.
+bool HasLibraries(const Uses& uses, const std::vector<std::shared_ptr<Device>>& given, const Program& program,
+                  std::span<const KernelLibrarySpec> libraries) {
+  for (size_t number = 0; number < uses.devices.size(); ++number) {
+    if (uses.devices[number].kernels.empty()) continue;
+    const std::shared_ptr<Device> device = DeviceFor(program.devices[number], given);
+    const bool has = device == nullptr || std::ranges::any_of(libraries, [&](const auto& library) {
+                       return library.device == device->target().device;
+                     });
+    if (!has) return false;
+  }
+  return true;
+}
+
+Status Untrusted(const Program& program, const Uses& uses, const std::string& why) {
+  const std::set<uint32_t> kernels = KernelsOf(uses);
+  return MakeError(Code::kInvalidProgram, "the program's kernels are refused: " + why + "; @" +
+                                              program.function(program.entry).name + " runs " +
+                                              std::to_string(kernels.size()) + " of them, the first is '" +
+                                              program.kernels[*kernels.begin()].name + "'");
+}
+
+// Of the entries whose devices are all there, and whose kernels come out of trusted libraries, the one with
+// the most devices: what is preferred to the CPU is what stands in front of it.
+Status ChooseEntry(const std::vector<std::shared_ptr<Device>>& given, const TrustOptions& trust,
+                   const TrustedLibraries& trusted, Binding* binding) {
+  const Program& program = *binding->program;
+  const auto is_cpu = [](const std::shared_ptr<Device>& device) {
+    return IsOfClass(device, DeviceClass::kCpu);
+  };
+  const auto first_cpu = std::find_if(given.begin(), given.end(), is_cpu);
+  const std::span preferred(given.begin(), first_cpu);
+  const auto is_trusted = [&](FunctionId entry) {
+    return trust.trust == Trust::kAny ||
+           HasLibraries(UsesOf(program, entry), given, program, trusted.libraries);
+  };
+  binding->entry = program.entry;
+  size_t most = 0;
+  for (const DeviceEntry& entry : program.device_entries) {
+    const bool fits = std::ranges::all_of(entry.devices, [&](uint32_t number) {
+      return number == kHostDevice || DeviceFor(program.devices[number], preferred) != nullptr;
+    });
+    if (!fits || entry.devices.size() <= most || !is_trusted(entry.function)) continue;
+    most = entry.devices.size();
+    binding->entry = entry.function;
+  }
+  if (most > 0 || is_trusted(program.entry)) return {};
+  return Untrusted(program, UsesOf(program, program.entry), trusted.refused);
+}
+
+// Kernels for this device may be among those that are refused.
+Error WithRefused(Error error, const TrustedLibraries& trusted) {
+  if (!trusted.refused.empty()) error.message += "; other kernels are refused: " + trusted.refused;
+  return error;
+}
+
 Status CheckEntry(const Program& program) {
   if (program.entry.index >= program.functions.size())
     return MakeError(Code::kInvalidProgram, "the program has no entry function");
@@ -163,19 +203,21 @@ Status CheckEntry(const Program& program) {
 }  // namespace
 
 Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> program,
-                                              std::vector<std::shared_ptr<Device>> devices,
-                                              bool allow_native) {
+                                              std::vector<std::shared_ptr<Device>> devices, bool allow_native,
+                                              const TrustOptions& trust) {
   if (!program) return MakeError(Code::kInvalidArgument, "no program given");
   auto binding = std::make_shared<Binding>();
   binding->program = std::move(program);
   TVMVM_CHECK_OK(CheckEntry(*binding->program));
-  binding->entry = ChooseEntry(*binding->program, devices);
+  const TrustedLibraries trusted = LibrariesToTrust(*binding->program, trust);
+  TVMVM_CHECK_OK(ChooseEntry(devices, trust, trusted, binding.get()));
   const Uses uses = UsesOf(*binding->program, binding->entry);
   if (!allow_native) TVMVM_CHECK_OK(RefuseKernels(*binding->program, uses));
   TVMVM_CHECK_OK(ChooseDevices(devices, uses, binding.get()));
   const auto count = static_cast<uint32_t>(binding->devices.size());
   for (uint32_t number = 0; number < count; ++number)
-    TVMVM_CHECK_OK(BindKernels(number, uses, binding.get()));
+    if (Status bound = BindKernels(number, uses, trusted.libraries, binding.get()); !bound)
+      return tl::unexpected(WithRefused(std::move(bound.error()), trusted));
   ScanCode(binding.get());
   BindConstants(binding.get());
   for (uint32_t number = 0; number < count; ++number)

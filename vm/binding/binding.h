@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "serializer/trusted_libraries.h"
 #include "tvm-vm/device.h"
 #include "tvm-vm/program.h"
 #include "vm/binding/device_constants.h"
@@ -47,10 +48,11 @@ struct Binding {
 };
 
 // `devices` in order of preference: of the program's entries the one runs that uses most of the devices in
-// front of the first CPU; there is a CPU among them. Errors: kUnsupported where no device runs a kernel,
-// naming both, or where one is used and `allow_native` is false; kInvalidProgram.
+// front of the first CPU, and whose kernels `trust` lets run; there is a CPU among them. Errors: kUnsupported
+// where no device runs a kernel, naming both, or where one is used and `allow_native` is false;
+// kInvalidProgram, also where `trust` refuses kernels of every entry.
 Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> program,
-                                              std::vector<std::shared_ptr<Device>> devices,
-                                              bool allow_native);
+                                              std::vector<std::shared_ptr<Device>> devices, bool allow_native,
+                                              const TrustOptions& trust);
 
 }  // namespace tvmvm

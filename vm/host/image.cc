@@ -1,7 +1,7 @@
 // Pictures, by the library of picture formats.
 #include <optional>
 
-#include "vm/host/companion_library.h"
+#include "bytecode/companion_library.h"
 #include "vm/host/operands.h"
 #include "vm/image/image_library.h"
 

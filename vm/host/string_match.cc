@@ -1,7 +1,7 @@
 // Texts against regular expressions.
 #include <memory>
 
-#include "vm/host/companion_library.h"
+#include "bytecode/companion_library.h"
 #include "vm/host/operands.h"
 #include "vm/regex/regex_library.h"
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/onnx/model/checksum.h"
 #include "tvm-vm/shape.h"
 
 namespace tvmvm::ir {
@@ -184,10 +185,23 @@ uint64_t ParseNumber(const ExternalEntry& entry) {
   return value;
 }
 
+// That the whole file is what the model was written with; each is read once.
+void CheckChecksum(const std::string& location, const MappedFile& file, std::string wanted,
+                   OnnxSource& source) {
+  std::string& found = source.checksums[location];
+  if (found.empty()) found = ChecksumOf(file.bytes());
+  for (char& digit : wanted)
+    if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
+  if (found != wanted)
+    Refuse(fmt::format("external data '{}' is damaged: its checksum is {}, the model says {}", location,
+                       found, wanted));
+}
+
 void ViewExternal(const TensorFields& fields, int64_t wanted, OnnxSource& source, TensorData* data) {
   std::string location;
   uint64_t offset = 0;
   std::optional<uint64_t> length;
+  std::string checksum;
   for (const ExternalEntry& entry : fields.external) {
     if (entry.key == "location") {
       location = entry.value;
@@ -195,7 +209,9 @@ void ViewExternal(const TensorFields& fields, int64_t wanted, OnnxSource& source
       offset = ParseNumber(entry);
     } else if (entry.key == "length") {
       length = ParseNumber(entry);
-    } else if (entry.key != "checksum") {
+    } else if (entry.key == "checksum") {
+      checksum = entry.value;
+    } else {
       Refuse(fmt::format("external data has the unknown key '{}'", entry.key));
     }
   }
@@ -206,6 +222,7 @@ void ViewExternal(const TensorFields& fields, int64_t wanted, OnnxSource& source
     if (!opened) throw OnnxReadError(opened.error().code, opened.error().message);
     file = *opened;
   }
+  if (!checksum.empty()) CheckChecksum(location, *file, checksum, source);
   uint64_t size = file->bytes().size();
   if (offset > size || length.value_or(static_cast<uint64_t>(wanted)) > size - offset)
     Refuse(fmt::format("external data at offset {} of length {} leaves '{}' of {} bytes", offset,

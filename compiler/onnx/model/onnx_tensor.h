@@ -26,6 +26,7 @@ struct OnnxSource {
   std::shared_ptr<const void> owner;    // of the bytes that are read; null: the caller keeps them
   const ModelFolder* folder = nullptr;  // of external data
   std::map<std::string, std::shared_ptr<const MappedFile>> external;  // by location, each mapped once
+  std::map<std::string, std::string> checksums;                       // of those whose tensors give one
 };
 
 // All throw OnnxReadError or protozero's exceptions.

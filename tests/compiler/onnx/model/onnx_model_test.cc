@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -287,7 +289,8 @@ class ExternalData : public ::testing::Test {
 
   // Two floats at the location; the answer is the error or the data.
   std::string Read(const std::string& location, const std::string& offset = "4",
-                   const std::string& length = "8", const std::string& extra_key = "") {
+                   const std::string& length = "8", const std::string& extra_key = "",
+                   const std::string& extra_value = "1") {
     auto entry = [](const std::string& key, const std::string& value) {
       return Message([&](auto& w) {
         w.add_string(1, key);
@@ -302,7 +305,7 @@ class ExternalData : public ::testing::Test {
       w.add_message(13, entry("location", location));
       if (!offset.empty()) w.add_message(13, entry("offset", offset));
       if (!length.empty()) w.add_message(13, entry("length", length));
-      if (!extra_key.empty()) w.add_message(13, entry(extra_key, "1"));
+      if (!extra_key.empty()) w.add_message(13, entry(extra_key, extra_value));
       w.add_int32(14, 1);
     })};
     std::filesystem::path path = root_ / "model" / "model.onnx";
@@ -347,6 +350,25 @@ TEST_F(ExternalData, RangesAndKeysAreChecked) {
   EXPECT_THAT(Read("weights/w.bin", "0", "12"), HasSubstr("has 12 bytes, type and dimensions want 8"));
   EXPECT_THAT(Read("weights/w.bin", "-4"), HasSubstr("offset '-4' is not a number"));
   EXPECT_THAT(Read("weights/w.bin", "4", "8", "basepath"), HasSubstr("unknown key 'basepath'"));
+}
+
+// SHA-1 of the whole file, as ONNX has it.
+TEST_F(ExternalData, IsWhatTheModelsChecksumSays) {
+  const std::string checksum = "b27ce09a0285f7ed041daf40cb75ac65cf2b5872";
+  auto read = [&](const std::string& given) { return Read("weights/w.bin", "4", "8", "checksum", given); };
+  EXPECT_EQ(read(checksum), "abcdefgh");
+  std::string upper = checksum;
+  std::ranges::transform(upper, upper.begin(), [](char c) { return static_cast<char>(std::toupper(c)); });
+  EXPECT_EQ(read(upper), "abcdefgh");
+  EXPECT_THAT(read("1"), HasSubstr("external data 'weights/w.bin' is damaged: its checksum is " + checksum +
+                                   ", the model says 1"));
+  const std::string good = "....abcdefgh";
+  for (size_t at = 0; at < good.size(); ++at) {
+    std::string damaged = good;
+    damaged[at] ^= 1;
+    Write(root_ / "model" / "weights" / "w.bin", damaged);
+    EXPECT_THAT(read(checksum), HasSubstr("is damaged")) << at;
+  }
 }
 
 TEST(OnnxModel, ExternalDataOfBytesIsRefused) {

@@ -1,4 +1,4 @@
-#include "vm/host/companion_library.h"
+#include "bytecode/companion_library.h"
 
 #include <dlfcn.h>
 
