@@ -107,6 +107,7 @@ class OpBuilder {
   ValueId Max(ValueId a, ValueId b) { return Binary(tensor::ExprOp::kMax, a, b); }
   ValueId Where(ValueId condition, ValueId a, ValueId b);
   ValueId Cast(ValueId a, DType to, bool saturate = true);  // the value itself when it has the dtype
+  ValueId CastWrapping(ValueId a, DType to);  // a float to an integer: what is out of range as ONNX has it
 
   // Movement. A result equal to the operand in type and meaning is the operand itself.
   ValueId Reshape(ValueId a, const Dims& dims);

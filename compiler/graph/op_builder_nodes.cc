@@ -58,6 +58,10 @@ ValueId OpBuilder::Cast(ValueId a, DType to, bool saturate) {
   return Emit("cast", {a}, std::move(attributes));
 }
 
+ValueId OpBuilder::CastWrapping(ValueId a, DType to) {
+  return failed() ? a : Emit("cast", {a}, {{"to", to}, {"wraps", int64_t{1}}});
+}
+
 ValueId OpBuilder::Reshape(ValueId a, const Dims& dims) {
   if (failed()) return a;
   const Node* producer =

@@ -44,8 +44,7 @@ void CastTo(OnnxContext& c, DType to) {
     if (DTypeBits(from) <= 8) x = b.Cast(x, DType::kF32);
     x = b.Where(b.Unary(tensor::ExprOp::kIsNan, x), b.Scalar(b.dtype(x), -0.0), x);
   }
-  if (IsInteger(to) && IsFloat(from))
-    return c.Out(0, b.Emit("cast", {x}, {{"to", to}, {"wraps", int64_t{1}}}));
+  if (IsInteger(to) && IsFloat(from)) return c.Out(0, b.CastWrapping(x, to));
   c.Out(0, b.Cast(x, to, c.Int("saturate", 1) != 0));
 }
 

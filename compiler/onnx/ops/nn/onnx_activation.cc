@@ -145,7 +145,8 @@ void SwiGlu(OnnxContext& c) {
   a.Out(a.b.Mul(a.b.Mul(a.x, gate), a.b.Cast(c.in(1), a.b.dtype(a.x))));
 }
 
-// Integers are shrunk as real numbers: the attributes may be fractions.
+// Integers are shrunk as real numbers: the attributes may be fractions. What leaves the type comes back as
+// from a cast.
 void Shrink(OnnxContext& c) {
   Activation a(c);
   if (IsInteger(a.dtype)) a.x = a.b.Cast(a.x, DTypeBits(a.dtype) <= 16 ? DType::kF32 : DType::kF64);
@@ -155,7 +156,8 @@ void Shrink(OnnxContext& c) {
   const DType wide = DTypeBits(a.b.dtype(a.x)) < 32 ? DType::kF32 : a.b.dtype(a.x);
   ValueId x = a.b.Cast(a.x, wide);
   ValueId above = a.b.Where(a.Less(a.b.Scalar(wide, lambda), x), a.b.Sub(a.x, bias), a.K(0));
-  a.Out(a.b.Where(a.Less(x, a.b.Scalar(wide, -lambda)), a.b.Add(a.x, bias), above));
+  const ValueId shrunk = a.b.Where(a.Less(x, a.b.Scalar(wide, -lambda)), a.b.Add(a.x, bias), above);
+  c.Out(0, IsInteger(a.dtype) ? a.b.CastWrapping(shrunk, a.dtype) : shrunk);
 }
 
 void ThresholdedRelu(OnnxContext& c) {
