@@ -12,6 +12,7 @@
 #include "compiler/jit/jit.h"
 #include "compiler/lowering/lower_module.h"
 #include "compiler/memory/fit_budget.h"
+#include "compiler/memory/slice_batches.h"
 #include "compiler/model_info.h"
 #include "compiler/onnx/importer/keep_values.h"
 #include "compiler/onnx/importer/onnx_importer.h"
@@ -62,12 +63,14 @@ Expected<std::vector<DeviceKind>> GpusOf(const CompileOptions& options) {
 
 // Names that --print-after, --stop-after and --disable-pass accept.
 Status CheckStageNames(const CompileOptions& options) {
-  std::vector<std::string> known{"import", "place", "fit-budget"}, optional;
+  std::vector<std::string> known{"import", "place", "fit-budget", std::string(memory::kSliceBatches)},
+      optional;
   for (const passes::Pass& pass : PassPipeline()) {
     known.emplace_back(pass.name);
     if (pass.optional) optional.emplace_back(pass.name);
   }
   optional.emplace_back(lowering::kShareMemory);
+  optional.emplace_back(memory::kSliceBatches);
   std::vector<std::string> asked = options.print_after;
   if (!options.stop_after.empty()) asked.push_back(options.stop_after);
   TVMVM_CHECK_OK(CheckNames(asked, known, "pass"));
@@ -233,6 +236,14 @@ Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector
   return variants;
 }
 
+// A budget splits nodes by itself, and traced values are shown whole.
+bool SlicesBatches(const CompileOptions& options) {
+  return options.memory_budget <= 0 && !options.trace_values &&
+         std::ranges::none_of(options.disabled_passes, [](const std::string& name) {
+           return name == "all" || name == memory::kSliceBatches;
+         });
+}
+
 // `bytes`: what the module was read from.
 Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> bytes,
                                 const CompileOptions& options, ir::CompileCounters* counters,
@@ -285,6 +296,12 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   lower.donate = options.donate;
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (SlicesBatches(options)) {
+    memory::SliceBatches(&module);
+    bool stopped = false;
+    TVMVM_CHECK_OK(runner.After(memory::kSliceBatches, module, &stopped));
+    if (stopped) return result;
+  }
   if (options.memory_budget > 0) {
     TVMVM_TRY(result.memory, memory::FitBudget(options.memory_budget, lower, overrides, &module));
     bool stopped = false;

@@ -166,6 +166,13 @@ class Verifier {
     return {};
   }
 
+  // Sizes that turned out constant may contradict a branch that is not taken for that reason.
+  static bool MayRun(const Node& node, size_t region) {
+    if (!IsIf(node)) return true;
+    const Dim& condition = DimAttribute(node, "condition");
+    return !condition.is_constant() || (condition.value() != 0) == (region == 0);
+  }
+
   Status CheckNode(NodeId id, int depth, std::vector<ValueId>* own) {
     const Node& node = function_.node(id);
     if (!node.op) return Fail("no operator");
@@ -177,7 +184,9 @@ class Verifier {
     TVMVM_CHECK_OK(CheckDecisions(node));
     TVMVM_CHECK_OK(CheckResultTypes(node));
     for (size_t i = 0; i < node.regions.size(); ++i)
-      TVMVM_CHECK_OK(CheckRegion(node.regions[i], depth + 1, &node, i == 0 ? "then_values" : "else_values"));
+      if (MayRun(node, i))
+        TVMVM_CHECK_OK(
+            CheckRegion(node.regions[i], depth + 1, &node, i == 0 ? "then_values" : "else_values"));
     if (IsControl(*node.op)) TVMVM_CHECK_OK(CheckControl(node));
     TVMVM_CHECK_OK(CheckDevices(node));
     // A size of a host function's result may be a symbol that is known already.

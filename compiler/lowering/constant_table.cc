@@ -5,8 +5,7 @@
 namespace tvmvm::lowering {
 
 ConstantId ConstantTable::Add(ConstantSpec spec, std::shared_ptr<const void> owner) {
-  if (!share_ || spec.dtype == DType::kString)
-    return builder_->AddConstant(std::move(spec), std::move(owner));
+  if (spec.dtype == DType::kString) return builder_->AddConstant(std::move(spec), std::move(owner));
   Key key{spec.dtype, spec.dims, DigestOf(spec.bytes).Hex()};
   auto found = known_.find(key);
   if (found == known_.end())

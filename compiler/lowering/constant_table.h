@@ -1,5 +1,6 @@
-// The constants of a program under construction. The two variants of a model (CPU alone, with a GPU) have the
-// same weights: equal constants are kept once.
+// The constants of a program under construction: equal ones are kept once. Weights may be tied, a group may
+// stand in several places (in a loop and beside it, in the variants for CPU and GPU), each with its packed
+// weights.
 #pragma once
 
 #include <map>
@@ -13,8 +14,7 @@ namespace tvmvm::lowering {
 
 class ConstantTable {
  public:
-  // `share`: look for equal ones, which reads all bytes.
-  ConstantTable(Builder* builder, bool share) : builder_(builder), share_(share) {}
+  explicit ConstantTable(Builder* builder) : builder_(builder) {}
 
   // As Builder::AddConstant. The name is that of the first of equal constants.
   ConstantId Add(ConstantSpec spec, std::shared_ptr<const void> owner);
@@ -23,7 +23,6 @@ class ConstantTable {
   using Key = std::tuple<DType, std::vector<int64_t>, std::string>;  // with the digest of the bytes
 
   Builder* builder_;
-  bool share_;
   std::map<Key, ConstantId> known_;
 };
 

@@ -234,6 +234,8 @@ void FunctionLowering::EmitElementAddresses(const Step& step, ScalarReg index) {
     ir::Dims dims(type.dims.begin() + 1, type.dims.end());
     ScalarReg bytes = dims_->Emit(BytesOf(type.dtype, dims));
     part.offset = f_->Binary(Opcode::kMul, index, bytes);
+    if (const Dim& begin = views_.PlaceOf(node.outputs[i]).byte_offset; !begin.IsConstant(0))
+      part.offset = f_->Binary(Opcode::kAdd, part.offset, dims_->Emit(begin));
     part.ref = whole.ref;
     if (whole.kind != MemoryKind::kArena) continue;
     part.slot = f_->NewSlot();

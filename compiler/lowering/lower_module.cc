@@ -39,7 +39,7 @@ Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, c
                                                      std::span<const ir::Module> gpu_modules) {
   Builder builder;
   KernelTable kernels(&options);
-  ConstantTable constants(&builder, !gpu_modules.empty());
+  ConstantTable constants(&builder);
   const LoweringContext context{&options, &kernels, schedules, &constants, &builder};
   TVMVM_TRY(FunctionId entry, LowerFunctions(module, "", context));
   builder.SetEntry(entry);

@@ -215,12 +215,12 @@ void MemoryTable::AssignCollected(const Step& step, size_t number, const ir::Sym
   if (NeedsObject(type, unknown)) {
     of_[output] = AddObject(output, step);
   } else {
-    of_[output] = AddArena(output, step);
+    AssignMade(output, step);
     element = Add({.kind = MemoryKind::kPart,
                    .device = function_.value(output).device,
                    .first = step.first,
                    .last = step.last,
-                   .whole = of_[output]});
+                   .whole = Of(output)});
   }
   element_of_[output] = element;
 }

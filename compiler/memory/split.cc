@@ -29,8 +29,10 @@ class Stretch {
   }
 
   // Finds what each node makes; nothing is changed.
-  bool Plan(ValueId result, const Rows& rows) {
-    wanted_[result] = rows;
+  bool Plan(ValueId result, const Rows& rows) { return Plan(std::vector<ValueId>{result}, rows); }
+  bool Plan(const std::vector<ValueId>& results, const Rows& rows) {
+    for (ValueId result : results)
+      if (!Want(result, rows)) return false;
     return std::ranges::all_of(std::vector<NodeId>(chain_.nodes.rbegin(), chain_.nodes.rend()),
                                [&](NodeId id) { return PlanNode(id); });
   }
@@ -40,10 +42,12 @@ class Stretch {
 
   // Makes the nodes; invalid: a type does not come out as planned.
   ValueId Build(ValueId result, std::vector<NodeId>* to) {
-    for (NodeId id : chain_.nodes)
-      if (!BuildNode(id, to)) return {};
-    return made_here_.at(result);
+    return BuildAll(to) ? made_here_.at(result) : ValueId{};
   }
+  bool BuildAll(std::vector<NodeId>* to) {
+    return std::ranges::all_of(chain_.nodes, [&](NodeId id) { return BuildNode(id, to); });
+  }
+  ValueId Made(ValueId result) const { return made_here_.at(result); }
 
  private:
   // Notes that somebody reads `rows` of what the chain makes, or of a value within a group. All who read it
@@ -236,6 +240,28 @@ class Stretch {
   std::map<NodeId, Node> parts_;
 };
 
+// Puts `made` where the last node of the chain is, and takes the chain's nodes out.
+void Replace(const Chain& chain, const std::vector<NodeId>& made, Function* function) {
+  std::vector<NodeId> body;
+  for (NodeId id : function->region(chain.region).nodes) {
+    if (id == chain.nodes.back()) body.insert(body.end(), made.begin(), made.end());
+    if (std::ranges::find(chain.nodes, id) == chain.nodes.end()) body.push_back(id);
+  }
+  function->region(chain.region).nodes = std::move(body);
+}
+
+// A concat whose parts are made where they lie in the result.
+NodeId Join(std::vector<ValueId> parts, ValueId result, int axis, const std::string& source,
+            Function* function) {
+  Node join;
+  join.op = &ir::GetCoreOp("concat");
+  join.inputs = std::move(parts);
+  join.attributes = {{"axis", int64_t{axis}}, {"joined", int64_t{1}}};
+  join.outputs = {result};
+  join.source = source;
+  return function->AddNode(std::move(join));
+}
+
 // The first axis of more than one element: stretches of it lie together. -1: there is none.
 int SplitAxis(const Dims& dims) {
   for (size_t axis = 0; axis < dims.size(); ++axis)
@@ -253,7 +279,7 @@ bool SplitChain(Function* function, const Chain& chain, int64_t parts) {
   if (axis < 0 || DTypeBits(type.dtype) < 8) return false;
   const Dim extent = type.dims[static_cast<size_t>(axis)], size = FloorDiv(extent, Dim(parts));
   std::vector<NodeId> made;
-  Node join;
+  std::vector<ValueId> parts_made;
   for (int64_t part = 0; part < parts; ++part) {
     const Dim start = size * Dim(part);
     Stretch stretch(function, chain);
@@ -261,20 +287,65 @@ bool SplitChain(Function* function, const Chain& chain, int64_t parts) {
     const ValueId rows = stretch.Build(result, &made);
     // A view of something else is not made anywhere.
     if (!rows.valid() || lowering::Views::IsView(*function, function->node(made.back()))) return false;
-    join.inputs.push_back(rows);
+    parts_made.push_back(rows);
   }
-  join.op = &ir::GetCoreOp("concat");
-  join.attributes = {{"axis", int64_t{axis}}, {"joined", int64_t{1}}};
-  join.outputs = {result};
-  join.source = last.source;
-  made.push_back(function->AddNode(std::move(join)));
-  std::vector<NodeId> body;
-  for (NodeId id : function->region(chain.region).nodes) {
-    if (id == chain.nodes.back()) body.insert(body.end(), made.begin(), made.end());
-    if (std::ranges::find(chain.nodes, id) == chain.nodes.end()) body.push_back(id);
-  }
-  function->region(chain.region).nodes = std::move(body);
+  made.push_back(Join(std::move(parts_made), result, axis, last.source, function));
+  Replace(chain, made, function);
   return true;
+}
+
+bool SplitIntoLoop(ir::Module* module, Function* function, const Samples& samples) {
+  std::vector<NodeId> made, body, joins;
+  Stretch first(function, samples.chain), turn(function, samples.chain);
+  const bool has_first = !samples.together.IsConstant(0);
+  if (has_first && !(first.Plan(samples.results, {0, 0, samples.together}) && first.BuildAll(&made)))
+    return false;
+  const Dim index = module->FreshSymbol({.range = {0, INT64_MAX - 1}});
+  const Rows rows{0, samples.together + index * samples.size, samples.size};
+  if (!turn.Plan(samples.results, rows) || !turn.BuildAll(&body)) return false;
+
+  Node loop;
+  loop.op = &ir::GetCoreOp("loop");
+  loop.source = function->node(samples.chain.nodes.front()).source;
+  loop.attributes = {{"trip", samples.turns},
+                     {"start", Dim(1)},
+                     {"continue", Dim(1)},
+                     {"index", index.symbol()},
+                     {"count", ir::SymbolId()},
+                     {"symbols", std::vector<ir::SymbolId>()},
+                     {"finals", std::vector<ir::SymbolId>()},
+                     {"initial", Dims()},
+                     {"next", Dims()}};
+  loop.regions = {function->AddRegion()};
+  function->region(loop.regions[0]).nodes = std::move(body);
+  for (ValueId result : samples.results) {
+    const std::string& source = function->node(function->value(result).producer).source;
+    Type collected = function->type(result);
+    collected.dims[0] = samples.turns;
+    Type sample = collected;
+    sample.dims.erase(sample.dims.begin());
+    Node flat;
+    flat.op = &ir::GetCoreOp("reshape");
+    flat.inputs = {turn.Made(result)};
+    flat.attributes = {{"dims", sample.dims}};
+    flat.source = source;
+    flat.outputs = {function->AddValue(std::move(sample))};
+    function->region(loop.regions[0]).results.push_back(flat.outputs[0]);
+    function->region(loop.regions[0]).nodes.push_back(function->AddNode(std::move(flat)));
+    loop.outputs.push_back(has_first ? function->AddValue(std::move(collected)) : result);
+    if (has_first)
+      joins.push_back(Join({first.Made(result), loop.outputs.back()}, result, 0, source, function));
+  }
+  made.push_back(function->AddNode(std::move(loop)));
+  made.insert(made.end(), joins.begin(), joins.end());
+  Replace(samples.chain, made, function);
+  return true;
+}
+
+bool MakesSamples(Function* function, NodeId node) {
+  const Chain chain{{}, {node}};
+  const ValueId result = function->node(node).outputs[0];
+  return Stretch(function, chain).Plan(result, {0, Dim(0), Dim(1)});
 }
 
 NodeId CopyNode(Function* function, NodeId node) {

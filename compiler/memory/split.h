@@ -20,6 +20,20 @@ struct Chain {
 // by row or the stretches would not lie together.
 bool SplitChain(ir::Function* function, const Chain& chain, int64_t parts);
 
+// A region's nodes in their order, of which those outside read `results` only. Of axis 0 of everything the
+// first `together` elements are computed at once, then `turns` others in a loop, `size` of them in a turn.
+struct Samples {
+  Chain chain;
+  std::vector<ir::ValueId> results;
+  ir::Dim together, turns, size;
+};
+
+// Does it. False, and the function is of no further use, where the nodes do not compute row by row.
+bool SplitIntoLoop(ir::Module* module, ir::Function* function, const Samples& samples);
+
+// Whether a node makes elements of axis 0 of its only result one by one.
+bool MakesSamples(ir::Function* function, ir::NodeId node);
+
 // A second node that computes the same, in no region yet; invalid where it cannot be had.
 ir::NodeId CopyNode(ir::Function* function, ir::NodeId node);
 

@@ -31,6 +31,12 @@ def holds_infinity(step, version):
     return is_float(value.dtype) and bool(np.any(np.isinf(value.astype(np.float64))))
 
 
+def holds_more_than_floats(step, version):
+    value = step.operands[0].value
+    finite = value[np.isfinite(value)] if value.dtype == np.float64 else value[:0]
+    return bool(np.any(np.abs(finite) > np.finfo(np.float32).max))
+
+
 def overflow_was_carried(step, version):
     """What the node before gives is a float16 that overflowed."""
     return any(o.value.dtype == np.float16 and np.any(np.isinf(o.value)) for o in step.operands
@@ -211,6 +217,7 @@ DEFECTS = [
            lambda step, version: step.operands[0].value.dtype.name == "bfloat16"),
     Defect("Shrink", RUNTIME, "converts numbers outside of an integer type as C leaves it open",
            lambda step, version: step.operands[0].value.dtype.kind in "iu"),
+    Defect("Shrink", RUNTIME, "doubles beyond the floats become infinite", holds_more_than_floats),
     Defect("Dropout", RUNTIME, "before opset 12 the mask of a copy is false, which the specification leaves open",
            lambda step, version: version < 12 and len(step.outputs) > 1),
     Defect("GridSample", RUNTIME, "cubic taps are clamped to the border one by one, positions are not",

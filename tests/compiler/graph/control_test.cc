@@ -1,6 +1,7 @@
 // Nodes with regions that run: their text form, the verifier's rules for them (each has a text that breaks
 // it), and what they compute.
 #include "compiler/graph/control.h"
+#include "compiler/graph/core_op.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -197,6 +198,25 @@ TEST(ControlTest, AttributesThatNameSymbolsHoldSymbols) {
   for (Node& node : module.main().nodes)
     if (IsLoop(node)) node.attributes["symbols"] = std::vector<std::string>{"a"};
   EXPECT_EQ(VerifyModule(module).error().message, "@main: loop: the attribute symbols is of another kind");
+}
+
+// Sizes that turned out constant may contradict what led to the other branch.
+TEST(ControlTest, OnlyBranchesThatMayRunHaveToFit) {
+  const auto with = [](std::string_view condition) {
+    std::string text(kIf);
+    text.replace(text.find("condition = dim(c)"), 18, condition);
+    Module module = *ParseModule(text);
+    for (Node& node : module.main().nodes)
+      if (node.op->name == "neg") {
+        module.main().value(node.outputs[0]).type.dims = {Dim(3)};  // of the first branch
+        break;
+      }
+    return VerifyModule(module);
+  };
+  EXPECT_FALSE(with("condition = dim(c)"));
+  EXPECT_FALSE(with("condition = dim(1)"));
+  const Status untaken = with("condition = dim(0)");
+  EXPECT_TRUE(untaken) << untaken.error().message;
 }
 
 TEST(ControlTest, RegionsOfALoop) {

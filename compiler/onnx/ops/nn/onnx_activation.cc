@@ -157,7 +157,8 @@ void Shrink(OnnxContext& c) {
   ValueId x = a.b.Cast(a.x, wide);
   ValueId above = a.b.Where(a.Less(a.b.Scalar(wide, lambda), x), a.b.Sub(a.x, bias), a.K(0));
   const ValueId shrunk = a.b.Where(a.Less(x, a.b.Scalar(wide, -lambda)), a.b.Add(a.x, bias), above);
-  c.Out(0, IsInteger(a.dtype) ? a.b.CastWrapping(shrunk, a.dtype) : shrunk);
+  if (IsInteger(a.dtype)) return c.Out(0, a.b.CastWrapping(shrunk, a.dtype));
+  a.Out(shrunk);
 }
 
 void ThresholdedRelu(OnnxContext& c) {
