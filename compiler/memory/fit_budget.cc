@@ -40,6 +40,11 @@ class Fitter {
     report.budget_bytes = budget_;
     report.bytes_before = state.measured.peak_bytes;
     const Measured before = state.measured;
+    if (const int64_t always = std::ranges::min(before.alive); always > budget_)
+      return MakeError(Code::kOutOfMemory,
+                       fmt::format("no plan holds at most {} bytes: outputs and what else is held throughout "
+                                   "take {}",
+                                   budget_, always));
     for (int round = 0; state.measured.peak_bytes > budget_; ++round) {
       // Where no position is beyond it, values lie apart: a little less has to be alive.
       while (state.measured.Pressure(target_) == 0) target_ -= std::max<int64_t>(target_ / 64, 64);

@@ -208,6 +208,7 @@ class Taker {
 
   // Positions that a window finds count in the whole of its input, and averages may count the padding.
   bool TakeWindow() {
+    if (node().Find("kernel") == nullptr) return false;  // sums into windows
     const bool is_alone = node().Ints("kernel")[axis_] == 1 && node().Ints("strides")[axis_] == 1 &&
                           node().DimList("low")[axis_].IsConstant(0) &&
                           node().DimList("high")[axis_].IsConstant(0);

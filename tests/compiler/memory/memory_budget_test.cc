@@ -221,10 +221,16 @@ TEST(MemoryBudget, ComputesAgainWhatIsCheap) {
 }
 
 TEST(MemoryBudget, SaysWhatIsAliveWhereNothingHelps) {
-  EXPECT_THAT(ErrorOf(Block("384"), 50'000),
-              AllOf(HasSubstr("out_of_memory: no plan was found that holds at most 50000 bytes; the smallest "
+  EXPECT_THAT(ErrorOf(Block("96"), 25'000),
+              AllOf(HasSubstr("out_of_memory: no plan was found that holds at most 25000 bytes; the smallest "
                               "holds "),
                     HasSubstr("alive together: "), HasSubstr("up (MatMul)")));
+}
+
+TEST(MemoryBudget, OutputsAloneMayBeTooMuch) {
+  EXPECT_EQ(ErrorOf(Block("384"), 50'000),
+            "out_of_memory: no plan holds at most 50000 bytes: outputs and what else is held throughout take "
+            "98304");
 }
 
 TEST(MemoryBudget, WantsBounds) {

@@ -138,5 +138,16 @@ TEST(SliceBatches, SmallSamplesStayTogether) {
   EXPECT_THAT(Compile(Network("", "1", "128", false), true).graph, Not(HasSubstr("= loop(")));
 }
 
+TEST(SliceBatches, WindowsThatAreAddedUpStayTogether) {
+  const Compiled compiled = Compile(R"ir(func @main {
+  input "x" = %0: tensor<f32,[6,1,6]>
+  %1: tensor<f32,[6,1,5]> = fold(%0) {dilations = [1], dims = dims[5], first = dims[0], strides = [1]}
+  output "y" = %1
+}
+)ir",
+                                    true);
+  EXPECT_THAT(compiled.graph, Not(HasSubstr("= loop(")));
+}
+
 }  // namespace
 }  // namespace tvmvm
