@@ -7,6 +7,7 @@
 
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
+#include "compiler/graph/storage.h"
 #include "compiler/memory/split.h"
 
 namespace tvmvm::memory {
@@ -102,16 +103,23 @@ class Slicer {
     return bytes;
   }
 
-  // The part that ends where least leaves it, soon after the last large value.
+  bool IsView(NodeId id) const { return lowering::Views::IsView(function_, function_.node(id)); }
+
+  // The part that ends where least leaves it, soon after the last large value, and all of that in memory of
+  // its own.
   std::span<const NodeId> PartOf(const std::vector<NodeId>& run) const {
     size_t last = run.size();
     for (size_t i = 0; i < run.size(); ++i)
-      if (TypicalBytes(TypeOf(run[i])) >= kLargeBytes) last = i;
+      if (TypicalBytes(TypeOf(run[i])) >= kLargeBytes && !IsView(run[i])) last = i;
     if (last == run.size()) return {};
     std::span<const NodeId> best;
     for (size_t end = last + 1; end <= std::min(last + 1 + kLookAhead, run.size()); ++end) {
       const std::span<const NodeId> part = std::span(run).first(end);
-      if (best.empty() || BytesOf(ResultsOf(part)) < BytesOf(ResultsOf(best))) best = part;
+      const std::vector<ValueId> results = ResultsOf(part);
+      if (std::ranges::any_of(results,
+                              [&](ValueId value) { return IsView(function_.value(value).producer); }))
+        continue;
+      if (best.empty() || BytesOf(results) < BytesOf(ResultsOf(best))) best = part;
     }
     return best;
   }

@@ -138,6 +138,20 @@ TEST(SliceBatches, SmallSamplesStayTogether) {
   EXPECT_THAT(Compile(Network("", "1", "128", false), true).graph, Not(HasSubstr("= loop(")));
 }
 
+// The reshape is of what the loop makes, be it sample by sample or at once.
+TEST(SliceBatches, ViewsOfWhatIsMadeAreOutside) {
+  std::string text = Network(std::string(kOpen), "n", "side", false);
+  text.resize(text.find("  %8"));
+  text +=
+      "  %8: tensor<f32,[n,side,side*16]> = reshape(%7) {dims = dims[n, side, side*16]} from \"rows "
+      "(Reshape)\"\n"
+      "  output \"y\" = %8\n}\n";
+  const Compiled sliced = Compile(text, true), whole = Compile(text, false);
+  EXPECT_THAT(sliced.graph, HasSubstr("= loop("));
+  ExpectSame(sliced, whole, {6, 128, 128, 16}, 1);
+  ExpectSame(sliced, whole, {6, 20, 20, 16}, 1);
+}
+
 TEST(SliceBatches, WindowsThatAreAddedUpStayTogether) {
   const Compiled compiled = Compile(R"ir(func @main {
   input "x" = %0: tensor<f32,[6,1,6]>
