@@ -7,6 +7,13 @@
 #include <new>
 #include <string>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace tvmvm {
 namespace {
 
@@ -14,11 +21,18 @@ struct HostAllocator {
   const char* name;
   void* (*allocate)(size_t bytes, size_t alignment);
   void (*free)(void* memory);
+  void (*collect)(bool force);  // gives the system what is free; null: it cannot be asked to
 };
 
 void* LibcAllocate(size_t bytes, size_t alignment) { return std::aligned_alloc(alignment, bytes); }
 
-constexpr HostAllocator kLibc{"libc", &LibcAllocate, &std::free};
+void LibcCollect(bool) {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
+constexpr HostAllocator kLibc{"libc", &LibcAllocate, &std::free, &LibcCollect};
 
 // Under a sanitizer every block must come from the allocator that the sanitizer watches.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -37,7 +51,8 @@ HostAllocator FindAllocator() noexcept {
     if (library == nullptr) continue;
     auto allocate = reinterpret_cast<void* (*)(size_t, size_t)>(dlsym(library, "mi_malloc_aligned"));
     auto free = reinterpret_cast<void (*)(void*)>(dlsym(library, "mi_free"));
-    if (allocate != nullptr && free != nullptr) return {"mimalloc", allocate, free};
+    auto collect = reinterpret_cast<void (*)(bool)>(dlsym(library, "mi_collect"));
+    if (allocate != nullptr && free != nullptr) return {"mimalloc", allocate, free, collect};
   }
   return kLibc;
 }
@@ -77,6 +92,19 @@ void* TryAllocateHost(int64_t bytes) noexcept {
 
 void FreeHost(void* memory) noexcept {
   if (memory != nullptr) Allocator().free(memory);
+}
+
+void CollectHost() noexcept {
+  if (Allocator().collect != nullptr) Allocator().collect(true);
+}
+
+void DiscardPages(void* memory, int64_t bytes) noexcept {
+#if defined(__linux__)
+  constexpr int64_t kPage = 4096;
+  const int64_t begin = (reinterpret_cast<int64_t>(memory) + kPage - 1) & -kPage;
+  const int64_t end = (reinterpret_cast<int64_t>(memory) + bytes) & -kPage;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), static_cast<size_t>(end - begin), MADV_DONTNEED);
+#endif
 }
 
 Expected<void*> AllocateHost(int64_t bytes) {

@@ -89,7 +89,12 @@ int64_t ThreadScratchBytes() { return kept_bytes.load(std::memory_order_relaxed)
 
 void TrimThreadScratch() {
   const std::lock_guard lock(AllKeepers().mutex);
-  for (Keeper* keeper : AllKeepers().all) FreeBlock(keeper->Take());
+  for (Keeper* keeper : AllKeepers().all) {
+    void* block = keeper->Take();
+    if (block == nullptr) continue;
+    DiscardPages(static_cast<Block*>(block) + 1, static_cast<Block*>(block)->bytes);
+    FreeBlock(block);
+  }
 }
 
 }  // namespace tvmvm

@@ -303,7 +303,8 @@ DEFECTS = [
            "LayerNormalization ReduceL2 ReduceSumSquare ReduceMean ReduceLogSum GlobalAveragePool LpPool AveragePool", EVALUATOR,
            "computes in float16, where squares and sums overflow",
            lambda step, version: step.operands[0].value.dtype == np.float16
-           and np.any(np.abs(step.operands[0].value.astype(np.float64)) > (5 if step.attributes.get("p", 2) > 2 else 100))),
+           and (np.any(np.abs(step.operands[0].value.astype(np.float64)) > (5 if step.attributes.get("p", 2) > 2 else 100))
+                or np.sum(step.operands[0].value.astype(np.float64) ** 2) > np.finfo(np.float16).max)),
     Defect("ReduceProd", EVALUATOR, "multiplies in float16, where products overflow on the way to a smaller one",
            lambda step, version: step.operands[0].value.dtype == np.float16),
     *(Defect("BatchNormalization", reference, "the variance of equal numbers is not 0",

@@ -4,6 +4,8 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "tests/sanitizer.h"
@@ -267,6 +269,29 @@ TEST(Memory, PlansAreHeld) {
   ASSERT_TRUE(invocation.Trim());
   EXPECT_EQ(invocation.held_bytes(), 0);
   EXPECT_GT(vm->held_bytes(), 0) << "what others may use, too";
+}
+
+// Bytes of this process that are no mapped file's.
+int64_t OwnBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssAnon:")) return std::atoll(line.c_str() + 8) * 1024;
+  return 0;
+}
+
+TEST(Memory, WhatIsTrimmedLeavesTheProcess) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizer keeps what is freed";
+  // r2 is a copy of x in the arena.
+  auto vm = VmFromText(Body("  i3 = dim r0, 0\n  i4 = mul i3, i2\n  r2 = arena i4\n  copy [r2, r0], i4\n"));
+  ASSERT_TRUE(vm);
+  const Tensor input = Ints(std::vector<int64_t>(1 << 20, 1));
+  Invocation invocation = vm->NewInvocation();
+  const int64_t before = OwnBytes();
+  std::array outputs{Tensor()};
+  ASSERT_EQ(TextOf(invocation.Run(std::array{input}, outputs)), "");
+  EXPECT_GT(OwnBytes() - before, int64_t{8} << 20);
+  ASSERT_TRUE(invocation.Trim());
+  EXPECT_LT(OwnBytes() - before, int64_t{1} << 20);
 }
 
 TEST(PlanCache, KeepsABoundedNumberOfPlans) {

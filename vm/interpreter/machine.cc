@@ -49,6 +49,7 @@ void Machine::Trim() {
     if (work) work->Trim();
   frames.Trim();
   TrimThreadScratch();
+  CollectHost();
 }
 
 void Machine::SetTrimPolicy(const TrimPolicy& policy) {

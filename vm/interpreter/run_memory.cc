@@ -61,6 +61,7 @@ Expected<Block> RunMemory::AllocateBlock(int64_t bytes) {
 }
 
 void RunMemory::FreeBlock(const Block& block) {
+  if (trims_) DiscardPages(block.host, block.bytes);
   cpu_->Free({block.host, block.handle, block.bytes});
   budget.account().Release(block.bytes);
 }

@@ -47,7 +47,9 @@ class RunMemory final : public DeviceMemoryOwner, private BlockSource, private M
   int64_t arena_bytes() const { return arena_.held_bytes(); }
   // Gives back what is kept for the next run.
   void Trim() {
+    trims_ = true;
     arena_.Trim();
+    trims_ = false;
     plans.Clear();
   }
 
@@ -70,6 +72,7 @@ class RunMemory final : public DeviceMemoryOwner, private BlockSource, private M
   Device* cpu_;
   std::span<const std::unique_ptr<DeviceWork>> devices_;
   RunControl* run_;
+  bool trims_ = false;  // blocks are not wanted again soon
 };
 
 }  // namespace tvmvm
