@@ -58,21 +58,27 @@ void BatchTraining(OnnxContext& c, double epsilon) {
   bool spatial = c.Int("spatial", 1) != 0;
   Axes axes = spatial ? AxesFrom(2, rank) : Axes();
   axes.insert(axes.begin(), 0);
-  auto parameter = [&](size_t input) { return spatial ? PerChannel(b, c.in(input), rank) : c.in(input); };
-  ValueId x = c.in(0);
+  // Squares of 16-bit floats overflow: everything is computed in 32 bits.
+  const DType dtype = b.dtype(c.in(0)), wide = DTypeBits(dtype) < 32 ? DType::kF32 : dtype;
+  auto parameter = [&](size_t input) {
+    return b.Cast(spatial ? PerChannel(b, c.in(input), rank) : c.in(input), wide);
+  };
+  ValueId x = b.Cast(c.in(0), wide);
   ValueId mean = MeanOver(b, x, axes);
   ValueId centered = b.Sub(x, mean);
   ValueId variance = MeanOver(b, b.Mul(centered, centered), axes);
   ValueId scaled = b.Mul(b.Mul(centered, InverseRoot(b, variance, epsilon)), parameter(1));
-  c.Out(0, b.Add(scaled, parameter(2)));
+  c.Out(0, b.Cast(b.Add(scaled, parameter(2)), dtype));
   double momentum = c.Float("momentum", 0.9);
   auto saved = [&](size_t input, ValueId batch) {
     return b.Cast(b.Reshape(batch, b.dims(c.in(input))), b.dtype(c.in(input)));
   };
   auto running = [&](size_t input, ValueId batch) {
-    DType dtype = b.dtype(c.in(input));
-    return b.Add(b.Mul(c.in(input), b.Scalar(dtype, momentum)),
-                 b.Mul(saved(input, batch), b.Scalar(dtype, 1 - momentum)));
+    const DType given = b.dtype(c.in(input)), type = DTypeBits(given) > DTypeBits(wide) ? given : wide;
+    const ValueId before = b.Cast(c.in(input), type),
+                  now = b.Cast(b.Reshape(batch, b.dims(c.in(input))), type);
+    return b.Cast(b.Add(b.Mul(before, b.Scalar(type, momentum)), b.Mul(now, b.Scalar(type, 1 - momentum))),
+                  given);
   };
   if (c.wants(1)) c.Out(1, running(3, mean));
   if (c.wants(2)) c.Out(2, running(4, variance));
