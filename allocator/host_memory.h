@@ -19,7 +19,8 @@ void FreeHost(void* memory) noexcept;
 // Gives the system the pages of memory that TryAllocateHost gave; what they held is lost. Before memory is
 // freed that is not wanted again soon: the allocator keeps its address, but nothing behind it.
 void DiscardPages(void* memory, int64_t bytes) noexcept;
-// Gives the system the pages of what this thread freed, as far as the allocator can. Slow: the allocator's free lists are walked.
+// Gives the system the pages of what this thread freed, as far as the allocator can. Slow: its free lists are
+// walked.
 void CollectHost() noexcept;
 
 // As TryAllocateHost. Errors: kOutOfMemory with the amount asked.

@@ -24,7 +24,6 @@ class Library:
             getattr(self.c, "tvmvm_" + name).restype = ctypes.c_void_p
         self.c.tvmvm_status_message.restype = ctypes.c_char_p
         self.c.tvmvm_program_output_count.restype = ctypes.c_size_t
-        self.c.tvmvm_invocation_held_bytes.restype = ctypes.c_int64
 
     def check(self, status):
         if status:

@@ -37,7 +37,7 @@ def arguments():
     parser.add_argument("--calls", type=int, default=300)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--clients", type=int, default=1, help="Invocations that take turns")
-    parser.add_argument("--processes", type=int, default=1, help="processes that stay at once: figures are of the sum of their shares")
+    parser.add_argument("--processes", type=int, default=1, help="processes at once; `together` is of all, the rest of the first")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", action="append", choices=list(RUNNERS), help="runners to measure (all that are installed)")
     parser.add_argument("--build", default=str(ROOT / "build"), help="the build folder")
@@ -58,7 +58,7 @@ def resident():
     return [int(sizes[name].split()[0]) * 1024 for name in ("VmRSS", "RssAnon")]
 
 
-# ---- runners: a function that runs on arrays by name, and one that gives memory back ----
+# ---- runners: a function that runs on arrays by name, and one that gives memory back, or None ----
 
 def tvm_vm(job):
     model = Model(Library(job["build"]), job["executable"], job["threads"], job["clients"])
@@ -76,7 +76,7 @@ def onnxruntime(job):
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = job["threads"], 3
     session = ort.InferenceSession(job["model"], options, providers=["CPUExecutionProvider"])
-    return (lambda arrays, call: session.run(None, arrays)), lambda: None
+    return (lambda arrays, call: session.run(None, arrays)), None
 
 
 def openvino(job):
@@ -85,7 +85,7 @@ def openvino(job):
     compiled = core.compile_model(core.read_model(job["model"]), "CPU", {
         "INFERENCE_NUM_THREADS": job["threads"], "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"})
     requests = [compiled.create_infer_request() for _ in range(job["clients"])]
-    return (lambda arrays, call: requests[call % job["clients"]].infer(arrays)), lambda: None
+    return (lambda arrays, call: requests[call % job["clients"]].infer(arrays)), None
 
 
 RUNNERS = {"tvm-vm": tvm_vm, "onnxruntime": onnxruntime, "openvino": openvino}
@@ -121,7 +121,7 @@ def work(job):
     seen = {"most": most - before, "end": end - before, "grown": end - early}
     if job["calls"] >= 4 * WINDOW:
         seen["slower"] = last / first
-    if job["runner"] == "tvm-vm":
+    if trim:
         trim()
         seen["trimmed"] = resident()[1] - own
     print(json.dumps(seen), flush=True)

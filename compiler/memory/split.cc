@@ -298,13 +298,13 @@ bool SplitIntoLoop(ir::Module* module, Function* function, const Samples& sample
   std::vector<NodeId> made, body, joins;
   Stretch first(function, samples.chain), turn(function, samples.chain);
   const bool has_first = !samples.together.IsConstant(0);
-  if (has_first && !(first.Plan(samples.results, {0, 0, samples.together}) && first.BuildAll(&made)))
-    return false;
   // A view of something else is not made anywhere.
   const auto is_view = [&](ValueId result) {
     return lowering::Views::IsView(*function, function->node(function->value(result).producer));
   };
   if (has_first && std::ranges::any_of(samples.results, is_view)) return false;
+  if (has_first && !(first.Plan(samples.results, {0, 0, samples.together}) && first.BuildAll(&made)))
+    return false;
   const Dim index = module->FreshSymbol({.range = {0, INT64_MAX - 1}});
   const Rows rows{0, samples.together + index * samples.size, samples.size};
   if (!turn.Plan(samples.results, rows) || !turn.BuildAll(&body)) return false;
