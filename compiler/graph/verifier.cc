@@ -6,6 +6,7 @@
 
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
+#include "compiler/graph/infer.h"
 #include "compiler/graph/printer.h"
 #include "compiler/graph/type_join.h"
 
@@ -234,15 +235,11 @@ class Verifier {
 
   Status CheckResultTypes(const Node& node) const {
     if (!node.op->infer) return {};
-    InferContext context{node, {}};
-    for (ValueId input : node.inputs)
-      context.inputs.push_back(input.valid() ? function_.type(input) : Type());
-    Expected<std::vector<Type>> types = node.op->infer(context);
+    Expected<std::vector<Type>> types = InferResults(module_, function_, node);
     if (!types) return Fail(types.error().message);
     if (types->size() != node.outputs.size())
       return Fail(fmt::format("{} results, its rule gives {}", node.outputs.size(), types->size()));
     for (size_t i = 0; i < types->size(); ++i) {
-      (*types)[i].NameLargeDims(module_.Ranges());
       if (!InRange(node.outputs[i])) return Fail("a result is out of range");
       if (!((*types)[i] == function_.type(node.outputs[i])))
         return Fail(fmt::format("result {} is {}, its rule gives {}", i,

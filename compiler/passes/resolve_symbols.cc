@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "compiler/graph/core_op.h"
+#include "compiler/graph/infer.h"
 #include "compiler/graph/tensor_elements.h"
 #include "compiler/passes/pass.h"
 
@@ -49,6 +50,27 @@ Values TakeConstants(Function* function) {
   return values;
 }
 
+// With constants for symbols a rule may say less than it did: 85 and n broadcast to 85, m and n to a choice of them.
+// What a rule refuses is left for the verifier to say.
+void InferAgain(const ir::Module& module, Function* function) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const ir::Region& region : function->regions)
+      for (ir::NodeId id : region.nodes) {
+        const Node& node = function->node(id);
+        if (!node.op->infer) continue;
+        const Expected<std::vector<ir::Type>> types = ir::InferResults(module, *function, node);
+        if (!types || types->size() != node.outputs.size()) continue;
+        for (size_t i = 0; i < types->size(); ++i) {
+          const ir::ValueId output = node.outputs[i];
+          if (!output.valid() || (*types)[i] == function->type(output)) continue;
+          function->value(output).type = (*types)[i];
+          changed = true;
+        }
+      }
+  }
+}
+
 }  // namespace
 
 Status ResolveSymbols(ir::Module& module, const PassContext&) {
@@ -64,6 +86,7 @@ Status ResolveSymbols(ir::Module& module, const PassContext&) {
         if (auto* dim = std::get_if<Dim>(&attribute)) Resolve(dim, values);
         if (auto* dims = std::get_if<Dims>(&attribute)) Resolve(dims, values);
       }
+    InferAgain(module, &function);
   }
   return {};
 }

@@ -43,6 +43,35 @@ def overflow_was_carried(step, version):
                if re.fullmatch(r"n\d+o\d+", o.name) and isinstance(o.value, np.ndarray))
 
 
+def narrow(value):
+    """A 16-bit float."""
+    return value.dtype == np.float16 or value.dtype.name == "bfloat16"
+
+
+def partial_products_overflow(step, version):
+    """Some order of the factors gives products beyond the type in which they are multiplied, whatever the last one is."""
+    value = step.operands[0].value
+    if not is_float(value.dtype):
+        return False
+    axes = step.attributes.get("axes") or (np.ravel(step.operands[1].value).tolist() if len(step.operands) > 1 else None)
+    with np.errstate(divide="ignore"):
+        growth = np.maximum(np.log(np.abs(value.astype(np.float64))), 0)
+    largest = np.finfo(np.float64 if value.dtype == np.float64 else np.float32).max
+    return bool(np.any(np.sum(growth, axis=tuple(axes) if axes else None) > np.log(float(largest))))
+
+
+def running_products_overflow(step, version):
+    """The products on the way are beyond float16."""
+    value = step.operands[0].value
+    if value.dtype != np.float16:
+        return False
+    axis = int(np.ravel(step.operands[1].value)[0])
+    wide = value.astype(np.float64)
+    if step.attributes.get("reverse"):
+        wide = np.flip(wide, axis)
+    return bool(np.any(np.abs(np.cumprod(wide, axis=axis)) > np.finfo(np.float16).max))
+
+
 def has_equal_numbers(step, version):
     """A channel of large numbers that are almost equal: its variance is what rounding of their mean makes it."""
     value = step.operands[0].value
@@ -305,6 +334,18 @@ DEFECTS = [
            lambda step, version: step.operands[0].value.dtype == np.float16
            and (np.any(np.abs(step.operands[0].value.astype(np.float64)) > (5 if step.attributes.get("p", 2) > 2 else 100))
                 or np.sum(step.operands[0].value.astype(np.float64) ** 2) > np.finfo(np.float16).max)),
+    *(Defect("ReduceProd", reference, "what overflows on the way depends on the order of the factors, which is left open",
+             partial_products_overflow) for reference in (EVALUATOR, RUNTIME)),
+    Defect("CumProd", RUNTIME, "lacks float16 and multiplies in float32, where nothing overflows on the way", running_products_overflow),
+    Defect("ReduceLogSumExp", RUNTIME, "of float16 does not subtract the largest, whose exponential overflows",
+           lambda step, version: step.operands[0].value.dtype == np.float16
+           and bool(np.any(step.operands[0].value.astype(np.float64) > 88))),
+    Defect("Sign", RUNTIME, "of a float16 that is no number is 0",
+           lambda step, version: step.operands[0].value.dtype == np.float16 and bool(np.any(np.isnan(step.operands[0].value)))),
+    Defect("Clip", RUNTIME, "lacks float16: an absent bound is the largest float32",
+           lambda step, version: step.operands[0].value.dtype == np.float16 and holds_infinity(step, version)),
+    Defect("Celu", EVALUATOR, "takes alpha as it is, where the specification's function converts it to the type of the input",
+           lambda step, version: narrow(step.operands[0].value)),
     Defect("ReduceProd", EVALUATOR, "multiplies in float16, where products overflow on the way to a smaller one",
            lambda step, version: step.operands[0].value.dtype == np.float16),
     *(Defect("BatchNormalization", reference, "the variance of equal numbers is not 0",

@@ -1,6 +1,7 @@
 // Functions that printed GPU kernels call, in both dialects. Private to this folder.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
