@@ -2,8 +2,10 @@
 import dataclasses
 import pathlib
 
+import ml_dtypes
 import numpy as np
 
+import references
 from cases import Case, rounding
 from maker import evaluate
 
@@ -16,6 +18,50 @@ def alternative(maker, number, folder, but):
         return None
     case.write_outputs(folder, outputs)
     return reference
+
+
+def sensitive(maker, number, folder):
+    """Whether a chain of 16-bit floats may differ by more than its tolerance because rounding is carried on: writes, as
+    the tolerance, what its results move by where the operands change by a unit in the last place."""
+    case, outputs, reference = maker.make(number)
+    if len(case.steps) == 1 or outputs is None or not any(narrow(o.value) for o in case.given().values()):
+        return False
+    moved = 0.0
+    for seed in range(3):
+        other = nudged(case, np.random.default_rng(seed))
+        try:
+            results = references.run(reference, other.model(), other.feeds())
+        except references.Unable:
+            return False
+        moved = max([moved, *(distance(value, results[name]) for name, value in outputs.items())])
+    case.tolerance["atol"] = max(case.tolerance["atol"], 4 * moved)
+    case.write_outputs(folder, outputs)
+    return moved > 0
+
+
+def narrow(value):
+    return isinstance(value, np.ndarray) and value.dtype.name in ("float16", "bfloat16")
+
+
+def nudged(case, random):
+    """The case with its 16-bit floats a unit in the last place up or down."""
+    def nudge(operand):
+        if not narrow(operand.value):
+            return operand
+        exact = operand.value.astype(np.float32)
+        unit = np.abs(exact) * float(ml_dtypes.finfo(operand.value.dtype).eps)
+        return dataclasses.replace(operand, value=(exact + random.choice([-1, 1], exact.shape) * unit).astype(operand.value.dtype))
+    return dataclasses.replace(case, steps=[dataclasses.replace(step, operands=[nudge(o) for o in step.operands])
+                                            for step in case.steps])
+
+
+def distance(value, other):
+    """The largest difference of finite elements."""
+    if not narrow(value) or not isinstance(other, np.ndarray) or other.shape != value.shape:
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(value.astype(np.float64) - other.astype(np.float64))
+    return float(np.max(difference, initial=0.0, where=np.isfinite(difference)))
 
 
 def smaller(maker, number, folder):
