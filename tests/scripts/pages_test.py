@@ -31,7 +31,7 @@ class BenchPage(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             figures, page = pathlib.Path(folder) / "figures.json", pathlib.Path(folder) / "page.html"
             figures.write_text(json.dumps({"threads": 1, "cases": cases, "wrong": list(wrong)}))
-            subprocess.run([sys.executable, ROOT / "bench/operators/page.py", figures, page], check=True)
+            subprocess.run([sys.executable, ROOT / "bench/peers/page.py", figures, page], check=True)
             return page.read_text()
 
     def test_every_case_is_there(self):
@@ -47,7 +47,7 @@ class BenchPage(unittest.TestCase):
         self.assertIn("nothing to compare", self.page([case("conv_a", "conv", None, 1)]))
 
     def test_wrong_use(self):
-        done = subprocess.run([sys.executable, ROOT / "bench/operators/page.py"], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, ROOT / "bench/peers/page.py"], capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("usage:", done.stderr)
 
