@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,15 @@ class Site(unittest.TestCase):
             self.assertIn(shown, text)
         self.assertIn("python_reference.md", listed)
         self.assertIn("embedding.md", listed)
+
+    @unittest.skipUnless(shutil.which("mkdocs"), "mkdocs is not installed")
+    def test_is_built_without_a_warning(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pages, site = pathlib.Path(folder) / "pages", pathlib.Path(folder) / "site"
+            subprocess.run([sys.executable, ROOT / "docs/make_pages.py", pages], check=True)
+            subprocess.run(["mkdocs", "build", "--quiet", "--strict", "--config-file", pages / "mkdocs.yml", "--site-dir", site], check=True)
+            self.assertIn("signed_constants", (site / "python_reference.html").read_text())
+            self.assertTrue((site / "index.html").exists())
 
 
 if __name__ == "__main__":
