@@ -68,7 +68,7 @@ Expected<int> TestCommand(const TestArguments& arguments) {
   auto done = [&](int index, const TaskReport& report) {
     TestResult& result = results[static_cast<size_t>(index)];
     result = Decode(report);
-    if (result.outcome == Outcome::kFail || result.outcome == Outcome::kError) {
+    if (result.outcome != Outcome::kPass) {
       std::string line = fmt::format("{} {}: {}", OutcomeName(result.outcome),
                                      TestName(folders[static_cast<size_t>(index)]), result.detail);
       std::ranges::replace(line, '\n', ' ');
@@ -93,7 +93,7 @@ Expected<int> TestCommand(const TestArguments& arguments) {
     PrintResult(
         fmt::format("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped));
   }
-  return counts.failed == 0 ? kExitOk : kExitFailed;
+  return counts.failed == 0 && counts.passed > 0 ? kExitOk : kExitFailed;
 }
 
 }  // namespace tvmvm::cli

@@ -135,6 +135,12 @@ std::string DigestOf(std::span<const std::byte> bytes) {
   return fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
 }
 
+ir::DimFacts FactsOf(const CompileOptions& options) {
+  ir::DimFacts facts;
+  for (const auto& [name, bound] : options.dims) facts[name] = {bound.low, bound.high};
+  return facts;
+}
+
 Expected<ir::Module> Import(const ir::OnnxModel& model, const CompileOptions& options,
                             ir::CompileCounters* counters, std::vector<std::string>* warnings) {
   ir::ImportOptions import;
@@ -142,7 +148,7 @@ Expected<ir::Module> Import(const ir::OnnxModel& model, const CompileOptions& op
   import.keep_all_values = options.keep_all_values;
   import.strict = options.strict_onnx;
   import.distinct_dims = options.distinct_dims;
-  for (const auto& [name, bound] : options.dims) import.dims[name] = {bound.low, bound.high};
+  import.dims = FactsOf(options);
   return ir::ImportOnnx(model, import, warnings);
 }
 
@@ -334,7 +340,7 @@ bool IsGraphText(std::span<const std::byte> bytes) {
 Expected<CompileResult> CompileText(std::span<const std::byte> bytes, const CompileOptions& options,
                                     Clock::time_point start) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  TVMVM_TRY(ir::Module module, ir::ParseModule(text));
+  TVMVM_TRY(ir::Module module, ir::ParseModule(text, FactsOf(options)));
   ir::CompileCounters counters;
   return Compile(std::move(module), bytes, options, &counters, start);
 }

@@ -185,10 +185,7 @@ void AddBench(CLI::App& app, Action* action) {
           ->type_name("N")
           ->capture_default_str();
   CLI::Option* pool =
-      command->add_option("--memory-pool", arguments->memory_pool, "Memory that all clients share: 500M, 2G")
-          ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""))
-          ->check(CLI::Validator(CLI::PositiveNumber).description(""))
-          ->type_name("SIZE");
+      AddSize(command, "--memory-pool", &arguments->memory_pool, "Memory that all clients share: 500M, 2Gi");
   command
       ->add_option("--pool-wait", arguments->pool_wait,
                    "Seconds that a run waits for memory of the pool, else it fails at once")

@@ -50,13 +50,18 @@ CLI::Validator Seconds() {
 
 CLI::Validator Within(int64_t low, int64_t high) { return CLI::Range(low, high).description(""); }
 
-CLI::Option* AddMaxBytes(CLI::App* app, int64_t* bytes) {
-  return app
-      ->add_option("--max-bytes", *bytes,
-                   "Memory that one run may take, and the inputs that are made for it: 500M, 2G")
-      ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""))
+CLI::Option* AddSize(CLI::App* app, const std::string& flag, int64_t* bytes, const std::string& help) {
+  return app->add_option(flag, *bytes, help)
+      ->transform(CLI::Validator(CLI::AsSizeValue(true)).description(""))
       ->check(CLI::Validator(CLI::PositiveNumber).description(""))
       ->type_name("SIZE");
+}
+
+void AddMaxBytes(CLI::App* app, int64_t* bytes) {
+  AddSize(
+      app, "--max-bytes", bytes,
+      "Memory that one run may take, and the inputs that are made for it: 500M, 2G; K, M and G are powers "
+      "of 1000, Ki, Mi and Gi of 1024");
 }
 
 void AddLimits(CLI::App* app, LimitArguments* limits) {
@@ -116,12 +121,9 @@ void AddWeights(CLI::App* app, WeightStorage* weights, bool* prints) {
 }
 
 void AddMemoryBudget(CLI::App* app, int64_t* bytes) {
-  app->add_option("--memory-budget", *bytes,
-                  "Memory that a run on the CPU may hold at the largest sizes of --dim: 4MB, 500K; what does "
-                  "not fit is computed later, again or in parts")
-      ->transform(CLI::Validator(CLI::AsSizeValue(true)).description(""))
-      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
-      ->type_name("SIZE");
+  AddSize(app, "--memory-budget", bytes,
+          "Memory that a run on the CPU may hold at the largest sizes of --dim: 4MB, 500K; K, M and G are "
+          "powers of 1000, Ki, Mi and Gi of 1024. What does not fit is computed later, again or in parts");
 }
 
 void AddDonations(CLI::App* app, std::vector<std::pair<std::string, std::string>>* donate) {

@@ -40,7 +40,9 @@ void AddInputs(CLI::App* app, InputArguments* inputs);
 CLI::Validator Seconds();
 // A number from `low` to `high`, of which the help says nothing.
 CLI::Validator Within(int64_t low, int64_t high);
-CLI::Option* AddMaxBytes(CLI::App* app, int64_t* bytes);
+// A number of bytes. K, KB, M, ... are powers of 1000, as in what is printed; Ki, KiB, Mi, ... of 1024.
+CLI::Option* AddSize(CLI::App* app, const std::string& flag, int64_t* bytes, const std::string& help);
+void AddMaxBytes(CLI::App* app, int64_t* bytes);
 void AddLimits(CLI::App* app, LimitArguments* limits);
 CLI::Option* AddDevices(CLI::App* app, std::vector<std::string>* devices);
 void AddTargets(CLI::App* app, std::vector<std::string>* targets, const std::string& otherwise);

@@ -7,6 +7,7 @@
 #include "compiler/graph/attribute_reader.h"
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
+#include "compiler/graph/dim_facts.h"
 #include "compiler/graph/text_reader.h"
 #include "compiler/graph/type_join.h"
 #include "compiler/graph/verifier.h"
@@ -18,7 +19,8 @@ constexpr int kMaxDepth = 100;
 
 class ModuleParser {
  public:
-  explicit ModuleParser(std::string_view text) : in_(text) {}
+  // `facts` outlive the object; a dim that is one number stands in the module as that.
+  ModuleParser(std::string_view text, const DimFacts& facts) : in_(text), facts_(facts) {}
 
   Expected<Module> Run() {
     while (!in_.AtEnd()) {
@@ -79,7 +81,12 @@ class ModuleParser {
     SymbolInfo info;
     TVMVM_TRY(info.range, ParseRange());
     if (in_.Take("input")) info.scope = SymbolScope::kInput;
-    module_.symbols[symbol] = info;
+    if (const auto fact = facts_.find(symbol.name()); fact != facts_.end())
+      info.range = {std::max(info.range.low, fact->second.low), std::min(info.range.high, fact->second.high)};
+    if (facts_.contains(symbol.name()) && info.range.low == info.range.high)
+      in_.NameDim(std::move(symbol), Dim(info.range.low));
+    else
+      module_.symbols[symbol] = info;
     return {};
   }
 
@@ -414,6 +421,7 @@ class ModuleParser {
   }
 
   TextReader in_;
+  const DimFacts& facts_;
   Module module_;
   Function* function_ = nullptr;
   std::map<int64_t, ValueId> values_;
@@ -425,7 +433,17 @@ class ModuleParser {
 }  // namespace
 
 Expected<Module> ParseModule(std::string_view text) {
-  TVMVM_TRY(Module module, ModuleParser(text).Run());
+  TVMVM_TRY(Module module, ModuleParser(text, {}).Run());
+  if (Status status = VerifyModule(module); !status)
+    return MakeError(Code::kInvalidArgument, status.error().message);
+  return module;
+}
+
+Expected<Module> ParseModule(std::string_view text, const DimFacts& facts) {
+  TVMVM_TRY(Module module, ParseModule(text));
+  if (facts.empty()) return module;
+  TVMVM_CHECK_OK(CheckFacts(facts, module));
+  TVMVM_TRY(module, ModuleParser(text, facts).Run());
   if (Status status = VerifyModule(module); !status)
     return MakeError(Code::kInvalidArgument, status.error().message);
   return module;

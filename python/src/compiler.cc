@@ -86,6 +86,8 @@ CompileOptions OptionsOf(nb::dict given) {
   Take(given, "precision", precision);
   Take(given, "dims", dims);
   Take(given, "donate", options.donate);
+  Take(given, "memory_budget", options.memory_budget);
+  if (options.memory_budget < 0) RaiseInvalid("memory_budget: a number of bytes is wanted");
   Take(given, "schedule", options.schedules);
   Take(given, "schedule_name", options.schedules_name);
   Take(given, "exact_convolutions", exact_convolutions);

@@ -71,18 +71,19 @@ nb::dict MetadataOf(const Program& program) {
   return metadata;
 }
 
-ProgramPointer LoadFile(const std::string& path) {
+ProgramPointer LoadFile(const std::string& path, bool check_constants) {
   nb::gil_scoped_release unlocked;
-  auto program = LoadProgram(path);
+  auto program = LoadProgram(path, {.check_constants = check_constants});
   nb::gil_scoped_acquire lock;
   return {OrRaise(std::move(program))};
 }
 
-ProgramPointer LoadBytes(nb::handle bytes) {
+ProgramPointer LoadBytes(nb::handle bytes, bool check_constants) {
   Py_buffer view;
   if (PyObject_GetBuffer(bytes.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
   auto program =
-      LoadProgramFromMemory({static_cast<const std::byte*>(view.buf), static_cast<size_t>(view.len)});
+      LoadProgramFromMemory({static_cast<const std::byte*>(view.buf), static_cast<size_t>(view.len)}, nullptr,
+                            {.check_constants = check_constants});
   PyBuffer_Release(&view);
   return {OrRaise(std::move(program))};
 }
@@ -115,8 +116,8 @@ void AddPrograms(nb::module_& module) {
           "What made it, from what, with which options, and the code that it holds.")
       .def("_save", &Save)
       .def("to_bytes", &ToBytes, "What `save` writes.");
-  module.def("load_file", &LoadFile);
-  module.def("load_bytes", &LoadBytes);
+  module.def("load_file", &LoadFile, "path"_a, "check_constants"_a);
+  module.def("load_bytes", &LoadBytes, "bytes"_a, "check_constants"_a);
 }
 
 }  // namespace tvmvm::python

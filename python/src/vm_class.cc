@@ -25,13 +25,26 @@ ResultKind ResultKindOf(const std::string& name) {
   RaiseInvalid("results='" + name + "': there are 'auto', 'numpy', 'torch' and 'tensor'");
 }
 
+Trust TrustOf(const std::string& name) {
+  if (name == "any") return Trust::kAny;
+  if (name == "signed") return Trust::kSigned;
+  if (name == "none") return Trust::kNone;
+  RaiseInvalid("trust='" + name + "': there are 'any', 'signed' and 'none'");
+}
+
 void Construct(VmObject* self, const ProgramPointer& program, const std::vector<DevicePointer>& devices,
                int threads, double timeout, int64_t max_bytes, int64_t max_steps, bool allow_native,
+               const std::string& trust, const std::vector<std::string>& keys, bool signed_constants,
                const std::string& results, const PoolPointer* memory) {
   VmObjectOptions options;
   for (const DevicePointer& device : devices) options.devices.push_back(device.device);
   options.threads = threads;
   options.allow_native = allow_native;
+  options.trust = TrustOf(trust);
+  if (options.trust == Trust::kSigned && keys.empty())
+    RaiseInvalid("trust='signed': keys names no public key to trust");
+  for (const std::string& path : keys) options.trusted_keys.push_back(OrRaise(ReadPublicKey(path)));
+  options.signed_constants = signed_constants;
   options.limits.max_bytes = max_bytes;
   options.limits.max_steps = max_steps;
   options.limits.timeout = std::chrono::nanoseconds(static_cast<int64_t>(timeout * 1e9));
@@ -50,7 +63,8 @@ void AddVm(nb::module_& module) {
 
   nb::class_<VmObject>(module, "Vm")
       .def("__init__", &Construct, "program"_a, "devices"_a, "threads"_a, "timeout"_a, "max_bytes"_a,
-           "max_steps"_a, "allow_native"_a, "results"_a, "memory"_a.none())
+           "max_steps"_a, "allow_native"_a, "trust"_a, "keys"_a, "signed_constants"_a, "results"_a,
+           "memory"_a.none())
       .def("__call__", &VmObject::Call,
            "Runs with inputs by position or by name. Gives the output, or a tuple where there are several.")
       .def("run", &VmObject::Run, "inputs"_a.none() = nb::none(), "outputs"_a.none() = nb::none(),

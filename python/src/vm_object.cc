@@ -23,6 +23,9 @@ std::shared_ptr<Vm> CreateVm(const ProgramPointer& program, const VmObjectOption
   VmOptions options;
   options.threads = given.threads;
   options.allow_native = given.allow_native;
+  options.trust = given.trust;
+  options.trusted_keys = given.trusted_keys;
+  options.signed_constants = given.signed_constants;
   options.devices = given.devices;
   options.memory = given.memory;
   if (const Compiler* compiler = OpenedCompiler()) options.jit = compiler->CreateJit();

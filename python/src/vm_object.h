@@ -24,6 +24,9 @@ struct VmObjectOptions {
   std::vector<std::shared_ptr<Device>> devices;  // GPUs; empty: the CPU
   int threads = 0;
   bool allow_native = true;
+  Trust trust = Trust::kAny;
+  std::vector<PublicKey> trusted_keys;
+  bool signed_constants = false;
   Limits limits;
   std::shared_ptr<MemoryPool> memory;
   ResultKind results = ResultKind::kAuto;

@@ -35,6 +35,22 @@ def matmul():
     return make([helper.make_node("MatMul", ["x", "x"], ["y"])], [shape], [value("y", dims=("n", "n"))])
 
 
+def products():
+    """Two values of [n, n] are alive while a third one is made of them, which is less with rows at a time."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "x"], ["a"]),
+        helper.make_node("Softmax", ["a"], ["b"]),
+        helper.make_node("MatMul", ["b", "x"], ["y"]),
+    ]
+    return make(nodes, [value("x", dims=("n", "n"))], [value("y", dims=("n", "n"))])
+
+
+def scale():
+    """By 1, 2, 3, ..."""
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [1024], [float(i) for i in range(1, 1025)])
+    return make([helper.make_node("Mul", ["x", "w"], ["y"])], [value("x", dims=(1024,))], [value("y", dims=(1024,))], initializers=[weights])
+
+
 def loop():
     """Multiplies by a factor, `steps` times, one after the other."""
     body = helper.make_graph(
@@ -82,7 +98,7 @@ def unsupported():
     return make([helper.make_node("NoSuchOperator", ["x"], ["y"])], [value("x")], [value("y")])
 
 
-def grow():
+def grow(width=4):
     """As a cache of keys and values: what was there, with something behind it."""
     nodes = [helper.make_node("Concat", ["past", "x"], ["present"], axis=0)]
-    return make(nodes, [value("past", dims=("p", 4)), value("x", dims=("n", 4))], [value("present", dims=("q", 4))])
+    return make(nodes, [value("past", dims=("p", width)), value("x", dims=("n", width))], [value("present", dims=("q", width))])

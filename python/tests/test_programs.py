@@ -160,3 +160,71 @@ except tvm_vm.NotFound as error:
 """
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "refused" in shown.stdout, shown.stdout + shown.stderr
+
+
+def test_budgets(np, models):
+    dims = {"n": (1, 256)}
+    free = tvm_vm.compile(models.products(), dims=dims)
+    before = free.plan({"n": 256}).peak_bytes[1]
+    small = tvm_vm.compile(models.products(), dims=dims, memory_budget=before * 3 // 4)
+    assert small.plan({"n": 256}).peak_bytes[1] <= before * 3 // 4
+    x = np.random.rand(256, 256).astype("f4")
+    np.testing.assert_allclose(tvm_vm.Vm(small)(x), tvm_vm.Vm(free)(x), rtol=1e-4)
+    with pytest.raises(tvm_vm.OutOfMemory):
+        tvm_vm.compile(models.products(), dims=dims, memory_budget=1000)
+    with pytest.raises(tvm_vm.InvalidArgument, match="largest size of 'n'"):
+        tvm_vm.compile(models.products(), memory_budget=before)
+    with pytest.raises(tvm_vm.InvalidArgument):
+        tvm_vm.compile(models.products(), dims=dims, memory_budget=-1)
+
+
+@pytest.fixture(scope="session")
+def signed(add, tmp_path_factory):
+    """A file, what was signed of it, and the key."""
+    folder = tmp_path_factory.mktemp("signed")
+    add.save(folder / "add.vmexe")
+    for arguments in (["keygen", "release.key"], ["keygen", "other.key"], ["sign", "add.vmexe", "--key", "release.key", "-o", "signed.vmexe"]):
+        subprocess.run([sys.executable, "-m", "tvm_vm", *arguments], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def test_trust(np, add, signed):
+    x = np.ones(2, "f4")
+    key, file = signed / "release.key.pub", signed / "signed.vmexe"
+    for program in (file, tvm_vm.load(file.read_bytes(), check_constants=True)):
+        assert tvm_vm.Vm(program, trust="signed", keys=[key], signed_constants=True)(x, x).tolist() == [2, 2]
+    assert tvm_vm.Vm(file, trust="signed", keys=[str(signed / "other.key.pub"), str(key)])(x, x).tolist() == [2, 2]
+    for program, options in (
+        (file, {"trust": "signed", "keys": [signed / "other.key.pub"]}),
+        (file, {"trust": "none"}),
+        (signed / "add.vmexe", {"trust": "signed", "keys": [key]}),
+        (add, {"trust": "signed", "keys": [key]}),
+        (pickle.loads(pickle.dumps(tvm_vm.load(file))), {"trust": "signed", "keys": [key]}),
+    ):
+        with pytest.raises(tvm_vm.InvalidProgram):
+            tvm_vm.Vm(program, **options)
+
+
+def test_wrong_trust(signed):
+    file = signed / "signed.vmexe"
+    with pytest.raises(tvm_vm.InvalidArgument, match="there are 'any', 'signed' and 'none'"):
+        tvm_vm.Vm(file, trust="all")
+    with pytest.raises(tvm_vm.InvalidArgument, match="no public key"):
+        tvm_vm.Vm(file, trust="signed")
+    with pytest.raises(tvm_vm.NotFound):
+        tvm_vm.Vm(file, trust="signed", keys=[signed / "none.pub"])
+    with pytest.raises(tvm_vm.InvalidArgument):
+        tvm_vm.Vm(file, trust="signed", keys=[file])
+
+
+def test_damaged_weights(np, models, tmp_path):
+    program = tvm_vm.compile(models.scale())
+    damaged = bytearray(program.to_bytes())
+    weights = np.arange(1, 1025, dtype="f4").tobytes()
+    damaged[damaged.index(weights[512:1024])] ^= 1
+    path = tmp_path / "damaged.vmexe"
+    path.write_bytes(damaged)
+    for source in (path, bytes(damaged)):
+        tvm_vm.load(source)
+        with pytest.raises(tvm_vm.InvalidProgram, match="constants"):
+            tvm_vm.load(source, check_constants=True)

@@ -43,6 +43,7 @@ def compile(
     keep_all_values: Optional[bool] = None,
     keep_values: Optional[Sequence[str]] = None,
     donate: Optional[Mapping[str, str]] = None,
+    memory_budget: Optional[int] = None,
     schedule: Optional[TextFile] = None,
     write_schedule: Optional[TextFile] = None,
     exact_convolutions: Optional[bool] = None,
@@ -67,6 +68,8 @@ def compile(
         they are collected, an element for each step, as NAME_steps.
     donate: inputs whose memory an output takes, {"past": "present"}: give `out=` memory that begins where the input's
         does, and no copy is made (Vm.donations).
+    memory_budget: bytes that a run on the CPU may hold, weights apart, at the largest sizes of `dims`; what does not fit
+        is computed later, again or in parts (docs/memory.md). OutOfMemory says the least that was reached.
     schedule: a file, or its path, that says how kernels are built (docs/schedules.md).
     write_schedule: a file, or its path, that gets what was chosen for each kernel, as `schedule` takes it.
     exact_convolutions: 3 x 3 convolutions add up every product, instead of fewer of sums (Winograd); slower.
@@ -90,6 +93,7 @@ def compile(
         "keep_all_values": keep_all_values,
         "keep_values": None if keep_values is None else list(keep_values),
         "donate": None if donate is None else list(donate.items()),
+        "memory_budget": memory_budget,
         "exact_convolutions": exact_convolutions,
         "distinct_dims": distinct_dims,
         "strict_onnx": strict_onnx,

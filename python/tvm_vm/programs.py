@@ -7,14 +7,16 @@ from . import _core
 from ._core import Program
 
 
-def load(source: Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]) -> Program:
+def load(source: Union[str, "os.PathLike[str]", bytes, bytearray, memoryview], *, check_constants: bool = False) -> Program:
     """The program in a .vmexe file, which is mapped, or in bytes, which are copied.
+
+    check_constants: their digest, too, which reads all weights; that of everything else is always looked at.
 
     Raises NotFound, InvalidProgram.
     """
     if isinstance(source, (str, os.PathLike)):
-        return _core.load_file(os.fspath(source))
-    return _core.load_bytes(source)
+        return _core.load_file(os.fspath(source), check_constants)
+    return _core.load_bytes(source, check_constants)
 
 
 def _save(self: Program, path: Union[str, "os.PathLike[str]"]) -> None:

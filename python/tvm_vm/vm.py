@@ -49,6 +49,10 @@ class Vm(_core.Vm):
     max_bytes: of memory that a run may need; 0: any.
     max_steps: instructions of a run; 0: any.
     allow_native: False refuses programs that run code of their own.
+    trust: whose kernels run: "any", "signed" (those of a file that one of `keys` signed, which what compile() gives
+        is not), or "none" (docs/trust.md).
+    keys: paths of public keys, which `tvm-vm keygen` writes.
+    signed_constants: with trust="signed", the weights have to be as they were signed, too; reads all of them.
     memory: a MemoryPool that bounds this Vm together with others.
     results: "numpy", "torch", "tensor" (tvm_vm.Tensor), or "auto": torch's where an input is, else NumPy's.
     """
@@ -63,6 +67,9 @@ class Vm(_core.Vm):
         max_bytes: int = 0,
         max_steps: int = 0,
         allow_native: bool = True,
+        trust: str = "any",
+        keys: Iterable[Union[str, "os.PathLike[str]"]] = (),
+        signed_constants: bool = False,
         results: str = "auto",
         memory: Optional[MemoryPool] = None,
     ) -> None:
@@ -70,7 +77,20 @@ class Vm(_core.Vm):
             program = load(program)
         if allow_native and _has_only_bitcode(program):
             _core.open_compiler(library())
-        super().__init__(program, _open_gpus(device), threads, timeout, max_bytes, max_steps, allow_native, results, memory)
+        super().__init__(
+            program,
+            _open_gpus(device),
+            threads,
+            timeout,
+            max_bytes,
+            max_steps,
+            allow_native,
+            trust,
+            [os.fspath(key) for key in keys],
+            signed_constants,
+            results,
+            memory,
+        )
 
     async def run_async(
         self,

@@ -17,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// bert.onnx of the examples: ids and mask of [batch, seq]. --dim does not change the ranges of a text.
-constexpr const char* kTwoInputs = R"(symbol batch: [0, 64]
-symbol seq: [0, 4096]
+// bert.onnx of the examples: ids and mask of [batch, seq].
+constexpr const char* kTwoInputs = R"(symbol batch: [0, inf]
+symbol seq: [0, inf]
 func @main {
   input "ids" = %0: tensor<i64,[batch,seq]>
   input "mask" = %1: tensor<i64,[batch,seq]>

@@ -77,7 +77,13 @@ TEST_F(TestCommandTest, FindsTheTestsInAFolder) {
   EXPECT_THAT(Run("tests").out, EndsWith("1 passed, 2 failed, 1 skipped\n"));
   ToolResult good = Run("tests/test_good/ tests/test_empty");
   EXPECT_EQ(good.exit_code, kExitOk);
-  EXPECT_EQ(good.out, "1 passed, 0 failed, 1 skipped\n");
+  EXPECT_EQ(good.out, "skip test_empty: no test data\n1 passed, 0 failed, 1 skipped\n");
+}
+
+TEST_F(TestCommandTest, WhereNothingIsTestedNothingPasses) {
+  ToolResult none = Run("tests/test_empty");
+  EXPECT_EQ(none.exit_code, kExitFailed);
+  EXPECT_EQ(none.out, "skip test_empty: no test data\n0 passed, 0 failed, 1 skipped\n");
 }
 
 TEST_F(TestCommandTest, Json) {

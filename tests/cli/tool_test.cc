@@ -541,6 +541,36 @@ TEST_F(DemoTest, RunsEndAtTheirLimits) {
   ExpectUsageError("tvm-vm run a.vmexe --timeout -1", "--timeout");
 }
 
+// K, M, G of 1000 and Ki, Mi, Gi of 1024, whatever the option.
+TEST_F(DemoTest, SizesFollowOneRule) {
+  const std::vector<std::pair<std::string, int64_t>> sizes = {
+      {"300000", 300000}, {"300K", 300000}, {"300kb", 300000}, {"300Ki", 307200}, {"300KiB", 307200}};
+  for (const auto& [text, bytes] : sizes) {
+    ExpectFails("tvm-vm run $vmexe --dim length=1000 --max-bytes " + text,
+                "the limit is " + std::to_string(bytes));
+    ExpectFails("tvm-vm compile $onnx -o a.vmexe --dim batch=1 --dim length=1000 --memory-budget " + text,
+                "(out_of_memory)");
+  }
+  for (const auto& [text, bytes] : {std::pair("1G", 1000000000), std::pair("1Gi", 1 << 30)}) {
+    ToolResult bench = Run(std::string("tvm-vm bench $vmexe --repeat 1 --json --memory-pool ") + text);
+    EXPECT_EQ(nlohmann::json::parse(bench.out)["pool"]["max_bytes"], bytes);
+    ToolResult compile =
+        Run("tvm-vm compile $onnx -o a.vmexe --dim batch=1 --dim length=1..16 --json --memory-budget " +
+            std::string(text));
+    EXPECT_EQ(nlohmann::json::parse(compile.out)["memory"]["budget_bytes"], bytes);
+  }
+}
+
+TEST_F(DemoTest, DimsOfGraphsInTextFormAreWhatIsSaid) {
+  WriteBytes(scratch_ / "loop.ir", kLoopText);
+  ASSERT_EQ(Run("tvm-vm compile loop.ir -o a.vmexe --dim n=2..7").exit_code, 0);
+  EXPECT_EQ(Run("tvm-vm run a.vmexe --dim n=7").exit_code, 0);
+  ExpectFails("tvm-vm run a.vmexe --dim n=8", "n");
+  ASSERT_EQ(Run("tvm-vm compile loop.ir -o a.vmexe --dim n=5").exit_code, 0);
+  EXPECT_THAT(Run("tvm-vm inspect a.vmexe").out, HasSubstr("x: f32[5, 4]"));
+  ExpectFails("tvm-vm compile loop.ir -o a.vmexe --dim k=5", "no input has a dimension 'k'; there is 'n'");
+}
+
 TEST_F(DemoTest, PassesCanBePrinted) {
   ToolResult result = Run("tvm-vm compile $onnx -o a.vmexe --time-passes --print-after all");
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,7 @@ class BenchPage(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             figures, page = pathlib.Path(folder) / "figures.json", pathlib.Path(folder) / "page.html"
             figures.write_text(json.dumps({"threads": 1, "cases": cases, "wrong": list(wrong)}))
-            subprocess.run([sys.executable, ROOT / "bench/operators/page.py", figures, page], check=True)
+            subprocess.run([sys.executable, ROOT / "bench/peers/page.py", figures, page], check=True)
             return page.read_text()
 
     def test_every_case_is_there(self):
@@ -47,7 +48,7 @@ class BenchPage(unittest.TestCase):
         self.assertIn("nothing to compare", self.page([case("conv_a", "conv", None, 1)]))
 
     def test_wrong_use(self):
-        done = subprocess.run([sys.executable, ROOT / "bench/operators/page.py"], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, ROOT / "bench/peers/page.py"], capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("usage:", done.stderr)
 
@@ -63,6 +64,15 @@ class Site(unittest.TestCase):
             self.assertIn(shown, text)
         self.assertIn("python_reference.md", listed)
         self.assertIn("embedding.md", listed)
+
+    @unittest.skipUnless(shutil.which("mkdocs"), "mkdocs is not installed")
+    def test_is_built_without_a_warning(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pages, site = pathlib.Path(folder) / "pages", pathlib.Path(folder) / "site"
+            subprocess.run([sys.executable, ROOT / "docs/make_pages.py", pages], check=True)
+            subprocess.run(["mkdocs", "build", "--quiet", "--strict", "--config-file", pages / "mkdocs.yml", "--site-dir", site], check=True)
+            self.assertIn("signed_constants", (site / "python_reference.html").read_text())
+            self.assertTrue((site / "index.html").exists())
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 // From an ONNX model to the graph IR: the signature with symbolic dims, and every node decomposed by its row.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "compiler/graph/compile_counters.h"
+#include "compiler/graph/dim_facts.h"
 #include "compiler/graph/graph.h"
 #include "compiler/onnx/model/onnx_model.h"
 #include "tvm-vm/status.h"
@@ -13,7 +13,7 @@
 namespace tvmvm::ir {
 
 struct ImportOptions {
-  std::map<std::string, DimRange> dims;  // facts by dim_param or symbol; low == high fixes the dimension
+  DimFacts dims;  // facts by dim_param or symbol; low == high fixes the dimension
   bool keep_all_values =
       false;                   // every named tensor that is computed becomes an output, after the model's own
   bool strict = false;         // where the model breaks ONNX's rules it is an error, not a warning

@@ -114,11 +114,7 @@ Status SignatureTypes::CheckFacts() const {
     if (known_.contains(name)) continue;
     std::set<SymbolId> symbols;
     for (const auto& [symbol, info] : module_.symbols) symbols.insert(symbol);
-    std::string list;
-    for (const SymbolId& symbol : symbols)
-      list += fmt::format("{}'{}'", list.empty() ? "" : ", ", symbol.name());
-    return MakeError(Code::kInvalidArgument, fmt::format("no input has a dimension '{}'; there is {}", name,
-                                                         list.empty() ? "none" : list));
+    return tl::unexpected(NoSuchDim(name, symbols));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/graph/dim_facts.h"
 #include "compiler/graph/graph.h"
 #include "compiler/onnx/model/onnx_model.h"
 #include "tvm-vm/status.h"
@@ -18,7 +19,7 @@ class SignatureTypes {
  public:
   // `facts` are ImportOptions::dims; both must outlive the object. `distinct`: dims of one name are symbols
   // of their own, as unnamed ones are.
-  SignatureTypes(Module* module, const std::map<std::string, DimRange>& facts, bool distinct = false)
+  SignatureTypes(Module* module, const DimFacts& facts, bool distinct = false)
       : module_(*module), facts_(facts), distinct_(distinct) {}
 
   // The type of the input `name`. Unnamed unknown dims (IsPlaceholder) become symbols "name_axis"; in
@@ -34,7 +35,7 @@ class SignatureTypes {
   Dim SymbolFor(const std::string& dim_param, const std::string& otherwise);
 
   Module& module_;
-  const std::map<std::string, DimRange>& facts_;
+  const DimFacts& facts_;
   const bool distinct_;
   std::map<std::string, Dim> by_param_;  // what a dim_param has become
   std::set<std::string> known_;          // names that a fact may use

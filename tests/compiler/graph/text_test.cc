@@ -55,6 +55,40 @@ TEST(TextTest, EverythingRoundTrips) {
     EXPECT_THAT(once, ::testing::HasSubstr(std::string(part)));
 }
 
+constexpr std::string_view kTwoDims = R"(symbol n: [0, 100]
+symbol m: [1, inf]
+func @main {
+  input "x" = %0: tensor<f32,[n,m]>
+  %1: tensor<f32,[n*m]> = reshape(%0) {dims = dims[n*m]}
+  output "y" = %1
+}
+)";
+
+TEST(TextTest, WhatIsKnownOfDimsNarrowsThem) {
+  auto module = ParseModule(kTwoDims, {{"n", {4, 200}}, {"m", {3, 3}}});
+  ASSERT_TRUE(module) << module.error().message;
+  EXPECT_EQ(PrintModule(*module), R"(symbol n: [4, 100] input
+func @main {
+  input "x" = %0: tensor<f32,[n,3]>
+  %1: tensor<f32,[n*3]> = reshape(%0) {dims = dims[n*3]}
+  output "y" = %1
+}
+)");
+}
+
+TEST(TextTest, WhatIsKnownOfDimsHasToFit) {
+  auto error = [](std::string_view text, const DimFacts& facts) {
+    auto module = ParseModule(text, facts);
+    return module ? "no error" : module.error().message;
+  };
+  EXPECT_EQ(error(kTwoDims, {{"k", {1, 1}}}), "no input has a dimension 'k'; there is 'm', 'n'");
+  EXPECT_EQ(error(kTwoDims, {{"n", {101, 200}}}), "dimension 'n' is from 0 to 100, not from 101 to 200");
+  EXPECT_EQ(
+      error(std::string(kTwoDims) + "func @f {\n input \"x\" = %0: tensor<f32,[n]>\n output \"y\" = %0\n}",
+            {{"n", {4, 4}}}),
+      "'n' is a dimension of @f, too, where it may be another number");
+}
+
 // Large expressions are written once, under names that follow from them.
 TEST(TextTest, NamedDimsRoundTrip) {
   std::string large = "n";

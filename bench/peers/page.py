@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A page with plots of what `ops.py --json` wrote: the ratio of every case by family, the roofline of the kernels, and a table.
+"""A page with plots of what `--json` of `./dev bench` and `./dev bench ops` wrote: the ratio of every case by family, the roofline of the kernels, and a table.
 
 usage: page.py FIGURES.json [FIGURES.json ...] PAGE.html
 

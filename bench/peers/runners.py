@@ -1,5 +1,5 @@
-"""Who runs a case: tvm-vm, and the peers that are installed. Each is opened on a model and its inputs; `best_ms(seconds)` is the
-shortest of the calls that it makes within that time, `outputs()` what the last one gave."""
+"""Who runs a case: tvm-vm, and the peers that are installed. Each is opened on a model; `bind` gives it the inputs of the calls
+that follow, `best_ms(seconds)` is the shortest of the calls that it makes within that time, `outputs()` what one gives."""
 import json
 import pathlib
 import subprocess
@@ -25,13 +25,15 @@ class OnnxRuntime:
     """Inputs are bound once, so that a call pays as little as can be for Python."""
     name = "onnxruntime"
 
-    def __init__(self, model, inputs, threads):
+    def __init__(self, model, threads):
         import onnxruntime
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
         self.session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+    def bind(self, inputs):
         self.binding = self.session.io_binding()
         for name, array in inputs.items():
             self.binding.bind_cpu_input(name, array)
@@ -52,12 +54,14 @@ class OnnxRuntime:
 class OpenVino:
     name = "openvino"
 
-    def __init__(self, model, inputs, threads):
+    def __init__(self, model, threads):
         import openvino
         core = openvino.Core()
         settings = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
-        compiled = core.compile_model(core.read_model(model), "CPU", settings)
-        self.request = compiled.create_infer_request()
+        self.request = core.compile_model(core.read_model(model), "CPU", settings).create_infer_request()
+
+    def bind(self, inputs):
+        import openvino
         for name, array in inputs.items():
             self.request.set_tensor(name, openvino.Tensor(array, shared_memory=array.ndim > 0))
         self.request.infer()
@@ -88,12 +92,14 @@ class Failed(Exception):
 class TvmVm:
     name = "tvm-vm"
 
-    def __init__(self, tool, model, inputs, threads, target, folder):
+    def __init__(self, tool, model, threads, target, folder):
         self.tool, self.threads, self.folder = tool, threads, pathlib.Path(folder)
         self.program = self.folder / "case.vmexe"
         begin = time.perf_counter()
         self.tell("compile", str(model), "-o", str(self.program), *(["--target", target] if target else []))
         self.compile_ms = (time.perf_counter() - begin) * 1e3
+
+    def bind(self, inputs):
         self.inputs = []
         for name, array in inputs.items():
             path = self.folder / f"in_{name}.npy"
