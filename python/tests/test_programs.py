@@ -217,6 +217,12 @@ def test_wrong_trust(signed):
         tvm_vm.Vm(file, trust="signed", keys=[file])
 
 
+def test_wrong_limits(add):
+    for wrong in ({"threads": -3}, {"max_bytes": -1}, {"max_steps": -1}, {"timeout": -1}, {"timeout": float("nan")}, {"timeout": float("inf")}):
+        with pytest.raises(tvm_vm.InvalidArgument, match="0 or more"):
+            tvm_vm.Vm(add, **wrong)
+
+
 def test_damaged_weights(np, models, tmp_path):
     program = tvm_vm.compile(models.scale())
     damaged = bytearray(program.to_bytes())
