@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
+#include "compiler/dim/dim_facts.h"
 #include "compiler/graph/attribute_reader.h"
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
-#include "compiler/graph/dim_facts.h"
 #include "compiler/graph/text_reader.h"
 #include "compiler/graph/type_join.h"
 #include "compiler/graph/verifier.h"
@@ -429,6 +430,29 @@ class ModuleParser {
   std::map<std::string, Constructor> constructors_;
   std::map<ValueId, std::string> data_type_of_;  // of the function's values that have one
 };
+
+// That each fact is about a symbol which the entry's inputs define, that no other function defines one of the
+// name, and that it agrees with what is known.
+Status CheckFacts(const DimFacts& facts, const Module& module) {
+  const SymbolSet defined = ParameterSymbols(module.main());
+  for (const auto& [name, range] : facts) {
+    const SymbolId symbol(name);
+    if (!defined.contains(symbol)) return tl::unexpected(NoSuchDim(name, {defined.begin(), defined.end()}));
+    for (const Function& function : module.functions)
+      if (&function != &module.main() && ParameterSymbols(function).contains(symbol))
+        return MakeError(Code::kUnsupported,
+                         fmt::format("'{}' is a dimension of @{}, too, where it may be another number", name,
+                                     function.name));
+    const auto known = module.symbols.find(symbol);
+    if (known == module.symbols.end()) continue;
+    const DimRange& declared = known->second.range;
+    if (std::max(range.low, declared.low) > std::min(range.high, declared.high))
+      return MakeError(Code::kInvalidArgument,
+                       fmt::format("dimension '{}' is from {} to {}, not from {} to {}", name, declared.low,
+                                   declared.high, range.low, range.high));
+  }
+  return {};
+}
 
 }  // namespace
 

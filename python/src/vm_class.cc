@@ -36,6 +36,8 @@ void Construct(VmObject* self, const ProgramPointer& program, const std::vector<
                int threads, double timeout, int64_t max_bytes, int64_t max_steps, bool allow_native,
                const std::string& trust, const std::vector<std::string>& keys, bool signed_constants,
                const std::string& results, const PoolPointer* memory) {
+  if (threads < 0 || max_bytes < 0 || max_steps < 0 || !(timeout >= 0 && timeout < 1e9))
+    RaiseInvalid("threads, timeout, max_bytes and max_steps are 0 or more, and timeout is below 1e9 seconds");
   VmObjectOptions options;
   for (const DevicePointer& device : devices) options.devices.push_back(device.device);
   options.threads = threads;

@@ -35,14 +35,15 @@ def matmul():
     return make([helper.make_node("MatMul", ["x", "x"], ["y"])], [shape], [value("y", dims=("n", "n"))])
 
 
-def products():
-    """Two values of [n, n] are alive while a third one is made of them, which is less with rows at a time."""
+def wide_inside():
+    """What lies between the products is four times as large as what goes in and comes out."""
+    weights = [helper.make_tensor(name, TensorProto.FLOAT, dims, [0.01] * (64 * 256)) for name, dims in (("v", [64, 256]), ("w", [256, 64]))]
     nodes = [
-        helper.make_node("MatMul", ["x", "x"], ["a"]),
-        helper.make_node("Softmax", ["a"], ["b"]),
-        helper.make_node("MatMul", ["b", "x"], ["y"]),
+        helper.make_node("MatMul", ["x", "v"], ["a"]),
+        helper.make_node("Tanh", ["a"], ["b"]),
+        helper.make_node("MatMul", ["b", "w"], ["y"]),
     ]
-    return make(nodes, [value("x", dims=("n", "n"))], [value("y", dims=("n", "n"))])
+    return make(nodes, [value("x", dims=("n", 64))], [value("y", dims=("n", 64))], initializers=weights)
 
 
 def scale():

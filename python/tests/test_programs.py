@@ -164,18 +164,18 @@ except tvm_vm.NotFound as error:
 
 def test_budgets(np, models):
     dims = {"n": (1, 256)}
-    free = tvm_vm.compile(models.products(), dims=dims)
+    free = tvm_vm.compile(models.wide_inside(), dims=dims)
     before = free.plan({"n": 256}).peak_bytes[1]
-    small = tvm_vm.compile(models.products(), dims=dims, memory_budget=before * 3 // 4)
+    small = tvm_vm.compile(models.wide_inside(), dims=dims, memory_budget=before * 3 // 4)
     assert small.plan({"n": 256}).peak_bytes[1] <= before * 3 // 4
-    x = np.random.rand(256, 256).astype("f4")
+    x = np.random.rand(256, 64).astype("f4")
     np.testing.assert_allclose(tvm_vm.Vm(small)(x), tvm_vm.Vm(free)(x), rtol=1e-4)
     with pytest.raises(tvm_vm.OutOfMemory):
-        tvm_vm.compile(models.products(), dims=dims, memory_budget=1000)
+        tvm_vm.compile(models.wide_inside(), dims=dims, memory_budget=1000)
     with pytest.raises(tvm_vm.InvalidArgument, match="largest size of 'n'"):
-        tvm_vm.compile(models.products(), memory_budget=before)
+        tvm_vm.compile(models.wide_inside(), memory_budget=before)
     with pytest.raises(tvm_vm.InvalidArgument):
-        tvm_vm.compile(models.products(), dims=dims, memory_budget=-1)
+        tvm_vm.compile(models.wide_inside(), dims=dims, memory_budget=-1)
 
 
 @pytest.fixture(scope="session")
@@ -215,6 +215,12 @@ def test_wrong_trust(signed):
         tvm_vm.Vm(file, trust="signed", keys=[signed / "none.pub"])
     with pytest.raises(tvm_vm.InvalidArgument):
         tvm_vm.Vm(file, trust="signed", keys=[file])
+
+
+def test_wrong_limits(add):
+    for wrong in ({"threads": -3}, {"max_bytes": -1}, {"max_steps": -1}, {"timeout": -1}, {"timeout": float("nan")}, {"timeout": float("inf")}):
+        with pytest.raises(tvm_vm.InvalidArgument, match="0 or more"):
+            tvm_vm.Vm(add, **wrong)
 
 
 def test_damaged_weights(np, models, tmp_path):

@@ -156,9 +156,15 @@ def test_ctrl_c(np, endless, tmp_path, threads, handler):
     assert shown.stdout.split() == expected + ["1.0"], shown.stdout + shown.stderr
 
 
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def test_random_threads_and_cancels(np, endless, vm):
-    """TVMVM_TEST_SECONDS says for how long; a second or two without it."""
-    end = time.monotonic() + float(os.environ.get("TVMVM_TEST_SECONDS", "1.5"))
+    """TVMVM_TEST_SECONDS says for how long; a second or two without it. In a long run memory does not grow after its first third."""
+    seconds = float(os.environ.get("TVMVM_TEST_SECONDS", "1.5"))
+    end = time.monotonic() + seconds
     unexpected = []
 
     def work(seed):
@@ -187,7 +193,10 @@ def test_random_threads_and_cancels(np, endless, vm):
     workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
     for worker in workers:
         worker.start()
+    time.sleep(seconds / 3)
+    resident = resident_bytes()
     for worker in workers:
         worker.join()
     assert not unexpected
+    assert seconds < 30 or resident_bytes() < resident + (16 << 20)
     assert vm(np.ones(1, "f4"), np.ones(1, "f4")).tolist() == [2]

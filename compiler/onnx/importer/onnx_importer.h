@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/dim/dim_facts.h"
 #include "compiler/graph/compile_counters.h"
-#include "compiler/graph/dim_facts.h"
 #include "compiler/graph/graph.h"
 #include "compiler/onnx/model/onnx_model.h"
 #include "tvm-vm/status.h"

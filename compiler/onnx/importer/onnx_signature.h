@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/graph/dim_facts.h"
+#include "compiler/dim/dim_facts.h"
 #include "compiler/graph/graph.h"
 #include "compiler/onnx/model/onnx_model.h"
 #include "tvm-vm/status.h"
