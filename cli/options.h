@@ -114,6 +114,7 @@ struct RunArguments {
   std::optional<double> rtol, atol;
   std::string dump;  // a node's or value's name, or "all"; empty: none
   bool trace_values = false;
+  bool sandbox = false;  // in a process that may do nothing else
   bool json = false;
 };
 

@@ -13,6 +13,7 @@
 #include "cli/json.h"
 #include "cli/model.h"
 #include "cli/npy.h"
+#include "cli/sandbox.h"
 #include "cli/signature.h"
 #include "cli/value_files.h"
 #include "cli/value_text.h"
@@ -54,9 +55,15 @@ Shown ChooseShown(const FunctionSpec& main, std::span<const Value> inputs, std::
 struct Outcome {
   std::vector<Value> outputs;
   double milliseconds = 0;
-  int64_t peak_bytes = 0, held_bytes = 0;
-  Planned planned;
+  std::string note;  // what it ran on and held
+  Json facts;        // the same for machines
 };
+
+using Clock = std::chrono::steady_clock;
+
+double MillisecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
 
 Expected<Outcome> Execute(Vm& vm, std::span<const Value> inputs, const RunArguments& arguments) {
   Outcome outcome;
@@ -64,13 +71,32 @@ Expected<Outcome> Execute(Vm& vm, std::span<const Value> inputs, const RunArgume
   Invocation invocation = vm.NewInvocation();
   invocation.SetLimits(LimitsOf(arguments.limits));
   if (arguments.trace_values) invocation.SetTraceObserver([](std::string_view line) { PrintNote(line); });
-  auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   TVMVM_CHECK_OK(invocation.Run(inputs, outcome.outputs));
-  outcome.milliseconds =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  outcome.peak_bytes = invocation.peak_bytes();
-  outcome.held_bytes = invocation.held_bytes();
-  outcome.planned = PlannedFor(vm, inputs, false);
+  outcome.milliseconds = MillisecondsSince(begin);
+  const int64_t peak = invocation.peak_bytes(), held = invocation.held_bytes();
+  const Planned planned = PlannedFor(vm, inputs, false);
+  outcome.note =
+      fmt::format("peak memory {} ({}, held {}), {}", FormatBytes(static_cast<double>(peak)),
+                  FormatPlanned(planned), FormatBytes(static_cast<double>(held)), DescribeDevices(vm));
+  outcome.facts = {{"peak_bytes", peak},
+                   {"planned_bytes", ToJson(planned)},
+                   {"held_bytes", held},
+                   {"devices", DevicesToJson(vm)}};
+  return outcome;
+}
+
+Expected<Outcome> ExecuteInSandbox(const ProgramPointer& program, std::span<const Value> inputs,
+                                   const RunArguments& arguments, bool is_compiled_here) {
+  Outcome outcome;
+  outcome.outputs.resize(program->main().outputs.size());
+  TVMVM_TRY(const SandboxRun run,
+            CreateSandbox(program, arguments.model, is_compiled_here, arguments.limits));
+  const auto begin = Clock::now();
+  TVMVM_CHECK_OK(run(inputs, outcome.outputs));
+  outcome.milliseconds = MillisecondsSince(begin);
+  outcome.note = "in a process of its own";
+  outcome.facts = {{"sandbox", true}};
   return outcome;
 }
 
@@ -129,18 +155,16 @@ Status WriteShown(const RunArguments& arguments, Shown* shown) {
   return {};
 }
 
-void PrintText(const Vm& vm, const Outcome& outcome, const Shown& shown) {
+void PrintText(const Outcome& outcome, const Shown& shown) {
   constexpr int64_t kLook = 8;
   for (const auto& [name, value] : shown.values) PrintResult(FormatValue(name, value, kLook));
   for (const std::string& file : shown.files)
     if (!file.empty()) PrintDetail(fmt::format("wrote {}", file));
-  PrintNote(fmt::format("ran in {:.3f} ms, peak memory {} ({}, held {}), {}", outcome.milliseconds,
-                        FormatBytes(static_cast<double>(outcome.peak_bytes)), FormatPlanned(outcome.planned),
-                        FormatBytes(static_cast<double>(outcome.held_bytes)), DescribeDevices(vm)));
+  PrintNote(fmt::format("ran in {:.3f} ms, {}", outcome.milliseconds, outcome.note));
 }
 
-void PrintJson(const Vm& vm, std::span<const Value> inputs, const Outcome& outcome, const Shown& shown,
-               const std::vector<std::string>& differences) {
+void PrintJson(const FunctionSpec& main, std::span<const Value> inputs, const Outcome& outcome,
+               const Shown& shown, const std::vector<std::string>& differences) {
   Json outputs = Json::array();
   for (size_t i = 0; i < shown.values.size(); ++i) {
     const auto& [name, value] = shown.values[i];
@@ -150,14 +174,11 @@ void PrintJson(const Vm& vm, std::span<const Value> inputs, const Outcome& outco
     if (!shown.files[i].empty()) output["file"] = shown.files[i];
     outputs.push_back(std::move(output));
   }
-  PrintResult(FormatJson(Json{{"inputs", DescribeInputs(vm.program().main(), inputs)},
-                              {"outputs", outputs},
-                              {"ms", outcome.milliseconds},
-                              {"peak_bytes", outcome.peak_bytes},
-                              {"planned_bytes", ToJson(outcome.planned)},
-                              {"held_bytes", outcome.held_bytes},
-                              {"devices", DevicesToJson(vm)},
-                              {"differences", differences}}));
+  Json result = {
+      {"inputs", DescribeInputs(main, inputs)}, {"outputs", outputs}, {"ms", outcome.milliseconds}};
+  result.update(outcome.facts);
+  result["differences"] = differences;
+  PrintResult(FormatJson(result));
 }
 
 ModelView ViewOf(const RunArguments& arguments) {
@@ -179,8 +200,12 @@ Expected<int> RunCommand(const RunArguments& arguments) {
   for (const std::string& note : NotesOf(report)) PrintNote(note);
   PrintDetail(FormatInputs(main, inputs));
   TVMVM_TRY(std::vector<ExpectedOutput> expected, ReadExpectations(main, arguments));
-  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model, is_compiled_here));
-  TVMVM_TRY(Outcome outcome, Execute(*vm, inputs, arguments));
+  auto execute = [&]() -> Expected<Outcome> {
+    if (arguments.sandbox) return ExecuteInSandbox(program, inputs, arguments, is_compiled_here);
+    TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model, is_compiled_here));
+    return Execute(*vm, inputs, arguments);
+  };
+  TVMVM_TRY(Outcome outcome, execute());
 
   std::vector<std::string> differences;
   Tolerance tolerance{.rtol = arguments.rtol, .atol = arguments.atol};
@@ -193,9 +218,9 @@ Expected<int> RunCommand(const RunArguments& arguments) {
   Shown shown = ChooseShown(main, inputs, outcome.outputs, arguments.dump, kept);
   TVMVM_CHECK_OK(WriteShown(arguments, &shown));
   if (arguments.json) {
-    PrintJson(*vm, inputs, outcome, shown, differences);
+    PrintJson(main, inputs, outcome, shown, differences);
   } else if (!IsStandard(arguments.output_dir)) {
-    PrintText(*vm, outcome, shown);
+    PrintText(outcome, shown);
   }
   for (const std::string& difference : differences) PrintProblem(difference);
   return differences.empty() ? kExitOk : kExitFailed;

@@ -16,6 +16,10 @@ function(tvmvm_install_library target export_set component package_component)
 endfunction()
 
 tvmvm_install_library(tvm-vm tvm-vm-runtime-targets runtime dev)
+if(TVMVM_SANDBOX)
+  tvmvm_install_library(tvm-vm-sandbox tvm-vm-sandbox-targets runtime dev)
+  install(TARGETS tvm-vm-runner RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)  # the library looks beside itself
+endif()
 if(TVMVM_COMPILER)
   tvmvm_install_library(tvm-vm-compiler tvm-vm-compiler-targets compiler dev)
 endif()

@@ -106,6 +106,7 @@ void AddRun(CLI::App& app, Action* action) {
   AddTrust(command, &arguments->model.trust);
   AddInputs(command, &arguments->inputs);
   AddLimits(command, &arguments->limits);
+  AddSandbox(command, &arguments->sandbox);
   CLI::Option* folder = command
                             ->add_option("--output-dir", arguments->output_dir,
                                          "Write each output to DIR/NAME.npy, or a sequence to the folder "

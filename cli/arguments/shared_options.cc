@@ -171,6 +171,16 @@ void AddTrust(CLI::App* app, TrustArguments* trust) {
                 "Read all weights first: their digest, and with --trust signed what was signed");
 }
 
+void AddSandbox(CLI::App* app, bool* sandbox) {
+  CLI::Option* option = app->add_flag(
+      "--sandbox", *sandbox,
+      "Run in a process that can do nothing but compute, for kernels that nobody trusts: no files, no "
+      "network, "
+      "on the CPU, one thread unless --threads says more, 2G of memory and 60 seconds unless --max-bytes and "
+      "--timeout say otherwise");
+  for (const char* other : {"--trust", "--no-native", "--device"}) option->excludes(app->get_option(other));
+}
+
 void AddModel(CLI::App* app, ModelArguments* model) {
   app->add_option(
          "model", model->path,

@@ -52,6 +52,8 @@ void AddMemoryBudget(CLI::App* app, int64_t* bytes);
 void AddDonations(CLI::App* app, std::vector<std::pair<std::string, std::string>>* donate);
 void AddImport(CLI::App* app, bool* strict_onnx, bool* distinct_dims);
 void AddThreads(CLI::App* app, int* threads);
+// Whether a run is in a process of its own.
+void AddSandbox(CLI::App* app, bool* sandbox);
 // What has to hold for a file's kernels to run.
 void AddTrust(CLI::App* app, TrustArguments* trust);
 // The model and how it is loaded.

@@ -68,6 +68,13 @@ TEST(ExportsTest, RuntimeExportsAllFunctionsOfTheCInterface) {
   EXPECT_GT(count, 70);
 }
 
+TEST(ExportsTest, SandboxExportsItsHeader) {
+  const std::vector<Symbol> symbols = SymbolsOf("-DgC", "libtvm-vm-sandbox.so");
+  EXPECT_GT(symbols.size(), 5u);
+  for (const Symbol& symbol : symbols)
+    EXPECT_TRUE(symbol.name.starts_with("tvmvm::SandboxedVm::")) << symbol.name;
+}
+
 #if TVMVM_HAS_COMPILER
 TEST(ExportsTest, CompilerExportsItsHeader) {
   for (const Symbol& symbol : SymbolsOf("-DgC", "libtvm-vm-compiler.so"))

@@ -23,7 +23,7 @@ in_root 'tvm-vm version && ! tvm-vm compile /packages/*.onnx -o /tmp/m.vmexe'
 in_root 'apt-get install -y -q --no-install-recommends /packages/*.deb' >/dev/null
 echo "with all packages, the first answer:"
 in_root 'cd /tmp && tvm-vm run /packages/*.onnx'
-in_root 'cd /tmp && tvm-vm compile /packages/*.onnx -o m.vmexe && tvm-vm run m.vmexe && tvm-vm verify m.vmexe && tvm-vm completion bash >/dev/null'
+in_root 'cd /tmp && tvm-vm compile /packages/*.onnx -o m.vmexe && tvm-vm run m.vmexe && tvm-vm run m.vmexe --sandbox && tvm-vm verify m.vmexe && tvm-vm completion bash >/dev/null'
 in_root 'test -e /usr/include/tvm-vm/vm.h && test -e /usr/share/man/man1/tvm-vm.1.gz || [ -e /etc/dpkg/dpkg.cfg.d/docker ]'
 in_root 'apt-get purge -y -q tvm-vm libtvm-vm0 libtvm-vm-compiler0 libtvm-vm-dev' >/dev/null
 left=$(in_root 'find / -xdev -path /packages -prune -o -path /proc -prune -o -path /var/cache -prune -o -name "*tvm-vm*" -print')

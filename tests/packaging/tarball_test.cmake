@@ -1,5 +1,5 @@
 # Packs the runtime and the tool as a folder, unpacks it somewhere else and runs the tool there. Given: BUILD, CPACK,
-# HAS_COMPILER.
+# HAS_COMPILER, SANITIZE.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 set(folder ${BUILD}/tarball-test)
 file(REMOVE_RECURSE ${folder})
@@ -16,6 +16,9 @@ if(HAS_COMPILER)
   run(${BUILD}/make_demo_model ${folder}/demo.onnx)
   run(${BUILD}/tvm-vm compile ${folder}/demo.onnx -o ${folder}/demo.vmexe)
   run(${tool} run ${folder}/demo.vmexe)
+  if(NOT SANITIZE)  # which the sandbox does not bear
+    run(${tool} run ${folder}/demo.vmexe --sandbox)
+  endif()
 endif()
 file(GLOB_RECURSE pages ${folder}/elsewhere/*/tvm-vm-run.1.gz)
 if(NOT pages)
