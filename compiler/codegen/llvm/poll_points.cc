@@ -27,7 +27,7 @@ constexpr double kLoopWork = 4;  // to enter one and to leave it
 // What a loop around counts, at most, of loops of unknown length that do not look themselves: as much as one
 // in blocks does at once, and where the length has a bound, that many times as little as it may be.
 constexpr int64_t kShortWork = 64;
-constexpr double kMostCountedLess = 256 * kShortWork;
+constexpr double kCountedLess = 256, kMostCountedLess = 1 << 18;
 constexpr double kScatteredLoad = 32;  // from where data says: as a rule out of no cache
 constexpr double kDivision = 8;
 
@@ -72,7 +72,7 @@ class Finder {
     if (tensor::ConstantExtent(s)) {
       if (whole <= kMostUnpolled || s.loop == tensor::LoopKind::kUnrolled) return {whole, body.is_polled};
     } else if (whole <= kMostCountedLess) {
-      return {std::min<double>(whole, kShortWork), body.is_polled};
+      return {std::min(whole, std::max<double>(kShortWork, whole / kCountedLess)), body.is_polled};
     }
     const auto work = static_cast<int64_t>(body.amount < kMostUnpolled ? body.amount : kMostUnpolled);
     PollPoint point;
