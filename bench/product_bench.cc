@@ -105,7 +105,8 @@ class BoundLayer {
 
   void Run() {
     for (Launch& launch : launches_) {
-      KernelArgs arguments{launch.buffers.data(), launch.scalars.data(), launch.scratch.data()};
+      KernelPoll poll{INT64_MAX, nullptr, nullptr};
+      KernelArgs arguments{launch.buffers.data(), launch.scalars.data(), launch.scratch.data(), &poll};
       benchmark::DoNotOptimize(launch.function(&arguments, 0, launch.points));
     }
   }
@@ -208,7 +209,8 @@ void Peak(benchmark::State& state, CpuLevel level) {
   std::unique_ptr<LoadedKernels> loaded = std::move(LoadedKernels::Load(library).value());
   std::vector<float> numbers(static_cast<size_t>(kSums * lanes), 0.5f);
   void* buffer = numbers.data();
-  KernelArgs arguments{&buffer, nullptr, nullptr};
+  KernelPoll poll{INT64_MAX, nullptr, nullptr};
+  KernelArgs arguments{&buffer, nullptr, nullptr, &poll};
   for (auto _ : state) benchmark::DoNotOptimize(loaded->Find("peak")(&arguments, 0, 1));
   state.counters["GFLOP/s"] =
       benchmark::Counter(2.0 * kSums * lanes * kSteps / 1e9, benchmark::Counter::kIsIterationInvariantRate);

@@ -14,10 +14,24 @@ struct KernelArgs {
   void* const* buffers;    // in the order of the kernel's signature; aligned to their element size at least
   const int64_t* scalars;  // dims and other run-time numbers, in the order of the kernel's signature
   void* scratch;           // private to one worker, 64-byte aligned, as many bytes as the launch asked for
+  struct KernelPoll* poll = nullptr;  // private to the call; kernels with long grid points need one
 };
 
-// Runs the grid points [grid_begin, grid_end) of the flattened grid. Returns 0, or a nonzero code that the
-// kernel's signature gives a message for (an index out of range, a division by zero).
+// How a long grid point learns that its run is to end. It takes what it did off `work`, and once that is
+// below 0 calls `ask`, which sets it again; where that gives another number than 0, the kernel returns
+// kStopped at once, whatever is done of its results. On x86-64 `ask` leaves all registers but rax as they
+// are, the stack may be aligned to 8 bytes, and what is below it is nobody's: a kernel's loops need not be
+// arranged around a call that is next to never made.
+struct KernelPoll {
+  int64_t work;  // in steps of about a nanosecond
+  int32_t (*ask)(KernelPoll* poll);
+  int32_t (*answer)(KernelPoll* poll);  // the caller's: AskKeepingRegisters of devices/cpu calls it
+};
+inline constexpr int64_t kWorkBetweenPolls = int64_t{1} << 18;
+inline constexpr int32_t kStopped = -2;
+
+// Runs the grid points [grid_begin, grid_end) of the flattened grid. Returns 0, a code above it that the
+// kernel's signature gives a message for (an index out of range, a division by zero), or kStopped.
 using KernelFunction = int32_t (*)(const KernelArgs* args, int64_t grid_begin, int64_t grid_end);
 
 // The code of a failure: in its lowest bits the number of the message, from 1 on; above them what was found

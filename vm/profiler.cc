@@ -249,9 +249,9 @@ std::string Profiler::ChromeTrace() const {
   writer.Name("process_name", 0, "tvm-vm " + program_->provenance.source);
   if (!slices_.empty()) writer.Name("thread_name", kSliceRow, "runs");
   for (uint32_t device = 0; device < program_->devices.size(); ++device) {
-    const bool is_used = devices_.empty() || std::any_of(devices_.begin(), devices_.end(), [device](const DeviceUse& use) {
-                           return use.device == device;
-                         });
+    const bool is_used =
+        devices_.empty() || std::any_of(devices_.begin(), devices_.end(),
+                                        [device](const DeviceUse& use) { return use.device == device; });
     if (is_used) writer.Name("thread_name", row_of(device), DeviceName(device));
   }
   for (const TraceSlice& slice : slices_) {

@@ -14,6 +14,7 @@
 #include "bytecode/kernel_abi.h"
 #include "devices/cpu/cpu_features.h"
 #include "devices/cpu/kernel_loader.h"
+#include "devices/cpu/poll_entry.h"
 #include "devices/driver/memory_range.h"
 
 namespace tvmvm {
@@ -29,7 +30,7 @@ constexpr int64_t kCachedBytesPerMicrosecond = 40'000;
 // it sleeps (bench/pool_bench.cc).
 constexpr int64_t kInlineMicroseconds = 20, kAwakeInlineMicroseconds = 5;
 constexpr int64_t kGrainMicroseconds = 2;      // the smallest part worth a thread
-constexpr int64_t kCancelMicroseconds = 1000;  // how long one thread may run without asking for cancel
+constexpr int64_t kCancelMicroseconds = 1000;  // how long a thread may run without asking for cancel
 
 class CpuKernelSet final : public KernelSet {
  public:
@@ -41,31 +42,50 @@ class CpuKernelSet final : public KernelSet {
   std::string description_;
 };
 
-constexpr int32_t kNoScratch = -1;  // in place of a kernel's return code; kernels return codes > 0
-constexpr int32_t kStopped = -2;
+constexpr int32_t kNoScratch = -1;  // in place of a kernel's return code; kernels return others
 
-// One launch on the pool: parts run until the first nonzero code or a cancel.
+// One launch: parts run until the first nonzero code or a cancel, which is asked for between slices of them
+// and by kernels with long grid points.
 struct Job {
   KernelFunction function;
   const LaunchRequest* request;
   const CancelToken* cancel;
+  int64_t slice;  // grid points that are run in one call
   std::atomic<int32_t> code{0};
+
+  struct Poll final : KernelPoll {
+    explicit Poll(const Job* of)
+        : KernelPoll{kWorkBetweenPolls, &TvmvmAskKeepingRegisters, &Answer}, job(of) {}
+    static int32_t Answer(KernelPoll* poll) {
+      poll->work = kWorkBetweenPolls;
+      return static_cast<const Poll*>(poll)->job->IsOver();
+    }
+    const Job* job;
+  };
 
   static void Run(void* context, int, int64_t begin, int64_t end) {
     static_cast<Job*>(context)->Part(begin, end);
   }
 
-  void Part(int64_t begin, int64_t end) {
-    if (code.load(std::memory_order_relaxed) != 0) return;
-    if (cancel != nullptr && cancel->cancelled()) return Stop(kStopped);
-    KernelArgs args{request->addresses.data(), request->scalars.data(), nullptr};
+  [[gnu::always_inline]] inline void Part(int64_t begin, int64_t end) {
+    Poll poll(this);
+    KernelArgs args{request->addresses.data(), request->scalars.data(), nullptr, &poll};
     std::optional<ThreadScratch> scratch;
     if (request->scratch_bytes > 0) {
       scratch.emplace(request->scratch_bytes);
       args.scratch = scratch->memory();
       if (args.scratch == nullptr) return Stop(kNoScratch);
     }
-    if (int32_t result = function(&args, begin, end); result != 0) Stop(result);
+    while (begin < end) {
+      if (IsOver()) return Stop(kStopped);
+      const int64_t stop = end - begin > slice ? begin + slice : end;
+      if (int32_t result = function(&args, begin, stop); result != 0) return Stop(result);
+      begin = stop;
+    }
+  }
+
+  bool IsOver() const {
+    return code.load(std::memory_order_relaxed) != 0 || (cancel != nullptr && cancel->cancelled());
   }
 
   void Stop(int32_t reason) {
@@ -167,7 +187,6 @@ class CpuDevice final : public Device {
   [[gnu::cold]] Status Jit(const KernelLibrarySpec& library, std::span<const KernelSpec> kernels,
                            CpuKernelSet* set) const;
   [[gnu::cold]] Error NoLibrary(std::span<const KernelLibrarySpec> libraries) const;
-  void RunInSlices(Job& job, int64_t points, int64_t microseconds) const;
 
   const CpuDeviceOptions options_;
   const std::shared_ptr<WorkerPool> pool_;
@@ -275,12 +294,12 @@ Expected<int32_t> CpuDevice::Launch(const LaunchRequest& request, const CancelTo
     return ImpossibleGrid(request);
   if (points == 0) return 0;
   launches->store(launches->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  Job job{set.functions[request.kernel], &request, cancel};
   const int64_t microseconds = EstimatedMicroseconds(request);
-  if (microseconds < kAwakeInlineMicroseconds) {
+  Job job{set.functions[request.kernel], &request, cancel, points};
+  if (microseconds > kCancelMicroseconds)
+    job.slice = std::max<int64_t>(1, points / (microseconds / kCancelMicroseconds));
+  if (microseconds < kAwakeInlineMicroseconds || points == 1 || IsForOneThread(*pool_, microseconds)) {
     job.Part(0, points);
-  } else if (points == 1 || IsForOneThread(*pool_, microseconds)) {
-    RunInSlices(job, points, microseconds);
   } else {
     int64_t grain = std::max<int64_t>(1, points / std::max<int64_t>(1, microseconds / kGrainMicroseconds));
     pool_->Run(points, grain, &Job::Run, &job);
@@ -291,16 +310,6 @@ Expected<int32_t> CpuDevice::Launch(const LaunchRequest& request, const CancelTo
                      "no memory for " + std::to_string(request.scratch_bytes) + " bytes of scratch");
   if (code == kStopped) return MakeError(Code::kCancelled, "stopped within a kernel");
   return code;
-}
-
-// One thread: parts short enough that a cancel is noticed.
-void CpuDevice::RunInSlices(Job& job, int64_t points, int64_t microseconds) const {
-  int64_t slice = std::max<int64_t>(1, points / std::max<int64_t>(1, microseconds / kCancelMicroseconds));
-  for (int64_t begin = 0; begin < points;) {
-    int64_t end = points - begin > slice ? begin + slice : points;
-    job.Part(begin, end);
-    begin = end;
-  }
 }
 
 // Does everything at once.

@@ -158,6 +158,30 @@ TEST_F(CpuDevice, StopsWithinALaunch) {
   EXPECT_EQ(y.back(), 0);
 }
 
+// Threads look between slices of their parts, not only between parts.
+TEST_F(CpuDevice, ThreadsStopWithinTheirParts) {
+  struct Token final : CancelToken {
+    bool cancelled() const override { return ++asked > 8; }
+    mutable std::atomic<int> asked{0};
+  } token;
+  auto device = CreateCpuDevice({.threads = 4});
+  auto set = device->LoadKernels(kernels_, std::vector{Library("host", one_)});
+  ASSERT_TRUE(set);
+  std::vector<int64_t> y(100'000);
+  void* buffer = y.data();
+  const int64_t scalars[] = {0, 0};
+  LaunchRequest request;
+  request.kernels = set->get();
+  request.grid[0] = 100'000;
+  request.flops = int64_t{1} << 50;
+  request.scalars = scalars;
+  request.addresses = {&buffer, 1};
+  auto code = (*device->NewQueue())->Launch(request, &token);
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().code, Code::kCancelled);
+  EXPECT_LE(std::count(y.begin(), y.end(), 1), 8);
+}
+
 TEST_F(CpuDevice, ChecksPlacesInMemory) {
   auto device = CreateCpuDevice({});
   auto queue = *device->NewQueue();

@@ -323,5 +323,62 @@ func @main("x": f32[k]) -> ("y": f32[k]) frame 10, 3 {
   EXPECT_THAT(TextOf(invocation.Run(std::array{Floats({1})}, outputs)), HasSubstr("cancelled: @main:"));
 }
 
+constexpr std::string_view kOneLaunch = R"---(
+entry @main
+kernel @add cpu symbol "add" scalars 1 buffers [read, write]
+func @main("x": f32[k]) -> ("y": f32[k]) frame 10, 3 {
+  i0 = const 0
+  i1 = const 1
+  i2 = dim r0, 0
+  r1 = output 0, [i2]
+  launch @add, 0, [i1, i1, i1, i0, i0, i0], [i1], [r0, r1]
+  return [], [r1]
+}
+)---";
+
+// A kernel that nothing ends, and that is done when the deadline has passed.
+TEST(Launch, NoRunIsWellPastItsDeadline) {
+  static std::chrono::steady_clock::time_point deadline;
+  VmOptions options = TestOptions();
+  options.jit = std::make_shared<TestJit>(
+      std::map<std::string, KernelFunction>{{"add", [](const KernelArgs*, int64_t, int64_t) -> int32_t {
+                                               while (std::chrono::steady_clock::now() <= deadline) {
+                                               }
+                                               return 0;
+                                             }}});
+  auto vm = VmFromText(kOneLaunch, options);
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::array outputs{Tensor()};
+  deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  EXPECT_THAT(TextOf(invocation.Run(std::array{Floats({1})}, outputs, {.deadline = deadline})),
+              HasSubstr("deadline_exceeded: the deadline of the run is reached"));
+  EXPECT_TRUE(outputs[0].empty_handle());
+  EXPECT_EQ(TextOf(invocation.Run(std::array{Floats({1})}, outputs)), "");
+}
+
+// A kernel that never ends by itself asks as a compiled one does.
+TEST(Launch, KernelsThatAskEndAtTheDeadline) {
+  VmOptions options = TestOptions();
+  options.jit = std::make_shared<TestJit>(
+      std::map<std::string, KernelFunction>{{"add", [](const KernelArgs* args, int64_t, int64_t) -> int32_t {
+                                               while (true)
+                                                 if (args->poll->ask(args->poll) != 0) return kStopped;
+                                             }}});
+  auto vm = VmFromText(kOneLaunch, options);
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  ASSERT_TRUE(invocation.SetLimits({.timeout = std::chrono::milliseconds(5)}));
+  std::array outputs{Tensor()};
+  EXPECT_THAT(TextOf(invocation.Run(std::array{Floats({1})}, outputs)),
+              HasSubstr("launch: the limit of 5000 microseconds is reached"));
+  std::jthread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    invocation.Cancel();
+  });
+  EXPECT_TRUE(invocation.SetLimits({}));
+  EXPECT_THAT(TextOf(invocation.Run(std::array{Floats({1})}, outputs)), HasSubstr("launch: cancelled"));
+}
+
 }  // namespace
 }  // namespace tvmvm

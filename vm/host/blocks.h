@@ -21,8 +21,9 @@ struct BlockCopy {
   int64_t to_first = 0, to_stride = 0;
   int64_t from_first = 0, from_stride = 0;
 };
-// Both tensors have one element type of whole bytes.
-void CopyBlocks(const TensorObject& to, const TensorObject& from, const BlockCopy& copy);
+// Both tensors have one element type of whole bytes. Errors: kCancelled.
+Status CopyBlocks(const HostCall& call, const TensorObject& to, const TensorObject& from,
+                  const BlockCopy& copy);
 
 // Errors: kUnsupported for elements that share bytes.
 Status CheckWholeBytes(DType dtype);

@@ -1,6 +1,5 @@
 // Memory that grows while a loop runs that does not know its number of steps.
 #include <algorithm>
-#include <cstring>
 
 #include "vm/host/operands.h"
 
@@ -28,10 +27,8 @@ Status HostBufferGrow(HostCall& call) {
   Expected<Buffer*> buffer = call.pool.AllocateBuffer(roomy, "buffer");
   if (!buffer && roomy > wanted) buffer = call.pool.AllocateBuffer(wanted, "buffer");
   if (!buffer) return tl::unexpected(buffer.error());
-  if (held > 0)
-    std::memcpy((*buffer)->data, old->data, static_cast<size_t>(std::min(held, (*buffer)->bytes)));
   call.ref_results[0] = *buffer;
-  return {};
+  return held > 0 ? Copy(call, (*buffer)->data, old->data, std::min(held, (*buffer)->bytes)) : Status();
 }
 
 }  // namespace tvmvm

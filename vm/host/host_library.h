@@ -25,6 +25,7 @@ struct HostCall {
   ObjectPool& pool;
   const CancelToken& cancel;  // asked now and then by what may take long
   uint32_t moved = kNone;     // the operand whose reference became a result: its register is to forget it
+  mutable int64_t work = 0;   // since `cancel` was asked, see PollWork
 };
 
 // Calls a function by number. Errors begin with the function's name; exceptions do not pass.

@@ -119,22 +119,20 @@ char ConvertedAscii(char letter, LetterCase wanted) {
 
 }  // namespace
 
-std::string InCase(const std::string& text, LetterCase wanted) {
-  std::string result;
-  result.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
+void AppendInCase(const std::string& text, LetterCase wanted, size_t* at, std::string* to) {
+  constexpr size_t kPart = 1 << 14;
+  for (const size_t end = text.size() - *at > kPart ? *at + kPart : text.size(); *at < end;) {
     size_t bytes = 0;
-    if (static_cast<uint8_t>(text[at]) >= 0x80) {
-      const uint32_t letter = Decode(text, at, &bytes);
-      if (bytes > 0) Encode(Converted(letter, wanted), &result);
+    if (static_cast<uint8_t>(text[*at]) >= 0x80) {
+      const uint32_t letter = Decode(text, *at, &bytes);
+      if (bytes > 0) Encode(Converted(letter, wanted), to);
     }
     if (bytes == 0) {
-      result += ConvertedAscii(text[at], wanted);
+      *to += ConvertedAscii(text[*at], wanted);
       bytes = 1;
     }
-    at += bytes;
+    *at += bytes;
   }
-  return result;
 }
 
 }  // namespace tvmvm

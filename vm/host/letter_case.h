@@ -7,7 +7,8 @@ namespace tvmvm {
 
 enum class LetterCase { kLower, kUpper };
 
-// `text` in that case. Bytes that are no UTF-8 stay as they are.
-std::string InCase(const std::string& text, LetterCase wanted);
+// Puts a part of `text` that begins at `*at` behind `to`, in that case, and moves `*at` behind it. Bytes that
+// are no UTF-8 stay as they are.
+void AppendInCase(const std::string& text, LetterCase wanted, size_t* at, std::string* to);
 
 }  // namespace tvmvm

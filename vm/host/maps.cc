@@ -23,7 +23,7 @@ Status HostMapRows(HostCall& call) {
     Owned<ContainerObject> map(call.pool, call.pool.NewContainer(ObjectKind::kTuple));
     TVMVM_CHECK_OK(call.pool.Reserve(map.get(), 2));
     TVMVM_TRY(Owned<TensorObject> own, NewTensor(call, values->dtype, Shape{count}));
-    CopyBlocks(*own, *values, {.blocks = 1, .run = count, .from_first = row * count});
+    TVMVM_CHECK_OK(CopyBlocks(call, *own, *values, {.blocks = 1, .run = count, .from_first = row * count}));
     ObjectPool::Retain(shared_keys.get());
     map->elements = {shared_keys.get(), own.Give()};
     sequence->elements.push_back(map.Give());

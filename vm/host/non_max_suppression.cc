@@ -8,12 +8,13 @@
 #include <bit>
 #include <cmath>
 
-#include "vm/host/operands.h"
+#include "vm/host/sort.h"
 
 namespace tvmvm {
 namespace {
 
 constexpr size_t kLanes = 16;
+constexpr int64_t kPart = 1 << 15;  // boxes between looks for the run's end
 
 // Boxes by corners, each coordinate in a row of its own.
 struct Boxes {
@@ -26,8 +27,10 @@ struct Boxes {
 
 enum class BoxForm : int64_t { kCorners = 0, kCenter = 1 };
 
-void SetCorners(const float* boxes, int64_t count, BoxForm form, Boxes* to) {
-  for (int64_t i = 0; i < count; ++i, boxes += 4) {
+// Those from number `begin` to `end`.
+void SetCorners(const float* boxes, int64_t begin, int64_t end, BoxForm form, Boxes* to) {
+  boxes += 4 * begin;
+  for (int64_t i = begin; i < end; ++i, boxes += 4) {
     const auto k = static_cast<size_t>(i);
     if (form == BoxForm::kCorners) {
       to->y1[k] = std::min(boxes[0], boxes[2]);
@@ -55,16 +58,27 @@ uint64_t SortKey(float score, int64_t box) {
 // The boxes of one class above the threshold, best first.
 class Candidates {
  public:
-  void Find(const float* scores, int64_t count, float threshold) {
-    keys_.resize(static_cast<size_t>(count));
-    size_t found = 0;
-    for (int64_t box = 0; box < count; ++box) {
-      keys_[found] = SortKey(scores[box], box);
-      found += scores[box] > threshold;
+  Status Find(HostCall& call, const float* scores, int64_t count, float threshold) {
+    keys_.clear();
+    keys_.reserve(static_cast<size_t>(count));
+    for (int64_t begin = 0; begin < count; begin += kPart) {
+      size_t found = keys_.size();
+      const int64_t end = std::min(count, begin + kPart);
+      keys_.resize(found + static_cast<size_t>(end - begin));
+      for (int64_t box = begin; box < end; ++box) {
+        keys_[found] = SortKey(scores[box], box);
+        found += scores[box] > threshold;
+      }
+      keys_.resize(found);
+      TVMVM_CHECK_OK(Poll(call));
     }
-    keys_.resize(found);
     sorted_ = next_ = 0;
     block_ = 128;
+    if (IsMany()) {
+      TVMVM_CHECK_OK(SortNumbers(call, &keys_));
+      sorted_ = keys_.size();
+    }
+    return {};
   }
 
   // The next box, or -1 when there are no more.
@@ -75,12 +89,15 @@ class Candidates {
   }
 
  private:
+  // More than are sorted in a millisecond or a few.
+  bool IsMany() const { return keys_.size() > 4 * static_cast<size_t>(kPart); }
+
   void SortBlock() {
     const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(sorted_);
     const size_t size = std::min(block_, keys_.size() - sorted_);
     const auto end = begin + static_cast<std::ptrdiff_t>(size);
     if (end != keys_.end()) std::nth_element(begin, end, keys_.end());
-    std::sort(begin, end);
+    SortPart(&keys_, sorted_, sorted_ + size);
     sorted_ += size;
     block_ *= 4;
   }
@@ -184,14 +201,15 @@ Status HostNonMaxSuppression(HostCall& call) {
   std::vector<int64_t> selected;
   for (int64_t row = 0; most > 0 && row < batches * classes; ++row) {
     const int64_t batch = row / classes, in_batch = row % classes;
-    if (in_batch == 0)
-      SetCorners(DataOf<float>(*boxes) + batch * count * 4, count, static_cast<BoxForm>(form), &corners);
-    TVMVM_CHECK_OK(Poll(call));
-    candidates.Find(DataOf<float>(*scores) + row * count, count, least_score);
+    for (int64_t begin = 0; in_batch == 0 && begin < count; begin += kPart) {
+      SetCorners(DataOf<float>(*boxes) + batch * count * 4, begin, std::min(count, begin + kPart),
+                 static_cast<BoxForm>(form), &corners);
+      TVMVM_CHECK_OK(Poll(call));
+    }
+    TVMVM_CHECK_OK(candidates.Find(call, DataOf<float>(*scores) + row * count, count, least_score));
     kept.Clear();
-    int64_t step = 0;
     for (int64_t box; kept.count() < most && (box = candidates.Next()) >= 0;) {
-      TVMVM_CHECK_OK(PollStep(call, step++));
+      TVMVM_CHECK_OK(PollWork(call, 32 + static_cast<int64_t>(kept.count())));
       if (kept.Overlaps(corners, static_cast<size_t>(box), most_overlap)) continue;
       kept.Add(corners, static_cast<size_t>(box));
       selected.insert(selected.end(), {batch, in_batch, box});

@@ -1,6 +1,6 @@
 #include "vm/host/operands.h"
 
-#include <cstring>
+#include "vm/objects/copy_bytes.h"
 
 namespace tvmvm {
 namespace {
@@ -75,7 +75,7 @@ Expected<int> AxisIn(int64_t axis, int rank) {
 }
 
 Expected<Owned<TensorObject>> NewTensor(HostCall& call, DType dtype, const Shape& shape) {
-  TVMVM_TRY(TensorObject * tensor, call.pool.AllocateTensor(dtype, shape, "tensor"));
+  TVMVM_TRY(TensorObject * tensor, call.pool.AllocateTensor(dtype, shape, "tensor", &call.cancel));
   return Owned<TensorObject>(call.pool, tensor);
 }
 
@@ -84,7 +84,7 @@ Expected<Object*> Retained(HostCall& call, Object* object) {
     auto* tensor = static_cast<TensorObject*>(object);
     if (tensor->buffer->origin == BufferOrigin::kArena) {
       TVMVM_TRY(Owned<TensorObject> copy, NewTensor(call, tensor->dtype, tensor->shape));
-      std::memcpy(copy->data, tensor->data, static_cast<size_t>(tensor->bytes));
+      TVMVM_CHECK_OK(Copy(call, copy->data, tensor->data, tensor->bytes));
       return copy.Give();
     }
   }
@@ -115,8 +115,24 @@ Expected<Scratch> Scratch::Charge(HostCall& call, int64_t bytes) {
 }
 
 Status Poll(const HostCall& call) {
+  call.work = 0;
   if (call.cancel.cancelled()) return MakeError(Code::kCancelled, "stopped");
   return {};
+}
+
+Status Copy(const HostCall& call, char* to, const char* from, int64_t bytes) {
+  if (CopyBytes(call.cancel, to, from, bytes)) return {};
+  return MakeError(Code::kCancelled, "stopped");
+}
+
+Status Append(const HostCall& call, std::string* to, std::string_view text) {
+  constexpr size_t kPart = size_t{1} << 20;
+  for (to->reserve(to->size() + text.size()); text.size() > kPart; text.remove_prefix(kPart)) {
+    to->append(text.substr(0, kPart));
+    TVMVM_CHECK_OK(Poll(call));
+  }
+  to->append(text);
+  return PollWork(call, static_cast<int64_t>(16 + text.size() / 8));
 }
 
 }  // namespace tvmvm

@@ -61,9 +61,18 @@ class Scratch {
 
 // kCancelled when the run is to end: to be asked every few microseconds of work.
 Status Poll(const HostCall& call);
-// The same for step number `step` of a loop: looks at every 1024th.
+// The same after so much work, in nanoseconds or so: looks where enough has come together.
+inline Status PollWork(const HostCall& call, int64_t work) {
+  constexpr int64_t kBetweenLooks = 1 << 17;
+  return (call.work += work) < kBetweenLooks ? Status() : Poll(call);
+}
+// The same for step number `step` of a loop of short steps: looks at every 1024th.
 inline Status PollStep(const HostCall& call, int64_t step) {
   return (step & 1023) == 1023 ? Poll(call) : Status();
 }
+// As CopyBytes of vm/objects.
+Status Copy(const HostCall& call, char* to, const char* from, int64_t bytes);
+// Puts `text` behind `to`.
+Status Append(const HostCall& call, std::string* to, std::string_view text);
 
 }  // namespace tvmvm

@@ -149,9 +149,9 @@ Status HostSequenceSplit(HostCall& call) {
     shape[axis] = length;
     if (drop_axis) shape = WithoutAxis(shape, axis);
     TVMVM_TRY(Owned<TensorObject> part, NewTensor(call, tensor->dtype, shape));
-    CopyBlocks(*part, *tensor,
-               {around.outer, length * around.inner, 0, length * around.inner, begin * around.inner,
-                around.axis * around.inner});
+    TVMVM_CHECK_OK(CopyBlocks(call, *part, *tensor,
+                              {around.outer, length * around.inner, 0, length * around.inner,
+                               begin * around.inner, around.axis * around.inner}));
     sequence->elements.push_back(part.Give());
     begin += length;
   }
@@ -185,9 +185,9 @@ Status HostSequenceConcat(HostCall& call) {
                                                    std::string(DTypeName(first->dtype)) +
                                                    " cannot be joined");
     const int64_t length = stack ? 1 : part.shape[axis];
-    CopyBlocks(*joined, part,
-               {around.outer, length * around.inner, begin * around.inner, around.axis * around.inner, 0,
-                length * around.inner});
+    TVMVM_CHECK_OK(CopyBlocks(call, *joined, part,
+                              {around.outer, length * around.inner, begin * around.inner,
+                               around.axis * around.inner, 0, length * around.inner}));
     begin += length;
   }
   call.ref_results[0] = joined.Give();

@@ -53,7 +53,7 @@ Status HostStringMatch(HostCall& call) {
     const int match = library->full_match(regex.get(), text.data(), text.size());
     if (match < 0) return MakeError(Code::kOutOfMemory, "the host has no memory to match a pattern");
     DataOf<uint8_t>(*matches)[i++] = static_cast<uint8_t>(match);
-    TVMVM_CHECK_OK(PollStep(call, i));
+    TVMVM_CHECK_OK(PollWork(call, static_cast<int64_t>(1024 + 8 * text.size())));
   }
   call.ref_results[0] = matches.Give();
   return {};

@@ -5,6 +5,21 @@
 #include "vm/host/operands.h"
 
 namespace tvmvm {
+namespace {
+
+Expected<std::string> InCase(const HostCall& call, const std::string& text, LetterCase wanted) {
+  std::string result;
+  result.reserve(text.size());
+  size_t at = 0;
+  do {
+    const size_t begin = at;
+    AppendInCase(text, wanted, &at, &result);
+    TVMVM_CHECK_OK(PollWork(call, static_cast<int64_t>(64 + 8 * (at - begin))));
+  } while (at < text.size());
+  return result;
+}
+
+}  // namespace
 
 // (0 keep, 1 lower, 2 upper; 1 when case matters)(strings, stop words or null)
 Status HostStringNormalize(HostCall& call) {
@@ -17,18 +32,31 @@ Status HostStringNormalize(HostCall& call) {
     return MakeError(Code::kInvalidArgument,
                      "'strings' must have shape [C] or [1, C], it has " + shape.ToString());
 
-  auto key = [&](const std::string& text) { return case_matters ? text : InCase(text, LetterCase::kLower); };
+  auto key = [&](const std::string& text) -> Expected<std::string> {
+    if (case_matters) return text;
+    return InCase(call, text, LetterCase::kLower);
+  };
   std::unordered_set<std::string> stop_words;
   if (call.refs[1] != nullptr) {
     TVMVM_TRY(TensorObject * given, StringsOperand(call, 1, "stop words"));
-    for (const std::string& word : StringsOf(*given)) stop_words.insert(key(word));
+    for (const std::string& word : StringsOf(*given)) {
+      TVMVM_TRY(std::string stop_word, key(word));
+      stop_words.insert(std::move(stop_word));
+    }
   }
   std::vector<std::string> kept;
-  int64_t step = 0;
   for (const std::string& text : StringsOf(*strings)) {
-    TVMVM_CHECK_OK(PollStep(call, step++));
-    if (!stop_words.empty() && stop_words.count(key(text)) > 0) continue;
-    kept.push_back(change == 0 ? text : InCase(text, change == 1 ? LetterCase::kLower : LetterCase::kUpper));
+    if (!stop_words.empty()) {
+      TVMVM_TRY(const std::string word, key(text));
+      if (stop_words.count(word) > 0) continue;
+    }
+    if (change == 0) {
+      TVMVM_CHECK_OK(Append(call, &kept.emplace_back(), text));
+    } else {
+      TVMVM_TRY(std::string changed,
+                InCase(call, text, change == 1 ? LetterCase::kLower : LetterCase::kUpper));
+      kept.push_back(std::move(changed));
+    }
   }
   // One empty text stands for nothing.
   if (kept.empty()) kept.emplace_back();

@@ -154,7 +154,7 @@ Status HostStringFromNumbers(HostCall& call) {
     std::string text = ElementText(tensor->dtype, LoadElement(tensor->dtype, tensor->data + i * size));
     bytes += TextBytes(text.size());
     StringsOf(*texts)[static_cast<size_t>(i)] = std::move(text);
-    TVMVM_CHECK_OK(PollStep(call, i));
+    TVMVM_CHECK_OK(PollWork(call, 128));
   }
   TVMVM_CHECK_OK(ChargeTexts(call, *texts, bytes));
   call.ref_results[0] = texts.Give();
@@ -177,7 +177,8 @@ Status HostStringToNumbers(HostCall& call) {
       return MakeError(Code::kInvalidArgument, "element " + std::to_string(i) + ", " + Shown(text) +
                                                    ", is no number of " + std::string(DTypeName(dtype)));
     StoreElement(dtype, numbers->data + i * size, element);
-    TVMVM_CHECK_OK(PollStep(call, i++));
+    TVMVM_CHECK_OK(PollWork(call, static_cast<int64_t>(64 + text.size())));
+    ++i;
   }
   call.ref_results[0] = numbers.Give();
   return {};

@@ -10,30 +10,42 @@ namespace {
 // Characters that end words where no delimiter is given.
 constexpr std::string_view kSpaces = " \t\n\v\f\r";
 
-// Calls `piece` for each piece of `text` in order: what lies between delimiters, or words where `delimiter`
-// is empty. After `most` splits the rest is one piece; -1: no limit.
+// Where the next delimiter, or the next space where there is none, begins; npos: nowhere. Looks for the run's
+// end after every part of the text.
+Expected<size_t> FindEnd(const HostCall& call, std::string_view text, std::string_view delimiter) {
+  const size_t length = std::max<size_t>(1, delimiter.size());
+  const size_t part = std::max<size_t>(1, (size_t{1} << 16) / length);  // each place may be compared in whole
+  for (size_t begin = 0; begin < text.size(); begin += part) {
+    const std::string_view here = text.substr(begin, part + length - 1);
+    const size_t end = delimiter.empty() ? here.find_first_of(kSpaces) : here.find(delimiter);
+    TVMVM_CHECK_OK(PollWork(call, static_cast<int64_t>(16 + std::min(here.size(), end))));
+    if (end != std::string_view::npos) return begin + end;
+  }
+  return std::string_view::npos;
+}
+
+// Calls `piece`, which gives a Status, for each piece of `text` in order: what lies between delimiters, or
+// words where `delimiter` is empty. After `most` splits the rest is one piece; -1: no limit.
 template <class Piece>
-void SplitText(std::string_view text, std::string_view delimiter, int64_t most, Piece piece) {
+Status SplitText(const HostCall& call, std::string_view text, std::string_view delimiter, int64_t most,
+                 Piece piece) {
   const bool words = delimiter.empty();
   for (int64_t splits = 0;; ++splits) {
     if (words) {
-      const size_t begin = text.find_first_not_of(kSpaces);
-      if (begin == std::string_view::npos) return;
-      text.remove_prefix(begin);
+      while (!text.empty() && kSpaces.find(text[0]) != std::string_view::npos) {
+        text.remove_prefix(1);
+        TVMVM_CHECK_OK(PollWork(call, 4));
+      }
+      if (text.empty()) return {};
     }
-    const size_t end = splits == most ? std::string_view::npos
-                       : words        ? text.find_first_of(kSpaces)
-                                      : text.find(delimiter);
-    piece(text.substr(0, end));
-    if (end == std::string_view::npos) return;
+    size_t end = std::string_view::npos;
+    if (splits != most) {
+      TVMVM_TRY(end, FindEnd(call, text, delimiter));
+    }
+    TVMVM_CHECK_OK(piece(text.substr(0, end)));
+    if (end == std::string_view::npos) return {};
     text.remove_prefix(end + (words ? 1 : delimiter.size()));
   }
-}
-
-int64_t CountPieces(std::string_view text, std::string_view delimiter, int64_t most) {
-  int64_t count = 0;
-  SplitText(text, delimiter, most, [&](std::string_view) { ++count; });
-  return count;
 }
 
 // Which of several tensors' strings, counted through, stands at a position.
@@ -85,8 +97,7 @@ Status HostStringTake(HostCall& call) {
   TVMVM_TRY(Owned<TensorObject> taken, NewTensor(call, DType::kString, positions->shape));
   TVMVM_CHECK_OK(ChargeTexts(call, *taken, bytes));
   for (int64_t i = 0; i < count; ++i) {
-    StringsOf(*taken)[static_cast<size_t>(i)] = strings.At(at[i]);
-    TVMVM_CHECK_OK(PollStep(call, i));
+    TVMVM_CHECK_OK(Append(call, &StringsOf(*taken)[static_cast<size_t>(i)], strings.At(at[i])));
   }
   call.ref_results[0] = taken.Give();
   return {};
@@ -101,7 +112,7 @@ Status HostStringIds(HostCall& call) {
     auto* number = DataOf<int64_t>(*numbers);
     for (const std::string& text : StringsOf(*strings)) {
       *number++ = ids.try_emplace(text, static_cast<int64_t>(ids.size())).first->second;
-      TVMVM_CHECK_OK(PollStep(call, number - DataOf<int64_t>(*numbers)));
+      TVMVM_CHECK_OK(PollWork(call, static_cast<int64_t>(64 + text.size())));
     }
     call.ref_results[k] = numbers.Give();
   }
@@ -117,14 +128,17 @@ Status HostStringConcat(HostCall& call) {
                      "shapes " + a->shape.ToString() + " and " + b->shape.ToString() + " differ");
   const size_t count = StringsOf(*a).size();
   int64_t bytes = 0;
-  for (size_t i = 0; i < count; ++i) bytes += TextBytes(StringsOf(*a)[i].size() + StringsOf(*b)[i].size());
+  for (size_t i = 0; i < count; ++i) {
+    bytes += TextBytes(StringsOf(*a)[i].size() + StringsOf(*b)[i].size());
+    TVMVM_CHECK_OK(PollWork(call, 4));
+  }
   TVMVM_TRY(Owned<TensorObject> joined, NewTensor(call, DType::kString, a->shape));
   TVMVM_CHECK_OK(ChargeTexts(call, *joined, bytes));
   for (size_t i = 0; i < count; ++i) {
     std::string& text = StringsOf(*joined)[i];
     text.reserve(StringsOf(*a)[i].size() + StringsOf(*b)[i].size());
-    text.append(StringsOf(*a)[i]).append(StringsOf(*b)[i]);
-    TVMVM_CHECK_OK(PollStep(call, static_cast<int64_t>(i)));
+    TVMVM_CHECK_OK(Append(call, &text, StringsOf(*a)[i]));
+    TVMVM_CHECK_OK(Append(call, &text, StringsOf(*b)[i]));
   }
   call.ref_results[0] = joined.Give();
   return {};
@@ -148,11 +162,15 @@ Status HostStringSplit(HostCall& call) {
   int64_t bytes = 0;
   int64_t step = 0;
   for (const std::string& text : StringsOf(*strings)) {
-    const int64_t count = CountPieces(text, delimiter, most);
+    int64_t count = 0;
+    TVMVM_CHECK_OK(SplitText(call, text, delimiter, most, [&](std::string_view) {
+      ++count;
+      return Status();
+    }));
     DataOf<int64_t>(*counts)[step] = count;
     longest = std::max(longest, count);
     bytes += TextBytes(text.size());  // at most: the pieces are never longer together
-    TVMVM_CHECK_OK(PollStep(call, step++));
+    ++step;
   }
   Shape shape = strings->shape;
   shape.push_back(longest);
@@ -161,8 +179,9 @@ Status HostStringSplit(HostCall& call) {
   step = 0;
   for (const std::string& text : StringsOf(*strings)) {
     auto to = StringsOf(*pieces).begin() + static_cast<std::ptrdiff_t>(step * longest);
-    SplitText(text, delimiter, most, [&](std::string_view piece) { *to++ = piece; });
-    TVMVM_CHECK_OK(PollStep(call, step++));
+    ++step;
+    TVMVM_CHECK_OK(SplitText(call, text, delimiter, most,
+                             [&](std::string_view piece) { return Append(call, &*to++, piece); }));
   }
   call.ref_results[0] = pieces.Give();
   call.ref_results[1] = counts.Give();

@@ -1,5 +1,5 @@
 // What only running tells of tensors: their rank, whether indices are in range.
-#include <cstring>
+#include <algorithm>
 #include <string>
 
 #include "vm/host/operands.h"
@@ -7,20 +7,20 @@
 namespace tvmvm {
 namespace {
 
-// The number of the first index that is out of range, or -1. No size is negative.
+// The number of the first index that is out of range, or -1. No size is negative. Errors: kCancelled.
 template <class T>
-int64_t FirstOutside(const TensorObject& indices, const int64_t* sizes, int64_t columns) {
+Expected<int64_t> FirstOutside(const HostCall& call, const TensorObject& indices, const int64_t* sizes,
+                               int64_t columns) {
+  constexpr int64_t kPart = 1 << 16;
   const T* values = DataOf<T>(indices);
   const int64_t count = ElementCount(indices);
-  if (columns == 1) {
-    const int64_t size = sizes[0];
-    for (int64_t i = 0; i < count; ++i)
+  for (int64_t begin = 0; begin < count; begin += kPart) {
+    const int64_t end = std::min(count, begin + kPart);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t size = sizes[columns == 1 ? 0 : i % columns];
       if (values[i] < -size || values[i] >= size) return i;
-    return -1;
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t size = sizes[i % columns];
-    if (values[i] < -size || values[i] >= size) return i;
+    }
+    TVMVM_CHECK_OK(Poll(call));
   }
   return -1;
 }
@@ -68,8 +68,8 @@ Status HostIndicesCheck(HostCall& call) {
     if (bounds[column] < 0)
       return MakeError(Code::kInvalidArgument, "size " + std::to_string(bounds[column]) + " (number " +
                                                    std::to_string(column) + " of the sizes) is negative");
-  const int64_t at = wide ? FirstOutside<int64_t>(*indices, bounds, columns)
-                          : FirstOutside<int32_t>(*indices, bounds, columns);
+  TVMVM_TRY(const int64_t at, wide ? FirstOutside<int64_t>(call, *indices, bounds, columns)
+                                   : FirstOutside<int32_t>(call, *indices, bounds, columns));
   if (at < 0) return {};
   const int64_t index = wide ? DataOf<int64_t>(*indices)[at] : DataOf<int32_t>(*indices)[at];
   const std::string size = std::to_string(bounds[at % columns]);
@@ -87,26 +87,28 @@ Status HostTensorAppend(HostCall& call) {
   int64_t bytes = 0;
   if (__builtin_add_overflow(tensor->bytes, rows->bytes, &bytes))
     return MakeError(Code::kOutOfMemory, "the tensor would have too many bytes");
-  Buffer* buffer = tensor->buffer;
-  const bool fits = buffer->origin == BufferOrigin::kHost && !buffer->read_only &&
-                    tensor->data + tensor->bytes == buffer->data + buffer->used &&
-                    rows->bytes <= buffer->bytes - buffer->used;
-  const int64_t begin = fits ? tensor->data - buffer->data : 0;
+  Buffer* old = tensor->buffer;
+  const bool fits = old->origin == BufferOrigin::kHost && !old->read_only &&
+                    tensor->data + tensor->bytes == old->data + old->used &&
+                    rows->bytes <= old->bytes - old->used;
+  const int64_t begin = fits ? tensor->data - old->data : 0;
+  Buffer* found = old;
   if (fits) {
-    ObjectPool::Retain(buffer);
+    ObjectPool::Retain(old);
   } else {
     Expected<Buffer*> roomy =
         call.pool.AllocateBuffer(bytes > INT64_MAX / 2 ? bytes : 2 * bytes, "tensor.append");
     if (!roomy) roomy = call.pool.AllocateBuffer(bytes, "tensor.append");
     if (!roomy) return tl::unexpected(roomy.error());
-    buffer = *roomy;
-    if (tensor->bytes > 0) std::memcpy(buffer->data, tensor->data, static_cast<size_t>(tensor->bytes));
+    found = *roomy;
   }
-  char* end = buffer->data + begin + tensor->bytes;
-  if (rows->bytes > 0) std::memcpy(end, rows->data, static_cast<size_t>(rows->bytes));
+  Owned<Buffer> buffer(call.pool, found);
+  if (!fits) TVMVM_CHECK_OK(Copy(call, buffer->data, tensor->data, tensor->bytes));
+  TVMVM_CHECK_OK(Copy(call, buffer->data + begin + tensor->bytes, rows->data, rows->bytes));
   buffer->used = begin + bytes;
-  TensorObject* result = call.pool.NewTensor(buffer, tensor->dtype, shape);
-  result->data = buffer->data + begin;
+  char* data = buffer->data + begin;
+  TensorObject* result = call.pool.NewTensor(buffer.Give(), tensor->dtype, shape);
+  result->data = data;
   call.ref_results[0] = result;
   return {};
 }

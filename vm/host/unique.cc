@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "vm/host/blocks.h"
+#include "vm/host/sort.h"
 #include "vm/objects/element_access.h"
 
 namespace tvmvm {
@@ -67,8 +68,27 @@ class GroupTable {
     groups_.firsts.push_back(item);
     groups_.counts.push_back(1);
     hashes_.push_back(hash);
-    if (hashes_.size() * 2 > slots_.size()) Grow();
     return group;
+  }
+
+  // To be called between two calls of Add.
+  Status GrowIfFull(const HostCall& call) {
+    if (hashes_.size() * 2 <= slots_.size()) [[likely]]
+      return {};
+    const size_t size = slots_.size() * 2;
+    slots_.clear();
+    slots_.reserve(size);
+    while (slots_.size() < size) {
+      slots_.resize(std::min(size, slots_.size() + (size_t{1} << 16)), kFree);
+      TVMVM_CHECK_OK(Poll(call));
+    }
+    for (size_t group = 0; group < hashes_.size(); ++group) {
+      size_t slot = SlotOf(hashes_[group]);
+      while (slots_[slot] != kFree) slot = (slot + 1) & (slots_.size() - 1);
+      slots_[slot] = static_cast<int64_t>(group);
+      TVMVM_CHECK_OK(PollStep(call, static_cast<int64_t>(group)));
+    }
+    return {};
   }
 
  private:
@@ -76,55 +96,33 @@ class GroupTable {
 
   size_t SlotOf(uint64_t hash) const { return static_cast<size_t>(hash) & (slots_.size() - 1); }
 
-  void Grow() {
-    slots_.assign(slots_.size() * 2, kFree);
-    for (size_t group = 0; group < hashes_.size(); ++group) {
-      size_t slot = SlotOf(hashes_[group]);
-      while (slots_[slot] != kFree) slot = (slot + 1) & (slots_.size() - 1);
-      slots_[slot] = static_cast<int64_t>(group);
-    }
-  }
-
   const Items<T>& items_;
   Groups& groups_;
   std::vector<uint64_t> hashes_;  // of groups
   std::vector<int64_t> slots_;
 };
 
-// Numbers of groups as their items are sorted, in runs that are then merged, so that a cancelled run ends
-// soon.
+// Numbers of groups as their items are sorted.
 template <class T>
-Expected<std::vector<int64_t>> SortedGroups(const HostCall& call, const Items<T>& items,
-                                            const Groups& groups) {
-  constexpr int64_t kRun = 1 << 14;
-  auto less = [&](int64_t a, int64_t b) {
-    return items.CompareItems(groups.firsts[static_cast<size_t>(a)], groups.firsts[static_cast<size_t>(b)]) <
-           0;
-  };
-  const auto count = static_cast<int64_t>(groups.firsts.size());
+Expected<std::vector<int64_t>> SortedGroups(HostCall& call, const Items<T>& items, const Groups& groups) {
   std::vector<int64_t> order(groups.firsts.size());
   std::iota(order.begin(), order.end(), 0);
-  auto at = [&](int64_t position) { return order.begin() + std::min(position, count); };
-  for (int64_t begin = 0; begin < count; begin += kRun) {
-    std::sort(at(begin), at(begin + kRun), less);
-    TVMVM_CHECK_OK(Poll(call));
-  }
-  for (int64_t run = kRun; run < count; run *= 2)
-    for (int64_t begin = 0; begin + run < count; begin += 2 * run) {
-      std::inplace_merge(at(begin), at(begin + run), at(begin + 2 * run), less);
-      TVMVM_CHECK_OK(Poll(call));
-    }
+  TVMVM_CHECK_OK(Sort(call, &order, [&](int64_t a, int64_t b) {
+    return items.CompareItems(groups.firsts[static_cast<size_t>(a)], groups.firsts[static_cast<size_t>(b)]) <
+           0;
+  }));
   return order;
 }
 
 // Groups in the order of the output; `inverse` gets the group of each item.
 template <class T>
-Expected<Groups> Group(const HostCall& call, const Items<T>& items, bool sorted, int64_t* inverse) {
+Expected<Groups> Group(HostCall& call, const Items<T>& items, bool sorted, int64_t* inverse) {
   Groups found;
   GroupTable<T> table(items, &found);
   for (int64_t item = 0; item < items.count; ++item) {
     inverse[item] = table.Add(item);
-    TVMVM_CHECK_OK(PollStep(call, item));
+    TVMVM_CHECK_OK(table.GrowIfFull(call));
+    TVMVM_CHECK_OK(PollWork(call, 64 + 8 * items.width));
   }
   if (!sorted) return found;
   TVMVM_TRY(std::vector<int64_t> order, SortedGroups(call, items, found));
@@ -135,9 +133,12 @@ Expected<Groups> Group(const HostCall& call, const Items<T>& items, bool sorted,
     groups.firsts.push_back(found.firsts[group]);
     groups.counts.push_back(found.counts[group]);
     place[group] = static_cast<int64_t>(k);
+    TVMVM_CHECK_OK(PollStep(call, static_cast<int64_t>(k)));
   }
-  for (int64_t item = 0; item < items.count; ++item)
+  for (int64_t item = 0; item < items.count; ++item) {
     inverse[item] = place[static_cast<size_t>(inverse[item])];
+    TVMVM_CHECK_OK(PollStep(call, item));
+  }
   return groups;
 }
 
@@ -178,7 +179,7 @@ Expected<Groups> GroupAs(HostCall& call, const Reader& reader, const AroundAxis&
   std::vector<Element> elements;
   elements.reserve(static_cast<size_t>(around.axis * width));
   for (int64_t item = 0; item < around.axis; ++item) {
-    TVMVM_CHECK_OK(PollStep(call, item));
+    TVMVM_CHECK_OK(PollWork(call, 16 + 8 * width));
     for (int64_t outer = 0; outer < around.outer; ++outer) {
       const int64_t first = (outer * around.axis + item) * around.inner;
       for (int64_t i = 0; i < around.inner; ++i) elements.push_back(reader.At(first + i));
@@ -200,9 +201,9 @@ Expected<Owned<TensorObject>> Distinct(HostCall& call, const TensorObject& tenso
   if (tensor.dtype == DType::kString) TVMVM_CHECK_OK(ChargeTexts(call, *distinct, TextBytes(tensor)));
   const auto count = static_cast<int64_t>(items.size());
   for (int64_t k = 0; k < count; ++k)
-    CopyBlocks(*distinct, tensor,
-               {around.outer, around.inner, k * around.inner, count * around.inner,
-                items[static_cast<size_t>(k)] * around.inner, around.axis * around.inner});
+    TVMVM_CHECK_OK(CopyBlocks(call, *distinct, tensor,
+                              {around.outer, around.inner, k * around.inner, count * around.inner,
+                               items[static_cast<size_t>(k)] * around.inner, around.axis * around.inner}));
   return distinct;
 }
 

@@ -1,5 +1,4 @@
 // Inputs into the entry function's registers.
-#include <cstring>
 #include <unordered_map>
 
 #include "vm/interpreter/machine.h"
@@ -105,7 +104,7 @@ Expected<Object*> Machine::BindTensor(const Tensor& tensor, uint32_t input) {
   if (tensor.dtype() != DType::kString && !IsElementAligned(tensor.data(), tensor.dtype())) {
     buffer = memory.NewArenaBuffer(nullptr, bytes);
     if (buffer == nullptr) return tl::unexpected(run.error());
-    std::memcpy(buffer->data, tensor.data(), static_cast<size_t>(bytes));
+    TVMVM_CHECK_OK(Copy(buffer->data, static_cast<const char*>(tensor.data()), bytes));
   } else {
     buffer = memory.pool.NewBuffer();
     if (tensor.data() != nullptr) buffer->data = static_cast<char*>(tensor.data());

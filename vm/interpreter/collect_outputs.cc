@@ -1,9 +1,9 @@
 // Results of the entry function out to the caller.
-#include <cstring>
 #include <unordered_map>
 
 #include "allocator/host_memory.h"
 #include "vm/interpreter/machine.h"
+#include "vm/objects/copy_bytes.h"
 
 namespace tvmvm {
 namespace {
@@ -62,6 +62,8 @@ Status Machine::Collect(Results outputs) {
     if (!status)
       return MakeError(status.error().code, OutputName(program, k) + ": " + status.error().message);
   }
+  // No run is well past its deadline.
+  if (!run.PollBeforeWork(nullptr)) return tl::unexpected(run.error());
   // All is well: only now does anything of the caller's change.
   for (uint32_t k = 0; k < outputs.size(); ++k)
     if (given_outputs[k] == nullptr) outputs.Put(k, std::move(staged_[k]));
@@ -79,6 +81,12 @@ Status Machine::CollectOne(uint32_t number) {
   }
   TVMVM_TRY(staged_[number], ToValue(object, &type));
   return {};
+}
+
+Status Machine::Copy(char* to, const char* from, int64_t bytes) {
+  if (CopyBytes(run, to, from, bytes)) return {};
+  run.FailStopped(nullptr);
+  return tl::unexpected(run.error());
 }
 
 // With a stack of its own instead of recursion: results may be as deep as memory goes.
@@ -149,7 +157,7 @@ Status Machine::CopyToGiven(const TensorObject& result, const Tensor& given) {
   if (result.dtype == DType::kString) {
     if (result.buffer->strings != given.shared_strings()) given.strings() = *result.buffer->strings;
   } else if (result.data != given.data() && result.bytes > 0) {
-    std::memmove(given.data(), result.data, static_cast<size_t>(result.bytes));
+    return Copy(static_cast<char*>(given.data()), result.data, result.bytes);
   }
   return {};
 }
@@ -176,7 +184,7 @@ Expected<Tensor> Machine::HandOut(TensorObject& result) {
   TVMVM_CHECK_OK(memory.budget.Reserve(result.bytes, "copy"));
   memory.budget.Release(result.bytes);
   TVMVM_TRY(Tensor tensor, Tensor::Allocate(result.dtype, result.shape));
-  std::memcpy(tensor.data(), result.data, static_cast<size_t>(result.bytes));
+  TVMVM_CHECK_OK(Copy(static_cast<char*>(tensor.data()), result.data, result.bytes));
   return tensor;
 }
 

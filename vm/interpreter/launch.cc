@@ -1,10 +1,10 @@
 // Handlers of device work: kernels, copies, fills, waits, host calls.
-#include <cstring>
 #include <string>
 
 #include "vm/host/host_library.h"
 #include "vm/interpreter/device_handlers.h"
 #include "vm/interpreter/handlers.h"
+#include "vm/objects/copy_bytes.h"
 
 namespace tvmvm {
 namespace {
@@ -53,8 +53,7 @@ void ObserveLaunch(Machine& m, const uint32_t* pc, const LaunchRequest& request,
 }
 
 const uint32_t* FailWork(Machine& m, const uint32_t* pc, const Error& error) {
-  if (error.code == Code::kCancelled && !m.run.PollBeforeWork(pc)) return nullptr;
-  return m.run.Fail(pc, error);
+  return error.code == Code::kCancelled ? m.run.FailStopped(pc) : m.run.Fail(pc, error);
 }
 
 const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
@@ -99,7 +98,7 @@ const uint32_t* HandleCopy(Machine& m, const uint32_t* pc) {
   if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &to_read_only)) return nullptr;
   if (!m.BytesOf(pc, {list[3], list[4]}, count, &from, &from_read_only)) return nullptr;
   if (to_read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  if (to.data != from.data) std::memmove(to.data, from.data, static_cast<size_t>(count));
+  if (to.data != from.data && !CopyBytes(m.run, to.data, from.data, count)) return m.run.FailStopped(pc);
   return after + 1;
 }
 
@@ -113,7 +112,7 @@ const uint32_t* HandleFill(Machine& m, const uint32_t* pc) {
   if (m.DeviceOf(BufferOperand{list[1]}) != kHostDevice) return FillOnDevice(m, pc);
   if (!m.BytesOf(pc, {list[1], list[2]}, count, &to, &read_only)) return nullptr;
   if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  std::memset(to.data, static_cast<int>(after[1] & 0xff), static_cast<size_t>(count));
+  if (!FillBytes(m.run, to.data, static_cast<int>(after[1] & 0xff), count)) return m.run.FailStopped(pc);
   return after + 2;
 }
 

@@ -183,6 +183,8 @@ class Machine final {
   Status CollectOne(uint32_t number);
   Status CopyToGiven(const TensorObject& result, const Tensor& given);
   Expected<Tensor> HandOut(TensorObject& result);
+  // As CopyBytes; where the run is to end, its error.
+  Status Copy(char* to, const char* from, int64_t bytes);
   Expected<Value> ToValue(Object* root, const TypeSpec* root_type);
 
   TrimPolicy policy_;

@@ -48,6 +48,10 @@ class RunControl final : public CancelToken {
   // The same for an instruction that was done before.
   [[gnu::cold]] const uint32_t* FailAt(FunctionId function, uint32_t word, Code code,
                                        std::string_view message);
+  // The same where `cancelled` was true.
+  [[gnu::cold]] const uint32_t* FailStopped(const uint32_t* pc) {
+    return Look(pc) ? Fail(pc, Code::kCancelled, "stopped") : nullptr;
+  }
   bool failed() const { return failed_; }
   const Error& error() const { return error_; }  // after Fail
 

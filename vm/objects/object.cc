@@ -115,14 +115,21 @@ Expected<Buffer*> ObjectPool::AllocateBuffer(int64_t bytes, std::string_view pur
   return buffer.Give();
 }
 
-Expected<Buffer*> ObjectPool::AllocateStrings(int64_t count, std::string_view purpose) {
+[[gnu::cold]] Expected<Buffer*> ObjectPool::AllocateStrings(int64_t count, std::string_view purpose,
+                                                            const CancelToken* cancel) {
   constexpr int64_t kMost = INT64_MAX / static_cast<int64_t>(sizeof(std::string));
   const int64_t bytes = count > kMost ? INT64_MAX : count * static_cast<int64_t>(sizeof(std::string));
   Owned<Buffer> buffer(*this, NewBuffer());
   TVMVM_CHECK_OK(budget_->Reserve(bytes, purpose));
   buffer->charged = bytes;
   try {
-    buffer->strings = std::make_shared<std::vector<std::string>>(static_cast<size_t>(count));
+    buffer->strings = std::make_shared<std::vector<std::string>>();
+    std::vector<std::string>& strings = *buffer->strings;
+    strings.reserve(static_cast<size_t>(count));
+    for (constexpr int64_t kPart = 1 << 14; count > 0; count -= kPart) {
+      if (cancel != nullptr && cancel->cancelled()) return MakeError(Code::kCancelled, "stopped");
+      strings.resize(strings.size() + static_cast<size_t>(std::min(kPart, count)));
+    }
   } catch (const std::exception&) {
     return MakeError(Code::kOutOfMemory, "the host has no memory for " + std::to_string(count) +
                                              " strings of " + std::string(purpose));
@@ -130,13 +137,13 @@ Expected<Buffer*> ObjectPool::AllocateStrings(int64_t count, std::string_view pu
   return buffer.Give();
 }
 
-Expected<TensorObject*> ObjectPool::AllocateTensor(DType dtype, const Shape& shape,
-                                                   std::string_view purpose) {
+Expected<TensorObject*> ObjectPool::AllocateTensor(DType dtype, const Shape& shape, std::string_view purpose,
+                                                   const CancelToken* cancel) {
   const std::optional<int64_t> count = shape.ElementCount();
   // 16 bytes is the largest element.
   if (!count || *count > INT64_MAX / 16)
     return MakeError(Code::kInvalidArgument, "a tensor of shape " + shape.ToString() + " cannot be");
-  TVMVM_TRY(Buffer * buffer, dtype == DType::kString ? AllocateStrings(*count, purpose)
+  TVMVM_TRY(Buffer * buffer, dtype == DType::kString ? AllocateStrings(*count, purpose, cancel)
                                                      : AllocateBuffer(DTypeBytes(dtype, *count), purpose));
   return NewTensor(buffer, dtype, shape);
 }

@@ -107,7 +107,9 @@ class ObjectPool {
   // The same with memory of the host, which the budget counts. Errors: kOutOfMemory, naming `purpose`.
   Expected<Buffer*> AllocateBuffer(int64_t bytes, std::string_view purpose);
   // kInvalidArgument: no tensor can have the shape.
-  Expected<TensorObject*> AllocateTensor(DType dtype, const Shape& shape, std::string_view purpose);
+  // Many strings are made a part at a time; kCancelled where `cancel`, which may be null, says so.
+  Expected<TensorObject*> AllocateTensor(DType dtype, const Shape& shape, std::string_view purpose,
+                                         const CancelToken* cancel = nullptr);
   // Room for `count` elements in all, at least twice as many as before where there was too little. Errors:
   // kOutOfMemory.
   Status Reserve(ContainerObject* container, size_t count);
@@ -133,7 +135,7 @@ class ObjectPool {
     void Clear() noexcept;
   };
 
-  Expected<Buffer*> AllocateStrings(int64_t count, std::string_view purpose);
+  Expected<Buffer*> AllocateStrings(int64_t count, std::string_view purpose, const CancelToken* cancel);
   void Destroy(Object* object) noexcept;
   void ReleaseInto(Object* object, Object** dead) noexcept;
   void DestroyBuffer(Buffer* buffer) noexcept;

@@ -26,7 +26,8 @@ KernelPrinter::KernelPrinter(llvm::Module& module, const tensor::LoopKernel& ker
       symbol_(std::move(symbol)),
       forms_(forms),
       dims_(std::move(scalars)),
-      shared_(std::move(shared)) {}
+      shared_(std::move(shared)),
+      poll_points_(FindPollPoints(kernel)) {}
 
 Status KernelPrinter::Print() {
   body_ = DeclareBody();
@@ -35,12 +36,14 @@ Status KernelPrinter::Print() {
   return status_;
 }
 
-// i32 symbol.body(buffers..., scalars..., scratch, begin, end)
+// i32 symbol.body(buffers..., scalars..., scratch, [poll], begin, end)
 llvm::Function* KernelPrinter::DeclareBody() {
   llvm::Type* pointer = builder_.getPtrTy();
   std::vector<llvm::Type*> types(kernel_.argument_count, pointer);
   types.insert(types.end(), dims_.size(), builder_.getInt64Ty());
-  types.insert(types.end(), {pointer, builder_.getInt64Ty(), builder_.getInt64Ty()});
+  types.push_back(pointer);
+  if (!poll_points_.empty()) types.push_back(pointer);
+  types.insert(types.end(), {builder_.getInt64Ty(), builder_.getInt64Ty()});
   auto* type = llvm::FunctionType::get(builder_.getInt32Ty(), types, false);
   auto* body = llvm::Function::Create(type, llvm::Function::InternalLinkage, symbol_ + ".body", module_);
   body->addFnAttr(llvm::Attribute::NoInline);
@@ -62,6 +65,12 @@ llvm::Function* KernelPrinter::DeclareBody() {
   body->addParamAttr(next, llvm::Attribute::NoAlias);
   body->getArg(next)->setName("scratch");
   scratch_ = body->getArg(next);
+  if (!poll_points_.empty()) {
+    body->addParamAttr(++next, llvm::Attribute::NoAlias);
+    body->getArg(next)->setName("poll");
+    poll_ = body->getArg(next);
+    body->addFnAttr(llvm::Attribute::NoRedZone);
+  }
   return body;
 }
 
@@ -80,7 +89,9 @@ void KernelPrinter::PrintEntry(llvm::Function* body) {
     arguments.push_back(builder_.CreateLoad(pointer, builder_.CreateConstGEP1_64(pointer, buffers, i)));
   for (size_t i = 0; i < dims_.size(); ++i)
     arguments.push_back(builder_.CreateLoad(i64, builder_.CreateConstGEP1_64(i64, scalars, i)));
-  arguments.insert(arguments.end(), {scratch, entry->getArg(1), entry->getArg(2)});
+  arguments.push_back(scratch);
+  if (!poll_points_.empty()) arguments.push_back(field(3));
+  arguments.insert(arguments.end(), {entry->getArg(1), entry->getArg(2)});
   builder_.CreateRet(builder_.CreateCall(body, arguments));
 }
 
@@ -208,26 +219,41 @@ void KernelPrinter::Statement(const Stmt& s) {
   }
 }
 
-// Tested at the bottom, behind a test whether to enter at all: the form that hoisting out of loops needs.
 void KernelPrinter::Loop(const Stmt& s) {
   Value *begin = Emit(s.begin), *end = Emit(s.end);
-  llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = NewBlock("loop"), *after = NewBlock("after");
-  builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), loop, after);
-  before = builder_.GetInsertBlock();
-  builder_.SetInsertPoint(loop);
-  llvm::PHINode* variable = builder_.CreatePHI(builder_.getInt64Ty(), 2);
-  variable->addIncoming(begin, before);
-  variables_[s.variable] = variable;
+  llvm::BasicBlock *enter = NewBlock("enter"), *after = NewBlock("after");
+  builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), enter, after);
+  builder_.SetInsertPoint(enter);
   const bool is_outer = s.loop == tensor::LoopKind::kStreaming && !std::exchange(is_streaming_, true);
-  Statement(*s.body[0]);
-  Value* next = builder_.CreateNSWAdd(variable, builder_.getInt64(static_cast<uint64_t>(s.step->integer)));
-  variable->addIncoming(next, builder_.GetInsertBlock());
-  builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), loop, after);
+  const auto point = poll_points_.find(&s);
+  if (point != poll_points_.end() && point->second.iterations > 1) {
+    LoopInBlocks(s, point->second, begin, end);
+  } else {
+    Iterations(s, begin, end);
+  }
+  builder_.CreateBr(after);
   builder_.SetInsertPoint(after);
   if (is_outer) {
     builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     is_streaming_ = false;
   }
+}
+
+// Tested at the bottom, behind a test whether to enter at all: the form that hoisting out of loops needs.
+void KernelPrinter::Iterations(const Stmt& s, Value* begin, Value* end) {
+  llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = NewBlock("loop"), *after = NewBlock("ended");
+  builder_.CreateBr(loop);
+  builder_.SetInsertPoint(loop);
+  llvm::PHINode* variable = builder_.CreatePHI(builder_.getInt64Ty(), 2);
+  variable->addIncoming(begin, before);
+  variables_[s.variable] = variable;
+  Statement(*s.body[0]);
+  if (const auto point = poll_points_.find(&s); point != poll_points_.end() && point->second.iterations == 1)
+    Poll(builder_.getInt64(static_cast<uint64_t>(point->second.work)));
+  Value* next = builder_.CreateNSWAdd(variable, builder_.getInt64(static_cast<uint64_t>(s.step->integer)));
+  variable->addIncoming(next, builder_.GetInsertBlock());
+  builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), loop, after);
+  builder_.SetInsertPoint(after);
 }
 
 void KernelPrinter::UnrolledLoop(const Stmt& s) {

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/codegen/llvm/poll_points.h"
 #include "compiler/loops/loop_ir.h"
 #include "tvm-vm/status.h"
 
@@ -36,6 +37,7 @@ struct ByteDots {
 struct CpuForms {
   ByteDots byte_dots;
   tensor::MathTarget math;
+  bool asks_keep_registers = false;  // as bytecode/kernel_abi.h says of KernelPoll; a call may always be made
 };
 
 class KernelPrinter {
@@ -60,12 +62,19 @@ class KernelPrinter {
   Value* ScalarOf(const ir::Dim& dim);
   void Statement(const tensor::Stmt& s);
   void Loop(const tensor::Stmt& s);
+  // From `begin`, which is below `end`; the builder stands where the loop is to be entered.
+  void Iterations(const tensor::Stmt& s, Value* begin, Value* end);
   void UnrolledLoop(const tensor::Stmt& s);
   void Condition(const tensor::Stmt& s);
   void Fail(llvm::Value* code);
   llvm::BasicBlock* NewBlock(const char* name);
   // Emits `body` under a scalar condition.
   void Guarded(Value* condition, const std::function<void()>& body);
+
+  // print_polled_loop.cc
+  void LoopInBlocks(const tensor::Stmt& s, const PollPoint& point, Value* begin, Value* end);
+  void Poll(Value* work);
+  llvm::CallInst* Ask();
 
   // print_expression.cc
   Value* Emit(const Expr& e);
@@ -158,6 +167,8 @@ class KernelPrinter {
   std::vector<Value*> scalars_;
   std::vector<Value*> buffers_;  // addresses; local ones once allocated
   Value* scratch_ = nullptr;
+  const PollPoints poll_points_;
+  Value* poll_ = nullptr;     // the KernelPoll, where there are any
   Value* nowhere_ = nullptr;  // readable bytes for masked-off scalar loads
   llvm::Function* body_ = nullptr;
   bool is_streaming_ = false;  // inside of such a loop

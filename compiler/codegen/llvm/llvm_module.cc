@@ -27,8 +27,10 @@ ByteDots ByteDotsOf(const CpuDescription& cpu, const llvm::TargetMachine* machin
 
 CpuForms FormsOf(const CpuDescription& cpu, const llvm::TargetMachine* machine) {
   CpuForms forms{ByteDotsOf(cpu, machine), {}};
-  if (machine != nullptr && machine->getTargetTriple().isX86())
+  if (machine != nullptr && machine->getTargetTriple().isX86()) {
     forms.math.has_scale = machine->getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512dq,+avx512vl");
+    forms.asks_keep_registers = true;
+  }
   return forms;
 }
 

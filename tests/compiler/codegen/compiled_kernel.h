@@ -70,7 +70,8 @@ class CompiledKernel {
     for (const ir::Dim& dim : dims_) scalars.push_back(value_of(dim));
     int64_t points = 1;
     for (const ir::Dim& size : kernel_.grid_size) points *= value_of(size);
-    KernelArgs arguments{buffers.data(), scalars.data(), scratch};
+    KernelPoll poll{INT64_MAX, nullptr, nullptr};  // nobody asks
+    KernelArgs arguments{buffers.data(), scalars.data(), scratch, &poll};
     for (int64_t piece = pieces; piece-- > 0;) {
       const int64_t begin = points * piece / pieces, end = points * (piece + 1) / pieces;
       if (int32_t code = function_(&arguments, begin, end); code != 0) return code;

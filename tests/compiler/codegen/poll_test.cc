@@ -1,0 +1,124 @@
+// Long grid points learn that their run is to end, and do not go on for long.
+#include <gtest/gtest.h>
+
+#include "compiler/codegen/llvm/poll_points.h"
+#include "compiler/codegen/prepare_kernel.h"
+#include "devices/cpu/poll_entry.h"
+#include "tests/compiler/codegen/compiled_kernel.h"
+
+namespace tvmvm::codegen {
+namespace {
+
+using tensor::Block;
+using tensor::DimValue;
+using tensor::Expr;
+using tensor::For;
+using tensor::IntConstant;
+using tensor::LoopKernel;
+using tensor::VariableId;
+
+// Says from the `asked`-th question on that the run is to end.
+struct Stopper final : KernelPoll {
+  explicit Stopper(int from)
+      : KernelPoll{kWorkBetweenPolls, &TvmvmAskKeepingRegisters, &Answer}, last(from) {}
+  static int32_t Answer(KernelPoll* poll) {
+    auto& stopper = *static_cast<Stopper*>(poll);
+    stopper.work = kWorkBetweenPolls;
+    return ++stopper.asked >= stopper.last ? 1 : 0;
+  }
+  int last, asked = 0;
+};
+
+LoopKernel Empty() {
+  LoopKernel kernel;
+  kernel.name = "counting";
+  for (VariableId& axis : kernel.grid) axis = kernel.NewVariable("g");
+  kernel.AddArgument("out", DType::kI64, Access::kReadWrite);
+  return kernel;
+}
+
+// out[0] += 1
+tensor::StmtPtr Count() {
+  return tensor::Store(0, IntConstant(0), tensor::Load(0, DType::kI64, IntConstant(0)) + IntConstant(1));
+}
+
+// What is counted until the kernel ends, which is given its code.
+int64_t CountUntilEnd(const LoopKernel& kernel, std::vector<int64_t> scalars, KernelPoll* poll,
+                      int32_t* code) {
+  const CompiledKernel compiled(kernel, CpuLevel::kX86_64_V3);
+  int64_t count = 0;
+  void* buffer = &count;
+  const KernelArgs arguments{&buffer, scalars.data(), nullptr, poll};
+  *code = compiled.function()(&arguments, 0, 1);
+  return count;
+}
+
+TEST(Poll, ALongLoopStopsSoon) {
+  LoopKernel kernel = Empty();
+  const Expr n = DimValue(ir::Dim::Symbol("n"));
+  kernel.body = For(kernel.NewVariable("i"), IntConstant(0), n, Count());
+  Stopper stopper(3);
+  int32_t code = 0;
+  const int64_t count = CountUntilEnd(kernel, {int64_t{1} << 50}, &stopper, &code);
+  EXPECT_EQ(code, kStopped);
+  EXPECT_EQ(stopper.asked, 3);
+  EXPECT_GT(count, 0);
+  EXPECT_LT(count, 8 * kWorkBetweenPolls);
+}
+
+TEST(Poll, ManyShortLoopsStopSoon) {
+  for (const int64_t inner : {0, 1, 7, 1000}) {
+    LoopKernel kernel = Empty();
+    const Expr n = DimValue(ir::Dim::Symbol("n")), m = DimValue(ir::Dim::Symbol("m"));
+    kernel.body = For(kernel.NewVariable("i"), IntConstant(0), n,
+                      For(kernel.NewVariable("j"), IntConstant(0), m, Count()));
+    Stopper stopper(2);
+    int32_t code = 0;
+    const int64_t count = CountUntilEnd(kernel, {int64_t{1} << 50, inner}, &stopper, &code);
+    EXPECT_EQ(code, kStopped);
+    EXPECT_EQ(stopper.asked, 2);
+    EXPECT_LT(count, 8 * kWorkBetweenPolls) << inner;
+  }
+}
+
+TEST(Poll, LargeStepsStopSoon) {
+  LoopKernel kernel = Empty();
+  const Expr n = DimValue(ir::Dim::Symbol("n"));
+  kernel.body = For(kernel.NewVariable("i"), IntConstant(0), n, Count(), tensor::LoopKind::kSerial, 1 << 20);
+  Stopper stopper(1);
+  int32_t code = 0;
+  const int64_t count = CountUntilEnd(kernel, {INT64_MAX}, &stopper, &code);
+  EXPECT_EQ(code, kStopped);
+  EXPECT_LT(count, 4 * kWorkBetweenPolls);
+}
+
+TEST(Poll, WhoeverIsNotStoppedCountsThemAll) {
+  for (const int64_t n : {0, 1, 1000, 99'999, 1'000'001}) {
+    LoopKernel kernel = Empty();
+    kernel.body = For(kernel.NewVariable("i"), IntConstant(0), DimValue(ir::Dim::Symbol("n")),
+                      Block({Count()}), tensor::LoopKind::kSerial, 3);
+    Stopper stopper(1 << 30);
+    int32_t code = -1;
+    EXPECT_EQ(CountUntilEnd(kernel, {n}, &stopper, &code), (n + 2) / 3);
+    EXPECT_EQ(code, 0);
+  }
+}
+
+size_t PollPointsOf(LoopKernel kernel) { return FindPollPoints(PrepareKernel(kernel)).size(); }
+
+TEST(Poll, ShortGridPointsNeverAsk) {
+  LoopKernel kernel = Empty();
+  const Expr n = DimValue(ir::Dim::Symbol("n"));
+  auto loop = [&](const Expr& end) { return For(kernel.NewVariable("i"), IntConstant(0), end, Count()); };
+  kernel.body = loop(IntConstant(1000));
+  EXPECT_EQ(PollPointsOf(kernel), 0u);
+  kernel.body = loop(tensor::Min(IntConstant(16), n - tensor::Variable(kernel.grid[0])));
+  EXPECT_EQ(PollPointsOf(kernel), 0u);
+  kernel.body = loop(IntConstant(int64_t{1} << 40));
+  EXPECT_EQ(PollPointsOf(kernel), 1u);
+  kernel.body = loop(n);
+  EXPECT_EQ(PollPointsOf(kernel), 1u);
+}
+
+}  // namespace
+}  // namespace tvmvm::codegen
