@@ -5,6 +5,8 @@
 #include <deque>
 #include <mutex>
 
+#include "bytecode/guarded.h"
+
 namespace tvmvm {
 
 using Clock = std::chrono::steady_clock;
@@ -38,7 +40,12 @@ bool MemoryAccount::Take(int64_t bytes) {
   return true;
 }
 
-Status MemoryAccount::TakeInTurn(int64_t bytes, std::string_view purpose, const MemoryWaiter* waiter) {
+Status MemoryAccount::TakeInTurn(int64_t bytes, std::string_view purpose,
+                                 const MemoryWaiter* waiter) noexcept {
+  return Guarded([&] { return TakeOrWait(bytes, purpose, waiter); });
+}
+
+Status MemoryAccount::TakeOrWait(int64_t bytes, std::string_view purpose, const MemoryWaiter* waiter) {
   if (queue_ == nullptr || waiter == nullptr || bytes > limit())
     return Take(bytes) ? Status() : Refuse(bytes, purpose, false);
   constexpr std::chrono::milliseconds kLook{5};  // between looks at whether it is still of use

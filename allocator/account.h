@@ -52,8 +52,9 @@ class MemoryAccount {
   bool is_awaited() const { return parent_ != nullptr ? parent_->is_awaited() : waiting() > 0; }
 
   // Takes `bytes` >= 0 for `purpose` ("arena", "registers") here and above, or nowhere. Errors: kOutOfMemory
-  // with what was wanted, held and allowed.
-  Status Reserve(int64_t bytes, std::string_view purpose, const MemoryWaiter* waiter = nullptr) {
+  // with what was wanted, held and allowed. Throws nothing, lest a part of the chain keep what the others
+  // gave back.
+  Status Reserve(int64_t bytes, std::string_view purpose, const MemoryWaiter* waiter = nullptr) noexcept {
     if (waiter == nullptr) waiter = waiter_;
     int64_t held = held_.load(std::memory_order_relaxed);
     do {
@@ -91,7 +92,8 @@ class MemoryAccount {
   bool Take(int64_t bytes);
   // The same behind all who wait. Errors: kOutOfMemory, at once where it can never be.
   [[gnu::cold, gnu::noinline]] Status TakeInTurn(int64_t bytes, std::string_view purpose,
-                                                 const MemoryWaiter* waiter);
+                                                 const MemoryWaiter* waiter) noexcept;
+  [[gnu::cold]] Status TakeOrWait(int64_t bytes, std::string_view purpose, const MemoryWaiter* waiter);
   [[gnu::cold, gnu::noinline]] void Wake() noexcept;
   [[gnu::cold, gnu::noinline]] Status Refuse(int64_t bytes, std::string_view purpose, bool waited) const;
   void NotePeak(int64_t held) {

@@ -28,9 +28,14 @@ Expected<const Suballocator::Piece*> Suballocator::Allocate(int64_t bytes) {
 Expected<const Suballocator::Piece*> Suballocator::TakeFrom(std::set<Hole>::iterator hole, int64_t taken,
                                                             int64_t bytes) {
   const Hole found = *hole;
-  RemoveHole(found.region, found.region->holes.find(found.offset));
-  if (found.bytes > taken) AddHole(found.region, found.offset + taken, found.bytes - taken);
+  // What may throw comes first.
   auto entry = std::make_unique<Entry>();
+  if (found.bytes > taken) entry->hole = NewHole();
+  HoleMemory memory = RemoveHole(found.region, found.region->holes.find(found.offset));
+  if (found.bytes > taken)
+    AddHole(found.region, found.offset + taken, found.bytes - taken, std::move(memory));
+  else
+    entry->hole = std::move(memory);
   entry->block = found.region->block;
   entry->offset = found.offset;
   entry->bytes = bytes;
@@ -61,13 +66,15 @@ Expected<Suballocator::Region*> Suballocator::AddRegion(int64_t bytes) {
                      "a block has at most " + std::to_string(options_.most_block_bytes) + " bytes");
   if (options_.max_bytes > 0 && bytes > options_.max_bytes - statistics_.held_bytes)
     return MakeError(Code::kOutOfMemory, "the budget is " + std::to_string(options_.max_bytes) + " bytes");
-  TVMVM_TRY(Block block, source_->AllocateBlock(bytes));
-  block.bytes = bytes;
-  regions_.push_back({block, {}});
+  Regions made(1);
+  HoleMemory hole = NewHole();
+  TVMVM_TRY(made.front().block, source_->AllocateBlock(bytes));
+  made.front().block.bytes = bytes;
+  regions_.splice(regions_.end(), made);
   statistics_.held_bytes += bytes;
   ++statistics_.blocks;
   ++statistics_.block_allocations;
-  AddHole(&regions_.back(), 0, bytes);
+  AddHole(&regions_.back(), 0, bytes, std::move(hole));
   return &regions_.back();
 }
 
@@ -78,9 +85,9 @@ Error Suballocator::NoMemory(int64_t bytes, const Error& reason) const {
                                   std::to_string(statistics_.held_bytes) + " held: " + reason.message};
 }
 
-void Suballocator::Free(const Piece* piece) {
+void Suballocator::Free(const Piece* piece) noexcept {
   if (piece == nullptr) return;
-  std::unique_ptr<const Entry> entry(static_cast<const Entry*>(piece));
+  const std::unique_ptr<Entry> entry(const_cast<Entry*>(static_cast<const Entry*>(piece)));
   std::lock_guard lock(mutex_);
   statistics_.live_bytes -= entry->bytes;
   Region* region = entry->region;
@@ -99,7 +106,7 @@ void Suballocator::Free(const Piece* piece) {
       RemoveHole(region, before);
     }
   }
-  AddHole(region, offset, bytes);
+  AddHole(region, offset, bytes, std::move(entry->hole));
   // What is empty now is kept as far as it is small beside what is in use.
   if (IsEmpty(*region)) DropEmptyRegions(std::max(options_.largest_block_bytes, statistics_.live_bytes));
 }
@@ -114,14 +121,24 @@ SuballocatorStatistics Suballocator::statistics() const {
   return statistics_;
 }
 
-void Suballocator::AddHole(Region* region, int64_t offset, int64_t bytes) {
-  region->holes.emplace(offset, bytes);
-  holes_.insert({bytes, region->block.handle, offset, region});
+Suballocator::HoleMemory Suballocator::NewHole() {
+  std::map<int64_t, int64_t> in_region{{0, 0}};
+  std::set<Hole> in_all{Hole()};
+  return {in_region.extract(in_region.begin()), in_all.extract(in_all.begin())};
 }
 
-void Suballocator::RemoveHole(Region* region, std::map<int64_t, int64_t>::iterator hole) {
-  holes_.erase({hole->second, region->block.handle, hole->first});
-  region->holes.erase(hole);
+void Suballocator::AddHole(Region* region, int64_t offset, int64_t bytes, HoleMemory memory) noexcept {
+  memory.in_region.key() = offset;
+  memory.in_region.mapped() = bytes;
+  region->holes.insert(std::move(memory.in_region));
+  memory.in_all.value() = {bytes, region->block.handle, offset, region};
+  holes_.insert(std::move(memory.in_all));
+}
+
+Suballocator::HoleMemory Suballocator::RemoveHole(Region* region,
+                                                  std::map<int64_t, int64_t>::iterator hole) noexcept {
+  auto in_all = holes_.extract(Hole{hole->second, region->block.handle, hole->first});
+  return {region->holes.extract(hole), std::move(in_all)};
 }
 
 bool Suballocator::IsEmpty(const Region& region) const {

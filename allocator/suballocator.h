@@ -51,8 +51,8 @@ class Suballocator {
   // Errors: kOutOfMemory saying what was asked, what is held, and the limit.
   [[nodiscard]] Expected<const Piece*> Allocate(int64_t bytes);
   // Blocks that become empty are kept while they are small and few, so that a warm call asks the driver
-  // nothing.
-  void Free(const Piece* piece);
+  // nothing. Needs no memory.
+  void Free(const Piece* piece) noexcept;
   // Gives the empty blocks back.
   void Trim();
 
@@ -73,17 +73,24 @@ class Suballocator {
       return std::tie(bytes, block, offset) < std::tie(other.bytes, other.block, other.offset);
     }
   };
+  // The memory that a hole's places in both lists take: a piece keeps it for the hole that it will be.
+  struct HoleMemory {
+    std::map<int64_t, int64_t>::node_type in_region;
+    std::set<Hole>::node_type in_all;
+  };
   struct Entry : Piece {
     Region* region = nullptr;
     int64_t taken = 0;  // rounded up
+    HoleMemory hole;
   };
 
   Expected<const Piece*> TakeFrom(std::set<Hole>::iterator hole, int64_t taken, int64_t bytes);
   Expected<Region*> AddRegion(int64_t bytes);
   Expected<Region*> GrowFor(int64_t bytes);
   Error NoMemory(int64_t bytes, const Error& reason) const;
-  void AddHole(Region* region, int64_t offset, int64_t bytes);
-  void RemoveHole(Region* region, std::map<int64_t, int64_t>::iterator hole);
+  static HoleMemory NewHole();
+  void AddHole(Region* region, int64_t offset, int64_t bytes, HoleMemory memory) noexcept;
+  HoleMemory RemoveHole(Region* region, std::map<int64_t, int64_t>::iterator hole) noexcept;
   bool IsEmpty(const Region& region) const;
   void DropEmptyRegions(int64_t keep_bytes);
 

@@ -1,10 +1,12 @@
 #include "allocator/thread_scratch.h"
 
-#include <algorithm>
+#include <pthread.h>
+
 #include <atomic>
 #include <mutex>
 #include <new>
-#include <vector>
+#include <optional>
+#include <utility>
 
 #include "allocator/host_memory.h"
 
@@ -33,54 +35,64 @@ void* NewBlock(int64_t bytes) {
   return new (memory) Block{bytes};
 }
 
-// A thread's: whoever exchanges the block out has it.
-class Keeper;
-struct Keepers {
-  std::mutex mutex;
-  std::vector<Keeper*> all;
+// A thread's: whoever exchanges the block out has it. In a list of all of them, which holds it from the first
+// block to the thread's end.
+struct Keeper {
+  std::atomic<void*> block{nullptr};
+  bool is_listed = false;
+  Keeper* before = nullptr;
+  Keeper* after = nullptr;
+
+  void* Take() { return block.exchange(nullptr, std::memory_order_acquire); }
 };
-// Threads may outlive static objects.
-Keepers& AllKeepers() {
-  static auto* keepers = new Keepers;
-  return *keepers;
+
+constinit std::mutex list_mutex;
+constinit Keeper* first_keeper = nullptr;
+// Without a destructor, which the C library could have no memory to remember, and would end the process.
+constinit thread_local Keeper this_keeper;
+
+void AtThreadEnd(void* pointer) {
+  auto* keeper = static_cast<Keeper*>(pointer);
+  {
+    const std::lock_guard lock(list_mutex);
+    (keeper->before != nullptr ? keeper->before->after : first_keeper) = keeper->after;
+    if (keeper->after != nullptr) keeper->after->before = keeper->before;
+  }
+  keeper->is_listed = false;
+  FreeBlock(keeper->Take());
 }
 
-class Keeper {
- public:
-  Keeper() {
-    const std::lock_guard lock(AllKeepers().mutex);
-    AllKeepers().all.push_back(this);
-  }
-  ~Keeper() {
-    {
-      const std::lock_guard lock(AllKeepers().mutex);
-      std::erase(AllKeepers().all, this);
-    }
-    FreeBlock(Take());
-  }
-  void* Take() { return block_.exchange(nullptr, std::memory_order_acquire); }
-  // Where there is another by now, a kernel within a kernel, that goes.
-  void Put(void* block) { FreeBlock(block_.exchange(block, std::memory_order_acq_rel)); }
+// Whether the thread's end will free what its keeper has.
+bool IsListed(Keeper& keeper) {
+  if (keeper.is_listed) [[likely]]
+    return true;
+  static const std::optional<pthread_key_t> key = [] {
+    pthread_key_t made;
+    return pthread_key_create(&made, &AtThreadEnd) == 0 ? std::optional(made) : std::nullopt;
+  }();
+  if (!key || pthread_setspecific(*key, &keeper) != 0) return false;
+  const std::lock_guard lock(list_mutex);
+  keeper.before = nullptr;
+  keeper.after = std::exchange(first_keeper, &keeper);
+  if (keeper.after != nullptr) keeper.after->before = &keeper;
+  return keeper.is_listed = true;
+}
 
- private:
-  std::atomic<void*> block_{nullptr};
-};
-
-Keeper& ThisKeeper() {
-  thread_local Keeper keeper;
-  return keeper;
+// Where there is another by now, a kernel within a kernel, that goes.
+void Keep(void* block) {
+  FreeBlock(IsListed(this_keeper) ? this_keeper.block.exchange(block, std::memory_order_acq_rel) : block);
 }
 
 }  // namespace
 
-ThreadScratch::ThreadScratch(int64_t bytes) : block_(ThisKeeper().Take()) {
+ThreadScratch::ThreadScratch(int64_t bytes) : block_(this_keeper.Take()) {
   if (block_ != nullptr && static_cast<Block*>(block_)->bytes >= bytes) return;
   FreeBlock(block_);
   block_ = NewBlock(bytes);
 }
 
 ThreadScratch::~ThreadScratch() {
-  if (block_ != nullptr) ThisKeeper().Put(block_);
+  if (block_ != nullptr) Keep(block_);
 }
 
 void* ThreadScratch::memory() const { return block_ != nullptr ? static_cast<Block*>(block_) + 1 : nullptr; }
@@ -88,8 +100,8 @@ void* ThreadScratch::memory() const { return block_ != nullptr ? static_cast<Blo
 int64_t ThreadScratchBytes() { return kept_bytes.load(std::memory_order_relaxed); }
 
 void TrimThreadScratch() {
-  const std::lock_guard lock(AllKeepers().mutex);
-  for (Keeper* keeper : AllKeepers().all) {
+  const std::lock_guard lock(list_mutex);
+  for (Keeper* keeper = first_keeper; keeper != nullptr; keeper = keeper->after) {
     void* block = keeper->Take();
     if (block == nullptr) continue;
     DiscardPages(static_cast<Block*>(block) + 1, static_cast<Block*>(block)->bytes);

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <initializer_list>
+#include <mutex>
 #include <string>
+
+#include "tvm-vm/status.h"
 
 namespace tvmvm {
 
@@ -13,9 +16,27 @@ struct CompanionFunction {
   void** address;
 };
 
-// Opens the library, for good, and finds the functions. `version` is the name of the one that gives its
-// TVMVM_VERSION, which may differ from the runtime's in the last number only. What is wrong, or "".
-std::string OpenCompanion(const char* name, const char* version,
-                          std::initializer_list<CompanionFunction> functions);
+// For a variable with the life of the process; thread-safe.
+class CompanionLibrary {
+ public:
+  // `subject`: what it is for, as messages say it. `version`: the name of the function that gives its
+  // TVMVM_VERSION, which may differ from the runtime's in the last number only.
+  constexpr CompanionLibrary(const char* subject, const char* name, const char* version)
+      : subject_(subject), name_(name), version_(version) {}
+
+  // Opens it, for good, and finds the functions, unless that was done before; what failed is tried again.
+  // Errors: kUnsupported saying what is wrong; kOutOfMemory.
+  Status Open(std::initializer_list<CompanionFunction> functions);
+
+ private:
+  Status TryToOpen(std::initializer_list<CompanionFunction> functions) const;
+  tl::unexpected<Error> NotThere(Code code, const std::string& why) const;
+
+  const char* const subject_;
+  const char* const name_;
+  const char* const version_;
+  std::mutex mutex_;
+  bool is_open_ = false;
+};
 
 }  // namespace tvmvm

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "bytecode/device_kinds.h"
+#include "bytecode/guarded.h"
 #include "devices/driver/cache_folder.h"
 #include "devices/found_device.h"
 #include "devices/null/null_device.h"
@@ -158,19 +159,22 @@ DeviceListing ListDevices() {
 }
 
 Expected<std::shared_ptr<Device>> OpenDevice(std::string_view selection, const DeviceOptions& options) {
-  const size_t colon = selection.find(':');
-  const std::string_view wanted = colon == std::string_view::npos ? "" : selection.substr(colon + 1);
-  const std::optional<DeviceKind> named = KindOfSelection(selection);
-  if (!named)
-    return MakeError(Code::kInvalidArgument, "no kind of devices '" + LowerCase(selection.substr(0, colon)) +
-                                                 "': there are " + DeviceKindNames());
-  const Kind& kind = RowOf(*named);
-  if (kind.is_one && wanted.empty()) return kind.open(0, options);
-  TVMVM_TRY(const std::vector<FoundDevice> found, kind.find());
-  const std::optional<size_t> chosen = Choose(found, wanted);
-  if (chosen) return kind.open(static_cast<int>(*chosen), options);
-  return MakeError(Code::kNotFound,
-                   "no device '" + std::string(selection) + "': there are " + WhatThereIs(kind, found));
+  return Guarded([&]() -> Expected<std::shared_ptr<Device>> {
+    const size_t colon = selection.find(':');
+    const std::string_view wanted = colon == std::string_view::npos ? "" : selection.substr(colon + 1);
+    const std::optional<DeviceKind> named = KindOfSelection(selection);
+    if (!named)
+      return MakeError(Code::kInvalidArgument, "no kind of devices '" +
+                                                   LowerCase(selection.substr(0, colon)) + "': there are " +
+                                                   DeviceKindNames());
+    const Kind& kind = RowOf(*named);
+    if (kind.is_one && wanted.empty()) return kind.open(0, options);
+    TVMVM_TRY(const std::vector<FoundDevice> found, kind.find());
+    const std::optional<size_t> chosen = Choose(found, wanted);
+    if (chosen) return kind.open(static_cast<int>(*chosen), options);
+    return MakeError(Code::kNotFound,
+                     "no device '" + std::string(selection) + "': there are " + WhatThereIs(kind, found));
+  });
 }
 
 }  // namespace tvmvm

@@ -5,6 +5,7 @@
 
 #include "bytecode/blob.h"
 #include "bytecode/derived_cache.h"
+#include "bytecode/guarded.h"
 #include "bytecode/verifier.h"
 #include "serializer/wire/layout.h"
 #include "serializer/wire/mapped_file.h"
@@ -60,31 +61,39 @@ Status VerifyBlob(const Blob& blob) {
 }  // namespace
 
 Expected<std::shared_ptr<const Program>> LoadProgram(const std::string& path, const LoadOptions& options) {
-  TVMVM_TRY(Blob blob, wire::MapFile(path));
-  return InFile(path, LoadBlob(std::move(blob), options));
+  return Guarded([&]() -> Expected<std::shared_ptr<const Program>> {
+    TVMVM_TRY(Blob blob, wire::MapFile(path));
+    return InFile(path, LoadBlob(std::move(blob), options));
+  });
 }
 
 Expected<std::shared_ptr<const Program>> LoadProgramFromMemory(std::span<const std::byte> bytes,
                                                                std::shared_ptr<const void> owner,
                                                                const LoadOptions& options) {
-  if (owner != nullptr && IsBlobAligned(bytes.data())) return LoadBlob({bytes, std::move(owner)}, options);
-  TVMVM_TRY(Blob copy, CopyToBlob(bytes));
-  return LoadBlob(std::move(copy), options);
+  return Guarded([&]() -> Expected<std::shared_ptr<const Program>> {
+    if (owner != nullptr && IsBlobAligned(bytes.data())) return LoadBlob({bytes, std::move(owner)}, options);
+    TVMVM_TRY(Blob copy, CopyToBlob(bytes));
+    return LoadBlob(std::move(copy), options);
+  });
 }
 
 Status VerifyFile(const std::string& path) {
-  TVMVM_TRY(Blob blob, wire::MapFile(path));
-  return InFile(path, VerifyBlob(blob));
+  return Guarded([&]() -> Status {
+    TVMVM_TRY(Blob blob, wire::MapFile(path));
+    return InFile(path, VerifyBlob(blob));
+  });
 }
 
 Expected<std::vector<SectionInfo>> ListSections(const std::string& path) {
-  TVMVM_TRY(Blob blob, wire::MapFile(path));
-  TVMVM_TRY(std::vector<wire::Section> sections, InFile(path, wire::ReadSections(blob.bytes)));
-  std::vector<SectionInfo> infos;
-  for (const wire::Section& section : sections)
-    infos.push_back(
-        {section.name, section.offset, section.bytes.size(), section.digest.Hex(), section.required});
-  return infos;
+  return Guarded([&]() -> Expected<std::vector<SectionInfo>> {
+    TVMVM_TRY(Blob blob, wire::MapFile(path));
+    TVMVM_TRY(std::vector<wire::Section> sections, InFile(path, wire::ReadSections(blob.bytes)));
+    std::vector<SectionInfo> infos;
+    for (const wire::Section& section : sections)
+      infos.push_back(
+          {section.name, section.offset, section.bytes.size(), section.digest.Hex(), section.required});
+    return infos;
+  });
 }
 
 }  // namespace tvmvm

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bytecode/guarded.h"
 #include "bytecode/verifier.h"
 #include "serializer/wire/layout.h"
 #include "serializer/wire/metadata.h"
@@ -73,15 +74,19 @@ Status WriteProgram(const Program& program, wire::Sink* sink) {
 }  // namespace
 
 Status SaveProgram(const Program& program, const std::string& path) {
-  TVMVM_TRY(std::unique_ptr<wire::FileSink> sink, wire::FileSink::Create(path));
-  TVMVM_CHECK_OK(WriteProgram(program, sink.get()));
-  return sink->Commit();
+  return Guarded([&]() -> Status {
+    TVMVM_TRY(std::unique_ptr<wire::FileSink> sink, wire::FileSink::Create(path));
+    TVMVM_CHECK_OK(WriteProgram(program, sink.get()));
+    return sink->Commit();
+  });
 }
 
 Expected<std::vector<std::byte>> SerializeProgram(const Program& program) {
-  wire::MemorySink sink;
-  TVMVM_CHECK_OK(WriteProgram(program, &sink));
-  return sink.Take();
+  return Guarded([&]() -> Expected<std::vector<std::byte>> {
+    wire::MemorySink sink;
+    TVMVM_CHECK_OK(WriteProgram(program, &sink));
+    return sink.Take();
+  });
 }
 
 }  // namespace tvmvm

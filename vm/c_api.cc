@@ -101,8 +101,7 @@ const char* tvmvm_status_message(const tvmvm_status* status) {
   return status != nullptr ? status->error.message.c_str() : "";
 }
 void tvmvm_status_free(tvmvm_status* status) {
-  if (status != nullptr && !(status->error.code == Code::kOutOfMemory && status->error.message.empty()))
-    delete status;
+  if (status != tvmvm::c::NoMemory()) delete status;
 }
 
 tvmvm_status* tvmvm_program_load(const char* path, tvmvm_program** program) {

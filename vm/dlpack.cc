@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "bytecode/guarded.h"
 #include "tvm-vm/tensor.h"
 
 namespace tvmvm {
@@ -73,51 +74,57 @@ struct Export {
 }  // namespace
 
 Expected<Tensor> Tensor::FromDLPack(DLManagedTensor* managed) {
-  if (managed == nullptr) return MakeError(Code::kInvalidArgument, "DLPack: null tensor");
-  // Owns from here on, also when the tensor is refused.
-  std::shared_ptr<void> owner(managed, [](void* pointer) {
-    auto* tensor = static_cast<DLManagedTensor*>(pointer);
-    if (tensor->deleter != nullptr) tensor->deleter(tensor);
+  return Guarded([&]() -> Expected<Tensor> {
+    if (managed == nullptr) return MakeError(Code::kInvalidArgument, "DLPack: null tensor");
+    // Owns from here on, also when the tensor is refused.
+    std::shared_ptr<void> owner(managed, [](void* pointer) {
+      auto* tensor = static_cast<DLManagedTensor*>(pointer);
+      if (tensor->deleter != nullptr) tensor->deleter(tensor);
+    });
+    const DLTensor& tensor = managed->dl_tensor;
+    if (tensor.device.device_type != kDLCPU && tensor.device.device_type != kDLCUDAHost)
+      return MakeError(Code::kUnsupported, "DLPack: memory of device type " +
+                                               std::to_string(static_cast<int>(tensor.device.device_type)) +
+                                               ", only host memory is taken");
+    const DType dtype = DTypeFromDl(tensor.dtype);
+    if (dtype == DType::kInvalid)
+      return MakeError(Code::kUnsupported, "DLPack: element type code " + std::to_string(tensor.dtype.code) +
+                                               ", " + std::to_string(tensor.dtype.bits) + " bits, " +
+                                               std::to_string(tensor.dtype.lanes) +
+                                               " lanes is not supported");
+    TVMVM_TRY(Shape shape, ShapeOf(tensor));
+    if (!IsRowMajor(tensor))
+      return MakeError(Code::kUnsupported, "DLPack: only dense row-major tensors are taken");
+    char* data = static_cast<char*>(tensor.data);
+    if (data != nullptr) data += tensor.byte_offset;
+    return Share(dtype, shape, data, std::move(owner));
   });
-  const DLTensor& tensor = managed->dl_tensor;
-  if (tensor.device.device_type != kDLCPU && tensor.device.device_type != kDLCUDAHost)
-    return MakeError(Code::kUnsupported, "DLPack: memory of device type " +
-                                             std::to_string(static_cast<int>(tensor.device.device_type)) +
-                                             ", only host memory is taken");
-  const DType dtype = DTypeFromDl(tensor.dtype);
-  if (dtype == DType::kInvalid)
-    return MakeError(Code::kUnsupported, "DLPack: element type code " + std::to_string(tensor.dtype.code) +
-                                             ", " + std::to_string(tensor.dtype.bits) + " bits, " +
-                                             std::to_string(tensor.dtype.lanes) + " lanes is not supported");
-  TVMVM_TRY(Shape shape, ShapeOf(tensor));
-  if (!IsRowMajor(tensor))
-    return MakeError(Code::kUnsupported, "DLPack: only dense row-major tensors are taken");
-  char* data = static_cast<char*>(tensor.data);
-  if (data != nullptr) data += tensor.byte_offset;
-  return Share(dtype, shape, data, std::move(owner));
 }
 
 Expected<DLManagedTensor*> Tensor::ToDLPack() const {
-  if (device())
-    return MakeError(Code::kUnsupported, "DLPack: a tensor in the memory of " + device()->name() +
-                                             "; a copy on the host can be shared");
-  const TypeRow* row = nullptr;
-  for (const TypeRow& candidate : kTypes)
-    if (candidate.dtype == dtype_) row = &candidate;
-  if (row == nullptr)
-    return MakeError(Code::kUnsupported, "DLPack has no element type for " + std::string(DTypeName(dtype_)));
-  auto exported = std::make_unique<Export>();
-  exported->tensor = *this;
-  for (int axis = 0; axis < shape_.rank(); ++axis) exported->dims[static_cast<size_t>(axis)] = shape_[axis];
-  DLTensor& tensor = exported->managed.dl_tensor;
-  tensor.data = data_;
-  tensor.device = {kDLCPU, 0};
-  tensor.ndim = shape_.rank();
-  tensor.dtype = row->dl;
-  tensor.shape = exported->dims.data();
-  exported->managed.manager_ctx = exported.get();
-  exported->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Export*>(self->manager_ctx); };
-  return &exported.release()->managed;
+  return Guarded([&]() -> Expected<DLManagedTensor*> {
+    if (device())
+      return MakeError(Code::kUnsupported, "DLPack: a tensor in the memory of " + device()->name() +
+                                               "; a copy on the host can be shared");
+    const TypeRow* row = nullptr;
+    for (const TypeRow& candidate : kTypes)
+      if (candidate.dtype == dtype_) row = &candidate;
+    if (row == nullptr)
+      return MakeError(Code::kUnsupported,
+                       "DLPack has no element type for " + std::string(DTypeName(dtype_)));
+    auto exported = std::make_unique<Export>();
+    exported->tensor = *this;
+    for (int axis = 0; axis < shape_.rank(); ++axis) exported->dims[static_cast<size_t>(axis)] = shape_[axis];
+    DLTensor& tensor = exported->managed.dl_tensor;
+    tensor.data = data_;
+    tensor.device = {kDLCPU, 0};
+    tensor.ndim = shape_.rank();
+    tensor.dtype = row->dl;
+    tensor.shape = exported->dims.data();
+    exported->managed.manager_ctx = exported.get();
+    exported->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Export*>(self->manager_ctx); };
+    return &exported.release()->managed;
+  });
 }
 
 }  // namespace tvmvm

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <new>
 
+#include "bytecode/guarded.h"
 #include "vm/interpreter/vm_impl.h"
 
 namespace tvmvm {
@@ -17,41 +17,39 @@ int64_t NanosecondsOf(std::chrono::steady_clock::time_point deadline) {
   return std::max<int64_t>(std::chrono::nanoseconds(deadline.time_since_epoch()).count(), 1);
 }
 
-[[gnu::cold, gnu::noinline]] Status Refuse() {
-  return MakeError(Code::kInvalidArgument, "the invocation is running: another thread runs it");
+[[gnu::cold, gnu::noinline]] Status Refuse(bool is_made) noexcept {
+  return Guarded([&]() -> Status {
+    if (!is_made) return MakeError(Code::kOutOfMemory, "there was no memory for the invocation");
+    return MakeError(Code::kInvalidArgument, "the invocation is running: another thread runs it");
+  });
 }
 
-// Also where an observer throws.
-struct RunEnd {
-  std::atomic<bool>& running;
-  ~RunEnd() { running.store(false, std::memory_order_release); }
-};
-
-// `body` with the Invocation for itself.
+// `body` with the Invocation for itself. `impl` may be null.
 template <class Impl, class Body>
-Status Alone(Impl& impl, const Body& body) {
-  if (impl.running.exchange(true, std::memory_order_acquire)) [[unlikely]]
-    return Refuse();
-  const RunEnd end{impl.running};
-  return body(impl.machine);
+Status Alone(Impl* impl, const Body& body) {
+  if (impl == nullptr || impl->running.exchange(true, std::memory_order_acquire)) [[unlikely]]
+    return Refuse(impl != nullptr);
+  Status status = Guarded([&] { return body(impl->machine); });
+  impl->running.store(false, std::memory_order_release);
+  return status;
 }
 
 template <class Impl>
-Status RunGuarded(Impl& impl, const Arguments& inputs, Results outputs, const RunOptions& options) {
+Status RunAlone(Impl* impl, const Arguments& inputs, Results outputs, const RunOptions& options) {
   Status status = Alone(impl, [&](Machine& machine) -> Status {
     try {
       return machine.Run(inputs, outputs, NanosecondsOf(options.deadline));
-    } catch (const std::bad_alloc&) {
-      machine.End();
-      return MakeError(Code::kOutOfMemory, "no memory left");  // short enough to need none
+    } catch (...) {  // of ours where memory is short, or of an observer
+      machine.Abandon();
+      return tl::unexpected(CaughtError());
     }
   });
-  impl.runs->Count(impl.line, status);
+  if (impl != nullptr) impl->runs->Count(impl->line, status);
   return status;
 }
 
 template <class Impl, class Set>
-Status Change(Impl& impl, const Set& set) {
+Status Change(Impl* impl, const Set& set) {
   return Alone(impl, [&](Machine& machine) -> Status {
     set(machine);
     return {};
@@ -61,34 +59,36 @@ Status Change(Impl& impl, const Set& set) {
 }  // namespace
 
 Status Invocation::Run(std::span<const Tensor> inputs, std::span<Tensor> outputs, const RunOptions& options) {
-  return RunGuarded(*impl_, inputs, outputs, options);
+  return RunAlone(impl_.get(), inputs, outputs, options);
 }
 
 Status Invocation::Run(std::span<const Value> inputs, std::span<Value> outputs, const RunOptions& options) {
-  return RunGuarded(*impl_, inputs, outputs, options);
+  return RunAlone(impl_.get(), inputs, outputs, options);
 }
 
-void Invocation::Cancel() { impl_->machine.Cancel(); }
+void Invocation::Cancel() {
+  if (impl_ != nullptr) impl_->machine.Cancel();
+}
 Status Invocation::SetLimits(const Limits& limits) {
-  return Change(*impl_, [&](Machine& machine) { machine.SetLimits(limits); });
+  return Change(impl_.get(), [&](Machine& machine) { machine.SetLimits(limits); });
 }
 Status Invocation::SetTrimPolicy(const TrimPolicy& policy) {
-  return Change(*impl_, [&](Machine& machine) { machine.SetTrimPolicy(policy); });
+  return Change(impl_.get(), [&](Machine& machine) { machine.SetTrimPolicy(policy); });
 }
 Status Invocation::SetLaunchObserver(LaunchObserver observer) {
-  return Change(*impl_, [&](Machine& machine) { machine.observer = std::move(observer); });
+  return Change(impl_.get(), [&](Machine& machine) { machine.observer = std::move(observer); });
 }
 Status Invocation::SetCopyObserver(CopyObserver observer) {
-  return Change(*impl_, [&](Machine& machine) { machine.copy_observer = std::move(observer); });
+  return Change(impl_.get(), [&](Machine& machine) { machine.copy_observer = std::move(observer); });
 }
 Status Invocation::SetTraceObserver(TraceObserver observer) {
-  return Change(*impl_, [&](Machine& machine) { machine.tracer = std::move(observer); });
+  return Change(impl_.get(), [&](Machine& machine) { machine.tracer = std::move(observer); });
 }
 Status Invocation::Trim() {
-  return Change(*impl_, [](Machine& machine) { machine.Trim(); });
+  return Change(impl_.get(), [](Machine& machine) { machine.Trim(); });
 }
-int64_t Invocation::peak_bytes() const { return impl_->machine.peak_bytes(); }
-int64_t Invocation::held_bytes() const { return impl_->machine.held_bytes(); }
-int64_t Invocation::arena_bytes() const { return impl_->machine.arena_bytes(); }
+int64_t Invocation::peak_bytes() const { return impl_ != nullptr ? impl_->machine.peak_bytes() : 0; }
+int64_t Invocation::held_bytes() const { return impl_ != nullptr ? impl_->machine.held_bytes() : 0; }
+int64_t Invocation::arena_bytes() const { return impl_ != nullptr ? impl_->machine.arena_bytes() : 0; }
 
 }  // namespace tvmvm

@@ -1,21 +1,24 @@
 #include "tvm-vm/tensor.h"
 
 #include <cstring>
-#include <exception>
 #include <utility>
 
 #include "allocator/host_memory.h"
+#include "bytecode/guarded.h"
 
 namespace tvmvm {
 
 struct Tensor::OnDevice {
   std::shared_ptr<Device> device;
   DeviceMemory memory;
+  bool has_memory = false;
 
-  OnDevice(std::shared_ptr<Device> of, const DeviceMemory& its) : device(std::move(of)), memory(its) {}
+  explicit OnDevice(std::shared_ptr<Device> of) : device(std::move(of)) {}
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
-  ~OnDevice() { device->Free(memory); }
+  ~OnDevice() {
+    if (has_memory) device->Free(memory);
+  }
 };
 
 namespace {
@@ -35,23 +38,28 @@ Expected<int64_t> BytesFor(DType dtype, const Shape& shape) {
   return DTypeBytes(dtype, count);
 }
 
-}  // namespace
-
-Expected<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
-  if (dtype == DType::kString) {
-    TVMVM_TRY(const int64_t count, CountOf(shape));
-    try {
-      return FromStrings(shape, std::vector<std::string>(static_cast<size_t>(count)));
-    } catch (const std::exception&) {
-      return MakeError(Code::kOutOfMemory,
-                       "the host has no memory for " + std::to_string(count) + " strings");
-    }
+Expected<Tensor> AllocateStrings(const Shape& shape) {
+  TVMVM_TRY(const int64_t count, CountOf(shape));
+  try {
+    return Tensor::FromStrings(shape, std::vector<std::string>(static_cast<size_t>(count)));
+  } catch (const std::exception&) {
+    return MakeError(Code::kOutOfMemory, "the host has no memory for " + std::to_string(count) + " strings");
   }
+}
+
+Expected<Tensor> AllocateElements(DType dtype, const Shape& shape) {
   TVMVM_TRY(const int64_t bytes, BytesFor(dtype, shape));
   TVMVM_TRY(std::shared_ptr<void> memory, AllocateSharedHost(bytes));
   void* data = memory.get();
   if (IsSubByte(dtype) && bytes > 0) static_cast<uint8_t*>(data)[bytes - 1] = 0;
-  return Share(dtype, shape, data, std::move(memory));
+  return Tensor::Share(dtype, shape, data, std::move(memory));
+}
+
+}  // namespace
+
+Expected<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
+  return Guarded(
+      [&] { return dtype == DType::kString ? AllocateStrings(shape) : AllocateElements(dtype, shape); });
 }
 
 Tensor Tensor::Borrow(DType dtype, const Shape& shape, void* data) {
@@ -68,16 +76,20 @@ Tensor Tensor::Share(DType dtype, const Shape& shape, void* data, std::shared_pt
 }
 
 Expected<Tensor> Tensor::AllocateOn(std::shared_ptr<Device> device, DType dtype, const Shape& shape) {
-  if (!device || ClassOf(device->target().device) == DeviceClass::kCpu) return Allocate(dtype, shape);
-  if (dtype == DType::kString)
-    return MakeError(Code::kUnsupported, "strings are on the cpu, not on " + device->name());
-  TVMVM_TRY(const int64_t bytes, BytesFor(dtype, shape));
-  TVMVM_TRY(const DeviceMemory memory, device->Allocate(bytes));
-  Tensor tensor;
-  tensor.dtype_ = dtype;
-  tensor.shape_ = shape;
-  tensor.on_device_ = std::make_shared<const OnDevice>(std::move(device), memory);
-  return tensor;
+  return Guarded([&]() -> Expected<Tensor> {
+    if (!device || ClassOf(device->target().device) == DeviceClass::kCpu) return Allocate(dtype, shape);
+    if (dtype == DType::kString)
+      return MakeError(Code::kUnsupported, "strings are on the cpu, not on " + device->name());
+    TVMVM_TRY(const int64_t bytes, BytesFor(dtype, shape));
+    auto on_device = std::make_shared<OnDevice>(std::move(device));
+    TVMVM_TRY(on_device->memory, on_device->device->Allocate(bytes));
+    on_device->has_memory = true;
+    Tensor tensor;
+    tensor.dtype_ = dtype;
+    tensor.shape_ = shape;
+    tensor.on_device_ = std::move(on_device);
+    return tensor;
+  });
 }
 
 const std::shared_ptr<Device>& Tensor::device() const {
@@ -88,33 +100,35 @@ const std::shared_ptr<Device>& Tensor::device() const {
 DeviceMemory Tensor::device_memory() const { return on_device_ ? on_device_->memory : DeviceMemory(); }
 
 Status Tensor::CopyFrom(const Tensor& source) const {
-  if (source.dtype() != dtype() || !(source.shape() == shape()))
-    return MakeError(Code::kInvalidArgument, std::string(DTypeName(source.dtype())) +
-                                                 source.shape().ToString() + " given for a copy, " +
-                                                 std::string(DTypeName(dtype())) + shape().ToString() +
-                                                 " is wanted");
-  const std::shared_ptr<Device>& from = source.device();
-  if (dtype() == DType::kString) {
-    *strings_ = source.strings();
+  return Guarded([&]() -> Status {
+    if (source.dtype() != dtype() || !(source.shape() == shape()))
+      return MakeError(Code::kInvalidArgument, std::string(DTypeName(source.dtype())) +
+                                                   source.shape().ToString() + " given for a copy, " +
+                                                   std::string(DTypeName(dtype())) + shape().ToString() +
+                                                   " is wanted");
+    const std::shared_ptr<Device>& from = source.device();
+    if (dtype() == DType::kString) {
+      *strings_ = source.strings();
+      return {};
+    }
+    if (!device() && !from) {
+      if (byte_count() > 0) std::memmove(data(), source.data(), static_cast<size_t>(byte_count()));
+      return {};
+    }
+    if (device() && from && device() != from) {  // two devices meet at the host
+      TVMVM_TRY(const Tensor between, source.CopyTo(nullptr));
+      return CopyFrom(between);
+    }
+    TVMVM_TRY(std::unique_ptr<Queue> queue, (device() ? device() : from)->NewQueue());
+    if (!from)
+      TVMVM_CHECK_OK(queue->CopyIn({device_memory()}, source.data(), byte_count()));
+    else if (!device())
+      TVMVM_CHECK_OK(queue->CopyOut(data(), {source.device_memory()}, byte_count()));
+    else
+      TVMVM_CHECK_OK(queue->Copy({device_memory()}, {source.device_memory()}, byte_count()));
+    TVMVM_CHECK_OK(queue->Wait(nullptr));
     return {};
-  }
-  if (!device() && !from) {
-    if (byte_count() > 0) std::memmove(data(), source.data(), static_cast<size_t>(byte_count()));
-    return {};
-  }
-  if (device() && from && device() != from) {  // two devices meet at the host
-    TVMVM_TRY(const Tensor between, source.CopyTo(nullptr));
-    return CopyFrom(between);
-  }
-  TVMVM_TRY(std::unique_ptr<Queue> queue, (device() ? device() : from)->NewQueue());
-  if (!from)
-    TVMVM_CHECK_OK(queue->CopyIn({device_memory()}, source.data(), byte_count()));
-  else if (!device())
-    TVMVM_CHECK_OK(queue->CopyOut(data(), {source.device_memory()}, byte_count()));
-  else
-    TVMVM_CHECK_OK(queue->Copy({device_memory()}, {source.device_memory()}, byte_count()));
-  TVMVM_CHECK_OK(queue->Wait(nullptr));
-  return {};
+  });
 }
 
 Expected<Tensor> Tensor::CopyTo(const std::shared_ptr<Device>& device) const {

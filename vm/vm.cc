@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bytecode/guarded.h"
 #include "tvm-vm/cpu_device.h"
 #include "tvm-vm/forecast.h"
 #include "tvm-vm/memory_pool.h"
@@ -26,25 +27,30 @@ Vm::Vm() : impl_(std::make_unique<Impl>()) {}
 Vm::~Vm() = default;
 
 Expected<std::shared_ptr<Vm>> Vm::Create(std::shared_ptr<const Program> program, const VmOptions& options) {
-  std::vector<std::shared_ptr<Device>> devices = options.devices;
-  const bool has_cpu = std::any_of(devices.begin(), devices.end(), [](const std::shared_ptr<Device>& device) {
-    return ClassOf(device->target().device) == DeviceClass::kCpu;
+  return Guarded([&]() -> Expected<std::shared_ptr<Vm>> {
+    std::vector<std::shared_ptr<Device>> devices = options.devices;
+    const bool has_cpu =
+        std::any_of(devices.begin(), devices.end(), [](const std::shared_ptr<Device>& device) {
+          return ClassOf(device->target().device) == DeviceClass::kCpu;
+        });
+    if (!has_cpu) devices.push_back(CpuFrom(options));
+    std::shared_ptr<Vm> vm(new Vm);
+    vm->impl_->account = std::make_shared<MemoryAccount>("the program's VM",
+                                                         options.memory ? options.memory->account_ : nullptr);
+    TVMVM_TRY(vm->impl_->binding, Bind(std::move(program), std::move(devices), options.allow_native,
+                                       {options.trust, options.trusted_keys, options.signed_constants}));
+    vm->impl_->plans = std::make_shared<SharedPlans>(vm->program().plans.size(), vm->impl_->account);
+    return vm;
   });
-  if (!has_cpu) devices.push_back(CpuFrom(options));
-  std::shared_ptr<Vm> vm(new Vm);
-  vm->impl_->account = std::make_shared<MemoryAccount>("the program's VM",
-                                                       options.memory ? options.memory->account_ : nullptr);
-  vm->impl_->plans = std::make_shared<SharedPlans>(program->plans.size(), vm->impl_->account);
-  TVMVM_TRY(vm->impl_->binding, Bind(std::move(program), std::move(devices), options.allow_native,
-                                     {options.trust, options.trusted_keys, options.signed_constants}));
-  return vm;
 }
 
 const Program& Vm::program() const { return *impl_->binding->program; }
 
 Invocation Vm::NewInvocation() {
-  return Invocation(
-      std::make_unique<Invocation::Impl>(impl_->binding, impl_->account, impl_->plans, impl_->runs));
+  auto made = Guarded([&]() -> Expected<std::unique_ptr<Invocation::Impl>> {
+    return std::make_unique<Invocation::Impl>(impl_->binding, impl_->account, impl_->plans, impl_->runs);
+  });
+  return Invocation(made ? std::move(*made) : nullptr);
 }
 
 RunCounters Vm::counters() const { return impl_->runs->Sum(); }

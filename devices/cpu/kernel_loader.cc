@@ -8,34 +8,27 @@
 #include <cerrno>
 #include <cstring>
 
+#include "bytecode/file_descriptor.h"
+#include "bytecode/open_library.h"
 #include "devices/cpu/elf_check.h"
 
 namespace tvmvm {
 namespace {
 
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
+tl::unexpected<Error> Refused(Code code, const char* what, const std::string& reason) {
+  return MakeError(code == Code::kOutOfMemory ? code : Code::kUnsupported,
+                   std::string("kernel library: ") + what + ": " + reason);
+}
 
- private:
-  int fd_;
-};
-
-tl::unexpected<Error> SystemRefuses(const std::string& what, const char* reason) {
-  return MakeError(Code::kUnsupported, "kernel library: " + what + ": " + reason);
+tl::unexpected<Error> SystemRefuses(const char* what, int error) {
+  return Refused(CodeOfSystemError(error), what, std::strerror(error));
 }
 
 Status WriteAll(int fd, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     ssize_t written = write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return SystemRefuses("cannot write to memory file", std::strerror(errno));
+    if (written <= 0) return SystemRefuses("cannot write to memory file", written < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
   return {};
@@ -55,18 +48,19 @@ std::string UniquePath(int fd) {
 
 Expected<std::unique_ptr<LoadedKernels>> LoadedKernels::Load(std::span<const std::byte> object) {
   TVMVM_CHECK_OK(CheckKernelObject(object));
-  FileDescriptor file(memfd_create("tvm-vm-kernels", MFD_CLOEXEC));
-  if (file.get() < 0) return SystemRefuses("cannot make a memory file", std::strerror(errno));
+  const FileDescriptor file(memfd_create("tvm-vm-kernels", MFD_CLOEXEC));
+  if (file.get() < 0) return SystemRefuses("cannot make a memory file", errno);
   TVMVM_CHECK_OK(WriteAll(file.get(), object));
-  void* handle = dlopen(UniquePath(file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* reason = dlerror();
-    return SystemRefuses("cannot load", reason != nullptr ? reason : "unknown reason");
-  }
-  return std::unique_ptr<LoadedKernels>(new LoadedKernels(handle));
+  std::unique_ptr<LoadedKernels> kernels(new LoadedKernels);
+  Expected<void*> opened = OpenLibrary(UniquePath(file.get()).c_str());
+  if (!opened) return Refused(opened.error().code, "cannot load", opened.error().message);
+  kernels->handle_ = *opened;
+  return kernels;
 }
 
-LoadedKernels::~LoadedKernels() { dlclose(handle_); }
+LoadedKernels::~LoadedKernels() {
+  if (handle_ != nullptr) dlclose(handle_);
+}
 
 KernelFunction LoadedKernels::Find(const std::string& symbol) const {
   return reinterpret_cast<KernelFunction>(dlsym(handle_, symbol.c_str()));

@@ -15,7 +15,7 @@ namespace tvmvm {
 class LoadedKernels {
  public:
   // Errors: kInvalidProgram for an object that is malformed, imports anything or runs code when loaded;
-  // kUnsupported where the system refuses to map it.
+  // kUnsupported, kOutOfMemory where the system refuses to map it.
   static Expected<std::unique_ptr<LoadedKernels>> Load(std::span<const std::byte> object);
   ~LoadedKernels();
   LoadedKernels(const LoadedKernels&) = delete;
@@ -25,8 +25,8 @@ class LoadedKernels {
   KernelFunction Find(const std::string& symbol) const;
 
  private:
-  explicit LoadedKernels(void* handle) : handle_(handle) {}
-  void* handle_;
+  LoadedKernels() = default;
+  void* handle_ = nullptr;
 };
 
 }  // namespace tvmvm

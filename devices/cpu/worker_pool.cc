@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <limits>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -129,13 +129,11 @@ class Pool final : public WorkerPool {
   // The threads are made at the first job that needs them. Where the system gives fewer, the pool has fewer.
   void StartThreads() {
     if (has_threads_.load(std::memory_order_relaxed)) return;
-    threads_.reserve(static_cast<size_t>(workers_ - 1));
-    for (int worker = 1; worker < workers_; ++worker) {
-      try {
+    try {
+      threads_.reserve(static_cast<size_t>(workers_ - 1));
+      for (int worker = 1; worker < workers_; ++worker)
         threads_.emplace_back([this, worker, jobs = jobs_.load()] { Work(worker, jobs); });
-      } catch (const std::system_error&) {
-        break;
-      }
+    } catch (const std::exception&) {  // no more threads, or no memory for one
     }
     has_threads_.store(true, std::memory_order_relaxed);
   }

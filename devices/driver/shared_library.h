@@ -3,8 +3,7 @@
 
 #include <dlfcn.h>
 
-#include <string>
-
+#include "bytecode/open_library.h"
 #include "tvm-vm/status.h"
 
 namespace tvmvm {
@@ -12,11 +11,10 @@ namespace tvmvm {
 // Stays open for the life of the process: drivers leave threads and exit handlers behind.
 class SharedLibrary {
  public:
-  // Errors: kNotFound with what the system's loader says.
+  // Errors: as OpenLibrary.
   static Expected<SharedLibrary> Open(const char* name) {
-    if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return SharedLibrary(handle);
-    const char* reason = dlerror();
-    return MakeError(Code::kNotFound, reason != nullptr ? reason : std::string(name) + " cannot be opened");
+    TVMVM_TRY(void* handle, OpenLibrary(name));
+    return SharedLibrary(handle);
   }
 
   // Null where it has no such function.

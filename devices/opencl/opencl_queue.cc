@@ -87,10 +87,11 @@ Status OpenClQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes
   std::unique_ptr<char[]> staging(new (std::nothrow) char[size]);
   if (!staging) return MakeError(Code::kOutOfMemory, "no " + std::to_string(bytes) + " bytes to copy from");
   std::memcpy(staging.get(), from, size);
-  TVMVM_CHECK_OK(Submitted(context_->f().EnqueueWriteBuffer(queue_, BufferOf(to), CL_FALSE, OffsetOf(to),
-                                                            size, staging.get(), 0, nullptr, nullptr),
-                           "clEnqueueWriteBuffer"));
-  open_.staging.push_back(std::move(staging));
+  open_.staging.push_back(std::move(staging));  // first, as it may throw
+  TVMVM_CHECK_OK(
+      Submitted(context_->f().EnqueueWriteBuffer(queue_, BufferOf(to), CL_FALSE, OffsetOf(to), size,
+                                                 open_.staging.back().get(), 0, nullptr, nullptr),
+                "clEnqueueWriteBuffer"));
   open_.bytes += bytes;
   SealEpoch();
   return {};
@@ -141,6 +142,7 @@ Expected<OpenClQueue::KernelObject*> OpenClQueue::ObjectOf(const OpenClKernelSet
   if (turns.round != round_ || turns.next == kMostObjects) turns.next = 0;
   turns.round = round_;
   if (turns.next == turns.objects.size()) {
+    turns.objects.reserve(turns.next + 1);  // first, as it may throw
     TVMVM_TRY(cl_kernel kernel, set.NewKernelObject(index));
     turns.objects.push_back({kernel, {}});
   }

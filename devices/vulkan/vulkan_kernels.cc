@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "bytecode/guarded.h"
 #include "bytecode/kernel_abi.h"
 #include "devices/vulkan/spirv_needs.h"
 
@@ -50,7 +51,11 @@ Expected<std::unique_ptr<KernelSet>> VulkanKernelSet::Create(std::shared_ptr<Vul
 
 VulkanKernelSet::~VulkanKernelSet() {
   // The driver may have compiled once more what was stored. A set that was not made whole leaves nothing.
-  if (cache_ && cache_->was_stored()) cache_->Save();
+  if (cache_ && cache_->was_stored())
+    (void)Guarded([&]() -> Status {
+      cache_->Save();
+      return {};
+    });
   for (VkPipeline pipeline : pipelines_) context_->f().DestroyPipeline(context_->device(), pipeline, nullptr);
   context_->f().DestroyPipelineLayout(context_->device(), layout_, nullptr);
 }
@@ -91,7 +96,7 @@ Status VulkanKernelSet::CreateAllPipelines(const LoadProgress& progress) {
   Status first;
   auto work = [&] {
     for (size_t i = next++; i < kernels_.size(); i = next++) {
-      Expected<VkPipeline> pipeline = CreatePipeline(kernels_[i]);
+      Expected<VkPipeline> pipeline = Guarded([&] { return CreatePipeline(kernels_[i]); });
       std::lock_guard lock(mutex);
       if (pipeline) {
         pipelines_[i] = *pipeline;
@@ -105,12 +110,9 @@ Status VulkanKernelSet::CreateAllPipelines(const LoadProgress& progress) {
   const size_t useful = std::min<size_t>(kernels_.size() / kKernelsPerThread, kMostThreads);
   const size_t threads = std::min<size_t>(useful, std::thread::hardware_concurrency());
   std::vector<std::thread> others;
-  for (size_t i = 1; i < threads; ++i) {
-    try {
-      others.emplace_back(work);
-    } catch (const std::system_error&) {
-      break;
-    }
+  try {
+    for (size_t i = 1; i < threads; ++i) others.emplace_back(work);
+  } catch (const std::exception&) {  // no more threads, or no memory for one
   }
   work();
   for (std::thread& thread : others) thread.join();

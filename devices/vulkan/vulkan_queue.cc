@@ -50,8 +50,8 @@ Expected<std::unique_ptr<VulkanQueue>> VulkanQueue::Create(std::shared_ptr<Vulka
 }
 
 VulkanQueue::~VulkanQueue() {
-  FreeHeld();
   stream_.reset();  // waits
+  for (const VulkanMemory::Piece* piece : held_) memories_->device.Free(piece);
   for (const CopiedOut& copy : copies_out_) memories_->readback.Free(copy.piece);
   memories_->readback.Free(readback_);
   memories_->readback.Free(status_);
@@ -104,6 +104,8 @@ Expected<VulkanPlace> VulkanQueue::Readback(void* to, int64_t bytes) {
   const bool is_small = rounded <= kReadbackBytes - readback_used_;
   const VulkanMemory::Piece* piece = readback_;
   int64_t offset = 0;
+  // Room first: what throws may not lose the piece.
+  if (copies_out_.size() == copies_out_.capacity()) copies_out_.reserve(2 * copies_out_.size() + 1);
   if (is_small) {
     offset = std::exchange(readback_used_, readback_used_ + rounded);
   } else {

@@ -20,6 +20,7 @@ inline void Pause() {
 Expected<std::unique_ptr<VulkanStream>> VulkanStream::Create(std::shared_ptr<VulkanContext> context,
                                                              VulkanMemories* memories) {
   std::unique_ptr<VulkanStream> stream(new VulkanStream(std::move(context), memories));
+  stream->in_flight_.reserve(kMostBatches);  // so that what is submitted is always in it
   VulkanContext& c = *stream->context_;
   VkCommandPoolCreateInfo info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
@@ -97,8 +98,9 @@ Expected<VulkanUpload> VulkanStream::Upload(int64_t bytes) {
     offset = open_->upload_used;
     open_->upload_used += rounded;
   } else {
+    FreeLater(&memories_->upload, nullptr);  // first, as it may throw
     TVMVM_TRY(piece, memories_->upload.Allocate(rounded));
-    FreeLater(&memories_->upload, piece);
+    open_->freed.back().piece = piece;
   }
   return VulkanUpload{VulkanMemory::HostOf(*piece) + offset,
                       {&VulkanMemory::BlockOf(*piece), static_cast<VkDeviceSize>(piece->offset + offset)},

@@ -73,7 +73,7 @@ struct RunOptions {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
-// Told of every kernel launch when given to an Invocation; not thread-safe, called on the invoking thread.
+// Told of every kernel launch, on the invoking thread; not thread-safe. Throwing ends the run: kInternal.
 struct LaunchRecord {
   KernelId kernel;
   FunctionId function;
@@ -129,6 +129,8 @@ class TVMVM_EXPORT Invocation {
  public:
   ~Invocation();
   Invocation(Invocation&&) noexcept;
+  // False: there was no memory for it, or it was moved from. Its runs end with kOutOfMemory.
+  explicit operator bool() const { return impl_ != nullptr; }
 
   // Runs the entry function. `inputs` in the order of the signature. `outputs` has one element for each
   // output: an empty handle asks for a new tensor; a tensor given there receives the result in its memory
@@ -183,6 +185,7 @@ class TVMVM_EXPORT Vm : public std::enable_shared_from_this<Vm> {
   ~Vm();
 
   const Program& program() const;
+  // One that is false where the host has no memory for it.
   Invocation NewInvocation();
   // Which form of the kernels was taken, per device.
   std::vector<std::string> KernelDescriptions() const;

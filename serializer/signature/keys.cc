@@ -121,9 +121,9 @@ Expected<Bytes32> ReadKey(const std::string& path, bool is_secret) {
 }
 
 Status WriteKey(const std::string& path, std::string_view kind, const Bytes32& key, mode_t mode) {
+  std::string line = fmt::format("{} {}\n", kind, HexOf(key));  // first, as it may throw
   const File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (file.descriptor() < 0) return SystemError(path, "cannot create the key", errno);
-  std::string line = fmt::format("{} {}\n", kind, HexOf(key));
   const ssize_t written = ::write(file.descriptor(), line.data(), line.size());
   const int error = written < 0 ? errno : ENOSPC;
   const bool is_whole = written == static_cast<ssize_t>(line.size()) && ::fsync(file.descriptor()) == 0;

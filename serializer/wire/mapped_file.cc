@@ -9,12 +9,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "bytecode/file_descriptor.h"
+
 namespace tvmvm::wire {
 namespace {
 
 tl::unexpected<Error> SystemError(const std::string& path, const char* what, int error) {
-  Code code = error == ENOENT ? Code::kNotFound : Code::kIo;
-  return MakeError(code, fmt::format("{}: {}: {}", path, what, std::strerror(error)));
+  return MakeError(CodeOfSystemError(error), fmt::format("{}: {}: {}", path, what, std::strerror(error)));
 }
 
 Expected<Blob> MapOpenFile(const std::string& path, int file) {
@@ -33,11 +34,9 @@ Expected<Blob> MapOpenFile(const std::string& path, int file) {
 }  // namespace
 
 Expected<Blob> MapFile(const std::string& path) {
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return SystemError(path, "cannot open the file", errno);
-  Expected<Blob> blob = MapOpenFile(path, file);
-  ::close(file);
-  return blob;
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return SystemError(path, "cannot open the file", errno);
+  return MapOpenFile(path, file.get());
 }
 
 }  // namespace tvmvm::wire

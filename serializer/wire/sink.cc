@@ -19,19 +19,19 @@ namespace {
 constexpr size_t kMaxWrite = size_t{1} << 30;
 constexpr int kMaxAttempts = 1000;
 
-Code CodeOf(int error) { return error == ENOENT ? Code::kNotFound : Code::kIo; }
-
 tl::unexpected<Error> SystemError(const std::string& path, const char* what, int error) {
-  return MakeError(CodeOf(error), fmt::format("{}: {}: {}", path, what, std::strerror(error)));
+  return MakeError(CodeOfSystemError(error), fmt::format("{}: {}: {}", path, what, std::strerror(error)));
 }
 
 // Makes the rename durable; a file system that cannot is no reason to fail.
-void SyncFolder(const std::string& path) {
+void SyncFolder(const std::string& folder) {
+  const FileDescriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (file.get() >= 0) (void)::fsync(file.get());
+}
+
+std::string FolderOf(const std::string& path) {
   std::string folder = std::filesystem::path(path).parent_path().string();
-  int file = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return;
-  (void)::fsync(file);
-  ::close(file);
+  return folder.empty() ? "." : folder;
 }
 
 // Signals wait while the file has the temporary name, so that none leaves it there.
@@ -65,20 +65,22 @@ Expected<std::unique_ptr<FileSink>> FileSink::Create(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return MakeError(Code::kInvalidArgument, fmt::format("{}: it exists and is no regular file", path));
-  std::string folder = std::filesystem::path(path).parent_path().string();
-  int nameless = ::open(folder.empty() ? "." : folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
-  if (nameless >= 0) return std::unique_ptr<FileSink>(new FileSink(path, "", nameless));
+  std::unique_ptr<FileSink> sink(new FileSink(path));
+  sink->file_.Take(::open(FolderOf(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666));
+  if (sink->file_.get() >= 0) return sink;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     std::string temporary = fmt::format("{}.{}-{}.tmp", path, ::getpid(), attempt);
-    int file = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0) return std::unique_ptr<FileSink>(new FileSink(path, std::move(temporary), file));
+    sink->file_.Take(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (sink->file_.get() >= 0) {
+      sink->temporary_ = std::move(temporary);
+      return sink;
+    }
     if (errno != EEXIST) return SystemError(path, "cannot create the file", errno);
   }
   return SystemError(path, "cannot create a temporary file beside it", EEXIST);
 }
 
 FileSink::~FileSink() {
-  if (file_ >= 0) ::close(file_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
@@ -87,7 +89,7 @@ Status FileSink::Failed(const char* what, int error) const { return SystemError(
 Status FileSink::WriteAll(uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     ssize_t written =
-        ::pwrite(file_, bytes.data(), std::min(bytes.size(), kMaxWrite), static_cast<off_t>(offset));
+        ::pwrite(file_.get(), bytes.data(), std::min(bytes.size(), kMaxWrite), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return Failed("cannot write", written < 0 ? errno : ENOSPC);
     offset += static_cast<uint64_t>(written);
@@ -107,7 +109,7 @@ Status FileSink::Overwrite(uint64_t offset, std::span<const std::byte> bytes) {
 }
 
 int FileSink::Link() {
-  const std::string open_file = fmt::format("/proc/self/fd/{}", file_);
+  const std::string open_file = fmt::format("/proc/self/fd/{}", file_.get());
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     std::string name = fmt::format("{}.{}-{}.tmp", path_, ::getpid(), attempt);
     if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
@@ -120,14 +122,15 @@ int FileSink::Link() {
 }
 
 Status FileSink::Commit() {
-  if (::fsync(file_) != 0) return Failed("cannot write", errno);
+  const std::string folder = FolderOf(path_);  // first, as it may throw
+  if (::fsync(file_.get()) != 0) return Failed("cannot write", errno);
   SignalsWait until_renamed;
   if (temporary_.empty())
     if (int error = Link()) return Failed("cannot name the file", error);
-  if (::close(std::exchange(file_, -1)) != 0) return Failed("cannot write", errno);
+  if (file_.Close() != 0) return Failed("cannot write", errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return Failed("cannot rename to it", errno);
   temporary_.clear();
-  SyncFolder(path_);
+  SyncFolder(folder);
   return {};
 }
 

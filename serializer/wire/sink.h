@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bytecode/file_descriptor.h"
 #include "tvm-vm/status.h"
 
 namespace tvmvm::wire {
@@ -35,9 +36,11 @@ class MemorySink : public Sink {
 // beside `path`.
 class FileSink : public Sink {
  public:
-  // Errors: kInvalidArgument, kNotFound, kIo with the path and the system's reason.
+  // Errors: kInvalidArgument, kNotFound, kOutOfMemory, kIo with the path and the system's reason.
   static Expected<std::unique_ptr<FileSink>> Create(const std::string& path);
   ~FileSink() override;
+  FileSink(const FileSink&) = delete;
+  FileSink& operator=(const FileSink&) = delete;
 
   Status Append(std::span<const std::byte> bytes) override;
   Status Overwrite(uint64_t offset, std::span<const std::byte> bytes) override;
@@ -45,8 +48,7 @@ class FileSink : public Sink {
   Status Commit();
 
  private:
-  FileSink(std::string path, std::string temporary, int file)
-      : path_(std::move(path)), temporary_(std::move(temporary)), file_(file) {}
+  explicit FileSink(const std::string& path) : path_(path) {}
   Status Failed(const char* what, int error) const;
   Status WriteAll(uint64_t offset, std::span<const std::byte> bytes);
 
@@ -55,7 +57,7 @@ class FileSink : public Sink {
 
   std::string path_;
   std::string temporary_;  // empty: the file has no name, or its last one
-  int file_;               // -1 once closed
+  FileDescriptor file_{-1};
   uint64_t size_ = 0;
 };
 

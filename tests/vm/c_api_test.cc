@@ -57,7 +57,7 @@ std::pair<tvmvm_code, std::string> Thrown(const Exception& exception) {
 }
 
 TEST(CExceptions, OnlyMissingMemoryIsMissingMemory) {
-  EXPECT_EQ(Thrown(std::bad_alloc()), std::pair(TVMVM_OUT_OF_MEMORY, std::string()));
+  EXPECT_EQ(Thrown(std::bad_alloc()), std::pair(TVMVM_OUT_OF_MEMORY, std::string("no memory left")));
   EXPECT_EQ(Thrown(std::runtime_error("disk on fire")),
             std::pair(TVMVM_INTERNAL, std::string("an exception came up: disk on fire")));
   EXPECT_EQ(Thrown(7), std::pair(TVMVM_INTERNAL,

@@ -7,6 +7,7 @@ Expected<std::shared_ptr<const DeviceConstants>> DeviceConstants::Upload(const P
                                                                          const std::vector<uint32_t>& ids) {
   std::shared_ptr<DeviceConstants> constants(new DeviceConstants(std::move(device)));
   constants->blocks_.resize(program.constants.size());
+  constants->held_.reserve(ids.size());
   TVMVM_TRY(std::unique_ptr<Queue> queue, constants->device_->NewQueue());
   for (uint32_t id : ids) {
     const std::span<const std::byte> bytes = program.constants[id].bytes;

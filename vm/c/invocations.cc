@@ -71,8 +71,7 @@ void Forget(tvmvm_invocation* self) {
 }
 
 // Calls `body` with the invocation, which nobody else uses meanwhile.
-template <class Body>
-tvmvm_status* InTurn(tvmvm_invocation* self, const Body& body) {
+tvmvm_status* InTurn(tvmvm_invocation* self, tvmvm::c::Body body) {
   return Guarded([&]() -> Status {
     if (self == nullptr) return NullArgument("invocation");
     if (self->busy.exchange(true, std::memory_order_acquire))

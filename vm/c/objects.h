@@ -2,9 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -51,36 +49,25 @@ struct tvmvm_value {
 
 namespace tvmvm::c {
 
-// What there is when there is no memory for a status. Nothing writes to it.
-inline tvmvm_status* NoMemory() noexcept {
-  static tvmvm_status status{{Code::kOutOfMemory, {}}};  // the message stays empty
-  return &status;
-}
+// What there is when there is no memory for a status. Nothing writes to it, nobody frees it.
+tvmvm_status* NoMemory() noexcept;
 
-// For an exception that nobody expected: a defect of ours.
-[[gnu::cold]] inline tvmvm_status* Unexpected(const char* what) noexcept {
-  try {
-    return new tvmvm_status{{Code::kInternal, std::string("an exception came up: ") + what}};
-  } catch (...) {
-    return NoMemory();
-  }
-}
+// What a function of the interface does, wherever it stands: one copy of what goes around it serves all.
+class Body {
+ public:
+  template <class Function>
+  Body(const Function& function)  // NOLINT: a function is a body
+      : call_([](const void* context) -> Status { return (*static_cast<const Function*>(context))(); }),
+        function_(&function) {}
+  Status operator()() const { return call_(function_); }
+
+ private:
+  Status (*call_)(const void* context);
+  const void* function_;
+};
 
 // Runs `body`, which gives a Status; no exception passes.
-template <class Body>
-tvmvm_status* Guarded(Body body) noexcept {
-  try {
-    Status result = body();
-    if (result) return nullptr;
-    return new tvmvm_status{std::move(result.error())};
-  } catch (const std::bad_alloc&) {
-    return NoMemory();
-  } catch (const std::exception& exception) {
-    return Unexpected(exception.what());
-  } catch (...) {
-    return Unexpected("not one of the standard library's");
-  }
-}
+tvmvm_status* Guarded(Body body) noexcept;
 
 inline tl::unexpected<Error> NullArgument(const char* name) {
   return MakeError(Code::kInvalidArgument, std::string(name) + " is null");

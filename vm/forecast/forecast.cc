@@ -1,9 +1,8 @@
 #include "tvm-vm/forecast.h"
 
 #include <algorithm>
-#include <exception>
-#include <new>
 
+#include "bytecode/guarded.h"
 #include "vm/binding/uses.h"
 #include "vm/forecast/input_sizes.h"
 #include "vm/forecast/walk.h"
@@ -84,11 +83,7 @@ Expected<MemoryForecast> Forecast(const Program& program, const DimRanges& dims,
 }  // namespace
 
 Expected<MemoryForecast> ForecastMemory(const Program& program, const DimRanges& dims, size_t gpus) {
-  try {
-    return Forecast(program, dims, gpus);
-  } catch (const std::bad_alloc&) {
-    return MakeError(Code::kOutOfMemory, "no memory left");
-  }
+  return Guarded([&] { return Forecast(program, dims, gpus); });
 }
 
 std::vector<std::string> ForecastDims(const Program& program) {

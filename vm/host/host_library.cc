@@ -1,8 +1,9 @@
 #include "vm/host/host_library.h"
 
 #include <exception>
-#include <new>
 #include <string>
+
+#include "bytecode/guarded.h"
 
 namespace tvmvm {
 namespace {
@@ -15,22 +16,14 @@ constexpr HostFunction kFunctions[] = {
 #undef HOST
 };
 
-Status RunGuarded(HostFunction function, HostCall& call) {
-  try {
-    return function(call);
-  } catch (const std::exception&) {  // allocations of the standard library, and sizes beyond what it can do
-    return MakeError(Code::kOutOfMemory, "no memory left");  // short enough to need none
-  }
-}
-
 }  // namespace
 
 Status RunHostFunction(uint32_t number, HostCall& call) {
-  Status status = RunGuarded(kFunctions[number], call);
+  Status status = Guarded([&] { return kFunctions[number](call); });
   if (status) return status;
   try {
     status.error().message.insert(0, std::string(HostSignatures()[number].name) + ": ");
-  } catch (const std::bad_alloc&) {  // without its name, then
+  } catch (const std::exception&) {  // without its name, then
   }
   return status;
 }

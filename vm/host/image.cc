@@ -8,16 +8,13 @@
 namespace tvmvm {
 namespace {
 
-struct ImageLibrary {
-  decltype(&tvmvm_image_decode) decode = nullptr;
-  std::string error;  // why it is not there
-};
+using Decode = decltype(&tvmvm_image_decode);
 
-ImageLibrary OpenLibrary() {
-  ImageLibrary library;
-  library.error = OpenCompanion(TVMVM_IMAGE_LIBRARY, "tvmvm_image_version",
-                                {{"tvmvm_image_decode", reinterpret_cast<void**>(&library.decode)}});
-  return library;
+Expected<Decode> Decoder() {
+  static Decode decode = nullptr;
+  static CompanionLibrary companion("pictures", TVMVM_IMAGE_LIBRARY, "tvmvm_image_version");
+  TVMVM_CHECK_OK(companion.Open({{"tvmvm_image_decode", reinterpret_cast<void**>(&decode)}}));
+  return decode;
 }
 
 // One decoding: what the library calls back.
@@ -60,9 +57,7 @@ Status HostImageDecode(HostCall& call) {
   const int64_t format = call.scalars[0];
   if (format < 0 || format > 2)
     return MakeError(Code::kInvalidArgument, "pixel format " + std::to_string(format));
-  static const ImageLibrary library = OpenLibrary();
-  if (!library.error.empty())
-    return MakeError(Code::kUnsupported, "the library of pictures is not there (" + library.error + ")");
+  TVMVM_TRY(const Decode decode, Decoder());
   char error[256] = "";
   Decoding decoding{call, format == 2 ? 1 : 3};
   tvmvm_image_request request{.bytes = DataOf<uint8_t>(*bytes),
@@ -73,7 +68,7 @@ Status HostImageDecode(HostCall& call) {
                               .context = &decoding,
                               .error = error,
                               .error_size = sizeof error};
-  const int32_t result = library.decode(&request);
+  const int32_t result = decode(&request);
   if (!decoding.status) return decoding.status;
   if (result == TVMVM_IMAGE_WRONG) return MakeError(Code::kInvalidArgument, error);
   if (result != TVMVM_IMAGE_DECODED) return MakeError(Code::kOutOfMemory, "the host has no memory left");

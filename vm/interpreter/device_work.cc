@@ -4,6 +4,8 @@
 #include <new>
 #include <string>
 
+#include "bytecode/guarded.h"
+
 namespace tvmvm {
 
 DeviceWork::~DeviceWork() {
@@ -22,13 +24,13 @@ Status DeviceWork::Open() {
 
 Expected<std::optional<KernelFailure>> DeviceWork::Wait(const CancelToken* cancel) {
   if (!is_busy_) return std::optional<KernelFailure>();
-  Expected<std::optional<KernelFailure>> done = queue_->Wait(cancel);
+  Expected<std::optional<KernelFailure>> done = Guarded([&] { return queue_->Wait(cancel); });
   if (!done && done.error().code != Code::kCancelled) {
     Drop();
     return done;
   }
   if (!done && !writes_host_) return done;
-  if (!done && !queue_->Wait(nullptr)) {
+  if (!done && !Guarded([&] { return queue_->Wait(nullptr); })) {
     Drop();
     return done;
   }
@@ -85,7 +87,7 @@ void DeviceWork::FreeBlock(const Block& block) { Free({block.host, block.handle,
 Expected<DeviceMemory> DeviceWork::AllocateMemory(int64_t bytes) {
   if (unfreed_.capacity() == held_) unfreed_.reserve(2 * held_ + 4);
   TVMVM_CHECK_OK(account_->Reserve(std::max<int64_t>(bytes, 0), "memory of " + device_->name()));
-  Expected<DeviceMemory> memory = device_->Allocate(bytes);
+  Expected<DeviceMemory> memory = Guarded([&] { return device_->Allocate(bytes); });
   if (!memory) {
     account_->Release(std::max<int64_t>(bytes, 0));
     return memory;

@@ -43,6 +43,9 @@ class DeviceWork final : private BlockSource {
   Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel);
   // The work's results are not wanted: waits only where memory of the host is written.
   void Abandon();
+  // The same after an exception: nobody knows what the queue was given. It goes, and nothing is written to
+  // memory of the host any more.
+  void Drop();
 
   // Gives the buffer memory, which comes back through TakeBack. Errors: the device's.
   Status AllocateArena(int64_t bytes, Buffer* buffer);
@@ -54,7 +57,6 @@ class DeviceWork final : private BlockSource {
  private:
   Expected<Block> AllocateBlock(int64_t bytes) override;
   void FreeBlock(const Block& block) override;
-  void Drop();
   Expected<DeviceMemory> AllocateMemory(int64_t bytes);
   void Free(const DeviceMemory& memory) noexcept;
   void FreeUnfreed() noexcept;

@@ -35,9 +35,8 @@ class Machine final {
 
   // As Invocation::Run; `deadline_ns` on the steady clock, 0: none.
   Status Run(const Arguments& inputs, Results outputs, int64_t deadline_ns);
-  // Releases everything that a run holds, so that the next one can begin; Run does it itself unless it
-  // throws.
-  void End();
+  // Releases everything that a run holds, so that the next one can begin: after Run has thrown.
+  void Abandon() noexcept;
   void SetLimits(const Limits& limits);
   void Cancel() { run.Cancel(); }
   void Trim();
@@ -156,6 +155,7 @@ class Machine final {
   std::vector<Object*> objects;
 
  private:
+  void End();
   bool BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
   std::string NameOf(BufferOperand operand) const;
   // Gives back what the policy, or those who wait for memory, want back: before a run, after it.

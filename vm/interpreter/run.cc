@@ -88,7 +88,12 @@ void Machine::TakeResults(const uint32_t* list) {
   }
 }
 
-// Releases everything that the run holds, so that the Invocation can be used again.
+void Machine::Abandon() noexcept {
+  for (const std::unique_ptr<DeviceWork>& work : devices)
+    if (work != nullptr) work->Drop();
+  End();
+}
+
 void Machine::End() {
   for (const std::unique_ptr<DeviceWork>& work : devices)
     if (work != nullptr) work->Abandon();

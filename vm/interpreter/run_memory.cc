@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bytecode/guarded.h"
 #include "vm/objects/owned.h"
 
 namespace tvmvm {
@@ -46,7 +47,7 @@ Buffer* RunMemory::NewDeviceBuffer(const uint32_t* pc, uint32_t device, int64_t 
 
 Expected<Block> RunMemory::AllocateBlock(int64_t bytes) {
   TVMVM_CHECK_OK(budget.account().Reserve(bytes, "arena"));
-  Expected<DeviceMemory> allocated = cpu_->Allocate(bytes);
+  Expected<DeviceMemory> allocated = Guarded([&] { return cpu_->Allocate(bytes); });
   if (!allocated) {
     budget.account().Release(bytes);
     return tl::unexpected(allocated.error());

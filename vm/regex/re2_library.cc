@@ -1,3 +1,4 @@
+#include <execinfo.h>
 #include <re2/re2.h>
 
 #include <cstdio>
@@ -5,6 +6,17 @@
 
 #include "tvm-vm/version.h"
 #include "vm/regex/regex_library.h"
+
+namespace {
+
+// Where RE2 throws for lack of memory within std::call_once, the C library opens the library of unwinding,
+// once for the process, and ends it where there is no memory for that. This opens it before.
+[[maybe_unused]] const int kUnwinds = [] {
+  void* caller = nullptr;
+  return backtrace(&caller, 1);
+}();
+
+}  // namespace
 
 void* tvmvm_regex_compile(const char* pattern, size_t size, char* error, size_t error_size) {
   try {
@@ -14,8 +26,8 @@ void* tvmvm_regex_compile(const char* pattern, size_t size, char* error, size_t 
     if (regex->ok()) return regex;
     std::snprintf(error, error_size, "%s", regex->error().c_str());
     delete regex;
-  } catch (const std::exception& exception) {
-    std::snprintf(error, error_size, "%s", exception.what());
+  } catch (const std::exception&) {
+    *error = '\0';
   }
   return nullptr;
 }

@@ -13,7 +13,8 @@ extern "C" {
 /* TVMVM_VERSION of the library. */
 TVMVM_EXPORT uint32_t tvmvm_regex_version();
 
-/* Null when the pattern is wrong: `error` then holds why, cut to `error_size` - 1 characters. */
+/* Null when the pattern is wrong: `error` then holds why, cut to `error_size` - 1 characters; nothing where
+ * there is no memory. */
 TVMVM_EXPORT void* tvmvm_regex_compile(const char* pattern, size_t size, char* error, size_t error_size);
 /* 1 when the pattern matches all of the text, 0 when not, -1 when there is no memory. Thread-safe. */
 TVMVM_EXPORT int tvmvm_regex_full_match(const void* regex, const char* text, size_t size);
