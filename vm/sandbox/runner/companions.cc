@@ -1,7 +1,5 @@
 #include "vm/sandbox/runner/companions.h"
 
-#include <string>
-
 #include "bytecode/companion_library.h"
 #include "bytecode/encoding.h"
 #include "bytecode/host_functions.h"
@@ -21,11 +19,10 @@ bool NeedsCompanions(const Program& program) {
 
 // The runtime opens them by the same paths then, and finds them open.
 Status OpenCompanions() {
-  std::string error = OpenCompanion(TVMVM_REGEX_LIBRARY, "tvmvm_regex_version", {});
-  if (error.empty()) error = OpenCompanion(TVMVM_IMAGE_LIBRARY, "tvmvm_image_version", {});
-  if (error.empty()) return {};
-  return MakeError(Code::kUnsupported,
-                   "the sandboxed process lacks a library that the program needs (" + error + ")");
+  static CompanionLibrary regex("regular expressions", TVMVM_REGEX_LIBRARY, "tvmvm_regex_version");
+  static CompanionLibrary image("decoding pictures", TVMVM_IMAGE_LIBRARY, "tvmvm_image_version");
+  TVMVM_CHECK_OK(regex.Open({}));
+  return image.Open({});
 }
 
 }  // namespace tvmvm::sandbox
