@@ -275,6 +275,7 @@ const std::map<std::string, Maker>& Makers() {
     {"device", OnDevice},
     {"sequences", Sequences},
     {"texts", Texts},
+    {"patterns", Patterns},
 #if TVMVM_HAS_COMPILER
     {"attention", Attention},
     {"picture", Picture},
