@@ -121,7 +121,7 @@ Status Session::StartProcess(Deadline deadline) {
   {
     std::lock_guard lock(mutex_);
     process_ = std::move(process);
-    if (cancelled_.load()) process_->Kill();
+    if (cancelled_) process_->Kill();
   }
   starts_.fetch_add(1, std::memory_order_relaxed);
   if (!Send(process_->socket(), {.kind = MessageKind::kStart,
@@ -157,9 +157,18 @@ Status Session::CheckSize(const char* what, uint64_t bytes) const {
 }
 
 void Session::Cancel() {
-  cancelled_.store(true);
   std::lock_guard lock(mutex_);
+  cancelled_ = true;
   if (process_ != nullptr) process_->Kill();
+}
+
+bool Session::TakeCancel() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!std::exchange(cancelled_, false)) return false;
+  }
+  GiveUp();  // it was killed, with or without a run
+  return true;
 }
 
 void Session::GiveUp() {

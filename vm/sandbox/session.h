@@ -29,7 +29,7 @@ class Session {
                                    Deadline deadline);
   void Cancel();
   // What a run that Cancel ended, or is about to end, says.
-  bool TakeCancel() { return cancelled_.exchange(false); }
+  bool TakeCancel();
   // After an answer that cannot be: the next run starts a new process.
   void GiveUp();
   int64_t starts() const { return starts_.load(std::memory_order_relaxed); }
@@ -48,12 +48,12 @@ class Session {
   const uint64_t program_bytes_;
   const SandboxOptions options_;
   SharedMemory shared_;
-  std::mutex mutex_;  // of the pointer, for Cancel
+  std::mutex mutex_;  // of the pointer and of `cancelled_`, which change together
   std::unique_ptr<RunnerProcess> process_;
   // Was killed; who gave it up did not wait until it had given back its memory.
   std::unique_ptr<RunnerProcess> dying_;
   bool needs_companions_ = false;
-  std::atomic<bool> cancelled_{false};
+  bool cancelled_ = false;
   std::atomic<int64_t> starts_{0};
 };
 
