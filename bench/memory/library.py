@@ -1,4 +1,4 @@
-"""libtvm-vm's C interface for the benches of memory: load, run with NumPy arrays, trim."""
+"""What the benches of memory share: libtvm-vm's C interface (load, run with NumPy arrays, trim), sizes and inputs of calls."""
 
 import ctypes
 import pathlib
@@ -69,6 +69,29 @@ class Model:
     def trim(self):
         for invocation in self.invocations:
             self.library.c.tvmvm_invocation_trim(invocation)
+
+
+def pair(text):
+    name, _, value = text.partition("=")
+    low, dots, high = value.partition("..")
+    return name, int(low), int(high if dots else low)
+
+
+def inputs_of(path, ranges):
+    """(name, dtype, dims, low, high) of each input of the model."""
+    import onnx
+    from onnx import helper
+    graph = onnx.load(path, load_external_data=False).graph
+    weights = {weight.name for weight in graph.initializer}
+    inputs = []
+    for value in graph.input:
+        tensor = value.type.tensor_type
+        if value.name in weights:
+            continue
+        dims = [d.dim_param if d.HasField("dim_param") else d.dim_value for d in tensor.shape.dim]
+        low, high = ranges.get(value.name, (0, 1))
+        inputs.append((value.name, helper.tensor_dtype_to_np_dtype(tensor.elem_type).name, dims, low, high))
+    return inputs
 
 
 def made_inputs(inputs, dims, numbers):

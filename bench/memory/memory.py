@@ -22,7 +22,7 @@ import time
 
 import numpy as np
 
-from library import Library, Model, made_inputs
+from library import Library, Model, inputs_of, made_inputs, pair
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 WINDOW = 10_000  # calls at the beginning and at the end that are compared
@@ -44,12 +44,6 @@ def arguments():
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     return parser.parse_args()
-
-
-def pair(text):
-    name, _, value = text.partition("=")
-    low, dots, high = value.partition("..")
-    return name, int(low), int(high if dots else low)
 
 
 def resident():
@@ -126,23 +120,6 @@ def work(job):
         seen["trimmed"] = resident()[1] - own
     print(json.dumps(seen), flush=True)
     sys.stdin.readline()
-
-
-def inputs_of(path, ranges):
-    """(name, dtype, dims, low, high) of each input of the model."""
-    import onnx
-    from onnx import helper
-    graph = onnx.load(path, load_external_data=False).graph
-    weights = {weight.name for weight in graph.initializer}
-    inputs = []
-    for value in graph.input:
-        tensor = value.type.tensor_type
-        if value.name in weights:
-            continue
-        dims = [d.dim_param if d.HasField("dim_param") else d.dim_value for d in tensor.shape.dim]
-        low, high = ranges.get(value.name, (0, 1))
-        inputs.append((value.name, helper.tensor_dtype_to_np_dtype(tensor.elem_type).name, dims, low, high))
-    return inputs
 
 
 def is_installed(runner):
