@@ -35,9 +35,9 @@ class FalseRunner : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   SandboxOptions Options(const std::string& what) {
-    SandboxOptions options{.start_timeout = 300ms};
+    SandboxOptions options{.start_timeout = 3s};
     options.runner = folder_ + "/" + what;
-    options.timeout = 500ms;
+    options.timeout = 3s;
     std::filesystem::create_symlink(TVMVM_BINARY_DIR "/false_runner", options.runner);
     return options;
   }
