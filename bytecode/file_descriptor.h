@@ -10,12 +10,16 @@
 
 namespace tvmvm {
 
+// Owns it.
 class FileDescriptor {
  public:
-  explicit FileDescriptor(int file) : file_(file) {}  // -1: none
+  explicit FileDescriptor(int file = -1) : file_(file) {}  // -1: none
   ~FileDescriptor() { (void)Close(); }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  FileDescriptor(FileDescriptor&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    if (this != &other) Take(std::exchange(other.file_, -1));
+    return *this;
+  }
 
   int get() const { return file_; }
   void Take(int file) {

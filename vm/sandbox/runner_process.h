@@ -10,9 +10,9 @@
 #include <string>
 #include <thread>
 
+#include "bytecode/file_descriptor.h"
 #include "tvm-vm/status.h"
 #include "vm/sandbox/channel.h"
-#include "vm/sandbox/file_descriptor.h"
 
 namespace tvmvm::sandbox {
 

@@ -15,7 +15,6 @@
 namespace tvmvm {
 
 using sandbox::Deadline;
-using sandbox::FileDescriptor;
 
 struct SandboxedVm::Impl {
   Impl(std::shared_ptr<const Program> program, FileDescriptor file, uint64_t bytes,

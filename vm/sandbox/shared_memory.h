@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "bytecode/file_descriptor.h"
 #include "tvm-vm/status.h"
-#include "vm/sandbox/file_descriptor.h"
 
 namespace tvmvm::sandbox {
 
