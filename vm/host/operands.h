@@ -62,9 +62,19 @@ class Scratch {
 // kCancelled when the run is to end: to be asked every few microseconds of work.
 Status Poll(const HostCall& call);
 // The same after so much work, in nanoseconds or so: looks where enough has come together.
+inline constexpr int64_t kWorkBetweenLooks = 1 << 17;
 inline Status PollWork(const HostCall& call, int64_t work) {
-  constexpr int64_t kBetweenLooks = 1 << 17;
-  return (call.work += work) < kBetweenLooks ? Status() : Poll(call);
+  return (call.work += work) < kWorkBetweenLooks ? Status() : Poll(call);
+}
+// Calls `body` with each number below `count`, which is so much work each, and looks now and then.
+template <class Body>
+Status ForEach(const HostCall& call, int64_t count, int64_t work, Body body) {
+  const int64_t part = work < kWorkBetweenLooks ? kWorkBetweenLooks / work : 1;
+  for (int64_t i = 0; i < count;) {
+    for (const int64_t end = count - i > part ? i + part : count; i < end; ++i) body(i);
+    TVMVM_CHECK_OK(Poll(call));
+  }
+  return {};
 }
 // The same for step number `step` of a loop of short steps: looks at every 1024th.
 inline Status PollStep(const HostCall& call, int64_t step) {

@@ -46,11 +46,15 @@ uint64_t HashOf(const Items<T>& items, int64_t item) {
   return hash;
 }
 
-// Numbers of groups by the hashes of their items: open addressing, at most half full.
+constexpr int64_t kScattered = 64;  // work of a look at a place out of no cache
+constexpr int64_t kPart = 1 << 12;   // items, of one element each, between looks for the run's end
+
+// Numbers of groups by the hashes of their items: open addressing. It grows where it is half full, if asked,
+// and has to be asked before three quarters are.
 template <class T>
 class GroupTable {
  public:
-  GroupTable(const Items<T>& items, Groups* groups) : items_(items), groups_(*groups), slots_(64, kFree) {}
+  GroupTable(const Items<T>& items, Groups* groups) : items_(items), groups_(*groups), slots_(256, kFree) {}
 
   // The number of the item's group, which is a new one where no item before was equal.
   int64_t Add(int64_t item) {
@@ -71,10 +75,10 @@ class GroupTable {
     return group;
   }
 
-  // To be called between two calls of Add.
+  // So many more groups there may be before GrowIfFull; never few after it.
+  int64_t room() const { return static_cast<int64_t>(slots_.size() * 3 / 4 - hashes_.size()); }
   Status GrowIfFull(const HostCall& call) {
-    if (hashes_.size() * 2 <= slots_.size()) [[likely]]
-      return {};
+    if (hashes_.size() * 2 <= slots_.size()) return {};
     const size_t size = slots_.size() * 2;
     slots_.clear();
     slots_.reserve(size);
@@ -82,13 +86,11 @@ class GroupTable {
       slots_.resize(std::min(size, slots_.size() + (size_t{1} << 16)), kFree);
       TVMVM_CHECK_OK(Poll(call));
     }
-    for (size_t group = 0; group < hashes_.size(); ++group) {
-      size_t slot = SlotOf(hashes_[group]);
+    return ForEach(call, static_cast<int64_t>(hashes_.size()), kScattered, [&](int64_t group) {
+      size_t slot = SlotOf(hashes_[static_cast<size_t>(group)]);
       while (slots_[slot] != kFree) slot = (slot + 1) & (slots_.size() - 1);
-      slots_[slot] = static_cast<int64_t>(group);
-      TVMVM_CHECK_OK(PollStep(call, static_cast<int64_t>(group)));
-    }
-    return {};
+      slots_[slot] = group;
+    });
   }
 
  private:
@@ -119,10 +121,13 @@ template <class T>
 Expected<Groups> Group(HostCall& call, const Items<T>& items, bool sorted, int64_t* inverse) {
   Groups found;
   GroupTable<T> table(items, &found);
-  for (int64_t item = 0; item < items.count; ++item) {
-    inverse[item] = table.Add(item);
+  for (int64_t item = 0; item < items.count;) {
+    // So many as fit, and few enough to look behind them.
+    const int64_t part = std::min(table.room(), 1 + kPart / (1 + items.width));
+    const int64_t end = std::min(items.count, item + part);
+    for (; item < end; ++item) inverse[item] = table.Add(item);
     TVMVM_CHECK_OK(table.GrowIfFull(call));
-    TVMVM_CHECK_OK(PollWork(call, 64 + 8 * items.width));
+    TVMVM_CHECK_OK(Poll(call));
   }
   if (!sorted) return found;
   TVMVM_TRY(std::vector<int64_t> order, SortedGroups(call, items, found));
@@ -135,10 +140,8 @@ Expected<Groups> Group(HostCall& call, const Items<T>& items, bool sorted, int64
     place[group] = static_cast<int64_t>(k);
     TVMVM_CHECK_OK(PollStep(call, static_cast<int64_t>(k)));
   }
-  for (int64_t item = 0; item < items.count; ++item) {
-    inverse[item] = place[static_cast<size_t>(inverse[item])];
-    TVMVM_CHECK_OK(PollStep(call, item));
-  }
+  TVMVM_CHECK_OK(ForEach(call, items.count, kScattered,
+                         [&](int64_t item) { inverse[item] = place[static_cast<size_t>(inverse[item])]; }));
   return groups;
 }
 
@@ -178,13 +181,12 @@ Expected<Groups> GroupAs(HostCall& call, const Reader& reader, const AroundAxis&
             Scratch::Charge(call, around.axis * width * static_cast<int64_t>(sizeof(Element))));
   std::vector<Element> elements;
   elements.reserve(static_cast<size_t>(around.axis * width));
-  for (int64_t item = 0; item < around.axis; ++item) {
-    TVMVM_CHECK_OK(PollWork(call, 16 + 8 * width));
+  TVMVM_CHECK_OK(ForEach(call, around.axis, 16 + 8 * width, [&](int64_t item) {
     for (int64_t outer = 0; outer < around.outer; ++outer) {
       const int64_t first = (outer * around.axis + item) * around.inner;
       for (int64_t i = 0; i < around.inner; ++i) elements.push_back(reader.At(first + i));
     }
-  }
+  }));
   return Group(call, Items<Element>{elements.data(), around.axis, width}, sorted, inverse);
 }
 
