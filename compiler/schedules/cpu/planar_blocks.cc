@@ -129,7 +129,7 @@ PlanarBlocks::Rows PlanarBlocks::RowsOf(const Expr& is_inside) {
     rows.begin = nest_.Let("row_begin", Min(Max(zero - rows.corner, zero), used_rows_));
     rows.end = Max(Min(DimValue(shape_.input[last_ - 1]) - rows.corner, used_rows_), rows.begin);
   }
-  if (!IsConstant(is_inside)) rows.end = Select(is_inside, rows.end, rows.begin);
+  rows.end = Select(is_inside, rows.end, rows.begin);
   rows.end = nest_.Let("row_end", rows.end);
   return rows;
 }

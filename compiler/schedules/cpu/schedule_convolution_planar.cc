@@ -255,7 +255,7 @@ class PlanarConvolution {
     } else {
       Expr at = nest.Let("at", corner[axis] + step);
       Expr here = And(LessEqual(IntConstant(0), at), Less(at, DimValue(runs_.input[axis])));
-      Expr all = nest.Let("inside", IsConstant(inside) ? here : And(inside, here));
+      Expr all = nest.Let("inside", And(inside, here));
       position.push_back(at);
       GatherTaps(nest, run, corner, inner, all, std::move(position));
     }
@@ -273,7 +273,7 @@ class PlanarConvolution {
     };
     Expr begin = nest.Let("begin", Max(first_from(zero), zero));
     Expr end = Min(first_from(DimValue(runs_.input[last_])), run.count);
-    end = nest.Let("end", IsConstant(inside) ? end : Select(inside, end, zero));
+    end = nest.Let("end", Select(inside, end, zero));
     position.push_back(nest.Let("from_x", run.first * step + shift));
     // Channels inside: what the edges mask is the same for all of them.
     Expr chunk = Variable(nest.Open("chunk", zero, run.count, LoopKind::kSerial, kPanelColumns));

@@ -284,7 +284,7 @@ class ConvolutionKernel {
       // All taps of the row at once where they are all inside.
       Expr first = corner[axis], end = first + DimValue(shape_.kernel[axis]);
       Expr whole = And(LessEqual(IntConstant(0), first), LessEqual(end, DimValue(shape_.input[axis])));
-      Expr is_whole = nest.Let("is_whole", IsConstant(inside) ? whole : And(inside, whole));
+      Expr is_whole = nest.Let("is_whole", And(inside, whole));
       position->push_back(first);
       Expr to = nest.Let("to", base + tap * DimValue(shape_.kernel[axis] * shape_.channels));
       nest.OpenIf(is_whole);
@@ -306,7 +306,7 @@ class ConvolutionKernel {
     Expr k = Variable(nest.Open("tap", IntConstant(0), DimValue(shape_.kernel[axis])));
     Expr at = nest.Let("at", corner[axis] + k * IntConstant(shape_.dilations[axis]));
     Expr here = And(LessEqual(IntConstant(0), at), Less(at, DimValue(shape_.input[axis])));
-    Expr all_inside = nest.Let("inside", IsConstant(inside) ? here : And(inside, here));
+    Expr all_inside = nest.Let("inside", And(inside, here));
     position->push_back(at);
     GatherAxis(nest, axis + 1, batch, corner, all_inside, position, tap * DimValue(shape_.kernel[axis]) + k,
                target, base, reader, group_number);
