@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,8 @@ inline void FailEach(
       const Held before = HeldNow();
       Status status;
       {
+        std::optional<IgnoredLeaks> ignored;
+        if (fault.loses_memory) ignored.emplace();
         const Failing failing(fault.kinds, number, fault.then, fault.error);
         status = step();
         has_failed = failing.has_failed();
