@@ -87,9 +87,7 @@ TEST_P(CMemoryEnds, FromTheFileToTheResult) {
 INSTANTIATE_TEST_SUITE_P(, CMemoryEnds,
                          ::testing::Combine(::testing::ValuesIn(FaultyModelNames()),
                                             ::testing::ValuesIn(MemoryFaults())),
-                         [](const auto& info) {
-                           return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
-                         });
+                         &NameOfFault);
 
 }  // namespace
 }  // namespace tvmvm::testing

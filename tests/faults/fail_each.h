@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/faults/faults.h"
@@ -30,6 +31,11 @@ inline std::vector<Fault> MemoryFaults() {
   for (uint32_t kind : {kMalloc, kHostHeap, kMap})
     if (CanFail(kind)) kinds |= kind;
   return {{"once", kinds, Then::kOnce}, {"onwards", kinds, Then::kOnwards}};
+}
+
+// Of a test for each model and each fault.
+inline std::string NameOfFault(const ::testing::TestParamInfo<std::tuple<std::string, Fault>>& info) {
+  return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
 }
 
 // Runs `step` until nothing in it fails any more: at first its first call fails, then its second, and so on.

@@ -165,9 +165,7 @@ TEST_P(MemoryEnds, WhereTheAccountSaysSo) {
 INSTANTIATE_TEST_SUITE_P(, MemoryEnds,
                          ::testing::Combine(::testing::ValuesIn(FaultyModelNames()),
                                             ::testing::ValuesIn(MemoryFaults())),
-                         [](const auto& info) {
-                           return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
-                         });
+                         &NameOfFault);
 
 }  // namespace
 }  // namespace tvmvm::testing

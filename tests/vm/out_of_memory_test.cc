@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "devices/null/null_device.h"
+#include "tests/program_texts.h"
 #include "tests/vm/allocation_count.h"
 #include "tests/vm/host_program.h"
 #include "tvm-vm/memory_pool.h"
@@ -34,38 +35,7 @@ std::vector<Case> Cases() {
   const std::string of_one = R"(("x": i64[k]) -> ("y": i64[m]))";
   std::vector<Case> cases;
   cases.push_back({"arena",
-                   R"---(
-entry @main
-plan p0 [0..1 align 64, 0..1 align 64]
-func @helper("a": i64[n]) -> ("b": i64[n]) frame 8, 6 {
-  i0 = const 0
-  i1 = dim r0, 0
-  i2 = const 8
-  i3 = mul i1, i2
-  r1 = arena i3
-  copy [r1, r0], i3
-  r2 = alloc i64, [i1]
-  r3 = view r1, i0, i64, [i1]
-  copy [r2, r3], i3
-  return [], [r2]
-}
-func @main("x": i64[n]) -> ("y": i64[n]) frame 12, 8 {
-  i0 = const 0
-  i1 = dim r0, 0
-  i2 = const 8
-  i3 = mul i1, i2
-  i4, [i5, i6] = plan p0, [i3, i3]
-  r1 = arena i4
-  r2 = view r1, i5, i64, [i1]
-  r3 = view r1, i6, i64, [i1]
-  copy [r2, r0], i3
-  [], [r4] = call @helper, [], [r2]
-  copy [r3, r4], i3
-  r5 = output 0, [i1]
-  copy [r5, r3], i3
-  return [], [r5]
-}
-)---",
+                   std::string(testing::kCopyInSteps),
                    {Value(Ints(Many()))},
                    Many()});
   cases.push_back(cases.back());
