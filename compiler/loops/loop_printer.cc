@@ -92,7 +92,7 @@ class Printer {
     for (int axis = 0; axis < 3; ++axis)
       out_ += fmt::format("{}{}{} < {}", axis ? ", " : "", Variable(kernel_.grid[axis]),
                           axis == 0 && kernel_.range_end ? ".." + Variable(*kernel_.range_end) : "",
-                          Dim(kernel_.grid_size[axis]));
+                          GridSize(kernel_.grid_size[axis]));
     out_ += ")";
     if (kernel_.GroupItems() != 1) {
       out_ += " group(";
@@ -121,7 +121,16 @@ class Printer {
 
   std::string Dim(const ir::Dim& dim) const {
     auto found = scalars_.find(dim);
-    return found == scalars_.end() ? dim.ToString() : fmt::format("${}", found->second);
+    if (found == scalars_.end()) return dim.ToString();
+    // How loops over it are made depends on where it ends, and arithmetic on its sign.
+    const ir::DimRange range = ir::RangeOf(dim);
+    const std::string scalar = fmt::format("{}${}", range.low < 0 ? "signed " : "", found->second);
+    return range.high == INT64_MAX ? scalar : fmt::format("({} <= {})", scalar, range.high);
+  }
+
+  // What the caller tells of the grid is none of the code's business, but for numbers and scalars.
+  std::string GridSize(const ir::Dim& size) const {
+    return with_names_ || size.is_constant() || scalars_.contains(size) ? Dim(size) : "open";
   }
 
   std::string Variable(VariableId id) {

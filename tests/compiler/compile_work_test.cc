@@ -188,6 +188,18 @@ TEST(CompileWork, OfUnknownRank) {
   EXPECT_LE(mixed.at("kernels generated"), 8 * 6);
 }
 
+// What an operator along an axis computes is the same around every axis of every rank: so are its kernels.
+TEST(CompileWork, OfAnAxisThatIsNotKnown) {
+  const std::string unranked = ir::Message([&](auto& type) {
+    type.add_message(1, ir::Message([&](auto& tensor) { tensor.add_int32(1, ir::kOnnxFloat); }));
+  });
+  GraphText graph;
+  graph.nodes = {{"DFT", {"x", "", "axis"}, {"y"}}};
+  graph.inputs = {ir::ValueOfType("x", unranked), ir::ValueMessage("axis", ir::kOnnxInt64, {})};
+  graph.outputs = {ir::ValueOfType("y", unranked)};
+  EXPECT_LE(WorkFor(graph).at("kernels generated"), 40);
+}
+
 // Real models, where they are: at most so much work for the CPU and a GPU.
 struct ModelBudget {
   const char* name;

@@ -13,10 +13,10 @@ namespace {
 using testing::HasSubstr;
 
 // out[y, x] = in[y, x] + n, with one row of each y at a time.
-LoopKernel Example() {
+LoopKernel Example(const ir::Dim& n = ir::Dim::Symbol("n")) {
   LoopKernel kernel;
   kernel.name = "example";
-  ir::Dim n = ir::Dim::Symbol("n"), rows = ir::Dim::Symbol("rows");
+  ir::Dim rows = ir::Dim::Symbol("rows");
   uint32_t in = kernel.AddArgument("in", DType::kF32, Access::kRead);
   uint32_t out = kernel.AddArgument("out", DType::kF32, Access::kWrite);
   for (VariableId& axis : kernel.grid) axis = kernel.NewVariable("g");
@@ -48,13 +48,32 @@ TEST(LoopIr, CanonicalTextIgnoresNames) {
 
 TEST(LoopIr, CanonicalTextNumbersDims) {
   LoopKernel a = Example(), b = Example();
-  ir::Dim n = ir::Dim::Symbol("n"), m = ir::Dim::Symbol("m");
+  ir::Dim n = ir::Dim::Symbol("n"), m = ir::Dim::Symbol("m"), rows = ir::Dim::Symbol("rows");
+  a.grid_size[1] = b.grid_size[1] = 2;  // so that the first axis is a scalar
   b.grid_size[0] = m;
-  EXPECT_NE(CanonicalText(a), CanonicalText(b));
-  EXPECT_EQ(CanonicalText(a, std::array{n, ir::Dim::Symbol("rows")}), CanonicalText(b, std::array{n, m}));
-  EXPECT_NE(CanonicalText(a, std::array{n, ir::Dim::Symbol("rows")}), CanonicalText(b, std::array{m, n}));
+  EXPECT_EQ(CanonicalText(a, std::array{n, rows}), CanonicalText(b, std::array{n, m}));
+  EXPECT_NE(CanonicalText(a, std::array{n, rows}), CanonicalText(b, std::array{m, n}));
   b.grid_size[0] = 1;  // a number is not a position
-  EXPECT_NE(CanonicalText(a, std::array{n, ir::Dim::Symbol("rows")}), CanonicalText(b, std::array{n, m}));
+  EXPECT_NE(CanonicalText(a, std::array{n, rows}), CanonicalText(b, std::array{n, m}));
+}
+
+// How large a grid is that the code asks nothing of does not make it another kernel.
+TEST(LoopIr, CanonicalTextKeepsOnlyWhatTheCodeSeesOfTheGrid) {
+  LoopKernel a = Example(), b = Example();
+  ir::Dim n = ir::Dim::Symbol("n");
+  b.grid_size[0] = ir::Dim::Symbol("m") * ir::Dim(3);
+  EXPECT_EQ(CanonicalText(a, std::array{n}), CanonicalText(b, std::array{n}));
+  b.grid_size[0] = 1;
+  EXPECT_NE(CanonicalText(a, std::array{n}), CanonicalText(b, std::array{n}));
+}
+
+// Code that holds for what is never negative, or never above a number, does not hold for what may be.
+TEST(LoopIr, CanonicalTextTellsRangesOfScalars) {
+  ir::Dim n = ir::Dim::Symbol("n"), m = ir::Dim::Symbol("m");
+  auto with = [](const ir::Dim& size) { return CanonicalText(Example(size), std::array{size}); };
+  EXPECT_EQ(with(m), with(n));
+  EXPECT_NE(with(m - ir::Dim(1)), with(m));
+  EXPECT_NE(with(Min(m, 512)), with(m));
 }
 
 TEST(LoopIr, LaunchScalarsAddGridSizesOnlyWhereNeeded) {

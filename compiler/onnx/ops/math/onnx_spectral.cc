@@ -3,7 +3,6 @@
 
 #include "compiler/onnx/ops/math/onnx_fourier.h"
 #include "compiler/onnx/ops/onnx_checks.h"
-#include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -117,58 +116,64 @@ Complex Transformed(OpBuilder& b, const Complex& x, const Dim& columns, const Di
   return {back(result.real), back(result.imaginary)};
 }
 
-// Transforms along one axis: x seen as [outer, length, inner, 1 or 2 parts].
-ValueId TransformAlong(OnnxContext& c, int axis) {
+// The data seen as [outer, extent, inner, 1 or 2 parts] around an axis, which may be known only when the model
+// runs. The sizes have names of their own then, so that kernels are the same whatever the rank.
+struct AroundAxis {
+  AroundAxis(const Dim& axis, const Dims& dims) : axis(axis), dims(dims) {
+    for (size_t i = 0; i + 1 < dims.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      outer = outer * Select(Less(at, axis), dims[i], 1);
+      extent = Select(Equal(axis, at), dims[i], extent);
+      inner = inner * Select(Less(axis, at), dims[i], 1);
+    }
+    if (axis.is_constant()) return;
+    for (Dim* size : {&outer, &extent, &inner})
+      if (!size->constant()) *size = Dim::Named(*size, RangeOf(*size));
+  }
+
+  // The sizes of the data with other ones along the axis and of the parts.
+  Dims With(const Dim& size, int64_t parts) const {
+    Dims sizes = dims;
+    for (size_t i = 0; i + 1 < dims.size(); ++i)
+      sizes[i] = Select(Equal(axis, static_cast<int64_t>(i)), size, dims[i]);
+    sizes.back() = parts;
+    return sizes;
+  }
+
+  Dim axis;
+  Dims dims;
+  Dim outer = 1, extent = 1, inner = 1;
+};
+
+ValueId TransformAlong(OnnxContext& c, const AroundAxis& around) {
   OpBuilder& b = c.b;
   bool inverse = c.Int("inverse", 0) != 0;
   bool onesided = c.Int("onesided", 0) != 0;
   DType dtype = b.dtype(c.in(0));
-  Dims dims = b.dims(c.in(0));
-  auto at = static_cast<std::ptrdiff_t>(axis);
-  Dim outer = Product(Dims(dims.begin(), dims.begin() + at));
-  Dim given = dims[static_cast<size_t>(axis)];
-  Dim inner = Product(Dims(dims.begin() + at + 1, dims.end() - 1));
+  Dim given = around.extent;
   Dim length = inverse && onesided ? (given - Dim(1)) * Dim(2) : given;
   if (c.has(1)) length = ReadScalar(c, 1, 1);
   if (c.has(1)) b.Require(LessEqual(1, length), "a transform of {0} elements", {length});
   length = Max(length, 1);
   // The signal is cut or continued by zeros, which add nothing.
   Dim used = Min(given, inverse && onesided ? FloorDiv(length, 2) + Dim(1) : length);
-  ValueId x = b.Reshape(c.in(0), {outer, given, inner, dims.back()});
+  ValueId x = b.Reshape(c.in(0), {around.outer, given, around.inner, around.dims.back()});
   Complex parts = PartsOf(c, b.SliceAxis(x, 1, 0, used));
   if (b.failed()) return x;
   auto swap = [&](ValueId part) { return part.valid() ? b.Transpose(part, {0, 2, 1}) : part; };
   parts = {swap(parts.real), swap(parts.imaginary)};
-  auto shaped = [&](ValueId result, const Dim& size, int64_t count) {
-    Dims sizes = dims;
-    sizes[static_cast<size_t>(axis)] = size;
-    sizes.back() = count;
-    return b.Reshape(result, sizes);
-  };
   ValueId scale = b.Div(b.Scalar(dtype, 1), b.Cast(b.DimScalar(length), dtype));
   if (inverse && onesided) {
     ValueId weights = b.Mul(MirrorWeights(b, used, length, dtype), scale);
     parts.real = b.Mul(parts.real, weights);
     if (parts.imaginary.valid()) parts.imaginary = b.Mul(parts.imaginary, weights);
     ValueId signal = Rotate(b, parts, RotationMatrix(b, used, length, length, dtype), true).real;
-    return shaped(swap(signal), length, 1);
+    return b.Reshape(swap(signal), around.With(length, 1));
   }
   Dim columns = onesided ? FloorDiv(length, 2) + Dim(1) : length;
   Complex result = Transformed(b, parts, columns, length, inverse);
   if (inverse) result = {b.Mul(result.real, scale), b.Mul(result.imaginary, scale)};
-  return shaped(Joined(b, {swap(result.real), swap(result.imaginary)}), columns, 2);
-}
-
-// A branch for each axis from `axis` on; `chosen` is one of these.
-ValueId TransformAlongAny(OnnxContext& c, const Dim& chosen, int axis) {
-  if (axis == c.b.rank(c.in(0)) - 2) return TransformAlong(c, axis);
-  std::vector<ValueId> results = BuildIf(
-      c.b, Equal(chosen, axis),
-      [&]() -> Expected<std::vector<ValueId>> { return std::vector{TransformAlong(c, axis)}; },
-      [&]() -> Expected<std::vector<ValueId>> {
-        return std::vector{TransformAlongAny(c, chosen, axis + 1)};
-      });
-  return results.empty() ? c.in(0) : results[0];
+  return b.Reshape(Joined(b, {swap(result.real), swap(result.imaginary)}), around.With(columns, 2));
 }
 
 // Discrete Fourier transforms. In newer versions the axis may be known only when the model runs.
@@ -186,15 +191,15 @@ void Dft(OnnxContext& c) {
     if (!b.failed() && position == rank - 1)
       b.Fail(Code::kInvalidArgument,
              fmt::format("axis {} of rank {} holds the parts of the numbers", *known, rank));
-    if (!b.failed()) c.Out(0, TransformAlong(c, position));
+    if (!b.failed()) c.Out(0, TransformAlong(c, {position, b.dims(c.in(0))}));
     return;
   }
-  // The last axis, which holds the parts of the numbers, is none.
+  // The last axis is none.
   ValueId given = b.Cast(b.Reshape(c.in(2), {1}), DType::kI64);
   ValueId is_negative = b.Binary(ExprOp::kLess, given, b.ScalarInt(DType::kI64, 0));
   CheckIndices(b, given, {Dim(rank)});
   CheckIndices(b, b.Where(is_negative, b.Add(given, b.ScalarInt(DType::kI64, rank)), given), {Dim(rank - 1)});
-  c.Out(0, TransformAlongAny(c, Select(Less(axis, 0), axis + Dim(rank), axis), 0));
+  c.Out(0, TransformAlong(c, {Select(Less(axis, 0), axis + Dim(rank), axis), b.dims(c.in(0))}));
 }
 
 // Signal [batch, length, 1 or 2], step, window, frame length.
