@@ -7,6 +7,8 @@
 #include "cli/compiler_library.h"
 #include "cli/console.h"
 #include "cli/digest.h"
+#include "cli/files.h"
+#include "cli/graph_picture.h"
 #include "cli/json.h"
 #include "cli/model.h"
 #include "cli/value_text.h"
@@ -188,6 +190,12 @@ void PrintText(const ModelInfo& info) {
 Expected<int> InspectModel(const InspectArguments& arguments) {
   TVMVM_TRY(const Compiler* compiler, OpenCompiler());
   TVMVM_TRY(ModelInfo info, compiler->DescribeFile(arguments.path));
+  if (!arguments.dot.empty()) {
+    TVMVM_TRY(OutputFile file, OutputFile::Create(arguments.dot));
+    TVMVM_CHECK_OK(file.Write(DrawGraph(info.outline)));
+    TVMVM_CHECK_OK(file.Commit());
+    if (IsStandard(arguments.dot)) return kExitOk;
+  }
   if (arguments.json) {
     PrintResult(FormatJson(ToJson(info), 2));
   } else {
@@ -200,6 +208,9 @@ Expected<int> InspectModel(const InspectArguments& arguments) {
 
 Expected<int> InspectCommand(const InspectArguments& arguments) {
   if (IsModelFile(arguments.path)) return InspectModel(arguments);
+  if (!arguments.dot.empty())
+    return MakeError(Code::kInvalidArgument,
+                     fmt::format("'{}' is a .vmexe: --dot draws the graph of an .onnx file", arguments.path));
   TVMVM_TRY(std::shared_ptr<const Program> program, LoadProgram(arguments.path));
   TVMVM_TRY(std::vector<SectionInfo> sections, ListSections(arguments.path));
   if (arguments.json) {

@@ -161,6 +161,7 @@ struct TestArguments {
 
 struct InspectArguments {
   std::string path;
+  std::string dot;  // empty: no picture
   bool json = false;
 };
 

@@ -29,6 +29,25 @@ std::vector<ParameterSpec> SpecsOf(const std::vector<OnnxValueInfo>& values) {
   return specs;
 }
 
+std::vector<std::string> NamesOf(const std::vector<OnnxValueInfo>& values) {
+  std::vector<std::string> names;
+  for (const OnnxValueInfo& value : values) names.push_back(value.name);
+  return names;
+}
+
+GraphInfo OutlineOf(const OnnxGraph& graph, const std::string& name) {
+  GraphInfo outline{name, NamesOf(graph.inputs), NamesOf(graph.outputs), {}};
+  for (const OnnxNode& node : graph.nodes) {
+    NodeInfo info{node.name, node.domain, node.op_type, node.inputs, node.outputs, {}};
+    for (const auto& [attribute, value] : node.attributes) {
+      if (value.graph) info.graphs.push_back(OutlineOf(*value.graph, attribute));
+      for (const auto& inner : value.graphs) info.graphs.push_back(OutlineOf(*inner, attribute));
+    }
+    outline.nodes.push_back(std::move(info));
+  }
+  return outline;
+}
+
 }  // namespace
 
 ModelInfo DescribeModel(const OnnxModel& model) {
@@ -45,6 +64,7 @@ ModelInfo DescribeModel(const OnnxModel& model) {
   for (const OnnxInitializer& weight : model.graph.initializers)
     if (weight.data) info.weight_bytes += static_cast<int64_t>(weight.data->bytes.size());
   info.operators = ListOperatorUses(model);
+  info.outline = OutlineOf(model.graph, model.graph.name);
   return info;
 }
 

@@ -74,6 +74,7 @@ tvmvm::Expected<std::vector<tvmvm::Value>> ValuesFrom(const tvmvm_value* const* 
 
 tvmvm::Expected<tvmvm::VmOptions> OptionsFrom(const tvmvm_vm_options& options) {
   TVMVM_TRY(const tvmvm_vm_options read, ReadSized(options, offsetof(tvmvm_vm_options, devices), "options"));
+  TVMVM_CHECK_OK(tvmvm::c::CheckNotNegative({{read.threads, "options.threads"}}));
   tvmvm::VmOptions chosen;
   chosen.threads = read.threads;
   chosen.allow_native = read.no_native == 0;

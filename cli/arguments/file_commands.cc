@@ -12,9 +12,14 @@ void AddInspect(CLI::App& app, Action* action) {
   auto arguments = std::make_shared<InspectArguments>();
   CLI::App* command = AddCommand(
       app, "inspect", "Show what a .vmexe or an .onnx file holds",
-      "  tvm-vm inspect model.vmexe\n  tvm-vm inspect model.onnx\n  tvm-vm inspect model.vmexe --json");
+      "  tvm-vm inspect model.vmexe\n  tvm-vm inspect model.onnx\n  tvm-vm inspect model.vmexe --json\n"
+      "  tvm-vm inspect model.onnx --dot graph.dot");
   command->add_option("file", arguments->path, "The file")->required()->type_name("FILE");
   command->add_flag("--json", arguments->json, "Print as JSON");
+  command
+      ->add_option("--dot", arguments->dot,
+                   "Write the graph of an .onnx file for Graphviz: dot -Tsvg FILE -o graph.svg; - is standard output")
+      ->type_name("FILE");
   command->callback([=] { *action = [arguments] { return InspectCommand(*arguments); }; });
 }
 

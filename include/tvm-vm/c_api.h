@@ -296,7 +296,7 @@ TVMVM_EXPORT tvmvm_status* tvmvm_invocation_run_values_with(tvmvm_invocation* in
                                                             const tvmvm_value* const* inputs,
                                                             size_t input_count, tvmvm_value** outputs,
                                                             size_t output_count);
-/* Limits of every run from the next one on; 0 means none, for each. */
+/* Limits of every run from the next one on; 0 means none, for each. Errors: a negative one. */
 typedef struct tvmvm_limits {
   size_t size;
   int64_t max_bytes;
@@ -306,7 +306,7 @@ typedef struct tvmvm_limits {
 } tvmvm_limits;
 TVMVM_EXPORT tvmvm_status* tvmvm_invocation_apply_limits(tvmvm_invocation* invocation,
                                                          const tvmvm_limits* limits);
-/* The first three of them. */
+/* The first three of them; what is below 0 means none, too. */
 TVMVM_EXPORT void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes,
                                               int64_t max_steps, int64_t timeout_ns);
 TVMVM_EXPORT void tvmvm_invocation_cancel(tvmvm_invocation* invocation);

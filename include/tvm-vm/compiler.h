@@ -148,6 +148,20 @@ struct OperatorUse {
   std::string problem;  // why it is not supported; empty: it is
 };
 
+// A node as the model has it, with the graphs that its attributes hold.
+struct GraphInfo;
+struct NodeInfo {
+  std::string name, domain, op;              // domain: "" is ai.onnx
+  std::vector<std::string> inputs, outputs;  // "": absent
+  std::vector<GraphInfo> graphs;
+};
+
+struct GraphInfo {
+  std::string name;  // of a node's attribute: "then_branch", "body"
+  std::vector<std::string> inputs, outputs;
+  std::vector<NodeInfo> nodes;
+};
+
 // What an ONNX model says of itself.
 struct ModelInfo {
   int64_t ir_version = 0;
@@ -158,6 +172,7 @@ struct ModelInfo {
   int64_t functions = 0;
   int64_t weights = 0, weight_bytes = 0;
   std::vector<OperatorUse> operators;
+  GraphInfo outline;  // without weights
 };
 
 class TVMVM_EXPORT Compiler {

@@ -347,6 +347,18 @@ TEST_F(DemoTest, InspectShowsModels) {
   EXPECT_GT(json["weights"]["bytes"], 0);
 }
 
+TEST_F(DemoTest, GraphsAreDrawn) {
+  ToolResult drawn = Run("tvm-vm inspect $onnx --dot -");
+  ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
+  EXPECT_THAT(drawn.out, testing::StartsWith("digraph \""));
+  EXPECT_THAT(drawn.out, HasSubstr("[label=\"MatMul\""));
+  EXPECT_THAT(drawn.out, ::testing::ContainsRegex("n0 -> n[0-9]+ \\[label=\"x\"\\]"));
+  ToolResult file = Run("tvm-vm inspect $onnx --dot graph.dot");
+  EXPECT_THAT(file.out, HasSubstr("input   x: f32[batch, length, 64]"));
+  EXPECT_EQ(Run("cat graph.dot").out, drawn.out);
+  ExpectFails("tvm-vm inspect $vmexe --dot -", "is a .vmexe");
+}
+
 TEST_F(DemoTest, FilesThatAreNoModelsAreNamed) {
   ExpectFails("cp $vmexe p.onnx; tvm-vm compile p.onnx", "is a .vmexe program, not an ONNX file: run it");
   EXPECT_EQ(Run("cp $vmexe p.onnx; tvm-vm run p.onnx").exit_code, 0);  // and it runs

@@ -50,6 +50,43 @@ void ExpectAll(const Calls& calls) {
   for (const auto& [name, call] : calls) EXPECT_TRUE(call()) << name;
 }
 
+// A struct with one member below 0, and whatever takes it.
+template <class Struct, class Integer, class Call>
+void ExpectNotNegative(Integer Struct::* member, const char* name, const Call& call) {
+  Struct given = {};
+  given.size = sizeof given;
+  given.*member = -3;
+  EXPECT_EQ(Take(call(&given)), std::string(name) + " is -3, at least 0 is wanted");
+}
+
+TEST(CApiBounds, NegativeNumbersAreRefused) {
+  CSession session("entry @main\nfunc @main() -> () frame 0, 0 {\n  return [], []\n}\n");
+  const auto create = [&](const tvmvm_vm_options* options) {
+    tvmvm_vm* vm = nullptr;
+    return tvmvm_vm_create(session.program, options, &vm);
+  };
+  ExpectNotNegative(&tvmvm_vm_options::threads, "options.threads", create);
+  const auto open = [](const tvmvm_device_options* options) {
+    tvmvm_device* device = nullptr;
+    return tvmvm_device_open("cpu", options, &device);
+  };
+  ExpectNotNegative(&tvmvm_device_options::threads, "options.threads", open);
+  ExpectNotNegative(&tvmvm_device_options::max_bytes, "options.max_bytes", open);
+  const auto limit = [&](const tvmvm_limits* limits) {
+    return tvmvm_invocation_apply_limits(session.invocation, limits);
+  };
+  ExpectNotNegative(&tvmvm_limits::max_bytes, "limits.max_bytes", limit);
+  ExpectNotNegative(&tvmvm_limits::max_steps, "limits.max_steps", limit);
+  ExpectNotNegative(&tvmvm_limits::timeout_ns, "limits.timeout_ns", limit);
+  ExpectNotNegative(&tvmvm_limits::max_call_depth, "limits.max_call_depth", limit);
+  const auto trim = [&](const tvmvm_trim_policy* policy) {
+    return tvmvm_invocation_set_trim_policy(session.invocation, policy);
+  };
+  ExpectNotNegative(&tvmvm_trim_policy::runs, "policy.runs", trim);
+  ExpectNotNegative(&tvmvm_trim_policy::idle_ns, "policy.idle_ns", trim);
+  ExpectNotNegative(&tvmvm_trim_policy::held_bytes, "policy.held_bytes", trim);
+}
+
 TEST(CApiBounds, NullIsAnswered) {
   tvmvm_program* program = nullptr;
   tvmvm_vm* vm = nullptr;

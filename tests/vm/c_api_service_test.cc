@@ -53,7 +53,7 @@ TEST(CApiService, RunsHaveDeadlinesOfTheirOwn) {
   options.timeout_ns = INT64_MAX;
   EXPECT_EQ(session.Run(11, &options), "");
   options.timeout_ns = -1;
-  EXPECT_EQ(session.Run(1, &options), "options.timeout_ns is negative");
+  EXPECT_EQ(session.Run(1, &options), "options.timeout_ns is -1, at least 0 is wanted");
 
   tvmvm_limits limits = {};
   limits.size = sizeof limits;

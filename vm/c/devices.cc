@@ -20,6 +20,8 @@ tvmvm::Expected<tvmvm::DeviceOptions> OptionsFrom(const tvmvm_device_options* op
   if (options == nullptr) return chosen;
   TVMVM_TRY(const tvmvm_device_options read,
             ReadSized(*options, offsetof(tvmvm_device_options, pool), "options"));
+  TVMVM_CHECK_OK(tvmvm::c::CheckNotNegative(
+      {{read.max_bytes, "options.max_bytes"}, {read.threads, "options.threads"}}));
   chosen.max_bytes = read.max_bytes;
   chosen.cpu.threads = read.threads;
   TVMVM_TRY(chosen.cpu.pool, tvmvm::c::PoolFrom(read.pool));

@@ -38,12 +38,8 @@ tvmvm_status* tvmvm_memory_pool_open(const tvmvm_memory_pool_options* options, t
   return Guarded([&]() -> Status {
     if (options == nullptr || pool == nullptr) return NullArgument("options or pool");
     TVMVM_TRY(const tvmvm_memory_pool_options read, ReadSized(*options, sizeof *options, "options"));
-    for (const auto& [value, name] :
-         {std::pair(read.max_bytes, "max_bytes"), std::pair(read.max_wait_ns, "max_wait_ns")})
-      if (value < 0)
-        return tvmvm::MakeError(
-            tvmvm::Code::kInvalidArgument,
-            std::string(name) + " is " + std::to_string(value) + ", at least 0 is wanted");
+    TVMVM_CHECK_OK(tvmvm::c::CheckNotNegative(
+        {{read.max_bytes, "options.max_bytes"}, {read.max_wait_ns, "options.max_wait_ns"}}));
     tvmvm::MemoryPoolOptions chosen;
     chosen.max_bytes = read.max_bytes;
     chosen.max_wait = std::chrono::nanoseconds(read.max_wait_ns);

@@ -1,4 +1,5 @@
 // The functions of c_api.h for invocations.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 using tvmvm::Code;
 using tvmvm::MakeError;
 using tvmvm::Status;
+using tvmvm::c::CheckNotNegative;
 using tvmvm::c::Guarded;
 using tvmvm::c::NullArgument;
 using tvmvm::c::ReadSized;
@@ -91,7 +93,7 @@ tvmvm::Expected<tvmvm::RunOptions> OptionsFrom(const tvmvm_run_options* options)
   tvmvm::RunOptions chosen;
   if (options == nullptr) return chosen;
   TVMVM_TRY(const tvmvm_run_options read, ReadSized(*options, sizeof *options, "options"));
-  if (read.timeout_ns < 0) return MakeError(Code::kInvalidArgument, "options.timeout_ns is negative");
+  TVMVM_CHECK_OK(CheckNotNegative({{read.timeout_ns, "options.timeout_ns"}}));
   if (read.timeout_ns == 0) return chosen;
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::nanoseconds timeout(read.timeout_ns);
@@ -139,6 +141,10 @@ tvmvm_status* tvmvm_invocation_apply_limits(tvmvm_invocation* invocation, const 
   return InTurn(invocation, [&]() -> Status {
     if (limits == nullptr) return NullArgument("limits");
     TVMVM_TRY(const tvmvm_limits read, ReadSized(*limits, sizeof *limits, "limits"));
+    TVMVM_CHECK_OK(CheckNotNegative({{read.max_bytes, "limits.max_bytes"},
+                                     {read.max_steps, "limits.max_steps"},
+                                     {read.timeout_ns, "limits.timeout_ns"},
+                                     {read.max_call_depth, "limits.max_call_depth"}}));
     tvmvm::Limits chosen;
     chosen.max_bytes = read.max_bytes;
     chosen.max_steps = read.max_steps;
@@ -151,9 +157,9 @@ tvmvm_status* tvmvm_invocation_apply_limits(tvmvm_invocation* invocation, const 
 void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes, int64_t max_steps,
                                  int64_t timeout_ns) {
   const tvmvm_limits limits = {.size = sizeof limits,
-                               .max_bytes = max_bytes,
-                               .max_steps = max_steps,
-                               .timeout_ns = timeout_ns,
+                               .max_bytes = std::max<int64_t>(max_bytes, 0),
+                               .max_steps = std::max<int64_t>(max_steps, 0),
+                               .timeout_ns = std::max<int64_t>(timeout_ns, 0),
                                .max_call_depth = 0};
   tvmvm_status_free(tvmvm_invocation_apply_limits(invocation, &limits));
 }
@@ -177,6 +183,9 @@ tvmvm_status* tvmvm_invocation_set_trim_policy(tvmvm_invocation* invocation,
   return InTurn(invocation, [&]() -> Status {
     if (policy == nullptr) return NullArgument("policy");
     TVMVM_TRY(const tvmvm_trim_policy read, ReadSized(*policy, sizeof *policy, "policy"));
+    TVMVM_CHECK_OK(CheckNotNegative({{read.runs, "policy.runs"},
+                                     {read.idle_ns, "policy.idle_ns"},
+                                     {read.held_bytes, "policy.held_bytes"}}));
     tvmvm::TrimPolicy chosen;
     chosen.runs = read.runs;
     chosen.idle = std::chrono::nanoseconds(read.idle_ns);

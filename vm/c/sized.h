@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <type_traits>
 
@@ -39,6 +41,19 @@ Expected<T> ReadSized(const T& given, size_t first, const char* name) {
   T read = {};
   std::memcpy(&read, bytes, std::min(size, sizeof(T)));
   return read;
+}
+
+// A number of a struct that means a size, a count or a time.
+struct Member {
+  int64_t value;
+  const char* name;
+};
+inline Status CheckNotNegative(std::initializer_list<Member> members) {
+  for (const Member& member : members)
+    if (member.value < 0)
+      return MakeError(Code::kInvalidArgument, std::string(member.name) + " is " +
+                                                   std::to_string(member.value) + ", at least 0 is wanted");
+  return {};
 }
 
 // The members that the caller knows; zero for those that are not known here.

@@ -1,8 +1,11 @@
 // Fourier transforms, fast ones or as products with matrices of sines and cosines, and mel filters.
 #include <fmt/core.h>
 
+#include <span>
+
 #include "compiler/onnx/ops/math/onnx_fourier.h"
 #include "compiler/onnx/ops/onnx_checks.h"
+#include "compiler/onnx/ops/onnx_control.h"
 #include "compiler/onnx/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -117,7 +120,7 @@ Complex Transformed(OpBuilder& b, const Complex& x, const Dim& columns, const Di
 }
 
 // The data seen as [outer, extent, inner, 1 or 2 parts] around an axis, which may be known only when the model
-// runs. The sizes have names of their own then, so that kernels are the same whatever the rank.
+// runs: kernels are the same whatever the rank.
 struct AroundAxis {
   AroundAxis(const Dim& axis, const Dims& dims) : axis(axis), dims(dims) {
     for (size_t i = 0; i + 1 < dims.size(); ++i) {
@@ -126,9 +129,6 @@ struct AroundAxis {
       extent = Select(Equal(axis, at), dims[i], extent);
       inner = inner * Select(Less(axis, at), dims[i], 1);
     }
-    if (axis.is_constant()) return;
-    for (Dim* size : {&outer, &extent, &inner})
-      if (!size->constant()) *size = Dim::Named(*size, RangeOf(*size));
   }
 
   // The sizes of the data with other ones along the axis and of the parts.
@@ -176,6 +176,29 @@ ValueId TransformAlong(OnnxContext& c, const AroundAxis& around) {
   return b.Reshape(Joined(b, {swap(result.real), swap(result.imaginary)}), around.With(columns, 2));
 }
 
+// Along that of the axes which is `chosen` when the model runs; the last one where none is.
+ValueId TransformAlongAny(OnnxContext& c, const Dim& chosen, std::span<const Dim> axes) {
+  const auto along = [&](const Dim& axis) { return TransformAlong(c, {axis, c.b.dims(c.in(0))}); };
+  if (axes.size() == 1) return along(axes[0]);
+  std::vector<ValueId> results = BuildIf(
+      c.b, Equal(chosen, axes[0]),
+      [&]() -> Expected<std::vector<ValueId>> { return std::vector{along(axes[0])}; },
+      [&]() -> Expected<std::vector<ValueId>> {
+        return std::vector{TransformAlongAny(c, chosen, axes.subspan(1))};
+      });
+  return results.empty() ? c.in(0) : results[0];
+}
+
+// What is computed apart of an axis that is known when the model runs: each one of a known size, for which
+// there may be a fast transform, and at the end all others at once.
+Dims AxesApart(const Dims& dims, const Dim& chosen) {
+  Dims known, others;
+  for (size_t i = 0; i + 1 < dims.size(); ++i)
+    (dims[i].is_constant() ? known : others).push_back(static_cast<int64_t>(i));
+  if (!others.empty()) known.push_back(others.size() == 1 ? others[0] : chosen);
+  return known;
+}
+
 // Discrete Fourier transforms. In newer versions the axis may be known only when the model runs.
 void Dft(OnnxContext& c) {
   OpBuilder& b = c.b;
@@ -199,7 +222,8 @@ void Dft(OnnxContext& c) {
   ValueId is_negative = b.Binary(ExprOp::kLess, given, b.ScalarInt(DType::kI64, 0));
   CheckIndices(b, given, {Dim(rank)});
   CheckIndices(b, b.Where(is_negative, b.Add(given, b.ScalarInt(DType::kI64, rank)), given), {Dim(rank - 1)});
-  c.Out(0, TransformAlong(c, {Select(Less(axis, 0), axis + Dim(rank), axis), b.dims(c.in(0))}));
+  const Dim chosen = Select(Less(axis, 0), axis + Dim(rank), axis);
+  c.Out(0, TransformAlongAny(c, chosen, AxesApart(b.dims(c.in(0)), chosen)));
 }
 
 // Signal [batch, length, 1 or 2], step, window, frame length.
