@@ -180,7 +180,7 @@ def build(build_folder, folder, checks):
     """The tests with a verifier whose checks can be taken away."""
     (folder / "checks.h").write_text(PRELUDE)
     commands = {command["file"]: command for command in json.loads((build_folder / "compile_commands.json").read_text())}
-    objects, running = [], []
+    objects, running, compiler = [], [], []
     jobs = [(source.path, source.rewritten()) for source in (Source(path, checks) for path in SOURCES)]
     jobs += [(f"tests/bytecode/{test}.cc", None) for test in TESTS]
     for path, text in jobs:
@@ -194,6 +194,7 @@ def build(build_folder, folder, checks):
         words[words.index("-o") + 1] = str(out)
         words[words.index("-c") + 1] = str(source)
         words = [word for word in words if not re.match(r"-O.|-Werror|-g|-D_GLIBCXX|-M[DFT]|.*\.d$", word)]
+        compiler = words[:next(i for i, word in enumerate(words) if word.startswith("-"))]
         words += ["-O1", "-w"] + (["-include", str(folder / "checks.h")] if text is not None else [])
         objects.append(str(out))
         running.append((path, subprocess.Popen(words, cwd=command["directory"], stderr=subprocess.PIPE, text=True)))
@@ -204,7 +205,7 @@ def build(build_folder, folder, checks):
         if process.returncode != 0:
             sys.exit(f"{path} does not compile:\n{errors}")
     program = folder / "tests"
-    subprocess.run([os.environ.get("CXX", "c++"), "-o", program, *objects, str(build_folder / "libtvmvm_runtime.a"), "-lgmock",
+    subprocess.run([*compiler, "-o", program, *objects, str(build_folder / "libtvmvm_runtime.a"), "-lgmock",
                     "-lgtest", "-lgtest_main", "-lfmt", "-lxxhash", "-ldl", "-lpthread"], check=True)
     return program
 
