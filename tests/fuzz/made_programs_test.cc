@@ -1,6 +1,8 @@
 // Programs made at random, and damaged ones: the verifier's word is all that the interpreter needs.
 #include <gtest/gtest.h>
 
+#include "bytecode/encoding.h"
+#include "bytecode/host_functions.h"
 #include "bytecode/verifier.h"
 #include "tests/fuzz/change_program.h"
 #include "tests/fuzz/program_maker.h"
@@ -45,6 +47,24 @@ TEST(MadePrograms, Run) {
   // Programs of which most go wrong early tell little.
   EXPECT_GT(ends.ran, static_cast<int>(kSeeds / 6));
   EXPECT_GT(ends.failed, static_cast<int>(kSeeds / 6));
+}
+
+// What never comes up is attacked by nobody.
+TEST(MadePrograms, HoldAllOpcodesAndHostFunctions) {
+  std::vector<int> opcodes(Opcodes().size()), functions(HostSignatures().size());
+  for (uint32_t seed = 0; seed < kSeeds / 4; ++seed) {
+    Choices choices(seed);
+    auto program = Made(seed, choices);
+    ASSERT_TRUE(program);
+    for (const FunctionSpec& function : program->functions)
+      ForEachInstruction(function.code, [&](const DecodedInstruction& instruction) {
+        ++opcodes[static_cast<size_t>(instruction.info->opcode)];
+        if (instruction.info->opcode == Opcode::kHostCall)
+          ++functions[static_cast<size_t>(instruction.operand(0).value)];
+      });
+  }
+  for (size_t i = 0; i < opcodes.size(); ++i) EXPECT_GT(opcodes[i], 0) << Opcodes()[i].mnemonic;
+  for (size_t i = 0; i < functions.size(); ++i) EXPECT_GT(functions[i], 0) << HostSignatures()[i].name;
 }
 
 TEST(MadePrograms, AreTheSameAsTextAndAsFile) {
