@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Takes each check of the verifier away, one at a time, and sees that a test fails.
+"""Takes each check of the verifier and the loader away, one at a time, and sees that a test fails.
 
-The verifier's sources are rewritten so that an environment variable names the check that does not stand, compiled once and linked
-with the tests of bytecode; these run once for each check. A check is
+Their sources are rewritten so that an environment variable names the check that does not stand, compiled once and linked
+with their tests; these run once for each check. A check is
 
   removed    an `if` that refuses, a call of a further check, the condition of an `if` that accepts
   part       one condition of several of these
@@ -20,12 +20,28 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import typing
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = ["bytecode/verifier.cc", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("bytecode/verifier/*.cc")), "bytecode/encoding.cc"]
-TESTS = ["verifier_test", "verifier/assignment_test", "builder_test", "assembler_test", "instruction_test"]
 
-FEWEST = 250  # checks that the patterns found once
+
+class Part(typing.NamedTuple):
+    sources: list[str]
+    tests: list[str]
+    fewest: int  # checks that the patterns once found
+
+
+PARTS = {
+    "verifier": Part(
+        ["bytecode/verifier.cc", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("bytecode/verifier/*.cc")),
+         "bytecode/encoding.cc"],
+        [f"tests/bytecode/{name}_test.cc" for name in ("verifier", "verifier/assignment", "builder", "assembler", "instruction")],
+        250),
+    "loader": Part(
+        ["serializer/load.cc", "serializer/wire/layout.cc", "serializer/wire/unpack.cc"],
+        [f"tests/serializer/{name}_test.cc" for name in ("damage", "file", "round_trip", "golden_files")],
+        60),
+}
 
 PRELUDE = """#pragma once
 #include <cstdlib>
@@ -53,9 +69,9 @@ AS_GOOD_BY_ONE = {
     "*count > INT64_MAX / bits": "no constant has as many bytes as one more overflows to",
 }
 
-REFUSES = re.compile(r"return\s+(Refuse|MakeError|Unassigned|context_?\.Fail|context_?->Fail)\s*\(|return\s+false;")
+REFUSES = re.compile(r"return\s+(Refuse|Malformed|MakeError|Unassigned|context_?\.Fail|context_?->Fail)\s*\(|return\s+false;")
 ACCEPTS = re.compile(r"return\s+\{\};")
-CHECKS = re.compile(r"TVMVM_CHECK_OK\(|return\s+(?!Refuse|MakeError|Unassigned)(?:[A-Z]\w*|verify|check)\(")
+CHECKS = re.compile(r"TVMVM_CHECK_OK\(|return\s+(?!Refuse|Malformed|MakeError|Unassigned)(?:[A-Z]\w*|verify|check)\(")
 
 
 def end_of_group(text, begin):
@@ -176,13 +192,13 @@ class Source:
         return f'#line 1 "{ROOT / self.path}"\n' + "".join(text) + self.text[last:]
 
 
-def build(build_folder, folder, checks):
-    """The tests with a verifier whose checks can be taken away."""
+def build(part, build_folder, folder, checks):
+    """The tests of a part whose checks can be taken away."""
     (folder / "checks.h").write_text(PRELUDE)
     commands = {command["file"]: command for command in json.loads((build_folder / "compile_commands.json").read_text())}
     objects, running, compiler = [], [], []
-    jobs = [(source.path, source.rewritten()) for source in (Source(path, checks) for path in SOURCES)]
-    jobs += [(f"tests/bytecode/{test}.cc", None) for test in TESTS]
+    jobs = [(source.path, source.rewritten()) for source in (Source(path, checks) for path in part.sources)]
+    jobs += [(path, None) for path in part.tests]
     for path, text in jobs:
         command = commands[str(ROOT / path)]
         words = shlex.split(command["command"])
@@ -218,29 +234,37 @@ def passes(program, check):
         return False
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build", help="a folder where libtvmvm_runtime.a is built")
-    parser.add_argument("--list", action="store_true", help="the checks, without running anything")
-    arguments = parser.parse_args()
-    checks = []
-    if arguments.list:
-        for path in SOURCES:
-            Source(path, checks)
-        print("\n".join(checks))
-        return
+def take_away(part, build_folder):
+    """How many checks of a part no test misses; says which."""
+    checks, unnoticed = [], 0
     with tempfile.TemporaryDirectory() as name:
-        program = build((ROOT / arguments.build).resolve(), pathlib.Path(name), checks)
-        if len(checks) < FEWEST:
+        program = build(part, build_folder, pathlib.Path(name), checks)
+        if len(checks) < part.fewest:
             sys.exit(f"{len(checks)} checks found: the patterns no longer fit the sources")
         if not passes(program, -1):
             sys.exit("the tests fail with all checks in place")
-        unnoticed = 0
         for number, check in enumerate(checks):
             if passes(program, number):
                 unnoticed += 1
                 print(check, flush=True)
-    print(f"{len(checks)} checks, {len(checks) - unnoticed} of them noticed")
+    print(f"{len(checks)} checks, {len(checks) - unnoticed} of them noticed", flush=True)
+    return unnoticed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help=" and ".join(PARTS) + "; all, where none are named")
+    parser.add_argument("--build", default="build", help="a folder where libtvmvm_runtime.a is built")
+    parser.add_argument("--list", action="store_true", help="the checks, without running anything")
+    arguments = parser.parse_args()
+    parts = [PARTS[name] for name in arguments.parts or PARTS]
+    if arguments.list:
+        checks = []
+        for path in (path for part in parts for path in part.sources):
+            Source(path, checks)
+        print("\n".join(checks))
+        return
+    unnoticed = sum([take_away(part, (ROOT / arguments.build).resolve()) for part in parts])
     sys.exit(1 if unnoticed else 0)
 
 
