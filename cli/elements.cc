@@ -201,7 +201,8 @@ void WriteFloat(Tensor& tensor, int64_t index, double value) {
     case DType::kC128:
       return WriteAs(tensor, index, std::complex<double>(value));
     case DType::kF8E8M0:
-      return WriteBits(tensor, index, std::isnan(value) ? 255 : std::clamp(std::ilogb(value) + 127, 0, 254));
+      return WriteBits(tensor, index,
+                       std::isnan(value) ? 255 : std::clamp(std::ilogb(value), -127, 127) + 127);
     default:
       return WriteBits(tensor, index, EncodeFloat(FormatOf(tensor.dtype()), value));
   }

@@ -30,22 +30,20 @@ constexpr auto kArithmetic = std::chrono::milliseconds(100), kMemory = std::chro
 constexpr int64_t kLeast = int64_t{512} << 10;  // bytes between two looks at the clock
 constexpr int64_t kSmallest = int64_t{8} << 10, kLargest = int64_t{256} << 20;
 
-// Keeps a value in a register and the compiler from knowing it.
-template <class Vector>
-inline __attribute__((always_inline)) void Hide(Vector& value) {
-  asm volatile("" : "+v"(value));  // NOLINT
-}
+// Keeps a value in a register and the compiler from knowing it. No function: the register is one of the
+// caller's target.
+#define TVMVM_HIDE(value) asm volatile("" : "+v"(value))  // NOLINT
 
 // A loop of kChains chains in registers of their own, hence names and no array: a step of each in every
 // round.
 // clang-format off
 #define TVMVM_CHAINS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11)
 #define TVMVM_DEFINE(i) auto x##i = a;
-#define TVMVM_ADVANCE(i) { auto& x = x##i; x = TVMVM_STEP; Hide(x); }
+#define TVMVM_ADVANCE(i) { auto& x = x##i; x = TVMVM_STEP; TVMVM_HIDE(x); }
 #define TVMVM_ARITHMETIC_PROBE(name, features, zero)           \
   __attribute__((target(features), noinline)) void name() {    \
     auto a = zero;                                             \
-    Hide(a);                                                   \
+    TVMVM_HIDE(a);                                             \
     TVMVM_CHAINS(TVMVM_DEFINE)                                 \
     for (int64_t round = 0; round < kRounds; ++round) {        \
       TVMVM_CHAINS(TVMVM_ADVANCE)                              \
@@ -96,7 +94,7 @@ struct Probes {
     for (const char* at = memory; at < memory + bytes; at += 8 * sizeof(vector)) {                           \
       _Pragma("GCC unroll 8") for (int i = 0; i < 8; ++i) {                                                  \
         vector value = load(reinterpret_cast<const vector*>(at) + i);                                        \
-        Hide(value);                                                                                         \
+        TVMVM_HIDE(value);                                                                                   \
       }                                                                                                      \
     }                                                                                                        \
   }                                                                                                          \
@@ -104,7 +102,7 @@ struct Probes {
     for (int64_t at = 0; at < bytes; at += 8 * static_cast<int64_t>(sizeof(vector))) {                       \
       _Pragma("GCC unroll 8") for (int i = 0; i < 8; ++i) {                                                  \
         vector value = load(reinterpret_cast<const vector*>(from + at) + i);                                 \
-        Hide(value);                                                                                         \
+        TVMVM_HIDE(value);                                                                                   \
         store(reinterpret_cast<vector*>(to + at) + i, value);                                                \
       }                                                                                                      \
     }                                                                                                        \

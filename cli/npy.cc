@@ -158,7 +158,7 @@ Tensor DecodeStrings(std::span<const std::byte> bytes, const Layout& layout, con
       continue;
     }
     std::vector<uint32_t> points(item.size() / 4);
-    std::memcpy(points.data(), item.data(), item.size());
+    if (!points.empty()) std::memcpy(points.data(), item.data(), item.size());
     while (!points.empty() && points.back() == 0) points.pop_back();
     for (uint32_t code : points) AppendUtf8(strings[i], code);
   }

@@ -13,6 +13,7 @@ option(TVMVM_COMPILER "The compiler library (needs LLVM 19)" ${PROJECT_IS_TOP_LE
 option(TVMVM_STATIC_LLVM "LLVM as a part of the compiler library, in place of libLLVM.so" OFF)
 option(TVMVM_TOOL "The command-line tool" ${PROJECT_IS_TOP_LEVEL})
 option(TVMVM_TESTS "Tests, benchmarks and examples" ${PROJECT_IS_TOP_LEVEL})
+option(TVMVM_FUZZ "Fuzz targets with libFuzzer, which looks for inputs by itself (needs clang); else they read files alone" OFF)
 option(TVMVM_INSTALL "Rules to install what is built" ${PROJECT_IS_TOP_LEVEL})
 option(TVMVM_DEBIAN "What Debian packages need beside: changelogs, copyright" OFF)
 option(TVMVM_WERROR "Warnings are errors" OFF)

@@ -101,8 +101,8 @@ Status Output(const Context& context, const Instruction& instruction) {
   if (type.kind != ValueKind::kTensor)
     return context.Fail(instruction, fmt::format("output {} is no tensor", operand.output));
   if (operand.donor) {
-    const TypeSpec& from = inputs[*operand.donor].type;
-    if (from.kind != ValueKind::kTensor || from.dtype != type.dtype || type.dtype == DType::kString)
+    // Only a tensor has a dtype.
+    if (inputs[*operand.donor].type.dtype != type.dtype || type.dtype == DType::kString)
       return context.Fail(instruction,
                           fmt::format("input {} and output {} are no tensors of one type of numbers",
                                       *operand.donor, operand.output));

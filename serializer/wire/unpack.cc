@@ -203,7 +203,9 @@ class Unpacker {
     to->dtype = static_cast<DType>(from.dtype());
     uint32_t rank = SizeOf(from.dims());
     TVMVM_CHECK_OK(Take(uint64_t{rank} * sizeof(int64_t)));
-    for (uint32_t i = 0; i < rank; ++i) to->dims.push_back(from.dims()->Get(i));
+    to->dims.resize(rank);
+    // FlatBuffers' verifier leaves open where elements lie: maybe not where numbers of 64 bits may be read.
+    if (rank > 0) std::memcpy(to->dims.data(), from.dims()->Data(), rank * sizeof(int64_t));
     TVMVM_CHECK_OK(Each(from.strings(), &to->strings, &Unpacker::Text));
     if (from.bytes() == 0) return {};
     const Section* section = FindSection(sections_, kConstantsSection);

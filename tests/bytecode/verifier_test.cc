@@ -9,6 +9,7 @@
 #include "bytecode/builder.h"
 #include "bytecode/encoding.h"
 #include "bytecode/host_functions.h"
+#include "bytecode/output_operand.h"
 #include "tvm-vm/assembler.h"
 
 namespace tvmvm {
@@ -97,9 +98,13 @@ void Replace(Program& program, Opcode opcode, std::vector<Operand> operands,
 
 Operand List(OperandKind kind, std::vector<uint32_t> list) { return Operand(kind, std::move(list)); }
 
-const std::string kNoSuchHostFunction =
-    "@main:85 host: host function 4000000000 does not exist, the library has " +
-    std::to_string(HostSignatures().size()) + " (node /Mul)";
+std::string NoSuchHostFunction(size_t number) {
+  return "@main:85 host: host function " + std::to_string(number) + " does not exist, the library has " +
+         std::to_string(HostSignatures().size()) + " (node /Mul)";
+}
+const std::string kNoSuchHostFunction = NoSuchHostFunction(4'000'000'000u),
+                  kNextHostFunction = NoSuchHostFunction(HostSignatures().size()),
+                  kNextOpcode = "@main:0 unknown opcode " + std::to_string(Opcodes().size());
 
 // Replaces `wait` by a host call with so many scalars, references and destinations.
 void Host(Program& program, HostFunctionId function, std::array<size_t, 4> counts) {
@@ -115,6 +120,9 @@ void Host(Program& program, HostFunctionId function, std::array<size_t, 4> count
            list(OperandKind::kRefDstList, counts[3])},
           Opcode::kHostCall);
 }
+
+// Output 0 of @main in the memory of an input.
+uint32_t DonatedBy(uint32_t input) { return *OutputOperand{0, input}.word(2); }
 
 // A copy of @main as the entry for a GPU.
 FunctionSpec& AddGpuEntry(Program& program) {
@@ -143,6 +151,8 @@ const Mutation kTableMutations[] = {
      [](Program& p) { p.entry.index = 0; }},
     {"@helper: the entry function takes 0 and returns 1 scalars, wanted none",
      [](Program& p) { p.entry.index = 0, p.functions[0].scalar_inputs = 0; }},
+    {"@helper: the entry function takes 1 and returns 0 scalars, wanted none",
+     [](Program& p) { p.entry.index = 0, p.functions[0].scalar_outputs = 0; }},
     {"kernel 'scale': alignments of 1 buffers, it has 2", [](Program& p) { p.kernels[0].alignments = {4}; }},
     {"kernel 'scale': alignment 3, wanted a power of two up to 16",
      [](Program& p) {
@@ -154,6 +164,10 @@ const Mutation kTableMutations[] = {
      }},
     {"kernel 'scale': -1 bytes of scratch, 0 operations, 0 bytes: none may be negative",
      [](Program& p) { p.kernels[0].scratch_bytes = -1; }},
+    {"kernel 'scale': 0 bytes of scratch, -1 operations, 0 bytes: none may be negative",
+     [](Program& p) { p.kernels[0].flops = -1; }},
+    {"kernel 'scale': 0 bytes of scratch, 0 operations, -1 bytes: none may be negative",
+     [](Program& p) { p.kernels[0].bytes = -1; }},
     {"the first device of the program is not the host's CPU", [](Program& p) { p.devices.clear(); }},
     {"the first device of the program is not the host's CPU",
      [](Program& p) { std::swap(p.devices[0], p.devices[1]); }},
@@ -195,6 +209,8 @@ const Mutation kTableMutations[] = {
     {"@main input 'x': a dimension is -2", [](Program& p) { Main(p).inputs[0].type.dims[0].value = -2; }},
     {"@main input 'x': a dimension is 3 and 'm' at once",
      [](Program& p) { Main(p).inputs[0].type.dims[1].symbol = "m"; }},
+    {"@main input 'x': a dimension is 0 and 'n' at once",
+     [](Program& p) { Main(p).inputs[0].type.dims[0].value = 0; }},
     {"@main input 'x': bounds 513..512 of dimension 'n' are no range",
      [](Program& p) { Main(p).inputs[0].type.dims[0].low = 513; }},
     {"@main input 'x': bounds -1..512 of dimension 'n' are no range",
@@ -214,7 +230,7 @@ const Mutation kTableMutations[] = {
      [](Program& p) { Main(p).outputs[1].type.elements[0].dtype = DType::kInvalid; }},
     {"@main input 's': types nested more than 16 deep",
      [](Program& p) {
-       for (int i = 0; i < 20; ++i) {
+       for (int i = 0; i < kMaxTypeDepth; ++i) {
          TypeSpec outer;
          outer.kind = ValueKind::kSequence;
          outer.elements = {Main(p).inputs[1].type};
@@ -270,6 +286,19 @@ const Mutation kLayoutMutations[] = {
      [](Program& p) { Main(p).scalar_registers = 1048577; }},
     {"@main: 1048577 reference registers, at most 1048576",
      [](Program& p) { Main(p).ref_registers = 1048577; }},
+    {"@main: 1048577 slots, at most 1048576", [](Program& p) { Main(p).slots = 1048577; }},
+    {"@main: 65 slot registers, but only 0 can be set; at most 64 may be declared",
+     [](Program& p) { Main(p).slots = 65; }},
+    {"@main: input 2 may stay on a device, the function has 2",
+     [](Program& p) { Main(p).device_inputs = {2}; }},
+    {"@main: output 2 may stay on a device, the function has 2",
+     [](Program& p) {
+       Main(p).device_outputs = {0, 2};
+     }},
+    {"@main: output 0 that may stay on a device follows 0",
+     [](Program& p) {
+       Main(p).device_outputs = {0, 0};
+     }},
     {"@helper: 1 scalar parameters in 0 registers", [](Program& p) { p.functions[0].scalar_registers = 0; }},
     {"@main: 2 reference parameters in 1 registers", [](Program& p) { Main(p).ref_registers = 1; }},
     {"@helper: 65 scalar registers, but only 1 can be set; at most 64 may be declared",
@@ -279,14 +308,20 @@ const Mutation kLayoutMutations[] = {
     {"@main: 65 scalar registers, but only 9 can be set; at most 64 may be declared",
      [](Program& p) { Main(p).scalar_registers = 65; }},
     {"@main: line table entry 1 at word 0 follows word 0", [](Program& p) { Main(p).lines[1].word = 0; }},
-    {"@main: line table entry 0 names string 99, the program has 3",
-     [](Program& p) { Main(p).lines[0].node.index = 99; }},
+    {"@main: line table entry 0 names string 3, the program has 3",
+     [](Program& p) { Main(p).lines[0].node.index = 3; }},
     {"@main: line table word 1 is not the start of an instruction",
      [](Program& p) { Main(p).lines[0].word = 1; }},
     {"@main: no instructions", [](Program& p) { Main(p).code.clear(), Main(p).lines.clear(); }},
     {"@main: 16777217 words of code, at most 16777216",
      [](Program& p) { Main(p).code.resize((1 << 24) + 1); }},
     {"@main:0 unknown opcode 255", [](Program& p) { Main(p).code[0] |= 0xff; }},
+    {kNextOpcode.c_str(),
+     [](Program& p) {
+       Main(p).code[0] = (Main(p).code[0] & ~0xffu) | static_cast<uint32_t>(Opcodes().size());
+     }},
+    {"@main:108 return: operand 1 does not fit the instruction's 5 words",
+     [](Program& p) { Word(p, Opcode::kReturn, 1) = 3; }},
     {"@main:0 const: 0 words long, but 113 are left in the function",
      [](Program& p) { Main(p).code[0] &= 0xff; }},
     {"@main:0 const: 114 words long, but 113 are left in the function",
@@ -414,6 +449,20 @@ const Mutation kUseMutations[] = {
      [](Program& p) { Word(p, Opcode::kOutput, 1) = 2; }},
     {"@main:23 output: output 1 is no tensor (node /start)",
      [](Program& p) { Word(p, Opcode::kOutput, 1) = 1; }},
+    {"@main:23 output: input 2 does not exist, the function has 2 (node /start)",
+     [](Program& p) { Word(p, Opcode::kOutput, 1) = DonatedBy(2); }},
+    {"@main:23 output: input 1 and output 0 are no tensors of one type of numbers (node /start)",
+     [](Program& p) { Word(p, Opcode::kOutput, 1) = DonatedBy(1); }},
+    {"@main:23 output: input 0 and output 0 are no tensors of one type of numbers (node /start)",
+     [](Program& p) {
+       Word(p, Opcode::kOutput, 1) = DonatedBy(0);
+       Main(p).inputs[0].type.dtype = DType::kI32;
+     }},
+    {"@main:23 output: input 0 and output 0 are no tensors of one type of numbers (node /start)",
+     [](Program& p) {
+       Word(p, Opcode::kOutput, 1) = DonatedBy(0);
+       Main(p).inputs[0].type.dtype = Main(p).outputs[0].type.dtype = DType::kString;
+     }},
     {"@main:23 output: rank 33, at most 32 (node /start)",
      [](Program& p) {
        Replace(p, Opcode::kOutput,
@@ -444,6 +493,8 @@ const Mutation kUseMutations[] = {
      [](Program& p) { Word(p, Opcode::kLaunch, 1) = 1; }},
     {"@main:55 launch: kernel 'scale' runs on a device of class gpu, queue 0 is that of cpu (node /Mul)",
      [](Program& p) { p.kernels[0].device = DeviceClass::kGpu; }},
+    {"@main:55 launch: queue 2 is of no device, the last one is 1 (node /Mul)",
+     [](Program& p) { Word(p, Opcode::kLaunch, 1) = 2; }},
     {"@main:55 launch: 5 shape scalars given, a launch takes 6 (node /Mul)",
      [](Program& p) {
        Replace(p, Opcode::kLaunch,
@@ -507,6 +558,10 @@ const Mutation kUseMutations[] = {
      [](Program& p) {
        Host(p, HostFunctionId{4'000'000'000u}, {0, 0, 0, 0});
      }},
+    {kNextHostFunction.c_str(),
+     [](Program& p) {
+       Host(p, HostFunctionId{static_cast<uint32_t>(HostSignatures().size())}, {0, 0, 0, 0});
+     }},
     {"@main:85 host: 1 scalars given, 'sequence.insert' takes 2 (node /Mul)",
      [](Program& p) {
        Host(p, HostFunctionId::kSequenceInsert, {1, 2, 0, 1});
@@ -551,105 +606,55 @@ TEST(Verifier, Tables) { CheckMutations(kTableMutations); }
 TEST(Verifier, Layout) { CheckMutations(kLayoutMutations); }
 TEST(Verifier, Operands) { CheckMutations(kOperandMutations); }
 TEST(Verifier, Uses) { CheckMutations(kUseMutations); }
+TEST(Verifier, ADonatedOutput) {
+  Program program = BaseProgram();
+  Word(program, Opcode::kOutput, 1) = DonatedBy(0);
+  EXPECT_TRUE(VerifyProgram(program));
+}
 
-// The verifier's message about the body of a function of one scalar and one reference parameter, "" when it
-// is fine.
-std::string BodyError(std::string_view body) {
-  std::string text = "entry @main\nkernel @k cpu symbol \"k\" scalars 0 buffers [read]\n";
-  text += "func @main() -> () frame 0, 0 { return [], [] }\n";
-  text +=
-      "func @f(\"x\": f32[]) -> (\"y\": f32[]) scalars 1 -> 1 frame 9, 9 {\n" + std::string(body) + "\n}\n";
-  auto program = Assemble(text);
+// The verifier's message about instructions of a function with slots s0 and s1 in r4, of 4; "" when they are
+// fine.
+std::string SlotsError(const std::string& body) {
+  auto program = Assemble(R"(
+entry @main
+plan p0 [0..2 align 64, 0..2 align 64]
+func @main("x": i64[2], "s": sequence<i64[2]>) -> ("y": i64[2], "t": sequence<i64[2]>) frame 4, 6, 4 device [0] -> [0] {
+  i0 = const 0
+  i1 = const 1
+  i2 = const 16
+  r3 = output 0, [i1]
+  r4, s0 = slots p0, 0, [i2, i2]
+)" + body + "\n  return [], [r3, r1]\n}\n");
   return program ? "" : program.error().message;
 }
 
-std::string Unassigned(std::string_view place, std::string_view reg) {
-  return "@f:" + std::string(place) + ": " + std::string(reg) + " may be read before it is assigned";
-}
-
-TEST(Assignment, ParametersAreAssigned) { EXPECT_EQ(BodyError("return [i0], [r0]"), ""); }
-
-TEST(Assignment, EveryKindOfReadCounts) {
-  EXPECT_EQ(BodyError("i1 = move i2 return [i0], [r0]"), Unassigned("0 move", "scalar register i2"));
-  EXPECT_EQ(BodyError("r1 = move.ref r2 return [i0], [r0]"),
-            Unassigned("0 move.ref", "reference register r2"));
-  EXPECT_EQ(BodyError("return [i1], [r0]"), Unassigned("0 return", "scalar register i1"));
-  EXPECT_EQ(BodyError("return [i0], [r1]"), Unassigned("0 return", "reference register r1"));
-  EXPECT_EQ(BodyError("fill [r1], i0, 0 return [i0], [r0]"), Unassigned("0 fill", "reference register r1"));
-  EXPECT_EQ(BodyError("fill [r0+i1], i0, 0 return [i0], [r0]"), Unassigned("0 fill", "scalar register i1"));
-}
-
-TEST(Assignment, EveryKindOfAssignmentCounts) {
-  EXPECT_EQ(BodyError("i1 = move i0 return [i1], [r0]"), "");
-  EXPECT_EQ(BodyError("r1 = move.ref r0 return [i0], [r1]"), "");
-  EXPECT_EQ(BodyError("r1 = release return [i0], [r1]"), "");
-  EXPECT_EQ(BodyError("[i1], [r1] = call @f, [i0], [r0] return [i1], [r1]"), "");
-}
-
-TEST(Assignment, AnInstructionReadsBeforeItAssigns) {
-  EXPECT_EQ(BodyError("i1 = move i1 return [i0], [r0]"), Unassigned("0 move", "scalar register i1"));
-}
-
-TEST(Assignment, BothArmsMustAssign) {
-  EXPECT_EQ(BodyError("branch.if i0, A  i1 = move i0 jump B  A: i1 = const 2 B: return [i1], [r0]"), "");
-  EXPECT_EQ(BodyError("branch.if i0, A  i1 = move i0 jump B  A: i2 = const 2 B: return [i1], [r0]"),
-            Unassigned("12 return", "scalar register i1"));
-  EXPECT_EQ(BodyError("branch.ifnot i0, A  i1 = move i0  A: return [i1], [r0]"),
-            Unassigned("6 return", "scalar register i1"));
-}
-
-TEST(Assignment, LoopsKeepWhatWasAssignedBefore) {
-  EXPECT_EQ(BodyError("i1 = const 0 A: i1 = add i1, i0 branch.if i1, A return [i1], [r0]"), "");
-  EXPECT_EQ(BodyError("A: i2 = const 1 branch.if i2, B return [i0], [r0] B: i1 = add i1, i0 jump A"),
-            Unassigned("12 add", "scalar register i1"));
-  // Assigned in the body, read behind a loop that may not run.
-  EXPECT_EQ(BodyError("branch.if i0, B A: i1 = const 0 branch.if i1, A B: return [i1], [r0]"),
-            Unassigned("10 return", "scalar register i1"));
-}
-
-TEST(Assignment, ManyBlocksBetweenAssignmentAndRead) {
-  std::string body = "branch.if i0, S  i8 = const 1 jump E S: i1 = const 1 r1 = release\n";
-  for (int i = 0; i < 50; ++i) {
-    std::string n = std::to_string(i);
-    body += "branch.if i1, A" + n + " i2 = const 1 jump B" + n + " A" + n + ": i2 = const 2 B" + n +
-            ": i3 = move i2\n";
-  }
-  EXPECT_EQ(BodyError(body + "return [i1], [r1] E: return [i8], [r0]"), "");
-  EXPECT_NE(BodyError(body + "return [i1], [r1] E: return [i8], [r1]"), "");
-}
-
-// Registers that stay alive over thousands of blocks cost their product: no compiled code does it, a hostile
-// file may.
-TEST(Assignment, TheWorkIsBounded) {
-  constexpr int kMany = 6000;
-  Builder builder;
-  FunctionSpec spec;
-  spec.name = "main";
-  FunctionBuilder& body = builder.AddFunction(std::move(spec));
-  ScalarReg condition = body.Immediate(1);
-  Label begin = body.NewLabel();
-  body.Jump(begin);
-  body.Bind(begin);
-  std::vector<ScalarReg> alive;
-  for (int i = 0; i < kMany; ++i) {
-    alive.push_back(body.NewScalar());
-    body.Emit(Opcode::kMove, {{kScalarDst, alive.back().index}, {kScalarSrc, condition.index}});
-  }
-  for (int i = 0; i < kMany; ++i) {
-    Label next = body.NewLabel();
-    body.BranchIf(condition, next);
-    body.Bind(next);
-  }
-  body.Guard(condition, "", alive);
-  body.Return({}, {});
-  builder.SetEntry(body.id());
-  auto program = builder.Finish();
-  ASSERT_FALSE(program);
-  EXPECT_EQ(program.error().message, "@main: its control flow is too large to verify");
-}
-
-TEST(Assignment, UnreachableCodeIsNotRead) {
-  EXPECT_EQ(BodyError("return [i0], [r0] A: i1 = add i1, i1 jump A"), "");
+TEST(Verifier, Slots) {
+  EXPECT_EQ(SlotsError("s2 = slot.part s0, i0, i1 slot.swap s2, s1 slot.input s0, 0 slot.output s1, 0"), "");
+  EXPECT_EQ(SlotsError("slot.swap s0, s4"), "@main:25 slot.swap: slot s4 is out of range, the frame has 4");
+  EXPECT_EQ(SlotsError("s4 = slot.part s0, i0, i1"),
+            "@main:25 slot.part: slot s4 is out of range, the frame has 4");
+  EXPECT_EQ(SlotsError("copy [r3, s4], i1"), "@main:25 copy: slot s4 is out of range, the frame has 4");
+  EXPECT_EQ(SlotsError("r4, s3 = slots p0, 0, [i2, i2]"),
+            "@main:25 slots: 2 slots from s3 on are out of range, the frame has 4");
+  EXPECT_EQ(SlotsError("r4, s0 = slots p0, 0, [i2]"), "@main:25 slots: 1 sizes given, plan p0 takes 2");
+  EXPECT_EQ(SlotsError("r4, s0 = slots p0, 2, [i2, i2]"),
+            "@main:25 slots: queue 2 is of no device, the last one is 1");
+  EXPECT_EQ(SlotsError("copy [r3, s2], i1"), "@main:25 copy: slot s2 may be read before it is assigned");
+  EXPECT_EQ(SlotsError("slot.swap s1, s3"), "@main:25 slot.swap: slot s3 may be read before it is assigned");
+  EXPECT_EQ(SlotsError("slot.input s0, 2"),
+            "@main:25 slot.input: input 2 does not exist, the function has 2");
+  EXPECT_EQ(SlotsError("slot.output s0, 2"),
+            "@main:25 slot.output: output 2 does not exist, the function has 2");
+  EXPECT_EQ(SlotsError("slot.input s0, 1"), "@main:25 slot.input: input 1 is no tensor");
+  EXPECT_EQ(SlotsError("slot.output s0, 1"), "@main:25 slot.output: output 1 is no tensor");
+  EXPECT_EQ(SlotsError("i3 = slot.load s0, i0, c64"),
+            "@main:25 slot.load: an element of c64 does not fit a scalar register");
+  EXPECT_EQ(SlotsError("slot.store s0, i0, string, i1"),
+            "@main:25 slot.store: an element of string does not fit a scalar register");
+  std::string dims = "i1";
+  for (int i = 0; i < 32; ++i) dims += ", i1";
+  EXPECT_EQ(SlotsError("r5 = slot.view s0, i0, u8, [" + dims + "]"),
+            "@main:25 slot.view: rank 33, at most 32");
 }
 
 }  // namespace

@@ -30,6 +30,16 @@ TEST(ElementsTest, SpecialCodes) {
   EXPECT_EQ(Decode(DType::kF8E4M3FN, 0x01), std::ldexp(1.0, -9));  // the smallest subnormal
 }
 
+TEST(ElementsTest, AnExponentThatIsTooLargeIsTheLargest) {
+  for (auto [value, code] :
+       {std::pair(HUGE_VAL, 254), {-HUGE_VAL, 254}, {1e300, 254}, {0.0, 0}, {1e-300, 0}}) {
+    uint8_t byte = 1;
+    Tensor tensor = OneByte(DType::kF8E8M0, &byte);
+    WriteFloat(tensor, 0, value);
+    EXPECT_EQ(byte, code) << value;
+  }
+}
+
 TEST(ElementsTest, EveryCodeOfASmallFormatSurvivesItsValue) {
   for (DType dtype :
        {DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ, DType::kF8E8M0}) {

@@ -102,6 +102,14 @@ TEST_F(NpyTest, ReadsStrings) {
   EXPECT_THAT(bytes->strings(), ElementsAre("abc", "d"));
 }
 
+TEST_F(NpyTest, ReadsStringsOfNoLetters) {
+  for (const char* descr : {"<U0", "|S0"}) {
+    auto texts = Read(NumpyFile(1, Dict(descr, "(2,)"), ""));
+    ASSERT_TRUE(texts) << texts.error().message;
+    EXPECT_THAT(texts->strings(), ElementsAre("", ""));
+  }
+}
+
 TEST_F(NpyTest, TheSignatureSaysWhatRawBytesAre) {
   auto brain = Read(NumpyFile(1, Dict("<V2", "(1,)"), Bytes<uint16_t>({0x3f80})));
   ASSERT_TRUE(brain);

@@ -317,6 +317,28 @@ TEST(Damage, SharedVectorsDoNotMultiply) {
             "the metadata refers to the same bytes over and over");
 }
 
+// FlatBuffers' verifier proves that a vector lies in the section, not that its numbers are aligned.
+TEST(Damage, DimsAreReadWhereverTheyLie) {
+  for (size_t padding : {4, 8}) {
+    EditableFile parts(SampleFile());
+    flatbuffers::FlatBufferBuilder builder;
+    const auto words = builder.CreateVector(std::vector<uint32_t>{3, 0, 5, 0});
+    auto* length = reinterpret_cast<uint32_t*>(builder.GetCurrentBufferPointer());
+    ASSERT_EQ(*length, 4u);
+    *length = 2;
+    builder.CreateVector(std::vector<uint8_t>(padding));
+    const flatbuffers::Offset<flatbuffers::Vector<int64_t>> dims(words.o);
+    const auto constant = schema::CreateConstant(builder, 0, 1, dims);
+    const auto constants = builder.CreateVector(std::vector{constant});
+    builder.Finish(schema::CreateProgram(builder, 0, 0, 0, 0, constants));
+    auto begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+    parts.section("metadata").assign(begin, begin + builder.GetSize());
+    parts.section("code").clear();
+    parts.Remove("debug");
+    EXPECT_EQ(LoadError(parts.Build()), "entry function 0 does not exist, the program has 0");
+  }
+}
+
 TEST(Damage, DebugSectionIsChecked) {
   auto error_after = [](const std::function<void(schema::DebugT*)>& edit) {
     EditableFile parts(SampleFile());

@@ -80,6 +80,24 @@ TEST(Sequences, TakenAndUnsharedMovesOutOfItsRegister) {
               HasSubstr("sequence.length: 'sequence' must be a sequence, it is nothing (node /node)"));
 }
 
+// A caller's sequence may begin with an optional that has no element.
+TEST(Sequences, OptionalsWithoutElementAreOfNoKind) {
+  auto vm = VmFromText(
+      HostProgram(R"(("s": sequence<optional<i64[k]>>, "x": i64[k], "f": f32[k]) -> ("n": i64[1]))",
+                  "i0 = const 0\n i1 = const 1\n r3 = output 0, [i1]\n"
+                  "[], [r4] = host sequence.insert, [i0, i0], [r0, r1]\n"
+                  "[i2], [] = host sequence.length, [], [r4]\n store r3, i0, i64, i2\n"
+                  "[], [r4] = host sequence.insert, [i1, i0], [r0, r2]\n return [], [r3]"));
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::vector<Value> inputs{Value::Sequence({Value()}), Ints({1}), Floats({1})}, outputs(1);
+  EXPECT_EQ(TextOf(invocation.Run(inputs, outputs)), "");
+  EXPECT_THAT(ToInts(outputs[0].tensor()), ElementsAre(2));
+  inputs[0] = Value::Sequence({Value(), Value(Ints({2}))});
+  EXPECT_THAT(TextOf(invocation.Run(inputs, outputs)),
+              HasSubstr("a tensor of f32 put into a sequence whose elements are each a tensor of i64"));
+}
+
 TEST(Sequences, PositionsAreChecked) {
   auto error = [](std::string_view body) {
     return RunHostError(

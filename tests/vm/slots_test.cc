@@ -135,38 +135,5 @@ TEST(Slots, ATensorOfTheCallersStaysWhatItIs) {
   }
 }
 
-// What a verifier says of a function's body.
-std::string Refused(const std::string& body) {
-  auto program = Assemble(Body(body));
-  return program ? "" : program.error().message;
-}
-
-TEST(Slots, AreVerified) {
-  EXPECT_THAT(Refused("slot.swap s0, s4\n"), HasSubstr("slot s4 is out of range, the frame has 4"));
-  EXPECT_THAT(Refused("copy [r1, s9], i9\n"), HasSubstr("slot s9 is out of range, the frame has 4"));
-  EXPECT_THAT(Refused("r2, s3 = slots p0, 0, [i9, i9]\n"),
-              HasSubstr("2 slots from s3 on are out of range, the frame has 4"));
-  EXPECT_THAT(Refused("r2, s0 = slots p0, 0, [i9]\n"), HasSubstr("1 sizes given, plan p0 takes 2"));
-  EXPECT_THAT(Refused("r2, s0 = slots p0, 2, [i9, i9]\n"), HasSubstr("queue 2 is of no device"));
-  EXPECT_THAT(Refused("copy [r1, s2], i9\n"), HasSubstr("slot s2 may be read before it is assigned"));
-  EXPECT_THAT(Refused("slot.swap s1, s3\n"), HasSubstr("slot s3 may be read before it is assigned"));
-  EXPECT_THAT(Refused("slot.input s0, 1\n"), HasSubstr("input 1 does not exist, the function has 1"));
-  EXPECT_THAT(Refused("slot.output s0, 7\n"), HasSubstr("output 7 does not exist, the function has 1"));
-  EXPECT_THAT(Refused("i3 = slot.load s0, i0, c64\n"), HasSubstr("an element of c64 does not fit"));
-  EXPECT_THAT(Refused("slot.store s0, i0, string, i1\n"), HasSubstr("an element of string does not fit"));
-}
-
-TEST(Slots, ParametersOnDevicesAreVerified) {
-  auto refused = [](const std::string& numbers) {
-    std::string text = Body("");
-    for (size_t at; (at = text.find("device [0] -> [0]")) != std::string::npos;)
-      text.replace(at, 17, "device " + numbers);
-    auto program = Assemble(text);
-    return program ? "" : program.error().message;
-  };
-  EXPECT_THAT(refused("[1] -> []"), HasSubstr("@main: input 1 may stay on a device, the function has 1"));
-  EXPECT_THAT(refused("[] -> [0, 0]"), HasSubstr("@main: output 0 that may stay on a device follows 0"));
-}
-
 }  // namespace
 }  // namespace tvmvm

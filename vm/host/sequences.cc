@@ -11,13 +11,16 @@ std::string Described(const Object* object) {
   return "a tensor of " + std::string(DTypeName(static_cast<const TensorObject*>(object)->dtype));
 }
 
-// All elements of a sequence are of one kind, tensors of one element type.
+// All elements of a sequence are of one kind, tensors of one element type; optionals without element are of
+// any.
 Status CheckElement(const ContainerObject& sequence, const Object* element) {
   if (element == nullptr) return MakeError(Code::kInvalidArgument, "there is no element to put in");
   if (element->kind == ObjectKind::kBuffer)
     return MakeError(Code::kInvalidProgram, "a buffer cannot be an element");
-  if (sequence.elements.empty()) return {};
-  const Object* first = sequence.elements.front();
+  const auto there = std::find_if(sequence.elements.begin(), sequence.elements.end(),
+                                  [](const Object* held) { return held != nullptr; });
+  if (there == sequence.elements.end()) return {};
+  const Object* first = *there;
   bool same = first->kind == element->kind;
   if (same && element->kind == ObjectKind::kTensor)
     same = static_cast<const TensorObject*>(first)->dtype == static_cast<const TensorObject*>(element)->dtype;
