@@ -65,7 +65,7 @@ Bound Smaller(const Bound& a, const Bound& b) {
   Bound smaller = a;
   smaller.most = std::min(a.most, b.most);
   for (const auto& [dim, factor] : b.by) Add(&smaller.by, dim, factor);
-  for (const auto& [dim, factor] : b.shares) Add(&smaller.shares, dim, factor);
+  smaller.shares.insert(smaller.shares.end(), b.shares.begin(), b.shares.end());
   // A dim that is cut off at a number.
   if ((a.by.empty() || b.by.empty()) && smaller.most >= kLeastCut && smaller.most <= kMostCut)
     for (const Bound* bound : {&a, &b})
@@ -75,11 +75,14 @@ Bound Smaller(const Bound& a, const Bound& b) {
   return smaller;
 }
 
-// The operand that is not 1, of a max of 1; else the dim.
-const Dim& WithoutOne(const Dim& dim) {
+// The other operand of a max of a number, which is `least`; else the dim.
+const Dim& WithoutLeast(const Dim& dim, double* least) {
   if (dim.op() == DimOp::kMax && dim.operands().size() == 2)
     for (size_t i : {0, 1})
-      if (dim.operands()[i].IsConstant(1)) return dim.operands()[1 - i];
+      if (auto constant = dim.operands()[i].constant(); constant && *constant > 0) {
+        *least = static_cast<double>(*constant);
+        return dim.operands()[1 - i];
+      }
   return dim;
 }
 
@@ -89,11 +92,12 @@ Bound OfDim(const Dim& dim) {
   if (dim.is_constant()) return bound;
   if (dim.op() == DimOp::kMin)
     for (const Dim& operand : dim.operands()) bound = Smaller(bound, OfDim(operand));
-  const Dim& share = WithoutOne(dim);
-  double factor = 1;
-  if (share.op() == DimOp::kFloorDiv && share.operands()[0].constant()) {
-    const Dim parts = WithoutFactor(WithoutOne(share.operands()[1]), &factor);
-    Add(&bound.shares, parts, static_cast<double>(*share.operands()[0].constant()) / factor);
+  double factor = 1, least = 0;
+  const Dim& quotient = WithoutLeast(dim, &least);
+  if (quotient.op() == DimOp::kFloorDiv && quotient.operands()[0].constant()) {
+    double ignored = 0;
+    const Dim parts = WithoutFactor(WithoutLeast(quotient.operands()[1], &ignored), &factor);
+    bound.shares.push_back({parts, static_cast<double>(*quotient.operands()[0].constant()) / factor, least});
   } else {
     const Dim rest = WithoutFactor(dim, &factor);
     Add(&bound.by, rest, factor);
@@ -103,7 +107,8 @@ Bound OfDim(const Dim& dim) {
 
 // What `whole` divided by `parts` is at most, where that is a division into parts of so many at most.
 std::optional<double> LargestPart(const Dim& whole, const Dim& parts) {
-  Dim quotient = WithoutOne(parts);
+  double least = 0;
+  Dim quotient = WithoutLeast(parts, &least);
   int64_t more = 0;
   if (quotient.op() == DimOp::kAdd && quotient.operands().size() == 2)
     for (size_t i : {0, 1})
@@ -143,13 +148,16 @@ Bound Larger(const Bound& a, const Bound& b) {
 Bound Scaled(const Bound& a, double factor) {
   Bound scaled = Number(Times(a.most, factor));
   for (const auto& [dim, each] : a.by) scaled.by.emplace_back(dim, each * factor);
+  for (const auto& [dim, whole, least] : a.shares)
+    scaled.shares.push_back({dim, whole * factor, least * factor});
   return scaled;
 }
 
 Bound Product(const Bound& length, const Bound& each) {
   Bound product = Number(Times(length.most, each.most));
-  for (const auto& [dim, parts] : length.shares)
-    product.most = std::min(product.most, std::max(each.most, Times(parts, FactorOf(each, dim))));
+  for (const Bound::Share& share : length.shares)
+    product.most = std::min(
+        product.most, std::max(Times(share.least, each.most), Times(share.whole, FactorOf(each, share.dim))));
   for (const auto& [dim, factor] : length.by) {
     for (const auto& [other, inner] : each.by)
       if (dim.size() + other.size() < kMostNodes) Add(&product.by, dim * other, factor * inner);
@@ -168,7 +176,7 @@ Bound LoopBounds::IterationsOf(const tensor::Stmt& loop) {
   const int64_t step = loop.step->integer;
   if (step == 1) return length;
   const double rounding = IsWhole(loop) ? 0 : static_cast<double>(step - 1);
-  return Scaled(Sum(length, Number(rounding)), 1 / static_cast<double>(step));
+  return Scaled(rounding > 0 ? Sum(length, Number(rounding)) : length, 1 / static_cast<double>(step));
 }
 
 // How far `end` is from `begin`.
@@ -210,7 +218,10 @@ Bound LoopBounds::ToEnd(const Expr& begin, const Expr& end) {
     case ExprOp::kFloorDiv:
       return Smaller(Part(Resolved(begin), end), Of(end));
     case ExprOp::kVariable:
-      if (auto let = lets_.find(end->id); let != lets_.end()) return Between(begin, let->second);
+      if (auto let = lets_.find(end->id); let != lets_.end()) {
+        const Bound bound = Between(begin, let->second);
+        return limits_.count(end->id) > 0 ? Smaller(bound, Of(end)) : bound;
+      }
       break;
     default:
       break;
@@ -260,6 +271,9 @@ Bound LoopBounds::Of(const Expr& e) {
     case ExprOp::kSub:
       return operands[1].op() == ExprOp::kFloorMod ? Of(operands[0]) : Between(operands[1], operands[0]);
     case ExprOp::kMul:
+      for (size_t i : {0, 1})
+        if (auto factor = PositiveConstant(operands[i]))
+          return Scaled(Of(operands[1 - i]), static_cast<double>(*factor));
       return Product(Of(operands[1]), Of(operands[0]));
     case ExprOp::kFloorDiv:
       if (auto divisor = PositiveConstant(operands[1]))
@@ -267,9 +281,12 @@ Bound LoopBounds::Of(const Expr& e) {
       return Of(operands[0]);
     case ExprOp::kFloorMod:
       return Of(operands[1]);
-    case ExprOp::kVariable:
-      if (auto let = lets_.find(e->id); let != lets_.end()) return Of(let->second);
-      return Bound::Unknown();
+    case ExprOp::kVariable: {
+      Bound bound = Bound::Unknown();
+      if (auto let = lets_.find(e->id); let != lets_.end()) bound = Of(let->second);
+      if (auto limit = limits_.find(e->id); limit != limits_.end()) bound = Smaller(bound, Of(limit->second));
+      return bound;
+    }
     default:
       return Bound::Unknown();
   }

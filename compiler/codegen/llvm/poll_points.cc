@@ -28,8 +28,9 @@ constexpr double kLoopWork = 4;  // to enter one and to leave it
 // What a loop around counts, at most, of loops of unknown length that do not look themselves: as much as one
 // in blocks does at once, and where the length has a bound, that many times as little as it may be.
 constexpr int64_t kShortWork = 64;
-constexpr double kCountedLess = 256, kMostCountedLess = 1 << 18;
-constexpr double kScatteredLoad = 32;  // from where data says: as a rule out of no cache
+constexpr double kCountedLess = 256;
+constexpr double kMostInBlock = 1 << 16;  // an iteration of so much may go uncounted, too
+constexpr double kScatteredLoad = 32;     // from where data says: as a rule out of no cache
 constexpr double kDivision = 8;
 
 class Finder {
@@ -69,7 +70,10 @@ class Finder {
     Bound one = {};  // of neighbours of which one is entered
     size_t first = 0;
     for (size_t i = 0; i < s.body.size(); ++i) {
+      const bool is_limited = s.kind == StmtKind::kIf && i == 0 && LimitsVariable(s.value);
+      if (is_limited) bounds_.Limit(s.value->operands[0]->id, s.value->operands[1]);
       const Work inner = WorkOf(*s.body[i]);
+      if (is_limited) bounds_.Forget(s.value->operands[0]->id);
       work.counted += inner.counted;
       work.is_polled |= inner.is_polled;
       if (i > first && IsOneOf(s, first, i)) {
@@ -82,6 +86,11 @@ class Finder {
     }
     work.most = Sum(work.most, one);
     return work;
+  }
+
+  static bool LimitsVariable(const Expr& condition) {
+    return (condition.op() == ExprOp::kLess || condition.op() == ExprOp::kLessEqual) &&
+           condition->operands[0].op() == ExprOp::kVariable && IsConstant(condition->operands[1]);
   }
 
   // Whether at most one statement is entered of s.body[first] to s.body[last], if that holds without the
@@ -108,6 +117,7 @@ class Finder {
   }
 
   Work LoopWork(const Stmt& s) {
+    bounds_.Limit(s.variable, s.end);
     Work body = WorkOf(*s.body[0]);
     body.counted += 1;
     if (kernel_.range_end && IsOverResults(s)) return {Bound::Unknown(), kUnbounded, body.is_polled};
@@ -117,7 +127,7 @@ class Finder {
     if (auto extent = tensor::ConstantExtent(s)) {
       loop.counted = kLoopWork + static_cast<double>(*extent) * body.counted;
       if (loop.most.most <= kMostInLoop || s.loop == tensor::LoopKind::kUnrolled) return loop;
-    } else if (loop.most.most <= kMostCountedLess) {
+    } else if (loop.most.most <= kMostInLoop) {
       loop.counted = std::min(loop.most.most, std::max<double>(kShortWork, loop.most.most / kCountedLess));
       return loop;
     }
@@ -127,12 +137,15 @@ class Finder {
     point.work = std::max<int64_t>(1, work / kInstructionsPerStep);
     if (!body.is_polled) {
       point.iterations = std::max<int64_t>(1, kWorkBetweenPolls * kInstructionsPerStep / work);
-      point.short_iterations = kShortWork / work;
+      point.short_iterations = body.most.most <= kMostInBlock ? std::max<int64_t>(1, kShortWork / work) : 0;
     }
     points_.emplace(&s, point);
-    Work around = Known(kLoopWork + static_cast<double>(point.short_iterations * work));
-    around.is_polled = true;
-    return around;
+    // Of a dim that is the length it is known how little a short one takes.
+    const auto shortest = static_cast<double>(point.short_iterations);
+    Bound unseen = Scaled(body.most, shortest);
+    unseen.most += kLoopWork;
+    for (const auto& [dim, each] : loop.most.by) unseen.by.emplace_back(dim, each);
+    return {unseen, kLoopWork + shortest * static_cast<double>(work), true};
   }
 
   // Whether each iteration stores results of its own. Of a kernel whose calls say how many points they take

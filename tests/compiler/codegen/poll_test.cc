@@ -23,8 +23,9 @@ struct Stopper final : KernelPoll {
       : KernelPoll{kWorkBetweenPolls, &TvmvmAskKeepingRegisters, &Answer}, last(from) {}
   static int32_t Answer(KernelPoll* poll) {
     auto& stopper = *static_cast<Stopper*>(poll);
-    stopper.work = kWorkBetweenPolls;
-    return ++stopper.asked >= stopper.last ? 1 : 0;
+    const bool is_over = ++stopper.asked >= stopper.last;
+    stopper.work = is_over ? -1 : kWorkBetweenPolls;
+    return is_over ? 1 : 0;
   }
   int last, asked = 0;
 };
