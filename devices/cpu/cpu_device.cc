@@ -57,8 +57,9 @@ struct Job {
     explicit Poll(const Job* of)
         : KernelPoll{kWorkBetweenPolls, &TvmvmAskKeepingRegisters, &Answer}, job(of) {}
     static int32_t Answer(KernelPoll* poll) {
-      poll->work = kWorkBetweenPolls;
-      return static_cast<const Poll*>(poll)->job->IsOver();
+      const bool is_over = static_cast<const Poll*>(poll)->job->IsOver();
+      poll->work = is_over ? -1 : kWorkBetweenPolls;
+      return is_over;
     }
     const Job* job;
   };

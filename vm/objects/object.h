@@ -135,6 +135,7 @@ class ObjectPool {
     void Clear() noexcept;
   };
 
+  [[gnu::cold]] static Error NoHostMemory(int64_t count, std::string_view what, std::string_view purpose);
   Expected<Buffer*> AllocateStrings(int64_t count, std::string_view purpose, const CancelToken* cancel);
   void Destroy(Object* object) noexcept;
   void ReleaseInto(Object* object, Object** dead) noexcept;

@@ -74,7 +74,7 @@ class KernelPrinter {
   // print_polled_loop.cc
   void LoopInBlocks(const tensor::Stmt& s, const PollPoint& point, Value* begin, Value* end);
   void Poll(Value* work);
-  llvm::CallInst* Ask();
+  Value* Ask();
 
   // print_expression.cc
   Value* Emit(const Expr& e);

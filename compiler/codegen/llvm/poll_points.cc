@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "bytecode/kernel_abi.h"
+#include "compiler/codegen/llvm/loop_bounds.h"
 #include "compiler/expr/rewrite.h"
 #include "compiler/loops/loop_rewrite.h"
 
@@ -20,69 +21,131 @@ using tensor::StmtPtr;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 // Work is counted in instructions here, of which so many take a step of KernelPoll::work.
 constexpr int64_t kInstructionsPerStep = 8;
-// A loop, or a grid point, of so much work needs no look: it is vector instructions for less than a
-// millisecond.
-constexpr double kMostUnpolled = 1 << 20;
+// A grid point of at most so much work needs no look: it takes some milliseconds at the very worst, and as a
+// rule a tenth of one. Of longer ones, a loop of constant length needs none up to so much.
+constexpr double kMostInPoint = 1 << 23, kMostInLoop = 1 << 20;
 constexpr double kLoopWork = 4;  // to enter one and to leave it
 // What a loop around counts, at most, of loops of unknown length that do not look themselves: as much as one
 // in blocks does at once, and where the length has a bound, that many times as little as it may be.
 constexpr int64_t kShortWork = 64;
-constexpr double kCountedLess = 256, kMostCountedLess = 1 << 18;
-constexpr double kScatteredLoad = 32;  // from where data says: as a rule out of no cache
+constexpr double kCountedLess = 256;
+constexpr double kMostInBlock = 1 << 16;  // an iteration of so much may go uncounted, too
+constexpr double kScatteredLoad = 32;     // from where data says: as a rule out of no cache
 constexpr double kDivision = 8;
 
 class Finder {
  public:
-  explicit Finder(const tensor::LoopKernel& kernel) : kernel_(kernel) { WorkOf(*kernel.body); }
-  PollPoints points() && { return std::move(points_); }
+  explicit Finder(const tensor::LoopKernel& kernel) : kernel_(kernel) {}
+
+  PollPoints Find() {
+    if (WorkOf(*kernel_.body).most.most <= kMostInPoint) return {};
+    looks_ = true;
+    WorkOf(*kernel_.body);
+    return std::move(points_);
+  }
 
  private:
   // What a statement takes; where loops in it are polled, what is around these.
   struct Work {
-    double amount = 0;
+    Bound most;
+    double counted = 0;  // by a loop around that is polled
     bool is_polled = false;
   };
+
+  static Work Known(double amount) { return {{amount, {}, {}}, amount}; }
 
   Work WorkOf(const Stmt& s) {
     switch (s.kind) {
       case StmtKind::kFor:
         return LoopWork(s);
       case StmtKind::kLet:
-        lets_[s.variable] = s.value;
+        bounds_.Define(s.variable, s.value);
         break;
       case StmtKind::kTranspose:
-        return {static_cast<double>(s.rows) * s.columns, false};
+        return Known(static_cast<double>(s.rows) * s.columns);
       default:
         break;
     }
-    Work work{ExpressionsOf(s), false};
-    for (const StmtPtr& child : s.body) {
-      const Work inner = WorkOf(*child);
-      work.amount += inner.amount;
+    Work work = Known(ExpressionsOf(s));
+    Bound one = {};  // of neighbours of which one is entered
+    size_t first = 0;
+    for (size_t i = 0; i < s.body.size(); ++i) {
+      const bool is_limited = s.kind == StmtKind::kIf && i == 0 && LimitsVariable(s.value);
+      if (is_limited) bounds_.Limit(s.value->operands[0]->id, s.value->operands[1]);
+      const Work inner = WorkOf(*s.body[i]);
+      if (is_limited) bounds_.Forget(s.value->operands[0]->id);
+      work.counted += inner.counted;
       work.is_polled |= inner.is_polled;
+      if (i > first && IsOneOf(s, first, i)) {
+        one = Larger(one, inner.most);
+        continue;
+      }
+      work.most = Sum(work.most, one);
+      one = inner.most;
+      first = i;
     }
+    work.most = Sum(work.most, one);
     return work;
   }
 
+  static bool LimitsVariable(const Expr& condition) {
+    return (condition.op() == ExprOp::kLess || condition.op() == ExprOp::kLessEqual) &&
+           condition->operands[0].op() == ExprOp::kVariable && IsConstant(condition->operands[1]);
+  }
+
+  // Whether at most one statement is entered of s.body[first] to s.body[last], if that holds without the
+  // last.
+  static bool IsOneOf(const Stmt& s, size_t first, size_t last) {
+    if (s.kind == StmtKind::kIf) return true;
+    const Stmt& added = *s.body[last];
+    for (size_t i = first; i < last; ++i)
+      if (s.body[i]->kind != StmtKind::kIf || added.kind != StmtKind::kIf || s.body[i]->body.size() > 1 ||
+          added.body.size() > 1 || !AreExclusive(s.body[i]->value, added.value))
+        return false;
+    return true;
+  }
+
+  static bool AreExclusive(const Expr& a, const Expr& b) {
+    if (a->operands.size() != 2 || b->operands.size() != 2) return false;
+    const Expr &left = a->operands[0], &right = a->operands[1];
+    if (a.op() == ExprOp::kEqual && b.op() == ExprOp::kEqual)
+      return tensor::Same(left, b->operands[0]) && IsConstant(right) && IsConstant(b->operands[1]) &&
+             !tensor::Same(right, b->operands[1]);
+    return (a.op() == ExprOp::kLess ? b.op() == ExprOp::kLessEqual
+                                    : a.op() == ExprOp::kLessEqual && b.op() == ExprOp::kLess) &&
+           tensor::Same(left, b->operands[1]) && tensor::Same(right, b->operands[0]);
+  }
+
   Work LoopWork(const Stmt& s) {
+    bounds_.Limit(s.variable, s.end);
     Work body = WorkOf(*s.body[0]);
-    body.amount += 1;
-    if (kernel_.range_end && IsOverResults(s)) return {kUnbounded, body.is_polled};
-    const double whole = kLoopWork + MostIterations(s) * body.amount;
-    if (tensor::ConstantExtent(s)) {
-      if (whole <= kMostUnpolled || s.loop == tensor::LoopKind::kUnrolled) return {whole, body.is_polled};
-    } else if (whole <= kMostCountedLess) {
-      return {std::min(whole, std::max<double>(kShortWork, whole / kCountedLess)), body.is_polled};
+    body.counted += 1;
+    if (kernel_.range_end && IsOverResults(s)) return {Bound::Unknown(), kUnbounded, body.is_polled};
+    Work loop;
+    loop.is_polled = body.is_polled;
+    loop.most = Sum(Product(bounds_.IterationsOf(s), Sum(body.most, {1, {}, {}})), {kLoopWork, {}, {}});
+    if (auto extent = tensor::ConstantExtent(s)) {
+      loop.counted = kLoopWork + static_cast<double>(*extent) * body.counted;
+      if (loop.most.most <= kMostInLoop || s.loop == tensor::LoopKind::kUnrolled) return loop;
+    } else if (loop.most.most <= kMostInLoop) {
+      loop.counted = std::min(loop.most.most, std::max<double>(kShortWork, loop.most.most / kCountedLess));
+      return loop;
     }
-    const auto work = static_cast<int64_t>(body.amount < kMostUnpolled ? body.amount : kMostUnpolled);
+    if (!looks_) return loop;
+    const auto work = static_cast<int64_t>(std::min(body.counted, kMostInLoop));
     PollPoint point;
     point.work = std::max<int64_t>(1, work / kInstructionsPerStep);
     if (!body.is_polled) {
       point.iterations = std::max<int64_t>(1, kWorkBetweenPolls * kInstructionsPerStep / work);
-      point.short_iterations = kShortWork / work;
+      point.short_iterations = body.most.most <= kMostInBlock ? std::max<int64_t>(1, kShortWork / work) : 0;
     }
     points_.emplace(&s, point);
-    return {kLoopWork + static_cast<double>(point.short_iterations * work), true};
+    // Of a dim that is the length it is known how little a short one takes.
+    const auto shortest = static_cast<double>(point.short_iterations);
+    Bound unseen = Scaled(body.most, shortest);
+    unseen.most += kLoopWork;
+    for (const auto& [dim, each] : loop.most.by) unseen.by.emplace_back(dim, each);
+    return {unseen, kLoopWork + shortest * static_cast<double>(work), true};
   }
 
   // Whether each iteration stores results of its own. Of a kernel whose calls say how many points they take
@@ -129,80 +192,15 @@ class Finder {
     return work;
   }
 
-  double MostIterations(const Stmt& loop) const {
-    if (auto extent = tensor::ConstantExtent(loop)) return static_cast<double>(std::max<int64_t>(0, *extent));
-    return MostBetween(loop.begin, loop.end) / static_cast<double>(loop.step->integer);
-  }
-
-  // At most so far is `end` from `begin`.
-  double MostBetween(const Expr& begin, const Expr& end) const {
-    if (tensor::Same(begin, end)) return 0;
-    switch (end.op()) {
-      case ExprOp::kMin:
-        return std::min(MostBetween(begin, end->operands[0]), MostBetween(begin, end->operands[1]));
-      case ExprOp::kMax:
-        return std::max(MostBetween(begin, end->operands[0]), MostBetween(begin, end->operands[1]));
-      case ExprOp::kAdd:
-        for (int i : {0, 1})
-          if (tensor::Same(begin, end->operands[i])) return Most(end->operands[1 - i]);
-        break;
-      case ExprOp::kSub:  // rounded down
-        if (end->operands[1].op() == ExprOp::kFloorMod) return MostBetween(begin, end->operands[0]);
-        break;
-      case ExprOp::kVariable:
-        if (auto let = lets_.find(end->id); let != lets_.end()) return MostBetween(begin, let->second);
-        break;
-      default:
-        break;
-    }
-    // Loops begin at 0 or above it, or a window's width below.
-    return Most(end) - (begin.op() == ExprOp::kConstant ? static_cast<double>(begin->integer) : 0);
-  }
-
-  double Most(const Expr& e) const {
-    switch (e.op()) {
-      case ExprOp::kConstant:
-        return static_cast<double>(e->integer);
-      case ExprOp::kDim:
-        return static_cast<double>(ir::RangeOf(e->dim).high);
-      case ExprOp::kMin:
-        return std::min(Most(e->operands[0]), Most(e->operands[1]));
-      case ExprOp::kMax:
-        return std::max(Most(e->operands[0]), Most(e->operands[1]));
-      case ExprOp::kAdd:
-        return Most(e->operands[0]) + Most(e->operands[1]);
-      case ExprOp::kSub:
-        return e->operands[1].op() == ExprOp::kFloorMod ? Most(e->operands[0])
-                                                        : MostBetween(e->operands[1], e->operands[0]);
-      case ExprOp::kMul:
-        return Constant(e->operands[1]) * Most(e->operands[0]);
-      case ExprOp::kFloorDiv:
-        return Most(e->operands[0]) / Constant(e->operands[1]);
-      case ExprOp::kSelect:
-        return std::max(Most(e->operands[1]), Most(e->operands[2]));
-      case ExprOp::kFloorMod:
-        return Constant(e->operands[1]);
-      case ExprOp::kVariable:
-        if (auto let = lets_.find(e->id); let != lets_.end()) return Most(let->second);
-        return kUnbounded;
-      default:
-        return kUnbounded;
-    }
-  }
-
   const tensor::LoopKernel& kernel_;
-  // A constant above 0; else no bound.
-  static double Constant(const Expr& e) {
-    return e.op() == ExprOp::kConstant && e->integer > 0 ? static_cast<double>(e->integer) : kUnbounded;
-  }
-
   PollPoints points_;
-  std::unordered_map<tensor::VariableId, Expr> lets_;
+  LoopBounds bounds_;
+  bool looks_ = false;                                // else it is asked what a grid point takes
   std::unordered_set<const tensor::ExprNode*> seen_;  // of the current statement
 };
 
 }  // namespace
 
-PollPoints FindPollPoints(const tensor::LoopKernel& kernel) { return Finder(kernel).points(); }
+PollPoints FindPollPoints(const tensor::LoopKernel& kernel) { return Finder(kernel).Find(); }
 
 }  // namespace tvmvm::codegen

@@ -60,19 +60,29 @@ void KernelPrinter::LoopInBlocks(const tensor::Stmt& s, const PollPoint& point, 
   builder_.SetInsertPoint(after);
 }
 
-// poll->ask(poll). Where that keeps the registers the compiler is not told that it is a call, and no register
-// is kept free for the argument.
-llvm::CallInst* KernelPrinter::Ask() {
+// poll->ask(poll), and what it left to do. Where it keeps the registers the compiler is not told that it is a
+// call, and no register is kept free for the argument or the answer.
+llvm::Value* KernelPrinter::Ask() {
   llvm::Type *pointer = builder_.getPtrTy(), *i64 = builder_.getInt64Ty();
-  if (forms_.asks_keep_registers)
-    return builder_.CreateCall(
-        llvm::InlineAsm::get(llvm::FunctionType::get(i64, {pointer}, false),
-                             "pushq %rdi\n\tmovq %rax, %rdi\n\tcallq *8(%rdi)\n\tpopq %rdi",
-                             "={ax},0,~{memory},~{dirflag},~{fpsr},~{flags}", true),
+  llvm::CallInst* call = nullptr;
+  if (forms_.asks_keep_registers) {
+    call = builder_.CreateCall(
+        llvm::InlineAsm::get(llvm::FunctionType::get(builder_.getVoidTy(), {pointer}, false),
+                             "pushq %rax\n\tpushq %rdi\n\tmovq $0, %rdi\n\tcallq *8(%rdi)\n\t"
+                             "popq %rdi\n\tpopq %rax",
+                             "r,~{memory},~{dirflag},~{fpsr},~{flags}", true),
         {poll_});
-  Value* function = builder_.CreateLoad(pointer, builder_.CreateConstGEP1_64(pointer, poll_, 1));
-  return builder_.CreateCall(llvm::FunctionType::get(builder_.getInt32Ty(), {pointer}, false), function,
-                             {poll_});
+  } else {
+    Value* function = builder_.CreateLoad(pointer, builder_.CreateConstGEP1_64(pointer, poll_, 1));
+    call = builder_.CreateCall(llvm::FunctionType::get(builder_.getInt32Ty(), {pointer}, false), function,
+                               {poll_});
+  }
+  call->setDoesNotThrow();
+  call->addFnAttr(llvm::Attribute::WillReturn);
+  call->addFnAttr(llvm::Attribute::Cold);
+  call->addParamAttr(0, llvm::Attribute::NoCapture);
+  call->setMemoryEffects(llvm::MemoryEffects::inaccessibleOrArgMemOnly());
+  return builder_.CreateLoad(i64, poll_);
 }
 
 // Takes `work` off the counter, and asks where nothing is left.
@@ -85,15 +95,8 @@ void KernelPrinter::Poll(Value* work) {
   builder_.CreateCondBr(builder_.CreateICmpSLT(left, builder_.getInt64(0)), ask, after,
                         metadata.createBranchWeights(1, 1 << 20));
   builder_.SetInsertPoint(ask);
-  llvm::CallInst* answer = Ask();
-  answer->setDoesNotThrow();
-  answer->addFnAttr(llvm::Attribute::WillReturn);
-  answer->addFnAttr(llvm::Attribute::Cold);
-  answer->addParamAttr(0, llvm::Attribute::NoCapture);
-  answer->setMemoryEffects(llvm::MemoryEffects::inaccessibleOrArgMemOnly());
-  builder_.CreateCondBr(
-      builder_.CreateICmpNE(builder_.CreateTrunc(answer, builder_.getInt32Ty()), builder_.getInt32(0)),
-      stopped, after, metadata.createBranchWeights(1, 1 << 20));
+  builder_.CreateCondBr(builder_.CreateICmpSLT(Ask(), builder_.getInt64(0)), stopped, after,
+                        metadata.createBranchWeights(1, 1 << 20));
   builder_.SetInsertPoint(stopped);
   if (is_streaming_) builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   builder_.CreateRet(builder_.getInt32(static_cast<uint32_t>(kStopped)));

@@ -23,8 +23,9 @@ struct Stopper final : KernelPoll {
       : KernelPoll{kWorkBetweenPolls, &TvmvmAskKeepingRegisters, &Answer}, last(from) {}
   static int32_t Answer(KernelPoll* poll) {
     auto& stopper = *static_cast<Stopper*>(poll);
-    stopper.work = kWorkBetweenPolls;
-    return ++stopper.asked >= stopper.last ? 1 : 0;
+    const bool is_over = ++stopper.asked >= stopper.last;
+    stopper.work = is_over ? -1 : kWorkBetweenPolls;
+    return is_over ? 1 : 0;
   }
   int last, asked = 0;
 };
@@ -118,6 +119,65 @@ TEST(Poll, ShortGridPointsNeverAsk) {
   EXPECT_EQ(PollPointsOf(kernel), 1u);
   kernel.body = loop(n);
   EXPECT_EQ(PollPointsOf(kernel), 1u);
+}
+
+// Loops over `begin` .. `end`, by 16 and then one by one.
+void InVectors(LoopKernel& kernel, const Expr& begin, const Expr& end, std::vector<tensor::StmtPtr>* into) {
+  const Expr steps = tensor::FloorDiv(end - begin, IntConstant(16)) * IntConstant(16);
+  const VariableId whole = kernel.NewVariable("whole");
+  into->push_back(tensor::Let(whole, begin + steps));
+  into->push_back(
+      For(kernel.NewVariable("i"), begin, tensor::Variable(whole), Count(), tensor::LoopKind::kSerial, 16));
+  into->push_back(For(kernel.NewVariable("i"), tensor::Variable(whole), end, Count()));
+}
+
+// Tiles of 8192 elements at most: whole rows, or a part of one.
+LoopKernel Tiles(bool is_cut) {
+  using ir::Dim;
+  LoopKernel kernel = Empty();
+  const Dim w = Dim::Symbol("w"), h = Dim::Symbol("h"), rows = Max(FloorDiv(8192, Max(w, 1)), 1);
+  std::vector<tensor::StmtPtr> statements;
+  auto let = [&](const char* name, const Expr& value) {
+    const VariableId variable = kernel.NewVariable(name);
+    statements.push_back(tensor::Let(variable, value));
+    return tensor::Variable(variable);
+  };
+  const Expr x = let("x", tensor::Variable(kernel.grid[0]) * IntConstant(8192));
+  const Expr x_end = let("x_end", tensor::Min(x + IntConstant(8192), DimValue(w)));
+  const Expr y = let("y", tensor::Variable(kernel.grid[1]) * DimValue(rows));
+  const Expr y_end = let("y_end", is_cut ? tensor::Min(y + DimValue(rows), DimValue(h)) : DimValue(h));
+  const Expr cut = let("cut", tensor::Max(x, tensor::Min(x_end, IntConstant(3))));
+  std::vector<tensor::StmtPtr> row;
+  InVectors(kernel, x, cut, &row);
+  InVectors(kernel, cut, x_end, &row);
+  statements.push_back(For(kernel.NewVariable("row"), y, y_end, Block(row)));
+  kernel.body = Block(statements);
+  return kernel;
+}
+
+TEST(Poll, TilesNeverAsk) {
+  EXPECT_EQ(PollPointsOf(Tiles(true)), 0u);
+  EXPECT_GT(PollPointsOf(Tiles(false)), 0u);
+}
+
+TEST(Poll, EvenPartsNeverAsk) {
+  using ir::Dim;
+  const Dim n = Dim::Symbol("n");
+  auto points = [&](const Dim& parts) {
+    LoopKernel kernel = Empty();
+    const Expr part = tensor::Variable(kernel.grid[0]);
+    const VariableId begin = kernel.NewVariable("begin"), end = kernel.NewVariable("end");
+    auto first = [&](const Expr& of) { return tensor::FloorDiv(of * DimValue(n), DimValue(parts)); };
+    kernel.body = Block({tensor::Let(begin, first(part)), tensor::Let(end, first(part + IntConstant(1))),
+                         For(kernel.NewVariable("i"), IntConstant(0),
+                             tensor::Variable(end) - tensor::Variable(begin), Count())});
+    return PollPointsOf(kernel);
+  };
+  EXPECT_EQ(points(Max(CeilDiv(n, 96), 1)), 0u);
+  EXPECT_EQ(points(FloorDiv(n + 95, 96) + 1), 0u);
+  EXPECT_EQ(points(FloorDiv(n, 96) + 1), 0u);
+  EXPECT_GT(points(Max(FloorDiv(n, 96), 1)), 0u);
+  EXPECT_GT(points(Max(CeilDiv(n, int64_t{1} << 30), 1)), 0u);
 }
 
 }  // namespace
