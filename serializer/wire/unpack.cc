@@ -1,11 +1,11 @@
 // FlatBuffers -> Program. FlatBuffers' verifier has proved that tables, vectors and strings lie in the
-// section; it lets them share bytes, so a small file could describe an enormous program: the Unpacker counts
-// what it copies and stops when that exceeds the section, which no file of the writer's does.
+// section, and has bounded the number of tables and how deep they lie in one another; it lets vectors and
+// strings share bytes, so a small file could describe an enormous program: the Unpacker counts what it copies
+// and stops when that exceeds the section, which no file of the writer's does.
 #include <fmt/format.h>
 
 #include <cstring>
 
-#include "bytecode/verifier.h"
 #include "serializer/program_generated.h"
 #include "serializer/wire/metadata.h"
 #include "tvm-vm/shape.h"
@@ -68,7 +68,6 @@ class Unpacker {
   Status Each(const flatbuffers::Vector<flatbuffers::Offset<Table>>* from, std::vector<Spec>* to,
               Status (Unpacker::*unpack)(const Table&, Spec*)) {
     uint32_t size = SizeOf(from);
-    TVMVM_CHECK_OK(Take(uint64_t{size} * sizeof(uint32_t)));
     to->resize(size);
     for (uint32_t i = 0; i < size; ++i) TVMVM_CHECK_OK((this->*unpack)(*from->Get(i), &(*to)[i]));
     return {};
@@ -91,14 +90,11 @@ class Unpacker {
   }
 
   Status Type(const schema::Type& from, TypeSpec* to) {
-    if (++type_depth_ > kMaxTypeDepth + 1) return Malformed("types nested more than {} deep", kMaxTypeDepth);
     to->kind = static_cast<ValueKind>(from.kind());
     to->dtype = static_cast<DType>(from.dtype());
     to->has_rank = from.has_rank();
     TVMVM_CHECK_OK(Each(from.dims(), &to->dims, &Unpacker::Dim));
-    TVMVM_CHECK_OK(Each(from.elements(), &to->elements, &Unpacker::Type));
-    --type_depth_;
-    return {};
+    return Each(from.elements(), &to->elements, &Unpacker::Type);
   }
 
   Status Parameter(const schema::Parameter& from, ParameterSpec* to) {
@@ -150,7 +146,6 @@ class Unpacker {
 
   Status Devices(const schema::Program& from, Program* to) {
     if (from.devices() != nullptr) {
-      TVMVM_CHECK_OK(Take(uint64_t{SizeOf(from.devices())} * sizeof(schema::Device)));
       to->devices.clear();
       for (const schema::Device* device : *from.devices())
         to->devices.push_back({static_cast<DeviceClass>(device->device_class()), device->ordinal()});
@@ -250,7 +245,6 @@ class Unpacker {
   uint64_t budget_;
   std::span<const std::byte> code_;
   uint64_t code_words_ = 0;  // taken by the functions so far
-  int type_depth_ = 0;
 };
 
 // The root table of a section, when FlatBuffers' verifier accepts it.

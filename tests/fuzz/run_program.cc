@@ -10,6 +10,7 @@
 #include "bytecode/kernel_abi.h"
 #include "devices/null/null_device.h"
 #include "tests/sanitizer.h"
+#include "tvm-vm/forecast.h"
 #include "tvm-vm/vm.h"
 
 namespace tvmvm::fuzz {
@@ -130,6 +131,15 @@ Status CheckRun(const Program& program, const Invocation& invocation, const Stat
   return {};
 }
 
+// What a run will hold is told, or why it is not.
+Status CheckForecast(const Vm& vm) {
+  std::map<std::string, DimRange> dims;
+  for (const std::string& dim : ForecastDims(vm.program())) dims[dim] = {0, 4};
+  const auto forecast = vm.Plan(dims);
+  if (forecast || (!forecast.error().message.empty() && forecast.error().code != Code::kInternal)) return {};
+  return Breach("no proper error of a forecast: " + forecast.error().message);
+}
+
 // A new value for some outputs, an input's memory for one that may be donated, what there was for others.
 void ChangeOutputs(const Vm& vm, std::span<const Value> inputs, std::span<Value> outputs, Choices& choices) {
   for (Value& output : outputs)
@@ -161,6 +171,7 @@ Status RunUnderLimits(std::shared_ptr<const Program> program, Choices& choices, 
 
   const FunctionSpec& main = program->main();
   std::vector<Value> inputs(main.inputs.size()), outputs(main.outputs.size());
+  TVMVM_CHECK_OK(CheckForecast(*vm));
   Status status;
   for (uint32_t run = 0; run < 3; ++run) {
     if (run != 1) {  // the second run sees what the first one saw

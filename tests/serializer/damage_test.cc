@@ -167,6 +167,69 @@ TEST(Damage, HeaderErrorsSayWhatIsWrong) {
               HasSubstr("section 'metadata' is damaged: its digest is "));
 }
 
+// Each is one byte, or one section, beyond what fits.
+TEST(Damage, HeadersAreReadToTheByte) {
+  const Bytes sample = SampleFile();
+  auto error_after = [&](size_t size, const std::function<void(EditableFile*)>& edit) {
+    EditableFile parts(sample);
+    Bytes file = sample;
+    file.resize(size);
+    parts.header.file_bytes = size;
+    edit(&parts);
+    parts.Seal(&file);
+    return LoadError(file);
+  };
+  const size_t size = sample.size();
+  EXPECT_EQ(error_after(size, [](EditableFile*) {}), "");
+  EXPECT_EQ(LoadError(Bytes(sample.begin(), sample.begin() + 63)),
+            "63 bytes are too few for a .vmexe header of 64");
+  const size_t room = (size - sizeof(wire::FileHeader)) / sizeof(wire::SectionEntry);
+  EXPECT_EQ(
+      error_after(size,
+                  [&](EditableFile* file) { file->header.section_count = static_cast<uint32_t>(room + 1); }),
+      std::to_string(room + 1) + " sections do not fit the file");
+  EXPECT_EQ(error_after(size_t{wire::kMaxSections} * 100,
+                        [](EditableFile* file) { file->header.section_count = wire::kMaxSections + 1; }),
+            "1025 sections do not fit the file");
+  EXPECT_EQ(error_after(size, [](EditableFile* file) { file->entries[2].name[0] = 0; }),
+            "a section's name is malformed");
+  EXPECT_THAT(error_after(size,
+                          [&](EditableFile* file) {
+                            file->entries.back().bytes = size - file->entries.back().offset + 1;
+                          }),
+              HasSubstr("are misplaced"));
+  const size_t odd = wire::AlignUp(size, 64) + 63;
+  EXPECT_THAT(error_after(odd,
+                          [&](EditableFile* file) {
+                            file->entries.back().offset = odd + 1;
+                            file->entries.back().bytes = 0;
+                          }),
+              HasSubstr("are misplaced"));
+  EXPECT_EQ(error_after(size,
+                        [](EditableFile* file) {
+                          file->entries[0].bytes = file->entries[1].offset - file->entries[0].offset + 1;
+                        }),
+            "section 'code' overlaps what is before it");
+}
+
+TEST(Damage, WhatLiesBehindTheLastSectionIsFoundByVerify) {
+  const std::string path = ::testing::TempDir() + "/behind.vmexe";
+  for (const int value : {0, 1}) {
+    Bytes file = SampleFile();
+    EditableFile parts(file);
+    file.resize(file.size() + 8);
+    file.back() = static_cast<std::byte>(value);
+    parts.header.file_bytes = file.size();
+    parts.Seal(&file);
+    WriteFile(path, file);
+    const Status status = VerifyFile(path);
+    EXPECT_EQ(status.has_value(), value == 0);
+    EXPECT_THAT(status ? "" : status.error().message,
+                value == 0 ? HasSubstr("") : HasSubstr("belong to no section and are not 0"));
+  }
+  std::filesystem::remove(path);
+}
+
 TEST(Versions, NewerMajorIsRefusedAndNewerMinorIsRead) {
   Bytes file = SampleFile();
   EditableFile newer(file);
@@ -237,11 +300,20 @@ TEST(Damage, MetadataIsCheckedBeyondItsStructure) {
   EXPECT_THAT(
       error_after([](schema::ProgramT* program) { program->functions[0]->code_words = ~uint64_t{0}; }),
       HasSubstr("words of code at 0"));
+  EXPECT_THAT(error_after([](schema::ProgramT* program) { ++program->functions[0]->code_words; }),
+              HasSubstr("words of code at 0, wanted at 0 and at most"));
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->functions.clear(); }),
               HasSubstr("the functions have 0 words of code"));
   EXPECT_THAT(
       error_after([](schema::ProgramT* program) { program->constants[0]->offset = ~uint64_t{0} - 2; }),
       HasSubstr("constant 'small': 5 bytes at 18446744073709551613 of a section of"));
+  // A byte beyond the section, and one byte too many.
+  const size_t constants = EditableFile(SampleFile()).section("constants").size();
+  const std::string of_section = " of a section of " + std::to_string(constants);
+  EXPECT_EQ(error_after([&](schema::ProgramT* program) { program->constants[0]->offset = constants + 1; }),
+            "constant 'small': 5 bytes at " + std::to_string(constants + 1) + of_section);
+  EXPECT_EQ(error_after([&](schema::ProgramT* program) { program->constants[0]->offset = constants - 4; }),
+            "constant 'small': 5 bytes at " + std::to_string(constants - 4) + of_section);
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->constants[0]->offset = 1; }),
               HasSubstr("its bytes are not 64-byte aligned"));
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->constants[0]->bytes = 4; }),
@@ -317,6 +389,67 @@ TEST(Damage, SharedVectorsDoNotMultiply) {
             "the metadata refers to the same bytes over and over");
 }
 
+TEST(Damage, SharedNumbersDoNotMultiply) {
+  constexpr size_t kMany = 3000;
+  const auto put = [](const flatbuffers::FlatBufferBuilder& builder, Bytes* section) {
+    auto begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+    section->assign(begin, begin + builder.GetSize());
+  };
+  const auto error_of = [&](auto make_program) {
+    EditableFile parts(SampleFile());
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(make_program(builder));
+    put(builder, &parts.section("metadata"));
+    parts.section("code").clear();
+    return LoadError(parts.Build());
+  };
+  const auto error_of_kernels = [&](auto add) {
+    return error_of([&](flatbuffers::FlatBufferBuilder& builder) {
+      const auto numbers = builder.CreateVector(std::vector<uint8_t>(kMany));
+      schema::KernelBuilder kernel(builder);
+      (kernel.*add)(numbers);
+      const auto kernels = builder.CreateVector(std::vector(kMany, kernel.Finish()));
+      schema::ProgramBuilder program(builder);
+      program.add_kernels(kernels);
+      return program.Finish();
+    });
+  };
+  const std::string refused = "the metadata refers to the same bytes over and over";
+  EXPECT_EQ(error_of_kernels(&schema::KernelBuilder::add_buffers), refused);
+  EXPECT_EQ(error_of_kernels(&schema::KernelBuilder::add_alignments), refused);
+  EXPECT_EQ(error_of([&](flatbuffers::FlatBufferBuilder& builder) {
+              const auto numbers = builder.CreateVector(std::vector<uint32_t>(kMany));
+              schema::FunctionBuilder function(builder);
+              function.add_device_inputs(numbers);
+              const auto functions = builder.CreateVector(std::vector(kMany, function.Finish()));
+              schema::ProgramBuilder program(builder);
+              program.add_functions(functions);
+              return program.Finish();
+            }),
+            refused);
+  EXPECT_EQ(error_of([&](flatbuffers::FlatBufferBuilder& builder) {
+              const auto values = builder.CreateVectorOfStructs(std::vector<schema::Interval>(kMany));
+              const auto plans =
+                  builder.CreateVector(std::vector(kMany, schema::CreatePlan(builder, values)));
+              schema::ProgramBuilder program(builder);
+              program.add_plans(plans);
+              return program.Finish();
+            }),
+            refused);
+
+  EditableFile parts(SampleFile());
+  flatbuffers::FlatBufferBuilder metadata, debug;
+  const auto functions = metadata.CreateVector(std::vector(kMany, schema::CreateFunction(metadata)));
+  metadata.Finish(schema::CreateProgram(metadata, functions));
+  const auto lines = debug.CreateVectorOfStructs(std::vector<schema::Line>(kMany));
+  const auto tables = debug.CreateVector(std::vector(kMany, schema::CreateFunctionLines(debug, lines)));
+  debug.Finish(schema::CreateDebug(debug, tables));
+  put(metadata, &parts.section("metadata"));
+  put(debug, &parts.section("debug"));
+  parts.section("code").clear();
+  EXPECT_EQ(LoadError(parts.Build()), refused);
+}
+
 // FlatBuffers' verifier proves that a vector lies in the section, not that its numbers are aligned.
 TEST(Damage, DimsAreReadWhereverTheyLie) {
   for (size_t padding : {4, 8}) {
@@ -355,8 +488,10 @@ TEST(Damage, DebugSectionIsChecked) {
   EXPECT_EQ(error_after([](schema::DebugT*) {}), "");
   EXPECT_EQ(error_after([](schema::DebugT* debug) { debug->functions.clear(); }),
             "line tables of 0 functions, the program has 1");
-  EXPECT_EQ(error_after([](schema::DebugT* debug) { debug->strings[0]->index = 1000; }),
-            "debug string 1000 does not exist or is set twice");
+  EXPECT_EQ(error_after([](schema::DebugT* debug) { debug->strings[0]->index = 3; }),
+            "debug string 3 does not exist or is set twice");
+  EXPECT_EQ(error_after([](schema::DebugT* debug) { debug->strings[0]->index = 1; }),
+            "debug string 1 does not exist or is set twice");
   EXPECT_THAT(
       error_after([](schema::DebugT* debug) { debug->functions[0]->lines[0] = schema::Line(0, 1000); }),
       HasSubstr("names string 1000"));

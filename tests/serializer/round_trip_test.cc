@@ -57,6 +57,7 @@ TEST(RoundTrip, KeepsDevicesAndTheirEntries) {
   }
   program.devices.push_back({DeviceClass::kGpu, 1});
   program.device_entries = {{FunctionId{1}, {1, 0}}, {FunctionId{2}, {1, 2, 0}}};
+  program.functions[1].device_inputs = program.functions[2].device_outputs = {0, 1};
   auto bytes = SerializeProgram(program);
   ASSERT_TRUE(bytes) << bytes.error().message;
   auto loaded = LoadProgramFromMemory(*bytes);
@@ -66,6 +67,10 @@ TEST(RoundTrip, KeepsDevicesAndTheirEntries) {
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ((*loaded)->device_entries[i].function, program.device_entries[i].function);
     EXPECT_EQ((*loaded)->device_entries[i].devices, program.device_entries[i].devices);
+  }
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ((*loaded)->functions[i].device_inputs, program.functions[i].device_inputs);
+    EXPECT_EQ((*loaded)->functions[i].device_outputs, program.functions[i].device_outputs);
   }
 }
 
