@@ -383,6 +383,7 @@ Status VerifyFunction(const Module& module, const Function& function) {
 }
 
 Status VerifyModule(const Module& module) {
+  if (module.functions.empty()) return MakeError(Code::kInternal, "there is no function");
   SymbolSet of_inputs;
   for (const Function& function : module.functions) {
     TVMVM_CHECK_OK(VerifyFunction(module, function));

@@ -225,6 +225,15 @@ TEST(TextTest, TheVerifierRefuses) {
 }
 
 // A value of an inner region means nothing outside of it.
+TEST(TextTest, AModuleHasAFunction) {
+  for (const char* text : {"", "// nothing\n"}) {
+    auto module = ParseModule(text);
+    ASSERT_FALSE(module);
+    EXPECT_EQ(module.error().code, Code::kInvalidArgument);
+    EXPECT_EQ(module.error().message, "there is no function");
+  }
+}
+
 TEST(TextTest, RegionsAreScopes) {
   EXPECT_EQ(ErrorOf("%1: tensor<f32,[n,4]> = fused(%0) (%2: tensor<f32,[n,4]>) {\n %3: tensor<f32,[n,4]> = "
                     "neg(%2)\n yield %3\n}\n output \"y\" = %3"),
