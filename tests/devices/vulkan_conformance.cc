@@ -16,7 +16,8 @@ std::vector<std::byte> Library() {
     const std::vector<std::byte> bytes =
         ReadBytes(TVMVM_BINARY_DIR "/test_kernels/" + std::string(name) + ".spv");
     SpirvModule module{name, std::vector<uint32_t>(bytes.size() / 4)};
-    std::memcpy(module.words.data(), bytes.data(), module.words.size() * 4);
+    // Without glslangValidator there are no modules.
+    if (!bytes.empty()) std::memcpy(module.words.data(), bytes.data(), module.words.size() * 4);
     modules.push_back(std::move(module));
   }
   auto library = PackSpirvLibrary(std::move(modules));
