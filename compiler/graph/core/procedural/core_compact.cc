@@ -81,7 +81,8 @@ class CompactLoops {
     auto next = [&] { return tensor::Load(filled, DType::kI64, zero); };
     nest.Add(tensor::Store(filled, zero, zero));
     Expr earlier = Variable(nest.Open("earlier", zero, block));
-    nest.Add(tensor::Store(filled, zero, next() + context_.LoadWorkspace(counts_, earlier)));
+    // Whoever counted, positions are within the result.
+    nest.Add(tensor::Store(filled, zero, next() + Max(context_.LoadWorkspace(counts_, earlier), zero)));
     nest.Close();
     Expr i = Variable(nest.Open("i", first_, end_));
     nest.OpenIf(And(context_.Load(0, std::array{i}), Less(next(), wanted)));

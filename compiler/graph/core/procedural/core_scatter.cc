@@ -112,6 +112,13 @@ Expr RowMajor(const Dims& dims, std::span<const Expr> index) {
   return position;
 }
 
+// `count` where there are elements for updates to go to: a position of nothing is none.
+Dim UnlessEmpty(const Dim& count, std::span<const Dim> sizes) {
+  Dim there = 1;
+  for (const Dim& size : sizes) there = And(there, NotEqual(size, 0));
+  return Select(there, count, 0);
+}
+
 class ScatterLoops {
  public:
   ScatterLoops(LoopContext& context, bool takes_tuples)
@@ -203,8 +210,9 @@ void ScatterLoops::UpdateElements(tensor::Nest& nest, bool has_grid) {
   for (size_t i = 0; i < count; ++i) {
     if (index[i].valid()) continue;
     const bool is_part = has_grid && i == divided;
-    index[i] = Variable(nest.Open("i", is_part ? part.begin : IntConstant(0),
-                                  is_part ? part.end : DimValue(axes.indices[i])));
+    const Dim end = i == axis ? UnlessEmpty(axes.indices[i], {&axes.data[i], 1}) : axes.indices[i];
+    index[i] =
+        Variable(nest.Open("i", is_part ? part.begin : IntConstant(0), is_part ? part.end : DimValue(end)));
   }
   Expr update = context_.Load(2, FlatPosition(updates_, RowMajor(axes.updates, index)));
   Expr position =
@@ -225,7 +233,8 @@ void ScatterLoops::UpdateSlices(tensor::Nest& nest, bool has_grid) {
 
 void ScatterLoops::UpdateColumns(tensor::Nest& nest, const Dim& slice, const tensor::Range& columns) {
   const auto depth = static_cast<size_t>(indices_.dims.back().value());
-  const Dim count = Product(Dims(indices_.dims.begin(), indices_.dims.end() - 1));
+  const Dim count = UnlessEmpty(Product(Dims(indices_.dims.begin(), indices_.dims.end() - 1)),
+                                std::span(data_.dims).first(depth));
   Expr tuple = Variable(nest.Open("tuple", IntConstant(0), DimValue(count)));
   Expr place = IntConstant(0);
   for (size_t k = 0; k < depth; ++k) {
