@@ -19,9 +19,9 @@ struct KernelArgs {
 
 // How a long grid point learns that its run is to end. It takes what it did off `work`, and once that is
 // below 0 calls `ask`, which sets it again; where it is below 0 then, the kernel returns kStopped at once,
-// whatever is done of its results; `ask` gives another number than 0 then. On x86-64 `ask` leaves all registers but rax as they
-// are, the stack may be aligned to 8 bytes, and what is below it is nobody's: a kernel's loops need not be
-// arranged around a call that is next to never made.
+// whatever is done of its results, and `ask` gave another number than 0. On x86-64 `ask` leaves all registers
+// but rax as they are, the stack may be aligned to 8 bytes, and what is below it is nobody's: a kernel's
+// loops need not be arranged around a call that is next to never made.
 struct KernelPoll {
   int64_t work;  // in steps of about a nanosecond
   int32_t (*ask)(KernelPoll* poll);

@@ -76,14 +76,21 @@ ACCEPTS = re.compile(r"return\s+\{\};")
 CHECKS = re.compile(r"TVMVM_CHECK_OK\(|return\s+(?!Refuse|Malformed|MakeError|Unassigned)(?:[A-Z]\w*|verify|check)\(")
 
 
+def end_of_text(text, at):
+    """Where the text or character that begins at `at` ends; `at` where none does."""
+    if text[at] not in "\"'":
+        return at
+    quote, at = text[at], at + 1
+    while text[at] != quote:
+        at += 2 if text[at] == "\\" else 1
+    return at
+
+
 def end_of_group(text, begin):
     """Behind the parenthesis that closes the one at `begin`; texts and characters are skipped."""
     depth, at = 0, begin
     while True:
-        if text[at] in "\"'":
-            quote, at = text[at], at + 1
-            while text[at] != quote:
-                at += 2 if text[at] == "\\" else 1
+        at = end_of_text(text, at)
         depth += text[at] in "([{"
         depth -= text[at] in ")]}"
         at += 1
@@ -94,10 +101,7 @@ def end_of_group(text, begin):
 def split_top(text, operator):
     parts, depth, last, at = [], 0, 0, 0
     while at < len(text):
-        if text[at] in "\"'":
-            quote, at = text[at], at + 1
-            while text[at] != quote:
-                at += 2 if text[at] == "\\" else 1
+        at = end_of_text(text, at)
         depth += text[at] in "([{"
         depth -= text[at] in ")]}"
         if depth == 0 and text.startswith(operator, at):
