@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "compiler/schedules/cpu/matrix_product.h"
-#include "compiler/schedules/cpu/micro_kernel.h"
+#include "compiler/schedules/cpu/tiles/micro_kernel.h"
 #include "compiler/schedules/gather_operands.h"
 #include "compiler/schedules/schedule_overrides.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "compiler/loops/loop_blocks.h"
-#include "compiler/schedules/cpu/micro_kernel.h"
+#include "compiler/schedules/cpu/tiles/micro_kernel.h"
 #include "compiler/schedules/packing.h"
 
 namespace tvmvm::tensor {

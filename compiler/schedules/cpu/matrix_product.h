@@ -10,8 +10,8 @@
 
 #include "compiler/loops/loop_ir.h"
 #include "compiler/loops/nest.h"
-#include "compiler/schedules/cpu/coded_bytes.h"
-#include "compiler/schedules/cpu/coded_kernel.h"
+#include "compiler/schedules/cpu/tiles/coded_bytes.h"
+#include "compiler/schedules/cpu/tiles/coded_kernel.h"
 #include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/packing.h"
 #include "tvm-vm/target_info.h"

@@ -13,7 +13,7 @@
 #include "compiler/graph/attention_group.h"
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/schedules/cpu/matrix_product.h"
-#include "compiler/schedules/cpu/micro_kernel.h"
+#include "compiler/schedules/cpu/tiles/micro_kernel.h"
 #include "compiler/schedules/gather_operands.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/product_group.h"

@@ -14,7 +14,7 @@
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/cpu/cpu_schedules.h"
-#include "compiler/schedules/cpu/transposed_tiles.h"
+#include "compiler/schedules/cpu/tiles/transposed_tiles.h"
 #include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/group_kernel.h"

@@ -16,7 +16,7 @@
 #include "compiler/graph/tensor_elements.h"
 #include "compiler/schedules/convolution_shape.h"
 #include "compiler/schedules/cpu/matrix_product.h"
-#include "compiler/schedules/cpu/micro_kernel.h"
+#include "compiler/schedules/cpu/tiles/micro_kernel.h"
 #include "compiler/schedules/product_group.h"
 
 namespace tvmvm::tensor {

@@ -1,7 +1,7 @@
 // Products whose constant right operand is kept as codes: every width, zero points of all kinds, blocks that
 // divide the depth and that do not, few rows and many.
 #include "compiler/schedules/coded_panels.h"
-#include "compiler/schedules/cpu/coded_kernel.h"
+#include "compiler/schedules/cpu/tiles/coded_kernel.h"
 #include "tests/compiler/schedules/group_harness.h"
 
 namespace tvmvm::tensor {

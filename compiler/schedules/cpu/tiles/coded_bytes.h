@@ -11,7 +11,7 @@
 
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/coded_panels.h"
-#include "compiler/schedules/cpu/coded_kernel.h"
+#include "compiler/schedules/cpu/tiles/coded_kernel.h"
 #include "compiler/schedules/group.h"
 #include "tvm-vm/target_info.h"
 

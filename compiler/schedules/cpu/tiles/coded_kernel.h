@@ -10,7 +10,7 @@
 
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/coded_panels.h"
-#include "compiler/schedules/cpu/micro_kernel.h"
+#include "compiler/schedules/cpu/tiles/micro_kernel.h"
 
 namespace tvmvm::tensor {
 

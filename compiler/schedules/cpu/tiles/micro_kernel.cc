@@ -1,4 +1,4 @@
-#include "compiler/schedules/cpu/micro_kernel.h"
+#include "compiler/schedules/cpu/tiles/micro_kernel.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "compiler/schedules/cpu/coded_kernel.h"
+#include "compiler/schedules/cpu/tiles/coded_kernel.h"
 
 #include <algorithm>
 #include <cmath>

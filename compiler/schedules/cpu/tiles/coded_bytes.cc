@@ -1,4 +1,4 @@
-#include "compiler/schedules/cpu/coded_bytes.h"
+#include "compiler/schedules/cpu/tiles/coded_bytes.h"
 
 #include <algorithm>
 #include <utility>

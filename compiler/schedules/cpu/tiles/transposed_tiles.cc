@@ -1,4 +1,4 @@
-#include "compiler/schedules/cpu/transposed_tiles.h"
+#include "compiler/schedules/cpu/tiles/transposed_tiles.h"
 
 #include <algorithm>
 #include <bit>
