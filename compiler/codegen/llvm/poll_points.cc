@@ -26,9 +26,10 @@ constexpr int64_t kInstructionsPerStep = 8;
 constexpr double kMostInPoint = 1 << 23, kMostInLoop = 1 << 20;
 constexpr double kLoopWork = 4;  // to enter one and to leave it
 // What a loop around counts, at most, of loops of unknown length that do not look themselves: as much as one
-// in blocks does at once, and where the length has a bound, that many times as little as it may be.
+// in blocks does at once, and where the length has a bound, that many times as little as it may be. A look
+// costs as much as some hundred instructions, and most of these loops are short.
 constexpr int64_t kShortWork = 64;
-constexpr double kCountedLess = 256;
+constexpr double kCountedLess = 256, kShortCountedLess = 16;
 constexpr double kMostInBlock = 1 << 16;  // an iteration of so much may go uncounted, too
 constexpr double kScatteredLoad = 32;     // from where data says: as a rule out of no cache
 constexpr double kDivision = 8;
@@ -60,6 +61,7 @@ class Finder {
         return LoopWork(s);
       case StmtKind::kLet:
         bounds_.Define(s.variable, s.value);
+        if (IsOfBlock(s.value)) blocks_.insert(s.variable);
         break;
       case StmtKind::kTranspose:
         return Known(static_cast<double>(s.rows) * s.columns);
@@ -118,6 +120,7 @@ class Finder {
 
   Work LoopWork(const Stmt& s) {
     bounds_.Limit(s.variable, s.end);
+    if (s.step->integer > 1) blocks_.insert(s.variable);
     Work body = WorkOf(*s.body[0]);
     body.counted += 1;
     if (kernel_.range_end && IsOverResults(s)) return {Bound::Unknown(), kUnbounded, body.is_polled};
@@ -128,7 +131,9 @@ class Finder {
       loop.counted = kLoopWork + static_cast<double>(*extent) * body.counted;
       if (loop.most.most <= kMostInLoop || s.loop == tensor::LoopKind::kUnrolled) return loop;
     } else if (loop.most.most <= kMostInLoop) {
-      loop.counted = std::min(loop.most.most, std::max<double>(kShortWork, loop.most.most / kCountedLess));
+      // All blocks of a loop are whole ones, but for the last.
+      const double less = IsOfBlock(s.begin) ? 1 : kCountedLess;
+      loop.counted = std::min(loop.most.most, std::max<double>(kShortWork, loop.most.most / less));
       return loop;
     }
     if (!looks_) return loop;
@@ -145,7 +150,18 @@ class Finder {
     Bound unseen = Scaled(body.most, shortest);
     unseen.most += kLoopWork;
     for (const auto& [dim, each] : loop.most.by) unseen.by.emplace_back(dim, each);
-    return {unseen, kLoopWork + shortest * static_cast<double>(work), true};
+    const double most_unseen = shortest * static_cast<double>(work);
+    return {unseen,
+            kLoopWork + std::min(most_unseen, std::max<double>(kShortWork, most_unseen / kShortCountedLess)),
+            true};
+  }
+
+  bool IsOfBlock(const Expr& begin) const {
+    bool is_of_block = false;
+    tensor::VisitOnce(begin, [&](const Expr& part) {
+      is_of_block |= part.op() == ExprOp::kVariable && blocks_.count(part->id) > 0;
+    });
+    return is_of_block;
   }
 
   // Whether each iteration stores results of its own. Of a kernel whose calls say how many points they take
@@ -195,6 +211,7 @@ class Finder {
   const tensor::LoopKernel& kernel_;
   PollPoints points_;
   LoopBounds bounds_;
+  std::unordered_set<tensor::VariableId> blocks_;     // where blocks of loops around begin, and what follows
   bool looks_ = false;                                // else it is asked what a grid point takes
   std::unordered_set<const tensor::ExprNode*> seen_;  // of the current statement
 };

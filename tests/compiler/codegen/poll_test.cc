@@ -105,6 +105,24 @@ TEST(Poll, WhoeverIsNotStoppedCountsThemAll) {
   }
 }
 
+// Blocks of a length that is known at run time alone, as rows and long sums have them.
+TEST(Poll, BlocksStopSoon) {
+  for (int64_t length : {64, 4096, 32768}) {
+    LoopKernel kernel = Empty();
+    const Expr n = DimValue(ir::Dim::Symbol("n"));
+    const VariableId block = kernel.NewVariable("block");
+    const Expr begin = tensor::Variable(block);
+    kernel.body =
+        For(block, IntConstant(0), n,
+            For(kernel.NewVariable("i"), begin, tensor::Min(begin + IntConstant(length), n), Count()),
+            tensor::LoopKind::kSerial, length);
+    Stopper stopper(1);
+    int32_t code = 0;
+    EXPECT_LT(CountUntilEnd(kernel, {int64_t{1} << 30}, &stopper, &code), 64 * kWorkBetweenPolls) << length;
+    EXPECT_EQ(code, kStopped);
+  }
+}
+
 size_t PollPointsOf(LoopKernel kernel) { return FindPollPoints(PrepareKernel(kernel)).size(); }
 
 TEST(Poll, ShortGridPointsNeverAsk) {
