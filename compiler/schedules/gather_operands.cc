@@ -9,17 +9,19 @@ namespace {
 
 constexpr int64_t kGatheredBlockElements = 160 * 1024;
 
-// Two rounds of four steps hide the latency of loads that a serial loop would expose.
-void UnrolledLoop(Nest& nest, const ir::Dim& extent, const std::function<void(const Expr&)>& body) {
-  constexpr int64_t kSteps = 4;
-  ir::Dim whole = FloorDiv(extent, kSteps) * kSteps;
-  if (!whole.IsConstant(0)) {
-    Expr k = Variable(nest.Open("k", IntConstant(0), DimValue(whole), LoopKind::kSerial, kSteps));
+constexpr int64_t kSteps = 4;
+
+// Two rounds of four steps hide the latency of loads that a serial loop would expose. `whole`: of `end` steps
+// those in fours.
+void UnrolledLoop(Nest& nest, const Expr& whole, const Expr& end,
+                  const std::function<void(const Expr&)>& body) {
+  if (!IsConstant(whole) || whole->integer != 0) {
+    Expr k = Variable(nest.Open("k", IntConstant(0), whole, LoopKind::kSerial, kSteps));
     for (int64_t i = 0; i < kSteps; ++i) body(k + IntConstant(i));
     nest.Close();
   }
-  if (whole == extent) return;
-  body(Variable(nest.Open("k", DimValue(whole), DimValue(extent))));
+  if (Same(whole, end)) return;
+  body(Variable(nest.Open("k", whole, end)));
   nest.Close();
 }
 
@@ -28,16 +30,16 @@ class PanelGatherer {
   PanelGatherer(Nest& nest, const PanelGather& gather) : nest_(nest), gather_(gather) {}
 
   void Run() {
-    Expr width = IntConstant(kPanelColumns), columns = DimValue(gather_.columns),
-         depth = DimValue(gather_.depth);
+    Expr width = IntConstant(kPanelColumns), columns = DimValue(gather_.columns);
+    FindSteps();
     Expr panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(gather_.panels)));
     column_ = nest_.Let("column", gather_.first + panel * width);
-    base_ = nest_.Let("base", gather_.base + panel * (depth * width));
+    base_ = nest_.Let("base", gather_.base + panel * (steps_ * width));
     valid_ = nest_.Let("valid", Max(IntConstant(0), Min(width, columns - column_)));
     bool has_tail = !FloorMod(gather_.columns, gather_.panels * kPanelColumns).IsConstant(0);
     if (gather_.depth_is_contiguous) {
       Expr j = Variable(nest_.Open("j", IntConstant(0), valid_));
-      UnrolledLoop(nest_, gather_.depth, [&](const Expr& k) { Copy(k, j); });
+      UnrolledLoop(nest_, whole_, steps_, [&](const Expr& k) { Copy(k, j); });
       nest_.Close();
     } else {
       CopyRows(has_tail);
@@ -47,16 +49,30 @@ class PanelGatherer {
   }
 
  private:
+  void FindSteps() {
+    steps_ = DimValue(gather_.depth);
+    whole_ = DimValue(FloorDiv(gather_.depth, kSteps) * kSteps);
+    if (!gather_.part) return;
+    steps_ = gather_.part->end - gather_.part->begin;
+    whole_ = FloorDiv(steps_, IntConstant(kSteps)) * IntConstant(kSteps);
+    if (!gather_.depth_is_contiguous) return;
+    steps_ = nest_.Let("steps", steps_);
+    whole_ = nest_.Let("whole", whole_);
+  }
+
   void CopyRows(bool has_tail) {
     Expr width = IntConstant(kPanelColumns);
-    Expr k = Variable(nest_.Open("k", IntConstant(0), DimValue(gather_.depth)));
+    Expr k = Variable(nest_.Open("k", IntConstant(0), steps_));
     if (has_tail) nest_.OpenIf(Equal(valid_, width));
-    Copy(k, Variable(nest_.Open("lane", IntConstant(0), width, LoopKind::kVectorized)));
+    Copy(k, OpenLanes());
     nest_.Close();
     if (has_tail) {
       nest_.Close();
       nest_.OpenIf(Less(valid_, width));
-      Copy(k, Variable(nest_.Open("j", IntConstant(0), valid_)));
+      const Expr lane = OpenLanes();
+      nest_.OpenIf(Less(lane, valid_));
+      Copy(k, lane);
+      nest_.Close();
       nest_.Close();
       nest_.Close();
     }
@@ -65,25 +81,32 @@ class PanelGatherer {
 
   void Clear() {
     nest_.OpenIf(Less(valid_, IntConstant(kPanelColumns)));
-    Expr k = Variable(nest_.Open("k", IntConstant(0), DimValue(gather_.depth)));
-    Expr j = Variable(nest_.Open("j", valid_, IntConstant(kPanelColumns)));
+    Expr k = Variable(nest_.Open("k", IntConstant(0), steps_));
+    const Expr lane = OpenLanes();
     DType dtype = nest_.kernel()->buffers[gather_.target].dtype;
-    nest_.Add(Store(gather_.target, At(k, j), Constant(dtype, 0)));
+    nest_.OpenIf(LessEqual(valid_, lane));
+    nest_.Add(Store(gather_.target, At(k, lane), Constant(dtype, 0)));
     nest_.Close();
     nest_.Close();
     nest_.Close();
+    nest_.Close();
+  }
+
+  Expr OpenLanes() {
+    return Variable(nest_.Open("lane", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
   }
 
   Expr At(const Expr& k, const Expr& j) const { return base_ + k * IntConstant(kPanelColumns) + j; }
 
   void Copy(const Expr& k, const Expr& j) {
-    std::vector<Expr> placed = nest_.Place(std::vector<Expr>{At(k, j), gather_.element(k, column_ + j)});
+    const Expr step = gather_.part ? gather_.part->begin + k : k;
+    std::vector<Expr> placed = nest_.Place(std::vector<Expr>{At(k, j), gather_.element(step, column_ + j)});
     nest_.Add(Store(gather_.target, placed[0], placed[1]));
   }
 
   Nest& nest_;
   const PanelGather& gather_;
-  Expr column_, base_, valid_;
+  Expr column_, base_, valid_, steps_, whole_;
 };
 
 }  // namespace

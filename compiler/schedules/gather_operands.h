@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
+#include "compiler/loops/loop_blocks.h"
 #include "compiler/loops/nest.h"
 
 namespace tvmvm::tensor {
@@ -18,6 +20,7 @@ struct PanelGather {
   int panels = 1;
   uint32_t target = 0;
   Expr base = IntConstant(0);  // of the target, where the first panel goes
+  std::optional<Range> part;   // of the depth, where it is not all of it
   // Neighbours along the depth lie side by side, neighbouring columns do not.
   bool depth_is_contiguous = false;
   // The element at (k, column), in the target's type.

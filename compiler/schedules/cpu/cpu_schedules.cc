@@ -21,6 +21,8 @@ constexpr ScheduleParameter kProduct[] = {
     Parameter<&ProductSchedule::block_panels>(
         "block_panels", {1, 32}, kAll,
         "panels of 16 columns of a grid point; with more than 4 in all, a multiple of 4"),
+    Parameter<&ProductSchedule::depth_block>("depth_block", {0, 1 << 20, 64}, kAll,
+                                             "steps of the depth that a grid point packs at once; 0: all"),
     Parameter<&ProductSchedule::tile_rows>("tile_rows", {1, kMostTileRows}, kOwn,
                                            "rows of a register tile in blocks of many rows"),
     Parameter<&ProductSchedule::tile_panels>("tile_panels", {1, 4}, kOwn,
@@ -103,6 +105,8 @@ constexpr int64_t kCachedGatheredBytes = 512 * 1024;
 // Rows of one block where the right operand is gathered or decoded for it and the left one is in place.
 constexpr int64_t kGatheredRightRows = 384;
 constexpr int64_t kPlainRows = 96;
+// Steps of the depth whose panels stay in the second level of cache, four of them, beside the sums.
+constexpr int64_t kDepthBlock = 1024;
 // Panels of one block where rows are dear to gather: the wider, the fewer times each row is.
 constexpr int64_t kWidePanels = 8;
 // The same where they share elements, which are the fewer for each column.
@@ -171,6 +175,8 @@ ProductSchedule ChooseProduct(const MatrixProduct& product, const TargetInfo& ta
     (few.panels == 4   ? schedule.rows_of_4
      : few.panels == 3 ? schedule.rows_of_3
                        : schedule.rows_of_2) = few.max_rows;
+  if (product.right.gather_part && product.depth.constant().value_or(INT64_MAX) > kDepthBlock)
+    schedule.depth_block = kDepthBlock;
   const ir::Dim right =
       product.steps() * (schedule.block_panels * kPanelColumns * BytesOf(product.accumulator));
   schedule.has_rows_outside = right.constant().value_or(0) <= kCachedRightBytes;
@@ -189,6 +195,7 @@ void FitProduct(const MatrixProduct& product, ProductSchedule* schedule) {
   const int64_t least = BlockPanels(product.columns);
   schedule->block_panels =
       HasManyPanels(product.columns) ? std::max(schedule->block_panels / least, int64_t{1}) * least : least;
+  if (!product.right.gather_part) schedule->depth_block = 0;
   while (least % schedule->tile_panels != 0) --schedule->tile_panels;
   int64_t below = 0;
   for (auto [rows, panels] : {std::pair(&schedule->rows_of_4, 4), std::pair(&schedule->rows_of_3, 3),

@@ -19,6 +19,8 @@ struct ProductSchedule {
   int64_t block_rows = 96;  // of a grid point, at most; a multiple of the tiles' heights is best
   // Panels of 16 columns of a grid point: all that there are, or a multiple of 4.
   int64_t block_panels = 4;
+  // Steps of the depth whose panels a grid point packs before it goes on with further ones. 0: all.
+  int64_t depth_block = 0;
   int64_t tile_rows = 1, tile_panels = 1;  // of a register tile, in blocks of many rows
   // Blocks of few rows take tiles of as many rows: those of at most so many are 4, 3 or 2 panels wide. 0: no
   // such tiles.

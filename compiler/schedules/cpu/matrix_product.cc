@@ -1,10 +1,12 @@
 #include "compiler/schedules/cpu/matrix_product.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "compiler/loops/loop_blocks.h"
+#include "compiler/schedules/cpu/tile_results.h"
 #include "compiler/schedules/cpu/tiles/micro_kernel.h"
 #include "compiler/schedules/packing.h"
 
@@ -15,8 +17,6 @@ constexpr int kMaxBlockPanels = 4;
 constexpr int64_t kCacheLine = 64;
 constexpr int64_t kBytesOfWord = 4;
 constexpr int64_t kOffsetBytes = 8;
-// Up to this many panels a row of a tile is stored without a loop.
-constexpr int kUnrolledPanels = 2;
 
 class ProductBuilder {
  public:
@@ -39,8 +39,7 @@ class ProductBuilder {
       TVMVM_CHECK_OK(TileOfBytes());
     } else {
       GatherLeft();
-      GatherRight();
-      TVMVM_CHECK_OK(Tile(PossibleHeights()));
+      TVMVM_CHECK_OK(product_.schedule.depth_block > 0 ? Parts(PossibleHeights()) : All(PossibleHeights()));
     }
     kernel_->flops = product_.batch * product_.rows * product_.columns * product_.depth * 2;
     kernel_->body = nest_.Finish();
@@ -74,6 +73,29 @@ class ProductBuilder {
   struct Heights {
     std::set<int> few, many;
   };
+
+  Status All(const Heights& heights) {
+    GatherRight();
+    return Tile(heights);
+  }
+
+  // A part of the depth after the other; what is summed of all but the last lies in scratch.
+  Status Parts(const Heights& heights) {
+    const int64_t most = product_.schedule.depth_block, row = block_panels_ * kPanelColumns * ElementBytes();
+    const ir::Dim right = kernel_->scratch_bytes;
+    right_scratch_ = AddScratchBuffer("right", product_.accumulator, right);
+    const ir::Dim sums = right + Min(steps_, most) * row;
+    sums_ = AddScratchBuffer("sums", product_.accumulator, sums);
+    kernel_->scratch_bytes = sums + Less(most, steps_) * (Min(product_.rows, block_rows_) * row);
+    const Expr depth = DimValue(steps_);
+    const Expr begin =
+        Variable(nest_.Open("part", IntConstant(0), Max(depth, IntConstant(1)), LoopKind::kSerial, most));
+    part_ = Range{begin, nest_.Let("part_end", Min(begin + IntConstant(most), depth))};
+    product_.right.gather_part(nest_, *part_, first_column_, block_panels_, right_scratch_);
+    TVMVM_CHECK_OK(Tile(heights));
+    nest_.Close();
+    return {};
+  }
 
   // The block's rows and columns, a register tile after the other.
   Status Tile(const Heights& heights) {
@@ -113,7 +135,7 @@ class ProductBuilder {
           nest_.Let("panel", product_.right.base(nest_) + FloorDiv(column, IntConstant(kPanelColumns)));
       bytes.first_row = nest_.Let("first_of_bytes", product_.right.first_row() + first_row_);
       AddBytesProduct(nest_, bytes, target_, tile_);
-      return Epilogue(panels, first_row_, rows_, column);
+      return StoreResults(product_, {panels, first_row_, rows_, column}, tile_, overlaps_, nest_);
     });
   }
 
@@ -289,7 +311,10 @@ class ProductBuilder {
       AddMicroKernel({h, panels}, row, column);
       if (!is_only) nest_.Close();
     }
-    return Epilogue(panels, row, height, column);
+    const TileAt at{panels, row, height, column};
+    if (!part_) return StoreResults(product_, at, tile_, overlaps_, nest_);
+    return StorePart(product_, {*part_, sums_, first_row_, first_column_, block_panels_ * kPanelColumns}, at,
+                     tile_, nest_);
   }
 
   // Computes where the tile's rows begin, once for all heights, where that is not simple.
@@ -308,6 +333,7 @@ class ProductBuilder {
     MicroKernelOperands operands;
     operands.accumulator = product_.accumulator;
     operands.depth = steps_;
+    if (part_) operands.steps = part_->end - part_->begin;
     const LeftOperand& left = product_.left;
     if (left.gather) operands.has_near_rows = steps_.is_constant();
     if (!left.gather && left.is_linear) operands.has_near_rows = left.pitch.is_constant();
@@ -339,13 +365,15 @@ class ProductBuilder {
       Expr offset = (row - first_row_ + IntConstant(r)) * DimValue(steps_);
       if (in_place && left.is_linear) offset = left.offset(nest_, row + IntConstant(r));
       if (in_place && !left.is_linear) offset = Load(row_offsets_, DType::kI64, IntConstant(r));
+      if (part_) offset = offset + part_->begin * operands->a_step;
       operands->a_rows.push_back(nest_.Let("a_row", std::move(offset)));
     }
   }
 
   void SetRight(const Expr& column, MicroKernelOperands* operands) {
     const RightOperand& right = product_.right;
-    Expr panel_size = DimValue(steps_ * kPanelColumns);
+    const Expr panel_size =
+        part_ ? operands->steps * IntConstant(kPanelColumns) : DimValue(steps_ * kPanelColumns);
     operands->b_buffer = IsGathered(right.form) ? right_scratch_ : right.buffer;
     operands->b_dtype = IsGathered(right.form) ? product_.accumulator : right.dtype;
     if (right.form == RightForm::kRows) {
@@ -367,81 +395,12 @@ class ProductBuilder {
       return;
     }
     // (column / 16) * panel_size, with column a multiple of 16.
-    Expr base = right.form == RightForm::kGathered ? (column - first_column_) * DimValue(steps_)
+    const Expr steps = part_ ? operands->steps : DimValue(steps_);
+    Expr base = right.form == RightForm::kGathered ? (column - first_column_) * steps
                                                    : right.base(nest_) + column * DimValue(steps_);
     operands->b_base = nest_.Let("b_base", std::move(base));
     operands->b_panel_step = panel_size;
     operands->b_step = IntConstant(kPanelColumns);
-  }
-
-  // Hands the tile to `store`, a row of a panel at a time.
-  Status Epilogue(int panels, const Expr& first_row, const Expr& height, const Expr& first_column) {
-    for (int panel = 0; product_.runs && panel < panels; ++panel) {
-      const Expr distance = IntConstant(panel * kPanelColumns);
-      TVMVM_CHECK_OK(product_.runs(
-          nest_, first_column + distance, [&](const Expr& begin, const Expr& end, const Expr& first) {
-            return StoreRun({first_row, height}, {begin, end}, first, distance, panels);
-          }));
-    }
-    if (product_.runs) return {};
-    Expr r = Variable(nest_.Open("r", IntConstant(0), height));
-    Expr row = nest_.Let("row", first_row + r);
-    Expr source = nest_.Let("source", r * IntConstant(panels * kPanelColumns));
-    if (panels > kUnrolledPanels) {
-      Expr panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(panels)));
-      Expr distance = nest_.Let("distance", panel * IntConstant(kPanelColumns));
-      TVMVM_CHECK_OK(
-          StorePanel(row, nest_.Let("column", first_column + distance), source + distance, panels));
-      nest_.Close();
-    } else {
-      for (int panel = 0; panel < panels; ++panel) {
-        Expr distance = IntConstant(panel * kPanelColumns);
-        TVMVM_CHECK_OK(StorePanel(row, first_column + distance, source + distance, panels));
-      }
-    }
-    nest_.Close();
-    return {};
-  }
-
-  // Stores some of a panel's columns, [begin, end) of its 16, or all. `rows`: the first and how many.
-  Status StoreRun(const Range& rows, const Range& run, const Expr& first, const Expr& distance, int panels) {
-    const Expr all = nest_.Let("all", LessEqual(IntConstant(kPanelColumns), run.end - run.begin));
-    auto is_inside = [&](const Expr& j) { return And(LessEqual(run.begin, j), Less(j, run.end)); };
-    for (bool has_all : {true, false}) {
-      nest_.OpenIf(has_all ? all : Unary(ExprOp::kNot, all));
-      Expr r = Variable(nest_.Open("r", IntConstant(0), rows.end));
-      Expr source = nest_.Let("source", r * IntConstant(panels * kPanelColumns) + distance);
-      TVMVM_CHECK_OK(
-          StoreLoop(rows.begin + r, first, source, has_all ? std::function<Expr(const Expr&)>() : is_inside));
-      nest_.Close();
-      nest_.Close();
-    }
-    return {};
-  }
-
-  // Stores one row of a panel: those of its columns that exist.
-  Status StorePanel(const Expr& row, const Expr& column, const Expr& source, int panels) {
-    Expr columns = DimValue(product_.columns), end = column + IntConstant(kPanelColumns);
-    bool has_tail = !overlaps_ && !FloorMod(product_.columns, kPanelColumns).IsConstant(0);
-    bool all_exist = overlaps_ || FloorMod(product_.columns, panels * kPanelColumns).IsConstant(0);
-    if (!all_exist) nest_.OpenIf(LessEqual(end, columns));
-    TVMVM_CHECK_OK(StoreLoop(row, column, source, {}));
-    if (!all_exist) nest_.Close();
-    if (!has_tail) return {};
-    nest_.OpenIf(And(Less(column, columns), Less(columns, end)));
-    TVMVM_CHECK_OK(StoreLoop(row, column, source, [&](const Expr& j) { return Less(column + j, columns); }));
-    nest_.Close();
-    return {};
-  }
-
-  Status StoreLoop(const Expr& row, const Expr& column, const Expr& source,
-                   const std::function<Expr(const Expr& j)>& mask) {
-    Expr j = Variable(nest_.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
-    if (mask) nest_.OpenIf(mask(j));
-    TVMVM_CHECK_OK(product_.store(nest_, row, column + j, Load(tile_, product_.accumulator, source + j)));
-    if (mask) nest_.Close();
-    nest_.Close();
-    return {};
   }
 
   const MatrixProduct& product_;
@@ -458,7 +417,8 @@ class ProductBuilder {
   ir::Dim steps_;                      // of the depth, as the micro-kernel counts them
   DType step_type_ = DType::kInvalid;  // of one step of a gathered row
   Expr first_row_, rows_, first_column_;
-  uint32_t tile_ = 0, row_offsets_ = 0, left_scratch_ = 0, right_scratch_ = 0, right_offsets_ = 0;
+  std::optional<Range> part_;  // of the depth, where the right operand is packed in parts
+  uint32_t tile_ = 0, sums_ = 0, row_offsets_ = 0, left_scratch_ = 0, right_scratch_ = 0, right_offsets_ = 0;
 };
 
 }  // namespace

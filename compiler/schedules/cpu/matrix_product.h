@@ -8,11 +8,12 @@
 #include <cstdint>
 #include <functional>
 
+#include "compiler/loops/loop_blocks.h"
 #include "compiler/loops/loop_ir.h"
 #include "compiler/loops/nest.h"
+#include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/cpu/tiles/coded_bytes.h"
 #include "compiler/schedules/cpu/tiles/coded_kernel.h"
-#include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/packing.h"
 #include "tvm-vm/target_info.h"
 
@@ -58,6 +59,8 @@ struct RightOperand {
   // What is gathered: writes columns [first, first + 16 * panels) to `target` in the accumulator's type;
   // columns that do not exist are zero.
   std::function<void(Nest&, const Expr& first, int panels, uint32_t target)> gather;
+  // kGathered: the same of a part of the depth, where that may be done.
+  std::function<void(Nest&, const Range& part, const Expr& first, int panels, uint32_t target)> gather_part;
   std::function<ir::Dim(int panels)> elements;  // kShared: that are gathered
   // kShared: writes where each row's first column is among them, an i64 for each step of the depth.
   std::function<void(Nest&, int panels, uint32_t target)> offsets;

@@ -360,7 +360,12 @@ class ContractionKernel {
       return;
     }
     right.gather = [this, &reader, &batch](Nest& nest, const Expr& first, int panels, uint32_t target) {
-      GatherRight(nest, first, panels, target, reader, batch);
+      GatherRight(nest, {}, first, panels, target, reader, batch);
+    };
+    if (product->left.gather) return;
+    right.gather_part = [this, &reader, &batch](Nest& nest, const Range& part, const Expr& first, int panels,
+                                                uint32_t target) {
+      GatherRight(nest, part, first, panels, target, reader, batch);
     };
   }
 
@@ -388,14 +393,15 @@ class ContractionKernel {
   }
 
   // Packs columns [first, first + 16 * panels) of the right operand.
-  void GatherRight(Nest& nest, const Expr& first, int panels, uint32_t target, InputReader& reader,
-                   const std::vector<Expr>& batch) {
+  void GatherRight(Nest& nest, std::optional<Range> part, const Expr& first, int panels, uint32_t target,
+                   InputReader& reader, const std::vector<Expr>& batch) {
     auto access = Access(rhs_, batch, *nest.kernel(), reader);
     PanelGather gather{.depth = ir::Product(depth_sizes_),
                        .columns = ir::Product(column_sizes_),
                        .first = first,
                        .panels = panels,
-                       .target = target};
+                       .target = target,
+                       .part = std::move(part)};
     gather.depth_is_contiguous =
         access && access->depth_step == ir::Dim(1) && !(access->free_step == ir::Dim(1));
     gather.element = [&](const Expr& k, const Expr& column) {

@@ -26,9 +26,13 @@ class TileEmitter {
     int unroll = std::clamp(operands_.round_updates / (shape_.rows * vectors_), 1, operands_.round_steps);
     // Elements of several steps would all be read where the row's place is at hand, and not fit in registers.
     if (!operands_.has_near_rows && shape_.rows > kMostUnrolledRows) unroll = 1;
-    Expr whole = DimValue(FloorDiv(operands_.depth, unroll) * unroll);
+    Expr whole = DimValue(FloorDiv(operands_.depth, unroll) * unroll), end = DimValue(operands_.depth);
+    if (operands_.steps.valid()) {
+      end = operands_.steps;
+      whole = Bind("whole", FloorDiv(end, IntConstant(unroll)) * IntConstant(unroll), &body);
+    }
     AddDepthLoop(IntConstant(0), whole, unroll, &body);
-    AddDepthLoop(whole, DimValue(operands_.depth), 1, &body);
+    AddDepthLoop(whole, end, 1, &body);
     for (int i = 0; i < shape_.rows * vectors_; ++i)
       body.push_back(Store(tile, SumIndex(i), Load(sums_, operands_.accumulator, SumIndex(i))));
     return Block(std::move(body));

@@ -55,6 +55,7 @@ struct MicroKernelOperands {
   // Rows of B lie anywhere: in place of k * b_step, element k of this buffer of i64.
   std::optional<uint32_t> b_offsets;
   ir::Dim depth;
+  Expr steps;  // of the depth, where it is not all of it
   DType accumulator = DType::kInvalid;
   // Updates of sums per round of the main loop: enough to hide the loop's own instructions, few enough to
   // compile fast; and the most steps of the depth.

@@ -91,6 +91,35 @@ TEST(ScheduleContraction, FixedRows) {
   }
 }
 
+// The right operand is packed a part of the depth at a time; the last part may be short, or all there is.
+TEST(ScheduleContraction, LongDepths) {
+  const Dim k = Dim::Symbol("k"), n = Dim::Symbol("n");
+  for (const bool lies_along_depth : {false, true}) {
+    Check(
+        [&](GroupBuilder& b) {
+          ValueId x = b.Input(DType::kF32, {M(), k}),
+                  y = lies_along_depth ? b.Input(DType::kF32, {n, k}) : b.Input(DType::kF32, {k, n});
+          ValueId product = Contract(b, x, y, {}, {}, {1}, {lies_along_depth ? 1 : 0});
+          b.Output(b.Add("max", {product, b.Number(0)}));
+        },
+        {{{"m", 26}, {"k", 0}, {"n", 5}},
+         {{"m", 26}, {"k", 1023}, {"n", 17}},
+         {{"m", 13}, {"k", 1024}, {"n", 16}},
+         {{"m", 5}, {"k", 1025}, {"n", 40}},
+         {{"m", 26}, {"k", 2048}, {"n", 33}},
+         {{"m", 1}, {"k", 3000}, {"n", 3}},
+         {{"m", 390}, {"k", 2100}, {"n", 70}}},
+        2e-3);
+  }
+  for (const int64_t depth : {1100, 2048})
+    Check(
+        [&](GroupBuilder& b) {
+          ValueId x = b.Input(DType::kF64, {M(), depth}), y = b.Input(DType::kF64, {depth, n});
+          b.Output(Contract(b, x, y, {}, {}, {1}, {0}, DType::kF64));
+        },
+        {{{"m", 26}, {"n", 17}}, {{"m", 3}, {"n", 1}}}, 1e-9);
+}
+
 TEST(ScheduleContraction, ProductsOfBytes) {
   // Depths that four does and does not divide; several blocks of columns.
   for (int64_t depth : {1, 3, 4, 18, 64}) {
