@@ -12,6 +12,7 @@
 #include "cli/measured_machine.h"
 #include "cli/model.h"
 #include "cli/run_times.h"
+#include "cli/sandbox.h"
 #include "cli/shape_list.h"
 #include "cli/signature.h"
 #include "tvm-vm/cpu_device.h"
@@ -49,13 +50,39 @@ int64_t Now() {
 // What a run is given and takes: the model's, and what it is run with.
 struct Bench {
   ProgramPointer program;
-  std::shared_ptr<Vm> vm;
-  Invocation invocation;
-  std::vector<Value> inputs, outputs;
   const BenchArguments& arguments;
   int threads = 1;
   std::shared_ptr<MemoryPool> pool;  // null: none was asked for
+  std::shared_ptr<Vm> vm;            // null: in sandboxes
+  std::vector<Invocation> invocations;
+  std::vector<Run> clients;  // of these, or of the sandboxes
+  std::vector<Value> inputs, outputs;
+
+  Invocation& invocation() { return invocations[0]; }
 };
+
+// Makes what each client runs with.
+Status MakeClients(Bench& bench, bool is_compiled_here) {
+  const BenchArguments& arguments = bench.arguments;
+  const auto count = static_cast<size_t>(arguments.clients);
+  if (arguments.sandbox) {
+    for (size_t i = 0; i < count; ++i) {
+      TVMVM_TRY(Run run, CreateSandbox(bench.program, arguments.model, is_compiled_here, arguments.limits));
+      bench.clients.push_back(std::move(run));
+    }
+    return {};
+  }
+  TVMVM_TRY(bench.vm, CreateVm(bench.program, arguments.model, is_compiled_here, bench.pool));
+  bench.invocations.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    Invocation& invocation = bench.invocations.emplace_back(bench.vm->NewInvocation());
+    invocation.SetLimits(LimitsOf(arguments.limits));
+    bench.clients.emplace_back([&invocation](std::span<const Value> inputs, std::span<Value> outputs) {
+      return invocation.Run(inputs, outputs);
+    });
+  }
+  return {};
+}
 
 std::shared_ptr<MemoryPool> PoolOf(const BenchArguments& arguments) {
   if (arguments.memory_pool == 0) return nullptr;
@@ -69,23 +96,23 @@ std::shared_ptr<MemoryPool> PoolOf(const BenchArguments& arguments) {
 // `keep_all`.
 Status ObserveRuns(Bench& bench, int64_t runs, bool keep_all, Profiler* profiler) {
   std::optional<Profiler> shortest;
-  bench.invocation.SetLaunchObserver(profiler->observer());
-  bench.invocation.SetCopyObserver(profiler->copy_observer());
+  bench.invocation().SetLaunchObserver(profiler->observer());
+  bench.invocation().SetCopyObserver(profiler->copy_observer());
   const std::string shapes = FormatInputs(bench.program->main(), bench.inputs);
   for (int64_t i = 0; i < runs; ++i) {
     TraceSlice slice{.name = fmt::format("run {}", i), .begin_ns = Now(), .facts = {{"inputs", shapes}}};
-    TVMVM_CHECK_OK(bench.invocation.Run(bench.inputs, bench.outputs));
+    TVMVM_CHECK_OK(bench.invocation().Run(bench.inputs, bench.outputs));
     if (keep_all) {
       slice.end_ns = Now();
-      slice.held_bytes = bench.invocation.held_bytes();
+      slice.held_bytes = bench.invocation().held_bytes();
       profiler->AddSlice(std::move(slice));
       continue;
     }
     if (!shortest || profiler->total_nanoseconds() < shortest->total_nanoseconds()) shortest = *profiler;
     profiler->Clear();
   }
-  bench.invocation.SetLaunchObserver({});
-  bench.invocation.SetCopyObserver({});
+  bench.invocation().SetLaunchObserver({});
+  bench.invocation().SetCopyObserver({});
   if (shortest) *profiler = *std::move(shortest);
   return {};
 }
@@ -132,7 +159,9 @@ Status MakeResident(Vm& vm, Invocation& invocation, std::vector<Value>* inputs, 
 }
 
 // Memory of an input is one client's.
-bool Donates(const BenchArguments& arguments) { return !arguments.resident && arguments.clients == 1; }
+bool Donates(const BenchArguments& arguments) {
+  return !arguments.resident && !arguments.sandbox && arguments.clients == 1;
+}
 
 // Gives donated inputs memory with room for their outputs, which a run of its own tells the shapes of.
 Status Donate(Vm& vm, std::vector<Value>* inputs, std::vector<Value>* outputs) {
@@ -206,22 +235,45 @@ Status MakeBenchInputs(const InputArguments& arguments, Bench* bench) {
   for (const std::string& note : NotesOf(report)) PrintNote(note);
   bench->outputs.assign(bench->program->main().outputs.size(), Value());
   if (bench->arguments.resident)
-    return MakeResident(*bench->vm, bench->invocation, &bench->inputs, &bench->outputs);
+    return MakeResident(*bench->vm, bench->invocation(), &bench->inputs, &bench->outputs);
   return Donates(bench->arguments) ? Donate(*bench->vm, &bench->inputs, &bench->outputs) : Status();
 }
 
 Expected<RunTimes> TimeShape(Bench& bench) {
   const Repetition repetition{bench.arguments.seconds, bench.arguments.repeat, bench.arguments.warm_up};
-  return TimeRuns(*bench.vm, bench.invocation, bench.inputs, bench.outputs, repetition,
-                  LimitsOf(bench.arguments.limits), bench.arguments.clients);
+  TVMVM_TRY(RunTimes times, TimeRuns(bench.clients, bench.inputs, bench.outputs, repetition));
+  if (bench.vm != nullptr) {
+    times.peak_bytes = bench.invocation().peak_bytes();
+    times.held_bytes = bench.invocation().held_bytes();
+  }
+  return times;
 }
 
 std::string Conditions(const Bench& bench) {
   const BenchArguments& arguments = bench.arguments;
-  return fmt::format("{}, {}, {} to warm up beside the first",
+  return fmt::format("{}, {}, {} to warm up beside the first{}",
                      FormatCount(static_cast<size_t>(bench.threads), "thread"),
                      FormatCount(static_cast<size_t>(arguments.clients), "client"),
-                     FormatCount(static_cast<size_t>(arguments.warm_up), "run"));
+                     FormatCount(static_cast<size_t>(arguments.warm_up), "run"),
+                     arguments.sandbox ? ", each client in a process of its own" : "");
+}
+
+Json ConditionsToJson(const Bench& bench) {
+  Json json = {{"threads", bench.threads}, {"clients", bench.arguments.clients}};
+  if (bench.vm != nullptr)
+    json["devices"] = DevicesToJson(*bench.vm);
+  else
+    json["sandbox"] = true;
+  return json;
+}
+
+// Without what is held, where that is not known.
+Json TimesToJson(const Bench& bench, const RunTimes& times) {
+  Json json = ToJson(times);
+  if (bench.vm != nullptr) return json;
+  json.erase("peak_bytes");
+  json.erase("held_bytes");
+  return json;
 }
 
 // A table with a line for each shape.
@@ -246,18 +298,17 @@ Expected<int> BenchShapes(Bench& bench, std::string_view text, double load_ms) {
     if (bench.arguments.json) {
       rows.push_back(
           {{"shape", shape.text}, {"inputs", DescribeInputs(bench.program->main(), bench.inputs)}});
-      rows.back().update(ToJson(row));
+      rows.back().update(TimesToJson(bench, row));
     } else {
       PrintResult(fmt::format("{:<{}} {}", shape.text, width, TimesRow(row)));
     }
     times.push_back(std::move(row));
   }
-  if (bench.arguments.json)
-    PrintResult(FormatJson(Json{{"load_ms", load_ms},
-                                {"threads", bench.threads},
-                                {"clients", bench.arguments.clients},
-                                {"shapes", rows},
-                                {"devices", DevicesToJson(*bench.vm)}}));
+  if (bench.arguments.json) {
+    Json json = {{"load_ms", load_ms}, {"shapes", rows}};
+    json.update(ConditionsToJson(bench));
+    PrintResult(FormatJson(json));
+  }
   if (!bench.arguments.times.empty()) TVMVM_CHECK_OK(WriteTimes(*shapes, times, bench.arguments.times));
   return kExitOk;
 }
@@ -274,9 +325,11 @@ void PrintSeen(const Bench& bench, const Seen& seen, double load_ms) {
   const RunTimes& times = seen.times;
   PrintResult(fmt::format("{}\n{}\n{}", FormatInputs(bench.program->main(), bench.inputs), Conditions(bench),
                           FormatTimes(times)));
-  PrintResult(fmt::format("first run {:.4f} ms, load {:.3f} ms, peak memory {} ({}, held {})", times.first_ms,
-                          load_ms, FormatBytes(static_cast<double>(times.peak_bytes)),
-                          FormatPlanned(seen.planned), FormatBytes(static_cast<double>(times.held_bytes))));
+  const std::string begin = fmt::format("first run {:.4f} ms, load {:.3f} ms", times.first_ms, load_ms);
+  if (bench.vm == nullptr) return PrintResult(begin);
+  PrintResult(fmt::format("{}, peak memory {} ({}, held {})", begin,
+                          FormatBytes(static_cast<double>(times.peak_bytes)), FormatPlanned(seen.planned),
+                          FormatBytes(static_cast<double>(times.held_bytes))));
   if (bench.pool)
     PrintResult(fmt::format("the pool of {} held at most {}",
                             FormatBytes(static_cast<double>(bench.pool->max_bytes())),
@@ -286,13 +339,11 @@ void PrintSeen(const Bench& bench, const Seen& seen, double load_ms) {
 }
 
 void PrintSeenJson(const Bench& bench, const Seen& seen, double load_ms, int64_t observed) {
-  Json json = ToJson(seen.times);
+  Json json = TimesToJson(bench, seen.times);
+  json.update(ConditionsToJson(bench));
   json["load_ms"] = load_ms;
-  json["planned_bytes"] = ToJson(seen.planned);
   json["inputs"] = DescribeInputs(bench.program->main(), bench.inputs);
-  json["threads"] = bench.threads;
-  json["clients"] = bench.arguments.clients;
-  json["devices"] = DevicesToJson(*bench.vm);
+  if (bench.vm != nullptr) json["planned_bytes"] = ToJson(seen.planned);
   if (bench.pool)
     json["pool"] = {{"max_bytes", bench.pool->max_bytes()}, {"peak_bytes", bench.pool->peak_bytes()}};
   if (bench.arguments.profile) {
@@ -312,27 +363,27 @@ Expected<int> BenchCommand(const BenchArguments& arguments) {
   const int64_t load_begin = Now();
   bool is_compiled_here = false;
   TVMVM_TRY(ProgramPointer program, LoadModel(arguments.model, {}, &is_compiled_here));
-  const std::shared_ptr<MemoryPool> pool = PoolOf(arguments);
-  TVMVM_TRY(std::shared_ptr<Vm> vm, CreateVm(program, arguments.model, is_compiled_here, pool));
+  const int all_threads = arguments.sandbox ? 1 : AvailableCpus();
+  Bench bench{.program = program,
+              .arguments = arguments,
+              .threads = arguments.model.threads > 0 ? arguments.model.threads : all_threads,
+              .pool = PoolOf(arguments)};
+  TVMVM_CHECK_OK(MakeClients(bench, is_compiled_here));
   const int64_t load_end = Now();
   const double load_ms = static_cast<double>(load_end - load_begin) / 1e6;
-  const int threads = arguments.model.threads > 0 ? arguments.model.threads : AvailableCpus();
-  Bench bench{program, vm, vm->NewInvocation(), {}, {}, arguments, threads, pool};
-  bench.invocation.SetLimits(LimitsOf(arguments.limits));
   if (!arguments.shapes.empty()) {
     TVMVM_TRY(std::string text, ReadTextOrStandardInput(arguments.shapes));
     return BenchShapes(bench, text, load_ms);
   }
   TVMVM_CHECK_OK(MakeBenchInputs(arguments.inputs, &bench));
   TVMVM_TRY(RunTimes times, TimeShape(bench));
-  Seen seen{std::move(times),
-            PlannedFor(*vm, bench.inputs, Donates(arguments)),
-            Profiler(program, false, vm->Devices()),
-            {}};
+  const std::vector<DeviceUse> devices = bench.vm != nullptr ? bench.vm->Devices() : std::vector<DeviceUse>();
+  Seen seen{std::move(times), {}, Profiler(program, false, devices), {}};
+  if (bench.vm != nullptr) seen.planned = PlannedFor(*bench.vm, bench.inputs, Donates(arguments));
   if (!arguments.times.empty()) TVMVM_CHECK_OK(WriteTimes({ShapeLine{}}, {seen.times}, arguments.times));
   const int64_t observed = ObservedRuns(arguments, seen.times);
   if (!arguments.trace.empty()) {
-    Profiler all(program, true, vm->Devices());
+    Profiler all(program, true, devices);
     all.AddSlice({.name = "load", .begin_ns = load_begin, .end_ns = load_end});
     TVMVM_CHECK_OK(ObserveRuns(bench, observed, true, &all));
     TVMVM_CHECK_OK(WriteTrace(all, arguments.trace));

@@ -131,6 +131,7 @@ struct BenchArguments {
   std::string shapes;       // file of shapes, one a line; empty: the one of `inputs`
   std::string times;        // file for the time of every run; empty: none
   bool resident = false;
+  bool sandbox = false;  // in processes that may do nothing else
   bool profile = false;
   bool measure = false;  // the machine anew, for the profile
   std::string trace;     // file for a Chrome trace; empty: none

@@ -90,7 +90,7 @@ Expected<Outcome> ExecuteInSandbox(const ProgramPointer& program, std::span<cons
                                    const RunArguments& arguments, bool is_compiled_here) {
   Outcome outcome;
   outcome.outputs.resize(program->main().outputs.size());
-  TVMVM_TRY(const SandboxRun run,
+  TVMVM_TRY(const Run run,
             CreateSandbox(program, arguments.model, is_compiled_here, arguments.limits));
   const auto begin = Clock::now();
   TVMVM_CHECK_OK(run(inputs, outcome.outputs));

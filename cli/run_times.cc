@@ -20,26 +20,26 @@ double MillisecondsSince(Clock::time_point begin) {
 }
 
 // One client's timed runs, until all have run long enough.
-Status RunOften(Invocation& invocation, std::span<const Value> inputs, std::span<Value> outputs,
+Status RunOften(const Run& run, std::span<const Value> inputs, std::span<Value> outputs,
                 const Repetition& repetition, Clock::time_point begin, std::vector<double>* times) {
   const bool by_count = repetition.repeat > 0;
   while (by_count ? static_cast<int64_t>(times->size()) < repetition.repeat
                   : times->empty() || MillisecondsSince(begin) < repetition.seconds * 1e3) {
     const Clock::time_point run_begin = Clock::now();
-    TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
+    TVMVM_CHECK_OK(run(inputs, outputs));
     times->push_back(MillisecondsSince(run_begin));
   }
   return {};
 }
 
-Status WarmUp(Invocation& invocation, std::span<const Value> inputs, std::span<Value> outputs, int64_t runs) {
-  for (int64_t i = 0; i < runs; ++i) TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
+Status WarmUp(const Run& run, std::span<const Value> inputs, std::span<Value> outputs, int64_t runs) {
+  for (int64_t i = 0; i < runs; ++i) TVMVM_CHECK_OK(run(inputs, outputs));
   return {};
 }
 
 // A client of a thread of its own. It is warm when `start` is told; an error ends it.
 struct Client {
-  Invocation invocation;
+  const Run& run;
   std::vector<Value> outputs;
   std::vector<double> times;
   std::optional<Error> error;
@@ -70,30 +70,27 @@ double RunTimes::RunsASecond() const {
   return wall_ms > 0 ? static_cast<double>(sorted.size()) / wall_ms * 1e3 : 0;
 }
 
-Expected<RunTimes> TimeRuns(Vm& vm, Invocation& invocation, std::span<const Value> inputs,
-                            std::span<Value> outputs, const Repetition& repetition, const Limits& limits,
-                            int clients) {
+Expected<RunTimes> TimeRuns(std::span<const Run> clients, std::span<const Value> inputs,
+                            std::span<Value> outputs, const Repetition& repetition) {
   RunTimes times;
   times.warm_up = repetition.warm_up;
   Clock::time_point begin = Clock::now();
-  TVMVM_CHECK_OK(invocation.Run(inputs, outputs));  // makes the outputs; later runs write into them
+  TVMVM_CHECK_OK(clients[0](inputs, outputs));  // makes the outputs; later runs write into them
   times.first_ms = MillisecondsSince(begin);
-  TVMVM_CHECK_OK(WarmUp(invocation, inputs, outputs, repetition.warm_up));
+  TVMVM_CHECK_OK(WarmUp(clients[0], inputs, outputs, repetition.warm_up));
 
-  std::atomic<int> warming = clients - 1;
+  std::atomic<size_t> warming = clients.size() - 1;
   std::atomic<bool> started = false;
   std::vector<Client> others;
-  others.reserve(static_cast<size_t>(clients));
-  for (int i = 1; i < clients; ++i) {
-    Client& client =
-        others.emplace_back(Client{vm.NewInvocation(), std::vector<Value>(outputs.size()), {}, {}, {}});
-    client.invocation.SetLimits(limits);
+  others.reserve(clients.size());
+  for (const Run& run : clients.subspan(1)) {
+    Client& client = others.emplace_back(Client{run, std::vector<Value>(outputs.size()), {}, {}, {}});
     client.thread = std::thread([&] {
-      Status status = WarmUp(client.invocation, inputs, client.outputs, 1 + repetition.warm_up);
+      Status status = WarmUp(client.run, inputs, client.outputs, 1 + repetition.warm_up);
       --warming;
       started.wait(false);
       if (status)
-        status = RunOften(client.invocation, inputs, client.outputs, repetition, Clock::now(), &client.times);
+        status = RunOften(client.run, inputs, client.outputs, repetition, Clock::now(), &client.times);
       if (!status) client.error = status.error();
     });
   }
@@ -102,7 +99,7 @@ Expected<RunTimes> TimeRuns(Vm& vm, Invocation& invocation, std::span<const Valu
   started = true;
   started.notify_all();
   times.of_client.emplace_back();
-  Status status = RunOften(invocation, inputs, outputs, repetition, begin, &times.of_client[0]);
+  Status status = RunOften(clients[0], inputs, outputs, repetition, begin, &times.of_client[0]);
   for (Client& client : others) {
     client.thread.join();
     if (client.error && status) status = tl::unexpected<Error>(*client.error);
@@ -113,8 +110,6 @@ Expected<RunTimes> TimeRuns(Vm& vm, Invocation& invocation, std::span<const Valu
   for (const std::vector<double>& client : times.of_client)
     times.sorted.insert(times.sorted.end(), client.begin(), client.end());
   std::ranges::sort(times.sorted);
-  times.peak_bytes = invocation.peak_bytes();
-  times.held_bytes = invocation.held_bytes();
   return times;
 }
 

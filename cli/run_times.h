@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ struct RunTimes {
   double first_ms = 0;                         // the first run, which makes the outputs and the plan
   double wall_ms = 0;                          // of all timed runs together
   int64_t warm_up = 0;                         // runs between the first and the timed ones
-  int64_t peak_bytes = 0, held_bytes = 0;      // of one client
+  int64_t peak_bytes = 0, held_bytes = 0;      // of one client; 0: not known
 
   double Mean() const;
   double Deviation() const;  // of the sample: with the number of runs less one; 0 for one run
@@ -34,10 +35,13 @@ struct Repetition {
   int64_t warm_up = 1;
 };
 
-// Clients beside the first have invocations and outputs of their own; the first one's are those given.
-Expected<RunTimes> TimeRuns(Vm& vm, Invocation& invocation, std::span<const Value> inputs,
-                            std::span<Value> outputs, const Repetition& repetition, const Limits& limits,
-                            int clients);
+// As Invocation::Run.
+using Run = std::function<Status(std::span<const Value> inputs, std::span<Value> outputs)>;
+
+// Each client runs with one of `clients`, of which there is at least one. Those beside the first have outputs
+// of their own; the first one's are those given. What is held is the caller's to say.
+Expected<RunTimes> TimeRuns(std::span<const Run> clients, std::span<const Value> inputs,
+                            std::span<Value> outputs, const Repetition& repetition);
 
 // Two lines. Percentiles for which there are too few runs are marked: they are the slowest run.
 std::string FormatTimes(const RunTimes& times);

@@ -8,8 +8,8 @@
 
 namespace tvmvm::cli {
 
-Expected<SandboxRun> CreateSandbox(ProgramPointer program, const ModelArguments& model, bool is_compiled_here,
-                                   const LimitArguments& limits) {
+Expected<Run> CreateSandbox(ProgramPointer program, const ModelArguments& model, bool is_compiled_here,
+                            const LimitArguments& limits) {
   SandboxOptions options;
   if (model.threads > 0) options.threads = model.threads;
   const Limits given = LimitsOf(limits);
@@ -28,7 +28,7 @@ Expected<SandboxRun> CreateSandbox(ProgramPointer program, const ModelArguments&
 
 namespace tvmvm::cli {
 
-Expected<SandboxRun> CreateSandbox(ProgramPointer, const ModelArguments&, bool, const LimitArguments&) {
+Expected<Run> CreateSandbox(ProgramPointer, const ModelArguments&, bool, const LimitArguments&) {
   return MakeError(Code::kUnsupported, "--sandbox: this build has no sandbox");
 }
 

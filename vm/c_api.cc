@@ -102,7 +102,7 @@ const char* tvmvm_status_message(const tvmvm_status* status) {
   return status != nullptr ? status->error.message.c_str() : "";
 }
 void tvmvm_status_free(tvmvm_status* status) {
-  if (status != tvmvm::c::NoMemory()) delete status;
+  if (status != nullptr && !status->is_lasting) delete status;
 }
 
 tvmvm_status* tvmvm_program_load(const char* path, tvmvm_program** program) {

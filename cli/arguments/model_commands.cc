@@ -151,6 +151,7 @@ void AddBench(CLI::App& app, Action* action) {
       "  tvm-vm bench model.vmexe --clients 4 --threads 1\n"
       "  tvm-vm bench model.vmexe --clients 4 --memory-pool 100M --pool-wait 5\n"
       "  tvm-vm bench gpt2.vmexe --device vulkan,cpu --resident\n"
+      "  tvm-vm bench stranger.vmexe --sandbox\n"
       "A line of --shapes is a shape: NAME=N for dims, and inputs as --input takes them, without spaces\n"
       "inside; # begins a remark. The runs of --profile and --trace come after the timed ones, as many\n"
       "as --repeat says, else up to ten; the profile is that of the shortest.\n"
@@ -167,6 +168,7 @@ void AddBench(CLI::App& app, Action* action) {
   AddTrust(command, &arguments->model.trust);
   AddInputs(command, &arguments->inputs);
   AddLimits(command, &arguments->limits);
+  AddSandbox(command, &arguments->sandbox);
   CLI::Option* seconds =
       command->add_option("--seconds", arguments->seconds, "How long to run after the first runs")
           ->check(Seconds())
@@ -211,6 +213,9 @@ void AddBench(CLI::App& app, Action* action) {
   command->add_option("--trace", arguments->trace, "Write a Chrome trace (chrome://tracing, Perfetto)")
       ->type_name("FILE")
       ->excludes(shapes);
+  // What looks into a run, or brings it memory, is in the tool's own process.
+  for (const char* other : {"--memory-pool", "--profile", "--resident", "--trace"})
+    command->get_option("--sandbox")->excludes(command->get_option(other));
   command->add_flag("--json", arguments->json, "Print the result as JSON");
   command->callback([=] { *action = [arguments] { return BenchCommand(*arguments); }; });
 }

@@ -53,6 +53,7 @@ class TVMVM_EXPORT SandboxedVm {
   ~SandboxedVm();
 
   const Program& program() const;
+  std::shared_ptr<const Program> shared_program() const;
 
   // As Invocation::Run, with tensors of the host. Inputs are copied to the process and outputs from it:
   // memory given for an output may be any input's, which is how donated ones are given. Errors: those of the

@@ -1,4 +1,4 @@
-// `tvm-vm run --sandbox`, from outside.
+// `tvm-vm run --sandbox` and `tvm-vm bench --sandbox`, from outside.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@ namespace tvmvm::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class SandboxCommandTest : public ::testing::Test {
  protected:
@@ -52,6 +53,32 @@ TEST_F(SandboxCommandTest, GoesWithNothingThatIsTrusted) {
     const ToolResult result = In(std::string("tvm-vm run add.vmexe -i 1 --sandbox ") + option);
     EXPECT_EQ(result.exit_code, kExitUsage) << option << result.err;
   }
+}
+
+TEST_F(SandboxCommandTest, CallsAreTimed) {
+  const ToolResult text = In("tvm-vm bench add.vmexe --repeat 3 --clients 2 --sandbox");
+  EXPECT_EQ(text.exit_code, kExitOk) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("1 thread, 2 clients"));
+  EXPECT_THAT(text.out, HasSubstr("each client in a process of its own"));
+  EXPECT_THAT(text.out, HasSubstr("6 runs: mean"));
+  EXPECT_THAT(text.out, Not(HasSubstr("peak memory")));
+  const auto json = nlohmann::json::parse(In("tvm-vm bench add.vmexe --repeat 3 --sandbox --json").out);
+  EXPECT_EQ(json["sandbox"], true);
+  EXPECT_EQ(json["runs"], 3);
+  for (const char* unknown : {"peak_bytes", "held_bytes", "planned_bytes", "devices"})
+    EXPECT_FALSE(json.contains(unknown)) << unknown;
+  const ToolResult rows =
+      In("printf 'x=[1]\\nx=[2]\\n' | tvm-vm bench add.vmexe --shapes - --repeat 2 --sandbox "
+         "--times times.csv && wc -l < times.csv");
+  EXPECT_EQ(rows.exit_code, kExitOk) << rows.err;
+  EXPECT_THAT(rows.out, HasSubstr("x=[2]"));
+  EXPECT_THAT(rows.out, HasSubstr("\n5\n")) << "a head and four runs";
+  ExpectFailure(
+      "cd '" + scratch_.path() + "'; tvm-vm bench factorial.vmexe -i 1000 --sandbox --max-steps 100",
+      "deadline_exceeded");
+  for (const char* option :
+       {"--profile", "--resident", "--trace trace.json", "--memory-pool 1M", "--trust any"})
+    EXPECT_EQ(In(std::string("tvm-vm bench add.vmexe --sandbox ") + option).exit_code, kExitUsage) << option;
 }
 
 }  // namespace

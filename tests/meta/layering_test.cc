@@ -39,11 +39,11 @@ const std::vector<InnerFolder> kVmFolders = {
     {"forecast", {"binding"}},
     {"regex", {}},
     {"image", {}},
-    {"sandbox", {}},
+    {"c", {}},
+    {"sandbox", {"c"}},
     {"sandbox/runner", {"sandbox"}},
     {"host", {"objects", "regex", "image"}},
     {"interpreter", {"objects", "binding", "host"}},
-    {"c", {}},
 };
 
 const std::vector<InnerFolder> kCompilerFolders = {
@@ -112,6 +112,7 @@ const std::vector<std::pair<std::string, std::string>> kPublicHeaders = {
     {"profiler.h", "vm"},
     {"warm.h", "vm"},
     {"c_api.h", "vm"},
+    {"c_sandbox.h", "vm"},
     {"compiler.h", "compiler"},
 };
 const std::string kPublic = "tvm-vm/";

@@ -3,61 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <fstream>
-#include <functional>
-#include <iterator>
-#include <map>
-#include <regex>
 #include <string>
 
+#include "tests/vm/c_api_calls.h"
 #include "tests/vm/c_api_session.h"
 
 namespace tvmvm {
 namespace {
 
-using testing::CSession;
-using testing::Take;
-
-// Whether a call gave what it has to; calls that end the process end the test.
-using Calls = std::multimap<std::string, std::function<bool()>>;
-
-bool Refused(tvmvm_status* status) {
-  const bool refused =
-      tvmvm_status_code(status) == TVMVM_INVALID_ARGUMENT && *tvmvm_status_message(status) != '\0';
-  tvmvm_status_free(status);
-  return refused;
-}
-
-#define REFUSES(function, ...)                                \
-  {                                                           \
-#function, [&] { return Refused(function(__VA_ARGS__)); } \
-  }
-#define ANSWERS(function, answer, ...)                           \
-  {                                                              \
-#function, [&] { return function(__VA_ARGS__) == (answer); } \
-  }
-#define IS_EMPTY(function, ...)                                            \
-  {                                                                        \
-#function, [&] { return std::strcmp(function(__VA_ARGS__), "") == 0; } \
-  }
-#define RETURNS(function, ...)                             \
-  {                                                        \
-#function, [&] { return function(__VA_ARGS__), true; } \
-  }
-
-void ExpectAll(const Calls& calls) {
-  for (const auto& [name, call] : calls) EXPECT_TRUE(call()) << name;
-}
-
-// A struct with one member below 0, and whatever takes it.
-template <class Struct, class Integer, class Call>
-void ExpectNotNegative(Integer Struct::* member, const char* name, const Call& call) {
-  Struct given = {};
-  given.size = sizeof given;
-  given.*member = -3;
-  EXPECT_EQ(Take(call(&given)), std::string(name) + " is -3, at least 0 is wanted");
-}
+using namespace testing;  // NOLINT
 
 TEST(CApiBounds, NegativeNumbersAreRefused) {
   CSession session("entry @main\nfunc @main() -> () frame 0, 0 {\n  return [], []\n}\n");
@@ -204,13 +158,7 @@ TEST(CApiBounds, NullIsAnswered) {
       ANSWERS(tvmvm_value_tag, 0, nullptr),
   };
   ExpectAll(calls);
-
-  // None is missing.
-  std::ifstream file(TVMVM_SOURCE_DIR "/include/tvm-vm/c_api.h");
-  const std::string header{std::istreambuf_iterator<char>(file), {}};
-  static const std::regex declaration(R"(\b(tvmvm_\w+)\()");
-  for (std::sregex_iterator at(header.begin(), header.end(), declaration), end; at != end; ++at)
-    EXPECT_TRUE(calls.contains((*at)[1])) << (*at)[1];
+  ExpectNoneIsMissing(calls, "c_api.h");
 }
 
 TEST(CApiBounds, IndicesAndAxesAreAnswered) {

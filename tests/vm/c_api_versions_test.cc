@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/program_texts.h"
+#include "tests/vm/c_api_calls.h"
 #include "tests/vm/c_api_session.h"
 #include "tvm-vm/version.h"
 
@@ -16,10 +17,7 @@ extern "C" int tvmvm_test_run_0_1_0(const void* bytes, size_t size);
 namespace tvmvm {
 namespace {
 
-using testing::CSession;
-using ::testing::HasSubstr;
-using testing::kAddOne;
-using testing::Take;
+using namespace testing;  // NOLINT
 
 TEST(CApiVersions, TheLibraryTellsItsOwn) {
   EXPECT_EQ(tvmvm_version(), static_cast<uint32_t>(TVMVM_VERSION));
@@ -30,36 +28,6 @@ TEST(CApiVersions, TheLibraryTellsItsOwn) {
 TEST(CApiVersions, ProgramsOfBeforeRun) {
   const std::vector<std::byte> bytes = CSession::BytesOf(kAddOne);
   EXPECT_EQ(tvmvm_test_run_0_1_0(bytes.data(), bytes.size()), 0);
-}
-
-// A struct as a later version may have it: today's members and some more.
-template <class T>
-struct Later {
-  T known;
-  int64_t more[2];
-  Later() : known(), more() { known.size = sizeof *this; }
-};
-
-// What `use` says of structs of all sizes.
-template <class T, class Use>
-void ExpectTolerant(const char* name, size_t first, Use use) {
-  T today = {};
-  today.size = sizeof today;
-  EXPECT_EQ(use(&today), "") << name;
-  today.size = first;
-  EXPECT_EQ(use(&today), "") << name;
-  for (const size_t wrong : {size_t{0}, first - 1, size_t{1} << 40, SIZE_MAX}) {
-    today.size = wrong;
-    EXPECT_THAT(use(&today), HasSubstr(std::string(name) + ".size is " + std::to_string(wrong)));
-  }
-  Later<T> later;
-  EXPECT_EQ(use(&later.known), "") << name;
-}
-template <class T, class Use>
-void ExpectRefusesUnknown(const char* name, Use use) {
-  Later<T> later;
-  later.more[1] = 1;
-  EXPECT_THAT(use(&later.known), HasSubstr("is set: this library knows")) << name;
 }
 
 TEST(CApiVersions, StructsMayBeOlderAndNewer) {

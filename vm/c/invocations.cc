@@ -1,14 +1,11 @@
 // The functions of c_api.h for invocations.
 #include <algorithm>
 #include <chrono>
-#include <memory>
 #include <string>
 
 #include "vm/c/objects.h"
 #include "vm/c/sized.h"
 
-using tvmvm::Code;
-using tvmvm::MakeError;
 using tvmvm::Status;
 using tvmvm::c::CheckNotNegative;
 using tvmvm::c::Guarded;
@@ -17,88 +14,8 @@ using tvmvm::c::ReadSized;
 
 namespace {
 
-Status RunInvocation(tvmvm_invocation* self, const tvmvm_tensor* const* inputs, size_t input_count,
-                     tvmvm_tensor** outputs, size_t output_count, const tvmvm::RunOptions& options) {
-  if ((input_count > 0 && inputs == nullptr) || (output_count > 0 && outputs == nullptr))
-    return NullArgument("inputs or outputs");
-  self->inputs.resize(input_count);
-  self->outputs.resize(output_count);
-  for (size_t i = 0; i < input_count; ++i) self->inputs[i] = inputs[i] ? inputs[i]->tensor : tvmvm::Tensor();
-  for (size_t i = 0; i < output_count; ++i)
-    self->outputs[i] = outputs[i] ? outputs[i]->tensor : tvmvm::Tensor();
-  TVMVM_CHECK_OK(self->invocation.Run(self->inputs, self->outputs, options));
-  std::vector<std::unique_ptr<tvmvm_tensor>> created(output_count);
-  for (size_t i = 0; i < output_count; ++i)
-    if (outputs[i] == nullptr) created[i] = std::make_unique<tvmvm_tensor>(tvmvm_tensor{self->outputs[i]});
-  for (size_t i = 0; i < output_count; ++i)
-    if (created[i]) outputs[i] = created[i].release();
-  return {};
-}
-
-Status RunWithValues(tvmvm_invocation* self, const tvmvm_value* const* inputs, size_t input_count,
-                     tvmvm_value** outputs, size_t output_count, const tvmvm::RunOptions& options) {
-  if ((input_count > 0 && inputs == nullptr) || (output_count > 0 && outputs == nullptr))
-    return NullArgument("inputs or outputs");
-  self->value_inputs.resize(input_count);
-  self->value_outputs.resize(output_count);
-  for (size_t i = 0; i < input_count; ++i)
-    self->value_inputs[i] = inputs[i] ? inputs[i]->value : tvmvm::Value();
-  for (size_t i = 0; i < output_count; ++i) {
-    if (outputs[i] != nullptr && !outputs[i]->value.is_tensor())
-      return MakeError(Code::kInvalidArgument, "output " + std::to_string(i) +
-                                                   ": only a tensor can receive a result, a " +
-                                                   std::string(outputs[i]->value.kind_name()) + " is given");
-    self->value_outputs[i] = outputs[i] ? outputs[i]->value : tvmvm::Value();
-  }
-  TVMVM_CHECK_OK(self->invocation.Run(self->value_inputs, self->value_outputs, options));
-  std::vector<std::unique_ptr<tvmvm_value>> created(output_count);
-  for (size_t i = 0; i < output_count; ++i)
-    if (outputs[i] == nullptr)
-      created[i] = std::make_unique<tvmvm_value>(tvmvm_value{self->value_outputs[i]});
-  for (size_t i = 0; i < output_count; ++i) {
-    if (created[i])
-      outputs[i] = created[i].release();
-    else
-      outputs[i]->value = self->value_outputs[i];
-  }
-  return {};
-}
-
-// The invocation keeps nothing of the caller's alive between calls.
-void Forget(tvmvm_invocation* self) {
-  for (tvmvm::Tensor& tensor : self->inputs) tensor = {};
-  for (tvmvm::Tensor& tensor : self->outputs) tensor = {};
-  for (tvmvm::Value& value : self->value_inputs) value = {};
-  for (tvmvm::Value& value : self->value_outputs) value = {};
-}
-
-// Calls `body` with the invocation, which nobody else uses meanwhile.
 tvmvm_status* InTurn(tvmvm_invocation* self, tvmvm::c::Body body) {
-  return Guarded([&]() -> Status {
-    if (self == nullptr) return NullArgument("invocation");
-    if (self->busy.exchange(true, std::memory_order_acquire))
-      return MakeError(Code::kInvalidArgument, "the invocation is running: another thread runs it");
-    struct End {
-      tvmvm_invocation* self;
-      ~End() {
-        Forget(self);
-        self->busy.store(false, std::memory_order_release);
-      }
-    } const end{self};
-    return body();
-  });
-}
-
-tvmvm::Expected<tvmvm::RunOptions> OptionsFrom(const tvmvm_run_options* options) {
-  tvmvm::RunOptions chosen;
-  if (options == nullptr) return chosen;
-  TVMVM_TRY(const tvmvm_run_options read, ReadSized(*options, sizeof *options, "options"));
-  TVMVM_CHECK_OK(CheckNotNegative({{read.timeout_ns, "options.timeout_ns"}}));
-  if (read.timeout_ns == 0) return chosen;
-  const auto now = std::chrono::steady_clock::now();
-  const std::chrono::nanoseconds timeout(read.timeout_ns);
-  if (timeout < chosen.deadline - now) chosen.deadline = now + timeout;
-  return chosen;
+  return tvmvm::c::InTurn(self != nullptr ? &self->space : nullptr, "invocation", body);
 }
 
 }  // namespace
@@ -108,7 +25,7 @@ extern "C" {
 tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** invocation) {
   return Guarded([&]() -> Status {
     if (vm == nullptr || invocation == nullptr) return NullArgument("vm or invocation");
-    *invocation = new tvmvm_invocation{vm->program, vm->vm->NewInvocation(), {}, {}, {}, {}};
+    *invocation = new tvmvm_invocation{vm->program, vm->vm->NewInvocation(), {}};
     return {};
   });
 }
@@ -125,16 +42,22 @@ tvmvm_status* tvmvm_invocation_run_with(tvmvm_invocation* invocation, const tvmv
                                         const tvmvm_tensor* const* inputs, size_t input_count,
                                         tvmvm_tensor** outputs, size_t output_count) {
   return InTurn(invocation, [&]() -> Status {
-    TVMVM_TRY(const tvmvm::RunOptions chosen, OptionsFrom(options));
-    return RunInvocation(invocation, inputs, input_count, outputs, output_count, chosen);
+    TVMVM_TRY(const tvmvm::RunOptions chosen, tvmvm::c::RunOptionsFrom(options));
+    tvmvm::c::RunSpace& space = invocation->space;
+    return tvmvm::c::RunWithTensors(&space, inputs, input_count, outputs, output_count, [&] {
+      return invocation->invocation.Run(space.inputs, space.outputs, chosen);
+    });
   });
 }
 tvmvm_status* tvmvm_invocation_run_values_with(tvmvm_invocation* invocation, const tvmvm_run_options* options,
                                                const tvmvm_value* const* inputs, size_t input_count,
                                                tvmvm_value** outputs, size_t output_count) {
   return InTurn(invocation, [&]() -> Status {
-    TVMVM_TRY(const tvmvm::RunOptions chosen, OptionsFrom(options));
-    return RunWithValues(invocation, inputs, input_count, outputs, output_count, chosen);
+    TVMVM_TRY(const tvmvm::RunOptions chosen, tvmvm::c::RunOptionsFrom(options));
+    tvmvm::c::RunSpace& space = invocation->space;
+    return tvmvm::c::RunWithValues(&space, inputs, input_count, outputs, output_count, [&] {
+      return invocation->invocation.Run(space.value_inputs, space.value_outputs, chosen);
+    });
   });
 }
 tvmvm_status* tvmvm_invocation_apply_limits(tvmvm_invocation* invocation, const tvmvm_limits* limits) {

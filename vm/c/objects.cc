@@ -7,16 +7,13 @@
 
 namespace tvmvm::c {
 
-tvmvm_status* NoMemory() noexcept {
-  static tvmvm_status status{{Code::kOutOfMemory, {}}};  // the message stays empty
-  return &status;
-}
-
 tvmvm_status* Guarded(Body body) noexcept {
   Status result = tvmvm::Guarded(body);
   if (result) return nullptr;
   auto* status = new (std::nothrow) tvmvm_status{std::move(result.error())};
-  return status != nullptr ? status : NoMemory();
+  if (status != nullptr) return status;
+  static tvmvm_status no_memory{{Code::kOutOfMemory, {}}, true};  // the message stays empty
+  return &no_memory;
 }
 
 }  // namespace tvmvm::c

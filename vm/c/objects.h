@@ -1,7 +1,6 @@
 // What is behind the opaque objects of c_api.h, and what all of its functions share.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,9 +9,11 @@
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/memory_pool.h"
 #include "tvm-vm/vm.h"
+#include "vm/c/run_space.h"
 
 struct tvmvm_status {
   tvmvm::Error error;
+  bool is_lasting = false;  // nobody frees it
 };
 struct tvmvm_program {
   std::shared_ptr<const tvmvm::Program> program;
@@ -35,10 +36,7 @@ struct tvmvm_device_list {
 struct tvmvm_invocation {
   std::shared_ptr<const tvmvm::Program> program;
   tvmvm::Invocation invocation;
-  // Kept, so that a warm call allocates nothing.
-  std::vector<tvmvm::Tensor> inputs, outputs;
-  std::vector<tvmvm::Value> value_inputs, value_outputs;
-  std::atomic<bool> busy{false};
+  tvmvm::c::RunSpace space;
 };
 struct tvmvm_tensor {
   tvmvm::Tensor tensor;
@@ -49,24 +47,8 @@ struct tvmvm_value {
 
 namespace tvmvm::c {
 
-// What there is when there is no memory for a status. Nothing writes to it, nobody frees it.
-tvmvm_status* NoMemory() noexcept;
-
-// What a function of the interface does, wherever it stands: one copy of what goes around it serves all.
-class Body {
- public:
-  template <class Function>
-  Body(const Function& function)  // NOLINT: a function is a body
-      : call_([](const void* context) -> Status { return (*static_cast<const Function*>(context))(); }),
-        function_(&function) {}
-  Status operator()() const { return call_(function_); }
-
- private:
-  Status (*call_)(const void* context);
-  const void* function_;
-};
-
-// Runs `body`, which gives a Status; no exception passes.
+// Runs `body`, which gives a Status; no exception passes. Where there is no memory for a status it is a
+// lasting one, of which each library has its own.
 tvmvm_status* Guarded(Body body) noexcept;
 
 inline tl::unexpected<Error> NullArgument(const char* name) {

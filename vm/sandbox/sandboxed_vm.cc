@@ -153,6 +153,8 @@ Expected<std::unique_ptr<SandboxedVm>> SandboxedVm::Create(std::shared_ptr<const
 
 const Program& SandboxedVm::program() const { return *impl_->program; }
 
+std::shared_ptr<const Program> SandboxedVm::shared_program() const { return impl_->program; }
+
 Status SandboxedVm::Run(std::span<const Value> inputs, std::span<Value> outputs, const RunOptions& options) {
   return impl_->Run(inputs, outputs, options);
 }

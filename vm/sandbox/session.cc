@@ -132,7 +132,8 @@ Status Session::StartProcess(Deadline deadline) {
                                  .max_call_depth = options_.max_call_depth,
                                  .threads = options_.threads}))
     return Ended();
-  deadline = std::min(deadline, Deadline::clock::now() + options_.start_timeout);
+  const Deadline now = Deadline::clock::now();
+  if (options_.start_timeout < kNoDeadline - now) deadline = std::min(deadline, now + options_.start_timeout);
   TVMVM_TRY(const Message ready, Await(MessageKind::kReady, deadline));
   if (ready.code == 0 && ready.number == 0) return {};
   GiveUp();
