@@ -61,8 +61,7 @@ class ContractReader {
   }
 
   Status ReadExpression(std::string_view text) {
-    SymbolTable symbols;
-    auto parsed = DimExpression::Parse(text, &symbols);
+    auto parsed = DimExpression::Parse(text, &symbols_);
     if (!parsed) return Fail("cannot be read: " + parsed.error().message);
     const bool is_condition = expression_ > kernel_.buffers.size();
     uint32_t stack[kDeepest];
@@ -76,7 +75,7 @@ class ContractReader {
         return AddCheck(op == DimOp::kEqual ? LaunchContract::kIsEqual : LaunchContract::kIsAtMost, stack[0],
                         stack[1], text);
       const bool is_symbol = op == DimOp::kSymbol;
-      stack[top] = is_symbol                ? Number(symbols.name(static_cast<uint32_t>(value)))
+      stack[top] = is_symbol                ? Number(symbols_.name(static_cast<uint32_t>(value)))
                    : op == DimOp::kConstant ? Constant(value)
                                             : Computed(op, stack + top);
       if (stack[top] == kNone)
@@ -184,6 +183,7 @@ class ContractReader {
   }
 
   const KernelSpec& kernel_;
+  SymbolTable symbols_;
   LaunchContract contract_;
   std::vector<int64_t> follows_from_;  // of each value, the numbers; 0: it is a constant
   uint16_t expression_ = 0;
