@@ -36,6 +36,12 @@ inline VmProgram LoopProgram(std::string name, const std::string& frame, const s
 inline std::vector<VmProgram> VmPrograms() {
   const std::string kernel = "kernel @nothing cpu symbol \"nothing\" scalars 2 buffers [read, write]\n";
   const std::string launch = " launch @nothing, 0, [i1, i1, i1, i0, i0, i0], [i0, i1], ";
+  // Launches as they are of kernels of a compiled model, with the same numbers and with another one each
+  // time.
+  const std::string checked =
+      "kernel @checked cpu symbol \"nothing\" scalars 2 buffers [read, write] contract \"0; s1*8; s1*8; "
+      "eq(x, 1); eq(y, 1); eq(z, 1); le(0, s1); le(0, s0); le(s0*s1, 1000000)\"\n";
+  const std::string checked_launch = " launch @checked, 0, [i1, i1, i1, i0, i0, i0], ";
   return {
       {"empty_invocation",
        "entry @main\nfunc @main(\"x\": i64[1]) -> (\"y\": i64[1]) frame 1, 2 {\n"
@@ -49,6 +55,9 @@ inline std::vector<VmProgram> VmPrograms() {
       LoopProgram("call", "3, 2", "", " [i2], [] = call @one, [i2], []\n", 10'000, 1,
                   "func @one() -> () scalars 1 -> 1 frame 1, 0 {\n return [i0], []\n}\n"),
       LoopProgram("launch", "3, 2", "", launch + "[r0, r1]\n", 10'000, 1, kernel),
+      LoopProgram("launch_checked", "3, 2", "", checked_launch + "[i0, i1], [r0, r1]\n", 10'000, 1, checked),
+      LoopProgram("launch_checked_anew", "3, 2", "", checked_launch + "[i2, i1], [r0, r1]\n", 10'000, 1,
+                  checked),
       LoopProgram("launch_on_slots", "3, 3, 2", " r2, s0 = slots p0, 0, [i1, i1]\n",
                   launch + "[s0, s1]\n slot.swap s0, s1\n", 10'000, 1,
                   kernel + "plan p0 [0..1 align 64, 0..1 align 64]\n"),

@@ -118,6 +118,7 @@ class Printer {
               Listed(kernel.alignments, [](uint8_t alignment) { return std::to_string(alignment); });
     if (kernel.scratch_bytes != 0 || kernel.flops != 0 || kernel.bytes != 0)
       text += fmt::format(" cost [{}, {}, {}]", kernel.scratch_bytes, kernel.flops, kernel.bytes);
+    if (!kernel.contract.empty()) text += " contract " + Quoted(kernel.contract);
     if (!kernel.error_messages.empty()) text += " errors " + Listed(kernel.error_messages, Quoted);
     if (!kernel.source_node.empty()) text += " node " + Quoted(kernel.source_node);
     Line("{}", text);

@@ -124,6 +124,9 @@ class ProgramParser {
         return {};
       }));
     if (tokens_.AcceptWord("cost")) TVMVM_CHECK_OK(ParseCost(&kernel));
+    if (tokens_.AcceptWord("contract")) {
+      TVMVM_TRY(kernel.contract, tokens_.String("the contract as a string"));
+    }
     if (tokens_.AcceptWord("errors")) TVMVM_CHECK_OK(ParseStrings(&kernel.error_messages));
     if (tokens_.AcceptWord("node")) {
       TVMVM_TRY(kernel.source_node, tokens_.String("the source node's name as a string"));

@@ -6,6 +6,7 @@
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/type_join.h"
+#include "compiler/schedules/launch_contract.h"
 #include "fmt/format.h"
 
 namespace tvmvm::lowering {
@@ -320,11 +321,23 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
   std::vector<ScalarReg> scalars = EmitDims(use.scalars);
   std::vector<BufferOperand> buffers;
   for (const tensor::KernelArgument& argument : first.arguments) buffers.push_back(BufferOf(step, argument));
-  f_->Launch(KernelId{use.entry}, step.device, shape, scalars, buffers);
+  f_->Launch(KernelOf(step, call), step.device, shape, scalars, buffers);
   if (guarded) {
     dims_->LeaveScope();
     f_->Bind(after);
   }
+}
+
+KernelId FunctionLowering::KernelOf(const Step& step, size_t call) {
+  const KernelUse& use = step.uses[call];
+  if (step.device != kHostDevice) return kernels_->Row(use.entry, "");
+  tensor::ContractedCall contracted{.scalars = use.scalars};
+  for (const auto& program : step.programs) contracted.variants.push_back(&program->calls[call]);
+  for (const tensor::KernelArgument& argument : contracted.variants[0]->arguments)
+    contracted.bytes.push_back(BufferBytes(step, argument));
+  for (const ir::Requirement& requirement : RequirementsOf(function_, function_.node(step.node)))
+    contracted.facts.push_back(requirement.condition);
+  return kernels_->Row(use.entry, tensor::LaunchContractOf(contracted, ranges_));
 }
 
 void FunctionLowering::EmitTransfer(const Step& step) {

@@ -67,6 +67,8 @@ class FunctionLowering {
   void ReleaseObjects(const RegionSteps& region, uint32_t first, uint32_t last);
   void EmitLaunches(const Step& step);
   void EmitLaunch(const Step& step, size_t call);
+  // The kernel as it is launched here, with what such a launch must fulfil.
+  KernelId KernelOf(const Step& step, size_t call);
   void EmitDefineDims(const ir::Node& node);
   void EmitDimsTensor(const Step& step);
   void EmitTransfer(const Step& step);
@@ -123,6 +125,8 @@ class FunctionLowering {
   ScalarReg LoadElement(int memory, const ir::Dim& byte_offset, DType dtype);
   void StoreElement(int memory, const ir::Dim& byte_offset, DType dtype, ScalarReg value);
   BufferOperand BufferOf(const Step& step, const tensor::KernelArgument& argument);
+  // Bytes that the kernel may touch there; of packed constants once they have been asked for.
+  ir::Dim BufferBytes(const Step& step, const tensor::KernelArgument& argument) const;
   // A register that holds the value as a tensor or other object. `lasting`: it is still right when arena
   // memory is written again.
   RefReg ObjectOf(ir::ValueId value, bool lasting = false);
@@ -156,6 +160,7 @@ class FunctionLowering {
   std::vector<bool> on_host_inputs_, on_host_outputs_;  // that something on the host works on
   std::map<ir::ValueId, ConstantId> constants_;
   std::map<std::pair<ir::NodeId, uint32_t>, ConstantId> packed_;
+  std::map<uint32_t, int64_t> packed_bytes_;  // by ConstantId
 };
 
 }  // namespace tvmvm::lowering

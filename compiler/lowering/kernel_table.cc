@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bytecode/device_kinds.h"
+#include "bytecode/launch_contract.h"
 #include "bytecode/spirv_library.h"
 #include "compiler/codegen/gpu_codegen.h"
 #include "fmt/format.h"
@@ -71,6 +72,7 @@ KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variant
     entry.source = source;
     entry.device = device;
     for (const tensor::KernelCall* call : variants) entry.variants.push_back(call->kernel);
+    rows_.push_back({use.entry, {}});
     entries_.push_back(std::move(entry));
   }
   if (!knows_cost || entries_[use.entry].cost != cost) use.cost = cost;
@@ -144,33 +146,54 @@ Status KernelTable::AddGpuLibraries(Builder* builder) const {
   return {};
 }
 
-Expected<std::vector<KernelId>> KernelTable::AddTo(Builder* builder) const {
-  std::vector<KernelId> ids;
+KernelId KernelTable::Row(uint32_t entry, const std::string& contract) {
+  const auto fits = [&](const KernelRow& row) {
+    return row.entry == entry && row.contract.value_or(contract) == contract;
+  };
+  auto found = std::ranges::find_if(rows_, fits);
+  if (found == rows_.end()) found = rows_.insert(found, {entry, contract});
+  found->contract = contract;
+  return {static_cast<uint32_t>(found - rows_.begin())};
+}
+
+KernelSpec KernelTable::SpecOf(const KernelRow& row) const {
+  const Entry& entry = entries_[row.entry];
+  const LoopKernel& kernel = entry.variants[0];
+  KernelSpec spec;
+  spec.name = spec.symbol = entry.symbol;
+  spec.device = entry.device;
+  spec.scalar_count = static_cast<uint32_t>(entry.scalars.size());
+  for (uint32_t i = 0; i < kernel.argument_count; ++i) {
+    spec.buffers.push_back(kernel.buffers[i].access);
+    spec.alignments.push_back(static_cast<uint8_t>(ElementAlignment(kernel.buffers[i].dtype)));
+  }
+  if (entry.cost) {
+    spec.scratch_bytes = entry.cost->scratch_bytes.value();
+    spec.flops = entry.cost->flops.value();
+    spec.bytes = entry.cost->bytes.value();
+  }
+  for (const std::string& message : kernel.error_messages)
+    spec.error_messages.push_back(WithScalars(message, entry.scalars));
+  spec.source_node = entry.source;
+  spec.contract = row.contract.value_or("");
+  // One that is too large to be looked at in each launch is none.
+  if (!spec.contract.empty() && !LaunchContract::Parse(spec)) spec.contract.clear();
+  return spec;
+}
+
+Status KernelTable::AddTo(Builder* builder) const {
   bool has[kDeviceClassCount] = {};
-  for (const Entry& entry : entries_) {
-    const LoopKernel& kernel = entry.variants[0];
-    KernelSpec spec;
-    spec.name = spec.symbol = entry.symbol;
-    spec.device = entry.device;
-    spec.scalar_count = static_cast<uint32_t>(entry.scalars.size());
-    for (uint32_t i = 0; i < kernel.argument_count; ++i) {
-      spec.buffers.push_back(kernel.buffers[i].access);
-      spec.alignments.push_back(static_cast<uint8_t>(ElementAlignment(kernel.buffers[i].dtype)));
-    }
-    if (entry.cost) {
-      spec.scratch_bytes = entry.cost->scratch_bytes.value();
-      spec.flops = entry.cost->flops.value();
-      spec.bytes = entry.cost->bytes.value();
-    }
-    for (const std::string& message : kernel.error_messages)
-      spec.error_messages.push_back(WithScalars(message, entry.scalars));
-    spec.source_node = entry.source;
-    ids.push_back(builder->AddKernel(std::move(spec)));
-    has[static_cast<size_t>(entry.device)] = true;
+  std::vector<bool> is_named(entries_.size());
+  for (size_t id = 0; id < rows_.size(); ++id) {
+    KernelSpec spec = SpecOf(rows_[id]);
+    if (is_named[rows_[id].entry]) spec.name += fmt::format(".{}", id);
+    is_named[rows_[id].entry] = true;
+    has[static_cast<size_t>(spec.device)] = true;
+    builder->AddKernel(std::move(spec));
   }
   if (has[static_cast<size_t>(DeviceClass::kCpu)]) TVMVM_CHECK_OK(AddCpuLibraries(builder));
   if (has[static_cast<size_t>(DeviceClass::kGpu)]) TVMVM_CHECK_OK(AddGpuLibraries(builder));
-  return ids;
+  return {};
 }
 
 }  // namespace tvmvm::lowering

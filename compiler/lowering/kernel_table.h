@@ -35,9 +35,12 @@ class KernelTable {
   // the kernel computes. `knows_cost` false: a launch does more than the schedule says.
   KernelUse Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source,
                 DeviceClass device, bool knows_cost = true);
-  // Generates code for all kernels and adds them and their libraries to the program. Returns the id of each
-  // entry.
-  Expected<std::vector<KernelId>> AddTo(Builder* builder) const;
+  // The kernel of an entry whose launches fulfil the contract (KernelSpec::contract). Launches that fulfil
+  // others name others, which share the code.
+  KernelId Row(uint32_t entry, const std::string& contract);
+  // Generates code for all kernels and adds them and their libraries to the program, with the ids that Row
+  // gave.
+  Status AddTo(Builder* builder) const;
   size_t size() const { return entries_.size(); }
   // Pairs of a kernel and a target.
   int64_t CountGenerated() const;
@@ -58,7 +61,15 @@ class KernelTable {
   Status AddGpuLibraries(Builder* builder) const;
 
   const LoweringOptions* options_;
+  // A kernel of the program.
+  struct KernelRow {
+    uint32_t entry = 0;
+    std::optional<std::string> contract;  // nothing: no launch yet
+  };
+  KernelSpec SpecOf(const KernelRow& row) const;
+
   std::vector<Entry> entries_;
+  std::vector<KernelRow> rows_;  // by KernelId
   std::unordered_map<std::string, uint32_t> by_text_;
 };
 

@@ -51,7 +51,10 @@ ConstantId FunctionLowering::PackedConstant(std::string name, const ir::TensorDa
   spec.dtype = data.dtype;
   spec.dims = data.dims;
   spec.bytes = data.bytes;
-  return constant_table_->Add(std::move(spec), data.owner);
+  const auto bytes = static_cast<int64_t>(data.bytes.size());
+  const ConstantId id = constant_table_->Add(std::move(spec), data.owner);
+  packed_bytes_[id.index] = bytes;
+  return id;
 }
 
 void FunctionLowering::WorksOnHost(const Memory& memory) {
@@ -124,6 +127,27 @@ BufferOperand FunctionLowering::BufferOf(const Step& step, const tensor::KernelA
     found = packed_.emplace(key, id).first;
   }
   return {found->second.index | BufferOperand::kConstantBit, BufferOperand::kNoOffset};
+}
+
+Dim FunctionLowering::BufferBytes(const Step& step, const tensor::KernelArgument& argument) const {
+  const Node& node = function_.node(step.node);
+  auto bytes_of = [this](ValueId value) {
+    const ir::Type& type = function_.type(value);
+    return BytesOf(type.dtype, type.dims);
+  };
+  switch (argument.kind) {
+    case ArgumentKind::kInput:
+      return bytes_of(node.inputs[argument.index]);
+    case ArgumentKind::kOutput:
+      return bytes_of(node.outputs[argument.index]);
+    case ArgumentKind::kWorkspace: {
+      const tensor::Workspace& workspace = step.programs[0]->workspaces[argument.index];
+      return BytesOf(workspace.dtype, {workspace.elements});
+    }
+    case ArgumentKind::kPacked:
+      break;
+  }
+  return packed_bytes_.at(packed_.at(std::make_pair(step.node, argument.index)).index);
 }
 
 // Rows of the inputs behind one another, the last row first: the first input may begin where the result does,

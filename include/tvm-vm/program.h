@@ -78,20 +78,24 @@ inline constexpr int64_t kArgumentAlignment = 16;
 constexpr bool IsWritten(Access access) { return access == Access::kWrite || access == Access::kReadWrite; }
 
 struct KernelSpec {
-  std::string name;                         // unique; "fused.exp_add.12"
-  std::string symbol;                       // the function's symbol in each kernel library that holds it
-  DeviceClass device = DeviceClass::kCpu;   // launches name the queue of a device of the class
-  uint32_t scalar_count = 0;                // scalar arguments of a launch
-  std::vector<Access> buffers;              // one for each buffer argument
+  std::string name;                        // unique; "fused.exp_add.12"
+  std::string symbol;                      // the function's symbol in each kernel library that holds it
+  DeviceClass device = DeviceClass::kCpu;  // launches name the queue of a device of the class
+  uint32_t scalar_count = 0;               // scalar arguments of a launch
+  std::vector<Access> buffers;             // one for each buffer argument
   // What the address of each is a multiple of, up to 16; empty: nobody says (files before 1.2).
   std::vector<uint8_t> alignments;
-  // Of a launch that does not give its own: bytes that each worker of a CPU has for itself, and the work of the
-  // whole launch, for profiles and for deciding on threads.
+  // Of a launch that does not give its own: bytes that each worker of a CPU has for itself, and the work of
+  // the whole launch, for profiles and for deciding on threads.
   int64_t scratch_bytes = 0;
   int64_t flops = 0;
-  int64_t bytes = 0;  // of memory traffic
+  int64_t bytes = 0;                        // of memory traffic
   std::vector<std::string> error_messages;  // message for the return codes 1, 2, ...
   std::string source_node;                  // name(s) of the source nodes that it computes
+  // What a launch must fulfil so that the kernel stays within its buffers, checked at each launch on a CPU:
+  // "scratch bytes; bytes of buffer 0; ...; conditions", over the grid x, y, z and the scalars s0, s1, ...
+  // (bytecode/launch_contract.h). Empty: nobody says, and nothing is checked.
+  std::string contract;
 };
 
 // A device that functions use. Its number, the position in Program::devices, names its queue.

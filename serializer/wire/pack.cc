@@ -71,9 +71,12 @@ Offset<schema::Kernel> PackKernel(FlatBufferBuilder& builder, const KernelSpec& 
   auto messages = PackTexts(builder, kernel.error_messages);
   auto node = builder.CreateString(kernel.source_node);
   auto alignments = builder.CreateVector(kernel.alignments);
+  // Absent where there is none: such files are as they were.
+  Offset<flatbuffers::String> contract;
+  if (!kernel.contract.empty()) contract = builder.CreateString(kernel.contract);
   return schema::CreateKernel(builder, name, symbol, static_cast<uint8_t>(kernel.device), kernel.scalar_count,
                               buffer_vector, messages, node, alignments, kernel.scratch_bytes, kernel.flops,
-                              kernel.bytes);
+                              kernel.bytes, contract);
 }
 
 Offset<schema::KernelLibrary> PackLibrary(FlatBufferBuilder& builder, const KernelLibrarySpec& library,

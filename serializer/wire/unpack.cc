@@ -178,6 +178,7 @@ class Unpacker {
     to->flops = from.flops();
     to->bytes = from.bytes();
     TVMVM_CHECK_OK(Each(from.error_messages(), &to->error_messages, &Unpacker::Text));
+    TVMVM_CHECK_OK(String(from.contract(), &to->contract));
     return String(from.source_node(), &to->source_node);
   }
 

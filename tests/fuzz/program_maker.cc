@@ -74,6 +74,12 @@ void MakeKernels(Choices& choices, Tables* tables) {
       for (size_t k = 0; k < kernel.buffers.size(); ++k)
         kernel.alignments.push_back(uint8_t(1) << choices.Below(5));
     kernel.scratch_bytes = choices.Below(4) * 100;
+    if (kernel.device == DeviceClass::kCpu && choices.OneIn(3)) {
+      const std::string number = kernel.scalar_count > 0 ? "s0" : "x";
+      kernel.contract = "min(y, 100)";
+      for (size_t k = 0; k < kernel.buffers.size(); ++k) kernel.contract += "; " + number + " * 4";
+      kernel.contract += "; le(0, z)";
+    }
     kernel.error_messages.assign(choices.Below(3), "found {}");
     tables->kernels.push_back(std::move(kernel));
   }

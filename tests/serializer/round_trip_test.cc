@@ -40,6 +40,7 @@ TEST(RoundTrip, KeepsEverything) {
   EXPECT_EQ(copy.constants[1].bytes.size(), 70000u);
   EXPECT_TRUE(std::ranges::equal(copy.constants[1].bytes, program->constants[1].bytes));
   EXPECT_EQ(copy.kernels[0].error_messages.at(0), "index out of range");
+  EXPECT_EQ(copy.kernels[0].contract, "64; s0*4; s0*4; s0*4; le(0, s0)");
   EXPECT_EQ(copy.kernels[0].alignments, (std::vector<uint8_t>{4, 4, 4}));
   EXPECT_EQ(copy.kernels[0].scratch_bytes, 64);
   EXPECT_EQ(copy.kernels[0].flops, 6);

@@ -62,7 +62,8 @@ inline std::shared_ptr<const Program> SampleProgram(bool large_constant) {
                                        .flops = 6,
                                        .bytes = 24,
                                        .error_messages = {"index out of range"},
-                                       .source_node = "/Mul"});
+                                       .source_node = "/Mul",
+                                       .contract = "64; s0*4; s0*4; s0*4; le(0, s0)"});
   builder.AddConstant(SampleConstant("small", std::span(weights).first(5)));
   ConstantId constant = builder.AddConstant(SampleConstant("weights", weights));
   builder.AddConstant(

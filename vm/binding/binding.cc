@@ -80,6 +80,16 @@ Status RefuseKernels(const Program& program, const Uses& uses) {
                                            "', and native code is not allowed");
 }
 
+Status BindContracts(const Uses& uses, Binding* binding) {
+  const std::vector<KernelSpec>& kernels = binding->program->kernels;
+  binding->contracts.resize(kernels.size());
+  for (uint32_t id : uses.devices[kHostDevice].kernels)
+    if (!kernels[id].contract.empty()) {
+      TVMVM_TRY(binding->contracts[id], LaunchContract::Parse(kernels[id]));
+    }
+  return {};
+}
+
 Status UploadConstants(const std::set<uint32_t>& ids, uint32_t number, Binding* binding) {
   binding->device_constants.emplace_back();
   if (ids.empty()) return {};
@@ -220,6 +230,7 @@ Expected<std::shared_ptr<const Binding>> Bind(std::shared_ptr<const Program> pro
       return tl::unexpected(WithRefused(std::move(bound.error()), trusted));
   ScanCode(binding.get());
   BindConstants(binding.get());
+  TVMVM_CHECK_OK(BindContracts(uses, binding.get()));
   for (uint32_t number = 0; number < count; ++number)
     TVMVM_CHECK_OK(UploadConstants(uses.devices[number].constants, number, binding.get()));
   const FunctionSpec& entry = binding->program->function(binding->entry);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "bytecode/launch_contract.h"
 #include "serializer/trusted_libraries.h"
 #include "tvm-vm/device.h"
 #include "tvm-vm/program.h"
@@ -25,7 +27,9 @@ struct Binding {
   std::vector<std::shared_ptr<Device>> devices;         // by number; null where one is not used
   std::vector<std::unique_ptr<KernelSet>> kernel_sets;  // by device; null where none is launched
   std::vector<KernelBinding> kernels;                   // by device, then KernelId
-  std::vector<Bytes> constants;                         // by ConstantId
+  // By KernelId: of those that the host launches and that have one.
+  std::vector<std::optional<LaunchContract>> contracts;
+  std::vector<Bytes> constants;  // by ConstantId
   std::vector<std::shared_ptr<const DeviceConstants>>
       device_constants;  // by device; null where none is named
   // Which inputs and outputs may stay in a device's memory during a run.

@@ -24,6 +24,10 @@ const uint32_t* FailOnDevice(Machine& m, const uint32_t* pc, uint32_t reg);
 // "kernel 'x': index out of range"
 // `scalars`: of the launch, where they are still known.
 std::string KernelFailureText(const KernelSpec& kernel, int32_t code, std::span<const int64_t> scalars = {});
+// Of launches that do not fulfil the kernel's contract. `numbers`: as the contract's values have them;
+// `failed`: the expression.
+std::string NumbersText(const KernelSpec& kernel, std::span<const int64_t> numbers, uint32_t failed);
+std::string TooFewBytesText(const KernelSpec& kernel, uint32_t buffer, int64_t found, int64_t wanted);
 // Grid, scratch and work of a launch, from its shape list and the kernel.
 inline void SetShape(const Machine& m, const KernelSpec& kernel, const uint32_t* shape,
                      LaunchRequest* request) {

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "bytecode/kernel_abi.h"
+#include "bytecode/launch_contract.h"
 #include "vm/interpreter/device_handlers.h"
 
 namespace tvmvm {
@@ -44,6 +45,24 @@ std::string KernelFailureText(const KernelSpec& kernel, int32_t code, std::span<
   if (code <= 0 || index >= kernel.error_messages.size())
     return name + "failed with code " + std::to_string(code);
   return name + FilledIn(kernel.error_messages[index], code, scalars);
+}
+
+std::string NumbersText(const KernelSpec& kernel, std::span<const int64_t> numbers, uint32_t failed) {
+  std::string text = "kernel '" + kernel.name + "' is given ";
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    text += i == 0 ? '[' : ' ';
+    text += std::to_string(numbers[i]);
+    text += i + 1 == numbers.size() ? ']' : ',';
+  }
+  text += " as grid, bytes of scratch and scalars, which is not as '";
+  text += ContractExpression(kernel.contract, failed);
+  return text += "' wants";
+}
+
+std::string TooFewBytesText(const KernelSpec& kernel, uint32_t buffer, int64_t found, int64_t wanted) {
+  std::string text = "kernel '" + kernel.name + "' is given " + std::to_string(found);
+  text += " bytes as buffer " + std::to_string(buffer);
+  return text += ", where it wants " + std::to_string(wanted);
 }
 
 }  // namespace tvmvm

@@ -1,4 +1,5 @@
 // Handlers of device work: kernels, copies, fills, waits, host calls.
+#include <algorithm>
 #include <string>
 
 #include "vm/host/host_library.h"
@@ -19,8 +20,48 @@ namespace {
   return true;
 }
 
-// Addresses of a launch's buffers; false after Fail.
-bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const uint32_t* list) {
+// The numbers of the launch are others than before: whether they are what the kernel's contract wants, and
+// how many bytes of each buffer go with them; false after Fail.
+[[gnu::noinline]] bool CheckNumbers(Machine& m, const uint32_t* pc, const KernelSpec& kernel,
+                                    const LaunchRequest& request, const uint32_t* scalars) {
+  LaunchCheck& check = m.checks[pc[1]];
+  int64_t* values = check.values;
+  const LaunchContract& contract = *check.contract;
+  uint64_t changed = values[LaunchContract::kGrid] == INT64_MIN ? LaunchContract::kAll : 0;
+  const auto set = [&](size_t number, int64_t value) {
+    if (values[number] == value) return;
+    changed |= contract.DependsOn(number);
+    values[number] = value;
+  };
+  for (size_t axis = 0; axis < 3; ++axis) set(LaunchContract::kGrid + axis, request.grid[axis]);
+  set(LaunchContract::kScratch, request.scratch_bytes);
+  for (uint32_t i = 0; i < scalars[0]; ++i)
+    set(LaunchContract::kFirstScalar + i, m.frames.scalars[scalars[1 + i]]);
+  const std::optional<uint32_t> failed = contract.Evaluate(values, changed);
+  if (failed) [[unlikely]] {
+    m.run.Fail(pc, Code::kInvalidProgram,
+               NumbersText(kernel, {values, LaunchContract::kFirstScalar + scalars[0]}, *failed));
+    check.Forget();
+    return false;
+  }
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) check.bytes[i] = values[contract.bytes(i)];
+  return true;
+}
+
+// The same, at once where the numbers are those of the last launch of the kernel. `check` has a contract.
+bool Keeps(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const LaunchCheck& check,
+           const LaunchRequest& request, const uint32_t* scalars) {
+  const int64_t* values = check.values;
+  bool same = values[LaunchContract::kGrid] == request.grid[0] && values[1] == request.grid[1] &&
+              values[2] == request.grid[2] && values[LaunchContract::kScratch] == request.scratch_bytes;
+  values += LaunchContract::kFirstScalar;
+  for (uint32_t i = 0; same && i < scalars[0]; ++i) same = values[i] == m.frames.scalars[scalars[1 + i]];
+  return same || CheckNumbers(m, pc, kernel, request, scalars);
+}
+
+// Addresses of a launch's buffers, each of which has the bytes wanted; false after Fail.
+bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const uint32_t* list,
+                    const int64_t* wanted) {
   for (uint32_t i = 0; i < list[0]; ++i) {
     const BufferOperand operand{list[1 + 2 * i], list[2 + 2 * i]};
     Bytes bytes;
@@ -29,6 +70,10 @@ bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, co
     if (read_only && IsWritten(kernel.buffers[i])) [[unlikely]] {
       m.run.Fail(pc, Code::kInvalidProgram,
                  "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
+      return false;
+    }
+    if (bytes.size < wanted[i]) [[unlikely]] {
+      m.run.Fail(pc, Code::kInvalidProgram, TooFewBytesText(kernel, i, bytes.size, wanted[i]));
       return false;
     }
     m.addresses[i] = bytes.data;
@@ -64,13 +109,18 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   const uint32_t* shape = pc + 3;
   const uint32_t* scalar_list = AfterList(shape);
   const uint32_t* buffer_list = AfterList(scalar_list);
-  if (!ResolveBuffers(m, pc, kernel, buffer_list)) return nullptr;
-
   LaunchRequest request;
   request.kernels = binding.kernels;
   request.kernel = binding.index;
   SetShape(m, kernel, shape, &request);
-  request.scalars = m.frames.Gather(scalar_list, m.numbers.data());
+  const LaunchCheck& check = m.checks[pc[1]];
+  if (check.contract != nullptr) {
+    if (!Keeps(m, pc, kernel, check, request, scalar_list)) return nullptr;
+    request.scalars = {check.values + LaunchContract::kFirstScalar, scalar_list[0]};
+  } else {
+    request.scalars = m.frames.Gather(scalar_list, m.numbers.data());
+  }
+  if (!ResolveBuffers(m, pc, kernel, buffer_list, check.bytes)) return nullptr;
   request.addresses = {m.addresses.data(), buffer_list[0]};
 
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;

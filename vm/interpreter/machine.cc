@@ -14,6 +14,7 @@ Machine::Machine(std::shared_ptr<const Binding> owner, std::shared_ptr<MemoryAcc
       memory(binding.devices[0].get(), program.plans, &run, std::move(account), shared_plans_.get()),
       frames(&memory.pool, &memory.budget.account()),
       run(program, &frames),
+      checks(binding),
       given_outputs(program.main().outputs.size()),
       numbers(size_t{2} * binding.longest_list + 8),
       addresses(binding.longest_list + 1),

@@ -15,6 +15,7 @@
 #include "vm/binding/binding.h"
 #include "vm/interpreter/device_work.h"
 #include "vm/interpreter/frames.h"
+#include "vm/interpreter/launch_checks.h"
 #include "vm/interpreter/run_control.h"
 #include "vm/interpreter/run_memory.h"
 #include "vm/objects/object.h"
@@ -140,6 +141,7 @@ class Machine final {
   RunMemory memory;
   Frames frames;
   RunControl run;
+  LaunchChecks checks;
   std::unique_ptr<Queue> cpu;  // opened by the first run
   // By number; null for the CPU and what is not used. Empty where the program runs on the CPU alone.
   std::vector<std::unique_ptr<DeviceWork>> devices;

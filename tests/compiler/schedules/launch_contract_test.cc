@@ -1,0 +1,420 @@
+// Contracts of kernels: what they say of some groups, and that whatever launch fulfils one stays within the
+// bytes that it names, with anything in the buffers.
+#include "compiler/schedules/launch_contract.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <random>
+
+#include "bytecode/launch_contract.h"
+#include "compiler/expr/rewrite.h"
+#include "compiler/graph/requirements.h"
+#include "compiler/graph/storage.h"
+#include "compiler/loops/evaluate_loops.h"
+#include "compiler/loops/loop_rewrite.h"
+#include "compiler/schedules/bounded_indices.h"
+#include "tests/compiler/schedules/group_builder.h"
+
+namespace tvmvm::tensor {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+using ir::ValueId;
+using ::testing::ElementsAre;
+using Ints = std::vector<int64_t>;
+
+ir::RangeLookup AnyRanges() {
+  return [](const ir::SymbolId&) { return ir::DimRange(); };
+}
+
+// The kernels of a group and their contracts.
+class ContractedGroup {
+ public:
+  struct Kernel {
+    const KernelCall* call = nullptr;
+    Dims scalars, bytes;
+    std::string contract;
+  };
+
+  ContractedGroup(GroupBuilder& b, ir::NodeId group, const ir::RangeLookup& ranges = AnyRanges()) {
+    auto program = ScheduleGroup(b.function(), group, TargetInfoFor(CpuLevel::kX86_64_V3));
+    if (!program) {
+      ADD_FAILURE() << program.error().message;
+      return;
+    }
+    program_ = std::move(*program);
+    for (const ir::Requirement& requirement : RequirementsOf(b.function(), b.function().node(group)))
+      facts_.push_back(requirement.condition);
+    const ir::Node& node = b.function().node(group);
+    auto bytes_of = [&](ValueId value) {
+      return lowering::BytesOf(b.function().type(value).dtype, b.function().type(value).dims);
+    };
+    for (const KernelCall& call : program_.calls) {
+      Kernel kernel{&call, LaunchScalars(call.kernel), {}, ""};
+      for (const KernelArgument& argument : call.arguments) {
+        switch (argument.kind) {
+          case ArgumentKind::kInput:
+            kernel.bytes.push_back(bytes_of(node.inputs[argument.index]));
+            break;
+          case ArgumentKind::kOutput:
+            kernel.bytes.push_back(bytes_of(node.outputs[argument.index]));
+            break;
+          case ArgumentKind::kWorkspace: {
+            const Workspace& space = program_.workspaces[argument.index];
+            kernel.bytes.push_back(lowering::BytesOf(space.dtype, {space.elements}));
+            break;
+          }
+          case ArgumentKind::kPacked:
+            kernel.bytes.push_back(static_cast<int64_t>(program_.packed[argument.index]().bytes.size()));
+        }
+      }
+      kernel.contract = LaunchContractOf({{&call}, kernel.scalars, kernel.bytes, facts_}, ranges);
+      kernels_.push_back(std::move(kernel));
+    }
+  }
+  const std::vector<Kernel>& kernels() const { return kernels_; }
+  const Dims& facts() const { return facts_; }
+  std::vector<std::string> contracts() const {
+    std::vector<std::string> texts;
+    for (const Kernel& kernel : kernels_) texts.push_back(kernel.contract);
+    return texts;
+  }
+
+ private:
+  GroupProgram program_;
+  std::vector<Kernel> kernels_;
+  Dims facts_;
+};
+
+// The kernel with the numbers of the launch in place of what they stand for.
+LoopKernel OfNumbers(const ContractedGroup::Kernel& kernel) {
+  LoopKernel result = kernel.call->kernel;
+  Rewriter rewrite([&](const Expr& e) -> Expr {
+    if (e.op() != ExprOp::kDim) return e;
+    for (size_t k = 0; k < kernel.scalars.size(); ++k)
+      if (kernel.scalars[k] == e->dim) return DimValue(Dim::Symbol("s" + std::to_string(k)));
+    return e;
+  });
+  result.body = MapExpressions(result.body, [&](const Expr& e) { return rewrite(e); });
+  for (BufferInfo& buffer : result.buffers)
+    if (buffer.scratch_offset.valid()) buffer.scratch_offset = rewrite(buffer.scratch_offset);
+  for (int axis = 0; axis < 3; ++axis) result.grid_size[axis] = Dim::Symbol(std::string(1, "xyz"[axis]));
+  result.scratch_bytes = Dim::Symbol("scratch");
+  return result;
+}
+
+// Launches a kernel with all sorts of numbers.
+class Attacker {
+ public:
+  Attacker(const ContractedGroup::Kernel& kernel, const Dims& facts)
+      : kernel_(kernel), facts_(facts), of_numbers_(OfNumbers(kernel)) {
+    KernelSpec spec;
+    spec.name = "attacked";
+    spec.scalar_count = static_cast<uint32_t>(kernel.scalars.size());
+    spec.buffers.resize(kernel.bytes.size());
+    spec.contract = kernel.contract;
+    auto contract = LaunchContract::Parse(spec);
+    if (!contract) ADD_FAILURE() << contract.error().message;
+    if (contract) contract_ = std::move(*contract);
+  }
+
+  int ran = 0, honest = 0;
+
+  void Attack() {
+    Values symbols;
+    for (const char* name : {"n", "m", "k"}) symbols[name] = Draw();
+    std::vector<int64_t> numbers = HonestNumbers(symbols);
+    if (IsHonest(symbols)) {
+      ++honest;
+      ASSERT_TRUE(Fulfils(numbers)) << kernel_.contract << TextOf(numbers);
+      for (size_t i = 0; i < kernel_.bytes.size(); ++i)
+        ASSERT_LE(wanted_[i], Of(kernel_.bytes[i], symbols)) << kernel_.contract << TextOf(numbers);
+      Run(numbers);
+    }
+    for (int i = 0; i < 30; ++i) {
+      std::vector<int64_t> changed = numbers;
+      for (uint32_t changes = 1 + random_() % 2; changes > 0; --changes) {
+        // Scratch may be what it likes.
+        const size_t place = random_() % (numbers.size() - 1);
+        int64_t& number = changed[place < LaunchContract::kScratch ? place : place + 1];
+        number = random_() % 2 == 0 ? Draw() : number + static_cast<int64_t>(random_() % 3) - 1;
+      }
+      changed[LaunchContract::kScratch] = 1 << 20;
+      if (Fulfils(changed)) Run(changed);
+    }
+  }
+
+ private:
+  using Values = std::map<std::string, int64_t>;
+
+  int64_t Draw() {
+    static constexpr int64_t kSizes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33};
+    return kSizes[random_() % std::size(kSizes)];
+  }
+  static int64_t Of(const Dim& dim, const Values& values) {
+    auto value = ir::Evaluate(
+        dim, [&](const ir::SymbolId& symbol) { return std::optional(values.at(symbol.name())); });
+    return value.value_or(0);
+  }
+  bool IsHonest(const Values& symbols) const {
+    bool honest = Of(kernel_.call->when, symbols) != 0;
+    for (const Dim& fact : facts_) honest = honest && Of(fact, symbols) != 0;
+    return honest;
+  }
+  std::vector<int64_t> HonestNumbers(const Values& symbols) const {
+    std::vector<int64_t> numbers;
+    for (const Dim& size : kernel_.call->kernel.grid_size) numbers.push_back(Of(size, symbols));
+    numbers.push_back(Of(kernel_.call->kernel.scratch_bytes, symbols));
+    for (const Dim& scalar : kernel_.scalars) numbers.push_back(Of(scalar, symbols));
+    return numbers;
+  }
+  static std::string TextOf(const std::vector<int64_t>& numbers) {
+    std::string text = " with";
+    for (int64_t number : numbers) text += " " + std::to_string(number);
+    return text;
+  }
+
+  bool Fulfils(const std::vector<int64_t>& numbers) {
+    std::vector<int64_t> values(contract_.initial().begin(), contract_.initial().end());
+    std::ranges::copy(numbers, values.begin());
+    if (contract_.Evaluate(values.data())) return false;
+    wanted_.clear();
+    for (size_t i = 0; i < kernel_.bytes.size(); ++i) wanted_.push_back(values[contract_.bytes(i)]);
+    return true;
+  }
+
+  // With just the bytes that are wanted.
+  void Run(const std::vector<int64_t>& numbers) {
+    std::vector<std::vector<std::byte>> memory;
+    for (int64_t bytes : wanted_) {
+      ASSERT_GE(bytes, 0) << kernel_.contract << TextOf(numbers);
+      ASSERT_LT(bytes, 10'000'000) << kernel_.contract << TextOf(numbers);
+      memory.emplace_back(static_cast<size_t>(bytes));
+      for (std::byte& byte : memory.back()) byte = static_cast<std::byte>(random_());
+    }
+    std::vector<std::span<std::byte>> buffers(memory.begin(), memory.end());
+    Values values{{"x", numbers[0]}, {"y", numbers[1]}, {"z", numbers[2]}, {"scratch", numbers[3]}};
+    for (size_t k = 0; k < kernel_.scalars.size(); ++k)
+      values["s" + std::to_string(k)] = numbers[LaunchContract::kFirstScalar + k];
+    auto code = EvaluateLoops(of_numbers_, buffers, [&](const ir::SymbolId& symbol) {
+      return std::optional(values.at(symbol.name()));
+    });
+    ASSERT_TRUE(code) << code.error().message << "\n"
+                      << kernel_.contract << TextOf(numbers) << "\n"
+                      << ToString(kernel_.call->kernel);
+    ++ran;
+  }
+
+  const ContractedGroup::Kernel& kernel_;
+  const Dims& facts_;
+  LoopKernel of_numbers_;
+  LaunchContract contract_;
+  std::vector<int64_t> wanted_;
+  std::mt19937 random_{5};
+};
+
+struct Case {
+  const char* name;
+  void (*build)(GroupBuilder& b);
+};
+
+Case kCases[] = {
+    {"elementwise",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("add", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kF32, {N(), M()})}));
+     }},
+    {"fixed",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("add", {b.Input(DType::kF32, {3, 5}), b.Input(DType::kF32, {5})}));
+     }},
+    {"bias",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("add", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kF32, {M()})}));
+     }},
+    {"outer",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("mul", {b.Input(DType::kF32, {N(), 1, K()}), b.Input(DType::kF32, {1, M(), 1})}));
+     }},
+    {"transpose",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("transpose", {b.Input(DType::kF32, {N(), M(), 4})}, {{"perm", Ints{1, 0, 2}}}));
+     }},
+    {"narrow",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("neg", {b.Input(DType::kI8, {N() * 2 + 1, 3})}));
+     }},
+    {"slice",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("slice", {b.Input(DType::kF32, {N() + 3, 7, M()})},
+                      {{"starts", Dims{2, 5, 0}}, {"steps", Dims{1, -2, 1}}, {"dims", Dims{N(), 3, M()}}}));
+     }},
+    {"part",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("slice", {b.Input(DType::kF32, {N(), M()})},
+                      {{"starts", Dims{K(), 0}}, {"steps", Dims{1, 1}}, {"dims", Dims{1, M()}}}));
+     }},
+    {"concat",
+     [](GroupBuilder& b) {
+       b.Output(
+           b.Add("exp", {b.Add("concat", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kF32, {N(), K()})},
+                               {{"axis", int64_t{1}}})}));
+     }},
+    {"reduce",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("reduce", {b.Input(DType::kF32, {N(), M()})},
+                      {{"flags", Dims{1, 0}}, {"kind", std::string("sum")}}));
+     }},
+    {"softmax",
+     [](GroupBuilder& b) {
+       ValueId x = b.Input(DType::kF32, {N(), M()});
+       ValueId most = b.Add("reduce", {x}, {{"flags", Dims{0, 1}}, {"kind", std::string("max")}});
+       ValueId e = b.Add("exp", {b.Add("sub", {x, most})});
+       ValueId sum = b.Add("reduce", {e}, {{"flags", Dims{0, 1}}, {"kind", std::string("sum")}});
+       b.Output(b.Add("div", {e, sum}));
+     }},
+    {"product",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("contract", {b.Input(DType::kF32, {N(), K()}), b.Input(DType::kF32, {K(), M()})},
+                      {{"lhs_batch", Ints{}},
+                       {"lhs_contract", Ints{1}},
+                       {"rhs_batch", Ints{}},
+                       {"rhs_contract", Ints{0}},
+                       {"dtype", DType::kF32}}));
+     }},
+    {"product_of_constant",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("contract", {b.Input(DType::kF32, {N(), 24}), b.Constant(DType::kF32, {24, 40})},
+                      {{"lhs_batch", Ints{}},
+                       {"lhs_contract", Ints{1}},
+                       {"rhs_batch", Ints{}},
+                       {"rhs_contract", Ints{0}},
+                       {"dtype", DType::kF32}}));
+     }},
+    {"gather",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("gather", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kI64, {K()})},
+                      {{"axis", int64_t{0}}}));
+     }},
+    {"other_sizes",
+     [](GroupBuilder& b) {
+       b.Output(
+           b.Add("reshape", {b.Add("neg", {b.Input(DType::kF32, {N(), M()})})}, {{"dims", Dims{K(), 4}}}));
+     }},
+};
+
+class LaunchContractOfGroup : public testing::TestWithParam<Case> {};
+
+TEST_P(LaunchContractOfGroup, KeepsKernelsWithinTheirBuffers) {
+  GroupBuilder b;
+  GetParam().build(b);
+  ContractedGroup group(b, b.Finish());
+  int ran = 0, honest = 0;
+  for (const ContractedGroup::Kernel& kernel : group.kernels()) {
+    ASSERT_NE(kernel.contract, "") << ToString(kernel.call->kernel);
+    Attacker attacker(kernel, group.facts());
+    for (int i = 0; (i < 60 || (attacker.honest == 0 && i < 2000)) && !HasFatalFailure(); ++i)
+      attacker.Attack();
+    ran += attacker.ran;
+    honest += attacker.honest;
+  }
+  EXPECT_GT(honest, 0);
+  EXPECT_GE(ran, honest);
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, LaunchContractOfGroup, testing::ValuesIn(kCases),
+                         [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
+std::vector<std::string> ContractsOf(std::string_view name) {
+  for (const Case& group : kCases) {
+    if (group.name != name) continue;
+    GroupBuilder b;
+    group.build(b);
+    return ContractedGroup(b, b.Finish()).contracts();
+  }
+  return {};
+}
+
+TEST(LaunchContractText, SaysWhatSizesAre) {
+  EXPECT_THAT(ContractsOf("fixed"), ElementsAre("0; 60; 20; 60; eq(x, 1); eq(y, 1); eq(z, 1)"));
+}
+
+TEST(LaunchContractText, RangesOfSymbolsAreConditions) {
+  GroupBuilder b;
+  b.Output(b.Add("neg", {b.Input(DType::kF32, {N()})}));
+  const ContractedGroup group(b, b.Finish(), [](const ir::SymbolId&) { return ir::DimRange{2, 512}; });
+  ASSERT_EQ(group.kernels().size(), 1u);
+  EXPECT_THAT(group.contracts()[0],
+              testing::AllOf(testing::HasSubstr("le(2, s0)"), testing::HasSubstr("le(s0, 512)")));
+}
+
+// A number that the kernel knows parts of, indices that another kernel has checked.
+TEST(LaunchContractText, WhatCannotBeSaidIsNone) {
+  GroupBuilder parts;
+  ValueId negated = parts.Add("neg", {parts.Input(DType::kF32, {N(), M()})});
+  const Dims fours{FloorDiv(N() * M(), 4), 4};
+  parts.Output(parts.Add(
+      "add", {parts.Add("reshape", {negated}, {{"dims", fours}}), parts.Input(DType::kF32, fours)}));
+  EXPECT_THAT(ContractedGroup(parts, parts.Finish()).contracts(), testing::Each(""));
+  GroupBuilder b;
+  ValueId x = b.Input(DType::kF32, {N(), M()}), i = b.Input(DType::kI64, {N(), M()});
+  b.Output(b.Add("gather_elements", {x, i}, {{"axis", int64_t{0}}, {"inside", int64_t{1}}}));
+  EXPECT_THAT(ContractedGroup(b, b.Finish()).contracts(), testing::Each(""));
+  GroupBuilder clamped;
+  x = clamped.Input(DType::kF32, {N(), M()}), i = clamped.Input(DType::kI64, {N(), M()});
+  clamped.Output(clamped.Add("gather_elements", {x, i}, {{"axis", int64_t{0}}, {"inside", int64_t{0}}}));
+  EXPECT_THAT(ContractedGroup(clamped, clamped.Finish()).contracts(), testing::Each(testing::Ne("")));
+}
+
+// ---- indices that depend on memory ----
+
+// Stores to y at an index made of what x says.
+bool IsBounded(Expr (*index)(Expr loaded)) {
+  LoopKernel kernel;
+  const uint32_t x = kernel.AddArgument("x", DType::kI64, Access::kRead);
+  const uint32_t y = kernel.AddArgument("y", DType::kI64, Access::kWrite);
+  const Expr loaded = Load(x, DType::kI64, IntConstant(0));
+  kernel.body = Block({Store(y, index(loaded), loaded)});
+  return IndicesAreBounded(kernel);
+}
+
+TEST(BoundedIndices, AreBroughtBetweenBounds) {
+  EXPECT_TRUE(IsBounded([](Expr) { return IntConstant(3) + DimValue(N()); }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return x; }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return Min(x, IntConstant(9)); }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return Max(x, IntConstant(0)); }));
+  EXPECT_TRUE(IsBounded([](Expr x) { return Max(Min(x, DimValue(N())), IntConstant(0)); }));
+  EXPECT_TRUE(IsBounded(
+      [](Expr x) { return Min(Max(x, IntConstant(0)), DimValue(N())) * DimValue(M()) + IntConstant(1); }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return Max(Min(x, DimValue(N())), IntConstant(0)) + x; }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return IntConstant(0) - Min(x, IntConstant(9)); }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return Max(Min(x, x + IntConstant(1)), IntConstant(0)); }));
+  EXPECT_TRUE(IsBounded([](Expr x) { return FloorMod(x, DimValue(N())); }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return FloorMod(IntConstant(7), x); }));
+  EXPECT_TRUE(
+      IsBounded([](Expr x) { return Select(Less(x, IntConstant(0)), IntConstant(4), IntConstant(5)); }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return Select(Less(x, IntConstant(0)), IntConstant(4), x); }));
+  EXPECT_TRUE(IsBounded([](Expr x) { return Cast(DType::kI64, Less(x, IntConstant(0))); }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return Cast(DType::kI64, Cast(DType::kI32, x)); }));
+  EXPECT_FALSE(IsBounded([](Expr x) {
+    return Cast(DType::kI64, Max(Min(Cast(DType::kF32, x), FloatConstant(9)), FloatConstant(0)));
+  })) << "NaN";
+}
+
+TEST(BoundedIndices, LoopsAndNamesCarryThem) {
+  for (const bool is_clamped : {false, true}) {
+    LoopKernel kernel;
+    const uint32_t x = kernel.AddArgument("x", DType::kI64, Access::kRead);
+    const uint32_t y = kernel.AddArgument("y", DType::kI64, Access::kWrite);
+    Expr end = Load(x, DType::kI64, IntConstant(0));
+    if (is_clamped) end = Min(end, DimValue(N()));
+    const VariableId named = kernel.NewVariable("end"), i = kernel.NewVariable("i");
+    kernel.body = Block(
+        {Let(named, end), For(i, IntConstant(0), Variable(named), Store(y, Variable(i), IntConstant(1)))});
+    EXPECT_EQ(IndicesAreBounded(kernel), is_clamped);
+  }
+}
+
+}  // namespace
+}  // namespace tvmvm::tensor
