@@ -151,7 +151,7 @@ void AddBench(CLI::App& app, Action* action) {
       "  tvm-vm bench model.vmexe --clients 4 --threads 1\n"
       "  tvm-vm bench model.vmexe --clients 4 --memory-pool 100M --pool-wait 5\n"
       "  tvm-vm bench gpt2.vmexe --device vulkan,cpu --resident\n"
-      "  tvm-vm bench stranger.vmexe --sandbox\n"
+      "  tvm-vm bench model.vmexe --sandbox\n"
       "A line of --shapes is a shape: NAME=N for dims, and inputs as --input takes them, without spaces\n"
       "inside; # begins a remark. The runs of --profile and --trace come after the timed ones, as many\n"
       "as --repeat says, else up to ten; the profile is that of the shortest.\n"

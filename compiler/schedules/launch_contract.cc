@@ -34,10 +34,13 @@ bool IsEstimate(const LoopKernel& kernel, const Dim& dim) {
     return (is_dim(a) || is_dim(b)) && size.op() == ExprOp::kConstant && size->integer >= kCaches;
   };
   bool is_estimate = true;
+  const auto look = [&](const Expr& e) {
+    if (e.valid()) VisitOnce(e, [&](const Expr& part) { is_estimate &= !is_dim(part); });
+  };
+  for (const BufferInfo& buffer : kernel.buffers) look(buffer.scratch_offset);
   VisitStatements(kernel.body, [&](const Stmt& s) {
     if (s.kind == StmtKind::kIf && asks_size(s.value)) return;
-    for (const Expr& e : {s.begin, s.end, s.index, s.mask, s.value})
-      if (e.valid()) VisitOnce(e, [&](const Expr& part) { is_estimate &= !is_dim(part); });
+    for (const Expr& e : {s.begin, s.end, s.index, s.mask, s.value}) look(e);
   });
   return is_estimate;
 }
@@ -56,7 +59,6 @@ class ContractWriter {
     AddFact(call_.variants[0]->when);
     SolveSymbols();
     SolveByFacts();
-    GuessSymbols();
     if (!ReplaceRest()) return "";
     SolveByFacts();
     ChooseRest();
@@ -76,9 +78,6 @@ class ContractWriter {
     for (const std::string& condition : conditions_) text += "; " + condition;
     return text;
   }
-
-  // Some of what is said need not be right for all launches of the program.
-  bool is_guessed() const { return is_guessed_; }
 
  private:
   // A number of the launch and what it stands for.
@@ -137,13 +136,11 @@ class ContractWriter {
     const std::vector<SymbolId> open = OpenSymbols(given.meaning);
     if (open.size() != 1) return false;
     const std::optional<Slope> slope = SlopeOf(given.meaning, open[0]);
-    if (!slope || ir::RangeOf(slope->factor, ranges_).low < 0) return false;
+    if (!slope || ir::RangeOf(slope->factor, ranges_).low < 1) return false;  // a factor of 0 tells nothing
     const std::optional<Dim> factor = Said(slope->factor), rest = Said(slope->rest);
     if (!factor || !rest) return false;
-    if (factor->is_constant())
-      Solve(open[0], FloorDiv(given.name - *rest, *factor));
-    else  // a factor of 0 tells nothing: whatever the symbol may be
-      Solve(open[0], Max(FloorDiv(given.name - *rest, Max(*factor, 1)), ranges_(open[0]).low));
+    // A hostile launch may have another one.
+    Solve(open[0], FloorDiv(given.name - *rest, factor->is_constant() ? *factor : Max(*factor, 1)));
     return true;
   }
 
@@ -161,54 +158,6 @@ class ContractWriter {
       }
     }
     return true;
-  }
-
-  // Symbols that numbers leave open which are quotients of them: the numbers that are known follow from one
-  // of those that give such a quotient as from the others, mostly; who asks sees whether they do.
-  void GuessSymbols() {
-    for (const Given& given : given_) {
-      std::vector<SymbolId> open = OpenSymbols(given.meaning);
-      if (open.size() != 1 || given.meaning.is_symbol()) continue;
-      const std::optional<Dim> value = Inverse(given);
-      if (!value) continue;
-      Solve(open[0], *value);
-      is_guessed_ = true;
-      SolveSymbols();
-    }
-  }
-
-  // A value of the one symbol with which the number is what it stands for.
-  static std::optional<Dim> Inverse(const Given& given) {
-    Dim value = given.name, dim = given.meaning;
-    bool is_least = true;  // else the largest one
-    while (!dim.is_symbol()) {
-      const Dims& operands = dim.operands();
-      if (operands.size() != 2) return std::nullopt;
-      const bool is_first = operands[0].is_constant();
-      const Dim &constant = operands[is_first ? 0 : 1], &rest = operands[is_first ? 1 : 0];
-      if (!constant.is_constant() || constant.value() == 0) return std::nullopt;
-      switch (dim.op()) {
-        case DimOp::kAdd:
-          value = value - constant;
-          break;
-        case DimOp::kMul:
-          if (constant.value() < 0) return std::nullopt;
-          value = is_least ? CeilDiv(value, constant) : FloorDiv(value, constant);
-          break;
-        case DimOp::kFloorDiv:
-        case DimOp::kCeilDiv:
-          if (is_first || constant.value() < 0) return std::nullopt;
-          value = value * constant;
-          is_least = dim.op() == DimOp::kFloorDiv;
-          break;
-        case DimOp::kMax:
-          break;
-        default:
-          return std::nullopt;
-      }
-      dim = Dim(rest);
-    }
-    return value;
   }
 
   std::vector<SymbolId> OpenSymbols(const Dim& dim) const {
@@ -249,7 +198,6 @@ class ContractWriter {
     const std::optional<Dim> said = Said(value);
     if (!said) return;
     chosen_.emplace(symbol, value);
-    is_guessed_ = true;
     solved_.emplace(symbol, *said);
     if (const int64_t high = ranges_(symbol).high; high != INT64_MAX) Demand(LessEqual(*said, high));
   }
@@ -321,7 +269,6 @@ class ContractWriter {
     DemandRange(name, ir::RangeOf(part, ranges_));
     if (!(name == given.name)) Demand(Equal(given.name, name * factor + constant));
     parts_.push_back({name, part, true});
-    is_guessed_ = true;
     return true;
   }
 
@@ -379,76 +326,8 @@ class ContractWriter {
   std::map<SymbolId, Dim> solved_;  // in terms of the launch
   std::map<SymbolId, Dim> chosen_;  // in terms of other symbols
   ir::SymbolSet alone_;
-  bool is_guessed_ = false;
   Dims facts_;
   std::vector<std::string> conditions_;
-};
-
-// Launches that the program makes for some sizes.
-class HonestLaunches {
- public:
-  HonestLaunches(const ContractedCall& call, const ir::RangeLookup& ranges)
-      : call_(call), kernel_(call.variants[0]->kernel), ranges_(ranges) {
-    for (const Dims* dims : {&call.bytes, &call.facts})
-      for (const Dim& dim : *dims) ir::CollectSymbols(dim, &symbols_);
-    for (const Dim& dim : call.scalars) ir::CollectSymbols(dim, &symbols_);
-    for (const Dim& dim : kernel_.grid_size) ir::CollectSymbols(dim, &symbols_);
-    ir::CollectSymbols(kernel_.scratch_bytes, &symbols_);
-    ir::CollectSymbols(call.variants[0]->when, &symbols_);
-  }
-
-  // Whether they all fulfil the contract.
-  bool Fulfil(const std::string& contract) {
-    KernelSpec kernel;
-    kernel.scalar_count = static_cast<uint32_t>(call_.scalars.size());
-    kernel.buffers.resize(call_.bytes.size());
-    kernel.contract = contract;
-    const auto parsed = LaunchContract::Parse(kernel);
-    if (!parsed) return false;
-    constexpr int kSizes = 200;
-    for (int i = 0; i < kSizes; ++i) {
-      // Small ones one after another, which has all remainders; then others.
-      int64_t next = i < kSizes / 2 ? i : i * i * 3;
-      for (const SymbolId& symbol : symbols_) {
-        const ir::DimRange range = ranges_(symbol);
-        const int64_t low = std::max<int64_t>(range.low, 0);
-        values_[symbol] = low + next % std::max<int64_t>(std::min<int64_t>(range.high - low, 4000) + 1, 1);
-        next = next * 7 + 3;
-      }
-      if (IsHonest() && !Fulfils(*parsed)) return false;
-    }
-    return true;
-  }
-
- private:
-  int64_t Of(const Dim& dim) const {
-    return ir::Evaluate(dim, [this](const SymbolId& symbol) { return std::optional(values_.at(symbol)); })
-        .value_or(0);
-  }
-  bool IsHonest() const {
-    return Of(call_.variants[0]->when) != 0 &&
-           std::ranges::all_of(call_.facts, [this](const Dim& fact) { return Of(fact) != 0; });
-  }
-  bool Fulfils(const LaunchContract& contract) const {
-    std::vector<int64_t> values(contract.initial().begin(), contract.initial().end());
-    for (size_t axis = 0; axis < 3; ++axis)
-      values[LaunchContract::kGrid + axis] = Of(kernel_.grid_size[axis]);
-    for (const KernelCall* variant : call_.variants)
-      values[LaunchContract::kScratch] =
-          std::max(values[LaunchContract::kScratch], Of(variant->kernel.scratch_bytes));
-    for (size_t k = 0; k < call_.scalars.size(); ++k)
-      values[LaunchContract::kFirstScalar + k] = Of(call_.scalars[k]);
-    if (contract.Evaluate(values.data())) return false;
-    for (size_t i = 0; i < call_.bytes.size(); ++i)
-      if (values[contract.bytes(i)] > Of(call_.bytes[i])) return false;
-    return true;
-  }
-
-  const ContractedCall& call_;
-  const LoopKernel& kernel_;
-  const ir::RangeLookup& ranges_;
-  ir::SymbolSet symbols_;
-  std::map<SymbolId, int64_t> values_;
 };
 
 }  // namespace
@@ -456,11 +335,7 @@ class HonestLaunches {
 std::string LaunchContractOf(const ContractedCall& call, const ir::RangeLookup& ranges) {
   for (const KernelCall* variant : call.variants)
     if (!IndicesAreBounded(variant->kernel)) return "";
-  ContractWriter writer(call, ranges);
-  std::string contract = writer.Write();
-  if (contract.empty() || !writer.is_guessed() || HonestLaunches(call, ranges).Fulfil(contract))
-    return contract;
-  return "";
+  return ContractWriter(call, ranges).Write();
 }
 
 }  // namespace tvmvm::tensor
