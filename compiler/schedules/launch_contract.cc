@@ -20,6 +20,7 @@ using ir::Dims;
 using ir::SymbolId;
 
 constexpr size_t kMostNodes = 400;  // of an expression
+constexpr int kMostSteps = 2000;    // of expressions looked at for one contract
 
 // Whether the kernel only asks if the dim is beyond a size that caches have, which decides how it goes about
 // its work. No local buffer is of that size, so that its code takes nothing for granted there.
@@ -290,6 +291,8 @@ class ContractWriter {
   // The dim in terms of the launch.
   std::optional<Dim> Said(const Dim& dim) const {
     if (dim.is_constant()) return dim;
+    if (steps_left_ == 0) return std::nullopt;
+    --steps_left_;
     for (const std::vector<Given>* list : {&given_, &parts_})
       for (const Given& given : *list)
         if (given.is_used && given.meaning == dim) return given.name;
@@ -322,6 +325,7 @@ class ContractWriter {
 
   const ContractedCall& call_;
   const ir::RangeLookup& ranges_;
+  mutable int steps_left_ = kMostSteps;
   std::vector<Given> given_, parts_;
   std::map<SymbolId, Dim> solved_;  // in terms of the launch
   std::map<SymbolId, Dim> chosen_;  // in terms of other symbols
