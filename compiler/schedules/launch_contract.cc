@@ -5,7 +5,6 @@
 #include <numeric>
 #include <optional>
 
-#include "bytecode/launch_contract.h"
 #include "compiler/expr/rewrite.h"
 #include "compiler/loops/loop_rewrite.h"
 #include "compiler/schedules/bounded_indices.h"
