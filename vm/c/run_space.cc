@@ -94,4 +94,10 @@ Expected<RunOptions> RunOptionsFrom(const tvmvm_run_options* options) {
   return chosen;
 }
 
+Status WriteCounters(const RunCounters& now, tvmvm_run_counters* counters) {
+  const tvmvm_run_counters written = {sizeof written, now.ok,   now.refused, now.limited,
+                                      now.cancelled,  now.lost, now.failed};
+  return WriteSized(written, sizeof written, "counters", counters);
+}
+
 }  // namespace tvmvm::c

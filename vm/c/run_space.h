@@ -43,4 +43,7 @@ Status RunWithValues(RunSpace* space, const tvmvm_value* const* inputs, size_t i
 // `options` may be null.
 Expected<RunOptions> RunOptionsFrom(const tvmvm_run_options* options);
 
+// `counters` is not null.
+Status WriteCounters(const RunCounters& now, tvmvm_run_counters* counters);
+
 }  // namespace tvmvm::c

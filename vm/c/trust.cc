@@ -9,6 +9,7 @@
 #include "tvm-vm/vmexe.h"
 #include "tvm-vm/warm.h"
 #include "vm/c/objects.h"
+#include "vm/c/run_space.h"
 #include "vm/c/sized.h"
 
 using tvmvm::Code;
@@ -69,10 +70,7 @@ tvmvm_status* tvmvm_public_key_read(const char* path, uint8_t key[32]) {
 tvmvm_status* tvmvm_vm_get_counters(const tvmvm_vm* vm, tvmvm_run_counters* counters) {
   return Guarded([&]() -> Status {
     if (vm == nullptr || counters == nullptr) return NullArgument("vm or counters");
-    const tvmvm::RunCounters now = vm->vm->counters();
-    const tvmvm_run_counters written = {sizeof written, now.ok,   now.refused, now.limited,
-                                        now.cancelled,  now.lost, now.failed};
-    return tvmvm::c::WriteSized(written, sizeof written, "counters", counters);
+    return tvmvm::c::WriteCounters(vm->vm->counters(), counters);
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "tvm-vm/sandbox.h"
 #include "vm/c/objects.h"
+#include "vm/c/run_space.h"
 #include "vm/c/sized.h"
 
 using tvmvm::SandboxedVm;
@@ -107,10 +108,7 @@ void tvmvm_sandboxed_vm_cancel(tvmvm_sandboxed_vm* vm) {
 tvmvm_status* tvmvm_sandboxed_vm_get_counters(const tvmvm_sandboxed_vm* vm, tvmvm_run_counters* counters) {
   return Guarded([&]() -> Status {
     if (vm == nullptr || counters == nullptr) return NullArgument("vm or counters");
-    const tvmvm::RunCounters now = vm->vm->counters();
-    const tvmvm_run_counters written = {sizeof written, now.ok,   now.refused, now.limited,
-                                        now.cancelled,  now.lost, now.failed};
-    return tvmvm::c::WriteSized(written, sizeof written, "counters", counters);
+    return tvmvm::c::WriteCounters(vm->vm->counters(), counters);
   });
 }
 int64_t tvmvm_sandboxed_vm_starts(const tvmvm_sandboxed_vm* vm) {
