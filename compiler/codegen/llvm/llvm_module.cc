@@ -1,7 +1,9 @@
 #include "compiler/codegen/llvm/llvm_module.h"
 
 #include <fmt/format.h>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
@@ -58,6 +60,24 @@ Status PrintKernel(llvm::Module& module, const KernelSource& source, const CpuFo
       .Print();
 }
 
+// Strength reduction weighs all addresses of a loop against each other, those of the loops within too, and
+// takes most of the time of a kernel's compilation; around other loops it saves next to nothing. A frozen
+// counter is to it a number like any other.
+void FreezeOuterCounters(const llvm::LoopInfo& loops) {
+  for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
+    llvm::BasicBlock* latch = loop->getLoopLatch();
+    if (loop->isInnermost() || latch == nullptr) continue;
+    llvm::BasicBlock* header = loop->getHeader();
+    for (llvm::PHINode& counter : header->phis()) {
+      if (!counter.getType()->isIntegerTy()) continue;
+      const llvm::Value* next = counter.getIncomingValueForBlock(latch);
+      auto* frozen = new llvm::FreezeInst(&counter, counter.getName(), header->getFirstInsertionPt());
+      counter.replaceUsesWithIf(
+          frozen, [&](const llvm::Use& use) { return use.getUser() != next && use.getUser() != frozen; });
+    }
+  }
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<llvm::Module>> MakeModule(llvm::LLVMContext& context,
@@ -108,7 +128,10 @@ void Optimize(llvm::Module& module, llvm::TargetMachine* machine) {
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
   passes.addPass(llvm::EarlyCSEPass(true));
   for (llvm::Function& function : module)
-    if (!function.isDeclaration()) passes.run(function, functions);
+    if (!function.isDeclaration()) {
+      functions.invalidate(function, passes.run(function, functions));
+      FreezeOuterCounters(functions.getResult<llvm::LoopAnalysis>(function));
+    }
 }
 
 Expected<std::vector<char>> EmitObject(llvm::Module& module, llvm::TargetMachine& machine) {
