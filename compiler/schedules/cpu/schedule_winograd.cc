@@ -9,11 +9,12 @@
 //
 // Where taps lie d pixels apart, so do the numbers and the results of a tile: tiles of d neighbouring first
 // results stand between one another.
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 #include <utility>
 
-#include "compiler/graph/tensor_elements.h"
 #include "compiler/schedules/convolution_shape.h"
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/cpu/tiles/micro_kernel.h"
@@ -58,26 +59,44 @@ const Transform& TransformOf(int64_t results) {
   return results == 2 ? kTwo : kFour;
 }
 
-// Weights [outputs, channels, 3, 3] as [places, outputs, channels].
-ir::TensorData TurnWeights(const ir::TensorData& data, const Transform& by) {
+constexpr size_t kMostPlaces = 6;  // along an axis
+
+// G w G^T of 3 x 3 weights in fp32, row by row.
+std::array<float, kMostPlaces * kMostPlaces> Turned(const std::byte* weights, const Transform& by) {
+  std::array<float, kTaps * kTaps> taps{};
+  std::memcpy(taps.data(), weights, sizeof(taps));
   const size_t places = by.weights.size();
-  const int64_t outputs = data.dims[0], channels = data.dims[1];
-  std::vector<float> turned(places * places * static_cast<size_t>(outputs * channels));
-  for (int64_t pair = 0; pair < outputs * channels; ++pair) {
-    std::array<double, kTaps * kTaps> taps{};
-    for (int64_t i = 0; i < kTaps * kTaps; ++i)
-      taps[static_cast<size_t>(i)] = ir::ReadElement(data, pair * kTaps * kTaps + i).number;
-    for (size_t p = 0; p < places; ++p) {
-      for (size_t q = 0; q < places; ++q) {
-        double sum = 0;
-        for (size_t i = 0; i < kTaps; ++i)
-          for (size_t j = 0; j < kTaps; ++j) sum += by.weights[p][i] * taps[i * kTaps + j] * by.weights[q][j];
-        turned[(p * places + q) * static_cast<size_t>(outputs * channels) + static_cast<size_t>(pair)] =
-            static_cast<float>(sum);
-      }
+  std::array<float, kMostPlaces * kMostPlaces> turned{};
+  for (size_t p = 0; p < places; ++p) {
+    std::array<double, kTaps> row{};
+    for (size_t i = 0; i < kTaps; ++i)
+      for (size_t j = 0; j < kTaps; ++j) row[j] += by.weights[p][i] * double(taps[i * kTaps + j]);
+    for (size_t q = 0; q < places; ++q) {
+      double sum = 0;
+      for (size_t j = 0; j < kTaps; ++j) sum += row[j] * by.weights[q][j];
+      turned[p * places + q] = static_cast<float>(sum);
     }
   }
-  return ir::TensorData::FromVector(DType::kF32, {static_cast<int64_t>(places * places), outputs, channels},
+  return turned;
+}
+
+// fp32 weights [outputs, channels, 3, 3] as [places, outputs, channels].
+ir::TensorData TurnWeights(const ir::TensorData& data, const Transform& by) {
+  constexpr size_t kTogether = 16;  // values of one place: what is written in turns lies far apart
+  const size_t places = by.weights.size() * by.weights.size();
+  const auto pairs = static_cast<size_t>(data.dims[0] * data.dims[1]);
+  std::vector<float> turned(places * pairs);
+  std::array<std::array<float, kTogether>, kMostPlaces * kMostPlaces> some{};
+  for (size_t first = 0; first < pairs; first += kTogether) {
+    const size_t count = std::min(kTogether, pairs - first);
+    for (size_t k = 0; k < count; ++k) {
+      const auto values = Turned(data.bytes.data() + (first + k) * kTaps * kTaps * sizeof(float), by);
+      for (size_t place = 0; place < places; ++place) some[place][k] = values[place];
+    }
+    for (size_t place = 0; place < places; ++place)
+      std::copy_n(some[place].begin(), count, turned.begin() + static_cast<ptrdiff_t>(place * pairs + first));
+  }
+  return ir::TensorData::FromVector(DType::kF32, {static_cast<int64_t>(places), data.dims[0], data.dims[1]},
                                     std::move(turned));
 }
 
