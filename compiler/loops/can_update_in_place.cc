@@ -29,6 +29,7 @@ class InPlaceCheck {
 
  private:
   void Statement(const Stmt& s) {
+    if (!ok_) return;
     switch (s.kind) {
       case StmtKind::kFor: {
         Loads(s.begin);

@@ -35,11 +35,11 @@ bool IsEstimate(const LoopKernel& kernel, const Dim& dim) {
   };
   bool is_estimate = true;
   const auto look = [&](const Expr& e) {
-    if (e.valid()) VisitOnce(e, [&](const Expr& part) { is_estimate &= !is_dim(part); });
+    if (is_estimate && e.valid()) VisitOnce(e, [&](const Expr& part) { is_estimate &= !is_dim(part); });
   };
   for (const BufferInfo& buffer : kernel.buffers) look(buffer.scratch_offset);
   VisitStatements(kernel.body, [&](const Stmt& s) {
-    if (s.kind == StmtKind::kIf && asks_size(s.value)) return;
+    if (!is_estimate || (s.kind == StmtKind::kIf && asks_size(s.value))) return;
     for (const Expr& e : {s.begin, s.end, s.index, s.mask, s.value}) look(e);
   });
   return is_estimate;

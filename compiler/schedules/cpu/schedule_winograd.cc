@@ -61,21 +61,20 @@ const Transform& TransformOf(int64_t results) {
 
 constexpr size_t kMostPlaces = 6;  // along an axis
 
+using Factors = std::array<std::array<double, kTaps>, kMostPlaces>;  // G, [places][3]
+
 // G w G^T of 3 x 3 weights in fp32, row by row.
-std::array<float, kMostPlaces * kMostPlaces> Turned(const std::byte* weights, const Transform& by) {
+std::array<float, kMostPlaces * kMostPlaces> Turned(const std::byte* weights, const Factors& by,
+                                                    size_t places) {
   std::array<float, kTaps * kTaps> taps{};
   std::memcpy(taps.data(), weights, sizeof(taps));
-  const size_t places = by.weights.size();
   std::array<float, kMostPlaces * kMostPlaces> turned{};
   for (size_t p = 0; p < places; ++p) {
     std::array<double, kTaps> row{};
     for (size_t i = 0; i < kTaps; ++i)
-      for (size_t j = 0; j < kTaps; ++j) row[j] += by.weights[p][i] * double(taps[i * kTaps + j]);
-    for (size_t q = 0; q < places; ++q) {
-      double sum = 0;
-      for (size_t j = 0; j < kTaps; ++j) sum += row[j] * by.weights[q][j];
-      turned[p * places + q] = static_cast<float>(sum);
-    }
+      for (size_t j = 0; j < kTaps; ++j) row[j] += by[p][i] * double(taps[i * kTaps + j]);
+    for (size_t q = 0; q < places; ++q)
+      turned[p * places + q] = static_cast<float>(row[0] * by[q][0] + row[1] * by[q][1] + row[2] * by[q][2]);
   }
   return turned;
 }
@@ -83,6 +82,9 @@ std::array<float, kMostPlaces * kMostPlaces> Turned(const std::byte* weights, co
 // fp32 weights [outputs, channels, 3, 3] as [places, outputs, channels].
 ir::TensorData TurnWeights(const ir::TensorData& data, const Transform& by) {
   constexpr size_t kTogether = 16;  // values of one place: what is written in turns lies far apart
+  Factors factors{};
+  for (size_t place = 0; place < by.weights.size(); ++place)
+    std::ranges::copy(by.weights[place], factors[place].begin());
   const size_t places = by.weights.size() * by.weights.size();
   const auto pairs = static_cast<size_t>(data.dims[0] * data.dims[1]);
   std::vector<float> turned(places * pairs);
@@ -90,7 +92,8 @@ ir::TensorData TurnWeights(const ir::TensorData& data, const Transform& by) {
   for (size_t first = 0; first < pairs; first += kTogether) {
     const size_t count = std::min(kTogether, pairs - first);
     for (size_t k = 0; k < count; ++k) {
-      const auto values = Turned(data.bytes.data() + (first + k) * kTaps * kTaps * sizeof(float), by);
+      const auto values =
+          Turned(data.bytes.data() + (first + k) * kTaps * kTaps * sizeof(float), factors, by.weights.size());
       for (size_t place = 0; place < places; ++place) some[place][k] = values[place];
     }
     for (size_t place = 0; place < places; ++place)
