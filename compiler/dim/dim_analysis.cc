@@ -91,8 +91,13 @@ Interval BinaryInterval(const Dim& dim, const RangeLookup& lookup) {
   const Dim& y = dim.operands()[1];
   Interval a = IntervalOf(x, lookup), b = IntervalOf(y, lookup);
   switch (dim.op()) {
-    case DimOp::kFloorDiv:
-      return FloorDivide(a, b);
+    case DimOp::kFloorDiv: {
+      Interval quotient = FloorDivide(a, b);
+      // Of a number by what is at least as large.
+      if (b.low > 0 && y.op() == DimOp::kMax && std::ranges::count(y.operands(), x) > 0)
+        quotient.high = std::min<Wide>(quotient.high, 1);
+      return quotient;
+    }
     case DimOp::kCeilDiv:
       return Negate(FloorDivide(Negate(a), b));
     case DimOp::kFloorMod:
@@ -128,6 +133,37 @@ Interval BinaryInterval(const Dim& dim, const RangeLookup& lookup) {
   }
 }
 
+// Whether `less` takes a part of `whole` away, between nothing and all of it: n - n*f where f is 0 or 1.
+bool IsPartTaken(const Dim& whole, const Dim& less, const RangeLookup& lookup) {
+  const Dim taken = less * -1, part = FloorDiv(taken, whole);
+  if (!(part * whole == taken)) return false;
+  const Interval range = IntervalOf(part, lookup);
+  return range.low >= 0 && range.high <= 1;
+}
+
+Interval SumInterval(const Dim& sum, const RangeLookup& lookup) {
+  constexpr size_t kMostTerms = 4;  // of which each is held against each
+  std::vector<Interval> terms;
+  for (const Dim& operand : sum.operands()) terms.push_back(IntervalOf(operand, lookup));
+  std::vector<bool> is_taken_from(terms.size());
+  for (size_t less = 0; less < terms.size() && terms.size() <= kMostTerms; ++less) {
+    if (terms[less].high > 0 || sum.operands()[less].is_constant()) continue;
+    for (size_t whole = 0; whole < terms.size(); ++whole) {
+      if (whole == less || is_taken_from[whole] || terms[whole].low < 0 ||
+          terms[whole].low == terms[whole].high)
+        continue;
+      if (!IsPartTaken(sum.operands()[whole], sum.operands()[less], lookup)) continue;
+      terms[less] = {0, 0};
+      terms[whole].low = 0;
+      is_taken_from[whole] = true;
+      break;
+    }
+  }
+  Interval all{0, 0};
+  for (const Interval& term : terms) all = Add(all, term);
+  return all;
+}
+
 Interval IntervalOf(const Dim& dim, const RangeLookup& lookup) {
   switch (dim.op()) {
     case DimOp::kConstant:
@@ -138,11 +174,8 @@ Interval IntervalOf(const Dim& dim, const RangeLookup& lookup) {
       return {range.low == INT64_MIN ? -kInfinity : range.low,
               range.high == INT64_MAX ? kInfinity : range.high};
     }
-    case DimOp::kAdd: {
-      Interval sum{0, 0};
-      for (const Dim& operand : dim.operands()) sum = Add(sum, IntervalOf(operand, lookup));
-      return sum;
-    }
+    case DimOp::kAdd:
+      return SumInterval(dim, lookup);
     case DimOp::kMul: {
       Interval product{1, 1};
       for (const Dim& operand : dim.operands()) product = Multiply(product, IntervalOf(operand, lookup));

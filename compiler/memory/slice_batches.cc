@@ -139,7 +139,7 @@ class Slicer {
     Function changed = function_;
     const Samples samples{{function_.body, {part.begin(), part.end()}},
                           ResultsOf(part),
-                          Max(batch - batch * slices, 0),  // kernels without a sign, as those of the loop
+                          batch - batch * slices,
                           batch * slices,
                           slices};
     if (SplitIntoLoop(&module_, &changed, samples)) function_ = std::move(changed);

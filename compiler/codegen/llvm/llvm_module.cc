@@ -60,13 +60,14 @@ Status PrintKernel(llvm::Module& module, const KernelSource& source, const CpuFo
       .Print();
 }
 
-// Strength reduction weighs all addresses of a loop against each other, those of the loops within too, and
-// takes most of the time of a kernel's compilation; around other loops it saves next to nothing. A frozen
+// Strength reduction weighs all addresses of a loop against each other, those of the loops within too; around
+// many loops that takes most of the time of a kernel's compilation and saves next to nothing. A frozen
 // counter is to it a number like any other.
 void FreezeOuterCounters(const llvm::LoopInfo& loops) {
+  constexpr size_t kMany = 8;  // loops, itself among them
   for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
     llvm::BasicBlock* latch = loop->getLoopLatch();
-    if (loop->isInnermost() || latch == nullptr) continue;
+    if (latch == nullptr || loop->getLoopsInPreorder().size() < kMany) continue;
     llvm::BasicBlock* header = loop->getHeader();
     for (llvm::PHINode& counter : header->phis()) {
       if (!counter.getType()->isIntegerTy()) continue;

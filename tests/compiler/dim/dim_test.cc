@@ -62,6 +62,17 @@ Dim Large(int terms) {
   return sum;
 }
 
+TEST(DimTest, PartsTakenAwayLeaveNoLessThanNothing) {
+  const Dim one_or_none = FloorDiv(n(), Max(n(), Dim(2))), other = FloorDiv(m() * 4, Max(m() * 4, Dim(9)));
+  EXPECT_EQ(RangeOf(one_or_none).high, 1);
+  EXPECT_EQ(RangeOf(n() - n() * one_or_none).low, 0);
+  EXPECT_EQ(RangeOf(n() * m() - n() * m() * one_or_none * other).low, 0);
+  EXPECT_EQ(RangeOf(n() - n() * one_or_none + 3).low, 3);
+  EXPECT_LT(RangeOf(n() - n() * one_or_none - n() * other).low, 0) << "taken twice";
+  EXPECT_LT(RangeOf(n() - m() * one_or_none).low, 0);
+  EXPECT_LT(RangeOf(n() - n() * one_or_none * 2).low, 0);
+}
+
 TEST(DimTest, NamedExpressionsCountAsOneNode) {
   EXPECT_EQ(Dim::Named(n() + 1, {}), n() + 1);  // small ones are what they are
   const Dim large = Large(40), named = Dim::Named(large, {2, 9});
