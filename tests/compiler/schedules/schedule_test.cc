@@ -175,6 +175,34 @@ TEST(ScheduleGeneric, ConcatSlicePad) {
   }
 }
 
+// Padding within an axis has no divisions; what goes beyond it, once or several times, does.
+TEST(ScheduleGeneric, PaddingBySizesOfALaunch) {
+  for (const char* mode : {"edge", "reflect", "wrap"}) {
+    SCOPED_TRACE(mode);
+    GroupBuilder b;
+    ValueId x = b.Input(DType::kF32, {2, N(), M()});
+    b.Output(b.Add("pad", {x, b.Number(0)},
+                   {{"low", Dims{0, 3, 2}}, {"high", Dims{0, 1, 5}}, {"mode", std::string(mode)}}));
+    ScheduledGroup scheduled(b.function(), b.Finish());
+    for (int64_t n : {1, 2, 3, 4, 9})
+      for (int64_t m : {1, 3, 5, 6, 16, 61}) {
+        SCOPED_TRACE("n=" + std::to_string(n) + " m=" + std::to_string(m));
+        scheduled.Check({{"n", n}, {"m", m}}, 0);
+      }
+  }
+}
+
+TEST(ScheduleGeneric, PaddingOfElementsShorterThanAWord) {
+  for (const char* mode : {"reflect", "wrap"}) {
+    GroupBuilder b;
+    ValueId x = b.Input(DType::kU8, {N(), M(), 3});
+    b.Output(
+        b.Add("pad", {x}, {{"low", Dims{2, 4, 0}}, {"high", Dims{1, -1, 0}}, {"mode", std::string(mode)}}));
+    ScheduledGroup scheduled(b.function(), b.Finish());
+    for (int64_t m : {2, 5, 70}) scheduled.Check({{"n", 3}, {"m", m}}, 0);
+  }
+}
+
 TEST(ScheduleGeneric, Gathers) {
   CheckSizes([](GroupBuilder& b) {
     ValueId x = b.Input(DType::kF32, {10, M()}), i = b.Input(DType::kI64, {N(), 2});
