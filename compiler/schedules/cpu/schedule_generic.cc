@@ -199,13 +199,14 @@ class PullKernel {
     }
   }
 
-  // Rows of the last axis but one that are made together: those whose elements are gathered from the same
-  // places of each, so that a place is found once for all of them.
+  // Rows of the last axis but one that are made together: those that are the same, and those whose elements
+  // are gathered from the same places of each, so that a place is found once for all of them.
   int RowsTogether() const {
     if (axes_.size() < 2 || !inner_is_vector_ || has_inner_reduction_) return 1;
     const Dim& rows = dims_[axes_[axes_.size() - 2]];
-    if (rows.is_constant() && rows.value() < kRowsTogether) return 1;
     const VariableId row = variables_[axes_[axes_.size() - 2]], inner = variables_[axes_.back()];
+    if (RepeatsRows(row)) return RowsRepeated(rows);
+    if (rows.is_constant() && rows.value() < kRowsTogether) return 1;
     bool is_shared = false;
     for (const Expr& root : roots_)
       VisitOnce(root, [&](const Expr& load) {
@@ -215,6 +216,16 @@ class PullKernel {
         });
       });
     return is_shared ? kRowsTogether : 1;
+  }
+
+  // Rows are all the same: what is read and computed once is written to several.
+  bool RepeatsRows(VariableId row) const {
+    return std::none_of(roots_.begin(), roots_.end(), [&](const Expr& root) { return DependsOn(root, row); });
+  }
+  static int RowsRepeated(const Dim& rows) {
+    for (int count : {kRowsTogether, 3, 2})
+      if (FloorMod(rows, count).IsConstant(0)) return count;
+    return rows.is_constant() && rows.value() < kRowsTogether ? 1 : kRowsTogether;
   }
 
   // Of what one element costs little beside its way to memory.

@@ -203,6 +203,21 @@ TEST(ScheduleGeneric, PaddingOfElementsShorterThanAWord) {
   }
 }
 
+// Rows that are the same are written several at once: whole groups of them, and what is left.
+TEST(ScheduleGeneric, RepeatedRows) {
+  for (const Dim& rows : {Dim(2), Dim(3), Dim(5), M()}) {
+    for (DType dtype : {DType::kF32, DType::kU8}) {
+      GroupBuilder b;
+      ValueId x = b.Input(dtype, {2, 1, N()});
+      b.Output(b.Add("expand", {b.Add("neg", {x})}, {{"dims", Dims{2, rows, N()}}}));
+      ScheduledGroup scheduled(b.function(), b.Finish());
+      for (int64_t n : {0, 1, 16, 37, 300}) scheduled.Check({{"n", n}, {"m", 6}}, 0);
+      for (int64_t m : {0, 1, 3, 4}) scheduled.Check({{"n", 37}, {"m", m}}, 0);
+      scheduled.Check({{"n", 5000}, {"m", 2}}, 0);
+    }
+  }
+}
+
 TEST(ScheduleGeneric, Gathers) {
   CheckSizes([](GroupBuilder& b) {
     ValueId x = b.Input(DType::kF32, {10, M()}), i = b.Input(DType::kI64, {N(), 2});
