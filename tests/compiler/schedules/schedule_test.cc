@@ -218,6 +218,32 @@ TEST(ScheduleGeneric, RepeatedRows) {
   }
 }
 
+// Windows that share many rows take tiles of 8 rows, and lower ones for what is left.
+TEST(ScheduleGeneric, HighWindowsOfDepthwiseConvolutions) {
+  struct Windows {
+    int64_t taps, stride, dilation;
+  };
+  for (const auto& [taps, stride, dilation] : {Windows{5, 1, 1}, {7, 2, 1}, {7, 1, 2}, {11, 1, 1}}) {
+    SCOPED_TRACE(taps);
+    GroupBuilder b;
+    ValueId x = b.Input(DType::kF32, {1, 2, N(), M()}), w = b.Constant(DType::kF32, {2, 1, taps, 3});
+    b.Output(b.Add("conv", {x, w},
+                   {{"strides", Ints{stride, 1}},
+                    {"dilations", Ints{dilation, 1}},
+                    {"low", Dims{taps / 2 * dilation, 1}},
+                    {"high", Dims{taps / 2 * dilation, 1}},
+                    {"groups", int64_t{2}},
+                    {"dtype", DType::kF32},
+                    {"layout", ir::Layout::kChannelsFirst}}));
+    ScheduledGroup scheduled(b.function(), b.Finish());
+    for (int64_t n : {1, 4, 5, 8, 11, 12, 16, 19, 23})
+      for (int64_t m : {1, 40}) {
+        SCOPED_TRACE("n=" + std::to_string(n) + " m=" + std::to_string(m));
+        scheduled.Check({{"n", n}, {"m", m}}, 1e-4);
+      }
+  }
+}
+
 TEST(ScheduleGeneric, Gathers) {
   CheckSizes([](GroupBuilder& b) {
     ValueId x = b.Input(DType::kF32, {10, M()}), i = b.Input(DType::kI64, {N(), 2});
