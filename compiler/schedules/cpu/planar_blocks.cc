@@ -12,6 +12,8 @@ namespace {
 
 // Tiles so high have ones of half the height, a vector wide, beside them for what is left.
 constexpr int kLeastHalvedRows = 8;
+// Of scratch, so that levels whose tiles are narrow take as much of it as others.
+constexpr int64_t kWholeColumns = 32;
 
 }  // namespace
 bool PlanarShape::IsUnitAxis(size_t axis) const {
@@ -101,7 +103,8 @@ void PlanarBlocks::Fill(const Expr& input_plane, const std::function<Expr(const 
   const ir::Dim block_rows =
       has_rows() ? RoundUp(Min(output_rows(), form_.schedule.block_rows), tile) : ir::Dim(1);
   input_rows_ = (block_rows - 1) * row_stride() + window_rows;
-  pitch_ = RoundUp(Min(shape_.output[last_], form_.schedule.block_columns), wide() * form_.schedule.lanes) +
+  const int64_t columns = std::max(wide() * form_.schedule.lanes, kWholeColumns);
+  pitch_ = RoundUp(Min(shape_.output[last_], form_.schedule.block_columns), columns) +
            (shape_.reach(last_) / stride(last_) / form_.schedule.lanes + 2) * form_.schedule.lanes;
   const ir::Dim plane = input_rows_ * stride(last_) * pitch_, taps = ir::Product(outer_taps_);
   scratch_ = AddScratch("rows", form_.dtype, form_.combines ? plane : taps * plane);
