@@ -41,17 +41,35 @@ Expected<std::vector<Type>> InferPad(const InferContext& context) {
 
 Expr Clamp(const Expr& i, const Expr& size) { return Max(Min(i, size - IntConstant(1)), IntConstant(0)); }
 
+// Whether the padding of an axis, along which a mode without a value pads, repeats no element of a side
+// twice. Then places are found without a division.
+Expr IsNear(std::string_view mode, const Dim& low, const Dim& high, const Dim& size) {
+  const Dim most = mode == "reflect" ? size - 1 : size;
+  Expr near = tensor::BoolConstant(true);
+  if (mode == "edge") return near;
+  for (const Dim& side : {low, high})
+    if (RangeOf(most - side).low < 0) near = And(near, LessEqual(DimValue(side), DimValue(most)));
+  return near;
+}
+
 // The source coordinate of an axis for the modes without a value. That of most elements is their own.
-Expr SourceIndex(std::string_view mode, const Expr& i, const Expr& size) {
+Expr SourceIndex(std::string_view mode, const Expr& i, const Expr& size, const Expr& is_near) {
   if (mode == "edge") return Clamp(i, size);
+  const bool reflects = mode == "reflect";
+  auto unless_inside = [&](const Expr& outside) {
+    return Select(And(LessEqual(IntConstant(0), i), Less(i, size)), i, outside);
+  };
+  // Reflection without repeating the edge has period 2 * (size - 1); one element alone repeats.
+  const Expr whole = (size - IntConstant(1)) * IntConstant(2);
+  const Expr near = unless_inside(Select(Less(i, IntConstant(0)), reflects ? IntConstant(0) - i : i + size,
+                                         reflects ? whole - i : i - size));
   Expr outside = FloorMod(i, size);
-  if (mode == "reflect") {
-    // Reflection without repeating the edge has period 2 * (size - 1); one element alone repeats.
-    Expr period = Max((size - IntConstant(1)) * IntConstant(2), IntConstant(1));
+  if (reflects) {
+    Expr period = Max(whole, IntConstant(1));
     Expr phase = FloorMod(i, period);
     outside = Clamp(Select(Less(phase, size), phase, period - phase), size);
   }
-  return Select(And(LessEqual(IntConstant(0), i), Less(i, size)), i, outside);
+  return Select(is_near, near, unless_inside(outside));
 }
 
 Expr PadElement(ElementContext& context, std::span<const Expr> index) {
@@ -60,7 +78,13 @@ Expr PadElement(ElementContext& context, std::span<const Expr> index) {
   const Dims& high = node.DimList("high");
   const Dims& dims = context.input_type(0).dims;
   const std::string& mode = node.String("mode");
-  Expr inside = tensor::BoolConstant(true);
+  Expr inside = tensor::BoolConstant(true), is_near = inside;
+  if (mode != "constant") {
+    // One condition for all axes, so that kernels choose once.
+    for (size_t axis = 0; axis < dims.size(); ++axis)
+      if (!low[axis].IsConstant(0) || !high[axis].IsConstant(0))
+        is_near = And(is_near, IsNear(mode, low[axis], high[axis], dims[axis]));
+  }
   std::vector<Expr> source;
   Dims padded;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
@@ -69,7 +93,7 @@ Expr PadElement(ElementContext& context, std::span<const Expr> index) {
     if (unpadded) {
       source.push_back(index[axis]);
     } else if (mode != "constant") {
-      source.push_back(SourceIndex(mode, i, size));
+      source.push_back(SourceIndex(mode, i, size, is_near));
       padded.push_back(dims[axis]);
     } else {
       inside = And(inside, And(LessEqual(IntConstant(0), i), Less(i, size)));

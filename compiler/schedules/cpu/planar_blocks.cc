@@ -1,12 +1,21 @@
 #include "compiler/schedules/cpu/planar_blocks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/product_group.h"
 #include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {
+namespace {
+
+// Tiles so high have ones of half the height, a vector wide, beside them for what is left.
+constexpr int kLeastHalvedRows = 8;
+// Of scratch, so that levels whose tiles are narrow take as much of it as others.
+constexpr int64_t kWholeColumns = 32;
+
+}  // namespace
 bool PlanarShape::IsUnitAxis(size_t axis) const {
   return kernel[axis] == 1 && input[axis].IsConstant(1) && output[axis].IsConstant(1) &&
          low[axis].IsConstant(0);
@@ -51,7 +60,14 @@ PlanarBlocks::PlanarBlocks(PlanarShape shape, PlanarForm form, Nest* nest)
   }
 }
 
-int PlanarBlocks::tile_rows() const { return has_rows() ? static_cast<int>(form_.schedule.tile_rows) : 1; }
+int PlanarBlocks::tile_rows() const {
+  if (!has_rows()) return 1;
+  return is_rest_ ? rest_rows() : static_cast<int>(form_.schedule.tile_rows);
+}
+int PlanarBlocks::rest_rows() const {
+  const int rows = has_rows() ? static_cast<int>(form_.schedule.tile_rows) : 1;
+  return rows >= kLeastHalvedRows && rows % 2 == 0 ? rows / 2 : rows;
+}
 int64_t PlanarBlocks::wide() const {
   return has_rows() ? form_.schedule.tile_vectors : form_.schedule.row_vectors;
 }
@@ -83,11 +99,12 @@ uint32_t PlanarBlocks::AddScratch(const char* name, DType dtype, const ir::Dim& 
 void PlanarBlocks::Fill(const Expr& input_plane, const std::function<Expr(const Expr& flat)>& load) {
   input_plane_ = input_plane;
   load_ = load;
-  const int64_t window_rows = (row_taps() - 1) * row_dilation() + 1, tile = tile_rows();
+  const int64_t window_rows = (row_taps() - 1) * row_dilation() + 1, tile = rest_rows();
   const ir::Dim block_rows =
-      has_rows() ? RoundUp(Min(output_rows(), form_.schedule.block_rows), tile_rows()) : ir::Dim(1);
+      has_rows() ? RoundUp(Min(output_rows(), form_.schedule.block_rows), tile) : ir::Dim(1);
   input_rows_ = (block_rows - 1) * row_stride() + window_rows;
-  pitch_ = RoundUp(Min(shape_.output[last_], form_.schedule.block_columns), wide() * form_.schedule.lanes) +
+  const int64_t columns = std::max(wide() * form_.schedule.lanes, kWholeColumns);
+  pitch_ = RoundUp(Min(shape_.output[last_], form_.schedule.block_columns), columns) +
            (shape_.reach(last_) / stride(last_) / form_.schedule.lanes + 2) * form_.schedule.lanes;
   const ir::Dim plane = input_rows_ * stride(last_) * pitch_, taps = ir::Product(outer_taps_);
   scratch_ = AddScratch("rows", form_.dtype, form_.combines ? plane : taps * plane);
@@ -255,15 +272,35 @@ Expr PlanarBlocks::Lanes(int number) const {
 }
 
 Status PlanarBlocks::ForTiles(const std::function<void(const Expr& row)>& begin_rows, const Build& build) {
-  Expr row = IntConstant(0);
-  if (has_rows())
-    row = Variable(nest_.Open("tile_row", IntConstant(0), rows_, LoopKind::kSerial, tile_rows()));
+  if (!has_rows()) return ForColumns(IntConstant(0), begin_rows, build);
+  const int64_t tile = tile_rows(), rest = rest_rows();
+  const auto rows = output_rows().constant();
+  const bool divides = rows && *rows % tile == 0 && form_.schedule.block_rows % tile == 0;
+  const bool is_halved = rest < tile && !divides;
+  Expr begin = IntConstant(0), end = rows_;
+  if (is_halved)
+    end = nest_.Let("whole_rows",
+                    FloorDiv(rows_ + IntConstant(tile - rest - 1), IntConstant(tile)) * IntConstant(tile));
+  for (bool is_rest : {false, true}) {
+    if (is_rest && !is_halved) continue;
+    is_rest_ = is_rest;
+    Expr row = Variable(nest_.Open("tile_row", begin, end, LoopKind::kSerial, tile_rows()));
+    TVMVM_CHECK_OK(ForColumns(row, begin_rows, build));
+    nest_.Close();
+    begin = std::exchange(end, rows_);
+  }
+  is_rest_ = false;
+  return {};
+}
+
+Status PlanarBlocks::ForColumns(const Expr& row, const std::function<void(const Expr& row)>& begin_rows,
+                                const Build& build) {
   if (begin_rows) begin_rows(row);
   const Expr width = IntConstant(wide() * form_.schedule.lanes), lanes = IntConstant(form_.schedule.lanes);
   Expr whole = IntConstant(0);
-  if (wide() > 1) whole = nest_.Let("whole", FloorDiv(columns_, width) * width);
+  if (wide() > 1 && !is_rest_) whole = nest_.Let("whole", FloorDiv(columns_, width) * width);
   for (bool is_wide : {true, false}) {
-    if (is_wide && wide() == 1) continue;
+    if (is_wide && (wide() == 1 || is_rest_)) continue;
     const int64_t vectors = is_wide ? wide() : 1;
     Expr begin = is_wide ? IntConstant(0) : whole, end = is_wide ? whole : columns_;
     Expr x = Variable(nest_.Open("x", begin, end, LoopKind::kSerial, vectors * form_.schedule.lanes));
@@ -272,7 +309,6 @@ Status PlanarBlocks::ForTiles(const std::function<void(const Expr& row)>& begin_
     TVMVM_CHECK_OK(build(row, x, static_cast<int>(vectors)));
     nest_.Close();
   }
-  if (has_rows()) nest_.Close();
   return {};
 }
 

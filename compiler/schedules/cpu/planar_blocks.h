@@ -88,6 +88,7 @@ class PlanarBlocks {
   // Tiles of `tile_rows` rows by `vectors` vectors from (row, x) on. `begin_rows` comes before the columns.
   using Build = std::function<Status(const Expr& row, const Expr& x, int vectors)>;
   Status ForTiles(const std::function<void(const Expr& row)>& begin_rows, const Build& build);
+  // Of the tile that is built: high ones where many rows are left, of half the height where few are.
   int tile_rows() const;
   // Input rows of a tile -> (row of the tile, tap along the rows) that want them.
   std::map<int64_t, std::vector<std::pair<int, int64_t>>> RowUses() const;
@@ -112,7 +113,10 @@ class PlanarBlocks {
   };
 
   int64_t stride(size_t axis) const { return shape_.strides[axis]; }
-  int64_t wide() const;  // vectors of a tile's row
+  int64_t wide() const;   // vectors of a tile's row
+  int rest_rows() const;  // of the tiles for what is left
+  Status ForColumns(const Expr& row, const std::function<void(const Expr& row)>& begin_rows,
+                    const Build& build);
   void FillOuterTap(const Expr& tap, const Expr& target, bool combines);
   Rows RowsOf(const Expr& is_inside);
   void FillColumns(std::vector<Expr> at, const Expr& residue, const Rows& rows, const Expr& target,
@@ -134,6 +138,7 @@ class PlanarBlocks {
   ir::Dims outer_, outer_taps_;  // of the axes before the rows
   ir::Dim input_rows_, pitch_;   // of scratch
   uint32_t scratch_ = 0;
+  bool is_rest_ = false;
   Expr plane_, input_plane_, first_row_, rows_, first_column_, columns_, used_rows_;
   std::vector<Expr> position_;
   std::function<Expr(const Expr& flat)> load_;

@@ -33,6 +33,25 @@ PlanarShape PlanarShapeOf(const ConvolutionShape& shape) {
   return planar;
 }
 
+// Windows that have so many rows in common take higher tiles: each row is read for more of them.
+constexpr int64_t kSharedRows = 4, kHighTileRows = 8;
+
+PlanarSchedule ChoosePlanar(const PlanarShape& shape, DType accumulator, const TargetInfo& target) {
+  PlanarSchedule schedule;
+  if (shape.axes() < 2 || accumulator != DType::kF32) return schedule;
+  if (target.vector_registers < 32) {
+    schedule.tile_vectors = 1;  // sums leave registers for weights and data
+    return schedule;
+  }
+  const size_t rows = shape.axes() - 2;
+  const int64_t taps = shape.kernel[rows];
+  const bool is_low = shape.output[rows].constant().value_or(INT64_MAX) <= schedule.tile_rows;
+  if (!is_low && taps <= kMaxUnrolledTaps && shape.dilations[rows] == 1 &&
+      taps - shape.strides[rows] >= kSharedRows)
+    schedule.tile_rows = kHighTileRows;
+  return schedule;
+}
+
 class PlanarDepthwiseKernel {
  public:
   PlanarDepthwiseKernel(const GroupView& group, const PlanarSchedule& schedule, ir::NodeId anchor,
@@ -171,8 +190,10 @@ bool TakesPlanarDepthwise(const GroupView& group, ir::NodeId anchor) {
 Expected<GroupProgram> SchedulePlanarDepthwise(const GroupView& group, const TargetInfo& target,
                                                ir::NodeId anchor) {
   GroupProgram program;
-  const ConvolutionShape shape = ShapeOf(group, group.function().node(anchor));
-  PlanarSchedule schedule;
+  const ir::Node& node = group.function().node(anchor);
+  const ConvolutionShape shape = ShapeOf(group, node);
+  PlanarSchedule schedule =
+      ChoosePlanar(PlanarShapeOf(shape).WithoutUnitAxes(), AccumulatorOf(group, node), target);
   KernelSchedule made = DecidePlanar(group, target, WordsOf(shape), &schedule);
   auto build = [&](const std::set<int>& wanted, LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
     return PlanarDepthwiseKernel(group, schedule, anchor, wanted, kernel).Build(arguments);

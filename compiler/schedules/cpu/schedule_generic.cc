@@ -14,6 +14,7 @@
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/cpu/cpu_schedules.h"
+#include "compiler/schedules/cpu/launch_choices.h"
 #include "compiler/schedules/cpu/tiles/transposed_tiles.h"
 #include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
@@ -173,7 +174,20 @@ class PullKernel {
     inner_range_ = BlockOf(nest_, 0, "inner", inner, inner_block);
     Range middle_range = BlockOf(nest_, 1, "middle", middle, middle_block);
     Range outer_range = BlockOf(nest_, 2, "outer", outer, outer_block);
-    const Expr streams = MovesMoreThanCachesHold();
+    const Expr choice = FindLaunchChoice(roots_, Divides);
+    if (!choice.valid()) return BuildBlocks(middle_range, outer_range, MovesMoreThanCachesHold());
+    const std::vector<Expr> all = roots_;
+    for (bool holds : {true, false}) {
+      roots_ = Chosen(all, choice, holds);
+      nest_.OpenIf(holds ? choice : Unary(ExprOp::kNot, choice));
+      BuildBlocks(middle_range, outer_range, holds ? MovesMoreThanCachesHold() : BoolConstant(false));
+      nest_.Close();
+    }
+    roots_ = all;
+  }
+
+  // Written past the caches where `streams` holds.
+  void BuildBlocks(const Range& middle_range, const Range& outer_range, const Expr& streams) {
     for (bool holds : {true, false}) {
       const bool is_choice = !IsConstant(streams);
       if (!is_choice && (streams->integer != 0) != holds) continue;
@@ -185,13 +199,14 @@ class PullKernel {
     }
   }
 
-  // Rows of the last axis but one that are made together: those whose elements are gathered from the same
-  // places of each, so that a place is found once for all of them.
+  // Rows of the last axis but one that are made together: those that are the same, and those whose elements
+  // are gathered from the same places of each, so that a place is found once for all of them.
   int RowsTogether() const {
     if (axes_.size() < 2 || !inner_is_vector_ || has_inner_reduction_) return 1;
     const Dim& rows = dims_[axes_[axes_.size() - 2]];
-    if (rows.is_constant() && rows.value() < kRowsTogether) return 1;
     const VariableId row = variables_[axes_[axes_.size() - 2]], inner = variables_[axes_.back()];
+    if (RepeatsRows(row)) return RowsRepeated(rows);
+    if (rows.is_constant() && rows.value() < kRowsTogether) return 1;
     bool is_shared = false;
     for (const Expr& root : roots_)
       VisitOnce(root, [&](const Expr& load) {
@@ -201,6 +216,16 @@ class PullKernel {
         });
       });
     return is_shared ? kRowsTogether : 1;
+  }
+
+  // Rows are all the same: what is read and computed once is written to several.
+  bool RepeatsRows(VariableId row) const {
+    return std::none_of(roots_.begin(), roots_.end(), [&](const Expr& root) { return DependsOn(root, row); });
+  }
+  static int RowsRepeated(const Dim& rows) {
+    for (int count : {kRowsTogether, 3, 2})
+      if (FloorMod(rows, count).IsConstant(0)) return count;
+    return rows.is_constant() && rows.value() < kRowsTogether ? 1 : kRowsTogether;
   }
 
   // Of what one element costs little beside its way to memory.
@@ -262,39 +287,16 @@ class PullKernel {
     return Variable(nest_.Open(name, range.begin, range.end, std::exchange(outermost_, LoopKind::kSerial)));
   }
 
-  // A choice in the index of a load that a launch makes for all elements of a row: whether an axis is
-  // broadcast.
-  Expr FindChoice(const std::vector<Expr>& roots) const {
-    Expr found;
-    auto see = [&](const Expr& e) {
-      if (found.valid() || e.op() != ExprOp::kSelect || !DependsOn(e, variables_[axes_.back()])) return;
-      bool is_known = true;
-      VisitOnce(e->operands[0], [&](const Expr& part) {
-        is_known &= part.op() != ExprOp::kVariable && part.op() != ExprOp::kLoad;
-      });
-      if (is_known) found = e->operands[0];
-    };
-    for (const Expr& root : roots)
-      VisitOnce(root, [&](const Expr& e) {
-        if (e.op() == ExprOp::kLoad) VisitOnce(e->operands[0], see);
-      });
-    return found;
-  }
-
-  // The innermost loops, for each way that such choices go: then loads are wide.
+  // The innermost loops, for each way that choices of a launch go: then loads are wide.
   void BuildRow(const std::vector<Bound>& rows) { BuildChoices(roots_, kMostChoices, rows); }
   void BuildChoices(const std::vector<Expr>& roots, int choices, const std::vector<Bound>& rows) {
-    const Expr choice = choices > 0 && !axes_.empty() && width_ > 1 ? FindChoice(roots) : Expr();
+    Expr choice;
+    if (choices > 0 && !axes_.empty() && width_ > 1)
+      choice = FindLaunchChoice(roots, [&](const Expr& e) { return DependsOn(e, variables_[axes_.back()]); });
     if (!choice.valid()) return BuildInside(roots, rows);
     for (bool holds : {true, false}) {
-      Rewriter rewrite([&](const Expr& e) {
-        const bool is_choice = e.op() == ExprOp::kSelect && e.lanes() == 1 && Same(e->operands[0], choice);
-        return is_choice ? Expr(e->operands[holds ? 1 : 2]) : e;
-      });
-      std::vector<Expr> chosen;
-      for (const Expr& root : roots) chosen.push_back(rewrite(root));
       nest_.OpenIf(holds ? choice : Unary(ExprOp::kNot, choice));
-      BuildChoices(chosen, choices - 1, rows);
+      BuildChoices(Chosen(roots, choice, holds), choices - 1, rows);
       nest_.Close();
     }
   }

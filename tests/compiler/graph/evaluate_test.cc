@@ -103,6 +103,9 @@ TEST_F(EvaluateTest, PaddingFollowsItsMode) {
   EXPECT_THAT(Run<float>(b_->Pad(x, b_->Scalar(DType::kF32, 9), {2}, {1}), {data}),
               ElementsAre(9, 9, 0, 1, 2, 9));
   EXPECT_THAT(Run<float>(b_->Pad(x, {}, {3}, {2}, "reflect"), {data}), ElementsAre(1, 2, 1, 0, 1, 2, 1, 0));
+  EXPECT_THAT(Run<float>(b_->Pad(x, {}, {2}, {1}, "reflect"), {data}), ElementsAre(2, 1, 0, 1, 2, 1));
+  EXPECT_THAT(Run<float>(b_->Pad(x, {}, {3}, {2}, "wrap"), {data}), ElementsAre(0, 1, 2, 0, 1, 2, 0, 1));
+  EXPECT_THAT(Run<float>(b_->Pad(x, {}, {-1}, {2}, "reflect"), {data}), ElementsAre(1, 2, 1, 0));
   EXPECT_THAT(Run<float>(b_->Pad(x, {}, {2}, {1}, "edge"), {data}), ElementsAre(0, 0, 0, 1, 2, 2));
   EXPECT_THAT(Run<float>(b_->Pad(x, {}, {2}, {4}, "wrap"), {data}), ElementsAre(1, 2, 0, 1, 2, 0, 1, 2, 0));
   EXPECT_THAT(Run<float>(b_->Pad(x, {}, {-1}, {1}), {data}), ElementsAre(1, 2, 0));

@@ -175,6 +175,75 @@ TEST(ScheduleGeneric, ConcatSlicePad) {
   }
 }
 
+// Padding within an axis has no divisions; what goes beyond it, once or several times, does.
+TEST(ScheduleGeneric, PaddingBySizesOfALaunch) {
+  for (const char* mode : {"edge", "reflect", "wrap"}) {
+    SCOPED_TRACE(mode);
+    GroupBuilder b;
+    ValueId x = b.Input(DType::kF32, {2, N(), M()});
+    b.Output(b.Add("pad", {x, b.Number(0)},
+                   {{"low", Dims{0, 3, 2}}, {"high", Dims{0, 1, 5}}, {"mode", std::string(mode)}}));
+    ScheduledGroup scheduled(b.function(), b.Finish());
+    for (int64_t n : {1, 2, 3, 4, 9})
+      for (int64_t m : {1, 3, 5, 6, 16, 61}) {
+        SCOPED_TRACE("n=" + std::to_string(n) + " m=" + std::to_string(m));
+        scheduled.Check({{"n", n}, {"m", m}}, 0);
+      }
+  }
+}
+
+TEST(ScheduleGeneric, PaddingOfElementsShorterThanAWord) {
+  for (const char* mode : {"reflect", "wrap"}) {
+    GroupBuilder b;
+    ValueId x = b.Input(DType::kU8, {N(), M(), 3});
+    b.Output(
+        b.Add("pad", {x}, {{"low", Dims{2, 4, 0}}, {"high", Dims{1, -1, 0}}, {"mode", std::string(mode)}}));
+    ScheduledGroup scheduled(b.function(), b.Finish());
+    for (int64_t m : {2, 5, 70}) scheduled.Check({{"n", 3}, {"m", m}}, 0);
+  }
+}
+
+// Rows that are the same are written several at once: whole groups of them, and what is left.
+TEST(ScheduleGeneric, RepeatedRows) {
+  for (const Dim& rows : {Dim(2), Dim(3), Dim(5), M()}) {
+    for (DType dtype : {DType::kF32, DType::kU8}) {
+      GroupBuilder b;
+      ValueId x = b.Input(dtype, {2, 1, N()});
+      b.Output(b.Add("expand", {b.Add("neg", {x})}, {{"dims", Dims{2, rows, N()}}}));
+      ScheduledGroup scheduled(b.function(), b.Finish());
+      for (int64_t n : {0, 1, 16, 37, 300}) scheduled.Check({{"n", n}, {"m", 6}}, 0);
+      for (int64_t m : {0, 1, 3, 4}) scheduled.Check({{"n", 37}, {"m", m}}, 0);
+      scheduled.Check({{"n", 5000}, {"m", 2}}, 0);
+    }
+  }
+}
+
+// Windows that share many rows take tiles of 8 rows, and lower ones for what is left.
+TEST(ScheduleGeneric, HighWindowsOfDepthwiseConvolutions) {
+  struct Windows {
+    int64_t taps, stride, dilation;
+  };
+  for (const auto& [taps, stride, dilation] : {Windows{5, 1, 1}, {7, 2, 1}, {7, 1, 2}, {11, 1, 1}}) {
+    SCOPED_TRACE(taps);
+    GroupBuilder b;
+    ValueId x = b.Input(DType::kF32, {1, 2, N(), M()}), w = b.Constant(DType::kF32, {2, 1, taps, 3});
+    b.Output(b.Add("conv", {x, w},
+                   {{"strides", Ints{stride, 1}},
+                    {"dilations", Ints{dilation, 1}},
+                    {"low", Dims{taps / 2 * dilation, 1}},
+                    {"high", Dims{taps / 2 * dilation, 1}},
+                    {"groups", int64_t{2}},
+                    {"dtype", DType::kF32},
+                    {"layout", ir::Layout::kChannelsFirst}}));
+    ScheduledGroup scheduled(b.function(), b.Finish());
+    for (int64_t n : {1, 4, 5, 8, 11, 12, 16, 19, 23})
+      for (int64_t m : {1, 40}) {
+        SCOPED_TRACE("n=" + std::to_string(n) + " m=" + std::to_string(m));
+        scheduled.Check({{"n", n}, {"m", m}}, 1e-4);
+      }
+  }
+}
+
 TEST(ScheduleGeneric, Gathers) {
   CheckSizes([](GroupBuilder& b) {
     ValueId x = b.Input(DType::kF32, {10, M()}), i = b.Input(DType::kI64, {N(), 2});
