@@ -16,6 +16,7 @@ constexpr int kLeastHalvedRows = 8;
 constexpr int64_t kWholeColumns = 32;
 
 }  // namespace
+
 bool PlanarShape::IsUnitAxis(size_t axis) const {
   return kernel[axis] == 1 && input[axis].IsConstant(1) && output[axis].IsConstant(1) &&
          low[axis].IsConstant(0);
