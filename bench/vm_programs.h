@@ -36,8 +36,8 @@ inline VmProgram LoopProgram(std::string name, const std::string& frame, const s
 inline std::vector<VmProgram> VmPrograms() {
   const std::string kernel = "kernel @nothing cpu symbol \"nothing\" scalars 2 buffers [read, write]\n";
   const std::string launch = " launch @nothing, 0, [i1, i1, i1, i0, i0, i0], [i0, i1], ";
-  // Launches as they are of kernels of a compiled model, with the same numbers and with another one each
-  // time.
+  // Launches as they are of kernels of a compiled model, with the same numbers, with two sets of them in
+  // turns and with another one each time.
   const std::string checked =
       "kernel @checked cpu symbol \"nothing\" scalars 2 buffers [read, write] contract \"0; s1*8; s1*8; "
       "eq(x, 1); eq(y, 1); eq(z, 1); le(0, s1); le(0, s0); le(s0*s1, 1000000)\"\n";
@@ -56,6 +56,9 @@ inline std::vector<VmProgram> VmPrograms() {
                   "func @one() -> () scalars 1 -> 1 frame 1, 0 {\n return [i0], []\n}\n"),
       LoopProgram("launch", "3, 2", "", launch + "[r0, r1]\n", 10'000, 1, kernel),
       LoopProgram("launch_checked", "3, 2", "", checked_launch + "[i0, i1], [r0, r1]\n", 10'000, 1, checked),
+      LoopProgram("launch_checked_in_turns", "3, 2", "",
+                  checked_launch + "[i0, i1], [r0, r1]\n" + checked_launch + "[i1, i1], [r0, r1]\n", 10'000,
+                  2, checked),
       LoopProgram("launch_checked_anew", "3, 2", "", checked_launch + "[i2, i1], [r0, r1]\n", 10'000, 1,
                   checked),
       LoopProgram("launch_on_slots", "3, 3, 2", " r2, s0 = slots p0, 0, [i1, i1]\n",

@@ -118,6 +118,24 @@ TEST(LaunchContracts, HostileLaunchesAreErrors) {
   }
 }
 
+// Of launches with two sets of numbers in turns each one is held to what goes with its own.
+TEST(LaunchContracts, TwoSetsOfNumbersInTurnsAreEachLookedAt) {
+  constexpr std::string_view kOne = "  launch @some, 0, [i11, i1, i1, i12, i0, i0], [i11, i1], [s0, s1]\n";
+  constexpr std::string_view kTwo = "  launch @some, 0, [i1, i1, i1, i12, i0, i0], [i1, i0], [s0, s1]\n";
+  constexpr std::string_view kShort =
+      "  launch @some, 0, [i11, i1, i1, i12, i0, i0], [i11, i1], [s0, s1+i12]\n";
+  const std::string turns = fmt::format("{0}{1}{0}{1}", kOne, kTwo);
+  const Launch third{.grid = {3, 1, 1}, .scalars = {3, 2}, .bytes = {64, 52}};
+  EXPECT_EQ(ErrorOf(ProgramOf(third, turns)), "");
+  EXPECT_EQ(
+      ErrorOf(ProgramOf({.grid = {1, 1, 1}, .scalars = {1, 0}, .bytes = {64, 52}, .offset = 32}, turns)), "");
+  EXPECT_THAT(ErrorOf(ProgramOf(third, turns + std::string(kShort))),
+              HasSubstr("20 bytes as buffer 1, where it wants 32"));
+  EXPECT_THAT(ErrorOf(ProgramOf({.grid = {4, 1, 1}, .scalars = {1, 0}, .bytes = {64, 52}}, turns)),
+              HasSubstr("'eq(x, s0)'"));
+  EXPECT_THAT(ErrorOf(ProgramOf({.grid = {1, 1, 1}, .bytes = {64, 52}}, turns)), HasSubstr("'eq(x, s0)'"));
+}
+
 // What was right for one launch says nothing of the next one.
 TEST(LaunchContracts, EachLaunchIsLookedAt) {
   constexpr std::string_view kRight = "  launch @some, 0, [i11, i1, i1, i12, i0, i0], [i11, i1], [s0, s1]\n";

@@ -168,10 +168,10 @@ Status Signature::CheckInputs(const Arguments& inputs, std::span<int64_t> bound)
                                                  std::to_string(function_.inputs.size()));
   for (uint32_t i = 0; i < inputs.size(); ++i) TVMVM_CHECK_OK(CheckInput(i, inputs));
   TVMVM_CHECK_OK(BindSymbols(inputs, bound));
-  return CheckExpressions(inputs, bound);
+  return expressions_.empty() ? Status() : CheckExpressions(inputs, bound);
 }
 
-Status Signature::CheckMemory(const Tensor& tensor) {
+Status Signature::CheckUnusual(const Tensor& tensor) {
   if (!tensor.shape().ElementCount())
     return MakeError(Code::kInvalidArgument,
                      "shape " + tensor.shape().ToString() + " is negative or too large");

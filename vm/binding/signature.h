@@ -29,9 +29,15 @@ class Signature {
   // the input, the element, the dimension, what was wanted and what was given.
   Status CheckInputs(const Arguments& inputs, std::span<int64_t> bound) const;
   // What must hold for every tensor from outside, whatever its type.
-  static Status CheckMemory(const Tensor& tensor);
+  static Status CheckMemory(const Tensor& tensor) {
+    if (tensor.data() != nullptr && tensor.dtype() != DType::kString && tensor.shape().ElementCount())
+        [[likely]]
+      return {};
+    return CheckUnusual(tensor);
+  }
 
  private:
+  static Status CheckUnusual(const Tensor& tensor);
   struct Dim {
     uint32_t input = 0;
     uint32_t axis = 0;

@@ -1,57 +1,12 @@
-// Results of the entry function out to the caller.
-#include <unordered_map>
-
-#include "allocator/host_memory.h"
+// Results of the entry function out to the caller: what every run does. hand_out.cc has what is made anew.
 #include "vm/interpreter/machine.h"
 #include "vm/objects/copy_bytes.h"
 
 namespace tvmvm {
 namespace {
 
-// A sequence or tuple whose elements are on their way to values.
-struct Unfinished {
-  const ContainerObject* container;
-  const TypeSpec* type;  // null: the signature says nothing
-  std::vector<Value> values;
-};
-
-// The type of element `number`; null where the signature says nothing about it.
-const TypeSpec* ElementType(const Unfinished& of, size_t number) {
-  if (of.type == nullptr || of.type->elements.empty()) return nullptr;
-  return &of.type->elements[of.type->kind == ValueKind::kTuple ? number : 0];
-}
-
-// Whether `object` is what `type` says, as far as kind, element type and number of fields go.
-bool Fits(const Object& object, const TypeSpec& type) {
-  switch (type.kind) {
-    case ValueKind::kTensor:
-      return object.kind == ObjectKind::kTensor &&
-             static_cast<const TensorObject&>(object).dtype == type.dtype;
-    case ValueKind::kSequence:
-      return object.kind == ObjectKind::kSequence;
-    case ValueKind::kTuple:
-      return object.kind == ObjectKind::kTuple &&
-             (type.elements.empty() ||
-              static_cast<const ContainerObject&>(object).elements.size() == type.elements.size());
-    case ValueKind::kOptional:
-      return true;  // unwrapped by the caller
-  }
-  return false;
-}
-
-bool IsOnCpu(const TensorObject& result) { return result.buffer->device == kHostDevice; }
-
-[[gnu::cold]] tl::unexpected<Error> NotOnCpu(const Program& program, const TensorObject& result) {
-  return MakeError(Code::kInvalidProgram, "the program gave a tensor that is on the " +
-                                              DeviceSpecName(program.devices[result.buffer->device]));
-}
-
-std::string Described(const Object* object) {
-  if (object == nullptr) return "nothing";
-  std::string text = std::string("a ") + ObjectKindName(object->kind);
-  if (object->kind == ObjectKind::kTensor)
-    text += " of " + std::string(DTypeName(static_cast<const TensorObject*>(object)->dtype));
-  return text;
+[[gnu::cold, gnu::noinline]] Error OfOutput(const Program& program, uint32_t number, const Error& error) {
+  return {error.code, OutputName(program, number) + ": " + error.message};
 }
 
 }  // namespace
@@ -59,8 +14,8 @@ std::string Described(const Object* object) {
 Status Machine::Collect(Results outputs) {
   for (uint32_t k = 0; k < outputs.size(); ++k) {
     Status status = CollectOne(k);
-    if (!status)
-      return MakeError(status.error().code, OutputName(program, k) + ": " + status.error().message);
+    if (!status) [[unlikely]]
+      return tl::unexpected(OfOutput(program, k, status.error()));
   }
   // No run is well past its deadline.
   if (!run.PollBeforeWork(nullptr)) return tl::unexpected(run.error());
@@ -73,7 +28,8 @@ Status Machine::Collect(Results outputs) {
 Status Machine::CollectOne(uint32_t number) {
   const TypeSpec& type = program.main().outputs[number].type;
   Object* object = results_[number];
-  if (type.kind == ValueKind::kTensor && object != nullptr && Fits(*object, type)) {
+  if (type.kind == ValueKind::kTensor && object != nullptr && object->kind == ObjectKind::kTensor &&
+      static_cast<TensorObject*>(object)->dtype == type.dtype) [[likely]] {
     auto& result = static_cast<TensorObject&>(*object);
     if (const Tensor* given = given_outputs[number]) return CopyToGiven(result, *given);
     TVMVM_TRY(staged_[number], HandOut(result));
@@ -89,103 +45,13 @@ Status Machine::Copy(char* to, const char* from, int64_t bytes) {
   return tl::unexpected(run.error());
 }
 
-// With a stack of its own instead of recursion: results may be as deep as memory goes.
-Expected<Value> Machine::ToValue(Object* root, const TypeSpec* root_type) {
-  std::unordered_map<const Object*, Value> done;
-  std::vector<Unfinished> stack;
-  // Gives the value, or pushes what is to be finished first and gives false.
-  auto begin = [&](Object* object, const TypeSpec* type, Value* value) -> Expected<bool> {
-    bool optional = type == nullptr;
-    while (type != nullptr && type->kind == ValueKind::kOptional) {
-      optional = true;
-      type = type->elements.empty() ? nullptr : type->elements.data();
-    }
-    if (object == nullptr && optional) return true;
-    if (object == nullptr || object->kind == ObjectKind::kBuffer ||
-        (type != nullptr && !Fits(*object, *type)))
-      return MakeError(Code::kInvalidProgram,
-                       "the program gave " + Described(object) + ", its signature says otherwise");
-    if (auto found = done.find(object); found != done.end()) {
-      *value = found->second;
-      return true;
-    }
-    if (object->kind != ObjectKind::kTensor) {
-      const auto* container = static_cast<const ContainerObject*>(object);
-      stack.push_back({container, type, {}});
-      stack.back().values.reserve(container->elements.size());
-      return false;
-    }
-    TVMVM_TRY(*value, HandOut(static_cast<TensorObject&>(*object)));
-    if (object->refs > 1) done.emplace(object, *value);
-    return true;
-  };
-
-  Value value;
-  TVMVM_CHECK_OK(begin(root, root_type, &value));
-  while (!stack.empty()) {
-    Unfinished& top = stack.back();
-    const size_t number = top.values.size();
-    if (number < top.container->elements.size()) {
-      value = Value();
-      TVMVM_TRY(bool finished, begin(top.container->elements[number], ElementType(top, number), &value));
-      if (finished) stack.back().values.push_back(std::move(value));
-      continue;
-    }
-    value = top.container->kind == ObjectKind::kTuple
-                ? Value::Tuple(top.container->tag, std::move(top.values))
-                : Value::Sequence(std::move(top.values));
-    if (top.container->refs > 1) done.emplace(top.container, value);
-    stack.pop_back();
-    if (!stack.empty()) stack.back().values.push_back(std::move(value));
-  }
-  return value;
-}
-
 Status Machine::CopyToGiven(const TensorObject& result, const Tensor& given) {
-  const bool is_there = !IsOnCpu(result);
-  if (is_there && (!given.device() || result.buffer->place.memory.handle != given.device_memory().handle))
-      [[unlikely]]
-    return NotOnCpu(program, result);
-  if (!(result.shape == given.shape()))
-    return MakeError(Code::kInvalidArgument, "memory for shape " + given.shape().ToString() +
-                                                 " given, the result has " + result.shape.ToString());
-  if (given.device()) {
-    if (is_there) return {};
-    if (DeviceOf(given) != kHostDevice) return CopyIn(given, result.data);
-    return given.CopyFrom(Tensor::Borrow(result.dtype, result.shape, result.data));
-  }
-  if (result.dtype == DType::kString) {
-    if (result.buffer->strings != given.shared_strings()) given.strings() = *result.buffer->strings;
-  } else if (result.data != given.data() && result.bytes > 0) {
-    return Copy(static_cast<char*>(given.data()), result.data, result.bytes);
-  }
-  return {};
-}
-
-// Memory that only the program held goes to the caller as it is; everything else (inputs, constants, arena,
-// memory that another output took) is copied.
-Expected<Tensor> Machine::HandOut(TensorObject& result) {
-  if (!IsOnCpu(result)) [[unlikely]]
-    return NotOnCpu(program, result);
-  Buffer& buffer = *result.buffer;
-  if (result.dtype == DType::kString) {
-    if (buffer.strings.use_count() == 1 && !buffer.read_only)
-      return Tensor::ShareStrings(result.shape, buffer.strings);
-    return Tensor::FromStrings(result.shape, *buffer.strings);
-  }
-  if (buffer.origin == BufferOrigin::kHost) {
-    std::shared_ptr<void> owner = OwnHost(buffer.data);
-    buffer.origin = BufferOrigin::kBorrowed;
-    memory.budget.Release(buffer.charged);
-    buffer.charged = 0;
-    if (!owner) return MakeError(Code::kOutOfMemory, "the host has no memory for an owner");
-    return Tensor::Share(result.dtype, result.shape, result.data, std::move(owner));
-  }
-  TVMVM_CHECK_OK(memory.budget.Reserve(result.bytes, "copy"));
-  memory.budget.Release(result.bytes);
-  TVMVM_TRY(Tensor tensor, Tensor::Allocate(result.dtype, result.shape));
-  TVMVM_CHECK_OK(Copy(static_cast<char*>(tensor.data()), result.data, result.bytes));
-  return tensor;
+  const bool is_plain = result.buffer->device == kHostDevice && !given.device() &&
+                        result.dtype != DType::kString && result.shape == given.shape();
+  if (!is_plain) [[unlikely]]
+    return CopyToOther(result, given);
+  if (result.data == given.data() || result.bytes == 0) return {};
+  return Copy(static_cast<char*>(given.data()), result.data, result.bytes);
 }
 
 }  // namespace tvmvm

@@ -1,6 +1,7 @@
 // Handlers of device work: kernels, copies, fills, waits, host calls.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "vm/host/host_library.h"
 #include "vm/interpreter/device_handlers.h"
@@ -20,12 +21,14 @@ namespace {
   return true;
 }
 
-// The numbers of the launch are others than before: whether they are what the kernel's contract wants, and
-// how many bytes of each buffer go with them; false after Fail.
+// The numbers of the launch are others than the last time: whether they are what the kernel's contract wants,
+// and how many bytes of each buffer go with them, which is known where they are those before; false after
+// Fail.
 [[gnu::noinline]] bool CheckNumbers(Machine& m, const uint32_t* pc, const KernelSpec& kernel,
                                     const LaunchRequest& request, const uint32_t* scalars) {
   LaunchCheck& check = m.checks[pc[1]];
-  int64_t* values = check.values;
+  std::swap(check.last, check.other);
+  int64_t* values = check.last.values;
   const LaunchContract& contract = *check.contract;
   uint64_t changed = values[LaunchContract::kGrid] == INT64_MIN ? LaunchContract::kAll : 0;
   const auto set = [&](size_t number, int64_t value) {
@@ -37,21 +40,22 @@ namespace {
   set(LaunchContract::kScratch, request.scratch_bytes);
   for (uint32_t i = 0; i < scalars[0]; ++i)
     set(LaunchContract::kFirstScalar + i, m.frames.scalars[scalars[1 + i]]);
+  if (changed == 0) return true;
   const std::optional<uint32_t> failed = contract.Evaluate(values, changed);
   if (failed) [[unlikely]] {
     m.run.Fail(pc, Code::kInvalidProgram,
                NumbersText(kernel, {values, LaunchContract::kFirstScalar + scalars[0]}, *failed));
-    check.Forget();
+    check.last.Forget();
     return false;
   }
-  for (size_t i = 0; i < kernel.buffers.size(); ++i) check.bytes[i] = values[contract.bytes(i)];
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) check.last.bytes[i] = values[contract.bytes(i)];
   return true;
 }
 
 // The same, at once where the numbers are those of the last launch of the kernel. `check` has a contract.
 bool Keeps(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const LaunchCheck& check,
            const LaunchRequest& request, const uint32_t* scalars) {
-  const int64_t* values = check.values;
+  const int64_t* values = check.last.values;
   bool same = values[LaunchContract::kGrid] == request.grid[0] && values[1] == request.grid[1] &&
               values[2] == request.grid[2] && values[LaunchContract::kScratch] == request.scratch_bytes;
   values += LaunchContract::kFirstScalar;
@@ -116,11 +120,11 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   const LaunchCheck& check = m.checks[pc[1]];
   if (check.contract != nullptr) {
     if (!Keeps(m, pc, kernel, check, request, scalar_list)) return nullptr;
-    request.scalars = {check.values + LaunchContract::kFirstScalar, scalar_list[0]};
+    request.scalars = {check.last.values + LaunchContract::kFirstScalar, scalar_list[0]};
   } else {
     request.scalars = m.frames.Gather(scalar_list, m.numbers.data());
   }
-  if (!ResolveBuffers(m, pc, kernel, buffer_list, check.bytes)) return nullptr;
+  if (!ResolveBuffers(m, pc, kernel, buffer_list, check.last.bytes)) return nullptr;
   request.addresses = {m.addresses.data(), buffer_list[0]};
 
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;

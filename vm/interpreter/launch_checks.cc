@@ -10,18 +10,20 @@ LaunchChecks::LaunchChecks(const Binding& binding) : checks_(binding.contracts.s
   size_t numbers = binding.longest_list;
   for (size_t id = 0; id < checks_.size(); ++id)
     if (const auto& contract = binding.contracts[id])
-      numbers += contract->initial().size() + kernels[id].buffers.size();
+      numbers += 2 * (contract->initial().size() + kernels[id].buffers.size());
   numbers_.resize(numbers);
   int64_t* next = numbers_.data() + binding.longest_list;  // zeros in front, for kernels without a contract
   for (size_t id = 0; id < checks_.size(); ++id) {
     LaunchCheck& check = checks_[id];
-    check.bytes = numbers_.data();
+    check.last.bytes = numbers_.data();
     if (!binding.contracts[id]) continue;
     check.contract = &*binding.contracts[id];
-    check.values = std::exchange(next, next + check.contract->initial().size());
-    std::ranges::copy(check.contract->initial(), check.values);
-    check.Forget();
-    check.bytes = std::exchange(next, next + kernels[id].buffers.size());
+    for (CheckedNumbers* set : {&check.last, &check.other}) {
+      set->values = std::exchange(next, next + check.contract->initial().size());
+      std::ranges::copy(check.contract->initial(), set->values);
+      set->Forget();
+      set->bytes = std::exchange(next, next + kernels[id].buffers.size());
+    }
   }
 }
 

@@ -1,5 +1,6 @@
-// LaunchChecks: what each kernel with a contract was last launched with, so that a launch with the same
-// numbers is only compared. One run at a time uses them.
+// LaunchChecks: what each kernel with a contract was launched with the last two times that the numbers
+// differed, so that a launch with one of these sets of numbers is only compared. Two, because programs do the
+// same along two axes in turns. One run at a time uses them.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,19 @@
 
 namespace tvmvm {
 
-// Of a kernel.
-struct LaunchCheck {
-  const LaunchContract* contract = nullptr;  // null: there is none
-  int64_t* values = nullptr;                 // of the contract, as of the last launch
-  int64_t* bytes = nullptr;                  // that each buffer must have; 0 without a contract
+// What goes with one set of numbers.
+struct CheckedNumbers {
+  int64_t* values = nullptr;  // of the contract
+  int64_t* bytes = nullptr;   // that each buffer must have; 0 without a contract
 
   // No launch has such a grid.
   void Forget() { values[LaunchContract::kGrid] = INT64_MIN; }
+};
+
+// Of a kernel.
+struct LaunchCheck {
+  const LaunchContract* contract = nullptr;  // null: there is none
+  CheckedNumbers last, other;                // other: those before the last ones
 };
 
 class LaunchChecks {

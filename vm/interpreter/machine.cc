@@ -74,72 +74,37 @@ void Machine::TrimAfter() {
   if (policy_.idle.count() > 0) last_end_ns_ = SteadyNanoseconds();
 }
 
-TensorObject* Machine::TensorAt(const uint32_t* pc, uint32_t reg) {
-  Object* object = frames.refs[reg];
-  if (object == nullptr || object->kind != ObjectKind::kTensor) [[unlikely]] {
-    run.Fail(pc, Code::kInvalidProgram,
-             "r" + std::to_string(reg) + (object ? " holds no tensor" : " holds nothing"));
-    return nullptr;
-  }
-  return static_cast<TensorObject*>(object);
-}
-
-Buffer* Machine::ArenaOf(const uint32_t* pc, uint32_t number) {
-  const Slot& slot = frames.slots[number];
-  Object* object = frames.refs[slot.arena];
-  if (object == nullptr || object->kind != ObjectKind::kBuffer) [[unlikely]] {
-    run.Fail(pc, Code::kInvalidProgram,
-             "slot s" + std::to_string(number) + " lies in r" + std::to_string(slot.arena) +
-                 ", which holds no memory");
-    return nullptr;
-  }
-  auto* buffer = static_cast<Buffer*>(object);
-  // The register may hold other memory by now.
-  if (slot.offset > buffer->bytes || slot.bytes > buffer->bytes - slot.offset) [[unlikely]] {
-    run.Fail(pc, Code::kInvalidProgram,
-             "slot s" + std::to_string(number) + " ends at byte " + std::to_string(slot.offset + slot.bytes) +
-                 " of r" + std::to_string(slot.arena) + ", which has " + std::to_string(buffer->bytes));
-    return nullptr;
-  }
-  return buffer;
-}
-
-bool Machine::BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes,
-                         bool* read_only) {
-  const Buffer* buffer = nullptr;  // null: a constant
-  if (operand.is_slot()) {
-    buffer = ArenaOf(pc, operand.index());
-    if (buffer == nullptr) return false;
-    const Slot& slot = frames.slots[operand.index()];
-    *bytes = {buffer->data + slot.offset, slot.bytes};
-  } else if (operand.is_constant()) {
-    *bytes = binding.constants[operand.index()];
-  } else if (Object* object = frames.refs[operand.base];
-             object != nullptr && object->kind == ObjectKind::kBuffer) {
-    buffer = static_cast<Buffer*>(object);
-    *bytes = {buffer->data, buffer->bytes};
-  } else if (TensorObject* tensor = TensorAt(pc, operand.base)) {
-    buffer = tensor->buffer;
-    *bytes = {tensor->data, tensor->bytes};
-  } else {
-    return false;
-  }
-  *read_only = buffer == nullptr || buffer->read_only;
-  if (buffer != nullptr && buffer->device != kHostDevice) [[unlikely]] {
-    run.Fail(pc, Code::kInvalidProgram, PlaceText(NameOf(operand), buffer->device));
-    return false;
-  }
-  const int64_t offset = operand.offset == BufferOperand::kNoOffset ? 0 : frames.scalars[operand.offset];
-  if (offset < 0 || wanted < 0 || offset > bytes->size || wanted > bytes->size - offset) [[unlikely]]
-    return FailOutside(pc, operand, offset, wanted, bytes->size);
-  bytes->data += offset;
-  bytes->size -= offset;
-  return true;
-}
-
 std::string Machine::NameOf(BufferOperand operand) const {
   if (operand.is_constant()) return "constant '" + program.constants[operand.index()].name + "'";
   return (operand.is_slot() ? "slot s" : "r") + std::to_string(operand.index());
+}
+
+void Machine::FailNoTensor(const uint32_t* pc, uint32_t reg) {
+  run.Fail(pc, Code::kInvalidProgram,
+           "r" + std::to_string(reg) + (frames.refs[reg] != nullptr ? " holds no tensor" : " holds nothing"));
+}
+
+void Machine::FailSlot(const uint32_t* pc, uint32_t number, const Buffer* buffer) {
+  const Slot& slot = frames.slots[number];
+  const std::string arena = " r" + std::to_string(slot.arena) + ", which ";
+  run.Fail(pc, Code::kInvalidProgram,
+           "slot s" + std::to_string(number) +
+               (buffer == nullptr ? " lies in" + arena + "holds no memory"
+                                  : " ends at byte " + std::to_string(slot.offset + slot.bytes) + " of" +
+                                        arena + "has " + std::to_string(buffer->bytes)));
+}
+
+void Machine::FailPlace(const uint32_t* pc, BufferOperand operand, uint32_t device) {
+  run.Fail(pc, Code::kInvalidProgram, PlaceText(NameOf(operand), device));
+}
+
+bool Machine::FailShape(const uint32_t* pc, uint32_t rank, const Shape* shape) {
+  if (shape == nullptr)
+    run.Fail(pc, Code::kUnsupported,
+             "rank " + std::to_string(rank) + ", at most " + std::to_string(kMaxRank) + " is possible");
+  else
+    run.Fail(pc, Code::kInvalidArgument, "a tensor of shape " + shape->ToString() + " cannot be");
+  return false;
 }
 
 bool Machine::FailOutside(const uint32_t* pc, BufferOperand operand, int64_t offset, int64_t wanted,
@@ -163,22 +128,6 @@ bool Machine::FailUnaligned(const uint32_t* pc, const KernelSpec& kernel, uint32
            "kernel '" + kernel.name + "' is given " + NameOf(operand) + " (buffer " + std::to_string(buffer) +
                ") at an address that is no multiple of " + std::to_string(kernel.alignments[buffer]));
   return false;
-}
-
-bool Machine::ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape) {
-  if (list[0] > kMaxRank) {
-    run.Fail(pc, Code::kUnsupported,
-             "rank " + std::to_string(list[0]) + ", at most " + std::to_string(kMaxRank) + " is possible");
-    return false;
-  }
-  *shape = Shape();
-  for (uint32_t i = 0; i < list[0]; ++i) shape->push_back(frames.scalars[list[1 + i]]);
-  // 16 bytes is the largest element.
-  if (std::optional<int64_t> count = shape->ElementCount(); !count || *count > INT64_MAX / 16) {
-    run.Fail(pc, Code::kInvalidArgument, "a tensor of shape " + shape->ToString() + " cannot be");
-    return false;
-  }
-  return true;
 }
 
 }  // namespace tvmvm

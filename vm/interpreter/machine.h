@@ -69,7 +69,13 @@ class Machine final {
   }
 
   // What a register stands for; null after Fail.
-  TensorObject* TensorAt(const uint32_t* pc, uint32_t reg);
+  TensorObject* TensorAt(const uint32_t* pc, uint32_t reg) {
+    Object* object = frames.refs[reg];
+    if (object != nullptr && object->kind == ObjectKind::kTensor) [[likely]]
+      return static_cast<TensorObject*>(object);
+    FailNoTensor(pc, reg);
+    return nullptr;
+  }
   // The buffer that a slot lies in; null after Fail.
   Buffer* ArenaOf(const uint32_t* pc, uint32_t number);
   // The number of the device in whose memory a register's object or an operand lies; constants are the
@@ -105,10 +111,21 @@ class Machine final {
           return true;
         }
       }
+    } else if (!operand.is_constant() && operand.offset == BufferOperand::kNoOffset) {
+      const Object* object = frames.refs[operand.base];
+      if (object != nullptr && object->kind == ObjectKind::kTensor) [[likely]] {
+        const auto* tensor = static_cast<const TensorObject*>(object);
+        if (tensor->buffer->device == kHostDevice && wanted >= 0 && wanted <= tensor->bytes) [[likely]] {
+          *bytes = {tensor->data, tensor->bytes};
+          *read_only = tensor->buffer->read_only;
+          return true;
+        }
+      }
     }
     return BytesOfAny(pc, operand, wanted, bytes, read_only);
   }
 
+  [[gnu::cold, gnu::noinline]] void FailNoTensor(const uint32_t* pc, uint32_t reg);
   // Ends the run because an operand's memory does not hold that: "8 bytes at offset 16 of r2, which has 16
   // bytes".
   [[gnu::cold, gnu::noinline]] bool FailOutside(const uint32_t* pc, BufferOperand operand, int64_t offset,
@@ -123,7 +140,9 @@ class Machine final {
   bool ShapeOf(const uint32_t* pc, const uint32_t* list, Shape* shape);
   // The number of the device of the run in whose memory a caller's tensor lies, kHostDevice where it is none
   // of them, and the object that stands for it on one.
-  uint32_t DeviceOf(const Tensor& tensor) const;
+  uint32_t DeviceOf(const Tensor& tensor) const {
+    return devices.empty() ? kHostDevice : DeviceAmong(tensor);
+  }
   TensorObject* TensorOnDevice(const Tensor& tensor, bool read_only);
   // The caller's tensor in the memory of a device of the run for input `number`, or, behind the inputs, for
   // an output; null: it lies elsewhere, or its memory is another tensor's, too, or another function asks.
@@ -158,6 +177,12 @@ class Machine final {
 
  private:
   void End();
+  uint32_t DeviceAmong(const Tensor& tensor) const;
+  // `buffer`: what the slot does not fit into; null: its register holds none.
+  [[gnu::cold, gnu::noinline]] void FailSlot(const uint32_t* pc, uint32_t number, const Buffer* buffer);
+  [[gnu::cold, gnu::noinline]] void FailPlace(const uint32_t* pc, BufferOperand operand, uint32_t device);
+  // `shape`: what cannot be; null: it is the rank that is too high.
+  [[gnu::cold, gnu::noinline]] bool FailShape(const uint32_t* pc, uint32_t rank, const Shape* shape);
   bool BytesOfAny(const uint32_t* pc, BufferOperand operand, int64_t wanted, Bytes* bytes, bool* read_only);
   std::string NameOf(BufferOperand operand) const;
   // Gives back what the policy, or those who wait for memory, want back: before a run, after it.
@@ -166,10 +191,14 @@ class Machine final {
   Status OpenQueues();
   Status Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns);
   Status CheckOutputs(const Results& outputs) const;
+  // What is wrong with the place given for an output of the type.
+  [[gnu::cold, gnu::noinline]] Error WrongOutput(uint32_t number, const TypeSpec& type,
+                                                 const Tensor* given) const;
   Status BindInputs(const Arguments& inputs);
   void FindResidents(const Arguments& inputs);
   // `input`: the number of the input that it is, or is in.
   Expected<Object*> BindTensor(const Tensor& tensor, uint32_t input);
+  [[gnu::cold, gnu::noinline]] Expected<Object*> BindFromDevice(const Tensor& tensor);
   Status BindContainer(const Value& value, uint32_t input, Object** to);
   Status CheckOutputsApart() const;
   Status CheckApart(const Tensor& tensor, uint32_t input) const;
@@ -184,6 +213,7 @@ class Machine final {
   Status Collect(Results outputs);
   Status CollectOne(uint32_t number);
   Status CopyToGiven(const TensorObject& result, const Tensor& given);
+  Status CopyToOther(const TensorObject& result, const Tensor& given);
   Expected<Tensor> HandOut(TensorObject& result);
   // As CopyBytes; where the run is to end, its error.
   Status Copy(char* to, const char* from, int64_t bytes);

@@ -3,7 +3,16 @@
 
 namespace tvmvm {
 
-std::string OutputName(const Program& program, uint32_t number) {
+namespace {
+
+[[gnu::cold, gnu::noinline]] Error WrongCount(size_t given, size_t wanted) {
+  return {Code::kInvalidArgument,
+          "room for " + std::to_string(given) + " outputs given, the program has " + std::to_string(wanted)};
+}
+
+}  // namespace
+
+[[gnu::cold]] std::string OutputName(const Program& program, uint32_t number) {
   return "output " + std::to_string(number) + " '" + program.main().outputs[number].name + "'";
 }
 
@@ -30,27 +39,31 @@ Status Machine::Run(const Arguments& inputs, Results outputs, int64_t deadline_n
 
 Status Machine::CheckOutputs(const Results& outputs) const {
   const std::vector<ParameterSpec>& wanted = program.main().outputs;
-  if (outputs.size() != wanted.size())
-    return MakeError(Code::kInvalidArgument, "room for " + std::to_string(outputs.size()) +
-                                                 " outputs given, the program has " +
-                                                 std::to_string(wanted.size()));
+  if (outputs.size() != wanted.size()) [[unlikely]]
+    return tl::unexpected(WrongCount(outputs.size(), wanted.size()));
   for (uint32_t k = 0; k < wanted.size(); ++k) {
     const TypeSpec& type = wanted[k].type;
     const bool may_be_tensor = type.kind == ValueKind::kTensor || type.kind == ValueKind::kOptional;
-    if (!outputs.are_values() && !may_be_tensor)
-      return MakeError(Code::kInvalidArgument,
-                       OutputName(program, k) + " is no tensor: run the program with values");
+    if (!outputs.are_values() && !may_be_tensor) [[unlikely]]
+      return tl::unexpected(WrongOutput(k, type, nullptr));
     const Tensor* given = outputs.tensor(k);
     if (type.kind != ValueKind::kTensor || given == nullptr) continue;
-    if (given->dtype() != type.dtype)
-      return MakeError(Code::kInvalidArgument,
-                       OutputName(program, k) + ": memory for " + std::string(DTypeName(given->dtype())) +
-                           " given, the result is " + std::string(DTypeName(type.dtype)));
-    if (!Signature::CheckMemory(*given))
-      return MakeError(Code::kInvalidArgument,
-                       OutputName(program, k) + ": its memory is null or its shape impossible");
+    if (given->dtype() != type.dtype || !Signature::CheckMemory(*given)) [[unlikely]]
+      return tl::unexpected(WrongOutput(k, type, given));
   }
   return {};
+}
+
+Error Machine::WrongOutput(uint32_t number, const TypeSpec& type, const Tensor* given) const {
+  std::string text = OutputName(program, number);
+  if (given == nullptr)
+    text += " is no tensor: run the program with values";
+  else if (given->dtype() != type.dtype)
+    text += ": memory for " + std::string(DTypeName(given->dtype())) + " given, the result is " +
+            std::string(DTypeName(type.dtype));
+  else
+    text += ": its memory is null or its shape impossible";
+  return {Code::kInvalidArgument, std::move(text)};
 }
 
 Status Machine::OpenQueues() {
