@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "compiler/dim/dim_overflow.h"
+
 namespace tvmvm::tensor {
 namespace {
 
@@ -81,6 +83,8 @@ std::optional<Expr> FoldDims(ExprOp op, const Expr& a, const Expr& b) {
   if (!dim_op || *dim_op >= DimOp::kAnd) return std::nullopt;
   if ((op == ExprOp::kFloorDiv || op == ExprOp::kFloorMod) && y->IsConstant(0)) return std::nullopt;
   ir::Dim dim = ir::Apply(*dim_op, {*x, *y});
+  if (*dim_op < DimOp::kEqual && (x->is_constant() || y->is_constant()) && MayOverflow(dim))
+    return std::nullopt;
   if (*dim_op < DimOp::kEqual) return DimValue(dim);
   if (auto value = dim.constant()) return BoolConstant(*value != 0);
   return std::nullopt;

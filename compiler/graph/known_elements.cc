@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/dim/dim_overflow.h"
 #include "compiler/expr/rewrite.h"
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/tensor_elements.h"
@@ -34,20 +35,6 @@ bool Fits(DType dtype, const Dim& dim) {
   if (!value) return true;
   if (dtype == DType::kU64) return *value >= 0;
   return tensor::WrapInteger(dtype, *value) == *value;
-}
-
-// Whether sizes of tensors could take the dim out of 64 bits. Arithmetic of dims ends with an error there,
-// that of tensors wraps around.
-bool MayOverflow(const Dim& dim) {
-  if (dim.is_constant() || dim.is_symbol() || dim.op() == DimOp::kNamed) return false;
-  for (const Dim& operand : dim.operands()) {
-    int64_t limit = dim.op() == DimOp::kMul   ? int64_t{1} << 31
-                    : dim.op() == DimOp::kAdd ? int64_t{1} << 62
-                                              : INT64_MAX;
-    if (operand.is_constant() && (operand.value() > limit || operand.value() < -limit)) return true;
-    if (MayOverflow(operand)) return true;
-  }
-  return false;
 }
 
 // Evaluates with integers of every width as i64, so that they can be dims.

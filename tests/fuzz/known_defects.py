@@ -172,6 +172,24 @@ def symmetric_positions_tie(step, version):
     return False
 
 
+def positions_tie_in_floats(step, version):
+    """Half-pixel positions halfway between two elements in the precision of the scales, and beside it in that of Python."""
+    if step.attributes.get("coordinate_transformation_mode", "half_pixel") != "half_pixel" or step.attributes.get("mode", "nearest") != "nearest":
+        return False
+    scales = step.operands[2].value if len(step.operands) > 2 else None
+    if not isinstance(scales, np.ndarray) or scales.dtype != np.float32 or scales.size == 0:
+        return False
+    shape = step.operands[0].value.shape
+    half = np.float32(0.5)
+    for axis, scale in zip(step.attributes.get("axes", range(len(shape))), scales):
+        x = np.arange(int(shape[axis] * float(scale)))
+        as_floats = (x.astype(np.float32) + half) / scale - half
+        exact = (x + 0.5) / float(scale) - 0.5
+        if np.any((as_floats % 1 == 0.5) != (exact % 1 == 0.5)):
+            return True
+    return False
+
+
 def hardly_deviates(step, version):
     """Some group of numbers whose deviation is not far above 1e-9."""
     value = step.operands[0].value.astype(np.float64)
@@ -236,6 +254,8 @@ DEFECTS = [
            "ReduceLogSumExp", RUNTIME,
            "negative axes of an empty input stay", lambda step, version: step.operands[0].value.size == 0),
     Defect("ConvTranspose", EVALUATOR, "adds the first bias in every group", lambda step, version: step.attributes.get("group", 1) > 1),
+    Defect("DeformConv", EVALUATOR, "samples doubles with the precision of floats",
+           lambda step, version: step.operands[0].value.dtype == np.float64),
     Defect("MaxPool", EVALUATOR, "numbers the elements of each plane from 0", lambda step, version: len(step.outputs) > 1),
     Defect("RoiAlign", EVALUATOR, "takes the largest of weighted corners", lambda step, version: step.attributes.get("mode") == "max"),
     Defect("Selu", EVALUATOR, "opset 1 has other defaults", lambda step, version: version < 6),
@@ -364,6 +384,7 @@ DEFECTS = [
            or (step.attributes.get("n_targets", 1) > 1 and "base_values" in step.attributes)),
     Defect("Resize", EVALUATOR, "asks for the size before it is rounded, and takes whole positions for the ones below",
            lambda step, version: step.attributes.get("coordinate_transformation_mode") in ("pytorch_half_pixel", "half_pixel_symmetric")),
+    Defect("Resize", EVALUATOR, "positions are computed in doubles from scales that are floats", positions_tie_in_floats),
     Defect("Resize", RUNTIME, "symmetric positions are computed from a rounded scale", symmetric_positions_tie),
     Defect("MaxPool", RUNTIME, "a window of padding alone gives the lowest finite number, not minus infinity",
            has_window_of_padding),

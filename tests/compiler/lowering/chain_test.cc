@@ -46,6 +46,20 @@ TEST(Chain, ProductsOfSizesWrapAround) {
   EXPECT_EQ(values[2], -437593638675567883);
 }
 
+// Of a size that is known as a product of dims, too.
+TEST(Chain, ASizeTimesANumberWrapsAround) {
+  ir::GraphText graph;
+  graph.nodes = {{"Size", {"x"}, {"size"}}, {"Mul", {"size", "factor"}, {"y"}}};
+  graph.inputs = {ir::ValueMessage("x", ir::kOnnxFloat, {"a", "b"})};
+  graph.initializers = {ir::TensorMessage("factor", ir::kOnnxInt64, {},
+                                          ir::RawBytes(std::vector<int64_t>{-538293324303369963}))};
+  graph.outputs = {ir::ValueMessage("y", ir::kOnnxInt64, {})};
+  std::vector<float> x(32 * 33);
+  Tensor y = OutputOf(graph, {Tensor::Borrow(DType::kF32, {32, 33}, x.data())});
+  ASSERT_EQ(y.element_count(), 1);
+  EXPECT_EQ(*static_cast<const int64_t*>(y.data()), 3411315820637419168);
+}
+
 // A constant of one element is no immediate where kernels have no numbers of its type.
 TEST(Chain, ComplexConstantsAreRead) {
   ir::GraphText graph;
