@@ -259,6 +259,8 @@ DEFECTS = [
     Defect("MaxPool", EVALUATOR, "numbers the elements of each plane from 0", lambda step, version: len(step.outputs) > 1),
     Defect("RoiAlign", EVALUATOR, "takes the largest of weighted corners", lambda step, version: step.attributes.get("mode") == "max"),
     Defect("Selu", EVALUATOR, "opset 1 has other defaults", lambda step, version: version < 6),
+    Defect("BatchNormalization", EVALUATOR, "adds up in bfloat16 where it trains, and a sum of some hundred elements stops to grow",
+           lambda step, version: bool(step.attributes.get("training_mode")) and step.operands[0].value.dtype.name == "bfloat16"),
     Defect("LayerNormalization RMSNormalization GroupNormalization", EVALUATOR, "adds up in bfloat16 whatever stash_type says",
            lambda step, version: step.operands[0].value.dtype.name == "bfloat16"),
     Defect("ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp", EVALUATOR,
