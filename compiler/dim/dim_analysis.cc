@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "compiler/dim/dim_polynomial.h"
+#include "compiler/dim/signed_symbols.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -313,7 +314,9 @@ DimRange RangeOf(const Dim& dim, const RangeLookup& lookup) {
 }
 
 DimRange RangeOf(const Dim& dim) {
-  return RangeOf(dim, [](const SymbolId&) { return DimRange(); });
+  return RangeOf(dim, [](const SymbolId& symbol) {
+    return MayBeNegative(symbol) ? DimRange{INT64_MIN, INT64_MAX} : DimRange();
+  });
 }
 
 Dim Simplify(const Dim& dim, const RangeLookup& lookup) {

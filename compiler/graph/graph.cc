@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/dim/signed_symbols.h"
 #include "compiler/graph/core_op.h"
 
 namespace tvmvm::ir {
@@ -188,7 +189,8 @@ uint32_t DeviceCount(const Function& function) {
 Dim Module::FreshSymbol(SymbolInfo info) {
   for (;;) {
     info.made = now_;
-    SymbolId symbol(fmt::format("s{}", now_.count++));
+    const std::string_view prefix = info.range.low < 0 ? kSignedPrefix : "s";
+    SymbolId symbol(fmt::format("{}{}", prefix, now_.count++));
     if (symbols.emplace(symbol, info).second) return Dim::Symbol(std::move(symbol));
   }
 }

@@ -266,6 +266,8 @@ DEFECTS = [
     Defect("ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp", EVALUATOR,
            "adds up in bfloat16, where a sum of some hundred elements stops to grow",
            lambda step, version: step.operands[0].value.dtype.name == "bfloat16"),
+    Defect("GroupNormalization", RUNTIME, "adds up doubles in floats, as stash_type says it may",
+           lambda step, version: step.operands[0].value.dtype == np.float64),
     Defect("Shrink", RUNTIME, "converts numbers outside of an integer type as C leaves it open",
            lambda step, version: step.operands[0].value.dtype.kind in "iu"),
     Defect("Shrink", RUNTIME, "doubles beyond the floats become infinite", holds_more_than_floats),

@@ -134,10 +134,10 @@ TEST_F(OpBuilderTest, KnownResultsBecomeConstants) {
 TEST_F(OpBuilderTest, UnknownContentsGetSymbolsOnce) {
   ValueId x = Input(DType::kI64, {2});
   Dims dims = b_->ReadDims(x);
-  EXPECT_EQ(ToString(dims), "[s0, s1]");
-  EXPECT_EQ(ToString(b_->ReadDims(x)), "[s0, s1]");
+  EXPECT_EQ(ToString(dims), "[signed_0, signed_1]");
+  EXPECT_EQ(ToString(b_->ReadDims(x)), "[signed_0, signed_1]");
   EXPECT_EQ(node_count(), 1u);
-  EXPECT_EQ(Elements(b_->Add(x, Ints({1, 1}))), "[s0+1, s1+1]");
+  EXPECT_EQ(Elements(b_->Add(x, Ints({1, 1}))), "[signed_0+1, signed_1+1]");
   b_->ReadDims(Input(DType::kI64, {Symbol("n")}));
   EXPECT_EQ(b_->TakeError()->message,
             "tensor<i64,[n]> where a list of at most 64 integers of known length is wanted");

@@ -60,6 +60,24 @@ TEST(Chain, ASizeTimesANumberWrapsAround) {
   EXPECT_EQ(*static_cast<const int64_t*>(y.data()), 3411315820637419168);
 }
 
+// The size of what is gathered from follows from a number that is less than 0.
+TEST(Chain, ARangeDownToANegativeNumberHasItsElements) {
+  ir::GraphText graph;
+  graph.nodes = {{"Range", {"start", "limit", "start"}, {"range"}},
+                 {"Neg", {"range"}, {"numbers"}},
+                 {"Gather", {"numbers", "indices"}, {"y"}}};
+  graph.inputs = {ir::ValueMessage("limit", ir::kOnnxInt64, {})};
+  graph.initializers = {
+      ir::TensorMessage("start", ir::kOnnxInt64, {}, ir::RawBytes(std::vector<int64_t>{-1})),
+      ir::Int64Tensor("indices", {0, 2, 4, 5, 6})};
+  graph.outputs = {ir::ValueMessage("y", ir::kOnnxInt64, {int64_t{5}})};
+  int64_t limit = -9;
+  Tensor y = OutputOf(graph, {Tensor::Borrow(DType::kI64, {}, &limit)});
+  ASSERT_EQ(y.element_count(), 5);
+  const auto* values = static_cast<const int64_t*>(y.data());
+  EXPECT_EQ(std::vector<int64_t>(values, values + 5), (std::vector<int64_t>{1, 3, 5, 6, 7}));
+}
+
 // A constant of one element is no immediate where kernels have no numbers of its type.
 TEST(Chain, ComplexConstantsAreRead) {
   ir::GraphText graph;
