@@ -79,8 +79,8 @@ TEST(OnnxSequences, InsertionAtTheEndAsksForTheLength) {
 TEST(OnnxSequences, ElementsGetSymbolsOfTheirOwn) {
   EXPECT_EQ(ImportNode({"SequenceAt", {"s", "p"}, {"x"}},
                        {ValueOfType("s", SequenceType(kRows)), ValueMessage("p", kOnnxInt64, {})}),
-            "define_dims(%1) {symbols = strings[\"s1\"]}\n"
-            "%2 \"x\": tensor<f32,[s0,3]> = sequence.at(%0) {scalars = dims[s1]}\noutput \"x\" = %2\n");
+            "define_dims(%1) {symbols = strings[\"signed_1\"]}\n"
+            "%2 \"x\": tensor<f32,[s0,3]> = sequence.at(%0) {scalars = dims[signed_1]}\noutput \"x\" = %2\n");
   GraphText graph{{{"SequenceEmpty", {}, {"e"}}, {"SequenceAt", {"e", "p"}, {"x"}}},
                   {ValueMessage("p", kOnnxInt64, {})},
                   {ValueMessage("x", kOnnxFloat, {})}};
@@ -305,7 +305,7 @@ TEST(OnnxSelection, NonMaxSuppressionTakesThresholdsAsTensors) {
   EXPECT_THAT(
       ImportNode(
           {"NonMaxSuppression", {"b", "s", "m", "", "t"}, {"y"}, {IntAttribute("center_point_box", 1)}}, all),
-      HasSubstr("non_max_suppression(%0, %1, _, %4) {scalars = dims[1, s0]}"));
+      HasSubstr("non_max_suppression(%0, %1, _, %4) {scalars = dims[1, signed_0]}"));
 }
 
 // ---- lists whose length only running tells ----
