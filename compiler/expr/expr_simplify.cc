@@ -32,7 +32,7 @@ bool IsFloatConstant(const Expr& a, double value) {
          std::bit_cast<uint64_t>(a->number) == std::bit_cast<uint64_t>(value);
 }
 
-// Division that truncates, where the operands' signs are known (symbols are >= 0).
+// Division that truncates, where the operands' signs are known.
 std::optional<ir::Dim> TruncatingDivision(ExprOp op, const ir::Dim& x, const ir::Dim& y) {
   if (RangeOf(x).low < 0 || RangeOf(y).low < 1) return std::nullopt;
   return op == ExprOp::kDiv ? FloorDiv(x, y) : FloorMod(x, y);
@@ -83,9 +83,10 @@ std::optional<Expr> FoldDims(ExprOp op, const Expr& a, const Expr& b) {
   if (!dim_op || *dim_op >= DimOp::kAnd) return std::nullopt;
   if ((op == ExprOp::kFloorDiv || op == ExprOp::kFloorMod) && y->IsConstant(0)) return std::nullopt;
   ir::Dim dim = ir::Apply(*dim_op, {*x, *y});
-  if (*dim_op < DimOp::kEqual && (x->is_constant() || y->is_constant()) && MayOverflow(dim))
-    return std::nullopt;
-  if (*dim_op < DimOp::kEqual) return DimValue(dim);
+  if (*dim_op < DimOp::kEqual) {
+    if ((x->is_constant() || y->is_constant()) && MayOverflow(dim)) return std::nullopt;
+    return DimValue(dim);
+  }
   if (auto value = dim.constant()) return BoolConstant(*value != 0);
   return std::nullopt;
 }

@@ -201,7 +201,7 @@ struct Module {
 
   Function& main() { return functions[0]; }
   const Function& main() const { return functions[0]; }
-  Dim FreshSymbol(SymbolInfo info = {});  // "s0", "s1", ... not used before
+  Dim FreshSymbol(SymbolInfo info = {});  // "s0", "signed_1", ... not used before
   SymbolTime now() const { return now_; }
   // False for what is not listed.
   bool IsMadeSince(const SymbolId& symbol, SymbolTime time) const;

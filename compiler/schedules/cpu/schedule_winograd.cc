@@ -24,22 +24,23 @@ namespace tvmvm::tensor {
 namespace {
 
 constexpr int64_t kTaps = 3;
+constexpr size_t kMostPlaces = 6;  // along an axis
 // Tiles of one block: what their places hold in the second level of cache.
 constexpr int64_t kBlockTiles = 48;
 constexpr int64_t kPad = 16;
 
 // How numbers, weights and results are turned along one axis.
 struct Transform {
-  int results = 0;                             // m
-  std::vector<std::vector<double>> numbers;    // [m + 2][m + 2]
-  std::vector<std::vector<double>> weights;    // [m + 2][3]
-  std::vector<std::vector<double>> from_sums;  // [m][m + 2]
+  int results = 0;                                               // m
+  std::vector<std::vector<double>> numbers;                      // [m + 2][m + 2]
+  std::array<std::array<double, kTaps>, kMostPlaces> weights{};  // [m + 2][3]
+  std::vector<std::vector<double>> from_sums;                    // [m][m + 2]
 };
 
 const Transform& TransformOf(int64_t results) {
   static const Transform kTwo{2,
                               {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
-                              {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
+                              {{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}},
                               {{1, 1, 1, 0}, {0, 1, -1, -1}}};
   static const Transform kFour{
       4,
@@ -49,32 +50,29 @@ const Transform& TransformOf(int64_t results) {
        {0, -2, -1, 2, 1, 0},
        {0, 2, -1, -2, 1, 0},
        {0, 4, 0, -5, 0, 1}},
-      {{1.0 / 4, 0, 0},
-       {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-       {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-       {1.0 / 24, 1.0 / 12, 1.0 / 6},
-       {1.0 / 24, -1.0 / 12, 1.0 / 6},
-       {0, 0, 1}},
+      {{{1.0 / 4, 0, 0},
+        {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+        {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+        {1.0 / 24, 1.0 / 12, 1.0 / 6},
+        {1.0 / 24, -1.0 / 12, 1.0 / 6},
+        {0, 0, 1}}},
       {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}}};
   return results == 2 ? kTwo : kFour;
 }
 
-constexpr size_t kMostPlaces = 6;  // along an axis
-
-using Factors = std::array<std::array<double, kTaps>, kMostPlaces>;  // G, [places][3]
-
 // G w G^T of 3 x 3 weights in fp32, row by row.
-std::array<float, kMostPlaces * kMostPlaces> Turned(const std::byte* weights, const Factors& by,
-                                                    size_t places) {
+std::array<float, kMostPlaces * kMostPlaces> Turned(const std::byte* weights, const Transform& by) {
   std::array<float, kTaps * kTaps> taps{};
   std::memcpy(taps.data(), weights, sizeof(taps));
+  const auto& g = by.weights;
+  const size_t places = by.numbers.size();
   std::array<float, kMostPlaces * kMostPlaces> turned{};
   for (size_t p = 0; p < places; ++p) {
     std::array<double, kTaps> row{};
     for (size_t i = 0; i < kTaps; ++i)
-      for (size_t j = 0; j < kTaps; ++j) row[j] += by[p][i] * double(taps[i * kTaps + j]);
+      for (size_t j = 0; j < kTaps; ++j) row[j] += g[p][i] * double(taps[i * kTaps + j]);
     for (size_t q = 0; q < places; ++q)
-      turned[p * places + q] = static_cast<float>(row[0] * by[q][0] + row[1] * by[q][1] + row[2] * by[q][2]);
+      turned[p * places + q] = static_cast<float>(row[0] * g[q][0] + row[1] * g[q][1] + row[2] * g[q][2]);
   }
   return turned;
 }
@@ -82,18 +80,14 @@ std::array<float, kMostPlaces * kMostPlaces> Turned(const std::byte* weights, co
 // fp32 weights [outputs, channels, 3, 3] as [places, outputs, channels].
 ir::TensorData TurnWeights(const ir::TensorData& data, const Transform& by) {
   constexpr size_t kTogether = 16;  // values of one place: what is written in turns lies far apart
-  Factors factors{};
-  for (size_t place = 0; place < by.weights.size(); ++place)
-    std::ranges::copy(by.weights[place], factors[place].begin());
-  const size_t places = by.weights.size() * by.weights.size();
+  const size_t places = by.numbers.size() * by.numbers.size();
   const auto pairs = static_cast<size_t>(data.dims[0] * data.dims[1]);
   std::vector<float> turned(places * pairs);
   std::array<std::array<float, kTogether>, kMostPlaces * kMostPlaces> some{};
   for (size_t first = 0; first < pairs; first += kTogether) {
     const size_t count = std::min(kTogether, pairs - first);
     for (size_t k = 0; k < count; ++k) {
-      const auto values =
-          Turned(data.bytes.data() + (first + k) * kTaps * kTaps * sizeof(float), factors, by.weights.size());
+      const auto values = Turned(data.bytes.data() + (first + k) * kTaps * kTaps * sizeof(float), by);
       for (size_t place = 0; place < places; ++place) some[place][k] = values[place];
     }
     for (size_t place = 0; place < places; ++place)
