@@ -337,7 +337,13 @@ KernelId FunctionLowering::KernelOf(const Step& step, size_t call) {
     contracted.bytes.push_back(BufferBytes(step, argument));
   for (const ir::Requirement& requirement : RequirementsOf(function_, function_.node(step.node)))
     contracted.facts.push_back(requirement.condition);
-  return kernels_->Row(use.entry, tensor::LaunchContractOf(contracted, ranges_));
+  auto [made, end] = contracted_.equal_range(contracted.variants[0]);
+  for (; made != end; ++made)
+    if (made->second.bytes == contracted.bytes && made->second.facts == contracted.facts)
+      return made->second.kernel;
+  const KernelId kernel = kernels_->Row(use.entry, tensor::LaunchContractOf(contracted, ranges_));
+  contracted_.emplace(contracted.variants[0], Contracted{contracted.bytes, contracted.facts, kernel});
+  return kernel;
 }
 
 void FunctionLowering::EmitTransfer(const Step& step) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "bytecode/builder.h"
@@ -161,6 +162,12 @@ class FunctionLowering {
   std::map<ir::ValueId, ConstantId> constants_;
   std::map<std::pair<ir::NodeId, uint32_t>, ConstantId> packed_;
   std::map<uint32_t, int64_t> packed_bytes_;  // by ConstantId
+  // Kernels with the contracts that launches fulfil, by the first target's call.
+  struct Contracted {
+    ir::Dims bytes, facts;
+    KernelId kernel;
+  };
+  std::unordered_multimap<const tensor::KernelCall*, Contracted> contracted_;
 };
 
 }  // namespace tvmvm::lowering

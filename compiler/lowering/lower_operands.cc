@@ -122,8 +122,9 @@ BufferOperand FunctionLowering::BufferOf(const Step& step, const tensor::KernelA
   auto key = std::make_pair(step.node, argument.index);
   auto found = packed_.find(key);
   if (found == packed_.end()) {
-    ConstantId id = PackedConstant(fmt::format("packed.{}.{}", step.node.index, argument.index),
-                                   step.programs[0]->packed[argument.index]());
+    ConstantId id =
+        PackedConstant(fmt::format("packed.{}.{}", step.node.index, argument.index),
+                       step.programs[0]->packed[argument.index](tensor::ConstantsOf(function_, step.node)));
     found = packed_.emplace(key, id).first;
   }
   return {found->second.index | BufferOperand::kConstantBit, BufferOperand::kNoOffset};

@@ -1,6 +1,7 @@
 #include "compiler/lowering/steps.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
@@ -125,11 +126,13 @@ class Scheduler {
         return MakeError(Code::kInternal, fmt::format("schedules differ between targets (node {})", source));
       step->programs.push_back(std::move(program));
     }
-    for (size_t call = 0; call < step->programs[0]->calls.size(); ++call) {
+    auto [uses, is_new] = uses_.try_emplace(step->programs[0].get());
+    for (size_t call = 0; is_new && call < step->programs[0]->calls.size(); ++call) {
       std::vector<const KernelCall*> variants;
       for (const auto& program : step->programs) variants.push_back(&program->calls[call]);
-      step->uses.push_back(kernels_->Add(variants, source, ir::SpecOf(step->device).device_class));
+      uses->second.push_back(kernels_->Add(variants, source, ir::SpecOf(step->device).device_class));
     }
+    step->uses = uses->second;
     return {};
   }
 
@@ -150,6 +153,8 @@ class Scheduler {
   KernelTable* kernels_;
   tensor::ScheduleCache* schedules_;
   const Views views_;
+  // By the first of a step's programs, which the cache keeps: the others follow from it.
+  std::unordered_map<const GroupProgram*, std::vector<KernelUse>> uses_;
   uint32_t position_ = kEntryPosition + 1;
 };
 

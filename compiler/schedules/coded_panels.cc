@@ -47,17 +47,18 @@ std::vector<int64_t> Offsets(const std::vector<int64_t>& dims, const std::vector
 }  // namespace
 
 std::optional<CodedPanels> CodedPanels::Find(const GroupView& group, ir::ValueId value,
-                                             const OperandAxes& axes, int64_t panels,
-                                             int64_t panels_of_group, bool may_use_bytes) {
+                                             const OperandAxes& axes, int64_t panels, int64_t panels_of_group,
+                                             bool may_use_bytes) {
   const ir::NodeId producer = group.function().value(value).producer;
   if (!producer.valid() || group.InputNumber(value) >= 0) return std::nullopt;
   const ir::Node& node = group.function().node(producer);
   if (node.op == nullptr || !node.op->traits.decodes) return std::nullopt;
   std::vector<const ir::TensorData*> inputs;
   for (ir::ValueId input : node.inputs) {
-    inputs.push_back(input.valid() ? group.function().ConstantOf(input) : nullptr);
-    if (input.valid() && inputs.back() == nullptr) inputs.back() = group.ConstantInput(input);
-    if (input.valid() && inputs.back() == nullptr) return std::nullopt;
+    const int number = group.InputNumber(input);
+    const ir::ValueId constant = number < 0 ? input : group.outer_inputs()[static_cast<size_t>(number)];
+    inputs.push_back(constant.valid() ? group.function().ConstantOf(constant) : nullptr);
+    if (constant.valid() && inputs.back() == nullptr) return std::nullopt;
   }
   const ir::TensorData& codes = *inputs[0];
   if (!HoldsCodes(codes.dtype) || !ir::IsNumeric(inputs[1]->dtype)) return std::nullopt;
@@ -179,11 +180,12 @@ ir::TensorData CodedPanels::PackParameter(const Source& source, DType dtype, dou
 }
 
 void CodedPanels::AddTo(GroupProgram* program) const {
-  program->packed.push_back([panels = *this] { return panels.PackWords(); });
-  program->packed.push_back(
-      [panels = *this] { return panels.PackParameter(panels.scales_, panels.layout_.scale_type, 0); });
+  program->packed.push_back([panels = *this](const GroupConstants&) { return panels.PackWords(); });
+  program->packed.push_back([panels = *this](const GroupConstants&) {
+    return panels.PackParameter(panels.scales_, panels.layout_.scale_type, 0);
+  });
   if (layout_.has_zeros)
-    program->packed.push_back([panels = *this] {
+    program->packed.push_back([panels = *this](const GroupConstants&) {
       return panels.PackParameter(*panels.zeros_, panels.layout_.zero_type,
                                   static_cast<double>(panels.bias()));
     });

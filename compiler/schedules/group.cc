@@ -120,9 +120,24 @@ GroupView::GroupView(const ir::Function& function, ir::NodeId group, const Sched
   outputs_ = region.results;
 }
 
-const ir::TensorData* GroupView::ConstantInput(ir::ValueId value) const {
+std::optional<ConstantInput> GroupView::ConstantOf(ir::ValueId value) const {
   const int input = InputNumber(value);
-  return input < 0 ? nullptr : function_->ConstantOf(outer_inputs_[static_cast<size_t>(input)]);
+  if (input < 0) return std::nullopt;
+  const auto number = static_cast<size_t>(input);
+  const ir::TensorData* data = function_->ConstantOf(outer_inputs_[number]);
+  if (data == nullptr) return std::nullopt;
+  return ConstantInput{number, data->dtype, data->dims};
+}
+
+GroupConstants ConstantsOf(const ir::Function& function, ir::NodeId group) {
+  GroupConstants constants;
+  for (ir::ValueId input : function.node(group).inputs) {
+    constants.emplace_back();
+    if (!input.valid() || function.ConstantOf(input) == nullptr) continue;
+    const ir::Node& constant = function.node(function.value(input).producer);
+    constants.back() = std::get<std::shared_ptr<const ir::TensorData>>(*constant.Find("data"));
+  }
+  return constants;
 }
 
 int GroupView::InputNumber(ir::ValueId value) const {

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,17 +42,31 @@ struct Workspace {
   ir::Dim elements;
 };
 
+// The constants that a group is given, by the numbers of its inputs; null: that input is none.
+using GroupConstants = std::vector<std::shared_ptr<const ir::TensorData>>;
+GroupConstants ConstantsOf(const ir::Function& function, ir::NodeId group);
+
+// A constant in the layout that the kernels read, made of the group's.
+using PackConstant = std::function<ir::TensorData(const GroupConstants& constants)>;
+
+// Of all groups that differ in nothing but their constants (group_signature.h).
 struct GroupProgram {
   std::vector<KernelCall> calls;
   std::vector<Workspace> workspaces;  // alive from the first to the last call
-  // Constants in the layout that the kernels read, made on demand: called once, for one of the targets.
-  std::vector<std::function<ir::TensorData()>> packed;
+  std::vector<PackConstant> packed;   // called on demand, once for a group and one of the targets
 };
 
 // `overrides`: what is to be chosen otherwise; null: nothing. Errors: kUnsupported or kInternal naming the
 // group's node.
 Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId group, const TargetInfo& target,
                                      const ScheduleOverrides* overrides = nullptr);
+
+// What a schedule may know of a constant of more than one element.
+struct ConstantInput {
+  size_t number = 0;  // of the group's inputs
+  DType dtype = DType::kInvalid;
+  std::vector<int64_t> dims;
+};
 
 // A group seen as a unit: its inputs (values from outside, constants included; numbered as the node's inputs,
 // so that a lone node may have repeated and absent ones), nodes in order, results.
@@ -70,8 +86,9 @@ class GroupView {
   const ir::Type& type(ir::ValueId value) const { return function_->type(value); }
   // Position in inputs(), or -1.
   int InputNumber(ir::ValueId value) const;
-  // The constant that input `value` is; null: it is no input, or none.
-  const ir::TensorData* ConstantInput(ir::ValueId value) const;
+  // The constant that input `value` is, but for its contents, which no schedule depends on; nothing: it is no
+  // input, or none.
+  std::optional<ConstantInput> ConstantOf(ir::ValueId value) const;
 
   // The element of `value` at `index`: asks `leaf` first (a load of an input, a tile in registers, a row's
   // statistic); where it gives nothing, the element of the node that makes the value, with its inputs

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <map>
+#include <set>
 
 #include "compiler/graph/core_op.h"
+#include "compiler/graph/tensor_elements.h"
 #include "compiler/schedules/group.h"
 
 namespace tvmvm::tensor {
@@ -63,10 +65,16 @@ class Writer {
 
   GroupSignature Group(ir::NodeId group) {
     const GroupView view(function_, group);
+    for (ir::NodeId id : view.nodes()) {
+      const ir::Node& node = function_.node(id);
+      if (node.op->traits.decodes) decoded_.insert(node.inputs.begin(), node.inputs.end());
+    }
     for (size_t i = 0; i < view.inputs().size(); ++i) {
-      Value(view.inputs()[i]);
-      Contents(view.inputs()[i]);
-      if (!(view.inputs()[i] == view.outer_inputs()[i])) Contents(view.outer_inputs()[i]);
+      const ValueId inside = view.inputs()[i], outside = view.outer_inputs()[i];
+      Value(inside);
+      Elements(inside);
+      if (!(inside == outside)) Elements(outside);
+      if (outside.valid()) Constant(outside, decoded_.contains(inside));
       Write("\n");
     }
     for (ir::NodeId node : view.nodes()) Node(function_.node(node));
@@ -88,13 +96,25 @@ class Writer {
     if (is_new) Write(":{}", function_.type(value).ToString());
   }
 
-  // What is known of it beyond its type.
-  void Contents(ValueId value) {
+  // What is known of an integer tensor's elements.
+  void Elements(ValueId value) {
     if (!value.valid()) return;
     if (const auto& elements = function_.value(value).elements) Write("={}", ir::ToString(*elements));
-    if (function_.ConstantOf(value) == nullptr) return;
+  }
+
+  // That the group is given a constant, and which one where that matters.
+  void Constant(ValueId value, bool is_decoded) {
+    const ir::TensorData* data = function_.ConstantOf(value);
+    if (data == nullptr) return;
+    Write("=constant {}[{}]", DTypeName(data->dtype), fmt::join(data->dims, ","));
+    if (!is_decoded && data->element_count() != 1) return;
+    if (!is_decoded && ir::IsNumeric(data->dtype)) {
+      Write(" ");
+      for (std::byte byte : data->bytes) Write("{:02x}", std::to_integer<unsigned>(byte));
+      return;
+    }
     const ir::Node& constant = function_.node(function_.value(value).producer);
-    Write("={}", AttributeText{signature_.data}(std::get<Data>(*constant.Find("data"))));
+    Write(" {}", AttributeText{signature_.data}(std::get<Data>(*constant.Find("data"))));
   }
 
   void Node(const ir::Node& node) {
@@ -107,14 +127,14 @@ class Writer {
     Write(" ->");
     for (ValueId output : node.outputs) {
       Value(output);
-      if (output.valid())
-        if (const auto& elements = function_.value(output).elements) Write("={}", ir::ToString(*elements));
+      Elements(output);
     }
     Write("\n");
   }
 
   const ir::Function& function_;
   GroupSignature signature_;
+  std::set<ValueId> decoded_;  // inputs of nodes that decode, as seen inside
   std::map<ValueId, size_t> numbers_;
 };
 

@@ -11,7 +11,9 @@
 namespace tvmvm::tensor {
 
 struct GroupSignature {
-  // Operators, attributes, types, known contents and the target. Constants are told apart by their addresses.
+  // Operators, attributes, types, known contents and the target. Of the constants that a group is given, the
+  // type is enough, as nobody looks into them; but into those of one element, and into codes and what they
+  // are decoded with. These, and constants of the group itself, are told apart by their addresses.
   std::string text;
   std::vector<std::shared_ptr<const ir::TensorData>> data;  // of these addresses
 };

@@ -78,15 +78,16 @@ PackPanelFunction PackPanelOf(int64_t element_bytes) {
 
 }  // namespace
 
-Status CheckPackable(const ir::TensorData& data, const OperandAxes& axes, int64_t panels) {
-  int64_t element_bytes = DTypeBits(data.dtype) / 8;
-  if (!PackPanelOf(element_bytes) || IsSubByte(data.dtype))
-    return MakeError(Code::kUnsupported, fmt::format("a constant of type {} cannot be packed into panels",
-                                                     DTypeName(data.dtype)));
+Status CheckPackable(DType dtype, std::span<const int64_t> dims, const OperandAxes& axes, int64_t panels) {
+  int64_t element_bytes = DTypeBits(dtype) / 8;
+  if (!PackPanelOf(element_bytes) || IsSubByte(dtype))
+    return MakeError(Code::kUnsupported,
+                     fmt::format("a constant of type {} cannot be packed into panels", DTypeName(dtype)));
   int64_t bytes = kPanelColumns * element_bytes;
   bool overflows = __builtin_mul_overflow(bytes, panels, &bytes);
   for (const std::vector<int64_t>* list : {&axes.batch, &axes.depth})
-    for (int64_t axis : *list) overflows |= __builtin_mul_overflow(bytes, data.dims[axis], &bytes);
+    for (int64_t axis : *list)
+      overflows |= __builtin_mul_overflow(bytes, dims[static_cast<size_t>(axis)], &bytes);
   if (overflows || bytes > (int64_t{1} << 46))
     return MakeError(Code::kUnsupported, fmt::format("a constant of {} panels is too large to pack", panels));
   return {};

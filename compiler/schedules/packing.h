@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "compiler/graph/graph.h"
@@ -20,8 +21,9 @@ struct OperandAxes {
   std::vector<int64_t> free;   // rows of a left operand, columns of a right one
 };
 
-// kUnsupported for strings, types smaller than a byte, and sizes that overflow.
-Status CheckPackable(const ir::TensorData& data, const OperandAxes& axes, int64_t panels);
+// Of constants of this type and these dims. kUnsupported for strings, types smaller than a byte, and sizes
+// that overflow.
+Status CheckPackable(DType dtype, std::span<const int64_t> dims, const OperandAxes& axes, int64_t panels);
 
 // Columns [0, N) of each batch as panels [batch][panels][depth][16]; columns from N on are zero. `panels` is
 // at least ceil(N / 16). The data has passed CheckPackable.

@@ -61,10 +61,10 @@ Status PrintKernel(llvm::Module& module, const KernelSource& source, const CpuFo
 }
 
 // Strength reduction weighs all addresses of a loop against each other, those of the loops within too; around
-// many loops that takes most of the time of a kernel's compilation and saves next to nothing. A frozen
+// several loops that takes much of the time of a kernel's compilation and saves next to nothing. A frozen
 // counter is to it a number like any other.
 void FreezeOuterCounters(const llvm::LoopInfo& loops) {
-  constexpr size_t kMany = 8;  // loops, itself among them
+  constexpr size_t kMany = 4;  // loops, itself among them
   for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
     llvm::BasicBlock* latch = loop->getLoopLatch();
     if (latch == nullptr || loop->getLoopsInPreorder().size() < kMany) continue;

@@ -105,11 +105,13 @@ class ContractionKernel {
       coded_ = CodedPanels::Find(group_, rhs_.value, rhs_.axes, *panels,
                                  BlockPanels(ir::Product(column_sizes_)), true);
     if (coded_) coded_->AddTo(program);
-    const ir::TensorData* data = group_.ConstantInput(rhs_.value);
-    if (data == nullptr || !panels || !CheckPackable(*data, rhs_.axes, *panels)) return {};
+    const std::optional<ConstantInput> right = group_.ConstantOf(rhs_.value);
+    if (!right || !panels || !CheckPackable(right->dtype, right->dims, rhs_.axes, *panels)) return {};
     packed_ = true;
-    of_bytes_ = IsProductOfBytes(group_.type(lhs_.value).dtype, data->dtype, accumulator_);
-    program->packed.push_back([data = *data, axes = rhs_.axes, panels = *panels, of_bytes = of_bytes_] {
+    of_bytes_ = IsProductOfBytes(group_.type(lhs_.value).dtype, right->dtype, accumulator_);
+    program->packed.push_back([number = right->number, axes = rhs_.axes, panels = *panels,
+                               of_bytes = of_bytes_](const GroupConstants& constants) {
+      const ir::TensorData& data = *constants[number];
       return of_bytes ? PackBytePanels(data, axes, panels) : PackPanels(data, axes, panels);
     });
     return {};

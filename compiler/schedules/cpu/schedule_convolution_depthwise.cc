@@ -234,20 +234,22 @@ bool TakesDepthwise(const GroupView& group, ir::NodeId anchor) {
   DType weight_type = group.type(node.inputs[1]).dtype;
   bool of_floats = IsFloat(dtype) && DTypeBits(dtype) >= 16 && weight_type == dtype;
   if (!of_floats && !SumsOfBytesAreExact(shape, dtype, weight_type)) return false;
-  const ir::TensorData* weights = group.ConstantInput(node.inputs[1]);
-  return weights != nullptr && shape.kernel.back().constant().value_or(INT64_MAX) <= kMaxUnrolledTaps;
+  return group.ConstantOf(node.inputs[1]) &&
+         shape.kernel.back().constant().value_or(INT64_MAX) <= kMaxUnrolledTaps;
 }
 
 Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo& target,
                                          ir::NodeId anchor) {
   const ir::Node& node = group.function().node(anchor);
-  const ir::TensorData* weights = group.ConstantInput(node.inputs[1]);
+  const ConstantInput weights = group.ConstantOf(node.inputs[1]).value();
   GroupProgram program;
   OperandAxes axes{{}, {1}, {0}};
-  for (size_t i = 2; i < weights->dims.size(); ++i) axes.depth.push_back(static_cast<int64_t>(i));
-  int64_t panels = (weights->dims[0] + kPanelColumns - 1) / kPanelColumns;
-  TVMVM_CHECK_OK(CheckPackable(*weights, axes, panels));
-  program.packed.push_back([data = *weights, axes, panels] { return PackPanels(data, axes, panels); });
+  for (size_t i = 2; i < weights.dims.size(); ++i) axes.depth.push_back(static_cast<int64_t>(i));
+  int64_t panels = (weights.dims[0] + kPanelColumns - 1) / kPanelColumns;
+  TVMVM_CHECK_OK(CheckPackable(weights.dtype, weights.dims, axes, panels));
+  program.packed.push_back([number = weights.number, axes, panels](const GroupConstants& constants) {
+    return PackPanels(*constants[number], axes, panels);
+  });
   DepthwiseSchedule schedule;
   KernelSchedule made =
       Decide(group, target, WordsOf(group) + " " + WordsOf(ShapeOf(group, node)), &schedule);

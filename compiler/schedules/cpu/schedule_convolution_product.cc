@@ -83,19 +83,22 @@ class ConvolutionKernel {
   void PackWeights(GroupProgram* program) {
     coded_ = CodedWeights(group_, anchor_);
     if (coded_) return coded_->AddTo(program);
-    const ir::TensorData* data = group_.ConstantInput(node_.inputs[1]);
+    const std::optional<ConstantInput> weights = group_.ConstantOf(node_.inputs[1]);
     auto panels = PackedPanels(shape_.outputs).constant();
-    if (data == nullptr || !panels) return;
+    if (!weights || !panels) return;
     // [groups, outputs, channels, taps...]
-    ir::TensorData split = *data;
-    split.dims[0] = data->dims[0] / shape_.groups;
-    split.dims.insert(split.dims.begin(), shape_.groups);
+    std::vector<int64_t> dims = weights->dims;
+    dims[0] /= shape_.groups;
+    dims.insert(dims.begin(), shape_.groups);
     OperandAxes axes = shape_.WeightAxes(1);
     axes.batch = {0};
-    if (!CheckPackable(split, axes, *panels)) return;
+    if (!CheckPackable(weights->dtype, dims, axes, *panels)) return;
     packed_ = true;
-    of_bytes_ = IsProductOfBytes(group_.type(node_.inputs[0]).dtype, data->dtype, accumulator_);
-    program->packed.push_back([split, axes, panels = *panels, of_bytes = of_bytes_] {
+    of_bytes_ = IsProductOfBytes(group_.type(node_.inputs[0]).dtype, weights->dtype, accumulator_);
+    program->packed.push_back([number = weights->number, dims, axes, panels = *panels,
+                               of_bytes = of_bytes_](const GroupConstants& constants) {
+      ir::TensorData split = *constants[number];
+      split.dims = dims;
       return of_bytes ? PackBytePanels(split, axes, panels) : PackPanels(split, axes, panels);
     });
   }

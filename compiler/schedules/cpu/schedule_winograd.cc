@@ -118,10 +118,11 @@ class WinogradKernels {
 
   Expected<GroupProgram> Schedule() {
     GroupProgram program;
-    const ir::TensorData* data = group_.ConstantInput(node_.inputs[1]);
-    program.packed.push_back([data = *data, &by = by_, panels = PackedPanels(shape_.outputs).value()] {
-      return PackPanels(TurnWeights(data, by), {{0}, {2}, {1}}, panels);
-    });
+    program.packed.push_back(
+        [number = group_.ConstantOf(node_.inputs[1])->number, &by = by_,
+         panels = PackedPanels(shape_.outputs).value()](const GroupConstants& constants) {
+          return PackPanels(TurnWeights(*constants[number], by), {{0}, {2}, {1}}, panels);
+        });
     if (!shape_.channels_last) {
       TVMVM_TRY(arranged_, AddArrangedPicture(group_, target_, anchor_, 1, &program));
     }
@@ -401,8 +402,7 @@ class WinogradKernels {
 
 bool TakesWinograd(const GroupView& group, ir::NodeId anchor) {
   const ir::Node& node = group.function().node(anchor);
-  return node.Int("tile", 0) != 0 && group.ConstantInput(node.inputs[1]) != nullptr &&
-         InputOf(group, node.inputs[0]) >= 0;
+  return node.Int("tile", 0) != 0 && group.ConstantOf(node.inputs[1]) && InputOf(group, node.inputs[0]) >= 0;
 }
 
 Expected<GroupProgram> ScheduleWinograd(const GroupView& group, const TargetInfo& target, ir::NodeId anchor) {

@@ -187,6 +187,18 @@ class Parts {
     return FindRowShape(GroupView(part.function, part.node)).has_value();
   }
 
+  // What a part makes of its constants, made of the whole group's.
+  PackConstant OfWhole(PackConstant packed, const PartGroup& part) const {
+    std::vector<int> numbers;
+    for (ValueId input : part.inputs) numbers.push_back(group_.InputNumber(input));
+    return [packed = std::move(packed), numbers](const GroupConstants& whole) {
+      GroupConstants constants;
+      for (int number : numbers)
+        constants.push_back(number < 0 ? nullptr : whole[static_cast<size_t>(number)]);
+      return packed(constants);
+    };
+  }
+
   KernelArgument PlaceOf(ValueId result) {
     if (result == group_.outputs()[0]) return {ArgumentKind::kOutput, 0};
     const ir::Type& type = group_.type(result);
@@ -202,7 +214,7 @@ class Parts {
     const auto first_packed = static_cast<uint32_t>(program_.packed.size());
     for (Workspace& space : made.workspaces)
       program_.workspaces.push_back({space.dtype, when_ * space.elements});
-    for (auto& packed : made.packed) program_.packed.push_back(std::move(packed));
+    for (PackConstant& packed : made.packed) program_.packed.push_back(OfWhole(std::move(packed), part));
     const KernelArgument place = places_[result] = PlaceOf(result);
     for (KernelCall& call : made.calls) {
       call.when = And(when_, call.when);

@@ -329,7 +329,8 @@ bool LoopDescriber::AddGroup(NodeId id, Steps* steps) {
     workspaces.push_back(AddValue("workspace", space.dtype, space.elements));
   }
   auto first_packed = static_cast<uint32_t>(packed_.size());
-  packed_.insert(packed_.end(), program->packed.begin(), program->packed.end());
+  for (const tensor::PackConstant& packed : program->packed)
+    packed_.push_back([packed, constants = tensor::ConstantsOf(function_, id)] { return packed(constants); });
   std::map<uint32_t, BufferPart> panels;
   for (const KernelCall& call : program->calls) {
     if (call.when.IsConstant(0)) continue;

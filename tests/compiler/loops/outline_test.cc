@@ -32,7 +32,7 @@ Part ScheduleOne(GroupBuilder& builder, ir::NodeId node, CpuLevel level) {
     return {};
   }
   Part part{std::make_shared<const LoopKernel>(program->calls[0].kernel), program->calls[0].arguments, {}};
-  for (const auto& pack : program->packed) part.packed.push_back(pack());
+  for (const auto& pack : program->packed) part.packed.push_back(pack(ConstantsOf(builder.function(), node)));
   return part;
 }
 

@@ -103,8 +103,8 @@ class GroupBuilder {
     return inputs_.back();
   }
   // An input that is a constant of random numbers.
-  ir::ValueId Constant(DType dtype, std::vector<int64_t> dims) {
-    std::mt19937 random(static_cast<unsigned>(inputs_.size()) + 3);
+  ir::ValueId Constant(DType dtype, std::vector<int64_t> dims, unsigned seed = 3) {
+    std::mt19937 random(static_cast<unsigned>(inputs_.size()) + seed);
     HostTensor numbers = HostTensor::Random(dtype, dims, random);
     numbers.bytes.resize(static_cast<size_t>(DTypeBytes(dtype, numbers.count())));
     ir::Node node;

@@ -27,7 +27,7 @@ class ScheduledGroup {
       kernels_.emplace_back();
       packed_.emplace_back();
       for (const auto& pack : programs_.back()->packed) {
-        ir::TensorData data = pack();
+        ir::TensorData data = pack(ConstantsOf(function, node));
         HostTensor tensor = HostTensor::Zeros(data.dtype, data.dims);
         std::copy(data.bytes.begin(), data.bytes.end(), tensor.bytes.begin());
         packed_.back().push_back(std::move(tensor));

@@ -51,6 +51,7 @@ class ContractedGroup {
     auto bytes_of = [&](ValueId value) {
       return lowering::BytesOf(b.function().type(value).dtype, b.function().type(value).dims);
     };
+    const GroupConstants constants = ConstantsOf(b.function(), group);
     for (const KernelCall& call : program_.calls) {
       Kernel kernel{&call, LaunchScalars(call.kernel), {}, ""};
       for (const KernelArgument& argument : call.arguments) {
@@ -67,7 +68,8 @@ class ContractedGroup {
             break;
           }
           case ArgumentKind::kPacked:
-            kernel.bytes.push_back(static_cast<int64_t>(program_.packed[argument.index]().bytes.size()));
+            kernel.bytes.push_back(
+                static_cast<int64_t>(program_.packed[argument.index](constants).bytes.size()));
         }
       }
       kernel.contract = LaunchContractOf({{&call}, kernel.scalars, kernel.bytes, facts_}, ranges);

@@ -157,7 +157,7 @@ TEST(CodedPanels, WordsHoldTheCodesOfABlockInOrder) {
   GroupProgram program;
   panels->AddTo(&program);
   ASSERT_EQ(program.packed.size(), 2u);
-  const ir::TensorData words = program.packed[0](), scales = program.packed[1]();
+  const ir::TensorData words = program.packed[0]({}), scales = program.packed[1]({});
   EXPECT_EQ(words.dims, (Ints{1, 1, 4, 16}));
   EXPECT_EQ(scales.dims, (Ints{1, 1, 2, 16}));
   const ir::TensorData& codes = *b.function().ConstantOf(view.outer_inputs()[1]);

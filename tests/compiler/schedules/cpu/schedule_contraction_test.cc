@@ -60,13 +60,14 @@ TEST(ScheduleContraction, TheOriginalConstantIsNotRead) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF32, {M(), 8}), w = b.Constant(DType::kF32, {8, 32});
   b.Output(Contract(b, x, w, {}, {}, {1}, {0}));
-  auto program = ScheduleGroup(b.function(), b.Finish(), TargetInfoFor(CpuLevel::kX86_64_V3));
+  const ir::NodeId group = b.Finish();
+  auto program = ScheduleGroup(b.function(), group, TargetInfoFor(CpuLevel::kX86_64_V3));
   ASSERT_TRUE(program.has_value());
   ASSERT_EQ(program->calls.size(), 1u);
   for (const KernelArgument& argument : program->calls[0].arguments)
     EXPECT_FALSE(argument.kind == ArgumentKind::kInput && argument.index == 1);
   ASSERT_EQ(program->packed.size(), 1u);
-  EXPECT_EQ(program->packed[0]().dims, (Ints{1, 2, 8, 16}));
+  EXPECT_EQ(program->packed[0](ConstantsOf(b.function(), group)).dims, (Ints{1, 2, 8, 16}));
 }
 
 TEST(ScheduleContraction, WidthsOfBlocks) {
@@ -305,7 +306,7 @@ TEST(Packing, PanelsOfATransposedMatrix) {
   // [columns 3, depth 2]
   ir::TensorData data = ir::TensorData::FromVector<float>(DType::kF32, {3, 2}, {1, 2, 3, 4, 5, 6});
   OperandAxes axes{{}, {1}, {0}};
-  ASSERT_TRUE(CheckPackable(data, axes, 1).has_value());
+  ASSERT_TRUE(CheckPackable(data.dtype, data.dims, axes, 1).has_value());
   ir::TensorData packed = PackPanels(data, axes, 1);
   ASSERT_EQ(packed.dims, (Ints{1, 1, 2, 16}));
   auto* numbers = reinterpret_cast<const float*>(packed.bytes.data());
@@ -317,7 +318,7 @@ TEST(Packing, RefusesWhatHasNoBytes) {
   ir::TensorData data;
   data.dtype = DType::kI4;
   data.dims = {2, 2};
-  EXPECT_FALSE(CheckPackable(data, OperandAxes{{}, {0}, {1}}, 1).has_value());
+  EXPECT_FALSE(CheckPackable(data.dtype, data.dims, OperandAxes{{}, {0}, {1}}, 1).has_value());
 }
 
 }  // namespace
