@@ -31,6 +31,13 @@ def holds_infinity(step, version):
     return is_float(value.dtype) and bool(np.any(np.isinf(value.astype(np.float64))))
 
 
+def chooses_among_nans(step, version):
+    """A scatter that keeps the least or the largest, where one of them is no number."""
+    return step.attributes.get("reduction") in ("min", "max", b"min", b"max") and any(
+        is_float(o.value.dtype) and bool(np.any(np.isnan(o.value.astype(np.float64))))
+        for o in (step.operands[0], step.operands[2]))
+
+
 def holds_more_than_floats(step, version):
     value = step.operands[0].value
     finite = value[np.isfinite(value)] if value.dtype == np.float64 else value[:0]
@@ -392,6 +399,9 @@ DEFECTS = [
     Defect("Resize", RUNTIME, "symmetric positions are computed from a rounded scale", symmetric_positions_tie),
     Defect("MaxPool", RUNTIME, "a window of padding alone gives the lowest finite number, not minus infinity",
            has_window_of_padding),
+    Defect("ScatterND", RUNTIME, "the least and the largest are compared so that an update replaces NaN", chooses_among_nans),
+    *(Defect("ScatterElements", reference, "whether NaN is less than a number depends on where it stands", chooses_among_nans)
+      for reference in (EVALUATOR, RUNTIME)),
     Defect("MatMulBnb4", RUNTIME, "with transB = 0 it multiplies other memory than the weights",
            lambda step, version: step.attributes.get("transB") == 0),
 ]

@@ -15,22 +15,20 @@ uint64_t ScoreKey(float score, int64_t box) {
 }  // namespace
 
 void SetCorners(const float* boxes, int64_t begin, int64_t end, BoxForm form, Boxes* to) {
-  boxes += 4 * begin;
-  for (int64_t i = begin; i < end; ++i, boxes += 4) {
-    const auto k = static_cast<size_t>(i);
-    if (form == BoxForm::kCorners) {
-      to->y1[k] = std::min(boxes[0], boxes[2]);
-      to->y2[k] = std::max(boxes[0], boxes[2]);
-      to->x1[k] = std::min(boxes[1], boxes[3]);
-      to->x2[k] = std::max(boxes[1], boxes[3]);
-    } else {
-      const float half_width = boxes[2] / 2, half_height = boxes[3] / 2;
-      to->x1[k] = boxes[0] - half_width;
-      to->x2[k] = boxes[0] + half_width;
-      to->y1[k] = boxes[1] - half_height;
-      to->y2[k] = boxes[1] + half_height;
-    }
-    to->area[k] = (to->x2[k] - to->x1[k]) * (to->y2[k] - to->y1[k]);
+  const float* __restrict from = boxes + 4 * begin;
+  float* __restrict y1 = to->y1.data() + begin;
+  float* __restrict x1 = to->x1.data() + begin;
+  float* __restrict y2 = to->y2.data() + begin;
+  float* __restrict x2 = to->x2.data() + begin;
+  float* __restrict area = to->area.data() + begin;
+  const bool by_center = form == BoxForm::kCenter;
+  for (int64_t i = 0; i < end - begin; ++i) {
+    const float *box = from + 4 * i, a = box[0], b = box[1], c = box[2], d = box[3];
+    y1[i] = by_center ? b - d / 2 : std::min(a, c);
+    x1[i] = by_center ? a - c / 2 : std::min(b, d);
+    y2[i] = by_center ? b + d / 2 : std::max(a, c);
+    x2[i] = by_center ? a + c / 2 : std::max(b, d);
+    area[i] = (x2[i] - x1[i]) * (y2[i] - y1[i]);
   }
 }
 

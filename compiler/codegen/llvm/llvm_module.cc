@@ -63,11 +63,17 @@ Status PrintKernel(llvm::Module& module, const KernelSource& source, const CpuFo
 // Strength reduction weighs all addresses of a loop against each other, those of the loops within too; around
 // several loops that takes much of the time of a kernel's compilation and saves next to nothing. A frozen
 // counter is to it a number like any other.
+size_t InstructionsOf(const llvm::Loop& loop) {
+  size_t count = 0;
+  for (const llvm::BasicBlock* block : loop.blocks()) count += block->size();
+  return count;
+}
+
 void FreezeOuterCounters(const llvm::LoopInfo& loops) {
-  constexpr size_t kMany = 4;  // loops, itself among them
+  constexpr size_t kMany = 400;  // instructions, around at least one loop
   for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
     llvm::BasicBlock* latch = loop->getLoopLatch();
-    if (latch == nullptr || loop->getLoopsInPreorder().size() < kMany) continue;
+    if (latch == nullptr || loop->isInnermost() || InstructionsOf(*loop) < kMany) continue;
     llvm::BasicBlock* header = loop->getHeader();
     for (llvm::PHINode& counter : header->phis()) {
       if (!counter.getType()->isIntegerTy()) continue;

@@ -140,10 +140,9 @@ class Finder {
     const auto work = static_cast<int64_t>(std::min(body.counted, kMostInLoop));
     PollPoint point;
     point.work = std::max<int64_t>(1, work / kInstructionsPerStep);
-    if (!body.is_polled) {
-      point.iterations = std::max<int64_t>(1, kWorkBetweenPolls * kInstructionsPerStep / work);
-      point.short_iterations = body.most.most <= kMostInBlock ? std::max<int64_t>(1, kShortWork / work) : 0;
-    }
+    point.iterations = std::max<int64_t>(1, kWorkBetweenPolls * kInstructionsPerStep / work);
+    if (!body.is_polled && body.most.most <= kMostInBlock)
+      point.short_iterations = std::max<int64_t>(1, kShortWork / work);
     points_.emplace(&s, point);
     // Of a dim that is the length it is known how little a short one takes.
     const auto shortest = static_cast<double>(point.short_iterations);

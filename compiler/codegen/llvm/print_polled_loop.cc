@@ -12,8 +12,8 @@
 
 namespace tvmvm::codegen {
 
-// An innermost loop. Few iterations are entered at once, and whoever contains them has counted them; before
-// others, which go on in blocks, the work of a block is taken off the counter. `begin` is below `end`.
+// Few iterations are entered at once, and whoever contains them has counted them; before others, which go on
+// in blocks, the work of a block is taken off the counter. `begin` is below `end`.
 void KernelPrinter::LoopInBlocks(const tensor::Stmt& s, const PollPoint& point, Value* begin, Value* end) {
   const int64_t step = s.step->integer;
   llvm::Type* i64 = builder_.getInt64Ty();
