@@ -97,7 +97,8 @@ class BoundLayer {
           {"k" + std::to_string(sources.size()), &call.kernel, tensor::LaunchScalars(call.kernel)});
     library_ = codegen::GenerateCpuLibrary(sources, {.target = TargetInfoFor(level)}).value();
     loaded_ = std::move(LoadedKernels::Load(library_).value());
-    for (const auto& pack : program_.packed) packed_.push_back(pack());
+    const tensor::GroupConstants constants = tensor::ConstantsOf(layer.function, layer.group);
+    for (const auto& pack : program_.packed) packed_.push_back(pack(constants));
     input_ = Random(ValueOf(ir::Product(layer.data.dims), symbols));
     output_.resize(static_cast<size_t>(ValueOf(ir::Product(layer.result.dims), symbols)));
     for (size_t i = 0; i < sources.size(); ++i) Bind(program_.calls[i], sources[i], symbols);
