@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/expr/rewrite.h"
+#include "compiler/expr/stride.h"
 
 namespace tvmvm::tensor {
 
@@ -55,7 +56,7 @@ std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr posi
   return coordinates;
 }
 
-int LanesFor(std::span<const Expr> roots, const TargetInfo& target) {
+int LanesFor(std::span<const Expr> roots, const TargetInfo& target, std::optional<VariableId> along) {
   int widest = 8;
   bool is_packed = false;
   auto see = [&](DType dtype) {
@@ -66,6 +67,7 @@ int LanesFor(std::span<const Expr> roots, const TargetInfo& target) {
     see(root.dtype());
     VisitOnce(root, [&](const Expr& e) {
       if (IsFloat(e.dtype())) widest = std::max(widest, 32);  // narrow floats compute in f32
+      if (along && e.op() == ExprOp::kLoad && !IsSubByte(e.dtype()) && !DependsOn(e, *along)) return;
       if (e.op() == ExprOp::kLoad || (e.op() == ExprOp::kCast && e.dtype() != DType::kI64)) see(e.dtype());
     });
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,8 +31,10 @@ void WholeOrPart(Nest& nest, const Range& part, const ir::Dim& extent,
 std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position);
 
 // Lanes that suit the element types in the expressions: as many of the widest type as a register holds; 1
-// where elements share bytes.
-int LanesFor(std::span<const Expr> roots, const TargetInfo& target);
+// where elements share bytes. `along`: what the lanes are neighbours along, where that is known; what is
+// loaded once for all of them has no lanes.
+int LanesFor(std::span<const Expr> roots, const TargetInfo& target,
+             std::optional<VariableId> along = std::nullopt);
 
 // begin + as many whole steps as fit before end, bound to a variable.
 Expr WholeSteps(Nest& nest, const Range& range, int64_t step);

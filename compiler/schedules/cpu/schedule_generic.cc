@@ -91,7 +91,11 @@ class PullKernel {
 
   // --- how ---
   void DecideSchedule() {
-    const int widest = LanesFor(roots_, target_);
+    bool reduces = false;  // the lanes may be along what is reduced
+    for (const Expr& root : roots_)
+      VisitOnce(root, [&](const Expr& e) { reduces |= e.op() == ExprOp::kReduce; });
+    const int widest = reduces || axes_.empty() ? LanesFor(roots_, target_)
+                                                : LanesFor(roots_, target_, variables_[axes_.back()]);
     schedule_.lanes = widest;
     std::string problem = WordsOf(group_) + " dims=" + WordOf(dims_);
     decided_ = Decide(group_, target_, std::move(problem), &schedule_,
