@@ -37,6 +37,19 @@ bool Fits(DType dtype, const Dim& dim) {
   return tensor::WrapInteger(dtype, *value) == *value;
 }
 
+// Whether a tensor of that type holds the number as it is, whatever the sizes in it are. Arithmetic in 32
+// bits is done on sizes that are far smaller than these bits can hold, as models rely on it themselves.
+bool Fits(DType dtype, const Dim& dim, const RangeLookup& ranges) {
+  if (dim.is_constant() || dtype == DType::kI64) return Fits(dtype, dim);
+  constexpr int64_t kLargeSize = 1 << 15;
+  const DimRange range = RangeOf(dim, [&](const SymbolId& symbol) {
+    const DimRange known = ranges(symbol);
+    if (DTypeBits(dtype) != 32) return known;
+    return DimRange{std::max(known.low, -kLargeSize), std::min(known.high, kLargeSize)};
+  });
+  return Fits(dtype, range.low) && Fits(dtype, range.high);
+}
+
 // Evaluates with integers of every width as i64, so that they can be dims.
 class Evaluation final : public ElementContext {
  public:
@@ -225,7 +238,7 @@ std::optional<Dims> InferElements(const Function& function, const Node& node,
     std::optional<Dim> element = evaluation.ElementAt(index);
     if (!element || element->size() > kMaxDimSize) return std::nullopt;
     Dim simple = Simplify(*element, ranges);
-    if (!Fits(type.dtype, simple) || MayOverflow(simple)) return std::nullopt;
+    if (!Fits(type.dtype, simple, ranges) || MayOverflow(simple)) return std::nullopt;
     if (simple.size() > Dim::kMaxPlain) simple = Dim::Named(simple, RangeOf(simple, ranges));
     elements.push_back(std::move(simple));
   }

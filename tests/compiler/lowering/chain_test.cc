@@ -78,6 +78,36 @@ TEST(Chain, ARangeDownToANegativeNumberHasItsElements) {
   EXPECT_EQ(std::vector<int64_t>(values, values + 5), (std::vector<int64_t>{1, 3, 5, 6, 7}));
 }
 
+// Sizes are integers of 64 bits; what is cast to fewer is what these hold.
+TEST(Chain, ASizeWrapsInANarrowType) {
+  ir::GraphText graph;
+  graph.nodes = {{"Size", {"x"}, {"size"}},
+                 {"Cast", {"size"}, {"narrow"}, {ir::IntAttribute("to", DTypeToOnnx(DType::kI8))}},
+                 {"Cast", {"narrow"}, {"y"}, {ir::IntAttribute("to", ir::kOnnxInt64)}}};
+  graph.inputs = {ir::ValueMessage("x", ir::kOnnxFloat, {"n", int64_t{8}})};
+  graph.outputs = {ir::ValueMessage("y", ir::kOnnxInt64, {})};
+  std::vector<float> x(306 * 8);
+  Tensor y = OutputOf(graph, {Tensor::Borrow(DType::kF32, {306, 8}, x.data())});
+  ASSERT_EQ(y.element_count(), 1);
+  EXPECT_EQ(*static_cast<const int64_t*>(y.data()), -112);
+}
+
+TEST(Chain, AProductOfASizeWrapsIn32Bits) {
+  ir::GraphText graph;
+  graph.nodes = {{"Size", {"x"}, {"size"}},
+                 {"Cast", {"size"}, {"narrow"}, {ir::IntAttribute("to", DTypeToOnnx(DType::kI32))}},
+                 {"Mul", {"narrow", "factor"}, {"product"}},
+                 {"Cast", {"product"}, {"y"}, {ir::IntAttribute("to", ir::kOnnxInt64)}}};
+  graph.inputs = {ir::ValueMessage("x", ir::kOnnxFloat, {"n"})};
+  graph.initializers = {ir::TensorMessage("factor", DTypeToOnnx(DType::kI32), {},
+                                          ir::RawBytes(std::vector<int32_t>{10'000'000}))};
+  graph.outputs = {ir::ValueMessage("y", ir::kOnnxInt64, {})};
+  std::vector<float> x(2448);
+  Tensor y = OutputOf(graph, {Tensor::Borrow(DType::kF32, {2448}, x.data())});
+  ASSERT_EQ(y.element_count(), 1);
+  EXPECT_EQ(*static_cast<const int64_t*>(y.data()), -1289803776);
+}
+
 // A constant of one element is no immediate where kernels have no numbers of its type.
 TEST(Chain, ComplexConstantsAreRead) {
   ir::GraphText graph;
