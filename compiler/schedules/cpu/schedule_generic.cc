@@ -29,9 +29,8 @@ using ir::Dims;
 
 constexpr int kMostChoices = 2;
 constexpr int kRowsTogether = 4;
-constexpr int kNarrowest = 8;  // lanes
-constexpr int64_t kLeastInnerBlock =
-    128;  // the least part of a row that a grid point takes: full vectors at every level
+constexpr int kNarrowest = 8;              // lanes
+constexpr int64_t kLeastInnerBlock = 128;  // of a row, for a grid point: full vectors at every level
 
 // Coordinates of a row-major position.
 std::vector<Expr> Unflatten(const Dims& dims, Expr position) {
@@ -126,8 +125,7 @@ class PullKernel {
   Dim WorkPerElement() const { return ReductionSteps(roots_); }
 
   // --- loops ---
-  // Tiles of two axes where the innermost one of the result is none of memory. Grid points take blocks of
-  // both.
+  // Tiles of two axes where the result's innermost one is none of memory; grid points take blocks of both.
   bool BuildTiles() {
     std::vector<OutputAxis> axes;
     for (int axis : axes_) axes.emplace_back(variables_[axis], dims_[axis]);
@@ -345,8 +343,7 @@ class PullKernel {
       BuildPiece(reductions, inner, piece, places);
   }
 
-  // Windows that reach beyond the edges of a row: whole vectors in the middle need no conditions, masked ones
-  // before and behind them do the rest.
+  // Windows beyond the edges of a row: whole vectors in the middle without conditions, masked ones beside.
   bool BuildWindows(ReductionLowering& reductions, VariableId inner, const std::vector<Expr>& roots,
                     const std::vector<Expr>& places) {
     const int width = static_cast<int>(std::min<int64_t>(width_, WidestUseful()));
@@ -432,8 +429,8 @@ class PullKernel {
     nest_.Close();
   }
 
-  // A masked group of `sums` vectors, where the range fills more than half of one, so that what is reduced is
-  // read in one pass; where what is left begins.
+  // A masked group of `sums` vectors where more than half of one is left: one pass. What is left begins
+  // there.
   Expr BuildMostOfGroup(ReductionLowering& reductions, VariableId inner, const Piece& piece,
                         const std::vector<Expr>& places, const Range& range, int width, int sums) {
     const Expr fills = nest_.Let("fills", Less(IntConstant(sums / 2 * width), range.end - range.begin));
