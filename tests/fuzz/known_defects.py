@@ -31,6 +31,11 @@ def holds_infinity(step, version):
     return is_float(value.dtype) and bool(np.any(np.isinf(value.astype(np.float64))))
 
 
+def holds_nan(step, version):
+    value = step.operands[0].value
+    return is_float(value.dtype) and bool(np.any(np.isnan(value.astype(np.float64))))
+
+
 def chooses_among_nans(step, version):
     """A scatter that keeps the least or the largest, where one of them is no number."""
     return step.attributes.get("reduction") in ("min", "max", b"min", b"max") and any(
@@ -399,6 +404,9 @@ DEFECTS = [
     Defect("Resize", RUNTIME, "symmetric positions are computed from a rounded scale", symmetric_positions_tie),
     Defect("MaxPool", RUNTIME, "a window of padding alone gives the lowest finite number, not minus infinity",
            has_window_of_padding),
+    Defect("ReduceMin ReduceMax", RUNTIME, "NaN is left out, or not, by where it stands", holds_nan),
+    *(Defect("BlackmanWindow", reference, "of one element, which is 0, rounding decides the sign",
+             lambda step, version: np.all(step.operands[0].value == 1)) for reference in (EVALUATOR, RUNTIME)),
     Defect("ScatterND", RUNTIME, "the least and the largest are compared so that an update replaces NaN", chooses_among_nans),
     *(Defect("ScatterElements", reference, "whether NaN is less than a number depends on where it stands", chooses_among_nans)
       for reference in (EVALUATOR, RUNTIME)),
