@@ -220,6 +220,16 @@ def hardly_varies(step, version):
         return bool(np.any(np.std(planes, axis=-1) < 2**-4 * np.abs(planes).max(axis=-1)))
 
 
+def groups_hardly_vary(step, version):
+    """Some group of channels whose deviation is far below its numbers."""
+    value, groups = step.operands[0].value, step.attributes.get("num_groups", 1)
+    if value.size == 0:
+        return False
+    rows = value.astype(np.float64).reshape(value.shape[0], groups, -1)
+    with np.errstate(all="ignore"):
+        return bool(np.any(np.std(rows, axis=-1) < 2**-6 * np.abs(rows).max(axis=-1)))
+
+
 def starts_backward_before_the_first(step, version):
     """Some axis is sliced backward from a place before its first element."""
     if len(step.operands) < 5:
@@ -278,6 +288,7 @@ DEFECTS = [
     Defect("ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp", EVALUATOR,
            "adds up in bfloat16, where a sum of some hundred elements stops to grow",
            lambda step, version: step.operands[0].value.dtype.name == "bfloat16"),
+    Defect("GroupNormalization", EVALUATOR, "takes the square of the mean off the mean of squares, in floats", groups_hardly_vary),
     Defect("GroupNormalization", RUNTIME, "adds up doubles in floats, as stash_type says it may",
            lambda step, version: step.operands[0].value.dtype == np.float64),
     Defect("Shrink", RUNTIME, "converts numbers outside of an integer type as C leaves it open",
