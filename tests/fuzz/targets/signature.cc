@@ -136,7 +136,7 @@ bool CheckFile(const SignedFile& signed_file, const Bytes& file) {
   for (const KernelLibrarySpec& library : trusted.libraries) {
     for (const wire::Section& section : *sections) {
       const bool decides = section.name == wire::kMetadataSection || section.name == wire::kCodeSection ||
-                           section.name == wire::kDebugSection ||
+                           section.name == wire::kDebugSection || section.name == wire::kKernelRowsSection ||
                            section.bytes.data() == library.bytes.data();
       if (!decides) continue;
       const auto wanted = std::ranges::find(signed_file.sections, section.name, &NamedBytes::name);
