@@ -249,13 +249,22 @@ func @gpu("x": i64[1]) -> ("y": i64[1]) frame 4, 3 {
 }
 )");
   VmOptions options = Options();
-  options.devices = {CreateNullDevice({})};
+  options.devices = {CreateNullDevice({.kind = DeviceKind::kOpenCl})};
   auto program = LoadProgramFromMemory(file);
   ASSERT_TRUE(program) << program.error().message;
   auto vm = Vm::Create(*program, options);
   ASSERT_TRUE(vm) << vm.error().message;
   EXPECT_EQ((*vm)->Devices().size(), 1u);
   EXPECT_EQ(Outcome(file, options), "10");
+
+  // A driver sees none of them.
+  auto device = CreateNullDevice({.kind = DeviceKind::kOpenCl});
+  auto warm = WarmKernels(**program, *device, {}, Trust::kSignedKernels, options.trusted_keys);
+  ASSERT_FALSE(warm);
+  EXPECT_EQ(
+      warm.error().message,
+      "the program's kernels are refused: the kernels for 'opencl' are a GPU's, which have no contracts");
+  EXPECT_TRUE(WarmKernels(**program, *device, {}, Trust::kSigned, options.trusted_keys));
 }
 
 // A second CPU is a device on which no contract is asked for.
