@@ -193,11 +193,13 @@ def test_trust(np, add, signed):
     key, file = signed / "release.key.pub", signed / "signed.vmexe"
     for program in (file, tvm_vm.load(file.read_bytes(), check_constants=True)):
         assert tvm_vm.Vm(program, trust="signed", keys=[key], signed_constants=True)(x, x).tolist() == [2, 2]
+    assert tvm_vm.Vm(file, trust="signed-kernels", keys=[key])(x, x).tolist() == [2, 2]
     assert tvm_vm.Vm(file, trust="signed", keys=[str(signed / "other.key.pub"), str(key)])(x, x).tolist() == [2, 2]
     for program, options in (
         (file, {"trust": "signed", "keys": [signed / "other.key.pub"]}),
         (file, {"trust": "none"}),
         (signed / "add.vmexe", {"trust": "signed", "keys": [key]}),
+        (signed / "add.vmexe", {"trust": "signed-kernels", "keys": [key]}),
         (add, {"trust": "signed", "keys": [key]}),
         (pickle.loads(pickle.dumps(tvm_vm.load(file))), {"trust": "signed", "keys": [key]}),
     ):
@@ -207,10 +209,11 @@ def test_trust(np, add, signed):
 
 def test_wrong_trust(signed):
     file = signed / "signed.vmexe"
-    with pytest.raises(tvm_vm.InvalidArgument, match="there are 'any', 'signed' and 'none'"):
+    with pytest.raises(tvm_vm.InvalidArgument, match="there are 'any', 'signed', 'signed-kernels' and 'none'"):
         tvm_vm.Vm(file, trust="all")
-    with pytest.raises(tvm_vm.InvalidArgument, match="no public key"):
-        tvm_vm.Vm(file, trust="signed")
+    for trust in ("signed", "signed-kernels"):
+        with pytest.raises(tvm_vm.InvalidArgument, match="no public key"):
+            tvm_vm.Vm(file, trust=trust)
     with pytest.raises(tvm_vm.NotFound):
         tvm_vm.Vm(file, trust="signed", keys=[signed / "none.pub"])
     with pytest.raises(tvm_vm.InvalidArgument):
