@@ -228,6 +228,10 @@ class RunFails : public DriverFails {
     ASSERT_EQ(TextOf(status), "");
     EXPECT_EQ(TextOf(Run()), "");
   }
+  void ExpectRunsAnew() {
+    ExpectRuns();
+    NewInvocation();
+  }
 
   FaultyModel model_;
   std::shared_ptr<Device> device_;
@@ -267,20 +271,23 @@ TEST_P(RunFails, WhileMakingKernels) {
 }
 
 TEST_P(RunFails, AtAnyPlace) {
-  auto recover = [&] {
-    ExpectRuns();
-    NewInvocation();
-  };
   FailEach(
-      "first run", [&] { return Run(); }, recover);
+      "first run", [&] { return Run(); }, [&] { ExpectRunsAnew(); });
+}
+
+TEST_P(RunFails, WithTensorsOfTheDevice) {
   FailEach(
-      "run there", [&] { return RunThere(); }, recover);
+      "run", [&] { return RunThere(); }, [&] { ExpectRunsAnew(); });
 }
 
 TEST_P(RunFails, AfterOthers) {
   ExpectRuns();
   FailEach(
       "later run", [&] { return Run(); }, [&] { ExpectRuns(); });
+}
+
+TEST_P(RunFails, AfterTrimming) {
+  ExpectRuns();
   FailEach(
       "trim and run",
       [&]() -> Status {
@@ -302,8 +309,7 @@ TEST_P(RunFails, WhileClosing) {
         EXPECT_EQ(TextOf(DriverObjectsNow()), TextOf(nothing_));
         device_ = *Open();
         BindAnew();
-        ExpectRuns();
-        NewInvocation();
+        ExpectRunsAnew();
       });
 }
 

@@ -27,12 +27,12 @@ func @main {
 }
 )";
 
-// Steps enough for several submissions, and constants.
+// Launches in turn on the same memory, and constants.
 constexpr std::string_view kLoop = R"(symbol i: [0, inf]
 func @main {
   input "h" = %0: tensor<f32,[128,128]>
   input "w" = %1: tensor<f32,[128,128]>
-  %2: tensor<f32,[128,128]> = loop(%0) {continue = dim(1), count = "", finals = strings[], index = "i", initial = dims[], next = dims[], start = dim(1), symbols = strings[], trip = dim(6)} (%10: tensor<f32,[128,128]>) {
+  %2: tensor<f32,[128,128]> = loop(%0) {continue = dim(1), count = "", finals = strings[], index = "i", initial = dims[], next = dims[], start = dim(1), symbols = strings[], trip = dim(3)} (%10: tensor<f32,[128,128]>) {
     %11: tensor<f32,[128,128]> = add(%10, %1)
     %12: tensor<f32,[2]> = constant() {data = dense<f32,[2]>[0.5, 0.25]}
     %13: tensor<f32,[1]> = slice(%12) {dims = dims[1], starts = dims[mod(i, 2)], steps = dims[1]}
