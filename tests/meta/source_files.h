@@ -39,8 +39,8 @@ inline std::vector<std::string> FilesBelow(const std::string& folder,
 }
 
 inline const std::vector<std::string>& SourceFolders() {
-  static const std::vector<std::string> folders = {"bytecode", "serializer", "allocator", "devices", "vm",
-                                                   "compiler", "cli",        "tests",     "examples"};
+  static const std::vector<std::string> folders = {"bytecode", "process",  "serializer", "allocator", "devices",
+                                                   "vm",       "compiler", "cli",        "tests",     "examples"};
   return folders;
 }
 
