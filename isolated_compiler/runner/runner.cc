@@ -98,12 +98,20 @@ Expected<CompileResult> CompileAndWrite() {
   return result;
 }
 
-// There is no room for a thread where its stack has none.
-Expected<CompileResult> CompileWithThreads() {
+// The linker, and whoever maps a file, tell it in the system's words.
+bool SaysNoMemory(const Error& error) {
+  return (error.code == Code::kInternal || error.code == Code::kIo) &&
+         error.message.find(std::strerror(ENOMEM)) != std::string::npos;
+}
+
+Expected<CompileResult> CompileToTheEnd() {
   try {
-    return CompileAndWrite();
+    auto result = CompileAndWrite();
+    if (!result && SaysNoMemory(result.error())) EndWithoutMemory();
+    return result;
   } catch (const std::system_error& error) {
-    if (error.code() == std::errc::resource_unavailable_try_again) EndWithoutMemory();
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      EndWithoutMemory();  // no stack for a thread
     return MakeError(Code::kInternal, error.what());
   }
 }
@@ -111,7 +119,7 @@ Expected<CompileResult> CompileWithThreads() {
 void Live() {
   GiveUpRights();
   std::set_new_handler(EndWithoutMemory);
-  auto result = Guarded(CompileWithThreads);
+  auto result = Guarded(CompileToTheEnd);
   Answer last{.kind = AnswerKind::kError};
   if (result) {
     last.kind = AnswerKind::kResult;

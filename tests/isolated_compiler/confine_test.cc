@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -51,6 +52,29 @@ TEST(ConfinedCompiler, ACompilerDoesWhatItNeeds) {
             }),
             0);
   EXPECT_EQ(Confined([]() -> int { return raise(SIGABRT); }), 128 + SIGABRT);
+}
+
+TEST(ConfinedCompiler, EndsWithItsParent) {
+  int alive[2], ready[2];
+  ASSERT_TRUE(pipe(alive) == 0 && pipe(ready) == 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    char byte = 0;
+    if (fork() == 0) {
+      GiveUpRights();
+      (void)!write(ready[1], &byte, 1);
+      close(alive[0]);
+      for (;;) pause();
+    }
+    _exit(read(ready[0], &byte, 1) == 1 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(parent, &status, 0);
+  EXPECT_EQ(status, 0);
+  close(alive[1]);
+  pollfd gone{.fd = alive[0], .events = POLLIN};
+  EXPECT_EQ(poll(&gone, 1, 10'000), 1);
+  for (const int file : {alive[0], ready[0], ready[1]}) close(file);
 }
 
 TEST(ConfinedCompiler, IsTheFirstToGoWhereMemoryIsShort) {

@@ -21,11 +21,12 @@ void SayError(const std::string& text) { (void)!write(STDERR_FILENO, text.data()
 
 void WriteProgram(const std::string& bytes) { (void)!write(kProgramFile, bytes.data(), bytes.size()); }
 
-void Crash(int signal) {
+void Crash(int number) {
   SayError("a last word\n\x1b[31m");
+  signal(number, SIG_DFL);  // sanitizers have handlers
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  raise(signal);
+  raise(number);
 }
 
 int Live(const std::string& what) {
