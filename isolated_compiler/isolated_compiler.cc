@@ -2,6 +2,7 @@
 
 #include "bytecode/guarded.h"
 #include "isolated_compiler/compilation.h"
+#include "tvm-vm/version.h"
 
 namespace tvmvm {
 
@@ -17,3 +18,10 @@ Expected<CompileResult> CompileBytesIsolated(std::span<const std::byte> model, c
 }
 
 }  // namespace tvmvm
+
+uint32_t tvmvm_isolated_compiler_version() { return TVMVM_VERSION; }
+const tvmvm::IsolatedCompiler* tvmvm_isolated_compiler() {
+  static constexpr tvmvm::IsolatedCompiler functions{&tvmvm::CompileFileIsolated,
+                                                     &tvmvm::CompileBytesIsolated};
+  return &functions;
+}

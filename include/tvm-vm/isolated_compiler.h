@@ -47,4 +47,16 @@ struct IsolationOptions {
     std::span<const std::byte> model, const CompileOptions& options = {},
     const IsolationOptions& isolation = {});
 
+// Both, for who opens the library when they are first needed.
+struct IsolatedCompiler {
+  decltype(&CompileFileIsolated) compile_file;
+  decltype(&CompileBytesIsolated) compile_bytes;
+};
+
 }  // namespace tvmvm
+
+extern "C" {
+// What the library is: TVMVM_VERSION of its own. Asked first: the rest of another version cannot be called.
+TVMVM_EXPORT uint32_t tvmvm_isolated_compiler_version();
+TVMVM_EXPORT const tvmvm::IsolatedCompiler* tvmvm_isolated_compiler();
+}
