@@ -12,6 +12,7 @@
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <vector>
 
@@ -95,7 +96,9 @@ Expected<std::unique_ptr<ChildProcess>> ChildProcess::Start(const std::string& p
     error = process->start_error_;
   }
   if (error != 0)
-    return MakeError(error == ENOENT ? Code::kNotFound : Code::kUnsupported,
+    return MakeError(error == ENOENT                      ? Code::kNotFound
+                     : error == ENOMEM || error == EAGAIN ? Code::kOutOfMemory
+                                                          : Code::kUnsupported,
                      "cannot start '" + path + "': " + std::strerror(error));
   return process;
 }
@@ -108,7 +111,12 @@ ChildProcess::~ChildProcess() {
 // References are to what Start holds until `started_` is set.
 void ChildProcess::Live(const std::string& path, std::span<const int> files, int standard_error) {
   pid_t pid = -1;
-  const int error = Spawn().Run(path, files, standard_error, &pid);
+  int error = 0;
+  try {
+    error = Spawn().Run(path, files, standard_error, &pid);
+  } catch (const std::bad_alloc&) {
+    error = ENOMEM;
+  }
   {
     std::lock_guard lock(mutex_);
     started_ = true;

@@ -33,7 +33,7 @@ class ChildProcess {
  public:
   // Starts `path` with `files` as its descriptors 3, 4, ..., `standard_error` (-1: nowhere), standard input
   // and output that lead nowhere, an empty environment and nothing else of this process. Errors: kNotFound,
-  // kUnsupported.
+  // kOutOfMemory, kUnsupported.
   static Expected<std::unique_ptr<ChildProcess>> Start(const std::string& path, std::span<const int> files,
                                                        int standard_error = -1);
   ~ChildProcess();  // kills it and waits

@@ -32,9 +32,9 @@ inline std::string ProductModel(int64_t width) {
   graph.inputs = {ir::ValueMessage("x", ir::kOnnxFloat, {"n", width})};
   graph.nodes = {{"MatMul", {"x", "w"}, {"y"}}};
   graph.outputs = {ir::ValueMessage("y", ir::kOnnxFloat, {"n", width})};
-  graph.initializers = {ir::TensorMessage(
-      "w", ir::kOnnxFloat, {width, width},
-      ir::RawBytes(std::vector<float>(static_cast<size_t>(width * width), 0.5f)))};
+  graph.initializers = {
+      ir::TensorMessage("w", ir::kOnnxFloat, {width, width},
+                        ir::RawBytes(std::vector<float>(static_cast<size_t>(width * width), 0.5f)))};
   return ir::ModelMessage(graph, 20);
 }
 
