@@ -22,6 +22,10 @@ constexpr size_t kMostElements = 1 << 20;
 
 template <class T>
 concept Number = std::integral<T> || std::is_enum_v<T>;
+template <class T>
+concept HasMembers = requires(T& value) {
+  Members(value);
+};
 
 void Write(Writer& out, uint32_t field, Number auto value) {
   out.add_int64(field, static_cast<int64_t>(value));
@@ -38,8 +42,7 @@ template <class Key, class T>
 void Write(Writer& out, uint32_t field, const std::map<Key, T>& value);
 template <class First, class Second>
 void Write(Writer& out, uint32_t field, const std::pair<First, Second>& value);
-template <class T>
-requires requires(T& value) { Members(value); }
+template <HasMembers T>
 void Write(Writer& out, uint32_t field, const T& value);
 
 template <class... Member>
@@ -65,8 +68,7 @@ void Write(Writer& out, uint32_t field, const std::pair<First, Second>& value) {
   Writer inner(out, field);
   WriteMembers(inner, std::tie(value.first, value.second));
 }
-template <class T>
-requires requires(T& value) { Members(value); }
+template <HasMembers T>
 void Write(Writer& out, uint32_t field, const T& value) {
   Writer inner(out, field);
   WriteMembers(inner, Members(const_cast<T&>(value)));
@@ -89,8 +91,7 @@ template <class Key, class T>
 void Read(Reader& in, std::map<Key, T>* value);
 template <class First, class Second>
 void Read(Reader& in, std::pair<First, Second>* value);
-template <class T>
-requires requires(T& value) { Members(value); }
+template <HasMembers T>
 void Read(Reader& in, T* value);
 
 // Lists hold what is written alone, whatever stands in a new object.
@@ -136,9 +137,10 @@ template <class First, class Second>
 void Read(Reader& in, std::pair<First, Second>* value) {
   ReadMembers(in.get_message(), std::tie(value->first, value->second));
 }
-template <class T>
-requires requires(T& value) { Members(value); }
-void Read(Reader& in, T* value) { ReadMembers(in.get_message(), Members(*value)); }
+template <HasMembers T>
+void Read(Reader& in, T* value) {
+  ReadMembers(in.get_message(), Members(*value));
+}
 
 template <class T>
 std::string EncodeMessage(const T& message) {
