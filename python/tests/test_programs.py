@@ -69,6 +69,23 @@ def test_models_that_do_not_compile(models, tmp_path):
     assert isinstance(caught.value, tvm_vm.NotFound) and caught.value.code == "not_found"
 
 
+def test_compiling_in_a_process_of_its_own(models):
+    stages = []
+    program = tvm_vm.compile(models.add(), isolated=True, progress=lambda stage, fraction: stages.append(stage))
+    assert stages and program.to_bytes() == tvm_vm.compile(models.add()).to_bytes()
+    with pytest.raises(tvm_vm.Unsupported, match="NoSuchOperator"):
+        tvm_vm.compile(models.unsupported(), isolated=True)
+    with pytest.raises(tvm_vm.OutOfMemory, match="its limit is 4096 bytes"):
+        tvm_vm.compile(models.add(), max_bytes=4096)
+    with pytest.raises(tvm_vm.DeadlineExceeded, match="the time is over"):
+        tvm_vm.compile(models.add(), timeout=1e-6)
+    for wrong in ({"max_bytes": -1}, {"timeout": -1.0}, {"timeout": float("nan")}):
+        with pytest.raises(tvm_vm.InvalidArgument):
+            tvm_vm.compile(models.add(), **wrong)
+    with pytest.raises(ValueError):
+        tvm_vm.compile(models.add(), isolated=False, timeout=1.0)
+
+
 def test_files_that_are_no_programs(add, tmp_path):
     with pytest.raises(tvm_vm.NotFound):
         tvm_vm.load(tmp_path / "nothing.vmexe")
