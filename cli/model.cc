@@ -168,8 +168,9 @@ Status SaveModel(const Program& program, const std::string& path) {
 }
 
 Expected<VmOptions> TrustOf(const TrustArguments& trust) {
-  if (trust.trust == Trust::kSigned && trust.keys.empty())
-    return MakeError(Code::kInvalidArgument, "--trust signed: --key names no public key to trust");
+  const bool needs_keys = trust.trust == Trust::kSigned || trust.trust == Trust::kSignedKernels;
+  if (needs_keys && trust.keys.empty())
+    return MakeError(Code::kInvalidArgument, "--trust: --key names no public key to trust");
   VmOptions options;
   options.trust = trust.trust;
   options.signed_constants = trust.check_constants;

@@ -60,12 +60,14 @@ Status WriteProgram(const Program& program, wire::Sink* sink) {
   }
   OutgoingSection constants = ConstantsSection(program, &placement.constant_offsets);
   TVMVM_TRY(std::vector<std::byte> metadata, wire::PackMetadata(program, placement));
+  const std::vector<std::byte> rows = wire::PackKernelRows(program, placement);
   TVMVM_TRY(std::vector<std::byte> debug, wire::PackDebug(program));
 
   std::vector<OutgoingSection> sections;
   sections.push_back({.name = std::string(wire::kMetadataSection), .pieces = {{0, metadata}}});
   sections.push_back(CodeSection(program));
   sections.push_back({.name = std::string(wire::kDebugSection), .required = false, .pieces = {{0, debug}}});
+  sections.push_back({.name = std::string(wire::kKernelRowsSection), .pieces = {{0, rows}}});
   std::move(libraries.begin(), libraries.end(), std::back_inserter(sections));
   sections.push_back(std::move(constants));
   return wire::WriteSections(sink, sections);

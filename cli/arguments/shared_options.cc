@@ -157,12 +157,17 @@ void AddThreads(CLI::App* app, int* threads) {
 }
 
 void AddTrust(CLI::App* app, TrustArguments* trust) {
-  const std::map<std::string, Trust> names{
-      {"any", Trust::kAny}, {"signed", Trust::kSigned}, {"none", Trust::kNone}};
-  CLI::Option* level = app->add_option("--trust", trust->trust,
-                                       "Whose kernels run: any, those that a key of --key signed, or none")
-                           ->transform(CLI::CheckedTransformer(names).description(""))
-                           ->type_name("any|signed|none");
+  const std::map<std::string, Trust> names{{"any", Trust::kAny},
+                                           {"signed", Trust::kSigned},
+                                           {"signed-kernels", Trust::kSignedKernels},
+                                           {"none", Trust::kNone}};
+  CLI::Option* level =
+      app->add_option("--trust", trust->trust,
+                      "Whose kernels run: any, those of files that a key of --key signed, those "
+                      "that one signed and that their contracts hold within their buffers, "
+                      "whoever wrote the code that launches them, or none")
+          ->transform(CLI::CheckedTransformer(names).description(""))
+          ->type_name("any|signed|signed-kernels|none");
   app->add_option("--key", trust->keys, "A public key to trust, which `tvm-vm keygen` wrote")
       ->needs(level)
       ->allow_extra_args(false)

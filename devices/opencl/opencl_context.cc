@@ -9,6 +9,8 @@ namespace tvmvm {
 Expected<std::shared_ptr<OpenClContext>> OpenClContext::Create(const OpenClFunctions& f,
                                                                const OpenClHardware& hardware,
                                                                std::string name, int64_t max_bytes) {
+  if (hardware.refusal != CL_SUCCESS)
+    return tl::unexpected(OpenClError(hardware.refusal, name + ": asking what it is"));
   if (!hardware.unusable.empty())
     return MakeError(Code::kUnsupported,
                      name + " (" + hardware.name + ") cannot be used: " + hardware.unusable);
@@ -18,7 +20,9 @@ Expected<std::shared_ptr<OpenClContext>> OpenClContext::Create(const OpenClFunct
   cl_int result = CL_SUCCESS;
   context->context_ = f.CreateContext(properties, 1, &hardware.device, nullptr, nullptr, &result);
   TVMVM_CHECK_OK(context->Check(result, "clCreateContext"));
-  context->shares_memory_ = context->ProbeSharing();
+  const Expected<bool> shares = context->ProbeSharing();
+  if (!shares && shares.error().code != Code::kUnsupported) return tl::unexpected(shares.error());
+  context->shares_memory_ = shares.value_or(false);
 
   SuballocatorOptions options;
   options.owner = context->name_;
@@ -47,6 +51,12 @@ Status OpenClContext::Check(cl_int result, const char* what) {
   Error error = OpenClError(result, name_ + ": " + what);
   if (error.code == Code::kDeviceLost) lost_.store(true);
   return tl::unexpected(std::move(error));
+}
+
+Status OpenClContext::CheckKernel(cl_int result, const char* what) {
+  if (result != CL_OUT_OF_RESOURCES) [[likely]]
+    return Check(result, what);
+  return MakeError(Code::kUnsupported, name_ + ": " + what + ": " + OpenClResultName(result));
 }
 
 Status OpenClContext::CheckWork(cl_int result, const char* what) {
@@ -88,32 +98,37 @@ void OpenClContext::FreeBlock(const Block& block) {
 
 // The standard lets a device keep a copy of the host's memory. What CPUs do instead is tried: each side must
 // see at once what the other one writes.
-bool OpenClContext::ProbeSharing() {
+Expected<bool> OpenClContext::ProbeSharing() {
   if (!hardware_.is_cpu || !hardware_.unified_memory) return false;
   constexpr size_t kBytes = 4096;
-  Expected<cl_command_queue> queue = NewQueue();
-  if (!queue) return false;
+  TVMVM_TRY(const cl_command_queue queue, NewQueue());
   shares_memory_ = true;  // for AllocateBlock
-  Expected<Block> block = AllocateBlock(kBytes);
-  bool shared = false;
+  const Expected<Block> block = AllocateBlock(kBytes);
+  Expected<bool> shared = false;
+  if (!block) shared = tl::unexpected(block.error());
   if (block) {
-    auto* host = static_cast<unsigned char*>(block->host);
-    cl_mem buffer = MemoryOf(*block).buffer;
-    unsigned char seen = 0;
-    const unsigned char from_device = 0xa5;
-    std::memset(host, 0x11, kBytes);
-    shared = f_.EnqueueFillBuffer(*queue, buffer, &from_device, 1, 0, kBytes / 2, 0, nullptr, nullptr) ==
-                 CL_SUCCESS &&
-             f_.Finish(*queue) == CL_SUCCESS && host[0] == from_device && host[kBytes / 2 - 1] == from_device;
-    host[kBytes - 1] = 0x77;
-    shared = shared &&
-             f_.EnqueueReadBuffer(*queue, buffer, CL_TRUE, kBytes - 1, 1, &seen, 0, nullptr, nullptr) ==
-                 CL_SUCCESS &&
-             seen == 0x77;
+    shared = SeesEachOther(queue, *block, kBytes);
     FreeBlock(*block);
   }
-  f_.ReleaseCommandQueue(*queue);
+  f_.ReleaseCommandQueue(queue);
   return shared;
+}
+
+Expected<bool> OpenClContext::SeesEachOther(cl_command_queue queue, const Block& block, size_t bytes) {
+  auto* host = static_cast<unsigned char*>(block.host);
+  const cl_mem buffer = MemoryOf(block).buffer;
+  unsigned char seen = 0;
+  const unsigned char from_device = 0xa5;
+  std::memset(host, 0x11, bytes);
+  const cl_int filled =
+      f_.EnqueueFillBuffer(queue, buffer, &from_device, 1, 0, bytes / 2, 0, nullptr, nullptr);
+  TVMVM_CHECK_OK(CheckWork(f_.Finish(queue), "clFinish"));
+  TVMVM_CHECK_OK(Check(filled, "clEnqueueFillBuffer"));
+  if (host[0] != from_device || host[bytes / 2 - 1] != from_device) return false;
+  host[bytes - 1] = 0x77;
+  TVMVM_CHECK_OK(Check(f_.EnqueueReadBuffer(queue, buffer, CL_TRUE, bytes - 1, 1, &seen, 0, nullptr, nullptr),
+                       "clEnqueueReadBuffer"));
+  return seen == 0x77;
 }
 
 }  // namespace tvmvm

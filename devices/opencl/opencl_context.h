@@ -30,6 +30,8 @@ class OpenClContext final : private BlockSource {
   Expected<cl_command_queue> NewQueue();
   // The result as a Status; a lost device is remembered.
   Status Check(cl_int result, const char* what);
+  // The same of a kernel, which may need more than there is: kUnsupported.
+  Status CheckKernel(cl_int result, const char* what);
   // The same of waiting for work: where that lacks resources, a kernel before has faulted and the device is
   // lost.
   Status CheckWork(cl_int result, const char* what);
@@ -62,7 +64,8 @@ class OpenClContext final : private BlockSource {
       : f_(f), hardware_(hardware), name_(std::move(name)) {}
   Expected<Block> AllocateBlock(int64_t bytes) override;
   void FreeBlock(const Block& block) override;
-  bool ProbeSharing();
+  Expected<bool> ProbeSharing();
+  Expected<bool> SeesEachOther(cl_command_queue queue, const Block& block, size_t bytes);
 
   const OpenClFunctions& f_;  // the process's
   const OpenClHardware hardware_;

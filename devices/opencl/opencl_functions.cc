@@ -55,6 +55,7 @@ Error OpenClError(cl_int result, const std::string& what) {
   Code code = Code::kUnsupported;
   switch (result) {
     case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+    case CL_OUT_OF_RESOURCES:
     case CL_OUT_OF_HOST_MEMORY:
     case CL_INVALID_BUFFER_SIZE:
       code = Code::kOutOfMemory;

@@ -6,34 +6,55 @@
 namespace tvmvm {
 namespace {
 
-template <class T>
-T Number(const OpenClFunctions& f, cl_device_id device, cl_device_info what) {
-  T value{};
-  if (f.GetDeviceInfo(device, what, sizeof value, &value, nullptr) != CL_SUCCESS) return T{};
-  return value;
-}
-
 std::string WithoutZeros(std::string text) {
   text.erase(std::find(text.begin(), text.end(), '\0'), text.end());
   while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
 }
 
-std::string Text(const OpenClFunctions& f, cl_device_id device, cl_device_info what) {
-  size_t size = 0;
-  if (f.GetDeviceInfo(device, what, 0, nullptr, &size) != CL_SUCCESS) return {};
-  std::string text(size, '\0');
-  if (f.GetDeviceInfo(device, what, size, text.data(), nullptr) != CL_SUCCESS) return {};
-  return WithoutZeros(std::move(text));
-}
+// Asks a device. What it does not know is nothing; that it could not answer is remembered.
+class Questions {
+ public:
+  Questions(const OpenClFunctions& f, cl_platform_id platform, cl_device_id device)
+      : f_(f), platform_(platform), device_(device) {}
+  cl_int refusal() const { return refusal_; }
 
-std::string PlatformName(const OpenClFunctions& f, cl_platform_id platform) {
-  size_t size = 0;
-  if (f.GetPlatformInfo(platform, CL_PLATFORM_NAME, 0, nullptr, &size) != CL_SUCCESS) return {};
-  std::string text(size, '\0');
-  if (f.GetPlatformInfo(platform, CL_PLATFORM_NAME, size, text.data(), nullptr) != CL_SUCCESS) return {};
-  return WithoutZeros(std::move(text));
-}
+  template <class T>
+  T Number(cl_device_info what) {
+    T value{};
+    return Answers(f_.GetDeviceInfo(device_, what, sizeof value, &value, nullptr)) ? value : T{};
+  }
+  std::string Text(cl_device_info what) {
+    return Whole([&](size_t size, void* to, size_t* needed) {
+      return f_.GetDeviceInfo(device_, what, size, to, needed);
+    });
+  }
+  std::string PlatformName() {
+    return Whole([&](size_t size, void* to, size_t* needed) {
+      return f_.GetPlatformInfo(platform_, CL_PLATFORM_NAME, size, to, needed);
+    });
+  }
+
+ private:
+  bool Answers(cl_int result) {
+    if (result == CL_SUCCESS) return true;
+    if (OpenClError(result, "").code != Code::kUnsupported) refusal_ = result;
+    return false;
+  }
+  template <class Get>
+  std::string Whole(const Get& get) {
+    size_t size = 0;
+    if (!Answers(get(0, nullptr, &size))) return {};
+    std::string text(size, '\0');
+    if (!Answers(get(size, text.data(), nullptr))) return {};
+    return WithoutZeros(std::move(text));
+  }
+
+  const OpenClFunctions& f_;
+  cl_platform_id platform_;
+  cl_device_id device_;
+  cl_int refusal_ = CL_SUCCESS;
+};
 
 bool HasExtension(const std::string& extensions, const std::string& name) {
   return (" " + extensions + " ").find(" " + name + " ") != std::string::npos;
@@ -50,58 +71,68 @@ OpenClHardware Read(const OpenClFunctions& f, cl_platform_id platform, cl_device
   OpenClHardware hardware;
   hardware.platform = platform;
   hardware.device = device;
-  hardware.platform_name = PlatformName(f, platform);
+  Questions ask(f, platform, device);
+  hardware.platform_name = ask.PlatformName();
   hardware.keeps_cache = hardware.platform_name == "Portable Computing Language";
-  hardware.name = Text(f, device, CL_DEVICE_NAME);
-  hardware.driver = Text(f, device, CL_DRIVER_VERSION);
-  hardware.version = Text(f, device, CL_DEVICE_VERSION);
+  hardware.name = ask.Text(CL_DEVICE_NAME);
+  hardware.driver = ask.Text(CL_DRIVER_VERSION);
+  hardware.version = ask.Text(CL_DEVICE_VERSION);
   auto bytes = [&](cl_device_info what) {
-    return static_cast<int64_t>(std::min<cl_ulong>(Number<cl_ulong>(f, device, what), INT64_MAX));
+    return static_cast<int64_t>(std::min<cl_ulong>(ask.Number<cl_ulong>(what), INT64_MAX));
   };
   hardware.memory_bytes = bytes(CL_DEVICE_GLOBAL_MEM_SIZE);
   hardware.largest_allocation = bytes(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   hardware.shared_memory_bytes = bytes(CL_DEVICE_LOCAL_MEM_SIZE);
   hardware.max_group_size =
-      static_cast<int>(std::min<size_t>(Number<size_t>(f, device, CL_DEVICE_MAX_WORK_GROUP_SIZE), INT32_MAX));
+      static_cast<int>(std::min<size_t>(ask.Number<size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE), INT32_MAX));
   hardware.vector_width =
-      std::max(1, static_cast<int>(Number<cl_uint>(f, device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT)));
-  const auto type = Number<cl_device_type>(f, device, CL_DEVICE_TYPE);
+      std::max(1, static_cast<int>(ask.Number<cl_uint>(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT)));
+  const auto type = ask.Number<cl_device_type>(CL_DEVICE_TYPE);
   hardware.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
   hardware.is_gpu = (type & CL_DEVICE_TYPE_GPU) != 0;
-  hardware.unified_memory = Number<cl_bool>(f, device, CL_DEVICE_HOST_UNIFIED_MEMORY) != CL_FALSE;
-  hardware.has_exact_division = (Number<cl_device_fp_config>(f, device, CL_DEVICE_SINGLE_FP_CONFIG) &
+  hardware.unified_memory = ask.Number<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != CL_FALSE;
+  hardware.has_exact_division = (ask.Number<cl_device_fp_config>(CL_DEVICE_SINGLE_FP_CONFIG) &
                                  CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
-  const std::string extensions = Text(f, device, CL_DEVICE_EXTENSIONS);
+  const std::string extensions = ask.Text(CL_DEVICE_EXTENSIONS);
   hardware.has_f16 = HasExtension(extensions, "cl_khr_fp16");
-  hardware.has_f64 = Number<cl_device_fp_config>(f, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+  hardware.has_f64 = ask.Number<cl_device_fp_config>(CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   if (VersionNumber(hardware.version) < 102)
     hardware.unusable = "it has " + hardware.version + ", 1.2 is needed";
-  if (Number<cl_bool>(f, device, CL_DEVICE_AVAILABLE) == CL_FALSE) hardware.unusable = "it is not available";
-  if (Number<cl_bool>(f, device, CL_DEVICE_COMPILER_AVAILABLE) == CL_FALSE)
-    hardware.unusable = "it has no compiler";
-  if (Number<cl_bool>(f, device, CL_DEVICE_ENDIAN_LITTLE) == CL_FALSE) hardware.unusable = "it is big-endian";
+  if (ask.Number<cl_bool>(CL_DEVICE_AVAILABLE) == CL_FALSE) hardware.unusable = "it is not available";
+  if (ask.Number<cl_bool>(CL_DEVICE_COMPILER_AVAILABLE) == CL_FALSE) hardware.unusable = "it has no compiler";
+  if (ask.Number<cl_bool>(CL_DEVICE_ENDIAN_LITTLE) == CL_FALSE) hardware.unusable = "it is big-endian";
+  hardware.refusal = ask.refusal();
+  if (hardware.refusal != CL_SUCCESS)
+    hardware.unusable = "it does not answer: " + OpenClResultName(hardware.refusal);
   return hardware;
 }
 
 }  // namespace
 
 Expected<std::vector<OpenClHardware>> FindOpenClHardware(const OpenClFunctions& f) {
+  constexpr cl_int kNoPlatform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR
   cl_uint count = 0;
-  if (f.GetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0)
+  cl_int result = f.GetPlatformIDs(0, nullptr, &count);
+  if (result == kNoPlatform || (result == CL_SUCCESS && count == 0))
     return MakeError(Code::kNotFound, "no OpenCL platform is installed");
   std::vector<cl_platform_id> platforms(count);
-  f.GetPlatformIDs(count, platforms.data(), nullptr);
+  if (result == CL_SUCCESS) result = f.GetPlatformIDs(count, platforms.data(), nullptr);
+  if (result != CL_SUCCESS) return tl::unexpected(OpenClError(result, "clGetPlatformIDs"));
   std::vector<OpenClHardware> found;
+  cl_int refusal = CL_SUCCESS;  // of a platform; the others' devices can be used
   for (cl_platform_id platform : platforms) {
     count = 0;
-    if (f.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS || count == 0)
-      continue;
-    std::vector<cl_device_id> devices(count);
-    if (f.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr) != CL_SUCCESS) continue;
+    result = f.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count);
+    std::vector<cl_device_id> devices(result == CL_SUCCESS ? count : 0);
+    if (!devices.empty())
+      result = f.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr);
+    if (result != CL_SUCCESS && result != CL_DEVICE_NOT_FOUND) refusal = result;
+    if (result != CL_SUCCESS) continue;
     for (cl_device_id device : devices) found.push_back(Read(f, platform, device));
   }
-  if (found.empty()) return MakeError(Code::kNotFound, "the OpenCL platforms have no device");
-  return found;
+  if (!found.empty()) return found;
+  if (refusal != CL_SUCCESS) return tl::unexpected(OpenClError(refusal, "clGetDeviceIDs"));
+  return MakeError(Code::kNotFound, "the OpenCL platforms have no device");
 }
 
 namespace {

@@ -102,7 +102,7 @@ Status OpenClKernelSet::BuildFromSource(std::span<const std::byte> source, const
   TVMVM_CHECK_OK(context_->Check(result, "clCreateProgramWithSource"));
   result = f.BuildProgram(program_, 1, &device, options.c_str(), nullptr, nullptr);
   if (result == CL_SUCCESS) return {};
-  if (result != CL_BUILD_PROGRAM_FAILURE) return context_->Check(result, "clBuildProgram");
+  if (result != CL_BUILD_PROGRAM_FAILURE) return context_->CheckKernel(result, "clBuildProgram");
   return MakeError(Code::kInvalidProgram, "the kernels do not build on " + context_->name() + " (" +
                                               context_->hardware().name + "): " + BuildLog());
 }
@@ -153,12 +153,15 @@ Status OpenClKernelSet::Inspect(const KernelSpec& spec, uint32_t index) {
   TVMVM_CHECK_OK(context_->Check(result, "clCreateKernel"));
   cl_uint arguments = 0;
   size_t largest = 0;
-  f.GetKernelInfo(object, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, nullptr);
-  f.GetKernelWorkGroupInfo(object, context_->device(), CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof kernel.group,
-                           kernel.group.data(), nullptr);
-  f.GetKernelWorkGroupInfo(object, context_->device(), CL_KERNEL_WORK_GROUP_SIZE, sizeof largest, &largest,
-                           nullptr);
+  result = f.GetKernelInfo(object, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, nullptr);
+  if (result == CL_SUCCESS)
+    result = f.GetKernelWorkGroupInfo(object, context_->device(), CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                                      sizeof kernel.group, kernel.group.data(), nullptr);
+  if (result == CL_SUCCESS)
+    result = f.GetKernelWorkGroupInfo(object, context_->device(), CL_KERNEL_WORK_GROUP_SIZE, sizeof largest,
+                                      &largest, nullptr);
   f.ReleaseKernel(object);
+  TVMVM_CHECK_OK(context_->Check(result, (name + ": what it needs").c_str()));
   if (arguments != kernel.argument_count())
     return MakeError(Code::kInvalidProgram, name + " has " + std::to_string(arguments) +
                                                 " arguments in OpenCL C, its row asks for " +

@@ -62,10 +62,15 @@ OpenClQueue::~OpenClQueue() {
 }
 
 // Where resources are missing it is asked whether the work before was still done: if not, the device is lost.
-Status OpenClQueue::Submitted(cl_int result, const char* what) {
+Status OpenClQueue::CheckWorkBefore(cl_int result, const char* what) {
   idle_ = false;
-  if (result == CL_OUT_OF_RESOURCES) [[unlikely]]
-    TVMVM_CHECK_OK(context_->CheckWork(context_->f().Finish(queue_), what));
+  if (result != CL_OUT_OF_RESOURCES) [[likely]]
+    return {};
+  return context_->CheckWork(context_->f().Finish(queue_), what);
+}
+
+Status OpenClQueue::Submitted(cl_int result, const char* what) {
+  TVMVM_CHECK_OK(CheckWorkBefore(result, what));
   return context_->Check(result, what);
 }
 
@@ -200,9 +205,10 @@ Expected<int32_t> OpenClQueue::Launch(const LaunchRequest& request, const Cancel
   TVMVM_CHECK_OK(SetArguments(kernel, request, points, object));
   const size_t global[3] = {static_cast<size_t>(groups.x) * kernel.group[0],
                             static_cast<size_t>(groups.y) * kernel.group[1], kernel.group[2]};
-  TVMVM_CHECK_OK(Submitted(context_->f().EnqueueNDRangeKernel(queue_, object->kernel, 3, nullptr, global,
-                                                              kernel.group.data(), 0, nullptr, nullptr),
-                           "clEnqueueNDRangeKernel"));
+  const cl_int result = context_->f().EnqueueNDRangeKernel(queue_, object->kernel, 3, nullptr, global,
+                                                           kernel.group.data(), 0, nullptr, nullptr);
+  TVMVM_CHECK_OK(CheckWorkBefore(result, "clEnqueueNDRangeKernel"));
+  TVMVM_CHECK_OK(context_->CheckKernel(result, "clEnqueueNDRangeKernel"));
   QueueCounts::Add(&counts_->launches);
   // Drivers collect work until they are told to begin: early at first, then seldom.
   if (++unflushed_ < flush_after_) return 0;

@@ -60,6 +60,7 @@ class OpenClQueue final : public Queue {
   Expected<KernelObject*> ObjectOf(const OpenClKernelSet& set, uint32_t index);
   Status SetArguments(const OpenClKernel& kernel, const LaunchRequest& request, int64_t points,
                       KernelObject* object);
+  Status CheckWorkBefore(cl_int result, const char* what);
   Status Submitted(cl_int result, const char* what);
   Expected<cl_event> Finished();
   Status Drain(const CancelToken* cancel);

@@ -75,7 +75,14 @@ Expected<std::shared_ptr<VulkanContext>> VulkanContext::Create(VulkanInstance* i
   if (VkResult result = f.CreateDevice(hardware.device, &info, nullptr, &context->device_);
       result != VK_SUCCESS)
     return tl::unexpected(VulkanError(result, context->name_ + ": vkCreateDevice"));
-  TVMVM_TRY(context->functions_, VulkanDeviceFunctions::Load(f, context->device_));
+  Expected<VulkanDeviceFunctions> functions = VulkanDeviceFunctions::Load(f, context->device_);
+  if (!functions) {
+    auto destroy =
+        reinterpret_cast<PFN_vkDestroyDevice>(f.GetDeviceProcAddr(context->device_, "vkDestroyDevice"));
+    if (destroy != nullptr) destroy(context->device_, nullptr);
+    return tl::unexpected(std::move(functions.error()));
+  }
+  context->functions_ = *functions;
   context->f().GetDeviceQueue(context->device_, hardware.queue_family, 0, &context->queue_);
   return context;
 }

@@ -18,6 +18,12 @@ bool HasLayer(const VulkanGlobalFunctions& global, const char* name) {
   return false;
 }
 
+Error NoDriver(VkResult result, const char* what) {
+  Error error = VulkanError(result, what);
+  if (error.code == Code::kUnsupported) error.code = Code::kNotFound;
+  return error;
+}
+
 }  // namespace
 
 Expected<VulkanInstance*> VulkanInstance::Get(bool validation) {
@@ -51,8 +57,15 @@ Expected<std::unique_ptr<VulkanInstance>> VulkanInstance::Create(bool validation
     info.ppEnabledExtensionNames = &extension;
   }
   if (VkResult result = global.CreateInstance(&info, nullptr, &instance->instance_); result != VK_SUCCESS)
-    return MakeError(Code::kNotFound, "no Vulkan driver: " + VulkanResultName(result));
-  TVMVM_TRY(instance->functions_, VulkanInstanceFunctions::Load(global, instance->instance_));
+    return tl::unexpected(NoDriver(result, "no Vulkan driver"));
+  Expected<VulkanInstanceFunctions> functions = VulkanInstanceFunctions::Load(global, instance->instance_);
+  if (!functions) {
+    auto destroy = reinterpret_cast<PFN_vkDestroyInstance>(
+        global.GetInstanceProcAddr(instance->instance_, "vkDestroyInstance"));
+    if (destroy != nullptr) destroy(instance->instance_, nullptr);
+    return tl::unexpected(std::move(functions.error()));
+  }
+  instance->functions_ = *functions;
   if (validation) TVMVM_CHECK_OK(instance->CreateMessenger());
 
   uint32_t count = 0;
@@ -62,7 +75,7 @@ Expected<std::unique_ptr<VulkanInstance>> VulkanInstance::Create(bool validation
   if (result == VK_SUCCESS)
     result = f.EnumeratePhysicalDevices(instance->instance_, &count, instance->physical_devices_.data());
   if (result != VK_SUCCESS && result != VK_INCOMPLETE)
-    return MakeError(Code::kNotFound, "no Vulkan device: " + VulkanResultName(result));
+    return tl::unexpected(NoDriver(result, "no Vulkan device"));
   instance->physical_devices_.resize(count);
   return instance;
 }

@@ -154,7 +154,7 @@ Expected<VkPipeline> VulkanKernelSet::CreatePipeline(const VulkanKernel& kernel)
     result = f.CreateComputePipelines(context_->device(), cache_->get(), 1, &info, nullptr, &pipeline);
     f.DestroyShaderModule(context_->device(), info.stage.module, nullptr);
   }
-  if (result == VK_SUCCESS) return pipeline;
+  if (context_->Check(result, "vkCreateComputePipelines")) return pipeline;  // a loss is remembered
   Error error = VulkanError(result, "kernel '" + kernel.name + "' does not build on " + context_->name() +
                                         " (" + context_->hardware().properties.deviceName + ")");
   if (error.code == Code::kUnsupported) error.code = Code::kInvalidProgram;

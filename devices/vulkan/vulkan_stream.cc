@@ -53,7 +53,7 @@ Expected<std::unique_ptr<VulkanStream::Batch>> VulkanStream::NewBatch() {
 }
 
 Status VulkanStream::Open() {
-  Reclaim();
+  TVMVM_CHECK_OK(Reclaim());
   if (next_ == kMostBatches) next_ = 0;
   if (next_ == batches_.size()) {
     TVMVM_TRY(std::unique_ptr<Batch> batch, NewBatch());
@@ -63,7 +63,7 @@ Status VulkanStream::Open() {
   // All batches are in flight: this one is the oldest.
   if (!in_flight_.empty() && in_flight_.front() == batch) {
     TVMVM_CHECK_OK(WaitFor(batch->fence, nullptr));
-    Reclaim();
+    TVMVM_CHECK_OK(Recycle(1));
   }
   ++next_;
   open_ = batch;
@@ -165,21 +165,32 @@ Status VulkanStream::Submit() {
 }
 
 // Takes back the batches that are done.
-void VulkanStream::Reclaim() {
+Status VulkanStream::Reclaim() {
   size_t done = 0;
-  while (done < in_flight_.size() &&
-         context_->f().GetFenceStatus(context_->device(), in_flight_[done]->fence) == VK_SUCCESS &&
-         Recycle(in_flight_[done]))
-    ++done;
-  in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<ptrdiff_t>(done));
+  VkResult result = VK_SUCCESS;
+  for (; done < in_flight_.size(); ++done) {
+    result = context_->f().GetFenceStatus(context_->device(), in_flight_[done]->fence);
+    if (result != VK_SUCCESS) break;
+  }
+  if (result != VK_NOT_READY) TVMVM_CHECK_OK(context_->Check(result, "vkGetFenceStatus"));
+  return Recycle(done);
 }
 
-// Its work is done.
-Status VulkanStream::Recycle(Batch* batch) {
-  for (const Freed& freed : batch->freed) freed.memory->Free(freed.piece);
-  batch->freed.clear();
-  batch->upload_used = 0;
-  return context_->Check(context_->f().ResetFences(context_->device(), 1, &batch->fence), "vkResetFences");
+// The work of the first `count` batches in flight is done. One whose fence cannot be reset stays in flight:
+// submitted with it, work would count as done at once.
+Status VulkanStream::Recycle(size_t count) {
+  Status status;
+  size_t done = 0;
+  for (; done < count; ++done) {
+    Batch& batch = *in_flight_[done];
+    for (const Freed& freed : batch.freed) freed.memory->Free(freed.piece);
+    batch.freed.clear();
+    batch.upload_used = 0;
+    status = context_->Check(context_->f().ResetFences(context_->device(), 1, &batch.fence), "vkResetFences");
+    if (!status) break;
+  }
+  in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<ptrdiff_t>(done));
+  return status;
 }
 
 Status VulkanStream::WaitFor(VkFence fence, const CancelToken* cancel) {
@@ -206,8 +217,7 @@ Status VulkanStream::Await(const CancelToken* cancel) {
 
 Status VulkanStream::Wait(const CancelToken* cancel) {
   TVMVM_CHECK_OK(Await(cancel));
-  for (Batch* batch : in_flight_) TVMVM_CHECK_OK(Recycle(batch));
-  in_flight_.clear();
+  TVMVM_CHECK_OK(Recycle(in_flight_.size()));
   batch_size_ = kFirstBatch;
   next_ = 0;
   return context_->CheckHealth();

@@ -85,8 +85,8 @@ class VulkanStream {
   Status Open();
   Expected<VkCommandBuffer> CommandsFor(Batch* batch);
   Expected<Recording*> FreeRecording(Batch* batch);
-  void Reclaim();
-  Status Recycle(Batch* batch);
+  Status Reclaim();
+  Status Recycle(size_t count);
   void Destroy(Batch* batch);
   Status WaitFor(VkFence fence, const CancelToken* cancel);
 

@@ -44,7 +44,7 @@ struct VmOptions {
   // Which kernels may run. Where it refuses those of the entry for the GPUs given, one runs that needs none
   // of them, with fewer GPUs; where there is none such, Create fails with kInvalidProgram.
   Trust trust = Trust::kAny;
-  std::vector<PublicKey> trusted_keys;  // kSigned: whose signatures count
+  std::vector<PublicKey> trusted_keys;  // kSigned, kSignedKernels: whose signatures count
   // kSigned: the constants have to be as they were signed, too. Reads all of them.
   bool signed_constants = false;
 };

@@ -15,10 +15,10 @@
 namespace tvmvm {
 
 // Of the files that this version writes; docs/bytecode.md says which it reads.
-inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 2;
+inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 3;
 
 struct SectionInfo {
-  std::string name;  // "metadata", "code", "constants", "kernels.cpu.x86-64-v3", "signature", ...
+  std::string name;  // "metadata", "code", "constants", "kernels.rows", "kernels.cpu.x86-64-v3", ...
   uint64_t offset = 0;
   uint64_t bytes = 0;
   std::string digest;  // xxh3-128, hex

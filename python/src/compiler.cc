@@ -7,7 +7,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "compiler_library.h"
 #include "errors.h"
 #include "programs.h"
+#include "tvm-vm/isolated_compiler.h"
 #include "tvm-vm/version.h"
 
 namespace nb = nanobind;
@@ -24,25 +27,34 @@ namespace tvmvm::python {
 namespace {
 
 const Compiler* g_compiler = nullptr;  // set and read by who holds the interpreter's lock
+const IsolatedCompiler* g_isolated = nullptr;
 
-// The library stays open until the process ends.
-const Compiler& OpenCompiler(const std::string& path) {
-  if (g_compiler) return *g_compiler;
+// `entry` of the library at `path`, which stays open until the process ends.
+template <class Entry>
+const Entry* Open(const std::string& path, const std::string& name) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     Raise(
         {Code::kNotFound, std::string("the compiler is not installed (") + dlerror() +
                               "): pip install tvm-vm[compiler]; programs that are compiled run without it"});
-  const auto entry = reinterpret_cast<decltype(&tvmvm_compiler)>(dlsym(library, "tvmvm_compiler"));
-  const auto version =
-      reinterpret_cast<decltype(&tvmvm_compiler_version)>(dlsym(library, "tvmvm_compiler_version"));
+  const auto entry = reinterpret_cast<const Entry* (*)()>(dlsym(library, name.c_str()));
+  const auto version = reinterpret_cast<uint32_t (*)()>(dlsym(library, (name + "_version").c_str()));
   if (!entry || !version) Raise({Code::kUnsupported, path + " is not the compiler's library"});
   if (version() / 1000 != TVMVM_VERSION / 1000)
     Raise({Code::kUnsupported, path + " is version " + VersionText(version()) +
                                    " of the compiler, this is version " + VersionText(TVMVM_VERSION) +
                                    ": they do not go together"});
-  g_compiler = entry();
+  return entry();
+}
+
+const Compiler& OpenCompiler(const std::string& path) {
+  if (!g_compiler) g_compiler = Open<Compiler>(path, "tvmvm_compiler");
   return *g_compiler;
+}
+
+const IsolatedCompiler& OpenIsolatedCompiler(const std::string& path) {
+  if (!g_isolated) g_isolated = Open<IsolatedCompiler>(path, "tvmvm_isolated_compiler");
+  return *g_isolated;
 }
 
 // Takes an option by its name in Python, where it is given.
@@ -107,6 +119,17 @@ CompileOptions OptionsOf(nb::dict given) {
   return options;
 }
 
+IsolationOptions IsolationOf(nb::dict limits) {
+  IsolationOptions isolation;
+  double timeout = 0;
+  Take(limits, "max_bytes", isolation.max_bytes);
+  Take(limits, "timeout", timeout);
+  if (isolation.max_bytes < 0) RaiseInvalid("max_bytes: a number of bytes is wanted");
+  if (!(timeout >= 0 && timeout < 1e9)) RaiseInvalid("timeout: a number of seconds is wanted");
+  isolation.timeout = std::chrono::nanoseconds(static_cast<int64_t>(timeout * 1e9));
+  return isolation;
+}
+
 // The program, the warnings, what became of the weights, and the schedules that were chosen.
 nb::tuple ResultOf(CompileResult result) {
   nb::list weights;
@@ -126,27 +149,61 @@ nb::tuple ResultOf(CompileResult result) {
                         result.schedules);
 }
 
+// Calls `compile` without the interpreter's lock.
+template <class Compile>
+nb::tuple Unlocked(Compile compile) {
+  Expected<CompileResult> result = [&] {
+    nb::gil_scoped_release unlocked;
+    return compile();
+  }();
+  return ResultOf(OrRaise(std::move(result)));
+}
+
+// The bytes of an object, as long as this lives.
+class Bytes {
+ public:
+  explicit Bytes(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  }
+  ~Bytes() { PyBuffer_Release(&view_); }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  std::span<const std::byte> get() const {
+    return {static_cast<const std::byte*>(view_.buf), static_cast<size_t>(view_.len)};
+  }
+
+ private:
+  Py_buffer view_;
+};
+
 nb::tuple CompileFile(const std::string& library, const std::string& path, nb::dict given) {
   const Compiler& compiler = OpenCompiler(library);
   const CompileOptions options = OptionsOf(given);
-  nb::gil_scoped_release unlocked;
-  Expected<CompileResult> result = compiler.CompileFile(path, options);
-  nb::gil_scoped_acquire lock;
-  return ResultOf(OrRaise(std::move(result)));
+  return Unlocked([&] { return compiler.CompileFile(path, options); });
 }
 
 nb::tuple CompileBytes(const std::string& library, nb::handle model, nb::dict given) {
   const Compiler& compiler = OpenCompiler(library);
   const CompileOptions options = OptionsOf(given);
-  Py_buffer view;
-  if (PyObject_GetBuffer(model.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  Expected<CompileResult> result = [&] {
-    nb::gil_scoped_release unlocked;
-    return compiler.CompileBytes({static_cast<const std::byte*>(view.buf), static_cast<size_t>(view.len)},
-                                 options);
-  }();
-  PyBuffer_Release(&view);
-  return ResultOf(OrRaise(std::move(result)));
+  const Bytes bytes(model);
+  return Unlocked([&] { return compiler.CompileBytes(bytes.get(), options); });
+}
+
+nb::tuple CompileFileIsolated(const std::string& library, const std::string& path, nb::dict given,
+                              nb::dict limits) {
+  const IsolatedCompiler& compiler = OpenIsolatedCompiler(library);
+  const CompileOptions options = OptionsOf(given);
+  const IsolationOptions isolation = IsolationOf(limits);
+  return Unlocked([&] { return compiler.compile_file(path, options, isolation); });
+}
+
+nb::tuple CompileBytesIsolated(const std::string& library, nb::handle model, nb::dict given,
+                               nb::dict limits) {
+  const IsolatedCompiler& compiler = OpenIsolatedCompiler(library);
+  const CompileOptions options = OptionsOf(given);
+  const IsolationOptions isolation = IsolationOf(limits);
+  const Bytes bytes(model);
+  return Unlocked([&] { return compiler.compile_bytes(bytes.get(), options, isolation); });
 }
 
 }  // namespace
@@ -156,6 +213,9 @@ const Compiler* OpenedCompiler() { return g_compiler; }
 void AddCompiler(nb::module_& module) {
   module.def("compile_file", &CompileFile, "library"_a, "path"_a, "options"_a);
   module.def("compile_bytes", &CompileBytes, "library"_a, "model"_a, "options"_a);
+  module.def("compile_file_isolated", &CompileFileIsolated, "library"_a, "path"_a, "options"_a, "limits"_a);
+  module.def("compile_bytes_isolated", &CompileBytesIsolated, "library"_a, "model"_a, "options"_a,
+             "limits"_a);
   module.def("open_compiler", [](const std::string& library) { OpenCompiler(library); });
 }
 

@@ -28,8 +28,9 @@ ResultKind ResultKindOf(const std::string& name) {
 Trust TrustOf(const std::string& name) {
   if (name == "any") return Trust::kAny;
   if (name == "signed") return Trust::kSigned;
+  if (name == "signed-kernels") return Trust::kSignedKernels;
   if (name == "none") return Trust::kNone;
-  RaiseInvalid("trust='" + name + "': there are 'any', 'signed' and 'none'");
+  RaiseInvalid("trust='" + name + "': there are 'any', 'signed', 'signed-kernels' and 'none'");
 }
 
 void Construct(VmObject* self, const ProgramPointer& program, const std::vector<DevicePointer>& devices,
@@ -43,8 +44,8 @@ void Construct(VmObject* self, const ProgramPointer& program, const std::vector<
   options.threads = threads;
   options.allow_native = allow_native;
   options.trust = TrustOf(trust);
-  if (options.trust == Trust::kSigned && keys.empty())
-    RaiseInvalid("trust='signed': keys names no public key to trust");
+  const bool needs_keys = options.trust == Trust::kSigned || options.trust == Trust::kSignedKernels;
+  if (needs_keys && keys.empty()) RaiseInvalid("trust='" + trust + "': keys names no public key to trust");
   for (const std::string& path : keys) options.trusted_keys.push_back(OrRaise(ReadPublicKey(path)));
   options.signed_constants = signed_constants;
   options.limits.max_bytes = max_bytes;

@@ -69,6 +69,23 @@ def test_models_that_do_not_compile(models, tmp_path):
     assert isinstance(caught.value, tvm_vm.NotFound) and caught.value.code == "not_found"
 
 
+def test_compiling_in_a_process_of_its_own(models):
+    stages = []
+    program = tvm_vm.compile(models.add(), isolated=True, progress=lambda stage, fraction: stages.append(stage))
+    assert stages and program.to_bytes() == tvm_vm.compile(models.add()).to_bytes()
+    with pytest.raises(tvm_vm.Unsupported, match="NoSuchOperator"):
+        tvm_vm.compile(models.unsupported(), isolated=True)
+    with pytest.raises(tvm_vm.OutOfMemory, match="its limit is 4096 bytes"):
+        tvm_vm.compile(models.add(), max_bytes=4096)
+    with pytest.raises(tvm_vm.DeadlineExceeded, match="the time is over"):
+        tvm_vm.compile(models.add(), timeout=1e-6)
+    for wrong in ({"max_bytes": -1}, {"timeout": -1.0}, {"timeout": float("nan")}):
+        with pytest.raises(tvm_vm.InvalidArgument):
+            tvm_vm.compile(models.add(), **wrong)
+    with pytest.raises(ValueError):
+        tvm_vm.compile(models.add(), isolated=False, timeout=1.0)
+
+
 def test_files_that_are_no_programs(add, tmp_path):
     with pytest.raises(tvm_vm.NotFound):
         tvm_vm.load(tmp_path / "nothing.vmexe")
@@ -193,11 +210,13 @@ def test_trust(np, add, signed):
     key, file = signed / "release.key.pub", signed / "signed.vmexe"
     for program in (file, tvm_vm.load(file.read_bytes(), check_constants=True)):
         assert tvm_vm.Vm(program, trust="signed", keys=[key], signed_constants=True)(x, x).tolist() == [2, 2]
+    assert tvm_vm.Vm(file, trust="signed-kernels", keys=[key])(x, x).tolist() == [2, 2]
     assert tvm_vm.Vm(file, trust="signed", keys=[str(signed / "other.key.pub"), str(key)])(x, x).tolist() == [2, 2]
     for program, options in (
         (file, {"trust": "signed", "keys": [signed / "other.key.pub"]}),
         (file, {"trust": "none"}),
         (signed / "add.vmexe", {"trust": "signed", "keys": [key]}),
+        (signed / "add.vmexe", {"trust": "signed-kernels", "keys": [key]}),
         (add, {"trust": "signed", "keys": [key]}),
         (pickle.loads(pickle.dumps(tvm_vm.load(file))), {"trust": "signed", "keys": [key]}),
     ):
@@ -207,10 +226,11 @@ def test_trust(np, add, signed):
 
 def test_wrong_trust(signed):
     file = signed / "signed.vmexe"
-    with pytest.raises(tvm_vm.InvalidArgument, match="there are 'any', 'signed' and 'none'"):
+    with pytest.raises(tvm_vm.InvalidArgument, match="there are 'any', 'signed', 'signed-kernels' and 'none'"):
         tvm_vm.Vm(file, trust="all")
-    with pytest.raises(tvm_vm.InvalidArgument, match="no public key"):
-        tvm_vm.Vm(file, trust="signed")
+    for trust in ("signed", "signed-kernels"):
+        with pytest.raises(tvm_vm.InvalidArgument, match="no public key"):
+            tvm_vm.Vm(file, trust=trust)
     with pytest.raises(tvm_vm.NotFound):
         tvm_vm.Vm(file, trust="signed", keys=[signed / "none.pub"])
     with pytest.raises(tvm_vm.InvalidArgument):

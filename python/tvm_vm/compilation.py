@@ -21,10 +21,10 @@ def device_names(device: Union[str, Sequence[str]]) -> list:
     return device.split(",") if isinstance(device, str) else list(device)
 
 
-def library() -> str:
+def library(name: str = "tvm-vm-compiler") -> str:
     """Where the compiler is: in this package, which tvm-vm-compiler adds it to, or wherever the loader finds it."""
     numbers = _core.version().split(".")
-    name = "libtvm-vm-compiler.so." + (f"0.{numbers[1]}" if numbers[0] == "0" else numbers[0])
+    name = f"lib{name}.so." + (f"0.{numbers[1]}" if numbers[0] == "0" else numbers[0])
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", name)
     return path if os.path.exists(path) else name
 
@@ -52,6 +52,9 @@ def compile(
     threads: Optional[int] = None,
     model_name: Optional[str] = None,
     progress: Optional[Callable[[str, float], None]] = None,
+    isolated: Optional[bool] = None,
+    max_bytes: Optional[int] = None,
+    timeout: Optional[float] = None,
 ) -> Program:
     """Compiles an ONNX model: a path, its bytes, an onnx.ModelProto or a torch.onnx.ONNXProgram.
 
@@ -76,7 +79,9 @@ def compile(
     distinct_dims: dimensions of one name may differ in a call.
     strict_onnx: what else is a CompileWarning is an error.
     threads: of the compiler; 0: all that the process may use.
-    progress: is called with a stage and its fraction, on the compiling thread.
+    progress: is called with a stage and its fraction, on the calling thread.
+    isolated: in a process of its own, whose crash or lack of memory is an exception here, for services.
+    max_bytes, timeout: limits of that process, bytes and seconds; each asks for one by itself.
 
     Warns with CompileWarning. Raises InvalidArgument, Unsupported (all operators that are not supported, at once),
     and NotFound where a file or the compiler is not there.
@@ -103,7 +108,12 @@ def compile(
     }
     if schedule is not None:
         options["schedule"], options["schedule_name"] = _read(schedule)
-    program, notes, _, chosen = _compile_any(model, options)
+    limits = {"max_bytes": max_bytes, "timeout": timeout}
+    if isolated is None:
+        isolated = max_bytes is not None or timeout is not None
+    elif not isolated and (max_bytes is not None or timeout is not None):
+        raise ValueError("max_bytes and timeout are limits of a process of its own: isolated=False has none")
+    program, notes, _, chosen = _compile_any(model, _Compiler(options, limits if isolated else None))
     if write_schedule is not None:
         _write(write_schedule, chosen)
     for note in notes:
@@ -127,30 +137,47 @@ def _write(file: TextFile, text: str) -> None:
         opened.write(text)
 
 
-def _compile_any(model: Any, options: dict) -> Any:
+class _Compiler:
+    """Compiles with these options; with limits, in a process of its own."""
+
+    def __init__(self, options: dict, limits: Optional[dict]):
+        self.options, self.limits = options, limits
+
+    def of_file(self, path: str) -> Any:
+        if self.limits is None:
+            return _core.compile_file(library(), path, self.options)
+        return _core.compile_file_isolated(library("tvm-vm-isolated-compiler"), path, self.options, self.limits)
+
+    def of_bytes(self, model: Any) -> Any:
+        if self.limits is None:
+            return _core.compile_bytes(library(), model, self.options)
+        return _core.compile_bytes_isolated(library("tvm-vm-isolated-compiler"), model, self.options, self.limits)
+
+
+def _compile_any(model: Any, compiler: _Compiler) -> Any:
     if isinstance(model, (str, os.PathLike)):
-        return _core.compile_file(library(), os.fspath(model), options)
+        return compiler.of_file(os.fspath(model))
     if isinstance(model, (bytes, bytearray, memoryview)):
-        return _core.compile_bytes(library(), model, options)
+        return compiler.of_bytes(model)
     if hasattr(model, "SerializeToString"):  # onnx.ModelProto
-        return _compile_proto(model, options)
+        return _compile_proto(model, compiler)
     if hasattr(model, "model_proto") and hasattr(model, "save"):  # torch.onnx.ONNXProgram
-        return _compile_saved(lambda path: model.save(path, external_data=True), options)
+        return _compile_saved(lambda path: model.save(path, external_data=True), compiler)
     raise TypeError(f"a path, bytes, an onnx.ModelProto or a torch.onnx.ONNXProgram is wanted, not {type(model).__name__}")
 
 
-def _compile_proto(model: Any, options: dict) -> Any:
+def _compile_proto(model: Any, compiler: _Compiler) -> Any:
     try:
         serialized = model.SerializeToString()
     except ValueError:  # protobuf writes no more than 2 GB in one piece
         import onnx
 
-        return _compile_saved(lambda path: onnx.save(model, path, save_as_external_data=True), options)
-    return _core.compile_bytes(library(), serialized, options)
+        return _compile_saved(lambda path: onnx.save(model, path, save_as_external_data=True), compiler)
+    return compiler.of_bytes(serialized)
 
 
-def _compile_saved(save: Callable[[str], None], options: dict) -> Any:
+def _compile_saved(save: Callable[[str], None], compiler: _Compiler) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.onnx")
         save(path)
-        return _core.compile_file(library(), path, options)
+        return compiler.of_file(path)

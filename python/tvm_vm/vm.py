@@ -50,7 +50,8 @@ class Vm(_core.Vm):
     max_steps: instructions of a run; 0: any.
     allow_native: False refuses programs that run code of their own.
     trust: whose kernels run: "any", "signed" (those of a file that one of `keys` signed, which what compile() gives
-        is not), or "none" (docs/trust.md).
+        is not), "signed-kernels" (those that one of them signed and that have contracts, whoever wrote the code that
+        launches them), or "none" (docs/trust.md).
     keys: paths of public keys, which `tvm-vm keygen` writes.
     signed_constants: with trust="signed", the weights have to be as they were signed, too; reads all of them.
     memory: a MemoryPool that bounds this Vm together with others.

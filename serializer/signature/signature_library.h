@@ -19,7 +19,7 @@ struct SignatureFunctions {
   Expected<SecretKey> (*read_secret_key)(const std::string& path);
   Status (*sign_file)(const std::string& path, const SecretKey& key, const std::string& output);
   Status (*verify_signature)(const std::string& path, std::span<const PublicKey> keys);
-  // Of the program that was loaded from the file; options.trust is kSigned.
+  // Of the program that was loaded from the file; options.trust is kSigned or kSignedKernels.
   TrustedLibraries (*libraries_to_trust)(const wire::SignedFile& file, const Program& program,
                                          const TrustOptions& options);
 };

@@ -51,10 +51,10 @@ bool IsBy(const Signature& signature, const std::array<uint8_t, 64>& part,
                                              text.size(), signature.key.data()) == 0;
 }
 
-// Both parts.
-bool IsRight(const SignatureSection& signatures, const Signature& signature) {
+bool IsRight(const SignatureSection& signatures, const Signature& signature, SignedPart part) {
   return IsBy(signature, signature.kernels, TextOf(signatures.sections, true)) &&
-         IsBy(signature, signature.program, TextOf(signatures.sections, false));
+         (part == SignedPart::kKernels ||
+          IsBy(signature, signature.program, TextOf(signatures.sections, false)));
 }
 
 // The two keys as libsodium wants them side by side.
@@ -160,12 +160,12 @@ Signature SignRows(std::span<const SignedSection> rows, const SecretKey& key) {
 PublicKey PublicKeyOf(const SecretKey& key) { return {KeyPair(key).key}; }
 
 Expected<const Signature*> TrustedSignature(const SignatureSection& signatures,
-                                            std::span<const PublicKey> keys) {
+                                            std::span<const PublicKey> keys, SignedPart part) {
   bool found = false;
   for (const Signature& signature : signatures.signatures) {
     if (std::ranges::find(keys, PublicKey{signature.key}) == keys.end()) continue;
     found = true;
-    if (IsRight(signatures, signature)) return &signature;
+    if (IsRight(signatures, signature, part)) return &signature;
   }
   if (found) return Malformed("the signature by a trusted key is not of this file's sections");
   std::string wanted;

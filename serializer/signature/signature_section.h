@@ -61,10 +61,13 @@ std::vector<SignedSection> RowsOf(std::span<const wire::Section> sections);
 Signature SignRows(std::span<const SignedSection> rows, const SecretKey& key);
 PublicKey PublicKeyOf(const SecretKey& key);
 
-// The first signature by one of `keys`, both parts of which are right. Errors: kInvalidProgram: whose there
-// are, and whose are wanted.
+// What of a file a signature has to be of.
+enum class SignedPart : uint8_t { kKernels, kProgram };
+
+// The first signature by one of `keys` that is right: its part of the kernels, and for kProgram also the
+// other one. Errors: kInvalidProgram: whose there are, and whose are wanted.
 Expected<const Signature*> TrustedSignature(const SignatureSection& signatures,
-                                            std::span<const PublicKey> keys);
+                                            std::span<const PublicKey> keys, SignedPart part);
 // That the section is what was signed. Errors: kInvalidProgram naming it.
 Status CheckSigned(const SignatureSection& signatures, const wire::Section& section);
 

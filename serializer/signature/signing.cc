@@ -54,7 +54,7 @@ Status WriteSigned(std::span<const wire::Section> sections, std::span<const std:
 
 Status CheckAll(std::span<const wire::Section> sections, std::span<const PublicKey> keys) {
   TVMVM_TRY(const SignatureSection signatures, ReadSignatures(sections));
-  TVMVM_CHECK_OK(TrustedSignature(signatures, keys));
+  TVMVM_CHECK_OK(TrustedSignature(signatures, keys, SignedPart::kProgram));
   for (const wire::Section& section : sections)
     if (section.name != wire::kSignatureSection) TVMVM_CHECK_OK(CheckSigned(signatures, section));
   for (const SignedSection& row : signatures.sections)
@@ -76,18 +76,33 @@ const wire::Section* SectionOf(const wire::SignedFile& file, const KernelLibrary
 // That a trusted key signed what the file says of kernels and of how they are called.
 Status CheckProgram(const wire::SignedFile& file, const SignatureSection& signatures,
                     const TrustOptions& options) {
-  TVMVM_CHECK_OK(TrustedSignature(signatures, options.keys));
+  TVMVM_CHECK_OK(TrustedSignature(signatures, options.keys, SignedPart::kProgram));
   for (const wire::Section& section : file.sections) {
     const bool is_read = section.name == wire::kMetadataSection || section.name == wire::kCodeSection ||
-                         section.name == wire::kDebugSection ||
+                         section.name == wire::kDebugSection || section.name == wire::kKernelRowsSection ||
                          (options.with_constants && section.name == wire::kConstantsSection);
     if (is_read) TVMVM_CHECK_OK(CheckSigned(signatures, section));
   }
   return {};
 }
 
+// The same of what the file says of kernels alone. Where the rows are in the metadata, nobody signed them
+// with the kernels.
+Status CheckRows(const wire::SignedFile& file, const SignatureSection& signatures,
+                 const TrustOptions& options) {
+  TVMVM_CHECK_OK(TrustedSignature(signatures, options.keys, SignedPart::kKernels));
+  const wire::Section* rows = wire::FindSection(file.sections, wire::kKernelRowsSection);
+  if (rows != nullptr) return CheckSigned(signatures, *rows);
+  return MakeError(Code::kInvalidProgram,
+                   fmt::format("the file has no section '{}', which files have since version 1.3",
+                               wire::kKernelRowsSection));
+}
+
 Status CheckLibrary(const wire::SignedFile& file, const SignatureSection& signatures,
-                    const KernelLibrarySpec& library) {
+                    const KernelLibrarySpec& library, Trust trust) {
+  if (trust == Trust::kSignedKernels && ClassOf(library.device) != DeviceClass::kCpu)
+    return MakeError(Code::kInvalidProgram,
+                     "the kernels for '" + library.target + "' are a GPU's, which have no contracts");
   const wire::Section* section = SectionOf(file, library);
   if (section != nullptr) return CheckSigned(signatures, *section);
   return MakeError(Code::kInvalidProgram,
@@ -97,10 +112,11 @@ Status CheckLibrary(const wire::SignedFile& file, const SignatureSection& signat
 Expected<TrustedLibraries> Trusted(const wire::SignedFile& file, const Program& program,
                                    const TrustOptions& options) {
   TVMVM_TRY(const SignatureSection signatures, ReadSignatures(file.sections));
-  TVMVM_CHECK_OK(CheckProgram(file, signatures, options));
+  const bool kernels_alone = options.trust == Trust::kSignedKernels;
+  TVMVM_CHECK_OK((kernels_alone ? CheckRows : CheckProgram)(file, signatures, options));
   TrustedLibraries trusted;
   for (const KernelLibrarySpec& library : program.libraries) {
-    const Status status = CheckLibrary(file, signatures, library);
+    const Status status = CheckLibrary(file, signatures, library, options.trust);
     if (status)
       trusted.libraries.push_back(library);
     else if (trusted.refused.empty())

@@ -59,7 +59,8 @@ inline constexpr std::string_view kCodeSection = "code";
 inline constexpr std::string_view kDebugSection = "debug";
 inline constexpr std::string_view kConstantsSection = "constants";
 inline constexpr std::string_view kSignatureSection = "signature";  // signature_section.h
-inline constexpr std::string_view kKernelsPrefix = "kernels.";
+inline constexpr std::string_view kKernelsPrefix = "kernels.";      // what a signature of the kernels covers
+inline constexpr std::string_view kKernelRowsSection = "kernels.rows";
 
 constexpr uint64_t AlignUp(uint64_t offset, uint64_t alignment) {
   return (offset + alignment - 1) / alignment * alignment;

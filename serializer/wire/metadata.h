@@ -1,4 +1,4 @@
-// Program <-> the FlatBuffers of the metadata and debug sections (program.fbs).
+// Program <-> the FlatBuffers of the metadata, kernels.rows and debug sections (program.fbs).
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,8 @@ struct Placement {
 // Errors: kUnsupported when the metadata would exceed FlatBuffers' 2 GiB.
 [[nodiscard]] Expected<std::vector<std::byte>> PackMetadata(const Program& program,
                                                             const Placement& placement);
+// What launches of kernels are held to, and which library holds them for what.
+[[nodiscard]] std::vector<std::byte> PackKernelRows(const Program& program, const Placement& placement);
 // Line tables and the strings that only they use.
 [[nodiscard]] Expected<std::vector<std::byte>> PackDebug(const Program& program);
 

@@ -161,9 +161,6 @@ Expected<std::vector<std::byte>> PackMetadata(const Program& program, const Plac
     functions.push_back(PackFunction(builder, function, code_begin));
     code_begin += function.code.size();
   }
-  std::vector<Offset<schema::KernelLibrary>> libraries;
-  for (size_t i = 0; i < program.libraries.size(); ++i)
-    libraries.push_back(PackLibrary(builder, program.libraries[i], placement.library_sections[i]));
   std::vector<Offset<schema::Constant>> constants;
   for (size_t i = 0; i < program.constants.size(); ++i)
     constants.push_back(PackConstant(builder, program.constants[i], placement.constant_offsets[i]));
@@ -173,8 +170,6 @@ Expected<std::vector<std::byte>> PackMetadata(const Program& program, const Plac
     strings.push_back(PackText(builder, is_debug[i] ? std::string() : program.strings[i]));
 
   auto function_vector = builder.CreateVector(functions);
-  auto kernels = PackEach<schema::Kernel>(builder, program.kernels, PackKernel);
-  auto library_vector = builder.CreateVector(libraries);
   auto constant_vector = builder.CreateVector(constants);
   auto plans = PackEach<schema::Plan>(builder, program.plans, PackPlan);
   auto string_vector = builder.CreateVector(strings);
@@ -184,9 +179,18 @@ Expected<std::vector<std::byte>> PackMetadata(const Program& program, const Plac
     devices.emplace_back(static_cast<uint8_t>(device.device_class), device.ordinal);
   auto device_vector = builder.CreateVectorOfStructs(devices);
   auto entries = PackEach<schema::DeviceEntry>(builder, program.device_entries, PackEntry);
-  builder.Finish(schema::CreateProgram(builder, function_vector, program.entry.index, kernels, library_vector,
-                                       constant_vector, plans, string_vector, provenance, -1, device_vector,
-                                       entries));
+  builder.Finish(schema::CreateProgram(builder, function_vector, program.entry.index, 0, 0, constant_vector,
+                                       plans, string_vector, provenance, -1, device_vector, entries));
+  return BytesOf(builder);
+}
+
+std::vector<std::byte> PackKernelRows(const Program& program, const Placement& placement) {
+  FlatBufferBuilder builder;
+  auto kernels = PackEach<schema::Kernel>(builder, program.kernels, PackKernel);
+  std::vector<Offset<schema::KernelLibrary>> libraries;
+  for (size_t i = 0; i < program.libraries.size(); ++i)
+    libraries.push_back(PackLibrary(builder, program.libraries[i], placement.library_sections[i]));
+  builder.Finish(schema::CreateKernelRows(builder, kernels, builder.CreateVector(libraries)));
   return BytesOf(builder);
 }
 

@@ -31,14 +31,23 @@ class Unpacker {
 
   Status Unpack(const schema::Program& from, Program* to) {
     TVMVM_CHECK_OK(Functions(from, to));
-    TVMVM_CHECK_OK(Each(from.kernels(), &to->kernels, &Unpacker::Kernel));
-    TVMVM_CHECK_OK(Each(from.libraries(), &to->libraries, &Unpacker::Library));
+    TVMVM_CHECK_OK(UnpackKernels(from.kernels(), from.libraries(), to));
     TVMVM_CHECK_OK(Each(from.constants(), &to->constants, &Unpacker::Constant));
     TVMVM_CHECK_OK(Each(from.plans(), &to->plans, &Unpacker::Plan));
     TVMVM_CHECK_OK(Each(from.strings(), &to->strings, &Unpacker::Text));
     to->entry.index = from.entry();
     TVMVM_CHECK_OK(Devices(from, to));
     return from.provenance() ? Provenance(*from.provenance(), &to->provenance) : Status();
+  }
+
+  // From the metadata of files before 1.3, or from the section that later ones have for them.
+  Status UnpackKernels(const flatbuffers::Vector<flatbuffers::Offset<schema::Kernel>>* kernels,
+                       const flatbuffers::Vector<flatbuffers::Offset<schema::KernelLibrary>>* libraries,
+                       Program* to) {
+    if (!to->kernels.empty() || !to->libraries.empty())
+      return Malformed("the metadata and section '{}' both have kernels", kKernelRowsSection);
+    TVMVM_CHECK_OK(Each(kernels, &to->kernels, &Unpacker::Kernel));
+    return Each(libraries, &to->libraries, &Unpacker::Library);
   }
 
   Status UnpackDebug(const schema::Debug& from, Program* to) {
@@ -271,6 +280,11 @@ Expected<Program> UnpackProgram(std::span<const Section> sections) {
   Program program;
   TVMVM_CHECK_OK(Unpacker(sections, metadata->bytes.size()).Unpack(*root, &program));
 
+  if (const Section* rows = FindSection(sections, kKernelRowsSection)) {
+    TVMVM_TRY(const schema::KernelRows* from, RootOf<schema::KernelRows>(*rows));
+    Unpacker unpacker(sections, rows->bytes.size());
+    TVMVM_CHECK_OK(unpacker.UnpackKernels(from->kernels(), from->libraries(), &program));
+  }
   if (const Section* debug = FindSection(sections, kDebugSection)) {
     TVMVM_TRY(const schema::Debug* lines, RootOf<schema::Debug>(*debug));
     TVMVM_CHECK_OK(Unpacker(sections, debug->bytes.size()).UnpackDebug(*lines, &program));

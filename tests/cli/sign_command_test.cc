@@ -87,6 +87,7 @@ TEST_F(SignCommandTest, TrustIsAskedForInRunAndBench) {
   Fine("tvm-vm run add.vmexe -i 1 --trust none");  // it has no kernels
   Fine("tvm-vm run add.vmexe -i 1 --trust signed --key mine.pub");
   Fails("tvm-vm run add.vmexe -i 1 --trust signed", "--key names no public key to trust");
+  Fails("tvm-vm run add.vmexe -i 1 --trust signed-kernels", "--key names no public key to trust");
   EXPECT_EQ(In("tvm-vm run add.vmexe --key mine.pub").exit_code, kExitUsage);
   EXPECT_EQ(In("tvm-vm run add.vmexe --trust some").exit_code, kExitUsage);
   if (!TVMVM_HAS_COMPILER) TVMVM_SKIP_WITHOUT("compiler", "this build has no compiler");
@@ -96,6 +97,8 @@ TEST_F(SignCommandTest, TrustIsAskedForInRunAndBench) {
   Fine("tvm-vm compile abs.ir -o abs.vmexe && tvm-vm sign abs.vmexe --key mine -o signed.vmexe");
   for (const std::string command : {"run", "bench --repeat 1"}) {
     Fine("tvm-vm " + command + " signed.vmexe --trust signed --key mine.pub --check-constants");
+    Fine("tvm-vm " + command + " signed.vmexe --trust signed-kernels --key mine.pub");
+    Fails("tvm-vm " + command + " signed.vmexe --trust signed-kernels --key other.pub", "signed by ");
     Fine("tvm-vm " + command + " abs.ir --trust none");  // compiled here
     Fails("tvm-vm " + command + " signed.vmexe --trust none", "kernels are refused: no kernels are trusted");
     Fails("tvm-vm " + command + " signed.vmexe --trust signed --key other.pub", "signed by ");

@@ -34,7 +34,7 @@ TEST(OpenClContext, WorkThatLacksResourcesMeansThatTheDeviceIsLost) {
   const OpenClFunctions driver = NothingDriver();
   auto context = OpenClContext::Create(driver, NoHardware(), "opencl:0", 0);
   ASSERT_TRUE(context) << context.error().message;
-  Status status = (*context)->Check(CL_OUT_OF_RESOURCES, "clBuildProgram");
+  Status status = (*context)->CheckKernel(CL_OUT_OF_RESOURCES, "clBuildProgram");
   EXPECT_EQ(status.error().code, Code::kUnsupported) << "a kernel may need too much";
   EXPECT_TRUE((*context)->CheckHealth());
   EXPECT_TRUE((*context)->CheckWork(CL_SUCCESS, "clFinish"));

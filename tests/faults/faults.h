@@ -1,7 +1,8 @@
-// Failures on demand: what this test program asks of the host's memory and of the system, the library
-// included, passes here.
+// Failures on demand: what this test program asks of the host's memory, of the system and of drivers, the
+// library included, passes here.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <ostream>
 
@@ -14,6 +15,10 @@ enum FaultKind : uint32_t {
   kMap = 4,       // mmap of files, and memory files
   kWrites = 8,    // write, pwrite
   kFiles = 16,    // these, open, fsync, linkat, rename
+  // Of GPUs' drivers, on all threads: `error` is what the call gives. What gives things back does not fail.
+  kOpenCl = 32,
+  kVulkan = 64,
+  kLookups = 128,  // by name in loaders and drivers, which find nothing
 };
 // Whether this build can make calls of these kinds fail.
 bool CanFail(uint32_t kinds);
@@ -31,12 +36,39 @@ class Failing {
   bool has_failed() const;
 };
 
+// What drivers make, as its type is called.
+#define TVMVM_DRIVER_OBJECTS(X) \
+  X(cl_context)                 \
+  X(cl_command_queue)           \
+  X(cl_mem)                     \
+  X(cl_program)                 \
+  X(cl_kernel)                  \
+  X(cl_event)                   \
+  X(VkInstance)                 \
+  X(VkDevice)                   \
+  X(VkDeviceMemory)             \
+  X(VkBuffer)                   \
+  X(VkShaderModule)             \
+  X(VkPipelineLayout)           \
+  X(VkPipelineCache)            \
+  X(VkPipeline)                 \
+  X(VkCommandPool)              \
+  X(VkFence)
+enum class DriverObject {
+#define TVMVM_DRIVER_OBJECT(type) type,
+  TVMVM_DRIVER_OBJECTS(TVMVM_DRIVER_OBJECT)
+#undef TVMVM_DRIVER_OBJECT
+      kCount
+};
+using DriverObjects = std::array<int64_t, static_cast<size_t>(DriverObject::kCount)>;
+
 // What the process holds.
 struct Held {
   int64_t blocks = 0;       // of malloc
   int64_t heap_blocks = 0;  // of mimalloc
   int64_t mappings = 0;     // of files
   int64_t files = 0;        // that are open
+  DriverObjects driver_objects{};
   friend bool operator==(const Held&, const Held&) = default;
 };
 std::ostream& operator<<(std::ostream& out, const Held& held);

@@ -1,6 +1,5 @@
 #include "tests/faults/faults.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "allocator/host_memory.h"
+#include "tests/faults/driver_calls.h"
 #include "tests/sanitizer.h"
 
 namespace {
@@ -136,22 +136,6 @@ static void CountingHeapFree(void* memory) {
   heap_free(memory);
 }
 
-void* dlsym(void* handle, const char* name) noexcept {
-  static const auto find =
-      reinterpret_cast<void* (*)(void*, const char*)>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"));
-  void* found = find(handle, name);
-  if (found == nullptr) return found;
-  if (std::strcmp(name, "mi_malloc_aligned") == 0) {
-    heap_allocate = reinterpret_cast<HeapAllocate>(found);
-    return reinterpret_cast<void*>(&FailingHeapAllocate);
-  }
-  if (std::strcmp(name, "mi_free") == 0) {
-    heap_free = reinterpret_cast<HeapFree>(found);
-    return reinterpret_cast<void*>(&CountingHeapFree);
-  }
-  return found;
-}
-
 void* mmap(void* address, size_t size, int protection, int flags, int file, off_t offset) noexcept {
   if (file >= 0 && Fails(tvmvm::testing::kMap)) return MAP_FAILED;
   const long mapped = syscall(SYS_mmap, address, size, protection, flags, file, offset);
@@ -199,26 +183,58 @@ int rename(const char* from, const char* to) noexcept {
 
 #endif
 
+// What the program's own code finds by name, by the linker's --wrap: mimalloc, and drivers. So does a
+// sanitizer that is linked in, before it can be used: nothing of one is in this function, and what it finds
+// goes by untouched.
+#ifdef __clang__
+#define TVMVM_BARE __attribute__((disable_sanitizer_instrumentation))
+#else
+#define TVMVM_BARE __attribute__((no_sanitize("address", "thread", "undefined")))
+#endif
+extern "C" void* __real_dlsym(void* handle, const char* name);
+extern "C" TVMVM_BARE void* __wrap_dlsym(void* handle, const char* name) {
+  void* found = __real_dlsym(handle, name);
+  if (found == nullptr) return found;
+#ifndef TVMVM_SANITIZED
+  if (std::strcmp(name, "mi_malloc_aligned") == 0) {
+    heap_allocate = reinterpret_cast<HeapAllocate>(found);
+    return reinterpret_cast<void*>(&FailingHeapAllocate);
+  }
+  if (std::strcmp(name, "mi_free") == 0) {
+    heap_free = reinterpret_cast<HeapFree>(found);
+    return reinterpret_cast<void*>(&CountingHeapFree);
+  }
+#endif
+  // "clFinish", "vkGetInstanceProcAddr"
+  const bool is_driver = ((name[0] == 'c' && name[1] == 'l') || (name[0] == 'v' && name[1] == 'k')) &&
+                         name[2] >= 'A' && name[2] <= 'Z';
+  return is_driver ? tvmvm::testing::DriverFunction(name, found) : found;
+}
+
 namespace tvmvm::testing {
 
 bool CanFail(uint32_t kinds) {
-  if (kSanitized) return kinds == kMalloc;
+  if (kSanitized) return (kinds & (kHostHeap | kMap | kFiles)) == 0;
   return (kinds & kHostHeap) == 0 || std::string(HostAllocatorName()) == "mimalloc";
 }
 
 Failing::Failing(uint32_t kinds, int64_t number, Then then, int error) {
   t_armed = {kinds, number, then == Then::kOnwards, false, error};
+  ArmDrivers(kinds, number, then, error);
 }
-Failing::~Failing() { t_armed = {}; }
-bool Failing::has_failed() const { return t_armed.failed; }
+Failing::~Failing() {
+  t_armed = {};
+  DisarmDrivers();
+}
+bool Failing::has_failed() const { return t_armed.failed || DriversFailed(); }
 
 std::ostream& operator<<(std::ostream& out, const Held& held) {
   return out << held.blocks << " blocks, " << held.heap_blocks << " of the heap, " << held.mappings
-             << " mappings, " << held.files << " files";
+             << " mappings, " << held.files << " files" << TextOf(held.driver_objects);
 }
 
 Held HeldNow() {
-  Held held{g_blocks.load(), g_heap_blocks.load(), g_mappings.load()};
+  Held held{g_blocks.load(), g_heap_blocks.load(), g_mappings.load(), 0, DriverObjectsNow()};
   for (int file = 0; file < 256; ++file) held.files += fcntl(file, F_GETFD) != -1;
   return held;
 }

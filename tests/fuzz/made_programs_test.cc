@@ -117,11 +117,10 @@ TEST(MadePrograms, FilesWithRightDigestsAreRefusedOrRun) {
     ASSERT_TRUE(program);
     const std::vector<std::byte> file = *SerializeProgram(*program);
     Corruption corruption(seed);
-    for (int change = 0; change < 3; ++change) {
+    for (int change = 0; change < 4; ++change) {
       EditableFile parts(file);
-      std::vector<std::byte>& section = parts.section(change == 0   ? "metadata"
-                                                      : change == 1 ? "code"
-                                                                    : "debug");
+      std::vector<std::byte>& section =
+          parts.section(std::array{"metadata", "code", "debug", "kernels.rows"}[change]);
       section = corruption.Apply(section);
       auto loaded = LoadProgramFromMemory(parts.Build());
       if (!loaded) {

@@ -91,12 +91,36 @@ TEST(ExportsTest, CompilerExportsItsHeader) {
         << symbol.name;
 }
 
+TEST(ExportsTest, IsolatedCompilerExportsItsHeaders) {
+  EXPECT_GE(CheckExportsAllFunctions("libtvm-vm-isolated-compiler.so", "c_isolated_compiler.h"), 5);
+  const std::vector<Symbol> symbols = SymbolsOf("-DgC", "libtvm-vm-isolated-compiler.so");
+  EXPECT_EQ(symbols.size(), 9u);
+  const std::string header = ReadText(SourceRoot() / "include/tvm-vm/c_isolated_compiler.h") +
+                             ReadText(SourceRoot() / "include/tvm-vm/isolated_compiler.h");
+  for (const Symbol& symbol : symbols)
+    EXPECT_TRUE(symbol.name.starts_with("tvmvm::CompileFileIsolated(") ||
+                symbol.name.starts_with("tvmvm::CompileBytesIsolated(") ||
+                std::regex_search(header, std::regex("[ *]" + symbol.name + "\\(")))
+        << symbol.name;
+}
+
+// A service that compiles in other processes holds no LLVM.
+TEST(ExportsTest, IsolatedCompilerNeedsNoCompiler) {
+  FILE* pipe = popen("ldd '" TVMVM_BINARY_DIR "/libtvm-vm-isolated-compiler.so'", "r");
+  std::string text;
+  for (char buffer[4096]; size_t got = fread(buffer, 1, sizeof(buffer), pipe);) text.append(buffer, got);
+  EXPECT_EQ(pclose(pipe), 0);
+  EXPECT_THAT(text, ::testing::HasSubstr("libtvm-vm.so"));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("LLVM")));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("libtvm-vm-compiler")));
+}
+
 // Of the runtime's public functions there is one copy in a process: the compiler has its private parts alone.
 TEST(ExportsTest, CompilerHoldsNoCopyOfWhatIsPublic) {
   std::set<std::string> exported;
   for (const Symbol& symbol : SymbolsOf("-Dg", "libtvm-vm.so"))
     if (symbol.type == 'T') exported.insert(symbol.name);
-  for (const std::string library : {"libtvm-vm-compiler.so", "tvm-vm"})
+  for (const std::string library : {"libtvm-vm-compiler.so", "libtvm-vm-isolated-compiler.so", "tvm-vm"})
     for (const Symbol& symbol : SymbolsOf("", library))
       if (symbol.type == 'T' || symbol.type == 't') {
         EXPECT_FALSE(exported.contains(symbol.name)) << symbol.name << " in " << library;

@@ -39,8 +39,9 @@ inline std::vector<std::string> FilesBelow(const std::string& folder,
 }
 
 inline const std::vector<std::string>& SourceFolders() {
-  static const std::vector<std::string> folders = {"bytecode", "serializer", "allocator", "devices", "vm",
-                                                   "compiler", "cli",        "tests",     "examples"};
+  static const std::vector<std::string> folders = {"bytecode",          "process", "serializer", "allocator",
+                                                   "devices",           "vm",      "compiler",   "cli",
+                                                   "isolated_compiler", "tests",   "examples"};
   return folders;
 }
 

@@ -10,6 +10,7 @@
 #include "tests/models/demo_model.h"
 #include "tests/sanitizer.h"
 #include "tests/serializer/editable_file.h"
+#include "tests/serializer/signed_file.h"
 #include "tvm-vm/assembler.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/vm.h"
@@ -110,7 +111,7 @@ TEST(CorruptProgram, DamageWithRightDigestsIsRefusedOrRunsUnderLimits) {
   int refused = 0, failed = 0, ran = 0;
   for (int i = 0; i < (kSanitized ? 2000 : 6000); ++i) {
     EditableFile parts(file);
-    Bytes& section = parts.section(std::array{"metadata", "code", "code", "debug"}[i % 4]);
+    Bytes& section = parts.section(std::array{"metadata", "code", "kernels.rows", "code", "debug"}[i % 5]);
     section = corruption.Apply(section);
     auto program = LoadProgramFromMemory(parts.Build());
     if (!program) {
@@ -170,16 +171,16 @@ std::shared_ptr<const Program> Compiled(std::string_view text) {
   return compiled ? compiled->program : nullptr;
 }
 
-// Inputs of any size, of bytes that are indices out of every range.
-Status RunAny(std::shared_ptr<const Program> program, fuzz::Choices& choices) {
-  VmOptions options;
+// Inputs of any size, as `main` takes them, of bytes that are indices out of every range.
+Status RunAny(std::shared_ptr<const Program> program, const FunctionSpec& main, VmOptions options,
+              fuzz::Choices& choices) {
   options.threads = 1;
   TVMVM_TRY(std::shared_ptr<Vm> vm, Vm::Create(program, options));
   Invocation invocation = vm->NewInvocation();
   invocation.SetLimits(SmallLimits());
-  std::vector<Tensor> inputs, outputs(program->main().outputs.size());
+  std::vector<Tensor> inputs, outputs(main.outputs.size());
   const int64_t sizes[] = {1 + choices.Below(9), 1 + choices.Below(40)};
-  for (const ParameterSpec& input : program->main().inputs) {
+  for (const ParameterSpec& input : main.inputs) {
     Shape shape;
     for (const DimSpec& dim : input.type.dims)
       shape.push_back(dim.value >= 0 ? dim.value : sizes[dim.symbol == "n" ? 0 : 1]);
@@ -207,7 +208,7 @@ TEST(CorruptProgram, OtherCodeForRealKernelsIsRefusedOrRuns) {
         ++refused;
         continue;
       }
-      Status status = RunAny(program, choices);
+      Status status = RunAny(program, original->main(), {}, choices);
       status ? ++ran : ++failed;
       ASSERT_TRUE(status || status.error().code != Code::kInternal) << "seed " << seed;
     }
@@ -215,6 +216,57 @@ TEST(CorruptProgram, OtherCodeForRealKernelsIsRefusedOrRuns) {
   EXPECT_GT(refused, 0);
   EXPECT_GT(failed, 0);
   EXPECT_GT(ran, 0);
+}
+
+// The code's words of a program, changed in a few places.
+Bytes OtherCode(const Program& original, fuzz::Choices& choices) {
+  Program program = original;
+  for (uint32_t changes = 1 + choices.Below(3); changes > 0; --changes) fuzz::ChangeWord(&program, choices);
+  Bytes code;
+  for (const FunctionSpec& function : program.functions) {
+    const auto words = std::as_bytes(std::span(function.code));
+    code.insert(code.end(), words.begin(), words.end());
+  }
+  return code;
+}
+
+// As strangers can make it where only the kernels and their rows have to be as they were signed.
+TEST(CorruptProgram, OtherCodeForSignedKernelsIsRefusedOrRuns) {
+  const KeyFolder keys;
+  VmOptions options;
+  options.trust = Trust::kSignedKernels;
+  options.trusted_keys = {keys.key("mine")};
+  Corruption corruption(3);
+  int refused = 0, failed = 0, ran = 0, attacked = 0;
+  for (std::string_view model : kModels) {
+    const std::shared_ptr<const Program> original = Compiled(model);
+    ASSERT_TRUE(original);
+    const Bytes file = keys.Signed(*original, "mine");
+    for (uint32_t seed = 0; seed < (kSanitized ? 500 : 2000); ++seed) {
+      fuzz::Choices choices(seed);
+      EditableFile parts(file);
+      Bytes& metadata = parts.section("metadata");
+      if (seed % 2 == 0) metadata = corruption.Apply(metadata);
+      if (seed % 4 != 0) parts.section("code") = OtherCode(*original, choices);
+      Bytes& rows = parts.section("kernels.rows");
+      const bool is_attack = seed % 8 == 7;
+      if (is_attack) rows[choices.Below(rows.size())] ^= std::byte{1};
+      auto program = LoadProgramFromMemory(parts.Build());
+      if (!program) {
+        ++refused;
+        continue;
+      }
+      Status status = RunAny(*program, original->main(), options, choices);
+      status ? ++ran : ++failed;
+      ASSERT_TRUE(status || status.error().code != Code::kInternal) << "seed " << seed;
+      ASSERT_FALSE(status && is_attack) << "seed " << seed;
+      if (is_attack) ++attacked;
+    }
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(failed, 0);
+  EXPECT_GT(ran, 0);
+  EXPECT_GT(attacked, 0);
 }
 
 }  // namespace

@@ -29,9 +29,10 @@ if(PKG_CONFIG)
   list(APPEND programs embed_pc embed_c_pc)
 endif()
 
-# The installed tool finds the installed compiler.
+# The installed tool finds the installed compiler, and so does the process that a service compiles in.
 if(HAS_COMPILER)
   run(${BUILD}/make_demo_model ${project}/demo.onnx)
+  run(${project}/compile_in_service ${project}/demo.onnx)
   run(${prefix}/bin/tvm-vm compile ${project}/demo.onnx -o ${project}/demo.vmexe)
   if(NOT SANITIZE)  # which the sandbox does not bear
     run(${prefix}/bin/tvm-vm run ${project}/demo.vmexe --sandbox)

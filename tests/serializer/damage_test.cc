@@ -86,7 +86,7 @@ TEST(Damage, FlippedBitInMachineCodeIsFoundByLoad) {
       EXPECT_THAT(program.error().message, HasSubstr("section '" + name + "' is damaged"));
     }
   }
-  EXPECT_EQ(libraries, 2);
+  EXPECT_EQ(libraries, 3) << "two and their rows";
 }
 
 TEST(Damage, MutatedSectionsWithRightDigestsNeverCrash) {
@@ -95,7 +95,7 @@ TEST(Damage, MutatedSectionsWithRightDigestsNeverCrash) {
   int loaded = 0;
   for (int i = 0; i < 6000; ++i) {
     EditableFile parts(file);
-    Bytes& section = parts.section(std::array{"metadata", "code", "debug"}[i % 3]);
+    Bytes& section = parts.section(std::array{"metadata", "code", "debug", "kernels.rows"}[i % 4]);
     for (uint64_t changes = 1 + NextRandom(&state) % 4; changes > 0; --changes) {
       size_t at = NextRandom(&state) % section.size();
       constexpr uint8_t kTelling[] = {0, 1, 2, 0x7f, 0x80, 0xff};
@@ -239,7 +239,7 @@ TEST(Versions, NewerMajorIsRefusedAndNewerMinorIsRead) {
   auto program = LoadProgramFromMemory(file);
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().code, Code::kUnsupported);
-  EXPECT_EQ(program.error().message, "the file has format version 2.3, this build reads version 1.2");
+  EXPECT_EQ(program.error().message, "the file has format version 2.3, this build reads version 1.3");
   newer.header.major = 1;
   newer.Seal(&file);
   EXPECT_EQ(LoadError(file), "");
@@ -276,18 +276,54 @@ TEST(Damage, MissingSections) {
   }
 }
 
-// The metadata of the sample after an edit of its object form.
-Bytes WithMetadata(const std::function<void(schema::ProgramT*)>& edit) {
+// A section of the sample after an edit of its object form.
+template <class Root>
+Bytes WithSection(std::string_view name, const std::function<void(typename Root::NativeTableType*)>& edit) {
   EditableFile parts(SampleFile());
-  Bytes& section = parts.section("metadata");
-  schema::ProgramT metadata;
-  flatbuffers::GetRoot<schema::Program>(section.data())->UnPackTo(&metadata);
-  edit(&metadata);
+  Bytes& section = parts.section(name);
+  typename Root::NativeTableType table;
+  flatbuffers::GetRoot<Root>(section.data())->UnPackTo(&table);
+  edit(&table);
   flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(schema::Program::Pack(builder, &metadata));
+  builder.Finish(Root::Pack(builder, &table));
   auto begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
   section.assign(begin, begin + builder.GetSize());
   return parts.Build();
+}
+
+Bytes WithMetadata(const std::function<void(schema::ProgramT*)>& edit) {
+  return WithSection<schema::Program>("metadata", edit);
+}
+
+TEST(Damage, KernelRowsAreChecked) {
+  auto error_after = [](const std::function<void(schema::KernelRowsT*)>& edit) {
+    return LoadError(WithSection<schema::KernelRows>("kernels.rows", edit));
+  };
+  EXPECT_EQ(error_after([](schema::KernelRowsT*) {}), "");
+  EXPECT_THAT(error_after([](schema::KernelRowsT* rows) { rows->kernels[0]->device = 9; }),
+              HasSubstr("kernel 'scale': unknown device 9"));
+  EXPECT_THAT(error_after([](schema::KernelRowsT* rows) { rows->kernels[0]->buffers[0] = 9; }),
+              HasSubstr("unknown access 9"));
+  EXPECT_THAT(error_after([](schema::KernelRowsT* rows) { rows->libraries[0]->form = 9; }),
+              HasSubstr("unknown form 9"));
+  EXPECT_THAT(error_after([](schema::KernelRowsT* rows) { rows->kernels.clear(); }), HasSubstr("kernel"));
+  EditableFile cut(SampleFile());
+  cut.section("kernels.rows").resize(3);
+  EXPECT_EQ(LoadError(cut.Build()), "section 'kernels.rows' is malformed");
+}
+
+// What the metadata says of kernels counts in files alone that have no section for it.
+TEST(Damage, KernelsStandInOnePlace) {
+  const std::string both = "the metadata and section 'kernels.rows' both have kernels";
+  EXPECT_EQ(LoadError(WithMetadata([](schema::ProgramT* program) {
+              program->kernels.push_back(std::make_unique<schema::KernelT>());
+            })),
+            both);
+  EXPECT_EQ(LoadError(WithMetadata([](schema::ProgramT* program) {
+              program->libraries.push_back(std::make_unique<schema::KernelLibraryT>());
+              program->libraries.back()->section = "kernels.cpu.x86-64-v3";
+            })),
+            both);
 }
 
 TEST(Damage, MetadataIsCheckedBeyondItsStructure) {
@@ -322,12 +358,6 @@ TEST(Damage, MetadataIsCheckedBeyondItsStructure) {
               HasSubstr("unknown dtype 200"));
   EXPECT_THAT(error_after([](schema::ProgramT* program) { program->constants[0]->dims.assign(33, 1); }),
               HasSubstr("rank 33, at most 32"));
-  EXPECT_THAT(error_after([](schema::ProgramT* program) { program->kernels[0]->device = 9; }),
-              HasSubstr("kernel 'scale': unknown device 9"));
-  EXPECT_THAT(error_after([](schema::ProgramT* program) { program->kernels[0]->buffers[0] = 9; }),
-              HasSubstr("unknown access 9"));
-  EXPECT_THAT(error_after([](schema::ProgramT* program) { program->libraries[0]->form = 9; }),
-              HasSubstr("unknown form 9"));
   EXPECT_THAT(
       error_after([](schema::ProgramT* program) { program->functions[0]->inputs[0]->type->kind = 9; }),
       HasSubstr("unknown kind of type 9"));

@@ -45,7 +45,7 @@ TEST_P(GoldenFiles, Runs) {
   for (int i = 0; i < 6; ++i) EXPECT_NEAR(y[i], wanted[i], 1e-6f) << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, GoldenFiles, ::testing::Values("1.1", "1.2"));
+INSTANTIATE_TEST_SUITE_P(Versions, GoldenFiles, ::testing::Values("1.1", "1.2", "1.3"));
 
 }  // namespace
 }  // namespace tvmvm

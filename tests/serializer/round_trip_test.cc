@@ -103,7 +103,7 @@ TEST(RoundTrip, SectionsAreAligned) {
     EXPECT_EQ(section.required, section.name != "debug");
     EXPECT_EQ(section.digest.size(), 32u);
   }
-  EXPECT_THAT(names, ElementsAre("metadata", "code", "debug", "kernels.cpu.x86-64-v3",
+  EXPECT_THAT(names, ElementsAre("metadata", "code", "debug", "kernels.rows", "kernels.cpu.x86-64-v3",
                                  "kernels.cpu.x86-64-v3.2", "constants"));
   auto loaded = LoadProgram(path);
   ASSERT_TRUE(loaded);

@@ -71,7 +71,9 @@ TEST_F(CTrust, OptionsSayWhoseKernelsRun) {
     EXPECT_THAT(message, Not(HasSubstr(refused))) << count;
     EXPECT_EQ(message, Create(TVMVM_TRUST_ANY, nullptr, 0)) << "the loader's own words on this code";
   }
-  EXPECT_EQ(Create(3, nullptr, 0), "options.trust is 3, which is no tvmvm_trust");
+  EXPECT_THAT(Create(TVMVM_TRUST_SIGNED_KERNELS, nullptr, 0), HasSubstr("none is given"));
+  EXPECT_THAT(Create(TVMVM_TRUST_SIGNED_KERNELS, keys_, 1), HasSubstr("no contract holds"));
+  EXPECT_EQ(Create(4, nullptr, 0), "options.trust is 4, which is no tvmvm_trust");
   EXPECT_EQ(Create(-1, nullptr, 0), "options.trust is -1, which is no tvmvm_trust");
   EXPECT_EQ(Create(TVMVM_TRUST_SIGNED, nullptr, 1), "options.trusted_keys is null");
 }

@@ -1,6 +1,7 @@
 #include "vm/binding/binding.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -159,6 +160,21 @@ bool HasLibraries(const Uses& uses, const std::vector<std::shared_ptr<Device>>& 
   return true;
 }
 
+// Why kernels that an entry launches may not run, in `trusted` the libraries that may; nullopt: they may.
+std::optional<std::string> Refusal(const Uses& uses, const std::vector<std::shared_ptr<Device>>& given,
+                                   const Program& program, Trust trust, const TrustedLibraries& trusted) {
+  if (trust == Trust::kAny) return std::nullopt;
+  if (!HasLibraries(uses, given, program, trusted.libraries)) return trusted.refused;
+  if (trust != Trust::kSignedKernels) return std::nullopt;
+  // Contracts are asked for where the host launches.
+  for (size_t number = 0; number < uses.devices.size(); ++number)
+    for (const uint32_t id : uses.devices[number].kernels)
+      if (number != kHostDevice || program.kernels[id].contract.empty())
+        return "no contract holds '" + program.kernels[id].name + "' on " +
+               DeviceSpecName(program.devices[number]) + " within its buffers";
+  return std::nullopt;
+}
+
 Status Untrusted(const Program& program, const Uses& uses, const std::string& why) {
   const std::set<uint32_t> kernels = KernelsOf(uses);
   return MakeError(Code::kInvalidProgram, "the program's kernels are refused: " + why + "; @" +
@@ -177,9 +193,8 @@ Status ChooseEntry(const std::vector<std::shared_ptr<Device>>& given, const Trus
   };
   const auto first_cpu = std::find_if(given.begin(), given.end(), is_cpu);
   const std::span preferred(given.begin(), first_cpu);
-  const auto is_trusted = [&](FunctionId entry) {
-    return trust.trust == Trust::kAny ||
-           HasLibraries(UsesOf(program, entry), given, program, trusted.libraries);
+  const auto refusal = [&](FunctionId entry) {
+    return Refusal(UsesOf(program, entry), given, program, trust.trust, trusted);
   };
   binding->entry = program.entry;
   size_t most = 0;
@@ -187,12 +202,13 @@ Status ChooseEntry(const std::vector<std::shared_ptr<Device>>& given, const Trus
     const bool fits = std::ranges::all_of(entry.devices, [&](uint32_t number) {
       return number == kHostDevice || DeviceFor(program.devices[number], preferred) != nullptr;
     });
-    if (!fits || entry.devices.size() <= most || !is_trusted(entry.function)) continue;
+    if (!fits || entry.devices.size() <= most || refusal(entry.function)) continue;
     most = entry.devices.size();
     binding->entry = entry.function;
   }
-  if (most > 0 || is_trusted(program.entry)) return {};
-  return Untrusted(program, UsesOf(program, program.entry), trusted.refused);
+  if (most > 0) return {};
+  const std::optional<std::string> why = refusal(program.entry);
+  return why ? Untrusted(program, UsesOf(program, program.entry), *why) : Status();
 }
 
 // Kernels for this device may be among those that are refused.

@@ -23,9 +23,10 @@ namespace tvmvm::c {
 
 static_assert(TVMVM_TRUST_SIGNED == static_cast<int>(Trust::kSigned));
 static_assert(TVMVM_TRUST_NONE == static_cast<int>(Trust::kNone));
+static_assert(TVMVM_TRUST_SIGNED_KERNELS == static_cast<int>(Trust::kSignedKernels));
 
 Status TrustFrom(const tvmvm_vm_options& read, VmOptions* options) {
-  if (read.trust < TVMVM_TRUST_ANY || read.trust > TVMVM_TRUST_NONE)
+  if (read.trust < TVMVM_TRUST_ANY || read.trust > TVMVM_TRUST_SIGNED_KERNELS)
     return MakeError(Code::kInvalidArgument,
                      "options.trust is " + std::to_string(read.trust) + ", which is no tvmvm_trust");
   if (read.trusted_keys == nullptr && read.trusted_key_count > 0) return NullArgument("options.trusted_keys");

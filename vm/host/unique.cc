@@ -47,62 +47,68 @@ uint64_t HashOf(const Items<T>& items, int64_t item) {
 }
 
 constexpr int64_t kScattered = 64;  // work of a look at a place out of no cache
-constexpr int64_t kPart = 1 << 12;   // items, of one element each, between looks for the run's end
+constexpr int64_t kPart = 1 << 12;  // items, of one element each, between looks for the run's end
 
 // Numbers of groups by the hashes of their items: open addressing. It grows where it is half full, if asked,
 // and has to be asked before three quarters are.
-template <class T>
 class GroupTable {
  public:
-  GroupTable(const Items<T>& items, Groups* groups) : items_(items), groups_(*groups), slots_(256, kFree) {}
+  explicit GroupTable(Groups* groups) : groups_(*groups), slots_(256, kFree) {}
 
   // The number of the item's group, which is a new one where no item before was equal.
-  int64_t Add(int64_t item) {
-    const uint64_t hash = HashOf(items_, item);
+  template <class T>
+  int64_t Add(const Items<T>& items, int64_t item) {
+    const uint64_t hash = HashOf(items, item);
     size_t slot = SlotOf(hash);
     for (; slots_[slot] != kFree; slot = (slot + 1) & (slots_.size() - 1)) {
       const int64_t group = slots_[slot];
       const auto at = static_cast<size_t>(group);
-      if (hashes_[at] != hash || items_.CompareItems(groups_.firsts[at], item) != 0) continue;
+      if (hashes_[at] != hash || items.CompareItems(groups_.firsts[at], item) != 0) continue;
       ++groups_.counts[at];
       return group;
     }
-    const auto group = static_cast<int64_t>(groups_.firsts.size());
-    slots_[slot] = group;
-    groups_.firsts.push_back(item);
-    groups_.counts.push_back(1);
-    hashes_.push_back(hash);
-    return group;
+    return AddGroup(item, hash, slot);
   }
 
   // So many more groups there may be before GrowIfFull; never few after it.
   int64_t room() const { return static_cast<int64_t>(slots_.size() * 3 / 4 - hashes_.size()); }
-  Status GrowIfFull(const HostCall& call) {
-    if (hashes_.size() * 2 <= slots_.size()) return {};
-    const size_t size = slots_.size() * 2;
-    slots_.clear();
-    slots_.reserve(size);
-    while (slots_.size() < size) {
-      slots_.resize(std::min(size, slots_.size() + (size_t{1} << 16)), kFree);
-      TVMVM_CHECK_OK(Poll(call));
-    }
-    return ForEach(call, static_cast<int64_t>(hashes_.size()), kScattered, [&](int64_t group) {
-      size_t slot = SlotOf(hashes_[static_cast<size_t>(group)]);
-      while (slots_[slot] != kFree) slot = (slot + 1) & (slots_.size() - 1);
-      slots_[slot] = group;
-    });
-  }
+  Status GrowIfFull(const HostCall& call);
 
  private:
   static constexpr int64_t kFree = -1;
 
   size_t SlotOf(uint64_t hash) const { return static_cast<size_t>(hash) & (slots_.size() - 1); }
+  int64_t AddGroup(int64_t item, uint64_t hash, size_t slot);
 
-  const Items<T>& items_;
   Groups& groups_;
   std::vector<uint64_t> hashes_;  // of groups
   std::vector<int64_t> slots_;
 };
+
+int64_t GroupTable::AddGroup(int64_t item, uint64_t hash, size_t slot) {
+  const auto group = static_cast<int64_t>(groups_.firsts.size());
+  slots_[slot] = group;
+  groups_.firsts.push_back(item);
+  groups_.counts.push_back(1);
+  hashes_.push_back(hash);
+  return group;
+}
+
+Status GroupTable::GrowIfFull(const HostCall& call) {
+  if (hashes_.size() * 2 <= slots_.size()) return {};
+  const size_t size = slots_.size() * 2;
+  slots_.clear();
+  slots_.reserve(size);
+  while (slots_.size() < size) {
+    slots_.resize(std::min(size, slots_.size() + (size_t{1} << 16)), kFree);
+    TVMVM_CHECK_OK(Poll(call));
+  }
+  return ForEach(call, static_cast<int64_t>(hashes_.size()), kScattered, [&](int64_t group) {
+    size_t slot = SlotOf(hashes_[static_cast<size_t>(group)]);
+    while (slots_[slot] != kFree) slot = (slot + 1) & (slots_.size() - 1);
+    slots_[slot] = group;
+  });
+}
 
 // Numbers of groups as their items are sorted.
 template <class T>
@@ -116,21 +122,9 @@ Expected<std::vector<int64_t>> SortedGroups(HostCall& call, const Items<T>& item
   return order;
 }
 
-// Groups in the order of the output; `inverse` gets the group of each item.
-template <class T>
-Expected<Groups> Group(HostCall& call, const Items<T>& items, bool sorted, int64_t* inverse) {
-  Groups found;
-  GroupTable<T> table(items, &found);
-  for (int64_t item = 0; item < items.count;) {
-    // So many as fit, and few enough to look behind them.
-    const int64_t part = std::min(table.room(), 1 + kPart / (1 + items.width));
-    const int64_t end = std::min(items.count, item + part);
-    for (; item < end; ++item) inverse[item] = table.Add(item);
-    TVMVM_CHECK_OK(table.GrowIfFull(call));
-    TVMVM_CHECK_OK(Poll(call));
-  }
-  if (!sorted) return found;
-  TVMVM_TRY(std::vector<int64_t> order, SortedGroups(call, items, found));
+// The groups in another order; `inverse` has the group of each of `count` items.
+Expected<Groups> InOrder(HostCall& call, const Groups& found, const std::vector<int64_t>& order,
+                         int64_t count, int64_t* inverse) {
   Groups groups;
   std::vector<int64_t> place(order.size());
   for (size_t k = 0; k < order.size(); ++k) {
@@ -140,9 +134,27 @@ Expected<Groups> Group(HostCall& call, const Items<T>& items, bool sorted, int64
     place[group] = static_cast<int64_t>(k);
     TVMVM_CHECK_OK(PollStep(call, static_cast<int64_t>(k)));
   }
-  TVMVM_CHECK_OK(ForEach(call, items.count, kScattered,
+  TVMVM_CHECK_OK(ForEach(call, count, kScattered,
                          [&](int64_t item) { inverse[item] = place[static_cast<size_t>(inverse[item])]; }));
   return groups;
+}
+
+// Groups in the order of the output; `inverse` gets the group of each item.
+template <class T>
+Expected<Groups> Group(HostCall& call, const Items<T>& items, bool sorted, int64_t* inverse) {
+  Groups found;
+  GroupTable table(&found);
+  for (int64_t item = 0; item < items.count;) {
+    // So many as fit, and few enough to look behind them.
+    const int64_t part = std::min(table.room(), 1 + kPart / (1 + items.width));
+    const int64_t end = std::min(items.count, item + part);
+    for (; item < end; ++item) inverse[item] = table.Add(items, item);
+    TVMVM_CHECK_OK(table.GrowIfFull(call));
+    TVMVM_CHECK_OK(Poll(call));
+  }
+  if (!sorted) return found;
+  TVMVM_TRY(std::vector<int64_t> order, SortedGroups(call, items, found));
+  return InOrder(call, found, order, items.count, inverse);
 }
 
 // A number as an integer that sorts as the number does: NaN is like NaN and comes last, -0 is like 0.

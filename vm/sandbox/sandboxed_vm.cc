@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "process/memory_file.h"
 #include "tvm-vm/sandbox.h"
 #include "tvm-vm/vmexe.h"
 #include "vm/sandbox/result_check.h"
@@ -145,7 +146,7 @@ Expected<std::unique_ptr<SandboxedVm>> SandboxedVm::Create(const std::string& pa
 Expected<std::unique_ptr<SandboxedVm>> SandboxedVm::Create(std::shared_ptr<const Program> program,
                                                            const SandboxOptions& options) {
   TVMVM_TRY(const std::vector<std::byte> bytes, SerializeProgram(*program));
-  TVMVM_TRY(FileDescriptor file, sandbox::SealedFile(bytes));
+  TVMVM_TRY(FileDescriptor file, SealedMemoryFile(bytes));
   auto impl = std::make_unique<Impl>(std::move(program), std::move(file), bytes.size(), options);
   TVMVM_CHECK_OK(impl->session.Open());
   return std::unique_ptr<SandboxedVm>(new SandboxedVm(std::move(impl)));

@@ -1,9 +1,6 @@
 #include "vm/sandbox/session.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <climits>
 #include <utility>
 
 #include "vm/sandbox/protocol.h"
@@ -15,19 +12,6 @@ namespace {
 constexpr uint64_t kFirstRoom = uint64_t{1} << 18;  // for outputs, before any told how large they are
 // What a run that ends by itself at its deadline may take to say so, before it is killed.
 constexpr std::chrono::milliseconds kGrace(5);
-
-// The folder of the library that this code is in, with a slash.
-std::string OwnFolder() {
-  Dl_info info;
-  static const char kHere = 0;
-  std::string path = dladdr(&kHere, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
-  if (path.find('/') == std::string::npos) {  // a program found by PATH
-    char target[PATH_MAX];
-    const ssize_t size = readlink("/proc/self/exe", target, sizeof target);
-    path.assign(target, static_cast<size_t>(std::max<ssize_t>(size, 0)));
-  }
-  return path.substr(0, path.rfind('/') + 1);
-}
 
 uint64_t Aligned(uint64_t bytes) { return (bytes + kPackedAlignment - 1) & ~(kPackedAlignment - 1); }
 

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string>
 
+#include "process/memory_file.h"
+
 namespace tvmvm::sandbox {
 namespace {
 
@@ -16,12 +18,6 @@ tl::unexpected<Error> Refused(const char* what) {
   const Code code =
       errno == ENOMEM || errno == ENOSPC || errno == EFBIG ? Code::kOutOfMemory : Code::kUnsupported;
   return MakeError(code, std::string("shared memory: ") + what + ": " + std::strerror(errno));
-}
-
-Expected<FileDescriptor> NewFile() {
-  FileDescriptor file(memfd_create("tvm-vm-sandbox", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (file.get() < 0) return Refused("cannot make a memory file");
-  return file;
 }
 
 void Unmap(void* memory, uint64_t bytes) {
@@ -36,7 +32,7 @@ SharedMemory::~SharedMemory() {
 }
 
 Status SharedMemory::Create() {
-  TVMVM_TRY(file_, NewFile());
+  TVMVM_TRY(file_, CreateMemoryFile());
   // Who could cut the file would make the other one's next access a fault.
   if (fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) return Refused("cannot seal a memory file");
   return {};
@@ -61,19 +57,6 @@ Status SharedMemory::Map(uint64_t bytes) {
   data_ = static_cast<std::byte*>(mapped);
   size_ = bytes;
   return {};
-}
-
-Expected<FileDescriptor> SealedFile(std::span<const std::byte> contents) {
-  TVMVM_TRY(FileDescriptor file, NewFile());
-  while (!contents.empty()) {
-    const ssize_t written = write(file.get(), contents.data(), contents.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return Refused("cannot write the program");
-    contents = contents.subspan(static_cast<size_t>(written));
-  }
-  if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
-    return Refused("cannot seal the program");
-  return file;
 }
 
 }  // namespace tvmvm::sandbox

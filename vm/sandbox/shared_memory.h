@@ -39,7 +39,4 @@ class SharedMemory {
   uint64_t size_ = 0, size_before_ = 0;
 };
 
-// A memory file with these contents, which nobody can change. Errors: as SharedMemory::Create.
-Expected<FileDescriptor> SealedFile(std::span<const std::byte> contents);
-
 }  // namespace tvmvm::sandbox

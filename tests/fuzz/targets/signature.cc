@@ -117,6 +117,21 @@ bool IsSigned(const SignedFile& signed_file, std::span<const wire::Section> sect
          });
 }
 
+// A library that runs: what decides about its launches is as it was signed.
+void CheckTrusted(const SignedFile& signed_file, std::span<const wire::Section> sections,
+                  const KernelLibrarySpec& library, Trust trust) {
+  for (const wire::Section& section : sections) {
+    const bool is_of_kernels =
+        section.name == wire::kKernelRowsSection || section.bytes.data() == library.bytes.data();
+    const bool is_of_program = section.name == wire::kMetadataSection || section.name == wire::kCodeSection ||
+                               section.name == wire::kDebugSection;
+    if (!is_of_kernels && (trust == Trust::kSignedKernels || !is_of_program)) continue;
+    const auto wanted = std::ranges::find(signed_file.sections, section.name, &NamedBytes::name);
+    Require(wanted != signed_file.sections.end() && std::ranges::equal(wanted->bytes, section.bytes),
+            "kernels run beside what was changed:", section.name.c_str());
+  }
+}
+
 // What the verifier and the VM say of the file; whether it is signed as a whole.
 bool CheckFile(const SignedFile& signed_file, const Bytes& file) {
   const std::array keys{signed_file.key};
@@ -129,20 +144,13 @@ bool CheckFile(const SignedFile& signed_file, const Bytes& file) {
   }
   const auto program = LoadProgramFromMemory(file);
   if (!program || (*program)->derived->signed_file == nullptr) return status.has_value();
-  const TrustedLibraries trusted = signature::LibrariesToTrust(*(*program)->derived->signed_file, **program,
-                                                               {.trust = Trust::kSigned, .keys = keys});
-  Require(trusted.libraries.size() == (*program)->libraries.size() || !trusted.refused.empty(),
-          "kernels are refused without a reason");
-  for (const KernelLibrarySpec& library : trusted.libraries) {
-    for (const wire::Section& section : *sections) {
-      const bool decides = section.name == wire::kMetadataSection || section.name == wire::kCodeSection ||
-                           section.name == wire::kDebugSection ||
-                           section.bytes.data() == library.bytes.data();
-      if (!decides) continue;
-      const auto wanted = std::ranges::find(signed_file.sections, section.name, &NamedBytes::name);
-      Require(wanted != signed_file.sections.end() && std::ranges::equal(wanted->bytes, section.bytes),
-              "kernels run beside what was changed:", section.name.c_str());
-    }
+  for (const Trust trust : {Trust::kSigned, Trust::kSignedKernels}) {
+    const TrustedLibraries trusted = signature::LibrariesToTrust(*(*program)->derived->signed_file, **program,
+                                                                 {.trust = trust, .keys = keys});
+    Require(trusted.libraries.size() == (*program)->libraries.size() || !trusted.refused.empty(),
+            "kernels are refused without a reason");
+    for (const KernelLibrarySpec& library : trusted.libraries)
+      CheckTrusted(signed_file, *sections, library, trust);
   }
   return status.has_value();
 }

@@ -6,8 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cstdio>
-
+#include "process/own_limits.h"
 #include "vm/sandbox/protocol.h"
 #include "vm/sandbox/runner/filter.h"
 #include "vm/sandbox/runner/refused_calls.h"
@@ -20,29 +19,6 @@ constexpr uint64_t kSlack = uint64_t{64} << 20, kSlackOfWorker = uint64_t{32} <<
 // Addresses that are only reserved.
 constexpr uint64_t kReserved = uint64_t{2} << 30, kReservedOfWorker = uint64_t{128} << 20;
 
-void Limit(int what, uint64_t value) {
-  const rlimit limit{value, value};
-  setrlimit(static_cast<__rlimit_resource>(what), &limit);
-}
-
-struct Used {
-  uint64_t addresses = 0, data = 0;
-};
-
-Used UsedNow() {
-  Used used;
-  FILE* file = fopen("/proc/self/statm", "re");
-  if (file == nullptr) return used;
-  unsigned long pages[6] = {};
-  if (fscanf(file, "%lu %lu %lu %lu %lu %lu", &pages[0], &pages[1], &pages[2], &pages[3], &pages[4],
-             &pages[5]) == 6) {
-    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    used = {pages[0] * page, pages[5] * page};
-  }
-  fclose(file);
-  return used;
-}
-
 }  // namespace
 
 void LeaveNamespaces() {
@@ -54,17 +30,17 @@ void LeaveNamespaces() {
 }
 
 bool Confine(const Confinement& confinement) {
-  const Used used = UsedNow();
-  Limit(RLIMIT_CORE, 0);
-  Limit(RLIMIT_NOFILE, kKernelFile + 4);
-  Limit(RLIMIT_FSIZE, confinement.program_bytes);
-  Limit(RLIMIT_MEMLOCK, 0);
+  const OwnMemory used = OwnMemoryNow();
+  LimitOwn(RLIMIT_CORE, 0);
+  LimitOwn(RLIMIT_NOFILE, kKernelFile + 4);
+  LimitOwn(RLIMIT_FSIZE, confinement.program_bytes);
+  LimitOwn(RLIMIT_MEMLOCK, 0);
   if (confinement.max_bytes > 0) {
     const auto bytes = static_cast<uint64_t>(confinement.max_bytes);
     const auto workers = static_cast<uint64_t>(confinement.workers);
-    Limit(RLIMIT_DATA, used.data + bytes + kSlack + workers * kSlackOfWorker);
+    LimitOwn(RLIMIT_DATA, used.data + bytes + kSlack + workers * kSlackOfWorker);
     // The memory of the run; that of inputs and outputs, which is mapped twice while it grows.
-    Limit(RLIMIT_AS, used.addresses + 5 * bytes + kReserved + workers * kReservedOfWorker);
+    LimitOwn(RLIMIT_AS, used.addresses + 5 * bytes + kReserved + workers * kReservedOfWorker);
   }
   HandleRefusedCalls();
   return InstallFilter(SystemCallFilter(getpid()));

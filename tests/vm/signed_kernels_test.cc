@@ -1,0 +1,283 @@
+// Trust::kSignedKernels: what others than the signer may change of a file, and what they may not.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "devices/null/null_device.h"
+#include "serializer/program_generated.h"
+#include "tests/serializer/signed_file.h"
+#include "tests/vm/text_program.h"
+#include "tvm-vm/cpu_device.h"
+#include "tvm-vm/warm.h"
+
+namespace tvmvm {
+namespace {
+
+using namespace testing;  // NOLINT
+using ::testing::HasSubstr;
+using Bytes = std::vector<std::byte>;
+
+// y = x + 7 by a kernel that has a contract; another one has none.
+std::string TextWith(std::string_view launched, int number = 7) {
+  return fmt::format(R"---(
+entry @main
+kernel @plus cpu symbol "plus" scalars 1 buffers [read, write] contract "0; 8; 8; eq(x, 1); eq(y, 1); eq(z, 1)"
+kernel @bare cpu symbol "plus" scalars 1 buffers [read, write]
+func @main("x": i64[1]) -> ("y": i64[1]) frame 4, 2 {{
+  i0 = const 0
+  i1 = const 1
+  i2 = const {}
+  r1 = output 0, [i1]
+  launch @{}, 0, [i1, i1, i1, i0, i0, i0], [i2], [r0, r1]
+  return [], [r1]
+}}
+)---",
+                     number, launched);
+}
+
+int32_t PlusKernel(const KernelArgs* args, int64_t, int64_t) {
+  *static_cast<int64_t*>(args->buffers[1]) = *static_cast<int64_t*>(args->buffers[0]) + args->scalars[0];
+  return 0;
+}
+
+std::shared_ptr<Program> ProgramOf(std::string_view text) {
+  auto assembled = Assemble(text);
+  EXPECT_TRUE(assembled) << assembled.error().message;
+  auto program = std::make_shared<Program>(**assembled);
+  static const Bytes bitcode(64, std::byte{1}), source(64, std::byte{2});
+  program->libraries = {{DeviceKind::kCpu, KernelForm::kBitcode, "host", bitcode},
+                        {DeviceKind::kOpenCl, KernelForm::kOpenClC, "opencl", source}};
+  return program;
+}
+
+class SignedKernels : public ::testing::Test {
+ protected:
+  VmOptions Options() const {
+    VmOptions options;
+    options.threads = 1;
+    options.jit = std::make_shared<TestJit>(std::map<std::string, KernelFunction>{{"plus", PlusKernel}});
+    options.trust = Trust::kSignedKernels;
+    options.trusted_keys = {folder_.key("mine")};
+    return options;
+  }
+  Bytes Signed(std::string_view text) const { return folder_.Signed(*ProgramOf(text), "mine"); }
+  // What comes out for 3, or an error.
+  std::string Outcome(const Bytes& file, const VmOptions& options) const {
+    auto program = LoadProgramFromMemory(file);
+    if (!program) return "load: " + program.error().message;
+    auto vm = Vm::Create(*program, options);
+    if (!vm) return vm.error().message;
+    std::array inputs{Ints({3})};
+    std::array outputs{Tensor()};
+    if (Status status = (*vm)->NewInvocation().Run(inputs, outputs); !status) return status.error().message;
+    return std::to_string(ToInts(outputs[0]).at(0));
+  }
+  std::string Outcome(const Bytes& file) const { return Outcome(file, Options()); }
+
+  // The file with code, metadata and debug section of another program, which nobody signed.
+  static Bytes WithOther(const Bytes& file, std::string_view text) {
+    EditableFile parts(file), others(*SerializeProgram(*ProgramOf(text)));
+    for (const char* name : {"code", "metadata", "debug"})
+      std::swap(parts.section(name), others.section(name));
+    return parts.Build();
+  }
+  // With other rows of the kernels.
+  static Bytes WithRows(const Bytes& file, const std::function<void(schema::KernelRowsT*)>& edit) {
+    EditableFile parts(file);
+    Bytes& section = parts.section("kernels.rows");
+    schema::KernelRowsT rows;
+    flatbuffers::GetRoot<schema::KernelRows>(section.data())->UnPackTo(&rows);
+    edit(&rows);
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(schema::KernelRows::Pack(builder, &rows));
+    const auto begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+    section.assign(begin, begin + builder.GetSize());
+    return parts.Build();
+  }
+
+  KeyFolder folder_;
+};
+
+TEST_F(SignedKernels, OthersMayWriteTheCode) {
+  const Bytes file = Signed(TextWith("plus"));
+  EXPECT_EQ(Outcome(file), "10");
+  const Bytes other = WithOther(file, TextWith("plus", 20));
+  EXPECT_EQ(Outcome(other), "23");
+  VmOptions whole = Options();
+  whole.trust = Trust::kSigned;
+  EXPECT_THAT(Outcome(other, whole), HasSubstr("was changed after the file was signed"));
+
+  // A signature of the whole is not asked for.
+  EditableFile parts(file);
+  signature::SignatureSection signature = SignatureOf(&parts);
+  signature.signatures[0].program[0] ^= 1;
+  SetSignature(&parts, signature);
+  EXPECT_EQ(Outcome(parts.Build()), "10");
+  EXPECT_THAT(Outcome(parts.Build(), whole), HasSubstr("is not of this file's sections"));
+  signature.signatures[0].kernels[0] ^= 1;
+  SetSignature(&parts, signature);
+  EXPECT_THAT(Outcome(parts.Build()), HasSubstr("is not of this file's sections"));
+}
+
+TEST_F(SignedKernels, OthersLaunchesAreHeldToTheContract) {
+  const Bytes file = Signed(TextWith("plus"));
+  std::string wide = TextWith("plus");
+  wide.replace(wide.find("[i1, i1, i1, i0"), 15, "[i2, i1, i1, i0");
+  EXPECT_THAT(Outcome(WithOther(file, wide)), HasSubstr("which is not as 'eq(x, 1)' wants"));
+  std::string beyond = TextWith("plus");
+  beyond.replace(beyond.find("[r0, r1]\n  return"), 8, "[r0, r1+i1]");
+  EXPECT_THAT(Outcome(WithOther(file, beyond)), HasSubstr("is given 7 bytes as buffer 1, where it wants 8"));
+  std::string into_input = TextWith("plus");
+  into_input.replace(into_input.find("[r0, r1]\n  return"), 8, "[r1, r0]");
+  EXPECT_THAT(Outcome(WithOther(file, into_input)), HasSubstr("writes"));
+}
+
+TEST_F(SignedKernels, KernelsWithoutContractAreRefused) {
+  const std::string why =
+      "the program's kernels are refused: no contract holds 'bare' on cpu within its buffers; @main runs 1 "
+      "of "
+      "them, the first is 'bare'";
+  EXPECT_EQ(Outcome(Signed(TextWith("bare"))), why);
+  EXPECT_EQ(Outcome(WithOther(Signed(TextWith("plus")), TextWith("bare"))), why) << "signed, but not bound";
+  EXPECT_EQ(Outcome(Signed(TextWith("plus"))), "10") << "what is not launched does no harm";
+}
+
+// Contracts, symbols, numbers of scalars, accesses, alignments, targets of libraries.
+TEST_F(SignedKernels, NoChangeOfRowsRuns) {
+  // Packed as the edits are, so that those alone differ.
+  const std::string path = folder_.Write("packed.vmexe", WithRows(Signed(TextWith("plus")), [](auto*) {}));
+  ASSERT_TRUE(SignFile(path, folder_.secret("mine"), path));
+  const Bytes file = folder_.Read("packed.vmexe");
+  const std::function<void(schema::KernelRowsT*)> attacks[] = {
+      [](auto* rows) { rows->kernels[0]->contract = "0; 0; 0"; },
+      [](auto* rows) { rows->kernels[0]->contract.clear(); },
+      [](auto* rows) { rows->kernels[1]->contract = rows->kernels[0]->contract; },
+      [](auto* rows) { rows->kernels[0]->symbol = "minus"; },
+      [](auto* rows) { rows->kernels[1]->symbol = "minus"; },
+      [](auto* rows) { rows->kernels[0]->buffers[1] = static_cast<uint8_t>(Access::kRead); },
+      [](auto* rows) { rows->kernels[0]->alignments.assign(2, 8); },
+      [](auto* rows) { rows->kernels[0]->scratch_bytes = 1; },
+      [](auto* rows) { rows->kernels[0]->error_messages.push_back(std::make_unique<schema::TextT>()); },
+      [](auto* rows) { std::swap(rows->kernels[0]->contract, rows->kernels[1]->contract); },
+      [](auto* rows) { std::swap(rows->kernels[0], rows->kernels[1]); },
+      [](auto* rows) { rows->libraries[0]->target = "x86-64-v2"; },
+      [](auto* rows) { rows->libraries[0]->form = static_cast<uint8_t>(KernelForm::kSharedObject); },
+      [](auto* rows) { rows->libraries[0]->section = "kernels.opencl.opencl"; },
+  };
+  EXPECT_EQ(Outcome(WithRows(file, [](auto*) {})), "10");
+  for (const auto& attack : attacks)
+    EXPECT_THAT(Outcome(WithRows(file, attack)),
+                HasSubstr("section 'kernels.rows' was changed after the file was signed"));
+  // Fewer scalars than launches give do not even load.
+  EXPECT_THAT(Outcome(WithRows(file, [](auto* rows) { rows->kernels[0]->scalar_count = 0; })),
+              HasSubstr("load: "));
+}
+
+TEST_F(SignedKernels, NoChangeOfBytesRuns) {
+  const Bytes file = Signed(TextWith("plus"));
+  for (const char* name : {"kernels.rows", "kernels.cpu.host"}) {
+    const size_t size = EditableFile(file).section(name).size();
+    for (size_t at = 0; at < size; ++at) {
+      EditableFile parts(file);
+      parts.section(name)[at] ^= static_cast<std::byte>(1 << at % 8);
+      EXPECT_NE(Outcome(parts.Build()), "10") << name << " at " << at;
+    }
+  }
+}
+
+// Rows in the metadata, as they stood before 1.3, are nobody's.
+TEST_F(SignedKernels, RowsThatNobodySignedAreRefused) {
+  const Bytes file = Signed(TextWith("plus"));
+  EditableFile old(file);
+  schema::KernelRowsT rows;
+  flatbuffers::GetRoot<schema::KernelRows>(old.section("kernels.rows").data())->UnPackTo(&rows);
+  schema::ProgramT metadata;
+  flatbuffers::GetRoot<schema::Program>(old.section("metadata").data())->UnPackTo(&metadata);
+  metadata.kernels = std::move(rows.kernels);
+  metadata.libraries = std::move(rows.libraries);
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(schema::Program::Pack(builder, &metadata));
+  const auto begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+  old.section("metadata").assign(begin, begin + builder.GetSize());
+  old.Remove("kernels.rows");
+  EXPECT_THAT(Outcome(old.Build()), HasSubstr("no section 'kernels.rows'"));
+  VmOptions any = Options();
+  any.trust = Trust::kAny;
+  EXPECT_EQ(Outcome(old.Build(), any), "10");
+
+  // The same file signed before it had the section, to which somebody adds one.
+  const std::string path = folder_.Write("old.vmexe", old.Build());
+  ASSERT_TRUE(SignFile(path, folder_.secret("mine"), path));
+  EditableFile joined(folder_.Read("old.vmexe")), fresh(file);
+  VmOptions whole = Options();
+  whole.trust = Trust::kSigned;
+  EXPECT_EQ(Outcome(joined.Build(), whole), "10");
+  std::swap(joined.section("metadata"), fresh.section("metadata"));
+  joined.Add("kernels.rows", true, fresh.section("kernels.rows"));
+  EXPECT_THAT(Outcome(joined.Build()), HasSubstr("section 'kernels.rows' was not there"));
+}
+
+TEST_F(SignedKernels, SomebodyTrustedHasToSign) {
+  EXPECT_THAT(Outcome(*SerializeProgram(*ProgramOf(TextWith("plus")))), HasSubstr("it is not signed"));
+  EXPECT_THAT(Outcome(folder_.Signed(*ProgramOf(TextWith("plus")), "other")), HasSubstr("signed by "));
+}
+
+// The entry for a GPU is refused and the CPU's runs.
+TEST_F(SignedKernels, KernelsOfGpusAreRefused) {
+  const Bytes file = Signed(R"(
+entry @main
+entry [1, 0] @gpu
+kernel @k gpu symbol "k" scalars 0 buffers [read, write]
+func @main("x": i64[1]) -> ("y": i64[1]) frame 3, 2 {
+  i0 = const 0
+  i1 = const 1
+  i2 = const 10
+  r1 = output 0, [i1]
+  store r1, i0, i64, i2
+  return [], [r1]
+}
+func @gpu("x": i64[1]) -> ("y": i64[1]) frame 4, 3 {
+  i0 = const 0
+  i1 = const 1
+  i2 = const 8
+  r1 = output 0, [i1]
+  r2 = arena.on 1, i2
+  launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2, r2]
+  copy [r1, r2], i2
+  return [], [r1]
+}
+)");
+  VmOptions options = Options();
+  options.devices = {CreateNullDevice({.kind = DeviceKind::kOpenCl})};
+  auto program = LoadProgramFromMemory(file);
+  ASSERT_TRUE(program) << program.error().message;
+  auto vm = Vm::Create(*program, options);
+  ASSERT_TRUE(vm) << vm.error().message;
+  EXPECT_EQ((*vm)->Devices().size(), 1u);
+  EXPECT_EQ(Outcome(file, options), "10");
+
+  // A driver sees none of them.
+  auto device = CreateNullDevice({.kind = DeviceKind::kOpenCl});
+  auto warm = WarmKernels(**program, *device, {}, Trust::kSignedKernels, options.trusted_keys);
+  ASSERT_FALSE(warm);
+  EXPECT_EQ(
+      warm.error().message,
+      "the program's kernels are refused: the kernels for 'opencl' are a GPU's, which have no contracts");
+  EXPECT_TRUE(WarmKernels(**program, *device, {}, Trust::kSigned, options.trusted_keys));
+}
+
+// A second CPU is a device on which no contract is asked for.
+TEST_F(SignedKernels, OtherCpusLaunchNone) {
+  std::string text = TextWith("plus");
+  text.insert(text.find("kernel @plus"), "devices [cpu 0, cpu 1]\n");
+  text.replace(text.find("launch @plus, 0"), 15, "launch @plus, 1");
+  const Bytes file = WithOther(Signed(TextWith("plus")), text);
+  VmOptions options = Options();
+  options.devices = {CreateCpuDevice({.threads = 1, .jit = options.jit}),
+                     CreateCpuDevice({.threads = 1, .jit = options.jit})};
+  EXPECT_THAT(Outcome(file, options), HasSubstr("no contract holds 'plus' on cpu:1 within its buffers"));
+}
+
+}  // namespace
+}  // namespace tvmvm
