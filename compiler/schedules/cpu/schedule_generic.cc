@@ -112,7 +112,8 @@ class PullKernel {
       VisitOnce(root, [&](const Expr& e) {
         if (e.op() != ExprOp::kReduce || e->reduction->axes.empty() || !DependsOn(e, inner)) return;
         has_inner_reduction_ = true;
-        if (IsShort(*e->reduction)) return;
+        const Expr& steps = e->reduction->extents[InnermostAxis(e)];
+        if (IsShort(*e->reduction) && !(IsConstant(steps) && steps->integer % width_ == 0)) return;
         has_long_reduction_ = true;
         across += GatheredLoads(e->operands[0], inner);
         along += GatheredLoads(e->operands[0], e->reduction->axes[InnermostAxis(e)]);
@@ -201,8 +202,7 @@ class PullKernel {
     }
   }
 
-  // Rows of the last axis but one that are made together: those that are the same, and those whose elements
-  // are gathered from the same places of each, so that a place is found once for all of them.
+  // Rows of the last axis but one that are made together: the same ones, or gathered from the same places.
   int RowsTogether() const {
     if (axes_.size() < 2 || !inner_is_vector_ || has_inner_reduction_) return 1;
     const Dim& rows = dims_[axes_[axes_.size() - 2]];
