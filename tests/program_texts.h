@@ -5,6 +5,31 @@
 
 namespace tvmvm::testing {
 
+// x -> y on a device where kernels are launched; on the CPU alone without any.
+inline constexpr std::string_view kTwoEntries = R"---(
+entry @main
+entry [1, 0] @gpu
+kernel @k gpu symbol "k" scalars 0 buffers [read, write]
+func @main("x": i64[1]) -> ("y": i64[1]) frame 3, 2 {
+  i0 = const 0
+  i1 = const 1
+  i2 = const 10
+  r1 = output 0, [i1]
+  store r1, i0, i64, i2
+  return [], [r1]
+}
+func @gpu("x": i64[1]) -> ("y": i64[1]) frame 4, 3 {
+  i0 = const 0
+  i1 = const 1
+  i2 = const 8
+  r1 = output 0, [i1]
+  r2 = arena.on 1, i2
+  launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2, r2]
+  copy [r1, r2], i2
+  return [], [r1]
+}
+)---";
+
 // y = x + 1
 inline constexpr std::string_view kAddOne = R"---(
 entry @main

@@ -1,11 +1,11 @@
 // However the compiling process ends and whatever it says, the service gets an error and goes on.
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 
+#include "tests/cli/scratch.h"
 #include "tests/isolated_compiler/small_models.h"
 #include "tests/sanitizer.h"
 #include "tvm-vm/isolated_compiler.h"
@@ -20,14 +20,8 @@ using ::testing::StartsWith;
 
 class FalseCompiler : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = ::testing::TempDir() + "false_compilers." + std::to_string(getpid());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string Outcome(const std::string& what, IsolationOptions isolation = {}) {
-    isolation.runner = folder_ + "/" + what;
+    isolation.runner = folder_ / what;
     std::filesystem::remove(isolation.runner);
     std::filesystem::create_symlink(TVMVM_BINARY_DIR "/false_compiler", isolation.runner);
     auto result = CompileFileIsolated("model.onnx", {}, isolation);
@@ -35,7 +29,7 @@ class FalseCompiler : public ::testing::Test {
     return std::string(CodeName(result.error().code)) + ": " + result.error().message;
   }
 
-  std::string folder_;
+  const cli::ScratchFolder folder_;
   const NothingLeft nothing_left_;
 };
 
@@ -104,9 +98,9 @@ TEST_F(FalseCompiler, WhereChildrensSignalsAreIgnoredCrashesAreStillErrors) {
 }
 
 TEST_F(FalseCompiler, WhatIsNoProgramIsNoRunner) {
-  auto result = CompileFileIsolated("model.onnx", {}, {.runner = folder_});
+  auto result = CompileFileIsolated("model.onnx", {}, {.runner = folder_.path()});
   ASSERT_FALSE(result);
-  EXPECT_THAT(result.error().message, HasSubstr("cannot start '" + folder_ + "': Permission denied"));
+  EXPECT_THAT(result.error().message, HasSubstr("cannot start '" + folder_.path() + "': Permission denied"));
 }
 
 }  // namespace

@@ -2,13 +2,12 @@
 #include "tvm-vm/isolated_compiler.h"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <thread>
 
+#include "tests/cli/scratch.h"
 #include "tests/isolated_compiler/small_models.h"
 #include "tests/sanitizer.h"
 #include "tvm-vm/vmexe.h"
@@ -28,18 +27,12 @@ std::string TextOf(const Expected<CompileResult>& result) {
 
 class IsolatedCompiler : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = ::testing::TempDir() + "isolated_compiler." + std::to_string(getpid());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string Write(const std::string& name, const std::string& bytes) {
-    std::ofstream(folder_ + "/" + name, std::ios::binary) << bytes;
-    return folder_ + "/" + name;
+    cli::WriteBytes(folder_ / name, bytes);
+    return folder_ / name;
   }
 
-  std::string folder_;
+  const cli::ScratchFolder folder_;
   const NothingLeft nothing_left_;
 };
 

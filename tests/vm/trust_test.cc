@@ -4,7 +4,7 @@
 #include "devices/null/null_device.h"
 #include "tests/program_texts.h"
 #include "tests/serializer/signed_file.h"
-#include "tests/vm/text_program.h"
+#include "tests/vm/plus_program.h"
 #include "tvm-vm/warm.h"
 
 namespace tvmvm {
@@ -30,21 +30,7 @@ func @main("x": i64[1]) -> ("y": i64[1]) frame 4, 2 {
 }
 )";
 
-int32_t PlusKernel(const KernelArgs* args, int64_t, int64_t) {
-  *static_cast<int64_t*>(args->buffers[1]) = *static_cast<int64_t*>(args->buffers[0]) + args->scalars[0];
-  return 0;
-}
-
-// With a shared object that is none, and bitcode, for which the tests' JIT has the function.
-std::shared_ptr<const Program> ProgramWithKernel() {
-  auto assembled = Assemble(kWithKernel);
-  EXPECT_TRUE(assembled) << assembled.error().message;
-  auto program = std::make_shared<Program>(**assembled);
-  static const Bytes bitcode(64, std::byte{1}), source(64, std::byte{2});
-  program->libraries = {{DeviceKind::kCpu, KernelForm::kBitcode, "host", bitcode},
-                        {DeviceKind::kOpenCl, KernelForm::kOpenClC, "opencl", source}};
-  return program;
-}
+std::shared_ptr<const Program> ProgramWithKernel() { return ProgramOf(kWithKernel); }
 
 class TrustTest : public ::testing::Test {
  protected:
@@ -159,31 +145,6 @@ TEST_F(TrustTest, ConstantsAreCheckedOnRequest) {
   EXPECT_EQ(Outcome(parts.Build()), "");
   EXPECT_THAT(Outcome(parts.Build(), options), HasSubstr("section 'constants' was changed"));
 }
-
-// x -> y on a device where kernels are launched; on the CPU alone without any.
-constexpr std::string_view kTwoEntries = R"(
-entry @main
-entry [1, 0] @gpu
-kernel @k gpu symbol "k" scalars 0 buffers [read, write]
-func @main("x": i64[1]) -> ("y": i64[1]) frame 3, 2 {
-  i0 = const 0
-  i1 = const 1
-  i2 = const 10
-  r1 = output 0, [i1]
-  store r1, i0, i64, i2
-  return [], [r1]
-}
-func @gpu("x": i64[1]) -> ("y": i64[1]) frame 4, 3 {
-  i0 = const 0
-  i1 = const 1
-  i2 = const 8
-  r1 = output 0, [i1]
-  r2 = arena.on 1, i2
-  launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2, r2]
-  copy [r1, r2], i2
-  return [], [r1]
-}
-)";
 
 TEST_F(TrustTest, WhatNeedsNoKernelsRunsInPlaceOfWhatIsRefused) {
   auto assembled = Assemble(kTwoEntries);
