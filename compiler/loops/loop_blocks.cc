@@ -57,6 +57,10 @@ std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr posi
 }
 
 int LanesFor(std::span<const Expr> roots, const TargetInfo& target, std::optional<VariableId> along) {
+  for (const Expr& root : roots)
+    VisitOnce(root, [&](const Expr& e) {
+      if (e.op() == ExprOp::kReduce) along.reset();
+    });
   int widest = 8;
   bool is_packed = false;
   auto see = [&](DType dtype) {

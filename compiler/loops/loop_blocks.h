@@ -31,8 +31,8 @@ void WholeOrPart(Nest& nest, const Range& part, const ir::Dim& extent,
 std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position);
 
 // Lanes that suit the element types in the expressions: as many of the widest type as a register holds; 1
-// where elements share bytes. `along`: what the lanes are neighbours along, where that is known; what is
-// loaded once for all of them has no lanes.
+// where elements share bytes. `along`: what the lanes are neighbours along, unless something is reduced; what
+// is loaded once for all of them has no lanes.
 int LanesFor(std::span<const Expr> roots, const TargetInfo& target,
              std::optional<VariableId> along = std::nullopt);
 

@@ -28,9 +28,9 @@ struct CodedLayout {
   bool has_zeros = false;
   double zero = 0;  // where it is one for all
   DType scale_type = DType::kF32, zero_type = DType::kF32;
-  // The left operand is multiplied as bytes, too (cpu/coded_bytes.h): step s of a word lies in its byte s %
-  // 4, at the bits of that from s / 4 * bits on, so that a mask gives four neighbouring steps. Blocks are
-  // whole multiples of kByteBlock.
+  // The left operand is multiplied as bytes, too (cpu/coded_bytes.h): of a word, step s lies in byte s % 4 at
+  // the bits from s / 4 * bits on, so that a mask gives four neighbouring steps. Blocks are whole multiples
+  // of kByteBlock.
   bool by_bytes = false;
 
   int codes_of_word() const { return 32 / bits; }

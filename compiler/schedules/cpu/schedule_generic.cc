@@ -90,11 +90,9 @@ class PullKernel {
 
   // --- how ---
   void DecideSchedule() {
-    bool reduces = false;  // the lanes may be along what is reduced
-    for (const Expr& root : roots_)
-      VisitOnce(root, [&](const Expr& e) { reduces |= e.op() == ExprOp::kReduce; });
-    const int widest = reduces || axes_.empty() ? LanesFor(roots_, target_)
-                                                : LanesFor(roots_, target_, variables_[axes_.back()]);
+    std::optional<VariableId> inner;
+    if (!axes_.empty()) inner = variables_[axes_.back()];
+    const int widest = LanesFor(roots_, target_, inner);
     schedule_.lanes = widest;
     std::string problem = WordsOf(group_) + " dims=" + WordOf(dims_);
     decided_ = Decide(group_, target_, std::move(problem), &schedule_,
@@ -202,7 +200,8 @@ class PullKernel {
     }
   }
 
-  // Rows of the last axis but one that are made together: the same ones, or gathered from the same places.
+  // Rows of the last axis but one that are made together: those that are the same, and those whose elements
+  // are gathered from the same places of each.
   int RowsTogether() const {
     if (axes_.size() < 2 || !inner_is_vector_ || has_inner_reduction_) return 1;
     const Dim& rows = dims_[axes_[axes_.size() - 2]];
@@ -343,7 +342,8 @@ class PullKernel {
       BuildPiece(reductions, inner, piece, places);
   }
 
-  // Windows beyond the edges of a row: whole vectors in the middle without conditions, masked ones beside.
+  // Windows that reach beyond the edges of a row: whole vectors in the middle need no conditions, masked ones
+  // before and behind them do the rest.
   bool BuildWindows(ReductionLowering& reductions, VariableId inner, const std::vector<Expr>& roots,
                     const std::vector<Expr>& places) {
     const int width = static_cast<int>(std::min<int64_t>(width_, WidestUseful()));
@@ -429,8 +429,8 @@ class PullKernel {
     nest_.Close();
   }
 
-  // A masked group of `sums` vectors where more than half of one is left: one pass. What is left begins
-  // there.
+  // A masked group of `sums` vectors, where the range fills more than half of one, so that what is reduced is
+  // read in one pass; where what is left begins.
   Expr BuildMostOfGroup(ReductionLowering& reductions, VariableId inner, const Piece& piece,
                         const std::vector<Expr>& places, const Range& range, int width, int sums) {
     const Expr fills = nest_.Let("fills", Less(IntConstant(sums / 2 * width), range.end - range.begin));
