@@ -58,6 +58,11 @@ class Candidates {
   size_t block_ = 0;
 };
 
+// A row of the result.
+struct Selected {
+  int64_t batch, in_batch, box;
+};
+
 // A number that may be absent.
 Expected<float> NumberOperand(const HostCall& call, size_t number, float absent, std::string_view role) {
   if (call.refs[number] == nullptr) return absent;
@@ -102,7 +107,7 @@ Status HostNonMaxSuppression(HostCall& call) {
   corners.Resize(static_cast<size_t>(count));
   Candidates candidates;
   KeptBoxes kept;
-  std::vector<int64_t> selected;
+  std::vector<Selected> selected;
   for (int64_t row = 0; most > 0 && row < batches * classes; ++row) {
     const int64_t batch = row / classes, in_batch = row % classes;
     for (int64_t begin = 0; in_batch == 0 && begin < count; begin += kPart) {
@@ -113,15 +118,18 @@ Status HostNonMaxSuppression(HostCall& call) {
     TVMVM_CHECK_OK(candidates.Find(call, DataOf<float>(*scores) + row * count, count, least_score));
     kept.Clear();
     for (int64_t box; kept.count() < most && (box = candidates.Next()) >= 0;) {
-      TVMVM_CHECK_OK(PollWork(call, 32 + static_cast<int64_t>(kept.count())));
+      if (TimeToLook(call, 32 + static_cast<int64_t>(kept.count()))) TVMVM_CHECK_OK(Poll(call));
       if (kept.Overlaps(corners, static_cast<size_t>(box), most_overlap)) continue;
       kept.Add(corners, static_cast<size_t>(box));
-      selected.insert(selected.end(), {batch, in_batch, box});
+      Selected& last = selected.emplace_back();
+      last.batch = batch;
+      last.in_batch = in_batch;
+      last.box = box;
     }
   }
   TVMVM_TRY(Owned<TensorObject> result,
-            NewTensor(call, DType::kI64, Shape{static_cast<int64_t>(selected.size() / 3), 3}));
-  std::copy(selected.begin(), selected.end(), DataOf<int64_t>(*result));
+            NewTensor(call, DType::kI64, Shape{static_cast<int64_t>(selected.size()), 3}));
+  std::copy(selected.begin(), selected.end(), DataOf<Selected>(*result));
   call.ref_results[0] = result.Give();
   return {};
 }

@@ -63,8 +63,11 @@ class Scratch {
 Status Poll(const HostCall& call);
 // The same after so much work, in nanoseconds or so: looks where enough has come together.
 inline constexpr int64_t kWorkBetweenLooks = 1 << 17;
+inline bool TimeToLook(const HostCall& call, int64_t work) {
+  return (call.work += work) >= kWorkBetweenLooks;
+}
 inline Status PollWork(const HostCall& call, int64_t work) {
-  return (call.work += work) < kWorkBetweenLooks ? Status() : Poll(call);
+  return TimeToLook(call, work) ? Poll(call) : Status();
 }
 // Calls `body` with each number below `count`, which is so much work each, and looks now and then.
 template <class Body>
