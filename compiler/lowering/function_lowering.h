@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -93,7 +94,10 @@ class FunctionLowering {
   void HoistDims(const RegionSteps& region);
   void EmitElementAddresses(const Step& step, ScalarReg index);
   void EmitStepResults(const Step& step, ScalarReg index);
+  std::optional<int64_t> ReservedBytes(const Step& step, size_t number) const;
+  void EmitCollectedEntry(const Step& step);
   void EmitCollectedCopy(const Step& step, size_t number, ScalarReg index);
+  void EmitGrow(RefReg buffer, ScalarReg bytes);
   void EmitNextStep(const Step& step, const std::vector<ScalarReg>& symbols);
   void EmitCarriedResults(const Step& step);
   void EmitCollectedResults(const Step& step, ScalarReg count);

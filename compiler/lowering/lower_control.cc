@@ -194,12 +194,7 @@ void FunctionLowering::EmitLoopEntry(const Step& step, const std::vector<ScalarR
     if (const Memory& memory = memory_[memory_.Of(initial)];
         memory.kind == MemoryKind::kObject && memory.last == step.first)
       Release(memory.ref);
-  for (size_t i = ir::CarriedCount(node); i < node.outputs.size(); ++i) {
-    Memory& memory = memory_[memory_.Of(node.outputs[i])];
-    if (memory.kind != MemoryKind::kObject) continue;
-    memory.ref = f_->NewRef();
-    Release(memory.ref);
-  }
+  EmitCollectedEntry(step);
 }
 
 // Computes before the loop what the steps need and do not change.
@@ -257,6 +252,32 @@ void FunctionLowering::EmitStepResults(const Step& step, ScalarReg index) {
   }
 }
 
+// Of a collected value whose size the loop's end decides: the bytes of all steps that there may be, if that
+// is little. There are so many before the first step, and nothing grows.
+std::optional<int64_t> FunctionLowering::ReservedBytes(const Step& step, size_t number) const {
+  constexpr int64_t kMost = 1 << 16;
+  const Node& node = function_.node(step.node);
+  const Type& type = function_.type(function_.region(node.regions[0]).results[number]);
+  const std::optional<int64_t> trip = ir::DimAttribute(node, "trip").constant();
+  const std::optional<int64_t> bytes = BytesOf(type.dtype, type.dims).constant();
+  if (!trip || !bytes || *trip > kMost || *bytes > kMost || *trip * *bytes > kMost) return std::nullopt;
+  return std::max<int64_t>(*trip, 0) * *bytes;
+}
+
+// Collected values before the first step.
+void FunctionLowering::EmitCollectedEntry(const Step& step) {
+  const Node& node = function_.node(step.node);
+  for (size_t i = ir::CarriedCount(node); i < node.outputs.size(); ++i) {
+    Memory& memory = memory_[memory_.Of(node.outputs[i])];
+    if (memory.kind != MemoryKind::kObject) continue;
+    memory.ref = f_->NewRef();
+    if (const std::optional<int64_t> bytes = ReservedBytes(step, i))
+      MoveRef(memory.ref, f_->Allocate(DType::kU8, std::vector{f_->Immediate(*bytes)}));
+    else
+      Release(memory.ref);
+  }
+}
+
 // Appends this step's value to a buffer that grows as it needs to.
 void FunctionLowering::EmitCollectedCopy(const Step& step, size_t number, ScalarReg index) {
   const Node& node = function_.node(step.node);
@@ -265,13 +286,17 @@ void FunctionLowering::EmitCollectedCopy(const Step& step, size_t number, Scalar
   RefReg buffer = memory_[memory_.Of(node.outputs[number])].ref;
   ScalarReg bytes = dims_->Emit(BytesOf(type.dtype, type.dims));
   ScalarReg offset = f_->Binary(Opcode::kMul, index, bytes);
-  ScalarReg wanted = f_->Binary(Opcode::kAdd, offset, bytes);
+  if (!ReservedBytes(step, number)) EmitGrow(buffer, f_->Binary(Opcode::kAdd, offset, bytes));
+  f_->Copy({buffer.index, offset.index}, AddressOf(value), bytes);
+}
+
+// Makes the buffer at least so large.
+void FunctionLowering::EmitGrow(RefReg buffer, ScalarReg bytes) {
   f_->Emit(Opcode::kHostCall, {{OperandKind::kIndex, static_cast<int64_t>(HostFunctionId::kBufferGrow)},
-                               {OperandKind::kScalarList, std::vector<uint32_t>{wanted.index}},
+                               {OperandKind::kScalarList, std::vector<uint32_t>{bytes.index}},
                                {OperandKind::kRefList, std::vector<uint32_t>{buffer.index}},
                                {OperandKind::kScalarDstList, std::vector<uint32_t>()},
                                {OperandKind::kRefDstList, std::vector<uint32_t>{buffer.index}}});
-  f_->Copy({buffer.index, offset.index}, AddressOf(value), bytes);
 }
 
 // Next values become current ones.
@@ -314,19 +339,19 @@ void FunctionLowering::EmitCarriedResults(const Step& step) {
   }
 }
 
-// Grown buffers become tensors.
+// The buffers become tensors.
 void FunctionLowering::EmitCollectedResults(const Step& step, ScalarReg count) {
   const Node& node = function_.node(step.node);
   for (size_t i = ir::CarriedCount(node); i < node.outputs.size(); ++i) {
     const Memory& memory = memory_[memory_.Of(node.outputs[i])];
     if (memory.kind != MemoryKind::kObject) continue;
     const Type& type = function_.type(node.outputs[i]);
-    // Without a step there is no buffer: one of no bytes.
-    Label there = f_->NewLabel();
-    f_->BranchIf(count, there);
-    ScalarReg zero = f_->Immediate(0);
-    MoveRef(memory.ref, f_->Allocate(DType::kU8, std::vector{zero}));
-    f_->Bind(there);
+    if (!ReservedBytes(step, i)) {  // without a step there is no buffer: one of no bytes
+      Label there = f_->NewLabel();
+      f_->BranchIf(count, there);
+      MoveRef(memory.ref, f_->Allocate(DType::kU8, std::vector{f_->Immediate(0)}));
+      f_->Bind(there);
+    }
     MoveRef(memory.ref, f_->View({memory.ref.index}, type.dtype, EmitDims(type.dims)));
   }
 }

@@ -1,5 +1,4 @@
 // Outlined loops as bytecode: launches of so many steps each that limits and cancelling are noticed in time.
-#include "bytecode/host_functions.h"
 #include "compiler/graph/control.h"
 #include "compiler/lowering/function_lowering.h"
 #include "fmt/format.h"
@@ -78,16 +77,10 @@ void FunctionLowering::EmitOutlinedLoop(const Step& step) {
 void FunctionLowering::EmitOutlinedEntry(const Step& step) {
   const Node& node = function_.node(step.node);
   const Region& region = function_.region(node.regions[0]);
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    int number = memory_.Of(node.outputs[i]);
-    if (i < ir::CarriedCount(node)) {
-      f_->Copy(BufferOf(number, 0), AddressOf(node.inputs[i]),
-               dims_->Emit(BytesOf(function_.type(region.parameters[i]))));
-    } else if (memory_[number].kind == MemoryKind::kObject) {
-      memory_[number].ref = f_->NewRef();
-      Release(memory_[number].ref);
-    }
-  }
+  for (size_t i = 0; i < ir::CarriedCount(node); ++i)
+    f_->Copy(BufferOf(memory_.Of(node.outputs[i]), 0), AddressOf(node.inputs[i]),
+             dims_->Emit(BytesOf(function_.type(region.parameters[i]))));
+  EmitCollectedEntry(step);
   if (step.workspaces.empty()) return;
   ir::Dims state = {0, ir::DimAttribute(node, "start")};
   for (const Dim& initial : node.DimList("initial")) state.push_back(initial);
@@ -103,7 +96,7 @@ Dim FunctionLowering::StepsOfLaunch(const Step& step) {
   const Node& node = function_.node(step.node);
   const Region& region = function_.region(node.regions[0]);
   for (size_t i = ir::CarriedCount(node); i < node.outputs.size(); ++i) {
-    if (memory_[memory_.Of(node.outputs[i])].kind != MemoryKind::kObject) continue;
+    if (memory_[memory_.Of(node.outputs[i])].kind != MemoryKind::kObject || ReservedBytes(step, i)) continue;
     Dim bytes = BytesOf(function_.type(region.results[i]));
     steps = Min(steps, Max(FloorDiv(kGrowthOfLaunch, Max(bytes, 1)), 1));
   }
@@ -116,14 +109,9 @@ void FunctionLowering::GrowCollected(const Step& step, ScalarReg end) {
   const Region& region = function_.region(node.regions[0]);
   for (size_t i = ir::CarriedCount(node); i < node.outputs.size(); ++i) {
     const Memory& memory = memory_[memory_.Of(node.outputs[i])];
-    if (memory.kind != MemoryKind::kObject) continue;
+    if (memory.kind != MemoryKind::kObject || ReservedBytes(step, i)) continue;
     ScalarReg bytes = dims_->Emit(BytesOf(function_.type(region.results[i])));
-    ScalarReg wanted = f_->Binary(Opcode::kMul, end, bytes);
-    f_->Emit(Opcode::kHostCall, {{OperandKind::kIndex, static_cast<int64_t>(HostFunctionId::kBufferGrow)},
-                                 {OperandKind::kScalarList, std::vector<uint32_t>{wanted.index}},
-                                 {OperandKind::kRefList, std::vector<uint32_t>{memory.ref.index}},
-                                 {OperandKind::kScalarDstList, std::vector<uint32_t>()},
-                                 {OperandKind::kRefDstList, std::vector<uint32_t>{memory.ref.index}}});
+    EmitGrow(memory.ref, f_->Binary(Opcode::kMul, end, bytes));
   }
 }
 

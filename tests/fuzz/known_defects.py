@@ -325,7 +325,7 @@ DEFECTS = [
     Defect("Gather", RUNTIME, "of blocks of strings copies the first ones only",
            lambda step, version: step.operands[0].value.dtype == object),
     Defect("StringSplit", RUNTIME, "leaves out white space behind the last split", has_attribute("maxsplit")),
-    Defect("AveragePool LpPool Conv", RUNTIME, "SAME pads below 0 leave elements out", pads_below_zero),
+    Defect("MaxPool AveragePool LpPool Conv", RUNTIME, "SAME pads below 0 leave elements out", pads_below_zero),
     Defect("StringSplit", RUNTIME, "takes blanks alone for white space",
            lambda step, version: any("\t" in w or "\n" in w for w in step.operands[0].value.ravel())),
     Defect("Unsqueeze", EVALUATOR, "axes are those of the result, whatever their order",

@@ -183,6 +183,34 @@ TEST(Forecast, BoundsWhatLoopsCount) {
   EXPECT_EQ(forecast->peak_bytes.high, PeakOf(kLoop, {50}));
 }
 
+// A tensor lives until its last use, beside what a plan has alive there.
+TEST(Forecast, TensorsLiveUntilTheirLastUse) {
+  std::string text = R"---(
+entry @main
+plan p0 [1..2 align 64, 3..4 align 64]
+func @main("x": i64[n]) -> ("y": i64[n]) frame 3, 3, 2 {
+  i0 = dim r0, 0
+  i1 = const 640
+  i2 = const 64
+  r1, s0 = slots p0, 0, [i2, i1]
+  r2 = alloc u8, [i1]
+  fill [s0], i2, 0
+  copy [r2, s0], i2
+  fill [s1], i1, 0
+  copy [r2, s1], i1
+  return [], [r0]
+}
+)---";
+  const auto held = Forecast(text, {{"n", {1, 1}}});
+  ASSERT_TRUE(held) << held.error().message;
+  EXPECT_EQ(held->lower_bound_bytes.high, 640 + 640 - 63);
+  const std::string last_use = "  copy [r2, s1], i1\n";
+  text.erase(text.find(last_use), last_use.size());
+  const auto unused = Forecast(text, {{"n", {1, 1}}});
+  ASSERT_TRUE(unused) << unused.error().message;
+  EXPECT_EQ(unused->lower_bound_bytes.high, 640 + 64 - 63);
+}
+
 TEST(Forecast, SaysWhatNothingBounds) {
   std::string text = kLoop;
   text.replace(text.find("i6 = min i4, i3"), 15, "node \"/trips (Loop)\"\n  i6 = max i4, i3");

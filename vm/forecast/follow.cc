@@ -266,7 +266,7 @@ Status FunctionWalk::MakeTensor(const Instruction& instruction, State* state, ui
   if (!journey_.is_recording) return {};
   const Place place = PlaceOf(instruction, *state);
   if (!bytes.is_bounded()) journey_.recorder.AddReason(place, "makes a tensor whose size only data tell");
-  journey_.recorder.AddTensor(place, bytes, device, output);
+  journey_.recorder.AddTensor(place, made, bytes, device, output);
   return {};
 }
 
@@ -314,8 +314,10 @@ void FunctionWalk::FollowHost(const Instruction& instruction, State* state) {
       const int64_t most = std::min((*scores)[2].high, std::max<int64_t>(state->scalars[scalars[1]].high, 0));
       const int64_t rows = MultiplySizes(MultiplySizes((*scores)[0].high, (*scores)[1].high), most);
       made.bytes = {0, MultiplySizes(rows, 3 * 8)};
-      constexpr int64_t kMostBytesOfBox = 64;
-      beside.high = MultiplySizes((*scores)[2].high, kMostBytesOfBox);
+      // Corners and a key of each box, a second row of keys where many are sorted, corners of those kept.
+      const int64_t boxes_in_row = (*scores)[2].high;
+      beside.high = AddSizes(MultiplySizes(boxes_in_row, boxes_in_row > (1 << 17) ? 36 : 28),
+                             MultiplySizes(most / 16 + 1, 16 * 5 * 4));
       dims = std::make_shared<const std::vector<Interval>>(std::vector<Interval>{{0, rows}, Interval::Of(3)});
       break;
     }
@@ -338,11 +340,12 @@ void FunctionWalk::FollowHost(const Instruction& instruction, State* state) {
   const Place place = PlaceOf(instruction, *state);
   const std::string name(HostSignatures()[static_cast<size_t>(instruction.operand(0).value)].name);
   std::vector<ObjectId> objects;
+  if (journey_.is_recording) journey_.recorder.AddWorkspace(place, beside);
   for (uint32_t number = 0; number < results.size(); ++number) {
     objects.push_back(Make(instruction, state, made, number));
     NotePeak(state, objects.back(), beside);
     if (!journey_.is_recording) continue;
-    journey_.recorder.AddTensor(place, made.bytes, kHostDevice, "");
+    journey_.recorder.AddTensor(place, objects.back(), made.bytes, kHostDevice, "");
     if (!made.bytes.is_bounded())
       journey_.recorder.AddReason(place, name + " makes what only data tell the size of");
   }

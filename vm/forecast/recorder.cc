@@ -106,7 +106,7 @@ void Recorder::AddStage(const Place& place, uint32_t plan, uint32_t device, cons
   }
 }
 
-void Recorder::AddTensor(const Place& place, const ByteRange& bytes, uint32_t device,
+void Recorder::AddTensor(const Place& place, uint32_t object, const ByteRange& bytes, uint32_t device,
                          const std::string& output) {
   const uint32_t position = PositionAt(place.function.index, place.word);
   ForecastValue value;
@@ -118,17 +118,35 @@ void Recorder::AddTensor(const Place& place, const ByteRange& bytes, uint32_t de
   value.first = place.context == 0 ? position : PositionAt(entry_.index, place.entry_word);
   value.last = UINT32_MAX;  // until the end is known
   value.is_output = !output.empty();
-  // An output is the caller's: no value of the run can lie in its memory. How long another tensor lives is
-  // not known.
+  // An output is the caller's: no value of the run can lie in its memory. How long another tensor lives, its
+  // uses tell.
   const Extent extent{value.is_output ? 0 : position,
                       value.is_output ? UINT32_MAX : position,
                       device,
                       bytes.low,
                       bytes.high,
                       -1,
-                      place.is_certain};
-  extents_[place.context].push_back(extent);
-  forecast_->values.push_back(std::move(value));
+                      place.is_certain,
+                      value.is_output ? 0 : object};
+  std::vector<Extent>& extents = extents_[place.context];
+  if (object >= tensors_.size()) tensors_.resize(object + 1);
+  tensors_[object] = static_cast<uint32_t>(extents.size());
+  extents.push_back(extent);
+  tensor_values_.push_back(std::move(value));
+}
+
+void Recorder::AddWorkspace(const Place& place, const ByteRange& bytes) {
+  const uint32_t position = PositionAt(place.function.index, place.word);
+  extents_[place.context].push_back(
+      {position, position, kHostDevice, bytes.low, bytes.high, -1, place.is_certain});
+}
+
+void Recorder::Use(const Place& place, uint32_t object) {
+  if (object == 0 || object >= tensors_.size() || !place.is_certain) return;
+  std::vector<Extent>& extents = extents_[place.context];
+  const uint32_t number = tensors_[object];
+  if (number >= extents.size() || extents[number].object != object) return;
+  extents[number].last = std::max(extents[number].last, PositionAt(place.function.index, place.word));
 }
 
 void Recorder::AddDonated(const ByteRange& bytes) {
@@ -206,9 +224,7 @@ void Recorder::SetBounds() {
     }
   }
   // One stage and no tensor beside it: its own bound is exact.
-  if (forecast_->stages.size() == 1 &&
-      forecast_->values.size() == static_cast<size_t>(forecast_->stages[0].values) &&
-      forecast_->stages[0].is_certain) {
+  if (forecast_->stages.size() == 1 && tensor_values_.empty() && forecast_->stages[0].is_certain) {
     forecast_->lower_bound_bytes = forecast_->stages[0].lower_bound;
     forecast_->devices[forecast_->stages[0].device].lower_bound_bytes = forecast_->stages[0].lower_bound;
   }
@@ -219,10 +235,7 @@ void Recorder::Finish() {
     forecast_->devices.push_back({static_cast<uint32_t>(number), DeviceSpecName(program_.devices[number])});
   SetBounds();
   forecast_->positions = std::max<uint32_t>(forecast_->positions, 1);
-  std::stable_sort(forecast_->values.begin(), forecast_->values.end(),
-                   [](const ForecastValue& a, const ForecastValue& b) {
-                     return static_cast<uint32_t>(a.stage) < static_cast<uint32_t>(b.stage);
-                   });
+  for (ForecastValue& value : tensor_values_) forecast_->values.push_back(std::move(value));
   for (ForecastValue& value : forecast_->values) {
     if (value.last == UINT32_MAX) value.last = std::max(value.first, forecast_->positions - 1);
     forecast_->positions = std::max(forecast_->positions, value.last + 1);

@@ -29,7 +29,13 @@ class Recorder {
   void AddStage(const Place& place, uint32_t plan, uint32_t device, const std::vector<int64_t>& low,
                 const std::vector<int64_t>& high, const MemoryPlan* at_high, const ByteRange& bytes,
                 const ByteRange& lower_bound);
-  void AddTensor(const Place& place, const ByteRange& bytes, uint32_t device, const std::string& output);
+  // `object` stands for its memory while the function is followed.
+  void AddTensor(const Place& place, uint32_t object, const ByteRange& bytes, uint32_t device,
+                 const std::string& output);
+  // What a function of the host library has for itself while it works.
+  void AddWorkspace(const Place& place, const ByteRange& bytes);
+  // Something reads or writes memory: a tensor that each run makes lives until there.
+  void Use(const Place& place, uint32_t object);
   void AddDonated(const ByteRange& bytes);
   void AddScratch(const ByteRange& bytes);
   void AddReason(const Place& place, const std::string& what);
@@ -48,6 +54,7 @@ class Recorder {
     int64_t low = 0, high = 0;  // as it counts in a sum of what is alive
     int32_t stage = -1;
     bool is_certain = true;
+    uint32_t object = 0;
   };
 
   Positions PositionsOf(const FunctionSpec& function) const;
@@ -60,6 +67,8 @@ class Recorder {
   MemoryForecast* forecast_;
   std::map<uint32_t, Positions> positions_;          // by function
   std::map<uint32_t, std::vector<Extent>> extents_;  // by context
+  std::vector<ForecastValue> tensor_values_;         // behind those of stages
+  std::vector<uint32_t> tensors_;  // by object: its number among the extents of where it is made
   std::vector<int64_t> most_, least_;
   std::set<std::string> reasons_;
 };

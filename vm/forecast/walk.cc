@@ -149,7 +149,20 @@ Status FunctionWalk::Step(uint32_t number, State state) {
   return {};
 }
 
+// Of the tensors that the instruction names.
+void FunctionWalk::NoteUses(const Instruction& instruction, const State& state) {
+  const Place place = PlaceOf(instruction, state);
+  auto use = [&](uint32_t reg) { journey_.recorder.Use(place, state.refs[reg].object); };
+  for (const DecodedOperand& operand : instruction.operands()) {
+    if (operand.kind == OperandKind::kRefSrc) use(static_cast<uint32_t>(operand.value));
+    if (operand.kind == OperandKind::kRefList) std::for_each(operand.list.begin(), operand.list.end(), use);
+    for (size_t i = 0; operand.kind == OperandKind::kBufferList && i < operand.list_size(); ++i)
+      if (operand.buffer(i).is_register()) use(operand.buffer(i).index());
+  }
+}
+
 Expected<bool> FunctionWalk::Follow(const Instruction& instruction, State* state) {
+  if (journey_.is_recording) NoteUses(instruction, *state);
   switch (instruction.info->opcode) {
     case Opcode::kJump:
     case Opcode::kBranchIf:

@@ -53,6 +53,7 @@ class FunctionWalk {
 
   Status Sweep(bool widens, bool* is_stable);
   Status Step(uint32_t number, State state);
+  void NoteUses(const Instruction& instruction, const State& state);
   // False: no run goes on behind the instruction.
   Expected<bool> Follow(const Instruction& instruction, State* state);
   Expected<bool> FollowScalar(const Instruction& instruction, State* state);

@@ -34,6 +34,11 @@ void PutLeastFirst(std::vector<uint64_t>* keys, size_t begin, size_t end);
 // The boxes of one class that were kept, padded to whole vectors by boxes that overlap nothing.
 class KeptBoxes {
  public:
+  // The bytes of so many.
+  static constexpr int64_t Bytes(int64_t count) {
+    return (count / static_cast<int64_t>(kLanes) + 1) * static_cast<int64_t>(sizeof(Block));
+  }
+  void Reserve(size_t count) { blocks_.reserve(count / kLanes + 1); }
   void Clear() { blocks_.clear(), count_ = 0; }
   size_t count() const { return count_; }
   void Add(const Boxes& boxes, size_t box);

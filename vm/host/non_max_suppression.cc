@@ -12,7 +12,8 @@
 namespace tvmvm {
 namespace {
 
-constexpr int64_t kPart = 1 << 15;  // boxes between looks for the run's end
+constexpr int64_t kPart = 1 << 15;   // boxes between looks for the run's end
+constexpr size_t kMany = 4 * kPart;  // more than are sorted in a millisecond or a few
 
 // The boxes of one class above the threshold, best first.
 class Candidates {
@@ -26,7 +27,7 @@ class Candidates {
     }
     sorted_ = next_ = 0;
     block_ = 128;
-    if (IsMany()) {
+    if (keys_.size() > kMany) {
       TVMVM_CHECK_OK(SortNumbers(call, &keys_));
       sorted_ = keys_.size();
     }
@@ -41,9 +42,6 @@ class Candidates {
   }
 
  private:
-  // More than are sorted in a millisecond or a few.
-  bool IsMany() const { return keys_.size() > 4 * static_cast<size_t>(kPart); }
-
   void SortBlock() {
     const size_t end = sorted_ + std::min(block_, keys_.size() - sorted_);
     PutLeastFirst(&keys_, sorted_, end);
@@ -99,14 +97,15 @@ Status HostNonMaxSuppression(HostCall& call) {
     return MakeError(Code::kInvalidArgument,
                      "the most overlap is " + std::to_string(most_overlap) + ", not within 0 to 1");
   const int64_t batches = scores->shape[0], classes = scores->shape[1], count = scores->shape[2];
-  const auto most = static_cast<size_t>(std::clamp<int64_t>(call.scalars[1], 0, count));
+  const int64_t most = std::clamp<int64_t>(call.scalars[1], 0, count);
 
-  constexpr int64_t kBytesPerBox = 2 * sizeof(float) * 5 + sizeof(uint64_t);
-  TVMVM_TRY(Scratch scratch, Scratch::Charge(call, count * kBytesPerBox));
+  constexpr int64_t kBytesPerBox = 5 * sizeof(float) + sizeof(uint64_t);
+  TVMVM_TRY(Scratch scratch, Scratch::Charge(call, count * kBytesPerBox + KeptBoxes::Bytes(most)));
   Boxes corners;
   corners.Resize(static_cast<size_t>(count));
   Candidates candidates;
   KeptBoxes kept;
+  kept.Reserve(static_cast<size_t>(most));
   std::vector<Selected> selected;
   for (int64_t row = 0; most > 0 && row < batches * classes; ++row) {
     const int64_t batch = row / classes, in_batch = row % classes;
@@ -117,7 +116,7 @@ Status HostNonMaxSuppression(HostCall& call) {
     }
     TVMVM_CHECK_OK(candidates.Find(call, DataOf<float>(*scores) + row * count, count, least_score));
     kept.Clear();
-    for (int64_t box; kept.count() < most && (box = candidates.Next()) >= 0;) {
+    for (int64_t box; kept.count() < static_cast<size_t>(most) && (box = candidates.Next()) >= 0;) {
       if (TimeToLook(call, 32 + static_cast<int64_t>(kept.count()))) TVMVM_CHECK_OK(Poll(call));
       if (kept.Overlaps(corners, static_cast<size_t>(box), most_overlap)) continue;
       kept.Add(corners, static_cast<size_t>(box));

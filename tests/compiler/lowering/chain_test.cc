@@ -29,6 +29,21 @@ TEST(Chain, TheSignOfNegativeZeroIsZero) {
   EXPECT_TRUE(std::isnan(values[3]));
 }
 
+// alpha * elu(x / alpha) is no number where alpha is 0, but for negative x.
+TEST(Chain, CeluOfAlphaZeroIsItsFormula) {
+  ir::GraphText graph;
+  graph.nodes = {{"Celu", {"x"}, {"y"}, {ir::FloatAttribute("alpha", 0)}}};
+  graph.inputs = {ir::ValueMessage("x", ir::kOnnxFloat, {"n"})};
+  graph.outputs = {ir::ValueMessage("y", ir::kOnnxFloat, {"n"})};
+  float x[] = {16.5f, 0, -3};
+  Tensor y = OutputOf(graph, {Tensor::Borrow(DType::kF32, {3}, x)});
+  ASSERT_EQ(y.element_count(), 3);
+  const auto* values = static_cast<const float*>(y.data());
+  EXPECT_TRUE(std::isnan(values[0]));
+  EXPECT_TRUE(std::isnan(values[1]));
+  EXPECT_EQ(values[2], 0);
+}
+
 // A tensor's arithmetic wraps around, though the numbers come from a shape.
 TEST(Chain, ProductsOfSizesWrapAround) {
   ir::GraphText graph;

@@ -1,6 +1,7 @@
 // Activation functions, softmax and its like.
 #include <fmt/core.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "compiler/onnx/ops/onnx_families.h"
@@ -70,9 +71,12 @@ void Selu(OnnxContext& c) {
 
 void Celu(OnnxContext& c) {
   Activation a(c);
-  double alpha = c.Float("alpha", 1);
-  ValueId negative = a.b.Mul(a.K(alpha), a.Unary(ExprOp::kExpm1, a.b.Div(a.x, a.K(alpha))));
-  a.Out(a.b.Where(a.Less(a.x, a.K(0)), negative, a.x));
+  const double alpha = c.Float("alpha", 1);
+  ValueId part = a.b.Div(a.x, a.K(alpha));
+  ValueId negative = a.b.Mul(a.K(alpha), a.Unary(ExprOp::kExpm1, part));
+  // The specification has alpha * elu(x / alpha), which is no number where the division is of no use.
+  const bool is_plain = alpha != 0 && std::isfinite(alpha);
+  a.Out(a.b.Where(a.Less(a.x, a.K(0)), negative, is_plain ? a.x : a.b.Mul(a.K(alpha), part)));
 }
 
 ValueId HardSigmoidOf(Activation& a, double alpha, double beta) {
