@@ -38,7 +38,7 @@ template <class Impl>
 Status RunAlone(Impl* impl, const Arguments& inputs, Results outputs, const RunOptions& options) {
   Status status = Alone(impl, [&](Machine& machine) -> Status {
     try {
-      return machine.Run(inputs, outputs, NanosecondsOf(options.deadline));
+      return machine.Run(inputs, outputs, NanosecondsOf(options.deadline), options.cancel);
     } catch (...) {  // of ours where memory is short, or of an observer
       machine.Abandon();
       return tl::unexpected(CaughtError());

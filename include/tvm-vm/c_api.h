@@ -8,7 +8,7 @@
  * Structs begin with their size, which the caller sets, and later versions append members: smaller ones of
  * older versions are understood, larger ones where what is behind the known members is zero.
  * Programs and VMs may be used by many threads at once; an invocation by one at a time, where others get
- * an error, but tvmvm_invocation_cancel by any.
+ * an error, but tvmvm_invocation_cancel by any, as tvmvm_run_cancel_request.
  */
 #ifndef TVMVM_C_API_H_
 #define TVMVM_C_API_H_
@@ -283,10 +283,18 @@ TVMVM_EXPORT tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation,
 TVMVM_EXPORT tvmvm_status* tvmvm_invocation_run_values(tvmvm_invocation* invocation,
                                                        const tvmvm_value* const* inputs, size_t input_count,
                                                        tvmvm_value** outputs, size_t output_count);
+/* Ends runs from another thread: those that it is given to, of any invocations, and no others. */
+typedef struct tvmvm_run_cancel tvmvm_run_cancel;
+TVMVM_EXPORT tvmvm_status* tvmvm_run_cancel_create(tvmvm_run_cancel** cancel);
+/* They end with TVMVM_CANCELLED soon, and those that begin later at once. From any thread. */
+TVMVM_EXPORT void tvmvm_run_cancel_request(tvmvm_run_cancel* cancel);
+/* Runs that were given it may go on. */
+TVMVM_EXPORT void tvmvm_run_cancel_free(tvmvm_run_cancel* cancel);
 /* What holds for one run alone. */
 typedef struct tvmvm_run_options {
   size_t size;
-  int64_t timeout_ns; /* from now on; 0: none; the earlier of it and that of the limits counts */
+  int64_t timeout_ns;             /* from now on; 0: none; the earlier of it and that of the limits counts */
+  const tvmvm_run_cancel* cancel; /* null: none */
 } tvmvm_run_options;
 /* The same two with options, which may be null. */
 TVMVM_EXPORT tvmvm_status* tvmvm_invocation_run_with(tvmvm_invocation* invocation,
@@ -311,6 +319,7 @@ TVMVM_EXPORT tvmvm_status* tvmvm_invocation_apply_limits(tvmvm_invocation* invoc
 /* The first three of them; what is below 0 means none, too. */
 TVMVM_EXPORT void tvmvm_invocation_set_limits(tvmvm_invocation* invocation, int64_t max_bytes,
                                               int64_t max_steps, int64_t timeout_ns);
+/* The run in progress, or else the next one, whosever it is, ends with TVMVM_CANCELLED soon. */
 TVMVM_EXPORT void tvmvm_invocation_cancel(tvmvm_invocation* invocation);
 TVMVM_EXPORT int64_t tvmvm_invocation_peak_bytes(const tvmvm_invocation* invocation);
 /* Now: what max_bytes of the limits bounds. */

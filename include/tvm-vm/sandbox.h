@@ -65,7 +65,7 @@ class TVMVM_EXPORT SandboxedVm {
   [[nodiscard]] Status Run(std::span<const Value> inputs, std::span<Value> outputs,
                            const RunOptions& options = {});
 
-  // The run in progress, or else the next one, ends with kCancelled.
+  // The run in progress, or else the next one, ends with kCancelled. RunOptions::cancel ends one run alone.
   void Cancel();
 
   RunCounters counters() const;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,9 @@ struct RunOptions {
   // The run ends with kDeadlineExceeded soon behind it, or when Limits::timeout is over, whichever is
   // earlier.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  // Once a stop is requested, by any thread, the run ends with kCancelled soon, and one that has not begun
+  // does not begin. One source may serve any number of runs, of any Invocations, and ends no others.
+  std::stop_token cancel;
 };
 
 // Told of every kernel launch, on the invoking thread; not thread-safe. Throwing ends the run: kInternal.
@@ -152,7 +156,8 @@ class TVMVM_EXPORT Invocation {
   [[nodiscard]] Status Run(std::span<const Value> inputs, std::span<Value> outputs,
                            const RunOptions& options = {});
 
-  // From any thread: the run in progress, or else the next one, ends with kCancelled soon.
+  // From any thread: the run in progress, or else the next one, whosever it is, ends with kCancelled soon.
+  // RunOptions::cancel ends one run alone.
   void Cancel();
 
   // For the runs that follow. While one is in progress these change nothing: kInvalidArgument.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -37,17 +37,8 @@ class Runner final : public Interruptible {
 };
 
 // tvm_vm.CancelToken: ends the runs that it was given to, and refuses new ones.
-class CancelToken {
- public:
-  void Cancel();
-  bool cancelled() const;
-  void Attach(Runner& runner);
-  void Detach(Runner& runner);
-
- private:
-  mutable std::mutex mutex_;
-  bool cancelled_ = false;
-  std::vector<Runner*> runners_;
+struct CancelToken {
+  std::stop_source source;
 };
 
 }  // namespace tvmvm::python

@@ -61,8 +61,10 @@ void Construct(VmObject* self, const ProgramPointer& program, const std::vector<
 void AddVm(nb::module_& module) {
   nb::class_<CancelToken>(module, "CancelToken", "Ends the runs that it is given to, from any thread.")
       .def(nb::init<>())
-      .def("cancel", &CancelToken::Cancel, "Ends them with Cancelled, and those that begin later.")
-      .def_prop_ro("cancelled", &CancelToken::cancelled);
+      .def(
+          "cancel", [](CancelToken& self) { self.source.request_stop(); },
+          "Ends them with Cancelled, and those that begin later.")
+      .def_prop_ro("cancelled", [](const CancelToken& self) { return self.source.stop_requested(); });
 
   nb::class_<VmObject>(module, "Vm")
       .def("__init__", &Construct, "program"_a, "devices"_a, "threads"_a, "timeout"_a, "max_bytes"_a,

@@ -85,7 +85,7 @@ std::string Names::Listing() const {
 // A runner for one call; it goes back to the pool unless it was cancelled.
 class VmObject::Lease {
  public:
-  Lease(VmObject& vm, CancelToken* cancel) : vm_(vm), cancel_(cancel) {
+  explicit Lease(VmObject& vm) : vm_(vm) {
     {
       std::lock_guard lock(vm.mutex_);
       if (!vm.idle_.empty()) {
@@ -99,12 +99,10 @@ class VmObject::Lease {
       std::lock_guard lock(vm.mutex_);
       vm.busy_.push_back(runner_.get());
     }
-    if (cancel_) cancel_->Attach(*runner_);
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
   ~Lease() {
-    if (cancel_) cancel_->Detach(*runner_);
     runner_->borrowings.Release();
     for (Tensor& tensor : runner_->inputs)
       if (tensor.owner() || tensor.shared_strings() || tensor.device()) tensor = Tensor();
@@ -124,7 +122,6 @@ class VmObject::Lease {
 
  private:
   VmObject& vm_;
-  CancelToken* cancel_;
   std::unique_ptr<Runner> runner_;
 };
 
@@ -207,8 +204,9 @@ void VmObject::Convert(Runner& runner) const {
       });
 }
 
-void VmObject::Execute(Runner& runner, std::optional<double> timeout) {
+void VmObject::Execute(Runner& runner, std::optional<double> timeout, const CancelToken* cancel) {
   RunOptions options;
+  if (cancel != nullptr) options.cancel = cancel->source.get_token();
   if (timeout) {
     const auto now = std::chrono::steady_clock::now();
     const double most = std::chrono::duration<double>(options.deadline - now).count();
@@ -240,7 +238,7 @@ nb::object VmObject::Result(Runner& runner, size_t index) const {
 }
 
 nb::object VmObject::Call(const nb::args& positional, const nb::kwargs& named) {
-  Lease lease(*this, nullptr);
+  Lease lease(*this);
   Runner& runner = lease.runner();
   TakeArguments(runner, nb::none());
   runner.memory.clear();
@@ -263,7 +261,7 @@ nb::object VmObject::Call(const nb::args& positional, const nb::kwargs& named) {
 }
 
 nb::dict VmObject::Run(nb::handle inputs, nb::handle outputs, nb::handle memory,
-                       std::optional<double> timeout, CancelToken* cancel) {
+                       std::optional<double> timeout, const CancelToken* cancel) {
   std::vector<size_t> wanted;
   if (outputs.is_none())
     for (size_t i = 0; i < outputs_.size(); ++i) wanted.push_back(i);
@@ -273,12 +271,12 @@ nb::dict VmObject::Run(nb::handle inputs, nb::handle outputs, nb::handle memory,
       if (!index) RaiseUnknown("output", name, outputs_);
       wanted.push_back(*index);
     }
-  Lease lease(*this, cancel);
+  Lease lease(*this);
   Runner& runner = lease.runner();
   TakeArguments(runner, inputs);
   TakeMemory(runner, memory);
   Convert(runner);
-  Execute(runner, timeout);
+  Execute(runner, timeout, cancel);
   nb::dict results;
   for (size_t index : wanted) results[outputs_[index]] = Result(runner, index);
   return results;

@@ -52,7 +52,7 @@ class VmObject {
 
   nanobind::object Call(const nanobind::args& positional, const nanobind::kwargs& named);
   nanobind::dict Run(nanobind::handle inputs, nanobind::handle outputs, nanobind::handle memory,
-                     std::optional<double> timeout, CancelToken* cancel);
+                     std::optional<double> timeout, const CancelToken* cancel);
   nanobind::dict Plan(const GivenDims& dims) const;
   nanobind::dict Profile(nanobind::handle inputs, int64_t runs, bool trace);
   void Cancel();  // all runs in progress
@@ -72,7 +72,7 @@ class VmObject {
   void TakeArguments(Runner& runner, nanobind::handle inputs) const;
   void TakeMemory(Runner& runner, nanobind::handle memory) const;
   void Convert(Runner& runner) const;
-  void Execute(Runner& runner, std::optional<double> timeout);
+  void Execute(Runner& runner, std::optional<double> timeout, const CancelToken* cancel = nullptr);
   nanobind::object Result(Runner& runner, size_t index) const;
   [[noreturn]] void RaiseUnknown(const char* what, nanobind::handle name, const Names& names) const;
 

@@ -346,6 +346,39 @@ TEST_F(SandboxTest, CancelEndsARun) {
   EXPECT_EQ(vm->counters().cancelled, 4);
 }
 
+TEST_F(SandboxTest, ATokenEndsItsRunAlone) {
+  auto vm = Hostile("loop");
+  ASSERT_TRUE(vm);
+  auto outcome = [&](int64_t x, const std::stop_token& token) {
+    return Outcome(*vm, {x}, {.cancel = token});
+  };
+  std::stop_source during;
+  std::thread other([&] {
+    std::this_thread::sleep_for(50ms);
+    during.request_stop();
+  });
+  EXPECT_EQ(outcome(1, during.get_token()), "cancelled: cancelled: the sandboxed process was killed");
+  other.join();
+  const int64_t starts = vm->starts();
+  EXPECT_EQ(outcome(1, during.get_token()), "cancelled: cancelled") << "nothing is started for it";
+  EXPECT_EQ(vm->starts(), starts);
+  std::stop_source behind;
+  EXPECT_EQ(outcome(3, behind.get_token()), "3");
+  behind.request_stop();
+  EXPECT_EQ(outcome(3, {}), "3");
+  for (int round = 0; round < 30; ++round) {  // at the end of a run, too
+    std::stop_source source;
+    std::thread races([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(round * 20));
+      source.request_stop();
+    });
+    const std::string text = outcome(3, source.get_token());
+    EXPECT_TRUE(text == "3" || text.starts_with("cancelled")) << text;
+    races.join();
+    EXPECT_EQ(outcome(3, {}), "3") << round;
+  }
+}
+
 TEST_F(SandboxTest, OneCallerAtATime) {
   auto vm = Hostile("loop");
   ASSERT_TRUE(vm);

@@ -82,6 +82,51 @@ TEST(CApiService, InvocationsRefuseASecondThread) {
   EXPECT_THAT(first, HasSubstr("cancelled"));
 }
 
+TEST(CApiService, RunsAreCancelledOneByOne) {
+  CSession session(kCount);
+  tvmvm_run_options options[2] = {};
+  tvmvm_run_cancel* cancels[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(Take(tvmvm_run_cancel_create(&cancels[i])), "");
+    options[i].size = sizeof options[i];
+    options[i].cancel = cancels[i];
+  }
+  EXPECT_EQ(session.Run(4, &options[0]), "");
+  EXPECT_EQ(session.y, 4);
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    tvmvm_run_cancel_request(cancels[0]);
+  });
+  EXPECT_THAT(session.Run(kForever, &options[0]), HasSubstr("cancelled"));
+  other.join();
+  EXPECT_EQ(session.Run(5, &options[0]), "cancelled") << "it stays so";
+  EXPECT_EQ(session.Run(5, &options[1]), "") << "a token of its own";
+  tvmvm_run_cancel_request(cancels[1]);
+  tvmvm_run_cancel_request(cancels[1]);
+  EXPECT_EQ(session.Run(6), "") << "the one before has ended";
+  options[1].size = offsetof(tvmvm_run_options, cancel);  // of a caller that knows of none
+  EXPECT_EQ(session.Run(7, &options[1]), "");
+  EXPECT_EQ(session.y, 7);
+  for (tvmvm_run_cancel* cancel : cancels) tvmvm_run_cancel_free(cancel);
+}
+
+// Freed under the run that it was given to.
+TEST(CApiService, ACancelIsKeptByItsRun) {
+  CSession session(kCount);
+  tvmvm_run_cancel* cancel = nullptr;
+  ASSERT_EQ(Take(tvmvm_run_cancel_create(&cancel)), "");
+  auto observe = [](void* context, const char*, size_t) {
+    auto* given = static_cast<tvmvm_run_cancel*>(context);
+    tvmvm_run_cancel_request(given);
+    tvmvm_run_cancel_free(given);
+  };
+  ASSERT_EQ(Take(tvmvm_invocation_observe_trace(session.invocation, observe, cancel)), "");
+  tvmvm_run_options options = {};
+  options.size = sizeof options;
+  options.cancel = cancel;
+  EXPECT_THAT(session.Run(kForever, &options), HasSubstr("cancelled"));
+}
+
 TEST(CApiService, ObserversAreToldLines) {
   CSession session(kCount);
   struct Told {

@@ -166,6 +166,20 @@ TEST(MemoryPool, WaitingRunsCanBeCancelled) {
   EXPECT_EQ(RunOnce(second), "") << "the cancel was for the other run";
 }
 
+TEST(MemoryPool, WaitingRunsEndByTheirTokens) {
+  Service service(kHang);
+  Invocation first = service.vms[0]->NewInvocation(), second = service.vms[1]->NewInvocation();
+  EXPECT_EQ(RunOnce(first), "");
+  std::stop_source source;
+  std::jthread other(
+      [&] { EXPECT_EQ(RunOnce(second, {.cancel = source.get_token()}), "cancelled: cancelled"); });
+  WaitUntil([&] { return service.pool->waiting() == 1; });
+  source.request_stop();
+  other.join();
+  ASSERT_TRUE(first.Trim());
+  EXPECT_EQ(RunOnce(second), "");
+}
+
 // A run that wants nothing of the pool, as it has it from before.
 TEST(MemoryPool, WhoEndsWhileOthersWaitGivesBack) {
   Service service(kHang, Body("  i3 = const 4000\n  r2 = arena i3\n  store r1, i0, i64, i3\n"));

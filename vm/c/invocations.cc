@@ -30,6 +30,17 @@ tvmvm_status* tvmvm_invocation_create(const tvmvm_vm* vm, tvmvm_invocation** inv
   });
 }
 void tvmvm_invocation_free(tvmvm_invocation* invocation) { delete invocation; }
+tvmvm_status* tvmvm_run_cancel_create(tvmvm_run_cancel** cancel) {
+  return Guarded([&]() -> Status {
+    if (cancel == nullptr) return NullArgument("cancel");
+    *cancel = new tvmvm_run_cancel;
+    return {};
+  });
+}
+void tvmvm_run_cancel_request(tvmvm_run_cancel* cancel) {
+  if (cancel != nullptr) cancel->source.request_stop();
+}
+void tvmvm_run_cancel_free(tvmvm_run_cancel* cancel) { delete cancel; }
 tvmvm_status* tvmvm_invocation_run(tvmvm_invocation* invocation, const tvmvm_tensor* const* inputs,
                                    size_t input_count, tvmvm_tensor** outputs, size_t output_count) {
   return tvmvm_invocation_run_with(invocation, nullptr, inputs, input_count, outputs, output_count);
@@ -42,10 +53,9 @@ tvmvm_status* tvmvm_invocation_run_with(tvmvm_invocation* invocation, const tvmv
                                         const tvmvm_tensor* const* inputs, size_t input_count,
                                         tvmvm_tensor** outputs, size_t output_count) {
   return InTurn(invocation, [&]() -> Status {
-    TVMVM_TRY(const tvmvm::RunOptions chosen, tvmvm::c::RunOptionsFrom(options));
     tvmvm::c::RunSpace& space = invocation->space;
-    return tvmvm::c::RunWithTensors(&space, inputs, input_count, outputs, output_count, [&] {
-      return invocation->invocation.Run(space.inputs, space.outputs, chosen);
+    return tvmvm::c::RunWithTensors(&space, options, inputs, input_count, outputs, output_count, [&] {
+      return invocation->invocation.Run(space.inputs, space.outputs, space.options);
     });
   });
 }
@@ -53,10 +63,9 @@ tvmvm_status* tvmvm_invocation_run_values_with(tvmvm_invocation* invocation, con
                                                const tvmvm_value* const* inputs, size_t input_count,
                                                tvmvm_value** outputs, size_t output_count) {
   return InTurn(invocation, [&]() -> Status {
-    TVMVM_TRY(const tvmvm::RunOptions chosen, tvmvm::c::RunOptionsFrom(options));
     tvmvm::c::RunSpace& space = invocation->space;
-    return tvmvm::c::RunWithValues(&space, inputs, input_count, outputs, output_count, [&] {
-      return invocation->invocation.Run(space.value_inputs, space.value_outputs, chosen);
+    return tvmvm::c::RunWithValues(&space, options, inputs, input_count, outputs, output_count, [&] {
+      return invocation->invocation.Run(space.value_inputs, space.value_outputs, space.options);
     });
   });
 }

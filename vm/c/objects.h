@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct tvmvm_invocation {
   std::shared_ptr<const tvmvm::Program> program;
   tvmvm::Invocation invocation;
   tvmvm::c::RunSpace space;
+};
+struct tvmvm_run_cancel {
+  std::stop_source source;
 };
 struct tvmvm_tensor {
   tvmvm::Tensor tensor;

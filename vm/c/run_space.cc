@@ -16,6 +16,27 @@ void Forget(RunSpace* space) {
   for (Tensor& tensor : space->outputs) tensor = {};
   for (Value& value : space->value_inputs) value = {};
   for (Value& value : space->value_outputs) value = {};
+  space->options = {};
+}
+
+Status TakeOptions(const tvmvm_run_options* options, RunOptions* taken) {
+  if (options == nullptr) return {};
+  TVMVM_TRY(const tvmvm_run_options read,
+            ReadSized(*options, offsetof(tvmvm_run_options, cancel), "options"));
+  TVMVM_CHECK_OK(CheckNotNegative({{read.timeout_ns, "options.timeout_ns"}}));
+  if (read.cancel != nullptr) taken->cancel = read.cancel->source.get_token();
+  if (read.timeout_ns == 0) return {};
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds timeout(read.timeout_ns);
+  if (timeout < taken->deadline - now) taken->deadline = now + timeout;
+  return {};
+}
+
+// What every run begins with.
+Status Begin(RunSpace* space, const tvmvm_run_options* options, bool has_inputs, bool has_outputs) {
+  TVMVM_CHECK_OK(TakeOptions(options, &space->options));
+  if (!has_inputs || !has_outputs) return NullArgument("inputs or outputs");
+  return {};
 }
 
 }  // namespace
@@ -37,10 +58,10 @@ tvmvm_status* InTurn(RunSpace* space, const char* owner, Body body) noexcept {
   });
 }
 
-Status RunWithTensors(RunSpace* space, const tvmvm_tensor* const* inputs, size_t input_count,
-                      tvmvm_tensor** outputs, size_t output_count, Body run) {
-  if ((input_count > 0 && inputs == nullptr) || (output_count > 0 && outputs == nullptr))
-    return NullArgument("inputs or outputs");
+Status RunWithTensors(RunSpace* space, const tvmvm_run_options* options, const tvmvm_tensor* const* inputs,
+                      size_t input_count, tvmvm_tensor** outputs, size_t output_count, Body run) {
+  TVMVM_CHECK_OK(
+      Begin(space, options, input_count == 0 || inputs != nullptr, output_count == 0 || outputs != nullptr));
   space->inputs.resize(input_count);
   space->outputs.resize(output_count);
   for (size_t i = 0; i < input_count; ++i) space->inputs[i] = inputs[i] ? inputs[i]->tensor : Tensor();
@@ -54,10 +75,10 @@ Status RunWithTensors(RunSpace* space, const tvmvm_tensor* const* inputs, size_t
   return {};
 }
 
-Status RunWithValues(RunSpace* space, const tvmvm_value* const* inputs, size_t input_count,
-                     tvmvm_value** outputs, size_t output_count, Body run) {
-  if ((input_count > 0 && inputs == nullptr) || (output_count > 0 && outputs == nullptr))
-    return NullArgument("inputs or outputs");
+Status RunWithValues(RunSpace* space, const tvmvm_run_options* options, const tvmvm_value* const* inputs,
+                     size_t input_count, tvmvm_value** outputs, size_t output_count, Body run) {
+  TVMVM_CHECK_OK(
+      Begin(space, options, input_count == 0 || inputs != nullptr, output_count == 0 || outputs != nullptr));
   space->value_inputs.resize(input_count);
   space->value_outputs.resize(output_count);
   for (size_t i = 0; i < input_count; ++i) space->value_inputs[i] = inputs[i] ? inputs[i]->value : Value();
@@ -80,18 +101,6 @@ Status RunWithValues(RunSpace* space, const tvmvm_value* const* inputs, size_t i
       outputs[i]->value = space->value_outputs[i];
   }
   return {};
-}
-
-Expected<RunOptions> RunOptionsFrom(const tvmvm_run_options* options) {
-  RunOptions chosen;
-  if (options == nullptr) return chosen;
-  TVMVM_TRY(const tvmvm_run_options read, ReadSized(*options, sizeof *options, "options"));
-  TVMVM_CHECK_OK(CheckNotNegative({{read.timeout_ns, "options.timeout_ns"}}));
-  if (read.timeout_ns == 0) return chosen;
-  const auto now = std::chrono::steady_clock::now();
-  const std::chrono::nanoseconds timeout(read.timeout_ns);
-  if (timeout < chosen.deadline - now) chosen.deadline = now + timeout;
-  return chosen;
 }
 
 Status WriteCounters(const RunCounters& now, tvmvm_run_counters* counters) {

@@ -28,20 +28,18 @@ class Body {
 struct RunSpace {
   std::vector<Tensor> inputs, outputs;
   std::vector<Value> value_inputs, value_outputs;
+  RunOptions options;
   std::atomic<bool> busy{false};
 };
 
 // Calls `body` while nobody else uses the space. Null is refused; `owner` is what it belongs to.
 tvmvm_status* InTurn(RunSpace* space, const char* owner, Body body) noexcept;
 
-// Fills the space, calls `run`, which runs with it, and hands the results out.
-Status RunWithTensors(RunSpace* space, const tvmvm_tensor* const* inputs, size_t input_count,
-                      tvmvm_tensor** outputs, size_t output_count, Body run);
-Status RunWithValues(RunSpace* space, const tvmvm_value* const* inputs, size_t input_count,
-                     tvmvm_value** outputs, size_t output_count, Body run);
-
-// `options` may be null.
-Expected<RunOptions> RunOptionsFrom(const tvmvm_run_options* options);
+// Fills the space, calls `run`, which runs with it, and hands the results out. `options` may be null.
+Status RunWithTensors(RunSpace* space, const tvmvm_run_options* options, const tvmvm_tensor* const* inputs,
+                      size_t input_count, tvmvm_tensor** outputs, size_t output_count, Body run);
+Status RunWithValues(RunSpace* space, const tvmvm_run_options* options, const tvmvm_value* const* inputs,
+                     size_t input_count, tvmvm_value** outputs, size_t output_count, Body run);
 
 // `counters` is not null.
 Status WriteCounters(const RunCounters& now, tvmvm_run_counters* counters);

@@ -35,7 +35,7 @@ class Machine final {
   Machine& operator=(const Machine&) = delete;
 
   // As Invocation::Run; `deadline_ns` on the steady clock, 0: none.
-  Status Run(const Arguments& inputs, Results outputs, int64_t deadline_ns);
+  Status Run(const Arguments& inputs, Results outputs, int64_t deadline_ns, const std::stop_token& cancel);
   // Releases everything that a run holds, so that the next one can begin: after Run has thrown.
   void Abandon() noexcept;
   void SetLimits(const Limits& limits);
@@ -189,7 +189,7 @@ class Machine final {
   void TrimBefore();
   void TrimAfter();
   Status OpenQueues();
-  Status Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns);
+  Status Begin(const Arguments& inputs, const Results& outputs);
   Status CheckOutputs(const Results& outputs) const;
   // What is wrong with the place given for an output of the type.
   [[gnu::cold, gnu::noinline]] Error WrongOutput(uint32_t number, const TypeSpec& type,

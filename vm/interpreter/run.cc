@@ -16,22 +16,24 @@ namespace {
   return "output " + std::to_string(number) + " '" + program.main().outputs[number].name + "'";
 }
 
-Status Machine::Run(const Arguments& inputs, Results outputs, int64_t deadline_ns) {
+Status Machine::Run(const Arguments& inputs, Results outputs, int64_t deadline_ns,
+                    const std::stop_token& cancel) {
   TVMVM_CHECK_OK(binding.signature->CheckInputs(inputs, symbols_));
   TVMVM_CHECK_OK(CheckOutputs(outputs));
   if (has_policy_) [[unlikely]]
     TrimBefore();
   if (cpu == nullptr || !devices.empty()) TVMVM_CHECK_OK(OpenQueues());
-  Status status = Begin(inputs, outputs, deadline_ns);
+  run.Begin(deadline_ns, cancel);
+  Status status = Begin(inputs, outputs);
   if (status) {
     Interpret(*this, frames.code);
     if (!devices.empty() && !run.failed()) WaitForDevices(nullptr);
     status = run.failed() ? Status(tl::unexpected(run.error())) : Collect(outputs);
   }
-  End();
   // Also of a run that waited for memory when it was cancelled.
   if (!status && status.error().code == Code::kOutOfMemory && run.TakeCancel())
     status = MakeError(Code::kCancelled, "cancelled");
+  End();
   if (has_policy_ || memory.budget.account().is_awaited()) [[unlikely]]
     TrimAfter();
   return status;
@@ -75,8 +77,9 @@ Status Machine::OpenQueues() {
   return {};
 }
 
-Status Machine::Begin(const Arguments& inputs, const Results& outputs, int64_t deadline_ns) {
-  run.Begin(deadline_ns);
+Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
+  if (run.is_stop_requested() && !run.PollBeforeWork(nullptr)) [[unlikely]]
+    return tl::unexpected(run.error());
   has_given_outputs_ = false;
   for (size_t k = 0; k < outputs.size(); ++k) {
     given_outputs[k] =
@@ -117,6 +120,7 @@ void Machine::End() {
   for (Value& value : staged_)
     if (!value.is_none()) value = Value();
   while (frames.depth() > 0) frames.Pop();
+  run.End();
 }
 
 }  // namespace tvmvm

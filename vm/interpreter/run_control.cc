@@ -29,7 +29,7 @@ void RunControl::SetLimits(const Limits& limits) {
   if (limits_.max_call_depth <= 0) limits_.max_call_depth = INT32_MAX;
 }
 
-void RunControl::Begin(int64_t deadline_ns) {
+void RunControl::Begin(int64_t deadline_ns, const std::stop_token& token) {
   failed_ = false;
   steps = 0;
   next_look_ = 0;
@@ -39,14 +39,17 @@ void RunControl::Begin(int64_t deadline_ns) {
     deadline_ns_ = INT64_MAX;
   is_deadline_given_ = deadline_ns != 0 && (deadline_ns_ == 0 || deadline_ns < deadline_ns_);
   if (is_deadline_given_) deadline_ns_ = deadline_ns;
+  token_ = &token;
+  is_watched_ = deadline_ns_ != 0 || token.stop_possible();
 }
 
 bool RunControl::cancelled() const {
-  return cancel_.load(std::memory_order_relaxed) || (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_);
+  return cancel_.load(std::memory_order_relaxed) || is_stop_requested() ||
+         (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_);
 }
 
 bool RunControl::Look(const uint32_t* pc) {
-  if (cancel_.exchange(false)) {
+  if (TakeCancel()) {
     Fail(pc, Code::kCancelled, "cancelled");
     return false;
   }
@@ -63,7 +66,7 @@ bool RunControl::Look(const uint32_t* pc) {
     return false;
   }
   const uint64_t after_limit = most == kNoStepLimit ? most : most + 1;
-  next_look_ = deadline_ns_ != 0 ? std::min(after_limit, steps + kStepsBetweenLooks) : after_limit;
+  next_look_ = is_watched_ ? std::min(after_limit, steps + kStepsBetweenLooks) : after_limit;
   return true;
 }
 

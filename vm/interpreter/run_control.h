@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <stop_token>
 #include <string_view>
 
 #include "tvm-vm/device.h"
@@ -21,25 +22,28 @@ class RunControl final : public CancelToken {
   void SetLimits(const Limits& limits);
   const Limits& limits() const { return limits_; }
   // Forgets what the last run failed with, and starts its clock. `deadline_ns` is the caller's, on the steady
-  // clock, 0: none; the earlier of it and the limit counts.
-  void Begin(int64_t deadline_ns);
+  // clock, 0: none; the earlier of it and the limit counts. `token`: the caller's, too, who keeps it until
+  // End.
+  void Begin(int64_t deadline_ns, const std::stop_token& token);
+  void End() { token_ = nullptr; }
   // By any thread; ends the run in progress, else the next one.
   void Cancel() { cancel_.store(true, std::memory_order_relaxed); }
-  // Whether that was asked for; afterwards it is not.
-  bool TakeCancel() { return cancel_.exchange(false, std::memory_order_relaxed); }
+  bool is_stop_requested() const { return token_ != nullptr && token_->stop_requested(); }
+  // Whether that, or a stop of the token, was asked for; afterwards the former is not.
+  bool TakeCancel() { return cancel_.exchange(false, std::memory_order_relaxed) || is_stop_requested(); }
   // True when the run is to end: asked between the tiles of long kernels, by any thread.
   bool cancelled() const override;
 
   uint64_t steps = 0;  // instructions so far; up to date in all but pure instructions
 
-  // Looks for cancel, the step limit and, now and then, the deadline. False: failed.
+  // Looks for cancel, the step limit and, now and then, the deadline and the token. False: failed.
   bool Poll(const uint32_t* pc) {
     if (steps < next_look_ && !cancel_.load(std::memory_order_relaxed)) [[likely]]
       return true;
     return Look(pc);
   }
-  // The same before work that may take long: always looks at the deadline.
-  bool PollBeforeWork(const uint32_t* pc) { return deadline_ns_ == 0 ? Poll(pc) : Look(pc); }
+  // The same before work that may take long: always looks at all of them.
+  bool PollBeforeWork(const uint32_t* pc) { return is_watched_ ? Look(pc) : Poll(pc); }
 
   // Ends the run with an error that names the instruction, which belongs to the topmost frame; `pc` may be
   // null. Gives null, for handlers to return.
@@ -64,6 +68,8 @@ class RunControl final : public CancelToken {
   uint64_t next_look_ = 0;          // steps at which Poll looks closer
   int64_t deadline_ns_ = 0;         // on the steady clock; 0: none
   bool is_deadline_given_ = false;  // by the caller of the run; else it comes from the limits
+  bool is_watched_ = false;         // there is a deadline, or a token that may ask for a stop
+  const std::stop_token* token_ = nullptr;
   std::atomic<bool> cancel_{false};
   Error error_;
   bool failed_ = false;

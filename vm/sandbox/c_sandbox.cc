@@ -85,20 +85,18 @@ tvmvm_status* tvmvm_sandboxed_vm_run(tvmvm_sandboxed_vm* vm, const tvmvm_run_opt
                                      const tvmvm_tensor* const* inputs, size_t input_count,
                                      tvmvm_tensor** outputs, size_t output_count) {
   return InTurn(vm, [&]() -> Status {
-    TVMVM_TRY(const tvmvm::RunOptions chosen, tvmvm::c::RunOptionsFrom(options));
     tvmvm::c::RunSpace& space = vm->space;
-    return tvmvm::c::RunWithTensors(&space, inputs, input_count, outputs, output_count,
-                                    [&] { return vm->vm->Run(space.inputs, space.outputs, chosen); });
+    return tvmvm::c::RunWithTensors(&space, options, inputs, input_count, outputs, output_count,
+                                    [&] { return vm->vm->Run(space.inputs, space.outputs, space.options); });
   });
 }
 tvmvm_status* tvmvm_sandboxed_vm_run_values(tvmvm_sandboxed_vm* vm, const tvmvm_run_options* options,
                                             const tvmvm_value* const* inputs, size_t input_count,
                                             tvmvm_value** outputs, size_t output_count) {
   return InTurn(vm, [&]() -> Status {
-    TVMVM_TRY(const tvmvm::RunOptions chosen, tvmvm::c::RunOptionsFrom(options));
     tvmvm::c::RunSpace& space = vm->space;
-    return tvmvm::c::RunWithValues(&space, inputs, input_count, outputs, output_count, [&] {
-      return vm->vm->Run(space.value_inputs, space.value_outputs, chosen);
+    return tvmvm::c::RunWithValues(&space, options, inputs, input_count, outputs, output_count, [&] {
+      return vm->vm->Run(space.value_inputs, space.value_outputs, space.options);
     });
   });
 }

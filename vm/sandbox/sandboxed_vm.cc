@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <stop_token>
 
 #include "process/memory_file.h"
 #include "tvm-vm/sandbox.h"
@@ -79,10 +80,17 @@ Status SandboxedVm::Impl::Run(std::span<const Value> inputs, std::span<Value> ou
   const Deadline deadline = Earlier(timeout, options.deadline);
   Status status;
   try {
-    status =
-        session.TakeCancel() ? MakeError(Code::kCancelled, "cancelled") : RunAlone(inputs, outputs, deadline);
-    if (!status && session.TakeCancel()) status = MakeError(Code::kCancelled, kCancelled);
+    if (session.TakeCancel() || options.cancel.stop_requested()) {
+      status = MakeError(Code::kCancelled, "cancelled");
+    } else {
+      const std::stop_callback kill(options.cancel, [&] { session.Cancel(); });
+      status = RunAlone(inputs, outputs, deadline);
+    }
+    // What the token asked for is for this run alone, also where it came behind the run.
+    if ((!status || options.cancel.stop_requested()) && session.TakeCancel() && !status)
+      status = MakeError(Code::kCancelled, kCancelled);
   } catch (const std::bad_alloc&) {
+    session.TakeCancel();  // which was for this run
     session.GiveUp();
     status = MakeError(Code::kOutOfMemory, "no memory left");
   }
