@@ -33,6 +33,9 @@ constexpr double kCountedLess = 256, kShortCountedLess = 16;
 constexpr double kMostInBlock = 1 << 16;  // an iteration of so much may go uncounted, too
 constexpr double kScatteredLoad = 32;     // from where data says: as a rule out of no cache
 constexpr double kDivision = 8;
+// Bytes of a load or store beyond these take what memory does that is in no cache. Only the length of blocks
+// goes by that: not where to look, nor what is counted of short loops.
+constexpr double kBytesPerInstruction = 4;
 
 class Finder {
  public:
@@ -51,6 +54,7 @@ class Finder {
     Bound most;
     double counted = 0;  // by a loop around that is polled
     bool is_polled = false;
+    double moved = 0;  // to be counted beside it by the loop that repeats it
   };
 
   static Work Known(double amount) { return {{amount, {}, {}}, amount}; }
@@ -69,6 +73,7 @@ class Finder {
         break;
     }
     Work work = Known(ExpressionsOf(s));
+    work.moved = moved_;
     Bound one = {};  // of neighbours of which one is entered
     size_t first = 0;
     for (size_t i = 0; i < s.body.size(); ++i) {
@@ -77,6 +82,7 @@ class Finder {
       const Work inner = WorkOf(*s.body[i]);
       if (is_limited) bounds_.Forget(s.value->operands[0]->id);
       work.counted += inner.counted;
+      work.moved += inner.moved;
       work.is_polled |= inner.is_polled;
       if (i > first && IsOneOf(s, first, i)) {
         one = Larger(one, inner.most);
@@ -129,6 +135,7 @@ class Finder {
     loop.most = Sum(Product(bounds_.IterationsOf(s), Sum(body.most, {1, {}, {}})), {kLoopWork, {}, {}});
     if (auto extent = tensor::ConstantExtent(s)) {
       loop.counted = kLoopWork + static_cast<double>(*extent) * body.counted;
+      loop.moved = static_cast<double>(*extent) * body.moved;
       if (loop.most.most <= kMostInLoop || s.loop == tensor::LoopKind::kUnrolled) return loop;
     } else if (loop.most.most <= kMostInLoop) {
       // All blocks of a loop are whole ones, but for the last.
@@ -139,8 +146,9 @@ class Finder {
     if (!looks_) return loop;
     const auto work = static_cast<int64_t>(std::min(body.counted, kMostInLoop));
     PollPoint point;
-    point.work = std::max<int64_t>(1, work / kInstructionsPerStep);
-    point.iterations = std::max<int64_t>(1, kWorkBetweenPolls * kInstructionsPerStep / work);
+    const auto with_memory = static_cast<int64_t>(std::min(body.counted + body.moved, kMostInLoop));
+    point.work = std::max<int64_t>(1, with_memory / kInstructionsPerStep);
+    point.iterations = std::max<int64_t>(1, kWorkBetweenPolls * kInstructionsPerStep / with_memory);
     if (!body.is_polled && body.most.most <= kMostInBlock)
       point.short_iterations = std::max<int64_t>(1, kShortWork / work);
     points_.emplace(&s, point);
@@ -184,9 +192,15 @@ class Finder {
   double ExpressionsOf(const Stmt& s) {
     double work = 1;
     seen_.clear();
+    moved_ = s.kind == StmtKind::kStore ? Moved(s.value) : 0;
     for (const Expr* e : {&s.value, &s.index, &s.mask})
       if (e->valid()) work += ExpressionWork(*e);
     return work;
+  }
+
+  static double Moved(const Expr& e) {
+    const auto bytes = static_cast<double>(DTypeBytes(e.dtype(), e.lanes()));
+    return std::max(0.0, bytes / kBytesPerInstruction - 1);
   }
 
   // An instruction for each node, but for what is slow.
@@ -198,6 +212,7 @@ class Finder {
       tensor::VisitOnce(e->operands[0],
                         [&](const Expr& part) { is_scattered |= part.op() == ExprOp::kLoad; });
       work = is_scattered ? kScatteredLoad * e.lanes() : 1;
+      if (!is_scattered) moved_ += Moved(e);
     } else if (e.op() == ExprOp::kDiv || e.op() == ExprOp::kFloorDiv || e.op() == ExprOp::kFloorMod ||
                e.op() == ExprOp::kRemainder) {
       work = kDivision;
@@ -211,6 +226,7 @@ class Finder {
   PollPoints points_;
   LoopBounds bounds_;
   std::unordered_set<tensor::VariableId> blocks_;     // where blocks of loops around begin, and what follows
+  double moved_ = 0;                                  // of the current statement
   bool looks_ = false;                                // else it is asked what a grid point takes
   std::unordered_set<const tensor::ExprNode*> seen_;  // of the current statement
 };

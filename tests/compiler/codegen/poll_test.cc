@@ -139,6 +139,27 @@ TEST(Poll, ShortGridPointsNeverAsk) {
   EXPECT_EQ(PollPointsOf(kernel), 1u);
 }
 
+// What memory gives no faster than 10 GB/s takes about a millisecond, however few instructions it takes.
+TEST(Poll, BlocksOfVectorsCountTheirBytes) {
+  constexpr int kLanes = 16;
+  LoopKernel kernel;
+  kernel.name = "copy";
+  for (VariableId& axis : kernel.grid) axis = kernel.NewVariable("g");
+  kernel.AddArgument("in", DType::kF32, Access::kRead);
+  kernel.AddArgument("out", DType::kF32, Access::kWrite);
+  const VariableId i = kernel.NewVariable("i");
+  const Expr lanes = tensor::Ramp(tensor::Variable(i), IntConstant(1), kLanes);
+  kernel.body =
+      For(i, IntConstant(0), DimValue(ir::Dim::Symbol("n")),
+          tensor::Store(1, lanes, tensor::Load(0, DType::kF32, lanes)), tensor::LoopKind::kSerial, kLanes);
+  const LoopKernel prepared = PrepareKernel(kernel);
+  const PollPoints points = FindPollPoints(prepared);
+  ASSERT_EQ(points.size(), 1u);
+  const int64_t bytes = points.begin()->second.iterations * kLanes * 4 * 2;
+  EXPECT_GT(bytes, 1'000'000);
+  EXPECT_LT(bytes, 10'000'000);
+}
+
 // Loops over `begin` .. `end`, by 16 and then one by one.
 void InVectors(LoopKernel& kernel, const Expr& begin, const Expr& end, std::vector<tensor::StmtPtr>* into) {
   const Expr steps = tensor::FloorDiv(end - begin, IntConstant(16)) * IntConstant(16);
