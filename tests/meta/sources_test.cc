@@ -76,6 +76,19 @@ TEST(SourcesTest, HeadersAreGuarded) {
   }
 }
 
+// A file whose name holds spaces or signs is what a slip of a shell left behind.
+TEST(SourcesTest, NamesArePlain) {
+  static const std::regex plain(R"([A-Za-z0-9._-]+)");
+  std::vector<std::string> odd;
+  for (const auto& entry : std::filesystem::directory_iterator(SourceRoot())) {
+    std::string name = entry.path().filename().string();
+    if (!std::regex_match(name, plain)) odd.push_back(name);
+  }
+  for (const std::string& file : SourceFiles())
+    if (!std::regex_match(std::filesystem::path(file).filename().string(), plain)) odd.push_back(file);
+  EXPECT_THAT(odd, ::testing::IsEmpty());
+}
+
 TEST(SourcesTest, NamesSayWhatIsInside) {
   static const std::regex vague(R"((^|/)(common)([_.]|$)|(^|[/_])(utils?|helpers?|misc|manager)([_.]|$))");
   for (const std::string& file : SourceFiles()) EXPECT_FALSE(std::regex_search(file, vague)) << file;
