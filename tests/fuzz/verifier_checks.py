@@ -35,11 +35,13 @@ PARTS = {
     "verifier": Part(
         ["bytecode/verifier.cc", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("bytecode/verifier/*.cc")),
          "bytecode/encoding.cc"],
-        [f"tests/bytecode/{name}_test.cc" for name in ("verifier", "verifier/assignment", "builder", "assembler", "instruction")],
+        [*sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/bytecode/verifier/*_test.cc")),
+         *(f"tests/bytecode/{name}_test.cc" for name in ("builder", "assembler", "instruction"))],
         250),
     "loader": Part(
         ["serializer/load.cc", "serializer/wire/layout.cc", "serializer/wire/unpack.cc"],
-        [f"tests/serializer/{name}_test.cc" for name in ("damage", "file", "round_trip", "golden_files")],
+        [f"tests/serializer/{name}_test.cc"
+         for name in ("damage", "section_contents", "versions", "file", "round_trip", "golden_files")],
         60),
 }
 
