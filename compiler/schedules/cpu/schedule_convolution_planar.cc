@@ -3,7 +3,8 @@
 // that picture and result stay as they are. Pixels are gathered a block at a time, a run of one output row
 // after the other, padding as zeros: what each tap sees of them, or, where taps are neighbours, the padded
 // picture once. There a tap sees the same pixels as any other one, some places further; columns are the
-// positions of the padded picture, of which those behind the end of a row are no results.
+// positions of the padded picture, of which those behind the end of a row are no results. Zeros behind a row
+// are those before the next one, as far as there are so many.
 #include <algorithm>
 #include <utility>
 
@@ -114,7 +115,9 @@ class PlanarConvolution {
   // The picture with its padding, as what a convolution of one tap gives.
   static ConvolutionShape Padded(ConvolutionShape shape) {
     for (size_t i = 0; i < shape.axes(); ++i) {
-      shape.output[i] = shape.output[i] + (shape.kernel[i] - 1) * shape.dilations[i];
+      const ir::Dim reach = (shape.kernel[i] - 1) * shape.dilations[i], whole = shape.output[i] + reach;
+      const ir::Dim before = shape.low[i], behind = whole - shape.input[i] - before;
+      shape.output[i] = whole - Max(Min(Min(before, behind), reach), 0);
       shape.kernel[i] = 1;
       shape.dilations[i] = 1;
     }
@@ -192,12 +195,14 @@ class PlanarConvolution {
   Status ForResults(Nest& nest, const Expr& column, const MatrixProduct::Run& run) {
     const size_t last = shape_.axes() - 1;
     const Expr length = DimValue(padded_.output[last]), count = DimValue(shape_.output[last]);
-    const Expr begin_row = nest.Let("begin_row", FloorDiv(column, length));
-    const Expr end_row = FloorDiv(column + IntConstant(kPanelColumns - 1), length) + IntConstant(1);
-    Expr row = Variable(nest.Open("result_row", begin_row, nest.Let("end_row", end_row)));
     ir::Dims outer(padded_.output.begin(), padded_.output.end() - 1);
     ir::Dims results(shape_.output.begin(), shape_.output.end() - 1);
     if (outer.empty()) outer = results = {ir::Dim(1)};
+    const Expr begin_row = nest.Let("begin_row", FloorDiv(column, length));
+    // Columns behind the last row are of none, which an axis of size 1 does not tell.
+    const Expr end_row = Min(FloorDiv(column + IntConstant(kPanelColumns - 1), length) + IntConstant(1),
+                             DimValue(ir::Product(outer)));
+    Expr row = Variable(nest.Open("result_row", begin_row, nest.Let("end_row", end_row)));
     const std::vector<Expr> at = Unflatten(row, outer);
     Expr exists = BoolConstant(true);
     for (size_t i = 0; i < at.size(); ++i) exists = And(exists, Less(at[i], DimValue(results[i])));

@@ -228,6 +228,30 @@ TEST(ScheduleConvolution, ChannelsFirst) {
          .channels_last = false});
 }
 
+// Sizes from which on the padded picture is gathered once. Its last columns end within a vector, behind the
+// only row, too; zeros between rows are as many as there are on either side.
+TEST(ScheduleConvolution, TapsShareThePicture) {
+  const auto check = [](Ints data, Ints kernel, Ints dilations, Ints low, Ints high) {
+    SCOPED_TRACE(testing::PrintToString(data) + " " + testing::PrintToString(kernel));
+    const Ints strides(kernel.size(), 1);
+    Check({.data = std::move(data),
+           .outputs = 2,
+           .kernel = std::move(kernel),
+           .strides = strides,
+           .dilations = std::move(dilations),
+           .low = std::move(low),
+           .high = std::move(high),
+           .channels_last = false});
+  };
+  check({394, 8}, {3}, {1}, {1}, {1});
+  check({401, 8}, {9}, {1}, {4}, {4});
+  check({1, 395, 8}, {1, 3}, {1, 1}, {0, 1}, {0, 1});
+  check({1, 1, 397, 8}, {1, 1, 3}, {1, 1, 1}, {0, 0, 1}, {0, 0, 1});
+  check({20, 21, 8}, {3, 3}, {1, 1}, {3, 2}, {2, 3});
+  check({21, 20, 8}, {3, 2}, {2, 3}, {2, 1}, {1, 2});
+  check({5, 9, 11, 8}, {3, 3, 2}, {1, 1, 1}, {1, 1, 0}, {1, 0, 1});
+}
+
 TEST(ScheduleConvolution, WeightsThatChange) {
   Check({.data = {5, 4, 3},
          .outputs = 20,
