@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <functional>
 #include <random>
 
 #include "bytecode/launch_contract.h"
@@ -420,6 +421,41 @@ TEST(BoundedIndices, LoopsAndNamesCarryThem) {
         {Let(named, end), For(i, IntConstant(0), Variable(named), Store(y, Variable(i), IntConstant(1)))});
     EXPECT_EQ(IndicesAreBounded(kernel), is_clamped);
   }
+}
+
+// A kernel stores to y where its local buffer says, after the buffer was filled.
+bool IsBoundedBy(const std::function<StmtPtr(uint32_t local, const Expr& i, const Expr& loaded)>& fill) {
+  LoopKernel kernel;
+  const uint32_t x = kernel.AddArgument("x", DType::kI64, Access::kRead);
+  const uint32_t y = kernel.AddArgument("y", DType::kI64, Access::kWrite);
+  const uint32_t local = kernel.AddLocal("local", DType::kI64, Memory::kLocal, 4);
+  const VariableId i = kernel.NewVariable("i");
+  const Expr zero = IntConstant(0), loaded = Load(x, DType::kI64, Variable(i));
+  kernel.body = Block({Allocate(local), Store(local, zero, zero),
+                       For(i, zero, DimValue(N()), fill(local, Variable(i), loaded)),
+                       Store(y, Load(local, DType::kI64, zero), IntConstant(1))});
+  return IndicesAreBounded(kernel);
+}
+
+TEST(BoundedIndices, WhatTheKernelKeepsIsFollowed) {
+  const Expr zero = IntConstant(0), one = IntConstant(1);
+  auto kept = [&](uint32_t local) { return Load(local, DType::kI64, zero); };
+  auto clamped = [&](const Expr& e) { return Max(Min(e, DimValue(N())), zero); };
+  using Index = const Expr&;
+  EXPECT_TRUE(IsBoundedBy([&](uint32_t local, Index i, Index) { return Store(local, zero, i); }));
+  EXPECT_TRUE(
+      IsBoundedBy([&](uint32_t local, Index, Index) { return Store(local, zero, kept(local) + one); }));
+  EXPECT_TRUE(IsBoundedBy([&](uint32_t local, Index, Index x) { return Store(local, zero, clamped(x)); }));
+  EXPECT_FALSE(IsBoundedBy([&](uint32_t local, Index, Index x) { return Store(local, zero, x); }));
+  EXPECT_FALSE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return Store(local, zero, kept(local) + clamped(x));
+  })) << "a sum of what is found";
+  EXPECT_FALSE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return If(Less(zero, x), Store(local, zero, kept(local) + one));
+  })) << "a counter of what is found";
+  EXPECT_FALSE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return Store(local, zero, kept(local) + Cast(DType::kI64, Less(zero, x)));
+  })) << "the same without a branch";
 }
 
 }  // namespace
