@@ -10,6 +10,9 @@ from onnx import TensorProto, helper
 SIZES = [1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 33]
 LARGE = [32, 63, 64, 65, 100, 127, 129]
 ELEMENTS = 6000  # of one tensor, at most: a case has to be quick
+# Some cases are large, so that kernels of another kind, several blocks and what is left of the last one are met.
+BEYOND_BLOCKS = [200, 256, 257, 385, 513, 600, 1000, 1025, 2050, 4099]
+ELEMENTS_OF_LARGE = 60000
 
 
 class Impossible(Exception):
@@ -82,6 +85,7 @@ class Draw:
         self.schema = schema
         self.version = schema.since_version
         self.bound = {}
+        self.is_large = random.random() < 0.1
         self.carried = carried  # an array that an earlier node of a chain gives: to be the main operand
         self.used_carried = False
         self.constraints = {c.type_param_str: c.allowed_type_strs for c in getattr(schema, "type_constraints", [])
@@ -115,9 +119,17 @@ class Draw:
     def size(self, zero=0.03):
         if self.chance(zero):
             return 0
+        if self.is_large and self.chance(0.4):
+            return self.pick(BEYOND_BLOCKS)
         return self.pick(LARGE if self.chance(0.08) else SIZES)
 
+    def length(self, low, high):
+        """Of a sequence: few steps, or, in large cases, more than a block of a kernel takes."""
+        return self.pick([17, 33, 64, 97, 130, 257]) if self.is_large else self.int(low, high)
+
     def dims(self, low=0, high=4, zero=0.03, limit=ELEMENTS):
+        if self.is_large and limit == ELEMENTS:
+            limit = ELEMENTS_OF_LARGE
         rank = self.int(low, high)
         dims = [self.size(zero) for _ in range(rank)]
         while np.prod(dims, dtype=float) > limit:

@@ -7,10 +7,16 @@ import numpy as np
 from draw import Impossible, Node, Operand
 
 SIZES = [1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65]
+BEYOND_BLOCKS = [16, 48, 65, 96, 97, 130, 385, 1030]
+MOST_ELEMENTS, MOST_OF_LARGE = 8000, 150000
 
 
 def loose(d, label="T", wide=1e-3, narrow=0.1):
     return wide if d.bound[label].itemsize > 2 else narrow
+
+
+def size(d):
+    return d.pick(BEYOND_BLOCKS if d.is_large and d.chance(0.7) else SIZES)
 
 
 def number(t):
@@ -20,7 +26,7 @@ def number(t):
 def matmul(d):
     a = d.main("T", low=1, high=4, values=d.moderate, only=number)
     dims = list(a.value.shape)
-    n = d.pick(SIZES + [0] if d.chance(0.1) else SIZES)
+    n = 0 if d.chance(0.01) else size(d)
     how = d.random.random()
     if how < 0.15:
         b = [dims[-1]]
@@ -28,7 +34,7 @@ def matmul(d):
         b = [dims[-1], n]
     else:
         b = d.broadcast(dims[:-2]) + [dims[-1], n]
-    if math.prod(b) > 8000:
+    if math.prod(b) > (MOST_OF_LARGE if d.is_large else MOST_ELEMENTS):
         raise Impossible("too large")
     return Node([a, d.operand("T", b, 0.5, d.moderate)], atol=loose(d))
 
@@ -37,7 +43,7 @@ def gemm(d):
     a = d.main("T", low=2, high=2, values=d.moderate, only=number)
     trans_a, trans_b = d.int(0, 1), d.int(0, 1)
     m, k = a.value.shape[::-1] if trans_a else a.value.shape
-    n = d.pick(SIZES)
+    n = size(d)
     b = [n, k] if trans_b else [k, n]
     attributes = {name: value for name, value in (("transA", trans_a), ("transB", trans_b)) if value or d.chance(0.2)}
     if a.value.dtype.kind == "f":
@@ -97,7 +103,8 @@ ACTIVATIONS = ["Tanh", "Sigmoid", "Relu", "HardSigmoid", "Softsign", "Softplus",
 
 def recurrent(gates, states):
     def generate(d):
-        steps, batch, width, hidden = d.int(1, 5), d.int(1, 4), d.int(1, 6), d.pick([1, 2, 3, 5, 8, 9])
+        steps, batch, width = d.length(1, 5), d.int(1, 4), d.int(1, 6)
+        hidden = d.pick([16, 33, 40] if d.is_large else [1, 2, 3, 5, 8, 9])
         direction = d.pick(["forward", "reverse", "bidirectional"])
         count = 2 if direction == "bidirectional" else 1
         layout = d.int(0, 1) if d.has("layout") and d.chance(0.3) else 0
@@ -111,9 +118,10 @@ def recurrent(gates, states):
         if d.chance(0.3):
             attributes["activations"] = [d.pick(ACTIVATIONS) for _ in range({1: 1, 3: 2, 4: 3}[gates] * count)]
         calm = lambda t, s: d.array(t, s, -1, 1)
+        most = min(1.0, 1.5 / math.sqrt(hidden))  # so that what is rounded does not grow from step to step
         inputs = [d.main("T", batch_first([steps, batch, width]), values=calm),
                   d.operand("T", [count, gates * hidden, width], 0.6, calm),
-                  d.operand("T", [count, gates * hidden, hidden], 0.6, calm),
+                  d.operand("T", [count, gates * hidden, hidden], 0.6, lambda t, s: d.array(t, s, -most, most)),
                   d.maybe(d.operand("T", [count, 2 * gates * hidden], 0.6, calm)),
                   d.maybe(Operand(d.random.integers(1, steps + 1, batch).astype(np.int32), 0.3), 0.4)]
         for _ in range(states):
@@ -163,8 +171,8 @@ def attention(d):
     batch, heads, shared = d.int(1, 2), d.pick([1, 2, 4]), d.pick([1, 1, 2])
     if heads % shared:
         shared = 1
-    kv_heads, length, past = heads // shared, d.int(1, 5), d.int(1, 3)
-    keys, size, value_size = d.int(1, 6), d.pick([2, 4, 8]), d.pick([2, 3, 8])
+    kv_heads, length, past = heads // shared, d.length(1, 5), d.int(1, 3)
+    keys, size, value_size = d.length(1, 6), d.pick([2, 4, 8, 16]), d.pick([2, 3, 8, 16])
     d.dtype("T1", lambda t: t.kind == "f")
     d.bound["T2"] = d.bound["T1"]
     flat = d.chance(0.4)

@@ -26,7 +26,7 @@ def bias_gelu(d):
 
 def fused_matmul(d):
     batch = [d.int(1, 3) for _ in range(d.pick([0, 1, 2]))]
-    m, k, n = (d.pick(linear.SIZES) for _ in range(3))
+    m, k, n = (linear.size(d) for _ in range(3))
     trans_a, trans_b = d.int(0, 1), d.int(0, 1)
     a, b = ([k, m] if trans_a else [m, k]), ([n, k] if trans_b else [k, n])
     return Node([calm(d, batch + a), calm(d, (batch if d.chance(0.5) else []) + b, 0.5)],
@@ -125,7 +125,7 @@ def qlinear_where(d):
 
 
 def product_sizes(d):
-    return (d.pick(linear.SIZES) for _ in range(3))
+    return (linear.size(d) for _ in range(3))
 
 
 def qgemm(d):

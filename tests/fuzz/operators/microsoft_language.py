@@ -67,7 +67,7 @@ def gather_block_quantized(d):
 
 
 def rotary(d):
-    batch, heads, length, size = d.int(1, 2), d.int(1, 3), d.int(1, 4), d.pick([8, 16])
+    batch, heads, length, size = d.int(1, 2), d.int(1, 3), d.length(1, 4), d.pick([8, 16])
     is_apart = d.chance(0.3)
     x = [batch, heads, length, size] if is_apart else [batch, length, heads * size]
     attributes = dict(d.some(interleaved=lambda: d.int(0, 1)))
@@ -95,7 +95,7 @@ def mask_for(d, batch, queries, keys, with_lengths=True):
 
 
 def attention(d):
-    batch, heads, length, size, inner, past = d.int(1, 3), d.int(1, 3), d.int(1, 4), d.pick([2, 4, 8]), d.pick([3, 8]), d.int(0, 3)
+    batch, heads, length, size, inner, past = d.int(1, 3), d.int(1, 3), d.length(1, 4), d.pick([2, 4, 8]), d.pick([3, 8]), d.int(0, 3)
     hidden = heads * size
     last = hidden if past else heads * d.pick([2, 4, 8])
     attributes = dict(d.some(unidirectional=lambda: d.int(0, 1), scale=lambda: 0.4, mask_filter_value=lambda: -100.0), num_heads=heads)
@@ -108,7 +108,7 @@ def attention(d):
 
 
 def quantized_attention(d):
-    batch, heads, length, size, inner, past = d.int(1, 3), d.int(1, 3), d.int(1, 4), d.pick([2, 4, 8]), d.pick([3, 8]), d.int(0, 3)
+    batch, heads, length, size, inner, past = d.int(1, 3), d.int(1, 3), d.length(1, 4), d.pick([2, 4, 8]), d.pick([3, 8]), d.int(0, 3)
     columns = 3 * heads * size
     weights = d.pick([np.uint8, np.int8])
     each = d.pick([[], [columns]])
@@ -121,10 +121,10 @@ def quantized_attention(d):
 
 
 def multi_head(d):
-    batch, heads, length, size = d.int(1, 2), d.int(1, 3), d.int(1, 4), d.pick([2, 4, 8])
+    batch, heads, length, size = d.int(1, 2), d.int(1, 3), d.length(1, 4), d.pick([2, 4, 8])
     hidden = heads * size
     past = d.pick([0, 0, 2, 5])
-    keys = length if past else d.int(1, 5)
+    keys = length if past else d.length(1, 5)
     attributes = dict(d.some(scale=lambda: 0.4, mask_filter_value=lambda: -100.0), num_heads=heads)
     if past and d.chance(0.5):
         attributes["unidirectional"] = 1

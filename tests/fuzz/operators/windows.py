@@ -37,13 +37,18 @@ def spatial_of(d, low=1, high=3):
     while not low <= rank <= high:
         rank = d.pick([1, 2, 2, 2, 3])
     sizes = {1: [1, 5, 16, 33], 2: [1, 2, 5, 7, 8, 17], 3: [1, 3, 4, 5]}[rank]
-    return [d.pick(sizes) for _ in range(rank)]
+    if d.is_large:
+        sizes = {1: [385, 600, 1025], 2: [1, 8, 20, 33, 400], 3: [1, 5, 9, 16]}[rank]
+    spatial = [d.pick(sizes) for _ in range(rank)]
+    while np.prod(spatial) > 4096:
+        spatial[int(np.argmax(spatial))] = d.pick([1, 8, 9])
+    return spatial
 
 
 def conv_parts(d, integer=False):
     spatial = spatial_of(d)
     group = d.pick([1, 1, 1, 2, 3])
-    each = d.pick([1, 1, 2, 3, 8])
+    each = d.pick([1, 8, 16, 24] if d.is_large else [1, 1, 2, 3, 8])
     outputs = d.pick([1, 2, 3, 8, 16, 17])
     kernel = [d.int(1, 3) if s < 5 else d.int(1, 5) for s in spatial]
     attributes = geometry(d, spatial, kernel)
