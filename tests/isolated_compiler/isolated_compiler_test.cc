@@ -61,8 +61,8 @@ TEST_F(IsolatedCompiler, GivesWhatTheCompilerGives) {
   Expected<CompileResult> results[2];
   const std::string path = Write("chain.onnx", model);
   for (const int isolated : {0, 1}) {
-    options.progress = [&](const std::string& stage, double) { stages[isolated].push_back(stage); };
-    options.print = [&](const std::string& text) { printed[isolated].push_back(text); };
+    options.progress = [&, isolated](const std::string& stage, double) { stages[isolated].push_back(stage); };
+    options.print = [&, isolated](const std::string& text) { printed[isolated].push_back(text); };
     results[isolated] =
         isolated ? CompileFileIsolated(path, options) : GetCompiler().CompileFile(path, options);
     ASSERT_TRUE(results[isolated]) << results[isolated].error().message;

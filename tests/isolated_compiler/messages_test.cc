@@ -23,7 +23,7 @@ concept HasMembers = requires(T& value) {
 void Change(bool& value) { value = !value; }
 template <class T>
 requires std::integral<T> || std::is_enum_v<T>
-void Change(T& value) { value = static_cast<T>(static_cast<int64_t>(value) + 1); }
+void Change(T& value) { value = static_cast<T>(static_cast<uint64_t>(value) + 1); }
 void Change(double& value) { value -= 1.0 / 3; }
 void Change(std::string& value) { value += std::string("\0\xff text", 7); }
 template <class... Arguments>
