@@ -122,18 +122,15 @@ TEST(ScheduleContraction, LongDepths) {
 }
 
 TEST(ScheduleContraction, ProductsOfBytes) {
-  // Depths that four does and does not divide; several blocks of columns.
-  for (int64_t depth : {1, 3, 4, 18, 64}) {
-    for (int64_t columns : {5, 16, 70}) {
-      Check(
-          [&](GroupBuilder& b) {
-            ValueId x = b.Input(DType::kU8, {M(), depth}), w = b.Constant(DType::kI8, {columns, depth});
-            ValueId sum = Contract(b, x, w, {}, {}, {1}, {1}, DType::kI32);
-            b.Output(b.Add("cast", {sum}, {{"to", DType::kF32}}));
-          },
-          Rows({0, 1, 4, 7, 13, 97}), 0);
-    }
-  }
+  // Depths that four does and does not divide; one block of columns, and several.
+  for (auto [depth, columns] : {std::pair<int64_t, int64_t>{1, 70}, {3, 16}, {4, 5}, {18, 70}, {64, 16}})
+    Check(
+        [depth, columns](GroupBuilder& b) {
+          ValueId x = b.Input(DType::kU8, {M(), depth}), w = b.Constant(DType::kI8, {columns, depth});
+          ValueId sum = Contract(b, x, w, {}, {}, {1}, {1}, DType::kI32);
+          b.Output(b.Add("cast", {sum}, {{"to", DType::kF32}}));
+        },
+        Rows({0, 1, 4, 7, 13, 97}), 0);
 }
 
 TEST(ScheduleContraction, BatchesOfProductsOfBytes) {
