@@ -6,8 +6,9 @@ import unicodedata
 from typing import Callable
 
 import numpy as np
+from onnx import helper
 
-from draw import is_float
+from draw import integer_range, is_float, is_integer
 
 
 @dataclasses.dataclass
@@ -244,6 +245,23 @@ def gives_float8e8m0(step):
     return step.attributes.get("to") == 24 or (step.op == "CastLike" and "e8m0" in step.operands[1].value.dtype.name)
 
 
+def is_number_beyond(text, low, high):
+    try:
+        return float(text) < low or float(text) > high
+    except ValueError:
+        return False
+
+
+def reads_numbers_beyond_the_type(step, version):
+    """Texts that are numbers, but none of the integer type that they are to become."""
+    texts = step.operands[0].value
+    if texts.dtype != object:
+        return False
+    to = (step.operands[1].value.dtype if step.op == "CastLike"
+          else np.dtype(helper.tensor_dtype_to_np_dtype(step.attributes["to"])))
+    return is_integer(to) and any(is_number_beyond(text, *integer_range(to)) for text in texts.ravel())
+
+
 def has_accents(step, version):
     """Letters that are a plain one and a mark."""
     return any(unicodedata.combining(c) for w in step.operands[0].value.ravel() for c in unicodedata.normalize("NFKD", str(w)))
@@ -338,6 +356,7 @@ DEFECTS = [
     Defect("Cast CastLike", EVALUATOR, "writes whole numbers with a fraction",
            lambda step, version: is_float(step.operands[0].value.dtype)
            and (step.attributes.get("to") == 8 or (step.op == "CastLike" and step.operands[1].value.dtype == object))),
+    Defect("Cast CastLike", RUNTIME, "texts of numbers outside of an integer type wrap", reads_numbers_beyond_the_type),
     Defect("Slice", RUNTIME, "2147483647 and more as the end of a backward slice is clamped to the last element",
            lambda step, version: len(step.operands) == 5
            and np.any((step.operands[2].value > 2**30) & (step.operands[4].value < 0))),
