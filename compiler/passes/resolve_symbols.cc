@@ -1,10 +1,13 @@
 // Symbols that turned out constant: a define_dims of a constant tells their values, which go into every dim.
 
 #include <cstring>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/infer.h"
+#include "compiler/graph/op_builder.h"
 #include "compiler/graph/tensor_elements.h"
 #include "compiler/passes/pass.h"
 
@@ -50,8 +53,8 @@ Values TakeConstants(Function* function) {
   return values;
 }
 
-// With constants for symbols a rule may say less than it did: 85 and n broadcast to 85, m and n to a choice of them.
-// What a rule refuses is left for the verifier to say.
+// With constants for symbols a rule may say less than it did: 85 and n broadcast to 85, m and n to a choice
+// of them. What a rule refuses is left for the verifier to say.
 void InferAgain(const ir::Module& module, Function* function) {
   for (bool changed = true; changed;) {
     changed = false;
@@ -71,6 +74,44 @@ void InferAgain(const ir::Module& module, Function* function) {
   }
 }
 
+// A reshape to another number of elements, now that sizes are known.
+std::optional<Error> ContradictionOf(const ir::Module& module, const Function& function, const Node& node) {
+  if (node.op != &ir::GetCoreOp("reshape")) return std::nullopt;
+  const DType dtype = function.type(node.outputs[0]).dtype;
+  if (!IsInteger(dtype) && !IsFloat(dtype) && dtype != DType::kBool) return std::nullopt;
+  const Expected<std::vector<ir::Type>> types = ir::InferResults(module, function, node);
+  return types ? std::nullopt : std::optional(types.error());
+}
+
+// Where it runs, the node fails; what is behind it gets zeros.
+void MakeFail(const std::string& message, ir::OpBuilder* b, ir::NodeId id) {
+  const Node node = b->function().node(id);
+  const Dims dims = b->dims(node.outputs[0]);
+  b->SetSource(node.source);
+  b->EmitMulti("require", {}, {{"condition", Dim(0)}, {"message", message}, {"values", Dims()}});
+  const ir::ValueId zero = b->ScalarInt(b->dtype(node.outputs[0]), 0);
+  Node& failed = b->function().node(id);
+  failed.op = &ir::GetCoreOp("expand");
+  failed.inputs = {zero};
+  failed.attributes = {{"dims", dims}};
+}
+
+// Of the branches for each rank, some turn out never to be right. What contradicts itself in the function's
+// own body is for the verifier to refuse.
+void MakeContradictionsFail(ir::Module* module, Function* function) {
+  for (uint32_t k = 0; k < function->regions.size(); ++k) {
+    const ir::RegionId region{k};
+    if (region == function->body) continue;
+    for (const ir::NodeId id : std::exchange(function->region(region).nodes, {})) {
+      if (const std::optional<Error> error = ContradictionOf(*module, *function, function->node(id))) {
+        ir::OpBuilder b(module, function, region);
+        MakeFail(error->message, &b, id);
+      }
+      function->region(region).nodes.push_back(id);
+    }
+  }
+}
+
 }  // namespace
 
 Status ResolveSymbols(ir::Module& module, const PassContext&) {
@@ -86,6 +127,7 @@ Status ResolveSymbols(ir::Module& module, const PassContext&) {
         if (auto* dim = std::get_if<Dim>(&attribute)) Resolve(dim, values);
         if (auto* dims = std::get_if<Dims>(&attribute)) Resolve(dims, values);
       }
+    MakeContradictionsFail(&module, &function);
     InferAgain(module, &function);
   }
   return {};

@@ -94,6 +94,23 @@ TEST(Chain, ARangeDownToANegativeNumberHasItsElements) {
 }
 
 // Sizes are integers of 64 bits; what is cast to fewer is what these hold.
+// The number of elements turns out to be 3, so that of the branches for shapes of each length some cannot be.
+TEST(Chain, ReshapeByAShapeOfAnyLengthOfWhatConstantsTell) {
+  ir::GraphText graph;
+  graph.nodes = {{"NonZero", {"data"}, {"places"}}, {"Reshape", {"places", "shape"}, {"y"}}};
+  graph.inputs = {ir::ValueMessage("shape", ir::kOnnxInt64, {"k"})};
+  graph.initializers = {ir::Int64Tensor("data", {5, 0, 7, 9})};
+  graph.outputs = {ir::UntypedValue("y")};
+  for (std::vector<int64_t> shape : {std::vector<int64_t>{3}, {3, 1}, {1, -1, 1}}) {
+    const Tensor y =
+        OutputOf(graph, {Tensor::Borrow(DType::kI64, {static_cast<int64_t>(shape.size())}, shape.data())});
+    ASSERT_EQ(y.element_count(), 3);
+    EXPECT_EQ(y.shape().rank(), static_cast<int>(shape.size()));
+    const auto* places = static_cast<const int64_t*>(y.data());
+    EXPECT_EQ(std::vector<int64_t>(places, places + 3), (std::vector<int64_t>{0, 2, 3}));
+  }
+}
+
 TEST(Chain, ASizeWrapsInANarrowType) {
   ir::GraphText graph;
   graph.nodes = {{"Size", {"x"}, {"size"}},
