@@ -60,9 +60,7 @@ class IndexChecker {
     if (s.kind == StmtKind::kGroupReduce) variables_[s.variable] = Anything(Of(s.value));
     if (s.kind == StmtKind::kFor) {
       const Freedom begin = Of(s.begin), end = Of(s.end);
-      variables_[s.variable] = begin | end;
-      variables_[s.variable].up = end.up;
-      variables_[s.variable].down = begin.down;
+      variables_[s.variable] = {end.up, begin.down, begin.any || end.any, begin.is_kept || end.is_kept};
     }
   }
 

@@ -3,27 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "cli/console.h"
+#include "tests/cli/loop_text.h"
 #include "tests/cli/scratch.h"
 #include "tests/require.h"
 
 namespace tvmvm::cli {
 namespace {
 
-// A loop around a product and a softmax-like row, with a second output.
-constexpr const char* kLoop = R"(symbol i: [0, inf]
-symbol n: [0, inf]
-func @main {
-  input "x" = %0: tensor<f32,[n,4]>
-  input "h" = %1: tensor<f32,[4]>
-  %2 "last": tensor<f32,[4]> = loop(%1) {trip = dim(n), index = "i", start = dim(1), continue = dim(1), symbols = strings[], initial = dims[], next = dims[], finals = strings[], count = ""} (%4: tensor<f32,[4]>) {
-    %5: tensor<f32,[1,4]> = slice(%0) {dims = dims[1, 4], starts = dims[i, 0], steps = dims[1, 1]}
-    %6: tensor<f32,[4]> = reshape(%5) {dims = dims[4]}
-    %7 "sum": tensor<f32,[4]> = add(%4, %6)
-    yield %7
-  }
-  output "last" = %2
-}
-)";
+// A product and a softmax-like row, with a second output.
 constexpr const char* kProduct = R"(symbol n: [0, inf]
 symbol m: [0, inf]
 func @main {
@@ -53,7 +40,7 @@ TEST(ReproducibleTest, TwoCompilationsGiveTheSameBytes) {
         RunShell("'" + std::string(TVMVM_BINARY_DIR) + "/make_demo_model' '" + place.folder + "/demo.onnx'")
             .exit_code,
         0);
-    WriteBytes(place.folder + "/loop.ir", kLoop);
+    WriteBytes(place.folder + "/loop.ir", kLoopText);
     WriteBytes(place.folder + "/product.ir", kProduct);
   }
   for (const std::string model : {"demo.onnx", "loop.ir", "product.ir"})
