@@ -306,8 +306,12 @@ Dims OpBuilder::ReadDims(ValueId value) {
   if (failed() || !value.valid()) return {};
   const Value& known = function_->value(value);
   const Type& t = known.type;
+  if (!IsInteger(t.dtype) && t.dtype != DType::kBool) {
+    Fail(Code::kInvalidArgument, fmt::format("{} where a list of integers is wanted", t.ToString()));
+    return {};
+  }
   std::optional<int64_t> count = t.ranked && t.rank() <= 1 ? SmallElementCount(t) : std::nullopt;
-  if (!count || (!IsInteger(t.dtype) && t.dtype != DType::kBool)) {
+  if (!count) {
     unreadable_ = value;
     Fail(Code::kUnsupported, fmt::format("{} where a list of at most {} integers of known length is wanted",
                                          t.ToString(), kMaxKnownElements));

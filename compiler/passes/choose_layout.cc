@@ -57,6 +57,7 @@ class LayoutChoice {
 
   Status Run() {
     for (NodeId id : function_.region(function_.body).nodes) {
+      if (b().failed()) break;
       const Node& node = function_.node(id);
       rewriter_.builder().SetSource(node.source);
       if (!Convert(node)) {

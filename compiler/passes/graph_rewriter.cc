@@ -98,6 +98,7 @@ void GraphRewriter::Run(Visit visit, Scope scope) {
 
 void GraphRewriter::VisitNodes(const std::vector<NodeId>& nodes) {
   for (NodeId id : nodes) {
+    if (builder_.failed()) return;  // the types of what did not come about are not there to be asked
     builder_.SetSource(old_->node(id).source);
     if (!visit_(id)) Copy(id);
   }

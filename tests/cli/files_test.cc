@@ -1,7 +1,10 @@
 #include "cli/files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/cli/scratch.h"
 
@@ -35,12 +38,22 @@ TEST(OutputFileTest, WithoutCommitNothingIsLeft) {
   EXPECT_THAT(scratch.Names(), ElementsAre());
 }
 
-TEST(OutputFileTest, DevicesAreWrittenToAndNotReplaced) {
-  auto file = OutputFile::Create("/dev/null");
+TEST(OutputFileTest, PipesAndDevicesAreWrittenToAndNotReplaced) {
+  ScratchFolder scratch;
+  const std::string pipe = scratch / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  auto file = OutputFile::Create(pipe);
   ASSERT_TRUE(file);
   ASSERT_TRUE(file->Write("x"));
   ASSERT_TRUE(file->Commit());
-  EXPECT_TRUE(IsSpecialFile("/dev/null"));
+  char read_back = 0;
+  EXPECT_EQ(read(reader, &read_back, 1), 1);
+  EXPECT_EQ(read_back, 'x');
+  close(reader);
+  EXPECT_TRUE(IsSpecialFile(pipe));
+  EXPECT_THAT(scratch.Names(), ElementsAre("pipe"));
 }
 
 TEST(InputFileTest, SaysWhichFileAndWhy) {

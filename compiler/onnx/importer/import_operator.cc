@@ -22,7 +22,10 @@ std::string InputProblem(const OnnxOp& row, int index, const Type& type) {
   if (row.takes_any_value()) return "";
   if (type.kind != TypeKind::kTensor) return fmt::format("type {}", type.ToString());
   if (index == row.types.input) return TypeProblem(row, type.dtype);
-  return type.dtype == DType::kString && !row.types.set.contains(DType::kString) ? "strings" : "";
+  // Its other inputs have types of their own, but none computes with strings or complex numbers by itself.
+  if (row.types.set.contains(type.dtype)) return "";
+  if (type.dtype == DType::kString) return "strings";
+  return IsComplex(type.dtype) ? fmt::format("type {}", DTypeName(type.dtype)) : "";
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "compiler/onnx/importer/string_positions.h"
 
+#include <fmt/format.h>
+
 #include "compiler/onnx/ops/onnx_families.h"
 
 namespace tvmvm::ir {
@@ -8,9 +10,16 @@ void LowerOnPositions(const OnnxOp& row, OnnxContext* context) {
   OpBuilder& b = context->b;
   std::vector<ValueId> strings, positions;
   std::vector<ValueId> inputs = context->inputs;
+  const auto data = static_cast<size_t>(row.types.input);
+  const bool moves_strings = !context->has(data) || b.dtype(context->in(data)) == DType::kString;
   Dim before = 0;  // strings in the inputs so far
   for (ValueId& input : context->inputs) {
     if (!input.valid() || b.dtype(input) != DType::kString) continue;
+    if (!moves_strings) {
+      b.Fail(Code::kInvalidArgument,
+             fmt::format("strings beside data of type {}", DTypeName(b.dtype(context->in(data)))));
+      return;
+    }
     Dims dims = b.dims(input);
     Dim count = Product(dims);
     ValueId own = b.Iota(DType::kI64, {count}, 0);

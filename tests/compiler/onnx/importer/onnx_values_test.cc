@@ -234,6 +234,17 @@ TEST(OnnxStrings, CastsGoThroughTheHost) {
 TEST(OnnxStrings, OtherOperatorsRefuseThem) {
   EXPECT_THAT(ImportNode({"Add", {"a", "a"}, {"y"}}, {ValueOfType("a", kTexts)}),
               HasSubstr("an input 'a' of strings"));
+  EXPECT_THAT(ImportNode({"Squeeze", {"x", "a"}, {"y"}}, {ValueOfType("x", kRows), ValueOfType("a", kTexts)}),
+              HasSubstr("strings beside data of type f32"));
+}
+
+TEST(OnnxTypes, OperatorsRefuseTypesThatNoInputOfTheirsHas) {
+  const std::vector<DimText> dims{int64_t{1}, int64_t{1}, int64_t{2}, int64_t{2}};
+  EXPECT_THAT(ImportNode({"ConvTranspose", {"x", "w"}, {"y"}},
+                         {ValueMessage("x", kOnnxFloat, dims), ValueMessage("w", kOnnxComplex64, dims)}),
+              HasSubstr("an input 'w' of type c64"));
+  EXPECT_THAT(ImportNode({"Expand", {"x", "x"}, {"y"}}, {ValueOfType("x", kRows)}),
+              HasSubstr("where a list of integers is wanted"));
 }
 
 TEST(OnnxStrings, LabelsAreLookedUp) {

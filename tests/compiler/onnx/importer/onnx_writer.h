@@ -18,7 +18,8 @@ enum OnnxElement : int32_t {
   kOnnxString = 8,
   kOnnxBool = 9,
   kOnnxFloat16 = 10,
-  kOnnxUint32 = 12
+  kOnnxUint32 = 12,
+  kOnnxComplex64 = 14
 };
 
 using DimText = std::variant<int64_t, std::string>;  // a number, a symbol, or "" for unknown
