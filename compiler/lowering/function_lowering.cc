@@ -321,29 +321,36 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
   std::vector<ScalarReg> scalars = EmitDims(use.scalars);
   std::vector<BufferOperand> buffers;
   for (const tensor::KernelArgument& argument : first.arguments) buffers.push_back(BufferOf(step, argument));
-  f_->Launch(KernelOf(step, call), step.device, shape, scalars, buffers);
+  const ContractedKernel contracted = KernelOf(step, call);
+  for (const Dim& dim : contracted.told) scalars.push_back(dims_->Emit(dim));
+  f_->Launch(contracted.kernel, step.device, shape, scalars, buffers);
   if (guarded) {
     dims_->LeaveScope();
     f_->Bind(after);
   }
 }
 
-KernelId FunctionLowering::KernelOf(const Step& step, size_t call) {
+FunctionLowering::ContractedKernel FunctionLowering::KernelOf(const Step& step, size_t call) {
   const KernelUse& use = step.uses[call];
-  if (step.device != kHostDevice) return kernels_->Row(use.entry, "");
+  if (step.device != kHostDevice) return {.kernel = kernels_->Row(use.entry)};
   tensor::ContractedCall contracted{.scalars = use.scalars};
   for (const auto& program : step.programs) contracted.variants.push_back(&program->calls[call]);
   for (const tensor::KernelArgument& argument : contracted.variants[0]->arguments)
     contracted.bytes.push_back(BufferBytes(step, argument));
   for (const ir::Requirement& requirement : RequirementsOf(function_, function_.node(step.node)))
     contracted.facts.push_back(requirement.condition);
+  const auto can_tell = [this](const Dim& dim) { return dims_->CanEmit(dim); };
   auto [made, end] = contracted_.equal_range(contracted.variants[0]);
   for (; made != end; ++made)
-    if (made->second.bytes == contracted.bytes && made->second.facts == contracted.facts)
-      return made->second.kernel;
-  const KernelId kernel = kernels_->Row(use.entry, tensor::LaunchContractOf(contracted, ranges_));
-  contracted_.emplace(contracted.variants[0], Contracted{contracted.bytes, contracted.facts, kernel});
-  return kernel;
+    if (made->second.bytes == contracted.bytes && made->second.facts == contracted.facts &&
+        std::ranges::all_of(made->second.told, can_tell))
+      return made->second;
+  auto [text, told] = tensor::LaunchContractOf(contracted, ranges_, can_tell);
+  const KernelId kernel = kernels_->Row(use.entry, {std::move(text), told.size()});
+  return contracted_
+      .emplace(contracted.variants[0],
+               ContractedKernel{contracted.bytes, contracted.facts, kernel, std::move(told)})
+      ->second;
 }
 
 void FunctionLowering::EmitTransfer(const Step& step) {

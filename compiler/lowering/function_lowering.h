@@ -69,8 +69,13 @@ class FunctionLowering {
   void ReleaseObjects(const RegionSteps& region, uint32_t first, uint32_t last);
   void EmitLaunches(const Step& step);
   void EmitLaunch(const Step& step, size_t call);
+  struct ContractedKernel {
+    ir::Dims bytes, facts;  // what the contract was made from
+    KernelId kernel;
+    ir::Dims told;  // what launches pass behind the use's scalars
+  };
   // The kernel as it is launched here, with what such a launch must fulfil.
-  KernelId KernelOf(const Step& step, size_t call);
+  ContractedKernel KernelOf(const Step& step, size_t call);
   void EmitDefineDims(const ir::Node& node);
   void EmitDimsTensor(const Step& step);
   void EmitTransfer(const Step& step);
@@ -166,12 +171,8 @@ class FunctionLowering {
   std::map<ir::ValueId, ConstantId> constants_;
   std::map<std::pair<ir::NodeId, uint32_t>, ConstantId> packed_;
   std::map<uint32_t, int64_t> packed_bytes_;  // by ConstantId
-  // Kernels with the contracts that launches fulfil, by the first target's call.
-  struct Contracted {
-    ir::Dims bytes, facts;
-    KernelId kernel;
-  };
-  std::unordered_multimap<const tensor::KernelCall*, Contracted> contracted_;
+  // By the first target's call.
+  std::unordered_multimap<const tensor::KernelCall*, ContractedKernel> contracted_;
 };
 
 }  // namespace tvmvm::lowering

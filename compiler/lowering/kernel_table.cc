@@ -146,7 +146,7 @@ Status KernelTable::AddGpuLibraries(Builder* builder) const {
   return {};
 }
 
-KernelId KernelTable::Row(uint32_t entry, const std::string& contract) {
+KernelId KernelTable::Row(uint32_t entry, const RowContract& contract) {
   const auto fits = [&](const KernelRow& row) {
     return row.entry == entry && row.contract.value_or(contract) == contract;
   };
@@ -162,7 +162,8 @@ KernelSpec KernelTable::SpecOf(const KernelRow& row) const {
   KernelSpec spec;
   spec.name = spec.symbol = entry.symbol;
   spec.device = entry.device;
-  spec.scalar_count = static_cast<uint32_t>(entry.scalars.size());
+  const RowContract contract = row.contract.value_or(RowContract{});
+  spec.scalar_count = static_cast<uint32_t>(entry.scalars.size() + contract.told);
   for (uint32_t i = 0; i < kernel.argument_count; ++i) {
     spec.buffers.push_back(kernel.buffers[i].access);
     spec.alignments.push_back(static_cast<uint8_t>(ElementAlignment(kernel.buffers[i].dtype)));
@@ -175,7 +176,7 @@ KernelSpec KernelTable::SpecOf(const KernelRow& row) const {
   for (const std::string& message : kernel.error_messages)
     spec.error_messages.push_back(WithScalars(message, entry.scalars));
   spec.source_node = entry.source;
-  spec.contract = row.contract.value_or("");
+  spec.contract = contract.text;
   // One that is too large to be looked at in each launch is none.
   if (!spec.contract.empty() && !LaunchContract::Parse(spec)) spec.contract.clear();
   return spec;

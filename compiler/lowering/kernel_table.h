@@ -27,6 +27,13 @@ struct KernelUse {
   std::optional<LaunchCost> cost;  // nothing: the kernel's
 };
 
+// What launches of a kernel fulfil (KernelSpec::contract).
+struct RowContract {
+  std::string text;
+  size_t told = 0;  // how many scalars they pass behind those of the use
+  friend bool operator==(const RowContract&, const RowContract&) = default;
+};
+
 class KernelTable {
  public:
   explicit KernelTable(const LoweringOptions* options) : options_(options) {}
@@ -35,9 +42,8 @@ class KernelTable {
   // the kernel computes. `knows_cost` false: a launch does more than the schedule says.
   KernelUse Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source,
                 DeviceClass device, bool knows_cost = true);
-  // The kernel of an entry whose launches fulfil the contract (KernelSpec::contract). Launches that fulfil
-  // others name others, which share the code.
-  KernelId Row(uint32_t entry, const std::string& contract);
+  // The kernel of an entry with that contract. Launches that fulfil others name others, which share the code.
+  KernelId Row(uint32_t entry, const RowContract& contract = {});
   // Generates code for all kernels and adds them and their libraries to the program, with the ids that Row
   // gave.
   Status AddTo(Builder* builder) const;
@@ -64,7 +70,7 @@ class KernelTable {
   // A kernel of the program.
   struct KernelRow {
     uint32_t entry = 0;
-    std::optional<std::string> contract;  // nothing: no launch yet
+    std::optional<RowContract> contract;  // nothing: no launch yet
   };
   KernelSpec SpecOf(const KernelRow& row) const;
 

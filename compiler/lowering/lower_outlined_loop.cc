@@ -128,7 +128,7 @@ void FunctionLowering::EmitOutlinedLaunch(const Step& step, ScalarReg steps) {
   std::vector<ScalarReg> scalars = EmitDims(step.outlined_use.scalars);
   std::vector<BufferOperand> buffers;
   for (const LoopArgument& argument : loop.arguments) buffers.push_back(BufferOf(step, argument));
-  f_->Launch(kernels_->Row(step.outlined_use.entry, ""), kHostDevice, shape, scalars, buffers);
+  f_->Launch(kernels_->Row(step.outlined_use.entry), kHostDevice, shape, scalars, buffers);
 }
 
 void FunctionLowering::EmitOutlinedResults(const Step& step, ScalarReg index) {

@@ -48,12 +48,15 @@ bool IsEstimate(const LoopKernel& kernel, const Dim& dim) {
 // What the launch is given, and what follows from it.
 class ContractWriter {
  public:
-  ContractWriter(const ContractedCall& call, const ir::RangeLookup& ranges) : call_(call), ranges_(ranges) {}
+  // `told`: what the launch passes behind the call's scalars.
+  ContractWriter(const ContractedCall& call, const Dims& told, const ir::RangeLookup& ranges)
+      : call_(call), told_(told), ranges_(ranges) {}
 
   std::string Write() {
     const LoopKernel& kernel = call_.variants[0]->kernel;
     for (size_t k = 0; k < call_.scalars.size(); ++k)
       if (!AreEstimates(call_.scalars[k])) Give(fmt::format("s{}", k), call_.scalars[k]);
+    for (size_t k = 0; k < told_.size(); ++k) Give(fmt::format("s{}", call_.scalars.size() + k), told_[k]);
     for (int axis = 0; axis < 3; ++axis) Give(std::string(1, "xyz"[axis]), kernel.grid_size[axis]);
     for (const Dim& fact : call_.facts) AddFact(fact);
     AddFact(call_.variants[0]->when);
@@ -77,6 +80,20 @@ class ContractWriter {
     }
     for (const std::string& condition : conditions_) text += "; " + condition;
     return text;
+  }
+
+  // After Write: the symbols that do not follow from what the launch is given.
+  Dims Untold() const {
+    ir::SymbolSet symbols;
+    for (const Given& given : given_) ir::CollectSymbols(given.meaning, &symbols);
+    for (const Dim& bytes : call_.bytes) ir::CollectSymbols(bytes, &symbols);
+    for (const Dim& fact : facts_) ir::CollectSymbols(fact, &symbols);
+    ir::CollectSymbols(ScratchBytes(), &symbols);
+    Dims untold;
+    for (const SymbolId& symbol : symbols)
+      if (!solved_.contains(symbol)) untold.push_back(Dim::Symbol(symbol));
+    std::ranges::sort(untold, {}, &Dim::ToString);
+    return untold;
   }
 
  private:
@@ -323,6 +340,7 @@ class ContractWriter {
   }
 
   const ContractedCall& call_;
+  const Dims& told_;
   const ir::RangeLookup& ranges_;
   mutable int steps_left_ = kMostSteps;
   std::vector<Given> given_, parts_;
@@ -335,10 +353,19 @@ class ContractWriter {
 
 }  // namespace
 
-std::string LaunchContractOf(const ContractedCall& call, const ir::RangeLookup& ranges) {
+CallContract LaunchContractOf(const ContractedCall& call, const ir::RangeLookup& ranges,
+                              const std::function<bool(const Dim&)>& can_tell) {
+  constexpr size_t kMostTold = 16;
   for (const KernelCall* variant : call.variants)
-    if (!IndicesAreBounded(variant->kernel)) return "";
-  return ContractWriter(call, ranges).Write();
+    if (!IndicesAreBounded(variant->kernel)) return {};
+  const Dims nothing;
+  ContractWriter writer(call, nothing, ranges);
+  CallContract contract{writer.Write(), {}};
+  if (!contract.text.empty()) return contract;
+  contract.told = writer.Untold();
+  if (contract.told.size() > kMostTold || !std::ranges::all_of(contract.told, can_tell)) return {};
+  contract.text = ContractWriter(call, contract.told, ranges).Write();
+  return contract.text.empty() ? CallContract{} : contract;
 }
 
 }  // namespace tvmvm::tensor

@@ -6,6 +6,7 @@
 // unbounded. The contract says that in terms of the launch.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,8 +24,14 @@ struct ContractedCall {
   ir::Dims facts;  // must not be 0: what the group takes for granted
 };
 
-// "" where none can be said: a symbol of the group does not follow from what the kernel is given, or memory
-// decides where it reads or writes.
-std::string LaunchContractOf(const ContractedCall& call, const ir::RangeLookup& ranges);
+struct CallContract {
+  std::string text;  // "" where none can be said: memory decides where the kernel reads or writes
+  // What a launch has to pass behind the call's scalars: sizes that do not follow from what the kernel uses.
+  ir::Dims told;
+};
+
+// `can_tell`: whether a launch could pass the dim.
+CallContract LaunchContractOf(const ContractedCall& call, const ir::RangeLookup& ranges,
+                              const std::function<bool(const ir::Dim&)>& can_tell);
 
 }  // namespace tvmvm::tensor

@@ -39,7 +39,8 @@ class ContractedGroup {
     std::string contract;
   };
 
-  ContractedGroup(GroupBuilder& b, ir::NodeId group, const ir::RangeLookup& ranges = AnyRanges()) {
+  ContractedGroup(GroupBuilder& b, ir::NodeId group, const ir::RangeLookup& ranges = AnyRanges(),
+                  bool can_tell = true) {
     auto program = ScheduleGroup(b.function(), group, TargetInfoFor(CpuLevel::kX86_64_V3));
     if (!program) {
       ADD_FAILURE() << program.error().message;
@@ -73,7 +74,10 @@ class ContractedGroup {
                 static_cast<int64_t>(program_.packed[argument.index](constants).bytes.size()));
         }
       }
-      kernel.contract = LaunchContractOf({{&call}, kernel.scalars, kernel.bytes, facts_}, ranges);
+      auto [text, told] = LaunchContractOf({{&call}, kernel.scalars, kernel.bytes, facts_}, ranges,
+                                           [&](const Dim&) { return can_tell; });
+      kernel.contract = std::move(text);
+      kernel.scalars.insert(kernel.scalars.end(), told.begin(), told.end());
       kernels_.push_back(std::move(kernel));
     }
   }
@@ -223,6 +227,13 @@ struct Case {
   void (*build)(GroupBuilder& b);
 };
 
+// The kernel counts through n * m elements of rows of four, and is not told n.
+void AddParts(GroupBuilder& b) {
+  ValueId negated = b.Add("neg", {b.Input(DType::kF32, {N(), M()})});
+  const Dims fours{FloorDiv(N() * M(), 4), 4};
+  b.Output(b.Add("add", {b.Add("reshape", {negated}, {{"dims", fours}}), b.Input(DType::kF32, fours)}));
+}
+
 Case kCases[] = {
     {"elementwise",
      [](GroupBuilder& b) {
@@ -295,6 +306,29 @@ Case kCases[] = {
        b.Output(b.Add("gather", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kI64, {K()})},
                       {{"axis", int64_t{0}}}));
      }},
+    {"slice_anywhere",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("slice", {b.Input(DType::kF32, {N() + 3, M()})},
+                      {{"starts", Dims{Min(K(), N()), 0}}, {"steps", Dims{1, 1}}, {"dims", Dims{1, M()}}}));
+     }},
+    {"parts", AddParts},
+    {"strided_convolution",
+     [](GroupBuilder& b) {
+       const Dims picture{1, 2, N(), M()};
+       b.Output(b.Add("conv",
+                      {b.Add("neg", {b.Input(DType::kF32, picture)}), b.Constant(DType::kF32, {2, 2, 3, 3})},
+                      {{"strides", Ints{2, 2}},
+                       {"dilations", Ints{1, 1}},
+                       {"low", Dims{1, 1}},
+                       {"high", Dims{1, 1}},
+                       {"groups", int64_t{1}},
+                       {"dtype", DType::kF32}}));
+     }},
+    {"scan",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("scan", {b.Input(DType::kF32, {N(), M()})},
+                      {{"axis", int64_t{0}}, {"kind", std::string("sum")}, {"exclusive", int64_t{1}}}));
+     }},
     {"other_sizes",
      [](GroupBuilder& b) {
        b.Output(
@@ -324,13 +358,18 @@ TEST_P(LaunchContractOfGroup, KeepsKernelsWithinTheirBuffers) {
 INSTANTIATE_TEST_SUITE_P(Groups, LaunchContractOfGroup, testing::ValuesIn(kCases),
                          [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
-// The kernel is given k * m, which says nothing of k where m is 0.
-TEST(LaunchContractText, IsNoneWhereANumberMayTellNothing) {
-  GroupBuilder b;
-  b.Output(b.Add("slice", {b.Input(DType::kF32, {N(), M()})},
-                 {{"starts", Dims{K(), 0}}, {"steps", Dims{1, 1}}, {"dims", Dims{1, M()}}}));
-  const ContractedGroup group(b, b.Finish());
-  for (const ContractedGroup::Kernel& kernel : group.kernels()) EXPECT_EQ(kernel.contract, "");
+// It is given k * m, which says nothing of k where m is 0: so it is told k.
+TEST(LaunchContractText, SizesThatDoNotFollowAreTold) {
+  for (const bool can_tell : {false, true}) {
+    GroupBuilder b;
+    b.Output(b.Add("slice", {b.Input(DType::kF32, {N(), M()})},
+                   {{"starts", Dims{K(), 0}}, {"steps", Dims{1, 1}}, {"dims", Dims{1, M()}}}));
+    const ContractedGroup group(b, b.Finish(), AnyRanges(), can_tell);
+    for (const ContractedGroup::Kernel& kernel : group.kernels()) {
+      EXPECT_EQ(kernel.contract != "", can_tell);
+      EXPECT_EQ(std::ranges::count(kernel.scalars, K()), can_tell ? 1 : 0);
+    }
+  }
 }
 
 std::vector<std::string> ContractsOf(std::string_view name) {
@@ -356,14 +395,11 @@ TEST(LaunchContractText, RangesOfSymbolsAreConditions) {
               testing::AllOf(testing::HasSubstr("le(2, s0)"), testing::HasSubstr("le(s0, 512)")));
 }
 
-// A number that the kernel knows parts of, indices that another kernel has checked.
+// A number that the kernel knows parts of and cannot be told, indices that another kernel has checked.
 TEST(LaunchContractText, WhatCannotBeSaidIsNone) {
   GroupBuilder parts;
-  ValueId negated = parts.Add("neg", {parts.Input(DType::kF32, {N(), M()})});
-  const Dims fours{FloorDiv(N() * M(), 4), 4};
-  parts.Output(parts.Add(
-      "add", {parts.Add("reshape", {negated}, {{"dims", fours}}), parts.Input(DType::kF32, fours)}));
-  EXPECT_THAT(ContractedGroup(parts, parts.Finish()).contracts(), testing::Each(""));
+  AddParts(parts);
+  EXPECT_THAT(ContractedGroup(parts, parts.Finish(), AnyRanges(), false).contracts(), testing::Each(""));
   GroupBuilder b;
   ValueId x = b.Input(DType::kF32, {N(), M()}), i = b.Input(DType::kI64, {N(), M()});
   b.Output(b.Add("gather_elements", {x, i}, {{"axis", int64_t{0}}, {"inside", int64_t{1}}}));
