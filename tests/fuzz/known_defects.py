@@ -56,6 +56,11 @@ def overflow_was_carried(step, version):
                if re.fullmatch(r"n\d+o\d+", o.name) and isinstance(o.value, np.ndarray))
 
 
+def one_axis_moves_another(axes):
+    """Where axes that count through the result are inserted one after the other."""
+    return list(axes) != sorted(axes) or (len(axes) > 1 and axes[0] < 0)
+
+
 def narrow(value):
     """A 16-bit float."""
     return value.dtype == np.float16 or value.dtype.name == "bfloat16"
@@ -346,8 +351,8 @@ DEFECTS = [
     Defect("MaxPool AveragePool LpPool Conv", RUNTIME, "SAME pads below 0 leave elements out", pads_below_zero),
     Defect("StringSplit", RUNTIME, "takes blanks alone for white space",
            lambda step, version: any("\t" in w or "\n" in w for w in step.operands[0].value.ravel())),
-    Defect("Unsqueeze", EVALUATOR, "axes are those of the result, whatever their order",
-           lambda step, version: version < 13 and step.attributes.get("axes") != sorted(step.attributes.get("axes", []))),
+    Defect("Unsqueeze", EVALUATOR, "axes are those of the result, whatever their order and from whichever end they count",
+           lambda step, version: version < 13 and one_axis_moves_another(step.attributes.get("axes", []))),
     Defect("StringNormalizer", EVALUATOR, "takes accents off letters",
            has_accents),
     Defect("And Or Xor Equal Greater Less Add Sub Mul Div Pow PRelu", EVALUATOR, "before opset 7 broadcasting went by an axis",
