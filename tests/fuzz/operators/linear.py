@@ -98,7 +98,8 @@ def cross_entropy(d):
     return Node([x, target, weight], attributes, outputs, atol=loose(d))
 
 
-ACTIVATIONS = ["Tanh", "Sigmoid", "Relu", "HardSigmoid", "Softsign", "Softplus", "LeakyRelu", "Elu"]
+BOUNDED = ["Tanh", "Sigmoid", "HardSigmoid", "Softsign"]
+UNBOUNDED = ["Relu", "Softplus", "LeakyRelu", "Elu"]  # states grow with each step, in the end beyond what floats hold
 
 
 def recurrent(gates, states):
@@ -116,7 +117,8 @@ def recurrent(gates, states):
         attributes.update(d.some(linear_before_reset=lambda: d.int(0, 1), input_forget=lambda: d.int(0, 1) if d.chance(0.3) else None,
                                  clip=lambda: 0.7 if d.chance(0.3) else None))
         if d.chance(0.3):
-            attributes["activations"] = [d.pick(ACTIVATIONS) for _ in range({1: 1, 3: 2, 4: 3}[gates] * count)]
+            activations = BOUNDED if steps > 8 else BOUNDED + UNBOUNDED
+            attributes["activations"] = [d.pick(activations) for _ in range({1: 1, 3: 2, 4: 3}[gates] * count)]
         calm = lambda t, s: d.array(t, s, -1, 1)
         most = min(1.0, 1.5 / math.sqrt(hidden))  # so that what is rounded does not grow from step to step
         inputs = [d.main("T", batch_first([steps, batch, width]), values=calm),
