@@ -99,6 +99,11 @@ Expr ExpandBinary(const Expr& e, MathTarget target) {
 }  // namespace
 
 Expr ExpandNode(const Expr& e, MathTarget target) {
+  // What is the same in all lanes is computed before it is spread: the node that was rebuilt is below.
+  if (e.op() == ExprOp::kBroadcast) {
+    const Expr scalar = ExpandNode(e->operands[0], target);
+    return scalar.get() == e->operands[0].get() ? e : Broadcast(scalar, e.lanes());
+  }
   if (e.op() == ExprOp::kCast) return approximate::ExpandCast(e);
   DType dtype = e.dtype();
   if (e.op() == ExprOp::kPow && IsInteger(dtype))

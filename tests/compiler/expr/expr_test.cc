@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/expr/approximate.h"
 #include "compiler/expr/rewrite.h"
+#include "compiler/expr/scalar_math.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -75,6 +77,15 @@ TEST(Expr, RampsStayAffine) {
   EXPECT_EQ((lane * lane).op(), ExprOp::kMul);
   Expr uniform = Broadcast(F(1), 8) + FloatConstant(2);
   EXPECT_EQ(uniform.op(), ExprOp::kBroadcast);
+}
+
+TEST(Expr, FunctionsOfWhatBecomesTheSameInAllLanesAreExpanded) {
+  const Expr x = Load(0, DType::kF32, Ramp(IntConstant(0), IntConstant(1), 8));
+  const Expr one = Binary(ExprOp::kPow, x, Broadcast(FloatConstant(0), 8));
+  for (const ExprOp function : {ExprOp::kAtan, ExprOp::kTanh, ExprOp::kExp})
+    for (const bool has_scale : {false, true})
+      VisitOnce(ExpandMath(Unary(function, one), {has_scale}),
+                [](const Expr& e) { EXPECT_FALSE(IsApproximated(e.op())) << ToString(e); });
 }
 
 TEST(Expr, LoadsOfOneElementBroadcast) {
