@@ -311,6 +311,8 @@ DEFECTS = [
     Defect("ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp", EVALUATOR,
            "adds up in bfloat16, where a sum of some hundred elements stops to grow",
            lambda step, version: step.operands[0].value.dtype.name == "bfloat16"),
+    Defect("ReduceSumSquare", EVALUATOR, "of integers below 64 bits has 64",
+           lambda step, version: is_integer(step.operands[0].value.dtype) and step.operands[0].value.dtype.itemsize < 8),
     Defect("GroupNormalization", EVALUATOR, "takes the square of the mean off the mean of squares, in floats", groups_hardly_vary),
     Defect("GroupNormalization", RUNTIME, "adds up doubles in floats, as stash_type says it may",
            lambda step, version: step.operands[0].value.dtype == np.float64),
