@@ -56,6 +56,15 @@ def overflow_was_carried(step, version):
                if re.fullmatch(r"n\d+o\d+", o.name) and isinstance(o.value, np.ndarray))
 
 
+def ceil_adds_a_window(step, version):
+    kernel = step.attributes.get("kernel_shape", [])
+    strides, dilations = (step.attributes.get(name, [1] * len(kernel)) for name in ("strides", "dilations"))
+    pads = step.attributes.get("pads", [0] * 2 * len(kernel))
+    rooms = (size + low + high - (window - 1) * dilation - 1 for size, low, high, window, dilation in
+             zip(step.operands[0].value.shape[2:], pads, pads[len(kernel):], kernel, dilations))
+    return step.attributes.get("ceil_mode", 0) == 1 and any(room % stride for room, stride in zip(rooms, strides))
+
+
 def one_axis_moves_another(axes):
     """Where axes that count through the result are inserted one after the other."""
     return list(axes) != sorted(axes) or (len(axes) > 1 and axes[0] < 0)
@@ -343,8 +352,7 @@ DEFECTS = [
            lambda step, version: not np.all(np.isfinite(step.operands[0].value.astype(np.float64)))),
     Defect("Slice", EVALUATOR, "the start of a backward slice is clamped to the first element",
            starts_backward_before_the_first),
-    Defect("LpPool", EVALUATOR, "reads other elements where ceil_mode adds a window",
-           lambda step, version: step.attributes.get("ceil_mode", 0) == 1),
+    Defect("LpPool AveragePool", EVALUATOR, "reads other elements where ceil_mode adds a window", ceil_adds_a_window),
     Defect("Gemm", EVALUATOR, "adds C where beta is 0", lambda step, version: step.attributes.get("beta", 1) == 0),
     Defect("BatchNormalization", EVALUATOR, "before opset 14 it trains", lambda step, version: version < 14),
     Defect("Gather", RUNTIME, "of blocks of strings copies the first ones only",
