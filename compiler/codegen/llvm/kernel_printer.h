@@ -37,6 +37,7 @@ struct ByteDots {
 struct CpuForms {
   ByteDots byte_dots;
   tensor::MathTarget math;
+  bool has_fast_gathers = false;     // of numbers of 32 and 64 bits
   bool asks_keep_registers = false;  // as bytecode/kernel_abi.h says of KernelPoll; a call may always be made
 };
 

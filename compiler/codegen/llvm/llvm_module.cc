@@ -31,6 +31,7 @@ CpuForms FormsOf(const CpuDescription& cpu, const llvm::TargetMachine* machine) 
   CpuForms forms{ByteDotsOf(cpu, machine), {}};
   if (machine != nullptr && machine->getTargetTriple().isX86()) {
     forms.math.has_scale = machine->getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512dq,+avx512vl");
+    forms.has_fast_gathers = forms.math.has_scale;
     forms.asks_keep_registers = true;
   }
   return forms;

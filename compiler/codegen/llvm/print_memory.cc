@@ -136,8 +136,9 @@ llvm::Value* KernelPrinter::LoadStrided(uint32_t buffer, Value* base, int lanes,
   return FromMemory(dtype, value);
 }
 
-// A load for each lane: no slower than an instruction that gathers, and many machines have only slow ones.
-// Where one condition holds for all lanes, they read what is always there instead.
+// Of computed places, where instructions that gather are fast (AVX-512 has them twice as fast as moving each
+// place out of its vector, AVX2 a third slower), one of those; else a load for each lane. Where one condition
+// holds for all lanes, they read what is always there instead.
 llvm::Value* KernelPrinter::LoadGather(const Expr& e) {
   const uint32_t buffer = e->id;
   const DType dtype = kernel_.buffers[buffer].dtype;
@@ -178,6 +179,14 @@ llvm::Value* KernelPrinter::LoadGather(const Expr& e) {
                              : Emit(index);
   if (holds != nullptr && !is_listed)
     lanes = builder_.CreateAnd(lanes, Splat(builder_.CreateSExt(holds, builder_.getInt64Ty()), e.lanes()));
+  Value* nothing = llvm::Constant::getNullValue(type);
+  const bool is_computed = !is_ramp && !is_listed;
+  if (is_computed && forms_.has_fast_gathers && e.lanes() >= 4 && type->getScalarSizeInBits() >= 32) {
+    Value* all = Splat(builder_.getTrue(), e.lanes());
+    Value* value = builder_.CreateMaskedGather(type, builder_.CreateGEP(MemoryType(dtype), base, lanes),
+                                               AlignmentOf(buffer), all, nothing);
+    return FromMemory(dtype, holds != nullptr ? builder_.CreateSelect(holds, value, nothing) : value);
+  }
   auto number_of = [&](uint64_t lane) -> Value* {
     if (is_ramp) return builder_.CreateMul(lanes, builder_.getInt64(lane));
     if (!is_listed) return builder_.CreateExtractElement(lanes, lane);
@@ -191,7 +200,7 @@ llvm::Value* KernelPrinter::LoadGather(const Expr& e) {
     Value* element = builder_.CreateAlignedLoad(MemoryType(dtype), address, AlignmentOf(buffer));
     value = builder_.CreateInsertElement(value, element, lane);
   }
-  if (holds != nullptr) value = builder_.CreateSelect(holds, value, llvm::Constant::getNullValue(type));
+  if (holds != nullptr) value = builder_.CreateSelect(holds, value, nothing);
   return FromMemory(dtype, value);
 }
 

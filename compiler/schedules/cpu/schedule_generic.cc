@@ -200,13 +200,12 @@ class PullKernel {
     }
   }
 
-  // Rows of the last axis but one that are made together: those that are the same, and those whose elements
-  // are gathered from the same places of each.
+  // Rows of the last axis but one that are made together: those whose elements are gathered from the same
+  // places of each. (Rows that are the same are written faster one behind the other than side by side.)
   int RowsTogether() const {
     if (axes_.size() < 2 || !inner_is_vector_ || has_inner_reduction_) return 1;
     const Dim& rows = dims_[axes_[axes_.size() - 2]];
     const VariableId row = variables_[axes_[axes_.size() - 2]], inner = variables_[axes_.back()];
-    if (RepeatsRows(row)) return RowsRepeated(rows);
     if (rows.is_constant() && rows.value() < kRowsTogether) return 1;
     bool is_shared = false;
     for (const Expr& root : roots_)
@@ -217,16 +216,6 @@ class PullKernel {
         });
       });
     return is_shared ? kRowsTogether : 1;
-  }
-
-  // Rows are all the same: what is read and computed once is written to several.
-  bool RepeatsRows(VariableId row) const {
-    return std::none_of(roots_.begin(), roots_.end(), [&](const Expr& root) { return DependsOn(root, row); });
-  }
-  static int RowsRepeated(const Dim& rows) {
-    for (int count : {kRowsTogether, 3, 2})
-      if (FloorMod(rows, count).IsConstant(0)) return count;
-    return rows.is_constant() && rows.value() < kRowsTogether ? 1 : kRowsTogether;
   }
 
   // Of what one element costs little beside its way to memory.
