@@ -136,9 +136,9 @@ llvm::Value* KernelPrinter::LoadStrided(uint32_t buffer, Value* base, int lanes,
   return FromMemory(dtype, value);
 }
 
-// Of computed places, where instructions that gather are fast (AVX-512 has them twice as fast as moving each
-// place out of its vector, AVX2 a third slower), one of those; else a load for each lane. Where one condition
-// holds for all lanes, they read what is always there instead.
+// Computed places: an instruction that gathers, where those are faster than moving each place out of its
+// vector. Others: a load for each lane. Where one condition holds for all lanes, they read what is always
+// there instead.
 llvm::Value* KernelPrinter::LoadGather(const Expr& e) {
   const uint32_t buffer = e->id;
   const DType dtype = kernel_.buffers[buffer].dtype;
@@ -179,28 +179,25 @@ llvm::Value* KernelPrinter::LoadGather(const Expr& e) {
                              : Emit(index);
   if (holds != nullptr && !is_listed)
     lanes = builder_.CreateAnd(lanes, Splat(builder_.CreateSExt(holds, builder_.getInt64Ty()), e.lanes()));
-  Value* nothing = llvm::Constant::getNullValue(type);
-  const bool is_computed = !is_ramp && !is_listed;
-  if (is_computed && forms_.has_fast_gathers && e.lanes() >= 4 && type->getScalarSizeInBits() >= 32) {
-    Value* all = Splat(builder_.getTrue(), e.lanes());
-    Value* value = builder_.CreateMaskedGather(type, builder_.CreateGEP(MemoryType(dtype), base, lanes),
-                                               AlignmentOf(buffer), all, nothing);
-    return FromMemory(dtype, holds != nullptr ? builder_.CreateSelect(holds, value, nothing) : value);
-  }
   auto number_of = [&](uint64_t lane) -> Value* {
     if (is_ramp) return builder_.CreateMul(lanes, builder_.getInt64(lane));
     if (!is_listed) return builder_.CreateExtractElement(lanes, lane);
     return LoadScalar(index->id, builder_.CreateAdd(lanes, builder_.getInt64(lane)), is_there);
   };
+  const bool suits_gather = e.lanes() >= 4 && type->getScalarSizeInBits() >= 32;
   Value* value = llvm::PoisonValue::get(type);
-  for (int i = 0; i < e.lanes(); ++i) {
-    auto lane = static_cast<uint64_t>(i);
-    Value* number = number_of(lane);
-    Value* address = builder_.CreateGEP(MemoryType(dtype), base, number);
-    Value* element = builder_.CreateAlignedLoad(MemoryType(dtype), address, AlignmentOf(buffer));
-    value = builder_.CreateInsertElement(value, element, lane);
+  if (forms_.has_fast_gathers && suits_gather && !is_ramp && !is_listed) {
+    Value* addresses = builder_.CreateGEP(MemoryType(dtype), base, lanes);
+    value = builder_.CreateMaskedGather(type, addresses, AlignmentOf(buffer));
+  } else {
+    for (int i = 0; i < e.lanes(); ++i) {
+      auto lane = static_cast<uint64_t>(i);
+      Value* address = builder_.CreateGEP(MemoryType(dtype), base, number_of(lane));
+      Value* element = builder_.CreateAlignedLoad(MemoryType(dtype), address, AlignmentOf(buffer));
+      value = builder_.CreateInsertElement(value, element, lane);
+    }
   }
-  if (holds != nullptr) value = builder_.CreateSelect(holds, value, nothing);
+  if (holds != nullptr) value = builder_.CreateSelect(holds, value, llvm::Constant::getNullValue(type));
   return FromMemory(dtype, value);
 }
 

@@ -203,7 +203,7 @@ TEST(ScheduleGeneric, PaddingOfElementsShorterThanAWord) {
   }
 }
 
-// Rows that are the same are written several at once: whole groups of them, and what is left.
+// Rows that are the same, of few and of many elements.
 TEST(ScheduleGeneric, RepeatedRows) {
   for (const Dim& rows : {Dim(2), Dim(3), Dim(5), M()}) {
     for (DType dtype : {DType::kF32, DType::kU8}) {
