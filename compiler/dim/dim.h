@@ -122,6 +122,8 @@ std::optional<int64_t> Evaluate(const Dim& dim,
 using RangeLookup = std::function<DimRange(const SymbolId&)>;
 DimRange RangeOf(const Dim& dim, const RangeLookup& lookup);
 DimRange RangeOf(const Dim& dim);  // with no other facts
+// A number that divides the dim whatever its symbols are: 6 of 12 * n + 18 * m; 0 of the dim 0.
+int64_t DivisorOf(const Dim& dim);
 // Folds min, max, comparisons and selects that the facts decide: max(n, 0) is n where n >= 0.
 Dim Simplify(const Dim& dim, const RangeLookup& lookup);
 

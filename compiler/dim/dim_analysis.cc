@@ -1,6 +1,8 @@
 // What can be said of a dim when its symbols are replaced, given values, or bounded.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -349,6 +351,25 @@ Dim Simplify(const Dim& dim, const RangeLookup& lookup) {
     default:
       return rebuilt;
   }
+}
+
+int64_t DivisorOf(const Dim& dim) {
+  constexpr size_t kMostNodes = 200;
+  constexpr int64_t kMost = int64_t{1} << 31;  // products of two stay within 64 bits
+  if (dim.is_constant()) {
+    const int64_t value = dim.value();
+    return value > -kMost && value < kMost ? std::abs(value) : 1;
+  }
+  const bool is_product = dim.op() == DimOp::kMul;
+  const bool is_one_of = dim.op() == DimOp::kAdd || dim.op() == DimOp::kSub || dim.op() == DimOp::kMin ||
+                         dim.op() == DimOp::kMax;
+  if ((!is_product && !is_one_of) || dim.size() > kMostNodes) return 1;
+  int64_t divisor = is_product ? 1 : 0;
+  for (const Dim& operand : dim.operands()) {
+    const int64_t part = DivisorOf(operand);
+    divisor = is_one_of ? std::gcd(divisor, part) : divisor * part < kMost ? divisor * part : divisor;
+  }
+  return divisor;
 }
 
 }  // namespace tvmvm::ir

@@ -179,8 +179,36 @@ std::optional<Expr> InvertComparison(const Expr& a) {
   return Binary(a.op() == ExprOp::kLess ? ExprOp::kLessEqual : ExprOp::kLess, a->operands[1], a->operands[0]);
 }
 
+namespace {
+
+// Order of known numbers that holds for all lanes, or for none: it does so for the first and the last one.
+std::optional<Expr> FoldOrder(ExprOp op, const Expr& a, const Expr& b, int lanes) {
+  if (a.dtype() != DType::kI64) return std::nullopt;
+  auto ends = [&](const Expr& e) -> std::optional<std::pair<int64_t, int64_t>> {
+    if (e.op() != ExprOp::kRamp) {
+      const Expr& scalar = e.op() == ExprOp::kBroadcast ? e->operands[0] : e;
+      return IsConstant(scalar) ? std::optional(std::pair(scalar->integer, scalar->integer)) : std::nullopt;
+    }
+    if (!IsConstant(e->operands[0]) || !IsConstant(e->operands[1])) return std::nullopt;
+    int64_t last = 0;
+    const bool overflows = __builtin_mul_overflow(e->operands[1]->integer, int64_t{lanes} - 1, &last) ||
+                           __builtin_add_overflow(e->operands[0]->integer, last, &last);
+    return overflows ? std::nullopt : std::optional(std::pair(e->operands[0]->integer, last));
+  };
+  const auto x = ends(a), y = ends(b);
+  if (!x || !y) return std::nullopt;
+  auto holds = [op](int64_t p, int64_t q) { return op == ExprOp::kLess ? p < q : p <= q; };
+  const bool first = holds(x->first, y->first);
+  if (first != holds(x->second, y->second)) return std::nullopt;
+  return Broadcast(BoolConstant(first), lanes);
+}
+
+}  // namespace
+
 std::optional<Expr> FoldRamps(ExprOp op, const Expr& a, const Expr& b) {
   if (a.op() != ExprOp::kRamp && b.op() != ExprOp::kRamp) return std::nullopt;
+  if (op == ExprOp::kLess || op == ExprOp::kLessEqual)
+    return FoldOrder(op, a, b, std::max(a.lanes(), b.lanes()));
   if (!IsInteger(a.dtype()) || (op != ExprOp::kAdd && op != ExprOp::kSub && op != ExprOp::kMul))
     return std::nullopt;
   int lanes = std::max(a.lanes(), b.lanes());

@@ -1,6 +1,7 @@
 #include "compiler/loops/loop_blocks.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
@@ -12,22 +13,24 @@ using ir::Dim;
 Range BlockOf(Nest& nest, int axis, const std::string& name, const Dim& extent, const Dim& block) {
   Dim count = extent.IsConstant(1) ? Dim(1) : CeilDiv(extent, block);
   VariableId g = nest.Grid(axis, "g" + name, count);
-  if (count.IsConstant(1)) return {IntConstant(0), DimValue(extent)};
+  if (count.IsConstant(1)) return {IntConstant(0), DimValue(extent), ir::DivisorOf(extent)};
   Expr begin = nest.Let(name + "_begin", Variable(g) * DimValue(block));
   if (block.IsConstant(1)) return {begin, begin + IntConstant(1)};
-  return {begin, nest.Let(name + "_end", Min(begin + DimValue(block), DimValue(extent)))};
+  return {begin, nest.Let(name + "_end", Min(begin + DimValue(block), DimValue(extent))),
+          std::gcd(ir::DivisorOf(block), ir::DivisorOf(extent))};
 }
 
 Range BlocksOf(Nest& nest, const std::string& name, const Dim& extent, const Dim& block) {
   const Dim count = CeilDiv(extent, block);
   if (count.IsConstant(1)) {
     nest.Grid(0, "g" + name, count);
-    return {IntConstant(0), DimValue(extent)};
+    return {IntConstant(0), DimValue(extent), ir::DivisorOf(extent)};
   }
   auto [first, end] = nest.GridRange("g" + name, count);
   if (block.IsConstant(1)) return {Variable(first), Variable(end)};
   return {nest.Let(name + "_begin", Variable(first) * DimValue(block)),
-          nest.Let(name + "_end", Min(Variable(end) * DimValue(block), DimValue(extent)))};
+          nest.Let(name + "_end", Min(Variable(end) * DimValue(block), DimValue(extent))),
+          std::gcd(ir::DivisorOf(block), ir::DivisorOf(extent))};
 }
 
 void WholeOrPart(Nest& nest, const Range& part, const Dim& extent,
@@ -79,7 +82,7 @@ int LanesFor(std::span<const Expr> roots, const TargetInfo& target, std::optiona
 }
 
 Expr WholeSteps(Nest& nest, const Range& range, int64_t step) {
-  if (step == 1) return range.end;
+  if (range.divisor % step == 0) return range.end;
   return nest.Let("whole",
                   range.begin + FloorDiv(range.end - range.begin, IntConstant(step)) * IntConstant(step));
 }

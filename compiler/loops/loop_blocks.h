@@ -15,6 +15,7 @@ namespace tvmvm::tensor {
 // begin <= position < end.
 struct Range {
   Expr begin, end;
+  int64_t divisor = 1;  // of both bounds, known from the dims
 };
 
 // The part of an axis that a grid point takes: blocks of `block` elements along grid axis `axis`.
@@ -36,7 +37,8 @@ std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr posi
 int LanesFor(std::span<const Expr> roots, const TargetInfo& target,
              std::optional<VariableId> along = std::nullopt);
 
-// begin + as many whole steps as fit before end, bound to a variable.
+// begin + as many whole steps as fit before end, bound to a variable; the end itself where it is known that
+// nothing is left. What divides the range's divisor and the step divides both bounds of what is left, too.
 Expr WholeSteps(Nest& nest, const Range& range, int64_t step);
 
 }  // namespace tvmvm::tensor

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "compiler/expr/rewrite.h"
@@ -260,7 +261,7 @@ class PullKernel {
     const int depth = nest_.depth();
     for (int rows : {rows_, 1}) {
       if (rows == 1 && rows_ > 1 && Same(begin, middle_range.end)) continue;
-      const Expr end = rows == 1 ? middle_range.end : WholeSteps(nest_, {begin, middle_range.end}, rows);
+      const Expr end = rows == 1 ? middle_range.end : WholeSteps(nest_, middle_range, rows);
       const int axis = axes_[rank - 2];
       const Expr first = Variable(nest_.Open(fmt::format("i{}", axis), begin, end, kind, rows));
       std::vector<Bound> of_rows(rows, bound);
@@ -359,13 +360,14 @@ class PullKernel {
     return true;
   }
 
-  // Vectors of elements from `from` on, up to `end`.
+  // Vectors of elements from `from` on, up to `end`, of which more than `least` are there.
   void StoreGuarded(ReductionLowering& reductions, VariableId inner, const std::vector<Expr>& roots,
                     const std::vector<Expr>& places, const Expr& from, const Expr& end, int width,
-                    int unroll = 1) {
+                    int unroll = 1, int least = 0) {
     Lanes lanes = Lanes::Make(nest_.kernel(), width, unroll);
     const Expr position = from + lanes.Number();
     lanes.guard = Less(position, end);
+    if (least > 0) lanes.guard = Or(Less(lanes.Number(), IntConstant(least)), lanes.guard);
     StoreAt(reductions, inner, roots, places, position, lanes);
   }
 
@@ -383,16 +385,18 @@ class PullKernel {
   // Groups of vectors, vectors, single elements.
   void BuildPiece(ReductionLowering& reductions, VariableId inner, const Piece& piece,
                   const std::vector<Expr>& places) {
-    Expr from = piece.range.begin;
+    Range rest = piece.range;
     const Expr& end = piece.range.end;
     auto loop = [&](const Expr& to, int width, int unroll) {
+      const Expr from = rest.begin;
       if (Same(from, to)) return;
       Lanes lanes = Lanes::Make(nest_.kernel(), width, unroll);
       VariableId i = nest_.Open(fmt::format("i{}", axes_.back()), from, to, outermost_, lanes.count());
       StoreAt(reductions, inner, piece.roots, places, Variable(i) + lanes.Number(), lanes);
       nest_.Close();
-      from = to;
+      rest = {to, end, std::gcd(rest.divisor, int64_t{lanes.count()})};
     };
+    auto whole = [&](int step) { return WholeSteps(nest_, rest, step); };
     int width = std::min<int64_t>(width_, WidestUseful());
     if (piece.is_edge) return loop(end, 1, 1);
     const bool suits_masks = inner_is_vector_ && width > 1 && SuitsMasks(piece.roots, inner);
@@ -401,20 +405,20 @@ class PullKernel {
       for (int sums : {most, most / 2}) {
         // Windows have few taps: what is read of them stays at hand.
         if (!has_inner_reduction_ || sums == 0 || (sums == most && !has_long_reduction_)) continue;
-        loop(WholeSteps(nest_, {from, end}, sums * width), width, sums);
+        loop(whole(sums * width), width, sums);
         if (has_long_reduction_ && suits_masks)
-          from = BuildMostOfGroup(reductions, inner, piece, places, {from, end}, width, sums);
+          rest.begin = BuildMostOfGroup(reductions, inner, piece, places, rest, width, sums);
       }
-      loop(WholeSteps(nest_, {from, end}, width), width, 1);
+      loop(whole(width), width, 1);
       // Vectors of short types hold many elements: what is left may be several narrower ones.
       const bool has_narrow = !has_inner_reduction_ && !suits_masks;
       for (int narrow = width / 2; has_narrow && narrow >= kNarrowest; narrow /= 2)
-        loop(WholeSteps(nest_, {from, end}, narrow), narrow, 1);
+        loop(whole(narrow), narrow, 1);
     }
     if (!suits_masks) return loop(end, 1, 1);
-    if (Same(from, end)) return;
-    nest_.OpenIf(Less(from, end));
-    StoreGuarded(reductions, inner, piece.roots, places, from, end, width);
+    if (Same(rest.begin, end)) return;
+    nest_.OpenIf(Less(rest.begin, end));
+    StoreGuarded(reductions, inner, piece.roots, places, rest.begin, end, width);
     nest_.Close();
   }
 
@@ -422,10 +426,11 @@ class PullKernel {
   // read in one pass; where what is left begins.
   Expr BuildMostOfGroup(ReductionLowering& reductions, VariableId inner, const Piece& piece,
                         const std::vector<Expr>& places, const Range& range, int width, int sums) {
-    const Expr fills = nest_.Let("fills", Less(IntConstant(sums / 2 * width), range.end - range.begin));
+    const int half = sums / 2 * width;
+    const Expr fills = nest_.Let("fills", Less(IntConstant(half), range.end - range.begin));
     if (IsConstant(fills) && fills->integer == 0) return range.begin;
     nest_.OpenIf(fills);
-    StoreGuarded(reductions, inner, piece.roots, places, range.begin, range.end, width, sums);
+    StoreGuarded(reductions, inner, piece.roots, places, range.begin, range.end, width, sums, half);
     nest_.Close();
     return nest_.Let("rest", Select(fills, range.end, range.begin));
   }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -126,16 +127,16 @@ class RowsKernel {
       for (size_t i = 0; i < outer.size(); ++i) coordinates_[outer[i]] = index[i];
     }
     if (!has_row_lanes_) return BuildRow(Lanes{});
-    Expr from = lanes_range.begin;
+    Range rest = lanes_range;
     auto loop = [&](int width, int unroll) {
-      Expr to = WholeSteps(nest_, {from, lanes_range.end}, width * unroll);
+      const Expr from = rest.begin, to = WholeSteps(nest_, rest, width * unroll);
       if (Same(from, to)) return;
       Lanes lanes = Lanes::Make(nest_.kernel(), width, unroll);
       VariableId i = nest_.Open(fmt::format("i{}", kept_.back()), from, to, LoopKind::kSerial, lanes.count());
       coordinates_[kept_.back()] = Variable(i) + lanes.Number();
       BuildRow(lanes);
       nest_.Close();
-      from = to;
+      rest = {to, rest.end, std::gcd(rest.divisor, int64_t{lanes.count()})};
     };
     if (width_ > 1) {
       loop(width_, unroll_);
@@ -266,7 +267,7 @@ class RowsKernel {
       index[reduced_[i]] = Variable(nest_.Open(fmt::format("i{}", reduced_[i]), IntConstant(0), extent));
     }
     int inner = reduced_.back();
-    Range range{IntConstant(0), DimValue(shape_.whole[inner])};
+    Range range{IntConstant(0), DimValue(shape_.whole[inner]), ir::DivisorOf(shape_.whole[inner])};
     auto loop = [&](const Expr& to, const Lanes& parts, bool along_row) {
       if (Same(range.begin, to)) return;
       VariableId i = nest_.Open(fmt::format("i{}", inner), range.begin, to, LoopKind::kSerial,

@@ -127,6 +127,21 @@ TEST(DimTest, ProductsOfManySumsStaySmall) {
   EXPECT_EQ(Evaluate(Product({dims.begin(), dims.begin() + 20}), value), 3486784401);
 }
 
+TEST(DimTest, DivisorsAreThoseOfAnyValues) {
+  EXPECT_EQ(DivisorOf(48), 48);
+  EXPECT_EQ(DivisorOf(-6), 6);
+  EXPECT_EQ(DivisorOf(0), 0);
+  EXPECT_EQ(DivisorOf(n()), 1);
+  EXPECT_EQ(DivisorOf(n() * 12), 12);
+  EXPECT_EQ(DivisorOf(n() * m() * 12 + n() * 18 - 24), 6);
+  EXPECT_EQ(DivisorOf(n() * 12 + 1), 1);
+  EXPECT_EQ(DivisorOf(CeilDiv(n(), 8) * 8), 8);
+  EXPECT_EQ(DivisorOf(Max(CeilDiv(n(), 8) * 8, 12)), 4);
+  EXPECT_EQ(DivisorOf(Min(n() * 10, m() * 15)), 5);
+  EXPECT_EQ(DivisorOf(FloorDiv(n() * 12, m())), 1);
+  EXPECT_EQ(DivisorOf(n() * INT64_MAX), 1);
+}
+
 TEST(DimTest, ParseErrorsSayWhere) {
   for (std::string_view text :
        {"", "n+", "min(n)", "min(n,2", "n 2", "9223372036854775808", "'n", "(n", "2n", "*"}) {

@@ -79,6 +79,19 @@ TEST(Expr, RampsStayAffine) {
   EXPECT_EQ(uniform.op(), ExprOp::kBroadcast);
 }
 
+TEST(Expr, OrderOfKnownRampsIsDecidedWhereAllLanesAgree) {
+  auto ramp = [](int64_t first, int64_t step) { return Ramp(IntConstant(first), IntConstant(step), 8); };
+  auto eight = [](int64_t value) { return Broadcast(IntConstant(value), 8); };
+  const Expr all = Broadcast(BoolConstant(true), 8), none = Broadcast(BoolConstant(false), 8);
+  EXPECT_TRUE(Same(Less(ramp(0, 1), eight(8)), all));
+  EXPECT_TRUE(Same(Less(ramp(8, 1), eight(8)), none));
+  EXPECT_TRUE(Same(LessEqual(eight(3), ramp(10, -1)), all));
+  EXPECT_TRUE(Same(Less(ramp(0, 2), ramp(1, 3)), all));
+  EXPECT_EQ(Less(ramp(0, 1), eight(7)).op(), ExprOp::kLess);
+  EXPECT_EQ(Less(ramp(0, 2), ramp(3, 1)).op(), ExprOp::kLess);
+  EXPECT_EQ(Less(ramp(INT64_MAX - 3, 1), eight(0)).op(), ExprOp::kLess);  // goes round
+}
+
 TEST(Expr, FunctionsOfWhatBecomesTheSameInAllLanesAreExpanded) {
   const Expr x = Load(0, DType::kF32, Ramp(IntConstant(0), IntConstant(1), 8));
   const Expr one = Binary(ExprOp::kPow, x, Broadcast(FloatConstant(0), 8));

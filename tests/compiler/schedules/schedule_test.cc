@@ -49,6 +49,20 @@ TEST(ScheduleGeneric, EqualShapesAreOneFlatLoop) {
   EXPECT_EQ(kernel.grid_size[2], Dim(1));
 }
 
+// Blocks of sizes that vectors divide have nothing left behind them, whatever the number of rows is.
+TEST(ScheduleGeneric, SizesThatVectorsDivideHaveNoTails) {
+  auto kernel_of = [](const Dim& columns) {
+    GroupBuilder b;
+    ValueId x = b.Input(DType::kF32, {N(), M(), columns});
+    b.Output(b.Add("mul", {x, x}));
+    const Expected<GroupProgram> program =
+        ScheduleGroup(b.function(), b.Finish(), TargetInfoFor(CpuLevel::kX86_64_V3));
+    return program.has_value() ? ToString(program->calls[0].kernel) : std::string();
+  };
+  EXPECT_EQ(kernel_of(24).find("whole"), std::string::npos) << kernel_of(24);
+  EXPECT_NE(kernel_of(20).find("whole"), std::string::npos) << kernel_of(20);
+}
+
 TEST(ScheduleGeneric, LongChainStaysLinear) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF32, {N()});
@@ -301,6 +315,17 @@ TEST(ScheduleGeneric, ReductionsOfAnyAxes) {
         }
       }
     }
+  }
+}
+
+TEST(ScheduleGeneric, ReductionsOfManyColumns) {
+  for (int64_t columns : {65, 92, 128, 200, 256}) {
+    SCOPED_TRACE(columns);
+    GroupBuilder b;
+    ValueId x = b.Input(DType::kF32, {N(), columns});
+    for (const char* kind : {"max", "sum"})
+      b.Output(b.Add("reduce", {x}, {{"flags", Dims{1, 0}}, {"kind", std::string(kind)}}));
+    CheckGroup(b, b.Finish(), {{"n", 7}});
   }
 }
 
