@@ -186,11 +186,14 @@ Expr Tanh(const Expr& x, MathTarget target) {
   return SelectSign(Abs(quotient), x);
 }
 
-// With z = e^-|x|: 1 / (1 + z), or z / (1 + z) on the left; nothing overflows.
+// With z = e^-|x|: 1 / (1 + z), or z / (1 + z) on the left; nothing overflows. What z is off by where it is
+// less exact leaves no room for the rounding of the sum: there 1 and z are what z / (1 + z) is taken off
+// from.
 Expr Sigmoid(const Expr& x, MathTarget target) {
   Expr z = Exp(Negate(Abs(x)), target);
-  Expr one = Number(x, 1.0);
-  return Select(Less(x, Number(x, 0.0)), z, one) / (one + z);
+  Expr one = Number(x, 1.0), side = Select(Less(x, Number(x, 0.0)), z, one);
+  if (target.has_scale) return side / (one + z);
+  return Fma(Negate(side), z / (one + z), side);
 }
 
 // f32: 1 - e^-p, p = -log(1 - erf) by a polynomial, right beside 0, too.
