@@ -25,7 +25,8 @@ std::optional<Expr> SimplifyRightConstant(ExprOp op, const Expr& a, const Expr& 
 std::optional<Expr> SimplifySameOperands(ExprOp op, const Expr& a);
 // Not of a comparison; floats keep the Not where NaN would tell the difference.
 std::optional<Expr> InvertComparison(const Expr& a);
-// Ramps stay ramps under what keeps them affine, so that a load's stride remains visible.
+// Ramps stay ramps under what keeps them affine, so that a load's stride remains visible. An order of known
+// ones is decided where it is the same in all lanes.
 std::optional<Expr> FoldRamps(ExprOp op, const Expr& a, const Expr& b);
 
 }  // namespace tvmvm::tensor
