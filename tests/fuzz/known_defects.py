@@ -1,6 +1,7 @@
 """Where a reference contradicts the specification. Each entry: operator, the reference it concerns, for which
 cases, and what the specification says. Such a case is not compared with that reference."""
 import dataclasses
+import pathlib
 import re
 import unicodedata
 from typing import Callable
@@ -9,6 +10,8 @@ import numpy as np
 from onnx import helper
 
 from draw import integer_range, is_float, is_integer
+
+CPU_FLAGS = pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo").exists() else ""
 
 
 @dataclasses.dataclass
@@ -42,6 +45,13 @@ def chooses_among_nans(step, version):
     return step.attributes.get("reduction") in ("min", "max", b"min", b"max") and any(
         is_float(o.value.dtype) and bool(np.any(np.isnan(o.value.astype(np.float64))))
         for o in (step.operands[0], step.operands[2]))
+
+
+def pairs_of_bytes_saturate(step, version):
+    """Of u8 by i8 without VNNI, two products may add up to more than 16 bits hold: vpmaddubsw."""
+    weights = [o.value for o in step.operands if isinstance(o.value, np.ndarray) and o.value.dtype == np.int8 and o.value.ndim > 0]
+    return (step.operands[0].value.dtype in (np.uint8, np.float32) and "vnni" not in CPU_FLAGS
+            and any(np.any(2 * 255 * np.abs(w.astype(np.int64)) > np.iinfo(np.int16).max) for w in weights))
 
 
 def holds_more_than_floats(step, version):
@@ -455,6 +465,8 @@ DEFECTS = [
     Defect("ScatterND", RUNTIME, "the least and the largest are compared so that an update replaces NaN", chooses_among_nans),
     *(Defect("ScatterElements", reference, "whether NaN is less than a number depends on where it stands", chooses_among_nans)
       for reference in (EVALUATOR, RUNTIME)),
+    Defect("ConvInteger DynamicQuantizeMatMul MatMulInteger MatMulIntegerToFloat QGemm QLinearConv QLinearMatMul", RUNTIME,
+           "without VNNI it adds pairs of products up in 16 bits, which saturate", pairs_of_bytes_saturate),
     Defect("MatMulBnb4", RUNTIME, "with transB = 0 it multiplies other memory than the weights",
            lambda step, version: step.attributes.get("transB") == 0),
 ]
