@@ -10,6 +10,7 @@
 
 #include "tests/allocator/hard_plans.h"
 #include "tests/count_instructions.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 
 namespace tvmvm {
@@ -203,7 +204,7 @@ TEST(Planner, WorkGrowsAsTheNumberOfValues) {
     std::optional<int64_t> counts[2];
     for (int large : {0, 1}) {
       counts[large] = CountInstructions(
-          fmt::format("'{}/plan_costs' {} {}", TVMVM_BINARY_DIR, kind, large == 0 ? 16'384 : 65'536));
+          fmt::format("'{}/plan_costs' {} {}", BuildPath(), kind, large == 0 ? 16'384 : 65'536));
       if (!counts[large]) TVMVM_SKIP_WITHOUT("valgrind", "there is no valgrind, or it does not run here");
     }
     EXPECT_LT(*counts[1], 6 * *counts[0]) << kind;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bytecode/builder.h"
+#include "tests/folders.h"
 #include "tests/golden/golden.h"
 
 namespace tvmvm {
@@ -26,7 +27,7 @@ TEST(Assembler, Golden) {
 }
 
 TEST(Assembler, GoldenFileHasEveryOpcode) {
-  std::string text = ReadText(TVMVM_SOURCE_DIR "/tests/golden/bytecode/every_opcode.txt");
+  std::string text = ReadText(SourcePath("tests/golden/bytecode/every_opcode.txt"));
   auto program = Assemble(text.substr(0, text.find("----\n")));
   ASSERT_TRUE(program) << program.error().message;
   std::vector<bool> seen(Opcodes().size(), false);
@@ -77,7 +78,7 @@ TEST(Disassembler, SourceNodesAreOptional) {
 
 // Whatever the text, Assemble gives a program or an error with a place.
 TEST(Assembler, DamagedTextNeverCrashes) {
-  std::string text = ReadText(TVMVM_SOURCE_DIR "/tests/golden/bytecode/every_opcode.txt");
+  std::string text = ReadText(SourcePath("tests/golden/bytecode/every_opcode.txt"));
   text = text.substr(0, text.find("----\n"));
   uint64_t state = 1;
   auto random = [&](size_t bound) {

@@ -8,13 +8,14 @@
 
 #include "bytecode/host_functions.h"
 #include "bytecode/instruction.h"
+#include "tests/folders.h"
 #include "tests/golden/golden.h"
 #include "tvm-vm/assembler.h"
 
 namespace tvmvm {
 namespace {
 
-constexpr const char* kPath = TVMVM_SOURCE_DIR "/docs/bytecode.md";
+const std::string kPath = SourcePath("docs/bytecode.md");
 
 std::string OpcodeTable() {
   std::string table =

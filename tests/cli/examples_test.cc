@@ -10,6 +10,7 @@
 
 #include "cli/console.h"
 #include "tests/cli/scratch.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 #include "tests/sanitizer.h"
 
@@ -64,7 +65,7 @@ class ExamplesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!TVMVM_HAS_COMPILER) TVMVM_SKIP_WITHOUT("compiler", "this build has no compiler");
-    In("'" + std::string(TVMVM_BINARY_DIR) + "/make_demo_model' model.onnx && cp model.onnx gpt2.onnx");
+    In("'" + BuildPath("make_demo_model") + "' model.onnx && cp model.onnx gpt2.onnx");
     WriteBytes(files_ / "bert.onnx", kTwoInputs);
     In("tvm-vm compile bert.onnx && tvm-vm compile model.onnx && "
        "tvm-vm compile gpt2.onnx --device vulkan,cpu --prefer-gpu && "
@@ -131,7 +132,7 @@ TEST_F(ExamplesTest, OfEveryHelpRun) {
 }
 
 TEST_F(ExamplesTest, OfReadmeAndDocsRun) {
-  const fs::path root = TVMVM_SOURCE_DIR;
+  const fs::path root = SourcePath();
   std::vector<fs::path> documents = {root / "README.md"};
   for (const auto& entry : fs::directory_iterator(root / "docs"))
     if (entry.path().extension() == ".md") documents.push_back(entry.path());

@@ -9,6 +9,7 @@
 #include "cli/console.h"
 #include "tests/cli/scratch.h"
 #include "tests/compiler/onnx/importer/onnx_writer.h"
+#include "tests/folders.h"
 #include "tests/golden/golden.h"
 #include "tests/require.h"
 
@@ -27,7 +28,7 @@ class OpsCommandTest : public ::testing::Test {
 };
 
 TEST_F(OpsCommandTest, DocumentIsFresh) {
-  const char* path = TVMVM_SOURCE_DIR "/docs/operators.md";
+  const std::string path = SourcePath("docs/operators.md");
   ToolResult result = RunShell("tvm-vm ops --markdown");
   ASSERT_EQ(result.exit_code, kExitOk) << result.err;
   if (UpdateGolden()) std::ofstream(path, std::ios::binary) << result.out;

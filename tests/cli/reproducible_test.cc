@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "tests/cli/loop_text.h"
 #include "tests/cli/scratch.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 
 namespace tvmvm::cli {
@@ -36,10 +37,8 @@ TEST(ReproducibleTest, TwoCompilationsGiveTheSameBytes) {
                           {scratch / "b/longer/folder", "TZ=Asia/Tokyo HOME=/nowhere LC_ALL=C TMPDIR=/tmp"}};
   for (const Place& place : places) {
     std::filesystem::create_directories(place.folder);
-    ASSERT_EQ(
-        RunShell("'" + std::string(TVMVM_BINARY_DIR) + "/make_demo_model' '" + place.folder + "/demo.onnx'")
-            .exit_code,
-        0);
+    ASSERT_EQ(RunShell("'" + BuildPath("make_demo_model") + "' '" + place.folder + "/demo.onnx'").exit_code,
+              0);
     WriteBytes(place.folder + "/loop.ir", kLoopText);
     WriteBytes(place.folder + "/product.ir", kProduct);
   }

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/folders.h"
+
 namespace tvmvm::cli {
 
 // A new empty folder, removed with the object.
@@ -54,7 +56,7 @@ struct ToolResult {
   std::string out, err;
 };
 
-inline std::string ToolPath() { return std::string(TVMVM_BINARY_DIR) + "/tvm-vm"; }
+inline std::string ToolPath() { return BuildPath("tvm-vm"); }
 
 // Runs a shell command line in which `tvm-vm` is the tool under test.
 inline ToolResult RunShell(const std::string& command) {

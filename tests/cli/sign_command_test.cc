@@ -7,6 +7,7 @@
 
 #include "cli/console.h"
 #include "tests/cli/scratch.h"
+#include "tests/folders.h"
 #include "tests/program_texts.h"
 #include "tests/require.h"
 
@@ -72,8 +73,7 @@ TEST_F(SignCommandTest, LinksStayLinks) {
 // A build, or an installation, that lacks it.
 TEST_F(SignCommandTest, WithoutItsLibraryNothingIsSigned) {
   Fine("tvm-vm sign add.vmexe --key mine -o signed.vmexe && mkdir bin && cp '" + ToolPath() + "' '" +
-       std::string(TVMVM_BINARY_DIR) + "'/libtvm-vm.so.* '" + TVMVM_BINARY_DIR +
-       "'/libtvm-vm-sandbox.so.* bin");
+       BuildPath() + "'/libtvm-vm.so.* '" + BuildPath() + "'/libtvm-vm-sandbox.so.* bin");
   const std::string missing = "the library of signatures is not there";
   const std::string tool = "LD_LIBRARY_PATH=$PWD/bin bin/tvm-vm ";
   if (In(tool + "version").exit_code != kExitOk) GTEST_SKIP() << "this tool does not run elsewhere";

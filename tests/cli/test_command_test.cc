@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/npy.h"
 #include "tests/cli/scratch.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 
 namespace tvmvm::cli {
@@ -32,7 +33,7 @@ class TestCommandTest : public ::testing::Test {
   void SetUp() override {
     if (!TVMVM_HAS_COMPILER) TVMVM_SKIP_WITHOUT("compiler", "this build has no compiler");
     ToolResult made = RunShell(
-        "cd '" + scratch_.path() + "' && '" + TVMVM_BINARY_DIR +
+        "cd '" + scratch_.path() + "' && '" + BuildPath() +
         "/make_demo_model' demo.onnx && tvm-vm run demo.onnx --input x=random:2x3x64 --output-dir out && "
         "tvm-vm run demo.onnx --input out/y.npy --output-dir again");
     ASSERT_EQ(made.exit_code, 0) << made.err;

@@ -6,6 +6,7 @@
 
 #include "cli/console.h"
 #include "tests/cli/scratch.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 #include "tvm-vm/device_list.h"
 
@@ -38,7 +39,7 @@ TEST(VulkanValidation, NothingIsReported) {
   if (!TVMVM_HAS_COMPILER) TVMVM_SKIP_WITHOUT("compiler", "this build has no compiler");
   if (auto device = OpenDevice("vulkan", {.validation = true}); !device)
     TVMVM_SKIP_WITHOUT("vulkan", device.error().message);
-  const std::filesystem::path nodes = TVMVM_SHARED_DIR "/onnx/node";
+  const std::filesystem::path nodes = SharedPath("onnx/node");
   if (!std::filesystem::exists(nodes)) TVMVM_SKIP_WITHOUT("onnx", nodes << " is not there");
   std::string folders;
   for (const char* name : kSample) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tests/compiler/onnx/importer/onnx_writer.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 #include "tvm-vm/compiler.h"
 
@@ -223,7 +224,7 @@ TEST(CompileWork, OfRealModels) {
     options.devices = kBoth;
     options.prefer_gpu = true;
     options.targets = {"x86-64-v3"};
-    const std::string path = fmt::format("{}/models/{}/model.onnx", TVMVM_SHARED_DIR, budget.name);
+    const std::string path = fmt::format("{}/models/{}/model.onnx", SharedPath(), budget.name);
     if (!std::filesystem::exists(path)) continue;
     ++found;
     auto compiled = GetCompiler().CompileFile(path, options);
@@ -234,7 +235,7 @@ TEST(CompileWork, OfRealModels) {
     EXPECT_LE(work.at("schedules made"), budget.schedules_made) << budget.name;
     EXPECT_LE(work.at("kernels generated"), budget.kernels_generated) << budget.name;
   }
-  if (found == 0) TVMVM_SKIP_WITHOUT("onnx", "no models in " << TVMVM_SHARED_DIR << "/models");
+  if (found == 0) TVMVM_SKIP_WITHOUT("onnx", "no models in " << SharedPath() << "/models");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "cli/compare.h"
 #include "tests/conformance/case_model.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
@@ -20,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 json Read(const std::string& path) {
-  std::ifstream file(std::string(TVMVM_SOURCE_DIR) + "/tests/conformance/" + path);
+  std::ifstream file(SourcePath("tests/conformance/") + path);
   return json::parse(file, nullptr, false);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/conformance/operator_evidence.h"
+#include "tests/folders.h"
 #include "tests/golden/golden.h"
 #include "tests/require.h"
 #include "tvm-vm/compiler.h"
@@ -17,7 +18,7 @@ namespace tvmvm {
 namespace {
 
 TEST(Evidence, ListOfBackendOperatorsIsFresh) {
-  const std::filesystem::path root = std::string(TVMVM_SHARED_DIR) + "/onnx";
+  const std::filesystem::path root = SharedPath("onnx");
   if (!std::filesystem::exists(root)) TVMVM_SKIP_WITHOUT("onnx", "no " << root << " beside the project");
   std::set<Operator> found;
   for (const char* kind : {"node", "simple", "pytorch-converted", "pytorch-operator"}) {

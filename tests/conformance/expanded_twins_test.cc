@@ -10,6 +10,7 @@
 
 #include "cli/compare.h"
 #include "cli/onnx_data.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 #include "tests/sanitizer.h"
 #include "tvm-vm/compiler.h"
@@ -54,7 +55,7 @@ Expected<std::vector<Value>> Outputs(const std::string& folder, const std::strin
 }
 
 TEST(ExpandedTwins, GiveTheSameNumbers) {
-  std::string folder = std::string(TVMVM_SHARED_DIR) + "/onnx/node";
+  std::string folder = SharedPath("onnx/node");
   if (!fs::exists(folder)) TVMVM_SKIP_WITHOUT("onnx", "no " << folder << " beside the project");
   auto twins = Twins(folder);
   ASSERT_GT(twins.size(), 400u);

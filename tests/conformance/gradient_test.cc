@@ -13,6 +13,7 @@
 #include "compiler/autodiff/gradient_rule.h"
 #include "compiler/graph/core_op.h"
 #include "tests/conformance/case_text.h"
+#include "tests/folders.h"
 #include "tvm-vm/compiler.h"
 
 namespace tvmvm {
@@ -20,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string CaseFolder() { return std::string(TVMVM_SOURCE_DIR) + "/tests/conformance/gradients"; }
+std::string CaseFolder() { return SourcePath("tests/conformance/gradients"); }
 
 std::vector<std::string> CaseFiles() {
   std::vector<std::string> names;

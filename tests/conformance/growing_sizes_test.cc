@@ -11,6 +11,7 @@
 
 #include "cli/compare.h"
 #include "tests/conformance/case_model.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
@@ -22,7 +23,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-fs::path Folder() { return fs::path(TVMVM_SOURCE_DIR) / "tests/conformance/growing_sizes"; }
+fs::path Folder() { return SourcePath("tests/conformance/growing_sizes"); }
 
 std::vector<std::string> Names() {
   std::vector<std::string> names;

@@ -12,6 +12,7 @@
 
 #include "cli/compare.h"
 #include "tests/conformance/case_model.h"
+#include "tests/folders.h"
 #include "tests/sanitizer.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/vm.h"
@@ -25,7 +26,7 @@ enum class Form { kSymbols, kKnown, kConstant };
 
 const json& AllProbes() {
   static const json probes = [] {
-    std::ifstream file(std::string(TVMVM_SOURCE_DIR) + "/tests/conformance/hostile/values.json");
+    std::ifstream file(SourcePath("tests/conformance/hostile/values.json"));
     return json::parse(file, nullptr, false);
   }();
   return probes;

@@ -9,6 +9,7 @@
 
 #include "cli/compare.h"
 #include "cli/onnx_data.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 #include "tests/sanitizer.h"
 #include "tvm-vm/compiler.h"
@@ -19,7 +20,7 @@ namespace {
 
 std::vector<std::filesystem::path> Models() {
   std::vector<std::filesystem::path> paths;
-  std::filesystem::path folder = std::string(TVMVM_SHARED_DIR) + "/onnx/light";
+  std::filesystem::path folder = SharedPath("onnx/light");
   std::error_code missing;
   for (const auto& entry : std::filesystem::directory_iterator(folder, missing))
     if (entry.path().extension() == ".onnx") paths.push_back(entry.path());

@@ -12,6 +12,7 @@
 
 #include "cli/compare.h"
 #include "tests/conformance/case_model.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/device_list.h"
@@ -85,7 +86,7 @@ bool IsForGpus(const std::string& name, bool has_symbols) {
 class ManyDimsOnGpus : public ManyDims {};
 
 TEST_P(ManyDimsOnGpus, OperatorsGiveTheReferenceNumbers) {
-  std::ifstream file(std::string(TVMVM_SOURCE_DIR) + "/tests/conformance/cases/ranks.json");
+  std::ifstream file(SourcePath("tests/conformance/cases/ranks.json"));
   const json cases = json::parse(file, nullptr, false);
   ASSERT_TRUE(cases.is_array() && !cases.empty());
   for (const json& text : cases) {

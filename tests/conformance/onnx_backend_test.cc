@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "tests/folders.h"
 #include "tests/require.h"
 #include "tests/sanitizer.h"
 
@@ -36,11 +37,11 @@ std::string TestFolders(const std::string& folder) {
 }
 
 TEST(OnnxBackend, NodeTests) {
-  std::string folder = std::string(TVMVM_SHARED_DIR) + "/onnx/node";
+  std::string folder = SharedPath("onnx/node");
   if (!std::filesystem::exists(folder)) TVMVM_SKIP_WITHOUT("onnx", "no " << folder << " beside the project");
   std::string report = testing::TempDir() + "onnx_node.json";
-  std::string command = std::string(TVMVM_BINARY_DIR) + "/tvm-vm test" + TestFolders(folder) +
-                        " --json --timeout 120 > " + report + " 2>/dev/null";
+  std::string command = BuildPath("tvm-vm") + " test" + TestFolders(folder) + " --json --timeout 120 > " +
+                        report + " 2>/dev/null";
   [[maybe_unused]] int exit_code = std::system(command.c_str());
   std::ifstream file(report);
   nlohmann::json json = nlohmann::json::parse(file, nullptr, false);

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "tests/conformance/operator_forms.h"
+#include "tests/folders.h"
 #include "tests/golden/golden.h"
 
 namespace tvmvm {
@@ -37,8 +38,7 @@ void AddBackend(Sources* sources) {
 
 // cases/*.json, which are lists, and references/*.json; cases of errors are no evidence of numbers.
 void AddOwnCases(const std::string& folder, Sources* sources) {
-  for (const auto& entry :
-       std::filesystem::directory_iterator(TVMVM_SOURCE_DIR "/tests/conformance/" + folder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("tests/conformance/") + folder)) {
     json file = json::parse(ReadText(entry.path()), nullptr, false);
     for (const json& test : file.is_array() ? file : file["cases"]) {
       if (test.contains("error")) continue;
@@ -73,7 +73,7 @@ std::vector<std::string> NumbersOf(const ir::OnnxOp& row) {
 std::vector<std::string> MakersOf(const ir::OnnxOp& row) {
   std::vector<std::string> makers;
   const std::regex word(fmt::format("\\b{}\\b", row.name));
-  for (const auto& entry : std::filesystem::directory_iterator(TVMVM_SOURCE_DIR "/tests/fuzz/operators")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("tests/fuzz/operators"))) {
     const std::string file = entry.path().filename().string();
     if (file.ends_with(".py") && file != "__init__.py" && std::regex_search(ReadText(entry.path()), word))
       makers.push_back(file);
@@ -84,7 +84,7 @@ std::vector<std::string> MakersOf(const ir::OnnxOp& row) {
 
 }  // namespace
 
-const char* const kBackendOperators = TVMVM_SOURCE_DIR "/tests/conformance/backend_operators.txt";
+const std::string kBackendOperators = SourcePath("tests/conformance/backend_operators.txt");
 
 std::string Text(const Operator& each) {
   const auto& [domain, name, version] = each;
@@ -99,8 +99,7 @@ bool IsWithoutForm(const ir::OnnxOp& row) {
 
 OperatorEvidence EvidenceOf(const ir::OnnxOp& row) {
   static const std::vector<OperatorForm>* const kForms = new std::vector(ReadOperatorForms());
-  static const std::string* const kDocument =
-      new std::string(ReadText(TVMVM_SOURCE_DIR "/docs/operators.md"));
+  static const std::string* const kDocument = new std::string(ReadText(SourcePath("docs/operators.md")));
   OperatorEvidence evidence;
   for (const OperatorForm& form : *kForms)
     if (ir::FindOnnxOp(form.domain, form.name, form.version) == &row) evidence.forms.push_back(form.text);

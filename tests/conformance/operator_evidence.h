@@ -17,7 +17,7 @@ using Operator = std::tuple<std::string, std::string, int64_t>;
 std::string Text(const Operator& each);  // "Add 14", "com.microsoft.Gelu 1"
 
 // tests/conformance/backend_operators.txt: operators and versions in the models of the ONNX backend tests.
-extern const char* const kBackendOperators;
+extern const std::string kBackendOperators;
 
 // They take graphs, maps or names of values, for which forms have no words. control_test.cc,
 // gradient_test.cc, references/ml.json and the conformance folders run them.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/conformance/case_model.h"
+#include "tests/folders.h"
 #include "tvm-vm/compiler.h"
 
 namespace tvmvm {
@@ -45,8 +46,7 @@ void Import(const json& text) {
 
 TEST(OtherRanks, AreTakenOrRefused) {
   size_t models = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(TVMVM_SOURCE_DIR) + "/tests/conformance/cases")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("tests/conformance/cases"))) {
     std::ifstream file(entry.path());
     const json cases = json::parse(file, nullptr, false);
     ASSERT_TRUE(cases.is_array()) << entry.path();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/compiler/onnx/importer/onnx_writer.h"
+#include "tests/folders.h"
 #include "tests/golden/golden.h"
 #include "tests/sanitizer.h"
 #include "tvm-vm/compiler.h"
@@ -231,8 +232,7 @@ void RunCase(const json& test, bool is_symbolic) {
 
 TEST(References, NumbersOfOtherImplementations) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(TVMVM_SOURCE_DIR "/tests/conformance/references"))
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("tests/conformance/references")))
     paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   ASSERT_FALSE(paths.empty());

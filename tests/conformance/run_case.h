@@ -12,12 +12,13 @@
 
 #include "cli/compare.h"
 #include "tests/conformance/case_model.h"
+#include "tests/folders.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/vm.h"
 
 namespace tvmvm {
 
-inline std::string CaseFolder() { return std::string(TVMVM_SOURCE_DIR) + "/tests/conformance/cases"; }
+inline std::string CaseFolder() { return SourcePath("tests/conformance/cases"); }
 
 inline std::vector<std::string> CaseFiles() {
   std::vector<std::string> names;

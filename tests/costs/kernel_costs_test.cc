@@ -18,6 +18,7 @@
 #include "tests/compiler/onnx/importer/onnx_writer.h"
 #include "tests/conformance/case_text.h"
 #include "tests/count_instructions.h"
+#include "tests/folders.h"
 #include "tests/golden/golden.h"
 #include "tests/require.h"
 #include "tvm-vm/compiler.h"
@@ -29,7 +30,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kTolerance = 0.05;
-constexpr const char* kGolden = TVMVM_SOURCE_DIR "/tests/golden/kernel_costs.txt";
+const std::string kGolden = SourcePath("tests/golden/kernel_costs.txt");
 
 std::string CompilerName() { return fmt::format("gcc {}", __GNUC__); }
 
@@ -124,7 +125,7 @@ std::vector<int64_t> Count(const std::string& folder, const std::vector<std::str
   const std::string command = fmt::format(
       "valgrind --tool=callgrind --callgrind-out-file='{}' --collect-atstart=no --toggle-collect=RunOnce "
       "--dump-after=RunOnce '{}/kernel_costs' '{}' {} >'{}/log' 2>&1",
-      out, TVMVM_BINARY_DIR, folder, fmt::join(names, " "), folder);
+      out, BuildPath(), folder, fmt::join(names, " "), folder);
   if (std::system(command.c_str()) != 0) return {};
   std::vector<int64_t> counts;
   for (size_t i = 1; i <= names.size(); ++i) {
@@ -156,7 +157,7 @@ TEST(KernelCosts, StayWhatTheyAre) {
   if (const std::string why = WhyNotCounted(); !why.empty()) GTEST_SKIP() << why;
   if (std::system("valgrind --version >/dev/null 2>&1") != 0)
     TVMVM_SKIP_WITHOUT("valgrind", "there is no valgrind");
-  const Json cases = Json::parse(ReadText(TVMVM_SOURCE_DIR "/tests/costs/kernels.json"));
+  const Json cases = Json::parse(ReadText(SourcePath("tests/costs/kernels.json")));
   const cli::ScratchFolder scratch;
   std::vector<std::string> names;
   for (const Json& text : cases) {

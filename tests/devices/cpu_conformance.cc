@@ -1,5 +1,6 @@
 // The conformance suite on the CPU.
 #include "tests/devices/conformance.h"
+#include "tests/folders.h"
 #include "tvm-vm/cpu_device.h"
 
 namespace tvmvm::testing {
@@ -12,7 +13,7 @@ const ConformanceDevice& DeviceUnderTest() {
       .kind = DeviceKind::kCpu,
       .form = KernelForm::kSharedObject,
       .target = "host",
-      .library = ReadBytes(TVMVM_BINARY_DIR "/test_kernels/conformance.so"),
+      .library = ReadBytes(BuildPath("test_kernels/conformance.so")),
       .skipped = {{"IsOpenedAnew", "it is never lost"},
                   {"CachesSurviveDamage", "nothing is compiled here"},
                   {"ObeysItsBudget", "Limits of an Invocation bound memory of the host"}},

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/folders.h"
+
 namespace tvmvm::testing {
 
 // Empty where there is no such file.
@@ -22,7 +24,7 @@ inline std::vector<std::byte> ReadBytes(const std::string& path) {
 
 // "fill_one", ...; empty where it does not exist.
 inline std::vector<std::byte> ReadKernelLibrary(const std::string& name) {
-  return ReadBytes(std::string(TVMVM_BINARY_DIR) + "/test_kernels/" + name + ".so");
+  return ReadBytes(BuildPath("test_kernels/") + name + ".so");
 }
 
 }  // namespace tvmvm::testing

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "tests/devices/conformance.h"
+#include "tests/folders.h"
 
 namespace tvmvm::testing {
 
@@ -14,7 +15,7 @@ const ConformanceDevice& DeviceUnderTest() {
       .kind = DeviceKind::kOpenCl,
       .form = KernelForm::kOpenClC,
       .target = "",
-      .library = ReadBytes(TVMVM_SOURCE_DIR "/tests/devices/kernels/conformance.cl"),
+      .library = ReadBytes(SourcePath("tests/devices/kernels/conformance.cl")),
       .skipped = {},
   };
   return device;

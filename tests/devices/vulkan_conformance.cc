@@ -5,6 +5,7 @@
 
 #include "bytecode/spirv_library.h"
 #include "tests/devices/conformance.h"
+#include "tests/folders.h"
 
 namespace tvmvm::testing {
 namespace {
@@ -13,8 +14,7 @@ namespace {
 std::vector<std::byte> Library() {
   std::vector<SpirvModule> modules;
   for (const char* name : {"axpy", "mark", "many", "check", "advance"}) {
-    const std::vector<std::byte> bytes =
-        ReadBytes(TVMVM_BINARY_DIR "/test_kernels/" + std::string(name) + ".spv");
+    const std::vector<std::byte> bytes = ReadBytes(BuildPath("test_kernels/") + std::string(name) + ".spv");
     SpirvModule module{name, std::vector<uint32_t>(bytes.size() / 4)};
     // Without glslangValidator there are no modules.
     if (!bytes.empty()) std::memcpy(module.words.data(), bytes.data(), module.words.size() * 4);

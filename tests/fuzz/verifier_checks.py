@@ -232,8 +232,9 @@ def build(part, build_folder, folder, checks):
         if process.returncode != 0:
             sys.exit(f"{path} does not compile:\n{errors}")
     program = folder / "tests"
-    subprocess.run([*compiler, "-o", program, *objects, str(build_folder / "libtvmvm_runtime.a"), "-lgmock",
-                    "-lgtest", "-lgtest_main", "-lfmt", "-lxxhash", "-ldl", "-lpthread"], check=True)
+    archives = [str(build_folder / archive) for archive in ("libtvmvm_runtime.a", "tests/libtest_folders.a")]
+    subprocess.run([*compiler, "-o", program, *objects, *archives, "-lgmock", "-lgtest", "-lgtest_main",
+                    "-lfmt", "-lxxhash", "-ldl", "-lpthread"], check=True)
     return program
 
 
@@ -265,7 +266,7 @@ def take_away(part, build_folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=" and ".join(PARTS) + "; all, where none are named")
-    parser.add_argument("--build", default="build", help="a folder where libtvmvm_runtime.a is built")
+    parser.add_argument("--build", default="build", help="a folder where tvmvm_runtime and test_folders are built")
     parser.add_argument("--list", action="store_true", help="the checks, without running anything")
     arguments = parser.parse_args()
     parts = [PARTS[name] for name in arguments.parts or PARTS]

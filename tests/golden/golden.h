@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/folders.h"
+
 namespace tvmvm {
 
 inline bool UpdateGolden() {
@@ -29,7 +31,7 @@ inline std::string ReadText(const std::filesystem::path& path) {
 inline void CheckGolden(const std::string& folder,
                         const std::function<std::string(const std::string&)>& stage) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(TVMVM_SOURCE_DIR "/tests/golden/" + folder))
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("tests/golden/") + folder))
     paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   ASSERT_FALSE(paths.empty());

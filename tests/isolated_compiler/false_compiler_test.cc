@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tests/cli/scratch.h"
+#include "tests/folders.h"
 #include "tests/isolated_compiler/small_models.h"
 #include "tests/sanitizer.h"
 #include "tvm-vm/isolated_compiler.h"
@@ -23,7 +24,7 @@ class FalseCompiler : public ::testing::Test {
   std::string Outcome(const std::string& what, IsolationOptions isolation = {}) {
     isolation.runner = folder_ / what;
     std::filesystem::remove(isolation.runner);
-    std::filesystem::create_symlink(TVMVM_BINARY_DIR "/false_compiler", isolation.runner);
+    std::filesystem::create_symlink(BuildPath("false_compiler"), isolation.runner);
     auto result = CompileFileIsolated("model.onnx", {}, isolation);
     if (result) return "";
     return std::string(CodeName(result.error().code)) + ": " + result.error().message;

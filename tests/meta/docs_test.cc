@@ -6,6 +6,7 @@
 #include <regex>
 #include <set>
 
+#include "tests/folders.h"
 #include "tests/meta/source_files.h"
 
 namespace tvmvm::meta {
@@ -88,7 +89,7 @@ TEST(DocsTest, CommandsOfTheToolExist) {
       std::smatch match;
       if (!std::regex_search(line, match, std::regex(R"(^(?:build/)?tvm-vm ([a-z]+)(.*))"))) continue;
       std::string command = match[1], rest = match[2];
-      std::string help = OutputOf(std::string(TVMVM_BINARY_DIR) + "/tvm-vm " + command + " --help");
+      std::string help = OutputOf(BuildPath("tvm-vm") + " " + command + " --help");
       if (help.empty()) {
         ADD_FAILURE() << document << ": tvm-vm has no command " << command;
         continue;

@@ -5,6 +5,7 @@
 #include <regex>
 #include <set>
 
+#include "tests/folders.h"
 #include "tests/meta/source_files.h"
 
 namespace tvmvm::meta {
@@ -17,7 +18,7 @@ struct Symbol {
 
 // What nm says of a library of this build: "t", "W", ... and the name.
 std::vector<Symbol> SymbolsOf(const std::string& options, const std::string& library) {
-  const std::string command = "nm " + options + " --defined-only '" TVMVM_BINARY_DIR "/" + library + "'";
+  const std::string command = "nm " + options + " --defined-only '" + BuildPath(library) + "'";
   FILE* pipe = popen(command.c_str(), "r");
   std::string text;
   for (char buffer[4096]; size_t got = fread(buffer, 1, sizeof(buffer), pipe);) text.append(buffer, got);
@@ -106,7 +107,7 @@ TEST(ExportsTest, IsolatedCompilerExportsItsHeaders) {
 
 // A service that compiles in other processes holds no LLVM.
 TEST(ExportsTest, IsolatedCompilerNeedsNoCompiler) {
-  FILE* pipe = popen("ldd '" TVMVM_BINARY_DIR "/libtvm-vm-isolated-compiler.so'", "r");
+  FILE* pipe = popen(("ldd '" + BuildPath("libtvm-vm-isolated-compiler.so") + "'").c_str(), "r");
   std::string text;
   for (char buffer[4096]; size_t got = fread(buffer, 1, sizeof(buffer), pipe);) text.append(buffer, got);
   EXPECT_EQ(pclose(pipe), 0);

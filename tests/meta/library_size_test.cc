@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/folders.h"
 #include "tests/sanitizer.h"
 
 namespace tvmvm::meta {
@@ -23,7 +24,7 @@ TEST(LibrarySize, RuntimeWithAllDevicesStaysSmall) {
   if (!IsReleaseBuild())
     GTEST_SKIP() << "the size counts in release builds: this one holds checks or a sanitizer";
   std::string stripped = testing::TempDir() + "libtvm-vm.stripped.so";
-  std::string command = "strip -o '" + stripped + "' '" TVMVM_BINARY_DIR "/libtvm-vm.so'";
+  std::string command = "strip -o '" + stripped + "' '" + BuildPath("libtvm-vm.so") + "'";
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   EXPECT_LE(std::filesystem::file_size(stripped), kMostBytes);
   std::filesystem::remove(stripped);

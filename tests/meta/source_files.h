@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/folders.h"
+
 namespace tvmvm::meta {
 
-inline std::filesystem::path SourceRoot() { return TVMVM_SOURCE_DIR; }
+inline std::filesystem::path SourceRoot() { return SourcePath(); }
 
 inline std::string ReadText(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

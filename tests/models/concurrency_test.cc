@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/folders.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/vm.h"
 
@@ -36,7 +37,7 @@ Expected<std::vector<float>> RunOnce(Invocation& invocation, int64_t batch, int6
 
 TEST(Concurrency, EightThreadsWithShapesOfTheirOwn) {
   std::string model = testing::TempDir() + "concurrency_demo.onnx";
-  ASSERT_EQ(std::system((std::string(TVMVM_BINARY_DIR) + "/make_demo_model " + model).c_str()), 0);
+  ASSERT_EQ(std::system((BuildPath("make_demo_model") + " " + model).c_str()), 0);
   auto compiled = GetCompiler().CompileFile(model, {});
   ASSERT_TRUE(compiled) << compiled.error().message;
   VmOptions options;

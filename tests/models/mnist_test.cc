@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/folders.h"
 #include "tests/require.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/vm.h"
@@ -26,7 +27,7 @@ std::vector<uint8_t> ReadGzip(const std::string& path) {
 }
 
 TEST(Mnist, NamesAtLeast985Of1000PicturesRight) {
-  const std::string shared = TVMVM_SHARED_DIR;
+  const std::string shared = SharedPath();
   if (!std::filesystem::exists(shared + "/models/mnist-8/model.onnx"))
     TVMVM_SKIP_WITHOUT("onnx", "no " << shared << "/models beside the project");
   std::vector<uint8_t> pictures = ReadGzip(shared + "/models/mnist-data/t10k-images-idx3-ubyte.gz");

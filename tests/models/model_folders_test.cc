@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/folders.h"
 #include "tests/require.h"
 
 namespace tvmvm {
@@ -18,7 +19,7 @@ struct Outcome {
 
 Outcome RunTool(const std::string& arguments) {
   Outcome outcome;
-  FILE* pipe = popen((std::string(TVMVM_BINARY_DIR) + "/tvm-vm " + arguments + " 2>&1").c_str(), "r");
+  FILE* pipe = popen((BuildPath("tvm-vm") + " " + arguments + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return outcome;
   std::array<char, 4096> block;
   for (size_t count; (count = fread(block.data(), 1, block.size(), pipe)) > 0;)
@@ -30,7 +31,7 @@ Outcome RunTool(const std::string& arguments) {
 class ModelFolder : public testing::TestWithParam<const char*> {};
 
 TEST_P(ModelFolder, GivesTheReferenceOutputs) {
-  std::string folder = std::string(TVMVM_SHARED_DIR) + "/models/" + GetParam();
+  std::string folder = SharedPath("models/") + GetParam();
   if (!std::filesystem::exists(folder)) TVMVM_SKIP_WITHOUT("onnx", "no " << folder << " beside the project");
   Outcome outcome = RunTool("test " + folder + " --timeout 500");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;

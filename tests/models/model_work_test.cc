@@ -13,6 +13,7 @@
 #include "compiler/onnx/importer/onnx_importer.h"
 #include "compiler/pipeline.h"
 #include "compiler/schedules/group.h"
+#include "tests/folders.h"
 #include "tests/golden/golden.h"
 #include "tests/require.h"
 
@@ -111,7 +112,7 @@ std::string WorkOf(const std::filesystem::path& path) {
 }
 
 TEST(ModelWork, IsAsBefore) {
-  const std::filesystem::path folder = std::string(TVMVM_SHARED_DIR) + "/models";
+  const std::filesystem::path folder = SharedPath("models");
   if (!std::filesystem::exists(folder)) TVMVM_SKIP_WITHOUT("onnx", "no " << folder << " beside the project");
   std::set<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
@@ -120,7 +121,7 @@ TEST(ModelWork, IsAsBefore) {
       "Groups, launches and stated work of models; dims known only at run time count as 16.\n";
   for (const std::filesystem::path& path : paths)
     found += path.filename().string() + "\n" + WorkOf(path / "model.onnx");
-  const std::filesystem::path golden = TVMVM_SOURCE_DIR "/tests/golden/models/work.txt";
+  const std::filesystem::path golden = SourcePath("tests/golden/models/work.txt");
   if (UpdateGolden()) {
     std::ofstream(golden, std::ios::binary) << found;
   } else {

@@ -8,6 +8,7 @@
 #include <new>
 #include <thread>
 
+#include "tests/folders.h"
 #include "tests/sandbox/hostile_program.h"
 #include "tests/vm/c_api_calls.h"
 #include "tests/vm/host_program.h"
@@ -95,7 +96,7 @@ TEST_F(CSandboxTest, ServesAProgramInC) {
   const std::string path = ::testing::TempDir() + "c_sandbox.vmexe";
   ASSERT_TRUE(SaveProgram(*HostileProgram("plus_seven"), path));
   EXPECT_EQ(tvmvm_test_sandbox_in_c(path.c_str(), nullptr), 0);
-  EXPECT_EQ(tvmvm_test_sandbox_in_c(path.c_str(), TVMVM_BINARY_DIR "/tvm-vm-runner"), 0);
+  EXPECT_EQ(tvmvm_test_sandbox_in_c(path.c_str(), BuildPath("tvm-vm-runner").c_str()), 0);
   EXPECT_EQ(tvmvm_test_sandbox_in_c(path.c_str(), "/absent"), 1);
   std::remove(path.c_str());
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "tests/folders.h"
 #include "tests/vm/text_program.h"
 #include "tvm-vm/sandbox.h"
 
@@ -38,7 +39,7 @@ class FalseRunner : public ::testing::Test {
     SandboxOptions options{.start_timeout = 3s};
     options.runner = folder_ + "/" + what;
     options.timeout = 3s;
-    std::filesystem::create_symlink(TVMVM_BINARY_DIR "/false_runner", options.runner);
+    std::filesystem::create_symlink(BuildPath("false_runner"), options.runner);
     return options;
   }
   // Of the first of two runs; the second has to go as the first, but for the processes that it takes.

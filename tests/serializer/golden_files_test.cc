@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/folders.h"
 #include "tvm-vm/vm.h"
 #include "tvm-vm/vmexe.h"
 
@@ -11,9 +12,7 @@ namespace {
 
 class GoldenFiles : public ::testing::TestWithParam<const char*> {
  protected:
-  std::string Path() const {
-    return std::string(TVMVM_SOURCE_DIR "/tests/golden/files/v") + GetParam() + ".vmexe";
-  }
+  std::string Path() const { return SourcePath("tests/golden/files/v") + GetParam() + ".vmexe"; }
 };
 
 TEST_P(GoldenFiles, IsRead) {

@@ -13,6 +13,7 @@
 #include <regex>
 #include <string>
 
+#include "tests/folders.h"
 #include "tests/vm/c_api_session.h"
 
 namespace tvmvm::testing {
@@ -59,7 +60,7 @@ void ExpectNotNegative(Integer Struct::*member, const char* name, const Call& ca
 
 // Every function that the header declares is among the calls.
 inline void ExpectNoneIsMissing(const Calls& calls, const std::string& name) {
-  std::ifstream file(TVMVM_SOURCE_DIR "/include/tvm-vm/" + name);
+  std::ifstream file(SourcePath("include/tvm-vm/") + name);
   const std::string header{std::istreambuf_iterator<char>(file), {}};
   EXPECT_NE(header, "");
   static const std::regex declaration(R"(\b(tvmvm_\w+)\()");

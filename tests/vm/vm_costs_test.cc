@@ -13,6 +13,7 @@
 
 #include "bench/vm_programs.h"
 #include "tests/count_instructions.h"
+#include "tests/folders.h"
 #include "tests/golden/golden.h"
 #include "tests/require.h"
 
@@ -21,12 +22,12 @@ namespace {
 
 constexpr double kTolerance = 0.05;
 constexpr int64_t kFew = 1000, kMany = 6000;
-constexpr const char* kPath = TVMVM_SOURCE_DIR "/tests/golden/vm_costs.txt";
+const std::string kPath = SourcePath("tests/golden/vm_costs.txt");
 
 std::string CompilerName() { return fmt::format("gcc {}", __GNUC__); }
 
 std::optional<int64_t> InstructionsOf(std::string_view program, int64_t turns) {
-  return CountInstructions(fmt::format("'{}/vm_costs' {} {}", TVMVM_BINARY_DIR, program, turns));
+  return CountInstructions(fmt::format("'{}/vm_costs' {} {}", BuildPath(), program, turns));
 }
 
 TEST(VmCosts, StayWhatTheyAre) {

@@ -16,7 +16,7 @@ std::string SymbolName(const std::string& text) {
     bool allowed = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
     name += allowed ? c : '_';
   }
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(0, "_");
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(name.begin(), '_');
   if (FindDimFunction(name) != nullptr || name == "true" || name == "false") name += '_';
   return name;
 }

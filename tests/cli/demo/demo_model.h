@@ -7,6 +7,7 @@
 
 #include "tests/cli/expect_tool.h"
 #include "tests/cli/scratch.h"
+#include "tests/folders.h"
 #include "tests/require.h"
 
 namespace tvmvm::cli {
@@ -19,7 +20,7 @@ class DemoTest : public ::testing::Test {
   static void SetUpTestSuite() {
     if (!TVMVM_HAS_COMPILER) return;
     folder_ = new ScratchFolder;
-    std::string make = std::string(TVMVM_BINARY_DIR) + "/make_demo_model";
+    std::string make = BuildPath("make_demo_model");
     ToolResult result = RunShell("'" + make + "' '" + Onnx() + "' && tvm-vm compile '" + Onnx() + "' -o '" +
                                  Vmexe() + "' --json");
     ASSERT_EQ(result.exit_code, 0) << result.err;

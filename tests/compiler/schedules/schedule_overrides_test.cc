@@ -10,6 +10,7 @@
 
 #include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/cpu/matrix_product.h"
+#include "tests/folders.h"
 #include "tests/golden/golden.h"
 
 namespace tvmvm::tensor {
@@ -184,7 +185,7 @@ TEST(ScheduleFamiliesTest, TheDocumentListsThem) {
           fmt::format("| | `{}` | {} | {} | {} |\n", parameter.name, parameter.allowed.ToString(),
                       parameter.scope == ParameterScope::kOneLevel ? "a level" : "all", parameter.meaning);
   }
-  const std::string path = TVMVM_SOURCE_DIR "/docs/schedules.md", heading = "## Families\n\n";
+  const std::string path = SourcePath("docs/schedules.md"), heading = "## Families\n\n";
   std::ifstream file(path);
   std::stringstream stream;
   stream << file.rdbuf();

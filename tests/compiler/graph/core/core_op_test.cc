@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/folders.h"
 #include "tests/golden/golden.h"
 
 namespace tvmvm::ir {
@@ -65,7 +66,7 @@ TEST(CoreOpTest, EveryScalarOperationHasARow) {
   EXPECT_EQ(ElementwiseOp(ExprOp::kConstant), nullptr);
 }
 
-constexpr const char* kDocument = TVMVM_SOURCE_DIR "/docs/core_operators.md";
+const std::string kDocument = SourcePath("docs/core_operators.md");
 
 std::string_view Chapter(const CoreOp& op) {
   switch (op.kind) {

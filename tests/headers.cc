@@ -1,0 +1,2 @@
+// Read once for all tests: GoogleTest.
+int main() { return 0; }
