@@ -10,10 +10,12 @@ namespace tvmvm::tensor {
 
 using ir::Dim;
 
+Range WholeAxis(const Dim& extent) { return {IntConstant(0), DimValue(extent), ir::DivisorOf(extent)}; }
+
 Range BlockOf(Nest& nest, int axis, const std::string& name, const Dim& extent, const Dim& block) {
   Dim count = extent.IsConstant(1) ? Dim(1) : CeilDiv(extent, block);
   VariableId g = nest.Grid(axis, "g" + name, count);
-  if (count.IsConstant(1)) return {IntConstant(0), DimValue(extent), ir::DivisorOf(extent)};
+  if (count.IsConstant(1)) return WholeAxis(extent);
   Expr begin = nest.Let(name + "_begin", Variable(g) * DimValue(block));
   if (block.IsConstant(1)) return {begin, begin + IntConstant(1)};
   return {begin, nest.Let(name + "_end", Min(begin + DimValue(block), DimValue(extent))),
@@ -24,7 +26,7 @@ Range BlocksOf(Nest& nest, const std::string& name, const Dim& extent, const Dim
   const Dim count = CeilDiv(extent, block);
   if (count.IsConstant(1)) {
     nest.Grid(0, "g" + name, count);
-    return {IntConstant(0), DimValue(extent), ir::DivisorOf(extent)};
+    return WholeAxis(extent);
   }
   auto [first, end] = nest.GridRange("g" + name, count);
   if (block.IsConstant(1)) return {Variable(first), Variable(end)};
@@ -44,7 +46,7 @@ void WholeOrPart(Nest& nest, const Range& part, const Dim& extent,
   Expr is_whole = nest.Let("is_whole", Equal(part.end - part.begin, DimValue(extent)));
   for (bool whole : {true, false}) {
     nest.OpenIf(whole ? is_whole : Unary(ExprOp::kNot, is_whole));
-    build(whole ? Range{IntConstant(0), DimValue(extent)} : part);
+    build(whole ? WholeAxis(extent) : part);
     while (nest.depth() > depth) nest.Close();
   }
 }
@@ -85,6 +87,10 @@ Expr WholeSteps(Nest& nest, const Range& range, int64_t step) {
   if (range.divisor % step == 0) return range.end;
   return nest.Let("whole",
                   range.begin + FloorDiv(range.end - range.begin, IntConstant(step)) * IntConstant(step));
+}
+
+Range RestAfter(const Range& range, const Expr& to, int64_t step) {
+  return {to, range.end, std::gcd(range.divisor, step)};
 }
 
 }  // namespace tvmvm::tensor

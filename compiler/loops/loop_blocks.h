@@ -18,6 +18,8 @@ struct Range {
   int64_t divisor = 1;  // of both bounds, known from the dims
 };
 
+Range WholeAxis(const ir::Dim& extent);
+
 // The part of an axis that a grid point takes: blocks of `block` elements along grid axis `axis`.
 Range BlockOf(Nest& nest, int axis, const std::string& name, const ir::Dim& extent, const ir::Dim& block);
 
@@ -38,7 +40,9 @@ int LanesFor(std::span<const Expr> roots, const TargetInfo& target,
              std::optional<VariableId> along = std::nullopt);
 
 // begin + as many whole steps as fit before end, bound to a variable; the end itself where it is known that
-// nothing is left. What divides the range's divisor and the step divides both bounds of what is left, too.
+// nothing is left.
 Expr WholeSteps(Nest& nest, const Range& range, int64_t step);
+// What whole steps up to `to` leave.
+Range RestAfter(const Range& range, const Expr& to, int64_t step);
 
 }  // namespace tvmvm::tensor

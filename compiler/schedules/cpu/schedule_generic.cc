@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "compiler/expr/rewrite.h"
@@ -394,7 +393,7 @@ class PullKernel {
       VariableId i = nest_.Open(fmt::format("i{}", axes_.back()), from, to, outermost_, lanes.count());
       StoreAt(reductions, inner, piece.roots, places, Variable(i) + lanes.Number(), lanes);
       nest_.Close();
-      rest = {to, end, std::gcd(rest.divisor, int64_t{lanes.count()})};
+      rest = RestAfter(rest, to, lanes.count());
     };
     auto whole = [&](int step) { return WholeSteps(nest_, rest, step); };
     int width = std::min<int64_t>(width_, WidestUseful());

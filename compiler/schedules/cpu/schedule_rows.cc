@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -136,7 +135,7 @@ class RowsKernel {
       coordinates_[kept_.back()] = Variable(i) + lanes.Number();
       BuildRow(lanes);
       nest_.Close();
-      rest = {to, rest.end, std::gcd(rest.divisor, int64_t{lanes.count()})};
+      rest = RestAfter(rest, to, lanes.count());
     };
     if (width_ > 1) {
       loop(width_, unroll_);
@@ -267,7 +266,7 @@ class RowsKernel {
       index[reduced_[i]] = Variable(nest_.Open(fmt::format("i{}", reduced_[i]), IntConstant(0), extent));
     }
     int inner = reduced_.back();
-    Range range{IntConstant(0), DimValue(shape_.whole[inner]), ir::DivisorOf(shape_.whole[inner])};
+    Range range = WholeAxis(shape_.whole[inner]);
     auto loop = [&](const Expr& to, const Lanes& parts, bool along_row) {
       if (Same(range.begin, to)) return;
       VariableId i = nest_.Open(fmt::format("i{}", inner), range.begin, to, LoopKind::kSerial,

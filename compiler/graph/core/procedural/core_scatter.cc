@@ -225,7 +225,7 @@ void ScatterLoops::UpdateElements(tensor::Nest& nest, bool has_grid) {
 void ScatterLoops::UpdateSlices(tensor::Nest& nest, bool has_grid) {
   const auto depth = static_cast<std::ptrdiff_t>(indices_.dims.back().value());
   const Dim slice = Product(Dims(data_.dims.begin() + depth, data_.dims.end()));
-  if (!has_grid) return UpdateColumns(nest, slice, {IntConstant(0), DimValue(slice)});
+  if (!has_grid) return UpdateColumns(nest, slice, tensor::WholeAxis(slice));
   const tensor::Range part = BlocksOf(nest, "columns", slice, is_gpu_ ? Dim(1) : kColumns);
   if (is_gpu_) return UpdateColumns(nest, slice, part);
   WholeOrPart(nest, part, slice, [&](const tensor::Range& columns) { UpdateColumns(nest, slice, columns); });
