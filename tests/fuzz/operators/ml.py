@@ -101,17 +101,21 @@ def linear_classifier(d):
                       "classlabels_ints": list(range(classes)), "post_transform": d.pick(TRANSFORMS)}, outputs=2, atol=1e-3)
 
 
-def tree(d, width):
-    """A complete binary tree of depth 2 (nodes 0 to 6)."""
-    inner, leaves = [0, 1, 2], [3, 4, 5, 6]
-    modes = [d.pick(["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]) for _ in inner]
-    if d.chance(0.6):
-        modes = ["BRANCH_LEQ"] * 3
-    return {"nodes_nodeids": inner + leaves, "nodes_treeids": [0] * 7, "nodes_modes": modes + ["LEAF"] * 4,
-            "nodes_featureids": [d.int(0, width - 1) for _ in inner] + [0] * 4,
-            "nodes_values": [d.pick([-1.0, -0.5, 0.0, 0.5, 1.0]) for _ in inner] + [0.0] * 4,
-            "nodes_truenodeids": [1, 3, 5, 0, 0, 0, 0], "nodes_falsenodeids": [2, 4, 6, 0, 0, 0, 0],
-            "nodes_missing_value_tracks_true": [d.int(0, 1) for _ in inner] + [0] * 4}, leaves
+def forest(d, width):
+    """Complete binary trees of depth 2 (nodes 0 to 6), and the trees and nodes of their leaves."""
+    count, inner, leaves = d.pick([1, 1, d.int(2, 20)]), [0, 1, 2], [3, 4, 5, 6]
+    result = {name: [] for name in ("nodes_nodeids", "nodes_treeids", "nodes_modes", "nodes_featureids", "nodes_values",
+                                    "nodes_truenodeids", "nodes_falsenodeids", "nodes_missing_value_tracks_true")}
+    modes = ["BRANCH_LEQ"] if d.chance(0.6) else ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
+    for tree in range(count):
+        for name, values in {
+                "nodes_nodeids": inner + leaves, "nodes_treeids": [tree] * 7, "nodes_modes": [d.pick(modes) for _ in inner] + ["LEAF"] * 4,
+                "nodes_featureids": [d.int(0, width - 1) for _ in inner] + [0] * 4,
+                "nodes_values": [d.pick([-1.0, -0.5, 0.0, 0.5, 1.0]) for _ in inner] + [0.0] * 4,
+                "nodes_truenodeids": [1, 3, 5, 0, 0, 0, 0], "nodes_falsenodeids": [2, 4, 6, 0, 0, 0, 0],
+                "nodes_missing_value_tracks_true": [d.int(0, 1) for _ in inner] + [0] * 4}.items():
+            result[name] += values
+    return result, [tree for tree in range(count) for _ in leaves], leaves * count
 
 
 def halves(d, t, s):
@@ -124,10 +128,10 @@ def halves(d, t, s):
 def tree_regressor(d):
     d.dtype("T", lambda t: t == np.float32)
     x = d.main("T", [d.int(1, 20), d.int(1, 5)], values=lambda t, s: halves(d, t, s))
-    attributes, leaves = tree(d, x.value.shape[1])
+    attributes, trees, leaves = forest(d, x.value.shape[1])
     targets = d.int(1, 2)
-    attributes.update(target_treeids=[0] * 4, target_nodeids=leaves, target_ids=[d.int(0, targets - 1) for _ in leaves],
-                      target_weights=numbers(d, 4), n_targets=targets,
+    attributes.update(target_treeids=trees, target_nodeids=leaves, target_ids=[d.int(0, targets - 1) for _ in leaves],
+                      target_weights=numbers(d, len(leaves)), n_targets=targets,
                       aggregate_function=d.pick(["SUM", "AVERAGE", "MIN", "MAX"]))
     if d.chance(0.4):
         attributes["base_values"] = numbers(d, targets)
@@ -137,10 +141,10 @@ def tree_regressor(d):
 def tree_classifier(d):
     d.dtype("T1", lambda t: t == np.float32)
     x = d.main("T1", [d.int(1, 20), d.int(1, 5)], values=lambda t, s: halves(d, t, s))
-    attributes, leaves = tree(d, x.value.shape[1])
+    attributes, trees, leaves = forest(d, x.value.shape[1])
     classes = d.int(2, 3)
-    attributes.update(class_treeids=[0] * 4, class_nodeids=leaves, class_ids=[i % classes for i in range(4)],
-                      class_weights=numbers(d, 4, 0.1, 1), classlabels_int64s=list(range(classes)),
+    attributes.update(class_treeids=trees, class_nodeids=leaves, class_ids=[i % classes for i in range(len(leaves))],
+                      class_weights=numbers(d, len(leaves), 0.1, 1), classlabels_int64s=list(range(classes)),
                       post_transform=d.pick(TRANSFORMS[:3]))
     return Node([x], attributes, outputs=2, atol=1e-4)
 

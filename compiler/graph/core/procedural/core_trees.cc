@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/procedural/loop_access.h"
@@ -38,43 +39,64 @@ Expected<std::vector<Type>> InferTreeLeaves(const InferContext& context) {
   return One(DType::kI32, {x.dims[0], roots.dims[0]});
 }
 
-// Which bit of the relations holds.
+// Which bit of the relations holds: 0 below, 1 equal (or not ordered), 2 above, 3 the feature is NaN. Sums of
+// truth values, for no branch foretells where walks go.
 Expr RelationOf(const Expr& feature, const Expr& threshold) {
-  auto bit = [](int64_t value) { return IntConstant(value, DType::kI32); };
-  Expr ordered = Select(Less(feature, threshold), bit(1), Select(Less(threshold, feature), bit(4), bit(2)));
-  return Select(Unary(ExprOp::kIsNan, feature), bit(8), ordered);
+  auto one_if = [](Expr holds) { return Cast(DType::kI32, std::move(holds)); };
+  Expr is_nan = one_if(Unary(ExprOp::kIsNan, feature));
+  return IntConstant(1, DType::kI32) - one_if(Less(feature, threshold)) + one_if(Less(threshold, feature)) +
+         is_nan + is_nan;
 }
 
-// The trees of one row, one after another.
+Expr Clamped(const Expr& index, const Dim& size) {
+  return Max(Min(Cast(DType::kI64, index), DimValue(size) - IntConstant(1)), IntConstant(0));
+}
+
+// Walks through several trees at once: each step waits for a node, its feature and its threshold, one after
+// another.
+constexpr int64_t kWalks = 8;
+
+// The trees of one row. The last walks may be through the last tree, again.
 Expected<tensor::StmtPtr> TreeLeavesLoops(LoopContext& context) {
   const Dims &x = context.input_type(0).dims, &nodes = context.input_type(2).dims;
+  const Dim& trees = context.input_type(1).dims[0];
+  const int64_t walks = std::clamp<int64_t>(trees.constant().value_or(kWalks), 1, kWalks);
   Expr zero = IntConstant(0);
   tensor::Nest nest(&context.kernel());
   Expr row = Variable(nest.Grid(0, "row", x[0]));
-  Expr tree = Variable(nest.Open("tree", zero, DimValue(context.input_type(1).dims[0])));
-  uint32_t node = nest.Local("node", DType::kI32, tensor::Memory::kRegisters, 1);
-  auto here = [&] { return WrapIndex(tensor::Load(node, DType::kI32, zero), nodes[0]); };
-  auto field = [&](const Expr& at, int64_t k) { return context.Load(2, std::array{at, IntConstant(k)}); };
-  nest.Add(tensor::Store(node, zero, context.Load(1, std::array{tree})));
+  Expr first = Variable(nest.Open("tree", zero, DimValue(trees), tensor::LoopKind::kSerial, walks));
+  uint32_t node = nest.Local("node", DType::kI32, tensor::Memory::kRegisters, walks);
+  auto each_walk = [&](const std::function<void(const Expr& walk, const Expr& tree)>& build) {
+    Expr walk = Variable(nest.Open("walk", zero, IntConstant(walks), tensor::LoopKind::kUnrolled));
+    build(walk, Min(first + walk, DimValue(trees) - IntConstant(1)));
+    nest.Close();
+  };
+  auto field = [&](const Expr& at, const Expr& k) { return context.Load(2, std::array{at, k}); };
+  each_walk([&](const Expr& walk, const Expr& tree) {
+    nest.Add(tensor::Store(node, walk, context.Load(1, std::array{tree})));
+  });
   nest.OpenIf(And(Less(zero, DimValue(x[1])), Less(zero, DimValue(nodes[0]))));
   nest.Open("level", zero, IntConstant(context.node().Int("levels")));
-  Expr at = nest.Let("at", here());
-  Expr feature = nest.Let("feature", context.Load(0, std::array{row, WrapIndex(field(at, 0), x[1])}));
-  Expr relation = RelationOf(feature, context.Load(3, std::array{at}));
-  Expr holds = tensor::Binary(ExprOp::kAnd, relation, field(at, 1));
-  Expr side = Select(Equal(holds, IntConstant(0, DType::kI32)), IntConstant(2), IntConstant(3));
-  nest.Add(tensor::Store(node, zero, context.Load(2, std::array{at, side})));
+  each_walk([&](const Expr& walk, const Expr&) {
+    Expr at = nest.Let("at", Clamped(tensor::Load(node, DType::kI32, walk), nodes[0]));
+    Expr feature = context.Load(0, std::array{row, Clamped(field(at, zero), x[1])});
+    Expr relation = RelationOf(nest.Let("feature", feature), context.Load(3, std::array{at}));
+    Expr holds = tensor::Binary(ExprOp::kShiftRight, field(at, IntConstant(1)), relation);
+    Expr yes = Cast(DType::kI64, tensor::Binary(ExprOp::kAnd, holds, IntConstant(1, DType::kI32)));
+    nest.Add(tensor::Store(node, walk, field(at, yes + IntConstant(2))));
+  });
   nest.Close();
   nest.Close();
-  nest.Add(context.Store(0, std::array{row, tree}, tensor::Load(node, DType::kI32, zero)));
+  each_walk([&](const Expr& walk, const Expr& tree) {
+    nest.Add(context.Store(0, std::array{row, tree}, tensor::Load(node, DType::kI32, walk)));
+  });
   return nest.Finish();
 }
 
-// A node's fields, the feature and the threshold are waited for one after another. A leaf leads to itself:
-// all walks are of one length.
+// A leaf leads to itself: all walks are of one length.
 std::vector<Work> TreeLeavesWork(const WorkContext& context) {
   const int64_t levels = std::min<int64_t>(context.node.Int("levels"), 1 << 20);
-  return {{ElementsOf(context.outputs[0]) * Dim((levels + 1) * 4 * kScalarStep), BytesOnce(context)}};
+  return {{ElementsOf(context.outputs[0]) * Dim((levels + 1) * kScalarStep), BytesOnce(context)}};
 }
 
 constexpr CoreOp kRows[] = {
