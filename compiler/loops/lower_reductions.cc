@@ -179,7 +179,9 @@ Expr ReductionLowering::LowerOne(const Expr& reduce, const Lanes& lanes) {
   if (lanes.In(reduce)) return Emit(reduce, lanes);
   Expr result = nest_.Remembered(reduce);
   if (result.valid()) return result;
-  int scope = nest_.ScopeOf(reduce);
+  // What keeps elements is where their memory is, even if they are the same for all turns of the loops around
+  // it.
+  const int scope = kept_.index.valid() ? nest_.depth() : nest_.ScopeOf(reduce);
   nest_.At(scope, [&] {
     Expr value = Emit(reduce, Lanes{});
     result = nest_.Let("reduced", value);

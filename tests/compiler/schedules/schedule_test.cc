@@ -406,6 +406,16 @@ TEST(ScheduleRows, SoftmaxOverAnyAxis) {
   }
 }
 
+// The elements of all rows are the same ones there: none.
+TEST(ScheduleRows, KeptElementsOfAnAxisOfSizeZero) {
+  CheckSizes([&](GroupBuilder& b) {
+    ValueId x = b.Input(DType::kF32, {N(), Dim(0), M()}), mask = b.Input(DType::kBool, {Dim(0), M()});
+    ValueId costly = b.Add("expm1", {b.Add("mul", {b.Add("erf", {x}), x})});
+    b.Output(b.Add("where", {mask, Softmax(b, costly, {0, 0, 1}), b.Number(0)}));
+    return b.Finish();
+  });
+}
+
 TEST(ScheduleRows, LayerNormWithResidualAndScale) {
   for (Dims flags : {Dims{0, 0, 1}, Dims{0, 1, 0}}) {
     CheckSizes(
