@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "compiler/graph/core/core_families.h"
+#include "compiler/graph/core/core_values.h"
 #include "compiler/graph/requirements.h"
 
 namespace tvmvm::ir {
@@ -143,7 +144,7 @@ Expr ConcatElement(ElementContext& context, std::span<const Expr> index) {
     Expr is_before_end = Less(index[axis], DimValue(ends[static_cast<size_t>(i)]));
     Expr is_after_begin = LessEqual(DimValue(begin), index[axis]);
     if (IsIntConstant(is_before_end, 0) || IsIntConstant(is_after_begin, 0)) continue;
-    Expr offset = Max(Min(index[axis] - DimValue(begin), DimValue(size) - IntConstant(1)), IntConstant(0));
+    Expr offset = ClampIndex(index[axis] - DimValue(begin), DimValue(size));
     source[axis] = offset;
     Expr element = context.Input(i, source);
     result = result.valid() ? Select(is_before_end, element, result) : element;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/graph/core/core_families.h"
+#include "compiler/graph/core/core_values.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -39,8 +40,6 @@ Expected<std::vector<Type>> InferPad(const InferContext& context) {
   return One(type.dtype, std::move(dims));
 }
 
-Expr Clamp(const Expr& i, const Expr& size) { return Max(Min(i, size - IntConstant(1)), IntConstant(0)); }
-
 // Whether the padding of an axis, along which a mode without a value pads, repeats no element of a side
 // twice. Then places are found without a division.
 Expr IsNear(std::string_view mode, const Dim& low, const Dim& high, const Dim& size) {
@@ -54,7 +53,7 @@ Expr IsNear(std::string_view mode, const Dim& low, const Dim& high, const Dim& s
 
 // The source coordinate of an axis for the modes without a value. That of most elements is their own.
 Expr SourceIndex(std::string_view mode, const Expr& i, const Expr& size, const Expr& is_near) {
-  if (mode == "edge") return Clamp(i, size);
+  if (mode == "edge") return ClampIndex(i, size);
   const bool reflects = mode == "reflect";
   auto unless_inside = [&](const Expr& outside) {
     return Select(And(LessEqual(IntConstant(0), i), Less(i, size)), i, outside);
@@ -67,7 +66,7 @@ Expr SourceIndex(std::string_view mode, const Expr& i, const Expr& size, const E
   if (reflects) {
     Expr period = Max(whole, IntConstant(1));
     Expr phase = FloorMod(i, period);
-    outside = Clamp(Select(Less(phase, size), phase, period - phase), size);
+    outside = ClampIndex(Select(Less(phase, size), phase, period - phase), size);
   }
   return Select(is_near, near, unless_inside(outside));
 }
@@ -97,7 +96,7 @@ Expr PadElement(ElementContext& context, std::span<const Expr> index) {
       padded.push_back(dims[axis]);
     } else {
       inside = And(inside, And(LessEqual(IntConstant(0), i), Less(i, size)));
-      source.push_back(Clamp(i, size));
+      source.push_back(ClampIndex(i, size));
     }
   }
   if (mode != "constant") return InputUnlessEmpty(context, 0, source, padded);

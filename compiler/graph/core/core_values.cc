@@ -21,6 +21,10 @@ Expr HighestValue(DType dtype) {
   return tensor::IntConstant(bits == 63 ? INT64_MAX : (int64_t{1} << bits) - 1, dtype);
 }
 
+Expr ClampIndex(const Expr& index, const Expr& size) {
+  return Max(Min(index, size - tensor::IntConstant(1)), tensor::IntConstant(0));
+}
+
 Expr ClampInside(const Expr& position, const Dim& dim, Expr* inside) {
   Expr zero = tensor::IntConstant(0), last = tensor::DimValue(dim - Dim(1));
   *inside = And(*inside, And(LessEqual(zero, position), LessEqual(position, last)));

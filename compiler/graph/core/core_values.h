@@ -8,6 +8,8 @@ namespace tvmvm::ir {
 // The smallest and largest value of a dtype (floats: infinities), as a constant.
 tensor::Expr LowestValue(DType dtype);
 tensor::Expr HighestValue(DType dtype);
+// `index` limited to [0, size - 1].
+tensor::Expr ClampIndex(const tensor::Expr& index, const tensor::Expr& size);
 // `position` limited to [0, dim - 1]; `inside` is narrowed by 0 <= position < dim.
 tensor::Expr ClampInside(const tensor::Expr& position, const Dim& dim, tensor::Expr* inside);
 // As ClampInside; where both paddings are 0 the position is inside as it is.

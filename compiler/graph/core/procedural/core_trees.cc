@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "compiler/graph/core/core_families.h"
+#include "compiler/graph/core/core_values.h"
 #include "compiler/graph/core/procedural/loop_access.h"
 
 namespace tvmvm::ir {
@@ -49,7 +50,7 @@ Expr RelationOf(const Expr& feature, const Expr& threshold) {
 }
 
 Expr Clamped(const Expr& index, const Dim& size) {
-  return Max(Min(Cast(DType::kI64, index), DimValue(size) - IntConstant(1)), IntConstant(0));
+  return ClampIndex(Cast(DType::kI64, index), DimValue(size));
 }
 
 // Walks through several trees at once: each step waits for a node, its feature and its threshold, one after
