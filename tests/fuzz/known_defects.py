@@ -9,6 +9,7 @@ from typing import Callable
 import numpy as np
 from onnx import helper
 
+from cases import ROUNDING
 from draw import integer_range, is_float, is_integer
 
 CPU_FLAGS = pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo").exists() else ""
@@ -85,16 +86,30 @@ def narrow(value):
     return value.dtype == np.float16 or value.dtype.name == "bfloat16"
 
 
+def reduced_axes(step):
+    """As numpy takes them: None is all."""
+    axes = step.attributes.get("axes") or (np.ravel(step.operands[1].value).tolist() if len(step.operands) > 1 else None)
+    return tuple(axes) if axes else None
+
+
 def partial_products_overflow(step, version):
     """Some order of the factors gives products beyond the type in which they are multiplied, whatever the last one is."""
     value = step.operands[0].value
     if not is_float(value.dtype):
         return False
-    axes = step.attributes.get("axes") or (np.ravel(step.operands[1].value).tolist() if len(step.operands) > 1 else None)
     with np.errstate(divide="ignore"):
         growth = np.maximum(np.log(np.abs(value.astype(np.float64))), 0)
     largest = np.finfo(np.float64 if value.dtype == np.float64 else np.float32).max
-    return bool(np.any(np.sum(growth, axis=tuple(axes) if axes else None) > np.log(float(largest))))
+    return bool(np.any(np.sum(growth, axis=reduced_axes(step)) > np.log(float(largest))))
+
+
+def many_products_are_rounded(step, version):
+    """To bfloat16, so often that half a unit in the last place each time adds up to more than the tolerance."""
+    value = step.operands[0].value
+    if value.dtype.name != "bfloat16":
+        return False
+    factors = np.sum(np.ones(value.shape), axis=reduced_axes(step)).max(initial=0)
+    return bool(factors * 2.0**-9 > ROUNDING["bfloat16"][0])
 
 
 def running_products_overflow(step, version):
@@ -439,6 +454,7 @@ DEFECTS = [
            lambda step, version: narrow(step.operands[0].value)),
     Defect("ReduceProd", EVALUATOR, "multiplies in float16, where products overflow on the way to a smaller one",
            lambda step, version: step.operands[0].value.dtype == np.float16),
+    Defect("ReduceProd", EVALUATOR, "multiplies in bfloat16", many_products_are_rounded),
     *(Defect("BatchNormalization", reference, "the variance of equal numbers is not 0",
              lambda step, version: len(step.outputs) > 1 and has_equal_numbers(step, version))
       for reference in (EVALUATOR, RUNTIME)),
