@@ -65,6 +65,11 @@ def is_integer(dtype):
     return dtype.kind in "iu" or (dtype.kind == "V" and "int" in dtype.name)
 
 
+def bits_of(dtype):
+    """Of an element; numpy keeps one of fewer than 8 in a byte of its own."""
+    return (ml_dtypes.finfo if is_float(dtype) else ml_dtypes.iinfo)(dtype).bits
+
+
 def integer_range(dtype):
     info = np.iinfo(dtype) if dtype.kind in "iu" else ml_dtypes.iinfo(dtype)
     return int(info.min), int(info.max)

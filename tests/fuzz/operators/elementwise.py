@@ -2,7 +2,7 @@
 import numpy as np
 from onnx import TensorProto, defs
 
-from draw import DTYPES, Impossible, Node, Operand, element_type, is_float, is_integer
+from draw import DTYPES, Impossible, Node, Operand, bits_of, element_type, is_float, is_integer
 
 NUMBERS = {defs.OpSchema.AttrType.FLOAT: lambda d: round(float(d.random.uniform(-2, 2)), 2),
            defs.OpSchema.AttrType.INT: lambda d: d.int(0, 1)}
@@ -187,7 +187,7 @@ def cast_like(d):
 
 def bit_cast(d):
     source = d.dtype("T1", lambda t: t.kind in "iuf")
-    target = d.dtype("T2", lambda t: t.kind in "iuf" and t.itemsize == source.itemsize)
+    target = d.dtype("T2", lambda t: t.kind in "iuf" and bits_of(t) == bits_of(source))
     return Node([d.main("T1")], {"to": element_type(target)})
 
 
