@@ -2,8 +2,8 @@
 //
 //   window(x) {kind, kernel, strides, dilations, low, high, dims, include_padding}
 // All lists have one entry an axis of x (1 where an axis has no window); `dims` are the result's. Kinds:
-// "max", "min", "sum", "average" (over the elements inside; with include_padding also over the padding),
-// "argmax" (i64: the flat row-major index in x of the first largest element).
+// "max", "min", "sum", "average" (over the elements inside; with include_padding also over the padding; of
+// none: 0), "argmax" (i64: the flat row-major index in x of the first largest element).
 
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/core_values.h"
@@ -87,7 +87,7 @@ Expr AverageElement(ElementContext& context, std::span<const Expr> index) {
   Taps counted = MakeTaps(context, index);  // axes of its own: two reductions
   Expr countable = context.node().Int("include_padding") != 0 ? counted.padded : counted.inside;
   Expr count = Sum(counted, tensor::Select(countable, one, zero), accumulator, accumulator);
-  return tensor::Cast(dtype, total / count);
+  return tensor::Cast(dtype, total / Max(count, one));  // the average of nothing is 0
 }
 
 // One reduction axis over all taps, so that the winner is one number; its coordinates give the flat index.

@@ -221,7 +221,7 @@ class PlanarWindowKernel {
     return counts_padding() ? size + node_.DimList("high")[first_ + axis] : size;
   }
 
-  // How many taps of the window at `position` count.
+  // How many taps of the window at `position` count; 1 where none does: then the sum is 0.
   Expr CountAlong(size_t axis, const Expr& position) const {
     const int64_t apart = planar_.dilations[axis];
     auto steps = [&](const Expr& distance) {
@@ -231,7 +231,7 @@ class PlanarWindowKernel {
     Expr start = position * IntConstant(planar_.strides[axis]) - DimValue(planar_.low[axis]);
     Expr end = Min(IntConstant(planar_.kernel[axis]), steps(DimValue(LimitOf(axis)) - start));
     Expr begin = counts_padding() ? zero : Max(steps(zero - start), zero);
-    return Max(end - begin, zero);
+    return Max(end - begin, IntConstant(1));
   }
 
   // Windows [begin, end) of an axis count all of their taps.
