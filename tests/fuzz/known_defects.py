@@ -260,14 +260,23 @@ def hardly_varies(step, version):
         return bool(np.any(np.std(planes, axis=-1) < 2**-4 * np.abs(planes).max(axis=-1)))
 
 
-def groups_hardly_vary(step, version):
-    """Some group of channels whose deviation is far below its numbers."""
-    value, groups = step.operands[0].value, step.attributes.get("num_groups", 1)
+def hardly_vary(value, leading):
+    """Some row of what the leading axes name has a deviation far below its numbers."""
     if value.size == 0:
         return False
-    rows = value.astype(np.float64).reshape(value.shape[0], groups, -1)
+    rows = value.astype(np.float64).reshape(*leading, -1)
     with np.errstate(all="ignore"):
         return bool(np.any(np.std(rows, axis=-1) < 2**-6 * np.abs(rows).max(axis=-1)))
+
+
+def groups_hardly_vary(step, version):
+    value = step.operands[0].value
+    return hardly_vary(value, (value.shape[0], step.attributes.get("num_groups", 1)))
+
+
+def planes_hardly_vary(step, version):
+    value = step.operands[0].value
+    return hardly_vary(value, value.shape[:2])
 
 
 def starts_backward_before_the_first(step, version):
@@ -425,6 +434,8 @@ DEFECTS = [
            lambda step, version: any(o.value is not None and o.value.dtype.kind in "iu"
                                      and np.any(np.abs(o.value.astype(np.float64)) > 2**20) for o in step.operands)),
     Defect("Gemm", RUNTIME, "without a depth C is not scaled", lambda step, version: step.operands[0].value.size == 0),
+    Defect("InstanceNormalization", RUNTIME, "takes mean times scale off the bias, which leaves their rounding where planes hardly vary",
+           planes_hardly_vary),
     Defect("InstanceNormalization", RUNTIME, "takes mean times scale off the bias, which an infinite scale makes NaN",
            lambda step, version: not np.all(np.isfinite(step.operands[1].value.astype(np.float64)))),
     Defect("InstanceNormalization", EVALUATOR, "rounds the mean to bfloat16, which is coarse beside a small deviation",
