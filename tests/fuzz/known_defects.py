@@ -270,9 +270,9 @@ def planes_hardly_vary(step, version):
 
 
 def planes_vary_by_few_steps(step, version):
-    """Some plane of bfloat16 whose deviation is not far above the steps of its numbers."""
+    """Some plane of bfloat16 in which a step of the mean, 2**-8 of it, is over 2**-6 of the deviation."""
     value = step.operands[0].value
-    return value.dtype.name == "bfloat16" and hardly_vary(value, value.shape[:2], 2**-4)
+    return value.dtype.name == "bfloat16" and hardly_vary(value, value.shape[:2], 2**-2)
 
 
 def starts_backward_before_the_first(step, version):

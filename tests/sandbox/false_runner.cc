@@ -62,7 +62,11 @@ void AnswerRun(const std::string& what, const Message& run) {
     return SayRecord(run, record);
   }
   if (what == "silent") return;
-  if (what == "closed") return static_cast<void>(close(kSocket));
+  if (what == "closed" || what == "lingers") {
+    close(kSocket);
+    if (what == "lingers") pause();
+    _exit(0);
+  }
   if (what == "exit") _exit(7);
   if (what == "dtype") record.dtype = 200;
   if (what == "float") record.dtype = static_cast<uint32_t>(DType::kF64);

@@ -83,7 +83,9 @@ TEST_F(FalseRunner, EndsAreToldApart) {
   EXPECT_EQ(Outcome("call"),
             "invalid_program: the sandboxed process was ended: it made the system call number " +
                 std::to_string(INT64_MIN) + ", which is refused");
-  EXPECT_THAT(Outcome("closed"), HasSubstr("invalid_program: the sandboxed process ended by itself"));
+  EXPECT_EQ(Outcome("closed"), "invalid_program: the sandboxed process ended by itself, with exit code 0");
+  EXPECT_EQ(Outcome("lingers"),
+            "invalid_program: the sandboxed process closed its connection and was killed");
   EXPECT_EQ(Outcome("silent"), "deadline_exceeded: the time is over: the sandboxed process was killed");
   EXPECT_EQ(Outcome("unready"), "deadline_exceeded: the time is over: the sandboxed process was killed");
 }
