@@ -4,17 +4,10 @@
 
 #include <gmock/gmock.h>
 
-#include <array>
-#include <functional>
-#include <random>
-
-#include "bytecode/launch_contract.h"
-#include "compiler/expr/rewrite.h"
 #include "compiler/graph/requirements.h"
 #include "compiler/graph/storage.h"
-#include "compiler/loops/evaluate_loops.h"
-#include "compiler/loops/loop_rewrite.h"
 #include "compiler/schedules/bounded_indices.h"
+#include "tests/compiler/schedules/contract_attacker.h"
 #include "tests/compiler/schedules/group_builder.h"
 
 namespace tvmvm::tensor {
@@ -33,12 +26,6 @@ ir::RangeLookup AnyRanges() {
 // The kernels of a group and their contracts.
 class ContractedGroup {
  public:
-  struct Kernel {
-    const KernelCall* call = nullptr;
-    Dims scalars, bytes;
-    std::string contract;
-  };
-
   ContractedGroup(GroupBuilder& b, ir::NodeId group, const ir::RangeLookup& ranges = AnyRanges(),
                   bool can_tell = true) {
     auto program = ScheduleGroup(b.function(), group, TargetInfoFor(CpuLevel::kX86_64_V3));
@@ -55,7 +42,7 @@ class ContractedGroup {
     };
     const GroupConstants constants = ConstantsOf(b.function(), group);
     for (const KernelCall& call : program_.calls) {
-      Kernel kernel{&call, LaunchScalars(call.kernel), {}, ""};
+      ContractedKernel kernel{&call, LaunchScalars(call.kernel), {}, ""};
       for (const KernelArgument& argument : call.arguments) {
         switch (argument.kind) {
           case ArgumentKind::kInput:
@@ -81,145 +68,18 @@ class ContractedGroup {
       kernels_.push_back(std::move(kernel));
     }
   }
-  const std::vector<Kernel>& kernels() const { return kernels_; }
+  const std::vector<ContractedKernel>& kernels() const { return kernels_; }
   const Dims& facts() const { return facts_; }
   std::vector<std::string> contracts() const {
     std::vector<std::string> texts;
-    for (const Kernel& kernel : kernels_) texts.push_back(kernel.contract);
+    for (const ContractedKernel& kernel : kernels_) texts.push_back(kernel.contract);
     return texts;
   }
 
  private:
   GroupProgram program_;
-  std::vector<Kernel> kernels_;
+  std::vector<ContractedKernel> kernels_;
   Dims facts_;
-};
-
-// The kernel with the numbers of the launch in place of what they stand for.
-LoopKernel OfNumbers(const ContractedGroup::Kernel& kernel) {
-  LoopKernel result = kernel.call->kernel;
-  Rewriter rewrite([&](const Expr& e) -> Expr {
-    if (e.op() != ExprOp::kDim) return e;
-    for (size_t k = 0; k < kernel.scalars.size(); ++k)
-      if (kernel.scalars[k] == e->dim) return DimValue(Dim::Symbol("s" + std::to_string(k)));
-    return e;
-  });
-  result.body = MapExpressions(result.body, [&](const Expr& e) { return rewrite(e); });
-  for (BufferInfo& buffer : result.buffers)
-    if (buffer.scratch_offset.valid()) buffer.scratch_offset = rewrite(buffer.scratch_offset);
-  for (int axis = 0; axis < 3; ++axis) result.grid_size[axis] = Dim::Symbol(std::string(1, "xyz"[axis]));
-  result.scratch_bytes = Dim::Symbol("scratch");
-  return result;
-}
-
-// Launches a kernel with all sorts of numbers.
-class Attacker {
- public:
-  Attacker(const ContractedGroup::Kernel& kernel, const Dims& facts)
-      : kernel_(kernel), facts_(facts), of_numbers_(OfNumbers(kernel)) {
-    KernelSpec spec;
-    spec.name = "attacked";
-    spec.scalar_count = static_cast<uint32_t>(kernel.scalars.size());
-    spec.buffers.resize(kernel.bytes.size());
-    spec.contract = kernel.contract;
-    auto contract = LaunchContract::Parse(spec);
-    if (!contract) ADD_FAILURE() << contract.error().message;
-    if (contract) contract_ = std::move(*contract);
-  }
-
-  int ran = 0, honest = 0;
-
-  void Attack() {
-    Values symbols;
-    for (const char* name : {"n", "m", "k"}) symbols[name] = Draw();
-    std::vector<int64_t> numbers = HonestNumbers(symbols);
-    if (IsHonest(symbols)) {
-      ++honest;
-      ASSERT_TRUE(Fulfils(numbers)) << kernel_.contract << TextOf(numbers);
-      for (size_t i = 0; i < kernel_.bytes.size(); ++i)
-        ASSERT_LE(wanted_[i], Of(kernel_.bytes[i], symbols)) << kernel_.contract << TextOf(numbers);
-      Run(numbers);
-    }
-    for (int i = 0; i < 30; ++i) {
-      std::vector<int64_t> changed = numbers;
-      for (uint32_t changes = 1 + random_() % 2; changes > 0; --changes) {
-        // Scratch may be what it likes.
-        const size_t place = random_() % (numbers.size() - 1);
-        int64_t& number = changed[place < LaunchContract::kScratch ? place : place + 1];
-        number = random_() % 2 == 0 ? Draw() : number + static_cast<int64_t>(random_() % 3) - 1;
-      }
-      changed[LaunchContract::kScratch] = 1 << 20;
-      if (Fulfils(changed)) Run(changed);
-    }
-  }
-
- private:
-  using Values = std::map<std::string, int64_t>;
-
-  int64_t Draw() {
-    static constexpr int64_t kSizes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33};
-    return kSizes[random_() % std::size(kSizes)];
-  }
-  static int64_t Of(const Dim& dim, const Values& values) {
-    auto value = ir::Evaluate(
-        dim, [&](const ir::SymbolId& symbol) { return std::optional(values.at(symbol.name())); });
-    return value.value_or(0);
-  }
-  bool IsHonest(const Values& symbols) const {
-    bool honest = Of(kernel_.call->when, symbols) != 0;
-    for (const Dim& fact : facts_) honest = honest && Of(fact, symbols) != 0;
-    return honest;
-  }
-  std::vector<int64_t> HonestNumbers(const Values& symbols) const {
-    std::vector<int64_t> numbers;
-    for (const Dim& size : kernel_.call->kernel.grid_size) numbers.push_back(Of(size, symbols));
-    numbers.push_back(Of(kernel_.call->kernel.scratch_bytes, symbols));
-    for (const Dim& scalar : kernel_.scalars) numbers.push_back(Of(scalar, symbols));
-    return numbers;
-  }
-  static std::string TextOf(const std::vector<int64_t>& numbers) {
-    std::string text = " with";
-    for (int64_t number : numbers) text += " " + std::to_string(number);
-    return text;
-  }
-
-  bool Fulfils(const std::vector<int64_t>& numbers) {
-    std::vector<int64_t> values(contract_.initial().begin(), contract_.initial().end());
-    std::ranges::copy(numbers, values.begin());
-    if (contract_.Evaluate(values.data())) return false;
-    wanted_.clear();
-    for (size_t i = 0; i < kernel_.bytes.size(); ++i) wanted_.push_back(values[contract_.bytes(i)]);
-    return true;
-  }
-
-  // With just the bytes that are wanted.
-  void Run(const std::vector<int64_t>& numbers) {
-    std::vector<std::vector<std::byte>> memory;
-    for (int64_t bytes : wanted_) {
-      ASSERT_GE(bytes, 0) << kernel_.contract << TextOf(numbers);
-      ASSERT_LT(bytes, 10'000'000) << kernel_.contract << TextOf(numbers);
-      memory.emplace_back(static_cast<size_t>(bytes));
-      for (std::byte& byte : memory.back()) byte = static_cast<std::byte>(random_());
-    }
-    std::vector<std::span<std::byte>> buffers(memory.begin(), memory.end());
-    Values values{{"x", numbers[0]}, {"y", numbers[1]}, {"z", numbers[2]}, {"scratch", numbers[3]}};
-    for (size_t k = 0; k < kernel_.scalars.size(); ++k)
-      values["s" + std::to_string(k)] = numbers[LaunchContract::kFirstScalar + k];
-    auto code = EvaluateLoops(of_numbers_, buffers, [&](const ir::SymbolId& symbol) {
-      return std::optional(values.at(symbol.name()));
-    });
-    ASSERT_TRUE(code) << code.error().message << "\n"
-                      << kernel_.contract << TextOf(numbers) << "\n"
-                      << ToString(kernel_.call->kernel);
-    ++ran;
-  }
-
-  const ContractedGroup::Kernel& kernel_;
-  const Dims& facts_;
-  LoopKernel of_numbers_;
-  LaunchContract contract_;
-  std::vector<int64_t> wanted_;
-  std::mt19937 random_{5};
 };
 
 struct Case {
@@ -343,9 +203,9 @@ TEST_P(LaunchContractOfGroup, KeepsKernelsWithinTheirBuffers) {
   GetParam().build(b);
   ContractedGroup group(b, b.Finish());
   int ran = 0, honest = 0;
-  for (const ContractedGroup::Kernel& kernel : group.kernels()) {
+  for (const ContractedKernel& kernel : group.kernels()) {
     ASSERT_NE(kernel.contract, "") << ToString(kernel.call->kernel);
-    Attacker attacker(kernel, group.facts());
+    Attacker attacker(kernel, group.facts(), AnyRanges());
     for (int i = 0; (i < 60 || (attacker.honest == 0 && i < 2000)) && !HasFatalFailure(); ++i)
       attacker.Attack();
     ran += attacker.ran;
@@ -365,7 +225,7 @@ TEST(LaunchContractText, SizesThatDoNotFollowAreTold) {
     b.Output(b.Add("slice", {b.Input(DType::kF32, {N(), M()})},
                    {{"starts", Dims{K(), 0}}, {"steps", Dims{1, 1}}, {"dims", Dims{1, M()}}}));
     const ContractedGroup group(b, b.Finish(), AnyRanges(), can_tell);
-    for (const ContractedGroup::Kernel& kernel : group.kernels()) {
+    for (const ContractedKernel& kernel : group.kernels()) {
       EXPECT_EQ(kernel.contract != "", can_tell);
       EXPECT_EQ(std::ranges::count(kernel.scalars, K()), can_tell ? 1 : 0);
     }
