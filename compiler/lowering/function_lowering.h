@@ -110,6 +110,7 @@ class FunctionLowering {
   void EmitOutlinedLoop(const Step& step);
   void EmitOutlinedEntry(const Step& step);
   void EmitOutlinedLaunch(const Step& step, ScalarReg steps);
+  ContractedKernel OutlinedKernel(const Step& step);
   void EmitOutlinedResults(const Step& step, ScalarReg index);
   void GrowCollected(const Step& step, ScalarReg end);
   ir::Dim StepsOfLaunch(const Step& step);

@@ -1,6 +1,7 @@
 // Outlined loops as bytecode: launches of so many steps each that limits and cancelling are noticed in time.
 #include "compiler/graph/control.h"
 #include "compiler/lowering/function_lowering.h"
+#include "compiler/schedules/launch_contract.h"
 #include "fmt/format.h"
 
 namespace tvmvm::lowering {
@@ -128,7 +129,26 @@ void FunctionLowering::EmitOutlinedLaunch(const Step& step, ScalarReg steps) {
   std::vector<ScalarReg> scalars = EmitDims(step.outlined_use.scalars);
   std::vector<BufferOperand> buffers;
   for (const LoopArgument& argument : loop.arguments) buffers.push_back(BufferOf(step, argument));
-  f_->Launch(kernels_->Row(step.outlined_use.entry), kHostDevice, shape, scalars, buffers);
+  const ContractedKernel contracted = OutlinedKernel(step);
+  for (const Dim& dim : contracted.told) scalars.push_back(dims_->Emit(dim));
+  f_->Launch(contracted.kernel, kHostDevice, shape, scalars, buffers);
+}
+
+FunctionLowering::ContractedKernel FunctionLowering::OutlinedKernel(const Step& step) {
+  const OutlinedLoop& loop = *step.outlined;
+  std::vector<tensor::KernelCall> calls;
+  for (const tensor::LoopKernel& kernel : loop.kernels) calls.push_back({.kernel = kernel});
+  tensor::ContractedCall contracted{
+      .scalars = step.outlined_use.scalars, .bytes = loop.bytes, .facts = loop.facts};
+  for (const tensor::KernelCall& call : calls) contracted.variants.push_back(&call);
+  for (size_t i = 0; i < loop.arguments.size(); ++i)
+    if (loop.arguments[i].kind == LoopArgumentKind::kPacked)
+      contracted.bytes[i] =
+          packed_bytes_.at(packed_.at(std::make_pair(step.node, loop.arguments[i].number)).index);
+  auto [text, told] =
+      tensor::LaunchContractOf(contracted, ranges_, [this](const Dim& dim) { return dims_->CanEmit(dim); });
+  const KernelId kernel = kernels_->Row(step.outlined_use.entry, {std::move(text), told.size()});
+  return {std::move(contracted.bytes), std::move(contracted.facts), kernel, std::move(told)};
 }
 
 void FunctionLowering::EmitOutlinedResults(const Step& step, ScalarReg index) {

@@ -63,6 +63,8 @@ LoopDescriber::LoopDescriber(const ir::Function& function, NodeId loop, const Vi
   body_.end = ir::SymbolId("$end");
   body_.vector_bits = target.vector_bits;
   for (const ir::SymbolId& symbol : ir::RegionSymbols(loop_)) inner_symbols_.insert(symbol);
+  facts_ = {LessEqual(0, Dim::Symbol(body_.begin)),
+            LessEqual(Dim::Symbol(body_.end), ir::DimAttribute(loop_, "trip"))};
 }
 
 bool LoopDescriber::Run() {
@@ -84,7 +86,10 @@ bool LoopDescriber::Run() {
   };
   renumber(body_.steps);
   body_.buffers.insert(body_.buffers.end(), values_.begin(), values_.end());
-  if (body_.has_state()) arguments_.push_back({LoopArgumentKind::kState, {}, 0});
+  if (body_.has_state()) {
+    arguments_.push_back({LoopArgumentKind::kState, {}, 0});
+    bytes_.push_back(8 * body_.state_elements());
+  }
   return true;
 }
 
@@ -135,10 +140,11 @@ bool LoopDescriber::HasLargeDims(const Node& node) const {
 
 // ---- buffers ----
 
-uint32_t LoopDescriber::AddArgument(std::string name, const Type& type, Access access,
-                                    LoopArgument argument) {
+uint32_t LoopDescriber::AddArgument(std::string name, DType dtype, Access access, LoopArgument argument,
+                                    const Dim& elements) {
   arguments_.push_back(argument);
-  body_.buffers.push_back({std::move(name), type.dtype, true, access, 0});
+  bytes_.push_back(elements * Dim(DTypeBits(dtype) / 8));
+  body_.buffers.push_back({std::move(name), dtype, true, access, 0});
   return static_cast<uint32_t>(body_.buffers.size() - 1);
 }
 
@@ -155,8 +161,8 @@ std::optional<BufferPart> LoopDescriber::PartOf(ValueId value) {
     const Type& type = function_.type(place.root);
     bool is_constant = function_.ConstantOf(place.root) != nullptr;
     if (!IsNumbers(type) || (inside_.contains(place.root) && !is_constant)) return std::nullopt;
-    uint32_t buffer = AddArgument(fmt::format("outside{}", arguments_.size()), type, Access::kRead,
-                                  {LoopArgumentKind::kOutside, place.root, 0});
+    uint32_t buffer = AddArgument(fmt::format("outside{}", arguments_.size()), type.dtype, Access::kRead,
+                                  {LoopArgumentKind::kOutside, place.root, 0}, ElementsOf(type));
     found = places_.emplace(place.root, BufferPart{buffer, 0}).first;
   }
   if (function_.type(place.root).dtype != function_.type(value).dtype) return std::nullopt;
@@ -175,8 +181,9 @@ bool LoopDescriber::AddCarried() {
   for (size_t k = 0; k < region_.parameters.size(); ++k) {
     const Type& type = function_.type(region_.parameters[k]);
     if (!IsNumbers(type) || IsInner(ElementsOf(type))) return false;
-    uint32_t buffer = AddArgument(fmt::format("carried{}", k), type, Access::kReadWrite,
-                                  {LoopArgumentKind::kResult, {}, static_cast<uint32_t>(k)});
+    uint32_t buffer =
+        AddArgument(fmt::format("carried{}", k), type.dtype, Access::kReadWrite,
+                    {LoopArgumentKind::kResult, {}, static_cast<uint32_t>(k)}, ElementsOf(type));
     places_[region_.parameters[k]] = {buffer, 0};
   }
   return true;
@@ -198,8 +205,9 @@ bool LoopDescriber::PlaceResults() {
   for (size_t i = carried; i < region_.results.size(); ++i) {
     ValueId result = region_.results[i];
     const Type& type = function_.type(result);
-    uint32_t buffer = AddArgument(fmt::format("collected{}", i - carried), type, Access::kReadWrite,
-                                  {LoopArgumentKind::kResult, {}, static_cast<uint32_t>(i)});
+    uint32_t buffer = AddArgument(fmt::format("collected{}", i - carried), type.dtype, Access::kReadWrite,
+                                  {LoopArgumentKind::kResult, {}, static_cast<uint32_t>(i)},
+                                  Dim::Symbol(body_.end) * ElementsOf(type));
     BufferPart place{buffer, Dim::Symbol(body_.index) * ElementsOf(type)};
     ValueId root = views_.PlaceOf(result).root;
     is_direct_[i] = IsNew(root) && IsWhole(result) && !IsInPlace(function_.node(made_by_.at(root)));
@@ -351,8 +359,8 @@ bool LoopDescriber::AddGroup(NodeId id, Steps* steps) {
         auto [found, is_new] = panels.try_emplace(argument.index);
         if (is_new)
           found->second.buffer =
-              AddArgument("packed", Type::Tensor(call.kernel.buffers[a].dtype, {}), Access::kRead,
-                          {LoopArgumentKind::kPacked, {}, first_packed + argument.index});
+              AddArgument("packed", call.kernel.buffers[a].dtype, Access::kRead,
+                          {LoopArgumentKind::kPacked, {}, first_packed + argument.index}, 0);
         part = found->second;
       }
       if (!part) return false;
@@ -410,7 +418,10 @@ bool LoopDescriber::BranchResults(const Node& node, ir::RegionId id, Steps* step
 void LoopDescriber::AddRequirements(const Node& node, Steps* steps) {
   if (ir::HasControlRegions(node)) return;
   for (ir::Requirement& requirement : ir::RequirementsOf(function_, node)) {
-    if (branches_ == 0 && !IsInner(requirement.condition)) continue;
+    if (branches_ == 0 && !IsInner(requirement.condition)) {
+      facts_.push_back(requirement.condition);
+      continue;
+    }
     Dim left = ir::SimplifyInLoop(requirement.condition, loop_, ranges_);
     if (left.is_constant() && left.value() != 0) continue;
     BodyStep step;

@@ -23,6 +23,8 @@ class LoopDescriber {
   bool Run();
   const tensor::LoopBody& body() const { return body_; }
   const std::vector<LoopArgument>& arguments() const { return arguments_; }
+  const ir::Dims& bytes() const { return bytes_; }
+  const ir::Dims& facts() const { return facts_; }
   std::vector<std::function<ir::TensorData()>>& packed() { return packed_; }
 
  private:
@@ -35,7 +37,8 @@ class LoopDescriber {
   bool IsInner(const ir::Dim& dim) const;
   bool HasLargeDims(const ir::Node& node) const;
   // --- buffers ---
-  uint32_t AddArgument(std::string name, const ir::Type& type, Access access, LoopArgument argument);
+  uint32_t AddArgument(std::string name, DType dtype, Access access, LoopArgument argument,
+                       const ir::Dim& elements);
   tensor::BufferPart AddValue(const std::string& name, DType dtype, const ir::Dim& elements);
   std::optional<tensor::BufferPart> PartOf(ir::ValueId value);
   bool IsWhole(ir::ValueId value) const;  // of its root
@@ -66,6 +69,8 @@ class LoopDescriber {
   tensor::LoopBody body_;
   std::vector<tensor::BodyBuffer> values_;  // appended to the arguments in the end
   std::vector<LoopArgument> arguments_;
+  ir::Dims bytes_;  // of each argument
+  ir::Dims facts_;  // that the steps take for granted
   std::vector<std::function<ir::TensorData()>> packed_;
   std::map<ir::ValueId, tensor::BufferPart> places_;  // by root
   std::map<ir::NodeId, std::shared_ptr<const tensor::GroupProgram>> programs_;

@@ -34,6 +34,8 @@ std::optional<OutlinedLoop> OutlineLoop(const ir::Function& function, ir::NodeId
     if (outlined.kernels.empty()) {
       outlined.arguments = describer.arguments();
       outlined.packed = std::move(describer.packed());
+      outlined.bytes = describer.bytes();
+      outlined.facts = describer.facts();
       outlined.begin = body.begin;
       outlined.end = body.end;
       outlined.state_elements = body.has_state() ? body.state_elements() : 0;

@@ -34,6 +34,9 @@ struct OutlinedLoop {
   std::vector<tensor::LoopKernel> kernels;  // one for each target; `flops` and `bytes` are of one step
   std::vector<LoopArgument> arguments;
   std::vector<std::function<ir::TensorData()>> packed;
+  // What a launch must give and fulfil: bytes of each argument (kPacked: 0, known once it is packed), and
+  // what must not be 0: the steps are the loop's, and what is checked before the loop holds.
+  ir::Dims bytes, facts;
   ir::SymbolId begin, end;     // among the kernels' scalars
   int64_t state_elements = 0;  // 0: no state
   bool decides = false;        // the body says whether to go on
