@@ -30,6 +30,18 @@ bool HasVectors(const StmtPtr& root) {
   return found;
 }
 
+// Which lanes of a ramp are a number that all lanes share, compared as 32 bits; invalid: `e` is another
+// thing. Differences wrap as the ramp does, and are none of its steps where they lie beyond it.
+Expr CompareRamp(const Expr& e, const Expr& ramp, const Expr& shared) {
+  if (ramp.op() != ExprOp::kRamp || ramp.dtype() != DType::kI64 || IsVarying(shared)) return {};
+  const Expr& step = ramp->operands[1];
+  if (!IsConstant(step) || step->integer < 1 || step->integer > kSmallSize / ramp.lanes()) return {};
+  const Expr difference = Uniform(shared) - ramp->operands[0];
+  const Expr bounded = Max(Min(difference, IntConstant(step->integer * ramp.lanes())), IntConstant(-1));
+  const Expr lanes = Ramp(IntConstant(0, DType::kI32), IntConstant(step->integer, DType::kI32), ramp.lanes());
+  return Binary(e.op(), lanes, Broadcast(Cast(DType::kI32, bounded), ramp.lanes()));
+}
+
 // Turns the body of one loop into vector statements.
 class BodyVectorizer {
  public:
@@ -79,6 +91,10 @@ class BodyVectorizer {
     }
     std::vector<Expr> operands;
     for (const Expr& operand : e->operands) operands.push_back(Map(operand, mask, memo));
+    if (e.op() == ExprOp::kEqual || e.op() == ExprOp::kNotEqual)
+      for (const bool swaps : {false, true})
+        if (Expr compared = CompareRamp(e, operands[swaps], operands[!swaps]); compared.valid())
+          return compared;
     if (e.op() != ExprOp::kLoad) return WithOperands(e, std::move(operands));
     Expr condition = operands.size() > 1 ? Conjunction(operands[1], mask) : mask;
     return Load(e->id, e.dtype(), PrivateIndex(e->id, operands[0]), condition);

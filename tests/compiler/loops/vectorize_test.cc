@@ -71,6 +71,22 @@ TEST(Vectorize, UnitStrideBecomesWide) {
               HasSubstr("out[ramp((g * 8), 1, 8)] = (in[ramp((g * 8), 1, 8)] * x8(in[3]))"));
 }
 
+// Which lane it is, whatever the number: also one that is further away than 64 bits hold.
+TEST(Vectorize, RampsAreComparedWithOneNumberAs32Bits) {
+  for (const int64_t step : {1, 3}) {
+    for (const int64_t offset : {int64_t{0}, int64_t{-7}, int64_t{1} << 32, INT64_MIN, INT64_MAX - 30}) {
+      for (const bool swaps : {false, true}) {
+        Builder b;
+        const Expr ramp = b.i * IntConstant(step) + IntConstant(2);
+        const Expr number = Load(b.at, DType::kI64, IntConstant(1)) + IntConstant(offset);
+        const Expr equal = swaps ? Equal(number, ramp) : Equal(ramp, number);
+        EXPECT_THAT(CheckedText(b.With(Store(b.out, b.i, Select(equal, b.In(b.i), FloatConstant(1))))),
+                    HasSubstr("(ramp(0:i32, "));
+      }
+    }
+  }
+}
+
 TEST(Vectorize, OtherStridesAndLoadedIndicesGather) {
   Builder b;
   Expr reversed = IntConstant(23) - b.i;
