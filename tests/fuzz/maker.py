@@ -8,9 +8,10 @@ from onnx import defs
 import mutations
 import references
 from cases import Case, Step, rounding
-from draw import Draw, Impossible, is_float
+from draw import Draw, Impossible
 from known_defects import reference_is_wrong
 from operators import CHAINED, EXACT, GENERATORS, SCHEMAS, STEPS
+from predicates import has_any
 
 NEWEST = defs.onnx_opset_version()
 WIDELY_KNOWN = 24  # opset that the references implement
@@ -161,8 +162,7 @@ class Maker:
 
 def has_endless_factor(step, carried):
     """An operand beside the carried one is infinite: zeros, and what rounding left near them, become infinities of either sign."""
-    return any(o.name != carried and isinstance(o.value, np.ndarray) and is_float(o.value.dtype)
-               and bool(np.any(np.isinf(o.value.astype(np.float64)))) for o in step.operands)
+    return any(o.name != carried and isinstance(o.value, np.ndarray) and has_any(o.value, np.isinf) for o in step.operands)
 
 
 @functools.cache

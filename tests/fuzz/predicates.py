@@ -22,21 +22,23 @@ def has_attribute(*names):
     return lambda step, version: any(name in step.attributes for name in names)
 
 
+def has_any(value, kind):
+    """Some float is of that kind: np.isinf, np.isnan."""
+    return is_float(value.dtype) and bool(np.any(kind(value.astype(np.float64))))
+
+
 def holds_infinity(step, version):
-    value = step.operands[0].value
-    return is_float(value.dtype) and bool(np.any(np.isinf(value.astype(np.float64))))
+    return has_any(step.operands[0].value, np.isinf)
 
 
 def holds_nan(step, version):
-    value = step.operands[0].value
-    return is_float(value.dtype) and bool(np.any(np.isnan(value.astype(np.float64))))
+    return has_any(step.operands[0].value, np.isnan)
 
 
 def chooses_among_nans(step, version):
     """A scatter that keeps the least or the largest, where one of them is no number."""
     return step.attributes.get("reduction") in ("min", "max", b"min", b"max") and any(
-        is_float(o.value.dtype) and bool(np.any(np.isnan(o.value.astype(np.float64))))
-        for o in (step.operands[0], step.operands[2]))
+        has_any(o.value, np.isnan) for o in (step.operands[0], step.operands[2]))
 
 
 def pairs_of_bytes_saturate(step, version):
