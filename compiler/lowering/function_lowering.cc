@@ -6,7 +6,6 @@
 #include "compiler/graph/control.h"
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/type_join.h"
-#include "compiler/schedules/launch_contract.h"
 #include "fmt/format.h"
 
 namespace tvmvm::lowering {
@@ -345,12 +344,15 @@ FunctionLowering::ContractedKernel FunctionLowering::KernelOf(const Step& step, 
     if (made->second.bytes == contracted.bytes && made->second.facts == contracted.facts &&
         std::ranges::all_of(made->second.told, can_tell))
       return made->second;
-  auto [text, told] = tensor::LaunchContractOf(contracted, ranges_, can_tell);
-  const KernelId kernel = kernels_->Row(use.entry, {std::move(text), told.size()});
-  return contracted_
-      .emplace(contracted.variants[0],
-               ContractedKernel{contracted.bytes, contracted.facts, kernel, std::move(told)})
-      ->second;
+  return contracted_.emplace(contracted.variants[0], Contract(use.entry, contracted))->second;
+}
+
+FunctionLowering::ContractedKernel FunctionLowering::Contract(uint32_t entry,
+                                                              const tensor::ContractedCall& call) {
+  auto [text, told] =
+      tensor::LaunchContractOf(call, ranges_, [this](const Dim& dim) { return dims_->CanEmit(dim); });
+  const KernelId kernel = kernels_->Row(entry, {std::move(text), told.size()});
+  return {call.bytes, call.facts, kernel, std::move(told)};
 }
 
 void FunctionLowering::EmitTransfer(const Step& step) {

@@ -20,6 +20,7 @@
 #include "compiler/lowering/kernel_table.h"
 #include "compiler/lowering/memory_table.h"
 #include "compiler/lowering/steps.h"
+#include "compiler/schedules/launch_contract.h"
 
 namespace tvmvm::lowering {
 
@@ -76,6 +77,8 @@ class FunctionLowering {
   };
   // The kernel as it is launched here, with what such a launch must fulfil.
   ContractedKernel KernelOf(const Step& step, size_t call);
+  // The entry's kernel under the contract of such calls.
+  ContractedKernel Contract(uint32_t entry, const tensor::ContractedCall& call);
   void EmitDefineDims(const ir::Node& node);
   void EmitDimsTensor(const Step& step);
   void EmitTransfer(const Step& step);
@@ -138,6 +141,7 @@ class FunctionLowering {
   BufferOperand BufferOf(const Step& step, const tensor::KernelArgument& argument);
   // Bytes that the kernel may touch there; of packed constants once they have been asked for.
   ir::Dim BufferBytes(const Step& step, const tensor::KernelArgument& argument) const;
+  int64_t PackedBytes(ir::NodeId node, uint32_t number) const;
   // A register that holds the value as a tensor or other object. `lasting`: it is still right when arena
   // memory is written again.
   RefReg ObjectOf(ir::ValueId value, bool lasting = false);

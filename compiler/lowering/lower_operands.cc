@@ -148,7 +148,11 @@ Dim FunctionLowering::BufferBytes(const Step& step, const tensor::KernelArgument
     case ArgumentKind::kPacked:
       break;
   }
-  return packed_bytes_.at(packed_.at(std::make_pair(step.node, argument.index)).index);
+  return PackedBytes(step.node, argument.index);
+}
+
+int64_t FunctionLowering::PackedBytes(ir::NodeId node, uint32_t number) const {
+  return packed_bytes_.at(packed_.at(std::make_pair(node, number)).index);
 }
 
 // Rows of the inputs behind one another, the last row first: the first input may begin where the result does,

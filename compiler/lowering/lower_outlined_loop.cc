@@ -1,7 +1,6 @@
 // Outlined loops as bytecode: launches of so many steps each that limits and cancelling are noticed in time.
 #include "compiler/graph/control.h"
 #include "compiler/lowering/function_lowering.h"
-#include "compiler/schedules/launch_contract.h"
 #include "fmt/format.h"
 
 namespace tvmvm::lowering {
@@ -143,12 +142,8 @@ FunctionLowering::ContractedKernel FunctionLowering::OutlinedKernel(const Step& 
   for (const tensor::KernelCall& call : calls) contracted.variants.push_back(&call);
   for (size_t i = 0; i < loop.arguments.size(); ++i)
     if (loop.arguments[i].kind == LoopArgumentKind::kPacked)
-      contracted.bytes[i] =
-          packed_bytes_.at(packed_.at(std::make_pair(step.node, loop.arguments[i].number)).index);
-  auto [text, told] =
-      tensor::LaunchContractOf(contracted, ranges_, [this](const Dim& dim) { return dims_->CanEmit(dim); });
-  const KernelId kernel = kernels_->Row(step.outlined_use.entry, {std::move(text), told.size()});
-  return {std::move(contracted.bytes), std::move(contracted.facts), kernel, std::move(told)};
+      contracted.bytes[i] = PackedBytes(step.node, loop.arguments[i].number);
+  return Contract(step.outlined_use.entry, contracted);
 }
 
 void FunctionLowering::EmitOutlinedResults(const Step& step, ScalarReg index) {
