@@ -6,6 +6,7 @@
 #include "bytecode/kernel_abi.h"
 #include "bytecode/verifier.h"
 #include "tests/fuzz/change_program.h"
+#include "tests/fuzz/kernel_models.h"
 #include "tests/models/corruption.h"
 #include "tests/models/demo_model.h"
 #include "tests/sanitizer.h"
@@ -129,40 +130,6 @@ TEST(CorruptProgram, DamageWithRightDigestsIsRefusedOrRunsUnderLimits) {
   EXPECT_GT(ran, 0);
 }
 
-// Small models with symbols, whose kernels have contracts: elementwise with broadcasts, rows, a product, a
-// gather.
-constexpr std::string_view kModels[] = {
-    R"MODEL(symbol n: [0, inf] input
-symbol m: [0, inf] input
-func @main {
-  input "x" = %0: tensor<f32,[n,m]>
-  input "y" = %1: tensor<f32,[m]>
-  %2: tensor<f32,[n,m]> = mul(%0, %1)
-  %3: tensor<f32,[n,1]> = reduce(%2) {flags = dims[0, 1], kind = "sum"}
-  %4: tensor<f32,[n,m]> = sub(%2, %3)
-  %5: tensor<f32,[m,n]> = transpose(%4) {perm = [1, 0]}
-  output "z" = %5
-}
-)MODEL",
-    R"MODEL(symbol n: [0, inf] input
-symbol k: [0, inf] input
-func @main {
-  input "x" = %0: tensor<f32,[n,k]>
-  input "y" = %1: tensor<f32,[k,24]>
-  %2: tensor<f32,[n,24]> = contract(%0, %1) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]}
-  output "z" = %2
-}
-)MODEL",
-    R"MODEL(symbol n: [0, inf] input
-symbol k: [0, inf] input
-func @main {
-  input "x" = %0: tensor<f32,[n,4]>
-  input "i" = %1: tensor<i64,[k]>
-  %2: tensor<f32,[k,4]> = gather(%0, %1) {axis = 0}
-  output "z" = %2
-}
-)MODEL"};
-
 std::shared_ptr<const Program> Compiled(std::string_view text) {
   CompileOptions options;
   options.targets = {"host"};
@@ -194,12 +161,12 @@ Status RunAny(std::shared_ptr<const Program> program, const FunctionSpec& main, 
 
 TEST(CorruptProgram, OtherCodeForRealKernelsIsRefusedOrRuns) {
   std::vector<std::shared_ptr<const Program>> programs = {DemoProgram()};
-  for (std::string_view model : kModels) programs.push_back(Compiled(model));
+  for (std::string_view model : fuzz::kKernelModels) programs.push_back(Compiled(model));
   int refused = 0, failed = 0, ran = 0;
   for (const auto& original : programs) {
     ASSERT_TRUE(original);
     for (const KernelSpec& kernel : original->kernels) ASSERT_NE(kernel.contract, "") << kernel.name;
-    for (uint32_t seed = 0; seed < (kSanitized ? 500 : 3000); ++seed) {
+    for (uint32_t seed = 0; seed < (kSanitized ? 200 : 1500); ++seed) {
       fuzz::Choices choices(seed);
       auto program = std::make_shared<Program>(*original);
       for (uint32_t changes = 1 + choices.Below(3); changes > 0; --changes)
@@ -238,11 +205,11 @@ TEST(CorruptProgram, OtherCodeForSignedKernelsIsRefusedOrRuns) {
   options.trusted_keys = {keys.key("mine")};
   Corruption corruption(3);
   int refused = 0, failed = 0, ran = 0, attacked = 0;
-  for (std::string_view model : kModels) {
+  for (std::string_view model : fuzz::kKernelModels) {
     const std::shared_ptr<const Program> original = Compiled(model);
     ASSERT_TRUE(original);
     const Bytes file = keys.Signed(*original, "mine");
-    for (uint32_t seed = 0; seed < (kSanitized ? 500 : 2000); ++seed) {
+    for (uint32_t seed = 0; seed < (kSanitized ? 200 : 1000); ++seed) {
       fuzz::Choices choices(seed);
       EditableFile parts(file);
       Bytes& metadata = parts.section("metadata");
