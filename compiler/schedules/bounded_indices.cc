@@ -1,5 +1,6 @@
 #include "compiler/schedules/bounded_indices.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "compiler/expr/rewrite.h"
@@ -8,23 +9,32 @@
 namespace tvmvm::tensor {
 namespace {
 
+// What bounds a value from one side, the weakest that has a part in it.
+enum class Bound : uint8_t {
+  kFixed,       // what memory has no say in
+  kKept,        // what the kernel has written to a local buffer and read again
+  kKeptMemory,  // the same, where memory has a say in it
+  kNone
+};
+
 // What memory may make of a value.
 struct Freedom {
-  bool up = false, down = false;  // beyond every bound
-  bool any = false;               // depends on memory at all
-  bool is_kept = false;           // depends on it by way of what the kernel has written
+  Bound up = Bound::kFixed, down = Bound::kFixed;
+  bool any = false;  // depends on memory at all
 
-  bool is_bounded() const { return !up && !down; }
+  Bound weakest() const { return std::max(up, down); }
+  bool is_bounded() const { return weakest() < Bound::kNone; }
   friend bool operator==(Freedom, Freedom) = default;
   friend Freedom operator|(Freedom a, Freedom b) {
-    return {a.up || b.up, a.down || b.down, a.any || b.any, a.is_kept || b.is_kept};
+    return {std::max(a.up, b.up), std::max(a.down, b.down), a.any || b.any};
   }
 };
-constexpr Freedom kFree{true, true, true};
+constexpr Freedom kFree{Bound::kNone, Bound::kNone, true};
 
+Freedom Within(Bound both, bool any) { return {both, both, any}; }
 // Nothing is known of where a value that depends on memory lies.
-Freedom Anything(Freedom operands) { return operands.any ? kFree : Freedom(); }
-Freedom Opposite(Freedom a) { return {a.down, a.up, a.any, a.is_kept}; }
+Freedom Anything(Freedom operands) { return operands.any ? kFree : Within(operands.weakest(), false); }
+Freedom Opposite(Freedom a) { return {a.down, a.up, a.any}; }
 
 class IndexChecker {
  public:
@@ -60,7 +70,7 @@ class IndexChecker {
     if (s.kind == StmtKind::kGroupReduce) variables_[s.variable] = Anything(Of(s.value));
     if (s.kind == StmtKind::kFor) {
       const Freedom begin = Of(s.begin), end = Of(s.end);
-      variables_[s.variable] = {end.up, begin.down, begin.any || end.any, begin.is_kept || end.is_kept};
+      variables_[s.variable] = {end.up, begin.down, begin.any || end.any};
     }
   }
 
@@ -74,14 +84,18 @@ class IndexChecker {
   Freedom Kept(uint32_t buffer) const {
     if (!IsFollowed(buffer)) return kFree;
     const auto found = kept_.find(buffer);
-    return found != kept_.end() ? found->second : Freedom();
+    if (found == kept_.end()) return Within(Bound::kKept, false);
+    const Bound least = found->second.any ? Bound::kKeptMemory : Bound::kKept;
+    return found->second | Freedom{least, least};
   }
 
-  // What memory has a say in, and is made of what was kept, may grow with every time: a counter of what is
+  // What memory has a say in, and is bounded by what was kept, may grow with every time: a counter of what is
   // found.
   void Keep(uint32_t buffer, Freedom value, bool depends) {
-    if (depends || (value.any && value.is_kept)) value = kFree;
-    if (value.any) value.is_kept = true;
+    const Bound grows = depends ? Bound::kKept : Bound::kKeptMemory;
+    value.any = value.any || depends;
+    if (value.any && value.up >= grows) value.up = Bound::kNone;
+    if (value.any && value.down >= grows) value.down = Bound::kNone;
     Freedom& kept = kept_[buffer];
     has_grown_ = has_grown_ || !((kept | value) == kept);
     kept = kept | value;
@@ -102,17 +116,16 @@ class IndexChecker {
       const auto found = variables_.find(e->id);
       return found != variables_.end() ? found->second : Freedom();
     }
+    if (e->operands.empty()) return {};
     Freedom all;
     for (const Expr& operand : e->operands) all = all | Of(operand);
-    if (!all.any || e->operands.empty()) return {};
-    const Freedom within{.any = true, .is_kept = all.is_kept};  // bounds
-    if (e.dtype() == DType::kBool) return within;
     const Freedom a = Of(e->operands[0]), b = e->operands.size() > 1 ? Of(e->operands[1]) : Freedom();
+    if (e.dtype() == DType::kBool) return Within(Bound::kFixed, all.any);
     switch (e.op()) {
       case ExprOp::kMin:
-        return {a.up && b.up, all.down, true, all.is_kept};
+        return {std::min(a.up, b.up), all.down, all.any};
       case ExprOp::kMax:
-        return {all.up, a.down && b.down, true, all.is_kept};
+        return {all.up, std::min(a.down, b.down), all.any};
       case ExprOp::kAdd:
       case ExprOp::kRamp:
       case ExprOp::kBroadcast:
@@ -120,7 +133,7 @@ class IndexChecker {
       case ExprOp::kReduceMax:
         return all;
       case ExprOp::kSelect:
-        return Of(e->operands[1]) | Of(e->operands[2]) | within;
+        return b | Of(e->operands[2]) | Within(Bound::kFixed, all.any);
       case ExprOp::kSub:
         return a | Opposite(b);
       case ExprOp::kNegate:
@@ -129,9 +142,14 @@ class IndexChecker {
         // Bounds of bounded factors are bounds of the product.
       case ExprOp::kFloorDiv:
       case ExprOp::kDiv:
-        return all.is_bounded() ? within : kFree;
+        return Within(all.weakest(), all.any);
       case ExprOp::kFloorMod:
-        return b.any ? kFree : within;
+        return b.any ? kFree : Within(b.weakest(), all.any);
+      case ExprOp::kAnd: {
+        const Expr& mask = e->operands[1];
+        return mask.op() == ExprOp::kConstant && mask->integer >= 0 ? Within(Bound::kFixed, all.any)
+                                                                    : Anything(all);
+      }
       case ExprOp::kCast: {
         // Of integers that do not get narrower: others wrap, and no number of a float is one of an index.
         const DType from = e->operands[0].dtype();

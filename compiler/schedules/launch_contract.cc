@@ -18,8 +18,8 @@ using ir::DimOp;
 using ir::Dims;
 using ir::SymbolId;
 
-constexpr size_t kMostNodes = 400;  // of an expression
-constexpr int kMostSteps = 2000;    // of expressions looked at for one contract
+constexpr size_t kMostNodes = 1000;  // of an expression
+constexpr int kMostSteps = 20000;    // of expressions looked at for one contract
 
 // Whether the kernel only asks if the dim is beyond a size that caches have, which decides how it goes about
 // its work. No local buffer is of that size, so that its code takes nothing for granted there.
@@ -316,7 +316,8 @@ class ContractWriter {
       const auto found = solved_.find(dim.symbol());
       return found != solved_.end() ? std::optional(found->second) : std::nullopt;
     }
-    if (dim.op() == DimOp::kNamed || dim.size() > kMostNodes) return std::nullopt;
+    if (dim.op() == DimOp::kNamed) return Said(dim.operands()[0]);  // the definition
+    if (dim.size() > kMostNodes) return std::nullopt;
     Dims operands;
     for (const Dim& operand : dim.operands()) {
       const std::optional<Dim> said = Said(operand);

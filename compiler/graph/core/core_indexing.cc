@@ -55,9 +55,10 @@ Expr GatherElementsElement(ElementContext& context, std::span<const Expr> index)
   std::vector<Expr> source(index.begin(), index.end());
   const Expr position = context.Input(1, index);
   const bool is_inside = context.node().Int("inside") != 0;
+  const Dim& size = context.input_type(0).dims[axis];
   source[axis] =
-      is_inside ? Cast(DType::kI64, position) : WrapIndex(position, context.input_type(0).dims[axis]);
-  return InputUnlessEmpty(context, 0, source, {&context.input_type(0).dims[axis], 1});
+      is_inside ? Between(Cast(DType::kI64, position), tensor::DimValue(size)) : WrapIndex(position, size);
+  return InputUnlessEmpty(context, 0, source, {&size, 1});
 }
 
 Expected<std::vector<Type>> InferGatherNd(const InferContext& context) {

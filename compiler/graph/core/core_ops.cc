@@ -164,7 +164,11 @@ Expr WrapIndex(Expr index, const Dim& size) {
   index = Cast(DType::kI64, std::move(index));
   Expr zero = tensor::IntConstant(0), extent = tensor::DimValue(size);
   Expr wrapped = Select(Less(index, zero), index + extent, index);
-  return Max(Min(wrapped, extent - tensor::IntConstant(1)), zero);
+  return Between(wrapped, extent);
+}
+
+Expr Between(const Expr& number, const Expr& count) {
+  return Max(Min(number, count - tensor::IntConstant(1)), tensor::IntConstant(0));
 }
 
 Expr InputUnlessEmpty(ElementContext& context, int input, std::span<const Expr> index,

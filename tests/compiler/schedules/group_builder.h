@@ -140,8 +140,9 @@ class GroupBuilder {
     return Add("constant", {}, {{"data", data}});
   }
   void Output(ir::ValueId value) { results_.push_back(value); }
-  // All nodes as one fused group.
+  // All nodes as one fused group; the last one alone where none was said to be an output.
   ir::NodeId Finish() {
+    if (results_.empty()) return FinishAlone();
     ir::Node fused;
     fused.op = &ir::GetCoreOp("fused");
     for (ir::ValueId input : inputs_) {

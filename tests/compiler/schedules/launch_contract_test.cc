@@ -166,6 +166,26 @@ Case kCases[] = {
        b.Output(b.Add("gather", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kI64, {K()})},
                       {{"axis", int64_t{0}}}));
      }},
+    {"topk_beside",
+     [](GroupBuilder& b) {
+       b.Add("topk", {b.Input(DType::kF32, {N(), M() + 2})},
+             {{"axis", int64_t{1}}, {"k", Dim(2)}, {"largest", int64_t{1}}});
+     }},
+    {"topk_any",
+     [](GroupBuilder& b) {
+       b.Add("topk", {b.Input(DType::kI16, {N(), M(), 2})},
+             {{"axis", int64_t{1}}, {"k", Min(K(), M())}, {"largest", int64_t{0}}});
+     }},
+    {"topk_many",  // not short
+     [](GroupBuilder& b) {
+       b.Add("topk", {b.Input(DType::kI16, {N(), M() + 65})},
+             {{"axis", int64_t{1}}, {"k", Dim(65)}, {"largest", int64_t{1}}});
+     }},
+    {"gather_inside",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("gather_elements", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kI64, {N(), K()})},
+                      {{"axis", int64_t{1}}, {"inside", int64_t{1}}}));
+     }},
     {"slice_anywhere",
      [](GroupBuilder& b) {
        b.Output(b.Add("slice", {b.Input(DType::kF32, {N() + 3, M()})},
@@ -295,6 +315,9 @@ TEST(BoundedIndices, AreBroughtBetweenBounds) {
   EXPECT_FALSE(IsBounded([](Expr x) { return Max(Min(x, x + IntConstant(1)), IntConstant(0)); }));
   EXPECT_TRUE(IsBounded([](Expr x) { return FloorMod(x, DimValue(N())); }));
   EXPECT_FALSE(IsBounded([](Expr x) { return FloorMod(IntConstant(7), x); }));
+  EXPECT_TRUE(IsBounded([](Expr x) { return Binary(ExprOp::kAnd, x, IntConstant(255)); }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return Binary(ExprOp::kAnd, x, IntConstant(-256)); }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return Binary(ExprOp::kAnd, x, DimValue(N())); }));
   EXPECT_TRUE(
       IsBounded([](Expr x) { return Select(Less(x, IntConstant(0)), IntConstant(4), IntConstant(5)); }));
   EXPECT_FALSE(IsBounded([](Expr x) { return Select(Less(x, IntConstant(0)), IntConstant(4), x); }));
@@ -352,6 +375,18 @@ TEST(BoundedIndices, WhatTheKernelKeepsIsFollowed) {
   EXPECT_FALSE(IsBoundedBy([&](uint32_t local, Index, Index x) {
     return Store(local, zero, kept(local) + Cast(DType::kI64, Less(zero, x)));
   })) << "the same without a branch";
+  EXPECT_TRUE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return If(Less(zero, x), Store(local, zero, clamped(kept(local) + one)));
+  })) << "a counter that has bounds of its own";
+  EXPECT_FALSE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return If(Less(zero, x), Store(local, zero, Min(kept(local) - one, DimValue(N()))));
+  })) << "bounds on one side";
+  EXPECT_TRUE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return If(Less(zero, x), Store(local, zero, Select(Equal(kept(local), zero), one, zero)));
+  })) << "one of two numbers";
+  EXPECT_FALSE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return Store(local, zero, Max(kept(local) + clamped(x), kept(local)));
+  })) << "what was kept is no bound";
 }
 
 }  // namespace

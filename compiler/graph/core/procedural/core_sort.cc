@@ -121,7 +121,7 @@ class TopKLoops {
     auto take = [&](const Expr& position) {
       Expr key = nest_.Let("key", key_.Of(ElementAt(position)));
       nest_.OpenIf(Or(is_open, Less(key, last)));
-      Expr place = nest_.Let("place", Get(base_) + Get(count_));
+      Expr place = nest_.Let("place", Get(base_) + Between(Get(count_), places_));
       nest_.Add(Store(keys_, place, key));
       nest_.Add(Store(positions_, place, position));
       Set(count_, Get(count_) + One());
@@ -149,7 +149,7 @@ class TopKLoops {
 
   // --- the candidates in order ---
   void Sort() {
-    Expr count = nest_.Let("candidates", Get(count_));
+    Expr count = nest_.Let("candidates", Between(Get(count_), places_ + One()));
     nest_.OpenIf(LessEqual(count, IntConstant(kFewToSort)));
     Insert(count);
     nest_.Close();
@@ -199,7 +199,7 @@ class TopKLoops {
     // Nothing is to be done where all have one digit.
     Expr in_first = nest_.Let("in_first", bin(Digit(KeyAt(from), shift)));
     nest_.OpenIf(Less(tensor::Cast(DType::kI64, in_first), count));
-    Expr to = nest_.Let("to", places_ - from);
+    Expr to = nest_.Let("to", Select(Equal(from, Zero()), places_, Zero()));
     uint32_t before = Number("before", DType::kI32);
     Set(before, IntConstant(0, DType::kI32));
     Expr summed = Variable(nest_.Open("digit", Zero(), digits));
@@ -213,7 +213,7 @@ class TopKLoops {
     Expr its_digit = nest_.Let("digit", Digit(key, shift));
     Expr place = nest_.Let("place", bin(its_digit));
     nest_.Add(Store(bins_, its_digit, place + one));
-    Expr target = nest_.Let("target", to + tensor::Cast(DType::kI64, place));
+    Expr target = nest_.Let("target", to + Between(tensor::Cast(DType::kI64, place), places_));
     nest_.Add(Store(keys_, target, key));
     nest_.Add(Store(positions_, target, position));
     nest_.Close();
@@ -231,7 +231,7 @@ class TopKLoops {
 
   void StoreFirst() {
     Expr n = Variable(nest_.Open("n", Zero(), k_));
-    Expr position = nest_.Let("found", PositionAt(Get(base_) + n));
+    Expr position = nest_.Let("found", Between(PositionAt(Get(base_) + n), size_));
     Expr target = (outer_ * k_ + n) * inner_ + column_;
     nest_.Add(context_.Store(0, FlatPosition(context_.output_type(0), target), ElementAt(position)));
     nest_.Add(context_.Store(1, FlatPosition(context_.output_type(1), target), position));

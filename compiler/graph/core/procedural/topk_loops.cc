@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "compiler/graph/core/core_families.h"
+
 namespace tvmvm::ir {
 
 using tensor::DimValue;
@@ -120,7 +122,7 @@ void StoreFound(LoopContext& context, Nest& nest, const TopKPlan& plan, const So
   Expr position = Variable(nest.Open("position", IntConstant(0), size));
   nest.OpenIf(And(Equal(key.SignedOf(element(position)), key.Most()),
                   Less(Load(taken, DType::kI64, IntConstant(0)), k)));
-  Expr free = nest.Let("free", Load(taken, DType::kI64, IntConstant(0)));
+  Expr free = nest.Let("free", Between(Load(taken, DType::kI64, IntConstant(0)), k));
   nest.Add(Store(row.found, place(free), tensor::Cast(row.type, position)));
   nest.Add(Store(taken, IntConstant(0), free + one));
   nest.Close();
@@ -128,7 +130,8 @@ void StoreFound(LoopContext& context, Nest& nest, const TopKPlan& plan, const So
   nest.Close();
   nest.Close();
   Expr n = Variable(nest.Open("n", IntConstant(0), k));
-  Expr found = nest.Let("found", tensor::Cast(DType::kI64, Load(row.found, row.type, place(n))));
+  Expr found =
+      nest.Let("found", Between(tensor::Cast(DType::kI64, Load(row.found, row.type, place(n))), size));
   Expr target = nest.Let("target", (row.outer * k + n) * inner + row.column);
   nest.Add(context.Store(0, FlatPosition(context.output_type(0), target), element(found)));
   nest.Add(context.Store(1, FlatPosition(context.output_type(1), target), found));

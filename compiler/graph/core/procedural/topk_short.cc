@@ -123,7 +123,8 @@ class ShortLoops {
   void TakeIn(const Expr& key, const Expr& position) {
     nest_.OpenIf(Less(key, Get(last_)));
     Expr from = nest_.Let("from", Get(base_));
-    Expr to = nest_.Let("to", IntConstant(half_ + 2 * room_) - from);
+    const Expr lower = IntConstant(room_), upper = IntConstant(half_ + room_);
+    Expr to = nest_.Let("to", Select(Equal(from, lower), upper, lower));
     Expr number = nest_.Let("number", tensor::Cast(number_, position));
     Expr place = Variable(
         nest_.Open("place", IntConstant(0), DimValue(plan_.count), tensor::LoopKind::kSerial, room_));
