@@ -150,15 +150,22 @@ class IndexChecker {
         return mask.op() == ExprOp::kConstant && mask->integer >= 0 ? Within(Bound::kFixed, all.any)
                                                                     : Anything(all);
       }
-      case ExprOp::kCast: {
-        // Of integers that do not get narrower: others wrap, and no number of a float is one of an index.
-        const DType from = e->operands[0].dtype();
-        const bool keeps = IsInteger(from) && DTypeBits(e.dtype()) >= DTypeBits(from);
-        return keeps || from == DType::kBool ? a : Anything(a);
-      }
+      case ExprOp::kCast:
+        return Converted(a, e->operands[0].dtype(), e.dtype());
       default:
         return Anything(all);
     }
+  }
+
+  // Integers that do not get narrower keep their bounds: others wrap, and no number of a float is one of an
+  // index. What has no sign is not below 0.
+  static Freedom Converted(Freedom a, DType from, DType to) {
+    if (from == DType::kBool) return a;
+    if (!IsInteger(from) || DTypeBits(to) < DTypeBits(from)) return Anything(a);
+    if (IsSignedInteger(from) == IsSignedInteger(to)) return a;
+    if (IsSignedInteger(from)) return {a.weakest(), Bound::kFixed, a.any};
+    if (a.up == Bound::kNone && DTypeBits(to) == DTypeBits(from)) return Anything(a);
+    return {a.up, Bound::kFixed, a.any};
   }
 
   const LoopKernel& kernel_;

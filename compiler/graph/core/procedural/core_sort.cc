@@ -95,11 +95,11 @@ class TopKLoops {
     const Dim places = capacity + Dim(kChunk);
     const Dim key_bytes = CeilDiv(places * Dim(2 * key_.bits() / 8), 64) * 64;
     kernel.scratch_bytes = key_bytes + CeilDiv(places * 16, 64) * 64;
-    places_ = DimValue(places);
+    places_ = places;
     keys_ = kernel.AddLocal("keys", key_.type(), Memory::kScratch, 0, Zero());
     positions_ = kernel.AddLocal("positions", DType::kI64, Memory::kScratch, 0, DimValue(key_bytes));
     for (uint32_t buffer : {keys_, positions_}) nest_.Add(tensor::Allocate(buffer));
-    bins_ = nest_.Local("bins", DType::kI32, Memory::kLocal, 1 << kDigitBits);
+    bins_ = nest_.Local("bins", DType::kU32, Memory::kLocal, 1 << kDigitBits);
     count_ = Number("count");
     base_ = Number("base");
     is_closed_ = Number("is_closed");
@@ -121,7 +121,7 @@ class TopKLoops {
     auto take = [&](const Expr& position) {
       Expr key = nest_.Let("key", key_.Of(ElementAt(position)));
       nest_.OpenIf(Or(is_open, Less(key, last)));
-      Expr place = nest_.Let("place", Get(base_) + Between(Get(count_), places_));
+      Expr place = nest_.Let("place", Get(base_) + PlaceOf(Get(count_), places_));
       nest_.Add(Store(keys_, place, key));
       nest_.Add(Store(positions_, place, position));
       Set(count_, Get(count_) + One());
@@ -149,7 +149,7 @@ class TopKLoops {
 
   // --- the candidates in order ---
   void Sort() {
-    Expr count = nest_.Let("candidates", Between(Get(count_), places_ + One()));
+    Expr count = nest_.Let("candidates", PlaceOf(Get(count_), places_ + Dim(1)));
     nest_.OpenIf(LessEqual(count, IntConstant(kFewToSort)));
     Insert(count);
     nest_.Close();
@@ -180,17 +180,20 @@ class TopKLoops {
   }
 
   Expr Digit(const Expr& key, const Expr& shift) const {
-    Expr shifted = Binary(ExprOp::kShiftRight, key, tensor::Cast(key_.type(), shift));
+    // Below the key's bits, which the mask says: other shifts would be asked for.
+    Expr within =
+        Binary(ExprOp::kAnd, tensor::Cast(key_.type(), shift), IntConstant(key_.bits() - 1, key_.type()));
+    Expr shifted = Binary(ExprOp::kShiftRight, key, within);
     return tensor::Cast(DType::kI64,
                         Binary(ExprOp::kAnd, shifted, IntConstant((1 << kDigitBits) - 1, key_.type())));
   }
 
   void SortByDigit(const Expr& count, const Expr& shift) {
-    auto bin = [&](const Expr& digit) { return tensor::Load(bins_, DType::kI32, digit); };
-    const Expr digits = IntConstant(1 << kDigitBits), one = IntConstant(1, DType::kI32);
+    auto bin = [&](const Expr& digit) { return tensor::Load(bins_, DType::kU32, digit); };
+    const Expr digits = IntConstant(1 << kDigitBits), one = IntConstant(1, DType::kU32);
     Expr from = nest_.Let("from", Get(base_));
     Expr cleared = Variable(nest_.Open("digit", Zero(), digits));
-    nest_.Add(Store(bins_, cleared, IntConstant(0, DType::kI32)));
+    nest_.Add(Store(bins_, cleared, IntConstant(0, DType::kU32)));
     nest_.Close();
     Expr i = Variable(nest_.Open("i", Zero(), count));
     Expr digit = nest_.Let("digit", Digit(KeyAt(from + i), shift));
@@ -199,11 +202,11 @@ class TopKLoops {
     // Nothing is to be done where all have one digit.
     Expr in_first = nest_.Let("in_first", bin(Digit(KeyAt(from), shift)));
     nest_.OpenIf(Less(tensor::Cast(DType::kI64, in_first), count));
-    Expr to = nest_.Let("to", Select(Equal(from, Zero()), places_, Zero()));
-    uint32_t before = Number("before", DType::kI32);
-    Set(before, IntConstant(0, DType::kI32));
+    Expr to = nest_.Let("to", Select(Equal(from, Zero()), DimValue(places_), Zero()));
+    uint32_t before = Number("before", DType::kU32);
+    Set(before, IntConstant(0, DType::kU32));
     Expr summed = Variable(nest_.Open("digit", Zero(), digits));
-    Expr own = nest_.Let("own", bin(summed)), sum = nest_.Let("sum", Get(before, DType::kI32));
+    Expr own = nest_.Let("own", bin(summed)), sum = nest_.Let("sum", Get(before, DType::kU32));
     nest_.Add(Store(bins_, summed, sum));
     Set(before, sum + own);
     nest_.Close();
@@ -213,7 +216,7 @@ class TopKLoops {
     Expr its_digit = nest_.Let("digit", Digit(key, shift));
     Expr place = nest_.Let("place", bin(its_digit));
     nest_.Add(Store(bins_, its_digit, place + one));
-    Expr target = nest_.Let("target", to + Between(tensor::Cast(DType::kI64, place), places_));
+    Expr target = nest_.Let("target", to + PlaceOf(place, places_));
     nest_.Add(Store(keys_, target, key));
     nest_.Add(Store(positions_, target, position));
     nest_.Close();
@@ -231,7 +234,7 @@ class TopKLoops {
 
   void StoreFirst() {
     Expr n = Variable(nest_.Open("n", Zero(), k_));
-    Expr position = nest_.Let("found", Between(PositionAt(Get(base_) + n), size_));
+    Expr position = nest_.Let("found", PlaceOf(PositionAt(Get(base_) + n), split_.size));
     Expr target = (outer_ * k_ + n) * inner_ + column_;
     nest_.Add(context_.Store(0, FlatPosition(context_.output_type(0), target), ElementAt(position)));
     nest_.Add(context_.Store(1, FlatPosition(context_.output_type(1), target), position));
@@ -245,7 +248,7 @@ class TopKLoops {
   int width_;
   tensor::Nest nest_;
   Expr k_, size_, inner_, outer_, column_;
-  Expr places_;  // in one of the two rows
+  Dim places_;  // in one of the two rows
   uint32_t keys_ = 0, positions_ = 0, bins_ = 0;
   uint32_t count_ = 0, base_ = 0;      // the candidates, and where they begin
   uint32_t is_closed_ = 0, last_ = 0;  // whether k are known, and the key of the last of them

@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "compiler/graph/core/core_families.h"
-
 namespace tvmvm::ir {
 
 using tensor::DimValue;
@@ -32,6 +30,11 @@ Dim TopKCount(const Node& node) {
   const Attribute* attribute = node.Find("k");
   const Dim* k = attribute ? std::get_if<Dim>(attribute) : nullptr;
   return k ? *k : Dim(node.Int("k"));
+}
+
+Expr PlaceOf(const Expr& number, const Dim& count) {
+  const Expr last = tensor::Cast(DType::kU64, DimValue(Max(count, 1) - 1));
+  return tensor::Cast(DType::kI64, Min(tensor::Cast(DType::kU64, number), last));
 }
 
 SortKey::SortKey(DType element, bool wants_largest) : wants_largest_(wants_largest) {
@@ -122,7 +125,7 @@ void StoreFound(LoopContext& context, Nest& nest, const TopKPlan& plan, const So
   Expr position = Variable(nest.Open("position", IntConstant(0), size));
   nest.OpenIf(And(Equal(key.SignedOf(element(position)), key.Most()),
                   Less(Load(taken, DType::kI64, IntConstant(0)), k)));
-  Expr free = nest.Let("free", Between(Load(taken, DType::kI64, IntConstant(0)), k));
+  Expr free = nest.Let("free", PlaceOf(Load(taken, DType::kI64, IntConstant(0)), plan.count));
   nest.Add(Store(row.found, place(free), tensor::Cast(row.type, position)));
   nest.Add(Store(taken, IntConstant(0), free + one));
   nest.Close();
@@ -130,8 +133,7 @@ void StoreFound(LoopContext& context, Nest& nest, const TopKPlan& plan, const So
   nest.Close();
   nest.Close();
   Expr n = Variable(nest.Open("n", IntConstant(0), k));
-  Expr found =
-      nest.Let("found", Between(tensor::Cast(DType::kI64, Load(row.found, row.type, place(n))), size));
+  Expr found = nest.Let("found", PlaceOf(Load(row.found, row.type, place(n)), plan.split.size));
   Expr target = nest.Let("target", (row.outer * k + n) * inner + row.column);
   nest.Add(context.Store(0, FlatPosition(context.output_type(0), target), element(found)));
   nest.Add(context.Store(1, FlatPosition(context.output_type(1), target), found));

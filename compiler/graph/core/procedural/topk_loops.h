@@ -7,6 +7,9 @@ namespace tvmvm::ir {
 
 Dim TopKCount(const Node& node);
 
+// As Between, in one comparison where numbers are not in vectors: what is out of range becomes the last.
+tensor::Expr PlaceOf(const tensor::Expr& number, const Dim& count);
+
 // Numbers that have the order of the elements: the first ones wanted have the smallest.
 class SortKey {
  public:
