@@ -23,8 +23,8 @@ struct TrustedLibraries {
 
 // With kSigned: metadata, code and debug sections of the file that the program was loaded from are hashed,
 // the rows of the kernels, and the kernels. Where one of the first is not what was signed, no library is
-// trusted. With kSignedKernels the first are not looked at, and libraries of GPUs, whose launches no contract
-// is asked for, are refused. That what is launched has a contract is up to whoever binds the program.
+// trusted. With kSignedKernels the first are not looked at. That what is launched has a contract is up to
+// whoever binds the program.
 TrustedLibraries LibrariesToTrust(const Program& program, const TrustOptions& options);
 
 }  // namespace tvmvm

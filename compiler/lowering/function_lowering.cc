@@ -304,7 +304,7 @@ void FunctionLowering::EmitLaunches(const Step& step) {
 void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
   const KernelCall& first = step.programs[0]->calls[call];
   const KernelUse& use = step.uses[call];
-  if (first.when.IsConstant(0)) return;
+  if (!use.may_run) return;
   Label after = f_->NewLabel();
   bool guarded = !first.when.is_constant();
   if (guarded) {
@@ -331,7 +331,6 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
 
 FunctionLowering::ContractedKernel FunctionLowering::KernelOf(const Step& step, size_t call) {
   const KernelUse& use = step.uses[call];
-  if (step.device != kHostDevice) return {.kernel = kernels_->Row(use.entry)};
   tensor::ContractedCall contracted{.scalars = use.scalars};
   for (const auto& program : step.programs) contracted.variants.push_back(&program->calls[call]);
   for (const tensor::KernelArgument& argument : contracted.variants[0]->arguments)

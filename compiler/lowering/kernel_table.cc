@@ -57,7 +57,7 @@ LaunchCost CostOf(const std::vector<const tensor::KernelCall*>& variants) {
 
 KernelUse KernelTable::Add(const std::vector<const tensor::KernelCall*>& variants, const std::string& source,
                            DeviceClass device, bool knows_cost) {
-  KernelUse use;
+  KernelUse use{.may_run = true};
   use.scalars = MergedScalars(variants);
   std::string text = DeviceClassName(device);
   for (const tensor::KernelCall* call : variants) text += tensor::CanonicalText(call->kernel, use.scalars);
@@ -87,9 +87,29 @@ int64_t KernelTable::CountGenerated() const {
 
 std::vector<codegen::KernelSource> KernelTable::Sources(DeviceClass device, size_t target) const {
   std::vector<codegen::KernelSource> sources;
-  for (const Entry& entry : entries_)
-    if (entry.device == device) sources.push_back({entry.symbol, &entry.variants[target], entry.scalars});
+  for (uint32_t number = 0; number < entries_.size(); ++number) {
+    const Entry& entry = entries_[number];
+    if (entry.device != device) continue;
+    for (const size_t told : ToldOf(number)) {
+      std::vector<ir::Dim> scalars = entry.scalars;
+      scalars.resize(scalars.size() + told);
+      sources.push_back({SymbolOf(entry, told), &entry.variants[target], std::move(scalars)});
+    }
+  }
   return sources;
+}
+
+std::set<size_t> KernelTable::ToldOf(uint32_t entry) const {
+  if (entries_[entry].device == DeviceClass::kCpu) return {0};
+  std::set<size_t> told;
+  for (const KernelRow& row : rows_)
+    if (row.entry == entry) told.insert(row.contract.value_or(RowContract{}).told);
+  return told;
+}
+
+std::string KernelTable::SymbolOf(const Entry& entry, size_t told) {
+  const bool is_own = told > 0 && entry.device != DeviceClass::kCpu;
+  return is_own ? fmt::format("{}_told{}", entry.symbol, told) : entry.symbol;
 }
 
 Status KernelTable::AddCpuLibrary(size_t target, KernelForm form, Builder* builder) const {
@@ -160,9 +180,10 @@ KernelSpec KernelTable::SpecOf(const KernelRow& row) const {
   const Entry& entry = entries_[row.entry];
   const LoopKernel& kernel = entry.variants[0];
   KernelSpec spec;
-  spec.name = spec.symbol = entry.symbol;
-  spec.device = entry.device;
   const RowContract contract = row.contract.value_or(RowContract{});
+  spec.name = entry.symbol;
+  spec.symbol = SymbolOf(entry, contract.told);
+  spec.device = entry.device;
   spec.scalar_count = static_cast<uint32_t>(entry.scalars.size() + contract.told);
   for (uint32_t i = 0; i < kernel.argument_count; ++i) {
     spec.buffers.push_back(kernel.buffers[i].access);

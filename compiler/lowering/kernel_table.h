@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,7 +23,8 @@ struct LaunchCost {
 
 // A kernel together with what a launch of it passes as scalars.
 struct KernelUse {
-  uint32_t entry = 0;  // index in the table
+  bool may_run = false;  // else nothing launches it, and it is not in the table
+  uint32_t entry = 0;    // index in the table
   std::vector<ir::Dim> scalars;
   std::optional<LaunchCost> cost;  // nothing: the kernel's
 };
@@ -62,6 +64,10 @@ class KernelTable {
   };
   // Those of a device, as scheduled for one of its targets.
   std::vector<codegen::KernelSource> Sources(DeviceClass device, size_t target) const;
+  // How many scalars launches of an entry pass that its code does not read, ascending. On GPUs an argument
+  // has its place by the number of those before it, and code is made for each.
+  std::set<size_t> ToldOf(uint32_t entry) const;
+  static std::string SymbolOf(const Entry& entry, size_t told);
   Status AddCpuLibraries(Builder* builder) const;
   Status AddCpuLibrary(size_t target, KernelForm form, Builder* builder) const;
   Status AddGpuLibraries(Builder* builder) const;

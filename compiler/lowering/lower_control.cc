@@ -205,6 +205,7 @@ void FunctionLowering::HoistDims(const RegionSteps& region) {
   for (const Step& step : region.steps) {
     for (size_t call = 0; call < step.uses.size(); ++call) {
       const KernelUse& use = step.uses[call];
+      if (!use.may_run) continue;
       for (const Dim& size : step.programs[0]->calls[call].kernel.grid_size) hoist(size);
       if (use.cost)
         for (const Dim& dim : {use.cost->scratch_bytes, use.cost->flops, use.cost->bytes}) hoist(dim);

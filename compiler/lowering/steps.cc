@@ -130,7 +130,10 @@ class Scheduler {
     for (size_t call = 0; is_new && call < step->programs[0]->calls.size(); ++call) {
       std::vector<const KernelCall*> variants;
       for (const auto& program : step->programs) variants.push_back(&program->calls[call]);
-      uses->second.push_back(kernels_->Add(variants, source, ir::SpecOf(step->device).device_class));
+      uses->second.emplace_back();
+      // A schedule does not know what is known of the symbols.
+      if (ir::Simplify(variants[0]->when, ranges_).IsConstant(0)) continue;
+      uses->second.back() = kernels_->Add(variants, source, ir::SpecOf(step->device).device_class);
     }
     step->uses = uses->second;
     return {};

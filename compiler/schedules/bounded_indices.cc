@@ -63,6 +63,9 @@ class IndexChecker {
     for (const Expr& e : {s.begin, s.end, s.value, s.index, s.mask})
       if (e.valid()) Look(e);
     if (s.kind == StmtKind::kStore || s.kind == StmtKind::kMatrix) Require(s.index);
+    if (s.kind == StmtKind::kMatrix)
+      for (const Expr& place : {s.value, s.mask})
+        if (place.valid()) Require(place);
     if (s.kind == StmtKind::kStore && IsFollowed(s.buffer))
       Keep(s.buffer, Of(s.value), depends || (s.mask.valid() && Of(s.mask).any));
     if (s.kind == StmtKind::kTranspose && IsFollowed(s.buffer)) Keep(s.buffer, Kept(s.from), depends);

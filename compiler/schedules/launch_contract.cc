@@ -22,8 +22,10 @@ constexpr size_t kMostNodes = 1000;  // of an expression
 constexpr int kMostSteps = 20000;    // of expressions looked at for one contract
 
 // Whether the kernel only asks if the dim is beyond a size that caches have, which decides how it goes about
-// its work. No local buffer is of that size, so that its code takes nothing for granted there.
+// its work. No local buffer is of that size, so that its code takes nothing for granted there. What says the
+// size of the grid is none: by it generated code finds a point's coordinates.
 bool IsEstimate(const LoopKernel& kernel, const Dim& dim) {
+  if (std::ranges::find(kernel.grid_size, dim) != std::end(kernel.grid_size)) return false;
   constexpr int64_t kCaches = 4 << 20;
   const auto is_dim = [&](const Expr& e) { return e.op() == ExprOp::kDim && e->dim == dim; };
   const auto asks_size = [&](Expr e) {

@@ -59,13 +59,6 @@ Expected<GroupProgram> Schedule(const GroupView& group, const TargetInfo& target
   return ScheduleGeneric(group, target);
 }
 
-// Kernels that no sizes ask for are left out.
-void DropWhatNeverRuns(GroupProgram* program) {
-  std::erase_if(program->calls, [](const KernelCall& call) {
-    return ir::Simplify(call.when, [](const ir::SymbolId&) { return ir::DimRange(); }).IsConstant(0);
-  });
-}
-
 }  // namespace
 
 Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId group, const TargetInfo& target,
@@ -76,7 +69,6 @@ Expected<GroupProgram> ScheduleGroup(const ir::Function& function, ir::NodeId gr
     return MakeError(program.error().code,
                      fmt::format("{}: {}", function.node(group).source, program.error().message));
   }
-  DropWhatNeverRuns(&*program);
   StateBytes(view, &*program);
 #ifndef NDEBUG
   for (const KernelCall& call : program->calls) TVMVM_CHECK_OK(VerifyLoops(call.kernel));

@@ -206,7 +206,7 @@ typedef enum tvmvm_trust {
   TVMVM_TRUST_ANY = 0,
   TVMVM_TRUST_SIGNED = 1, /* those of files that one of the trusted keys signed */
   TVMVM_TRUST_NONE = 2,   /* none: only programs that launch none run */
-  /* CPU kernels with contracts that one of the trusted keys signed; code and metadata may be anyone's */
+  /* kernels with contracts that one of the trusted keys signed; code and metadata may be anyone's */
   TVMVM_TRUST_SIGNED_KERNELS = 3
 } tvmvm_trust;
 /* The 32 bytes of the public key in the file, as `tvm-vm keygen` writes it. */

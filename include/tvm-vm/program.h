@@ -92,7 +92,7 @@ struct KernelSpec {
   int64_t bytes = 0;                        // of memory traffic
   std::vector<std::string> error_messages;  // message for the return codes 1, 2, ...
   std::string source_node;                  // name(s) of the source nodes that it computes
-  // What a launch must fulfil so that the kernel stays within its buffers, checked at each launch on a CPU:
+  // What a launch must fulfil so that the kernel stays within its buffers, checked at each launch:
   // "scratch bytes; bytes of buffer 0; ...; conditions", over the grid x, y, z and the scalars s0, s1, ...
   // (bytecode/launch_contract.h). Empty: nobody says, and nothing is checked.
   std::string contract;

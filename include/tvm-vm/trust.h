@@ -18,7 +18,7 @@ enum class Trust : uint8_t {
   // Those of a file whose kernels, code and metadata are as one of the trusted keys signed them.
   kSigned = 1,
   kNone = 2,  // none: only programs that launch none run
-  // CPU kernels that have contracts (KernelSpec::contract), of a file whose kernels, with their rows and
+  // Kernels that have contracts (KernelSpec::contract), of a file whose kernels, with their rows and
   // contracts, are as one of the trusted keys signed them. Code and metadata may be anyone's: launches are
   // held to the contracts.
   kSignedKernels = 3,

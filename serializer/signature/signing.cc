@@ -99,10 +99,7 @@ Status CheckRows(const wire::SignedFile& file, const SignatureSection& signature
 }
 
 Status CheckLibrary(const wire::SignedFile& file, const SignatureSection& signatures,
-                    const KernelLibrarySpec& library, Trust trust) {
-  if (trust == Trust::kSignedKernels && ClassOf(library.device) != DeviceClass::kCpu)
-    return MakeError(Code::kInvalidProgram,
-                     "the kernels for '" + library.target + "' are a GPU's, which have no contracts");
+                    const KernelLibrarySpec& library) {
   const wire::Section* section = SectionOf(file, library);
   if (section != nullptr) return CheckSigned(signatures, *section);
   return MakeError(Code::kInvalidProgram,
@@ -116,7 +113,7 @@ Expected<TrustedLibraries> Trusted(const wire::SignedFile& file, const Program& 
   TVMVM_CHECK_OK((kernels_alone ? CheckRows : CheckProgram)(file, signatures, options));
   TrustedLibraries trusted;
   for (const KernelLibrarySpec& library : program.libraries) {
-    const Status status = CheckLibrary(file, signatures, library, options.trust);
+    const Status status = CheckLibrary(file, signatures, library);
     if (status)
       trusted.libraries.push_back(library);
     else if (trusted.refused.empty())

@@ -183,6 +183,16 @@ const GroupCase kCases[] = {
      SCAN("i32", "b,n,c", "1", "0", "sum", "0"),
      Content::kSpread,
      DType::kI32},
+    {"SizesThatAreToldForContracts",
+     "symbol n: [0, inf] input\nsymbol m: [0, inf] input\nsymbol k: [0, inf] input\n",
+     {{700, 50}, {600}},
+     R"(  input "x" = %0: tensor<f32,[n,m]>
+  input "i" = %1: tensor<f32,[k]>
+  require() {condition = dim(lt(k, n)), message = "k"}
+  %2: tensor<f32,[1,m]> = slice(%0) {dims = dims[1, m], starts = dims[k, 0], steps = dims[1, 1]}
+  %3: tensor<f32,[1,m]> = mul(%2, %2)
+  output "y" = %3
+)"},
     {"FirstLargest", kRows, {{3, 3000}}, EXTREMUM("argmax", "0"), Content::kEqual},
     {"LastLeast", kRows, {{3, 3000}}, EXTREMUM("argmin", "1"), Content::kEqual},
     {"LargestOfFloats", kRows, {{3, 1000}}, EXTREMUM("argmax", "0")},

@@ -1,12 +1,10 @@
 // Damaged .vmexe files of a real model: they are refused, or they run under limits.
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "bytecode/kernel_abi.h"
 #include "bytecode/verifier.h"
-#include "tests/fuzz/change_program.h"
 #include "tests/fuzz/kernel_models.h"
+#include "tests/models/corrupt_code.h"
 #include "tests/models/corruption.h"
 #include "tests/models/demo_model.h"
 #include "tests/sanitizer.h"
@@ -21,15 +19,6 @@ namespace tvmvm {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-Limits SmallLimits() {
-  Limits limits;
-  limits.max_bytes = 64 << 20;
-  limits.max_steps = 1'000'000;
-  limits.timeout = std::chrono::seconds(2);
-  limits.max_call_depth = 1000;
-  return limits;
-}
 
 Status RunSmall(std::shared_ptr<const Program> program, const VmOptions& options) {
   TVMVM_TRY(std::shared_ptr<Vm> vm, Vm::Create(std::move(program), options));
@@ -130,38 +119,9 @@ TEST(CorruptProgram, DamageWithRightDigestsIsRefusedOrRunsUnderLimits) {
   EXPECT_GT(ran, 0);
 }
 
-std::shared_ptr<const Program> Compiled(std::string_view text) {
-  CompileOptions options;
-  options.targets = {"host"};
-  auto compiled = GetCompiler().CompileBytes(std::as_bytes(std::span(text)), options);
-  EXPECT_TRUE(compiled) << compiled.error().message;
-  return compiled ? compiled->program : nullptr;
-}
-
-// Inputs of any size, as `main` takes them, of bytes that are indices out of every range.
-Status RunAny(std::shared_ptr<const Program> program, const FunctionSpec& main, VmOptions options,
-              fuzz::Choices& choices) {
-  options.threads = 1;
-  TVMVM_TRY(std::shared_ptr<Vm> vm, Vm::Create(program, options));
-  Invocation invocation = vm->NewInvocation();
-  invocation.SetLimits(SmallLimits());
-  std::vector<Tensor> inputs, outputs(main.outputs.size());
-  const int64_t sizes[] = {1 + choices.Below(9), 1 + choices.Below(40)};
-  for (const ParameterSpec& input : main.inputs) {
-    Shape shape;
-    for (const DimSpec& dim : input.type.dims)
-      shape.push_back(dim.value >= 0 ? dim.value : sizes[dim.symbol == "n" ? 0 : 1]);
-    TVMVM_TRY(Tensor tensor, Tensor::Allocate(input.type.dtype, shape));
-    auto* bytes = static_cast<uint8_t*>(tensor.data());
-    for (int64_t i = 0; i < tensor.byte_count(); ++i) bytes[i] = static_cast<uint8_t>(choices.Below(256));
-    inputs.push_back(std::move(tensor));
-  }
-  return invocation.Run(inputs, outputs);
-}
-
 TEST(CorruptProgram, OtherCodeForRealKernelsIsRefusedOrRuns) {
   std::vector<std::shared_ptr<const Program>> programs = {DemoProgram()};
-  for (std::string_view model : fuzz::kKernelModels) programs.push_back(Compiled(model));
+  for (std::string_view model : fuzz::kKernelModels) programs.push_back(CompiledFor(model));
   int refused = 0, failed = 0, ran = 0;
   for (const auto& original : programs) {
     ASSERT_TRUE(original);
@@ -169,8 +129,7 @@ TEST(CorruptProgram, OtherCodeForRealKernelsIsRefusedOrRuns) {
     for (uint32_t seed = 0; seed < (kSanitized ? 200 : 1500); ++seed) {
       fuzz::Choices choices(seed);
       auto program = std::make_shared<Program>(*original);
-      for (uint32_t changes = 1 + choices.Below(3); changes > 0; --changes)
-        fuzz::ChangeWord(program.get(), choices);
+      ChangeWords(program.get(), choices);
       if (!VerifyProgram(*program)) {
         ++refused;
         continue;
@@ -185,18 +144,6 @@ TEST(CorruptProgram, OtherCodeForRealKernelsIsRefusedOrRuns) {
   EXPECT_GT(ran, 0);
 }
 
-// The code's words of a program, changed in a few places.
-Bytes OtherCode(const Program& original, fuzz::Choices& choices) {
-  Program program = original;
-  for (uint32_t changes = 1 + choices.Below(3); changes > 0; --changes) fuzz::ChangeWord(&program, choices);
-  Bytes code;
-  for (const FunctionSpec& function : program.functions) {
-    const auto words = std::as_bytes(std::span(function.code));
-    code.insert(code.end(), words.begin(), words.end());
-  }
-  return code;
-}
-
 // As strangers can make it where only the kernels and their rows have to be as they were signed.
 TEST(CorruptProgram, OtherCodeForSignedKernelsIsRefusedOrRuns) {
   const KeyFolder keys;
@@ -206,7 +153,7 @@ TEST(CorruptProgram, OtherCodeForSignedKernelsIsRefusedOrRuns) {
   Corruption corruption(3);
   int refused = 0, failed = 0, ran = 0, attacked = 0;
   for (std::string_view model : fuzz::kKernelModels) {
-    const std::shared_ptr<const Program> original = Compiled(model);
+    const std::shared_ptr<const Program> original = CompiledFor(model);
     ASSERT_TRUE(original);
     const Bytes file = keys.Signed(*original, "mine");
     for (uint32_t seed = 0; seed < (kSanitized ? 200 : 1000); ++seed) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "devices/null/null_device.h"
 #include "tests/vm/text_program.h"
 
 namespace tvmvm {
@@ -148,6 +149,53 @@ TEST(LaunchContracts, EachLaunchIsLookedAt) {
   EXPECT_THAT(
       ErrorOf(ProgramOf({.grid = {20, 1, 1}, .scratch = 160, .scalars = {20, 1}, .bytes = {64, 96}}, kRight)),
       HasSubstr("64 bytes as buffer 0, where it wants 80"));
+}
+
+// Launches as many points as the input says, with 32 bytes in each buffer.
+constexpr std::string_view kOnDevice = R"---(entry @main
+entry [1, 0] @gpu
+kernel @some gpu symbol "some" scalars 1 buffers [read, write] contract "0; s0*8; s0*8; le(0, s0); eq(x, s0); eq(y, 1); eq(z, 1)"
+func @main("x": i64[1]) -> ("y": i64[1]) frame 2, 2 {
+  i1 = const 1
+  r1 = output 0, [i1]
+  return [], [r1]
+}
+func @gpu("x": i64[1]) -> ("y": i64[1]) frame 4, 4 {
+  i0 = const 0
+  i1 = const 1
+  i2 = const 32
+  i3 = load r0, i0, i64
+  r1 = output 0, [i1]
+  store r1, i0, i64, i3
+  r2 = arena.on 1, i2
+  r3 = arena.on 1, i2
+  launch @some, 1, [i3, i1, i1, i0, i0, i0], [i3], [r2, r3]
+  return [], [r1]
+}
+)---";
+
+// Nothing is submitted of a launch that does not fulfil it, and the Invocation lives on.
+TEST(LaunchContracts, LaunchesOnDevicesAreLookedAt) {
+  VmOptions options = TestOptions();
+  const auto device = CreateNullDevice({});
+  options.devices = {device};
+  auto vm = VmFromText(kOnDevice, options);
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  const auto outcome = [&](int64_t points) {
+    std::array inputs{Tensor::Borrow(DType::kI64, Shape{1}, &points)};
+    std::array outputs{Tensor()};
+    return TextOf(invocation.Run(inputs, outputs));
+  };
+  EXPECT_EQ(outcome(4), "");
+  EXPECT_THAT(outcome(5), HasSubstr("kernel 'some' is given 32 bytes as buffer 0, where it wants 40"));
+  EXPECT_THAT(outcome(-1), HasSubstr("[-1, 1, 1, 0, -1] as grid, bytes of scratch and scalars, which is not "
+                                     "as 'le(0, s0)' wants"));
+  EXPECT_THAT(outcome(INT64_MAX), HasSubstr("as 's0*8' wants"));
+  EXPECT_EQ(device->statistics().launches, 1);
+  EXPECT_EQ(outcome(3), "");
+  EXPECT_EQ(outcome(4), "");
+  EXPECT_EQ(device->statistics().launches, 3);
 }
 
 }  // namespace

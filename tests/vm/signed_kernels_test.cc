@@ -209,8 +209,32 @@ TEST_F(SignedKernels, SomebodyTrustedHasToSign) {
   EXPECT_THAT(Outcome(folder_.Signed(*ProgramOf(TextWith("plus")), "other")), HasSubstr("signed by "));
 }
 
+// kTwoEntries with a contract of its kernel.
+std::string TwoEntries(std::string_view contract) {
+  std::string text(kTwoEntries);
+  text.insert(text.find("\nfunc @main"), fmt::format(" contract \"{}\"", contract));
+  return text;
+}
+constexpr std::string_view kOfEight = "0; 8; 8; eq(x, 1); eq(y, 1); eq(z, 1)";
+
+// The null device computes nothing: what it holds are zeros.
+TEST_F(SignedKernels, KernelsOfGpusRunUnderTheirContracts) {
+  const Bytes file = Signed(TwoEntries(kOfEight));
+  VmOptions options = Options();
+  options.devices = {CreateNullDevice({.kind = DeviceKind::kOpenCl})};
+  EXPECT_EQ(Outcome(file, options), "0");
+  std::string hostile = TwoEntries(kOfEight);
+  hostile.replace(hostile.find("[i1, i1, i1, i0"), 15, "[i2, i1, i1, i0");
+  EXPECT_THAT(Outcome(WithOther(file, hostile), options), HasSubstr("which is not as 'eq(x, 1)' wants"));
+  hostile = TwoEntries(kOfEight);
+  hostile.replace(hostile.find("[r2, r2]"), 8, "[r2, r2+i1]");
+  EXPECT_THAT(Outcome(WithOther(file, hostile), options), HasSubstr("7 bytes as buffer 1, where it wants 8"));
+  const auto attack = [](auto* rows) { rows->kernels[0]->contract = "0; 0; 0"; };
+  EXPECT_EQ(Outcome(WithRows(file, attack), options), "10") << "the CPU's entry, which launches none";
+}
+
 // The entry for a GPU is refused and the CPU's runs.
-TEST_F(SignedKernels, KernelsOfGpusAreRefused) {
+TEST_F(SignedKernels, KernelsOfGpusWithoutContractAreRefused) {
   const Bytes file = Signed(kTwoEntries);
   VmOptions options = Options();
   options.devices = {CreateNullDevice({.kind = DeviceKind::kOpenCl})};
@@ -220,27 +244,41 @@ TEST_F(SignedKernels, KernelsOfGpusAreRefused) {
   ASSERT_TRUE(vm) << vm.error().message;
   EXPECT_EQ((*vm)->Devices().size(), 1u);
   EXPECT_EQ(Outcome(file, options), "10");
+  std::string alone(kTwoEntries);
+  alone.replace(alone.find("entry @main\nentry [1, 0] @gpu"), 29, "devices [cpu 0, gpu 0]\nentry @gpu");
+  EXPECT_THAT(Outcome(Signed(alone), options),
+              HasSubstr("no contract holds 'k' on gpu within its buffers; @gpu runs 1 of them"));
 
-  // A driver sees none of them.
+  // What is compiled ahead is what somebody signed.
   auto device = CreateNullDevice({.kind = DeviceKind::kOpenCl});
-  auto warm = WarmKernels(**program, *device, {}, Trust::kSignedKernels, options.trusted_keys);
-  ASSERT_FALSE(warm);
-  EXPECT_EQ(
-      warm.error().message,
-      "the program's kernels are refused: the kernels for 'opencl' are a GPU's, which have no contracts");
-  EXPECT_TRUE(WarmKernels(**program, *device, {}, Trust::kSigned, options.trusted_keys));
+  EXPECT_TRUE(WarmKernels(**program, *device, {}, Trust::kSignedKernels, options.trusted_keys));
+  EXPECT_FALSE(
+      WarmKernels(*ProgramOf(kTwoEntries), *device, {}, Trust::kSignedKernels, options.trusted_keys));
 }
 
-// A second CPU is a device on which no contract is asked for.
-TEST_F(SignedKernels, OtherCpusLaunchNone) {
-  std::string text = TextWith("plus");
-  text.insert(text.find("kernel @plus"), "devices [cpu 0, cpu 1]\n");
-  text.replace(text.find("launch @plus, 0"), 15, "launch @plus, 1");
-  const Bytes file = WithOther(Signed(TextWith("plus")), text);
-  VmOptions options = Options();
-  options.devices = {CreateCpuDevice({.threads = 1, .jit = options.jit}),
-                     CreateCpuDevice({.threads = 1, .jit = options.jit})};
-  EXPECT_THAT(Outcome(file, options), HasSubstr("no contract holds 'plus' on cpu:1 within its buffers"));
+// A second CPU is a device with memory of its own.
+TEST_F(SignedKernels, OtherCpusAreHeldToTheContract) {
+  const Bytes file = Signed(TextWith("plus"));
+  const auto on_second = [&](std::string_view kernel, std::string_view grid, std::string_view to) {
+    std::string text = TextWith(kernel);
+    text.insert(text.find("kernel @plus"), "devices [cpu 0, cpu 1]\n");
+    text.replace(text.find("frame 4, 2"), 10, "frame 4, 4");
+    const size_t launch = text.find("  launch");
+    text.erase(launch, text.find("  return") - launch);
+    text.insert(launch, fmt::format("  i3 = const 8\n  r2 = arena.on 1, i3\n  r3 = arena.on 1, i3\n"
+                                    "  copy [r2, r0], i3\n"
+                                    "  launch @{}, 1, [{}, i1, i1, i0, i0, i0], [i2], [r2, {}]\n"
+                                    "  copy [r1, r3], i3\n",
+                                    kernel, grid, to));
+    VmOptions options = Options();
+    for (int i = 0; i < 2; ++i)
+      options.devices.push_back(CreateCpuDevice({.threads = 1, .jit = options.jit}));
+    return Outcome(WithOther(file, text), options);
+  };
+  EXPECT_EQ(on_second("plus", "i1", "r3"), "10");
+  EXPECT_THAT(on_second("plus", "i2", "r3"), HasSubstr("which is not as 'eq(x, 1)' wants"));
+  EXPECT_THAT(on_second("plus", "i1", "r3+i1"), HasSubstr("is given 7 bytes as buffer 1, where it wants 8"));
+  EXPECT_THAT(on_second("bare", "i1", "r3"), HasSubstr("no contract holds 'bare' on cpu:1 within"));
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ Status RefuseKernels(const Program& program, const Uses& uses) {
 Status BindContracts(const Uses& uses, Binding* binding) {
   const std::vector<KernelSpec>& kernels = binding->program->kernels;
   binding->contracts.resize(kernels.size());
-  for (uint32_t id : uses.devices[kHostDevice].kernels)
+  for (uint32_t id : KernelsOf(uses))
     if (!kernels[id].contract.empty()) {
       TVMVM_TRY(binding->contracts[id], LaunchContract::Parse(kernels[id]));
     }
@@ -166,10 +166,9 @@ std::optional<std::string> Refusal(const Uses& uses, const std::vector<std::shar
   if (trust == Trust::kAny) return std::nullopt;
   if (!HasLibraries(uses, given, program, trusted.libraries)) return trusted.refused;
   if (trust != Trust::kSignedKernels) return std::nullopt;
-  // Contracts are asked for where the host launches.
   for (size_t number = 0; number < uses.devices.size(); ++number)
     for (const uint32_t id : uses.devices[number].kernels)
-      if (number != kHostDevice || program.kernels[id].contract.empty())
+      if (program.kernels[id].contract.empty())
         return "no contract holds '" + program.kernels[id].name + "' on " +
                DeviceSpecName(program.devices[number]) + " within its buffers";
   return std::nullopt;

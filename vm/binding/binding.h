@@ -27,7 +27,7 @@ struct Binding {
   std::vector<std::shared_ptr<Device>> devices;         // by number; null where one is not used
   std::vector<std::unique_ptr<KernelSet>> kernel_sets;  // by device; null where none is launched
   std::vector<KernelBinding> kernels;                   // by device, then KernelId
-  // By KernelId: of those that the host launches and that have one.
+  // By KernelId: of those that are launched and that have one.
   std::vector<std::optional<LaunchContract>> contracts;
   std::vector<Bytes> constants;  // by ConstantId
   std::vector<std::shared_ptr<const DeviceConstants>>

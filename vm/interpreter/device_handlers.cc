@@ -84,6 +84,29 @@ bool PlaceOf(Machine& m, const uint32_t* pc, BufferOperand operand, int64_t want
   return MoveTo(m, pc, offset, wanted, operand, place);
 }
 
+// Places of a launch's buffers, each of which has the bytes wanted; false after Fail.
+bool ResolvePlaces(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const uint32_t* list,
+                   const int64_t* wanted) {
+  for (uint32_t i = 0; i < list[0]; ++i) {
+    const BufferOperand operand{list[1 + 2 * i], list[2 + 2 * i]};
+    Place place{pc[2]};
+    if (!PlaceOf(m, pc, operand, 0, &place)) return false;
+    if (place.read_only && IsWritten(kernel.buffers[i])) [[unlikely]] {
+      m.run.Fail(pc, Code::kInvalidProgram, WritesReadOnlyText(kernel, i));
+      return false;
+    }
+    if (place.bytes < wanted[i]) [[unlikely]] {
+      m.run.Fail(pc, Code::kInvalidProgram, TooFewBytesText(kernel, i, place.bytes, wanted[i]));
+      return false;
+    }
+    if (!kernel.alignments.empty() && (place.span.offset & (kernel.alignments[i] - 1)) != 0) [[unlikely]]
+      return m.FailUnaligned(pc, kernel, i, operand);
+    m.places[i] = place.span;
+    m.places[i].bytes = place.bytes;
+  }
+  return true;
+}
+
 Queue& QueueOf(Machine& m, uint32_t device) { return m.devices[device]->queue(); }
 
 // Submission to a device failed or succeeded.
@@ -200,32 +223,6 @@ const uint32_t* CopyAcross(Machine& m, const uint32_t* pc, const Place& target, 
 
 }  // namespace
 
-bool Machine::WaitFor(const uint32_t* pc, uint32_t device) {
-  const Expected<std::optional<KernelFailure>> done = devices[device]->Wait(&run);
-  if (!done) {
-    FailWork(*this, pc, done.error());
-    return false;
-  }
-  if (!done->has_value()) return true;
-  const FunctionId function{static_cast<uint32_t>((*done)->tag >> 32)};
-  const auto word = static_cast<uint32_t>((*done)->tag);
-  const KernelSpec& kernel = program.kernels[program.function(function).code[word + 1]];
-  run.FailAt(function, word, Code::kInvalidArgument, KernelFailureText(kernel, (*done)->code));
-  return false;
-}
-
-bool Machine::WaitForDevices(const uint32_t* pc) {
-  for (uint32_t number = 0; number < devices.size(); ++number)
-    if (devices[number] != nullptr && !WaitFor(pc, number)) return false;
-  return true;
-}
-
-bool Machine::WaitForHostMemory(const uint32_t* pc) {
-  for (uint32_t number = 0; number < devices.size(); ++number)
-    if (devices[number] != nullptr && devices[number]->writes_host() && !WaitFor(pc, number)) return false;
-  return true;
-}
-
 const uint32_t* FailOnDevice(Machine& m, const uint32_t* pc, uint32_t reg) {
   return m.run.Fail(pc, Code::kInvalidProgram, m.PlaceText("r" + std::to_string(reg), m.DeviceOf(reg)));
 }
@@ -237,32 +234,26 @@ const uint32_t* LaunchOnDevice(Machine& m, const uint32_t* pc) {
   const uint32_t* shape = pc + 3;
   const uint32_t* scalar_list = AfterList(shape);
   const uint32_t* list = AfterList(scalar_list);
-  AlignedCopies copies(m, device);
-  for (uint32_t i = 0; i < list[0]; ++i) {
-    const BufferOperand operand{list[1 + 2 * i], list[2 + 2 * i]};
-    Place place{device};
-    if (!PlaceOf(m, pc, operand, 0, &place)) return nullptr;
-    if (place.read_only && IsWritten(kernel.buffers[i])) [[unlikely]]
-      return m.run.Fail(
-          pc, Code::kInvalidProgram,
-          "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
-    if (!kernel.alignments.empty() && (place.span.offset & (kernel.alignments[i] - 1)) != 0) [[unlikely]] {
-      m.FailUnaligned(pc, kernel, i, operand);
-      return nullptr;
-    }
-    m.places[i] = place.span;
-    m.places[i].bytes = place.bytes;
-    const bool is_aligned =
-        kernel.buffers[i] != Access::kReadAligned || m.places[i].offset % kArgumentAlignment == 0;
-    if (!is_aligned && !copies.Replace(pc, &m.places[i])) [[unlikely]]
-      return nullptr;
-  }
   LaunchRequest request;
   request.kernels = binding.kernels;
   request.kernel = binding.index;
   SetShape(m, kernel, shape, &request);
+  const LaunchCheck& check = m.checks[pc[1]];
+  if (check.contract != nullptr && !Fulfils(m, pc, kernel, check, request, scalar_list)) return nullptr;
+  if (!ResolvePlaces(m, pc, kernel, list, check.last.bytes)) return nullptr;
+  AlignedCopies copies(m, device);
+  for (uint32_t i = 0; i < list[0]; ++i) {
+    DeviceSpan& place = m.places[i];
+    if (kernel.buffers[i] == Access::kReadAligned && place.offset % kArgumentAlignment != 0 &&
+        !copies.Replace(pc, &place)) [[unlikely]]
+      return nullptr;
+    // What another CPU goes by.
+    m.addresses[i] = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(place.memory.host) +
+                                             static_cast<uintptr_t>(place.offset));
+  }
   request.scalars = m.frames.Gather(scalar_list, m.numbers.data());
   request.buffers = {m.places.data(), list[0]};
+  request.addresses = {m.addresses.data(), list[0]};
   request.tag = TagOf(m, pc);
   const int64_t begin_ns = m.observer ? SteadyNanoseconds() : 0;
   const Expected<int32_t> submitted = QueueOf(m, device).Launch(request, &m.run);

@@ -59,6 +59,11 @@ std::string NumbersText(const KernelSpec& kernel, std::span<const int64_t> numbe
   return text += "' wants";
 }
 
+std::string WritesReadOnlyText(const KernelSpec& kernel, uint32_t buffer) {
+  std::string text = "kernel '" + kernel.name + "' " + kWritesReadOnly;
+  return text += " (buffer " + std::to_string(buffer) + ")";
+}
+
 std::string TooFewBytesText(const KernelSpec& kernel, uint32_t buffer, int64_t found, int64_t wanted) {
   std::string text = "kernel '" + kernel.name + "' is given " + std::to_string(found);
   text += " bytes as buffer " + std::to_string(buffer);

@@ -21,11 +21,31 @@ namespace {
   return true;
 }
 
-// The numbers of the launch are others than the last time: whether they are what the kernel's contract wants,
-// and how many bytes of each buffer go with them, which is known where they are those before; false after
-// Fail.
-[[gnu::noinline]] bool CheckNumbers(Machine& m, const uint32_t* pc, const KernelSpec& kernel,
-                                    const LaunchRequest& request, const uint32_t* scalars) {
+// Addresses of a launch's buffers, each of which has the bytes wanted; false after Fail.
+bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const uint32_t* list,
+                    const int64_t* wanted) {
+  for (uint32_t i = 0; i < list[0]; ++i) {
+    const BufferOperand operand{list[1 + 2 * i], list[2 + 2 * i]};
+    Bytes bytes;
+    bool read_only = false;
+    if (!m.BytesOf(pc, operand, 0, &bytes, &read_only)) return false;
+    if (read_only && IsWritten(kernel.buffers[i])) [[unlikely]] {
+      m.run.Fail(pc, Code::kInvalidProgram, WritesReadOnlyText(kernel, i));
+      return false;
+    }
+    if (bytes.size < wanted[i]) [[unlikely]] {
+      m.run.Fail(pc, Code::kInvalidProgram, TooFewBytesText(kernel, i, bytes.size, wanted[i]));
+      return false;
+    }
+    m.addresses[i] = bytes.data;
+  }
+  return kernel.alignments.empty() || CheckAlignments(m, pc, kernel, list);
+}
+
+}  // namespace
+
+bool CheckNumbers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const LaunchRequest& request,
+                  const uint32_t* scalars) {
   LaunchCheck& check = m.checks[pc[1]];
   std::swap(check.last, check.other);
   int64_t* values = check.last.values;
@@ -51,41 +71,6 @@ namespace {
   for (size_t i = 0; i < kernel.buffers.size(); ++i) check.last.bytes[i] = values[contract.bytes(i)];
   return true;
 }
-
-// The same, at once where the numbers are those of the last launch of the kernel. `check` has a contract.
-bool Keeps(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const LaunchCheck& check,
-           const LaunchRequest& request, const uint32_t* scalars) {
-  const int64_t* values = check.last.values;
-  bool same = values[LaunchContract::kGrid] == request.grid[0] && values[1] == request.grid[1] &&
-              values[2] == request.grid[2] && values[LaunchContract::kScratch] == request.scratch_bytes;
-  values += LaunchContract::kFirstScalar;
-  for (uint32_t i = 0; same && i < scalars[0]; ++i) same = values[i] == m.frames.scalars[scalars[1 + i]];
-  return same || CheckNumbers(m, pc, kernel, request, scalars);
-}
-
-// Addresses of a launch's buffers, each of which has the bytes wanted; false after Fail.
-bool ResolveBuffers(Machine& m, const uint32_t* pc, const KernelSpec& kernel, const uint32_t* list,
-                    const int64_t* wanted) {
-  for (uint32_t i = 0; i < list[0]; ++i) {
-    const BufferOperand operand{list[1 + 2 * i], list[2 + 2 * i]};
-    Bytes bytes;
-    bool read_only = false;
-    if (!m.BytesOf(pc, operand, 0, &bytes, &read_only)) return false;
-    if (read_only && IsWritten(kernel.buffers[i])) [[unlikely]] {
-      m.run.Fail(pc, Code::kInvalidProgram,
-                 "kernel '" + kernel.name + "' " + kWritesReadOnly + " (buffer " + std::to_string(i) + ")");
-      return false;
-    }
-    if (bytes.size < wanted[i]) [[unlikely]] {
-      m.run.Fail(pc, Code::kInvalidProgram, TooFewBytesText(kernel, i, bytes.size, wanted[i]));
-      return false;
-    }
-    m.addresses[i] = bytes.data;
-  }
-  return kernel.alignments.empty() || CheckAlignments(m, pc, kernel, list);
-}
-
-}  // namespace
 
 void ObserveLaunch(Machine& m, const uint32_t* pc, const LaunchRequest& request, int64_t begin_ns) {
   LaunchRecord record;
@@ -119,7 +104,7 @@ const uint32_t* HandleLaunch(Machine& m, const uint32_t* pc) {
   SetShape(m, kernel, shape, &request);
   const LaunchCheck& check = m.checks[pc[1]];
   if (check.contract != nullptr) {
-    if (!Keeps(m, pc, kernel, check, request, scalar_list)) return nullptr;
+    if (!Fulfils(m, pc, kernel, check, request, scalar_list)) return nullptr;
     request.scalars = {check.last.values + LaunchContract::kFirstScalar, scalar_list[0]};
   } else {
     request.scalars = m.frames.Gather(scalar_list, m.numbers.data());

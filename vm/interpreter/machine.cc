@@ -1,6 +1,7 @@
 #include "vm/interpreter/machine.h"
 
 #include "allocator/thread_scratch.h"
+#include "vm/interpreter/device_handlers.h"
 #include "vm/objects/owned.h"
 
 namespace tvmvm {
@@ -128,6 +129,32 @@ bool Machine::FailUnaligned(const uint32_t* pc, const KernelSpec& kernel, uint32
            "kernel '" + kernel.name + "' is given " + NameOf(operand) + " (buffer " + std::to_string(buffer) +
                ") at an address that is no multiple of " + std::to_string(kernel.alignments[buffer]));
   return false;
+}
+
+bool Machine::WaitFor(const uint32_t* pc, uint32_t device) {
+  const Expected<std::optional<KernelFailure>> done = devices[device]->Wait(&run);
+  if (!done) {
+    FailWork(*this, pc, done.error());
+    return false;
+  }
+  if (!done->has_value()) return true;
+  const FunctionId function{static_cast<uint32_t>((*done)->tag >> 32)};
+  const auto word = static_cast<uint32_t>((*done)->tag);
+  const KernelSpec& kernel = program.kernels[program.function(function).code[word + 1]];
+  run.FailAt(function, word, Code::kInvalidArgument, KernelFailureText(kernel, (*done)->code));
+  return false;
+}
+
+bool Machine::WaitForDevices(const uint32_t* pc) {
+  for (uint32_t number = 0; number < devices.size(); ++number)
+    if (devices[number] != nullptr && !WaitFor(pc, number)) return false;
+  return true;
+}
+
+bool Machine::WaitForHostMemory(const uint32_t* pc) {
+  for (uint32_t number = 0; number < devices.size(); ++number)
+    if (devices[number] != nullptr && devices[number]->writes_host() && !WaitFor(pc, number)) return false;
+  return true;
 }
 
 }  // namespace tvmvm

@@ -47,8 +47,6 @@ const Mutation kTableMutations[] = {
      [](Program& p) { p.kernels[0].contract = "0; 0; s9"; }},
     {"kernel 'scale': its contract has '0', which never holds",
      [](Program& p) { p.kernels[0].contract = "0; 0; 0; 0"; }},
-    {"kernel 'scale': a contract of a kernel that no CPU runs",
-     [](Program& p) { p.kernels[0].contract = "0; 0; 0", p.kernels[0].device = DeviceClass::kGpu; }},
     {"the first device of the program is not the host's CPU", [](Program& p) { p.devices.clear(); }},
     {"the first device of the program is not the host's CPU",
      [](Program& p) { std::swap(p.devices[0], p.devices[1]); }},

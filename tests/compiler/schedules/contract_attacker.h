@@ -41,7 +41,7 @@ inline LoopKernel OfNumbers(const ContractedKernel& kernel) {
   return result;
 }
 
-// Launches a kernel with all sorts of numbers.
+// Launches a kernel with all sorts of numbers, by the evaluator of loops.
 class Attacker {
  public:
   // `facts`, `ranges`: what an honest launch fulfils.
@@ -65,20 +65,23 @@ class Attacker {
       for (const ir::SymbolId& symbol : ir::SymbolsOf(dim)) ranges_.emplace(symbol.name(), ranges(symbol));
   }
 
+  virtual ~Attacker() = default;
+
   int ran = 0, honest = 0;
 
-  void Attack() {
+  // One honest launch, where the numbers drawn make one, and others with a few numbers changed.
+  void Attack(int changes = 30) {
     Values symbols;
     for (const auto& [name, range] : ranges_) symbols[name] = Draw();
     std::vector<int64_t> numbers = HonestNumbers(symbols);
     if (IsHonest(symbols)) {
       ++honest;
-      ASSERT_TRUE(Fulfils(numbers)) << kernel_.contract << TextOf(numbers);
+      ASSERT_TRUE(Fulfils(numbers)) << TextOf(numbers);
       for (size_t i = 0; i < kernel_.bytes.size(); ++i)
-        ASSERT_LE(wanted_[i], Of(kernel_.bytes[i], symbols)) << kernel_.contract << TextOf(numbers);
+        ASSERT_LE(wanted_[i], Of(kernel_.bytes[i], symbols)) << TextOf(numbers);
       Run(numbers);
     }
-    for (int i = 0; i < 30; ++i) {
+    for (int i = 0; i < changes; ++i) {
       std::vector<int64_t> changed = numbers;
       for (uint32_t changes = 1 + random_() % 2; changes > 0; --changes) {
         // Scratch may be what it likes.
@@ -91,13 +94,60 @@ class Attacker {
     }
   }
 
+ protected:
+  // A size, or another number of a launch.
+  virtual int64_t Draw() {
+    static constexpr int64_t kSizes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33};
+    return kSizes[Random() % std::size(kSizes)];
+  }
+  uint32_t Random() { return static_cast<uint32_t>(random_()); }
+
+  // A launch that fulfils the contract, with just the bytes that are wanted.
+  virtual void Run(const std::vector<int64_t>& numbers) {
+    // Generated code finds a point's coordinates by what scalars say of the grid.
+    for (size_t k = 0; k < kernel_.scalars.size(); ++k) {
+      for (size_t axis = 0; axis < 3; ++axis) {
+        if (kernel_.scalars[k] == kernel_.call->kernel.grid_size[axis]) {
+          ASSERT_EQ(numbers[LaunchContract::kFirstScalar + k], numbers[axis]) << TextOf(numbers);
+        }
+      }
+    }
+    Memory memory;
+    for (int64_t bytes : wanted_) {
+      ASSERT_GE(bytes, 0) << TextOf(numbers);
+      ASSERT_LT(bytes, 10'000'000) << TextOf(numbers);
+      memory.emplace_back(static_cast<size_t>(bytes));
+      for (std::byte& byte : memory.back()) byte = static_cast<std::byte>(random_());
+    }
+    Launch(numbers, &memory);
+    ++ran;
+  }
+  const std::vector<int64_t>& wanted() const { return wanted_; }  // bytes of each buffer
+
+  using Memory = std::vector<std::vector<std::byte>>;
+  // `memory`: the bytes of each buffer, of just the size that is wanted.
+  virtual void Launch(const std::vector<int64_t>& numbers, Memory* memory) {
+    std::vector<std::span<std::byte>> buffers(memory->begin(), memory->end());
+    Values values{{"x", numbers[0]}, {"y", numbers[1]}, {"z", numbers[2]}, {"scratch", numbers[3]}};
+    for (size_t k = 0; k < kernel_.scalars.size(); ++k)
+      values["s" + std::to_string(k)] = numbers[LaunchContract::kFirstScalar + k];
+    auto code = EvaluateLoops(of_numbers_, buffers, [&](const ir::SymbolId& symbol) {
+      return std::optional(values.at(symbol.name()));
+    });
+    ASSERT_TRUE(code) << code.error().message << "\n"
+                      << TextOf(numbers) << "\n"
+                      << ToString(kernel_.call->kernel);
+  }
+  const ContractedKernel& kernel() const { return kernel_; }
+  std::string TextOf(const std::vector<int64_t>& numbers) const {
+    std::string text = kernel_.contract + " with";
+    for (int64_t number : numbers) text += " " + std::to_string(number);
+    return text;
+  }
+
  private:
   using Values = std::map<std::string, int64_t>;
 
-  int64_t Draw() {
-    static constexpr int64_t kSizes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33};
-    return kSizes[random_() % std::size(kSizes)];
-  }
   static int64_t Of(const ir::Dim& dim, const Values& values) {
     auto value = ir::Evaluate(
         dim, [&](const ir::SymbolId& symbol) { return std::optional(values.at(symbol.name())); });
@@ -117,12 +167,6 @@ class Attacker {
     for (const ir::Dim& scalar : kernel_.scalars) numbers.push_back(Of(scalar, symbols));
     return numbers;
   }
-  static std::string TextOf(const std::vector<int64_t>& numbers) {
-    std::string text = " with";
-    for (int64_t number : numbers) text += " " + std::to_string(number);
-    return text;
-  }
-
   bool Fulfils(const std::vector<int64_t>& numbers) {
     std::vector<int64_t> values(contract_.initial().begin(), contract_.initial().end());
     std::ranges::copy(numbers, values.begin());
@@ -130,28 +174,6 @@ class Attacker {
     wanted_.clear();
     for (size_t i = 0; i < kernel_.bytes.size(); ++i) wanted_.push_back(values[contract_.bytes(i)]);
     return true;
-  }
-
-  // With just the bytes that are wanted.
-  void Run(const std::vector<int64_t>& numbers) {
-    std::vector<std::vector<std::byte>> memory;
-    for (int64_t bytes : wanted_) {
-      ASSERT_GE(bytes, 0) << kernel_.contract << TextOf(numbers);
-      ASSERT_LT(bytes, 10'000'000) << kernel_.contract << TextOf(numbers);
-      memory.emplace_back(static_cast<size_t>(bytes));
-      for (std::byte& byte : memory.back()) byte = static_cast<std::byte>(random_());
-    }
-    std::vector<std::span<std::byte>> buffers(memory.begin(), memory.end());
-    Values values{{"x", numbers[0]}, {"y", numbers[1]}, {"z", numbers[2]}, {"scratch", numbers[3]}};
-    for (size_t k = 0; k < kernel_.scalars.size(); ++k)
-      values["s" + std::to_string(k)] = numbers[LaunchContract::kFirstScalar + k];
-    auto code = EvaluateLoops(of_numbers_, buffers, [&](const ir::SymbolId& symbol) {
-      return std::optional(values.at(symbol.name()));
-    });
-    ASSERT_TRUE(code) << code.error().message << "\n"
-                      << kernel_.contract << TextOf(numbers) << "\n"
-                      << ToString(kernel_.call->kernel);
-    ++ran;
   }
 
   const ContractedKernel& kernel_;

@@ -4,11 +4,9 @@
 
 #include <gmock/gmock.h>
 
-#include "compiler/graph/requirements.h"
-#include "compiler/graph/storage.h"
 #include "compiler/schedules/bounded_indices.h"
-#include "tests/compiler/schedules/contract_attacker.h"
-#include "tests/compiler/schedules/group_builder.h"
+#include "tests/compiler/schedules/contract_cases.h"
+#include "tests/compiler/schedules/contracted_group.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -19,153 +17,8 @@ using ir::ValueId;
 using ::testing::ElementsAre;
 using Ints = std::vector<int64_t>;
 
-ir::RangeLookup AnyRanges() {
-  return [](const ir::SymbolId&) { return ir::DimRange(); };
-}
-
-// The kernels of a group and their contracts.
-class ContractedGroup {
- public:
-  ContractedGroup(GroupBuilder& b, ir::NodeId group, const ir::RangeLookup& ranges = AnyRanges(),
-                  bool can_tell = true) {
-    auto program = ScheduleGroup(b.function(), group, TargetInfoFor(CpuLevel::kX86_64_V3));
-    if (!program) {
-      ADD_FAILURE() << program.error().message;
-      return;
-    }
-    program_ = std::move(*program);
-    for (const ir::Requirement& requirement : RequirementsOf(b.function(), b.function().node(group)))
-      facts_.push_back(requirement.condition);
-    const ir::Node& node = b.function().node(group);
-    auto bytes_of = [&](ValueId value) {
-      return lowering::BytesOf(b.function().type(value).dtype, b.function().type(value).dims);
-    };
-    const GroupConstants constants = ConstantsOf(b.function(), group);
-    for (const KernelCall& call : program_.calls) {
-      ContractedKernel kernel{&call, LaunchScalars(call.kernel), {}, ""};
-      for (const KernelArgument& argument : call.arguments) {
-        switch (argument.kind) {
-          case ArgumentKind::kInput:
-            kernel.bytes.push_back(bytes_of(node.inputs[argument.index]));
-            break;
-          case ArgumentKind::kOutput:
-            kernel.bytes.push_back(bytes_of(node.outputs[argument.index]));
-            break;
-          case ArgumentKind::kWorkspace: {
-            const Workspace& space = program_.workspaces[argument.index];
-            kernel.bytes.push_back(lowering::BytesOf(space.dtype, {space.elements}));
-            break;
-          }
-          case ArgumentKind::kPacked:
-            kernel.bytes.push_back(
-                static_cast<int64_t>(program_.packed[argument.index](constants).bytes.size()));
-        }
-      }
-      auto [text, told] = LaunchContractOf({{&call}, kernel.scalars, kernel.bytes, facts_}, ranges,
-                                           [&](const Dim&) { return can_tell; });
-      kernel.contract = std::move(text);
-      kernel.scalars.insert(kernel.scalars.end(), told.begin(), told.end());
-      kernels_.push_back(std::move(kernel));
-    }
-  }
-  const std::vector<ContractedKernel>& kernels() const { return kernels_; }
-  const Dims& facts() const { return facts_; }
-  std::vector<std::string> contracts() const {
-    std::vector<std::string> texts;
-    for (const ContractedKernel& kernel : kernels_) texts.push_back(kernel.contract);
-    return texts;
-  }
-
- private:
-  GroupProgram program_;
-  std::vector<ContractedKernel> kernels_;
-  Dims facts_;
-};
-
-struct Case {
-  const char* name;
-  void (*build)(GroupBuilder& b);
-};
-
-// The kernel counts through n * m elements of rows of four, and is not told n.
-void AddParts(GroupBuilder& b) {
-  ValueId negated = b.Add("neg", {b.Input(DType::kF32, {N(), M()})});
-  const Dims fours{FloorDiv(N() * M(), 4), 4};
-  b.Output(b.Add("add", {b.Add("reshape", {negated}, {{"dims", fours}}), b.Input(DType::kF32, fours)}));
-}
-
-Case kCases[] = {
-    {"elementwise",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("add", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kF32, {N(), M()})}));
-     }},
-    {"fixed",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("add", {b.Input(DType::kF32, {3, 5}), b.Input(DType::kF32, {5})}));
-     }},
-    {"bias",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("add", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kF32, {M()})}));
-     }},
-    {"outer",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("mul", {b.Input(DType::kF32, {N(), 1, K()}), b.Input(DType::kF32, {1, M(), 1})}));
-     }},
-    {"transpose",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("transpose", {b.Input(DType::kF32, {N(), M(), 4})}, {{"perm", Ints{1, 0, 2}}}));
-     }},
-    {"narrow",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("neg", {b.Input(DType::kI8, {N() * 2 + 1, 3})}));
-     }},
-    {"slice",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("slice", {b.Input(DType::kF32, {N() + 3, 7, M()})},
-                      {{"starts", Dims{2, 5, 0}}, {"steps", Dims{1, -2, 1}}, {"dims", Dims{N(), 3, M()}}}));
-     }},
-    {"concat",
-     [](GroupBuilder& b) {
-       b.Output(
-           b.Add("exp", {b.Add("concat", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kF32, {N(), K()})},
-                               {{"axis", int64_t{1}}})}));
-     }},
-    {"reduce",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("reduce", {b.Input(DType::kF32, {N(), M()})},
-                      {{"flags", Dims{1, 0}}, {"kind", std::string("sum")}}));
-     }},
-    {"softmax",
-     [](GroupBuilder& b) {
-       ValueId x = b.Input(DType::kF32, {N(), M()});
-       ValueId most = b.Add("reduce", {x}, {{"flags", Dims{0, 1}}, {"kind", std::string("max")}});
-       ValueId e = b.Add("exp", {b.Add("sub", {x, most})});
-       ValueId sum = b.Add("reduce", {e}, {{"flags", Dims{0, 1}}, {"kind", std::string("sum")}});
-       b.Output(b.Add("div", {e, sum}));
-     }},
-    {"product",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("contract", {b.Input(DType::kF32, {N(), K()}), b.Input(DType::kF32, {K(), M()})},
-                      {{"lhs_batch", Ints{}},
-                       {"lhs_contract", Ints{1}},
-                       {"rhs_batch", Ints{}},
-                       {"rhs_contract", Ints{0}},
-                       {"dtype", DType::kF32}}));
-     }},
-    {"product_of_constant",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("contract", {b.Input(DType::kF32, {N(), 24}), b.Constant(DType::kF32, {24, 40})},
-                      {{"lhs_batch", Ints{}},
-                       {"lhs_contract", Ints{1}},
-                       {"rhs_batch", Ints{}},
-                       {"rhs_contract", Ints{0}},
-                       {"dtype", DType::kF32}}));
-     }},
-    {"gather",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("gather", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kI64, {K()})},
-                      {{"axis", int64_t{0}}}));
-     }},
+// Of sorts, which go where numbers in their own memory say, on CPUs.
+constexpr ContractCase kSortCases[] = {
     {"topk_beside",
      [](GroupBuilder& b) {
        b.Add("topk", {b.Input(DType::kF32, {N(), M() + 2})},
@@ -181,42 +34,9 @@ Case kCases[] = {
        b.Add("topk", {b.Input(DType::kI16, {N(), M() + 65})},
              {{"axis", int64_t{1}}, {"k", Dim(65)}, {"largest", int64_t{1}}});
      }},
-    {"gather_inside",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("gather_elements", {b.Input(DType::kF32, {N(), M()}), b.Input(DType::kI64, {N(), K()})},
-                      {{"axis", int64_t{1}}, {"inside", int64_t{1}}}));
-     }},
-    {"slice_anywhere",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("slice", {b.Input(DType::kF32, {N() + 3, M()})},
-                      {{"starts", Dims{Min(K(), N()), 0}}, {"steps", Dims{1, 1}}, {"dims", Dims{1, M()}}}));
-     }},
-    {"parts", AddParts},
-    {"strided_convolution",
-     [](GroupBuilder& b) {
-       const Dims picture{1, 2, N(), M()};
-       b.Output(b.Add("conv",
-                      {b.Add("neg", {b.Input(DType::kF32, picture)}), b.Constant(DType::kF32, {2, 2, 3, 3})},
-                      {{"strides", Ints{2, 2}},
-                       {"dilations", Ints{1, 1}},
-                       {"low", Dims{1, 1}},
-                       {"high", Dims{1, 1}},
-                       {"groups", int64_t{1}},
-                       {"dtype", DType::kF32}}));
-     }},
-    {"scan",
-     [](GroupBuilder& b) {
-       b.Output(b.Add("scan", {b.Input(DType::kF32, {N(), M()})},
-                      {{"axis", int64_t{0}}, {"kind", std::string("sum")}, {"exclusive", int64_t{1}}}));
-     }},
-    {"other_sizes",
-     [](GroupBuilder& b) {
-       b.Output(
-           b.Add("reshape", {b.Add("neg", {b.Input(DType::kF32, {N(), M()})})}, {{"dims", Dims{K(), 4}}}));
-     }},
 };
 
-class LaunchContractOfGroup : public testing::TestWithParam<Case> {};
+class LaunchContractOfGroup : public testing::TestWithParam<ContractCase> {};
 
 TEST_P(LaunchContractOfGroup, KeepsKernelsWithinTheirBuffers) {
   GroupBuilder b;
@@ -235,8 +55,9 @@ TEST_P(LaunchContractOfGroup, KeepsKernelsWithinTheirBuffers) {
   EXPECT_GE(ran, honest);
 }
 
-INSTANTIATE_TEST_SUITE_P(Groups, LaunchContractOfGroup, testing::ValuesIn(kCases),
-                         [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+std::string NameOf(const testing::TestParamInfo<ContractCase>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(Groups, LaunchContractOfGroup, testing::ValuesIn(kContractCases), NameOf);
+INSTANTIATE_TEST_SUITE_P(Sorts, LaunchContractOfGroup, testing::ValuesIn(kSortCases), NameOf);
 
 // It is given k * m, which says nothing of k where m is 0: so it is told k.
 TEST(LaunchContractText, SizesThatDoNotFollowAreTold) {
@@ -253,7 +74,7 @@ TEST(LaunchContractText, SizesThatDoNotFollowAreTold) {
 }
 
 std::vector<std::string> ContractsOf(std::string_view name) {
-  for (const Case& group : kCases) {
+  for (const ContractCase& group : kContractCases) {
     if (group.name != name) continue;
     GroupBuilder b;
     group.build(b);
