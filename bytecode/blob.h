@@ -1,6 +1,7 @@
 // Memory for constants and kernel libraries that a Program owns.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -19,6 +20,8 @@ inline bool IsBlobAligned(const void* address) {
 struct Blob {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
+  // Of a mapped file: whether somebody cut it meanwhile (CatchCutFiles). Lives as long as the owner.
+  const std::atomic<bool>* is_cut = nullptr;
 };
 
 // A copy at a 64-byte aligned address. Errors: kOutOfMemory with the amount.

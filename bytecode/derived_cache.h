@@ -2,6 +2,7 @@
 // who ask, for as long as anyone holds it.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,8 @@ class DerivedCache {
 
   // What the program was loaded from, where that is signed; set before anyone shares the program.
   std::shared_ptr<const wire::SignedFile> signed_file;
+  // Whether the file that it is mapped from was cut meanwhile; null where it is not mapped. Set as above.
+  const std::atomic<bool>* is_cut = nullptr;
 
  private:
   std::mutex mutex_;

@@ -12,6 +12,7 @@
 #include "cli/console.h"
 #include "cli/json.h"
 #include "cli/spelling.h"
+#include "tvm-vm/vmexe.h"
 
 namespace tvmvm::cli {
 namespace {
@@ -36,6 +37,7 @@ std::vector<std::string> WithoutHelpCommand(int argc, char** argv) {
 
 int Main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of FlushResults
+  if (Status status = CatchCutFiles(); !status) PrintError(status.error());
   Action action;
   const std::unique_ptr<CLI::App> app = MakeCommandLine(&action);
   std::vector<std::string> words = WithoutHelpCommand(argc, argv);

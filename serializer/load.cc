@@ -33,6 +33,7 @@ Expected<std::shared_ptr<const Program>> LoadBlob(Blob blob, const LoadOptions& 
   if (wire::FindSection(sections, wire::kSignatureSection) != nullptr)
     program.derived->signed_file =
         std::make_shared<const wire::SignedFile>(wire::SignedFile{std::move(sections)});
+  program.derived->is_cut = blob.is_cut;
   program.storage.push_back(std::move(blob.owner));
   return std::make_shared<const Program>(std::move(program));
 }
@@ -71,7 +72,7 @@ Expected<std::shared_ptr<const Program>> LoadProgramFromMemory(std::span<const s
                                                                std::shared_ptr<const void> owner,
                                                                const LoadOptions& options) {
   return Guarded([&]() -> Expected<std::shared_ptr<const Program>> {
-    if (owner != nullptr && IsBlobAligned(bytes.data())) return LoadBlob({bytes, std::move(owner)}, options);
+    if (owner != nullptr && IsBlobAligned(bytes.data())) return LoadBlob({.bytes = bytes, .owner = std::move(owner)}, options);
     TVMVM_TRY(Blob copy, CopyToBlob(bytes));
     return LoadBlob(std::move(copy), options);
   });

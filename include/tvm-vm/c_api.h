@@ -111,6 +111,9 @@ typedef struct tvmvm_load_options {
 /* `options` may be null. */
 TVMVM_EXPORT tvmvm_status* tvmvm_program_load_with(const char* path, const tvmvm_load_options* options,
                                                    tvmvm_program** program);
+/* As CatchCutFiles (vmexe.h): handles SIGBUS for the whole process, so that a program's file that is cut ends the
+ * runs of that program. */
+TVMVM_EXPORT tvmvm_status* tvmvm_catch_cut_files(void);
 TVMVM_EXPORT void tvmvm_program_free(tvmvm_program* program);
 TVMVM_EXPORT size_t tvmvm_program_input_count(const tvmvm_program* program);
 TVMVM_EXPORT size_t tvmvm_program_output_count(const tvmvm_program* program);

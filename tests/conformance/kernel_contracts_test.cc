@@ -28,11 +28,11 @@ std::shared_ptr<const Program> Compiled(const OperatorForm& form) {
 
 // What has none: indices that memory tells and that the kernel itself does not bring between bounds.
 constexpr std::string_view kWithout[] = {
-    "compact",          // counts what it has found
-    "determinant",      // rows in the order of pivots
-    "inverse",          // as determinant
-    "topk",             // positions that it has found
-    "tree_leaves",      // of tables and of places in trees that another kernel has found
+    "compact",      // counts what it has found
+    "determinant",  // rows in the order of pivots
+    "inverse",      // as determinant
+    "topk",         // positions that it has found
+    "tree_leaves",  // of tables and of places in trees that another kernel has found
 };
 
 TEST(KernelContracts, AllHaveThemButThese) {

@@ -59,6 +59,8 @@ tvmvm_status* tvmvm_program_load_with(const char* path, const tvmvm_load_options
   });
 }
 
+tvmvm_status* tvmvm_catch_cut_files(void) { return Guarded([] { return tvmvm::CatchCutFiles(); }); }
+
 tvmvm_status* tvmvm_public_key_read(const char* path, uint8_t key[32]) {
   return Guarded([&]() -> Status {
     if (path == nullptr || key == nullptr) return NullArgument("path or key");

@@ -1,4 +1,5 @@
 // Machine::Run: what is given is checked, the entry function's frame is opened, interpretation, results out.
+#include "bytecode/derived_cache.h"
 #include "vm/interpreter/machine.h"
 
 namespace tvmvm {
@@ -8,6 +9,11 @@ namespace {
 [[gnu::cold, gnu::noinline]] Error WrongCount(size_t given, size_t wanted) {
   return {Code::kInvalidArgument,
           "room for " + std::to_string(given) + " outputs given, the program has " + std::to_string(wanted)};
+}
+
+[[gnu::cold, gnu::noinline]] Error FileWasCut() {
+  return {Code::kInvalidProgram,
+          "the program's file was cut while it was mapped: what it says there is lost"};
 }
 
 }  // namespace
@@ -33,6 +39,8 @@ Status Machine::Run(const Arguments& inputs, Results outputs, int64_t deadline_n
   // Also of a run that waited for memory when it was cancelled.
   if (!status && status.error().code == Code::kOutOfMemory && run.TakeCancel())
     status = MakeError(Code::kCancelled, "cancelled");
+  if (const auto* is_cut = program.derived->is_cut; is_cut != nullptr && *is_cut) [[unlikely]]
+    status = tl::unexpected(FileWasCut());
   End();
   if (has_policy_ || memory.budget.account().is_awaited()) [[unlikely]]
     TrimAfter();
