@@ -38,11 +38,11 @@ std::vector<uint32_t> OrderBy(const std::vector<Value>& values, Key key) {
   return OrderOf(keys);
 }
 
-// The values that take memory, in the order of their first position.
-std::vector<Value> ValuesByFirst(const PlanSpec& spec, std::span<const int64_t> sizes) {
+// The values from `begin` on that take memory, in the order of their first position.
+std::vector<Value> ValuesByFirst(const PlanSpec& spec, std::span<const int64_t> sizes, size_t begin = 0) {
   std::vector<Value> values, sorted;
-  values.reserve(spec.values.size());
-  for (uint32_t k = 0; k < spec.values.size(); ++k) {
+  values.reserve(spec.values.size() - begin);
+  for (auto k = static_cast<uint32_t>(begin); k < spec.values.size(); ++k) {
     if (k >= sizes.size() || sizes[k] <= 0) continue;
     const PlanSpec::Interval& interval = spec.values[k];
     values.push_back({k, interval.first, std::max(interval.first, interval.last),
@@ -97,6 +97,13 @@ struct Range {
   int64_t end = 0;
 };
 
+// The same for some positions.
+struct Place {
+  Range range;
+  uint32_t first = 0;
+  uint32_t last = 0;
+};
+
 // The smallest gap that holds a value between ranges that come in ascending order, else the place above all.
 class BestFit {
  public:
@@ -121,8 +128,20 @@ class BestFit {
   int64_t free_from_ = 0;
 };
 
-// What has a place already, where few values are alive together: each value knows those that it meets.
-class FewTogether {
+// What has a place already.
+class Placed {
+ public:
+  virtual void Clear() = 0;
+  // Shows the places of what is alive together with value v to `fit`; gives how much work that was.
+  virtual uint64_t Show(uint32_t v, BestFit* fit) = 0;
+  virtual void Put(uint32_t v, const Range& range) = 0;
+
+ protected:
+  ~Placed() = default;
+};
+
+// Where few values are alive together: each value knows those that it meets.
+class FewTogether final : public Placed {
  public:
   // On average a value meets so many earlier ones at most, which bounds the memory.
   static constexpr uint64_t kMostEarlier = 64;
@@ -139,10 +158,9 @@ class FewTogether {
     }
     first_earlier_.push_back(earlier_.size());
   }
-  void Clear() { places_.assign(values_.size(), {}); }
+  void Clear() override { places_.assign(values_.size(), {}); }
 
-  // Shows the places of what is alive together with value v to `fit`; gives how much work that was.
-  uint64_t Show(uint32_t v, BestFit* fit) {
+  uint64_t Show(uint32_t v, BestFit* fit) override {
     met_.clear();
     for (size_t i = first_earlier_[v]; i < first_earlier_[v + 1]; ++i) Meet(earlier_[i]);
     // Those that begin while it is alive follow it in the list.
@@ -151,7 +169,7 @@ class FewTogether {
     for (const Range& range : met_) fit->Pass(range);
     return 16 + 16 * met_.size();
   }
-  void Put(uint32_t v, const Range& place) { places_[v] = place; }
+  void Put(uint32_t v, const Range& range) override { places_[v] = range; }
 
  private:
   void Meet(size_t v) {
@@ -167,20 +185,22 @@ class FewTogether {
 
 // The same where many values are alive together: all places in ascending order, which each value looks
 // through.
-class ManyTogether {
+class ManyTogether final : public Placed {
  public:
-  ManyTogether(const std::vector<Value>& values, uint64_t) : values_(values) {
-    places_.reserve(values.size());
+  // `there`: what had a place before, in ascending order.
+  ManyTogether(const std::vector<Value>& values, std::vector<Place> there)
+      : values_(values), there_(std::move(there)) {
+    places_.reserve(values.size() + there_.size());
   }
-  void Clear() { places_.clear(); }
+  void Clear() override { places_ = there_; }
 
-  uint64_t Show(uint32_t v, BestFit* fit) {
+  uint64_t Show(uint32_t v, BestFit* fit) override {
     const Value& value = values_[v];
     for (const Place& place : places_)
       if (place.first <= value.last && place.last >= value.first) fit->Pass(place.range);
     return 1 + places_.size();
   }
-  void Put(uint32_t v, const Range& range) {
+  void Put(uint32_t v, const Range& range) override {
     auto above =
         std::lower_bound(places_.begin(), places_.end(), range.begin,
                          [](const Place& place, int64_t begin) { return place.range.begin < begin; });
@@ -188,12 +208,8 @@ class ManyTogether {
   }
 
  private:
-  struct Place {
-    Range range;
-    uint32_t first = 0;
-    uint32_t last = 0;
-  };
   const std::vector<Value>& values_;
+  const std::vector<Place> there_;
   std::vector<Place> places_;
 };
 
@@ -219,9 +235,9 @@ class Planner {
     const uint64_t count = values_.size();
     // Looking through everything costs n^2 / 2, sorting what a value meets some 16 a pair.
     if (survey_.pairs <= std::min(FewTogether::kMostEarlier, count / 32) * count)
-      PlanByOrders<FewTogether>();
+      PlanByOrders<FewTogether>(survey_.pairs);
     else if (count <= kMostLookedThrough)
-      PlanByOrders<ManyTogether>();
+      PlanByOrders<ManyTogether>(std::vector<Place>());
     else
       PlanMany();
     if (watch_.is_stopped()) return MakeError(Code::kCancelled, "the memory plan was given up");
@@ -230,13 +246,25 @@ class Planner {
     return std::move(best_);
   }
 
+  // The same beside what is there. Nothing is better than to need no memory behind that, from `free_from` on.
+  Expected<Placement> PlanAmong(std::vector<Place> there, int64_t free_from) {
+    free_from_ = free_from;
+    PlanByOrders<ManyTogether>(std::move(there));
+    if (watch_.is_stopped()) return MakeError(Code::kCancelled, "the memory plan was given up");
+    return std::move(best_);
+  }
+
  private:
-  template <class Placed>
-  void PlanByOrders() {
-    Placed placed(values_, survey_.pairs);
+  template <class Kind, class Known>
+  void PlanByOrders(Known known) {
+    Kind placed(values_, std::move(known));
+    PlanByOrders(&placed);
+  }
+
+  void PlanByOrders(Placed* placed) {
     for (auto key : kKeys) {
       if (IsBest()) return;
-      Consider(PlaceInOrder(&placed, OrderBy(values_, key)));
+      Consider(PlaceInOrder(placed, OrderBy(values_, key)));
       if (watch_.is_stopped()) return;
     }
   }
@@ -253,7 +281,6 @@ class Planner {
   }
 
   // Places the values one after another.
-  template <class Placed>
   Placement PlaceInOrder(Placed* placed, const std::vector<uint32_t>& order) {
     Placement placement;
     placement.offsets.resize(values_.size());
@@ -273,10 +300,14 @@ class Planner {
     if (watch_.is_stopped()) return;
     if (best_.offsets.empty() || placement.total_bytes < best_.total_bytes) best_ = std::move(placement);
   }
-  bool IsBest() const { return !best_.offsets.empty() && survey_.IsBest(best_.total_bytes); }
+  bool IsBest() const {
+    if (best_.offsets.empty()) return false;
+    return free_from_ > 0 ? best_.total_bytes <= free_from_ : survey_.IsBest(best_.total_bytes);
+  }
 
   const std::vector<Value>& values_;
   const Survey& survey_;
+  int64_t free_from_ = 0;
   Watch watch_;
   Placement best_;
 };
@@ -294,6 +325,48 @@ Expected<MemoryPlan> PlanMemory(const PlanSpec& spec, std::span<const int64_t> s
   for (uint32_t v = 0; v < values.size(); ++v) plan.offsets[values[v].index] = best.offsets[v];
   plan.total_bytes = best.total_bytes;
   plan.lower_bound = survey.lower_bound();
+  return plan;
+}
+
+Expected<MemoryPlan> PlanAmong(const PlanSpec& spec, std::span<const int64_t> numbers,
+                               const std::function<bool()>& cancelled) {
+  const size_t count = spec.values.size();
+  const auto kept = static_cast<size_t>(numbers[count]);
+  const std::span<const int64_t> places = numbers.subspan(count + 1, kept),
+                                 ends = numbers.subspan(count + 1 + kept);
+  const int64_t behind = ArenaBehind(ends.back());
+  MemoryPlan plan;
+  plan.offsets.assign(count, behind);
+  std::copy(places.begin(), places.end(), plan.offsets.begin());
+  const std::vector<Value> values = ValuesByFirst(spec, numbers.first(count), kept);
+  if (values.empty()) return plan;
+  const Survey survey = SurveyOf(values);
+  Placement best;
+  if (count + ends.size() <= kMostLookedThrough) {
+    std::vector<Place> there;
+    for (int64_t end : ends) there.push_back({{end, ArenaBehind(end)}, 0, UINT32_MAX});
+    for (size_t k = 0; k < kept; ++k) {
+      const PlanSpec::Interval& life = spec.values[k];
+      there.push_back({{plan.offsets[k], SaturatingAdd(plan.offsets[k], numbers[k])},
+                       life.first,
+                       std::max(life.first, life.last)});
+    }
+    std::sort(there.begin(), there.end(),
+              [](const Place& a, const Place& b) { return a.range.begin < b.range.begin; });
+    TVMVM_TRY(best, Planner(values, survey, cancelled).PlanAmong(std::move(there), behind));
+  }
+  // Apart from all that is there, they may lie better.
+  if (best.offsets.empty() || best.total_bytes > behind) {
+    TVMVM_TRY(Placement apart, Planner(values, survey, cancelled).Plan());
+    apart.total_bytes = SaturatingAdd(apart.total_bytes, behind);
+    if (best.offsets.empty() || apart.total_bytes < best.total_bytes) {
+      for (int64_t& offset : apart.offsets) offset += behind;
+      best = std::move(apart);
+    }
+  }
+  for (uint32_t v = 0; v < values.size(); ++v) plan.offsets[values[v].index] = best.offsets[v];
+  plan.total_bytes = std::max<int64_t>(0, best.total_bytes - behind);
+  plan.lower_bound = std::min(plan.total_bytes, survey.lower_bound());
   return plan;
 }
 
