@@ -30,11 +30,11 @@ std::vector<uint32_t> OrderOf(const std::vector<int64_t>& keys) {
   return order;
 }
 
-template <class Key>
-std::vector<uint32_t> OrderBy(const std::vector<Value>& values, Key key) {
+template <class Kind, class Key>
+std::vector<uint32_t> OrderBy(const std::vector<Kind>& values, Key key) {
   std::vector<int64_t> keys;
   keys.reserve(values.size());
-  for (const Value& value : values) keys.push_back(key(value));
+  for (const Kind& value : values) keys.push_back(key(value));
   return OrderOf(keys);
 }
 
@@ -128,20 +128,8 @@ class BestFit {
   int64_t free_from_ = 0;
 };
 
-// What has a place already.
-class Placed {
- public:
-  virtual void Clear() = 0;
-  // Shows the places of what is alive together with value v to `fit`; gives how much work that was.
-  virtual uint64_t Show(uint32_t v, BestFit* fit) = 0;
-  virtual void Put(uint32_t v, const Range& range) = 0;
-
- protected:
-  ~Placed() = default;
-};
-
-// Where few values are alive together: each value knows those that it meets.
-class FewTogether final : public Placed {
+// What has a place already, where few values are alive together: each value knows those that it meets.
+class FewTogether {
  public:
   // On average a value meets so many earlier ones at most, which bounds the memory.
   static constexpr uint64_t kMostEarlier = 64;
@@ -158,9 +146,10 @@ class FewTogether final : public Placed {
     }
     first_earlier_.push_back(earlier_.size());
   }
-  void Clear() override { places_.assign(values_.size(), {}); }
+  void Clear() { places_.assign(values_.size(), {}); }
 
-  uint64_t Show(uint32_t v, BestFit* fit) override {
+  // Shows the places of what is alive together with value v to `fit`; gives how much work that was.
+  uint64_t Show(uint32_t v, BestFit* fit) {
     met_.clear();
     for (size_t i = first_earlier_[v]; i < first_earlier_[v + 1]; ++i) Meet(earlier_[i]);
     // Those that begin while it is alive follow it in the list.
@@ -169,7 +158,7 @@ class FewTogether final : public Placed {
     for (const Range& range : met_) fit->Pass(range);
     return 16 + 16 * met_.size();
   }
-  void Put(uint32_t v, const Range& range) override { places_[v] = range; }
+  void Put(uint32_t v, const Range& range) { places_[v] = range; }
 
  private:
   void Meet(size_t v) {
@@ -185,22 +174,22 @@ class FewTogether final : public Placed {
 
 // The same where many values are alive together: all places in ascending order, which each value looks
 // through.
-class ManyTogether final : public Placed {
+class ManyTogether {
  public:
   // `there`: what had a place before, in ascending order.
   ManyTogether(const std::vector<Value>& values, std::vector<Place> there)
       : values_(values), there_(std::move(there)) {
     places_.reserve(values.size() + there_.size());
   }
-  void Clear() override { places_ = there_; }
+  void Clear() { places_ = there_; }
 
-  uint64_t Show(uint32_t v, BestFit* fit) override {
+  uint64_t Show(uint32_t v, BestFit* fit) {
     const Value& value = values_[v];
     for (const Place& place : places_)
       if (place.first <= value.last && place.last >= value.first) fit->Pass(place.range);
     return 1 + places_.size();
   }
-  void Put(uint32_t v, const Range& range) override {
+  void Put(uint32_t v, const Range& range) {
     auto above =
         std::lower_bound(places_.begin(), places_.end(), range.begin,
                          [](const Place& place, int64_t begin) { return place.range.begin < begin; });
@@ -211,6 +200,22 @@ class ManyTogether final : public Placed {
   const std::vector<Value>& values_;
   const std::vector<Place> there_;
   std::vector<Place> places_;
+};
+
+// Either of them.
+class Placed {
+ public:
+  explicit Placed(FewTogether* few) : few_(few) {}
+  explicit Placed(ManyTogether* many) : many_(many) {}
+  void Clear() { few_ != nullptr ? few_->Clear() : many_->Clear(); }
+  uint64_t Show(uint32_t v, BestFit* fit) {
+    return few_ != nullptr ? few_->Show(v, fit) : many_->Show(v, fit);
+  }
+  void Put(uint32_t v, const Range& range) { few_ != nullptr ? few_->Put(v, range) : many_->Put(v, range); }
+
+ private:
+  FewTogether* few_ = nullptr;
+  ManyTogether* many_ = nullptr;
 };
 
 // In which orders values are placed, the largest key first. Each order is good where the others are not.
@@ -247,7 +252,7 @@ class Planner {
   }
 
   // The same beside what is there. Nothing is better than to need no memory behind that, from `free_from` on.
-  Expected<Placement> PlanAmong(std::vector<Place> there, int64_t free_from) {
+  [[gnu::cold]] Expected<Placement> PlanAmong(std::vector<Place> there, int64_t free_from) {
     free_from_ = free_from;
     PlanByOrders<ManyTogether>(std::move(there));
     if (watch_.is_stopped()) return MakeError(Code::kCancelled, "the memory plan was given up");
@@ -257,11 +262,12 @@ class Planner {
  private:
   template <class Kind, class Known>
   void PlanByOrders(Known known) {
-    Kind placed(values_, std::move(known));
+    Kind kind(values_, std::move(known));
+    Placed placed(&kind);
     PlanByOrders(&placed);
   }
 
-  void PlanByOrders(Placed* placed) {
+  [[gnu::noinline]] void PlanByOrders(Placed* placed) {
     for (auto key : kKeys) {
       if (IsBest()) return;
       Consider(PlaceInOrder(placed, OrderBy(values_, key)));
@@ -328,8 +334,8 @@ Expected<MemoryPlan> PlanMemory(const PlanSpec& spec, std::span<const int64_t> s
   return plan;
 }
 
-Expected<MemoryPlan> PlanAmong(const PlanSpec& spec, std::span<const int64_t> numbers,
-                               const std::function<bool()>& cancelled) {
+[[gnu::cold]] Expected<MemoryPlan> PlanAmong(const PlanSpec& spec, std::span<const int64_t> numbers,
+                                             const std::function<bool()>& cancelled) {
   const size_t count = spec.values.size();
   const auto kept = static_cast<size_t>(numbers[count]);
   const std::span<const int64_t> places = numbers.subspan(count + 1, kept),
@@ -343,16 +349,15 @@ Expected<MemoryPlan> PlanAmong(const PlanSpec& spec, std::span<const int64_t> nu
   const Survey survey = SurveyOf(values);
   Placement best;
   if (count + ends.size() <= kMostLookedThrough) {
-    std::vector<Place> there;
-    for (int64_t end : ends) there.push_back({{end, ArenaBehind(end)}, 0, UINT32_MAX});
+    std::vector<Place> unordered, there;
+    for (int64_t end : ends) unordered.push_back({{end, ArenaBehind(end)}, 0, UINT32_MAX});
     for (size_t k = 0; k < kept; ++k) {
       const PlanSpec::Interval& life = spec.values[k];
-      there.push_back({{plan.offsets[k], SaturatingAdd(plan.offsets[k], numbers[k])},
-                       life.first,
-                       std::max(life.first, life.last)});
+      const Range range{places[k], SaturatingAdd(places[k], numbers[k])};
+      unordered.push_back({range, life.first, std::max(life.first, life.last)});
     }
-    std::sort(there.begin(), there.end(),
-              [](const Place& a, const Place& b) { return a.range.begin < b.range.begin; });
+    for (uint32_t k : OrderBy(unordered, [](const Place& place) { return -place.range.begin; }))
+      there.push_back(unordered[k]);
     TVMVM_TRY(best, Planner(values, survey, cancelled).PlanAmong(std::move(there), behind));
   }
   // Apart from all that is there, they may lie better.
