@@ -30,19 +30,19 @@ std::vector<uint32_t> OrderOf(const std::vector<int64_t>& keys) {
   return order;
 }
 
-template <class Key>
-std::vector<uint32_t> OrderBy(const std::vector<Value>& values, Key key) {
+template <class Kind, class Key>
+std::vector<uint32_t> OrderBy(const std::vector<Kind>& values, Key key) {
   std::vector<int64_t> keys;
   keys.reserve(values.size());
-  for (const Value& value : values) keys.push_back(key(value));
+  for (const Kind& value : values) keys.push_back(key(value));
   return OrderOf(keys);
 }
 
-// The values that take memory, in the order of their first position.
-std::vector<Value> ValuesByFirst(const PlanSpec& spec, std::span<const int64_t> sizes) {
+// The values from `begin` on that take memory, in the order of their first position.
+std::vector<Value> ValuesByFirst(const PlanSpec& spec, std::span<const int64_t> sizes, size_t begin = 0) {
   std::vector<Value> values, sorted;
-  values.reserve(spec.values.size());
-  for (uint32_t k = 0; k < spec.values.size(); ++k) {
+  values.reserve(spec.values.size() - begin);
+  for (auto k = static_cast<uint32_t>(begin); k < spec.values.size(); ++k) {
     if (k >= sizes.size() || sizes[k] <= 0) continue;
     const PlanSpec::Interval& interval = spec.values[k];
     values.push_back({k, interval.first, std::max(interval.first, interval.last),
@@ -95,6 +95,13 @@ Survey SurveyOf(const std::vector<Value>& values) {
 struct Range {
   int64_t begin = 0;
   int64_t end = 0;
+};
+
+// The same for some positions.
+struct Place {
+  Range range;
+  uint32_t first = 0;
+  uint32_t last = 0;
 };
 
 // The smallest gap that holds a value between ranges that come in ascending order, else the place above all.
@@ -151,7 +158,7 @@ class FewTogether {
     for (const Range& range : met_) fit->Pass(range);
     return 16 + 16 * met_.size();
   }
-  void Put(uint32_t v, const Range& place) { places_[v] = place; }
+  void Put(uint32_t v, const Range& range) { places_[v] = range; }
 
  private:
   void Meet(size_t v) {
@@ -169,10 +176,12 @@ class FewTogether {
 // through.
 class ManyTogether {
  public:
-  ManyTogether(const std::vector<Value>& values, uint64_t) : values_(values) {
-    places_.reserve(values.size());
+  // `there`: what had a place before, in ascending order.
+  ManyTogether(const std::vector<Value>& values, std::vector<Place> there)
+      : values_(values), there_(std::move(there)) {
+    places_.reserve(values.size() + there_.size());
   }
-  void Clear() { places_.clear(); }
+  void Clear() { places_ = there_; }
 
   uint64_t Show(uint32_t v, BestFit* fit) {
     const Value& value = values_[v];
@@ -188,13 +197,25 @@ class ManyTogether {
   }
 
  private:
-  struct Place {
-    Range range;
-    uint32_t first = 0;
-    uint32_t last = 0;
-  };
   const std::vector<Value>& values_;
+  const std::vector<Place> there_;
   std::vector<Place> places_;
+};
+
+// Either of them.
+class Placed {
+ public:
+  explicit Placed(FewTogether* few) : few_(few) {}
+  explicit Placed(ManyTogether* many) : many_(many) {}
+  void Clear() { few_ != nullptr ? few_->Clear() : many_->Clear(); }
+  uint64_t Show(uint32_t v, BestFit* fit) {
+    return few_ != nullptr ? few_->Show(v, fit) : many_->Show(v, fit);
+  }
+  void Put(uint32_t v, const Range& range) { few_ != nullptr ? few_->Put(v, range) : many_->Put(v, range); }
+
+ private:
+  FewTogether* few_ = nullptr;
+  ManyTogether* many_ = nullptr;
 };
 
 // In which orders values are placed, the largest key first. Each order is good where the others are not.
@@ -219,9 +240,9 @@ class Planner {
     const uint64_t count = values_.size();
     // Looking through everything costs n^2 / 2, sorting what a value meets some 16 a pair.
     if (survey_.pairs <= std::min(FewTogether::kMostEarlier, count / 32) * count)
-      PlanByOrders<FewTogether>();
+      PlanByOrders<FewTogether>(survey_.pairs);
     else if (count <= kMostLookedThrough)
-      PlanByOrders<ManyTogether>();
+      PlanByOrders<ManyTogether>(std::vector<Place>());
     else
       PlanMany();
     if (watch_.is_stopped()) return MakeError(Code::kCancelled, "the memory plan was given up");
@@ -230,13 +251,26 @@ class Planner {
     return std::move(best_);
   }
 
+  // The same beside what is there. Nothing is better than to need no memory behind that, from `free_from` on.
+  [[gnu::cold]] Expected<Placement> PlanAmong(std::vector<Place> there, int64_t free_from) {
+    free_from_ = free_from;
+    PlanByOrders<ManyTogether>(std::move(there));
+    if (watch_.is_stopped()) return MakeError(Code::kCancelled, "the memory plan was given up");
+    return std::move(best_);
+  }
+
  private:
-  template <class Placed>
-  void PlanByOrders() {
-    Placed placed(values_, survey_.pairs);
+  template <class Kind, class Known>
+  void PlanByOrders(Known known) {
+    Kind kind(values_, std::move(known));
+    Placed placed(&kind);
+    PlanByOrders(&placed);
+  }
+
+  [[gnu::noinline]] void PlanByOrders(Placed* placed) {
     for (auto key : kKeys) {
       if (IsBest()) return;
-      Consider(PlaceInOrder(&placed, OrderBy(values_, key)));
+      Consider(PlaceInOrder(placed, OrderBy(values_, key)));
       if (watch_.is_stopped()) return;
     }
   }
@@ -253,7 +287,6 @@ class Planner {
   }
 
   // Places the values one after another.
-  template <class Placed>
   Placement PlaceInOrder(Placed* placed, const std::vector<uint32_t>& order) {
     Placement placement;
     placement.offsets.resize(values_.size());
@@ -273,10 +306,14 @@ class Planner {
     if (watch_.is_stopped()) return;
     if (best_.offsets.empty() || placement.total_bytes < best_.total_bytes) best_ = std::move(placement);
   }
-  bool IsBest() const { return !best_.offsets.empty() && survey_.IsBest(best_.total_bytes); }
+  bool IsBest() const {
+    if (best_.offsets.empty()) return false;
+    return free_from_ > 0 ? best_.total_bytes <= free_from_ : survey_.IsBest(best_.total_bytes);
+  }
 
   const std::vector<Value>& values_;
   const Survey& survey_;
+  int64_t free_from_ = 0;
   Watch watch_;
   Placement best_;
 };
@@ -294,6 +331,47 @@ Expected<MemoryPlan> PlanMemory(const PlanSpec& spec, std::span<const int64_t> s
   for (uint32_t v = 0; v < values.size(); ++v) plan.offsets[values[v].index] = best.offsets[v];
   plan.total_bytes = best.total_bytes;
   plan.lower_bound = survey.lower_bound();
+  return plan;
+}
+
+[[gnu::cold]] Expected<MemoryPlan> PlanAmong(const PlanSpec& spec, std::span<const int64_t> numbers,
+                                             const std::function<bool()>& cancelled) {
+  const size_t count = spec.values.size();
+  const auto kept = static_cast<size_t>(numbers[count]);
+  const std::span<const int64_t> places = numbers.subspan(count + 1, kept),
+                                 ends = numbers.subspan(count + 1 + kept);
+  const int64_t behind = ArenaBehind(ends.back());
+  MemoryPlan plan;
+  plan.offsets.assign(count, behind);
+  std::copy(places.begin(), places.end(), plan.offsets.begin());
+  const std::vector<Value> values = ValuesByFirst(spec, numbers.first(count), kept);
+  if (values.empty()) return plan;
+  const Survey survey = SurveyOf(values);
+  Placement best;
+  if (count + ends.size() <= kMostLookedThrough) {
+    std::vector<Place> unordered, there;
+    for (int64_t end : ends) unordered.push_back({{end, ArenaBehind(end)}, 0, UINT32_MAX});
+    for (size_t k = 0; k < kept; ++k) {
+      const PlanSpec::Interval& life = spec.values[k];
+      const Range range{places[k], SaturatingAdd(places[k], numbers[k])};
+      unordered.push_back({range, life.first, std::max(life.first, life.last)});
+    }
+    for (uint32_t k : OrderBy(unordered, [](const Place& place) { return -place.range.begin; }))
+      there.push_back(unordered[k]);
+    TVMVM_TRY(best, Planner(values, survey, cancelled).PlanAmong(std::move(there), behind));
+  }
+  // Apart from all that is there, they may lie better.
+  if (best.offsets.empty() || best.total_bytes > behind) {
+    TVMVM_TRY(Placement apart, Planner(values, survey, cancelled).Plan());
+    apart.total_bytes = SaturatingAdd(apart.total_bytes, behind);
+    if (best.offsets.empty() || apart.total_bytes < best.total_bytes) {
+      for (int64_t& offset : apart.offsets) offset += behind;
+      best = std::move(apart);
+    }
+  }
+  for (uint32_t v = 0; v < values.size(); ++v) plan.offsets[values[v].index] = best.offsets[v];
+  plan.total_bytes = std::max<int64_t>(0, best.total_bytes - behind);
+  plan.lower_bound = std::min(plan.total_bytes, survey.lower_bound());
   return plan;
 }
 

@@ -27,6 +27,16 @@ MemoryPlan PlanMemory(const PlanSpec& spec, std::span<const int64_t> sizes);
 Expected<MemoryPlan> PlanMemory(const PlanSpec& spec, std::span<const int64_t> sizes,
                                 const std::function<bool()>& cancelled);
 
+// Arenas that are there already, as one row of bytes: the first one begins at 0, each other one, and behind
+// them the new one, where this says. A value lies within one of them.
+constexpr int64_t ArenaBehind(int64_t end) { return (end | 4095) + 1; }
+// A plan of values of which the first ones have their places, and whose others may lie in arenas that are
+// there. `numbers`: the sizes of all values, how many have places, these, then the ends of the arenas, at
+// least one; places, ends and the plan's offsets are in that row. total_bytes: of the new arena, which is no
+// larger than if there were no other.
+Expected<MemoryPlan> PlanAmong(const PlanSpec& spec, std::span<const int64_t> numbers,
+                               const std::function<bool()>& cancelled);
+
 // MemoryPlan::lower_bound alone, in O(n log n).
 int64_t LowerBound(const PlanSpec& spec, std::span<const int64_t> sizes);
 

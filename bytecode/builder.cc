@@ -237,6 +237,20 @@ SlotReg FunctionBuilder::Slots(PlanId plan, std::span<const ScalarReg> sizes, ui
   return first;
 }
 
+SlotReg FunctionBuilder::SlotsAmong(PlanId plan, std::span<const ScalarReg> sizes, uint32_t device,
+                                    std::span<const BufferOperand> among, RefReg* arena) {
+  *arena = NewRef();
+  const SlotReg first{state_->spec.slots};
+  state_->spec.slots += static_cast<uint32_t>(sizes.size());
+  Emit(Opcode::kSlotsAmong, {{kRefDst, arena->index},
+                             {kSlotDst, first.index},
+                             {kPlan, plan.index},
+                             {kIndex, device},
+                             {kScalarList, IndicesOf(sizes)},
+                             {kBufferList, WordsOf(among)}});
+  return first;
+}
+
 void FunctionBuilder::SlotPart(SlotReg part, SlotReg whole, ScalarReg byte_offset, ScalarReg bytes) {
   Emit(Opcode::kSlotPart, {{kSlotDst, part.index},
                            {kSlotSrc, whole.index},

@@ -71,6 +71,9 @@ class FunctionBuilder {
   RefReg Constant(ConstantId constant);
   // Returns the first of the slots, one for each size; `arena` receives the register of their memory.
   SlotReg Slots(PlanId plan, std::span<const ScalarReg> sizes, uint32_t device, RefReg* arena);
+  // The same in the memory of `among`, too: arenas, and slots that are the plan's first values.
+  SlotReg SlotsAmong(PlanId plan, std::span<const ScalarReg> sizes, uint32_t device,
+                     std::span<const BufferOperand> among, RefReg* arena);
   void SlotPart(SlotReg part, SlotReg whole, ScalarReg byte_offset, ScalarReg bytes);
   void SlotSwap(SlotReg a, SlotReg b);
   // As of KernelSpec.

@@ -45,9 +45,19 @@ struct DecodedInstruction {
   const DecodedOperand& operand(size_t i) const { return operand_storage[i]; }
 };
 
+// Whether an instruction asks the planner where slots lie.
+constexpr bool MakesSlots(Opcode opcode) { return opcode == Opcode::kSlots || opcode == Opcode::kSlotsAmong; }
 // How many slots an instruction sets from its destination on: one for each value of a plan.
 inline size_t SlotsSet(const DecodedInstruction& instruction) {
-  return instruction.info->opcode == Opcode::kSlots ? instruction.operand(4).list_size() : 1;
+  return MakesSlots(instruction.info->opcode) ? instruction.operand(4).list_size() : 1;
+}
+// How many values of its plan lie somewhere already: slots that it names.
+inline size_t SlotsKept(const DecodedInstruction& instruction) {
+  if (instruction.info->opcode != Opcode::kSlotsAmong) return 0;
+  size_t kept = 0;
+  for (size_t i = 0; i < instruction.operand(5).list_size(); ++i)
+    kept += instruction.operand(5).buffer(i).is_slot() ? 1 : 0;
+  return kept;
 }
 
 // Appends the instruction to `code`. `operand_words`, where given, receives the index of each operand's first

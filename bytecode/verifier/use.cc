@@ -59,14 +59,29 @@ Status Device(const Context& context, const Instruction& instruction, size_t ope
 
 Status Slots(const Context& context, const Instruction& instruction) {
   const int64_t plan = instruction.operand(2).value;
-  const size_t values = context.program.plans[plan].values.size();
+  const size_t values = context.program.plans[plan].values.size(), kept = SlotsKept(instruction);
   TVMVM_CHECK_OK(Device(context, instruction, 3));
+  if (kept > values)
+    return context.Fail(instruction,
+                        fmt::format("{} slots are named, plan p{} has {} values", kept, plan, values));
+  const size_t made = values - kept;
   TVMVM_CHECK_OK(Count(context, instruction, "sizes", instruction.operand(4).list_size(),
-                       fmt::format("plan p{}", plan), values));
+                       fmt::format("plan p{}{}", plan, kept > 0 ? " beside the slots" : ""), made));
   const int64_t first = instruction.operand(1).value;
-  if (static_cast<size_t>(first) + values <= context.function.slots) return {};
+  if (static_cast<size_t>(first) + made <= context.function.slots) return {};
   return context.Fail(instruction, fmt::format("{} slots from s{} on are out of range, the frame has {}",
-                                               values, first, context.function.slots));
+                                               made, first, context.function.slots));
+}
+
+// Memory where slots may lie, and slots that lie somewhere, as wholes.
+Status SlotsAmong(const Context& context, const Instruction& instruction) {
+  const DecodedOperand& among = instruction.operand(5);
+  for (size_t i = 0; i < among.list_size(); ++i)
+    if (among.buffer(i).is_constant() || among.buffer(i).offset != BufferOperand::kNoOffset)
+      return context.Fail(instruction, fmt::format("buffer {} is no register and no slot as a whole", i));
+  if (among.list_size() == SlotsKept(instruction))
+    return context.Fail(instruction, "no register is listed in whose memory slots may lie");
+  return Slots(context, instruction);
 }
 
 // What a slot stands for: a tensor among the function's inputs or outputs.
@@ -225,6 +240,8 @@ Status VerifyUse(const FunctionContext& context, const DecodedInstruction& instr
       return HostCall(context, instruction);
     case Opcode::kSlots:
       return Slots(context, instruction);
+    case Opcode::kSlotsAmong:
+      return SlotsAmong(context, instruction);
     case Opcode::kSlotInput:
       return StandsFor(context, instruction, "input", context.function.inputs);
     case Opcode::kSlotOutput:

@@ -136,7 +136,7 @@ void FunctionLowering::DeclareDeviceParameters() {
   f_->SetDeviceParameters(std::move(inputs), std::move(outputs));
 }
 
-// ---- guards and stages ----
+// ---- guards ----
 
 void FunctionLowering::OpenGuards(ir::RegionId region, const Node* loop) {
   OpenRegion open;
@@ -174,36 +174,6 @@ void FunctionLowering::EmitGuards() {
     open_.back().checked.insert(requirement.condition.ToString());
   }
   open_.back().unchecked = std::move(later);
-}
-
-// A plan and an arena on each device.
-void FunctionLowering::EmitStage(int stage) {
-  for (uint32_t device = 0; device < device_count_; ++device) EmitStage(stage, device);
-}
-
-void FunctionLowering::EmitStage(int stage, uint32_t device) {
-  PlanSpec plan;
-  std::vector<ScalarReg> sizes;
-  std::vector<size_t> members;
-  for (size_t i = 0; i < memory_.size(); ++i) {
-    const Memory& memory = memory_[static_cast<int>(i)];
-    if (memory.kind != MemoryKind::kArena || memory.stage != stage || memory.device != device) continue;
-    plan.values.push_back({memory.first, memory.last, device == kHostDevice ? 64u : 256u});
-    sizes.push_back(dims_->Emit(memory.bytes));
-    members.push_back(i);
-  }
-  if (members.empty()) return;
-  RefReg arena;
-  const SlotReg first = f_->Slots(builder_->AddPlan(std::move(plan)), sizes, device, &arena);
-  open_.back().arenas.push_back(arena);
-  for (size_t i = 0; i < members.size(); ++i)
-    memory_[static_cast<int>(members[i])].slot = {first.index + static_cast<uint32_t>(i)};
-  for (const StandIn& stand_in : memory_.stand_ins()) {
-    const Memory& memory = memory_[stand_in.memory];
-    if (memory.stage != stage || memory.device != device) continue;
-    f_->Emit(stand_in.is_input ? Opcode::kSlotInput : Opcode::kSlotOutput,
-             {{OperandKind::kSlotSrc, memory.slot.index}, {OperandKind::kIndex, stand_in.number}});
-  }
 }
 
 // ---- steps ----

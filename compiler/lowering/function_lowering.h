@@ -1,6 +1,7 @@
 // One function of the graph IR -> one bytecode function. What runs is steps.h's, where values live is
 // memory_table.h's; this emits the code: function_lowering.cc the frame and straight-line steps,
-// lower_control.cc branches, loops and calls, lower_operands.cc registers and addresses.
+// lower_stages.cc plans, lower_control.cc branches, loops and calls, lower_operands.cc registers and
+// addresses.
 #pragma once
 
 #include <map>
@@ -45,12 +46,18 @@ class FunctionLowering {
   Status Run(const std::map<std::string, FunctionId>& callees);
 
  private:
+  // The memory of a stage on a device.
+  struct StageArena {
+    RefReg ref;
+    uint32_t device;
+    int stage;
+  };
   // A region being emitted.
   struct OpenRegion {
     std::vector<std::pair<ir::NodeId, ir::Requirement>> unchecked;  // guards whose symbols are not known yet
     std::set<std::string> checked;
     std::vector<const ir::Node*> loops;  // around it
-    std::vector<RefReg> arenas;          // of the stages that began in it
+    std::vector<StageArena> arenas;      // of the stages that began in it
   };
 
   FunctionSpec Signature(std::string name) const;
@@ -62,8 +69,6 @@ class FunctionLowering {
   void OpenGuards(ir::RegionId region, const ir::Node* loop = nullptr);
   // Guards for what dims leave open: each as soon as its symbols are known.
   void EmitGuards();
-  void EmitStage(int stage);
-  void EmitStage(int stage, uint32_t device);
   Status EmitSteps(const RegionSteps& region);
   Status EmitStep(const Step& step);
   // Objects of the region whose last use lies in [first, last].
@@ -93,6 +98,14 @@ class FunctionLowering {
   // Tells whoever traces the run what the step has made.
   void EmitTrace(const Step& step);
   static std::string_view TraceName(const ir::Node& node);
+
+  // ---- lower_stages.cc ----
+  // A plan and an arena on each device.
+  void EmitStage(int stage);
+  void EmitStage(int stage, uint32_t device);
+  // Arenas of earlier stages, and their slots that the new stage's values meet, whose lifetimes go to `plan`.
+  std::vector<BufferOperand> EarlierMemory(uint32_t device, const std::vector<size_t>& members,
+                                           PlanSpec* plan) const;
 
   // ---- lower_control.cc ----
   Status EmitIf(const Step& step);

@@ -56,8 +56,8 @@ void FunctionLowering::EmitResult(ValueId value, int number) {
 
 void FunctionLowering::ReleaseArenas() {
   // Last first: arenas go in stack order.
-  std::vector<RefReg>& arenas = open_.back().arenas;
-  for (auto arena = arenas.rbegin(); arena != arenas.rend(); ++arena) Release(*arena);
+  const std::vector<StageArena>& arenas = open_.back().arenas;
+  for (auto arena = arenas.rbegin(); arena != arenas.rend(); ++arena) Release(arena->ref);
 }
 
 // ---- if ----

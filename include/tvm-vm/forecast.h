@@ -38,7 +38,7 @@ struct ByteRange {
 // A run of bytes that the program makes: a value of a stage's arena, or a tensor of its own.
 struct ForecastValue {
   std::string node;     // that makes it, as the model names it; of an output also "output 'y'"
-  int32_t stage = -1;   // in MemoryForecast::stages; -1: a tensor of its own
+  int32_t stage = -1;   // in whose arena it lies, of MemoryForecast::stages; -1: a tensor of its own
   uint32_t device = 0;  // its number in the program, 0: the host
   ByteRange bytes;
   int64_t offset = 0;      // in the stage's arena, at the upper ends; -1 where these have none
@@ -47,13 +47,14 @@ struct ForecastValue {
   bool is_output = false;  // of the program, and no tensor that lies in an arena
 };
 
-// One plan instruction: values whose sizes are known at one point of the program, in one arena.
+// One plan instruction: values whose sizes are known at one point of the program, in one arena; those of a
+// later stage lie in the arenas of earlier ones, too.
 struct ForecastStage {
   std::string function;
   std::string node;  // where the instruction stands; empty where the line table has none
   uint32_t device = 0;
   int64_t values = 0;
-  ByteRange bytes;         // of the arena, at the sizes' ends
+  ByteRange bytes;         // of the arena, at the sizes' ends; 0: all lie in earlier ones
   ByteRange lower_bound;   // the most that is alive at once: no placement needs less
   bool is_certain = true;  // every run comes here
 };

@@ -15,7 +15,7 @@
 namespace tvmvm {
 
 // Of the files that this version writes; docs/bytecode.md says which it reads.
-inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 3;
+inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 4;
 
 struct SectionInfo {
   std::string name;  // "metadata", "code", "constants", "kernels.rows", "kernels.cpu.x86-64-v3", ...

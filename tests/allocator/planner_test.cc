@@ -62,6 +62,89 @@ void ExpectValid(const PlanSpec& spec, const std::vector<int64_t>& sizes, const 
   }
 }
 
+// ---- among what is there ----
+
+// Sizes of all values, places of the first ones, ends of arenas.
+MemoryPlan Among(const PlanSpec& spec, std::vector<int64_t> sizes, const std::vector<int64_t>& places,
+                 const std::vector<int64_t>& ends) {
+  sizes.push_back(static_cast<int64_t>(places.size()));
+  sizes.insert(sizes.end(), places.begin(), places.end());
+  sizes.insert(sizes.end(), ends.begin(), ends.end());
+  return *PlanAmong(spec, sizes, {});
+}
+
+TEST(PlanAmong, ValuesLieInGapsOfWhatIsAlive) {
+  // 64 bytes at 0 and at 192 are alive all the time, those between are free until position 5.
+  const PlanSpec spec = Spec({{0, 9}, {0, 9}, {5, 9}, {2, 4}});
+  MemoryPlan plan = Among(spec, {64, 64, 128, 128}, {0, 192, 64}, {256});
+  EXPECT_THAT(plan.offsets, ElementsAre(0, 192, 64, 64));
+  EXPECT_EQ(plan.total_bytes, 0);
+  plan = Among(spec, {64, 64, 128, 129}, {0, 192, 64}, {256});
+  EXPECT_THAT(plan.offsets, ElementsAre(0, 192, 64, ArenaBehind(256)));
+  EXPECT_EQ(plan.total_bytes, 129);
+}
+
+TEST(PlanAmong, NoValueLiesInTwoArenas) {
+  const PlanSpec spec = Spec({{0, 9}, {0, 9}, {0, 9}});
+  const int64_t second = ArenaBehind(100), third = ArenaBehind(second + 200);
+  EXPECT_THAT(Among(spec, {150, 90, 20}, {}, {100, second + 200}).offsets, ElementsAre(second, 0, third));
+  EXPECT_EQ(Among(spec, {201, 300, 0}, {}, {100, second + 200}).total_bytes, 320 + 201);
+}
+
+TEST(PlanAmong, NeverOverlapsAndNeverNeedsMoreThanApart) {
+  std::mt19937 random(7);
+  auto below = [&](uint32_t n) { return static_cast<int64_t>(random() % n); };
+  for (int round = 0; round < 300; ++round) {
+    // Two stages and their arenas; then a third one around them.
+    PlanSpec spec, apart;
+    std::vector<int64_t> sizes, places, ends;
+    for (int arena = 0; arena < 2; ++arena) {
+      PlanSpec stage;
+      std::vector<int64_t> of_stage;
+      for (int64_t k = below(6); k >= 0; --k) {
+        const auto first = static_cast<uint32_t>(below(20));
+        stage.values.push_back({first, first + static_cast<uint32_t>(below(12)), 64});
+        of_stage.push_back(below(4) == 0 ? 0 : below(900));
+      }
+      const MemoryPlan plan = PlanMemory(stage, of_stage);
+      const int64_t begin = ends.empty() ? 0 : ArenaBehind(ends.back());
+      for (size_t k = 0; k < of_stage.size(); ++k) {
+        spec.values.push_back(stage.values[k]);
+        sizes.push_back(of_stage[k]);
+        places.push_back(begin + plan.offsets[k]);
+      }
+      ends.push_back(begin + plan.total_bytes);
+    }
+    const size_t kept = places.size();
+    for (int64_t k = below(8); k >= 0; --k) {
+      const auto first = static_cast<uint32_t>(10 + below(12));
+      spec.values.push_back({first, first + static_cast<uint32_t>(below(12)), 64});
+      apart.values.push_back(spec.values.back());
+      sizes.push_back(below(900));
+    }
+    const MemoryPlan plan = Among(spec, sizes, places, ends);
+    const int64_t behind = ArenaBehind(ends.back());
+    EXPECT_LE(
+        plan.total_bytes,
+        PlanMemory(apart, std::vector(sizes.begin() + static_cast<int64_t>(kept), sizes.end())).total_bytes);
+    for (size_t a = 0; a < sizes.size(); ++a) {
+      ASSERT_EQ(plan.offsets[a], a < kept ? places[a] : plan.offsets[a]);
+      const int64_t begin = plan.offsets[a], end = begin + sizes[a];
+      if (sizes[a] == 0) continue;
+      ASSERT_EQ(begin % 64, 0);
+      ASSERT_TRUE(end <= ends[0] || (begin >= ArenaBehind(ends[0]) && end <= ends[1]) ||
+                  (begin >= behind && end <= behind + plan.total_bytes))
+          << round << ": " << begin << " to " << end;
+      for (size_t b = std::max(a + 1, kept); b < sizes.size(); ++b) {
+        const bool together =
+            spec.values[a].first <= spec.values[b].last && spec.values[b].first <= spec.values[a].last;
+        ASSERT_FALSE(sizes[b] > 0 && together && begin < plan.offsets[b] + sizes[b] && plan.offsets[b] < end)
+            << round << ": values " << a << " and " << b;
+      }
+    }
+  }
+}
+
 TEST(Planner, NothingNeedsNothing) {
   MemoryPlan plan = PlanMemory(Spec({}), {});
   EXPECT_EQ(plan.total_bytes, 0);

@@ -88,7 +88,7 @@ TEST(Assembler, DamagedTextNeverCrashes) {
   const std::string characters = "@()[]{}<>,:=+*?\"\\;.-ircpL019 \n\x80";
   for (int i = 0; i < 3000; ++i) {
     std::string damaged = text;
-    for (size_t changes = 1 + random(3); changes > 0; --changes) {
+    for (size_t changes = 1 + random(3); changes > 0 && !damaged.empty(); --changes) {
       size_t at = random(damaged.size());
       switch (random(4)) {
         case 0:

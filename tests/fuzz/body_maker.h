@@ -68,6 +68,8 @@ class BodyMaker {
   SlotReg Slot();  // only where HasSlot()
   bool HasSlot() const;
   uint32_t Queue();
+  // Buffers of a device, and slots there, of which there are `most` at most; none where it has no buffer.
+  std::vector<BufferOperand> Among(uint32_t device, size_t most);
   DType ElementType();  // that a scalar register can hold
   DType AnyType();
   std::vector<uint32_t> Dims(int64_t* elements);  // at least, where the text tells

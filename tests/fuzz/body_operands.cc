@@ -135,6 +135,23 @@ BufferOperand BodyMaker::Memory(uint32_t device, bool is_written) {
   return {Room(device, is_written).index, offset};
 }
 
+std::vector<BufferOperand> BodyMaker::Among(uint32_t device, size_t most) {
+  std::vector<BufferOperand> among;
+  for (uint32_t reg : SetBits(assigned_.refs)) {
+    const Reference& held = references_[reg];
+    const bool fits = held.holds == Holds::kBuffer && held.device == device;
+    if ((fits && !choices_.OneIn(3)) || choices_.OneIn(60)) among.push_back({reg});
+  }
+  if (among.empty()) return {};
+  for (uint32_t slot : SetBits(assigned_.slots)) {
+    if (most == 0) break;
+    if (slot_devices_[slot] != device || choices_.OneIn(3)) continue;
+    among.push_back(SlotOperand(slot));
+    --most;
+  }
+  return among;
+}
+
 // ---- values of a type ----
 
 RefReg BodyMaker::HostResult(HostFunctionId function, std::vector<uint32_t> scalars,

@@ -147,11 +147,16 @@ void BodyMaker::PlanAndArena() {
 void BodyMaker::MakeSlots() {
   const uint32_t plan = choices_.Below(tables_.plan_values.size());
   const uint32_t queue = Queue();
-  std::vector<ScalarReg> sizes(tables_.plan_values[plan]);
+  std::vector<BufferOperand> among;
+  if (choices_.OneIn(3)) among = Among(queue, tables_.plan_values[plan] - 1);
+  const auto kept = static_cast<size_t>(
+      std::count_if(among.begin(), among.end(), [](BufferOperand there) { return there.is_slot(); }));
+  std::vector<ScalarReg> sizes(tables_.plan_values[plan] - kept);
   for (ScalarReg& size : sizes)
     size = choices_.OneIn(6) ? Small() : body_.Immediate(16 + 8 * choices_.Below(12));
   RefReg arena;
-  const SlotReg first = body_.Slots(PlanId{plan}, sizes, queue, &arena);
+  const SlotReg first = among.empty() ? body_.Slots(PlanId{plan}, sizes, queue, &arena)
+                                      : body_.SlotsAmong(PlanId{plan}, sizes, queue, among, &arena);
   Mark(&assigned_.refs, arena.index);
   if (references_.size() <= arena.index) references_.resize(arena.index + 1);
   references_[arena.index] = {Holds::kBuffer, DType::kU8, queue};

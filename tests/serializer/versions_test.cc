@@ -22,7 +22,7 @@ TEST(Versions, NewerMajorIsRefusedAndNewerMinorIsRead) {
   auto program = LoadProgramFromMemory(file);
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().code, Code::kUnsupported);
-  EXPECT_EQ(program.error().message, "the file has format version 2.3, this build reads version 1.3");
+  EXPECT_EQ(program.error().message, "the file has format version 2.3, this build reads version 1.4");
   newer.header.major = 1;
   newer.Seal(&file);
   EXPECT_EQ(LoadError(file), "");

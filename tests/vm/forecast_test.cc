@@ -104,6 +104,69 @@ TEST(Forecast, OfARangeHasTheEndsOfItsEnds) {
   EXPECT_EQ(range->peak_bytes.high, high->peak_bytes.high);
 }
 
+// Two stages: of the first one half is free when the second begins, whose values have SIZE bytes.
+std::string TwoStages(const std::string& size) {
+  return R"---(
+entry @main
+plan p0 [1..2 align 64, 1..8 align 64]
+plan p1 [1..8 align 64, 5..6 align 64, 5..8 align 64]
+func @main("x": i64[n]) -> ("y": i64[1]) frame 8, 6, 4 {
+  i0 = dim r0, 0
+  i1 = const 8
+  i2 = mul i0, i1
+  i3 = const 0
+  i4 = const 1
+  r1, s0 = slots p0, 0, [i2, i2]
+  copy [s1, r0], i2
+  i5 = load r0, i3, i64
+  i6 = mul i5, i1
+  node "/later (Mul)"
+  r2, s2 = slots.among p1, 0, [)---" +
+         size + R"---(, i1], [r1, s1]
+  fill [s2], )---" +
+         size + R"---(, 0
+  copy [s3, s1], i1
+  r4 = slot.view s2, i3, u8, [)---" +
+         size + R"---(]
+  r1 = release
+  r2 = release
+  i7 = const 5000
+  r5 = arena i7
+  r3 = output 0, [i4]
+  copy [r3, r0], i1
+  return [], [r3]
+}
+)---";
+}
+
+TEST(Forecast, KnowsWhatLiesInEarlierMemory) {
+  const std::string text = TwoStages("i2");
+  for (int64_t n : {1, 7, 8, 9, 100, 2000}) {
+    const auto forecast = Forecast(text, {{"n", {n, n}}});
+    ASSERT_TRUE(forecast) << forecast.error().message;
+    EXPECT_EQ(forecast->peak_bytes, (ByteRange{PeakOf(text, Elements(n)), PeakOf(text, Elements(n))})) << n;
+    ASSERT_EQ(forecast->stages.size(), 2u);
+    ASSERT_GE(forecast->values.size(), 4u);
+    EXPECT_EQ(forecast->stages[1].values, 2);
+    EXPECT_EQ(forecast->values[2].node, "/later (Mul)");
+    EXPECT_EQ(forecast->values[2].stage, 0) << "it lies where the first value lay";
+  }
+}
+
+TEST(Forecast, BoundsWhatMayLieInEarlierMemory) {
+  const std::string text = TwoStages("i6");
+  for (const DimRange n : {DimRange{8, 8}, DimRange{100, 100}, DimRange{100, 101}}) {
+    const auto forecast = Forecast(text, {{"n", n}});
+    ASSERT_TRUE(forecast) << forecast.error().message;
+    EXPECT_EQ(forecast->peak_bytes.high, ByteRange::kUnbounded);
+    for (int64_t elements : {0, 1, 8, 50, 99, 100, 101, 900}) {
+      std::vector<int64_t> input = Elements(n.low);
+      input[0] = elements;
+      EXPECT_GE(PeakOf(text, input), forecast->peak_bytes.low) << n.low << ", " << elements;
+    }
+  }
+}
+
 // One of two arenas, as the first element says.
 constexpr const char* kBranch = R"---(
 entry @main

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 // r0 = x, r1 = y, both i64[2]; i0 = 0, i1 = 1, i2 = 2, i8 = 8, i9 = 16. Slots s0 and s1 of r2 are of 16
 // bytes.
 std::string Body(const std::string& body, int queue = 0) {
-  const std::string signature = "(\"x\": i64[2]) -> (\"y\": i64[2]) frame 12, 6, 4 device [0] -> [0] {\n";
+  const std::string signature = "(\"x\": i64[2]) -> (\"y\": i64[2]) frame 12, 6, 6 device [0] -> [0] {\n";
   const std::string numbers =
       "  i0 = const 0\n  i1 = const 1\n  i2 = const 2\n  i8 = const 8\n  i9 = const 16\n  r1 = output 0, "
       "[i2]\n";
@@ -25,6 +25,8 @@ std::string Body(const std::string& body, int queue = 0) {
   return "entry @main\nentry [1, 0] @gpu\n"
          "kernel @k gpu symbol \"k\" scalars 0 buffers [read, write]\n"
          "plan p0 [0..2 align 64, 0..2 align 64]\n"
+         "plan p1 [0..2 align 64, 2..3 align 64, 3..4 align 64]\n"
+         "plan p2 [0..2 align 64, 0..2 align 64, 0..2 align 64]\n"
          "func @main" +
          (queue == 0 ? code : signature + numbers + "  copy [r1, r0], i9\n  return [], [r1]\n}\n") +
          "func @gpu" + code;
@@ -62,6 +64,30 @@ TEST(Slots, EndWhereTheyEnd) {
               HasSubstr("8 bytes at offset 8 of slot s2, which has 8 bytes"));
   EXPECT_THAT(ErrorOf("r3 = slot.view s0, i8, i64, [i2]\n"), HasSubstr("16 bytes at offset 8 of slot s0"));
   EXPECT_THAT(ErrorOf("i3 = const -16\n r2, s0 = slots p0, 0, [i9, i3]\n"),
+              HasSubstr("value 1 has -16 bytes"));
+}
+
+// r2 has s0 at byte 0 and s1 at 64.
+TEST(Slots, LieAmongOthers) {
+  const std::string fill = "copy [s0, r0], i9\n copy [s1, r0], i9\n";
+  const std::string show = "fill [s2], i9, 0\n copy [r1, s0], i8\n copy [r1+i8, s1], i8\n";
+  EXPECT_THAT(Numbers(fill + "r3, s2 = slots.among p1, 0, [i9, i9], [r2, s0]\n" + show), ElementsAre(3, 0))
+      << "s1 is not kept";
+  EXPECT_THAT(Numbers(fill + "r3, s2 = slots.among p2, 0, [i9], [r2, s0, s1]\n" + show), ElementsAre(3, 3))
+      << "both are kept";
+  // The second arena is the new one of an earlier instruction, and its gap is smaller.
+  EXPECT_THAT(Numbers(fill + "i3 = const 40\n r3, s2 = slots.among p1, 0, [i3, i0], [r2, s0]\n"
+                             "r4, s4 = slots.among p1, 0, [i9, i9], [r2, r3, s0]\n fill [s4], i9, 0\n"
+                             "copy [r1, s1], i8\n copy [r1+i8, s2], i8\n"),
+              ElementsAre(3, 0));
+}
+
+TEST(Slots, LieAmongMemoryOfTheirQueue) {
+  EXPECT_THAT(ErrorOf("r3, s2 = slots.among p0, 0, [i9, i9], [r1]\n"),
+              HasSubstr("slots.among: r1 holds no memory of queue 0"));
+  EXPECT_THAT(ErrorOf("r2 = release\n r3, s2 = slots.among p0, 0, [i9, i9], [r2]\n"),
+              HasSubstr("slots.among: r2 holds no memory of queue 0"));
+  EXPECT_THAT(ErrorOf("i3 = const -16\n r3, s2 = slots.among p0, 0, [i9, i3], [r2]\n"),
               HasSubstr("value 1 has -16 bytes"));
 }
 

@@ -18,6 +18,7 @@ void AddUse(const DecodedInstruction& instruction, Uses* uses, std::vector<uint3
       uses->devices[instruction.operand(1).value].is_used = true;
       return;
     case Opcode::kSlots:
+    case Opcode::kSlotsAmong:
       uses->devices[instruction.operand(3).value].is_used = true;
       return;
     case Opcode::kLaunch:

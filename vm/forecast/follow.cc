@@ -134,7 +134,7 @@ Expected<bool> FunctionWalk::FollowReference(const Instruction& instruction, Sta
       return true;
     }
     case Opcode::kPlan: {
-      TVMVM_TRY(const Journey::Planned* planned,
+      TVMVM_TRY(const Planned* planned,
                 PlanFor(instruction, *state, Register(instruction, 0), instruction.operand(1).list));
       state->SetScalar(Register(instruction, 2), {planned->bytes.low, planned->bytes.high});
       for (uint32_t reg : instruction.operand(3).list) state->SetScalar(reg, {0, planned->bytes.high});
@@ -147,12 +147,9 @@ Expected<bool> FunctionWalk::FollowReference(const Instruction& instruction, Sta
       TVMVM_CHECK_OK(MakeArena(instruction, state, dst, Register(instruction, 1),
                                arena_bytes(Register(instruction, 2))));
       return true;
-    case Opcode::kSlots: {
-      TVMVM_TRY(const Journey::Planned* planned,
-                PlanFor(instruction, *state, Register(instruction, 2), instruction.operand(4).list));
-      TVMVM_CHECK_OK(MakeArena(instruction, state, dst, Register(instruction, 3), planned->bytes));
-      return true;
-    }
+    case Opcode::kSlots:
+    case Opcode::kSlotsAmong:
+      return FollowSlots(instruction, state);
     case Opcode::kOutput: {
       const OutputOperand operand = OutputOperand::Of(Register(instruction, 1), function_.outputs.size());
       const ParameterSpec& output = function_.outputs[operand.output];
@@ -173,12 +170,10 @@ Expected<bool> FunctionWalk::FollowReference(const Instruction& instruction, Sta
       state->refs[dst] = {state->refs[Register(instruction, 1)].object,
                           DimsFrom(*state, instruction.operand(4).list)};
       return true;
-    case Opcode::kSlotView: {
-      const uint32_t arena = arena_of_[Register(instruction, 1)];
-      state->refs[dst] = {arena != UINT32_MAX ? state->refs[arena].object : kNoObject,
+    case Opcode::kSlotView:
+      state->refs[dst] = {ObjectOfSlot(instruction, *state, Register(instruction, 1)),
                           DimsFrom(*state, instruction.operand(4).list)};
       return true;
-    }
     case Opcode::kDim: {
       const Dims& dims = state->refs[Register(instruction, 1)].dims;
       const uint32_t axis = Register(instruction, 2);
@@ -197,51 +192,6 @@ Expected<bool> FunctionWalk::FollowReference(const Instruction& instruction, Sta
     default:
       return true;  // changes neither scalars nor references
   }
-}
-
-Expected<const Journey::Planned*> FunctionWalk::PlanFor(const Instruction& instruction, const State& state,
-                                                        uint32_t plan, std::span<const uint32_t> sizes) {
-  const PlanSpec& spec = journey_.program.plans[plan];
-  std::vector<int64_t> low, high;
-  bool is_bounded = true;
-  for (size_t k = 0; k < sizes.size(); ++k) {
-    const Interval& size = state.scalars[sizes[k]];
-    if (size.high < 0 && state.share >= 1)
-      return Fail(instruction, "value " + std::to_string(k) + " has " + std::to_string(size.high) + " bytes");
-    low.push_back(std::max<int64_t>(size.low, 0));
-    high.push_back(std::max<int64_t>(size.high, 0));
-    is_bounded = is_bounded && size.high != INT64_MAX;
-  }
-  Journey::Planned& planned = journey_.plans[{context_, instruction.word}];
-  if (planned.low != low || planned.high != high || planned.low.empty()) {
-    journey_.work += static_cast<int64_t>(64 * sizes.size());
-    planned.low = std::move(low);
-    planned.high = std::move(high);
-    const bool is_exact = planned.low == planned.high;
-    planned.at_high = is_bounded ? PlanMemory(spec, planned.high) : MemoryPlan();
-    planned.bytes = {planned.at_high.total_bytes, planned.at_high.total_bytes};
-    planned.lower_bound = {planned.at_high.lower_bound, planned.at_high.lower_bound};
-    if (!is_exact) planned.bytes.low = planned.lower_bound.low = LowerBound(spec, planned.low);
-    if (!is_bounded) planned.bytes.high = planned.lower_bound.high = ByteRange::kUnbounded;
-  }
-  if (journey_.is_recording) {
-    const Place place = PlaceOf(instruction, state);
-    const uint32_t device =
-        instruction.info->opcode == Opcode::kSlots ? Register(instruction, 3) : kHostDevice;
-    if (!is_bounded) journey_.recorder.AddReason(place, "has values whose sizes only data tell");
-    journey_.recorder.AddStage(place, plan, device, planned.low, planned.high,
-                               is_bounded ? &planned.at_high : nullptr, planned.bytes, planned.lower_bound);
-  }
-  return &planned;
-}
-
-Status FunctionWalk::MakeArena(const Instruction& instruction, State* state, uint32_t reg, uint32_t device,
-                               const ByteRange& bytes) {
-  state->refs[reg] = {};  // what it held goes first
-  const ObjectId made = Make(instruction, state, {bytes, device, false}, 0);
-  NotePeak(state, made);
-  state->refs[reg] = {made, nullptr};
-  return {};
 }
 
 Status FunctionWalk::MakeTensor(const Instruction& instruction, State* state, uint32_t reg, DType dtype,

@@ -12,7 +12,7 @@ constexpr int64_t kLine = 64;
 // The slots that an instruction reads, writes or sets, but for those of a plan.
 template <class Visit>
 void ForEachSlot(const DecodedInstruction& instruction, Visit visit) {
-  if (instruction.info->opcode == Opcode::kSlots) return;
+  if (MakesSlots(instruction.info->opcode)) return;
   for (const DecodedOperand& operand : instruction.operands()) {
     if (operand.kind == OperandKind::kSlotSrc || operand.kind == OperandKind::kSlotDst)
       visit(static_cast<uint32_t>(operand.value));
@@ -40,11 +40,12 @@ Recorder::Positions Recorder::PositionsOf(const FunctionSpec& function) const {
   std::vector<Open> slots(function.slots);
   Positions positions;
   ForEachInstruction(function.code, [&](const DecodedInstruction& instruction) {
-    if (instruction.info->opcode == Opcode::kSlots) {
+    if (MakesSlots(instruction.info->opcode)) {
       const PlanSpec& plan = program_.plans[static_cast<size_t>(instruction.operand(2).value)];
       const auto base = static_cast<size_t>(instruction.operand(1).value);
-      for (size_t k = 0; k < plan.values.size() && base + k < slots.size(); ++k)
-        slots[base + k] = {plan.values[k].first, true};
+      const size_t kept = SlotsKept(instruction);
+      for (size_t k = 0; kept + k < plan.values.size() && base + k < slots.size(); ++k)
+        slots[base + k] = {plan.values[kept + k].first, true};
       return;
     }
     ForEachSlot(instruction, [&](uint32_t slot) {
@@ -69,17 +70,19 @@ std::string Recorder::NodeAt(FunctionId function, uint32_t word) const {
   return std::string(program_.SourceNode(program_.function(function), word));
 }
 
-void Recorder::AddStage(const Place& place, uint32_t plan, uint32_t device, const std::vector<int64_t>& low,
-                        const std::vector<int64_t>& high, const MemoryPlan* at_high, const ByteRange& bytes,
+void Recorder::AddStage(const Place& place, uint32_t plan, uint32_t device, uint32_t arena,
+                        const std::vector<int64_t>& low, const std::vector<int64_t>& high,
+                        const std::vector<SlotPlace>& places, const ByteRange& bytes,
                         const ByteRange& lower_bound) {
   const FunctionSpec& function = program_.function(place.function);
   const auto stage = static_cast<int32_t>(forecast_->stages.size());
   forecast_->stages.push_back({function.name, NodeAt(place.function, place.word), device,
                                static_cast<int64_t>(low.size()), bytes, lower_bound, place.is_certain});
+  arenas_[{place.context, arena}] = stage;
   // The node of a value is that of the first instruction that names it.
   const DecodedInstruction instruction = *DecodeInstruction(function.code, place.word);
   std::vector<uint32_t> words(low.size(), place.word);
-  if (instruction.info->opcode == Opcode::kSlots) {
+  if (MakesSlots(instruction.info->opcode)) {
     const auto base = static_cast<size_t>(instruction.operand(1).value);
     std::vector<bool> is_known(low.size());
     for (uint32_t word = place.word; word < function.code.size(); word += function.code[word] >> 8)
@@ -92,12 +95,14 @@ void Recorder::AddStage(const Place& place, uint32_t plan, uint32_t device, cons
   const bool is_entry = place.context == 0;
   const uint32_t call = is_entry ? 0 : PositionAt(entry_.index, place.entry_word);
   const std::vector<PlanSpec::Interval>& lifetimes = program_.plans[plan].values;
-  for (size_t k = 0; k < low.size() && k < lifetimes.size(); ++k) {
-    const PlanSpec::Interval& life = lifetimes[k];
+  const size_t kept = lifetimes.size() - low.size();
+  for (size_t k = 0; k < low.size(); ++k) {
+    const PlanSpec::Interval& life = lifetimes[kept + k];
     const ByteRange size{low[k], high[k]};
     const uint32_t last = std::max(life.first, life.last);
-    forecast_->values.push_back({NodeAt(place.function, words[k]), stage, device, size,
-                                 at_high != nullptr ? at_high->offsets[k] : -1, is_entry ? life.first : call,
+    const SlotPlace lies = places.empty() ? SlotPlace{arena, -1} : places[k];
+    forecast_->values.push_back({NodeAt(place.function, words[k]), arenas_[{place.context, lies.arena}],
+                                 device, size, lies.offset, is_entry ? life.first : call,
                                  is_entry ? last : call});
     const int64_t line = std::min<int64_t>(std::max<uint32_t>(life.alignment, 1), kLine);
     extents_[place.context].push_back(

@@ -21,14 +21,22 @@ struct Place {
   bool is_certain = true;
 };
 
+// Where a value lies: in the memory of a register.
+struct SlotPlace {
+  uint32_t arena = 0;
+  int64_t offset = 0;
+  friend bool operator==(const SlotPlace&, const SlotPlace&) = default;
+};
+
 class Recorder {
  public:
   Recorder(const Program& program, FunctionId entry, MemoryForecast* forecast);
 
-  // The arena that a plan's values take with sizes up to `high`; `low` have the same length.
-  void AddStage(const Place& place, uint32_t plan, uint32_t device, const std::vector<int64_t>& low,
-                const std::vector<int64_t>& high, const MemoryPlan* at_high, const ByteRange& bytes,
-                const ByteRange& lower_bound);
+  // The arena that a plan's last values take with sizes up to `high`; `low` have the same length. `arena`:
+  // the register that holds it; `places`: at the upper ends, empty where these have none.
+  void AddStage(const Place& place, uint32_t plan, uint32_t device, uint32_t arena,
+                const std::vector<int64_t>& low, const std::vector<int64_t>& high,
+                const std::vector<SlotPlace>& places, const ByteRange& bytes, const ByteRange& lower_bound);
   // `object` stands for its memory while the function is followed.
   void AddTensor(const Place& place, uint32_t object, const ByteRange& bytes, uint32_t device,
                  const std::string& output);
@@ -65,9 +73,10 @@ class Recorder {
   const Program& program_;
   FunctionId entry_;
   MemoryForecast* forecast_;
-  std::map<uint32_t, Positions> positions_;          // by function
-  std::map<uint32_t, std::vector<Extent>> extents_;  // by context
-  std::vector<ForecastValue> tensor_values_;         // behind those of stages
+  std::map<uint32_t, Positions> positions_;                  // by function
+  std::map<uint32_t, std::vector<Extent>> extents_;          // by context
+  std::map<std::pair<uint32_t, uint32_t>, int32_t> arenas_;  // stages, by context and register
+  std::vector<ForecastValue> tensor_values_;                 // behind those of stages
   std::vector<uint32_t> tensors_;  // by object: its number among the extents of where it is made
   std::vector<int64_t> most_, least_;
   std::set<std::string> reasons_;

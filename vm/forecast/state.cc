@@ -27,6 +27,14 @@ ObjectId ObjectTable::Find(Kind kind, uint32_t context, uint32_t place, uint32_t
   return at->second;
 }
 
+void ObjectTable::Rename(ObjectId from, ObjectId to) {
+  auto has = [](const Object& object, ObjectId id) {
+    return std::find(object.one_of.begin(), object.one_of.end(), id) != object.one_of.end();
+  };
+  for (Object& object : objects_)
+    if (has(object, from) && !has(object, to)) object.one_of.push_back(to);
+}
+
 bool State::Holds(ObjectId id) const {
   return std::any_of(refs.begin(), refs.end(), [id](const Ref& ref) { return ref.object == id; });
 }
@@ -115,6 +123,7 @@ State Join(const std::vector<const State*>& from, uint32_t context, uint32_t pla
     if (is_new) {
       at->second = objects->Find(ObjectTable::Kind::kJoined, context, place, reg);
       Object object = (*objects)[sides[0]];
+      object.one_of.clear();
       for (ObjectId id : sides) {
         const Object& side = (*objects)[id];
         object.bytes = {std::min(object.bytes.low, side.bytes.low),

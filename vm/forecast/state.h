@@ -22,7 +22,8 @@ inline constexpr ObjectId kNoObject = 0;
 struct Object {
   ByteRange bytes;
   uint32_t device = 0;
-  bool is_tensor = false;  // with memory of its own, which can be handed out
+  bool is_tensor = false;        // with memory of its own, which can be handed out
+  std::vector<ObjectId> one_of;  // it is any of these; none: itself
 };
 
 class ObjectTable {
@@ -31,6 +32,7 @@ class ObjectTable {
     kMade,    // by the instruction at a word
     kBefore,  // the same in an earlier turn of a loop
     kJoined,  // one of several, by where control meets and the register
+    kOneOf,   // the same, by the instruction that names it
   };
   ObjectTable() : objects_(1) {}
 
@@ -40,6 +42,8 @@ class ObjectTable {
     changed_ = changed_ || !(objects_[id].bytes == object.bytes);
     objects_[id] = object;
   }
+  // What was one is another now: what may be it may be either.
+  void Rename(ObjectId from, ObjectId to);
   // Whether any size changed since it was asked last.
   bool TakeChanged() { return std::exchange(changed_, false); }
 

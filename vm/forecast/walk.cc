@@ -25,14 +25,7 @@ FunctionWalk::FunctionWalk(Journey* journey, FunctionId function, uint32_t conte
       entries_(blocks_.size()),
       leaving_(blocks_.size()),
       returned_(blocks_.size()) {
-  arena_of_.resize(function_.slots, UINT32_MAX);
-  ForEachInstruction(function_.code, [this](const Instruction& instruction) {
-    auto number = [&](size_t operand) { return static_cast<size_t>(instruction.operand(operand).value); };
-    if (instruction.info->opcode == Opcode::kSlotPart) arena_of_[number(0)] = arena_of_[number(1)];
-    if (instruction.info->opcode != Opcode::kSlots) return;
-    for (size_t k = 0; k < SlotsSet(instruction); ++k)
-      arena_of_[number(1) + k] = static_cast<uint32_t>(number(0));
-  });
+  FindSlots();
 }
 
 tl::unexpected<Error> FunctionWalk::Fail(const Instruction& instruction, const std::string& what) const {
@@ -298,6 +291,7 @@ ObjectId FunctionWalk::Make(const Instruction& instruction, State* state, const 
     }
     objects.Set(before, old);
     state->Replace(made, before);
+    objects.Rename(made, before);
   }
   objects.Set(made, object);
   return made;
@@ -320,9 +314,17 @@ void FunctionWalk::NotePeak(State* state, ObjectId added, ByteRange more, const 
       most[i] = AddSizes(most[i], bytes.high);
     }
   };
-  for (ObjectId id : held)
-    if (id != kNoObject && std::find(gone.begin(), gone.end(), id) == gone.end())
-      count(journey_.objects[id].bytes, journey_.objects[id].device);
+  for (ObjectId id : held) {
+    if (id == kNoObject || std::find(gone.begin(), gone.end(), id) != gone.end()) continue;
+    const Object& object = journey_.objects[id];
+    ByteRange bytes = object.bytes;
+    // Only what nothing else holds counts.
+    if (!object.one_of.empty()) bytes = {0, 0};
+    for (ObjectId one : object.one_of)
+      if (!std::binary_search(held.begin(), held.end(), one))
+        bytes.high = std::max(bytes.high, journey_.objects[one].bytes.high);
+    count(bytes, object.device);
+  }
   count(more, kHostDevice);
   for (size_t i = 0; i < least.size(); ++i) state->least_peak[i] = std::max(state->least_peak[i], least[i]);
   if (journey_.is_recording) journey_.recorder.AddPeak(most);

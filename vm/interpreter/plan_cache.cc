@@ -14,8 +14,10 @@ const MemoryPlan* PlanCache::Get(PlanId plan, std::span<const int64_t> sizes, co
 
   ++misses_;
   // All that may fail comes first; only then does anything here change.
-  Expected<MemoryPlan> made =
-      PlanMemory(specs_[plan.index], sizes, [cancel] { return cancel != nullptr && cancel->cancelled(); });
+  const PlanSpec& spec = specs_[plan.index];
+  const std::function<bool()> cancelled = [cancel] { return cancel != nullptr && cancel->cancelled(); };
+  Expected<MemoryPlan> made = sizes.size() > spec.values.size() ? PlanAmong(spec, sizes, cancelled)
+                                                                : PlanMemory(spec, sizes, cancelled);
   if (!made) return nullptr;
   return Keep(
       plan, std::make_unique<const KeptPlan>(KeptPlan{hash, {sizes.begin(), sizes.end()}, std::move(*made)}));

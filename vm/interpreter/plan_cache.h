@@ -25,8 +25,9 @@ class PlanCache {
   PlanCache(const PlanCache&) = delete;
   PlanCache& operator=(const PlanCache&) = delete;
 
-  // sizes[k] >= 0 for every value of the plan. Valid until the next call; null where `cancel` (which may be
-  // null) ended the planning. A hit allocates nothing. When memory runs out, what is kept stays as it was.
+  // sizes[k] >= 0 for every value of the plan; where there are more, they are what PlanAmong takes. Valid
+  // until the next call; null where `cancel` (which may be null) ended the planning. A hit allocates nothing.
+  // When memory runs out, what is kept stays as it was.
   const MemoryPlan* Get(PlanId plan, std::span<const int64_t> sizes, const CancelToken* cancel);
 
   int64_t misses() const { return misses_; }

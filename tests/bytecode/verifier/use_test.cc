@@ -269,6 +269,7 @@ TEST(Verifier, ADonatedOutput) {
 std::string SlotsError(const std::string& body) {
   auto program = Assemble(R"(
 entry @main
+constant c0 "c": i64[1] hex "0000000000000000"
 plan p0 [0..2 align 64, 0..2 align 64]
 func @main("x": i64[2], "s": sequence<i64[2]>) -> ("y": i64[2], "t": sequence<i64[2]>) frame 4, 6, 4 device [0] -> [0] {
   i0 = const 0
@@ -291,6 +292,24 @@ TEST(Verifier, Slots) {
   EXPECT_EQ(SlotsError("r4, s0 = slots p0, 0, [i2]"), "@main:25 slots: 1 sizes given, plan p0 takes 2");
   EXPECT_EQ(SlotsError("r4, s0 = slots p0, 2, [i2, i2]"),
             "@main:25 slots: queue 2 is of no device, the last one is 1");
+  EXPECT_EQ(SlotsError("r5, s2 = slots.among p0, 0, [i2, i2], [r4]"), "");
+  EXPECT_EQ(SlotsError("r5, s2 = slots.among p0, 0, [i2], [s1, r4]"), "");
+  EXPECT_EQ(SlotsError("r5, s3 = slots.among p0, 0, [i2, i2], [r4]"),
+            "@main:25 slots.among: 2 slots from s3 on are out of range, the frame has 4");
+  EXPECT_EQ(SlotsError("r5, s2 = slots.among p0, 0, [i2, i2], [r4, s0]"),
+            "@main:25 slots.among: 2 sizes given, plan p0 beside the slots takes 1");
+  EXPECT_EQ(SlotsError("r5, s2 = slots.among p0, 0, [], [r4, s0, s1, s0]"),
+            "@main:25 slots.among: 3 slots are named, plan p0 has 2 values");
+  EXPECT_EQ(SlotsError("r5, s2 = slots.among p0, 0, [i2, i2], []"),
+            "@main:25 slots.among: no register is listed in whose memory slots may lie");
+  EXPECT_EQ(SlotsError("r5, s2 = slots.among p0, 0, [i2], [r4, s0+i1]"),
+            "@main:25 slots.among: buffer 1 is no register and no slot as a whole");
+  EXPECT_EQ(SlotsError("r5, s2 = slots.among p0, 0, [i2, i2], [r4, c0]"),
+            "@main:25 slots.among: buffer 1 is no register and no slot as a whole");
+  EXPECT_EQ(SlotsError("r5, s2 = slots.among p0, 2, [i2, i2], [r4]"),
+            "@main:25 slots.among: queue 2 is of no device, the last one is 1");
+  EXPECT_EQ(SlotsError("r5, s2 = slots.among p0, 0, [i2], [r4, s3]"),
+            "@main:25 slots.among: slot s3 may be read before it is assigned");
   EXPECT_EQ(SlotsError("copy [r3, s2], i1"), "@main:25 copy: slot s2 may be read before it is assigned");
   EXPECT_EQ(SlotsError("slot.swap s1, s3"), "@main:25 slot.swap: slot s3 may be read before it is assigned");
   EXPECT_EQ(SlotsError("slot.input s0, 2"),
