@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
-#include <new>
 
 #include "bytecode/file_descriptor.h"
 #include "tvm-vm/vmexe.h"
@@ -31,13 +30,12 @@ struct Mapping {
   Mapping* next = nullptr;
 };
 constinit std::atomic<Mapping*> mappings{nullptr};
+uintptr_t page_bytes = 0;  // before anyone is told of bus errors
 
-// Errors: kOutOfMemory.
-Expected<Mapping*> TakePlace() {
+Mapping* TakePlace() {
   for (Mapping* place = mappings; place != nullptr; place = place->next)
     if (!place->is_taken.exchange(true)) return place;
-  auto* place = new (std::nothrow) Mapping;
-  if (place == nullptr) return MakeError(Code::kOutOfMemory, "there is no memory to map a file");
+  auto* place = new Mapping;
   place->is_taken = true;
   place->next = mappings;
   while (!mappings.compare_exchange_weak(place->next, place)) {
@@ -59,7 +57,7 @@ bool PutZerosAt(uintptr_t address) {
   for (Mapping* mapping = mappings; mapping != nullptr; mapping = mapping->next) {
     const uintptr_t begin = mapping->begin, end = mapping->end;
     if (begin == 0 || address < begin || address >= end) continue;
-    const uintptr_t page = address & ~static_cast<uintptr_t>(::getpagesize() - 1);
+    const uintptr_t page = address & ~(page_bytes - 1);
     mapping->is_cut = true;
     return ::mmap(reinterpret_cast<void*>(page), end - page, PROT_READ,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
@@ -86,17 +84,16 @@ Expected<Blob> MapOpenFile(const std::string& path, int file) {
     return MakeError(Code::kInvalidArgument, fmt::format("{}: no regular file", path));
   if (info.st_size == 0) return MakeError(Code::kInvalidProgram, fmt::format("{}: the file is empty", path));
   auto size = static_cast<size_t>(info.st_size);
+  Mapping* mapping = TakePlace();
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-  if (memory == MAP_FAILED) return SystemError(path, "cannot map the file", errno);
-  auto mapping = TakePlace();
-  if (!mapping) {
-    ::munmap(memory, size);
-    return tl::unexpected(mapping.error());
+  if (memory == MAP_FAILED) {
+    mapping->is_taken = false;
+    return SystemError(path, "cannot map the file", errno);
   }
-  (*mapping)->end = reinterpret_cast<uintptr_t>(memory) + size;
-  (*mapping)->begin = reinterpret_cast<uintptr_t>(memory);
-  std::shared_ptr<const void> owner(memory, [mapping = *mapping](const void*) { GiveBack(mapping); });
-  return Blob{{static_cast<const std::byte*>(memory), size}, std::move(owner), &(*mapping)->is_cut};
+  mapping->end = reinterpret_cast<uintptr_t>(memory) + size;
+  mapping->begin = reinterpret_cast<uintptr_t>(memory);
+  std::shared_ptr<const void> owner(memory, [mapping](const void*) { GiveBack(mapping); });
+  return Blob{{static_cast<const std::byte*>(memory), size}, std::move(owner), &mapping->is_cut};
 }
 
 }  // namespace
@@ -119,7 +116,7 @@ Status CatchCutFiles() {
   struct sigaction action {};
   action.sa_sigaction = wire::HandleBusError;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  ::sigemptyset(&action.sa_mask);
+  wire::page_bytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   if (::sigaction(SIGBUS, nullptr, &wire::before) != 0 || ::sigaction(SIGBUS, &action, nullptr) != 0)
     return MakeError(Code::kUnsupported, "SIGBUS cannot be handled");
   is_caught = true;

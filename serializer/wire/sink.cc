@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 namespace tvmvm::wire {
@@ -30,8 +29,8 @@ void SyncFolder(const std::string& folder) {
 }
 
 std::string FolderOf(const std::string& path) {
-  std::string folder = std::filesystem::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
 }
 
 // Signals wait while the file has the temporary name, so that none leaves it there.

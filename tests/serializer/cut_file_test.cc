@@ -36,6 +36,7 @@ std::shared_ptr<const Program> WeightsProgram() {
   const RefReg y = body.Output(0, std::array{bytes});
   body.Copy({y.index}, {constant.index | BufferOperand::kConstantBit}, bytes);
   body.Return({}, std::array{y});
+  builder.SetEntry(body.id());
   auto program = builder.Finish();
   EXPECT_TRUE(program) << program.error().message;
   return program ? *program : nullptr;
@@ -68,7 +69,7 @@ class CutFile : public ::testing::Test {
 TEST_F(CutFile, EndsTheRunsOfItsProgram) {
   ASSERT_TRUE(CatchCutFiles());
   ASSERT_TRUE(CatchCutFiles());  // once more is no harm
-  const std::string other = path_ + ".other";
+  std::string other = path_ + ".other";
   fs::copy_file(path_, other);
   const auto vm = Loaded(), unread = Loaded();
   ASSERT_TRUE(Run(*vm));
@@ -96,7 +97,7 @@ TEST_F(CutFile, IsFoundWhileItIsLoaded) {
     std::thread cutter([&] { fs::resize_file(path_, 4096); });
     auto program = LoadProgram(path_, options);
     cutter.join();
-    if (!program) EXPECT_FALSE(program.error().message.empty());
+    EXPECT_TRUE(program || !program.error().message.empty());
     ASSERT_TRUE(SaveProgram(*WeightsProgram(), path_));
   }
 }
