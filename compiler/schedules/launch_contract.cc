@@ -278,7 +278,7 @@ class ContractWriter {
   // look like and by their ranges, so that it is right for any number of that range. What is a multiple of
   // the rest, but for a constant, stays that.
   bool StandsAlone(Given& given) {
-    if (given.meaning.depth() > 0) return false;
+    if (given.meaning.depth() > 0 || !KeepsWhatIsKnown(given)) return false;
     for (const SymbolId& symbol : OpenSymbols(given.meaning))
       if (!alone_.insert(symbol).second) return false;
     const auto [factor, constant] = FactorOf(given.meaning);
@@ -289,6 +289,31 @@ class ContractWriter {
     if (!(name == given.name)) Demand(Equal(given.name, name * factor + constant));
     parts_.push_back({name, part, true});
     return true;
+  }
+
+  // What a number is compared with or divided by, and is known, would be lost where the number stands for
+  // itself: a smallest or largest one is demanded to be so, else such a number does not.
+  bool KeepsWhatIsKnown(const Given& given) {
+    const DimOp op = given.meaning.op();
+    if (op != DimOp::kMin && op != DimOp::kMax) return !TiesToKnown(given.meaning);
+    for (const Dim& operand : given.meaning.operands()) {
+      if (!OpenSymbols(operand).empty()) {
+        if (TiesToKnown(operand)) return false;
+      } else if (const std::optional<Dim> said = Said(operand)) {
+        Demand(op == DimOp::kMin ? LessEqual(given.name, *said) : LessEqual(*said, given.name));
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+  bool TiesToKnown(const Dim& dim) const {
+    if (dim.is_constant() || dim.is_symbol()) return false;
+    if (dim.op() != DimOp::kAdd && dim.op() != DimOp::kMul) {
+      const size_t open = OpenSymbols(dim).size();
+      if (open > 0 && open < ir::SymbolsOf(dim).size()) return true;
+    }
+    return std::ranges::any_of(dim.operands(), [this](const Dim& operand) { return TiesToKnown(operand); });
   }
 
   // The constant in a sum, and what all that is added to it are multiples of.

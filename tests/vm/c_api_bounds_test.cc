@@ -63,6 +63,7 @@ TEST(CApiBounds, NullIsAnswered) {
       REFUSES(tvmvm_program_load_with, "a", nullptr, nullptr),
       REFUSES(tvmvm_program_load_from_memory, nullptr, 1, &program),
       REFUSES(tvmvm_program_load_from_memory, "a", 1, nullptr),
+      ANSWERS(tvmvm_catch_cut_files, nullptr),
       RETURNS(tvmvm_program_free, nullptr),
       ANSWERS(tvmvm_program_input_count, 0u, nullptr),
       ANSWERS(tvmvm_program_output_count, 0u, nullptr),
