@@ -12,6 +12,7 @@
 #include "compiler/jit/jit.h"
 #include "compiler/lowering/lower_module.h"
 #include "compiler/memory/fit_budget.h"
+#include "compiler/memory/join_in_place.h"
 #include "compiler/memory/slice_batches.h"
 #include "compiler/model_info.h"
 #include "compiler/onnx/importer/keep_values.h"
@@ -63,14 +64,16 @@ Expected<std::vector<DeviceKind>> GpusOf(const CompileOptions& options) {
 
 // Names that --print-after, --stop-after and --disable-pass accept.
 Status CheckStageNames(const CompileOptions& options) {
-  std::vector<std::string> known{"import", "place", "fit-budget", std::string(memory::kSliceBatches)},
-      optional;
+  std::vector<std::string> known{"import", "place", "fit-budget"}, optional;
   for (const passes::Pass& pass : PassPipeline()) {
     known.emplace_back(pass.name);
     if (pass.optional) optional.emplace_back(pass.name);
   }
   optional.emplace_back(lowering::kShareMemory);
-  optional.emplace_back(memory::kSliceBatches);
+  for (std::string_view name : {memory::kSliceBatches, memory::kJoinInPlace}) {
+    known.emplace_back(name);
+    optional.emplace_back(name);
+  }
   std::vector<std::string> asked = options.print_after;
   if (!options.stop_after.empty()) asked.push_back(options.stop_after);
   TVMVM_CHECK_OK(CheckNames(asked, known, "pass"));
@@ -242,12 +245,14 @@ Expected<std::optional<Variants>> Transform(ir::Module module, const std::vector
   return variants;
 }
 
-// A budget splits nodes by itself, and traced values are shown whole.
-bool SlicesBatches(const CompileOptions& options) {
-  return options.memory_budget <= 0 && !options.trace_values &&
-         std::ranges::none_of(options.disabled_passes, [](const std::string& name) {
-           return name == "all" || name == memory::kSliceBatches;
-         });
+bool IsDisabled(const CompileOptions& options, std::string_view pass) {
+  return std::ranges::any_of(options.disabled_passes,
+                             [&](const std::string& name) { return name == "all" || name == pass; });
+}
+
+// A budget splits and joins by itself, and traced values are shown whole.
+bool ChangesMemory(const CompileOptions& options, std::string_view pass) {
+  return options.memory_budget <= 0 && !options.trace_values && !IsDisabled(options, pass);
 }
 
 // `bytes`: what the module was read from.
@@ -296,16 +301,20 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   }
   lower.bitcode = options.bitcode;
   lower.trace_values = options.trace_values;
-  lower.share_memory = std::ranges::none_of(options.disabled_passes, [](const std::string& name) {
-    return name == "all" || name == lowering::kShareMemory;
-  });
+  lower.share_memory = !IsDisabled(options, lowering::kShareMemory);
   lower.donate = options.donate;
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  if (SlicesBatches(options)) {
+  if (ChangesMemory(options, memory::kSliceBatches)) {
     memory::SliceBatches(&module);
     bool stopped = false;
     TVMVM_CHECK_OK(runner.After(memory::kSliceBatches, module, &stopped));
+    if (stopped) return result;
+  }
+  if (ChangesMemory(options, memory::kJoinInPlace)) {
+    memory::JoinInPlace(lower, &schedules, &module);
+    bool stopped = false;
+    TVMVM_CHECK_OK(runner.After(memory::kJoinInPlace, module, &stopped));
     if (stopped) return result;
   }
   if (options.memory_budget > 0) {

@@ -17,6 +17,16 @@ std::optional<Dim> OffsetOf(const Function& function, const Node& node) {
   return node.op->view_offset == nullptr ? std::nullopt : node.op->view_offset(function, node);
 }
 
+// What a step makes where the value is a view of it.
+ir::ValueId MadeAs(const Function& function, ir::ValueId value) {
+  for (ir::NodeId id = function.value(value).producer; id.valid(); id = function.value(value).producer) {
+    const Node& node = function.node(id);
+    if (!OffsetOf(function, node)) break;
+    value = node.inputs[0];
+  }
+  return value;
+}
+
 }  // namespace
 
 bool IsJoin(const Node& node) {
@@ -37,8 +47,9 @@ void Views::AddJoined(const Function& function, ir::RegionId region) {
     if (!IsJoin(node)) continue;
     Place place = PlaceOf(node.outputs[0]);
     for (ir::ValueId input : node.inputs) {
-      places_[input] = place;
-      joined_.insert(input);
+      const ir::ValueId made = MadeAs(function, input);
+      places_[made] = place;
+      joined_.insert(made);
       place.byte_offset = place.byte_offset + BytesOf(function.type(input).dtype, function.type(input).dims);
     }
   }

@@ -17,7 +17,8 @@ struct Place {
 };
 
 // Whether the node is a concat whose inputs are made where they lie in the result, so that nothing runs for
-// it. They are whole rows of the result's memory, each made by a step and part of no other value.
+// it. They are whole rows of the result's memory, each made by a step, perhaps in another shape, and part of
+// no other value.
 bool IsJoin(const ir::Node& node);
 
 // Views: reshapes always, slices where the elements are contiguous, what a concat joins (IsJoin).

@@ -18,15 +18,17 @@ constexpr double kFlops = 60, kBytes = 15, kLaunch = 200;  // per nanosecond; na
 
 class Measurer {
  public:
-  Measurer(const ir::Module& module, const ir::Function& function, const lowering::MemoryOutline& outline)
-      : module_(module), function_(function), outline_(outline) {}
+  // Without a size: at the largest ones.
+  Measurer(const ir::Module& module, const ir::Function& function, const lowering::MemoryOutline& outline,
+           std::optional<int64_t> size)
+      : module_(module), function_(function), outline_(outline), size_(size) {}
 
   Expected<Measured> Run() {
-    for (ir::ValueId value : outline_.unknown)
+    if (!outline_.unknown.empty() && !size_)
       return MakeError(Code::kUnsupported,
                        fmt::format("a memory budget cannot be kept: the size of {} is known only when it is "
                                    "made",
-                                   NameOf(value)));
+                                   NameOf(outline_.unknown[0])));
     Measured measured;
     for (const lowering::HeldPlace& place : outline_.places) {
       TVMVM_TRY(const int64_t size, SizeOf(place.bytes));
@@ -53,6 +55,8 @@ class Measurer {
 
   std::optional<int64_t> Largest(const ir::SymbolId& symbol) const {
     auto found = module_.symbols.find(symbol);
+    if (size_ && found == module_.symbols.end()) return size_;
+    if (size_) return std::max(found->second.range.low, std::min(found->second.range.high, *size_));
     if (found == module_.symbols.end() || found->second.range.high == INT64_MAX) return std::nullopt;
     return found->second.range.high;
   }
@@ -111,6 +115,7 @@ class Measurer {
   const ir::Module& module_;
   const ir::Function& function_;
   const lowering::MemoryOutline& outline_;
+  const std::optional<int64_t> size_;
 };
 
 }  // namespace
@@ -133,7 +138,12 @@ double Measured::Pressure(int64_t bytes) const {
 
 Expected<Measured> Measure(const ir::Module& module, const ir::Function& function,
                            const lowering::MemoryOutline& outline) {
-  return Measurer(module, function, outline).Run();
+  return Measurer(module, function, outline, std::nullopt).Run();
+}
+
+Expected<Measured> MeasureAt(int64_t size, const ir::Module& module, const ir::Function& function,
+                             const lowering::MemoryOutline& outline) {
+  return Measurer(module, function, outline, size).Run();
 }
 
 }  // namespace tvmvm::memory

@@ -27,5 +27,9 @@ struct Measured {
 // inputs that nothing bounds, kUnsupported naming what has a size that only running tells.
 Expected<Measured> Measure(const ir::Module& module, const ir::Function& function,
                            const lowering::MemoryOutline& outline);
+// Where all symbols are `size`, as far as they may be. What has a size that only running tells is not among
+// it. Errors: kInvalidArgument, a size leaves 64 bits.
+Expected<Measured> MeasureAt(int64_t size, const ir::Module& module, const ir::Function& function,
+                             const lowering::MemoryOutline& outline);
 
 }  // namespace tvmvm::memory
