@@ -340,6 +340,27 @@ TEST(Device, ALostDeviceEndsTheRunAtAnyPoint) {
   EXPECT_EQ(ErrorOf(body, WithNull({.lose_at_submit = kSubmits + 1})), "");
 }
 
+// So that a run can end between them.
+TEST(Device, LargeCopiesGoByPieces) {
+  const std::string body = R"(
+  i5 = const 50331656
+  i6 = const 6291457
+  i7 = const 50331640
+  r2 = alloc i64, [i6]
+  copy [r2+i7, r0], i3
+  r3 = arena.on 1, i5
+  copy [r3, r2], i5
+  r4 = alloc i64, [i6]
+  copy [r4, r3], i5
+  copy [r1, r4+i7], i3
+)";
+  EXPECT_THAT(Numbers(body), ElementsAre(3, 4));
+  constexpr int kPieces = 4;  // each way
+  for (int n = 1; n <= 2 * kPieces; ++n)
+    EXPECT_THAT(ErrorOf(body, WithNull({.lose_at_submit = n})), HasSubstr("the device is lost")) << n;
+  EXPECT_EQ(ErrorOf(body, WithNull({.lose_at_submit = 2 * kPieces + 1})), "");
+}
+
 TEST(Device, NoMemoryIsAnError) {
   const std::string body = std::string(kThere) + "r3 = alloc.on 1, i64, [i4]\n copy [r1, r2], i3\n";
   for (int n = 1; n <= 2; ++n)

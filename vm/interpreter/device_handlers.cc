@@ -175,6 +175,33 @@ const uint32_t* SettleCopies(Machine& m, const uint32_t* pc, const uint32_t* nex
   return m.WaitForHostMemory(pc) ? next : nullptr;
 }
 
+// Large copies go by pieces that a bus takes a few milliseconds for. Before each the run's limits are looked
+// at, and a copy to the host waits for what was submitted: a run that ends then has little to wait for.
+template <class CopyPiece>
+bool CopyByPieces(Machine& m, const uint32_t* pc, Place place, int64_t count, bool to_host,
+                  const CopyPiece& copy) {
+  constexpr int64_t kPiece = 16 << 20;
+  for (int64_t begin = 0; begin < count; begin += kPiece, place.span.offset += kPiece) {
+    if (count > kPiece && (!m.run.PollBeforeWork(pc) || (to_host && !m.WaitFor(pc, place.device))))
+      return false;
+    const Status status = copy(QueueOf(m, place.device), place.span, begin, std::min(kPiece, count - begin));
+    if (!Check(m, pc, place.device, status, to_host)) return false;
+  }
+  return true;
+}
+bool CopyToHost(Machine& m, const uint32_t* pc, char* to, const Place& from, int64_t count) {
+  return CopyByPieces(m, pc, from, count, true,
+                      [to](Queue& queue, const DeviceSpan& piece, int64_t begin, int64_t bytes) {
+                        return queue.CopyOut(to + begin, piece, bytes);
+                      });
+}
+bool CopyFromHost(Machine& m, const uint32_t* pc, const Place& to, const char* from, int64_t count) {
+  return CopyByPieces(m, pc, to, count, false,
+                      [from](Queue& queue, const DeviceSpan& piece, int64_t begin, int64_t bytes) {
+                        return queue.CopyIn(piece, from + begin, bytes);
+                      });
+}
+
 const uint32_t* CopyOut(Machine& m, const uint32_t* pc, BufferOperand to, BufferOperand from, int64_t count,
                         const uint32_t* next) {
   Bytes target;
@@ -183,10 +210,7 @@ const uint32_t* CopyOut(Machine& m, const uint32_t* pc, BufferOperand to, Buffer
   if (!m.BytesOf(pc, to, count, &target, &read_only)) return nullptr;
   if (!PlaceOf(m, pc, from, count, &source)) return nullptr;
   if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  Queue& queue = QueueOf(m, source.device);
-  if (count > 0 && !Check(m, pc, source.device, queue.CopyOut(target.data, source.span, count), true))
-    return nullptr;
-  return SettleCopies(m, pc, next);
+  return CopyToHost(m, pc, target.data, source, count) ? SettleCopies(m, pc, next) : nullptr;
 }
 
 const uint32_t* CopyIn(Machine& m, const uint32_t* pc, BufferOperand to, BufferOperand from, int64_t count,
@@ -199,10 +223,7 @@ const uint32_t* CopyIn(Machine& m, const uint32_t* pc, BufferOperand to, BufferO
   if (target.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   // What a copy to the CPU is about to write may be the source.
   if (!m.WaitForHostMemory(pc)) return nullptr;
-  Queue& queue = QueueOf(m, target.device);
-  if (count > 0 && !Check(m, pc, target.device, queue.CopyIn(target.span, source.data, count)))
-    return nullptr;
-  return next;
+  return CopyFromHost(m, pc, target, source.data, count) ? next : nullptr;
 }
 
 // Between two devices, through memory of the host.
@@ -212,13 +233,11 @@ const uint32_t* CopyAcross(Machine& m, const uint32_t* pc, const Place& target, 
   Owned<Buffer> between(m.memory.pool, m.memory.NewArenaBuffer(pc, count));
   if (between.get() == nullptr) return nullptr;
   char* data = between.get()->data;
-  if (!Check(m, pc, source.device, QueueOf(m, source.device).CopyOut(data, source.span, count), true)) {
+  if (!CopyToHost(m, pc, data, source, count)) {
     m.devices[source.device]->Abandon();  // nothing may be written here later
     return nullptr;
   }
-  if (!m.WaitFor(pc, source.device)) return nullptr;
-  return Check(m, pc, target.device, QueueOf(m, target.device).CopyIn(target.span, data, count)) ? next
-                                                                                                 : nullptr;
+  return m.WaitFor(pc, source.device) && CopyFromHost(m, pc, target, data, count) ? next : nullptr;
 }
 
 }  // namespace
