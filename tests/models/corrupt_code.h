@@ -1,5 +1,5 @@
-// Small models whose kernels have contracts, code for their kernels that the compiler did not write, and runs
-// of it on inputs of any size.
+// Models compiled, code for their kernels that the compiler did not write, and runs of it on inputs of any
+// size.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -36,9 +36,6 @@ DType AccumulatorOf(DType dtype);
 // Index -1 is the last along an axis of this size; indices out of range are clamped, so that memory stays
 // safe.
 Expr WrapIndex(Expr index, const Dim& size);
-// From 0 to count - 1, as numbers are that come out of memory to become places: said where they do, so that
-// contracts of launches need not know why.
-Expr Between(const Expr& number, const Expr& count);
 // The input's element at clamped coordinates, or 0 where one of these sizes is 0, so that there is nothing to
 // clamp into.
 Expr InputUnlessEmpty(ElementContext& context, int input, std::span<const Expr> index,

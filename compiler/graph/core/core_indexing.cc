@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/graph/core/core_families.h"
+#include "compiler/graph/core/core_values.h"
 #include "compiler/graph/requirements.h"
 
 namespace tvmvm::ir {
@@ -57,7 +58,7 @@ Expr GatherElementsElement(ElementContext& context, std::span<const Expr> index)
   const bool is_inside = context.node().Int("inside") != 0;
   const Dim& size = context.input_type(0).dims[axis];
   source[axis] =
-      is_inside ? Between(Cast(DType::kI64, position), tensor::DimValue(size)) : WrapIndex(position, size);
+      is_inside ? ClampIndex(Cast(DType::kI64, position), tensor::DimValue(size)) : WrapIndex(position, size);
   return InputUnlessEmpty(context, 0, source, {&size, 1});
 }
 

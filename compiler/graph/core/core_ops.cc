@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "compiler/graph/core/core_families.h"
+#include "compiler/graph/core/core_values.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -164,11 +165,7 @@ Expr WrapIndex(Expr index, const Dim& size) {
   index = Cast(DType::kI64, std::move(index));
   Expr zero = tensor::IntConstant(0), extent = tensor::DimValue(size);
   Expr wrapped = Select(Less(index, zero), index + extent, index);
-  return Between(wrapped, extent);
-}
-
-Expr Between(const Expr& number, const Expr& count) {
-  return Max(Min(number, count - tensor::IntConstant(1)), tensor::IntConstant(0));
+  return ClampIndex(wrapped, extent);
 }
 
 Expr InputUnlessEmpty(ElementContext& context, int input, std::span<const Expr> index,

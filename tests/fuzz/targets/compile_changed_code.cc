@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,11 +73,8 @@ Expected<ProgramPointer> Change(const Compiled& original, Choices& choices) {
     return program;
   }
   std::vector<std::byte> file = original.file;
-  wire::FileHeader header;
-  std::memcpy(&header, file.data(), sizeof header);
-  std::vector<wire::SectionEntry> entries(header.section_count);
-  std::memcpy(entries.data(), file.data() + sizeof header, entries.size() * sizeof(wire::SectionEntry));
-  for (const wire::SectionEntry& entry : entries) {
+  const FileTable table(file);
+  for (const wire::SectionEntry& entry : table.entries) {
     const std::string_view name(entry.name.data());
     if (name != "metadata" && name != "code") continue;
     for (uint32_t left = changes; left > 0; --left) {

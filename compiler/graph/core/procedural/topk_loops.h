@@ -7,7 +7,8 @@ namespace tvmvm::ir {
 
 Dim TopKCount(const Node& node);
 
-// As Between, in one comparison where numbers are not in vectors: what is out of range becomes the last.
+// As ClampIndex, in one comparison where numbers are not in vectors: what is out of range becomes the last.
+// Said where numbers come out of memory to become places, so that contracts of launches need not know why.
 tensor::Expr PlaceOf(const tensor::Expr& number, const Dim& count);
 
 // Numbers that have the order of the elements: the first ones wanted have the smallest.
