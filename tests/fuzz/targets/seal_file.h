@@ -15,7 +15,7 @@ struct FileTable {
     if (file.size() < sizeof header) return;
     std::memcpy(&header, file.data(), sizeof header);
     const size_t room = (file.size() - sizeof header) / sizeof(wire::SectionEntry);
-    if (header.section_count > room) return;
+    if (header.section_count == 0 || header.section_count > room) return;
     entries.resize(header.section_count);
     std::memcpy(entries.data(), file.data() + sizeof header, entries.size() * sizeof(wire::SectionEntry));
   }
