@@ -348,6 +348,11 @@ ConstantId Builder::AddConstant(ConstantSpec spec, std::shared_ptr<const void> o
   return {static_cast<uint32_t>(impl_->program.constants.size() - 1)};
 }
 
+void Builder::SetPlace(ConstantId constant, PanelPlace place) {
+  impl_->program.constants[constant.index].bytes = {};
+  impl_->program.constants[constant.index].place = std::move(place);
+}
+
 PlanId Builder::AddPlan(PlanSpec spec) {
   impl_->program.plans.push_back(std::move(spec));
   return {static_cast<uint32_t>(impl_->program.plans.size() - 1)};

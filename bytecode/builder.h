@@ -116,6 +116,8 @@ class Builder {
   // The bytes are kept alive by `owner`, or copied where it is null.
   void AddLibrary(KernelLibrarySpec spec, std::shared_ptr<const void> owner = nullptr);
   ConstantId AddConstant(ConstantSpec spec, std::shared_ptr<const void> owner = nullptr);
+  // The constant's bytes are those at its place in another one; on the host it is not used.
+  void SetPlace(ConstantId constant, PanelPlace place);
   PlanId AddPlan(PlanSpec spec);
   StringId Intern(std::string_view text);
   void SetEntry(FunctionId id);

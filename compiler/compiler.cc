@@ -13,6 +13,7 @@
 #include "compiler/lowering/lower_module.h"
 #include "compiler/memory/fit_budget.h"
 #include "compiler/memory/join_in_place.h"
+#include "compiler/memory/read_panels.h"
 #include "compiler/memory/slice_batches.h"
 #include "compiler/model_info.h"
 #include "compiler/onnx/importer/keep_values.h"
@@ -70,7 +71,7 @@ Status CheckStageNames(const CompileOptions& options) {
     if (pass.optional) optional.emplace_back(pass.name);
   }
   optional.emplace_back(lowering::kShareMemory);
-  for (std::string_view name : {memory::kSliceBatches, memory::kJoinInPlace}) {
+  for (std::string_view name : {memory::kReadPanels, memory::kSliceBatches, memory::kJoinInPlace}) {
     known.emplace_back(name);
     optional.emplace_back(name);
   }
@@ -305,6 +306,12 @@ Expected<CompileResult> Compile(ir::Module imported, std::span<const std::byte> 
   lower.donate = options.donate;
   lower.threads = options.threads > 0 ? options.threads
                                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (!IsDisabled(options, memory::kReadPanels)) {
+    TVMVM_CHECK_OK(memory::ReadPanels(targets[0], &schedules, &module));
+    bool stopped = false;
+    TVMVM_CHECK_OK(runner.After(memory::kReadPanels, module, &stopped));
+    if (stopped) return result;
+  }
   if (ChangesMemory(options, memory::kSliceBatches)) {
     memory::SliceBatches(&module);
     bool stopped = false;

@@ -35,7 +35,7 @@ constexpr Pass kPipeline[] = {
      true},
     {"choose-layout", "convolutions and what lies between them on channels_last data", passes::ChooseLayout,
      true},
-    {"fold-weights", "compute what the rewrites left constant", passes::FoldConstants, true},
+    {"fold-weights", "compute what the rewrites left constant", passes::FoldWeights, true},
     {"quantize-weights", "with --weights: large constant weights become codes with scales",
      passes::QuantizeWeights},
     {"split-depth", "products with few columns and a long depth become sums of several", passes::SplitDepth,

@@ -185,6 +185,7 @@ class ProgramParser {
 
   Status ParseConstantData(ConstantSpec* constant) {
     if (tokens_.AcceptWord("strings")) return ParseStrings(&constant->strings);
+    if (tokens_.AcceptWord("in")) return ParsePlace(&constant->place.emplace());
     if (tokens_.Peek().IsWord("digest"))
       return ErrorAt(
           tokens_.Peek(),
@@ -205,6 +206,21 @@ class ProgramParser {
     constant->bytes = blob.bytes;
     program_.storage.push_back(std::move(blob.owner));
     return {};
+  }
+
+  Status ParsePlace(PanelPlace* place) {
+    TVMVM_TRY(place->constant.index, tokens_.Numbered('c', "a constant"));
+    TVMVM_CHECK_OK(tokens_.ExpectWord("panel"));
+    TVMVM_TRY(place->panel, tokens_.Integer(0, INT64_MAX));
+    TVMVM_CHECK_OK(tokens_.ExpectWord("axes"));
+    return ParseList([&]() -> Status {
+      PanelPlace::Axis axis{.is_columns = tokens_.AcceptWord("columns")};
+      TVMVM_TRY(axis.extent, tokens_.Integer(0, INT64_MAX));
+      TVMVM_CHECK_OK(tokens_.ExpectWord("step"));
+      TVMVM_TRY(axis.step, tokens_.Integer(0, INT64_MAX));
+      place->axes.push_back(axis);
+      return {};
+    });
   }
 
   Status ParsePlan() {

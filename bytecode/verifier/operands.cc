@@ -23,7 +23,7 @@ class OperandChecker {
       case OperandKind::kKernel:
         return Index("kernel", operand.value, program.kernels.size());
       case OperandKind::kConstant:
-        return Index("constant", operand.value, program.constants.size());
+        return Constant(operand.value);
       case OperandKind::kPlan:
         return Index("plan", operand.value, program.plans.size());
       case OperandKind::kString:
@@ -74,6 +74,17 @@ class OperandChecker {
                          fmt::format("{} {} does not exist, the program has {}", what, index, size));
   }
 
+  Status Constant(int64_t number) const {
+    const std::vector<ConstantSpec>& constants = context_.program.constants;
+    TVMVM_CHECK_OK(Index("constant", number, constants.size()));
+    if (!constants[static_cast<size_t>(number)].place || IsLaunchOnDevice()) return {};
+    return context_.Fail(instruction_, fmt::format("constant c{} has no bytes on the host", number));
+  }
+
+  bool IsLaunchOnDevice() const {
+    return instruction_.info->opcode == Opcode::kLaunch && instruction_.operand(1).value != kHostDevice;
+  }
+
   Status Dtype(int64_t value) const {
     if (value > 0 && value < kDTypeCount) return {};
     return context_.Fail(instruction_, fmt::format("unknown dtype {}", value));
@@ -97,7 +108,7 @@ class OperandChecker {
         TVMVM_CHECK_OK(buffer.is_slot() ? Slot(buffer.index()) : Reference(buffer.base));
         continue;
       }
-      TVMVM_CHECK_OK(Index("constant", buffer.index(), context_.program.constants.size()));
+      TVMVM_CHECK_OK(Constant(buffer.index()));
       if (context_.program.constants[buffer.index()].dtype == DType::kString)
         return context_.Fail(
             instruction_,

@@ -3,6 +3,11 @@
 #include "bytecode/digest.h"
 
 namespace tvmvm::lowering {
+namespace {
+
+constexpr size_t kMinBytesOfPlaced = 4096;  // less is not worth the words that say where it is
+
+}  // namespace
 
 ConstantId ConstantTable::Add(ConstantSpec spec, std::shared_ptr<const void> owner) {
   if (spec.dtype == DType::kString) return builder_->AddConstant(std::move(spec), std::move(owner));
@@ -11,6 +16,20 @@ ConstantId ConstantTable::Add(ConstantSpec spec, std::shared_ptr<const void> own
   if (found == known_.end())
     found = known_.emplace(std::move(key), builder_->AddConstant(std::move(spec), std::move(owner))).first;
   return found->second;
+}
+
+void ConstantTable::AddPanels(ConstantId packed, const ir::TensorData& data, PanelPlace place) {
+  if (data.bytes.size() < kMinBytesOfPlaced) return;
+  place.constant = packed;
+  places_.emplace(Key{data.dtype, data.dims, DigestOf(data.bytes).Hex()}, std::move(place));
+}
+
+void ConstantTable::FindPlaces() {
+  for (auto& [key, place] : places_) {
+    const auto found = known_.find(key);
+    if (found != known_.end() && !on_host_.contains(found->second.index))
+      builder_->SetPlace(found->second, std::move(place));
+  }
 }
 
 }  // namespace tvmvm::lowering

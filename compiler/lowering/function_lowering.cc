@@ -289,7 +289,9 @@ void FunctionLowering::EmitLaunch(const Step& step, size_t call) {
                   dims_->Emit(use.cost->bytes)};
   std::vector<ScalarReg> scalars = EmitDims(use.scalars);
   std::vector<BufferOperand> buffers;
+  launches_on_device_ = step.device != kHostDevice;
   for (const tensor::KernelArgument& argument : first.arguments) buffers.push_back(BufferOf(step, argument));
+  launches_on_device_ = false;
   const ContractedKernel contracted = KernelOf(step, call);
   for (const Dim& dim : contracted.told) scalars.push_back(dims_->Emit(dim));
   f_->Launch(contracted.kernel, step.device, shape, scalars, buffers);

@@ -162,7 +162,8 @@ class FunctionLowering {
   RefReg LastingObjectOn(uint32_t device, ir::ValueId value);
   RefReg CopyOf(ir::ValueId value, uint32_t device);  // a new tensor
   ConstantId ConstantFor(ir::ValueId value);
-  ConstantId PackedConstant(std::string name, const ir::TensorData& data);
+  ConstantId PackedConstant(std::string name, const tensor::PackConstant& pack,
+                            const tensor::GroupConstants& constants);
   std::vector<ScalarReg> EmitDims(const ir::Dims& dims);
   void Move(ScalarReg to, ScalarReg from);
   void MoveRef(RefReg to, RefReg from);
@@ -189,6 +190,7 @@ class FunctionLowering {
   std::map<ir::ValueId, ConstantId> constants_;
   std::map<std::pair<ir::NodeId, uint32_t>, ConstantId> packed_;
   std::map<uint32_t, int64_t> packed_bytes_;  // by ConstantId
+  bool launches_on_device_ = false;           // what is asked for is an argument of such a launch
   // By the first target's call.
   std::unordered_multimap<const tensor::KernelCall*, ContractedKernel> contracted_;
 };

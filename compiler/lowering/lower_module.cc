@@ -56,6 +56,7 @@ Expected<std::shared_ptr<const Program>> LowerModule(const ir::Module& module, c
     builder.AddEntry(std::move(entry));
   }
   builder.SetDevices(std::move(devices));
+  constants.FindPlaces();
   builder.SetProvenance(options.provenance);
   schedules->counters().kernels_generated += kernels.CountGenerated();
   TVMVM_CHECK_OK(kernels.AddTo(&builder));  // ids follow the table's order, as the launches assume

@@ -31,7 +31,10 @@ void FunctionLowering::Release(RefReg reg) {
 }
 
 ConstantId FunctionLowering::ConstantFor(ValueId value) {
-  if (auto found = constants_.find(value); found != constants_.end()) return found->second;
+  if (auto found = constants_.find(value); found != constants_.end()) {
+    if (!launches_on_device_) constant_table_->UseOnHost(found->second);
+    return found->second;
+  }
   const ir::TensorData* data = function_.ConstantOf(value);
   ConstantSpec spec;
   spec.name = fmt::format(
@@ -42,10 +45,13 @@ ConstantId FunctionLowering::ConstantFor(ValueId value) {
   spec.bytes = data->bytes;
   ConstantId id = constant_table_->Add(std::move(spec), data->owner);
   constants_[value] = id;
+  if (!launches_on_device_) constant_table_->UseOnHost(id);
   return id;
 }
 
-ConstantId FunctionLowering::PackedConstant(std::string name, const ir::TensorData& data) {
+ConstantId FunctionLowering::PackedConstant(std::string name, const tensor::PackConstant& pack,
+                                            const tensor::GroupConstants& constants) {
+  const ir::TensorData data = pack(constants);
   ConstantSpec spec;
   spec.name = std::move(name);
   spec.dtype = data.dtype;
@@ -54,6 +60,10 @@ ConstantId FunctionLowering::PackedConstant(std::string name, const ir::TensorDa
   const auto bytes = static_cast<int64_t>(data.bytes.size());
   const ConstantId id = constant_table_->Add(std::move(spec), data.owner);
   packed_bytes_[id.index] = bytes;
+  constant_table_->UseOnHost(id);
+  if (const auto& panels = pack.panels; panels && !options_.gpu_targets.empty())
+    constant_table_->AddPanels(id, *constants[panels->number],
+                               tensor::PlaceInPanels(panels->dims, panels->axes, panels->panels));
   return id;
 }
 
@@ -124,7 +134,7 @@ BufferOperand FunctionLowering::BufferOf(const Step& step, const tensor::KernelA
   if (found == packed_.end()) {
     ConstantId id =
         PackedConstant(fmt::format("packed.{}.{}", step.node.index, argument.index),
-                       step.programs[0]->packed[argument.index](tensor::ConstantsOf(function_, step.node)));
+                       step.programs[0]->packed[argument.index], tensor::ConstantsOf(function_, step.node));
     found = packed_.emplace(key, id).first;
   }
   return {found->second.index | BufferOperand::kConstantBit, BufferOperand::kNoOffset};

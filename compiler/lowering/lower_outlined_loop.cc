@@ -169,9 +169,11 @@ BufferOperand FunctionLowering::BufferOf(const Step& step, const LoopArgument& a
       break;
   }
   auto [found, is_new] = packed_.try_emplace(std::make_pair(step.node, argument.number));
-  if (is_new)
-    found->second = PackedConstant(fmt::format("packed.{}.{}", step.node.index, argument.number),
-                                   step.outlined->packed[argument.number]());
+  if (is_new) {
+    const PackedOfGroup& packed = step.outlined->packed[argument.number];
+    found->second = PackedConstant(fmt::format("packed.{}.{}", step.node.index, argument.number), packed.pack,
+                                   packed.constants);
+  }
   return {found->second.index | BufferOperand::kConstantBit, BufferOperand::kNoOffset};
 }
 

@@ -56,14 +56,21 @@ std::optional<TensorData> Fold(const GraphRewriter& rewriter, const Node& node) 
   return std::move(results->front());
 }
 
-}  // namespace
+// A transpose of weights that others read as they are: a product takes it over, and they stand there once.
+bool TurnsSharedWeights(const GraphRewriter& rewriter, const Node& node) {
+  if (node.op->name != "transpose" || rewriter.UseCount(node.inputs[0]) < 2) return false;
+  const ValueId fresh = rewriter.Map(node.inputs[0]);
+  const TensorData* data = rewriter.fresh().ConstantOf(fresh);
+  return data != nullptr && static_cast<int64_t>(data->bytes.size()) > kSmallBytes;
+}
 
-Status FoldConstants(ir::Module& module, const PassContext&) {
+Status FoldAll(ir::Module& module, bool turns_shared_weights) {
   for (Function& function : module.functions) {
     GraphRewriter rewriter(&module, &function);
     rewriter.Run([&](NodeId id) {
       const Node& node = function.node(id);
-      std::optional<TensorData> folded = IsFoldable(node) ? Fold(rewriter, node) : std::nullopt;
+      if (!IsFoldable(node) || (!turns_shared_weights && TurnsSharedWeights(rewriter, node))) return false;
+      std::optional<TensorData> folded = Fold(rewriter, node);
       if (!folded) return false;
       rewriter.SetMap(node.outputs[0], rewriter.builder().Constant(std::move(*folded)));
       return true;
@@ -72,5 +79,10 @@ Status FoldConstants(ir::Module& module, const PassContext&) {
   }
   return {};
 }
+
+}  // namespace
+
+Status FoldConstants(ir::Module& module, const PassContext&) { return FoldAll(module, false); }
+Status FoldWeights(ir::Module& module, const PassContext&) { return FoldAll(module, true); }
 
 }  // namespace tvmvm::passes

@@ -39,7 +39,9 @@ struct Pass {
 };
 
 // Computations on constants become constants.
+// All but transposes of large constants that others read, too.
 Status FoldConstants(ir::Module& module, const PassContext& context);
+Status FoldWeights(ir::Module& module, const PassContext& context);
 // Products and convolutions of quantized numbers with constant weights are computed in integers.
 Status ComputeInIntegers(ir::Module& module, const PassContext& context);
 // Constant weights of products stay as narrow as the model has them: codes with scales, f16, bf16.

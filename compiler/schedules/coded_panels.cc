@@ -180,15 +180,15 @@ ir::TensorData CodedPanels::PackParameter(const Source& source, DType dtype, dou
 }
 
 void CodedPanels::AddTo(GroupProgram* program) const {
-  program->packed.push_back([panels = *this](const GroupConstants&) { return panels.PackWords(); });
-  program->packed.push_back([panels = *this](const GroupConstants&) {
+  program->packed.push_back({[panels = *this](const GroupConstants&) { return panels.PackWords(); }});
+  program->packed.push_back({[panels = *this](const GroupConstants&) {
     return panels.PackParameter(panels.scales_, panels.layout_.scale_type, 0);
-  });
+  }});
   if (layout_.has_zeros)
-    program->packed.push_back([panels = *this](const GroupConstants&) {
+    program->packed.push_back({[panels = *this](const GroupConstants&) {
       return panels.PackParameter(*panels.zeros_, panels.layout_.zero_type,
                                   static_cast<double>(panels.bias()));
-    });
+    }});
 }
 
 }  // namespace tvmvm::tensor

@@ -7,6 +7,24 @@
 #include "compiler/schedules/expand.h"
 
 namespace tvmvm::tensor {
+
+PackConstant PackInPanels(PanelsOfInput layout) {
+  auto pack = [layout](const GroupConstants& constants) {
+    ir::TensorData split = *constants[layout.number];
+    split.dims = layout.dims;
+    return PackPanels(split, layout.axes, layout.panels);
+  };
+  return {std::move(pack), std::move(layout)};
+}
+
+PackConstant PackInBytePanels(PanelsOfInput layout) {
+  return {[layout = std::move(layout)](const GroupConstants& constants) {
+    ir::TensorData split = *constants[layout.number];
+    split.dims = layout.dims;
+    return PackBytePanels(split, layout.axes, layout.panels);
+  }};
+}
+
 namespace {
 
 // The element functions of core operators see this: inputs are expanded on demand.

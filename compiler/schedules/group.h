@@ -16,6 +16,7 @@
 #include "compiler/graph/core_op.h"
 #include "compiler/graph/graph.h"
 #include "compiler/loops/loop_ir.h"
+#include "compiler/schedules/packing.h"
 #include "compiler/schedules/schedule_data.h"
 #include "tvm-vm/target_info.h"
 
@@ -46,8 +47,24 @@ struct Workspace {
 using GroupConstants = std::vector<std::shared_ptr<const ir::TensorData>>;
 GroupConstants ConstantsOf(const ir::Function& function, ir::NodeId group);
 
+// Panels of one of the group's inputs, which is a constant.
+struct PanelsOfInput {
+  size_t number = 0;
+  std::vector<int64_t> dims;  // the constant's, or finer ones
+  OperandAxes axes;
+  int64_t panels = 0;
+};
+
 // A constant in the layout that the kernels read, made of the group's.
-using PackConstant = std::function<ir::TensorData(const GroupConstants& constants)>;
+struct PackConstant {
+  std::function<ir::TensorData(const GroupConstants& constants)> make;
+  std::optional<PanelsOfInput> panels =
+      std::nullopt;  // that it consists of, where all elements are the input's
+
+  ir::TensorData operator()(const GroupConstants& constants) const { return make(constants); }
+};
+PackConstant PackInPanels(PanelsOfInput layout);
+PackConstant PackInBytePanels(PanelsOfInput layout);  // other elements: words of four bytes
 
 // Of all groups that differ in nothing but their constants (group_signature.h).
 struct GroupProgram {

@@ -113,6 +113,26 @@ ir::TensorData PackPanels(const ir::TensorData& data, const OperandAxes& axes, i
   return ir::TensorData::Owned(data.dtype, {batches, panels, steps, kPanelColumns}, std::move(packed));
 }
 
+PanelPlace PlaceInPanels(std::span<const int64_t> dims, const OperandAxes& axes, int64_t panels) {
+  PanelPlace place;
+  for (int64_t extent : dims) place.axes.push_back({.extent = extent});
+  // Gives each axis its step, the innermost the given one; the step of what is around all of them.
+  const auto give_steps = [&](std::span<const int64_t> list, int64_t step, bool is_columns) {
+    for (size_t i = list.size(); i-- > 0;) {
+      PanelPlace::Axis& axis = place.axes[static_cast<size_t>(list[i])];
+      axis.step = step;
+      axis.is_columns = is_columns;
+      step *= axis.extent;
+    }
+    return step;
+  };
+  give_steps(axes.free, 1, true);
+  place.panel = give_steps(axes.depth, kPanelColumns, false);
+  give_steps(axes.batch, panels * place.panel, false);
+  std::erase_if(place.axes, [](const PanelPlace::Axis& axis) { return axis.extent == 1; });
+  return place;
+}
+
 ir::TensorData PackBytePanels(const ir::TensorData& data, const OperandAxes& axes, int64_t panels) {
   std::vector<int64_t> batch = Offsets(data.dims, axes.batch), depth = Offsets(data.dims, axes.depth),
                        columns = Offsets(data.dims, axes.free);

@@ -126,14 +126,33 @@ struct KernelLibrarySpec {
   std::span<const std::byte> bytes;  // owned by the Program's storage
 };
 
-// A constant tensor. Packed constants hold a device's panel layout as plain bytes (dtype u8, one dim).
+// Where a constant's elements stand in another one of its dtype, which holds them in panels of 16 columns, as
+// CPU kernels read matrices. The elements lie row-major over `axes`, the one at some indices is number
+//   first + column / 16 * panel + column % 16
+// there; column is the sum of index * step over the axes that are columns, first that over the others.
+struct PanelPlace {
+  static constexpr int64_t kColumns = 16;
+  struct Axis {
+    int64_t extent = 1;
+    int64_t step = 0;
+    bool is_columns = false;
+  };
+  ConstantId constant;     // that has bytes
+  int64_t panel = 0;       // elements from a panel to the next
+  std::vector<Axis> axes;  // outermost first
+};
+
+// A constant tensor.
 struct ConstantSpec {
   std::string name;
   DType dtype = DType::kInvalid;
   std::vector<int64_t> dims;
-  std::span<const std::byte>
-      bytes;  // 64-byte aligned, read-only, owned by the Program's storage; empty for strings
+  // 64-byte aligned, read-only, owned by the Program's storage; empty for strings and where there is a place
+  std::span<const std::byte> bytes;
   std::vector<std::string> strings;  // kString only
+  // Only launches on devices other than the host's CPU read such a constant, which is made when it is copied
+  // there.
+  std::optional<PanelPlace> place;
 };
 
 // Lifetimes of the values of one arena, for the planner: value k is alive over [first, last], both positions

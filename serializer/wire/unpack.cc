@@ -206,12 +206,9 @@ class Unpacker {
   Status Constant(const schema::Constant& from, ConstantSpec* to) {
     TVMVM_CHECK_OK(String(from.name(), &to->name));
     to->dtype = static_cast<DType>(from.dtype());
-    uint32_t rank = SizeOf(from.dims());
-    TVMVM_CHECK_OK(Take(uint64_t{rank} * sizeof(int64_t)));
-    to->dims.resize(rank);
-    // FlatBuffers' verifier leaves open where elements lie: maybe not where numbers of 64 bits may be read.
-    if (rank > 0) std::memcpy(to->dims.data(), from.dims()->Data(), rank * sizeof(int64_t));
+    TVMVM_CHECK_OK(Numbers(from.dims(), &to->dims));
     TVMVM_CHECK_OK(Each(from.strings(), &to->strings, &Unpacker::Text));
+    if (from.place() != nullptr) TVMVM_CHECK_OK(Place(*from.place(), &to->place.emplace()));
     if (from.bytes() == 0) return {};
     const Section* section = FindSection(sections_, kConstantsSection);
     uint64_t size = section ? section->bytes.size() : 0;
@@ -219,6 +216,28 @@ class Unpacker {
       return Malformed("constant '{}': {} bytes at {} of a section of {}", to->name, from.bytes(),
                        from.offset(), size);
     to->bytes = section->bytes.subspan(from.offset(), from.bytes());
+    return {};
+  }
+
+  Status Numbers(const flatbuffers::Vector<int64_t>* from, std::vector<int64_t>* to) {
+    const uint32_t size = SizeOf(from);
+    TVMVM_CHECK_OK(Take(uint64_t{size} * sizeof(int64_t)));
+    to->resize(size);
+    // FlatBuffers' verifier leaves open where elements lie: maybe not where numbers of 64 bits may be read.
+    if (size > 0) std::memcpy(to->data(), from->Data(), size * sizeof(int64_t));
+    return {};
+  }
+
+  // What is too little is a place of no axes, or of fewer, which holds no constant.
+  Status Place(const flatbuffers::Vector<int64_t>& from, PanelPlace* to) {
+    std::vector<int64_t> numbers;
+    TVMVM_CHECK_OK(Numbers(&from, &numbers));
+    numbers.resize(std::max<size_t>(numbers.size(), 2));
+    to->constant.index =
+        static_cast<uint32_t>(std::min<uint64_t>(static_cast<uint64_t>(numbers[0]), UINT32_MAX));
+    to->panel = numbers[1];
+    for (size_t k = 2; k + 3 <= numbers.size(); k += 3)
+      to->axes.push_back({numbers[k], numbers[k + 1], numbers[k + 2] != 0});
     return {};
   }
 

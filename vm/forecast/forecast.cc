@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bytecode/guarded.h"
+#include "vm/binding/panel_reader.h"
 #include "vm/binding/uses.h"
 #include "vm/forecast/input_sizes.h"
 #include "vm/forecast/walk.h"
@@ -28,12 +29,11 @@ FunctionId EntryFor(const Program& program, size_t gpus) {
   return chosen;
 }
 
-int64_t BytesOf(const ConstantSpec& constant) { return static_cast<int64_t>(constant.bytes.size()); }
-
 // Constants, registers, and only those devices that are used.
 void AddWhatIsFixed(const Program& program, FunctionId entry, MemoryForecast* forecast) {
   const Uses uses = UsesOf(program, entry);
-  for (const ConstantSpec& constant : program.constants) forecast->constant_bytes += BytesOf(constant);
+  for (const ConstantSpec& constant : program.constants)
+    forecast->constant_bytes += static_cast<int64_t>(constant.bytes.size());
   for (size_t k = 0; k < program.functions.size(); ++k) {
     const FunctionSpec& function = program.functions[k];
     if (!uses.functions[k]) continue;

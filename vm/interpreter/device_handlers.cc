@@ -77,9 +77,8 @@ bool PlaceOf(Machine& m, const uint32_t* pc, BufferOperand operand, int64_t want
     if (!PlaceOfSlot(m, pc, operand.index(), place)) return false;
   } else {
     const uint32_t id = operand.index();
-    const ConstantSpec& constant = m.program.constants[id];
-    const DeviceMemory& memory = (*m.binding.device_constants[place->device])[id];
-    *place = {place->device, {memory, 0}, static_cast<int64_t>(constant.bytes.size()), true};
+    const DeviceConstants::Block& block = (*m.binding.device_constants[place->device])[id];
+    *place = {place->device, {block.memory, 0}, block.bytes, true};
   }
   return MoveTo(m, pc, offset, wanted, operand, place);
 }

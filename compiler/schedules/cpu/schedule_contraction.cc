@@ -109,11 +109,9 @@ class ContractionKernel {
     if (!right || !panels || !CheckPackable(right->dtype, right->dims, rhs_.axes, *panels)) return {};
     packed_ = true;
     of_bytes_ = IsProductOfBytes(group_.type(lhs_.value).dtype, right->dtype, accumulator_);
-    program->packed.push_back([number = right->number, axes = rhs_.axes, panels = *panels,
-                               of_bytes = of_bytes_](const GroupConstants& constants) {
-      const ir::TensorData& data = *constants[number];
-      return of_bytes ? PackBytePanels(data, axes, panels) : PackPanels(data, axes, panels);
-    });
+    PanelsOfInput layout{right->number, right->dims, rhs_.axes, *panels};
+    program->packed.push_back(of_bytes_ ? PackInBytePanels(std::move(layout))
+                                        : PackInPanels(std::move(layout)));
     return {};
   }
 

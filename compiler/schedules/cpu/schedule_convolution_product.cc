@@ -95,12 +95,9 @@ class ConvolutionKernel {
     if (!CheckPackable(weights->dtype, dims, axes, *panels)) return;
     packed_ = true;
     of_bytes_ = IsProductOfBytes(group_.type(node_.inputs[0]).dtype, weights->dtype, accumulator_);
-    program->packed.push_back([number = weights->number, dims, axes, panels = *panels,
-                               of_bytes = of_bytes_](const GroupConstants& constants) {
-      ir::TensorData split = *constants[number];
-      split.dims = dims;
-      return of_bytes ? PackBytePanels(split, axes, panels) : PackPanels(split, axes, panels);
-    });
+    PanelsOfInput layout{weights->number, dims, axes, *panels};
+    program->packed.push_back(of_bytes_ ? PackInBytePanels(std::move(layout))
+                                        : PackInPanels(std::move(layout)));
   }
 
   // Where gathering taps would take their elements one by one.

@@ -119,10 +119,10 @@ class WinogradKernels {
   Expected<GroupProgram> Schedule() {
     GroupProgram program;
     program.packed.push_back(
-        [number = group_.ConstantOf(node_.inputs[1])->number, &by = by_,
-         panels = PackedPanels(shape_.outputs).value()](const GroupConstants& constants) {
+        {[number = group_.ConstantOf(node_.inputs[1])->number, &by = by_,
+          panels = PackedPanels(shape_.outputs).value()](const GroupConstants& constants) {
           return PackPanels(TurnWeights(*constants[number], by), {{0}, {2}, {1}}, panels);
-        });
+        }});
     if (!shape_.channels_last) {
       TVMVM_TRY(arranged_, AddArrangedPicture(group_, target_, anchor_, 1, &program));
     }

@@ -191,12 +191,12 @@ class Parts {
   PackConstant OfWhole(PackConstant packed, const PartGroup& part) const {
     std::vector<int> numbers;
     for (ValueId input : part.inputs) numbers.push_back(group_.InputNumber(input));
-    return [packed = std::move(packed), numbers](const GroupConstants& whole) {
+    return {[packed = std::move(packed), numbers](const GroupConstants& whole) {
       GroupConstants constants;
       for (int number : numbers)
         constants.push_back(number < 0 ? nullptr : whole[static_cast<size_t>(number)]);
       return packed(constants);
-    };
+    }};
   }
 
   KernelArgument PlaceOf(ValueId result) {

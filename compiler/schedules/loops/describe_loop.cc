@@ -338,7 +338,7 @@ bool LoopDescriber::AddGroup(NodeId id, Steps* steps) {
   }
   auto first_packed = static_cast<uint32_t>(packed_.size());
   for (const tensor::PackConstant& packed : program->packed)
-    packed_.push_back([packed, constants = tensor::ConstantsOf(function_, id)] { return packed(constants); });
+    packed_.push_back({packed, tensor::ConstantsOf(function_, id)});
   std::map<uint32_t, BufferPart> panels;
   for (const KernelCall& call : program->calls) {
     if (call.when.IsConstant(0)) continue;

@@ -25,7 +25,7 @@ class LoopDescriber {
   const std::vector<LoopArgument>& arguments() const { return arguments_; }
   const ir::Dims& bytes() const { return bytes_; }
   const ir::Dims& facts() const { return facts_; }
-  std::vector<std::function<ir::TensorData()>>& packed() { return packed_; }
+  std::vector<PackedOfGroup>& packed() { return packed_; }
 
  private:
   using Steps = std::vector<tensor::BodyStep>;
@@ -71,7 +71,7 @@ class LoopDescriber {
   std::vector<LoopArgument> arguments_;
   ir::Dims bytes_;  // of each argument
   ir::Dims facts_;  // that the steps take for granted
-  std::vector<std::function<ir::TensorData()>> packed_;
+  std::vector<PackedOfGroup> packed_;
   std::map<ir::ValueId, tensor::BufferPart> places_;  // by root
   std::map<ir::NodeId, std::shared_ptr<const tensor::GroupProgram>> programs_;
   std::map<ir::ValueId, int> last_read_;  // position of the last reader in the body

@@ -1,7 +1,6 @@
 // Loops whose whole body is a few small kernels become one kernel with the loop inside.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "compiler/graph/graph.h"
 #include "compiler/graph/storage.h"
 #include "compiler/loops/loop_ir.h"
+#include "compiler/schedules/group.h"
 #include "compiler/schedules/schedule_cache.h"
 #include "tvm-vm/target_info.h"
 
@@ -29,11 +29,19 @@ struct LoopArgument {
   friend bool operator==(const LoopArgument&, const LoopArgument&) = default;
 };
 
+// A constant in the layout of the kernels that run one of the loop's groups.
+struct PackedOfGroup {
+  tensor::PackConstant pack;
+  tensor::GroupConstants constants;
+
+  ir::TensorData operator()() const { return pack(constants); }
+};
+
 // Each launch runs the steps [begin, end); what is carried is in memory, so that a loop can be run in pieces.
 struct OutlinedLoop {
   std::vector<tensor::LoopKernel> kernels;  // one for each target; `flops` and `bytes` are of one step
   std::vector<LoopArgument> arguments;
-  std::vector<std::function<ir::TensorData()>> packed;
+  std::vector<PackedOfGroup> packed;
   // What a launch must give and fulfil: bytes of each argument (kPacked: 0, known once it is packed), and
   // what must not be 0: the steps are the loop's, and what is checked before the loop holds.
   ir::Dims bytes, facts;

@@ -50,5 +50,30 @@ const Mutation kOperandMutations[] = {
 
 TEST(Verifier, Operands) { CheckMutations(kOperandMutations); }
 
+// What stands in another constant is for launches on devices.
+TEST(Verifier, ConstantsWithoutBytes) {
+  const auto with_c2 = [](Opcode opcode, size_t operand, size_t offset, bool is_buffer) {
+    Program program = BaseProgram();
+    program.constants.push_back({.name = "m", .dtype = DType::kF32, .dims = {2}});
+    program.constants[2].place.emplace(PanelPlace{ConstantId{0}, 0, {{2, 1}}});
+    Word(program, opcode, operand, offset) = is_buffer ? kConst | 2 : 2;
+    return program;
+  };
+  const auto error = [](const Program& program) {
+    const Status verified = VerifyProgram(program);
+    return verified ? "" : verified.error().message;
+  };
+  EXPECT_EQ(error(with_c2(Opcode::kLoadConstant, 1, 0, false)),
+            "@main:8 constant: constant c2 has no bytes on the host (node /start)");
+  Program launch = with_c2(Opcode::kLaunch, 4, 1, true);
+  EXPECT_EQ(error(launch), "@main:55 launch: constant c2 has no bytes on the host (node /Mul)");
+  launch.kernels[0].device = DeviceClass::kGpu;
+  Word(launch, Opcode::kLaunch, 1) = 1;
+  EXPECT_EQ(error(launch), "");
+  Program copy = with_c2(Opcode::kCopy, 0, 3, true);
+  Word(copy, Opcode::kCopy, 1) = 1;  // a register here, not the number of a device
+  EXPECT_EQ(error(copy), "@main:72 copy: constant c2 has no bytes on the host (node /Mul)");
+}
+
 }  // namespace
 }  // namespace tvmvm

@@ -1,6 +1,9 @@
 // Programs that break a check of what is outside code.
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "bytecode/blob.h"
 #include "tests/bytecode/verifier/mutations.h"
 
 namespace tvmvm {
@@ -12,6 +15,12 @@ FunctionSpec& AddGpuEntry(Program& program) {
   program.functions.push_back(Main(program));
   program.functions.back().name = "gpu";
   return program.functions.back();
+}
+
+// Of a constant c2 whose two elements are those of c0.
+PanelPlace& Place(Program& program) {
+  program.constants.push_back({.name = "m", .dtype = DType::kF32, .dims = {2}});
+  return program.constants[2].place.emplace(PanelPlace{ConstantId{0}, 2, {{2, 1}, {1, 0}}});
 }
 
 // Names, types, kernels, libraries, constants, plans.
@@ -142,13 +151,53 @@ const Mutation kTableMutations[] = {
     {"constant c0 'w': strings in a constant of another dtype",
      [](Program& p) { p.constants[0].strings = {"a"}; }},
     {"constant c0 'w': its bytes are not 64-byte aligned",
-     [](Program& p) {
-       p.constants[0] = {"w", DType::kF32, {1}, p.constants[0].bytes.subspan(4), {}};
-     }},
+     [](Program& p) { p.constants[0] = {"w", DType::kF32, {1}, p.constants[0].bytes.subspan(4), {}, {}}; }},
     {"constant c1 'words': 1 strings and 0 bytes, wanted 2 strings",
      [](Program& p) { p.constants[1].dims[0] = 2; }},
     {"constant c1 'words': 1 strings and 8 bytes, wanted 1 strings",
      [](Program& p) { p.constants[1].bytes = p.constants[0].bytes; }},
+    {"constant c2 'm': its place in constant c3 is none", [](Program& p) { Place(p).constant.index = 3; }},
+    {"constant c2 'm': its place in constant c2 is none", [](Program& p) { Place(p).constant.index = 2; }},
+    {"constant c2 'm': its place in constant c0 is none",
+     [](Program& p) { Place(p), p.constants[2].dtype = DType::kI32; }},
+    {"constant c2 'm': its place in constant c0 is none",
+     [](Program& p) { Place(p), p.constants[2].bytes = p.constants[0].bytes; }},
+    {"constant c2 'm': its place in constant c0 is none",
+     [](Program& p) {
+       Place(p), p.constants[2].dtype = p.constants[0].dtype = DType::kI4;
+       p.constants[0].dims = {16};
+     }},
+    {"constant c2 'm': its place in constant c0 is none",
+     [](Program& p) {
+       Place(p).axes = {{0, 0}};
+       p.constants[2].dims = {0};
+     }},
+    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).axes[1].step = -1; }},
+    // It reads the right number of elements, and elements that are there.
+    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).axes[1].step = 3; }},
+    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).panel = -1; }},
+    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).panel = 3; }},
+    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).axes[0].extent = 1; }},
+    {"constant c2 'm': its place in constant c0 is none",
+     [](Program& p) {
+       Place(p).axes.assign(32, {int64_t{1} << 62, 0});  // whose product has no bits of 64, nor of 128
+       p.constants[2].dims = {0};
+     }},
+    {"constant c2 'm': its place in constant c0 is none",
+     [](Program& p) {
+       Place(p).axes[0] = {3, 0};
+       p.constants[2].dims[0] = 3;
+     }},
+    {"constant c2 'm': its place in constant c3 is none",
+     [](Program& p) {
+       const std::array<float, 32> numbers{};
+       auto blob = CopyToBlob(std::as_bytes(std::span(numbers)));
+       Place(p).constant.index = 3;
+       p.constants[2].place->axes[0] = {2, 32, true};  // the 33rd column, of two panels
+       p.constants.push_back({"l", DType::kF32, {32}, blob->bytes, {}, {}});
+       p.storage.push_back(blob->owner);
+     }},
+    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).axes[0].step = 2; }},
     {"plan p0: value 0 is alive from 2 to 1", [](Program& p) { p.plans[0].values[0].first = 2; }},
     {"plan p0: value 0 has alignment 0, wanted a power of two up to 4096",
      [](Program& p) { p.plans[0].values[0].alignment = 0; }},
@@ -160,6 +209,16 @@ const Mutation kTableMutations[] = {
 };
 
 TEST(Verifier, TheBaseIsValid) { EXPECT_TRUE(VerifyProgram(BaseProgram())); }
+TEST(Verifier, AConstantInAnother) {
+  Program program = BaseProgram();
+  Place(program);
+  EXPECT_TRUE(VerifyProgram(program));
+  program.constants[2].place->axes = {{2, 1, true}};
+  EXPECT_TRUE(VerifyProgram(program));
+  program.constants[2].dims = {};
+  program.constants[2].place->axes = {};
+  EXPECT_TRUE(VerifyProgram(program));
+}
 TEST(Verifier, EntryOfClassGpu) {
   Program program = BaseProgram();
   AddGpuEntry(program);
