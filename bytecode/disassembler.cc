@@ -136,22 +136,15 @@ class Printer {
         fmt::format("constant c{} {}: {}{}", index, Quoted(constant.name), DTypeName(constant.dtype),
                     Listed(constant.dims, [](int64_t dim) { return std::to_string(dim); }));
     size_t shown = options_.constant_bytes ? kBytesShownOnRequest : kBytesAlwaysShown;
-    if (constant.place)
-      Line("{} in {}", head, PrintPlace(*constant.place));
+    if (constant.has_place())
+      Line("{} in c{} panel {} axes {}", head, constant.place.constant.index, constant.place.panel,
+           Listed(constant.place.numbers, [](int64_t number) { return std::to_string(number); }));
     else if (constant.dtype == DType::kString)
       Line("{} strings {}", head, Listed(constant.strings, Quoted));
     else if (constant.bytes.size() <= shown)
       Line("{} hex \"{}\"", head, PrintHex(constant.bytes));
     else
       Line("{} digest \"{}\"", head, DigestOf(constant.bytes).Hex());
-  }
-
-  static std::string PrintPlace(const PanelPlace& place) {
-    return fmt::format("c{} panel {} axes {}", place.constant.index, place.panel,
-                       Listed(place.axes, [](const PanelPlace::Axis& axis) {
-                         return fmt::format("{}{} step {}", axis.is_columns ? "columns " : "", axis.extent,
-                                            axis.step);
-                       }));
   }
 
   void PrintPlan(size_t index, const PlanSpec& plan) {

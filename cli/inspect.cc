@@ -40,6 +40,12 @@ uint64_t ConstantBytes(const Program& program) {
   return bytes;
 }
 
+// Those that have no bytes of their own.
+int64_t PlacedConstants(const Program& program) {
+  return std::ranges::count_if(program.constants,
+                               [](const ConstantSpec& constant) { return constant.has_place(); });
+}
+
 void PrintSignature(const FunctionSpec& main) {
   PrintResult("signature");
   for (const ParameterSpec& input : main.inputs)
@@ -67,8 +73,11 @@ void PrintText(const Program& program, const std::vector<SectionInfo>& sections)
     PrintResult(fmt::format("  {} {}: {}, {}", DeviceKindName(library.device), library.target,
                             KernelFormMeaning(library.form),
                             FormatBytes(static_cast<double>(library.bytes.size()))));
-  PrintResult(fmt::format("constants: {}, {}", program.constants.size(),
-                          FormatBytes(static_cast<double>(ConstantBytes(program)))));
+  const int64_t placed = PlacedConstants(program);
+  PrintResult(
+      fmt::format("constants: {}, {}{}", program.constants.size(),
+                  FormatBytes(static_cast<double>(ConstantBytes(program))),
+                  placed == 0 ? "" : fmt::format("; {} of them are read out of others by GPUs", placed)));
   PrintResult(fmt::format("digest: {}", FileDigest(sections)));
   PrintResult("sections");
   for (const SectionInfo& section : sections)
@@ -105,7 +114,10 @@ Json ToJson(const Program& program, const std::vector<SectionInfo>& sections) {
                {"functions", Json::array()},
                {"kernels", Json::array()},
                {"libraries", Json::array()},
-               {"constants", {{"count", program.constants.size()}, {"bytes", ConstantBytes(program)}}},
+               {"constants",
+                {{"count", program.constants.size()},
+                 {"bytes", ConstantBytes(program)},
+                 {"in_others", PlacedConstants(program)}}},
                {"digest", FileDigest(sections)},
                {"sections", Json::array()}};
   for (const ParameterSpec& input : program.main().inputs) json["inputs"].push_back(ToJson(input));

@@ -173,11 +173,7 @@ class ProgramParser {
     TVMVM_TRY(std::string dtype, tokens_.Word("a dtype"));
     constant.dtype = DTypeFromName(dtype).value_or(DType::kInvalid);
     if (constant.dtype == DType::kInvalid) return ErrorAt(type, fmt::format("unknown dtype '{}'", dtype));
-    TVMVM_CHECK_OK(ParseList([&]() -> Status {
-      TVMVM_TRY(int64_t dim, tokens_.Integer(0, INT64_MAX));
-      constant.dims.push_back(dim);
-      return {};
-    }));
+    TVMVM_CHECK_OK(ParseNumbers(&constant.dims));
     TVMVM_CHECK_OK(ParseConstantData(&constant));
     program_.constants.push_back(std::move(constant));
     return {};
@@ -185,7 +181,7 @@ class ProgramParser {
 
   Status ParseConstantData(ConstantSpec* constant) {
     if (tokens_.AcceptWord("strings")) return ParseStrings(&constant->strings);
-    if (tokens_.AcceptWord("in")) return ParsePlace(&constant->place.emplace());
+    if (tokens_.AcceptWord("in")) return ParsePlace(&constant->place);
     if (tokens_.Peek().IsWord("digest"))
       return ErrorAt(
           tokens_.Peek(),
@@ -213,12 +209,13 @@ class ProgramParser {
     TVMVM_CHECK_OK(tokens_.ExpectWord("panel"));
     TVMVM_TRY(place->panel, tokens_.Integer(0, INT64_MAX));
     TVMVM_CHECK_OK(tokens_.ExpectWord("axes"));
+    return ParseNumbers(&place->numbers);
+  }
+
+  Status ParseNumbers(std::vector<int64_t>* numbers) {
     return ParseList([&]() -> Status {
-      PanelPlace::Axis axis{.is_columns = tokens_.AcceptWord("columns")};
-      TVMVM_TRY(axis.extent, tokens_.Integer(0, INT64_MAX));
-      TVMVM_CHECK_OK(tokens_.ExpectWord("step"));
-      TVMVM_TRY(axis.step, tokens_.Integer(0, INT64_MAX));
-      place->axes.push_back(axis);
+      TVMVM_TRY(int64_t number, tokens_.Integer(0, INT64_MAX));
+      numbers->push_back(number);
       return {};
     });
   }

@@ -77,7 +77,7 @@ class OperandChecker {
   Status Constant(int64_t number) const {
     const std::vector<ConstantSpec>& constants = context_.program.constants;
     TVMVM_CHECK_OK(Index("constant", number, constants.size()));
-    if (!constants[static_cast<size_t>(number)].place || IsLaunchOnDevice()) return {};
+    if (!constants[static_cast<size_t>(number)].has_place() || IsLaunchOnDevice()) return {};
     return context_.Fail(instruction_, fmt::format("constant c{} has no bytes on the host", number));
   }
 

@@ -1,5 +1,4 @@
 // Checks of everything outside code.
-#include <algorithm>
 #include <bit>
 #include <unordered_set>
 
@@ -182,29 +181,33 @@ Status VerifyLibraries(const Program& program) {
 }
 
 // Whether so many elements stand at the constant's place in `packed`, each of them one of those there.
+// Doubles are right up to 2^53, more than memory holds; what is more stays more.
 bool StandsIn(const ConstantSpec& packed, const ConstantSpec& constant, int64_t count) {
-  using Wide = unsigned __int128;
-  constexpr Wide kTooMany = Wide{1} << 64;
-  const PanelPlace& place = *constant.place;
-  if (packed.place || packed.dtype != constant.dtype || IsSubByte(packed.dtype) || !constant.bytes.empty())
+  const PanelPlace& place = constant.place;
+  if (packed.has_place() || packed.dtype != constant.dtype || IsSubByte(packed.dtype) ||
+      !constant.bytes.empty())
     return false;
-  const auto elements = static_cast<int64_t>(packed.bytes.size()) / DTypeBytes(packed.dtype, 1);
-  const auto is_step = [&](int64_t step) { return step >= 0 && step <= elements; };
-  Wide extents = 1, first = 0, column = 0;
-  for (const PanelPlace::Axis& axis : place.axes) {
-    if (axis.extent < 1 || !is_step(axis.step)) return false;
-    extents = std::min(extents * static_cast<Wide>(axis.extent), kTooMany);
-    (axis.is_columns ? column : first) += static_cast<Wide>(axis.extent - 1) * static_cast<Wide>(axis.step);
+  const auto all =
+      static_cast<double>(static_cast<int64_t>(packed.bytes.size()) / DTypeBytes(packed.dtype, 1));
+  double extents = 1, first = 0, column = 0;
+  for (size_t k = 0; k < place.axes(); ++k) {
+    const PanelPlace::Axis axis = place.axis(k);
+    if (axis.extent < 1 || axis.step < 0) return false;
+    extents *= static_cast<double>(axis.extent);
+    (axis.is_columns ? column : first) +=
+        static_cast<double>(axis.extent - 1) * static_cast<double>(axis.step);
   }
-  const Wide columns = PanelPlace::kColumns, all = static_cast<Wide>(elements);
-  const Wide last = first + column / columns * static_cast<Wide>(place.panel) + column % columns;
-  return is_step(place.panel) && extents == static_cast<Wide>(count) && extents <= all && column < all &&
-         last < all;
+  if (extents > all || column >= all || place.panel < 0) return false;
+  const auto last_column = static_cast<int64_t>(column);
+  const double last =
+      first + static_cast<double>(last_column % PanelPlace::kColumns) +
+      static_cast<double>(last_column / PanelPlace::kColumns) * static_cast<double>(place.panel);
+  return static_cast<int64_t>(extents) == count && last < all;
 }
 
 Status VerifyPlace(const Program& program, const ConstantSpec& constant, int64_t count,
                    const std::string& place) {
-  const uint32_t packed = constant.place->constant.index;
+  const uint32_t packed = constant.place.constant.index;
   if (packed < program.constants.size() && StandsIn(program.constants[packed], constant, count)) return {};
   return Refuse("{}: its place in constant c{} is none", place, packed);
 }
@@ -212,7 +215,7 @@ Status VerifyPlace(const Program& program, const ConstantSpec& constant, int64_t
 Status VerifyConstantData(const Program& program, const ConstantSpec& constant, const std::string& place) {
   std::optional<int64_t> count = Shape(constant.dims).ElementCount();
   if (!count) return Refuse("{}: dims {} have no element count", place, Shape(constant.dims).ToString());
-  if (constant.place) return VerifyPlace(program, constant, *count, place);
+  if (constant.has_place()) return VerifyPlace(program, constant, *count, place);
   if (constant.dtype == DType::kString) {
     if (!constant.bytes.empty() || static_cast<int64_t>(constant.strings.size()) != *count)
       return Refuse("{}: {} strings and {} bytes, wanted {} strings", place, constant.strings.size(),

@@ -114,22 +114,30 @@ ir::TensorData PackPanels(const ir::TensorData& data, const OperandAxes& axes, i
 }
 
 PanelPlace PlaceInPanels(std::span<const int64_t> dims, const OperandAxes& axes, int64_t panels) {
-  PanelPlace place;
-  for (int64_t extent : dims) place.axes.push_back({.extent = extent});
+  std::vector<PanelPlace::Axis> all(dims.size());
   // Gives each axis its step, the innermost the given one; the step of what is around all of them.
   const auto give_steps = [&](std::span<const int64_t> list, int64_t step, bool is_columns) {
     for (size_t i = list.size(); i-- > 0;) {
-      PanelPlace::Axis& axis = place.axes[static_cast<size_t>(list[i])];
-      axis.step = step;
-      axis.is_columns = is_columns;
-      step *= axis.extent;
+      const auto axis = static_cast<size_t>(list[i]);
+      all[axis] = {dims[axis], step, is_columns};
+      step *= dims[axis];
     }
     return step;
   };
   give_steps(axes.free, 1, true);
+  PanelPlace place;
   place.panel = give_steps(axes.depth, kPanelColumns, false);
   give_steps(axes.batch, panels * place.panel, false);
-  std::erase_if(place.axes, [](const PanelPlace::Axis& axis) { return axis.extent == 1; });
+  // Neighbours that are one axis there.
+  for (size_t k = all.size(); k-- > 1;) {
+    PanelPlace::Axis &outer = all[k - 1], &inner = all[k];
+    if (outer.extent != 1 && inner.extent != 1 &&
+        (outer.is_columns != inner.is_columns || outer.step != inner.extent * inner.step))
+      continue;
+    if (inner.extent != 1) outer = {outer.extent * inner.extent, inner.step, inner.is_columns};
+    all.erase(all.begin() + static_cast<ptrdiff_t>(k));
+  }
+  for (const PanelPlace::Axis& axis : all) place.Add(axis);
   return place;
 }
 

@@ -127,19 +127,25 @@ struct KernelLibrarySpec {
 };
 
 // Where a constant's elements stand in another one of its dtype, which holds them in panels of 16 columns, as
-// CPU kernels read matrices. The elements lie row-major over `axes`, the one at some indices is number
+// CPU kernels read matrices. The elements lie row-major over the axes; the one at some indices is number
 //   first + column / 16 * panel + column % 16
 // there; column is the sum of index * step over the axes that are columns, first that over the others.
 struct PanelPlace {
   static constexpr int64_t kColumns = 16;
   struct Axis {
-    int64_t extent = 1;
-    int64_t step = 0;
-    bool is_columns = false;
+    int64_t extent, step;
+    bool is_columns;
   };
-  ConstantId constant;     // that has bytes
-  int64_t panel = 0;       // elements from a panel to the next
-  std::vector<Axis> axes;  // outermost first
+
+  ConstantId constant;           // that has the bytes; none: the constant has its own
+  int64_t panel = 0;             // elements from a panel to the next
+  std::vector<int64_t> numbers;  // extent, step and 1 for columns of each axis, outermost first
+
+  size_t axes() const { return numbers.size() / 3; }
+  Axis axis(size_t k) const { return {numbers[3 * k], numbers[3 * k + 1], numbers[3 * k + 2] != 0}; }
+  void Add(const Axis& axis) {
+    numbers.insert(numbers.end(), {axis.extent, axis.step, int64_t{axis.is_columns}});
+  }
 };
 
 // A constant tensor.
@@ -150,9 +156,11 @@ struct ConstantSpec {
   // 64-byte aligned, read-only, owned by the Program's storage; empty for strings and where there is a place
   std::span<const std::byte> bytes;
   std::vector<std::string> strings;  // kString only
-  // Only launches on devices other than the host's CPU read such a constant, which is made when it is copied
-  // there.
-  std::optional<PanelPlace> place;
+  // Only launches on devices other than the host's CPU read a constant that has one; it is made when it is
+  // copied there.
+  PanelPlace place;
+
+  bool has_place() const { return place.constant.valid(); }
 };
 
 // Lifetimes of the values of one arena, for the planner: value k is alive over [first, last], both positions

@@ -93,10 +93,10 @@ Offset<schema::Constant> PackConstant(FlatBufferBuilder& builder, const Constant
   auto dims = builder.CreateVector(constant.dims);
   auto strings = PackTexts(builder, constant.strings);
   Offset<Vector<int64_t>> place = 0;
-  if (constant.place) {
-    std::vector<int64_t> numbers{constant.place->constant.index, constant.place->panel};
-    for (const PanelPlace::Axis& axis : constant.place->axes)
-      numbers.insert(numbers.end(), {axis.extent, axis.step, int64_t{axis.is_columns}});
+  if (constant.has_place()) {
+    std::vector<int64_t> numbers = constant.place.numbers;
+    numbers.push_back(constant.place.panel);
+    numbers.push_back(constant.place.constant.index);
     place = builder.CreateVector(numbers);
   }
   return schema::CreateConstant(builder, name, static_cast<uint8_t>(constant.dtype), dims, offset,

@@ -208,7 +208,7 @@ class Unpacker {
     to->dtype = static_cast<DType>(from.dtype());
     TVMVM_CHECK_OK(Numbers(from.dims(), &to->dims));
     TVMVM_CHECK_OK(Each(from.strings(), &to->strings, &Unpacker::Text));
-    if (from.place() != nullptr) TVMVM_CHECK_OK(Place(*from.place(), &to->place.emplace()));
+    TVMVM_CHECK_OK(Place(from.place(), &to->place));
     if (from.bytes() == 0) return {};
     const Section* section = FindSection(sections_, kConstantsSection);
     uint64_t size = section ? section->bytes.size() : 0;
@@ -228,16 +228,14 @@ class Unpacker {
     return {};
   }
 
-  // What is too little is a place of no axes, or of fewer, which holds no constant.
-  Status Place(const flatbuffers::Vector<int64_t>& from, PanelPlace* to) {
-    std::vector<int64_t> numbers;
-    TVMVM_CHECK_OK(Numbers(&from, &numbers));
-    numbers.resize(std::max<size_t>(numbers.size(), 2));
-    to->constant.index =
-        static_cast<uint32_t>(std::min<uint64_t>(static_cast<uint64_t>(numbers[0]), UINT32_MAX));
-    to->panel = numbers[1];
-    for (size_t k = 2; k + 3 <= numbers.size(); k += 3)
-      to->axes.push_back({numbers[k], numbers[k + 1], numbers[k + 2] != 0});
+  // What is too little is no place.
+  Status Place(const flatbuffers::Vector<int64_t>* from, PanelPlace* to) {
+    TVMVM_CHECK_OK(Numbers(from, &to->numbers));
+    if (to->numbers.size() < 2) return {};
+    to->constant.index = static_cast<uint32_t>(to->numbers.back());
+    to->numbers.pop_back();
+    to->panel = to->numbers.back();
+    to->numbers.pop_back();
     return {};
   }
 

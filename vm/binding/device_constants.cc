@@ -9,16 +9,13 @@ namespace {
 
 constexpr int64_t kPieceBytes = 8 << 20;
 
-Status CopyOutOfPanels(const Program& program, const ConstantSpec& constant, DeviceMemory to, Queue* queue) {
-  PanelReader reader(program, constant);
-  const int64_t rows_at_once = std::max<int64_t>(kPieceBytes / reader.row_bytes(), 1);
-  std::vector<std::byte> piece;
+Status CopyOutOfPanels(const PanelReader& reader, DeviceMemory to, Queue* queue) {
+  const int64_t bytes = reader.row_bytes(), most = std::max<int64_t>(kPieceBytes / bytes, 1);
+  const std::unique_ptr<std::byte[]> piece(new std::byte[static_cast<size_t>(most * bytes)]);
   for (int64_t row = 0; row < reader.rows();) {
-    const int64_t first = row, end = std::min(first + rows_at_once, reader.rows());
-    piece.resize(static_cast<size_t>((end - first) * reader.row_bytes()));
-    for (std::byte* out = piece.data(); row < end; ++row, out += reader.row_bytes()) reader.ReadRow(out);
-    const DeviceSpan place{to, first * reader.row_bytes()};
-    TVMVM_CHECK_OK(queue->CopyIn(place, piece.data(), static_cast<int64_t>(piece.size())));
+    const int64_t first = row, count = std::min(most, reader.rows() - row);
+    for (; row < first + count; ++row) reader.ReadRow(row, piece.get() + (row - first) * bytes);
+    TVMVM_CHECK_OK(queue->CopyIn({to, first * bytes}, piece.get(), count * bytes));
     TVMVM_CHECK_OK(queue->Wait(nullptr));
   }
   return {};
@@ -39,8 +36,8 @@ Expected<std::shared_ptr<const DeviceConstants>> DeviceConstants::Upload(const P
     block.bytes = BytesOf(constant);
     TVMVM_TRY(block.memory, constants->device_->Allocate(block.bytes));
     constants->held_.push_back(id);
-    if (constant.place) {
-      TVMVM_CHECK_OK(CopyOutOfPanels(program, constant, block.memory, queue.get()));
+    if (constant.has_place()) {
+      TVMVM_CHECK_OK(CopyOutOfPanels(PanelReader(program, constant), block.memory, queue.get()));
     } else if (block.bytes > 0) {
       TVMVM_CHECK_OK(queue->CopyIn({block.memory, 0}, constant.bytes.data(), block.bytes));
     }

@@ -7,22 +7,27 @@
 namespace tvmvm {
 
 int64_t BytesOf(const ConstantSpec& constant) {
-  return constant.place ? DTypeBytes(constant.dtype, Shape(constant.dims).ElementCount().value_or(0))
-                        : static_cast<int64_t>(constant.bytes.size());
+  return constant.has_place() ? DTypeBytes(constant.dtype, Shape(constant.dims).ElementCount().value_or(0))
+                              : static_cast<int64_t>(constant.bytes.size());
 }
 
 PanelReader::PanelReader(const Program& program, const ConstantSpec& constant)
-    : place_(*constant.place),
+    : place_(constant.place),
       panels_(program.constants[place_.constant.index].bytes.data()),
       element_bytes_(DTypeBytes(constant.dtype, 1)) {
-  if (place_.axes.empty()) return;
-  inner_ = place_.axes.back();
-  at_.resize(place_.axes.size() - 1);
-  for (size_t axis = 0; axis < at_.size(); ++axis) rows_ *= place_.axes[axis].extent;
+  for (size_t k = 0; k < place_.axes(); ++k) {
+    rows_ *= inner_.extent;
+    inner_ = place_.axis(k);
+  }
 }
 
-void PanelReader::ReadRow(std::byte* out) {
-  int64_t first = first_, column = column_;
+void PanelReader::ReadRow(int64_t row, std::byte* out) const {
+  int64_t first = 0, column = 0;
+  for (size_t k = place_.axes(); k-- > 1;) {
+    const PanelPlace::Axis outer = place_.axis(k - 1);
+    (outer.is_columns ? column : first) += row % outer.extent * outer.step;
+    row /= outer.extent;
+  }
   int64_t& moves = inner_.is_columns ? column : first;
   for (int64_t i = 0; i < inner_.extent; ++i, moves += inner_.step, out += element_bytes_) {
     const int64_t element =
@@ -31,14 +36,6 @@ void PanelReader::ReadRow(std::byte* out) {
       std::memcpy(out, panels_ + element * 4, 4);
     else
       std::memcpy(out, panels_ + element * element_bytes_, static_cast<size_t>(element_bytes_));
-  }
-  for (size_t axis = at_.size(); axis-- > 0;) {
-    const auto& [extent, step, is_columns] = place_.axes[axis];
-    int64_t& moved = is_columns ? column_ : first_;
-    moved += step;
-    if (++at_[axis] < extent) return;
-    moved -= extent * step;
-    at_[axis] = 0;
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "tvm-vm/program.h"
 
@@ -12,7 +11,7 @@ namespace tvmvm {
 // Of a constant on a device.
 int64_t BytesOf(const ConstantSpec& constant);
 
-// Holds references to the program's tables. The constant has a place, which the verifier accepted.
+// Looks into the program's tables. The constant has a place, which the verifier accepted.
 class PanelReader {
  public:
   PanelReader(const Program& program, const ConstantSpec& constant);
@@ -20,16 +19,14 @@ class PanelReader {
   // Rows lie along the innermost axis of the place.
   int64_t rows() const { return rows_; }
   int64_t row_bytes() const { return inner_.extent * element_bytes_; }
-  // The next row, row_bytes() of it. To be called rows() times at most.
-  void ReadRow(std::byte* out);
+  // row_bytes() of a row.
+  void ReadRow(int64_t row, std::byte* out) const;
 
  private:
   const PanelPlace& place_;
   const std::byte* panels_;
   int64_t element_bytes_, rows_ = 1;
-  PanelPlace::Axis inner_;
-  std::vector<int64_t> at_;  // indices of the outer axes
-  int64_t first_ = 0, column_ = 0;
+  PanelPlace::Axis inner_{1, 0, false};
 };
 
 }  // namespace tvmvm

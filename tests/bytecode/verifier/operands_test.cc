@@ -55,7 +55,7 @@ TEST(Verifier, ConstantsWithoutBytes) {
   const auto with_c2 = [](Opcode opcode, size_t operand, size_t offset, bool is_buffer) {
     Program program = BaseProgram();
     program.constants.push_back({.name = "m", .dtype = DType::kF32, .dims = {2}});
-    program.constants[2].place.emplace(PanelPlace{ConstantId{0}, 0, {{2, 1}}});
+    program.constants[2].place = {ConstantId{0}, 0, {2, 1, 0}};
     Word(program, opcode, operand, offset) = is_buffer ? kConst | 2 : 2;
     return program;
   };

@@ -20,7 +20,7 @@ FunctionSpec& AddGpuEntry(Program& program) {
 // Of a constant c2 whose two elements are those of c0.
 PanelPlace& Place(Program& program) {
   program.constants.push_back({.name = "m", .dtype = DType::kF32, .dims = {2}});
-  return program.constants[2].place.emplace(PanelPlace{ConstantId{0}, 2, {{2, 1}, {1, 0}}});
+  return program.constants[2].place = {ConstantId{0}, 2, {2, 1, 0, 1, 0, 0}};
 }
 
 // Names, types, kernels, libraries, constants, plans.
@@ -169,23 +169,15 @@ const Mutation kTableMutations[] = {
      }},
     {"constant c2 'm': its place in constant c0 is none",
      [](Program& p) {
-       Place(p).axes = {{0, 0}};
+       Place(p).numbers = {0, 0, 0};
        p.constants[2].dims = {0};
      }},
-    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).axes[1].step = -1; }},
-    // It reads the right number of elements, and elements that are there.
-    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).axes[1].step = 3; }},
+    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).numbers[4] = -1; }},
     {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).panel = -1; }},
-    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).panel = 3; }},
-    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).axes[0].extent = 1; }},
+    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).numbers[0] = 1; }},
     {"constant c2 'm': its place in constant c0 is none",
      [](Program& p) {
-       Place(p).axes.assign(32, {int64_t{1} << 62, 0});  // whose product has no bits of 64, nor of 128
-       p.constants[2].dims = {0};
-     }},
-    {"constant c2 'm': its place in constant c0 is none",
-     [](Program& p) {
-       Place(p).axes[0] = {3, 0};
+       Place(p).numbers = {3, 0, 0};
        p.constants[2].dims[0] = 3;
      }},
     {"constant c2 'm': its place in constant c3 is none",
@@ -193,11 +185,11 @@ const Mutation kTableMutations[] = {
        const std::array<float, 32> numbers{};
        auto blob = CopyToBlob(std::as_bytes(std::span(numbers)));
        Place(p).constant.index = 3;
-       p.constants[2].place->axes[0] = {2, 32, true};  // the 33rd column, of two panels
+       p.constants[2].place.numbers = {2, 32, 1};  // the 33rd column, of two panels
        p.constants.push_back({"l", DType::kF32, {32}, blob->bytes, {}, {}});
        p.storage.push_back(blob->owner);
      }},
-    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).axes[0].step = 2; }},
+    {"constant c2 'm': its place in constant c0 is none", [](Program& p) { Place(p).numbers[1] = 2; }},
     {"plan p0: value 0 is alive from 2 to 1", [](Program& p) { p.plans[0].values[0].first = 2; }},
     {"plan p0: value 0 has alignment 0, wanted a power of two up to 4096",
      [](Program& p) { p.plans[0].values[0].alignment = 0; }},
@@ -213,10 +205,10 @@ TEST(Verifier, AConstantInAnother) {
   Program program = BaseProgram();
   Place(program);
   EXPECT_TRUE(VerifyProgram(program));
-  program.constants[2].place->axes = {{2, 1, true}};
+  program.constants[2].place.numbers = {2, 1, 1};
   EXPECT_TRUE(VerifyProgram(program));
   program.constants[2].dims = {};
-  program.constants[2].place->axes = {};
+  program.constants[2].place.numbers = {};
   EXPECT_TRUE(VerifyProgram(program));
 }
 TEST(Verifier, EntryOfClassGpu) {

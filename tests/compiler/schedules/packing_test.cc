@@ -30,7 +30,8 @@ std::vector<int32_t> ReadBack(const ir::TensorData& data, const OperandAxes& axe
   PanelReader reader(program, program.constants[1]);
   std::vector<std::byte> found(data.bytes.size());
   EXPECT_EQ(static_cast<size_t>(reader.rows() * reader.row_bytes()), found.size());
-  for (int64_t row = 0; row < reader.rows(); ++row) reader.ReadRow(found.data() + row * reader.row_bytes());
+  for (int64_t row = 0; row < reader.rows(); ++row)
+    reader.ReadRow(row, found.data() + row * reader.row_bytes());
   std::vector<int32_t> numbers(found.size() / sizeof(int32_t));
   std::memcpy(numbers.data(), found.data(), found.size());
   return numbers;
