@@ -63,17 +63,18 @@ class ContractionKernel {
       TVMVM_CHECK_OK(AddCall(RightForm::kPanels, 1, &program));
       return program;
     }
-    if (coded_ && coded_->layout().by_bytes) {
-      AddByteWorkspaces(coded_->layout(), ir::Product(batch_sizes_) * ir::Product(row_sizes_), &program);
-      TVMVM_CHECK_OK(
-          tensor::AddCall(1, std::bind_front(&ContractionKernel::BuildRowsOfBytes, this), &program));
-      TVMVM_CHECK_OK(AddCall(RightForm::kBytes, 1, &program));
+    if (coded_ && coded_->layout().by_bytes && coded_->layout().digits == 1) {
+      TVMVM_CHECK_OK(AddCallsOfBytes(1, &program));
       return program;
     }
     ContractionSchedule schedule;
     KernelSchedule made = Decide(group_, target_, ProblemWords(), &schedule);
     const auto [form, is_few] = FormOfFew(schedule);
-    if (!is_few.IsConstant(0)) TVMVM_CHECK_OK(AddCall(form, is_few, &program));
+    if (form == RightForm::kBytes && !is_few.IsConstant(0)) {
+      TVMVM_CHECK_OK(AddCallsOfBytes(is_few, &program));
+    } else if (!is_few.IsConstant(0)) {
+      TVMVM_CHECK_OK(AddCall(form, is_few, &program));
+    }
     if (!is_few.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_few), &program));
     program.calls[0].schedules.push_back(std::move(made));
     return program;
@@ -89,7 +90,9 @@ class ContractionKernel {
   // How the right operand is read where there are few rows, and where that is so; else it is gathered.
   std::pair<RightForm, ir::Dim> FormOfFew(const ContractionSchedule& schedule) {
     const ir::Dim rows = ir::Product(row_sizes_), columns = ir::Product(column_sizes_);
-    if (coded_) return {RightForm::kCoded, LessEqual(rows, schedule.rows_of_codes)};
+    if (coded_)
+      return {coded_->layout().by_bytes ? RightForm::kBytes : RightForm::kCoded,
+              LessEqual(rows, schedule.rows_of_codes)};
     if (!CanReadRightInPlace())
       return {RightForm::kColumns, CanUseDots() ? LessEqual(rows, schedule.rows_of_dots) : ir::Dim(0)};
     if (columns.constant().value_or(INT64_MAX) <= kMinColumnsInPlace && HasWholePanels())
@@ -147,6 +150,15 @@ class ContractionKernel {
         tensor::AddCall(when, std::bind_front(&ContractionKernel::BuildKernel, this, form), program));
     program->calls.back().schedules.push_back(made_);
     return {};
+  }
+
+  // The left operand is rounded to bytes, and these are multiplied.
+  Status AddCallsOfBytes(const ir::Dim& when, GroupProgram* program) {
+    const ir::Dim rows = ir::Product(batch_sizes_) * ir::Product(row_sizes_);
+    AddByteWorkspaces(coded_->layout(), when * rows, program);
+    TVMVM_CHECK_OK(
+        tensor::AddCall(when, std::bind_front(&ContractionKernel::BuildRowsOfBytes, this), program));
+    return AddCall(RightForm::kBytes, when, program);
   }
 
   // Builds the kernel with arguments for the inputs `wanted`; gives the inputs that it reads.
