@@ -314,7 +314,7 @@ ByteRows AddByteArguments(const CodedLayout& layout, Access access, LoopKernel* 
   return rows;
 }
 
-Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Dim& rows,
+Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Dim& rows, const ir::Dim& when,
                      const TargetInfo& target,
                      const std::function<void(Nest&, const Expr& row, uint32_t buffer)>& gather,
                      LoopKernel* kernel) {
@@ -326,6 +326,7 @@ Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Di
       kernel->AddLocal("numbers", DType::kF32, Memory::kScratch, 0, DimValue(kernel->scratch_bytes));
   nest.Add(Allocate(numbers));
   kernel->scratch_bytes = kernel->scratch_bytes + ir::Dim((PaddedDepth(layout) + kPanelColumns) * 4);
+  if (!when.IsConstant(1)) nest.OpenIf(Less(IntConstant(0), DimValue(when)));
   gather(nest, row, numbers);
   if (layout.depth < PaddedDepth(layout)) {
     Expr k = Variable(nest.Open("k", IntConstant(layout.depth), IntConstant(PaddedDepth(layout))));
@@ -334,6 +335,7 @@ Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Di
   }
   const int lanes = std::clamp(target.vector_bits / 32, 1, static_cast<int>(kByteBlock));
   RowRounder(nest, layout, to, numbers, lanes).Round(row);
+  if (!when.IsConstant(1)) nest.Close();
   constexpr int64_t kOperations = 6;
   kernel->flops = rows * ir::Dim(layout.depth * kOperations);
   kernel->bytes = rows * ir::Dim(layout.depth * (kBytesOfNumber + layout.digits));

@@ -35,9 +35,9 @@ void AddByteWorkspaces(const CodedLayout& layout, const ir::Dim& rows, GroupProg
 ByteRows AddByteArguments(const CodedLayout& layout, Access access, LoopKernel* kernel,
                           std::vector<KernelArgument>* arguments);
 
-// Builds the kernel that makes rows, one for each point of its grid. `gather` writes a row's numbers, f32, to
-// the buffer from its first element on.
-Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Dim& rows,
+// Builds the kernel that makes rows, one for each point of its grid, where `when` is not 0. `gather` writes a
+// row's numbers, f32, to the buffer from its first element on.
+Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Dim& rows, const ir::Dim& when,
                      const TargetInfo& target,
                      const std::function<void(Nest&, const Expr& row, uint32_t buffer)>& gather,
                      LoopKernel* kernel);

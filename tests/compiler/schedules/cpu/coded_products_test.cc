@@ -97,6 +97,22 @@ TEST(CodedProducts, DigitsOfManyColumns) {
   Check({DType::kU8, DType::kF16, DType::kF32, {1, 128}}, 128, 200, true);
 }
 
+// More than stay in the first level of cache together, and more than a grid point has.
+TEST(CodedProducts, DigitsOfManyRows) {
+  GroupBuilder b;
+  ValueId x = b.Input(DType::kF32, {M(), 40});
+  ValueId w = Weights(b, {DType::kU4, DType::kF32, DType::kU8, {1, 16}}, {130, 40});
+  b.Output(b.Add("contract", {x, w},
+                 {{"lhs_batch", Ints{}},
+                  {"rhs_batch", Ints{}},
+                  {"lhs_contract", Ints{1}},
+                  {"rhs_contract", Ints{1}},
+                  {"dtype", DType::kF32}}));
+  ir::NodeId node = b.Finish();
+  ScheduledGroup scheduled(b.function(), node, false);
+  for (int64_t rows : {96, 97, 385}) scheduled.Check({{"m", rows}}, 2e-4);
+}
+
 TEST(CodedProducts, DigitsAreAsExactAsFloats) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF32, {M(), 512});
