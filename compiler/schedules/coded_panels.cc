@@ -110,7 +110,9 @@ bool CodedPanels::FindBlocks() {
 
 void CodedPanels::UseBytes(int digits) {
   if (layout_.block % kByteBlock != 0 || layout_.block > kMostByteBlock) return;
-  if (digits > 1 && (layout_.block > kMostExactBlock || layout_.panels < kLeastPanelsOfDigits)) return;
+  const bool pays = layout_.block <= kMostExactBlock && layout_.bits <= kMostExactBits &&
+                    layout_.panels >= kLeastPanelsOfDigits;
+  if (digits > 1 && !pays) return;
   // Zero points that are no codes are not multiplied as integers.
   layout_.has_zeros |= std::abs(layout_.zero) > kMostCode;
   layout_.by_bytes = true;

@@ -47,9 +47,11 @@ struct CodedLayout {
 
 // Blocks of layouts by bytes are multiples of this, and so short that sums of their products fit.
 inline constexpr int64_t kByteBlock = 16, kMostByteBlock = 32768;
-// The same where numbers are rounded to kExactDigits: in longer blocks, more of them would lie far below the
-// largest, to which f32 gives no heed.
-inline constexpr int64_t kMostExactBlock = 256;
+// The same where numbers are rounded to kExactDigits: registers hold the codes of such a block. Of longer
+// ones sums would be scaled part by part, which costs what the digits save; so do codes of more bits, whose
+// products fit in no 16.
+inline constexpr int64_t kMostExactBlock = 32;
+inline constexpr int kMostExactBits = 4;
 // Panels that one pass over the rows reads, where a group has an even number of them.
 inline constexpr int64_t kPanelsByBytes = 2;
 inline constexpr int kExactDigits = 3;

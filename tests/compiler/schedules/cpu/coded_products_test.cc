@@ -90,11 +90,12 @@ TEST(CodedProducts, BlocksThatAreTooShortAreDecodedElementByElement) {
 TEST(CodedProducts, DigitsOfManyColumns) {
   Check({DType::kU4, DType::kF32, DType::kInvalid, {1, 32}}, 96, 128, true);
   Check({DType::kU4, DType::kF16, DType::kU8, {1, 16}}, 50, 150, true);
-  Check({DType::kI4, DType::kF32, DType::kI4, {256, 1}}, 300, 144, false);
-  Check({DType::kU2, DType::kF32, DType::kU2, {1, 64}}, 130, 130, true);
+  Check({DType::kI4, DType::kF32, DType::kI4, {32, 1}}, 100, 144, false);
+  Check({DType::kU2, DType::kF32, DType::kU2, {1, 32}}, 130, 130, true);
   Check({DType::kI2, DType::kF32, DType::kInvalid, {16, 1}}, 32, 128, false);
-  Check({DType::kI8, DType::kF32, DType::kInvalid, {1, 32}}, 70, 129, true);
-  Check({DType::kU8, DType::kF16, DType::kF32, {1, 128}}, 128, 200, true);
+  Check({DType::kU4, DType::kF16, DType::kF32, {1, 32}}, 128, 200, true);
+  Check({DType::kI8, DType::kF32, DType::kInvalid, {1, 32}}, 70, 129, true);  // of too many bits
+  Check({DType::kU4, DType::kF16, DType::kF32, {1, 128}}, 128, 129, true);    // too long
 }
 
 // More than stay in the first level of cache together, and more than a grid point has.
