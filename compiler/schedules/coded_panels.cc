@@ -13,6 +13,7 @@ namespace {
 
 // Scales of shorter blocks would cost as much as the codes save.
 constexpr int64_t kShortestBlock = 8;
+constexpr double kMostCode = 255;
 constexpr int64_t kMostBytes = int64_t{1} << 46;
 
 bool HoldsCodes(DType dtype) { return IsInteger(dtype) && DTypeBits(dtype) <= 8 && DTypeBits(dtype) >= 2; }
@@ -76,7 +77,7 @@ std::optional<CodedPanels> CodedPanels::Find(const GroupView& group, ir::ValueId
   if (inputs.size() > 2 && inputs[2] != nullptr) result.zeros_ = source(*inputs[2], blocks);
   if (!result.FindBlocks()) return std::nullopt;
   result.FindParameters();
-  if (may_use_bytes && node.Int("byte_data", 0) != 0) result.UseBytes();
+  if (may_use_bytes) result.UseBytes(node.Int("byte_data", 0) != 0 ? 1 : kExactDigits);
   return result;
 }
 
@@ -107,9 +108,15 @@ bool CodedPanels::FindBlocks() {
   return layout_.block >= std::min(kShortestBlock, layout_.depth) && !overflows && bytes < kMostBytes;
 }
 
-void CodedPanels::UseBytes() {
+void CodedPanels::UseBytes(int digits) {
   if (layout_.block % kByteBlock != 0 || layout_.block > kMostByteBlock) return;
+  const bool pays = layout_.block <= kMostExactBlock && layout_.bits <= kMostExactBits &&
+                    layout_.panels >= kLeastPanelsOfDigits;
+  if (digits > 1 && !pays) return;
+  // Zero points that are no codes are not multiplied as integers.
+  layout_.has_zeros |= std::abs(layout_.zero) > kMostCode;
   layout_.by_bytes = true;
+  layout_.digits = digits;
   layout_.group = layout_.group % kPanelsByBytes == 0 ? kPanelsByBytes : 1;
 }
 

@@ -32,6 +32,8 @@ struct CodedLayout {
   // the bits from s / 4 * bits on, so that a mask gives four neighbouring steps. Blocks are whole multiples
   // of kByteBlock.
   bool by_bytes = false;
+  // Bytes that a number of the left operand is rounded to: 1, or kExactDigits, which are as exact as f32.
+  int digits = 1;
 
   int codes_of_word() const { return 32 / bits; }
   // The lowest bit of step `s` of a word.
@@ -45,13 +47,21 @@ struct CodedLayout {
 
 // Blocks of layouts by bytes are multiples of this, and so short that sums of their products fit.
 inline constexpr int64_t kByteBlock = 16, kMostByteBlock = 32768;
+// The same where numbers are rounded to kExactDigits: registers hold the codes of such a block. Of longer
+// ones sums would be scaled part by part, which costs what the digits save; so do codes of more bits, whose
+// products fit in no 16.
+inline constexpr int64_t kMostExactBlock = 32;
+inline constexpr int kMostExactBits = 4;
 // Panels that one pass over the rows reads, where a group has an even number of them.
 inline constexpr int64_t kPanelsByBytes = 2;
+inline constexpr int kExactDigits = 3;
+// With fewer panels of columns it does not pay to cut numbers into so many.
+inline constexpr int64_t kLeastPanelsOfDigits = 8;
 
 class CodedPanels {
  public:
   // Of a value of the group that decodes constants. Nothing: it does not, or its blocks are so short along
-  // the depth that it does not pay. `may_use_bytes`: the layout is one by bytes where the value allows it.
+  // the depth that it does not pay. `may_use_bytes`: the layout is one by bytes where blocks allow it.
   static std::optional<CodedPanels> Find(const GroupView& group, ir::ValueId value, const OperandAxes& axes,
                                          int64_t panels, int64_t panels_of_group, bool may_use_bytes = false);
 
@@ -69,7 +79,7 @@ class CodedPanels {
                     const std::vector<int64_t>& blocks, const OperandAxes& axes) const;
   bool FindBlocks();
   void FindParameters();
-  void UseBytes();
+  void UseBytes(int digits);
   int64_t FirstOf(int64_t batch, size_t column, int64_t rows) const;
   ir::TensorData PackWords() const;
   // `bias` is added to what exists.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/schedules/coded_panels.h"
+
 namespace tvmvm::tensor {
 namespace {
 
@@ -23,6 +25,17 @@ bool IsPull(ir::OpKind kind) {
 bool SameIndex(std::span<const Expr> a, std::span<const Expr> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const Expr& x, const Expr& y) { return Same(x, y); });
+}
+
+// Whether `value` is decoded from codes whose products may be those of bytes (CodedPanels).
+bool MayBeCodes(const ir::Function& function, ir::ValueId value) {
+  const ir::NodeId producer = function.value(value).producer;
+  if (!producer.valid()) return false;
+  const ir::Node& node = function.node(producer);
+  if (node.op == nullptr || !node.op->traits.decodes) return false;
+  auto fits = [](int64_t block) { return block > 1 && block % kByteBlock == 0 && block <= kMostExactBlock; };
+  const bool is_narrow = DTypeBits(function.type(node.inputs[0]).dtype) <= kMostExactBits;
+  return node.Int("byte_data", 0) != 0 || (is_narrow && std::ranges::any_of(node.Ints("blocks"), fits));
 }
 
 }  // namespace
@@ -59,9 +72,8 @@ bool IsProductOfBytes(DType left, DType right, DType accumulator) {
 bool HasProductsOfBytes(const ir::Module& module) {
   for (const ir::Function& function : module.functions) {
     for (const ir::Node& node : function.nodes) {
-      if (node.op == nullptr) continue;
-      if (node.op->traits.decodes && node.Int("byte_data", 0) != 0) return true;
-      if (!IsProduct(*node.op)) continue;
+      if (node.op == nullptr || !IsProduct(*node.op)) continue;
+      if (MayBeCodes(function, node.inputs[0]) || MayBeCodes(function, node.inputs[1])) return true;
       auto dtype = [&](ir::ValueId value) { return function.type(value).dtype; };
       if (IsProductOfBytes(dtype(node.inputs[0]), dtype(node.inputs[1]), dtype(node.outputs[0]))) return true;
     }

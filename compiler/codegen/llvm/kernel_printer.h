@@ -93,6 +93,7 @@ class KernelPrinter {
   Value* EmitLaneReduction(const Expr& e);
   Value* EmitDotBytes(const Expr& e);
   Value* EmitSmallDots(const Expr& e, Value* sum);
+  Value* EmitPortableSmallDots(const Expr& e, Value* sum);
   Value* EmitDot(Value* a, Value* b, Value* sum, int lanes);
   Value* EmitRamp(const Expr& e);
   // One operation on values of a dtype, result rounded or wrapped to it.

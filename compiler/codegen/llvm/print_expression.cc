@@ -332,6 +332,8 @@ llvm::Value* KernelPrinter::EmitDotBytes(const Expr& e) {
   const bool fits = (bits == 128 || bits == 256 || bits == 512) && bits <= forms_.byte_dots.vector_bits;
   if (e->operands.size() > 3 && fits && forms_.byte_dots.form == ByteDots::Form::kPairs)
     return EmitSmallDots(e, sum);
+  if (e->operands.size() > 3 && !(fits && forms_.byte_dots.form == ByteDots::Form::kVnni))
+    return EmitPortableSmallDots(e, sum);
   for (size_t i = 0; i + 1 < e->operands.size(); i += 2)
     sum = EmitDot(Emit(e->operands[i]), Emit(e->operands[i + 1]), sum, e.lanes());
   return sum;
@@ -355,6 +357,24 @@ llvm::Value* KernelPrinter::EmitSmallDots(const Expr& e, Value* sum) {
     pairs = pairs == nullptr ? product : builder_.CreateAdd(pairs, product);
   }
   return builder_.CreateAdd(builder_.CreateIntrinsic(widen, {}, {pairs, Integer(pairs->getType(), 1)}), sum);
+}
+
+// The same in two sums of 16 bits each, of even bytes and of odd ones together.
+llvm::Value* KernelPrinter::EmitPortableSmallDots(const Expr& e, Value* sum) {
+  llvm::Type* halves = WithLanes(builder_.getInt16Ty(), 2 * e.lanes());
+  Value *byte = Integer(halves, 8), *half = Integer(sum->getType(), 16);
+  Value* total = llvm::Constant::getNullValue(halves);
+  for (size_t i = 0; i + 1 < e->operands.size(); i += 2) {
+    Value* a = builder_.CreateBitCast(Emit(e->operands[i]), halves);
+    Value* b = builder_.CreateBitCast(Emit(e->operands[i + 1]), halves);
+    Value* even = builder_.CreateMul(builder_.CreateAnd(a, Integer(halves, 255)),
+                                     builder_.CreateAShr(builder_.CreateShl(b, byte), byte));
+    Value* odd = builder_.CreateMul(builder_.CreateLShr(a, byte), builder_.CreateAShr(b, byte));
+    total = builder_.CreateAdd(builder_.CreateAdd(total, even), odd);
+  }
+  total = builder_.CreateBitCast(total, sum->getType());
+  Value* low = builder_.CreateAShr(builder_.CreateShl(total, half), half);
+  return builder_.CreateAdd(builder_.CreateAdd(sum, low), builder_.CreateAShr(total, half));
 }
 
 llvm::Value* KernelPrinter::EmitDot(Value* a, Value* b, Value* sum, int lanes) {

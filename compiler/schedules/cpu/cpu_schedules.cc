@@ -222,6 +222,8 @@ const char* NameOf(RightForm form) {
       return "shared_rows";
     case RightForm::kBytes:
       return "bytes";
+    case RightForm::kDigits:
+      return "digits";
     case RightForm::kColumns:
       return "columns";
     case RightForm::kCoded:

@@ -17,6 +17,8 @@ constexpr int kMaxBlockPanels = 4;
 constexpr int64_t kCacheLine = 64;
 constexpr int64_t kBytesOfWord = 4;
 constexpr int64_t kOffsetBytes = 8;
+// Rows whose sums stay in the first level of cache while codes are multiplied with them.
+constexpr int64_t kRowsOfBytes = 96;
 
 class ProductBuilder {
  public:
@@ -35,8 +37,12 @@ class ProductBuilder {
 
   Status Build() {
     OpenGrid();
-    if (product_.right.form == RightForm::kBytes) {
-      TVMVM_CHECK_OK(TileOfBytes());
+    const RightForm form = product_.right.form;
+    if (form == RightForm::kBytes || (form == RightForm::kDigits && target_.has_vnni)) {
+      // Levels are alike in what a launch needs.
+      if (form == RightForm::kDigits)
+        kernel_->scratch_bytes = kernel_->scratch_bytes + LeftBytes() + RightBytes();
+      TVMVM_CHECK_OK(TilesOfBytes());
     } else {
       GatherLeft();
       TVMVM_CHECK_OK(product_.schedule.depth_block > 0 ? Parts(PossibleHeights()) : All(PossibleHeights()));
@@ -120,23 +126,33 @@ class ProductBuilder {
     return {};
   }
 
-  // All rows of the block at once.
-  Status TileOfBytes() {
+  Status TilesOfBytes() {
     const int panels = PanelsByBytes(block_panels_);
-    const int64_t rows = product_.schedule.block_rows;
-    tile_ = nest_.Local("tile", product_.accumulator, Memory::kLocal, rows * panels * kPanelColumns);
-    return ColumnGroups(panels, [&](const Expr& column) {
-      BytesProduct bytes{.layout = product_.right.coded,
-                         .codes = product_.right.coded_buffers,
-                         .left = product_.right.rows,
-                         .rows = rows_,
-                         .panels = panels};
-      bytes.panel =
-          nest_.Let("panel", product_.right.base(nest_) + FloorDiv(column, IntConstant(kPanelColumns)));
-      bytes.first_row = nest_.Let("first_of_bytes", product_.right.first_row() + first_row_);
-      AddBytesProduct(nest_, bytes, target_, tile_);
-      return StoreResults(product_, {panels, first_row_, rows_, column}, tile_, overlaps_, nest_);
+    const int64_t most = std::min(product_.schedule.block_rows, kRowsOfBytes);
+    tile_ = nest_.Local("tile", product_.accumulator, Memory::kLocal, most * panels * kPanelColumns);
+    return ColumnGroups(panels, [&](const Expr& column) -> Status {
+      if (product_.schedule.block_rows <= most) return TileOfBytes(panels, first_row_, rows_, column);
+      Expr first = Variable(nest_.Open("first", IntConstant(0), rows_, LoopKind::kSerial, most));
+      Expr row = nest_.Let("tile_row", first_row_ + first);
+      Expr count = nest_.Let("count", Min(IntConstant(most), rows_ - first));
+      TVMVM_CHECK_OK(TileOfBytes(panels, row, count, column));
+      nest_.Close();
+      return {};
     });
+  }
+
+  // All these rows at once.
+  Status TileOfBytes(int panels, const Expr& row, const Expr& rows, const Expr& column) {
+    BytesProduct bytes{.layout = product_.right.coded,
+                       .codes = product_.right.coded_buffers,
+                       .left = product_.right.rows,
+                       .rows = rows,
+                       .panels = panels};
+    bytes.panel =
+        nest_.Let("panel", product_.right.base(nest_) + FloorDiv(column, IntConstant(kPanelColumns)));
+    bytes.first_row = nest_.Let("first_of_bytes", product_.right.first_row() + row);
+    AddBytesProduct(nest_, bytes, target_, tile_);
+    return StoreResults(product_, {panels, row, rows, column}, tile_, overlaps_, nest_);
   }
 
   static std::set<int> Between(const std::set<int>& heights, int above, int to) {
@@ -184,6 +200,15 @@ class ProductBuilder {
     first_column_ = nest_.Let("first_column", column_block * IntConstant(block_panels_ * kPanelColumns));
   }
 
+  // Of scratch for the block's rows where they are gathered, and for its panels of a kGathered operand.
+  ir::Dim LeftBytes() const {
+    if (!product_.left.gather) return 0;
+    ir::Dim rows = Min(product_.rows, block_rows_);
+    if (pads_rows_) rows = PaddedRows(rows);
+    return RoundUp(rows * steps_ * ElementBytes(), kCacheLine);
+  }
+  ir::Dim RightBytes() const { return product_.depth * (block_panels_ * kPanelColumns * ElementBytes()); }
+
   void GatherLeft() {
     if (!product_.left.gather) return;
     ir::Dim bytes = kernel_->scratch_bytes;
@@ -191,9 +216,7 @@ class ProductBuilder {
     // Bytes are written one by one and read four together.
     uint32_t target = product_.of_bytes ? AddScratchBuffer("left_bytes", DType::kU8, bytes) : left_scratch_;
     ir::Dim row_elements = product_.of_bytes ? steps_ * kBytesOfWord : steps_;
-    ir::Dim rows = Min(product_.rows, block_rows_);
-    if (pads_rows_) rows = PaddedRows(rows);
-    kernel_->scratch_bytes = bytes + RoundUp(rows * steps_ * ElementBytes(), kCacheLine);
+    kernel_->scratch_bytes = bytes + LeftBytes();
     Expr row = Variable(nest_.Open("row", IntConstant(0), rows_));
     product_.left.gather(nest_, first_row_ + row, target, row * DimValue(row_elements));
     nest_.Close();
@@ -211,9 +234,9 @@ class ProductBuilder {
       product_.right.offsets(nest_, block_panels_, right_offsets_);
       return product_.right.gather(nest_, first_column_, block_panels_, right_scratch_);
     }
-    int64_t row = product_.right.form == RightForm::kRows ? GatheredPitch(block_panels_)
-                                                          : block_panels_ * kPanelColumns;
-    kernel_->scratch_bytes = bytes + product_.depth * (row * ElementBytes());
+    kernel_->scratch_bytes = bytes + (product_.right.form == RightForm::kRows
+                                          ? product_.depth * (GatheredPitch(block_panels_) * ElementBytes())
+                                          : RightBytes());
     product_.right.gather(nest_, first_column_, block_panels_, right_scratch_);
   }
 
@@ -396,8 +419,9 @@ class ProductBuilder {
     }
     // (column / 16) * panel_size, with column a multiple of 16.
     const Expr steps = part_ ? operands->steps : DimValue(steps_);
-    Expr base = right.form == RightForm::kGathered ? (column - first_column_) * steps
-                                                   : right.base(nest_) + column * DimValue(steps_);
+    const bool is_gathered = right.form == RightForm::kGathered || right.form == RightForm::kDigits;
+    Expr base =
+        is_gathered ? (column - first_column_) * steps : right.base(nest_) + column * DimValue(steps_);
     operands->b_base = nest_.Let("b_base", std::move(base));
     operands->b_panel_step = panel_size;
     operands->b_step = IntConstant(kPanelColumns);

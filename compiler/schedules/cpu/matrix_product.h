@@ -42,19 +42,20 @@ enum class RightForm : uint8_t {
   kColumns,   // columns whose elements lie side by side: BuildDotProducts only
   kCoded,     // a constant packed as codes, which are decoded in registers
   kBytes,     // the same, multiplied as integers with a left operand that was rounded to bytes
+  kDigits,    // as kBytes at levels with instructions for that, at others decoded: as kGathered
 };
 
 struct RightOperand {
   RightForm form = RightForm::kPanels;
-  // What lies ready, be it packed (kCoded, kBytes: in the fields below):
+  // What lies ready, be it packed (kCoded, kBytes, kDigits: in the fields below):
   uint32_t buffer = 0;
   DType dtype = DType::kInvalid;
-  // Element index of the batch's first element; kCoded, kBytes: number of its first panel.
+  // Element index of the batch's first element; of codes: number of its first panel.
   std::function<Expr(Nest&)> base;
-  CodedLayout coded;                // kCoded, kBytes
-  CodedBuffers coded_buffers;       // kCoded, kBytes
-  ByteRows rows;                    // kBytes: the left operand, [batch][rows]
-  std::function<Expr()> first_row;  // kBytes: of the batch
+  CodedLayout coded;                // kCoded, kBytes, kDigits
+  CodedBuffers coded_buffers;       // the same
+  ByteRows rows;                    // kBytes, kDigits: the left operand, [batch][rows]
+  std::function<Expr()> first_row;  // kBytes, kDigits: of the batch
   Expr step;                        // kInPlace: distance of neighbours along the depth; kColumns: of columns
   // What is gathered: writes columns [first, first + 16 * panels) to `target` in the accumulator's type;
   // columns that do not exist are zero.
@@ -91,7 +92,8 @@ struct MatrixProduct {
 inline constexpr int64_t kMinColumnsInPlace = 64;
 
 constexpr bool IsGathered(RightForm form) {
-  return form == RightForm::kGathered || form == RightForm::kRows || form == RightForm::kShared;
+  return form == RightForm::kGathered || form == RightForm::kRows || form == RightForm::kShared ||
+         form == RightForm::kDigits;
 }
 // Behind the columns there is room for a vector, so that a run that ends among them is written without a
 // mask.

@@ -63,18 +63,19 @@ class ContractionKernel {
       TVMVM_CHECK_OK(AddCall(RightForm::kPanels, 1, &program));
       return program;
     }
-    if (coded_ && coded_->layout().by_bytes) {
-      AddByteWorkspaces(coded_->layout(), ir::Product(batch_sizes_) * ir::Product(row_sizes_), &program);
-      TVMVM_CHECK_OK(
-          tensor::AddCall(1, std::bind_front(&ContractionKernel::BuildRowsOfBytes, this), &program));
+    if (coded_ && coded_->layout().by_bytes && coded_->layout().digits == 1) {
+      TVMVM_CHECK_OK(AddRowsOfBytes(1, &program));
       TVMVM_CHECK_OK(AddCall(RightForm::kBytes, 1, &program));
       return program;
     }
     ContractionSchedule schedule;
     KernelSchedule made = Decide(group_, target_, ProblemWords(), &schedule);
     const auto [form, is_few] = FormOfFew(schedule);
+    const bool has_digits = form == RightForm::kBytes;
+    if (has_digits) TVMVM_CHECK_OK(AddRowsOfBytes(target_.has_vnni ? 1 : is_few, &program));
     if (!is_few.IsConstant(0)) TVMVM_CHECK_OK(AddCall(form, is_few, &program));
-    if (!is_few.IsConstant(1)) TVMVM_CHECK_OK(AddCall(RightForm::kGathered, Not(is_few), &program));
+    if (!is_few.IsConstant(1))
+      TVMVM_CHECK_OK(AddCall(has_digits ? RightForm::kDigits : RightForm::kGathered, Not(is_few), &program));
     program.calls[0].schedules.push_back(std::move(made));
     return program;
   }
@@ -89,7 +90,9 @@ class ContractionKernel {
   // How the right operand is read where there are few rows, and where that is so; else it is gathered.
   std::pair<RightForm, ir::Dim> FormOfFew(const ContractionSchedule& schedule) {
     const ir::Dim rows = ir::Product(row_sizes_), columns = ir::Product(column_sizes_);
-    if (coded_) return {RightForm::kCoded, LessEqual(rows, schedule.rows_of_codes)};
+    if (coded_)
+      return {coded_->layout().by_bytes ? RightForm::kBytes : RightForm::kCoded,
+              LessEqual(rows, schedule.rows_of_codes)};
     if (!CanReadRightInPlace())
       return {RightForm::kColumns, CanUseDots() ? LessEqual(rows, schedule.rows_of_dots) : ir::Dim(0)};
     if (columns.constant().value_or(INT64_MAX) <= kMinColumnsInPlace && HasWholePanels())
@@ -147,6 +150,13 @@ class ContractionKernel {
     return {};
   }
 
+  // The call that rounds the left operand's rows to bytes; at this level where `when` is not 0, elsewhere
+  // nothing reads them.
+  Status AddRowsOfBytes(const ir::Dim& when, GroupProgram* program) {
+    AddByteWorkspaces(coded_->layout(), ir::Product(batch_sizes_) * ir::Product(row_sizes_), program);
+    return tensor::AddCall(1, std::bind_front(&ContractionKernel::BuildRowsOfBytes, this, when), program);
+  }
+
   // Builds the kernel with arguments for the inputs `wanted`; gives the inputs that it reads.
   Expected<std::set<int>> BuildKernel(RightForm form, const std::set<int>& wanted, LoopKernel* kernel,
                                       std::vector<KernelArgument>* arguments) {
@@ -168,7 +178,7 @@ class ContractionKernel {
     }
     CodedBuffers codes;
     if (coded_) codes = AddCodedArguments(coded_->layout(), kernel, &list);
-    if (form == RightForm::kBytes)
+    if (form == RightForm::kBytes || form == RightForm::kDigits)
       product.right.rows = AddByteArguments(coded_->layout(), Access::kRead, kernel, &list);
     std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
     if (arguments) *arguments = std::move(list);
@@ -195,14 +205,17 @@ class ContractionKernel {
     if (form == RightForm::kColumns) {
       TVMVM_CHECK_OK(BuildDotProducts(product, kernel));
     } else {
-      TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
+      // A draft reads what any level does.
+      TargetInfo target = target_;
+      if (form == RightForm::kDigits && arguments == nullptr) target.has_vnni = false;
+      TVMVM_CHECK_OK(BuildMatrixProduct(product, target, kernel));
     }
     return reader.touched();
   }
 
   // The kernel that rounds the left operand's rows to bytes.
-  Expected<std::set<int>> BuildRowsOfBytes(const std::set<int>& wanted, LoopKernel* kernel,
-                                           std::vector<KernelArgument>* arguments) {
+  Expected<std::set<int>> BuildRowsOfBytes(const ir::Dim& when, const std::set<int>& wanted,
+                                           LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
     kernel->name = "round_rows";
     InputReader reader(group_, wanted, kernel);
     std::vector<KernelArgument> list = reader.arguments();
@@ -217,7 +230,7 @@ class ContractionKernel {
       GatherRow(nest, own, buffer, IntConstant(0), reader, batch);
     };
     TVMVM_CHECK_OK(
-        BuildByteRows(coded_->layout(), to, ir::Product(batch_sizes_) * rows, target_, gather, kernel));
+        BuildByteRows(coded_->layout(), to, ir::Product(batch_sizes_) * rows, when, target_, gather, kernel));
     return reader.touched();
   }
 
@@ -376,15 +389,15 @@ class ContractionKernel {
     right.form = form;
     right.dtype = DType::kF32;
     const CodedLayout& layout = coded_->layout();
-    if (form == RightForm::kCoded || form == RightForm::kBytes) {
+    if (form != RightForm::kGathered) {
       right.coded = layout;
       right.coded_buffers = buffers;
       right.base = [&batch_number, panels = layout.panels](Nest&) {
         return batch_number * IntConstant(panels);
       };
       right.first_row = [this, &batch_number] { return batch_number * DimValue(ir::Product(row_sizes_)); };
-      return;
     }
+    if (!IsGathered(form)) return;
     right.gather = [&layout, buffers, &batch_number, lanes = VectorLanes(target_, DType::kF32)](
                        Nest& nest, const Expr& first, int panels, uint32_t target) {
       DecodePanels(nest, layout, buffers, batch_number, FloorDiv(first, IntConstant(kPanelColumns)), panels,

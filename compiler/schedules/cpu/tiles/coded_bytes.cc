@@ -8,16 +8,32 @@
 namespace tvmvm::tensor {
 namespace {
 
-constexpr int64_t kBytesOfWord = 4;
-constexpr int64_t kMostByte = 127;
+constexpr int64_t kBytesOfWord = 4, kBytesOfNumber = 4;
+constexpr int kByteBits = 8;
+constexpr int64_t kHalfByte = 128, kMostByte = 127;
 // Blocks whose largest number is no larger are zero.
 constexpr double kLeastNumber = 1e-30;
+// What infinite numbers are multiplied with.
+constexpr double kLeastInverse = 1e-37;
 
 // Elements of an array with one for each row and block, and of a row's bytes.
 Expr BlockAt(const CodedLayout& layout, const Expr& row, const Expr& block) {
   return row * IntConstant(layout.blocks()) + block;
 }
 int64_t PaddedDepth(const CodedLayout& layout) { return layout.blocks() * layout.block; }
+
+// What numbers of so many digits are rounded to at most: less than would fit, so that the highest digit does,
+// whatever is carried.
+double LargestOf(int digits) { return static_cast<double>(kMostByte << (kByteBits * (digits - 1))); }
+
+// The number whose digits, or their sums, i32, are these, as f32.
+Expr NumberOf(const std::vector<Expr>& digits) {
+  Expr number = Cast(DType::kF32, digits[0]);
+  for (size_t d = 1; d < digits.size(); ++d)
+    number =
+        Fma(number, Broadcast(FloatConstant(1 << kByteBits), number.lanes()), Cast(DType::kF32, digits[d]));
+  return number;
+}
 
 DType StartType(const CodedLayout& layout) { return layout.has_zeros ? DType::kF32 : DType::kI32; }
 
@@ -28,57 +44,89 @@ Expr Vector(uint32_t buffer, DType dtype, const Expr& at, int lanes) {
 class RowRounder {
  public:
   RowRounder(Nest& nest, const CodedLayout& layout, const ByteRows& to, uint32_t numbers, int lanes)
-      : nest_(nest), layout_(layout), to_(to), numbers_(numbers), lanes_(lanes) {}
+      : nest_(nest), layout_(layout), to_(to), numbers_(numbers), lanes_(lanes), digits_(layout.digits) {}
 
   // Rounds the row whose numbers are in the buffer.
   void Round(const Expr& row) {
     Expr block = Variable(nest_.Open("block", IntConstant(0), IntConstant(layout_.blocks())));
     Expr first = nest_.Let("first", block * IntConstant(layout_.block));
     Expr at = nest_.Let("at", BlockAt(layout_, row, block));
-    Expr largest = Total("largest", first, ExprOp::kReduceMax, [](const Expr& sum, const Expr& number) {
-      return Max(sum, Unary(ExprOp::kAbs, number));
-    });
-    nest_.Add(Store(to_.scales, at, largest * FloatConstant(1.0 / kMostByte)));
+    Expr largest = Largest(first);
+    const double most = LargestOf(digits_);
+    nest_.Add(Store(to_.scales, at, largest * FloatConstant(1.0 / most)));
     Expr is_zero = LessEqual(largest, FloatConstant(kLeastNumber));
-    Expr inverse =
-        nest_.Let("inverse", Select(is_zero, FloatConstant(0), FloatConstant(kMostByte) / largest));
-    Expr row_at = nest_.Let("row_at", row * IntConstant(PaddedDepth(layout_)) + first);
-    Expr sum = Total(
-        "sum", first, ExprOp::kReduceAdd, [](const Expr& s, const Expr& n) { return s + n; },
-        [&](const Expr& i, const Expr& number) {
-          Expr rounded = nest_.Let("rounded", Unary(ExprOp::kRound, number * Broadcast(inverse, lanes_)));
-          nest_.Add(Store(to_.bytes, Ramp(row_at + i, IntConstant(1), lanes_),
-                          Cast(DType::kI8, Cast(DType::kI32, rounded))));
-          return rounded;
-        });
-    const double factor = layout_.has_zeros ? -1 : -layout_.zero;
-    nest_.Add(Store(to_.starts, at, Cast(StartType(layout_), sum * FloatConstant(factor))));
+    // Beside an infinite number all others are zero, and it is the largest.
+    Expr inverse = Max(FloatConstant(most) / largest, FloatConstant(kLeastInverse));
+    Digits(first, at, nest_.Let("inverse", Select(is_zero, FloatConstant(0), inverse)));
     nest_.Close();
   }
 
  private:
-  using Combine = std::function<Expr(const Expr& total, const Expr& number)>;
-  using Change = std::function<Expr(const Expr& i, const Expr& number)>;
+  Expr Whole(int64_t value, int lanes) const { return Broadcast(IntConstant(value, DType::kI32), lanes); }
+  Expr LanesOf(int digit) const {
+    return Ramp(IntConstant(static_cast<int64_t>(digit) * lanes_), IntConstant(1), lanes_);
+  }
+  Expr Number(const Expr& first, const Expr& i) {
+    return nest_.Let("number", Vector(numbers_, DType::kF32, first + i, lanes_));
+  }
+  Expr OpenBlock() {
+    return Variable(nest_.Open("i", IntConstant(0), IntConstant(layout_.block), LoopKind::kSerial, lanes_));
+  }
 
-  // The block's numbers, changed, as one.
-  Expr Total(const char* name, const Expr& first, ExprOp reduce, const Combine& combine,
-             const Change& change = {}) {
-    const uint32_t total = nest_.Local(name, DType::kF32, Memory::kRegisters, lanes_);
-    const Expr lanes = Ramp(IntConstant(0), IntConstant(1), lanes_);
-    nest_.Add(Store(total, lanes, Broadcast(FloatConstant(0), lanes_)));
-    Expr i = Variable(nest_.Open("i", IntConstant(0), IntConstant(layout_.block), LoopKind::kSerial, lanes_));
-    Expr number = nest_.Let("number", Vector(numbers_, DType::kF32, first + i, lanes_));
-    if (change) number = change(i, number);
-    nest_.Add(Store(total, lanes, combine(Load(total, DType::kF32, lanes), number)));
+  // The largest absolute value of the block; NaN where it holds one.
+  Expr Largest(const Expr& first) {
+    const uint32_t largest = nest_.Local("largest", DType::kF32, Memory::kRegisters, lanes_);
+    nest_.Add(Store(largest, LanesOf(0), Broadcast(FloatConstant(0), lanes_)));
+    Expr number = Unary(ExprOp::kAbs, Number(first, OpenBlock()));
+    nest_.Add(Store(largest, LanesOf(0), Max(Load(largest, DType::kF32, LanesOf(0)), number)));
     nest_.Close();
-    return nest_.LetVariable(name, Unary(reduce, Load(total, DType::kF32, lanes)));
+    return nest_.LetVariable("largest", Unary(ExprOp::kReduceMax, Load(largest, DType::kF32, LanesOf(0))));
+  }
+
+  // Writes the digits of the block's numbers, and what is made of their sums.
+  void Digits(const Expr& first, const Expr& at, const Expr& inverse) {
+    const uint32_t sums =
+        nest_.Local("sums", DType::kI32, Memory::kRegisters, static_cast<int64_t>(lanes_) * digits_);
+    for (int d = 0; d < digits_; ++d) nest_.Add(Store(sums, LanesOf(d), Whole(0, lanes_)));
+    Expr to = nest_.Let("to", at * IntConstant(digits_ * layout_.block));
+    Expr i = OpenBlock();
+    const Expr most = Broadcast(FloatConstant(LargestOf(digits_)), lanes_);
+    Expr scaled = Number(first, i) * Broadcast(inverse, lanes_);
+    Expr rounded = Unary(ExprOp::kRound, Max(Min(scaled, most), Unary(ExprOp::kNegate, most)));
+    // With half of a byte added to each, digits are not negative.
+    int64_t halves = 0;
+    for (int d = 0; d < digits_; ++d) halves = (halves << kByteBits) + kHalfByte;
+    Expr raised = nest_.Let("raised", Cast(DType::kI32, rounded) + Whole(halves, lanes_));
+    for (int d = 0; d < digits_; ++d) {
+      const int shift = (digits_ - 1 - d) * kByteBits;
+      Expr digit = shift == 0 ? raised : Binary(ExprOp::kShiftRight, raised, Whole(shift, lanes_));
+      if (d > 0) digit = Binary(ExprOp::kAnd, digit, Whole((1 << kByteBits) - 1, lanes_));
+      digit = nest_.Let("digit", digit - Whole(kHalfByte, lanes_));
+      nest_.Add(Store(to_.bytes, Ramp(to + IntConstant(d * layout_.block) + i, IntConstant(1), lanes_),
+                      Cast(DType::kI8, digit)));
+      nest_.Add(Store(sums, LanesOf(d), Load(sums, DType::kI32, LanesOf(d)) + digit));
+    }
+    nest_.Close();
+    std::vector<Expr> totals;
+    for (int d = 0; d < digits_; ++d)
+      totals.push_back(
+          nest_.LetVariable("sum", Unary(ExprOp::kReduceAdd, Load(sums, DType::kI32, LanesOf(d)))));
+    AddStarts(at, totals);
+  }
+
+  void AddStarts(const Expr& at, const std::vector<Expr>& totals) {
+    if (layout_.has_zeros) return nest_.Add(Store(to_.starts, at, Unary(ExprOp::kNegate, NumberOf(totals))));
+    Expr to = at * IntConstant(digits_);
+    for (size_t d = 0; d < totals.size(); ++d)
+      nest_.Add(Store(to_.starts, to + IntConstant(static_cast<int64_t>(d)),
+                      totals[d] * Whole(-static_cast<int64_t>(layout_.zero), 1)));
   }
 
   Nest& nest_;
   const CodedLayout& layout_;
   const ByteRows& to_;
   uint32_t numbers_;
-  int lanes_;
+  int lanes_, digits_;
 };
 
 class BytesMultiplier {
@@ -153,29 +201,41 @@ class BytesMultiplier {
     Expr r = Variable(nest_.Open("r", IntConstant(0), product_.rows));
     Expr row = nest_.Let("row", product_.first_row + r);
     const int64_t dots = words_ * layout_.codes_of_word() / kBytesOfWord;
-    Expr left = nest_.Let("left", row * IntConstant(PaddedDepth(layout_) / kBytesOfWord) +
-                                      word * IntConstant(layout_.codes_of_word() / kBytesOfWord));
-    std::vector<Expr> bytes;
-    for (int64_t i = 0; i < dots; ++i)
-      bytes.push_back(nest_.LetVariable(
-          "bytes", Broadcast(Load(product_.left.bytes, DType::kU32, left + IntConstant(i)), lanes_)));
+    const int64_t pitch = layout_.block / kBytesOfWord;  // of digits
     Expr at = nest_.Let("at", BlockAt(layout_, row, block));
-    Expr start = Load(product_.left.starts, StartType(layout_), at);
-    if (!IsIntConstant(part, 0))
-      start = Select(Equal(part, IntConstant(0)), start, Constant(StartType(layout_), 0));
-    start = nest_.LetVariable("start", Broadcast(start, lanes_));
+    Expr left = nest_.Let("left", at * IntConstant(layout_.digits * pitch) + part * IntConstant(dots));
+    std::vector<std::vector<Expr>> sums(static_cast<size_t>(vectors_));
+    for (int d = 0; d < layout_.digits; ++d) {
+      std::vector<Expr> bytes;
+      for (int64_t i = 0; i < dots; ++i)
+        bytes.push_back(nest_.LetVariable(
+            "bytes",
+            Broadcast(Load(product_.left.bytes, DType::kU32, left + IntConstant(d * pitch + i)), lanes_)));
+      Expr start = layout_.has_zeros ? Broadcast(IntConstant(0, DType::kI32), lanes_)
+                                     : Start(at * IntConstant(layout_.digits) + IntConstant(d), part);
+      for (size_t v = 0; v < sums.size(); ++v) sums[v].push_back(Dots(codes[v], bytes, start));
+    }
+    Expr start;
+    if (layout_.has_zeros) start = Start(at, part);
     Expr scale =
         nest_.LetVariable("row_scale", Broadcast(Load(product_.left.scales, DType::kF32, at), lanes_));
     Expr to = nest_.Let("to", r * IntConstant(product_.panels * kPanelColumns) + IntConstant(column));
     for (int v = 0; v < vectors_; ++v) {
       const auto i = static_cast<size_t>(v);
-      Expr sum = layout_.has_zeros ? Broadcast(IntConstant(0, DType::kI32), lanes_) : start;
-      sum = Cast(DType::kF32, Dots(codes[i], bytes, sum));
+      Expr sum = NumberOf(sums[i]);
       if (layout_.has_zeros) sum = Fma(zeros[i], start, sum);
       const Expr place = Ramp(to + IntConstant(static_cast<int64_t>(v) * lanes_), IntConstant(1), lanes_);
       nest_.Add(Store(tile_, place, Fma(sum * scale, scales[i], Load(tile_, DType::kF32, place))));
     }
     nest_.Close();
+  }
+
+  // Entry `at` of the left operand's starts, which counts once in a block.
+  Expr Start(const Expr& at, const Expr& part) {
+    Expr start = Load(product_.left.starts, StartType(layout_), at);
+    if (!IsIntConstant(part, 0))
+      start = Select(Equal(part, IntConstant(0)), start, Constant(StartType(layout_), 0));
+    return nest_.LetVariable("start", Broadcast(start, lanes_));
   }
 
   // The words from `at` on as bytes, in the order of the left operand's; of split ones first all low halves.
@@ -233,9 +293,10 @@ class BytesMultiplier {
 }  // namespace
 
 void AddByteWorkspaces(const CodedLayout& layout, const ir::Dim& rows, GroupProgram* program) {
-  program->workspaces.push_back({DType::kU32, rows * (PaddedDepth(layout) / kBytesOfWord)});
+  program->workspaces.push_back({DType::kU32, rows * (layout.digits * PaddedDepth(layout) / kBytesOfWord)});
   program->workspaces.push_back({DType::kF32, rows * layout.blocks()});
-  program->workspaces.push_back({StartType(layout), rows * layout.blocks()});
+  program->workspaces.push_back(
+      {StartType(layout), rows * (layout.blocks() * (layout.has_zeros ? 1 : layout.digits))});
 }
 
 ByteRows AddByteArguments(const CodedLayout& layout, Access access, LoopKernel* kernel,
@@ -253,7 +314,7 @@ ByteRows AddByteArguments(const CodedLayout& layout, Access access, LoopKernel* 
   return rows;
 }
 
-Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Dim& rows,
+Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Dim& rows, const ir::Dim& when,
                      const TargetInfo& target,
                      const std::function<void(Nest&, const Expr& row, uint32_t buffer)>& gather,
                      LoopKernel* kernel) {
@@ -265,6 +326,7 @@ Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Di
       kernel->AddLocal("numbers", DType::kF32, Memory::kScratch, 0, DimValue(kernel->scratch_bytes));
   nest.Add(Allocate(numbers));
   kernel->scratch_bytes = kernel->scratch_bytes + ir::Dim((PaddedDepth(layout) + kPanelColumns) * 4);
+  if (!when.IsConstant(1)) nest.OpenIf(Less(IntConstant(0), DimValue(when)));
   gather(nest, row, numbers);
   if (layout.depth < PaddedDepth(layout)) {
     Expr k = Variable(nest.Open("k", IntConstant(layout.depth), IntConstant(PaddedDepth(layout))));
@@ -273,9 +335,10 @@ Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Di
   }
   const int lanes = std::clamp(target.vector_bits / 32, 1, static_cast<int>(kByteBlock));
   RowRounder(nest, layout, to, numbers, lanes).Round(row);
+  if (!when.IsConstant(1)) nest.Close();
   constexpr int64_t kOperations = 6;
   kernel->flops = rows * ir::Dim(layout.depth * kOperations);
-  kernel->bytes = rows * ir::Dim(layout.depth * 5);
+  kernel->bytes = rows * ir::Dim(layout.depth * (kBytesOfNumber + layout.digits));
   kernel->body = nest.Finish();
   return {};
 }

@@ -2,8 +2,9 @@
 // with left operands that are rounded to bytes: sums of a block are integers.
 //
 // A kernel of its own rounds the left operand's rows, each block of them by a scale of its own, to [-127,
-// 127]. Another multiplies: it holds the codes of a block for one or two vectors of columns in registers, and
-// goes through all rows of its grid point with them. Sums of the whole depth are f32 in a local tile.
+// 127]; or to as much more as three bytes hold, which are the digits of a number and signed, each of them.
+// Another multiplies: it holds the codes of a block for one or two vectors of columns in registers, and goes
+// through all rows of its grid point with them. Sums of the whole depth are f32 in a local tile.
 #pragma once
 
 #include <functional>
@@ -18,10 +19,11 @@
 namespace tvmvm::tensor {
 
 // Rows in bytes, and for each block of them what it is worth:
-//   bytes   i8 [rows][blocks][block], read as u32; what lies behind the depth is zero
+//   bytes   i8 [rows][blocks][digits][block], the highest digit first, read as u32; what lies behind the
+//           depth is zero
 //   scales  f32 [rows][blocks]
-//   starts  [rows][blocks]: the sum of a block's bytes times -zero (i32), or times -1 (f32) where columns
-//           have zero points of their own
+//   starts  i32 [rows][blocks][digits]: the sum of a block's digits times -zero; or, where columns have zero
+//           points of their own, f32 [rows][blocks]: the sum of its numbers times -1
 struct ByteRows {
   uint32_t bytes = 0, scales = 0, starts = 0;
 };
@@ -33,9 +35,9 @@ void AddByteWorkspaces(const CodedLayout& layout, const ir::Dim& rows, GroupProg
 ByteRows AddByteArguments(const CodedLayout& layout, Access access, LoopKernel* kernel,
                           std::vector<KernelArgument>* arguments);
 
-// Builds the kernel that makes rows, one for each point of its grid. `gather` writes a row's numbers, f32, to
-// the buffer from its first element on.
-Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Dim& rows,
+// Builds the kernel that makes rows, one for each point of its grid, where `when` is not 0. `gather` writes a
+// row's numbers, f32, to the buffer from its first element on.
+Status BuildByteRows(const CodedLayout& layout, const ByteRows& to, const ir::Dim& rows, const ir::Dim& when,
                      const TargetInfo& target,
                      const std::function<void(Nest&, const Expr& row, uint32_t buffer)>& gather,
                      LoopKernel* kernel);

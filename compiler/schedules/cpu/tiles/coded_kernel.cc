@@ -38,25 +38,25 @@ Zeros MakeZeros(const CodedLayout& layout, Expr points, int64_t steps, const Bin
   return zeros;
 }
 
-// Reads the codes of one vector of words, step after step.
+// Reads the codes of one vector of words.
 class CodeReader {
  public:
   CodeReader(const CodedLayout& layout, Expr words, const Zeros& zeros, Bind bind)
       : layout_(layout), words_(std::move(words)), zeros_(zeros), bind_(std::move(bind)) {}
 
-  // code - zero, as f32. Steps are asked for in order.
-  Expr Next() {
+  // code - zero of a step of the words, as f32.
+  Expr At(int64_t step) {
     const int bits = layout_.bits;
-    if (at_ + bits > kMantissaBits) {
-      words_ = bind_("moved", Binary(ExprOp::kShiftRight, words_, Words(at_)));
-      at_ = 0;
-    }
-    const int at = at_, exponent = ExponentAt(at);
+    int at = static_cast<int>(layout_.bit_of(step));
+    const bool is_high = at + bits > kMantissaBits;
+    if (is_high && !high_.valid()) high_ = bind_("high", Binary(ExprOp::kShiftRight, words_, Words(kHalf)));
+    if (is_high) at -= kHalf;
+    const int exponent = ExponentAt(at);
     const int64_t mask = ((int64_t{1} << bits) - 1) << at;
     const int64_t front = int64_t{kExponentBias + exponent} << kMantissaBits;
-    at_ += bits;
-    Expr number =
-        Bitcast(DType::kF32, Binary(ExprOp::kOr, Binary(ExprOp::kAnd, words_, Words(mask)), Words(front)));
+    Expr number = Bitcast(
+        DType::kF32,
+        Binary(ExprOp::kOr, Binary(ExprOp::kAnd, is_high ? high_ : words_, Words(mask)), Words(front)));
     if (!zeros_.origins.empty()) return number - zeros_.origins[static_cast<size_t>(at / bits)];
     const double power = std::ldexp(1.0, exponent);
     if (!zeros_.points.valid()) return number - Number(power + layout_.zero);
@@ -64,15 +64,16 @@ class CodeReader {
   }
 
  private:
+  static constexpr int kHalf = 16;
+
   Expr Words(int64_t value) const { return Broadcast(IntConstant(value, DType::kU32), words_.lanes()); }
 
   Expr Number(double value) const { return Broadcast(FloatConstant(value), words_.lanes()); }
 
   const CodedLayout& layout_;
-  Expr words_;
+  Expr words_, high_;  // the second: their high halves, once they are needed
   const Zeros& zeros_;
   Bind bind_;
-  int at_ = 0;  // lowest bit of the next code
 };
 
 Expr Numbers(Expr loaded) { return Cast(DType::kF32, std::move(loaded)); }
@@ -184,7 +185,7 @@ class CodedTile {
         a.push_back(BindTo(body, "a", Broadcast(Cast(DType::kF32, std::move(load)), lanes_)));
       }
       for (int v = 0; v < vectors_; ++v) {
-        Expr b = BindTo(body, "b", readers[static_cast<size_t>(v)].Next());
+        Expr b = BindTo(body, "b", readers[static_cast<size_t>(v)].At(i));
         for (int r = 0; r < shape_.rows; ++r) {
           Expr index = At(r * vectors_ + v);
           body->push_back(tensor::Store(sums_, index,
@@ -270,7 +271,7 @@ void DecodePanels(Nest& nest, const CodedLayout& layout, const CodedBuffers& buf
                       [&](const char* name, Expr value) { return nest.Let(name, std::move(value)); });
     for (int i = 0; i < codes; ++i)
       nest.Add(Store(target, Ramp(to + IntConstant(i * kPanelColumns + lane), IntConstant(1), lanes),
-                     reader.Next() * scale));
+                     reader.At(i) * scale));
   };
   auto decode_block = [&](const Expr& block, int64_t steps) {
     Expr parameters = nest.Let("parameters", scales_of + block * IntConstant(layout.width()));

@@ -1,5 +1,9 @@
 // Products whose constant right operand is kept as codes: every width, zero points of all kinds, blocks that
 // divide the depth and that do not, few rows and many.
+#include <cmath>
+#include <limits>
+
+#include "compiler/graph/tensor_elements.h"
 #include "compiler/schedules/coded_panels.h"
 #include "compiler/schedules/cpu/tiles/coded_kernel.h"
 #include "tests/compiler/schedules/group_harness.h"
@@ -82,10 +86,99 @@ TEST(CodedProducts, BlocksThatAreTooShortAreDecodedElementByElement) {
   Check({DType::kI8, DType::kF32, DType::kInvalid, {1, 1}}, 20, 18, true, false);
 }
 
-TEST(CodedProducts, EachBatchEntryHasWeights) {
+// From 128 columns on, in blocks of whole words of bytes, few rows are multiplied as digits.
+TEST(CodedProducts, DigitsOfManyColumns) {
+  Check({DType::kU4, DType::kF32, DType::kInvalid, {1, 32}}, 96, 128, true);
+  Check({DType::kU4, DType::kF16, DType::kU8, {1, 16}}, 50, 150, true);
+  Check({DType::kI4, DType::kF32, DType::kI4, {32, 1}}, 100, 144, false);
+  Check({DType::kU2, DType::kF32, DType::kU2, {1, 32}}, 130, 130, true);
+  Check({DType::kI2, DType::kF32, DType::kInvalid, {16, 1}}, 32, 128, false);
+  Check({DType::kU4, DType::kF16, DType::kF32, {1, 32}}, 128, 200, true);
+  Check({DType::kI8, DType::kF32, DType::kInvalid, {1, 32}}, 70, 129, true);  // of too many bits
+  Check({DType::kU4, DType::kF16, DType::kF32, {1, 128}}, 128, 129, true);    // too long
+}
+
+// More than stay in the first level of cache together, and more than a grid point has.
+TEST(CodedProducts, DigitsOfManyRows) {
+  GroupBuilder b;
+  ValueId x = b.Input(DType::kF32, {M(), 40});
+  ValueId w = Weights(b, {DType::kU4, DType::kF32, DType::kU8, {1, 16}}, {130, 40});
+  b.Output(b.Add("contract", {x, w},
+                 {{"lhs_batch", Ints{}},
+                  {"rhs_batch", Ints{}},
+                  {"lhs_contract", Ints{1}},
+                  {"rhs_contract", Ints{1}},
+                  {"dtype", DType::kF32}}));
+  ir::NodeId node = b.Finish();
+  ScheduledGroup scheduled(b.function(), node, false);
+  for (int64_t rows : {96, 97, 385}) scheduled.Check({{"m", rows}}, 2e-4);
+}
+
+TEST(CodedProducts, DigitsAreAsExactAsFloats) {
+  GroupBuilder b;
+  ValueId x = b.Input(DType::kF32, {M(), 512});
+  ValueId w = Weights(b, {DType::kU4, DType::kF32, DType::kInvalid, {1, 32}}, {128, 512});
+  b.Output(b.Add("contract", {x, w},
+                 {{"lhs_batch", Ints{}},
+                  {"rhs_batch", Ints{}},
+                  {"lhs_contract", Ints{1}},
+                  {"rhs_contract", Ints{1}},
+                  {"dtype", DType::kF32}}));
+  ir::NodeId node = b.Finish();
+  GroupView view(b.function(), node);
+  ScheduledGroup scheduled(b.function(), node, false);
+  std::vector<HostTensor> inputs = RandomInputs(view, {{"m", 4}});
+  auto* numbers = reinterpret_cast<float*>(inputs[0].bytes.data());
+  const std::vector<ir::TensorData> weights{*b.function().ConstantOf(view.outer_inputs()[1]),
+                                            *b.function().ConstantOf(view.outer_inputs()[2])};
+  // One row has numbers of all sizes, one is zero but for a block, one is small.
+  for (int k = 0; k < 512; ++k) numbers[512 + k] *= std::ldexp(1.0F, k % 61 - 30);
+  for (int k = 0; k < 512; ++k) numbers[1024 + k] = k / 32 == 3 ? numbers[1024 + k] : 0;
+  for (int k = 0; k < 512; ++k) numbers[1536 + k] *= 1e-20F;
+  for (const std::vector<HostTensor>& given : scheduled.Run(inputs, {{"m", 4}})) {
+    for (int64_t row = 0; row < 4; ++row) {
+      for (int64_t column = 0; column < 128; ++column) {
+        double sum = 0, most = 0;
+        for (int64_t k = 0; k < 512; ++k) {
+          const double code = static_cast<double>(ir::ReadElement(weights[0], column * 512 + k).integer);
+          const double scale = ir::ReadElement(weights[1], column * 16 + k / 32).number;
+          sum += numbers[row * 512 + k] * code * scale;
+          most += std::abs(numbers[row * 512 + k] * code * scale);
+        }
+        ASSERT_NEAR(given[0].at(row * 128 + column).number, sum, 4e-7 * most) << row << " " << column;
+      }
+    }
+  }
+}
+
+TEST(CodedProducts, DigitsOfWhatIsNotFinite) {
+  GroupBuilder b;
+  ValueId x = b.Input(DType::kF32, {M(), 96});
+  ValueId w = Weights(b, {DType::kI4, DType::kF32, DType::kInvalid, {1, 32}}, {130, 96});
+  b.Output(b.Add("contract", {x, w},
+                 {{"lhs_batch", Ints{}},
+                  {"rhs_batch", Ints{}},
+                  {"lhs_contract", Ints{1}},
+                  {"rhs_contract", Ints{1}},
+                  {"dtype", DType::kF32}}));
+  ir::NodeId node = b.Finish();
+  GroupView view(b.function(), node);
+  ScheduledGroup scheduled(b.function(), node, false);
+  const Symbols symbols{{"m", 4}};
+  std::vector<HostTensor> inputs = RandomInputs(view, symbols);
+  auto* numbers = reinterpret_cast<float*>(inputs[0].bytes.data());
+  numbers[40] = std::numeric_limits<float>::infinity();
+  numbers[96 + 70] = -std::numeric_limits<float>::infinity();
+  numbers[2 * 96 + 5] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<HostTensor> wanted = RunNaively(view, inputs, symbols);
+  for (const std::vector<HostTensor>& given : scheduled.Run(inputs, symbols))
+    CompareTensors(wanted[0], given[0], 1e-4, 0);
+}
+
+void CheckBatch(int64_t columns) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF32, {3, M(), 40});
-  ValueId w = Weights(b, {DType::kU4, DType::kF32, DType::kU8, {1, 1, 16}}, {3, 21, 40});
+  ValueId w = Weights(b, {DType::kU4, DType::kF32, DType::kU8, {1, 1, 16}}, {3, columns, 40});
   b.Output(b.Add("contract", {x, w},
                  {{"lhs_batch", Ints{0}},
                   {"rhs_batch", Ints{0}},
@@ -97,10 +190,15 @@ TEST(CodedProducts, EachBatchEntryHasWeights) {
   for (int64_t rows : {1, 6, 20}) scheduled.Check({{"m", rows}}, 2e-4);
 }
 
-TEST(CodedProducts, RowsThatAreNotFloatsAreGathered) {
+TEST(CodedProducts, EachBatchEntryHasWeights) {
+  CheckBatch(21);
+  CheckBatch(130);
+}
+
+void CheckRowsOfHalves(int64_t columns) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF16, {M(), 40});
-  ValueId w = Weights(b, {DType::kU4, DType::kF32, DType::kU8, {1, 16}}, {21, 40});
+  ValueId w = Weights(b, {DType::kU4, DType::kF32, DType::kU8, {1, 16}}, {columns, 40});
   b.Output(b.Add("contract", {b.Add("cast", {x}, {{"to", DType::kF32}}), w},
                  {{"lhs_batch", Ints{}},
                   {"rhs_batch", Ints{}},
@@ -110,6 +208,11 @@ TEST(CodedProducts, RowsThatAreNotFloatsAreGathered) {
   ir::NodeId node = b.Finish();
   ScheduledGroup scheduled(b.function(), node);
   for (int64_t rows : {1, 6, 20}) scheduled.Check({{"m", rows}}, 2e-4);
+}
+
+TEST(CodedProducts, RowsThatAreNotFloatsAreGathered) {
+  CheckRowsOfHalves(21);
+  CheckRowsOfHalves(140);
 }
 
 // x [n, C, h, w] with weights [M, C, k, k].
