@@ -51,10 +51,18 @@ void Attention(GroupBuilder& b) {
   b.Output(product(b.Add("div", {shifted, reduced(shifted, "sum")}), v, 1));
 }
 
+void Sort(GroupBuilder& b, DType dtype, const Dims& dims, const Dim& k) {
+  b.Add("topk", {b.Input(dtype, dims)}, {{"axis", int64_t{1}}, {"k", k}, {"largest", int64_t{1}}});
+}
+
 std::vector<ContractCase> Cases() {
   std::vector<ContractCase> cases(std::begin(kContractCases), std::end(kContractCases));
   cases.push_back({"extremum", Extremum});
   cases.push_back({"attention", Attention});
+  cases.push_back({"sort", [](GroupBuilder& b) { Sort(b, DType::kF32, {N(), M(), 2}, M()); }});
+  cases.push_back({"sort_of_stretches", [](GroupBuilder& b) { Sort(b, DType::kI64, {2, 700}, 600); }});
+  cases.push_back({"sort_of_shares", [](GroupBuilder& b) { Sort(b, DType::kI16, {1, 9000}, 30); }});
+  cases.push_back({"sort_of_runs", [](GroupBuilder& b) { Sort(b, DType::kF32, {1, 9000}, 600); }});
   cases.push_back({"product_of_halves", [](GroupBuilder& b) { Product(b, DType::kF16); }});
   return cases;
 }
