@@ -98,6 +98,10 @@ constexpr const char* kRows = "symbol b: [0, inf] input\nsymbol n: [0, inf] inpu
 constexpr const char* kColumns =
     "symbol b: [0, inf] input\nsymbol n: [0, inf] input\nsymbol c: [0, inf] input\n";
 
+constexpr const char* kImages =
+    "symbol c: [0, inf] input\nsymbol h: [0, inf] input\nsymbol w: [0, inf] input\nsymbol r: [0, inf] "
+    "input\n";
+
 #define TOPK(TYPE, DIMS, VALUES, AXIS, K, LARGEST)                                                        \
   "  input \"x\" = %0: tensor<" TYPE ",[" DIMS                                                            \
   "]>\n"                                                                                                  \
@@ -112,6 +116,18 @@ constexpr const char* kColumns =
   ", kind = \"" KIND "\", reverse = " REVERSE                                                  \
   "}\n"                                                                                        \
   "  output \"y\" = %1\n"
+// Regions of all sizes, of which some have bins of many samples.
+#define REGIONS(FIELDS, POOL)                                                                          \
+  "  input \"x\" = %0: tensor<f32,[1,c,h,w]>\n  input \"r\" = %1: tensor<f32,[r," FIELDS               \
+  "]>\n"                                                                                               \
+  "  %2: tensor<f32,[r,1]> = slice(%1) {dims = dims[r, 1], starts = dims[0, 0], steps = dims[1, 1]}\n" \
+  "  %3: tensor<f32,[r]> = reshape(%2) {dims = dims[r]}\n"                                             \
+  "  %4: tensor<f32,[r]> = sub(%3, %3)\n"                                                              \
+  "  %5: tensor<i64,[r]> = cast(%4) {to = i64}\n"                                                      \
+  "  %6: tensor<f32,[r,c,2,3]> = " POOL ", height = 2, width = 3}\n  output \"y\" = %6\n"
+#define ALIGN(MODE, SAMPLES, HALF)                                                                     \
+  REGIONS("4", "roi_align(%0, %1, %5) {mode = \"" MODE "\", samples = " SAMPLES ", half_pixel = " HALF \
+               ", scale = float(300)")
 #define EXTREMUM(KIND, LAST)                                                                           \
   "  input \"x\" = %0: tensor<f32,[b,n]>\n"                                                            \
   "  %1: tensor<i64,[b,1]> = reduce(%0) {flags = dims[0, 1], kind = \"" KIND "\", select_last = " LAST \
@@ -221,6 +237,38 @@ const GroupCase kCases[] = {
   %3: tensor<f32,[1,m]> = mul(%2, %2)
   output "y" = %3
 )"},
+    {"MeansOfRegions",
+     kImages,
+     {{1, 9, 150, 230}, {14, 4}},
+     ALIGN("avg", "0", "1"),
+     Content::kSpread,
+     DType::kF32,
+     1e-3},
+    {"LargestOfRegions",
+     kImages,
+     {{1, 5, 150, 230}, {14, 4}},
+     ALIGN("max", "0", "0"),
+     Content::kSpread,
+     DType::kF32,
+     1e-4},
+    {"RegionsOfManySamples",
+     kImages,
+     {{1, 6, 20, 30}, {3, 4}},
+     ALIGN("avg", "90", "1"),
+     Content::kSpread,
+     DType::kF32,
+     1e-3},
+    {"RegionsOfFewSamples",
+     kImages,
+     {{1, 6, 20, 30}, {3, 4}},
+     ALIGN("avg", "2", "1"),
+     Content::kSpread,
+     DType::kF32,
+     1e-5},
+    {"PooledRegions",
+     kImages,
+     {{1, 5, 250, 230}, {14, 5}},
+     REGIONS("5", "roi_pool(%0, %1) {scale = float(300)")},
     {"FirstLargest", kRows, {{3, 3000}}, EXTREMUM("argmax", "0"), Content::kEqual},
     {"LastLeast", kRows, {{3, 3000}}, EXTREMUM("argmin", "1"), Content::kEqual},
     {"LargestOfFloats", kRows, {{3, 1000}}, EXTREMUM("argmax", "0")},
