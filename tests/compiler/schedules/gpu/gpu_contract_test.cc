@@ -27,8 +27,8 @@ void Product(GroupBuilder& b, DType dtype) {
                   {"dtype", DType::kF32}}));
 }
 
-void Extremum(GroupBuilder& b) {
-  b.Output(b.Add("reduce", {b.Input(DType::kF32, {N(), M()})},
+void Extremum(GroupBuilder& b, const Dims& dims) {
+  b.Output(b.Add("reduce", {b.Input(DType::kF32, dims)},
                  {{"flags", Dims{0, 1}}, {"kind", std::string("argmax")}, {"select_last", int64_t{0}}}));
 }
 
@@ -72,7 +72,8 @@ void Regions(GroupBuilder& b, const char* pool) {
 
 std::vector<ContractCase> Cases() {
   std::vector<ContractCase> cases(std::begin(kContractCases), std::end(kContractCases));
-  cases.push_back({"extremum", Extremum});
+  cases.push_back({"extremum", [](GroupBuilder& b) { Extremum(b, {N(), M()}); }});
+  cases.push_back({"extremum_of_shares", [](GroupBuilder& b) { Extremum(b, {2, 17000}); }});
   cases.push_back({"attention", Attention});
   cases.push_back({"sort", [](GroupBuilder& b) { Sort(b, DType::kF32, {N(), M(), 2}, M()); }});
   cases.push_back({"sort_of_stretches", [](GroupBuilder& b) { Sort(b, DType::kI64, {2, 700}, 600); }});
