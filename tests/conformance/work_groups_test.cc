@@ -275,6 +275,20 @@ const GroupCase kCases[] = {
     {"LastLargestOfShares", kRows, {{1, 140000}}, EXTREMUM("argmax", "1"), Content::kEqual},
     {"LeastOfSharesBeyondNumbers", kRows, {{3, 20000}}, EXTREMUM("argmin", "0"), Content::kBeyond},
     {"LargestOfFloats", kRows, {{3, 1000}}, EXTREMUM("argmax", "0")},
+    {"SoftmaxOfSharesOfRows",
+     kRows,
+     {{2, 80000}},
+     R"(  input "x" = %0: tensor<f32,[b,n]>
+  %1: tensor<f32,[b,1]> = reduce(%0) {flags = dims[0, 1], kind = "max"}
+  %2: tensor<f32,[b,n]> = sub(%0, %1)
+  %3: tensor<f32,[b,n]> = exp(%2)
+  %4: tensor<f32,[b,1]> = reduce(%3) {flags = dims[0, 1], kind = "sum"}
+  %5: tensor<f32,[b,n]> = div(%3, %4)
+  output "y" = %5
+)",
+     Content::kSpread,
+     DType::kF32,
+     1e-5},
     {"StreamingAttention",
      "symbol b: [0, inf] input\nsymbol l: [0, inf] input\nsymbol s: [0, inf] input\n",
      {{1, 2, 1500, 9}, {1, 2, 1430, 9}, {1, 2, 1430, 20}, {1, 1, 1500, 1430}},

@@ -32,6 +32,15 @@ void Extremum(GroupBuilder& b, const Dims& dims) {
                  {{"flags", Dims{0, 1}}, {"kind", std::string("argmax")}, {"select_last", int64_t{0}}}));
 }
 
+void Softmax(GroupBuilder& b, const Dims& dims) {
+  const auto reduced = [&](ValueId x, const char* kind) {
+    return b.Add("reduce", {x}, {{"flags", Dims{0, 1}}, {"kind", std::string(kind)}});
+  };
+  const ValueId x = b.Input(DType::kF32, dims);
+  const ValueId shifted = b.Add("exp", {b.Add("sub", {x, reduced(x, "max")})});
+  b.Output(b.Add("div", {shifted, reduced(shifted, "sum")}));
+}
+
 void Attention(GroupBuilder& b) {
   const ValueId q = b.Input(DType::kF32, {1, N(), 8}), k = b.Input(DType::kF32, {1, M(), 8}),
                 v = b.Input(DType::kF32, {1, M(), 8});
@@ -74,6 +83,7 @@ std::vector<ContractCase> Cases() {
   std::vector<ContractCase> cases(std::begin(kContractCases), std::end(kContractCases));
   cases.push_back({"extremum", [](GroupBuilder& b) { Extremum(b, {N(), M()}); }});
   cases.push_back({"extremum_of_shares", [](GroupBuilder& b) { Extremum(b, {2, 17000}); }});
+  cases.push_back({"softmax_of_shares", [](GroupBuilder& b) { Softmax(b, {1, 66000}); }});
   cases.push_back({"attention", Attention});
   cases.push_back({"sort", [](GroupBuilder& b) { Sort(b, DType::kF32, {N(), M(), 2}, M()); }});
   cases.push_back({"sort_of_stretches", [](GroupBuilder& b) { Sort(b, DType::kI64, {2, 700}, 600); }});
