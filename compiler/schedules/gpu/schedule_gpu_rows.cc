@@ -389,8 +389,11 @@ Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const Targe
   const std::vector<const ir::Node*> reductions = ReductionsOf(group);
   const bool has_stages = shape->reductions > 1 || shape->has_whole_output;
   const int64_t more = has_stages ? 4 : 1;  // stages take more kernels, so that there has to be more to share
-  Dim is_shared =
-      And(Less(rows * Dim(more), Dim(schedule.few_rows)), Less(Dim(more * schedule.long_row), row));
+  Dim are_few = Less(rows * Dim(more), schedule.few_rows);
+  // However many there are, a group does not go through the longest ones several times: nothing ends it.
+  constexpr int64_t kLongest = 64;
+  if (has_stages) are_few = Or(are_few, Less(Dim(kLongest * schedule.long_row), row));
+  Dim is_shared = And(are_few, Less(Dim(more * schedule.long_row), row));
   if (has_stages) {
     auto is_none = [&](const ir::Node* node) { return ReduceOf(group, *node).op() != ExprOp::kReduce; };
     ir::SymbolSet of_row;

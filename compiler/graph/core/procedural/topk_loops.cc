@@ -19,8 +19,9 @@ namespace {
 constexpr int64_t kMostBeside = 16;  // elements in order that lanes keep
 constexpr int64_t kLeastBeside = 8;  // rows
 
-// Where rows are too few to keep a GPU busy and long, they are cut into shares.
-constexpr int64_t kFewRows = 128, kLongRow = 8192;
+// Where rows are too few to keep a GPU busy and long, they are cut into shares. The longest ones are in any
+// case: nothing ends a group.
+constexpr int64_t kFewRows = 128, kLongRow = 8192, kLongestRow = 1 << 20;
 constexpr int64_t kMostShares = 64, kShortestShare = 2048;
 constexpr int64_t kLeastLeftOut = 4;  // times what is wanted of a share
 
@@ -98,7 +99,8 @@ void TopKPlan::ChooseGroups(const Type& type, const Node& node) {
                   LessEqual(rows, Dim(tensor::kSmallSize)));  // of no elements, too
   share = Max(CeilDiv(split.size, Dim(kMostShares)), Dim(kShortestShare));
   shares = CeilDiv(split.size, share);
-  const Dim is_long = Less(kLongRow, split.size), are_few = Less(rows, kFewRows);
+  const Dim is_long = Less(kLongRow, split.size);
+  const Dim are_few = Or(Less(rows, kFewRows), Less(kLongestRow, split.size));
   // By what is asked for, which is known more often than the count.
   const Dim k = TopKCount(node), left_out = k * Dim(kLeastLeftOut);
   const Dim is_one_stretch = LessEqual(k, FormOf(TopKPart::kWhole, key).results());
