@@ -31,7 +31,6 @@ constexpr std::string_view kWithout[] = {
     "compact",      // counts what it has found
     "determinant",  // rows in the order of pivots
     "inverse",      // as determinant
-    "topk",         // positions that it has found
 };
 
 TEST(KernelContracts, AllHaveThemButThese) {

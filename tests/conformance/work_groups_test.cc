@@ -98,6 +98,10 @@ constexpr const char* kRows = "symbol b: [0, inf] input\nsymbol n: [0, inf] inpu
 constexpr const char* kColumns =
     "symbol b: [0, inf] input\nsymbol n: [0, inf] input\nsymbol c: [0, inf] input\n";
 
+constexpr const char* kImages =
+    "symbol c: [0, inf] input\nsymbol h: [0, inf] input\nsymbol w: [0, inf] input\nsymbol r: [0, inf] "
+    "input\n";
+
 #define TOPK(TYPE, DIMS, VALUES, AXIS, K, LARGEST)                                                        \
   "  input \"x\" = %0: tensor<" TYPE ",[" DIMS                                                            \
   "]>\n"                                                                                                  \
@@ -112,6 +116,18 @@ constexpr const char* kColumns =
   ", kind = \"" KIND "\", reverse = " REVERSE                                                  \
   "}\n"                                                                                        \
   "  output \"y\" = %1\n"
+// Regions of all sizes, of which some have bins of many samples.
+#define REGIONS(FIELDS, POOL)                                                                          \
+  "  input \"x\" = %0: tensor<f32,[1,c,h,w]>\n  input \"r\" = %1: tensor<f32,[r," FIELDS               \
+  "]>\n"                                                                                               \
+  "  %2: tensor<f32,[r,1]> = slice(%1) {dims = dims[r, 1], starts = dims[0, 0], steps = dims[1, 1]}\n" \
+  "  %3: tensor<f32,[r]> = reshape(%2) {dims = dims[r]}\n"                                             \
+  "  %4: tensor<f32,[r]> = sub(%3, %3)\n"                                                              \
+  "  %5: tensor<i64,[r]> = cast(%4) {to = i64}\n"                                                      \
+  "  %6: tensor<f32,[r,c,2,3]> = " POOL ", height = 2, width = 3}\n  output \"y\" = %6\n"
+#define ALIGN(MODE, SAMPLES, HALF)                                                                     \
+  REGIONS("4", "roi_align(%0, %1, %5) {mode = \"" MODE "\", samples = " SAMPLES ", half_pixel = " HALF \
+               ", scale = float(300)")
 #define EXTREMUM(KIND, LAST)                                                                           \
   "  input \"x\" = %0: tensor<f32,[b,n]>\n"                                                            \
   "  %1: tensor<i64,[b,1]> = reduce(%0) {flags = dims[0, 1], kind = \"" KIND "\", select_last = " LAST \
@@ -138,6 +154,34 @@ const GroupCase kCases[] = {
      TOPK("i64", "b,n", "b,1900", "1", "1900", "1"),
      Content::kSpread,
      DType::kI64},
+    {"TopKOfRuns", kRows, {{2, 15000}}, TOPK("f32", "b,n", "b,14000", "1", "14000", "1"), Content::kBeyond},
+    {"TopKOfAllOfARow", kRows, {{1, 140001}}, TOPK("f32", "b,n", "b,n", "1", "dim(n)", "0")},
+    {"TopKOfEqualRuns",
+     kRows,
+     {{1, 40000}},
+     TOPK("i32", "b,n", "b,n", "1", "dim(n)", "1"),
+     Content::kEqual,
+     DType::kI32},
+    {"TopKOfRunsOfWideKeys",
+     kRows,
+     {{3, 9001}},
+     TOPK("i64", "b,n", "b,2000", "1", "2000", "0"),
+     Content::kEqual,
+     DType::kI64},
+    {"TopKOfRunsOfManyRows",
+     kRows,
+     {{130, 8500}},
+     TOPK("f32", "b,n", "b,1500", "1", "1500", "1"),
+     Content::kBeyond},
+    {"TopKOfRunsAlongAnInnerAxis",
+     kColumns,
+     {{2, 9000, 3}},
+     TOPK("f32", "b,n,c", "b,3000,c", "1", "3000", "1")},
+    {"TopKOfRunsOfKnownRows",
+     "",
+     {{2, 33000}},
+     TOPK("f32", "2,33000", "2,33000", "1", "33000", "1"),
+     Content::kEqual},
     {"TopKOfShortRows", kRows, {{5, 200}}, TOPK("f32", "b,n", "b,9", "1", "9", "1"), Content::kBeyond},
     {"TopKAlongAnInnerAxis", kColumns, {{2, 700, 3}}, TOPK("f32", "b,n,c", "b,20,c", "1", "20", "1")},
     {"ScanOfRows",
@@ -193,9 +237,58 @@ const GroupCase kCases[] = {
   %3: tensor<f32,[1,m]> = mul(%2, %2)
   output "y" = %3
 )"},
+    {"MeansOfRegions",
+     kImages,
+     {{1, 9, 150, 230}, {14, 4}},
+     ALIGN("avg", "0", "1"),
+     Content::kSpread,
+     DType::kF32,
+     1e-3},
+    {"LargestOfRegions",
+     kImages,
+     {{1, 5, 150, 230}, {14, 4}},
+     ALIGN("max", "0", "0"),
+     Content::kSpread,
+     DType::kF32,
+     1e-4},
+    {"RegionsOfManySamples",
+     kImages,
+     {{1, 6, 20, 30}, {3, 4}},
+     ALIGN("avg", "90", "1"),
+     Content::kSpread,
+     DType::kF32,
+     1e-3},
+    {"RegionsOfFewSamples",
+     kImages,
+     {{1, 6, 20, 30}, {3, 4}},
+     ALIGN("avg", "2", "1"),
+     Content::kSpread,
+     DType::kF32,
+     1e-5},
+    {"PooledRegions",
+     kImages,
+     {{1, 5, 250, 230}, {14, 5}},
+     REGIONS("5", "roi_pool(%0, %1) {scale = float(300)")},
     {"FirstLargest", kRows, {{3, 3000}}, EXTREMUM("argmax", "0"), Content::kEqual},
     {"LastLeast", kRows, {{3, 3000}}, EXTREMUM("argmin", "1"), Content::kEqual},
+    {"FirstLargestOfShares", kRows, {{2, 70001}}, EXTREMUM("argmax", "0"), Content::kEqual},
+    {"LastLargestOfShares", kRows, {{1, 140000}}, EXTREMUM("argmax", "1"), Content::kEqual},
+    {"LeastOfSharesBeyondNumbers", kRows, {{3, 20000}}, EXTREMUM("argmin", "0"), Content::kBeyond},
     {"LargestOfFloats", kRows, {{3, 1000}}, EXTREMUM("argmax", "0")},
+    {"SoftmaxOfSharesOfRows",
+     kRows,
+     {{2, 80000}},
+     R"(  input "x" = %0: tensor<f32,[b,n]>
+  %1: tensor<f32,[b,1]> = reduce(%0) {flags = dims[0, 1], kind = "max"}
+  %2: tensor<f32,[b,n]> = sub(%0, %1)
+  %3: tensor<f32,[b,n]> = exp(%2)
+  %4: tensor<f32,[b,1]> = reduce(%3) {flags = dims[0, 1], kind = "sum"}
+  %5: tensor<f32,[b,n]> = div(%3, %4)
+  output "y" = %5
+)",
+     Content::kSpread,
+     DType::kF32,
+     1e-5},
     {"StreamingAttention",
      "symbol b: [0, inf] input\nsymbol l: [0, inf] input\nsymbol s: [0, inf] input\n",
      {{1, 2, 1500, 9}, {1, 2, 1430, 9}, {1, 2, 1430, 20}, {1, 1, 1500, 1430}},

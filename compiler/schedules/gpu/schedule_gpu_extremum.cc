@@ -1,7 +1,8 @@
 // The position of the least or the largest element of rows, on a GPU: a work-group takes a row. Each item
 // finds the first (or last) place of the best that it sees; the group then agrees on the best one, and on the
-// first (or last) of the items' places where it lies. NaN is none. Short rows, and rows whose elements lie
-// apart where there are many of them, are taken by a work-item each, as pulls.
+// first (or last) of the items' places where it lies. NaN is none. Where rows are few and long, several
+// groups share a row, and a second kernel does the same with what they have found. Short rows, and rows whose
+// elements lie apart where there are many of them, are taken by a work-item each, as pulls.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,10 +20,13 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-constexpr int kItems = 256;          // of a group
-constexpr int kReadAtOnce = 4;       // elements
-constexpr int64_t kShortRow = 64;    // elements that one work-item takes
-constexpr int64_t kManyRows = 8192;  // where work-items keep a device busy by themselves
+constexpr int kItems = 256;                          // of a group
+constexpr int kReadAtOnce = 4;                       // elements
+constexpr int64_t kShortRow = 64;                    // elements that one work-item takes
+constexpr int64_t kManyRows = 8192;                  // where work-items keep a device busy by themselves
+constexpr int64_t kFewRows = 256, kLongRow = 16384;  // which several groups share
+constexpr int64_t kBusyGroups = 1024;                // that shares make up to
+constexpr int64_t kShortestShare = 4096;
 
 const ir::Node* ReductionIn(const GroupView& group) {
   if (group.nodes().size() != 1 || group.outputs().size() != 1) return nullptr;
@@ -30,11 +34,18 @@ const ir::Node* ReductionIn(const GroupView& group) {
   return node.op->kind == ir::OpKind::kReduce ? &node : nullptr;
 }
 
+enum class RowPart {
+  kWhole,
+  kShare,   // into two workspaces [row][share]: the best element and its place
+  kShares,  // of those workspaces, instead of elements
+};
+
 class ExtremumForGpu {
  public:
-  ExtremumForGpu(const GroupView& group, const ir::Node& node)
+  ExtremumForGpu(const GroupView& group, const ir::Node& node, RowPart part = RowPart::kWhole)
       : group_(group),
         node_(node),
+        part_(part),
         dims_(group.type(node.inputs[0]).dims),
         dtype_(group.type(node.inputs[0]).dtype),
         is_max_(node.String("kind") == "argmax"),
@@ -52,57 +63,98 @@ class ExtremumForGpu {
   const Dim& row() const { return dims_[axis_]; }
   Dim rows() const { return Product(kept_); }
   bool IsAlong() const { return axis_ + 1 == dims_.size(); }
+  DType dtype() const { return dtype_; }
+  Dim share() const {  // elements
+    const Dim wanted = Min(CeilDiv(Dim(kBusyGroups), Max(rows(), Dim(1))), FloorDiv(row(), kShortestShare));
+    return CeilDiv(CeilDiv(row(), Max(wanted, Dim(1))), Dim(kItems)) * Dim(kItems);
+  }
+  Dim shares() const { return CeilDiv(row(), Max(share(), Dim(1))); }
 
   Expected<KernelCall> Build() {
-    std::vector<Expr> elements, none(dims_.size(), IntConstant(0));
-    std::vector<uint32_t> outputs;
-    TVMVM_CHECK_OK(made_.DeclareArguments([&](ir::ValueId) { return none; }, &elements, &outputs));
-    Expr number = Variable(nest_.Grid(0, "row", rows()));
-    nest_.Grid(1, "unused", 1);
+    TVMVM_CHECK_OK(DeclareArguments());
+    row_ = Variable(nest_.Grid(0, "row", rows()));
+    share_ = Variable(nest_.Grid(1, "share", part_ == RowPart::kShare ? shares() : Dim(1)));
     nest_.Grid(2, "g", 1);
     WorkGroup group(&nest_, kItems);
-    std::vector<Expr> index = BindCoordinates(nest_, kept_, number);
+    index_ = BindCoordinates(nest_, kept_, row_);
     const Expr zero = IntConstant(0);
     const uint32_t best = nest_.Local("best", dtype_, Memory::kRegisters, 1);
     const uint32_t place = nest_.Local("place", DType::kI64, Memory::kRegisters, 1);
     nest_.Add(Store(best, zero, ReductionIdentity(Kind(), dtype_)));
     nest_.Add(Store(place, zero, None()));
-    auto read = [&](const Expr& position) {
-      index[axis_] = position;
-      return made_.LoadInput(node_.inputs[0], index);
-    };
-    group.ForEachRead({zero, DimValue(row())}, dtype_, kReadAtOnce, read,
-                      [&](const Expr& position, const Expr& value) {
-                        Expr so_far = Load(best, dtype_, zero);
-                        const ExprOp order = is_last_ ? ExprOp::kLessEqual : ExprOp::kLess;
-                        nest_.OpenIf(is_max_ ? Binary(order, so_far, value) : Binary(order, value, so_far));
-                        nest_.Add(Store(best, zero, value));
-                        nest_.Add(Store(place, zero, position));
-                        nest_.Close();
-                      });
+    group.ForEachRead(
+        RangeOfGroup(), dtype_, kReadAtOnce, [this](const Expr& n) { return ElementAt(n); },
+        [&](const Expr& position, const Expr& value) {
+          Expr so_far = Load(best, dtype_, zero);
+          const ExprOp order = is_last_ ? ExprOp::kLessEqual : ExprOp::kLess;
+          nest_.OpenIf(is_max_ ? Binary(order, so_far, value) : Binary(order, value, so_far));
+          nest_.Add(Store(best, zero, value));
+          nest_.Add(Store(place, zero, PlaceAt(position)));
+          nest_.Close();
+        });
     Expr own = nest_.LetVariable("own", Load(best, dtype_, zero));
     Expr all = nest_.GroupReduce("best", is_max_ ? ExprOp::kMax : ExprOp::kMin, own);
     Expr candidate = Select(Equal(own, all), Load(place, DType::kI64, zero), None());
     Expr found = nest_.GroupReduce("found", is_last_ ? ExprOp::kMax : ExprOp::kMin, candidate);
     group.OpenFirst();
-    nest_.Add(Store(outputs[0], number, Select(Equal(found, None()), zero, found)));
+    if (part_ == RowPart::kShare) {
+      const Expr at = nest_.Let("at", row_ * DimValue(shares()) + share_);
+      nest_.Add(Store(bests_, at, all));
+      nest_.Add(Store(places_, at, found));
+    } else {
+      nest_.Add(Store(outputs_[0], row_, Select(Equal(found, None()), zero, found)));
+    }
     nest_.Close();
-    made_.Estimate(Product(dims_), 1, elements);
+    made_.Estimate(part_ == RowPart::kShares ? rows() * shares() : Product(dims_), 1, elements_);
     return made_.Take(nest_.Finish());
   }
 
  private:
+  Status DeclareArguments() {
+    const std::vector<Expr> none(dims_.size(), IntConstant(0));
+    if (part_ == RowPart::kWhole)
+      return made_.DeclareArguments([&](ir::ValueId) { return none; }, &elements_, &outputs_);
+    const bool writes = part_ == RowPart::kShare;
+    if (writes) elements_ = {made_.LoadInput(node_.inputs[0], none)};
+    const Access access = writes ? Access::kWrite : Access::kRead;
+    bests_ = made_.AddWorkspace(0, dtype_, access);
+    places_ = made_.AddWorkspace(1, DType::kI64, access);
+    if (!writes) outputs_ = {made_.AddOutput(0)};
+    return {};
+  }
+
+  Range RangeOfGroup() {
+    if (part_ == RowPart::kShares) return {IntConstant(0), DimValue(shares())};
+    if (part_ == RowPart::kWhole) return {IntConstant(0), DimValue(row())};
+    const Expr begin = nest_.Let("begin", share_ * DimValue(share()));
+    return {begin, nest_.Let("end", Min(begin + DimValue(share()), DimValue(row())))};
+  }
+  Expr ElementAt(const Expr& n) {
+    if (part_ == RowPart::kShares) return Load(bests_, dtype_, row_ * DimValue(shares()) + n);
+    index_[axis_] = n;
+    return made_.LoadInput(node_.inputs[0], index_);
+  }
+  Expr PlaceAt(const Expr& n) const {
+    return part_ == RowPart::kShares ? Load(places_, DType::kI64, row_ * DimValue(shares()) + n) : n;
+  }
+
   ReduceKind Kind() const { return is_max_ ? ReduceKind::kArgMax : ReduceKind::kArgMin; }
   Expr None() const { return IntConstant(is_last_ ? -1 : std::numeric_limits<int64_t>::max()); }
 
   const GroupView& group_;
   const ir::Node& node_;
+  const RowPart part_;
   Dims dims_, kept_;
   DType dtype_;
   bool is_max_, is_last_;
   size_t axis_ = 0;
   GroupKernel made_;
   Nest nest_;
+  std::vector<Expr> elements_;
+  std::vector<uint32_t> outputs_;
+  uint32_t bests_ = 0, places_ = 0;
+  Expr row_, share_;
+  std::vector<Expr> index_;  // of the element at hand
 };
 
 }  // namespace
@@ -125,9 +177,22 @@ Expected<GroupProgram> ScheduleExtremumForGpu(const GroupView& original, const T
   for (KernelCall& call : program.calls) call.when = And(call.when, by_items);
   std::erase_if(program.calls, [](const KernelCall& call) { return call.when.IsConstant(0); });
   if (by_items.IsConstant(1)) return program;
-  TVMVM_TRY(KernelCall call, schedule.Build());
-  call.when = Not(by_items);
-  program.calls.push_back(std::move(call));
+  const Dim by_groups = Not(by_items);
+  const Dim is_shared =
+      And(by_groups, And(Less(schedule.rows(), kFewRows), Less(Dim(kLongRow), schedule.row())));
+  auto add = [&](const Dim& when, RowPart part) -> Status {
+    if (when.IsConstant(0)) return {};
+    TVMVM_TRY(KernelCall call, ExtremumForGpu(original, *node, part).Build());
+    call.when = when;
+    program.calls.push_back(std::move(call));
+    return {};
+  };
+  if (!is_shared.IsConstant(0)) {
+    const Dim found = is_shared * schedule.rows() * schedule.shares();
+    program.workspaces = {{schedule.dtype(), found}, {DType::kI64, found}};
+  }
+  for (RowPart part : {RowPart::kShare, RowPart::kShares}) TVMVM_CHECK_OK(add(is_shared, part));
+  TVMVM_CHECK_OK(add(And(by_groups, Not(is_shared)), RowPart::kWhole));
   return program;
 }
 

@@ -1,8 +1,9 @@
 // Rows on a GPU: softmax, normalisations, reductions. A work-group takes a row: its work-items stride along
 // it, each with a partial result, which they combine in the end. Elements that are expensive to compute
 // and wanted again stay in shared memory where the row fits there; others are computed anew in each pass.
-// Where there are few rows and long ones, and nothing but their reduction is wanted, several groups share a
-// row, and a second kernel combines what they have. Short rows are taken by a work-item each, as are rows
+// Where there are few rows and long ones, several groups share a row, and a second kernel combines what they
+// have; where more than one reduction is wanted, in stages: two such kernels for each reduction, and one that
+// stores what follows from them all. Short rows are taken by a work-item each, as are rows
 // whose elements lie apart where there are many of them.
 #include <fmt/format.h>
 
@@ -31,8 +32,10 @@ using ir::ValueId;
 
 enum class RowPart {
   kWhole,
-  kShare,   // reduced into a workspace [row][share]
-  kShares,  // of that workspace, instead of elements
+  kShare,      // reduced into a workspace [row][share]
+  kShares,     // of that workspace, instead of elements
+  kStatistic,  // the same, but into a workspace [row]
+  kRest,       // what follows from such workspaces, of a share
 };
 
 // How a row is taken.
@@ -40,6 +43,7 @@ struct RowForm {
   bool has_groups = false;  // by a work-group; else by a work-item
   RowPart part = RowPart::kWhole;
   Dim shares = 1, share = 0;  // their number, elements of one
+  size_t stage = 0;           // the number of the reduction; workspaces of those before it are [row]
   std::set<ValueId> held;     // elements that a reduction needs and later passes find in shared memory
   int64_t most_held = 0;      // so many of each, at least the row's length
 };
@@ -54,11 +58,22 @@ Expr ReduceOf(const GroupView& group, const ir::Node& node) {
   return group.Expand(node.outputs[0], index, leaf, &draft);
 }
 
-// The only reduction of a group.
-const ir::Node& ReductionOf(const GroupView& group) {
-  auto reduces = [&](ir::NodeId id) { return group.function().node(id).op->kind == OpKind::kReduce; };
-  return group.function().node(*std::find_if(group.nodes().begin(), group.nodes().end(), reduces));
+// The reductions of a group, in order.
+std::vector<const ir::Node*> ReductionsOf(const GroupView& group) {
+  std::vector<const ir::Node*> reductions;
+  for (ir::NodeId id : group.nodes()) {
+    const ir::Node& node = group.function().node(id);
+    if (node.op->kind == OpKind::kReduce) reductions.push_back(&node);
+  }
+  return reductions;
 }
+
+// Of what a reduction combines, and where stages have what they find: partial results, statistics.
+DType AccumulatorOf(const GroupView& group, const ir::Node& reduction) {
+  return tensor::AccumulatorOf(ReduceOf(group, reduction));
+}
+uint32_t PartialSpace(size_t stage) { return static_cast<uint32_t>(2 * stage); }
+uint32_t StatisticSpace(size_t stage) { return static_cast<uint32_t>(2 * stage + 1); }
 
 class RowsForGpu {
  public:
@@ -70,6 +85,9 @@ class RowsForGpu {
         shape_(std::move(shape)),
         form_(std::move(form)),
         has_groups_(form_.has_groups),
+        is_share_(form_.part == RowPart::kShare || form_.part == RowPart::kRest),
+        combines_shares_(form_.part == RowPart::kShares || form_.part == RowPart::kStatistic),
+        reductions_(ReductionsOf(group)),
         made_(group),
         nest_(&made_.kernel()) {}
 
@@ -84,13 +102,16 @@ class RowsForGpu {
     }
     TVMVM_CHECK_OK(DeclareArguments());
     OpenRow();
+    BindStatistics();
     if (form_.part == RowPart::kShare) {
-      StoreShare();
+      StoreReduced(row_ * DimValue(form_.shares) + Variable(nest_.kernel()->grid[1]));
+    } else if (form_.part == RowPart::kStatistic) {
+      StoreReduced(row_);
     } else {
       BuildRow();
     }
     if (missing_.valid()) return tl::unexpected(NoSchedule(group_, missing_));
-    made_.Estimate(Product(form_.part == RowPart::kShares ? kept_sizes_ : shape_.whole), 1, estimate_);
+    made_.Estimate(Product(combines_shares_ ? kept_sizes_ : shape_.whole), 1, estimate_);
     return made_.Take(nest_.Finish(), decided);
   }
 
@@ -106,22 +127,47 @@ class RowsForGpu {
   Status DeclareArguments() {
     auto index = [this](ValueId output) { return IndexOf(output, coordinates_); };
     if (form_.part == RowPart::kWhole) return made_.DeclareArguments(index, &estimate_, &stores_);
-    const ir::Node& reduction = ReductionOf(group_);
-    DType dtype = AccumulatorOf(ReduceOf(group_, reduction));
+    const size_t known = form_.part == RowPart::kRest ? reductions_.size() : form_.stage;
+    auto element = [this](ValueId value) { return Element(0, group_.type(value).dtype, {}); };
+    auto add = [this](uint32_t space, size_t stage, Access access) {
+      return made_.AddWorkspace(space, AccumulatorOf(group_, *reductions_[stage]), access);
+    };
     if (form_.part == RowPart::kShare) {
-      estimate_ = {Expand(reduction.outputs[0], coordinates_, reduction.outputs[0])};
-      workspace_ = made_.AddWorkspace(0, dtype, Access::kWrite);
-      return {};
+      const ValueId reduced = reductions_[form_.stage]->outputs[0];
+      for (size_t stage = 0; stage < known; ++stage) {
+        const ValueId value = reductions_[stage]->outputs[0];
+        statistics_[value] = element(value);
+      }
+      estimate_ = {Expand(reduced, coordinates_, reduced)};
     }
-    workspace_ = made_.AddWorkspace(0, dtype, Access::kRead);
+    if (form_.part != RowPart::kStatistic && form_.part != RowPart::kShares)
+      for (size_t stage = 0; stage < known; ++stage)
+        statistic_spaces_.push_back(add(StatisticSpace(stage), stage, Access::kRead));
+    if (form_.part != RowPart::kRest)
+      workspace_ = add(PartialSpace(form_.stage), form_.stage,
+                       form_.part == RowPart::kShare ? Access::kWrite : Access::kRead);
+    if (form_.part == RowPart::kStatistic)
+      statistic_ = add(StatisticSpace(form_.stage), form_.stage, Access::kWrite);
+    if (form_.part == RowPart::kShare || form_.part == RowPart::kStatistic) return {};
     return made_.DeclareArguments(index, &estimate_, &stores_, [&](ValueId value, std::span<const Expr>) {
-      return value == reduction.outputs[0] ? Element(0, group_.type(value).dtype, {}) : Expr();
+      auto is_its = [&](const ir::Node* reduction) { return reduction->outputs[0] == value; };
+      return std::ranges::any_of(reductions_, is_its) ? element(value) : Expr();
     });
+  }
+
+  // What earlier stages have found.
+  void BindStatistics() {
+    for (size_t stage = 0; stage < statistic_spaces_.size(); ++stage) {
+      const ir::Node& node = *reductions_[stage];
+      Expr found = Load(statistic_spaces_[stage], AccumulatorOf(group_, node), row_);
+      statistics_[node.outputs[0]] = nest_.Let("statistic", Cast(group_.type(node.outputs[0]).dtype, found));
+    }
   }
 
   void BuildRow() {
     for (ir::NodeId id : group_.nodes()) {
       const ir::Node& node = function_.node(id);
+      if (statistics_.contains(node.outputs[0])) continue;
       bool is_row_value = node.op->kind == OpKind::kReduce ||
                           (!IsWhole(node.outputs[0]) && node.op->kind == OpKind::kElementwise);
       if (is_row_value) BuildStatistic(node);
@@ -134,7 +180,7 @@ class RowsForGpu {
     Dim rows = Product(kept_sizes_);
     LoopKernel* kernel = nest_.kernel();
     nest_.Grid(0, "row", has_groups_ ? rows : CeilDiv(rows, Dim(kGroupItems)));
-    nest_.Grid(1, "share", form_.part == RowPart::kShare ? form_.shares : Dim(1));
+    nest_.Grid(1, "share", is_share_ ? form_.shares : Dim(1));
     nest_.Grid(2, "g", 1);
     Expr item = OneDimensionalGroup(kernel, has_groups_ ? row_items_ : kGroupItems);
     row_ = has_groups_ ? Variable(kernel->grid[0]) : nest_.Let("row", item);
@@ -151,8 +197,8 @@ class RowsForGpu {
   void ForElements(const BuildElement& build, int at_once = 1) {
     if (reduced_.empty()) return build(coordinates_);
     Expr begin = IntConstant(0);
-    Expr end = DimValue(form_.part == RowPart::kShares ? form_.shares : Product(reduced_sizes_));
-    if (form_.part == RowPart::kShare) {
+    Expr end = DimValue(combines_shares_ ? form_.shares : Product(reduced_sizes_));
+    if (is_share_) {
       begin = nest_.Let("begin", Variable(nest_.kernel()->grid[1]) * DimValue(form_.share));
       end = nest_.Let("end", Min(begin + DimValue(form_.share), end));
     }
@@ -174,7 +220,7 @@ class RowsForGpu {
       position_ = position_ + part * IntConstant(items);
     }
     std::vector<Expr> index = coordinates_;
-    if (form_.part != RowPart::kShares) {
+    if (!combines_shares_) {
       std::vector<Expr> within = BindCoordinates(nest_, reduced_sizes_, position_);
       for (size_t i = 0; i < reduced_.size(); ++i) index[reduced_[i]] = within[i];
     }
@@ -222,9 +268,8 @@ class RowsForGpu {
     DType type = group_.type(operand).dtype;
     uint32_t buffer = holds ? nest_.Local("held", type, Memory::kShared, form_.most_held) : 0;
     auto add = [&](const std::vector<Expr>& index) {
-      Expr element = form_.part == RowPart::kShares
-                         ? Load(workspace_, dtype, row_ * DimValue(form_.shares) + position_)
-                         : Expand(operand, index, {});
+      Expr element = combines_shares_ ? Load(workspace_, dtype, row_ * DimValue(form_.shares) + position_)
+                                      : Expand(operand, index, {});
       if (holds) {
         element = nest_.Let("element", nest_.Place(element));
         nest_.Add(Store(buffer, position_, element));
@@ -239,12 +284,12 @@ class RowsForGpu {
     return has_groups_ ? nest_.GroupReduce("reduced", CombineOf(kind, dtype), result) : result;
   }
 
-  void StoreShare() {
-    const ir::Node& node = ReductionOf(group_);
+  void StoreReduced(const Expr& place) {
+    const ir::Node& node = *reductions_[form_.stage];
     Expr result = Reduced(ReduceOf(group_, node), node.inputs[0]);
     nest_.OpenIf(Equal(Variable(nest_.kernel()->thread[0]), IntConstant(0)));
-    Expr place = row_ * DimValue(form_.shares) + Variable(nest_.kernel()->grid[1]);
-    nest_.Add(Store(workspace_, nest_.Place(place), result));
+    const bool is_statistic = form_.part == RowPart::kStatistic;
+    nest_.Add(Store(is_statistic ? statistic_ : workspace_, nest_.Place(place), result));
     nest_.Close();
   }
 
@@ -255,7 +300,10 @@ class RowsForGpu {
       nest_.Add(Store(buffer, placed[0], placed[1]));
     };
     if (IsWhole(output)) return ForElements(store);
-    if (has_groups_) nest_.OpenIf(Equal(Variable(nest_.kernel()->thread[0]), IntConstant(0)));
+    const LoopKernel& kernel = *nest_.kernel();
+    Expr is_first = has_groups_ ? Equal(Variable(kernel.thread[0]), IntConstant(0)) : Expr();
+    if (is_share_) is_first = And(is_first, Equal(Variable(kernel.grid[1]), IntConstant(0)));
+    if (has_groups_) nest_.OpenIf(is_first);
     store(coordinates_);
     if (has_groups_) nest_.Close();
   }
@@ -265,7 +313,8 @@ class RowsForGpu {
   const ir::Function& function_;
   RowShape shape_;
   RowForm form_;
-  bool has_groups_;
+  bool has_groups_, is_share_, combines_shares_;
+  std::vector<const ir::Node*> reductions_;
   GroupKernel made_;
   Nest nest_;
   std::vector<Expr> coordinates_;
@@ -273,7 +322,8 @@ class RowsForGpu {
   Dims kept_sizes_, reduced_sizes_;
   std::vector<Expr> estimate_;
   std::vector<uint32_t> stores_;
-  uint32_t workspace_ = 0;
+  uint32_t workspace_ = 0, statistic_ = 0;
+  std::vector<uint32_t> statistic_spaces_;  // of earlier stages
   Expr row_;
   std::map<ValueId, Expr> statistics_;
   std::map<ValueId, uint32_t> held_;  // buffers that are filled
@@ -336,16 +386,36 @@ Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const Targe
   };
   TVMVM_CHECK_OK(add(by_items, {}));
   Dim by_groups = Not(by_items);
-  Dim is_shared = And(Less(rows, Dim(schedule.few_rows)), Less(Dim(schedule.long_row), row));
-  if (shape->reductions > 1 || shape->has_whole_output) is_shared = 0;
+  const std::vector<const ir::Node*> reductions = ReductionsOf(group);
+  const bool has_stages = shape->reductions > 1 || shape->has_whole_output;
+  const int64_t more = has_stages ? 4 : 1;  // stages take more kernels, so that there has to be more to share
+  Dim are_few = Less(rows * Dim(more), schedule.few_rows);
+  // However many there are, a group does not go through the longest ones several times: nothing ends it.
+  constexpr int64_t kLongest = 64;
+  if (has_stages) are_few = Or(are_few, Less(Dim(kLongest * schedule.long_row), row));
+  Dim is_shared = And(are_few, Less(Dim(more * schedule.long_row), row));
+  if (has_stages) {
+    auto is_none = [&](const ir::Node* node) { return ReduceOf(group, *node).op() != ExprOp::kReduce; };
+    ir::SymbolSet of_row;
+    ir::CollectSymbols(row, &of_row);
+    // Rows that get more as they get longer are not few.
+    if (std::ranges::any_of(reductions, is_none) || ir::MentionsAny(rows, of_row)) is_shared = 0;
+    is_shared = And(is_shared, by_groups);
+  }
   if (!is_shared.IsConstant(0)) {
     RowForm form = SharedForm(schedule, rows, row);
-    for (RowPart part : {RowPart::kShare, RowPart::kShares}) {
-      form.part = part;
-      TVMVM_CHECK_OK(add(is_shared, form));
+    auto add_part = [&](RowPart part, size_t stage) {
+      form.part = part, form.stage = stage;
+      return add(is_shared, form);
+    };
+    for (size_t stage = 0; stage < reductions.size(); ++stage) {
+      TVMVM_CHECK_OK(add_part(RowPart::kShare, stage));
+      TVMVM_CHECK_OK(add_part(has_stages ? RowPart::kStatistic : RowPart::kShares, stage));
+      const DType dtype = AccumulatorOf(group, *reductions[stage]);
+      program.workspaces.push_back({dtype, is_shared * rows * form.shares});
+      if (has_stages) program.workspaces.push_back({dtype, is_shared * rows});
     }
-    DType dtype = AccumulatorOf(ReduceOf(group, ReductionOf(group)));
-    program.workspaces.push_back({dtype, is_shared * rows * form.shares});
+    if (has_stages) TVMVM_CHECK_OK(add_part(RowPart::kRest, 0));
     by_groups = And(by_groups, Not(is_shared));
   }
   if (std::set<ValueId> held = ValuesWorthKeeping(group, *shape); !held.empty()) {

@@ -1,5 +1,6 @@
 // Pools over regions of images that data tells: x [N, C, H, W]. A block of channels of one region a grid
-// point: where the samples lie is the same for all channels.
+// point: where the samples lie is the same for all channels. On GPUs a work-item takes a row of bins of one
+// channel; where these are large, which data tells, too, a work-group shares the samples of each.
 //
 //   roi_align(x, rois [R, 4], batch [R]) {mode "avg" or "max", height, width, samples, scale, half_pixel}
 //   roi_pool(x, rois [R, 5]) {height, width, scale}: the first of the five is the image's number
@@ -8,11 +9,13 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/procedural/loop_access.h"
 #include "compiler/graph/requirements.h"
 #include "compiler/loops/lanes.h"
+#include "compiler/loops/work_group.h"
 
 namespace tvmvm::ir {
 namespace {
@@ -53,21 +56,43 @@ Expected<std::vector<Type>> InferRoiAlign(const InferContext& context) {
 
 Expected<std::vector<Type>> InferRoiPool(const InferContext& context) { return InferRois(context, 5); }
 
+constexpr int64_t kMostByItem = 8192;  // samples that one work-item of a GPU takes
+
+// What a grid point takes.
+enum class RoiPart : uint8_t {
+  kBlock,  // channels of a region, on CPUs
+  kRow,    // a row of bins of one channel, by one work-item, unless they have many samples
+  kLarge,  // channels of a region whose rows have, by a work-group
+};
+
 // What both pools share: the grid, the loops over the places of the result, the value that collects.
 class RoiLoops {
  public:
-  explicit RoiLoops(LoopContext& context)
+  RoiLoops(LoopContext& context, RoiPart part)
       : context_(context),
         node_(context.node()),
+        part_(part),
         nest_(&context.kernel()),
         x_(context.input_type(0)),
         wide_(x_.dtype == DType::kF64 ? DType::kF64 : DType::kF32),
-        block_(IsGpu(context.target()) ? 1 : kChannels),
-        width_(LanesOf(context.target(), wide_)) {
-    Expr first = Variable(nest_.Grid(0, "channels", CeilDiv(x_.dims[1], Dim(block_)))) * IntConstant(block_);
-    roi_ = Variable(nest_.Grid(1, "roi", context.output_type(0).dims[0]));
+        block_(part == RoiPart::kBlock ? kChannels : 1),
+        width_(LanesOf(context.target(), wide_)),
+        rows_(node_.Int("height")),
+        columns_(node_.Int("width")) {
+    const Dim &channels = x_.dims[1], &regions = context.output_type(0).dims[0];
+    if (part == RoiPart::kRow) {
+      row_ = Variable(nest_.Grid(0, "row", Dim(rows_)));
+      first_channel_ = Variable(nest_.Grid(1, "channel", channels));
+      roi_ = Variable(nest_.Grid(2, "roi", regions));
+      channels_ = IntConstant(1);
+      return;
+    }
+    const int64_t block = part == RoiPart::kBlock ? kChannels : kLargeChannels;
+    Expr first = Variable(nest_.Grid(0, "channels", CeilDiv(channels, Dim(block)))) * IntConstant(block);
+    roi_ = Variable(nest_.Grid(1, "roi", regions));
     first_channel_ = nest_.Let("first", first);
-    channels_ = nest_.Let("count", Min(IntConstant(block_), DimValue(x_.dims[1]) - first_channel_));
+    channels_ = nest_.Let("count", Min(IntConstant(block), DimValue(channels) - first_channel_));
+    if (part == RoiPart::kLarge) group_.emplace(&nest_, kLargeRows * kLargeColumns);
   }
 
   tensor::StmtPtr BuildAlign() {
@@ -76,12 +101,15 @@ class RoiLoops {
     AlignedSide vertical = ReadAligned("height", 1, x_.dims[2]);
     AlignedSide horizontal = ReadAligned("width", 0, x_.dims[3]);
     bool is_max = node_.String("mode") == "max";
-    OpenPlaces(is_max ? -std::numeric_limits<double>::infinity() : 0);
+    OpenPlaces(is_max ? ExprOp::kMax : ExprOp::kAdd, [&] {
+      auto few = [](const Expr& samples) { return Min(samples, IntConstant(kMostSide)); };
+      return few(vertical.samples) * few(horizontal.samples);
+    });
     Span rows = NearImage("row", vertical, row_), columns = NearImage("column", horizontal, column_);
     nest_.OpenIf(Less(IntConstant(0), DimValue(Product(x_.dims))));
-    Expr i = Variable(nest_.Open("i", rows.first, rows.last));
+    Expr i = OpenRows(rows.first, rows.last);
     Tap y = TapAt(vertical, row_, i);
-    Expr j = Variable(nest_.Open("j", columns.first, columns.last));
+    Expr j = OpenColumns(columns.first, columns.last);
     Tap x = TapAt(horizontal, column_, j);
     ForChannels([&] {
       Expr value = nest_.Let("value", nest_.Place(Interpolated(y, x, is_max)));
@@ -103,14 +131,20 @@ class RoiLoops {
     image_ = nest_.Let("image", WrapIndex(tensor::Cast(DType::kI64, Field(0)), x_.dims[0]));
     PooledSide vertical = ReadPooled("height", 2);
     PooledSide horizontal = ReadPooled("width", 1);
-    OpenPlaces(-std::numeric_limits<double>::infinity());
+    OpenPlaces(ExprOp::kMax, [&] {
+      auto most = [&](const PooledSide& side, const Dim& size) {
+        Expr covered = tensor::Cast(DType::kI64, Min(Unary(ExprOp::kCeil, side.bin), K(kMostSide)));
+        return Max(Min(covered + IntConstant(1), DimValue(size)), IntConstant(0));
+      };
+      return most(vertical, x_.dims[2]) * most(horizontal, x_.dims[3]);
+    });
     nest_.OpenIf(Less(IntConstant(0), DimValue(x_.dims[0])));
     Expr top = nest_.Let("top", EdgeOf(vertical, row_, x_.dims[2], ExprOp::kFloor));
     Expr bottom = nest_.Let("bottom", EdgeOf(vertical, row_ + IntConstant(1), x_.dims[2], ExprOp::kCeil));
     Expr left = nest_.Let("left", EdgeOf(horizontal, column_, x_.dims[3], ExprOp::kFloor));
     Expr right = nest_.Let("right", EdgeOf(horizontal, column_ + IntConstant(1), x_.dims[3], ExprOp::kCeil));
-    Expr i = Variable(nest_.Open("i", top, bottom));
-    Expr j = Variable(nest_.Open("j", left, right));
+    Expr i = OpenRows(top, bottom);
+    Expr j = OpenColumns(left, right);
     ForChannels([&] { Collect(nest_.Place(Max(Collected(), At(i, j)))); });
     nest_.Close();
     nest_.Close();
@@ -123,7 +157,10 @@ class RoiLoops {
   }
 
  private:
-  static constexpr int64_t kChannels = 64;  // of a grid point
+  static constexpr int64_t kChannels = 64;                  // of a grid point
+  static constexpr int64_t kLargeChannels = 4;              // the same of large bins, one after the other
+  static constexpr int kLargeRows = 8, kLargeColumns = 32;  // of work-items, side by side in a bin
+  static constexpr int64_t kMostSide = int64_t{1} << 20;    // samples; with more all the same are many
 
   struct AlignedSide {
     Expr start, bin, samples;
@@ -162,20 +199,54 @@ class RoiLoops {
     return Wide(context_.Load(0, index));
   }
 
-  void OpenPlaces(double initial) {
-    row_ = Variable(nest_.Open("row", IntConstant(0), IntConstant(node_.Int("height"))));
-    column_ = Variable(nest_.Open("column", IntConstant(0), IntConstant(node_.Int("width"))));
+  // Up to each place of the result that is this kernel's. `samples`: about how many a bin has.
+  void OpenPlaces(ExprOp combine, const std::function<Expr()>& samples) {
+    const double initial = combine == ExprOp::kMax ? -std::numeric_limits<double>::infinity() : 0;
+    if (group_) prefix_ = group_->NewPrefix(wide_, combine, K(initial));
+    if (part_ != RoiPart::kBlock) {
+      const Expr are_many = Less(IntConstant(kMostByItem), samples() * IntConstant(columns_));
+      nest_.OpenIf(part_ == RoiPart::kLarge ? are_many : Unary(ExprOp::kNot, are_many));
+    }
+    if (part_ == RoiPart::kLarge) {
+      Expr number = Variable(nest_.Open("number", IntConstant(0), channels_));
+      first_channel_ = nest_.Let("channel", first_channel_ + number);
+      channels_ = IntConstant(1);
+    }
+    if (part_ != RoiPart::kRow) row_ = Variable(nest_.Open("row", IntConstant(0), IntConstant(rows_)));
+    column_ = Variable(nest_.Open("column", IntConstant(0), IntConstant(columns_)));
     collected_ = nest_.Local("collected", wide_, tensor::Memory::kLocal, block_);
     ForChannels([&] { Collect(K(initial)); });
   }
 
+  // What an item takes of a bin.
+  Expr OpenRows(const Expr& first, const Expr& last) {
+    if (!group_) return Variable(nest_.Open("i", first, last));
+    Expr own = FloorDiv(group_->item(), IntConstant(kLargeColumns));
+    return Variable(nest_.Open("i", first + own, last, tensor::LoopKind::kSerial, kLargeRows));
+  }
+  Expr OpenColumns(const Expr& first, const Expr& last) {
+    if (!group_) return Variable(nest_.Open("j", first, last));
+    Expr own = FloorMod(group_->item(), IntConstant(kLargeColumns));
+    return Variable(nest_.Open("j", first + own, last, tensor::LoopKind::kSerial, kLargeColumns));
+  }
+
   // `result`: what becomes of what was collected.
   tensor::StmtPtr ClosePlaces(const std::function<Expr(const Expr&)>& result) {
-    ForChannels([&] {
-      Expr index[] = {roi_, first_channel_ + channel_, row_, column_};
-      nest_.Add(context_.Store(0, index, tensor::Cast(x_.dtype, nest_.Place(result(Collected())))));
-    });
+    if (group_) {
+      channel_ = IntConstant(0);
+      Expr all = group_->PrefixOf(prefix_, Collected()).all;
+      group_->OpenFirst();
+      StoreResult(result(all));
+      nest_.Close();
+      group_->Barrier();
+      return nest_.Finish();
+    }
+    ForChannels([&] { StoreResult(result(Collected())); });
     return nest_.Finish();
+  }
+  void StoreResult(const Expr& value) {
+    Expr index[] = {roi_, first_channel_ + channel_, row_, column_};
+    nest_.Add(context_.Store(0, index, tensor::Cast(x_.dtype, nest_.Place(value))));
   }
 
   // Regions end at fields 2 and 3. Samples a bin: as given, or one for each element that the bin covers.
@@ -251,32 +322,69 @@ class RoiLoops {
 
   LoopContext& context_;
   const Node& node_;
+  const RoiPart part_;
   tensor::Nest nest_;
   const Type& x_;
   DType wide_;
   int64_t block_;  // channels
   int width_;
+  int64_t rows_, columns_;  // of the result
+  std::optional<tensor::WorkGroup> group_;
+  tensor::WorkGroup::Prefix prefix_;
   Expr first_channel_, channels_, channel_, roi_, image_, row_, column_;
   uint32_t collected_ = 0;
 };
 
-Expected<tensor::StmtPtr> RoiAlignLoops(LoopContext& context) { return RoiLoops(context).BuildAlign(); }
-Expected<tensor::StmtPtr> RoiPoolLoops(LoopContext& context) { return RoiLoops(context).BuildPool(); }
+// Whether rows of bins may have few samples, or many, as far as the node tells.
+Dim MayBeFew(const Node& node) {
+  const int64_t given = std::min<int64_t>(node.Int("samples"), kMostByItem);
+  return Dim(given <= 0 || given * given <= kMostByItem / node.Int("width") ? 1 : 0);
+}
+Dim MayBeMany(const Node& node) { return node.Int("samples") <= 0 ? Dim(1) : Not(MayBeFew(node)); }
+
+// One kernel on CPUs; two on GPUs, each of which leaves the other's regions.
+Expected<tensor::StmtPtr> RoiKernels(LoopContext& context, tensor::StmtPtr (RoiLoops::*build)(),
+                                     const Dim& few, const Dim& many) {
+  const bool is_gpu = IsGpu(context.target());
+  const Dim is_first = is_gpu ? few : 1, is_second = is_gpu ? many : 0;
+  auto add = [&](const Dim& when, RoiPart part) {
+    context.LaunchWhere(when);
+    return when.IsConstant(0) ? tensor::Block({}) : (RoiLoops(context, part).*build)();
+  };
+  context.EndKernel(add(is_first, is_gpu ? RoiPart::kRow : RoiPart::kBlock));
+  return add(is_second, RoiPart::kLarge);
+}
+
+Expected<tensor::StmtPtr> RoiAlignLoops(LoopContext& context) {
+  const Node& node = context.node();
+  return RoiKernels(context, &RoiLoops::BuildAlign, MayBeFew(node), MayBeMany(node));
+}
+Expected<tensor::StmtPtr> RoiPoolLoops(LoopContext& context) {
+  return RoiKernels(context, &RoiLoops::BuildPool, 1, 1);
+}
+
+// Of the kernel for large bins, where the other one has the work that is expected: it looks at all regions.
+Work LookAtRegions(const WorkContext& context) {
+  const Dims& result = context.outputs[0].dims;
+  return {result[0] * result[1] * Dim(kScalarStep), result[0] * Dim(64)};
+}
 
 // Bins have as many samples as elements; where that is not given, regions are taken for parts of 4 x 4
 // elements a bin.
 std::vector<Work> RoiAlignWork(const WorkContext& context) {
   const int64_t given = context.node.Int("samples"), side = given > 0 ? std::min<int64_t>(given, 1 << 10) : 4;
   const Dim samples = ElementsOf(context.outputs[0]) * Dim(side * side);
-  return {{samples * Dim(2 * kScalarStep),
-           BytesOf(context.outputs[0]) + Min(BytesOf(context.inputs[0]), samples * Dim(16))}};
+  const Work all{samples * Dim(2 * kScalarStep),
+                 BytesOf(context.outputs[0]) + Min(BytesOf(context.inputs[0]), samples * Dim(16))};
+  return {all, given > 0 ? all : LookAtRegions(context)};
 }
 
 // Regions are taken for a quarter of their image.
 std::vector<Work> RoiPoolWork(const WorkContext& context) {
   const Dims& x = context.inputs[0].dims;
   const Dim looked_at = context.outputs[0].dims[0] * x[1] * CeilDiv(x[2] * x[3], Dim(4));
-  return {{(looked_at + ElementsOf(context.outputs[0])) * Dim(kScalarStep), BytesOnce(context)}};
+  return {{(looked_at + ElementsOf(context.outputs[0])) * Dim(kScalarStep), BytesOnce(context)},
+          LookAtRegions(context)};
 }
 
 void RequireAligned(const Function& function, const Node& node, Requirements* list) {

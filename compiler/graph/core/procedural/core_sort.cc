@@ -258,36 +258,51 @@ class TopKLoops {
 // whatever there is; that one runs on GPUs, too, where work-groups take none of it.
 Expected<tensor::StmtPtr> BuildTopK(LoopContext& context) {
   TopKPlan plan(context.input_type(0), context.node());
-  if (IsGpu(context.target())) plan.ChooseGroups(context.input_type(0));
+  if (IsGpu(context.target())) plan.ChooseGroups(context.input_type(0), context.node());
   auto add = [&](const Dim& when, auto&& build) {
     context.LaunchWhere(when);
     return when.IsConstant(0) ? tensor::Block({}) : build();
   };
-  auto part = [&](TopKPart its) { return [&, its] { return TopKGroupLoops(context, plan, its); }; };
+  auto part = [&](TopKPart its, TopKSpaces spaces) {
+    return [&, its, spaces] { return TopKGroupLoops(context, plan, its, spaces); };
+  };
   context.EndKernel(add(plan.is_beside, [&] { return TopKBesideLoops(context, plan); }));
   context.EndKernel(add(plan.is_short, [&] { return TopKShortLoops(context, plan); }));
   Dim one = Max(plan.is_beside, plan.is_short);
   if (!plan.by_groups.IsConstant(0)) one = plan.by_groups;
   const Dim any = Equal(one, 0);
   context.EndKernel(add(any, [&] { return TopKLoops(context).Build(); }));
-  context.EndKernel(add(plan.is_sorted, part(TopKPart::kShort)));
-  context.EndKernel(add(plan.is_whole, part(TopKPart::kWhole)));
-  int spaces[] = {-1, -1};
-  auto shared = [&](TopKPart its) {
-    return [&, its] { return TopKGroupLoops(context, plan, its, spaces[0], spaces[1]); };
+  context.EndKernel(add(plan.is_sorted, part(TopKPart::kShort, {})));
+  context.EndKernel(add(plan.is_whole, part(TopKPart::kWhole, {})));
+  const SortKey key(context.input_type(0).dtype, true);
+  auto add_spaces = [&](const Dim& elements) {
+    if (elements.IsConstant(0)) return TopKSpaces();
+    return TopKSpaces{context.AddWorkspace(key.type(), elements),
+                      context.AddWorkspace(DType::kI32, elements)};
   };
-  if (!plan.is_shared.IsConstant(0)) {
-    const AxisSplit& split = plan.split;
-    const Dim candidates = plan.is_shared * split.outer * split.inner * plan.shares * plan.count;
-    spaces[0] = context.AddWorkspace(SortKey(context.input_type(0).dtype, true).type(), candidates);
-    spaces[1] = context.AddWorkspace(DType::kI32, candidates);
-  }
-  context.EndKernel(add(plan.is_shared, shared(TopKPart::kShare)));
-  return add(plan.is_shared, shared(TopKPart::kMerge));
+  const Dim rows = plan.split.outer * plan.split.inner;
+  const Dim most = FormOf(TopKPart::kShare, key).results();
+  const Dim candidates = plan.is_shared * rows * plan.shares * Min(plan.count, most);
+  const Dim runs = plan.is_merged * rows * plan.split.size;
+  const TopKSpaces first = add_spaces(candidates + runs);
+  context.EndKernel(add(plan.is_shared, part(TopKPart::kShare, first)));
+  context.EndKernel(add(plan.is_shared, part(TopKPart::kMerge, first)));
+  context.EndKernel(add(plan.is_merged, part(TopKPart::kRun, first)));
+  const TopKSpaces second = add_spaces(runs);
+  const TopKSpaces spaces[] = {first, second};
+  for (int number = 0; number < kMostMerges; ++number)
+    context.EndKernel(add(IsMerged(plan, key, number), [&] {
+      return TopKMergeRuns(context, plan, number, spaces[number % 2], spaces[(number + 1) % 2]);
+    }));
+  const Dim is_second = FloorMod(MergesOf(plan, key), 2);
+  context.EndKernel(
+      add(And(plan.is_merged, Equal(is_second, 0)), [&] { return TopKResults(context, plan, first); }));
+  return add(And(plan.is_merged, is_second), [&] { return TopKResults(context, plan, second); });
 }
 
 // Every element is looked at. Beside each other, rows take a few steps for each of the k; else those that are
-// sorted are moved once for each digit; work-groups look at each element once for some of the digits.
+// sorted are moved once for each digit; work-groups look at each element once for some of the digits, and for
+// each stretch.
 std::vector<Work> TopKWork(const WorkContext& context) {
   TopKPlan plan(context.inputs[0], context.node);
   const Dim elements = ElementsOf(context.inputs[0]), bytes = BytesOnce(context);
@@ -295,14 +310,25 @@ std::vector<Work> TopKWork(const WorkContext& context) {
   const Dim rows = FloorDiv(elements, Max(plan.split.size, 1));
   const Dim sorted = TopKLoops::Capacity(plan.split.size, plan.count) * Dim(passes * 2 * kScalarStep);
   constexpr int64_t kLooks = 48;  // operations of a work-group for an element
-  plan.ChooseGroups(context.inputs[0]);
-  return {{elements * (plan.count * 6 + 12), bytes},
-          {elements * 8 + rows * plan.count * Dim(4 * kScalarStep), bytes},
-          {elements * 8 + rows * sorted, bytes},
-          {elements * Dim(kLooks), bytes},
-          {elements * Dim(kLooks), bytes},
-          {elements * Dim(kLooks), BytesOf(context.inputs[0])},
-          {rows * plan.shares * plan.count * Dim(kLooks), rows * plan.shares * plan.count * Dim(8)}};
+  plan.ChooseGroups(context.inputs[0], context.node);
+  const SortKey key(context.inputs[0].dtype, true);
+  const Dim stretches = Max(CeilDiv(plan.count, FormOf(TopKPart::kWhole, key).results()), 1);
+  const Dim entry = key.bits() / 8 + 4;  // bytes of a key and a position
+  const Dim run_bytes = BytesOf(context.inputs[0]) + elements * entry;
+  std::vector<Work> work{
+      {elements * (plan.count * 6 + 12), bytes},
+      {elements * 8 + rows * plan.count * Dim(4 * kScalarStep), bytes},
+      {elements * 8 + rows * sorted, bytes},
+      {elements * Dim(kLooks), bytes},
+      {elements * stretches * Dim(kLooks), bytes},
+      {elements * Dim(kLooks), BytesOf(context.inputs[0])},
+      {rows * plan.shares * plan.count * Dim(kLooks), rows * plan.shares * plan.count * Dim(8)},
+      {elements * Dim(2 * kLooks), run_bytes}};
+  for (int number = 0; number < kMostMerges; ++number)
+    work.push_back({elements * Dim(2 * kLooks), elements * entry * Dim(2)});
+  const Work results{rows * plan.count * Dim(8), rows * plan.count * Dim(4) + BytesOnce(context)};
+  work.insert(work.end(), 2, results);
+  return work;
 }
 
 constexpr CoreOp kRows[] = {

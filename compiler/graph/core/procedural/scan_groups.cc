@@ -25,7 +25,8 @@ constexpr int kReadAtOnce = 4;
 constexpr int64_t kShortRow = 32;    // steps that one work-item takes,
 constexpr int64_t kMiddleRow = 512;  // or so many where there are
 constexpr int64_t kManyRows = 8192;  // rows: then work-items keep a device busy by themselves
-constexpr int64_t kFewRows = 64, kLongRow = 4 * kTile;  // which several groups share
+constexpr int64_t kFewRows = 64, kLongRow = 4 * kTile;  // which several groups share,
+constexpr int64_t kLongestRow = 1 << 20;  // and rows of so many, few or not: nothing ends a group
 constexpr int64_t kMostBlocks = 128;
 
 class ScanGroup {
@@ -168,7 +169,8 @@ void ScanPlan::ChooseGroups(const Type& type) {
   const Dim by_items = Max(LessEqual(split.size, kShortRow), And(is_fit, LessEqual(kManyRows, rows)));
   const Dim fits = LessEqual(Product(type.dims), Dim(tensor::kSmallSize));
   const Dim groups = And(fits, Not(by_items));
-  is_cut_groups = And(groups, And(Less(rows, kFewRows), Less(kLongRow, split.size)));
+  const Dim are_few = Or(Less(rows, kFewRows), Less(kLongestRow, split.size));
+  is_cut_groups = And(groups, And(are_few, Less(kLongRow, split.size)));
   by_groups = And(groups, Not(is_cut_groups));
   is_across = And(is_across, Not(groups)), is_whole = And(is_whole, Not(groups));
   block = Max(CeilDiv(CeilDiv(split.size, Dim(kMostBlocks)), Dim(kTile)), 1) * Dim(kTile);

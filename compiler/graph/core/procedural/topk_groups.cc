@@ -7,7 +7,8 @@
 //
 // Groups know nothing of each other: where more is wanted than one holds, each chooses its own stretch from
 // the whole row. A long row whose first elements are wanted is cut into shares, of which each has its first
-// ones found by a group; another group finds the first ones of those. Short rows are sorted without choosing.
+// ones found by a group; another group finds the first ones of those. Short rows are sorted without choosing,
+// as are the runs of a long row of which much is wanted (topk_runs.cc).
 #include <algorithm>
 #include <limits>
 
@@ -36,6 +37,8 @@ constexpr int64_t kLastPosition = std::numeric_limits<int32_t>::max();
 Expr Number(int64_t value) { return IntConstant(value, DType::kI32); }
 Expr Wide(const Expr& number) { return tensor::Cast(DType::kI64, number); }
 Expr Narrow(const Expr& index) { return tensor::Cast(DType::kI32, index); }
+// What is a number from 0 up to but without `count` in any case: said for contracts of launches.
+Expr Within(const Expr& number, int64_t count) { return Max(Min(number, Number(count - 1)), Number(0)); }
 
 // What a group looks at: keys and positions, by number.
 struct Source {
@@ -45,14 +48,12 @@ struct Source {
 
 class TopKGroup {
  public:
-  TopKGroup(LoopContext& context, const TopKPlan& plan, TopKGroupForm form, int keys_space,
-            int positions_space)
+  TopKGroup(LoopContext& context, const TopKPlan& plan, TopKGroupForm form, TopKSpaces spaces)
       : context_(context),
         type_(context.input_type(0)),
         plan_(plan),
         form_(form),
-        keys_space_(keys_space),
-        positions_space_(positions_space),
+        spaces_(spaces),
         key_(type_.dtype, context.node().Int("largest", 1) != 0),
         nest_(&context.kernel()),
         group_(&nest_, form.items),
@@ -67,18 +68,22 @@ class TopKGroup {
     outer_ = nest_.Let("outer", FloorDiv(row_, DimValue(Max(plan_.split.inner, 1))));
     column_ = nest_.Let("column", FloorMod(row_, DimValue(Max(plan_.split.inner, 1))));
     const Source source = OpenPart(part);
-    const bool is_short = part == TopKPart::kShort;
-    const int64_t bins = is_short ? 0 : int64_t{kDigits} * form_.items;
+    const bool takes_all = part == TopKPart::kShort || part == TopKPart::kRun;
+    const int64_t bins = takes_all ? 0 : int64_t{kDigits} * form_.items;
     keys_ = nest_.Local("keys", key_.type(), Memory::kShared, form_.room);
     bins_ = nest_.Local("bins", DType::kI32, Memory::kShared, std::max(bins, form_.room));
-    if (is_short) {
+    if (takes_all) {
       TakeAll(source);
     } else {
       Choose(source);
       Collect(source);
     }
     Sort();
-    part == TopKPart::kShare ? StoreCandidates() : StoreResults();
+    if (part == TopKPart::kRun) {
+      StoreRun(source.range);
+    } else {
+      part == TopKPart::kShare ? StoreCandidates() : StoreResults();
+    }
     return nest_.Finish();
   }
 
@@ -107,10 +112,15 @@ class TopKGroup {
     } else if (part == TopKPart::kMerge) {
       candidates_ = nest_.Let("candidates", row_ * DimValue(plan_.shares * plan_.count));
       source.range.end = DimValue(plan_.shares * plan_.count);
-      source.key = [this](const Expr& n) { return context_.LoadWorkspace(keys_space_, candidates_ + n); };
+      source.key = [this](const Expr& n) { return context_.LoadWorkspace(spaces_.keys, candidates_ + n); };
       source.position = [this](const Expr& n) {
-        return context_.LoadWorkspace(positions_space_, candidates_ + n);
+        return context_.LoadWorkspace(spaces_.positions, candidates_ + n);
       };
+    } else if (part == TopKPart::kRun) {
+      const Dim length(form_.room);
+      const Expr run = Variable(nest_.Grid(1, "run", CeilDiv(plan_.split.size, length)));
+      const Expr begin = nest_.Let("begin", run * DimValue(length));
+      source.range = {begin, nest_.Let("end", Min(begin + DimValue(length), size_))};
     } else if (part == TopKPart::kWhole) {
       const Dim stretches = CeilDiv(plan_.count, Dim(form_.results()));
       const Expr stretch = Variable(nest_.Grid(1, "stretch", stretches));
@@ -120,13 +130,15 @@ class TopKGroup {
     return source;
   }
 
-  // --- a row that is sorted whole ---
+  // --- what is sorted whole ---
   void TakeAll(const Source& source) {
-    group_.ForEach(source.range, [&](const Expr& n) {
-      Set(keys_, n, source.key(n));
-      Set(bins_, n, source.position(n));
+    const Expr begin = source.range.begin;
+    count_ = nest_.Let("count", source.range.end - begin);
+    group_.ForEach({Zero(), count_}, [&](const Expr& n) {
+      const Expr position = nest_.Let("its_position", begin + n);
+      Set(keys_, n, source.key(position));
+      Set(bins_, n, source.position(position));
     });
-    count_ = source.range.end;
     before_ = Number(0);
   }
 
@@ -182,9 +194,8 @@ class TopKGroup {
       }
       nest_.OpenIf(is_inside);
       Expr shifted = Binary(ExprOp::kShiftRight, is_position ? position : key, by);
-      Expr bin = nest_.Let("bin", Wide(Narrow(Binary(ExprOp::kAnd, shifted, IntConstant(kDigits - 1, type))) *
-                                           Number(form_.items) +
-                                       Narrow(item_)));
+      Expr its_digit = Binary(ExprOp::kAnd, Narrow(shifted), Number(kDigits - 1));
+      Expr bin = nest_.Let("bin", Wide(its_digit * Number(form_.items) + Narrow(item_)));
       Set(bins_, bin, LoadNumber(bins_, bin) + Number(1));
       nest_.Close();
     };
@@ -265,7 +276,7 @@ class TopKGroup {
     Expr low = bound(lowest_position_, Zero(), false), high = bound(highest_position_, one, false);
     before_ = nest_.Let("before", LoadNumber(before_bound_, Zero()));
     Expr behind = LoadNumber(before_bound_, one) + LoadNumber(inside_, one);
-    count_ = nest_.Let("count", Wide(behind - before_));
+    count_ = nest_.Let("count", Wide(Within(behind - before_, form_.room + 1)));
     uint32_t own = nest_.Local("own", DType::kI32, Memory::kRegisters, 1);
     tensor::WorkGroup::Prefix prefix = group_.NewPrefix(DType::kI32, ExprOp::kAdd, Number(0));
     auto each = [&](const std::function<void(const Expr& key, const Expr& position)>& take) {
@@ -286,7 +297,7 @@ class TopKGroup {
     Expr before = group_.PrefixOf(prefix, LoadNumber(own, Zero())).before;
     Set(own, Zero(), before);
     each([&](const Expr& key, const Expr& position) {
-      Expr place = nest_.Let("place", Wide(LoadNumber(own, Zero())));
+      Expr place = nest_.Let("place", Wide(Within(LoadNumber(own, Zero()), form_.room)));
       Set(keys_, place, key);
       Set(bins_, place, position);
     });
@@ -332,7 +343,9 @@ class TopKGroup {
     Expr high = shift(ExprOp::kShiftLeft, shift(ExprOp::kShiftRight, number, far), far + Number(1));
     Expr low = Binary(ExprOp::kAnd, number, distance - Number(1));
     Expr place = nest_.Let("low_place", Binary(ExprOp::kOr, high, low));
-    Expr here = nest_.Let("here", Wide(place)), there = nest_.Let("there", Wide(place + distance));
+    auto within = [&](const Expr& a) { return Binary(ExprOp::kAnd, a, Number(form_.room - 1)); };
+    Expr here = nest_.Let("here", Wide(within(place)));
+    Expr there = nest_.Let("there", Wide(within(place + distance)));
     Expr is_up = nest_.Let(
         "is_up", Equal(Binary(ExprOp::kAnd, shift(ExprOp::kShiftRight, place, turn), Number(1)), Number(0)));
     Expr key = nest_.Let("key", LoadKey(keys_, here)), other = nest_.Let("other", LoadKey(keys_, there));
@@ -350,12 +363,22 @@ class TopKGroup {
 
   // --- results ---
   void StoreResults() {
-    Expr skipped = nest_.Let("skipped", first_ - Wide(before_));
+    Expr skipped = nest_.Let("skipped", Narrow(first_) - before_);
     group_.ForEach({first_, end_}, [&](const Expr& n) {
-      Expr found = nest_.Let("found", Wide(LoadNumber(bins_, skipped + n - first_)));
+      Expr place = nest_.Let("place", Wide(Within(skipped + Narrow(n - first_), form_.room)));
+      Expr found = nest_.Let("found", PlaceOf(Wide(LoadNumber(bins_, place)), plan_.split.size));
       Expr target = nest_.Let("target", (outer_ * k_ + n) * inner_ + column_);
       nest_.Add(context_.Store(0, FlatPosition(context_.output_type(0), target), ElementAt(found)));
       nest_.Add(context_.Store(1, FlatPosition(context_.output_type(1), target), found));
+    });
+  }
+
+  void StoreRun(const Range& range) {
+    Expr first = nest_.Let("run_begins", row_ * size_ + range.begin);
+    group_.ForEach({Zero(), count_}, [&](const Expr& n) {
+      Expr place = nest_.Let("place", first + n);
+      nest_.Add(context_.StoreWorkspace(spaces_.keys, place, LoadKey(keys_, n)));
+      nest_.Add(context_.StoreWorkspace(spaces_.positions, place, LoadNumber(bins_, n)));
     });
   }
 
@@ -366,8 +389,8 @@ class TopKGroup {
       Expr exists = nest_.Let("exists", Less(n, count_));
       Expr from = Select(exists, n, Zero());
       Expr none = Unary(ExprOp::kNot, IntConstant(0, key_.type()));
-      nest_.Add(context_.StoreWorkspace(keys_space_, place, Select(exists, LoadKey(keys_, from), none)));
-      nest_.Add(context_.StoreWorkspace(positions_space_, place,
+      nest_.Add(context_.StoreWorkspace(spaces_.keys, place, Select(exists, LoadKey(keys_, from), none)));
+      nest_.Add(context_.StoreWorkspace(spaces_.positions, place,
                                         Select(exists, LoadNumber(bins_, from), Number(kLastPosition))));
     });
   }
@@ -376,7 +399,7 @@ class TopKGroup {
   const Type& type_;
   const TopKPlan& plan_;
   const TopKGroupForm form_;
-  int keys_space_, positions_space_;
+  const TopKSpaces spaces_;
   SortKey key_;
   tensor::Nest nest_;
   tensor::WorkGroup group_;
@@ -397,10 +420,9 @@ TopKGroupForm FormOf(TopKPart part, const SortKey& key) {
   return {.items = 256, .room = key.bits() == 64 ? 1024 : 2048};
 }
 
-tensor::StmtPtr TopKGroupLoops(LoopContext& context, const TopKPlan& plan, TopKPart part, int keys_space,
-                               int positions_space) {
+tensor::StmtPtr TopKGroupLoops(LoopContext& context, const TopKPlan& plan, TopKPart part, TopKSpaces spaces) {
   const SortKey key(context.input_type(0).dtype, true);
-  return TopKGroup(context, plan, FormOf(part, key), keys_space, positions_space).Build(part);
+  return TopKGroup(context, plan, FormOf(part, key), spaces).Build(part);
 }
 
 }  // namespace tvmvm::ir

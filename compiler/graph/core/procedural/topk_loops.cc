@@ -19,8 +19,9 @@ namespace {
 constexpr int64_t kMostBeside = 16;  // elements in order that lanes keep
 constexpr int64_t kLeastBeside = 8;  // rows
 
-// Where rows are too few to keep a GPU busy and long, they are cut into shares.
-constexpr int64_t kFewRows = 128, kLongRow = 8192;
+// Where rows are too few to keep a GPU busy and long, they are cut into shares. The longest ones are in any
+// case: nothing ends a group.
+constexpr int64_t kFewRows = 128, kLongRow = 8192, kLongestRow = 1 << 20;
 constexpr int64_t kMostShares = 64, kShortestShare = 2048;
 constexpr int64_t kLeastLeftOut = 4;  // times what is wanted of a share
 
@@ -89,19 +90,29 @@ TopKPlan::TopKPlan(const Type& type, const Node& node)
   }
 }
 
-void TopKPlan::ChooseGroups(const Type& type) {
+void TopKPlan::ChooseGroups(const Type& type, const Node& node) {
   is_beside = is_short = 0;
   if (IsSubByte(type.dtype)) return;  // items would write to one byte
   const SortKey key(type.dtype, true);
-  by_groups = LessEqual(Product(type.dims), Dim(tensor::kSmallSize));
+  const Dim rows = split.outer * split.inner;
+  by_groups = And(LessEqual(Product(type.dims), Dim(tensor::kSmallSize)),
+                  LessEqual(rows, Dim(tensor::kSmallSize)));  // of no elements, too
   share = Max(CeilDiv(split.size, Dim(kMostShares)), Dim(kShortestShare));
   shares = CeilDiv(split.size, share);
-  const Dim is_long = And(Less(kLongRow, split.size), Less(split.outer * split.inner, kFewRows));
-  const Dim wants_few = And(LessEqual(count, FormOf(TopKPart::kShare, key).results()),
-                            LessEqual(count * Dim(kLeastLeftOut), share));
-  is_sorted = And(by_groups, LessEqual(split.size, kShortestRow));
-  is_shared = And(by_groups, And(is_long, wants_few));
-  is_whole = And(by_groups, Equal(Max(is_sorted, is_shared), 0));
+  const Dim is_long = Less(kLongRow, split.size);
+  const Dim are_few = Or(Less(rows, kFewRows), Less(kLongestRow, split.size));
+  // By what is asked for, which is known more often than the count.
+  const Dim k = TopKCount(node), left_out = k * Dim(kLeastLeftOut);
+  const Dim is_one_stretch = LessEqual(k, FormOf(TopKPart::kWhole, key).results());
+  const Dim is_little = Or(LessEqual(left_out, kShortestShare), LessEqual(left_out, share));
+  const Dim is_short_row = LessEqual(split.size, kShortestRow);
+  const Dim has_shares = And(is_long, And(are_few, And(is_one_stretch, is_little)));
+  // A stretch is chosen from the whole row: where there are several, or few groups, sorting is less work.
+  const Dim has_runs = And(is_long, Or(Not(is_one_stretch), And(are_few, Not(is_little))));
+  is_sorted = And(by_groups, is_short_row);
+  is_shared = And(by_groups, has_shares);
+  is_merged = And(by_groups, has_runs);
+  is_whole = And(by_groups, Equal(Max(is_short_row, Max(has_shares, has_runs)), 0));
 }
 
 void StoreFound(LoopContext& context, Nest& nest, const TopKPlan& plan, const SortKey& key,

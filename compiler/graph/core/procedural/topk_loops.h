@@ -38,17 +38,18 @@ class SortKey {
 struct TopKPlan {
   TopKPlan(const Type& type, const Node& node);
   // The same for kernels of work-groups: theirs are the conditions below, and none of those for CPUs holds.
-  void ChooseGroups(const Type& type);
+  void ChooseGroups(const Type& type, const Node& node);
 
   AxisSplit split;
   Dim count;      // elements of each row in order
   Dim is_beside;  // many rows side by side, a lane each; count is a constant
   Dim is_short;   // the elements in order are few enough to make room for each one more
 
-  Dim by_groups = 0;                // one of these three
+  Dim by_groups = 0;                // one of these four
   Dim is_sorted = 0, is_whole = 0;  // TopKPart::kShort, kWhole
   Dim is_shared = 0;                // kShare, kMerge
   Dim share = 1, shares = 1;        // elements of one, their number
+  Dim is_merged = 0;                // kRun, then topk_runs.cc
 };
 
 // Rows that a grid point takes side by side, at every level: lanes of 64 bytes.
@@ -61,6 +62,7 @@ enum class TopKPart : uint8_t {
   kWhole,  // a stretch of a row's results
   kShare,  // the first results of a share of a row, which go into two workspaces: keys and positions (i32)
   kMerge,  // those of a row
+  kRun,    // a stretch of a row, in order of its own, into two such workspaces
 };
 inline constexpr int64_t kShortestRow = 256;  // elements up to which a row is sorted as a whole
 struct TopKGroupForm {
@@ -70,8 +72,23 @@ struct TopKGroupForm {
   int64_t slack() const { return room / 4; }    // elements that may be there besides, at either end
 };
 TopKGroupForm FormOf(TopKPart part, const SortKey& key);
-tensor::StmtPtr TopKGroupLoops(LoopContext& context, const TopKPlan& plan, TopKPart part, int keys_space = -1,
-                               int positions_space = -1);
+struct TopKSpaces {
+  int keys = -1, positions = -1;  // workspaces
+};
+tensor::StmtPtr TopKGroupLoops(LoopContext& context, const TopKPlan& plan, TopKPart part, TopKSpaces spaces);
+
+// Runs of a row that are in order become longer ones until there is one (topk_runs.cc), kRunsMerged at a
+// time.
+inline constexpr int64_t kRunsMerged = 4;
+inline constexpr int kMostMerges = 10;  // of runs that kRun leaves, of up to kSmallSize elements
+// Elements of a run before merge `number`, but for the row's last one.
+int64_t RunLength(const SortKey& key, int number);
+Dim IsMerged(const TopKPlan& plan, const SortKey& key, int number);  // whether that merge is done
+Dim MergesOf(const TopKPlan& plan, const SortKey& key);              // how many are
+tensor::StmtPtr TopKMergeRuns(LoopContext& context, const TopKPlan& plan, int number, TopKSpaces from,
+                              TopKSpaces to);
+// The results of rows that are in order.
+tensor::StmtPtr TopKResults(LoopContext& context, const TopKPlan& plan, TopKSpaces from);
 
 tensor::StmtPtr TopKBesideLoops(LoopContext& context, const TopKPlan& plan);  // topk_beside.cc
 tensor::StmtPtr TopKShortLoops(LoopContext& context, const TopKPlan& plan);   // topk_short.cc

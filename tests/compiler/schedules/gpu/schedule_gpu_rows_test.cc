@@ -103,6 +103,34 @@ TEST(GpuRows, ShortRowsAreTakenByAWorkItemEach) {
   Check(b, node, {{"n", 70}, {"m", 32}});
 }
 
+TEST(GpuRows, FewLongRowsAreTakenInStages) {
+  for (Dims flags : {Dims{0, 1, 0}, Dims{0, 1, 1}}) {
+    SCOPED_TRACE(ir::ToString(flags));
+    GroupBuilder b;
+    ir::NodeId node = Softmax(b, {N(), K(), M()}, flags);
+    GroupProgram program = Schedule(b, node);
+    const Symbols symbols = {{"n", 1}, {"k", 66000}, {"m", 2}};
+    EXPECT_EQ(CallsFor(program, symbols).size(), 5u) << "two for each reduction, and the rest";
+    for (const KernelCall* call : CallsFor(program, symbols)) EXPECT_EQ(Held(call->kernel).size(), 0u);
+    Check(b, node, symbols);
+  }
+}
+
+// Elements and a number of each row are stored, and both reductions are of what the input is.
+TEST(GpuRows, StagesStoreNumbersOfRows) {
+  GroupBuilder b;
+  const Dims flags{0, 1};
+  ValueId x = b.Input(DType::kF32, {N(), M()});
+  ValueId least = Reduced(b, x, flags, "min"), most = Reduced(b, x, flags, "max");
+  ValueId width = b.Add("sub", {most, least});
+  b.Output(b.Add("div", {b.Add("sub", {x, least}), width}));
+  b.Output(width);
+  ir::NodeId node = b.Finish();
+  const Symbols symbols = {{"n", 3}, {"m", 70001}};
+  EXPECT_EQ(CallsFor(Schedule(b, node), symbols).size(), 5u);
+  Check(b, node, symbols);
+}
+
 TEST(GpuRows, AnyAxes) {
   for (Dims flags : {Dims{0, 1, 0}, Dims{1, 0, 1}, Dims{0, 1, 1}, Dims{1, 1, 1}}) {
     SCOPED_TRACE(ir::ToString(flags));
@@ -145,7 +173,8 @@ TEST(GpuRows, WhatIsCheapIsNotHeld) {
   b.Output(b.Add("sub", {x, Reduced(b, x, {0, 1}, "max")}));
   ir::NodeId node = b.Finish();
   GroupProgram program = Schedule(b, node);
-  EXPECT_EQ(program.calls.size(), 4u) << "by work-items, and by groups, each with small sizes and any";
+  EXPECT_EQ(program.calls.size(), 10u)
+      << "by work-items, by groups, in three stages, each with small sizes and any";
   for (const KernelCall& call : program.calls) EXPECT_TRUE(Held(call.kernel).empty());
   Check(b, node, {{"n", 3}, {"m", 500}});
 }
@@ -220,10 +249,17 @@ TEST(GpuRows, WorkItemsReadSeveralElementsAtOnce) {
   }
 }
 
-TEST(GpuRows, RowsThatAreWantedAgainAreNotShared) {
+TEST(GpuRows, KnownSizesOfStagesHaveFiveKernels) {
   GroupBuilder b;
   GroupProgram program = Schedule(b, Softmax(b, {1, 1'000'000}, {0, 1}));
-  EXPECT_EQ(program.calls.size(), 1u);
+  EXPECT_EQ(program.calls.size(), 5u);
+  EXPECT_EQ(program.workspaces.size(), 4u);
+}
+
+// As those of attention between all elements of a sequence.
+TEST(GpuRows, RowsThatGetMoreWithTheirLengthHaveNoStages) {
+  GroupBuilder b;
+  GroupProgram program = Schedule(b, Softmax(b, {N(), M(), M()}, {0, 0, 1}));
   EXPECT_TRUE(program.workspaces.empty());
 }
 
