@@ -184,11 +184,9 @@ Status VerifyLibraries(const Program& program) {
 // Doubles are right up to 2^53, more than memory holds; what is more stays more.
 bool StandsIn(const ConstantSpec& packed, const ConstantSpec& constant, int64_t count) {
   const PanelPlace& place = constant.place;
-  if (packed.has_place() || packed.dtype != constant.dtype || IsSubByte(packed.dtype) ||
-      !constant.bytes.empty())
-    return false;
-  const auto all =
-      static_cast<double>(static_cast<int64_t>(packed.bytes.size()) / DTypeBytes(packed.dtype, 1));
+  const int64_t bits = DTypeBits(packed.dtype);  // 0 of strings
+  if (packed.dtype != constant.dtype || bits < 8 || !constant.bytes.empty()) return false;
+  const auto all = static_cast<double>(static_cast<int64_t>(packed.bytes.size()) * 8 / bits);
   double extents = 1, first = 0, column = 0;
   for (size_t k = 0; k < place.axes(); ++k) {
     const PanelPlace::Axis axis = place.axis(k);
@@ -208,7 +206,10 @@ bool StandsIn(const ConstantSpec& packed, const ConstantSpec& constant, int64_t 
 Status VerifyPlace(const Program& program, const ConstantSpec& constant, int64_t count,
                    const std::string& place) {
   const uint32_t packed = constant.place.constant.index;
-  if (packed < program.constants.size() && StandsIn(program.constants[packed], constant, count)) return {};
+  const size_t constants = program.constants.size();
+  if (packed >= constants)
+    return Refuse("{}: constant {} does not exist, the program has {}", place, packed, constants);
+  if (StandsIn(program.constants[packed], constant, count)) return {};
   return Refuse("{}: its place in constant c{} is none", place, packed);
 }
 

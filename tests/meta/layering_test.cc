@@ -86,7 +86,7 @@ const std::vector<InnerFolder> kCompilerFolders = {
     {"codegen/llvm", {"codegen", "loops", "expr", "dim"}},
     {"placement", {"codegen", "schedules", "schedules/loops", "graph", "dim"}},
     {"lowering", {"codegen", "schedules", "schedules/loops", "graph", "dim"}},
-    {"memory", {"lowering", "schedules", "graph", "dim"}},
+    {"memory", {"lowering", "schedules", "passes", "graph", "dim"}},
     {"jit", {"codegen", "codegen/llvm"}},
 };
 

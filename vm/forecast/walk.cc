@@ -43,7 +43,9 @@ Place FunctionWalk::PlaceOf(const Instruction& instruction, const State& state) 
 
 Expected<std::optional<State>> FunctionWalk::Walk(const Arguments& arguments, const State& start) {
   const size_t registers = function_.scalar_registers + function_.ref_registers;
-  if (blocks_.size() * registers > (size_t{1} << 24))
+  has_loops_ =
+      std::any_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.is_loop_head; });
+  if (has_loops_ && blocks_.size() * registers > (size_t{1} << 24))  // what is known at all of them is kept
     return MakeError(Code::kUnsupported, "@" + function_.name + " is too large to be followed: " +
                                              std::to_string(blocks_.size()) + " blocks with " +
                                              std::to_string(registers) + " registers");
@@ -56,16 +58,14 @@ Expected<std::optional<State>> FunctionWalk::Walk(const Arguments& arguments, co
   start_->least_peak = start.least_peak;
 
   const bool records = std::exchange(journey_.is_recording, false);
-  const bool has_loops =
-      std::any_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.is_loop_head; });
-  bool is_stable = !has_loops;
-  for (int sweep = 0; has_loops && !is_stable; ++sweep) {
+  bool is_stable = !has_loops_;
+  for (int sweep = 0; has_loops_ && !is_stable; ++sweep) {
     if (sweep == kMostSweeps)
       return MakeError(Code::kUnsupported,
                        "the loops of @" + function_.name + " are too tangled to be followed");
     TVMVM_CHECK_OK(Sweep(sweep >= kExactSweeps, &is_stable));
   }
-  for (int sweep = 0; has_loops && sweep < kNarrowingSweeps; ++sweep)
+  for (int sweep = 0; has_loops_ && sweep < kNarrowingSweeps; ++sweep)
     TVMVM_CHECK_OK(Sweep(false, &is_stable));
   journey_.is_recording = records;
   TVMVM_CHECK_OK(Sweep(false, &is_stable));
@@ -93,6 +93,11 @@ Status FunctionWalk::Sweep(bool widens, bool* is_stable) {
     }
     State entry = Join(from, context_, number, &journey_.objects);
     leaving_[number] = {};  // a block that is its own loop was among those joined
+    if (!has_loops_) {      // nobody comes back to look at them
+      for (const auto& [block, is_target] : blocks_[number].from) leaving_[block][is_target].reset();
+      TVMVM_CHECK_OK(Step(number, std::move(entry)));
+      continue;
+    }
     std::optional<State>& before = entries_[number];
     if (widens && before && blocks_[number].is_loop_head) Widen(*before, &entry);
     if (!before || !SameKnowledge(*before, entry)) *is_stable = false;

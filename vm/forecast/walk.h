@@ -107,6 +107,7 @@ class FunctionWalk {
   const FunctionWalk* caller_;
   const State* current_ = nullptr;  // while a callee is walked
   std::vector<Block> blocks_;
+  bool has_loops_ = false;
   struct SlotOrigin {
     uint32_t word = UINT32_MAX;  // of the instruction that makes it ...
     uint32_t number = 0;         // ... its value

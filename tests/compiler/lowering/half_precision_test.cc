@@ -304,8 +304,8 @@ int64_t BytesThere(const std::string& text, Precision precision) {
     return 0;
   }
   int64_t bytes = 0;
-  for (uint32_t constant : UsesOf(*program, program->device_entries[0].function).devices[1].constants)
-    bytes += BytesOf(program->constants[constant]);
+  const Uses uses = UsesOf(*program, program->device_entries[0].function);
+  for (uint32_t constant : uses.devices[1].constants) bytes += BytesOf(program->constants[constant]);
   return bytes;
 }
 
