@@ -184,9 +184,11 @@ Status VerifyLibraries(const Program& program) {
 // Doubles are right up to 2^53, more than memory holds; what is more stays more.
 bool StandsIn(const ConstantSpec& packed, const ConstantSpec& constant, int64_t count) {
   const PanelPlace& place = constant.place;
-  const int64_t bits = DTypeBits(packed.dtype);  // 0 of strings
-  if (packed.dtype != constant.dtype || bits < 8 || !constant.bytes.empty()) return false;
-  const auto all = static_cast<double>(static_cast<int64_t>(packed.bytes.size()) * 8 / bits);
+  if (packed.dtype != constant.dtype || packed.dtype == DType::kString || IsSubByte(packed.dtype))
+    return false;
+  if (!constant.bytes.empty()) return false;
+  const auto all =
+      static_cast<double>(static_cast<int64_t>(packed.bytes.size()) / DTypeBytes(packed.dtype, 1));
   double extents = 1, first = 0, column = 0;
   for (size_t k = 0; k < place.axes(); ++k) {
     const PanelPlace::Axis axis = place.axis(k);
