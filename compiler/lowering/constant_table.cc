@@ -9,9 +9,14 @@ constexpr size_t kMinBytesOfPlaced = 4096;  // less is not worth the words that 
 
 }  // namespace
 
+ConstantTable::Key ConstantTable::KeyOf(DType dtype, const std::vector<int64_t>& dims,
+                                        std::span<const std::byte> bytes) {
+  return {dtype, dims, DigestOf(bytes).Hex()};
+}
+
 ConstantId ConstantTable::Add(ConstantSpec spec, std::shared_ptr<const void> owner) {
   if (spec.dtype == DType::kString) return builder_->AddConstant(std::move(spec), std::move(owner));
-  Key key{spec.dtype, spec.dims, DigestOf(spec.bytes).Hex()};
+  Key key = KeyOf(spec.dtype, spec.dims, spec.bytes);
   auto found = known_.find(key);
   if (found == known_.end())
     found = known_.emplace(std::move(key), builder_->AddConstant(std::move(spec), std::move(owner))).first;
@@ -21,7 +26,7 @@ ConstantId ConstantTable::Add(ConstantSpec spec, std::shared_ptr<const void> own
 void ConstantTable::AddPanels(ConstantId packed, const ir::TensorData& data, PanelPlace place) {
   if (data.bytes.size() < kMinBytesOfPlaced) return;
   place.constant = packed;
-  places_.emplace(Key{data.dtype, data.dims, DigestOf(data.bytes).Hex()}, std::move(place));
+  places_.emplace(KeyOf(data.dtype, data.dims, data.bytes), std::move(place));
 }
 
 void ConstantTable::FindPlaces() {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -29,6 +30,7 @@ class ConstantTable {
 
  private:
   using Key = std::tuple<DType, std::vector<int64_t>, std::string>;  // with the digest of the bytes
+  static Key KeyOf(DType dtype, const std::vector<int64_t>& dims, std::span<const std::byte> bytes);
 
   Builder* builder_;
   std::map<Key, ConstantId> known_;

@@ -110,8 +110,7 @@ bool CodedPanels::FindBlocks() {
 
 void CodedPanels::UseBytes(int digits) {
   if (layout_.block % kByteBlock != 0 || layout_.block > kMostByteBlock) return;
-  const bool pays = layout_.block <= kMostExactBlock && layout_.bits <= kMostExactBits &&
-                    layout_.panels >= kLeastPanelsOfDigits;
+  const bool pays = MayBeDigits(layout_.block, layout_.bits) && layout_.panels >= kLeastPanelsOfDigits;
   if (digits > 1 && !pays) return;
   // Zero points that are no codes are not multiplied as integers.
   layout_.has_zeros |= std::abs(layout_.zero) > kMostCode;

@@ -52,6 +52,9 @@ inline constexpr int64_t kByteBlock = 16, kMostByteBlock = 32768;
 // products fit in no 16.
 inline constexpr int64_t kMostExactBlock = 32;
 inline constexpr int kMostExactBits = 4;
+inline bool MayBeDigits(int64_t block, int bits) {
+  return block % kByteBlock == 0 && block <= kMostExactBlock && bits <= kMostExactBits;
+}
 // Panels that one pass over the rows reads, where a group has an even number of them.
 inline constexpr int64_t kPanelsByBytes = 2;
 inline constexpr int kExactDigits = 3;

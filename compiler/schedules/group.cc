@@ -8,21 +8,14 @@
 
 namespace tvmvm::tensor {
 
-PackConstant PackInPanels(PanelsOfInput layout) {
-  auto pack = [layout](const GroupConstants& constants) {
+PackConstant PackInPanels(PanelsOfInput layout, bool of_bytes) {
+  auto pack = [layout, of_bytes](const GroupConstants& constants) {
     ir::TensorData split = *constants[layout.number];
     split.dims = layout.dims;
-    return PackPanels(split, layout.axes, layout.panels);
+    return (of_bytes ? PackBytePanels : PackPanels)(split, layout.axes, layout.panels);
   };
+  if (of_bytes) return {std::move(pack)};  // whose elements are words of four bytes
   return {std::move(pack), std::move(layout)};
-}
-
-PackConstant PackInBytePanels(PanelsOfInput layout) {
-  return {[layout = std::move(layout)](const GroupConstants& constants) {
-    ir::TensorData split = *constants[layout.number];
-    split.dims = layout.dims;
-    return PackBytePanels(split, layout.axes, layout.panels);
-  }};
 }
 
 namespace {

@@ -63,8 +63,8 @@ struct PackConstant {
 
   ir::TensorData operator()(const GroupConstants& constants) const { return make(constants); }
 };
-PackConstant PackInPanels(PanelsOfInput layout);
-PackConstant PackInBytePanels(PanelsOfInput layout);  // other elements: words of four bytes
+// `of_bytes`: by PackBytePanels instead of PackPanels.
+PackConstant PackInPanels(PanelsOfInput layout, bool of_bytes);
 
 // Of all groups that differ in nothing but their constants (group_signature.h).
 struct GroupProgram {

@@ -33,9 +33,9 @@ bool MayBeCodes(const ir::Function& function, ir::ValueId value) {
   if (!producer.valid()) return false;
   const ir::Node& node = function.node(producer);
   if (node.op == nullptr || !node.op->traits.decodes) return false;
-  auto fits = [](int64_t block) { return block > 1 && block % kByteBlock == 0 && block <= kMostExactBlock; };
-  const bool is_narrow = DTypeBits(function.type(node.inputs[0]).dtype) <= kMostExactBits;
-  return node.Int("byte_data", 0) != 0 || (is_narrow && std::ranges::any_of(node.Ints("blocks"), fits));
+  const int bits = DTypeBits(function.type(node.inputs[0]).dtype);
+  auto fits = [bits](int64_t block) { return block > 1 && MayBeDigits(block, bits); };
+  return node.Int("byte_data", 0) != 0 || std::ranges::any_of(node.Ints("blocks"), fits);
 }
 
 }  // namespace

@@ -93,15 +93,14 @@ Status FunctionWalk::Sweep(bool widens, bool* is_stable) {
     }
     State entry = Join(from, context_, number, &journey_.objects);
     leaving_[number] = {};  // a block that is its own loop was among those joined
-    if (!has_loops_) {      // nobody comes back to look at them
+    if (has_loops_) {
+      std::optional<State>& before = entries_[number];
+      if (widens && before && blocks_[number].is_loop_head) Widen(*before, &entry);
+      if (!before || !SameKnowledge(*before, entry)) *is_stable = false;
+      before = entry;
+    } else {  // nobody comes back to look at what was joined
       for (const auto& [block, is_target] : blocks_[number].from) leaving_[block][is_target].reset();
-      TVMVM_CHECK_OK(Step(number, std::move(entry)));
-      continue;
     }
-    std::optional<State>& before = entries_[number];
-    if (widens && before && blocks_[number].is_loop_head) Widen(*before, &entry);
-    if (!before || !SameKnowledge(*before, entry)) *is_stable = false;
-    before = entry;
     TVMVM_CHECK_OK(Step(number, std::move(entry)));
   }
   if (journey_.objects.TakeChanged()) *is_stable = false;

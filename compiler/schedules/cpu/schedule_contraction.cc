@@ -112,9 +112,7 @@ class ContractionKernel {
     if (!right || !panels || !CheckPackable(right->dtype, right->dims, rhs_.axes, *panels)) return {};
     packed_ = true;
     of_bytes_ = IsProductOfBytes(group_.type(lhs_.value).dtype, right->dtype, accumulator_);
-    PanelsOfInput layout{right->number, right->dims, rhs_.axes, *panels};
-    program->packed.push_back(of_bytes_ ? PackInBytePanels(std::move(layout))
-                                        : PackInPanels(std::move(layout)));
+    program->packed.push_back(PackInPanels({right->number, right->dims, rhs_.axes, *panels}, of_bytes_));
     return {};
   }
 

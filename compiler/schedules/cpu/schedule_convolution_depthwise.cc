@@ -247,7 +247,7 @@ Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInf
   for (size_t i = 2; i < weights.dims.size(); ++i) axes.depth.push_back(static_cast<int64_t>(i));
   int64_t panels = (weights.dims[0] + kPanelColumns - 1) / kPanelColumns;
   TVMVM_CHECK_OK(CheckPackable(weights.dtype, weights.dims, axes, panels));
-  program.packed.push_back(PackInPanels({weights.number, weights.dims, axes, panels}));
+  program.packed.push_back(PackInPanels({weights.number, weights.dims, axes, panels}, false));
   DepthwiseSchedule schedule;
   KernelSchedule made =
       Decide(group, target, WordsOf(group) + " " + WordsOf(ShapeOf(group, node)), &schedule);

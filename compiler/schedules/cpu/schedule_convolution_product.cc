@@ -95,9 +95,7 @@ class ConvolutionKernel {
     if (!CheckPackable(weights->dtype, dims, axes, *panels)) return;
     packed_ = true;
     of_bytes_ = IsProductOfBytes(group_.type(node_.inputs[0]).dtype, weights->dtype, accumulator_);
-    PanelsOfInput layout{weights->number, dims, axes, *panels};
-    program->packed.push_back(of_bytes_ ? PackInBytePanels(std::move(layout))
-                                        : PackInPanels(std::move(layout)));
+    program->packed.push_back(PackInPanels({weights->number, dims, axes, *panels}, of_bytes_));
   }
 
   // Where gathering taps would take their elements one by one.

@@ -30,4 +30,12 @@ Expected<GroupProgram> ScheduleForGpu(const GroupView& group, const TargetInfo& 
   return program;
 }
 
+RowShares SharesOfRow(const ir::Dim& rows, const ir::Dim& row, int64_t busy_groups, int64_t shortest,
+                      int64_t items) {
+  using ir::Dim;
+  const Dim wanted = Min(CeilDiv(Dim(busy_groups), Max(rows, Dim(1))), FloorDiv(row, Dim(shortest)));
+  const Dim length = CeilDiv(CeilDiv(row, Max(wanted, Dim(1))), Dim(items)) * Dim(items);
+  return {CeilDiv(row, Max(length, Dim(1))), length};
+}
+
 }  // namespace tvmvm::tensor

@@ -22,4 +22,13 @@ Expected<GroupProgram> ScheduleExtremumForGpu(const GroupView& group, const Targ
 bool TakesProductForGpu(const GroupView& group);
 Expected<GroupProgram> ScheduleProductForGpu(const GroupView& group, const TargetInfo& target);
 
+// What several groups take of a row each.
+struct RowShares {
+  ir::Dim count = 1, length = 0;  // of elements
+};
+// So many that all rows keep `busy_groups` busy, of `shortest` elements at least, whole multiples of the
+// items of a group.
+RowShares SharesOfRow(const ir::Dim& rows, const ir::Dim& row, int64_t busy_groups, int64_t shortest,
+                      int64_t items);
+
 }  // namespace tvmvm::tensor

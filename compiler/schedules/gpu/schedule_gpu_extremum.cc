@@ -64,16 +64,12 @@ class ExtremumForGpu {
   Dim rows() const { return Product(kept_); }
   bool IsAlong() const { return axis_ + 1 == dims_.size(); }
   DType dtype() const { return dtype_; }
-  Dim share() const {  // elements
-    const Dim wanted = Min(CeilDiv(Dim(kBusyGroups), Max(rows(), Dim(1))), FloorDiv(row(), kShortestShare));
-    return CeilDiv(CeilDiv(row(), Max(wanted, Dim(1))), Dim(kItems)) * Dim(kItems);
-  }
-  Dim shares() const { return CeilDiv(row(), Max(share(), Dim(1))); }
+  RowShares shares() const { return SharesOfRow(rows(), row(), kBusyGroups, kShortestShare, kItems); }
 
   Expected<KernelCall> Build() {
     TVMVM_CHECK_OK(DeclareArguments());
     row_ = Variable(nest_.Grid(0, "row", rows()));
-    share_ = Variable(nest_.Grid(1, "share", part_ == RowPart::kShare ? shares() : Dim(1)));
+    share_ = Variable(nest_.Grid(1, "share", part_ == RowPart::kShare ? shares().count : Dim(1)));
     nest_.Grid(2, "g", 1);
     WorkGroup group(&nest_, kItems);
     index_ = BindCoordinates(nest_, kept_, row_);
@@ -98,14 +94,14 @@ class ExtremumForGpu {
     Expr found = nest_.GroupReduce("found", is_last_ ? ExprOp::kMax : ExprOp::kMin, candidate);
     group.OpenFirst();
     if (part_ == RowPart::kShare) {
-      const Expr at = nest_.Let("at", row_ * DimValue(shares()) + share_);
+      const Expr at = nest_.Let("at", row_ * DimValue(shares().count) + share_);
       nest_.Add(Store(bests_, at, all));
       nest_.Add(Store(places_, at, found));
     } else {
       nest_.Add(Store(outputs_[0], row_, Select(Equal(found, None()), zero, found)));
     }
     nest_.Close();
-    made_.Estimate(part_ == RowPart::kShares ? rows() * shares() : Product(dims_), 1, elements_);
+    made_.Estimate(part_ == RowPart::kShares ? rows() * shares().count : Product(dims_), 1, elements_);
     return made_.Take(nest_.Finish());
   }
 
@@ -124,18 +120,18 @@ class ExtremumForGpu {
   }
 
   Range RangeOfGroup() {
-    if (part_ == RowPart::kShares) return {IntConstant(0), DimValue(shares())};
+    if (part_ == RowPart::kShares) return {IntConstant(0), DimValue(shares().count)};
     if (part_ == RowPart::kWhole) return {IntConstant(0), DimValue(row())};
-    const Expr begin = nest_.Let("begin", share_ * DimValue(share()));
-    return {begin, nest_.Let("end", Min(begin + DimValue(share()), DimValue(row())))};
+    const Expr begin = nest_.Let("begin", share_ * DimValue(shares().length));
+    return {begin, nest_.Let("end", Min(begin + DimValue(shares().length), DimValue(row())))};
   }
   Expr ElementAt(const Expr& n) {
-    if (part_ == RowPart::kShares) return Load(bests_, dtype_, row_ * DimValue(shares()) + n);
+    if (part_ == RowPart::kShares) return Load(bests_, dtype_, row_ * DimValue(shares().count) + n);
     index_[axis_] = n;
     return made_.LoadInput(node_.inputs[0], index_);
   }
   Expr PlaceAt(const Expr& n) const {
-    return part_ == RowPart::kShares ? Load(places_, DType::kI64, row_ * DimValue(shares()) + n) : n;
+    return part_ == RowPart::kShares ? Load(places_, DType::kI64, row_ * DimValue(shares().count) + n) : n;
   }
 
   ReduceKind Kind() const { return is_max_ ? ReduceKind::kArgMax : ReduceKind::kArgMin; }
@@ -188,7 +184,7 @@ Expected<GroupProgram> ScheduleExtremumForGpu(const GroupView& original, const T
     return {};
   };
   if (!is_shared.IsConstant(0)) {
-    const Dim found = is_shared * schedule.rows() * schedule.shares();
+    const Dim found = is_shared * schedule.rows() * schedule.shares().count;
     program.workspaces = {{schedule.dtype(), found}, {DType::kI64, found}};
   }
   for (RowPart part : {RowPart::kShare, RowPart::kShares}) TVMVM_CHECK_OK(add(is_shared, part));

@@ -42,10 +42,10 @@ enum class RowPart {
 struct RowForm {
   bool has_groups = false;  // by a work-group; else by a work-item
   RowPart part = RowPart::kWhole;
-  Dim shares = 1, share = 0;  // their number, elements of one
-  size_t stage = 0;           // the number of the reduction; workspaces of those before it are [row]
-  std::set<ValueId> held;     // elements that a reduction needs and later passes find in shared memory
-  int64_t most_held = 0;      // so many of each, at least the row's length
+  RowShares shares;
+  size_t stage = 0;        // the number of the reduction; workspaces of those before it are [row]
+  std::set<ValueId> held;  // elements that a reduction needs and later passes find in shared memory
+  int64_t most_held = 0;   // so many of each, at least the row's length
 };
 
 // What a node reduces, with nothing behind its operand: a reduction, unless there is no axis to reduce.
@@ -104,7 +104,7 @@ class RowsForGpu {
     OpenRow();
     BindStatistics();
     if (form_.part == RowPart::kShare) {
-      StoreReduced(row_ * DimValue(form_.shares) + Variable(nest_.kernel()->grid[1]));
+      StoreReduced(row_ * DimValue(form_.shares.count) + Variable(nest_.kernel()->grid[1]));
     } else if (form_.part == RowPart::kStatistic) {
       StoreReduced(row_);
     } else {
@@ -180,7 +180,7 @@ class RowsForGpu {
     Dim rows = Product(kept_sizes_);
     LoopKernel* kernel = nest_.kernel();
     nest_.Grid(0, "row", has_groups_ ? rows : CeilDiv(rows, Dim(kGroupItems)));
-    nest_.Grid(1, "share", is_share_ ? form_.shares : Dim(1));
+    nest_.Grid(1, "share", is_share_ ? form_.shares.count : Dim(1));
     nest_.Grid(2, "g", 1);
     Expr item = OneDimensionalGroup(kernel, has_groups_ ? row_items_ : kGroupItems);
     row_ = has_groups_ ? Variable(kernel->grid[0]) : nest_.Let("row", item);
@@ -197,10 +197,10 @@ class RowsForGpu {
   void ForElements(const BuildElement& build, int at_once = 1) {
     if (reduced_.empty()) return build(coordinates_);
     Expr begin = IntConstant(0);
-    Expr end = DimValue(combines_shares_ ? form_.shares : Product(reduced_sizes_));
+    Expr end = DimValue(combines_shares_ ? form_.shares.count : Product(reduced_sizes_));
     if (is_share_) {
-      begin = nest_.Let("begin", Variable(nest_.kernel()->grid[1]) * DimValue(form_.share));
-      end = nest_.Let("end", Min(begin + DimValue(form_.share), end));
+      begin = nest_.Let("begin", Variable(nest_.kernel()->grid[1]) * DimValue(form_.shares.length));
+      end = nest_.Let("end", Min(begin + DimValue(form_.shares.length), end));
     }
     if (at_once > 1) {
       Expr whole = WholeSteps(nest_, {begin, end}, int64_t{at_once} * row_items_);
@@ -268,8 +268,9 @@ class RowsForGpu {
     DType type = group_.type(operand).dtype;
     uint32_t buffer = holds ? nest_.Local("held", type, Memory::kShared, form_.most_held) : 0;
     auto add = [&](const std::vector<Expr>& index) {
-      Expr element = combines_shares_ ? Load(workspace_, dtype, row_ * DimValue(form_.shares) + position_)
-                                      : Expand(operand, index, {});
+      Expr element = combines_shares_
+                         ? Load(workspace_, dtype, row_ * DimValue(form_.shares.count) + position_)
+                         : Expand(operand, index, {});
       if (holds) {
         element = nest_.Let("element", nest_.Place(element));
         nest_.Add(Store(buffer, position_, element));
@@ -341,10 +342,7 @@ int64_t MostHeld(const GroupView& group, const GpuRowsSchedule& schedule, const 
 // By as many groups as keep a device busy.
 RowForm SharedForm(const GpuRowsSchedule& schedule, const Dim& rows, const Dim& row) {
   RowForm form{true};
-  Dim wanted =
-      Min(CeilDiv(Dim(schedule.busy_groups), Max(rows, Dim(1))), FloorDiv(row, Dim(schedule.shortest_share)));
-  form.share = CeilDiv(CeilDiv(row, Max(wanted, Dim(1))), Dim(schedule.row_items)) * Dim(schedule.row_items);
-  form.shares = CeilDiv(row, Max(form.share, Dim(1)));
+  form.shares = SharesOfRow(rows, row, schedule.busy_groups, schedule.shortest_share, schedule.row_items);
   return form;
 }
 
@@ -412,7 +410,7 @@ Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const Targe
       TVMVM_CHECK_OK(add_part(RowPart::kShare, stage));
       TVMVM_CHECK_OK(add_part(has_stages ? RowPart::kStatistic : RowPart::kShares, stage));
       const DType dtype = AccumulatorOf(group, *reductions[stage]);
-      program.workspaces.push_back({dtype, is_shared * rows * form.shares});
+      program.workspaces.push_back({dtype, is_shared * rows * form.shares.count});
       if (has_stages) program.workspaces.push_back({dtype, is_shared * rows});
     }
     if (has_stages) TVMVM_CHECK_OK(add_part(RowPart::kRest, 0));

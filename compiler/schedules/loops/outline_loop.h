@@ -33,8 +33,6 @@ struct LoopArgument {
 struct PackedOfGroup {
   tensor::PackConstant pack;
   tensor::GroupConstants constants;
-
-  ir::TensorData operator()() const { return pack(constants); }
 };
 
 // Each launch runs the steps [begin, end); what is carried is in memory, so that a loop can be run in pieces.

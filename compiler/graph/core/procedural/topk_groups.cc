@@ -34,12 +34,6 @@ constexpr int kPositionBits = 32;  // of an i32 that is not negative
 constexpr int kReadAtOnce = 4;
 constexpr int64_t kLastPosition = std::numeric_limits<int32_t>::max();
 
-Expr Number(int64_t value) { return IntConstant(value, DType::kI32); }
-Expr Wide(const Expr& number) { return tensor::Cast(DType::kI64, number); }
-Expr Narrow(const Expr& index) { return tensor::Cast(DType::kI32, index); }
-// What is a number from 0 up to but without `count` in any case: said for contracts of launches.
-Expr Within(const Expr& number, int64_t count) { return Max(Min(number, Number(count - 1)), Number(0)); }
-
 // What a group looks at: keys and positions, by number.
 struct Source {
   Range range;
@@ -276,7 +270,7 @@ class TopKGroup {
     Expr low = bound(lowest_position_, Zero(), false), high = bound(highest_position_, one, false);
     before_ = nest_.Let("before", LoadNumber(before_bound_, Zero()));
     Expr behind = LoadNumber(before_bound_, one) + LoadNumber(inside_, one);
-    count_ = nest_.Let("count", Wide(Within(behind - before_, form_.room + 1)));
+    count_ = nest_.Let("count", Wide(Within(behind - before_, Number(form_.room + 1))));
     uint32_t own = nest_.Local("own", DType::kI32, Memory::kRegisters, 1);
     tensor::WorkGroup::Prefix prefix = group_.NewPrefix(DType::kI32, ExprOp::kAdd, Number(0));
     auto each = [&](const std::function<void(const Expr& key, const Expr& position)>& take) {
@@ -297,7 +291,7 @@ class TopKGroup {
     Expr before = group_.PrefixOf(prefix, LoadNumber(own, Zero())).before;
     Set(own, Zero(), before);
     each([&](const Expr& key, const Expr& position) {
-      Expr place = nest_.Let("place", Wide(Within(LoadNumber(own, Zero()), form_.room)));
+      Expr place = nest_.Let("place", Wide(Within(LoadNumber(own, Zero()), Number(form_.room))));
       Set(keys_, place, key);
       Set(bins_, place, position);
     });
@@ -365,7 +359,7 @@ class TopKGroup {
   void StoreResults() {
     Expr skipped = nest_.Let("skipped", Narrow(first_) - before_);
     group_.ForEach({first_, end_}, [&](const Expr& n) {
-      Expr place = nest_.Let("place", Wide(Within(skipped + Narrow(n - first_), form_.room)));
+      Expr place = nest_.Let("place", Wide(Within(skipped + Narrow(n - first_), Number(form_.room))));
       Expr found = nest_.Let("found", PlaceOf(Wide(LoadNumber(bins_, place)), plan_.split.size));
       Expr target = nest_.Let("target", (outer_ * k_ + n) * inner_ + column_);
       nest_.Add(context_.Store(0, FlatPosition(context_.output_type(0), target), ElementAt(found)));

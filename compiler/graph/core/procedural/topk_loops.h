@@ -11,6 +11,15 @@ Dim TopKCount(const Node& node);
 // Said where numbers come out of memory to become places, so that contracts of launches need not know why.
 tensor::Expr PlaceOf(const tensor::Expr& number, const Dim& count);
 
+// Numbers of 32 bits: what work-groups count and compare.
+inline tensor::Expr Number(int64_t value) { return tensor::IntConstant(value, DType::kI32); }
+inline tensor::Expr Wide(const tensor::Expr& number) { return tensor::Cast(DType::kI64, number); }
+inline tensor::Expr Narrow(const tensor::Expr& index) { return tensor::Cast(DType::kI32, index); }
+// What is a number from 0 up to but without `count` in any case: said for contracts of launches.
+inline tensor::Expr Within(const tensor::Expr& number, const tensor::Expr& count) {
+  return Max(Min(number, count - Number(1)), Number(0));
+}
+
 // Numbers that have the order of the elements: the first ones wanted have the smallest.
 class SortKey {
  public:

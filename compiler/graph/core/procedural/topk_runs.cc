@@ -19,12 +19,8 @@ using tensor::Variable;
 
 constexpr int kSearchSteps = 31;  // each of which finds a bit of a number up to kSmallSize
 
-Expr Number(int64_t value) { return IntConstant(value, DType::kI32); }
-Expr Narrow(const Expr& index) { return tensor::Cast(DType::kI32, index); }
-// Within `count` elements, of which there is at least one.
-Expr Within(const Expr& number, const Expr& count) {
-  return tensor::Cast(DType::kI64, Max(Min(number, Narrow(count) - Number(1)), Number(0)));
-}
+// A place within `count` elements, of which there is at least one.
+Expr PlaceWithin(const Expr& number, const Expr& count) { return Wide(Within(number, Narrow(count))); }
 
 class RunLoops {
  public:
@@ -57,7 +53,7 @@ class RunLoops {
     Expr merged = nest_.Let("merged", Narrow(rank) + Before(key));
     nest_.OpenIf(Less(merged, Narrow(k_)));
     Expr room = nest_.Let("room", Min(size_ - begin_, merged_length));
-    Expr target = nest_.Let("target", first_ + begin_ + Within(merged, room));
+    Expr target = nest_.Let("target", first_ + begin_ + PlaceWithin(merged, room));
     nest_.Add(context_.StoreWorkspace(to.keys, target, key));
     nest_.Add(context_.StoreWorkspace(to.positions, target, PositionAt(first_ + position)));
     nest_.Close();
@@ -72,7 +68,7 @@ class RunLoops {
     const Expr inner = DimValue(Max(plan_.split.inner, 1));
     Expr outer = nest_.Let("outer", FloorDiv(row_, inner)),
          column = nest_.Let("column", FloorMod(row_, inner));
-    Expr found = nest_.Let("found", Within(PositionAt(first_ + n), size_));
+    Expr found = nest_.Let("found", PlaceWithin(PositionAt(first_ + n), size_));
     Expr from = nest_.Let("from", (outer * size_ + found) * inner + column);
     Expr target = nest_.Let("target", (outer * k_ + n) * inner + column);
     nest_.Add(context_.Store(0, FlatPosition(context_.output_type(0), target),
@@ -115,7 +111,7 @@ class RunLoops {
       const Other& other = others[n];
       Expr more = nest_.Let("more", found_in(n) + bit);
       nest_.OpenIf(LessEqual(more, Narrow(other.count)));
-      Expr last = nest_.Let("last", first_ + other.begin + Within(more - Number(1), other.count));
+      Expr last = nest_.Let("last", first_ + other.begin + PlaceWithin(more - Number(1), other.count));
       Expr its_key = nest_.Let("its_key", KeyAt(last));
       nest_.OpenIf(Or(Less(its_key, key), And(other.is_earlier, Equal(its_key, key))));
       set(n, more);

@@ -31,18 +31,23 @@ ValueId Weights(GroupBuilder& b, const Coded& coded, const Ints& dims) {
   return b.Add("dequantize", inputs, {{"blocks", coded.blocks}});
 }
 
-// x [m, K] by weights [K, N], or [N, K] with `by_rows`, plus a bias.
+// x [m, K] by weights [N, K], or [K, N] without `by_rows`.
+ValueId Product(GroupBuilder& b, ValueId x, ValueId w, bool by_rows = true) {
+  return b.Add("contract", {x, w},
+               {{"lhs_batch", Ints{}},
+                {"rhs_batch", Ints{}},
+                {"lhs_contract", Ints{1}},
+                {"rhs_contract", Ints{by_rows ? 1 : 0}},
+                {"dtype", DType::kF32}});
+}
+
+// The same plus a bias.
 void Check(const Coded& coded, int64_t depth, int64_t columns, bool by_rows, bool is_packed = true) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF32, {M(), depth});
   ValueId w = Weights(b, coded, by_rows ? Ints{columns, depth} : Ints{depth, columns});
   ValueId bias = b.Constant(DType::kF32, {columns});
-  ValueId product = b.Add("contract", {x, w},
-                          {{"lhs_batch", Ints{}},
-                           {"rhs_batch", Ints{}},
-                           {"lhs_contract", Ints{1}},
-                           {"rhs_contract", Ints{by_rows ? 1 : 0}},
-                           {"dtype", DType::kF32}});
+  ValueId product = Product(b, x, w, by_rows);
   b.Output(b.Add("add", {product, bias}));
   ir::NodeId node = b.Finish();
   GroupView view(b.function(), node);
@@ -103,12 +108,7 @@ TEST(CodedProducts, DigitsOfManyRows) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF32, {M(), 40});
   ValueId w = Weights(b, {DType::kU4, DType::kF32, DType::kU8, {1, 16}}, {130, 40});
-  b.Output(b.Add("contract", {x, w},
-                 {{"lhs_batch", Ints{}},
-                  {"rhs_batch", Ints{}},
-                  {"lhs_contract", Ints{1}},
-                  {"rhs_contract", Ints{1}},
-                  {"dtype", DType::kF32}}));
+  b.Output(Product(b, x, w));
   ir::NodeId node = b.Finish();
   ScheduledGroup scheduled(b.function(), node, false);
   for (int64_t rows : {96, 97, 385}) scheduled.Check({{"m", rows}}, 2e-4);
@@ -118,12 +118,7 @@ TEST(CodedProducts, DigitsAreAsExactAsFloats) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF32, {M(), 512});
   ValueId w = Weights(b, {DType::kU4, DType::kF32, DType::kInvalid, {1, 32}}, {128, 512});
-  b.Output(b.Add("contract", {x, w},
-                 {{"lhs_batch", Ints{}},
-                  {"rhs_batch", Ints{}},
-                  {"lhs_contract", Ints{1}},
-                  {"rhs_contract", Ints{1}},
-                  {"dtype", DType::kF32}}));
+  b.Output(Product(b, x, w));
   ir::NodeId node = b.Finish();
   GroupView view(b.function(), node);
   ScheduledGroup scheduled(b.function(), node, false);
@@ -155,12 +150,7 @@ TEST(CodedProducts, DigitsOfWhatIsNotFinite) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF32, {M(), 96});
   ValueId w = Weights(b, {DType::kI4, DType::kF32, DType::kInvalid, {1, 32}}, {130, 96});
-  b.Output(b.Add("contract", {x, w},
-                 {{"lhs_batch", Ints{}},
-                  {"rhs_batch", Ints{}},
-                  {"lhs_contract", Ints{1}},
-                  {"rhs_contract", Ints{1}},
-                  {"dtype", DType::kF32}}));
+  b.Output(Product(b, x, w));
   ir::NodeId node = b.Finish();
   GroupView view(b.function(), node);
   ScheduledGroup scheduled(b.function(), node, false);
@@ -199,12 +189,7 @@ void CheckRowsOfHalves(int64_t columns) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF16, {M(), 40});
   ValueId w = Weights(b, {DType::kU4, DType::kF32, DType::kU8, {1, 16}}, {columns, 40});
-  b.Output(b.Add("contract", {b.Add("cast", {x}, {{"to", DType::kF32}}), w},
-                 {{"lhs_batch", Ints{}},
-                  {"rhs_batch", Ints{}},
-                  {"lhs_contract", Ints{1}},
-                  {"rhs_contract", Ints{1}},
-                  {"dtype", DType::kF32}}));
+  b.Output(Product(b, b.Add("cast", {x}, {{"to", DType::kF32}}), w));
   ir::NodeId node = b.Finish();
   ScheduledGroup scheduled(b.function(), node);
   for (int64_t rows : {1, 6, 20}) scheduled.Check({{"m", rows}}, 2e-4);
@@ -244,12 +229,7 @@ TEST(CodedPanels, WordsHoldTheCodesOfABlockInOrder) {
   GroupBuilder b;
   ValueId x = b.Input(DType::kF32, {M(), 20});
   ValueId w = Weights(b, {DType::kU4, DType::kF32, DType::kInvalid, {1, 16}}, {3, 20});
-  b.Output(b.Add("contract", {x, w},
-                 {{"lhs_batch", Ints{}},
-                  {"rhs_batch", Ints{}},
-                  {"lhs_contract", Ints{1}},
-                  {"rhs_contract", Ints{1}},
-                  {"dtype", DType::kF32}}));
+  b.Output(Product(b, x, w));
   ir::NodeId node = b.Finish();
   GroupView view(b.function(), node);
   auto panels = CodedPanels::Find(view, w, {{}, {1}, {0}}, 1, 1);

@@ -51,8 +51,10 @@ class ContractedLoop {
       call_.kernel = std::move(loop->kernels[0]);
       kernel = {&call_, tensor::LaunchScalars(call_.kernel), std::move(loop->bytes), ""};
       for (size_t i = 0; i < loop->arguments.size(); ++i)
-        if (loop->arguments[i].kind == LoopArgumentKind::kPacked)
-          kernel.bytes[i] = static_cast<int64_t>(loop->packed[loop->arguments[i].number]().bytes.size());
+        if (loop->arguments[i].kind == LoopArgumentKind::kPacked) {
+          const lowering::PackedOfGroup& packed = loop->packed[loop->arguments[i].number];
+          kernel.bytes[i] = static_cast<int64_t>(packed.pack(packed.constants).bytes.size());
+        }
       facts = std::move(loop->facts);
       auto [contract, told] = tensor::LaunchContractOf({{&call_}, kernel.scalars, kernel.bytes, facts},
                                                        ranges, [](const ir::Dim&) { return true; });
