@@ -271,6 +271,33 @@ TEST(Memory, PlansAreHeld) {
   EXPECT_GT(vm->held_bytes(), 0) << "what others may use, too";
 }
 
+TEST(Memory, LargeValuesOfAStoppedRunGoWhenTheNextBegins) {
+  // Makes a tensor of x[0] elements, then counts for ever where x[1] says so.
+  auto vm = VmFromText(Body(R"---(
+  i3 = load r0, i0, i64
+  i4 = load r0, i2, i64
+  r2 = alloc i64, [i3]
+again:
+  branch.if i4, again
+)---"));
+  ASSERT_TRUE(vm);
+  constexpr int64_t kElements = 8 << 20;
+  Invocation invocation = vm->NewInvocation();
+  std::array outputs{Tensor()};
+  ASSERT_TRUE(invocation.SetLimits({.max_steps = 1000}));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(TextOf(invocation.Run(std::array{Ints({kElements, 1})}, outputs)),
+                HasSubstr("deadline_exceeded"));
+    EXPECT_GE(invocation.held_bytes(), 8 * kElements) << "there was no time";
+    EXPECT_LT(invocation.held_bytes(), 9 * kElements) << "what was kept before is gone";
+  }
+  ASSERT_EQ(TextOf(invocation.Run(std::array{Ints({1, 0})}, outputs)), "");
+  EXPECT_LT(invocation.held_bytes(), kElements);
+  EXPECT_FALSE(invocation.Run(std::array{Ints({kElements, 1})}, outputs));
+  ASSERT_TRUE(invocation.Trim());
+  EXPECT_EQ(invocation.held_bytes(), 0);
+}
+
 // Bytes of this process that are no mapped file's.
 int64_t OwnBytes() {
   std::ifstream status("/proc/self/status");

@@ -12,6 +12,8 @@ namespace {
 }  // namespace
 
 Status Machine::Collect(Results outputs) {
+  // First, as memory that is handed out goes at once.
+  if (!run.PollBeforeWork(nullptr)) return tl::unexpected(run.error());
   for (uint32_t k = 0; k < outputs.size(); ++k) {
     Status status = CollectOne(k);
     if (!status) [[unlikely]]

@@ -88,6 +88,10 @@ Status Machine::OpenQueues() {
 Status Machine::Begin(const Arguments& inputs, const Results& outputs) {
   if (run.is_stop_requested() && !run.PollBeforeWork(nullptr)) [[unlikely]]
     return tl::unexpected(run.error());
+  if (!memory.pool.late().GiveBack()) [[unlikely]] {
+    run.FailStopped(nullptr);
+    return tl::unexpected(run.error());
+  }
   has_given_outputs_ = false;
   for (size_t k = 0; k < outputs.size(); ++k) {
     given_outputs[k] =

@@ -34,6 +34,12 @@ class RunControl final : public CancelToken {
   // True when the run is to end: asked between the tiles of long kernels, by any thread.
   bool cancelled() const override;
 
+  // Whether it is to end, or did so for that reason.
+  bool is_stopped() const {
+    return (failed_ && (error_.code == Code::kCancelled || error_.code == Code::kDeadlineExceeded)) ||
+           cancelled();
+  }
+
   uint64_t steps = 0;  // instructions so far; up to date in all but pure instructions
 
   // Looks for cancel, the step limit and, now and then, the deadline and the token. False: failed.

@@ -30,6 +30,7 @@ class RunMemory final : public DeviceMemoryOwner, private BlockSource, private M
         cpu_(cpu),
         run_(run) {
     budget.account().set_waiter(this);
+    pool.late().set_run(this);
   }
   // Memory on devices comes from there; by number, null for the CPU and what is not used.
   void SetDevices(std::span<const std::unique_ptr<DeviceWork>> devices) {
@@ -50,6 +51,7 @@ class RunMemory final : public DeviceMemoryOwner, private BlockSource, private M
     trims_ = true;
     arena_.Trim();
     trims_ = false;
+    pool.late().Trim();
     plans.Clear();
   }
 
@@ -58,7 +60,7 @@ class RunMemory final : public DeviceMemoryOwner, private BlockSource, private M
   PlanCache plans;
 
  private:
-  bool GivesUp() const override { return run_->cancelled(); }
+  bool GivesUp() const override { return run_->is_stopped(); }
   Expected<Block> AllocateBlock(int64_t bytes) override;
   void FreeBlock(const Block& block) override;
   void TakeBack(const Buffer& buffer) noexcept override { devices_[buffer.device]->TakeBack(buffer); }

@@ -149,15 +149,22 @@ void ObjectPool::ReleaseInto(Object* object, Object** dead) noexcept {
 void ObjectPool::DestroyBuffer(Buffer* buffer) noexcept {
   switch (buffer->origin) {
     case BufferOrigin::kBorrowed:
-      budget_->Release(buffer->charged);
+      if (buffer->strings)
+        late_.Free(std::move(buffer->strings), buffer->charged);
+      else
+        budget_->Release(buffer->charged);
       break;
     case BufferOrigin::kArena:
       arena_->Pop(buffer->region);
       budget_->Leave(buffer->charged);
       break;
     case BufferOrigin::kHost:
-      FreeHost(buffer->data);
-      budget_->Release(buffer->charged);
+      if (buffer->charged >= LateMemory::kLarge) [[unlikely]] {
+        late_.Free(buffer->data, buffer->charged);
+      } else {
+        FreeHost(buffer->data);
+        budget_->Release(buffer->charged);
+      }
       break;
     case BufferOrigin::kDeviceArena:
     case BufferOrigin::kDevice:

@@ -10,6 +10,7 @@
 
 #include "allocator/arena.h"
 #include "allocator/budget.h"
+#include "allocator/late_memory.h"
 #include "tvm-vm/device.h"
 #include "tvm-vm/dtype.h"
 #include "tvm-vm/shape.h"
@@ -91,7 +92,7 @@ class DeviceMemoryOwner {
 // Makes and recycles objects; returns a buffer's memory to where it came from. Not thread-safe.
 class ObjectPool {
  public:
-  ObjectPool(Arena* arena, Budget* budget) : arena_(arena), budget_(budget) {}
+  ObjectPool(Arena* arena, Budget* budget) : arena_(arena), budget_(budget), late_(budget) {}
   ~ObjectPool();
   ObjectPool(const ObjectPool&) = delete;
   ObjectPool& operator=(const ObjectPool&) = delete;
@@ -123,6 +124,8 @@ class ObjectPool {
   }
 
   Budget& budget() { return *budget_; }
+  // What went when a run was stopped.
+  LateMemory& late() { return late_; }
   void set_device_memory(DeviceMemoryOwner* owner) { device_memory_ = owner; }
 
  private:
@@ -143,6 +146,7 @@ class ObjectPool {
 
   Arena* arena_;
   Budget* budget_;
+  LateMemory late_;
   DeviceMemoryOwner* device_memory_ = nullptr;  // where there are devices
   FreeList<Buffer> buffers_;
   FreeList<TensorObject> tensors_;
