@@ -198,7 +198,8 @@ TEST(CompileWork, OfAnAxisThatIsNotKnown) {
   graph.nodes = {{"DFT", {"x", "", "axis"}, {"y"}}};
   graph.inputs = {ir::ValueOfType("x", unranked), ir::ValueMessage("axis", ir::kOnnxInt64, {})};
   graph.outputs = {ir::ValueOfType("y", unranked)};
-  EXPECT_LE(WorkFor(graph).at("kernels generated"), 40);
+  // Short transforms, and long ones in two ways.
+  EXPECT_LE(WorkFor(graph).at("kernels generated"), 100);
 }
 
 // Real models, where they are: at most so much work for the CPU and a GPU.

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "compiler/onnx/ops/math/onnx_chirp.h"
 #include "compiler/onnx/ops/math/onnx_fourier.h"
 #include "compiler/onnx/ops/onnx_checks.h"
 #include "compiler/onnx/ops/onnx_control.h"
@@ -98,12 +99,34 @@ ValueId MirrorWeights(OpBuilder& b, const Dim& kept, const Dim& length, DType dt
   return b.Where(own, b.Scalar(dtype, 1), b.Scalar(dtype, 2));
 }
 
+// Lengths for which there is no fast transform: [outer, inner, columns].
+Complex ShortOrLong(OpBuilder& b, const Complex& x, const Dim& columns, const Dim& length, bool inverse) {
+  constexpr int64_t kShort = 512;  // a product with a matrix costs less
+  const Dims d = b.dims(x.real);
+  // Memory is planned for both branches: the one that is not taken must not ask for much.
+  auto short_one = [&]() -> Expected<std::vector<ValueId>> {
+    const Dim used = Min(d[2], kShort), kept = Min(columns, kShort);
+    auto cut = [&](ValueId part) { return part.valid() ? b.SliceAxis(part, 2, 0, used) : part; };
+    const Complex rotations = RotationMatrix(b, used, kept, length, b.dtype(x.real));
+    const Complex result = Rotate(b, {cut(x.real), cut(x.imaginary)}, rotations, inverse);
+    auto back = [&](ValueId part) { return b.Reshape(part, {d[0], d[1], columns}); };
+    return std::vector{back(result.real), back(result.imaginary)};
+  };
+  auto long_one = [&]() -> Expected<std::vector<ValueId>> {
+    auto rows = [&](ValueId part) { return part.valid() ? b.Reshape(part, {d[0] * d[1], d[2]}) : part; };
+    const Complex result = LongTransform(b, {rows(x.real), rows(x.imaginary)}, columns, length, inverse);
+    auto back = [&](ValueId part) { return b.Reshape(part, {d[0], d[1], columns}); };
+    return std::vector{back(result.real), back(result.imaginary)};
+  };
+  const std::vector<ValueId> parts = BuildIf(b, LessEqual(length, kShort), short_one, long_one);
+  return parts.size() == 2 ? Complex{parts[0], parts[1]} : x;
+}
+
 // The transform along the last axis of x [outer, inner, used], continued by zeros: [outer, inner, columns].
 Complex Transformed(OpBuilder& b, const Complex& x, const Dim& columns, const Dim& length, bool inverse) {
   DType dtype = b.dtype(x.real);
   auto known = length.constant();
-  if (!known.has_value() || !HasFastTransform(*known))
-    return Rotate(b, x, RotationMatrix(b, b.dim(x.real, 2), columns, length, dtype), inverse);
+  if (!known.has_value() || !HasFastTransform(*known)) return ShortOrLong(b, x, columns, length, inverse);
   DType wide = WideType(dtype);
   Dims d = b.dims(x.real), none(3, Dim(0)), rest{0, 0, length - d[2]};
   auto rows = [&](ValueId part) {
@@ -119,8 +142,8 @@ Complex Transformed(OpBuilder& b, const Complex& x, const Dim& columns, const Di
   return {back(result.real), back(result.imaginary)};
 }
 
-// The data seen as [outer, extent, inner, 1 or 2 parts] around an axis, which may be known only when the model
-// runs: kernels are the same whatever the rank.
+// The data seen as [outer, extent, inner, 1 or 2 parts] around an axis, which may be known only when the
+// model runs: kernels are the same whatever the rank.
 struct AroundAxis {
   AroundAxis(const Dim& axis, const Dims& dims) : axis(axis), dims(dims) {
     for (size_t i = 0; i + 1 < dims.size(); ++i) {
@@ -167,7 +190,7 @@ ValueId TransformAlong(OnnxContext& c, const AroundAxis& around) {
     ValueId weights = b.Mul(MirrorWeights(b, used, length, dtype), scale);
     parts.real = b.Mul(parts.real, weights);
     if (parts.imaginary.valid()) parts.imaginary = b.Mul(parts.imaginary, weights);
-    ValueId signal = Rotate(b, parts, RotationMatrix(b, used, length, length, dtype), true).real;
+    ValueId signal = Transformed(b, parts, length, length, true).real;
     return b.Reshape(swap(signal), around.With(length, 1));
   }
   Dim columns = onesided ? FloorDiv(length, 2) + Dim(1) : length;
