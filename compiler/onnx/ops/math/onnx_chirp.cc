@@ -1,13 +1,13 @@
 #include "compiler/onnx/ops/math/onnx_chirp.h"
 
+#include <numbers>
+
 #include "compiler/onnx/ops/onnx_control.h"
 
 namespace tvmvm::ir {
 namespace {
 
 using tensor::ExprOp;
-
-constexpr double kPi = 3.14159265358979323846;
 
 // A length p * p * r.
 struct Factors {
@@ -26,17 +26,12 @@ int64_t SideOf(const Dim& length) {
 }
 
 // What turns complex numbers by an angle: their part `in` times entry [in, ..., out, ...] is what it adds to
-// the part `out` of the result. All entries are cosines: cos, -sin; sin, cos. `whole`: what the whole numbers
-// `step` are counted in, for the angle 2 pi step / whole; reduced before it becomes a float, so that long
-// transforms keep their precision.
+// the part `out` of the result. All entries are cosines: cos, -sin; sin, cos.
 ValueId Turn(OpBuilder& b, ValueId step, const Dim& whole, ValueId in, ValueId out, bool backwards,
              DType dtype) {
-  auto wide = [&](ValueId x) { return b.Cast(x, DType::kF64); };
-  ValueId period = b.DimScalar(whole);
-  ValueId part = b.Div(wide(b.Binary(ExprOp::kFloorMod, step, period)), wide(period));
-  ValueId angle = b.Mul(part, b.Scalar(DType::kF64, backwards ? 2 * kPi : -2 * kPi));
-  ValueId quarter = b.Mul(wide(b.Sub(out, in)), b.Scalar(DType::kF64, -kPi / 2));
-  return b.Cast(b.Unary(ExprOp::kCos, b.Add(angle, quarter)), dtype);
+  ValueId angle = AngleOf(b, step, whole);
+  ValueId quarter = b.Mul(b.Cast(b.Sub(in, out), DType::kF64), b.Scalar(DType::kF64, std::numbers::pi / 2));
+  return b.Cast(b.Unary(ExprOp::kCos, backwards ? b.Add(quarter, angle) : b.Sub(quarter, angle)), dtype);
 }
 
 // Turns by j k / length for j < rows and k < columns: [in, rows, out, columns].

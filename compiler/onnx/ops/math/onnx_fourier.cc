@@ -2,13 +2,15 @@
 
 #include <cmath>
 #include <functional>
+#include <numbers>
 
 namespace tvmvm::ir {
 namespace {
 
 using tensor::ExprOp;
 
-constexpr double kPi = 3.14159265358979323846;
+using std::numbers::pi;
+
 constexpr int64_t kLargestFactor = 11;
 constexpr int64_t kLongest = int64_t{1} << 20;
 
@@ -106,7 +108,7 @@ class Transform {
   Complex Rotated(const Complex& x, int64_t k, int64_t m, int64_t length) {
     std::vector<double> cosines, sines;
     for (int64_t j = 0; j < m; ++j) {
-      double angle = 2 * kPi * static_cast<double>(k * j % length) / static_cast<double>(length);
+      double angle = 2 * pi * static_cast<double>(k * j % length) / static_cast<double>(length);
       cosines.push_back(std::cos(angle));
       sines.push_back(sign_ * std::sin(angle));
     }
@@ -133,7 +135,7 @@ class Transform {
     for (size_t k = 1; 2 * k < p; ++k) {
       Complex even = x[0], odd;
       for (size_t j = 1; 2 * j < p; ++j) {
-        double angle = 2 * kPi * static_cast<double>(j * k % p) / static_cast<double>(p);
+        double angle = 2 * pi * static_cast<double>(j * k % p) / static_cast<double>(p);
         auto times = [&](double factor) {
           return [this, factor](ValueId part) { return b_.Mul(part, K(factor)); };
         };
@@ -155,6 +157,13 @@ class Transform {
 };
 
 }  // namespace
+
+ValueId AngleOf(OpBuilder& b, ValueId step, const Dim& whole) {
+  ValueId period = b.DimScalar(whole);
+  ValueId turn =
+      b.Div(b.Cast(b.Binary(ExprOp::kFloorMod, step, period), DType::kF64), b.Cast(period, DType::kF64));
+  return b.Mul(turn, b.Scalar(DType::kF64, 2 * pi));
+}
 
 bool HasFastTransform(int64_t length) {
   if (length < 1 || length > kLongest) return false;

@@ -11,6 +11,10 @@ struct Complex {
   ValueId imaginary;
 };
 
+// 2 pi step / whole in f64, for whole numbers; reduced before they become floats, so that long transforms
+// keep their precision.
+ValueId AngleOf(OpBuilder& b, ValueId step, const Dim& whole);
+
 // Whether FastTransform serves the length.
 bool HasFastTransform(int64_t length);
 // The transform of x [rows, length] along its last axis: the sum over j of x_j e^(-2 pi i j k / length), or

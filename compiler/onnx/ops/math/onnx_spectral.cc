@@ -14,20 +14,15 @@ namespace {
 
 using tensor::ExprOp;
 
-constexpr double kPi = 3.14159265358979323846;
 constexpr double kLog10 = 2.302585092994045684;
 
-// cos and sin of 2 pi j k / length for j < rows and every `step`-th k of the first `columns`. The product is
-// reduced before it becomes a float, so that long transforms keep their precision.
+// cos and sin of 2 pi j k / length for j < rows and every `step`-th k of the first `columns`.
 Complex Rotations(OpBuilder& b, const Dim& rows, const Dim& columns, const Dim& length, DType dtype,
                   int64_t step = 1) {
   Dims plane{rows, columns};
   ValueId product = b.Mul(b.Iota(DType::kI64, plane, 0), b.Iota(DType::kI64, plane, 1));
   if (step != 1) product = b.Mul(product, b.ScalarInt(DType::kI64, step));
-  ValueId period = b.DimScalar(Max(length, 1));
-  ValueId turn =
-      b.Div(b.Cast(b.Binary(ExprOp::kFloorMod, product, period), DType::kF64), b.Cast(period, DType::kF64));
-  ValueId angle = b.Mul(turn, b.Scalar(DType::kF64, 2 * kPi));
+  ValueId angle = AngleOf(b, product, Max(length, 1));
   return {b.Cast(b.Unary(ExprOp::kCos, angle), dtype), b.Cast(b.Unary(ExprOp::kSin, angle), dtype)};
 }
 
