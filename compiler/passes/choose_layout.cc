@@ -171,7 +171,7 @@ class LayoutChoice {
       const bool follows = node.outputs.size() == 1 && wanted_.count(node.outputs[0]) != 0 &&
                            (convolves || node.op->traits.reorder != Reorder::kNever);
       if (!follows && !transposed && !(convolves && !IsDepthwise(node))) continue;
-      if (convolves && MakesFewChannels(node)) continue;
+      if ((convolves || transposed) && MakesFewChannels(node)) continue;
       const size_t count = convolves || transposed ? 1 : ir::DataInputs(node);
       wanted_.insert(node.inputs.begin(),
                      node.inputs.begin() + static_cast<std::ptrdiff_t>(std::min(count, node.inputs.size())));
@@ -182,11 +182,14 @@ class LayoutChoice {
   bool MakesFewChannels(const Node& node) const {
     const Dims& weights = function_.type(node.inputs[1]).dims;
     const ir::Dim taps = ir::Product(Dims(weights.begin() + 2, weights.end()));
-    const std::vector<int64_t>& strides = node.Ints("strides");
-    return weights[0].constant().value_or(kFewChannels + 1) <= kFewChannels && node.Int("groups", 1) == 1 &&
+    ir::Dim strides = 1;  // all of them
+    for (int64_t stride : node.Ints("strides")) strides = strides * ir::Dim(stride);
+    const bool transposed = node.op->kind == OpKind::kTransposedConvolution;
+    // A transposed convolution computes the phases of a stride as channels.
+    const ir::Dim channels = transposed ? weights[1] * strides : weights[0];
+    return channels.constant().value_or(kFewChannels + 1) <= kFewChannels && node.Int("groups", 1) == 1 &&
            taps.constant().value_or(0) >= kManyTaps && IsFloat(function_.type(node.inputs[0]).dtype) &&
-           std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; }) &&
-           function_.ConstantOf(node.inputs[1]) != nullptr;
+           (transposed || strides.IsConstant(1)) && function_.ConstantOf(node.inputs[1]) != nullptr;
   }
 
   // No other convolution shares the layout. With packed weights there are vectors along pixels, too, and what
@@ -212,8 +215,17 @@ class LayoutChoice {
 
   bool ConvertTransposedConvolution(const Node& node) {
     NeedFirst(node.inputs[1]);
+    const ValueId weights = rewriter_.Map(node.inputs[1]);
+    if (IsAlone(node) || MakesFewChannels(node)) {
+      NeedFirst(node.inputs[0]);
+      ValueId value =
+          ConvolvePhases(b(), node, rewriter_.Map(node.inputs[0]), weights, ir::Layout::kChannelsFirst);
+      rewriter_.SetMap(node.outputs[0], value);
+      rewriter_.SetName(value, node.outputs[0]);
+      return true;
+    }
     ValueId x = Last(node.inputs[0], function_.type(node.inputs[0]).rank());
-    Define(node, ConvolvePhases(b(), node, x, rewriter_.Map(node.inputs[1])));
+    Define(node, ConvolvePhases(b(), node, x, weights, ir::Layout::kChannelsLast));
     return true;
   }
 

@@ -1,5 +1,6 @@
 #include "compiler/passes/transposed_convolution.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -27,12 +28,15 @@ struct Axis {
   Dim result;            // how many o there are
   // Of the phases that many come first which have all taps; the others lack the last one.
   int64_t full_phases = 1;
+
+  // The others have no tap at all: their results are zeros.
+  bool has_empty_phases() const { return full_phases < stride && taps.IsConstant(1); }
 };
 
-// How many phases have all taps where the others have one less, and that is one at least; else all of them.
+// How many phases have all taps where the others have one less; else all of them.
 int64_t FullPhases(int64_t stride, int64_t spread, const Dim& kernel) {
   const auto size = kernel.constant();
-  const bool differ = spread == 1 && size && *size > stride && *size % stride != 0;
+  const bool differ = spread == 1 && size && *size > 0 && *size % stride != 0;
   return differ ? *size % stride : stride;
 }
 
@@ -42,7 +46,8 @@ Axis AxisOf(int64_t stride, int64_t dilation, const Dim& kernel, const Dim& low,
   axis.taps = CeilDiv((kernel - 1) * Dim(axis.spread) + 1, Dim(stride));
   axis.full_phases = FullPhases(stride, axis.spread, kernel);
   Dim reach = (axis.taps - 1) * Dim(axis.dilation);
-  const Dim least_reach = reach - Dim(axis.full_phases < stride ? axis.dilation : 0);
+  const bool lacks_taps = axis.full_phases < stride && !axis.has_empty_phases();
+  const Dim least_reach = reach - Dim(lacks_taps ? axis.dilation : 0);
   Dim first = Min(FloorDiv(low, Dim(stride)), least_reach);
   axis.low = reach - first;
   axis.steps = CeilDiv(result + low, Dim(stride)) - first;
@@ -69,11 +74,18 @@ PhaseClass ClassOf(const std::vector<Axis>& axes, const std::vector<bool>& lacks
   return result;
 }
 
-// Whether a convolution for each class computes clearly less than one for all, whose phases have taps that
-// are zero. Results are computed in vectors of this many channels.
-bool IsWorthClasses(const std::vector<Axis>& axes, const Dim& outputs) {
+// Work of a convolution of so many taps: of channels_last data in vectors of 16 channels; of channels_first
+// data what its pixels cost to gather counts as much as so many channels.
+double WorkOf(double taps, double channels, ir::Layout layout) {
+  constexpr double kVector = 16, kGather = 8, kGatherOfTap = 2;
+  if (layout == ir::Layout::kChannelsLast) return taps * std::ceil(channels / kVector);
+  return taps == 0 ? 0 : taps * (channels + kGatherOfTap) + kGather;
+}
+
+// Whether a convolution for each class costs clearly less than one for all, whose phases have taps that are
+// zero.
+bool IsWorthClasses(const std::vector<Axis>& axes, const Dim& outputs, ir::Layout layout) {
   constexpr double kGain = 1.2;
-  constexpr int64_t kVector = 16;
   const auto channels = outputs.constant();
   if (!channels) return false;
   double all = 1, phases = 1;
@@ -92,130 +104,183 @@ bool IsWorthClasses(const std::vector<Axis>& axes, const Dim& outputs) {
     all *= count;
     phases *= stride;
   }
-  auto work = [&](double t, double p) { return t * std::ceil(p * static_cast<double>(*channels) / kVector); };
+  auto work = [&](double t, double p) { return WorkOf(t, p * static_cast<double>(*channels), layout); };
   double sum = 0;
   for (const auto& [t, p] : classes) sum += work(t, p);
   return classes.size() > 1 && sum * kGain <= work(all, phases);
 }
 
-// The axes of [.., a0, b0, a1, b1, ..], which start at `first`: all of one kind, then all of the other.
-void Append(std::vector<int64_t>* perm, int64_t first, size_t count) {
-  for (size_t i = 0; i < count; ++i) perm->push_back(first + 2 * static_cast<int64_t>(i));
+// The elements of one axis that a class takes: [.., k, ..] -> [.., taps, phases, ..], the taps counted from
+// the end. An axis after the other, so that nothing becomes much larger on the way.
+ValueId SplitAxis(OpBuilder& b, ValueId value, int at, const Axis& axis, const PhaseClass& wanted, size_t i) {
+  const Dims given = b.dims(value);
+  const auto place = static_cast<size_t>(at);
+  // What the last tap brings along of zeros is cut off again where phases lack it.
+  const Dim period(axis.has_empty_phases() ? axis.full_phases : axis.stride);
+  const ValueId zero = b.Scalar(b.dtype(value), 0);
+  auto pad_behind = [&](Dims dims, size_t where, const Dim& count) {
+    std::ranges::fill(dims, Dim(0));
+    const Dims low = dims;
+    dims[where] = count;
+    value = b.Pad(value, zero, low, dims);
+  };
+  const Dim size = given[place] * Dim(axis.spread), behind = axis.taps * period - size;
+  if (axis.spread > 1) {
+    Dims apart = given, spread = given;
+    apart.insert(apart.begin() + at + 1, Dim(1));
+    spread[place] = size;
+    value = b.Reshape(value, apart);
+    pad_behind(apart, place + 1, Dim(axis.spread - 1));
+    value = b.Reshape(value, spread);
+  }
+  if (!behind.IsConstant(0)) pad_behind(given, place, behind);
+
+  Dims split = given, starts(given.size() + 1, Dim(0)), steps(given.size() + 1, Dim(1));
+  split[place] = axis.taps;
+  split.insert(split.begin() + at + 1, period);
+  Dims taken = split;
+  taken[place] = wanted.taps[i];
+  taken[place + 1] = Dim(wanted.phases[i]);
+  starts[place] = wanted.taps[i] - 1;
+  starts[place + 1] = Dim(wanted.first[i]);
+  steps[place] = Dim(-1);
+  return b.Slice(b.Reshape(value, split), starts, steps, taken);
 }
 
-// [C, M/groups, k...] -> [groups * phases * M/groups, C/groups, taps...] of a class, the taps counted from
-// the end.
+// [C, M/groups, k...] -> [groups * phases * M/groups, C/groups, taps...] of a class.
 ValueId PhasesOfWeights(OpBuilder& b, ValueId weights, const std::vector<Axis>& axes,
                         const PhaseClass& wanted, int64_t groups) {
   const Dims given = b.dims(weights);
   const Dim channels = FloorDiv(given[0], Dim(groups)), outputs = given[1];
-  ValueId zero = b.Scalar(b.dtype(weights), 0);
-  Dims apart{groups, channels, outputs}, between(3, Dim(0));
-  Dims spread = apart, padding(3, Dim(0));
-  for (size_t i = 0; i < axes.size(); ++i) {
-    apart.insert(apart.end(), {given[i + 2], Dim(1)});
-    between.insert(between.end(), {Dim(0), Dim(axes[i].spread - 1)});
-    spread.push_back(given[i + 2] * Dim(axes[i].spread));
-    padding.push_back(axes[i].taps * Dim(axes[i].stride) - spread.back());
-  }
-  // What the last tap brings along of zeros may be cut off again.
+  Dims apart{groups, channels, outputs}, joined{outputs * Dim(groups), channels};
+  apart.insert(apart.end(), given.begin() + 2, given.end());
   ValueId value = b.Reshape(weights, apart);
-  value = b.Reshape(b.Pad(value, zero, Dims(between.size(), Dim(0)), between), spread);
-  value = b.Pad(value, zero, Dims(padding.size(), Dim(0)), padding);
-
-  Dims split{groups, channels, outputs}, starts(3, Dim(0)), steps(3, Dim(1));
-  Dims joined{outputs * Dim(groups), channels};
-  Dims taken = split;
+  std::vector<int64_t> perm{0}, taps;
   for (size_t i = 0; i < axes.size(); ++i) {
-    split.insert(split.end(), {axes[i].taps, Dim(axes[i].stride)});
-    taken.insert(taken.end(), {wanted.taps[i], Dim(wanted.phases[i])});
-    starts.insert(starts.end(), {wanted.taps[i] - 1, Dim(wanted.first[i])});
-    steps.insert(steps.end(), {Dim(-1), Dim(1)});
+    if (b.failed()) return value;
+    const int at = 3 + 2 * static_cast<int>(i);
+    value = SplitAxis(b, value, at, axes[i], wanted, i);
+    taps.push_back(at);
+    perm.push_back(at + 1);
     joined[0] = joined[0] * Dim(wanted.phases[i]);
     joined.push_back(wanted.taps[i]);
   }
-  value = b.Slice(b.Reshape(value, split), starts, steps, taken);
-  std::vector<int64_t> perm{0};
-  Append(&perm, 4, axes.size());  // phases
   perm.insert(perm.end(), {2, 1});
-  Append(&perm, 3, axes.size());  // taps
+  perm.insert(perm.end(), taps.begin(), taps.end());
   return b.Reshape(b.Transpose(value, perm), joined);
 }
 
-// What `convolve` gives for each class, [N, t..., groups * phases of it * M/groups], as [N, t..., groups,
-// phase..., M/groups]: along each axis from `axis` on, full phases before the others.
-template <class Convolve>
-ValueId JoinClasses(OpBuilder& b, const std::vector<Axis>& axes, size_t axis, std::vector<bool> lacks_last,
-                    const Convolve& convolve) {
-  if (axis == axes.size()) return convolve(ClassOf(axes, lacks_last));
-  ValueId full = JoinClasses(b, axes, axis + 1, lacks_last, convolve);
-  if (axes[axis].full_phases == axes[axis].stride || b.failed()) return full;
-  lacks_last[axis] = true;
-  ValueId others = JoinClasses(b, axes, axis + 1, lacks_last, convolve);
-  return b.Concat({full, others}, static_cast<int>(2 + axes.size() + axis));
-}
-
-// [N, t..., groups, phase..., M/groups] -> [N, result..., M].
-ValueId Interleave(OpBuilder& b, ValueId value, const std::vector<Axis>& axes, int64_t groups,
-                   const Dim& outputs) {
-  const Dim batch = b.dim(value, 0);
-  auto count = static_cast<int64_t>(axes.size());
-  Dims joined{batch}, starts{0}, result{batch};
-  std::vector<int64_t> perm{0};
-  for (int64_t i = 0; i < count; ++i) {
-    const Axis& axis = axes[static_cast<size_t>(i)];
-    perm.insert(perm.end(), {1 + i, 2 + count + i});
-    joined.push_back(axis.steps * Dim(axis.stride));
-    starts.push_back(axis.skipped);
-    result.push_back(axis.result);
+// A transposed convolution in the making.
+class PhasesBuilder {
+ public:
+  PhasesBuilder(OpBuilder& b, const ir::Node& node, ValueId x, ValueId weights, ir::Layout layout)
+      : b_(b), node_(node), x_(x), weights_(weights), layout_(layout), outputs_(b.dim(weights, 1)) {
+    for (size_t i = 0; i < node.Ints("strides").size(); ++i) {
+      axes_.push_back(AxisOf(node.Ints("strides")[i], node.Ints("dilations")[i],
+                             b.dim(weights, static_cast<int>(i) + 2), node.DimList("low")[i],
+                             node.DimList("dims")[i]));
+      dilations_.push_back(axes_[i].dilation);
+    }
+    // Else one for all: phases that lack the last tap have a zero there.
+    if (!IsWorthClasses(axes_, outputs_, layout))
+      for (Axis& axis : axes_) axis.full_phases = axis.stride;
   }
-  perm.insert(perm.end(), {1 + count, 2 + 2 * count});
-  for (Dims* dims : {&joined, &result}) dims->push_back(outputs * Dim(groups));
-  starts.emplace_back(0);
-  ValueId whole = b.Reshape(b.Transpose(value, perm), joined);
-  return joined == result ? whole : b.Slice(whole, starts, Dims(starts.size(), Dim(1)), result);
-}
+
+  ValueId Build() {
+    ValueId value = JoinClasses(0, std::vector<bool>(axes_.size()));
+    return b_.failed() ? value : Interleave(value);
+  }
+
+ private:
+  bool is_channels_last() const { return layout_ == ir::Layout::kChannelsLast; }
+  // The first of the axes [phase...] of what JoinClasses gives.
+  int64_t first_phase() const { return is_channels_last() ? 2 + count() : 2; }
+  int64_t count() const { return static_cast<int64_t>(axes_.size()); }
+
+  // Of all classes, from `axis` on: [N, t..., groups, phase..., M/groups], or channels_first [N, groups,
+  // phase..., M/groups, t...]; along each axis full phases before the others.
+  ValueId JoinClasses(size_t axis, std::vector<bool> lacks_last) {
+    if (axis == axes_.size()) return Convolve(ClassOf(axes_, lacks_last));
+    ValueId full = JoinClasses(axis + 1, lacks_last);
+    const Axis& its = axes_[axis];
+    if (its.full_phases == its.stride || b_.failed()) return full;
+    const auto phases = static_cast<size_t>(first_phase()) + axis;
+    if (its.has_empty_phases()) {
+      Dims none(b_.dims(full).size(), Dim(0)), others = none;
+      others[phases] = Dim(its.stride - its.full_phases);
+      return b_.Pad(full, b_.Scalar(b_.dtype(full), 0), none, others);
+    }
+    lacks_last[axis] = true;
+    ValueId others = JoinClasses(axis + 1, lacks_last);
+    return b_.Concat({full, others}, static_cast<int>(phases));
+  }
+
+  ValueId Convolve(const PhaseClass& wanted) {
+    const int first = is_channels_last() ? 1 : 2;
+    Dims high, steps, split{b_.dim(x_, 0)};
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      high.push_back(axes_[i].steps + (wanted.taps[i] - 1) * Dim(axes_[i].dilation) -
+                     b_.dim(x_, static_cast<int>(i) + first) - wanted.low[i]);
+      steps.push_back(axes_[i].steps);
+    }
+    const int64_t groups = node_.Int("groups", 1);
+    ir::Attributes attributes{
+        {"groups", groups},        {"layout", layout_}, {"strides", std::vector<int64_t>(axes_.size(), 1)},
+        {"dilations", dilations_}, {"low", wanted.low}, {"high", high}};
+    if (node_.Find("dtype") != nullptr) attributes["dtype"] = *node_.Find("dtype");
+    Dims channels{groups};
+    for (int64_t phases : wanted.phases) channels.emplace_back(phases);
+    channels.push_back(outputs_);
+    const Dims &nearer = is_channels_last() ? steps : channels,
+               &farther = is_channels_last() ? channels : steps;
+    split.insert(split.end(), nearer.begin(), nearer.end());
+    split.insert(split.end(), farther.begin(), farther.end());
+    const ValueId weights = PhasesOfWeights(b_, weights_, axes_, wanted, groups);
+    ValueId value = b_.Emit("conv", {x_, weights}, std::move(attributes));
+    return b_.failed() ? value : b_.Reshape(value, split);
+  }
+
+  // What JoinClasses gives -> [N, result..., M], or [N, M, result...].
+  ValueId Interleave(ValueId value) {
+    const int64_t first_step = is_channels_last() ? 1 : 3 + count();
+    const std::vector<int64_t> channels = is_channels_last()
+                                              ? std::vector<int64_t>{1 + count(), 2 + 2 * count()}
+                                              : std::vector<int64_t>{1, 2 + count()};
+    std::vector<int64_t> perm;
+    Dims joined, starts, result;
+    for (int64_t i = 0; i < count(); ++i) {
+      const Axis& axis = axes_[static_cast<size_t>(i)];
+      perm.insert(perm.end(), {first_step + i, first_phase() + i});
+      joined.push_back(axis.steps * Dim(axis.stride));
+      starts.push_back(axis.skipped);
+      result.push_back(axis.result);
+    }
+    auto add = [&](auto* list, const auto& batch, const auto& of_channels) {
+      list->insert(is_channels_last() ? list->end() : list->begin(), of_channels.begin(), of_channels.end());
+      list->insert(list->begin(), batch);
+    };
+    const Dims all{outputs_ * Dim(node_.Int("groups", 1))};
+    add(&perm, int64_t{0}, channels);
+    add(&joined, b_.dim(value, 0), all);
+    add(&starts, Dim(0), Dims{0});
+    add(&result, b_.dim(value, 0), all);
+    ValueId whole = b_.Reshape(b_.Transpose(value, perm), joined);
+    return joined == result ? whole : b_.Slice(whole, starts, Dims(starts.size(), Dim(1)), result);
+  }
+
+  OpBuilder& b_;
+  const ir::Node& node_;
+  const ValueId x_, weights_;
+  const ir::Layout layout_;
+  const Dim outputs_;
+  std::vector<Axis> axes_;
+  std::vector<int64_t> dilations_;
+};
 
 }  // namespace
 
-ValueId ConvolvePhases(OpBuilder& b, const ir::Node& node, ValueId x, ValueId weights) {
-  const size_t count = node.Ints("strides").size();
-  const int64_t groups = node.Int("groups", 1);
-  const Dim outputs = b.dim(weights, 1);
-  std::vector<Axis> axes;
-  std::vector<int64_t> dilations;
-  for (size_t i = 0; i < count; ++i) {
-    axes.push_back(AxisOf(node.Ints("strides")[i], node.Ints("dilations")[i],
-                          b.dim(weights, static_cast<int>(i) + 2), node.DimList("low")[i],
-                          node.DimList("dims")[i]));
-    dilations.push_back(axes[i].dilation);
-  }
-  // Else one for all: phases that lack the last tap have a zero there.
-  if (!IsWorthClasses(axes, outputs))
-    for (Axis& axis : axes) axis.full_phases = axis.stride;
-  auto convolve = [&](const PhaseClass& wanted) {
-    Dims high, split{b.dim(x, 0)};
-    for (size_t i = 0; i < count; ++i) {
-      high.push_back(axes[i].steps + (wanted.taps[i] - 1) * Dim(axes[i].dilation) -
-                     b.dim(x, static_cast<int>(i) + 1) - wanted.low[i]);
-      split.push_back(axes[i].steps);
-    }
-    ir::Attributes attributes{{"groups", groups},
-                              {"layout", ir::Layout::kChannelsLast},
-                              {"strides", std::vector<int64_t>(count, 1)},
-                              {"dilations", dilations},
-                              {"low", wanted.low},
-                              {"high", high}};
-    if (node.Find("dtype") != nullptr) attributes["dtype"] = *node.Find("dtype");
-    split.emplace_back(groups);
-    for (int64_t phases : wanted.phases) split.emplace_back(phases);
-    split.push_back(outputs);
-    ValueId value =
-        b.Emit("conv", {x, PhasesOfWeights(b, weights, axes, wanted, groups)}, std::move(attributes));
-    return b.failed() ? value : b.Reshape(value, split);
-  };
-  ValueId value = JoinClasses(b, axes, 0, std::vector<bool>(count), convolve);
-  return b.failed() ? value : Interleave(b, value, axes, groups, outputs);
+ValueId ConvolvePhases(OpBuilder& b, const ir::Node& node, ValueId x, ValueId weights, ir::Layout layout) {
+  return PhasesBuilder(b, node, x, weights, layout).Build();
 }
 
 }  // namespace tvmvm::passes

@@ -9,8 +9,9 @@
 
 namespace tvmvm::passes {
 
-// The result of `node`, a transposed convolution, in channels_last form, of `x` [N, spatial..., C] in that
-// form and of its weights [C, M/groups, k...].
-ir::ValueId ConvolvePhases(ir::OpBuilder& builder, const ir::Node& node, ir::ValueId x, ir::ValueId weights);
+// The result of `node`, a transposed convolution, of `x` and of its weights [C, M/groups, k...]; `layout` is that
+// of `x` and of the result.
+ir::ValueId ConvolvePhases(ir::OpBuilder& builder, const ir::Node& node, ir::ValueId x, ir::ValueId weights,
+                           ir::Layout layout);
 
 }  // namespace tvmvm::passes

@@ -21,9 +21,13 @@ namespace {
 // Pixels that one grid point puts in order.
 constexpr int64_t kArrangedPixels = 64;
 
-ir::Dim FillsVectors(const ir::Dim& pixels, const ConvolutionSchedule& schedule) {
-  const ir::Dim whole = RoundUp(pixels, kPanelColumns);
-  return LessEqual((whole - pixels) * schedule.planar_waste, whole);
+// Whether vectors along pixels are full but for a few lanes, or clearly fuller than those along channels.
+ir::Dim FillsVectors(const ConvolutionShape& shape, const ConvolutionSchedule& schedule) {
+  const ir::Dim pixels = ir::Product(shape.output), whole = RoundUp(pixels, kPanelColumns);
+  const ir::Dim is_full = LessEqual((whole - pixels) * schedule.planar_waste, whole);
+  if (FloorMod(shape.outputs, kPanelColumns).IsConstant(0)) return is_full;
+  const ir::Dim channels = shape.outputs * 5, whole_channels = RoundUp(shape.outputs, kPanelColumns) * 4;
+  return Or(is_full, LessEqual(whole * channels, pixels * whole_channels));
 }
 
 class ConvolutionKernel {
@@ -59,7 +63,7 @@ class ConvolutionKernel {
     ConvolutionSchedule schedule;
     std::string problem = fmt::format("{} {}", DTypeName(accumulator_), WordsOf(shape_));
     KernelSchedule made = Decide(group_, target_, std::move(problem), &schedule);
-    const ir::Dim is_planar = FillsVectors(ir::Product(shape_.output), schedule);
+    const ir::Dim is_planar = FillsVectors(shape_, schedule);
     if (!is_planar.IsConstant(0)) {
       auto build = [&](const std::set<int>& wanted, LoopKernel* kernel,
                        std::vector<KernelArgument>* arguments) {
