@@ -51,6 +51,11 @@ constexpr ScheduleParameter kContraction[] = {
                                                   "rows up to which columns along the depth are not packed"),
     Parameter<&ContractionSchedule::rows_of_codes>("rows_of_codes", kRowCount, kAll,
                                                    "rows up to which codes are decoded in registers"),
+    Parameter<&ContractionSchedule::few_columns>(
+        "few_columns", kRowCount, kAll,
+        "columns up to which vectors run along rows, of which there are more"),
+    Parameter<&ContractionSchedule::depth_of_dots>("depth_of_dots", kRowCount, kAll,
+                                                   "depth from which on dot products compute these"),
 };
 constexpr ScheduleParameter kConvolution[] = {
     Parameter<&ConvolutionSchedule::planar_waste>(

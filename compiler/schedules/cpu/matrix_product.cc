@@ -164,9 +164,11 @@ class ProductBuilder {
     int few_rows = tiles_.few_rows();
     auto rows = product_.rows.constant();
     if (!rows) {
-      for (int h = 1; h <= few_rows; ++h) heights.few.insert(h);
-      for (int h = std::min(few_rows + 1, (tiles_.rows + 1) / 2); h <= tiles_.rows; ++h)
-        heights.many.insert(h);
+      auto most = [this](int64_t rows) { return static_cast<int>(std::min(rows, product_.most_rows)); };
+      for (int h = 1; h <= most(few_rows); ++h) heights.few.insert(h);
+      const bool are_tiles = product_.most_rows <= tiles_.rows;  // all blocks are one
+      const int least = are_tiles ? few_rows + 1 : std::min(few_rows + 1, (tiles_.rows + 1) / 2);
+      for (int h = least; h <= most(tiles_.rows); ++h) heights.many.insert(h);
       return heights;
     }
     int64_t blocks = row_blocks_.value();

@@ -69,6 +69,7 @@ struct RightOperand {
 
 struct MatrixProduct {
   ir::Dim batch = 1, rows, columns, depth;
+  int64_t most_rows = INT64_MAX;  // where `rows` is known to be no more
   DType accumulator = DType::kInvalid;
   // Products of bytes, u8 by i8, summed in i32: rows are gathered as u8, panels are PackBytePanels.
   bool of_bytes = false;
@@ -127,8 +128,8 @@ inline ir::Dim RoundUp(const ir::Dim& a, int64_t multiple) { return CeilDiv(a, m
 // Room for whole tiles behind the last row.
 ir::Dim PaddedRows(const ir::Dim& rows);
 
-// The same for a few rows, where both operands lie side by side along the depth (left in place, right
-// kColumns).
+// The same for a few rows, where the right operand's columns lie side by side along the depth (kColumns), and
+// rows do in place; else they are gathered.
 Status BuildDotProducts(const MatrixProduct& product, LoopKernel* kernel);
 // As a part of a kernel: all columns.
 Status AddDotProducts(const MatrixProduct& product, Nest& nest);

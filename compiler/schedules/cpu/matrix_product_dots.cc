@@ -1,5 +1,7 @@
 // Few rows times columns that lie side by side along the depth (the scores of one query against a cache of
 // keys): each element is a dot product, and the right operand is read once where it lies.
+#include <functional>
+
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/packing.h"
 
@@ -21,11 +23,13 @@ class DotBuilder {
   Status Block(const Expr& block) {
     int64_t width = product_.dots.block_panels * kPanelColumns;
     base_ = nest_.Let("base", product_.right.base(nest_));
-    Expr row = Variable(nest_.Open("row", IntConstant(0), DimValue(product_.rows)));
-    left_ = nest_.Let("left", product_.left.offset(nest_, row));
+    left_buffer_ = product_.left.gather ? GatherRows() : product_.left.buffer;
     Expr panel = Variable(nest_.Open("panel", IntConstant(0), IntConstant(product_.dots.block_panels)));
     Expr column = nest_.Let("column", block * IntConstant(width) + panel * IntConstant(kPanelColumns));
     nest_.OpenIf(Less(column, DimValue(product_.columns)));
+    Expr row = Variable(nest_.Open("row", IntConstant(0), DimValue(product_.rows)));
+    left_ = nest_.Let(
+        "left", product_.left.gather ? row * DimValue(product_.depth) : product_.left.offset(nest_, row));
     tile_ = nest_.Local("tile", dtype_, Memory::kLocal, kPanelColumns);
     Expr j = Variable(nest_.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kSerial,
                                  product_.dots.columns_at_once));
@@ -37,44 +41,58 @@ class DotBuilder {
   }
 
  private:
+  // All rows, side by side in scratch.
+  uint32_t GatherRows() {
+    LoopKernel& kernel = *nest_.kernel();
+    const uint32_t rows =
+        kernel.AddLocal("rows", dtype_, Memory::kScratch, 0, DimValue(kernel.scratch_bytes));
+    const ir::Dim bytes = product_.rows * product_.depth * ir::Dim(DTypeBits(dtype_) / 8);
+    kernel.scratch_bytes = kernel.scratch_bytes + CeilDiv(bytes, ir::Dim(64)) * ir::Dim(64);
+    nest_.Add(Allocate(rows));
+    Expr row = Variable(nest_.Open("row", IntConstant(0), DimValue(product_.rows)));
+    product_.left.gather(nest_, row, rows, nest_.Let("to", row * DimValue(product_.depth)));
+    nest_.Close();
+    return rows;
+  }
+
   static Expr SumIndex(int64_t i) { return Ramp(IntConstant(i * kLanes), IntConstant(1), kLanes); }
 
   // Columns column + j and the three after it; one that does not exist repeats the last.
   void Dots(const Expr& column, const Expr& j) {
     uint32_t sums = nest_.Local("sums", dtype_, Memory::kRegisters, product_.dots.columns_at_once * kLanes);
-    uint32_t tails = nest_.Local("tails", dtype_, Memory::kRegisters, product_.dots.columns_at_once);
     std::vector<Expr> right;
     for (int64_t i = 0; i < product_.dots.columns_at_once; ++i) {
       Expr existing = Min(column + j + IntConstant(i), DimValue(product_.columns - 1));
       right.push_back(nest_.Let("right", base_ + existing * product_.right.step));
       nest_.Add(Store(sums, SumIndex(i), Broadcast(Constant(dtype_, 0), kLanes)));
-      nest_.Add(Store(tails, IntConstant(i), Constant(dtype_, 0)));
     }
+    auto add_products = [&](const auto& read, const std::function<Expr(int64_t)>& sum) {
+      Expr a = nest_.Let("a", read(left_buffer_, left_));
+      for (int64_t i = 0; i < product_.dots.columns_at_once; ++i)
+        nest_.Add(
+            Store(sums, sum(i), Fma(a, read(product_.right.buffer, right[i]), Load(sums, dtype_, sum(i)))));
+    };
     if (!whole_.IsConstant(0)) {
       Expr k = Variable(nest_.Open("k", IntConstant(0), DimValue(whole_), LoopKind::kSerial, kLanes));
       auto vector = [&](uint32_t buffer, const Expr& at) {
         return Load(buffer, dtype_, Ramp(at + k, IntConstant(1), kLanes));
       };
-      Expr a = nest_.Let("a", vector(product_.left.buffer, left_));
-      for (int64_t i = 0; i < product_.dots.columns_at_once; ++i)
-        nest_.Add(Store(sums, SumIndex(i),
-                        Fma(a, vector(product_.right.buffer, right[i]), Load(sums, dtype_, SumIndex(i)))));
+      add_products(vector, SumIndex);
       nest_.Close();
     }
     if (!(whole_ == product_.depth)) {
-      Expr k = Variable(nest_.Open("k", DimValue(whole_), DimValue(product_.depth)));
-      Expr a = nest_.Let("a", Load(product_.left.buffer, dtype_, left_ + k));
-      for (int64_t i = 0; i < product_.dots.columns_at_once; ++i) {
-        Expr b = Load(product_.right.buffer, dtype_, right[i] + k);
-        nest_.Add(Store(tails, IntConstant(i), Fma(a, b, Load(tails, dtype_, IntConstant(i)))));
-      }
+      nest_.OpenIf(Less(DimValue(whole_), DimValue(product_.depth)));
+      Expr lane = Variable(nest_.Open("lane", IntConstant(0), IntConstant(kLanes), LoopKind::kVectorized));
+      Expr k = DimValue(whole_) + lane, exists = Less(k, DimValue(product_.depth));
+      auto masked = [&](uint32_t buffer, const Expr& at) {
+        return Select(exists, Load(buffer, dtype_, at + k), Constant(dtype_, 0));
+      };
+      add_products(masked, [&](int64_t i) { return IntConstant(i * kLanes) + lane; });
+      nest_.Close();
       nest_.Close();
     }
-    for (int64_t i = 0; i < product_.dots.columns_at_once; ++i) {
-      Expr sum =
-          Unary(ExprOp::kReduceAdd, Load(sums, dtype_, SumIndex(i))) + Load(tails, dtype_, IntConstant(i));
-      nest_.Add(Store(tile_, j + IntConstant(i), std::move(sum)));
-    }
+    for (int64_t i = 0; i < product_.dots.columns_at_once; ++i)
+      nest_.Add(Store(tile_, j + IntConstant(i), Unary(ExprOp::kReduceAdd, Load(sums, dtype_, SumIndex(i)))));
   }
 
   Status StorePanel(const Expr& row, const Expr& column) {
@@ -92,7 +110,7 @@ class DotBuilder {
   DType dtype_;
   ir::Dim whole_;
   Expr base_, left_;
-  uint32_t tile_ = 0;
+  uint32_t left_buffer_ = 0, tile_ = 0;
 };
 
 }  // namespace

@@ -42,11 +42,16 @@ struct LinearAccess {
 
 class ContractionKernel {
  public:
-  ContractionKernel(const GroupView& group, const TargetInfo& target, ir::NodeId anchor)
-      : group_(group), target_(target), anchor_(anchor), node_(group.function().node(anchor)) {
+  // `turned`: the result's columns are computed as rows, its rows as columns.
+  ContractionKernel(const GroupView& group, const TargetInfo& target, ir::NodeId anchor, bool turned = false)
+      : group_(group),
+        target_(target),
+        anchor_(anchor),
+        node_(group.function().node(anchor)),
+        swapped_(turned) {
     lhs_ = MakeOperand(group, node_.inputs[0], node_.Ints("lhs_batch"), node_.Ints("lhs_contract"));
     rhs_ = MakeOperand(group, node_.inputs[1], node_.Ints("rhs_batch"), node_.Ints("rhs_contract"));
-    swapped_ = ir::Product(rhs_.Sizes(group, rhs_.axes.free)).IsConstant(1);
+    swapped_ = swapped_ || ir::Product(rhs_.Sizes(group, rhs_.axes.free)).IsConstant(1);
     if (swapped_) std::swap(lhs_, rhs_);
     batch_sizes_ = lhs_.Sizes(group, lhs_.axes.batch);
     depth_sizes_ = lhs_.Sizes(group, lhs_.axes.depth);
@@ -73,9 +78,14 @@ class ContractionKernel {
     const auto [form, is_few] = FormOfFew(schedule);
     const bool has_digits = form == RightForm::kBytes;
     if (has_digits) TVMVM_CHECK_OK(AddRowsOfBytes(target_.has_vnni ? 1 : is_few, &program));
-    if (!is_few.IsConstant(0)) TVMVM_CHECK_OK(AddCall(form, is_few, &program));
-    if (!is_few.IsConstant(1))
-      TVMVM_CHECK_OK(AddCall(has_digits ? RightForm::kDigits : RightForm::kGathered, Not(is_few), &program));
+    const ir::Dim is_turned = HasFewColumns(schedule), is_plain = Not(is_turned);
+    TVMVM_CHECK_OK(AddCall(form, And(is_plain, is_few), &program));
+    const RightForm otherwise = has_digits ? RightForm::kDigits : RightForm::kGathered;
+    TVMVM_CHECK_OK(AddCall(otherwise, And(is_plain, Not(is_few)), &program));
+    if (!is_turned.IsConstant(0)) {
+      ContractionKernel turned(group_, target_, anchor_, true);
+      TVMVM_CHECK_OK(turned.AddTurned(is_turned, schedule, &program));
+    }
     program.calls[0].schedules.push_back(std::move(made));
     return program;
   }
@@ -85,6 +95,22 @@ class ContractionKernel {
     return fmt::format("{} batch={} rows={} columns={} depth={}", DTypeName(accumulator_),
                        WordOf(ir::Product(batch_sizes_)), WordOf(ir::Product(row_sizes_)),
                        WordOf(ir::Product(column_sizes_)), WordOf(ir::Product(depth_sizes_)));
+  }
+
+  // Few columns leave most lanes of a vector along them empty; there are more rows than that.
+  ir::Dim HasFewColumns(const ContractionSchedule& schedule) const {
+    if (coded_ || swapped_ || schedule.few_columns == 0) return 0;
+    const ir::Dim rows = ir::Product(row_sizes_), columns = ir::Product(column_sizes_);
+    return And(LessEqual(columns, schedule.few_columns), LessEqual(columns * 2, rows));
+  }
+
+  Status AddTurned(const ir::Dim& when, const ContractionSchedule& schedule, GroupProgram* program) {
+    most_rows_ = schedule.few_columns;
+    const ir::Dim is_deep = LiesAlongDepth(rhs_) && accumulator_ == DType::kF32
+                                ? LessEqual(schedule.depth_of_dots, ir::Product(depth_sizes_))
+                                : ir::Dim(0);
+    TVMVM_CHECK_OK(AddCall(RightForm::kColumns, And(when, is_deep), program));
+    return AddCall(RightForm::kGathered, And(when, Not(is_deep)), program);
   }
 
   // How the right operand is read where there are few rows, and where that is so; else it is gathered.
@@ -128,20 +154,20 @@ class ContractionKernel {
 
   bool HasWholePanels() const { return FloorMod(ir::Product(column_sizes_), kPanelColumns).IsConstant(0); }
 
-  bool CanUseDots() {
+  bool CanUseDots() { return accumulator_ == DType::kF32 && LiesAlongDepth(lhs_) && LiesAlongDepth(rhs_); }
+
+  bool LiesAlongDepth(const ContractionOperand& operand) {
     LoopKernel draft;
     InputReader reader(group_, {}, &draft);
-    auto lies_along_depth = [&](const ContractionOperand& operand) {
-      auto access = Access(operand, AnyBatch(), draft, reader);
-      return access && access->dtype == accumulator_ && access->free_step && access->depth_step == ir::Dim(1);
-    };
-    return accumulator_ == DType::kF32 && lies_along_depth(lhs_) && lies_along_depth(rhs_);
+    auto access = Access(operand, AnyBatch(), draft, reader);
+    return access && access->dtype == accumulator_ && access->free_step && access->depth_step == ir::Dim(1);
   }
 
   // Batch coordinates for looking at how an operand is read.
   std::vector<Expr> AnyBatch() const { return std::vector<Expr>(batch_sizes_.size(), IntConstant(0)); }
 
   Status AddCall(RightForm form, const ir::Dim& when, GroupProgram* program) {
+    if (when.IsConstant(0)) return {};
     TVMVM_CHECK_OK(
         tensor::AddCall(when, std::bind_front(&ContractionKernel::BuildKernel, this, form), program));
     program->calls.back().schedules.push_back(made_);
@@ -164,6 +190,7 @@ class ContractionKernel {
     MatrixProduct product;
     product.batch = ir::Product(batch_sizes_);
     product.rows = ir::Product(row_sizes_);
+    product.most_rows = most_rows_;
     product.columns = ir::Product(column_sizes_);
     product.depth = ir::Product(depth_sizes_);
     product.accumulator = accumulator_;
@@ -188,7 +215,7 @@ class ContractionKernel {
       for (const Expr& coordinate : Unflatten(number, batch_sizes_))
         batch.push_back(nest.Let("batch", coordinate));
     };
-    if (form != RightForm::kBytes) SetLeft(*kernel, reader, batch, &product);
+    if (form != RightForm::kBytes) SetLeft(form == RightForm::kColumns, *kernel, reader, batch, &product);
     if (coded_) {
       SetCodes(form, codes, batch_number, &product);
     } else {
@@ -240,9 +267,10 @@ class ContractionKernel {
     if (swapped_) std::swap(rows, columns);
     position.coordinates.insert(position.coordinates.end(), rows.begin(), rows.end());
     position.coordinates.insert(position.coordinates.end(), columns.begin(), columns.end());
-    Expr flat_row = row;
-    if (!batch_sizes_.empty()) flat_row = batch_number * DimValue(ir::Product(row_sizes_)) + row;
-    position.flat = flat_row * DimValue(ir::Product(column_sizes_)) + column;
+    const Expr all_rows = DimValue(ir::Product(row_sizes_)),
+               all_columns = DimValue(ir::Product(column_sizes_));
+    const Expr start = batch_sizes_.empty() ? IntConstant(0) : batch_number * all_rows * all_columns;
+    position.flat = start + (swapped_ ? column * all_rows + row : row * all_columns + column);
     return position;
   }
 
@@ -296,9 +324,12 @@ class ContractionKernel {
     return access;
   }
 
-  void SetLeft(LoopKernel& kernel, InputReader& reader, std::vector<Expr>& batch, MatrixProduct* product) {
+  void SetLeft(bool is_dots, LoopKernel& kernel, InputReader& reader, std::vector<Expr>& batch,
+               MatrixProduct* product) {
     auto access = Access(lhs_, AnyBatch(), kernel, reader);
-    if (of_bytes_ || !access || !access->depth_step || access->dtype != accumulator_) {
+    const bool in_place = access && access->depth_step && access->dtype == accumulator_;
+    // Dot products read rows along the depth.
+    if (of_bytes_ || !in_place || (is_dots && !(*access->depth_step == ir::Dim(1)))) {
       product->left.gather = [this, &reader, &batch](Nest& nest, const Expr& row, uint32_t target,
                                                      const Expr& base) {
         GatherRow(nest, row, target, base, reader, batch);
@@ -426,8 +457,10 @@ class ContractionKernel {
   const TargetInfo& target_;
   ir::NodeId anchor_;
   const ir::Node& node_;
-  ContractionOperand lhs_, rhs_;  // swapped where the right one has a single column
-  bool swapped_ = false, packed_ = false, of_bytes_ = false;
+  bool swapped_;                  // turned, or the right operand has a single column
+  ContractionOperand lhs_, rhs_;  // in their places here
+  bool packed_ = false, of_bytes_ = false;
+  int64_t most_rows_ = INT64_MAX;     // turned: of all calls
   KernelSchedule made_;               // of the last kernel built
   std::optional<CodedPanels> coded_;  // the right operand, where it is one that is kept as codes
   ir::Dims batch_sizes_, depth_sizes_, row_sizes_, column_sizes_;
