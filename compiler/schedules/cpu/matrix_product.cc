@@ -312,12 +312,13 @@ class ProductBuilder {
     return {};
   }
 
-  // Pixels are few at times: where one panel holds those that are left, it is enough.
+  // Pixels are few at times, as keys are: where one panel holds those that are left, it is enough.
   Status OneTile(const std::set<int>& heights, int panels, const Expr& row, const Expr& height,
                  const Expr& column) {
     const RightForm form = product_.right.form;
-    if ((form != RightForm::kRows && form != RightForm::kShared) || panels != 2)
-      return TileOf(heights, panels, row, height, column);
+    const bool are_pixels = form == RightForm::kRows || form == RightForm::kShared;
+    const bool may_be_few = heights.size() == 1 && !product_.columns.is_constant() && !overlaps_;
+    if ((!are_pixels && !may_be_few) || panels != 2) return TileOf(heights, panels, row, height, column);
     Expr first_end = column + IntConstant(kPanelColumns), columns = DimValue(product_.columns);
     nest_.OpenIf(Less(first_end, columns));
     TVMVM_CHECK_OK(TileOf(heights, 2, row, height, column));
