@@ -8,6 +8,7 @@
 namespace tvmvm {
 namespace {
 
+using namespace std::chrono_literals;
 using namespace testing;  // NOLINT
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -383,6 +384,28 @@ TEST(Device, LargeTensorsGoByPieces) {
     EXPECT_EQ(error != "", n <= kBefore + 2 * kPieces) << n << error;
     EXPECT_THAT(error, AnyOf("", HasSubstr("device_lost"))) << n;
   }
+}
+
+// A run that ended left work behind, which the next one waits for no longer than it may.
+TEST(Device, WorkThatWasLeftIsWaitedForUntilTheDeadline) {
+  std::atomic<bool> is_busy{true};
+  auto vm = VmFromText(Body(std::string(kThere) + "fill [r2], i3, 0\n wait 1\n copy [r1, r0], i3\n"),
+                       WithNull({.is_busy = &is_busy}));
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::array inputs{Ints({3, 4})};
+  std::array outputs{Tensor()};
+  auto soon = [] { return RunOptions{.deadline = std::chrono::steady_clock::now() + 5ms}; };
+  EXPECT_THAT(TextOf(invocation.Run(inputs, outputs, soon())), HasSubstr("deadline_exceeded: @gpu:"));
+  EXPECT_EQ(TextOf(invocation.Run(inputs, outputs, soon())),
+            "deadline_exceeded: the deadline of the run is reached");
+  invocation.SetLimits({.timeout = 5ms});
+  EXPECT_EQ(TextOf(invocation.Run(inputs, outputs)),
+            "deadline_exceeded: the limit of 5000 microseconds is reached");
+  is_busy = false;
+  invocation.SetLimits({});
+  EXPECT_EQ(TextOf(invocation.Run(inputs, outputs)), "");
+  EXPECT_THAT(ToInts(outputs[0]), ElementsAre(3, 4));
 }
 
 TEST(Device, NoMemoryIsAnError) {
