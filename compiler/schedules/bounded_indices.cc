@@ -12,7 +12,8 @@ namespace {
 // What bounds a value from one side, the weakest that has a part in it.
 enum class Bound : uint8_t {
   kFixed,       // what memory has no say in
-  kKept,        // what the kernel has written to a local buffer and read again
+  kCopied,      // what the kernel has written to a local buffer and read again
+  kKept,        // what was computed from that
   kKeptMemory,  // the same, where memory has a say in it
   kNone
 };
@@ -32,8 +33,18 @@ struct Freedom {
 constexpr Freedom kFree{Bound::kNone, Bound::kNone, true};
 
 Freedom Within(Bound both, bool any) { return {both, both, any}; }
+// Computed of what has these bounds. A sum with what has none wraps: it has none on the other side, either.
+Freedom Computed(Freedom operands) {
+  if (!operands.is_bounded()) return kFree;
+  const Bound least = operands.any ? Bound::kKeptMemory : Bound::kKept;
+  if (operands.up == Bound::kCopied) operands.up = least;
+  if (operands.down == Bound::kCopied) operands.down = least;
+  return operands;
+}
 // Nothing is known of where a value that depends on memory lies.
-Freedom Anything(Freedom operands) { return operands.any ? kFree : Within(operands.weakest(), false); }
+Freedom Anything(Freedom operands) {
+  return operands.any ? kFree : Within(Computed(operands).weakest(), false);
+}
 Freedom Opposite(Freedom a) { return {a.down, a.up, a.any}; }
 
 class IndexChecker {
@@ -55,8 +66,32 @@ class IndexChecker {
     Statement(s, depends);
     if (s.kind == StmtKind::kIf) depends = depends || Of(s.value).any;
     if (s.kind == StmtKind::kFor) depends = depends || Of(s.begin).any || Of(s.end).any;
-    for (const StmtPtr& inner : s.body)
+    std::vector<std::pair<VariableId, Freedom>> outside;
+    if (s.kind == StmtKind::kIf) Assume(s.value, &outside);
+    for (const StmtPtr& inner : s.body) {
       if (inner != nullptr) Visit(*inner, depends);
+      for (; !outside.empty(); outside.pop_back()) variables_[outside.back().first] = outside.back().second;
+    }
+  }
+
+  // A condition holds: what it compares bounds names. `outside`: what was known of these before.
+  void Assume(const Expr& condition, std::vector<std::pair<VariableId, Freedom>>* outside) {
+    const ExprOp op = condition.op();
+    if (op != ExprOp::kAnd && op != ExprOp::kLess && op != ExprOp::kLessEqual) return;
+    const Expr &a = condition->operands[0], &b = condition->operands[1];
+    if (op == ExprOp::kAnd) {
+      Assume(a, outside);
+      return Assume(b, outside);
+    }
+    const Freedom of_a = Of(a), of_b = Of(b);
+    auto assume = [&](const Expr& name, Bound up, Bound down) {
+      if (name.op() != ExprOp::kVariable) return;
+      Freedom& known = variables_[name->id];
+      outside->emplace_back(name->id, known);
+      known = {std::min(known.up, up), std::min(known.down, down), known.any};
+    };
+    assume(a, of_b.up, Bound::kNone);
+    assume(b, Bound::kNone, of_a.down);
   }
 
   void Statement(const Stmt& s, bool depends) {
@@ -87,13 +122,15 @@ class IndexChecker {
   Freedom Kept(uint32_t buffer) const {
     if (!IsFollowed(buffer)) return kFree;
     const auto found = kept_.find(buffer);
-    if (found == kept_.end()) return Within(Bound::kKept, false);
-    const Bound least = found->second.any ? Bound::kKeptMemory : Bound::kKept;
-    return found->second | Freedom{least, least};
+    if (found == kept_.end()) return Within(Bound::kCopied, false);
+    Freedom kept = found->second | Within(Bound::kCopied, false);
+    if (kept.any && kept.up == Bound::kKept) kept.up = Bound::kKeptMemory;
+    if (kept.any && kept.down == Bound::kKept) kept.down = Bound::kKeptMemory;
+    return kept;
   }
 
-  // What memory has a say in, and is bounded by what was kept, may grow with every time: a counter of what is
-  // found.
+  // What memory has a say in, and is computed of what was kept, may grow with every time: a counter of what
+  // is found. The choice of one of several numbers does not.
   void Keep(uint32_t buffer, Freedom value, bool depends) {
     const Bound grows = depends ? Bound::kKept : Bound::kKeptMemory;
     value.any = value.any || depends;
@@ -129,25 +166,31 @@ class IndexChecker {
         return {std::min(a.up, b.up), all.down, all.any};
       case ExprOp::kMax:
         return {all.up, std::min(a.down, b.down), all.any};
-      case ExprOp::kAdd:
-      case ExprOp::kRamp:
       case ExprOp::kBroadcast:
       case ExprOp::kReduceMin:
       case ExprOp::kReduceMax:
         return all;
+      case ExprOp::kAdd: {
+        Freedom sum = Computed(all);
+        if (all.is_bounded() && (IsNotNegative(e->operands[0]) || IsNotNegative(e->operands[1])))
+          sum.down = all.down;  // it grows upwards alone
+        return sum;
+      }
+      case ExprOp::kRamp:
+        return Computed(all);
       case ExprOp::kSelect:
         return b | Of(e->operands[2]) | Within(Bound::kFixed, all.any);
       case ExprOp::kSub:
-        return a | Opposite(b);
+        return Computed(a | Opposite(b));
       case ExprOp::kNegate:
-        return Opposite(a);
+        return Computed(Opposite(a));
       case ExprOp::kMul:
         // Bounds of bounded factors are bounds of the product.
       case ExprOp::kFloorDiv:
       case ExprOp::kDiv:
-        return Within(all.weakest(), all.any);
+        return Within(Computed(all).weakest(), all.any);
       case ExprOp::kFloorMod:
-        return b.any ? kFree : Within(b.weakest(), all.any);
+        return b.any ? kFree : Within(Computed(b).weakest(), all.any);
       case ExprOp::kAnd: {
         const Expr& mask = e->operands[1];
         return mask.op() == ExprOp::kConstant && mask->integer >= 0 ? Within(Bound::kFixed, all.any)
@@ -158,6 +201,12 @@ class IndexChecker {
       default:
         return Anything(all);
     }
+  }
+
+  static bool IsNotNegative(const Expr& e) {
+    auto is_number = [](const Expr& n) { return n.op() == ExprOp::kConstant && n->integer >= 0; };
+    return is_number(e) ||
+           (e.op() == ExprOp::kMax && (is_number(e->operands[0]) || is_number(e->operands[1])));
   }
 
   // Integers that do not get narrower keep their bounds: others wrap, and no number of a float is one of an

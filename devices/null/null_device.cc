@@ -82,6 +82,7 @@ class NullDevice final : public Device {
     if (++statistics_.waits != options_.fail_wait) return {};
     return MakeError(Code::kOutOfMemory, name_ + ": no memory to submit with");
   }
+  bool is_busy() const { return options_.is_busy != nullptr && *options_.is_busy; }
   // The code that this launch ends with.
   int32_t CountLaunch() {
     std::lock_guard lock(mutex_);
@@ -154,7 +155,10 @@ class NullQueue final : public Queue {
 
   Status Flush() override { return {}; }
 
-  Expected<std::optional<KernelFailure>> Wait(const CancelToken*) override {
+  Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel) override {
+    while (!is_idle_ && device_->is_busy())
+      if (cancel != nullptr && cancel->cancelled())
+        return MakeError(Code::kCancelled, "stopped while waiting for " + device_->name());
     if (!std::exchange(is_idle_, true)) TVMVM_CHECK_OK(device_->CountWait());
     TVMVM_CHECK_OK(device_->CheckHealth());
     for (const CopiedOut& copy : copies_out_)

@@ -3,6 +3,7 @@
 // fail where they like.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -19,6 +20,7 @@ struct NullDeviceOptions {
   int64_t fail_wait = 0;       // the n-th Wait with work to wait for, from 1, has no memory; 0: none
   int64_t fail_launch = 0;     // the n-th launch, from 1, ends with ...
   int32_t failure_code = 1;    // ... this code
+  const std::atomic<bool>* is_busy = nullptr;  // as long as it is true, work is not done; null: never
 };
 
 std::shared_ptr<Device> CreateNullDevice(const NullDeviceOptions& options);

@@ -15,8 +15,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kPolling{50}, kShortestSleep{20}, kLongestSleep{1000};
 constexpr int kSleepShare = 16;  // a sleep is this part of what was waited so far
 constexpr int64_t kMostGroupsX = INT32_MAX, kMostGroupsY = 65535;
-constexpr int64_t kStagedBytes = 1 << 20;  // copies from the host up to this size do not wait
-constexpr size_t kEpochPieces = 32;        // an epoch ends with this much to free
+// Copies from the host up to these sizes do not wait; the latter behind launches, which may take long.
+constexpr int64_t kStagedBytes = 1 << 20, kStagedBehindLaunches = 4 << 20;
+constexpr size_t kEpochPieces = 32;  // an epoch ends with this much to free
 constexpr int64_t kEpochBytes = 64 << 20;
 
 size_t OffsetOf(const DeviceSpan& span) {
@@ -83,7 +84,7 @@ Status OpenClQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes
     std::memcpy(HostOf(to), from, size);
     return {};
   }
-  if (bytes > kStagedBytes) {
+  if (bytes > (status_words_.used() > 0 ? kStagedBehindLaunches : kStagedBytes)) {
     QueueCounts::Add(&counts_->waits);
     return Submitted(context_->f().EnqueueWriteBuffer(queue_, BufferOf(to), CL_TRUE, OffsetOf(to), size, from,
                                                       0, nullptr, nullptr),

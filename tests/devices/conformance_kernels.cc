@@ -299,6 +299,23 @@ TEST_F(Conformance, WaitsCanBeCancelled) {
   ExpectFine();
 }
 
+// Nothing ends such a wait, and the launch may take long.
+TEST_F(Conformance, PiecesOfCopiesDoNotWaitForLaunches) {
+  LoadKernels();
+  constexpr int64_t kBytes = 4 << 20, kCount = 1000;
+  const DeviceMemory a = Allocate(kCount * 4), b = Allocate(kCount * 4), c = Allocate(kBytes);
+  const std::vector<char> ones(kBytes, 1);
+  std::vector<char> found(kBytes);
+  ExpectOk(queue_->Fill({a, 0}, 0, kCount * 4));
+  ExpectLaunch(kAdvance, kCount / 64 + 1, {{a, 0}, {b, 0}}, {kCount});
+  const int64_t waits = device_->statistics().waits;
+  ExpectOk(queue_->CopyIn({c, 0}, ones.data(), kBytes));
+  EXPECT_EQ(device_->statistics().waits, waits);
+  ExpectOk(queue_->CopyOut(found.data(), {c, 0}, kBytes));
+  ExpectFine();
+  EXPECT_EQ(found, ones);
+}
+
 TEST_F(Conformance, CachesSurviveDamage) {
   DeviceOptions options;
   options.cache_folder = ScratchFolder();

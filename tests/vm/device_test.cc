@@ -8,6 +8,7 @@
 namespace tvmvm {
 namespace {
 
+using namespace std::chrono_literals;
 using namespace testing;  // NOLINT
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -343,9 +344,9 @@ TEST(Device, ALostDeviceEndsTheRunAtAnyPoint) {
 // So that a run can end between them.
 TEST(Device, LargeCopiesGoByPieces) {
   const std::string body = R"(
-  i5 = const 50331656
-  i6 = const 6291457
-  i7 = const 50331640
+  i5 = const 12582920
+  i6 = const 1572865
+  i7 = const 12582904
   r2 = alloc i64, [i6]
   copy [r2+i7, r0], i3
   r3 = arena.on 1, i5
@@ -359,6 +360,52 @@ TEST(Device, LargeCopiesGoByPieces) {
   for (int n = 1; n <= 2 * kPieces; ++n)
     EXPECT_THAT(ErrorOf(body, WithNull({.lose_at_submit = n})), HasSubstr("the device is lost")) << n;
   EXPECT_EQ(ErrorOf(body, WithNull({.lose_at_submit = 2 * kPieces + 1})), "");
+}
+
+// The caller's, which lie there where the program wants them on the host.
+TEST(Device, LargeTensorsGoByPieces) {
+  auto function = [](const std::string& name, const std::string& body) {
+    return "func @" + name +
+           "(\"x\": i64[1572865]) -> (\"y\": i64[1572865]) frame 2, 3 {\n  i0 = const 1572865\n"
+           "  i1 = const 12582920\n" +
+           body + "  r1 = output 0, [i0]\n  copy [r1, r0], i1\n  return [], [r1]\n}\n";
+  };
+  const std::string text =
+      "entry @main\nentry [1, 0] @gpu\n" + function("main", "") + function("gpu", "  r2 = arena.on 1, i1\n");
+  constexpr int kBefore = 2, kPieces = 4;  // each way
+  for (int n = kBefore + 1; n <= kBefore + 2 * kPieces + 1; ++n) {
+    const VmOptions options = WithNull({.lose_at_submit = n});
+    auto vm = VmFromText(text, options);
+    ASSERT_TRUE(vm);
+    const Tensor numbers = Ints(std::vector<int64_t>(1572865, 7));
+    std::array inputs{*numbers.CopyTo(options.devices[0])};
+    std::array outputs{*numbers.CopyTo(options.devices[0])};
+    const std::string error = TextOf(vm->NewInvocation().Run(inputs, outputs));
+    EXPECT_EQ(error != "", n <= kBefore + 2 * kPieces) << n << error;
+    EXPECT_THAT(error, AnyOf("", HasSubstr("device_lost"))) << n;
+  }
+}
+
+// A run that ended left work behind, which the next one waits for no longer than it may.
+TEST(Device, WorkThatWasLeftIsWaitedForUntilTheDeadline) {
+  std::atomic<bool> is_busy{true};
+  auto vm = VmFromText(Body(std::string(kThere) + "fill [r2], i3, 0\n wait 1\n copy [r1, r0], i3\n"),
+                       WithNull({.is_busy = &is_busy}));
+  ASSERT_TRUE(vm);
+  Invocation invocation = vm->NewInvocation();
+  std::array inputs{Ints({3, 4})};
+  std::array outputs{Tensor()};
+  auto soon = [] { return RunOptions{.deadline = std::chrono::steady_clock::now() + 5ms}; };
+  EXPECT_THAT(TextOf(invocation.Run(inputs, outputs, soon())), HasSubstr("deadline_exceeded: @gpu:"));
+  EXPECT_EQ(TextOf(invocation.Run(inputs, outputs, soon())),
+            "deadline_exceeded: the deadline of the run is reached");
+  invocation.SetLimits({.timeout = 5ms});
+  EXPECT_EQ(TextOf(invocation.Run(inputs, outputs)),
+            "deadline_exceeded: the limit of 5000 microseconds is reached");
+  is_busy = false;
+  invocation.SetLimits({});
+  EXPECT_EQ(TextOf(invocation.Run(inputs, outputs)), "");
+  EXPECT_THAT(ToInts(outputs[0]), ElementsAre(3, 4));
 }
 
 TEST(Device, NoMemoryIsAnError) {

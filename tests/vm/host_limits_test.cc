@@ -1,14 +1,18 @@
 // What takes long asks whether the run is to end, often enough, and does nothing more once it is.
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <numeric>
 
 #include "tests/vm/test_kernels.h"
+#include "tests/vm/text_program.h"
 #include "vm/host/host_library.h"
 #include "vm/objects/copy_bytes.h"
 
 namespace tvmvm {
 namespace {
+
+using namespace std::chrono_literals;
 
 struct Counter final : CancelToken {
   bool cancelled() const override { return ++asked >= last; }
@@ -42,13 +46,14 @@ class Host {
   Status Call(Status (*function)(HostCall&), std::vector<int64_t> scalars, std::vector<Object*> refs) {
     int64_t numbers[4] = {};
     Object* results[4] = {};
-    HostCall call{scalars, refs, numbers, results, pool_, cancel};
+    HostCall call{scalars, refs, numbers, results, pool_, cancel, deadline_ns};
     Status status = function(call);
     for (Object* result : results) pool_.Release(result);
     return status;
   }
 
   Counter cancel;
+  int64_t deadline_ns = 0;
 
  private:
   Budget budget_;
@@ -202,6 +207,26 @@ TEST(CopyBytes, EndsWithinLongOnes) {
   counter.asked = 0;
   EXPECT_FALSE(FillBytes(counter, to.data(), 3, static_cast<int64_t>(to.size())));
   EXPECT_EQ(to.back(), 0);
+}
+
+// RE2 cannot be interrupted: what may take longer than there is time for is not begun. The pattern has a
+// thousand instructions, so that a byte may take 20 us; these take a nanosecond.
+TEST(HostLimits, TextsAreMatchedAsFarAsThereIsTime) {
+  const std::string text = Repeated("a", 1'000'000);
+  auto error_within = [&](std::chrono::nanoseconds time) {
+    Host host;
+    const auto end = std::chrono::steady_clock::now() + time;
+    host.deadline_ns = std::chrono::nanoseconds(end.time_since_epoch()).count();
+    return testing::TextOf(
+        host.Call(HostStringMatch, {}, {host.Texts({text}), host.Texts({"[a-z]*|x{1000}"})}));
+  };
+  EXPECT_EQ(error_within(10s), "") << "by longer and longer beginnings";
+  EXPECT_EQ(error_within(1h), "") << "at once";
+  for (const std::chrono::nanoseconds time : std::array<std::chrono::nanoseconds, 3>{-1s, 0s, 50us})
+    EXPECT_THAT(
+        error_within(time),
+        ::testing::MatchesRegex("deadline_exceeded: to match a text of 1000000 bytes may take longer than "
+                                "the [0-9]+ microseconds that are left"));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct HostCall {
   std::span<Object*> ref_results;  // null at first; a reference put here becomes the caller's, also on errors
   ObjectPool& pool;
   const CancelToken& cancel;  // asked now and then by what may take long
+  int64_t deadline_ns = 0;    // of the run, on the steady clock; 0: none
   uint32_t moved = kNone;     // the operand whose reference became a result: its register is to forget it
   mutable int64_t work = 0;   // since `cancel` was asked, see PollWork
 };

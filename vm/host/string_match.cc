@@ -1,4 +1,6 @@
 // Texts against regular expressions.
+#include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "bytecode/companion_library.h"
@@ -10,6 +12,7 @@ namespace {
 
 struct RegexLibrary {
   decltype(&tvmvm_regex_compile) compile = nullptr;
+  decltype(&tvmvm_regex_size) size = nullptr;
   decltype(&tvmvm_regex_full_match) full_match = nullptr;
   decltype(&tvmvm_regex_free) free = nullptr;
 };
@@ -18,6 +21,7 @@ Expected<const RegexLibrary*> Library() {
   static RegexLibrary library;
   static CompanionLibrary companion("regular expressions", TVMVM_REGEX_LIBRARY, "tvmvm_regex_version");
   TVMVM_CHECK_OK(companion.Open({{"tvmvm_regex_compile", reinterpret_cast<void**>(&library.compile)},
+                                 {"tvmvm_regex_size", reinterpret_cast<void**>(&library.size)},
                                  {"tvmvm_regex_full_match", reinterpret_cast<void**>(&library.full_match)},
                                  {"tvmvm_regex_free", reinterpret_cast<void**>(&library.free)}}));
   return &library;
@@ -26,6 +30,56 @@ Expected<const RegexLibrary*> Library() {
 tl::unexpected<Error> NoMemory() {
   return MakeError(Code::kOutOfMemory, "the host has no memory to match a pattern");
 }
+
+// No text takes RE2 more than this many nanoseconds for each byte and each instruction of the pattern's
+// program. Mostly it is one or two a byte, by states that it makes once; what makes a new state with every
+// byte was measured with up to 18 an instruction, and up to 7 once RE2 has no memory for states.
+constexpr int64_t kWorst = 20;
+
+int64_t Now() {
+  using std::chrono::steady_clock;
+  return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
+}
+
+class Matcher {
+ public:
+  Matcher(const RegexLibrary& library, const void* regex)
+      : library_(library), regex_(regex), worst_(kWorst * std::max(library.size(regex), 1)) {}
+
+  // RE2 cannot be interrupted. Where a text may take longer than is left, its beginnings are matched, each
+  // longer by as much as there is time for at worst: what was matched before takes about what it took.
+  Expected<bool> Match(const HostCall& call, const std::string& text) const {
+    if (call.deadline_ns == 0) return MatchBytes(text, text.size());
+    for (int64_t size = 0, taken = 0;;) {
+      const int64_t begin = Now(), left = call.deadline_ns - begin;
+      const int64_t more = (left - 2 * taken) / worst_, rest = static_cast<int64_t>(text.size()) - size;
+      if (more <= 0) return TooLate(text.size(), left);
+      size += std::min(more, rest);
+      TVMVM_TRY(const bool is_match, MatchBytes(text, static_cast<size_t>(size)));
+      if (more >= rest) return is_match;
+      TVMVM_CHECK_OK(Poll(call));
+      taken = Now() - begin;
+    }
+  }
+  int64_t WorstTime(const std::string& text) const { return worst_ * static_cast<int64_t>(text.size() + 1); }
+
+ private:
+  Expected<bool> MatchBytes(const std::string& text, size_t size) const {
+    const int match = library_.full_match(regex_, text.data(), size);
+    if (match < 0) return NoMemory();
+    return match == 1;
+  }
+
+  static tl::unexpected<Error> TooLate(size_t size, int64_t left) {
+    return MakeError(Code::kDeadlineExceeded,
+                     "to match a text of " + std::to_string(size) + " bytes may take longer than the " +
+                         std::to_string(std::max<int64_t>(left, 0) / 1000) + " microseconds that are left");
+  }
+
+  const RegexLibrary& library_;
+  const void* const regex_;
+  const int64_t worst_;  // a byte, in nanoseconds
+};
 
 }  // namespace
 
@@ -44,12 +98,12 @@ Status HostStringMatch(HostCall& call) {
   if (regex == nullptr) return MakeError(Code::kInvalidArgument, "pattern '" + pattern + "': " + error);
 
   TVMVM_TRY(Owned<TensorObject> matches, NewTensor(call, DType::kBool, strings->shape));
+  const Matcher matcher(*library, regex.get());
   int64_t i = 0;
   for (const std::string& text : StringsOf(*strings)) {
-    const int match = library->full_match(regex.get(), text.data(), text.size());
-    if (match < 0) return NoMemory();
-    DataOf<uint8_t>(*matches)[i++] = static_cast<uint8_t>(match);
-    TVMVM_CHECK_OK(PollWork(call, static_cast<int64_t>(1024 + 8 * text.size())));
+    TVMVM_TRY(const bool is_match, matcher.Match(call, text));
+    DataOf<uint8_t>(*matches)[i++] = static_cast<uint8_t>(is_match);
+    TVMVM_CHECK_OK(PollWork(call, matcher.WorstTime(text)));
   }
   call.ref_results[0] = matches.Give();
   return {};

@@ -52,25 +52,6 @@ TensorObject* Machine::TensorOnDevice(const Tensor& tensor, bool read_only) {
   return memory.pool.NewTensor(buffer, tensor.dtype(), tensor.shape());
 }
 
-// By the run's own queue: making one takes long. The tensor lies on a device of the run.
-Status Machine::CopyOut(const Tensor& tensor, void* to) {
-  DeviceWork& work = *devices[DeviceOf(tensor)];
-  const Status status = work.queue().CopyOut(to, {tensor.device_memory()}, tensor.byte_count());
-  work.Submitted(status, true);
-  TVMVM_CHECK_OK(status);
-  TVMVM_CHECK_OK(work.Wait(&run));
-  return {};
-}
-
-Status Machine::CopyIn(const Tensor& tensor, const void* from) {
-  DeviceWork& work = *devices[DeviceOf(tensor)];
-  const Status status = work.queue().CopyIn({tensor.device_memory()}, from, tensor.byte_count());
-  work.Submitted(status);
-  TVMVM_CHECK_OK(status);
-  TVMVM_CHECK_OK(work.Wait(&run));
-  return {};
-}
-
 // The program wants it on the host.
 Expected<Object*> Machine::BindFromDevice(const Tensor& tensor) {
   Buffer* buffer = memory.NewArenaBuffer(nullptr, tensor.byte_count());

@@ -174,33 +174,6 @@ const uint32_t* SettleCopies(Machine& m, const uint32_t* pc, const uint32_t* nex
   return m.WaitForHostMemory(pc) ? next : nullptr;
 }
 
-// Large copies go by pieces that a bus takes a few milliseconds for. Before each the run's limits are looked
-// at, and a copy to the host waits for what was submitted: a run that ends then has little to wait for.
-template <class CopyPiece>
-bool CopyByPieces(Machine& m, const uint32_t* pc, Place place, int64_t count, bool to_host,
-                  const CopyPiece& copy) {
-  constexpr int64_t kPiece = 16 << 20;
-  for (int64_t begin = 0; begin < count; begin += kPiece, place.span.offset += kPiece) {
-    if (count > kPiece && (!m.run.PollBeforeWork(pc) || (to_host && !m.WaitFor(pc, place.device))))
-      return false;
-    const Status status = copy(QueueOf(m, place.device), place.span, begin, std::min(kPiece, count - begin));
-    if (!Check(m, pc, place.device, status, to_host)) return false;
-  }
-  return true;
-}
-bool CopyToHost(Machine& m, const uint32_t* pc, char* to, const Place& from, int64_t count) {
-  return CopyByPieces(m, pc, from, count, true,
-                      [to](Queue& queue, const DeviceSpan& piece, int64_t begin, int64_t bytes) {
-                        return queue.CopyOut(to + begin, piece, bytes);
-                      });
-}
-bool CopyFromHost(Machine& m, const uint32_t* pc, const Place& to, const char* from, int64_t count) {
-  return CopyByPieces(m, pc, to, count, false,
-                      [from](Queue& queue, const DeviceSpan& piece, int64_t begin, int64_t bytes) {
-                        return queue.CopyIn(piece, from + begin, bytes);
-                      });
-}
-
 const uint32_t* CopyOut(Machine& m, const uint32_t* pc, BufferOperand to, BufferOperand from, int64_t count,
                         const uint32_t* next) {
   Bytes target;
@@ -209,7 +182,8 @@ const uint32_t* CopyOut(Machine& m, const uint32_t* pc, BufferOperand to, Buffer
   if (!m.BytesOf(pc, to, count, &target, &read_only)) return nullptr;
   if (!PlaceOf(m, pc, from, count, &source)) return nullptr;
   if (read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
-  return CopyToHost(m, pc, target.data, source, count) ? SettleCopies(m, pc, next) : nullptr;
+  return m.CopyToHost(pc, target.data, source.device, source.span, count) ? SettleCopies(m, pc, next)
+                                                                          : nullptr;
 }
 
 const uint32_t* CopyIn(Machine& m, const uint32_t* pc, BufferOperand to, BufferOperand from, int64_t count,
@@ -222,7 +196,7 @@ const uint32_t* CopyIn(Machine& m, const uint32_t* pc, BufferOperand to, BufferO
   if (target.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   // What a copy to the CPU is about to write may be the source.
   if (!m.WaitForHostMemory(pc)) return nullptr;
-  return CopyFromHost(m, pc, target, source.data, count) ? next : nullptr;
+  return m.CopyFromHost(pc, target.device, target.span, source.data, count) ? next : nullptr;
 }
 
 // Between two devices, through memory of the host.
@@ -232,11 +206,13 @@ const uint32_t* CopyAcross(Machine& m, const uint32_t* pc, const Place& target, 
   Owned<Buffer> between(m.memory.pool, m.memory.NewArenaBuffer(pc, count));
   if (between.get() == nullptr) return nullptr;
   char* data = between.get()->data;
-  if (!CopyToHost(m, pc, data, source, count)) {
+  if (!m.CopyToHost(pc, data, source.device, source.span, count)) {
     m.devices[source.device]->Abandon();  // nothing may be written here later
     return nullptr;
   }
-  return m.WaitFor(pc, source.device) && CopyFromHost(m, pc, target, data, count) ? next : nullptr;
+  const bool is_copied =
+      m.WaitFor(pc, source.device) && m.CopyFromHost(pc, target.device, target.span, data, count);
+  return is_copied ? next : nullptr;
 }
 
 }  // namespace

@@ -13,9 +13,11 @@ DeviceWork::~DeviceWork() {
   FreeUnfreed();
 }
 
-Status DeviceWork::Open() {
+Status DeviceWork::Open(const CancelToken* cancel) {
   if (is_lost_) Drop();
-  if (is_busy_) (void)Wait(nullptr);  // what failed there was another run's
+  // What else failed there was another run's.
+  if (const auto done = Wait(cancel); !done && done.error().code == Code::kCancelled)
+    return tl::unexpected(done.error());
   if (queue_ != nullptr) return {};
   arena_.Trim();
   TVMVM_TRY(queue_, device_->NewQueue());

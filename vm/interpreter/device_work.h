@@ -24,8 +24,8 @@ class DeviceWork final : private BlockSource {
   DeviceWork& operator=(const DeviceWork&) = delete;
 
   // Makes the queue where there is none or the device was lost, and waits for work that was abandoned.
-  // Errors: the device's.
-  Status Open();
+  // Errors: the device's; kCancelled.
+  Status Open(const CancelToken* cancel);
   Queue& queue() { return *queue_; }  // after Open, until Wait fails
 
   // Something was submitted, or could not be: `status` comes from the queue. `writes_host`: it writes memory

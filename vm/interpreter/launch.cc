@@ -185,7 +185,8 @@ const uint32_t* HandleHostCall(Machine& m, const uint32_t* pc) {
                 {new_scalars, scalar_results[0]},
                 {new_refs, ref_results[0]},
                 m.memory.pool,
-                m.run};
+                m.run,
+                m.run.deadline_ns()};
   if (Status status = RunHostFunction(pc[1], call); !status) {
     for (uint32_t i = 0; i < ref_results[0]; ++i) m.memory.pool.Release(new_refs[i]);
     return FailWork(m, pc, status.error());

@@ -149,7 +149,11 @@ class Machine final {
   const Tensor* Resident(size_t number) const {
     return !devices.empty() && frames.depth() == 1 ? residents_[number] : nullptr;
   }
-  // All of a resident tensor, out to the host or in, at once.
+  // Submits a copy between memory of the host and a device's, in pieces where it is large; false after Fail.
+  bool CopyToHost(const uint32_t* pc, char* to, uint32_t device, const DeviceSpan& from, int64_t bytes);
+  bool CopyFromHost(const uint32_t* pc, uint32_t device, const DeviceSpan& to, const char* from,
+                    int64_t bytes);
+  // All of a caller's tensor on a device of the run, out to the host or in; waits.
   Status CopyOut(const Tensor& tensor, void* to);
   Status CopyIn(const Tensor& tensor, const void* from);
   // The results of the entry function; takes the references from the frame's registers.

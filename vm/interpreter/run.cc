@@ -1,5 +1,6 @@
 // Machine::Run: what is given is checked, the entry function's frame is opened, interpretation, results out.
 #include "bytecode/derived_cache.h"
+#include "vm/interpreter/device_handlers.h"
 #include "vm/interpreter/machine.h"
 
 namespace tvmvm {
@@ -28,9 +29,10 @@ Status Machine::Run(const Arguments& inputs, Results outputs, int64_t deadline_n
   TVMVM_CHECK_OK(CheckOutputs(outputs));
   if (has_policy_) [[unlikely]]
     TrimBefore();
-  if (cpu == nullptr || !devices.empty()) TVMVM_CHECK_OK(OpenQueues());
   run.Begin(deadline_ns, cancel);
-  Status status = Begin(inputs, outputs);
+  Status status;
+  if (cpu == nullptr || !devices.empty()) status = OpenQueues();
+  if (status) status = Begin(inputs, outputs);
   if (status) {
     Interpret(*this, frames.code);
     if (!devices.empty() && !run.failed()) WaitForDevices(nullptr);
@@ -80,8 +82,12 @@ Status Machine::OpenQueues() {
   if (cpu == nullptr) {
     TVMVM_TRY(cpu, binding.devices[0]->NewQueue());
   }
-  for (const std::unique_ptr<DeviceWork>& work : devices)
-    if (work != nullptr) TVMVM_CHECK_OK(work->Open());
+  for (const std::unique_ptr<DeviceWork>& work : devices) {
+    const Status opened = work != nullptr ? work->Open(&run) : Status();
+    if (opened) continue;
+    FailWork(*this, nullptr, opened.error());
+    return tl::unexpected(run.error());
+  }
   return {};
 }
 

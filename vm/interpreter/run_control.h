@@ -40,6 +40,8 @@ class RunControl final : public CancelToken {
            cancelled();
   }
 
+  int64_t deadline_ns() const { return deadline_ns_; }  // on the steady clock; 0: none
+
   uint64_t steps = 0;  // instructions so far; up to date in all but pure instructions
 
   // Looks for cancel, the step limit and, now and then, the deadline and the token. False: failed.

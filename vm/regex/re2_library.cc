@@ -32,6 +32,8 @@ void* tvmvm_regex_compile(const char* pattern, size_t size, char* error, size_t 
   return nullptr;
 }
 
+int tvmvm_regex_size(const void* regex) { return static_cast<const RE2*>(regex)->ProgramSize(); }
+
 int tvmvm_regex_full_match(const void* regex, const char* text, size_t size) {
   try {
     return RE2::FullMatch(re2::StringPiece(text, size), *static_cast<const RE2*>(regex)) ? 1 : 0;

@@ -123,6 +123,18 @@ inline const ContractCase kContractCases[] = {
        b.Output(b.Add("scan", {b.Input(DType::kF32, {N(), M()})},
                       {{"axis", int64_t{0}}, {"kind", std::string("sum")}, {"exclusive", int64_t{1}}}));
      }},
+    {"compact",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("compact", {b.Input(DType::kBool, {N()})}, {{"count", K()}}));
+     }},
+    {"determinant",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("determinant", {b.Input(DType::kF32, {N(), M(), M()})}));
+     }},
+    {"inverse",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("inverse", {b.Input(DType::kF32, {N(), M(), M()})}));
+     }},
     {"other_sizes",
      [](GroupBuilder& b) {
        b.Output(b.Add("reshape", {b.Add("neg", {b.Input(DType::kF32, {N(), M()})})},

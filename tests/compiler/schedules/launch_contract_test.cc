@@ -101,9 +101,6 @@ TEST(LaunchContractText, WhatCannotBeSaidIsNone) {
   GroupBuilder parts;
   AddParts(parts);
   EXPECT_THAT(ContractedGroup(parts, parts.Finish(), AnyRanges(), false).contracts(), testing::Each(""));
-  GroupBuilder pivots;  // tell rows
-  pivots.Add("determinant", {pivots.Input(DType::kF32, {N(), 3, 3})});
-  EXPECT_THAT(ContractedGroup(pivots, pivots.Finish()).contracts(), testing::Each(""));
   GroupBuilder clamped;
   ValueId x = clamped.Input(DType::kF32, {N(), M()}), i = clamped.Input(DType::kI64, {N(), M()});
   clamped.Output(clamped.Add("gather_elements", {x, i}, {{"axis", int64_t{0}}, {"inside", int64_t{0}}}));
@@ -133,6 +130,10 @@ TEST(BoundedIndices, AreBroughtBetweenBounds) {
   EXPECT_FALSE(IsBounded([](Expr x) { return Max(Min(x, DimValue(N())), IntConstant(0)) + x; }));
   EXPECT_FALSE(IsBounded([](Expr x) { return IntConstant(0) - Min(x, IntConstant(9)); }));
   EXPECT_FALSE(IsBounded([](Expr x) { return Max(Min(x, x + IntConstant(1)), IntConstant(0)); }));
+  EXPECT_FALSE(IsBounded([](Expr x) { return Min(Max(x, IntConstant(0)) + IntConstant(1), IntConstant(9)); }))
+      << "the sum may wrap";
+  EXPECT_FALSE(
+      IsBounded([](Expr x) { return Max(IntConstant(-1) - Max(x, IntConstant(0)), IntConstant(0)); }));
   EXPECT_TRUE(IsBounded([](Expr x) { return FloorMod(x, DimValue(N())); }));
   EXPECT_FALSE(IsBounded([](Expr x) { return FloorMod(IntConstant(7), x); }));
   EXPECT_TRUE(IsBounded([](Expr x) { return Binary(ExprOp::kAnd, x, IntConstant(255)); }));
@@ -207,6 +208,41 @@ TEST(BoundedIndices, WhatTheKernelKeepsIsFollowed) {
   EXPECT_FALSE(IsBoundedBy([&](uint32_t local, Index, Index x) {
     return Store(local, zero, Max(kept(local) + clamped(x), kept(local)));
   })) << "what was kept is no bound";
+  EXPECT_TRUE(IsBoundedBy([&](uint32_t local, Index i, Index x) {
+    return Store(local, zero, Select(Less(zero, x), i, kept(local)));
+  })) << "the place of what was found";
+  EXPECT_FALSE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return Store(local, zero, Select(Less(zero, x), kept(local) + one, kept(local)));
+  })) << "a counter that chooses";
+  EXPECT_TRUE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return If(Less(zero, x), Store(local, zero, Min(kept(local) + one, DimValue(N()))));
+  })) << "a counter with a bound where it grows";
+  // With `compare` of what is kept, and the branch.
+  auto counts_within = [&](const std::function<Expr(const Expr& place)>& compare, bool otherwise = false) {
+    return IsBoundedBy([&](uint32_t local, Index, Index x) {
+      constexpr VariableId kPlace = 77;
+      const Expr place = Variable(kPlace);
+      StmtPtr store = Store(local, zero, place + one);
+      const Expr condition = And(Less(zero, x), compare(place));
+      return Block({Let(kPlace, kept(local)), otherwise ? If(condition, Block({}), std::move(store))
+                                                        : If(condition, std::move(store))});
+    });
+  };
+  EXPECT_TRUE(counts_within([&](Index place) { return Less(place, DimValue(N())); }));
+  EXPECT_TRUE(counts_within([&](Index place) { return LessEqual(place, IntConstant(9)); }));
+  EXPECT_FALSE(counts_within([&](Index place) { return Less(zero, place); })) << "bounds on the other side";
+  EXPECT_FALSE(counts_within([&](Index place) { return Less(place, place + one); })) << "it bounds itself";
+  EXPECT_FALSE(counts_within([&](Index place) { return Less(place, DimValue(N())); }, true))
+      << "it does not hold";
+  EXPECT_TRUE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return Store(local, zero, Min(kept(local) + clamped(x), DimValue(N())));
+  })) << "a sum with one";
+  EXPECT_FALSE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return Store(local, zero, Min(kept(local) + Min(x, one), DimValue(N())));
+  })) << "a sum of numbers that may be negative";
+  EXPECT_FALSE(IsBoundedBy([&](uint32_t local, Index, Index x) {
+    return Store(local, zero, Min(kept(local) + Max(x, zero), DimValue(N())));
+  })) << "a sum that may wrap";
 }
 
 }  // namespace

@@ -82,12 +82,14 @@ class CompactLoops {
     nest.Add(tensor::Store(filled, zero, zero));
     Expr earlier = Variable(nest.Open("earlier", zero, block));
     // Whoever counted, positions are within the result.
-    nest.Add(tensor::Store(filled, zero, next() + Max(context_.LoadWorkspace(counts_, earlier), zero)));
+    Expr counted = Max(Min(context_.LoadWorkspace(counts_, earlier), wanted), zero);
+    nest.Add(tensor::Store(filled, zero, Min(next() + counted, wanted)));
     nest.Close();
     Expr i = Variable(nest.Open("i", first_, end_));
-    nest.OpenIf(And(context_.Load(0, std::array{i}), Less(next(), wanted)));
-    nest.Add(context_.Store(0, std::array{next()}, i));
-    nest.Add(tensor::Store(filled, zero, next() + one));
+    Expr place = nest.Let("place", next());
+    nest.OpenIf(And(context_.Load(0, std::array{i}), Less(place, wanted)));
+    nest.Add(context_.Store(0, std::array{place}, i));
+    nest.Add(tensor::Store(filled, zero, place + one));
     nest.Close();
     nest.Close();
     // The last block knows how many there are.
