@@ -336,8 +336,8 @@ Expr ReductionLowering::EmitAlongAxis(const Expr& unordered) {
   bool has_total = WantsTotal(reduce);
   const Expr& extent = reduction.extents.back();
   bool is_short = IsConstant(extent) && extent->integer < width_;
-  bool gathers = GatheredLoads(reduce->operands[0], reduction.axes.back()) > 0;
-  bool is_vector = width_ > 1 && !is_short && !gathers && DTypeBits(dtype) >= 8;
+  bool suits = gathers_ || GatheredLoads(reduce->operands[0], reduction.axes.back()) == 0;
+  bool is_vector = width_ > 1 && !is_short && suits && DTypeBits(dtype) >= 8;
   int unroll = IsConstant(extent)
                    ? static_cast<int>(std::clamp<int64_t>(extent->integer / width_, 1, kPartialSums))
                    : kPartialSums;

@@ -74,8 +74,10 @@ constexpr ScheduleParameter kPlanar[] = {
 constexpr ScheduleParameter kRows[] = {
     Parameter<&RowsSchedule::block_elements>("block_elements", {64, 1 << 24, 64}, kAll,
                                              "elements of a grid point"),
-    Parameter<&RowsSchedule::has_row_lanes>("row_lanes", kFlag, kAll,
-                                            "1: a vector holds an element of each of several rows"),
+    Parameter<&RowsSchedule::short_row>("short_row", {0, 1 << 20}, kAll,
+                                        "elements up to which a vector holds one of each of several rows"),
+    Parameter<&RowsSchedule::few_rows>("few_rows", {0, 1 << 20}, kAll,
+                                       "so many that lie side by side are taken one by one"),
     Parameter<&RowsSchedule::lanes>("lanes", kLanes, kOwn, "of a vector, at most"),
     Parameter<&RowsSchedule::unrolled_vectors>("unrolled_vectors", {1, 8}, kOwn,
                                                "vectors of rows that are taken together"),

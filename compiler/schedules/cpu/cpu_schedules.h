@@ -89,9 +89,10 @@ struct PlanarSchedule {
 // Softmax, normalisations (schedule_rows.cc).
 struct RowsSchedule {
   int64_t block_elements = 8192;  // of a grid point
-  bool has_row_lanes = false;     // a vector holds an element of each of several rows
+  int64_t short_row = 28;         // elements up to which a vector holds one of each of several rows
+  int64_t few_rows = 4;           // that lie side by side: vectors run along them nevertheless
   int64_t lanes = 1;              // of a vector, at most what types allow
-  int64_t unrolled_vectors = 4;   // of rows, with has_row_lanes
+  int64_t unrolled_vectors = 4;   // of several rows each
 
   static const ScheduleFamily kFamily;
 };
