@@ -79,13 +79,18 @@ class RowsKernel {
         WordsOf(group_) + " dims=" + WordOf(shape_.whole) + " reduced=" + WordOf(shape_.flags);
     decided_ = Decide(group_, target_, std::move(problem), &schedule,
                       [&](RowsSchedule* made) { made->lanes = std::min<int64_t>(made->lanes, widest); });
-    width_ = static_cast<int>(schedule.lanes);
-    unroll_ =
-        std::clamp(static_cast<int>(kMostRows) / width_, 1, static_cast<int>(schedule.unrolled_vectors));
+    const Dim suits_lanes = SuitsRowLanes(schedule), when = has_row_lanes_ ? suits_lanes : Not(suits_lanes);
+    // What is gathered takes much code, and gains little by longer vectors: too little for a few cases.
+    constexpr int64_t kGathered = 8;
+    const bool is_rare = !when.is_constant() && has_row_lanes_ && !LieSideBySide();
+    width_ = static_cast<int>(is_rare ? std::min(schedule.lanes, kGathered) : schedule.lanes);
+    const int64_t unrolled = is_rare ? 1 : schedule.unrolled_vectors;
+    unroll_ = std::clamp(static_cast<int>(kMostRows) / width_, 1, static_cast<int>(unrolled));
     block_elements_ = schedule.block_elements;
-    const Dim suits_lanes = SuitsRowLanes(schedule);
-    return has_row_lanes_ ? suits_lanes : Not(suits_lanes);
+    return when;
   }
+
+  bool LieSideBySide() const { return !kept_.empty() && !reduced_.empty() && kept_.back() > reduced_.back(); }
 
   // What vectors along a row hardly fill; not where the row is known to be some whole vectors of 8.
   int64_t ShortRow() const {
@@ -100,8 +105,10 @@ class RowsKernel {
     if (kept_.empty()) return 0;
     if (reduced_.empty()) return 1;
     const Dim row = Product(ExtentsOf(reduced_)), rows = shape_.whole[kept_.back()];
-    if (kept_.back() > reduced_.back()) return Or(Less(schedule.few_rows, rows), Less(row, kVector));
-    if (ir::DivisorOf(row) > schedule.short_row) return 0;
+    if (LieSideBySide())
+      return MayBeFew(rows, schedule.few_rows) ? Or(Less(schedule.few_rows, rows), Less(row, kVector))
+                                               : Dim(1);
+    if (!MayBeFew(row, schedule.short_row)) return 0;
     return And(LessEqual(row, schedule.short_row), LessEqual(kMany, rows));
   }
 
@@ -195,7 +202,7 @@ class RowsKernel {
   // A value of the row as a whole: a reduction, or arithmetic on such.
   void BuildStatistic(const ir::Node& node, const Lanes& lanes) {
     ValueId value = node.outputs[0];
-    ReductionLowering lowering(&nest_, width_, !kept_.empty() && kept_.back() > reduced_.back());
+    ReductionLowering lowering(&nest_, has_row_lanes_ ? 1 : width_, LieSideBySide());
     const bool keeps = node.op->kind == OpKind::kReduce && kept_values_.contains(node.inputs[0]) &&
                        !scratch_.contains(node.inputs[0]);
     if (keeps) OpenScratch(node.inputs[0], lanes);
