@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/loops/outline.h"
@@ -12,7 +13,7 @@ namespace {
 // before the stores at that index, where no other iteration comes. A kernel stores each element of a
 // written-only argument once, but where tiles meet. One that reads and writes it may only copy the elements,
 // before it stores anything else. Of a kernel whose rows are apart, loops that only load may come before all
-// loops that store.
+// loops that store; a loop that holds both is done with its rows, and loops of other rows may follow.
 class InPlaceCheck {
  public:
   InPlaceCheck(const LoopKernel& kernel, uint32_t read, uint32_t written, bool by_rows)
@@ -35,8 +36,11 @@ class InPlaceCheck {
         Loads(s.begin);
         Loads(s.end);
         CloseLoop();
+        const bool had_looked = std::exchange(has_looked_, false), had_stored = has_stored_;
         for (const StmtPtr& child : s.body) Statement(*child);
         CloseLoop();
+        if (has_looked_) has_stored_ = had_stored;
+        has_looked_ = has_looked_ || had_looked;
         return;
       }
       case StmtKind::kStore:
@@ -79,7 +83,9 @@ class InPlaceCheck {
 
   // Loads that no store of the same iteration follows happen at elements that another iteration may write.
   void CloseLoop() {
-    if (!loads_.empty() && stores_.empty() && (!by_rows_ || has_stored_)) ok_ = false;
+    const bool only_loads = !loads_.empty() && stores_.empty();
+    if (only_loads && (!by_rows_ || has_stored_)) ok_ = false;
+    has_looked_ = has_looked_ || only_loads;
     loads_.clear();
     stores_.clear();
   }
@@ -112,7 +118,8 @@ class InPlaceCheck {
   uint32_t read_, written_;
   bool by_rows_, only_copies_;
   bool ok_ = true, others_stored_ = false;
-  bool has_stored_ = false;           // any loop
+  bool has_stored_ = false;           // any loop, of the rows at hand
+  bool has_looked_ = false;           // a loop that only loads, in the loop at hand
   bool has_met_ = false;              // a load and a store of one iteration
   std::vector<Expr> loads_, stores_;  // indices in the innermost loop at hand
   std::unordered_map<VariableId, Expr> definitions_;

@@ -336,9 +336,10 @@ Expr ReductionLowering::EmitAlongAxis(const Expr& unordered) {
   bool has_total = WantsTotal(reduce);
   const Expr& extent = reduction.extents.back();
   bool is_short = IsConstant(extent) && extent->integer < width_;
-  bool gathers = GatheredLoads(reduce->operands[0], reduction.axes.back()) > 0;
-  bool is_vector = width_ > 1 && !is_short && !gathers && DTypeBits(dtype) >= 8;
-  int unroll = IsConstant(extent)
+  bool is_gathered = GatheredLoads(reduce->operands[0], reduction.axes.back()) > 0;
+  bool is_vector = width_ > 1 && !is_short && (gathers_ || !is_gathered) && DTypeBits(dtype) >= 8;
+  int unroll = is_gathered ? 1
+               : IsConstant(extent)
                    ? static_cast<int>(std::clamp<int64_t>(extent->integer / width_, 1, kPartialSums))
                    : kPartialSums;
   int saved_width = width_;

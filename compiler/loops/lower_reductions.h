@@ -19,8 +19,10 @@ bool IsShort(const Reduction& reduction);
 
 class ReductionLowering {
  public:
-  // `width`: lanes of a vector that runs along a reduced axis.
-  ReductionLowering(Nest* nest, int width) : nest_(*nest), width_(width) {}
+  // `width`: lanes of a vector that runs along a reduced axis. `gathers`: also where such vectors are
+  // gathered.
+  ReductionLowering(Nest* nest, int width, bool gathers = false)
+      : nest_(*nest), width_(width), gathers_(gathers) {}
 
   // Emits the loops of every reduction in `a`, each in the outermost scope that knows its operands, and gives
   // `a` with the results in their place. A reduction that differs between `lanes` keeps one accumulator for
@@ -52,6 +54,7 @@ class ReductionLowering {
 
   Nest& nest_;
   int width_;
+  bool gathers_;
   Kept kept_;
   bool guards_accumulation_ =
       false;  // the lanes at hand run along the reduced axis, the last of them past its end

@@ -171,7 +171,7 @@ KernelCall GroupKernel::Take(StmtPtr body, KernelSchedule schedule) {
   return std::move(call_);
 }
 
-Expected<GroupProgram> ScheduleByDims(const GroupView& original, const BuildKernel& build) {
+Expected<GroupProgram> ScheduleByDims(const GroupView& original, const BuildKernels& build) {
   CollapsedGroup collapsed = CollapseAxes(original);
   GroupView group(collapsed.function, collapsed.node, original.overrides());
   std::vector<std::vector<uint32_t>> sets;  // outputs by dims
@@ -187,14 +187,15 @@ Expected<GroupProgram> ScheduleByDims(const GroupView& original, const BuildKern
     }
   }
   GroupProgram program;
-  for (std::vector<uint32_t>& set : sets) {
-    TVMVM_TRY(KernelCall call, build(group, std::move(set)));
-    for (KernelArgument& argument : call.arguments) {
+  for (const std::vector<uint32_t>& set : sets) TVMVM_CHECK_OK(build(group, set, &program.calls));
+  for (KernelCall& call : program.calls)
+    for (KernelArgument& argument : call.arguments)
       if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
-    }
-    program.calls.push_back(std::move(call));
-  }
   return program;
+}
+
+bool MayBeFew(const Dim& elements, int64_t most) {
+  return ir::DivisorOf(elements) <= most && ir::SymbolsOf(elements).size() <= 1;
 }
 
 Error NoSchedule(const GroupView& group, ir::ValueId value) {

@@ -48,10 +48,14 @@ class GroupKernel {
 // How often the innermost of an element's reductions runs; 1: there is none.
 ir::Dim ReductionSteps(std::span<const Expr> per_element);
 
-// A kernel for each set of outputs with the same dims, made by `build` on the group with its axes collapsed.
-using BuildKernel =
-    std::function<Expected<KernelCall>(const GroupView& group, std::vector<uint32_t> outputs)>;
-Expected<GroupProgram> ScheduleByDims(const GroupView& group, const BuildKernel& build);
+// Kernels for each set of outputs with the same dims, added to `calls` by `build` on the group with its axes
+// collapsed.
+using BuildKernels = std::function<Status(const GroupView& group, const std::vector<uint32_t>& outputs,
+                                          std::vector<KernelCall>* calls)>;
+Expected<GroupProgram> ScheduleByDims(const GroupView& group, const BuildKernels& build);
+// Whether a kernel for at most `most` elements along an axis is worth it: not for multiples of more, and
+// pictures, products of several sizes, have many.
+bool MayBeFew(const ir::Dim& elements, int64_t most);
 
 // The error for a value without element.
 Error NoSchedule(const GroupView& group, ir::ValueId value);

@@ -22,6 +22,7 @@ void AddConditions(const Dim& dim, std::vector<Dim>* conditions) {
 
 // Whether never both are launched.
 bool AreAlternatives(const KernelCall& a, const KernelCall& b) {
+  if (a.when == Not(b.when)) return true;
   std::vector<Dim> one, other;
   AddConditions(a.when, &one);
   AddConditions(b.when, &other);

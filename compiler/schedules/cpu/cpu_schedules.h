@@ -91,9 +91,10 @@ struct PlanarSchedule {
 // Softmax, normalisations (schedule_rows.cc).
 struct RowsSchedule {
   int64_t block_elements = 8192;  // of a grid point
-  bool has_row_lanes = false;     // a vector holds an element of each of several rows
+  int64_t short_row = 28;         // elements up to which a vector holds one of each of several rows
+  int64_t few_rows = 4;           // that lie side by side: vectors run along them nevertheless
   int64_t lanes = 1;              // of a vector, at most what types allow
-  int64_t unrolled_vectors = 4;   // of rows, with has_row_lanes
+  int64_t unrolled_vectors = 4;   // of several rows each
 
   static const ScheduleFamily kFamily;
 };
@@ -102,6 +103,8 @@ struct RowsSchedule {
 struct PullsSchedule {
   int64_t block_elements = 8192;  // of a grid point, where an element costs a few operations
   int64_t tile_block = 128;       // of each of the two axes of tiles that are turned in registers
+  int64_t short_row = 28;         // elements that are reduced, up to which a vector holds several results
+  int64_t few_rows = 4;           // results side by side, of which vectors hold one each nevertheless
   int64_t lanes = 1;              // of a vector, at most what types allow
   int64_t unrolled_vectors = 8;   // of results that are reductions; of windows half as many
   // Results are written past the caches by kernels that move more KiB. What a third level of cache of 32 MiB

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "compiler/expr/rewrite.h"
@@ -30,41 +31,36 @@ using ir::Dims;
 constexpr int kMostChoices = 2;
 constexpr int kRowsTogether = 4;
 constexpr int kNarrowest = 8;              // lanes
+constexpr int kGathered = 8;               // lanes that are gathered in kernels for few cases
 constexpr int64_t kLeastInnerBlock = 128;  // of a row, for a grid point: full vectors at every level
-
-// Coordinates of a row-major position.
-std::vector<Expr> Unflatten(const Dims& dims, Expr position) {
-  std::vector<Expr> index(dims.size());
-  for (size_t axis = dims.size(); axis-- > 0;) {
-    Expr extent = DimValue(Max(dims[axis], Dim(1)));
-    index[axis] = axis == 0 ? position : FloorMod(position, extent);
-    position = FloorDiv(position, extent);
-  }
-  return index;
-}
 
 using Bound = std::vector<std::pair<VariableId, Expr>>;  // coordinates by their variables
 
 // A kernel in the making, for outputs that all have the dims `dims`.
 class PullKernel {
  public:
-  PullKernel(const GroupView& group, const TargetInfo& target, std::vector<uint32_t> outputs)
+  // `is_turned`: vectors of reductions run along the other axis than they do as a rule.
+  PullKernel(const GroupView& group, const TargetInfo& target, std::vector<uint32_t> outputs, bool is_turned)
       : group_(group),
         target_(target),
+        is_turned_(is_turned),
         outputs_(std::move(outputs)),
         made_(group),
         nest_(&made_.kernel()),
         dims_(group.type(group.outputs()[outputs_[0]]).dims) {}
 
+  // The kernel, and when it is the one to launch; without loops where that is never.
   Expected<KernelCall> Build() {
     TVMVM_CHECK_OK(ExpandOutputs());
     DecideSchedule();
-    if (!BuildTiles()) {
-      ChooseLanes();
-      BuildLoops();
-    }
+    ChooseLanes();
+    const Dim when = is_turned_ ? suits_turned_ : Not(suits_turned_);
+    if (when.IsConstant(0)) return KernelCall{.when = when};
+    if (!BuildTiles()) BuildLoops();
     made_.Estimate(Product(dims_), WorkPerElement(), roots_);
-    return made_.Take(nest_.Finish(), std::move(decided_));
+    KernelCall call = made_.Take(nest_.Finish(), std::move(decided_));
+    call.when = when;
+    return call;
   }
 
  private:
@@ -79,7 +75,7 @@ class PullKernel {
       coordinates_.push_back(is_single ? IntConstant(0) : Variable(variables_.back()));
       if (!is_single) axes_.push_back(static_cast<int>(axis));
     }
-    std::vector<Expr> index = dims_ == shape ? coordinates_ : Unflatten(shape, coordinates_[0]);
+    std::vector<Expr> index = dims_ == shape ? coordinates_ : CoordinatesAt(shape, coordinates_[0]);
     auto leaf = [this](ir::ValueId value, std::span<const Expr> at) { return made_.LoadInput(value, at); };
     Expander expander(group_, leaf, &made_.kernel());
     for (uint32_t output : outputs_) roots_.push_back(expander.Expand(group_.outputs()[output], index));
@@ -101,23 +97,35 @@ class PullKernel {
 
   void ChooseLanes() {
     width_ = static_cast<int>(schedule_.lanes);
+    if (axes_.empty()) return;
     // Along the reduced axis, or along the innermost axis of the result: where fewer loads gather.
-    inner_is_vector_ = width_ > 1 && !axes_.empty();
-    if (!inner_is_vector_) return;
     VariableId inner = variables_[axes_.back()];
     int across = 0, along = 0;
+    Dims rows;                  // what vectors along the reduced axes have to go along
+    bool may_be_turned = true;  // the same at every level
     for (const Expr& root : InsideOf(inner, dims_[axes_.back()], roots_).roots) {
       VisitOnce(root, [&](const Expr& e) {
         if (e.op() != ExprOp::kReduce || e->reduction->axes.empty() || !DependsOn(e, inner)) return;
-        has_inner_reduction_ = true;
+        has_inner_reduction_ = width_ > 1;
         const Expr& steps = e->reduction->extents[InnermostAxis(e)];
+        const std::optional<Dim> row = AsDim(steps);
+        may_be_turned &= row.has_value() && !IsShort(*e->reduction);
         if (IsShort(*e->reduction) && !(IsConstant(steps) && steps->integer % width_ == 0)) return;
-        has_long_reduction_ = true;
+        has_long_reduction_ = width_ > 1;
+        rows.push_back(row.value_or(0));
         across += GatheredLoads(e->operands[0], inner);
         along += GatheredLoads(e->operands[0], e->reduction->axes[InnermostAxis(e)]);
       });
     }
-    if (along < across) inner_is_vector_ = false;
+    inner_is_vector_ = along >= across;
+    const int64_t most = inner_is_vector_ ? schedule_.few_rows : schedule_.short_row;
+    if (may_be_turned && !rows.empty())
+      suits_turned_ = AreBetterTurned(dims_[axes_.back()], rows, inner_is_vector_, most);
+    if (is_turned_) {
+      inner_is_vector_ = !inner_is_vector_;
+      width_ = std::min(width_, kGathered);
+    }
+    inner_is_vector_ = inner_is_vector_ && width_ > 1;
   }
 
   // Elements of work behind one output element, as a dim.
@@ -222,27 +230,7 @@ class PullKernel {
   Expr MovesMoreThanCachesHold() {
     if (!inner_is_vector_ || has_inner_reduction_ || !WorkPerElement().IsConstant(1))
       return BoolConstant(false);
-    auto product = [](const Dims& dims) {
-      Expr elements = IntConstant(1);
-      for (const Dim& dim : dims) elements = elements * DimValue(dim);
-      return elements;
-    };
-    auto bytes_of = [&](ir::ValueId value) {
-      return int64_t{std::max(DTypeBits(group_.type(value).dtype) / 8, 1)};
-    };
-    const Expr elements = product(dims_);
-    const Dim count = Product(dims_);
-    int64_t bytes = 0;
-    for (uint32_t output : outputs_) bytes += bytes_of(group_.outputs()[output]);
-    Expr others = IntConstant(0);  // of inputs that are repeated, or read in part
-    for (ir::ValueId input : group_.inputs()) {
-      const Dims& dims = group_.type(input).dims;
-      if (Product(dims) == count)
-        bytes += bytes_of(input);
-      else
-        others = others + Min(product(dims), elements) * IntConstant(bytes_of(input));
-    }
-    return LessEqual(IntConstant(schedule_.streamed_kib * 1024), elements * IntConstant(bytes) + others);
+    return MovesMoreThan(group_, dims_, outputs_, schedule_.streamed_kib * 1024);
   }
 
   void BuildBlock(const Range& middle_range, const Range& outer_range) {
@@ -316,7 +304,7 @@ class PullKernel {
   }
 
   void BuildRow(const std::vector<Expr>& elements, const std::vector<Bound>& rows) {
-    ReductionLowering reductions(&nest_, width_);
+    ReductionLowering reductions(&nest_, is_turned_ && inner_is_vector_ ? 1 : width_, is_turned_);
     std::vector<Expr> roots, places;
     for (const Bound& bound : rows)
       for (const Expr& element : elements) {
@@ -403,7 +391,8 @@ class PullKernel {
       const int most = static_cast<int>(schedule_.unrolled_vectors);
       for (int sums : {most, most / 2}) {
         // Windows have few taps: what is read of them stays at hand.
-        if (!has_inner_reduction_ || sums == 0 || (sums == most && !has_long_reduction_)) continue;
+        if (!has_inner_reduction_ || is_turned_ || sums == 0 || (sums == most && !has_long_reduction_))
+          continue;
         loop(whole(sums * width), width, sums);
         if (has_long_reduction_ && suits_masks)
           rest.begin = BuildMostOfGroup(reductions, inner, piece, places, rest, width, sums);
@@ -462,6 +451,7 @@ class PullKernel {
 
   const GroupView& group_;
   const TargetInfo& target_;
+  const bool is_turned_;
   std::vector<uint32_t> outputs_;  // of the group
   GroupKernel made_;
   Nest nest_;
@@ -480,14 +470,23 @@ class PullKernel {
   bool inner_is_vector_ = false;
   bool has_inner_reduction_ = false;  // one that differs along the innermost axis
   bool has_long_reduction_ = false;   // such a one that is no window
+  Dim suits_turned_ = 0;              // sizes where the kernel that is turned is the faster one
 };
 
 }  // namespace
 
 Expected<GroupProgram> ScheduleGeneric(const GroupView& group, const TargetInfo& target) {
-  return ScheduleByDims(group, [&](const GroupView& collapsed, std::vector<uint32_t> outputs) {
-    return PullKernel(collapsed, target, std::move(outputs)).Build();
-  });
+  auto build = [&](const GroupView& collapsed, const std::vector<uint32_t>& outputs,
+                   std::vector<KernelCall>* calls) -> Status {
+    for (bool is_turned : {false, true}) {
+      TVMVM_TRY(KernelCall call, PullKernel(collapsed, target, outputs, is_turned).Build());
+      const Dim when = call.when;
+      if (!when.IsConstant(0)) calls->push_back(std::move(call));
+      if (when.IsConstant(1)) break;
+    }
+    return {};
+  };
+  return ScheduleByDims(group, build);
 }
 
 }  // namespace tvmvm::tensor

@@ -3,8 +3,9 @@
 //
 // A grid point handles a block of rows (a row: all elements that are reduced to one). Where the reduced axes
 // are innermost in memory, rows are walked one by one with vectors along the row; where a kept axis is
-// innermost, a vector holds as many rows. Statistics stay in registers; elements that are expensive to
-// compute (exp) are computed once and kept in scratch memory.
+// innermost, or rows are short, a vector holds as many rows. Where sizes of the run decide, there is a kernel
+// for either. Statistics stay in registers; elements that are expensive to compute (exp) are computed once
+// and kept in scratch memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,14 +35,17 @@ constexpr int64_t kMostRows = 64;  // that vectors hold at once, at every CPU le
 
 class RowsKernel {
  public:
-  RowsKernel(const GroupView& group, const TargetInfo& target, RowShape shape)
+  // `has_row_lanes`: a vector holds an element of each of several rows.
+  RowsKernel(const GroupView& group, const TargetInfo& target, const RowShape& shape, bool has_row_lanes)
       : group_(group),
         function_(group.function()),
         target_(target),
-        shape_(std::move(shape)),
+        shape_(shape),
+        has_row_lanes_(has_row_lanes),
         made_(group),
         nest_(&made_.kernel()) {}
 
+  // The kernel, and when it is the one to launch; without loops where that is never.
   Expected<KernelCall> Build() {
     LoopKernel& kernel = made_.kernel();
     for (size_t axis = 0; axis < shape_.whole.size(); ++axis) {
@@ -54,31 +58,58 @@ class RowsKernel {
     if (!reduced_.empty()) kept_values_ = ValuesWorthKeeping(group_, shape_);
     TVMVM_CHECK_OK(
         made_.DeclareArguments([this](ValueId output) { return IndexOf(output); }, &estimate_, &stores_));
-    DecideSchedule();
+    const Dim when = DecideSchedule();
+    if (when.IsConstant(0)) return KernelCall{.when = when};
     BuildLoops();
     if (missing_.valid()) return tl::unexpected(NoSchedule(group_, missing_));
     made_.Estimate(Product(shape_.whole), 1, estimate_);
-    return made_.Take(nest_.Finish(), std::move(decided_));
+    KernelCall call = made_.Take(nest_.Finish(), std::move(decided_));
+    call.when = when;
+    return call;
   }
 
  private:
-  void DecideSchedule() {
+  // Gives the condition of a launch.
+  Dim DecideSchedule() {
     RowsSchedule schedule;
-    schedule.has_row_lanes =
-        !kept_.empty() && (reduced_.empty() || kept_.back() > reduced_.back() || HasShortRows());
+    schedule.short_row = ShortRow();
     const int widest = LanesFor(estimate_, target_);
     schedule.lanes = widest;
     std::string problem =
         WordsOf(group_) + " dims=" + WordOf(shape_.whole) + " reduced=" + WordOf(shape_.flags);
-    decided_ = Decide(group_, target_, std::move(problem), &schedule, [&](RowsSchedule* made) {
-      made->has_row_lanes = made->has_row_lanes && !kept_.empty();
-      made->lanes = std::min<int64_t>(made->lanes, widest);
-    });
-    has_row_lanes_ = schedule.has_row_lanes;
-    width_ = static_cast<int>(schedule.lanes);
-    unroll_ =
-        std::clamp(static_cast<int>(kMostRows) / width_, 1, static_cast<int>(schedule.unrolled_vectors));
+    decided_ = Decide(group_, target_, std::move(problem), &schedule,
+                      [&](RowsSchedule* made) { made->lanes = std::min<int64_t>(made->lanes, widest); });
+    const Dim suits_lanes = SuitsRowLanes(schedule), when = has_row_lanes_ ? suits_lanes : Not(suits_lanes);
+    // What is gathered takes much code, and gains little by longer vectors: too little for a few cases.
+    constexpr int64_t kGathered = 8;
+    const bool is_rare = !when.is_constant() && has_row_lanes_ && !LieSideBySide();
+    width_ = static_cast<int>(is_rare ? std::min(schedule.lanes, kGathered) : schedule.lanes);
+    const int64_t unrolled = is_rare ? 1 : schedule.unrolled_vectors;
+    unroll_ = std::clamp(static_cast<int>(kMostRows) / width_, 1, static_cast<int>(unrolled));
     block_elements_ = schedule.block_elements;
+    return when;
+  }
+
+  bool LieSideBySide() const { return !kept_.empty() && !reduced_.empty() && kept_.back() > reduced_.back(); }
+
+  // What vectors along a row hardly fill; not where the row is known to be some whole vectors of 8.
+  int64_t ShortRow() const {
+    constexpr int64_t kShortest = 16, kShort = 28, kVector = 8;
+    const int64_t row = Product(ExtentsOf(reduced_)).constant().value_or(0);
+    return row >= kShortest && row % kVector == 0 ? kShortest - 1 : kShort;
+  }
+
+  // Where rows lie side by side, or one behind the other, short and many of them.
+  Dim SuitsRowLanes(const RowsSchedule& schedule) const {
+    constexpr int64_t kMany = 16, kVector = 16;
+    if (kept_.empty()) return 0;
+    if (reduced_.empty()) return 1;
+    const Dim row = Product(ExtentsOf(reduced_)), rows = shape_.whole[kept_.back()];
+    if (LieSideBySide())
+      return MayBeFew(rows, schedule.few_rows) ? Or(Less(schedule.few_rows, rows), Less(row, kVector))
+                                               : Dim(1);
+    if (!MayBeFew(row, schedule.short_row)) return 0;
+    return And(LessEqual(row, schedule.short_row), LessEqual(kMany, rows));
   }
 
   bool IsWhole(ValueId value) const { return group_.type(value).dims == shape_.whole; }
@@ -94,15 +125,6 @@ class RowsKernel {
     Dims extents;
     for (int axis : axes) extents.push_back(shape_.whole[axis]);
     return extents;
-  }
-
-  // Rows that would hardly fill a vector, many of them: vectors gather as many rows rather.
-  bool HasShortRows() const {
-    constexpr int64_t kVector = 8, kShortest = 16, kShort = 28, kMany = 16;
-    const Dim row = Product(ExtentsOf(reduced_)), rows = shape_.whole[kept_.back()];
-    if (!row.is_constant() || row.value() > kShort || (rows.is_constant() && rows.value() < kMany))
-      return false;
-    return row.value() < kShortest || row.value() % kVector != 0;
   }
 
   // --- loops ---
@@ -126,13 +148,18 @@ class RowsKernel {
       for (size_t i = 0; i < outer.size(); ++i) coordinates_[outer[i]] = index[i];
     }
     if (!has_row_lanes_) return BuildRow(Lanes{});
-    Range rest = lanes_range;
+    BuildRows(lanes_range);
+  }
+
+  // Vectors of rows; the last of them is a masked one where nothing is gathered.
+  void BuildRows(Range rest) {
+    const int axis = kept_.back();
     auto loop = [&](int width, int unroll) {
       const Expr from = rest.begin, to = WholeSteps(nest_, rest, width * unroll);
       if (Same(from, to)) return;
       Lanes lanes = Lanes::Make(nest_.kernel(), width, unroll);
-      VariableId i = nest_.Open(fmt::format("i{}", kept_.back()), from, to, LoopKind::kSerial, lanes.count());
-      coordinates_[kept_.back()] = Variable(i) + lanes.Number();
+      VariableId i = nest_.Open(fmt::format("i{}", axis), from, to, LoopKind::kSerial, lanes.count());
+      coordinates_[axis] = Variable(i) + lanes.Number();
       BuildRow(lanes);
       nest_.Close();
       rest = RestAfter(rest, to, lanes.count());
@@ -141,7 +168,14 @@ class RowsKernel {
       loop(width_, unroll_);
       loop(width_, 1);
     }
-    loop(1, 1);
+    if (width_ == 1 || !SuitsMasks(estimate_, variables_[axis])) return loop(1, 1);
+    if (Same(rest.begin, rest.end)) return;
+    nest_.OpenIf(Less(rest.begin, rest.end));
+    Lanes last = Lanes::Make(nest_.kernel(), width_, 1);
+    coordinates_[axis] = rest.begin + last.Number();
+    last.guard = Less(coordinates_[axis], rest.end);
+    BuildRow(last);
+    nest_.Close();
   }
 
   // All of one row, or of as many rows as there are lanes.
@@ -168,7 +202,7 @@ class RowsKernel {
   // A value of the row as a whole: a reduction, or arithmetic on such.
   void BuildStatistic(const ir::Node& node, const Lanes& lanes) {
     ValueId value = node.outputs[0];
-    ReductionLowering lowering(&nest_, width_);
+    ReductionLowering lowering(&nest_, has_row_lanes_ ? 1 : width_, LieSideBySide());
     const bool keeps = node.op->kind == OpKind::kReduce && kept_values_.contains(node.inputs[0]) &&
                        !scratch_.contains(node.inputs[0]);
     if (keeps) OpenScratch(node.inputs[0], lanes);
@@ -297,7 +331,8 @@ class RowsKernel {
   const GroupView& group_;
   const ir::Function& function_;
   const TargetInfo& target_;
-  const RowShape shape_;
+  const RowShape& shape_;
+  const bool has_row_lanes_;  // vectors hold several rows
   GroupKernel made_;
   Nest nest_;
   KernelSchedule decided_;
@@ -306,7 +341,6 @@ class RowsKernel {
   std::vector<VariableId> variables_;
   std::vector<Expr> coordinates_;    // of the element at hand; free variables where no loop binds them yet
   std::vector<int> kept_, reduced_;  // axes that are not of size 1
-  bool has_row_lanes_ = false;       // vectors hold several rows
   std::set<ValueId> kept_values_;
   std::vector<uint32_t> stores_;
   std::vector<Expr> estimate_;
@@ -331,12 +365,15 @@ Expected<GroupProgram> ScheduleRows(const GroupView& original, const TargetInfo&
   GroupView group(collapsed.function, collapsed.node, original.overrides());
   std::optional<RowShape> shape = FindRowShape(group);
   if (!shape) return MakeError(Code::kInternal, "the group is none of rows");
-  TVMVM_TRY(KernelCall call, RowsKernel(group, target, std::move(*shape)).Build());
-  for (KernelArgument& argument : call.arguments) {
-    if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
-  }
   GroupProgram program;
-  program.calls.push_back(std::move(call));
+  for (bool has_row_lanes : {false, true}) {
+    TVMVM_TRY(KernelCall call, RowsKernel(group, target, *shape, has_row_lanes).Build());
+    if (call.when.IsConstant(0)) continue;
+    for (KernelArgument& argument : call.arguments) {
+      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
+    }
+    program.calls.push_back(std::move(call));
+  }
   return program;
 }
 

@@ -111,9 +111,13 @@ class PullKernel {
 }  // namespace
 
 Expected<GroupProgram> SchedulePullsForGpu(const GroupView& group, const TargetInfo& target) {
-  return ScheduleByDims(group, [&](const GroupView& collapsed, std::vector<uint32_t> outputs) {
-    return PullKernel(collapsed, target, std::move(outputs)).Build();
-  });
+  auto build = [&](const GroupView& collapsed, const std::vector<uint32_t>& outputs,
+                   std::vector<KernelCall>* calls) -> Status {
+    TVMVM_TRY(KernelCall call, PullKernel(collapsed, target, outputs).Build());
+    calls->push_back(std::move(call));
+    return {};
+  };
+  return ScheduleByDims(group, build);
 }
 
 }  // namespace tvmvm::tensor

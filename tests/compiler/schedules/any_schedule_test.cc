@@ -161,6 +161,16 @@ TEST(AnyScheduleTest, Pulls) {
       {{{"m", 3}, {"n", 70}}, {{"m", 1}, {"n", 1}}, {{"m", 40}, {"n", 513}}});
 }
 
+TEST(AnyScheduleTest, Reductions) {
+  for (int64_t axis : {0, 1})
+    CheckAnySchedule(
+        [&](GroupBuilder& b) {
+          ValueId x = b.Input(DType::kF32, {M(), N()});
+          b.Output(b.Add("reduce", {x}, {{"flags", Dims{1 - axis, axis}}, {"kind", std::string("sum")}}));
+        },
+        {{{"m", 3}, {"n", 70}}, {{"m", 65}, {"n", 3}}, {{"m", 1}, {"n", 300}}});
+}
+
 TEST(AnyScheduleTest, Transposes) {
   CheckAnySchedule(
       [](GroupBuilder& b) {

@@ -67,8 +67,8 @@ TEST(ScheduleOverridesTest, ErrorsNameThePlaceAndWhatIsAllowed) {
   EXPECT_THAT(ErrorOf("row[]@cpu: lanes=4"),
               HasSubstr("no family of schedules is named 'row'; there are: product, dots,"));
   EXPECT_EQ(ErrorOf("rows[]@cpu: lane=4"),
-            "a.schedule:1: 'rows' has no parameter 'lane'; there are: block_elements, row_lanes, lanes, "
-            "unrolled_vectors");
+            "a.schedule:1: 'rows' has no parameter 'lane'; there are: block_elements, short_row, few_rows, "
+            "lanes, unrolled_vectors");
   EXPECT_THAT(ErrorOf("rows[]@x86: lanes=4"),
               HasSubstr("'rows' has no target 'x86'; there are: cpu, x86-64-v4"));
   EXPECT_EQ(ErrorOf("gpu_rows[]@cpu: row_items=64"),
@@ -101,14 +101,14 @@ TEST(ScheduleOverridesTest, WritesEachKernelOnceAndLevelsApart) {
   const std::vector<TargetSchedule> chosen{Chosen("x86-64-v3", 8), Chosen("x86-64-v4", 16),
                                            Chosen("x86-64-v3", 8)};
   EXPECT_EQ(WriteSchedules(chosen),
-            "rows[f32 dims=n]@cpu: block_elements=8192 row_lanes=0\n"
+            "rows[f32 dims=n]@cpu: block_elements=8192 short_row=28 few_rows=4\n"
             "rows[f32 dims=n]@x86-64-v3: lanes=8 unrolled_vectors=4\n"
             "rows[f32 dims=n]@x86-64-v4: lanes=16 unrolled_vectors=4\n");
 }
 
 TEST(ScheduleOverridesTest, WhatKernelsOfOneProblemDoNotShareIsLeftOut) {
   EXPECT_EQ(WriteSchedules({Chosen("x86-64-v3", 8), Chosen("x86-64-v3", 4)}),
-            "rows[f32 dims=n]@cpu: block_elements=8192 row_lanes=0\n"
+            "rows[f32 dims=n]@cpu: block_elements=8192 short_row=28 few_rows=4\n"
             "rows[f32 dims=n]@x86-64-v3: unrolled_vectors=4\n");
 }
 
