@@ -120,8 +120,10 @@ constexpr int64_t kPlainRows = 96;
 constexpr int64_t kDepthBlock = 1024;
 // Panels of one block where rows are dear to gather: the wider, the fewer times each row is.
 constexpr int64_t kWidePanels = 8;
-// The same where they share elements, which are the fewer for each column.
-constexpr int64_t kMostSharedPanels = 32;
+// The same where they share elements, which are the fewer for each column: the most, and so many that each
+// element is multiplied this often at least. Fewer panels and rows are more grid points.
+constexpr int64_t kMostSharedPanels = 32, kProductsOfShared = 3200;
+constexpr int64_t kSharedRows = 48;
 
 int64_t BytesOf(DType type) { return DTypeBits(type) / 8; }
 
@@ -134,6 +136,8 @@ int64_t ChoosePanels(const MatrixProduct& product) {
   }
   if (product.right.form == RightForm::kShared) {
     int64_t panels = kMostSharedPanels;
+    const int64_t products = std::min(product.rows.constant().value_or(1), kSharedRows) * product.right.taps;
+    while (panels > kWidePanels && panels / 2 * products >= kProductsOfShared) panels /= 2;
     auto bytes = [&](int64_t count) {
       return product.right.elements(static_cast<int>(count)).constant().value_or(0) *
              BytesOf(product.accumulator);
@@ -174,6 +178,7 @@ std::span<const ScheduleFamily* const> CpuScheduleFamilies() {
 ProductSchedule ChooseProduct(const MatrixProduct& product, const TargetInfo& target) {
   ProductSchedule schedule;
   schedule.block_rows = IsGathered(product.right.form) ? kGatheredRightRows : kPlainRows;
+  if (product.right.form == RightForm::kShared) schedule.block_rows = kSharedRows;
   if (product.left.gather) schedule.block_rows = GatheredBlockRows(product.depth);
   schedule.block_panels = ChoosePanels(product);
   const int panels = BlockPanels(product.columns);

@@ -63,6 +63,7 @@ struct RightOperand {
   // kGathered: the same of a part of the depth, where that may be done.
   std::function<void(Nest&, const Range& part, const Expr& first, int panels, uint32_t target)> gather_part;
   std::function<ir::Dim(int panels)> elements;  // kShared: that are gathered
+  int64_t taps = 1;  // kShared: as often a row takes an element, where that is known
   // kShared: writes where each row's first column is among them, an i64 for each step of the depth.
   std::function<void(Nest&, int panels, uint32_t target)> offsets;
 };

@@ -163,6 +163,7 @@ class PlanarConvolution {
   void SharePictures(MatrixProduct* product) {
     product->columns = SharedColumns();
     product->right.form = RightForm::kShared;
+    product->right.taps = shape_.taps().constant().value_or(1);
     product->right.elements = [this](int panels) { return shape_.channels * SharedPitch(panels); };
     product->right.gather = [this](Nest& nest, const Expr& first, int count, uint32_t target) {
       Gather(nest, first, SharedElements(count), SharedPitch(count), target);
