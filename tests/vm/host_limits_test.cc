@@ -210,7 +210,7 @@ TEST(CopyBytes, EndsWithinLongOnes) {
 }
 
 // RE2 cannot be interrupted: what may take longer than there is time for is not begun. The pattern has a
-// thousand instructions, so that a byte may take 20 us; these take a nanosecond.
+// thousand instructions, so that a byte may take 40 us; these take a nanosecond.
 TEST(HostLimits, TextsAreMatchedAsFarAsThereIsTime) {
   const std::string text = Repeated("a", 1'000'000);
   auto error_within = [&](std::chrono::nanoseconds time) {

@@ -33,8 +33,8 @@ tl::unexpected<Error> NoMemory() {
 
 // No text takes RE2 more than this many nanoseconds for each byte and each instruction of the pattern's
 // program. Mostly it is one or two a byte, by states that it makes once; what makes a new state with every
-// byte was measured with up to 18 an instruction, and up to 7 once RE2 has no memory for states.
-constexpr int64_t kWorst = 20;
+// byte was measured with 18 to 30 an instruction, and up to 7 once RE2 has no memory for states.
+constexpr int64_t kWorst = 40;
 
 int64_t Now() {
   using std::chrono::steady_clock;

@@ -18,6 +18,9 @@ constexpr AllowedValues kFlag{0, 1}, kLanes{1, 64, 1, true}, kRowCount{0, 1 << 2
 
 constexpr ScheduleParameter kProduct[] = {
     Parameter<&ProductSchedule::block_rows>("block_rows", {1, 4096}, kAll, "rows of a grid point, at most"),
+    Parameter<&ProductSchedule::least_rows>("least_rows", {1, 4096}, kAll,
+                                            "rows of a grid point, at least, where those would be few"),
+    Parameter<&ProductSchedule::grid_points>("grid_points", {1, 4096}, kAll, "which are few"),
     Parameter<&ProductSchedule::block_panels>(
         "block_panels", {1, 32}, kAll,
         "panels of 16 columns of a grid point; with more than 4 in all, a multiple of 4"),
@@ -107,6 +110,8 @@ constexpr ScheduleParameter kAttention[] = {
                                                 "queries of a grid point, at most"),
     Parameter<&AttentionSchedule::cached_scores>("cached_scores", {1, 1 << 24}, kAll,
                                                  "scores of a grid point, at most"),
+    Parameter<&AttentionSchedule::grid_points>("grid_points", {1, 4096}, kAll,
+                                               "grid points that there are, where queries allow"),
 };
 
 // What a block of the right operand may take so that it stays in the second level of cache beside the rows.
@@ -116,6 +121,8 @@ constexpr int64_t kCachedGatheredBytes = 512 * 1024;
 // Rows of one block where the right operand is gathered or decoded for it and the left one is in place.
 constexpr int64_t kGatheredRightRows = 384;
 constexpr int64_t kPlainRows = 96;
+// The same where there are few grid points: what is gathered for each is worth so many rows at least.
+constexpr int64_t kLeastGatheredRightRows = 96, kLeastPlainRows = 24;
 // Steps of the depth whose panels stay in the second level of cache, four of them, beside the sums.
 constexpr int64_t kDepthBlock = 1024;
 // Panels of one block where rows are dear to gather: the wider, the fewer times each row is.
@@ -177,7 +184,9 @@ std::span<const ScheduleFamily* const> CpuScheduleFamilies() {
 
 ProductSchedule ChooseProduct(const MatrixProduct& product, const TargetInfo& target) {
   ProductSchedule schedule;
-  schedule.block_rows = IsGathered(product.right.form) ? kGatheredRightRows : kPlainRows;
+  const bool gathers_right = IsGathered(product.right.form);
+  schedule.block_rows = gathers_right ? kGatheredRightRows : kPlainRows;
+  schedule.least_rows = gathers_right ? kLeastGatheredRightRows : kLeastPlainRows;
   if (product.right.form == RightForm::kShared) schedule.block_rows = kSharedRows;
   if (product.left.gather) schedule.block_rows = GatheredBlockRows(product.depth);
   schedule.block_panels = ChoosePanels(product);
@@ -212,6 +221,7 @@ void FitProduct(const MatrixProduct& product, ProductSchedule* schedule) {
   schedule->block_panels =
       HasManyPanels(product.columns) ? std::max(schedule->block_panels / least, int64_t{1}) * least : least;
   if (!product.right.gather_part) schedule->depth_block = 0;
+  schedule->least_rows = std::min(schedule->least_rows, schedule->block_rows);
   while (least % schedule->tile_panels != 0) --schedule->tile_panels;
   int64_t below = 0;
   for (auto [rows, panels] : {std::pair(&schedule->rows_of_4, 4), std::pair(&schedule->rows_of_3, 3),

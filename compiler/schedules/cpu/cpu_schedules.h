@@ -17,6 +17,8 @@ struct TilePlan;
 // A matrix product in blocks and register tiles (matrix_product.h).
 struct ProductSchedule {
   int64_t block_rows = 96;  // of a grid point, at most; a multiple of the tiles' heights is best
+  // Fewer, but so many at least, where there would be less than so many grid points.
+  int64_t least_rows = 24, grid_points = 16;
   // Panels of 16 columns of a grid point: all that there are, or a multiple of 4.
   int64_t block_panels = 4;
   // Steps of the depth whose panels a grid point packs before it goes on with further ones. 0: all.
@@ -118,6 +120,7 @@ struct PullsSchedule {
 struct AttentionSchedule {
   int64_t most_queries = 96;         // of a grid point; a multiple of the tiles' heights
   int64_t cached_scores = 24 << 10;  // so many of a block at most
+  int64_t grid_points = 16;          // there are, where queries allow
 
   static const ScheduleFamily kFamily;
 };

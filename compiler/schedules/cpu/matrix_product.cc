@@ -28,7 +28,7 @@ class ProductBuilder {
     block_rows_ = product.schedule.block_rows;
     tiles_ = TilesOf(product.schedule);
     lanes_ = VectorLanes(target, product.accumulator);
-    row_blocks_ = CeilDiv(product.rows, block_rows_);
+    row_blocks_ = RowBlocks();
     steps_ = product.steps();
     step_type_ = product.of_bytes ? DType::kU32 : product.accumulator;
     overlaps_ =
@@ -79,6 +79,16 @@ class ProductBuilder {
   struct Heights {
     std::set<int> few, many;
   };
+
+  ir::Dim ColumnBlocks() const { return CeilDiv(product_.columns, block_panels_ * kPanelColumns); }
+
+  // More than there must be where those are few grid points.
+  ir::Dim RowBlocks() const {
+    const ProductSchedule& schedule = product_.schedule;
+    const ir::Dim most = CeilDiv(product_.rows, schedule.least_rows);
+    const ir::Dim wanted = CeilDiv(schedule.grid_points, Max(ColumnBlocks() * product_.batch, 1));
+    return Max(CeilDiv(product_.rows, schedule.block_rows), Min(most, wanted));
+  }
 
   Status All(const Heights& heights) {
     GatherRight();
@@ -171,27 +181,31 @@ class ProductBuilder {
       for (int h = least; h <= most(tiles_.rows); ++h) heights.many.insert(h);
       return heights;
     }
-    int64_t blocks = row_blocks_.value();
-    for (int64_t size :
-         {*rows / std::max<int64_t>(blocks, 1), (*rows + blocks - 1) / std::max<int64_t>(blocks, 1)}) {
-      if (size < 1) continue;
-      if (size <= few_rows) {
-        heights.few.insert(static_cast<int>(size));
-        continue;
+    const ProductSchedule& schedule = product_.schedule;
+    auto blocks_of = [&](int64_t size) { return std::max<int64_t>((*rows + size - 1) / size, 1); };
+    int64_t fewest = blocks_of(schedule.block_rows);
+    int64_t most = std::max(fewest, std::min(blocks_of(schedule.least_rows), schedule.grid_points));
+    if (row_blocks_.is_constant()) fewest = most = std::max<int64_t>(row_blocks_.value(), 1);
+    for (int64_t blocks = fewest; blocks <= most; ++blocks) {
+      for (int64_t size : {*rows / blocks, (*rows + blocks - 1) / blocks}) {
+        if (size < 1) continue;
+        if (size <= few_rows) {
+          heights.few.insert(static_cast<int>(size));
+          continue;
+        }
+        int64_t count = (size + tiles_.rows - 1) / tiles_.rows;
+        heights.many.insert(static_cast<int>(size / count));
+        heights.many.insert(static_cast<int>((size + count - 1) / count));
       }
-      int64_t count = (size + tiles_.rows - 1) / tiles_.rows;
-      heights.many.insert(static_cast<int>(size / count));
-      heights.many.insert(static_cast<int>((size + count - 1) / count));
     }
     return heights;
   }
 
   void OpenGrid() {
-    ir::Dim column_blocks = CeilDiv(product_.columns, block_panels_ * kPanelColumns);
     // Blocks of rows run fastest: neighbouring grid points share a block of the right operand, most often
     // weights.
     Expr row_block = Variable(nest_.Grid(0, "row_block", row_blocks_));
-    Expr column_block = Variable(nest_.Grid(1, "column_block", column_blocks));
+    Expr column_block = Variable(nest_.Grid(1, "column_block", ColumnBlocks()));
     Expr batch = Variable(nest_.Grid(2, "batch", product_.batch));
     if (product_.begin) product_.begin(nest_, batch);
     // Balanced blocks: sizes differ by one at most.

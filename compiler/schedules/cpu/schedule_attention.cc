@@ -74,7 +74,9 @@ class AttentionKernel {
     made_ = Decide(group, target, std::move(problem), &schedule);
     Dim fitting =
         FloorDiv(Dim(schedule.cached_scores), Max(columns_, Dim(1)) * kFewestQueries) * kFewestQueries;
-    block_rows_ = Min(Max(fitting, Dim(kFewestQueries)), Dim(schedule.most_queries));
+    const Dim shares = CeilDiv(Dim(schedule.grid_points), Max(batch_, Dim(1)));
+    const Dim share = CeilDiv(CeilDiv(rows_, shares), kFewestQueries) * kFewestQueries;
+    block_rows_ = Min(Max(Min(fitting, share), Dim(kFewestQueries)), Dim(schedule.most_queries));
   }
 
   Expected<GroupProgram> Schedule() {
