@@ -60,6 +60,7 @@ class Case:
     opset: int = 21
     tolerance: float = None
     ir: int = 10
+    source: str = ""  # the lines that say all of it
 
     def model(self):
         nodes = parser.parse_graph("g () => () {\n" + self.text + "\n}").node
@@ -144,20 +145,27 @@ def parse_value(line):
 
 def read_cases(path):
     """The cases of one file, in its order. ValueError where a line makes no sense."""
-    cases, nodes = [], []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    return parse_cases(path.read_text(), path.stem)
+
+
+def parse_cases(text, family):
+    cases = []
+    for number, line in enumerate(text.splitlines(), 1):
         stripped = line.split("#")[0].strip()
         if not stripped:
             continue
         if header := HEADER.match(stripped):
             options = dict(option.split("=") for option in header[2].split())
-            cases.append(Case(header[1], path.stem, [], ""))
+            cases.append(Case(header[1], family, [], ""))
             for name, kind in (("opset", int), ("tolerance", float), ("ir", int)):
                 if name in options:
                     setattr(cases[-1], name, kind(options.pop(name)))
+            cases[-1].source = line + "\n"
             if options:
-                raise ValueError(f"{path}:{number}: {options}")
-        elif DECLARATION.match(stripped):
+                raise ValueError(f"{family}:{number}: {options}")
+            continue
+        cases[-1].source += line + "\n"
+        if DECLARATION.match(stripped):
             cases[-1].values.append(parse_value(stripped))
         else:
             cases[-1].text += stripped + "\n"
