@@ -57,6 +57,7 @@ class ProductBuilder {
     first_row_ = block.first_row;
     rows_ = block.rows;
     block_rows_ = block.most_rows;
+    row_blocks_ = CeilDiv(product_.rows, product_.schedule.block_rows);  // as the caller divides them
     pads_rows_ = block.is_padded;
     GatherLeft();
     const int64_t width = block_panels_ * kPanelColumns;
