@@ -20,12 +20,12 @@ class Draw(random.Random):
         return self.shape(self.size(500, most), self.randint(least_rank, most_rank))
 
 
-def dims(shape, prefix="d"):
-    return "[" + ", ".join(f"{prefix}{i}={size}" for i, size in enumerate(shape)) + "]"
-
-
 def listed(values):
     return "[" + ", ".join(str(value) for value in values) + "]"
+
+
+def dims(shape):
+    return listed(f"d{i}={size}" for i, size in enumerate(shape))
 
 
 def elementwise(draw):
@@ -37,7 +37,7 @@ def broadcast(draw):
     shape = draw.any_shape()
     other = [f"d{i}={size}" if draw.random() < 0.6 else "1" for i, size in enumerate(shape)]
     op = draw.choice("Add Sub Mul Div Max Min".split())
-    return f"x: f32{dims(shape)}\nb: f32{listed(other).replace(chr(39), '')} in 0.5..2\ny = {op}(x, b)"
+    return f"x: f32{dims(shape)}\nb: f32{listed(other)} in 0.5..2\ny = {op}(x, b)"
 
 
 def reduction(draw):

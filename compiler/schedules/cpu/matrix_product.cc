@@ -28,7 +28,6 @@ class ProductBuilder {
     block_rows_ = product.schedule.block_rows;
     tiles_ = TilesOf(product.schedule);
     lanes_ = VectorLanes(target, product.accumulator);
-    row_blocks_ = RowBlocks();
     steps_ = product.steps();
     step_type_ = product.of_bytes ? DType::kU32 : product.accumulator;
     overlaps_ =
@@ -36,6 +35,7 @@ class ProductBuilder {
   }
 
   Status Build() {
+    row_blocks_ = RowBlocks();
     OpenGrid();
     const RightForm form = product_.right.form;
     if (form == RightForm::kBytes || (form == RightForm::kDigits && target_.has_vnni)) {

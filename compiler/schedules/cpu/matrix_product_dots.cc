@@ -47,7 +47,7 @@ class DotBuilder {
     const uint32_t rows =
         kernel.AddLocal("rows", dtype_, Memory::kScratch, 0, DimValue(kernel.scratch_bytes));
     const ir::Dim bytes = product_.rows * product_.depth * ir::Dim(DTypeBits(dtype_) / 8);
-    kernel.scratch_bytes = kernel.scratch_bytes + CeilDiv(bytes, ir::Dim(64)) * ir::Dim(64);
+    kernel.scratch_bytes = kernel.scratch_bytes + RoundUp(bytes, 64);
     nest_.Add(Allocate(rows));
     Expr row = Variable(nest_.Open("row", IntConstant(0), DimValue(product_.rows)));
     product_.left.gather(nest_, row, rows, nest_.Let("to", row * DimValue(product_.depth)));

@@ -368,11 +368,13 @@ Expected<GroupProgram> ScheduleRows(const GroupView& original, const TargetInfo&
   GroupProgram program;
   for (bool has_row_lanes : {false, true}) {
     TVMVM_TRY(KernelCall call, RowsKernel(group, target, *shape, has_row_lanes).Build());
-    if (call.when.IsConstant(0)) continue;
+    const Dim when = call.when;
+    if (when.IsConstant(0)) continue;
     for (KernelArgument& argument : call.arguments) {
       if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
     }
     program.calls.push_back(std::move(call));
+    if (when.IsConstant(1)) break;
   }
   return program;
 }
