@@ -63,6 +63,7 @@ const std::vector<InnerFolder> kCompilerFolders = {
     {"passes", {"graph", "expr", "dim"}},
     {"passes/products", {"passes", "graph", "expr", "dim"}},
     {"passes/loops", {"passes", "graph", "expr", "dim"}},
+    {"passes/quantized", {"passes", "graph", "expr", "dim"}},
     {"onnx/model", {"graph", "dim"}},
     {"onnx/ops", {"graph", "graph/core", "onnx/model", "dim"}},
     {"onnx/ops/attention", {"onnx/ops", "graph", "dim"}},

@@ -1,4 +1,4 @@
-#include "compiler/passes/block_codes.h"
+#include "compiler/passes/quantized/block_codes.h"
 
 #include <gtest/gtest.h>
 

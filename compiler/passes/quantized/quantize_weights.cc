@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "compiler/graph/core_op.h"
-#include "compiler/passes/block_codes.h"
+#include "compiler/passes/quantized/block_codes.h"
 #include "compiler/passes/graph_rewriter.h"
 #include "compiler/passes/pass.h"
 
