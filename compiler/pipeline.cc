@@ -29,6 +29,8 @@ constexpr Pass kPipeline[] = {
      passes::ShareRepeated, true},
     {"rewrite-algebra", "scales into weights, transposes into contractions, powers into products",
      passes::RewriteAlgebra, true},
+    {"fold-divisors", "where quantized sums are quantized again, one scale is left", passes::FoldDivisors,
+     true},
     {"plain-products", "products that multiply no matrices become elementwise", passes::RewritePlainProducts,
      true},
     {"hoist-contractions", "one product before a loop instead of one in each step", passes::HoistContractions,

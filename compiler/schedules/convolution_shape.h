@@ -17,12 +17,14 @@ struct ConvolutionShape {
   ir::Dim channels, outputs;       // of one group
   ir::Dims input, output, kernel;  // spatial
   std::vector<int64_t> strides, dilations;
-  ir::Dims low;  // padding before each axis
+  ir::Dims low, high;  // padding before and behind each axis
 
   size_t axes() const { return kernel.size(); }
   // Every output reads one pixel, its own position times the stride.
   bool is_pointwise() const;
   bool has_unit_strides() const;
+  // No tap along the axis lies in padding.
+  bool is_unpadded(size_t axis) const { return low[axis].IsConstant(0) && high[axis].IsConstant(0); }
   ir::Dim taps() const { return ir::Product(kernel); }
   void RemoveAxis(size_t axis);
   // Of weights whose outputs are axis `first`: the depth runs over taps, and over the channels of each.
@@ -39,6 +41,8 @@ ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node);
 std::string WordsOf(const ConvolutionShape& shape);
 // Sums of a few products of bytes are integers that f32 holds exactly.
 bool SumsOfBytesAreExact(const ConvolutionShape& shape, DType data, DType weights);
+// Such a sum, or one of floats, as an element of a result of type `result`.
+Expr SumAs(DType result, const ConvolutionShape& shape, const Expr& sum);
 
 // The weights as panels of codes, where they are constants that the group decodes.
 std::optional<CodedPanels> CodedWeights(const GroupView& group, ir::NodeId anchor);

@@ -223,11 +223,19 @@ ProductResults::Position ProductResults::PositionOf(ir::ValueId value, const Pos
   return {std::move(coordinates), std::move(flat)};
 }
 
+bool ProductResults::IsResultAsF32(ir::ValueId value) const {
+  const ir::Function& function = group_->function();
+  const ir::NodeId producer = function.value(value).producer;
+  return producer.valid() && function.node(producer).op->scalar == ExprOp::kCast &&
+         function.node(producer).inputs[0] == result_ && function.type(value).dtype == DType::kF32;
+}
+
 Status ProductResults::Store(Nest& nest, const Position& position, const Expr& element, InputReader& reader,
-                             const std::vector<uint32_t>& outputs) const {
+                             const std::vector<uint32_t>& outputs, const Expr& as_f32) const {
   const ir::Dims& dims = group_->type(result_).dims;
   auto leaf = [&](ir::ValueId value, std::span<const Expr> index) -> Expr {
     if (value == result_) return Cast(group_->type(result_).dtype, element);
+    if (as_f32.valid() && IsResultAsF32(value)) return as_f32;
     // An operand of the result's own dims lies at the result's own offset.
     int input = reader.InputOf(value);
     if (input >= 0 && group_->type(value).dims == dims && SameIndex(index, position.coordinates))

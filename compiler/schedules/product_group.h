@@ -87,12 +87,14 @@ class ProductResults {
     Expr flat;
   };
   // Adds stores of all outputs at `position`, given the anchor's element there. `outputs` are the buffers.
+  // `as_f32`: an integer element as the f32 that it was summed in, where it was.
   Status Store(Nest& nest, const Position& position, const Expr& element, InputReader& reader,
-               const std::vector<uint32_t>& outputs) const;
+               const std::vector<uint32_t>& outputs, const Expr& as_f32 = {}) const;
 
  private:
   ProductResults(const GroupView& group, ir::ValueId result) : group_(&group), result_(result) {}
   bool Trace(ir::NodeId anchor);
+  bool IsResultAsF32(ir::ValueId value) const;
   // The position of a traced value that belongs to a position of the result.
   Position PositionOf(ir::ValueId value, const Position& position) const;
 

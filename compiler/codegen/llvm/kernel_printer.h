@@ -115,7 +115,8 @@ class KernelPrinter {
   // print_conversion.cc
   Value* EmitCast(const Expr& e);
   Value* EmitBitcast(const Expr& e);
-  Value* ToInteger(DType to, Value* a);
+  Value* EmitQuantized(DType to, const Expr& e);  // null where `e` is something else
+  Value* ToInteger(DType to, const Expr& e, Value* a);
   Value* RoundTo(DType dtype, Value* f32);     // f16 and bf16; others unchanged
   Value* WrapTo(DType dtype, Value* i8);       // sub-byte integers; others unchanged
   Value* ToMemory(DType dtype, Value* value);  // representation in registers <-> in memory

@@ -1,6 +1,9 @@
 #include <llvm/IR/IntrinsicInst.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "compiler/codegen/llvm/kernel_printer.h"
 
@@ -140,21 +143,96 @@ llvm::Value* KernelPrinter::WrapTo(DType dtype, Value* i8) {
   return IsSignedInteger(dtype) ? builder_.CreateAShr(high, spare) : builder_.CreateLShr(high, spare);
 }
 
+namespace {
+
+using tensor::Expr;
+using tensor::ExprOp;
+
+std::optional<double> ConstantOf(const Expr& e) {
+  const Expr one = e.op() == ExprOp::kBroadcast ? e->operands[0] : e;
+  return tensor::IsConstant(one) && IsFloat(one.dtype()) ? std::optional(one->number) : std::nullopt;
+}
+
+// A number that minima and maxima with constants keep within [low, high]: all that it is but for NaN.
+struct Clamped {
+  Expr number;
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+};
+
+Clamped ClampOf(const Expr& e) {
+  const bool is_min = e.op() == ExprOp::kMin;
+  if (!is_min && e.op() != ExprOp::kMax) return {.number = e};
+  for (int side = 0; side < 2; ++side) {
+    const std::optional<double> bound = ConstantOf(e->operands[side]);
+    if (!bound) continue;
+    Clamped clamped = ClampOf(e->operands[1 - side]);
+    for (double* end : {&clamped.low, &clamped.high})
+      *end = is_min ? std::min(*end, *bound) : std::max(*end, *bound);
+    return clamped;
+  }
+  return {.number = e};
+}
+
+}  // namespace
+
+// An f32 that is rounded, perhaps counted from a zero point, and clamped to what the type holds, as quantized
+// numbers are: beside 1.5 * 2^23 the low bits of an f32 count ones. Null where `e` is something else.
+llvm::Value* KernelPrinter::EmitQuantized(DType to, const Expr& e) {
+  const int bits = DTypeBits(to);
+  const bool is_signed = IsSignedInteger(to);
+  Clamped clamped = ClampOf(e);
+  const double least = is_signed ? -std::ldexp(1.0, bits - 1) : 0;
+  if (e.dtype() != DType::kF32 || (bits != 8 && bits != 16) || clamped.low < least ||
+      clamped.high > least + std::ldexp(1.0, bits) - 1 || clamped.low > clamped.high)
+    return nullptr;
+  double zero = 0;
+  for (int side = 0; side < 2 && clamped.number.op() == ExprOp::kAdd; ++side) {
+    const std::optional<double> added = ConstantOf(clamped.number->operands[side]);
+    if (!added || std::trunc(*added) != *added || std::abs(*added) > 65535) continue;
+    zero = *added;
+    clamped.number = clamped.number->operands[1 - side];
+    break;
+  }
+  if (clamped.number.op() != ExprOp::kRound) return nullptr;
+  Value* x = Emit(clamped.number->operands[0]);
+  auto number = [&](double value) { return llvm::ConstantFP::get(x->getType(), value); };
+  Value *low = number(clamped.low - zero), *high = number(clamped.high - zero);
+  Value* within = builder_.CreateSelect(builder_.CreateFCmpOGT(x, low), x, low);  // NaN: low
+  within = builder_.CreateSelect(builder_.CreateFCmpOLT(within, high), within, high);
+  constexpr double kBeside = 12582912;
+  Value* beside = builder_.CreateBitCast(builder_.CreateFAdd(within, number(kBeside)),
+                                         WithLanes(builder_.getInt32Ty(), e.lanes()));
+  Value* whole = builder_.CreateTrunc(beside, ValueType(to, e.lanes()));
+  if (zero != 0) whole = builder_.CreateAdd(whole, Integer(whole->getType(), static_cast<int64_t>(zero)));
+  if (clamped.low == 0) return whole;
+  return builder_.CreateSelect(builder_.CreateFCmpUNO(x, x), llvm::Constant::getNullValue(whole->getType()),
+                               whole);
+}
+
 // Truncates and saturates; NaN gives 0. Spelled out, as vectors of llvm.fptosi.sat are converted lane by
 // lane.
-llvm::Value* KernelPrinter::ToInteger(DType to, Value* a) {
+llvm::Value* KernelPrinter::ToInteger(DType to, const tensor::Expr& e, Value* a) {
   int bits = DTypeBits(to);
   bool is_signed = IsSignedInteger(to);
   auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
-  Value *low = number(is_signed ? -std::ldexp(1.0, bits - 1) : 0), *zero = number(0);
-  Value* value = builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), zero, a);
+  const double least = is_signed ? -std::ldexp(1.0, bits - 1) : 0;
+  const double limit = std::ldexp(1.0, is_signed ? bits - 1 : bits);  // the first number that does not fit
+  Value *low = number(least), *zero = number(0);
+  Value* is_nan = builder_.CreateFCmpUNO(a, a);
+  auto narrow = [&](Value* fitting) {
+    return builder_.CreateTrunc(builder_.CreateFPToSI(fitting, WithLanes(builder_.getInt32Ty(), LanesOf(a))),
+                                ValueType(to, LanesOf(a)));
+  };
+  if (const Clamped clamped = ClampOf(e); bits <= 16 && least <= clamped.low && clamped.high <= limit - 1) {
+    Value* whole = narrow(a);
+    return builder_.CreateSelect(is_nan, llvm::Constant::getNullValue(whole->getType()), whole);
+  }
+  Value* value = builder_.CreateSelect(is_nan, zero, a);
   value = builder_.CreateSelect(builder_.CreateFCmpOLT(value, low), low, value);
-  double limit = std::ldexp(1.0, is_signed ? bits - 1 : bits);  // the first number that does not fit
   if (bits <= 16) {
     Value* high = number(limit - 1);
-    value = builder_.CreateSelect(builder_.CreateFCmpOGT(value, high), high, value);
-    return builder_.CreateTrunc(builder_.CreateFPToSI(value, WithLanes(builder_.getInt32Ty(), LanesOf(a))),
-                                ValueType(to, LanesOf(a)));
+    return narrow(builder_.CreateSelect(builder_.CreateFCmpOGT(value, high), high, value));
   }
   // The largest number of the type is no float: it is chosen afterwards.
   llvm::Type* type = ValueType(to, LanesOf(a));
@@ -168,6 +246,8 @@ llvm::Value* KernelPrinter::ToInteger(DType to, Value* a) {
 
 llvm::Value* KernelPrinter::EmitCast(const Expr& e) {
   DType from = e->operands[0].dtype(), to = e.dtype();
+  if (IsInteger(to))
+    if (Value* quantized = EmitQuantized(to, e->operands[0])) return quantized;
   Value* a = Emit(e->operands[0]);
   llvm::Type* type = ValueType(to, e.lanes());
   if (IsFloat(from) && IsFloat(to)) {
@@ -180,7 +260,7 @@ llvm::Value* KernelPrinter::EmitCast(const Expr& e) {
   if (IsFloat(from)) {
     if (DTypeBits(from) < 16) return Defect(e, "was not expanded");
     if (to == DType::kBool) return builder_.CreateFCmpUNE(a, llvm::Constant::getNullValue(a->getType()));
-    return ToInteger(to, a);
+    return ToInteger(to, e->operands[0], a);
   }
   bool from_signed = IsSignedInteger(from);
   if (IsFloat(to)) {

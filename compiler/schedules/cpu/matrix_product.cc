@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compiler/loops/loop_blocks.h"
+#include "compiler/schedules/cpu/left_rows.h"
 #include "compiler/schedules/cpu/tile_results.h"
 #include "compiler/schedules/cpu/tiles/micro_kernel.h"
 #include "compiler/schedules/packing.h"
@@ -234,9 +235,7 @@ class ProductBuilder {
     uint32_t target = product_.of_bytes ? AddScratchBuffer("left_bytes", DType::kU8, bytes) : left_scratch_;
     ir::Dim row_elements = product_.of_bytes ? steps_ * kBytesOfWord : steps_;
     kernel_->scratch_bytes = bytes + LeftBytes();
-    Expr row = Variable(nest_.Open("row", IntConstant(0), rows_));
-    product_.left.gather(nest_, first_row_ + row, target, row * DimValue(row_elements));
-    nest_.Close();
+    GatherRows(nest_, product_.left, first_row_, rows_, target, row_elements);
   }
 
   void GatherRight() {

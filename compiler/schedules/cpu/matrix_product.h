@@ -31,6 +31,10 @@ struct LeftOperand {
   // Gathered: writes the row's elements to target[base ...]. Empty: in place.
   std::function<void(Nest&, const Expr& row, uint32_t target, const Expr& base)> gather;
   bool is_dear = false;  // gathered: from many places
+  // Gathered, where rows are lines of `line` positions: the same for the row at a position of a line.
+  ir::Dim line = 1;
+  std::function<void(Nest&, const Expr& line, const Expr& at, uint32_t target, const Expr& base)>
+      gather_in_line;
 };
 
 enum class RightForm : uint8_t {

@@ -2,7 +2,7 @@
 // keys): each element is a dot product, and the right operand is read once where it lies.
 #include <functional>
 
-#include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/cpu/left_rows.h"
 #include "compiler/schedules/packing.h"
 
 namespace tvmvm::tensor {
@@ -49,9 +49,7 @@ class DotBuilder {
     const ir::Dim bytes = product_.rows * product_.depth * ir::Dim(DTypeBits(dtype_) / 8);
     kernel.scratch_bytes = kernel.scratch_bytes + RoundUp(bytes, 64);
     nest_.Add(Allocate(rows));
-    Expr row = Variable(nest_.Open("row", IntConstant(0), DimValue(product_.rows)));
-    product_.left.gather(nest_, row, rows, nest_.Let("to", row * DimValue(product_.depth)));
-    nest_.Close();
+    tensor::GatherRows(nest_, product_.left, IntConstant(0), DimValue(product_.rows), rows, product_.depth);
     return rows;
   }
 

@@ -16,7 +16,7 @@ bool ConvolutionShape::has_unit_strides() const {
 
 void ConvolutionShape::RemoveAxis(size_t axis) {
   const auto at = static_cast<std::ptrdiff_t>(axis);
-  for (ir::Dims* list : {&input, &output, &kernel, &low}) list->erase(list->begin() + at);
+  for (ir::Dims* list : {&input, &output, &kernel, &low, &high}) list->erase(list->begin() + at);
   for (std::vector<int64_t>* list : {&strides, &dilations}) list->erase(list->begin() + at);
 }
 
@@ -69,6 +69,7 @@ ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node) {
   shape.strides = node.Ints("strides");
   shape.dilations = node.Ints("dilations");
   shape.low = node.DimList("low");
+  shape.high = node.DimList("high");
   return shape;
 }
 
@@ -93,10 +94,23 @@ OperandAxes ConvolutionShape::WeightAxes(int64_t first) const {
   return axes;
 }
 
+constexpr int64_t kMostProduct = 255 * 255;  // of two bytes
+
 bool SumsOfBytesAreExact(const ConvolutionShape& shape, DType data, DType weights) {
-  constexpr int64_t kMaxTaps = (int64_t{1} << 24) / (255 * 255);
+  constexpr int64_t kMaxTaps = (int64_t{1} << 24) / kMostProduct;
   auto is_byte = [](DType t) { return t == DType::kI8 || t == DType::kU8; };
   return is_byte(data) && is_byte(weights) && shape.taps().constant().value_or(INT64_MAX) <= kMaxTaps;
+}
+
+// Beside 1.5 * 2^23 the bits of an f32 count ones: the sum is a difference of bits.
+Expr SumAs(DType result, const ConvolutionShape& shape, const Expr& sum) {
+  constexpr int64_t kMaxTaps = (int64_t{1} << 22) / kMostProduct;
+  constexpr double kBeside = 12582912;
+  constexpr int64_t kBesideBits = 0x4b400000;
+  if (result != DType::kI32 || sum.dtype() != DType::kF32 ||
+      shape.taps().constant().value_or(INT64_MAX) > kMaxTaps)
+    return Cast(result, sum);
+  return Bitcast(DType::kI32, sum + Constant(DType::kF32, kBeside)) - IntConstant(kBesideBits, DType::kI32);
 }
 
 bool TakesConvolution(const GroupView& group) {

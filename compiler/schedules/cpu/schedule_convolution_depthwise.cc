@@ -200,7 +200,9 @@ class DepthwiseKernel {
     position.coordinates = shape_.OutputCoordinates(batch_, at, channel);
     position.flat = (row_ * DimValue(shape_.output[last_]) + pixel) * IntConstant(shape_.groups) + channel;
     Expr sum = Load(sums, accumulator_, IntConstant(number * kPanelColumns) + j);
-    TVMVM_CHECK_OK(results_->Store(nest_, position, sum, reader_, outputs_));
+    const DType result = group_.type(node_.outputs[0]).dtype;
+    TVMVM_CHECK_OK(results_->Store(nest_, position, SumAs(result, shape_, sum), reader_, outputs_,
+                                   IsInteger(result) ? sum : Expr()));
     nest_.Close();
     return {};
   }

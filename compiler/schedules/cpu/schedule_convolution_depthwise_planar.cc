@@ -117,7 +117,9 @@ class PlanarDepthwiseKernel {
     auto store = [&](const std::vector<Expr>& at, const Expr& flat, const Expr& element) {
       const ProductResults::Position position{
           shape_.OutputCoordinates(batch_, planar_.WithUnitAxes(at), channel_), flat};
-      return results_->Store(nest_, position, element, reader_, outputs_);
+      const DType result = group_.type(node_.outputs[0]).dtype;
+      return results_->Store(nest_, position, SumAs(result, shape_, element), reader_, outputs_,
+                             IsInteger(result) ? element : Expr());
     };
     return blocks_.StoreTile(row, x, vectors, sum, store);
   }

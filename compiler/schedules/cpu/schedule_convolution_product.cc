@@ -221,11 +221,13 @@ class ConvolutionKernel {
     std::vector<Expr> position;
   };
 
-  // The output pixel that a row stands for.
-  Pixel PixelOf(const Expr& row) const {
+  // The output pixel that a row stands for, and the line of them, without the place in it.
+  Pixel PixelOf(const Expr& row) const { return PixelAt(row, shape_.axes()); }
+  Pixel LineOf(const Expr& line) const { return PixelAt(line, shape_.axes() - 1); }
+  Pixel PixelAt(const Expr& flat, size_t axes) const {
     ir::Dims dims{shape_.batch};
-    dims.insert(dims.end(), shape_.output.begin(), shape_.output.end());
-    std::vector<Expr> index = Unflatten(row, dims);
+    dims.insert(dims.end(), shape_.output.begin(), shape_.output.begin() + static_cast<ptrdiff_t>(axes));
+    std::vector<Expr> index = Unflatten(flat, dims);
     return {index[0], {index.begin() + 1, index.end()}};
   }
 
@@ -252,14 +254,28 @@ class ConvolutionKernel {
     product->left.is_dear = true;
     product->left.gather = [this, &reader, &group_number](Nest& nest, const Expr& row, uint32_t target,
                                                           const Expr& base) {
-      GatherRow(nest, row, target, base, reader, group_number);
+      if (!IsPicture()) return GatherPixel(nest, PixelOf(row), target, base, reader, group_number);
+      const Expr from = row * DimValue(shape_.channels * shape_.groups);
+      CopyFrom(nest, from + group_number * DimValue(shape_.channels), nest.Let("to", base), shape_.channels,
+               target, reader);
+    };
+    if (IsPicture()) return;
+    product->left.line = shape_.output.back();
+    product->left.gather_in_line = [this, &reader, &group_number](Nest& nest, const Expr& line,
+                                                                  const Expr& at, uint32_t target,
+                                                                  const Expr& base) {
+      Pixel pixel = LineOf(line);
+      pixel.position.push_back(at);
+      GatherPixel(nest, std::move(pixel), target, base, reader, group_number);
     };
   }
 
+  // Whether the rows are those of the picture itself.
+  bool IsPicture() const { return shape_.is_pointwise() && read_.channels_last && shape_.has_unit_strides(); }
+
   // Writes all taps of one output pixel.
-  void GatherRow(Nest& nest, const Expr& row, uint32_t target, const Expr& base, InputReader& reader,
-                 const Expr& group_number) {
-    Pixel pixel = PixelOf(row);
+  void GatherPixel(Nest& nest, Pixel pixel, uint32_t target, const Expr& base, InputReader& reader,
+                   const Expr& group_number) {
     pixel.batch = nest.Let("n", pixel.batch);
     std::vector<Expr> corner;  // position of the first tap
     for (size_t i = 0; i < shape_.axes(); ++i) {
@@ -286,6 +302,7 @@ class ConvolutionKernel {
       // All taps of the row at once where they are all inside.
       Expr first = corner[axis], end = first + DimValue(shape_.kernel[axis]);
       Expr whole = And(LessEqual(IntConstant(0), first), LessEqual(end, DimValue(shape_.input[axis])));
+      if (shape_.is_unpadded(axis)) whole = BoolConstant(true);
       Expr is_whole = nest.Let("is_whole", And(inside, whole));
       position->push_back(first);
       Expr to = nest.Let("to", base + tap * DimValue(shape_.kernel[axis] * shape_.channels));
@@ -308,6 +325,7 @@ class ConvolutionKernel {
     Expr k = Variable(nest.Open("tap", IntConstant(0), DimValue(shape_.kernel[axis])));
     Expr at = nest.Let("at", corner[axis] + k * IntConstant(shape_.dilations[axis]));
     Expr here = And(LessEqual(IntConstant(0), at), Less(at, DimValue(shape_.input[axis])));
+    if (shape_.is_unpadded(axis)) here = BoolConstant(true);
     Expr all_inside = nest.Let("inside", And(inside, here));
     position->push_back(at);
     GatherAxis(nest, axis + 1, batch, corner, all_inside, position, tap * DimValue(shape_.kernel[axis]) + k,
@@ -338,7 +356,12 @@ class ConvolutionKernel {
   void CopyRun(Nest& nest, const Expr& batch, const std::vector<Expr>& position, const Expr& to,
                const ir::Dim& count, uint32_t target, InputReader& reader, const Expr& group_number) {
     Expr channel = group_number * DimValue(shape_.channels);
-    Expr from = nest.Let("from", read_.InputOffset(batch, position, channel));
+    CopyFrom(nest, read_.InputOffset(batch, position, channel), to, count, target, reader);
+  }
+
+  void CopyFrom(Nest& nest, const Expr& offset, const Expr& to, const ir::Dim& count, uint32_t target,
+                InputReader& reader) {
+    Expr from = nest.Let("from", offset);
     Expr step = read_.channels_last ? IntConstant(1) : DimValue(ir::Product(shape_.input));
     int input = reader.InputOf(node_.inputs[0]);
     DType dtype = group_.type(node_.inputs[0]).dtype;

@@ -351,4 +351,33 @@ inline void CompareCasts(std::span<const KernelRunner> runners, DType from,
   compare.Run(widths);
 }
 
+// What is rounded and clamped becomes an integer in fewer steps; beside what does not look so.
+inline void CompareQuantized(std::span<const KernelRunner> runners, DType from,
+                             const std::vector<int>& widths = kWidths) {
+  Comparison compare(runners, {from});
+  for (DType to : {DType::kU8, DType::kI8, DType::kU16, DType::kI16, DType::kI32}) {
+    const double low = IsSignedInteger(to) ? -std::ldexp(1.0, DTypeBits(to) - 1) : 0;
+    const double high = low + std::ldexp(1.0, DTypeBits(to)) - 1;
+    auto number = [from](double value) { return Constant(from, value); };
+    for (double zero : {0.0, 5.0, -3.0, 128.0, 0.5})
+      compare.Add(fmt::format("{} from {}", DTypeName(to), zero), to, [=](const auto& in) {
+        const Expr rounded = Unary(ExprOp::kRound, in[0]) + number(zero);
+        return Cast(to, Min(Max(rounded, number(low)), number(high)));
+      });
+    for (auto [least, most] :
+         {std::pair(low + 10, high - 20), {low - 1, high}, {low, high + 1}, {20.0, 10.0}}) {
+      const double from_low = least, to_high = most;
+      compare.Add(fmt::format("{} in [{}, {}]", DTypeName(to), least, most), to, [=](const auto& in) {
+        const Expr rounded = Unary(ExprOp::kRound, in[0]);
+        return Cast(to, Max(number(from_low), Min(number(to_high), rounded)));
+      });
+    }
+    compare.Add(fmt::format("{} not rounded", DTypeName(to)), to,
+                [=](const auto& in) { return Cast(to, Min(Max(in[0], number(low)), number(high))); });
+    compare.Add(fmt::format("{} not clamped below", DTypeName(to)), to,
+                [=](const auto& in) { return Cast(to, Min(Unary(ExprOp::kRound, in[0]), number(high))); });
+  }
+  compare.Run(widths);
+}
+
 }  // namespace tvmvm::codegen

@@ -42,6 +42,10 @@ TEST(Scales, AgreeWithTheEvaluator) {
   for (DType dtype : {DType::kF32, DType::kF64}) CompareScales(runners, dtype);
 }
 
+TEST(QuantizedNumbers, AgreeWithTheEvaluator) {
+  for (DType dtype : {DType::kF32, DType::kF64}) CompareQuantized(CpuRunners(), dtype);
+}
+
 class CastFrom : public testing::TestWithParam<DType> {};
 TEST_P(CastFrom, EveryTypeAgreesWithTheEvaluator) { CompareCasts(CpuRunners(), GetParam()); }
 INSTANTIATE_TEST_SUITE_P(All, CastFrom, testing::ValuesIn(kStored), NameOf);

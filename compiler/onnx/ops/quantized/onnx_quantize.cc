@@ -30,6 +30,11 @@ ValueId Saturate(OpBuilder& b, ValueId rounded, DType dtype) {
   return b.Cast(b.Min(b.Max(rounded, b.Scalar(wide, range.low)), b.Scalar(wide, range.high)), dtype);
 }
 
+// `rounded`, counted from a zero point.
+ValueId FromZero(OpBuilder& b, ValueId rounded, ValueId zero) {
+  return b.ConstantScalar(zero) == 0.0 ? rounded : b.Add(rounded, b.Cast(zero, b.dtype(rounded)));
+}
+
 // A scale or zero point for the elements of x: one for all, one a slice along `axis`, or one a block of it.
 ValueId ForElements(OnnxContext& c, ValueId parameter, ValueId x) {
   OpBuilder& b = c.b;
@@ -95,8 +100,7 @@ void QuantizeLinear(OnnxContext& c) {
   }
   // f16 cannot hold the sum of a rounded quotient and a zero point exactly.
   ValueId rounded = b.Cast(b.Unary(ExprOp::kRound, scaled), DType::kF32);
-  if (zero.valid()) rounded = b.Add(rounded, b.Cast(zero, DType::kF32));
-  c.Out(0, Saturate(b, rounded, to));
+  c.Out(0, Saturate(b, zero.valid() ? FromZero(b, rounded, zero) : rounded, to));
 }
 
 // Constants with a scale for each block as one operator, which products decode as they read them. Invalid:
@@ -185,8 +189,7 @@ constexpr OnnxOp kRows[] = {
 }  // namespace
 
 ValueId Requantize(OpBuilder& b, ValueId scaled, ValueId zero_point) {
-  ValueId rounded = b.Add(b.Unary(ExprOp::kRound, scaled), b.Cast(zero_point, b.dtype(scaled)));
-  return Saturate(b, rounded, b.dtype(zero_point));
+  return Saturate(b, FromZero(b, b.Unary(ExprOp::kRound, scaled), zero_point), b.dtype(zero_point));
 }
 
 ValueId RoundTo(OpBuilder& b, ValueId scaled, DType dtype) {
