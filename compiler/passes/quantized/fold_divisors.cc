@@ -57,7 +57,10 @@ class DivisorFolding {
     if (old_.type(quotient->inputs[1]).rank() > old_.type(quotient->inputs[0]).rank()) return false;
     const std::optional<ScaledSum> sum = Divided(quotient->inputs[0], rewriter_.Map(quotient->inputs[1]), 0);
     if (!sum) return false;
-    rewriter_.SetMap(node.outputs[0], b().Unary(ExprOp::kRound, ValueOf(*sum)));
+    const ValueId rounded = b().Unary(ExprOp::kRound, ValueOf(*sum));
+    // Terms that are broadcast in another order may say the same dims in other words.
+    if (!(b().type(rounded) == old_.type(node.outputs[0]))) return false;
+    rewriter_.SetMap(node.outputs[0], rounded);
     return true;
   }
 
