@@ -14,6 +14,7 @@ using passes::Pass;
 using passes::PassStage;
 
 constexpr Pass kPipeline[] = {
+    {"widen-halves", "what is computed of 16-bit floats stays f32 on the way", passes::WidenHalves, true},
     {"compute-in-integers", "products of quantized numbers become products of bytes",
      passes::ComputeInIntegers, true},
     {"narrow-weights", "products read weights as codes or halves where the model has them so",

@@ -42,6 +42,8 @@ struct Pass {
 // All but transposes of large constants that others read, too.
 Status FoldConstants(ir::Module& module, const PassContext& context);
 Status FoldWeights(ir::Module& module, const PassContext& context);
+// Without GPUs: what is computed of f16 and bf16 stays f32 until something else needs it.
+Status WidenHalves(ir::Module& module, const PassContext& context);
 // Products and convolutions of quantized numbers with constant weights are computed in integers.
 Status ComputeInIntegers(ir::Module& module, const PassContext& context);
 // Constant weights of products stay as narrow as the model has them: codes with scales, f16, bf16.

@@ -134,6 +134,26 @@ void InChunks(Nest& nest, const ir::Dim& count, const std::function<void(const E
 
 void GatherPanels(Nest& nest, const PanelGather& gather) { PanelGatherer(nest, gather).Run(); }
 
+void GatherPacked(Nest& nest, const PackedGather& gather) {
+  const Expr width = IntConstant(kPanelColumns), depth = DimValue(gather.depth);
+  const Expr begin = gather.part ? gather.part->begin : IntConstant(0);
+  const Expr steps = gather.part ? nest.Let("steps", gather.part->end - begin) : depth;
+  const Expr whole = gather.part
+                         ? nest.Let("whole", FloorDiv(steps, IntConstant(kSteps)) * IntConstant(kSteps))
+                         : DimValue(FloorDiv(gather.depth, kSteps) * kSteps);
+  Expr panel = Variable(nest.Open("panel", IntConstant(0), IntConstant(gather.panels)));
+  Expr from = nest.Let("from", ((gather.first + panel) * depth + begin) * width);
+  Expr to = nest.Let("to", panel * steps * width);
+  const DType dtype = nest.kernel()->buffers[gather.target].dtype;
+  UnrolledLoop(nest, whole, steps, [&](const Expr& k) {
+    Expr lane = Variable(nest.Open("lane", IntConstant(0), width, LoopKind::kVectorized));
+    const Expr at = k * width + lane;
+    nest.Add(Store(gather.target, to + at, Cast(dtype, Load(gather.buffer, gather.dtype, from + at))));
+    nest.Close();
+  });
+  nest.Close();
+}
+
 int64_t GatheredBlockRows(const ir::Dim& depth) {
   int64_t steps = depth.constant().value_or(2048);
   for (int64_t rows : {96, 48})

@@ -28,6 +28,19 @@ struct PanelGather {
 };
 void GatherPanels(Nest& nest, const PanelGather& gather);
 
+// Panels of a packed operand of other numbers, as panels of the target's: `panels` of them from number
+// `first` on, of all `depth` steps or a part.
+struct PackedGather {
+  uint32_t buffer = 0;
+  DType dtype = DType::kInvalid;
+  ir::Dim depth;
+  Expr first;
+  int panels = 1;
+  uint32_t target = 0;
+  std::optional<Range> part;
+};
+void GatherPacked(Nest& nest, const PackedGather& gather);
+
 // Rows of a block of gathered left operands, so that the block stays in the second level of cache.
 int64_t GatheredBlockRows(const ir::Dim& depth);
 

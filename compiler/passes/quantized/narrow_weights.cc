@@ -129,6 +129,8 @@ class NarrowedWeights {
 
   // The right operand without the cast that widens it.
   bool ReadNarrow(const Node& node) {
+    // Convolutions have work enough for each weight, and forms of their own for wide ones.
+    if (node.op->kind == OpKind::kConvolution) return false;
     const ValueId narrow = WithoutCast(node.inputs[1]);
     const bool has_floats =
         old_.type(node.inputs[0]).dtype == DType::kF32 && old_.type(node.outputs[0]).dtype == DType::kF32;

@@ -54,6 +54,8 @@ constexpr ScheduleParameter kContraction[] = {
                                                   "rows up to which columns along the depth are not packed"),
     Parameter<&ContractionSchedule::rows_of_codes>("rows_of_codes", kRowCount, kAll,
                                                    "rows up to which codes are decoded in registers"),
+    Parameter<&ContractionSchedule::rows_of_halves>(
+        "rows_of_halves", kRowCount, kAll, "rows up to which 16-bit weights are widened in registers"),
     Parameter<&ContractionSchedule::few_columns>(
         "few_columns", kRowCount, kAll,
         "columns up to which vectors run along rows, of which there are more"),

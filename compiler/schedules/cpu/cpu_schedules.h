@@ -56,10 +56,11 @@ struct ContractionSchedule {
   // Up to so many rows a right operand that changes from call to call is read in place; with more it pays to
   // pack it.
   int64_t rows_in_place = 24;
-  int64_t rows_of_dots = 4;    // up to which dot products with columns where they lie beat packing them
-  int64_t rows_of_codes = 8;   // that are multiplied with codes; beyond, panels are decoded once for a block
-  int64_t few_columns = 8;     // up to which rows and columns change places
-  int64_t depth_of_dots = 64;  // from which on dot products then beat packing what were rows
+  int64_t rows_of_dots = 4;   // up to which dot products with columns where they lie beat packing them
+  int64_t rows_of_codes = 8;  // that are multiplied with codes; beyond, panels are decoded once for a block
+  int64_t rows_of_halves = 128;  // that 16-bit weights are widened for one by one; beyond, once for a block
+  int64_t few_columns = 8;       // up to which rows and columns change places
+  int64_t depth_of_dots = 64;    // from which on dot products then beat packing what were rows
 
   static const ScheduleFamily kFamily;
 };

@@ -64,10 +64,6 @@ class ContractionKernel {
   Expected<GroupProgram> Schedule() {
     GroupProgram program;
     TVMVM_CHECK_OK(PackRight(&program));
-    if (packed_) {
-      TVMVM_CHECK_OK(AddCall(RightForm::kPanels, 1, &program));
-      return program;
-    }
     if (coded_ && coded_->layout().by_bytes && coded_->layout().digits == 1) {
       TVMVM_CHECK_OK(AddRowsOfBytes(1, &program));
       TVMVM_CHECK_OK(AddCall(RightForm::kBytes, 1, &program));
@@ -75,6 +71,11 @@ class ContractionKernel {
     }
     ContractionSchedule schedule;
     KernelSchedule made = Decide(group_, target_, ProblemWords(), &schedule);
+    if (packed_) {
+      TVMVM_CHECK_OK(AddPanels(schedule, &program));
+      if (program.calls.size() > 1) program.calls[0].schedules.push_back(std::move(made));
+      return program;
+    }
     const auto [form, is_few] = FormOfFew(schedule);
     const bool has_digits = form == RightForm::kBytes;
     if (has_digits) TVMVM_CHECK_OK(AddRowsOfBytes(target_.has_vnni ? 1 : is_few, &program));
@@ -142,6 +143,15 @@ class ContractionKernel {
     return {};
   }
 
+  // Narrow floats are widened once for many rows.
+  Status AddPanels(const ContractionSchedule& schedule, GroupProgram* program) {
+    const bool is_narrow = !of_bytes_ && group_.type(rhs_.value).dtype != accumulator_;
+    const ir::Dim rows = ir::Product(row_sizes_),
+                  is_few = is_narrow ? LessEqual(rows, schedule.rows_of_halves) : ir::Dim(1);
+    TVMVM_CHECK_OK(AddCall(RightForm::kPanels, is_few, program));
+    return AddCall(RightForm::kGathered, Not(is_few), program);
+  }
+
   bool CanReadRightInPlace() {
     if (!HasWholePanels() && LessEqual(kMinColumnsInPlace, ir::Product(column_sizes_)).IsConstant(0))
       return false;
@@ -195,7 +205,7 @@ class ContractionKernel {
     product.depth = ir::Product(depth_sizes_);
     product.accumulator = accumulator_;
     uint32_t packed_buffer = 0;
-    if (form == RightForm::kPanels) {
+    if (packed_) {
       product.of_bytes = of_bytes_;
       DType dtype = of_bytes_ ? DType::kU32 : group_.type(rhs_.value).dtype;
       packed_buffer = kernel->AddArgument("panels", dtype, Access::kRead);
@@ -401,14 +411,17 @@ class ContractionKernel {
       };
       return;
     }
-    right.gather = [this, &reader, &batch](Nest& nest, const Expr& first, int panels, uint32_t target) {
-      GatherRight(nest, {}, first, panels, target, reader, batch);
+    auto gather = [this, &reader, &batch, &batch_number, packed_buffer, all = PackedPanels(product->columns)](
+                      Nest& nest, std::optional<Range> part, const Expr& first, int panels, uint32_t target) {
+      if (!packed_) return GatherRight(nest, std::move(part), first, panels, target, reader, batch);
+      const Expr panel = batch_number * DimValue(all) + FloorDiv(first, IntConstant(kPanelColumns));
+      GatherPacked(nest, {packed_buffer, group_.type(rhs_.value).dtype, ir::Product(depth_sizes_), panel,
+                          panels, target, std::move(part)});
     };
-    if (product->left.gather) return;
-    right.gather_part = [this, &reader, &batch](Nest& nest, const Range& part, const Expr& first, int panels,
-                                                uint32_t target) {
-      GatherRight(nest, part, first, panels, target, reader, batch);
+    right.gather = [gather](Nest& nest, const Expr& first, int panels, uint32_t target) {
+      gather(nest, {}, first, panels, target);
     };
+    if (!product->left.gather) right.gather_part = gather;
   }
 
   // The right operand is decoded where it is multiplied, or once for all rows of a block.
