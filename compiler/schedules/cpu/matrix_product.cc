@@ -93,6 +93,7 @@ class ProductBuilder {
   }
 
   Status All(const Heights& heights) {
+    if (product_.range) range_ = product_.range(nest_, first_row_, rows_);
     GatherRight();
     return Tile(heights);
   }
@@ -108,8 +109,8 @@ class ProductBuilder {
     const Expr depth = DimValue(steps_);
     const Expr begin =
         Variable(nest_.Open("part", IntConstant(0), Max(depth, IntConstant(1)), LoopKind::kSerial, most));
-    part_ = Range{begin, nest_.Let("part_end", Min(begin + IntConstant(most), depth))};
-    product_.right.gather_part(nest_, *part_, first_column_, block_panels_, right_scratch_);
+    range_ = Range{begin, nest_.Let("part_end", Min(begin + IntConstant(most), depth))};
+    product_.right.gather_part(nest_, *range_, first_column_, block_panels_, right_scratch_);
     TVMVM_CHECK_OK(Tile(heights));
     nest_.Close();
     return {};
@@ -352,8 +353,8 @@ class ProductBuilder {
       if (!is_only) nest_.Close();
     }
     const TileAt at{panels, row, height, column};
-    if (!part_) return StoreResults(product_, at, tile_, overlaps_, nest_);
-    return StorePart(product_, {*part_, sums_, first_row_, first_column_, block_panels_ * kPanelColumns}, at,
+    if (sums_ == 0) return StoreResults(product_, at, tile_, overlaps_, nest_);
+    return StorePart(product_, {*range_, sums_, first_row_, first_column_, block_panels_ * kPanelColumns}, at,
                      tile_, nest_);
   }
 
@@ -373,7 +374,7 @@ class ProductBuilder {
     MicroKernelOperands operands;
     operands.accumulator = product_.accumulator;
     operands.depth = steps_;
-    if (part_) operands.steps = part_->end - part_->begin;
+    if (range_) operands.steps = range_->end - range_->begin;
     const LeftOperand& left = product_.left;
     if (left.gather) operands.has_near_rows = steps_.is_constant();
     if (!left.gather && left.is_linear) operands.has_near_rows = left.pitch.is_constant();
@@ -405,15 +406,13 @@ class ProductBuilder {
       Expr offset = (row - first_row_ + IntConstant(r)) * DimValue(steps_);
       if (in_place && left.is_linear) offset = left.offset(nest_, row + IntConstant(r));
       if (in_place && !left.is_linear) offset = Load(row_offsets_, DType::kI64, IntConstant(r));
-      if (part_) offset = offset + part_->begin * operands->a_step;
+      if (range_) offset = offset + range_->begin * operands->a_step;
       operands->a_rows.push_back(nest_.Let("a_row", std::move(offset)));
     }
   }
 
   void SetRight(const Expr& column, MicroKernelOperands* operands) {
     const RightOperand& right = product_.right;
-    const Expr panel_size =
-        part_ ? operands->steps * IntConstant(kPanelColumns) : DimValue(steps_ * kPanelColumns);
     operands->b_buffer = IsGathered(right.form) ? right_scratch_ : right.buffer;
     operands->b_dtype = IsGathered(right.form) ? product_.accumulator : right.dtype;
     if (right.form == RightForm::kRows) {
@@ -435,12 +434,12 @@ class ProductBuilder {
       return;
     }
     // (column / 16) * panel_size, with column a multiple of 16.
-    const Expr steps = part_ ? operands->steps : DimValue(steps_);
     const bool is_gathered = right.form == RightForm::kGathered || right.form == RightForm::kDigits;
-    Expr base =
-        is_gathered ? (column - first_column_) * steps : right.base(nest_) + column * DimValue(steps_);
+    const Expr steps = range_ && is_gathered ? operands->steps : DimValue(steps_);
+    Expr base = is_gathered ? (column - first_column_) * steps : right.base(nest_) + column * steps;
+    if (range_ && !is_gathered) base = base + range_->begin * IntConstant(kPanelColumns);
     operands->b_base = nest_.Let("b_base", std::move(base));
-    operands->b_panel_step = panel_size;
+    operands->b_panel_step = steps * IntConstant(kPanelColumns);
     operands->b_step = IntConstant(kPanelColumns);
   }
 
@@ -458,7 +457,7 @@ class ProductBuilder {
   ir::Dim steps_;                      // of the depth, as the micro-kernel counts them
   DType step_type_ = DType::kInvalid;  // of one step of a gathered row
   Expr first_row_, rows_, first_column_;
-  std::optional<Range> part_;  // of the depth, where the right operand is packed in parts
+  std::optional<Range> range_;  // of the depth, where that is not all of it
   uint32_t tile_ = 0, sums_ = 0, row_offsets_ = 0, left_scratch_ = 0, right_scratch_ = 0, right_offsets_ = 0;
 };
 

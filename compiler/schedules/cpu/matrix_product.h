@@ -84,6 +84,8 @@ struct MatrixProduct {
   RightOperand right;
   ProductSchedule schedule;  // as ChooseProduct, or FitProduct, leaves it
   DotsSchedule dots;         // of kColumns
+  // Of kPanels: steps outside of this range multiply zeros for all rows of a block; empty: it is all of them.
+  std::function<Range(Nest&, const Expr& first_row, const Expr& rows)> range;
   // Binds what the operands and the epilogue need of the batch's number.
   std::function<void(Nest&, const Expr& batch)> begin;
   // Stores one finished element; called inside of a loop over columns that may be vectorised.

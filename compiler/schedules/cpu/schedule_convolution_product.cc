@@ -20,6 +20,8 @@ namespace {
 
 // Pixels that one grid point puts in order.
 constexpr int64_t kArrangedPixels = 64;
+// Taps that lie so far apart are outside for many pixels.
+constexpr int64_t kFarTaps = 4;
 
 // Whether vectors along pixels are full but for a few lanes, or clearly fuller than those along channels.
 ir::Dim FillsVectors(const ConvolutionShape& shape, const ConvolutionSchedule& schedule) {
@@ -211,9 +213,34 @@ class ConvolutionKernel {
                           : FlatIndex(group_.type(node_.outputs[0]).dims, position.coordinates);
       return results->Store(nest, position, sum, reader, outputs);
     };
+    const bool is_far = shape_.dilations[0] >= kFarTaps && !shape_.is_unpadded(0);
+    if (is_far && packed_ && !of_bytes_)
+      product.range = std::bind_front(&ConvolutionKernel::TapsInside, this);
     made_ = DecideProduct(group_, target_, kernel->name, &product);
     TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
     return reader.touched();
+  }
+
+  // The steps whose taps along the first axis are inside for some of these pixels, which are of one picture;
+  // of several, all steps.
+  Range TapsInside(Nest& nest, const Expr& first_row, const Expr& rows) const {
+    const ir::Dims inner_sizes(shape_.output.begin() + 1, shape_.output.end());
+    const Expr inner = DimValue(Max(ir::Product(inner_sizes), 1)), side = DimValue(Max(shape_.output[0], 1));
+    const Expr one = IntConstant(1), dilation = IntConstant(shape_.dilations[0]);
+    const Expr first = nest.Let("first_line", FloorDiv(first_row, inner));
+    const Expr last = nest.Let("last_line", FloorDiv(first_row + rows - one, inner));
+    const Expr is_one = nest.Let("is_one", Equal(FloorDiv(first, side), FloorDiv(last, side)));
+    auto corner = [&](const Expr& line) {
+      return FloorMod(line, side) * IntConstant(shape_.strides[0]) - DimValue(shape_.low[0]);
+    };
+    const Expr count = DimValue(shape_.kernel[0]), zero = IntConstant(0);
+    const Expr begin = FloorDiv(zero - corner(last) + dilation - one, dilation);
+    const Expr end = FloorDiv(DimValue(shape_.input[0]) - one - corner(first), dilation) + one;
+    const Expr from = Select(is_one, Min(Max(begin, zero), count), zero);
+    const Expr step = DimValue(FloorDiv(shape_.taps(), Max(shape_.kernel[0], 1)) * shape_.channels);
+    const Expr steps_begin = nest.Let("begin", from * step);
+    const Expr to = Select(is_one, Max(from, Min(end, count)), count);
+    return {steps_begin, nest.Let("end", to * step)};
   }
 
   struct Pixel {

@@ -81,10 +81,16 @@ Directions ReadDirections(OnnxContext& c, Cell cell) {
   return result;
 }
 
+// 16-bit floats are computed in f32 from the first step to the last: rounded states would add up to noise.
+ValueId Wide(OpBuilder& b, ValueId value) {
+  const DType dtype = b.dtype(value);
+  return dtype == DType::kF16 || dtype == DType::kBF16 ? b.Cast(value, DType::kF32) : value;
+}
+
 // Entry `d` of the leading axis.
 ValueId Part(OpBuilder& b, ValueId value, int d, int axis = 0) {
   if (!value.valid()) return {};
-  return b.Squeeze(b.SliceAxis(value, axis, Dim(d), 1), {axis});
+  return Wide(b, b.Squeeze(b.SliceAxis(value, axis, Dim(d), 1), {axis}));
 }
 
 ValueId Columns(OpBuilder& b, ValueId value, const Dim& begin, const Dim& size) {
@@ -293,7 +299,8 @@ void Recurrent(OnnxContext& c, Cell cell, const RecurrentOperands& operands) {
                                                b.rank(c.in(0)), b.rank(c.in(1)), b.rank(c.in(2))));
     return;
   }
-  ValueId x = is_batch_first ? b.Transpose(c.in(0), {1, 0, 2}) : c.in(0);
+  const DType dtype = b.dtype(c.in(0));
+  ValueId x = Wide(b, is_batch_first ? b.Transpose(c.in(0), {1, 0, 2}) : c.in(0));
   int state_axis = is_batch_first ? 1 : 0;
   if (c.has(5) && b.rank(c.in(5)) == 3) FixBatch(b, b.dim(x, 1), b.dim(c.in(5), 1 - state_axis));
   std::vector<ValueId> all, last_state, last_cell;
@@ -307,9 +314,9 @@ void Recurrent(OnnxContext& c, Cell cell, const RecurrentOperands& operands) {
   // y is [steps, directions, batch, hidden], or [batch, steps, directions, hidden].
   ValueId y = b.Concat(all, is_batch_first ? 2 : 1);
   if (is_batch_first) y = b.Transpose(y, {1, 0, 2, 3});
-  c.Out(0, y);
-  c.Out(1, b.Concat(last_state, state_axis));
-  if (cell == Cell::kLstm) c.Out(2, b.Concat(last_cell, state_axis));
+  c.Out(0, b.Cast(y, dtype));
+  c.Out(1, b.Cast(b.Concat(last_state, state_axis), dtype));
+  if (cell == Cell::kLstm) c.Out(2, b.Cast(b.Concat(last_cell, state_axis), dtype));
 }
 
 // Weights as the operators have them: [directions, gates * hidden, depth].
