@@ -90,6 +90,9 @@ What operators give where ONNX leaves it open, on every device:
   and for NaN; its low bits are the result. u64 holds what it can, and 2^64 or more is 0. So NaN is 0 in i8, u8, i16, u16 and u32,
   and the smallest number in i32 and i64. Where the two differ (bf16 to i8 and u8, lists of numbers to u32), ONNX Runtime's
   results of single numbers hold.
+- Programs for the CPU alone compute f16 and bf16 in f32 and keep what they computed so between operators and in states of
+  recurrent ones; numbers are rounded where they are compared, sorted, placed, become another type, leave the program or are
+  carried by the model's own loops. `--disable-pass widen-halves` rounds after each operator, as programs with GPUs do.
 - A size, axis, index or count that its operator does not allow ends the run with an error that names the node. An axis that a
   list names twice counts once; where the rank of the result depends on how many there are, and the length of the list is known,
   it is an error.
