@@ -205,10 +205,11 @@ class ProductBuilder {
   }
 
   void OpenGrid() {
-    // Blocks of rows run fastest: neighbouring grid points share a block of the right operand, most often
-    // weights.
-    Expr row_block = Variable(nest_.Grid(0, "row_block", row_blocks_));
-    Expr column_block = Variable(nest_.Grid(1, "column_block", ColumnBlocks()));
+    // Blocks of rows run fastest: neighbouring grid points share a block of the right operand.
+    const int rows_axis =
+        product_.right.form == RightForm::kPanels && IsSmallRight(steps_ * product_.columns);
+    Expr row_block = Variable(nest_.Grid(rows_axis, "row_block", row_blocks_));
+    Expr column_block = Variable(nest_.Grid(1 - rows_axis, "column_block", ColumnBlocks()));
     Expr batch = Variable(nest_.Grid(2, "batch", product_.batch));
     if (product_.begin) product_.begin(nest_, batch);
     // Balanced blocks: sizes differ by one at most.

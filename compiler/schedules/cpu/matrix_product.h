@@ -114,6 +114,13 @@ int BlockPanels(const ir::Dim& columns);
 bool HasManyPanels(const ir::Dim& columns);
 ir::Dim PackedPanels(const ir::Dim& columns);
 
+// Whether a packed right operand stays in the second level of cache: then blocks of columns run fastest in
+// the grid, so that a thread reads again what it wrote of the rows.
+inline constexpr int64_t kSmallRight = 128 * 1024;  // elements
+inline bool IsSmallRight(const ir::Dim& elements) {
+  return elements.constant().value_or(INT64_MAX) <= kSmallRight;
+}
+
 // Fills grid, scratch, estimates and body of `kernel`, whose arguments exist already.
 Status BuildMatrixProduct(const MatrixProduct& product, const TargetInfo& target, LoopKernel* kernel);
 

@@ -280,8 +280,9 @@ class WinogradKernels {
 
     Nest nest(kernel);
     const ir::Dim blocks = CeilDiv(tiles_, kBlockTiles);
-    Expr block = Variable(nest.Grid(0, "block", blocks));
-    Expr column_block = Variable(nest.Grid(1, "column_block", CeilDiv(shape_.outputs, width_)));
+    const int rows_axis = IsSmallRight(shape_.channels * shape_.outputs * places_);
+    Expr block = Variable(nest.Grid(rows_axis, "block", blocks));
+    Expr column_block = Variable(nest.Grid(1 - rows_axis, "column_block", CeilDiv(shape_.outputs, width_)));
     nest.Grid(2, "unused", 1);
     Expr first = nest.Let("first", FloorDiv(block * DimValue(tiles_), DimValue(Max(blocks, 1))));
     Expr end = FloorDiv((block + IntConstant(1)) * DimValue(tiles_), DimValue(Max(blocks, 1)));
