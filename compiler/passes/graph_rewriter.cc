@@ -44,6 +44,16 @@ GraphRewriter::GraphRewriter(ir::Module* module, Function* old)
   }
 }
 
+const Node* GraphRewriter::OldProducer(ValueId old) const {
+  const NodeId producer = old_->value(old).producer;
+  return producer.valid() ? &old_->node(producer) : nullptr;
+}
+
+const Node* GraphRewriter::OldProducer(ValueId old, tensor::ExprOp op) const {
+  const Node* node = OldProducer(old);
+  return node != nullptr && node->op->scalar == op ? node : nullptr;
+}
+
 const Node* GraphRewriter::Producer(ValueId fresh) const {
   if (!fresh.valid() || !fresh_.value(fresh).producer.valid()) return nullptr;
   return &fresh_.node(fresh_.value(fresh).producer);

@@ -22,6 +22,9 @@ class GraphRewriter {
   const ir::Function& fresh() const { return fresh_; }
   // The node that makes a value of the new function, or null.
   const ir::Node* Producer(ir::ValueId fresh) const;
+  // The same of the old function; with `op`: null, too, where another operation makes it.
+  const ir::Node* OldProducer(ir::ValueId old) const;
+  const ir::Node* OldProducer(ir::ValueId old, tensor::ExprOp op) const;
 
   ir::ValueId Map(ir::ValueId old) const;            // invalid for invalid
   void SetMap(ir::ValueId old, ir::ValueId fresh);   // also carries the name over

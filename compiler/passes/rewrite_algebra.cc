@@ -23,11 +23,6 @@ using tensor::ExprOp;
 
 using Rule = bool (*)(GraphRewriter& rewriter, const Node& node);
 
-const Node* OldProducer(const GraphRewriter& rewriter, ValueId value) {
-  NodeId producer = rewriter.old().value(value).producer;
-  return producer.valid() ? &rewriter.old().node(producer) : nullptr;
-}
-
 bool IsPermutation(const Node* node) {
   return node != nullptr && node->op->traits.axes == ir::AxisMap::kPermute;
 }
@@ -148,14 +143,14 @@ bool FoldScale(GraphRewriter& rewriter, const Node& node) {
   const ir::Function& old = rewriter.old();
   for (int side = 0; side < 2; ++side) {
     const ir::TensorData* scale_data = old.ConstantOf(node.inputs[side]);
-    const Node* scaled = OldProducer(rewriter, node.inputs[1 - side]);
+    const Node* scaled = rewriter.OldProducer(node.inputs[1 - side]);
     if (scale_data == nullptr || scaled == nullptr || rewriter.UseCount(node.inputs[1 - side]) != 1) continue;
     const Node* convolution = scaled;
     ValueId bias;
     if (scaled->op->scalar == ExprOp::kAdd) {
       int constant_side = old.ConstantOf(scaled->inputs[1]) != nullptr ? 1 : 0;
       bias = scaled->inputs[constant_side];
-      convolution = OldProducer(rewriter, scaled->inputs[1 - constant_side]);
+      convolution = rewriter.OldProducer(scaled->inputs[1 - constant_side]);
       if (old.ConstantOf(bias) == nullptr || rewriter.UseCount(scaled->inputs[1 - constant_side]) != 1)
         continue;
     }

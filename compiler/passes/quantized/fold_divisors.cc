@@ -49,7 +49,7 @@ class DivisorFolding {
   // like, for integers x
   bool Rewrite(const Node& node) {
     if (node.op->scalar != ExprOp::kRound) return false;
-    const Node* quotient = Producer(node.inputs[0], ExprOp::kDiv);
+    const Node* quotient = rewriter_.OldProducer(node.inputs[0], ExprOp::kDiv);
     if (quotient == nullptr || old_.ConstantOf(quotient->inputs[0]) != nullptr) return false;
     const std::optional<double> divisor = NumberOf(quotient->inputs[1]);
     // Neither it nor its inverse is near the ends of what f32 holds.
@@ -67,14 +67,14 @@ class DivisorFolding {
   // `value` / `divisor`, which is positive, without a division of what is no constant.
   std::optional<ScaledSum> Divided(ValueId value, ValueId divisor, int depth) {
     if (old_.ConstantOf(value) != nullptr) return ScaledSum{{}, b().Div(rewriter_.Map(value), divisor)};
-    const Node* node = Producer(value);
+    const Node* node = rewriter_.OldProducer(value);
     if (node == nullptr || node->op->kind != OpKind::kElementwise || node->inputs.size() != 2 ||
         depth == kMostOperators)
       return std::nullopt;
     const ExprOp op = node->op->scalar;
     if (op == ExprOp::kMul) {
       const int side = old_.ConstantOf(node->inputs[1]) != nullptr ? 1 : 0;
-      const Node* wide = Producer(node->inputs[1 - side], ExprOp::kCast);
+      const Node* wide = rewriter_.OldProducer(node->inputs[1 - side], ExprOp::kCast);
       if (old_.ConstantOf(node->inputs[side]) == nullptr || wide == nullptr ||
           !IsInteger(old_.type(wide->inputs[0]).dtype))
         return std::nullopt;
@@ -94,7 +94,7 @@ class DivisorFolding {
   ScaledSum Scaled(const Node& wide, ValueId scale) {
     const ValueId number = wide.outputs[0];
     ValueId integer = wide.inputs[0], offset;
-    const Node* difference = Producer(integer, ExprOp::kSub);
+    const Node* difference = rewriter_.OldProducer(integer, ExprOp::kSub);
     if (difference != nullptr && old_.type(integer).dtype == DType::kI32 &&
         old_.ConstantOf(difference->inputs[1]) != nullptr &&
         old_.type(difference->inputs[0]).dims == old_.type(number).dims) {
@@ -103,7 +103,8 @@ class DivisorFolding {
       integer = difference->inputs[0];
     }
     // A byte that others read, too, is kept: it is the smaller one.
-    if (const Node* byte = Producer(integer, ExprOp::kCast); byte != nullptr && IsOnly(byte->inputs[0]))
+    if (const Node* byte = rewriter_.OldProducer(integer, ExprOp::kCast);
+        byte != nullptr && IsOnly(byte->inputs[0]))
       if (const ValueId whole = BeforeByte(byte->inputs[0]); whole.valid())
         return {{{rewriter_.Map(whole), scale}}, offset};
     return {{{b().Cast(rewriter_.Map(integer), DType::kF32), scale}}, offset};
@@ -113,21 +114,21 @@ class DivisorFolding {
   // byte holds, and no NaN. Else invalid.
   ValueId BeforeByte(ValueId byte) const {
     const DType dtype = old_.type(byte).dtype;
-    const Node* narrow = Producer(byte, ExprOp::kCast);
+    const Node* narrow = rewriter_.OldProducer(byte, ExprOp::kCast);
     if (narrow == nullptr || (dtype != DType::kU8 && dtype != DType::kI8)) return {};
     const double least = dtype == DType::kU8 ? 0 : -128;
-    const Node* high = Producer(narrow->inputs[0], ExprOp::kMin);
-    const Node* low = high != nullptr ? Producer(high->inputs[0], ExprOp::kMax) : nullptr;
+    const Node* high = rewriter_.OldProducer(narrow->inputs[0], ExprOp::kMin);
+    const Node* low = high != nullptr ? rewriter_.OldProducer(high->inputs[0], ExprOp::kMax) : nullptr;
     if (low == nullptr || NumberOf(low->inputs[1]) != least || NumberOf(high->inputs[1]) != least + 255)
       return {};
     ValueId rounded = low->inputs[0];
-    if (const Node* sum = Producer(rounded, ExprOp::kAdd)) {
+    if (const Node* sum = rewriter_.OldProducer(rounded, ExprOp::kAdd)) {
       const std::optional<double> zero = NumberOf(sum->inputs[1]);
       if (!zero || *zero != std::trunc(*zero)) return {};
       rounded = sum->inputs[0];
     }
     constexpr double kFar = 1e30;  // what is computed of such numbers is finite
-    const bool is_whole = Producer(rounded, ExprOp::kRound) != nullptr;
+    const bool is_whole = rewriter_.OldProducer(rounded, ExprOp::kRound) != nullptr;
     return is_whole && MagnitudeOf(rounded, 0) < kFar ? narrow->inputs[0] : ValueId();
   }
 
@@ -135,7 +136,7 @@ class DivisorFolding {
   double MagnitudeOf(ValueId value, int depth) const {
     constexpr double kAny = std::numeric_limits<double>::infinity();
     if (const ir::TensorData* data = old_.ConstantOf(value)) return MagnitudeOf(*data);
-    const Node* node = Producer(value);
+    const Node* node = rewriter_.OldProducer(value);
     if (node == nullptr || depth == kMostOperators) return kAny;
     auto of = [&](size_t i) { return MagnitudeOf(node->inputs[i], depth + 1); };
     switch (node->op->scalar) {
@@ -176,15 +177,6 @@ class DivisorFolding {
   }
 
   bool IsOnly(ValueId value) const { return rewriter_.UseCount(value) == 1; }
-
-  const Node* Producer(ValueId value) const {
-    const ir::NodeId producer = old_.value(value).producer;
-    return producer.valid() ? &old_.node(producer) : nullptr;
-  }
-  const Node* Producer(ValueId value, ExprOp op) const {
-    const Node* node = Producer(value);
-    return node != nullptr && node->op->scalar == op ? node : nullptr;
-  }
 
   ValueId SumOf(ValueId x, ValueId y) { return !x.valid() ? y : !y.valid() ? x : b().Add(x, y); }
 

@@ -62,13 +62,6 @@ class NarrowedWeights {
     return feeds;
   }
 
-  const Node* Producer(ValueId value, ExprOp op) const {
-    const NodeId producer = old_.value(value).producer;
-    if (!producer.valid()) return nullptr;
-    const Node& node = old_.node(producer);
-    return node.op->scalar == op ? &node : nullptr;
-  }
-
   bool DependsOnConstants(ValueId value) const {
     if (old_.ConstantOf(value) != nullptr) return true;
     const NodeId producer = old_.value(value).producer;
@@ -100,9 +93,10 @@ class NarrowedWeights {
         old_.type(node.outputs[0]).dtype != DType::kF32)
       return false;
     for (int side = 0; side < 2; ++side) {
-      const Node* number = Producer(node.inputs[side], ExprOp::kCast);
-      const Node* difference = Producer(number ? number->inputs[0] : node.inputs[side], ExprOp::kSub);
-      const Node* wide = difference ? Producer(difference->inputs[0], ExprOp::kCast) : number;
+      const Node* number = rewriter_.OldProducer(node.inputs[side], ExprOp::kCast);
+      const Node* difference =
+          rewriter_.OldProducer(number ? number->inputs[0] : node.inputs[side], ExprOp::kSub);
+      const Node* wide = difference ? rewriter_.OldProducer(difference->inputs[0], ExprOp::kCast) : number;
       const TensorData* codes = wide ? Codes(wide->inputs[0]) : nullptr;
       const ValueId scale = node.inputs[1 - side];
       const ValueId zero = difference ? difference->inputs[1] : ValueId();
