@@ -50,6 +50,8 @@ constexpr Pass kPipeline[] = {
      false, PassStage::kDevice},
     {"split-windows", "windows along one axis after the other", passes::SplitWindows, true,
      PassStage::kDevice},
+    {"split-concats", "concats of many tensors become concats of few", passes::SplitConcats, true,
+     PassStage::kDevice},
     {"update-in-place", "change what loops carry where it lies", passes::UpdateInPlace, true,
      PassStage::kDevice},
     {"fuse-groups", "decide what runs as one unit", passes::FuseGroups, true, PassStage::kDevice},

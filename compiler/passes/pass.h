@@ -77,6 +77,8 @@ Status HoistContractions(ir::Module& module, const PassContext& context);
 // host looks at a condition that is computed there once in n steps at most. Where values have devices, all
 // that the steps compute lies on the GPU afterwards, in groups, and transfers are as they have to be.
 Status PollLoops(ir::Module& module, const PassContext& context);
+// Concats of many inputs become concats of a few, joined again.
+Status SplitConcats(ir::Module& module, const PassContext& context);
 // Carried values that are changed in few places are changed where they lie.
 Status UpdateInPlace(ir::Module& module, const PassContext& context);
 // Checks which inputs are donated to which outputs. A concat of a donated input with what goes behind it is
