@@ -150,6 +150,32 @@ TEST(NonMaxSuppression, LikeThePlainVersion) {
   }
 }
 
+// Enough boxes for bands: far apart along one axis or the other, in clusters, some as long as everything, at
+// places where numbers are coarse.
+TEST(NonMaxSuppression, ManyBoxesLikeThePlainVersion) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<float> place(0, 1), side(0.5f, 3), score(-1, 1);
+  for (int round = 0; round < 16; ++round) {
+    const int64_t count = 500 + static_cast<int64_t>(random() % 2500);
+    const float height = round % 2 == 0 ? 2000.0f : 5.0f, width = round % 3 == 0 ? 5.0f : 3000.0f;
+    const float offset = round % 4 == 3 ? 1e6f : round % 4 == 2 ? -4000.0f : 0.0f;
+    std::vector<float> boxes, scores;
+    for (int64_t i = 0; i < count; ++i) {
+      const float y = offset + height * place(random), x = offset + width * place(random);
+      const bool is_long = random() % 50 == 0;
+      boxes.insert(boxes.end(), {y, x, y + (is_long ? height : 1) * side(random),
+                                 x + (is_long ? width : 1) * side(random)});
+      scores.push_back(std::round(score(random) * 50) / 50);
+    }
+    if (round > 8) boxes[4 * (random() % 500) + random() % 4] = round % 2 == 0 ? INFINITY : 3e38f;
+    const Options options{.most = count, .overlap = 0.1f * static_cast<float>(round % 5), .score = -0.5f};
+    ASSERT_EQ(Select(Shaped(Floats(boxes), Shape{1, count, 4}), Shaped(Floats(scores), Shape{1, 1, count}),
+                     options),
+              Plain(boxes, scores, 1, options))
+        << round;
+  }
+}
+
 // Without thresholds nothing may overlap, and every score will do.
 TEST(NonMaxSuppression, ThresholdsMayBeAbsent) {
   auto outputs = RunHost(R"(("boxes": f32[*], "scores": f32[*]) -> ("y": i64[*]))",

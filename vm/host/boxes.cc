@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace tvmvm {
 namespace {
@@ -49,34 +50,111 @@ void PutLeastFirst(std::vector<uint64_t>* keys, size_t begin, size_t end) {
                      keys->begin() + static_cast<std::ptrdiff_t>(end), keys->end());
 }
 
+void KeptBoxes::Stretch::Add(float from, float to) {
+  begin = std::min(begin, from);
+  end = std::max(end, to);
+  sum += to - from;
+}
+
+void KeptBoxes::Reserve(int64_t count, int64_t most) {
+  const auto bands = static_cast<size_t>(MostBands(count) + 1);
+  blocks_.reserve(static_cast<size_t>(most) / kLanes + bands);
+  next_.reserve(static_cast<size_t>(most) / kLanes + bands);
+  bands_.reserve(bands);
+}
+
+void KeptBoxes::Measure(const Boxes& boxes, int64_t begin, int64_t end) {
+  if (begin == 0) y_ = x_ = {};
+  for (auto box = static_cast<size_t>(begin); box < static_cast<size_t>(end); ++box) {
+    if (!(boxes.area[box] > 0 && boxes.area[box] < INFINITY)) continue;
+    y_.Add(boxes.y1[box], boxes.y2[box]);
+    x_.Add(boxes.x1[box], boxes.x2[box]);
+  }
+}
+
+void KeptBoxes::ChooseBands(int64_t count) {
+  along_y_ = y_.Ratio(count) > x_.Ratio(count);
+  const Stretch& along = along_y_ ? y_ : x_;
+  // Of twice the average length, so that few boxes are long. One band where the ratio is no number: there are
+  // no boxes then, or endless ones.
+  const float wanted = along.Ratio(count) / 2;
+  const float bands = wanted > 1 ? std::min(wanted, static_cast<float>(MostBands(count))) : 1;
+  const float length = (along.end - along.begin) / bands;
+  const bool is_split = bands >= 2 && length > 0 && length < INFINITY;
+  begin_ = is_split ? along.begin : 0;
+  scale_ = is_split ? 1 / length : 0;
+  longest_ = is_split ? 0.99f * length : INFINITY;  // less than a band, whatever is rounded
+  bands_.resize(is_split ? static_cast<size_t>(bands) + 1 : 2);
+  Clear();
+}
+
+void KeptBoxes::Clear() {
+  blocks_.clear(), next_.clear(), count_ = 0;
+  std::fill(bands_.begin(), bands_.end(), Band());
+}
+
+size_t KeptBoxes::BandOf(float place) const {
+  const size_t last = bands_.size() - 2;
+  const float band = (place - begin_) * scale_;
+  if (!(band > 0)) return 0;
+  return band < static_cast<float>(last) ? static_cast<size_t>(band) : last;
+}
+
 void KeptBoxes::Add(const Boxes& boxes, size_t box) {
-  const size_t lane = count_++ % kLanes;
-  if (lane == 0) blocks_.emplace_back();
-  Block& block = blocks_.back();
+  const float from = along_y_ ? boxes.y1[box] : boxes.x1[box];
+  const float to = along_y_ ? boxes.y2[box] : boxes.x2[box];
+  Band& band = to - from <= longest_ ? bands_[BandOf(from)] : bands_.back();
+  const size_t lane = static_cast<size_t>(band.count++) % kLanes;
+  if (lane == 0) {
+    next_.push_back(band.block);
+    band.block = static_cast<int32_t>(blocks_.size());
+    blocks_.emplace_back();
+  }
+  Block& block = blocks_[static_cast<size_t>(band.block)];
   block.y1[lane] = boxes.y1[box];
   block.x1[lane] = boxes.x1[box];
   block.y2[lane] = boxes.y2[box];
   block.x2[lane] = boxes.x2[box];
   block.area[lane] = boxes.area[box];
+  ++count_;
+}
+
+bool KeptBoxes::Overlaps(const Block& block, const Boxes& boxes, size_t box, float threshold) {
+  const float y1 = boxes.y1[box], x1 = boxes.x1[box], y2 = boxes.y2[box], x2 = boxes.x2[box];
+  const float area = boxes.area[box];
+  std::array<float, kLanes> shared;
+  uint32_t touches = 0;
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    const float width = std::min(x2, block.x2[lane]) - std::max(x1, block.x1[lane]);
+    const float height = std::min(y2, block.y2[lane]) - std::max(y1, block.y1[lane]);
+    shared[lane] = width * height;
+    touches |= static_cast<uint32_t>(width > 0) & static_cast<uint32_t>(height > 0);
+  }
+  if (touches == 0) return false;
+  uint32_t any = 0;
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    const float width = std::min(x2, block.x2[lane]) - std::max(x1, block.x1[lane]);
+    const float together = area + block.area[lane] - shared[lane];
+    any |= static_cast<uint32_t>(width > 0) & static_cast<uint32_t>(shared[lane] > 0) &
+           static_cast<uint32_t>(block.area[lane] > 0) & static_cast<uint32_t>(together > 0) &
+           static_cast<uint32_t>(shared[lane] / together > threshold);
+  }
+  return any != 0;
+}
+
+bool KeptBoxes::OverlapsBand(const Band& band, const Boxes& boxes, size_t box, float threshold) const {
+  for (int32_t i = band.block; i >= 0; i = next_[static_cast<size_t>(i)])
+    if (Overlaps(blocks_[static_cast<size_t>(i)], boxes, box, threshold)) return true;
+  return false;
 }
 
 bool KeptBoxes::Overlaps(const Boxes& boxes, size_t box, float threshold) const {
-  const float y1 = boxes.y1[box], x1 = boxes.x1[box], y2 = boxes.y2[box], x2 = boxes.x2[box];
-  const float area = boxes.area[box];
-  if (!(area > 0)) return false;
-  for (const Block& block : blocks_) {
-    uint32_t any = 0;
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const float width = std::min(x2, block.x2[lane]) - std::max(x1, block.x1[lane]);
-      const float height = std::min(y2, block.y2[lane]) - std::max(y1, block.y1[lane]);
-      const float shared = width * height;
-      const float together = area + block.area[lane] - shared;
-      any |= static_cast<uint32_t>(width > 0) & static_cast<uint32_t>(height > 0) &
-             static_cast<uint32_t>(shared > 0) & static_cast<uint32_t>(block.area[lane] > 0) &
-             static_cast<uint32_t>(together > 0) & static_cast<uint32_t>(shared / together > threshold);
-    }
-    if (any != 0) return true;
-  }
+  if (!(boxes.area[box] > 0)) return false;
+  if (OverlapsBand(bands_.back(), boxes, box, threshold)) return true;
+  const size_t first = BandOf(along_y_ ? boxes.y1[box] : boxes.x1[box]);
+  const size_t last = BandOf(along_y_ ? boxes.y2[box] : boxes.x2[box]);
+  for (size_t band = first == 0 ? 0 : first - 1; band <= last; ++band)
+    if (OverlapsBand(bands_[band], boxes, box, threshold)) return true;
   return false;
 }
 

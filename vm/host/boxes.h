@@ -2,9 +2,11 @@
 // each box, apart from the rest because its loops are to become vector instructions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace tvmvm {
@@ -31,15 +33,22 @@ void AddScoreKeys(const float* scores, int64_t begin, int64_t end, float thresho
 // Of the keys from number `begin` on puts the least ones before `end`, in any order.
 void PutLeastFirst(std::vector<uint64_t>* keys, size_t begin, size_t end);
 
-// The boxes of one class that were kept, padded to whole vectors by boxes that overlap nothing.
+// The boxes of one class that were kept, in bands along an axis by where they begin. What overlaps a box
+// begins in a band from the one before the box's first to its last one, or is longer than a band; so of many
+// boxes few are looked at. The blocks of a band are padded by boxes that overlap nothing.
 class KeptBoxes {
  public:
-  // The bytes of so many.
-  static constexpr int64_t Bytes(int64_t count) {
-    return (count / static_cast<int64_t>(kLanes) + 1) * static_cast<int64_t>(sizeof(Block));
+  // The bytes that `most` kept of `count` boxes take.
+  static constexpr int64_t Bytes(int64_t count, int64_t most) {
+    return (most / static_cast<int64_t>(kLanes) + MostBands(count) + 1) *
+           static_cast<int64_t>(sizeof(Block) + sizeof(int32_t) + sizeof(Band));
   }
-  void Reserve(size_t count) { blocks_.reserve(count / kLanes + 1); }
-  void Clear() { blocks_.clear(), count_ = 0; }
+  void Reserve(int64_t count, int64_t most);
+  // Of a batch, first the boxes are measured, from number `begin` to `end`, then the axis and the bands
+  // chosen. Nothing is kept then.
+  void Measure(const Boxes& boxes, int64_t begin, int64_t end);
+  void ChooseBands(int64_t count);
+  void Clear();
   size_t count() const { return count_; }
   void Add(const Boxes& boxes, size_t box);
   // Whether one of them shares more than `threshold` of the union with the box.
@@ -50,7 +59,33 @@ class KeptBoxes {
   struct Block {
     alignas(64) std::array<float, kLanes> y1{}, x1{}, y2{}, x2{}, area{};
   };
+  struct Band {
+    int32_t block = -1;  // the last one
+    int32_t count = 0;   // of boxes
+  };
+  // Where boxes lie along one axis.
+  struct Stretch {
+    float begin = std::numeric_limits<float>::infinity(), end = -begin;
+    float sum = 0;  // of their lengths
+
+    void Add(float from, float to);
+    // How many times as long as `count` boxes are on average.
+    float Ratio(int64_t count) const { return (end - begin) * static_cast<float>(count) / sum; }
+  };
+  static constexpr int64_t MostBands(int64_t count) { return std::clamp<int64_t>(count / 64, 1, 4096); }
+
+  size_t BandOf(float place) const;
+  static bool Overlaps(const Block& block, const Boxes& boxes, size_t box, float threshold);
+  bool OverlapsBand(const Band& band, const Boxes& boxes, size_t box, float threshold) const;
+
   std::vector<Block> blocks_;
+  std::vector<int32_t> next_;  // for each block that of the same band before it, or -1
+  std::vector<Band> bands_;    // behind them that of the long boxes
+  Stretch y_, x_;
+  bool along_y_ = false;
+  float begin_ = 0;    // of the first band
+  float scale_ = 0;    // bands a unit of length
+  float longest_ = 0;  // that does not count as long
   size_t count_ = 0;
 };
 

@@ -100,20 +100,22 @@ Status HostNonMaxSuppression(HostCall& call) {
   const int64_t most = std::clamp<int64_t>(call.scalars[1], 0, count);
 
   constexpr int64_t kBytesPerBox = 5 * sizeof(float) + sizeof(uint64_t);
-  TVMVM_TRY(Scratch scratch, Scratch::Charge(call, count * kBytesPerBox + KeptBoxes::Bytes(most)));
+  TVMVM_TRY(Scratch scratch, Scratch::Charge(call, count * kBytesPerBox + KeptBoxes::Bytes(count, most)));
   Boxes corners;
   corners.Resize(static_cast<size_t>(count));
   Candidates candidates;
   KeptBoxes kept;
-  kept.Reserve(static_cast<size_t>(most));
+  kept.Reserve(count, most);
   std::vector<Selected> selected;
   for (int64_t row = 0; most > 0 && row < batches * classes; ++row) {
     const int64_t batch = row / classes, in_batch = row % classes;
     for (int64_t begin = 0; in_batch == 0 && begin < count; begin += kPart) {
-      SetCorners(DataOf<float>(*boxes) + batch * count * 4, begin, std::min(count, begin + kPart),
-                 static_cast<BoxForm>(form), &corners);
+      const int64_t end = std::min(count, begin + kPart);
+      SetCorners(DataOf<float>(*boxes) + batch * count * 4, begin, end, static_cast<BoxForm>(form), &corners);
+      kept.Measure(corners, begin, end);
       TVMVM_CHECK_OK(Poll(call));
     }
+    if (in_batch == 0) kept.ChooseBands(count);
     TVMVM_CHECK_OK(candidates.Find(call, DataOf<float>(*scores) + row * count, count, least_score));
     kept.Clear();
     for (int64_t box; kept.count() < static_cast<size_t>(most) && (box = candidates.Next()) >= 0;) {
