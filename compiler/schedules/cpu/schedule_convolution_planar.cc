@@ -4,7 +4,8 @@
 // after the other, padding as zeros: what each tap sees of them, or, where taps are neighbours, the padded
 // picture once. There a tap sees the same pixels as any other one, some places further; columns are the
 // positions of the padded picture, of which those behind the end of a row are no results. Zeros behind a row
-// are those before the next one, as far as there are so many.
+// are those before the next one, as far as there are so many. Along the first axes of large pictures taps are
+// too far from one another to share pixels: each of them is gathered for itself.
 #include <algorithm>
 #include <utility>
 
@@ -20,6 +21,10 @@ constexpr int64_t kSharedChannels = 8;
 // Gathering what each tap sees costs as much as so many rows of the product. Positions that are no results
 // may cost as much, or are few.
 constexpr int64_t kGatherRows = 8, kFewPositions = 24;
+// Along more axes than these, neighbours are planes.
+constexpr size_t kSharedAxes = 2;
+// Columns.
+constexpr int64_t kUsualBlock = 256;
 // Smaller pictures are two or three blocks, of which a good part would be no results.
 constexpr int64_t kSharedResults = 384;
 
@@ -45,7 +50,8 @@ class PlanarConvolution {
         anchor_(anchor),
         node_(group.function().node(anchor)),
         shape_(ShapeOf(group, node_)),
-        padded_(Padded(shape_)),
+        first_shared_(FirstSharedAxis(shape_)),
+        padded_(Padded(shape_, first_shared_)),
         shares_(SharesPictures()),
         runs_(Collapsed(shares_ ? padded_ : shape_)) {
     last_ = runs_.axes() - 1;
@@ -112,9 +118,36 @@ class PlanarConvolution {
     };
   }
 
-  // The picture with its padding, as what a convolution of one tap gives.
-  static ConvolutionShape Padded(ConvolutionShape shape) {
-    for (size_t i = 0; i < shape.axes(); ++i) {
+  // From the axis on along which taps share pixels: as few as possible are gathered for a block.
+  static size_t FirstSharedAxis(const ConvolutionShape& shape) {
+    size_t least = shape.axes() - std::min<size_t>(shape.axes(), kSharedAxes);
+    for (size_t i = 0; i < shape.axes(); ++i)
+      if (shape.strides[i] != 1) least = i + 1;
+    size_t best = least;
+    for (size_t first = least; first < shape.axes(); ++first) {
+      const ConvolutionShape padded = Padded(shape, first);
+      const ir::Dim before = GatheredOf(shape, Padded(shape, best), best),
+                    now = GatheredOf(shape, padded, first);
+      if (LessEqual(now + 1, before).IsConstant(1)) best = first;
+    }
+    return best;
+  }
+  // Positions of a channel that a block needs.
+  static ir::Dim GatheredOf(const ConvolutionShape& shape, const ConvolutionShape& padded, size_t first) {
+    return padded.taps() * (ir::Dim(kUsualBlock) + ReachFrom(shape, padded, first));
+  }
+  // What the last tap is ahead of the first one, of those that share pixels.
+  static ir::Dim ReachFrom(const ConvolutionShape& shape, const ConvolutionShape& padded, size_t first) {
+    ir::Dim reach = 0;
+    for (size_t i = first; i < shape.axes(); ++i)
+      reach = reach + (shape.kernel[i] - 1) * shape.dilations[i] * StepOf(padded, i);
+    return reach;
+  }
+
+  // The picture with its padding along the axes from `first` on, as what a convolution of one tap there
+  // gives.
+  static ConvolutionShape Padded(ConvolutionShape shape, size_t first) {
+    for (size_t i = first; i < shape.axes(); ++i) {
       const ir::Dim reach = (shape.kernel[i] - 1) * shape.dilations[i], whole = shape.output[i] + reach;
       const ir::Dim before = shape.low[i], behind = whole - shape.input[i] - before;
       shape.output[i] = whole - Max(Min(Min(before, behind), reach), 0);
@@ -125,13 +158,13 @@ class PlanarConvolution {
   }
 
   // How far apart neighbours along an axis of the padded picture are.
-  ir::Dim PaddedStep(size_t axis) const {
+  static ir::Dim StepOf(const ConvolutionShape& padded, size_t axis) {
     return ir::Product(
-        ir::Dims(padded_.output.begin() + static_cast<std::ptrdiff_t>(axis) + 1, padded_.output.end()));
+        ir::Dims(padded.output.begin() + static_cast<std::ptrdiff_t>(axis) + 1, padded.output.end()));
   }
 
   bool SharesPictures() const {
-    if (!shape_.has_unit_strides() || shape_.taps().IsConstant(1)) return false;
+    if (first_shared_ == shape_.axes() || shape_.taps() == padded_.taps()) return false;
     if (shape_.channels.constant().value_or(kSharedChannels) < kSharedChannels) return false;
     if (ir::Product(shape_.output).constant().value_or(kSharedResults) < kSharedResults) return false;
     const ir::Dim columns = SharedColumns(), wasted = columns - ir::Product(shape_.output);
@@ -142,19 +175,13 @@ class PlanarConvolution {
   // Up to the last result.
   ir::Dim SharedColumns() const {
     ir::Dim last = 0;
-    for (size_t i = 0; i < shape_.axes(); ++i) last = last + (shape_.output[i] - 1) * PaddedStep(i);
+    for (size_t i = 0; i < shape_.axes(); ++i) last = last + (shape_.output[i] - 1) * StepOf(padded_, i);
     return Max(last + 1, 0);
   }
 
-  // What the last tap is ahead of the first one.
-  ir::Dim SharedReach() const {
-    ir::Dim reach = 0;
-    for (size_t i = 0; i < shape_.axes(); ++i)
-      reach = reach + (shape_.kernel[i] - 1) * shape_.dilations[i] * PaddedStep(i);
-    return reach;
+  ir::Dim SharedElements(int panels) const {
+    return panels * kPanelColumns + ReachFrom(shape_, padded_, first_shared_);
   }
-
-  ir::Dim SharedElements(int panels) const { return panels * kPanelColumns + SharedReach(); }
   // With room for a vector behind them, as GatheredPitch.
   ir::Dim SharedPitch(int panels) const {
     return CeilDiv(SharedElements(panels), kPanelColumns) * kPanelColumns + kPanelColumns;
@@ -163,8 +190,10 @@ class PlanarConvolution {
   void SharePictures(MatrixProduct* product) {
     product->columns = SharedColumns();
     product->right.form = RightForm::kShared;
-    product->right.taps = shape_.taps().constant().value_or(1);
-    product->right.elements = [this](int panels) { return shape_.channels * SharedPitch(panels); };
+    product->right.taps = FloorDiv(shape_.taps(), padded_.taps()).constant().value_or(1);
+    product->right.elements = [this](int panels) {
+      return padded_.taps() * shape_.channels * SharedPitch(panels);
+    };
     product->right.gather = [this](Nest& nest, const Expr& first, int count, uint32_t target) {
       Gather(nest, first, SharedElements(count), SharedPitch(count), target);
     };
@@ -186,8 +215,13 @@ class PlanarConvolution {
     if (is_channel) {
       nest.Add(Store(target, number, offset + k * DimValue(pitch)));
     } else {
-      const Expr step = IntConstant(shape_.dilations[axis]) * DimValue(PaddedStep(axis));
-      AddOffsets(nest, number, offset + k * step, axis + 1, pitch, target);
+      ir::Dim step = StepOf(padded_, axis) * shape_.dilations[axis];
+      if (axis < first_shared_) {
+        const auto behind = static_cast<std::ptrdiff_t>(axis) + 1;
+        step = ir::Product(ir::Dims(padded_.kernel.begin() + behind, padded_.kernel.end())) *
+               shape_.channels * pitch;
+      }
+      AddOffsets(nest, number, offset + k * DimValue(step), axis + 1, pitch, target);
     }
     nest.Close();
   }
@@ -313,6 +347,7 @@ class PlanarConvolution {
   ir::NodeId anchor_;
   const ir::Node& node_;
   ConvolutionShape shape_;
+  const size_t first_shared_;  // of the axes along which taps share pixels
   const ConvolutionShape padded_;
   const bool shares_ = false;  // the padded picture is gathered
   ConvolutionShape runs_;      // what is gathered, with as few axes as possible
