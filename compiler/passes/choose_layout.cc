@@ -124,7 +124,7 @@ class LayoutChoice {
     int rank = 0;
     for (ValueId input : node.inputs)
       if (HasLast(input)) rank = function_.type(input).rank();
-    if (rank != 0 && IsOnlyScaled(node)) return false;
+    if (rank != 0 && (IsOnlyScaled(node) || IsOnlyGathered(node))) return false;
     if (rank == 0 || node.outputs.size() != 1 || function_.type(node.outputs[0]).rank() != rank) return false;
     // Its result counts elements row by row: the order of the axes has a meaning.
     if (node.op->kind == OpKind::kWindow && node.String("kind") == "argmax") return false;
@@ -155,6 +155,11 @@ class LayoutChoice {
     const Dims& dims = function_.type(node.outputs[0]).dims;
     return std::none_of(node.inputs.begin(), node.inputs.end(),
                         [&](ValueId input) { return HasLast(input) && function_.type(input).dims == dims; });
+  }
+
+  // Pictures that grow to be a result are brought back before they do.
+  bool IsOnlyGathered(const Node& node) const {
+    return node.op->traits.axes == ir::AxisMap::kGather && wanted_.count(node.outputs[0]) == 0;
   }
 
   bool IsDepthwise(const Node& node) const {

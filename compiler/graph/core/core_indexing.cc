@@ -103,7 +103,7 @@ constexpr CoreOp kRows[] = {
      .element = GatherElement,
      .meaning = "slices of x along `axis` chosen by the indices",
      .attributes = "axis",
-     .traits = {.axes = AxisMap::kGather, .pull = true}},
+     .traits = {.axes = AxisMap::kGather, .reorder = Reorder::kAxis, .data_inputs = 1, .pull = true}},
     {.name = "gather_elements",
      .kind = OpKind::kMovement,
      .min_inputs = 2,

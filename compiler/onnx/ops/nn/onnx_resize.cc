@@ -346,7 +346,7 @@ void FromSizes(OnnxContext& c, ValueId sizes, std::vector<ResizeAxis>* axes) {
     ResizeAxis& axis = (*axes)[i];
     b.Require(LessEqual(1, wanted[i]), fmt::format("element {} of the sizes is {{0}}", i), {wanted[i]});
     axis.to = wanted[i];
-    axis.scale = b.Div(n.Size(axis.to), n.Size(axis.from));
+    axis.scale = axis.to == axis.from ? n.K(1) : b.Div(n.Size(axis.to), n.Size(axis.from));
     if (policy == "not_larger") common = i == 0 ? axis.scale : b.Min(common, axis.scale);
     if (policy == "not_smaller") common = i == 0 ? axis.scale : b.Max(common, axis.scale);
   }
