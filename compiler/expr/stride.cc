@@ -1,5 +1,6 @@
 #include "compiler/expr/stride.h"
 
+#include "compiler/dim/dim_polynomial.h"
 #include "compiler/expr/rewrite.h"
 
 namespace tvmvm::tensor {
@@ -42,6 +43,33 @@ std::optional<ir::Dim> Coefficient(const Expr& index, VariableId variable) {
       if (DependsOn(index, variable)) return std::nullopt;
       return ir::Dim(0);
   }
+}
+
+std::optional<std::vector<int64_t>> ConstantLanes(const Expr& a) {
+  using Numbers = std::vector<int64_t>;
+  const auto lanes = static_cast<size_t>(a.lanes());
+  if (a.dtype() != DType::kI64) return std::nullopt;
+  if (a.op() == ExprOp::kConstant) return Numbers(lanes, a->integer);
+  if (a.op() != ExprOp::kRamp && a.op() != ExprOp::kBroadcast && a.op() != ExprOp::kAdd &&
+      a.op() != ExprOp::kMul && a.op() != ExprOp::kFloorDiv)
+    return std::nullopt;
+  std::vector<Numbers> operands;
+  for (const Expr& operand : a->operands) {
+    std::optional<Numbers> numbers = ConstantLanes(operand);
+    if (!numbers) return std::nullopt;
+    operands.push_back(std::move(*numbers));
+  }
+  Numbers result;
+  for (size_t lane = 0; lane < lanes; ++lane) {
+    auto of = [&](size_t k) { return operands[k][operands[k].size() == 1 ? 0 : lane]; };
+    const int64_t number = a.op() == ExprOp::kBroadcast ? of(0)
+                           : a.op() == ExprOp::kRamp    ? of(0) + of(1) * static_cast<int64_t>(lane)
+                           : a.op() == ExprOp::kAdd     ? of(0) + of(1)
+                           : a.op() == ExprOp::kMul     ? of(0) * of(1)
+                                                        : ir::FloorDivide(of(0), of(1));
+    result.push_back(number);
+  }
+  return result;
 }
 
 }  // namespace tvmvm::tensor

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "compiler/expr/expr.h"
 
@@ -13,6 +14,9 @@ bool DependsOn(const Expr& a, VariableId variable);
 // c where `index` = c * variable + (terms without it), c made of integers and dims; nothing where it is not
 // of that form.
 std::optional<ir::Dim> Coefficient(const Expr& index, VariableId variable);
+
+// The numbers that the lanes of a vector of i64 are, where they are made of integers alone.
+std::optional<std::vector<int64_t>> ConstantLanes(const Expr& a);
 
 // An i64 expression of integers and dims alone, as a dim.
 std::optional<ir::Dim> AsDim(const Expr& a);

@@ -126,6 +126,7 @@ class KernelPrinter {
   Value* EmitLoad(const Expr& e);
   Value* LoadScalar(uint32_t buffer, Value* index, Value* mask);
   Value* LoadWide(uint32_t buffer, Value* base, int lanes, Value* mask);
+  Value* LoadShuffled(const Expr& e);
   Value* LoadGather(const Expr& e);
   Value* WideBits(uint32_t buffer, Value* base, int lanes, Value* mask);
   Value* LoadStrided(uint32_t buffer, Value* base, int lanes, int step, Value* mask);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/llvm/kernel_printer.h"
+#include "compiler/expr/stride.h"
 #include "compiler/loops/lanes.h"
 
 namespace tvmvm::codegen {
@@ -70,6 +71,7 @@ llvm::Value* KernelPrinter::EmitLoad(const Expr& e) {
         builder_.CreateSub(Emit(index->operands[0]), builder_.getInt64(static_cast<uint64_t>(e.lanes() - 1)));
     return builder_.CreateVectorReverse(LoadWide(e->id, first, e.lanes(), nullptr));
   }
+  if (Value* shuffled = mask ? nullptr : LoadShuffled(e)) return shuffled;
   int step = index.op() == ExprOp::kRamp ? ShortStep(index->operands[1], e.lanes()) : 0;
   if (step > 1) return LoadStrided(e->id, Emit(index->operands[0]), e.lanes(), step, mask);
   return LoadGather(e);
@@ -134,6 +136,19 @@ llvm::Value* KernelPrinter::LoadStrided(uint32_t buffer, Value* base, int lanes,
     value = builder_.CreateShuffleVector(value == nullptr ? wide : value, wide, choice);
   }
   return FromMemory(dtype, value);
+}
+
+// Known places of a small local buffer: all of it, shuffled; null: it is no such load.
+llvm::Value* KernelPrinter::LoadShuffled(const Expr& e) {
+  constexpr int64_t kMost = 64;  // elements
+  const BufferInfo& info = kernel_.buffers[e->id];
+  if (info.memory != Memory::kRegisters || info.size > kMost) return nullptr;
+  const auto places = tensor::ConstantLanes(e->operands[0]);
+  if (!places || std::ranges::any_of(*places, [&](int64_t at) { return at < 0 || at >= info.size; }))
+    return nullptr;
+  Value* all = WideBits(e->id, builder_.getInt64(0), static_cast<int>(info.size), nullptr);
+  const std::vector<int> choice(places->begin(), places->end());
+  return FromMemory(e.dtype(), builder_.CreateShuffleVector(all, choice));
 }
 
 // Computed places: an instruction that gathers, where those are faster than moving each place out of its

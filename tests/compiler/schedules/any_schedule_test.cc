@@ -120,6 +120,7 @@ TEST(AnyScheduleTest, Convolutions) {
 
 TEST(AnyScheduleTest, DepthwiseConvolutions) {
   for (bool channels_last : {false, true}) CheckConvolution(channels_last, 19, 19, 19);
+  CheckConvolution(true, 6, 18, 24);
 }
 
 TEST(AnyScheduleTest, Windows) {

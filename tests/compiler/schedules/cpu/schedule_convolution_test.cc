@@ -1,3 +1,5 @@
+#include <array>
+
 #include "tests/compiler/schedules/group_harness.h"
 
 namespace tvmvm::tensor {
@@ -326,6 +328,90 @@ TEST(ScheduleConvolution, DepthwiseWindowLargerThanTheData) {
          .low = {1, 1},
          .high = {1, 1},
          .groups = 16});
+}
+
+// Several groups share a vector: channels of a group, outputs of a group, groups.
+TEST(ScheduleConvolution, GroupsNarrowerThanVectors) {
+  for (auto [channels, outputs, groups] : {std::array<int64_t, 3>{4, 4, 8},
+                                           {8, 8, 3},
+                                           {2, 2, 5},
+                                           {1, 2, 21},
+                                           {1, 4, 4},
+                                           {3, 8, 4},
+                                           {2, 1, 18},
+                                           {16, 4, 4},
+                                           {5, 2, 7},
+                                           {6, 1, 3}}) {
+    SCOPED_TRACE(testing::Message() << groups << " groups, " << channels << " to " << outputs);
+    Check({.data = {5, 13, channels * groups},
+           .outputs = outputs * groups,
+           .kernel = {3, 3},
+           .strides = {1, 1},
+           .dilations = {1, 1},
+           .low = {1, 1},
+           .high = {1, 1},
+           .groups = groups});
+  }
+  Check({.data = {7, 12, 24},
+         .outputs = 24,
+         .kernel = {3, 2},
+         .strides = {2, 3},
+         .dilations = {1, 2},
+         .low = {0, 3},
+         .high = {2, 0},
+         .groups = 6});
+  Check({.data = {40, 12},
+         .outputs = 24,
+         .kernel = {7},
+         .strides = {1},
+         .dilations = {2},
+         .low = {12},
+         .high = {0},
+         .groups = 6});
+  Check({.data = {3, 4, 6, 8},
+         .outputs = 8,
+         .kernel = {2, 3, 3},
+         .strides = {1, 1, 1},
+         .dilations = {1, 1, 1},
+         .low = {1, 1, 1},
+         .high = {0, 1, 1},
+         .groups = 2});
+}
+
+// Taps of other planes are gathered for themselves, taps of one plane share pixels.
+TEST(ScheduleConvolution, PlanesFarFromOneAnother) {
+  Convolution c{.data = {4, 9, 13, 9},
+                .outputs = 20,
+                .kernel = {3, 3, 3},
+                .strides = {1, 1, 1},
+                .dilations = {1, 1, 1},
+                .low = {1, 1, 1},
+                .high = {1, 1, 1},
+                .channels_last = false};
+  Check(c);
+  c.dilations = {2, 1, 2};
+  c.low = {1, 2, 0};
+  c.high = {3, 0, 2};
+  c.strides = {2, 1, 1};
+  Check(c);
+  c = {.data = {6, 11, 12, 8},
+       .outputs = 17,
+       .kernel = {3, 1, 1},
+       .strides = {1, 1, 1},
+       .dilations = {1, 1, 1},
+       .low = {1, 0, 0},
+       .high = {1, 0, 0},
+       .channels_last = false};
+  Check(c);
+  c = {.data = {2, 300, 8},
+       .outputs = 18,
+       .kernel = {3, 3},
+       .strides = {1, 1},
+       .dilations = {1, 1},
+       .low = {1, 1},
+       .high = {1, 1},
+       .channels_last = false};
+  Check(c);
 }
 
 }  // namespace
