@@ -27,6 +27,7 @@ enum class Reorder : uint8_t {
   kFreely,  // no attribute tells of axes
   kLists,   // lists of one entry for each axis are put in that order
   kAxis,    // {axis} is counted anew
+  kLayout,  // {layout} tells where the channels of input 0 are; the axes of the result are others
 };
 
 struct Traits {

@@ -140,11 +140,22 @@ class LayoutChoice {
       case Reorder::kAxis:
         attributes["axis"] = PermutedAxis(node.Int("axis"), rank);
         break;
+      case Reorder::kLayout:
+        if (!HasLast(node.inputs[0])) return false;
+        attributes["layout"] = ir::Layout::kChannelsLast;
+        break;
     }
     std::vector<ValueId> inputs;
-    for (size_t i = 0; i < node.inputs.size(); ++i)
-      inputs.push_back(i < ir::DataInputs(node) ? Last(node.inputs[i], rank) : rewriter_.Map(node.inputs[i]));
-    Define(node, b().Emit(node.op->name, std::move(inputs), std::move(attributes)));
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool is_data = i < ir::DataInputs(node);
+      if (!is_data) NeedFirst(node.inputs[i]);
+      inputs.push_back(is_data ? Last(node.inputs[i], rank) : rewriter_.Map(node.inputs[i]));
+    }
+    const ValueId result = b().Emit(node.op->name, std::move(inputs), std::move(attributes));
+    if (node.op->traits.reorder == Reorder::kLayout)
+      rewriter_.SetMap(node.outputs[0], result);
+    else
+      Define(node, result);
     return true;
   }
 

@@ -86,6 +86,28 @@ def case(name, op, inputs, attributes=None, outputs=1, domain="com.microsoft", o
                 outputs=[text_of(got[i]) if i in got else None for i in range(max(wanted) + 1)], **more)
 
 
+def chain(name, nodes, inputs, opset=17):
+    """A case of several nodes: (operator, inputs, outputs, attributes). They call the inputs input0, input1, ..., and their result output0."""
+    graph_inputs, initializers, feeds, texts = [], [], {}, []
+    for i, value in enumerate(inputs):
+        is_constant = isinstance(value, tuple)
+        value = value[1] if is_constant else value
+        texts.append(dict(text_of(value), **({"constant": True} if is_constant else {})))
+        if is_constant:
+            initializers.append(onnx.numpy_helper.from_array(value, f"input{i}"))
+        else:
+            graph_inputs.append(helper.make_tensor_value_info(f"input{i}", helper.np_dtype_to_tensor_dtype(value.dtype), value.shape))
+            feeds[f"input{i}"] = value
+    made = [helper.make_node(op, reads, writes, **attributes) for op, reads, writes, attributes in nodes]
+    graph = helper.make_graph(made, "case", graph_inputs, [onnx.ValueInfoProto(name="output0")], initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    parts = [{"op": op, "inputs": reads, "outputs": writes, "attributes": attributes} for op, reads, writes, attributes in nodes]
+    return dict(name=name, domain="", opset=opset, nodes=parts, inputs=texts, outputs=[text_of(v) for v in session.run(None, feeds)])
+
+
 def write(family, cases):
     HERE.mkdir(exist_ok=True)
     lines = ",\n".join(json.dumps(c) for c in cases)

@@ -1,9 +1,11 @@
-// Pools over regions of images that data tells: x [N, C, H, W]. A block of channels of one region a grid
-// point: where the samples lie is the same for all channels. On GPUs a work-item takes a row of bins of one
-// channel; where these are large, which data tells, too, a work-group shares the samples of each.
+// Pools over regions of images that data tells: x [N, C, H, W], or [N, H, W, C] where `layout` says so. A
+// block of channels of one region a grid point: where the samples lie is the same for all channels. On GPUs a
+// work-item takes a row of bins of one channel; where these are large, which data tells, too, a work-group
+// shares the samples of each.
 //
-//   roi_align(x, rois [R, 4], batch [R]) {mode "avg" or "max", height, width, samples, scale, half_pixel}
-//   roi_pool(x, rois [R, 5]) {height, width, scale}: the first of the five is the image's number
+//   roi_align(x, rois [R, 4], batch [R]) {mode "avg" or "max", height, width, samples, scale, half_pixel,
+//   layout} roi_pool(x, rois [R, 5]) {height, width, scale, layout}: the first of the five is the image's
+//   number
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,6 +30,15 @@ using tensor::Variable;
 
 constexpr const char* kFields = "the number of fields of a region";
 
+struct Picture {
+  Dim count, channels, height, width;
+};
+
+Picture PictureOf(const Node& node, const Dims& x) {
+  if (node.LayoutOf("layout") == Layout::kChannelsLast) return {x[0], x[3], x[1], x[2]};
+  return {x[0], x[1], x[2], x[3]};
+}
+
 Expected<std::vector<Type>> InferRois(const InferContext& context, int64_t fields) {
   TVMVM_TRY(Type x, RankedTensor(context, 0));
   TVMVM_TRY(Type rois, RankedTensor(context, 1));
@@ -43,7 +54,7 @@ Expected<std::vector<Type>> InferRois(const InferContext& context, int64_t field
   int64_t height = context.node.Int("height"), width = context.node.Int("width");
   if (height < 1 || width < 1)
     return MakeError(Code::kInvalidArgument, fmt::format("pools of {} by {}", height, width));
-  return One(x.dtype, {rois.dims[0], x.dims[1], Dim(height), Dim(width)});
+  return One(x.dtype, {rois.dims[0], PictureOf(context.node, x.dims).channels, Dim(height), Dim(width)});
 }
 
 Expected<std::vector<Type>> InferRoiAlign(const InferContext& context) {
@@ -74,12 +85,13 @@ class RoiLoops {
         part_(part),
         nest_(&context.kernel()),
         x_(context.input_type(0)),
+        picture_(PictureOf(node_, x_.dims)),
         wide_(x_.dtype == DType::kF64 ? DType::kF64 : DType::kF32),
         block_(part == RoiPart::kBlock ? kChannels : 1),
         width_(LanesOf(context.target(), wide_)),
         rows_(node_.Int("height")),
         columns_(node_.Int("width")) {
-    const Dim &channels = x_.dims[1], &regions = context.output_type(0).dims[0];
+    const Dim &channels = picture_.channels, &regions = context.output_type(0).dims[0];
     if (part == RoiPart::kRow) {
       row_ = Variable(nest_.Grid(0, "row", Dim(rows_)));
       first_channel_ = Variable(nest_.Grid(1, "channel", channels));
@@ -97,9 +109,9 @@ class RoiLoops {
 
   tensor::StmtPtr BuildAlign() {
     Expr number[] = {roi_};
-    image_ = nest_.Let("image", WrapIndex(context_.Load(2, number), x_.dims[0]));
-    AlignedSide vertical = ReadAligned("height", 1, x_.dims[2]);
-    AlignedSide horizontal = ReadAligned("width", 0, x_.dims[3]);
+    image_ = nest_.Let("image", WrapIndex(context_.Load(2, number), picture_.count));
+    AlignedSide vertical = ReadAligned("height", 1, picture_.height);
+    AlignedSide horizontal = ReadAligned("width", 0, picture_.width);
     bool is_max = node_.String("mode") == "max";
     OpenPlaces(is_max ? ExprOp::kMax : ExprOp::kAdd, [&] {
       auto few = [](const Expr& samples) { return Min(samples, IntConstant(kMostSide)); };
@@ -128,7 +140,7 @@ class RoiLoops {
   }
 
   tensor::StmtPtr BuildPool() {
-    image_ = nest_.Let("image", WrapIndex(tensor::Cast(DType::kI64, Field(0)), x_.dims[0]));
+    image_ = nest_.Let("image", WrapIndex(tensor::Cast(DType::kI64, Field(0)), picture_.count));
     PooledSide vertical = ReadPooled("height", 2);
     PooledSide horizontal = ReadPooled("width", 1);
     OpenPlaces(ExprOp::kMax, [&] {
@@ -136,13 +148,15 @@ class RoiLoops {
         Expr covered = tensor::Cast(DType::kI64, Min(Unary(ExprOp::kCeil, side.bin), K(kMostSide)));
         return Max(Min(covered + IntConstant(1), DimValue(size)), IntConstant(0));
       };
-      return most(vertical, x_.dims[2]) * most(horizontal, x_.dims[3]);
+      return most(vertical, picture_.height) * most(horizontal, picture_.width);
     });
-    nest_.OpenIf(Less(IntConstant(0), DimValue(x_.dims[0])));
-    Expr top = nest_.Let("top", EdgeOf(vertical, row_, x_.dims[2], ExprOp::kFloor));
-    Expr bottom = nest_.Let("bottom", EdgeOf(vertical, row_ + IntConstant(1), x_.dims[2], ExprOp::kCeil));
-    Expr left = nest_.Let("left", EdgeOf(horizontal, column_, x_.dims[3], ExprOp::kFloor));
-    Expr right = nest_.Let("right", EdgeOf(horizontal, column_ + IntConstant(1), x_.dims[3], ExprOp::kCeil));
+    nest_.OpenIf(Less(IntConstant(0), DimValue(picture_.count)));
+    Expr top = nest_.Let("top", EdgeOf(vertical, row_, picture_.height, ExprOp::kFloor));
+    Expr bottom =
+        nest_.Let("bottom", EdgeOf(vertical, row_ + IntConstant(1), picture_.height, ExprOp::kCeil));
+    Expr left = nest_.Let("left", EdgeOf(horizontal, column_, picture_.width, ExprOp::kFloor));
+    Expr right =
+        nest_.Let("right", EdgeOf(horizontal, column_ + IntConstant(1), picture_.width, ExprOp::kCeil));
     Expr i = OpenRows(top, bottom);
     Expr j = OpenColumns(left, right);
     ForChannels([&] { Collect(nest_.Place(Max(Collected(), At(i, j)))); });
@@ -193,8 +207,12 @@ class RoiLoops {
   }
   Expr Scaled(int64_t which) { return Field(which) * K(node_.Float("scale", 1)); }
   Expr At(const Expr& row, const Expr& column) {
+    if (node_.LayoutOf("layout") == Layout::kChannelsLast) {
+      Expr index[] = {image_, row, column, first_channel_ + channel_};
+      return Wide(context_.Load(0, index));
+    }
     // What differs between channels comes last: the rest is known outside of the loop over them.
-    Expr plane = (first_channel_ + channel_) * DimValue(x_.dims[2] * x_.dims[3]);
+    Expr plane = (first_channel_ + channel_) * DimValue(picture_.height * picture_.width);
     Expr index[] = {image_, IntConstant(0), row, column + plane};
     return Wide(context_.Load(0, index));
   }
@@ -325,6 +343,7 @@ class RoiLoops {
   const RoiPart part_;
   tensor::Nest nest_;
   const Type& x_;
+  const Picture picture_;
   DType wide_;
   int64_t block_;  // channels
   int width_;
@@ -381,8 +400,8 @@ std::vector<Work> RoiAlignWork(const WorkContext& context) {
 
 // Regions are taken for a quarter of their image.
 std::vector<Work> RoiPoolWork(const WorkContext& context) {
-  const Dims& x = context.inputs[0].dims;
-  const Dim looked_at = context.outputs[0].dims[0] * x[1] * CeilDiv(x[2] * x[3], Dim(4));
+  const Picture x = PictureOf(context.node, context.inputs[0].dims);
+  const Dim looked_at = context.outputs[0].dims[0] * x.channels * CeilDiv(x.height * x.width, Dim(4));
   return {{(looked_at + ElementsOf(context.outputs[0])) * Dim(kScalarStep), BytesOnce(context)},
           LookAtRegions(context)};
 }
@@ -406,7 +425,8 @@ constexpr CoreOp kRows[] = {
      .loops = RoiAlignLoops,
      .work = RoiAlignWork,
      .meaning = "regions of images, each divided into bins; mean or maximum of points interpolated in a bin",
-     .attributes = "height width scale samples mode half_pixel",
+     .attributes = "height width scale samples mode half_pixel layout",
+     .traits = {.reorder = Reorder::kLayout, .data_inputs = 1},
      .requirements = RequireAligned},
     {.name = "roi_pool",
      .kind = OpKind::kProcedural,
@@ -416,7 +436,8 @@ constexpr CoreOp kRows[] = {
      .loops = RoiPoolLoops,
      .work = RoiPoolWork,
      .meaning = "regions of images, each divided into bins; the largest element of each bin",
-     .attributes = "height width scale",
+     .attributes = "height width scale layout",
+     .traits = {.reorder = Reorder::kLayout, .data_inputs = 1},
      .requirements = RequirePooled},
 };
 
