@@ -13,6 +13,8 @@ namespace tvmvm::tensor {
 struct ConvolutionShape {
   bool channels_last = false;
   ir::Dim batch;
+  ir::Dims batches;  // axes of the data that are the batch together: more than one where a window has one
+                     // place along the axes behind the first
   int64_t groups = 1;
   ir::Dim channels, outputs;       // of one group
   ir::Dims input, output, kernel;  // spatial
@@ -27,6 +29,8 @@ struct ConvolutionShape {
   bool is_unpadded(size_t axis) const { return low[axis].IsConstant(0) && high[axis].IsConstant(0); }
   ir::Dim taps() const { return ir::Product(kernel); }
   void RemoveAxis(size_t axis);
+  // The axes of channels_last data in front that have one tap, and nothing else, become a part of the batch.
+  void MergeBatches();
   // Of weights whose outputs are axis `first`: the depth runs over taps, and over the channels of each.
   OperandAxes WeightAxes(int64_t first) const;
   // Position of the data's element (batch, spatial..., channel of all groups) in its buffer.

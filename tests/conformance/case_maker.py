@@ -86,7 +86,7 @@ def case(name, op, inputs, attributes=None, outputs=1, domain="com.microsoft", o
                 outputs=[text_of(got[i]) if i in got else None for i in range(max(wanted) + 1)], **more)
 
 
-def chain(name, nodes, inputs, opset=17):
+def chain(name, nodes, inputs, opset=17, **more):
     """A case of several nodes: (operator, inputs, outputs, attributes). They call the inputs input0, input1, ..., and their result output0."""
     graph_inputs, initializers, feeds, texts = [], [], {}, []
     for i, value in enumerate(inputs):
@@ -105,7 +105,7 @@ def chain(name, nodes, inputs, opset=17):
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     parts = [{"op": op, "inputs": reads, "outputs": writes, "attributes": attributes} for op, reads, writes, attributes in nodes]
-    return dict(name=name, domain="", opset=opset, nodes=parts, inputs=texts, outputs=[text_of(v) for v in session.run(None, feeds)])
+    return dict(name=name, domain="", opset=opset, nodes=parts, inputs=texts, outputs=[text_of(v) for v in session.run(None, feeds)], **more)
 
 
 def write(family, cases):

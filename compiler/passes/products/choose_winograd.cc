@@ -49,11 +49,24 @@ bool IsOne(const std::vector<int64_t>& list) {
   return std::all_of(list.begin(), list.end(), [](int64_t step) { return step == 1; });
 }
 
+// Axes that have one tap and nothing else, in front of those of the picture: channels_last data is a batch of
+// pictures then.
+bool IsBatchOfPictures(const Node& node, const std::vector<int64_t>& weights) {
+  const size_t axes = weights.size() - 2;
+  if (weights.size() < 4 || (axes > 2 && node.LayoutOf("layout") != ir::Layout::kChannelsLast)) return false;
+  for (size_t axis = 0; axis + 2 < axes; ++axis)
+    if (weights[2 + axis] != 1 || !node.DimList("low")[axis].IsConstant(0) ||
+        !node.DimList("high")[axis].IsConstant(0))
+      return false;
+  return true;
+}
+
 bool Suits(const Function& function, const Node& node) {
   if (node.op == nullptr || node.op->kind != ir::OpKind::kConvolution || node.Int("groups", 1) != 1)
     return false;
   const ir::TensorData* weights = function.ConstantOf(node.inputs[1]);
-  if (weights == nullptr || weights->dtype != DType::kF32 || weights->dims.size() != 4) return false;
+  if (weights == nullptr || weights->dtype != DType::kF32 || !IsBatchOfPictures(node, weights->dims))
+    return false;
   if (function.type(node.inputs[0]).dtype != DType::kF32 ||
       function.type(node.outputs[0]).dtype != DType::kF32)
     return false;
@@ -61,12 +74,12 @@ bool Suits(const Function& function, const Node& node) {
   const std::vector<int64_t>& dims = weights->dims;
   for (int64_t channels : {dims[0], dims[1]})
     if (channels < kFewestChannels || channels % kVector != 0) return false;
-  if (dims[2] != kTaps || dims[3] != kTaps) return false;
+  if (dims[dims.size() - 2] != kTaps || dims.back() != kTaps) return false;
   if (!IsOne(node.Ints("strides"))) return false;
   const ir::Dims& result = function.type(node.outputs[0]).dims;
   const Dim pixels = ir::Product(result);
   const std::vector<int64_t> dilations = node.Ints("dilations");
-  if (!IsOne(dilations) && !FillsTiles(function, node, dilations)) return false;
+  if (!IsOne(dilations) && (dims.size() > 4 || !FillsTiles(function, node, dilations))) return false;
   return !pixels.is_constant() || pixels.value() / dims[0] >= kFewestPixels;
 }
 

@@ -20,6 +20,14 @@ void ConvolutionShape::RemoveAxis(size_t axis) {
   for (std::vector<int64_t>* list : {&strides, &dilations}) list->erase(list->begin() + at);
 }
 
+void ConvolutionShape::MergeBatches() {
+  while (channels_last && axes() > 1 && kernel[0].IsConstant(1) && strides[0] == 1 && is_unpadded(0)) {
+    batches.push_back(input[0]);
+    batch = batch * input[0];
+    RemoveAxis(0);
+  }
+}
+
 bool ConvolutionShape::is_pointwise() const {
   for (size_t i = 0; i < axes(); ++i) {
     if (!kernel[i].IsConstant(1) || !low[i].IsConstant(0)) return false;
@@ -44,7 +52,7 @@ Expr ConvolutionShape::InputOffset(const Expr& batch_index, const std::vector<Ex
 std::vector<Expr> ConvolutionShape::OutputCoordinates(const Expr& batch_index,
                                                       const std::vector<Expr>& position,
                                                       const Expr& channel) const {
-  std::vector<Expr> index{batch_index};
+  std::vector<Expr> index = batches.size() == 1 ? std::vector{batch_index} : Unflatten(batch_index, batches);
   if (!channels_last) index.push_back(channel);
   index.insert(index.end(), position.begin(), position.end());
   if (channels_last) index.push_back(channel);
@@ -58,6 +66,7 @@ ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node) {
   shape.channels_last = node.LayoutOf("layout") == ir::Layout::kChannelsLast;
   shape.groups = node.Int("groups", 1);
   shape.batch = data[0];
+  shape.batches = {data[0]};
   shape.channels = weights[1];
   shape.outputs = FloorDiv(weights[0], shape.groups);
   shape.kernel.assign(weights.begin() + 2, weights.end());
@@ -70,6 +79,7 @@ ConvolutionShape ShapeOf(const GroupView& group, const ir::Node& node) {
   shape.dilations = node.Ints("dilations");
   shape.low = node.DimList("low");
   shape.high = node.DimList("high");
+  shape.MergeBatches();
   return shape;
 }
 
@@ -89,7 +99,9 @@ std::optional<CodedPanels> CodedWeights(const GroupView& group, ir::NodeId ancho
 
 OperandAxes ConvolutionShape::WeightAxes(int64_t first) const {
   OperandAxes axes{{}, {}, {first}};
-  for (size_t i = 0; i < this->axes(); ++i) axes.depth.push_back(first + 2 + static_cast<int64_t>(i));
+  const auto of_one = static_cast<int64_t>(batches.size()) - 1;  // axes in front, of the batch
+  for (size_t i = 0; i < this->axes(); ++i)
+    axes.depth.push_back(first + 2 + of_one + static_cast<int64_t>(i));
   axes.depth.push_back(first + 1);
   return axes;
 }

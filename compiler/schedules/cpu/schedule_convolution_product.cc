@@ -213,8 +213,9 @@ class ConvolutionKernel {
                           : FlatIndex(group_.type(node_.outputs[0]).dims, position.coordinates);
       return results->Store(nest, position, sum, reader, outputs);
     };
-    const bool is_far = shape_.dilations[0] >= kFarTaps && !shape_.is_unpadded(0);
-    if (is_far && packed_ && !of_bytes_)
+    // Of three axes, the first one's taps are planes.
+    const bool are_far = shape_.dilations[0] >= kFarTaps || shape_.axes() > 2;
+    if (are_far && !shape_.is_unpadded(0) && packed_ && !of_bytes_)
       product.range = std::bind_front(&ConvolutionKernel::TapsInside, this);
     made_ = DecideProduct(group_, target_, kernel->name, &product);
     TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));

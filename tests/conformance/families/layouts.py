@@ -34,6 +34,10 @@ def layouts():
                                                 ("Relu", ["grouped"], ["behind"], {})], weights(20, channels, 3, 3))
     yield between("groups_of_five_to_two", [convolution("before", "input1", "grouped", group=4, strides=[2, 1], pads=[0, 2, 1, 2], dilations=[1, 2]),
                                             convolution("grouped", "input2", "behind")], weights(8, 5, 2, 3), weights(20, 8, 1, 1))
+    # A convolution of each picture of a film.
+    yield chain("films", [convolution("input0", "input1", "before"), convolution("before", "input2", "made", pads=[0, 1, 1, 0, 1, 1]),
+                          ("Relu", ["made"], ["behind"], {}), convolution("behind", "input3", "output0")],
+                [floats(1, 4, 3, 5, 7), weights(32, 4, 1, 1, 1), weights(32, 32, 1, 3, 3), weights(13, 32, 1, 1, 1)], rtol=1e-5, atol=1e-4)
     # Resized to be a result.
     yield chain("resized_last", [convolution("input0", "input1", "made"), ("Resize", ["made", "", "input2"], ["output0"], {"mode": "linear"})],
                 [floats(1, 5, 6, 8), weights(19, 5, 1, 1), constant(np.array([1, 1, 3, 2], np.float32))])

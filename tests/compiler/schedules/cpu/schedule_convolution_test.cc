@@ -378,6 +378,37 @@ TEST(ScheduleConvolution, GroupsNarrowerThanVectors) {
          .groups = 2});
 }
 
+// Axes of one tap in front of the picture's belong to the batch.
+TEST(ScheduleConvolution, BatchesOfPictures) {
+  Convolution c{.data = {3, 5, 7, 6},
+                .outputs = 21,
+                .kernel = {1, 3, 2},
+                .strides = {1, 2, 1},
+                .dilations = {1, 1, 2},
+                .low = {0, 1, 0},
+                .high = {0, 1, 1}};
+  Check(c);
+  c.groups = 3;
+  Check(c);
+  c = {.data = {2, 3, 6, 8},
+       .outputs = 8,
+       .kernel = {1, 3, 3},
+       .strides = {1, 1, 1},
+       .dilations = {1, 1, 1},
+       .low = {0, 1, 1},
+       .high = {0, 1, 1},
+       .groups = 8};
+  Check(c);
+  c = {.data = {2, 3, 5, 4},
+       .outputs = 18,
+       .kernel = {1, 1, 3},
+       .strides = {1, 1, 1},
+       .dilations = {1, 1, 1},
+       .low = {0, 0, 1},
+       .high = {0, 0, 1}};
+  Check(c);
+}
+
 // Taps of other planes are gathered for themselves, taps of one plane share pixels.
 TEST(ScheduleConvolution, PlanesFarFromOneAnother) {
   Convolution c{.data = {4, 9, 13, 9},
