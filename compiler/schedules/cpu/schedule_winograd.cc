@@ -9,6 +9,9 @@
 //
 // Where taps lie d pixels apart, so do the numbers and the results of a tile: tiles of d neighbouring first
 // results stand between one another.
+//
+// Of 3-D data the planes are turned, padding ones as well; the products of the taps along the first axis,
+// each with the tiles of another plane, are added up.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -77,11 +80,12 @@ std::array<float, kMostPlaces * kMostPlaces> Turned(const std::byte* weights, co
   return turned;
 }
 
-// fp32 weights [outputs, channels, 3, 3] as [places, outputs, channels].
+// fp32 weights [outputs, channels, planes, 3, 3] as [places, outputs, channels, planes].
 ir::TensorData TurnWeights(const ir::TensorData& data, const Transform& by) {
   constexpr size_t kTogether = 16;  // values of one place: what is written in turns lies far apart
   const size_t places = by.numbers.size() * by.numbers.size();
-  const auto pairs = static_cast<size_t>(data.dims[0] * data.dims[1]);
+  const int64_t planes = data.dims.size() > 4 ? data.dims[2] : 1;
+  const auto pairs = static_cast<size_t>(data.dims[0] * data.dims[1] * planes);
   std::vector<float> turned(places * pairs);
   std::array<std::array<float, kTogether>, kMostPlaces * kMostPlaces> some{};
   for (size_t first = 0; first < pairs; first += kTogether) {
@@ -93,8 +97,8 @@ ir::TensorData TurnWeights(const ir::TensorData& data, const Transform& by) {
     for (size_t place = 0; place < places; ++place)
       std::copy_n(some[place].begin(), count, turned.begin() + static_cast<ptrdiff_t>(place * pairs + first));
   }
-  return ir::TensorData::FromVector(DType::kF32, {static_cast<int64_t>(places), data.dims[0], data.dims[1]},
-                                    std::move(turned));
+  return ir::TensorData::FromVector(
+      DType::kF32, {static_cast<int64_t>(places), data.dims[0], data.dims[1], planes}, std::move(turned));
 }
 
 class WinogradKernels {
@@ -109,10 +113,17 @@ class WinogradKernels {
         tile_(by_.results),
         side_(tile_ + kTaps - 1),
         places_(side_ * side_),
-        lanes_(VectorLanes(target, DType::kF32)) {
-    tile_rows_ = TilesAlong(0);
-    tile_columns_ = TilesAlong(1);
-    tiles_ = shape_.batch * tile_rows_ * tile_columns_;
+        lanes_(VectorLanes(target, DType::kF32)),
+        y_(shape_.axes() - 2),
+        x_(shape_.axes() - 1) {
+    tile_rows_ = TilesAlong(y_);
+    tile_columns_ = TilesAlong(x_);
+    if (has_planes()) {
+      plane_taps_ = shape_.kernel[0].value();
+      planes_ = shape_.output[0];
+      turned_planes_ = planes_ + (plane_taps_ - 1) * shape_.dilations[0];
+    }
+    tiles_ = shape_.batch * planes_ * tile_rows_ * tile_columns_;
     width_ = BlockPanels(shape_.outputs) * kPanelColumns;
   }
 
@@ -121,7 +132,7 @@ class WinogradKernels {
     program.packed.push_back(
         {[number = group_.ConstantOf(node_.inputs[1])->number, &by = by_,
           panels = PackedPanels(shape_.outputs).value()](const GroupConstants& constants) {
-          return PackPanels(TurnWeights(*constants[number], by), {{0}, {2}, {1}}, panels);
+          return PackPanels(TurnWeights(*constants[number], by), {{0, 3}, {2}, {1}}, panels);
         }});
     if (!shape_.channels_last) {
       TVMVM_TRY(arranged_, AddArrangedPicture(group_, target_, anchor_, 1, &program));
@@ -146,9 +157,12 @@ class WinogradKernels {
            FloorMod(tile, IntConstant(apart));
   }
 
+  bool has_planes() const { return shape_.axes() > 2; }
+  ir::Dim plane_tiles() const { return tile_rows_ * tile_columns_; }
+
   // From one place of the turned picture, and of the sums, to the next. The pad keeps places from falling
   // together in a cache.
-  ir::Dim PlaceStep() const { return tiles_ * shape_.channels + kPad; }
+  ir::Dim PlaceStep() const { return shape_.batch * turned_planes_ * plane_tiles() * shape_.channels + kPad; }
   int64_t SumStep() const { return kBlockTiles * width_ + kPad; }
 
   // [i][j] = the sum of by[i][k] * numbers[k][j], then the same along the other axis.
@@ -202,24 +216,29 @@ class WinogradKernels {
     if (arguments != nullptr) *arguments = std::move(list);
 
     Nest nest(kernel);
-    Expr tile_row = Variable(nest.Grid(0, "tile_row", shape_.batch * tile_rows_));
+    Expr tile_row = Variable(nest.Grid(0, "tile_row", shape_.batch * turned_planes_ * tile_rows_));
     nest.Grid(1, "unused", 1);
     nest.Grid(2, "none", 1);
-    Expr n = nest.Let("n", FloorDiv(tile_row, DimValue(tile_rows_)));
-    const int64_t apart_y = shape_.dilations[0], apart_x = shape_.dilations[1];
+    Expr n = nest.Let("n", FloorDiv(tile_row, DimValue(tile_rows_))), has_plane = BoolConstant(true);
+    if (has_planes()) {
+      Expr plane = nest.Let("plane", FloorMod(n, DimValue(turned_planes_)) - DimValue(shape_.low[0]));
+      has_plane = And(LessEqual(IntConstant(0), plane), Less(plane, DimValue(shape_.input[0])));
+      n = nest.Let("picture", FloorDiv(n, DimValue(turned_planes_)) * DimValue(shape_.input[0]) + plane);
+    }
+    const int64_t apart_y = shape_.dilations[y_], apart_x = shape_.dilations[x_];
     const int64_t reach_y = (side_ - 1) * apart_y + 1, reach_x = (side_ - 1) * apart_x + 1;
-    Expr y = nest.Let("y", FirstOf(FloorMod(tile_row, DimValue(tile_rows_)), 0) - DimValue(shape_.low[0]));
-    Expr height = DimValue(shape_.input[0]), width = DimValue(shape_.input[1]), zero = IntConstant(0);
+    Expr y = nest.Let("y", FirstOf(FloorMod(tile_row, DimValue(tile_rows_)), y_) - DimValue(shape_.low[y_]));
+    Expr height = DimValue(shape_.input[y_]), width = DimValue(shape_.input[x_]), zero = IntConstant(0);
     std::vector<Expr> has_row, row_at;
     for (int64_t i = 0; i < side_; ++i) {
       Expr at = y + IntConstant(i * apart_y);
-      has_row.push_back(nest.Let("has_row", And(LessEqual(zero, at), Less(at, height))));
+      has_row.push_back(nest.Let("has_row", And(has_plane, And(LessEqual(zero, at), Less(at, height)))));
       row_at.push_back(nest.Let("row_at", (n * height + at) * width));
     }
-    Expr all_rows =
-        nest.Let("all_rows", And(LessEqual(zero, y), LessEqual(y + IntConstant(reach_y), height)));
+    Expr all_rows = nest.Let(
+        "all_rows", And(has_plane, And(LessEqual(zero, y), LessEqual(y + IntConstant(reach_y), height))));
     Expr column = Variable(nest.Open("column", zero, DimValue(tile_columns_)));
-    Expr x = nest.Let("x", FirstOf(column, 1) - DimValue(shape_.low[1]));
+    Expr x = nest.Let("x", FirstOf(column, x_) - DimValue(shape_.low[x_]));
     Expr channels = DimValue(shape_.channels), place_step = DimValue(PlaceStep());
     Expr to = nest.Let("to", (tile_row * DimValue(tile_columns_) + column) * channels);
     Expr is_whole = nest.Let(
@@ -258,8 +277,9 @@ class WinogradKernels {
       nest.Close();
     }
     nest.Close();
-    kernel->flops = tiles_ * shape_.channels * (4 * places_);
-    kernel->bytes = tiles_ * shape_.channels * (4 * places_ + 4 * tile_ * tile_);
+    const ir::Dim turned_tiles = shape_.batch * turned_planes_ * plane_tiles();
+    kernel->flops = turned_tiles * shape_.channels * (4 * places_);
+    kernel->bytes = turned_tiles * shape_.channels * (4 * places_ + 4 * tile_ * tile_);
     kernel->body = nest.Finish();
     return reader.touched();
   }
@@ -280,7 +300,7 @@ class WinogradKernels {
 
     Nest nest(kernel);
     const ir::Dim blocks = CeilDiv(tiles_, kBlockTiles);
-    const int rows_axis = IsSmallRight(shape_.channels * shape_.outputs * places_);
+    const int rows_axis = IsSmallRight(shape_.channels * shape_.outputs * places_ * plane_taps_);
     Expr block = Variable(nest.Grid(rows_axis, "block", blocks));
     Expr column_block = Variable(nest.Grid(1 - rows_axis, "column_block", CeilDiv(shape_.outputs, width_)));
     nest.Grid(2, "unused", 1);
@@ -299,23 +319,31 @@ class WinogradKernels {
     product.depth = shape_.channels;
     product.accumulator = DType::kF32;
     Expr place = Variable(nest.Open("place", IntConstant(0), IntConstant(places_)));
+    Expr tap = has_planes() ? Variable(nest.Open("plane_tap", IntConstant(0), IntConstant(plane_taps_)))
+                            : IntConstant(0);
     product.left.buffer = turned;
     product.left.dtype = DType::kF32;
     product.left.step = IntConstant(1);
     product.left.pitch = shape_.channels;
+    product.left.is_linear = !has_planes();
     product.left.offset = [&](Nest&, const Expr& row) {
-      return place * DimValue(PlaceStep()) + row * DimValue(shape_.channels);
+      return place * DimValue(PlaceStep()) + TurnedTile(row, tap) * DimValue(shape_.channels);
     };
     product.right.form = RightForm::kPanels;
     product.right.buffer = panels;
     product.right.dtype = DType::kF32;
     product.right.base = [&](Nest&) {
-      return place * DimValue(PackedPanels(shape_.outputs) * shape_.channels * kPanelColumns) +
+      return (place * IntConstant(plane_taps_) + tap) *
+                 DimValue(PackedPanels(shape_.outputs) * shape_.channels * kPanelColumns) +
              first_column * DimValue(shape_.channels);
     };
     product.store = [&](Nest& inner, const Expr& row, const Expr& column, const Expr& sum) -> Status {
       Expr at = place * IntConstant(SumStep()) + (row - first) * IntConstant(width_) + column;
       std::vector<Expr> placed = inner.Place(std::vector<Expr>{at, sum});
+      if (has_planes()) {
+        const Expr before = Load(sums, DType::kF32, placed[0]);
+        placed[1] = placed[1] + Select(Less(IntConstant(0), tap), before, FloatConstant(0));
+      }
       inner.Add(Store(sums, placed[0], placed[1]));
       return {};
     };
@@ -326,11 +354,20 @@ class WinogradKernels {
     part.is_padded = false;
     part.is_any = true;
     TVMVM_CHECK_OK(AddMatrixProduct(product, part, target_, nest));
-    nest.Close();
+    for (int i = 0; i < (has_planes() ? 2 : 1); ++i) nest.Close();
     TVMVM_CHECK_OK(Results(nest, sums, first, rows, first_column, *results, reader, outputs));
-    kernel->flops = tiles_ * shape_.outputs * shape_.channels * (2 * places_);
+    kernel->flops = tiles_ * shape_.outputs * shape_.channels * (2 * places_ * plane_taps_);
     kernel->body = nest.Finish();
     return reader.touched();
+  }
+
+  // The tile that tap `tap` along the planes reads for a tile of results.
+  Expr TurnedTile(const Expr& tile, const Expr& tap) const {
+    if (!has_planes()) return tile;
+    const Expr batch = FloorDiv(tile, DimValue(planes_ * plane_tiles()));
+    const int64_t apart = shape_.dilations[0];
+    const Expr ahead = batch * IntConstant((plane_taps_ - 1) * apart) + tap * IntConstant(apart);
+    return tile + ahead * DimValue(plane_tiles());
   }
 
   // Turns the sums of the block's tiles back and stores the results that exist.
@@ -340,9 +377,9 @@ class WinogradKernels {
         nest.Local("made", DType::kF32, Memory::kLocal, static_cast<int64_t>(tile_) * tile_ * kPanelColumns);
     Expr r = Variable(nest.Open("r", IntConstant(0), rows));
     Expr tile = nest.Let("tile", first + r);
-    Expr column = nest.Let("column", FirstOf(FloorMod(tile, DimValue(tile_columns_)), 1));
+    Expr column = nest.Let("column", FirstOf(FloorMod(tile, DimValue(tile_columns_)), x_));
     Expr rest = nest.Let("rest", FloorDiv(tile, DimValue(tile_columns_)));
-    Expr row = nest.Let("row", FirstOf(FloorMod(rest, DimValue(tile_rows_)), 0));
+    Expr row = nest.Let("row", FirstOf(FloorMod(rest, DimValue(tile_rows_)), y_));
     Expr n = nest.Let("n", FloorDiv(rest, DimValue(tile_rows_)));
     Expr panel = Variable(nest.Open("panel", IntConstant(0), IntConstant(width_ / kPanelColumns)));
     Expr distance = nest.Let("distance", panel * IntConstant(kPanelColumns));
@@ -365,13 +402,16 @@ class WinogradKernels {
     }
     for (int64_t i = 0; i < tile_; ++i) {
       for (int64_t j = 0; j < tile_; ++j) {
-        Expr y = row + IntConstant(i * shape_.dilations[0]),
-             x = column + IntConstant(j * shape_.dilations[1]);
-        nest.OpenIf(And(Less(y, DimValue(shape_.output[0])), Less(x, DimValue(shape_.output[1]))));
+        Expr y = row + IntConstant(i * shape_.dilations[y_]),
+             x = column + IntConstant(j * shape_.dilations[x_]);
+        nest.OpenIf(And(Less(y, DimValue(shape_.output[y_])), Less(x, DimValue(shape_.output[x_]))));
         Expr lane =
             Variable(nest.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
         ProductResults::Position position;
-        position.coordinates = shape_.OutputCoordinates(n, {y, x}, channel + lane);
+        std::vector<Expr> at{y, x};
+        if (has_planes()) at.insert(at.begin(), FloorMod(n, DimValue(planes_)));
+        const Expr batch = has_planes() ? FloorDiv(n, DimValue(planes_)) : n;
+        position.coordinates = shape_.OutputCoordinates(batch, at, channel + lane);
         position.flat = FlatIndex(group_.type(node_.outputs[0]).dims, position.coordinates);
         Expr sum = Load(made, DType::kF32, IntConstant((i * tile_ + j) * kPanelColumns) + lane);
         TVMVM_CHECK_OK(results.Store(nest, position, sum, reader, outputs));
@@ -393,7 +433,10 @@ class WinogradKernels {
   const Transform& by_;
   int64_t tile_, side_, places_;  // results along an axis, numbers along an axis, numbers
   int lanes_ = 1;
+  size_t y_, x_;       // the axes of a plane
   int64_t width_ = 0;  // of a block of columns
+  int64_t plane_taps_ = 1;
+  ir::Dim planes_ = 1, turned_planes_ = 1;  // of results and of the turned picture, padding among them
   ir::Dim tile_rows_, tile_columns_, tiles_;
   std::optional<uint32_t> arranged_;
   uint32_t turned_ = 0;

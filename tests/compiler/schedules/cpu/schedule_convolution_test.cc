@@ -19,6 +19,7 @@ struct Convolution {
   bool constant_weights = true;
   DType dtype = DType::kF32;
   bool of_bytes = false;  // u8 data and i8 weights, summed in i32
+  int64_t tile = 0;       // of Winograd's
 };
 
 // With the batch and the spatial dims as numbers and as symbols, with bias and a clamp behind.
@@ -55,6 +56,7 @@ void Check(const Convolution& c, double tolerance = 1e-4) {
                        {"low", dims(c.low)},
                        {"high", dims(c.high)},
                        {"groups", c.groups},
+                       {"tile", c.tile},
                        {"dtype", sum_type},
                        {"layout", c.channels_last ? ir::Layout::kChannelsLast : ir::Layout::kChannelsFirst}});
     b.Output(b.Add("max", {b.Add("add", {y, bias}), bias}));
@@ -406,6 +408,33 @@ TEST(ScheduleConvolution, BatchesOfPictures) {
        .dilations = {1, 1, 1},
        .low = {0, 0, 1},
        .high = {0, 0, 1}};
+  Check(c);
+}
+
+TEST(ScheduleConvolution, WinogradOfPlanes) {
+  Convolution c{.data = {3, 4, 5, 16},
+                .outputs = 32,
+                .kernel = {3, 3, 3},
+                .strides = {1, 1, 1},
+                .dilations = {1, 1, 1},
+                .low = {1, 1, 1},
+                .high = {1, 1, 1},
+                .tile = 2};
+  Check(c);
+  c.channels_last = false;
+  Check(c);
+  c.kernel = {2, 3, 3};
+  c.dilations = {2, 1, 1};
+  c.low = {0, 2, 0};
+  c.high = {3, 0, 1};
+  Check(c);
+  c.channels_last = true;
+  Check(c);
+  c.kernel = {1, 3, 3};
+  c.low = {1, 1, 1};  // no batch of pictures
+  c.high = {0, 1, 1};
+  Check(c);
+  c.low = {0, 1, 1};
   Check(c);
 }
 
