@@ -16,8 +16,6 @@
 namespace tvmvm::tensor {
 namespace {
 
-// Pictures are gathered once from this many channels on; fewer are few elements for all that surrounds them.
-constexpr int64_t kSharedChannels = 8;
 // Gathering what each tap sees costs as much as so many rows of the product. Positions that are no results
 // may cost as much, or are few.
 constexpr int64_t kGatherRows = 8, kFewPositions = 24;
@@ -165,7 +163,6 @@ class PlanarConvolution {
 
   bool SharesPictures() const {
     if (first_shared_ == shape_.axes() || shape_.taps() == padded_.taps()) return false;
-    if (shape_.channels.constant().value_or(kSharedChannels) < kSharedChannels) return false;
     if (ir::Product(shape_.output).constant().value_or(kSharedResults) < kSharedResults) return false;
     const ir::Dim columns = SharedColumns(), wasted = columns - ir::Product(shape_.output);
     return !LessEqual(columns, wasted * kFewPositions).IsConstant(1) ||
