@@ -1,26 +1,73 @@
 #include "allocator/suballocator.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <memory>
 
 namespace tvmvm {
 
+// One thread's turn to make blocks: there is no other as long as this is. The lock is held when it begins and
+// ends.
+class Suballocator::Growing {
+ public:
+  Growing(Suballocator* memory, std::unique_lock<std::mutex>* lock) : memory_(memory), lock_(lock) {
+    memory_->is_growing_ = true;
+  }
+  ~Growing() {
+    memory_->is_growing_ = false;
+    memory_->grown_.notify_all();
+  }
+  Growing(const Growing&) = delete;
+  Growing& operator=(const Growing&) = delete;
+
+  // Without the lock meanwhile, whatever happens.
+  Expected<Block> AllocateBlock(int64_t bytes) const {
+    struct Unlocked {
+      explicit Unlocked(std::unique_lock<std::mutex>* lock) : lock(lock) { lock->unlock(); }
+      ~Unlocked() { lock->lock(); }
+      std::unique_lock<std::mutex>* lock;
+    } const unlocked(lock_);
+    return memory_->source_->AllocateBlock(bytes);
+  }
+
+ private:
+  Suballocator* const memory_;
+  std::unique_lock<std::mutex>* const lock_;
+};
+
 Suballocator::Suballocator(BlockSource* source, SuballocatorOptions options)
-    : source_(source), options_(std::move(options)) {}
+    : source_(source), options_(std::move(options)), times_(options_.megabyte_ns) {}
 
 Suballocator::~Suballocator() {
   for (const Region& region : regions_) source_->FreeBlock(region.block);
 }
 
-Expected<const Suballocator::Piece*> Suballocator::Allocate(int64_t bytes) {
+bool Suballocator::AwaitOthers(std::unique_lock<std::mutex>& lock, int64_t deadline_ns) {
+  const auto is_over = [this] { return !is_growing_; };
+  if (deadline_ns == 0) {
+    grown_.wait(lock, is_over);
+    return true;
+  }
+  const std::chrono::steady_clock::time_point deadline{std::chrono::nanoseconds(deadline_ns)};
+  return grown_.wait_until(lock, deadline, is_over);
+}
+
+Expected<const Suballocator::Piece*> Suballocator::Allocate(int64_t bytes, int64_t deadline_ns) {
   if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - options_.alignment)
     return MakeError(Code::kOutOfMemory, options_.owner + ": no " + std::to_string(bytes) + " bytes");
   const int64_t taken = (std::max<int64_t>(bytes, 1) + options_.alignment - 1) & -options_.alignment;
-  std::lock_guard lock(mutex_);
-  auto hole = holes_.lower_bound({taken, 0, 0});
-  if (hole != holes_.end()) return TakeFrom(hole, taken, bytes);
-  Expected<Region*> region = GrowFor(taken);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const auto hole = holes_.lower_bound({taken, 0, 0});
+    if (hole != holes_.end()) return TakeFrom(hole, taken, bytes);
+    if (!is_growing_) break;
+    if (!AwaitOthers(lock, deadline_ns))
+      return MakeError(Code::kDeadlineExceeded, options_.owner + ": no " + std::to_string(bytes) +
+                                                    " bytes in time: others wait for memory, too");
+  }
+  const Growing growing(this, &lock);
+  Expected<Region*> region = GrowFor(taken, deadline_ns, growing);
   if (!region) return tl::unexpected(NoMemory(bytes, region.error()));
   return TakeFrom(holes_.find({(*region)->block.bytes, (*region)->block.handle, 0}), taken, bytes);
 }
@@ -46,21 +93,24 @@ Expected<const Suballocator::Piece*> Suballocator::TakeFrom(std::set<Hole>::iter
   return entry.release();
 }
 
-// A block with room for `bytes`. Where there is no memory: without the empty blocks, then a block of that
-// size alone.
-Expected<Suballocator::Region*> Suballocator::GrowFor(int64_t bytes) {
+// A block with room for `bytes`. Where there is no memory, or no time: a block of that size alone. Where
+// there is no memory, without the empty blocks, too.
+Expected<Suballocator::Region*> Suballocator::GrowFor(int64_t bytes, int64_t deadline_ns,
+                                                      const Growing& growing) {
   int64_t block_bytes = options_.first_block_bytes;
   while (block_bytes < std::min(statistics_.held_bytes, options_.largest_block_bytes)) block_bytes *= 2;
   if (options_.most_block_bytes > 0) block_bytes = std::min(block_bytes, options_.most_block_bytes);
   if (bytes <= block_bytes / 2) {
-    if (Expected<Region*> region = AddRegion(block_bytes)) return region;
+    if (Expected<Region*> region = AddRegion(block_bytes, deadline_ns, growing)) return region;
   }
-  if (Expected<Region*> region = AddRegion(bytes)) return region;
+  Expected<Region*> region = AddRegion(bytes, deadline_ns, growing);
+  if (region || region.error().code == Code::kDeadlineExceeded) return region;
   DropEmptyRegions(0);
-  return AddRegion(bytes);
+  return AddRegion(bytes, deadline_ns, growing);
 }
 
-Expected<Suballocator::Region*> Suballocator::AddRegion(int64_t bytes) {
+Expected<Suballocator::Region*> Suballocator::AddRegion(int64_t bytes, int64_t deadline_ns,
+                                                        const Growing& growing) {
   if (options_.most_block_bytes > 0 && bytes > options_.most_block_bytes)
     return MakeError(Code::kOutOfMemory,
                      "a block has at most " + std::to_string(options_.most_block_bytes) + " bytes");
@@ -68,7 +118,10 @@ Expected<Suballocator::Region*> Suballocator::AddRegion(int64_t bytes) {
     return MakeError(Code::kOutOfMemory, "the budget is " + std::to_string(options_.max_bytes) + " bytes");
   Regions made(1);
   HoleMemory hole = NewHole();
-  TVMVM_TRY(made.front().block, source_->AllocateBlock(bytes));
+  const int64_t begin = options_.now_ns();
+  if (deadline_ns != 0) TVMVM_CHECK_OK(times_.Check(bytes, deadline_ns - begin));
+  TVMVM_TRY(made.front().block, growing.AllocateBlock(bytes));
+  times_.Learn(bytes, options_.now_ns() - begin);
   made.front().block.bytes = bytes;
   regions_.splice(regions_.end(), made);
   statistics_.held_bytes += bytes;
@@ -79,6 +132,7 @@ Expected<Suballocator::Region*> Suballocator::AddRegion(int64_t bytes) {
 }
 
 Error Suballocator::NoMemory(int64_t bytes, const Error& reason) const {
+  if (reason.code == Code::kDeadlineExceeded) return {reason.code, options_.owner + ": " + reason.message};
   if (reason.code != Code::kOutOfMemory) return reason;
   return {Code::kOutOfMemory, options_.owner + ": no " + std::to_string(bytes) + " bytes, " +
                                   std::to_string(statistics_.live_bytes) + " in use, " +
@@ -118,7 +172,9 @@ void Suballocator::Trim() {
 
 SuballocatorStatistics Suballocator::statistics() const {
   std::lock_guard lock(mutex_);
-  return statistics_;
+  SuballocatorStatistics statistics = statistics_;
+  statistics.megabyte_ns = times_.megabyte_ns();
+  return statistics;
 }
 
 Suballocator::HoleMemory Suballocator::NewHole() {

@@ -2,6 +2,7 @@
 // allocations. Policy alone: where blocks come from is the BlockSource's business.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -11,6 +12,8 @@
 #include <tuple>
 
 #include "allocator/arena.h"
+#include "allocator/block_times.h"
+#include "bytecode/steady_time.h"
 #include "tvm-vm/status.h"
 
 namespace tvmvm {
@@ -22,6 +25,8 @@ struct SuballocatorOptions {
   int64_t largest_block_bytes = 256 << 20;  // ... up to this; larger requests get a block of their own
   int64_t most_block_bytes = 0;             // the driver gives no larger block; 0: no limit
   int64_t max_bytes = 0;                    // held at once in all blocks; 0: no limit
+  int64_t megabyte_ns = 0;                  // what blocks take until they were measured, as BlockTimes
+  int64_t (*now_ns)() = &SteadyNanoseconds;
 };
 
 struct SuballocatorStatistics {
@@ -30,9 +35,12 @@ struct SuballocatorStatistics {
   int64_t held_bytes = 0;  // in blocks
   int64_t blocks = 0;
   int64_t block_allocations = 0;  // ever
+  int64_t megabyte_ns = 0;        // of a new block, about
 };
 
-// Thread-safe. All pieces are freed before it goes. `source` outlives it and is called under its lock.
+// Thread-safe: while one thread waits for a block, others take what is free and give back. All pieces are
+// freed before it goes. `source` outlives it; it makes one block at a time, without the lock, and frees under
+// it.
 class Suballocator {
  public:
   // A piece of a block. Valid until it is freed.
@@ -47,9 +55,11 @@ class Suballocator {
   Suballocator(const Suballocator&) = delete;
   Suballocator& operator=(const Suballocator&) = delete;
 
-  // `bytes` >= 0; 0 gives a piece of its own, too. The best fit of what is free, else from a new block.
-  // Errors: kOutOfMemory saying what was asked, what is held, and the limit.
-  [[nodiscard]] Expected<const Piece*> Allocate(int64_t bytes);
+  // `bytes` >= 0; 0 gives a piece of its own, too. The best fit of what is free, else from a new block: the
+  // smallest that does where a larger one would take too long. `deadline_ns`: on the steady clock; 0: none.
+  // Errors: kOutOfMemory saying what was asked, what is held, and the limit; kDeadlineExceeded, where a new
+  // block would not be there by then, or is not because another thread's takes that long.
+  [[nodiscard]] Expected<const Piece*> Allocate(int64_t bytes, int64_t deadline_ns = 0);
   // Blocks that become empty are kept while they are small and few, so that a warm call asks the driver
   // nothing. Needs no memory.
   void Free(const Piece* piece) noexcept;
@@ -85,8 +95,13 @@ class Suballocator {
   };
 
   Expected<const Piece*> TakeFrom(std::set<Hole>::iterator hole, int64_t taken, int64_t bytes);
-  Expected<Region*> AddRegion(int64_t bytes);
-  Expected<Region*> GrowFor(int64_t bytes);
+  class Growing;
+
+  // Waits while another thread makes a block. False: it took too long.
+  bool AwaitOthers(std::unique_lock<std::mutex>& lock, int64_t deadline_ns);
+  // While `growing` is there.
+  Expected<Region*> AddRegion(int64_t bytes, int64_t deadline_ns, const Growing& growing);
+  Expected<Region*> GrowFor(int64_t bytes, int64_t deadline_ns, const Growing& growing);
   Error NoMemory(int64_t bytes, const Error& reason) const;
   static HoleMemory NewHole();
   void AddHole(Region* region, int64_t offset, int64_t bytes, HoleMemory memory) noexcept;
@@ -99,6 +114,9 @@ class Suballocator {
   mutable std::mutex mutex_;
   Regions regions_;
   std::set<Hole> holes_;
+  BlockTimes times_;
+  bool is_growing_ = false;  // a thread makes a block
+  std::condition_variable grown_;
   SuballocatorStatistics statistics_;
 };
 

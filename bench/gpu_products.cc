@@ -76,14 +76,14 @@ class Matrix {
       : numbers(static_cast<size_t>(count)) {
     std::minstd_rand random(seed);
     for (float& x : numbers) x = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 1024.0f;
-    span.memory = device.Allocate(bytes()).value();
+    span.memory = device.Allocate(bytes(), nullptr).value();
     if (!is_half) {
-      Must(queue.CopyIn(span, numbers.data(), bytes()));
+      Must(queue.CopyIn(span, numbers.data(), bytes(), nullptr));
       return;
     }
     std::vector<uint16_t> halves;
     for (float x : numbers) halves.push_back(HalfBits(x));
-    Must(queue.CopyIn(span, halves.data(), bytes() / 2));
+    Must(queue.CopyIn(span, halves.data(), bytes() / 2, nullptr));
   }
   int64_t bytes() const { return static_cast<int64_t>(numbers.size() * sizeof(float)); }
 
@@ -139,7 +139,7 @@ Status Measure(Device& device, const std::string& folder, const Listed& one) {
   int count = std::clamp(static_cast<int>(40 / std::max(once, 0.001)), 1, 400);
   double best = once;
   for (int row = 0; row < 5; ++row) best = std::min(best, MillisecondsOf([&] { launch(count); }) / count);
-  TVMVM_CHECK_OK(queue->CopyOut(result.numbers.data(), result.span, result.bytes()));
+  TVMVM_CHECK_OK(queue->CopyOut(result.numbers.data(), result.span, result.bytes(), nullptr));
   TVMVM_TRY(std::optional<KernelFailure> failure, queue->Wait(nullptr));
   double flops = 2.0 * static_cast<double>(one.m * one.k) * static_cast<double>(one.n);
   std::printf("%-44s %6lld groups %9.4f ms %7.2f TFLOP/s  error %.2g%s\n", one.name.c_str(),

@@ -57,7 +57,7 @@ class Bench {
     library.bytes = bench->library_;
     TVMVM_TRY(bench->kernels_, bench->device_->LoadKernels({&kernel, 1}, {&library, 1}));
     TVMVM_TRY(bench->queue_, bench->device_->NewQueue());
-    TVMVM_TRY(bench->memory_, bench->device_->Allocate(kBytes * (kRow + 1)));
+    TVMVM_TRY(bench->memory_, bench->device_->Allocate(kBytes * (kRow + 1), nullptr));
     return bench;
   }
 
@@ -65,9 +65,9 @@ class Bench {
 
   // Upload, one kernel, read back, wait.
   Status Call() {
-    TVMVM_CHECK_OK(queue_->CopyIn(Part(0), host_, kBytes));
+    TVMVM_CHECK_OK(queue_->CopyIn(Part(0), host_, kBytes, nullptr));
     TVMVM_CHECK_OK(Launch(0, 1));
-    TVMVM_CHECK_OK(queue_->CopyOut(host_, Part(1), kBytes));
+    TVMVM_CHECK_OK(queue_->CopyOut(host_, Part(1), kBytes, nullptr));
     return Wait();
   }
   // Each reads what the one before it wrote.

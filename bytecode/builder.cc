@@ -1,12 +1,11 @@
 #include "bytecode/builder.h"
 
-#include <fmt/format.h>
-
 #include <deque>
 #include <unordered_map>
 #include <utility>
 
 #include "bytecode/blob.h"
+#include "bytecode/format_text.h"
 #include "bytecode/verifier.h"
 
 namespace tvmvm {
@@ -57,7 +56,7 @@ struct FunctionBuilder::State {
 
   void Fail(Error error) {
     if (!status) return;
-    std::string place = fmt::format("@{}:{} ", spec.name, spec.code.size());
+    std::string place = FormatText("@{}:{} ", spec.name, spec.code.size());
     status = MakeError(error.code, place + error.message);
   }
 
@@ -77,7 +76,7 @@ Expected<FunctionSpec> FunctionBuilder::State::Assemble() {
     uint32_t target = labels[jump.label];
     if (target == kUnbound)
       return MakeError(Code::kInvalidProgram,
-                       fmt::format("@{}: label {} is jumped to and never bound", spec.name, jump.label));
+                       FormatText("@{}: label {} is jumped to and never bound", spec.name, jump.label));
     code[jump.word + shift] = target + shift;
   }
   for (LineEntry& line : spec.lines) line.word += shift;
@@ -96,7 +95,7 @@ Label FunctionBuilder::NewLabel() {
 
 void FunctionBuilder::Bind(Label label) {
   if (label.index >= state_->labels.size() || state_->labels[label.index] != kUnbound) {
-    state_->Fail({Code::kInvalidProgram, fmt::format("label {} is unknown or bound twice", label.index)});
+    state_->Fail({Code::kInvalidProgram, FormatText("label {} is unknown or bound twice", label.index)});
     return;
   }
   state_->labels[label.index] = static_cast<uint32_t>(state_->spec.code.size());
@@ -115,7 +114,7 @@ void FunctionBuilder::Emit(Opcode opcode, std::initializer_list<Operand> operand
   for (const Operand& operand : operands) {
     if (operand.kind != kTarget || operand.value < static_cast<int64_t>(state.labels.size())) continue;
     state.Fail(
-        {Code::kInvalidProgram, fmt::format("{}: unknown label {}", InfoOf(opcode).mnemonic, operand.value)});
+        {Code::kInvalidProgram, FormatText("{}: unknown label {}", InfoOf(opcode).mnemonic, operand.value)});
     return;
   }
   auto word = static_cast<uint32_t>(state.spec.code.size());

@@ -1,11 +1,11 @@
 #include "bytecode/dim_expression.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
+
+#include "bytecode/format_text.h"
 
 namespace tvmvm {
 namespace {
@@ -67,9 +67,9 @@ class DimParser {
   Error ErrorIn(std::string_view text) const {
     constexpr size_t kShown = 100;
     return {Code::kInvalidArgument,
-            fmt::format("dim '{}{}': at {}: found {}, wanted {}", text.substr(0, kShown),
-                        text.size() > kShown ? "..." : "", text.size() - rest_.size(),
-                        rest_.empty() ? "the end" : fmt::format("'{}'", rest_[0]), wanted_)};
+            FormatText("dim '{}{}': at {}: found {}, wanted {}", text.substr(0, kShown),
+                       text.size() > kShown ? "..." : "", text.size() - rest_.size(),
+                       rest_.empty() ? "the end" : FormatText("'{}'", rest_[0]), wanted_)};
   }
 
  private:
@@ -154,7 +154,7 @@ class DimParser {
   bool Call(const DimOpRow& function, int depth) {
     for (int i = 0; i < function.arity; ++i) {
       if (i > 0 && !Take(","))
-        return Fail(fmt::format("',': {} takes {} operands", function.function, function.arity));
+        return Fail(FormatText("',': {} takes {} operands", function.function, function.arity));
       if (!Infix(1, depth)) return false;
     }
     return Take(")") ? Emit(function.op) : Fail("')'");

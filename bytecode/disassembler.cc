@@ -1,11 +1,10 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <unordered_map>
 
 #include "bytecode/device_kinds.h"
 #include "bytecode/digest.h"
 #include "bytecode/encoding.h"
+#include "bytecode/format_text.h"
 #include "bytecode/host_functions.h"
 #include "bytecode/text/lexer.h"
 #include "bytecode/text/names.h"
@@ -37,7 +36,7 @@ std::string Listed(const Elements& elements, Print print) {
 std::string PrintDim(const DimSpec& dim) {
   std::string text = dim.value >= 0 ? std::to_string(dim.value) : dim.symbol.empty() ? "?" : Name(dim.symbol);
   if (dim.low == 0 && dim.high == INT64_MAX) return text;
-  text += fmt::format(" in {}..", dim.low);
+  text += FormatText(" in {}..", dim.low);
   return dim.high == INT64_MAX ? text : text + std::to_string(dim.high);
 }
 
@@ -47,14 +46,14 @@ std::string PrintType(const TypeSpec& type) {
   std::string elements;
   for (const TypeSpec& element : type.elements)
     elements += (elements.empty() ? "" : ", ") + PrintType(element);
-  return fmt::format("{}<{}>", NameIn(text::kValueKindNames, type.kind), elements);
+  return FormatText("{}<{}>", NameIn(text::kValueKindNames, type.kind), elements);
 }
 
 std::string PrintParameters(const std::vector<ParameterSpec>& parameters) {
   std::string text;
   for (const ParameterSpec& parameter : parameters)
     text +=
-        fmt::format("{}{}: {}", text.empty() ? "" : ", ", Quoted(parameter.name), PrintType(parameter.type));
+        FormatText("{}{}: {}", text.empty() ? "" : ", ", Quoted(parameter.name), PrintType(parameter.type));
   return "(" + text + ")";
 }
 
@@ -64,7 +63,7 @@ std::string PrintNumbers(const std::vector<uint32_t>& numbers) {
 
 std::string PrintHex(std::span<const std::byte> bytes) {
   std::string text;
-  for (std::byte byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  for (std::byte byte : bytes) text += FormatText("{:02x}", static_cast<unsigned>(byte));
   return text;
 }
 
@@ -88,8 +87,8 @@ class Printer {
 
  private:
   template <class... Args>
-  void Line(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  void Line(TextFormat<sizeof...(Args)> format, const Args&... args) {
+    AppendText(&out_, format, args...);
     out_ += '\n';
   }
 
@@ -103,21 +102,21 @@ class Printer {
 
   void PrintDevices() {
     Line("devices {}", Listed(program_.devices, [](const DeviceSpec& device) {
-           return fmt::format("{} {}", NameIn(kDeviceClassNames, device.device_class), device.ordinal);
+           return FormatText("{} {}", NameIn(kDeviceClassNames, device.device_class), device.ordinal);
          }));
   }
 
   void PrintKernel(const KernelSpec& kernel) {
-    std::string text = fmt::format("kernel @{} {} symbol {} scalars {} buffers {}", Name(kernel.name),
-                                   NameIn(kDeviceClassNames, kernel.device), Quoted(kernel.symbol),
-                                   kernel.scalar_count, Listed(kernel.buffers, [](Access access) {
-                                     return std::string(NameIn(text::kAccessNames, access));
-                                   }));
+    std::string text = FormatText("kernel @{} {} symbol {} scalars {} buffers {}", Name(kernel.name),
+                                  NameIn(kDeviceClassNames, kernel.device), Quoted(kernel.symbol),
+                                  kernel.scalar_count, Listed(kernel.buffers, [](Access access) {
+                                    return std::string(NameIn(text::kAccessNames, access));
+                                  }));
     if (!kernel.alignments.empty())
       text += " aligned " +
               Listed(kernel.alignments, [](uint8_t alignment) { return std::to_string(alignment); });
     if (kernel.scratch_bytes != 0 || kernel.flops != 0 || kernel.bytes != 0)
-      text += fmt::format(" cost [{}, {}, {}]", kernel.scratch_bytes, kernel.flops, kernel.bytes);
+      text += FormatText(" cost [{}, {}, {}]", kernel.scratch_bytes, kernel.flops, kernel.bytes);
     if (!kernel.contract.empty()) text += " contract " + Quoted(kernel.contract);
     if (!kernel.error_messages.empty()) text += " errors " + Listed(kernel.error_messages, Quoted);
     if (!kernel.source_node.empty()) text += " node " + Quoted(kernel.source_node);
@@ -133,8 +132,8 @@ class Printer {
 
   void PrintConstant(size_t index, const ConstantSpec& constant) {
     std::string head =
-        fmt::format("constant c{} {}: {}{}", index, Quoted(constant.name), DTypeName(constant.dtype),
-                    Listed(constant.dims, [](int64_t dim) { return std::to_string(dim); }));
+        FormatText("constant c{} {}: {}{}", index, Quoted(constant.name), DTypeName(constant.dtype),
+                   Listed(constant.dims, [](int64_t dim) { return std::to_string(dim); }));
     size_t shown = options_.constant_bytes ? kBytesShownOnRequest : kBytesAlwaysShown;
     if (constant.has_place())
       Line("{} in c{} panel {} axes {}", head, constant.place.constant.index, constant.place.panel,
@@ -149,20 +148,20 @@ class Printer {
 
   void PrintPlan(size_t index, const PlanSpec& plan) {
     Line("plan p{} {}", index, Listed(plan.values, [](const PlanSpec::Interval& value) {
-           return fmt::format("{}..{} align {}", value.first, value.last, value.alignment);
+           return FormatText("{}..{} align {}", value.first, value.last, value.alignment);
          }));
   }
 
   void PrintFunction(const FunctionSpec& function) {
     std::string scalars;
     if (function.scalar_inputs != 0 || function.scalar_outputs != 0)
-      scalars = fmt::format(" scalars {} -> {}", function.scalar_inputs, function.scalar_outputs);
+      scalars = FormatText(" scalars {} -> {}", function.scalar_inputs, function.scalar_outputs);
     out_ += '\n';
-    std::string slots = function.slots == 0 ? "" : fmt::format(", {}", function.slots);
+    std::string slots = function.slots == 0 ? "" : FormatText(", {}", function.slots);
     std::string on_device;
     if (!function.device_inputs.empty() || !function.device_outputs.empty())
-      on_device = fmt::format(" device {} -> {}", PrintNumbers(function.device_inputs),
-                              PrintNumbers(function.device_outputs));
+      on_device = FormatText(" device {} -> {}", PrintNumbers(function.device_inputs),
+                             PrintNumbers(function.device_outputs));
     Line("func @{}{} -> {}{} frame {}, {}{}{} {{", Name(function.name), PrintParameters(function.inputs),
          PrintParameters(function.outputs), scalars, function.scalar_registers, function.ref_registers, slots,
          on_device);
@@ -209,36 +208,36 @@ class Printer {
     text += instruction.info->mnemonic;
     if (!rest.empty()) text += " " + rest;
     if (instruction.info->opcode == Opcode::kHostCall)
-      text += fmt::format("  ; {}", HostSignatures()[instruction.operands()[0].value].name);
+      text += FormatText("  ; {}", HostSignatures()[instruction.operands()[0].value].name);
     return text;
   }
 
   std::string PrintOperand(const DecodedOperand& operand) const {
-    auto scalar = [](uint32_t reg) { return fmt::format("i{}", reg); };
-    auto reference = [](uint32_t reg) { return fmt::format("r{}", reg); };
+    auto scalar = [](uint32_t reg) { return FormatText("i{}", reg); };
+    auto reference = [](uint32_t reg) { return FormatText("r{}", reg); };
     switch (operand.kind) {
       case OperandKind::kScalarDst:
       case OperandKind::kScalarSrc:
-        return fmt::format("i{}", operand.value);
+        return FormatText("i{}", operand.value);
       case OperandKind::kRefDst:
       case OperandKind::kRefSrc:
-        return fmt::format("r{}", operand.value);
+        return FormatText("r{}", operand.value);
       case OperandKind::kSlotDst:
       case OperandKind::kSlotSrc:
-        return fmt::format("s{}", operand.value);
+        return FormatText("s{}", operand.value);
       case OperandKind::kImmediate:
       case OperandKind::kIndex:
         return std::to_string(operand.value);
       case OperandKind::kTarget:
-        return fmt::format("L{}", labels_.at(static_cast<uint32_t>(operand.value)));
+        return FormatText("L{}", labels_.at(static_cast<uint32_t>(operand.value)));
       case OperandKind::kFunction:
         return "@" + Name(program_.functions[operand.value].name);
       case OperandKind::kKernel:
         return "@" + Name(program_.kernels[operand.value].name);
       case OperandKind::kConstant:
-        return fmt::format("c{}", operand.value);
+        return FormatText("c{}", operand.value);
       case OperandKind::kPlan:
-        return fmt::format("p{}", operand.value);
+        return FormatText("p{}", operand.value);
       case OperandKind::kString:
         return Quoted(program_.strings[operand.value]);
       case OperandKind::kDType:
@@ -260,8 +259,8 @@ class Printer {
     for (size_t i = 0; i < operand.list_size(); ++i) buffers.push_back(operand.buffer(i));
     return Listed(buffers, [](BufferOperand buffer) {
       const char letter = buffer.is_constant() ? 'c' : buffer.is_slot() ? 's' : 'r';
-      std::string text = fmt::format("{}{}", letter, buffer.index());
-      return buffer.offset == BufferOperand::kNoOffset ? text : text + fmt::format("+i{}", buffer.offset);
+      std::string text = FormatText("{}{}", letter, buffer.index());
+      return buffer.offset == BufferOperand::kNoOffset ? text : text + FormatText("+i{}", buffer.offset);
     });
   }
 

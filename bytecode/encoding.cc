@@ -1,6 +1,6 @@
 #include "bytecode/encoding.h"
 
-#include <fmt/format.h>
+#include "bytecode/format_text.h"
 
 namespace tvmvm {
 namespace {
@@ -9,15 +9,15 @@ Status CheckOperand(const OpcodeInfo& info, size_t position, const Operand& oper
   OperandKind wanted = info.operands[position];
   if (operand.kind != wanted)
     return MakeError(Code::kInvalidProgram,
-                     fmt::format("{}: operand {} is of kind {}, wanted {}", info.mnemonic, position,
-                                 OperandKindName(operand.kind), OperandKindName(wanted)));
+                     FormatText("{}: operand {} is of kind {}, wanted {}", info.mnemonic, position,
+                                OperandKindName(operand.kind), OperandKindName(wanted)));
   if (wanted == OperandKind::kBufferList && operand.list.size() % 2 != 0)
-    return MakeError(Code::kInvalidProgram, fmt::format("{}: operand {} has {} words, wanted pairs",
-                                                        info.mnemonic, position, operand.list.size()));
+    return MakeError(Code::kInvalidProgram, FormatText("{}: operand {} has {} words, wanted pairs",
+                                                       info.mnemonic, position, operand.list.size()));
   bool one_word = !IsList(wanted) && wanted != OperandKind::kImmediate;
   if (one_word && (operand.value < 0 || operand.value > int64_t{0xffffffff}))
-    return MakeError(Code::kInvalidProgram, fmt::format("{}: operand {} is {}, which does not fit one word",
-                                                        info.mnemonic, position, operand.value));
+    return MakeError(Code::kInvalidProgram, FormatText("{}: operand {} is {}, which does not fit one word",
+                                                       info.mnemonic, position, operand.value));
   return {};
 }
 
@@ -61,8 +61,8 @@ Status EncodeInstruction(Opcode opcode, std::span<const Operand> operands, std::
                          std::vector<uint32_t>* operand_words) {
   const OpcodeInfo& info = InfoOf(opcode);
   if (operands.size() != info.operands.size())
-    return MakeError(Code::kInvalidProgram, fmt::format("{}: {} operands given, wanted {}", info.mnemonic,
-                                                        operands.size(), info.operands.size()));
+    return MakeError(Code::kInvalidProgram, FormatText("{}: {} operands given, wanted {}", info.mnemonic,
+                                                       operands.size(), info.operands.size()));
   for (size_t i = 0; i < operands.size(); ++i) TVMVM_CHECK_OK(CheckOperand(info, i, operands[i]));
 
   size_t start = code->size();
@@ -74,8 +74,8 @@ Status EncodeInstruction(Opcode opcode, std::span<const Operand> operands, std::
   size_t words = code->size() - start;
   if (words > kMaxInstructionWords) {
     code->resize(start);
-    return MakeError(Code::kInvalidProgram, fmt::format("{}: {} words, an instruction has at most {}",
-                                                        info.mnemonic, words, kMaxInstructionWords));
+    return MakeError(Code::kInvalidProgram, FormatText("{}: {} words, an instruction has at most {}",
+                                                       info.mnemonic, words, kMaxInstructionWords));
   }
   (*code)[start] = static_cast<uint32_t>(opcode) | static_cast<uint32_t>(words) << 8;
   return {};
@@ -85,14 +85,14 @@ Expected<DecodedInstruction> DecodeInstruction(std::span<const uint32_t> code, u
   uint32_t opcode = code[at] & 0xff;
   uint32_t words = code[at] >> 8;
   if (opcode >= Opcodes().size())
-    return MakeError(Code::kInvalidProgram, fmt::format("unknown opcode {}", opcode));
+    return MakeError(Code::kInvalidProgram, FormatText("unknown opcode {}", opcode));
   DecodedInstruction instruction;
   instruction.info = &Opcodes()[opcode];
   instruction.word = at;
   instruction.words = words;
   if (words == 0 || words > code.size() - at)
-    return MakeError(Code::kInvalidProgram, fmt::format("{}: {} words long, but {} are left in the function",
-                                                        instruction.info->mnemonic, words, code.size() - at));
+    return MakeError(Code::kInvalidProgram, FormatText("{}: {} words long, but {} are left in the function",
+                                                       instruction.info->mnemonic, words, code.size() - at));
 
   std::span<const uint32_t> rest = code.subspan(at + 1, words - 1);
   for (OperandKind kind : instruction.info->operands) {
@@ -101,12 +101,12 @@ Expected<DecodedInstruction> DecodeInstruction(std::span<const uint32_t> code, u
     operand.word = at + words - static_cast<uint32_t>(rest.size());
     if (!TakeOperand(rest, &operand))
       return MakeError(Code::kInvalidProgram,
-                       fmt::format("{}: operand {} does not fit the instruction's {} words",
-                                   instruction.info->mnemonic, instruction.operand_count - 1, words));
+                       FormatText("{}: operand {} does not fit the instruction's {} words",
+                                  instruction.info->mnemonic, instruction.operand_count - 1, words));
   }
   if (!rest.empty())
     return MakeError(Code::kInvalidProgram,
-                     fmt::format("{}: {} words too many", instruction.info->mnemonic, rest.size()));
+                     FormatText("{}: {} words too many", instruction.info->mnemonic, rest.size()));
   return instruction;
 }
 

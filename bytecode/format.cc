@@ -1,5 +1,5 @@
-// The formatting library's functions, compiled once for a library: header-only use puts a copy into every
-// object file, which doubles the runtime's size and the time of a build.
+// The formatting library's functions, compiled once for the compiler and the tool: header-only use puts a
+// copy into every object file. The runtime itself uses none (format_text.h), so they are not in its library.
 #define FMT_STATIC_THOUSANDS_SEPARATOR ','  // no locales
 #include <fmt/format-inl.h>
 

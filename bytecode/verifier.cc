@@ -1,5 +1,6 @@
 #include "bytecode/verifier.h"
 
+#include "bytecode/format_text.h"
 #include "bytecode/verifier/checks.h"
 
 namespace tvmvm {
@@ -7,7 +8,7 @@ namespace verifier {
 
 Status FunctionContext::Fail(const DecodedInstruction& instruction, std::string_view what) const {
   std::string_view node = program.SourceNode(function, instruction.word);
-  std::string place = node.empty() ? std::string() : fmt::format(" (node {})", node);
+  std::string place = node.empty() ? std::string() : FormatText(" (node {})", node);
   return Refuse("@{}:{} {}: {}{}", function.name, instruction.word, instruction.info->mnemonic, what, place);
 }
 

@@ -1,10 +1,9 @@
 // .vmexe -> Program. All sections are read but the constants: weights stay untouched.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "bytecode/blob.h"
 #include "bytecode/derived_cache.h"
+#include "bytecode/format_text.h"
 #include "bytecode/guarded.h"
 #include "bytecode/verifier.h"
 #include "serializer/wire/layout.h"
@@ -19,7 +18,7 @@ namespace {
 // Puts the file in front of what is wrong with it.
 template <class T>
 Expected<T> InFile(const std::string& path, Expected<T> result) {
-  if (!result) result.error().message = fmt::format("{}: {}", path, result.error().message);
+  if (!result) result.error().message = FormatText("{}: {}", path, result.error().message);
   return result;
 }
 
@@ -42,7 +41,7 @@ Status CheckPadding(std::span<const std::byte> file, uint64_t begin, uint64_t en
   auto gap = file.subspan(begin, end - begin);
   if (std::all_of(gap.begin(), gap.end(), [](std::byte byte) { return byte == std::byte{0}; })) return {};
   return MakeError(Code::kInvalidProgram,
-                   fmt::format("bytes {} to {} belong to no section and are not 0", begin, end));
+                   FormatText("bytes {} to {} belong to no section and are not 0", begin, end));
 }
 
 // Every byte of the file belongs to the header, to a section with the right digest, or is 0.
@@ -72,7 +71,8 @@ Expected<std::shared_ptr<const Program>> LoadProgramFromMemory(std::span<const s
                                                                std::shared_ptr<const void> owner,
                                                                const LoadOptions& options) {
   return Guarded([&]() -> Expected<std::shared_ptr<const Program>> {
-    if (owner != nullptr && IsBlobAligned(bytes.data())) return LoadBlob({.bytes = bytes, .owner = std::move(owner)}, options);
+    if (owner != nullptr && IsBlobAligned(bytes.data()))
+      return LoadBlob({.bytes = bytes, .owner = std::move(owner)}, options);
     TVMVM_TRY(Blob copy, CopyToBlob(bytes));
     return LoadBlob(std::move(copy), options);
   });

@@ -1,9 +1,8 @@
 // Program -> .vmexe. The big sections are written from where they lie, so saving needs no second copy of the
 // weights.
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "bytecode/format_text.h"
 #include "bytecode/guarded.h"
 #include "bytecode/verifier.h"
 #include "serializer/wire/layout.h"
@@ -40,13 +39,13 @@ OutgoingSection CodeSection(const Program& program) {
 // "kernels.cpu.x86-64-v3"; a number behind it where two libraries would have the same name.
 std::string LibrarySectionName(const KernelLibrarySpec& library, std::span<const std::string> taken) {
   std::string name =
-      fmt::format("{}{}.{}", wire::kKernelsPrefix, DeviceKindName(library.device), library.target);
+      FormatText("{}{}.{}", wire::kKernelsPrefix, DeviceKindName(library.device), library.target);
   std::replace(name.begin(), name.end(), '\0', '_');
   constexpr size_t kRoomForNumber = 6;
   name.resize(std::min(name.size(), wire::kMaxSectionName - kRoomForNumber));
   std::string unique = name;
   for (int i = 2; std::find(taken.begin(), taken.end(), unique) != taken.end(); ++i)
-    unique = fmt::format("{}.{}", name, i);
+    unique = FormatText("{}.{}", name, i);
   return unique;
 }
 

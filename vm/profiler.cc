@@ -1,10 +1,10 @@
 #include "tvm-vm/profiler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
+
+#include "bytecode/format_text.h"
 
 namespace tvmvm {
 namespace {
@@ -17,7 +17,7 @@ std::string JsonEscaped(std::string_view text) {
       escaped += '\\';
       escaped += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(escaped), "\\u{:04x}", static_cast<int>(c));
+      AppendText(&escaped, "\\u{:04x}", static_cast<int>(c));
     } else {
       escaped += c;
     }
@@ -35,10 +35,10 @@ constexpr const char* kLimitsHeader = "  %flops  %bytes  %limit";
 
 // Shares of the limits; nothing where nobody compared.
 std::string LimitColumns(const KernelProfile& row) {
-  if (row.limit_ns <= 0) return fmt::format("{:>8}{:>8}{:>8}", "-", "-", "-");
+  if (row.limit_ns <= 0) return FormatText("{:>8}{:>8}{:>8}", "-", "-", "-");
   const double percent = 100.0 / static_cast<double>(std::max<int64_t>(1, row.nanoseconds));
-  return fmt::format("{:8.1f}{:8.1f}{:8.1f}", row.flops_ns * percent, row.bytes_ns * percent,
-                     row.limit_ns * percent);
+  return FormatText("{:8.1f}{:8.1f}{:8.1f}", row.flops_ns * percent, row.bytes_ns * percent,
+                    row.limit_ns * percent);
 }
 
 void AppendLine(std::string* text, const KernelProfile& row, int64_t total_ns, bool has_limits,
@@ -47,11 +47,11 @@ void AppendLine(std::string* text, const KernelProfile& row, int64_t total_ns, b
       total_ns > 0 ? 100.0 * static_cast<double>(row.nanoseconds) / static_cast<double>(total_ns) : 0.0;
   const double each =
       row.launches > 0 ? static_cast<double>(row.nanoseconds) / static_cast<double>(row.launches) : 0.0;
-  fmt::format_to(std::back_inserter(*text), "{:6.1f} {:10.3f} {:9} {:10.2f} {:9.2f} {:8.2f}{}  {:<10} {}",
-                 share, static_cast<double>(row.nanoseconds) / 1e6, row.launches, each / 1e3,
-                 PerNanosecond(row.flops, row.nanoseconds), PerNanosecond(row.bytes, row.nanoseconds),
-                 has_limits ? LimitColumns(row) : "", device, name);
-  if (!node.empty()) fmt::format_to(std::back_inserter(*text), "  {}", node);
+  AppendText(text, "{:6.1f} {:10.3f} {:9} {:10.2f} {:9.2f} {:8.2f}{}  {:<10} {}", share,
+             static_cast<double>(row.nanoseconds) / 1e6, row.launches, each / 1e3,
+             PerNanosecond(row.flops, row.nanoseconds), PerNanosecond(row.bytes, row.nanoseconds),
+             has_limits ? LimitColumns(row) : "", device, name);
+  if (!node.empty()) AppendText(text, "  {}", node);
   *text += '\n';
 }
 
@@ -74,42 +74,41 @@ class TraceWriter {
   // `what`: "process_name" or "thread_name".
   void Name(std::string_view what, uint32_t row, std::string_view name) {
     Separate();
-    fmt::format_to(
-        End(), "{{\"name\": \"{}\", \"ph\": \"M\", \"pid\": 1, \"tid\": {}, \"args\": {{\"name\": \"{}\"}}}}",
-        what, row, JsonEscaped(name));
+    AppendText(&text_,
+               "{{\"name\": \"{}\", \"ph\": \"M\", \"pid\": 1, \"tid\": {}, \"args\": {{\"name\": \"{}\"}}}}",
+               what, row, JsonEscaped(name));
   }
   void Counter(std::string_view name, int64_t at_ns, int64_t value) {
     Separate();
-    fmt::format_to(
-        End(), "{{\"name\": \"{}\", \"ph\": \"C\", \"pid\": 1, \"ts\": {:.3f}, \"args\": {{\"bytes\": {}}}}}",
-        name, Microseconds(at_ns), value);
+    AppendText(&text_,
+               "{{\"name\": \"{}\", \"ph\": \"C\", \"pid\": 1, \"ts\": {:.3f}, \"args\": {{\"bytes\": {}}}}}",
+               name, Microseconds(at_ns), value);
   }
   // Arguments follow, then Close.
   void Begin(std::string_view name, std::string_view category, uint32_t row, int64_t begin_ns,
              int64_t end_ns) {
     Separate();
-    fmt::format_to(End(),
-                   "{{\"name\": \"{}\", \"cat\": \"{}\", \"ph\": \"X\", \"pid\": 1, \"tid\": {}, \"ts\": "
-                   "{:.3f}, \"dur\": {:.3f}, "
-                   "\"args\": {{",
-                   JsonEscaped(name), category, row, Microseconds(begin_ns),
-                   static_cast<double>(end_ns - begin_ns) / 1e3);
+    AppendText(&text_,
+               "{{\"name\": \"{}\", \"cat\": \"{}\", \"ph\": \"X\", \"pid\": 1, \"tid\": {}, \"ts\": "
+               "{:.3f}, \"dur\": {:.3f}, "
+               "\"args\": {{",
+               JsonEscaped(name), category, row, Microseconds(begin_ns),
+               static_cast<double>(end_ns - begin_ns) / 1e3);
     first_argument_ = true;
   }
   void Argument(std::string_view name, std::string_view text) {
-    fmt::format_to(End(), "{}\"{}\": \"{}\"", Comma(), JsonEscaped(name), JsonEscaped(text));
+    AppendText(&text_, "{}\"{}\": \"{}\"", Comma(), JsonEscaped(name), JsonEscaped(text));
   }
   void Argument(std::string_view name, double number) {
-    fmt::format_to(End(), "{}\"{}\": {:.3f}", Comma(), name, number);
+    AppendText(&text_, "{}\"{}\": {:.3f}", Comma(), name, number);
   }
   void Argument(std::string_view name, int64_t number) {
-    fmt::format_to(End(), "{}\"{}\": {}", Comma(), name, number);
+    AppendText(&text_, "{}\"{}\": {}", Comma(), name, number);
   }
   void Close() { text_ += "}}"; }
   std::string Take() { return std::move(text_) + "\n]}\n"; }
 
  private:
-  std::back_insert_iterator<std::string> End() { return std::back_inserter(text_); }
   void Separate() { text_ += std::exchange(first_event_, false) ? "\n" : ",\n"; }
   const char* Comma() { return std::exchange(first_argument_, false) ? "" : ", "; }
   double Microseconds(int64_t at_ns) const { return static_cast<double>(at_ns - origin_ns_) / 1e3; }

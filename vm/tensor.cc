@@ -82,7 +82,7 @@ Expected<Tensor> Tensor::AllocateOn(std::shared_ptr<Device> device, DType dtype,
       return MakeError(Code::kUnsupported, "strings are on the cpu, not on " + device->name());
     TVMVM_TRY(const int64_t bytes, BytesFor(dtype, shape));
     auto on_device = std::make_shared<OnDevice>(std::move(device));
-    TVMVM_TRY(on_device->memory, on_device->device->Allocate(bytes));
+    TVMVM_TRY(on_device->memory, on_device->device->Allocate(bytes, nullptr));
     on_device->has_memory = true;
     Tensor tensor;
     tensor.dtype_ = dtype;
@@ -121,11 +121,11 @@ Status Tensor::CopyFrom(const Tensor& source) const {
     }
     TVMVM_TRY(std::unique_ptr<Queue> queue, (device() ? device() : from)->NewQueue());
     if (!from)
-      TVMVM_CHECK_OK(queue->CopyIn({device_memory()}, source.data(), byte_count()));
+      TVMVM_CHECK_OK(queue->CopyIn({device_memory()}, source.data(), byte_count(), nullptr));
     else if (!device())
-      TVMVM_CHECK_OK(queue->CopyOut(data(), {source.device_memory()}, byte_count()));
+      TVMVM_CHECK_OK(queue->CopyOut(data(), {source.device_memory()}, byte_count(), nullptr));
     else
-      TVMVM_CHECK_OK(queue->Copy({device_memory()}, {source.device_memory()}, byte_count()));
+      TVMVM_CHECK_OK(queue->Copy({device_memory()}, {source.device_memory()}, byte_count(), nullptr));
     TVMVM_CHECK_OK(queue->Wait(nullptr));
     return {};
   });

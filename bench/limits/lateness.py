@@ -298,8 +298,8 @@ def measure(library, path, arrays, threads, device):
     program, vm, invocation = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
     library.check(library.c.tvmvm_program_load(path.encode(), ctypes.byref(program)))
     options = VmOptions(ctypes.sizeof(VmOptions), threads, 0, None, 0)
+    opened = ctypes.c_void_p()
     if device != "cpu":
-        opened = ctypes.c_void_p()
         library.check(library.c.tvmvm_device_open(device.encode(), None, ctypes.byref(opened)))
         devices = (ctypes.c_void_p * 1)(opened)
         options.devices, options.device_count = ctypes.cast(devices, ctypes.c_void_p), 1
@@ -335,6 +335,7 @@ def measure(library, path, arrays, threads, device):
         library.c.tvmvm_tensor_free(one)
     library.c.tvmvm_vm_free(vm)
     library.c.tvmvm_program_free(program)
+    library.c.tvmvm_device_free(opened)  # drivers run threads for each, which do not survive the end of a process
     return worst, where, late_ok, total
 
 

@@ -1,8 +1,8 @@
 #include "bytecode/text/lexer.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
+
+#include "bytecode/format_text.h"
 
 namespace tvmvm::text {
 namespace {
@@ -77,7 +77,7 @@ class Lexer {
     token_.kind = TokenKind::kInteger;
     token_.text.assign(begin, end);
     at_ += static_cast<size_t>(end - begin);
-    if (error != std::errc()) return ErrorAt(token_, fmt::format("{} does not fit 64 bits", token_.text));
+    if (error != std::errc()) return ErrorAt(token_, FormatText("{} does not fit 64 bits", token_.text));
     return {};
   }
 
@@ -129,7 +129,7 @@ class Lexer {
     token_.text = rest.substr(0, two ? 2 : 1);
     at_ += token_.text.size();
     if (!two && std::string_view("@()[]{}<>,:=+*?").find(token_.text[0]) == std::string_view::npos)
-      return ErrorAt(token_, fmt::format("unexpected character {}", Quoted(token_.text)));
+      return ErrorAt(token_, FormatText("unexpected character {}", Quoted(token_.text)));
     return {};
   }
 
@@ -147,7 +147,7 @@ std::string Found(const Token& token) {
     case TokenKind::kString:
       return Quoted(token.text);
     default:
-      return fmt::format("'{}'", token.text);
+      return FormatText("'{}'", token.text);
   }
 }
 
@@ -156,7 +156,7 @@ std::string Found(const Token& token) {
 Expected<std::vector<Token>> Tokenize(std::string_view text) { return Lexer(text).Run(); }
 
 tl::unexpected<Error> ErrorAt(const Token& token, std::string_view what) {
-  return MakeError(Code::kInvalidArgument, fmt::format("{}:{}: {}", token.line, token.column, what));
+  return MakeError(Code::kInvalidArgument, FormatText("{}:{}: {}", token.line, token.column, what));
 }
 
 std::string Quoted(std::string_view text) {
@@ -169,7 +169,7 @@ std::string Quoted(std::string_view text) {
     else if (c == '\t')
       quoted += "\\t";
     else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      quoted += FormatText("\\x{:02x}", static_cast<unsigned char>(c));
     else
       quoted += c;
   }
@@ -210,16 +210,16 @@ bool TokenStream::AcceptWord(std::string_view word) {
 }
 
 tl::unexpected<Error> TokenStream::Wanted(std::string_view wanted) const {
-  return ErrorAt(Peek(), fmt::format("wanted {}, found {}", wanted, Found(Peek())));
+  return ErrorAt(Peek(), FormatText("wanted {}, found {}", wanted, Found(Peek())));
 }
 
 Status TokenStream::Expect(std::string_view punctuation) {
-  if (!Accept(punctuation)) return Wanted(fmt::format("'{}'", punctuation));
+  if (!Accept(punctuation)) return Wanted(FormatText("'{}'", punctuation));
   return {};
 }
 
 Status TokenStream::ExpectWord(std::string_view word) {
-  if (!AcceptWord(word)) return Wanted(fmt::format("'{}'", word));
+  if (!AcceptWord(word)) return Wanted(FormatText("'{}'", word));
   return {};
 }
 
@@ -236,8 +236,7 @@ Expected<std::string> TokenStream::String(std::string_view wanted) {
 Expected<int64_t> TokenStream::Integer(int64_t low, int64_t high) {
   const Token& token = Peek();
   if (token.kind != TokenKind::kInteger) return Wanted("a number");
-  if (token.value < low || token.value > high)
-    return Wanted(fmt::format("a number from {} to {}", low, high));
+  if (token.value < low || token.value > high) return Wanted(FormatText("a number from {} to {}", low, high));
   return Take().value;
 }
 

@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-
+#include "bytecode/format_text.h"
 #include "bytecode/text/parser.h"
 
 namespace tvmvm::text {
@@ -19,7 +18,7 @@ class BodyParser {
     for (const Jump& jump : jumps_) {
       auto label = labels_.find(jump.label.text);
       if (label == labels_.end())
-        return ErrorAt(jump.label, fmt::format("unknown label '{}'", jump.label.text));
+        return ErrorAt(jump.label, FormatText("unknown label '{}'", jump.label.text));
       function_.code[jump.word] = label->second;
     }
     return {};
@@ -50,7 +49,7 @@ class BodyParser {
     Token name = tokens_.Take();
     tokens_.Take();
     if (!labels_.try_emplace(name.text, Here()).second)
-      return ErrorAt(name, fmt::format("label '{}' is there twice", name.text));
+      return ErrorAt(name, FormatText("label '{}' is there twice", name.text));
     return {};
   }
 
@@ -68,7 +67,7 @@ class BodyParser {
     Token mnemonic = tokens_.Peek();
     TVMVM_TRY(std::string name, tokens_.Word("an instruction"));
     std::optional<Opcode> opcode = OpcodeFromMnemonic(name);
-    if (!opcode) return ErrorAt(mnemonic, fmt::format("unknown instruction '{}'", name));
+    if (!opcode) return ErrorAt(mnemonic, FormatText("unknown instruction '{}'", name));
 
     std::vector<Operand> operands;
     std::vector<std::pair<size_t, Token>> names;  // operand, name of a label, function or kernel
@@ -121,7 +120,7 @@ class BodyParser {
     for (OperandKind kind : info.operands) {
       if (IsDestination(kind)) {
         if (destinations == destinations_.size())
-          return ErrorAt(mnemonic, fmt::format("{} needs another {}", info.mnemonic, OperandKindName(kind)));
+          return ErrorAt(mnemonic, FormatText("{} needs another {}", info.mnemonic, OperandKindName(kind)));
         TVMVM_CHECK_OK(TakeDestination(kind, destinations_[destinations++], operands));
         continue;
       }
@@ -131,7 +130,7 @@ class BodyParser {
     }
     if (destinations != destinations_.size())
       return ErrorAt(destinations_[destinations].start,
-                     fmt::format("{} has no such destination", info.mnemonic));
+                     FormatText("{} has no such destination", info.mnemonic));
     return {};
   }
 
@@ -139,7 +138,7 @@ class BodyParser {
     bool scalar = kind == OperandKind::kScalarDst || kind == OperandKind::kScalarDstList;
     char file = scalar ? 'i' : kind == OperandKind::kSlotDst ? 's' : 'r';
     if (destination.is_list != IsList(kind) || (destination.file != 0 && destination.file != file))
-      return ErrorAt(destination.start, fmt::format("wanted a {}", OperandKindName(kind)));
+      return ErrorAt(destination.start, FormatText("wanted a {}", OperandKindName(kind)));
     if (IsList(kind))
       operands->emplace_back(kind, destination.registers);
     else
@@ -179,7 +178,7 @@ class BodyParser {
         Token token = tokens_.Peek();
         TVMVM_TRY(std::string name, tokens_.Word("a dtype"));
         std::optional<DType> dtype = DTypeFromName(name);
-        if (!dtype) return ErrorAt(token, fmt::format("unknown dtype '{}'", name));
+        if (!dtype) return ErrorAt(token, FormatText("unknown dtype '{}'", name));
         operands->emplace_back(kind, static_cast<int64_t>(*dtype));
         return {};
       }
@@ -195,7 +194,7 @@ class BodyParser {
   Status Named(OperandKind kind, std::vector<Operand>* operands,
                std::vector<std::pair<size_t, Token>>* names) {
     Token token = tokens_.Peek();
-    TVMVM_TRY(std::string name, tokens_.Name(fmt::format("a {}'s name", OperandKindName(kind))));
+    TVMVM_TRY(std::string name, tokens_.Name(FormatText("a {}'s name", OperandKindName(kind))));
     names->emplace_back(operands->size(), token);
     operands->emplace_back(kind, 0);
     return {};
@@ -203,7 +202,7 @@ class BodyParser {
 
   Status Numbered(OperandKind kind, char letter, std::vector<Operand>* operands) {
     TVMVM_TRY(uint32_t number,
-              tokens_.Numbered(letter, fmt::format("a {} such as {}0", OperandKindName(kind), letter)));
+              tokens_.Numbered(letter, FormatText("a {} such as {}0", OperandKindName(kind), letter)));
     operands->emplace_back(kind, number);
     return {};
   }
@@ -219,7 +218,7 @@ class BodyParser {
     TVMVM_CHECK_OK(tokens_.Expect("["));
     while (!tokens_.Accept("]")) {
       if (!registers.empty()) TVMVM_CHECK_OK(tokens_.Expect(","));
-      TVMVM_TRY(uint32_t reg, tokens_.Numbered(letter, fmt::format("a register such as {}0", letter)));
+      TVMVM_TRY(uint32_t reg, tokens_.Numbered(letter, FormatText("a register such as {}0", letter)));
       registers.push_back(reg);
     }
     operands->emplace_back(kind, std::move(registers));

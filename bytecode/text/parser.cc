@@ -1,11 +1,10 @@
 #include "bytecode/text/parser.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 
 #include "bytecode/blob.h"
 #include "bytecode/device_kinds.h"
+#include "bytecode/format_text.h"
 #include "bytecode/text/names.h"
 #include "bytecode/verifier.h"
 
@@ -159,7 +158,7 @@ class ProgramParser {
 
   // The number in front of a constant or plan, which must count up.
   Status ParseNumber(char letter, size_t wanted) {
-    std::string expected = fmt::format("{}{}", letter, wanted);
+    std::string expected = FormatText("{}{}", letter, wanted);
     if (!tokens_.AcceptWord(expected)) return tokens_.Wanted(expected);
     return {};
   }
@@ -172,7 +171,7 @@ class ProgramParser {
     Token type = tokens_.Peek();
     TVMVM_TRY(std::string dtype, tokens_.Word("a dtype"));
     constant.dtype = DTypeFromName(dtype).value_or(DType::kInvalid);
-    if (constant.dtype == DType::kInvalid) return ErrorAt(type, fmt::format("unknown dtype '{}'", dtype));
+    if (constant.dtype == DType::kInvalid) return ErrorAt(type, FormatText("unknown dtype '{}'", dtype));
     TVMVM_CHECK_OK(ParseNumbers(&constant.dims));
     TVMVM_CHECK_OK(ParseConstantData(&constant));
     program_.constants.push_back(std::move(constant));
@@ -185,7 +184,7 @@ class ProgramParser {
     if (tokens_.Peek().IsWord("digest"))
       return ErrorAt(
           tokens_.Peek(),
-          fmt::format("constant '{}' is given by its digest, the assembler needs its bytes", constant->name));
+          FormatText("constant '{}' is given by its digest, the assembler needs its bytes", constant->name));
     TVMVM_CHECK_OK(tokens_.ExpectWord("hex"));
     Token token = tokens_.Peek();
     TVMVM_TRY(std::string hex, tokens_.String("hexadecimal digits as a string"));
@@ -301,14 +300,14 @@ class ProgramParser {
       auto found = known.find(use.name.text);
       if (found == known.end())
         return ErrorAt(use.name,
-                       fmt::format("unknown {} {}", OperandKindName(use.kind), Quoted(use.name.text)));
+                       FormatText("unknown {} {}", OperandKindName(use.kind), Quoted(use.name.text)));
       program_.functions[use.function].code[use.word] = found->second;
     }
     if (!entry_) return ErrorAt(tokens_.Peek(), "no entry function is named");
     auto find = [&](const Token& name) -> Expected<FunctionId> {
       auto found = functions.find(name.text);
       if (found == functions.end())
-        return ErrorAt(name, fmt::format("unknown function {}", Quoted(name.text)));
+        return ErrorAt(name, FormatText("unknown function {}", Quoted(name.text)));
       return FunctionId{found->second};
     };
     TVMVM_TRY(program_.entry, find(*entry_));

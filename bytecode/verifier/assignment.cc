@@ -4,6 +4,7 @@
 // in the entry block.
 #include <algorithm>
 
+#include "bytecode/format_text.h"
 #include "bytecode/verifier/checks.h"
 #include "bytecode/verifier/control_flow.h"
 
@@ -23,9 +24,9 @@ struct RegisterNumbers {
   uint32_t count() const { return scalars + references + slots; }
   uint32_t Slot(int64_t slot) const { return scalars + references + static_cast<uint32_t>(slot); }
   std::string Name(uint32_t reg) const {
-    if (reg < scalars) return fmt::format("scalar register i{}", reg);
-    if (reg < scalars + references) return fmt::format("reference register r{}", reg - scalars);
-    return fmt::format("slot s{}", reg - scalars - references);
+    if (reg < scalars) return FormatText("scalar register i{}", reg);
+    if (reg < scalars + references) return FormatText("reference register r{}", reg - scalars);
+    return FormatText("slot s{}", reg - scalars - references);
   }
 };
 
@@ -162,7 +163,7 @@ class AssignmentChecker {
 
   Status Unassigned(const Read& read) const {
     return context_.Fail(context_.At(read.position),
-                         fmt::format("{} may be read before it is assigned", numbers_.Name(read.reg)));
+                         FormatText("{} may be read before it is assigned", numbers_.Name(read.reg)));
   }
 
   const FunctionContext& context_;

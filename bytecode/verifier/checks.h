@@ -1,20 +1,19 @@
 // The verifier's parts, in the order in which they run: each may rely on what the earlier ones proved.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <string>
 #include <vector>
 
 #include "bytecode/encoding.h"
+#include "bytecode/format_text.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
 
 namespace tvmvm::verifier {
 
 template <class... Args>
-Status Refuse(fmt::format_string<Args...> format, Args&&... args) {
-  return MakeError(Code::kInvalidProgram, fmt::format(format, std::forward<Args>(args)...));
+Status Refuse(TextFormat<sizeof...(Args)> format, const Args&... args) {
+  return MakeError(Code::kInvalidProgram, FormatText(format, args...));
 }
 
 // One function on its way through the checks.

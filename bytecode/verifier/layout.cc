@@ -1,6 +1,7 @@
 // Checks of a function's frame, its line table and how instructions tile its code.
 #include <algorithm>
 
+#include "bytecode/format_text.h"
 #include "bytecode/verifier.h"
 #include "bytecode/verifier/checks.h"
 
@@ -40,7 +41,7 @@ Status VerifyTargets(const FunctionContext& context, const DecodedInstruction& i
     if (!std::binary_search(context.starts.begin(), context.starts.end(),
                             static_cast<uint32_t>(operand.value)))
       return context.Fail(instruction,
-                          fmt::format("target {} is not the start of an instruction", operand.value));
+                          FormatText("target {} is not the start of an instruction", operand.value));
   }
   return {};
 }

@@ -1,4 +1,5 @@
 // Checks of operands by kind and range.
+#include "bytecode/format_text.h"
 #include "bytecode/verifier/checks.h"
 
 namespace tvmvm::verifier {
@@ -52,33 +53,33 @@ class OperandChecker {
  private:
   Status Scalar(int64_t reg) const {
     if (reg < context_.function.scalar_registers) return {};
-    return context_.Fail(instruction_, fmt::format("scalar register i{} is out of range, the frame has {}",
-                                                   reg, context_.function.scalar_registers));
+    return context_.Fail(instruction_, FormatText("scalar register i{} is out of range, the frame has {}",
+                                                  reg, context_.function.scalar_registers));
   }
 
   Status Reference(int64_t reg) const {
     if (reg < context_.function.ref_registers) return {};
-    return context_.Fail(instruction_, fmt::format("reference register r{} is out of range, the frame has {}",
-                                                   reg, context_.function.ref_registers));
+    return context_.Fail(instruction_, FormatText("reference register r{} is out of range, the frame has {}",
+                                                  reg, context_.function.ref_registers));
   }
 
   Status Slot(int64_t slot) const {
     if (slot < context_.function.slots) return {};
-    return context_.Fail(instruction_, fmt::format("slot s{} is out of range, the frame has {}", slot,
-                                                   context_.function.slots));
+    return context_.Fail(instruction_, FormatText("slot s{} is out of range, the frame has {}", slot,
+                                                  context_.function.slots));
   }
 
   Status Index(std::string_view what, int64_t index, size_t size) const {
     if (static_cast<size_t>(index) < size) return {};
     return context_.Fail(instruction_,
-                         fmt::format("{} {} does not exist, the program has {}", what, index, size));
+                         FormatText("{} {} does not exist, the program has {}", what, index, size));
   }
 
   Status Constant(int64_t number) const {
     const std::vector<ConstantSpec>& constants = context_.program.constants;
     TVMVM_CHECK_OK(Index("constant", number, constants.size()));
     if (!constants[static_cast<size_t>(number)].has_place() || IsLaunchOnDevice()) return {};
-    return context_.Fail(instruction_, fmt::format("constant c{} has no bytes on the host", number));
+    return context_.Fail(instruction_, FormatText("constant c{} has no bytes on the host", number));
   }
 
   bool IsLaunchOnDevice() const {
@@ -87,7 +88,7 @@ class OperandChecker {
 
   Status Dtype(int64_t value) const {
     if (value > 0 && value < kDTypeCount) return {};
-    return context_.Fail(instruction_, fmt::format("unknown dtype {}", value));
+    return context_.Fail(instruction_, FormatText("unknown dtype {}", value));
   }
 
   Status Scalars(const DecodedOperand& operand) const {
@@ -112,7 +113,7 @@ class OperandChecker {
       if (context_.program.constants[buffer.index()].dtype == DType::kString)
         return context_.Fail(
             instruction_,
-            fmt::format("buffer {} is constant c{}, whose strings have no bytes", i, buffer.index()));
+            FormatText("buffer {} is constant c{}, whose strings have no bytes", i, buffer.index()));
     }
     return {};
   }

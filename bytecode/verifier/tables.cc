@@ -5,6 +5,7 @@
 #include "bytecode/blob.h"
 #include "bytecode/device_kinds.h"
 #include "bytecode/dim_expression.h"
+#include "bytecode/format_text.h"
 #include "bytecode/launch_contract.h"
 #include "bytecode/verifier.h"
 #include "bytecode/verifier/checks.h"
@@ -76,7 +77,7 @@ Status VerifyParameters(const FunctionSpec& function, const std::vector<Paramete
                         std::string_view role) {
   UniqueNames names;
   for (const ParameterSpec& parameter : parameters) {
-    std::string place = fmt::format("@{} {} '{}'", function.name, role, parameter.name);
+    std::string place = FormatText("@{} {} '{}'", function.name, role, parameter.name);
     if (!parameter.name.empty() && !names.Add(parameter.name))
       return Refuse("{}: the name is used twice", place);
     TVMVM_CHECK_OK(VerifyType(parameter.type, place, 0));
@@ -239,7 +240,7 @@ Status VerifyConstantData(const Program& program, const ConstantSpec& constant, 
 Status VerifyConstants(const Program& program) {
   for (size_t i = 0; i < program.constants.size(); ++i) {
     const ConstantSpec& constant = program.constants[i];
-    std::string place = fmt::format("constant c{} '{}'", i, constant.name);
+    std::string place = FormatText("constant c{} '{}'", i, constant.name);
     if (!IsValid(constant.dtype))
       return Refuse("{}: unknown dtype {}", place, static_cast<int>(constant.dtype));
     if (constant.dims.size() > kMaxRank)

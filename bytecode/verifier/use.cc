@@ -1,4 +1,5 @@
 // Checks of what each opcode demands of its operands together.
+#include "bytecode/format_text.h"
 #include "bytecode/host_functions.h"
 #include "bytecode/output_operand.h"
 #include "bytecode/verifier/checks.h"
@@ -14,12 +15,12 @@ using Instruction = DecodedInstruction;
 Status Count(const Context& context, const Instruction& instruction, std::string_view what, size_t given,
              const std::string& who, size_t wanted) {
   if (given == wanted) return {};
-  return context.Fail(instruction, fmt::format("{} {} given, {} takes {}", given, what, who, wanted));
+  return context.Fail(instruction, FormatText("{} {} given, {} takes {}", given, what, who, wanted));
 }
 
 Status Return(const Context& context, const Instruction& instruction) {
   const FunctionSpec& function = context.function;
-  std::string who = fmt::format("the signature of '{}'", function.name);
+  std::string who = FormatText("the signature of '{}'", function.name);
   TVMVM_CHECK_OK(Count(context, instruction, "scalars", instruction.operand(0).list_size(), who,
                        function.scalar_outputs));
   return Count(context, instruction, "references", instruction.operand(1).list_size(), who,
@@ -28,8 +29,8 @@ Status Return(const Context& context, const Instruction& instruction) {
 
 Status Call(const Context& context, const Instruction& instruction) {
   const FunctionSpec& callee = context.program.functions[instruction.operand(0).value];
-  std::string who = fmt::format("function '{}'", callee.name);
-  std::string results = fmt::format("the result of '{}'", callee.name);
+  std::string who = FormatText("function '{}'", callee.name);
+  std::string results = FormatText("the result of '{}'", callee.name);
   TVMVM_CHECK_OK(
       Count(context, instruction, "scalars", instruction.operand(1).list_size(), who, callee.scalar_inputs));
   TVMVM_CHECK_OK(Count(context, instruction, "references", instruction.operand(2).list_size(), who,
@@ -43,7 +44,7 @@ Status Call(const Context& context, const Instruction& instruction) {
 Status Plan(const Context& context, const Instruction& instruction) {
   int64_t plan = instruction.operand(0).value;
   size_t values = context.program.plans[plan].values.size();
-  std::string who = fmt::format("plan p{}", plan);
+  std::string who = FormatText("plan p{}", plan);
   TVMVM_CHECK_OK(Count(context, instruction, "sizes", instruction.operand(1).list_size(), who, values));
   return Count(context, instruction, "offset destinations", instruction.operand(3).list_size(), who, values);
 }
@@ -54,7 +55,7 @@ Status Device(const Context& context, const Instruction& instruction, size_t ope
   const size_t devices = context.program.devices.size();
   if (static_cast<size_t>(queue) < devices) return {};
   return context.Fail(instruction,
-                      fmt::format("queue {} is of no device, the last one is {}", queue, devices - 1));
+                      FormatText("queue {} is of no device, the last one is {}", queue, devices - 1));
 }
 
 Status Slots(const Context& context, const Instruction& instruction) {
@@ -63,14 +64,14 @@ Status Slots(const Context& context, const Instruction& instruction) {
   TVMVM_CHECK_OK(Device(context, instruction, 3));
   if (kept > values)
     return context.Fail(instruction,
-                        fmt::format("{} slots are named, plan p{} has {} values", kept, plan, values));
+                        FormatText("{} slots are named, plan p{} has {} values", kept, plan, values));
   const size_t made = values - kept;
   TVMVM_CHECK_OK(Count(context, instruction, "sizes", instruction.operand(4).list_size(),
-                       fmt::format("plan p{}{}", plan, kept > 0 ? " beside the slots" : ""), made));
+                       FormatText("plan p{}{}", plan, kept > 0 ? " beside the slots" : ""), made));
   const int64_t first = instruction.operand(1).value;
   if (static_cast<size_t>(first) + made <= context.function.slots) return {};
-  return context.Fail(instruction, fmt::format("{} slots from s{} on are out of range, the frame has {}",
-                                               made, first, context.function.slots));
+  return context.Fail(instruction, FormatText("{} slots from s{} on are out of range, the frame has {}", made,
+                                              first, context.function.slots));
 }
 
 // Memory where slots may lie, and slots that lie somewhere, as wholes.
@@ -78,7 +79,7 @@ Status SlotsAmong(const Context& context, const Instruction& instruction) {
   const DecodedOperand& among = instruction.operand(5);
   for (size_t i = 0; i < among.list_size(); ++i)
     if (among.buffer(i).is_constant() || among.buffer(i).offset != BufferOperand::kNoOffset)
-      return context.Fail(instruction, fmt::format("buffer {} is no register and no slot as a whole", i));
+      return context.Fail(instruction, FormatText("buffer {} is no register and no slot as a whole", i));
   if (among.list_size() == SlotsKept(instruction))
     return context.Fail(instruction, "no register is listed in whose memory slots may lie");
   return Slots(context, instruction);
@@ -89,16 +90,16 @@ Status StandsFor(const Context& context, const Instruction& instruction, std::st
                  const std::vector<ParameterSpec>& parameters) {
   const auto number = static_cast<size_t>(instruction.operand(1).value);
   if (number >= parameters.size())
-    return context.Fail(instruction, fmt::format("{} {} does not exist, the function has {}", role, number,
-                                                 parameters.size()));
+    return context.Fail(instruction, FormatText("{} {} does not exist, the function has {}", role, number,
+                                                parameters.size()));
   if (parameters[number].type.kind == ValueKind::kTensor) return {};
-  return context.Fail(instruction, fmt::format("{} {} is no tensor", role, number));
+  return context.Fail(instruction, FormatText("{} {} is no tensor", role, number));
 }
 
 Status Rank(const Context& context, const Instruction& instruction, size_t operand) {
   size_t rank = instruction.operand(operand).list_size();
   if (rank <= kMaxRank) return {};
-  return context.Fail(instruction, fmt::format("rank {}, at most {}", rank, kMaxRank));
+  return context.Fail(instruction, FormatText("rank {}, at most {}", rank, kMaxRank));
 }
 
 Status Output(const Context& context, const Instruction& instruction) {
@@ -107,20 +108,20 @@ Status Output(const Context& context, const Instruction& instruction) {
   const OutputOperand operand =
       outputs.empty() ? OutputOperand{word, std::nullopt} : OutputOperand::Of(word, outputs.size());
   if (operand.output >= outputs.size())
-    return context.Fail(instruction, fmt::format("output {} does not exist, the function has {}",
-                                                 operand.output, outputs.size()));
+    return context.Fail(instruction, FormatText("output {} does not exist, the function has {}",
+                                                operand.output, outputs.size()));
   if (operand.donor && *operand.donor >= inputs.size())
-    return context.Fail(instruction, fmt::format("input {} does not exist, the function has {}",
-                                                 *operand.donor, inputs.size()));
+    return context.Fail(instruction, FormatText("input {} does not exist, the function has {}",
+                                                *operand.donor, inputs.size()));
   const TypeSpec& type = outputs[operand.output].type;
   if (type.kind != ValueKind::kTensor)
-    return context.Fail(instruction, fmt::format("output {} is no tensor", operand.output));
+    return context.Fail(instruction, FormatText("output {} is no tensor", operand.output));
   if (operand.donor) {
     // Only a tensor has a dtype.
     if (inputs[*operand.donor].type.dtype != type.dtype || type.dtype == DType::kString)
       return context.Fail(instruction,
-                          fmt::format("input {} and output {} are no tensors of one type of numbers",
-                                      *operand.donor, operand.output));
+                          FormatText("input {} and output {} are no tensors of one type of numbers",
+                                     *operand.donor, operand.output));
   }
   return Rank(context, instruction, 2);
 }
@@ -128,7 +129,7 @@ Status Output(const Context& context, const Instruction& instruction) {
 Status Axis(const Context& context, const Instruction& instruction) {
   int64_t axis = instruction.operand(2).value;
   if (axis < kMaxRank) return {};
-  return context.Fail(instruction, fmt::format("axis {}, at most {}", axis, kMaxRank - 1));
+  return context.Fail(instruction, FormatText("axis {}, at most {}", axis, kMaxRank - 1));
 }
 
 // Load and store move one number of whole bytes.
@@ -136,25 +137,25 @@ Status Element(const Context& context, const Instruction& instruction, size_t op
   auto dtype = static_cast<DType>(instruction.operand(operand).value);
   if (dtype != DType::kString && !IsComplex(dtype) && !IsSubByte(dtype)) return {};
   return context.Fail(instruction,
-                      fmt::format("an element of {} does not fit a scalar register", DTypeName(dtype)));
+                      FormatText("an element of {} does not fit a scalar register", DTypeName(dtype)));
 }
 
 Status Writable(const Context& context, const Instruction& instruction, size_t operand, size_t position) {
   BufferOperand buffer = instruction.operand(operand).buffer(position);
   if (!buffer.is_constant()) return {};
   return context.Fail(instruction,
-                      fmt::format("buffer {} is written and is constant c{}", position, buffer.index()));
+                      FormatText("buffer {} is written and is constant c{}", position, buffer.index()));
 }
 
 Status Launch(const Context& context, const Instruction& instruction) {
   const KernelSpec& kernel = context.program.kernels[instruction.operand(0).value];
-  std::string who = fmt::format("kernel '{}'", kernel.name);
+  std::string who = FormatText("kernel '{}'", kernel.name);
   TVMVM_CHECK_OK(Device(context, instruction, 1));
   const DeviceSpec& device = context.program.devices[instruction.operand(1).value];
   if (device.device_class != kernel.device)
-    return context.Fail(instruction, fmt::format("{} runs on a device of class {}, queue {} is that of {}",
-                                                 who, DeviceClassName(kernel.device),
-                                                 instruction.operand(1).value, DeviceSpecName(device)));
+    return context.Fail(instruction, FormatText("{} runs on a device of class {}, queue {} is that of {}",
+                                                who, DeviceClassName(kernel.device),
+                                                instruction.operand(1).value, DeviceSpecName(device)));
   if (instruction.operand(2).list_size() != kLaunchGridSize)
     TVMVM_CHECK_OK(Count(context, instruction, "shape scalars", instruction.operand(2).list_size(),
                          "a launch", kLaunchShapeSize));
@@ -175,7 +176,7 @@ Status Copy(const Context& context, const Instruction& instruction) {
 Status Fill(const Context& context, const Instruction& instruction) {
   TVMVM_CHECK_OK(Count(context, instruction, "buffers", instruction.operand(0).list_size(), "a fill", 1));
   int64_t value = instruction.operand(2).value;
-  if (value > 255) return context.Fail(instruction, fmt::format("{} is no byte value", value));
+  if (value > 255) return context.Fail(instruction, FormatText("{} is no byte value", value));
   return Writable(context, instruction, 0, 0);
 }
 
@@ -183,14 +184,14 @@ Status HostCall(const Context& context, const Instruction& instruction) {
   const std::span<const HostSignature> library = HostSignatures();
   const auto number = static_cast<size_t>(instruction.operand(0).value);
   if (number >= library.size())
-    return context.Fail(instruction, fmt::format("host function {} does not exist, the library has {}",
-                                                 number, library.size()));
+    return context.Fail(instruction, FormatText("host function {} does not exist, the library has {}", number,
+                                                library.size()));
   const HostSignature& function = library[number];
   // As many as wanted, or as many as the call gives.
   auto check = [&](size_t operand, std::string_view what, uint32_t wanted) -> Status {
     if (wanted == HostSignature::kAny) return {};
     return Count(context, instruction, what, instruction.operand(operand).list_size(),
-                 fmt::format("'{}'", function.name), wanted);
+                 FormatText("'{}'", function.name), wanted);
   };
   const uint32_t results = function.ref_results != HostSignature::kAny
                                ? function.ref_results

@@ -148,7 +148,7 @@ class CpuDevice final : public Device {
   const TargetInfo& target() const override { return target_; }
   const DeviceDescription& description() const override { return description_; }
 
-  Expected<DeviceMemory> Allocate(int64_t bytes) override {
+  Expected<DeviceMemory> Allocate(int64_t bytes, const CancelToken*) override {
     TVMVM_TRY(void* memory, AllocateHost(bytes));
     int64_t live = live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     int64_t peak = peak_bytes_.load(std::memory_order_relaxed);
@@ -319,23 +319,23 @@ class CpuQueue final : public Queue {
   explicit CpuQueue(CpuDevice* device) : device_(device) { device_->launches().Add(&launches_); }
   ~CpuQueue() override { device_->launches().Remove(&launches_); }
 
-  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override {
+  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes, const CancelToken*) override {
     TVMVM_TRY(void* target, Address(to, bytes));
     std::memmove(target, from, static_cast<size_t>(bytes));
     return {};
   }
-  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) override {
+  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes, const CancelToken*) override {
     TVMVM_TRY(void* source, Address(from, bytes));
     std::memmove(to, source, static_cast<size_t>(bytes));
     return {};
   }
-  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override {
+  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes, const CancelToken*) override {
     TVMVM_TRY(void* target, Address(to, bytes));
     TVMVM_TRY(void* source, Address(from, bytes));
     std::memmove(target, source, static_cast<size_t>(bytes));
     return {};
   }
-  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override {
+  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes, const CancelToken*) override {
     TVMVM_TRY(void* target, Address(to, bytes));
     std::memset(target, value, static_cast<size_t>(bytes));
     return {};

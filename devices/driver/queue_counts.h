@@ -21,7 +21,8 @@ struct QueueCounts {
             memory.held_bytes,
             memory.blocks,
             launches.load(std::memory_order_relaxed),
-            waits.load(std::memory_order_relaxed)};
+            waits.load(std::memory_order_relaxed),
+            memory.megabyte_ns};
   }
 };
 

@@ -4,7 +4,10 @@
 #include <cstring>
 #include <mutex>
 
+#include "allocator/block_times.h"
 #include "allocator/host_memory.h"
+#include "bytecode/steady_time.h"
+#include "devices/driver/deadline.h"
 #include "devices/driver/memory_range.h"
 
 namespace tvmvm {
@@ -26,7 +29,8 @@ class NullDevice final : public Device {
   const TargetInfo& target() const override { return target_; }
   const DeviceDescription& description() const override { return description_; }
 
-  Expected<DeviceMemory> Allocate(int64_t bytes) override {
+  Expected<DeviceMemory> Allocate(int64_t bytes, const CancelToken* cancel) override {
+    TVMVM_CHECK_OK(CheckTime(bytes, DeadlineOf(cancel)));
     std::lock_guard lock(mutex_);
     if (++allocations_ == options_.fail_allocation ||
         (options_.max_bytes > 0 && bytes > options_.max_bytes - statistics_.live_bytes))
@@ -59,7 +63,9 @@ class NullDevice final : public Device {
 
   DeviceStatistics statistics() const override {
     std::lock_guard lock(mutex_);
-    return statistics_;
+    DeviceStatistics statistics = statistics_;
+    statistics.new_megabyte_ns = options_.new_megabyte_ns;
+    return statistics;
   }
 
   Expected<std::shared_ptr<Device>> Reopen() const override {
@@ -67,6 +73,20 @@ class NullDevice final : public Device {
     return CreateNullDevice({.kind = options_.kind, .max_bytes = options_.max_bytes});
   }
 
+  Status CheckTime(int64_t bytes, int64_t deadline_ns) const {
+    if (deadline_ns == 0) return {};
+    const Status status =
+        BlockTimes(options_.new_megabyte_ns).Check(bytes, deadline_ns - SteadyNanoseconds());
+    return status ? status : MakeError(status.error().code, name_ + ": " + status.error().message);
+  }
+  // Waits for work that is not done.
+  Status Await(const CancelToken* cancel) const {
+    while (options_.is_busy != nullptr && *options_.is_busy)
+      if (cancel != nullptr && cancel->cancelled())
+        return MakeError(Code::kCancelled, "stopped while waiting for " + name_);
+    return {};
+  }
+  int64_t most_ahead() const { return options_.most_ahead; }
   // Counts a piece of work. Errors: kDeviceLost from the chosen one on.
   Status Submit() {
     ++submits_;
@@ -82,7 +102,6 @@ class NullDevice final : public Device {
     if (++statistics_.waits != options_.fail_wait) return {};
     return MakeError(Code::kOutOfMemory, name_ + ": no memory to submit with");
   }
-  bool is_busy() const { return options_.is_busy != nullptr && *options_.is_busy; }
   // The code that this launch ends with.
   int32_t CountLaunch() {
     std::lock_guard lock(mutex_);
@@ -108,46 +127,42 @@ class NullQueue final : public Queue {
   explicit NullQueue(NullDevice* device) : device_(device) {}
   ~NullQueue() override { FreeWaiting(); }
 
-  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override {
+  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes, const CancelToken* cancel) override {
     TVMVM_CHECK_OK(CheckRange(to, bytes));
-    is_idle_ = false;
-    TVMVM_CHECK_OK(device_->Submit());
+    TVMVM_CHECK_OK(Submit(cancel));
     std::memcpy(AddressOf(to), from, static_cast<size_t>(bytes));
     return {};
   }
 
-  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) override {
+  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes, const CancelToken* cancel) override {
     TVMVM_CHECK_OK(CheckRange(from, bytes));
-    is_idle_ = false;
-    TVMVM_CHECK_OK(device_->Submit());
+    TVMVM_CHECK_OK(Submit(cancel));
     copies_out_.push_back({to, std::vector<char>(AddressOf(from), AddressOf(from) + bytes)});
     return {};
   }
 
-  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override {
+  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes,
+              const CancelToken* cancel) override {
     TVMVM_CHECK_OK(CheckCopy(to, from, bytes));
-    is_idle_ = false;
-    TVMVM_CHECK_OK(device_->Submit());
+    TVMVM_CHECK_OK(Submit(cancel));
     std::memcpy(AddressOf(to), AddressOf(from), static_cast<size_t>(bytes));
     return {};
   }
 
-  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override {
+  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes, const CancelToken* cancel) override {
     TVMVM_CHECK_OK(CheckRange(to, bytes));
-    is_idle_ = false;
-    TVMVM_CHECK_OK(device_->Submit());
+    TVMVM_CHECK_OK(Submit(cancel));
     std::memset(AddressOf(to), value, static_cast<size_t>(bytes));
     return {};
   }
 
-  Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken*) override {
+  Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) override {
     const int64_t points = GridPoints(request);
     if (points < 0) [[unlikely]]
       return ImpossibleGrid(request);
     if (points == 0) return 0;
     for (const DeviceSpan& buffer : request.buffers) TVMVM_CHECK_OK(CheckRange(buffer, 0));
-    is_idle_ = false;
-    TVMVM_CHECK_OK(device_->Submit());
+    TVMVM_CHECK_OK(Submit(cancel));
     if (int32_t code = device_->CountLaunch(); code != 0 && !failure_)
       failure_ = KernelFailure{request.tag, request.kernel, code};
     return 0;
@@ -156,10 +171,8 @@ class NullQueue final : public Queue {
   Status Flush() override { return {}; }
 
   Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel) override {
-    while (!is_idle_ && device_->is_busy())
-      if (cancel != nullptr && cancel->cancelled())
-        return MakeError(Code::kCancelled, "stopped while waiting for " + device_->name());
-    if (!std::exchange(is_idle_, true)) TVMVM_CHECK_OK(device_->CountWait());
+    if (ahead_ > 0) TVMVM_CHECK_OK(device_->Await(cancel));
+    if (std::exchange(ahead_, 0) > 0) TVMVM_CHECK_OK(device_->CountWait());
     TVMVM_CHECK_OK(device_->CheckHealth());
     for (const CopiedOut& copy : copies_out_)
       if (!copy.bytes.empty()) std::memcpy(copy.to, copy.bytes.data(), copy.bytes.size());
@@ -181,8 +194,15 @@ class NullQueue final : public Queue {
     waiting_.clear();
   }
 
+  // Makes room for one piece of work.
+  Status Submit(const CancelToken* cancel) {
+    if (ahead_ >= device_->most_ahead()) TVMVM_CHECK_OK(device_->Await(cancel));
+    ++ahead_;
+    return device_->Submit();
+  }
+
   NullDevice* device_;
-  bool is_idle_ = true;
+  int64_t ahead_ = 0;  // pieces of work since the last wait
   std::vector<CopiedOut> copies_out_;
   std::vector<DeviceMemory> waiting_;
   std::optional<KernelFailure> failure_;

@@ -21,6 +21,8 @@ struct NullDeviceOptions {
   int64_t fail_launch = 0;     // the n-th launch, from 1, ends with ...
   int32_t failure_code = 1;    // ... this code
   const std::atomic<bool>* is_busy = nullptr;  // as long as it is true, work is not done; null: never
+  int64_t most_ahead = INT64_MAX;  // copies, fills and launches that a queue has room for before it waits
+  int64_t new_megabyte_ns = 0;     // what memory takes, as it says: all is new
 };
 
 std::shared_ptr<Device> CreateNullDevice(const NullDeviceOptions& options);

@@ -18,7 +18,8 @@ class OpenClDevice final : public Device {
   const TargetInfo& target() const override { return target_; }
   const DeviceDescription& description() const override { return description_; }
 
-  Expected<DeviceMemory> Allocate(int64_t bytes) override {
+  // Drivers take the memory when it is first used.
+  Expected<DeviceMemory> Allocate(int64_t bytes, const CancelToken*) override {
     TVMVM_CHECK_OK(context_->CheckHealth());
     TVMVM_TRY(const OpenClContext::Piece* piece, context_->Allocate(bytes));
     return DeviceMemory{OpenClContext::HostOf(*piece), reinterpret_cast<uint64_t>(piece), bytes};

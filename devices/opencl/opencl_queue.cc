@@ -44,7 +44,7 @@ Expected<std::unique_ptr<OpenClQueue>> OpenClQueue::Create(std::shared_ptr<OpenC
   TVMVM_TRY(queue->queue_, c.NewQueue());
   TVMVM_TRY(queue->status_, c.Allocate(StatusWords::kBytes));
   const DeviceSpan words{{nullptr, reinterpret_cast<uint64_t>(queue->status_), StatusWords::kBytes}, 0};
-  TVMVM_CHECK_OK(queue->Fill(words, 0, StatusWords::kBytes));
+  TVMVM_CHECK_OK(queue->Fill(words, 0, StatusWords::kBytes, nullptr));
   TVMVM_CHECK_OK(queue->Drain(nullptr));
   if (!c.shares_memory()) queue->status_copy_.resize(StatusWords::kCount);
   return queue;
@@ -75,7 +75,7 @@ Status OpenClQueue::Submitted(cl_int result, const char* what) {
   return context_->Check(result, what);
 }
 
-Status OpenClQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) {
+Status OpenClQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes, const CancelToken*) {
   TVMVM_CHECK_OK(CheckRange(to, bytes));
   TVMVM_CHECK_OK(context_->CheckHealth());
   if (bytes == 0) return {};
@@ -103,7 +103,7 @@ Status OpenClQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes
   return {};
 }
 
-Status OpenClQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes) {
+Status OpenClQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes, const CancelToken*) {
   TVMVM_CHECK_OK(CheckRange(from, bytes));
   TVMVM_CHECK_OK(context_->CheckHealth());
   if (bytes == 0) return {};
@@ -116,7 +116,7 @@ Status OpenClQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes) {
                    "clEnqueueReadBuffer");
 }
 
-Status OpenClQueue::Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) {
+Status OpenClQueue::Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes, const CancelToken*) {
   TVMVM_CHECK_OK(CheckCopy(to, from, bytes));
   TVMVM_CHECK_OK(context_->CheckHealth());
   if (bytes == 0) return {};
@@ -127,7 +127,7 @@ Status OpenClQueue::Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t b
 }
 
 // Drivers fill with wide patterns many times faster.
-Status OpenClQueue::Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) {
+Status OpenClQueue::Fill(const DeviceSpan& to, uint8_t value, int64_t bytes, const CancelToken*) {
   TVMVM_CHECK_OK(CheckRange(to, bytes));
   TVMVM_CHECK_OK(context_->CheckHealth());
   if (bytes == 0) return {};
@@ -187,7 +187,7 @@ Status OpenClQueue::SetArguments(const OpenClKernel& kernel, const LaunchRequest
   return {};
 }
 
-Expected<int32_t> OpenClQueue::Launch(const LaunchRequest& request, const CancelToken*) {
+Expected<int32_t> OpenClQueue::Launch(const LaunchRequest& request, const CancelToken* cancel) {
   const auto& set = static_cast<const OpenClKernelSet&>(*request.kernels);
   const int64_t points = GridPoints(request);
   if (points < 0) [[unlikely]]
@@ -200,7 +200,7 @@ Expected<int32_t> OpenClQueue::Launch(const LaunchRequest& request, const Cancel
                                                  " buffers and " + std::to_string(request.scalars.size()) +
                                                  " scalars of a kernel that takes others");
   TVMVM_CHECK_OK(context_->CheckHealth());
-  if (status_words_.full()) TVMVM_CHECK_OK(Drain(nullptr));
+  if (status_words_.full()) TVMVM_CHECK_OK(Drain(cancel));
   const OpenClKernel& kernel = set.kernel(request.kernel);
   TVMVM_TRY(KernelObject * object, ObjectOf(set, request.kernel));
   TVMVM_CHECK_OK(SetArguments(kernel, request, points, object));
@@ -284,7 +284,7 @@ Status OpenClQueue::Drain(const CancelToken* cancel) {
   sealed_.clear();
   Release(&open_);
   if (!failed || status_copy_.empty()) return {};
-  return Fill({{nullptr, reinterpret_cast<uint64_t>(status_), StatusWords::kBytes}, 0}, 0, used);
+  return Fill({{nullptr, reinterpret_cast<uint64_t>(status_), StatusWords::kBytes}, 0}, 0, used, cancel);
 }
 
 Expected<std::optional<KernelFailure>> OpenClQueue::Wait(const CancelToken* cancel) {

@@ -19,10 +19,11 @@ class OpenClQueue final : public Queue {
                                                        QueueCounts* counts);
   ~OpenClQueue() override;
 
-  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override;
-  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) override;
-  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override;
-  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override;
+  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes, const CancelToken* cancel) override;
+  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes, const CancelToken* cancel) override;
+  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes,
+              const CancelToken* cancel) override;
+  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes, const CancelToken* cancel) override;
   Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) override;
   Status Flush() override;
   Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel) override;

@@ -19,9 +19,9 @@ class VulkanDevice final : public Device {
   const TargetInfo& target() const override { return target_; }
   const DeviceDescription& description() const override { return description_; }
 
-  Expected<DeviceMemory> Allocate(int64_t bytes) override {
+  Expected<DeviceMemory> Allocate(int64_t bytes, const CancelToken* cancel) override {
     TVMVM_CHECK_OK(context_->CheckHealth());
-    TVMVM_TRY(const VulkanMemory::Piece* piece, memories_.device.Allocate(bytes));
+    TVMVM_TRY(const VulkanMemory::Piece* piece, memories_.device.Allocate(bytes, cancel));
     // What the host may only write, since reading takes a bus' way for each word, is not shared.
     char* host = context_->hardware().shares_memory ? VulkanMemory::HostOf(*piece) : nullptr;
     return DeviceMemory{host, reinterpret_cast<uint64_t>(piece), bytes};

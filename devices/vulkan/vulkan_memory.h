@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "allocator/suballocator.h"
+#include "devices/driver/deadline.h"
 #include "devices/vulkan/vulkan_context.h"
 #include "tvm-vm/device.h"
 
@@ -31,7 +32,10 @@ class VulkanMemory final : private BlockSource {
   ~VulkanMemory() override;
 
   using Piece = Suballocator::Piece;
-  Expected<const Piece*> Allocate(int64_t bytes) { return pieces_.Allocate(bytes); }
+  // `cancel` may be null. Errors: as Device::Allocate.
+  Expected<const Piece*> Allocate(int64_t bytes, const CancelToken* cancel) {
+    return pieces_.Allocate(bytes, DeadlineOf(cancel));
+  }
   void Free(const Piece* piece) { pieces_.Free(piece); }
   void Trim() { pieces_.Trim(); }
   SuballocatorStatistics statistics() const { return pieces_.statistics(); }

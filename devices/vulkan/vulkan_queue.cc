@@ -43,9 +43,9 @@ Expected<std::unique_ptr<VulkanQueue>> VulkanQueue::Create(std::shared_ptr<Vulka
                                                            VulkanMemories* memories, QueueCounts* counts) {
   std::unique_ptr<VulkanQueue> queue(new VulkanQueue(context, memories, counts));
   TVMVM_TRY(queue->stream_, VulkanStream::Create(std::move(context), memories));
-  TVMVM_TRY(queue->status_, memories->readback.Allocate(StatusWords::kBytes));
+  TVMVM_TRY(queue->status_, memories->readback.Allocate(StatusWords::kBytes, nullptr));
   std::memset(VulkanMemory::HostOf(*queue->status_), 0, StatusWords::kBytes);
-  TVMVM_TRY(queue->readback_, memories->readback.Allocate(kReadbackBytes));
+  TVMVM_TRY(queue->readback_, memories->readback.Allocate(kReadbackBytes, nullptr));
   return queue;
 }
 
@@ -57,7 +57,7 @@ VulkanQueue::~VulkanQueue() {
   memories_->readback.Free(status_);
 }
 
-Status VulkanQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) {
+Status VulkanQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes, const CancelToken* cancel) {
   TVMVM_CHECK_OK(CheckRange(to, bytes));
   TVMVM_CHECK_OK(context_->CheckHealth());
   auto* source = static_cast<const char*>(from);
@@ -68,13 +68,13 @@ Status VulkanQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes
   int ahead = 0;
   for (int64_t done = 0; done < bytes;) {
     const int64_t piece = std::min(kPieceBytes, bytes - done);
-    TVMVM_CHECK_OK(CopyPiece(Behind(to, done), source + done, piece));
+    TVMVM_CHECK_OK(CopyPiece(Behind(to, done), source + done, piece, cancel));
     done += piece;
     if (done == bytes) break;
     TVMVM_CHECK_OK(stream_->Submit());
     if (++ahead == kPiecesAhead) {
       QueueCounts::Add(&counts_->waits);
-      TVMVM_CHECK_OK(stream_->Wait(nullptr));
+      TVMVM_CHECK_OK(stream_->Wait(cancel));
       ahead = 0;
     }
   }
@@ -82,16 +82,22 @@ Status VulkanQueue::CopyIn(const DeviceSpan& to, const void* from, int64_t bytes
 }
 
 // The first operations of a batch wait for everything before it.
-Status VulkanQueue::MakeRoom() {
-  if (!reads_.empty()) TVMVM_CHECK_OK(CopyReads());
-  TVMVM_TRY(const bool is_new, stream_->MakeRoom());
+Status VulkanQueue::OpenBatch(const CancelToken* cancel) {
+  TVMVM_TRY(const bool is_new, stream_->MakeRoom(cancel));
   if (is_new) hazards_.Clear();
   return {};
 }
 
-Status VulkanQueue::CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes) {
-  TVMVM_CHECK_OK(MakeRoom());
-  TVMVM_TRY(const VulkanUpload upload, stream_->Upload(bytes));
+// For work that may overwrite what the host was to read.
+Status VulkanQueue::MakeRoom(const CancelToken* cancel) {
+  if (!reads_.empty()) TVMVM_CHECK_OK(CopyReads(cancel));
+  return OpenBatch(cancel);
+}
+
+Status VulkanQueue::CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes,
+                              const CancelToken* cancel) {
+  TVMVM_CHECK_OK(MakeRoom(cancel));
+  TVMVM_TRY(const VulkanUpload upload, stream_->Upload(bytes, cancel));
   std::memcpy(upload.host, from, static_cast<size_t>(bytes));
   hazards_.Writes(AddressOf(to), static_cast<uint64_t>(bytes));
   stream_->operations().Copy(hazards_.MustWait(), upload.place, PlaceOf(to), bytes);
@@ -99,7 +105,7 @@ Status VulkanQueue::CopyPiece(const DeviceSpan& to, const char* from, int64_t by
 }
 
 // Where the device puts bytes that arrive at `to` with the next wait.
-Expected<VulkanPlace> VulkanQueue::Readback(void* to, int64_t bytes) {
+Expected<VulkanPlace> VulkanQueue::Readback(void* to, int64_t bytes, const CancelToken* cancel) {
   const int64_t rounded = (bytes + 15) & ~int64_t{15};
   const bool is_small = rounded <= kReadbackBytes - readback_used_;
   const VulkanMemory::Piece* piece = readback_;
@@ -109,18 +115,18 @@ Expected<VulkanPlace> VulkanQueue::Readback(void* to, int64_t bytes) {
   if (is_small) {
     offset = std::exchange(readback_used_, readback_used_ + rounded);
   } else {
-    TVMVM_TRY(piece, memories_->readback.Allocate(bytes));
+    TVMVM_TRY(piece, memories_->readback.Allocate(bytes, cancel));
   }
   copies_out_.push_back({to, bytes, VulkanMemory::HostOf(*piece) + offset, is_small ? nullptr : piece});
   return VulkanPlace{&VulkanMemory::BlockOf(*piece), static_cast<VkDeviceSize>(piece->offset + offset)};
 }
 
-Status VulkanQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes) {
+Status VulkanQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes, const CancelToken* cancel) {
   TVMVM_CHECK_OK(CheckRange(from, bytes));
   TVMVM_CHECK_OK(context_->CheckHealth());
   if (bytes == 0) return {};
   const char* host = WithinReach(from, bytes, kMostRead);
-  if (host == nullptr) return CopyBack(to, from, bytes);
+  if (host == nullptr) return CopyBack(to, from, bytes, cancel);
   if (stream_->idle())
     std::memcpy(to, host, static_cast<size_t>(bytes));
   else
@@ -128,11 +134,18 @@ Status VulkanQueue::CopyOut(void* to, const DeviceSpan& from, int64_t bytes) {
   return {};
 }
 
-// More work comes that may overwrite what the host was to read.
-Status VulkanQueue::CopyReads() {
-  for (const Read& read : std::exchange(reads_, {})) TVMVM_CHECK_OK(CopyBack(read.to, read.from, read.bytes));
-  FreeHeld();
-  return {};
+// Has the device do what the host was to do. What it does not come to stays the host's.
+Status VulkanQueue::CopyReads(const CancelToken* cancel) {
+  Status status;
+  size_t done = 0;
+  for (; done < reads_.size(); ++done) {
+    const Read& read = reads_[done];
+    status = CopyBack(read.to, read.from, read.bytes, cancel);
+    if (!status) break;
+  }
+  reads_.erase(reads_.begin(), reads_.begin() + static_cast<ptrdiff_t>(done));
+  if (status) FreeHeld();
+  return status;
 }
 
 void VulkanQueue::FreeHeld() {
@@ -140,18 +153,19 @@ void VulkanQueue::FreeHeld() {
   held_.clear();
 }
 
-Status VulkanQueue::CopyBack(void* to, const DeviceSpan& from, int64_t bytes) {
-  TVMVM_CHECK_OK(MakeRoom());
-  TVMVM_TRY(const VulkanPlace place, Readback(to, bytes));
+Status VulkanQueue::CopyBack(void* to, const DeviceSpan& from, int64_t bytes, const CancelToken* cancel) {
+  TVMVM_CHECK_OK(OpenBatch(cancel));
+  TVMVM_TRY(const VulkanPlace place, Readback(to, bytes, cancel));
   hazards_.Reads(AddressOf(from), static_cast<uint64_t>(bytes));
   stream_->operations().Copy(hazards_.MustWait(), PlaceOf(from), place, bytes);
   return {};
 }
 
-Status VulkanQueue::Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) {
+Status VulkanQueue::Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes,
+                         const CancelToken* cancel) {
   TVMVM_CHECK_OK(CheckCopy(to, from, bytes));
   if (bytes == 0) return {};
-  TVMVM_CHECK_OK(MakeRoom());
+  TVMVM_CHECK_OK(MakeRoom(cancel));
   hazards_.Reads(AddressOf(from), static_cast<uint64_t>(bytes));
   hazards_.Writes(AddressOf(to), static_cast<uint64_t>(bytes));
   stream_->operations().Copy(hazards_.MustWait(), PlaceOf(from), PlaceOf(to), bytes);
@@ -159,17 +173,17 @@ Status VulkanQueue::Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t b
 }
 
 // vkCmdFillBuffer takes multiples of four bytes; what stands out on both sides is copied.
-Status VulkanQueue::Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) {
+Status VulkanQueue::Fill(const DeviceSpan& to, uint8_t value, int64_t bytes, const CancelToken* cancel) {
   TVMVM_CHECK_OK(CheckRange(to, bytes));
   if (bytes == 0) return {};
   char edge[16];
   std::memset(edge, value, sizeof edge);
-  if (bytes <= static_cast<int64_t>(sizeof edge)) return CopyPiece(to, edge, bytes);
+  if (bytes <= static_cast<int64_t>(sizeof edge)) return CopyPiece(to, edge, bytes, cancel);
   const int64_t head = static_cast<int64_t>(-PlaceOf(to).offset & 3), tail = (bytes - head) & 3;
-  if (head > 0) TVMVM_CHECK_OK(CopyPiece(to, edge, head));
-  if (tail > 0) TVMVM_CHECK_OK(CopyPiece(Behind(to, bytes - tail), edge, tail));
+  if (head > 0) TVMVM_CHECK_OK(CopyPiece(to, edge, head, cancel));
+  if (tail > 0) TVMVM_CHECK_OK(CopyPiece(Behind(to, bytes - tail), edge, tail, cancel));
   const DeviceSpan middle = Behind(to, head);
-  TVMVM_CHECK_OK(MakeRoom());
+  TVMVM_CHECK_OK(MakeRoom(cancel));
   hazards_.Writes(AddressOf(middle), static_cast<uint64_t>(bytes - head - tail));
   stream_->operations().Fill(hazards_.MustWait(), PlaceOf(middle), bytes - head - tail, value * 0x01010101u);
   return {};
@@ -177,7 +191,7 @@ Status VulkanQueue::Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) {
 
 // The kernel's arguments as words; the result is how many of arguments_ are push constants.
 Expected<uint32_t> VulkanQueue::PutArguments(const VulkanKernel& kernel, const LaunchRequest& request,
-                                             int64_t points) {
+                                             int64_t points, const CancelToken* cancel) {
   arguments_.clear();
   arguments_.push_back(VulkanMemory::AddressOf(*status_) +
                        uint64_t{status_words_.Take(request)} * sizeof(int32_t));
@@ -186,13 +200,13 @@ Expected<uint32_t> VulkanQueue::PutArguments(const VulkanKernel& kernel, const L
   arguments_.push_back(static_cast<uint64_t>(points));
   if (kernel.pushed) return static_cast<uint32_t>(arguments_.size());
   const size_t bytes = arguments_.size() * sizeof(uint64_t);
-  TVMVM_TRY(const VulkanUpload upload, stream_->Upload(static_cast<int64_t>(bytes)));
+  TVMVM_TRY(const VulkanUpload upload, stream_->Upload(static_cast<int64_t>(bytes), cancel));
   std::memcpy(upload.host, arguments_.data(), bytes);
   arguments_[0] = upload.address;
   return 1;
 }
 
-Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const CancelToken*) {
+Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const CancelToken* cancel) {
   const auto& set = static_cast<const VulkanKernelSet&>(*request.kernels);
   const int64_t points = GridPoints(request);
   if (points < 0) [[unlikely]]
@@ -208,10 +222,10 @@ Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const Cancel
                                                  " scalars of a kernel that takes others");
   const VulkanKernel& kernel = set.kernel(request.kernel);
   TVMVM_TRY(const VkPipeline pipeline, set.PipelineOf(request.kernel));
-  if (status_words_.full()) TVMVM_CHECK_OK(Drain(nullptr));
+  if (status_words_.full()) TVMVM_CHECK_OK(Drain(cancel));
 
-  TVMVM_CHECK_OK(MakeRoom());
-  TVMVM_TRY(const uint32_t words, PutArguments(kernel, request, points));
+  TVMVM_CHECK_OK(MakeRoom(cancel));
+  TVMVM_TRY(const uint32_t words, PutArguments(kernel, request, points, cancel));
   for (size_t i = 0; i < request.buffers.size(); ++i) {
     const DeviceSpan& buffer = request.buffers[i];
     if (!IsWritten(kernel.buffers[i]))
@@ -225,10 +239,7 @@ Expected<int32_t> VulkanQueue::Launch(const LaunchRequest& request, const Cancel
   return 0;
 }
 
-Status VulkanQueue::Flush() {
-  if (!reads_.empty()) TVMVM_CHECK_OK(CopyReads());
-  return stream_->Submit();
-}
+Status VulkanQueue::Flush() { return stream_->Submit(); }
 
 Status VulkanQueue::Drain(const CancelToken* cancel) {
   if (!stream_->idle()) QueueCounts::Add(&counts_->waits);

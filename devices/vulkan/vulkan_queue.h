@@ -21,10 +21,11 @@ class VulkanQueue final : public Queue {
                                                        VulkanMemories* memories, QueueCounts* counts);
   ~VulkanQueue() override;
 
-  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override;
-  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) override;
-  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override;
-  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override;
+  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes, const CancelToken* cancel) override;
+  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes, const CancelToken* cancel) override;
+  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes,
+              const CancelToken* cancel) override;
+  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes, const CancelToken* cancel) override;
   Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) override;
   Status Flush() override;
   Expected<std::optional<KernelFailure>> Wait(const CancelToken* cancel) override;
@@ -47,14 +48,16 @@ class VulkanQueue final : public Queue {
 
   VulkanQueue(std::shared_ptr<VulkanContext> context, VulkanMemories* memories, QueueCounts* counts)
       : context_(std::move(context)), memories_(memories), counts_(counts) {}
-  Status MakeRoom();
+  Status OpenBatch(const CancelToken* cancel);
+  Status MakeRoom(const CancelToken* cancel);
   Status Drain(const CancelToken* cancel);
-  Status CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes);
-  Status CopyBack(void* to, const DeviceSpan& from, int64_t bytes);
-  Status CopyReads();
+  Status CopyPiece(const DeviceSpan& to, const char* from, int64_t bytes, const CancelToken* cancel);
+  Status CopyBack(void* to, const DeviceSpan& from, int64_t bytes, const CancelToken* cancel);
+  Status CopyReads(const CancelToken* cancel);
   void FreeHeld();
-  Expected<VulkanPlace> Readback(void* to, int64_t bytes);
-  Expected<uint32_t> PutArguments(const VulkanKernel& kernel, const LaunchRequest& request, int64_t points);
+  Expected<VulkanPlace> Readback(void* to, int64_t bytes, const CancelToken* cancel);
+  Expected<uint32_t> PutArguments(const VulkanKernel& kernel, const LaunchRequest& request, int64_t points,
+                                  const CancelToken* cancel);
 
   const std::shared_ptr<VulkanContext> context_;
   VulkanMemories* const memories_;

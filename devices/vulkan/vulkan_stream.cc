@@ -52,7 +52,7 @@ Expected<std::unique_ptr<VulkanStream::Batch>> VulkanStream::NewBatch() {
   return batch;
 }
 
-Status VulkanStream::Open() {
+Status VulkanStream::Open(const CancelToken* cancel) {
   TVMVM_CHECK_OK(Reclaim());
   if (next_ == kMostBatches) next_ = 0;
   if (next_ == batches_.size()) {
@@ -62,7 +62,7 @@ Status VulkanStream::Open() {
   Batch* batch = batches_[next_].get();
   // All batches are in flight: this one is the oldest.
   if (!in_flight_.empty() && in_flight_.front() == batch) {
-    TVMVM_CHECK_OK(WaitFor(batch->fence, nullptr));
+    TVMVM_CHECK_OK(WaitFor(batch->fence, cancel));
     TVMVM_CHECK_OK(Recycle(1));
   }
   ++next_;
@@ -70,18 +70,18 @@ Status VulkanStream::Open() {
   return {};
 }
 
-Expected<bool> VulkanStream::MakeRoom() {
+Expected<bool> VulkanStream::MakeRoom(const CancelToken* cancel) {
   TVMVM_CHECK_OK(context_->CheckHealth());
   if (open_ != nullptr && operations_.count() >= batch_size_) {
     batch_size_ = std::min(batch_size_ * 2, kLargestBatch);
     TVMVM_CHECK_OK(Submit());
   }
   if (open_ != nullptr) return false;
-  TVMVM_CHECK_OK(Open());
+  TVMVM_CHECK_OK(Open(cancel));
   return true;
 }
 
-Expected<VulkanUpload> VulkanStream::Upload(int64_t bytes) {
+Expected<VulkanUpload> VulkanStream::Upload(int64_t bytes, const CancelToken* cancel) {
   const int64_t rounded = (bytes + 15) & ~int64_t{15};
   const VulkanMemory::Piece* piece = nullptr;
   int64_t offset = 0;
@@ -91,7 +91,7 @@ Expected<VulkanUpload> VulkanStream::Upload(int64_t bytes) {
       open_->upload = nullptr;
     }
     if (open_->upload == nullptr) {
-      TVMVM_TRY(open_->upload, memories_->upload.Allocate(kUploadBytes));
+      TVMVM_TRY(open_->upload, memories_->upload.Allocate(kUploadBytes, cancel));
       open_->upload_used = 0;
     }
     piece = open_->upload;
@@ -99,7 +99,7 @@ Expected<VulkanUpload> VulkanStream::Upload(int64_t bytes) {
     open_->upload_used += rounded;
   } else {
     FreeLater(&memories_->upload, nullptr);  // first, as it may throw
-    TVMVM_TRY(piece, memories_->upload.Allocate(rounded));
+    TVMVM_TRY(piece, memories_->upload.Allocate(rounded, cancel));
     open_->freed.back().piece = piece;
   }
   return VulkanUpload{VulkanMemory::HostOf(*piece) + offset,

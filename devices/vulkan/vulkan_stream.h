@@ -39,11 +39,13 @@ class VulkanStream {
   VulkanStream& operator=(const VulkanStream&) = delete;
 
   // Makes sure that there is an open batch with room for one operation more, which is added to operations();
-  // submits the one before when it is full. True: the batch is new, and its operations wait for everything.
-  Expected<bool> MakeRoom();
+  // submits the one before when it is full, and waits for the oldest where all are in flight. True: the batch
+  // is new, and its operations wait for everything. Errors: kDeviceLost, kCancelled.
+  Expected<bool> MakeRoom(const CancelToken* cancel);
   VulkanOperations& operations() { return operations_; }
-  // Room for the host to write, aligned to 16 bytes; in the open batch, so after MakeRoom.
-  Expected<VulkanUpload> Upload(int64_t bytes);
+  // Room for the host to write, aligned to 16 bytes; in the open batch, so after MakeRoom. Errors: as
+  // VulkanMemory::Allocate.
+  Expected<VulkanUpload> Upload(int64_t bytes, const CancelToken* cancel);
   // Freed when the work so far is done. `memory` says where the piece came from.
   void FreeLater(VulkanMemory* memory, const VulkanMemory::Piece* piece);
 
@@ -82,7 +84,7 @@ class VulkanStream {
   VulkanStream(std::shared_ptr<VulkanContext> context, VulkanMemories* memories)
       : context_(std::move(context)), memories_(memories) {}
   Expected<std::unique_ptr<Batch>> NewBatch();
-  Status Open();
+  Status Open(const CancelToken* cancel);
   Expected<VkCommandBuffer> CommandsFor(Batch* batch);
   Expected<Recording*> FreeRecording(Batch* batch);
   Status Reclaim();

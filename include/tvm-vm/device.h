@@ -75,6 +75,9 @@ class TVMVM_EXPORT CancelToken {
  public:
   virtual ~CancelToken() = default;
   virtual bool cancelled() const = 0;  // cheap; true when cancelled or past the deadline
+  // When that is, in nanoseconds of the steady clock; 0: there is none. What nothing can interrupt and would
+  // end behind it is refused.
+  virtual int64_t deadline_ns() const { return 0; }
 };
 
 // The work of one caller, in order: each piece finds what earlier ones wrote. Belongs to one thread at a
@@ -82,22 +85,28 @@ class TVMVM_EXPORT CancelToken {
 // asynchronously: calls submit and return, Wait gives the result. The CPU does everything before a call
 // returns. Errors of every call: kDeviceLost; kInvalidArgument for bytes outside of the memory. Destroying a
 // queue waits for its work.
+// A queue has room for so much work. Calls that find none wait until some of it is done, and those that need
+// memory of the driver's may take as long as Device::Allocate. They ask `cancel`, which may be null. Errors:
+// kCancelled, kDeadlineExceeded, kOutOfMemory; the call has done nothing or a part then, and what was
+// submitted before goes on.
 class TVMVM_EXPORT Queue {
  public:
   virtual ~Queue() = default;
 
   // `from` may be changed as soon as it returns.
-  virtual Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) = 0;
-  // `to` stays valid until the next Wait and holds the bytes after it.
-  virtual Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) = 0;
+  virtual Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes, const CancelToken* cancel) = 0;
+  // `to` stays valid until the next Wait and holds the bytes after it. Where the call fails it is not
+  // written.
+  virtual Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes, const CancelToken* cancel) = 0;
   // Between memory of this device. The places may overlap only on the CPU.
-  virtual Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) = 0;
-  virtual Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) = 0;
+  virtual Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes,
+                      const CancelToken* cancel) = 0;
+  virtual Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes, const CancelToken* cancel) = 0;
 
   // Submits a launch. The result is the kernel's return code where the device runs it before it returns (the
-  // CPU), else 0, and Wait tells. `cancel` may be null; only devices that run it at once ask it. Errors:
-  // kInvalidArgument for a grid that cannot be; kOutOfMemory; kCancelled; those of Device::LoadKernels where
-  // it left the kernel to its first launch.
+  // CPU), else 0, and Wait tells. Devices that run it at once ask `cancel` meanwhile. Errors:
+  // kInvalidArgument for a grid that cannot be; those of Device::LoadKernels where it left the kernel to its
+  // first launch.
   virtual Expected<int32_t> Launch(const LaunchRequest& request, const CancelToken* cancel) = 0;
 
   // Hands work to the hardware that was only collected so far; waits for nothing.
@@ -119,6 +128,8 @@ struct DeviceStatistics {
   int64_t blocks = 0;      // in which they lie
   int64_t launches = 0;
   int64_t waits = 0;  // of the host for work that was submitted; the CPU has none
+  // What 2^20 bytes that are new from the driver take about, as far as is known; 0: nothing that counts.
+  int64_t new_megabyte_ns = 0;
 };
 
 // What a device is built as, the fastest first.
@@ -153,9 +164,11 @@ class TVMVM_EXPORT Device {
   virtual const TargetInfo& target() const = 0;
   virtual const DeviceDescription& description() const = 0;
 
-  // Memory of at least `bytes` bytes, 64-byte aligned, uninitialised. Errors: kOutOfMemory with the amount
-  // asked.
-  virtual Expected<DeviceMemory> Allocate(int64_t bytes) = 0;
+  // Memory of at least `bytes` bytes, 64-byte aligned, uninitialised. Where the driver would take longer to
+  // give it (DeviceStatistics::new_megabyte_ns) than there is until the deadline of `cancel`, which may be
+  // null, it is not asked. Errors: kOutOfMemory with the amount asked; kDeadlineExceeded with that, what it
+  // would take and what is left.
+  virtual Expected<DeviceMemory> Allocate(int64_t bytes, const CancelToken* cancel) = 0;
   // No unfinished work uses the memory; else Queue::FreeAfterWork.
   virtual void Free(const DeviceMemory& memory) = 0;
 

@@ -1,16 +1,16 @@
 #include "serializer/wire/layout.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "bytecode/format_text.h"
 
 namespace tvmvm::wire {
 namespace {
 
 template <class... Args>
-tl::unexpected<Error> Malformed(fmt::format_string<Args...> format, Args&&... args) {
-  return MakeError(Code::kInvalidProgram, fmt::format(format, std::forward<Args>(args)...));
+tl::unexpected<Error> Malformed(TextFormat<sizeof...(Args)> format, const Args&... args) {
+  return MakeError(Code::kInvalidProgram, FormatText(format, args...));
 }
 
 Expected<FileHeader> ReadHeader(std::span<const std::byte> file) {
@@ -21,10 +21,10 @@ Expected<FileHeader> ReadHeader(std::span<const std::byte> file) {
   if (header.magic != kMagic) return Malformed("not a .vmexe file: it starts with other bytes");
   if (header.major != kMajorVersion)
     return MakeError(Code::kUnsupported,
-                     fmt::format("the file has format version {}.{}, this build reads version {}.{}",
-                                 header.major, header.minor, kMajorVersion, kMinorVersion));
+                     FormatText("the file has format version {}.{}, this build reads version {}.{}",
+                                header.major, header.minor, kMajorVersion, kMinorVersion));
   if (header.flags != 0)
-    return MakeError(Code::kUnsupported, fmt::format("unknown file flags {:#x}", header.flags));
+    return MakeError(Code::kUnsupported, FormatText("unknown file flags {:#x}", header.flags));
   if (header.file_bytes != file.size())
     return Malformed("the file has {} bytes, its header says {}", file.size(), header.file_bytes);
   uint64_t room = (file.size() - sizeof(header)) / sizeof(SectionEntry);
@@ -46,9 +46,8 @@ Expected<Section> ReadEntry(std::span<const std::byte> file, const SectionEntry&
   section.required = (entry.flags & kRequiredFlag) != 0;
   section.digest.bytes = entry.digest;
   if (section.required && !IsKnown(section.name))
-    return MakeError(
-        Code::kUnsupported,
-        fmt::format("the file needs section '{}', which this build does not know", section.name));
+    return MakeError(Code::kUnsupported,
+                     FormatText("the file needs section '{}', which this build does not know", section.name));
   if (entry.offset % kSectionAlignment != 0 || entry.offset > file.size() ||
       entry.bytes > file.size() - entry.offset)
     return Malformed("section '{}': {} bytes at {} are misplaced in a file of {}", section.name, entry.bytes,

@@ -1,7 +1,6 @@
 #include "serializer/wire/mapped_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,13 +12,14 @@
 #include <mutex>
 
 #include "bytecode/file_descriptor.h"
+#include "bytecode/format_text.h"
 #include "tvm-vm/vmexe.h"
 
 namespace tvmvm::wire {
 namespace {
 
 tl::unexpected<Error> SystemError(const std::string& path, const char* what, int error) {
-  return MakeError(CodeOfSystemError(error), fmt::format("{}: {}: {}", path, what, std::strerror(error)));
+  return MakeError(CodeOfSystemError(error), FormatText("{}: {}: {}", path, what, std::strerror(error)));
 }
 
 // A mapped file. The list of all of them is read by a signal's handler: places in it are never given back,
@@ -81,8 +81,8 @@ Expected<Blob> MapOpenFile(const std::string& path, int file) {
   struct stat info {};
   if (::fstat(file, &info) != 0) return SystemError(path, "cannot read its size", errno);
   if (!S_ISREG(info.st_mode))
-    return MakeError(Code::kInvalidArgument, fmt::format("{}: no regular file", path));
-  if (info.st_size == 0) return MakeError(Code::kInvalidProgram, fmt::format("{}: the file is empty", path));
+    return MakeError(Code::kInvalidArgument, FormatText("{}: no regular file", path));
+  if (info.st_size == 0) return MakeError(Code::kInvalidProgram, FormatText("{}: the file is empty", path));
   auto size = static_cast<size_t>(info.st_size);
   Mapping* mapping = TakePlace();
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);

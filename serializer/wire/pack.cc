@@ -1,7 +1,6 @@
 // Program -> FlatBuffers.
-#include <fmt/format.h>
-
 #include "bytecode/encoding.h"
+#include "bytecode/format_text.h"
 #include "serializer/program_generated.h"
 #include "serializer/wire/metadata.h"
 
@@ -159,8 +158,8 @@ std::vector<std::byte> BytesOf(const FlatBufferBuilder& builder) {
 
 Expected<std::vector<std::byte>> PackMetadata(const Program& program, const Placement& placement) {
   if (uint64_t text = TextBytes(program); text > kMaxTextBytes)
-    return MakeError(Code::kUnsupported, fmt::format("{} bytes of strings exceed the {} that a file can hold",
-                                                     text, kMaxTextBytes));
+    return MakeError(Code::kUnsupported, FormatText("{} bytes of strings exceed the {} that a file can hold",
+                                                    text, kMaxTextBytes));
   FlatBufferBuilder builder;
   std::vector<Offset<schema::Function>> functions;
   uint64_t code_begin = 0;

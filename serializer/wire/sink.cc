@@ -1,7 +1,6 @@
 #include "serializer/wire/sink.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "bytecode/format_text.h"
+
 namespace tvmvm::wire {
 namespace {
 
@@ -19,7 +20,7 @@ constexpr size_t kMaxWrite = size_t{1} << 30;
 constexpr int kMaxAttempts = 1000;
 
 tl::unexpected<Error> SystemError(const std::string& path, const char* what, int error) {
-  return MakeError(CodeOfSystemError(error), fmt::format("{}: {}: {}", path, what, std::strerror(error)));
+  return MakeError(CodeOfSystemError(error), FormatText("{}: {}: {}", path, what, std::strerror(error)));
 }
 
 // Makes the rename durable; a file system that cannot is no reason to fail.
@@ -63,12 +64,12 @@ Status MemorySink::Overwrite(uint64_t offset, std::span<const std::byte> bytes) 
 Expected<std::unique_ptr<FileSink>> FileSink::Create(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
-    return MakeError(Code::kInvalidArgument, fmt::format("{}: it exists and is no regular file", path));
+    return MakeError(Code::kInvalidArgument, FormatText("{}: it exists and is no regular file", path));
   std::unique_ptr<FileSink> sink(new FileSink(path));
   sink->file_.Take(::open(FolderOf(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666));
   if (sink->file_.get() >= 0) return sink;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    std::string temporary = fmt::format("{}.{}-{}.tmp", path, ::getpid(), attempt);
+    std::string temporary = FormatText("{}.{}-{}.tmp", path, ::getpid(), attempt);
     sink->file_.Take(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (sink->file_.get() >= 0) {
       sink->temporary_ = std::move(temporary);
@@ -108,9 +109,9 @@ Status FileSink::Overwrite(uint64_t offset, std::span<const std::byte> bytes) {
 }
 
 int FileSink::Link() {
-  const std::string open_file = fmt::format("/proc/self/fd/{}", file_.get());
+  const std::string open_file = FormatText("/proc/self/fd/{}", file_.get());
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    std::string name = fmt::format("{}.{}-{}.tmp", path_, ::getpid(), attempt);
+    std::string name = FormatText("{}.{}-{}.tmp", path_, ::getpid(), attempt);
     if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
       temporary_ = std::move(name);
       return 0;

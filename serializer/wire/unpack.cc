@@ -2,10 +2,9 @@
 // section, and has bounded the number of tables and how deep they lie in one another; it lets vectors and
 // strings share bytes, so a small file could describe an enormous program: the Unpacker counts what it copies
 // and stops when that exceeds the section, which no file of the writer's does.
-#include <fmt/format.h>
-
 #include <cstring>
 
+#include "bytecode/format_text.h"
 #include "serializer/program_generated.h"
 #include "serializer/wire/metadata.h"
 #include "tvm-vm/shape.h"
@@ -14,8 +13,8 @@ namespace tvmvm::wire {
 namespace {
 
 template <class... Args>
-tl::unexpected<Error> Malformed(fmt::format_string<Args...> format, Args&&... args) {
-  return MakeError(Code::kInvalidProgram, fmt::format(format, std::forward<Args>(args)...));
+tl::unexpected<Error> Malformed(TextFormat<sizeof...(Args)> format, const Args&... args) {
+  return MakeError(Code::kInvalidProgram, FormatText(format, args...));
 }
 
 // Elements of an optional vector.

@@ -1,9 +1,9 @@
 #include "serializer/wire/writer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+
+#include "bytecode/format_text.h"
 
 namespace tvmvm::wire {
 namespace {
@@ -39,7 +39,7 @@ Expected<Digest> WriteSection(Sink* sink, const OutgoingSection& section) {
 Status WriteSections(Sink* sink, std::span<const OutgoingSection> sections) {
   if (sections.size() > kMaxSections)
     return MakeError(Code::kUnsupported,
-                     fmt::format("{} sections, at most {}", sections.size(), kMaxSections));
+                     FormatText("{} sections, at most {}", sections.size(), kMaxSections));
   std::vector<SectionEntry> entries(sections.size());
   uint64_t position = SectionsBegin(sections.size());
   TVMVM_CHECK_OK(AppendZeros(sink, position, nullptr));

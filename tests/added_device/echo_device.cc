@@ -27,7 +27,7 @@ class EchoDevice final : public Device {
   const TargetInfo& target() const override { return target_; }
   const DeviceDescription& description() const override { return description_; }
 
-  Expected<DeviceMemory> Allocate(int64_t bytes) override {
+  Expected<DeviceMemory> Allocate(int64_t bytes, const CancelToken*) override {
     TVMVM_TRY(void* memory, AllocateHost(bytes));
     live_bytes_ += bytes;
     return DeviceMemory{nullptr, reinterpret_cast<uint64_t>(memory), bytes};
@@ -60,22 +60,22 @@ class EchoQueue final : public Queue {
  public:
   explicit EchoQueue(Device* device) : device_(device) {}
 
-  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes) override {
+  Status CopyIn(const DeviceSpan& to, const void* from, int64_t bytes, const CancelToken*) override {
     TVMVM_CHECK_OK(CheckRange(to, bytes));
     std::memcpy(AddressOf(to), from, static_cast<size_t>(bytes));
     return {};
   }
-  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes) override {
+  Status CopyOut(void* to, const DeviceSpan& from, int64_t bytes, const CancelToken*) override {
     TVMVM_CHECK_OK(CheckRange(from, bytes));
     std::memcpy(to, AddressOf(from), static_cast<size_t>(bytes));
     return {};
   }
-  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes) override {
+  Status Copy(const DeviceSpan& to, const DeviceSpan& from, int64_t bytes, const CancelToken*) override {
     TVMVM_CHECK_OK(CheckCopy(to, from, bytes));
     std::memcpy(AddressOf(to), AddressOf(from), static_cast<size_t>(bytes));
     return {};
   }
-  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes) override {
+  Status Fill(const DeviceSpan& to, uint8_t value, int64_t bytes, const CancelToken*) override {
     TVMVM_CHECK_OK(CheckRange(to, bytes));
     std::memset(AddressOf(to), value, static_cast<size_t>(bytes));
     return {};

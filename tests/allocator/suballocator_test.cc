@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 
 namespace tvmvm {
 namespace {
@@ -191,6 +194,135 @@ TEST(Suballocator, SurvivesRandomUse) {
   EXPECT_EQ(memory.statistics().live_bytes, 0);
   memory.Trim();
   EXPECT_TRUE(blocks.live.empty());
+}
+
+// Blocks that take a microsecond for each kilobyte, on a clock of their own.
+class SlowBlocks final : public BlockSource {
+ public:
+  SlowBlocks() { now = 1'000'000; }
+  Expected<Block> AllocateBlock(int64_t bytes) override {
+    now += bytes * 1000 / 1024;
+    sizes.push_back(bytes);
+    return Block{nullptr, sizes.size(), bytes};
+  }
+  void FreeBlock(const Block&) override {}
+  static SuballocatorOptions Options() {
+    SuballocatorOptions options = Small();
+    options.megabyte_ns = 4 * 1'024'000;
+    options.now_ns = [] { return now; };
+    return options;
+  }
+  static inline int64_t now = 0;
+  std::vector<int64_t> sizes;
+};
+
+TEST(Suballocator, BlocksThatWouldBeLateAreNotMade) {
+  SlowBlocks blocks;
+  Suballocator memory(&blocks, SlowBlocks::Options());
+  Pieces pieces(&memory);
+  constexpr int64_t kMegabyte = 1 << 20;
+  EXPECT_EQ(memory.statistics().megabyte_ns, 4'096'000);
+  auto late = memory.Allocate(kMegabyte, SlowBlocks::now + 4'000'000);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::kDeadlineExceeded);
+  EXPECT_EQ(
+      late.error().message,
+      "test: no 1048576 bytes: to get them takes about 4096 microseconds, and 4000 microseconds are left");
+  EXPECT_TRUE(blocks.sizes.empty());
+  // Each asks: what one takes the next one does not have.
+  const int64_t deadline = SlowBlocks::now + 5'000'000;
+  auto first = memory.Allocate(kMegabyte, deadline);
+  ASSERT_TRUE(first) << first.error().message;
+  SlowBlocks::now += 500'000;
+  EXPECT_EQ(memory.Allocate(kMegabyte, deadline).error().code, Code::kDeadlineExceeded);
+  memory.Free(*first);
+  // What is there takes no time, even where none is left.
+  pieces.Take(1000);
+  const size_t made = blocks.sizes.size();
+  first = memory.Allocate(1000, SlowBlocks::now - 1);
+  ASSERT_TRUE(first) << first.error().message;
+  memory.Free(*first);
+  EXPECT_EQ(blocks.sizes.size(), made);
+  // Without a deadline nothing is asked.
+  pieces.Take(100 * kMegabyte);
+}
+
+TEST(Suballocator, BlocksAreMeasured) {
+  SlowBlocks blocks;
+  Suballocator memory(&blocks, SlowBlocks::Options());
+  Pieces pieces(&memory);
+  for (int i = 0; i < 10; ++i) pieces.Take(BlockTimes::kTelling);
+  EXPECT_NEAR(static_cast<double>(memory.statistics().megabyte_ns), 1'024'000, 5'000);
+}
+
+// A small request takes the block that it is wished to start only where there is time for that.
+TEST(Suballocator, WhereTimeIsShortBlocksAreNoLargerThanNeeded) {
+  SlowBlocks blocks;
+  Suballocator memory(&blocks, SlowBlocks::Options());
+  auto piece = memory.Allocate(1024, SlowBlocks::now + 10'000);  // a block of 4096 takes 16 us
+  ASSERT_TRUE(piece) << piece.error().message;
+  EXPECT_EQ(blocks.sizes, std::vector<int64_t>{1024});
+  memory.Free(*piece);
+}
+
+// Blocks that are made when the test lets them.
+class HeldBlocks final : public BlockSource {
+ public:
+  Expected<Block> AllocateBlock(int64_t bytes) override {
+    ++asked;
+    while (is_held) std::this_thread::yield();
+    return Block{nullptr, static_cast<uint64_t>(asked), bytes};
+  }
+  void FreeBlock(const Block&) override {}
+  std::atomic<bool> is_held{false};
+  std::atomic<int> asked{0};
+};
+
+TEST(Suballocator, OthersNeedNotWaitForABlock) {
+  HeldBlocks blocks;
+  Suballocator memory(&blocks, Small());
+  auto kept = memory.Allocate(1024);
+  ASSERT_TRUE(kept);
+  blocks.is_held = true;
+  auto grows = std::async(std::launch::async, [&] { return memory.Allocate(100'000); });
+  while (blocks.asked < 2) std::this_thread::yield();
+  // What is free is taken and given back, and the numbers are told.
+  auto small = memory.Allocate(1024);
+  ASSERT_TRUE(small);
+  memory.Free(*small);
+  memory.Free(*kept);
+  EXPECT_EQ(memory.statistics().live_bytes, 0);
+  // What needs a block, too, waits as long as it may: one at a time is made.
+  auto late = memory.Allocate(100'000, SteadyNanoseconds() + 1'000'000);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::kDeadlineExceeded);
+  EXPECT_EQ(late.error().message, "test: no 100000 bytes in time: others wait for memory, too");
+  EXPECT_EQ(blocks.asked, 2);
+  auto follows = std::async(std::launch::async, [&] { return memory.Allocate(50'000); });
+  blocks.is_held = false;
+  for (auto* made : {&grows, &follows}) {
+    auto piece = made->get();
+    ASSERT_TRUE(piece) << piece.error().message;
+    memory.Free(*piece);
+  }
+}
+
+// The turn to make blocks is given back whatever happens.
+TEST(Suballocator, AnExceptionLeavesTheTurnToOthers) {
+  class Throwing final : public BlockSource {
+   public:
+    Expected<Block> AllocateBlock(int64_t bytes) override {
+      if (throws) throw std::bad_alloc();
+      return Block{nullptr, 1, bytes};
+    }
+    void FreeBlock(const Block&) override {}
+    bool throws = true;
+  } blocks;
+  Suballocator memory(&blocks, Small());
+  EXPECT_THROW((void)memory.Allocate(64), std::bad_alloc);
+  blocks.throws = false;
+  Pieces pieces(&memory);
+  pieces.Take(64);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ class Conformance : public ::testing::Test {
   }
 
   DeviceMemory Allocate(int64_t bytes) {
-    auto memory = device_->Allocate(bytes);
+    auto memory = device_->Allocate(bytes, nullptr);
     EXPECT_TRUE(memory) << memory.error().message;
     if (!memory) return {};
     memory_.push_back(*memory);
@@ -81,14 +81,14 @@ class Conformance : public ::testing::Test {
   DeviceMemory Upload(const std::vector<T>& values) {
     const auto bytes = static_cast<int64_t>(values.size() * sizeof(T));
     DeviceMemory memory = Allocate(bytes);
-    ExpectOk(queue_->CopyIn({memory, 0}, values.data(), bytes));
+    ExpectOk(queue_->CopyIn({memory, 0}, values.data(), bytes, nullptr));
     return memory;
   }
 
   template <class T>
   std::vector<T> Download(const DeviceSpan& from, size_t count) {
     std::vector<T> values(count);
-    ExpectOk(queue_->CopyOut(values.data(), from, static_cast<int64_t>(count * sizeof(T))));
+    ExpectOk(queue_->CopyOut(values.data(), from, static_cast<int64_t>(count * sizeof(T)), nullptr));
     ExpectFine();
     return values;
   }

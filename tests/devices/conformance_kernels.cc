@@ -38,7 +38,7 @@ TEST_F(Conformance, RunsLargeGrids) {
   LoadKernels();
   constexpr int64_t kPoints = 200'001;  // more than one dimension of groups has on many devices
   const DeviceMemory y = Allocate(kPoints * 4 + 4);
-  ExpectOk(queue_->Fill({y, 0}, 0xff, kPoints * 4 + 4));
+  ExpectOk(queue_->Fill({y, 0}, 0xff, kPoints * 4 + 4, nullptr));
   ExpectLaunch(kMark, kPoints, {{y, 0}}, {});
   const auto found = Download<int32_t>({y, 0}, kPoints + 1);
   for (int32_t i = 0; i < kPoints; ++i) ASSERT_EQ(found[static_cast<size_t>(i)], i);
@@ -96,11 +96,11 @@ TEST_F(Conformance, CopiesAndKernelsAreInOrder) {
   std::vector<std::vector<int32_t>> found(20, std::vector<int32_t>(64));
   for (int32_t i = 0; i < 20; ++i) {
     const std::vector<int32_t> values(64, i);
-    ExpectOk(queue_->CopyIn({a, 0}, values.data(), 256));
+    ExpectOk(queue_->CopyIn({a, 0}, values.data(), 256, nullptr));
     ExpectLaunch(kAdvance, 1, {{a, 0}, {b, 0}}, {64});
-    ExpectOk(queue_->Copy({a, 0}, {b, 0}, 128));
-    ExpectOk(queue_->CopyOut(found[static_cast<size_t>(i)].data(), {a, 0}, 256));
-    ExpectOk(queue_->Fill({a, 0}, 0, 256));
+    ExpectOk(queue_->Copy({a, 0}, {b, 0}, 128, nullptr));
+    ExpectOk(queue_->CopyOut(found[static_cast<size_t>(i)].data(), {a, 0}, 256, nullptr));
+    ExpectOk(queue_->Fill({a, 0}, 0, 256, nullptr));
   }
   ExpectFine();
   for (int32_t i = 0; i < 20; ++i)
@@ -153,8 +153,8 @@ TEST_F(Conformance, RepeatsCallsWithOtherNumbers) {
     const std::vector<int64_t> ones(10, round), scalars(10, round % 3);
     std::vector<int32_t> found(64);
     std::vector<int64_t> found_many(10);
-    ExpectOk(queue_->CopyIn({a, 0}, values.data(), 256));
-    ExpectOk(queue_->CopyIn({x, 0}, ones.data(), 80));
+    ExpectOk(queue_->CopyIn({a, 0}, values.data(), 256, nullptr));
+    ExpectOk(queue_->CopyIn({x, 0}, ones.data(), 80, nullptr));
     for (int step = 0; step < 10; ++step) {
       ExpectLaunch(kAdvance, 1, {{a, 0}, {b, 0}}, {64});
       ExpectLaunch(kAdvance, 1, {{b, 0}, {a, 0}}, {round % 4 == 3 ? 32 : 64});
@@ -162,8 +162,8 @@ TEST_F(Conformance, RepeatsCallsWithOtherNumbers) {
     std::vector<DeviceSpan> buffers = {{many, 0}};
     for (int64_t i = 0; i < 10; ++i) buffers.push_back({x, i * 8});
     ExpectLaunch(kMany, 1, buffers, scalars);
-    ExpectOk(queue_->CopyOut(found.data(), {a, 0}, 256));
-    ExpectOk(queue_->CopyOut(found_many.data(), {many, 0}, 80));
+    ExpectOk(queue_->CopyOut(found.data(), {a, 0}, 256, nullptr));
+    ExpectOk(queue_->CopyOut(found_many.data(), {many, 0}, 80, nullptr));
     ExpectFine();
     uint32_t wanted = static_cast<uint32_t>(round);
     for (int step = 0; step < 20; ++step) wanted = 3 * wanted + 1;
@@ -217,7 +217,7 @@ TEST_F(Conformance, FreesMemoryAfterItsWork) {
   const DeviceMemory in = Upload(std::vector<int32_t>(64, 2)), sum = Upload(std::vector<int32_t>(64, 0));
   const int64_t before = device_->statistics().live_bytes;
   for (int i = 0; i < 300; ++i) {
-    auto memory = device_->Allocate(100'000);
+    auto memory = device_->Allocate(100'000, nullptr);
     ASSERT_TRUE(memory) << memory.error().message;
     ExpectLaunch(kAdvance, 1, {{in, 0}, {*memory, 0}}, {64});
     ExpectLaunch(kAdvance, 1, {{*memory, 0}, {sum, 0}}, {64});
@@ -261,13 +261,13 @@ TEST_F(Conformance, QueuesWorkSideBySide) {
     auto queue = device_->NewQueue();
     if (!queue) return void(++failures);
     for (int round = 0; round < 20; ++round) {
-      auto a = device_->Allocate(4000), b = device_->Allocate(4000);
+      auto a = device_->Allocate(4000, nullptr), b = device_->Allocate(4000, nullptr);
       if (!a || !b) return void(++failures);
       std::vector<int32_t> values(1000, number), found(1000);
-      bool fine = (*queue)->CopyIn({*a, 0}, values.data(), 4000).has_value();
+      bool fine = (*queue)->CopyIn({*a, 0}, values.data(), 4000, nullptr).has_value();
       fine = fine && Launch(**queue, kAdvance, 16, {{*a, 0}, {*b, 0}}, {1000}) == 0;
       fine = fine && Launch(**queue, kAdvance, 16, {{*b, 0}, {*a, 0}}, {1000}) == 0;
-      fine = fine && (*queue)->CopyOut(found.data(), {*a, 0}, 4000).has_value();
+      fine = fine && (*queue)->CopyOut(found.data(), {*a, 0}, 4000, nullptr).has_value();
       auto failure = (*queue)->Wait(nullptr);
       fine = fine && failure && !*failure && found == std::vector<int32_t>(1000, 9 * number + 4);
       if (!fine) ++failures;
@@ -289,7 +289,7 @@ TEST_F(Conformance, WaitsCanBeCancelled) {
   LoadKernels();
   constexpr int64_t kCount = 1 << 18;
   const DeviceMemory a = Allocate(kCount * 4), b = Allocate(kCount * 4);
-  ExpectOk(queue_->Fill({a, 0}, 0, kCount * 4));
+  ExpectOk(queue_->Fill({a, 0}, 0, kCount * 4, nullptr));
   for (int i = 0; i < 20; ++i)
     ExpectLaunch(kAdvance, kCount / 64, {{a, 0}, {i % 2 == 0 ? b : a, 0}}, {kCount});
   auto stopped = queue_->Wait(&token);
@@ -306,12 +306,12 @@ TEST_F(Conformance, PiecesOfCopiesDoNotWaitForLaunches) {
   const DeviceMemory a = Allocate(kCount * 4), b = Allocate(kCount * 4), c = Allocate(kBytes);
   const std::vector<char> ones(kBytes, 1);
   std::vector<char> found(kBytes);
-  ExpectOk(queue_->Fill({a, 0}, 0, kCount * 4));
+  ExpectOk(queue_->Fill({a, 0}, 0, kCount * 4, nullptr));
   ExpectLaunch(kAdvance, kCount / 64 + 1, {{a, 0}, {b, 0}}, {kCount});
   const int64_t waits = device_->statistics().waits;
-  ExpectOk(queue_->CopyIn({c, 0}, ones.data(), kBytes));
+  ExpectOk(queue_->CopyIn({c, 0}, ones.data(), kBytes, nullptr));
   EXPECT_EQ(device_->statistics().waits, waits);
-  ExpectOk(queue_->CopyOut(found.data(), {c, 0}, kBytes));
+  ExpectOk(queue_->CopyOut(found.data(), {c, 0}, kBytes, nullptr));
   ExpectFine();
   EXPECT_EQ(found, ones);
 }

@@ -50,7 +50,7 @@ TEST_F(Conformance, PiecesOfMemoryAreApart) {
   std::vector<DeviceMemory> pieces;
   for (int i = 0; i < 40; ++i) {
     pieces.push_back(Allocate(100 + i));
-    ExpectOk(queue_->Fill({pieces.back(), 0}, static_cast<uint8_t>(i), 100 + i));
+    ExpectOk(queue_->Fill({pieces.back(), 0}, static_cast<uint8_t>(i), 100 + i, nullptr));
   }
   for (int i = 0; i < 40; ++i)
     EXPECT_THAT(Download<uint8_t>({pieces[static_cast<size_t>(i)], 0}, static_cast<size_t>(100 + i)),
@@ -60,12 +60,12 @@ TEST_F(Conformance, PiecesOfMemoryAreApart) {
 TEST_F(Conformance, CopiesAtOddPlaces) {
   const std::vector<uint8_t> bytes = Bytes(1000);
   const DeviceMemory memory = Allocate(3000), other = Allocate(3000);
-  ExpectOk(queue_->Fill({memory, 0}, 0xee, 3000));
-  ExpectOk(queue_->CopyIn({memory, 13}, bytes.data(), 1000));
-  ExpectOk(queue_->Fill({other, 0}, 0xdd, 3000));
-  ExpectOk(queue_->Copy({other, 777}, {memory, 13}, 999));
-  ExpectOk(queue_->Copy({memory, 2001}, {memory, 14}, 7));
-  ExpectOk(queue_->CopyIn({memory, 3000}, bytes.data(), 0));
+  ExpectOk(queue_->Fill({memory, 0}, 0xee, 3000, nullptr));
+  ExpectOk(queue_->CopyIn({memory, 13}, bytes.data(), 1000, nullptr));
+  ExpectOk(queue_->Fill({other, 0}, 0xdd, 3000, nullptr));
+  ExpectOk(queue_->Copy({other, 777}, {memory, 13}, 999, nullptr));
+  ExpectOk(queue_->Copy({memory, 2001}, {memory, 14}, 7, nullptr));
+  ExpectOk(queue_->CopyIn({memory, 3000}, bytes.data(), 0, nullptr));
   const auto first = Download<uint8_t>({memory, 0}, 3000), second = Download<uint8_t>({other, 0}, 3000);
   for (size_t i = 0; i < 3000; ++i) {
     uint8_t wanted = i >= 13 && i < 1013 ? bytes[i - 13] : 0xee;
@@ -80,8 +80,8 @@ TEST_F(Conformance, FillsAnyRange) {
   const DeviceMemory memory = Allocate(256);
   for (int64_t offset : {0, 1, 2, 3, 4, 7, 64}) {
     for (int64_t bytes : {0, 1, 3, 4, 5, 16, 17, 18, 19, 64, 101}) {
-      ExpectOk(queue_->Fill({memory, 0}, 0, 256));
-      ExpectOk(queue_->Fill({memory, offset}, 0xab, bytes));
+      ExpectOk(queue_->Fill({memory, 0}, 0, 256, nullptr));
+      ExpectOk(queue_->Fill({memory, offset}, 0xab, bytes, nullptr));
       const auto found = Download<uint8_t>({memory, 0}, 256);
       for (int64_t i = 0; i < 256; ++i)
         ASSERT_EQ(found[static_cast<size_t>(i)], i >= offset && i < offset + bytes ? 0xab : 0)
@@ -101,7 +101,7 @@ TEST_F(Conformance, TheHostMayChangeWhatItGave) {
   const DeviceMemory memory = Allocate(64 * 4);
   for (int32_t i = 0; i < 64; ++i) {
     int32_t value = i * i;
-    ExpectOk(queue_->CopyIn({memory, i * 4}, &value, 4));
+    ExpectOk(queue_->CopyIn({memory, i * 4}, &value, 4, nullptr));
     value = -1;
   }
   const auto found = Download<int32_t>({memory, 0}, 64);
@@ -112,10 +112,14 @@ TEST_F(Conformance, RefusesPlacesOutside) {
   const DeviceMemory memory = Allocate(64), other = Allocate(64);
   char data[128] = {};
   const Status failures[] = {
-      queue_->CopyIn({memory, 1}, data, 64),     queue_->CopyIn({memory, -1}, data, 2),
-      queue_->CopyOut(data, {memory, 65}, 0),    queue_->CopyOut(data, {memory, 0}, -1),
-      queue_->Copy({memory, 0}, {other, 1}, 64), queue_->Copy({memory, INT64_MAX}, {other, 0}, 1),
-      queue_->Fill({memory, 60}, 0, 5),          queue_->Fill({memory, 0}, 0, INT64_MAX),
+      queue_->CopyIn({memory, 1}, data, 64, nullptr),
+      queue_->CopyIn({memory, -1}, data, 2, nullptr),
+      queue_->CopyOut(data, {memory, 65}, 0, nullptr),
+      queue_->CopyOut(data, {memory, 0}, -1, nullptr),
+      queue_->Copy({memory, 0}, {other, 1}, 64, nullptr),
+      queue_->Copy({memory, INT64_MAX}, {other, 0}, 1, nullptr),
+      queue_->Fill({memory, 60}, 0, 5, nullptr),
+      queue_->Fill({memory, 0}, 0, INT64_MAX, nullptr),
   };
   for (const Status& status : failures) {
     ASSERT_FALSE(status);
@@ -125,7 +129,7 @@ TEST_F(Conformance, RefusesPlacesOutside) {
 
 TEST_F(Conformance, RefusesTooMuchMemory) {
   for (int64_t bytes : {INT64_MAX, INT64_MAX / 2, int64_t{1} << 50}) {
-    auto memory = device_->Allocate(bytes);
+    auto memory = device_->Allocate(bytes, nullptr);
     ASSERT_FALSE(memory) << bytes;
     EXPECT_EQ(memory.error().code, Code::kOutOfMemory) << memory.error().message;
     EXPECT_THAT(memory.error().message, HasSubstr(std::to_string(bytes)));
@@ -140,19 +144,19 @@ TEST_F(Conformance, CopiesToTheHostGiveWhatWasThere) {
   ASSERT_TRUE(other) << other.error().message;
   for (int64_t bytes : {4, 64, 256}) {
     for (bool flushes : {false, true}) {
-      auto memory = device_->Allocate(256);
+      auto memory = device_->Allocate(256, nullptr);
       ASSERT_TRUE(memory) << memory.error().message;
       std::vector<int32_t> before(64), after(64), freed(64);
-      ExpectOk(queue_->Fill({*memory, 0}, 0, 256));
-      ExpectOk(queue_->Copy({*memory, 0}, {ones, 0}, 256));
-      ExpectOk(queue_->CopyOut(before.data(), {*memory, 0}, bytes));
-      ExpectOk(queue_->Copy({*memory, 0}, {twos, 0}, 256));
-      ExpectOk(queue_->CopyOut(after.data(), {*memory, 0}, bytes));
-      ExpectOk(queue_->CopyOut(freed.data(), {*memory, 0}, bytes));
+      ExpectOk(queue_->Fill({*memory, 0}, 0, 256, nullptr));
+      ExpectOk(queue_->Copy({*memory, 0}, {ones, 0}, 256, nullptr));
+      ExpectOk(queue_->CopyOut(before.data(), {*memory, 0}, bytes, nullptr));
+      ExpectOk(queue_->Copy({*memory, 0}, {twos, 0}, 256, nullptr));
+      ExpectOk(queue_->CopyOut(after.data(), {*memory, 0}, bytes, nullptr));
+      ExpectOk(queue_->CopyOut(freed.data(), {*memory, 0}, bytes, nullptr));
       if (flushes) ExpectOk(queue_->Flush());
       queue_->FreeAfterWork(*memory);
       const DeviceMemory next = Allocate(256);
-      ExpectOk((*other)->Fill({next, 0}, 0x55, 256));
+      ExpectOk((*other)->Fill({next, 0}, 0x55, 256, nullptr));
       ASSERT_TRUE((*other)->Wait(nullptr));
       ExpectFine();
       const auto count = static_cast<size_t>(bytes / 4);
@@ -187,9 +191,9 @@ TEST_F(Conformance, ObeysItsBudget) {
   options.max_bytes = 10 << 20;
   auto device = DeviceUnderTest().create(options);
   ASSERT_TRUE(device) << device.error().message;
-  auto small = (*device)->Allocate(6 << 20);
+  auto small = (*device)->Allocate(6 << 20, nullptr);
   ASSERT_TRUE(small) << small.error().message;
-  auto large = (*device)->Allocate(6 << 20);
+  auto large = (*device)->Allocate(6 << 20, nullptr);
   ASSERT_FALSE(large);
   EXPECT_EQ(large.error().code, Code::kOutOfMemory);
   (*device)->Free(*small);

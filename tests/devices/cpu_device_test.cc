@@ -185,23 +185,23 @@ TEST_F(CpuDevice, ThreadsStopWithinTheirParts) {
 TEST_F(CpuDevice, ChecksPlacesInMemory) {
   auto device = CreateCpuDevice({});
   auto queue = *device->NewQueue();
-  DeviceMemory memory = *device->Allocate(64);
+  DeviceMemory memory = *device->Allocate(64, nullptr);
   EXPECT_EQ(device->statistics().live_bytes, 64);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.host) % 64, 0u);
   char data[64] = {1, 2, 3};
-  EXPECT_TRUE(queue->CopyIn({memory, 0}, data, 64));
-  EXPECT_TRUE(queue->Copy({memory, 10}, {memory, 0}, 3));
-  EXPECT_TRUE(queue->Fill({memory, 0}, 9, 1));
-  EXPECT_TRUE(queue->CopyOut(data, {memory, 0}, 64));
+  EXPECT_TRUE(queue->CopyIn({memory, 0}, data, 64, nullptr));
+  EXPECT_TRUE(queue->Copy({memory, 10}, {memory, 0}, 3, nullptr));
+  EXPECT_TRUE(queue->Fill({memory, 0}, 9, 1, nullptr));
+  EXPECT_TRUE(queue->CopyOut(data, {memory, 0}, 64, nullptr));
   EXPECT_EQ(data[0], 9);
   EXPECT_EQ(data[12], 3);
-  EXPECT_FALSE(queue->CopyIn({memory, 1}, data, 64));
-  EXPECT_FALSE(queue->CopyOut(data, {memory, -1}, 1));
-  EXPECT_FALSE(queue->Fill({memory, 0}, 0, -1));
+  EXPECT_FALSE(queue->CopyIn({memory, 1}, data, 64, nullptr));
+  EXPECT_FALSE(queue->CopyOut(data, {memory, -1}, 1, nullptr));
+  EXPECT_FALSE(queue->Fill({memory, 0}, 0, -1, nullptr));
   device->Free(memory);
   EXPECT_EQ(device->statistics().live_bytes, 0);
   EXPECT_EQ(device->statistics().peak_bytes, 64);
-  EXPECT_EQ(device->Allocate(INT64_MAX / 2).error().code, Code::kOutOfMemory);
+  EXPECT_EQ(device->Allocate(INT64_MAX / 2, nullptr).error().code, Code::kOutOfMemory);
 }
 
 TEST(AvailableCpus, ObeysTheAffinityMask) {

@@ -14,21 +14,6 @@
 namespace tvmvm {
 namespace {
 
-// void main() {} in work-groups of 1 x 1 x `depth`.
-std::vector<uint32_t> EmptyModule(uint32_t depth) {
-  constexpr uint32_t kMain = 1, kVoid = 2, kFunction = 3, kLabel = 4;
-  return testing::SpirvWords({{17, 1},                           // OpCapability Shader
-                              {14, 0, 1},                        // OpMemoryModel Logical GLSL450
-                              {15, 5, kMain, 0x6e69616d, 0},     // OpEntryPoint GLCompute "main"
-                              {16, kMain, 17, 1, 1, depth},      // OpExecutionMode LocalSize
-                              {19, kVoid},                       // OpTypeVoid
-                              {33, kFunction, kVoid},            // OpTypeFunction
-                              {54, kVoid, kMain, 0, kFunction},  // OpFunction
-                              {248, kLabel},                     // OpLabel
-                              {253},                             // OpReturn
-                              {56}});                            // OpFunctionEnd
-}
-
 class VulkanKernelsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -39,7 +24,7 @@ class VulkanKernelsTest : public ::testing::Test {
     for (uint32_t i = 0; i < kCount; ++i) {
       KernelSpec& kernel = kernels_.emplace_back();
       kernel.name = kernel.symbol = "empty" + std::to_string(i);
-      modules.push_back({kernel.symbol, EmptyModule(i + 1)});
+      modules.push_back({kernel.symbol, testing::EmptySpirv(i + 1)});
     }
     auto library = PackSpirvLibrary(std::move(modules));
     ASSERT_TRUE(library);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tests/devices/first_vulkan.h"
+#include "tests/devices/test_token.h"
 #include "tests/require.h"
 
 namespace tvmvm {
@@ -21,7 +22,7 @@ class VulkanStreamTest : public ::testing::Test {
     auto stream = VulkanStream::Create(context_, memories_.get());
     ASSERT_TRUE(stream) << stream.error().message;
     stream_ = std::move(*stream);
-    auto piece = memories_->readback.Allocate(4096);
+    auto piece = memories_->readback.Allocate(4096, nullptr);
     ASSERT_TRUE(piece);
     piece_ = *piece;
   }
@@ -32,9 +33,9 @@ class VulkanStreamTest : public ::testing::Test {
   }
 
   // As many fills of four bytes each, the first with `value`.
-  void Fill(int count, uint32_t value) {
+  void Fill(int count, uint32_t value, const CancelToken* cancel = nullptr) {
     for (int i = 0; i < count; ++i) {
-      ASSERT_TRUE(stream_->MakeRoom());
+      ASSERT_TRUE(stream_->MakeRoom(cancel));
       const VulkanPlace to{&VulkanMemory::BlockOf(*piece_),
                            static_cast<VkDeviceSize>(piece_->offset + i % 1024 * 4)};
       stream_->operations().Fill(i % 1024 == 0, to, 4, value + static_cast<uint32_t>(i));
@@ -93,13 +94,38 @@ TEST_F(VulkanStreamTest, MuchWorkWithoutAWaitTakesBatchesInTurn) {
   EXPECT_EQ(Word(100'000 % 1024 - 1), 100'000u);
 }
 
+// Until the token says that nobody wants it any more; what was submitted goes on.
+TEST_F(VulkanStreamTest, ABatchIsWaitedForUntilTheTokenSaysSo) {
+  constexpr int kBatches = 64;
+  {
+    const testing::BusyVulkan busy(context_.get());
+    for (int i = 0; i < kBatches; ++i) {
+      const testing::TestToken patient(2);
+      Fill(1, static_cast<uint32_t>(i), &patient);
+      ASSERT_TRUE(stream_->Submit());
+      EXPECT_EQ(patient.asked(), 0) << i;
+    }
+    for (int round = 1; round < 4; ++round) {
+      const testing::TestToken token(round);
+      const auto room = stream_->MakeRoom(&token);
+      ASSERT_FALSE(room);
+      EXPECT_EQ(room.error().code, Code::kCancelled);
+      EXPECT_EQ(room.error().message, "stopped while waiting for vulkan:0");
+      EXPECT_EQ(token.asked(), round);
+    }
+  }
+  Fill(1, kBatches);
+  Wait();
+  EXPECT_EQ(Word(0), static_cast<uint32_t>(kBatches));
+}
+
 // Memory of another block at the same place is other work.
 TEST_F(VulkanStreamTest, BlocksThatAreGoneAreNotMistaken) {
   int64_t recorded = 0;
   for (int round = 0; round < 4; ++round) {
-    auto piece = memories_->upload.Allocate(100 << 20);  // a block of its own
+    auto piece = memories_->upload.Allocate(100 << 20, nullptr);  // a block of its own
     ASSERT_TRUE(piece);
-    ASSERT_TRUE(stream_->MakeRoom());
+    ASSERT_TRUE(stream_->MakeRoom(nullptr));
     const VulkanPlace to{&VulkanMemory::BlockOf(**piece), static_cast<VkDeviceSize>((*piece)->offset)};
     stream_->operations().Fill(false, to, 1024, 5);
     Wait();
@@ -112,9 +138,9 @@ TEST_F(VulkanStreamTest, BlocksThatAreGoneAreNotMistaken) {
 }
 
 TEST_F(VulkanStreamTest, AnEmptyBatchDoesNothing) {
-  ASSERT_TRUE(stream_->MakeRoom());
+  ASSERT_TRUE(stream_->MakeRoom(nullptr));
   Wait();
-  ASSERT_TRUE(stream_->MakeRoom());
+  ASSERT_TRUE(stream_->MakeRoom(nullptr));
   Wait();
   Fill(1, 9);
   Wait();

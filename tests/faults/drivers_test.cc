@@ -108,20 +108,20 @@ TEST_P(OpeningFails, OfAQueueAndItsWork) {
   auto work = [&](std::vector<DeviceMemory>* memory) -> Status {
     TVMVM_TRY(const std::unique_ptr<Queue> queue, device->NewQueue());
     for (int i = 0; i < 2; ++i) {
-      TVMVM_TRY(const DeviceMemory block, device->Allocate(bytes));
+      TVMVM_TRY(const DeviceMemory block, device->Allocate(bytes, nullptr));
       memory->push_back(block);
     }
     const DeviceSpan first{(*memory)[0], 0}, second{(*memory)[1], 0};
-    TVMVM_CHECK_OK(queue->Fill(first, 1, bytes));
-    TVMVM_CHECK_OK(queue->CopyIn(first, large.data(), bytes));  // while the queue works
+    TVMVM_CHECK_OK(queue->Fill(first, 1, bytes, nullptr));
+    TVMVM_CHECK_OK(queue->CopyIn(first, large.data(), bytes, nullptr));  // while the queue works
     for (int64_t i = 0; i < kFlushes; ++i) {
-      TVMVM_CHECK_OK(queue->CopyIn({first.memory, 4096 * i}, &i, sizeof i));
+      TVMVM_CHECK_OK(queue->CopyIn({first.memory, 4096 * i}, &i, sizeof i, nullptr));
       TVMVM_CHECK_OK(queue->Flush());
     }
-    TVMVM_CHECK_OK(queue->Copy(second, first, bytes));
-    TVMVM_CHECK_OK(queue->CopyOut(back.data(), second, bytes));
+    TVMVM_CHECK_OK(queue->Copy(second, first, bytes, nullptr));
+    TVMVM_CHECK_OK(queue->CopyOut(back.data(), second, bytes, nullptr));
     for (int i = 0; i < 40; ++i) {
-      TVMVM_TRY(const DeviceMemory block, device->Allocate(1000));
+      TVMVM_TRY(const DeviceMemory block, device->Allocate(1000, nullptr));
       queue->FreeAfterWork(block);
     }
     TVMVM_CHECK_OK(queue->Wait(nullptr));

@@ -408,6 +408,76 @@ TEST(Device, WorkThatWasLeftIsWaitedForUntilTheDeadline) {
   EXPECT_THAT(ToInts(outputs[0]), ElementsAre(3, 4));
 }
 
+// Whatever finds the queue full, also what writes to the host.
+TEST(Device, RoomForWorkIsWaitedForUntilTheDeadline) {
+  const std::string two = std::string(kThere) + "fill [r2], i3, 0\n";
+  const std::string bodies[] = {
+      two + "launch @k, 1, [i1, i1, i1, i0, i0, i0], [], [r2, r2]\n",
+      two + "fill [r2], i2, 0\n",
+      two + "copy [r2, r2+i2], i2\n",
+      two + "copy [r2, r0], i3\n",
+      two + "store r2, i0, i64, i0\n",
+      two + "copy [r1, r2], i3\n",
+      two + "i5 = load r2, i0, i64\n",
+  };
+  for (const std::string& body : bodies) {
+    std::atomic<bool> is_busy{true};
+    auto vm =
+        VmFromText(Body(body + "copy [r1, r0], i3\n"), WithNull({.is_busy = &is_busy, .most_ahead = 2}));
+    ASSERT_TRUE(vm);
+    Invocation invocation = vm->NewInvocation();
+    std::array inputs{Ints({3, 4})};
+    std::array outputs{Tensor()};
+    const RunOptions soon{.deadline = std::chrono::steady_clock::now() + 5ms};
+    EXPECT_THAT(TextOf(invocation.Run(inputs, outputs, soon)),
+                ::testing::AllOf(::testing::StartsWith("deadline_exceeded: @gpu:"),
+                                 ::testing::EndsWith("(node /m (M))")))
+        << body;
+    is_busy = false;
+    EXPECT_EQ(TextOf(invocation.Run(inputs, outputs)), "") << body;
+    EXPECT_THAT(ToInts(outputs[0]), ElementsAre(3, 4)) << body;
+  }
+}
+
+// What is new from a driver takes long, which nothing can interrupt: here 64 bytes half an hour.
+TEST(Device, MemoryThatWouldBeLateIsNotAllocated) {
+  constexpr int64_t kHour = int64_t{3600} * 1'000'000'000;
+  struct Case {
+    std::string body;
+    const char* instruction;
+    bool is_kept;  // from run to run
+  };
+  const std::string arena = "i5 = const 4096\n r2 = arena.on 1, i5\n copy [r2, r0], i3\n";
+  for (const auto& [body, instruction, is_kept] :
+       {Case{arena, "arena.on", true},
+        Case{"i5 = const 512\n r2 = alloc.on 1, i64, [i5]\n", "alloc.on", false},
+        Case{arena + "launch @aligned, 1, [i1, i1, i1, i0, i0, i0], [], [r2+i2, r2]\n", "launch", false}}) {
+    const VmOptions options = WithNull({.new_megabyte_ns = kHour / 2 * (1 << 20) / 64});
+    auto vm = VmFromText(Body(body + "copy [r1, r0], i3\n"), options);
+    ASSERT_TRUE(vm);
+    Invocation invocation = vm->NewInvocation();
+    std::array inputs{Ints({3, 4})};
+    std::array outputs{Tensor()};
+    auto run = [&](std::chrono::hours time) {
+      return TextOf(invocation.Run(inputs, outputs, {.deadline = std::chrono::steady_clock::now() + time}));
+    };
+    const auto is_refused = ::testing::AllOf(
+        ::testing::StartsWith("deadline_exceeded: @gpu:"), HasSubstr(": null: no 40"),
+        HasSubstr(" bytes: to get them takes about 11"), HasSubstr(" microseconds are left (node /m (M))"));
+    if (std::string_view(instruction) != "launch") {
+      EXPECT_THAT(run(1h), is_refused);
+      EXPECT_EQ(options.devices[0]->statistics().live_bytes, 0);
+    }
+    EXPECT_EQ(TextOf(invocation.Run(inputs, outputs)), "") << "without a deadline there is time";
+    EXPECT_THAT(ToInts(outputs[0]), ElementsAre(3, 4));
+    const std::string warm = run(1h);
+    EXPECT_THAT(warm,
+                is_kept ? ::testing::Matcher<std::string>("") : ::testing::Matcher<std::string>(is_refused));
+    EXPECT_THAT(warm, HasSubstr(is_kept ? "" : std::string(" ") + instruction + ": null"));
+    EXPECT_EQ(run(100h), "");
+  }
+}
+
 TEST(Device, NoMemoryIsAnError) {
   const std::string body = std::string(kThere) + "r3 = alloc.on 1, i64, [i4]\n copy [r1, r2], i3\n";
   for (int n = 1; n <= 2; ++n)

@@ -43,7 +43,7 @@ std::vector<Element> OnDevice(DType dtype, int64_t elements, std::vector<int64_t
   EXPECT_EQ(block.bytes, BytesOf(program.constants[1]));
   std::vector<Element> found(static_cast<size_t>(block.bytes) / sizeof(Element));
   auto queue = *device->NewQueue();
-  EXPECT_TRUE(queue->CopyOut(found.data(), {block.memory, 0}, block.bytes));
+  EXPECT_TRUE(queue->CopyOut(found.data(), {block.memory, 0}, block.bytes, nullptr));
   EXPECT_TRUE(queue->Wait(nullptr));
   return found;
 }

@@ -41,7 +41,9 @@ class NotingDevice final : public Device {
   const std::string& name() const override { return null_->name(); }
   const TargetInfo& target() const override { return null_->target(); }
   const DeviceDescription& description() const override { return null_->description(); }
-  Expected<DeviceMemory> Allocate(int64_t bytes) override { return null_->Allocate(bytes); }
+  Expected<DeviceMemory> Allocate(int64_t bytes, const CancelToken* cancel) override {
+    return null_->Allocate(bytes, cancel);
+  }
   void Free(const DeviceMemory& memory) override { null_->Free(memory); }
   Expected<std::unique_ptr<KernelSet>> LoadKernels(std::span<const KernelSpec> kernels,
                                                    std::span<const KernelLibrarySpec> libraries,

@@ -15,7 +15,7 @@ Status CopyOutOfPanels(const PanelReader& reader, DeviceMemory to, Queue* queue)
   for (int64_t row = 0; row < reader.rows();) {
     const int64_t first = row, count = std::min(most, reader.rows() - row);
     for (; row < first + count; ++row) reader.ReadRow(row, piece.get() + (row - first) * bytes);
-    TVMVM_CHECK_OK(queue->CopyIn({to, first * bytes}, piece.get(), count * bytes));
+    TVMVM_CHECK_OK(queue->CopyIn({to, first * bytes}, piece.get(), count * bytes, nullptr));
     TVMVM_CHECK_OK(queue->Wait(nullptr));
   }
   return {};
@@ -34,12 +34,12 @@ Expected<std::shared_ptr<const DeviceConstants>> DeviceConstants::Upload(const P
     const ConstantSpec& constant = program.constants[id];
     Block& block = constants->blocks_[id];
     block.bytes = BytesOf(constant);
-    TVMVM_TRY(block.memory, constants->device_->Allocate(block.bytes));
+    TVMVM_TRY(block.memory, constants->device_->Allocate(block.bytes, nullptr));
     constants->held_.push_back(id);
     if (constant.has_place()) {
       TVMVM_CHECK_OK(CopyOutOfPanels(PanelReader(program, constant), block.memory, queue.get()));
     } else if (block.bytes > 0) {
-      TVMVM_CHECK_OK(queue->CopyIn({block.memory, 0}, constant.bytes.data(), block.bytes));
+      TVMVM_CHECK_OK(queue->CopyIn({block.memory, 0}, constant.bytes.data(), block.bytes, nullptr));
     }
   }
   if (auto done = queue->Wait(nullptr); !done) return tl::unexpected(done.error());

@@ -1,9 +1,9 @@
 // Texts against regular expressions.
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 #include "bytecode/companion_library.h"
+#include "bytecode/steady_time.h"
 #include "vm/host/operands.h"
 #include "vm/regex/regex_library.h"
 
@@ -36,11 +36,6 @@ tl::unexpected<Error> NoMemory() {
 // byte was measured with 18 to 30 an instruction, and up to 7 once RE2 has no memory for states.
 constexpr int64_t kWorst = 40;
 
-int64_t Now() {
-  using std::chrono::steady_clock;
-  return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
-}
-
 class Matcher {
  public:
   Matcher(const RegexLibrary& library, const void* regex)
@@ -51,14 +46,14 @@ class Matcher {
   Expected<bool> Match(const HostCall& call, const std::string& text) const {
     if (call.deadline_ns == 0) return MatchBytes(text, text.size());
     for (int64_t size = 0, taken = 0;;) {
-      const int64_t begin = Now(), left = call.deadline_ns - begin;
+      const int64_t begin = SteadyNanoseconds(), left = call.deadline_ns - begin;
       const int64_t more = (left - 2 * taken) / worst_, rest = static_cast<int64_t>(text.size()) - size;
       if (more <= 0) return TooLate(text.size(), left);
       size += std::min(more, rest);
       TVMVM_TRY(const bool is_match, MatchBytes(text, static_cast<size_t>(size)));
       if (more >= rest) return is_match;
       TVMVM_CHECK_OK(Poll(call));
-      taken = Now() - begin;
+      taken = SteadyNanoseconds() - begin;
     }
   }
   int64_t WorstTime(const std::string& text) const { return worst_ * static_cast<int64_t>(text.size() + 1); }

@@ -28,8 +28,8 @@ bool Machine::CopyToHost(const uint32_t* pc, char* to, uint32_t device, const De
                          int64_t bytes) {
   for (int64_t begin = 0; begin < bytes; begin += kPiece) {
     if (bytes > kPiece && (!run.PollBeforeWork(pc) || !WaitFor(pc, device))) return false;
-    const Status status =
-        devices[device]->queue().CopyOut(to + begin, Behind(from, begin), std::min(kPiece, bytes - begin));
+    const Status status = devices[device]->queue().CopyOut(to + begin, Behind(from, begin),
+                                                           std::min(kPiece, bytes - begin), &run);
     if (!Submitted(*this, pc, device, status, true)) return false;
   }
   return true;
@@ -42,7 +42,7 @@ bool Machine::CopyFromHost(const uint32_t* pc, uint32_t device, const DeviceSpan
     if (begin > 0 && begin % kAhead == 0 && !WaitFor(pc, device)) return false;
     if (bytes > kPiece && !run.PollBeforeWork(pc)) return false;
     Queue& queue = devices[device]->queue();
-    Status status = queue.CopyIn(Behind(to, begin), from + begin, std::min(kPiece, bytes - begin));
+    Status status = queue.CopyIn(Behind(to, begin), from + begin, std::min(kPiece, bytes - begin), &run);
     if (status && bytes > kPiece) status = queue.Flush();
     if (!Submitted(*this, pc, device, status, false)) return false;
   }

@@ -113,7 +113,7 @@ bool Check(Machine& m, const uint32_t* pc, uint32_t device, const Status& status
   m.devices[device]->Submitted(status, writes_host);
   if (status) [[likely]]
     return true;
-  m.run.Fail(pc, status.error());
+  FailWork(m, pc, status.error());
   return false;
 }
 
@@ -136,7 +136,7 @@ class AlignedCopies {
     DeviceSpan source = *span;
     *span = copy->place;
     span->bytes = source.bytes;
-    return Check(m_, pc, device_, QueueOf(m_, device_).Copy(*span, source, source.bytes));
+    return Check(m_, pc, device_, QueueOf(m_, device_).Copy(*span, source, source.bytes, &m_.run));
   }
 
  private:
@@ -272,7 +272,8 @@ const uint32_t* FillOnDevice(Machine& m, const uint32_t* pc) {
   if (!PlaceOf(m, pc, target, count, &place)) return nullptr;
   if (place.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   const auto value = static_cast<uint8_t>(after[1] & 0xff);
-  if (count > 0 && !Check(m, pc, place.device, QueueOf(m, place.device).Fill(place.span, value, count)))
+  if (count > 0 &&
+      !Check(m, pc, place.device, QueueOf(m, place.device).Fill(place.span, value, count, &m.run)))
     return nullptr;
   return after + 2;
 }
@@ -337,7 +338,7 @@ const uint32_t* CopyNow(Machine& m, const uint32_t* pc) {
   if (target.read_only && !same) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   if (target.device != source.device) return CopyAcross(m, pc, target, source, count, after + 1);
   Queue& queue = QueueOf(m, target.device);
-  if (count > 0 && !same && !Check(m, pc, target.device, queue.Copy(target.span, source.span, count)))
+  if (count > 0 && !same && !Check(m, pc, target.device, queue.Copy(target.span, source.span, count, &m.run)))
     return nullptr;
   return SettleCopies(m, pc, after + 1);
 }
@@ -348,10 +349,8 @@ const uint32_t* LoadNow(Machine& m, const uint32_t* pc, BufferOperand operand) {
   Place place{m.DeviceOf(operand)};
   alignas(8) char element[16];
   if (!m.run.PollBeforeWork(pc) || !PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
-  if (!Check(m, pc, place.device, QueueOf(m, place.device).CopyOut(element, place.span, bytes), true)) {
-    m.devices[place.device]->Abandon();  // nothing may be written here later
+  if (!Check(m, pc, place.device, QueueOf(m, place.device).CopyOut(element, place.span, bytes, &m.run), true))
     return nullptr;
-  }
   if (!m.WaitFor(pc, place.device)) return nullptr;
   m.frames.scalars[pc[1]] = LoadElement(dtype, element);
   return pc + 5;
@@ -365,7 +364,7 @@ const uint32_t* StoreNow(Machine& m, const uint32_t* pc, BufferOperand operand) 
   if (!PlaceOf(m, pc, operand, bytes, &place)) return nullptr;
   if (place.read_only) return m.run.Fail(pc, Code::kInvalidProgram, kWritesReadOnly);
   StoreElement(dtype, element, m.frames.scalars[pc[4]]);
-  if (!Check(m, pc, place.device, QueueOf(m, place.device).CopyIn(place.span, element, bytes)))
+  if (!Check(m, pc, place.device, QueueOf(m, place.device).CopyIn(place.span, element, bytes, &m.run)))
     return nullptr;
   return pc + 5;
 }

@@ -89,7 +89,7 @@ void DeviceWork::FreeBlock(const Block& block) { Free({block.host, block.handle,
 Expected<DeviceMemory> DeviceWork::AllocateMemory(int64_t bytes) {
   if (unfreed_.capacity() == held_) unfreed_.reserve(2 * held_ + 4);
   TVMVM_CHECK_OK(account_->Reserve(std::max<int64_t>(bytes, 0), "memory of " + device_->name()));
-  Expected<DeviceMemory> memory = Guarded([&] { return device_->Allocate(bytes); });
+  Expected<DeviceMemory> memory = Guarded([&] { return device_->Allocate(bytes, run_); });
   if (!memory) {
     account_->Release(std::max<int64_t>(bytes, 0));
     return memory;

@@ -16,9 +16,9 @@ namespace tvmvm {
 class DeviceWork final : private BlockSource {
  public:
   // `number`: the device's in the program.
-  // `account` counts what is held there, and outlives this.
-  DeviceWork(Device* device, uint32_t number, MemoryAccount* account)
-      : device_(device), number_(number), account_(account), arena_(this) {}
+  // `account` counts what is held there; `run` may be stopped, or have a deadline. Both outlive this.
+  DeviceWork(Device* device, uint32_t number, MemoryAccount* account, const CancelToken* run)
+      : device_(device), number_(number), account_(account), run_(run), arena_(this) {}
   ~DeviceWork();
   DeviceWork(const DeviceWork&) = delete;
   DeviceWork& operator=(const DeviceWork&) = delete;
@@ -28,12 +28,12 @@ class DeviceWork final : private BlockSource {
   Status Open(const CancelToken* cancel);
   Queue& queue() { return *queue_; }  // after Open, until Wait fails
 
-  // Something was submitted, or could not be: `status` comes from the queue. `writes_host`: it writes memory
-  // of the host, which nobody may touch until Wait.
+  // Something was submitted, or could not be: `status` comes from the queue. `writes_host`: where all is well
+  // it writes memory of the host, which nobody may touch until Wait.
   template <class T>
   void Submitted(const Expected<T>& status, bool writes_host = false) {
     is_busy_ = true;
-    writes_host_ = writes_host_ || writes_host;
+    writes_host_ = writes_host_ || (writes_host && status);
     is_lost_ = is_lost_ || (!status && status.error().code == Code::kDeviceLost);
   }
   bool writes_host() const { return writes_host_; }
@@ -64,6 +64,7 @@ class DeviceWork final : private BlockSource {
   Device* device_;
   uint32_t number_;
   MemoryAccount* account_;
+  const CancelToken* run_;
   std::unique_ptr<Queue> queue_;
   Arena arena_;
   size_t held_ = 0;                    // memories that are yet to be freed

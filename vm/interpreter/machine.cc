@@ -29,7 +29,7 @@ Machine::Machine(std::shared_ptr<const Binding> owner, std::shared_ptr<MemoryAcc
   devices.resize(binding.devices.size());
   for (uint32_t number = 1; number < devices.size(); ++number)
     if (Device* device = binding.devices[number].get())
-      devices[number] = std::make_unique<DeviceWork>(device, number, &memory.budget.account());
+      devices[number] = std::make_unique<DeviceWork>(device, number, &memory.budget.account(), &run);
   memory.SetDevices(devices);
 }
 

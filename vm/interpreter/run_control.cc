@@ -1,7 +1,6 @@
 #include "vm/interpreter/run_control.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 
 namespace tvmvm {
@@ -10,19 +9,7 @@ namespace {
 constexpr uint64_t kNoStepLimit = UINT64_MAX;
 constexpr uint64_t kStepsBetweenLooks = 256;  // a look at the clock costs as much as twenty instructions
 
-std::string TimeText(std::chrono::nanoseconds time) {
-  constexpr int64_t kMicrosecond = 1000;
-  if (time.count() < kMicrosecond) return std::to_string(time.count()) + " nanoseconds";
-  return std::to_string(time.count() / kMicrosecond) + " microseconds";
-}
-
 }  // namespace
-
-int64_t SteadyNanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 void RunControl::SetLimits(const Limits& limits) {
   limits_ = limits;
@@ -62,7 +49,7 @@ bool RunControl::Look(const uint32_t* pc) {
   if (deadline_ns_ != 0 && SteadyNanoseconds() > deadline_ns_) {
     Fail(pc, Code::kDeadlineExceeded,
          is_deadline_given_ ? "the deadline of the run is reached"
-                            : "the limit of " + TimeText(limits_.timeout) + " is reached");
+                            : "the limit of " + TimeText(limits_.timeout.count()) + " is reached");
     return false;
   }
   const uint64_t after_limit = most == kNoStepLimit ? most : most + 1;

@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string_view>
 
+#include "bytecode/steady_time.h"
 #include "tvm-vm/device.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/vm.h"
@@ -40,7 +41,7 @@ class RunControl final : public CancelToken {
            cancelled();
   }
 
-  int64_t deadline_ns() const { return deadline_ns_; }  // on the steady clock; 0: none
+  int64_t deadline_ns() const override { return deadline_ns_; }
 
   uint64_t steps = 0;  // instructions so far; up to date in all but pure instructions
 
@@ -82,7 +83,5 @@ class RunControl final : public CancelToken {
   Error error_;
   bool failed_ = false;
 };
-
-int64_t SteadyNanoseconds();
 
 }  // namespace tvmvm

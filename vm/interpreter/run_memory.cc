@@ -47,7 +47,7 @@ Buffer* RunMemory::NewDeviceBuffer(const uint32_t* pc, uint32_t device, int64_t 
 
 Expected<Block> RunMemory::AllocateBlock(int64_t bytes) {
   TVMVM_CHECK_OK(budget.account().Reserve(bytes, "arena"));
-  Expected<DeviceMemory> allocated = Guarded([&] { return cpu_->Allocate(bytes); });
+  Expected<DeviceMemory> allocated = Guarded([&] { return cpu_->Allocate(bytes, run_); });
   if (!allocated) {
     budget.account().Release(bytes);
     return tl::unexpected(allocated.error());

@@ -285,9 +285,9 @@ class DeviceAttacker : public Attacker {
   void Run(const std::vector<int64_t>& numbers, const std::vector<size_t>& places,
            const std::vector<std::byte>& before, std::vector<std::byte>* after) {
     const auto size = static_cast<int64_t>(before.size());
-    auto memory = group_->device().Allocate(size);
+    auto memory = group_->device().Allocate(size, nullptr);
     ASSERT_TRUE(memory) << memory.error().message;
-    ASSERT_TRUE(group_->queue().CopyIn({*memory, 0}, before.data(), size));
+    ASSERT_TRUE(group_->queue().CopyIn({*memory, 0}, before.data(), size, nullptr));
     std::vector<DeviceSpan> spans;
     for (const size_t place : places) spans.push_back({*memory, static_cast<int64_t>(place)});
     LaunchRequest request;
@@ -299,7 +299,7 @@ class DeviceAttacker : public Attacker {
     const auto code = group_->queue().Launch(request, nullptr);
     ASSERT_TRUE(code) << code.error().message << TextOf(numbers);
     after->resize(before.size());
-    ASSERT_TRUE(group_->queue().CopyOut(after->data(), {*memory, 0}, size));
+    ASSERT_TRUE(group_->queue().CopyOut(after->data(), {*memory, 0}, size, nullptr));
     const auto done = group_->queue().Wait(nullptr);
     ASSERT_TRUE(done) << done.error().message << TextOf(numbers);
     group_->queue().FreeAfterWork(*memory);
