@@ -16,6 +16,7 @@
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/cpu/launch_choices.h"
+#include "compiler/schedules/cpu/tiles/permuted_axes.h"
 #include "compiler/schedules/cpu/tiles/transposed_tiles.h"
 #include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
@@ -36,14 +37,22 @@ constexpr int64_t kLeastInnerBlock = 128;  // of a row, for a grid point: full v
 
 using Bound = std::vector<std::pair<VariableId, Expr>>;  // coordinates by their variables
 
+// Of a few kernels a launch takes the one that suits its sizes.
+enum class Form : uint8_t {
+  kPlain,
+  kTurned,         // vectors of reductions run along the other axis than they do as a rule
+  kPermutedRows,   // the launch knows which axes are the innermost ones: they are in the same order
+  kPermutedTiles,  // and they are not
+};
+constexpr Form kForms[] = {Form::kPlain, Form::kTurned, Form::kPermutedRows, Form::kPermutedTiles};
+
 // A kernel in the making, for outputs that all have the dims `dims`.
 class PullKernel {
  public:
-  // `is_turned`: vectors of reductions run along the other axis than they do as a rule.
-  PullKernel(const GroupView& group, const TargetInfo& target, std::vector<uint32_t> outputs, bool is_turned)
+  PullKernel(const GroupView& group, const TargetInfo& target, std::vector<uint32_t> outputs, Form form)
       : group_(group),
         target_(target),
-        is_turned_(is_turned),
+        form_(form),
         outputs_(std::move(outputs)),
         made_(group),
         nest_(&made_.kernel()),
@@ -53,11 +62,16 @@ class PullKernel {
   Expected<KernelCall> Build() {
     TVMVM_CHECK_OK(ExpandOutputs());
     DecideSchedule();
+    permuted_ = FindPermutedAxes(roots_, FlatIndex(dims_, coordinates_), OutputAxes());
     ChooseLanes();
-    const Dim when = is_turned_ ? suits_turned_ : Not(suits_turned_);
+    const Dim when = SuitsForm();
     if (when.IsConstant(0)) return KernelCall{.when = when};
-    if (!BuildTiles()) BuildLoops();
     made_.Estimate(Product(dims_), WorkPerElement(), roots_);
+    if (form_ == Form::kPermutedRows) TakePermutedRows();
+    if (form_ == Form::kPermutedTiles)
+      BuildPermutedTiles();
+    else if (!BuildTiles())
+      BuildLoops();
     KernelCall call = made_.Take(nest_.Finish(), std::move(decided_));
     call.when = when;
     return call;
@@ -121,11 +135,28 @@ class PullKernel {
     const int64_t most = inner_is_vector_ ? schedule_.few_rows : schedule_.short_row;
     if (may_be_turned && !rows.empty())
       suits_turned_ = AreBetterTurned(dims_[axes_.back()], rows, inner_is_vector_, most);
-    if (is_turned_) {
+    if (form_ == Form::kTurned) {
       inner_is_vector_ = !inner_is_vector_;
       width_ = std::min(width_, kGathered);
     }
     inner_is_vector_ = inner_is_vector_ && width_ > 1;
+  }
+
+  Dim SuitsForm() const {
+    const bool is_permuted = form_ == Form::kPermutedRows || form_ == Form::kPermutedTiles;
+    if (is_permuted != permuted_.has_value()) return 0;
+    const Dim has_rows = permuted_ ? LessEqual(2, permuted_->row) : Dim(0);
+    switch (form_) {
+      case Form::kPlain:
+        return Not(suits_turned_);
+      case Form::kTurned:
+        return suits_turned_;
+      case Form::kPermutedRows:
+        return has_rows;
+      case Form::kPermutedTiles:
+        return Not(has_rows);
+    }
+    return 0;
   }
 
   // Elements of work behind one output element, as a dim.
@@ -134,8 +165,7 @@ class PullKernel {
   // --- loops ---
   // Tiles of two axes where the result's innermost one is none of memory; grid points take blocks of both.
   bool BuildTiles() {
-    std::vector<OutputAxis> axes;
-    for (int axis : axes_) axes.emplace_back(variables_[axis], dims_[axis]);
+    const std::vector<OutputAxis> axes = OutputAxes();
     const std::vector<Expr> places(roots_.size(), FlatIndex(dims_, coordinates_));
     std::optional<TransposedTiles> tiles = FindTransposedTiles(roots_, places[0], axes);
     if (!tiles) return false;
@@ -146,22 +176,65 @@ class PullKernel {
       others.push_back(variable);
       extents.push_back(extent);
     }
-    const Dim along_block(tiles->interleaves ? tiles->along_extent : Dim(schedule_.tile_block));
-    const Dim across_block = tiles->interleaves ? FloorDiv(Dim(schedule_.block_elements), tiles->along_extent)
-                                                : Dim(schedule_.tile_block);
-    const Dim taken = Min(tiles->along_extent, along_block) * Min(tiles->across_extent, across_block);
+    BuildTiles(*tiles, roots_, places, others, extents);
+    return true;
+  }
+
+  std::vector<OutputAxis> OutputAxes() const {
+    std::vector<OutputAxis> axes;
+    for (int axis : axes_) axes.emplace_back(variables_[axis], dims_[axis]);
+    return axes;
+  }
+
+  // Tiles at each of the coordinates along the other axes.
+  void BuildTiles(const TransposedTiles& tiles, const std::vector<Expr>& roots,
+                  const std::vector<Expr>& places, const std::vector<VariableId>& others,
+                  const Dims& extents) {
+    // Where one axis has few elements, so many more of the other one.
+    const auto block = [&](const Dim& other) {
+      return Dim(schedule_.tile_block) * Max(FloorDiv(Dim(schedule_.tile_block), Max(other, Dim(1))), Dim(1));
+    };
+    const Dim along_block = tiles.interleaves ? tiles.along_extent : block(tiles.across_extent);
+    const Dim across_block = tiles.interleaves ? FloorDiv(Dim(schedule_.block_elements), tiles.along_extent)
+                                               : block(tiles.along_extent);
+    const Dim taken = Min(tiles.along_extent, along_block) * Min(tiles.across_extent, across_block);
     const Dim outer_block = Max(FloorDiv(Dim(schedule_.block_elements), Max(taken, Dim(1))), Dim(1));
-    const Range along = BlockOf(nest_, 0, "along", tiles->along_extent, along_block);
-    const Range across = BlockOf(nest_, 1, "across", tiles->across_extent, across_block);
+    const Range along = BlockOf(nest_, 0, "along", tiles.along_extent, along_block);
+    const Range across = BlockOf(nest_, 1, "across", tiles.across_extent, across_block);
     const Range outer = BlockOf(nest_, 2, "outer", Product(extents), outer_block);
-    std::vector<std::pair<VariableId, Expr>> bound;
+    Bound bound;
     if (!others.empty()) {
       std::vector<Expr> index = BindCoordinates(nest_, extents, OpenRange("outer", outer));
       for (size_t i = 0; i < others.size(); ++i) bound.emplace_back(others[i], index[i]);
     }
     const TilePart part{along.begin, along.end, across.begin, across.end};
-    StoreTransposedTiles(nest_, *tiles, part, roots_, places, stores_, bound, target_);
-    return true;
+    StoreTransposedTiles(nest_, tiles, part, roots, places, stores_, bound, target_);
+  }
+
+  // The same axes as they are in memory: rows instead of the innermost one, all of which belongs to them.
+  void TakePermutedRows() {
+    const VariableId inner = variables_[axes_.back()];
+    const std::pair<VariableId, Expr> first(inner, IntConstant(0));
+    for (Expr& root : roots_) root = Substitute(root, std::span(&first, 1));
+    roots_ = ReadBehind(roots_, Variable(inner));
+    for (size_t i = 0; i + 1 < axes_.size(); ++i) dims_[axes_[i]] = permuted_->outside_row[i];
+    dims_[axes_.back()] = permuted_->row;
+  }
+
+  void BuildPermutedTiles() {
+    TransposedTiles tiles;
+    tiles.along = made_.kernel().NewVariable("along");
+    tiles.across = made_.kernel().NewVariable("across");
+    tiles.along_extent = permuted_->along;
+    tiles.across_extent = permuted_->across;
+    tiles.turns_all = true;
+    const Expr along = Variable(tiles.along), across = Variable(tiles.across);
+    tiles.turned = ReadBehind(roots_, along * DimValue(permuted_->along_step) + across);
+    const std::vector<Expr> places(
+        roots_.size(), FlatIndex(dims_, coordinates_) + along + across * DimValue(permuted_->across_step));
+    std::vector<VariableId> others;
+    for (int axis : axes_) others.push_back(variables_[axis]);
+    BuildTiles(tiles, tiles.turned, places, others, permuted_->outside_tile);
   }
 
   void BuildLoops() {
@@ -304,7 +377,8 @@ class PullKernel {
   }
 
   void BuildRow(const std::vector<Expr>& elements, const std::vector<Bound>& rows) {
-    ReductionLowering reductions(&nest_, is_turned_ && inner_is_vector_ ? 1 : width_, is_turned_);
+    ReductionLowering reductions(&nest_, form_ == Form::kTurned && inner_is_vector_ ? 1 : width_,
+                                 form_ == Form::kTurned);
     std::vector<Expr> roots, places;
     for (const Bound& bound : rows)
       for (const Expr& element : elements) {
@@ -391,7 +465,8 @@ class PullKernel {
       const int most = static_cast<int>(schedule_.unrolled_vectors);
       for (int sums : {most, most / 2}) {
         // Windows have few taps: what is read of them stays at hand.
-        if (!has_inner_reduction_ || is_turned_ || sums == 0 || (sums == most && !has_long_reduction_))
+        if (!has_inner_reduction_ || form_ == Form::kTurned || sums == 0 ||
+            (sums == most && !has_long_reduction_))
           continue;
         loop(whole(sums * width), width, sums);
         if (has_long_reduction_ && suits_masks)
@@ -451,7 +526,7 @@ class PullKernel {
 
   const GroupView& group_;
   const TargetInfo& target_;
-  const bool is_turned_;
+  const Form form_;
   std::vector<uint32_t> outputs_;  // of the group
   GroupKernel made_;
   Nest nest_;
@@ -470,7 +545,8 @@ class PullKernel {
   bool inner_is_vector_ = false;
   bool has_inner_reduction_ = false;  // one that differs along the innermost axis
   bool has_long_reduction_ = false;   // such a one that is no window
-  Dim suits_turned_ = 0;              // sizes where the kernel that is turned is the faster one
+  std::optional<PermutedAxes> permuted_;
+  Dim suits_turned_ = 0;  // sizes where the kernel that is turned is the faster one
 };
 
 }  // namespace
@@ -478,8 +554,8 @@ class PullKernel {
 Expected<GroupProgram> ScheduleGeneric(const GroupView& group, const TargetInfo& target) {
   auto build = [&](const GroupView& collapsed, const std::vector<uint32_t>& outputs,
                    std::vector<KernelCall>* calls) -> Status {
-    for (bool is_turned : {false, true}) {
-      TVMVM_TRY(KernelCall call, PullKernel(collapsed, target, outputs, is_turned).Build());
+    for (Form form : kForms) {
+      TVMVM_TRY(KernelCall call, PullKernel(collapsed, target, outputs, form).Build());
       const Dim when = call.when;
       if (!when.IsConstant(0)) calls->push_back(std::move(call));
       if (when.IsConstant(1)) break;
