@@ -33,6 +33,7 @@ constexpr int kMostChoices = 2;
 constexpr int kRowsTogether = 4;
 constexpr int kNarrowest = 8;              // lanes
 constexpr int kGathered = 8;               // lanes that are gathered in kernels for few cases
+constexpr int64_t kShortOfPlaces = 400;    // elements up to which a vector finds places of several results
 constexpr int64_t kLeastInnerBlock = 128;  // of a row, for a grid point: full vectors at every level
 
 using Bound = std::vector<std::pair<VariableId, Expr>>;  // coordinates by their variables
@@ -104,9 +105,21 @@ class PullKernel {
     if (!axes_.empty()) inner = variables_[axes_.back()];
     const int widest = LanesFor(roots_, target_, inner);
     schedule_.lanes = widest;
+    if (FindsPlaces()) schedule_.short_row = kShortOfPlaces;
     std::string problem = WordsOf(group_) + " dims=" + WordOf(dims_);
     decided_ = Decide(group_, target_, std::move(problem), &schedule_,
                       [&](PullsSchedule* made) { made->lanes = std::min<int64_t>(made->lanes, widest); });
+  }
+
+  // Lanes of which each has found a place take long to agree on one.
+  bool FindsPlaces() const {
+    bool finds = false;
+    for (const Expr& root : roots_)
+      VisitOnce(root, [&](const Expr& e) {
+        finds |= e.op() == ExprOp::kReduce &&
+                 (e->reduction->kind == ReduceKind::kArgMin || e->reduction->kind == ReduceKind::kArgMax);
+      });
+    return finds;
   }
 
   void ChooseLanes() {
