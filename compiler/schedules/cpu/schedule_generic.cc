@@ -16,7 +16,9 @@
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/cpu/launch_choices.h"
-#include "compiler/schedules/cpu/tiles/permuted_axes.h"
+#include "compiler/schedules/cpu/pull_lanes.h"
+#include "compiler/schedules/cpu/tiles/launch_axes.h"
+#include "compiler/schedules/cpu/tiles/tile_blocks.h"
 #include "compiler/schedules/cpu/tiles/transposed_tiles.h"
 #include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
@@ -41,11 +43,11 @@ using Bound = std::vector<std::pair<VariableId, Expr>>;  // coordinates by their
 // Of a few kernels a launch takes the one that suits its sizes.
 enum class Form : uint8_t {
   kPlain,
-  kTurned,         // vectors of reductions run along the other axis than they do as a rule
-  kPermutedRows,   // the launch knows which axes are the innermost ones: they are in the same order
-  kPermutedTiles,  // and they are not
+  kTurned,       // vectors of reductions run along the other axis than they do as a rule
+  kLaunchRows,   // the launch knows which axes are the innermost ones: they are in the same order
+  kLaunchTiles,  // and they are not
 };
-constexpr Form kForms[] = {Form::kPlain, Form::kTurned, Form::kPermutedRows, Form::kPermutedTiles};
+constexpr Form kForms[] = {Form::kPlain, Form::kTurned, Form::kLaunchRows, Form::kLaunchTiles};
 
 // A kernel in the making, for outputs that all have the dims `dims`.
 class PullKernel {
@@ -63,14 +65,14 @@ class PullKernel {
   Expected<KernelCall> Build() {
     TVMVM_CHECK_OK(ExpandOutputs());
     DecideSchedule();
-    permuted_ = FindPermutedAxes(roots_, FlatIndex(dims_, coordinates_), OutputAxes());
+    launch_axes_ = FindLaunchAxes(roots_, FlatIndex(dims_, coordinates_), OutputAxes());
     ChooseLanes();
     const Dim when = SuitsForm();
     if (when.IsConstant(0)) return KernelCall{.when = when};
     made_.Estimate(Product(dims_), WorkPerElement(), roots_);
-    if (form_ == Form::kPermutedRows) TakePermutedRows();
-    if (form_ == Form::kPermutedTiles)
-      BuildPermutedTiles();
+    if (form_ == Form::kLaunchRows) TakeLaunchRows();
+    if (form_ == Form::kLaunchTiles)
+      BuildLaunchTiles();
     else if (!BuildTiles())
       BuildLoops();
     KernelCall call = made_.Take(nest_.Finish(), std::move(decided_));
@@ -101,53 +103,21 @@ class PullKernel {
 
   // --- how ---
   void DecideSchedule() {
-    std::optional<VariableId> inner;
-    if (!axes_.empty()) inner = variables_[axes_.back()];
+    const auto inner = axes_.empty() ? std::nullopt : std::optional(variables_[axes_.back()]);
     const int widest = LanesFor(roots_, target_, inner);
     schedule_.lanes = widest;
-    if (FindsPlaces()) schedule_.short_row = kShortOfPlaces;
+    // Lanes of which each has found a place take long to agree on one.
+    if (FindsPlaces(roots_)) schedule_.short_row = kShortOfPlaces;
     std::string problem = WordsOf(group_) + " dims=" + WordOf(dims_);
     decided_ = Decide(group_, target_, std::move(problem), &schedule_,
                       [&](PullsSchedule* made) { made->lanes = std::min<int64_t>(made->lanes, widest); });
   }
 
-  // Lanes of which each has found a place take long to agree on one.
-  bool FindsPlaces() const {
-    bool finds = false;
-    for (const Expr& root : roots_)
-      VisitOnce(root, [&](const Expr& e) {
-        finds |= e.op() == ExprOp::kReduce &&
-                 (e->reduction->kind == ReduceKind::kArgMin || e->reduction->kind == ReduceKind::kArgMax);
-      });
-    return finds;
-  }
-
   void ChooseLanes() {
     width_ = static_cast<int>(schedule_.lanes);
     if (axes_.empty()) return;
-    // Along the reduced axis, or along the innermost axis of the result: where fewer loads gather.
-    VariableId inner = variables_[axes_.back()];
-    int across = 0, along = 0;
-    Dims rows;                  // what vectors along the reduced axes have to go along
-    bool may_be_turned = true;  // the same at every level
-    for (const Expr& root : InsideOf(inner, dims_[axes_.back()], roots_).roots) {
-      VisitOnce(root, [&](const Expr& e) {
-        if (e.op() != ExprOp::kReduce || e->reduction->axes.empty() || !DependsOn(e, inner)) return;
-        has_inner_reduction_ = width_ > 1;
-        const Expr& steps = e->reduction->extents[InnermostAxis(e)];
-        const std::optional<Dim> row = AsDim(steps);
-        may_be_turned &= row.has_value() && !IsShort(*e->reduction);
-        if (IsShort(*e->reduction) && !(IsConstant(steps) && steps->integer % width_ == 0)) return;
-        has_long_reduction_ = width_ > 1;
-        rows.push_back(row.value_or(0));
-        across += GatheredLoads(e->operands[0], inner);
-        along += GatheredLoads(e->operands[0], e->reduction->axes[InnermostAxis(e)]);
-      });
-    }
-    inner_is_vector_ = along >= across;
-    const int64_t most = inner_is_vector_ ? schedule_.few_rows : schedule_.short_row;
-    if (may_be_turned && !rows.empty())
-      suits_turned_ = AreBetterTurned(dims_[axes_.back()], rows, inner_is_vector_, most);
+    lanes_ = ChoosePullLanes(roots_, variables_[axes_.back()], dims_[axes_.back()], schedule_);
+    inner_is_vector_ = lanes_.run_along_results;
     if (form_ == Form::kTurned) {
       inner_is_vector_ = !inner_is_vector_;
       width_ = std::min(width_, kGathered);
@@ -156,18 +126,17 @@ class PullKernel {
   }
 
   Dim SuitsForm() const {
-    const bool is_permuted = form_ == Form::kPermutedRows || form_ == Form::kPermutedTiles;
-    if (is_permuted != permuted_.has_value()) return 0;
-    const Dim has_rows = permuted_ ? LessEqual(2, permuted_->row) : Dim(0);
+    const Dim has_rows = launch_axes_ ? launch_axes_->has_rows : Dim(0);
+    const bool has_tiles = launch_axes_ && launch_axes_->tiles;
     switch (form_) {
       case Form::kPlain:
-        return Not(suits_turned_);
+        return has_tiles ? Dim(0) : And(Not(lanes_.suits_turned), Not(has_rows));
       case Form::kTurned:
-        return suits_turned_;
-      case Form::kPermutedRows:
+        return lanes_.suits_turned;
+      case Form::kLaunchRows:
         return has_rows;
-      case Form::kPermutedTiles:
-        return Not(has_rows);
+      case Form::kLaunchTiles:
+        return has_tiles ? Not(has_rows) : Dim(0);
     }
     return 0;
   }
@@ -182,14 +151,10 @@ class PullKernel {
     const std::vector<Expr> places(roots_.size(), FlatIndex(dims_, coordinates_));
     std::optional<TransposedTiles> tiles = FindTransposedTiles(roots_, places[0], axes);
     if (!tiles) return false;
-    std::vector<VariableId> others;
-    Dims extents;
-    for (const auto& [variable, extent] : axes) {
-      if (variable == tiles->along || variable == tiles->across) continue;
-      others.push_back(variable);
-      extents.push_back(extent);
-    }
-    BuildTiles(*tiles, roots_, places, others, extents);
+    std::vector<OutputAxis> others;
+    for (const OutputAxis& axis : axes)
+      if (axis.first != tiles->along && axis.first != tiles->across) others.push_back(axis);
+    StoreTileBlocks(nest_, schedule_, *tiles, others, roots_, places, stores_, target_);
     return true;
   }
 
@@ -199,55 +164,29 @@ class PullKernel {
     return axes;
   }
 
-  // Tiles at each of the coordinates along the other axes.
-  void BuildTiles(const TransposedTiles& tiles, const std::vector<Expr>& roots,
-                  const std::vector<Expr>& places, const std::vector<VariableId>& others,
-                  const Dims& extents) {
-    // Where one axis has few elements, so many more of the other one.
-    const auto block = [&](const Dim& other) {
-      return Dim(schedule_.tile_block) * Max(FloorDiv(Dim(schedule_.tile_block), Max(other, Dim(1))), Dim(1));
-    };
-    const Dim along_block = tiles.interleaves ? tiles.along_extent : block(tiles.across_extent);
-    const Dim across_block = tiles.interleaves ? FloorDiv(Dim(schedule_.block_elements), tiles.along_extent)
-                                               : block(tiles.along_extent);
-    const Dim taken = Min(tiles.along_extent, along_block) * Min(tiles.across_extent, across_block);
-    const Dim outer_block = Max(FloorDiv(Dim(schedule_.block_elements), Max(taken, Dim(1))), Dim(1));
-    const Range along = BlockOf(nest_, 0, "along", tiles.along_extent, along_block);
-    const Range across = BlockOf(nest_, 1, "across", tiles.across_extent, across_block);
-    const Range outer = BlockOf(nest_, 2, "outer", Product(extents), outer_block);
-    Bound bound;
-    if (!others.empty()) {
-      std::vector<Expr> index = BindCoordinates(nest_, extents, OpenRange("outer", outer));
-      for (size_t i = 0; i < others.size(); ++i) bound.emplace_back(others[i], index[i]);
-    }
-    const TilePart part{along.begin, along.end, across.begin, across.end};
-    StoreTransposedTiles(nest_, tiles, part, roots, places, stores_, bound, target_);
-  }
-
   // The same axes as they are in memory: rows instead of the innermost one, all of which belongs to them.
-  void TakePermutedRows() {
-    const VariableId inner = variables_[axes_.back()];
-    const std::pair<VariableId, Expr> first(inner, IntConstant(0));
-    for (Expr& root : roots_) root = Substitute(root, std::span(&first, 1));
-    roots_ = ReadBehind(roots_, Variable(inner));
-    for (size_t i = 0; i + 1 < axes_.size(); ++i) dims_[axes_[i]] = permuted_->outside_row[i];
-    dims_[axes_.back()] = permuted_->row;
+  void TakeLaunchRows() {
+    const std::vector<OutputAxis> axes = OutputAxes();
+    const int last = axes_.back();
+    const VariableId within = made_.kernel().NewVariable("within");
+    const Expr place = FlatIndex(dims_, coordinates_);
+    for (size_t i = 0; i + 1 < axes_.size(); ++i) dims_[axes_[i]] = launch_axes_->rows.outside[i];
+    dims_[last] = launch_axes_->rows.row;
+    variables_[last] = within;
+    coordinates_[last] = Variable(within);
+    roots_ = AtRows(roots_, axes, place, within, FlatIndex(dims_, coordinates_));
   }
 
-  void BuildPermutedTiles() {
-    TransposedTiles tiles;
-    tiles.along = made_.kernel().NewVariable("along");
-    tiles.across = made_.kernel().NewVariable("across");
-    tiles.along_extent = permuted_->along;
-    tiles.across_extent = permuted_->across;
-    tiles.turns_all = true;
-    const Expr along = Variable(tiles.along), across = Variable(tiles.across);
-    tiles.turned = ReadBehind(roots_, along * DimValue(permuted_->along_step) + across);
-    const std::vector<Expr> places(
-        roots_.size(), FlatIndex(dims_, coordinates_) + along + across * DimValue(permuted_->across_step));
-    std::vector<VariableId> others;
-    for (int axis : axes_) others.push_back(variables_[axis]);
-    BuildTiles(tiles, tiles.turned, places, others, permuted_->outside_tile);
+  void BuildLaunchTiles() {
+    const LaunchTiles& chosen = *launch_axes_->tiles;
+    const VariableId along = made_.kernel().NewVariable("along"),
+                     across = made_.kernel().NewVariable("across");
+    Expr place = FlatIndex(dims_, coordinates_);
+    const TransposedTiles tiles = TilesOver(chosen, roots_, OutputAxes(), along, across, &place);
+    const std::vector<Expr> places(roots_.size(), place);
+    std::vector<OutputAxis> others = OutputAxes();
+    for (size_t i = 0; i < others.size(); ++i) others[i].second = chosen.outside[i];
+    StoreTileBlocks(nest_, schedule_, tiles, others, tiles.turned, places, stores_, target_);
   }
 
   void BuildLoops() {
@@ -258,7 +197,7 @@ class PullKernel {
     Dim outer = 1;
     for (size_t i = 0; i + 2 < rank; ++i) outer = outer * dims_[axes_[i]];
 
-    Dim least(has_inner_reduction_ && inner_is_vector_ ? kLeastInnerBlock : 1);
+    Dim least(lanes_.has_inner_reduction && inner_is_vector_ ? kLeastInnerBlock : 1);
     rows_ = RowsTogether();
     Dim inner_block = Max(CeilDiv(FloorDiv(budget, rows_), least) * least, least);
     Dim row = Max(inner, Dim(1));
@@ -297,25 +236,17 @@ class PullKernel {
   // Rows of the last axis but one that are made together: those whose elements are gathered from the same
   // places of each. (Rows that are the same are written faster one behind the other than side by side.)
   int RowsTogether() const {
-    if (axes_.size() < 2 || !inner_is_vector_ || has_inner_reduction_) return 1;
-    const Dim& rows = dims_[axes_[axes_.size() - 2]];
-    const VariableId row = variables_[axes_[axes_.size() - 2]], inner = variables_[axes_.back()];
-    if (rows.is_constant() && rows.value() < kRowsTogether) return 1;
-    bool is_shared = false;
-    for (const Expr& root : roots_)
-      VisitOnce(root, [&](const Expr& load) {
-        if (load.op() != ExprOp::kLoad || !DependsOn(load, row)) return;
-        VisitOnce(load->operands[0], [&](const Expr& part) {
-          is_shared |= part.op() == ExprOp::kLoad && DependsOn(part, inner) && !DependsOn(part, row);
-        });
-      });
+    if (axes_.size() < 2 || !inner_is_vector_ || lanes_.has_inner_reduction) return 1;
+    const int middle = axes_[axes_.size() - 2];
+    if (dims_[middle].constant().value_or(kRowsTogether) < kRowsTogether) return 1;
+    const bool is_shared = GatherTogether(roots_, variables_[middle], variables_[axes_.back()]);
     return is_shared ? kRowsTogether : 1;
   }
 
   // Of what one element costs little beside its way to memory.
   Expr MovesMoreThanCachesHold() {
-    if (!inner_is_vector_ || has_inner_reduction_ || !WorkPerElement().IsConstant(1))
-      return BoolConstant(false);
+    const bool is_cheap = inner_is_vector_ && !lanes_.has_inner_reduction && WorkPerElement().IsConstant(1);
+    if (!is_cheap) return BoolConstant(false);
     return MovesMoreThan(group_, dims_, outputs_, schedule_.streamed_kib * 1024);
   }
 
@@ -367,7 +298,7 @@ class PullKernel {
 
   // Rows of windows that lie inside along all other axes have loops of their own.
   void BuildInside(const std::vector<Expr>& roots, const std::vector<Bound>& rows) {
-    if (!has_inner_reduction_) return BuildRow(roots, rows);
+    if (!lanes_.has_inner_reduction) return BuildRow(roots, rows);
     std::vector<Expr> inside = roots;
     Expr condition = BoolConstant(true);
     for (size_t i = 0; i + 1 < axes_.size(); ++i) {
@@ -410,12 +341,13 @@ class PullKernel {
   // before and behind them do the rest.
   bool BuildWindows(ReductionLowering& reductions, VariableId inner, const std::vector<Expr>& roots,
                     const std::vector<Expr>& places) {
-    const int width = static_cast<int>(std::min<int64_t>(width_, WidestUseful()));
+    const int width = LanesWithin(dims_[axes_.back()], width_);
     const Dim& extent = dims_[axes_.back()];
     Inside middle = InsideOf(inner, extent, roots);
     const bool has_edges = !middle.begin.IsConstant(0) || !(middle.end == extent);
     std::vector<Expr> masked = MaskedAtEdges(inner, roots);
-    if (!has_inner_reduction_ || !inner_is_vector_ || width == 1 || !has_edges || !SuitsMasks(masked, inner))
+    if (!lanes_.has_inner_reduction || !inner_is_vector_ || width == 1 || !has_edges ||
+        !SuitsMasks(masked, inner))
       return false;
     const Expr begin = inner_range_.begin, end = inner_range_.end, step = IntConstant(width);
     Expr before = Max(DimValue(middle.begin) - begin, IntConstant(0));
@@ -471,23 +403,23 @@ class PullKernel {
       rest = RestAfter(rest, to, lanes.count());
     };
     auto whole = [&](int step) { return WholeSteps(nest_, rest, step); };
-    int width = std::min<int64_t>(width_, WidestUseful());
+    int width = LanesWithin(dims_[axes_.back()], width_);
     if (piece.is_edge) return loop(end, 1, 1);
     const bool suits_masks = inner_is_vector_ && width > 1 && SuitsMasks(piece.roots, inner);
     if (inner_is_vector_ && width > 1) {
       const int most = static_cast<int>(schedule_.unrolled_vectors);
       for (int sums : {most, most / 2}) {
         // Windows have few taps: what is read of them stays at hand.
-        if (!has_inner_reduction_ || form_ == Form::kTurned || sums == 0 ||
-            (sums == most && !has_long_reduction_))
+        if (!lanes_.has_inner_reduction || form_ == Form::kTurned || sums == 0 ||
+            (sums == most && !lanes_.has_long_reduction))
           continue;
         loop(whole(sums * width), width, sums);
-        if (has_long_reduction_ && suits_masks)
+        if (lanes_.has_long_reduction && suits_masks)
           rest.begin = BuildMostOfGroup(reductions, inner, piece, places, rest, width, sums);
       }
       loop(whole(width), width, 1);
       // Vectors of short types hold many elements: what is left may be several narrower ones.
-      const bool has_narrow = !has_inner_reduction_ && !suits_masks;
+      const bool has_narrow = !lanes_.has_inner_reduction && !suits_masks;
       for (int narrow = width / 2; has_narrow && narrow >= kNarrowest; narrow /= 2)
         loop(whole(narrow), narrow, 1);
     }
@@ -509,15 +441,6 @@ class PullKernel {
     StoreGuarded(reductions, inner, piece.roots, places, range.begin, range.end, width, sums, half);
     nest_.Close();
     return nest_.Let("rest", Select(fills, range.end, range.begin));
-  }
-
-  // The largest power of two within the innermost extent.
-  int64_t WidestUseful() const {
-    const Dim& inner = dims_[axes_.back()];
-    if (!inner.is_constant()) return width_;
-    int64_t width = 1;
-    while (width * 2 <= std::min<int64_t>(inner.value(), width_)) width *= 2;
-    return width;
   }
 
   void StoreElements(ReductionLowering& reductions, std::vector<Expr> elements,
@@ -556,10 +479,8 @@ class PullKernel {
   int width_ = 1;
   int rows_ = 1;  // that are made together
   bool inner_is_vector_ = false;
-  bool has_inner_reduction_ = false;  // one that differs along the innermost axis
-  bool has_long_reduction_ = false;   // such a one that is no window
-  std::optional<PermutedAxes> permuted_;
-  Dim suits_turned_ = 0;  // sizes where the kernel that is turned is the faster one
+  PullLanes lanes_;
+  std::optional<LaunchAxes> launch_axes_;
 };
 
 }  // namespace
