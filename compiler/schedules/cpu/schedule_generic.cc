@@ -47,7 +47,6 @@ enum class Form : uint8_t {
   kLaunchRows,   // the launch knows which axes are the innermost ones: they are in the same order
   kLaunchTiles,  // and they are not
 };
-constexpr Form kForms[] = {Form::kPlain, Form::kTurned, Form::kLaunchRows, Form::kLaunchTiles};
 
 // A kernel in the making, for outputs that all have the dims `dims`.
 class PullKernel {
@@ -141,7 +140,7 @@ class PullKernel {
     return 0;
   }
 
-  // Elements of work behind one output element, as a dim.
+  // Behind one output element.
   Dim WorkPerElement() const { return ReductionSteps(roots_); }
 
   // --- loops ---
@@ -488,7 +487,7 @@ class PullKernel {
 Expected<GroupProgram> ScheduleGeneric(const GroupView& group, const TargetInfo& target) {
   auto build = [&](const GroupView& collapsed, const std::vector<uint32_t>& outputs,
                    std::vector<KernelCall>* calls) -> Status {
-    for (Form form : kForms) {
+    for (Form form : {Form::kPlain, Form::kTurned, Form::kLaunchRows, Form::kLaunchTiles}) {
       TVMVM_TRY(KernelCall call, PullKernel(collapsed, target, outputs, form).Build());
       const Dim when = call.when;
       if (!when.IsConstant(0)) calls->push_back(std::move(call));
