@@ -12,7 +12,8 @@ from case_maker import write
 FAMILIES = """fused attention quantized old_versions integer_products recurrent first_versions random_numbers further edges
     contributed casts regions ranks windows convolutions movement narrow_weights transposed_convolutions
     selections sliding_windows products_in_bytes winograd gathers
-    shared_operands integer_shrinks halves padding_alone long_transforms transposed_phases few_columns requantized far_taps recurrent_halves""".split()
+    shared_operands integer_shrinks halves padding_alone long_transforms transposed_phases few_columns requantized far_taps recurrent_halves
+    short_axes""".split()
 
 if __name__ == "__main__":
     for family in FAMILIES:

@@ -10,6 +10,7 @@
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
+#include "compiler/expr/unflatten.h"
 #include "compiler/loops/cut_range.h"
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/loops/nest.h"
@@ -91,7 +92,7 @@ class PullKernel {
       coordinates_.push_back(is_single ? IntConstant(0) : Variable(variables_.back()));
       if (!is_single) axes_.push_back(static_cast<int>(axis));
     }
-    std::vector<Expr> index = dims_ == shape ? coordinates_ : CoordinatesAt(shape, coordinates_[0]);
+    std::vector<Expr> index = dims_ == shape ? coordinates_ : Unflatten(coordinates_[0], shape);
     auto leaf = [this](ir::ValueId value, std::span<const Expr> at) { return made_.LoadInput(value, at); };
     Expander expander(group_, leaf, &made_.kernel());
     for (uint32_t output : outputs_) roots_.push_back(expander.Expand(group_.outputs()[output], index));
@@ -127,17 +128,10 @@ class PullKernel {
   Dim SuitsForm() const {
     const Dim has_rows = launch_axes_ ? launch_axes_->has_rows : Dim(0);
     const bool has_tiles = launch_axes_ && launch_axes_->tiles;
-    switch (form_) {
-      case Form::kPlain:
-        return has_tiles ? Dim(0) : And(Not(lanes_.suits_turned), Not(has_rows));
-      case Form::kTurned:
-        return lanes_.suits_turned;
-      case Form::kLaunchRows:
-        return has_rows;
-      case Form::kLaunchTiles:
-        return has_tiles ? Not(has_rows) : Dim(0);
-    }
-    return 0;
+    if (form_ == Form::kLaunchRows) return has_rows;
+    if (form_ == Form::kLaunchTiles) return has_tiles ? Not(has_rows) : Dim(0);
+    if (form_ == Form::kTurned) return lanes_.suits_turned;
+    return has_tiles ? Dim(0) : And(Not(lanes_.suits_turned), Not(has_rows));
   }
 
   // Behind one output element.

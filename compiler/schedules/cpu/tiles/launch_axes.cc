@@ -102,11 +102,26 @@ LaunchRows RowsOf(const std::vector<Dims>& read, const Dims& written, std::span<
     const Dim& extent = axes[axis].second;
     Dim is_same = 1;
     for (const Dims& steps : read) is_same = And(is_same, Equal(steps[axis], written[axis]));
+    made.row = made.row * Select(And(is_row, is_same), extent, 1);
     is_row = And(is_row, Or(Equal(extent, 1), is_same));
-    made.row = made.row * Select(is_row, extent, 1);
     made.outside[axis] = Select(is_row, 1, extent);
   }
   return made;
+}
+
+// The same where the last axis has one element.
+LaunchRows RowsBeforeLast(std::vector<Dims> read, Dims written, std::span<const OutputAxis> axes) {
+  const Dim& last = axes.back().second;
+  const auto take_one = [&](Dim* dim) {
+    *dim = ir::Substitute(*dim, [&](const ir::SymbolId& symbol) {
+      return last == Dim::Symbol(symbol) ? std::optional<Dim>(1) : std::nullopt;
+    });
+  };
+  std::vector<OutputAxis> others(axes.begin(), axes.end());
+  for (OutputAxis& axis : others) take_one(&axis.second);
+  for (Dim& step : written) take_one(&step);
+  for (Dims& steps : read) std::ranges::for_each(steps, [&](Dim& step) { take_one(&step); });
+  return RowsOf(read, written, others);
 }
 
 LaunchTiles TilesOf(const std::vector<size_t>& read_order, const std::vector<size_t>& written_order,
@@ -148,13 +163,16 @@ std::optional<LaunchAxes> FindLaunchAxes(std::span<const Expr> roots, const Expr
       read->size() == 1 && AreTurnable(roots) ? OrderOf(read->front(), axes) : std::nullopt;
   const Dim& last = axes.back().second;
   if (!MayBeOne(last) && !(order && MayBeOne(axes[order->front()].second))) return std::nullopt;
-  LaunchAxes made{RowsOf(*read, *written, axes), 1, {}};
-  made.has_rows = LessEqual(2, made.rows.row);
-  if (order && *order != written_order)
+  LaunchAxes made;
+  if (order && *order != written_order) {
+    made.rows = RowsOf(*read, *written, axes);
+    made.has_rows = LessEqual(2, made.rows.row);
     made.tiles = TilesOf(*order, written_order, read->front(), *written, axes);
-  else
-    made.has_rows = And(Equal(last, 1), made.has_rows);
-  return made;
+    return made;
+  }
+  made.rows = RowsBeforeLast(*read, *written, axes);
+  made.has_rows = And(Equal(last, 1), LessEqual(2, made.rows.row));
+  return made.has_rows.IsConstant(0) ? std::nullopt : std::optional(made);
 }
 
 std::vector<Expr> AtRows(std::span<const Expr> roots, std::span<const OutputAxis> axes, const Expr& place,
