@@ -147,7 +147,7 @@ class PullKernel {
     std::vector<OutputAxis> others;
     for (const OutputAxis& axis : axes)
       if (axis.first != tiles->along && axis.first != tiles->across) others.push_back(axis);
-    StoreTileBlocks(nest_, schedule_, *tiles, others, roots_, places, stores_, target_);
+    StoreTileBlocks(nest_, TileBlockOf(), *tiles, others, roots_, places, stores_, target_);
     return true;
   }
 
@@ -156,6 +156,8 @@ class PullKernel {
     for (int axis : axes_) axes.emplace_back(variables_[axis], dims_[axis]);
     return axes;
   }
+
+  TileBlock TileBlockOf() const { return {schedule_.tile_block, schedule_.block_elements}; }
 
   // The same axes as they are in memory: rows instead of the innermost one, all of which belongs to them.
   void TakeLaunchRows() {
@@ -179,7 +181,7 @@ class PullKernel {
     const std::vector<Expr> places(roots_.size(), place);
     std::vector<OutputAxis> others = OutputAxes();
     for (size_t i = 0; i < others.size(); ++i) others[i].second = chosen.outside[i];
-    StoreTileBlocks(nest_, schedule_, tiles, others, tiles.turned, places, stores_, target_);
+    StoreTileBlocks(nest_, TileBlockOf(), tiles, others, tiles.turned, places, stores_, target_);
   }
 
   void BuildLoops() {

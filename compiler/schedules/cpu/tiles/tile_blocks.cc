@@ -7,12 +7,12 @@ namespace tvmvm::tensor {
 using ir::Dim;
 using ir::Dims;
 
-void StoreTileBlocks(Nest& nest, const PullsSchedule& schedule, const TransposedTiles& tiles,
+void StoreTileBlocks(Nest& nest, const TileBlock& block, const TransposedTiles& tiles,
                      std::span<const OutputAxis> others, std::span<const Expr> roots,
                      std::span<const Expr> places, std::span<const uint32_t> stores,
                      const TargetInfo& target) {
   // Where one axis has few elements, so many more of the other one.
-  const Dim side(schedule.tile_block), elements(schedule.block_elements);
+  const Dim side(block.side), elements(block.elements);
   const auto beside = [&](const Dim& other) {
     return side * Max(FloorDiv(side, Max(other, Dim(1))), Dim(1));
   };
