@@ -161,6 +161,8 @@ std::optional<LaunchAxes> FindLaunchAxes(std::span<const Expr> roots, const Expr
   for (size_t axis = axes.size(); axis-- > 0;) written_order.push_back(axis);
   const std::optional<std::vector<size_t>> order =
       read->size() == 1 && AreTurnable(roots) ? OrderOf(read->front(), axes) : std::nullopt;
+  const std::optional<TransposedTiles> known = FindTransposedTiles(roots, place, axes);
+  if (known && known->interleaves) return std::nullopt;  // faster, and as good for a single element
   const Dim& last = axes.back().second;
   if (!MayBeOne(last) && !(order && MayBeOne(axes[order->front()].second))) return std::nullopt;
   LaunchAxes made;

@@ -167,6 +167,7 @@ TEST(ShortAxes, OneKernelForEachOrderThatMayBe) {
   EXPECT_EQ(turned({N(), 7, 64}, {0, 2, 1}), 1u);
   EXPECT_EQ(turned({N(), M(), 64}, {1, 0, 2}), 1u);
   EXPECT_EQ(turned({N(), M() * 4}, {1, 0}), 2u);
+  EXPECT_EQ(turned({N(), 2, M()}, {0, 2, 1}), 1u);    // rows of 2, several of which make a vector
   EXPECT_EQ(turned({N() * 2, M() * 4}, {1, 0}), 1u);  // of which neither is 1
   const auto repeated = [](const Dims& dims, const Dims& other) {
     return ProgramOf([&](GroupBuilder& b) { return Repeated(b, dims, other); }).calls.size();
