@@ -51,16 +51,6 @@ void WholeOrPart(Nest& nest, const Range& part, const Dim& extent,
   }
 }
 
-std::vector<Expr> CoordinatesAt(const ir::Dims& dims, Expr position) {
-  std::vector<Expr> index(dims.size());
-  for (size_t axis = dims.size(); axis-- > 0;) {
-    Expr extent = DimValue(Max(dims[axis], Dim(1)));
-    index[axis] = axis == 0 ? position : FloorMod(position, extent);
-    position = FloorDiv(position, extent);
-  }
-  return index;
-}
-
 std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position) {
   std::vector<Expr> coordinates(extents.size());
   for (size_t i = extents.size(); i-- > 0;) {

@@ -30,9 +30,6 @@ Range BlocksOf(Nest& nest, const std::string& name, const ir::Dim& extent, const
 void WholeOrPart(Nest& nest, const Range& part, const ir::Dim& extent,
                  const std::function<void(const Range&)>& build);
 
-// The coordinates of a row-major position.
-std::vector<Expr> CoordinatesAt(const ir::Dims& dims, Expr position);
-
 // Binds the coordinates of the row-major position within `extents` of the listed axes to loop variables.
 std::vector<Expr> BindCoordinates(Nest& nest, const ir::Dims& extents, Expr position);
 

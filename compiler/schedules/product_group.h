@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "compiler/expr/unflatten.h"
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/packing.h"
@@ -49,9 +50,6 @@ ContractionOperand MakeOperand(const GroupView& group, ir::ValueId value, const 
 
 // The input that `value` is, or is a chain of views of: its number, or -1.
 int InputOf(const GroupView& group, ir::ValueId value);
-
-// Flat position -> coordinates within dims; axes of size 1 get 0.
-std::vector<Expr> Unflatten(const Expr& flat, const ir::Dims& dims);
 
 // Reads of a group's inputs, and of views of them, in one kernel: the leaf for Expand.
 class InputReader {

@@ -199,7 +199,7 @@ TEST(CompileWork, OfAnAxisThatIsNotKnown) {
   graph.inputs = {ir::ValueOfType("x", unranked), ir::ValueMessage("axis", ir::kOnnxInt64, {})};
   graph.outputs = {ir::ValueOfType("y", unranked)};
   // Short transforms, and long ones in two ways.
-  EXPECT_LE(WorkFor(graph).at("kernels generated"), 112);
+  EXPECT_LE(WorkFor(graph).at("kernels generated"), 122);
 }
 
 // Real models, where they are: at most so much work for the CPU and a GPU.

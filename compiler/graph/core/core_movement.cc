@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/expr/unflatten.h"
 #include "compiler/graph/core/core_families.h"
 #include "compiler/graph/core/core_values.h"
 #include "compiler/graph/requirements.h"
@@ -14,6 +15,7 @@ namespace {
 
 using tensor::DimValue;
 using tensor::IntConstant;
+using tensor::Unflatten;
 
 Expected<std::vector<Type>> InferIota(const InferContext& context) {
   TVMVM_TRY(Dims dims, DimsAttribute(context.node, "dims"));
@@ -196,26 +198,12 @@ Expr Flatten(const Dims& dims, std::span<const Expr> index) {
   return flat;
 }
 
-std::vector<Expr> Unflatten(const Dims& dims, const Expr& flat) {
-  std::vector<Dim> strides = SuffixProducts(dims);
-  std::vector<Expr> index;
-  for (size_t axis = 0; axis < dims.size(); ++axis) {
-    Expr digit = FloorDiv(flat, DimValue(strides[dims.size() - 1 - axis]));
-    bool is_first = std::all_of(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis),
-                                [](const Dim& dim) { return dim.IsConstant(1); });
-    index.push_back(dims[axis].IsConstant(1) ? IntConstant(0)
-                    : is_first               ? digit
-                                             : FloorMod(digit, DimValue(dims[axis])));
-  }
-  return index;
-}
-
 // Splits each index at the common strides into digits, then joins the digits to the other shape's indices: so
 // only the axes that change are touched, and the rest stays affine.
 std::vector<Expr> Regroup(const Dims& from, std::span<const Expr> index, const Dims& to) {
   std::vector<Dim> from_strides = SuffixProducts(from), to_strides = SuffixProducts(to);
   std::vector<Dim> strides = CommonStrides(from_strides, to_strides);
-  if (strides.empty()) return Unflatten(to, Flatten(from, index));
+  if (strides.empty()) return Unflatten(Flatten(from, index), to);
   auto position = [&strides](const Dim& stride) {
     return static_cast<size_t>(std::find(strides.begin(), strides.end(), stride) - strides.begin());
   };

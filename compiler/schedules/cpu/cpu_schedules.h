@@ -106,7 +106,8 @@ struct RowsSchedule {
 struct PullsSchedule {
   int64_t block_elements = 8192;  // of a grid point, where an element costs a few operations
   int64_t tile_block = 128;       // of each of the two axes of tiles that are turned in registers
-  int64_t short_row = 28;         // elements that are reduced, up to which a vector holds several results
+  // Elements that are reduced, up to which a vector holds several results; many more where it finds places.
+  int64_t short_row = 28;
   int64_t few_rows = 4;           // results side by side, of which vectors hold one each nevertheless
   int64_t lanes = 1;              // of a vector, at most what types allow
   int64_t unrolled_vectors = 8;   // of results that are reductions; of windows half as many

@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kMaxBlockPanels = 4;
 constexpr int64_t kCacheLine = 64;
-constexpr int64_t kBytesOfWord = 4;
 constexpr int64_t kOffsetBytes = 8;
 // Rows whose sums stay in the first level of cache while codes are multiplied with them.
 constexpr int64_t kRowsOfBytes = 96;
@@ -231,11 +230,11 @@ class ProductBuilder {
 
   void GatherLeft() {
     if (!product_.left.gather) return;
-    ir::Dim bytes = kernel_->scratch_bytes;
+    const ir::Dim bytes = kernel_->scratch_bytes;
     left_scratch_ = AddScratchBuffer("left", step_type_, bytes);
     // Bytes are written one by one and read four together.
     uint32_t target = product_.of_bytes ? AddScratchBuffer("left_bytes", DType::kU8, bytes) : left_scratch_;
-    ir::Dim row_elements = product_.of_bytes ? steps_ * kBytesOfWord : steps_;
+    ir::Dim row_elements = product_.of_bytes ? steps_ * MatrixProduct::kBytesOfStep : steps_;
     kernel_->scratch_bytes = bytes + LeftBytes();
     GatherRows(nest_, product_.left, first_row_, rows_, target, row_elements);
   }
@@ -269,8 +268,8 @@ class ProductBuilder {
   // The block is one row of tiles.
   Status FewRows(const std::set<int>& heights, int panels) {
     FindRows(first_row_, rows_);
-    return ColumnGroups(
-        panels, [&](const Expr& column) { return OneTile(heights, panels, first_row_, rows_, column); });
+    const auto tile = [&](const Expr& column) { return OneTile(heights, panels, first_row_, rows_, column); };
+    return ColumnGroups(panels, tile);
   }
 
   Status ManyRows(const std::set<int>& heights) {
@@ -333,14 +332,18 @@ class ProductBuilder {
                  const Expr& column) {
     const RightForm form = product_.right.form;
     const bool are_pixels = form == RightForm::kRows || form == RightForm::kShared;
-    const bool may_be_few = heights.size() == 1 && !product_.columns.is_constant() && !overlaps_;
-    if ((!are_pixels && !may_be_few) || panels != 2) return TileOf(heights, panels, row, height, column);
-    Expr first_end = column + IntConstant(kPanelColumns), columns = DimValue(product_.columns);
-    nest_.OpenIf(Less(first_end, columns));
+    const bool may_be_few = !product_.columns.is_constant() && !overlaps_ && form != RightForm::kCoded;
+    if (panels != 2 || !(are_pixels || may_be_few)) return TileOf(heights, panels, row, height, column);
+    const Expr two = Less(column + IntConstant(kPanelColumns), DimValue(product_.columns));
+    nest_.OpenIf(two);
     TVMVM_CHECK_OK(TileOf(heights, 2, row, height, column));
     nest_.Close();
-    nest_.OpenIf(LessEqual(columns, first_end));
-    TVMVM_CHECK_OK(TileOf(heights, 1, row, height, column));
+    nest_.OpenIf(Unary(ExprOp::kNot, two));
+    // Rows that the highest tile has and this one has not are the last one, so that one height is enough.
+    const std::set<int> highest = are_pixels ? heights : std::set<int>{*heights.rbegin()};
+    if (highest != heights) last_row_ = nest_.Let("last_row", row + height - IntConstant(1));
+    TVMVM_CHECK_OK(TileOf(highest, 1, row, height, column));
+    last_row_ = {};
     nest_.Close();
     return {};
   }
@@ -379,6 +382,7 @@ class ProductBuilder {
     const LeftOperand& left = product_.left;
     if (left.gather) operands.has_near_rows = steps_.is_constant();
     if (!left.gather && left.is_linear) operands.has_near_rows = left.pitch.is_constant();
+    operands.has_near_rows &= !last_row_.valid();
     SetLeft(shape.rows, row, &operands);
     SetRight(column, &operands);
     operands.round_updates = static_cast<int>(product_.schedule.round_updates);
@@ -404,9 +408,11 @@ class ProductBuilder {
     operands->a_dtype = in_place ? left.dtype : step_type_;
     operands->a_step = in_place ? left.step : IntConstant(1);
     for (int r = 0; r < rows; ++r) {
-      Expr offset = (row - first_row_ + IntConstant(r)) * DimValue(steps_);
-      if (in_place && left.is_linear) offset = left.offset(nest_, row + IntConstant(r));
-      if (in_place && !left.is_linear) offset = Load(row_offsets_, DType::kI64, IntConstant(r));
+      Expr at = row + IntConstant(r);
+      if (last_row_.valid()) at = nest_.Let("at", Min(at, last_row_));
+      Expr offset = (at - first_row_) * DimValue(steps_);
+      if (in_place && left.is_linear) offset = left.offset(nest_, at);
+      if (in_place && !left.is_linear) offset = Load(row_offsets_, DType::kI64, at - row);
       if (range_) offset = offset + range_->begin * operands->a_step;
       operands->a_rows.push_back(nest_.Let("a_row", std::move(offset)));
     }
@@ -416,16 +422,11 @@ class ProductBuilder {
     const RightOperand& right = product_.right;
     operands->b_buffer = IsGathered(right.form) ? right_scratch_ : right.buffer;
     operands->b_dtype = IsGathered(right.form) ? product_.accumulator : right.dtype;
-    if (right.form == RightForm::kRows) {
+    if (right.form == RightForm::kRows || right.form == RightForm::kShared) {
       operands->b_base = nest_.Let("b_base", column - first_column_);
       operands->b_panel_step = IntConstant(kPanelColumns);
-      operands->b_step = IntConstant(GatheredPitch(block_panels_));
-      return;
-    }
-    if (right.form == RightForm::kShared) {
-      operands->b_base = nest_.Let("b_base", column - first_column_);
-      operands->b_panel_step = IntConstant(kPanelColumns);
-      operands->b_offsets = right_offsets_;
+      if (right.form == RightForm::kRows) operands->b_step = IntConstant(GatheredPitch(block_panels_));
+      if (right.form == RightForm::kShared) operands->b_offsets = right_offsets_;
       return;
     }
     if (right.form == RightForm::kInPlace) {
@@ -457,7 +458,8 @@ class ProductBuilder {
   ir::Dim row_blocks_;
   ir::Dim steps_;                      // of the depth, as the micro-kernel counts them
   DType step_type_ = DType::kInvalid;  // of one step of a gathered row
-  Expr first_row_, rows_, first_column_;
+  Expr first_row_, rows_, first_column_,
+      last_row_;                // the last one: of tiles less high than what computes them
   std::optional<Range> range_;  // of the depth, where that is not all of it
   uint32_t tile_ = 0, sums_ = 0, row_offsets_ = 0, left_scratch_ = 0, right_scratch_ = 0, right_offsets_ = 0;
 };
@@ -465,7 +467,7 @@ class ProductBuilder {
 }  // namespace
 
 int BlockPanels(const ir::Dim& columns) {
-  auto count = columns.constant();
+  const auto count = columns.constant();
   if (!count) return kMaxBlockPanels;
   return static_cast<int>(
       std::clamp<int64_t>((*count + kPanelColumns - 1) / kPanelColumns, 1, kMaxBlockPanels));
@@ -479,8 +481,6 @@ ir::Dim PackedPanels(const ir::Dim& columns) {
   int panels = BlockPanels(columns);
   return CeilDiv(columns, panels * kPanelColumns) * panels;
 }
-
-ir::Dim MatrixProduct::steps() const { return of_bytes ? CeilDiv(depth, kBytesOfWord) : depth; }
 
 ir::Dim MatrixProduct::packed_elements() const { return PackedPanels(columns) * steps() * kPanelColumns; }
 

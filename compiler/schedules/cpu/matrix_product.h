@@ -78,7 +78,8 @@ struct MatrixProduct {
   DType accumulator = DType::kInvalid;
   // Products of bytes, u8 by i8, summed in i32: rows are gathered as u8, panels are PackBytePanels.
   bool of_bytes = false;
-  ir::Dim steps() const;            // along the depth; of bytes four are one
+  static constexpr int64_t kBytesOfStep = 4;  // of the depth
+  ir::Dim steps() const { return of_bytes ? CeilDiv(depth, kBytesOfStep) : depth; }
   ir::Dim packed_elements() const;  // of the right operand as panels, in one batch entry
   LeftOperand left;
   RightOperand right;

@@ -10,12 +10,16 @@
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
+#include "compiler/expr/unflatten.h"
 #include "compiler/loops/cut_range.h"
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/loops/nest.h"
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/cpu/launch_choices.h"
+#include "compiler/schedules/cpu/pull_lanes.h"
+#include "compiler/schedules/cpu/tiles/launch_axes.h"
+#include "compiler/schedules/cpu/tiles/tile_blocks.h"
 #include "compiler/schedules/cpu/tiles/transposed_tiles.h"
 #include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
@@ -32,18 +36,26 @@ constexpr int kMostChoices = 2;
 constexpr int kRowsTogether = 4;
 constexpr int kNarrowest = 8;              // lanes
 constexpr int kGathered = 8;               // lanes that are gathered in kernels for few cases
+constexpr int64_t kShortOfPlaces = 400;    // elements up to which a vector finds places of several results
 constexpr int64_t kLeastInnerBlock = 128;  // of a row, for a grid point: full vectors at every level
 
 using Bound = std::vector<std::pair<VariableId, Expr>>;  // coordinates by their variables
 
+// Of a few kernels a launch takes the one that suits its sizes.
+enum class Form : uint8_t {
+  kPlain,
+  kTurned,       // vectors of reductions run along the other axis than they do as a rule
+  kLaunchRows,   // the launch knows which axes are the innermost ones: they are in the same order
+  kLaunchTiles,  // and they are not
+};
+
 // A kernel in the making, for outputs that all have the dims `dims`.
 class PullKernel {
  public:
-  // `is_turned`: vectors of reductions run along the other axis than they do as a rule.
-  PullKernel(const GroupView& group, const TargetInfo& target, std::vector<uint32_t> outputs, bool is_turned)
+  PullKernel(const GroupView& group, const TargetInfo& target, std::vector<uint32_t> outputs, Form form)
       : group_(group),
         target_(target),
-        is_turned_(is_turned),
+        form_(form),
         outputs_(std::move(outputs)),
         made_(group),
         nest_(&made_.kernel()),
@@ -53,11 +65,16 @@ class PullKernel {
   Expected<KernelCall> Build() {
     TVMVM_CHECK_OK(ExpandOutputs());
     DecideSchedule();
+    launch_axes_ = FindLaunchAxes(roots_, FlatIndex(dims_, coordinates_), OutputAxes());
     ChooseLanes();
-    const Dim when = is_turned_ ? suits_turned_ : Not(suits_turned_);
+    const Dim when = SuitsForm();
     if (when.IsConstant(0)) return KernelCall{.when = when};
-    if (!BuildTiles()) BuildLoops();
     made_.Estimate(Product(dims_), WorkPerElement(), roots_);
+    if (form_ == Form::kLaunchRows) TakeLaunchRows();
+    if (form_ == Form::kLaunchTiles)
+      BuildLaunchTiles();
+    else if (!BuildTiles())
+      BuildLoops();
     KernelCall call = made_.Take(nest_.Finish(), std::move(decided_));
     call.when = when;
     return call;
@@ -75,7 +92,7 @@ class PullKernel {
       coordinates_.push_back(is_single ? IntConstant(0) : Variable(variables_.back()));
       if (!is_single) axes_.push_back(static_cast<int>(axis));
     }
-    std::vector<Expr> index = dims_ == shape ? coordinates_ : CoordinatesAt(shape, coordinates_[0]);
+    std::vector<Expr> index = dims_ == shape ? coordinates_ : Unflatten(coordinates_[0], shape);
     auto leaf = [this](ir::ValueId value, std::span<const Expr> at) { return made_.LoadInput(value, at); };
     Expander expander(group_, leaf, &made_.kernel());
     for (uint32_t output : outputs_) roots_.push_back(expander.Expand(group_.outputs()[output], index));
@@ -86,10 +103,11 @@ class PullKernel {
 
   // --- how ---
   void DecideSchedule() {
-    std::optional<VariableId> inner;
-    if (!axes_.empty()) inner = variables_[axes_.back()];
+    const auto inner = axes_.empty() ? std::nullopt : std::optional(variables_[axes_.back()]);
     const int widest = LanesFor(roots_, target_, inner);
     schedule_.lanes = widest;
+    // Lanes of which each has found a place take long to agree on one.
+    if (FindsPlaces(roots_)) schedule_.short_row = kShortOfPlaces;
     std::string problem = WordsOf(group_) + " dims=" + WordOf(dims_);
     decided_ = Decide(group_, target_, std::move(problem), &schedule_,
                       [&](PullsSchedule* made) { made->lanes = std::min<int64_t>(made->lanes, widest); });
@@ -98,70 +116,72 @@ class PullKernel {
   void ChooseLanes() {
     width_ = static_cast<int>(schedule_.lanes);
     if (axes_.empty()) return;
-    // Along the reduced axis, or along the innermost axis of the result: where fewer loads gather.
-    VariableId inner = variables_[axes_.back()];
-    int across = 0, along = 0;
-    Dims rows;                  // what vectors along the reduced axes have to go along
-    bool may_be_turned = true;  // the same at every level
-    for (const Expr& root : InsideOf(inner, dims_[axes_.back()], roots_).roots) {
-      VisitOnce(root, [&](const Expr& e) {
-        if (e.op() != ExprOp::kReduce || e->reduction->axes.empty() || !DependsOn(e, inner)) return;
-        has_inner_reduction_ = width_ > 1;
-        const Expr& steps = e->reduction->extents[InnermostAxis(e)];
-        const std::optional<Dim> row = AsDim(steps);
-        may_be_turned &= row.has_value() && !IsShort(*e->reduction);
-        if (IsShort(*e->reduction) && !(IsConstant(steps) && steps->integer % width_ == 0)) return;
-        has_long_reduction_ = width_ > 1;
-        rows.push_back(row.value_or(0));
-        across += GatheredLoads(e->operands[0], inner);
-        along += GatheredLoads(e->operands[0], e->reduction->axes[InnermostAxis(e)]);
-      });
-    }
-    inner_is_vector_ = along >= across;
-    const int64_t most = inner_is_vector_ ? schedule_.few_rows : schedule_.short_row;
-    if (may_be_turned && !rows.empty())
-      suits_turned_ = AreBetterTurned(dims_[axes_.back()], rows, inner_is_vector_, most);
-    if (is_turned_) {
+    lanes_ = ChoosePullLanes(roots_, variables_[axes_.back()], dims_[axes_.back()], schedule_);
+    inner_is_vector_ = lanes_.run_along_results;
+    if (form_ == Form::kTurned) {
       inner_is_vector_ = !inner_is_vector_;
       width_ = std::min(width_, kGathered);
     }
     inner_is_vector_ = inner_is_vector_ && width_ > 1;
   }
 
-  // Elements of work behind one output element, as a dim.
+  Dim SuitsForm() const {
+    const Dim has_rows = launch_axes_ ? launch_axes_->has_rows : Dim(0);
+    const bool has_tiles = launch_axes_ && launch_axes_->tiles;
+    if (form_ == Form::kLaunchRows) return has_rows;
+    if (form_ == Form::kLaunchTiles) return has_tiles ? Not(has_rows) : Dim(0);
+    if (form_ == Form::kTurned) return lanes_.suits_turned;
+    return has_tiles ? Dim(0) : And(Not(lanes_.suits_turned), Not(has_rows));
+  }
+
+  // Behind one output element.
   Dim WorkPerElement() const { return ReductionSteps(roots_); }
 
   // --- loops ---
   // Tiles of two axes where the result's innermost one is none of memory; grid points take blocks of both.
   bool BuildTiles() {
-    std::vector<OutputAxis> axes;
-    for (int axis : axes_) axes.emplace_back(variables_[axis], dims_[axis]);
+    const std::vector<OutputAxis> axes = OutputAxes();
     const std::vector<Expr> places(roots_.size(), FlatIndex(dims_, coordinates_));
     std::optional<TransposedTiles> tiles = FindTransposedTiles(roots_, places[0], axes);
     if (!tiles) return false;
-    std::vector<VariableId> others;
-    Dims extents;
-    for (const auto& [variable, extent] : axes) {
-      if (variable == tiles->along || variable == tiles->across) continue;
-      others.push_back(variable);
-      extents.push_back(extent);
-    }
-    const Dim along_block(tiles->interleaves ? tiles->along_extent : Dim(schedule_.tile_block));
-    const Dim across_block = tiles->interleaves ? FloorDiv(Dim(schedule_.block_elements), tiles->along_extent)
-                                                : Dim(schedule_.tile_block);
-    const Dim taken = Min(tiles->along_extent, along_block) * Min(tiles->across_extent, across_block);
-    const Dim outer_block = Max(FloorDiv(Dim(schedule_.block_elements), Max(taken, Dim(1))), Dim(1));
-    const Range along = BlockOf(nest_, 0, "along", tiles->along_extent, along_block);
-    const Range across = BlockOf(nest_, 1, "across", tiles->across_extent, across_block);
-    const Range outer = BlockOf(nest_, 2, "outer", Product(extents), outer_block);
-    std::vector<std::pair<VariableId, Expr>> bound;
-    if (!others.empty()) {
-      std::vector<Expr> index = BindCoordinates(nest_, extents, OpenRange("outer", outer));
-      for (size_t i = 0; i < others.size(); ++i) bound.emplace_back(others[i], index[i]);
-    }
-    const TilePart part{along.begin, along.end, across.begin, across.end};
-    StoreTransposedTiles(nest_, *tiles, part, roots_, places, stores_, bound, target_);
+    std::vector<OutputAxis> others;
+    for (const OutputAxis& axis : axes)
+      if (axis.first != tiles->along && axis.first != tiles->across) others.push_back(axis);
+    StoreTileBlocks(nest_, TileBlockOf(), *tiles, others, roots_, places, stores_, target_);
     return true;
+  }
+
+  std::vector<OutputAxis> OutputAxes() const {
+    std::vector<OutputAxis> axes;
+    for (int axis : axes_) axes.emplace_back(variables_[axis], dims_[axis]);
+    return axes;
+  }
+
+  TileBlock TileBlockOf() const { return {schedule_.tile_block, schedule_.block_elements}; }
+
+  // The same axes as they are in memory: rows instead of the innermost one, all of which belongs to them.
+  void TakeLaunchRows() {
+    const std::vector<OutputAxis> axes = OutputAxes();
+    const int last = axes_.back();
+    const VariableId within = made_.kernel().NewVariable("within");
+    const Expr place = FlatIndex(dims_, coordinates_);
+    for (size_t i = 0; i + 1 < axes_.size(); ++i) dims_[axes_[i]] = launch_axes_->rows.outside[i];
+    dims_[last] = launch_axes_->rows.row;
+    variables_[last] = within;
+    coordinates_[last] = Variable(within);
+    roots_ = AtRows(roots_, axes, place, within, FlatIndex(dims_, coordinates_));
+  }
+
+  void BuildLaunchTiles() {
+    const LaunchTiles& chosen = *launch_axes_->tiles;
+    const VariableId along = made_.kernel().NewVariable("along"),
+                     across = made_.kernel().NewVariable("across");
+    Expr place = FlatIndex(dims_, coordinates_);
+    const TransposedTiles tiles = TilesOver(chosen, roots_, OutputAxes(), along, across, &place);
+    const std::vector<Expr> places(roots_.size(), place);
+    std::vector<OutputAxis> others = OutputAxes();
+    for (size_t i = 0; i < others.size(); ++i) others[i].second = chosen.outside[i];
+    StoreTileBlocks(nest_, TileBlockOf(), tiles, others, tiles.turned, places, stores_, target_);
   }
 
   void BuildLoops() {
@@ -172,7 +192,7 @@ class PullKernel {
     Dim outer = 1;
     for (size_t i = 0; i + 2 < rank; ++i) outer = outer * dims_[axes_[i]];
 
-    Dim least(has_inner_reduction_ && inner_is_vector_ ? kLeastInnerBlock : 1);
+    Dim least(lanes_.has_inner_reduction && inner_is_vector_ ? kLeastInnerBlock : 1);
     rows_ = RowsTogether();
     Dim inner_block = Max(CeilDiv(FloorDiv(budget, rows_), least) * least, least);
     Dim row = Max(inner, Dim(1));
@@ -211,25 +231,17 @@ class PullKernel {
   // Rows of the last axis but one that are made together: those whose elements are gathered from the same
   // places of each. (Rows that are the same are written faster one behind the other than side by side.)
   int RowsTogether() const {
-    if (axes_.size() < 2 || !inner_is_vector_ || has_inner_reduction_) return 1;
-    const Dim& rows = dims_[axes_[axes_.size() - 2]];
-    const VariableId row = variables_[axes_[axes_.size() - 2]], inner = variables_[axes_.back()];
-    if (rows.is_constant() && rows.value() < kRowsTogether) return 1;
-    bool is_shared = false;
-    for (const Expr& root : roots_)
-      VisitOnce(root, [&](const Expr& load) {
-        if (load.op() != ExprOp::kLoad || !DependsOn(load, row)) return;
-        VisitOnce(load->operands[0], [&](const Expr& part) {
-          is_shared |= part.op() == ExprOp::kLoad && DependsOn(part, inner) && !DependsOn(part, row);
-        });
-      });
+    if (axes_.size() < 2 || !inner_is_vector_ || lanes_.has_inner_reduction) return 1;
+    const int middle = axes_[axes_.size() - 2];
+    if (dims_[middle].constant().value_or(kRowsTogether) < kRowsTogether) return 1;
+    const bool is_shared = GatherTogether(roots_, variables_[middle], variables_[axes_.back()]);
     return is_shared ? kRowsTogether : 1;
   }
 
   // Of what one element costs little beside its way to memory.
   Expr MovesMoreThanCachesHold() {
-    if (!inner_is_vector_ || has_inner_reduction_ || !WorkPerElement().IsConstant(1))
-      return BoolConstant(false);
+    const bool is_cheap = inner_is_vector_ && !lanes_.has_inner_reduction && WorkPerElement().IsConstant(1);
+    if (!is_cheap) return BoolConstant(false);
     return MovesMoreThan(group_, dims_, outputs_, schedule_.streamed_kib * 1024);
   }
 
@@ -281,7 +293,7 @@ class PullKernel {
 
   // Rows of windows that lie inside along all other axes have loops of their own.
   void BuildInside(const std::vector<Expr>& roots, const std::vector<Bound>& rows) {
-    if (!has_inner_reduction_) return BuildRow(roots, rows);
+    if (!lanes_.has_inner_reduction) return BuildRow(roots, rows);
     std::vector<Expr> inside = roots;
     Expr condition = BoolConstant(true);
     for (size_t i = 0; i + 1 < axes_.size(); ++i) {
@@ -304,7 +316,8 @@ class PullKernel {
   }
 
   void BuildRow(const std::vector<Expr>& elements, const std::vector<Bound>& rows) {
-    ReductionLowering reductions(&nest_, is_turned_ && inner_is_vector_ ? 1 : width_, is_turned_);
+    ReductionLowering reductions(&nest_, form_ == Form::kTurned && inner_is_vector_ ? 1 : width_,
+                                 form_ == Form::kTurned);
     std::vector<Expr> roots, places;
     for (const Bound& bound : rows)
       for (const Expr& element : elements) {
@@ -323,12 +336,13 @@ class PullKernel {
   // before and behind them do the rest.
   bool BuildWindows(ReductionLowering& reductions, VariableId inner, const std::vector<Expr>& roots,
                     const std::vector<Expr>& places) {
-    const int width = static_cast<int>(std::min<int64_t>(width_, WidestUseful()));
+    const int width = LanesWithin(dims_[axes_.back()], width_);
     const Dim& extent = dims_[axes_.back()];
     Inside middle = InsideOf(inner, extent, roots);
     const bool has_edges = !middle.begin.IsConstant(0) || !(middle.end == extent);
     std::vector<Expr> masked = MaskedAtEdges(inner, roots);
-    if (!has_inner_reduction_ || !inner_is_vector_ || width == 1 || !has_edges || !SuitsMasks(masked, inner))
+    if (!lanes_.has_inner_reduction || !inner_is_vector_ || width == 1 || !has_edges ||
+        !SuitsMasks(masked, inner))
       return false;
     const Expr begin = inner_range_.begin, end = inner_range_.end, step = IntConstant(width);
     Expr before = Max(DimValue(middle.begin) - begin, IntConstant(0));
@@ -384,22 +398,23 @@ class PullKernel {
       rest = RestAfter(rest, to, lanes.count());
     };
     auto whole = [&](int step) { return WholeSteps(nest_, rest, step); };
-    int width = std::min<int64_t>(width_, WidestUseful());
+    int width = LanesWithin(dims_[axes_.back()], width_);
     if (piece.is_edge) return loop(end, 1, 1);
     const bool suits_masks = inner_is_vector_ && width > 1 && SuitsMasks(piece.roots, inner);
     if (inner_is_vector_ && width > 1) {
       const int most = static_cast<int>(schedule_.unrolled_vectors);
       for (int sums : {most, most / 2}) {
         // Windows have few taps: what is read of them stays at hand.
-        if (!has_inner_reduction_ || is_turned_ || sums == 0 || (sums == most && !has_long_reduction_))
+        if (!lanes_.has_inner_reduction || form_ == Form::kTurned || sums == 0 ||
+            (sums == most && !lanes_.has_long_reduction))
           continue;
         loop(whole(sums * width), width, sums);
-        if (has_long_reduction_ && suits_masks)
+        if (lanes_.has_long_reduction && suits_masks)
           rest.begin = BuildMostOfGroup(reductions, inner, piece, places, rest, width, sums);
       }
       loop(whole(width), width, 1);
       // Vectors of short types hold many elements: what is left may be several narrower ones.
-      const bool has_narrow = !has_inner_reduction_ && !suits_masks;
+      const bool has_narrow = !lanes_.has_inner_reduction && !suits_masks;
       for (int narrow = width / 2; has_narrow && narrow >= kNarrowest; narrow /= 2)
         loop(whole(narrow), narrow, 1);
     }
@@ -423,15 +438,6 @@ class PullKernel {
     return nest_.Let("rest", Select(fills, range.end, range.begin));
   }
 
-  // The largest power of two within the innermost extent.
-  int64_t WidestUseful() const {
-    const Dim& inner = dims_[axes_.back()];
-    if (!inner.is_constant()) return width_;
-    int64_t width = 1;
-    while (width * 2 <= std::min<int64_t>(inner.value(), width_)) width *= 2;
-    return width;
-  }
-
   void StoreElements(ReductionLowering& reductions, std::vector<Expr> elements,
                      const std::vector<Expr>& targets, const Lanes& lanes) {
     for (Expr& element : elements) element = reductions.Lower(element, lanes);
@@ -451,7 +457,7 @@ class PullKernel {
 
   const GroupView& group_;
   const TargetInfo& target_;
-  const bool is_turned_;
+  const Form form_;
   std::vector<uint32_t> outputs_;  // of the group
   GroupKernel made_;
   Nest nest_;
@@ -468,9 +474,8 @@ class PullKernel {
   int width_ = 1;
   int rows_ = 1;  // that are made together
   bool inner_is_vector_ = false;
-  bool has_inner_reduction_ = false;  // one that differs along the innermost axis
-  bool has_long_reduction_ = false;   // such a one that is no window
-  Dim suits_turned_ = 0;              // sizes where the kernel that is turned is the faster one
+  PullLanes lanes_;
+  std::optional<LaunchAxes> launch_axes_;
 };
 
 }  // namespace
@@ -478,8 +483,8 @@ class PullKernel {
 Expected<GroupProgram> ScheduleGeneric(const GroupView& group, const TargetInfo& target) {
   auto build = [&](const GroupView& collapsed, const std::vector<uint32_t>& outputs,
                    std::vector<KernelCall>* calls) -> Status {
-    for (bool is_turned : {false, true}) {
-      TVMVM_TRY(KernelCall call, PullKernel(collapsed, target, outputs, is_turned).Build());
+    for (Form form : {Form::kPlain, Form::kTurned, Form::kLaunchRows, Form::kLaunchTiles}) {
+      TVMVM_TRY(KernelCall call, PullKernel(collapsed, target, outputs, form).Build());
       const Dim when = call.when;
       if (!when.IsConstant(0)) calls->push_back(std::move(call));
       if (when.IsConstant(1)) break;

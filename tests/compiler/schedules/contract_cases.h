@@ -42,6 +42,15 @@ inline const ContractCase kContractCases[] = {
        b.Output(b.Add("transpose", {b.Input(DType::kF32, {N(), M(), 4})},
                       {{"perm", std::vector<int64_t>{1, 0, 2}}}));
      }},
+    {"turned",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("transpose", {b.Input(DType::kF32, {N(), M(), K()})},
+                      {{"perm", std::vector<int64_t>{2, 0, 1}}}));
+     }},
+    {"repeated",
+     [](GroupBuilder& b) {
+       b.Output(b.Add("sub", {b.Input(DType::kF32, {K(), N(), M()}), b.Input(DType::kF32, {N(), 1})}));
+     }},
     {"narrow",
      [](GroupBuilder& b) {
        b.Output(b.Add("neg", {b.Input(DType::kI8, {N() * 2 + 1, 3})}));

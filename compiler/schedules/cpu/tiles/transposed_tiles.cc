@@ -16,6 +16,7 @@ using ir::Dim;
 
 constexpr int kChunkBits = 128;     // what codegen turns whole
 constexpr int kLongestSide = 16;    // of a tile, in elements
+constexpr int kFew = 4;             // of a side, where that does
 constexpr size_t kMostTurned = 4;   // loads
 constexpr int64_t kMostJoined = 8;  // rows of the output in a register
 
@@ -67,7 +68,9 @@ bool SuitsVectors(std::span<const Expr> roots, VariableId variable) {
                      [&](const Expr& root) { return GatheredLoads(root, variable) == 0; });
 }
 
-bool Suits(std::span<const Expr> roots) {
+}  // namespace
+
+bool AreTurnable(std::span<const Expr> roots) {
   bool suits = true;
   for (const Expr& root : roots) {
     suits &= IsTurnable(root.dtype());
@@ -77,8 +80,6 @@ bool Suits(std::span<const Expr> roots) {
   }
   return suits;
 }
-
-}  // namespace
 
 namespace {
 
@@ -109,7 +110,7 @@ std::optional<TransposedTiles> FindJoinedRows(std::span<const Expr> roots, const
 
 std::optional<TransposedTiles> FindTransposedTiles(std::span<const Expr> roots, const Expr& place,
                                                    std::span<const OutputAxis> axes) {
-  if (axes.size() < 2 || !Suits(roots)) return std::nullopt;
+  if (axes.size() < 2 || !AreTurnable(roots)) return std::nullopt;
   if (auto joined = FindJoinedRows(roots, place, axes)) return joined;
   TransposedTiles tiles;
   std::tie(tiles.along, tiles.along_extent) = axes.back();
@@ -138,58 +139,127 @@ class TileStores {
              std::span<const Expr> places, std::span<const uint32_t> stores,
              std::span<const std::pair<VariableId, Expr>> bound, const TargetInfo& target)
       : nest_(nest), tiles_(tiles), part_(part), stores_(stores), target_(target) {
-    Rewriter rewrite([&](const Expr& e) {
-      for (size_t i = 0; i < tiles.turned.size(); ++i) {
-        if (Same(e, tiles.turned[i])) return Marked(i, e.dtype());
-      }
-      return e;
-    });
-    for (const Expr& turned : tiles.turned) turned_.push_back(Substitute(turned, bound));
-    for (const Expr& root : roots) roots_.push_back(Substitute(rewrite(root), bound));
+    given_ = Marked(tiles.turned, roots, bound);
+    if (tiles.turns_all && !tiles.interleaves) loads_ = Marked(LoadsToTurn(roots), roots, bound);
     for (const Expr& place : places) places_.push_back(Substitute(place, bound));
     ChooseSides(roots);
   }
 
   void Build() {
+    turned_ = given_.turned;
+    roots_ = given_.roots;
     if (tiles_.interleaves) return BuildRows();
-    Expr across =
-        Variable(nest_.Open("across", part_.across_begin, part_.across_end, LoopKind::kSerial, columns_));
-    Expr along = Variable(nest_.Open("along", part_.along_begin, part_.along_end, LoopKind::kSerial, rows_));
-    const Expr along_last = DimValue(tiles_.along_extent) - IntConstant(rows_);
-    const Expr across_last = DimValue(tiles_.across_extent) - IntConstant(columns_);
-    // The last tile of a row may begin within the one before it, where nothing is read that was stored.
-    const bool overlaps = tiles_.turns_all;
-    Expr is_whole = overlaps
-                        ? And(LessEqual(IntConstant(0), along_last), LessEqual(IntConstant(0), across_last))
-                        : And(LessEqual(along, along_last), LessEqual(across, across_last));
-    if (IsMultiple(tiles_.along_extent, rows_) && IsMultiple(tiles_.across_extent, columns_))
-      is_whole = BoolConstant(true);
-    is_whole = nest_.Let("is_whole", is_whole);
-    if (!IsIntConstant(is_whole, 0)) {
-      nest_.OpenIf(is_whole);
-      BuildTile(overlaps ? nest_.Let("first", Min(along, along_last)) : along,
-                overlaps ? nest_.Let("first", Min(across, across_last)) : across, false);
-      nest_.Close();
-    }
-    if (!IsIntConstant(is_whole, 1)) {
-      nest_.OpenIf(Unary(ExprOp::kNot, is_whole));
-      has_masks_ ? BuildTile(along, across, true) : BuildElements(along, across);
-      nest_.Close();
-    }
-    nest_.Close();
-    nest_.Close();
+    // An axis that does not fill its side has tiles of a smaller one.
+    const std::vector<Side> along = SidesOf(tiles_.along_extent, rows_);
+    const std::vector<Side> across = SidesOf(tiles_.across_extent, columns_);
+    for (const Side& rows : along)
+      for (const Side& columns : across) {
+        const Expr suits = nest_.Let("suits", And(rows.suits, columns.suits));
+        if (IsIntConstant(suits, 0)) continue;
+        const int depth = nest_.depth();
+        if (!IsConstant(suits)) nest_.OpenIf(suits);
+        BuildTiles(rows, columns);
+        while (nest_.depth() > depth) nest_.Close();
+      }
   }
 
  private:
+  struct Side {
+    int elements;
+    Expr suits;      // the extent
+    bool is_filled;  // by such an extent
+  };
+  std::vector<Side> SidesOf(const Dim& extent, int side) const {
+    const Expr fills = LessEqual(IntConstant(side), DimValue(extent));
+    if (few_ >= side) return {{side, BoolConstant(true), IsIntConstant(fills, 1)}};
+    return {{side, fills, true}, {few_, Unary(ExprOp::kNot, fills), false}};
+  }
+
+  // Where a tile begins along an axis, of which there are some more elements, or a whole side.
+  struct Place {
+    Expr first, whole, is_whole;
+    Expr Holds(bool wanted) const { return wanted ? is_whole : Unary(ExprOp::kNot, is_whole); }
+  };
+
+  // What is turned, and the elements with marks for it.
+  struct Elements {
+    std::vector<Expr> turned, roots;
+  };
+  static Elements Marked(const std::vector<Expr>& turned, std::span<const Expr> roots,
+                         std::span<const std::pair<VariableId, Expr>> bound) {
+    Rewriter rewrite([&](const Expr& e) {
+      for (size_t i = 0; i < turned.size(); ++i)
+        if (Same(e, turned[i])) return Mark(i, e.dtype());
+      return e;
+    });
+    Elements made;
+    for (const Expr& value : turned) made.turned.push_back(Substitute(value, bound));
+    for (const Expr& root : roots) made.roots.push_back(Substitute(rewrite(root), bound));
+    return made;
+  }
+
+  // The loads, where they are no more than what is made of them: what few lanes have read many can compute.
+  static std::vector<Expr> LoadsToTurn(std::span<const Expr> roots) {
+    size_t count = 0;
+    for (const Expr& root : roots)
+      VisitOnce(root, [&](const Expr& e) { count += e.op() == ExprOp::kLoad ? 1 : 0; });
+    std::vector<Expr> loads = FreeLoads(roots).loads();
+    if (count > loads.size() || loads.size() > roots.size()) return {};
+    const int bits = DTypeBits(roots[0].dtype());
+    const auto is_as_wide = [&](const Expr& e) { return DTypeBits(e.dtype()) == bits; };
+    return std::ranges::all_of(roots, is_as_wide) && std::ranges::all_of(loads, is_as_wide)
+               ? loads
+               : std::vector<Expr>();
+  }
+
+  void BuildTiles(const Side& rows, const Side& columns) {
+    const bool has_few_lanes = columns.elements == few_ && !columns.is_filled && !loads_.turned.empty();
+    const Elements& elements = has_few_lanes ? loads_ : given_;
+    turned_ = elements.turned;
+    roots_ = elements.roots;
+    rows_ = rows.elements;
+    columns_ = columns.elements;
+    Expr across =
+        Variable(nest_.Open("across", part_.across_begin, part_.across_end, LoopKind::kSerial, columns_));
+    Expr along = Variable(nest_.Open("along", part_.along_begin, part_.along_end, LoopKind::kSerial, rows_));
+    // The last tile of a row may begin within the one before it, where nothing is read that was stored.
+    const bool overlaps = tiles_.turns_all;
+    const auto place = [&](const Side& side, const Dim& extent, const Expr& first) {
+      const Expr last = DimValue(extent) - IntConstant(side.elements);
+      Expr is_whole = LessEqual(overlaps ? IntConstant(0) : first, last);
+      if (overlaps ? side.is_filled : IsMultiple(extent, side.elements)) is_whole = BoolConstant(true);
+      return Place{first, overlaps ? Min(first, last) : first, nest_.Let("is_whole", is_whole)};
+    };
+    const Place row = place(rows, tiles_.along_extent, along),
+                column = place(columns, tiles_.across_extent, across);
+    // Few of both are rare.
+    const bool has_few = overlaps && !rows.is_filled && !columns.is_filled && has_masks_;
+    for (bool has_rows : {true, false})
+      for (bool has_columns : {true, false}) {
+        // What has no place for all may be short along either axis, unless tiles overlap.
+        if ((has_few && has_rows) || ((has_few || !overlaps) && has_rows != has_columns)) continue;
+        Expr suits = And(row.Holds(has_rows), column.Holds(has_columns));
+        if (!overlaps && !has_rows) suits = Unary(ExprOp::kNot, And(row.is_whole, column.is_whole));
+        if (has_few) suits = BoolConstant(true);
+        if (IsIntConstant(suits, 0)) continue;
+        nest_.OpenIf(suits);
+        const Expr first_row = has_rows ? nest_.Let("first", row.whole) : along;
+        const Expr first_column = has_columns ? nest_.Let("first", column.whole) : across;
+        const bool is_whole = has_rows && has_columns;
+        is_whole || has_masks_ ? BuildTile(first_row, first_column, !has_rows, !has_columns)
+                               : BuildElements(along, across);
+        nest_.Close();
+      }
+  }
   static constexpr VariableId kMark = 1u
                                       << 30;  // from here on: turned values, which no kernel has so many of
-  static Expr Marked(size_t i, DType dtype) { return Variable(kMark + static_cast<VariableId>(i), dtype); }
+  static Expr Mark(size_t i, DType dtype) { return Variable(kMark + static_cast<VariableId>(i), dtype); }
 
   static bool IsMultiple(const Dim& extent, int side) {
     return extent.is_constant() && extent.value() % side == 0;
   }
 
-  static int Side(const Dim& extent, int least, int most) {
+  static int LongestSide(const Dim& extent, int least, int most) {
     if (!extent.is_constant()) return most;
     const auto wanted = std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(extent.value(), 1)));
     return static_cast<int>(
@@ -212,8 +282,9 @@ class TileStores {
     has_masks_ = least_loaded >= 32 || target_.vector_bits >= 512;
     const int least = kChunkBits / narrowest;
     const int most = std::max(least, std::min(kLongestSide, target_.vector_bits / widest));
-    rows_ = Side(tiles_.along_extent, least, most);
-    columns_ = Side(tiles_.across_extent, least, most);
+    rows_ = LongestSide(tiles_.along_extent, least, most);
+    columns_ = LongestSide(tiles_.across_extent, least, most);
+    few_ = std::clamp(kFew, least, most);
     if (tiles_.interleaves) {
       rows_ = static_cast<int>(tiles_.along_extent.value());
       columns_ = most;
@@ -227,17 +298,16 @@ class TileStores {
 
   // Reads a tile and turns it: buffers of `columns_` rows of the output. Rows behind the last one are the
   // last one.
-  std::vector<uint32_t> Turn(const Expr& along, const Expr& across, bool is_part) {
+  std::vector<uint32_t> Turn(const Expr& along, const Expr& across, bool has_part_rows,
+                             bool has_part_columns) {
     std::vector<uint32_t> turned;
     for (const Expr& value : turned_) {
       uint32_t read = nest_.Local("tile", value.dtype(), Memory::kRegisters, rows_ * columns_);
       Lanes lanes = Lanes::Make(nest_.kernel(), columns_, rows_);
       Expr row = along + Variable(lanes.unroll_variable);
       const Expr column = across + Variable(lanes.lane_variable);
-      if (is_part) {
-        row = Min(row, part_.along_end - IntConstant(1));
-        lanes.guard = Less(column, part_.across_end);
-      }
+      if (has_part_rows) row = Min(row, part_.along_end - IntConstant(1));
+      if (has_part_columns) lanes.guard = Less(column, part_.across_end);
       const Expr element = Guarded(At(value, row, column), lanes);
       ForLanes(nest_, lanes, [&] { nest_.Add(Store(read, lanes.Number(), nest_.Place(element))); });
       turned.push_back(nest_.Local("turned", value.dtype(), Memory::kRegisters, rows_ * columns_));
@@ -268,12 +338,12 @@ class TileStores {
   }
 
   // Of a tile that reaches beyond the part only what lies in it.
-  void BuildTile(const Expr& along, const Expr& across, bool is_part) {
-    const std::vector<uint32_t> turned = Turn(along, across, is_part);
+  void BuildTile(const Expr& along, const Expr& across, bool has_part_rows, bool has_part_columns) {
+    const std::vector<uint32_t> turned = Turn(along, across, has_part_rows, has_part_columns);
     const Lanes all = Lanes::Make(nest_.kernel(), rows_, columns_);
     const Expr column = along + Variable(all.lane_variable), row = across + Variable(all.unroll_variable);
     Lanes lanes = all;
-    if (is_part) lanes.guard = Less(column, part_.along_end);
+    if (has_part_rows) lanes.guard = Less(column, part_.along_end);
     std::vector<Expr> elements, targets;
     for (size_t i = 0; i < roots_.size(); ++i) {
       elements.push_back(Guarded(WithTurned(At(roots_[i], column, row), turned, all), lanes));
@@ -281,10 +351,10 @@ class TileStores {
     }
     // A store of which nothing happens may take long.
     nest_.Open(all.unroll_variable, IntConstant(0), IntConstant(columns_), LoopKind::kUnrolled);
-    if (is_part) nest_.OpenIf(Less(row, part_.across_end));
+    if (has_part_columns) nest_.OpenIf(Less(row, part_.across_end));
     lanes.unroll = 1;
     StoreLanes(lanes, elements, targets);
-    if (is_part) nest_.Close();
+    if (has_part_columns) nest_.Close();
     nest_.Close();
   }
 
@@ -303,7 +373,7 @@ class TileStores {
 
   void BuildJoined(const Expr& across, bool is_part) {
     const Expr zero = IntConstant(0);
-    const std::vector<uint32_t> turned = Turn(zero, across, is_part);
+    const std::vector<uint32_t> turned = Turn(zero, across, false, is_part);
     Lanes lanes = Lanes::Make(nest_.kernel(), columns_, rows_);
     if (is_part) lanes.guard = Less(lanes.Number(), (part_.across_end - across) * IntConstant(rows_));
     std::vector<Expr> elements, targets;
@@ -345,7 +415,9 @@ class TileStores {
   std::span<const uint32_t> stores_;
   const TargetInfo& target_;
   std::vector<Expr> turned_, roots_, places_;  // over the two axes; roots with marks for what is turned
+  Elements given_, loads_;                     // as they are given; loads, where these can be turned instead
   int rows_ = 1, columns_ = 1;                 // of a tile as it is read
+  int few_ = 1;                                // of either, where an axis has few elements
   bool has_masks_ = false;                     // for all types at hand
 };
 

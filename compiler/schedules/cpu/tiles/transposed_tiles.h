@@ -25,6 +25,9 @@ struct TransposedTiles {
 // An axis of the output that has more than one element: its variable, its extent.
 using OutputAxis = std::pair<VariableId, ir::Dim>;
 
+// Whether registers can turn what the elements are made of.
+bool AreTurnable(std::span<const Expr> roots);
+
 // Tiles for elements over the axes, innermost last; `place`: where they are stored. Nothing where vectors
 // along the innermost axis need no gathers, or no other axis serves better. The same at every level.
 std::optional<TransposedTiles> FindTransposedTiles(std::span<const Expr> roots, const Expr& place,

@@ -14,8 +14,9 @@ using ir::Dims;
 using ir::NodeId;
 using ir::ValueId;
 
-// Around the widths of vectors, the least number of rows and the longest row that share one.
-const int64_t kLengths[] = {0, 1, 4, 5, 16, 28, 29, 39};
+// Around the sides of tiles, the widths of vectors, the least number of rows and the longest row that share
+// one.
+const int64_t kLengths[] = {0, 1, 2, 3, 4, 5, 16, 28, 29, 39};
 
 ValueId Reduce(GroupBuilder& b, const char* kind, ValueId value, Dims flags) {
   return b.Add("reduce", {value}, {{"flags", std::move(flags)}, {"kind", std::string(kind)}});
@@ -114,6 +115,76 @@ TEST(ShortAxes, OneKernelForEachCaseOfAReduction) {
   EXPECT_EQ(calls({N(), M()}, {1, 0}), 2u);
   EXPECT_EQ(calls({N(), 64}, {1, 0}), 1u);
   EXPECT_EQ(calls({N(), M(), 32}, {1, 1, 0}), 1u);
+}
+
+using Ints = std::vector<int64_t>;
+
+NodeId Turned(GroupBuilder& b, const Dims& dims, Ints perm, DType dtype = DType::kF32) {
+  b.Output(b.Add("transpose", {b.Input(dtype, dims)}, {{"perm", std::move(perm)}}));
+  return b.Finish();
+}
+
+TEST(ShortAxes, TurnedTiles) {
+  CheckLengths([](GroupBuilder& b) { return Turned(b, {N(), M()}, {1, 0}); });
+  CheckLengths([](GroupBuilder& b) { return Turned(b, {K(), N(), M()}, {0, 2, 1}, DType::kF64); });
+  CheckLengths([](GroupBuilder& b) { return Turned(b, {N(), K(), M()}, {2, 1, 0}, DType::kU8); });
+  CheckLengths([](GroupBuilder& b) { return Turned(b, {N(), 5, M()}, {2, 0, 1}, DType::kI16); });
+  CheckLengths([](GroupBuilder& b) { return Turned(b, {M(), 2, N(), 1, K()}, {3, 4, 2, 1, 0}); });
+  CheckLengths([](GroupBuilder& b) { return Turned(b, {M(), 20, N()}, {1, 0, 2}); });
+}
+
+TEST(ShortAxes, TurnedTilesOfWhatIsComputed) {
+  CheckLengths([](GroupBuilder& b) {
+    const ValueId x = b.Add("transpose", {b.Input(DType::kF32, {N(), M()})}, {{"perm", Ints{1, 0}}});
+    const ValueId y = b.Add("transpose", {b.Input(DType::kF32, {N(), M()})}, {{"perm", Ints{1, 0}}});
+    b.Output(b.Add("sub", {b.Add("exp", {x}), y}));
+    return b.Finish();
+  });
+  CheckLengths([](GroupBuilder& b) {
+    const ValueId x = b.Add("transpose", {b.Input(DType::kF32, {N(), K(), M()})}, {{"perm", Ints{2, 1, 0}}});
+    b.Output(b.Add("add", {x, b.Input(DType::kF32, {M(), K(), N()})}));
+    return b.Finish();
+  });
+}
+
+NodeId Repeated(GroupBuilder& b, const Dims& dims, const Dims& other) {
+  b.Output(b.Add("sub", {b.Input(DType::kF32, dims), b.Input(DType::kF32, other)}));
+  return b.Finish();
+}
+
+TEST(ShortAxes, RowsThatALaunchChooses) {
+  CheckLengths([](GroupBuilder& b) { return Repeated(b, {K(), N(), M()}, {N(), 1}); });
+  CheckLengths([](GroupBuilder& b) { return Repeated(b, {N(), K(), M()}, {N(), 1, M()}); });
+  CheckLengths([](GroupBuilder& b) { return Repeated(b, {N(), M()}, {N(), 1}); });
+}
+
+TEST(ShortAxes, OneKernelForEachOrderThatMayBe) {
+  const auto turned = [](const Dims& dims, const Ints& perm) {
+    return ProgramOf([&](GroupBuilder& b) { return Turned(b, dims, perm); }).calls.size();
+  };
+  EXPECT_EQ(turned({N(), M()}, {1, 0}), 2u);
+  EXPECT_EQ(turned({N(), M(), 64}, {0, 2, 1}), 2u);
+  EXPECT_EQ(turned({N(), 7, 64}, {0, 2, 1}), 1u);
+  EXPECT_EQ(turned({N(), M(), 64}, {1, 0, 2}), 1u);
+  EXPECT_EQ(turned({N(), M() * 4}, {1, 0}), 2u);
+  EXPECT_EQ(turned({N(), 2, M()}, {0, 2, 1}), 1u);    // rows of 2, several of which make a vector
+  EXPECT_EQ(turned({N() * 2, M() * 4}, {1, 0}), 1u);  // of which neither is 1
+  const auto repeated = [](const Dims& dims, const Dims& other) {
+    return ProgramOf([&](GroupBuilder& b) { return Repeated(b, dims, other); }).calls.size();
+  };
+  EXPECT_EQ(repeated({K(), N(), M()}, {N(), 1}), 2u);
+  EXPECT_EQ(repeated({K(), N(), 5}, {N(), 1}), 1u);
+  EXPECT_EQ(repeated({N(), M()}, {M()}), 1u);  // where m is 1 there is nothing to join
+  EXPECT_EQ(repeated({K(), N(), M()}, {K(), N(), M()}), 1u);
+}
+
+TEST(ShortAxes, RowsThatALaunchChoosesAreMadeInPlace) {
+  GroupBuilder b;
+  const NodeId group = Repeated(b, {K(), N(), M()}, {N(), 1});
+  auto program = ScheduleGroup(b.function(), group, TargetInfoFor(CpuLevel::kX86_64_V3));
+  ASSERT_TRUE(program.has_value());
+  ASSERT_EQ(program->calls.size(), 2u);
+  EXPECT_TRUE(CanTakeOver(GroupView(b.function(), group), *program, {true, false}, 0));
 }
 
 // Of kernels of which one is launched, each may write over what it reads.
