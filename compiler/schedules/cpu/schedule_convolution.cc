@@ -99,9 +99,8 @@ std::optional<CodedPanels> CodedWeights(const GroupView& group, ir::NodeId ancho
 
 OperandAxes ConvolutionShape::WeightAxes(int64_t first) const {
   OperandAxes axes{{}, {}, {first}};
-  const auto of_one = static_cast<int64_t>(batches.size()) - 1;  // axes in front, of the batch
-  for (size_t i = 0; i < this->axes(); ++i)
-    axes.depth.push_back(first + 2 + of_one + static_cast<int64_t>(i));
+  const size_t all = batches.size() - 1 + this->axes();  // with those in front, of one tap
+  for (size_t i = 0; i < all; ++i) axes.depth.push_back(first + 2 + static_cast<int64_t>(i));
   axes.depth.push_back(first + 1);
   return axes;
 }
