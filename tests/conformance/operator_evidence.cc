@@ -43,8 +43,10 @@ void AddOwnCases(const std::string& folder, Sources* sources) {
     for (const json& test : file.is_array() ? file : file["cases"]) {
       if (test.contains("error")) continue;
       int64_t version = test.contains("version") ? test["version"] : test["opset"];
-      sources->emplace(Operator(test["domain"], test["op"], version),
-                       folder + "/" + entry.path().filename().string());
+      const std::string source = folder + "/" + entry.path().filename().string();
+      if (test.contains("op")) sources->emplace(Operator(test["domain"], test["op"], version), source);
+      for (const json& node : test.contains("nodes") ? test["nodes"] : json::array())
+        sources->emplace(Operator("", node["op"], version), source);
     }
   }
 }

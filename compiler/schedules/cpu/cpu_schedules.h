@@ -74,7 +74,7 @@ struct ConvolutionSchedule {
   static const ScheduleFamily kFamily;
 };
 
-// Depthwise convolutions of channels_last data.
+// Convolutions of channels_last data whose groups are narrower than a vector, depthwise ones among them.
 struct DepthwiseSchedule {
   int64_t tile_pixels = 4;  // whose taps are combined together
 

@@ -148,6 +148,7 @@ class ConvolutionKernel {
     gather.element = [this, &reader, kernel, group_number](const Expr& k, const Expr& column) {
       std::vector<Expr> index{group_number * DimValue(shape_.outputs) + column,
                               FloorMod(k, DimValue(shape_.channels))};
+      index.insert(index.end(), shape_.batches.size() - 1, IntConstant(0));
       for (const Expr& tap : Unflatten(FloorDiv(k, DimValue(shape_.channels)), shape_.kernel))
         index.push_back(tap);
       auto leaf = [&](ir::ValueId value, std::span<const Expr> at) { return reader(value, at); };

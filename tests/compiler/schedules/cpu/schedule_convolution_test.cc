@@ -390,7 +390,11 @@ TEST(ScheduleConvolution, BatchesOfPictures) {
                 .low = {0, 1, 0},
                 .high = {0, 1, 1}};
   Check(c);
+  c.constant_weights = false;
+  Check(c);
   c.groups = 3;
+  Check(c);
+  c.constant_weights = true;
   Check(c);
   c = {.data = {2, 3, 6, 8},
        .outputs = 8,
