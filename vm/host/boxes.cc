@@ -90,6 +90,7 @@ void KeptBoxes::ChooseBands(int64_t count) {
 
 void KeptBoxes::Clear() {
   blocks_.clear(), next_.clear(), count_ = 0;
+  first_ = {};
   std::fill(bands_.begin(), bands_.end(), Band());
 }
 
@@ -103,7 +104,7 @@ size_t KeptBoxes::BandOf(float place) const {
 void KeptBoxes::Add(const Boxes& boxes, size_t box) {
   const float from = along_y_ ? boxes.y1[box] : boxes.x1[box];
   const float to = along_y_ ? boxes.y2[box] : boxes.x2[box];
-  Band& band = to - from <= longest_ ? bands_[BandOf(from)] : bands_.back();
+  Band& band = count_ < kTogether ? first_ : bands_[to - from <= longest_ ? BandOf(from) : bands_.size() - 1];
   const size_t lane = static_cast<size_t>(band.count++) % kLanes;
   if (lane == 0) {
     next_.push_back(band.block);
@@ -119,42 +120,39 @@ void KeptBoxes::Add(const Boxes& boxes, size_t box) {
   ++count_;
 }
 
-bool KeptBoxes::Overlaps(const Block& block, const Boxes& boxes, size_t box, float threshold) {
-  const float y1 = boxes.y1[box], x1 = boxes.x1[box], y2 = boxes.y2[box], x2 = boxes.x2[box];
-  const float area = boxes.area[box];
-  std::array<float, kLanes> shared;
-  uint32_t touches = 0;
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    const float width = std::min(x2, block.x2[lane]) - std::max(x1, block.x1[lane]);
-    const float height = std::min(y2, block.y2[lane]) - std::max(y1, block.y1[lane]);
-    shared[lane] = width * height;
-    touches |= static_cast<uint32_t>(width > 0) & static_cast<uint32_t>(height > 0);
-  }
-  if (touches == 0) return false;
+inline bool KeptBoxes::Overlaps(const Block& block, const Box& box) {
   uint32_t any = 0;
   for (size_t lane = 0; lane < kLanes; ++lane) {
-    const float width = std::min(x2, block.x2[lane]) - std::max(x1, block.x1[lane]);
-    const float together = area + block.area[lane] - shared[lane];
-    any |= static_cast<uint32_t>(width > 0) & static_cast<uint32_t>(shared[lane] > 0) &
-           static_cast<uint32_t>(block.area[lane] > 0) & static_cast<uint32_t>(together > 0) &
-           static_cast<uint32_t>(shared[lane] / together > threshold);
+    const float width = std::min(box.x2, block.x2[lane]) - std::max(box.x1, block.x1[lane]);
+    const float height = std::min(box.y2, block.y2[lane]) - std::max(box.y1, block.y1[lane]);
+    const float shared = width * height;
+    const float together = box.area + block.area[lane] - shared;
+    any |= static_cast<uint32_t>(width > 0) & static_cast<uint32_t>(height > 0) &
+           static_cast<uint32_t>(shared > 0) & static_cast<uint32_t>(block.area[lane] > 0) &
+           static_cast<uint32_t>(together > 0) & static_cast<uint32_t>(shared / together > box.threshold);
   }
   return any != 0;
 }
 
-bool KeptBoxes::OverlapsBand(const Band& band, const Boxes& boxes, size_t box, float threshold) const {
+bool KeptBoxes::OverlapsBand(const Band& band, const Box& box) const {
   for (int32_t i = band.block; i >= 0; i = next_[static_cast<size_t>(i)])
-    if (Overlaps(blocks_[static_cast<size_t>(i)], boxes, box, threshold)) return true;
+    if (Overlaps(blocks_[static_cast<size_t>(i)], box)) return true;
   return false;
 }
 
-bool KeptBoxes::Overlaps(const Boxes& boxes, size_t box, float threshold) const {
-  if (!(boxes.area[box] > 0)) return false;
-  if (OverlapsBand(bands_.back(), boxes, box, threshold)) return true;
-  const size_t first = BandOf(along_y_ ? boxes.y1[box] : boxes.x1[box]);
-  const size_t last = BandOf(along_y_ ? boxes.y2[box] : boxes.x2[box]);
+bool KeptBoxes::Overlaps(const Boxes& boxes, size_t number, float threshold) const {
+  const Box box{boxes.y1[number], boxes.x1[number],   boxes.y2[number],
+                boxes.x2[number], boxes.area[number], threshold};
+  if (!(box.area > 0)) return false;
+  // The first ones, best first.
+  const Block* const end = blocks_.data() + std::min(blocks_.size(), kTogether / kLanes);
+  for (const Block* block = blocks_.data(); block != end; ++block)
+    if (Overlaps(*block, box)) return true;
+  if (count_ <= kTogether) return false;
+  if (OverlapsBand(bands_.back(), box)) return true;
+  const size_t first = BandOf(along_y_ ? box.y1 : box.x1), last = BandOf(along_y_ ? box.y2 : box.x2);
   for (size_t band = first == 0 ? 0 : first - 1; band <= last; ++band)
-    if (OverlapsBand(bands_[band], boxes, box, threshold)) return true;
+    if (OverlapsBand(bands_[band], box)) return true;
   return false;
 }
 

@@ -33,26 +33,27 @@ void AddScoreKeys(const float* scores, int64_t begin, int64_t end, float thresho
 // Of the keys from number `begin` on puts the least ones before `end`, in any order.
 void PutLeastFirst(std::vector<uint64_t>* keys, size_t begin, size_t end);
 
-// The boxes of one class that were kept, in bands along an axis by where they begin. What overlaps a box
-// begins in a band from the one before the box's first to its last one, or is longer than a band; so of many
-// boxes few are looked at. The blocks of a band are padded by boxes that overlap nothing.
+// The boxes of one class that were kept; behind the first ones in bands along an axis by where they begin.
+// What overlaps a box begins in a band from the one before the box's first to its last one, or is longer than
+// a band; so of many boxes few are looked at. The blocks of a band are padded by boxes that overlap nothing.
 class KeptBoxes {
  public:
+  static constexpr size_t kTogether = 128;  // so many are not in bands, which few boxes would leave empty
   // The bytes that `most` kept of `count` boxes take.
   static constexpr int64_t Bytes(int64_t count, int64_t most) {
     return (most / static_cast<int64_t>(kLanes) + MostBands(count) + 1) *
            static_cast<int64_t>(sizeof(Block) + sizeof(int32_t) + sizeof(Band));
   }
   void Reserve(int64_t count, int64_t most);
-  // Of a batch, first the boxes are measured, from number `begin` to `end`, then the axis and the bands
-  // chosen. Nothing is kept then.
+  // Of a batch of which more than kTogether may be kept: first the boxes are measured, from number `begin` to
+  // `end`, then the axis and the bands are chosen. Nothing is kept then.
   void Measure(const Boxes& boxes, int64_t begin, int64_t end);
   void ChooseBands(int64_t count);
   void Clear();
   size_t count() const { return count_; }
   void Add(const Boxes& boxes, size_t box);
   // Whether one of them shares more than `threshold` of the union with the box.
-  bool Overlaps(const Boxes& boxes, size_t box, float threshold) const;
+  bool Overlaps(const Boxes& boxes, size_t number, float threshold) const;
 
  private:
   static constexpr size_t kLanes = 16;
@@ -62,6 +63,10 @@ class KeptBoxes {
   struct Band {
     int32_t block = -1;  // the last one
     int32_t count = 0;   // of boxes
+  };
+  // The one that is compared, and how much it may share.
+  struct Box {
+    float y1, x1, y2, x2, area, threshold;
   };
   // Where boxes lie along one axis.
   struct Stretch {
@@ -75,11 +80,12 @@ class KeptBoxes {
   static constexpr int64_t MostBands(int64_t count) { return std::clamp<int64_t>(count / 64, 1, 4096); }
 
   size_t BandOf(float place) const;
-  static bool Overlaps(const Block& block, const Boxes& boxes, size_t box, float threshold);
-  bool OverlapsBand(const Band& band, const Boxes& boxes, size_t box, float threshold) const;
+  static bool Overlaps(const Block& block, const Box& box);
+  bool OverlapsBand(const Band& band, const Box& box) const;
 
   std::vector<Block> blocks_;
   std::vector<int32_t> next_;  // for each block that of the same band before it, or -1
+  Band first_;                 // of the first kTogether boxes
   std::vector<Band> bands_;    // behind them that of the long boxes
   Stretch y_, x_;
   bool along_y_ = false;

@@ -106,16 +106,17 @@ Status HostNonMaxSuppression(HostCall& call) {
   Candidates candidates;
   KeptBoxes kept;
   kept.Reserve(count, most);
+  const bool has_bands = static_cast<size_t>(most) > KeptBoxes::kTogether;
   std::vector<Selected> selected;
   for (int64_t row = 0; most > 0 && row < batches * classes; ++row) {
     const int64_t batch = row / classes, in_batch = row % classes;
     for (int64_t begin = 0; in_batch == 0 && begin < count; begin += kPart) {
       const int64_t end = std::min(count, begin + kPart);
       SetCorners(DataOf<float>(*boxes) + batch * count * 4, begin, end, static_cast<BoxForm>(form), &corners);
-      kept.Measure(corners, begin, end);
+      if (has_bands) kept.Measure(corners, begin, end);
       TVMVM_CHECK_OK(Poll(call));
     }
-    if (in_batch == 0) kept.ChooseBands(count);
+    if (in_batch == 0 && has_bands) kept.ChooseBands(count);
     TVMVM_CHECK_OK(candidates.Find(call, DataOf<float>(*scores) + row * count, count, least_score));
     kept.Clear();
     for (int64_t box; kept.count() < static_cast<size_t>(most) && (box = candidates.Next()) >= 0;) {
