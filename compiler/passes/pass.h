@@ -86,8 +86,8 @@ Status UpdateInPlace(ir::Module& module, const PassContext& context);
 Status DonateInputs(ir::Module& module, const PassContext& context);
 // Local rewrites: scales into constant weights, transposes into contractions, powers into products.
 Status RewriteAlgebra(ir::Module& module, const PassContext& context);
-// Constant divisors of sums of quantized numbers go into their scales; what was quantized on the way is read as
-// it was before.
+// Constant divisors of sums of quantized numbers go into their scales; what was quantized on the way is read
+// as it was before.
 Status FoldDivisors(ir::Module& module, const PassContext& context);
 // Convolutions compute on channels_last data; what lies between them follows, transposes stay at the edges.
 Status ChooseLayout(ir::Module& module, const PassContext& context);

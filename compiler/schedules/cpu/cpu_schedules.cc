@@ -166,8 +166,8 @@ const ScheduleFamily ContractionSchedule::kFamily{"contraction", "which kernels 
                                                   kContraction};
 const ScheduleFamily ConvolutionSchedule::kFamily{"convolution", "which kernels a convolution gets",
                                                   kConvolution};
-const ScheduleFamily DepthwiseSchedule::kFamily{"depthwise", "convolutions of channels_last data of narrow groups",
-                                                kDepthwise};
+const ScheduleFamily DepthwiseSchedule::kFamily{
+    "depthwise", "convolutions of channels_last data of narrow groups", kDepthwise};
 const ScheduleFamily PlanarSchedule::kFamily{
     "planar", "windows and depthwise convolutions of channels_first data", kPlanar};
 const ScheduleFamily RowsSchedule::kFamily{"rows", "softmax, normalisations", kRows};

@@ -108,9 +108,9 @@ struct PullsSchedule {
   int64_t tile_block = 128;       // of each of the two axes of tiles that are turned in registers
   // Elements that are reduced, up to which a vector holds several results; many more where it finds places.
   int64_t short_row = 28;
-  int64_t few_rows = 4;           // results side by side, of which vectors hold one each nevertheless
-  int64_t lanes = 1;              // of a vector, at most what types allow
-  int64_t unrolled_vectors = 8;   // of results that are reductions; of windows half as many
+  int64_t few_rows = 4;          // results side by side, of which vectors hold one each nevertheless
+  int64_t lanes = 1;             // of a vector, at most what types allow
+  int64_t unrolled_vectors = 8;  // of results that are reductions; of windows half as many
   // Results are written past the caches by kernels that move more KiB. What a third level of cache of 32 MiB
   // still holds is read from there by what follows; two threads gain more by it than one loses.
   int64_t streamed_kib = 36 << 10;
