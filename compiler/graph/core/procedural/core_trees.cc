@@ -127,15 +127,15 @@ class TreeWalks {
       nest_.Add(tensor::Store(node_, walk, context_.Load(1, std::array{place(walk).tree})));
     });
     nest_.OpenIf(And(Less(zero, DimValue(x_[1])), Less(zero, DimValue(nodes_))));
-    const int64_t levels = context_.node().Int("levels");
+    const int64_t levels = context_.node().Int("levels"), leaves = context_.node().Int("leaves", 0);
     Expr steps = IntConstant(levels);
-    const bool looks = context_.node().Int("leaves", 0) > 0 && levels > kSteps;
+    const bool looks = leaves > 0 && levels > kSteps;
     if (looks) {
       Expr done = Variable(nest_.Open("levels", zero, steps, tensor::LoopKind::kSerial, kSteps));
       steps = Min(IntConstant(kSteps), steps - done);
       Expr is_on_its_way = tensor::BoolConstant(false);
       for (int64_t walk = 0; walk < kWalks; ++walk)
-        is_on_its_way = Or(is_on_its_way, LessEqual(IntConstant(context_.node().Int("leaves"), DType::kI32),
+        is_on_its_way = Or(is_on_its_way, LessEqual(IntConstant(leaves, DType::kI32),
                                                     tensor::Load(node_, DType::kI32, IntConstant(walk))));
       nest_.OpenIf(is_on_its_way);
     }

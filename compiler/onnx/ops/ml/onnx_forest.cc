@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "compiler/onnx/ops/ml/onnx_ml.h"
 #include "compiler/onnx/ops/onnx_families.h"
@@ -104,15 +105,9 @@ ValueId Leaves(OpBuilder& b, ValueId x, const Forest& forest, const Numbering& n
     if (!node.is_leaf) most_feature = std::max(most_feature, node.feature);
   }
   for (int64_t root : forest.roots) roots.push_back(number(root));
-  int64_t relations = -1;  // of all nodes that are no leaves, where they are the same
-  for (const TreeNode& node : forest.nodes) {
-    if (node.is_leaf) continue;
-    if (relations >= 0 && node.relations != relations) {
-      relations = -1;
-      break;
-    }
-    relations = node.relations;
-  }
+  std::set<int64_t> relations;
+  for (const TreeNode& node : forest.nodes)
+    if (!node.is_leaf) relations.insert(node.relations);
   Dim features = b.dim(x, 1);
   b.Require(Less(most_feature, features), fmt::format("a node looks at feature {} of {{0}}", most_feature),
             {features});
@@ -121,7 +116,9 @@ ValueId Leaves(OpBuilder& b, ValueId x, const Forest& forest, const Numbering& n
                 {x, b.Constant(TensorData::FromVector(DType::kI32, {trees}, roots)),
                  b.Constant(TensorData::FromVector(DType::kI32, {count, 4}, fields)),
                  NumberConstant(b, thresholds, b.dtype(x))},
-                {{"levels", levels}, {"leaves", numbering.leaves}, {"relations", relations}});
+                {{"levels", levels},
+                 {"leaves", numbering.leaves},
+                 {"relations", relations.size() == 1 ? *relations.begin() : int64_t{-1}}});
 }
 
 double NoVote(Aggregate aggregate, DType dtype) {
