@@ -62,6 +62,22 @@ const HostAllocator& Allocator() noexcept {
   return allocator;
 }
 
+// Memory that is touched for the first time is cleared by the system a page at a time, which for small pages
+// takes longer than what most kernels do with it. Very large blocks keep small ones: a kernel that strides
+// through all of such a block would wait at its first steps until the whole block is cleared, behind its
+// deadline.
+constexpr int64_t kLargePage = int64_t{2} << 20;
+constexpr int64_t kLeastInLargePages = int64_t{1} << 20, kMostInLargePages = int64_t{64} << 20;
+
+// Also of neighbours in the pages at both ends.
+void AskForLargePages(void* memory, int64_t bytes) noexcept {
+#if defined(__linux__)
+  const int64_t begin = reinterpret_cast<int64_t>(memory) & -kLargePage;
+  const int64_t end = (reinterpret_cast<int64_t>(memory) + bytes + kLargePage - 1) & -kLargePage;
+  madvise(reinterpret_cast<void*>(begin), static_cast<size_t>(end - begin), MADV_HUGEPAGE);
+#endif
+}
+
 // Puts a shared_ptr's control block into the same heap as the memory it owns.
 template <class T>
 struct ControlBlockAllocator {
@@ -87,7 +103,10 @@ void* TryAllocateHost(int64_t bytes) noexcept {
   if (bytes < 0 || bytes > kMostBytes) return nullptr;
   // Whole lines: kernels may read a vector's width up to the end of a line.
   int64_t rounded = bytes == 0 ? kHostAlignment : (bytes + kHostAlignment - 1) & ~(kHostAlignment - 1);
-  return Allocator().allocate(static_cast<size_t>(rounded), kHostAlignment);
+  void* memory = Allocator().allocate(static_cast<size_t>(rounded), kHostAlignment);
+  if (memory != nullptr && rounded >= kLeastInLargePages && rounded <= kMostInLargePages)
+    AskForLargePages(memory, rounded);
+  return memory;
 }
 
 void FreeHost(void* memory) noexcept {

@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "allocator/budget.h"
 #include "allocator/host_memory.h"
@@ -12,6 +17,7 @@ namespace tvmvm {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class HostBlocks final : public BlockSource {
  public:
@@ -136,6 +142,36 @@ TEST(HostMemory, IsAlignedAndNeverNullForSmallSizes) {
     FreeHost(memory);
   }
 }
+
+#if defined(__linux__)
+// The flags of the system's record of the memory that holds `address`; empty where it does not show them.
+std::string FlagsOfMemory(const void* address) {
+  std::ifstream records("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(records, line);) {
+    uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2) {
+      const auto wanted = reinterpret_cast<uintptr_t>(address);
+      inside = begin <= wanted && wanted < end;
+    } else if (inside && line.starts_with("VmFlags:")) {
+      return line + " ";
+    }
+  }
+  return "";
+}
+
+TEST(HostMemory, BlocksOfSomeMegabytesAreInLargePages) {
+  const int64_t few = int64_t{8} << 20, many = int64_t{2} << 30;
+  const std::shared_ptr<void> large(TryAllocateHost(few), &FreeHost),
+      largest(TryAllocateHost(many), &FreeHost);
+  if (largest == nullptr) GTEST_SKIP() << "no memory for the largest block";
+  const std::string flags = FlagsOfMemory(static_cast<std::byte*>(large.get()) + few / 2);
+  if (flags.empty() || !std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
+    GTEST_SKIP() << "this system has no large pages, or does not show them";
+  EXPECT_THAT(flags, HasSubstr(" hg "));
+  EXPECT_THAT(FlagsOfMemory(static_cast<std::byte*>(largest.get()) + many / 2), Not(HasSubstr(" hg ")));
+}
+#endif
 
 TEST(HostMemory, SaysHowMuchWasAsked) {
   auto memory = AllocateHost(INT64_MAX / 2);
