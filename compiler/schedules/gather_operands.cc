@@ -111,9 +111,10 @@ class PanelGatherer {
 
 }  // namespace
 
-void InChunks(Nest& nest, const ir::Dim& count, const std::function<void(const Expr& c)>& body) {
+void InChunks(Nest& nest, const ir::Dim& count, const std::function<void(const Expr& c)>& body,
+              int64_t most) {
   ir::Dim begin = 0;
-  for (int64_t lanes : {16, 8, 4}) {
+  for (int64_t lanes = most; lanes >= 4; lanes /= 2) {
     if (lanes < 16 && !count.is_constant()) break;
     ir::Dim end = FloorDiv(count, lanes) * lanes;
     if (begin == end) continue;

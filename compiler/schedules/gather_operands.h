@@ -9,8 +9,9 @@
 
 namespace tvmvm::tensor {
 
-// Runs `body` for each c in [0, count): vectors of 16 first, then narrower ones, then single steps.
-void InChunks(Nest& nest, const ir::Dim& count, const std::function<void(const Expr& c)>& body);
+// Runs `body` for each c in [0, count): vectors of `most` first, then narrower ones, then single steps.
+void InChunks(Nest& nest, const ir::Dim& count, const std::function<void(const Expr& c)>& body,
+              int64_t most = 16);
 
 // Columns [first, first + 16 * panels) of a right operand, as panels of `depth` rows of 16; columns that do
 // not exist are zero.

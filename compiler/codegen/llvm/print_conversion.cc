@@ -199,6 +199,15 @@ llvm::Value* KernelPrinter::EmitQuantized(DType to, const Expr& e) {
   auto number = [&](double value) { return llvm::ConstantFP::get(x->getType(), value); };
   Value *low = number(clamped.low - zero), *high = number(clamped.high - zero);
   Value* within = builder_.CreateSelect(builder_.CreateFCmpOGT(x, low), x, low);  // NaN: low
+  if (e.lanes() > 1 && clamped.low == 0 && clamped.high == std::ldexp(1.0, bits) - 1) {
+    // Narrowing saturates: the upper bound costs no instruction. What is too large for an i32 becomes 2^31.
+    llvm::Type* wide = WithLanes(builder_.getInt32Ty(), e.lanes());
+    Value* whole = builder_.CreateIntrinsic(llvm::Intrinsic::lrint, {wide, x->getType()}, {within});
+    if (zero != 0) whole = builder_.CreateAdd(whole, Integer(wide, static_cast<int64_t>(zero)));
+    Value* most = Integer(wide, static_cast<int64_t>(clamped.high));
+    return builder_.CreateTrunc(builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, whole, most),
+                                ValueType(to, e.lanes()));
+  }
   within = builder_.CreateSelect(builder_.CreateFCmpOLT(within, high), within, high);
   constexpr double kBeside = 12582912;
   Value* beside = builder_.CreateBitCast(builder_.CreateFAdd(within, number(kBeside)),

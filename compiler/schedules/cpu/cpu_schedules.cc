@@ -132,7 +132,7 @@ constexpr int64_t kWidePanels = 8;
 // The same where they share elements, which are the fewer for each column: the most, and so many that each
 // element is multiplied this often at least. Fewer panels and rows are more grid points.
 constexpr int64_t kMostSharedPanels = 32, kProductsOfShared = 3200;
-constexpr int64_t kSharedRows = 48;
+constexpr int64_t kSharedRows = 48, kMostSharedRows = 64;  // the latter where there are grid points enough
 
 int64_t BytesOf(DType type) { return DTypeBits(type) / 8; }
 
@@ -189,7 +189,8 @@ ProductSchedule ChooseProduct(const MatrixProduct& product, const TargetInfo& ta
   const bool gathers_right = IsGathered(product.right.form);
   schedule.block_rows = gathers_right ? kGatheredRightRows : kPlainRows;
   schedule.least_rows = gathers_right ? kLeastGatheredRightRows : kLeastPlainRows;
-  if (product.right.form == RightForm::kShared) schedule.block_rows = kSharedRows;
+  if (product.right.form == RightForm::kShared)
+    schedule.block_rows = kMostSharedRows, schedule.least_rows = kSharedRows;
   if (product.left.gather) schedule.block_rows = GatheredBlockRows(product.depth);
   schedule.block_panels = ChoosePanels(product);
   const int panels = BlockPanels(product.columns);

@@ -5,7 +5,8 @@
 // picture once. There a tap sees the same pixels as any other one, some places further; columns are the
 // positions of the padded picture, of which those behind the end of a row are no results. Zeros behind a row
 // are those before the next one, as far as there are so many. Along the first axes of large pictures taps are
-// too far from one another to share pixels: each of them is gathered for itself.
+// too far from one another to share pixels: each of them is gathered for itself. In steps of several pixels
+// tap is a residue of the step and a place among the pixels of that residue.
 #include <algorithm>
 #include <utility>
 
@@ -19,6 +20,9 @@ namespace {
 // Gathering what each tap sees costs as much as so many rows of the product. Positions that are no results
 // may cost as much, or are few.
 constexpr int64_t kGatherRows = 8, kFewPositions = 24;
+// In larger steps, pixels of one residue are neighbours, and taps of one residue share them: where so many
+// times fewer are gathered, along rows alone or along both axes, and that is a good part of the work.
+constexpr int64_t kLeastSharingRows = 3, kLeastSharing = 5, kMostSharingOutputs = 96;
 // Along more axes than these, neighbours are planes.
 constexpr size_t kSharedAxes = 2;
 // Columns.
@@ -118,17 +122,22 @@ class PlanarConvolution {
 
   // From the axis on along which taps share pixels: as few as possible are gathered for a block.
   static size_t FirstSharedAxis(const ConvolutionShape& shape) {
-    size_t least = shape.axes() - std::min<size_t>(shape.axes(), kSharedAxes);
-    for (size_t i = 0; i < shape.axes(); ++i)
-      if (shape.strides[i] != 1) least = i + 1;
-    size_t best = least;
+    const size_t least = shape.axes() - std::min<size_t>(shape.axes(), kSharedAxes);
+    size_t best = shape.axes();
     for (size_t first = least; first < shape.axes(); ++first) {
-      const ConvolutionShape padded = Padded(shape, first);
+      if (!IsWorthSharing(shape, first)) continue;
       const ir::Dim before = GatheredOf(shape, Padded(shape, best), best),
-                    now = GatheredOf(shape, padded, first);
-      if (LessEqual(now + 1, before).IsConstant(1)) best = first;
+                    now = GatheredOf(shape, Padded(shape, first), first);
+      if (best == shape.axes() || LessEqual(now + 1, before).IsConstant(1)) best = first;
     }
     return best;
+  }
+  static bool IsWorthSharing(const ConvolutionShape& shape, size_t first) {
+    const bool has_residues = std::any_of(shape.strides.begin() + static_cast<std::ptrdiff_t>(first),
+                                          shape.strides.end(), [](int64_t stride) { return stride != 1; });
+    const int64_t least = first + 1 == shape.axes() ? kLeastSharingRows : kLeastSharing;
+    return !has_residues || (LessEqual(Padded(shape, first).taps() * least, shape.taps()).IsConstant(1) &&
+                             LessEqual(shape.outputs, kMostSharingOutputs).IsConstant(1));
   }
   // Positions of a channel that a block needs.
   static ir::Dim GatheredOf(const ConvolutionShape& shape, const ConvolutionShape& padded, size_t first) {
@@ -137,19 +146,24 @@ class PlanarConvolution {
   // What the last tap is ahead of the first one, of those that share pixels.
   static ir::Dim ReachFrom(const ConvolutionShape& shape, const ConvolutionShape& padded, size_t first) {
     ir::Dim reach = 0;
-    for (size_t i = first; i < shape.axes(); ++i)
-      reach = reach + (shape.kernel[i] - 1) * shape.dilations[i] * StepOf(padded, i);
+    for (size_t i = first; i < shape.axes(); ++i) reach = reach + ReachAlong(shape, i) * StepOf(padded, i);
     return reach;
+  }
+  static ir::Dim ReachAlong(const ConvolutionShape& shape, size_t axis) {
+    return FloorDiv((shape.kernel[axis] - 1) * shape.dilations[axis], shape.strides[axis]);
   }
 
   // The picture with its padding along the axes from `first` on, as what a convolution of one tap there
-  // gives.
+  // gives, or of a tap for each residue of the step.
   static ConvolutionShape Padded(ConvolutionShape shape, size_t first) {
     for (size_t i = first; i < shape.axes(); ++i) {
-      const ir::Dim reach = (shape.kernel[i] - 1) * shape.dilations[i], whole = shape.output[i] + reach;
-      const ir::Dim before = shape.low[i], behind = whole - shape.input[i] - before;
+      const int64_t stride = shape.strides[i];
+      const ir::Dim reach = ReachAlong(shape, i), whole = shape.output[i] + reach;
+      // Positions of which all residues are outside.
+      const ir::Dim before = FloorDiv(shape.low[i], stride);
+      const ir::Dim behind = whole - CeilDiv(shape.input[i] + shape.low[i], stride);
       shape.output[i] = whole - Max(Min(Min(before, behind), reach), 0);
-      shape.kernel[i] = 1;
+      shape.kernel[i] = stride;
       shape.dilations[i] = 1;
     }
     return shape;
@@ -187,7 +201,9 @@ class PlanarConvolution {
   void SharePictures(MatrixProduct* product) {
     product->columns = SharedColumns();
     product->right.form = RightForm::kShared;
-    product->right.taps = FloorDiv(shape_.taps(), padded_.taps()).constant().value_or(1);
+    // Those of residues are twice as dear: neighbours of a vector are every other element at best.
+    const int64_t dear = shape_.strides.back() == 1 ? 1 : 2;
+    product->right.taps = Max(FloorDiv(shape_.taps(), padded_.taps() * dear), 1).constant().value_or(1);
     product->right.elements = [this](int panels) {
       return padded_.taps() * shape_.channels * SharedPitch(panels);
     };
@@ -212,13 +228,16 @@ class PlanarConvolution {
     if (is_channel) {
       nest.Add(Store(target, number, offset + k * DimValue(pitch)));
     } else {
-      ir::Dim step = StepOf(padded_, axis) * shape_.dilations[axis];
-      if (axis < first_shared_) {
-        const auto behind = static_cast<std::ptrdiff_t>(axis) + 1;
-        step = ir::Product(ir::Dims(padded_.kernel.begin() + behind, padded_.kernel.end())) *
-               shape_.channels * pitch;
+      const auto behind = static_cast<std::ptrdiff_t>(axis) + 1;
+      const ir::Dim tap_step = ir::Product(ir::Dims(padded_.kernel.begin() + behind, padded_.kernel.end())) *
+                               shape_.channels * pitch;
+      Expr moved = k * DimValue(tap_step);
+      if (axis >= first_shared_) {
+        const Expr stride = IntConstant(shape_.strides[axis]), at = k * IntConstant(shape_.dilations[axis]);
+        moved = FloorDiv(at, stride) * DimValue(StepOf(padded_, axis)) +
+                FloorMod(at, stride) * DimValue(tap_step);
       }
-      AddOffsets(nest, number, offset + k * DimValue(step), axis + 1, pitch, target);
+      AddOffsets(nest, number, offset + moved, axis + 1, pitch, target);
     }
     nest.Close();
   }

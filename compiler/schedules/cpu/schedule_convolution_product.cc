@@ -20,6 +20,7 @@ namespace {
 
 // Pixels that one grid point puts in order.
 constexpr int64_t kArrangedPixels = 64;
+constexpr int64_t kBytesOfVector = 64;
 // Taps that lie so far apart are outside for many pixels.
 constexpr int64_t kFarTaps = 4;
 
@@ -363,6 +364,11 @@ class ConvolutionKernel {
     nest.Close();
   }
 
+  // Bytes that are copied as they are fill vectors.
+  int64_t MostInChunks() const {
+    const bool is_copy = read_.channels_last && group_.type(node_.inputs[0]).dtype == DType::kU8;
+    return of_bytes_ && is_copy ? kBytesOfVector : 16;
+  }
   DType gathered_type() const { return of_bytes_ ? DType::kU8 : accumulator_; }
 
   bool LastAxisIsContiguous() const {
@@ -376,8 +382,9 @@ class ConvolutionKernel {
     CopyRun(nest, batch, position, to, count, target, reader, group_number);
     nest.Close();
     nest.OpenIf(Unary(ExprOp::kNot, inside));
-    InChunks(nest, count,
-             [&](const Expr& c) { nest.Add(Store(target, to + c, Constant(gathered_type(), 0))); });
+    InChunks(
+        nest, count, [&](const Expr& c) { nest.Add(Store(target, to + c, Constant(gathered_type(), 0))); },
+        MostInChunks());
     nest.Close();
   }
 
@@ -394,11 +401,14 @@ class ConvolutionKernel {
     Expr step = read_.channels_last ? IntConstant(1) : DimValue(ir::Product(shape_.input));
     int input = reader.InputOf(node_.inputs[0]);
     DType dtype = group_.type(node_.inputs[0]).dtype;
-    InChunks(nest, count, [&](const Expr& c) {
-      const Expr at = from + c * step;
-      Expr element = arranged_ ? Load(picture_, dtype, at) : reader.AtFlat(input, dtype, at);
-      nest.Add(Store(target, to + c, Cast(gathered_type(), std::move(element))));
-    });
+    InChunks(
+        nest, count,
+        [&](const Expr& c) {
+          const Expr at = from + c * step;
+          Expr element = arranged_ ? Load(picture_, dtype, at) : reader.AtFlat(input, dtype, at);
+          nest.Add(Store(target, to + c, Cast(gathered_type(), std::move(element))));
+        },
+        MostInChunks());
   }
 
   void SetRight(uint32_t panels, Expr& group_number, MatrixProduct* product) {
