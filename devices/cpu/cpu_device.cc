@@ -12,6 +12,7 @@
 #include "allocator/host_memory.h"
 #include "allocator/thread_scratch.h"
 #include "bytecode/kernel_abi.h"
+#include "bytecode/steady_time.h"
 #include "devices/cpu/cpu_features.h"
 #include "devices/cpu/kernel_loader.h"
 #include "devices/cpu/poll_entry.h"
@@ -31,6 +32,7 @@ constexpr int64_t kCachedBytesPerMicrosecond = 40'000;
 constexpr int64_t kInlineMicroseconds = 20, kAwakeInlineMicroseconds = 5;
 constexpr int64_t kGrainMicroseconds = 2;      // the smallest part worth a thread
 constexpr int64_t kCancelMicroseconds = 1000;  // how long a thread may run without asking for cancel
+constexpr int64_t kFirstMicroseconds = 100;  // the same before it is known how far an estimate can be trusted
 
 class CpuKernelSet final : public KernelSet {
  public:
@@ -45,13 +47,28 @@ class CpuKernelSet final : public KernelSet {
 constexpr int32_t kNoScratch = -1;  // in place of a kernel's return code; kernels return others
 
 // One launch: parts run until the first nonzero code or a cancel, which is asked for between slices of them
-// and by kernels with long grid points.
+// and by kernels with long grid points. Estimates may be far off, as where memory is touched for the first
+// time or far apart: slices grow and shrink with what they take.
 struct Job {
   KernelFunction function;
   const LaunchRequest* request;
   const CancelToken* cancel;
-  int64_t slice;  // grid points that are run in one call
+  int64_t most;                      // grid points that are run in one call, as estimated
+  std::atomic<int64_t> slice{most};  // and as found
   std::atomic<int32_t> code{0};
+
+  void CutUp(int64_t points, int64_t microseconds) {
+    most = std::max<int64_t>(1, points / std::max<int64_t>(1, microseconds / kCancelMicroseconds));
+    slice = std::max<int64_t>(1, points / (microseconds / kFirstMicroseconds));
+  }
+
+  void Learn(int64_t points, int64_t nanoseconds) {
+    constexpr int64_t kLong = kCancelMicroseconds * 1000;
+    if (nanoseconds > kLong)
+      slice.store(std::max<int64_t>(1, points / (nanoseconds / kLong + 1)), std::memory_order_relaxed);
+    else if (nanoseconds < kLong / 2 && points <= most / 2)
+      slice.store(points * 2, std::memory_order_relaxed);
+  }
 
   struct Poll final : KernelPoll {
     explicit Poll(const Job* of)
@@ -79,8 +96,11 @@ struct Job {
     }
     while (begin < end) {
       if (IsOver()) return Stop(kStopped);
-      const int64_t stop = end - begin > slice ? begin + slice : end;
+      const int64_t points = slice.load(std::memory_order_relaxed);
+      const bool is_cut = end - begin > points;
+      const int64_t stop = is_cut ? begin + points : end, began = is_cut ? SteadyNanoseconds() : 0;
       if (int32_t result = function(&args, begin, stop); result != 0) return Stop(result);
+      if (is_cut) Learn(points, SteadyNanoseconds() - began);
       begin = stop;
     }
   }
@@ -297,8 +317,7 @@ Expected<int32_t> CpuDevice::Launch(const LaunchRequest& request, const CancelTo
   launches->store(launches->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const int64_t microseconds = EstimatedMicroseconds(request);
   Job job{set.functions[request.kernel], &request, cancel, points};
-  if (microseconds > kCancelMicroseconds)
-    job.slice = std::max<int64_t>(1, points / (microseconds / kCancelMicroseconds));
+  if (microseconds >= kFirstMicroseconds) job.CutUp(points, microseconds);
   if (microseconds < kAwakeInlineMicroseconds || points == 1 || IsForOneThread(*pool_, microseconds)) {
     job.Part(0, points);
   } else {

@@ -13,8 +13,11 @@
 namespace tvmvm {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Le;
 using testing::ReadKernelLibrary;
 
 KernelSpec FillKernel() {
@@ -180,6 +183,18 @@ TEST_F(CpuDevice, ThreadsStopWithinTheirParts) {
   ASSERT_FALSE(code);
   EXPECT_EQ(code.error().code, Code::kCancelled);
   EXPECT_LE(std::count(y.begin(), y.end(), 1), 8);
+}
+
+// Ten times longer than was estimated, and more.
+TEST_F(CpuDevice, SlicesFollowWhatTheyTake) {
+  constexpr int64_t kPoints = 2000, kFlopsOfAMicrosecond = 60'000;
+  auto device = CreateCpuDevice({.threads = 1});
+  auto set = device->LoadKernels(kernels_, std::vector{Library("host", ReadKernelLibrary("slow"))});
+  ASSERT_TRUE(set) << set.error().message;
+  const std::vector<int64_t> y = Fill(*device, **set, kPoints, kPoints * kFlopsOfAMicrosecond);
+  EXPECT_EQ(y.front(), 100);
+  EXPECT_THAT(y, Each(AllOf(Ge(1), Le(100))));
+  EXPECT_LT(*std::min_element(y.begin(), y.end()), 60);
 }
 
 TEST_F(CpuDevice, ChecksPlacesInMemory) {
