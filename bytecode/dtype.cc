@@ -75,7 +75,8 @@ int DTypeBits(DType dtype) { return RowOf(dtype).bits; }
 
 int64_t DTypeBytes(DType dtype, int64_t count) {
   int bits = DTypeBits(dtype);
-  if (bits >= 8) return count * (bits / 8);
+  if (int64_t bytes = 0; bits >= 8)
+    return __builtin_mul_overflow(count, int64_t{bits / 8}, &bytes) ? INT64_MAX : bytes;
   if (bits == 0) return 0;
   int64_t per_byte = 8 / bits;
   return count / per_byte + (count % per_byte != 0);

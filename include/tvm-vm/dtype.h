@@ -51,7 +51,7 @@ TVMVM_EXPORT std::optional<DType> DTypeFromName(std::string_view name);
 
 // Bits of one element in memory; 0 for kString and kInvalid.
 TVMVM_EXPORT int DTypeBits(DType dtype);
-// Bytes of `count` packed elements: rounded up to whole bytes. `count` >= 0.
+// Bytes of `count` packed elements: rounded up to whole bytes; INT64_MAX where there are more. `count` >= 0.
 TVMVM_EXPORT int64_t DTypeBytes(DType dtype, int64_t count);
 // What the address of an element is a multiple of: its size, but no more than 8.
 inline int ElementAlignment(DType dtype) { return std::clamp(DTypeBits(dtype) / 8, 1, 8); }

@@ -41,6 +41,8 @@ TEST(DType, OnnxNumbers) {
 TEST(DType, SmallElementsArePackedAndRoundedUp) {
   EXPECT_EQ(DTypeBytes(DType::kF32, 3), 12);
   EXPECT_EQ(DTypeBytes(DType::kC128, 2), 32);
+  EXPECT_EQ(DTypeBytes(DType::kF64, INT64_MAX / 8), INT64_MAX / 8 * 8);
+  EXPECT_EQ(DTypeBytes(DType::kF64, (int64_t{1} << 61) + 1), INT64_MAX);
   EXPECT_EQ(DTypeBytes(DType::kBool, 3), 3);
   EXPECT_EQ(DTypeBytes(DType::kI4, 3), 2);
   EXPECT_EQ(DTypeBytes(DType::kU4, 4), 2);

@@ -59,6 +59,12 @@ std::vector<int64_t> Integers(const Proto& proto) {
   return values;
 }
 
+// Whose bytes, counted in 64 bits, are those that there are.
+TEST(OnnxDataTest, SizesBeyond64BitsAreRefused) {
+  const Proto proto = std::move(Proto(DType::kF64, {(int64_t{1} << 61) + 1}).Raw("12345678"));
+  EXPECT_THAT(proto.ErrorText(), HasSubstr("needs more data than there is"));
+}
+
 TEST(OnnxDataTest, RawFloats) {
   Proto proto(DType::kF32, {1, 2});
   float values[] = {1.5f, -2.0f};
