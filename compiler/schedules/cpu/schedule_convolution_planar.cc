@@ -5,7 +5,7 @@
 // picture once. There a tap sees the same pixels as any other one, some places further; columns are the
 // positions of the padded picture, of which those behind the end of a row are no results. Zeros behind a row
 // are those before the next one, as far as there are so many. Along the first axes of large pictures taps are
-// too far from one another to share pixels: each of them is gathered for itself. In steps of several pixels
+// too far from one another to share pixels: each of them is gathered for itself. In steps of several pixels a
 // tap is a residue of the step and a place among the pixels of that residue.
 #include <algorithm>
 #include <utility>
