@@ -58,8 +58,11 @@ struct Job {
   std::atomic<int32_t> code{0};
 
   void CutUp(int64_t points, int64_t microseconds) {
-    most = std::max<int64_t>(1, points / std::max<int64_t>(1, microseconds / kCancelMicroseconds));
-    slice = std::max<int64_t>(1, points / (microseconds / kFirstMicroseconds));
+    auto in = [&](int64_t time) {
+      return std::max<int64_t>(1, points / std::max<int64_t>(1, microseconds / time));
+    };
+    most = in(kCancelMicroseconds);
+    slice = in(kFirstMicroseconds);
   }
 
   void Learn(int64_t points, int64_t nanoseconds) {

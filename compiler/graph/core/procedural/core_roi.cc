@@ -3,8 +3,9 @@
 // work-item takes a row of bins of one channel; where these are large, which data tells, too, a work-group
 // shares the samples of each.
 //
-//   roi_align(x, rois [R, 4], batch [R]) {mode "avg" or "max", height, width, samples, scale, half_pixel}
-//   roi_pool(x, rois [R, 5]) {height, width, scale}: the first of the five is the image's number
+//   roi_align(x, rois [R, 4], batch [R])
+//       {mode "avg" or "max", height, width, samples, scale, half_pixel, layout}
+//   roi_pool(x, rois [R, 5]) {height, width, scale, layout}: the first of the five is the image's number
 #include <fmt/format.h>
 
 #include <algorithm>
