@@ -227,11 +227,8 @@ Status VerifyConstantData(const Program& program, const ConstantSpec& constant, 
     return {};
   }
   if (!constant.strings.empty()) return Refuse("{}: strings in a constant of another dtype", place);
-  // Bytes of so many elements exceed no int64 when they are there; the comparison avoids the product's
-  // overflow.
-  int64_t bits = DTypeBits(constant.dtype);
   auto bytes = static_cast<int64_t>(constant.bytes.size());
-  if (*count > INT64_MAX / bits || DTypeBytes(constant.dtype, *count) != bytes)
+  if (DTypeBytes(constant.dtype, *count) != bytes)
     return Refuse("{}: {} bytes for {} elements of {}", place, bytes, *count, DTypeName(constant.dtype));
   if (!IsBlobAligned(constant.bytes.data())) return Refuse("{}: its bytes are not 64-byte aligned", place);
   return {};

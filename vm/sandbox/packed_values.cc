@@ -129,9 +129,7 @@ class Unpacker {
       return Wrong(number_, "its elements lie outside of the shared memory");
     const auto elements = memory_.subspan(record.place, record.bytes);
     if (dtype == DType::kString) return ReadStrings(shape, static_cast<uint64_t>(*count), elements);
-    // In this order: DTypeBytes is of counts that can be.
-    if (static_cast<uint64_t>(*count) / 8 > record.bytes ||
-        static_cast<uint64_t>(DTypeBytes(dtype, *count)) != record.bytes)
+    if (static_cast<uint64_t>(DTypeBytes(dtype, *count)) != record.bytes)
       return Wrong(number_, "it has " + std::to_string(record.bytes) + " bytes of elements");
     if (unpacking_ == Unpacking::kBorrow)
       return Tensor::Borrow(dtype, shape, const_cast<std::byte*>(elements.data()));
