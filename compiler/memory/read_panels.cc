@@ -155,7 +155,7 @@ class PanelReaders {
   static NodeId GroupOf(const Reader& reader) {
     Function& function = *reader.function;
     if (function.node(reader.node).op->kind == OpKind::kFused) return reader.node;
-    const NodeId group = passes::BuildGroup(&function, {reader.node}, reader.node, false);
+    const NodeId group = passes::BuildGroup(&function, {reader.node}, {reader.node}, false);
     std::ranges::replace(function.region(reader.region).nodes, reader.node, group);
     return group;
   }

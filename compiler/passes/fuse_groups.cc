@@ -2,7 +2,8 @@
 //
 // A group grows from a node towards its immediate post-dominator, the first node that all paths from it pass
 // through, as long as everything between is fusable: so only one value leaves a group, and nothing is
-// computed twice. Four kinds:
+// computed twice. Then groups of elementwise nodes take those in that read their values, though others read
+// these too: one pass over memory makes all of them. Four kinds:
 //   - one contraction, convolution or window, then elementwise nodes of the same dims (an epilogue);
 //   - rows: reductions of the same axes of the same dims, elementwise nodes of the whole or of the reduced
 //   dims;
@@ -65,8 +66,12 @@ class Fusion {
   bool TryMerge(int position);
   void Merge(std::vector<int> members, int tail);
   void MergeAttention(int result);
+  bool TryJoinReader(int tail);
+  bool MayLeaveTwice(int tail);
+  bool StaysInOrder(const std::vector<int>& members, int tail);
   bool CollectPaths(int from, int to, std::set<int>* between) const;
   bool IsLegal(const std::vector<int>& members, int tail) const;
+  bool StaysInside(int member, const std::vector<int>& members) const;
   bool LeavesOnlyByTail(const std::vector<int>& members, int tail) const;
   bool IsEpilogue(const std::vector<int>& members, int anchor) const;
   bool IsRows(const std::vector<int>& members) const;
@@ -90,7 +95,7 @@ class Fusion {
   std::map<NodeId, int> position_;
   std::vector<std::vector<int>> consumers_;
   std::vector<int> post_dominator_, depth_;
-  std::vector<int> parent_, tail_;         // union-find; tail_ by root: the node whose value leaves the group
+  std::vector<int> parent_, tail_;  // union-find; tail_ by root: the last node whose value leaves the group
   std::vector<std::vector<int>> members_;  // by root, sorted
 };
 
@@ -216,13 +221,14 @@ size_t Fusion::CountInputs(const std::vector<int>& members) const {
   return inputs.size();
 }
 
+bool Fusion::StaysInside(int member, const std::vector<int>& members) const {
+  return std::ranges::all_of(consumers_[member],
+                             [&](int consumer) { return std::ranges::binary_search(members, consumer); });
+}
+
 bool Fusion::LeavesOnlyByTail(const std::vector<int>& members, int tail) const {
-  for (int member : members) {
-    if (member == tail) continue;
-    for (int consumer : consumers_[member])
-      if (!std::binary_search(members.begin(), members.end(), consumer)) return false;
-  }
-  return true;
+  return std::ranges::all_of(members,
+                             [&](int member) { return member == tail || StaysInside(member, members); });
 }
 
 bool Fusion::IsLegal(const std::vector<int>& members, int tail) const {
@@ -300,6 +306,45 @@ bool Fusion::IsPointwise(const std::vector<int>& members, int tail) const {
   return true;
 }
 
+// Joins the group whose last value is that of `tail` with one that reads it, though others read it, too.
+bool Fusion::TryJoinReader(const int tail) {
+  if (!MayLeaveTwice(tail)) return false;
+  for (int consumer : std::vector<int>(consumers_[tail])) {
+    if (consumer == kExit || Find(consumer) == Find(tail)) continue;
+    const int last = tail_[Find(consumer)];
+    if (!MayLeaveTwice(last) || ir::DeviceOf(function_, node(last)) != ir::DeviceOf(function_, node(tail)))
+      continue;
+    std::vector<int> members;
+    std::ranges::merge(members_[Find(tail)], members_[Find(last)], std::back_inserter(members));
+    if (members.size() > kMaxNodes || CountInputs(members) > kMaxInputs || !IsPointwise(members, last) ||
+        !StaysInOrder(members, last))
+      continue;
+    Merge(std::move(members), last);
+    return true;
+  }
+  return false;
+}
+
+// Whether the group is one of elementwise nodes, with what feeds them, that ends with one of them.
+bool Fusion::MayLeaveTwice(int tail) {
+  if (!IsGrouped(tail) || IsFreeAlone(tail) || node(tail).op->kind != OpKind::kElementwise) return false;
+  if (DTypeBits(function_.type(node(tail).outputs[0]).dtype) < 8) return false;
+  return std::ranges::all_of(members_[Find(tail)], [&](int member) {
+    const Node& candidate = node(member);
+    return candidate.op->kind == OpKind::kElementwise || candidate.op->traits.pull;
+  });
+}
+
+// Whether all that reads the group's values from outside may run behind `tail`.
+bool Fusion::StaysInOrder(const std::vector<int>& members, int tail) {
+  for (int member : members)
+    for (int consumer : consumers_[member])
+      if (consumer != kExit && !std::ranges::binary_search(members, consumer) &&
+          (consumer < tail || tail_[Find(consumer)] < tail))
+        return false;
+  return true;
+}
+
 bool Fusion::IsGrouped(int position) {
   if (members_[Find(position)].size() > 1) return true;
   // What stands alone may be left to the lowering, or to those who read it.
@@ -332,9 +377,13 @@ void Fusion::Rewrite() {
   const int count = static_cast<int>(nodes_.size());
   std::vector<NodeId> groups(static_cast<size_t>(count));
   auto build = [&](int position) {
-    std::vector<NodeId> ids;
-    for (int member : members_[Find(position)]) ids.push_back(nodes_[member]);
-    return BuildGroup(&function_, std::move(ids), nodes_[position], TakesCopies(position));
+    const std::vector<int>& members = members_[Find(position)];
+    std::vector<NodeId> ids, leaving;
+    for (int member : members) {
+      ids.push_back(nodes_[member]);
+      if (member == position || !StaysInside(member, members)) leaving.push_back(nodes_[member]);
+    }
+    return BuildGroup(&function_, std::move(ids), leaving, TakesCopies(position));
   };
   // What is free stays as it is until those that read it have their copies.
   for (int i = 0; i < count; ++i)
@@ -364,6 +413,9 @@ void Fusion::Run() {
   grow([](const Node& node) { return node.op->kind == OpKind::kReduce; });
   grow([](const Node& node) { return node.op->kind == OpKind::kElementwise; });
   grow([](const Node& node) { return node.op->traits.pull; });
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
+    while (tail_[Find(i)] == i && TryJoinReader(i)) {
+    }
   Rewrite();
 }
 

@@ -50,8 +50,8 @@ class GroupBuilder {
     fused_.regions = {region_};
   }
 
-  NodeId Build(NodeId tail) {
-    device_ = ir::DeviceOf(function_, function_.node(tail));
+  NodeId Build(const std::vector<NodeId>& leaving) {
+    device_ = ir::DeviceOf(function_, function_.node(leaving.back()));
     for (NodeId member : members_) {
       std::vector<ValueId> inputs = function_.node(member).inputs;
       for (ValueId& input : inputs) input = Import(input);
@@ -59,18 +59,25 @@ class GroupBuilder {
       function_.region(region_).nodes.push_back(member);
       AddSource(function_.node(member).source);
     }
-    // Outside keeps the ids of the results; inside gets new ones.
-    std::vector<ValueId> outputs = function_.node(tail).outputs;
-    fused_.outputs = outputs;
-    for (ValueId& output : outputs) {
-      output = CopyValue(output, tail);
-      function_.region(region_).results.push_back(output);
-    }
-    function_.node(tail).outputs = outputs;
+    for (NodeId node : leaving) Leave(node);
+    for (NodeId member : members_)
+      for (ValueId& input : function_.node(member).inputs)
+        if (auto found = renamed_.find(input); found != renamed_.end()) input = found->second;
     return function_.AddNode(std::move(fused_));
   }
 
  private:
+  // Outside keeps the ids of the results; inside gets new ones.
+  void Leave(NodeId node) {
+    std::vector<ValueId> outputs = function_.node(node).outputs;
+    for (ValueId& output : outputs) {
+      fused_.outputs.push_back(output);
+      output = renamed_[output] = CopyValue(output, node);
+      function_.region(region_).results.push_back(output);
+    }
+    function_.node(node).outputs = outputs;
+  }
+
   ValueId CopyValue(ValueId value, NodeId producer) {
     ir::Value copy = function_.value(value);
     copy.producer = producer;
@@ -121,13 +128,14 @@ class GroupBuilder {
   RegionId region_;
   uint32_t device_ = kHostDevice;
   Node fused_;
-  std::map<ValueId, ValueId> inner_;
+  std::map<ValueId, ValueId> inner_, renamed_;
 };
 
 }  // namespace
 
-NodeId BuildGroup(Function* function, std::vector<NodeId> members, NodeId tail, bool clones) {
-  return GroupBuilder(function, std::move(members), clones).Build(tail);
+NodeId BuildGroup(Function* function, std::vector<NodeId> members, const std::vector<NodeId>& leaving,
+                  bool clones) {
+  return GroupBuilder(function, std::move(members), clones).Build(leaving);
 }
 
 }  // namespace tvmvm::passes

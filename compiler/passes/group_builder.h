@@ -17,8 +17,9 @@ bool IsFree(const ir::Node& node);
 bool DecodesConstants(const ir::Function& function, const ir::Node& node);
 
 // Makes one `fused` node of `members`, in the order in which they run: they move into its region, whose
-// parameters stand for the values from outside. Only the values of `tail` leave it. `clones`: whether it
-// takes copies of operators that are free, not only of constants.
-ir::NodeId BuildGroup(ir::Function* function, std::vector<ir::NodeId> members, ir::NodeId tail, bool clones);
+// parameters stand for the values from outside. Only the values of `leaving`, at least one, leave it.
+// `clones`: whether it takes copies of operators that are free, not only of constants.
+ir::NodeId BuildGroup(ir::Function* function, std::vector<ir::NodeId> members,
+                      const std::vector<ir::NodeId>& leaving, bool clones);
 
 }  // namespace tvmvm::passes

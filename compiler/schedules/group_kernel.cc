@@ -124,8 +124,10 @@ void GroupKernel::Estimate(const Dim& space, const Dim& steps, std::span<const E
   for (const Expr& root : per_element) VisitOnce(root, reduce);
   int64_t operations = 0, operations_of_step = 0;
   std::map<uint32_t, int64_t> loads;  // by buffer
+  std::set<const ExprNode*> counted;  // what elements share is computed once
   for (const Expr& root : per_element) {
     VisitOnce(root, [&](const Expr& e) {
+      if (!counted.insert(e.get()).second) return;
       (reduced.contains(e.get()) ? operations_of_step : operations) += OperationsOf(e);
       if (e.op() == ExprOp::kLoad) loads[e->id] += e.lanes();
     });
