@@ -92,7 +92,6 @@ class ProductBuilder {
   }
 
   Status All(const Heights& heights) {
-    if (product_.range) range_ = product_.range(nest_, first_row_, rows_);
     GatherRight();
     return Tile(heights);
   }
@@ -108,8 +107,9 @@ class ProductBuilder {
     const Expr depth = DimValue(steps_);
     const Expr begin =
         Variable(nest_.Open("part", IntConstant(0), Max(depth, IntConstant(1)), LoopKind::kSerial, most));
-    range_ = Range{begin, nest_.Let("part_end", Min(begin + IntConstant(most), depth))};
-    product_.right.gather_part(nest_, *range_, first_column_, block_panels_, right_scratch_);
+    const Range part{begin, nest_.Let("part_end", Min(begin + IntConstant(most), depth))};
+    range_ = DepthRange{.begin = part.begin, .end = part.end};
+    product_.right.gather_part(nest_, part, first_column_, block_panels_, right_scratch_);
     TVMVM_CHECK_OK(Tile(heights));
     nest_.Close();
     return {};
@@ -350,16 +350,19 @@ class ProductBuilder {
 
   Status TileOf(const std::set<int>& heights, int panels, const Expr& row, const Expr& height,
                 const Expr& column) {
+    const TileAt at{panels, row, height, column};
+    if (product_.range) range_ = product_.range(nest_, at);
     for (int h : heights) {
       bool is_only = heights.size() == 1;
       if (!is_only) nest_.OpenIf(Equal(height, IntConstant(h)));
       AddMicroKernel({h, panels}, row, column);
       if (!is_only) nest_.Close();
     }
-    const TileAt at{panels, row, height, column};
     if (sums_ == 0) return StoreResults(product_, at, tile_, overlaps_, nest_);
-    return StorePart(product_, {*range_, sums_, first_row_, first_column_, block_panels_ * kPanelColumns}, at,
-                     tile_, nest_);
+    return StorePart(
+        product_,
+        {{range_->begin, range_->end}, sums_, first_row_, first_column_, block_panels_ * kPanelColumns}, at,
+        tile_, nest_);
   }
 
   // Computes where the tile's rows begin, once for all heights, where that is not simple.
@@ -378,7 +381,11 @@ class ProductBuilder {
     MicroKernelOperands operands;
     operands.accumulator = product_.accumulator;
     operands.depth = steps_;
-    if (range_) operands.steps = range_->end - range_->begin;
+    if (range_) {
+      operands.steps = range_->end - range_->begin;
+      operands.parts = range_->parts;
+      operands.part_steps = range_->part_steps;
+    }
     const LeftOperand& left = product_.left;
     if (left.gather) operands.has_near_rows = steps_.is_constant();
     if (!left.gather && left.is_linear) operands.has_near_rows = left.pitch.is_constant();
@@ -425,8 +432,9 @@ class ProductBuilder {
     if (right.form == RightForm::kRows || right.form == RightForm::kShared) {
       operands->b_base = nest_.Let("b_base", column - first_column_);
       operands->b_panel_step = IntConstant(kPanelColumns);
-      if (right.form == RightForm::kRows) operands->b_step = IntConstant(GatheredPitch(block_panels_));
       if (right.form == RightForm::kShared) operands->b_offsets = right_offsets_;
+      if (right.form == RightForm::kRows) operands->b_step = IntConstant(GatheredPitch(block_panels_));
+      if (range_) operands->first_step = range_->begin;
       return;
     }
     if (right.form == RightForm::kInPlace) {
@@ -459,8 +467,8 @@ class ProductBuilder {
   ir::Dim steps_;                      // of the depth, as the micro-kernel counts them
   DType step_type_ = DType::kInvalid;  // of one step of a gathered row
   Expr first_row_, rows_, first_column_,
-      last_row_;                // the last one: of tiles less high than what computes them
-  std::optional<Range> range_;  // of the depth, where that is not all of it
+      last_row_;                     // the last one: of tiles less high than what computes them
+  std::optional<DepthRange> range_;  // where that is not all of it
   uint32_t tile_ = 0, sums_ = 0, row_offsets_ = 0, left_scratch_ = 0, right_scratch_ = 0, right_offsets_ = 0;
 };
 

@@ -72,6 +72,18 @@ struct RightOperand {
   std::function<void(Nest&, int panels, uint32_t target)> offsets;
 };
 
+// Rows and columns of the product that a tile holds; its last ones may not exist.
+struct TileAt {
+  int panels = 1;
+  Expr first_row, height, first_column;
+};
+
+// Steps of the depth: [begin, end), and where `parts` is given as many behind each multiple of `part_steps`.
+struct DepthRange {
+  Expr begin, end;
+  Expr parts, part_steps;
+};
+
 struct MatrixProduct {
   ir::Dim batch = 1, rows, columns, depth;
   int64_t most_rows = INT64_MAX;  // where `rows` is known to be no more
@@ -85,8 +97,8 @@ struct MatrixProduct {
   RightOperand right;
   ProductSchedule schedule;  // as ChooseProduct, or FitProduct, leaves it
   DotsSchedule dots;         // of kColumns
-  // Of kPanels: steps outside of this range multiply zeros for all rows of a block; empty: it is all of them.
-  std::function<Range(Nest&, const Expr& first_row, const Expr& rows)> range;
+  // Of kPanels, kRows, kShared: steps outside of these multiply zeros in the tile; empty: it is all of them.
+  std::function<DepthRange(Nest&, const TileAt& at)> range;
   // Binds what the operands and the epilogue need of the batch's number.
   std::function<void(Nest&, const Expr& batch)> begin;
   // Stores one finished element; called inside of a loop over columns that may be vectorised.

@@ -12,6 +12,7 @@
 
 #include "compiler/schedules/convolution_shape.h"
 #include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/cpu/taps_inside.h"
 #include "compiler/schedules/product_group.h"
 
 namespace tvmvm::tensor {
@@ -23,10 +24,12 @@ constexpr int64_t kGatherRows = 8, kFewPositions = 24;
 // In larger steps, pixels of one residue are neighbours, and taps of one residue share them: where so many
 // times fewer are gathered, along rows alone or along both axes, and that is a good part of the work.
 constexpr int64_t kLeastSharingRows = 3, kLeastSharing = 5, kMostSharingOutputs = 96;
+// To find the taps that are all padding takes as long as products of fewer channels.
+constexpr int64_t kChannelsOfFarTaps = 8;
 // Along more axes than these, neighbours are planes.
 constexpr size_t kSharedAxes = 2;
-// Columns.
-constexpr int64_t kUsualBlock = 256;
+// Columns, and what a side of a picture is taken for.
+constexpr int64_t kUsualBlock = 256, kUsualSide = 64;
 // Smaller pictures are two or three blocks, of which a good part would be no results.
 constexpr int64_t kSharedResults = 384;
 
@@ -89,6 +92,11 @@ class PlanarConvolution {
       Gather(nest, first, panels * kPanelColumns, GatheredPitch(panels), target);
     };
     if (shares_) SharePictures(&product);
+    if (HasFarTaps(shape_) && LessEqual(kChannelsOfFarTaps, shape_.channels).IsConstant(1))
+      product.range = [this](Nest& nest, const TileAt& at) {
+        const Expr last = nest.Let("last", at.first_column + IntConstant(at.panels * kPanelColumns - 1));
+        return StepsInside(nest, shape_, shares_ ? padded_.output : shape_.output, at.first_column, last);
+      };
     auto results = ProductResults::Find(group_, anchor_);
     if (!results) return MakeError(Code::kInternal, "a convolution whose results cannot be placed");
     product.store = [&](Nest& nest, const Expr& row, const Expr& column, const Expr& sum) -> Status {
@@ -128,7 +136,7 @@ class PlanarConvolution {
       if (!IsWorthSharing(shape, first)) continue;
       const ir::Dim before = GatheredOf(shape, Padded(shape, best), best),
                     now = GatheredOf(shape, Padded(shape, first), first);
-      if (best == shape.axes() || LessEqual(now + 1, before).IsConstant(1)) best = first;
+      if (best == shape.axes() || Usual(now) < Usual(before)) best = first;
     }
     return best;
   }
@@ -138,6 +146,10 @@ class PlanarConvolution {
     const int64_t least = first + 1 == shape.axes() ? kLeastSharingRows : kLeastSharing;
     return !has_residues || (LessEqual(Padded(shape, first).taps() * least, shape.taps()).IsConstant(1) &&
                              LessEqual(shape.outputs, kMostSharingOutputs).IsConstant(1));
+  }
+  // With sizes that nobody knows as they often are.
+  static int64_t Usual(const ir::Dim& size) {
+    return Evaluate(size, [](const ir::SymbolId&) { return kUsualSide; }).value_or(INT64_MAX);
   }
   // Positions of a channel that a block needs.
   static ir::Dim GatheredOf(const ConvolutionShape& shape, const ConvolutionShape& padded, size_t first) {

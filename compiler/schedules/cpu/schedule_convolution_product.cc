@@ -10,6 +10,7 @@
 
 #include "compiler/schedules/convolution_shape.h"
 #include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/cpu/taps_inside.h"
 #include "compiler/schedules/cpu/tiles/transposed_tiles.h"
 #include "compiler/schedules/gather_operands.h"
 #include "compiler/schedules/product_group.h"
@@ -21,11 +22,13 @@ namespace {
 // Pixels that one grid point puts in order.
 constexpr int64_t kArrangedPixels = 64;
 constexpr int64_t kBytesOfVector = 64;
-// Taps that lie so far apart are outside for many pixels.
-constexpr int64_t kFarTaps = 4;
+// Where taps are far apart, vectors along so many channels leave more of them out than those along pixels.
+constexpr int64_t kChannelsOfFarTaps = 32;
 
 // Whether vectors along pixels are full but for a few lanes, or clearly fuller than those along channels.
 ir::Dim FillsVectors(const ConvolutionShape& shape, const ConvolutionSchedule& schedule) {
+  const ir::Dim least = Min(shape.channels, shape.outputs);
+  if (shape.axes() > 1 && HasFarTaps(shape) && LessEqual(kChannelsOfFarTaps, least).IsConstant(1)) return 0;
   const ir::Dim pixels = ir::Product(shape.output), whole = RoundUp(pixels, kPanelColumns);
   const ir::Dim is_full = LessEqual((whole - pixels) * schedule.planar_waste, whole);
   if (FloorMod(shape.outputs, kPanelColumns).IsConstant(0)) return is_full;
@@ -216,34 +219,14 @@ class ConvolutionKernel {
       return results->Store(nest, position, sum, reader, outputs);
     };
     // Of three axes, the first one's taps are planes.
-    const bool are_far = shape_.dilations[0] >= kFarTaps || shape_.axes() > 2;
-    if (are_far && !shape_.is_unpadded(0) && packed_ && !of_bytes_)
-      product.range = std::bind_front(&ConvolutionKernel::TapsInside, this);
+    if (packed_ && !of_bytes_ && (HasFarTaps(shape_) || (shape_.axes() > 2 && !shape_.is_unpadded(0))))
+      product.range = [this](Nest& nest, const TileAt& at) {
+        const Expr last = nest.Let("last", at.first_row + at.height - IntConstant(1));
+        return StepsInside(nest, shape_, shape_.output, at.first_row, last);
+      };
     made_ = DecideProduct(group_, target_, kernel->name, &product);
     TVMVM_CHECK_OK(BuildMatrixProduct(product, target_, kernel));
     return reader.touched();
-  }
-
-  // The steps whose taps along the first axis are inside for some of these pixels, which are of one picture;
-  // of several, all steps.
-  Range TapsInside(Nest& nest, const Expr& first_row, const Expr& rows) const {
-    const ir::Dims inner_sizes(shape_.output.begin() + 1, shape_.output.end());
-    const Expr inner = DimValue(Max(ir::Product(inner_sizes), 1)), side = DimValue(Max(shape_.output[0], 1));
-    const Expr one = IntConstant(1), dilation = IntConstant(shape_.dilations[0]);
-    const Expr first = nest.Let("first_line", FloorDiv(first_row, inner));
-    const Expr last = nest.Let("last_line", FloorDiv(first_row + rows - one, inner));
-    const Expr is_one = nest.Let("is_one", Equal(FloorDiv(first, side), FloorDiv(last, side)));
-    auto corner = [&](const Expr& line) {
-      return FloorMod(line, side) * IntConstant(shape_.strides[0]) - DimValue(shape_.low[0]);
-    };
-    const Expr count = DimValue(shape_.kernel[0]), zero = IntConstant(0);
-    const Expr begin = FloorDiv(zero - corner(last) + dilation - one, dilation);
-    const Expr end = FloorDiv(DimValue(shape_.input[0]) - one - corner(first), dilation) + one;
-    const Expr from = Select(is_one, Min(Max(begin, zero), count), zero);
-    const Expr step = DimValue(FloorDiv(shape_.taps(), Max(shape_.kernel[0], 1)) * shape_.channels);
-    const Expr steps_begin = nest.Let("begin", from * step);
-    const Expr to = Select(is_one, Max(from, Min(end, count)), count);
-    return {steps_begin, nest.Let("end", to * step)};
   }
 
   struct Pixel {

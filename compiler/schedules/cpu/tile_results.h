@@ -6,12 +6,6 @@
 
 namespace tvmvm::tensor {
 
-// Rows and columns of the product that a tile holds; its last ones may not exist.
-struct TileAt {
-  int panels = 1;
-  Expr first_row, height, first_column;
-};
-
 // Hands the tile in local buffer `tile` to product.store. `all_exist`: of the columns of every tile.
 Status StoreResults(const MatrixProduct& product, const TileAt& at, uint32_t tile, bool all_exist,
                     Nest& nest);

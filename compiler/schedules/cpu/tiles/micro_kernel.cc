@@ -31,8 +31,7 @@ class TileEmitter {
       end = operands_.steps;
       whole = Bind("whole", FloorDiv(end, IntConstant(unroll)) * IntConstant(unroll), &body);
     }
-    AddDepthLoop(IntConstant(0), whole, unroll, &body);
-    AddDepthLoop(whole, end, 1, &body);
+    AddParts(whole, end, unroll, &body);
     for (int i = 0; i < shape_.rows * vectors_; ++i)
       body.push_back(Store(tile, SumIndex(i), Load(sums_, operands_.accumulator, SumIndex(i))));
     return Block(std::move(body));
@@ -43,20 +42,37 @@ class TileEmitter {
     return Ramp(IntConstant(static_cast<int64_t>(vector) * lanes_), IntConstant(1), lanes_);
   }
 
+  void AddParts(const Expr& whole, const Expr& end, int64_t unroll, std::vector<StmtPtr>* body) {
+    first_ = IntConstant(0);
+    std::vector<StmtPtr> part;
+    const bool is_one = !operands_.parts.valid();
+    VariableId number = 0;
+    if (!is_one) {
+      number = kernel_->NewVariable("part");
+      first_ = Bind("part_first", Variable(number) * operands_.part_steps, &part);
+    }
+    AddDepthLoop(IntConstant(0), whole, unroll, &part);
+    AddDepthLoop(whole, end, 1, &part);
+    if (is_one) return std::ranges::move(part, std::back_inserter(*body)), void();
+    body->push_back(For(number, IntConstant(0), operands_.parts, Block(std::move(part)), LoopKind::kSerial));
+  }
+
   void AddDepthLoop(Expr begin, Expr end, int64_t step, std::vector<StmtPtr>* body) {
     if (Same(begin, end)) return;
     VariableId k = kernel_->NewVariable("k");
     std::vector<StmtPtr> steps;
     // Offsets of this round, so that what is left are constants.
     Expr b;
-    if (!operands_.b_offsets) b = Bind("b_at", operands_.b_base + Variable(k) * operands_.b_step, &steps);
+    const Expr at_step = first_ + Variable(k);
+    const Expr of_b = operands_.first_step.valid() ? operands_.first_step + at_step : at_step;
+    if (!operands_.b_offsets) b = Bind("b_at", operands_.b_base + of_b * operands_.b_step, &steps);
     std::vector<Expr> rows;
     for (const Expr& row : operands_.a_rows)
-      rows.push_back(Bind("a_at", row + Variable(k) * operands_.a_step, &steps));
+      rows.push_back(Bind("a_at", row + at_step * operands_.a_step, &steps));
     for (int64_t i = 0; i < step; ++i) {
       Expr at;
       if (operands_.b_offsets) {
-        Expr offset = Load(*operands_.b_offsets, DType::kI64, Variable(k) + IntConstant(i));
+        Expr offset = Load(*operands_.b_offsets, DType::kI64, of_b + IntConstant(i));
         at = Bind("b_at", operands_.b_base + offset, &steps);
       } else {
         at = b + IntConstant(i) * operands_.b_step;
@@ -110,6 +126,7 @@ class TileEmitter {
   int lanes_;
   int vectors_ = 0;
   uint32_t sums_ = 0;
+  Expr first_;  // step of the part at hand
 };
 
 }  // namespace

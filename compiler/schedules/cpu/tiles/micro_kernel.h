@@ -54,8 +54,11 @@ struct MicroKernelOperands {
   Expr b_base, b_panel_step, b_step;
   // Rows of B lie anywhere: in place of k * b_step, element k of this buffer of i64.
   std::optional<uint32_t> b_offsets;
+  Expr first_step;  // what k of B begins with, where that is not 0
   ir::Dim depth;
   Expr steps;  // of the depth, where it is not all of it
+  // As many steps again, each time so many behind those before; invalid: once.
+  Expr parts, part_steps;
   DType accumulator = DType::kInvalid;
   // Updates of sums per round of the main loop: enough to hide the loop's own instructions, few enough to
   // compile fast; and the most steps of the depth.
