@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/graph/core/core_families.h"
+
 namespace tvmvm::passes {
 namespace {
 
@@ -187,12 +189,48 @@ class PhasesBuilder {
   }
 
   ValueId Build() {
+    if (IsOfOnePixel()) return ProductOfPixel();
     ValueId value = JoinClasses(0, std::vector<bool>(axes_.size()));
     return b_.failed() ? value : Interleave(value);
   }
 
  private:
   bool is_channels_last() const { return layout_ == ir::Layout::kChannelsLast; }
+
+  int first_axis() const { return is_channels_last() ? 1 : 2; }  // of the pixels
+
+  // Pictures of one pixel, of which each result is the product with a tap of its own.
+  bool IsOfOnePixel() const {
+    const std::vector<int64_t>& dilations = node_.Ints("dilations");
+    bool is_one = node_.Int("groups", 1) == 1;
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      const Dim low = node_.DimList("low")[i], kernel = b_.dim(weights_, static_cast<int>(i) + 2);
+      is_one = is_one && dilations[i] == 1 && b_.dim(x_, static_cast<int>(i) + first_axis()).IsConstant(1) &&
+               LessEqual(0, low).IsConstant(1) && LessEqual(low + axes_[i].result, kernel).IsConstant(1);
+    }
+    return is_one;
+  }
+
+  ValueId ProductOfPixel() {
+    const Dims& given = b_.dims(weights_);
+    Dims starts{0, 0}, taken{given[0], given[1]}, result{b_.dim(x_, 0), given[1]};
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      starts.push_back(node_.DimList("low")[i]);
+      taken.push_back(axes_[i].result);
+      result.push_back(axes_[i].result);
+    }
+    ValueId taps = taken == given ? weights_ : b_.Slice(weights_, starts, Dims(given.size(), 1), taken);
+    taps = b_.Reshape(taps, {given[0], ir::Product(Dims(taken.begin() + 1, taken.end()))});
+    const ValueId pixels = b_.Reshape(x_, {b_.dim(x_, 0), given[0]});
+    ValueId value = b_.Contract(pixels, taps, {}, {}, {1}, {0}, ir::DTypeOr(node_, DType::kInvalid));
+    if (b_.failed()) return value;
+    value = b_.Reshape(value, result);
+    if (!is_channels_last()) return value;
+    std::vector<int64_t> perm{0};
+    for (int64_t i = 0; i < count(); ++i) perm.push_back(2 + i);
+    perm.push_back(1);
+    return b_.Transpose(value, perm);
+  }
   // The first of the axes [phase...] of what JoinClasses gives.
   int64_t first_phase() const { return is_channels_last() ? 2 + count() : 2; }
   int64_t count() const { return static_cast<int64_t>(axes_.size()); }
@@ -216,7 +254,7 @@ class PhasesBuilder {
   }
 
   ValueId Convolve(const PhaseClass& wanted) {
-    const int first = is_channels_last() ? 1 : 2;
+    const int first = first_axis();
     Dims high, steps, split{b_.dim(x_, 0)};
     for (size_t i = 0; i < axes_.size(); ++i) {
       high.push_back(axes_[i].steps + (wanted.taps[i] - 1) * Dim(axes_[i].dilation) -
