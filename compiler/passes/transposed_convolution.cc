@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/graph/core/core_families.h"
-
 namespace tvmvm::passes {
 namespace {
 
@@ -222,7 +220,9 @@ class PhasesBuilder {
     ValueId taps = taken == given ? weights_ : b_.Slice(weights_, starts, Dims(given.size(), 1), taken);
     taps = b_.Reshape(taps, {given[0], ir::Product(Dims(taken.begin() + 1, taken.end()))});
     const ValueId pixels = b_.Reshape(x_, {b_.dim(x_, 0), given[0]});
-    ValueId value = b_.Contract(pixels, taps, {}, {}, {1}, {0}, ir::DTypeOr(node_, DType::kInvalid));
+    const ir::Attribute* dtype = node_.Find("dtype");
+    ValueId value = b_.Contract(pixels, taps, {}, {}, {1}, {0},
+                                dtype != nullptr ? std::get<DType>(*dtype) : DType::kInvalid);
     if (b_.failed()) return value;
     value = b_.Reshape(value, result);
     if (!is_channels_last()) return value;

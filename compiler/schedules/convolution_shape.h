@@ -27,6 +27,11 @@ struct ConvolutionShape {
   bool has_unit_strides() const;
   // No tap along the axis lies in padding.
   bool is_unpadded(size_t axis) const { return low[axis].IsConstant(0) && high[axis].IsConstant(0); }
+  bool is_unpadded() const {
+    for (size_t axis = 0; axis < axes(); ++axis)
+      if (!is_unpadded(axis)) return false;
+    return true;
+  }
   ir::Dim taps() const { return ir::Product(kernel); }
   void RemoveAxis(size_t axis);
   // The axes of channels_last data in front that have one tap, and nothing else, become a part of the batch.

@@ -1,7 +1,9 @@
 #include "compiler/schedules/gather_operands.h"
 
+#include <span>
 #include <utility>
 
+#include "compiler/schedules/cpu/tiles/transposed_tiles.h"
 #include "compiler/schedules/packing.h"
 
 namespace tvmvm::tensor {
@@ -27,7 +29,8 @@ void UnrolledLoop(Nest& nest, const Expr& whole, const Expr& end,
 
 class PanelGatherer {
  public:
-  PanelGatherer(Nest& nest, const PanelGather& gather) : nest_(nest), gather_(gather) {}
+  PanelGatherer(Nest& nest, const PanelGather& gather, const TargetInfo& target)
+      : nest_(nest), gather_(gather), target_(target) {}
 
   void Run() {
     Expr width = IntConstant(kPanelColumns), columns = DimValue(gather_.columns);
@@ -38,9 +41,7 @@ class PanelGatherer {
     valid_ = nest_.Let("valid", Max(IntConstant(0), Min(width, columns - column_)));
     bool has_tail = !FloorMod(gather_.columns, gather_.panels * kPanelColumns).IsConstant(0);
     if (gather_.depth_is_contiguous) {
-      Expr j = Variable(nest_.Open("j", IntConstant(0), valid_));
-      UnrolledLoop(nest_, whole_, steps_, [&](const Expr& k) { Copy(k, j); });
-      nest_.Close();
+      CopyColumns();
     } else {
       CopyRows(has_tail);
     }
@@ -58,6 +59,21 @@ class PanelGatherer {
     if (!gather_.depth_is_contiguous) return;
     steps_ = nest_.Let("steps", steps_);
     whole_ = nest_.Let("whole", whole_);
+  }
+
+  // Columns become rows in registers, a tile of both at a time.
+  void CopyColumns() {
+    const VariableId k = nest_.kernel()->NewVariable("k"), j = nest_.kernel()->NewVariable("j");
+    const Expr element = ElementAt(Variable(k), Variable(j)), place = At(Variable(k), Variable(j));
+    if (!AreTurnable(std::span(&element, 1))) {
+      Expr column = Variable(nest_.Open("j", IntConstant(0), valid_));
+      UnrolledLoop(nest_, whole_, steps_, [&](const Expr& step) { Copy(step, column); });
+      return nest_.Close();
+    }
+    const TransposedTiles tiles{j, k, kPanelColumns, gather_.depth, {element}, false, false};
+    StoreTransposedTiles(nest_, tiles, {IntConstant(0), valid_, IntConstant(0), steps_},
+                         std::span(&element, 1), std::span(&place, 1), std::span(&gather_.target, 1), {},
+                         target_);
   }
 
   void CopyRows(bool has_tail) {
@@ -98,14 +114,18 @@ class PanelGatherer {
 
   Expr At(const Expr& k, const Expr& j) const { return base_ + k * IntConstant(kPanelColumns) + j; }
 
+  Expr ElementAt(const Expr& k, const Expr& j) const {
+    return gather_.element(gather_.part ? gather_.part->begin + k : k, column_ + j);
+  }
+
   void Copy(const Expr& k, const Expr& j) {
-    const Expr step = gather_.part ? gather_.part->begin + k : k;
-    std::vector<Expr> placed = nest_.Place(std::vector<Expr>{At(k, j), gather_.element(step, column_ + j)});
+    std::vector<Expr> placed = nest_.Place(std::vector<Expr>{At(k, j), ElementAt(k, j)});
     nest_.Add(Store(gather_.target, placed[0], placed[1]));
   }
 
   Nest& nest_;
   const PanelGather& gather_;
+  const TargetInfo& target_;
   Expr column_, base_, valid_, steps_, whole_;
 };
 
@@ -113,6 +133,7 @@ class PanelGatherer {
 
 void InChunks(Nest& nest, const ir::Dim& count, const std::function<void(const Expr& c)>& body,
               int64_t most) {
+  const int64_t known = count.constant().value_or(0);
   ir::Dim begin = 0;
   for (int64_t lanes = most; lanes >= 4; lanes /= 2) {
     if (lanes < 16 && !count.is_constant()) break;
@@ -127,13 +148,20 @@ void InChunks(Nest& nest, const ir::Dim& count, const std::function<void(const E
     nest.Close();
     if (!is_one) nest.Close();
     begin = end;
+    if (begin == count || known < lanes) continue;
+    // The last ones once more with those before them.
+    lane = Variable(nest.Open("lane", IntConstant(0), IntConstant(lanes), LoopKind::kVectorized));
+    body(IntConstant(known - lanes) + lane);
+    return nest.Close();
   }
   if (begin == count) return;
   body(Variable(nest.Open("c", DimValue(begin), DimValue(count))));
   nest.Close();
 }
 
-void GatherPanels(Nest& nest, const PanelGather& gather) { PanelGatherer(nest, gather).Run(); }
+void GatherPanels(Nest& nest, const PanelGather& gather, const TargetInfo& target) {
+  PanelGatherer(nest, gather, target).Run();
+}
 
 void GatherPacked(Nest& nest, const PackedGather& gather) {
   const Expr width = IntConstant(kPanelColumns), depth = DimValue(gather.depth);

@@ -6,10 +6,12 @@
 
 #include "compiler/loops/loop_blocks.h"
 #include "compiler/loops/nest.h"
+#include "tvm-vm/target_info.h"
 
 namespace tvmvm::tensor {
 
-// Runs `body` for each c in [0, count): vectors of `most` first, then narrower ones, then single steps.
+// Runs `body` for each c in [0, count): vectors of `most` first, then narrower ones, of which a last one may
+// begin among those before it, or single steps.
 void InChunks(Nest& nest, const ir::Dim& count, const std::function<void(const Expr& c)>& body,
               int64_t most = 16);
 
@@ -27,7 +29,7 @@ struct PanelGather {
   // The element at (k, column), in the target's type.
   std::function<Expr(const Expr& k, const Expr& column)> element;
 };
-void GatherPanels(Nest& nest, const PanelGather& gather);
+void GatherPanels(Nest& nest, const PanelGather& gather, const TargetInfo& target);
 
 // Panels of a packed operand of other numbers, as panels of the target's: `panels` of them from number
 // `first` on, of all `depth` steps or a part.

@@ -151,7 +151,7 @@ class AttentionKernel {
     gather.element = [&](const Expr& k, const Expr& column) {
       return Element(operand, batch, FreeOf(operand, column), Unflatten(k, depth_sizes), reader);
     };
-    GatherPanels(nest, gather);
+    GatherPanels(nest, gather, target_);
     call.kernel.flops = batch_ * columns * depth;
     call.kernel.body = nest.Finish();
     program->calls.push_back(std::move(call));

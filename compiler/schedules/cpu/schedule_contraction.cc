@@ -463,7 +463,7 @@ class ContractionKernel {
       return Cast(accumulator_, ElementOf(rhs_, batch, Unflatten(column, column_sizes_),
                                           Unflatten(k, depth_sizes_), nest.kernel(), reader));
     };
-    GatherPanels(nest, gather);
+    GatherPanels(nest, gather, target_);
   }
 
   const GroupView& group_;

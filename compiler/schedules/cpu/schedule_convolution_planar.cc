@@ -13,6 +13,7 @@
 #include "compiler/schedules/convolution_shape.h"
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/cpu/taps_inside.h"
+#include "compiler/schedules/cpu/tiles/transposed_tiles.h"
 #include "compiler/schedules/product_group.h"
 
 namespace tvmvm::tensor {
@@ -28,6 +29,8 @@ constexpr int64_t kLeastSharingRows = 3, kLeastSharing = 5, kMostSharingOutputs 
 constexpr int64_t kChannelsOfFarTaps = 8;
 // Along more axes than these, neighbours are planes.
 constexpr size_t kSharedAxes = 2;
+// Where pixels are far apart, taps are turned, that many at least.
+constexpr int64_t kLeastTurnedTaps = 4, kLeastTurnedStep = 4;
 // Columns, and what a side of a picture is taken for.
 constexpr int64_t kUsualBlock = 256, kUsualSide = 64;
 // Smaller pictures are two or three blocks, of which a good part would be no results.
@@ -315,6 +318,7 @@ class PlanarConvolution {
   void GatherTaps(Nest& nest, const Run& run, const std::vector<Expr>& corner, const Expr& tap,
                   const Expr& inside, std::vector<Expr> position) {
     const size_t axis = position.size();
+    if (axis == last_ && TurnsTaps()) return TurnChannels(nest, run, std::move(position), tap);
     Expr k = Variable(nest.Open("tap", IntConstant(0), DimValue(runs_.kernel[axis])));
     Expr inner = tap * DimValue(runs_.kernel[axis]) + k;
     Expr step = k * IntConstant(runs_.dilations[axis]);
@@ -327,6 +331,33 @@ class PlanarConvolution {
       position.push_back(at);
       GatherTaps(nest, run, corner, inner, all, std::move(position));
     }
+    nest.Close();
+  }
+
+  // Whether what is read side by side is what several taps see.
+  bool TurnsTaps() const {
+    return runs_.strides[last_] >= kLeastTurnedStep && runs_.is_unpadded() && runs_.dilations[last_] == 1 &&
+           LessEqual(kLeastTurnedTaps, runs_.kernel[last_]).IsConstant(1);
+  }
+
+  // The run as all taps of the last axis see it, of each channel.
+  void TurnChannels(Nest& nest, const Run& run, std::vector<Expr> position, const Expr& tap) {
+    position.push_back(nest.Let("from_x", run.first * IntConstant(runs_.strides[last_])));
+    Expr c = Variable(nest.Open("channel", IntConstant(0), DimValue(runs_.channels)));
+    const Expr channel = group_number_ * DimValue(runs_.channels) + c;
+    const Expr from = nest.Let("from", runs_.InputOffset(batch_, position, channel));
+    const VariableId taps = nest.kernel()->NewVariable("k"), pixels = nest.kernel()->NewVariable("j");
+    const Expr k = Variable(taps), j = Variable(pixels), count = DimValue(runs_.kernel[last_]);
+    const Expr row = (tap * count + k) * DimValue(runs_.channels) + c;
+    const Expr place = row * DimValue(run.pitch) + run.to + j;
+    const int input = reader_->InputOf(node_.inputs[0]);
+    const Expr at = from + j * IntConstant(runs_.strides[last_]) + k;
+    const Expr element = Cast(accumulator_, reader_->AtFlat(input, group_.type(node_.inputs[0]).dtype, at));
+    const TransposedTiles tiles{pixels, taps, runs_.output[last_], runs_.kernel[last_], {element},
+                                false,  false};
+    StoreTransposedTiles(nest, tiles, {IntConstant(0), run.count, IntConstant(0), count},
+                         std::span(&element, 1), std::span(&place, 1), std::span(&run.target, 1), {},
+                         target_);
     nest.Close();
   }
 

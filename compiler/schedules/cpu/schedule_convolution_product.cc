@@ -22,11 +22,25 @@ namespace {
 // Pixels that one grid point puts in order.
 constexpr int64_t kArrangedPixels = 64;
 constexpr int64_t kBytesOfVector = 64;
+// Taps of pictures of few channels, in such steps, are gathered a run along the last axis at a time. What
+// that saves is more than results cost that are not written in the order of pixels from so many products on.
+constexpr int64_t kLeastStepOfRuns = 4, kMostChannelsOfRuns = 16, kLeastDepthOfRuns = 128;
+constexpr int64_t kUnrolledTaps = 16;
 // Where taps are far apart, vectors along so many channels leave more of them out than those along pixels.
 constexpr int64_t kChannelsOfFarTaps = 32;
 
+// Whether pixels so far apart are gathered for vectors along channels: what a pixel's taps see of a channel
+// is a run, what a tap sees of several pixels is not.
+bool GathersRuns(const ConvolutionShape& shape) {
+  return !shape.channels_last && !shape.is_pointwise() && !HasFarTaps(shape) &&
+         shape.strides.back() >= kLeastStepOfRuns && shape.dilations.back() == 1 &&
+         LessEqual(shape.channels, kMostChannelsOfRuns).IsConstant(1) &&
+         LessEqual(kLeastDepthOfRuns, shape.taps() * shape.channels).IsConstant(1);
+}
+
 // Whether vectors along pixels are full but for a few lanes, or clearly fuller than those along channels.
 ir::Dim FillsVectors(const ConvolutionShape& shape, const ConvolutionSchedule& schedule) {
+  if (GathersRuns(shape)) return 0;
   const ir::Dim least = Min(shape.channels, shape.outputs);
   if (shape.axes() > 1 && HasFarTaps(shape) && LessEqual(kChannelsOfFarTaps, least).IsConstant(1)) return 0;
   const ir::Dim pixels = ir::Product(shape.output), whole = RoundUp(pixels, kPanelColumns);
@@ -102,15 +116,20 @@ class ConvolutionKernel {
     dims.insert(dims.begin(), shape_.groups);
     OperandAxes axes = shape_.WeightAxes(1);
     axes.batch = {0};
+    const bool of_bytes = IsProductOfBytes(group_.type(node_.inputs[0]).dtype, weights->dtype, accumulator_);
+    const bool by_channels = !of_bytes && GathersRuns(shape_);
+    if (by_channels) std::ranges::rotate(axes.depth, axes.depth.end() - 1);
     if (!CheckPackable(weights->dtype, dims, axes, *panels)) return;
     packed_ = true;
-    of_bytes_ = IsProductOfBytes(group_.type(node_.inputs[0]).dtype, weights->dtype, accumulator_);
+    of_bytes_ = of_bytes;
+    by_channels_ = by_channels;
     program->packed.push_back(PackInPanels({weights->number, dims, axes, *panels}, of_bytes_));
   }
 
   // Where gathering taps would take their elements one by one.
   Status AddArrangement(const ir::Dim& when, GroupProgram* program) {
-    if (shape_.channels_last || shape_.is_pointwise() || shape_.channels.IsConstant(1)) return {};
+    const bool is_in_order = shape_.channels_last || shape_.is_pointwise() || shape_.channels.IsConstant(1);
+    if (is_in_order || by_channels_) return {};
     TVMVM_TRY(arranged_, AddArrangedPicture(group_, target_, anchor_, when, program));
     read_.channels_last = true;
     return {};
@@ -138,7 +157,7 @@ class ConvolutionKernel {
       gather.panels = 1;
       gather.target = target;
       gather.base = nest.Let("to", (number * DimValue(panels) + panel) * DimValue(depth_ * kPanelColumns));
-      GatherPanels(nest, gather);
+      GatherPanels(nest, gather, target_);
       kernel->flops = shape_.groups * shape_.outputs * depth_;
       kernel->body = nest.Finish();
       return reader.touched();
@@ -219,7 +238,8 @@ class ConvolutionKernel {
       return results->Store(nest, position, sum, reader, outputs);
     };
     // Of three axes, the first one's taps are planes.
-    if (packed_ && !of_bytes_ && (HasFarTaps(shape_) || (shape_.axes() > 2 && !shape_.is_unpadded(0))))
+    if (packed_ && !of_bytes_ && !by_channels_ &&
+        (HasFarTaps(shape_) || (shape_.axes() > 2 && !shape_.is_unpadded(0))))
       product.range = [this](Nest& nest, const TileAt& at) {
         const Expr last = nest.Let("last", at.first_row + at.height - IntConstant(1));
         return StepsInside(nest, shape_, shape_.output, at.first_row, last);
@@ -296,18 +316,26 @@ class ConvolutionKernel {
       corner.push_back(nest.Let("corner", std::move(first)));
     }
     std::vector<Expr> position;
-    Expr tap = IntConstant(0);
-    GatherAxis(nest, 0, pixel.batch, corner, BoolConstant(true), &position, tap, target, base, reader,
-               group_number);
+    const Expr first = group_number * DimValue(shape_.channels), tap = IntConstant(0);
+    if (!by_channels_)
+      return GatherAxis(nest, 0, pixel.batch, corner, BoolConstant(true), &position, tap, target, base,
+                        reader, first);
+    const Expr channel = Variable(nest.Open("channel", IntConstant(0), DimValue(shape_.channels)));
+    GatherAxis(nest, 0, pixel.batch, corner, BoolConstant(true), &position, tap, target,
+               nest.Let("to", base + channel * DimValue(shape_.taps())), reader, first + channel);
+    nest.Close();
   }
+
+  // What is gathered of a tap.
+  ir::Dim ChannelsOfTap() const { return by_channels_ ? ir::Dim(1) : shape_.channels; }
 
   // Loops over the taps of one axis and, inside, of those after it. `tap` counts the taps of the axes before.
   void GatherAxis(Nest& nest, size_t axis, const Expr& batch, const std::vector<Expr>& corner,
                   const Expr& inside, std::vector<Expr>* position, const Expr& tap, uint32_t target,
-                  const Expr& base, InputReader& reader, const Expr& group_number) {
+                  const Expr& base, InputReader& reader, const Expr& channel) {
     if (axis == shape_.axes()) {
-      CopyTap(nest, batch, *position, inside, nest.Let("to", base + tap * DimValue(shape_.channels)),
-              shape_.channels, target, reader, group_number);
+      CopyTap(nest, batch, *position, inside, nest.Let("to", base + tap * DimValue(ChannelsOfTap())),
+              ChannelsOfTap(), target, reader, channel);
       return;
     }
     bool is_last = axis + 1 == shape_.axes();
@@ -318,31 +346,33 @@ class ConvolutionKernel {
       if (shape_.is_unpadded(axis)) whole = BoolConstant(true);
       Expr is_whole = nest.Let("is_whole", And(inside, whole));
       position->push_back(first);
-      Expr to = nest.Let("to", base + tap * DimValue(shape_.kernel[axis] * shape_.channels));
+      Expr to = nest.Let("to", base + tap * DimValue(shape_.kernel[axis] * ChannelsOfTap()));
       nest.OpenIf(is_whole);
-      CopyRun(nest, batch, *position, to, shape_.kernel[axis] * shape_.channels, target, reader,
-              group_number);
+      CopyRun(nest, batch, *position, to, shape_.kernel[axis] * ChannelsOfTap(), target, reader, channel);
       nest.Close();
       position->pop_back();
       nest.OpenIf(Unary(ExprOp::kNot, is_whole));
-      TapLoop(nest, axis, batch, corner, inside, position, tap, target, base, reader, group_number);
+      TapLoop(nest, axis, batch, corner, inside, position, tap, target, base, reader, channel);
       nest.Close();
       return;
     }
-    TapLoop(nest, axis, batch, corner, inside, position, tap, target, base, reader, group_number);
+    TapLoop(nest, axis, batch, corner, inside, position, tap, target, base, reader, channel);
   }
 
   void TapLoop(Nest& nest, size_t axis, const Expr& batch, const std::vector<Expr>& corner,
                const Expr& inside, std::vector<Expr>* position, const Expr& tap, uint32_t target,
-               const Expr& base, InputReader& reader, const Expr& group_number) {
-    Expr k = Variable(nest.Open("tap", IntConstant(0), DimValue(shape_.kernel[axis])));
+               const Expr& base, InputReader& reader, const Expr& channel) {
+    const bool is_short = by_channels_ && axis + 1 < shape_.axes() && shape_.is_unpadded() &&
+                          LessEqual(shape_.kernel[axis], kUnrolledTaps).IsConstant(1);
+    const LoopKind kind = is_short ? LoopKind::kUnrolled : LoopKind::kSerial;
+    Expr k = Variable(nest.Open("tap", IntConstant(0), DimValue(shape_.kernel[axis]), kind));
     Expr at = nest.Let("at", corner[axis] + k * IntConstant(shape_.dilations[axis]));
     Expr here = And(LessEqual(IntConstant(0), at), Less(at, DimValue(shape_.input[axis])));
     if (shape_.is_unpadded(axis)) here = BoolConstant(true);
     Expr all_inside = nest.Let("inside", And(inside, here));
     position->push_back(at);
     GatherAxis(nest, axis + 1, batch, corner, all_inside, position, tap * DimValue(shape_.kernel[axis]) + k,
-               target, base, reader, group_number);
+               target, base, reader, channel);
     position->pop_back();
     nest.Close();
   }
@@ -355,14 +385,14 @@ class ConvolutionKernel {
   DType gathered_type() const { return of_bytes_ ? DType::kU8 : accumulator_; }
 
   bool LastAxisIsContiguous() const {
-    return read_.channels_last && read_.groups == 1 && read_.dilations.back() == 1;
+    return by_channels_ || (read_.channels_last && read_.groups == 1 && read_.dilations.back() == 1);
   }
 
   void CopyTap(Nest& nest, const Expr& batch, const std::vector<Expr>& position, const Expr& inside,
                const Expr& to, const ir::Dim& count, uint32_t target, InputReader& reader,
-               const Expr& group_number) {
+               const Expr& channel) {
     nest.OpenIf(inside);
-    CopyRun(nest, batch, position, to, count, target, reader, group_number);
+    CopyRun(nest, batch, position, to, count, target, reader, channel);
     nest.Close();
     nest.OpenIf(Unary(ExprOp::kNot, inside));
     InChunks(
@@ -373,15 +403,15 @@ class ConvolutionKernel {
 
   // `count` elements from a pixel's first channel (of the group) on.
   void CopyRun(Nest& nest, const Expr& batch, const std::vector<Expr>& position, const Expr& to,
-               const ir::Dim& count, uint32_t target, InputReader& reader, const Expr& group_number) {
-    Expr channel = group_number * DimValue(shape_.channels);
+               const ir::Dim& count, uint32_t target, InputReader& reader, const Expr& channel) {
     CopyFrom(nest, read_.InputOffset(batch, position, channel), to, count, target, reader);
   }
 
   void CopyFrom(Nest& nest, const Expr& offset, const Expr& to, const ir::Dim& count, uint32_t target,
                 InputReader& reader) {
     Expr from = nest.Let("from", offset);
-    Expr step = read_.channels_last ? IntConstant(1) : DimValue(ir::Product(shape_.input));
+    const bool is_run = read_.channels_last || by_channels_;
+    Expr step = is_run ? IntConstant(1) : DimValue(ir::Product(shape_.input));
     int input = reader.InputOf(node_.inputs[0]);
     DType dtype = group_.type(node_.inputs[0]).dtype;
     InChunks(
@@ -415,6 +445,7 @@ class ConvolutionKernel {
   ir::Dim rows_, depth_;
   DType accumulator_ = DType::kInvalid;
   bool packed_ = false, of_bytes_ = false;
+  bool by_channels_ = false;          // the depth runs over channels, and over the taps of each
   KernelSchedule made_;               // of the last kernel built
   std::optional<CodedPanels> coded_;  // the weights, where they are kept as codes
 };
