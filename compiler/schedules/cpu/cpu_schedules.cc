@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "compiler/schedules/cpu/matrix_product.h"
+#include "compiler/schedules/cpu/tiles/gather_operands.h"
 #include "compiler/schedules/cpu/tiles/micro_kernel.h"
-#include "compiler/schedules/gather_operands.h"
 #include "compiler/schedules/schedule_overrides.h"
 
 namespace tvmvm::tensor {

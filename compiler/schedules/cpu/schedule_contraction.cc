@@ -11,7 +11,7 @@
 #include "compiler/expr/stride.h"
 #include "compiler/schedules/coded_panels.h"
 #include "compiler/schedules/cpu/matrix_product.h"
-#include "compiler/schedules/gather_operands.h"
+#include "compiler/schedules/cpu/tiles/gather_operands.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/product_group.h"
 #include "compiler/schedules/schedule_overrides.h"

@@ -1,4 +1,4 @@
-#include "compiler/schedules/gather_operands.h"
+#include "compiler/schedules/cpu/tiles/gather_operands.h"
 
 #include <span>
 #include <utility>
