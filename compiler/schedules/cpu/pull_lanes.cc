@@ -8,7 +8,7 @@
 #include "compiler/expr/stride.h"
 #include "compiler/loops/cut_range.h"
 #include "compiler/loops/lower_reductions.h"
-#include "compiler/schedules/cpu/launch_choices.h"
+#include "compiler/schedules/cpu/tiles/launch_choices.h"
 
 namespace tvmvm::tensor {
 

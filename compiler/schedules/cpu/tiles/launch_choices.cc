@@ -1,4 +1,4 @@
-#include "compiler/schedules/cpu/launch_choices.h"
+#include "compiler/schedules/cpu/tiles/launch_choices.h"
 
 #include <algorithm>
 #include <tuple>
