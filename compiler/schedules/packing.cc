@@ -11,6 +11,8 @@
 namespace tvmvm::tensor {
 namespace {
 
+constexpr int kMaxBlockPanels = 4;
+
 // Element offsets of all positions along `axes`, in row-major order of those axes.
 std::vector<int64_t> Offsets(std::span<const int64_t> dims, std::span<const int64_t> axes) {
   std::vector<int64_t> strides(dims.size(), 1);
@@ -157,6 +159,22 @@ ir::TensorData PackBytePanels(const ir::TensorData& data, const OperandAxes& axe
     }
   }
   return ir::TensorData::Owned(DType::kU32, {batches, panels, words, kPanelColumns}, std::move(packed));
+}
+
+int BlockPanels(const ir::Dim& columns) {
+  const auto count = columns.constant();
+  if (!count) return kMaxBlockPanels;
+  return static_cast<int>(
+      std::clamp<int64_t>((*count + kPanelColumns - 1) / kPanelColumns, 1, kMaxBlockPanels));
+}
+
+bool HasManyPanels(const ir::Dim& columns) {
+  return columns.constant().value_or(INT64_MAX) > kMaxBlockPanels * kPanelColumns;
+}
+
+ir::Dim PackedPanels(const ir::Dim& columns) {
+  int panels = BlockPanels(columns);
+  return CeilDiv(columns, panels * kPanelColumns) * panels;
 }
 
 }  // namespace tvmvm::tensor

@@ -15,6 +15,13 @@ namespace tvmvm::tensor {
 // bits.
 inline constexpr int64_t kPanelColumns = PanelPlace::kColumns;
 
+// Panels of 16 columns in the narrowest block of columns, and in a packed operand as a whole (a multiple of
+// the former).
+int BlockPanels(const ir::Dim& columns);
+// Whether blocks may be wider.
+bool HasManyPanels(const ir::Dim& columns);
+ir::Dim PackedPanels(const ir::Dim& columns);
+
 // The part that each axis of an operand plays, outermost first. Every axis stands in exactly one list.
 struct OperandAxes {
   std::vector<int64_t> batch;

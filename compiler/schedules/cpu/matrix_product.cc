@@ -14,7 +14,6 @@
 namespace tvmvm::tensor {
 namespace {
 
-constexpr int kMaxBlockPanels = 4;
 constexpr int64_t kCacheLine = 64;
 constexpr int64_t kOffsetBytes = 8;
 // Rows whose sums stay in the first level of cache while codes are multiplied with them.
@@ -473,22 +472,6 @@ class ProductBuilder {
 };
 
 }  // namespace
-
-int BlockPanels(const ir::Dim& columns) {
-  const auto count = columns.constant();
-  if (!count) return kMaxBlockPanels;
-  return static_cast<int>(
-      std::clamp<int64_t>((*count + kPanelColumns - 1) / kPanelColumns, 1, kMaxBlockPanels));
-}
-
-bool HasManyPanels(const ir::Dim& columns) {
-  return columns.constant().value_or(INT64_MAX) > kMaxBlockPanels * kPanelColumns;
-}
-
-ir::Dim PackedPanels(const ir::Dim& columns) {
-  int panels = BlockPanels(columns);
-  return CeilDiv(columns, panels * kPanelColumns) * panels;
-}
 
 ir::Dim MatrixProduct::packed_elements() const { return PackedPanels(columns) * steps() * kPanelColumns; }
 

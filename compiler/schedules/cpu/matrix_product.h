@@ -120,13 +120,6 @@ constexpr bool IsGathered(RightForm form) {
 // mask.
 constexpr int64_t GatheredPitch(int panels) { return (panels + 1) * kPanelColumns; }
 
-// Panels of 16 columns in the narrowest block of columns, and in a packed operand as a whole (a multiple of
-// the former).
-int BlockPanels(const ir::Dim& columns);
-// Whether blocks may be wider.
-bool HasManyPanels(const ir::Dim& columns);
-ir::Dim PackedPanels(const ir::Dim& columns);
-
 // Whether a packed right operand stays in the second level of cache: then blocks of columns run fastest in
 // the grid, so that a thread reads again what it wrote of the rows.
 inline constexpr int64_t kSmallRight = 128 * 1024;  // elements
