@@ -383,6 +383,28 @@ TEST(ScheduleGeneric, SeveralOutputs) {
   });
 }
 
+// Rows of all lengths, short ones as well, and operands that lie along the other axis.
+TEST(ScheduleGeneric, OutputsMadeOfOneAnother) {
+  for (const Dim& row : {Dim(2), Dim(3), Dim(4), Dim(8), M()})
+    for (bool is_turned : {false, true}) {
+      SCOPED_TRACE(ir::ToString(Dims{row}));
+      CheckSizes([&](GroupBuilder& b) {
+        const Dims dims{N(), row};
+        ValueId x = b.Input(DType::kF32, is_turned ? Dims{row, N()} : Dims{N(), Dim(1)});
+        ValueId y = b.Input(DType::kF32, is_turned ? dims : Dims{Dim(1), row});
+        if (is_turned) x = b.Add("transpose", {x}, {{"perm", Ints{1, 0}}});
+        ValueId sum = b.Add("add", {x, y}), product = b.Add("mul", {sum, y});
+        ValueId is_less = b.Add("less", {product, sum});
+        b.Output(is_less);
+        b.Output(product);
+        b.Output(b.Add("cast", {is_less}, {{"to", DType::kI64}}));
+        b.Output(b.Add("where", {is_less, product, x}));
+        b.Output(sum);
+        return b.Finish();
+      });
+    }
+}
+
 ValueId Reduced(GroupBuilder& b, ValueId x, const Dims& flags, const char* kind) {
   return b.Add("reduce", {x}, {{"flags", flags}, {"kind", std::string(kind)}});
 }

@@ -187,14 +187,19 @@ class TileStores {
   };
   static Elements Marked(const std::vector<Expr>& turned, std::span<const Expr> roots,
                          std::span<const std::pair<VariableId, Expr>> bound) {
-    Rewriter rewrite([&](const Expr& e) {
+    auto mark = [&](const Expr& e) {
       for (size_t i = 0; i < turned.size(); ++i)
         if (Same(e, turned[i])) return Mark(i, e.dtype());
       return e;
-    });
+    };
+    Rewriter rewrite(mark);
     Elements made;
     for (const Expr& value : turned) made.turned.push_back(Substitute(value, bound));
-    for (const Expr& root : roots) made.roots.push_back(Substitute(rewrite(root), bound));
+    for (const Expr& root : roots) {
+      // All of it, before a part that is turned as well.
+      const Expr whole = mark(root);
+      made.roots.push_back(Substitute(Same(whole, root) ? rewrite(root) : whole, bound));
+    }
     return made;
   }
 
