@@ -109,6 +109,17 @@ constexpr LongCall kLongCalls[] = {
      [](Host& h) {
        return h.Call(HostStringNormalize, {0, 0}, {h.Texts({Repeated("A", 1'000'000)}), h.Texts({"b"})});
      }},
+    {"distinct ones of long texts", 16,
+     [](Host& h) {
+       const std::string text = Repeated("a", 4'000'000);
+       return h.Call(HostUnique, {-1, 1}, {h.Texts({text + "b", text, text + "c"})});
+     }},
+    {"distinct ones of long slices", 10,
+     [](Host& h) {
+       std::vector<float> numbers(1'200'000, 1);
+       numbers.back() = 2;
+       return h.Call(HostUnique, {0, 1}, {h.Numbers(DType::kF32, numbers, Shape{3, 400'000})});
+     }},
     {"two long texts joined", 6,
      [](Host& h) {
        return h.Call(HostStringConcat, {},

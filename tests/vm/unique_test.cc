@@ -70,6 +70,21 @@ TEST(Unique, StringsBoolsAndNotANumber) {
   EXPECT_THAT(ToInts(order[1]), ElementsAre(1, 0));
 }
 
+// They are read in parts.
+TEST(Unique, LongItems) {
+  const std::string text(200'000, 'a');
+  auto texts = Unique(Texts({text + "b", text, text + "a", text, "b", text + "b"}), -1, true);
+  EXPECT_THAT(texts[0].strings(), ElementsAre(text, text + "a", text + "b", "b"));
+  EXPECT_THAT(ToInts(texts[1]), ElementsAre(1, 2, 0, 4));
+  EXPECT_THAT(ToInts(texts[2]), ElementsAre(2, 0, 1, 0, 3, 2));
+  EXPECT_THAT(ToInts(texts[3]), ElementsAre(2, 1, 2, 1));
+  std::vector<float> numbers(4 * 10'000, 1);
+  numbers[19'999] = numbers[39'999] = -1;
+  auto rows = Unique(Shaped(Floats(numbers), Shape{4, 10'000}), 0, true);
+  EXPECT_THAT(ToInts(rows[1]), ElementsAre(1, 0));
+  EXPECT_THAT(ToInts(rows[2]), ElementsAre(1, 0, 1, 0));
+}
+
 TEST(Unique, OfNothingIsNothing) {
   auto outputs = Unique(Shaped(Ints({}), Shape{0, 3}), 0, true);
   EXPECT_EQ(outputs[0].shape(), (Shape{0, 3}));

@@ -8,24 +8,19 @@
 
 namespace tvmvm {
 
-// Short runs, which are then merged, so that the run's end is noticed soon. Not stable. Errors:
-// kCancelled, kOutOfMemory.
+// Merges runs of `run` sorted items, so that the run's end is noticed soon; it is no harm where `less` does
+// not hold to an order any more. Errors: kCancelled, kOutOfMemory.
 template <class T, class Less>
-Status Sort(HostCall& call, std::vector<T>* items, Less less) {
-  constexpr size_t kRun = size_t{1} << 14;
+Status Merge(HostCall& call, std::vector<T>* items, Less less, size_t run) {
   const size_t count = items->size();
+  if (count <= run) return {};
   auto at = [&](size_t position) {
     return items->begin() + static_cast<std::ptrdiff_t>(std::min(position, count));
   };
-  for (size_t begin = 0; begin < count; begin += kRun) {
-    std::sort(at(begin), at(begin + kRun), less);
-    TVMVM_CHECK_OK(Poll(call));
-  }
-  if (count <= kRun) return {};
   TVMVM_TRY(Scratch scratch, Scratch::Charge(call, static_cast<int64_t>(count * sizeof(T))));
   std::vector<T> merged;
   merged.reserve(count);
-  for (size_t run = kRun; run < count; run *= 2) {
+  for (; run < count; run *= 2) {
     merged.clear();
     for (size_t begin = 0; begin < count; begin += 2 * run) {
       const auto middle = at(begin + run), end = at(begin + 2 * run);
@@ -38,6 +33,18 @@ Status Sort(HostCall& call, std::vector<T>* items, Less less) {
     items->swap(merged);
   }
   return {};
+}
+
+// Short runs, which are then merged. Not stable. Errors: kCancelled, kOutOfMemory.
+template <class T, class Less>
+Status Sort(HostCall& call, std::vector<T>* items, Less less) {
+  constexpr size_t kRun = size_t{1} << 14;
+  for (size_t begin = 0; begin < items->size(); begin += kRun) {
+    const auto first = items->begin() + static_cast<std::ptrdiff_t>(begin);
+    std::sort(first, first + static_cast<std::ptrdiff_t>(std::min(kRun, items->size() - begin)), less);
+    TVMVM_CHECK_OK(Poll(call));
+  }
+  return Merge(call, items, less, kRun);
 }
 
 // The same of numbers; and of those from `begin` to `end` of them, at once.

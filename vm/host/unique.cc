@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 
 #include "vm/host/blocks.h"
 #include "vm/host/sort.h"
@@ -13,19 +14,60 @@
 namespace tvmvm {
 namespace {
 
-// What is grouped: `count` items of `width` elements each, side by side.
+constexpr int64_t kPart = 1 << 12;  // items, of one element each, between looks for the run's end
+constexpr size_t kPartOfText = size_t{1} << 16;
+
+// What is grouped: `count` items of `width` elements each, side by side. Of items that may be long it is
+// looked for the run's end between parts of them: once `ended` says so, what they give may be wrong.
 template <class T>
 struct Items {
+  const HostCall& call;
   const T* elements = nullptr;
   int64_t count = 0;
   int64_t width = 0;
+  mutable Status ended = {};
+
+  bool are_long() const { return std::is_same_v<T, std::string_view> || width > kPart; }
+  bool GoesOn(int64_t work) const {
+    if (are_long() && ended) ended = PollWork(call, work);
+    return ended.has_value();
+  }
 
   int CompareItems(int64_t a, int64_t b) const {
-    for (int64_t i = 0; i < width; ++i) {
-      const T &x = elements[a * width + i], &y = elements[b * width + i];
-      if (x != y) return x < y ? -1 : 1;
-    }
+    for (int64_t i = 0; i < width && GoesOn(1); ++i)
+      if (int order = Compare(elements[a * width + i], elements[b * width + i]); order != 0) return order;
     return 0;
+  }
+  uint64_t HashOf(int64_t item) const {
+    uint64_t hash = 0;
+    for (int64_t i = 0; i < width && GoesOn(1); ++i)
+      hash = std::rotl(hash, 5) * 0x9e3779b97f4a7c15u ^ Hash(elements[item * width + i]);
+    return hash;
+  }
+
+ private:
+  static int Compare(uint64_t x, uint64_t y) { return x == y ? 0 : x < y ? -1 : 1; }
+  static uint64_t Hash(uint64_t element) { return XXH3_64bits(&element, sizeof element); }
+
+  // A part of the text after the other.
+  int Compare(std::string_view x, std::string_view y) const {
+    int order = 0;
+    do {
+      order = x.substr(0, kPartOfText).compare(y.substr(0, kPartOfText));
+    } while (order == 0 && RemovePart(&x) + RemovePart(&y) > 0 && GoesOn(kPartOfText / 8));
+    return order;
+  }
+  uint64_t Hash(std::string_view text) const {
+    uint64_t hash = 0;
+    do {
+      const std::string_view part = text.substr(0, kPartOfText);
+      hash = XXH3_64bits_withSeed(part.data(), part.size(), hash);
+    } while (RemovePart(&text) > 0 && GoesOn(kPartOfText / 8));
+    return hash;
+  }
+  static size_t RemovePart(std::string_view* text) {  // how much is left
+    text->remove_prefix(std::min(text->size(), kPartOfText));
+    return text->size();
   }
 };
 
@@ -35,19 +77,7 @@ struct Groups {
   std::vector<int64_t> counts;
 };
 
-uint64_t HashOf(uint64_t element) { return XXH3_64bits(&element, sizeof element); }
-uint64_t HashOf(std::string_view element) { return XXH3_64bits(element.data(), element.size()); }
-
-template <class T>
-uint64_t HashOf(const Items<T>& items, int64_t item) {
-  uint64_t hash = 0;
-  for (int64_t i = 0; i < items.width; ++i)
-    hash = std::rotl(hash, 5) * 0x9e3779b97f4a7c15u ^ HashOf(items.elements[item * items.width + i]);
-  return hash;
-}
-
 constexpr int64_t kScattered = 64;  // work of a look at a place out of no cache
-constexpr int64_t kPart = 1 << 12;  // items, of one element each, between looks for the run's end
 
 // Numbers of groups by the hashes of their items: open addressing. It grows where it is half full, if asked,
 // and has to be asked before three quarters are.
@@ -58,7 +88,7 @@ class GroupTable {
   // The number of the item's group, which is a new one where no item before was equal.
   template <class T>
   int64_t Add(const Items<T>& items, int64_t item) {
-    const uint64_t hash = HashOf(items, item);
+    const uint64_t hash = items.HashOf(item);
     size_t slot = SlotOf(hash);
     for (; slots_[slot] != kFree; slot = (slot + 1) & (slots_.size() - 1)) {
       const int64_t group = slots_[slot];
@@ -115,10 +145,12 @@ template <class T>
 Expected<std::vector<int64_t>> SortedGroups(HostCall& call, const Items<T>& items, const Groups& groups) {
   std::vector<int64_t> order(groups.firsts.size());
   std::iota(order.begin(), order.end(), 0);
-  TVMVM_CHECK_OK(Sort(call, &order, [&](int64_t a, int64_t b) {
+  auto less = [&](int64_t a, int64_t b) {
     return items.CompareItems(groups.firsts[static_cast<size_t>(a)], groups.firsts[static_cast<size_t>(b)]) <
            0;
-  }));
+  };
+  TVMVM_CHECK_OK(items.are_long() ? Merge(call, &order, less, 1) : Sort(call, &order, less));
+  TVMVM_CHECK_OK(items.ended);
   return order;
 }
 
@@ -149,6 +181,7 @@ Expected<Groups> Group(HostCall& call, const Items<T>& items, bool sorted, int64
     const int64_t part = std::min(table.room(), 1 + kPart / (1 + items.width));
     const int64_t end = std::min(items.count, item + part);
     for (; item < end; ++item) inverse[item] = table.Add(items, item);
+    TVMVM_CHECK_OK(items.ended);
     TVMVM_CHECK_OK(table.GrowIfFull(call));
     TVMVM_CHECK_OK(Poll(call));
   }
@@ -199,7 +232,7 @@ Expected<Groups> GroupAs(HostCall& call, const Reader& reader, const AroundAxis&
       for (int64_t i = 0; i < around.inner; ++i) elements.push_back(reader.At(first + i));
     }
   }));
-  return Group(call, Items<Element>{elements.data(), around.axis, width}, sorted, inverse);
+  return Group(call, Items<Element>{call, elements.data(), around.axis, width}, sorted, inverse);
 }
 
 Expected<Groups> GroupItems(HostCall& call, const TensorObject& tensor, const AroundAxis& around, bool sorted,

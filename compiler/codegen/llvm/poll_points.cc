@@ -209,8 +209,11 @@ class Finder {
     double work = 1;
     if (e.op() == ExprOp::kLoad) {
       bool is_scattered = false;
-      tensor::VisitOnce(e->operands[0],
-                        [&](const Expr& part) { is_scattered |= part.op() == ExprOp::kLoad; });
+      // Numbers that are no integers are data's.
+      tensor::VisitOnce(e->operands[0], [&](const Expr& part) {
+        is_scattered |=
+            part.op() == ExprOp::kLoad || (part.op() == ExprOp::kCast && IsFloat(part->operands[0].dtype()));
+      });
       work = is_scattered ? kScatteredLoad * e.lanes() : 1;
       if (!is_scattered) moved_ += Moved(e);
     } else if (e.op() == ExprOp::kDiv || e.op() == ExprOp::kFloorDiv || e.op() == ExprOp::kFloorMod ||

@@ -355,7 +355,7 @@ class PlanarConvolution {
     const Expr element = Cast(accumulator_, reader_->AtFlat(input, group_.type(node_.inputs[0]).dtype, at));
     const TransposedTiles tiles{pixels, taps, runs_.output[last_], runs_.kernel[last_], {element},
                                 false,  false};
-    StoreTransposedTiles(nest, tiles, {IntConstant(0), run.count, IntConstant(0), count},
+    StoreTransposedTiles(nest, tiles, {IntConstant(0), run.count, IntConstant(0), count, true},
                          std::span(&element, 1), std::span(&place, 1), std::span(&run.target, 1), {},
                          target_);
     nest.Close();

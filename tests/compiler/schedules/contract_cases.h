@@ -14,6 +14,20 @@ struct ContractCase {
 };
 
 // The kernel counts through n * m elements of rows of four, and is not told n.
+struct ConvolutionForm {
+  int64_t stride = 1, dilation = 1, padding = 0;
+};
+inline void AddConvolution(GroupBuilder& b, const ir::Dims& picture, const std::vector<int64_t>& weights,
+                           const ConvolutionForm& form) {
+  const ir::Dims padding{form.padding, form.padding};
+  b.Output(b.Add("conv", {b.Input(DType::kF32, picture), b.Constant(DType::kF32, weights)},
+                 {{"strides", std::vector<int64_t>{form.stride, form.stride}},
+                  {"dilations", std::vector<int64_t>{form.dilation, form.dilation}},
+                  {"low", padding},
+                  {"high", padding},
+                  {"groups", int64_t{1}},
+                  {"dtype", DType::kF32}}));
+}
 inline void AddParts(GroupBuilder& b) {
   ir::ValueId negated = b.Add("neg", {b.Input(DType::kF32, {N(), M()})});
   const ir::Dims fours{FloorDiv(N() * M(), 4), 4};
@@ -126,6 +140,22 @@ inline const ContractCase kContractCases[] = {
                        {"high", ir::Dims{1, 1}},
                        {"groups", int64_t{1}},
                        {"dtype", DType::kF32}}));
+     }},
+    {"convolution_in_large_steps",
+     [](GroupBuilder& b) {
+       AddConvolution(b, {1, 2, N() + 5, M() + 5}, {3, 2, 5, 5}, {.stride = 5});
+     }},
+    {"convolution_of_runs",
+     [](GroupBuilder& b) {
+       AddConvolution(b, {1, 2, N() + 7, M() + 7}, {3, 2, 9, 8}, {.stride = 6, .padding = 2});
+     }},
+    {"convolution_of_far_taps",
+     [](GroupBuilder& b) {
+       AddConvolution(b, {1, 8, N(), M()}, {3, 8, 3, 3}, {.dilation = 5, .padding = 5});
+     }},
+    {"convolution_of_far_taps_and_many_channels",
+     [](GroupBuilder& b) {
+       AddConvolution(b, {1, 32, N(), M()}, {32, 32, 1, 2}, {.dilation = 5, .padding = 3});
      }},
     {"scan",
      [](GroupBuilder& b) {

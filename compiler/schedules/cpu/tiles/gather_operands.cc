@@ -71,7 +71,7 @@ class PanelGatherer {
       return nest_.Close();
     }
     const TransposedTiles tiles{j, k, kPanelColumns, gather_.depth, {element}, false, false};
-    StoreTransposedTiles(nest_, tiles, {IntConstant(0), valid_, IntConstant(0), steps_},
+    StoreTransposedTiles(nest_, tiles, {IntConstant(0), valid_, IntConstant(0), steps_, true},
                          std::span(&element, 1), std::span(&place, 1), std::span(&gather_.target, 1), {},
                          target_);
   }

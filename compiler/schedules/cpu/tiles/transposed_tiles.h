@@ -37,6 +37,8 @@ std::optional<TransposedTiles> FindTransposedTiles(std::span<const Expr> roots, 
 // scope. What `bound` names is replaced first.
 struct TilePart {
   Expr along_begin, along_end, across_begin, across_end;
+  // It may end within a tile that the extents have all of; where turns_all is not set.
+  bool ends_anywhere = false;
 };
 void StoreTransposedTiles(Nest& nest, const TransposedTiles& tiles, const TilePart& part,
                           std::span<const Expr> roots, std::span<const Expr> places,
