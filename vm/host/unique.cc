@@ -28,24 +28,41 @@ struct Items {
   mutable Status ended = {};
 
   bool are_long() const { return std::is_same_v<T, std::string_view> || width > kPart; }
-  bool GoesOn(int64_t work) const {
-    if (are_long() && ended) ended = PollWork(call, work);
-    return ended.has_value();
-  }
 
   int CompareItems(int64_t a, int64_t b) const {
-    for (int64_t i = 0; i < width && GoesOn(1); ++i)
-      if (int order = Compare(elements[a * width + i], elements[b * width + i]); order != 0) return order;
+    const T *x = elements + a * width, *y = elements + b * width;
+    if (are_long()) return CompareParts(x, y);
+    for (int64_t i = 0; i < width; ++i)
+      if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
     return 0;
   }
   uint64_t HashOf(int64_t item) const {
+    const T* element = elements + item * width;
+    if (are_long()) return HashOfParts(element);
     uint64_t hash = 0;
-    for (int64_t i = 0; i < width && GoesOn(1); ++i)
-      hash = std::rotl(hash, 5) * 0x9e3779b97f4a7c15u ^ Hash(elements[item * width + i]);
+    for (int64_t i = 0; i < width; ++i) hash = Joined(hash, Hash(element[i]));
     return hash;
   }
 
  private:
+  static uint64_t Joined(uint64_t hash, uint64_t next) {
+    return std::rotl(hash, 5) * 0x9e3779b97f4a7c15u ^ next;
+  }
+  [[gnu::noinline]] int CompareParts(const T* x, const T* y) const {
+    for (int64_t i = 0; i < width && GoesOn(1); ++i)
+      if (int order = Compare(x[i], y[i]); order != 0) return order;
+    return 0;
+  }
+  [[gnu::noinline]] uint64_t HashOfParts(const T* element) const {
+    uint64_t hash = 0;
+    for (int64_t i = 0; i < width && GoesOn(1); ++i) hash = Joined(hash, Hash(element[i]));
+    return hash;
+  }
+  bool GoesOn(int64_t work) const {
+    if (ended) ended = PollWork(call, work);
+    return ended.has_value();
+  }
+
   static int Compare(uint64_t x, uint64_t y) { return x == y ? 0 : x < y ? -1 : 1; }
   static uint64_t Hash(uint64_t element) { return XXH3_64bits(&element, sizeof element); }
 
