@@ -86,6 +86,12 @@ def case(name, op, inputs, attributes=None, outputs=1, domain="com.microsoft", o
                 outputs=[text_of(got[i]) if i in got else None for i in range(max(wanted) + 1)], **more)
 
 
+def convolution(data, weights, attributes):
+    """A case of a convolution with a bias, both constants; `data` and `weights` are their dims, which name it."""
+    inputs = [floats(*data), constant(floats(*weights, scale=0.2)), constant(floats(weights[0]))]
+    return case("conv_" + "x".join(str(size) for size in (*data, *weights)), "Conv", inputs, attributes, domain="", opset=11)
+
+
 def chain(name, nodes, inputs, opset=17, **more):
     """A case of several nodes: (operator, inputs, outputs, attributes). They call the inputs input0, input1, ..., and their result output0."""
     graph_inputs, initializers, feeds, texts = [], [], {}, []

@@ -1,7 +1,5 @@
 """Convolutions whose taps lie so far apart that many of them, or all but the middle one, are in the padding."""
-import numpy as np
-
-from case_maker import case, constant, floats
+from case_maker import convolution
 
 
 def far_taps():
@@ -15,6 +13,4 @@ def far_taps():
             ((1, 4, 40, 5), (16, 4, 3, 3), {"dilations": [18, 1], "pads": [18, 1, 18, 1]}),
             ((1, 8, 24, 6), (10, 4, 3, 3), {"dilations": [8, 2], "pads": [8, 2, 8, 2], "group": 2}),
             ((1, 8, 3, 3), (16, 8, 2, 2), {"dilations": [9, 9], "pads": [9, 9, 9, 9]})):
-        name = "x".join(str(size) for size in (*data, *weights))
-        inputs = [floats(*data), constant(floats(*weights, scale=0.2)), constant(floats(weights[0]))]
-        yield case(f"conv_{name}", "Conv", inputs, attributes, domain="", opset=11)
+        yield convolution(data, weights, attributes)

@@ -1,5 +1,5 @@
 """Convolutions in steps of several pixels with many taps: those of one residue of the step share pixels."""
-from case_maker import case, constant, floats
+from case_maker import convolution
 
 
 def large_steps():
@@ -11,6 +11,4 @@ def large_steps():
             ((1, 4, 42, 41), (4, 2, 5, 5), {"strides": [2, 2], "dilations": [2, 3], "pads": [4, 7, 5, 6], "group": 2}),
             ((1, 3, 1301), (4, 3, 16), {"strides": [3], "pads": [9, 4]}),
             ((1, 2, 5, 29, 33), (3, 2, 2, 5, 7), {"strides": [2, 2, 2], "pads": [1, 2, 3, 0, 2, 4]})):
-        name = "x".join(str(size) for size in (*data, *weights))
-        inputs = [floats(*data), constant(floats(*weights, scale=0.2)), constant(floats(weights[0]))]
-        yield case(f"conv_{name}", "Conv", inputs, attributes, domain="", opset=11)
+        yield convolution(data, weights, attributes)

@@ -2,7 +2,7 @@
 along the depth: both are turned while they are gathered."""
 import numpy as np
 
-from case_maker import case, constant, floats, integers
+from case_maker import case, convolution, floats, integers
 
 
 def patches():
@@ -16,9 +16,7 @@ def patches():
             ((2, 2, 301), (17, 2, 10), {"strides": [5]}),
             ((1, 6, 12, 35), (10, 3, 2, 5), {"strides": [2, 6], "group": 2}),
             ((1, 2, 6, 150), (9, 2, 3, 17), {"strides": [1, 4], "dilations": [2, 1]})):
-        name = "x".join(str(size) for size in (*data, *weights))
-        inputs = [floats(*data), constant(floats(*weights, scale=0.2)), constant(floats(weights[0]))]
-        yield case(f"conv_{name}", "Conv", inputs, attributes, domain="", opset=11)
+        yield convolution(data, weights, attributes)
     for rows, columns, depth in ((5, 33, 70), (1, 3, 200), (40, 17, 5), (7, 48, 64), (19, 50, 16), (33, 1, 31), (3, 20, 1)):
         for transposed in (0, 1):
             left = floats(*((depth, rows) if transposed else (rows, depth)), scale=0.3)
