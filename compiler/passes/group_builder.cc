@@ -52,6 +52,7 @@ class GroupBuilder {
 
   NodeId Build(const std::vector<NodeId>& leaving) {
     device_ = ir::DeviceOf(function_, function_.node(leaving.back()));
+    for (NodeId node : leaving) Leave(node);
     for (NodeId member : members_) {
       std::vector<ValueId> inputs = function_.node(member).inputs;
       for (ValueId& input : inputs) input = Import(input);
@@ -59,10 +60,6 @@ class GroupBuilder {
       function_.region(region_).nodes.push_back(member);
       AddSource(function_.node(member).source);
     }
-    for (NodeId node : leaving) Leave(node);
-    for (NodeId member : members_)
-      for (ValueId& input : function_.node(member).inputs)
-        if (auto found = renamed_.find(input); found != renamed_.end()) input = found->second;
     return function_.AddNode(std::move(fused_));
   }
 
@@ -72,7 +69,7 @@ class GroupBuilder {
     std::vector<ValueId> outputs = function_.node(node).outputs;
     for (ValueId& output : outputs) {
       fused_.outputs.push_back(output);
-      output = renamed_[output] = CopyValue(output, node);
+      output = inner_[output] = CopyValue(output, node);
       function_.region(region_).results.push_back(output);
     }
     function_.node(node).outputs = outputs;
@@ -128,7 +125,7 @@ class GroupBuilder {
   RegionId region_;
   uint32_t device_ = kHostDevice;
   Node fused_;
-  std::map<ValueId, ValueId> inner_, renamed_;
+  std::map<ValueId, ValueId> inner_;
 };
 
 }  // namespace

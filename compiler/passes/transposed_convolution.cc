@@ -194,7 +194,6 @@ class PhasesBuilder {
 
  private:
   bool is_channels_last() const { return layout_ == ir::Layout::kChannelsLast; }
-
   int first_axis() const { return is_channels_last() ? 1 : 2; }  // of the pixels
 
   // Pictures of one pixel, of which each result is the product with a tap of its own.
@@ -231,6 +230,7 @@ class PhasesBuilder {
     perm.push_back(1);
     return b_.Transpose(value, perm);
   }
+
   // The first of the axes [phase...] of what JoinClasses gives.
   int64_t first_phase() const { return is_channels_last() ? 2 + count() : 2; }
   int64_t count() const { return static_cast<int64_t>(axes_.size()); }
