@@ -380,11 +380,7 @@ class ProductBuilder {
     MicroKernelOperands operands;
     operands.accumulator = product_.accumulator;
     operands.depth = steps_;
-    if (range_) {
-      operands.steps = range_->end - range_->begin;
-      operands.parts = range_->parts;
-      operands.part_steps = range_->part_steps;
-    }
+    operands.range = range_;
     const LeftOperand& left = product_.left;
     if (left.gather) operands.has_near_rows = steps_.is_constant();
     if (!left.gather && left.is_linear) operands.has_near_rows = left.pitch.is_constant();
@@ -429,11 +425,12 @@ class ProductBuilder {
     operands->b_buffer = IsGathered(right.form) ? right_scratch_ : right.buffer;
     operands->b_dtype = IsGathered(right.form) ? product_.accumulator : right.dtype;
     if (right.form == RightForm::kRows || right.form == RightForm::kShared) {
-      operands->b_base = nest_.Let("b_base", column - first_column_);
-      operands->b_panel_step = IntConstant(kPanelColumns);
+      Expr base = column - first_column_;
       if (right.form == RightForm::kShared) operands->b_offsets = right_offsets_;
       if (right.form == RightForm::kRows) operands->b_step = IntConstant(GatheredPitch(block_panels_));
-      if (range_) operands->first_step = range_->begin;
+      if (range_ && operands->b_step.valid()) base = base + range_->begin * operands->b_step;
+      operands->b_base = nest_.Let("b_base", std::move(base));
+      operands->b_panel_step = IntConstant(kPanelColumns);
       return;
     }
     if (right.form == RightForm::kInPlace) {
@@ -444,7 +441,7 @@ class ProductBuilder {
     }
     // (column / 16) * panel_size, with column a multiple of 16.
     const bool is_gathered = right.form == RightForm::kGathered || right.form == RightForm::kDigits;
-    const Expr steps = range_ && is_gathered ? operands->steps : DimValue(steps_);
+    const Expr steps = range_ && is_gathered ? range_->end - range_->begin : DimValue(steps_);
     Expr base = is_gathered ? (column - first_column_) * steps : right.base(nest_) + column * steps;
     if (range_ && !is_gathered) base = base + range_->begin * IntConstant(kPanelColumns);
     operands->b_base = nest_.Let("b_base", std::move(base));

@@ -14,6 +14,7 @@
 #include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/cpu/tiles/coded_bytes.h"
 #include "compiler/schedules/cpu/tiles/coded_kernel.h"
+#include "compiler/schedules/cpu/tiles/micro_kernel.h"
 #include "compiler/schedules/packing.h"
 #include "tvm-vm/target_info.h"
 
@@ -76,12 +77,6 @@ struct RightOperand {
 struct TileAt {
   int panels = 1;
   Expr first_row, height, first_column;
-};
-
-// Steps of the depth: [begin, end), and where `parts` is given as many behind each multiple of `part_steps`.
-struct DepthRange {
-  Expr begin, end;
-  Expr parts, part_steps;
 };
 
 struct MatrixProduct {

@@ -27,8 +27,8 @@ class TileEmitter {
     // Elements of several steps would all be read where the row's place is at hand, and not fit in registers.
     if (!operands_.has_near_rows && shape_.rows > kMostUnrolledRows) unroll = 1;
     Expr whole = DimValue(FloorDiv(operands_.depth, unroll) * unroll), end = DimValue(operands_.depth);
-    if (operands_.steps.valid()) {
-      end = operands_.steps;
+    if (operands_.range) {
+      end = operands_.range->end - operands_.range->begin;
       whole = Bind("whole", FloorDiv(end, IntConstant(unroll)) * IntConstant(unroll), &body);
     }
     AddParts(whole, end, unroll, &body);
@@ -45,16 +45,17 @@ class TileEmitter {
   void AddParts(const Expr& whole, const Expr& end, int64_t unroll, std::vector<StmtPtr>* body) {
     first_ = IntConstant(0);
     std::vector<StmtPtr> part;
-    const bool is_one = !operands_.parts.valid();
+    const bool is_one = !operands_.range || !operands_.range->parts.valid();
     VariableId number = 0;
     if (!is_one) {
       number = kernel_->NewVariable("part");
-      first_ = Bind("part_first", Variable(number) * operands_.part_steps, &part);
+      first_ = Bind("part_first", Variable(number) * operands_.range->part_steps, &part);
     }
     AddDepthLoop(IntConstant(0), whole, unroll, &part);
     AddDepthLoop(whole, end, 1, &part);
     if (is_one) return std::ranges::move(part, std::back_inserter(*body)), void();
-    body->push_back(For(number, IntConstant(0), operands_.parts, Block(std::move(part)), LoopKind::kSerial));
+    body->push_back(
+        For(number, IntConstant(0), operands_.range->parts, Block(std::move(part)), LoopKind::kSerial));
   }
 
   void AddDepthLoop(Expr begin, Expr end, int64_t step, std::vector<StmtPtr>* body) {
@@ -64,15 +65,16 @@ class TileEmitter {
     // Offsets of this round, so that what is left are constants.
     Expr b;
     const Expr at_step = first_ + Variable(k);
-    const Expr of_b = operands_.first_step.valid() ? operands_.first_step + at_step : at_step;
-    if (!operands_.b_offsets) b = Bind("b_at", operands_.b_base + of_b * operands_.b_step, &steps);
+    if (!operands_.b_offsets) b = Bind("b_at", operands_.b_base + at_step * operands_.b_step, &steps);
     std::vector<Expr> rows;
     for (const Expr& row : operands_.a_rows)
       rows.push_back(Bind("a_at", row + at_step * operands_.a_step, &steps));
     for (int64_t i = 0; i < step; ++i) {
       Expr at;
       if (operands_.b_offsets) {
-        Expr offset = Load(*operands_.b_offsets, DType::kI64, of_b + IntConstant(i));
+        Expr number = at_step + IntConstant(i);
+        if (operands_.range) number = operands_.range->begin + number;
+        Expr offset = Load(*operands_.b_offsets, DType::kI64, std::move(number));
         at = Bind("b_at", operands_.b_base + offset, &steps);
       } else {
         at = b + IntConstant(i) * operands_.b_step;

@@ -39,6 +39,12 @@ TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels
 // Lanes of one vector of `accumulator`, at most a panel.
 int VectorLanes(const TargetInfo& target, DType accumulator);
 
+// Steps of the depth: [begin, end), and where `parts` is given as many behind each multiple of `part_steps`.
+struct DepthRange {
+  Expr begin, end;
+  Expr parts, part_steps;
+};
+
 // A[r, k] is a_buffer[a_rows[r] + k * a_step]; panel p of B at depth k is the 16 elements of b_buffer from
 // b_base + p * b_panel_step + k * b_step on. Elements are converted to `accumulator`; where both buffers hold
 // u32, an element is four bytes of the depth (DotBytes).
@@ -54,11 +60,9 @@ struct MicroKernelOperands {
   Expr b_base, b_panel_step, b_step;
   // Rows of B lie anywhere: in place of k * b_step, element k of this buffer of i64.
   std::optional<uint32_t> b_offsets;
-  Expr first_step;  // what k of B begins with, where that is not 0
   ir::Dim depth;
-  Expr steps;  // of the depth, where it is not all of it
-  // As many steps again, each time so many behind those before; invalid: once.
-  Expr parts, part_steps;
+  // Where that is not all of it: a_rows and b_base are of its first step, b_offsets are of all.
+  std::optional<DepthRange> range;
   DType accumulator = DType::kInvalid;
   // Updates of sums per round of the main loop: enough to hide the loop's own instructions, few enough to
   // compile fast; and the most steps of the depth.
