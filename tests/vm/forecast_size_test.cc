@@ -1,4 +1,4 @@
-// How large a function may be that is followed without running it.
+// How large functions and values may be that are followed without running them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -40,6 +40,19 @@ TEST(ForecastSize, LoopsAreBounded) {
   ASSERT_FALSE(forecast);
   EXPECT_EQ(forecast.error().code, Code::kUnsupported);
   EXPECT_EQ(forecast.error().message, "@main is too large to be followed: 6003 blocks with 6003 registers");
+}
+
+// An input that is handed out is copied.
+TEST(ForecastSize, CopiesBeyondAllMemory) {
+  auto program = Assemble(
+      "entry @main\nfunc @main(\"x\": i64[n]) -> (\"y\": i64[n]) frame 0, 1 {\n  return [], [r0]\n}\n");
+  ASSERT_TRUE(program) << program.error().message;
+  for (const int64_t most : {int64_t{1} << 58, INT64_MAX / 16, INT64_MAX}) {
+    const auto forecast = ForecastMemory(**program, {{"n", {1, most}}});
+    ASSERT_TRUE(forecast) << forecast.error().message;
+    EXPECT_EQ(forecast->peak_bytes.low, 8);
+    EXPECT_EQ(forecast->peak_bytes.high, most > INT64_MAX / 8 ? INT64_MAX : most * 8);
+  }
 }
 
 }  // namespace

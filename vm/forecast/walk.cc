@@ -267,13 +267,11 @@ void FunctionWalk::FollowReturn(const Instruction& instruction, State* state) {
         NotePeak(state, kNoObject, {0, ByteRange::kUnbounded}, gone);
         continue;
       }
-      ByteRange bytes{1, 1};
+      ByteRange elements{1, 1};
       for (const Interval& dim : *ref.dims)
-        bytes = {MultiplySizes(bytes.low, std::max<int64_t>(dim.low, 0)),
-                 MultiplySizes(bytes.high, std::max<int64_t>(dim.high, 0))};
-      const int64_t bits = DTypeBits(type.dtype);
-      bytes = {bytes.low > INT64_MAX / 16 ? 0 : DTypeBytes(type.dtype, bytes.low),
-               bytes.high > INT64_MAX / 16 ? INT64_MAX : (bytes.high * bits + 7) / 8};
+        elements = {MultiplySizes(elements.low, std::max<int64_t>(dim.low, 0)),
+                    MultiplySizes(elements.high, std::max<int64_t>(dim.high, 0))};
+      const ByteRange bytes{DTypeBytes(type.dtype, elements.low), DTypeBytes(type.dtype, elements.high)};
       NotePeak(state, kNoObject, bytes, gone);
     }
   }
