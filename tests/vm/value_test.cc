@@ -224,6 +224,12 @@ TEST(Values, ResultsAreWhatTheSignatureSays) {
   EXPECT_THAT(RunValuesError(R"(("x": i64[1]) -> ("s": sequence<f32[?]>))",
                              "[], [r1] = host sequence.construct, [], [r0]\n return [], [r1]", {Ints({1})}),
               HasSubstr("output 0 's': the program gave a tensor of i64, its signature says otherwise"));
+  // A tuple that two fields share is what both of them say.
+  EXPECT_THAT(RunValuesError(R"(("x": i64[1]) -> ("t": tuple<tuple<i64[1]>, tuple<f32[1]>>))",
+                             "i0 = const 0\n [], [r1] = host tuple.make, [i0], [r0]\n"
+                             "[], [r1] = host tuple.make, [i0], [r1, r1]\n return [], [r1]",
+                             {Ints({1})}),
+              HasSubstr("output 0 't': the program gave a tensor of i64, its signature says otherwise"));
   EXPECT_THAT(
       RunValuesError(R"(("x": i64[1]) -> ("y": i64[1]))", "r1 = release\n return [], [r1]", {Ints({1})}),
       HasSubstr("output 0 'y': the program gave nothing"));

@@ -1,5 +1,6 @@
 // Values made of results of the entry function, and results that go elsewhere than to memory of the host.
-#include <unordered_map>
+#include <map>
+#include <utility>
 
 #include "allocator/host_memory.h"
 #include "vm/interpreter/machine.h"
@@ -57,7 +58,9 @@ std::string Described(const Object* object) {
 
 // With a stack of its own instead of recursion: results may be as deep as memory goes.
 Expected<Value> Machine::ToValue(Object* root, const TypeSpec* root_type) {
-  std::unordered_map<const Object*, Value> done;
+  // Of containers by their types, too: what is one type's may not be another's. One that has no type has
+  // null.
+  std::map<std::pair<const Object*, const TypeSpec*>, Value> done;
   std::vector<Unfinished> stack;
   // Gives the value, or pushes what is to be finished first and gives false.
   auto begin = [&](Object* object, const TypeSpec* type, Value* value) -> Expected<bool> {
@@ -71,18 +74,19 @@ Expected<Value> Machine::ToValue(Object* root, const TypeSpec* root_type) {
         (type != nullptr && !Fits(*object, *type)))
       return MakeError(Code::kInvalidProgram,
                        "the program gave " + Described(object) + ", its signature says otherwise");
-    if (auto found = done.find(object); found != done.end()) {
+    const bool is_tensor = object->kind == ObjectKind::kTensor;
+    if (auto found = done.find({object, is_tensor ? nullptr : type}); found != done.end()) {
       *value = found->second;
       return true;
     }
-    if (object->kind != ObjectKind::kTensor) {
+    if (!is_tensor) {
       const auto* container = static_cast<const ContainerObject*>(object);
       stack.push_back({container, type, {}});
       stack.back().values.reserve(container->elements.size());
       return false;
     }
     TVMVM_TRY(*value, HandOut(static_cast<TensorObject&>(*object)));
-    if (object->refs > 1) done.emplace(object, *value);
+    if (object->refs > 1) done.try_emplace({object, nullptr}, *value);
     return true;
   };
 
@@ -100,7 +104,7 @@ Expected<Value> Machine::ToValue(Object* root, const TypeSpec* root_type) {
     value = top.container->kind == ObjectKind::kTuple
                 ? Value::Tuple(top.container->tag, std::move(top.values))
                 : Value::Sequence(std::move(top.values));
-    if (top.container->refs > 1) done.emplace(top.container, value);
+    if (top.container->refs > 1) done.try_emplace({top.container, top.type}, value);
     stack.pop_back();
     if (!stack.empty()) stack.back().values.push_back(std::move(value));
   }
