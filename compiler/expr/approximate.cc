@@ -42,7 +42,7 @@ Expr ApproximateUnary(ExprOp op, const Expr& x, MathTarget target) {
     case ExprOp::kLog1p:
       return Log1p(x);
     case ExprOp::kTanh:
-      return Tanh(x, target);
+      return Tanh(x);
     case ExprOp::kSigmoid:
       return Sigmoid(x, target);
     case ExprOp::kErf:
@@ -115,6 +115,8 @@ Expr ExpandNode(const Expr& e, MathTarget target) {
   if (dtype == DType::kF32 && !HasF32Form(e.op())) return InType(DType::kF64, e, target);
   return ApproximateUnary(e.op(), e->operands[0], target);
 }
+
+bool IsChain(const Expr& e) { return IsFloat(e.dtype()) && e.dtype() != DType::kF64 && HasF32Form(e.op()); }
 
 Expr ExpandMath(const Expr& e, MathTarget target) {
   Rewriter expand([&](const Expr& node) { return ExpandNode(node, target); });

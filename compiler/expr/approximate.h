@@ -11,12 +11,16 @@ namespace tvmvm::tensor {
 
 // What a target has beyond the operations that every CPU target has.
 struct MathTarget {
-  bool has_scale = false;  // kScale, and the one of two numbers that is smaller without its sign, in f32 and f64
+  bool has_scale =
+      false;  // kScale, and the one of two numbers that is smaller without its sign, in f32 and f64
 };
 
 // One node whose operands are expanded already: gives the same value in operations that the target has.
 // Other nodes come back as they are.
 Expr ExpandNode(const Expr& e, MathTarget target);
+
+// Whether that is a chain of operations in f32, each of which waits for the one before.
+bool IsChain(const Expr& e);
 
 // All nodes of a graph.
 Expr ExpandMath(const Expr& e, MathTarget target);

@@ -151,8 +151,6 @@ Expr OneMinusExp(const Expr& x) {
   return Fma(power, Fma(r * r, tail, r), one - power);
 }
 
-Expr SelectSign(const Expr& magnitude, const Expr& x) { return WithSignOf(magnitude, x); }
-
 }  // namespace
 
 Expr ExpOfLongSum(const Expr& x, const Expr& tail, MathTarget target) {
@@ -173,17 +171,10 @@ Expr Expm1(const Expr& argument) {
   return Select(Less(Number(x, is_double ? 709.8 : 88.8), argument), Number(x, kInfinity), result);
 }
 
-// With t = e^(-2|x|) - 1: tanh|x| = -t / (t + 2).
-Expr Tanh(const Expr& x, MathTarget target) {
-  if (target.has_scale) {  // elsewhere results stay as they were
-    Expr t = OneMinusExp(AtMost(Number(x, 2.0) * Abs(x), IsDouble(x) ? 40.0 : 20.0));
-    return WithSignOf(t / (Number(x, 2.0) - t), x);
-  }
-  Expr doubled = AtLeast(Number(x, -2.0) * Abs(x), IsDouble(x) ? -44.0 : -20.0);
-  Expm1Parts parts = Expm1Reduce(doubled);
-  Expr half_t = Fma(parts.q, parts.half, parts.half - Number(x, 0.5));
-  Expr quotient = Negate(half_t) / (half_t + Number(x, 1.0));
-  return SelectSign(Abs(quotient), x);
+// With t = 1 - e^(-2|x|): tanh|x| = t / (2 - t).
+Expr Tanh(const Expr& x) {
+  Expr t = OneMinusExp(AtMost(Number(x, 2.0) * Abs(x), IsDouble(x) ? 40.0 : 20.0));
+  return WithSignOf(t / (Number(x, 2.0) - t), x);
 }
 
 // With z = e^-|x|: 1 / (1 + z), or z / (1 + z) on the left; nothing overflows. What z is off by where it is
@@ -204,40 +195,28 @@ Expr ShortErf(const Expr& x) {
   return WithSignOf(OneMinusExp(Fma(t, rest, t)), x);
 }
 
-Expr Erf(const Expr& x, MathTarget target) {
-  if (target.has_scale && !IsDouble(x)) return ShortErf(x);
-  Expr magnitude = Abs(x), square = x * x;
-  Expr small, large;
-  double border = 0;
-  if (IsDouble(x)) {
-    border = 1.0;
-    Expr p = Polynomial(square, {0.12837916709551256, -0.37612638903183543, 0.11283791670945006,
-                                 -0.02686617064323777, 0.0052239776071164225, -0.0008548325975389692,
-                                 0.00012055294904839707, -1.492473690741966e-05, 1.6447424703317362e-06,
-                                 -1.6208483801871705e-07, 1.3720064546777686e-08, -7.795898827002142e-10});
-    small = Fma(magnitude, p, magnitude);
-    // erfc t = e^(-t^2) q((t - 2) / (t + 2))
-    Expr t = AtLeast(AtMost(magnitude, 6.0), 1.0), two = Number(x, 2.0);
-    Expr q =
-        Polynomial((t - two) / (t + two),
-                   {0.25539567631050575, -0.4271858474139585, 0.24165819424246585, -0.07897858101570611,
-                    0.0037328924043978336, 0.006997461736971578, -0.00084714325299195, -0.0009819769411038642,
-                    4.355558686575482e-05, 0.00017435947400205157, 2.7527175557227246e-05,
-                    -2.7562209161129353e-05, -1.3998283772784976e-05, 1.3058577122278017e-06,
-                    4.011749647325067e-06, 1.272567661840228e-06, -1.1352571477273627e-06});
-    large = Fma(Negate(Exp(Negate(t * t), target)), q, Number(x, 1.0));
-  } else {
-    border = 0.92;
-    Expr p = Polynomial(
-        square, {0.128379151, -0.376125008, 0.112818807, -0.0267687105, 0.00499595143, -0.000600372208});
-    small = Fma(magnitude, p, magnitude);
-    Expr log_erfc = Polynomial(AtMost(magnitude, 4.0),
-                               {0.000318539649, -1.13023102, -0.631823897, -0.110087164, 0.0264276378,
-                                -0.00476262579, 0.000597585749, -4.61638592e-05, 1.64306368e-06});
-    large = Number(x, 1.0) - Exp(log_erfc, target);
-  }
-  return WithSignOf(Select(Less(magnitude, Number(x, border)), small, Abs(large)), x);
+// f64, beside 0: a polynomial.
+Expr LongErf(const Expr& x, MathTarget target) {
+  Expr magnitude = Abs(x);
+  Expr p = Polynomial(x * x, {0.12837916709551256, -0.37612638903183543, 0.11283791670945006,
+                              -0.02686617064323777, 0.0052239776071164225, -0.0008548325975389692,
+                              0.00012055294904839707, -1.492473690741966e-05, 1.6447424703317362e-06,
+                              -1.6208483801871705e-07, 1.3720064546777686e-08, -7.795898827002142e-10});
+  Expr small = Fma(magnitude, p, magnitude);
+  // erfc t = e^(-t^2) q((t - 2) / (t + 2))
+  Expr t = AtLeast(AtMost(magnitude, 6.0), 1.0), two = Number(x, 2.0);
+  Expr q =
+      Polynomial((t - two) / (t + two),
+                 {0.25539567631050575, -0.4271858474139585, 0.24165819424246585, -0.07897858101570611,
+                  0.0037328924043978336, 0.006997461736971578, -0.00084714325299195, -0.0009819769411038642,
+                  4.355558686575482e-05, 0.00017435947400205157, 2.7527175557227246e-05,
+                  -2.7562209161129353e-05, -1.3998283772784976e-05, 1.3058577122278017e-06,
+                  4.011749647325067e-06, 1.272567661840228e-06, -1.1352571477273627e-06});
+  Expr large = Fma(Negate(Exp(Negate(t * t), target)), q, Number(x, 1.0));
+  return WithSignOf(Select(Less(magnitude, Number(x, 1.0)), small, Abs(large)), x);
 }
+
+Expr Erf(const Expr& x, MathTarget target) { return IsDouble(x) ? LongErf(x, target) : ShortErf(x); }
 
 Expr Sinh(const Expr& x, MathTarget target) {
   Expr magnitude = Abs(x), one = Number(x, 1.0), half = Number(x, 0.5);
