@@ -1,12 +1,21 @@
 #include "compiler/loops/lanes.h"
 
+#include <algorithm>
+#include <unordered_set>
 #include <utility>
 
+#include "compiler/expr/approximate.h"
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
 #include "compiler/loops/loop_blocks.h"
 
 namespace tvmvm::tensor {
+namespace {
+
+constexpr size_t kMostChains = 4;  // more take more registers than there are
+constexpr int kWovenLanes = 32;
+
+}  // namespace
 
 Lanes Lanes::Make(LoopKernel* kernel, int width, int unroll) {
   Lanes lanes;
@@ -57,6 +66,15 @@ Expr Guarded(const Expr& a, const Lanes& lanes) {
     return Load(e->id, e.dtype(), e->operands[0], And(mask, lanes.guard));
   });
   return rewrite(a);
+}
+
+int VectorsToWeave(std::span<const Expr> roots, int width) {
+  std::unordered_set<const ExprNode*> chains;
+  for (const Expr& root : roots)
+    VisitOnce(root, [&](const Expr& e) {
+      if (IsChain(e)) chains.insert(e.get());
+    });
+  return chains.empty() || chains.size() > kMostChains ? 1 : std::max(kWovenLanes / width, 1);
 }
 
 void ForLanes(Nest& nest, const Lanes& lanes, const std::function<void()>& build) {

@@ -34,6 +34,10 @@ bool SuitsMasks(std::span<const Expr> roots, VariableId variable);
 // `a` with loads that touch only elements that there are.
 Expr Guarded(const Expr& a, const Lanes& lanes);
 
+// Vectors of `width` lanes that are best woven into one: processors look ahead over few operations, so that
+// chains of them, such as functions are, overlap only side by side. 1 where there are none, or many.
+int VectorsToWeave(std::span<const Expr> roots, int width);
+
 // Opens the loops over the elements, builds, closes.
 void ForLanes(Nest& nest, const Lanes& lanes, const std::function<void()>& build);
 

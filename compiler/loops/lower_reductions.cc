@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
@@ -306,7 +307,8 @@ void ReductionLowering::AccumulateAlongAxis(const Expr& reduce, const Expr& begi
   Expr from = begin;
   if (width_ > 1 && unroll > 1) {
     Expr to = WholeSteps(nest_, {from, end}, width_ * unroll);
-    loop(from, to, width_, unroll, partial);
+    const int woven = std::gcd(unroll, VectorsToWeave(std::span(&reduce->operands[0], 1), width_));
+    loop(from, to, width_ * woven, unroll / woven, partial);
     from = to;
   }
   if (width_ > 1) {

@@ -412,6 +412,8 @@ class PullKernel {
         if (lanes_.has_long_reduction && suits_masks)
           rest.begin = BuildMostOfGroup(reductions, inner, piece, places, rest, width, sums);
       }
+      const int woven = lanes_.has_inner_reduction ? width : width * VectorsToWeave(piece.roots, width);
+      if (woven > width) loop(whole(woven), woven, 1);
       loop(whole(width), width, 1);
       // Vectors of short types hold many elements: what is left may be several narrower ones.
       const bool has_narrow = !lanes_.has_inner_reduction && !suits_masks;
