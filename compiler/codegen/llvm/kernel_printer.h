@@ -37,7 +37,8 @@ struct ByteDots {
 struct CpuForms {
   ByteDots byte_dots;
   tensor::MathTarget math;
-  bool has_fast_gathers = false;     // of numbers of 32 and 64 bits
+  bool has_fast_gathers = false;  // of numbers of 32 and 64 bits
+  bool has_fast_masked_stores = true;
   bool asks_keep_registers = false;  // as bytecode/kernel_abi.h says of KernelPoll; a call may always be made
 };
 
@@ -88,7 +89,13 @@ class KernelPrinter {
   Value* EmitFloatBinary(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitIntegerBinary(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitComparison(const Expr& e);
+  struct Edge {
+    Value* lane;  // i32
+    bool is_end;  // lanes below it are there, else those from it on
+  };
+  std::optional<Edge> EmitEdge(const Expr& e);
   Value* EmitEdgeMask(const Expr& e);
+  Value* EmitIsWhole(const Expr& e, Value* mask);
   Value* EmitShift(ExprOp op, DType dtype, Value* a, Value* b);
   Value* EmitLaneReduction(const Expr& e);
   Value* EmitDotBytes(const Expr& e);

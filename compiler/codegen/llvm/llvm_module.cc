@@ -34,6 +34,7 @@ CpuForms FormsOf(const CpuDescription& cpu, const llvm::TargetMachine* machine) 
     forms.math.has_scale = has_avx512;
     // Twice as fast as moving each place out of its vector; AVX2's are up to a third slower than that.
     forms.has_fast_gathers = has_avx512;
+    forms.has_fast_masked_stores = has_avx512;  // AVX2's take AMD's processors some 40 operations each
     forms.asks_keep_registers = true;
   }
   return forms;

@@ -1,8 +1,8 @@
 // Where a kernel asks whether its run is to end. A grid point that is known to be short (loop_bounds.h) never
-// does; in others it is the loops that may be long, each once in about kWorkBetweenPolls: it goes on in blocks
-// of iterations, and what lies around other such loops counts its own work and that of short loops within.
-// Nothing is added to what a loop repeats unless an iteration takes that long, and two comparisons to a short
-// one. Loops over the results of a range of points are the caller's business, who chooses the range.
+// does; in others it is the loops that may be long, each once in about kWorkBetweenPolls: it goes on in
+// blocks of iterations, and what lies around other such loops counts its own work and that of short loops
+// within. Nothing is added to what a loop repeats unless an iteration takes that long, and two comparisons to
+// a short one. Loops over the results of a range of points are the caller's business, who chooses the range.
 #pragma once
 
 #include <unordered_map>

@@ -242,29 +242,45 @@ llvm::Value* KernelPrinter::EmitShift(ExprOp op, DType dtype, Value* a, Value* b
   return builder_.CreateSelect(in_range, shifted, zero);
 }
 
-// base + {0, step, 2 * step, ...} compared with one limit, as at the edges of tensors: the lanes up to one,
-// or those from it on. Counts them once, compares in 32 bits.
-llvm::Value* KernelPrinter::EmitEdgeMask(const Expr& e) {
-  const bool is_less = e.op() == ExprOp::kLess, is_first = e->operands[0].op() == ExprOp::kRamp;
+// base + {0, step, 2 * step, ...} compared with one limit, as at the edges of tensors.
+std::optional<KernelPrinter::Edge> KernelPrinter::EmitEdge(const Expr& e) {
+  const bool is_less = e.op() == ExprOp::kLess;
+  if (!is_less && e.op() != ExprOp::kLessEqual) return std::nullopt;
+  const bool is_first = e->operands[0].op() == ExprOp::kRamp;
   const Expr &ramp = e->operands[is_first ? 0 : 1], &limit = e->operands[is_first ? 1 : 0];
-  const bool matches = ramp.op() == ExprOp::kRamp && limit.op() == ExprOp::kBroadcast &&
-                       ramp.dtype() == DType::kI64 && tensor::IsConstant(ramp->operands[1]) &&
-                       ramp->operands[1]->integer > 0 && ramp->operands[1]->integer <= tensor::kMaxShortStep;
-  if (!matches || (!is_less && e.op() != ExprOp::kLessEqual)) return nullptr;
-  const int lanes = e.lanes();
+  if (ramp.op() != ExprOp::kRamp || limit.op() != ExprOp::kBroadcast || ramp.dtype() != DType::kI64 ||
+      !tensor::IsConstant(ramp->operands[1]) || ramp->operands[1]->integer <= 0 ||
+      ramp->operands[1]->integer > tensor::kMaxShortStep)
+    return std::nullopt;
   const auto step = static_cast<uint64_t>(ramp->operands[1]->integer);
   Value* room = builder_.CreateSub(Emit(limit->operands[0]), Emit(ramp->operands[0]));
   if (is_less != is_first) room = builder_.CreateAdd(room, builder_.getInt64(1));
-  Value* most = builder_.getInt64(step * static_cast<uint64_t>(lanes));
+  Value* most = builder_.getInt64(step * static_cast<uint64_t>(e.lanes()));
   room = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, room, most);
   room = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, room, builder_.getInt64(0));
   Value* count = builder_.CreateTrunc(room, builder_.getInt32Ty());
   if (step > 1)
     count = builder_.CreateUDiv(builder_.CreateAdd(count, builder_.getInt32(static_cast<uint32_t>(step - 1))),
                                 builder_.getInt32(static_cast<uint32_t>(step)));
-  Value* wide = Splat(count, lanes);
-  Value* lane = Iota(builder_.getInt32Ty(), lanes);
-  return is_first ? builder_.CreateICmpULT(lane, wide) : builder_.CreateICmpUGE(lane, wide);
+  return Edge{count, is_first};
+}
+
+// Counts the lanes once, compares in 32 bits.
+llvm::Value* KernelPrinter::EmitEdgeMask(const Expr& e) {
+  const std::optional<Edge> edge = EmitEdge(e);
+  if (!edge) return nullptr;
+  Value *lane = Iota(builder_.getInt32Ty(), e.lanes()), *wide = Splat(edge->lane, e.lanes());
+  return edge->is_end ? builder_.CreateICmpULT(lane, wide) : builder_.CreateICmpUGE(lane, wide);
+}
+
+// Whether a mask, whose value is given, lets all lanes through.
+llvm::Value* KernelPrinter::EmitIsWhole(const Expr& e, Value* mask) {
+  if (const std::optional<Edge> edge = EmitEdge(e))
+    return builder_.CreateICmpEQ(edge->lane,
+                                 builder_.getInt32(edge->is_end ? static_cast<uint32_t>(e.lanes()) : 0));
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements();
+  llvm::Type* bits = builder_.getIntNTy(lanes);
+  return builder_.CreateICmpEQ(builder_.CreateBitCast(mask, bits), llvm::Constant::getAllOnesValue(bits));
 }
 
 llvm::Value* KernelPrinter::EmitComparison(const Expr& e) {

@@ -281,7 +281,17 @@ void KernelPrinter::EmitStore(const tensor::Stmt& s) {
   if (lanes == 1) {
     builder_.CreateAlignedStore(bits, address, alignment);
   } else if (is_wide) {
-    if (mask) {
+    if (mask && !forms_.has_fast_masked_stores) {
+      llvm::BasicBlock *whole = NewBlock("whole"), *part = NewBlock("part"), *after = NewBlock("after");
+      builder_.CreateCondBr(EmitIsWhole(s.mask, mask), whole, part);
+      builder_.SetInsertPoint(whole);
+      builder_.CreateAlignedStore(bits, address, alignment);
+      builder_.CreateBr(after);
+      builder_.SetInsertPoint(part);
+      builder_.CreateMaskedStore(bits, address, alignment, mask);
+      builder_.CreateBr(after);
+      builder_.SetInsertPoint(after);
+    } else if (mask) {
       builder_.CreateMaskedStore(bits, address, alignment, mask);
     } else if (is_streaming_ && info.is_argument) {
       StoreStreaming(bits, address, alignment);
