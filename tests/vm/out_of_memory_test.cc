@@ -34,10 +34,7 @@ Value SomeSequence() { return Value::Sequence({Value(Ints(Many())), Value(Ints({
 std::vector<Case> Cases() {
   const std::string of_one = R"(("x": i64[k]) -> ("y": i64[m]))";
   std::vector<Case> cases;
-  cases.push_back({"arena",
-                   std::string(testing::kCopyInSteps),
-                   {Value(Ints(Many()))},
-                   Many()});
+  cases.push_back({"arena", std::string(testing::kCopyInSteps), {Value(Ints(Many()))}, Many()});
   cases.push_back(cases.back());
   cases.back().name = "arena, output given";
   cases.back().gives_output = true;

@@ -180,27 +180,39 @@ void PlanarBlocks::Put(const Expr& place, Expr element, bool combines) {
   nest_.Add(tensor::Store(scratch_, place, std::move(element)));
 }
 
-// A column of vectors after the other, because what the edges mask is the same for all rows.
+// A column of vectors after the other, because what the edges mask is the same for all rows. Those that no
+// edge cuts, which are the most, are read without masks.
 void PlanarBlocks::FillMasked(const Columns& columns, const Rows& all, bool combines) {
-  const Expr zero = IntConstant(0), step = IntConstant(stride(last_));
+  const Expr zero = IntConstant(0), step = IntConstant(stride(last_)),
+             lanes = IntConstant(form_.schedule.lanes);
   Expr chunk = Variable(nest_.Open("chunk", zero, columns.count, LoopKind::kSerial, form_.schedule.lanes));
   Expr from = nest_.Let("from", columns.from + chunk * step), to = nest_.Let("to", columns.to + chunk);
-  auto rows = [&](const Expr& first, const Expr& last, bool exist) {
+  enum class Existing : uint8_t { kNone, kSome, kAll };
+  auto rows = [&](const Expr& first, const Expr& last, Existing existing) {
     Expr row = Variable(nest_.Open("row", first, last));
     Expr source = nest_.Let("source", from + row * DimValue(shape_.input[last_]));
     Expr place = nest_.Let("place", to + row * DimValue(row_pitch()));
-    Expr lane = Variable(nest_.Open("lane", zero, IntConstant(form_.schedule.lanes), LoopKind::kVectorized));
+    Expr lane = Variable(nest_.Open("lane", zero, lanes, LoopKind::kVectorized));
     Expr element = form_.neutral, j = chunk + lane;
-    if (exist)
-      element = Select(And(LessEqual(columns.begin, j), Less(j, columns.end)),
-                       Cast(form_.dtype, load_(source + lane * step)), element);
+    if (existing != Existing::kNone) {
+      Expr read = Cast(form_.dtype, load_(source + lane * step));
+      element = existing == Existing::kAll
+                    ? read
+                    : Select(And(LessEqual(columns.begin, j), Less(j, columns.end)), read, element);
+    }
     Put(place + lane, std::move(element), combines);
     nest_.Close();
     nest_.Close();
   };
-  if (!combines) rows(zero, all.begin, false);
-  rows(all.begin, all.end, true);
-  if (!combines) rows(all.end, used_rows_, false);
+  if (!combines) rows(zero, all.begin, Existing::kNone);
+  const Expr exist =
+      nest_.Let("exist", And(LessEqual(columns.begin, chunk), LessEqual(chunk + lanes, columns.end)));
+  for (bool whole : {true, false}) {
+    nest_.OpenIf(whole ? exist : Unary(ExprOp::kNot, exist));
+    rows(all.begin, all.end, whole ? Existing::kAll : Existing::kSome);
+    nest_.Close();
+  }
+  if (!combines) rows(all.end, used_rows_, Existing::kNone);
   nest_.Close();
 }
 

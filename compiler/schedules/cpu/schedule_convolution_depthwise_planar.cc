@@ -39,12 +39,14 @@ constexpr int64_t kSharedRows = 4, kHighTileRows = 8;
 PlanarSchedule ChoosePlanar(const PlanarShape& shape, DType accumulator, const TargetInfo& target) {
   PlanarSchedule schedule;
   if (shape.axes() < 2 || accumulator != DType::kF32) return schedule;
-  if (target.vector_registers < 32) {
-    schedule.tile_vectors = 1;  // sums leave registers for weights and data
-    return schedule;
-  }
   const size_t rows = shape.axes() - 2;
   const int64_t taps = shape.kernel[rows];
+  if (target.vector_registers < 32) {
+    schedule.tile_vectors = 1;  // sums leave registers for weights and data
+    const bool share_rows = shape.strides[rows] == 1 || taps - shape.strides[rows] >= kSharedRows;
+    if (!share_rows) schedule.lanes = target.vector_bits / 32;
+    return schedule;
+  }
   const bool is_low = shape.output[rows].constant().value_or(INT64_MAX) <= schedule.tile_rows;
   if (!is_low && taps <= kMaxUnrolledTaps && shape.dilations[rows] == 1 &&
       taps - shape.strides[rows] >= kSharedRows)
