@@ -6,6 +6,7 @@
 
 #include "compiler/expr/rewrite.h"
 #include "compiler/expr/stride.h"
+#include "compiler/loops/lanes.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -167,6 +168,9 @@ std::optional<LaunchAxes> FindLaunchAxes(std::span<const Expr> roots, const Expr
   if (!MayBeOne(last) && !(order && MayBeOne(axes[order->front()].second))) return std::nullopt;
   LaunchAxes made;
   if (order && *order != written_order) {
+    const Dim& step = read->front().back();
+    const bool is_short = step.is_constant() && step.value() > 1 && step.value() <= kMaxShortStep;
+    if (is_short) return std::nullopt;  // wide loads, whatever the sizes
     made.rows = RowsOf(*read, *written, axes);
     made.has_rows = LessEqual(2, made.rows.row);
     made.tiles = TilesOf(*order, written_order, read->front(), *written, axes);
