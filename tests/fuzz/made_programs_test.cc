@@ -8,15 +8,15 @@
 #include "tests/fuzz/program_maker.h"
 #include "tests/fuzz/run_program.h"
 #include "tests/models/corruption.h"
-#include "tests/sanitizer.h"
 #include "tests/serializer/editable_file.h"
+#include "tests/tries.h"
 #include "tvm-vm/assembler.h"
 #include "tvm-vm/vmexe.h"
 
 namespace tvmvm::fuzz {
 namespace {
 
-constexpr uint32_t kSeeds = kSanitized ? 2000 : 5000;
+const uint32_t kSeeds = Tries(5000, 2000);
 
 std::shared_ptr<const Program> Made(uint32_t seed, Choices& choices) {
   auto program = MakeProgram(choices);

@@ -10,6 +10,7 @@
 
 #include "tests/image/pictures.h"
 #include "tests/sanitizer.h"
+#include "tests/tries.h"
 #include "vm/image/image_library.h"
 
 namespace tvmvm {
@@ -117,7 +118,7 @@ TEST(Image, EveryCutIsAnError) {
 
 TEST(Image, FlippedBitsEndWell) {
   std::mt19937 random(5);
-  const int rounds = kSanitized ? 200 : 1500;
+  const auto rounds = static_cast<int>(Tries(1500, 200));
   for (const Sample& sample : Samples(Gradient(13, 9))) {
     SCOPED_TRACE(sample.name);
     for (int round = 0; round < rounds; ++round) {

@@ -5,9 +5,9 @@
 #include "tests/fuzz/kernel_models.h"
 #include "tests/models/corrupt_code.h"
 #include "tests/require.h"
-#include "tests/sanitizer.h"
 #include "tests/serializer/editable_file.h"
 #include "tests/serializer/signed_file.h"
+#include "tests/tries.h"
 #include "tvm-vm/device_list.h"
 #include "tvm-vm/vmexe.h"
 
@@ -49,7 +49,7 @@ TEST_P(CorruptGpuProgram, OtherCodeForRealKernelsIsRefusedOrRuns) {
     ASSERT_TRUE(original);
     for (const KernelSpec& kernel : original->kernels) ASSERT_NE(kernel.contract, "") << kernel.name;
     const std::vector<std::byte> right = Outcome(original);
-    for (uint32_t seed = 0; seed < (kSanitized ? 60 : 300); ++seed) {
+    for (uint32_t seed = 0; seed < Tries(300, 60); ++seed) {
       fuzz::Choices choices(seed);
       auto program = std::make_shared<Program>(*original);
       ChangeWords(program.get(), choices);
@@ -83,7 +83,7 @@ TEST_P(CorruptGpuProgram, OtherCodeForSignedKernelsIsRefusedOrRuns) {
     const std::shared_ptr<const Program> original = CompiledFor(model, GetParam());
     ASSERT_TRUE(original);
     const std::vector<std::byte> file = keys.Signed(*original, "mine");
-    for (uint32_t seed = 0; seed < (kSanitized ? 60 : 200); ++seed) {
+    for (uint32_t seed = 0; seed < Tries(200, 60); ++seed) {
       fuzz::Choices choices(seed);
       EditableFile parts(file);
       if (seed > 0) parts.section("code") = OtherCode(*original, choices);

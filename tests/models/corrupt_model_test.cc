@@ -4,7 +4,7 @@
 #include "serializer/protobuf.h"
 #include "tests/models/corruption.h"
 #include "tests/models/demo_model.h"
-#include "tests/sanitizer.h"
+#include "tests/tries.h"
 #include "tvm-vm/compiler.h"
 
 namespace tvmvm {
@@ -34,11 +34,11 @@ struct Outcomes {
   int refused = 0, accepted = 0;
 };
 
-Outcomes CompileDamaged(int count, uint32_t seed, const CompileOptions& options) {
+Outcomes CompileDamaged(uint32_t count, uint32_t seed, const CompileOptions& options) {
   std::vector<std::byte> model = DemoModel();
   Corruption corruption(seed, WeightRanges(model));
   Outcomes outcomes;
-  for (int i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; ++i) {
     auto compiled = GetCompiler().CompileBytes(corruption.Apply(model), options);
     if (compiled) {
       ++outcomes.accepted;
@@ -54,7 +54,7 @@ Outcomes CompileDamaged(int count, uint32_t seed, const CompileOptions& options)
 TEST(CorruptModel, ImportGivesAModuleOrAnError) {
   CompileOptions options;
   options.stop_after = "import";
-  Outcomes outcomes = CompileDamaged(4000, 1, options);
+  Outcomes outcomes = CompileDamaged(Tries(4000, 4000), 1, options);
   EXPECT_GT(outcomes.refused, 0);
   EXPECT_GT(outcomes.accepted, 0);
 }
@@ -62,7 +62,7 @@ TEST(CorruptModel, ImportGivesAModuleOrAnError) {
 TEST(CorruptModel, PassesGiveAModuleOrAnError) {
   CompileOptions options;
   options.stop_after = GetCompiler().Passes().back().first;
-  Outcomes outcomes = CompileDamaged(kSanitized ? 100 : 1000, 2, options);
+  Outcomes outcomes = CompileDamaged(Tries(1000, 100), 2, options);
   EXPECT_GT(outcomes.refused, 0);
   EXPECT_GT(outcomes.accepted, 0);
 }
@@ -70,7 +70,7 @@ TEST(CorruptModel, PassesGiveAModuleOrAnError) {
 TEST(CorruptModel, CompilingGivesAProgramOrAnError) {
   CompileOptions options;
   options.targets = {"x86-64-v3"};
-  Outcomes outcomes = CompileDamaged(kSanitized ? 10 : 60, 3, options);
+  Outcomes outcomes = CompileDamaged(Tries(60, 10), 3, options);
   EXPECT_GT(outcomes.refused, 0);
   EXPECT_GT(outcomes.accepted, 0);
 }

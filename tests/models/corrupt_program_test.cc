@@ -7,9 +7,9 @@
 #include "tests/models/corrupt_code.h"
 #include "tests/models/corruption.h"
 #include "tests/models/demo_model.h"
-#include "tests/sanitizer.h"
 #include "tests/serializer/editable_file.h"
 #include "tests/serializer/signed_file.h"
+#include "tests/tries.h"
 #include "tvm-vm/assembler.h"
 #include "tvm-vm/compiler.h"
 #include "tvm-vm/vm.h"
@@ -54,7 +54,7 @@ TEST(CorruptProgram, DamageThatLoadDoesNotSeeIsInTheWeights) {
   options.threads = 1;
   Corruption corruption(1);
   int refused = 0, ran = 0;
-  for (int i = 0; i < (kSanitized ? 300 : 2000); ++i) {
+  for (uint32_t i = 0; i < Tries(2000, 300); ++i) {
     Bytes damaged = corruption.Apply(file);
     auto program = LoadProgramFromMemory(damaged);
     if (!program) {
@@ -99,7 +99,7 @@ TEST(CorruptProgram, DamageWithRightDigestsIsRefusedOrRunsUnderLimits) {
   options.jit = std::make_shared<IdleJit>();
   Corruption corruption(2);
   int refused = 0, failed = 0, ran = 0;
-  for (int i = 0; i < (kSanitized ? 2000 : 6000); ++i) {
+  for (uint32_t i = 0; i < Tries(6000, 2000); ++i) {
     EditableFile parts(file);
     Bytes& section = parts.section(std::array{"metadata", "code", "kernels.rows", "code", "debug"}[i % 5]);
     section = corruption.Apply(section);
@@ -126,7 +126,7 @@ TEST(CorruptProgram, OtherCodeForRealKernelsIsRefusedOrRuns) {
   for (const auto& original : programs) {
     ASSERT_TRUE(original);
     for (const KernelSpec& kernel : original->kernels) ASSERT_NE(kernel.contract, "") << kernel.name;
-    for (uint32_t seed = 0; seed < (kSanitized ? 200 : 1500); ++seed) {
+    for (uint32_t seed = 0; seed < Tries(1500, 200); ++seed) {
       fuzz::Choices choices(seed);
       auto program = std::make_shared<Program>(*original);
       ChangeWords(program.get(), choices);
@@ -156,7 +156,7 @@ TEST(CorruptProgram, OtherCodeForSignedKernelsIsRefusedOrRuns) {
     const std::shared_ptr<const Program> original = CompiledFor(model);
     ASSERT_TRUE(original);
     const Bytes file = keys.Signed(*original, "mine");
-    for (uint32_t seed = 0; seed < (kSanitized ? 200 : 1000); ++seed) {
+    for (uint32_t seed = 0; seed < Tries(1000, 200); ++seed) {
       fuzz::Choices choices(seed);
       EditableFile parts(file);
       Bytes& metadata = parts.section("metadata");

@@ -8,6 +8,7 @@
 
 #include "tests/serializer/editable_file.h"
 #include "tests/serializer/sample_file.h"
+#include "tests/tries.h"
 #include "tvm-vm/assembler.h"
 #include "tvm-vm/vmexe.h"
 
@@ -84,8 +85,8 @@ TEST(Damage, FlippedBitInMachineCodeIsFoundByLoad) {
 TEST(Damage, MutatedSectionsWithRightDigestsNeverCrash) {
   Bytes file = SampleFile();
   uint64_t state = 42;
-  int loaded = 0;
-  for (int i = 0; i < 6000; ++i) {
+  uint32_t loaded = 0;
+  for (uint32_t i = 0; i < Tries(6000, 6000); ++i) {
     EditableFile parts(file);
     Bytes& section = parts.section(std::array{"metadata", "code", "debug", "kernels.rows"}[i % 4]);
     for (uint64_t changes = 1 + NextRandom(&state) % 4; changes > 0; --changes) {
@@ -106,13 +107,13 @@ TEST(Damage, MutatedSectionsWithRightDigestsNeverCrash) {
     ASSERT_TRUE(SerializeProgram(**program));
   }
   EXPECT_GT(loaded, 0);
-  EXPECT_LT(loaded, 6000);
+  EXPECT_LT(loaded, Tries(6000, 6000));
 }
 
 TEST(Damage, MutatedSectionTablesNeverCrash) {
   const Bytes file = SampleFile();
   uint64_t state = 7;
-  for (int i = 0; i < 6000; ++i) {
+  for (uint32_t i = 0; i < Tries(6000, 6000); ++i) {
     EditableFile parts(file);
     auto entry =
         std::as_writable_bytes(std::span(&parts.entries[NextRandom(&state) % parts.entries.size()], 1));
