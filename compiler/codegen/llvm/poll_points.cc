@@ -29,9 +29,9 @@ constexpr double kLoopWork = 4;  // to enter one and to leave it
 // in blocks does at once, and where the length has a bound, that many times as little as it may be. A look
 // costs as much as some hundred instructions, and most of these loops are short.
 constexpr int64_t kShortWork = 64;
-constexpr double kCountedLess = 256, kShortCountedLess = 16;
+constexpr double kCountedLess = 16;
 constexpr double kMostInBlock = 1 << 16;  // an iteration of so much may go uncounted, too
-constexpr double kScatteredLoad = 32;     // from where data says: as a rule out of no cache
+constexpr double kScatteredLoad = 64;     // from where data says: as a rule out of no cache
 constexpr double kDivision = 8;
 // Bytes of a load or store beyond these take what memory does that is in no cache. Only the length of blocks
 // goes by that: not where to look, nor what is counted of short loops.
@@ -66,6 +66,7 @@ class Finder {
       case StmtKind::kLet:
         bounds_.Define(s.variable, s.value);
         if (IsOfBlock(s.value)) blocks_.insert(s.variable);
+        if (IsOfData(s.value)) of_data_.insert(s.variable);
         break;
       case StmtKind::kTranspose:
         return Known(static_cast<double>(s.rows) * s.columns);
@@ -159,7 +160,7 @@ class Finder {
     for (const auto& [dim, each] : loop.most.by) unseen.by.emplace_back(dim, each);
     const double most_unseen = shortest * static_cast<double>(work);
     return {unseen,
-            kLoopWork + std::min(most_unseen, std::max<double>(kShortWork, most_unseen / kShortCountedLess)),
+            kLoopWork + std::min(most_unseen, std::max<double>(kShortWork, most_unseen / kCountedLess)),
             true};
   }
 
@@ -169,6 +170,17 @@ class Finder {
       is_of_block |= part.op() == ExprOp::kVariable && blocks_.count(part->id) > 0;
     });
     return is_of_block;
+  }
+
+  // Whether data say where that is. Numbers that are no integers are data's.
+  bool IsOfData(const Expr& place) const {
+    bool is_of_data = false;
+    tensor::VisitOnce(place, [&](const Expr& part) {
+      is_of_data |= part.op() == ExprOp::kLoad ||
+                    (part.op() == ExprOp::kCast && IsFloat(part->operands[0].dtype())) ||
+                    (part.op() == ExprOp::kVariable && of_data_.count(part->id) > 0);
+    });
+    return is_of_data;
   }
 
   // Whether each iteration stores results of its own. Of a kernel whose calls say how many points they take
@@ -208,12 +220,7 @@ class Finder {
     if (!seen_.insert(e.get()).second) return 0;
     double work = 1;
     if (e.op() == ExprOp::kLoad) {
-      bool is_scattered = false;
-      // Numbers that are no integers are data's.
-      tensor::VisitOnce(e->operands[0], [&](const Expr& part) {
-        is_scattered |=
-            part.op() == ExprOp::kLoad || (part.op() == ExprOp::kCast && IsFloat(part->operands[0].dtype()));
-      });
+      const bool is_scattered = IsOfData(e->operands[0]);
       work = is_scattered ? kScatteredLoad * e.lanes() : 1;
       if (!is_scattered) moved_ += Moved(e);
     } else if (e.op() == ExprOp::kDiv || e.op() == ExprOp::kFloorDiv || e.op() == ExprOp::kFloorMod ||
@@ -229,6 +236,7 @@ class Finder {
   PollPoints points_;
   LoopBounds bounds_;
   std::unordered_set<tensor::VariableId> blocks_;     // where blocks of loops around begin, and what follows
+  std::unordered_set<tensor::VariableId> of_data_;    // that hold what data say
   double moved_ = 0;                                  // of the current statement
   bool looks_ = false;                                // else it is asked what a grid point takes
   std::unordered_set<const tensor::ExprNode*> seen_;  // of the current statement
