@@ -139,6 +139,7 @@ class KernelPrinter {
   Value* LoadStrided(uint32_t buffer, Value* base, int lanes, int step, Value* mask);
   Value* LoadPacked(uint32_t buffer, Value* index, int lanes, Value* mask);
   void EmitStore(const tensor::Stmt& s);
+  void StoreMasked(const Expr& mask, Value* lanes, Value* bits, Value* address, llvm::Align alignment);
   void StoreStreaming(Value* bits, Value* address, llvm::Align alignment);
   void StorePacked(const tensor::Stmt& s, Value* index, Value* value, Value* mask);
   Value* Address(uint32_t buffer, Value* index);

@@ -220,8 +220,11 @@ class Finder {
     if (!seen_.insert(e.get()).second) return 0;
     double work = 1;
     if (e.op() == ExprOp::kLoad) {
-      const bool is_scattered = IsOfData(e->operands[0]);
-      work = is_scattered ? kScatteredLoad * e.lanes() : 1;
+      const Expr& place = e->operands[0];
+      const bool is_scattered = IsOfData(place);
+      const bool is_wide =
+          place.op() == ExprOp::kRamp ? tensor::IsIntConstant(place->operands[1], 1) : place.lanes() == 1;
+      work = is_scattered ? kScatteredLoad * (is_wide ? 1 : e.lanes()) : 1;
       if (!is_scattered) moved_ += Moved(e);
     } else if (e.op() == ExprOp::kDiv || e.op() == ExprOp::kFloorDiv || e.op() == ExprOp::kFloorMod ||
                e.op() == ExprOp::kRemainder) {

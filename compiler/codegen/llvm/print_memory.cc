@@ -281,18 +281,8 @@ void KernelPrinter::EmitStore(const tensor::Stmt& s) {
   if (lanes == 1) {
     builder_.CreateAlignedStore(bits, address, alignment);
   } else if (is_wide) {
-    if (mask && !forms_.has_fast_masked_stores) {
-      llvm::BasicBlock *whole = NewBlock("whole"), *part = NewBlock("part"), *after = NewBlock("after");
-      builder_.CreateCondBr(EmitIsWhole(s.mask, mask), whole, part);
-      builder_.SetInsertPoint(whole);
-      builder_.CreateAlignedStore(bits, address, alignment);
-      builder_.CreateBr(after);
-      builder_.SetInsertPoint(part);
-      builder_.CreateMaskedStore(bits, address, alignment, mask);
-      builder_.CreateBr(after);
-      builder_.SetInsertPoint(after);
-    } else if (mask) {
-      builder_.CreateMaskedStore(bits, address, alignment, mask);
+    if (mask) {
+      StoreMasked(s.mask, mask, bits, address, alignment);
     } else if (is_streaming_ && info.is_argument) {
       StoreStreaming(bits, address, alignment);
     } else {
@@ -309,6 +299,24 @@ void KernelPrinter::EmitStore(const tensor::Stmt& s) {
                                   alignment);
     }
   }
+}
+
+// Of a mask and its value. Where such stores are slow, those that store all lanes are plain ones.
+void KernelPrinter::StoreMasked(const Expr& mask, Value* lanes, Value* bits, Value* address,
+                                llvm::Align alignment) {
+  if (forms_.has_fast_masked_stores) {
+    builder_.CreateMaskedStore(bits, address, alignment, lanes);
+    return;
+  }
+  llvm::BasicBlock *whole = NewBlock("whole"), *part = NewBlock("part"), *after = NewBlock("after");
+  builder_.CreateCondBr(EmitIsWhole(mask, lanes), whole, part);
+  builder_.SetInsertPoint(whole);
+  builder_.CreateAlignedStore(bits, address, alignment);
+  builder_.CreateBr(after);
+  builder_.SetInsertPoint(part);
+  builder_.CreateMaskedStore(bits, address, alignment, lanes);
+  builder_.CreateBr(after);
+  builder_.SetInsertPoint(after);
 }
 
 // Past the caches, which takes whole aligned vectors.
