@@ -15,5 +15,6 @@ inline uint32_t Tries(uint32_t usual, uint32_t sanitized) {
   const long factor = times == nullptr ? 1 : std::strtol(times, nullptr, 10);
   return (kSanitized ? sanitized : usual) * static_cast<uint32_t>(factor < 1 ? 1 : factor);
 }
+inline uint32_t Tries(uint32_t always) { return Tries(always, always); }
 
 }  // namespace tvmvm

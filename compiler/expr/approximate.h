@@ -11,8 +11,8 @@ namespace tvmvm::tensor {
 
 // What a target has beyond the operations that every CPU target has.
 struct MathTarget {
-  bool has_scale =
-      false;  // kScale, and the one of two numbers that is smaller without its sign, in f32 and f64
+  // kScale, and the one of two numbers that is smaller without its sign, in f32 and f64
+  bool has_scale = false;
 };
 
 // One node whose operands are expanded already: gives the same value in operations that the target has.

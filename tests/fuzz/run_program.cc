@@ -16,9 +16,6 @@
 namespace tvmvm::fuzz {
 namespace {
 
-constexpr int64_t kMostBytes = 8 << 20;
-constexpr std::chrono::seconds kTimeout(1);  // which a launch of 10^18 points takes in full
-
 // Kernels that touch nothing: what strangers' code hands to real ones is nobody's promise (docs/trust.md).
 class IdleJit final : public KernelJit {
  public:
@@ -151,6 +148,15 @@ void ChangeOutputs(const Vm& vm, std::span<const Value> inputs, std::span<Value>
 
 }  // namespace
 
+Limits RunLimits() {
+  Limits limits;
+  limits.max_bytes = kMostBytes;
+  limits.max_steps = 20'000;
+  limits.timeout = std::chrono::seconds(1);  // which a launch of 10^18 points takes in full
+  limits.max_call_depth = 100;
+  return limits;
+}
+
 Status RunUnderLimits(std::shared_ptr<const Program> program, Choices& choices, bool with_devices) {
   VmOptions options;
   options.threads = 1;
@@ -160,12 +166,7 @@ Status RunUnderLimits(std::shared_ptr<const Program> program, Choices& choices, 
       options.devices.push_back(CreateNullDevice({.max_bytes = kMostBytes}));
   TVMVM_TRY(std::shared_ptr<Vm> vm, Vm::Create(program, options));
   Invocation invocation = vm->NewInvocation();
-  Limits limits;
-  limits.max_bytes = kMostBytes;
-  limits.max_steps = 20'000;
-  limits.timeout = kTimeout;
-  limits.max_call_depth = 100;
-  TVMVM_CHECK_OK(invocation.SetLimits(limits));
+  TVMVM_CHECK_OK(invocation.SetLimits(RunLimits()));
   size_t traced = 0;
   if (choices.OneIn(2))
     TVMVM_CHECK_OK(invocation.SetTraceObserver([&](std::string_view line) { traced += line.size(); }));

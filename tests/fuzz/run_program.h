@@ -2,13 +2,18 @@
 // signature, with kernels that touch nothing.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "tests/fuzz/choices.h"
 #include "tvm-vm/program.h"
 #include "tvm-vm/status.h"
+#include "tvm-vm/vm.h"
 
 namespace tvmvm::fuzz {
+
+inline constexpr int64_t kMostBytes = 8 << 20;
+Limits RunLimits();
 
 // The end of the last of a few runs. What must hold whatever the program does is checked, and a breach of it
 // is an error of Code::kInternal: errors say something, results are of the signature's types, what is held

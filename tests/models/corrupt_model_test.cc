@@ -54,7 +54,7 @@ Outcomes CompileDamaged(uint32_t count, uint32_t seed, const CompileOptions& opt
 TEST(CorruptModel, ImportGivesAModuleOrAnError) {
   CompileOptions options;
   options.stop_after = "import";
-  Outcomes outcomes = CompileDamaged(Tries(4000, 4000), 1, options);
+  Outcomes outcomes = CompileDamaged(Tries(4000), 1, options);
   EXPECT_GT(outcomes.refused, 0);
   EXPECT_GT(outcomes.accepted, 0);
 }

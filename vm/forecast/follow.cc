@@ -197,9 +197,7 @@ Expected<bool> FunctionWalk::FollowReference(const Instruction& instruction, Sta
 Status FunctionWalk::MakeTensor(const Instruction& instruction, State* state, uint32_t reg, DType dtype,
                                 std::span<const uint32_t> list, uint32_t device, const std::string& output) {
   Dims dims = DimsFrom(*state, list);
-  ByteRange elements{1, 1};
-  for (const Interval& dim : *dims)
-    elements = {MultiplySizes(elements.low, dim.low), MultiplySizes(elements.high, dim.high)};
+  const Interval elements = CountOf(*dims);
   const bool is_impossible =
       elements.low > INT64_MAX / 16 ||
       std::any_of(list.begin(), list.end(), [&](uint32_t dim) { return state->scalars[dim].high < 0; });
@@ -223,9 +221,7 @@ Status FunctionWalk::MakeTensor(const Instruction& instruction, State* state, ui
 // The caller's memory, which counts as that of its input does: not here.
 bool FunctionWalk::TakeDonated(const Instruction& instruction, State* state, uint32_t reg, DType dtype) {
   Dims dims = DimsFrom(*state, instruction.operand(2).list);
-  ByteRange elements{1, 1};
-  for (const Interval& dim : *dims)
-    elements = {MultiplySizes(elements.low, dim.low), MultiplySizes(elements.high, dim.high)};
+  const Interval elements = CountOf(*dims);
   auto bytes_of = [dtype](int64_t count) {
     return count > INT64_MAX / 16 ? ByteRange::kUnbounded : DTypeBytes(dtype, count);
   };

@@ -113,6 +113,14 @@ Interval OrBits(const Interval& a, const Interval& b) {
 int64_t MultiplySizes(int64_t a, int64_t b) { return Saturate(Wide{a} * b); }
 int64_t AddSizes(int64_t a, int64_t b) { return Saturate(Wide{a} + b); }
 
+Interval CountOf(std::span<const Interval> dims) {
+  Interval count = Interval::Of(1);
+  for (const Interval& dim : dims)
+    count = {MultiplySizes(count.low, std::max<int64_t>(dim.low, 0)),
+             MultiplySizes(count.high, std::max<int64_t>(dim.high, 0))};
+  return count;
+}
+
 Interval ElementsOf(DType dtype) {
   switch (dtype) {
     case DType::kBool:

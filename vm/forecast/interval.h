@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "bytecode/dim_op.h"
 #include "tvm-vm/dtype.h"
@@ -41,6 +42,8 @@ Interval OrBits(const Interval& a, const Interval& b);
 // a * b for sizes, both >= 0.
 int64_t MultiplySizes(int64_t a, int64_t b);
 int64_t AddSizes(int64_t a, int64_t b);
+// Elements of a tensor of these sizes.
+Interval CountOf(std::span<const Interval> dims);
 // What a load of an element may give.
 Interval ElementsOf(DType dtype);
 

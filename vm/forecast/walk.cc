@@ -267,10 +267,7 @@ void FunctionWalk::FollowReturn(const Instruction& instruction, State* state) {
         NotePeak(state, kNoObject, {0, ByteRange::kUnbounded}, gone);
         continue;
       }
-      ByteRange elements{1, 1};
-      for (const Interval& dim : *ref.dims)
-        elements = {MultiplySizes(elements.low, std::max<int64_t>(dim.low, 0)),
-                    MultiplySizes(elements.high, std::max<int64_t>(dim.high, 0))};
+      const Interval elements = CountOf(*ref.dims);
       const ByteRange bytes{DTypeBytes(type.dtype, elements.low), DTypeBytes(type.dtype, elements.high)};
       NotePeak(state, kNoObject, bytes, gone);
     }

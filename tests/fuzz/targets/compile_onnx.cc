@@ -2,7 +2,6 @@
 // under limits with their kernels, and that give the same results.
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -20,9 +19,6 @@ namespace tvmvm::fuzz {
 namespace {
 
 using ProgramPointer = std::shared_ptr<const Program>;
-
-constexpr int64_t kMostBytes = 8 << 20;
-constexpr std::chrono::seconds kTimeout(1);
 
 // Where two roundings of a number may lie on both sides of a step, results are different ones and both are
 // right: of models with these operators types and shapes alone are compared. Random numbers are not among
@@ -76,7 +72,7 @@ Expected<std::vector<Value>> RunOnce(const ProgramPointer& program, std::span<co
   options.threads = 1;
   TVMVM_TRY(std::shared_ptr<Vm> vm, Vm::Create(program, options));
   Invocation invocation = vm->NewInvocation();
-  TVMVM_CHECK_OK(invocation.SetLimits({.max_bytes = kMostBytes, .max_steps = 20'000, .timeout = kTimeout}));
+  TVMVM_CHECK_OK(invocation.SetLimits(RunLimits()));
   std::vector<Value> outputs(program->main().outputs.size());
   TVMVM_CHECK_OK(invocation.Run(inputs, outputs));
   return outputs;
