@@ -16,6 +16,7 @@ namespace tvmvm::passes {
 namespace {
 
 constexpr int64_t kFewChannels = 12, kManyTaps = 9;
+constexpr int64_t kVector = 16, kMostRead = 4 * kVector;  // outputs, and channels that they read
 
 using ir::Attribute;
 using ir::Attributes;
@@ -188,10 +189,24 @@ class LayoutChoice {
                            (convolves || node.op->traits.reorder != Reorder::kNever);
       if (!follows && !transposed && !(convolves && !IsDepthwise(node))) continue;
       if ((convolves || transposed) && MakesFewChannels(node)) continue;
+      if (convolves && SplitsVectors(node)) continue;
       const size_t count = convolves || transposed ? 1 : ir::DataInputs(node);
       wanted_.insert(node.inputs.begin(),
                      node.inputs.begin() + static_cast<std::ptrdiff_t>(std::min(count, node.inputs.size())));
     }
+  }
+
+  // Vectors along the channels would hold parts of groups, or many empty lanes: those along pixels do not.
+  bool SplitsVectors(const Node& node) const {
+    const Dims& weights = function_.type(node.inputs[1]).dims;
+    const int64_t groups = node.Int("groups", 1), outputs = weights[0].constant().value_or(0) / groups,
+                  channels = weights[1].constant().value_or(0), taps = weights.back().constant().value_or(0);
+    if (groups == 1 || outputs == 0 || channels == 0 || !IsFloat(function_.type(node.inputs[0]).dtype))
+      return false;
+    if (outputs < kVector)
+      return kVector % outputs != 0 || kVector / outputs * channels > kMostRead ||
+             taps * channels > kMostRead;
+    return channels == 1 || outputs * 5 < (outputs + kVector - 1) / kVector * kVector * 4;
   }
 
   // Most lanes of vectors along the channels would be empty, and bringing the data here costs less than that.
@@ -220,7 +235,7 @@ class LayoutChoice {
     if (rank < 3) return false;
     // What computes each channel for itself has vectors along either axis: it follows what lies around it.
     if (IsDepthwise(node) && !HasLast(node.inputs[0]) && wanted_.count(node.inputs[0]) == 0) return false;
-    if (IsAlone(node) || MakesFewChannels(node)) return false;
+    if (IsAlone(node) || MakesFewChannels(node) || SplitsVectors(node)) return false;
     NeedFirst(node.inputs[1]);
     Attributes attributes = node.attributes;
     attributes["layout"] = ir::Layout::kChannelsLast;

@@ -53,3 +53,13 @@ def layouts():
     numbered = np.concatenate([np.array([[0], [1], [1]], np.float32), np.array([[0, 0, 6, 6], [2, 4, 12, 8], [1, 1, 2, 20]], np.float32)], 1)
     yield chain("regions_pooled", [convolution("input0", "input1", "made", pads=[1, 1, 1, 1]), pool],
                 [floats(2, 3, 9, 8), weights(33, 3, 3, 3), numbered])
+    # Groups of which vectors of channels would hold parts.
+    for channels, outputs, groups, attributes in (
+            (1, 3, 11, {"pads": [1, 1, 1, 1]}), (1, 16, 3, {"pads": [0, 1, 2, 1]}), (3, 3, 7, {"strides": [2, 1], "pads": [1, 1, 1, 1]}),
+            (2, 3, 5, {"dilations": [2, 1], "pads": [2, 1, 2, 1]}), (6, 6, 4, {"pads": [1, 1, 1, 1]}), (24, 24, 2, {"pads": [1, 1, 1, 1]}),
+            (17, 1, 3, {"pads": [1, 0, 1, 0]}), (32, 8, 2, {})):
+        grouped = convolution("made", "input2", "grouped", group=groups, **attributes)
+        yield chain(f"groups_of_{channels}_to_{outputs}", [convolution("input0", "input1", "made"), grouped, ("Relu", ["grouped"], ["kept"], {}),
+                                                          convolution("kept", "input3", "output0")],
+                    [floats(1, 5, 6, 7), weights(channels * groups, 5, 1, 1), weights(outputs * groups, channels, 3, 3),
+                     weights(9, outputs * groups, 1, 1)], rtol=1e-5, atol=1e-4)
