@@ -61,6 +61,7 @@ class LayoutChoice {
       if (b().failed()) break;
       const Node& node = function_.node(id);
       rewriter_.builder().SetSource(node.source);
+      for (ValueId input : node.inputs) FindSource(input);
       if (!Convert(node)) {
         for (ValueId input : node.inputs) NeedFirst(input);
         for (ir::RegionId region : node.regions) NeedRegion(region);
@@ -118,10 +119,34 @@ class LayoutChoice {
     return last_[old] = Move(value, ToLast(rank));
   }
 
+  // What came from channels_last data, as such or as a list of pixels, is read where it came from.
+  void FindSource(ValueId old) {
+    if (wanted_.count(old) == 0 || HasLast(old)) return;
+    const ValueId value = rewriter_.Map(old);
+    const Dims dims = b().dims(value);
+    const Node* maker = rewriter_.Producer(value);
+    if (IsPermuted(maker, ToFirst(b().rank(value)))) {
+      last_[old] = maker->inputs[0];
+    } else if (maker != nullptr && maker->op->kind == OpKind::kView) {
+      const Node* inner = rewriter_.Producer(maker->inputs[0]);
+      if (!IsPermuted(inner, ToFirst(3))) return;
+      const ValueId pixels = inner->inputs[0];
+      if (dims.size() > 2 && b().dims(pixels)[0] == dims[0] && b().dims(pixels)[2] == dims[1])
+        last_[old] = b().Reshape(pixels, Permuted(dims, b().rank(value)));
+    }
+  }
+  static bool IsPermutation(const Node* node) {
+    return node != nullptr && node->op->traits.axes == ir::AxisMap::kPermute;
+  }
+  static bool IsPermuted(const Node* node, const std::vector<int64_t>& perm) {
+    return IsPermutation(node) && node->Ints("perm") == perm;
+  }
+
   bool Convert(const Node& node) {
     if (node.op->kind == OpKind::kConvolution && node.LayoutOf("layout") != ir::Layout::kChannelsLast)
       return ConvertConvolution(node);
     if (node.op->kind == OpKind::kTransposedConvolution) return ConvertTransposedConvolution(node);
+    if (IsPermutation(&node) && HasLast(node.inputs[0])) return ConvertPermutation(node);
     int rank = 0;
     for (ValueId input : node.inputs)
       if (HasLast(input)) rank = function_.type(input).rank();
@@ -241,6 +266,16 @@ class LayoutChoice {
     attributes["layout"] = ir::Layout::kChannelsLast;
     Define(node, b().Emit("conv", {Last(node.inputs[0], rank), rewriter_.Map(node.inputs[1])},
                           std::move(attributes)));
+    return true;
+  }
+
+  bool ConvertPermutation(const Node& node) {
+    std::vector<int64_t> perm = node.Ints("perm");
+    const std::vector<int64_t> first = ToFirst(static_cast<int>(perm.size()));
+    for (int64_t& axis : perm) axis = first[static_cast<size_t>(axis)];
+    const ValueId result = Move(last_[node.inputs[0]], perm);
+    rewriter_.SetMap(node.outputs[0], result);
+    rewriter_.SetName(result, node.outputs[0]);
     return true;
   }
 

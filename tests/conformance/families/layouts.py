@@ -63,3 +63,11 @@ def layouts():
                                                           convolution("kept", "input3", "output0")],
                     [floats(1, 5, 6, 7), weights(channels * groups, 5, 1, 1), weights(outputs * groups, channels, 3, 3),
                      weights(9, outputs * groups, 1, 1)], rtol=1e-5, atol=1e-4)
+    # Channels that came last before they came first.
+    yield chain("from_pixels", [("Relu", ["input0"], ["kept"], {}), ("Transpose", ["kept"], ["turned"], {"perm": [0, 2, 1]}),
+                                ("Reshape", ["turned", "input2"], ["picture"], {}),
+                                ("Resize", ["picture", "", "input3"], ["resized"], {"mode": "linear"}),
+                                ("Transpose", ["input1"], ["other"], {"perm": [0, 3, 1, 2]}), ("Concat", ["resized", "other"], ["both"], {"axis": 1}),
+                                convolution("both", "input4", "made"), ("Relu", ["made"], ["behind"], {}), convolution("behind", "input5", "output0")],
+                [floats(2, 12, 18), floats(2, 6, 8, 5), constant(np.array([2, 18, 3, 4], np.int64)), constant(np.array([1, 1, 2, 2], np.float32)),
+                 weights(21, 23, 1, 1), weights(7, 21, 1, 1)], rtol=1e-5, atol=1e-4)
