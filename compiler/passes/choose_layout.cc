@@ -269,13 +269,10 @@ class LayoutChoice {
     return true;
   }
 
+  // The builder makes one of it and of the transpose back.
   bool ConvertPermutation(const Node& node) {
-    std::vector<int64_t> perm = node.Ints("perm");
-    const std::vector<int64_t> first = ToFirst(static_cast<int>(perm.size()));
-    for (int64_t& axis : perm) axis = first[static_cast<size_t>(axis)];
-    const ValueId result = Move(last_[node.inputs[0]], perm);
-    rewriter_.SetMap(node.outputs[0], result);
-    rewriter_.SetName(result, node.outputs[0]);
+    NeedFirst(node.inputs[0]);
+    rewriter_.SetMap(node.outputs[0], b().Transpose(rewriter_.Map(node.inputs[0]), node.Ints("perm")));
     return true;
   }
 
