@@ -151,6 +151,11 @@ inline bool IsControl(const CoreOp& op) {
          op.kind == OpKind::kCall;
 }
 
+// Whether a node is there and moves axes: a transpose.
+inline bool IsPermutation(const Node* node) {
+  return node != nullptr && node->op->traits.axes == AxisMap::kPermute;
+}
+
 // The number of inputs whose axes are those that the traits speak of.
 inline size_t DataInputs(const Node& node) {
   return node.op->traits.data_inputs < 0 ? node.inputs.size()

@@ -76,24 +76,9 @@ class LayoutChoice {
   OpBuilder& b() { return rewriter_.builder(); }
   bool HasLast(ValueId old) const { return old.valid() && last_.count(old) != 0; }
 
-  // A transpose, or a reshape where it only moves axes of size 1.
-  ValueId Move(ValueId value, const std::vector<int64_t>& perm) {
-    Dims dims;
-    int64_t previous = -1;
-    bool keeps_order = true;
-    for (int64_t axis : perm) {
-      const ir::Dim& dim = b().dims(value)[static_cast<size_t>(axis)];
-      dims.push_back(dim);
-      if (dim.IsConstant(1)) continue;
-      keeps_order = keeps_order && axis > previous;
-      previous = axis;
-    }
-    return keeps_order ? b().Reshape(value, dims) : b().Transpose(value, perm);
-  }
-
   void NeedFirst(ValueId old) {
     if (!HasLast(old) || rewriter_.Map(old).valid()) return;
-    rewriter_.SetMap(old, Move(last_[old], ToFirst(function_.type(old).rank())));
+    rewriter_.SetMap(old, b().Transpose(last_[old], ToFirst(function_.type(old).rank())));
   }
 
   void NeedRegion(ir::RegionId region) {
@@ -114,16 +99,15 @@ class LayoutChoice {
     if (own_rank < rank) {
       Dims dims(static_cast<size_t>(rank - own_rank), ir::Dim(1));
       dims.insert(dims.end(), b().dims(value).begin(), b().dims(value).end());
-      return Move(b().Reshape(value, dims), ToLast(rank));
+      return b().Transpose(b().Reshape(value, dims), ToLast(rank));
     }
-    return last_[old] = Move(value, ToLast(rank));
+    return last_[old] = b().Transpose(value, ToLast(rank));
   }
 
   // What came from channels_last data, as such or as a list of pixels, is read where it came from.
   void FindSource(ValueId old) {
     if (wanted_.count(old) == 0 || HasLast(old)) return;
     const ValueId value = rewriter_.Map(old);
-    const Dims dims = b().dims(value);
     const Node* maker = rewriter_.Producer(value);
     if (IsPermuted(maker, ToFirst(b().rank(value)))) {
       last_[old] = maker->inputs[0];
@@ -131,12 +115,10 @@ class LayoutChoice {
       const Node* inner = rewriter_.Producer(maker->inputs[0]);
       if (!IsPermuted(inner, ToFirst(3))) return;
       const ValueId pixels = inner->inputs[0];
+      const Dims dims = b().dims(value);
       if (dims.size() > 2 && b().dims(pixels)[0] == dims[0] && b().dims(pixels)[2] == dims[1])
         last_[old] = b().Reshape(pixels, Permuted(dims, b().rank(value)));
     }
-  }
-  static bool IsPermutation(const Node* node) {
-    return node != nullptr && node->op->traits.axes == ir::AxisMap::kPermute;
   }
   static bool IsPermuted(const Node* node, const std::vector<int64_t>& perm) {
     return IsPermutation(node) && node->Ints("perm") == perm;
@@ -213,16 +195,19 @@ class LayoutChoice {
       const bool follows = node.outputs.size() == 1 && wanted_.count(node.outputs[0]) != 0 &&
                            (convolves || node.op->traits.reorder != Reorder::kNever);
       if (!follows && !transposed && !(convolves && !IsDepthwise(node))) continue;
-      if ((convolves || transposed) && MakesFewChannels(node)) continue;
-      if (convolves && SplitsVectors(node)) continue;
+      if ((convolves || transposed) && KeepsFirst(node)) continue;
       const size_t count = convolves || transposed ? 1 : ir::DataInputs(node);
       wanted_.insert(node.inputs.begin(),
                      node.inputs.begin() + static_cast<std::ptrdiff_t>(std::min(count, node.inputs.size())));
     }
   }
 
-  // Vectors along the channels would hold parts of groups, or many empty lanes: those along pixels do not.
+  // Vectors along the channels would have empty lanes: those along pixels do not.
+  bool KeepsFirst(const Node& node) const { return MakesFewChannels(node) || SplitsVectors(node); }
+
+  // They would hold parts of groups, or many empty lanes.
   bool SplitsVectors(const Node& node) const {
+    if (node.op->kind != OpKind::kConvolution) return false;
     const Dims& weights = function_.type(node.inputs[1]).dims;
     const int64_t groups = node.Int("groups", 1), outputs = weights[0].constant().value_or(0) / groups,
                   channels = weights[1].constant().value_or(0), taps = weights.back().constant().value_or(0);
@@ -260,7 +245,7 @@ class LayoutChoice {
     if (rank < 3) return false;
     // What computes each channel for itself has vectors along either axis: it follows what lies around it.
     if (IsDepthwise(node) && !HasLast(node.inputs[0]) && wanted_.count(node.inputs[0]) == 0) return false;
-    if (IsAlone(node) || MakesFewChannels(node) || SplitsVectors(node)) return false;
+    if (IsAlone(node) || KeepsFirst(node)) return false;
     NeedFirst(node.inputs[1]);
     Attributes attributes = node.attributes;
     attributes["layout"] = ir::Layout::kChannelsLast;
@@ -279,7 +264,7 @@ class LayoutChoice {
   bool ConvertTransposedConvolution(const Node& node) {
     NeedFirst(node.inputs[1]);
     const ValueId weights = rewriter_.Map(node.inputs[1]);
-    if (IsAlone(node) || MakesFewChannels(node)) {
+    if (IsAlone(node) || KeepsFirst(node)) {
       NeedFirst(node.inputs[0]);
       ValueId value =
           ConvolvePhases(b(), node, rewriter_.Map(node.inputs[0]), weights, ir::Layout::kChannelsFirst);

@@ -23,10 +23,6 @@ using tensor::ExprOp;
 
 using Rule = bool (*)(GraphRewriter& rewriter, const Node& node);
 
-bool IsPermutation(const Node* node) {
-  return node != nullptr && node->op->traits.axes == ir::AxisMap::kPermute;
-}
-
 // ---- pow(x, constant) ----
 
 bool RewritePower(GraphRewriter& rewriter, const Node& node) {
@@ -53,13 +49,9 @@ bool RewritePower(GraphRewriter& rewriter, const Node& node) {
 
 bool ComposeTransposes(GraphRewriter& rewriter, const Node& node) {
   if (!IsPermutation(&node)) return false;
-  const Node* inner = rewriter.Producer(rewriter.Map(node.inputs[0]));
-  if (!IsPermutation(inner)) return false;
-  ValueId source = inner->inputs[0];
-  std::vector<int64_t> perm = node.Ints("perm");
-  std::vector<int64_t> inner_perm = inner->Ints("perm");
-  for (int64_t& axis : perm) axis = inner_perm[static_cast<size_t>(axis)];
-  rewriter.SetMap(node.outputs[0], rewriter.builder().Transpose(source, perm));
+  const ValueId source = rewriter.Map(node.inputs[0]);
+  if (!IsPermutation(rewriter.Producer(source))) return false;
+  rewriter.SetMap(node.outputs[0], rewriter.builder().Transpose(source, node.Ints("perm")));
   return true;
 }
 

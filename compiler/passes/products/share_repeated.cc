@@ -25,9 +25,6 @@ using ir::ValueId;
 
 using Axes = std::vector<int64_t>;
 
-bool IsPermutation(const Node* node) {
-  return node != nullptr && node->op->traits.axes == ir::AxisMap::kPermute;
-}
 bool IsExpansion(const Node* node) {
   return node != nullptr && node->op->kind == OpKind::kMovement &&
          node->op->traits.axes == ir::AxisMap::kBroadcast;
