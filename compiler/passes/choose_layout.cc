@@ -185,11 +185,15 @@ class LayoutChoice {
     return node.Int("groups", 1) > 1 && function_.type(node.inputs[1]).dims[1].IsConstant(1);
   }
 
-  // Values that some convolution will read as channels_last, be it through nodes that follow.
+  // Values that a convolution or a transpose will want as channels_last, be it through nodes that follow.
   void FindWanted() {
     const std::vector<NodeId>& nodes = function_.region(function_.body).nodes;
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
       const Node& node = function_.node(*id);
+      if (ir::IsPermutation(&node) && node.Ints("perm") == ToLast(function_.type(node.inputs[0]).rank())) {
+        wanted_.insert(node.inputs[0]);
+        continue;
+      }
       const bool convolves = node.op->kind == OpKind::kConvolution,
                  transposed = node.op->kind == OpKind::kTransposedConvolution;
       const bool follows = node.outputs.size() == 1 && wanted_.count(node.outputs[0]) != 0 &&

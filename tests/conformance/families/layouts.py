@@ -71,3 +71,10 @@ def layouts():
                                 convolution("both", "input4", "made"), ("Relu", ["made"], ["behind"], {}), convolution("behind", "input5", "output0")],
                 [floats(2, 12, 18), floats(2, 6, 8, 5), constant(np.array([2, 18, 3, 4], np.int64)), constant(np.array([1, 1, 2, 2], np.float32)),
                  weights(21, 23, 1, 1), weights(7, 21, 1, 1)], rtol=1e-5, atol=1e-4)
+    # Depthwise convolutions whose channels are wanted last, beside what they read.
+    def block(data, weight, result):
+        return [("Conv", [data, weight], [f"{result}_deep"], {"group": 19, "pads": [1, 2, 1, 2]}),
+                ("Transpose", [f"{result}_deep"], [f"{result}_last"], {"perm": [0, 2, 3, 1]}), ("Sigmoid", [f"{result}_last"], [f"{result}_kept"], {}),
+                ("Transpose", [f"{result}_kept"], [f"{result}_first"], {"perm": [0, 3, 1, 2]}), ("Add", [f"{result}_first", data], [result], {})]
+    yield chain("blocks_of_depthwise", block("input0", "input1", "first") + block("first", "input2", "output0"),
+                [floats(2, 19, 6, 7), weights(19, 1, 3, 5), weights(19, 1, 3, 5)], rtol=1e-5, atol=1e-4)
