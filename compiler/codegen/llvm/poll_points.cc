@@ -33,8 +33,8 @@ constexpr double kCountedLess = 16;
 constexpr double kMostInBlock = 1 << 16;  // an iteration of so much may go uncounted, too
 constexpr double kScatteredLoad = 64;     // from where data says: as a rule out of no cache
 constexpr double kDivision = 8;
-// Bytes of a load or store beyond these take what memory does that is in no cache. Only the length of blocks
-// goes by that: not where to look, nor what is counted of short loops.
+// Bytes of a load or store beyond these take what memory does that is in no cache, unless they are in
+// registers. Only the length of blocks goes by that: not where to look, nor what is counted of short loops.
 constexpr double kBytesPerInstruction = 4;
 
 class Finder {
@@ -204,13 +204,14 @@ class Finder {
   double ExpressionsOf(const Stmt& s) {
     double work = 1;
     seen_.clear();
-    moved_ = s.kind == StmtKind::kStore ? Moved(s.value) : 0;
+    moved_ = s.kind == StmtKind::kStore ? Moved(s.buffer, s.value) : 0;
     for (const Expr* e : {&s.value, &s.index, &s.mask})
       if (e->valid()) work += ExpressionWork(*e);
     return work;
   }
 
-  static double Moved(const Expr& e) {
+  double Moved(uint32_t buffer, const Expr& e) const {
+    if (kernel_.buffers[buffer].memory == tensor::Memory::kRegisters) return 0;
     const auto bytes = static_cast<double>(DTypeBytes(e.dtype(), e.lanes()));
     return std::max(0.0, bytes / kBytesPerInstruction - 1);
   }
@@ -225,7 +226,7 @@ class Finder {
       const bool is_wide =
           place.op() == ExprOp::kRamp ? tensor::IsIntConstant(place->operands[1], 1) : place.lanes() == 1;
       work = is_scattered ? kScatteredLoad * (is_wide ? 1 : e.lanes()) : 1;
-      if (!is_scattered) moved_ += Moved(e);
+      if (!is_scattered) moved_ += Moved(e->id, e);
     } else if (e.op() == ExprOp::kDiv || e.op() == ExprOp::kFloorDiv || e.op() == ExprOp::kFloorMod ||
                e.op() == ExprOp::kRemainder) {
       work = kDivision;
