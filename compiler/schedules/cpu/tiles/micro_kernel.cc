@@ -142,7 +142,9 @@ TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels
   int panel_vectors = static_cast<int>(kPanelColumns) / VectorLanes(target, accumulator);
   // Registers for sums: the rest holds a few vectors of B and one broadcast element of A.
   int budget = target.vector_registers >= 32 ? 24 : 12;
-  if (dots && !target.has_vnni) budget = target.vector_registers >= 32 ? 20 : 8;
+  // Elements of bytes are broadcast by instructions of their own; without VNNI sums take several.
+  if (dots && target.vector_registers >= 32) budget = target.has_vnni ? 16 : 20;
+  if (dots && target.vector_registers < 32 && !target.has_vnni) budget = 8;
   int few_budget = target.vector_registers >= 32 ? 24 : 8;
   auto width = [&](int panels) { return panels * panel_vectors; };
   TilePlan plan;
