@@ -211,7 +211,8 @@ class Finder {
   }
 
   double Moved(uint32_t buffer, const Expr& e) const {
-    if (kernel_.buffers[buffer].memory == tensor::Memory::kRegisters) return 0;
+    const tensor::BufferInfo& info = kernel_.buffers[buffer];
+    if (!info.is_argument && info.memory == tensor::Memory::kRegisters) return 0;
     const auto bytes = static_cast<double>(DTypeBytes(e.dtype(), e.lanes()));
     return std::max(0.0, bytes / kBytesPerInstruction - 1);
   }
