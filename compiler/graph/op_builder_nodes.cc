@@ -120,7 +120,7 @@ ValueId OpBuilder::Transpose(ValueId a, std::vector<int64_t> perm) {
     return Emit("transpose", {a}, {{"perm", std::move(perm)}});
   const Node* producer =
       function_->value(a).producer.valid() ? &function_->node(function_->value(a).producer) : nullptr;
-  if (producer && producer->op->traits.axes == AxisMap::kPermute) {
+  if (IsPermutation(producer)) {
     const std::vector<int64_t>& inner = producer->Ints("perm");
     for (int64_t& axis : perm) axis = inner[static_cast<size_t>(axis)];
     a = producer->inputs[0];

@@ -190,7 +190,7 @@ class LayoutChoice {
     const std::vector<NodeId>& nodes = function_.region(function_.body).nodes;
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
       const Node& node = function_.node(*id);
-      if (ir::IsPermutation(&node) && node.Ints("perm") == ToLast(function_.type(node.inputs[0]).rank())) {
+      if (IsPermuted(&node, ToLast(static_cast<int>(node.Ints("perm").size())))) {
         wanted_.insert(node.inputs[0]);
         continue;
       }

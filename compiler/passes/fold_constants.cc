@@ -58,7 +58,7 @@ std::optional<TensorData> Fold(const GraphRewriter& rewriter, const Node& node) 
 
 // A transpose of weights that others read as they are: a product takes it over, and they stand there once.
 bool TurnsSharedWeights(const GraphRewriter& rewriter, const Node& node) {
-  if (node.op->traits.axes != ir::AxisMap::kPermute || rewriter.UseCount(node.inputs[0]) < 2) return false;
+  if (!IsPermutation(&node) || rewriter.UseCount(node.inputs[0]) < 2) return false;
   const ValueId fresh = rewriter.Map(node.inputs[0]);
   const TensorData* data = rewriter.fresh().ConstantOf(fresh);
   return data != nullptr && static_cast<int64_t>(data->bytes.size()) > kSmallBytes;

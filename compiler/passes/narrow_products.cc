@@ -217,7 +217,7 @@ class NarrowedProducts {
     } else if (values_.MovesHalf(node)) {
       Move(node);
       return true;
-    } else if (node.op->traits.axes == ir::AxisMap::kPermute && values_.Holds(node.outputs[0])) {
+    } else if (IsPermutation(&node) && values_.Holds(node.outputs[0])) {
       // In this order, so that the conversion joins the transpose.
       half_[node.outputs[0]] =
           b().Emit("transpose", {Narrow(rewriter_.Map(node.inputs[0]))}, node.attributes);

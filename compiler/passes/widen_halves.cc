@@ -55,7 +55,7 @@ class HalfWidening {
 
   // Whether what is moved is wide already; constants are, where only their axes change places.
   bool Moves(const Node& node) const {
-    const bool keeps_all = node.op->kind == OpKind::kView || node.op->traits.axes == ir::AxisMap::kPermute;
+    const bool keeps_all = node.op->kind == OpKind::kView || IsPermutation(&node);
     if (!keeps_all && node.op->kind != OpKind::kMovement) return false;
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
       if (!input.valid() || !IsHalf(TypeOf(input).dtype)) return true;

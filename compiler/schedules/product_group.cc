@@ -175,7 +175,7 @@ bool ProductResults::Trace(ir::NodeId anchor) {
       if (input.valid() && traced_.contains(input)) sources.push_back(input);
     if (sources.empty()) continue;
     for (ir::ValueId output : node.outputs) traced_[output] = id;
-    if (node.op->kind == ir::OpKind::kView || node.op->traits.axes == ir::AxisMap::kPermute) continue;
+    if (node.op->kind == ir::OpKind::kView || IsPermutation(&node)) continue;
     // Elementwise: all traced operands have the result's own dims and stand at the same position.
     if (node.op->kind != ir::OpKind::kElementwise) return false;
     Position probe;
@@ -201,7 +201,7 @@ ProductResults::Position ProductResults::PositionOf(ir::ValueId value, const Pos
   Position from = PositionOf(*source, position);
   const ir::Dims& dims = function.type(value).dims;
   if (node.op->kind == ir::OpKind::kView) return {Unflatten(from.flat, dims), from.flat};
-  if (node.op->traits.axes != ir::AxisMap::kPermute) return from;
+  if (!IsPermutation(&node)) return from;
   const std::vector<int64_t>& perm = node.Ints("perm");
   std::vector<Expr> coordinates;
   for (int64_t axis : perm) coordinates.push_back(from.coordinates[static_cast<size_t>(axis)]);

@@ -56,7 +56,7 @@ class NarrowedWeights {
       const Node& node = function.nodes[i];
       if (node.op == nullptr) continue;
       if (ReadsNarrowWeights(node)) feeds[node.inputs[1].index] = true;
-      const bool moves = node.op->traits.axes == ir::AxisMap::kPermute;
+      const bool moves = IsPermutation(&node);
       if (moves && feeds[node.outputs[0].index]) feeds[node.inputs[0].index] = true;
     }
     return feeds;
@@ -146,7 +146,7 @@ class NarrowedWeights {
           data != nullptr && IsNarrowFloat(data->dtype) && data->element_count() >= kFewestNumbers;
       return is_wanted ? rewriter_.Map(node.inputs[0]) : ValueId();
     }
-    if (node.op->traits.axes != ir::AxisMap::kPermute) return {};
+    if (!IsPermutation(&node)) return {};
     const ValueId moved = WithoutCast(node.inputs[0]);
     return moved.valid() ? b().Emit(node.op->name, {moved}, node.attributes) : ValueId();
   }

@@ -141,11 +141,14 @@ int VectorLanes(const TargetInfo& target, DType accumulator) {
 TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels, bool dots) {
   int panel_vectors = static_cast<int>(kPanelColumns) / VectorLanes(target, accumulator);
   // Registers for sums: the rest holds a few vectors of B and one broadcast element of A.
-  int budget = target.vector_registers >= 32 ? 24 : 12;
+  const bool has_many = target.vector_registers >= 32;
+  int budget = has_many ? 24 : 12;
   // Elements of bytes are broadcast by instructions of their own; without VNNI sums take several.
-  if (dots && target.vector_registers >= 32) budget = target.has_vnni ? 16 : 20;
-  if (dots && target.vector_registers < 32 && !target.has_vnni) budget = 8;
-  int few_budget = target.vector_registers >= 32 ? 24 : 8;
+  if (dots && has_many)
+    budget = target.has_vnni ? 16 : 20;
+  else if (dots && !target.has_vnni)
+    budget = 8;
+  int few_budget = has_many ? 24 : 8;
   auto width = [&](int panels) { return panels * panel_vectors; };
   TilePlan plan;
   // Two vectors a row balance loads of A and B; a narrower block is taken whole, as is one of three panels.
