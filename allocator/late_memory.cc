@@ -8,29 +8,30 @@
 namespace tvmvm {
 namespace {
 
-constexpr int64_t kPart = 16 << 20;  // is given back between two questions
+// What is given back between two questions.
+constexpr int64_t kPart = 16 << 20;
+constexpr size_t kTextsInPart = 64, kLongText = 1 << 16;
+constexpr int64_t kManyTexts = 1 << 20;  // fewer bytes of them are gone in a millisecond
 
 bool GivesUp(const MemoryWaiter* run) { return run != nullptr && run->GivesUp(); }
 
 }  // namespace
 
 void LateMemory::Free(void* memory, int64_t bytes) noexcept {
-  if (!GivesUp(run_)) {
-    FreeHost(memory);
-    return budget_->Release(bytes);
-  }
   budget_->Leave(bytes);
   first_ = new (memory) Kept{first_, bytes, bytes};
+  GiveBack();
 }
 
 void LateMemory::Free(std::shared_ptr<std::vector<std::string>> texts, int64_t bytes) noexcept {
-  if (texts.use_count() != 1 || !GivesUp(run_)) return budget_->Release(bytes);
+  if (texts.use_count() != 1 || bytes < kManyTexts) return budget_->Release(bytes);
   try {
     texts_.push_back({std::move(texts), bytes});
-    budget_->Leave(bytes);
   } catch (const std::bad_alloc&) {
-    budget_->Release(bytes);
+    return budget_->Release(bytes);
   }
+  budget_->Leave(bytes);
+  GiveBack();
 }
 
 bool LateMemory::GiveBack(const MemoryWaiter* run) noexcept {
@@ -47,7 +48,8 @@ bool LateMemory::GiveBack(const MemoryWaiter* run) noexcept {
   for (; !texts_.empty(); texts_.pop_back()) {
     std::vector<std::string>& texts = *texts_.back().texts;
     for (; !texts.empty(); texts.pop_back())
-      if (GivesUp(run)) return false;
+      if ((texts.size() % kTextsInPart == 0 || texts.back().size() >= kLongText) && GivesUp(run))
+        return false;
     budget_->account().Release(texts_.back().charged);
   }
   return true;

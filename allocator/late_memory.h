@@ -1,6 +1,6 @@
-// LateMemory: large memory of the host that goes while a run is stopped. The system takes tens of
-// milliseconds to take a gigabyte back, which a run past its deadline does not have: it stays here, and goes
-// in parts when the next run begins.
+// LateMemory: large memory of the host goes in parts, as long as its run is not stopped. The system takes
+// tens of milliseconds to take a gigabyte back, which a run past its deadline does not have: the rest stays
+// here, and goes when the next run begins.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ class LateMemory {
   // Whose runs may be stopped; it outlives this. Null: none is.
   void set_run(const MemoryWaiter* run) { run_ = run; }
 
-  // Gives back memory that TryAllocateHost gave, and what the budget counts for it; keeps it where the run is
-  // stopped. `bytes`: at least kLarge.
+  // Gives back memory that TryAllocateHost gave, and what the budget counts for it; keeps what is left of it
+  // where the run is stopped. `bytes`: at least kLarge.
   void Free(void* memory, int64_t bytes) noexcept;
-  // The same of texts; what others have, too, is theirs.
+  // The same of texts, of however many bytes; what others have, too, is theirs.
   void Free(std::shared_ptr<std::vector<std::string>> texts, int64_t bytes) noexcept;
 
   // Gives back what was kept; false where the run is stopped before all is.

@@ -32,7 +32,7 @@ class LateMemoryTest : public testing::Test {
 };
 
 TEST_F(LateMemoryTest, GoesAtOnceWhereThereIsTime) {
-  run.questions = 1;
+  run.questions = 6;
   Free(100 * kMegabyte);
   EXPECT_EQ(held(), 0);
   late.set_run(nullptr);
@@ -64,22 +64,47 @@ TEST_F(LateMemoryTest, GoesInPartsAsLongAsThereIsTime) {
   EXPECT_EQ(runs, 3) << "six parts of 16 MB, two a run, and the rest";
 }
 
-TEST_F(LateMemoryTest, TextsGoOneByOne) {
-  ASSERT_TRUE(budget.Reserve(96, "texts"));
-  late.Free(std::make_shared<std::vector<std::string>>(3, std::string(1000, 'x')), 96);
-  EXPECT_EQ(held(), 96);
+TEST_F(LateMemoryTest, StaysInPartWhereTheTimeEndsMeanwhile) {
+  run.questions = 3;
+  Free(100 * kMegabyte);
+  EXPECT_EQ(held(), 100 * kMegabyte) << "three parts of 16 MB went, the rest is kept";
+  run.questions = 3;
+  EXPECT_TRUE(late.GiveBack());
+  EXPECT_EQ(held(), 0);
+}
+
+TEST_F(LateMemoryTest, TextsGoInParts) {
+  ASSERT_TRUE(budget.Reserve(2 * kMegabyte, "texts"));
+  late.Free(std::make_shared<std::vector<std::string>>(3 * 64, std::string(1000, 'x')), 2 * kMegabyte);
+  EXPECT_EQ(held(), 2 * kMegabyte);
   run.questions = 2;
   EXPECT_FALSE(late.GiveBack());
-  EXPECT_EQ(held(), 96);
-  run.questions = 2;
+  EXPECT_EQ(held(), 2 * kMegabyte);
+  run.questions = 1;
   EXPECT_TRUE(late.GiveBack());
+  EXPECT_EQ(held(), 0);
+}
+
+TEST_F(LateMemoryTest, LongTextsGoOneByOne) {
+  ASSERT_TRUE(budget.Reserve(2 * kMegabyte, "texts"));
+  late.Free(std::make_shared<std::vector<std::string>>(3, std::string(1 << 19, 'x')), 2 * kMegabyte);
+  run.questions = 2;
+  EXPECT_FALSE(late.GiveBack());
+  run.questions = 1;
+  EXPECT_TRUE(late.GiveBack());
+  EXPECT_EQ(held(), 0);
+}
+
+TEST_F(LateMemoryTest, FewTextsGoAtOnce) {
+  ASSERT_TRUE(budget.Reserve(96, "texts"));
+  late.Free(std::make_shared<std::vector<std::string>>(3, std::string(1000, 'x')), 96);
   EXPECT_EQ(held(), 0);
 }
 
 TEST_F(LateMemoryTest, TextsOfOthersAreNotKept) {
   const auto others = std::make_shared<std::vector<std::string>>(3);
-  ASSERT_TRUE(budget.Reserve(96, "texts"));
-  late.Free(others, 96);
+  ASSERT_TRUE(budget.Reserve(2 * kMegabyte, "texts"));
+  late.Free(others, 2 * kMegabyte);
   EXPECT_EQ(held(), 0);
   EXPECT_EQ(others.use_count(), 1);
 }

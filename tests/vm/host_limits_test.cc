@@ -54,10 +54,10 @@ class Host {
 
   Counter cancel;
   int64_t deadline_ns = 0;
+  Budget budget;
 
  private:
-  Budget budget_;
-  ObjectPool pool_{nullptr, &budget_};
+  ObjectPool pool_{nullptr, &budget};
   std::vector<Object*> owned_;
 };
 
@@ -192,6 +192,37 @@ TEST(HostLimits, LongCallsEndWhereTheyAreToldTo) {
       EXPECT_EQ(status.error().code, Code::kCancelled) << call.name;
       EXPECT_EQ(host.cancel.asked, last) << call.name;
     }
+}
+
+TEST(HostLimits, CallsGiveBackWhatTheyCharged) {
+  for (const LongCall& call : kLongCalls) {
+    Host host;
+    host.cancel.last = call.asks;
+    EXPECT_FALSE(call.run(host));
+    const int64_t stopped = host.budget.live_bytes();
+    host.cancel.last = INT64_MAX;
+    Host other;
+    EXPECT_TRUE(call.run(other));
+    EXPECT_EQ(stopped, other.budget.live_bytes()) << call.name << ": only operands are left";
+  }
+}
+
+TEST(HostLimits, BoxesThatAreKeptCount) {
+  constexpr int64_t kCount = 20'000;
+  std::vector<float> boxes;
+  for (int i = 0; i < kCount; ++i)
+    boxes.insert(boxes.end(), {2.0f * static_cast<float>(i), 0, 2.0f * static_cast<float>(i) + 1, 1});
+  Host host;
+  const std::vector<Object*> operands = {
+      host.Numbers(DType::kF32, boxes, Shape{1, kCount, 4}),
+      host.Numbers(DType::kF32, Counted<float>(kCount), Shape{1, 1, kCount}), nullptr, nullptr};
+  EXPECT_TRUE(host.Call(HostNonMaxSuppression, {0, kCount}, operands));
+  // The boxes' corners, their scores and the result would fit, the growing table of what is kept does not.
+  host.budget.set_limit(host.budget.account().held_bytes() + 1'700'000);
+  const Status status = host.Call(HostNonMaxSuppression, {0, kCount}, operands);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kOutOfMemory);
+  EXPECT_THAT(status.error().message, HasSubstr("scratch needs 786432 bytes"));
 }
 
 TEST(CopyBytes, MovesAsMemmoveDoes) {

@@ -34,7 +34,7 @@ void SetCorners(const float* boxes, int64_t begin, int64_t end, BoxForm form, Bo
 }
 
 void AddScoreKeys(const float* scores, int64_t begin, int64_t end, float threshold,
-                  std::vector<uint64_t>* keys) {
+                  ScratchVector<uint64_t>* keys) {
   size_t found = keys->size();
   keys->resize(found + static_cast<size_t>(end - begin));
   for (int64_t box = begin; box < end; ++box) {
@@ -44,10 +44,8 @@ void AddScoreKeys(const float* scores, int64_t begin, int64_t end, float thresho
   keys->resize(found);
 }
 
-void PutLeastFirst(std::vector<uint64_t>* keys, size_t begin, size_t end) {
-  if (end < keys->size())
-    std::nth_element(keys->begin() + static_cast<std::ptrdiff_t>(begin),
-                     keys->begin() + static_cast<std::ptrdiff_t>(end), keys->end());
+void PutLeastFirst(ScratchVector<uint64_t>* keys, size_t begin, size_t end) {
+  if (end < keys->size()) std::nth_element(keys->begin() + begin, keys->begin() + end, keys->end());
 }
 
 void KeptBoxes::Stretch::Add(float from, float to) {
@@ -56,11 +54,13 @@ void KeptBoxes::Stretch::Add(float from, float to) {
   sum += to - from;
 }
 
-void KeptBoxes::Reserve(int64_t count, int64_t most) {
-  const auto bands = static_cast<size_t>(MostBands(count) + 1);
-  blocks_.reserve(static_cast<size_t>(most) / kLanes + bands);
-  next_.reserve(static_cast<size_t>(most) / kLanes + bands);
-  bands_.reserve(bands);
+Status KeptBoxes::Reserve(HostCall& call, int64_t count, int64_t most) {
+  const int64_t bands = MostBands(count) + 1;
+  const int64_t blocks = most / static_cast<int64_t>(kLanes) + bands + 1;
+  TVMVM_TRY(blocks_, ScratchVector<Block>::WithRoom(call, blocks));
+  TVMVM_TRY(next_, ScratchVector<int32_t>::WithRoom(call, blocks));
+  TVMVM_TRY(bands_, ScratchVector<Band>::WithRoom(call, std::max<int64_t>(bands, 2)));
+  return {};
 }
 
 void KeptBoxes::Measure(const Boxes& boxes, int64_t begin, int64_t end) {
@@ -109,7 +109,7 @@ void KeptBoxes::Add(const Boxes& boxes, size_t box) {
   if (lane == 0) {
     next_.push_back(band.block);
     band.block = static_cast<int32_t>(blocks_.size());
-    blocks_.emplace_back();
+    blocks_.push_back({});
   }
   Block& block = blocks_[static_cast<size_t>(band.block)];
   block.y1[lane] = boxes.y1[box];

@@ -7,16 +7,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
+
+#include "vm/host/scratch.h"
 
 namespace tvmvm {
 
 // By corners, each coordinate in a row of its own.
 struct Boxes {
-  std::vector<float> y1, x1, y2, x2, area;
+  ScratchVector<float> y1, x1, y2, x2, area;
 
-  void Resize(size_t count) {
-    for (std::vector<float>* row : {&y1, &x1, &y2, &x2, &area}) row->resize(count);
+  // Errors: kOutOfMemory.
+  Status Resize(HostCall& call, int64_t count) {
+    for (ScratchVector<float>* row : {&y1, &x1, &y2, &x2, &area}) {
+      TVMVM_TRY(*row, ScratchVector<float>::WithRoom(call, count));
+      row->resize(static_cast<size_t>(count));
+    }
+    return {};
   }
 };
 
@@ -27,11 +33,11 @@ void SetCorners(const float* boxes, int64_t begin, int64_t end, BoxForm form, Bo
 
 // Appends to `keys`, for each box from number `begin` to `end` whose score is above the threshold, a number
 // whose lower half is the box and that sorts ascending as the highest score first, of equal scores the first
-// box.
+// box. There is room for all of them.
 void AddScoreKeys(const float* scores, int64_t begin, int64_t end, float threshold,
-                  std::vector<uint64_t>* keys);
+                  ScratchVector<uint64_t>* keys);
 // Of the keys from number `begin` on puts the least ones before `end`, in any order.
-void PutLeastFirst(std::vector<uint64_t>* keys, size_t begin, size_t end);
+void PutLeastFirst(ScratchVector<uint64_t>* keys, size_t begin, size_t end);
 
 // The boxes of one class that were kept; behind the first ones in bands along an axis by where they begin.
 // What overlaps a box begins in a band from the one before the box's first to its last one, or is longer than
@@ -39,12 +45,8 @@ void PutLeastFirst(std::vector<uint64_t>* keys, size_t begin, size_t end);
 class KeptBoxes {
  public:
   static constexpr size_t kTogether = 128;  // so many are not in bands, which few boxes would leave empty
-  // The bytes that `most` kept of `count` boxes take.
-  static constexpr int64_t Bytes(int64_t count, int64_t most) {
-    return (most / static_cast<int64_t>(kLanes) + MostBands(count) + 1) *
-           static_cast<int64_t>(sizeof(Block) + sizeof(int32_t) + sizeof(Band));
-  }
-  void Reserve(int64_t count, int64_t most);
+  // Room for `most` kept of `count` boxes. Errors: kOutOfMemory.
+  Status Reserve(HostCall& call, int64_t count, int64_t most);
   // Of a batch of which more than kTogether may be kept: first the boxes are measured, from number `begin` to
   // `end`, then the axis and the bands are chosen. Nothing is kept then.
   void Measure(const Boxes& boxes, int64_t begin, int64_t end);
@@ -83,10 +85,10 @@ class KeptBoxes {
   static bool Overlaps(const Block& block, const Box& box);
   bool OverlapsBand(const Band& band, const Box& box) const;
 
-  std::vector<Block> blocks_;
-  std::vector<int32_t> next_;  // for each block that of the same band before it, or -1
-  Band first_;                 // of the first kTogether boxes
-  std::vector<Band> bands_;    // behind them that of the long boxes
+  ScratchVector<Block> blocks_;
+  ScratchVector<int32_t> next_;  // for each block that of the same band before it, or -1
+  Band first_;                   // of the first kTogether boxes
+  ScratchVector<Band> bands_;    // behind them that of the long boxes
   Stretch y_, x_;
   bool along_y_ = false;
   float begin_ = 0;    // of the first band

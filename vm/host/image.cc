@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "bytecode/companion_library.h"
-#include "vm/host/operands.h"
+#include "vm/host/scratch.h"
 #include "vm/image/image_library.h"
 
 namespace tvmvm {

@@ -18,9 +18,14 @@ constexpr size_t kMany = 4 * kPart;  // more than are sorted in a millisecond or
 // The boxes of one class above the threshold, best first.
 class Candidates {
  public:
+  // Errors: kOutOfMemory.
+  Status Reserve(HostCall& call, int64_t count) {
+    TVMVM_TRY(keys_, ScratchVector<uint64_t>::WithRoom(call, count));
+    return {};
+  }
+  // Of `count` boxes, for which there is room.
   Status Find(HostCall& call, const float* scores, int64_t count, float threshold) {
     keys_.clear();
-    keys_.reserve(static_cast<size_t>(count));
     for (int64_t begin = 0; begin < count; begin += kPart) {
       AddScoreKeys(scores, begin, std::min(count, begin + kPart), threshold, &keys_);
       TVMVM_CHECK_OK(Poll(call));
@@ -50,7 +55,7 @@ class Candidates {
     block_ *= 4;
   }
 
-  std::vector<uint64_t> keys_;
+  ScratchVector<uint64_t> keys_;
   size_t sorted_ = 0;  // so many are the best ones, in order
   size_t next_ = 0;
   size_t block_ = 0;
@@ -99,15 +104,14 @@ Status HostNonMaxSuppression(HostCall& call) {
   const int64_t batches = scores->shape[0], classes = scores->shape[1], count = scores->shape[2];
   const int64_t most = std::clamp<int64_t>(call.scalars[1], 0, count);
 
-  constexpr int64_t kBytesPerBox = 5 * sizeof(float) + sizeof(uint64_t);
-  TVMVM_TRY(Scratch scratch, Scratch::Charge(call, count * kBytesPerBox + KeptBoxes::Bytes(count, most)));
   Boxes corners;
-  corners.Resize(static_cast<size_t>(count));
+  TVMVM_CHECK_OK(corners.Resize(call, count));
   Candidates candidates;
+  TVMVM_CHECK_OK(candidates.Reserve(call, count));
   KeptBoxes kept;
-  kept.Reserve(count, most);
+  TVMVM_CHECK_OK(kept.Reserve(call, count, most));
   const bool has_bands = static_cast<size_t>(most) > KeptBoxes::kTogether;
-  std::vector<Selected> selected;
+  ScratchVector<Selected> selected;
   for (int64_t row = 0; most > 0 && row < batches * classes; ++row) {
     const int64_t batch = row / classes, in_batch = row % classes;
     for (int64_t begin = 0; in_batch == 0 && begin < count; begin += kPart) {
@@ -123,15 +127,13 @@ Status HostNonMaxSuppression(HostCall& call) {
       if (TimeToLook(call, 32 + static_cast<int64_t>(kept.count()))) TVMVM_CHECK_OK(Poll(call));
       if (kept.Overlaps(corners, static_cast<size_t>(box), most_overlap)) continue;
       kept.Add(corners, static_cast<size_t>(box));
-      Selected& last = selected.emplace_back();
-      last.batch = batch;
-      last.in_batch = in_batch;
-      last.box = box;
+      TVMVM_CHECK_OK(selected.GrowIfFull(call));
+      selected.push_back({batch, in_batch, box});
     }
   }
   TVMVM_TRY(Owned<TensorObject> result,
             NewTensor(call, DType::kI64, Shape{static_cast<int64_t>(selected.size()), 3}));
-  std::copy(selected.begin(), selected.end(), DataOf<Selected>(*result));
+  TVMVM_CHECK_OK(selected.CopyTo(call, result->data));
   call.ref_results[0] = result.Give();
   return {};
 }

@@ -97,9 +97,11 @@ int64_t TextBytes(size_t length) {
   return length > kInside ? static_cast<int64_t>(length) + 1 : 0;
 }
 
-int64_t TextBytes(const TensorObject& strings) {
+Expected<int64_t> TextBytes(const HostCall& call, const TensorObject& strings) {
   int64_t bytes = 0;
-  for (const std::string& text : StringsOf(strings)) bytes += TextBytes(text.size());
+  const std::vector<std::string>& texts = StringsOf(strings);
+  TVMVM_CHECK_OK(ForEach(call, static_cast<int64_t>(texts.size()), 4,
+                         [&](int64_t i) { bytes += TextBytes(texts[static_cast<size_t>(i)].size()); }));
   return bytes;
 }
 
@@ -107,11 +109,6 @@ Status ChargeTexts(HostCall& call, TensorObject& strings, int64_t bytes) {
   TVMVM_CHECK_OK(call.pool.budget().Reserve(bytes, "strings"));
   strings.buffer->charged += bytes;
   return {};
-}
-
-Expected<Scratch> Scratch::Charge(HostCall& call, int64_t bytes) {
-  TVMVM_CHECK_OK(call.pool.budget().Reserve(bytes, "scratch"));
-  return Scratch(&call.pool.budget(), bytes);
 }
 
 Status Poll(const HostCall& call) {

@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "vm/host/host_library.h"
 #include "vm/objects/owned.h"
@@ -41,23 +40,9 @@ Expected<Owned<TensorObject>> NewTensor(HostCall& call, DType dtype, const Shape
 Expected<Object*> Retained(HostCall& call, Object* object);
 // Bytes that texts take beyond the table of them: nothing for those that fit into a string object.
 int64_t TextBytes(size_t length);
-int64_t TextBytes(const TensorObject& strings);
+Expected<int64_t> TextBytes(const HostCall& call, const TensorObject& strings);
 // Charges the texts that `strings` is about to receive to the budget, for as long as the tensor lives.
 Status ChargeTexts(HostCall& call, TensorObject& strings, int64_t bytes);
-
-// Charges scratch memory to the budget for as long as this lives.
-class Scratch {
- public:
-  static Expected<Scratch> Charge(HostCall& call, int64_t bytes);
-  Scratch(Scratch&& other) noexcept : budget_(other.budget_), bytes_(std::exchange(other.bytes_, 0)) {}
-  Scratch& operator=(Scratch&&) = delete;
-  ~Scratch() { budget_->Release(bytes_); }
-
- private:
-  Scratch(Budget* budget, int64_t bytes) : budget_(budget), bytes_(bytes) {}
-  Budget* budget_;
-  int64_t bytes_;
-};
 
 // kCancelled when the run is to end: to be asked every few microseconds of work.
 Status Poll(const HostCall& call);

@@ -173,7 +173,10 @@ Status HostSequenceConcat(HostCall& call) {
 
   if (first->dtype == DType::kString) {
     int64_t bytes = 0;
-    for (Object* element : sequence->elements) bytes += TextBytes(static_cast<const TensorObject&>(*element));
+    for (Object* element : sequence->elements) {
+      TVMVM_TRY(const int64_t of_element, TextBytes(call, static_cast<const TensorObject&>(*element)));
+      bytes += of_element;
+    }
     TVMVM_CHECK_OK(ChargeTexts(call, *joined, bytes));
   }
   const AroundAxis around = Around(shape, axis);

@@ -4,13 +4,12 @@
 
 namespace tvmvm {
 
-Status SortNumbers(HostCall& call, std::vector<uint64_t>* numbers) {
+Status SortNumbers(HostCall& call, ScratchVector<uint64_t>* numbers) {
   return Sort(call, numbers, std::less<uint64_t>());
 }
 
-void SortPart(std::vector<uint64_t>* numbers, size_t begin, size_t end) {
-  std::sort(numbers->begin() + static_cast<std::ptrdiff_t>(begin),
-            numbers->begin() + static_cast<std::ptrdiff_t>(end), std::less<uint64_t>());
+void SortPart(ScratchVector<uint64_t>* numbers, size_t begin, size_t end) {
+  std::sort(numbers->begin() + begin, numbers->begin() + end, std::less<uint64_t>());
 }
 
 }  // namespace tvmvm

@@ -2,7 +2,7 @@
 #include <unordered_set>
 
 #include "vm/host/letter_case.h"
-#include "vm/host/operands.h"
+#include "vm/host/scratch.h"
 
 namespace tvmvm {
 namespace {
@@ -44,7 +44,10 @@ Status HostStringNormalize(HostCall& call) {
       stop_words.insert(std::move(stop_word));
     }
   }
+  TVMVM_TRY(const Scratch table,
+            Scratch::Charge(call, static_cast<int64_t>(sizeof(std::string)) * ElementCount(*strings)));
   std::vector<std::string> kept;
+  kept.reserve(StringsOf(*strings).size());
   for (const std::string& text : StringsOf(*strings)) {
     if (!stop_words.empty()) {
       TVMVM_TRY(const std::string word, key(text));
@@ -65,7 +68,8 @@ Status HostStringNormalize(HostCall& call) {
   result[result.rank() - 1] = static_cast<int64_t>(kept.size());
   TVMVM_TRY(Owned<TensorObject> texts, NewTensor(call, DType::kString, result));
   StringsOf(*texts) = std::move(kept);
-  TVMVM_CHECK_OK(ChargeTexts(call, *texts, TextBytes(*texts)));
+  TVMVM_TRY(const int64_t text_bytes, TextBytes(call, *texts));
+  TVMVM_CHECK_OK(ChargeTexts(call, *texts, text_bytes));
   call.ref_results[0] = texts.Give();
   return {};
 }

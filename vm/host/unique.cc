@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 #include <type_traits>
 
 #include "vm/host/blocks.h"
@@ -90,8 +89,15 @@ struct Items {
 
 // Groups of equal items, in the order of their first items.
 struct Groups {
-  std::vector<int64_t> firsts;  // the first item of each
-  std::vector<int64_t> counts;
+  ScratchVector<int64_t> firsts;  // the first item of each
+  ScratchVector<int64_t> counts;
+
+  static Expected<Groups> WithRoom(HostCall& call, int64_t count) {
+    Groups groups;
+    TVMVM_TRY(groups.firsts, ScratchVector<int64_t>::WithRoom(call, count));
+    TVMVM_TRY(groups.counts, ScratchVector<int64_t>::WithRoom(call, count));
+    return groups;
+  }
 };
 
 constexpr int64_t kScattered = 64;  // work of a look at a place out of no cache
@@ -100,7 +106,14 @@ constexpr int64_t kScattered = 64;  // work of a look at a place out of no cache
 // and has to be asked before three quarters are.
 class GroupTable {
  public:
-  explicit GroupTable(Groups* groups) : groups_(*groups), slots_(256, kFree) {}
+  // Of the items' groups, of which there are none yet; they outlive the table.
+  static Expected<GroupTable> Of(HostCall& call, Groups* groups) {
+    GroupTable table(groups);
+    TVMVM_TRY(table.hashes_,
+              ScratchVector<uint64_t>::WithRoom(call, static_cast<int64_t>(groups->firsts.room())));
+    TVMVM_TRY(table.slots_, ScratchVector<int64_t>::Filled(call, 256, kFree));
+    return table;
+  }
 
   // The number of the item's group, which is a new one where no item before was equal.
   template <class T>
@@ -119,17 +132,19 @@ class GroupTable {
 
   // So many more groups there may be before GrowIfFull; never few after it.
   int64_t room() const { return static_cast<int64_t>(slots_.size() * 3 / 4 - hashes_.size()); }
-  Status GrowIfFull(const HostCall& call);
+  Status GrowIfFull(HostCall& call);
 
  private:
   static constexpr int64_t kFree = -1;
+
+  explicit GroupTable(Groups* groups) : groups_(*groups) {}
 
   size_t SlotOf(uint64_t hash) const { return static_cast<size_t>(hash) & (slots_.size() - 1); }
   int64_t AddGroup(int64_t item, uint64_t hash, size_t slot);
 
   Groups& groups_;
-  std::vector<uint64_t> hashes_;  // of groups
-  std::vector<int64_t> slots_;
+  ScratchVector<uint64_t> hashes_;  // of groups
+  ScratchVector<int64_t> slots_;
 };
 
 int64_t GroupTable::AddGroup(int64_t item, uint64_t hash, size_t slot) {
@@ -141,15 +156,11 @@ int64_t GroupTable::AddGroup(int64_t item, uint64_t hash, size_t slot) {
   return group;
 }
 
-Status GroupTable::GrowIfFull(const HostCall& call) {
+Status GroupTable::GrowIfFull(HostCall& call) {
   if (hashes_.size() * 2 <= slots_.size()) return {};
-  const size_t size = slots_.size() * 2;
-  slots_.clear();
-  slots_.reserve(size);
-  while (slots_.size() < size) {
-    slots_.resize(std::min(size, slots_.size() + (size_t{1} << 16)), kFree);
-    TVMVM_CHECK_OK(Poll(call));
-  }
+  const auto size = static_cast<int64_t>(slots_.size() * 2);
+  slots_ = {};
+  TVMVM_TRY(slots_, ScratchVector<int64_t>::Filled(call, size, kFree));
   return ForEach(call, static_cast<int64_t>(hashes_.size()), kScattered, [&](int64_t group) {
     size_t slot = SlotOf(hashes_[static_cast<size_t>(group)]);
     while (slots_[slot] != kFree) slot = (slot + 1) & (slots_.size() - 1);
@@ -159,9 +170,10 @@ Status GroupTable::GrowIfFull(const HostCall& call) {
 
 // Numbers of groups as their items are sorted.
 template <class T>
-Expected<std::vector<int64_t>> SortedGroups(HostCall& call, const Items<T>& items, const Groups& groups) {
-  std::vector<int64_t> order(groups.firsts.size());
-  std::iota(order.begin(), order.end(), 0);
+Expected<ScratchVector<int64_t>> SortedGroups(HostCall& call, const Items<T>& items, const Groups& groups) {
+  const auto count = static_cast<int64_t>(groups.firsts.size());
+  TVMVM_TRY(ScratchVector<int64_t> order, ScratchVector<int64_t>::WithRoom(call, count));
+  TVMVM_CHECK_OK(ForEach(call, count, 1, [&](int64_t group) { order.push_back(group); }));
   auto less = [&](int64_t a, int64_t b) {
     return items.CompareItems(groups.firsts[static_cast<size_t>(a)], groups.firsts[static_cast<size_t>(b)]) <
            0;
@@ -172,10 +184,11 @@ Expected<std::vector<int64_t>> SortedGroups(HostCall& call, const Items<T>& item
 }
 
 // The groups in another order; `inverse` has the group of each of `count` items.
-Expected<Groups> InOrder(HostCall& call, const Groups& found, const std::vector<int64_t>& order,
+Expected<Groups> InOrder(HostCall& call, const Groups& found, const ScratchVector<int64_t>& order,
                          int64_t count, int64_t* inverse) {
-  Groups groups;
-  std::vector<int64_t> place(order.size());
+  TVMVM_TRY(Groups groups, Groups::WithRoom(call, static_cast<int64_t>(order.size())));
+  TVMVM_TRY(ScratchVector<int64_t> place,
+            ScratchVector<int64_t>::WithRoom(call, static_cast<int64_t>(order.size())));
   for (size_t k = 0; k < order.size(); ++k) {
     const auto group = static_cast<size_t>(order[k]);
     groups.firsts.push_back(found.firsts[group]);
@@ -191,8 +204,8 @@ Expected<Groups> InOrder(HostCall& call, const Groups& found, const std::vector<
 // Groups in the order of the output; `inverse` gets the group of each item.
 template <class T>
 Expected<Groups> Group(HostCall& call, const Items<T>& items, bool sorted, int64_t* inverse) {
-  Groups found;
-  GroupTable table(&found);
+  TVMVM_TRY(Groups found, Groups::WithRoom(call, items.count));
+  TVMVM_TRY(GroupTable table, GroupTable::Of(call, &found));
   for (int64_t item = 0; item < items.count;) {
     // So many as fit, and few enough to look behind them.
     const int64_t part = std::min(table.room(), 1 + kPart / (1 + items.width));
@@ -203,7 +216,7 @@ Expected<Groups> Group(HostCall& call, const Items<T>& items, bool sorted, int64
     TVMVM_CHECK_OK(Poll(call));
   }
   if (!sorted) return found;
-  TVMVM_TRY(std::vector<int64_t> order, SortedGroups(call, items, found));
+  TVMVM_TRY(ScratchVector<int64_t> order, SortedGroups(call, items, found));
   return InOrder(call, found, order, items.count, inverse);
 }
 
@@ -239,10 +252,7 @@ Expected<Groups> GroupAs(HostCall& call, const Reader& reader, const AroundAxis&
                          int64_t* inverse) {
   using Element = typename Reader::Element;
   const int64_t width = around.outer * around.inner;
-  TVMVM_TRY(Scratch scratch,
-            Scratch::Charge(call, around.axis * width * static_cast<int64_t>(sizeof(Element))));
-  std::vector<Element> elements;
-  elements.reserve(static_cast<size_t>(around.axis * width));
+  TVMVM_TRY(ScratchVector<Element> elements, ScratchVector<Element>::WithRoom(call, around.axis * width));
   TVMVM_CHECK_OK(ForEach(call, around.axis, 16 + 8 * width, [&](int64_t item) {
     for (int64_t outer = 0; outer < around.outer; ++outer) {
       const int64_t first = (outer * around.axis + item) * around.inner;
@@ -260,9 +270,12 @@ Expected<Groups> GroupItems(HostCall& call, const TensorObject& tensor, const Ar
 }
 
 Expected<Owned<TensorObject>> Distinct(HostCall& call, const TensorObject& tensor, const AroundAxis& around,
-                                       const Shape& shape, const std::vector<int64_t>& items) {
+                                       const Shape& shape, const ScratchVector<int64_t>& items) {
   TVMVM_TRY(Owned<TensorObject> distinct, NewTensor(call, tensor.dtype, shape));
-  if (tensor.dtype == DType::kString) TVMVM_CHECK_OK(ChargeTexts(call, *distinct, TextBytes(tensor)));
+  if (tensor.dtype == DType::kString) {
+    TVMVM_TRY(const int64_t text_bytes, TextBytes(call, tensor));
+    TVMVM_CHECK_OK(ChargeTexts(call, *distinct, text_bytes));
+  }
   const auto count = static_cast<int64_t>(items.size());
   for (int64_t k = 0; k < count; ++k)
     TVMVM_CHECK_OK(CopyBlocks(call, *distinct, tensor,
@@ -285,9 +298,6 @@ Status HostUnique(HostCall& call) {
     around = Around(tensor->shape, axis);
     shape = tensor->shape;
   }
-  // For the groups and their table, which may be as many as the items.
-  if (around.axis > INT64_MAX / 128) return MakeError(Code::kOutOfMemory, "too many items");
-  TVMVM_TRY(Scratch scratch, Scratch::Charge(call, around.axis * 11 * static_cast<int64_t>(sizeof(int64_t))));
   TVMVM_TRY(Owned<TensorObject> inverse, NewTensor(call, DType::kI64, Shape{around.axis}));
   TVMVM_TRY(Groups groups,
             GroupItems(call, *tensor, around, call.scalars[1] != 0, DataOf<int64_t>(*inverse)));
@@ -295,8 +305,8 @@ Status HostUnique(HostCall& call) {
   const auto count = static_cast<int64_t>(groups.firsts.size());
   TVMVM_TRY(Owned<TensorObject> firsts, NewTensor(call, DType::kI64, Shape{count}));
   TVMVM_TRY(Owned<TensorObject> counts, NewTensor(call, DType::kI64, Shape{count}));
-  std::copy(groups.firsts.begin(), groups.firsts.end(), DataOf<int64_t>(*firsts));
-  std::copy(groups.counts.begin(), groups.counts.end(), DataOf<int64_t>(*counts));
+  TVMVM_CHECK_OK(groups.firsts.CopyTo(call, firsts->data));
+  TVMVM_CHECK_OK(groups.counts.CopyTo(call, counts->data));
   shape[axis] = count;
   TVMVM_TRY(Owned<TensorObject> distinct, Distinct(call, *tensor, around, shape, groups.firsts));
   call.ref_results[0] = distinct.Give();

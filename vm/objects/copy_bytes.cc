@@ -6,7 +6,8 @@
 namespace tvmvm {
 namespace {
 
-constexpr int64_t kPart = int64_t{4} << 20;  // about a millisecond where pages are touched for the first time
+constexpr int64_t kPart =
+    int64_t{1} << 20;  // less than a millisecond where pages are touched for the first time
 
 }  // namespace
 
