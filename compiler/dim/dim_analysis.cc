@@ -79,20 +79,28 @@ Interval Not(Interval a) {
   return {1 - truth.high, 1 - truth.low};
 }
 
-Interval IntervalOf(const Dim& dim, const RangeLookup& lookup);
+// What symbols are known to be, and what followed from it for large expressions: their parts are met again
+// and again, in differences and as parts of one another.
+struct Bounds {
+  static constexpr size_t kLeastKept = 16;  // nodes
+  const RangeLookup& lookup;
+  std::unordered_map<Dim, Interval> kept = {};
+};
+
+Interval IntervalOf(const Dim& dim, Bounds& bounds);
 
 // Of a - b as one polynomial, which is tighter than the difference of the intervals; not where `a - b` could
 // wrap.
-Interval DifferenceOf(const Dim& a, const Dim& b, const RangeLookup& lookup) {
+Interval DifferenceOf(const Dim& a, const Dim& b, Bounds& bounds) {
   bool may_wrap = (a.is_constant() && b.is_constant()) || a.IsConstant(INT64_MIN) || b.IsConstant(INT64_MIN);
-  if (may_wrap) return Add(IntervalOf(a, lookup), Negate(IntervalOf(b, lookup)));
-  return IntervalOf(a - b, lookup);
+  if (may_wrap) return Add(IntervalOf(a, bounds), Negate(IntervalOf(b, bounds)));
+  return IntervalOf(a - b, bounds);
 }
 
-Interval BinaryInterval(const Dim& dim, const RangeLookup& lookup) {
+Interval BinaryInterval(const Dim& dim, Bounds& bounds) {
   const Dim& x = dim.operands()[0];
   const Dim& y = dim.operands()[1];
-  Interval a = IntervalOf(x, lookup), b = IntervalOf(y, lookup);
+  Interval a = IntervalOf(x, bounds), b = IntervalOf(y, bounds);
   switch (dim.op()) {
     case DimOp::kFloorDiv: {
       Interval quotient = FloorDivide(a, b);
@@ -120,7 +128,7 @@ Interval BinaryInterval(const Dim& dim, const RangeLookup& lookup) {
     default:
       break;
   }
-  Interval difference = DifferenceOf(x, y, lookup);
+  Interval difference = DifferenceOf(x, y, bounds);
   switch (dim.op()) {
     case DimOp::kEqual:
       return Decided(difference.low == 0 && difference.high == 0, difference.low > 0 || difference.high < 0);
@@ -137,17 +145,17 @@ Interval BinaryInterval(const Dim& dim, const RangeLookup& lookup) {
 }
 
 // Whether `less` takes a part of `whole` away, between nothing and all of it: n - n*f where f is 0 or 1.
-bool IsPartTaken(const Dim& whole, const Dim& less, const RangeLookup& lookup) {
+bool IsPartTaken(const Dim& whole, const Dim& less, Bounds& bounds) {
   const Dim taken = less * -1, part = FloorDiv(taken, whole);
   if (!(part * whole == taken)) return false;
-  const Interval range = IntervalOf(part, lookup);
+  const Interval range = IntervalOf(part, bounds);
   return range.low >= 0 && range.high <= 1;
 }
 
-Interval SumInterval(const Dim& sum, const RangeLookup& lookup) {
+Interval SumInterval(const Dim& sum, Bounds& bounds) {
   constexpr size_t kMostTerms = 4;  // of which each is held against each
   std::vector<Interval> terms;
-  for (const Dim& operand : sum.operands()) terms.push_back(IntervalOf(operand, lookup));
+  for (const Dim& operand : sum.operands()) terms.push_back(IntervalOf(operand, bounds));
   std::vector<bool> is_taken_from(terms.size());
   for (size_t less = 0; less < terms.size() && terms.size() <= kMostTerms; ++less) {
     if (terms[less].high > 0 || sum.operands()[less].is_constant()) continue;
@@ -155,7 +163,7 @@ Interval SumInterval(const Dim& sum, const RangeLookup& lookup) {
       if (whole == less || is_taken_from[whole] || terms[whole].low < 0 ||
           terms[whole].low == terms[whole].high)
         continue;
-      if (!IsPartTaken(sum.operands()[whole], sum.operands()[less], lookup)) continue;
+      if (!IsPartTaken(sum.operands()[whole], sum.operands()[less], bounds)) continue;
       terms[less] = {0, 0};
       terms[whole].low = 0;
       is_taken_from[whole] = true;
@@ -167,35 +175,49 @@ Interval SumInterval(const Dim& sum, const RangeLookup& lookup) {
   return all;
 }
 
-Interval IntervalOf(const Dim& dim, const RangeLookup& lookup) {
+Interval ComputedInterval(const Dim& dim, Bounds& bounds) {
   switch (dim.op()) {
     case DimOp::kConstant:
       return {dim.value(), dim.value()};
     case DimOp::kNamed:
     case DimOp::kSymbol: {
-      DimRange range = dim.is_symbol() ? lookup(dim.symbol()) : dim.range();
+      DimRange range = dim.is_symbol() ? bounds.lookup(dim.symbol()) : dim.range();
       return {range.low == INT64_MIN ? -kInfinity : range.low,
               range.high == INT64_MAX ? kInfinity : range.high};
     }
     case DimOp::kAdd:
-      return SumInterval(dim, lookup);
+      return SumInterval(dim, bounds);
     case DimOp::kMul: {
       Interval product{1, 1};
-      for (const Dim& operand : dim.operands()) product = Multiply(product, IntervalOf(operand, lookup));
+      for (const Dim& operand : dim.operands()) product = Multiply(product, IntervalOf(operand, bounds));
       return product;
     }
     case DimOp::kNot:
-      return Not(IntervalOf(dim.operands()[0], lookup));
+      return Not(IntervalOf(dim.operands()[0], bounds));
     case DimOp::kSelect: {
-      Interval condition = Truth(IntervalOf(dim.operands()[0], lookup));
-      if (condition.low == 1) return IntervalOf(dim.operands()[1], lookup);
-      if (condition.high == 0) return IntervalOf(dim.operands()[2], lookup);
-      Interval a = IntervalOf(dim.operands()[1], lookup), b = IntervalOf(dim.operands()[2], lookup);
+      Interval condition = Truth(IntervalOf(dim.operands()[0], bounds));
+      if (condition.low == 1) return IntervalOf(dim.operands()[1], bounds);
+      if (condition.high == 0) return IntervalOf(dim.operands()[2], bounds);
+      Interval a = IntervalOf(dim.operands()[1], bounds), b = IntervalOf(dim.operands()[2], bounds);
       return {std::min(a.low, b.low), std::max(a.high, b.high)};
     }
     default:
-      return BinaryInterval(dim, lookup);
+      return BinaryInterval(dim, bounds);
   }
+}
+
+Interval IntervalOf(const Dim& dim, Bounds& bounds) {
+  if (dim.size() < Bounds::kLeastKept) return ComputedInterval(dim, bounds);
+  if (const auto found = bounds.kept.find(dim); found != bounds.kept.end()) return found->second;
+  const Interval interval = ComputedInterval(dim, bounds);
+  bounds.kept.emplace(dim, interval);
+  return interval;
+}
+
+DimRange RangeWithin(const Dim& dim, Bounds& bounds) {
+  const Interval interval = IntervalOf(dim, bounds);
+  auto clamp = [](Wide bound) { return static_cast<int64_t>(std::clamp<Wide>(bound, INT64_MIN, INT64_MAX)); };
+  return {clamp(interval.low), clamp(interval.high)};
 }
 
 // Rebuilds with other operands, simplified again.
@@ -207,6 +229,38 @@ Dim Rebuild(const Dim& dim, const std::function<Dim(const Dim&)>& visit) {
     changed = changed || !(operands.back() == operand);
   }
   return changed ? Apply(dim.op(), operands) : dim;
+}
+
+Dim Simplified(const Dim& dim, Bounds& bounds) {
+  if (dim.is_constant() || dim.is_symbol() || dim.op() == DimOp::kNamed) return dim;
+  Dim rebuilt = Rebuild(dim, [&bounds](const Dim& operand) { return Simplified(operand, bounds); });
+  if (rebuilt.is_constant() || rebuilt.is_symbol()) return rebuilt;
+  DimRange range = RangeWithin(rebuilt, bounds);
+  if (range.low == range.high) return range.low;
+  const std::vector<Dim>& operands = rebuilt.operands();
+  switch (rebuilt.op()) {
+    case DimOp::kMin:
+    case DimOp::kMax: {
+      Interval difference = DifferenceOf(operands[0], operands[1], bounds);
+      bool is_min = rebuilt.op() == DimOp::kMin;
+      if (difference.high <= 0) return operands[is_min ? 0 : 1];
+      if (difference.low >= 0) return operands[is_min ? 1 : 0];
+      return rebuilt;
+    }
+    case DimOp::kSelect: {
+      DimRange condition = RangeWithin(operands[0], bounds);
+      if (condition.low == 1) return operands[1];
+      if (condition.high == 0) return operands[2];
+      return rebuilt;
+    }
+    case DimOp::kFloorMod: {
+      DimRange value = RangeWithin(operands[0], bounds);
+      if (value.low >= 0 && value.high < RangeWithin(operands[1], bounds).low) return operands[0];
+      return rebuilt;
+    }
+    default:
+      return rebuilt;
+  }
 }
 
 using SymbolDims = std::function<std::optional<Dim>(const SymbolId&)>;
@@ -310,9 +364,8 @@ void CollectNamed(const Dim& dim, std::vector<Dim>* named) {
 }
 
 DimRange RangeOf(const Dim& dim, const RangeLookup& lookup) {
-  Interval interval = IntervalOf(dim, lookup);
-  auto clamp = [](Wide bound) { return static_cast<int64_t>(std::clamp<Wide>(bound, INT64_MIN, INT64_MAX)); };
-  return {clamp(interval.low), clamp(interval.high)};
+  Bounds bounds{lookup};
+  return RangeWithin(dim, bounds);
 }
 
 DimRange RangeOf(const Dim& dim) {
@@ -322,35 +375,8 @@ DimRange RangeOf(const Dim& dim) {
 }
 
 Dim Simplify(const Dim& dim, const RangeLookup& lookup) {
-  if (dim.is_constant() || dim.is_symbol() || dim.op() == DimOp::kNamed) return dim;
-  Dim rebuilt = Rebuild(dim, [&lookup](const Dim& operand) { return Simplify(operand, lookup); });
-  if (rebuilt.is_constant() || rebuilt.is_symbol()) return rebuilt;
-  DimRange range = RangeOf(rebuilt, lookup);
-  if (range.low == range.high) return range.low;
-  const std::vector<Dim>& operands = rebuilt.operands();
-  switch (rebuilt.op()) {
-    case DimOp::kMin:
-    case DimOp::kMax: {
-      Interval difference = DifferenceOf(operands[0], operands[1], lookup);
-      bool is_min = rebuilt.op() == DimOp::kMin;
-      if (difference.high <= 0) return operands[is_min ? 0 : 1];
-      if (difference.low >= 0) return operands[is_min ? 1 : 0];
-      return rebuilt;
-    }
-    case DimOp::kSelect: {
-      DimRange condition = RangeOf(operands[0], lookup);
-      if (condition.low == 1) return operands[1];
-      if (condition.high == 0) return operands[2];
-      return rebuilt;
-    }
-    case DimOp::kFloorMod: {
-      DimRange value = RangeOf(operands[0], lookup);
-      if (value.low >= 0 && value.high < RangeOf(operands[1], lookup).low) return operands[0];
-      return rebuilt;
-    }
-    default:
-      return rebuilt;
-  }
+  Bounds bounds{lookup};
+  return Simplified(dim, bounds);
 }
 
 int64_t DivisorOf(const Dim& dim) {
