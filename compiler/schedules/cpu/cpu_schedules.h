@@ -70,6 +70,9 @@ struct ConvolutionSchedule {
   // Vectors run along pixels where no more than one lane in so many is empty: that wastes less than what
   // strided reads of channels cost.
   int64_t planar_waste = 24;
+  // Of a single tap: writing a result takes as long as so many steps of the depth, where vectors run along
+  // pixels, or along channels, whose results lie apart.
+  int64_t result_steps = 10, scattered_steps = 40;
 
   static const ScheduleFamily kFamily;
 };

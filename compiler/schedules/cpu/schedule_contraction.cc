@@ -102,14 +102,19 @@ class ContractionKernel {
   ir::Dim HasFewColumns(const ContractionSchedule& schedule) const {
     if (coded_ || swapped_ || schedule.few_columns == 0) return 0;
     const ir::Dim rows = ir::Product(row_sizes_), columns = ir::Product(column_sizes_);
-    return And(LessEqual(columns, schedule.few_columns), LessEqual(columns * 2, rows));
+    return And(LessEqual(columns, schedule.few_columns), LessEqual(columns * 3, rows));
   }
 
   Status AddTurned(const ir::Dim& when, const ContractionSchedule& schedule, GroupProgram* program) {
     most_rows_ = schedule.few_columns;
-    const ir::Dim is_deep = LiesAlongDepth(rhs_) && accumulator_ == DType::kF32
-                                ? LessEqual(schedule.depth_of_dots, ir::Product(depth_sizes_))
-                                : ir::Dim(0);
+    const ir::Dim depth = ir::Product(depth_sizes_);
+    ir::Dim is_deep = 0;
+    if (LiesAlongDepth(rhs_) && accumulator_ == DType::kF32)
+      is_deep = LessEqual(schedule.depth_of_dots, depth);
+    // Rows that are gathered for them take as long again as so many steps of each.
+    constexpr int64_t kOfGathered = 18;
+    if (!LiesAlongDepth(lhs_))
+      is_deep = And(is_deep, LessEqual(ir::Product(row_sizes_) * kOfGathered, depth));
     TVMVM_CHECK_OK(AddCall(RightForm::kColumns, And(when, is_deep), program));
     return AddCall(RightForm::kGathered, And(when, Not(is_deep)), program);
   }
