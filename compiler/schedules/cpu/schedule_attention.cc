@@ -29,6 +29,7 @@ using ir::ValueId;
 
 constexpr DType kType = DType::kF32;
 constexpr int64_t kFewestQueries = 12;  // of a block; a multiple of the tiles' heights
+constexpr int64_t kSomeRows = 24;  // up to which packing keys takes longer than reading them where they lie
 constexpr int64_t kRowOperations = 40;  // an estimate, for each score
 constexpr int kLanes = static_cast<int>(kPanelColumns);
 
@@ -46,9 +47,10 @@ struct Operand : ContractionOperand {
 };
 
 enum class Form : uint8_t {
-  kMany,        // keys packed before
-  kFewDots,     // keys read along the depth where they lie
-  kFewInPlace,  // keys read along themselves where they lie
+  kMany,         // keys packed before
+  kSomeInPlace,  // keys read along themselves where they lie
+  kFewInPlace,   // the same for so few queries that tiles have just their rows
+  kFewDots,      // keys read along the depth where they lie
 };
 
 class AttentionKernel {
@@ -81,14 +83,18 @@ class AttentionKernel {
 
   Expected<GroupProgram> Schedule() {
     GroupProgram program;
-    const Dim is_few = IsFew();
-    if (!is_few.IsConstant(0))
-      TVMVM_CHECK_OK(AddCall(KeysLieAlongDepth() ? Form::kFewDots : Form::kFewInPlace, is_few, &program));
-    if (is_few.IsConstant(1)) return program;
-    const Dim is_many = Not(is_few);
-    TVMVM_CHECK_OK(AddPacking(keys_, depth_sizes_, columns_, is_many, &program));
-    if (!ReadsValuesInPlace()) TVMVM_CHECK_OK(AddPacking(values_, {columns_}, width_, is_many, &program));
-    TVMVM_CHECK_OK(AddCall(Form::kMany, is_many, &program));
+    if (!ReadsValuesInPlace()) TVMVM_CHECK_OK(AddPacking(values_, {columns_}, width_, 1, &program));
+    const Dim in_place = CanReadKeysInPlace();
+    const Dim is_few = And(in_place, LessEqual(rows_, kFewRows));
+    const Dim is_some =
+        KeysLieAlongDepth() ? Dim(0) : And(in_place, And(Not(is_few), LessEqual(rows_, kSomeRows)));
+    const Dim is_many = Not(Or(is_few, is_some));
+    TVMVM_CHECK_OK(AddCall(KeysLieAlongDepth() ? Form::kFewDots : Form::kFewInPlace, is_few, &program));
+    TVMVM_CHECK_OK(AddCall(Form::kSomeInPlace, is_some, &program));
+    if (!is_many.IsConstant(0)) {
+      TVMVM_CHECK_OK(AddPacking(keys_, depth_sizes_, columns_, is_many, &program));
+      TVMVM_CHECK_OK(AddCall(Form::kMany, is_many, &program));
+    }
     program.calls.back().schedules.push_back(made_);
     return program;
   }
@@ -109,17 +115,17 @@ class AttentionKernel {
     return !axes.empty();
   }
 
-  // Values whose rows are neighbours, one row for each key, in whole panels.
+  // Values whose rows are neighbours, one row for each key, in whole panels or at least as many as can
+  // overlap.
   bool ReadsValuesInPlace() const {
-    return LiesAlong(values_, values_.axes.free) && FloorMod(width_, kPanelColumns).IsConstant(0);
+    return LiesAlong(values_, values_.axes.free) && (FloorMod(width_, kPanelColumns).IsConstant(0) ||
+                                                     LessEqual(kMinColumnsInPlace, width_).IsConstant(1));
   }
 
-  Dim IsFew() const {
-    Dim is_few = LessEqual(rows_, kFewRows);
-    if (!ReadsValuesInPlace()) return 0;
-    if (KeysLieAlongDepth()) return is_few;
+  Dim CanReadKeysInPlace() const {
+    if (KeysLieAlongDepth()) return 1;
     if (!LiesAlong(keys_, keys_.axes.free) || keys_.axes.depth.size() != 1) return 0;
-    return And(is_few, LessEqual(kMinColumnsInPlace, columns_));
+    return LessEqual(kMinColumnsInPlace, columns_);
   }
 
   // --- packing ---
@@ -188,6 +194,7 @@ class AttentionKernel {
 
   // --- the kernel ---
   Status AddCall(Form form, const Dim& when, GroupProgram* program) {
+    if (when.IsConstant(0)) return {};
     return tensor::AddCall(when, std::bind_front(&AttentionKernel::BuildKernel, this, form), program);
   }
 
@@ -201,13 +208,14 @@ class AttentionKernel {
       list.push_back({ArgumentKind::kWorkspace, workspace});
       return kernel->AddArgument("panels", kType, Access::kRead);
     };
-    if (form == Form::kMany) packed_keys_ = add_packed(0);
-    if (form == Form::kMany && !ReadsValuesInPlace()) packed_values_ = add_packed(1);
+    uint32_t workspace = 0;
+    if (!ReadsValuesInPlace()) packed_values_ = add_packed(workspace++);
+    if (form == Form::kMany) packed_keys_ = add_packed(workspace);
     const std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
     if (arguments) *arguments = std::move(list);
 
     Nest nest(kernel);
-    const bool is_few = form != Form::kMany;
+    const bool is_few = form == Form::kFewDots || form == Form::kFewInPlace;
     const Dim block = is_few ? Dim(kFewRows) : block_rows_;
     Expr row_block = Variable(nest.Grid(0, "row_block", CeilDiv(rows_, block)));
     nest.Grid(1, "unused", 1);
@@ -288,7 +296,7 @@ class AttentionKernel {
       return AddDotProducts(product, nest);
     }
     product.left.gather = gather;
-    if (form == Form::kFewInPlace) {
+    if (form != Form::kMany) {
       SetKeysInPlace(RightForm::kInPlace, &product);
     } else {
       SetPacked(packed_keys_, &product);
