@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/graph/core/fold_windows.h"
+
 namespace tvmvm::passes {
 namespace {
 
@@ -188,6 +190,7 @@ class PhasesBuilder {
 
   ValueId Build() {
     if (IsOfOnePixel()) return ProductOfPixel();
+    if (IsBetterFolded()) return FoldProducts();
     ValueId value = JoinClasses(0, std::vector<bool>(axes_.size()));
     return b_.failed() ? value : Interleave(value);
   }
@@ -229,6 +232,63 @@ class PhasesBuilder {
     for (int64_t i = 0; i < count(); ++i) perm.push_back(2 + i);
     perm.push_back(1);
     return b_.Transpose(value, perm);
+  }
+
+  // Each pixel times all taps first, then what falls on one result added up: no product is made that is none,
+  // and no pixel gathered, but all of them go through memory. Where that is little beside the pixels
+  // themselves, or little at all and phases would reach far beyond a small picture.
+  bool IsBetterFolded() const {
+    constexpr int64_t kFactor = 4, kMostBytes = int64_t{2} << 20;
+    if (is_channels_last() || b_.dtype(x_) != DType::kF32 || node_.Find("dtype") != nullptr) return false;
+    const Dims& given = b_.dims(weights_);
+    const Dim made = ir::Product(Dims(given.begin() + 1, given.end()));  // of a pixel of a group
+    const Dim read = FloorDiv(given[0], Dim(node_.Int("groups", 1)));
+    Dim pixels = 1, steps = 1;
+    bool overlaps = false;
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      const Dim size = b_.dim(x_, static_cast<int>(i) + first_axis());
+      pixels = pixels * size;
+      steps = steps * axes_[i].steps;
+      overlaps = overlaps || !LessEqual(axes_[i].taps, 1).IsConstant(1);
+    }
+    if (!overlaps || !made.is_constant() || !read.is_constant()) return false;
+    if (made.value() <= kFactor * read.value()) return true;
+    const Dim bytes = b_.dim(x_, 0) * made * Dim(node_.Int("groups", 1)) * pixels * 4;
+    if (!bytes.is_constant() || bytes.value() == 0 || bytes.value() > kMostBytes) return false;
+    // Adding a product up costs as much as so many steps of its depth.
+    constexpr double kSteps = 30, kSmallGain = 1.05;
+    const double more = static_cast<double>(steps.value()) / static_cast<double>(pixels.value());
+    return more > kSmallGain + kSteps / static_cast<double>(read.value());
+  }
+
+  ValueId FoldProducts() {
+    const int64_t groups = node_.Int("groups", 1);
+    const Dims given = b_.dims(weights_);
+    const Dim depth = FloorDiv(given[0], Dim(groups)), pictures = b_.dim(x_, 0) * Dim(groups) * outputs_;
+    const Dims taps(given.begin() + 2, given.end());
+    // [groups, C/groups, M/groups * k...] -> [M * k..., C/groups, 1...]
+    ValueId value = b_.Reshape(weights_, {groups, depth, outputs_ * ir::Product(taps)});
+    Dims weights{Dim(groups) * outputs_ * ir::Product(taps), depth}, windows{pictures};
+    weights.insert(weights.end(), axes_.size(), Dim(1));
+    value = b_.Reshape(b_.Transpose(value, {0, 2, 1}), weights);
+    const std::vector<int64_t> ones(axes_.size(), 1);
+    const Dims zeros(axes_.size(), Dim(0));
+    value = b_.Emit("conv", {x_, value},
+                    {{"groups", groups},
+                     {"layout", layout_},
+                     {"strides", ones},
+                     {"dilations", ones},
+                     {"low", zeros},
+                     {"high", zeros}});
+    windows.insert(windows.end(), taps.begin(), taps.end());
+    Dims result{b_.dim(x_, 0), Dim(groups) * outputs_};
+    for (size_t i = 0; i < axes_.size(); ++i)
+      windows.push_back(b_.dim(x_, static_cast<int>(i) + first_axis()));
+    for (const Axis& axis : axes_) result.push_back(axis.result);
+    value = ir::FoldWindows(b_, b_.Reshape(value, windows),
+                            {node_.Ints("strides"), node_.Ints("dilations"), node_.DimList("low")},
+                            node_.DimList("dims"));
+    return b_.Reshape(value, result);
   }
 
   // The first of the axes [phase...] of what JoinClasses gives.

@@ -1,6 +1,7 @@
 // Convolutions and their transposes.
 #include <fmt/core.h>
 
+#include "compiler/graph/core/fold_windows.h"
 #include "compiler/onnx/ops/onnx_families.h"
 #include "compiler/onnx/ops/onnx_quantized.h"
 #include "compiler/onnx/ops/onnx_window.h"
@@ -163,26 +164,6 @@ void ConvTransposeWithDynamicPads(OnnxContext& c) {
   if (!c.b.failed()) TransposedConvolution(c, pads, 3);
 }
 
-// [N, strides..., steps...], of each axis the positions apart by what they leave when divided by its stride,
-// as [N, image...] that begins `skipped` positions behind the first.
-ValueId JoinRemainders(OpBuilder& b, ValueId folded, const std::vector<int64_t>& strides, const Dims& skipped,
-                       const Dims& image) {
-  if (b.failed()) return folded;
-  const Dims dims = b.dims(folded);
-  const auto count = static_cast<int64_t>(strides.size());
-  std::vector<int64_t> perm{0};
-  Dims joined{dims[0]}, starts{0}, result{dims[0]};
-  for (int64_t i = 0; i < count; ++i) {
-    const auto at = static_cast<size_t>(i);
-    perm.insert(perm.end(), {1 + count + i, 1 + i});
-    joined.push_back(dims[1 + at + strides.size()] * Dim(strides[at]));
-    starts.push_back(skipped[at]);
-    result.push_back(image[at]);
-  }
-  ValueId whole = b.Reshape(b.Transpose(folded, perm), joined);
-  return joined == result ? whole : b.Slice(whole, starts, Dims(starts.size(), Dim(1)), result);
-}
-
 // Columns of blocks back to images, overlaps added. Channels are independent: they count as batch entries.
 void Col2Im(OnnxContext& c) {
   OpBuilder& b = c.b;
@@ -198,20 +179,14 @@ void Col2Im(OnnxContext& c) {
     return;
   }
   Dim channels = FloorDiv(d[1], Product(block));
-  Dims columns{d[0] * channels}, first, steps, skipped;
+  Dims columns{d[0] * channels};
   columns.insert(columns.end(), block.begin(), block.end());
   for (size_t i = 0; i < image.size(); ++i) {
-    const Dim stride(geometry.strides[i]), &low = geometry.low[i];
-    Dim room = image[i] + low + geometry.high[i] - WindowExtent(block[i], geometry.dilations[i]);
-    columns.push_back(FloorDiv(room, stride) + Dim(1));
-    first.push_back(FloorDiv(low, stride));
-    steps.push_back(CeilDiv(image[i] + low, stride) - first.back());
-    skipped.push_back(low - first.back() * stride);
+    Dim room = image[i] + geometry.low[i] + geometry.high[i] - WindowExtent(block[i], geometry.dilations[i]);
+    columns.push_back(FloorDiv(room, Dim(geometry.strides[i])) + Dim(1));
   }
-  ValueId folded = b.Emit(
-      "fold", {b.Reshape(c.in(0), columns)},
-      {{"strides", geometry.strides}, {"dilations", geometry.dilations}, {"first", first}, {"dims", steps}});
-  ValueId images = JoinRemainders(b, folded, geometry.strides, skipped, image);
+  ValueId images = FoldWindows(b, b.Reshape(c.in(0), columns),
+                               {geometry.strides, geometry.dilations, geometry.low}, image);
   Dims result{d[0], channels};
   result.insert(result.end(), image.begin(), image.end());
   c.Out(0, b.Reshape(images, result));
