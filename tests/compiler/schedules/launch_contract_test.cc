@@ -29,6 +29,21 @@ constexpr ContractCase kSortCases[] = {
        b.Add("topk", {b.Input(DType::kI16, {N(), M(), 2})},
              {{"axis", int64_t{1}}, {"k", Min(K(), M())}, {"largest", int64_t{0}}});
      }},
+    {"topk_columns",
+     [](GroupBuilder& b) {
+       b.Add("topk", {b.Input(DType::kF32, {N(), M() + 2, 19})},
+             {{"axis", int64_t{1}}, {"k", Dim(2)}, {"largest", int64_t{0}}});
+     }},
+    {"topk_few_columns",
+     [](GroupBuilder& b) {
+       b.Add("topk", {b.Input(DType::kF32, {N(), M() + 2, 3})},
+             {{"axis", int64_t{1}}, {"k", Dim(2)}, {"largest", int64_t{1}}});
+     }},
+    {"topk_short_columns",
+     [](GroupBuilder& b) {
+       b.Add("topk", {b.Input(DType::kI32, {N(), M() + 20, 19})},
+             {{"axis", int64_t{1}}, {"k", Dim(20)}, {"largest", int64_t{1}}});
+     }},
     {"topk_many",  // not short
      [](GroupBuilder& b) {
        b.Add("topk", {b.Input(DType::kI16, {N(), M() + 65})},

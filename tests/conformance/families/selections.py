@@ -22,6 +22,10 @@ def selections():
     for dtype in (np.float64, np.int64, np.int32):
         for k in (2, 6, 30):
             yield top(f"{np.dtype(dtype).name}_{k}", different(9, 37, dtype=dtype) * (dtype(1) if k < 6 else dtype(3)), k, largest=k % 4 // 2)
+    # Rows that are counted, side by side or not, few of them side by side, all of a row, and long ones in groups.
+    for dims, axis, k in (((4, 1, 37), 1, 1), ((29, 1, 3), 1, 1), ((11, 6, 3), 1, 5), ((3, 20, 19), 1, 20), ((2, 70, 19), 1, 50),
+                          ((2, 150, 5), 1, 150), ((3, 200), 1, 190), ((700, 2), 0, 300), ((1, 2000), 1, 70), ((1300, 2), 0, 80)):
+        yield top("of_" + "_".join(map(str, dims)), different(*dims), k, axis)
     # Numbers that are equal, and those beyond all others: NumPy's stable sorting keeps equal ones in order.
     for name, x in (("equal", integers(0, 3, 21, 50, dtype=np.float32)), ("infinite", np.full((9, 20), -np.inf, np.float32)),
                     ("least", np.full((5, 70), -2**31, np.int32)), ("i8", integers(-128, 128, 6, 70, dtype=np.int8)),
@@ -33,6 +37,11 @@ def selections():
             keys = -x.astype(object) if largest else x.astype(object)
             order = np.argsort(keys, axis=-1, kind="stable")[:, :k].astype(np.int64)
             yield top(f"{name}_{k}_{largest}", x, k, largest=largest, given=[np.take_along_axis(x, order, -1), order])
+
+    for k, largest in ((70, 1), (300, 0)):
+        x = integers(0, 40, 1, 1500, dtype=np.float32)
+        order = np.argsort(-x if largest else x, axis=-1, kind="stable")[:, :k].astype(np.int64)
+        yield top(f"many_equal_{k}", x, k, largest=largest, given=[np.take_along_axis(x, order, -1), order])
 
     folds = [
         ("plain", (1, 2), (5, 6), (3, 2), {}),

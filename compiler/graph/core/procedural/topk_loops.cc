@@ -16,8 +16,10 @@ using tensor::Variable;
 
 namespace {
 
-constexpr int64_t kMostBeside = 16;  // elements in order that lanes keep
-constexpr int64_t kLeastBeside = 8;  // rows
+constexpr int64_t kMostBeside = 16;     // elements in order that lanes keep
+constexpr int64_t kLeastBeside = 8;     // rows
+constexpr int64_t kMostGathered = 512;  // elements of rows that are scattered
+constexpr int64_t kStepsToKeep = 32;
 
 // Where rows are too few to keep a GPU busy and long, they are cut into shares. The longest ones are in any
 // case: nothing ends a group.
@@ -66,8 +68,12 @@ Expr SortKey::Of(const Expr& element) const {
   return wants_largest_ ? Unary(ExprOp::kNot, key) : key;
 }
 
-Expr SortKey::SignedOf(const Expr& element) const {
-  return tensor::Bitcast(signed_type(), Binary(ExprOp::kXor, Of(element), SignBit()));
+Expr SortKey::SignedOf(const Expr& element) const { return Signed(Of(element)); }
+Expr SortKey::Signed(const Expr& key) const {
+  return tensor::Bitcast(signed_type(), Binary(ExprOp::kXor, key, SignBit()));
+}
+Expr SortKey::Unsigned(const Expr& key) const {
+  return Binary(ExprOp::kXor, tensor::Bitcast(type_, key), SignBit());
 }
 
 Expr SortKey::Least() const {
@@ -79,19 +85,52 @@ Expr SortKey::Most() const {
 
 TopKPlan::TopKPlan(const Type& type, const Node& node)
     : split(SplitAt(type.dims, Dim(node.Int("axis")))), count(Min(TopKCount(node), split.size)) {
+  const SortKey key(type.dtype, true);
+  const Dim k = TopKCount(node), rows = split.outer * split.inner;
+  const Dim width(RowsBeside(key));
+  Dim is_free = 1;  // nothing has taken it so far
+  auto take = [&](const Dim& condition) {
+    const Dim takes = And(is_free, condition);
+    is_free = And(is_free, Not(condition));
+    return takes;
+  };
+  const bool is_last_axis = split.inner.IsConstant(1), is_whole_bytes = !IsSubByte(type.dtype);
+  const Dim are_beside = LessEqual(kLeastBeside, split.inner);
+  // Counting takes a step for each two elements of a row, keeping the first ones some for each that comes
+  // before the last of them.
+  const Dim size = Min(split.size, MostCounted(key, RowLayout::kLast) + 1);
+  const Dim suits_counting = And(LessEqual(1, k), LessEqual(size * size, k * width * Dim(kStepsToKeep)));
+  const bool is_in_lanes = k.is_constant() && k.value() >= 1 && k.value() <= kMostBeside;
   // Positions are counted in numbers as wide as the keys.
-  is_short = And(LessEqual(TopKCount(node), kMostInOrder), Less(split.size, int64_t{1} << 31));
-  const Dim k = TopKCount(node);
-  is_beside = 0;
-  if (k.is_constant() && k.value() >= 1 && k.value() <= kMostBeside && !IsSubByte(type.dtype)) {
-    const Dim& rows = split.inner.IsConstant(1) ? split.outer : split.inner;
-    is_beside = And(is_short, LessEqual(kLeastBeside, rows));
-    is_short = And(is_short, Equal(is_beside, 0));
+  const Dim is_countable = Less(split.size, int64_t{1} << 31);
+  if (is_whole_bytes && is_in_lanes) {
+    const Dim are_many = And(is_countable, LessEqual(kLeastBeside, rows));
+    if (is_last_axis) {
+      is_last = take(are_many);
+    } else {
+      is_beside = take(And(are_beside, is_countable));
+      is_scattered = take(And(are_many, LessEqual(split.size, kMostGathered)));
+    }
   }
+  if (is_whole_bytes && !is_last_axis) {
+    const Dim has_room = LessEqual(split.size, MostCounted(key, RowLayout::kBeside));
+    is_counted_beside = take(And(are_beside, And(has_room, suits_counting)));
+  }
+  if (is_whole_bytes)
+    is_counted = take(And(suits_counting, LessEqual(split.size, MostCounted(key, RowLayout::kLast))));
+  is_short = take(And(LessEqual(k, kMostInOrder), is_countable));
+}
+
+Dim TopKPlan::IsAny() const {
+  if (!by_groups.IsConstant(0)) return Equal(by_groups, 0);
+  Dim one = is_short;
+  for (const Dim& other : {is_last, is_beside, is_scattered, is_counted_beside, is_counted})
+    one = Max(one, other);
+  return Equal(one, 0);
 }
 
 void TopKPlan::ChooseGroups(const Type& type, const Node& node) {
-  is_beside = is_short = 0;
+  is_last = is_beside = is_scattered = is_counted_beside = is_counted = is_short = 0;
   if (IsSubByte(type.dtype)) return;  // items would write to one byte
   const SortKey key(type.dtype, true);
   const Dim rows = split.outer * split.inner;

@@ -1,6 +1,9 @@
 // What the kernels of topk share: which of them runs, and the numbers that elements are compared by.
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "compiler/graph/core/procedural/loop_access.h"
 
 namespace tvmvm::ir {
@@ -32,6 +35,8 @@ class SortKey {
   // The same as signed numbers, which vectors compare in one step.
   DType signed_type() const { return bits() == 64 ? DType::kI64 : DType::kI32; }
   tensor::Expr SignedOf(const tensor::Expr& element) const;
+  tensor::Expr Signed(const tensor::Expr& key) const;  // and back again
+  tensor::Expr Unsigned(const tensor::Expr& key) const;
   tensor::Expr Least() const;  // of the signed ones
   tensor::Expr Most() const;
 
@@ -50,9 +55,13 @@ struct TopKPlan {
   void ChooseGroups(const Type& type, const Node& node);
 
   AxisSplit split;
-  Dim count;      // elements of each row in order
-  Dim is_beside;  // many rows side by side, a lane each; count is a constant
-  Dim is_short;   // the elements in order are few enough to make room for each one more
+  Dim count;  // elements of each row in order
+  // For CPUs; none of them: whatever there is.
+  Dim is_last = 0, is_beside = 0, is_scattered = 0;  // many rows, a lane each; count is a constant
+  Dim is_counted_beside = 0;                         // the same where rows are short, of any count
+  Dim is_counted = 0;                                // short rows, one after the other
+  Dim is_short = 0;  // the elements in order are few enough to make room for each one more
+  Dim IsAny() const;
 
   Dim by_groups = 0;                // one of these four
   Dim is_sorted = 0, is_whole = 0;  // TopKPart::kShort, kWhole
@@ -61,9 +70,19 @@ struct TopKPlan {
   Dim is_merged = 0;                // kRun, then topk_runs.cc
 };
 
+// Where the rows are that lanes take.
+enum class RowLayout : uint8_t {
+  kLast,       // one behind the other: along the last axis
+  kBeside,     // side by side
+  kScattered,  // few side by side, then others elsewhere
+};
 // Rows that a grid point takes side by side, at every level: lanes of 64 bytes.
 inline int64_t RowsBeside(const SortKey& key) { return 512 / key.bits(); }
 inline constexpr int64_t kMostInOrder = 64;  // elements, where is_short
+// The longest rows whose elements are counted.
+inline int64_t MostCounted(const SortKey& key, RowLayout layout) {
+  return RowsBeside(key) * (layout == RowLayout::kBeside ? 8 : 16);
+}
 
 // Work-groups on a GPU (topk_groups.cc): what each takes.
 enum class TopKPart : uint8_t {
@@ -99,10 +118,25 @@ tensor::StmtPtr TopKMergeRuns(LoopContext& context, const TopKPlan& plan, int nu
 // The results of rows that are in order.
 tensor::StmtPtr TopKResults(LoopContext& context, const TopKPlan& plan, TopKSpaces from);
 
-tensor::StmtPtr TopKBesideLoops(LoopContext& context, const TopKPlan& plan);  // topk_beside.cc
-tensor::StmtPtr TopKShortLoops(LoopContext& context, const TopKPlan& plan);   // topk_short.cc
+tensor::StmtPtr TopKBesideLoops(LoopContext& context, const TopKPlan& plan, RowLayout layout);
+tensor::StmtPtr TopKCountingBesideLoops(LoopContext& context, const TopKPlan& plan);  // topk_beside.cc
+tensor::StmtPtr TopKCountingLoops(LoopContext& context, const TopKPlan& plan);        // topk_counting.cc
+tensor::StmtPtr TopKShortLoops(LoopContext& context, const TopKPlan& plan);           // topk_short.cc
+tensor::StmtPtr TopKAnyLoops(LoopContext& context, const TopKPlan& plan);             // topk_any.cc
+Dim TopKAnySteps(const TopKPlan& plan, const SortKey& key);  // of scalar code, for a row
 
-// The positions of the elements in order of one row, as the two kernels above find them: in `found` at
+// The first `count` numbers of a buffer that has room for a whole vector more.
+struct CountedKeys {
+  uint32_t buffer;
+  DType type;
+  tensor::Expr count;
+  int width;  // lanes
+};
+// For each of them how many are less, or equal and stand ahead.
+using UseOfRank = std::function<void(const tensor::Expr& position, const tensor::Expr& rank)>;
+void CountBefore(tensor::Nest& nest, const CountedKeys& keys, const UseOfRank& use);
+
+// The positions of the elements in order of one row, as lanes or topk_short.cc find them: in `found` at
 // first + n * step. An element with the greatest key is never taken; places that are left hold -1, and get
 // the first such elements here. Then stores the row's results. `key_at` and `position` count along the row.
 struct FoundRow {

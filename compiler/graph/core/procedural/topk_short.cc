@@ -1,6 +1,7 @@
-// topk of few elements: one row at a grid point. The first elements so far stand in order; whole vectors of
-// the row whose elements all come behind the last of them are passed over, others make room for themselves:
-// place n gets the new element where it belongs there, else what stood in n or, behind it, in n - 1.
+// topk of few elements: one row at a grid point. The first elements so far stand in order, some to begin with
+// because it is counted what comes before each; whole vectors of the row whose elements all come behind the
+// last of them are passed over, others make room for themselves: place n gets the new element where it
+// belongs there, else what stood in n or, behind it, in n - 1.
 #include "compiler/graph/core/procedural/topk_loops.h"
 
 namespace tvmvm::ir {
@@ -17,6 +18,9 @@ using tensor::Store;
 using tensor::Variable;
 
 constexpr int kTogether = 4;  // vectors that are looked at together
+// Elements that are put in order to begin with, at least as many as are wanted: so many times those, at most
+// kMostInOrder.
+constexpr int64_t kToBegin = 4;
 
 class ShortLoops {
  public:
@@ -27,7 +31,7 @@ class ShortLoops {
         key_(type_.dtype, context.node().Int("largest", 1) != 0),
         number_(key_.signed_type()),
         room_(context.target().vector_bits / key_.bits()),
-        width_(plan.split.inner.IsConstant(1) && !IsSubByte(type_.dtype) ? room_ : 1),
+        width_(IsSubByte(type_.dtype) ? 1 : room_),
         half_(kMostInOrder + 2 * room_),
         nest_(&context.kernel()) {}
 
@@ -38,7 +42,7 @@ class ShortLoops {
     outer_ = nest_.Let("outer", FloorDiv(row, DimValue(Max(inner, 1))));
     column_ = nest_.Let("column", FloorMod(row, DimValue(Max(inner, 1))));
     Allocate();
-    Expr begin = IntConstant(0);
+    Expr begin = Start();
     for (int count : {kTogether * width_, width_, 1}) {
       if (count == 1 || width_ > 1) begin = Scan(begin, count);
     }
@@ -72,6 +76,26 @@ class ShortLoops {
     Set(last_, key_.Most());
   }
 
+  // Puts the row's first elements in order; where they end.
+  Expr Start() {
+    Expr end = nest_.Let(
+        "begun", DimValue(Min(plan_.split.size, Min(plan_.count * Dim(kToBegin), Dim(kMostInOrder)))));
+    uint32_t keys = nest_.Local("first_keys", number_, Memory::kLocal, kMostInOrder + room_);
+    tensor::ForVectors(nest_, "at", IntConstant(0), end, width_, 1, [&](const Expr& at, const Lanes& lanes) {
+      const Expr key = KeyAt(at);
+      ForLanes(nest_, lanes, [&] { nest_.Add(Store(keys, at, nest_.Place(key))); });
+    });
+    CountBefore(nest_, {keys, number_, end, room_}, [&](const Expr& position, const Expr& rank) {
+      nest_.OpenIf(Less(rank, tensor::Cast(number_, DimValue(plan_.count))));
+      const Expr place = IntConstant(room_) + PlaceOf(rank, Dim(kMostInOrder));
+      nest_.Add(Store(keys_, place, Load(keys, number_, position)));
+      nest_.Add(Store(positions_, place, tensor::Cast(number_, position)));
+      nest_.Close();
+    });
+    Set(last_, Load(keys_, number_, IntConstant(room_ - 1) + DimValue(plan_.count)));
+    return end;
+  }
+
   Expr Get(uint32_t number) const { return Load(number, nest_type(number), IntConstant(0)); }
   DType nest_type(uint32_t number) const { return number == base_ ? DType::kI64 : number_; }
   void Set(uint32_t number, const Expr& value) { nest_.Add(Store(number, IntConstant(0), value)); }
@@ -87,7 +111,7 @@ class ShortLoops {
     any.extents = {IntConstant(count)};
     Expr last = nest_.Let("last", Get(last_));
     Expr is_before = Less(KeyAt(first + Variable(any.axes[0])), last);
-    tensor::ReductionLowering reductions(&nest_, width_);
+    tensor::ReductionLowering reductions(&nest_, width_, /*gathers=*/true);
     return reductions.Lower(Reduce(std::move(any), is_before, DType::kBool), {});
   }
 
