@@ -4,6 +4,7 @@
 
 #include "compiler/graph/storage.h"
 #include "compiler/schedules/group.h"
+#include "compiler/schedules/single_sizes.h"
 
 namespace tvmvm::tensor {
 namespace {
@@ -55,8 +56,9 @@ Expected<GroupProgram> Schedule(const GroupView& group, const TargetInfo& target
   if (TakesContraction(group)) return ScheduleContraction(group, target);
   if (TakesConvolution(group)) return ScheduleConvolution(group, target);
   if (TakesPlanarWindow(group)) return SchedulePlanarWindow(group, target);
-  if (TakesRows(group)) return ScheduleRows(group, target);
-  return ScheduleGeneric(group, target);
+  return ScheduleSingleSizes(group, [&](const GroupView& sized) {
+    return TakesRows(sized) ? ScheduleRows(sized, target) : ScheduleGeneric(sized, target);
+  });
 }
 
 }  // namespace

@@ -87,9 +87,7 @@ namespace {
 std::optional<TransposedTiles> FindJoinedRows(std::span<const Expr> roots, const Expr& place,
                                               std::span<const OutputAxis> axes) {
   const auto& [along, extent] = axes.back();
-  if (!extent.is_constant() || extent.value() < 2 || (extent.value() > 4 && extent.value() != kMostJoined))
-    return std::nullopt;
-  if (extent.value() == kMostJoined && DTypeBits(roots[0].dtype()) > 16) return std::nullopt;
+  if (!extent.is_constant() || extent.value() < 2 || extent.value() > kMostJoined) return std::nullopt;
   for (const OutputAxis& axis : axes.first(axes.size() - 1)) {
     auto step = Coefficient(place, axis.first);
     if (!step || *step != extent || !SuitsVectors(roots, axis.first)) continue;

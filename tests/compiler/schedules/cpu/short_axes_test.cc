@@ -99,7 +99,9 @@ TEST(ShortAxes, OneKernelForEachCaseAndNoneForWhatNeverIs) {
   EXPECT_EQ(calls({N(), 768}, {0, 1}), 1u);
   EXPECT_EQ(calls({N(), M() * 32}, {0, 1}), 1u);  // 0, or long
   EXPECT_EQ(calls({N(), M() * K()}, {0, 1}), 1u);
-  EXPECT_EQ(calls({N(), M()}, {1, 0}), 2u);
+  EXPECT_EQ(calls({N(), M()}, {1, 0}), 3u);  // one of them where m is 1
+  EXPECT_EQ(calls({K(), N(), M()}, {0, 1, 0}), 4u);
+  EXPECT_EQ(calls({N(), M() * K()}, {1, 0}), 1u);
   EXPECT_EQ(calls({N(), 64}, {1, 0}), 1u);
   EXPECT_EQ(calls({N(), 3}, {1, 0}), 2u);
   EXPECT_EQ(calls({300, 3}, {1, 0}), 1u);
@@ -112,9 +114,34 @@ TEST(ShortAxes, OneKernelForEachCaseOfAReduction) {
   EXPECT_EQ(calls({N(), M()}, {0, 1}), 2u);
   EXPECT_EQ(calls({N(), 768}, {0, 1}), 1u);
   EXPECT_EQ(calls({N(), 8}, {0, 1}), 1u);
-  EXPECT_EQ(calls({N(), M()}, {1, 0}), 2u);
+  EXPECT_EQ(calls({N(), M()}, {1, 0}), 3u);
   EXPECT_EQ(calls({N(), 64}, {1, 0}), 1u);
   EXPECT_EQ(calls({N(), M(), 32}, {1, 1, 0}), 1u);
+}
+
+NodeId Joined(GroupBuilder& b, const std::vector<Dims>& parts, DType dtype = DType::kF32) {
+  std::vector<ValueId> inputs;
+  for (const Dims& dims : parts) inputs.push_back(b.Input(dtype, dims));
+  b.Output(b.Add("concat", inputs, {{"axis", int64_t{1}}}));
+  return b.Finish();
+}
+
+TEST(ShortAxes, JoinedRuns) {
+  CheckLengths([](GroupBuilder& b) { return Joined(b, {{K(), N()}, {K(), M()}}); });
+  CheckLengths([](GroupBuilder& b) {
+    return Joined(b, {{9, N(), M()}, {9, 1, M()}, {9, M(), M()}, {9, N(), M()}, {9, 1, M()}}, DType::kU8);
+  });
+}
+
+TEST(ShortAxes, OneKernelMoreForRunsOfSingleElements) {
+  const auto joined = [](const std::vector<Dims>& parts) {
+    return ProgramOf([&](GroupBuilder& b) { return Joined(b, parts); }).calls.size();
+  };
+  EXPECT_EQ(joined({{K(), N()}, {K(), M()}}), 2u);
+  EXPECT_EQ(joined({{K(), N(), M()}, {K(), 1, M()}}), 2u);
+  EXPECT_EQ(joined({{K(), N(), 2}, {K(), M(), 2}}), 1u);
+  EXPECT_EQ(joined({{K(), 1}, {K(), 1}}), 1u);
+  EXPECT_EQ(joined({{1, N()}, {1, M()}}), 1u);
 }
 
 using Ints = std::vector<int64_t>;
