@@ -67,9 +67,9 @@ struct ContractionSchedule {
 
 // Which kernels a convolution gets that is computed as a product.
 struct ConvolutionSchedule {
-  // Vectors run along pixels where no more than one lane in so many is empty: that wastes less than what
-  // strided reads of channels cost.
-  int64_t planar_waste = 24;
+  // Vectors run along pixels where that is taken to cost at most so many percent of what those along channels
+  // do.
+  int64_t planar_percent = 110;
 
   static const ScheduleFamily kFamily;
 };
