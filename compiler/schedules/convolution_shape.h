@@ -68,6 +68,10 @@ Expected<std::set<int>> BuildPlanarConvolution(const GroupView& group, const Tar
                                                ir::NodeId anchor, const std::set<int>& wanted,
                                                LoopKernel* kernel, std::vector<KernelArgument>* arguments,
                                                KernelSchedule* made);
+// What it takes for a group of a picture, in updates of a vector of 16 sums; the same of the implicit
+// product, whose vectors run along channels.
+ir::Dim CostOfPlanarConvolution(const GroupView& group, const TargetInfo& target, ir::NodeId anchor);
+ir::Dim CostAlongChannels(const ConvolutionShape& shape);
 // Of 3 x 3 taps, where the node's `tile` says so: passes/products/choose_winograd.cc.
 bool TakesWinograd(const GroupView& group, ir::NodeId anchor);
 Expected<GroupProgram> ScheduleWinograd(const GroupView& group, const TargetInfo& target, ir::NodeId anchor);

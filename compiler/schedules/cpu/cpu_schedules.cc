@@ -63,13 +63,9 @@ constexpr ScheduleParameter kContraction[] = {
                                                    "depth from which on dot products compute these"),
 };
 constexpr ScheduleParameter kConvolution[] = {
-    Parameter<&ConvolutionSchedule::planar_waste>(
-        "planar_waste", {1, 1 << 20}, kAll,
-        "vectors run along pixels where one lane in so many is empty at most"),
-    Parameter<&ConvolutionSchedule::result_steps>(
-        "result_steps", {0, 1 << 20}, kAll, "steps of the depth that a result costs, vectors along pixels"),
-    Parameter<&ConvolutionSchedule::scattered_steps>("scattered_steps", {0, 1 << 20}, kAll,
-                                                     "the same, vectors along channels"),
+    Parameter<&ConvolutionSchedule::planar_percent>(
+        "planar_percent", {0, 100000}, kAll,
+        "vectors run along pixels where that costs at most so much of what those along channels do"),
 };
 constexpr ScheduleParameter kDepthwise[] = {
     Parameter<&DepthwiseSchedule::tile_pixels>("tile_pixels", {1, 12}, kOwn, "pixels combined together"),

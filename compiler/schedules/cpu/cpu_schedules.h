@@ -67,12 +67,9 @@ struct ContractionSchedule {
 
 // Which kernels a convolution gets that is computed as a product.
 struct ConvolutionSchedule {
-  // Vectors run along pixels where no more than one lane in so many is empty: that wastes less than what
-  // strided reads of channels cost.
-  int64_t planar_waste = 24;
-  // Of a single tap: writing a result takes as long as so many steps of the depth, where vectors run along
-  // pixels, or along channels, whose results lie apart.
-  int64_t result_steps = 10, scattered_steps = 40;
+  // Vectors run along pixels where that is taken to cost at most so many percent of what those along channels
+  // do.
+  int64_t planar_percent = 110;
 
   static const ScheduleFamily kFamily;
 };

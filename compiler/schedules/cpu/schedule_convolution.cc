@@ -105,6 +105,15 @@ OperandAxes ConvolutionShape::WeightAxes(int64_t first) const {
   return axes;
 }
 
+// Results are written one by one, and the taps of a pixel are gathered for themselves.
+ir::Dim CostAlongChannels(const ConvolutionShape& shape) {
+  constexpr int64_t kCostOfResult = 3, kCostOfPixel = 8, kCostOfTap = 4;
+  const ir::Dim panels = CeilDiv(shape.outputs, kPanelColumns), taps = shape.taps();
+  const ir::Dim gathered = taps.IsConstant(1) ? ir::Dim(0) : taps * kCostOfTap;
+  return ir::Product(shape.output) *
+         (panels * taps * shape.channels + shape.outputs * kCostOfResult + gathered + kCostOfPixel);
+}
+
 constexpr int64_t kMostProduct = 255 * 255;  // of two bytes
 
 bool SumsOfBytesAreExact(const ConvolutionShape& shape, DType data, DType weights) {

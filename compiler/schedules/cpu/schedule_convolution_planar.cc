@@ -33,8 +33,9 @@ constexpr size_t kSharedAxes = 2;
 constexpr int64_t kLeastTurnedTaps = 4, kLeastTurnedStep = 4;
 // Columns, and what a side of a picture is taken for.
 constexpr int64_t kUsualBlock = 256, kUsualSide = 64;
-// Smaller pictures are two or three blocks, of which a good part would be no results.
-constexpr int64_t kSharedResults = 384;
+// What is done beside updates of sums, in those: for a vector of a step of the depth, of what is gathered,
+// of results; for a picture.
+constexpr int64_t kCostOfStep = 2, kCostOfGathered = 4, kCostOfResults = 8, kCostOfPicture = 50;
 
 // Axes whose positions are those of the data become one with the axis before them: longer runs.
 ConvolutionShape Collapsed(ConvolutionShape shape) {
@@ -65,6 +66,20 @@ class PlanarConvolution {
     last_ = runs_.axes() - 1;
     accumulator_ = ProductAccumulator(group.type(node_.inputs[0]).dtype, group.type(node_.inputs[1]).dtype,
                                       group.type(node_.outputs[0]).dtype);
+  }
+
+  ir::Dim Cost() const {
+    const ir::Dim vectors = CeilDiv(shares_ ? SharedColumns() : ir::Product(shape_.output), kPanelColumns);
+    // Weights are read as often for one vector as for two.
+    const ir::Dim updates = (vectors + 1) * shape_.outputs + vectors * kCostOfStep;
+    // A run does not go on behind a line, nor do results among positions that are none.
+    const ir::Dim lines = ir::Product(ir::Dims(runs_.output.begin(), runs_.output.end() - 1));
+    const ir::Dim gathered =
+        runs_.taps() * runs_.channels * lines * CeilDiv(runs_.output[last_], kPanelColumns);
+    const ir::Dim results = (vectors + (shares_ ? lines : ir::Dim(0))) * shape_.outputs;
+    const int64_t cost_of_gathered = runs_.strides[last_] == 1 ? kCostOfGathered : 2 * kCostOfGathered;
+    return updates * shape_.taps() * shape_.channels + gathered * cost_of_gathered +
+           results * kCostOfResults + kCostOfPicture;
   }
 
   Expected<std::set<int>> Build(const std::set<int>& wanted, LoopKernel* kernel,
@@ -192,7 +207,6 @@ class PlanarConvolution {
 
   bool SharesPictures() const {
     if (first_shared_ == shape_.axes() || shape_.taps() == padded_.taps()) return false;
-    if (ir::Product(shape_.output).constant().value_or(kSharedResults) < kSharedResults) return false;
     const ir::Dim columns = SharedColumns(), wasted = columns - ir::Product(shape_.output);
     return !LessEqual(columns, wasted * kFewPositions).IsConstant(1) ||
            !LessEqual(columns * kGatherRows, wasted * shape_.outputs).IsConstant(1);
@@ -417,6 +431,10 @@ class PlanarConvolution {
 };
 
 }  // namespace
+
+ir::Dim CostOfPlanarConvolution(const GroupView& group, const TargetInfo& target, ir::NodeId anchor) {
+  return PlanarConvolution(group, target, anchor).Cost();
+}
 
 Expected<std::set<int>> BuildPlanarConvolution(const GroupView& group, const TargetInfo& target,
                                                ir::NodeId anchor, const std::set<int>& wanted,

@@ -38,20 +38,11 @@ bool GathersRuns(const ConvolutionShape& shape) {
          LessEqual(kLeastDepthOfRuns, shape.taps() * shape.channels).IsConstant(1);
 }
 
-// Whether vectors run along pixels: they are full but for a few lanes, or clearly fuller than those along
-// channels; without taps to gather, what both take is known.
-ir::Dim RunsAlongPixels(const ConvolutionShape& shape, const ConvolutionSchedule& schedule) {
-  if (GathersRuns(shape)) return 0;
+// Whether vectors along pixels are never taken.
+bool NeedsChannelVectors(const ConvolutionShape& shape) {
+  if (GathersRuns(shape)) return true;
   const ir::Dim least = Min(shape.channels, shape.outputs);
-  if (shape.axes() > 1 && HasFarTaps(shape) && LessEqual(kChannelsOfFarTaps, least).IsConstant(1)) return 0;
-  const ir::Dim pixels = ir::Product(shape.output), whole = RoundUp(pixels, kPanelColumns);
-  const ir::Dim whole_channels = RoundUp(shape.outputs, kPanelColumns);
-  if (shape.is_pointwise())
-    return LessEqual(whole * shape.outputs * (shape.channels + schedule.result_steps),
-                     pixels * whole_channels * (shape.channels + schedule.scattered_steps));
-  const ir::Dim is_full = LessEqual((whole - pixels) * schedule.planar_waste, whole);
-  if (FloorMod(shape.outputs, kPanelColumns).IsConstant(0)) return is_full;
-  return Or(is_full, LessEqual(whole * (shape.outputs * 5), pixels * (whole_channels * 4)));
+  return shape.axes() > 1 && HasFarTaps(shape) && LessEqual(kChannelsOfFarTaps, least).IsConstant(1);
 }
 
 class ConvolutionKernel {
@@ -87,7 +78,7 @@ class ConvolutionKernel {
     ConvolutionSchedule schedule;
     std::string problem = fmt::format("{} {}", DTypeName(accumulator_), WordsOf(shape_));
     KernelSchedule made = Decide(group_, target_, std::move(problem), &schedule);
-    const ir::Dim is_planar = RunsAlongPixels(shape_, schedule);
+    const ir::Dim is_planar = IsPlanar(schedule);
     if (!is_planar.IsConstant(0)) {
       auto build = [&](const std::set<int>& wanted, LoopKernel* kernel,
                        std::vector<KernelArgument>* arguments) {
@@ -99,6 +90,12 @@ class ConvolutionKernel {
     if (!is_planar.IsConstant(1)) TVMVM_CHECK_OK(AddProduct(Not(is_planar), program));
     program->calls[0].schedules.push_back(std::move(made));
     return {};
+  }
+
+  ir::Dim IsPlanar(const ConvolutionSchedule& schedule) const {
+    if (NeedsChannelVectors(shape_)) return 0;
+    const ir::Dim cost = CostOfPlanarConvolution(group_, target_, anchor_);
+    return LessEqual(cost * 100, CostAlongChannels(shape_) * schedule.planar_percent);
   }
 
   Status AddProduct(const ir::Dim& when, GroupProgram* program) {

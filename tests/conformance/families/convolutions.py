@@ -55,3 +55,15 @@ def convolutions():
     yield convolution("depthwise_any_weights", x, w, {"pads": [1] * 4, "group": 4}, [x, w])
     x, w = floats(1, 4, 6, 17), floats(5, 4, 3, 3)
     yield convolution("any_weights", x, w, {"pads": [1] * 4}, [x, w])
+    narrow = [  # groups, channels and outputs of each, kernel, sizes, attributes
+        (4, 8, 27, (1, 1), (9, 15), {}),
+        (3, 2, 1, (3, 3), (40, 1), {"pads": [1] * 4}),
+        (2, 5, 3, (3, 3), (25, 3), {"strides": [2, 2]}),
+        (4, 6, 6, (7, 7), (11, 13), {"pads": [3] * 4, "strides": [2, 2]}),
+        (2, 3, 4, (5,), (19,), {"pads": [4, 4], "dilations": [2]}),
+        (2, 3, 2, (3, 3, 3), (9, 2, 3), {"pads": [2] * 6, "dilations": [2, 2, 2]}),
+    ]
+    for groups, channels, outputs, kernel, sizes, attributes in narrow:
+        x, w = floats(2, groups * channels, *sizes), floats(groups * outputs, channels, *kernel, scale=0.3)
+        name = "x".join(str(size) for size in (groups, channels, outputs, *kernel))
+        yield convolution(f"narrow_{name}", x, w, {"group": groups, **attributes})
