@@ -72,4 +72,15 @@ std::optional<std::vector<int64_t>> ConstantLanes(const Expr& a) {
   return result;
 }
 
+std::optional<ir::Dim> FlattenedStep(const ir::Dims& sizes, const std::vector<ir::Dim>& steps) {
+  std::optional<ir::Dim> inner, extent;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i].IsConstant(1)) continue;
+    if (inner && !(steps[i] == *extent)) return std::nullopt;
+    if (!inner) inner = steps[i];
+    extent = steps[i] * sizes[i];
+  }
+  return inner ? *inner : ir::Dim(1);
+}
+
 }  // namespace tvmvm::tensor

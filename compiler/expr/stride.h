@@ -21,4 +21,7 @@ std::optional<std::vector<int64_t>> ConstantLanes(const Expr& a);
 // An i64 expression of integers and dims alone, as a dim.
 std::optional<ir::Dim> AsDim(const Expr& a);
 
+// Steps along neighbouring axes of such sizes as one step along their flattened position, where that exists.
+std::optional<ir::Dim> FlattenedStep(const ir::Dims& sizes, const std::vector<ir::Dim>& steps);
+
 }  // namespace tvmvm::tensor

@@ -22,6 +22,12 @@ namespace tvmvm::ir {
 
 using Attributes = std::map<std::string, Attribute>;
 
+// Where windows lie along each axis of an image.
+struct WindowPlaces {
+  std::vector<int64_t> strides, dilations;
+  Dims low;  // positions of padding before the image
+};
+
 class OpBuilder {
  public:
   OpBuilder(Module* module, Function* function, RegionId region);
@@ -117,6 +123,9 @@ class OpBuilder {
   ValueId Expand(ValueId a, const Dims& dims);  // full target dims, numpy rules
   ValueId Slice(ValueId a, const Dims& starts, const Dims& steps,
                 const Dims& sizes);  // one entry an axis, in range
+  // `windows` [N, k..., places...] put back into the images [N, image...] that they were cut out of, overlaps
+  // added.
+  ValueId FoldWindows(ValueId windows, const WindowPlaces& places, const Dims& image);
   ValueId SliceAxis(ValueId a, int axis, const Dim& start, const Dim& size);
   ValueId Pad(ValueId a, ValueId value, const Dims& low, const Dims& high,
               std::string_view mode = "constant");

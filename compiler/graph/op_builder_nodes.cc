@@ -37,6 +37,26 @@ bool MovesNothing(const Dims& dims, const std::vector<int64_t>& perm) {
 // Counts from the end where negative.
 Dim WrappedIndex(const Dim& index, const Dim& size) { return Select(Less(index, 0), index + size, index); }
 
+// [N, strides..., steps...], of each axis the positions apart by what they leave when divided by its stride,
+// as [N, image...] that begins `skipped` positions behind the first.
+ValueId JoinRemainders(OpBuilder& b, ValueId folded, const std::vector<int64_t>& strides, const Dims& skipped,
+                       const Dims& image) {
+  if (b.failed()) return folded;
+  const Dims dims = b.dims(folded);
+  const auto count = static_cast<int64_t>(strides.size());
+  std::vector<int64_t> perm{0};
+  Dims joined{dims[0]}, starts{0}, result{dims[0]};
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i);
+    perm.insert(perm.end(), {1 + count + i, 1 + i});
+    joined.push_back(dims[1 + at + strides.size()] * Dim(strides[at]));
+    starts.push_back(skipped[at]);
+    result.push_back(image[at]);
+  }
+  ValueId whole = b.Reshape(b.Transpose(folded, perm), joined);
+  return joined == result ? whole : b.Slice(whole, starts, Dims(starts.size(), Dim(1)), result);
+}
+
 }  // namespace
 
 ValueId OpBuilder::Unary(tensor::ExprOp op, ValueId a) {
@@ -261,6 +281,20 @@ ValueId OpBuilder::Contract(ValueId a, ValueId b, std::vector<int64_t> lhs_batch
                         {"rhs_contract", std::move(rhs_contract)}};
   if (dtype != DType::kInvalid) attributes["dtype"] = dtype;
   return Emit("contract", {a, b}, std::move(attributes));
+}
+
+ValueId OpBuilder::FoldWindows(ValueId windows, const WindowPlaces& places, const Dims& image) {
+  Dims first, steps, skipped;
+  for (size_t i = 0; i < image.size(); ++i) {
+    const Dim stride(places.strides[i]), &low = places.low[i];
+    first.push_back(FloorDiv(low, stride));
+    steps.push_back(CeilDiv(image[i] + low, stride) - first.back());
+    skipped.push_back(low - first.back() * stride);
+  }
+  const ValueId folded =
+      Emit("fold", {windows},
+           {{"strides", places.strides}, {"dilations", places.dilations}, {"first", first}, {"dims", steps}});
+  return JoinRemainders(*this, folded, places.strides, skipped, image);
 }
 
 }  // namespace tvmvm::ir

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/graph/core/fold_windows.h"
-
 namespace tvmvm::passes {
 namespace {
 
@@ -285,9 +283,9 @@ class PhasesBuilder {
     for (size_t i = 0; i < axes_.size(); ++i)
       windows.push_back(b_.dim(x_, static_cast<int>(i) + first_axis()));
     for (const Axis& axis : axes_) result.push_back(axis.result);
-    value = ir::FoldWindows(b_, b_.Reshape(value, windows),
-                            {node_.Ints("strides"), node_.Ints("dilations"), node_.DimList("low")},
-                            node_.DimList("dims"));
+    value = b_.FoldWindows(b_.Reshape(value, windows),
+                           {node_.Ints("strides"), node_.Ints("dilations"), node_.DimList("low")},
+                           node_.DimList("dims"));
     return b_.Reshape(value, result);
   }
 

@@ -222,7 +222,7 @@ TEST(HostLimits, BoxesThatAreKeptCount) {
   const Status status = host.Call(HostNonMaxSuppression, {0, kCount}, operands);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Code::kOutOfMemory);
-  EXPECT_THAT(status.error().message, HasSubstr("scratch needs 786432 bytes"));
+  EXPECT_THAT(status.error().message, ::testing::HasSubstr("scratch needs 786432 bytes"));
 }
 
 TEST(CopyBytes, MovesAsMemmoveDoes) {

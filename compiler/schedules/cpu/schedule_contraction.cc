@@ -19,18 +19,6 @@
 namespace tvmvm::tensor {
 namespace {
 
-// Steps along the axes of one role as one step along their flattened position, where that exists.
-std::optional<ir::Dim> FlattenedStep(const ir::Dims& sizes, const std::vector<ir::Dim>& steps) {
-  std::optional<ir::Dim> inner, extent;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    if (sizes[i].IsConstant(1)) continue;
-    if (inner && !(steps[i] == *extent)) return std::nullopt;
-    if (!inner) inner = steps[i];
-    extent = steps[i] * sizes[i];
-  }
-  return inner ? *inner : ir::Dim(1);
-}
-
 // Where an operand's elements lie when they are plain loads at linear offsets.
 struct LinearAccess {
   uint32_t buffer = 0;
@@ -107,14 +95,11 @@ class ContractionKernel {
 
   Status AddTurned(const ir::Dim& when, const ContractionSchedule& schedule, GroupProgram* program) {
     most_rows_ = schedule.few_columns;
-    const ir::Dim depth = ir::Product(depth_sizes_);
-    ir::Dim is_deep = 0;
-    if (LiesAlongDepth(rhs_) && accumulator_ == DType::kF32)
-      is_deep = LessEqual(schedule.depth_of_dots, depth);
-    // Rows that are gathered for them take as long again as so many steps of each.
-    constexpr int64_t kOfGathered = 18;
-    if (!LiesAlongDepth(lhs_))
-      is_deep = And(is_deep, LessEqual(ir::Product(row_sizes_) * kOfGathered, depth));
+    constexpr int64_t kOfGathered = 18;  // steps that gathering a row for dots takes as long as, for each row
+    const ir::Dim gathered = LiesAlongDepth(lhs_) ? ir::Dim(0) : ir::Product(row_sizes_) * kOfGathered;
+    const bool are_dots = LiesAlongDepth(rhs_) && accumulator_ == DType::kF32;
+    const ir::Dim least = Max(gathered, schedule.depth_of_dots);
+    const ir::Dim is_deep = are_dots ? LessEqual(least, ir::Product(depth_sizes_)) : ir::Dim(0);
     TVMVM_CHECK_OK(AddCall(RightForm::kColumns, And(when, is_deep), program));
     return AddCall(RightForm::kGathered, And(when, Not(is_deep)), program);
   }

@@ -1,7 +1,6 @@
 // Convolutions and their transposes.
 #include <fmt/core.h>
 
-#include "compiler/graph/core/fold_windows.h"
 #include "compiler/onnx/ops/onnx_families.h"
 #include "compiler/onnx/ops/onnx_quantized.h"
 #include "compiler/onnx/ops/onnx_window.h"
@@ -185,8 +184,8 @@ void Col2Im(OnnxContext& c) {
     Dim room = image[i] + geometry.low[i] + geometry.high[i] - WindowExtent(block[i], geometry.dilations[i]);
     columns.push_back(FloorDiv(room, Dim(geometry.strides[i])) + Dim(1));
   }
-  ValueId images = FoldWindows(b, b.Reshape(c.in(0), columns),
-                               {geometry.strides, geometry.dilations, geometry.low}, image);
+  ValueId images =
+      b.FoldWindows(b.Reshape(c.in(0), columns), {geometry.strides, geometry.dilations, geometry.low}, image);
   Dims result{d[0], channels};
   result.insert(result.end(), image.begin(), image.end());
   c.Out(0, b.Reshape(images, result));
