@@ -17,6 +17,7 @@
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/cpu/cpu_schedules.h"
 #include "compiler/schedules/cpu/pull_lanes.h"
+#include "compiler/schedules/cpu/rows/woven_rows.h"
 #include "compiler/schedules/cpu/tiles/launch_axes.h"
 #include "compiler/schedules/cpu/tiles/launch_choices.h"
 #include "compiler/schedules/cpu/tiles/tile_blocks.h"
@@ -32,8 +33,7 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-constexpr int kMostChoices = 2;
-constexpr int kRowsTogether = 4;
+constexpr int kMostChoices = 2, kRowsTogether = 4;
 constexpr int kNarrowest = 8;              // lanes
 constexpr int kGathered = 8;               // lanes that are gathered in kernels for few cases
 constexpr int64_t kShortOfPlaces = 400;    // elements up to which a vector finds places of several results
@@ -212,7 +212,6 @@ class PullKernel {
       BuildBlocks(middle_range, outer_range, holds ? MovesMoreThanCachesHold() : BoolConstant(false));
       nest_.Close();
     }
-    roots_ = all;
   }
 
   // Written past the caches where `streams` holds.
@@ -234,8 +233,7 @@ class PullKernel {
     if (axes_.size() < 2 || !inner_is_vector_ || lanes_.has_inner_reduction) return 1;
     const int middle = axes_[axes_.size() - 2];
     if (dims_[middle].constant().value_or(kRowsTogether) < kRowsTogether) return 1;
-    const bool is_shared = GatherTogether(roots_, variables_[middle], variables_[axes_.back()]);
-    return is_shared ? kRowsTogether : 1;
+    return GatherTogether(roots_, variables_[middle], variables_[axes_.back()]) ? kRowsTogether : 1;
   }
 
   // Of what one element costs little beside its way to memory.
@@ -473,8 +471,7 @@ class PullKernel {
   KernelSchedule decided_;
   Range inner_range_;
   LoopKind outermost_ = LoopKind::kSerial;  // of the next loop over elements
-  int width_ = 1;
-  int rows_ = 1;  // that are made together
+  int width_ = 1, rows_ = 1;                // lanes; rows that are made together
   bool inner_is_vector_ = false;
   PullLanes lanes_;
   std::optional<LaunchAxes> launch_axes_;
@@ -485,12 +482,16 @@ class PullKernel {
 Expected<GroupProgram> ScheduleGeneric(const GroupView& group, const TargetInfo& target) {
   auto build = [&](const GroupView& collapsed, const std::vector<uint32_t>& outputs,
                    std::vector<KernelCall>* calls) -> Status {
+    const bool are_all = outputs.size() == collapsed.outputs().size();
+    TVMVM_TRY(KernelCall woven, are_all ? BuildWovenRows(collapsed, target) : KernelCall{.when = 0});
     for (Form form : {Form::kPlain, Form::kTurned, Form::kLaunchRows, Form::kLaunchTiles}) {
       TVMVM_TRY(KernelCall call, PullKernel(collapsed, target, outputs, form).Build());
       const Dim when = call.when;
-      if (!when.IsConstant(0)) calls->push_back(std::move(call));
+      call.when = And(when, Not(woven.when));
+      if (!call.when.IsConstant(0)) calls->push_back(std::move(call));
       if (when.IsConstant(1)) break;
     }
+    if (!woven.when.IsConstant(0)) calls->push_back(std::move(woven));
     return {};
   };
   return ScheduleByDims(group, build);

@@ -4,8 +4,8 @@
 // A grid point handles a block of rows (a row: all elements that are reduced to one). Where the reduced axes
 // are innermost in memory, rows are walked one by one with vectors along the row; where a kept axis is
 // innermost, or rows are short, a vector holds as many rows. Where sizes of the run decide, there is a kernel
-// for either. Statistics stay in registers; elements that are expensive to compute (exp) are computed once
-// and kept in scratch memory.
+// for either, and one for a few rows side by side (rows/woven_rows.h). Statistics stay in registers; elements
+// that are expensive to compute (exp) are computed once and kept in scratch memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/cpu/cpu_schedules.h"
+#include "compiler/schedules/cpu/rows/woven_rows.h"
 #include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/group_kernel.h"
@@ -366,16 +367,23 @@ Expected<GroupProgram> ScheduleRows(const GroupView& original, const TargetInfo&
   std::optional<RowShape> shape = FindRowShape(group);
   if (!shape) return MakeError(Code::kInternal, "the group is none of rows");
   GroupProgram program;
+  const auto add = [&](KernelCall call, const Dim& when) {
+    call.when = when;
+    for (KernelArgument& argument : call.arguments)
+      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
+    if (!when.IsConstant(0)) program.calls.push_back(std::move(call));
+  };
+  TVMVM_TRY(KernelCall woven, BuildWovenRows(group, target));
+  const Dim others = Not(woven.when);
   for (bool has_row_lanes : {false, true}) {
+    if (others.IsConstant(0)) break;
     TVMVM_TRY(KernelCall call, RowsKernel(group, target, *shape, has_row_lanes).Build());
     const Dim when = call.when;
-    if (when.IsConstant(0)) continue;
-    for (KernelArgument& argument : call.arguments) {
-      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
-    }
-    program.calls.push_back(std::move(call));
+    add(std::move(call), And(when, others));
     if (when.IsConstant(1)) break;
   }
+  const Dim when = woven.when;
+  add(std::move(woven), when);
   return program;
 }
 

@@ -99,11 +99,11 @@ TEST(ShortAxes, OneKernelForEachCaseAndNoneForWhatNeverIs) {
   EXPECT_EQ(calls({N(), 768}, {0, 1}), 1u);
   EXPECT_EQ(calls({N(), M() * 32}, {0, 1}), 1u);  // 0, or long
   EXPECT_EQ(calls({N(), M() * K()}, {0, 1}), 1u);
-  EXPECT_EQ(calls({N(), M()}, {1, 0}), 3u);  // one of them where m is 1
-  EXPECT_EQ(calls({K(), N(), M()}, {0, 1, 0}), 4u);
+  EXPECT_EQ(calls({N(), M()}, {1, 0}), 4u);  // one of them where m is 1, another where it is a few
+  EXPECT_EQ(calls({K(), N(), M()}, {0, 1, 0}), 5u);
   EXPECT_EQ(calls({N(), M() * K()}, {1, 0}), 1u);
   EXPECT_EQ(calls({N(), 64}, {1, 0}), 1u);
-  EXPECT_EQ(calls({N(), 3}, {1, 0}), 2u);
+  EXPECT_EQ(calls({N(), 3}, {1, 0}), 3u);
   EXPECT_EQ(calls({300, 3}, {1, 0}), 1u);
 }
 
@@ -114,9 +114,17 @@ TEST(ShortAxes, OneKernelForEachCaseOfAReduction) {
   EXPECT_EQ(calls({N(), M()}, {0, 1}), 2u);
   EXPECT_EQ(calls({N(), 768}, {0, 1}), 1u);
   EXPECT_EQ(calls({N(), 8}, {0, 1}), 1u);
-  EXPECT_EQ(calls({N(), M()}, {1, 0}), 3u);
+  EXPECT_EQ(calls({N(), M()}, {1, 0}), 4u);
   EXPECT_EQ(calls({N(), 64}, {1, 0}), 1u);
   EXPECT_EQ(calls({N(), M(), 32}, {1, 1, 0}), 1u);
+}
+
+TEST(ShortAxes, FewRowsSideBySide) {
+  CheckLengths([](GroupBuilder& b) { return Softmax(b, {2, N() * 20, M()}, {0, 1, 0}); });
+  CheckLengths([](GroupBuilder& b) { return Softmax(b, {M(), N() * 9, 7}, {0, 1, 0}); });
+  CheckLengths([](GroupBuilder& b) { return Reduction(b, "sum", {2, N() * 41, M()}, {0, 1, 0}); }, 1e-4);
+  CheckExtremum([](GroupBuilder& b) { return Reduction(b, "max", {M(), N() * 21, 6}, {0, 1, 0}); });
+  CheckExtremum([](GroupBuilder& b) { return Reduction(b, "min", {N() * 41, M()}, {1, 0}, DType::kI64); });
 }
 
 NodeId Joined(GroupBuilder& b, const std::vector<Dims>& parts, DType dtype = DType::kF32) {
