@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kMostBeside = 16;     // elements in order that lanes keep
 constexpr int64_t kLeastBeside = 8;     // rows
+constexpr int64_t kTooShortToTurn = 2;  // elements of rows along the last axis
 constexpr int64_t kMostGathered = 512;  // elements of rows that are scattered
 constexpr int64_t kStepsToKeep = 32;
 
@@ -106,6 +107,7 @@ TopKPlan::TopKPlan(const Type& type, const Node& node)
   if (is_whole_bytes && is_in_lanes) {
     const Dim are_many = And(is_countable, LessEqual(kLeastBeside, rows));
     if (is_last_axis) {
+      is_scattered = take(And(are_many, LessEqual(split.size, kTooShortToTurn)));
       is_last = take(are_many);
     } else {
       is_beside = take(And(are_beside, is_countable));
