@@ -80,6 +80,8 @@ const std::vector<InnerFolder> kCompilerFolders = {
     {"schedules", {"graph", "loops", "expr", "dim"}},
     {"schedules/cpu/tiles", {"schedules", "graph", "loops", "expr", "dim"}},
     {"schedules/cpu", {"schedules", "schedules/cpu/tiles", "graph", "loops", "expr", "dim"}},
+    {"schedules/cpu/windows",
+     {"schedules", "schedules/cpu", "schedules/cpu/tiles", "graph", "loops", "expr", "dim"}},
     {"schedules/gpu", {"schedules", "graph", "loops", "expr", "dim"}},
     {"schedules/loops", {"schedules", "graph", "loops", "expr", "dim"}},
     {"codegen", {"loops", "expr", "dim"}},

@@ -1,5 +1,5 @@
 // Convolutions of 3 x 3 taps, those of planes among them, that are made with fewer multiplications
-// (schedules/cpu/schedule_winograd.cc) are marked by the attribute `tile`: results along an axis that are
+// (schedules/cpu/windows/schedule_winograd.cc) are marked by the attribute `tile`: results along an axis that are
 // made together.
 //
 // It runs when weights are as convolutions read them. With tiles of 2, sums are a ninth as long as those of

@@ -17,7 +17,7 @@
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/schedules/collapse_axes.h"
 #include "compiler/schedules/cpu/cpu_schedules.h"
-#include "compiler/schedules/cpu/rows/woven_rows.h"
+#include "compiler/schedules/cpu/woven_rows.h"
 #include "compiler/schedules/expand.h"
 #include "compiler/schedules/group.h"
 #include "compiler/schedules/group_kernel.h"

@@ -1,4 +1,4 @@
-#include "compiler/schedules/cpu/taps_inside.h"
+#include "compiler/schedules/cpu/windows/taps_inside.h"
 
 #include <algorithm>
 

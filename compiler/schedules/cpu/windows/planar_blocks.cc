@@ -1,4 +1,4 @@
-#include "compiler/schedules/cpu/planar_blocks.h"
+#include "compiler/schedules/cpu/windows/planar_blocks.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "compiler/schedules/cpu/rows/woven_rows.h"
+#include "compiler/schedules/cpu/woven_rows.h"
 
 #include <fmt/format.h>
 

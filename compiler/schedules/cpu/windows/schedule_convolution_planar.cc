@@ -12,8 +12,8 @@
 
 #include "compiler/schedules/convolution_shape.h"
 #include "compiler/schedules/cpu/matrix_product.h"
-#include "compiler/schedules/cpu/taps_inside.h"
 #include "compiler/schedules/cpu/tiles/transposed_tiles.h"
+#include "compiler/schedules/cpu/windows/taps_inside.h"
 #include "compiler/schedules/product_group.h"
 
 namespace tvmvm::tensor {

@@ -12,7 +12,7 @@
 #include "compiler/graph/window_shape.h"
 #include "compiler/loops/lower_reductions.h"
 #include "compiler/schedules/cpu/matrix_product.h"
-#include "compiler/schedules/cpu/planar_blocks.h"
+#include "compiler/schedules/cpu/windows/planar_blocks.h"
 #include "compiler/schedules/product_group.h"
 #include "compiler/schedules/schedule_overrides.h"
 
