@@ -13,8 +13,8 @@ def few_products():
         ("spread", 28, 3, (3, 3), (5, 4), {"strides": [2, 1], "dilations": [2, 3], "pads": [1, 2, 2, 1]}),
         ("spread_by_multiples", 28, 2, (3, 4), (5, 4), {"strides": [2, 3], "dilations": [4, 2]}),
         ("cut_deep", 30, 1, (7, 7), (6, 6), {"strides": [2, 2], "pads": [6, 5, 4, 6]}),
-        ("small_picture", 48, 33, (5, 5), (3, 4), {"pads": [2, 1, 0, 2]}),
-        ("small_picture_apart", 96, 18, (4, 4), (4, 3), {"strides": [2, 2], "pads": [1] * 4, "output_padding": [1, 0]}),
+        ("small_picture", 24, 9, (5, 5), (3, 4), {"pads": [2, 1, 0, 2]}),
+        ("small_picture_apart", 40, 12, (4, 4), (3, 2), {"strides": [2, 2], "pads": [1] * 4, "output_padding": [1, 0]}),
     ]
     for name, channels, outputs, kernel, sizes, attributes in shapes:
         groups = attributes.get("group", 1)
