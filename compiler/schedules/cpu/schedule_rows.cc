@@ -4,7 +4,7 @@
 // A grid point handles a block of rows (a row: all elements that are reduced to one). Where the reduced axes
 // are innermost in memory, rows are walked one by one with vectors along the row; where a kept axis is
 // innermost, or rows are short, a vector holds as many rows. Where sizes of the run decide, there is a kernel
-// for either, and one for a few rows side by side (rows/woven_rows.h). Statistics stay in registers; elements
+// for either, and one for a few rows side by side (woven_rows.h). Statistics stay in registers; elements
 // that are expensive to compute (exp) are computed once and kept in scratch memory.
 #include <fmt/format.h>
 
