@@ -33,9 +33,10 @@ constexpr size_t kSharedAxes = 2;
 constexpr int64_t kLeastTurnedTaps = 4, kLeastTurnedStep = 4;
 // Columns, and what a side of a picture is taken for.
 constexpr int64_t kUsualBlock = 256, kUsualSide = 64;
-// What is done beside updates of sums, in those: for a vector of a step of the depth, of what is gathered,
-// of results; for a picture.
-constexpr int64_t kCostOfStep = 2, kCostOfGathered = 4, kCostOfResults = 8, kCostOfPicture = 50;
+// What is done beside updates of sums, in those: for a vector of a step of the depth, of what is gathered, of
+// results; for a part of one, which is stored under a mask, as some levels do slowly; for a picture.
+constexpr int64_t kCostOfStep = 2, kCostOfGathered = 4, kCostOfResults = 8, kCostOfPart = 16,
+                  kCostOfPicture = 50;
 
 // Axes whose positions are those of the data become one with the axis before them: longer runs.
 ConvolutionShape Collapsed(ConvolutionShape shape) {
@@ -72,14 +73,14 @@ class PlanarConvolution {
     const ir::Dim vectors = CeilDiv(shares_ ? SharedColumns() : ir::Product(shape_.output), kPanelColumns);
     // Weights are read as often for one vector as for two.
     const ir::Dim updates = (vectors + 1) * shape_.outputs + vectors * kCostOfStep;
-    // A run does not go on behind a line, nor do results among positions that are none.
-    const ir::Dim lines = ir::Product(ir::Dims(runs_.output.begin(), runs_.output.end() - 1));
     const ir::Dim gathered =
-        runs_.taps() * runs_.channels * lines * CeilDiv(runs_.output[last_], kPanelColumns);
-    const ir::Dim results = (vectors + (shares_ ? lines : ir::Dim(0))) * shape_.outputs;
+        runs_.taps() * runs_.channels * LinesOf(runs_.output) * CeilDiv(runs_.output[last_], kPanelColumns);
+    // Of positions some are no results.
+    const ir::Dim parts =
+        shares_ ? LinesOf(shape_.output) : Min(FloorMod(ir::Product(shape_.output), kPanelColumns), 1);
+    const ir::Dim results = (vectors * kCostOfResults + parts * kCostOfPart) * shape_.outputs;
     const int64_t cost_of_gathered = runs_.strides[last_] == 1 ? kCostOfGathered : 2 * kCostOfGathered;
-    return updates * shape_.taps() * shape_.channels + gathered * cost_of_gathered +
-           results * kCostOfResults + kCostOfPicture;
+    return updates * shape_.taps() * shape_.channels + gathered * cost_of_gathered + results + kCostOfPicture;
   }
 
   Expected<std::set<int>> Build(const std::set<int>& wanted, LoopKernel* kernel,
@@ -132,6 +133,10 @@ class PlanarConvolution {
   }
 
  private:
+  static ir::Dim LinesOf(const ir::Dims& sizes) {
+    return ir::Product(ir::Dims(sizes.begin(), sizes.end() - 1));
+  }
+
   // Panels hold 16 output channels side by side; each of them is a row here.
   void SetWeights(uint32_t buffer, MatrixProduct* product) {
     LeftOperand& left = product->left;
