@@ -45,10 +45,8 @@ class AnyLoops {
 
   tensor::StmtPtr Build() {
     const AxisSplit& split = plan_.split;
-    size_ = DimValue(split.size), inner_ = DimValue(split.inner), k_ = DimValue(plan_.count);
-    Expr row = Variable(nest_.Grid(0, "row", split.outer * split.inner));
-    outer_ = nest_.Let("outer", FloorDiv(row, DimValue(Max(split.inner, 1))));
-    column_ = nest_.Let("column", FloorMod(row, DimValue(Max(split.inner, 1))));
+    size_ = DimValue(split.size), k_ = DimValue(plan_.count);
+    row_ = TopKRow::OfGrid(nest_, plan_);
     AllocateBuffers();
     if (width_ > 1) When(LessEqual(DimValue(plan_.count * Dim(kLongRow)), size_), [&] { BoundByGroups(); });
     Expr chunks = DimValue(Select(Equal(plan_.count, 0), 0, CeilDiv(split.size, Dim(kChunk))));
@@ -102,9 +100,7 @@ class AnyLoops {
     less_ = Number("less", DType::kI64, Zero());
   }
 
-  Expr ElementAt(const Expr& position) {
-    return context_.Load(0, FlatPosition(type_, (outer_ * size_ + position) * inner_ + column_));
-  }
+  Expr ElementAt(const Expr& position) { return row_.Element(context_, plan_, position); }
   Expr SignedKeyAt(const Expr& position) { return key_.SignedOf(ElementAt(position)); }
   Expr KeyAt(const Expr& place) const { return Load(keys_, number_, place); }
   Expr PositionAt(const Expr& place) const { return Load(positions_, DType::kI64, place); }
@@ -171,12 +167,8 @@ class AnyLoops {
     Lanes lanes = Lanes::Make(nest_.kernel(), width_, 1);
     const Expr key = SignedKeyAt(first + lanes.Number());
     ForLanes(nest_, lanes, [&] { nest_.Add(Store(read, lanes.Number(), nest_.Place(key))); });
-    tensor::Reduction any{.kind = tensor::ReduceKind::kOr, .accumulator = DType::kBool};
-    any.axes = {nest_.kernel()->NewVariable("lane")};
-    any.extents = {IntConstant(width_)};
-    const Expr is_before = Less(Load(read, number_, Variable(any.axes[0])), last);
-    tensor::ReductionLowering reductions(&nest_, width_);
-    When(reductions.Lower(Reduce(std::move(any), is_before, DType::kBool), {}), [&] {
+    const auto is_before = [&](const Expr& lane) { return Less(Load(read, number_, lane), last); };
+    When(AnyLane(nest_, width_, width_, is_before), [&] {
       uint32_t listed = nest_.Local("listed", number_, Memory::kLocal, width_);
       ForLanes(nest_, lanes,
                [&] { nest_.Add(Store(listed, lanes.Number(), Load(read, number_, lanes.Number()))); });
@@ -249,9 +241,7 @@ class AnyLoops {
   // --- the results ---
   void StoreAt(const Expr& n, const Expr& place) {
     Expr position = nest_.Let("found", PlaceOf(PositionAt(place), plan_.split.size));
-    Expr target = (outer_ * k_ + n) * inner_ + column_;
-    nest_.Add(context_.Store(0, FlatPosition(context_.output_type(0), target), ElementAt(position)));
-    nest_.Add(context_.Store(1, FlatPosition(context_.output_type(1), target), position));
+    StoreResult(context_, nest_, row_.Target(plan_, n), ElementAt(position), position);
   }
 
   void StoreCounted() {
@@ -328,7 +318,8 @@ class AnyLoops {
   int64_t most_counted_;
   Dim room_;  // for candidates and a chunk more
   tensor::Nest nest_;
-  Expr k_, size_, inner_, outer_, column_;
+  Expr k_, size_;
+  TopKRow row_;
   uint32_t keys_ = 0, positions_ = 0, bins_ = 0, base_ = 0;
   uint32_t count_ = 0;                 // of the candidates
   uint32_t is_closed_ = 0, last_ = 0;  // whether a key is known that all others come before, and it

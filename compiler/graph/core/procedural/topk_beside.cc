@@ -86,8 +86,7 @@ class RowsInLanes {
           "value", values ? Load(*values, type_.dtype, lane) : context_.Load(0, FlatPosition(type_, at)));
       nest_.OpenIf(LessEqual(first_ + lane, last_));
       const Expr target = TargetOf(lane, n);
-      nest_.Add(context_.Store(0, FlatPosition(context_.output_type(0), target), value));
-      nest_.Add(context_.Store(1, FlatPosition(context_.output_type(1), target), position));
+      StoreResult(context_, nest_, target, value, position);
       nest_.Close();
     });
     nest_.Close();
@@ -97,11 +96,10 @@ class RowsInLanes {
   void StoreRowByRow(uint32_t found) {
     Expr lane = Variable(nest_.Open("row", IntConstant(0), Min(end_ - first_, IntConstant(width_))));
     const Expr row = first_ + lane, inner = DimValue(Max(plan_.split.inner, 1));
-    FoundRow its{found, number_, lane, width_, outer_, row};
-    if (layout_ == RowLayout::kLast) its.outer = row, its.column = IntConstant(0);
+    FoundRow its{found, number_, lane, width_, {outer_, row}};
+    if (layout_ == RowLayout::kLast) its.row = {row, IntConstant(0)};
     if (layout_ == RowLayout::kScattered)
-      its.outer = nest_.Let("outer", FloorDiv(row, inner)),
-      its.column = nest_.Let("column", FloorMod(row, inner));
+      its.row = {nest_.Let("outer", FloorDiv(row, inner)), nest_.Let("column", FloorMod(row, inner))};
     StoreFound(context_, nest_, plan_, key_, its);
     nest_.Close();
   }
@@ -184,19 +182,10 @@ class BesideLoops : RowsInLanes {
   }
 
  private:
-  Expr AnyLane(const std::function<Expr(const Expr&)>& condition) {
-    tensor::Reduction any{.kind = tensor::ReduceKind::kOr, .accumulator = DType::kBool};
-    any.axes = {nest_.kernel()->NewVariable("lane")};
-    any.extents = {IntConstant(width_)};
-    const Expr holds = condition(Variable(any.axes[0]));
-    tensor::ReductionLowering reductions(&nest_, width_);
-    return reductions.Lower(Reduce(std::move(any), holds, DType::kBool), {});
-  }
-
   // All rows together where all is found and results of theirs are neighbours, or none are.
   void StoreFirst(uint32_t found) {
     if (layout_ == RowLayout::kLast && levels_ > 1) return StoreRowByRow(found);
-    Expr lacks = nest_.Let("lacks", AnyLane([&](const Expr& lane) {
+    Expr lacks = nest_.Let("lacks", AnyLane(nest_, width_, width_, [&](const Expr& lane) {
                              return Less(Load(positions_, number_, LevelAt(levels_ - 1) + lane),
                                          IntConstant(0, number_));
                            }));
@@ -245,7 +234,7 @@ class BesideLoops : RowsInLanes {
             const std::function<Expr(const Expr&)>& value_of = {}) {
     const bool asks = levels_ > kFewLevels;
     if (asks)
-      nest_.OpenIf(AnyLane([&](const Expr& lane) {
+      nest_.OpenIf(AnyLane(nest_, width_, width_, [&](const Expr& lane) {
         return Less(key_of(lane), Load(keys_, number_, LevelAt(levels_ - 1) + lane));
       }));
     Expr place = nest_.Let("place", tensor::Cast(number_, position));

@@ -27,22 +27,15 @@ class CountingLoops {
         nest_(&context.kernel()) {}
 
   tensor::StmtPtr Build() {
-    const AxisSplit& split = plan_.split;
-    const Expr size = DimValue(split.size), inner = DimValue(split.inner), k = DimValue(plan_.count);
-    Expr row = Variable(nest_.Grid(0, "row", split.outer * split.inner));
-    Expr outer = nest_.Let("outer", FloorDiv(row, DimValue(Max(split.inner, 1))));
-    Expr column = nest_.Let("column", FloorMod(row, DimValue(Max(split.inner, 1))));
-    auto element = [&](const Expr& position) {
-      return context_.Load(0, FlatPosition(type_, (outer * size + position) * inner + column));
-    };
+    const Expr size = DimValue(plan_.split.size), k = DimValue(plan_.count);
+    const TopKRow row = TopKRow::OfGrid(nest_, plan_);
     const DType number = key_.signed_type();
     uint32_t keys = nest_.Local("keys", number, Memory::kLocal, MostCounted(key_, RowLayout::kLast) + width_);
-    ReadKeys(keys, element);
+    ReadKeys(keys, row);
     CountBefore(nest_, {keys, number, size, width_}, [&](const Expr& position, const Expr& rank) {
       nest_.OpenIf(Less(rank, tensor::Cast(number, k)));
-      const Expr target = (outer * k + PlaceOf(rank, plan_.count)) * inner + column;
-      nest_.Add(context_.Store(0, FlatPosition(context_.output_type(0), target), element(position)));
-      nest_.Add(context_.Store(1, FlatPosition(context_.output_type(1), target), position));
+      const Expr target = row.Target(plan_, PlaceOf(rank, plan_.count));
+      StoreResult(context_, nest_, target, row.Element(context_, plan_, position), position);
       nest_.Close();
     });
     return nest_.Finish();
@@ -50,7 +43,7 @@ class CountingLoops {
 
  private:
   // Whole vectors; behind the row's end there may be anything.
-  void ReadKeys(uint32_t keys, const std::function<Expr(const Expr&)>& element) {
+  void ReadKeys(uint32_t keys, const TopKRow& row) {
     const Expr size = DimValue(plan_.split.size);
     Expr first = Variable(nest_.Open("first", IntConstant(0), size, tensor::LoopKind::kSerial, width_));
     Lanes lanes = Lanes::Make(nest_.kernel(), width_, 1);
@@ -61,7 +54,7 @@ class CountingLoops {
     } else {
       position = Min(position, size - IntConstant(1));
     }
-    const Expr key = Guarded(key_.SignedOf(element(position)), lanes);
+    const Expr key = Guarded(key_.SignedOf(row.Element(context_, plan_, position)), lanes);
     ForLanes(nest_, lanes, [&] { nest_.Add(Store(keys, first + lanes.Number(), nest_.Place(key))); });
     nest_.Close();
   }

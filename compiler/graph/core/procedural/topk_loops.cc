@@ -156,15 +156,44 @@ void TopKPlan::ChooseGroups(const Type& type, const Node& node) {
   is_whole = And(by_groups, Equal(Max(is_short_row, Max(has_shares, has_runs)), 0));
 }
 
+TopKRow TopKRow::OfGrid(Nest& nest, const TopKPlan& plan) {
+  const Dim& inner = plan.split.inner;
+  Expr row = Variable(nest.Grid(0, "row", plan.split.outer * inner));
+  Expr outer = nest.Let("outer", FloorDiv(row, DimValue(Max(inner, 1))));
+  return {outer, nest.Let("column", FloorMod(row, DimValue(Max(inner, 1))))};
+}
+
+Expr TopKRow::Element(LoopContext& context, const TopKPlan& plan, const Expr& position) const {
+  const Expr size = DimValue(plan.split.size), inner = DimValue(plan.split.inner);
+  return context.Load(0, FlatPosition(context.input_type(0), (outer * size + position) * inner + column));
+}
+
+Expr TopKRow::Target(const TopKPlan& plan, const Expr& n) const {
+  return (outer * DimValue(plan.count) + n) * DimValue(plan.split.inner) + column;
+}
+
+void StoreResult(LoopContext& context, Nest& nest, const Expr& target, const Expr& element,
+                 const Expr& position) {
+  nest.Add(context.Store(0, FlatPosition(context.output_type(0), target), element));
+  nest.Add(context.Store(1, FlatPosition(context.output_type(1), target), position));
+}
+
+Expr AnyLane(Nest& nest, int lanes, int width, const std::function<Expr(const Expr& lane)>& condition,
+             bool gathers) {
+  tensor::Reduction any{.kind = tensor::ReduceKind::kOr, .accumulator = DType::kBool};
+  any.axes = {nest.kernel()->NewVariable("lane")};
+  any.extents = {IntConstant(lanes)};
+  const Expr holds = condition(Variable(any.axes[0]));
+  tensor::ReductionLowering reductions(&nest, width, gathers);
+  return reductions.Lower(Reduce(std::move(any), holds, DType::kBool), {});
+}
+
 void StoreFound(LoopContext& context, Nest& nest, const TopKPlan& plan, const SortKey& key,
                 const FoundRow& row) {
-  const Type& type = context.input_type(0);
-  const Expr k = DimValue(plan.count), size = DimValue(plan.split.size), inner = DimValue(plan.split.inner);
+  const Expr k = DimValue(plan.count), size = DimValue(plan.split.size);
   const Expr one = IntConstant(1), none = IntConstant(0, row.type);
   auto place = [&](const Expr& n) { return row.first + n * IntConstant(row.step); };
-  auto element = [&](const Expr& position) {
-    return context.Load(0, FlatPosition(type, (row.outer * size + position) * inner + row.column));
-  };
+  auto element = [&](const Expr& position) { return row.row.Element(context, plan, position); };
   nest.OpenIf(LessEqual(one, k));
   nest.OpenIf(Less(Load(row.found, row.type, place(k - one)), none));
   uint32_t taken = nest.Local("taken", DType::kI64, Memory::kLocal, 1);
@@ -186,9 +215,7 @@ void StoreFound(LoopContext& context, Nest& nest, const TopKPlan& plan, const So
   nest.Close();
   Expr n = Variable(nest.Open("n", IntConstant(0), k));
   Expr found = nest.Let("found", PlaceOf(Load(row.found, row.type, place(n)), plan.split.size));
-  Expr target = nest.Let("target", (row.outer * k + n) * inner + row.column);
-  nest.Add(context.Store(0, FlatPosition(context.output_type(0), target), element(found)));
-  nest.Add(context.Store(1, FlatPosition(context.output_type(1), target), found));
+  StoreResult(context, nest, nest.Let("target", row.row.Target(plan, n)), element(found), found);
   nest.Close();
 }
 

@@ -136,6 +136,23 @@ struct CountedKeys {
 using UseOfRank = std::function<void(const tensor::Expr& position, const tensor::Expr& rank)>;
 void CountBefore(tensor::Nest& nest, const CountedKeys& keys, const UseOfRank& use);
 
+// A row, and where its elements and results lie.
+struct TopKRow {
+  tensor::Expr outer, column;
+
+  // The one of the grid point.
+  static TopKRow OfGrid(tensor::Nest& nest, const TopKPlan& plan);
+  tensor::Expr Element(LoopContext& context, const TopKPlan& plan, const tensor::Expr& position) const;
+  tensor::Expr Target(const TopKPlan& plan, const tensor::Expr& n) const;  // of result n
+};
+void StoreResult(LoopContext& context, tensor::Nest& nest, const tensor::Expr& target,
+                 const tensor::Expr& element, const tensor::Expr& position);
+
+// Whether the condition holds of one of so many lanes; in vectors of `width`.
+tensor::Expr AnyLane(tensor::Nest& nest, int lanes, int width,
+                     const std::function<tensor::Expr(const tensor::Expr& lane)>& condition,
+                     bool gathers = false);
+
 // The positions of the elements in order of one row, as lanes or topk_short.cc find them: in `found` at
 // first + n * step. An element with the greatest key is never taken; places that are left hold -1, and get
 // the first such elements here. Then stores the row's results. `key_at` and `position` count along the row.
@@ -144,7 +161,7 @@ struct FoundRow {
   DType type;
   tensor::Expr first;
   int64_t step;
-  tensor::Expr outer, column;
+  TopKRow row;
 };
 void StoreFound(LoopContext& context, tensor::Nest& nest, const TopKPlan& plan, const SortKey& key,
                 const FoundRow& row);

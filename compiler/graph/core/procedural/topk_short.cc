@@ -36,17 +36,14 @@ class ShortLoops {
         nest_(&context.kernel()) {}
 
   tensor::StmtPtr Build() {
-    const Dim& inner = plan_.split.inner;
     size_ = DimValue(plan_.split.size);
-    Expr row = Variable(nest_.Grid(0, "row", plan_.split.outer * inner));
-    outer_ = nest_.Let("outer", FloorDiv(row, DimValue(Max(inner, 1))));
-    column_ = nest_.Let("column", FloorMod(row, DimValue(Max(inner, 1))));
+    row_ = TopKRow::OfGrid(nest_, plan_);
     Allocate();
     Expr begin = Start();
     for (int count : {kTogether * width_, width_, 1}) {
       if (count == 1 || width_ > 1) begin = Scan(begin, count);
     }
-    FoundRow found{positions_, number_, Get(base_), 1, outer_, column_};
+    FoundRow found{positions_, number_, Get(base_), 1, row_};
     found.first = nest_.Let("found_at", found.first);
     StoreFound(context_, nest_, plan_, key_, found);
     return nest_.Finish();
@@ -100,19 +97,12 @@ class ShortLoops {
   DType nest_type(uint32_t number) const { return number == base_ ? DType::kI64 : number_; }
   void Set(uint32_t number, const Expr& value) { nest_.Add(Store(number, IntConstant(0), value)); }
 
-  Expr KeyAt(const Expr& position) {
-    const Expr place = (outer_ * size_ + position) * DimValue(plan_.split.inner) + column_;
-    return key_.SignedOf(context_.Load(0, FlatPosition(type_, place)));
-  }
+  Expr KeyAt(const Expr& position) { return key_.SignedOf(row_.Element(context_, plan_, position)); }
 
   Expr AnyBefore(const Expr& first, int count) {
-    tensor::Reduction any{.kind = tensor::ReduceKind::kOr, .accumulator = DType::kBool};
-    any.axes = {nest_.kernel()->NewVariable("lane")};
-    any.extents = {IntConstant(count)};
     Expr last = nest_.Let("last", Get(last_));
-    Expr is_before = Less(KeyAt(first + Variable(any.axes[0])), last);
-    tensor::ReductionLowering reductions(&nest_, width_, /*gathers=*/true);
-    return reductions.Lower(Reduce(std::move(any), is_before, DType::kBool), {});
+    const auto is_before = [&](const Expr& lane) { return Less(KeyAt(first + lane), last); };
+    return AnyLane(nest_, count, width_, is_before, /*gathers=*/true);
   }
 
   // As many steps of `count` elements as there are; where they end.
@@ -177,7 +167,8 @@ class ShortLoops {
   int width_;     // elements are looked at so many at a time
   int64_t half_;
   tensor::Nest nest_;
-  Expr size_, outer_, column_;
+  Expr size_;
+  TopKRow row_;
   uint32_t keys_ = 0, positions_ = 0;
   uint32_t base_ = 0, last_ = 0;  // where the first place is, and the last key in order
 };
