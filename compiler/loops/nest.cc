@@ -208,6 +208,15 @@ uint32_t Nest::Local(std::string name, DType dtype, Memory memory, int64_t size)
   return buffer;
 }
 
+uint32_t Nest::Scratch(std::string name, DType dtype, const ir::Dim& elements) {
+  constexpr int64_t kLine = 64;
+  ir::Dim& bytes = kernel_->scratch_bytes;
+  uint32_t buffer = kernel_->AddLocal(std::move(name), dtype, Memory::kScratch, 0, DimValue(bytes));
+  bytes = bytes + CeilDiv(elements * ir::Dim(DTypeBits(dtype) / 8), kLine) * ir::Dim(kLine);
+  Add(Allocate(buffer));
+  return buffer;
+}
+
 int Nest::ScopeOf(const Expr& a) const {
   int scope = 0;
   VisitOnce(a, [&](const Expr& e) {

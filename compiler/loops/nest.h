@@ -47,6 +47,8 @@ class Nest {
   std::pair<VariableId, VariableId> GridRange(std::string name, const ir::Dim& size);
   // A local buffer, allocated at the innermost scope.
   uint32_t Local(std::string name, DType dtype, Memory memory, int64_t size);
+  // The same in the kernel's scratch memory, behind what is there so far.
+  uint32_t Scratch(std::string name, DType dtype, const ir::Dim& elements);
 
   // Scope number of the innermost bound variable in `a`. Reads of buffers that the kernel writes belong to
   // the innermost scope; unbound variables (axes of reductions, lanes) count for nothing.

@@ -43,12 +43,7 @@ class DotBuilder {
  private:
   // All rows, side by side in scratch.
   uint32_t GatherRows() {
-    LoopKernel& kernel = *nest_.kernel();
-    const uint32_t rows =
-        kernel.AddLocal("rows", dtype_, Memory::kScratch, 0, DimValue(kernel.scratch_bytes));
-    const ir::Dim bytes = product_.rows * product_.depth * ir::Dim(DTypeBits(dtype_) / 8);
-    kernel.scratch_bytes = kernel.scratch_bytes + RoundUp(bytes, 64);
-    nest_.Add(Allocate(rows));
+    const uint32_t rows = nest_.Scratch("rows", dtype_, product_.rows * product_.depth);
     tensor::GatherRows(nest_, product_.left, IntConstant(0), DimValue(product_.rows), rows, product_.depth);
     return rows;
   }

@@ -95,7 +95,7 @@ class AttentionKernel {
       TVMVM_CHECK_OK(AddPacking(keys_, depth_sizes_, columns_, is_many, &program));
       TVMVM_CHECK_OK(AddCall(Form::kMany, is_many, &program));
     }
-    program.calls.back().schedules.push_back(made_);
+    if (!is_few.IsConstant(1)) program.calls.back().schedules.push_back(made_);
     return program;
   }
 
@@ -229,22 +229,13 @@ class AttentionKernel {
                       .is_padded = !is_few};
     // A vector more than there are keys, so that rows do not all begin in the same lines of the cache.
     pitch_ = RoundUp(columns_, kPanelColumns) + kPanelColumns;
-    scores_ = AddScratch(nest, "scores", PaddedRows(block) * pitch_);
+    scores_ = nest.Scratch("scores", kType, PaddedRows(block) * pitch_);
     TVMVM_CHECK_OK(Scores(form, rows, nest));
     TVMVM_CHECK_OK(RowArithmetic(rows, nest));
     TVMVM_CHECK_OK(Results(rows, outputs[0], nest));
     kernel->flops = batch_ * rows_ * columns_ * ((depth_ + width_) * 2 + kRowOperations);
     kernel->body = nest.Finish();
     return reader.touched();
-  }
-
-  static uint32_t AddScratch(Nest& nest, const char* name, const Dim& elements) {
-    LoopKernel& kernel = *nest.kernel();
-    uint32_t buffer = kernel.AddLocal(name, kType, Memory::kScratch, 0, DimValue(kernel.scratch_bytes));
-    constexpr int64_t kLine = 64;
-    kernel.scratch_bytes = kernel.scratch_bytes + RoundUp(elements * Dim(DTypeBits(kType) / 8), kLine);
-    nest.Add(Allocate(buffer));
-    return buffer;
   }
 
   Expr ScoreAt(const Expr& row, const Expr& column) const {
@@ -285,7 +276,7 @@ class AttentionKernel {
       GatherQuery(inner, row, target, base);
     };
     if (form == Form::kFewDots) {
-      const uint32_t queries = AddScratch(nest, "queries", depth_ * Dim(kFewRows));
+      const uint32_t queries = nest.Scratch("queries", kType, depth_ * Dim(kFewRows));
       Expr row = Variable(nest.Open("row", IntConstant(0), rows.rows));
       gather(nest, rows.first_row + row, queries, nest.Let("to", row * DimValue(depth_)));
       nest.Close();

@@ -25,7 +25,7 @@ using ir::ValueId;
 
 constexpr int kLanes = 32;          // several vectors: one has to wait for itself
 constexpr int64_t kMostRows = 8;    // at least 28 of the lanes hold elements
-constexpr int64_t kLeast = 256;     // elements of all rows: to combine lanes takes long
+constexpr int64_t kLeast = 256;     // elements of all rows
 constexpr int64_t kSumBlock = 512;  // as many vectors are summed up in the elements' type
 
 class WovenRows {
@@ -62,8 +62,8 @@ class WovenRows {
   const Dim& rows() const { return shape_.whole[kept_.back()]; }
   Dim elements() const { return shape_.whole[reduced_[0]] * rows(); }  // of all rows
 
-  // To combine lanes takes long, longer than a short reduction. As many rows as there are lanes need none of
-  // it.
+  // To combine lanes takes longer than a short reduction; without whole results there is less to gain by it,
+  // and eight rows fill vectors of the other forms, too.
   Dim SuitsSizes() const {
     const Dim least = shape_.has_whole_output ? kLeast : 2 * kLeast;
     const Dim is_long = LessEqual(Select(Equal(rows(), kMostRows), 4 * kLeast, least), elements());
@@ -211,7 +211,8 @@ class WovenRows {
   void BuildReduction(const ir::Node& node) {
     const ValueId value = node.outputs[0];
     const bool keeps = kept_values_.contains(node.inputs[0]) && !scratch_.contains(node.inputs[0]);
-    if (keeps) OpenScratch(node.inputs[0]);
+    if (keeps)
+      scratch_[node.inputs[0]] = nest_.Scratch("kept", group_.type(node.inputs[0]).dtype, elements());
     Rewriter reduce([&](const Expr& e) {
       return e.op() == ExprOp::kReduce ? Reduced(e, keeps ? std::optional(node.inputs[0]) : std::nullopt) : e;
     });
@@ -330,17 +331,6 @@ class WovenRows {
       nest_.Close();
     }
     return Load(sums, dtype, lane);
-  }
-
-  void OpenScratch(ValueId value) {
-    LoopKernel& kernel = made_.kernel();
-    const DType dtype = group_.type(value).dtype;
-    const uint32_t buffer =
-        kernel.AddLocal("kept", dtype, Memory::kScratch, 0, DimValue(kernel.scratch_bytes));
-    kernel.scratch_bytes =
-        kernel.scratch_bytes + CeilDiv(elements() * Dim(DTypeBits(dtype) / 8), Dim(64)) * Dim(64);
-    nest_.Add(Allocate(buffer));
-    scratch_[value] = buffer;
   }
 
   // The element, from what is known of the rows so far; `wanted` is made now even if it is known.

@@ -89,14 +89,6 @@ void PlanarBlocks::OpenGrid(const ir::Dim& planes) {
                                       DimValue(shape_.output[last_]) - first_column_));
 }
 
-uint32_t PlanarBlocks::AddScratch(const char* name, DType dtype, const ir::Dim& elements) {
-  LoopKernel& kernel = *nest_.kernel();
-  uint32_t buffer = kernel.AddLocal(name, dtype, Memory::kScratch, 0, DimValue(kernel.scratch_bytes));
-  kernel.scratch_bytes = kernel.scratch_bytes + RoundUp(elements * (DTypeBits(dtype) / 8), 64);
-  nest_.Add(Allocate(buffer));
-  return buffer;
-}
-
 void PlanarBlocks::Fill(const Expr& input_plane, const std::function<Expr(const Expr& flat)>& load) {
   input_plane_ = input_plane;
   load_ = load;
@@ -108,7 +100,7 @@ void PlanarBlocks::Fill(const Expr& input_plane, const std::function<Expr(const 
   pitch_ = RoundUp(Min(shape_.output[last_], form_.schedule.block_columns), columns) +
            (shape_.reach(last_) / stride(last_) / form_.schedule.lanes + 2) * form_.schedule.lanes;
   const ir::Dim plane = input_rows_ * stride(last_) * pitch_, taps = ir::Product(outer_taps_);
-  scratch_ = AddScratch("rows", form_.dtype, form_.combines ? plane : taps * plane);
+  scratch_ = nest_.Scratch("rows", form_.dtype, form_.combines ? plane : taps * plane);
   Expr whole_rows = FloorDiv(rows_ + IntConstant(tile - 1), IntConstant(tile)) * IntConstant(tile);
   used_rows_ = nest_.Let(
       "used_rows", (whole_rows - IntConstant(1)) * IntConstant(row_stride()) + IntConstant(window_rows));

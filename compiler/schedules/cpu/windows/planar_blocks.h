@@ -82,8 +82,6 @@ class PlanarBlocks {
   Expr RowOffset(const Expr& outer_tap, const Expr& row) const;
   // The vector of scratch `row` input rows and `vector` vectors behind `from`.
   Expr Data(const Expr& from, const Expr& row, int vector) const;
-  // More scratch, in whole cache lines.
-  uint32_t AddScratch(const char* name, DType dtype, const ir::Dim& elements);
 
   // Tiles of `tile_rows` rows by `vectors` vectors from (row, x) on. `begin_rows` comes before the columns.
   using Build = std::function<Status(const Expr& row, const Expr& x, int vectors)>;

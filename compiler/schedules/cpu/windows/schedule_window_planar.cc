@@ -262,7 +262,7 @@ class PlanarWindowKernel {
     if (IsFull(last)) return;
     const Expr count = blocks_.columns(), first = blocks_.first_column(),
                lanes = IntConstant(form_.schedule.lanes);
-    uint32_t scales = blocks_.AddScratch(
+    uint32_t scales = nest_.Scratch(
         "scales", dtype(), RoundUp(planar_.output[last], form_.schedule.lanes) + form_.schedule.lanes);
     Expr chunk = Variable(nest_.Open("chunk", zero, count, LoopKind::kSerial, form_.schedule.lanes));
     Expr lane = Variable(nest_.Open("lane", zero, lanes, LoopKind::kVectorized));
