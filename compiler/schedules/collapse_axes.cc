@@ -476,4 +476,9 @@ class Collapser {
 
 CollapsedGroup CollapseAxes(const GroupView& group) { return Collapser(group).Run(); }
 
+void CollapsedGroup::ReadOriginals(KernelCall* call) const {
+  for (KernelArgument& argument : call->arguments)
+    if (argument.kind == ArgumentKind::kInput) argument.index = inputs[argument.index];
+}
+
 }  // namespace tvmvm::tensor

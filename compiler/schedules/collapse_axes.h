@@ -15,6 +15,9 @@ struct CollapsedGroup {
   ir::NodeId node;
   std::vector<uint32_t>
       inputs;  // for each input of the new group: the input of the old one with the same memory
+
+  // Makes a call of the new group one of the old group.
+  void ReadOriginals(KernelCall* call) const;
 };
 
 // Outputs keep their order and their bytes; their dims may be other ones.

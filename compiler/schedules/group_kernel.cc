@@ -190,9 +190,7 @@ Expected<GroupProgram> ScheduleByDims(const GroupView& original, const BuildKern
   }
   GroupProgram program;
   for (const std::vector<uint32_t>& set : sets) TVMVM_CHECK_OK(build(group, set, &program.calls));
-  for (KernelCall& call : program.calls)
-    for (KernelArgument& argument : call.arguments)
-      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
+  for (KernelCall& call : program.calls) collapsed.ReadOriginals(&call);
   return program;
 }
 

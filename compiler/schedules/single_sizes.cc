@@ -52,12 +52,15 @@ SingleSizes InsideOf(const GroupView& group, const ir::Node& reduce) {
   return found;
 }
 
+bool IsConcat(const ir::Node& node) { return node.op->traits.axes == AxisMap::kConcat; }
+bool IsReduction(const ir::Node& node) { return node.op->kind == ir::OpKind::kReduce; }
+
 SingleSizes FindSingleSizes(const GroupView& group) {
   for (const ir::NodeId id : group.nodes()) {
     const ir::Node& node = group.function().node(id);
     SingleSizes found;
-    if (node.op->traits.axes == AxisMap::kConcat) found = RunsOf(group, node);
-    if (node.op->kind == ir::OpKind::kReduce) found = InsideOf(group, node);
+    if (IsConcat(node)) found = RunsOf(group, node);
+    if (IsReduction(node)) found = InsideOf(group, node);
     if (found.AreAny()) return found;
   }
   return {};
@@ -85,6 +88,11 @@ void Replace(const ir::SymbolSet& symbols, ir::Function* function) {
 Expected<GroupProgram> ScheduleSingleSizes(
     const GroupView& group, const std::function<Expected<GroupProgram>(const GroupView&)>& schedule) {
   TVMVM_TRY(GroupProgram program, schedule(group));
+  const bool may_have_sizes = std::ranges::any_of(group.nodes(), [&](ir::NodeId id) {
+    const ir::Node& node = group.function().node(id);
+    return IsConcat(node) || IsReduction(node);
+  });
+  if (!may_have_sizes) return program;
   CollapsedGroup collapsed = CollapseAxes(group);
   const SingleSizes sizes = FindSingleSizes(GroupView(collapsed.function, collapsed.node));
   if (!sizes.AreAny()) return program;
@@ -93,8 +101,7 @@ Expected<GroupProgram> ScheduleSingleSizes(
   TVMVM_TRY(GroupProgram single, schedule(GroupView(collapsed.function, collapsed.node, group.overrides())));
   for (KernelCall& call : single.calls) {
     call.when = And(call.when, sizes.are_single);
-    for (KernelArgument& argument : call.arguments)
-      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
+    collapsed.ReadOriginals(&call);
     program.calls.push_back(std::move(call));
   }
   return program;

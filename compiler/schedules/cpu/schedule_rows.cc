@@ -369,8 +369,7 @@ Expected<GroupProgram> ScheduleRows(const GroupView& original, const TargetInfo&
   GroupProgram program;
   const auto add = [&](KernelCall call, const Dim& when) {
     call.when = when;
-    for (KernelArgument& argument : call.arguments)
-      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
+    collapsed.ReadOriginals(&call);
     if (!when.IsConstant(0)) program.calls.push_back(std::move(call));
   };
   TVMVM_TRY(KernelCall woven, BuildWovenRows(group, target));

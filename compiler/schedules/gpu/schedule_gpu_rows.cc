@@ -375,9 +375,7 @@ Expected<GroupProgram> ScheduleRowsForGpu(const GroupView& original, const Targe
   auto add = [&](const Dim& when, RowForm form) -> Status {
     if (when.IsConstant(0)) return {};
     TVMVM_TRY(KernelCall call, RowsForGpu(group, schedule, *shape, std::move(form)).Build(decided));
-    for (KernelArgument& argument : call.arguments) {
-      if (argument.kind == ArgumentKind::kInput) argument.index = collapsed.inputs[argument.index];
-    }
+    collapsed.ReadOriginals(&call);
     call.when = when;
     program.calls.push_back(std::move(call));
     return {};
