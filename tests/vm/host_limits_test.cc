@@ -79,6 +79,14 @@ std::vector<T> Counted(int64_t count) {
   return numbers;
 }
 
+// None of which overlaps another one.
+std::vector<float> BoxesApart(int count) {
+  std::vector<float> boxes;
+  for (int i = 0; i < count; ++i)
+    boxes.insert(boxes.end(), {2.0f * static_cast<float>(i), 0, 2.0f * static_cast<float>(i) + 1, 1});
+  return boxes;
+}
+
 constexpr LongCall kLongCalls[] = {
     {"one text split by a delimiter", 40,
      [](Host& h) {
@@ -145,11 +153,8 @@ constexpr LongCall kLongCalls[] = {
      }},
     {"boxes that are all kept", 1000,
      [](Host& h) {
-       std::vector<float> boxes;
-       for (int i = 0; i < 20'000; ++i)
-         boxes.insert(boxes.end(), {2.0f * static_cast<float>(i), 0, 2.0f * static_cast<float>(i) + 1, 1});
        return h.Call(HostNonMaxSuppression, {0, INT64_MAX},
-                     {h.Numbers(DType::kF32, boxes, Shape{1, 20'000, 4}),
+                     {h.Numbers(DType::kF32, BoxesApart(20'000), Shape{1, 20'000, 4}),
                       h.Numbers(DType::kF32, Counted<float>(20'000), Shape{1, 1, 20'000}), nullptr, nullptr});
      }},
     {"many boxes, one of which is kept", 100,
@@ -209,12 +214,9 @@ TEST(HostLimits, CallsGiveBackWhatTheyCharged) {
 
 TEST(HostLimits, BoxesThatAreKeptCount) {
   constexpr int64_t kCount = 20'000;
-  std::vector<float> boxes;
-  for (int i = 0; i < kCount; ++i)
-    boxes.insert(boxes.end(), {2.0f * static_cast<float>(i), 0, 2.0f * static_cast<float>(i) + 1, 1});
   Host host;
   const std::vector<Object*> operands = {
-      host.Numbers(DType::kF32, boxes, Shape{1, kCount, 4}),
+      host.Numbers(DType::kF32, BoxesApart(kCount), Shape{1, kCount, 4}),
       host.Numbers(DType::kF32, Counted<float>(kCount), Shape{1, 1, kCount}), nullptr, nullptr};
   EXPECT_TRUE(host.Call(HostNonMaxSuppression, {0, kCount}, operands));
   // The boxes' corners, their scores and the result would fit, the growing table of what is kept does not.
