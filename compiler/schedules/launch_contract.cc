@@ -285,9 +285,31 @@ class ContractWriter {
     const Dim part = FloorDiv(given.meaning - constant, factor),
               name = FloorDiv(given.name - constant, factor);
     if (!(part * factor + constant == given.meaning)) return false;
+    if (!KeepsKnownFactors(part, name)) return false;
     DemandRange(name, ir::RangeOf(part, ranges_));
     if (!(name == given.name)) Demand(Equal(given.name, name * factor + constant));
     parts_.push_back({name, part, true});
+    return true;
+  }
+
+  // A product of sizes known and unknown stays a multiple of the known ones, which may be 0; in a sum the known
+  // ones would be lost.
+  bool KeepsKnownFactors(const Dim& part, const Dim& name) {
+    const size_t open = OpenSymbols(part).size();
+    if (open == ir::SymbolsOf(part).size() || part.op() == DimOp::kMin || part.op() == DimOp::kMax)
+      return true;
+    if (part.op() != DimOp::kMul) return false;
+    Dim known = 1;
+    for (const Dim& operand : part.operands()) {
+      if (!OpenSymbols(operand).empty()) {
+        if (OpenSymbols(operand).size() < ir::SymbolsOf(operand).size()) return false;
+        continue;
+      }
+      const std::optional<Dim> said = Said(operand);
+      if (!said) return false;
+      known = known * *said;
+    }
+    Demand(Equal(name, FloorDiv(name, Max(known, 1)) * known));
     return true;
   }
 

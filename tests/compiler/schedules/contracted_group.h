@@ -41,6 +41,7 @@ class ContractedGroup {
     };
     const GroupConstants constants = ConstantsOf(b.function(), group);
     for (const KernelCall& call : program_.calls) {
+      if (ir::Simplify(call.when, ranges).IsConstant(0)) continue;  // programs leave it out
       ContractedKernel kernel{&call, LaunchScalars(call.kernel), {}, ""};
       for (const KernelArgument& argument : call.arguments) {
         switch (argument.kind) {

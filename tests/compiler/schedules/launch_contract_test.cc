@@ -39,6 +39,11 @@ constexpr ContractCase kSortCases[] = {
        b.Add("topk", {b.Input(DType::kF32, {N(), M() + 2, 3})},
              {{"axis", int64_t{1}}, {"k", Dim(2)}, {"largest", int64_t{1}}});
      }},
+    {"topk_any_columns",
+     [](GroupBuilder& b) {
+       b.Add("topk", {b.Input(DType::kF32, {N(), M() + 2, K()})},
+             {{"axis", int64_t{1}}, {"k", Dim(2)}, {"largest", int64_t{0}}});
+     }},
     {"topk_short_columns",
      [](GroupBuilder& b) {
        b.Add("topk", {b.Input(DType::kI32, {N(), M() + 20, 19})},

@@ -78,6 +78,10 @@ class ShortLoops {
     Expr end = nest_.Let(
         "begun", DimValue(Min(plan_.split.size, Min(plan_.count * Dim(kToBegin), Dim(kMostInOrder)))));
     uint32_t keys = nest_.Local("first_keys", number_, Memory::kLocal, kMostInOrder + room_);
+    // What fills the last vector is compared, to no end.
+    const Expr tail = nest_.Let("tail", FloorDiv(end, IntConstant(room_)) * IntConstant(room_));
+    Lanes filled = Lanes::Make(nest_.kernel(), room_, 1);
+    ForLanes(nest_, filled, [&] { nest_.Add(Store(keys, tail + filled.Number(), key_.Most())); });
     tensor::ForVectors(nest_, "at", IntConstant(0), end, width_, 1, [&](const Expr& at, const Lanes& lanes) {
       const Expr key = KeyAt(at);
       ForLanes(nest_, lanes, [&] { nest_.Add(Store(keys, at, nest_.Place(key))); });
