@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "compiler/schedules/cpu/matrix_product.h"
@@ -157,6 +158,26 @@ int64_t ChoosePanels(const MatrixProduct& product) {
   return product.left.gather && product.left.is_dear ? kWidePanels : least;
 }
 
+// Whether tiles of four panels compute hardly more columns that do not exist than those of two.
+bool SuitWideTiles(const ir::Dim& columns) {
+  const std::optional<int64_t> count = columns.constant();
+  if (!count) return false;
+  const auto computed = [&](int64_t panels) {
+    const int64_t width = panels * kPanelColumns;
+    return (*count + width - 1) / width * width;
+  };
+  return computed(4) * 16 <= computed(2) * 17;
+}
+
+// Whether all rows of the left operand begin in one set of the first level of cache.
+bool DoRowsMeet(const MatrixProduct& product) {
+  constexpr int64_t kBytesOfSets = 4096;  // of one line of each set
+  const LeftOperand& left = product.left;
+  const ir::Dim pitch =
+      left.gather ? product.steps() * BytesOf(product.accumulator) : left.pitch * BytesOf(left.dtype);
+  return !pitch.IsConstant(0) && FloorMod(pitch, kBytesOfSets).IsConstant(0);
+}
+
 }  // namespace
 
 const ScheduleFamily ProductSchedule::kFamily{"product", "matrix products, convolutions among them",
@@ -196,7 +217,11 @@ ProductSchedule ChooseProduct(const MatrixProduct& product, const TargetInfo& ta
   const int panels = BlockPanels(product.columns);
   const TilePlan plan = product.right.form == RightForm::kCoded
                             ? PlanCodedTiles(target, panels)
-                            : PlanTiles(target, product.accumulator, panels, product.of_bytes);
+                            : PlanTiles(target, {.accumulator = product.accumulator,
+                                                 .block_panels = panels,
+                                                 .dots = product.of_bytes,
+                                                 .may_be_wide = SuitWideTiles(product.columns),
+                                                 .do_rows_meet = DoRowsMeet(product)});
   schedule.tile_rows = plan.rows;
   schedule.tile_panels = plan.panels;
   for (const TilePlan::Few& few : plan.few)

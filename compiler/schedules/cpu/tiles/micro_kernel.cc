@@ -138,25 +138,32 @@ int VectorLanes(const TargetInfo& target, DType accumulator) {
   return std::clamp(lanes, 1, static_cast<int>(kPanelColumns));
 }
 
-TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels, bool dots) {
-  int panel_vectors = static_cast<int>(kPanelColumns) / VectorLanes(target, accumulator);
+TilePlan PlanTiles(const TargetInfo& target, const TileProblem& problem) {
+  constexpr int kMostMeetingRows = 6;  // a set holds eight lines, of which the right operand takes some
+  const int panel_vectors = static_cast<int>(kPanelColumns) / VectorLanes(target, problem.accumulator);
   // Registers for sums: the rest holds a few vectors of B and one broadcast element of A.
   const bool has_many = target.vector_registers >= 32;
   int budget = has_many ? 24 : 12;
   // Elements of bytes are broadcast by instructions of their own; without VNNI sums take several.
-  if (dots && has_many)
+  if (problem.dots && has_many)
     budget = target.has_vnni ? 16 : 20;
-  else if (dots && !target.has_vnni)
+  else if (problem.dots && !target.has_vnni)
     budget = 8;
-  int few_budget = has_many ? 24 : 8;
+  const int few_budget = has_many ? 24 : 8;
+  auto fits = [&](int panels) { return problem.block_panels % panels == 0; };
   auto width = [&](int panels) { return panels * panel_vectors; };
   TilePlan plan;
-  // Two vectors a row balance loads of A and B; a narrower block is taken whole, as is one of three panels.
-  plan.panels = block_panels == 3 && width(3) <= 3 ? 3 : 1;
-  if (block_panels % 2 == 0 && width(2) <= 2) plan.panels = 2;
+  // Two vectors a row balance loads of A and B, as do four, which need fewer rows; a narrower block is taken
+  // whole, as is one of three panels.
+  plan.panels = problem.block_panels == 3 && width(3) <= 3 ? 3 : 1;
+  if (fits(2) && width(2) <= 2) plan.panels = 2;
+  for (int panels : {2, 4})
+    if (has_many && !problem.dots && problem.may_be_wide && fits(panels) && width(panels) <= 4)
+      plan.panels = panels;
   plan.rows = std::clamp(budget / width(plan.panels), 1, kMostTileRows);
+  if (problem.do_rows_meet) plan.rows = std::min(plan.rows, kMostMeetingRows);
   for (int panels : {4, 3, 2, 1}) {
-    if (block_panels % panels != 0 || panels <= plan.panels) continue;
+    if (!fits(panels) || panels < std::min(plan.panels + 1, 4)) continue;
     int rows = std::min(few_budget / width(panels), plan.rows);
     if (rows > plan.few_rows()) plan.few.push_back({rows, panels});
   }

@@ -32,9 +32,15 @@ struct TilePlan {
   int few_rows() const { return few.empty() ? 0 : few.back().max_rows; }
 };
 
-// For sums of type `accumulator` where a block is `block_panels` (1 to 4) panels wide. Every width divides
-// block_panels. `dots`: products are DotBytes, which take more registers where the target has none.
-TilePlan PlanTiles(const TargetInfo& target, DType accumulator, int block_panels, bool dots);
+// What the tiles of a product go by.
+struct TileProblem {
+  DType accumulator = DType::kInvalid;  // of sums
+  int block_panels = 1;                 // 1 to 4, which every width divides
+  bool dots = false;          // products are DotBytes, which take more registers where the target has none
+  bool may_be_wide = false;   // tiles of four panels compute hardly more columns than those of two
+  bool do_rows_meet = false;  // rows of the left operand lie in one set of the first level of cache
+};
+TilePlan PlanTiles(const TargetInfo& target, const TileProblem& problem);
 
 // Lanes of one vector of `accumulator`, at most a panel.
 int VectorLanes(const TargetInfo& target, DType accumulator);
