@@ -158,7 +158,7 @@ int64_t ChoosePanels(const MatrixProduct& product) {
   return product.left.gather && product.left.is_dear ? kWidePanels : least;
 }
 
-// Whether tiles of four panels compute hardly more columns that do not exist than those of two.
+// Whether tiles of four panels compute hardly any columns that do not exist.
 bool SuitWideTiles(const ir::Dim& columns) {
   const std::optional<int64_t> count = columns.constant();
   if (!count) return false;
@@ -166,7 +166,7 @@ bool SuitWideTiles(const ir::Dim& columns) {
     const int64_t width = panels * kPanelColumns;
     return (*count + width - 1) / width * width;
   };
-  return computed(4) * 16 <= computed(2) * 17;
+  return computed(4) * 16 <= computed(1) * 17;
 }
 
 // Whether all rows of the left operand begin in one set of the first level of cache.

@@ -288,18 +288,15 @@ class ProductBuilder {
     });
   }
 
-  // Calls `body` with the first column of each group of `panels` panels in the block.
+  // Calls `body` with the first column of each group of `panels` panels in the block that has columns.
   template <class Body>
   Status ColumnGroups(int panels, Body body) {
-    int64_t width = panels * kPanelColumns;
-    Expr last = DimValue(product_.columns) - IntConstant(width);
-    if (block_panels_ == panels)
-      return body(overlaps_ ? nest_.Let("column", Min(first_column_, last)) : first_column_);
+    if (block_panels_ == panels) return body(first_column_);
     Expr group = Variable(nest_.Open("group", IntConstant(0), IntConstant(block_panels_ / panels)));
-    Expr column = nest_.Let("column", first_column_ + group * IntConstant(width));
+    Expr column = nest_.Let("column", first_column_ + group * IntConstant(panels * kPanelColumns));
     bool all_exist = FloorMod(product_.columns, block_panels_ * kPanelColumns).IsConstant(0);
     if (!all_exist) nest_.OpenIf(Less(column, DimValue(product_.columns)));
-    TVMVM_CHECK_OK(body(overlaps_ ? nest_.Let("column", Min(column, last)) : column));
+    TVMVM_CHECK_OK(body(column));
     if (!all_exist) nest_.Close();
     nest_.Close();
     return {};
@@ -331,7 +328,9 @@ class ProductBuilder {
                  const Expr& column) {
     const RightForm form = product_.right.form;
     const bool are_pixels = form == RightForm::kRows || form == RightForm::kShared;
-    const bool may_be_few = !product_.columns.is_constant() && !overlaps_ && form != RightForm::kCoded;
+    const std::optional<int64_t> columns = product_.columns.constant();
+    const bool has_half = !columns || (*columns + kPanelColumns - 1) / kPanelColumns % 2 == 1;
+    const bool may_be_few = has_half && form != RightForm::kCoded;
     if (panels != 2 || !(are_pixels || may_be_few)) return TileOf(heights, panels, row, height, column);
     const Expr two = Less(column + IntConstant(kPanelColumns), DimValue(product_.columns));
     nest_.OpenIf(two);
@@ -347,8 +346,10 @@ class ProductBuilder {
     return {};
   }
 
-  Status TileOf(const std::set<int>& heights, int panels, const Expr& row, const Expr& height,
-                const Expr& column) {
+  Status TileOf(const std::set<int>& heights, int panels, const Expr& row, const Expr& height, Expr column) {
+    if (overlaps_)
+      column =
+          nest_.Let("begin", Min(column, DimValue(product_.columns) - IntConstant(panels * kPanelColumns)));
     const TileAt at{panels, row, height, column};
     if (product_.range) range_ = product_.range(nest_, at);
     for (int h : heights) {
