@@ -63,6 +63,12 @@ Expected<GroupProgram> ScheduleImplicitProduct(const GroupView& group, const Tar
 // workspace that holds it.
 Expected<uint32_t> AddArrangedPicture(const GroupView& group, const TargetInfo& target, ir::NodeId anchor,
                                       const ir::Dim& when, GroupProgram* program);
+// Whether AddPlacedResults can follow: the data is channels_first, and the results stay in its order.
+bool CanPlaceResults(const GroupView& group, ir::NodeId anchor);
+// A call that takes the convolution's f32 results from a workspace that holds them as channels_last, and
+// writes what becomes of them.
+Status AddPlacedResults(const GroupView& group, const TargetInfo& target, ir::NodeId anchor,
+                        uint32_t workspace, GroupProgram* program);
 // A kernel of channels_first data whose weights are packed: calls like those of the implicit product.
 Expected<std::set<int>> BuildPlanarConvolution(const GroupView& group, const TargetInfo& target,
                                                ir::NodeId anchor, const std::set<int>& wanted,

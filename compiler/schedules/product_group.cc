@@ -216,8 +216,23 @@ bool ProductResults::IsResultAsF32(ir::ValueId value) const {
          function.node(producer).inputs[0] == result_ && function.type(value).dtype == DType::kF32;
 }
 
-Status ProductResults::Store(Nest& nest, const Position& position, const Expr& element, InputReader& reader,
-                             const std::vector<uint32_t>& outputs, const Expr& as_f32) const {
+bool ProductResults::KeepOrder() const {
+  const ir::Dims& dims = group_->type(result_).dims;
+  Position probe;
+  for (size_t axis = 0; axis < dims.size(); ++axis)
+    probe.coordinates.push_back(Variable(static_cast<VariableId>(axis)));
+  probe.flat = FlatIndex(dims, probe.coordinates);
+  return std::ranges::all_of(group_->outputs(), [&](ir::ValueId output) {
+    return group_->type(output).dims == dims &&
+           SameIndex(PositionOf(output, probe).coordinates, probe.coordinates);
+  });
+}
+
+Expected<std::vector<ProductResults::Element>> ProductResults::Elements(const Position& position,
+                                                                        const Expr& element,
+                                                                        InputReader& reader,
+                                                                        LoopKernel* kernel,
+                                                                        const Expr& as_f32) const {
   const ir::Dims& dims = group_->type(result_).dims;
   auto leaf = [&](ir::ValueId value, std::span<const Expr> index) -> Expr {
     if (value == result_) return Cast(group_->type(result_).dtype, element);
@@ -228,13 +243,23 @@ Status ProductResults::Store(Nest& nest, const Position& position, const Expr& e
       return reader.AtFlat(input, group_->type(value).dtype, position.flat);
     return reader(value, index);
   };
-  std::vector<Expr> roots;
+  std::vector<Element> elements;
   for (ir::ValueId output : group_->outputs()) {
     Position at = PositionOf(output, position);
-    Expr value = group_->Expand(output, at.coordinates, leaf, nest.kernel());
+    Expr value = group_->Expand(output, at.coordinates, leaf, kernel);
     if (!value.valid()) return MakeError(Code::kInternal, "a value after a matrix product has no element");
-    roots.push_back(at.flat);
-    roots.push_back(std::move(value));
+    elements.push_back({std::move(at.flat), std::move(value)});
+  }
+  return elements;
+}
+
+Status ProductResults::Store(Nest& nest, const Position& position, const Expr& element, InputReader& reader,
+                             const std::vector<uint32_t>& outputs, const Expr& as_f32) const {
+  TVMVM_TRY(std::vector<Element> elements, Elements(position, element, reader, nest.kernel(), as_f32));
+  std::vector<Expr> roots;
+  for (Element& of_output : elements) {
+    roots.push_back(std::move(of_output.at));
+    roots.push_back(std::move(of_output.value));
   }
   std::vector<Expr> placed = nest.Place(roots);
   for (size_t i = 0; i < outputs.size(); ++i)

@@ -84,8 +84,16 @@ class ProductResults {
     std::vector<Expr> coordinates;
     Expr flat;
   };
-  // Adds stores of all outputs at `position`, given the anchor's element there. `outputs` are the buffers.
+  // Whether each output's elements lie where the result's would.
+  bool KeepOrder() const;
+  // An element of each output and where it is stored, at `position`, given the anchor's element there.
   // `as_f32`: an integer element as the f32 that it was summed in, where it was.
+  struct Element {
+    Expr at, value;
+  };
+  Expected<std::vector<Element>> Elements(const Position& position, const Expr& element, InputReader& reader,
+                                          LoopKernel* kernel, const Expr& as_f32 = {}) const;
+  // Adds stores of them. `outputs` are the buffers.
   Status Store(Nest& nest, const Position& position, const Expr& element, InputReader& reader,
                const std::vector<uint32_t>& outputs, const Expr& as_f32 = {}) const;
 

@@ -4,8 +4,8 @@
 //
 // A call turns the picture into [place of the tile][tile][channel], a place being one of (m + 2)^2. Another
 // takes blocks of tiles and of columns: for each place a matrix product into scratch, then what is turned
-// back is handed to the epilogue. With m = 2 turning only adds and subtracts, but for halves of weights: the
-// error is near that of adding the products up.
+// back is handed to the epilogue, or to a third call that writes channels_first results. With m = 2 turning
+// only adds and subtracts, but for halves of weights: the error is near that of adding the products up.
 //
 // Where taps lie d pixels apart, so do the numbers and the results of a tile: tiles of d neighbouring first
 // results stand between one another.
@@ -140,7 +140,12 @@ class WinogradKernels {
     turned_ = static_cast<uint32_t>(program.workspaces.size());
     program.workspaces.push_back({DType::kF32, PlaceStep() * places_});
     TVMVM_CHECK_OK(AddCall(1, std::bind_front(&WinogradKernels::BuildTurning, this), &program));
+    if (CanPlaceResults(group_, anchor_)) {
+      made_ = static_cast<uint32_t>(program.workspaces.size());
+      program.workspaces.push_back({DType::kF32, shape_.batch * ir::Product(shape_.output) * shape_.outputs});
+    }
     TVMVM_CHECK_OK(AddCall(1, std::bind_front(&WinogradKernels::BuildProducts, this), &program));
+    if (made_) TVMVM_CHECK_OK(AddPlacedResults(group_, target_, anchor_, *made_, &program));
     return program;
   }
 
@@ -293,7 +298,13 @@ class WinogradKernels {
     list.push_back({ArgumentKind::kPacked, 0});
     const uint32_t turned = kernel->AddArgument("turned", DType::kF32, Access::kRead);
     list.push_back({ArgumentKind::kWorkspace, turned_});
-    std::vector<uint32_t> outputs = AddOutputs(group_, kernel, &list);
+    std::vector<uint32_t> outputs;
+    if (made_) {
+      outputs.push_back(kernel->AddArgument("made", DType::kF32, Access::kWrite));
+      list.push_back({ArgumentKind::kWorkspace, *made_});
+    } else {
+      outputs = AddOutputs(group_, kernel, &list);
+    }
     if (arguments != nullptr) *arguments = std::move(list);
     auto results = ProductResults::Find(group_, anchor_);
     if (!results) return MakeError(Code::kInternal, "a convolution whose results cannot be placed");
@@ -407,14 +418,19 @@ class WinogradKernels {
         nest.OpenIf(And(Less(y, DimValue(shape_.output[y_])), Less(x, DimValue(shape_.output[x_]))));
         Expr lane =
             Variable(nest.Open("j", IntConstant(0), IntConstant(kPanelColumns), LoopKind::kVectorized));
-        ProductResults::Position position;
-        std::vector<Expr> at{y, x};
-        if (has_planes()) at.insert(at.begin(), FloorMod(n, DimValue(planes_)));
-        const Expr batch = has_planes() ? FloorDiv(n, DimValue(planes_)) : n;
-        position.coordinates = shape_.OutputCoordinates(batch, at, channel + lane);
-        position.flat = FlatIndex(group_.type(node_.outputs[0]).dims, position.coordinates);
-        Expr sum = Load(made, DType::kF32, IntConstant((i * tile_ + j) * kPanelColumns) + lane);
-        TVMVM_CHECK_OK(results.Store(nest, position, sum, reader, outputs));
+        const Expr sum = Load(made, DType::kF32, IntConstant((i * tile_ + j) * kPanelColumns) + lane);
+        if (made_) {
+          const Expr pixel = (n * DimValue(shape_.output[y_]) + y) * DimValue(shape_.output[x_]) + x;
+          nest.Add(Store(outputs[0], pixel * DimValue(shape_.outputs) + channel + lane, sum));
+        } else {
+          ProductResults::Position position;
+          std::vector<Expr> at{y, x};
+          if (has_planes()) at.insert(at.begin(), FloorMod(n, DimValue(planes_)));
+          const Expr batch = has_planes() ? FloorDiv(n, DimValue(planes_)) : n;
+          position.coordinates = shape_.OutputCoordinates(batch, at, channel + lane);
+          position.flat = FlatIndex(group_.type(node_.outputs[0]).dims, position.coordinates);
+          TVMVM_CHECK_OK(results.Store(nest, position, sum, reader, outputs));
+        }
         nest.Close();
         nest.Close();
       }
@@ -438,7 +454,7 @@ class WinogradKernels {
   int64_t plane_taps_ = 1;
   ir::Dim planes_ = 1, turned_planes_ = 1;  // of results and of the turned picture, padding among them
   ir::Dim tile_rows_, tile_columns_, tiles_;
-  std::optional<uint32_t> arranged_;
+  std::optional<uint32_t> arranged_, made_;  // the picture and the results as channels_last data
   uint32_t turned_ = 0;
 };
 
