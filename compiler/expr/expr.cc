@@ -179,6 +179,7 @@ Expr Unary(ExprOp op, Expr a) {
   }
   if ((op == ExprOp::kNegate || op == ExprOp::kNot) && a.op() == op) return a->operands[0];
   if (op == ExprOp::kNot) {
+    if (a.op() == ExprOp::kConstant) return BoolConstant(a->integer == 0);
     if (auto inverse = InvertComparison(a)) return *inverse;
   }
   if (op == ExprOp::kNegate && a.op() == ExprOp::kDim) return DimValue(ir::Dim(0) - a->dim);

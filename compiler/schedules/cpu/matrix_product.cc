@@ -352,13 +352,18 @@ class ProductBuilder {
           nest_.Let("begin", Min(column, DimValue(product_.columns) - IntConstant(panels * kPanelColumns)));
     const TileAt at{panels, row, height, column};
     if (product_.range) range_ = product_.range(nest_, at);
+    const bool may_be_direct = sums_ == 0 && !last_row_.valid();
+    const Expr is_direct = may_be_direct
+                               ? IsStoredDirectly(product_, at, overlaps_, pads_rows_ ? tiles_.rows : 1)
+                               : BoolConstant(false);
     for (int h : heights) {
       bool is_only = heights.size() == 1;
       if (!is_only) nest_.OpenIf(Equal(height, IntConstant(h)));
-      AddMicroKernel({h, panels}, row, column);
+      TVMVM_CHECK_OK(AddMicroKernel({h, panels}, at, is_direct));
       if (!is_only) nest_.Close();
     }
-    if (sums_ == 0) return StoreResults(product_, at, tile_, overlaps_, nest_);
+    if (sums_ == 0)
+      return IfNot(is_direct, nest_, [&] { return StoreResults(product_, at, tile_, overlaps_, nest_); });
     return StorePart(
         product_,
         {{range_->begin, range_->end}, sums_, first_row_, first_column_, block_panels_ * kPanelColumns}, at,
@@ -376,8 +381,12 @@ class ProductBuilder {
     nest_.Close();
   }
 
-  void AddMicroKernel(RegisterTile shape, const Expr& row, const Expr& column) {
-    if (product_.right.form == RightForm::kCoded) return AddCodedKernel(shape, row, column);
+  // Sums in registers, which are stored directly or go to the tile in memory.
+  Status AddMicroKernel(RegisterTile shape, const TileAt& at, const Expr& is_direct) {
+    if (product_.right.form == RightForm::kCoded) {
+      AddCodedKernel(shape, at.first_row, at.first_column);
+      return {};
+    }
     MicroKernelOperands operands;
     operands.accumulator = product_.accumulator;
     operands.depth = steps_;
@@ -386,11 +395,14 @@ class ProductBuilder {
     if (left.gather) operands.has_near_rows = steps_.is_constant();
     if (!left.gather && left.is_linear) operands.has_near_rows = left.pitch.is_constant();
     operands.has_near_rows &= !last_row_.valid();
-    SetLeft(shape.rows, row, &operands);
-    SetRight(column, &operands);
+    SetLeft(shape.rows, at.first_row, &operands);
+    SetRight(at.first_column, &operands);
     operands.round_updates = static_cast<int>(product_.schedule.round_updates);
     operands.round_steps = static_cast<int>(product_.schedule.round_steps);
-    nest_.Add(MicroKernel(kernel_, operands, shape, lanes_, tile_));
+    const uint32_t sums = nest_.Local("sums", product_.accumulator, Memory::kRegisters,
+                                      shape.rows * shape.panels * kPanelColumns);
+    nest_.Add(MicroKernel(kernel_, operands, shape, lanes_, sums));
+    return StoreSums(product_, at, {sums, shape.rows, lanes_, is_direct}, tile_, nest_);
   }
 
   void AddCodedKernel(RegisterTile shape, const Expr& row, const Expr& column) {

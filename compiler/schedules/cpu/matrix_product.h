@@ -98,6 +98,8 @@ struct MatrixProduct {
   std::function<void(Nest&, const Expr& batch)> begin;
   // Stores one finished element; called inside of a loop over columns that may be vectorised.
   std::function<Status(Nest&, const Expr& row, const Expr& column, const Expr& sum)> store;
+  // `store` is a few instructions: where the depth is short, whole tiles are stored out of registers.
+  bool has_simple_store = false;
   // Where columns are not those of the result: calls `run` for runs of the 16 columns from `column` on that
   // are, [begin, end) of the 16, and `first` + i is what `store` shall take for column + i.
   using Run = std::function<Status(const Expr& begin, const Expr& end, const Expr& first)>;

@@ -226,6 +226,8 @@ class ContractionKernel {
     product.store = [&](Nest& nest, const Expr& row, const Expr& column, const Expr& sum) -> Status {
       return results->Store(nest, PositionAt(batch, batch_number, row, column), sum, reader, outputs);
     };
+    product.has_simple_store = results->KeepOrder() && group_.outputs().size() == 1 &&
+                               group_.outputs()[0] == group_.function().node(anchor_).outputs[0];
     made_ = DecideProduct(group_, target_, kernel->name, &product);
     if (form == RightForm::kColumns) {
       TVMVM_CHECK_OK(BuildDotProducts(product, kernel));

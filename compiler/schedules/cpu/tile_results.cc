@@ -102,6 +102,55 @@ Status StoreResults(const MatrixProduct& product, const TileAt& at, uint32_t til
   return ResultStorer(product, at, tile, all_exist, nest).Run();
 }
 
+Expr IsStoredDirectly(const MatrixProduct& product, const TileAt& at, bool all_exist, int64_t least_rows) {
+  constexpr int64_t kMostDepth = 128;  // beyond which it saves too little for what it takes to compile
+  const bool may_be = product.has_simple_store && !product.runs && product.right.form != RightForm::kCoded &&
+                      product.steps().constant().value_or(INT64_MAX) <= kMostDepth;
+  if (!may_be) return BoolConstant(false);
+  const int64_t width = at.panels * kPanelColumns;
+  Expr is_whole = BoolConstant(true);
+  if (!all_exist && !FloorMod(product.columns, width).IsConstant(0))
+    is_whole = LessEqual(at.first_column + IntConstant(width), DimValue(product.columns));
+  return least_rows > 1 ? And(is_whole, LessEqual(IntConstant(least_rows), at.height)) : is_whole;
+}
+
+Status IfNot(const Expr& condition, Nest& nest, const std::function<Status()>& body) {
+  if (condition.op() == ExprOp::kConstant) return condition->integer == 0 ? body() : Status();
+  nest.OpenIf(Unary(ExprOp::kNot, condition));
+  TVMVM_CHECK_OK(body());
+  nest.Close();
+  return {};
+}
+
+Status StoreSums(const MatrixProduct& product, const TileAt& at, const TileSums& sums, uint32_t tile,
+                 Nest& nest) {
+  const int64_t width = at.panels * kPanelColumns;
+  const auto for_vectors =
+      [&](const std::function<Status(int64_t first, const Expr& lane)>& store) -> Status {
+    for (int64_t first = 0; first < sums.rows * width; first += sums.lanes) {
+      TVMVM_CHECK_OK(store(first, Variable(nest.Open("lane", IntConstant(0), IntConstant(sums.lanes),
+                                                     LoopKind::kVectorized))));
+      nest.Close();
+    }
+    return {};
+  };
+  const auto sum = [&](int64_t first, const Expr& lane) {
+    return Load(sums.registers, product.accumulator, IntConstant(first) + lane);
+  };
+  TVMVM_CHECK_OK(IfNot(Unary(ExprOp::kNot, sums.is_direct), nest, [&] {
+    return for_vectors([&](int64_t first, const Expr& lane) {
+      const Expr row = at.first_row + IntConstant(first / width);
+      return product.store(nest, row, at.first_column + IntConstant(first % width) + lane, sum(first, lane));
+    });
+  }));
+  return IfNot(sums.is_direct, nest, [&] {
+    return for_vectors([&](int64_t first, const Expr& lane) {
+      nest.Add(Store(tile, IntConstant(first) + lane, sum(first, lane)));
+      return Status();
+    });
+  });
+}
+
 Status StorePart(const MatrixProduct& product, const SumsOfParts& parts, const TileAt& at, uint32_t tile,
                  Nest& nest) {
   // Calls `body` with the places of 16 neighbours in the tile and in the sums.

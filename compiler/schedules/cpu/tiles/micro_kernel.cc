@@ -12,15 +12,14 @@ constexpr int kMostUnrolledRows = 4;
 
 class TileEmitter {
  public:
-  TileEmitter(LoopKernel* kernel, const MicroKernelOperands& operands, RegisterTile shape, int lanes)
-      : kernel_(kernel), operands_(operands), shape_(shape), lanes_(lanes) {
+  TileEmitter(LoopKernel* kernel, const MicroKernelOperands& operands, RegisterTile shape, int lanes,
+              uint32_t sums)
+      : kernel_(kernel), operands_(operands), shape_(shape), lanes_(lanes), sums_(sums) {
     vectors_ = shape.panels * static_cast<int>(kPanelColumns) / lanes;
-    sums_ = kernel->AddLocal("sums", operands.accumulator, Memory::kRegisters,
-                             static_cast<int64_t>(shape.rows) * vectors_ * lanes);
   }
 
-  StmtPtr Emit(uint32_t tile) {
-    std::vector<StmtPtr> body{Allocate(sums_)};
+  StmtPtr Emit() {
+    std::vector<StmtPtr> body;
     for (int i = 0; i < shape_.rows * vectors_; ++i)
       body.push_back(Store(sums_, SumIndex(i), Broadcast(Constant(operands_.accumulator, 0), lanes_)));
     int unroll = std::clamp(operands_.round_updates / (shape_.rows * vectors_), 1, operands_.round_steps);
@@ -32,8 +31,6 @@ class TileEmitter {
       whole = Bind("whole", FloorDiv(end, IntConstant(unroll)) * IntConstant(unroll), &body);
     }
     AddParts(whole, end, unroll, &body);
-    for (int i = 0; i < shape_.rows * vectors_; ++i)
-      body.push_back(Store(tile, SumIndex(i), Load(sums_, operands_.accumulator, SumIndex(i))));
     return Block(std::move(body));
   }
 
@@ -127,7 +124,7 @@ class TileEmitter {
   RegisterTile shape_;
   int lanes_;
   int vectors_ = 0;
-  uint32_t sums_ = 0;
+  const uint32_t sums_;
   Expr first_;  // step of the part at hand
 };
 
@@ -171,8 +168,8 @@ TilePlan PlanTiles(const TargetInfo& target, const TileProblem& problem) {
 }
 
 StmtPtr MicroKernel(LoopKernel* kernel, const MicroKernelOperands& operands, RegisterTile shape, int lanes,
-                    uint32_t tile) {
-  return TileEmitter(kernel, operands, shape, lanes).Emit(tile);
+                    uint32_t sums) {
+  return TileEmitter(kernel, operands, shape, lanes, sums).Emit();
 }
 
 }  // namespace tvmvm::tensor

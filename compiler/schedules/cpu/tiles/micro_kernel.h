@@ -75,9 +75,8 @@ struct MicroKernelOperands {
   int round_updates = 48, round_steps = 4;
 };
 
-// Sums over the depth and writes the tile to local buffer `tile`, row-major with rows of `panels` * 16
-// elements.
+// Sums over the depth into `sums`, registers for the rows of the tile, `panels` * 16 elements each.
 StmtPtr MicroKernel(LoopKernel* kernel, const MicroKernelOperands& operands, RegisterTile shape, int lanes,
-                    uint32_t tile);
+                    uint32_t sums);
 
 }  // namespace tvmvm::tensor

@@ -358,6 +358,7 @@ class WinogradKernels {
       inner.Add(Store(sums, placed[0], placed[1]));
       return {};
     };
+    product.has_simple_store = !has_planes();
     product.schedule = ChooseProduct(product, target_);
     product.schedule.block_rows = kBlockTiles;
     ProductBlock part{.first_row = first, .rows = rows};
