@@ -169,13 +169,19 @@ bool SuitWideTiles(const ir::Dim& columns) {
   return computed(4) * 16 <= computed(1) * 17;
 }
 
-// Whether all rows of the left operand begin in one set of the first level of cache.
-bool DoRowsMeet(const MatrixProduct& product) {
-  constexpr int64_t kBytesOfSets = 4096;  // of one line of each set
+// Rows of a tile at most: a set of the first level of cache holds eight lines, in which rows meet that begin
+// a multiple of `kBytesOfSets` apart, beside what the right operand takes.
+int MostTileRows(const MatrixProduct& product) {
+  constexpr int64_t kBytesOfSets = 4096;
+  constexpr int kRowsThatMeet = 6, kRowsThatMayMeet = 8;
   const LeftOperand& left = product.left;
+  if (left.keeps_apart) return kMostTileRows;
   const ir::Dim pitch =
       left.gather ? product.steps() * BytesOf(product.accumulator) : left.pitch * BytesOf(left.dtype);
-  return !pitch.IsConstant(0) && FloorMod(pitch, kBytesOfSets).IsConstant(0);
+  if (pitch.IsConstant(0)) return kMostTileRows;
+  const ir::Dim beyond = FloorMod(pitch, kBytesOfSets);
+  if (beyond.IsConstant(0)) return kRowsThatMeet;
+  return beyond.is_constant() ? kMostTileRows : kRowsThatMayMeet;
 }
 
 }  // namespace
@@ -221,7 +227,7 @@ ProductSchedule ChooseProduct(const MatrixProduct& product, const TargetInfo& ta
                                                  .block_panels = panels,
                                                  .dots = product.of_bytes,
                                                  .may_be_wide = SuitWideTiles(product.columns),
-                                                 .do_rows_meet = DoRowsMeet(product)});
+                                                 .most_rows = MostTileRows(product)});
   schedule.tile_rows = plan.rows;
   schedule.tile_panels = plan.panels;
   for (const TilePlan::Few& few : plan.few)

@@ -29,6 +29,7 @@ struct LeftOperand {
   std::function<Expr(Nest&, const Expr& row)> offset;  // in place only: element index of (row, 0)
   bool is_linear = true;  // in place only: `offset` is linear in the row, so that it costs nothing to repeat
   ir::Dim pitch = 0;      // in place and linear: distance of neighbouring rows
+  bool keeps_apart = false;  // rows do not meet in one set of a cache, whatever the pitch
   // Gathered: writes the row's elements to target[base ...]. Empty: in place.
   std::function<void(Nest&, const Expr& row, uint32_t target, const Expr& base)> gather;
   bool is_dear = false;  // gathered: from many places

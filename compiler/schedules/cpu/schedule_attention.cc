@@ -287,6 +287,7 @@ class AttentionKernel {
       return AddDotProducts(product, nest);
     }
     product.left.gather = gather;
+    product.left.keeps_apart = true;  // a head has few elements
     if (form != Form::kMany) {
       SetKeysInPlace(RightForm::kInPlace, &product);
     } else {
@@ -415,6 +416,7 @@ class AttentionKernel {
     product.left.dtype = kType;
     product.left.step = IntConstant(1);
     product.left.pitch = pitch_;
+    product.left.keeps_apart = true;
     product.left.offset = [&](Nest&, const Expr& row) { return ScoreAt(row, IntConstant(0)); };
     if (ReadsValuesInPlace()) {
       SetInPlace(values_, RightForm::kInPlace, values_.axes.depth[0], &product);

@@ -136,7 +136,6 @@ int VectorLanes(const TargetInfo& target, DType accumulator) {
 }
 
 TilePlan PlanTiles(const TargetInfo& target, const TileProblem& problem) {
-  constexpr int kMostMeetingRows = 6;  // a set holds eight lines, of which the right operand takes some
   const int panel_vectors = static_cast<int>(kPanelColumns) / VectorLanes(target, problem.accumulator);
   // Registers for sums: the rest holds a few vectors of B and one broadcast element of A.
   const bool has_many = target.vector_registers >= 32;
@@ -157,8 +156,7 @@ TilePlan PlanTiles(const TargetInfo& target, const TileProblem& problem) {
   for (int panels : {2, 4})
     if (has_many && !problem.dots && problem.may_be_wide && fits(panels) && width(panels) <= 4)
       plan.panels = panels;
-  plan.rows = std::clamp(budget / width(plan.panels), 1, kMostTileRows);
-  if (problem.do_rows_meet) plan.rows = std::min(plan.rows, kMostMeetingRows);
+  plan.rows = std::clamp(budget / width(plan.panels), 1, problem.most_rows);
   for (int panels : {4, 3, 2, 1}) {
     if (!fits(panels) || panels < std::min(plan.panels + 1, 4)) continue;
     int rows = std::min(few_budget / width(panels), plan.rows);

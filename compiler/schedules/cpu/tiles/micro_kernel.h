@@ -36,9 +36,9 @@ struct TilePlan {
 struct TileProblem {
   DType accumulator = DType::kInvalid;  // of sums
   int block_panels = 1;                 // 1 to 4, which every width divides
-  bool dots = false;          // products are DotBytes, which take more registers where the target has none
-  bool may_be_wide = false;   // tiles of four panels compute hardly any columns that do not exist
-  bool do_rows_meet = false;  // rows of the left operand lie in one set of the first level of cache
+  bool dots = false;         // products are DotBytes, which take more registers where the target has none
+  bool may_be_wide = false;  // tiles of four panels compute hardly any columns that do not exist
+  int most_rows = kMostTileRows;
 };
 TilePlan PlanTiles(const TargetInfo& target, const TileProblem& problem);
 
