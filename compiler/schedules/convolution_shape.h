@@ -77,6 +77,8 @@ bool TakesWinograd(const GroupView& group, ir::NodeId anchor);
 Expected<GroupProgram> ScheduleWinograd(const GroupView& group, const TargetInfo& target, ir::NodeId anchor);
 bool TakesDepthwise(const GroupView& group, ir::NodeId anchor);
 Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo& target, ir::NodeId anchor);
+// The weights, which are a constant, as panels of 16 outputs.
+Status PackDepthwise(const GroupView& group, ir::NodeId anchor, GroupProgram* program);
 
 // The same of channels_first data, be the weights constant or not.
 bool TakesPlanarDepthwise(const GroupView& group, ir::NodeId anchor);
