@@ -452,6 +452,16 @@ bool TakesWinograd(const GroupView& group, ir::NodeId anchor) {
   return node.Int("tile", 0) != 0 && group.ConstantOf(node.inputs[1]) && InputOf(group, node.inputs[0]) >= 0;
 }
 
+ir::Dim FillsWinogradTiles(const GroupView& group, ir::NodeId anchor) {
+  const ir::Node& node = group.function().node(anchor);
+  const ConvolutionShape shape = ShapeOf(group, node);
+  if (std::ranges::all_of(shape.dilations, [](int64_t apart) { return apart == 1; })) return 1;
+  ir::Dim made = 1;
+  for (size_t axis = 0; axis < shape.axes(); ++axis)
+    made = made * RoundUp(shape.output[axis], node.Int("tile", 2) * shape.dilations[axis]);
+  return LessEqual(made * 100, ir::Product(shape.output) * kMostMadeByWinograd);
+}
+
 Expected<GroupProgram> ScheduleWinograd(const GroupView& group, const TargetInfo& target, ir::NodeId anchor) {
   return WinogradKernels(group, target, anchor).Schedule();
 }
