@@ -80,9 +80,15 @@ ir::Dim CostOfPlanarConvolution(const GroupView& group, const TargetInfo& target
 ir::Dim CostAlongChannels(const ConvolutionShape& shape);
 // Of 3 x 3 taps, where the node's `tile` says so: passes/products/choose_winograd.cc.
 bool TakesWinograd(const GroupView& group, ir::NodeId anchor);
+// Whether taps that lie apart leave few of the tiles' results outside of the picture: at most so many percent
+// are made of those that there are.
+inline constexpr int64_t kMostMadeByWinograd = 130;
+ir::Dim FillsWinogradTiles(const GroupView& group, ir::NodeId anchor);
 Expected<GroupProgram> ScheduleWinograd(const GroupView& group, const TargetInfo& target, ir::NodeId anchor);
 bool TakesDepthwise(const GroupView& group, ir::NodeId anchor);
 Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo& target, ir::NodeId anchor);
+// The weights, which are a constant, as panels of 16 outputs.
+Status PackDepthwise(const GroupView& group, ir::NodeId anchor, GroupProgram* program);
 
 // The same of channels_first data, be the weights constant or not.
 bool TakesPlanarDepthwise(const GroupView& group, ir::NodeId anchor);

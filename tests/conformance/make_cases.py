@@ -13,7 +13,8 @@ FAMILIES = """fused attention quantized old_versions integer_products recurrent 
     contributed casts regions ranks windows convolutions movement narrow_weights transposed_convolutions
     selections sliding_windows products_in_bytes winograd gathers
     shared_operands integer_shrinks halves padding_alone long_transforms transposed_phases few_columns requantized far_taps recurrent_halves
-    short_axes many_parts forests layouts large_steps skipped_taps single_pixels patches few_inside few_products odd_panels""".split()
+    short_axes many_parts forests layouts large_steps skipped_taps single_pixels patches few_inside few_products odd_panels
+    short_rows""".split()
 
 if __name__ == "__main__":
     for family in FAMILIES:

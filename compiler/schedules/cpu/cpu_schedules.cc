@@ -71,6 +71,13 @@ constexpr ScheduleParameter kConvolution[] = {
 constexpr ScheduleParameter kDepthwise[] = {
     Parameter<&DepthwiseSchedule::tile_pixels>("tile_pixels", {1, 12}, kOwn, "pixels combined together"),
 };
+constexpr ScheduleParameter kTurned[] = {
+    Parameter<&TurnedSchedule::percent>(
+        "percent", {0, 100000}, kAll,
+        "vectors run along channels where that costs at most so much of what those along rows do"),
+    Parameter<&TurnedSchedule::block_pixels>("block_pixels", {1, 1 << 16}, kAll, "pixels of a grid point"),
+    Parameter<&TurnedSchedule::tile_pixels>("tile_pixels", {1, 12}, kOwn, "pixels combined together"),
+};
 constexpr ScheduleParameter kPlanar[] = {
     Parameter<&PlanarSchedule::block_rows>("block_rows", {1, 1024}, kAll, "rows of a grid point"),
     Parameter<&PlanarSchedule::block_columns>("block_columns", {64, 1 << 16, 64}, kAll,
@@ -195,6 +202,8 @@ const ScheduleFamily ConvolutionSchedule::kFamily{"convolution", "which kernels 
                                                   kConvolution};
 const ScheduleFamily DepthwiseSchedule::kFamily{
     "depthwise", "convolutions of channels_last data of narrow groups", kDepthwise};
+const ScheduleFamily TurnedSchedule::kFamily{
+    "turned", "depthwise convolutions of channels_first data with vectors along channels", kTurned};
 const ScheduleFamily PlanarSchedule::kFamily{
     "planar", "windows and depthwise convolutions of channels_first data", kPlanar};
 const ScheduleFamily RowsSchedule::kFamily{"rows", "softmax, normalisations", kRows};
@@ -205,8 +214,9 @@ const ScheduleFamily AttentionSchedule::kFamily{"attention", "attention in one k
 std::span<const ScheduleFamily* const> CpuScheduleFamilies() {
   static constexpr const ScheduleFamily* kFamilies[] = {
       &ProductSchedule::kFamily,     &DotsSchedule::kFamily,      &ContractionSchedule::kFamily,
-      &ConvolutionSchedule::kFamily, &DepthwiseSchedule::kFamily, &PlanarSchedule::kFamily,
-      &RowsSchedule::kFamily,        &PullsSchedule::kFamily,     &AttentionSchedule::kFamily,
+      &ConvolutionSchedule::kFamily, &DepthwiseSchedule::kFamily, &TurnedSchedule::kFamily,
+      &PlanarSchedule::kFamily,      &RowsSchedule::kFamily,      &PullsSchedule::kFamily,
+      &AttentionSchedule::kFamily,
   };
   return kFamilies;
 }

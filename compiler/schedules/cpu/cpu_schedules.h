@@ -81,6 +81,15 @@ struct DepthwiseSchedule {
   static const ScheduleFamily kFamily;
 };
 
+// Depthwise convolutions of channels_first data with vectors along channels (turned_depthwise.h).
+struct TurnedSchedule {
+  int64_t percent = 95;        // taken where it is thought to cost at most so many of what others do
+  int64_t block_pixels = 256;  // of a grid point
+  int64_t tile_pixels = 4;     // whose taps are combined together
+
+  static const ScheduleFamily kFamily;
+};
+
 // Windows and depthwise convolutions along the rows of channels_first data (planar_blocks.h).
 struct PlanarSchedule {
   int64_t block_rows = 16, block_columns = 512;  // of a grid point

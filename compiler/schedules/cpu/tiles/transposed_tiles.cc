@@ -227,16 +227,18 @@ class TileStores {
     Expr along = Variable(nest_.Open("along", part_.along_begin, part_.along_end, LoopKind::kSerial, rows_));
     // The last tile of a row may begin within the one before it, where nothing is read that was stored.
     const bool overlaps = tiles_.turns_all;
-    const auto place = [&](const Side& side, const Dim& extent, const Expr& part_end, const Expr& first) {
+    const auto place = [&](const Side& side, const Dim& extent, const Expr& part_begin, const Expr& part_end,
+                           const Expr& first) {
       const Expr end = part_.ends_anywhere ? part_end : DimValue(extent);
       const Expr last = end - IntConstant(side.elements);
-      Expr is_whole = LessEqual(overlaps ? IntConstant(0) : first, last);
-      const bool is_multiple = !part_.ends_anywhere && IsMultiple(extent, side.elements);
-      if (overlaps ? side.is_filled : is_multiple) is_whole = BoolConstant(true);
+      const Expr begin = part_.ends_anywhere ? part_begin : IntConstant(0);
+      Expr is_whole = LessEqual(overlaps ? begin : first, last);
+      const bool is_multiple = IsMultiple(extent, side.elements);
+      if (!part_.ends_anywhere && (overlaps ? side.is_filled : is_multiple)) is_whole = BoolConstant(true);
       return Place{first, overlaps ? Min(first, last) : first, nest_.Let("is_whole", is_whole)};
     };
-    const Place row = place(rows, tiles_.along_extent, part_.along_end, along),
-                column = place(columns, tiles_.across_extent, part_.across_end, across);
+    const Place row = place(rows, tiles_.along_extent, part_.along_begin, part_.along_end, along);
+    const Place column = place(columns, tiles_.across_extent, part_.across_begin, part_.across_end, across);
     // Few of both are rare.
     const bool has_few = overlaps && !rows.is_filled && !columns.is_filled && has_masks_;
     for (bool has_rows : {true, false})

@@ -37,7 +37,7 @@ std::optional<TransposedTiles> FindTransposedTiles(std::span<const Expr> roots, 
 // scope. What `bound` names is replaced first.
 struct TilePart {
   Expr along_begin, along_end, across_begin, across_end;
-  // It may end within a tile that the extents have all of; where turns_all is not set.
+  // It may end within a tile that the extents have all of.
   bool ends_anywhere = false;
 };
 void StoreTransposedTiles(Nest& nest, const TransposedTiles& tiles, const TilePart& part,

@@ -1,6 +1,8 @@
 #include "compiler/schedules/cpu/windows/planar_blocks.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "compiler/schedules/cpu/matrix_product.h"
@@ -16,6 +18,10 @@ constexpr int kLeastHalvedRows = 8;
 constexpr int64_t kWholeColumns = 32;
 
 }  // namespace
+
+int64_t PlanarShape::taps() const {
+  return std::accumulate(kernel.begin(), kernel.end(), int64_t{1}, std::multiplies<>());
+}
 
 bool PlanarShape::IsUnitAxis(size_t axis) const {
   return kernel[axis] == 1 && input[axis].IsConstant(1) && output[axis].IsConstant(1) &&

@@ -26,6 +26,7 @@ struct PlanarShape {
   ir::Dims low;  // padding before each axis
 
   size_t axes() const { return kernel.size(); }
+  int64_t taps() const;
   // From the first to the last tap, in the positions of the data.
   int64_t reach(size_t axis) const { return (kernel[axis] - 1) * dilations[axis]; }
   // Axes of one position say nothing.
@@ -35,6 +36,10 @@ struct PlanarShape {
   // Positions along the axes of WithoutUnitAxes -> along all.
   std::vector<Expr> WithUnitAxes(const std::vector<Expr>& at) const;
 };
+
+// Of a convolution whose taps are constant in number.
+struct ConvolutionShape;
+PlanarShape PlanarShapeOf(const ConvolutionShape& shape);
 
 struct PlanarForm {
   DType dtype = DType::kInvalid;  // of scratch

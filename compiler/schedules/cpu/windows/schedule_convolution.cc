@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "compiler/schedules/convolution_shape.h"
 #include "compiler/schedules/cpu/matrix_product.h"
@@ -150,12 +152,48 @@ bool TakesConvolution(const GroupView& group) {
   return !(shape.channels.IsConstant(1) && shape.groups > 1);
 }
 
+namespace {
+
+// Adds another program, each for its own sizes: `program` where `when` is not 0, `other` elsewhere.
+void AddOther(const ir::Dim& when, GroupProgram other, GroupProgram* program) {
+  auto restrict_to = [](const ir::Dim& condition, GroupProgram* to) {
+    for (KernelCall& call : to->calls) call.when = And(condition, call.when);
+    for (Workspace& workspace : to->workspaces) workspace.elements = condition * workspace.elements;
+  };
+  restrict_to(when, program);
+  restrict_to(Not(when), &other);
+  for (KernelCall& call : other.calls) {
+    for (KernelArgument& argument : call.arguments) {
+      if (argument.kind == ArgumentKind::kWorkspace)
+        argument.index += static_cast<uint32_t>(program->workspaces.size());
+      if (argument.kind == ArgumentKind::kPacked)
+        argument.index += static_cast<uint32_t>(program->packed.size());
+    }
+    program->calls.push_back(std::move(call));
+  }
+  std::ranges::move(other.workspaces, std::back_inserter(program->workspaces));
+  std::ranges::move(other.packed, std::back_inserter(program->packed));
+}
+
+Expected<GroupProgram> ScheduleWinogradOrProduct(const GroupView& group, const TargetInfo& target,
+                                                 ir::NodeId anchor) {
+  GroupProgram program, other;
+  TVMVM_TRY(program, ScheduleWinograd(group, target, anchor));
+  const ir::Dim fills = FillsWinogradTiles(group, anchor);
+  if (fills.IsConstant(1)) return program;
+  TVMVM_TRY(other, ScheduleImplicitProduct(group, target, anchor));
+  AddOther(fills, std::move(other), &program);
+  return program;
+}
+
+}  // namespace
+
 Expected<GroupProgram> ScheduleConvolution(const GroupView& group, const TargetInfo& target) {
   ir::NodeId anchor = FindAnchor(group, ir::OpKind::kConvolution);
   if (!anchor.valid()) return MakeError(Code::kInternal, "not a group around a convolution");
   if (TakesDepthwise(group, anchor)) return ScheduleDepthwise(group, target, anchor);
   if (TakesPlanarDepthwise(group, anchor)) return SchedulePlanarDepthwise(group, target, anchor);
-  if (TakesWinograd(group, anchor)) return ScheduleWinograd(group, target, anchor);
+  if (TakesWinograd(group, anchor)) return ScheduleWinogradOrProduct(group, target, anchor);
   return ScheduleImplicitProduct(group, target, anchor);
 }
 

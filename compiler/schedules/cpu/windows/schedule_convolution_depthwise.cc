@@ -310,16 +310,21 @@ bool TakesDepthwise(const GroupView& group, ir::NodeId anchor) {
   return of_floats && HasNarrowGroups(shape);
 }
 
-Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo& target,
-                                         ir::NodeId anchor) {
+Status PackDepthwise(const GroupView& group, ir::NodeId anchor, GroupProgram* program) {
   const ir::Node& node = group.function().node(anchor);
   const ConstantInput weights = group.ConstantOf(node.inputs[1]).value();
-  GroupProgram program;
-  const ConvolutionShape shape = ShapeOf(group, node);
-  const OperandAxes axes = shape.WeightAxes(0);
-  int64_t panels = (weights.dims[0] + kPanelColumns - 1) / kPanelColumns;
+  const OperandAxes axes = ShapeOf(group, node).WeightAxes(0);
+  const int64_t panels = (weights.dims[0] + kPanelColumns - 1) / kPanelColumns;
   TVMVM_CHECK_OK(CheckPackable(weights.dtype, weights.dims, axes, panels));
-  program.packed.push_back(PackInPanels({weights.number, weights.dims, axes, panels}, false));
+  program->packed.push_back(PackInPanels({weights.number, weights.dims, axes, panels}, false));
+  return {};
+}
+
+Expected<GroupProgram> ScheduleDepthwise(const GroupView& group, const TargetInfo& target,
+                                         ir::NodeId anchor) {
+  GroupProgram program;
+  TVMVM_CHECK_OK(PackDepthwise(group, anchor, &program));
+  const ConvolutionShape shape = ShapeOf(group, group.function().node(anchor));
   DepthwiseSchedule schedule;
   const bool is_wide = target.vector_bits >= kPanelColumns * DTypeBits(DType::kF32);
   if (!shape.channels.IsConstant(1) && is_wide) schedule.tile_pixels = kShuffledPixels;

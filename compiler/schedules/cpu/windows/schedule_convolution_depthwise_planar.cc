@@ -7,6 +7,7 @@
 #include "compiler/schedules/convolution_shape.h"
 #include "compiler/schedules/cpu/matrix_product.h"
 #include "compiler/schedules/cpu/windows/planar_blocks.h"
+#include "compiler/schedules/cpu/windows/turned_depthwise.h"
 #include "compiler/schedules/product_group.h"
 #include "compiler/schedules/schedule_overrides.h"
 
@@ -25,12 +26,6 @@ DType ProductTypeOf(const GroupView& group, const ir::Node& node) {
 DType AccumulatorOf(const GroupView& group, const ir::Node& node) {
   const DType type = ProductTypeOf(group, node);
   return IsFloat(type) ? type : DType::kF32;
-}
-
-PlanarShape PlanarShapeOf(const ConvolutionShape& shape) {
-  PlanarShape planar{shape.input, shape.output, {}, shape.strides, shape.dilations, shape.low};
-  for (const ir::Dim& taps : shape.kernel) planar.kernel.push_back(taps.value());
-  return planar;
 }
 
 // Windows that have so many rows in common take higher tiles: each row is read for more of them.
@@ -52,6 +47,21 @@ PlanarSchedule ChoosePlanar(const PlanarShape& shape, DType accumulator, const T
       taps - shape.strides[rows] >= kSharedRows)
     schedule.tile_rows = kHighTileRows;
   return schedule;
+}
+
+// What it takes for a plane, in the same measure as CostOfTurnedDepthwise: for a vector of results, of which
+// tiles have whole rows, and for what it brings into scratch; and for the plane.
+ir::Dim CostOfPlane(const PlanarShape& shape) {
+  constexpr int64_t kCostOfThreeTaps = 4, kCostOfResults = 2, kCostOfPlane = 70, kTileRows = 4;
+  constexpr int64_t kCostOfRow = 3, kCostOfResidues = 9;  // that are brought in
+  const size_t last = shape.axes() - 1;
+  const bool has_rows = last > 0;
+  const int64_t filled =
+      (has_rows ? shape.strides[0] : 1) * (shape.strides[last] == 1 ? kCostOfRow : kCostOfResidues);
+  const ir::Dim rows = has_rows ? RoundUp(shape.output[0], kTileRows) : ir::Dim(1);
+  return rows * CeilDiv(shape.output[last], kPanelColumns) *
+             (shape.taps() * kCostOfThreeTaps / 3 + kCostOfResults + filled) +
+         kCostOfPlane;
 }
 
 class PlanarDepthwiseKernel {
@@ -179,6 +189,12 @@ class PlanarDepthwiseKernel {
 
 }  // namespace
 
+PlanarShape PlanarShapeOf(const ConvolutionShape& shape) {
+  PlanarShape planar{shape.input, shape.output, {}, shape.strides, shape.dilations, shape.low};
+  for (const ir::Dim& taps : shape.kernel) planar.kernel.push_back(taps.value());
+  return planar;
+}
+
 bool TakesPlanarDepthwise(const GroupView& group, ir::NodeId anchor) {
   const ir::Node& node = group.function().node(anchor);
   ConvolutionShape shape = ShapeOf(group, node);
@@ -196,13 +212,26 @@ Expected<GroupProgram> SchedulePlanarDepthwise(const GroupView& group, const Tar
   GroupProgram program;
   const ir::Node& node = group.function().node(anchor);
   const ConvolutionShape shape = ShapeOf(group, node);
-  PlanarSchedule schedule =
-      ChoosePlanar(PlanarShapeOf(shape).WithoutUnitAxes(), AccumulatorOf(group, node), target);
+  const PlanarShape planar = PlanarShapeOf(shape).WithoutUnitAxes();
+  ir::Dim is_turned = 0;
+  if (TakesTurnedDepthwise(group, anchor)) {
+    TurnedSchedule turned;
+    KernelSchedule made = Decide(group, target, WordsOf(group) + " " + WordsOf(shape), &turned);
+    const int64_t panels = (shape.groups + kPanelColumns - 1) / kPanelColumns;
+    is_turned = LessEqual(CostOfTurnedDepthwise(planar) * panels * 100,
+                          CostOfPlane(planar) * shape.groups * turned.percent);
+    if (!is_turned.IsConstant(0)) {
+      TVMVM_CHECK_OK(AddTurnedDepthwise(group, target, turned, anchor, is_turned, &program));
+      program.calls.back().schedules.push_back(std::move(made));
+    }
+  }
+  if (is_turned.IsConstant(1)) return program;
+  PlanarSchedule schedule = ChoosePlanar(planar, AccumulatorOf(group, node), target);
   KernelSchedule made = DecidePlanar(group, target, WordsOf(shape), &schedule);
   auto build = [&](const std::set<int>& wanted, LoopKernel* kernel, std::vector<KernelArgument>* arguments) {
     return PlanarDepthwiseKernel(group, schedule, anchor, wanted, kernel).Build(arguments);
   };
-  TVMVM_CHECK_OK(AddCall(1, build, &program));
+  TVMVM_CHECK_OK(AddCall(Not(is_turned), build, &program));
   program.calls.back().schedules.push_back(std::move(made));
   return program;
 }

@@ -111,7 +111,7 @@ class PlanarConvolution {
       Gather(nest, first, panels * kPanelColumns, GatheredPitch(panels), target);
     };
     if (shares_) SharePictures(&product);
-    if (HasFarTaps(shape_) && LessEqual(kChannelsOfFarTaps, shape_.channels).IsConstant(1))
+    if (LeavesOutTaps(shape_) && LessEqual(kChannelsOfFarTaps, shape_.channels).IsConstant(1))
       product.range = [this](Nest& nest, const TileAt& at) {
         const Expr last = nest.Let("last", at.first_column + IntConstant(at.panels * kPanelColumns - 1));
         return StepsInside(nest, shape_, shares_ ? padded_.output : shape_.output, at.first_column, last);

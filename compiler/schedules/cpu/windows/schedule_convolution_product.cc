@@ -237,7 +237,7 @@ class ConvolutionKernel {
     };
     // Of three axes, the first one's taps are planes.
     if (packed_ && !of_bytes_ && !by_channels_ &&
-        (HasFarTaps(shape_) || (shape_.axes() > 2 && !shape_.is_unpadded(0))))
+        (LeavesOutTaps(shape_) || (shape_.axes() > 2 && !shape_.is_unpadded(0))))
       product.range = [this](Nest& nest, const TileAt& at) {
         const Expr last = nest.Let("last", at.first_row + at.height - IntConstant(1));
         return StepsInside(nest, shape_, shape_.output, at.first_row, last);

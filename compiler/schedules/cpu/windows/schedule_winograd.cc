@@ -228,34 +228,38 @@ class WinogradKernels {
     if (has_planes()) {
       Expr plane = nest.Let("plane", FloorMod(n, DimValue(turned_planes_)) - DimValue(shape_.low[0]));
       has_plane = And(LessEqual(IntConstant(0), plane), Less(plane, DimValue(shape_.input[0])));
-      n = nest.Let("picture", FloorDiv(n, DimValue(turned_planes_)) * DimValue(shape_.input[0]) + plane);
+      n = FloorDiv(n, DimValue(turned_planes_)) * DimValue(shape_.input[0]) + plane;
+      n = nest.Let("picture", Select(has_plane, n, IntConstant(0)));
     }
     const int64_t apart_y = shape_.dilations[y_], apart_x = shape_.dilations[x_];
     const int64_t reach_y = (side_ - 1) * apart_y + 1, reach_x = (side_ - 1) * apart_x + 1;
     Expr y = nest.Let("y", FirstOf(FloorMod(tile_row, DimValue(tile_rows_)), y_) - DimValue(shape_.low[y_]));
     Expr height = DimValue(shape_.input[y_]), width = DimValue(shape_.input[x_]), zero = IntConstant(0);
-    std::vector<Expr> has_row, row_at;
+    Expr channels = DimValue(shape_.channels), place_step = DimValue(PlaceStep());
+    // A load that is masked as a whole is slow where no memory lies: it gets a place in the picture.
+    auto clamped = [&](const Expr& at, const Expr& size) {
+      return Min(Max(at, zero), size - IntConstant(1));
+    };
+    std::vector<Expr> has_row, rows;
     for (int64_t i = 0; i < side_; ++i) {
       Expr at = y + IntConstant(i * apart_y);
       has_row.push_back(nest.Let("has_row", And(has_plane, And(LessEqual(zero, at), Less(at, height)))));
-      row_at.push_back(nest.Let("row_at", (n * height + at) * width));
+      rows.push_back(nest.Let("row_at", (n * height + clamped(at, height)) * width * channels));
     }
     Expr all_rows = nest.Let(
         "all_rows", And(has_plane, And(LessEqual(zero, y), LessEqual(y + IntConstant(reach_y), height))));
     Expr column = Variable(nest.Open("column", zero, DimValue(tile_columns_)));
     Expr x = nest.Let("x", FirstOf(column, x_) - DimValue(shape_.low[x_]));
-    Expr channels = DimValue(shape_.channels), place_step = DimValue(PlaceStep());
     Expr to = nest.Let("to", (tile_row * DimValue(tile_columns_) + column) * channels);
     Expr is_whole = nest.Let(
         "is_whole", And(all_rows, And(LessEqual(zero, x), LessEqual(x + IntConstant(reach_x), width))));
     for (bool whole : {true, false}) {
       nest.OpenIf(whole ? is_whole : Unary(ExprOp::kNot, is_whole));
-      std::vector<Expr> inside, from;
-      for (int64_t i = 0; i < side_; ++i)
-        from.push_back(nest.Let("from", (row_at[static_cast<size_t>(i)] + x) * channels));
-      for (int64_t j = 0; j < side_ && !whole; ++j) {
-        Expr at = x + IntConstant(j * apart_x);
-        inside.push_back(nest.Let("inside", And(LessEqual(zero, at), Less(at, width))));
+      std::vector<Expr> inside, columns;
+      for (int64_t j = 0; j < side_; ++j) {
+        const Expr at = x + IntConstant(j * apart_x);
+        columns.push_back(nest.Let("column_at", (whole ? at : clamped(at, width)) * channels));
+        if (!whole) inside.push_back(nest.Let("inside", And(LessEqual(zero, at), Less(at, width))));
       }
       // What does not change along the channels.
       std::vector<Expr> masks(static_cast<size_t>(places_)), targets;
@@ -267,8 +271,7 @@ class WinogradKernels {
       Expr c = Variable(nest.Open("c", zero, channels, LoopKind::kSerial, lanes_));
       std::vector<Expr> numbers;
       for (int64_t place = 0; place < places_; ++place) {
-        Expr at =
-            from[static_cast<size_t>(place / side_)] + IntConstant(place % side_ * apart_x) * channels + c;
+        Expr at = rows[static_cast<size_t>(place / side_)] + columns[static_cast<size_t>(place % side_)] + c;
         Expr load =
             Load(picture, DType::kF32, Ramp(at, IntConstant(1), lanes_), masks[static_cast<size_t>(place)]);
         numbers.push_back(nest.LetVariable("number", load));
@@ -464,6 +467,16 @@ class WinogradKernels {
 bool TakesWinograd(const GroupView& group, ir::NodeId anchor) {
   const ir::Node& node = group.function().node(anchor);
   return node.Int("tile", 0) != 0 && group.ConstantOf(node.inputs[1]) && InputOf(group, node.inputs[0]) >= 0;
+}
+
+ir::Dim FillsWinogradTiles(const GroupView& group, ir::NodeId anchor) {
+  const ir::Node& node = group.function().node(anchor);
+  const ConvolutionShape shape = ShapeOf(group, node);
+  if (std::ranges::all_of(shape.dilations, [](int64_t apart) { return apart == 1; })) return 1;
+  ir::Dim made = 1;
+  for (size_t axis = 0; axis < shape.axes(); ++axis)
+    made = made * RoundUp(shape.output[axis], node.Int("tile", 2) * shape.dilations[axis]);
+  return LessEqual(made * 100, ir::Product(shape.output) * kMostMadeByWinograd);
 }
 
 Expected<GroupProgram> ScheduleWinograd(const GroupView& group, const TargetInfo& target, ir::NodeId anchor) {

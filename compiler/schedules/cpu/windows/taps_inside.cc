@@ -5,7 +5,7 @@
 namespace tvmvm::tensor {
 namespace {
 
-constexpr int64_t kFarTaps = 4;
+constexpr int64_t kFarTaps = 4, kChannelsOfTapsApart = 32;
 constexpr size_t kAxes = 2;  // along which taps are left out
 
 ir::Dim ProductBehind(const ir::Dims& dims, size_t axis) {
@@ -35,13 +35,19 @@ Taps TapsInside(Nest& nest, const ConvolutionShape& shape, const ir::Dims& sizes
   return {from, nest.Let("to", Select(is_one, Max(from, Min(end, count)), count))};
 }
 
+bool HasTapsApart(const ConvolutionShape& shape, int64_t least) {
+  for (size_t i = 0; i < std::min(shape.axes(), kAxes); ++i)
+    if (shape.dilations[i] >= least && !shape.is_unpadded(i) && !shape.kernel[i].IsConstant(1)) return true;
+  return false;
+}
+
 }  // namespace
 
-bool HasFarTaps(const ConvolutionShape& shape) {
-  for (size_t i = 0; i < std::min(shape.axes(), kAxes); ++i)
-    if (shape.dilations[i] >= kFarTaps && !shape.is_unpadded(i) && !shape.kernel[i].IsConstant(1))
-      return true;
-  return false;
+bool HasFarTaps(const ConvolutionShape& shape) { return HasTapsApart(shape, kFarTaps); }
+
+bool LeavesOutTaps(const ConvolutionShape& shape) {
+  return HasFarTaps(shape) ||
+         (HasTapsApart(shape, 2) && LessEqual(kChannelsOfTapsApart, shape.channels).IsConstant(1));
 }
 
 DepthRange StepsInside(Nest& nest, const ConvolutionShape& shape, const ir::Dims& sizes, const Expr& first,
