@@ -44,7 +44,7 @@ Expr ApproximateUnary(ExprOp op, const Expr& x, MathTarget target) {
     case ExprOp::kTanh:
       return Tanh(x);
     case ExprOp::kSigmoid:
-      return Sigmoid(x, target);
+      return Sigmoid(x);
     case ExprOp::kErf:
       return Erf(x, target);
     case ExprOp::kSin:

@@ -66,7 +66,7 @@ Expr Expm1(const Expr& x);
 Expr Log(const Expr& x);
 Expr Log1p(const Expr& x);
 Expr Tanh(const Expr& x);
-Expr Sigmoid(const Expr& x, MathTarget target);
+Expr Sigmoid(const Expr& x);
 Expr Erf(const Expr& x, MathTarget target);
 // f32 and f64, by reduction modulo pi/2 in f64: accurate to |x| <= 2^40; beyond that the angle is
 // meaningless.
