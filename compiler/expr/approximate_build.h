@@ -61,6 +61,7 @@ inline Expr IsNegative(const Expr& x) {  // by the sign bit, -0 included
 // f32 and f64. Errors: exp, exp2, expm1, log, log1p, sigmoid, erf <= 2 ulp, tanh <= 3 ulp (f32: see the
 // tests).
 Expr Exp(const Expr& x, MathTarget target);
+Expr FallingExp(const Expr& x, MathTarget target);  // x: 0 at most, or NaN
 Expr Exp2(const Expr& x, MathTarget target);
 Expr Expm1(const Expr& x);
 Expr Log(const Expr& x);

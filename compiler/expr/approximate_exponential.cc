@@ -120,6 +120,19 @@ Expr EvenExp2(const Expr& argument) {
   return ScaleTwice(p, reduction);
 }
 
+// p(r) 2^n for x <= 0, with the power in two: one that is raised to a normal number whatever n is, and what
+// lowers it again, so that it underflows gradually.
+Expr RaisedExp(const Expr& argument) {
+  bool is_double = IsDouble(argument);
+  const int raised = is_double ? 64 : 32;
+  Expr x = AtLeast(argument, is_double ? -746.0 : -104.0);
+  Expr magic = Number(x, (is_double ? 0x1.8p52 + 1023 : 0x1.8p23 + 127) + raised);
+  Expr shifted = Fma(x, Number(x, 0x1.71547652b82fep+0), magic);
+  Expr r = WithoutPowers(x, shifted - magic);
+  Expr p = Fma(ExpQuotient(r), r, Number(x, 1.0));
+  return p * PowerOfTwo(shifted) * Number(x, is_double ? 0x1p-64 : 0x1p-32);
+}
+
 // (e^r - 1 - r) / r^2 for |r| <= ln2 / 2
 Expr Expm1Tail(const Expr& r) {
   if (!IsDouble(r))
@@ -166,6 +179,10 @@ Expr ExpOfLongSum(const Expr& x, const Expr& tail, MathTarget target) {
 }
 
 Expr Exp(const Expr& x, MathTarget target) { return ExpOfLongSum(x, {}, target); }
+
+Expr FallingExp(const Expr& x, MathTarget target) {
+  return target.has_scale ? ScaledExp(x, {}) : RaisedExp(x);
+}
 
 Expr Exp2(const Expr& x, MathTarget target) { return target.has_scale ? ScaledExp2(x) : EvenExp2(x); }
 
