@@ -28,11 +28,12 @@ bool HasF32Form(ExprOp op) {
   }
 }
 
-Expr ApproximateUnary(ExprOp op, const Expr& x, MathTarget target) {
+Expr ApproximateUnary(const Expr& e, MathTarget target) {
   using namespace approximate;  // NOLINT: its functions carry the operations' names
-  switch (op) {
+  const Expr& x = e->operands[0];
+  switch (e.op()) {
     case ExprOp::kExp:
-      return Exp(x, target);
+      return e->is_falling ? FallingExp(x, target) : Exp(x, target);
     case ExprOp::kExp2:
       return Exp2(x, target);
     case ExprOp::kExpm1:
@@ -44,7 +45,7 @@ Expr ApproximateUnary(ExprOp op, const Expr& x, MathTarget target) {
     case ExprOp::kTanh:
       return Tanh(x);
     case ExprOp::kSigmoid:
-      return Sigmoid(x, target);
+      return Sigmoid(x);
     case ExprOp::kErf:
       return Erf(x, target);
     case ExprOp::kSin:
@@ -78,7 +79,9 @@ Expr ApproximateUnary(ExprOp op, const Expr& x, MathTarget target) {
 Expr InType(DType wider, const Expr& e, MathTarget target) {
   std::vector<Expr> operands;
   for (const Expr& operand : e->operands) operands.push_back(Cast(wider, operand));
-  Expr wide = operands.size() == 2 ? Binary(e.op(), operands[0], operands[1]) : Unary(e.op(), operands[0]);
+  Expr wide = operands.size() == 2 ? Binary(e.op(), operands[0], operands[1])
+              : e->is_falling      ? FallingExp(operands[0])
+                                   : Unary(e.op(), operands[0]);
   return Cast(e.dtype(), ExpandNode(wide, target));
 }
 
@@ -113,7 +116,7 @@ Expr ExpandNode(const Expr& e, MathTarget target) {
   if (IsShortFloat(dtype)) return InType(DType::kF32, e, target);
   if (e->operands.size() == 2) return ExpandBinary(e, target);
   if (dtype == DType::kF32 && !HasF32Form(e.op())) return InType(DType::kF64, e, target);
-  return ApproximateUnary(e.op(), e->operands[0], target);
+  return ApproximateUnary(e, target);
 }
 
 bool IsChain(const Expr& e) { return IsFloat(e.dtype()) && e.dtype() != DType::kF64 && HasF32Form(e.op()); }

@@ -61,12 +61,13 @@ inline Expr IsNegative(const Expr& x) {  // by the sign bit, -0 included
 // f32 and f64. Errors: exp, exp2, expm1, log, log1p, sigmoid, erf <= 2 ulp, tanh <= 3 ulp (f32: see the
 // tests).
 Expr Exp(const Expr& x, MathTarget target);
+Expr FallingExp(const Expr& x, MathTarget target);  // x: 0 at most, or NaN
 Expr Exp2(const Expr& x, MathTarget target);
 Expr Expm1(const Expr& x);
 Expr Log(const Expr& x);
 Expr Log1p(const Expr& x);
 Expr Tanh(const Expr& x);
-Expr Sigmoid(const Expr& x, MathTarget target);
+Expr Sigmoid(const Expr& x);
 Expr Erf(const Expr& x, MathTarget target);
 // f32 and f64, by reduction modulo pi/2 in f64: accurate to |x| <= 2^40; beyond that the angle is
 // meaningless.

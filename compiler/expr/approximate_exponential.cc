@@ -66,23 +66,31 @@ Expr Rounded(const Expr& x, double scale) {
   return Fma(x, Number(x, scale), magic) - magic;
 }
 
+// (e^r - 1) / r for |r| <= ln2 / 2
+Expr ExpQuotient(const Expr& r) {
+  if (!IsDouble(r))
+    return Polynomial(r, {1, 0.49999994, 0.166665167, 0.0416681021, 0.00836919248, 0.0013838812});
+  return Polynomial(r, {1, 0.5000000000000011, 0.1666666666666641, 0.041666666666529725, 0.008333333333494944,
+                        0.001388888894376051, 0.0001984126950585396, 2.480149294911596e-05,
+                        2.755758672964528e-06, 2.7630306427652947e-07, 2.5000042771495888e-08});
+}
+
+// x - n ln2
+Expr WithoutPowers(const Expr& x, const Expr& n) {
+  bool is_double = IsDouble(x);
+  Expr r = Fma(n, Number(x, is_double ? -0x1.62e42fefa39efp-1 : -0x1.62e43p-1), x);
+  return Fma(n, Number(x, is_double ? -0x1.abc9e3b39803fp-56 : 0x1.05c610ca86c39p-29), r);
+}
+
 // x = n ln2 + r, |r| <= ln2 / 2: exp x = p(r) 2^n, where a target has kScale, which underflows gradually and
 // overflows by itself. Far beyond, where r means nothing and may be NaN, its bound keeps p(r) a positive
 // number, so that n, which infinities and NaN reach, decides.
 Expr ScaledExp(const Expr& x, const Expr& tail) {
-  bool is_double = IsDouble(x);
   Expr n = Rounded(x, 0x1.71547652b82fep+0);  // 1 / ln2
-  Expr r = Fma(n, Number(x, is_double ? -0x1.62e42fefa39efp-1 : -0x1.62e43p-1), x);
-  r = Fma(n, Number(x, is_double ? -0x1.abc9e3b39803fp-56 : 0x1.05c610ca86c39p-29), r);
+  Expr r = WithoutPowers(x, n);
   if (tail.valid()) r = r + tail;
   r = Bounded(r, 0.36);
-  Expr p = is_double
-               ? Polynomial(r, {1, 1, 0.5000000000000011, 0.1666666666666641, 0.041666666666529725,
-                                0.008333333333494944, 0.001388888894376051, 0.0001984126950585396,
-                                2.480149294911596e-05, 2.755758672964528e-06, 2.7630306427652947e-07,
-                                2.5000042771495888e-08})
-               : Polynomial(r, {1, 1, 0.49999994, 0.166665167, 0.0416681021, 0.00836919248, 0.0013838812});
-  return Scale(p, n);
+  return Scale(Fma(ExpQuotient(r), r, Number(x, 1.0)), n);
 }
 
 Expr ScaledExp2(const Expr& x) {
@@ -110,6 +118,19 @@ Expr EvenExp2(const Expr& argument) {
                      : Polynomial(r, {1, 0.693147182, 0.240226507, 0.0555041358, 0.00961813051, 0.00133322761,
                                       0.00015402642, 1.54575227e-05, 1.33572939e-06});
   return ScaleTwice(p, reduction);
+}
+
+// p(r) 2^n for x <= 0, with the power in two: one that is raised to a normal number whatever n is, and what
+// lowers it again, so that it underflows gradually.
+Expr RaisedExp(const Expr& argument) {
+  bool is_double = IsDouble(argument);
+  const int raised = is_double ? 64 : 32;
+  Expr x = AtLeast(argument, is_double ? -746.0 : -104.0);
+  Expr magic = Number(x, (is_double ? 0x1.8p52 + 1023 : 0x1.8p23 + 127) + raised);
+  Expr shifted = Fma(x, Number(x, 0x1.71547652b82fep+0), magic);
+  Expr r = WithoutPowers(x, shifted - magic);
+  Expr p = Fma(ExpQuotient(r), r, Number(x, 1.0));
+  return p * PowerOfTwo(shifted) * Number(x, is_double ? 0x1p-64 : 0x1p-32);
 }
 
 // (e^r - 1 - r) / r^2 for |r| <= ln2 / 2
@@ -159,6 +180,10 @@ Expr ExpOfLongSum(const Expr& x, const Expr& tail, MathTarget target) {
 
 Expr Exp(const Expr& x, MathTarget target) { return ExpOfLongSum(x, {}, target); }
 
+Expr FallingExp(const Expr& x, MathTarget target) {
+  return target.has_scale ? ScaledExp(x, {}) : RaisedExp(x);
+}
+
 Expr Exp2(const Expr& x, MathTarget target) { return target.has_scale ? ScaledExp2(x) : EvenExp2(x); }
 
 // 2^n (e^r - 1) + (2^n - 1)
@@ -177,14 +202,17 @@ Expr Tanh(const Expr& x) {
   return WithSignOf(t / (Number(x, 2.0) - t), x);
 }
 
-// With z = e^-|x|: 1 / (1 + z), or z / (1 + z) on the left; nothing overflows. What z is off by where it is
-// less exact leaves no room for the rounding of the sum: there 1 and z are what z / (1 + z) is taken off
-// from.
-Expr Sigmoid(const Expr& x, MathTarget target) {
-  Expr z = Exp(Negate(Abs(x)), target);
-  Expr one = Number(x, 1.0), side = Select(Less(x, Number(x, 0.0)), z, one);
-  if (target.has_scale) return side / (one + z);
-  return Fma(Negate(side), z / (one + z), side);
+// s / (s + s e^-x), s = 2^-24 (2^-54): small enough that s e^-x does not overflow where the result underflows
+// gradually. With -x = n ln2 + r, s e^-x = 2^n s + 2^n s (e^r - 1): what is rounded twice is smaller than it.
+Expr Sigmoid(const Expr& argument) {
+  bool is_double = IsDouble(argument);
+  const int bias = is_double ? 1023 - 54 : 127 - 24;
+  Expr x = AtMost(AtLeast(argument, is_double ? -746.0 : -104.0), is_double ? 40.0 : 20.0);
+  Expr magic = Number(x, (is_double ? 0x1.8p52 : 0x1.8p23) + bias);
+  Expr shifted = Fma(x, Number(x, -0x1.71547652b82fep+0), magic);
+  Expr r = WithoutPowers(Negate(x), shifted - magic);
+  Expr power = PowerOfTwo(shifted), s = Number(x, is_double ? 0x1p-54 : 0x1p-24);
+  return s / Fma(power * r, ExpQuotient(r), power + s);
 }
 
 // f32: 1 - e^-p, p = -log(1 - erf) by a polynomial, right beside 0, too.

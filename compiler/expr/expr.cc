@@ -187,6 +187,17 @@ Expr Unary(ExprOp op, Expr a) {
   return Make(op, result, lanes, {std::move(a)});
 }
 
+Expr FallingExp(Expr a) {
+  if (IsUniform(a)) return Broadcast(FallingExp(a->operands[0]), a.lanes());
+  ExprNode node;
+  node.op = ExprOp::kExp;
+  node.dtype = a.dtype();
+  node.lanes = a.lanes();
+  node.is_falling = true;
+  node.operands.push_back(std::move(a));
+  return Make(std::move(node));
+}
+
 Expr Binary(ExprOp op, Expr a, Expr b) {
   assert(a.dtype() == b.dtype());
   int lanes = a.lanes() == 1 ? b.lanes() : a.lanes();

@@ -141,11 +141,12 @@ struct ExprNode {
   DType dtype = DType::kInvalid;
   int lanes = 1;
   std::vector<Expr> operands;
-  uint32_t id = 0;       // kVariable: the variable; kElement: the input; kLoad: the buffer
-  int64_t integer = 0;   // kConstant of integer and bool types
-  double number = 0;     // kConstant of float types
-  bool saturate = true;  // kCast to 8-bit floats
-  ir::Dim dim;           // kDim
+  uint32_t id = 0;          // kVariable: the variable; kElement: the input; kLoad: the buffer
+  int64_t integer = 0;      // kConstant of integer and bool types
+  double number = 0;        // kConstant of float types
+  bool saturate = true;     // kCast to 8-bit floats
+  bool is_falling = false;  // kExp: of 0 at most, or NaN, which costs less
+  ir::Dim dim;              // kDim
   std::shared_ptr<const Reduction> reduction;  // kReduce
 };
 
@@ -170,6 +171,7 @@ Expr Load(uint32_t buffer, DType dtype, Expr index, Expr mask = {});
 std::optional<ExprOp> ExprOpOf(ir::DimOp op);
 std::optional<ir::DimOp> DimOpOf(ExprOp op);
 Expr Unary(ExprOp op, Expr a);
+Expr FallingExp(Expr a);  // kExp of what is 0 at most, or NaN
 Expr Binary(ExprOp op, Expr a, Expr b);
 Expr Select(Expr condition, Expr then, Expr otherwise);
 Expr Fma(Expr a, Expr b, Expr c);

@@ -13,6 +13,7 @@ uint32_t ExprNumbering::Number(const Expr& a) {
           .integer = a->integer,
           .number = std::bit_cast<uint64_t>(a->number),
           .saturate = a->saturate,
+          .is_falling = a->is_falling,
           .dim = 0,
           .reduction = a->reduction.get(),
           .operands = {}};

@@ -24,6 +24,7 @@ class ExprNumbering {
     int64_t integer;
     uint64_t number;
     bool saturate;
+    bool is_falling;
     uint32_t dim;
     const Reduction* reduction;
     std::vector<uint32_t> operands;

@@ -33,7 +33,8 @@ bool SameNodes(const Expr& a, const Expr& b, SeenPairs& seen) {
   if (!a.valid() || !b.valid()) return false;
   if (a->op != b->op || a->dtype != b->dtype || a->lanes != b->lanes || a->id != b->id ||
       a->integer != b->integer || std::bit_cast<uint64_t>(a->number) != std::bit_cast<uint64_t>(b->number) ||
-      a->saturate != b->saturate || a->operands.size() != b->operands.size())
+      a->saturate != b->saturate || a->is_falling != b->is_falling ||
+      a->operands.size() != b->operands.size())
     return false;
   if (a->op == ExprOp::kDim && !(a->dim == b->dim)) return false;
   if (a->operands.empty()) return true;

@@ -244,7 +244,7 @@ class Printer {
       std::string left = Text(e->operands[0]);
       return fmt::format("({} {} {})", left, infix, Text(e->operands[1]));
     }
-    return fmt::format("{}({})", CallNameOf(e.op()), List(e));
+    return fmt::format("{}{}({})", CallNameOf(e.op()), e->is_falling ? ".falling" : "", List(e));
   }
 
   std::string LoadText(const Expr& e) {

@@ -36,6 +36,7 @@ Expr WithOperands(const Expr& a, std::vector<Expr> operands) {
   if (SameOperands(a->operands, operands)) return a;
   ExprOp op = a.op();
   if (IsBinary(op)) return Binary(op, operands[0], operands[1]);
+  if (a->is_falling) return FallingExp(operands[0]);
   if (IsUnary(op)) return Unary(op, operands[0]);
   switch (op) {
     case ExprOp::kElement:

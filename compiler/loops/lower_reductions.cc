@@ -223,6 +223,12 @@ Expr WithInnermostLast(const Expr& reduce) {
 
 }  // namespace
 
+Expr ReductionLowering::Combined(ReduceKind kind, const Expr& so_far, const Expr& value) const {
+  const bool is_max = kind == ReduceKind::kMax, is_extremum = is_max || kind == ReduceKind::kMin;
+  if (!passes_over_nan_ || !is_extremum) return CombineReduced(kind, so_far, value);
+  return Select(is_max ? Less(so_far, value) : Less(value, so_far), value, so_far);
+}
+
 void ReductionLowering::Accumulate(const Expr& reduce, uint32_t buffer, const Expr& offset,
                                    const Lanes& lanes, std::span<const std::pair<VariableId, Expr>> axes) {
   DType dtype = AccumulatorOf(reduce);
@@ -234,7 +240,7 @@ void ReductionLowering::Accumulate(const Expr& reduce, uint32_t buffer, const Ex
     }
     body = Cast(dtype, body);
     Expr so_far = Load(buffer, dtype, offset + lanes.Number());
-    Expr sum = CombineReduced(reduce->reduction->kind, so_far, body);
+    Expr sum = Combined(reduce->reduction->kind, so_far, body);
     if (guards_accumulation_ && lanes.guard.valid()) sum = Select(lanes.guard, sum, so_far);
     nest_.Add(Store(buffer, offset + lanes.Number(), nest_.Place(sum)));
   });

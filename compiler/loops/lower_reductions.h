@@ -33,6 +33,9 @@ class ReductionLowering {
   // reduction.
   void Keep(uint32_t buffer, Expr index) { kept_ = {buffer, std::move(index)}; }
 
+  // From now on the largest and the smallest are those of the numbers: NaN is passed over.
+  void PassOverNan() { passes_over_nan_ = true; }
+
  private:
   struct Kept {
     uint32_t buffer = 0;
@@ -47,6 +50,7 @@ class ReductionLowering {
   Expr EmitAlongAxis(const Expr& reduce);
   void AccumulateAlongAxis(const Expr& reduce, const Expr& begin, const Expr& end, uint32_t partial,
                            uint32_t rest, int unroll);
+  Expr Combined(ReduceKind kind, const Expr& so_far, const Expr& value) const;
   void Accumulate(const Expr& reduce, uint32_t buffer, const Expr& offset, const Lanes& lanes,
                   std::span<const std::pair<VariableId, Expr>> axes);
   int OpenOuterAxes(const Reduction& reduction, LoopKind loops,
@@ -56,6 +60,7 @@ class ReductionLowering {
   int width_;
   bool gathers_;
   Kept kept_;
+  bool passes_over_nan_ = false;
   bool guards_accumulation_ =
       false;  // the lanes at hand run along the reduced axis, the last of them past its end
 };

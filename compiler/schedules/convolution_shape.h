@@ -40,6 +40,9 @@ struct ConvolutionShape {
   OperandAxes WeightAxes(int64_t first) const;
   // Position of the data's element (batch, spatial..., channel of all groups) in its buffer.
   Expr InputOffset(const Expr& batch_index, const std::vector<Expr>& position, const Expr& channel) const;
+  // Position of a channel of pixel `number` of all pictures, whose planes are of these sizes.
+  Expr OffsetOf(const Expr& number, const ir::Dim& channels_of_all, const ir::Dims& plane,
+                const Expr& channel) const;
   // Coordinates of the result's element in the order of its axes.
   std::vector<Expr> OutputCoordinates(const Expr& batch_index, const std::vector<Expr>& position,
                                       const Expr& channel) const;

@@ -80,6 +80,29 @@ Expr DimsElement(const ir::Value& info, std::span<const Expr> index) {
   return result;
 }
 
+// The node that makes a value; null: it is an input.
+const ir::Node* ProducerOf(const ir::Function& function, ir::ValueId value) {
+  const ir::NodeId producer = function.value(value).producer;
+  return producer.valid() ? &function.node(producer) : nullptr;
+}
+
+// Whether `bound` is the largest of the elements of `value` along some axes, or the larger of that and more.
+bool IsLargestOf(const ir::Function& function, ir::ValueId bound, ir::ValueId value) {
+  const ir::Node* node = ProducerOf(function, bound);
+  if (node == nullptr || node->op == nullptr) return false;
+  if (node->op->kind == ir::OpKind::kReduce) return node->String("kind") == "max" && node->inputs[0] == value;
+  if (node->op->scalar != ExprOp::kMax) return false;
+  return std::ranges::any_of(node->inputs,
+                             [&](ir::ValueId input) { return IsLargestOf(function, input, value); });
+}
+
+// Whether a value is how far elements are below the largest: 0 at most, or NaN.
+bool IsBelowLargest(const ir::Function& function, ir::ValueId value) {
+  const ir::Node* node = ProducerOf(function, value);
+  return node != nullptr && node->op != nullptr && node->op->scalar == ExprOp::kSub &&
+         IsLargestOf(function, node->inputs[1], node->inputs[0]);
+}
+
 }  // namespace
 
 Expr Expander::Expand(ir::ValueId value, std::span<const Expr> index) {
@@ -112,7 +135,10 @@ Expr Expander::ExpandNew(ir::ValueId value, std::span<const Expr> index) {
   const ir::Node& node = function.node(info.producer);
   if (node.op == nullptr || node.op->element == nullptr) return {};
   InliningContext context(*this, node);
-  return node.op->element(context, index);
+  Expr element = node.op->element(context, index);
+  const bool is_falling = element.valid() && element.op() == ExprOp::kExp &&
+                          node.op->scalar == ExprOp::kExp && IsBelowLargest(function, node.inputs[0]);
+  return is_falling ? FallingExp(element->operands[0]) : element;
 }
 
 GroupView::GroupView(const ir::Function& function, ir::NodeId group, const ScheduleOverrides* overrides)

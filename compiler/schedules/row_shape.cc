@@ -25,6 +25,57 @@ int CostOf(const GroupView& group, const RowShape& shape, ValueId value) {
   return std::min(cost, kWorthKeeping);
 }
 
+// The nodes of the group that read a value.
+std::vector<const ir::Node*> ReadersOf(const GroupView& group, ValueId value) {
+  std::vector<const ir::Node*> readers;
+  for (ir::NodeId id : group.nodes()) {
+    const ir::Node& node = group.function().node(id);
+    if (std::ranges::find(node.inputs, value) != node.inputs.end()) readers.push_back(&node);
+  }
+  return readers;
+}
+
+bool IsOutput(const GroupView& group, ValueId value) {
+  return std::ranges::find(group.outputs(), value) != group.outputs().end();
+}
+
+// Operators that give NaN where an operand is NaN.
+bool KeepsNan(const ir::Node& node) {
+  switch (node.op->scalar) {
+    case ExprOp::kAdd:
+    case ExprOp::kSub:
+    case ExprOp::kMul:
+    case ExprOp::kDiv:
+    case ExprOp::kExp:
+    case ExprOp::kLog:
+      return node.op->kind == OpKind::kElementwise;
+    default:
+      return false;
+  }
+}
+
+// Whether a NaN of `source` makes that element of the value NaN or, `by_sum`, all elements of the row.
+bool IsMadeOf(const GroupView& group, ValueId value, ValueId source, bool by_sum) {
+  if (value == source && !by_sum) return true;
+  const ir::NodeId producer = group.function().value(value).producer;
+  if (!producer.valid() || group.InputNumber(value) >= 0) return false;
+  const ir::Node& node = group.function().node(producer);
+  if (node.op->kind == OpKind::kReduce)
+    return by_sum && node.String("kind") == "sum" && IsMadeOf(group, node.inputs[0], source, false);
+  return KeepsNan(node) && std::ranges::any_of(node.inputs, [&](ValueId input) {
+           return IsMadeOf(group, input, source, by_sum);
+         });
+}
+
+// Whether all that is made of an element of `source` is made of their sum, too.
+bool MeetsSum(const GroupView& group, ValueId element, ValueId source) {
+  if (IsOutput(group, element)) return false;
+  return std::ranges::all_of(ReadersOf(group, element), [&](const ir::Node* node) {
+    const ValueId result = node->outputs[0];
+    return IsMadeOf(group, result, source, true) || (KeepsNan(*node) && MeetsSum(group, result, source));
+  });
+}
+
 }  // namespace
 
 std::optional<RowShape> FindRowShape(const GroupView& group) {
@@ -82,6 +133,18 @@ std::set<ValueId> ValuesWorthKeeping(const GroupView& group, const RowShape& sha
     if (uses[operand] > 1 && IsExpensive(group, shape, operand)) values.insert(operand);
   }
   return values;
+}
+
+bool OnlyShiftsExponentials(const GroupView& group, ValueId maximum) {
+  const ir::NodeId producer = group.function().value(maximum).producer;
+  if (!producer.valid() || group.InputNumber(maximum) >= 0 || IsOutput(group, maximum)) return false;
+  const ir::Node& reduce = group.function().node(producer);
+  if (reduce.op->kind != OpKind::kReduce || reduce.String("kind") != "max") return false;
+  return std::ranges::all_of(ReadersOf(group, maximum), [&](const ir::Node* node) {
+    const ValueId shifted = node->outputs[0];
+    return node->op->scalar == ExprOp::kSub && node->inputs[0] == reduce.inputs[0] &&
+           node->inputs[1] == maximum && MeetsSum(group, shifted, shifted);
+  });
 }
 
 }  // namespace tvmvm::tensor

@@ -25,4 +25,9 @@ bool IsExpensive(const GroupView& group, const RowShape& shape, ir::ValueId elem
 // Elements that a reduction needs, that something else needs as well, and that are expensive.
 std::set<ir::ValueId> ValuesWorthKeeping(const GroupView& group, const RowShape& shape);
 
+// Whether `maximum` is the largest element of rows and nothing but taken off them, and all results are made
+// of the sum of what is left, be it of exponentials: a NaN of the row makes them NaN, too, where the maximum
+// passes over it, which takes fewer operations.
+bool OnlyShiftsExponentials(const GroupView& group, ir::ValueId maximum);
+
 }  // namespace tvmvm::tensor

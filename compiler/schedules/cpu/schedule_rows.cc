@@ -207,6 +207,7 @@ class RowsKernel {
     const bool keeps = node.op->kind == OpKind::kReduce && kept_values_.contains(node.inputs[0]) &&
                        !scratch_.contains(node.inputs[0]);
     if (keeps) OpenScratch(node.inputs[0], lanes);
+    if (OnlyShiftsExponentials(group_, value)) lowering.PassOverNan();
     Expr element = Expand(value, IndexOf(value), value);
     if (keeps) element = KeptWhileReduced(node.inputs[0], element, &lowering);
     element = lowering.Lower(element, lanes);

@@ -1,11 +1,13 @@
 // Generated code of every approximated function against the C library in higher precision.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
 
+#include "compiler/loops/loop_rewrite.h"
 #include "tests/compiler/codegen/compiled_kernel.h"
 
 namespace tvmvm::codegen {
@@ -247,6 +249,35 @@ TEST_P(EveryFunction, F64WithinStatedError) { Check<double>(GetParam(), DType::k
 
 INSTANTIATE_TEST_SUITE_P(All, EveryFunction, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
+
+// Numbers that are 0 at most, and NaN of any bits.
+template <class T>
+void CheckFallingExp(DType dtype) {
+  const Case falling{ExprOp::kExp, "exp", std::exp, -kHuge, 0, 1.5, 1.5};
+  std::vector<T> inputs = Inputs<T>(falling, 60000), outputs(inputs.size());
+  std::ranges::replace_if(
+      inputs, [](T x) { return x > 0; }, -std::numeric_limits<T>::quiet_NaN());
+  using Word = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  for (Word low = 1; low < 64; ++low)
+    inputs[low] = std::bit_cast<T>(std::bit_cast<Word>(std::numeric_limits<T>::quiet_NaN()) | low);
+  LoopKernel kernel = UnaryKernel(ExprOp::kExp, dtype);
+  kernel.body = MapExpressions(
+      kernel.body, [](const Expr& e) { return e.op() == ExprOp::kExp ? FallingExp(e->operands[0]) : e; });
+  const int64_t points = static_cast<int64_t>(inputs.size()) / kLanes;
+  for (CpuLevel level : LevelsHere()) {
+    ASSERT_EQ(CompiledKernel(kernel, level)
+                  .Run({inputs.data(), outputs.data()}, [&](const ir::SymbolId&) { return points; }),
+              0);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      ASSERT_LE(UlpDistance<T>(outputs[i], std::exp(static_cast<long double>(inputs[i]))), 1.5)
+          << DTypeName(dtype) << " at " << inputs[i] << ", " << CpuLevelName(level);
+  }
+}
+
+TEST(Functions, FallingExpWithinStatedError) {
+  CheckFallingExp<float>(DType::kF32);
+  CheckFallingExp<double>(DType::kF64);
+}
 
 // Evenly through the bit patterns of all numbers that are neither tiny nor beyond overflow.
 TEST(Functions, ExponentialsHoldTheirErrorAllOver) {

@@ -428,6 +428,17 @@ TEST(ScheduleRows, SoftmaxOverAnyAxis) {
   }
 }
 
+// Though the maximum passes over it.
+TEST(ScheduleRows, NanReachesAllOfItsRow) {
+  for (Dims flags : {Dims{0, 0, 1}, Dims{0, 1, 0}})
+    CheckSizes([&](GroupBuilder& b) {
+      const ValueId x = b.Input(DType::kF32, {N(), K(), M()});
+      const ValueId some_nan = b.Add("log", {b.Add("add", {x, b.Number(0.9F)})});
+      b.Output(Softmax(b, some_nan, flags));
+      return b.Finish();
+    });
+}
+
 // The elements of all rows are the same ones there: none.
 TEST(ScheduleRows, KeptElementsOfAnAxisOfSizeZero) {
   CheckSizes([&](GroupBuilder& b) {

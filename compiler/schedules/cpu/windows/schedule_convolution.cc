@@ -39,6 +39,15 @@ bool ConvolutionShape::is_pointwise() const {
   return true;
 }
 
+Expr ConvolutionShape::OffsetOf(const Expr& number, const ir::Dim& channels_of_all, const ir::Dims& plane,
+                                const Expr& channel) const {
+  if (channels_last) return number * DimValue(channels_of_all) + channel;
+  // The one division that there is.
+  const Expr area = DimValue(ir::Product(plane));
+  const Expr picture = batch.IsConstant(1) ? IntConstant(0) : FloorDiv(number, area);
+  return number + (picture * DimValue(channels_of_all - 1) + channel) * area;
+}
+
 Expr ConvolutionShape::InputOffset(const Expr& batch_index, const std::vector<Expr>& position,
                                    const Expr& channel) const {
   ir::Dims dims{batch};

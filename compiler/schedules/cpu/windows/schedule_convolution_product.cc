@@ -228,12 +228,11 @@ class ConvolutionKernel {
     product.store = [&](Nest& nest, const Expr& row, const Expr& column, const Expr& sum) -> Status {
       Pixel pixel = PixelOf(row);
       Expr channel = group_number * DimValue(shape_.outputs) + column;
-      ProductResults::Position position;
-      position.coordinates = shape_.OutputCoordinates(pixel.batch, pixel.position, channel);
-      position.flat = shape_.channels_last
-                          ? row * DimValue(shape_.outputs * shape_.groups) + channel
-                          : FlatIndex(group_.type(node_.outputs[0]).dims, position.coordinates);
-      return results->Store(nest, position, sum, reader, outputs);
+      return results->Store(
+          nest,
+          {.coordinates = shape_.OutputCoordinates(pixel.batch, pixel.position, channel),
+           .flat = shape_.OffsetOf(row, shape_.outputs * shape_.groups, shape_.output, channel)},
+          sum, reader, outputs);
     };
     // Of three axes, the first one's taps are planes.
     if (packed_ && !of_bytes_ && !by_channels_ &&
@@ -270,11 +269,11 @@ class ConvolutionKernel {
       left.buffer = reader.Buffer(input);
       left.dtype = dtype;
       left.step = shape_.channels_last ? IntConstant(1) : DimValue(ir::Product(shape_.input));
-      left.is_linear = shape_.channels_last && shape_.has_unit_strides();
+      left.is_linear = (shape_.channels_last || shape_.batch.IsConstant(1)) && shape_.has_unit_strides();
       left.offset = [this, &group_number](Nest&, const Expr& row) {
         Expr channel = group_number * DimValue(shape_.channels);
-        if (shape_.channels_last && shape_.has_unit_strides())
-          return row * DimValue(shape_.channels * shape_.groups) + channel;
+        if (shape_.has_unit_strides())
+          return shape_.OffsetOf(row, shape_.channels * shape_.groups, shape_.input, channel);
         Pixel pixel = PixelOf(row);
         for (size_t i = 0; i < shape_.axes(); ++i)
           pixel.position[i] = pixel.position[i] * IntConstant(shape_.strides[i]);
