@@ -58,7 +58,7 @@ inline Expr IsNegative(const Expr& x) {  // by the sign bit, -0 included
   return Binary(ExprOp::kNotEqual, SignBit(x), Bits(UnsignedOf(x), 0));
 }
 
-// f32 and f64. Errors: exp, exp2, expm1, log, log1p, sigmoid, erf <= 2 ulp, tanh <= 3 ulp (f32: see the
+// f32 and f64. Errors: exp, exp2, expm1, log, log1p, erf <= 2 ulp, sigmoid <= 2.5, tanh <= 3 (f32: see the
 // tests).
 Expr Exp(const Expr& x, MathTarget target);
 Expr FallingExp(const Expr& x, MathTarget target);  // x: 0 at most, or NaN
