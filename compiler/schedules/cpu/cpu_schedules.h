@@ -83,7 +83,7 @@ struct DepthwiseSchedule {
 
 // Depthwise convolutions of channels_first data with vectors along channels (turned_depthwise.h).
 struct TurnedSchedule {
-  int64_t percent = 95;        // taken where it is thought to cost at most so many of what others do
+  int64_t percent = 75;        // taken where it is thought to cost at most so many of what others do
   int64_t block_pixels = 256;  // of a grid point
   int64_t tile_pixels = 4;     // whose taps are combined together
 
