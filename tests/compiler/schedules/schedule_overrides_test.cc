@@ -149,9 +149,29 @@ TEST(ProductScheduleTest, IsChosenFromProblemAndTarget) {
   EXPECT_EQ(narrow.block_rows, wide.block_rows);
   EXPECT_EQ(narrow.tile_rows, 6);
   EXPECT_EQ(narrow.tile_panels, 1);
-  EXPECT_EQ(wide.tile_rows, 12);
-  EXPECT_EQ(wide.tile_panels, 2);
+  EXPECT_EQ(wide.tile_rows, 6);
+  EXPECT_EQ(wide.tile_panels, 4);
+  const ProductSchedule odd = ChooseProduct(ProductOf(80), kV4);  // four panels would compute 128 columns
+  EXPECT_EQ(odd.tile_rows, 12);
+  EXPECT_EQ(odd.tile_panels, 2);
   EXPECT_EQ(ChooseProduct(ProductOf(3072, RightForm::kGathered), kV3).block_rows, 384);
+}
+
+// Rows that meet in one set of the first level of cache push each other out where they are many.
+TEST(ProductScheduleTest, RowsThatMeetInACacheAreFew) {
+  const auto rows_at = [](const ir::Dim& pitch, bool keeps_apart = false) {
+    MatrixProduct product = ProductOf(80);
+    product.left.dtype = DType::kF32;
+    product.left.pitch = pitch;
+    product.left.keeps_apart = keeps_apart;
+    return ChooseProduct(product, kV4).tile_rows;
+  };
+  EXPECT_EQ(rows_at(768), 12);
+  EXPECT_EQ(rows_at(1024), 6);
+  EXPECT_EQ(rows_at(3072), 6);
+  EXPECT_EQ(rows_at(ir::Dim::Symbol("k") * 1024), 6);
+  EXPECT_EQ(rows_at(ir::Dim::Symbol("k")), 8);
+  EXPECT_EQ(rows_at(ir::Dim::Symbol("k"), true), 12);
 }
 
 TEST(ProductScheduleTest, ChoicesFit) {
