@@ -44,6 +44,22 @@ TEST(Chain, CeluOfAlphaZeroIsItsFormula) {
   EXPECT_EQ(values[2], 0);
 }
 
+// ONNX Runtime's numbers: the quotients have the other sign.
+TEST(Chain, CeluOfAlphaMinusZeroKeepsWhatIsPositive) {
+  ir::GraphText graph;
+  graph.nodes = {{"Celu", {"x"}, {"y"}, {ir::FloatAttribute("alpha", -0.0)}}};
+  graph.inputs = {ir::ValueMessage("x", ir::kOnnxFloat, {"n"})};
+  graph.outputs = {ir::ValueMessage("y", ir::kOnnxFloat, {"n"})};
+  float x[] = {16.5f, INFINITY, 0, -3};
+  Tensor y = OutputOf(graph, {Tensor::Borrow(DType::kF32, {4}, x)});
+  ASSERT_EQ(y.element_count(), 4);
+  const auto* values = static_cast<const float*>(y.data());
+  EXPECT_EQ(values[0], 16.5f);
+  EXPECT_EQ(values[1], INFINITY);
+  EXPECT_TRUE(std::isnan(values[2]));
+  EXPECT_TRUE(std::isnan(values[3]));
+}
+
 // A tensor's arithmetic wraps around, though the numbers come from a shape.
 TEST(Chain, ProductsOfSizesWrapAround) {
   ir::GraphText graph;

@@ -74,9 +74,11 @@ void Celu(OnnxContext& c) {
   const double alpha = c.Float("alpha", 1);
   ValueId part = a.b.Div(a.x, a.K(alpha));
   ValueId negative = a.b.Mul(a.K(alpha), a.Unary(ExprOp::kExpm1, part));
-  // The specification has alpha * elu(x / alpha), which is no number where the division is of no use.
+  // ONNX Runtime adds the smaller of 0 and `negative` on both sides: no number where the division is of no
+  // use.
   const bool is_plain = alpha != 0 && std::isfinite(alpha);
-  a.Out(a.b.Where(a.Less(a.x, a.K(0)), negative, is_plain ? a.x : a.b.Mul(a.K(alpha), part)));
+  const ValueId positive = is_plain ? a.x : a.b.Add(a.x, a.b.Min(a.K(0), negative));
+  a.Out(a.b.Where(a.Less(a.x, a.K(0)), negative, positive));
 }
 
 ValueId HardSigmoidOf(Activation& a, double alpha, double beta) {
