@@ -292,8 +292,8 @@ class ContractWriter {
     return true;
   }
 
-  // A product of sizes known and unknown stays a multiple of the known ones, which may be 0; in a sum the known
-  // ones would be lost.
+  // A product of sizes known and unknown stays a multiple of the known ones, which may be 0; in a sum the
+  // known ones would be lost.
   bool KeepsKnownFactors(const Dim& part, const Dim& name) {
     const size_t open = OpenSymbols(part).size();
     if (open == ir::SymbolsOf(part).size() || part.op() == DimOp::kMin || part.op() == DimOp::kMax)

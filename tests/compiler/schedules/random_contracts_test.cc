@@ -82,8 +82,8 @@ class RandomGroup {
   }
   void Reduce() {
     const Dims shape = Shape();
-    b_.Output(Reduced(Input(shape, DType::kF32), shape.size(), Below(shape.size()),
-                      Below(2) == 0 ? "sum" : "max"));
+    b_.Output(
+        Reduced(Input(shape, DType::kF32), shape.size(), Below(shape.size()), Below(2) == 0 ? "sum" : "max"));
   }
   void Softmax() {
     const Dims shape = Shape();
@@ -109,7 +109,8 @@ class RandomGroup {
       starts.push_back(start);
       steps.push_back(step);
     }
-    b_.Output(b_.Add("slice", {Input(shape, Type())}, {{"starts", starts}, {"steps", steps}, {"dims", dims}}));
+    b_.Output(
+        b_.Add("slice", {Input(shape, Type())}, {{"starts", starts}, {"steps", steps}, {"dims", dims}}));
   }
 
   std::mt19937 random_;
