@@ -352,10 +352,9 @@ class ProductBuilder {
           nest_.Let("begin", Min(column, DimValue(product_.columns) - IntConstant(panels * kPanelColumns)));
     const TileAt at{panels, row, height, column};
     if (product_.range) range_ = product_.range(nest_, at);
-    const bool may_be_direct = sums_ == 0 && !last_row_.valid();
-    const Expr is_direct = may_be_direct
-                               ? IsStoredDirectly(product_, at, overlaps_, pads_rows_ ? tiles_.rows : 1)
-                               : BoolConstant(false);
+    const Expr is_direct = sums_ != 0 || last_row_.valid()
+                               ? BoolConstant(false)
+                               : IsStoredDirectly(product_, at, overlaps_, pads_rows_ ? tiles_.rows : 1);
     for (int h : heights) {
       bool is_only = heights.size() == 1;
       if (!is_only) nest_.OpenIf(Equal(height, IntConstant(h)));
@@ -363,7 +362,8 @@ class ProductBuilder {
       if (!is_only) nest_.Close();
     }
     if (sums_ == 0)
-      return IfNot(is_direct, nest_, [&] { return StoreResults(product_, at, tile_, overlaps_, nest_); });
+      return When(Unary(ExprOp::kNot, is_direct), nest_,
+                  [&] { return StoreResults(product_, at, tile_, overlaps_, nest_); });
     return StorePart(
         product_,
         {{range_->begin, range_->end}, sums_, first_row_, first_column_, block_panels_ * kPanelColumns}, at,

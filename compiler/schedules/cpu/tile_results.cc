@@ -114,9 +114,9 @@ Expr IsStoredDirectly(const MatrixProduct& product, const TileAt& at, bool all_e
   return least_rows > 1 ? And(is_whole, LessEqual(IntConstant(least_rows), at.height)) : is_whole;
 }
 
-Status IfNot(const Expr& condition, Nest& nest, const std::function<Status()>& body) {
-  if (condition.op() == ExprOp::kConstant) return condition->integer == 0 ? body() : Status();
-  nest.OpenIf(Unary(ExprOp::kNot, condition));
+Status When(const Expr& condition, Nest& nest, const std::function<Status()>& body) {
+  if (condition.op() == ExprOp::kConstant) return condition->integer != 0 ? body() : Status();
+  nest.OpenIf(condition);
   TVMVM_CHECK_OK(body());
   nest.Close();
   return {};
@@ -137,13 +137,13 @@ Status StoreSums(const MatrixProduct& product, const TileAt& at, const TileSums&
   const auto sum = [&](int64_t first, const Expr& lane) {
     return Load(sums.registers, product.accumulator, IntConstant(first) + lane);
   };
-  TVMVM_CHECK_OK(IfNot(Unary(ExprOp::kNot, sums.is_direct), nest, [&] {
+  TVMVM_CHECK_OK(When(sums.is_direct, nest, [&] {
     return for_vectors([&](int64_t first, const Expr& lane) {
       const Expr row = at.first_row + IntConstant(first / width);
       return product.store(nest, row, at.first_column + IntConstant(first % width) + lane, sum(first, lane));
     });
   }));
-  return IfNot(sums.is_direct, nest, [&] {
+  return When(Unary(ExprOp::kNot, sums.is_direct), nest, [&] {
     return for_vectors([&](int64_t first, const Expr& lane) {
       nest.Add(Store(tile, IntConstant(first) + lane, sum(first, lane)));
       return Status();

@@ -26,8 +26,8 @@ struct TileSums {
 Status StoreSums(const MatrixProduct& product, const TileAt& at, const TileSums& sums, uint32_t tile,
                  Nest& nest);
 
-// Adds what `body` adds, to be done where the condition does not hold.
-Status IfNot(const Expr& condition, Nest& nest, const std::function<Status()>& body);
+// Adds what `body` adds, to be done where the condition holds: nothing where it is known not to.
+Status When(const Expr& condition, Nest& nest, const std::function<Status()>& body);
 
 // Where a part of the depth was summed: `sums` holds what the parts before it gave, an element for each row
 // and column from `first_row` and `first_column` on, `width` columns a row.
